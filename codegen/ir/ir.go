@@ -1,0 +1,268 @@
+// Package ir is the imperative, target-neutral representation of a leaf: C and
+// CUDA are printed from it, interp runs it.
+//
+// Expressions are pure and immutable. A Var is a scalar local, an Array a
+// handle on memory; both are compared by pointer and carry names that are
+// unique within a function. Memory is typed: an Array has one element type.
+// Integer arithmetic on coordinates and positions is Int64; values of 32-bit
+// pos and crd arrays are widened as they are loaded.
+package ir
+
+// Type is the type of an expression or of an array's elements.
+type Type uint8
+
+const (
+	Invalid Type = iota
+	Bool
+	Int32
+	Int64
+	Float32
+	Float64
+	Complex64
+	Complex128
+)
+
+// Op is a binary or unary operator.
+type Op uint8
+
+const (
+	Add Op = iota
+	Sub
+	Mul
+	Div // integer division truncates; by zero it is the lowering's duty to guard
+	Rem
+	Min
+	Max
+	And // Bool, short-circuit
+	Or  // Bool, short-circuit
+	Eq
+	Ne
+	Lt
+	Le
+	Neg // unary
+	Not // unary
+)
+
+// Expr is a pure expression.
+type Expr interface{ Type() Type }
+
+type (
+	Var struct {
+		Name string
+		Typ  Type
+	}
+	Lit struct {
+		Typ Type
+		I   int64      // Bool (0, 1) and integers
+		C   complex128 // floats and complex; floats in the real part
+	}
+	Binary struct {
+		Op   Op
+		X, Y Expr
+	}
+	Unary struct {
+		Op Op
+		X  Expr
+	}
+	// Load reads A[Index]; the value has type A.Elem, except that pos and crd
+	// arrays of either width load as Int64 when Widen is set.
+	Load struct {
+		A     *Array
+		Index Expr
+		Widen bool
+	}
+	Cast struct {
+		Typ Type
+		X   Expr
+	}
+	Select struct{ Cond, X, Y Expr }
+	// Search is the first p in [Lo, Hi) with A[p] >= Key (or > Key if Upper),
+	// or Hi: a binary search over ascending A. Int64.
+	Search struct {
+		A           *Array
+		Lo, Hi, Key Expr
+		Upper       bool
+	}
+)
+
+// Array is a handle on a block of memory of one element type.
+type Array struct {
+	Name  string
+	Elem  Type
+	Const bool // never stored to: restrict, and shared between threads
+}
+
+// Stmt is an imperative statement.
+type Stmt interface{ stmt() }
+
+// ForKind says how a loop's iterations run.
+type ForKind uint8
+
+const (
+	Serial   ForKind = iota
+	Parallel         // OpenMP threads; iterations touch disjoint memory or use Atomic stores
+	Vector           // omp simd
+	Unrolled         // fully unrolled or by Factor
+)
+
+type (
+	Block   struct{ List []Stmt }
+	Comment struct{ Text string }
+	// Declare introduces V with Init; its scope is the rest of the enclosing block.
+	Declare struct {
+		V    *Var
+		Init Expr
+	}
+	// Assign sets V (or V op= X where Accumulate says Add).
+	Assign struct {
+		V          *Var
+		Accumulate bool
+		X          Expr
+	}
+	// Store sets A[Index] (adds to it where Accumulate; atomically where Atomic).
+	Store struct {
+		A          *Array
+		Index      Expr
+		Accumulate bool
+		Atomic     bool
+		X          Expr
+	}
+	// For runs V from Lo while V < Hi by Step (a positive constant).
+	For struct {
+		V      *Var
+		Lo, Hi Expr
+		Step   int64
+		Kind   ForKind
+		// Factor is the unroll factor of Unrolled (0: fully).
+		Factor int64
+		// Dynamic and Chunk are the OpenMP schedule of Parallel; Chunk 0 is the default.
+		Dynamic bool
+		Chunk   int64
+		// Reduce lists scalars summed over the iterations of a Vector loop
+		// (and, where the schedule says ParallelReduction, a Parallel one).
+		Reduce []*Var
+		Body   *Block
+	}
+	While struct {
+		Cond Expr
+		Body *Block
+	}
+	If struct {
+		Cond Expr
+		Then *Block
+		Else *Block // nil for none
+	}
+	// Alloc makes A a fresh array of Len elements, owned by the leaf until
+	// Free or Publish; zeroed where Zero. Failure returns the out-of-memory code.
+	Alloc struct {
+		A    *Array
+		Len  Expr
+		Zero bool
+	}
+	// Grow makes room for at least Need elements in A (which Alloc made),
+	// keeping the first ones; it at least doubles. Cap is updated.
+	Grow struct {
+		A    *Array
+		Cap  *Var
+		Need Expr
+	}
+	Free struct{ A *Array }
+	// Fill sets A[Lo:Hi] to X.
+	Fill struct {
+		A      *Array
+		Lo, Hi Expr
+		X      Expr
+	}
+	// Copy copies Src[SrcLo : SrcLo+N] to Dst[DstLo:].
+	Copy struct {
+		Dst   *Array
+		DstLo Expr
+		Src   *Array
+		SrcLo Expr
+		N     Expr
+	}
+	// Sort sorts the integers A[Lo:Hi] ascending.
+	Sort struct {
+		A      *Array
+		Lo, Hi Expr
+	}
+	// Publish gives A, with Len elements, to the result: Slot says to which of
+	// its arrays. The caller owns it from then on.
+	Publish struct {
+		Slot Slot
+		A    *Array
+		Len  Expr
+	}
+	// Fail ends the leaf with an error; Coord are coordinates for the message.
+	Fail struct {
+		Code  FailCode
+		Coord []Expr
+	}
+)
+
+func (*Block) stmt()   {}
+func (*Comment) stmt() {}
+func (*Declare) stmt() {}
+func (*Assign) stmt()  {}
+func (*Store) stmt()   {}
+func (*For) stmt()     {}
+func (*While) stmt()   {}
+func (*If) stmt()      {}
+func (*Alloc) stmt()   {}
+func (*Grow) stmt()    {}
+func (*Free) stmt()    {}
+func (*Fill) stmt()    {}
+func (*Copy) stmt()    {}
+func (*Sort) stmt()    {}
+func (*Publish) stmt() {}
+func (*Fail) stmt()    {}
+
+// FailCode is a leaf's return value.
+type FailCode int
+
+const (
+	OK           FailCode = 0
+	FailMemory   FailCode = 1
+	FailDivide   FailCode = 2 // integer division by zero
+	FailBound    FailCode = 3 // a bound() of the schedule does not hold
+	FailOverflow FailCode = 4 // a 32-bit position would overflow; recompile wide
+)
+
+// Part names one piece of a tensor argument.
+type Part uint8
+
+const (
+	Pos    Part = iota // array
+	Crd                // array
+	Vals               // array; Level is ignored
+	Size               // Int64, of a dense level
+	Offset             // Int64, of a dense level
+	NNZ                // Int64, number of values
+)
+
+// Slot is a part of a tensor argument: Arg indexes the leaf's arguments.
+type Slot struct {
+	Arg, Level int
+	Part       Part
+}
+
+// Param binds a local to a slot of an argument: A for arrays, V for sizes.
+type Param struct {
+	Slot Slot
+	A    *Array
+	V    *Var
+}
+
+// Func is one leaf. Its C signature is
+//
+//	int NAME(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
+//
+// Bounds[k] are the variables that receive bounds[k][0] and bounds[k][1];
+// Threads receives env->threads. Either side may be nil where unused.
+type Func struct {
+	Name    string
+	Params  []Param
+	Bounds  [][2]*Var
+	Threads *Var
+	Body    *Block
+}
