@@ -1,0 +1,45 @@
+# Distaff's build. `make help` lists the targets.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  = -X distaff/spmd.version=$(VERSION)
+
+.PHONY: help build test check golden fuzz bench install clean
+
+help:
+	@echo "build    bin/distaff and bin/tns2tcs"
+	@echo "test     every test; fetches what is missing with apt where it may"
+	@echo "check    format, vet, staticcheck, import graph, tidy, goldens, no diff"
+	@echo "golden   rewrite the stage goldens and generated files"
+	@echo "fuzz     the random oracle at length, and every fuzz target for a while"
+	@echo "bench    benchmarks, as ratios within one run"
+	@echo "install  binaries, man pages, MPI wrappers, sbatch scripts into PREFIX"
+	@echo "clean    remove build outputs"
+
+build:
+	@mkdir -p bin
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/distaff ./cmd/distaff
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/tns2tcs ./cmd/tns2tcs
+
+test:
+	@scripts/test.sh
+
+check:
+	@scripts/check.sh
+
+golden:
+	$(GO) generate ./...
+	$(GO) test ./codegen/... -run Golden -update
+
+fuzz:
+	@scripts/fuzz.sh
+
+bench: build
+	@scripts/bench.sh
+
+install: build
+	@scripts/install.sh '$(DESTDIR)$(PREFIX)'
+
+clean:
+	rm -rf bin

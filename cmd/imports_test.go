@@ -1,0 +1,95 @@
+// Package cmd_test holds the import graph to the house's plan: five rooms,
+// imports run down only.
+package cmd_test
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// allowed lists, for every room, the rooms that its packages may import.
+var allowed = map[string][]string{
+	"cmd":     {"cmd", "spmd", "kernels", "codegen", "io"},
+	"spmd":    {"spmd", "kernels", "codegen", "io"},
+	"kernels": {"kernels", "codegen", "io"},
+	"codegen": {"codegen"},
+	"io":      {"io"},
+	"scripts": {"scripts", "spmd", "kernels", "codegen", "io"},
+}
+
+// cgoFree are rooms whose packages may not use cgo.
+var cgoFree = []string{"codegen", "io"}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	CgoFiles   []string
+}
+
+func room(path string) string {
+	rest, ok := strings.CutPrefix(path, "distaff/")
+	if !ok {
+		return ""
+	}
+	r, _, _ := strings.Cut(rest, "/")
+	return r
+}
+
+func TestImportGraph(t *testing.T) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,CgoFiles", "distaff/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	n := 0
+	for {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		from := room(p.ImportPath)
+		ok, known := allowed[from]
+		if !known {
+			t.Errorf("%s is in no room", p.ImportPath)
+			continue
+		}
+		for _, imp := range p.Imports {
+			to := room(imp)
+			if to == "" {
+				continue
+			}
+			if !contains(ok, to) {
+				t.Errorf("%s imports %s: %s may import only %s", p.ImportPath, imp, from, strings.Join(ok, ", "))
+			}
+		}
+		if contains(cgoFree, from) && len(p.CgoFiles) > 0 {
+			t.Errorf("%s uses cgo (%v): %s must not", p.ImportPath, p.CgoFiles, from)
+		}
+		if from == "codegen" {
+			for _, imp := range p.Imports {
+				if imp == "os" || imp == "os/exec" || imp == "net" || imp == "syscall" {
+					t.Errorf("%s imports %s: the compiler touches no files and starts nothing", p.ImportPath, imp)
+				}
+			}
+		}
+	}
+	if n < 5 {
+		t.Fatalf("go list named %d packages, want the whole module", n)
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# `make fuzz`: the random oracle at length, then every fuzz target for
+# FUZZTIME (default 20s) each.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go test ./spmd/oracle -count=1 -timeout 120m -run Oracle -oracle.n="${N:-20000}" -oracle.seed="${SEED:-$(date +%s)}" -v
+go list ./... | while read -r pkg; do
+    dir=$(go list -f '{{.Dir}}' "$pkg")
+    { grep -hoE '^func (Fuzz[A-Za-z0-9_]+)' "$dir"/*_test.go 2>/dev/null || true; } | awk '{print $2}' | while read -r f; do
+        echo "fuzz: $pkg $f"
+        go test "$pkg" -run '^$' -fuzz "^$f\$" -fuzztime "${FUZZTIME:-20s}"
+    done
+done
