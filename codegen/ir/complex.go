@@ -1,0 +1,58 @@
+package ir
+
+import "math"
+
+// MulComplex is the product of two complex numbers as every engine computes it:
+// (ac-bd) + (ad+bc)i, with no repair of infinities.
+func MulComplex(x, y complex128) complex128 {
+	a, b, c, d := real(x), imag(x), real(y), imag(y)
+	return complex(a*c-b*d, a*d+b*c)
+}
+
+// DivComplex is the quotient of two complex numbers as every engine computes it
+// (reference, interp, and generated C and CUDA): Smith's algorithm (CACM 5(8),
+// 1962), scaled by the larger component of the divisor. Where the divisor is
+// zero, each component is divided by +0, as NumPy does. A quotient of complex64
+// is this one of the widened operands, rounded.
+func DivComplex(x, y complex128) complex128 {
+	a, b, c, d := real(x), imag(x), real(y), imag(y)
+	if math.Abs(c) >= math.Abs(d) {
+		if c == 0 && d == 0 {
+			z := math.Abs(c)
+			return complex(a/z, b/z)
+		}
+		r := d / c
+		den := c + d*r
+		return complex((a+b*r)/den, (b-a*r)/den)
+	}
+	r := c / d
+	den := d + c*r
+	return complex((a*r+b)/den, (b*r-a)/den)
+}
+
+// Truncate is the cast of a float to an integer: towards zero, saturating at
+// the bounds of int64; NaN becomes 0.
+func Truncate(x float64) int64 {
+	switch {
+	case x != x:
+		return 0
+	case x >= 9223372036854775808.0:
+		return math.MaxInt64
+	case x <= -9223372036854775808.0:
+		return math.MinInt64
+	}
+	return int64(x)
+}
+
+// Truncate32 is Truncate to the bounds of int32.
+func Truncate32(x float64) int32 {
+	switch {
+	case x != x:
+		return 0
+	case x >= math.MaxInt32:
+		return math.MaxInt32
+	case x <= math.MinInt32:
+		return math.MinInt32
+	}
+	return int32(x)
+}

@@ -1,0 +1,406 @@
+package ir
+
+import "math"
+
+// Bin is the binary node, folded where that changes no bit of its value.
+func Bin(op Op, x, y Expr) Expr {
+	lx, okx := x.(*Lit)
+	ly, oky := y.(*Lit)
+	if okx && oky {
+		if l := foldLits(op, lx, ly); l != nil {
+			return l
+		}
+		return &Binary{op, x, y}
+	}
+	var r Expr
+	switch t := x.Type(); {
+	case op.IsLogic():
+		r = foldLogic(op, x, y, lx, ly)
+	case t.IsInt():
+		r = foldInt(op, x, y, lx, ly)
+	case t.IsFloat():
+		r = foldFloat(op, x, y, lx, ly)
+	}
+	if r != nil {
+		return r
+	}
+	return &Binary{op, x, y}
+}
+
+func foldLogic(op Op, x, y Expr, lx, ly *Lit) Expr {
+	absorbing := int64(0) // of And; of Or 1
+	if op == Or {
+		absorbing = 1
+	}
+	switch {
+	case lx != nil && lx.I == absorbing:
+		return x
+	case lx != nil:
+		return y
+	case ly != nil && ly.I != absorbing:
+		return x
+	case ly != nil:
+		return y // expressions are pure: x need not be evaluated
+	case Same(x, y):
+		return x
+	}
+	return nil
+}
+
+func isInt(l *Lit, i int64) bool { return l != nil && l.I == i }
+
+func foldInt(op Op, x, y Expr, lx, ly *Lit) Expr {
+	t := x.Type()
+	switch op {
+	case Add:
+		return foldAdd(x, y, lx, ly)
+	case Sub:
+		return foldSub(x, y, ly)
+	case Mul:
+		switch {
+		case isInt(lx, 0), isInt(ly, 1):
+			return x
+		case isInt(ly, 0), isInt(lx, 1):
+			return y
+		}
+	case Div:
+		if isInt(ly, 1) {
+			return x
+		}
+	case Rem:
+		if isInt(ly, 1) {
+			return Zero(t)
+		}
+	case Min, Max:
+		if Same(x, y) || isInner(op, x, y) {
+			return x
+		}
+		if isInner(op, y, x) {
+			return y
+		}
+	case Eq, Le:
+		if Same(x, y) {
+			return Truth(true)
+		}
+	case Ne, Lt:
+		if Same(x, y) {
+			return Truth(false)
+		}
+	}
+	return nil
+}
+
+// isInner reports whether outer is the same min or max with y already in it.
+func isInner(op Op, outer, y Expr) bool {
+	b, ok := outer.(*Binary)
+	return ok && b.Op == op && (Same(b.X, y) || Same(b.Y, y))
+}
+
+// foldAdd keeps constants at the right: (x + 2) + 3 is x + 5.
+func foldAdd(x, y Expr, lx, ly *Lit) Expr {
+	if lx != nil {
+		return Bin(Add, y, x)
+	}
+	if isInt(ly, 0) {
+		return x
+	}
+	if ly != nil && ly.I < 0 && ly.I != minOf(ly.Typ) {
+		return Bin(Sub, x, foldNeg(ly))
+	}
+	if b, ok := x.(*Binary); ok {
+		if c, ok := b.Y.(*Lit); ok && ly != nil && (b.Op == Add || b.Op == Sub) {
+			if b.Op == Add {
+				return Bin(Add, b.X, foldLits(Add, c, ly))
+			}
+			return Bin(Add, b.X, foldLits(Sub, ly, c))
+		}
+		if b.Op == Sub && Same(b.Y, y) {
+			return b.X
+		}
+	}
+	if b, ok := y.(*Binary); ok && b.Op == Sub && Same(b.Y, x) {
+		return b.X
+	}
+	return nil
+}
+
+func foldSub(x, y Expr, ly *Lit) Expr {
+	if isInt(ly, 0) {
+		return x
+	}
+	if Same(x, y) {
+		return Zero(x.Type())
+	}
+	if ly != nil && ly.I < 0 && ly.I != minOf(ly.Typ) {
+		return Bin(Add, x, foldNeg(ly))
+	}
+	b, ok := x.(*Binary)
+	if !ok {
+		return nil
+	}
+	if c, ok := b.Y.(*Lit); ok && ly != nil && (b.Op == Add || b.Op == Sub) {
+		if b.Op == Add {
+			return Bin(Add, b.X, foldLits(Sub, c, ly))
+		}
+		return Bin(Sub, b.X, foldLits(Add, c, ly))
+	}
+	if b.Op == Add && Same(b.Y, y) {
+		return b.X
+	}
+	if b.Op == Add && Same(b.X, y) {
+		return b.Y
+	}
+	return nil
+}
+
+func foldFloat(op Op, x, y Expr, lx, ly *Lit) Expr {
+	isOne := func(l *Lit) bool { return l != nil && real(l.C) == 1 }
+	signedZero := func(l *Lit, negative bool) bool {
+		return l != nil && real(l.C) == 0 && math.Signbit(real(l.C)) == negative
+	}
+	switch op {
+	case Add:
+		if signedZero(ly, true) {
+			return x
+		}
+		if signedZero(lx, true) {
+			return y
+		}
+	case Sub:
+		if signedZero(ly, false) {
+			return x
+		}
+	case Mul:
+		if isOne(ly) {
+			return x
+		}
+		if isOne(lx) {
+			return y
+		}
+	case Div:
+		if isOne(ly) {
+			return x
+		}
+	case Min, Max:
+		if Same(x, y) {
+			return x
+		}
+	}
+	return nil
+}
+
+func minOf(t Type) int64 {
+	if t == Int32 {
+		return math.MinInt32
+	}
+	return math.MinInt64
+}
+
+// wrap brings i into the range of an integer type, as its arithmetic does.
+func wrap(t Type, i int64) int64 {
+	if t == Int32 {
+		return int64(int32(i))
+	}
+	return i
+}
+
+// rounded brings c into a float or complex type.
+func rounded(t Type, c complex128) complex128 {
+	switch t {
+	case Float32:
+		return complex(float64(float32(real(c))), 0)
+	case Float64:
+		return complex(real(c), 0)
+	case Complex64:
+		return complex128(complex64(c))
+	}
+	return c
+}
+
+// foldLits is the literal that x op y is, or nil for a division by zero.
+func foldLits(op Op, x, y *Lit) *Lit {
+	switch t := x.Typ; {
+	case t == Bool:
+		return foldBools(op, x.I != 0, y.I != 0)
+	case t.IsInt():
+		return foldInts(op, t, x.I, y.I)
+	case t.IsFloat():
+		return foldFloats(op, t, real(x.C), real(y.C))
+	default:
+		return foldComplexes(op, t, x.C, y.C)
+	}
+}
+
+func foldBools(op Op, x, y bool) *Lit {
+	switch op {
+	case And:
+		return Truth(x && y)
+	case Or:
+		return Truth(x || y)
+	case Eq:
+		return Truth(x == y)
+	case Ne:
+		return Truth(x != y)
+	}
+	return nil
+}
+
+func foldInts(op Op, t Type, x, y int64) *Lit {
+	var r int64
+	switch op {
+	case Add:
+		r = x + y
+	case Sub:
+		r = x - y
+	case Mul:
+		r = x * y
+	case Div, Rem:
+		if y == 0 {
+			return nil
+		}
+		r = x / y
+		if op == Rem {
+			r = x % y
+		}
+	case Min:
+		r = min(x, y)
+	case Max:
+		r = max(x, y)
+	case Eq:
+		return Truth(x == y)
+	case Ne:
+		return Truth(x != y)
+	case Lt:
+		return Truth(x < y)
+	case Le:
+		return Truth(x <= y)
+	default:
+		return nil
+	}
+	return &Lit{Typ: t, I: wrap(t, r)}
+}
+
+func foldFloats(op Op, t Type, x, y float64) *Lit {
+	var r float64
+	switch op {
+	case Add:
+		r = x + y
+	case Sub:
+		r = x - y
+	case Mul:
+		r = x * y
+	case Div:
+		r = x / y
+	case Min:
+		r = x
+		if y < x {
+			r = y
+		}
+	case Max:
+		r = x
+		if x < y {
+			r = y
+		}
+	case Eq:
+		return Truth(x == y)
+	case Ne:
+		return Truth(x != y)
+	case Lt:
+		return Truth(x < y)
+	case Le:
+		return Truth(x <= y)
+	default:
+		return nil
+	}
+	// A float32 operation in float64 rounds twice to the same bits.
+	return &Lit{Typ: t, C: rounded(t, complex(r, 0))}
+}
+
+func foldComplexes(op Op, t Type, x, y complex128) *Lit {
+	var r complex128
+	switch op {
+	case Add:
+		r = x + y
+	case Sub:
+		r = x - y
+	case Mul:
+		if t == Complex64 {
+			return nil // its products round one by one
+		}
+		r = MulComplex(x, y)
+	case Div:
+		r = DivComplex(x, y)
+	case Eq:
+		return Truth(x == y)
+	case Ne:
+		return Truth(x != y)
+	default:
+		return nil
+	}
+	return &Lit{Typ: t, C: rounded(t, r)}
+}
+
+func foldNeg(l *Lit) *Lit {
+	if l.Typ.IsInt() {
+		return &Lit{Typ: l.Typ, I: wrap(l.Typ, -l.I)}
+	}
+	if l.Typ.IsFloat() {
+		return &Lit{Typ: l.Typ, C: complex(-real(l.C), 0)}
+	}
+	return &Lit{Typ: l.Typ, C: -l.C}
+}
+
+// convert is the literal of type t that Cast makes of l.
+func convert(l *Lit, t Type) *Lit {
+	switch {
+	case t == l.Typ:
+		return l
+	case t == Bool:
+		return Truth(l.I != 0 || l.C != 0)
+	case t.IsInt() && (l.Typ.IsInt() || l.Typ == Bool):
+		return &Lit{Typ: t, I: wrap(t, l.I)}
+	case t == Int32:
+		return &Lit{Typ: t, I: int64(Truncate32(real(l.C)))}
+	case t == Int64:
+		return &Lit{Typ: t, I: Truncate(real(l.C))}
+	case l.Typ.IsInt() || l.Typ == Bool:
+		if t == Float32 || t == Complex64 {
+			return &Lit{Typ: t, C: complex(float64(float32(l.I)), 0)}
+		}
+		return &Lit{Typ: t, C: complex(float64(l.I), 0)}
+	}
+	return &Lit{Typ: t, C: rounded(t, l.C)}
+}
+
+// Same reports whether x and y are the same expression, node by node. Literals
+// are the same where their bits are; variables and arrays where they are one.
+func Same(x, y Expr) bool {
+	switch a := x.(type) {
+	case *Var:
+		return x == y
+	case *Lit:
+		b, ok := y.(*Lit)
+		return ok && a.Typ == b.Typ && a.I == b.I && sameBits(real(a.C), real(b.C)) && sameBits(imag(a.C), imag(b.C))
+	case *Binary:
+		b, ok := y.(*Binary)
+		return ok && a.Op == b.Op && Same(a.X, b.X) && Same(a.Y, b.Y)
+	case *Unary:
+		b, ok := y.(*Unary)
+		return ok && a.Op == b.Op && Same(a.X, b.X)
+	case *Load:
+		b, ok := y.(*Load)
+		return ok && a.A == b.A && a.Widen == b.Widen && Same(a.Index, b.Index)
+	case *Cast:
+		b, ok := y.(*Cast)
+		return ok && a.Typ == b.Typ && Same(a.X, b.X)
+	case *Select:
+		b, ok := y.(*Select)
+		return ok && Same(a.Cond, b.Cond) && Same(a.X, b.X) && Same(a.Y, b.Y)
+	case *Search:
+		b, ok := y.(*Search)
+		return ok && a.A == b.A && a.Upper == b.Upper && Same(a.Lo, b.Lo) && Same(a.Hi, b.Hi) && Same(a.Key, b.Key)
+	}
+	return false
+}
+
+func sameBits(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }

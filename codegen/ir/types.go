@@ -1,0 +1,144 @@
+package ir
+
+import "fmt"
+
+var typeNames = [...]string{
+	Invalid: "invalid", Bool: "bool", Int32: "int32", Int64: "int64",
+	Float32: "float32", Float64: "float64", Complex64: "complex64", Complex128: "complex128",
+}
+
+// String is the type's name in the text form: bool, int32, ..., complex128.
+func (t Type) String() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("type(%d)", uint8(t))
+}
+
+// TypeByName is the inverse of String; Invalid for a name that is no type.
+func TypeByName(s string) Type {
+	for t := Bool; int(t) < len(typeNames); t++ {
+		if typeNames[t] == s {
+			return t
+		}
+	}
+	return Invalid
+}
+
+// IsInt reports Int32 or Int64.
+func (t Type) IsInt() bool { return t == Int32 || t == Int64 }
+
+// IsFloat reports Float32 or Float64.
+func (t Type) IsFloat() bool { return t == Float32 || t == Float64 }
+
+// IsComplex reports Complex64 or Complex128.
+func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
+
+// IsNumber reports a type with arithmetic: all but Bool and Invalid.
+func (t Type) IsNumber() bool { return t.IsInt() || t.IsFloat() || t.IsComplex() }
+
+// Size is the number of bytes of an element in memory; 0 for Invalid.
+func (t Type) Size() int64 {
+	switch t {
+	case Bool:
+		return 1
+	case Int32, Float32:
+		return 4
+	case Int64, Float64, Complex64:
+		return 8
+	case Complex128:
+		return 16
+	}
+	return 0
+}
+
+var opNames = [...]string{
+	Add: "+", Sub: "-", Mul: "*", Div: "/", Rem: "%", Min: "min", Max: "max",
+	And: "&&", Or: "||", Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Neg: "-", Not: "!",
+}
+
+// String is the operator as the text form writes it.
+func (op Op) String() string {
+	if int(op) < len(opNames) {
+		return opNames[op]
+	}
+	return fmt.Sprintf("op(%d)", uint8(op))
+}
+
+// IsCompare reports Eq, Ne, Lt or Le.
+func (op Op) IsCompare() bool { return op >= Eq && op <= Le }
+
+// IsLogic reports And or Or.
+func (op Op) IsLogic() bool { return op == And || op == Or }
+
+var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "vector", Unrolled: "unrolled"}
+
+// String is the loop kind as the text form writes it.
+func (k ForKind) String() string {
+	if int(k) < len(forKindNames) {
+		return forKindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+var failNames = [...]string{
+	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailOverflow: "overflow",
+}
+
+// String is the code's name in the text form.
+func (c FailCode) String() string {
+	if c >= 0 && int(c) < len(failNames) {
+		return failNames[c]
+	}
+	return fmt.Sprintf("fail(%d)", int(c))
+}
+
+var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Size: "size", Offset: "offset", NNZ: "nnz"}
+
+// String is the part's name in the text form.
+func (p Part) String() string {
+	if int(p) < len(partNames) {
+		return partNames[p]
+	}
+	return fmt.Sprintf("part(%d)", uint8(p))
+}
+
+// IsArray reports whether the part is an array; the others are Int64 scalars.
+func (p Part) IsArray() bool { return p <= Vals }
+
+// HasLevel reports whether the slot's Level is meaningful for the part.
+func (p Part) HasLevel() bool { return p != Vals && p != NNZ }
+
+// String is the slot in the text form: t1.level0.pos, t0.vals.
+func (s Slot) String() string {
+	if s.Part.HasLevel() {
+		return fmt.Sprintf("t%d.level%d.%s", s.Arg, s.Level, s.Part)
+	}
+	return fmt.Sprintf("t%d.%s", s.Arg, s.Part)
+}
+
+func (x *Var) Type() Type { return x.Typ }
+
+func (x *Lit) Type() Type { return x.Typ }
+
+func (x *Binary) Type() Type {
+	if x.Op.IsCompare() || x.Op.IsLogic() {
+		return Bool
+	}
+	return x.X.Type()
+}
+
+func (x *Unary) Type() Type { return x.X.Type() }
+
+func (x *Load) Type() Type {
+	if x.Widen {
+		return Int64
+	}
+	return x.A.Elem
+}
+
+func (x *Cast) Type() Type { return x.Typ }
+
+func (x *Select) Type() Type { return x.X.Type() }
+
+func (x *Search) Type() Type { return Int64 }
