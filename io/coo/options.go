@@ -1,0 +1,26 @@
+package coo
+
+import "distaff/io/tcs"
+
+// Options are what a job says of one input file, over what the file says.
+// The zero value takes everything from the file.
+type Options struct {
+	Order     int      // the number of modes wanted; 0 where unknown
+	Dims      []int64  // sizes from -d, one a mode, 0 where not given; nil for none
+	Type      tcs.Type // the value type wanted; Invalid for the file's own
+	ZeroBased bool     // --index-base=0, for the .tns format
+	Threads   int      // parsers of a text file; 0 for GOMAXPROCS
+	Tmp       string   // the folder in which standard input is kept for a second pass; "" for os.TempDir
+	Limit     int64    // bytes of memory that a reader or writer may take; 0 for no limit
+}
+
+// A Densed stream tells whether its file lists every coordinate (an .npy, an
+// array .mtx). Such a stream leaves out entries whose bits are all zero: they
+// are only there because a dense file has room for them. A stream of order 0
+// always yields its entry.
+type Densed interface{ Dense() bool }
+
+// A Progressed stream tells how many of its file's bytes it has read, and how
+// many there are (0 where that can't be known: a pipe). It may be asked from
+// another goroutine.
+type Progressed interface{ Progress() (done, total int64) }

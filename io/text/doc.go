@@ -1,0 +1,14 @@
+// Package text is what the readers and writers of text formats share.
+//
+// A Source is a file that can be read from its start any number of times:
+// regular files are opened again, standard input and pipes are kept in a
+// temporary file as they are read; gzip and zstd are recognized by their first
+// bytes and undone. A Head reads the first lines of a Source one by one, which
+// is how headers are read; what follows goes to a Pipe, which cuts it into
+// blocks of about 1 MiB at line ends, has several goroutines parse them, and
+// hands the parsed blocks on in file order. Errors so appear in file order too,
+// and carry file, line and column.
+//
+// Numbers are parsed by hand: integers digit by digit, floating-point numbers
+// exactly, to the bits that strconv.ParseFloat gives (number.go).
+package text
