@@ -1,0 +1,215 @@
+package cc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxObject bounds what is read as an object.
+const maxObject = 1 << 28
+
+// DefaultRoot is the cache's folder as the environment says: DISTAFF_CACHE, else
+// distaff in XDG_CACHE_HOME, else ~/.cache/distaff.
+func DefaultRoot(getenv func(string) string) (string, error) {
+	if d := getenv("DISTAFF_CACHE"); d != "" {
+		return filepath.Abs(d)
+	}
+	// The XDG specification says to ignore a relative path.
+	if d := getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "distaff"), nil
+	}
+	if d := getenv("HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, ".cache", "distaff"), nil
+	}
+	return "", errors.New("no folder for the cache: set DISTAFF_CACHE, XDG_CACHE_HOME or HOME")
+}
+
+// Cache is one kind of objects in the cache's root. Its methods may be called
+// from several goroutines and processes at once.
+type Cache struct {
+	dir string // ROOT/KIND, without links
+}
+
+// OpenCache opens the folder of kind in root, and makes both where they are
+// missing (mode 0700). It fails if the folder is not Trusted.
+func OpenCache(root, kind string) (*Cache, error) {
+	dir := filepath.Join(root, kind)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	// An own check of the root's mode: that of a folder passed through is laxer.
+	if _, err := Trusted(root); err != nil {
+		return nil, err
+	}
+	real, err := Trusted(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Cache{real}, nil
+}
+
+// Get reads the object called name. The error is fs.ErrNotExist where there is
+// none; any other says why what is there is of no use.
+func (c *Cache) Get(name string) (*Object, error) {
+	path := filepath.Join(c.dir, name)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if err := trustedStat(path, st, false); err != nil {
+		return nil, err
+	}
+	if st.Size() > maxObject {
+		return nil, fmt.Errorf("%s: %d bytes are too many for an object", path, st.Size())
+	}
+	b := make([]byte, st.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	o, err := Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	o.Cached = true
+	return o, nil
+}
+
+// Put stores an object under name: whole, or not at all.
+func (c *Cache) Put(name string, o *Object) error {
+	f, err := os.CreateTemp(c.dir, tempPrefix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(o.Bytes)
+	if err == nil {
+		// 0644: a site may open its cache's folder for reading.
+		err = f.Chmod(0o644)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(c.dir, name))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+const (
+	tempPrefix   = ".new-"
+	objectSuffix = ".so"
+)
+
+// names lists the objects whose names begin with prefix.
+func (c *Cache) names(prefix string) ([]string, error) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if n := e.Name(); strings.HasPrefix(n, prefix) && strings.HasSuffix(n, objectSuffix) && e.Type().IsRegular() {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// Entry is one object in the cache.
+type Entry struct {
+	Kind string // the folder: "leaf", ...
+	Name string // the file's name in it
+	Size int64  // in bytes
+	Made time.Time
+	Meta Meta  // zero where Err is set
+	Err  error // why the object cannot be used
+}
+
+// List lists what root holds, kind by kind, each by name. A root that does not
+// exist holds nothing.
+func List(root string) ([]Entry, error) {
+	kinds, err := os.ReadDir(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	for _, k := range kinds {
+		if !k.IsDir() {
+			continue
+		}
+		c := &Cache{filepath.Join(root, k.Name())}
+		names, err := c.names("")
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			e := Entry{Kind: k.Name(), Name: n}
+			if st, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
+				e.Size, e.Made = st.Size(), st.ModTime()
+			}
+			if o, err := c.Get(n); err != nil {
+				e.Err = err
+			} else {
+				e.Meta = o.Meta
+			}
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// Clear removes every object from root, and files that a killed process left
+// half written; nothing else that may stand there. It returns how many files
+// went and their bytes.
+func Clear(root string) (files int, size int64, err error) {
+	kinds, err := os.ReadDir(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, k := range kinds {
+		if !k.IsDir() {
+			continue
+		}
+		dir := filepath.Join(root, k.Name())
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return files, size, err
+		}
+		for _, e := range entries {
+			if !isObjectName(e.Name()) && !strings.HasPrefix(e.Name(), tempPrefix) || !e.Type().IsRegular() {
+				continue
+			}
+			st, err := e.Info()
+			if err != nil {
+				continue // another process cleared it first
+			}
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return files, size, err
+			}
+			files, size = files+1, size+st.Size()
+		}
+	}
+	return files, size, nil
+}

@@ -1,0 +1,73 @@
+package cc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"slices"
+)
+
+// Native is the CPU of this machine, NoCPU leaves the choice to the compiler's
+// default.
+const (
+	Native = "native"
+	NoCPU  = "none"
+)
+
+// Levels are the architecture levels that --cpu takes beside native, best first.
+var Levels = []string{"x86-64-v4", "x86-64-v3", "x86-64-v2"}
+
+// CPUError says that a --cpu is not one, or not one for this machine. It ends a
+// run with code 2.
+type CPUError struct{ CPU, Reason string }
+
+func (e *CPUError) Error() string { return fmt.Sprintf("--cpu=%s: %s", e.CPU, e.Reason) }
+
+func (e *CPUError) ExitCode() int { return 2 }
+
+// CheckCPU says whether cpu ("" is native) names a kind of CPU that this
+// machine's compiler can make code for.
+func CheckCPU(cpu string) error {
+	switch {
+	case cpu == "" || cpu == Native || cpu == NoCPU:
+		return nil
+	case !slices.Contains(Levels, cpu):
+		return &CPUError{cpu, "want native, x86-64-v2, x86-64-v3 or x86-64-v4"}
+	case runtime.GOARCH != "amd64":
+		return &CPUError{cpu, "this machine is " + runtime.GOARCH + "; want native"}
+	}
+	return nil
+}
+
+// Runs reports whether code for cpu runs on this machine.
+func Runs(cpu string) bool {
+	switch cpu {
+	case "", Native, NoCPU:
+		return true
+	}
+	return slices.Contains(levels(), cpu)
+}
+
+// cpuTag is the part of a cache entry's name that says which CPU it is for.
+func cpuTag(cpu string) string {
+	switch cpu {
+	case "", Native:
+		h := sha256.Sum256([]byte(runtime.GOARCH + "\x00" + cpuIdentity()))
+		return Native + "-" + hex.EncodeToString(h[:6])
+	case NoCPU:
+		return runtime.GOARCH
+	}
+	return cpu
+}
+
+// marchFlags are the compiler's arguments for cpu.
+func marchFlags(cpu string) []string {
+	switch cpu {
+	case "", Native:
+		return []string{"-march=native"}
+	case NoCPU:
+		return nil
+	}
+	return []string{"-march=" + cpu}
+}

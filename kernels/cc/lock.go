@@ -1,0 +1,66 @@
+package cc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// lock takes the lock of name among this machine's processes of this user, and
+// returns what gives it back. It waits until ctx ends; where no lock can be had
+// it goes without: a lock saves work, it does not make it right.
+func lock(ctx context.Context, name string) (unlock func()) {
+	dir := lockDir()
+	if dir == "" {
+		return func() {}
+	}
+	path := filepath.Join(dir, name+".lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return func() {}
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() {
+				// The name goes first. A process that opened it before waits
+				// on the same lock; one that comes later finds the cache filled.
+				os.Remove(path)
+				f.Close()
+			}
+		}
+		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return func() {}
+		case <-time.After(wait):
+		}
+	}
+	f.Close()
+	return func() {}
+}
+
+// lockDir is a private folder on a file system of this machine: locks on
+// network file systems may hang. "" where there is none.
+func lockDir() string {
+	for _, base := range []string{"/dev/shm", os.TempDir()} {
+		dir := filepath.Join(base, fmt.Sprintf("distaff-%d", os.Geteuid()))
+		if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+			continue
+		}
+		st, err := os.Lstat(dir)
+		if err != nil || !st.IsDir() || st.Mode().Perm()&0o077 != 0 {
+			continue
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) == os.Geteuid() {
+			return dir
+		}
+	}
+	return ""
+}
