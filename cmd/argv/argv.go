@@ -1,0 +1,219 @@
+// Package argv reads a command line the way Distaff's commands want it: flags
+// stand anywhere, one dash or two, `-x=v` and `-x v` alike, a flag with
+// several values is repeated and a comma never separates two of them.
+//
+// The package that parses flags underneath stops at the first argument that is
+// no flag. So Arrange first rewrites the arguments into one shape, every flag
+// as --name=value, then --, then what is left; it also reports what that
+// package would report badly: an unknown flag (with the nearest name), a flag
+// without its value, a value for a flag that takes none.
+package argv
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Error is a mistake on the command line. Its exit code is 2.
+type Error struct{ Msg string }
+
+func (e *Error) Error() string { return e.Msg }
+
+// ExitCode is that of a wrong command.
+func (e *Error) ExitCode() int { return 2 }
+
+// Errorf makes an Error.
+func Errorf(format string, args ...any) error {
+	return &Error{fmt.Sprintf(format, args...)}
+}
+
+// A Table maps every spelling of a flag to its main name and kind.
+type Table map[string]flag
+
+type flag struct {
+	name string
+	bool bool
+}
+
+// NewTable lists the flags that a command knows.
+func NewTable(flags []cli.Flag) Table {
+	t := Table{"help": {"help", true}, "h": {"help", true}}
+	for _, f := range flags {
+		_, isBool := f.(*cli.BoolFlag)
+		names := f.Names()
+		for _, n := range names {
+			t[n] = flag{names[0], isBool}
+		}
+	}
+	return t
+}
+
+// Arranged is a command line in order.
+type Arranged struct {
+	Flags []string // each --name or --name=value
+	Args  []string // the others, in order
+}
+
+// List is the arranged command line as arguments.
+func (a *Arranged) List() []string {
+	out := append([]string{}, a.Flags...)
+	if len(a.Args) > 0 {
+		out = append(append(out, "--"), a.Args...)
+	}
+	return out
+}
+
+// Arrange puts flags first. A lone "-" is an argument; "--" ends the flags.
+func (t Table) Arrange(args []string) (*Arranged, error) {
+	var a Arranged
+	for k := 0; k < len(args); k++ {
+		arg := args[k]
+		if arg == "--" {
+			a.Args = append(a.Args, args[k+1:]...)
+			break
+		}
+		if arg == "-" || !strings.HasPrefix(arg, "-") {
+			a.Args = append(a.Args, arg)
+			continue
+		}
+		name, value, hasValue := split(arg)
+		f, ok := t[name]
+		if !ok {
+			return nil, t.unknown(arg, name)
+		}
+		if f.bool {
+			if hasValue {
+				on, err := strconv.ParseBool(value)
+				if err != nil {
+					return nil, Errorf("%s: got %q, want no value, true or false", dashed(name), value)
+				}
+				value = strconv.FormatBool(on)
+				a.Flags = append(a.Flags, "--"+f.name+"="+value)
+				continue
+			}
+			a.Flags = append(a.Flags, "--"+f.name)
+			continue
+		}
+		if !hasValue {
+			if k+1 >= len(args) || t.isFlag(args[k+1]) {
+				return nil, Errorf("%s wants a value: %s=VALUE", dashed(name), dashed(name))
+			}
+			k++
+			value = args[k]
+		}
+		a.Flags = append(a.Flags, "--"+f.name+"="+value)
+	}
+	return &a, nil
+}
+
+// Positional finds the first argument that is no flag and no flag's value, and
+// its index, or -1. Flags that the table lacks are taken to have no value.
+func (t Table) Positional(args []string) int {
+	for k := 0; k < len(args); k++ {
+		arg := args[k]
+		switch {
+		case arg == "--":
+			if k+1 < len(args) {
+				return k + 1
+			}
+			return -1
+		case arg == "-" || !strings.HasPrefix(arg, "-"):
+			return k
+		}
+		name, _, hasValue := split(arg)
+		if f, ok := t[name]; ok && !f.bool && !hasValue {
+			k++
+		}
+	}
+	return -1
+}
+
+// isFlag tells a flag that the table knows, or "--", from a value.
+func (t Table) isFlag(arg string) bool {
+	if arg == "--" {
+		return true
+	}
+	if arg == "-" || !strings.HasPrefix(arg, "-") {
+		return false
+	}
+	name, _, _ := split(arg)
+	_, ok := t[name]
+	return ok
+}
+
+func (t Table) unknown(arg, name string) error {
+	var names []string
+	for n := range t {
+		names = append(names, n)
+	}
+	shown := arg
+	if i := strings.IndexByte(arg, '='); i >= 0 {
+		shown = arg[:i]
+	}
+	if near := Nearest(name, names); near != "" {
+		return Errorf("there is no flag %s; did you mean %s?", strconv.Quote(shown), dashed(near))
+	}
+	return Errorf("there is no flag %s", strconv.Quote(shown))
+}
+
+func split(arg string) (name, value string, hasValue bool) {
+	arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
+	return strings.Cut(arg, "=")
+}
+
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// Nearest is the name closest to what was typed by edit distance, or "" where
+// none is close. Ties go to the first in alphabetical order.
+func Nearest(typed string, names []string) string {
+	best, bestDist := "", 1+len(typed)/3
+	if len(typed) == 1 {
+		return ""
+	}
+	for _, n := range names {
+		if len(n) == 1 {
+			continue
+		}
+		d := distance(typed, n)
+		// A long name's beginning is a likely slip too: --mem for --memory-limit.
+		if len(typed) >= 3 && strings.HasPrefix(n, typed) {
+			d = min(d, 1)
+		}
+		if d < bestDist || d == bestDist && (best == "" || n < best) {
+			best, bestDist = n, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's, with a swap of neighbours as one step.
+func distance(a, b string) int {
+	prev2, prev := []int(nil), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur := make([]int, len(b)+1)
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev = prev, cur
+	}
+	return prev[len(b)]
+}

@@ -1,0 +1,86 @@
+package argv
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+var table = NewTable([]cli.Flag{
+	&cli.StringSliceFlag{Name: "format", Aliases: []string{"f"}},
+	&cli.StringSliceFlag{Name: "input", Aliases: []string{"i"}},
+	&cli.StringFlag{Name: "memory-limit"},
+	&cli.StringFlag{Name: "repeat"},
+	&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}},
+	&cli.BoolFlag{Name: "check"},
+})
+
+func TestArrange(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"S -f=A:ds", "--format=A:ds -- S"},
+		{"-f A:ds S", "--format=A:ds -- S"},
+		{"--f A:ds S --f=B:ss:1,0", "--format=A:ds --format=B:ss:1,0 -- S"},
+		{"-format=A:ds", "--format=A:ds"},
+		{"-v S --check", "--verbose --check -- S"},
+		{"--check=false S", "--check=false -- S"},
+		{"-- -f S", "-- -f S"},
+		{"a - b", "-- a - b"},
+		{"-i=B:-.tns -i -.tns", "--input=B:-.tns --input=-.tns"},
+		{"-f=", "--format="},
+		{"-i=a=b", "--input=a=b"},
+	} {
+		a, err := table.Arrange(strings.Fields(c.in))
+		if err != nil {
+			t.Errorf("%q: %v", c.in, err)
+			continue
+		}
+		if got := a.List(); !slices.Equal(got, strings.Fields(c.want)) {
+			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestArrangeErrors(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"S --repeet=3", `there is no flag "--repeet"; did you mean --repeat?`},
+		{"S --mem=3G", `there is no flag "--mem"; did you mean --memory-limit?`},
+		{"S --zzz", `there is no flag "--zzz"`},
+		{"S -z", `there is no flag "-z"`},
+		{"S --repeat", "--repeat wants a value: --repeat=VALUE"},
+		{"S -f --check", "-f wants a value: -f=VALUE"},
+		{"S --check=3", `--check: got "3", want no value, true or false`},
+	} {
+		_, err := table.Arrange(strings.Fields(c.in))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%q: got %v, want %s", c.in, err, c.want)
+			continue
+		}
+		if code := err.(interface{ ExitCode() int }).ExitCode(); code != 2 {
+			t.Errorf("%q: exit code %d, want 2", c.in, code)
+		}
+	}
+}
+
+func TestPositional(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want int
+	}{{"run S", 0}, {"-v run S", 1}, {"-f A:ds run", 2}, {"-f=A:ds run", 1}, {"-v", -1}, {"--", -1}, {"-- run", 1}, {"", -1}} {
+		if got := table.Positional(strings.Fields(c.in)); got != c.want {
+			t.Errorf("%q: got %d, want %d", c.in, got, c.want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"run", "compile", "plan", "convert", "info", "show", "diff", "doctor", "cache"}
+	for _, c := range []struct{ in, want string }{
+		{"rnu", "run"}, {"complie", "compile"}, {"conv", "convert"}, {"docter", "doctor"}, {"xyzzy", ""},
+	} {
+		if got := Nearest(c.in, names); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
