@@ -92,6 +92,13 @@ type Array struct {
 	Const bool // never stored to: restrict, and shared between threads
 }
 
+// Table holds arrays of one element type, by index: what the iterations of a
+// Parallel loop make for a later loop to gather.
+type Table struct {
+	Name string
+	Elem Type
+}
+
 // Stmt is an imperative statement.
 type Stmt interface{ stmt() }
 
@@ -186,6 +193,36 @@ type (
 		A      *Array
 		Lo, Hi Expr
 	}
+	// SortBy orders the indices Perm[Lo:Hi] (Int64) so that the tuples
+	// (Keys[0][p], Keys[1][p], ...) of Int64 keys ascend lexicographically,
+	// stably: equal tuples keep the order in which Perm had them.
+	SortBy struct {
+		Perm   *Array
+		Keys   []*Array
+		Lo, Hi Expr
+	}
+	// AllocTable makes T a fresh table of Len empty entries.
+	AllocTable struct {
+		T   *Table
+		Len Expr
+	}
+	// Keep moves A, which Alloc made, into T[Index], which must be empty: a
+	// Parallel loop's iteration hands out the array that it made. A may not be
+	// used afterwards.
+	Keep struct {
+		T     *Table
+		Index Expr
+		A     *Array
+	}
+	// Take moves T[Index] out into A, owned by the leaf as if from Alloc; its
+	// scope is that of a Declare.
+	Take struct {
+		A     *Array
+		T     *Table
+		Index Expr
+	}
+	// FreeTable frees T and what is still in it.
+	FreeTable struct{ T *Table }
 	// Publish gives A, with Len elements, to the result: Slot says to which of
 	// its arrays. The caller owns it from then on.
 	Publish struct {
@@ -200,22 +237,27 @@ type (
 	}
 )
 
-func (*Block) stmt()   {}
-func (*Comment) stmt() {}
-func (*Declare) stmt() {}
-func (*Assign) stmt()  {}
-func (*Store) stmt()   {}
-func (*For) stmt()     {}
-func (*While) stmt()   {}
-func (*If) stmt()      {}
-func (*Alloc) stmt()   {}
-func (*Grow) stmt()    {}
-func (*Free) stmt()    {}
-func (*Fill) stmt()    {}
-func (*Copy) stmt()    {}
-func (*Sort) stmt()    {}
-func (*Publish) stmt() {}
-func (*Fail) stmt()    {}
+func (*Block) stmt()      {}
+func (*Comment) stmt()    {}
+func (*Declare) stmt()    {}
+func (*Assign) stmt()     {}
+func (*Store) stmt()      {}
+func (*For) stmt()        {}
+func (*While) stmt()      {}
+func (*If) stmt()         {}
+func (*Alloc) stmt()      {}
+func (*Grow) stmt()       {}
+func (*Free) stmt()       {}
+func (*Fill) stmt()       {}
+func (*Copy) stmt()       {}
+func (*Sort) stmt()       {}
+func (*SortBy) stmt()     {}
+func (*AllocTable) stmt() {}
+func (*Keep) stmt()       {}
+func (*Take) stmt()       {}
+func (*FreeTable) stmt()  {}
+func (*Publish) stmt()    {}
+func (*Fail) stmt()       {}
 
 // FailCode is a leaf's return value.
 type FailCode int

@@ -82,7 +82,7 @@ var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
 	"while": true, "if": true, "else": true, "alloc": true, "zero": true, "grow": true, "free": true, "fill": true,
-	"copy": true, "sort": true, "publish": true, "fail": true, "atomic": true, "min": true, "max": true,
+	"copy": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true, "publish": true, "fail": true, "atomic": true, "min": true, "max": true,
 	"select": true, "search": true, "searchupper": true, "true": true, "false": true, "inf": true, "nan": true, "_": true,
 	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
 }
@@ -192,6 +192,20 @@ func (p *printer) stmt(s Stmt) {
 		p.line("copy %s[%s] = %s[%s], %s", name(s.Dst.Name), expr(s.DstLo, 0), name(s.Src.Name), expr(s.SrcLo, 0), expr(s.N, 0))
 	case *Sort:
 		p.line("sort %s[%s : %s]", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0))
+	case *SortBy:
+		keys := make([]string, len(s.Keys))
+		for i, k := range s.Keys {
+			keys[i] = name(k.Name)
+		}
+		p.line("sortby %s[%s : %s] (%s)", name(s.Perm.Name), expr(s.Lo, 0), expr(s.Hi, 0), strings.Join(keys, ", "))
+	case *AllocTable:
+		p.line("alloctable %s %s[%s]", name(s.T.Name), s.T.Elem, expr(s.Len, 0))
+	case *Keep:
+		p.line("keep %s[%s] = %s", name(s.T.Name), expr(s.Index, 0), name(s.A.Name))
+	case *Take:
+		p.line("take %s %s = %s[%s]", name(s.A.Name), elem(s.A), name(s.T.Name), expr(s.Index, 0))
+	case *FreeTable:
+		p.line("freetable %s", name(s.T.Name))
 	case *Publish:
 		p.line("publish %s = %s, %s", s.Slot, name(s.A.Name), expr(s.Len, 0))
 	case *Fail:
