@@ -1,4 +1,4 @@
-package whole
+package outfile
 
 import (
 	"os"
@@ -47,7 +47,7 @@ func TestCommit(t *testing.T) {
 	if _, err := os.Stat(b); err == nil {
 		t.Error("b is there before Commit")
 	}
-	if err := Commit(fa, fb); err != nil {
+	if err := CommitAll(fa, fb); err != nil {
 		t.Fatal(err)
 	}
 	want(t, a, "new a")
@@ -91,7 +91,7 @@ func TestNamed(t *testing.T) {
 	}
 	f := &File{File: file, path: a, temp: temp}
 	f.WriteString("x")
-	if err := Commit(f); err != nil {
+	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	want(t, a, "x")
@@ -112,7 +112,7 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.WriteString("new")
-	if err := Commit(f); err != nil {
+	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	want(t, a, "new")
@@ -139,7 +139,7 @@ func TestDirect(t *testing.T) {
 	if !f.Direct() {
 		t.Error("a device is not direct")
 	}
-	if err := Commit(f); err != nil {
+	if err := f.Commit(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,12 +1,12 @@
-// Package whole writes files that appear under their names whole or not at all.
+// Package outfile writes files that appear under their names whole or not at all.
 //
 // Create makes an output without a name in the folder of the file it is to
 // become (a hidden temporary name where the file system cannot do without);
-// Commit gives all outputs of a job their names, one rename after another, once
+// CommitAll gives all outputs of a job their names, one rename after another, once
 // every one of them is complete and on disk. What is not committed leaves
 // nothing behind, however the program ends: Abort drops one, Abandon all. A
 // pipe or a device that already has the name is written as it comes.
-package whole
+package outfile
 
 import (
 	"crypto/rand"
@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -25,6 +26,7 @@ import (
 // File is an output on its way.
 type File struct {
 	*os.File
+	name   string // as the caller gave it
 	path   string // the name it is to have, symbolic links resolved
 	temp   string // its temporary name, "" where it has none
 	direct bool   // a pipe, a device or standard output: written as it comes
@@ -43,7 +45,7 @@ var (
 // Errors are the system's, as *fs.PathError, or say that path is a folder.
 func Create(path string) (*File, error) {
 	if path == "-" {
-		return &File{File: os.Stdout, path: path, direct: true}, nil
+		return &File{File: os.Stdout, name: "standard output", path: path, direct: true}, nil
 	}
 	mode := os.FileMode(0)
 	target := path
@@ -56,7 +58,7 @@ func Create(path string) (*File, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &File{File: f, path: path, direct: true}, nil
+			return &File{File: f, name: path, path: path, direct: true}, nil
 		}
 		if err := unix.Access(path, unix.W_OK); err != nil {
 			return nil, &fs.PathError{Op: "create", Path: path, Err: err}
@@ -86,6 +88,7 @@ func Create(path string) (*File, error) {
 		// Some file systems keep no modes; the data matters more.
 		_ = f.Chmod(mode)
 	}
+	f.name = path
 	open[f] = true
 	return f, nil
 }
@@ -120,9 +123,24 @@ func errAbandoned(path string) error {
 // Direct tells a pipe or device, which can be neither sought nor replaced.
 func (f *File) Direct() bool { return f.direct }
 
-// Commit closes the files and gives them their names. Where anything fails
+// Commit closes the file and gives it its name.
+func (f *File) Commit() error { return CommitAll(f) }
+
+// Errorf adds the output's name to an error of writing it; nil stays nil.
+func (f *File) Errorf(err error) error {
+	var pe *fs.PathError
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &pe) && pe == err {
+		err = pe.Err // its path is the same, or a temporary name
+	}
+	return fmt.Errorf("%s: %w", strings.Trim(strconv.Quote(f.name), `"`), err)
+}
+
+// CommitAll closes the files and gives them their names. Where anything fails
 // before the first rename, no file that was there is changed.
-func Commit(files ...*File) error {
+func CommitAll(files ...*File) error {
 	for _, f := range files {
 		if f.direct || f.done {
 			continue
