@@ -1,0 +1,248 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+)
+
+// Blocking is a block schedule resolved for one statement: the split variables
+// in the order of their loops, and the mapping.
+type Blocking struct {
+	Vars []BlockVar
+	// Map indexes Vars: the mapping variables, the most significant first.
+	Map []int
+	// Groups partitions the statement's terms by the split reduction variables
+	// that they hold. A group runs at the blocks where every other split
+	// reduction variable is at its first range, so that each term is added once.
+	Groups []Group
+}
+
+// BlockVar is one split variable. Range k is [Cuts[k], Cuts[k+1]).
+type BlockVar struct {
+	Name      string
+	Cuts      []int64
+	Reduction bool
+	Extended  bool
+}
+
+// Ranges is the number of split ranges.
+func (v *BlockVar) Ranges() int64 { return int64(len(v.Cuts) - 1) }
+
+// Group is a set of terms of the normal form, and the split reduction
+// variables (by index in Blocking.Vars) that its terms hold.
+type Group struct {
+	Terms []int
+	Held  []int
+}
+
+// EvenCuts cuts [0, size) into n ranges whose sizes differ by at most one.
+func EvenCuts(size, n int64) []int64 {
+	cuts := make([]int64, n+1)
+	for k := range cuts {
+		cuts[k] = mulDiv(int64(k), size, n)
+	}
+	return cuts
+}
+
+// mulDiv is k*size/n without overflow, for 0 <= k <= n.
+func mulDiv(k, size, n int64) int64 {
+	return k*(size/n) + k*(size%n)/n
+}
+
+// Splittable says for a variable of the normal form why its range cannot be
+// cut into blocks, or "" where it can.
+func Splittable(n *notation.Normal, v string) string {
+	if slices.Contains(n.LHS.Vars, v) {
+		return ""
+	}
+	for _, t := range n.Terms {
+		if slices.Contains(t.Sum, v) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the sum over %s stands inside a product or quotient, so that its blocks cannot be summed one by one", source(n, v))
+}
+
+func source(n *notation.Normal, v string) string {
+	if s, ok := n.Source[v]; ok {
+		return s
+	}
+	return v
+}
+
+// Resolve gives a block schedule its meaning for a statement. sizes holds the
+// size of every variable of n, by its name in n.
+func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Blocking, error) {
+	b := &Blocking{}
+	seen := map[string]bool{}
+	for _, s := range spec.Splits {
+		if seen[s.Var] {
+			return nil, diag.Errorf("split", "--split names %s twice; a variable is split once", s.Var)
+		}
+		seen[s.Var] = true
+		vars := renamed(n, s.Var)
+		if len(vars) == 0 {
+			return nil, unknown(n, "split", s.Var)
+		}
+		for _, v := range vars {
+			if why := Splittable(n, v); why != "" {
+				return nil, diag.Errorf("split", "--split=%s: %s", s.Var, why)
+			}
+			cuts, err := s.cuts(sizes[v])
+			if err != nil {
+				return nil, err
+			}
+			b.Vars = append(b.Vars, BlockVar{Name: v, Cuts: cuts, Reduction: !slices.Contains(n.LHS.Vars, v)})
+		}
+	}
+	if err := b.order(spec.Order, n); err != nil {
+		return nil, err
+	}
+	if err := b.extend(spec.Extend, n); err != nil {
+		return nil, err
+	}
+	if err := b.mapping(spec.Map, n); err != nil {
+		return nil, err
+	}
+	b.group(n)
+	return b, nil
+}
+
+func (s SplitSpec) cuts(size int64) ([]int64, error) {
+	if s.Count > 0 {
+		return EvenCuts(size, s.Count), nil
+	}
+	cuts := append([]int64{0}, s.Points...)
+	if last := cuts[len(cuts)-1]; last > size {
+		return nil, diag.Errorf("split", "--split=%s: point %d lies past the size of %s, %d", s.Var, last, s.Var, size)
+	}
+	return append(cuts, size), nil
+}
+
+// renamed lists the variables of n that the user's name stands for.
+func renamed(n *notation.Normal, user string) []string {
+	var list []string
+	for _, v := range n.Vars {
+		if source(n, v) == user {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+func unknown(n *notation.Normal, flag, name string) error {
+	var have []string
+	for _, v := range n.Vars {
+		if s := source(n, v); !slices.Contains(have, s) {
+			have = append(have, s)
+		}
+	}
+	return diag.Errorf("block-vars", "--%s: the statement has no index variable %s; it has %s", flag, name, strings.Join(have, ", "))
+}
+
+// order puts the split variables into the given order; those that it does not
+// name stay behind the named ones, in the order of the normal form.
+func (b *Blocking) order(names []string, n *notation.Normal) error {
+	rank := map[string]int{}
+	for k, name := range names {
+		vars := renamed(n, name)
+		if len(vars) == 0 {
+			return unknown(n, "order", name)
+		}
+		for _, v := range vars {
+			rank[v] = k
+		}
+	}
+	key := func(v BlockVar) int {
+		if k, ok := rank[v.Name]; ok {
+			return k
+		}
+		return len(names) + slices.Index(n.Vars, v.Name)
+	}
+	slices.SortStableFunc(b.Vars, func(x, y BlockVar) int { return key(x) - key(y) })
+	return nil
+}
+
+func (b *Blocking) extend(names []string, n *notation.Normal) error {
+	for _, name := range names {
+		vars := renamed(n, name)
+		if len(vars) == 0 {
+			return unknown(n, "extend", name)
+		}
+		for _, v := range vars {
+			if slices.Contains(n.LHS.Vars, v) {
+				return diag.Errorf("block-vars", "--extend=%s: %s is a variable of the result; only a reduction variable has partial results", name, name)
+			}
+			if k := b.index(v); k >= 0 {
+				b.Vars[k].Extended = true
+			}
+		}
+	}
+	return nil
+}
+
+// mapping resolves --map; without it the split variables of the output decide,
+// in the output's order.
+func (b *Blocking) mapping(names []string, n *notation.Normal) error {
+	if names == nil {
+		for _, v := range n.LHS.Vars {
+			if k := b.index(v); k >= 0 {
+				b.Map = append(b.Map, k)
+			}
+		}
+		return nil
+	}
+	for _, name := range names {
+		vars := renamed(n, name)
+		if len(vars) == 0 {
+			return unknown(n, "map", name)
+		}
+		for _, v := range vars {
+			if k := b.index(v); k >= 0 {
+				b.Map = append(b.Map, k)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Blocking) index(v string) int {
+	return slices.IndexFunc(b.Vars, func(x BlockVar) bool { return x.Name == v })
+}
+
+func (b *Blocking) group(n *notation.Normal) {
+	byHeld := map[string]int{}
+	for t, term := range n.Terms {
+		var held []int
+		for k, v := range b.Vars {
+			if v.Reduction && slices.Contains(term.Sum, v.Name) {
+				held = append(held, k)
+			}
+		}
+		key := fmt.Sprint(held)
+		g, ok := byHeld[key]
+		if !ok {
+			g = len(b.Groups)
+			byHeld[key] = g
+			b.Groups = append(b.Groups, Group{Held: held})
+		}
+		b.Groups[g].Terms = append(b.Groups[g].Terms, t)
+	}
+}
+
+// Default is the block schedule for several ranks when nothing is said: v, the
+// outermost stored variable of the largest operand, is cut in even ranges over
+// all ranks; where it is a reduction variable, its partial results are summed
+// in a tree.
+func Default(n *notation.Normal, v string, ranks int) *BlockSpec {
+	name := source(n, v)
+	spec := &BlockSpec{Splits: []SplitSpec{{Var: name, Count: int64(ranks)}}, Map: []string{name}}
+	if !slices.Contains(n.LHS.Vars, v) {
+		spec.Extend = []string{name}
+	}
+	return spec
+}

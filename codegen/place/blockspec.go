@@ -1,0 +1,94 @@
+package place
+
+import (
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+)
+
+// BlockSpec is a block schedule as the user wrote it.
+type BlockSpec struct {
+	Splits []SplitSpec
+	Order  []string // block loops, outermost first
+	Extend []string // reduction variables with partial results of their own
+	Map    []string // variables that decide the rank
+}
+
+// Empty tells whether nothing was said.
+func (s *BlockSpec) Empty() bool {
+	return s == nil || len(s.Splits)+len(s.Order)+len(s.Extend)+len(s.Map) == 0
+}
+
+// SplitSpec cuts one variable: into Count even ranges, or at Points.
+type SplitSpec struct {
+	Var    string
+	Count  int64
+	Points []int64 // used where Count is 0; may be empty (one range)
+}
+
+// ParseSplit reads the value of --split: "i:4" is a count, "i:100,200" are
+// points, and "i:100," is one point.
+func ParseSplit(s string) (SplitSpec, error) {
+	bad := func(pos, end int, want string) error {
+		return diag.At("split", s, pos, end, "a split is VAR:COUNT or VAR:POINT,POINT,... (one point: VAR:POINT,); %s", want)
+	}
+	name, value, ok := strings.Cut(s, ":")
+	if !ok || !isName(name) {
+		return SplitSpec{}, bad(0, len(name), "got "+strconv.Quote(s))
+	}
+	at := len(name) + 1
+	if value == "" {
+		return SplitSpec{}, bad(at, at, "got no count and no points")
+	}
+	if !strings.Contains(value, ",") {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 {
+			return SplitSpec{}, bad(at, len(s), "want a count of at least 1, got "+strconv.Quote(value))
+		}
+		return SplitSpec{Var: name, Count: n}, nil
+	}
+	spec := SplitSpec{Var: name}
+	for part := range strings.SplitSeq(strings.TrimSuffix(value, ","), ",") {
+		p, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || p < 0 {
+			return SplitSpec{}, bad(at, at+max(len(part), 1), "want a point of at least 0, got "+strconv.Quote(part))
+		}
+		if n := len(spec.Points); n > 0 && p < spec.Points[n-1] {
+			return SplitSpec{}, bad(at, at+len(part), "points must not decrease")
+		}
+		spec.Points = append(spec.Points, p)
+		at += len(part) + 1
+	}
+	return spec, nil
+}
+
+// ParseVars reads the value of --order, --extend or --map: names with commas.
+func ParseVars(flag, s string) ([]string, error) {
+	var names []string
+	at := 0
+	for part := range strings.SplitSeq(s, ",") {
+		name := strings.TrimSpace(part)
+		if !isName(name) {
+			return nil, diag.At("block-vars", s, at, at+max(len(part), 1), "--%s wants index variables with commas between them, got %q", flag, part)
+		}
+		for _, other := range names {
+			if other == name {
+				return nil, diag.At("block-vars", s, at, at+len(part), "--%s names %s twice", flag, name)
+			}
+		}
+		names = append(names, name)
+		at += len(part) + 1
+	}
+	return names, nil
+}
+
+func isName(s string) bool {
+	for k, c := range s {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (k == 0 || !('0' <= c && c <= '9' || c == '_')) {
+			return false
+		}
+	}
+	return s != ""
+}
