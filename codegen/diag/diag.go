@@ -1,15 +1,21 @@
 // Package diag holds positions, codes and messages of user-facing errors.
 //
-// A user's mistake is an *Error; a broken invariant panics with "BUG:".
+// A user's mistake is an *Error: a code (codes.go lists them, each with an
+// example), a message that says what was given and what was wanted, and the
+// place: a caret under the statement's or flag's own text, or file:line:column.
+// ExitCode tells the process how to end. A broken invariant of ours is no
+// Error: it panics with "BUG:".
 package diag
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// A Code names one kind of error. Codes are listed in codes.go, each with an
-// example that a test runs.
+// A Code names one kind of error.
 type Code string
 
 // Exit codes of SPEC's "Errors".
@@ -43,10 +49,12 @@ func (e *Error) ExitCode() int {
 	return e.Exit
 }
 
+// Error is the message, after its file:line:column if it has one and before
+// its caret lines if it has a source text.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
-		b.WriteString(e.File)
+		b.WriteString(Printable(e.File))
 		if e.Line > 0 {
 			fmt.Fprintf(&b, ":%d", e.Line)
 			if e.Col > 0 {
@@ -57,10 +65,45 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(e.Msg)
 	if e.Src != "" {
-		n := max(e.End-e.Pos, 1)
-		fmt.Fprintf(&b, "\n    %s\n    %s%s", e.Src, strings.Repeat(" ", e.Pos), strings.Repeat("^", n))
+		b.WriteString(caret(e.Src, e.Pos, e.End))
 	}
 	return b.String()
+}
+
+// caret is the line of src that holds offset pos, and carets under [pos, end)
+// as far as it is on that line. Columns count characters, so that the carets
+// stand right under text that is not ASCII; control characters become spaces,
+// which keeps the columns and the terminal.
+func caret(src string, pos, end int) string {
+	pos = min(max(pos, 0), len(src))
+	end = min(max(end, pos), len(src))
+	from := strings.LastIndexByte(src[:pos], '\n') + 1
+	to := len(src)
+	if k := strings.IndexByte(src[pos:], '\n'); k >= 0 {
+		to = pos + k
+	}
+	end = min(end, to)
+	line := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, src[from:to])
+	before := utf8.RuneCountInString(src[from:pos])
+	under := max(utf8.RuneCountInString(src[pos:end]), 1)
+	return "\n    " + line + "\n    " + strings.Repeat(" ", before) + strings.Repeat("^", under)
+}
+
+// Printable is s with its control and unprintable characters escaped, for
+// names and text from files that stand in a message.
+func Printable(s string) string {
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			q := strconv.Quote(s)
+			return q[1 : len(q)-1]
+		}
+	}
+	return s
 }
 
 // Errorf makes an error about no place in particular.
@@ -71,4 +114,21 @@ func Errorf(code Code, format string, args ...any) *Error {
 // At makes an error about src[pos:end].
 func At(code Code, src string, pos, end int, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Src: src, Pos: pos, End: end}
+}
+
+// InFile returns a copy of e placed in a file: line and col are where e.Src
+// begins there (1-based), and the copy's are where the mistake is.
+func (e *Error) InFile(file string, line, col int) *Error {
+	c := *e
+	c.File, c.Line, c.Col = file, line, col
+	if e.Src != "" {
+		pos := min(max(e.Pos, 0), len(e.Src))
+		if k := strings.LastIndexByte(e.Src[:pos], '\n'); k >= 0 {
+			c.Line += strings.Count(e.Src[:pos], "\n")
+			c.Col = utf8.RuneCountInString(e.Src[k+1:pos]) + 1
+		} else {
+			c.Col += utf8.RuneCountInString(e.Src[:pos])
+		}
+	}
+	return &c
 }

@@ -1,6 +1,23 @@
 // Package format describes how a tensor's coordinate tree is stored: one level
 // kind a storage level, outermost first, and the order of modes.
+//
+// A level maps each position of its parent (the root has position 0 alone) to
+// positions of its own, each with a coordinate. The compiler asks a kind for
+// what it can do (Caps), never for its letter where a capability will do: how it
+// is iterated, whether a coordinate can be located, how results are assembled.
+//
+// The positions of the last level number the values. What lies on a path from
+// the root to a value is stored (present), zero or not; every coordinate of a
+// dense level is on a path, the padding of a padded singleton is on none.
 package format
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+)
 
 // Kind is a level kind, by TACO's letter.
 type Kind byte
@@ -14,9 +31,195 @@ const (
 	SingletonPadded     Kind = 'p' // one slot a parent position; coordinate -1 marks padding, an absent entry
 )
 
+// Kinds lists the level kinds.
+var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique, SingletonPadded}
+
 // Format is the storage of one tensor.
 type Format struct {
 	Levels []Kind
 	// Order[l] is the mode that level l stores. len(Order) == len(Levels).
 	Order []int
+}
+
+// Parse reads a level string and an optional mode order: "ds", "ds:1,0", and
+// "" for a scalar.
+func Parse(s string) (Format, error) { return parse(s, 0) }
+
+// ParseFlag reads the value of -f, NAME:LEVELS[:ORDER].
+func ParseFlag(s string) (name string, f Format, err error) {
+	name, _, ok := strings.Cut(s, ":")
+	if !ok || name == "" {
+		return "", Format{}, diag.At(diag.BadFormat, s, 0, len(s), "got no tensor and levels, want NAME:LEVELS[:ORDER], as in B:ds or B:ds:1,0")
+	}
+	f, err = parse(s, len(name)+1)
+	return name, f, err
+}
+
+// parse reads src[at:]; errors point into src.
+func parse(src string, at int) (Format, error) {
+	levels, order, hasOrder := strings.Cut(src[at:], ":")
+	var f Format
+	for k := 0; k < len(levels); k++ {
+		kind := Kind(levels[k])
+		if !kind.Valid() {
+			r := []rune(levels[k:])[0]
+			return Format{}, diag.At(diag.BadFormat, src, at+k, at+k+len(string(r)),
+				"got level %q, want one of d (dense), s (compressed), u (compressed with repeats), q (singleton), c (singleton with repeats), p (padded singleton)", r)
+		}
+		f.Levels = append(f.Levels, kind)
+		if msg := f.refuse(k); msg != "" {
+			return Format{}, diag.At(diag.BadFormat, src, at+k, at+k+1, "%s", msg)
+		}
+	}
+	f.Order = make([]int, len(f.Levels))
+	for l := range f.Order {
+		f.Order[l] = l
+	}
+	if !hasOrder {
+		return f, nil
+	}
+	pos := at + len(levels) + 1
+	parts := strings.Split(order, ",")
+	if len(f.Levels) == 0 && order == "" {
+		return f, nil
+	}
+	if len(parts) != len(f.Levels) {
+		return Format{}, diag.At(diag.BadFormat, src, pos, len(src), "got %d modes in the order, want %d, one a level", len(parts), len(f.Levels))
+	}
+	seen := make([]bool, len(parts))
+	for l, p := range parts {
+		m, err := strconv.Atoi(strings.TrimSpace(p))
+		if err != nil || m < 0 || m >= len(parts) {
+			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p), "got mode %q, want a number from 0 to %d", p, len(parts)-1)
+		}
+		if seen[m] {
+			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p), "got mode %d twice, want each mode once", m)
+		}
+		seen[m] = true
+		f.Order[l] = m
+		pos += len(p) + 1
+	}
+	return f, nil
+}
+
+// Check refuses a format that was built by hand and could not have been parsed.
+func (f Format) Check() error {
+	_, err := Parse(f.full())
+	return err
+}
+
+// refuse says why level l may not stand where it does, or "".
+//
+// A q or c holds exactly one coordinate for each position of its parent, so
+// each such position must belong to an entry: those of u, s, c and q do, those
+// of d (any coordinate) and p (a slot that may be padding) do not.
+func (f Format) refuse(l int) string {
+	k := f.Levels[l]
+	if k != Singleton && k != SingletonNonunique {
+		return ""
+	}
+	const want = "want a u, s or c above it: it holds one coordinate for each entry of the level above"
+	if l == 0 {
+		return "got level " + string(k) + " outermost, " + want
+	}
+	switch f.Levels[l-1] {
+	case Dense, SingletonPadded:
+		return "got level " + string(k) + " under " + string(f.Levels[l-1]) + ", " + want
+	}
+	return ""
+}
+
+// DenseOf is the row-major dense format: what a dense file, a generated dense
+// tensor and a result are without -f.
+func DenseOf(order int) Format { return uniform(Dense, order) }
+
+// SparseOf is the format of a sparse file without -f: s, ds, or sss...
+func SparseOf(order int) Format {
+	f := uniform(Compressed, order)
+	if order == 2 {
+		f.Levels[0] = Dense
+	}
+	return f
+}
+
+func uniform(k Kind, order int) Format {
+	f := Format{Levels: make([]Kind, order), Order: make([]int, order)}
+	for l := range f.Levels {
+		f.Levels[l], f.Order[l] = k, l
+	}
+	return f
+}
+
+// String is the level string, and the mode order where it is not 0,1,2...
+// Parse gives the same format back.
+func (f Format) String() string {
+	for l, m := range f.Order {
+		if l != m {
+			return f.full()
+		}
+	}
+	return f.Letters()
+}
+
+// Letters is the level string alone.
+func (f Format) Letters() string {
+	b := make([]byte, len(f.Levels))
+	for l, k := range f.Levels {
+		b[l] = byte(k)
+	}
+	return string(b)
+}
+
+func (f Format) full() string {
+	modes := make([]string, len(f.Order))
+	for l, m := range f.Order {
+		modes[l] = strconv.Itoa(m)
+	}
+	return f.Letters() + ":" + strings.Join(modes, ",")
+}
+
+// NumModes is the number of modes (and levels).
+func (f Format) NumModes() int { return len(f.Levels) }
+
+// Level returns the level that stores a mode.
+func (f Format) Level(mode int) int {
+	l := slices.Index(f.Order, mode)
+	if l < 0 {
+		panic("BUG: format " + f.full() + " has no mode " + strconv.Itoa(mode))
+	}
+	return l
+}
+
+// Equal tells whether two formats are the same.
+func (f Format) Equal(g Format) bool {
+	return slices.Equal(f.Levels, g.Levels) && slices.Equal(f.Order, g.Order)
+}
+
+// AllDense tells whether every level is dense (true of a scalar).
+func (f Format) AllDense() bool { return f.TrailingDense() == len(f.Levels) }
+
+// TrailingDense is the number of innermost levels that are dense: all their
+// coordinates are stored below each position that the levels above store.
+func (f Format) TrailingDense() int {
+	n := 0
+	for n < len(f.Levels) && f.Levels[len(f.Levels)-1-n] == Dense {
+		n++
+	}
+	return n
+}
+
+// Repeats tells whether one coordinate may be stored several times: whether
+// the last level is not unique. The tensor's value there is the sum.
+func (f Format) Repeats() bool {
+	n := len(f.Levels)
+	return n > 0 && !f.Levels[n-1].Caps().Unique
+}
+
+// RunEnd is the last level of the run of singletons below level l (l itself if
+// none): levels l to RunEnd number their positions alike, one for one.
+func (f Format) RunEnd(l int) int {
+	for l+1 < len(f.Levels) && f.Levels[l+1].Caps().Branchless {
+		l++
+	}
+	return l
 }

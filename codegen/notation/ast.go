@@ -67,6 +67,7 @@ func (e *Sum) Span() Span    { return e.At }
 // Bound variables are renamed apart, so that a name means one variable in the
 // whole of it. An absent value annihilates the term (see SPEC).
 type Normal struct {
+	Src        string
 	LHS        *Access
 	Accumulate bool
 	Terms      []*Term
@@ -97,8 +98,9 @@ type (
 	Quotient struct{ Num, Den Expr }
 	// Reduction is an explicit sum() that could not be merged into its term
 	// (it stands beside factors under * or inside a quotient): its value is
-	// the sum over Vars of Body's terms, each of which has only its own
-	// further sum()s inside.
+	// the sum over Vars of Body's terms; a body term's Sum has the variables of
+	// further sum()s around it. A variable that is free in Body and on the left
+	// nowhere is summed by the term that holds the factor.
 	Reduction struct {
 		Vars []string
 		Body []*Term

@@ -1,0 +1,49 @@
+package diag
+
+// Codes of the statement, its types and sizes, and formats. Packages whose
+// errors are about something else (schedules, placements) list their own.
+const (
+	Syntax        Code = "syntax"         // the text is no statement
+	TooLarge      Code = "too-large"      // nested or multiplied out past what we build
+	LeftRepeat    Code = "left-repeat"    // a variable twice on the left
+	LeftOnRight   Code = "left-on-right"  // the left tensor is read
+	SumVariable   Code = "sum-variable"   // sum over a variable that its body lacks
+	OrderMismatch Code = "order-mismatch" // a tensor with two numbers of modes
+	NameClash     Code = "name-clash"     // one name for a tensor and a variable
+	NoTensor      Code = "no-tensor"      // a flag for a name that the statement lacks
+	LossyType     Code = "lossy-type"     // a result type that cannot hold the values
+	BadType       Code = "bad-type"       // no type's name
+	SizeClash     Code = "size-clash"     // two places give different sizes
+	SizeUnknown   Code = "size-unknown"   // no place gives a size
+	BadFormat     Code = "bad-format"     // a level string that is no format
+	DivideByZero  Code = "divide-by-zero" // an integer division by zero (data)
+)
+
+// Info describes a code. Example is a statement (or, where Flag is set, the
+// value of -f or -t) that gives an error of this code; a test runs each. It is
+// empty where data make the error.
+type Info struct {
+	Code    Code
+	Meaning string
+	Flag    string // "" for a statement, else the flag whose value Example is
+	Example string
+}
+
+// Codes lists every code above.
+var Codes = []Info{
+	{Syntax, "the text does not follow the grammar of tensor index notation", "", "A(i) = B(i,"},
+	{TooLarge, "the statement is nested too deeply, or has too many terms when multiplied out", "",
+		"a = (b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)"},
+	{LeftRepeat, "a variable stands twice on the left side", "", "A(i,i) = B(i)"},
+	{LeftOnRight, "the tensor on the left side is read on the right", "", "a(i) = a(i) + b(i)"},
+	{SumVariable, "sum() over a variable that its body does not hold", "", "a(i) = sum(j, B(i))"},
+	{OrderMismatch, "a tensor is read with two different numbers of modes", "", "a(i) = B(i,j) * B(i)"},
+	{NameClash, "one name stands for a tensor and for a variable", "", "a(i) = i(j) * b(j)"},
+	{NoTensor, "a flag names a tensor or variable that the statement lacks", "", ""},
+	{LossyType, "the result's type cannot hold the statement's values", "", ""},
+	{BadType, "the name is no type's", "t", "float16"},
+	{SizeClash, "two places give one variable different sizes", "", ""},
+	{SizeUnknown, "nothing gives a variable's size", "", ""},
+	{BadFormat, "the level string or mode order is no format", "f", "B:dq"},
+	{DivideByZero, "an integer is divided by zero", "", ""},
+}

@@ -1,0 +1,61 @@
+package diag_test
+
+import (
+	"errors"
+	"testing"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// TestExamples runs the example of every code that has one.
+func TestExamples(t *testing.T) {
+	seen := map[diag.Code]bool{}
+	for _, c := range diag.Codes {
+		if seen[c.Code] || c.Meaning == "" {
+			t.Errorf("%s: listed twice, or without a meaning", c.Code)
+		}
+		seen[c.Code] = true
+		if c.Example == "" {
+			continue
+		}
+		var err error
+		switch c.Flag {
+		case "f":
+			_, _, err = format.ParseFlag(c.Example)
+		case "t":
+			_, err = dtype.Parse(c.Example)
+		default:
+			var s *notation.Stmt
+			if s, err = notation.Parse(c.Example); err == nil {
+				err = notation.Check(s)
+			}
+		}
+		var d *diag.Error
+		if !errors.As(err, &d) || d.Code != c.Code {
+			t.Errorf("%s: the example %q gives %v", c.Code, c.Example, err)
+		}
+	}
+}
+
+func TestErrorPlaces(t *testing.T) {
+	e := diag.At(diag.Syntax, "A(é) =\n  B ? C", 12, 13, "got ?")
+	if want := "got ?\n      B ? C\n        ^"; e.Error() != want {
+		t.Errorf("got %q, want %q", e.Error(), want)
+	}
+	if got := e.InFile("job.dst", 7, 5); got.Line != 8 || got.Col != 5 {
+		t.Errorf("got %d:%d, want 8:5", got.Line, got.Col)
+	}
+	one := diag.At(diag.Syntax, "A(é) ? B", 6, 7, "got ?").InFile("job\x1b.dst", 7, 5)
+	if want := "job\\x1b.dst:7:10: got ?\n    A(é) ? B\n         ^"; one.Error() != want {
+		t.Errorf("got %q, want %q", one.Error(), want)
+	}
+	if e.ExitCode() != 2 || (&diag.Error{Exit: 3}).ExitCode() != 3 {
+		t.Error("exit codes")
+	}
+	if got := diag.At(diag.Syntax, "ab", 9, 12, "x").Error(); got != "x\n    ab\n      ^" {
+		t.Errorf("a place past the end: %q", got)
+	}
+}

@@ -1,0 +1,113 @@
+package format
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParsePrints(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", ""}, {"d", "d"}, {"ds", "ds"}, {"ds:1,0", "ds:1,0"}, {"ds:0,1", "ds"}, {"uq", "uq"}, {"uc", "uc"}, {"ucq", "ucq"},
+		{"sss:2,0,1", "sss:2,0,1"}, {"dsdd", "dsdd"}, {"dp", "dp"}, {"p", "p"}, {"sq", "sq"}, {"uqq", "uqq"}, {"us", "us"}, {"dddddddd", "dddddddd"},
+	} {
+		f, err := Parse(c.in)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", c.in, err)
+			continue
+		}
+		if f.String() != c.want {
+			t.Errorf("Parse(%q) prints %q", c.in, f)
+		}
+		if g, err := Parse(f.String()); err != nil || !g.Equal(f) {
+			t.Errorf("Parse(%q) is not %v", f.String(), f)
+		}
+		if err := f.Check(); err != nil {
+			t.Errorf("Check(%q): %v", c.in, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"q", "got level q outermost, want a u, s or c above it"},
+		{"c", "got level c outermost"},
+		{"dq", "got level q under d"},
+		{"dc", "got level c under d"},
+		{"pq", "got level q under p"},
+		{"udq", "got level q under d"},
+		{"dx", `got level 'x', want one of d`},
+		{"dé", `got level 'é'`},
+		{"Ds", `got level 'D'`},
+		{"ds:1", "got 1 modes in the order, want 2"},
+		{"ds:0,1,2", "got 3 modes in the order, want 2"},
+		{"ds:1,1", "got mode 1 twice"},
+		{"ds:1,2", `got mode "2", want a number from 0 to 1`},
+		{"ds:a,b", `got mode "a"`},
+		{"ds:", "got 1 modes in the order, want 2"},
+	} {
+		_, err := Parse(c.in)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Parse(%q) = %v, want %q", c.in, err, c.want)
+		}
+	}
+}
+
+func TestParseFlag(t *testing.T) {
+	name, f, err := ParseFlag("B:ds:1,0")
+	if err != nil || name != "B" || f.String() != "ds:1,0" {
+		t.Errorf("got %q %v %v", name, f, err)
+	}
+	for _, s := range []string{"", "B", ":ds", "B:dq", "B:d s"} {
+		if _, _, err := ParseFlag(s); err == nil {
+			t.Errorf("ParseFlag(%q) gave no error", s)
+		}
+	}
+	_, _, err = ParseFlag("B:dq")
+	if want := "\n    B:dq\n       ^"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("caret: got %v, want suffix %q", err, want)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	for order, want := range []string{"", "s", "ds", "sss", "ssss"} {
+		if got := SparseOf(order).String(); got != want {
+			t.Errorf("SparseOf(%d) = %q, want %q", order, got, want)
+		}
+		if got := DenseOf(order).String(); got != strings.Repeat("d", order) {
+			t.Errorf("DenseOf(%d) = %q", order, got)
+		}
+	}
+}
+
+func TestQueries(t *testing.T) {
+	f, _ := Parse("dsdd:3,1,0,2")
+	if f.TrailingDense() != 2 || f.AllDense() || f.Repeats() || f.Level(0) != 2 || f.Level(3) != 0 {
+		t.Errorf("dsdd: %d %v %v %d", f.TrailingDense(), f.AllDense(), f.Repeats(), f.Level(0))
+	}
+	f, _ = Parse("ucc")
+	if !f.Repeats() || f.RunEnd(0) != 2 || f.RunEnd(2) != 2 {
+		t.Error("ucc keeps repeats in one run of levels")
+	}
+	f, _ = Parse("ucq")
+	if f.Repeats() {
+		t.Error("ucq keeps no repeats")
+	}
+	if f, _ = Parse(""); !f.AllDense() || f.Repeats() {
+		t.Error("a scalar is dense")
+	}
+}
+
+func TestCaps(t *testing.T) {
+	for _, k := range Kinds {
+		c := k.Caps()
+		if c.CoordIter == c.PosIter {
+			t.Errorf("%v: exactly one way to iterate", k)
+		}
+		if c.HasPos && !c.HasCrd || c.Branchless && c.HasPos || c.Full && c.HasCrd {
+			t.Errorf("%v: arrays do not fit its properties: %+v", k, c)
+		}
+		if k.Word() == "" {
+			t.Errorf("%v has no name", k)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package notation
+
+import (
+	"math"
+
+	"distaff/codegen/diag"
+)
+
+// MaxTerms is the largest number of terms that a statement may have when its
+// products of sums are multiplied out.
+const MaxTerms = 4096
+
+// Check refuses what SPEC refuses of statements that parse, as far as the
+// statement alone tells: a variable twice on the left; the left tensor on the
+// right; sum over a variable that its body lacks; a tensor with two different
+// numbers of modes; one name for a tensor (or scalar) and a variable. It also
+// refuses a statement of more than MaxTerms terms. Errors are *diag.Error.
+func Check(s *Stmt) error {
+	c := &checker{s: s, orders: map[string]int{}, tensors: map[string]Span{}, vars: map[string]Span{}}
+	for k, v := range s.LHS.Vars {
+		for _, w := range s.LHS.Vars[:k] {
+			if v == w {
+				return c.at(diag.LeftRepeat, s.LHS.VarAt, k, s.LHS.At,
+					"got variable %s twice on the left side, want each once (a diagonal is read on the right: %s(%s) = B(%s,%s))", v, s.LHS.Name, v, v, v)
+			}
+		}
+	}
+	c.use(s.LHS)
+	Walk(s.RHS, func(e Expr) bool {
+		if c.err != nil {
+			return false
+		}
+		switch e := e.(type) {
+		case *Access:
+			if e.Name == s.LHS.Name {
+				c.err = c.at(diag.LeftOnRight, nil, 0, e.At,
+					"got %s on both sides, want the left tensor on the left only (%s += ... adds to what it holds)", e.Name, s.LHS)
+			}
+			c.use(e)
+		case *Sum:
+			c.sum(e)
+		}
+		return c.err == nil
+	})
+	if c.err != nil {
+		return c.err
+	}
+	if n := countTerms(s.RHS); n > MaxTerms {
+		return diag.Errorf(diag.TooLarge, "the statement has %.0f terms when multiplied out, want at most %d", n, MaxTerms)
+	}
+	return nil
+}
+
+type checker struct {
+	s       *Stmt
+	orders  map[string]int
+	tensors map[string]Span
+	vars    map[string]Span
+	err     error
+}
+
+// at makes an error at spans[k], or at whole where the node has no spans
+// (it was built, not parsed).
+func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format string, args ...any) error {
+	if k < len(spans) {
+		whole = spans[k]
+	}
+	return diag.At(code, c.s.Src, whole.Pos, whole.End, format, args...)
+}
+
+// use notes an access's names, and that they clash with none before.
+func (c *checker) use(a *Access) {
+	if c.err != nil {
+		return
+	}
+	if n, ok := c.orders[a.Name]; ok && n != len(a.Vars) {
+		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %d modes, want %d as where it stands first", a.Name, len(a.Vars), n)
+		return
+	}
+	c.orders[a.Name] = len(a.Vars)
+	c.tensors[a.Name] = a.At
+	if _, ok := c.vars[a.Name]; ok {
+		c.err = c.at(diag.NameClash, nil, 0, a.At, "got %s as a tensor and as an index variable, want two names", a.Name)
+		return
+	}
+	for k, v := range a.Vars {
+		c.variable(v, a.VarAt, k, a.At)
+	}
+}
+
+func (c *checker) variable(v string, spans []Span, k int, whole Span) {
+	c.vars[v] = whole
+	if _, ok := c.tensors[v]; ok && c.err == nil {
+		c.err = c.at(diag.NameClash, spans, k, whole, "got %s as an index variable and as a tensor, want two names", v)
+	}
+}
+
+func (c *checker) sum(e *Sum) {
+	free := map[string]bool{}
+	for _, v := range FreeVars(e.X) {
+		free[v] = true
+	}
+	for k, v := range e.Vars {
+		c.variable(v, e.VarAt, k, e.At)
+		if c.err != nil {
+			return
+		}
+		if !free[v] {
+			c.err = c.at(diag.SumVariable, e.VarAt, k, e.At, "got a sum over %s, which its body %s does not hold, want one of its variables", v, ExprString(e.X))
+			return
+		}
+		for _, w := range e.Vars[:k] {
+			if v == w {
+				c.err = c.at(diag.SumVariable, e.VarAt, k, e.At, "got a sum over %s twice: the inner sum leaves no %s for the outer, want each variable once", v, v)
+				return
+			}
+		}
+	}
+}
+
+// countTerms is the number of terms that Normalize will make of e, counting
+// those inside quotients and reductions too, where they are more.
+func countTerms(e Expr) float64 {
+	switch e := e.(type) {
+	case *Neg:
+		return countTerms(e.X)
+	case *Sum:
+		return countTerms(e.X)
+	case *Binary:
+		x, y := countTerms(e.X), countTerms(e.Y)
+		switch e.Op {
+		case '+', '-':
+			return x + y
+		case '*':
+			return x * y
+		}
+		return max(1, inQuotient(e.X), inQuotient(e.Y)) // one unit
+	}
+	return 1
+}
+
+// inQuotient is the largest number of terms of a sum() inside a side of a
+// quotient, which is not multiplied out itself.
+func inQuotient(e Expr) float64 {
+	most := 0.0
+	Walk(e, func(x Expr) bool {
+		if s, ok := x.(*Sum); ok {
+			most = math.Max(most, countTerms(s.X))
+			return false
+		}
+		return true
+	})
+	return most
+}

@@ -1,0 +1,162 @@
+package notation
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+)
+
+func TestInferTypes(t *testing.T) {
+	const (
+		i4, i8, f4, f8 = dtype.Int32, dtype.Int64, dtype.Float32, dtype.Float64
+		c8, c16, none  = dtype.Complex64, dtype.Complex128, dtype.None
+	)
+	for _, c := range []struct {
+		src          string
+		a, b, c      dtype.Type // a: the operand of +=
+		result       dtype.Type
+		compute, res dtype.Type // compute none: refused
+	}{
+		{"a(i) = b(i)*c(i)", none, i4, f4, none, f8, f8},
+		{"a(i) = b(i)*c(i)", none, i8, f4, none, f8, f8},
+		{"a(i) = b(i)*c(i)", none, i4, i8, none, i8, i8},
+		{"a(i) = b(i)*c(i)", none, c8, f8, none, c16, c16},
+		{"a(i) = b(i)*c(i)", none, c8, i4, none, c16, c16},
+		{"a(i) = b(i)*c(i)", none, c8, f4, none, c8, c8},
+		{"a(i) = b(i)*c(i)*2", none, i4, i4, none, i4, i4},
+		{"a(i) = b(i)*c(i)*2.0", none, i4, i4, none, f8, f8},
+		{"a(i) = b(i)*c(i)*2.5", none, f4, f4, none, f4, f4},
+		{"a(i) = b(i)*c(i)*2.5", none, c8, f4, none, c8, c8},
+		{"a(i) = b(i)*c(i)", none, f4, f4, f8, f8, f8},
+		{"a(i) = b(i)*c(i)", none, f8, f8, f4, f8, f4},
+		{"a(i) = b(i)*c(i)", none, i8, i8, i4, i8, i4},
+		{"a(i) = b(i)*c(i)", none, i8, i8, f4, f8, f4},
+		{"a(i) = b(i)*c(i)", none, i4, i4, c8, c16, c8},
+		{"a(i) = b(i)*c(i)", none, c16, f8, c8, c16, c8},
+		{"a(i) = b(i)*c(i)", none, c16, f8, f8, none, none},
+		{"a(i) = b(i)*c(i)", none, f4, f4, i8, none, none},
+		{"a(i) = b(i)*c(i)*0.5", none, i4, i4, i8, none, none},
+		{"a(i) += b(i)*c(i)", f8, i4, i4, none, f8, f8},
+		{"a(i) += b(i)*c(i)", none, i4, i4, none, i4, i4},
+		{"a(i) = 1", none, none, none, none, f8, f8},
+		{"a(i) = 1", none, none, none, i4, i4, i4},
+		{"a(i) = 1.5", none, none, none, f4, f4, f4},
+		{"a(i) = 1.5", none, none, none, i4, none, none},
+		{"a(i) = b(i)*3000000000", none, i4, i4, none, none, none},
+		{"a(i) = b(i)*3000000000", none, i4, i4, i8, i8, i8},
+		{"a(i) = b(i)*3000000000", none, f4, i4, none, f4, f4},
+	} {
+		types := map[string]dtype.Type{"a": c.a, "b": c.b, "c": c.c}
+		compute, res, err := InferTypes(mustParse(t, c.src), types, c.result)
+		if c.compute == none {
+			var d *diag.Error
+			if !errors.As(err, &d) || d.Code != diag.LossyType || d.ExitCode() != 2 {
+				t.Errorf("%s %v %v: got %v, %v, %v, want a refusal", c.src, types, c.result, compute, res, err)
+			}
+		} else if err != nil || compute != c.compute || res != c.res {
+			t.Errorf("%s %v %v: got %v, %v, %v, want %v, %v", c.src, types, c.result, compute, res, err, c.compute, c.res)
+		}
+	}
+}
+
+func exact(from string, sizes ...int64) (out []Known) {
+	for _, s := range sizes {
+		out = append(out, Known{s, true, from})
+	}
+	return out
+}
+
+func atLeast(from string, sizes ...int64) (out []Known) {
+	for _, s := range sizes {
+		out = append(out, Known{s, false, from})
+	}
+	return out
+}
+
+func TestInferSizes(t *testing.T) {
+	type known = map[string][]Known
+	type user = map[string][]int64
+	for _, c := range []struct {
+		src   string
+		known known
+		user  user
+		vars  string // "i=3 j=4"
+		err   string
+	}{
+		{"a(i) = B(i,j)*c(j)", known{"B": exact("b.mtx", 3, 4)}, nil, "i=3 j=4", ""},
+		{"a(i) = B(i,j)*c(j)", known{"B": atLeast("b.tns", 3, 4), "c": exact("c.npy", 9)}, nil, "i=3 j=9", ""},
+		{"a(i) = B(i,j)*c(j)", known{"B": atLeast("b.tns", 3, 4), "c": atLeast("c.tns", 9)}, nil, "i=3 j=9", ""},
+		{"a(i) = B(i,j)*c(j)", known{"B": atLeast("b.tns", 3, 4)}, user{"i": {100}}, "i=100 j=4", ""},
+		{"a(i) = B(i,j)*c(j)", nil, user{"B": {5, 0}}, "i=5 j=0", ""},
+		{"A(i,j) = B(i,j) + B(j,i)", known{"B": atLeast("b.tns", 3, 4)}, nil, "i=4 j=4", ""},
+		{"a(i) = B(i,i)", known{"B": exact("b.mtx", 3, 4)}, nil, "", "got size 3 for i from mode 0 of B (b.mtx), and 4 from mode 1 of B (b.mtx)"},
+		{"a(i) = B(i,j)*c(j)", known{"B": exact("b.mtx", 3, 4), "c": exact("c.npy", 5)}, nil, "", "got size 4 for j from mode 1 of B (b.mtx), and 5 from mode 0 of c (c.npy)"},
+		{"a(i) = B(i,j)*c(j)", known{"B": exact("b.mtx", 3, 4)}, user{"j": {5}}, "", "got size 5 for j from -d=j:5, and 4 from mode 1 of B (b.mtx)"},
+		{"a(i) = B(i,j)*c(j)", known{"c": exact("c.npy", 4)}, nil, "", "nothing gives the size of i: want -d=i:SIZE"},
+		{"A(i,j) = b(i)", known{"b": exact("b.npy", 4)}, nil, "", "want -d=j:SIZE"},
+		{"A(i,j) = b(i)", known{"b": exact("b.npy", 4)}, user{"A": {4, 2}}, "i=4 j=2", ""},
+		{"a(i) = B(i)", known{"B": atLeast("b.tns", 0)}, nil, "", "mode 0 of B (b.tns) is empty"},
+		{"a(i) = B(i)+c(i)", known{"B": atLeast("b.tns", 0), "c": atLeast("c.tns", 2)}, nil, "i=2", ""},
+		{"a(i) = sum(j, B(i,j)) + sum(j, C(i,j))", known{"B": exact("b", 2, 3), "C": exact("c", 2, 5)}, nil, "i=2 j=3 j_1=5", ""},
+		{"a = sum(j, B(j)) + sum(j, C(j))", nil, user{"j": {7}}, "j=7 j_1=7", ""},
+		{"a(i) = b(i)", known{"b": exact("b", 2)}, user{"k": {3}}, "", "got -d=k:3, want a variable or tensor of the statement"},
+		{"a(i) = b(i)", known{"b": exact("b", 2, 2)}, nil, "", "got b with 2 modes in b, want 1"},
+		{"a(i) = b(i)", nil, user{"b": {3, 4}}, "", "got -d=b:3,4 with 2 sizes, want 1"},
+		{"a(i) = b(i)", nil, user{"i": {3, 4}}, "", "want one: i is an index variable"},
+		{"a = 1", nil, nil, "", ""},
+	} {
+		n := Normalize(mustParse(t, c.src))
+		got, err := InferSizes(n, c.known, c.user)
+		if c.err != "" {
+			var d *diag.Error
+			if !errors.As(err, &d) || !strings.Contains(d.Error(), c.err) || d.ExitCode() != 2 {
+				t.Errorf("%s: got %v, want %q", c.src, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		var vars []string
+		for _, v := range n.Vars {
+			vars = append(vars, v+"="+itoa(got.Vars[v]))
+		}
+		if s := strings.Join(vars, " "); s != c.vars || len(got.Overruns) != 0 {
+			t.Errorf("%s: got %s %v, want %s", c.src, s, got.Overruns, c.vars)
+		}
+	}
+}
+
+func itoa(n int64) string { return (&Number{IsInt: true, Int: n}).String() }
+
+func TestOverrun(t *testing.T) {
+	n := Normalize(mustParse(t, "a(i) = B(i,j)*c(j)"))
+	got, err := InferSizes(n, map[string][]Known{"B": atLeast("b.tns", 3, 9), "c": exact("c.npy", 5)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Overrun{{"B", 1, 9, "mode 1 of B (b.tns)", 5, "mode 0 of c (c.npy)"}}
+	if !reflect.DeepEqual(got.Overruns, want) {
+		t.Errorf("got %+v", got.Overruns)
+	}
+	if !reflect.DeepEqual(got.Dims, map[string][]int64{"a": {3}, "B": {3, 5}, "c": {5}}) {
+		t.Errorf("dims %v", got.Dims)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	name, sizes, err := ParseSize("A:1000,32")
+	if err != nil || name != "A" || !reflect.DeepEqual(sizes, []int64{1000, 32}) {
+		t.Errorf("got %v %v %v", name, sizes, err)
+	}
+	for _, s := range []string{"", "i", "i:", ":3", "i:-1", "i:x", "A:1,", "A:99999999999999999999"} {
+		if _, _, err := ParseSize(s); err == nil {
+			t.Errorf("ParseSize(%q) gave no error", s)
+		}
+	}
+}

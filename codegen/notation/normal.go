@@ -1,0 +1,225 @@
+package notation
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Normalize gives the normal form of a statement that Check accepts: products
+// of sums multiplied out, signs folded, bound variables renamed apart, and for
+// each term the variables that it sums.
+//
+// A quotient is one unit: neither side is multiplied out, and it sums over
+// every variable of either side that the left lacks. An explicit sum() is
+// linear: it is distributed over its body's terms, and where it is a whole
+// additive term its variables join the term's Sum. They do so even where the
+// term holds none of them: sum(j, B(i,j) + c(i)) adds c(i) once for each j.
+// Beside other factors, and in a quotient, it stays a Reduction.
+func Normalize(s *Stmt) *Normal {
+	r := newRenamer(s)
+	rhs := r.rename(s.RHS, nil)
+	n := &Normal{Src: s.Src, LHS: s.LHS, Accumulate: s.Accumulate, Terms: expand(rhs), Source: r.source}
+
+	left := map[string]bool{}
+	var all varList
+	for _, v := range s.LHS.Vars {
+		left[v] = true
+		all.add(v)
+	}
+	for _, t := range n.Terms {
+		var sum varList
+		for _, v := range t.FreeVars() {
+			if !left[v] {
+				sum.add(v)
+			}
+		}
+		for _, v := range t.Sum {
+			sum.add(v)
+		}
+		t.Sum = sum.list
+		for _, v := range t.Sum {
+			all.add(v)
+		}
+		WalkTerm(t, func(e Expr) bool {
+			if x, ok := e.(*ReductionExpr); ok {
+				addBound(&all, x.Reduction)
+			}
+			return true
+		})
+	}
+	n.Vars = all.list
+	return n
+}
+
+// addBound adds the variables that a reduction and its body's terms bind.
+func addBound(all *varList, r *Reduction) {
+	for _, v := range r.Vars {
+		all.add(v)
+	}
+	for _, t := range r.Body {
+		for _, v := range t.Sum {
+			all.add(v)
+		}
+	}
+}
+
+// renamer gives each sum()'s variables names that nothing else in the
+// statement has. The first sum() over a name that is free nowhere keeps it.
+type renamer struct {
+	taken  map[string]bool // names that a new variable may not have
+	owned  map[string]bool // variables that are free somewhere, or bound already
+	source map[string]string
+}
+
+func newRenamer(s *Stmt) *renamer {
+	r := &renamer{taken: map[string]bool{}, owned: map[string]bool{}, source: map[string]string{}}
+	note := func(names ...string) {
+		for _, name := range names {
+			r.taken[name] = true
+		}
+	}
+	note(s.LHS.Name)
+	note(s.LHS.Vars...)
+	Walk(s.RHS, func(e Expr) bool {
+		switch e := e.(type) {
+		case *Access:
+			note(e.Name)
+			note(e.Vars...)
+		case *Sum:
+			note(e.Vars...)
+		}
+		return true
+	})
+	for _, v := range append(slices.Clone(s.LHS.Vars), FreeVars(s.RHS)...) {
+		r.owned[v] = true
+	}
+	return r
+}
+
+func (r *renamer) fresh(name string) string {
+	if !r.owned[name] {
+		r.owned[name] = true
+		return name
+	}
+	for k := 1; ; k++ {
+		if c := fmt.Sprintf("%s_%d", name, k); !r.taken[c] {
+			r.taken[c], r.owned[c] = true, true
+			r.source[c] = name
+			return c
+		}
+	}
+}
+
+// rename copies e with scope's variables replaced, and those of inner sums
+// renamed apart.
+func (r *renamer) rename(e Expr, scope map[string]string) Expr {
+	switch e := e.(type) {
+	case *Access:
+		c := *e
+		c.Vars = slices.Clone(e.Vars)
+		for k, v := range c.Vars {
+			if to, ok := scope[v]; ok {
+				c.Vars[k] = to
+			}
+		}
+		return &c
+	case *Neg:
+		return &Neg{X: r.rename(e.X, scope), At: e.At}
+	case *Binary:
+		return &Binary{Op: e.Op, X: r.rename(e.X, scope), Y: r.rename(e.Y, scope)}
+	case *Sum:
+		inner := map[string]string{}
+		for from, to := range scope {
+			inner[from] = to
+		}
+		c := &Sum{VarAt: e.VarAt, At: e.At}
+		for _, v := range e.Vars {
+			inner[v] = r.fresh(v)
+			c.Vars = append(c.Vars, inner[v])
+		}
+		c.X = r.rename(e.X, inner)
+		return c
+	}
+	return e // a Number
+}
+
+// expand multiplies e out. Of the result, a term's Sum has the variables of
+// explicit sums only.
+func expand(e Expr) []*Term {
+	switch e := e.(type) {
+	case *Access:
+		return []*Term{{Factors: []Factor{e}}}
+	case *Number:
+		return []*Term{{Factors: []Factor{e}}}
+	case *Neg:
+		return negated(expand(e.X))
+	case *Sum:
+		terms := expand(e.X)
+		for _, t := range terms {
+			t.Sum = append(slices.Clone(e.Vars), t.Sum...)
+		}
+		return terms
+	case *Binary:
+		switch e.Op {
+		case '+':
+			return append(expand(e.X), expand(e.Y)...)
+		case '-':
+			return append(expand(e.X), negated(expand(e.Y))...)
+		case '*':
+			return multiply(expand(e.X), expand(e.Y))
+		case '/':
+			return []*Term{{Factors: []Factor{&Quotient{Num: inQuotientForm(e.X), Den: inQuotientForm(e.Y)}}}}
+		}
+	}
+	panic("BUG: notation cannot normalize this expression")
+}
+
+func negated(terms []*Term) []*Term {
+	for _, t := range terms {
+		t.Negative = !t.Negative
+	}
+	return terms
+}
+
+// multiply is every term of xs times every term of ys. Terms may share
+// factors afterwards: a normal form is not changed in place.
+func multiply(xs, ys []*Term) []*Term {
+	xs, ys = units(xs), units(ys)
+	var out []*Term
+	for _, x := range xs {
+		for _, y := range ys {
+			out = append(out, &Term{
+				Negative: x.Negative != y.Negative,
+				Factors:  append(slices.Clone(x.Factors), y.Factors...),
+			})
+		}
+	}
+	return out
+}
+
+// units makes a Reduction of each term that an explicit sum() encloses, so
+// that it can stand beside other factors.
+func units(terms []*Term) []*Term {
+	out := make([]*Term, len(terms))
+	for k, t := range terms {
+		out[k] = t
+		if len(t.Sum) > 0 {
+			r := &Reduction{Vars: t.Sum, Body: []*Term{{Factors: t.Factors}}}
+			out[k] = &Term{Negative: t.Negative, Factors: []Factor{r}}
+		}
+	}
+	return out
+}
+
+// inQuotientForm is e with each sum() as a ReductionExpr.
+func inQuotientForm(e Expr) Expr {
+	switch e := e.(type) {
+	case *Neg:
+		return &Neg{X: inQuotientForm(e.X), At: e.At}
+	case *Binary:
+		return &Binary{Op: e.Op, X: inQuotientForm(e.X), Y: inQuotientForm(e.Y)}
+	case *Sum:
+		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: expand(e.X)}, At: e.At}
+	}
+	return e
+}

@@ -1,0 +1,139 @@
+package notation
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+)
+
+func mustParse(t *testing.T, src string) *Stmt {
+	t.Helper()
+	s, err := Parse(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		src  string
+		code diag.Code // "" is accepted
+		pos  int
+	}{
+		{"A(i,j) = B(i,j) + B(j,i)", "", 0},
+		{"a(i) = B(i,i)", "", 0},
+		{"A(i,j) = b(i)", "", 0},
+		{"a(i) = B(i,j) * sum(j, C(i,j))", "", 0},
+		{"a(i) = sum(i, B(i))", "", 0},
+		{"a = 1", "", 0},
+		{"sum = sum(i, B(i))", "", 0},
+		{"A(i,i) = B(i)", diag.LeftRepeat, 4},
+		{"A(i,j,i) = B(i)", diag.LeftRepeat, 6},
+		{"a(i) = a(i) + 1", diag.LeftOnRight, 7},
+		{"a = b/(1 + a)", diag.LeftOnRight, 11},
+		{"a(i) += a(i)", diag.LeftOnRight, 8},
+		{"a(i) = sum(j, B(i))", diag.SumVariable, 11},
+		{"a(i) = sum(j, sum(j, B(i,j)))", diag.SumVariable, 11},
+		{"a(i) = sum(i, j, B(i))", diag.SumVariable, 14},
+		{"a = sum(i, i, B(i))", diag.SumVariable, 11},
+		{"a(i) = B(i,j) + B(i)", diag.OrderMismatch, 16},
+		{"a = B + B(i)", diag.OrderMismatch, 8},
+		{"a(i) = i * B(i)", diag.NameClash, 7},
+		{"a(B) = B(i)", diag.NameClash, 7},
+		{"a(i) = B(i,B)", diag.NameClash, 11},
+		{"a(a) = B(i)", diag.NameClash, 2},
+		{"b = sum(i, i)", diag.SumVariable, 8},
+		{"b = sum(b, C(b))", diag.NameClash, 8},
+		{"a = " + strings.Repeat("(b+c)*", 12) + "b", "", 0},
+		{"a = " + strings.Repeat("(b+c)*", 13) + "b", diag.TooLarge, 0},
+		{"a = " + strings.Repeat("(b+c)*", 500) + "b", diag.TooLarge, 0},
+		{"a = 1/sum(i, x(i)*" + strings.Repeat("(b+c)*", 500) + "b)", diag.TooLarge, 0},
+	} {
+		err := Check(mustParse(t, c.src))
+		if c.code == "" {
+			if err != nil {
+				t.Errorf("Check(%.60q): %v", c.src, err)
+			}
+			continue
+		}
+		var d *diag.Error
+		if !errors.As(err, &d) || d.Code != c.code || d.Pos != c.pos || d.ExitCode() != 2 {
+			t.Errorf("Check(%.60q) = %v, want %s at %d", c.src, err, c.code, c.pos)
+		}
+	}
+}
+
+func TestNormalize(t *testing.T) {
+	for _, c := range []struct {
+		src, want string
+		vars      string
+	}{
+		{"A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", "A(i,l) = sum(j,k, B(i,j,k)*C(j,l)*D(k,l))", "i l j k"},
+		// Each term sums what it holds.
+		{"a(i) = d(i) + B(i,j)*c(j)", "a(i) = d(i) + sum(j, B(i,j)*c(j))", "i j"},
+		{"a(i) = B(i,j) + C(i,k)", "a(i) = sum(j, B(i,j)) + sum(k, C(i,k))", "i j k"},
+		{"a(i) = (B(i,j) + C(i,k))*d(i)", "a(i) = sum(j, B(i,j)*d(i)) + sum(k, C(i,k)*d(i))", "i j k"},
+		{"a(i) = (b(i)-c(i))*(d(i)-2)", "a(i) = b(i)*d(i) - b(i)*2 - c(i)*d(i) + c(i)*2", "i"},
+		{"a(i) = -(b(i) - -c(i))*-2", "a(i) = b(i)*2 + c(i)*2", "i"},
+		{"A(i,j) += b(i)", "A(i,j) += b(i)", "i j"},
+		// A quotient is one term.
+		{"a(i) = (B(i,j) + C(i,k))/d(i)", "a(i) = sum(j,k, (B(i,j) + C(i,k))/d(i))", "i j k"},
+		{"a(i) = B(i,j)*c(j)/d(i)", "a(i) = sum(j, B(i,j)*c(j)/d(i))", "i j"},
+		{"a(i) = B(i,j)/d(i)*c(j)", "a(i) = sum(j, B(i,j)/d(i)*c(j))", "i j"},
+		{"a(i) = (b(i)+c(i))*(d(i)/e(k))", "a(i) = sum(k, b(i)*(d(i)/e(k))) + sum(k, c(i)*(d(i)/e(k)))", "i k"},
+		{"a(i) = -b(i)/c(i)", "a(i) = -b(i)/c(i)", "i"},
+		{"a(i) = -(b(i)/c(i))", "a(i) = -b(i)/c(i)", "i"},
+		// An explicit sum that is a whole term joins it.
+		{"a(i) = sum(j, B(i,j)*c(j))", "a(i) = sum(j, B(i,j)*c(j))", "i j"},
+		{"a(i) = -sum(j, B(i,j) - C(i,j,k))", "a(i) = -sum(j, B(i,j)) + sum(j,k, C(i,j,k))", "i j k"},
+		{"a(i) = sum(j, B(i,j) + c(i))", "a(i) = sum(j, B(i,j)) + sum(j, c(i))", "i j"},
+		{"a = sum(i, sum(j, B(i,j)))", "a = sum(i,j, B(i,j))", "i j"},
+		// Bound names are renamed apart.
+		{"a(i) = sum(j, B(i,j)) + sum(j, C(i,j))", "a(i) = sum(j, B(i,j)) + sum(j_1, C(i,j_1))", "i j j_1"},
+		{"a(i) = B(i,j) + sum(j, C(i,j))", "a(i) = sum(j, B(i,j)) + sum(j_1, C(i,j_1))", "i j j_1"},
+		{"a(i) = sum(i, b(i))", "a(i) = sum(i_1, b(i_1))", "i i_1"},
+		{"a(i) = sum(i, b(i)*i_1)", "a(i) = sum(i_2, b(i_2)*i_1)", "i i_2"},
+		{"a = sum(j, B(j)*sum(j, C(j)))", "a = sum(j, B(j)*sum(j_1, C(j_1)))", "j j_1"},
+		// Beside other factors it is a reduction.
+		{"a(i) = d(i)*sum(j, B(i,j)*c(j))", "a(i) = d(i)*sum(j, B(i,j)*c(j))", "i j"},
+		{"a(i) = d(i)*sum(j, B(i,j) + C(j,k))", "a(i) = d(i)*sum(j, B(i,j)) + sum(k, d(i)*sum(j, C(j,k)))", "i j k"},
+		{"a = sum(i, b(i))*sum(i, c(i))", "a = sum(i, b(i))*sum(i_1, c(i_1))", "i i_1"},
+		{"a = -2*sum(i, -b(i))", "a = 2*sum(i, b(i))", "i"},
+		{"a(i) = B(i,j)/sum(j, B(i,j) - sum(k, C(i,k)))", "a(i) = sum(j, B(i,j)/sum(j_1, B(i,j_1) - sum(k, C(i,k))))", "i j j_1 k"},
+	} {
+		s := mustParse(t, c.src)
+		if err := Check(s); err != nil {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		before := s.String()
+		n := Normalize(s)
+		if n.String() != c.want || strings.Join(n.Vars, " ") != c.vars {
+			t.Errorf("%s: got %s, vars %v\nwant %s, vars %s", c.src, n, n.Vars, c.want, c.vars)
+		}
+		if s.String() != before {
+			t.Errorf("%s was changed to %s", before, s)
+		}
+		if _, err := Parse(n.String()); err != nil {
+			t.Errorf("%s does not parse: %v", n, err)
+		}
+	}
+}
+
+func TestNormalKeepsUserNames(t *testing.T) {
+	n := Normalize(mustParse(t, "a(i) = sum(i, b(i)) + sum(i, c(i))"))
+	if !reflect.DeepEqual(n.Source, map[string]string{"i_1": "i", "i_2": "i"}) {
+		t.Errorf("got %v", n.Source)
+	}
+}
+
+func TestTensors(t *testing.T) {
+	got := mustParse(t, "a(i) = sum(j, B(i,j)*x)/B(i,i)").Tensors()
+	if want := []TensorUse{{"a", 1}, {"B", 2}, {"x", 0}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

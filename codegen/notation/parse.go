@@ -1,0 +1,224 @@
+package notation
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+)
+
+// maxDepth bounds the nesting of parentheses, signs and sums.
+const maxDepth = 1000
+
+// Parse reads one statement by SPEC's grammar:
+//
+//	statement := access ("=" | "+=") expr
+//	expr      := term (("+" | "-") term)*
+//	term      := factor (("*" | "/") factor)*
+//	factor    := "-" factor | NUMBER | access | NAME
+//	           | "sum" "(" vars "," expr ")" | "(" expr ")"
+//	access    := NAME "(" [NAME ("," NAME)*] ")"
+//
+// On the right side "sum" followed by "(" is always the operator; a bare sum
+// there, and sum in any form on the left, is an ordinary name. The variables
+// of sum(i, j, x) are the names that a comma follows: its body is the last
+// item. Errors are *diag.Error with the place in src. Parse reports syntax
+// alone; Check has the rest.
+func Parse(src string) (*Stmt, error) {
+	p := &parser{src: src, toks: scan(src)}
+	s, err := p.statement()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// parser is a recursive descent over the tokens. The first error is kept in
+// err, after which every method returns at once with no meaning.
+type parser struct {
+	src   string
+	toks  []token
+	k     int
+	depth int
+	err   *diag.Error
+}
+
+func (p *parser) peek() token { return p.toks[p.k] }
+
+// peekAfter is the token after the next one.
+func (p *parser) peekAfter() token { return p.toks[min(p.k+1, len(p.toks)-1)] }
+
+func (p *parser) next() token {
+	t := p.toks[p.k]
+	if t.kind != tokEnd {
+		p.k++
+	}
+	return t
+}
+
+func (p *parser) text(t token) string { return p.src[t.at.Pos:t.at.End] }
+
+// got fails at token t, which is not what is wanted there.
+func (p *parser) got(t token, want string) {
+	p.fail(diag.Syntax, t.at, "got %s, want %s", describe(p.src, t), want)
+}
+
+func (p *parser) fail(code diag.Code, at Span, format string, args ...any) {
+	if p.err == nil {
+		p.err = diag.At(code, p.src, at.Pos, at.End, format, args...)
+	}
+}
+
+func (p *parser) expect(kind tokenKind, want string) token {
+	t := p.peek()
+	if t.kind != kind {
+		p.got(t, want)
+		return t
+	}
+	return p.next()
+}
+
+func (p *parser) statement() (*Stmt, error) {
+	s := &Stmt{Src: p.src}
+	name := p.expect(tokName, "the name of the result, as in A(i,j) = ...")
+	if p.err == nil {
+		s.LHS = p.access(name)
+	}
+	if p.err == nil {
+		switch t := p.next(); t.kind {
+		case '=':
+		case tokPlusEqual:
+			s.Accumulate = true
+		default:
+			p.got(t, `"=" or "+=" after the left side`)
+		}
+	}
+	if p.err == nil {
+		s.RHS = p.expr()
+	}
+	if p.err == nil && p.peek().kind != tokEnd {
+		p.got(p.peek(), "an operator or the end of the statement")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s, nil
+}
+
+// access reads what follows a tensor's name: nothing, or its variables.
+func (p *parser) access(name token) *Access {
+	a := &Access{Name: p.text(name), At: name.at}
+	if p.peek().kind != '(' {
+		return a
+	}
+	p.next()
+	if p.peek().kind == ')' {
+		a.At.End = p.next().at.End
+		return a
+	}
+	for p.err == nil {
+		v := p.expect(tokName, "an index variable")
+		a.Vars = append(a.Vars, p.text(v))
+		a.VarAt = append(a.VarAt, v.at)
+		if p.err != nil {
+			break
+		}
+		switch t := p.next(); t.kind {
+		case ',':
+		case ')':
+			a.At.End = t.at.End
+			return a
+		default:
+			p.got(t, `"," or ")" after an index variable of `+a.Name)
+		}
+	}
+	return a
+}
+
+func (p *parser) expr() Expr {
+	x := p.term()
+	for p.err == nil && (p.peek().kind == '+' || p.peek().kind == '-') {
+		op := p.next()
+		x = &Binary{Op: byte(op.kind), X: x, Y: p.term()}
+	}
+	if p.err == nil && p.peek().kind == tokPlusEqual {
+		p.got(p.peek(), `an operand: "+=" stands once, after the left side`)
+	}
+	return x
+}
+
+func (p *parser) term() Expr {
+	x := p.factor()
+	for p.err == nil && (p.peek().kind == '*' || p.peek().kind == '/') {
+		op := p.next()
+		x = &Binary{Op: byte(op.kind), X: x, Y: p.factor()}
+	}
+	return x
+}
+
+func (p *parser) factor() Expr {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(diag.TooLarge, p.peek().at, "nested more than %d deep", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	if p.err != nil {
+		return &Number{}
+	}
+	switch t := p.next(); t.kind {
+	case '-':
+		x := p.factor()
+		return &Neg{X: x, At: Span{t.at.Pos, x.Span().End}}
+	case '(':
+		x := p.expr()
+		p.expect(')', `an operator or ")"`)
+		return x
+	case tokNumber:
+		return p.number(t)
+	case tokName:
+		if p.text(t) == "sum" && p.peek().kind == '(' {
+			return p.sum(t)
+		}
+		return p.access(t)
+	default:
+		p.got(t, "an operand: a tensor, a number, sum(...) or a parenthesis")
+		return &Number{}
+	}
+}
+
+// sum reads sum "(" vars "," expr ")" after its name.
+func (p *parser) sum(name token) Expr {
+	s := &Sum{At: name.at}
+	p.next() // (
+	for p.err == nil && p.peek().kind == tokName && p.peekAfter().kind == ',' {
+		v := p.next()
+		s.Vars = append(s.Vars, p.text(v))
+		s.VarAt = append(s.VarAt, v.at)
+		p.next() // ,
+	}
+	if len(s.Vars) == 0 {
+		p.got(p.peek(), `an index variable and "," as in sum(j, B(i,j)): sum with "(" is the operator`)
+		return s
+	}
+	s.X = p.expr()
+	end := p.expect(')', `an operator or ")" at the end of sum(...)`)
+	s.At.End = end.at.End
+	return s
+}
+
+// number reads a literal. Digits alone that fit an int64 are an integer
+// literal; with a point, an exponent or more digits it is a float64.
+func (p *parser) number(t token) Expr {
+	n := &Number{Text: p.text(t), At: t.at}
+	f, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || math.IsInf(f, 0) {
+		p.fail(diag.Syntax, t.at, "got %s, want a number below 1.8e308", n.Text)
+	}
+	n.Float = f
+	if !strings.ContainsAny(n.Text, ".eE") {
+		if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil {
+			n.IsInt, n.Int = true, i
+		}
+	}
+	return n
+}

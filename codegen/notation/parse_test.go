@@ -1,0 +1,196 @@
+package notation
+
+import (
+	"errors"
+	"math/rand"
+	"reflect"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+)
+
+// tree prints an expression with every operator in parentheses.
+func tree(e Expr) string {
+	switch e := e.(type) {
+	case *Neg:
+		return "(-" + tree(e.X) + ")"
+	case *Binary:
+		return "(" + tree(e.X) + string(rune(e.Op)) + tree(e.Y) + ")"
+	case *Sum:
+		return "sum[" + strings.Join(e.Vars, " ") + "]{" + tree(e.X) + "}"
+	}
+	return ExprString(e)
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ src, print, tree string }{
+		{"A(i,l) = B(i,j,k) * C(j,l) * D(k,l)", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", "((B(i,j,k)*C(j,l))*D(k,l))"},
+		{"a=b-c-d", "a = b - c - d", "((b-c)-d)"},
+		{"a=b-(c-d)", "a = b - (c - d)", "(b-(c-d))"},
+		{"a=b/(c*d)", "a = b/(c*d)", "(b/(c*d))"},
+		{"a=b/c*d", "a = b/c*d", "((b/c)*d)"},
+		{"a=(b+c)*d", "a = (b + c)*d", "((b+c)*d)"},
+		{"a=-b*c", "a = -b*c", "((-b)*c)"},
+		{"a=-(b*c)", "a = -(b*c)", "(-(b*c))"},
+		{"a=b*-c", "a = b*-c", "(b*(-c))"},
+		{"a=b--c", "a = b - -c", "(b-(-c))"},
+		{"a=--b", "a = --b", "(-(-b))"},
+		{"a() += b()", "a += b", "b"},
+		{"a = sum(j, B(j)*c(j))", "a = sum(j, B(j)*c(j))", "sum[j]{(B(j)*c(j))}"},
+		{"a = sum(i, j, s)", "a = sum(i,j, s)", "sum[i j]{s}"},
+		{"a = sum(i, j)", "a = sum(i, j)", "sum[i]{j}"},
+		{"a = sum(i, j*x(i))", "a = sum(i, j*x(i))", "sum[i]{(j*x(i))}"},
+		{"a = sum(i, sum(j, B(i,j)))", "a = sum(i, sum(j, B(i,j)))", "sum[i]{sum[j]{B(i,j)}}"},
+		{"sum = B(i)*c(i)", "sum = B(i)*c(i)", "(B(i)*c(i))"},
+		{"sum(i) = B(i)", "sum(i) = B(i)", "B(i)"},
+		{"a = sum + 1", "a = sum + 1", "(sum+1)"},
+		{"a = 1e-3 + 2. + .5 + 1E+4*x_1", "a = 1e-3 + 2. + .5 + 1E+4*x_1", "(((1e-3+2.)+.5)+(1E+4*x_1))"},
+		{" a\t=\n b \r\n", "a = b", "b"},
+	} {
+		s, err := Parse(c.src)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", c.src, err)
+			continue
+		}
+		if s.String() != c.print || tree(s.RHS) != c.tree {
+			t.Errorf("Parse(%q) = %q, tree %s, want %q, %s", c.src, s, tree(s.RHS), c.print, c.tree)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		src   string
+		isInt bool
+		i     int64
+		f     float64
+	}{
+		{"2", true, 2, 2}, {"2.0", false, 0, 2}, {"2e0", false, 0, 2}, {"007", true, 7, 7},
+		{"9223372036854775807", true, 1<<63 - 1, 1 << 63}, {"9223372036854775808", false, 0, 1 << 63}, {"1e-3", false, 0, 1e-3},
+	} {
+		s, err := Parse("a = " + c.src)
+		if err != nil {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		n := s.RHS.(*Number)
+		if n.IsInt != c.isInt || n.Int != c.i || n.Float != c.f {
+			t.Errorf("%s: got %+v", c.src, n)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct {
+		src, want string
+		pos       int
+	}{
+		{"", "got the end of the statement, want the name of the result", 0},
+		{"A(i) = B(i,", "got the end of the statement, want an index variable", 11},
+		{"A(i) B(i)", `got "B", want "=" or "+="`, 5},
+		{"A(i) = ", "got the end of the statement, want an operand", 7},
+		{"A(i) = B(i) C(i)", `got "C", want an operator or the end`, 12},
+		{"A(i) = B(i))", `got ")", want an operator or the end`, 11},
+		{"A(i) = (B(i)", `want an operator or ")"`, 12},
+		{"A(i) = B(1)", `got "1", want an index variable`, 9},
+		{"A(i) = B(i;j)", `got ";", want "," or ")" after an index variable of B`, 10},
+		{"A(i) = +B(i)", `got "+", want an operand`, 7},
+		{"A(i) = B(i) += C(i)", `"+=" stands once`, 12},
+		{"A(i) = sum()", `got ")", want an index variable and ","`, 11},
+		{"A(i) = sum(i)", `got "i", want an index variable and ","`, 11},
+		{"A(i) = sum(2, B(i))", `got "2", want an index variable`, 11},
+		{"A(i) = sum(j, B(i,j)", `at the end of sum(...)`, 20},
+		{"A(i) = 1e999", "want a number below", 7},
+		{"A(i) = 2x(i)", `got "x", want an operator`, 8},
+		{"A(i) = 2e", `got "e", want an operator`, 8},
+		{"_a = 1", `got "_", want the name of the result`, 0},
+		{"a = é", `got "é", want an operand`, 4},
+		{"a = b == c", `got "=", want an operator`, 6},
+		{"A(i) == B(i)", `got "=", want an operand`, 6},
+		{"1 = b", `got "1", want the name of the result`, 0},
+		{"A(,) = b", `got ",", want an index variable`, 2},
+		{"a = " + strings.Repeat("(", 2000), "nested more than 1000 deep", 1004},
+		{"a = " + strings.Repeat("-", 200000) + "b", "nested more than 1000 deep", 1004},
+	} {
+		_, err := Parse(c.src)
+		var d *diag.Error
+		if !errors.As(err, &d) {
+			t.Errorf("Parse(%.40q) = %v, want a *diag.Error", c.src, err)
+			continue
+		}
+		if !strings.Contains(d.Msg, c.want) || d.Pos != c.pos || d.ExitCode() != 2 {
+			t.Errorf("Parse(%.40q) = %q at %d (exit %d), want %q at %d", c.src, d.Msg, d.Pos, d.ExitCode(), c.want, c.pos)
+		}
+	}
+}
+
+func TestCaret(t *testing.T) {
+	_, err := Parse("A(i) =\tB(i) ? C(i)")
+	want := "got \"?\", want an operator or the end of the statement\n    A(i) = B(i) ? C(i)\n                ^"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// randomExpr makes any tree of the grammar over a few names.
+func randomExpr(r *rand.Rand, depth int) Expr {
+	if depth == 0 || r.Intn(4) == 0 {
+		switch r.Intn(4) {
+		case 0:
+			return &Access{Name: "s"}
+		case 1:
+			return &Number{Text: "2", IsInt: true, Int: 2, Float: 2}
+		case 2:
+			return &Number{Text: "1e-3", Float: 1e-3}
+		}
+		return &Access{Name: "B", Vars: []string{"i", "j"}}
+	}
+	switch r.Intn(7) {
+	case 0:
+		return &Neg{X: randomExpr(r, depth-1)}
+	case 1:
+		return &Sum{Vars: []string{"i", "j"}[:1+r.Intn(2)], X: randomExpr(r, depth-1)}
+	}
+	return &Binary{Op: "+-*/"[r.Intn(4)], X: randomExpr(r, depth-1), Y: randomExpr(r, depth-1)}
+}
+
+func TestPrintParses(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	for range 5000 {
+		s := &Stmt{LHS: &Access{Name: "A", Vars: []string{"i"}}, RHS: randomExpr(r, 5), Accumulate: r.Intn(2) == 0}
+		text := s.String()
+		back, err := Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if tree(back.RHS) != tree(s.RHS) || back.Accumulate != s.Accumulate || !reflect.DeepEqual(back.LHS.Vars, s.LHS.Vars) {
+			t.Fatalf("%s came back as %s", tree(s.RHS), tree(back.RHS))
+		}
+		if back.String() != text {
+			t.Fatalf("%s prints as %s", text, back)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"A(i) = B(i,j)*c(j)", "a += -2e-3/(b+sum(i,j, C(i,j)))", "a=sum(i,", "a(("} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		s, err := Parse(src)
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("an error without words")
+			}
+			return
+		}
+		back, err := Parse(s.String())
+		if err != nil || back.String() != s.String() {
+			t.Fatalf("%q printed as %q, which gives %v, %v", src, s, back, err)
+		}
+		if Check(s) == nil {
+			_ = Normalize(s).String()
+		}
+	})
+}

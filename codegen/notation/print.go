@@ -1,0 +1,154 @@
+package notation
+
+import (
+	"strconv"
+	"strings"
+)
+
+// String prints the statement so that Parse gives the same tree back (but for
+// source positions).
+func (s *Stmt) String() string {
+	op := " = "
+	if s.Accumulate {
+		op = " += "
+	}
+	return s.LHS.String() + op + ExprString(s.RHS)
+}
+
+// String prints the access: a scalar as its bare name.
+func (e *Access) String() string {
+	if len(e.Vars) == 0 {
+		return e.Name
+	}
+	return e.Name + "(" + strings.Join(e.Vars, ",") + ")"
+}
+
+// String prints the literal as it was written.
+func (e *Number) String() string {
+	switch {
+	case e.Text != "":
+		return e.Text
+	case e.IsInt:
+		return strconv.FormatInt(e.Int, 10)
+	}
+	text := strconv.FormatFloat(e.Float, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text
+}
+
+// ExprString prints an expression with the fewest parentheses that keep its tree.
+func ExprString(e Expr) string {
+	var b strings.Builder
+	printExpr(&b, e, 0)
+	return b.String()
+}
+
+// Strengths of binding. An operand prints in parentheses where its operator
+// binds less than its place asks for.
+const (
+	bindAdd = 1
+	bindMul = 2
+	bindNeg = 3
+)
+
+func printExpr(b *strings.Builder, e Expr, want int) {
+	switch e := e.(type) {
+	case *Access:
+		b.WriteString(e.String())
+	case *Number:
+		b.WriteString(e.String())
+	case *Neg:
+		// A sign is a factor: no place asks for more.
+		b.WriteByte('-')
+		printExpr(b, e.X, bindNeg)
+	case *Sum:
+		b.WriteString("sum(" + strings.Join(e.Vars, ",") + ", ")
+		printExpr(b, e.X, 0)
+		b.WriteByte(')')
+	case *ReductionExpr:
+		b.WriteString(e.Reduction.String())
+	case *Binary:
+		bind := bindAdd
+		if e.Op == '*' || e.Op == '/' {
+			bind = bindMul
+		}
+		if bind < want {
+			b.WriteByte('(')
+			defer b.WriteByte(')')
+		}
+		printExpr(b, e.X, bind)
+		if bind == bindAdd {
+			b.WriteString(" " + string(rune(e.Op)) + " ")
+		} else {
+			b.WriteByte(e.Op)
+		}
+		printExpr(b, e.Y, bind+1) // left associative
+	default:
+		panic("BUG: notation cannot print this expression")
+	}
+}
+
+// String prints the normal form as a statement: what a term sums stands in a
+// sum() around it.
+func (n *Normal) String() string {
+	op := " = "
+	if n.Accumulate {
+		op = " += "
+	}
+	return n.LHS.String() + op + termsString(n.Terms)
+}
+
+func termsString(terms []*Term) string {
+	var b strings.Builder
+	for k, t := range terms {
+		switch {
+		case t.Negative && k == 0:
+			b.WriteByte('-')
+		case t.Negative:
+			b.WriteString(" - ")
+		case k > 0:
+			b.WriteString(" + ")
+		}
+		b.WriteString(t.unsigned())
+	}
+	return b.String()
+}
+
+// String prints the term with its sign.
+func (t *Term) String() string { return termsString([]*Term{t}) }
+
+func (t *Term) unsigned() string {
+	factors := make([]string, len(t.Factors))
+	for k, f := range t.Factors {
+		switch f := f.(type) {
+		case *Access:
+			factors[k] = f.String()
+		case *Number:
+			factors[k] = f.String()
+		case *Quotient:
+			factors[k] = f.String()
+			if k > 0 {
+				factors[k] = "(" + factors[k] + ")"
+			}
+		case *Reduction:
+			factors[k] = f.String()
+		}
+	}
+	text := strings.Join(factors, "*")
+	if len(t.Sum) > 0 {
+		text = "sum(" + strings.Join(t.Sum, ",") + ", " + text + ")"
+	}
+	return text
+}
+
+// String prints Num/Den.
+func (q *Quotient) String() string {
+	return ExprString(&Binary{Op: '/', X: q.Num, Y: q.Den})
+}
+
+// String prints sum(vars, body).
+func (r *Reduction) String() string {
+	return "sum(" + strings.Join(r.Vars, ",") + ", " + termsString(r.Body) + ")"
+}

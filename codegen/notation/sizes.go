@@ -1,0 +1,254 @@
+package notation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+)
+
+// Known is what is known of the size of one mode of a tensor. Exact is false
+// for the largest coordinates of a .tns file, which are lower bounds. From
+// says where it comes from, such as "b.tns" or "-g=B:dense".
+type Known struct {
+	Size  int64
+	Exact bool
+	From  string
+}
+
+// Sizes is the sizes of a statement's variables and of its tensors' modes.
+type Sizes struct {
+	Vars map[string]int64   // of the variables of the normal form
+	Dims map[string][]int64 // of each tensor
+	// Overruns are the lower bounds larger than the size: the file has a
+	// coordinate past it. Its reader knows the line, and raises the error.
+	Overruns []Overrun
+}
+
+// Overrun is a mode whose largest coordinate, Lower, passes its Size.
+type Overrun struct {
+	Tensor    string
+	Mode      int
+	Lower     int64
+	LowerFrom string
+	Size      int64
+	SizeFrom  string
+}
+
+// ParseSize reads the value of -d: NAME:SIZE or NAME:SIZE,SIZE,...
+func ParseSize(s string) (name string, sizes []int64, err error) {
+	name, list, ok := strings.Cut(s, ":")
+	if !ok || !isName(name) {
+		return "", nil, diag.At(diag.Syntax, s, 0, len(s), "got no name and sizes, want NAME:SIZES, as in i:1000 or A:1000,32")
+	}
+	at := len(name) + 1
+	for _, p := range strings.Split(list, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(p), 10, 64)
+		if err != nil || n < 0 {
+			return "", nil, diag.At(diag.Syntax, s, at, at+len(p), "got size %q, want a whole number from 0", p)
+		}
+		sizes = append(sizes, n)
+		at += len(p) + 1
+	}
+	return name, sizes, nil
+}
+
+// InferSizes finds the size of every variable and tensor mode. tensors has
+// what files and generators tell, a Known a mode (a tensor of which nothing is
+// known is absent); user has -d's values, by variable (one size) or tensor (one
+// a mode). A variable's size is that of every mode that it indexes; exact
+// sizes must agree, and lower bounds count only where none is exact.
+//
+// Errors are *diag.Error: a clash names both places, and a size that nothing
+// gives asks for -d. A variable of sum() that was renamed takes -d's size
+// under the name that the user wrote.
+func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) (*Sizes, error) {
+	g := &sizeGraph{n: n, parent: map[string]string{}, orders: map[string]int{}, at: map[string]Span{}}
+	for _, a := range append([]*Access{n.LHS}, n.Accesses()...) {
+		g.access(a)
+	}
+	if err := g.addUser(user); err != nil {
+		return nil, err
+	}
+	for _, name := range g.tensors {
+		known := tensors[name]
+		if len(known) != 0 && len(known) != g.orders[name] {
+			at := g.at[name]
+			return nil, diag.At(diag.OrderMismatch, n.Src, at.Pos, at.End, "got %s with %d modes in %s, want %d as in the statement",
+				name, len(known), diag.Printable(known[0].From), g.orders[name])
+		}
+		for m, k := range known {
+			k.From = fmt.Sprintf("mode %d of %s (%s)", m, name, diag.Printable(k.From))
+			g.facts = append(g.facts, sizeFact{k, name, m, modeNode(name, m)})
+		}
+	}
+	return g.solve()
+}
+
+// sizeGraph joins variables and tensor modes that must have one size.
+type sizeGraph struct {
+	n       *Normal
+	parent  map[string]string // union-find; a node is "i" or "B/0"
+	tensors []string          // in order of appearance
+	orders  map[string]int
+	at      map[string]Span
+	facts   []sizeFact
+}
+
+// sizeFact is a Known about a node; tensor and mode say whose, for overruns.
+type sizeFact struct {
+	Known
+	tensor string
+	mode   int
+	node   string
+}
+
+func modeNode(tensor string, mode int) string { return tensor + "/" + strconv.Itoa(mode) }
+
+func (g *sizeGraph) find(x string) string {
+	p, ok := g.parent[x]
+	if !ok || p == x {
+		g.parent[x] = x
+		return x
+	}
+	root := g.find(p)
+	g.parent[x] = root
+	return root
+}
+
+func (g *sizeGraph) access(a *Access) {
+	if _, ok := g.orders[a.Name]; !ok {
+		g.orders[a.Name] = len(a.Vars)
+		g.at[a.Name] = a.At
+		g.tensors = append(g.tensors, a.Name)
+	}
+	for m, v := range a.Vars {
+		if _, ok := g.at[v]; !ok {
+			g.at[v] = a.At
+			if m < len(a.VarAt) {
+				g.at[v] = a.VarAt[m]
+			}
+		}
+		g.parent[g.find(modeNode(a.Name, m))] = g.find(v)
+	}
+}
+
+// addUser adds -d's sizes, in order of name so that messages do not vary.
+func (g *sizeGraph) addUser(user map[string][]int64) error {
+	names := make([]string, 0, len(user))
+	for name := range user {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		sizes := user[name]
+		text := make([]string, len(sizes))
+		for k, s := range sizes {
+			text[k] = strconv.FormatInt(s, 10)
+		}
+		from := "-d=" + name + ":" + strings.Join(text, ",")
+		if order, ok := g.orders[name]; ok {
+			if len(sizes) != order {
+				return diag.Errorf(diag.OrderMismatch, "got %s with %d sizes, want %d, one a mode of %s", from, len(sizes), order, name)
+			}
+			for m, s := range sizes {
+				g.facts = append(g.facts, sizeFact{Known{s, true, from}, name, m, modeNode(name, m)})
+			}
+			continue
+		}
+		found := false
+		for _, v := range g.n.Vars {
+			if v == name || g.n.Source[v] == name {
+				found = true
+				if len(sizes) != 1 {
+					return diag.Errorf(diag.OrderMismatch, "got %s with %d sizes, want one: %s is an index variable", from, len(sizes), name)
+				}
+				g.facts = append(g.facts, sizeFact{Known: Known{sizes[0], true, from}, node: v})
+			}
+		}
+		if !found {
+			return diag.Errorf(diag.NoTensor, "got %s, want a variable or tensor of the statement", from)
+		}
+	}
+	return nil
+}
+
+// solve settles each class of nodes from the facts about them.
+func (g *sizeGraph) solve() (*Sizes, error) {
+	exact := map[string]sizeFact{}
+	lower := map[string]sizeFact{}
+	for _, f := range g.facts {
+		c := g.find(f.node)
+		if !f.Exact {
+			if have, ok := lower[c]; !ok || f.Size > have.Size {
+				lower[c] = f
+			}
+			continue
+		}
+		if have, ok := exact[c]; ok && have.Size != f.Size {
+			return nil, g.clash(c, have, f)
+		} else if !ok {
+			exact[c] = f
+		}
+	}
+	out := &Sizes{Vars: map[string]int64{}, Dims: map[string][]int64{}}
+	for _, v := range g.n.Vars {
+		c := g.find(v)
+		if f, ok := exact[c]; ok {
+			out.Vars[v] = f.Size
+		} else if f, ok := lower[c]; ok && f.Size > 0 {
+			out.Vars[v] = f.Size
+		} else {
+			return nil, g.unknown(v, lower[c])
+		}
+	}
+	for _, f := range g.facts {
+		if e, ok := exact[g.find(f.node)]; ok && !f.Exact && f.Size > e.Size {
+			out.Overruns = append(out.Overruns, Overrun{f.tensor, f.mode, f.Size, f.From, e.Size, e.From})
+		}
+	}
+	for _, a := range append([]*Access{g.n.LHS}, g.n.Accesses()...) {
+		if _, ok := out.Dims[a.Name]; ok {
+			continue
+		}
+		dims := make([]int64, len(a.Vars))
+		for m, v := range a.Vars {
+			dims[m] = out.Vars[v]
+		}
+		out.Dims[a.Name] = dims
+	}
+	return out, nil
+}
+
+// variable is a variable of a class, under the name that the user wrote.
+func (g *sizeGraph) variable(class string) (name string, at Span) {
+	for _, v := range g.n.Vars {
+		if g.find(v) == class {
+			return g.userName(v), g.at[v]
+		}
+	}
+	panic("BUG: a size that belongs to no variable")
+}
+
+func (g *sizeGraph) userName(v string) string {
+	if s, ok := g.n.Source[v]; ok {
+		return s
+	}
+	return v
+}
+
+func (g *sizeGraph) clash(class string, a, b sizeFact) error {
+	v, at := g.variable(class)
+	return diag.At(diag.SizeClash, g.n.Src, at.Pos, at.End, "got size %d for %s from %s, and %d from %s: want one size", a.Size, v, a.From, b.Size, b.From)
+}
+
+func (g *sizeGraph) unknown(v string, empty sizeFact) error {
+	why := "nothing gives the size of " + g.userName(v)
+	if empty.From != "" {
+		why = empty.From + " is empty, and nothing else gives the size of " + g.userName(v)
+	}
+	at := g.at[v]
+	return diag.At(diag.SizeUnknown, g.n.Src, at.Pos, at.End, "%s: want -d=%s:SIZE", why, g.userName(v))
+}

@@ -1,0 +1,103 @@
+package notation
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// tokenKind is a token's kind: its character for punctuation.
+type tokenKind byte
+
+const (
+	tokEnd       tokenKind = 0
+	tokName      tokenKind = 'n'
+	tokNumber    tokenKind = '0'
+	tokPlusEqual tokenKind = '&'
+	tokBad       tokenKind = '?'
+)
+
+type token struct {
+	kind tokenKind
+	at   Span
+}
+
+// scan cuts src into tokens, the last of kind tokEnd. A character that starts
+// no token becomes a tokBad, which no rule of the grammar accepts.
+func scan(src string) []token {
+	var out []token
+	for k := 0; k < len(src); {
+		c := src[k]
+		start, kind := k, tokBad
+		switch {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			k++
+			continue
+		case isLetter(c):
+			kind = tokName
+			for k < len(src) && (isLetter(src[k]) || isDigit(src[k]) || src[k] == '_') {
+				k++
+			}
+		case isDigit(c) || c == '.' && k+1 < len(src) && isDigit(src[k+1]):
+			kind = tokNumber
+			k = scanNumber(src, k)
+		case c == '+' && k+1 < len(src) && src[k+1] == '=':
+			kind = tokPlusEqual
+			k += 2
+		case c == '(' || c == ')' || c == ',' || c == '=' || c == '+' || c == '-' || c == '*' || c == '/':
+			kind = tokenKind(c)
+			k++
+		default:
+			_, n := utf8.DecodeRuneInString(src[k:])
+			k += n
+		}
+		out = append(out, token{kind, Span{start, k}})
+	}
+	return append(out, token{tokEnd, Span{len(src), len(src)}})
+}
+
+// scanNumber returns the end of the number at src[k:]: digits, a fraction, an
+// exponent. An e that no digits follow is not part of it.
+func scanNumber(src string, k int) int {
+	digits := func() {
+		for k < len(src) && isDigit(src[k]) {
+			k++
+		}
+	}
+	digits()
+	if k < len(src) && src[k] == '.' {
+		k++
+		digits()
+	}
+	if k < len(src) && (src[k] == 'e' || src[k] == 'E') {
+		e := k + 1
+		if e < len(src) && (src[e] == '+' || src[e] == '-') {
+			e++
+		}
+		if e < len(src) && isDigit(src[e]) {
+			k = e
+			digits()
+		}
+	}
+	return k
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+// isName tells whether s is a NAME of the grammar.
+func isName(s string) bool {
+	for k := 0; k < len(s); k++ {
+		if !isLetter(s[k]) && (k == 0 || !isDigit(s[k]) && s[k] != '_') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// describe says what a token is, for messages.
+func describe(src string, t token) string {
+	if t.kind == tokEnd {
+		return "the end of the statement"
+	}
+	return fmt.Sprintf("%q", src[t.at.Pos:t.at.End])
+}

@@ -1,0 +1,186 @@
+package notation
+
+// Walk calls f for e and everything below it, operands left to right, each
+// before its parts; it stops below a node for which f is false. It enters
+// reductions of a normal form too.
+func Walk(e Expr, f func(Expr) bool) {
+	if !f(e) {
+		return
+	}
+	switch e := e.(type) {
+	case *Neg:
+		Walk(e.X, f)
+	case *Binary:
+		Walk(e.X, f)
+		Walk(e.Y, f)
+	case *Sum:
+		Walk(e.X, f)
+	case *ReductionExpr:
+		for _, t := range e.Body {
+			WalkTerm(t, f)
+		}
+	}
+}
+
+// WalkTerm calls Walk for the expressions that a term is made of, in order.
+// A Reduction factor is walked as a ReductionExpr, a Quotient as the two sides.
+func WalkTerm(t *Term, f func(Expr) bool) {
+	for _, x := range t.Factors {
+		switch x := x.(type) {
+		case *Access:
+			Walk(x, f)
+		case *Number:
+			Walk(x, f)
+		case *Quotient:
+			Walk(x.Num, f)
+			Walk(x.Den, f)
+		case *Reduction:
+			Walk(&ReductionExpr{Reduction: x}, f)
+		}
+	}
+}
+
+// TensorUse is a tensor of a statement and its number of modes.
+type TensorUse struct {
+	Name  string
+	Order int
+}
+
+// Tensors lists the statement's tensors, the left one first, then in order of
+// appearance, each once.
+func (s *Stmt) Tensors() []TensorUse {
+	out := []TensorUse{{s.LHS.Name, len(s.LHS.Vars)}}
+	seen := map[string]bool{s.LHS.Name: true}
+	for _, a := range s.Accesses() {
+		if !seen[a.Name] {
+			seen[a.Name] = true
+			out = append(out, TensorUse{a.Name, len(a.Vars)})
+		}
+	}
+	return out
+}
+
+// Accesses lists the accesses of the right side in order of appearance.
+func (s *Stmt) Accesses() []*Access {
+	var out []*Access
+	Walk(s.RHS, func(e Expr) bool {
+		if a, ok := e.(*Access); ok {
+			out = append(out, a)
+		}
+		return true
+	})
+	return out
+}
+
+// Accesses lists the accesses of the right side in order of appearance.
+func (n *Normal) Accesses() []*Access {
+	var out []*Access
+	for _, t := range n.Terms {
+		out = append(out, t.Accesses()...)
+	}
+	return out
+}
+
+// Accesses lists the term's accesses in order of appearance, those in
+// quotients and reductions too.
+func (t *Term) Accesses() []*Access {
+	var out []*Access
+	WalkTerm(t, func(e Expr) bool {
+		if a, ok := e.(*Access); ok {
+			out = append(out, a)
+		}
+		return true
+	})
+	return out
+}
+
+// FreeVars lists the variables of e that no sum() inside e binds, in order of
+// appearance, each once.
+func FreeVars(e Expr) []string {
+	var out varList
+	out.free(e, nil)
+	return out.list
+}
+
+// varList collects variables, each once.
+type varList struct {
+	list []string
+	seen map[string]bool
+}
+
+func (v *varList) add(name string) {
+	if v.seen == nil {
+		v.seen = map[string]bool{}
+	}
+	if !v.seen[name] {
+		v.seen[name] = true
+		v.list = append(v.list, name)
+	}
+}
+
+// free adds the variables of e that are neither in bound nor bound inside e.
+func (v *varList) free(e Expr, bound map[string]int) {
+	switch e := e.(type) {
+	case *Access:
+		for _, x := range e.Vars {
+			if bound[x] == 0 {
+				v.add(x)
+			}
+		}
+	case *Neg:
+		v.free(e.X, bound)
+	case *Binary:
+		v.free(e.X, bound)
+		v.free(e.Y, bound)
+	case *Sum:
+		bind(&bound, e.Vars, 1)
+		v.free(e.X, bound)
+		bind(&bound, e.Vars, -1)
+	case *ReductionExpr:
+		bind(&bound, e.Vars, 1)
+		for _, t := range e.Body {
+			v.freeTerm(t, bound)
+		}
+		bind(&bound, e.Vars, -1)
+	}
+}
+
+// freeTerm adds the free variables of a reduction's body term.
+func (v *varList) freeTerm(t *Term, bound map[string]int) {
+	bind(&bound, t.Sum, 1)
+	v.freeFactors(t, bound)
+	bind(&bound, t.Sum, -1)
+}
+
+// freeFactors adds the free variables of a term's factors.
+func (v *varList) freeFactors(t *Term, bound map[string]int) {
+	for _, f := range t.Factors {
+		switch f := f.(type) {
+		case *Access:
+			v.free(f, bound)
+		case *Quotient:
+			v.free(f.Num, bound)
+			v.free(f.Den, bound)
+		case *Reduction:
+			v.free(&ReductionExpr{Reduction: f}, bound)
+		}
+	}
+}
+
+func bind(bound *map[string]int, vars []string, by int) {
+	if *bound == nil {
+		*bound = map[string]int{}
+	}
+	for _, x := range vars {
+		(*bound)[x] += by
+	}
+}
+
+// FreeVars lists the variables of the term's factors that no sum() inside them
+// binds, in order of appearance: those of the left side that it holds, and
+// those of Sum that it holds.
+func (t *Term) FreeVars() []string {
+	var out varList
+	out.freeFactors(t, nil)
+	return out.list
+}
