@@ -1,0 +1,122 @@
+package comm
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Board shows what one rank waits for: the group code writes it, the
+// transport's watchdog reads it. Its Progress grows with every
+// message that starts or ends at the rank.
+type Board struct {
+	Rank     int
+	Progress atomic.Uint64
+
+	busy     atomic.Int32
+	finished atomic.Bool
+	mu       sync.Mutex
+	waits    map[*waiting]struct{}
+}
+
+// NewBoard is the board of a job-wide rank.
+func NewBoard(rank int) *Board { return &Board{Rank: rank, waits: map[*waiting]struct{}{}} }
+
+// Finish says that the rank's function has returned.
+func (b *Board) Finish() { b.finished.Store(true) }
+
+// waiting is one goroutine's wait. Background waits, of a broadcast that moves
+// on beside the rank's own work, do not make the rank a waiting one.
+type waiting struct {
+	call       *call // nil for point to point
+	reqs       []*Request
+	since      time.Time
+	background bool
+}
+
+func (b *Board) enter(w *waiting) {
+	w.since = time.Now()
+	b.mu.Lock()
+	b.waits[w] = struct{}{}
+	b.mu.Unlock()
+}
+
+func (b *Board) leave(w *waiting) {
+	b.mu.Lock()
+	delete(b.waits, w)
+	b.mu.Unlock()
+}
+
+// Report is a rank's state for the watchdog.
+type Report struct {
+	Rank       int
+	Finished   bool          // its function has returned
+	Waiting    bool          // some goroutine waits and none is Busy, or the rank has finished
+	For        time.Duration // how long the longest wait has lasted
+	Progress   uint64
+	Collective string // "Bcast #3 on world", or ""
+	Text       string // the waits in words
+}
+
+// Report reads the board.
+func (b *Board) Report() Report {
+	r := Report{Rank: b.Rank, Progress: b.Progress.Load()}
+	if b.finished.Load() {
+		r.Finished, r.Waiting, r.Text = true, true, "has finished"
+		return r
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var texts []string
+	for w := range b.waits {
+		if !w.background {
+			r.Waiting = true
+		}
+		r.For = max(r.For, time.Since(w.since))
+		if w.call != nil && !w.background {
+			r.Collective = w.call.String()
+		}
+		texts = append(texts, w.String())
+	}
+	sort.Strings(texts)
+	r.Text = strings.Join(texts, "; ")
+	if b.busy.Load() > 0 {
+		r.Waiting = false
+	}
+	if r.Text == "" {
+		r.Text = "computes"
+	}
+	return r
+}
+
+// String says what is waited for: "waits in Bcast #3 on world (root 0): receive from rank 0".
+func (w *waiting) String() string {
+	var s strings.Builder
+	s.WriteString("waits")
+	if w.call != nil {
+		fmt.Fprintf(&s, " in %s%s", w.call, w.call.detail)
+	}
+	const most = 4
+	n := 0
+	for _, r := range w.reqs {
+		if r.finished.Load() {
+			continue
+		}
+		switch n++; {
+		case n == 1:
+			s.WriteString(": ")
+		case n <= most:
+			s.WriteString(", ")
+		}
+		if n <= most {
+			s.WriteString(r.describe())
+		}
+	}
+	if n > most {
+		fmt.Fprintf(&s, " and %d more", n-most)
+	}
+	return s.String()
+}

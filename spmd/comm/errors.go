@@ -1,0 +1,141 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Error is a failure of one operation at one rank.
+type Error struct {
+	Rank int    // job-wide
+	Op   string // "Isend", "Bcast", ...
+	Peer int    // job-wide, -1 for none
+	Tag  int    // -1 for none
+	Err  error
+}
+
+func (e *Error) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "rank %d: %s", e.Rank, e.Op)
+	if e.Peer >= 0 {
+		prep := "with"
+		switch e.Op {
+		case "Isend", "Send":
+			prep = "to"
+		case "Irecv", "Recv":
+			prep = "from"
+		}
+		fmt.Fprintf(&s, " %s rank %d", prep, e.Peer)
+	}
+	if e.Tag >= 0 {
+		fmt.Fprintf(&s, ", tag %d", e.Tag)
+	}
+	return s.String() + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is the cause's, else 1.
+func (e *Error) ExitCode() int { return ExitCode(e.Err) }
+
+// RankError is a rank's failure, which ends the job. It prints as `[rank] message`.
+type RankError struct {
+	Rank int
+	Code int // the exit code
+	Err  error
+}
+
+func (e *RankError) Error() string { return fmt.Sprintf("[%d] %v", e.Rank, e.Err) }
+func (e *RankError) Unwrap() error { return e.Err }
+
+// ExitCode is the job's exit code.
+func (e *RankError) ExitCode() int { return e.Code }
+
+// AgreedError is a failure that every rank knows, by Agree: the lowest failed
+// rank's. All ranks return it, so the job can end in order.
+type AgreedError struct{ RankError }
+
+// PanicError is a panic of a rank's function, with its stack.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// Interrupted is the cause of a job that a signal ends.
+type Interrupted struct{ Signal os.Signal }
+
+func (e *Interrupted) Error() string { return "interrupted by " + e.Signal.String() }
+
+// ExitCode is 128 plus the signal's number: 130 for SIGINT, 143 for SIGTERM.
+func (e *Interrupted) ExitCode() int {
+	if s, ok := e.Signal.(syscall.Signal); ok {
+		return 128 + int(s)
+	}
+	return 1
+}
+
+// StuckError says that every rank waits and none can go on.
+type StuckError struct{ Reports []Report }
+
+func (e *StuckError) Error() string {
+	var s strings.Builder
+	s.WriteString("every rank waits and none can go on")
+	if d := differing(e.Reports); d != "" {
+		s.WriteString(": ranks are in different collectives (" + d + ")")
+	}
+	for _, r := range e.Reports {
+		fmt.Fprintf(&s, "\n  rank %d %s", r.Rank, r.Text)
+	}
+	return s.String()
+}
+
+// differing names the collectives that ranks of one group are in, where they differ.
+func differing(rs []Report) string {
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range rs {
+		if r.Collective != "" && !seen[r.Collective] {
+			seen[r.Collective] = true
+			names = append(names, fmt.Sprintf("%s at rank %d", r.Collective, r.Rank))
+		}
+	}
+	if len(names) < 2 {
+		return ""
+	}
+	return strings.Join(names, ", ")
+}
+
+// ErrTruncated is the cause of a receive whose message is longer than its buffer.
+var ErrTruncated = errors.New("message is longer than the buffer")
+
+// ExitCode is the process exit code that err asks for by an ExitCode method
+// anywhere in its chain, else 1; 0 for nil.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	var x interface{ ExitCode() int }
+	if errors.As(err, &x) {
+		if c := x.ExitCode(); c != 0 {
+			return c
+		}
+	}
+	return 1
+}
+
+// Failure makes err a rank's failure, unless it already says whose it is.
+func Failure(rank int, err error) error {
+	var re *RankError
+	var ae *AgreedError
+	var in *Interrupted
+	if errors.As(err, &re) || errors.As(err, &ae) || errors.As(err, &in) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &RankError{Rank: rank, Code: ExitCode(err), Err: err}
+}

@@ -1,0 +1,226 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"sync/atomic"
+)
+
+// group is the Comm over any Transport.
+type group struct {
+	*core
+	counted bool
+}
+
+// core is what a group and its uncounted view share.
+type core struct {
+	t       Transport
+	link    Link
+	board   *Board
+	rank    int
+	members []int // job-wide rank of every rank of the group
+	name    string
+	first   bool // the job's first group
+	seq     atomic.Uint32
+	own     *ownState
+}
+
+// ownState is what all groups of one rank share.
+type ownState struct {
+	sent, received, sends, receives atomic.Int64
+	nextID                          atomic.Uint32
+}
+
+// World is the job's first group, of all its ranks, as rank board.Rank sees it.
+// The transport keeps the board for its watchdog.
+func World(t Transport, size int, board *Board) (Comm, error) {
+	members := make([]int, size)
+	for i := range members {
+		members[i] = i
+	}
+	link, err := t.Open(nil, 0, members)
+	if err != nil {
+		return nil, err
+	}
+	own := &ownState{}
+	own.nextID.Store(1)
+	return &group{core: &core{t: t, link: link, board: board, rank: board.Rank, members: members, name: "world", first: true, own: own}, counted: true}, nil
+}
+
+func (g *group) Rank() int                { return g.rank }
+func (g *group) Size() int                { return len(g.members) }
+func (g *group) WorldRank(r int) int      { return g.members[r] }
+func (g *group) Context() context.Context { return g.t.Context() }
+func (g *group) Uncounted() Comm          { return &group{core: g.core} }
+
+func (g *group) Counters() Counters {
+	return Counters{BytesSent: g.own.sent.Load(), BytesReceived: g.own.received.Load(), MessagesSent: g.own.sends.Load(), MessagesReceived: g.own.receives.Load()}
+}
+
+func (g *group) countSent(n int64) { g.countSends(1, n) }
+
+func (g *group) countSends(messages, bytes int64) {
+	if g.counted {
+		g.own.sends.Add(messages)
+		g.own.sent.Add(bytes)
+	}
+}
+
+func (g *group) countReceived(n int64) { g.countReceives(1, n) }
+
+func (g *group) countReceives(messages, bytes int64) {
+	if g.counted {
+		g.own.receives.Add(messages)
+		g.own.received.Add(bytes)
+	}
+}
+
+// Busy: see Comm.
+func (g *group) Busy() func() {
+	g.board.busy.Add(1)
+	var once atomic.Bool
+	return func() {
+		if once.CompareAndSwap(false, true) {
+			g.board.busy.Add(-1)
+			g.board.Progress.Add(1)
+		}
+	}
+}
+
+// Abort: see Comm.
+func (g *group) Abort(code int, msg string) error {
+	err := &RankError{Rank: g.board.Rank, Code: code, Err: errors.New(msg)}
+	g.t.Fail(err)
+	return err
+}
+
+// cancelled is the job's failure, nil while it runs.
+func (g *group) cancelled() error {
+	ctx := g.t.Context()
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// fail is an Error of this rank; peer is the group's, -1 for none.
+func (g *group) fail(op string, peer, tag int, err error) error {
+	if peer >= 0 && peer < len(g.members) {
+		peer = g.members[peer]
+	}
+	return &Error{Rank: g.board.Rank, Op: op, Peer: peer, Tag: tag, Err: err}
+}
+
+func (g *group) checkPeer(what string, peer int) error {
+	if peer < 0 || peer >= len(g.members) {
+		return fmt.Errorf("%s %d, want 0 to %d", what, peer, len(g.members)-1)
+	}
+	return nil
+}
+
+// Isend: see Comm.
+func (g *group) Isend(b Buf, to, tag int) (*Request, error) { return g.message("send", b, to, tag) }
+
+// Irecv: see Comm.
+func (g *group) Irecv(b Buf, from, tag int) (*Request, error) {
+	return g.message("receive", b, from, tag)
+}
+
+func (g *group) message(kind string, b Buf, peer, tag int) (*Request, error) {
+	r := &Request{g: g, kind: kind, peer: peer, tag: tag}
+	err := g.checkPeer("rank", peer)
+	if err == nil && (tag < 0 || tag > MaxTag) {
+		err = fmt.Errorf("tag %d, want 0 to %d", tag, MaxTag)
+	}
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		op := "Isend"
+		if kind == "receive" {
+			op = "Irecv"
+		}
+		return nil, g.fail(op, -1, -1, fmt.Errorf("wrong use: %w", err))
+	}
+	if err := r.start(b, tag); err != nil {
+		return nil, err
+	}
+	if peer != g.rank {
+		if kind == "send" {
+			g.countSent(b.Bytes())
+		} else {
+			r.cnt = true
+		}
+	}
+	return r, nil
+}
+
+// start hands the message to the link.
+func (r *Request) start(b Buf, tag int) error {
+	r.buf = b
+	err := r.g.cancelled()
+	if err == nil {
+		if r.kind == "send" {
+			r.op, err = r.g.link.Isend(b, r.peer, tag)
+		} else {
+			r.op, err = r.g.link.Irecv(b, r.peer, tag)
+		}
+	}
+	if err != nil {
+		return r.wrap(err)
+	}
+	r.g.board.Progress.Add(1)
+	return nil
+}
+
+// Split: see Comm.
+func (g *group) Split(color, key int) (Comm, error) {
+	c := g.begin("Split", kindSplit, "")
+	mine := []int64{int64(color), int64(key), int64(g.own.nextID.Load())}
+	all := make([]int64, 3*len(g.members))
+	if err := c.allgather(Of(mine), Of(all), evenCounts(len(g.members), 3)); err != nil {
+		return nil, err
+	}
+	var ranks []int
+	id := int64(0)
+	for r := range g.members {
+		id = max(id, all[3*r+2])
+		if all[3*r] == int64(color) {
+			ranks = append(ranks, r)
+		}
+	}
+	g.own.nextID.Store(uint32(id) + 1)
+	if color < 0 {
+		return nil, nil
+	}
+	sort.SliceStable(ranks, func(a, b int) bool { return all[3*ranks[a]+1] < all[3*ranks[b]+1] })
+	sub := &core{t: g.t, board: g.board, own: g.own, name: fmt.Sprintf("%s/%d", g.name, color), members: make([]int, len(ranks))}
+	for i, r := range ranks {
+		sub.members[i] = g.members[r]
+		if r == g.rank {
+			sub.rank = i
+		}
+	}
+	var err error
+	if sub.link, err = g.t.Open(g.link, uint32(id), sub.members); err != nil {
+		return nil, g.fail("Split", -1, -1, err)
+	}
+	return &group{core: sub, counted: g.counted}, nil
+}
+
+// Close: see Comm.
+func (g *group) Close() error {
+	if g.first || g.cancelled() != nil {
+		return nil
+	}
+	c := g.begin("Close", kindClose, "")
+	if err := c.barrier(); err != nil {
+		return err
+	}
+	if err := g.link.Close(); err != nil {
+		return g.fail("Close", -1, -1, err)
+	}
+	return nil
+}

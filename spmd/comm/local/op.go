@@ -1,0 +1,224 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"distaff/spmd/comm"
+)
+
+// op is one side of a message: a send or a receive under way.
+type op struct {
+	board *comm.Board
+	ptr   unsafe.Pointer
+	n     int64 // bytes to send, or room to receive
+	at    *rank // whose mailbox it is queued in
+	key   key
+	send  bool
+
+	pair   atomic.Pointer[pair] // set when both sides have met and the copy is to be made
+	done   atomic.Bool
+	got    int64
+	err    error
+	waiter atomic.Pointer[waiter]
+}
+
+// waiter wakes a parked goroutine.
+type waiter chan struct{}
+
+// pair is a long message whose two sides have met. claim decides which copies.
+type pair struct {
+	send, recv *op
+	claim      atomic.Bool
+}
+
+// message waits in a mailbox: short ones as a copy, long ones as their send.
+type message struct {
+	data []byte
+	send *op
+	n    int64
+}
+
+func (o *op) wake() {
+	if w := o.waiter.Load(); w != nil {
+		select {
+		case *w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (o *op) finish(got int64, err error) {
+	o.got, o.err = got, err
+	o.ptr = nil
+	o.board.Progress.Add(1)
+	o.done.Store(true)
+	o.wake()
+}
+
+// ready says that Test would get further.
+func (o *op) ready() bool {
+	if o.done.Load() {
+		return true
+	}
+	x := o.pair.Load()
+	return x != nil && !x.claim.Load()
+}
+
+// Test makes the copy if the sides have met and none has begun.
+func (o *op) Test() (bool, int64, error) {
+	if x := o.pair.Load(); x != nil && x.claim.CompareAndSwap(false, true) {
+		x.copy()
+	}
+	if o.done.Load() {
+		return true, o.got, o.err
+	}
+	return false, 0, nil
+}
+
+func (x *pair) copy() {
+	s, r := x.send, x.recv
+	n := s.n
+	deliver(r, unsafe.Slice((*byte)(s.ptr), n))
+	s.finish(n, nil)
+}
+
+// deliver copies a message to its receive and finishes that.
+func deliver(r *op, data []byte) {
+	n := int64(len(data))
+	if n > r.n {
+		r.finish(0, fmt.Errorf("%w: %d bytes, room for %d", comm.ErrTruncated, n, r.n))
+		return
+	}
+	if n > 0 {
+		copy(unsafe.Slice((*byte)(r.ptr), n), data)
+	}
+	r.finish(n, nil)
+}
+
+// Release takes the operation out of the mailbox, or waits until the copy that
+// has begun is over.
+func (o *op) Release() {
+	if o.done.Load() {
+		return
+	}
+	if o.unqueue() {
+		o.finish(0, context.Canceled)
+		return
+	}
+	if x := o.pair.Load(); x != nil && x.claim.CompareAndSwap(false, true) {
+		x.recv.finish(0, context.Canceled)
+		x.send.finish(0, context.Canceled)
+		return
+	}
+	for !o.done.Load() {
+		runtime.Gosched()
+	}
+}
+
+// unqueue removes the operation from its mailbox; false if it has met its other side.
+func (o *op) unqueue() bool {
+	p := o.at
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o.send {
+		for i, m := range p.arrived[o.key] {
+			if m.send == o {
+				setQueue(p.arrived, o.key, append(p.arrived[o.key][:i:i], p.arrived[o.key][i+1:]...))
+				return true
+			}
+		}
+		return false
+	}
+	for i, r := range p.posted[o.key] {
+		if r == o {
+			setQueue(p.posted, o.key, append(p.posted[o.key][:i:i], p.posted[o.key][i+1:]...))
+			return true
+		}
+	}
+	return false
+}
+
+// setQueue keeps the map free of empty queues.
+func setQueue[T any](m map[key][]T, k key, q []T) {
+	if len(q) == 0 {
+		delete(m, k)
+	} else {
+		m[k] = q
+	}
+}
+
+// pop takes the first of a queue.
+func pop[T any](m map[key][]*T, k key) *T {
+	q := m[k]
+	if len(q) == 0 {
+		return nil
+	}
+	first := q[0]
+	q[0] = nil
+	setQueue(m, k, q[1:])
+	return first
+}
+
+// meet joins the two sides of a long message.
+func meet(s, r *op) {
+	x := &pair{send: s, recv: r}
+	s.pair.Store(x)
+	r.pair.Store(x)
+}
+
+func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
+	dst := l.p.w.ranks[l.members[to]]
+	k := key{l.id, int32(l.p.board.Rank), int32(tag)}
+	o := &op{board: l.p.board, ptr: b.Ptr, n: b.Bytes(), at: dst, key: k, send: true}
+	data := unsafe.Slice((*byte)(b.Ptr), o.n)
+	short := o.n <= eager
+	dst.mu.Lock()
+	r := pop(dst.posted, k)
+	switch {
+	case r != nil && !short:
+		meet(o, r)
+	case r == nil && short:
+		dst.arrived[k] = append(dst.arrived[k], &message{data: append([]byte(nil), data...), n: o.n})
+	case r == nil:
+		dst.arrived[k] = append(dst.arrived[k], &message{send: o, n: o.n})
+	}
+	dst.mu.Unlock()
+	if r != nil {
+		if short {
+			deliver(r, data)
+		} else {
+			r.wake()
+		}
+	}
+	if short {
+		o.finish(o.n, nil)
+	}
+	return o, nil
+}
+
+func (l *link) Irecv(b comm.Buf, from, tag int) (comm.Pending, error) {
+	p := l.p
+	k := key{l.id, int32(l.members[from]), int32(tag)}
+	o := &op{board: p.board, ptr: b.Ptr, n: b.Bytes(), at: p, key: k}
+	p.mu.Lock()
+	m := pop(p.arrived, k)
+	switch {
+	case m == nil:
+		p.posted[k] = append(p.posted[k], o)
+	case m.send != nil:
+		meet(m.send, o)
+	}
+	p.mu.Unlock()
+	if m != nil {
+		if m.send == nil {
+			deliver(o, m.data)
+		} else {
+			m.send.wake()
+		}
+	}
+	return o, nil
+}

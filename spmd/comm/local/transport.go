@@ -1,0 +1,129 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"distaff/spmd/comm"
+)
+
+// eager is the size in bytes up to which a message is copied into the mailbox.
+const eager = 16 << 10
+
+// world is a job.
+type world struct {
+	ranks  []*rank
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	spin   time.Duration // how long a wait spins before it sleeps
+}
+
+// rank is one rank's mailbox and transport.
+type rank struct {
+	w      *world
+	board  *comm.Board
+	agreed error
+
+	mu      sync.Mutex
+	posted  map[key][]*op      // receives that wait for a message
+	arrived map[key][]*message // messages that wait for a receive
+}
+
+// key is what a message and its receive have in common; from is job-wide.
+type key struct {
+	link      uint32
+	from, tag int32
+}
+
+func newWorld(ctx context.Context, n int) *world {
+	w := &world{}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	if n <= runtime.GOMAXPROCS(0) {
+		w.spin = 40 * time.Microsecond
+	}
+	for r := range n {
+		w.ranks = append(w.ranks, &rank{w: w, board: comm.NewBoard(r), posted: map[key][]*op{}, arrived: map[key][]*message{}})
+	}
+	return w
+}
+
+// Fail cancels the job; the first cause stays.
+func (w *world) Fail(err error) { w.cancel(err) }
+
+func (p *rank) Fail(err error)           { p.w.Fail(err) }
+func (p *rank) Context() context.Context { return p.w.ctx }
+func (p *rank) Flat() bool               { return true }
+
+// Alloc is Go memory: ranks share the heap.
+func (p *rank) Alloc(n int64) (comm.Buf, error) {
+	const align = 64
+	s := make([]byte, n+align)
+	shift := -uintptr(unsafe.Pointer(&s[0])) & (align - 1)
+	return comm.Of(s[shift : int64(shift)+n]), nil
+}
+
+func (p *rank) Free(comm.Buf) {}
+
+// link is a group's matching context at one rank.
+type link struct {
+	p       *rank
+	id      uint32
+	members []int
+}
+
+func (p *rank) Open(_ comm.Link, id uint32, members []int) (comm.Link, error) {
+	return &link{p: p, id: id, members: members}, nil
+}
+
+func (l *link) Close() error { return nil }
+
+// leftover names a message or receive that no rank matched.
+func (w *world) leftover() error {
+	for r, p := range w.ranks {
+		for k, q := range p.arrived {
+			return fmt.Errorf("[%d] finished without receiving a message of %d bytes from rank %d, tag %d", r, q[0].n, k.from, k.tag)
+		}
+		for k := range p.posted {
+			return fmt.Errorf("[%d] finished with a receive from rank %d, tag %d, that nothing was sent to", r, k.from, k.tag)
+		}
+	}
+	return nil
+}
+
+// Park sleeps until an operation is done or can be moved by its owner.
+func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
+	ready := func() bool {
+		for _, o := range ops {
+			if o.(*op).ready() {
+				return true
+			}
+		}
+		return false
+	}
+	if p.w.spin > 0 {
+		for end := time.Now().Add(p.w.spin); time.Now().Before(end); {
+			if ready() {
+				return nil
+			}
+		}
+	}
+	w := make(waiter, 1)
+	for _, o := range ops {
+		o.(*op).waiter.Store(&w)
+	}
+	if ready() {
+		return nil
+	}
+	select {
+	case <-w:
+		return nil
+	case <-wake:
+		return nil
+	case <-p.w.ctx.Done():
+		return context.Cause(p.w.ctx)
+	}
+}

@@ -1,0 +1,192 @@
+package comm
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// Op combines two elements. All are associative but for rounding; none is
+// assumed commutative: the left operand is always the lower ranks'.
+type Op uint8
+
+// The operations. Min and Max of floats give NaN where an operand is NaN, and
+// order -0 below 0; complex types have Sum and Prod alone, floats no And and Or.
+const (
+	Sum Op = iota
+	Prod
+	Min
+	Max
+	And // bitwise
+	Or  // bitwise
+)
+
+func (o Op) String() string {
+	names := [...]string{"Sum", "Prod", "Min", "Max", "And", "Or"}
+	if int(o) < len(names) {
+		return names[o]
+	}
+	return fmt.Sprintf("Op(%d)", uint8(o))
+}
+
+// combiner sets dst[i] = a[i] op b[i] for n elements; dst may be a or b.
+type combiner func(dst, a, b unsafe.Pointer, n int64)
+
+// combinerOf is op on elements of t.
+func combinerOf(op Op, t Type) (combiner, error) {
+	var f combiner
+	switch t {
+	case Byte:
+		if op == And || op == Or {
+			f = bitwise[uint8](op)
+		}
+	case Int32:
+		f = integer[int32](op)
+	case Int64:
+		f = integer[int64](op)
+	case Uint64:
+		f = integer[uint64](op)
+	case Float32:
+		f = float[float32](op)
+	case Float64:
+		f = float[float64](op)
+	case Complex64:
+		f = arithmetic[complex64](op)
+	case Complex128:
+		f = arithmetic[complex128](op)
+	}
+	if f == nil {
+		return nil, fmt.Errorf("%v of %v", op, t)
+	}
+	return f, nil
+}
+
+func each[T any](f func(dst, a, b []T)) combiner {
+	return func(dst, a, b unsafe.Pointer, n int64) {
+		f(unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(a), n), unsafe.Slice((*T)(b), n))
+	}
+}
+
+type ints interface {
+	~uint8 | ~int32 | ~int64 | ~uint64
+}
+
+func bitwise[T ints](op Op) combiner {
+	switch op {
+	case And:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = a[i] & b[i]
+			}
+		})
+	case Or:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = a[i] | b[i]
+			}
+		})
+	}
+	return nil
+}
+
+func integer[T ints](op Op) combiner {
+	switch op {
+	case And, Or:
+		return bitwise[T](op)
+	case Min:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = min(a[i], b[i])
+			}
+		})
+	case Max:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = max(a[i], b[i])
+			}
+		})
+	}
+	return arithmetic[T](op)
+}
+
+func float[T ~float32 | ~float64](op Op) combiner {
+	switch op {
+	case Min: // the built-in min and max propagate NaN and order zeros
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = min(a[i], b[i])
+			}
+		})
+	case Max:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = max(a[i], b[i])
+			}
+		})
+	}
+	return arithmetic[T](op)
+}
+
+func arithmetic[T Elem](op Op) combiner {
+	switch op {
+	case Sum:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = a[i] + b[i]
+			}
+		})
+	case Prod:
+		return each(func(dst, a, b []T) {
+			for i := range dst {
+				dst[i] = a[i] * b[i]
+			}
+		})
+	}
+	return nil
+}
+
+// setNeutral fills b with op's neutral element.
+func setNeutral(op Op, b Buf) {
+	switch b.Type {
+	case Byte:
+		fillInt[uint8](b, op, 0, math.MaxUint8)
+	case Int32:
+		fillInt[int32](b, op, math.MinInt32, math.MaxInt32)
+	case Int64:
+		fillInt[int64](b, op, math.MinInt64, math.MaxInt64)
+	case Uint64:
+		fillInt[uint64](b, op, 0, math.MaxUint64)
+	case Float32:
+		fill(b, floatNeutral[float32](op))
+	case Float64:
+		fill(b, floatNeutral[float64](op))
+	case Complex64:
+		fill(b, complex(floatNeutral[float32](op), 0))
+	case Complex128:
+		fill(b, complex(floatNeutral[float64](op), 0))
+	}
+}
+
+func fill[T any](b Buf, v T) {
+	s := unsafe.Slice((*T)(b.Ptr), b.Len)
+	for i := range s {
+		s[i] = v
+	}
+}
+
+func fillInt[T ints](b Buf, op Op, lowest, highest T) {
+	var zero T
+	fill(b, map[Op]T{Sum: 0, Prod: 1, Min: highest, Max: lowest, Or: 0, And: ^zero}[op])
+}
+
+func floatNeutral[T ~float32 | ~float64](op Op) T {
+	switch op {
+	case Prod:
+		return 1
+	case Min:
+		return T(math.Inf(1))
+	case Max:
+		return T(math.Inf(-1))
+	}
+	return 0
+}

@@ -1,0 +1,289 @@
+package comm
+
+import "fmt"
+
+// Every reduction combines operands as the binomial tree over rank numbers
+// does: blocks of 1, 2, 4, ... consecutive ranks, each the combination of its
+// left and right half, an incomplete right half as it is. The long-message
+// algorithm cuts the buffer into a part a rank and folds each part in that same
+// order, so size and root change no bit. A sum of floats therefore depends on
+// the number of ranks alone.
+
+// Reduce: see Comm.
+func (g *group) Reduce(b Buf, op Op, root int) error {
+	c := g.begin("Reduce", kindReduce, fmt.Sprintf(" (%v, root %d)", op, root))
+	if err := c.checkRoot(root); err != nil {
+		return err
+	}
+	f, err := c.combiner(b, op)
+	if err != nil {
+		return err
+	}
+	if c.long(b) {
+		err = c.reduceLong(b, f, root)
+	} else {
+		err = c.reduceTree(b, f, root)
+	}
+	if err = c.end(err); err != nil {
+		return err
+	}
+	g.countReduce(b.Bytes(), root)
+	return nil
+}
+
+// Allreduce: see Comm.
+func (g *group) Allreduce(b Buf, op Op) error {
+	c := g.begin("Allreduce", kindAllreduce, fmt.Sprintf(" (%v)", op))
+	f, err := c.combiner(b, op)
+	if err != nil {
+		return err
+	}
+	if c.long(b) {
+		err = c.allreduceLong(b, f)
+	} else if err = c.reduceTree(b, f, 0); err == nil {
+		err = c.bcast(b, 0)
+	}
+	if err = c.end(err); err != nil {
+		return err
+	}
+	g.countReduce(b.Bytes(), 0)
+	g.countBcast(b.Bytes(), 0)
+	return nil
+}
+
+func (c *call) combiner(b Buf, op Op) (combiner, error) {
+	if err := c.checkBuf(b); err != nil {
+		return nil, err
+	}
+	f, err := combinerOf(op, b.Type)
+	if err != nil {
+		return nil, c.wrong("no %w", err)
+	}
+	return f, nil
+}
+
+// long says that folding in parts pays: many bytes, and a part not tiny.
+func (c *call) long(b Buf) bool {
+	p := int64(len(c.g.members))
+	return p > 1 && p <= 256 && b.Bytes() >= longReduce && b.Bytes()/p >= 4<<10
+}
+
+// holder is the rank that holds the combination of ranks lo to lo+n-1: the
+// root where it is one of them, else the lowest.
+func holder(lo, n, root int) int {
+	if lo <= root && root < lo+n {
+		return root
+	}
+	return lo
+}
+
+// tree walks a rank's way up the binomial tree: recv is called for each block
+// that it combines with its own, in order, send for the rank that takes its own at the end.
+func tree(p, me, root int, recv func(from int, left bool) error, send func(to int) error) error {
+	for n := 1; n < p; n *= 2 {
+		lo := me &^ (n - 1)
+		left := lo&n == 0 // this block is the left half of the next
+		parent := lo &^ (2*n - 1)
+		sibling := lo ^ n
+		if sibling >= p {
+			continue
+		}
+		other, whole := holder(sibling, n, root), holder(parent, 2*n, root)
+		if whole != me {
+			return send(whole)
+		}
+		if err := recv(other, !left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) reduceTree(b Buf, f combiner, root int) error {
+	me := c.g.rank
+	acc := b
+	var in Buf
+	return tree(len(c.g.members), me, root, func(from int, left bool) (err error) {
+		if in.Ptr == nil {
+			if in, err = c.temp(b.Len, b.Type); err != nil {
+				return err
+			}
+			if me != root { // b stays as it was everywhere but at the root
+				if acc, err = c.temp(b.Len, b.Type); err != nil {
+					return err
+				}
+				b.copyTo(acc)
+			}
+		}
+		if err := c.recv(in, from); err != nil {
+			return err
+		}
+		if left {
+			f(acc.Ptr, in.Ptr, acc.Ptr, b.Len)
+		} else {
+			f(acc.Ptr, acc.Ptr, in.Ptr, b.Len)
+		}
+		return nil
+	}, func(to int) error {
+		if err := c.isend(acc, to); err != nil {
+			return err
+		}
+		return c.wait()
+	})
+}
+
+// reduceParts leaves in the result part me of the combination over all ranks.
+// b is only read.
+func (c *call) reduceParts(b Buf, f combiner) (Buf, error) {
+	p, me := len(c.g.members), c.g.rank
+	part := func(r int) Buf { return b.Slice(cut(b.Len, r, p), cut(b.Len, r+1, p)) }
+	mine := part(me)
+	all, err := c.temp(mine.Len*int64(p), b.Type)
+	if err != nil {
+		return Buf{}, err
+	}
+	operand := func(r int) Buf { return all.Slice(mine.Len*int64(r), mine.Len*int64(r+1)) }
+	for s := 1; s < p; s++ {
+		to, from := (me+s)%p, (me-s+p)%p
+		if err := c.irecv(operand(from), from); err != nil {
+			return Buf{}, err
+		}
+		if err := c.isend(part(to), to); err != nil {
+			return Buf{}, err
+		}
+	}
+	mine.copyTo(operand(me))
+	if err := c.wait(); err != nil {
+		return Buf{}, err
+	}
+	for n := 1; n < p; n *= 2 {
+		for r := 0; r+n < p; r += 2 * n {
+			left := operand(r).Ptr
+			f(left, left, operand(r+n).Ptr, mine.Len)
+		}
+	}
+	return operand(0), nil
+}
+
+func (c *call) reduceLong(b Buf, f combiner, root int) error {
+	p, me := len(c.g.members), c.g.rank
+	mine, err := c.reduceParts(b, f)
+	if err != nil {
+		return err
+	}
+	if me != root {
+		if err := c.isend(mine, root); err != nil {
+			return err
+		}
+		return c.wait()
+	}
+	for r := 0; r < p; r++ {
+		part := b.Slice(cut(b.Len, r, p), cut(b.Len, r+1, p))
+		if r == me {
+			mine.copyTo(part)
+		} else if err := c.irecv(part, r); err != nil {
+			return err
+		}
+	}
+	return c.wait()
+}
+
+func (c *call) allreduceLong(b Buf, f combiner) error {
+	p, me := len(c.g.members), c.g.rank
+	mine, err := c.reduceParts(b, f)
+	if err != nil {
+		return err
+	}
+	off := make([]int64, p+1)
+	for r := range off {
+		off[r] = cut(b.Len, r, p)
+	}
+	mine.copyTo(b.Slice(off[me], off[me+1]))
+	return c.spread(b, off)
+}
+
+// countReduce counts the binomial tree's messages, whatever carried the sum.
+func (g *group) countReduce(n int64, root int) {
+	// tree's callbacks here never fail.
+	_ = tree(len(g.members), g.rank, root,
+		func(int, bool) error { g.countReceived(n); return nil },
+		func(int) error { g.countSent(n); return nil })
+}
+
+// Scan: see Comm.
+func (g *group) Scan(b Buf, op Op) error {
+	c := g.begin("Scan", kindScan, fmt.Sprintf(" (%v)", op))
+	f, err := c.combiner(b, op)
+	if err != nil {
+		return err
+	}
+	return c.end(c.scan(b, f))
+}
+
+// Exscan: see Comm.
+func (g *group) Exscan(b Buf, op Op) error {
+	c := g.begin("Exscan", kindExscan, fmt.Sprintf(" (%v)", op))
+	f, err := c.combiner(b, op)
+	if err != nil {
+		return err
+	}
+	return c.end(c.exscan(b, f, op))
+}
+
+// scan is Hillis and Steele's: log2(P) rounds, in which each rank adds what the
+// rank 1, 2, 4, ... below it has summed so far.
+func (c *call) scan(b Buf, f combiner) error {
+	p, me := len(c.g.members), c.g.rank
+	in, err := c.temp(b.Len, b.Type)
+	if err != nil {
+		return err
+	}
+	for d := 1; d < p; d *= 2 {
+		if me >= d {
+			if err := c.irecv(in, me-d); err != nil {
+				return err
+			}
+			c.g.countReceived(b.Bytes())
+		}
+		if me+d < p {
+			if err := c.isend(b, me+d); err != nil {
+				return err
+			}
+			c.g.countSent(b.Bytes())
+		}
+		if err := c.wait(); err != nil {
+			return err
+		}
+		if me >= d {
+			f(b.Ptr, in.Ptr, b.Ptr, b.Len)
+		}
+	}
+	return nil
+}
+
+func (c *call) exscan(b Buf, f combiner, op Op) error {
+	p, me := len(c.g.members), c.g.rank
+	sum, err := c.temp(b.Len, b.Type)
+	if err != nil {
+		return err
+	}
+	b.copyTo(sum)
+	if err := c.scan(sum, f); err != nil {
+		return err
+	}
+	if me > 0 {
+		if err := c.irecv(b, me-1); err != nil {
+			return err
+		}
+		c.g.countReceived(b.Bytes())
+	} else {
+		setNeutral(op, b)
+	}
+	if me+1 < p {
+		if err := c.isend(sum, me+1); err != nil {
+			return err
+		}
+		c.g.countSent(b.Bytes())
+	}
+	return c.wait()
+}

@@ -1,0 +1,135 @@
+package comm
+
+// Go slices, by value types. Each of these is the Comm method of its name on
+// Of(slice) that waits where the method does not.
+
+// Send sends s and waits until s may be written again.
+func Send[T Elem](c Comm, s []T, to, tag int) error {
+	r, err := c.Isend(Of(s), to, tag)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// Recv receives exactly len(s) elements from rank `from`.
+func Recv[T Elem](c Comm, s []T, from, tag int) error {
+	b := Of(s)
+	r, err := c.Irecv(b, from, tag)
+	if err != nil {
+		return err
+	}
+	if err := r.Wait(); err != nil {
+		return err
+	}
+	if r.Bytes() != b.Bytes() {
+		return r.wrap(sizeError{r.Bytes(), b.Bytes()})
+	}
+	return nil
+}
+
+// Bcast copies root's s to every rank's s, of the same length.
+func Bcast[T Elem](c Comm, s []T, root int) error { return c.Bcast(Of(s), root) }
+
+// Reduce combines s elementwise into root's s.
+func Reduce[T Elem](c Comm, s []T, op Op, root int) error { return c.Reduce(Of(s), op, root) }
+
+// Allreduce combines s elementwise into every rank's s.
+func Allreduce[T Elem](c Comm, s []T, op Op) error { return c.Allreduce(Of(s), op) }
+
+// AllreduceValue is the combination of every rank's v.
+func AllreduceValue[T Elem](c Comm, v T, op Op) (T, error) {
+	s := []T{v}
+	err := c.Allreduce(Of(s), op)
+	return s[0], err
+}
+
+// ExscanValue is the combination of v over the ranks below this one.
+func ExscanValue[T Elem](c Comm, v T, op Op) (T, error) {
+	s := []T{v}
+	err := c.Exscan(Of(s), op)
+	return s[0], err
+}
+
+// Allgather is every rank's v, in order of rank.
+func Allgather[T Elem](c Comm, v T) ([]T, error) {
+	all := make([]T, c.Size())
+	err := c.Allgather(Of([]T{v}), Of(all))
+	return all, err
+}
+
+// Allgatherv is every rank's s, of any length. Two collectives: lengths travel first.
+func Allgatherv[T Elem](c Comm, s []T) ([][]T, error) {
+	counts, err := Allgather(c.Uncounted(), int64(len(s)))
+	if err != nil {
+		return nil, err
+	}
+	off, err := offsets(counts)
+	if err != nil {
+		return nil, err
+	}
+	flat := make([]T, off[len(counts)])
+	if err := c.Allgatherv(Of(s), Of(flat), counts); err != nil {
+		return nil, err
+	}
+	return split(flat, off), nil
+}
+
+// Gatherv is every rank's s at root, nil elsewhere. Lengths travel first.
+func Gatherv[T Elem](c Comm, s []T, root int) ([][]T, error) {
+	var counts []int64
+	var flat []T
+	var off []int64
+	if c.Rank() == root {
+		counts = make([]int64, c.Size())
+	}
+	if err := c.Uncounted().Gather(Of([]int64{int64(len(s))}), Of(counts), root); err != nil {
+		return nil, err
+	}
+	if c.Rank() == root {
+		var err error
+		if off, err = offsets(counts); err != nil {
+			return nil, err
+		}
+		flat = make([]T, off[len(counts)])
+	}
+	if err := c.Gatherv(Of(s), Of(flat), counts, root); err != nil || c.Rank() != root {
+		return nil, err
+	}
+	return split(flat, off), nil
+}
+
+// Alltoallv sends parts[r] to rank r and returns what each rank sent to this
+// one. Lengths travel first.
+func Alltoallv[T Elem](c Comm, parts [][]T) ([][]T, error) {
+	p := c.Size()
+	if len(parts) != p {
+		return nil, &Error{Rank: c.WorldRank(c.Rank()), Op: "Alltoallv", Peer: -1, Tag: -1, Err: partsError{len(parts), p}}
+	}
+	sendCounts, recvCounts := make([]int64, p), make([]int64, p)
+	var flat []T
+	for r, s := range parts {
+		sendCounts[r] = int64(len(s))
+		flat = append(flat, s...)
+	}
+	if err := c.Uncounted().Alltoall(Of(sendCounts), Of(recvCounts)); err != nil {
+		return nil, err
+	}
+	off, err := offsets(recvCounts)
+	if err != nil {
+		return nil, err
+	}
+	in := make([]T, off[p])
+	if err := c.Alltoallv(Of(flat), sendCounts, Of(in), recvCounts); err != nil {
+		return nil, err
+	}
+	return split(in, off), nil
+}
+
+func split[T any](flat []T, off []int64) [][]T {
+	parts := make([][]T, len(off)-1)
+	for i := range parts {
+		parts[i] = flat[off[i]:off[i+1]:off[i+1]]
+	}
+	return parts
+}

@@ -1,0 +1,45 @@
+package comm
+
+import "context"
+
+// Transport moves bytes between the ranks of a job: what comm/local and
+// comm/mpi implement. Everything else is this package's.
+type Transport interface {
+	// Open makes the matching context of a group: messages of one link never
+	// meet another's. members are job-wide ranks; the caller is one of them, and
+	// every member calls Open with the same arguments. parent is the link of a
+	// group that holds all members, nil for the job's first.
+	Open(parent Link, id uint32, members []int) (Link, error)
+	// Park blocks until an operation of ops may have moved, or wake is readable,
+	// or the job is cancelled, when it returns the cause. ops may be empty.
+	Park(ops []Pending, wake <-chan struct{}) error
+	// Alloc returns n bytes, aligned to 64, fit to be sent and received without
+	// staging; Free takes them back.
+	Alloc(n int64) (Buf, error)
+	Free(b Buf)
+	// Flat says that sending one buffer to many ranks costs each receiver one
+	// copy and the sender nothing more, as in shared memory, so that trees gain nothing.
+	Flat() bool
+	// Fail fails the job, once: later calls change nothing.
+	Fail(err error)
+	// Context is cancelled with its cause when the job fails or is interrupted.
+	Context() context.Context
+}
+
+// Link is one group's matching context; ranks are the group's.
+type Link interface {
+	Isend(b Buf, to, tag int) (Pending, error)
+	Irecv(b Buf, from, tag int) (Pending, error)
+	// Close frees the link. Every member calls it, with no operation pending.
+	Close() error
+}
+
+// Pending is a message under way. One goroutine at a time uses it.
+type Pending interface {
+	// Test moves the message on and says whether it is done. Once done, bytes
+	// is what arrived (or was sent), and the buffer is the caller's again.
+	Test() (done bool, bytes int64, err error)
+	// Release gives the message up, after the job was cancelled; on return
+	// nothing at this rank touches the buffer any more.
+	Release()
+}

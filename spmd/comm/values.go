@@ -1,0 +1,112 @@
+package comm
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+)
+
+type sizeError struct{ got, want int64 }
+
+func (e sizeError) Error() string {
+	return fmt.Sprintf("message of %d bytes, want %d", e.got, e.want)
+}
+
+type partsError struct{ got, want int }
+
+func (e partsError) Error() string { return fmt.Sprintf("%d parts for %d ranks", e.got, e.want) }
+
+// BcastBytes is root's b, at every rank; the others' b is ignored. Its length travels first.
+func BcastBytes(c Comm, b []byte, root int) ([]byte, error) {
+	n := []int64{int64(len(b))}
+	if err := c.Uncounted().Bcast(Of(n), root); err != nil {
+		return nil, err
+	}
+	if c.Rank() != root {
+		b = make([]byte, n[0])
+	}
+	return b, c.Bcast(Of(b), root)
+}
+
+// BcastValue sets *v of every rank to root's, through encoding/gob: for
+// control values that are not payload, which Counters leaves out.
+func BcastValue[T any](c Comm, v *T, root int) error {
+	c = c.Uncounted()
+	var b []byte
+	if c.Rank() == root {
+		var err error
+		if b, err = encode(v); err != nil {
+			return c.Abort(1, "BcastValue: "+err.Error())
+		}
+	}
+	b, err := BcastBytes(c, b, root)
+	if err != nil || c.Rank() == root {
+		return err
+	}
+	return decode(b, v)
+}
+
+// AllgatherValue is every rank's v, in order of rank, through encoding/gob;
+// Counters leaves it out.
+func AllgatherValue[T any](c Comm, v T) ([]T, error) {
+	c = c.Uncounted()
+	b, err := encode(&v)
+	if err != nil {
+		return nil, c.Abort(1, "AllgatherValue: "+err.Error())
+	}
+	parts, err := Allgatherv(c, b)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(parts))
+	for i, p := range parts {
+		if err := decode(p, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func encode(v any) ([]byte, error) {
+	var w bytes.Buffer
+	err := gob.NewEncoder(&w).Encode(v)
+	return w.Bytes(), err
+}
+
+func decode(b []byte, v any) error { return gob.NewDecoder(bytes.NewReader(b)).Decode(v) }
+
+// Agree makes the ranks agree on failure before anything rests on success:
+// every rank passes its error or nil, and every rank gets the same result, nil
+// or an *AgreedError, of the lowest rank that failed. Collective.
+func Agree(c Comm, err error) error {
+	c = c.Uncounted()
+	n := int64(c.Size())
+	mine := n
+	if err != nil {
+		var cancelled *RankError
+		if c.Context().Err() != nil || errors.As(err, &cancelled) {
+			return err // the job has failed already: no collective can be held
+		}
+		mine = int64(c.Rank())
+	}
+	lowest, e := AllreduceValue(c, mine, Min)
+	if e != nil || lowest == n {
+		return e
+	}
+	var f struct {
+		Code int
+		Text string
+	}
+	if mine == lowest {
+		f.Code, f.Text = ExitCode(err), err.Error()
+	}
+	if e := BcastValue(c, &f, int(lowest)); e != nil {
+		return e
+	}
+	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Code: f.Code, Err: errors.New(f.Text)}}
+	if mine == lowest {
+		a.Err = err
+	}
+	return a
+}
