@@ -1,0 +1,100 @@
+package mtx
+
+import (
+	"unsafe"
+
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// place gives a block's values their coordinates, in a.cols and a.vals, and
+// returns how many entries that makes.
+func (a *array) place(b *text.Block) (int, error) {
+	switch a.layout.Type {
+	case tcs.Float64:
+		return placeAs(a, b, reflectReal[float64])
+	case tcs.Float32:
+		return placeAs(a, b, reflectReal[float32])
+	case tcs.Int64:
+		return placeAs(a, b, reflectReal[int64])
+	case tcs.Int32:
+		return placeAs(a, b, reflectReal[int32])
+	case tcs.Complex128:
+		return placeAs(a, b, reflectComplex[complex128])
+	case tcs.Complex64:
+		return placeAs(a, b, reflectComplex[complex64])
+	}
+	panic("BUG: mtx: array of no type")
+}
+
+func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (int, error) {
+	var z T
+	src := valuesOf[T](b.Vals)
+	room := len(src)
+	if a.h.sym != general {
+		room *= 2
+	}
+	a.vals.ReserveVals(room * int(unsafe.Sizeof(z)))
+	dst := valuesOf[T](a.vals.Vals)
+	dims := a.h.dims
+	if a.cols == nil {
+		a.cols = make([][]int64, len(dims))
+	}
+	for m := range a.cols {
+		if cap(a.cols[m]) < room {
+			a.cols[m] = make([]int64, room)
+		}
+		a.cols[m] = a.cols[m][:room]
+	}
+	if a.next == nil {
+		a.next = make([]int64, len(dims))
+		if a.h.sym == skew {
+			a.next[0] = 1
+		}
+	}
+	n := 0
+	at := a.next
+	for k := range src {
+		if !zeroBits(&src[k]) || len(dims) == 0 {
+			for m, c := range at {
+				a.cols[m][n] = c
+			}
+			dst[n] = src[k]
+			n++
+			if a.h.sym != general {
+				if at[0] != at[1] {
+					a.cols[0][n], a.cols[1][n], dst[n] = at[1], at[0], reflect(src[k], a.h.sym)
+					n++
+				} else if msg := onDiagonal(src[k], a.h.sym); msg != "" {
+					return 0, text.Dataf(a.count.file, a.before+b.LineOf(k, '%'), 1, "%s", msg)
+				}
+			}
+		}
+		for m := range at {
+			if at[m]++; at[m] < dims[m] {
+				break
+			}
+			at[m] = 0
+			if m == 0 && a.h.sym != general {
+				at[0] = at[1] + 1 // the next column starts on the diagonal
+				if a.h.sym == skew {
+					at[0]++
+				}
+			}
+		}
+	}
+	a.vals.Vals = a.vals.Vals[:n*int(unsafe.Sizeof(z))]
+	return n, nil
+}
+
+// zeroBits tells a zero that is not negative.
+func zeroBits[T number](v *T) bool {
+	switch unsafe.Sizeof(*v) {
+	case 4:
+		return *(*uint32)(unsafe.Pointer(v)) == 0
+	case 8:
+		return *(*uint64)(unsafe.Pointer(v)) == 0
+	}
+	p := (*[2]uint64)(unsafe.Pointer(v))
+	return p[0]|p[1] == 0
+}

@@ -1,0 +1,20 @@
+// Package mtx reads and writes Matrix Market files, and TACO's extension of
+// them to tensors (.ttx).
+//
+// A file starts with a banner, comments ('%'), and a line of sizes:
+//
+//	%%MatrixMarket OBJECT FORMAT FIELD SYMMETRY
+//
+//	OBJECT    matrix, vector or tensor (order 2, 1, any)
+//	FORMAT    coordinate: sizes and the number of entries, then an entry a
+//	          line, coordinates from 1 and a value; array: sizes, then every
+//	          value, first mode fastest, one a line
+//	FIELD     real, integer, complex (two numbers) or pattern (none, all are 1)
+//	SYMMETRY  general, symmetric, skew-symmetric or hermitian
+//
+// Of a matrix with a symmetry, one triangle is stored; the stream has both. An
+// entry of either triangle is mirrored; one on the diagonal is not, and must be
+// zero in a skew-symmetric and real in a Hermitian matrix. Words of the banner
+// may be in either case. A file without a banner is read as a matrix, coordinate,
+// real, general. Comments may stand anywhere, %%GraphBLAS ones too.
+package mtx

@@ -1,0 +1,201 @@
+package mtx
+
+import (
+	"slices"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// Open reads path as a stream of entries in the file's order, exact in its
+// sizes. Where opt.Order is 1, a matrix of one column (or row) is a vector. The
+// stream owns the file.
+func Open(path string, opt coo.Options) (coo.Stream, error) {
+	src, err := text.OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(src, opt)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New reads src, which the stream owns from then on.
+func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
+	h, err := readHeader(src)
+	if err != nil {
+		return nil, err
+	}
+	typ := opt.Type
+	if typ == tcs.Invalid {
+		typ = tcs.Float64
+		if h.values == 2 {
+			typ = tcs.Complex128
+		}
+	}
+	if h.values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
+		return nil, text.Commandf(src.Name, 1, 1, "its field is complex, the type asked for is real")
+	}
+	shape, err := h.shape(src.Name, opt)
+	if err != nil {
+		return nil, err
+	}
+	layout := &text.Layout{File: src.Name, Order: len(h.dims), Values: h.values, Base: 1, Lims: h.dims,
+		Comment: '%', Integer: h.integer, Type: typ, Room: 1}
+	e := text.Entries{Src: src, Start: h.start, Line: h.line, Order: len(h.dims), Value: typ, Opt: opt,
+		Sizes: h.dims, Parse: layout.Parse}
+	count := &counter{h: h, file: src.Name}
+	if h.array {
+		layout.Order, layout.Lims = 0, nil
+		e.Order = 0
+		e.Sizes = nil
+		a := &array{lines: e, h: h, layout: layout, shape: shape, count: count}
+		count.lineBefore = a.lines.LineBefore
+		a.lines.Check = count.check
+		return a, nil
+	}
+	s := &matrix{Entries: e, keep: shape.keep, count: count}
+	count.lineBefore = s.LineBefore
+	s.Check = count.check
+	if h.sym != general {
+		layout.Room = 2
+		s.Parse = func(b *text.Block) {
+			layout.Parse(b)
+			mirror(b, h.sym, layout)
+		}
+	}
+	return s, nil
+}
+
+// shape is the tensor that a file becomes: keep lists the file's modes that
+// stay.
+type shape struct {
+	keep []int
+	dims []int64
+}
+
+// shape matches the file's modes with what the job wants: the same number, or a
+// vector from a matrix of one column or row.
+func (h *header) shape(file string, opt coo.Options) (shape, error) {
+	s := shape{dims: h.dims}
+	for m := range h.dims {
+		s.keep = append(s.keep, m)
+	}
+	want := opt.Order
+	if opt.Dims != nil {
+		want = len(opt.Dims)
+	}
+	if want == 1 && len(h.dims) == 2 && h.sym == general {
+		switch {
+		case h.dims[1] == 1:
+			s = shape{keep: []int{0}, dims: h.dims[:1]}
+		case h.dims[0] == 1:
+			s = shape{keep: []int{1}, dims: h.dims[1:]}
+		}
+	}
+	if want > 0 && want != len(s.dims) {
+		return s, text.Commandf(file, h.sizeLine, 1, "the file has order %d (sizes %s), want %d", len(h.dims), text.Sizes(h.dims), want)
+	}
+	for m, d := range opt.Dims {
+		if d > 0 && d != s.dims[m] {
+			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m+1, s.dims[m], d)
+		}
+	}
+	return s, nil
+}
+
+// matrix is the stream of a coordinate file.
+type matrix struct {
+	text.Entries
+	keep  []int
+	count *counter
+	all   coo.Batch
+}
+
+func (s *matrix) Dims() ([]int64, bool) {
+	dims := make([]int64, len(s.keep))
+	for k, m := range s.keep {
+		dims[k] = s.Sizes[m]
+	}
+	return dims, true
+}
+
+func (s *matrix) Next(b *coo.Batch) error {
+	if err := s.Entries.Next(&s.all); err != nil {
+		return err
+	}
+	b.N, b.Vals = s.all.N, s.all.Vals
+	b.Coords = b.Coords[:0]
+	for _, m := range s.keep {
+		b.Coords = append(b.Coords, s.all.Coords[m])
+	}
+	return nil
+}
+
+func (s *matrix) Rewind() error {
+	s.count.seen = 0
+	return s.Entries.Rewind()
+}
+
+// NNZ is the number of entries that the header announces; a file with a
+// symmetry has up to twice as many.
+func (s *matrix) NNZ() int64 { return s.count.h.nnz }
+
+var _ coo.Progressed = (*matrix)(nil)
+
+// Symmetric tells whether the file stores one triangle of a matrix.
+func (s *matrix) Symmetric() bool { return s.count.h.sym != general }
+
+// array is the stream of an array file: values alone, in the order of a
+// counter that runs first mode fastest.
+type array struct {
+	lines  text.Entries
+	h      *header
+	layout *text.Layout
+	shape  shape
+	count  *counter
+	next   []int64 // the coordinates of the next value
+	before int     // lines before the block that is placed
+	cols   [][]int64
+	vals   text.Block
+}
+
+func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dims), true }
+func (a *array) Type() tcs.Type                { return a.layout.Type }
+func (a *array) Dense() bool                   { return true }
+func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
+func (a *array) Close() error                  { return a.lines.Close() }
+
+func (a *array) Rewind() error {
+	a.count.seen, a.next = 0, nil
+	return a.lines.Rewind()
+}
+
+// Next gives the values of the next block their coordinates, and their mirror
+// images where there is a symmetry; zeros are left out.
+func (a *array) Next(b *coo.Batch) error {
+	for {
+		blk, err := a.lines.NextBlock()
+		if err != nil {
+			return err
+		}
+		a.before = a.lines.LineBefore() - blk.Lines
+		n, err := a.place(blk)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		b.N, b.Vals = n, a.vals.Vals
+		b.Coords = b.Coords[:0]
+		for _, m := range a.shape.keep {
+			b.Coords = append(b.Coords, a.cols[m][:n])
+		}
+		return nil
+	}
+}

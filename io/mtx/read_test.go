@@ -1,0 +1,261 @@
+package mtx
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/readertest"
+	"distaff/io/tcs"
+)
+
+func TestReal(t *testing.T) {
+	files := []struct {
+		name string
+		dims []int64
+		n    int // entries, both triangles of a symmetric file
+		typ  tcs.Type
+	}{
+		{"matrices/4elt.mtx.gz", []int64{15606, 15606}, 91756, tcs.Float64},
+		{"matrices/LFAT5.mtx", []int64{14, 14}, 46, tcs.Float64},
+		{"matrices/LFAT5_hypersparse.mtx", []int64{2000, 2000}, 46, tcs.Float64},
+		{"matrices/ParU_temp.mtx", []int64{180, 180}, 2659, tcs.Float64},
+		{"matrices/Trec4.mtx", []int64{2, 3}, 3, tcs.Float64},
+		{"matrices/ani4.mtx.gz", []int64{3081, 3081}, 20971, tcs.Float64},
+		{"matrices/as20graph.mtx.gz", []int64{6474, 6474}, 26467, tcs.Float64},
+		{"matrices/ash219.mtx", []int64{219, 85}, 438, tcs.Float64},
+		{"matrices/bcsstk13.mtx.gz", []int64{2003, 2003}, 83883, tcs.Float64},
+		{"matrices/bips98_606.mtx.gz", []int64{7135, 7135}, 34738, tcs.Float64},
+		{"matrices/cage5.mtx", []int64{37, 37}, 233, tcs.Float64},
+		{"matrices/chesapeake.mtx", []int64{39, 39}, 340, tcs.Float64},
+		{"matrices/etopo20_land.mtx.gz", []int64{540, 1080}, 194202, tcs.Float64},
+		{"matrices/flights_od_dups.mtx.gz", []int64{224, 224}, 20000, tcs.Float64},
+		{"matrices/hypre_tucker21935.mtx.gz", []int64{21936, 21936}, 51178, tcs.Float64},
+		{"matrices/jagmesh7.mtx", []int64{1138, 1138}, 7450, tcs.Float64},
+		{"matrices/karate.mtx", []int64{34, 34}, 156, tcs.Float64},
+		{"matrices/laplace_7pt_10x10x10.mtx", []int64{1000, 1000}, 6400, tcs.Float64},
+		{"matrices/lp_25fv47.mtx.gz", []int64{821, 1571}, 10400, tcs.Float64},
+		{"matrices/lp_afiro.mtx", []int64{27, 51}, 102, tcs.Float64},
+		{"matrices/lp_e226.mtx", []int64{223, 472}, 2768, tcs.Float64},
+		{"matrices/mhd1280b.mtx.gz", []int64{1280, 1280}, 22778, tcs.Complex128},
+		{"matrices/olm1000.mtx", []int64{1000, 1000}, 3996, tcs.Float64},
+		{"matrices/pde900.mtx.gz", []int64{900, 900}, 4380, tcs.Float64},
+		{"matrices/pyamg_airfoil.mtx.gz", []int64{260, 260}, 1682, tcs.Float64},
+		{"matrices/pyamg_local_disc_galerkin_diffusion.mtx.gz", []int64{966, 966}, 35338, tcs.Float64},
+		{"matrices/pyamg_unit_cube.mtx.gz", []int64{125, 125}, 1473, tcs.Float64},
+		{"matrices/rajat01.mtx.gz", []int64{6833, 6833}, 43250, tcs.Float64},
+		{"matrices/west0067.mtx", []int64{67, 67}, 294, tcs.Float64},
+		{"quirks/comments_full.mtx", []int64{3, 3}, 9, tcs.Float64},
+		{"quirks/comments_west0067.mtx", []int64{67, 67}, 295, tcs.Float64},
+		{"quirks/cover_structure.mtx", []int64{7, 7}, 12, tcs.Float64},
+		{"quirks/empty.mtx", []int64{3, 4}, 0, tcs.Float64},
+		{"quirks/full.mtx", []int64{3, 3}, 9, tcs.Float64},
+		{"quirks/julia_test.mtx.gz", []int64{11, 12}, 5, tcs.Float64},
+		{"quirks/lp_afiro_structure.mtx", []int64{27, 51}, 102, tcs.Float64},
+		{"quirks/mangled_bool.mtx", []int64{7, 7}, 12, tcs.Float64},
+		{"quirks/matrix_bool.mtx", []int64{7, 7}, 12, tcs.Float64},
+		{"quirks/qcd_theta.ttx", []int64{25, 25}, 600, tcs.Float64}, // the diagonal is zero
+		{"quirks/skew_fp64.mtx", []int64{6, 6}, 20, tcs.Float64},
+		{"quirks/structure.mtx", []int64{7, 7}, 12, tcs.Float64},
+		{"quirks/taco_2tensor.mtx", []int64{32, 32}, 3, tcs.Float64},
+		{"quirks/taco_d33.ttx", []int64{3, 3}, 3, tcs.Float64},
+		{"quirks/taco_d567.ttx", []int64{5, 6, 7}, 4, tcs.Float64},
+		{"quirks/taco_ds33.mtx", []int64{3, 3}, 5, tcs.Float64},
+		{"quirks/taco_rua_32.mtx", []int64{32, 32}, 126, tcs.Float64},
+		{"quirks/west0067_jumbled.mtx", []int64{67, 67}, 294, tcs.Float64},
+		{"quirks/west0067_noheader.mtx", []int64{67, 67}, 294, tcs.Float64},
+	}
+	for _, f := range files {
+		t.Run(f.name, func(t *testing.T) {
+			s, err := Open(readertest.Data(t, f.name), coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for range 2 {
+				es, err := readertest.Collect(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dims, exact := s.Dims()
+				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || !exact || len(es) != f.n || s.Type() != f.typ {
+					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v, %d, %d", dims, exact, len(es), s.Type(), f.dims, f.n, f.typ)
+				}
+				if err := s.Rewind(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestRealRefused(t *testing.T) {
+	for name, want := range map[string]string{
+		"mangled1.mtx":       `:1:16: got "mangled" as the banner's object, want matrix, vector or tensor`,
+		"mangled3.mtx":       `:1:34: got "mangled" as the banner's field, want real, double, integer, complex or pattern`,
+		"mangled5.mtx":       `:1:42: got a pattern that is hermitian, want general or symmetric`,
+		"mangled_format.mtx": `:1:29: got an array of field pattern, want an array that has values`,
+		"matrix_fp32.mtx":    `:7:5: got "-inf", want an integer`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := readertest.Data(t, "quirks/"+name)
+			checkError(t, path, coo.Options{}, 3, name+want)
+		})
+	}
+}
+
+// checkError reads path to its end and wants an error.
+func checkError(t *testing.T, path string, opt coo.Options, exit int, want string) {
+	t.Helper()
+	s, err := Open(path, opt)
+	if err == nil {
+		defer s.Close()
+		_, err = readertest.Collect(s)
+	}
+	var coded interface{ ExitCode() int }
+	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) || coded.ExitCode() != exit {
+		t.Errorf("got %v, want an error with %q and exit code %d", err, want, exit)
+	}
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.mtx")
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRead(t *testing.T) {
+	const banner = "%%MatrixMarket matrix coordinate "
+	for _, c := range []struct {
+		name, in string
+		opt      coo.Options
+		dims     string
+		want     string
+	}{
+		{"general", banner + "real general\n2 3 2\n2 1 -0.5\n1 3 1e3\n", coo.Options{}, "[2 3]", "[[0 2]:(1000+0i) [1 0]:(-0.5+0i)]"},
+		{"spaces", "%%matrixmarket MATRIX Coordinate REAL General\r\n\t% c\r\n\r\n 2\t3 2  \r\n\r\n2 1 -0.5\r\n% c\r\n \t1 3 +1e3\t\r\n%", coo.Options{}, "[2 3]", "[[0 2]:(1000+0i) [1 0]:(-0.5+0i)]"},
+		{"no banner", "% c\n2 3 1\n2 1 4\n", coo.Options{}, "[2 3]", "[[1 0]:(4+0i)]"},
+		{"pattern", banner + "pattern general\n2 3 2\n2 1\n1 3\n", coo.Options{}, "[2 3]", "[[0 2]:(1+0i) [1 0]:(1+0i)]"},
+		{"pattern int", banner + "pattern general\n2 3 1\n2 1\n", coo.Options{Type: tcs.Int32}, "[2 3]", "[[1 0]:(1+0i)]"},
+		{"symmetric", banner + "real symmetric\n2 2 3\n1 1 1\n2 1 2\n2 2 0\n", coo.Options{}, "[2 2]", "[[0 0]:(1+0i) [0 1]:(2+0i) [1 0]:(2+0i) [1 1]:(0+0i)]"},
+		{"upper", banner + "real symmetric\n2 2 1\n1 2 2\n", coo.Options{}, "[2 2]", "[[0 1]:(2+0i) [1 0]:(2+0i)]"},
+		{"skew", banner + "integer skew-symmetric\n2 2 2\n2 1 2\n1 1 0\n", coo.Options{Type: tcs.Int64}, "[2 2]", "[[0 0]:(0+0i) [0 1]:(-2+0i) [1 0]:(2+0i)]"},
+		{"hermitian", banner + "complex hermitian\n2 2 2\n2 1 2 3\n1 1 4 0\n", coo.Options{}, "[2 2]", "[[0 0]:(4+0i) [0 1]:(2-3i) [1 0]:(2+3i)]"},
+		{"complex symmetric", banner + "complex symmetric\n2 2 1\n2 1 2 3\n", coo.Options{Type: tcs.Complex64}, "[2 2]", "[[0 1]:(2+3i) [1 0]:(2+3i)]"},
+		{"real as complex", banner + "real general\n2 2 1\n2 1 2\n", coo.Options{Type: tcs.Complex128}, "[2 2]", "[[1 0]:(2+0i)]"},
+		{"array", "%%MatrixMarket matrix array real general\n2 3\n1\n2\n\n% c\n3\n0\n-0\n6\n", coo.Options{}, "[2 3]", "[[0 0]:(1+0i) [0 1]:(3+0i) [0 2]:(-0+0i) [1 0]:(2+0i) [1 2]:(6+0i)]"},
+		{"array symmetric", "%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", coo.Options{}, "[3 3]",
+			"[[0 0]:(1+0i) [0 1]:(2+0i) [0 2]:(3+0i) [1 0]:(2+0i) [1 1]:(4+0i) [1 2]:(5+0i) [2 0]:(3+0i) [2 1]:(5+0i) [2 2]:(6+0i)]"},
+		{"array skew", "%%MatrixMarket matrix array real skew-symmetric\n3 3\n2\n3\n5\n", coo.Options{}, "[3 3]",
+			"[[0 1]:(-2+0i) [0 2]:(-3+0i) [1 0]:(2+0i) [1 2]:(-5+0i) [2 0]:(3+0i) [2 1]:(5+0i)]"},
+		{"array hermitian", "%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n4 0\n", coo.Options{}, "[2 2]",
+			"[[0 0]:(1+0i) [0 1]:(2-3i) [1 0]:(2+3i) [1 1]:(4+0i)]"},
+		{"array empty", "%%MatrixMarket matrix array real general\n0 3\n", coo.Options{}, "[0 3]", "[]"},
+		{"array order 0", "%%MatrixMarket tensor coordinate real general\n1\n0\n", coo.Options{}, "[]", "[[]:(0+0i)]"},
+		{"tensor array", "%%MatrixMarket tensor array integer general\n2 1 2\n1\n2\n3\n4\n", coo.Options{}, "[2 1 2]", "[[0 0 0]:(1+0i) [0 0 1]:(3+0i) [1 0 0]:(2+0i) [1 0 1]:(4+0i)]"},
+		{"vector", "%%MatrixMarket vector coordinate real general\n5 1\n4 2.5\n", coo.Options{}, "[5]", "[[3]:(2.5+0i)]"},
+		{"column as vector", banner + "real general\n5 1 1\n4 1 2.5\n", coo.Options{Order: 1}, "[5]", "[[3]:(2.5+0i)]"},
+		{"row as vector", "%%MatrixMarket matrix array real general\n1 3\n4\n5\n6\n", coo.Options{Order: 1}, "[3]", "[[0]:(4+0i) [1]:(5+0i) [2]:(6+0i)]"},
+		{"huge", banner + "integer general\n9223372036854775807 1 1\n9223372036854775807 1 9007199254740993\n", coo.Options{Type: tcs.Int64}, "[9223372036854775807 1]", "[[9223372036854775806 0]:(9.007199254740992e+15+0i)]"},
+		{"whole reals", banner + "real general\n1 2 2\n1 1 3.0\n1 2 250e-1\n", coo.Options{Type: tcs.Int32}, "[1 2]", "[[0 0]:(3+0i) [0 1]:(25+0i)]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := Open(write(t, c.in), c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			es, err := readertest.Collect(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readertest.Sort(es)
+			dims, _ := s.Dims()
+			if fmt.Sprint(dims) != c.dims || fmt.Sprint(es) != c.want {
+				t.Errorf("got %v %v, want %v %v", dims, es, c.dims, c.want)
+			}
+		})
+	}
+}
+
+func TestExactIntegers(t *testing.T) {
+	in := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n1 3 3\n1 1 %d\n1 2 %d\n1 3 9007199254740993\n", math.MinInt64, math.MaxInt64)
+	s, err := Open(write(t, in), coo.Options{Type: tcs.Int64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	es, err := readertest.Collect(s)
+	if err != nil || len(es) != 3 || es[0].Int != math.MinInt64 || es[1].Int != math.MaxInt64 || es[2].Int != 1<<53+1 {
+		t.Errorf("got %v, %v", es, err)
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	const banner = "%%MatrixMarket matrix coordinate "
+	for _, c := range []struct {
+		name, in string
+		opt      coo.Options
+		exit     int
+		want     string
+	}{
+		{"empty", "", coo.Options{}, 3, "x.mtx:1:1: got an empty file, want a banner"},
+		{"no sizes", banner + "real general\n% c\n", coo.Options{}, 3, "x.mtx:3:1: got the end of the file, want the line of sizes"},
+		{"short banner", "%%MatrixMarket matrix array real\n", coo.Options{}, 3, "x.mtx:1:33: got the end of the banner, want its symmetry"},
+		{"long banner", banner + "real general very\n1 1 0\n", coo.Options{}, 3, `x.mtx:1:47: got "very", want the end of the banner`},
+		{"binary", "\x00\x01\x02 7\n", coo.Options{}, 3, `x.mtx:1:1: got "\x00\x01\x02", want the sizes`},
+		{"sizes missing", banner + "real general\n2 3\n", coo.Options{}, 3, "x.mtx:2:4: got 2 numbers, want 3: the sizes and the number of entries"},
+		{"sizes extra", banner + "real general\n2 3 1 7\n", coo.Options{}, 3, `x.mtx:2:7: got "7", want the end of the line after the sizes and the number of entries`},
+		{"sizes negative", banner + "real general\n2 -3 1\n", coo.Options{}, 3, `x.mtx:2:3: got "-3", want the sizes`},
+		{"sizes large", banner + "real general\n2 99999999999999999999 1\n", coo.Options{}, 3, `x.mtx:2:3: got "99999999999999999999", want`},
+		{"array large", "%%MatrixMarket matrix array real general\n9223372036854775807 3\n1\n", coo.Options{}, 3, "x.mtx:2:1: got an array of sizes 9223372036854775807x3, want one whose values 63 bits can count"},
+		{"not square", banner + "real symmetric\n2 3 1\n1 1 1\n", coo.Options{}, 3, "x.mtx:2:1: got sizes 2x3 of a symmetric matrix, want a square one"},
+		{"real hermitian", banner + "real hermitian\n2 2 1\n1 1 1\n", coo.Options{}, 3, "x.mtx:1:39: got a real matrix that is hermitian"},
+		{"too few", banner + "real general\n2 3 2\n1 1 1\n\n", coo.Options{}, 3, "x.mtx:5:1: got the end of the file after 1 entry, want 2 entries as line 2 says"},
+		{"huge count", banner + "real general\n2 3 9223372036854775807\n1 1 1\n", coo.Options{}, 3, "x.mtx:4:1: got the end of the file after 1 entry, want 9223372036854775807"},
+		{"too many", banner + "real general\n2 3 1\n1 1 1\n\n% c\n1 2 1\n", coo.Options{}, 3, "x.mtx:6:1: got one more entry, want the end of the file after 1 entry as line 2 says"},
+		{"array too few", "%%MatrixMarket matrix array real general\n2 2\n1\n1\n1\n", coo.Options{}, 3, "x.mtx:6:1: got the end of the file after 3 values, want 4 values"},
+		{"array too many", "%%MatrixMarket matrix array real general\n1 1\n1\n1\n", coo.Options{}, 3, "x.mtx:4:1: got one more value"},
+		{"array two", "%%MatrixMarket matrix array real general\n1 2\n1 2\n", coo.Options{}, 3, `x.mtx:3:3: got "2", want the end of the line after a value`},
+		{"row 0", banner + "real general\n2 3 1\n0 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 0 in mode 1, want at least 1"},
+		{"row past", banner + "real general\n2 3 1\n3 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 3 in mode 1, want at most 2: its size is 2"},
+		{"column past", banner + "real general\n2 3 2\n1 1 1\n  1 99999999999999999999 1\n", coo.Options{}, 3, "x.mtx:4:5: got coordinate 99999999999999999999 in mode 2, want at most 3"},
+		{"row real", banner + "real general\n2 3 1\n1.0 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "1.0", want coordinate 1 of 2, an integer from 1`},
+		{"row word", banner + "real general\n2 3 1\nx\x1b[31m 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "x\x1b[31m", want coordinate 1 of 2`},
+		{"no value", banner + "real general\n2 3 1\n1 1\n", coo.Options{}, 3, "x.mtx:3:4: got the end of the line, want a value: 2 coordinates and a value"},
+		{"no column", banner + "real general\n2 3 1\n1\n", coo.Options{}, 3, "x.mtx:3:2: got the end of the line, want coordinate 2 of 2"},
+		{"bad value", banner + "real general\n2 3 1\n1 1 1.5x\n", coo.Options{}, 3, `x.mtx:3:5: got "1.5x", want a number`},
+		{"no imaginary", banner + "complex general\n2 3 1\n1 1 1.5\n", coo.Options{}, 3, "x.mtx:3:8: got the end of the line, want the imaginary part"},
+		{"real with three", banner + "real general\n2 3 1\n1 1 1.5 2\n", coo.Options{}, 3, `x.mtx:3:9: got "2", want the end of the line after 2 coordinates and a value`},
+		{"pattern with value", banner + "pattern general\n2 3 1\n1 1 1\n", coo.Options{}, 3, `x.mtx:3:5: got "1", want the end of the line after 2 coordinates`},
+		{"integer with real", banner + "integer general\n2 3 1\n1 1 1.5\n", coo.Options{}, 3, `x.mtx:3:5: got "1.5", want an integer`},
+		{"out of range", banner + "real general\n2 3 1\n1 1 1e400\n", coo.Options{}, 3, `x.mtx:3:5: got "1e400", want a number that float64 can hold`},
+		{"skew diagonal", banner + "real skew-symmetric\n2 2 2\n2 1 1\n1 1 2\n", coo.Options{}, 3, "x.mtx:4:1: got 2 on the diagonal"},
+		{"hermitian diagonal", banner + "complex hermitian\n2 2 1\n1 1 2 1\n", coo.Options{}, 3, "x.mtx:3:1: got (2+1i) on the diagonal, want a real value"},
+		{"array hermitian diagonal", "%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n% c\n4 1\n", coo.Options{}, 3, "x.mtx:6:1: got (4+1i) on the diagonal"},
+		{"first of two", banner + "real general\n2 3 2\n9 1 1\nx\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 9"},
+		{"to real", banner + "complex general\n1 1 1\n1 1 1 0\n", coo.Options{Type: tcs.Float64}, 2, "x.mtx:1:1: its field is complex, the type asked for is real"},
+		{"to integer", banner + "real general\n1 1 1\n1 1 1.5\n", coo.Options{Type: tcs.Int64}, 2, `x.mtx:3:5: got "1.5", want an integer: the type asked for is int64`},
+		{"inf to integer", banner + "real general\n1 1 1\n1 1 inf\n", coo.Options{Type: tcs.Int64}, 2, `x.mtx:3:5: got "inf", want an integer`},
+		{"to int32", banner + "real general\n1 1 1\n1 1 3e9\n", coo.Options{Type: tcs.Int32}, 2, `got "3e9", want a number that int32, the type asked for, can hold`},
+		{"to float32", banner + "real general\n1 1 1\n1 1 3e99\n", coo.Options{Type: tcs.Float32}, 2, `got "3e99", want a number that float32`},
+		{"order", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 3}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 3"},
+		{"no vector", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 1}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 1"},
+		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{0, 5}}, 2, "x.mtx:2:1: mode 2 has size 2, -d says 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) { checkError(t, write(t, c.in), c.opt, c.exit, c.want) })
+	}
+}
+
+func TestMissing(t *testing.T) {
+	checkError(t, "/nowhere/x.mtx", coo.Options{}, 1, "/nowhere/x.mtx: no such file or directory")
+	checkError(t, t.TempDir(), coo.Options{}, 1, "a folder, want a file")
+}

@@ -1,0 +1,92 @@
+package mtx
+
+import (
+	"fmt"
+	"unsafe"
+
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// number is a type of values.
+type number interface {
+	float64 | float32 | int64 | int32 | complex128 | complex64
+}
+
+func valuesOf[T number](b []byte) []T {
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
+}
+
+// reflect is the value of the mirror image of v.
+func reflectReal[T float64 | float32 | int64 | int32](v T, sym symmetry) T {
+	if sym == skew {
+		return -v
+	}
+	return v
+}
+
+func reflectComplex[T complex128 | complex64](v T, sym symmetry) T {
+	switch sym {
+	case skew:
+		return -v
+	case hermitian:
+		w := complex128(v)
+		return T(complex(real(w), -imag(w)))
+	}
+	return v
+}
+
+// mirror appends the mirror images of b's entries off the diagonal.
+func mirror(b *text.Block, sym symmetry, l *text.Layout) {
+	switch l.Type {
+	case tcs.Float64:
+		mirrorAs(b, l, sym, reflectReal[float64])
+	case tcs.Float32:
+		mirrorAs(b, l, sym, reflectReal[float32])
+	case tcs.Int64:
+		mirrorAs(b, l, sym, reflectReal[int64])
+	case tcs.Int32:
+		mirrorAs(b, l, sym, reflectReal[int32])
+	case tcs.Complex128:
+		mirrorAs(b, l, sym, reflectComplex[complex128])
+	case tcs.Complex64:
+		mirrorAs(b, l, sym, reflectComplex[complex64])
+	}
+}
+
+func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect func(T, symmetry) T) {
+	vals := valuesOf[T](b.Vals[:cap(b.Vals)])
+	rows, cols := b.Coords[0], b.Coords[1]
+	n := b.Raw
+	for k := range b.Raw {
+		if rows[k] == cols[k] {
+			if msg := onDiagonal(vals[k], sym); msg != "" {
+				b.Err = text.Dataf(l.File, b.LineOf(k, l.Comment), 1, "%s", msg)
+				return
+			}
+			continue
+		}
+		rows[n], cols[n], vals[n] = cols[k], rows[k], reflect(vals[k], sym)
+		n++
+	}
+	b.N = n
+	var z T
+	b.Vals = b.Vals[:n*int(unsafe.Sizeof(z))]
+}
+
+// onDiagonal says what is wrong with v on the diagonal; "" if nothing is.
+func onDiagonal[T number](v T, sym symmetry) string {
+	switch {
+	case sym == skew && v != 0:
+		return fmt.Sprintf("got %v on the diagonal, want no entry, or a zero: the matrix is skew-symmetric", v)
+	case sym == hermitian:
+		if c, ok := any(v).(complex128); ok && imag(c) != 0 {
+			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian", c)
+		}
+		if c, ok := any(v).(complex64); ok && imag(c) != 0 {
+			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian", c)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"distaff/io/tcs"
+)
+
+// lines makes n entries of order 3, with values as a program prints them.
+func lines(n int, format string) []byte {
+	r := rand.New(rand.NewPCG(1, 1))
+	var b bytes.Buffer
+	for range n {
+		fmt.Fprintf(&b, "%d %d %d "+format+"\n", r.IntN(50000)+1, r.IntN(20000)+1, r.IntN(5000)+1, r.Float64())
+	}
+	return b.Bytes()
+}
+
+var formats = map[string]string{"6digits": "%.6f", "shortest": "%v", "17digits": "%.16e"}
+
+func BenchmarkParse(b *testing.B) {
+	for name, f := range formats {
+		b.Run(name, func(b *testing.B) {
+			text := lines(300000, f)
+			l := &Layout{File: "x", Order: 3, Values: 1, Base: 1, Lims: []int64{1 << 40, 1 << 40, 1 << 40}, Comment: '#', Type: tcs.Float64}
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				p := NewPipe(io.NopCloser(bytes.NewReader(text)), "x", 1, BlockSize, func(blk *Block) { l.Parse(blk); blk.SetMax() })
+				n := 0
+				for {
+					blk, err := p.Next()
+					if err == io.EOF {
+						break
+					}
+					n += blk.N
+				}
+				if n != 300000 {
+					b.Fatal(n)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkScanner is the reader to beat: bufio.Scanner, strings.Fields, strconv.
+func BenchmarkScanner(b *testing.B) {
+	for name, f := range formats {
+		b.Run(name, func(b *testing.B) {
+			text := lines(300000, f)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				s := bufio.NewScanner(bytes.NewReader(text))
+				var cols [3][]int64
+				var vals []float64
+				for s.Scan() {
+					fs := strings.Fields(s.Text())
+					for m := range 3 {
+						v, err := strconv.ParseInt(fs[m], 10, 64)
+						if err != nil {
+							b.Fatal(err)
+						}
+						cols[m] = append(cols[m], v-1)
+					}
+					v, err := strconv.ParseFloat(fs[3], 64)
+					if err != nil {
+						b.Fatal(err)
+					}
+					vals = append(vals, v)
+				}
+			}
+		})
+	}
+}

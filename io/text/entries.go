@@ -1,0 +1,376 @@
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// Layout says what the lines of a file hold, one entry a line: Order
+// coordinates, then Values numbers, then nothing but white space or a comment.
+// Lines that are blank or hold only a comment are skipped.
+type Layout struct {
+	File    string
+	Order   int
+	Values  int      // 0 for a pattern, whose values are 1; 1; 2 for real and imaginary parts
+	Base    int64    // the smallest coordinate, 0 or 1
+	Lims    []int64  // the size of each mode; math.MaxInt64 where unknown
+	Comment byte     // '#' or '%'
+	Integer bool     // the file says that its numbers are integers
+	Type    tcs.Type // what the values become
+	Room    int      // how many times the entries a block must have room for; 0 counts as 1
+	Hint    string   // added to the message about a coordinate below Base
+}
+
+// Parse fills b from b.Text. It stops at the first mistake.
+func (l *Layout) Parse(b *Block) {
+	l.reserve(b)
+	text, cols := b.Text, b.Coords
+	var f64 []float64
+	if l.Type == tcs.Float64 && l.Values == 1 && !l.Integer {
+		f64 = unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b.Vals))), len(b.Vals)/8)
+	}
+	order, base, comment := l.Order, l.Base, l.Comment
+	lims := l.Lims[:order]
+	n, lines, i, start := 0, 0, 0, 0
+	for i < len(text) {
+		start = i
+		for text[i] <= ' ' && blank(text[i]) {
+			i++
+		}
+		if c := text[i]; c == '\n' {
+			i++
+			lines++
+			continue
+		} else if c == comment {
+			i += bytes.IndexByte(text[i:], '\n') + 1
+			lines++
+			continue
+		}
+		for m := 0; m < order; m++ {
+			first := i
+			d := uint64(text[i] - '0')
+			if d > 9 {
+				l.coordError(b, n, lines, start, i, m)
+				return
+			}
+			v := d
+			for i++; ; i++ {
+				d = uint64(text[i] - '0')
+				if d > 9 {
+					break
+				}
+				v = v*10 + d
+			}
+			v -= uint64(base)
+			if v >= uint64(lims[m]) || i-first > 18 {
+				if v, _ = l.longCoord(text[first:i]); v >= uint64(lims[m]) {
+					l.coordError(b, n, lines, start, first, m)
+					return
+				}
+			}
+			cols[m][n] = int64(v)
+			if c := text[i]; c == ' ' {
+				i++
+			} else if !blank(c) && c != '\n' && c != comment {
+				l.coordError(b, n, lines, start, first, m)
+				return
+			}
+			for text[i] <= ' ' && blank(text[i]) {
+				i++
+			}
+		}
+		if f64 != nil {
+			man, exp, neg, next, ok := scanDecimal(text, i)
+			var f float64
+			if ok && text[next] <= ' ' {
+				f, ok = makeFloat64(man, exp, neg)
+			} else {
+				ok = false
+			}
+			if ok {
+				f64[n] = f
+				i = next
+			} else if next, err := l.store(b, n, 0, i); err == nil {
+				i = next
+			} else {
+				l.valueError(b, n, lines, start, i, 0, err)
+				return
+			}
+		} else {
+			for k := range max(l.Values, 1) {
+				for k > 0 && blank(text[i]) {
+					i++
+				}
+				next, err := l.store(b, n, k, i)
+				if err != nil {
+					l.valueError(b, n, lines, start, i, k, err)
+					return
+				}
+				i = next
+			}
+		}
+		for text[i] <= ' ' && blank(text[i]) {
+			i++
+		}
+		if c := text[i]; c == comment {
+			i += bytes.IndexByte(text[i:], '\n')
+		} else if c != '\n' {
+			l.finish(b, n, lines)
+			b.Err = Dataf(l.File, lines+1, i-start+1, "got %s, want the end of the line after %s", Quote(word(text[i:])), l.columns())
+			return
+		}
+		i++
+		lines++
+		n++
+	}
+	l.finish(b, n, lines)
+}
+
+// finish sets what b holds: n entries in the given number of lines.
+func (l *Layout) finish(b *Block, n, lines int) {
+	b.N, b.Raw, b.Lines = n, n, lines
+	b.Vals = b.Vals[:n*width(l.Type)]
+}
+
+// reserve makes room for as many entries as b.Text can hold.
+func (l *Layout) reserve(b *Block) {
+	b.N, b.Raw, b.Lines, b.Err = 0, 0, 0, nil
+	n := (len(b.Text)/max(2*(l.Order+l.Values), 1) + 1) * max(l.Room, 1)
+	if len(b.Coords) != l.Order {
+		b.Coords = make([][]int64, l.Order)
+	}
+	for m := range b.Coords {
+		if cap(b.Coords[m]) < n {
+			b.Coords[m] = make([]int64, n)
+		}
+		b.Coords[m] = b.Coords[m][:n]
+	}
+	b.ReserveVals(n * width(l.Type))
+}
+
+// ReserveVals gives Vals n bytes, aligned for every value type.
+func (b *Block) ReserveVals(n int) {
+	if w := (n + 7) / 8; len(b.words) < w {
+		b.words = make([]uint64, w)
+	}
+	b.Vals = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b.words))), len(b.words)*8)[:n]
+}
+
+// LineOf is the number, from 1 in the block, of the line of entry k.
+func (b *Block) LineOf(k int, comment byte) int {
+	line := 0
+	for rest := b.Text; len(rest) > 0; {
+		n := bytes.IndexByte(rest, '\n') + 1
+		line++
+		if len(Fields(rest[:n-1], comment)) > 0 {
+			if k--; k < 0 {
+				return line
+			}
+		}
+		rest = rest[n:]
+	}
+	panic("BUG: text: no such entry in the block")
+}
+
+// SetMax fills Max from the coordinates.
+func (b *Block) SetMax() {
+	b.Max = b.Max[:0]
+	for _, col := range b.Coords {
+		most := int64(-1)
+		for _, c := range col[:b.N] {
+			most = max(most, c)
+		}
+		b.Max = append(b.Max, most)
+	}
+}
+
+// store parses the k-th number of entry n at b.Text[i:] and returns where it ends.
+func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
+	if l.Values == 0 {
+		l.put(b.Vals, n, 0, 1, 1)
+		return i, nil
+	}
+	tok := l.token(b.Text[i:])
+	if len(tok) == 0 {
+		return i, errSyntax
+	}
+	next = i + len(tok)
+	if l.Integer {
+		v, err := Int64(tok)
+		if err == errRange && l.Type != tcs.Int64 && l.Type != tcs.Int32 {
+			f, err := slowFloat(tok, 64)
+			l.put(b.Vals, n, k, f, 0)
+			return next, err
+		} else if err != nil {
+			return i, err
+		}
+		if l.Type == tcs.Int32 && v != int64(int32(v)) {
+			return i, errRange
+		}
+		l.put(b.Vals, n, k, float64(v), v)
+		return next, nil
+	}
+	switch l.Type {
+	case tcs.Int64, tcs.Int32:
+		v, err := wholeInt64(tok)
+		if err == nil && l.Type == tcs.Int32 && v != int64(int32(v)) {
+			err = errRange
+		}
+		if err != nil {
+			return i, err
+		}
+		l.put(b.Vals, n, k, 0, v)
+	case tcs.Float32, tcs.Complex64:
+		f, err := float32Token(b.Text, i, tok)
+		if err != nil {
+			return i, err
+		}
+		l.put(b.Vals, n, k, float64(f), 0)
+	default:
+		man, exp, neg, end, ok := scanDecimal(b.Text, i)
+		var f float64
+		if ok = ok && end == next; ok {
+			f, ok = makeFloat64(man, exp, neg)
+		}
+		if !ok {
+			if f, err = slowFloat(tok, 64); err != nil {
+				return i, err
+			}
+		}
+		l.put(b.Vals, n, k, f, 0)
+	}
+	return next, nil
+}
+
+func float32Token(text []byte, i int, tok []byte) (float32, error) {
+	if man, exp, neg, end, ok := scanDecimal(text, i); ok && end == i+len(tok) {
+		if f, ok := makeFloat32(man, exp, neg); ok {
+			return f, nil
+		}
+	}
+	f, err := slowFloat(tok, 32)
+	return float32(f), err
+}
+
+// put stores the k-th part of entry n: f, or v for the integer types.
+func (l *Layout) put(vals []byte, n, k int, f float64, v int64) {
+	p := unsafe.Pointer(&vals[n*width(l.Type)])
+	switch l.Type {
+	case tcs.Float64:
+		*(*float64)(p) = f
+	case tcs.Float32:
+		*(*float32)(p) = float32(f)
+	case tcs.Int64:
+		*(*int64)(p) = v
+	case tcs.Int32:
+		*(*int32)(p) = int32(v)
+	case tcs.Complex128:
+		q := (*[2]float64)(p)
+		if k == 0 {
+			q[1] = 0
+		}
+		q[k] = f
+	case tcs.Complex64:
+		q := (*[2]float32)(p)
+		if k == 0 {
+			q[1] = 0
+		}
+		q[k] = float32(f)
+	default:
+		panic(fmt.Sprintf("BUG: text.Layout of type %d", l.Type))
+	}
+}
+
+// token is the word at the start of b: up to white space or a comment.
+func (l *Layout) token(b []byte) []byte {
+	for i, c := range b {
+		if c == '\n' || blank(c) || c == l.Comment {
+			return b[:i]
+		}
+	}
+	return b
+}
+
+func word(b []byte) []byte {
+	for i, c := range b {
+		if c == '\n' || blank(c) {
+			return b[:i]
+		}
+	}
+	return b
+}
+
+// longCoord parses a coordinate that may have too many digits, or be below the
+// base; then it returns a value above every limit.
+func (l *Layout) longCoord(tok []byte) (uint64, bool) {
+	v, err := Int64(tok)
+	if err != nil || v < l.Base {
+		return math.MaxUint64, false
+	}
+	return uint64(v - l.Base), true
+}
+
+// columns says what a line holds.
+func (l *Layout) columns() string {
+	s := Plural(int64(l.Order), "coordinate", "coordinates")
+	switch {
+	case l.Values == 1 && l.Order == 0:
+		return "a value"
+	case l.Values == 2 && l.Order == 0:
+		return "the two parts of a complex value"
+	case l.Values == 1:
+		s += " and a value"
+	case l.Values == 2:
+		s += " and the two parts of a complex value"
+	}
+	return s
+}
+
+func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
+	tok := l.token(b.Text[i:])
+	col := i - start + 1
+	l.finish(b, n, lines)
+	if len(tok) == 0 {
+		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want coordinate %d of %d (want %s)", m+1, l.Order, l.columns())
+		return
+	}
+	v, err := Int64(tok)
+	switch {
+	case err == errSyntax:
+		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d", Quote(tok), m+1, l.Order, l.Base)
+	case err == nil && v < l.Base:
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m+1, l.Base, l.Hint)
+	case l.Lims[m] == math.MaxInt64:
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want one that 63 bits can hold", Quote(tok), m+1)
+	default:
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tok, m+1, l.Lims[m]-1+l.Base, l.Lims[m])
+	}
+}
+
+func (l *Layout) valueError(b *Block, n, lines, start, i, k int, err error) {
+	tok := l.token(b.Text[i:])
+	col := i - start + 1
+	l.finish(b, n, lines)
+	what := "a number"
+	if l.Integer {
+		what = "an integer"
+	}
+	switch {
+	case len(tok) == 0 && k == 0:
+		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want a value: %s", l.columns())
+	case len(tok) == 0:
+		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want the imaginary part: %s", l.columns())
+	case err == errSyntax:
+		b.Err = Dataf(l.File, lines+1, col, "got %s, want %s", Quote(tok), what)
+	case err == errWhole:
+		b.Err = Commandf(l.File, lines+1, col, "got %s, want an integer: the type asked for is %s", Quote(tok), typeName(l.Type))
+	case l.Integer || l.Type == tcs.Float64 || l.Type == tcs.Complex128:
+		b.Err = Dataf(l.File, lines+1, col, "got %s, want a number that %s can hold", Quote(tok), typeName(l.Type))
+	default:
+		b.Err = Commandf(l.File, lines+1, col, "got %s, want a number that %s, the type asked for, can hold", Quote(tok), typeName(l.Type))
+	}
+}

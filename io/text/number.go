@@ -1,0 +1,310 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/bits"
+	"strconv"
+	"unsafe"
+)
+
+// blank tells white space within a line.
+func blank(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'
+}
+
+// scanDecimal reads a decimal number at b[i:], which a newline must end
+// somewhere: the number is man * 10^exp, negated if neg, and ends before next.
+// ok is false for what it leaves to strconv: more than 19 digits, infinities,
+// hexadecimals, and what is no number at all.
+func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok bool) {
+	c := b[i]
+	if c == '-' {
+		neg = true
+		i++
+	} else if c == '+' {
+		i++
+	}
+	start := i
+	for {
+		d := b[i] - '0'
+		if d > 9 {
+			break
+		}
+		man = man*10 + uint64(d)
+		i++
+	}
+	digits := i - start
+	if b[i] == '.' {
+		i++
+		frac := i
+		for {
+			d := b[i] - '0'
+			if d > 9 {
+				break
+			}
+			man = man*10 + uint64(d)
+			i++
+		}
+		exp = frac - i
+		digits += i - frac
+	}
+	if digits == 0 {
+		return 0, 0, false, i, false
+	}
+	if digits > 19 && !fewDigits(b[start:i]) {
+		return 0, 0, false, i, false
+	}
+	if b[i]|0x20 == 'e' {
+		i++
+		eneg := false
+		if b[i] == '-' {
+			eneg = true
+			i++
+		} else if b[i] == '+' {
+			i++
+		}
+		first := i
+		e := 0
+		for {
+			d := b[i] - '0'
+			if d > 9 {
+				break
+			}
+			e = e*10 + int(d)
+			i++
+		}
+		if i == first || i-first > 8 {
+			return 0, 0, false, i, false
+		}
+		if eneg {
+			e = -e
+		}
+		exp += e
+	}
+	return man, exp, neg, i, true
+}
+
+// fewDigits tells whether digits (with at most one point) are at most 19 from
+// the first that is not zero, so that they fit a uint64.
+func fewDigits(b []byte) bool {
+	n := 0
+	for _, c := range b {
+		if c != '.' && (n > 0 || c != '0') {
+			n++
+		}
+	}
+	return n <= 19
+}
+
+// powers of ten and of five that are exact in a float64 and in a uint64.
+var (
+	tens  [23]float64
+	fives [28]uint64
+)
+
+func init() {
+	tens[0], fives[0] = 1, 1
+	for i := 1; i < len(tens); i++ {
+		tens[i] = tens[i-1] * 10
+	}
+	for i := 1; i < len(fives); i++ {
+		fives[i] = fives[i-1] * 5
+	}
+}
+
+// makeFloat64 rounds man * 10^exp to the nearest float64, ties to even. ok is
+// false where the exponent is beyond its reach.
+func makeFloat64(man uint64, exp int, neg bool) (f float64, ok bool) {
+	switch {
+	case man <= 1<<53 && exp >= -22 && exp <= 22:
+		// One rounding of two exact operands (Clinger 1990).
+		f = float64(man)
+		if exp < 0 {
+			f /= tens[-exp]
+		} else if exp > 0 {
+			f *= tens[exp]
+		}
+		if neg {
+			f = -f
+		}
+		return f, true
+	case man == 0:
+		if neg {
+			return math.Copysign(0, -1), true
+		}
+		return 0, true
+	case exp < -27 || exp > 27:
+		return 0, false
+	}
+	w, e, sticky := scale(man, exp)
+	m, rest := w>>11, w&(1<<11-1)
+	if rest > 1<<10 || rest == 1<<10 && (sticky || m&1 == 1) {
+		m++
+		if m == 1<<53 {
+			m >>= 1
+			e++
+		}
+	}
+	u := m&(1<<52-1) | uint64(e+63+1023)<<52
+	if neg {
+		u |= 1 << 63
+	}
+	return math.Float64frombits(u), true
+}
+
+// makeFloat32 is makeFloat64 for float32: one rounding from the decimal.
+func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
+	if man == 0 {
+		if neg {
+			return float32(math.Copysign(0, -1)), true
+		}
+		return 0, true
+	}
+	if exp < -27 || exp > 27 {
+		return 0, false
+	}
+	w, e, sticky := scale(man, exp)
+	m, rest := w>>40, w&(1<<40-1)
+	if rest > 1<<39 || rest == 1<<39 && (sticky || m&1 == 1) {
+		m++
+		if m == 1<<24 {
+			m >>= 1
+			e++
+		}
+	}
+	biased := e + 63 + 127
+	if biased < 1 || biased > 254 {
+		return 0, false
+	}
+	u := uint32(m)&(1<<23-1) | uint32(biased)<<23
+	if neg {
+		u |= 1 << 31
+	}
+	return math.Float32frombits(u), true
+}
+
+// scale returns man * 10^exp as (w + f) * 2^e with the top bit of w set and
+// 0 <= f < 2, where sticky tells whether f > 0, and f >= 1 only where the low
+// bit of w is 0. It computes in 128 bits with the exact power of five; the power
+// of two goes into the exponent. man > 0, |exp| <= 27.
+func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
+	if exp >= 0 {
+		hi, lo := bits.Mul64(man, fives[exp])
+		e = exp
+		if hi == 0 {
+			s := bits.LeadingZeros64(lo)
+			return lo << s, e - s, false
+		}
+		s := bits.LeadingZeros64(hi)
+		w = hi<<s | lo>>(64-s) // a shift by 64 gives 0 in Go
+		return w, e + 64 - s, lo<<s != 0
+	}
+	d := fives[-exp]
+	s1, s2 := bits.LeadingZeros64(man), bits.LeadingZeros64(d)
+	m := man << s1
+	// m * 2^63 / (d * 2^s2) is in (2^62, 2^64), and its high word is below the divisor.
+	q, r := bits.Div64(m>>1, m<<63, d<<s2)
+	s := bits.LeadingZeros64(q)
+	return q << s, -63 - s1 + s2 + exp - s, r != 0
+}
+
+// errRange says that a number is too large for its type, errSyntax that it is none.
+var (
+	errRange  = errors.New("out of range")
+	errSyntax = errors.New("no number")
+	errWhole  = errors.New("not an integer")
+)
+
+// slowFloat parses all of tok by strconv.ParseFloat.
+func slowFloat(tok []byte, size int) (float64, error) {
+	// strconv takes Go's underscores, which no file format has.
+	if len(tok) == 0 || bytes.IndexByte(tok, '_') >= 0 {
+		return 0, errSyntax
+	}
+	f, err := strconv.ParseFloat(unsafe.String(&tok[0], len(tok)), size)
+	if err != nil {
+		if errors.Is(err, strconv.ErrRange) {
+			return 0, errRange
+		}
+		return 0, errSyntax
+	}
+	return f, nil
+}
+
+// Int64 parses all of tok, an optional sign and decimal digits.
+func Int64(tok []byte) (int64, error) {
+	digits := tok
+	if len(tok) > 0 && (tok[0] == '-' || tok[0] == '+') {
+		digits = tok[1:]
+	}
+	if len(digits) == 0 {
+		return 0, errSyntax
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, errSyntax
+		}
+	}
+	v, err := strconv.ParseInt(unsafe.String(&tok[0], len(tok)), 10, 64)
+	if err != nil {
+		return 0, errRange
+	}
+	return v, nil
+}
+
+// wholeInt64 parses a decimal number that may be written with a point or an
+// exponent, and must be an integer all the same: 3, 3.0, 30e-1.
+func wholeInt64(tok []byte) (int64, error) {
+	if v, err := Int64(tok); err != errSyntax {
+		return v, err
+	}
+	if _, err := slowFloat(tok, 64); err == errSyntax {
+		return 0, errSyntax
+	}
+	sign, rest := byte('+'), tok
+	if rest[0] == '-' || rest[0] == '+' {
+		sign, rest = rest[0], rest[1:]
+	}
+	mant, exp := rest, 0
+	if i := bytes.IndexAny(rest, "eE"); i >= 0 {
+		e, err := Int64(rest[i+1:])
+		if err != nil || e > 1<<20 || e < -1<<20 {
+			return 0, errWhole
+		}
+		mant, exp = rest[:i], int(e)
+	}
+	digits := make([]byte, 1, 32)
+	digits[0] = sign
+	point := false
+	for _, c := range mant {
+		switch {
+		case c == '.':
+			point = true
+			continue
+		case c < '0' || c > '9': // infinities and hexadecimals
+			return 0, errWhole
+		}
+		if point {
+			exp--
+		}
+		digits = append(digits, c)
+	}
+	for exp < 0 && len(digits) > 1 && digits[len(digits)-1] == '0' {
+		digits, exp = digits[:len(digits)-1], exp+1
+	}
+	digits = append(digits[:1], bytes.TrimLeft(digits[1:], "0")...)
+	switch {
+	case len(digits) == 1:
+		return 0, nil
+	case exp < 0:
+		return 0, errWhole
+	case len(digits)+exp > 20:
+		return 0, errRange
+	}
+	for ; exp > 0; exp-- {
+		digits = append(digits, '0')
+	}
+	return Int64(digits)
+}

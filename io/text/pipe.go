@@ -1,0 +1,133 @@
+package text
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+// BlockSize is how much text is parsed at once.
+const BlockSize = 1 << 20
+
+// Block is a run of whole lines, and what was parsed from them.
+type Block struct {
+	Text   []byte // every line ends in '\n'
+	Lines  int    // how many
+	Raw    int    // entries parsed, up to the first mistake
+	N      int    // entries there are: Raw, unless the parser added some
+	Coords [][]int64
+	Vals   []byte
+	Max    []int64 // the largest coordinate in each mode, -1 where there is none
+	Err    *Error  // the first mistake, its Line counted from 1 in the block
+
+	words []uint64 // the memory of Vals
+	buf   []byte   // the memory of Text
+	done  chan struct{}
+	fail  error // the reader's error, in place of a block
+}
+
+// Pipe reads text, has it parsed by several goroutines, and yields the parsed
+// blocks in order.
+type Pipe struct {
+	queue chan *Block // in file order
+	free  chan *Block
+	quit  chan struct{}
+	once  sync.Once
+	last  *Block
+}
+
+// NewPipe starts reading r, which it closes when it is done, and parsing by
+// parse in the given number of goroutines. A block has about size bytes, and
+// more where a line is longer. name is for messages.
+func NewPipe(r io.ReadCloser, name string, threads, size int, parse func(*Block)) *Pipe {
+	n := threads + 2
+	p := &Pipe{queue: make(chan *Block, n), free: make(chan *Block, n), quit: make(chan struct{})}
+	for range n {
+		p.free <- &Block{done: make(chan struct{}, 1)}
+	}
+	work := make(chan *Block, n)
+	for range threads {
+		go func() {
+			for b := range work {
+				parse(b)
+				b.done <- struct{}{}
+			}
+		}()
+	}
+	go func() {
+		defer close(p.queue)
+		defer close(work)
+		defer r.Close()
+		p.read(r, name, size, work)
+	}()
+	return p
+}
+
+// read cuts r into blocks until its end, its error, or Close.
+func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
+	var rest []byte // the start of a line that the last block cut off
+	lines := 0
+	for eof := false; !eof; {
+		var b *Block
+		select {
+		case b = <-p.free:
+		case <-p.quit:
+			return
+		}
+		b.fail = nil
+		b.buf = append(b.buf[:0], rest...)
+		cut := 0
+		for cut == 0 && !eof {
+			n := len(b.buf)
+			if n > maxLine {
+				b.fail = Dataf(name, lines+1, 1, "got a line of more than %d bytes, want lines of text", maxLine)
+				p.queue <- b
+				return
+			}
+			want := max(size, 2*n)
+			if cap(b.buf) < want+1 {
+				b.buf = append(make([]byte, 0, want+1), b.buf...)
+			}
+			m, err := io.ReadFull(r, b.buf[n:want])
+			b.buf = b.buf[:n+m]
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
+				eof = true
+			} else if err != nil {
+				b.fail = err
+				p.queue <- b
+				return
+			}
+			cut = bytes.LastIndexByte(b.buf, '\n') + 1
+		}
+		if eof && cut < len(b.buf) {
+			b.buf = append(b.buf, '\n')
+			cut = len(b.buf)
+		}
+		rest = append(rest[:0], b.buf[cut:]...)
+		b.Text = b.buf[:cut]
+		p.queue <- b
+		work <- b
+	}
+}
+
+// Next returns the next parsed block, valid until the next call, and io.EOF
+// after the last. A mistake in a block's text is in the block, not here.
+func (p *Pipe) Next() (*Block, error) {
+	if p.last != nil {
+		p.free <- p.last
+		p.last = nil
+	}
+	b, ok := <-p.queue
+	if !ok {
+		return nil, io.EOF
+	}
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	<-b.done
+	p.last = b
+	return b, nil
+}
+
+// Close stops the reading. It does not wait for a reader that is blocked.
+func (p *Pipe) Close() { p.once.Do(func() { close(p.quit) }) }

@@ -1,0 +1,204 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow caps what a zstd stream may make its decoder hold: the default of
+// the zstd command line.
+const maxWindow = 1 << 27
+
+type packing uint8
+
+const (
+	plain packing = iota
+	gzipped
+	zstandard
+)
+
+// Source is a file, standard input or a pipe, that can be read from its start
+// any number of times, by several readers at once.
+type Source struct {
+	Name string // for messages
+
+	path  string
+	file  *os.File // not nil for a regular file
+	size  int64    // of the regular file
+	spool *spool   // not nil for all others
+	pack  packing
+	done  atomic.Int64
+}
+
+// Stdin tells whether path stands for standard input (or output): "-", or "-"
+// followed by the extension that names the format, as in "-.tns".
+func Stdin(path string) bool {
+	return path == "-" || strings.HasPrefix(path, "-.") && !strings.Contains(path, "/")
+}
+
+// OpenSource opens path. What standard input or a pipe yields is kept for later
+// readers, in memory while it is small, then in a file without a name in tmp.
+func OpenSource(path, tmp string) (*Source, error) {
+	s := &Source{Name: path, path: path}
+	if Stdin(path) {
+		s.Name = "standard input"
+		s.spool = newSpool(io.NopCloser(os.Stdin), tmp)
+	} else {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, openError(path, err)
+		}
+		fi, err := f.Stat()
+		if err == nil && fi.IsDir() {
+			err = errors.New("a folder, want a file")
+		}
+		if err != nil {
+			f.Close()
+			return nil, openError(path, err)
+		}
+		if fi.Mode().IsRegular() {
+			s.file, s.size = f, fi.Size()
+		} else {
+			s.spool = newSpool(f, tmp)
+		}
+	}
+	head := make([]byte, 4)
+	n, err := io.ReadFull(s.raw(nil), head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		s.Close()
+		return nil, openError(path, err)
+	}
+	switch head = head[:n]; {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		s.pack = gzipped
+	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), n == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18}):
+		s.pack = zstandard
+	}
+	return s, nil
+}
+
+func openError(path string, err error) error {
+	var pe *os.PathError
+	msg := err.Error()
+	if errors.As(err, &pe) {
+		msg = pe.Err.Error()
+	}
+	return &Error{File: path, Msg: msg, Exit: ExitRun, Err: err}
+}
+
+// raw reads the file as it is, from its start, adding what it read to count.
+func (s *Source) raw(count *atomic.Int64) io.Reader {
+	if s.file != nil {
+		return &counted{r: io.NewSectionReader(s.file, 0, s.size), n: count}
+	}
+	return &counted{r: &spoolReader{s: s.spool}, n: count}
+}
+
+// Reader reads the content, uncompressed, from its start. Its errors are *Error.
+// Progress follows the reader made last.
+func (s *Source) Reader() (io.ReadCloser, error) {
+	s.done.Store(0)
+	raw := s.raw(&s.done)
+	switch s.pack {
+	case gzipped:
+		z, err := gzip.NewReader(bufio.NewReaderSize(raw, 1<<18))
+		if err != nil {
+			return nil, s.wrap(err, "gzip")
+		}
+		return &wrapped{s: s, r: z, what: "gzip", close: z.Close}, nil
+	case zstandard:
+		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, s.wrap(err, "zstd")
+		}
+		return &wrapped{s: s, r: z, what: "zstd", close: func() error { z.Close(); return nil }}, nil
+	}
+	return &wrapped{s: s, r: raw, close: func() error { return nil }}, nil
+}
+
+// Plain returns the open file and its size where the content can be read at
+// any offset and mapped: a regular file that is not compressed. Else f is nil.
+// The Source keeps owning f.
+func (s *Source) Plain() (f *os.File, size int64) {
+	if s.file == nil || s.pack != plain {
+		return nil, 0
+	}
+	return s.file, s.size
+}
+
+// Progress is how many bytes of the file were read, compressed as it is, and
+// how many there are; total is 0 for a pipe.
+func (s *Source) Progress() (done, total int64) { return s.done.Load(), s.size }
+
+// Close releases the file. Readers must not be used after it.
+func (s *Source) Close() error {
+	if s.spool != nil {
+		return s.spool.close()
+	}
+	return s.file.Close()
+}
+
+// wrap gives an error its file and exit code: what the operating system reports
+// is a failed run, the rest is damaged data.
+func (s *Source) wrap(err error, what string) error {
+	if err == io.EOF && what == "" {
+		return err
+	}
+	var pe *os.PathError
+	var se *os.SyscallError
+	if errors.As(err, &pe) || errors.As(err, &se) {
+		return &Error{File: s.Name, Msg: err.Error(), Exit: ExitRun, Err: err}
+	}
+	msg := err.Error()
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		msg = "the compressed data end early"
+	}
+	return &Error{File: s.Name, Msg: what + ": " + strings.TrimPrefix(msg, what+": "), Exit: ExitData, Err: err}
+}
+
+type counted struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.n != nil {
+		c.n.Add(int64(n))
+	}
+	return n, err
+}
+
+type wrapped struct {
+	s     *Source
+	r     io.Reader
+	what  string
+	close func() error
+}
+
+func (w *wrapped) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = w.s.wrap(err, w.what)
+	}
+	return n, err
+}
+
+func (w *wrapped) Close() error { return w.close() }
+
+// Ext is the extension of path that names its format, in lower case, without
+// the endings of compressed files: ".tns" of "b.TNS.gz" and of "-.tns".
+func Ext(path string) string {
+	base := strings.ToLower(filepath.Base(path))
+	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst")
+	return filepath.Ext(base)
+}

@@ -1,0 +1,98 @@
+package text
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// spoolMemory is how much of a pipe is kept in memory before a file is used.
+const spoolMemory = 4 << 20
+
+// spool keeps what a pipe yields, so that several readers can each read it from
+// the start. Bytes are taken from the pipe when a reader first asks for them.
+type spool struct {
+	mu   sync.Mutex
+	in   io.ReadCloser
+	tmp  string
+	mem  []byte   // the first bytes, up to spoolMemory
+	file *os.File // those after them; nil until there are any
+	size int64    // taken from the pipe so far
+	err  error    // what ended the pipe
+}
+
+func newSpool(in io.ReadCloser, tmp string) *spool { return &spool{in: in, tmp: tmp} }
+
+// readAt returns bytes at off, from the pipe where they were not taken yet.
+func (s *spool) readAt(p []byte, off int64) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if off < int64(len(s.mem)) {
+		return copy(p, s.mem[off:]), nil
+	}
+	if off < s.size {
+		n := min(int64(len(p)), s.size-off)
+		return s.file.ReadAt(p[:n], off-int64(len(s.mem)))
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.in.Read(p)
+	if kerr := s.keep(p[:n]); kerr != nil {
+		n, err = 0, kerr
+	}
+	s.size += int64(n)
+	s.err = err
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (s *spool) keep(p []byte) error {
+	if s.file == nil && len(s.mem)+len(p) <= spoolMemory {
+		s.mem = append(s.mem, p...)
+		return nil
+	}
+	if s.file == nil {
+		f, err := os.CreateTemp(s.tmp, "distaff-stdin-")
+		if err != nil {
+			return err
+		}
+		// Without a name, the file goes when the process does.
+		if err := os.Remove(f.Name()); err != nil {
+			f.Close()
+			return err
+		}
+		s.file = f
+	}
+	_, err := s.file.WriteAt(p, s.size-int64(len(s.mem)))
+	return err
+}
+
+// close lets go of the file; it does not wait for a reader that is blocked in
+// the pipe.
+func (s *spool) close() error {
+	s.in.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = os.ErrClosed
+	if s.file != nil {
+		return s.file.Close()
+	}
+	return nil
+}
+
+type spoolReader struct {
+	s   *spool
+	off int64
+}
+
+func (r *spoolReader) Read(p []byte) (int, error) {
+	n, err := r.s.readAt(p, r.off)
+	r.off += int64(n)
+	return n, err
+}

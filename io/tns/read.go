@@ -1,0 +1,211 @@
+package tns
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"slices"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// head is what the first lines of a file say.
+type head struct {
+	start   int64 // the offset of the body
+	line    int   // lines before it
+	first   int   // the number of the first line of entries, 0 if there is none
+	columns int   // in that line
+	sizes   []int64
+	places  []int // the columns of sizes, in line-1, for messages
+	complex bool
+}
+
+// Open reads path as a stream of entries in the file's order. The stream is
+// exact in its sizes where the file is of ParTI's dialect or opt.Dims has all
+// sizes; then a coordinate past them is an error with its place. It owns the file.
+func Open(path string, opt coo.Options) (coo.Stream, error) {
+	src, err := text.OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(src, opt)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New reads src, which the stream owns from then on.
+func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
+	h, err := readHead(src)
+	if err != nil {
+		return nil, err
+	}
+	order, values, err := h.shape(src.Name, opt)
+	if err != nil {
+		return nil, err
+	}
+	typ := opt.Type
+	if typ == tcs.Invalid {
+		typ = tcs.Float64
+		if values == 2 {
+			typ = tcs.Complex128
+		}
+	}
+	if values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
+		return nil, text.Commandf(src.Name, 0, 0, "its values are complex, the type asked for is real")
+	}
+	l := &text.Layout{File: src.Name, Order: order, Values: values, Base: 1, Comment: '#', Type: typ,
+		Hint: " (--index-base=0 if it counts from 0)"}
+	if opt.ZeroBased {
+		l.Base, l.Hint = 0, ""
+	}
+	e := &text.Entries{Src: src, Start: h.start, Line: h.line, Order: order, Value: typ, Opt: opt}
+	exact := true
+	for m := range order {
+		lim := int64(math.MaxInt64)
+		switch {
+		case m < len(opt.Dims) && opt.Dims[m] > 0:
+			lim = opt.Dims[m]
+		case h.sizes != nil:
+			lim = h.sizes[m]
+		default:
+			exact = false
+		}
+		l.Lims = append(l.Lims, lim)
+	}
+	e.Parse = l.Parse
+	if exact {
+		e.Sizes = slices.Clone(l.Lims)
+	} else {
+		e.Parse = func(b *text.Block) { l.Parse(b); b.SetMax() }
+	}
+	return e, nil
+}
+
+// shape tells order and numbers per value from the columns, and from what the
+// job knows of the order.
+func (h *head) shape(file string, opt coo.Options) (order, values int, err error) {
+	want := opt.Order
+	if opt.Dims != nil {
+		want = len(opt.Dims)
+	}
+	values = 1
+	if h.complex {
+		values = 2
+	}
+	if h.sizes != nil {
+		order = len(h.sizes)
+		if want > 0 && order != want {
+			return 0, 0, text.Commandf(file, h.line-1, 1, "the file has order %d, want %d", order, want)
+		}
+		if h.columns == order+2 {
+			values = 2
+		}
+		return order, values, nil
+	}
+	switch {
+	case h.columns == 0 && want == 0:
+		return 0, 0, text.Commandf(file, 0, 0, "the file has no entries, so that its order and sizes are unknown: give them with -d")
+	case h.columns == 0:
+		return want, values, nil
+	}
+	order = h.columns - values
+	switch {
+	case order < 0:
+		return 0, 0, text.Dataf(file, h.first, 1, "got %s, want a complex value of two", text.Plural(int64(h.columns), "column", "columns"))
+	case want > 0 && order != want:
+		return 0, 0, text.Commandf(file, h.first, 1, "got %s, want %d: %s and %s", text.Plural(int64(h.columns), "column", "columns"),
+			want+values, text.Plural(int64(want), "coordinate", "coordinates"), [...]string{"a value", "the two parts of a complex value"}[values-1])
+	}
+	return order, values, nil
+}
+
+// readHead looks at the first line that holds something, and where that may be
+// ParTI's order, at the second and third.
+func readHead(src *text.Source) (*head, error) {
+	r, err := src.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	in := text.NewHead(r, src.Name)
+	h := &head{}
+	line, err := h.line1(in)
+	if err != nil {
+		return h, errIfNotEOF(err)
+	}
+	fs := text.Fields(line, '#')
+	h.columns, h.first = len(fs), in.Line
+	if len(fs) != 1 {
+		return h, nil
+	}
+	n, err := text.Int64(fs[0].Text)
+	if err != nil || n < 1 || n > maxOrder {
+		return h, nil
+	}
+	sizes, _, err := h.nextFields(in)
+	if err != nil || int64(len(sizes)) != n {
+		return h, errIfNotEOF(err)
+	}
+	var dims []int64
+	for _, f := range sizes {
+		d, err := text.Int64(f.Text)
+		if err != nil || d < 0 {
+			return h, nil
+		}
+		dims = append(dims, d)
+	}
+	h.sizes, h.start, h.line = dims, in.Off, in.Line
+	fs, first, err := h.nextFields(in)
+	if err != nil {
+		return h, errIfNotEOF(err)
+	}
+	h.columns, h.first = len(fs), first
+	return h, nil
+}
+
+// maxOrder bounds the order that a header may claim.
+const maxOrder = 1024
+
+// line1 returns the first line that is neither blank nor a comment, and sets
+// the start of the body there.
+func (h *head) line1(in *text.Head) ([]byte, error) {
+	for {
+		off, n := in.Off, in.Line
+		line, err := in.Next()
+		if err != nil {
+			return nil, err
+		}
+		t := bytes.TrimSpace(line)
+		if string(t) == ComplexMark {
+			h.complex = true
+		}
+		if len(t) > 0 && t[0] != '#' {
+			h.start, h.line = off, n
+			return line, nil
+		}
+	}
+}
+
+func (h *head) nextFields(in *text.Head) ([]text.Field, int, error) {
+	for {
+		line, err := in.Next()
+		if err != nil {
+			return nil, 0, err
+		}
+		if fs := text.Fields(line, '#'); len(fs) > 0 {
+			return fs, in.Line, nil
+		}
+	}
+}
+
+func errIfNotEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}

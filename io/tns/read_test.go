@@ -1,0 +1,267 @@
+package tns
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"distaff/io/coo"
+	"distaff/io/readertest"
+	"distaff/io/tcs"
+)
+
+func TestReal(t *testing.T) {
+	for _, f := range []struct {
+		name  string
+		dims  []int64 // the largest coordinates, or the sizes where exact
+		exact bool
+		n     int
+	}{
+		{"tensors/asv_book_chapter_word_3d.tns.gz", []int64{66, 150, 12307}, false, 260300},
+		{"tensors/birdstrikes_5d.tns.gz", []int64{29, 46, 37, 7, 151}, false, 8884},
+		{"tensors/coads_sst_3d.tns.gz", []int64{12, 86, 180}, false, 104778},
+		{"tensors/codex_s.tns.gz", []int64{2034, 42, 2032}, false, 36543},
+		{"tensors/eri_co2_p321_4d.tns.gz", []int64{27, 27, 27, 27}, false, 11263},
+		{"tensors/flights20k_odth.tns.gz", []int64{223, 224, 90, 24}, false, 19956},
+		{"tensors/flights20k_raw_dups_3d.tns.gz", []int64{223, 224, 24}, false, 20000},
+		{"tensors/hiparti_3D_12031.tns.gz", []int64{100, 80, 60}, true, 12031},
+		{"tensors/matmul_2-2-2.tns", []int64{4, 4, 4}, false, 8},
+		{"tensors/matmul_4-4-4.tns", []int64{16, 16, 16}, false, 64},
+		{"quirks/hiparti_4d_3_16.tns", []int64{3, 3, 3, 3}, false, 16},
+		{"quirks/splatt_small.tns", []int64{2, 3, 2}, false, 6},
+		{"quirks/splatt_small4.tns", []int64{2, 2, 3, 3}, false, 8},
+		{"quirks/taco_3tensor.tns", []int64{1073, 1, 7}, false, 3},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			s, err := Open(readertest.Data(t, f.name), coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for range 2 {
+				es, err := readertest.Collect(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dims, exact := s.Dims()
+				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || exact != f.exact || len(es) != f.n || s.Type() != tcs.Float64 {
+					t.Errorf("got sizes %v (exact: %v), %d entries; want %v (%v), %d", dims, exact, len(es), f.dims, f.exact, f.n)
+				}
+				if err := s.Rewind(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.tns")
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		opt      coo.Options
+		dims     string
+		exact    bool
+		want     string
+	}{
+		{"frostt", "# c\n1 2 3 1.5\n2 1 1 -2\n", coo.Options{}, "[2 2 3]", false, "[[0 1 2]:(1.5+0i) [1 0 0]:(-2+0i)]"},
+		{"spaces", "\r\n \t#c\r\n\t1\t2   3\v1.5 # c\r\n\r\n\r\n2 1 1 -2", coo.Options{}, "[2 2 3]", false, "[[0 1 2]:(1.5+0i) [1 0 0]:(-2+0i)]"},
+		{"byte order mark", "\xef\xbb\xbf# c\n1 1\n", coo.Options{}, "[1]", false, "[[0]:(1+0i)]"},
+		{"zero based", "0 1 2 1.5\n", coo.Options{ZeroBased: true}, "[1 2 3]", false, "[[0 1 2]:(1.5+0i)]"},
+		{"sizes given", "1 2 3 1.5\n", coo.Options{Dims: []int64{4, 5, 6}}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
+		{"a size given", "1 2 3 1.5\n", coo.Options{Dims: []int64{0, 5, 0}}, "[1 5 3]", false, "[[0 1 2]:(1.5+0i)]"},
+		{"parti", "3\n4 5 6\n1 2 3 1.5\n", coo.Options{}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
+		{"parti comments", "# c\n\n3 # c\n# c\n4 5 6\n\n1 2 3 1.5\n", coo.Options{}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
+		{"parti empty", "3\n4 5 6\n", coo.Options{}, "[4 5 6]", true, "[]"},
+		{"parti overridden", "3\n4 5 6\n9 2 3 1.5\n", coo.Options{Dims: []int64{10, 0, 0}}, "[10 5 6]", true, "[[8 1 2]:(1.5+0i)]"},
+		{"order 1", "3 4\n1 2\n", coo.Options{}, "[3]", false, "[[0]:(2+0i) [2]:(4+0i)]"},
+		{"order 0", "2.5\n", coo.Options{}, "[]", true, "[[]:(2.5+0i)]"},
+		{"order 0, whole", "3\n", coo.Options{}, "[]", true, "[[]:(3+0i)]"},
+		{"order 0, twice", "3\n4\n", coo.Options{}, "[]", true, "[[]:(3+0i) []:(4+0i)]"},
+		{"empty with sizes", "# none\n", coo.Options{Dims: []int64{4, 5}}, "[4 5]", true, "[]"},
+		{"empty with order", "", coo.Options{Order: 2}, "[0 0]", false, "[]"},
+		{"infinities", "1 inf\n2 -Inf\n3 +infinity\n4 1e999999999999999999e\n", coo.Options{}, "", false, "x.tns:4:3: got \"1e999999999999999999e\", want a number"},
+		{"complex", ComplexMark + "\n1 2 1.5 -2\n2 1 0 1\n", coo.Options{}, "[2 2]", false, "[[0 1]:(1.5-2i) [1 0]:(0+1i)]"},
+		{"no complex", "# complex\n1 2 1 2\n", coo.Options{}, "[1 2 1]", false, "[[0 1 0]:(2+0i)]"},
+		{"as complex", "1 2 1.5\n", coo.Options{Type: tcs.Complex64}, "[1 2]", false, "[[0 1]:(1.5+0i)]"},
+		{"as integers", "1 9007199254740993\n2 2.0\n", coo.Options{Type: tcs.Int64}, "[2]", false, "[[0]:(9.007199254740992e+15+0i) [1]:(2+0i)]"},
+		{"as float32", "1 16777217.0000001\n", coo.Options{Type: tcs.Float32}, "[1]", false, "[[0]:(1.6777218e+07+0i)]"},
+		{"20 digits", "1 0.12345678901234567890\n", coo.Options{}, "[1]", false, "[[0]:(0.12345678901234568+0i)]"},
+		{"large coordinates", "1000000000000000000 0000000000000000000000002 1\n", coo.Options{}, "[1000000000000000000 2]", false, "[[999999999999999999 1]:(1+0i)]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, threads := range []int{1, 3} {
+				c.opt.Threads = threads
+				s, err := Open(write(t, c.in), c.opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				es, err := readertest.Collect(s)
+				if err != nil {
+					if c.dims != "" || !strings.Contains(err.Error(), c.want) {
+						t.Fatal(err)
+					}
+					continue
+				}
+				readertest.Sort(es)
+				dims, exact := s.Dims()
+				if fmt.Sprint(dims) != c.dims || exact != c.exact || fmt.Sprint(es) != c.want {
+					t.Errorf("got %v (exact: %v) %v, want %v (%v) %v", dims, exact, es, c.dims, c.exact, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		opt      coo.Options
+		exit     int
+		want     string
+	}{
+		{"empty", "", coo.Options{}, 2, "x.tns: the file has no entries, so that its order and sizes are unknown: give them with -d"},
+		{"comments", "# c\n\n", coo.Options{}, 2, "the file has no entries"},
+		{"no value", "1 1 1 2.0\n1 1 2\n", coo.Options{}, 3, "x.tns:2:6: got the end of the line, want a value: 3 coordinates and a value"},
+		{"no coordinate", "1 1 1 2.0\n1 1\n", coo.Options{}, 3, "x.tns:2:4: got the end of the line, want coordinate 3 of 3"},
+		{"one more", "1 1 1 2.0\n1 1 1 2 3\n", coo.Options{}, 3, `x.tns:2:9: got "3", want the end of the line after 3 coordinates and a value`},
+		{"real coordinate", "1 1 1 2.0\n1 1.5 2 3\n", coo.Options{}, 3, `x.tns:2:3: got "1.5", want coordinate 2 of 3, an integer from 1`},
+		{"coordinate 0", "0 1 1 2.0\n", coo.Options{}, 3, "x.tns:1:1: got coordinate 0 in mode 1, want at least 1 (--index-base=0 if it counts from 0)"},
+		{"negative", "1 -1 1 2.0\n", coo.Options{ZeroBased: true}, 3, "x.tns:1:3: got coordinate -1 in mode 2, want at least 0"},
+		{"plus", "1 +1 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3, "x.tns:1:3: got"},
+		{"too large", "1 9223372036854775808 1 2.0\n", coo.Options{}, 3, `x.tns:1:3: got coordinate "9223372036854775808" in mode 2, want one that 63 bits can hold`},
+		{"past -d", "1 1 1\n1 4 1\n", coo.Options{Dims: []int64{0, 3}}, 3, "x.tns:2:3: got coordinate 4 in mode 2, want at most 3: its size is 3"},
+		{"past -d, zero based", "0 3 1\n", coo.Options{Dims: []int64{0, 3}, ZeroBased: true}, 3, "x.tns:1:3: got coordinate 3 in mode 2, want at most 2: its size is 3"},
+		{"past ParTI's", "2\n3 3\n1 1 1\n1 4 1\n", coo.Options{}, 3, "x.tns:4:3: got coordinate 4 in mode 2, want at most 3: its size is 3"},
+		{"ParTI, order", "2\n3 3\n1 1 1\n", coo.Options{Order: 3}, 2, "x.tns:1:1: the file has order 2, want 3"},
+		{"order", "1 1 1 1\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 4 columns, want 3: 2 coordinates and a value"},
+		{"value", "1 1 abc\n", coo.Options{}, 3, `x.tns:1:5: got "abc", want a number`},
+		{"value range", "1 1 -1e999\n", coo.Options{}, 3, `x.tns:1:5: got "-1e999", want a number that float64 can hold`},
+		{"underscore", "1 1 1_000\n", coo.Options{}, 3, `x.tns:1:5: got "1_000", want a number`},
+		{"binary", "1 1 1\n\x00\x01\xff\n", coo.Options{}, 3, `x.tns:2:1: got "\x00\x01\xff", want coordinate 1 of 2`},
+		{"complex one", ComplexMark + "\n1 1 1 1\n1 1 1\n", coo.Options{}, 3, "x.tns:3:6: got the end of the line, want the imaginary part"},
+		{"complex none", ComplexMark + "\n1\n", coo.Options{}, 3, "x.tns:2:1: got 1 column, want a complex value of two"},
+		{"complex to real", ComplexMark + "\n1 1 1\n", coo.Options{Type: tcs.Float64}, 2, "its values are complex, the type asked for is real"},
+		{"to integer", "1 1 1.5\n", coo.Options{Type: tcs.Int32}, 2, `x.tns:1:5: got "1.5", want an integer: the type asked for is int32`},
+		{"gzip cut", "\x1f\x8b\x08\x00\x00", coo.Options{}, 3, "x.tns: gzip: the compressed data end early"},
+		{"zstd cut", "\x28\xb5\x2f\xfd\x24", coo.Options{}, 3, "x.tns: zstd: the compressed data end early"},
+		{"zstd junk", "\x28\xb5\x2f\xfdjunkjunk", coo.Options{}, 3, "x.tns: zstd: "},
+	} {
+		t.Run(c.name, func(t *testing.T) { checkError(t, write(t, c.in), c.opt, c.exit, c.want) })
+	}
+}
+
+func checkError(t *testing.T, path string, opt coo.Options, exit int, want string) {
+	t.Helper()
+	s, err := Open(path, opt)
+	if err == nil {
+		defer s.Close()
+		_, err = readertest.Collect(s)
+	}
+	var coded interface{ ExitCode() int }
+	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) || coded.ExitCode() != exit {
+		t.Errorf("got %v, want an error with %q and exit code %d", err, want, exit)
+	}
+}
+
+// Many blocks: the same entries in file order at any number of threads, and
+// the first error in the file whichever block is parsed first.
+func TestParallel(t *testing.T) {
+	var b strings.Builder
+	const n = 200000
+	for k := range n {
+		fmt.Fprintf(&b, "%d %d %d.25\n", k%977+1, k%31+1, k)
+	}
+	good := write(t, b.String())
+	for _, threads := range []int{1, 2, 5} {
+		s, err := Open(good, coo.Options{Threads: threads, Limit: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		es, err := readertest.Collect(s)
+		if err != nil || len(es) != n {
+			t.Fatalf("got %d entries, %v; want %d", len(es), err, n)
+		}
+		for k, e := range es {
+			if e.Coords[0] != int64(k%977) || e.Coords[1] != int64(k%31) || real(e.Val) != float64(k)+0.25 {
+				t.Fatalf("entry %d is %v", k, e)
+			}
+		}
+		s.Close()
+	}
+	lines := strings.SplitAfter(b.String(), "\n")
+	lines[n/2] = "1 x 1\n"
+	lines[n-2] = "y\n"
+	bad := write(t, strings.Join(lines, ""))
+	for range 5 {
+		checkError(t, bad, coo.Options{Threads: 4, Limit: 1 << 20}, 3, fmt.Sprintf("x.tns:%d:3: got \"x\"", n/2+1))
+	}
+}
+
+// A stream that is closed in the middle stops its goroutines and can't hang.
+func TestCloseEarly(t *testing.T) {
+	path := write(t, strings.Repeat("1 1 1\n", 1<<20))
+	for range 10 {
+		s, err := Open(path, coo.Options{Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b coo.Batch
+		if err := s.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCompressed(t *testing.T) {
+	const in = "# c\n1 2 1.5\n2 1 -2\n"
+	dir := t.TempDir()
+	gz, zs := filepath.Join(dir, "a.tns.gz"), filepath.Join(dir, "b.tns") // the content tells, not the name
+	f, _ := os.Create(gz)
+	z := gzip.NewWriter(f)
+	z.Write([]byte(in[:7]))
+	z.Close()
+	z.Reset(f) // a second member
+	z.Write([]byte(in[7:]))
+	z.Close()
+	f.Close()
+	e, _ := zstd.NewWriter(nil)
+	os.WriteFile(zs, e.EncodeAll([]byte(in), nil), 0o666)
+	for _, path := range []string{gz, zs} {
+		s, err := Open(path, coo.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if es, err := readertest.Collect(s); err != nil || fmt.Sprint(es) != "[[0 1]:(1.5+0i) [1 0]:(-2+0i)]" {
+				t.Errorf("%s: got %v, %v", path, es, err)
+			}
+			s.Rewind()
+		}
+		s.Close()
+	}
+}
