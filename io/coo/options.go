@@ -24,3 +24,9 @@ type Densed interface{ Dense() bool }
 // many there are (0 where that can't be known: a pipe). It may be asked from
 // another goroutine.
 type Progressed interface{ Progress() (done, total int64) }
+
+// A Sizable stream is one whose file may have no sizes. SetDims gives it the
+// sizes that were found elsewhere, before its first Next or between a Rewind and
+// the next one: it is exact from then on, and a coordinate past them is an error
+// with its place.
+type Sizable interface{ SetDims(dims []int64) }

@@ -27,6 +27,10 @@ type Entries struct {
 	Value tcs.Type
 	Opt   coo.Options
 
+	// Bound makes Parse refuse coordinates past the sizes; nil where the file has
+	// sizes of its own.
+	Bound func(dims []int64)
+
 	pipe  *Pipe
 	line  int // lines before the next block
 	most  []int64
@@ -49,6 +53,19 @@ func (e *Entries) Dims() ([]int64, bool) {
 		}
 	}
 	return dims, false
+}
+
+// SetDims gives the sizes of a file that has none.
+func (e *Entries) SetDims(dims []int64) {
+	if len(dims) != e.Order {
+		panic("BUG: text: sizes of another order than the file's")
+	}
+	e.stop()
+	e.err = nil
+	if e.Bound != nil {
+		e.Bound(dims)
+		e.Sizes = slices.Clone(dims)
+	}
 }
 
 // Type is the type of the values.

@@ -82,6 +82,10 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		e.Sizes = slices.Clone(l.Lims)
 	} else {
 		e.Parse = func(b *text.Block) { l.Parse(b); b.SetMax() }
+		e.Bound = func(dims []int64) {
+			copy(l.Lims, dims)
+			e.Parse = l.Parse
+		}
 	}
 	return e, nil
 }

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -263,5 +264,45 @@ func TestCompressed(t *testing.T) {
 			s.Rewind()
 		}
 		s.Close()
+	}
+}
+
+// Sizes that are found elsewhere bound the second pass.
+func TestSetDims(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.tns")
+	if err := os.WriteFile(path, []byte("1 1 1\n2 5 2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, coo.Options{Order: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pass := func() error {
+		var b coo.Batch
+		for {
+			if err := s.Next(&b); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	if err := pass(); err != nil {
+		t.Fatal(err)
+	}
+	if dims, exact := s.Dims(); exact || dims[0] != 2 || dims[1] != 5 {
+		t.Errorf("got sizes %v exact %v, want lower bounds 2 and 5", dims, exact)
+	}
+	s.(coo.Sizable).SetDims([]int64{3, 5})
+	if err := pass(); err != nil {
+		t.Errorf("sizes that fit: %v", err)
+	}
+	if dims, exact := s.Dims(); !exact || dims[0] != 3 {
+		t.Errorf("got sizes %v exact %v, want 3 and 5", dims, exact)
+	}
+	s.(coo.Sizable).SetDims([]int64{3, 4})
+	if err := pass(); err == nil || !strings.Contains(err.Error(), "a.tns:2:3") {
+		t.Errorf("got %v, want an error at a.tns:2:3", err)
 	}
 }
