@@ -6,6 +6,15 @@
 // unique within a function. Memory is typed: an Array has one element type.
 // Integer arithmetic on coordinates and positions is Int64; values of 32-bit
 // pos and crd arrays are widened as they are loaded.
+//
+// Every engine computes alike: integers wrap; a float32 or complex64 operation
+// rounds to its type; Min and Max of floats are (y < x ? y : x) and
+// (x < y ? y : x); complex products and quotients are MulComplex's and
+// DivComplex's. Only generated C may fuse a multiplication with an addition, and
+// reorder the sums of Reduce.
+//
+// Constructors (Plus, Less, At, Seq, ...) fold constants; Verify states the
+// rules of a well-formed Func; Simplify cleans one; Print and Parse are its text form.
 package ir
 
 // Type is the type of an expression or of an array's elements.
@@ -71,10 +80,14 @@ type (
 		Index Expr
 		Widen bool
 	}
+	// Cast converts: integers wrap, floats round, a float to an integer is
+	// truncated and saturates (Truncate), a complex number to a float is its
+	// real part, anything to Bool is whether it differs from zero.
 	Cast struct {
 		Typ Type
 		X   Expr
 	}
+	// Select is X where Cond holds, else Y; only that one is evaluated.
 	Select struct{ Cond, X, Y Expr }
 	// Search is the first p in [Lo, Hi) with A[p] >= Key (or > Key if Upper),
 	// or Hi: a binary search over ascending A. Int64.
@@ -127,6 +140,7 @@ type (
 		X          Expr
 	}
 	// Store sets A[Index] (adds to it where Accumulate; atomically where Atomic).
+	// An Int64 goes into an Int32 array if it fits: that it does is the lowering's duty.
 	Store struct {
 		A          *Array
 		Index      Expr
@@ -134,7 +148,8 @@ type (
 		Atomic     bool
 		X          Expr
 	}
-	// For runs V from Lo while V < Hi by Step (a positive constant).
+	// For runs V from Lo while V < Hi by Step (a positive constant). Lo and Hi
+	// are evaluated once. A Parallel loop inside a Parallel one runs serially.
 	For struct {
 		V      *Var
 		Lo, Hi Expr
@@ -167,7 +182,8 @@ type (
 		Zero bool
 	}
 	// Grow makes room for at least Need elements in A (which Alloc made),
-	// keeping the first ones; it at least doubles. Cap is updated.
+	// keeping the first ones: where Need > Cap, Cap becomes max(Need, 2*Cap).
+	// New elements are undefined.
 	Grow struct {
 		A    *Array
 		Cap  *Var
@@ -279,7 +295,7 @@ const (
 	Vals               // array; Level is ignored
 	Size               // Int64, of a dense level
 	Offset             // Int64, of a dense level
-	NNZ                // Int64, number of values
+	NNZ                // Int64, length of vals
 )
 
 // Slot is a part of a tensor argument: Arg indexes the leaf's arguments.

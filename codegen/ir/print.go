@@ -26,7 +26,8 @@ import (
 //	}
 //
 // A load A[i:64] widens. Literals carry their type in their shape: 5 and 5i32,
-// 1.5 and 1.5f, complex128(1, 2). A name that is no identifier, or a word of
+// 1.5 and 1.5f, complex128(1.0, 2.0). A comment is # and a space, its further
+// lines #| and a space. A name that is no identifier, or a word of
 // the text form, is quoted: @"for".
 func Print(f *Func) string {
 	p := &printer{}
@@ -82,8 +83,9 @@ var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
 	"while": true, "if": true, "else": true, "alloc": true, "zero": true, "grow": true, "free": true, "fill": true,
-	"copy": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true, "publish": true, "fail": true, "atomic": true, "min": true, "max": true,
-	"select": true, "search": true, "searchupper": true, "true": true, "false": true, "inf": true, "nan": true, "_": true,
+	"copy": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
+	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
+	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
 	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
 }
 
@@ -147,8 +149,12 @@ func (p *printer) stmt(s Stmt) {
 		p.block(s)
 		p.line("}")
 	case *Comment:
-		for _, l := range strings.Split(s.Text, "\n") {
-			p.line("# %s", l)
+		for i, l := range strings.Split(s.Text, "\n") {
+			if i == 0 {
+				p.line("# %s", l)
+			} else {
+				p.line("#| %s", l)
+			}
 		}
 	case *Declare:
 		p.line("var %s %s = %s", name(s.V.Name), s.V.Typ, expr(s.Init, 0))

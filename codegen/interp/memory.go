@@ -1,0 +1,252 @@
+package interp
+
+import (
+	"math"
+	"unsafe"
+
+	"distaff/codegen/ir"
+)
+
+type state uint8
+
+const (
+	alive state = iota
+	unallocated
+	freed
+	given // published
+	kept  // in a table
+)
+
+var stateNames = [...]string{alive: "alive", unallocated: "used before it is allocated", freed: "used after it is freed", given: "used after it is published", kept: "used after it is kept in a table"}
+
+// memory is a block of memory; the slice of its element type is set. When it
+// is gone, its slices are empty, so that every use takes the slow path.
+type memory struct {
+	name   string
+	elem   ir.Type
+	state  state
+	first  int64
+	b      []bool
+	i32    []int32
+	i64    []int64
+	f32    []float32
+	f64    []float64
+	c64    []complex64
+	c128   []complex128
+	init   []bool // which elements were written; nil: all
+	shadow [][]cell
+}
+
+func (m *memory) len() int64 {
+	switch m.elem {
+	case ir.Bool:
+		return int64(len(m.b))
+	case ir.Int32:
+		return int64(len(m.i32))
+	case ir.Int64:
+		return int64(len(m.i64))
+	case ir.Float32:
+		return int64(len(m.f32))
+	case ir.Float64:
+		return int64(len(m.f64))
+	case ir.Complex64:
+		return int64(len(m.c64))
+	default:
+		return int64(len(m.c128))
+	}
+}
+
+// address identifies the block; nil for an empty one.
+func (m *memory) address() any {
+	if m.len() == 0 {
+		return nil
+	}
+	switch m.elem {
+	case ir.Bool:
+		return unsafe.Pointer(&m.b[0])
+	case ir.Int32:
+		return unsafe.Pointer(&m.i32[0])
+	case ir.Int64:
+		return unsafe.Pointer(&m.i64[0])
+	case ir.Float32:
+		return unsafe.Pointer(&m.f32[0])
+	case ir.Float64:
+		return unsafe.Pointer(&m.f64[0])
+	case ir.Complex64:
+		return unsafe.Pointer(&m.c64[0])
+	default:
+		return unsafe.Pointer(&m.c128[0])
+	}
+}
+
+// prefix is the first n elements as the slice that Array.Data holds.
+func (m *memory) prefix(n int64) any {
+	switch m.elem {
+	case ir.Bool:
+		return m.b[:n:n]
+	case ir.Int32:
+		return m.i32[:n:n]
+	case ir.Int64:
+		return m.i64[:n:n]
+	case ir.Float32:
+		return m.f32[:n:n]
+	case ir.Float64:
+		return m.f64[:n:n]
+	case ir.Complex64:
+		return m.c64[:n:n]
+	default:
+		return m.c128[:n:n]
+	}
+}
+
+func dataLen(data any) int64 {
+	switch d := data.(type) {
+	case []bool:
+		return int64(len(d))
+	case []int32:
+		return int64(len(d))
+	case []int64:
+		return int64(len(d))
+	case []float32:
+		return int64(len(d))
+	case []float64:
+		return int64(len(d))
+	case []complex64:
+		return int64(len(d))
+	case []complex128:
+		return int64(len(d))
+	}
+	return 0
+}
+
+// wrap makes a caller's array memory of the leaf.
+func (fr *frame) wrap(a *ir.Array, x Array) *memory {
+	m := &memory{name: a.Name, elem: a.Elem, first: x.First}
+	got := ir.Invalid
+	switch d := x.Data.(type) {
+	case nil:
+		return m
+	case []bool:
+		m.b, got = d, ir.Bool
+	case []int32:
+		m.i32, got = d, ir.Int32
+	case []int64:
+		m.i64, got = d, ir.Int64
+	case []float32:
+		m.f32, got = d, ir.Float32
+	case []float64:
+		m.f64, got = d, ir.Float64
+	case []complex64:
+		m.c64, got = d, ir.Complex64
+	case []complex128:
+		m.c128, got = d, ir.Complex128
+	}
+	if got != a.Elem {
+		fr.errorf("%s: got an array of %s (%T), want %s", a.Name, got, x.Data, a.Elem)
+	}
+	if x.Fresh {
+		m.init = make([]bool, m.len())
+	}
+	return m
+}
+
+// poison is what memory holds that nobody has written, where Go's zero would
+// hide a mistake of the checks themselves.
+const poison = 0x7b7b7b7b
+
+func makeMemory(name string, elem ir.Type, n int64, zero bool) *memory {
+	m := &memory{name: name, elem: elem}
+	m.extend(n)
+	if zero {
+		return m
+	}
+	m.init = make([]bool, n)
+	switch elem {
+	case ir.Int32:
+		for i := range m.i32 {
+			m.i32[i] = poison
+		}
+	case ir.Int64:
+		for i := range m.i64 {
+			m.i64[i] = poison
+		}
+	case ir.Float64:
+		for i := range m.f64 {
+			m.f64[i] = math.NaN()
+		}
+	}
+	return m
+}
+
+// extend makes m longer by n elements, zero and marked unwritten where m has
+// marks.
+func (m *memory) extend(n int64) {
+	switch m.elem {
+	case ir.Bool:
+		m.b = append(m.b, make([]bool, n)...)
+	case ir.Int32:
+		m.i32 = append(m.i32, make([]int32, n)...)
+	case ir.Int64:
+		m.i64 = append(m.i64, make([]int64, n)...)
+	case ir.Float32:
+		m.f32 = append(m.f32, make([]float32, n)...)
+	case ir.Float64:
+		m.f64 = append(m.f64, make([]float64, n)...)
+	case ir.Complex64:
+		m.c64 = append(m.c64, make([]complex64, n)...)
+	default:
+		m.c128 = append(m.c128, make([]complex128, n)...)
+	}
+	if m.init != nil {
+		m.init = append(m.init, make([]bool, n)...)
+	}
+}
+
+// markAll gives m marks, all of its present elements being written.
+func (m *memory) markAll() {
+	if m.init != nil {
+		return
+	}
+	m.init = make([]bool, m.len())
+	for i := range m.init {
+		m.init[i] = true
+	}
+}
+
+// gone is what a handle holds when its memory is no longer its own.
+func (m *memory) gone(s state) *memory {
+	return &memory{name: m.name, elem: m.elem, state: s}
+}
+
+// readable ends the run unless element i (counted from m.first) can be read.
+func (fr *frame) readable(m *memory, i int64) {
+	fr.within(m, i)
+	if m.init != nil && !m.init[i] {
+		fr.errorf("%s[%d] is read but was never written", m.name, i+m.first)
+	}
+}
+
+// within ends the run unless element i (counted from m.first) exists.
+func (fr *frame) within(m *memory, i int64) {
+	if m.state != alive {
+		fr.errorf("%s[%d]: %s", m.name, i+m.first, stateNames[m.state])
+	}
+	if n := m.len(); uint64(i) >= uint64(n) {
+		fr.errorf("%s[%d] is out of bounds [%d, %d)", m.name, i+m.first, m.first, m.first+n)
+	}
+}
+
+// span ends the run unless [lo, hi), absolute, lies in m; it returns the range
+// relative to the slice. An empty range lies anywhere.
+func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
+	if m.state != alive {
+		fr.errorf("%s[%d : %d]: %s", m.name, lo, hi, stateNames[m.state])
+	}
+	if lo >= hi {
+		return 0, 0
+	}
+	if n := m.len(); lo < m.first || hi > m.first+n {
+		fr.errorf("%s[%d : %d] is out of bounds [%d, %d)", m.name, lo, hi, m.first, m.first+n)
+	}
+	return lo - m.first, hi - m.first
+}

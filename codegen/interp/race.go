@@ -1,0 +1,116 @@
+package interp
+
+import "distaff/codegen/ir"
+
+// A track is a loop whose iterations must not race: its current execution
+// (epoch) and iteration, from 1.
+type track struct {
+	epoch uint32
+	iter  int32
+	kind  ir.ForKind
+}
+
+// cell is what the current epoch of one track did to one element: the
+// iteration that wrote it and the one that read it, 0 for none, many for several.
+type cell struct {
+	epoch          uint32
+	writer, reader int32
+	atomic         bool
+}
+
+const many = -1
+
+type access uint8
+
+const (
+	reading access = iota
+	writing
+	updating // by an atomic store
+)
+
+func (m *memory) cell(fr *frame, d int, i int64) *cell {
+	for len(m.shadow) <= d {
+		m.shadow = append(m.shadow, nil)
+	}
+	if int64(len(m.shadow[d])) < m.len() {
+		m.shadow[d] = append(m.shadow[d], make([]cell, m.len()-int64(len(m.shadow[d])))...)
+	}
+	c := &m.shadow[d][i]
+	if e := fr.tracks[d].epoch; c.epoch != e {
+		*c = cell{epoch: e}
+	}
+	return c
+}
+
+// touch records an access to element i of m in the given tracks, and ends the
+// run where it races with another iteration.
+func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
+	for _, d := range tracks {
+		c := m.cell(fr, d, i)
+		t := &fr.tracks[d]
+		if a == reading {
+			if c.writer != 0 && c.writer != t.iter {
+				fr.race(m, i, t, "read", "written", c.writer)
+			}
+			switch c.reader {
+			case 0:
+				c.reader = t.iter
+			case t.iter:
+			default:
+				c.reader = many
+			}
+			continue
+		}
+		if c.reader != 0 && c.reader != t.iter {
+			fr.race(m, i, t, "written", "read", c.reader)
+		}
+		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) {
+			fr.race(m, i, t, "written", "written", c.writer)
+		}
+		if c.writer == 0 {
+			c.atomic = a == updating
+		} else {
+			c.atomic = c.atomic && a == updating
+			if c.writer != t.iter {
+				c.writer = many
+				continue
+			}
+		}
+		c.writer = t.iter
+	}
+}
+
+func (fr *frame) race(m *memory, i int64, t *track, now, before string, other int32) {
+	if other == many {
+		fr.errorf("race in a %s loop: %s[%d] is %s by iteration %d and %s by several others", t.kind, m.name, i+m.first, now, t.iter-1, before)
+	}
+	fr.errorf("race in a %s loop: %s[%d] is %s by iteration %d and %s by iteration %d", t.kind, m.name, i+m.first, now, t.iter-1, before, other-1)
+}
+
+// written is the set of arrays that the statements store to and that were not
+// made inside them: those in which iterations can meet.
+func written(b *ir.Block) map[*ir.Array]bool {
+	set, own := map[*ir.Array]bool{}, map[*ir.Array]bool{}
+	ir.Walk(b, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Store:
+			set[s.A] = true
+		case *ir.Fill:
+			set[s.A] = true
+		case *ir.Copy:
+			set[s.Dst] = true
+		case *ir.Sort:
+			set[s.A] = true
+		case *ir.Alloc:
+			own[s.A] = true
+		case *ir.Take:
+			own[s.A] = true
+		case *ir.SortBy:
+			set[s.Perm] = true
+		}
+	})
+	for a := range own {
+		delete(set, a)
+	}
+	return set
+}

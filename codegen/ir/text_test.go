@@ -1,0 +1,178 @@
+package ir_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"distaff/codegen/ir"
+	"distaff/codegen/ir/irtest"
+)
+
+// TestRoundTrip holds Parse(Print(f)) = f and, as the leaves are written in
+// Print's own style but for redundant parentheses, Print(Parse(s)) = s.
+func TestRoundTrip(t *testing.T) {
+	for _, c := range irtest.Cases() {
+		f := c.Func()
+		text := ir.Print(f)
+		if text != c.Text {
+			t.Errorf("%s: printed\n%s\nwant\n%s", c.Name, text, c.Text)
+		}
+		g, err := ir.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		if again := ir.Print(g); again != text || !strings.Contains(text, "nan") && !reflect.DeepEqual(f, g) {
+			t.Errorf("%s: read back as\n%s\nwant\n%s", c.Name, again, text)
+		}
+	}
+}
+
+func TestVerifyCases(t *testing.T) {
+	for _, c := range irtest.Cases() {
+		if err := ir.Verify(c.Func()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	cases := []struct{ src, want string }{
+		{"", `1:1: got the end, want "func"`},
+		{"func for", `got "for", want a name`},
+		{"func f {\n x = 1\n}", "2:4: x is neither a variable nor an array"},
+		{"func f {\n var x int64 = \n}", `3:1: got "}", want a name`},
+		{"func f {\n var x int65 = 1\n}", `got "int65", want a type`},
+		{"func f {\n var x int64 = 1e\n}", "no number"},
+		{"func f {\n var x int64 = 99999999999999999999\n}", "no number"},
+		{"func f {\n var x int32 = 2147483648i32\n}", "no number"},
+		{"func f param x float64 = t0.nose", "want a part of a tensor"},
+		{"func f param x float64 = u0.vals", "want t and a number"},
+		{"func f param x = t0.level0.size param x float64 = t0.vals", "x is no array"},
+		{"func f { fail ok() }", "want the name of a failure"},
+		{"func f { var x int64 = 1 atomic x = 2 }", "atomic stands before a store only"},
+		{"func f { } }", "after the function"},
+		{"func f { var x int64 = 1 < 2 < 3 }", `got "<"`},
+		{"func @f", "quoted name"},
+		{"func f { ~ }", "starts nothing"},
+		{"func f { var x int64 = " + strings.Repeat("(", 100000), "nested too deep"},
+	}
+	for _, c := range cases {
+		_, err := ir.Parse(c.src)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: got %v, want %q", c.src, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, c := range irtest.Cases() {
+		f.Add(c.Text)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		g, err := ir.Parse(src)
+		if err != nil || g.Body == nil {
+			return
+		}
+		text := ir.Print(g)
+		h, err := ir.Parse(text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if again := ir.Print(h); again != text {
+			t.Fatalf("got\n%s\nwant\n%s", again, text)
+		}
+		_ = ir.Verify(g)
+	})
+}
+
+func TestVerify(t *testing.T) {
+	const head = "func f\n param x float64 = t0.vals\n param c int32 const = t0.level0.crd\n param n = t0.nnz\n bounds lo hi\n{\n"
+	cases := []struct{ body, want string }{
+		{"x[0] = 1", "x holds float64, the value is of type int64"},
+		{"x[0i32] = 1.0", "index 0i32 is of type int32"},
+		{"c[0] = 1", "c is const"},
+		{"fill c[0 : 1] = 1", "c is const"},
+		{"sort x[0 : 1]", "only integers are sorted"},
+		{"x[0] = 1.0 + 1", "operands of 1.0 + 1 are of types float64 and int64"},
+		{"x[0] = 1.0 % 2.0", "no operator %"},
+		{"x[0] = c[0:64]", "of type int64"},
+		{"x[0] = float64(x[0:64])", "cannot be widened"},
+		{"x[0] = select(1, 1.0, 2.0)", "condition 1 is of type int64"},
+		{"x[0] = select(true, 1.0, 2)", "value 2 is of type int64"},
+		{"x[0] = float64(int64(complex128(x[0])))", "no cast from complex128 to int64"},
+		{"if !n == 1 {\n }", "no unary operator !"},
+		{"while n {\n }", "condition n"},
+		{"n = 3", "n is a loop variable or of the function's head"},
+		{"for i in 0 : 2 {\n i = 1\n }", "cannot be assigned"},
+		{"for i in 0 : 2 step 0 {\n }", "step 0"},
+		{"for i in 0 : 2 {\n var i int64 = 2\n }", "visible already"},
+		{"var a int64 = 1\n var a int64 = 2", "visible already"},
+		{"{\n var a int64 = 1\n }\n a = 2", "a is not declared here"},
+		{"var a float64 = 1", "a is of type float64, its value int64"},
+		{"var a bool = true\n a += true", "cannot be added to"},
+		{"var a int64 = 0\n for i in 0 : 2 parallel {\n a = i\n }", "neither its own nor in reduce"},
+		{"var a int64 = 0\n for i in 0 : 2 vector {\n a += i\n }", "neither its own nor in reduce"},
+		{"var a int64 = 0\n for i in 0 : 2 parallel reduce(a) {\n a = i\n }", "neither its own nor in reduce"},
+		{"var a int64 = 0\n for i in 0 : 2 parallel reduce(a) {\n a += a\n }", "a is read in the parallel loop that reduces it"},
+		{"for i in 0 : 2 parallel reduce(n) {\n }", "n cannot be reduced"},
+		{"for i in 0 : 2 vector {\n for j in 0 : 2 parallel {\n }\n }", "a parallel loop in a vector loop"},
+		{"alloc w int64[1]\n for i in 0 : 2 parallel {\n free w\n }", "w is from outside the parallel loop"},
+		{"alloc w int64[1]\n var k int64 = 1\n for i in 0 : 2 parallel {\n grow w, k, 3\n }", "w is from outside the parallel loop"},
+		{"free x", "x is a parameter"},
+		{"alloc x float64[1]", "x is a parameter"},
+		{"publish t0.vals = x, 1", "x is a parameter"},
+		{"alloc w float64[1]\n publish t0.vals = w, 1\n publish t0.vals = w, 1", "published twice"},
+		{"alloc w float64[1]\n publish t0.level0.pos = w, 1", "wants integers"},
+		{"alloc w float64[1]\n while true {\n publish t0.vals = w, 1\n }", "publish in a loop"},
+		{"alloc w float64[1]\n copy w[0] = c[0], 1", "w holds float64, c holds int32"},
+		{"fail bound(true)", "coordinate true"},
+		{"alloc p int64[1]\n sortby p[0 : 1] ()", "no keys"},
+		{"alloc p int64[1]\n sortby p[0 : 1] (c)", "c cannot be a key"},
+		{"alloc p int64[1]\n sortby p[0 : 1] (p)", "p cannot be a key"},
+		{"alloctable T float64[3]\n keep T[0] = x", "x is a parameter"},
+		{"alloctable T int64[3]\n alloc w float64[1]\n keep T[0] = w", "T holds arrays of int64, w is of float64"},
+		{"alloctable T int64[3]\n for i in 0 : 3 parallel {\n freetable T\n }", "T is from outside the parallel loop"},
+		{"x[search(x, 0, 1, 0)] = 1.0", "only integers are searched"},
+	}
+	for _, c := range cases {
+		f, err := ir.Parse(head + c.body + "\n}")
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		if err := ir.Verify(f); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.body, err, c.want)
+		}
+	}
+}
+
+// TestVerifyNodes breaks rules that the text form cannot write.
+func TestVerifyNodes(t *testing.T) {
+	x, y := ir.NewVar("x", ir.Int64), ir.NewVar("x", ir.Int64)
+	a, b := ir.NewArray("a", ir.Float64), ir.NewArray("b", ir.Float64)
+	valsOf := ir.Slot{Part: ir.Vals}
+	cases := []struct {
+		f    *ir.Func
+		want string
+	}{
+		{&ir.Func{Name: "f"}, "no body"},
+		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: ir.Int(1)}, &ir.Declare{V: y, Init: ir.Int(1)})}, "two things are named x"},
+		{&ir.Func{Body: ir.Seq(&ir.Free{A: a})}, "neither a parameter nor allocated"},
+		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x})}, "nil expression"},
+		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: &ir.Lit{}})}, "without a type"},
+		{&ir.Func{Body: ir.Seq(&ir.If{Cond: ir.Truth(true)})}, "nil block"},
+		{&ir.Func{Params: []ir.Param{{Slot: valsOf, A: a}, {Slot: valsOf, A: b}}, Body: ir.Seq()}, "bound twice"},
+		{&ir.Func{Params: []ir.Param{{Slot: valsOf, V: x}}, Body: ir.Seq()}, "needs one"},
+		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Part: ir.Size}, A: a}}, Body: ir.Seq()}, "needs a variable"},
+		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Part: ir.Pos}, A: a}}, Body: ir.Seq()}, "wants integers"},
+		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: &ir.Lit{Typ: ir.Int32, I: 1 << 40}})}, "no int32 literal"},
+		{&ir.Func{Body: ir.Seq(&ir.Fail{Code: 9})}, "no such failure"},
+	}
+	for _, c := range cases {
+		if err := ir.Verify(c.f); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}

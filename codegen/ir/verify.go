@@ -1,0 +1,510 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxFailCoord is the largest number of coordinates that a Fail reports.
+const MaxFailCoord = 16
+
+// Verify reports the first broken rule of f, with the statement that breaks it:
+//
+//   - Types agree: operands with each other, values with what they are stored
+//     to (an Int64 may go into an Int32 array), conditions are Bool, indices,
+//     sizes, bounds and loop variables Int64. Complex numbers have no order,
+//     minimum, remainder, nor a cast to integers; Bool has no arithmetic.
+//   - A name belongs to one variable or array. A variable is declared before its
+//     uses, in an enclosing block, and once there; loop variables and those of
+//     the function's head are never assigned.
+//   - An array is a parameter or allocated before its uses. Const arrays are
+//     never stored to; only arrays that Alloc made are grown, freed and
+//     published; a slot is published once, outside loops.
+//   - In a Parallel or Vector loop, scalars from outside are assigned only if
+//     Reduce lists them, and then only added to and not read; arrays from
+//     outside are not allocated, grown, freed. No Parallel loop is in a Vector one.
+func Verify(f *Func) error {
+	v := &verifier{
+		f:       f,
+		names:   map[string]any{},
+		visible: map[*Var]varKind{},
+		arrays:  map[*Array]arrayKind{},
+		tables:  map[*Table]bool{},
+		slots:   map[Slot]bool{},
+	}
+	err := v.run()
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("ir: %s%s: %w", f.Name, v.where(), err)
+}
+
+// where is the first line of the statement at hand; its type alone where it
+// lacks what printing needs.
+func (v *verifier) where() (s string) {
+	if v.at == nil {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			s = fmt.Sprintf(": in a %T", v.at)
+		}
+	}()
+	line, _, _ := strings.Cut(strings.TrimSpace(PrintStmt(v.at)), "\n")
+	return ": in `" + line + "`"
+}
+
+type varKind uint8
+
+const (
+	local varKind = iota
+	fixed         // loop variable, parameter, bound
+)
+
+type arrayKind uint8
+
+const (
+	made arrayKind = iota
+	param
+)
+
+type verifier struct {
+	f       *Func
+	names   map[string]any // *Var, *Array or *Table
+	visible map[*Var]varKind
+	arrays  map[*Array]arrayKind
+	tables  map[*Table]bool
+	slots   map[Slot]bool // published
+	loops   []*verifyLoop
+	at      Stmt
+}
+
+// verifyLoop is a loop around the statement at hand.
+type verifyLoop struct {
+	kind   ForKind
+	reduce map[*Var]bool
+	inside map[any]bool // variables and arrays made in it
+}
+
+func (l *verifyLoop) guarded() bool { return l.kind == Parallel || l.kind == Vector }
+
+func (v *verifier) run() error {
+	if v.f.Body == nil {
+		return errors.New("no body")
+	}
+	arrays := map[Slot]bool{}
+	for _, q := range v.f.Params {
+		if err := v.param(q, arrays); err != nil {
+			return err
+		}
+	}
+	for _, b := range v.f.Bounds {
+		for _, x := range b {
+			if x != nil {
+				if err := v.head(x); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if v.f.Threads != nil {
+		if err := v.head(v.f.Threads); err != nil {
+			return err
+		}
+	}
+	return v.block(v.f.Body)
+}
+
+func (v *verifier) param(q Param, seen map[Slot]bool) error {
+	if q.Slot.Arg < 0 || q.Slot.Level < 0 || q.Slot.Part > NNZ {
+		return fmt.Errorf("no such slot: %s", q.Slot)
+	}
+	if !q.Slot.Part.IsArray() {
+		if q.A != nil || q.V == nil {
+			return fmt.Errorf("slot %s is a number, and needs a variable", q.Slot)
+		}
+		return v.head(q.V)
+	}
+	if q.A == nil || q.V != nil {
+		return fmt.Errorf("slot %s is an array, and needs one", q.Slot)
+	}
+	key := q.Slot
+	if !key.Part.HasLevel() {
+		key.Level = 0
+	}
+	if seen[key] {
+		return fmt.Errorf("slot %s is bound twice", q.Slot)
+	}
+	seen[key] = true
+	if err := v.slotElem(q.Slot, q.A); err != nil {
+		return err
+	}
+	if err := v.named(q.A.Name, q.A); err != nil {
+		return err
+	}
+	if _, ok := v.arrays[q.A]; ok {
+		return fmt.Errorf("array %s is bound twice", q.A.Name)
+	}
+	v.arrays[q.A] = param
+	return nil
+}
+
+func (v *verifier) slotElem(s Slot, a *Array) error {
+	if s.Part != Vals && !a.Elem.IsInt() {
+		return fmt.Errorf("%s holds %s, and %s wants integers", a.Name, a.Elem, s)
+	}
+	if a.Elem == Invalid || a.Elem.Size() == 0 {
+		return fmt.Errorf("%s has no element type", a.Name)
+	}
+	return nil
+}
+
+// head introduces a variable of the function's head.
+func (v *verifier) head(x *Var) error {
+	if x.Typ != Int64 {
+		return fmt.Errorf("%s is of type %s, want int64", x.Name, x.Typ)
+	}
+	return v.introduce(x, fixed)
+}
+
+func (v *verifier) named(name string, object any) error {
+	if name == "" {
+		return errors.New("an empty name")
+	}
+	if other, ok := v.names[name]; ok && other != object {
+		return fmt.Errorf("two things are named %s", name)
+	}
+	v.names[name] = object
+	return nil
+}
+
+func (v *verifier) introduce(x *Var, k varKind) error {
+	if err := v.named(x.Name, x); err != nil {
+		return err
+	}
+	if x.Typ == Invalid || x.Typ.Size() == 0 {
+		return fmt.Errorf("%s has no type", x.Name)
+	}
+	if _, ok := v.visible[x]; ok {
+		return fmt.Errorf("%s is declared where it is visible already", x.Name)
+	}
+	v.visible[x] = k
+	for _, l := range v.loops {
+		l.inside[x] = true
+	}
+	return nil
+}
+
+func (v *verifier) block(b *Block) error {
+	if b == nil {
+		return errors.New("a nil block")
+	}
+	var scope []*Var
+	for _, s := range b.List {
+		v.at = s
+		if err := v.stmt(s); err != nil {
+			return err
+		}
+		if d, ok := s.(*Declare); ok {
+			scope = append(scope, d.V)
+		}
+	}
+	for _, x := range scope {
+		delete(v.visible, x)
+	}
+	return nil
+}
+
+func (v *verifier) stmt(s Stmt) error {
+	for _, x := range Exprs(s) {
+		if err := v.expr(x); err != nil {
+			return err
+		}
+	}
+	switch s := s.(type) {
+	case *Block:
+		return v.block(s)
+	case *Comment:
+		return nil
+	case *Declare:
+		if s.Init.Type() != s.V.Typ {
+			return fmt.Errorf("%s is of type %s, its value %s", s.V.Name, s.V.Typ, s.Init.Type())
+		}
+		return v.introduce(s.V, local)
+	case *Assign:
+		return v.assign(s)
+	case *Store:
+		return v.store(s)
+	case *For:
+		return v.loop(s)
+	case *While:
+		if err := want(Bool, s.Cond, "condition"); err != nil {
+			return err
+		}
+		return v.inLoop(&verifyLoop{kind: Serial, inside: map[any]bool{}}, s.Body)
+	case *If:
+		return v.branch(s)
+	case *Alloc:
+		return v.alloc(s)
+	case *Grow:
+		return v.grow(s)
+	case *Free:
+		return v.owned(s.A)
+	case *Fill:
+		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.A)); err != nil {
+			return err
+		}
+		return fits(s.A, s.X)
+	case *Copy:
+		return v.copy(s)
+	case *Sort:
+		if !s.A.Elem.IsInt() {
+			return fmt.Errorf("%s holds %s, and only integers are sorted", s.A.Name, s.A.Elem)
+		}
+		return firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.A))
+	case *SortBy:
+		return v.sortBy(s)
+	case *AllocTable, *Keep, *Take, *FreeTable:
+		return v.table(s)
+	case *Publish:
+		return v.publish(s)
+	case *Fail:
+		return v.fail(s)
+	case nil:
+		return errors.New("a nil statement")
+	}
+	return fmt.Errorf("unknown statement %T", s)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func want(t Type, x Expr, what string) error {
+	if got := x.Type(); got != t {
+		return fmt.Errorf("%s %s is of type %s, want %s", what, x, got, t)
+	}
+	return nil
+}
+
+// fits checks that x can be stored to a.
+func fits(a *Array, x Expr) error {
+	if t := x.Type(); t != a.Elem && !(t == Int64 && a.Elem == Int32) {
+		return fmt.Errorf("%s holds %s, the value is of type %s", a.Name, a.Elem, t)
+	}
+	return nil
+}
+
+func (v *verifier) assign(s *Assign) error {
+	k, ok := v.visible[s.V]
+	if !ok {
+		return fmt.Errorf("%s is not declared here", s.V.Name)
+	}
+	if k == fixed {
+		return fmt.Errorf("%s is a loop variable or of the function's head, and cannot be assigned", s.V.Name)
+	}
+	if s.X.Type() != s.V.Typ {
+		return fmt.Errorf("%s is of type %s, its value %s", s.V.Name, s.V.Typ, s.X.Type())
+	}
+	if s.Accumulate && !s.V.Typ.IsNumber() {
+		return fmt.Errorf("%s is of type %s, and cannot be added to", s.V.Name, s.V.Typ)
+	}
+	for _, l := range v.loops {
+		if l.guarded() && !l.inside[s.V] && !(s.Accumulate && l.reduce[s.V]) {
+			return fmt.Errorf("%s is from outside the %s loop; it is neither its own nor in reduce", s.V.Name, l.kind)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) store(s *Store) error {
+	if s.Accumulate && !s.A.Elem.IsNumber() {
+		return fmt.Errorf("%s holds %s, and cannot be added to", s.A.Name, s.A.Elem)
+	}
+	return firstError(want(Int64, s.Index, "index"), v.stored(s.A), fits(s.A, s.X))
+}
+
+// known checks that an array is a parameter or was allocated before.
+func (v *verifier) known(a *Array) error {
+	if a == nil {
+		return errors.New("a nil array")
+	}
+	if _, ok := v.arrays[a]; !ok {
+		return fmt.Errorf("%s is neither a parameter nor allocated before", a.Name)
+	}
+	return nil
+}
+
+func (v *verifier) stored(a *Array) error {
+	if err := v.known(a); err != nil {
+		return err
+	}
+	if a.Const {
+		return fmt.Errorf("%s is const, and cannot be stored to", a.Name)
+	}
+	return nil
+}
+
+// owned checks that Alloc made a, in the innermost guarded loop if there is one.
+func (v *verifier) owned(a *Array) error {
+	if err := v.known(a); err != nil {
+		return err
+	}
+	if v.arrays[a] == param {
+		return fmt.Errorf("%s is a parameter, and not the leaf's own", a.Name)
+	}
+	for _, l := range v.loops {
+		if l.guarded() && !l.inside[a] {
+			return fmt.Errorf("%s is from outside the %s loop", a.Name, l.kind)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) alloc(s *Alloc) error {
+	if err := want(Int64, s.Len, "length"); err != nil {
+		return err
+	}
+	return v.make(s.A)
+}
+
+// make introduces an array that the leaf owns.
+func (v *verifier) make(a *Array) error {
+	if a == nil {
+		return errors.New("a nil array")
+	}
+	if a.Const || a.Elem == Invalid || a.Elem.Size() == 0 {
+		return fmt.Errorf("%s is const or has no element type", a.Name)
+	}
+	if _, known := v.arrays[a]; known {
+		return v.owned(a)
+	}
+	v.arrays[a] = made
+	for _, l := range v.loops {
+		l.inside[a] = true
+	}
+	return v.named(a.Name, a)
+}
+
+func (v *verifier) grow(s *Grow) error {
+	if err := firstError(want(Int64, s.Need, "need"), v.owned(s.A)); err != nil {
+		return err
+	}
+	if s.Cap == nil {
+		return errors.New("a nil variable")
+	}
+	return v.assign(&Assign{V: s.Cap, X: s.Need})
+}
+
+func (v *verifier) copy(s *Copy) error {
+	err := firstError(want(Int64, s.DstLo, "start"), want(Int64, s.SrcLo, "start"), want(Int64, s.N, "length"),
+		v.stored(s.Dst), v.known(s.Src))
+	if err == nil && s.Dst.Elem != s.Src.Elem {
+		err = fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)
+	}
+	return err
+}
+
+func (v *verifier) branch(s *If) error {
+	if err := want(Bool, s.Cond, "condition"); err != nil {
+		return err
+	}
+	before := clone(v.slots)
+	if err := v.block(s.Then); err != nil || s.Else == nil {
+		return err
+	}
+	then := v.slots
+	v.slots = before
+	if err := v.block(s.Else); err != nil {
+		return err
+	}
+	for slot := range then {
+		v.slots[slot] = true
+	}
+	return nil
+}
+
+func clone(m map[Slot]bool) map[Slot]bool {
+	c := make(map[Slot]bool, len(m))
+	for k := range m {
+		c[k] = true
+	}
+	return c
+}
+
+func (v *verifier) publish(s *Publish) error {
+	if err := firstError(want(Int64, s.Len, "length"), v.owned(s.A)); err != nil {
+		return err
+	}
+	if !s.Slot.Part.IsArray() || s.Slot.Arg < 0 || s.Slot.Level < 0 {
+		return fmt.Errorf("slot %s is no array", s.Slot)
+	}
+	if len(v.loops) > 0 {
+		return errors.New("publish in a loop")
+	}
+	if v.slots[s.Slot] {
+		return fmt.Errorf("slot %s is published twice", s.Slot)
+	}
+	v.slots[s.Slot] = true
+	return v.slotElem(s.Slot, s.A)
+}
+
+func (v *verifier) fail(s *Fail) error {
+	if s.Code <= OK || s.Code > FailOverflow {
+		return fmt.Errorf("no such failure: %d", int(s.Code))
+	}
+	if len(s.Coord) > MaxFailCoord {
+		return fmt.Errorf("got %d coordinates, want at most %d", len(s.Coord), MaxFailCoord)
+	}
+	for _, x := range s.Coord {
+		if err := want(Int64, x, "coordinate"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) loop(s *For) error {
+	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), want(Int64, s.V, "loop variable")); err != nil {
+		return err
+	}
+	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Unrolled {
+		return fmt.Errorf("step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step, s.Factor, s.Chunk, s.Kind)
+	}
+	l := &verifyLoop{kind: s.Kind, reduce: map[*Var]bool{}, inside: map[any]bool{}}
+	for _, x := range s.Reduce {
+		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
+			return fmt.Errorf("%s cannot be reduced: want a number declared outside", x.Name)
+		}
+		l.reduce[x] = true
+	}
+	if s.Kind == Parallel {
+		for _, outer := range v.loops {
+			if outer.kind == Vector {
+				return errors.New("a parallel loop in a vector loop")
+			}
+		}
+	}
+	if err := v.introduce(s.V, fixed); err != nil {
+		return err
+	}
+	l.inside[s.V] = true
+	if err := v.inLoop(l, s.Body); err != nil {
+		return err
+	}
+	delete(v.visible, s.V)
+	return nil
+}
+
+func (v *verifier) inLoop(l *verifyLoop, b *Block) error {
+	v.loops = append(v.loops, l)
+	err := v.block(b)
+	v.loops = v.loops[:len(v.loops)-1]
+	return err
+}

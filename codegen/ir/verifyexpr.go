@@ -1,0 +1,159 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// expr checks an expression, operands first.
+func (v *verifier) expr(x Expr) error {
+	switch x := x.(type) {
+	case nil:
+		return errors.New("a nil expression")
+	case *Var:
+		return v.variable(x)
+	case *Lit:
+		return verifyLit(x)
+	case *Binary:
+		return firstErrorOf(
+			func() error { return v.expr(x.X) },
+			func() error { return v.expr(x.Y) },
+			func() error { return verifyBinary(x) })
+	case *Unary:
+		return firstErrorOf(
+			func() error { return v.expr(x.X) },
+			func() error { return verifyUnary(x) })
+	case *Load:
+		return firstErrorOf(
+			func() error { return v.known(x.A) },
+			func() error { return v.expr(x.Index) },
+			func() error { return want(Int64, x.Index, "index") },
+			func() error {
+				if x.Widen && !x.A.Elem.IsInt() {
+					return fmt.Errorf("%s holds %s, and cannot be widened to int64", x.A.Name, x.A.Elem)
+				}
+				return nil
+			})
+	case *Cast:
+		return firstErrorOf(
+			func() error { return v.expr(x.X) },
+			func() error { return verifyCast(x) })
+	case *Select:
+		return firstErrorOf(
+			func() error { return v.expr(x.Cond) },
+			func() error { return v.expr(x.X) },
+			func() error { return v.expr(x.Y) },
+			func() error { return want(Bool, x.Cond, "condition") },
+			func() error { return want(x.X.Type(), x.Y, "value") })
+	case *Search:
+		return v.search(x)
+	}
+	return fmt.Errorf("unknown expression %T", x)
+}
+
+func firstErrorOf(checks ...func() error) error {
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) variable(x *Var) error {
+	if x == nil {
+		return errors.New("a nil variable")
+	}
+	if _, ok := v.visible[x]; !ok {
+		return fmt.Errorf("%s is not declared here", x.Name)
+	}
+	for _, l := range v.loops {
+		if l.guarded() && l.reduce[x] {
+			return fmt.Errorf("%s is read in the %s loop that reduces it", x.Name, l.kind)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) search(x *Search) error {
+	for _, e := range []Expr{x.Lo, x.Hi, x.Key} {
+		if err := v.expr(e); err != nil {
+			return err
+		}
+		if err := want(Int64, e, "operand of search"); err != nil {
+			return err
+		}
+	}
+	if err := v.known(x.A); err != nil {
+		return err
+	}
+	if !x.A.Elem.IsInt() {
+		return fmt.Errorf("%s holds %s, and only integers are searched", x.A.Name, x.A.Elem)
+	}
+	return nil
+}
+
+func verifyLit(l *Lit) error {
+	switch t := l.Typ; {
+	case t == Bool:
+		if l.I != 0 && l.I != 1 || l.C != 0 {
+			return fmt.Errorf("a bool literal of %d", l.I)
+		}
+	case t.IsInt():
+		if l.C != 0 || t == Int32 && (l.I < math.MinInt32 || l.I > math.MaxInt32) {
+			return fmt.Errorf("%d is no %s literal", l.I, t)
+		}
+	case t.IsFloat() || t.IsComplex():
+		r := rounded(t, l.C)
+		exact := sameValue(real(r), real(l.C)) && sameValue(imag(r), imag(l.C))
+		if l.I != 0 || !exact {
+			return fmt.Errorf("%v is no %s literal", l.C, t)
+		}
+	default:
+		return errors.New("a literal without a type")
+	}
+	return nil
+}
+
+func sameValue(x, y float64) bool { return x == y || x != x && y != y }
+
+func verifyBinary(x *Binary) error {
+	t := x.X.Type()
+	if u := x.Y.Type(); u != t {
+		return fmt.Errorf("operands of %s are of types %s and %s", x, t, u)
+	}
+	ok := false
+	switch x.Op {
+	case Add, Sub, Mul, Div:
+		ok = t.IsNumber()
+	case Rem:
+		ok = t.IsInt()
+	case Min, Max, Lt, Le:
+		ok = t.IsInt() || t.IsFloat()
+	case And, Or:
+		ok = t == Bool
+	case Eq, Ne:
+		ok = true
+	}
+	if !ok {
+		return fmt.Errorf("%s has no operator %s: %s", t, x.Op, x)
+	}
+	return nil
+}
+
+func verifyUnary(x *Unary) error {
+	t := x.X.Type()
+	if x.Op == Neg && t.IsNumber() || x.Op == Not && t == Bool {
+		return nil
+	}
+	return fmt.Errorf("%s has no unary operator %s: %s", t, x.Op, x)
+}
+
+func verifyCast(x *Cast) error {
+	from := x.X.Type()
+	if x.Typ == Invalid || x.Typ.Size() == 0 || from.IsComplex() && x.Typ.IsInt() {
+		return fmt.Errorf("no cast from %s to %s", from, x.Typ)
+	}
+	return nil
+}

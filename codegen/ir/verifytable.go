@@ -1,0 +1,87 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+func (v *verifier) sortBy(s *SortBy) error {
+	if len(s.Keys) == 0 {
+		return errors.New("no keys")
+	}
+	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.Perm)); err != nil {
+		return err
+	}
+	if s.Perm.Elem != Int64 {
+		return fmt.Errorf("%s holds %s, want int64", s.Perm.Name, s.Perm.Elem)
+	}
+	for _, k := range s.Keys {
+		if err := v.known(k); err != nil {
+			return err
+		}
+		if k == s.Perm || k.Elem != Int64 {
+			return fmt.Errorf("%s cannot be a key: want another array, of int64", k.Name)
+		}
+	}
+	return nil
+}
+
+// table checks the statements about tables.
+func (v *verifier) table(s Stmt) error {
+	switch s := s.(type) {
+	case *AllocTable:
+		return v.allocTable(s)
+	case *Keep:
+		return firstError(want(Int64, s.Index, "index"), v.entry(s.T, s.A), v.owned(s.A))
+	case *Take:
+		return firstError(want(Int64, s.Index, "index"), v.entry(s.T, s.A), v.make(s.A))
+	case *FreeTable:
+		return v.ownTable(s.T)
+	}
+	return nil
+}
+
+func (v *verifier) allocTable(s *AllocTable) error {
+	if err := want(Int64, s.Len, "length"); err != nil {
+		return err
+	}
+	if s.T == nil {
+		return errors.New("a nil table")
+	}
+	if s.T.Elem == Invalid || s.T.Elem.Size() == 0 {
+		return fmt.Errorf("%s has no element type", s.T.Name)
+	}
+	if v.tables[s.T] {
+		return v.ownTable(s.T)
+	}
+	v.tables[s.T] = true
+	for _, l := range v.loops {
+		l.inside[s.T] = true
+	}
+	return v.named(s.T.Name, s.T)
+}
+
+// ownTable checks that t exists, in the innermost guarded loop if there is one.
+func (v *verifier) ownTable(t *Table) error {
+	if t == nil || !v.tables[t] {
+		return errors.New("a table that is not allocated before")
+	}
+	for _, l := range v.loops {
+		if l.guarded() && !l.inside[t] {
+			return fmt.Errorf("%s is from outside the %s loop", t.Name, l.kind)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) entry(t *Table, a *Array) error {
+	switch {
+	case t == nil || !v.tables[t]:
+		return errors.New("a table that is not allocated before")
+	case a == nil:
+		return errors.New("a nil array")
+	case a.Elem != t.Elem:
+		return fmt.Errorf("%s holds arrays of %s, %s is of %s", t.Name, t.Elem, a.Name, a.Elem)
+	}
+	return nil
+}
