@@ -1,0 +1,199 @@
+// Package lint reads C leaves: it parses and types them without a C compiler, in
+// about a millisecond, and tells a function's signature.
+//
+// The C that it knows is that of leaves: C99 with GNU's common builtins, the
+// headers in include/ (declarations only, of what leaves use), the sizes of
+// 64-bit Linux. No file of the machine is read. Pragmas are passed over. It is a
+// lint beside the compiler's own warnings, not a proof: conversions between
+// pointer types, for one, pass.
+package lint
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"strings"
+
+	"modernc.org/cc/v4"
+)
+
+//go:embed include/*.h
+var headers embed.FS
+
+// Error lists what is wrong with a source. It ends a run with code 1.
+type Error struct {
+	List []string // "leaf.c:LINE:COLUMN: words"
+}
+
+func (e *Error) Error() string { return strings.Join(e.List, "\n") }
+
+func (e *Error) ExitCode() int { return 1 }
+
+// Check parses and types src, a C translation unit.
+func Check(src string) error {
+	_, err := translate(src)
+	return err
+}
+
+// Func is the signature of a C function, in the words of package cc:
+// "pointer to dst_env", "int".
+type Func struct {
+	Result string
+	Params []string
+}
+
+// LeafFunc is the signature of a leaf; qualifiers do not show.
+var LeafFunc = Func{"int", []string{"pointer to pointer to dst_tensor", "pointer to array of 2 int64_t", "pointer to dst_env"}}
+
+// Signature is that of the function called name that src defines.
+func Signature(src, name string) (Func, error) {
+	ast, err := translate(src)
+	if err != nil {
+		return Func{}, err
+	}
+	for _, n := range ast.Scope.Nodes[name] {
+		d, ok := n.(*cc.Declarator)
+		if !ok || !d.IsFuncDef() {
+			continue
+		}
+		t, ok := d.Type().(*cc.FunctionType)
+		if !ok {
+			continue
+		}
+		f := Func{Result: t.Result().String()}
+		for _, p := range t.Parameters() {
+			if p.Type().Kind() != cc.Void {
+				f.Params = append(f.Params, p.Type().String())
+			}
+		}
+		return f, nil
+	}
+	return Func{}, &Error{[]string{fmt.Sprintf("the source defines no function %s", name)}}
+}
+
+func translate(src string) (*cc.AST, error) {
+	abi, err := cc.NewABI("linux", "amd64")
+	if err != nil {
+		panic("BUG: lint: " + err.Error())
+	}
+	prelude, err := headers.ReadFile("include/prelude.h")
+	if err != nil {
+		panic("BUG: lint: " + err.Error())
+	}
+	include, err := fs.Sub(headers, "include")
+	if err != nil {
+		panic("BUG: lint: " + err.Error())
+	}
+	ast, err := cc.Translate(&cc.Config{
+		ABI: abi, FS: include, FSOnly: true, ExpansionLimit: 1 << 20,
+		IncludePaths: []string{"."}, SysIncludePaths: []string{"."},
+	}, []cc.Source{{Name: "prelude.h", Value: prelude}, {Name: "leaf.c", Value: src}})
+	if err != nil {
+		return nil, &Error{words(err)}
+	}
+	if list := wrongCalls(ast); len(list) > 0 {
+		return nil, &Error{list}
+	}
+	return ast, nil
+}
+
+// words are the lines of the parser's error, without its notes to itself.
+func words(err error) []string {
+	var list []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "TODO") {
+			continue
+		}
+		if i := strings.LastIndex(line, " (check.go:"); i >= 0 {
+			line = line[:i]
+		}
+		list = append(list, line)
+	}
+	if len(list) == 0 {
+		list = []string{"leaf.c: " + err.Error()}
+	}
+	return list
+}
+
+// wrongCalls finds calls of functions that are not declared, and calls with too
+// few or too many arguments, which the type check lets pass.
+func wrongCalls(ast *cc.AST) []string {
+	var list []string
+	walk(reflect.ValueOf(ast.TranslationUnit), map[uintptr]bool{}, func(n *cc.PostfixExpression) {
+		if n.Case != cc.PostfixExpressionCall {
+			return
+		}
+		callee, ok := n.PostfixExpression.(*cc.PrimaryExpression)
+		if !ok || callee.Case != cc.PrimaryExpressionIdent {
+			return
+		}
+		name := callee.Token.SrcStr()
+		// The parser makes up a declaration where there is none.
+		d, _ := callee.ResolvedTo().(*cc.Declarator)
+		if callee.ResolvedTo() == nil || d != nil && d.IsSynthetic() {
+			if !knownBuiltin(name) {
+				list = append(list, fmt.Sprintf("%v: call of %s, which is not declared", n.Position(), name))
+			}
+			return
+		}
+		t, ok := callee.Type().(*cc.FunctionType)
+		if !ok {
+			if p, isPointer := callee.Type().(*cc.PointerType); isPointer {
+				t, ok = p.Elem().(*cc.FunctionType)
+			}
+		}
+		if !ok || t.MaxArgs() == 0 && len(t.Parameters()) == 0 {
+			return
+		}
+		args := 0
+		for l := n.ArgumentExpressionList; l != nil; l = l.ArgumentExpressionList {
+			args++
+		}
+		if args < t.MinArgs() || !t.IsVariadic() && t.MaxArgs() >= 0 && args > t.MaxArgs() {
+			list = append(list, fmt.Sprintf("%v: call of %s with %d arguments, want %d", n.Position(), name, args, t.MinArgs()))
+		}
+	})
+	return list
+}
+
+// knownBuiltin reports functions whose types C cannot write.
+func knownBuiltin(name string) bool {
+	return strings.HasPrefix(name, "__atomic_") || strings.HasPrefix(name, "__sync_") || name == "__builtin_complex"
+}
+
+// walk calls do once for every postfix expression below v. Nodes hang in several
+// fields of their parents; seen holds the addresses of those visited.
+func walk(v reflect.Value, seen map[uintptr]bool, do func(*cc.PostfixExpression)) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if !v.IsNil() {
+			walk(v.Elem(), seen, do)
+		}
+	case reflect.Pointer:
+		if v.IsNil() || seen[v.Pointer()] {
+			return
+		}
+		seen[v.Pointer()] = true
+		if n, ok := v.Interface().(*cc.PostfixExpression); ok {
+			do(n)
+		}
+		walk(v.Elem(), seen, do)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() {
+				continue
+			}
+			// Only the tree itself: tokens, scopes and types are no part of it.
+			if k := f.Type.Kind(); k == reflect.Pointer || k == reflect.Interface {
+				if f.Type.Implements(nodeType) {
+					walk(v.Field(i), seen, do)
+				}
+			}
+		}
+	}
+}
+
+var nodeType = reflect.TypeFor[cc.Node]()
