@@ -1,0 +1,127 @@
+package reference
+
+import (
+	"math"
+	"math/cmplx"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/ir"
+)
+
+// fit brings the result of an operation into type t: integers wrap, floats
+// round. (An operation on 32-bit floats, done in 64 bits and then rounded, is
+// the 32-bit operation.)
+func fit(t dtype.Type, v Value) Value {
+	switch t {
+	case dtype.Int32:
+		v.I = int64(int32(v.I))
+	case dtype.Float32, dtype.Complex64:
+		v.C = complex128(complex64(v.C))
+	}
+	return v
+}
+
+func add(t dtype.Type, a, b Value) Value { return fit(t, Value{a.I + b.I, a.C + b.C}) }
+
+func neg(t dtype.Type, a Value) Value { return fit(t, Value{-a.I, -a.C}) }
+
+func mul(t dtype.Type, a, b Value) Value {
+	if t.IsComplex() {
+		return fit(t, Value{C: ir.MulComplex(a.C, b.C)})
+	}
+	return fit(t, Value{I: a.I * b.I, C: complex(real(a.C)*real(b.C), 0)})
+}
+
+// div divides; integers towards zero, and not by zero.
+func div(t dtype.Type, a, b Value) Value {
+	switch {
+	case t.IsInt():
+		return fit(t, Value{I: a.I / b.I})
+	case t.IsComplex():
+		return fit(t, Value{C: ir.DivComplex(a.C, b.C)})
+	}
+	return fit(t, Value{C: complex(real(a.C)/real(b.C), 0)})
+}
+
+// Convert turns a value of one type into another's. Of lossy conversions only
+// those that SPEC allows are asked for: to fewer bits, or an integer to a float.
+func Convert(v Value, from, to dtype.Type) Value {
+	switch {
+	case from == to:
+		return v
+	case from.IsInt() && !to.IsInt():
+		v = Value{C: complex(float64(v.I), 0)}
+		if to == dtype.Float32 || to == dtype.Complex64 {
+			return fit(to, v)
+		}
+		return v
+	case !from.IsInt() && to.IsInt() || from.IsComplex() && !to.IsComplex():
+		panic("BUG: reference: conversion of " + from.String() + " to " + to.String())
+	}
+	return fit(to, v)
+}
+
+// num is a value with what is known of its rounding: mag bounds the sum of
+// the absolute values of all products that went into it, ops the number of
+// operations on the longest way to it, and exact says that it is an integer
+// that no order of evaluation can round (or of an integer type, which wraps).
+type num struct {
+	v     Value
+	mag   float64
+	ops   int64
+	exact bool
+}
+
+// operand makes a num of an input value or literal.
+func operand(t dtype.Type, v Value) num {
+	if t.IsInt() {
+		return num{v: v, mag: math.Abs(float64(v.I)), exact: true}
+	}
+	re, im := real(v.C), imag(v.C)
+	mag := math.Abs(re) + math.Abs(im)
+	return num{v: v, mag: mag, exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
+}
+
+func plus(t dtype.Type, a, b num) num {
+	mag := a.mag + b.mag
+	return num{add(t, a.v, b.v), mag, max(a.ops, b.ops) + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}
+}
+
+func times(t dtype.Type, a, b num) num {
+	mag := a.mag * b.mag
+	return num{mul(t, a.v, b.v), mag, a.ops + b.ops + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}
+}
+
+func negate(t dtype.Type, a num) num {
+	a.v = neg(t, a.v)
+	return a
+}
+
+// over is a/b. The error of the denominator counts relative to its size.
+func over(t dtype.Type, a, b num) num {
+	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
+	if size := abs(t, b.v); size > 0 {
+		q.mag = a.mag / size * max(1, b.mag/size)
+	}
+	if own := abs(t, q.v); math.IsNaN(q.mag) || q.mag < own {
+		q.mag = own
+	}
+	if t.IsComplex() {
+		q.mag *= 2 // a component's error is relative to the whole
+	}
+	return q
+}
+
+func abs(t dtype.Type, v Value) float64 {
+	if t.IsInt() {
+		return math.Abs(float64(v.I))
+	}
+	return cmplx.Abs(v.C)
+}
+
+func isZero(t dtype.Type, v Value) bool {
+	if t.IsInt() {
+		return v.I == 0
+	}
+	return v.C == 0
+}

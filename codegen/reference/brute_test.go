@@ -1,0 +1,157 @@
+package reference
+
+import (
+	"fmt"
+
+	"distaff/codegen/notation"
+)
+
+// brute is a second evaluator, over every point of the dense space, straight
+// from the syntax tree and with int64 or float64 as exact numbers: a sum of
+// products is multiplied out by choosing one side of every + and - in all
+// ways, and what a choice holds and the left lacks is summed.
+type brute struct {
+	sizes   map[string]int64
+	tensors map[string]map[string]float64 // by "[1 2]"; scalars "[]"
+	integer bool
+	err     bool
+}
+
+type cell struct {
+	v   float64
+	ok  bool
+	err bool // divided by zero; counts where ok
+}
+
+// run returns the present coordinates.
+func (b *brute) run(s *notation.Stmt) map[string]float64 {
+	out := map[string]float64{}
+	if s.Accumulate {
+		for k, v := range b.tensors[s.LHS.Name] {
+			out[k] = v
+		}
+	}
+	left := map[string]bool{}
+	for _, v := range s.LHS.Vars {
+		left[v] = true
+	}
+	for _, choice := range choices(s.RHS) {
+		var summed []string
+		for _, v := range notation.FreeVars(choice) {
+			if !left[v] {
+				summed = append(summed, v)
+			}
+		}
+		// What an explicit sum was around counts even where the choice lacks it:
+		// choices keep the Sum node, whose loops run all the same.
+		b.points(append(append([]string{}, s.LHS.Vars...), summed...), map[string]int64{}, func(env map[string]int64) {
+			if c := b.eval(choice, env); c.ok {
+				b.err = b.err || c.err
+				out[coordKey(s.LHS.Vars, env)] += c.v
+			}
+		})
+	}
+	return out
+}
+
+func coordKey(vars []string, env map[string]int64) string {
+	coord := make([]int64, len(vars))
+	for k, v := range vars {
+		coord[k] = env[v]
+	}
+	return fmt.Sprint(coord)
+}
+
+func (b *brute) points(vars []string, env map[string]int64, f func(map[string]int64)) {
+	if len(vars) == 0 {
+		f(env)
+		return
+	}
+	old, had := env[vars[0]]
+	for c := int64(0); c < b.sizes[vars[0]]; c++ {
+		env[vars[0]] = c
+		b.points(vars[1:], env, f)
+	}
+	if delete(env, vars[0]); had {
+		env[vars[0]] = old
+	}
+}
+
+// choices lists the expressions without + and - (but inside quotients) that
+// add up to e.
+func choices(e notation.Expr) (out []notation.Expr) {
+	switch e := e.(type) {
+	case *notation.Neg:
+		for _, x := range choices(e.X) {
+			out = append(out, &notation.Neg{X: x})
+		}
+		return out
+	case *notation.Sum:
+		for _, x := range choices(e.X) {
+			out = append(out, &notation.Sum{Vars: e.Vars, X: x})
+		}
+		return out
+	case *notation.Binary:
+		switch e.Op {
+		case '+':
+			return append(choices(e.X), choices(e.Y)...)
+		case '-':
+			return append(choices(e.X), choices(&notation.Neg{X: e.Y})...)
+		case '*':
+			for _, x := range choices(e.X) {
+				for _, y := range choices(e.Y) {
+					out = append(out, &notation.Binary{Op: '*', X: x, Y: y})
+				}
+			}
+			return out
+		}
+	}
+	return []notation.Expr{e}
+}
+
+func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
+	switch e := e.(type) {
+	case *notation.Number:
+		return cell{v: e.Float, ok: true}
+	case *notation.Access:
+		v, ok := b.tensors[e.Name][coordKey(e.Vars, env)]
+		return cell{v: v, ok: ok || len(e.Vars) == 0}
+	case *notation.Neg:
+		c := b.eval(e.X, env)
+		c.v = -c.v
+		return c
+	case *notation.Sum:
+		total := cell{}
+		b.points(e.Vars, env, func(env map[string]int64) {
+			if c := b.eval(e.X, env); c.ok {
+				total = cell{total.v + c.v, true, total.err || c.err}
+			}
+		})
+		return total
+	case *notation.Binary:
+		x, y := b.eval(e.X, env), b.eval(e.Y, env)
+		switch e.Op {
+		case '+', '-':
+			if e.Op == '-' {
+				y.v = -y.v
+			}
+			return cell{x.v + y.v, x.ok || y.ok, x.err || y.err}
+		case '*':
+			if !x.ok || !y.ok {
+				return cell{}
+			}
+			return cell{x.v * y.v, true, x.err || y.err}
+		}
+		if !x.ok {
+			return cell{}
+		}
+		if b.integer {
+			if y.v == 0 || x.err || y.err {
+				return cell{0, true, true}
+			}
+			return cell{float64(int64(x.v) / int64(y.v)), true, false}
+		}
+		return cell{v: x.v / y.v, ok: true}
+	}
+	panic("unknown expression")
+}

@@ -1,0 +1,201 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/notation"
+)
+
+// Problem is a statement with its data.
+type Problem struct {
+	Normal *notation.Normal
+	// Sizes are those of the normal form's variables.
+	Sizes map[string]int64
+	// Compute is the type that the statement is evaluated in, Result the one
+	// that its values are stored as (notation.InferTypes).
+	Compute, Result dtype.Type
+	// Tensors holds a finished tensor for each on the right side, and for the
+	// left one of += where it has an input.
+	Tensors map[string]*Tensor
+
+	slotSizes []int64 // by variable
+}
+
+// Evaluator evaluates one Problem. It is not for use by several goroutines.
+type Evaluator struct {
+	p     Problem
+	terms []*term
+	sums  [][]int // the variables that each term sums
+	left  []int   // the variables of the left side
+	env   []int64
+	at    []*plan // of each term, the whole left side known
+	rows  []*plan // of each term, the left side's first variable known
+}
+
+// New checks that the problem is complete (a missing or unfinished tensor, or
+// one of other sizes, is a panic with BUG) and prepares its evaluation.
+func New(p Problem) *Evaluator {
+	e := &Evaluator{p: p}
+	slots := map[string]int{}
+	for k, v := range p.Normal.Vars {
+		size, ok := p.Sizes[v]
+		if !ok {
+			panic("BUG: reference: no size of " + v)
+		}
+		slots[v] = k
+		e.p.slotSizes = append(e.p.slotSizes, size)
+	}
+	accesses := p.Normal.Accesses()
+	terms := p.Normal.Terms
+	if p.Normal.Accumulate && p.Tensors[p.Normal.LHS.Name] != nil {
+		accesses = append(accesses, p.Normal.LHS)
+		terms = append([]*notation.Term{{Factors: []notation.Factor{p.Normal.LHS}}}, terms...)
+	}
+	for _, a := range accesses {
+		e.checkTensor(a)
+	}
+	b := &builder{p: &e.p, slots: slots}
+	e.env = make([]int64, len(p.Normal.Vars))
+	for _, v := range p.Normal.LHS.Vars {
+		e.left = append(e.left, slots[v])
+	}
+	for _, t := range terms {
+		tm := b.term(t)
+		var open []int
+		for _, v := range t.Sum {
+			open = append(open, slots[v])
+		}
+		e.terms = append(e.terms, tm)
+		e.sums = append(e.sums, open)
+		e.at = append(e.at, nil)
+		e.rows = append(e.rows, nil)
+	}
+	return e
+}
+
+func (e *Evaluator) checkTensor(a *notation.Access) {
+	t := e.p.Tensors[a.Name]
+	switch {
+	case t == nil:
+		panic("BUG: reference: no tensor " + a.Name)
+	case !t.finished:
+		panic("BUG: reference: tensor " + a.Name + " is not finished")
+	case len(t.Dims) != len(a.Vars):
+		panic(fmt.Sprintf("BUG: reference: %s has %d modes", a, len(t.Dims)))
+	case len(t.Dims) == 0 && t.n != 1:
+		panic("BUG: reference: scalar " + a.Name + " without its value")
+	}
+	for m, v := range a.Vars {
+		if t.Dims[m] != e.p.Sizes[v] {
+			panic(fmt.Sprintf("BUG: reference: mode %d of %s has size %d, %s %d", m, a.Name, t.Dims[m], v, e.p.Sizes[v]))
+		}
+	}
+}
+
+// At evaluates the statement at one coordinate of the left side. An integer
+// division by zero there is the error (a *diag.Error of exit code 3).
+func (e *Evaluator) At(coord []int64) (Point, error) {
+	for m, s := range e.left {
+		e.env[s] = coord[m]
+	}
+	var acc accumulator
+	for k, t := range e.terms {
+		if e.at[k] == nil {
+			e.at[k] = newPlan(t.needs, e.sums[k], e.p.slotSizes)
+		}
+		err := e.at[k].each(e.env, func() error { return acc.addTerm(e.p.Compute, t, e.env) })
+		if err != nil {
+			return Point{}, err
+		}
+	}
+	return e.point(&acc), nil
+}
+
+func (e *Evaluator) point(a *accumulator) Point {
+	x := a.num()
+	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present, compute: e.p.Compute, result: e.p.Result}
+	p.Value = Convert(x.v, e.p.Compute, e.p.Result)
+	return p
+}
+
+// Each calls f for every present coordinate, in ascending order. f must keep
+// neither coord nor p past its return. An integer division by zero, f's error,
+// and the context's end it.
+//
+// It works row by row: one coordinate of the left side's first mode at a time,
+// whose points are kept until the row is done.
+func (e *Evaluator) Each(ctx context.Context, f func(coord []int64, p Point) error) error {
+	r := newRow(e)
+	if len(e.left) == 0 {
+		return r.run(ctx, nil, f)
+	}
+	for k, t := range e.terms {
+		e.rows[k] = newPlan(t.needs, append(slices.Clone(e.left[1:]), e.sums[k]...), e.p.slotSizes)
+	}
+	visit := func(first int64) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return r.run(ctx, []int64{first}, f)
+	}
+	if rows, ok := e.candidates(); ok {
+		for _, c := range rows {
+			if err := visit(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for c := int64(0); c < e.p.slotSizes[e.left[0]]; c++ {
+		if err := visit(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// All evaluates the whole statement: the result tensor and, for each of its
+// entries in order, the point. It holds the result in memory, some 100 bytes
+// an entry.
+func (e *Evaluator) All(ctx context.Context) (*Tensor, []Point, error) {
+	dims := make([]int64, len(e.left))
+	for m, s := range e.left {
+		dims[m] = e.p.slotSizes[s]
+	}
+	out := NewTensor(e.p.Result, dims...)
+	var points []Point
+	err := e.Each(ctx, func(coord []int64, p Point) error {
+		out.Append(coord, p.Value)
+		points = append(points, p)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return out.Finish(), points, nil
+}
+
+// candidates lists the coordinates of the first mode that can be present:
+// those of one sparse access of each term. ok is false where a term has no
+// such access, and so may be present anywhere.
+func (e *Evaluator) candidates() (rows []int64, ok bool) {
+	first := e.left[0]
+	for _, t := range e.terms {
+		var best []int64
+		for _, a := range t.needs {
+			m := slices.Index(a.slots, first)
+			if m >= 0 && (best == nil || a.t.Len() < len(best)) {
+				best = append([]int64{}, a.t.Coords[m]...)
+			}
+		}
+		if best == nil {
+			return nil, false
+		}
+		rows = append(rows, best...)
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows), true
+}
