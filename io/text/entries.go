@@ -28,7 +28,8 @@ type Layout struct {
 // Parse fills b from b.Text. It stops at the first mistake.
 func (l *Layout) Parse(b *Block) {
 	l.reserve(b)
-	text, cols := b.Text, b.Coords
+	cols, end := b.Coords, len(b.Text)
+	text := b.Text[:end+slack]
 	var f64 []float64
 	if l.Type == tcs.Float64 && l.Values == 1 && !l.Integer {
 		f64 = unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b.Vals))), len(b.Vals)/8)
@@ -36,7 +37,7 @@ func (l *Layout) Parse(b *Block) {
 	order, base, comment := l.Order, l.Base, l.Comment
 	lims := l.Lims[:order]
 	n, lines, i, start := 0, 0, 0, 0
-	for i < len(text) {
+	for i < end {
 		start = i
 		for text[i] <= ' ' && blank(text[i]) {
 			i++
@@ -52,21 +53,16 @@ func (l *Layout) Parse(b *Block) {
 		}
 		for m := 0; m < order; m++ {
 			first := i
-			d := uint64(text[i] - '0')
-			if d > 9 {
-				l.coordError(b, n, lines, start, i, m)
-				return
-			}
-			v := d
-			for i++; ; i++ {
-				d = uint64(text[i] - '0')
-				if d > 9 {
-					break
+			v, k := digits8(load8(text, i))
+			i += k
+			for k == 8 {
+				var more uint64
+				if more, k = digits8(load8(text, i)); k > 0 {
+					v = v*pow10[k&15] + more
 				}
-				v = v*10 + d
+				i += k
 			}
-			v -= uint64(base)
-			if v >= uint64(lims[m]) || i-first > 18 {
+			if v -= uint64(base); v >= uint64(lims[m]) || i == first || i-first > 18 {
 				if v, _ = l.longCoord(text[first:i]); v >= uint64(lims[m]) {
 					l.coordError(b, n, lines, start, first, m)
 					return
@@ -225,13 +221,13 @@ func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 		}
 		l.put(b.Vals, n, k, 0, v)
 	case tcs.Float32, tcs.Complex64:
-		f, err := float32Token(b.Text, i, tok)
+		f, err := float32Token(b.Text[:len(b.Text)+slack], i, tok)
 		if err != nil {
 			return i, err
 		}
 		l.put(b.Vals, n, k, float64(f), 0)
 	default:
-		man, exp, neg, end, ok := scanDecimal(b.Text, i)
+		man, exp, neg, end, ok := scanDecimal(b.Text[:len(b.Text)+slack], i)
 		var f float64
 		if ok = ok && end == next; ok {
 			f, ok = makeFloat64(man, exp, neg)

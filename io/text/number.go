@@ -14,10 +14,36 @@ func blank(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'
 }
 
+// slack is how many bytes must follow a text that is parsed: digits are read
+// eight at a time. What they hold does not matter.
+const slack = 8
+
+// load8 reads the eight bytes at b[i:], the first as the lowest, as all machines
+// that Distaff runs on have them.
+func load8(b []byte, i int) uint64 { return *(*uint64)(unsafe.Pointer(&b[i])) }
+
+// digits8 converts the digits at the start of the 8 bytes u, of which the first
+// is the lowest: n of them, of value v. Where n is 0, v means nothing. It has no
+// branch, which matters since the lengths of numbers are hard to predict.
+func digits8(u uint64) (v uint64, n int) {
+	const ones = 0x0101010101010101
+	u ^= '0' * ones
+	// The top bit of the first byte that is above 9 is the lowest one set;
+	// a carry can only reach bytes after it.
+	z := bits.TrailingZeros64((u+0x76*ones|u)&(0x80*ones)) &^ 7
+	u <<= uint(-z) & 63 // leading zeros, as it were
+	u = (u*10 + u>>8) & 0x00ff00ff00ff00ff
+	u = (u*100 + u>>16) & 0x0000ffff0000ffff
+	return (u*10000 + u>>32) & 0xffffffff, z >> 3
+}
+
+// pow10 has the powers of ten that digits8 may need, at a size that needs no check.
+var pow10 = [16]uint64{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000}
+
 // scanDecimal reads a decimal number at b[i:], which a newline must end
-// somewhere: the number is man * 10^exp, negated if neg, and ends before next.
-// ok is false for what it leaves to strconv: more than 19 digits, infinities,
-// hexadecimals, and what is no number at all.
+// somewhere, with slack bytes after it: the number is man * 10^exp, negated if
+// neg, and ends before next. ok is false for what it leaves to strconv: more than
+// 19 digits, infinities, hexadecimals, and what is no number at all.
 func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok bool) {
 	c := b[i]
 	if c == '-' {
@@ -40,12 +66,14 @@ func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok b
 		i++
 		frac := i
 		for {
-			d := b[i] - '0'
-			if d > 9 {
+			v, n := digits8(load8(b, i))
+			if n == 0 {
 				break
 			}
-			man = man*10 + uint64(d)
-			i++
+			man = man*pow10[n&15] + v
+			if i += n; n < 8 {
+				break
+			}
 		}
 		exp = frac - i
 		digits += i - frac
@@ -98,10 +126,13 @@ func fewDigits(b []byte) bool {
 	return n <= 19
 }
 
-// powers of ten and of five that are exact in a float64 and in a uint64.
+// Powers of ten and of five that are exact in a float64 and in a uint64, and for
+// 5^n the 128 bits, highest word first, of 2^(127+L) / 5^n, where L is the number
+// of bits of 5^n: the reciprocal, cut off, with its top bit set.
 var (
 	tens  [23]float64
 	fives [28]uint64
+	recip [28][2]uint64
 )
 
 func init() {
@@ -110,7 +141,10 @@ func init() {
 		tens[i] = tens[i-1] * 10
 	}
 	for i := 1; i < len(fives); i++ {
-		fives[i] = fives[i-1] * 5
+		d := fives[i-1] * 5
+		hi, r := bits.Div64(1<<(bits.Len64(d)-1), 0, d)
+		lo, _ := bits.Div64(r, 0, d)
+		fives[i], recip[i] = d, [2]uint64{hi, lo}
 	}
 }
 
@@ -204,6 +238,16 @@ func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
 	d := fives[-exp]
 	s1, s2 := bits.LeadingZeros64(man), bits.LeadingZeros64(d)
 	m := man << s1
+	// The product with the reciprocal is short of the quotient by less than 2 in
+	// its second word: where that cannot carry, and leaves something in it, the
+	// first word and the sticky bit are those of the quotient.
+	h1, l1 := bits.Mul64(m, recip[-exp][0])
+	h0, _ := bits.Mul64(m, recip[-exp][1])
+	lo, carry := bits.Add64(l1, h0, 0)
+	if h1 += carry; lo != 0 && lo < math.MaxUint64-1 {
+		s := bits.LeadingZeros64(h1)
+		return h1<<s | lo>>(64-s), 1 - s1 - (64 - s2) + exp - s, true
+	}
 	// m * 2^63 / (d * 2^s2) is in (2^62, 2^64), and its high word is below the divisor.
 	q, r := bits.Div64(m>>1, m<<63, d<<s2)
 	s := bits.LeadingZeros64(q)

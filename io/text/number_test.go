@@ -11,7 +11,7 @@ import (
 
 // fastFloat64 parses s by the fast path alone; false where it passes.
 func fastFloat64(s string) (float64, bool) {
-	b := []byte(s + "\n")
+	b := []byte(s + "\n12345678")
 	man, exp, neg, next, ok := scanDecimal(b, 0)
 	if !ok || next != len(s) {
 		return 0, false
@@ -20,7 +20,7 @@ func fastFloat64(s string) (float64, bool) {
 }
 
 func fastFloat32(s string) (float32, bool) {
-	b := []byte(s + "\n")
+	b := []byte(s + "\n12345678")
 	man, exp, neg, next, ok := scanDecimal(b, 0)
 	if !ok || next != len(s) {
 		return 0, false
@@ -94,7 +94,9 @@ func TestHalfway(t *testing.T) {
 		half := m<<1 | 1 // 54 bits: halfway between two float64
 		for _, s := range []string{
 			strconv.FormatUint(half, 10), strconv.FormatUint(half, 10) + ".0", strconv.FormatUint(half, 10) + ".1",
-			strconv.FormatUint(half<<3, 10) + "e3", strconv.FormatUint(half*5, 10) + "e-1", strconv.FormatUint(half*5+1, 10) + "e-1", strconv.FormatUint(half*5-1, 10) + "e-1"} {
+			strconv.FormatUint(half<<3, 10) + "e3", strconv.FormatUint(half*5, 10) + "e-1", strconv.FormatUint(half*5+1, 10) + "e-1", strconv.FormatUint(half*5-1, 10) + "e-1",
+			strconv.FormatUint(half*125, 10) + "e-3", strconv.FormatUint(half*125+1, 10) + "e-3", strconv.FormatUint(half*625-1, 10) + "e-4",
+			strconv.FormatUint(half*625, 10) + "e-4", strconv.FormatUint(half*625, 10) + "e-9"} {
 			checkFloat(t, s)
 		}
 	}

@@ -11,7 +11,7 @@ const BlockSize = 1 << 20
 
 // Block is a run of whole lines, and what was parsed from them.
 type Block struct {
-	Text   []byte // every line ends in '\n'
+	Text   []byte // every line ends in '\n'; there is room for slack bytes more
 	Lines  int    // how many
 	Raw    int    // entries parsed, up to the first mistake
 	N      int    // entries there are: Raw, unless the parser added some
@@ -85,8 +85,8 @@ func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
 				return
 			}
 			want := max(size, 2*n)
-			if cap(b.buf) < want+1 {
-				b.buf = append(make([]byte, 0, want+1), b.buf...)
+			if cap(b.buf) < want+1+slack {
+				b.buf = append(make([]byte, 0, want+1+slack), b.buf...)
 			}
 			m, err := io.ReadFull(r, b.buf[n:want])
 			b.buf = b.buf[:n+m]
@@ -103,7 +103,8 @@ func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
 			b.buf = append(b.buf, '\n')
 			cut = len(b.buf)
 		}
-		rest = append(rest[:0], b.buf[cut:]...)
+		b.buf = b.buf[:len(b.buf)+slack]
+		rest = append(rest[:0], b.buf[cut:len(b.buf)-slack]...)
 		b.Text = b.buf[:cut]
 		p.queue <- b
 		work <- b
