@@ -5,7 +5,7 @@
 // temporary file as they are read; gzip and zstd are recognized by their first
 // bytes and undone. A Head reads the first lines of a Source one by one, which
 // is how headers are read; what follows goes to a Pipe, which cuts it into
-// blocks of about 1 MiB at line ends, has several goroutines parse them, and
+// blocks of about 256 KiB at line ends, has several goroutines parse them, and
 // hands the parsed blocks on in file order. Errors so appear in file order too,
 // and carry file, line and column.
 //
