@@ -1,12 +1,32 @@
 // Package coo is streams of (coordinates, value), their external sort, and the
 // two-pass assembly of a sorted stream into a tcs.Tensor.
+//
+// # Model
+//
+// An entry is a coordinate a mode and a value. A Stream yields entries in
+// batches, in any order, as often as it is rewound. To become a tensor they
+// are brought into storage order (by the coordinate of the outermost level,
+// then the next, and so on), repeated coordinates are summed, and two passes
+// follow (SuperTaco section 4.3): the first compares each entry with the one
+// before and counts, for each level, how many entries first differ there; from
+// those counts follow the sizes of all arrays. The second appends to each array
+// what an entry adds: nothing to levels above the first difference, a
+// coordinate below, and to pos the ends of all segments that were passed. (The
+// thesis's text has the counters of the levels above the difference grow; it is
+// those at and below it.)
+//
+// Entries are packed for sorting: the coordinates of a tensor's levels side by
+// side in as few words as their sizes need, so that most sorts are radix sorts
+// of 16-byte records. What passes the memory budget is sorted in runs on disk
+// and merged. Sums of repeated coordinates are made in the order of input,
+// whatever the path.
 package coo
 
 import "distaff/io/tcs"
 
 // Batch is a run of entries: Coords[m][k] is entry k's coordinate in mode m
 // (0-based), Vals the values as bytes of the stream's type. The consumer may
-// keep nothing of it past the next call.
+// keep nothing of it past the next call, and writes to none of it.
 type Batch struct {
 	N      int
 	Coords [][]int64
@@ -22,4 +42,25 @@ type Stream interface {
 	Next(b *Batch) error
 	Rewind() error
 	Close() error
+}
+
+// BatchSize is how many entries a batch has that this package makes.
+const BatchSize = 4096
+
+// Resize makes room in b for n entries of that order and value size.
+func (b *Batch) Resize(order, n, valueSize int) {
+	if len(b.Coords) != order {
+		b.Coords = make([][]int64, order)
+	}
+	for m := range b.Coords {
+		if cap(b.Coords[m]) < n {
+			b.Coords[m] = make([]int64, n)
+		}
+		b.Coords[m] = b.Coords[m][:n]
+	}
+	if cap(b.Vals) < n*valueSize {
+		b.Vals = make([]byte, n*valueSize)
+	}
+	b.Vals = b.Vals[:n*valueSize]
+	b.N = n
 }

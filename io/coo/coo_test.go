@@ -1,0 +1,430 @@
+package coo
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// memStream is a stream over slices, for tests.
+type memStream struct {
+	dims   []int64
+	exact  bool
+	typ    tcs.Type
+	coords [][]int64 // an entry
+	vals   []tcs.Value
+	at     int
+	reads  int
+	batch  int
+}
+
+func (s *memStream) Dims() ([]int64, bool) {
+	if s.exact {
+		return s.dims, true
+	}
+	top := make([]int64, len(s.dims))
+	for _, c := range s.coords[:s.at] {
+		for m, x := range c {
+			top[m] = max(top[m], x+1)
+		}
+	}
+	return top, false
+}
+func (s *memStream) Type() tcs.Type { return s.typ }
+func (s *memStream) Rewind() error  { s.at = 0; s.reads++; return nil }
+func (s *memStream) Close() error   { return nil }
+func (s *memStream) Next(b *Batch) error {
+	if s.at == len(s.coords) {
+		return io.EOF
+	}
+	n := min(len(s.coords)-s.at, max(s.batch, 1))
+	b.Resize(len(s.dims), n, s.typ.Size())
+	for i := range n {
+		for m := range s.dims {
+			b.Coords[m][i] = s.coords[s.at+i][m]
+		}
+		s.typ.Store(unsafe.Pointer(&b.Vals[i*s.typ.Size()]), s.vals[s.at+i])
+	}
+	s.at += n
+	return nil
+}
+
+// random is a stream of n entries with integer values, some at one coordinate.
+func random(r *rand.Rand, dims []int64, n int, typ tcs.Type) *memStream {
+	s := &memStream{dims: dims, exact: true, typ: typ, batch: 1 + r.IntN(100)}
+	for range n {
+		c := make([]int64, len(dims))
+		for m := range c {
+			if dims[m] == 0 {
+				return s
+			}
+			c[m] = r.Int64N(dims[m])
+		}
+		s.coords = append(s.coords, c)
+		v := int64(1 + r.IntN(9))
+		s.vals = append(s.vals, tcs.Value{Type: typ, I: v, C: complex(float64(v), 0)})
+		if !typ.IsInt() {
+			s.vals[len(s.vals)-1].I = 0
+		}
+	}
+	return s
+}
+
+// sums is what the stream means: a value a coordinate.
+func (s *memStream) sums() map[string]complex128 {
+	out := map[string]complex128{}
+	for i, c := range s.coords {
+		out[fmt.Sprint(c)] += s.vals[i].Complex()
+	}
+	return out
+}
+
+// meaning is what the tensor means, without zeros that only dense levels have.
+func meaning(t *tcs.Tensor) map[string]complex128 {
+	out := map[string]complex128{}
+	t.Entries(func(c []int64, i int64) bool {
+		if v := t.Value(i); !v.IsZero() {
+			out[fmt.Sprint(c)] += v.Complex()
+		}
+		return true
+	})
+	return out
+}
+
+// singletons reports whether the format holds only some data.
+func picky(kinds string) bool {
+	d := tcs.Depths(kinds)
+	for l := range kinds {
+		if tcs.Singleton(kinds[l]) && (l == 0 || d[l-1] < d[l]) {
+			return true
+		}
+	}
+	return false
+}
+
+func randomFormat(r *rand.Rand, n int) (string, []int) {
+	k := make([]byte, n)
+	for l := range k {
+		k[l] = "ddsssuuqcp"[r.IntN(10)]
+	}
+	return string(k), r.Perm(n)
+}
+
+var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64}
+
+func randomDims(r *rand.Rand, n int) []int64 {
+	d := make([]int64, n)
+	for m := range d {
+		d[m] = int64(1 + r.IntN(7))
+		if r.IntN(40) == 0 {
+			d[m] = 0
+		}
+	}
+	return d
+}
+
+func TestAssembleRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	dir := t.TempDir()
+	refused, right := 0, 0
+	for round := range 4000 {
+		n := r.IntN(5)
+		dims := randomDims(r, n)
+		in := random(r, dims, r.IntN(30), types[r.IntN(len(types))])
+		kinds, modes := randomFormat(r, n)
+		spec := Spec{Kinds: kinds, Modes: modes, Wide: r.IntN(4) == 0, FitDense: r.IntN(8) == 0}
+		name := fmt.Sprintf("round %d: %s of %v with %d entries of %v", round, tcs.FormatString(kinds, modes), dims, len(in.coords), in.typ)
+		a, err := Assemble(in, spec, Config{Threads: 2})
+		if err != nil {
+			if !picky(kinds) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			refused++
+			continue
+		}
+		right++
+		check := func(what string, a *tcs.Tensor) {
+			t.Helper()
+			if err := a.Validate(); err != nil {
+				t.Fatalf("%s: %s: %v", name, what, err)
+			}
+			if got, want := meaning(a), in.sums(); !maps.Equal(got, want) {
+				t.Fatalf("%s: %s: got %v\nwant %v", name, what, got, want)
+			}
+		}
+		check("assembled", a)
+		if round%10 != 0 { // files cost a flush to disk each
+			a.Close()
+			continue
+		}
+		if tcs.KeepsRepeats(kinds) {
+			count := 0
+			a.Entries(func([]int64, int64) bool { count++; return true })
+			if count != len(in.coords) {
+				t.Fatalf("%s: %d entries, want repeats kept", name, count)
+			}
+		}
+		path := filepath.Join(dir, "a.tcs")
+		if err := tcs.Write(path, a, tcs.WriteOptions{Compress: r.IntN(3) == 0}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := tcs.Open(path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := b.Verify(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		check("read back", b)
+		in.Rewind()
+		spec.Duplicates = Sum
+		if err := AssembleFile(path, in, spec, Config{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		c, err := tcs.Open(path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.Verify(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		check("assembled in the file", c)
+		bs, _ := b.FileStats()
+		cs, _ := c.FileStats()
+		if fmt.Sprint(bs) != fmt.Sprint(cs) {
+			t.Fatalf("%s: statistics %v and %v", name, bs, cs)
+		}
+		kinds2, modes2 := randomFormat(r, n)
+		d, err := Repack(b, kinds2, modes2, DropFill, Config{})
+		if err == nil {
+			check("repacked as "+tcs.FormatString(kinds2, modes2), d)
+			d.Close()
+		} else if !picky(kinds2) {
+			t.Fatalf("%s: to %s: %v", name, kinds2, err)
+		}
+		for _, x := range []*tcs.Tensor{a, b, c} {
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d right, %d refused for their singletons", right, refused)
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+}
+
+func TestSpill(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	tmp := t.TempDir()
+	for _, dims := range [][]int64{{50, 40, 30}, {1 << 40, 1 << 30, 1 << 35}, {1 << 60, 1 << 60, 1 << 60}} {
+		for _, exact := range []bool{true, false} {
+			for _, typ := range []tcs.Type{tcs.Float64, tcs.Complex128} {
+				in := random(r, dims, 40000, typ)
+				in.exact = exact
+				in.batch = 4096
+				for k := range 1000 { // far repeats, and repeats across runs
+					in.coords[30000+k] = in.coords[k]
+				}
+				limit := tcs.NewLimit(4 << 20)
+				a, err := Assemble(in, Spec{Kinds: "sss", Modes: []int{1, 2, 0}}, Config{Limit: limit, Tmp: tmp, Threads: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := a.Validate(); err != nil {
+					t.Fatal(err)
+				}
+				if !maps.Equal(meaning(a), in.sums()) {
+					t.Fatalf("%v: wrong tensor", dims)
+				}
+				a.Close()
+				if limit.Used() != 0 || limit.Peak() > 4<<20 {
+					t.Errorf("limit: %d used after all is closed, peak %d", limit.Used(), limit.Peak())
+				}
+			}
+		}
+	}
+	if left, _ := os.ReadDir(tmp); len(left) > 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+}
+
+func TestSortedInputIsCounted(t *testing.T) {
+	in := &memStream{dims: []int64{1000, 1000}, exact: true, typ: tcs.Float64, batch: 1000}
+	for i := range 300000 {
+		in.coords = append(in.coords, []int64{int64(i / 300), int64(i % 300 * 3)})
+		in.vals = append(in.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i), 0)})
+	}
+	a, err := Assemble(in, Spec{Kinds: "ds"}, Config{Limit: tcs.NewLimit(8 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.reads != 1 || a.Vals.Len != 300000 {
+		t.Errorf("read again %d times, %d values", in.reads, a.Vals.Len)
+	}
+	// Out of order at the end, after entries went uncounted: read anew and sorted.
+	in.coords[299999] = []int64{0, 1}
+	in.Rewind()
+	in.reads = 0
+	b, err := Assemble(in, Spec{Kinds: "ds"}, Config{Limit: tcs.NewLimit(16 << 20), Tmp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := b.Value(1); v.Float() != 299999 {
+		t.Errorf("entry (0,1) is %v", v)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	one := func(dims []int64, coords ...[]int64) *memStream {
+		s := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 10, coords: coords}
+		for i := range coords {
+			s.vals = append(s.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i)+0.5, 0)})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		in   *memStream
+		spec Spec
+		exit int
+		want string
+	}{
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 1}), Spec{Kinds: "ds", Duplicates: Refuse, Name: "b.tns"}, 3, "b.tns: coordinate (1,2) is there more than once"},
+		{one([]int64{3, 3}, []int64{0, 3}), Spec{Kinds: "ds"}, 3, "coordinate 4 of mode 1 is past its size 3"},
+		{one([]int64{3, 3}, []int64{0, -1}), Spec{Kinds: "ds"}, 3, "coordinate -1 of mode 1 is no index"},
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "dp"}, 3, "entry (1,3) gives a position of level 1 (p) of format dp a second coordinate"},
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "sq"}, 3, "second coordinate: c or u above it"},
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dq"}, 3, "has no coordinate, and q wants exactly one: p allows none"},
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "ds", Type: tcs.Int64}, 2, "value 0.5 does not fit type int64, at (1,2)"},
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dss"}, 2, `format "dss" has 3 levels for a tensor of 2 modes`},
+		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "takes more than 2^63 bytes"},
+		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "memory limit of 1 GiB"},
+	} {
+		_, err := Assemble(c.in, c.spec, Config{Limit: tcs.NewLimit(1 << 30)})
+		e, ok := err.(interface{ ExitCode() int })
+		if !ok || e.ExitCode() != c.exit || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want exit %d and %q", c.spec.Kinds, err, c.exit, c.want)
+		}
+	}
+}
+
+func TestRepackSortsByWhatChanged(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	in := random(r, []int64{300, 200, 100}, 70000, tcs.Float64)
+	a, err := Assemble(in, Spec{Kinds: "sss"}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, modes := range [][]int{{2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {0, 1, 2}} {
+		b, err := Repack(a, "sss", modes, KeepAll, Config{Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b2 := *b
+		if err := b2.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(meaning(b), meaning(a)) {
+			t.Fatalf("%v: wrong tensor", modes)
+		}
+	}
+	if k := FromTensor(a, KeepAll).(orderedStream).sortLevels([]int{2, 0, 1}); k != 1 {
+		t.Errorf("a rotation needs a sort by %d levels, want 1", k)
+	}
+}
+
+func TestKeepAll(t *testing.T) {
+	in := random(rand.New(rand.NewPCG(5, 6)), []int64{4, 5}, 3, tcs.Float64)
+	a, err := Assemble(in, Spec{Kinds: "sd"}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Repack(a, "ss", []int{1, 0}, KeepAll, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Vals.Len != a.Vals.Len {
+		t.Errorf("%d entries of %d kept", b.Vals.Len, a.Vals.Len)
+	}
+}
+
+func TestView(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for round := range 3000 {
+		n := 1 + r.IntN(4)
+		dims := randomDims(r, n)
+		in := random(r, dims, r.IntN(40), tcs.Int64)
+		kinds, modes := randomFormat(r, n)
+		a, err := Assemble(in, Spec{Kinds: kinds, Modes: modes}, Config{})
+		if err != nil {
+			continue
+		}
+		box := make([][2]int64, n)
+		for m, d := range dims {
+			lo := r.Int64N(d + 1)
+			box[m] = [2]int64{lo, lo + r.Int64N(d-lo+1)}
+			if r.IntN(2) == 0 {
+				box[m] = [2]int64{0, d}
+			}
+		}
+		v, err := a.View(tcs.Block{Box: box})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]complex128{}
+		for i, c := range in.coords {
+			inside := true
+			for m, x := range c {
+				inside = inside && x >= box[m][0] && x < box[m][1]
+			}
+			if inside {
+				want[fmt.Sprint(c)] += in.vals[i].Complex()
+			}
+		}
+		name := fmt.Sprintf("round %d: %s of %v, box %v", round, tcs.FormatString(kinds, modes), dims, box)
+		if got := meaning(v); !maps.Equal(got, want) {
+			t.Fatalf("%s: got %v\nwant %v", name, got, want)
+		}
+		if err := v.Validate(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		// A view by positions, cut into parts, has every entry once.
+		level := r.IntN(n)
+		var all []string
+		parts := int64(1 + r.IntN(4))
+		total := a.Positions(level)
+		for p := range parts {
+			w, err := a.View(tcs.Block{Cut: true, Level: level, Lo: total * p / parts, Hi: total * (p + 1) / parts})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := w.Validate(); err != nil {
+				t.Fatalf("%s: level %d part %d of %d: %v", name, level, p, parts, err)
+			}
+			w.Entries(func(c []int64, i int64) bool { all = append(all, fmt.Sprint(c, w.Value(i))); return true })
+			if err := w.OwnEdges(nil); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+		}
+		var each []string
+		a.Entries(func(c []int64, i int64) bool { each = append(each, fmt.Sprint(c, a.Value(i))); return true })
+		if !slices.Equal(all, each) {
+			t.Fatalf("%s: level %d in %d parts: got %v\nwant %v", name, level, parts, all, each)
+		}
+		a.Close()
+		if !maps.Equal(meaning(v), want) {
+			t.Fatalf("%s: the view went with its tensor", name)
+		}
+		v.Close()
+	}
+}

@@ -1,0 +1,207 @@
+package coo
+
+import (
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// filler is the second pass: it appends to each array what the next entry, in
+// storage order, adds.
+type filler struct {
+	spec   *Spec
+	levels []fillLevel
+	vals   *sink
+	start  []int   // a first difference k, the first level with a new position
+	clash  []int   // a first difference k, the level that it gives a second child; -1
+	prev   []int64 // the last entry's coordinates
+	cur    []int64 // and its positions
+	any    bool
+	size   int
+}
+
+type fillLevel struct {
+	kind         byte
+	size, offset int64
+	span         int64 // a singleton: its positions may have no child (they get -1) in whole spans: 1 for p, below a p what a slot of it holds; 0 for never
+	pos, crd     *sink
+}
+
+// newFiller fills the arrays of t, or the sinks that sinkOf gives for them.
+func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Part) *sink) *filler {
+	n := len(shape.Kinds)
+	depth := tcs.Depths(shape.Kinds)
+	f := &filler{spec: spec, levels: make([]fillLevel, n), start: make([]int, n+1), clash: make([]int, n+1),
+		prev: make([]int64, n), cur: make([]int64, n), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsPart)}
+	for l := range f.levels {
+		r := shape.Range(shape.Modes[l])
+		lev := fillLevel{kind: shape.Kinds[l]}
+		switch lev.kind {
+		case 'd':
+			lev.size, lev.offset = r[1]-r[0], r[0]
+		case 's', 'u':
+			lev.pos, lev.crd = sinkOf(l, tcs.PosPart), sinkOf(l, tcs.CrdPart)
+		default:
+			lev.crd = sinkOf(l, tcs.CrdPart)
+			lev.span = 1
+			if lev.kind != 'p' {
+				lev.span = padSpan(f.levels[:l])
+			}
+		}
+		f.levels[l] = lev
+	}
+	for k := range f.start {
+		f.start[k], f.clash[k] = n, -1
+		for l := n - 1; l >= 0; l-- {
+			if depth[l] >= k {
+				f.start[k] = l
+			}
+			parent := -1
+			if l > 0 {
+				parent = depth[l-1]
+			}
+			if tcs.Singleton(shape.Kinds[l]) && k > parent && k <= depth[l] {
+				f.clash[k] = l
+			}
+		}
+	}
+	return f
+}
+
+// padSpan is how many positions of the last of these levels lie below one slot
+// of a p level; 0 if there is no p with only dense levels and singletons after.
+func padSpan(levels []fillLevel) int64 {
+	span := int64(1)
+	for l := len(levels) - 1; l >= 0; l-- {
+		switch levels[l].kind {
+		case 'p':
+			return span
+		case 's', 'u':
+			return 0
+		case 'd':
+			span *= levels[l].size
+		}
+	}
+	return 0
+}
+
+// pad appends -1 for positions without a child up to upto; false where that is
+// not right.
+func (lev *fillLevel) pad(upto int64) bool {
+	from := lev.crd.next()
+	if from != upto && (lev.span == 0 || from%lev.span != 0 || upto%lev.span != 0) {
+		return false
+	}
+	lev.crd.fill(-1, upto)
+	return true
+}
+
+// resume sets the filler to where it is after an entry: its coordinates by
+// level, and how many coordinates each s and u level has by then.
+func (f *filler) resume(prev, counts []int64) {
+	f.any = true
+	copy(f.prev, prev)
+	parent := int64(0)
+	for l := range f.levels {
+		lev := &f.levels[l]
+		switch lev.kind {
+		case 'd':
+			parent = parent*lev.size + prev[l] - lev.offset
+		case 's', 'u':
+			lev.pos.n = int(parent + 1)
+			lev.crd.n = int(counts[l])
+			parent = counts[l] - 1
+		default:
+			lev.crd.n = int(parent + 1)
+		}
+		f.cur[l] = parent
+	}
+	f.vals.n = int(parent + 1)
+}
+
+// add appends n entries.
+func (f *filler) add(cols [][]int64, vals []byte, n int) error {
+	levels := len(f.levels)
+	for i := range n {
+		k := 0
+		if f.any {
+			for k < levels && cols[k][i] == f.prev[k] {
+				k++
+			}
+			if f.clash[k] >= 0 {
+				return f.clashErr(f.clash[k], cols, i)
+			}
+		}
+		f.any = true
+		parent := int64(0)
+		l := f.start[k]
+		if l > 0 {
+			parent = f.cur[l-1]
+		}
+		for ; l < levels; l++ {
+			lev := &f.levels[l]
+			x := cols[l][i]
+			switch lev.kind {
+			case 'd':
+				parent = parent*lev.size + x - lev.offset
+			case 's', 'u':
+				at := lev.crd.next()
+				lev.pos.fill(at, parent+1)
+				lev.crd.put(x)
+				parent = at
+			default:
+				if lev.crd.next() != parent && !lev.pad(parent) {
+					return f.gapErr(l)
+				}
+				lev.crd.put(x)
+			}
+			f.cur[l] = parent
+			f.prev[l] = x
+		}
+		if f.vals.next() != parent {
+			f.vals.fill(0, parent)
+		}
+		f.vals.putValue(unsafe.Pointer(&vals[i*f.size]))
+	}
+	return nil
+}
+
+// finish appends what follows the last entry.
+func (f *filler) finish() error {
+	parents := int64(1)
+	for l := range f.levels {
+		lev := &f.levels[l]
+		switch lev.kind {
+		case 'd':
+			parents *= lev.size
+		case 's', 'u':
+			n := lev.crd.next()
+			lev.pos.fill(n, parents+1)
+			parents = n
+		default:
+			if !lev.pad(parents) {
+				return f.gapErr(l)
+			}
+		}
+	}
+	f.vals.fill(0, parents)
+	return nil
+}
+
+func (f *filler) clashErr(l int, cols [][]int64, i int) error {
+	at := make([]int64, len(cols))
+	for k := range at {
+		at[f.spec.Modes[k]] = cols[k][i]
+	}
+	what := "c or u above it would repeat its coordinate for each"
+	if f.levels[l].kind == 'p' {
+		what = "a p level has room for one; s has for any number"
+	}
+	return f.spec.dataErr("entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
+		place(at), l, f.levels[l].kind, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
+}
+
+func (f *filler) gapErr(l int) error {
+	return f.spec.dataErr("position %d above level %d (%c) of format %s has no coordinate, and %c wants exactly one: p allows none",
+		f.levels[l].crd.next(), l, f.levels[l].kind, tcs.FormatString(f.spec.Kinds, f.spec.Modes), f.levels[l].kind)
+}

@@ -1,0 +1,157 @@
+package coo
+
+import (
+	"hash/crc32"
+	"io"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// sink is one array being appended to: the array itself in memory, or a window
+// that is written to a file as it fills.
+type sink struct {
+	width  int
+	i32    []int32 // the window, in the one of these that has its width
+	i64    []int64
+	w16    [][2]int64
+	n      int   // elements in the window, used
+	base   int64 // index in the array of the window's first element
+	zeroed bool  // memory that is zero already
+
+	file io.WriterAt // nil in memory
+	off  int64       // of the array in the file
+	crc  uint32
+	err  error
+}
+
+// window is the bytes of a sink's buffer for a file.
+const window = 1 << 18
+
+func memorySink(a tcs.Array, next int64) *sink {
+	s := &sink{width: int(a.Width), zeroed: true}
+	s.view(a.Ptr, a.Len)
+	s.n = int(next)
+	return s
+}
+
+func fileSink(f io.WriterAt, sec tcs.Section) *sink {
+	s := &sink{width: int(sec.Width), file: f, off: sec.Offset}
+	n := max(min(sec.Len, window/int64(sec.Width)), 1)
+	words := make([]uint64, (n*int64(sec.Width)+7)/8)
+	s.view(unsafe.Pointer(&words[0]), n)
+	return s
+}
+
+func (s *sink) view(p unsafe.Pointer, n int64) {
+	switch s.width {
+	case 4:
+		s.i32 = unsafe.Slice((*int32)(p), n)
+	case 8:
+		s.i64 = unsafe.Slice((*int64)(p), n)
+	default:
+		s.w16 = unsafe.Slice((*[2]int64)(p), n)
+	}
+}
+
+// next is the index of the next element.
+func (s *sink) next() int64 { return s.base + int64(s.n) }
+
+func (s *sink) room() int {
+	switch s.width {
+	case 4:
+		return len(s.i32) - s.n
+	case 8:
+		return len(s.i64) - s.n
+	default:
+		return len(s.w16) - s.n
+	}
+}
+
+// flush writes the window out. A sink in memory is never full before its end.
+func (s *sink) flush() {
+	if s.file == nil {
+		panic("BUG: coo: more elements than were counted")
+	}
+	var b []byte
+	switch s.width {
+	case 4:
+		b = unsafe.Slice((*byte)(unsafe.Pointer(&s.i32[0])), 4*s.n)
+	case 8:
+		b = unsafe.Slice((*byte)(unsafe.Pointer(&s.i64[0])), 8*s.n)
+	default:
+		b = unsafe.Slice((*byte)(unsafe.Pointer(&s.w16[0])), 16*s.n)
+	}
+	if s.err == nil && len(b) > 0 {
+		s.crc = crc32.Update(s.crc, crc32.IEEETable, b)
+		_, s.err = s.file.WriteAt(b, s.off+s.base*int64(s.width))
+	}
+	s.base += int64(s.n)
+	s.n = 0
+}
+
+// put appends v to a pos or crd array.
+func (s *sink) put(v int64) {
+	if s.width == 4 {
+		if s.n == len(s.i32) {
+			s.flush()
+		}
+		s.i32[s.n] = int32(v)
+	} else {
+		if s.n == len(s.i64) {
+			s.flush()
+		}
+		s.i64[s.n] = v
+	}
+	s.n++
+}
+
+// fill appends v until the next element is upto.
+func (s *sink) fill(v, upto int64) {
+	k := upto - s.next()
+	if k <= 0 {
+		return
+	}
+	if v == 0 && s.zeroed {
+		s.n += int(k)
+		return
+	}
+	for k > 0 {
+		if s.room() == 0 {
+			s.flush()
+		}
+		n := int(min(k, int64(s.room())))
+		switch s.width {
+		case 4:
+			w := s.i32[s.n : s.n+n]
+			for i := range w {
+				w[i] = int32(v)
+			}
+		case 8:
+			w := s.i64[s.n : s.n+n]
+			for i := range w {
+				w[i] = v
+			}
+		default:
+			clear(s.w16[s.n : s.n+n]) // only values are that wide, and only zeros are filled in
+		}
+		s.n += n
+		k -= int64(n)
+	}
+}
+
+// putValue appends the value at p.
+func (s *sink) putValue(p unsafe.Pointer) {
+	if s.room() == 0 {
+		s.flush()
+	}
+	switch s.width {
+	case 4:
+		s.i32[s.n] = *(*int32)(p)
+	case 8:
+		s.i64[s.n] = *(*int64)(p)
+	default:
+		s.w16[s.n] = *(*[2]int64)(p)
+	}
+	s.n++
+}

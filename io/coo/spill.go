@@ -1,0 +1,293 @@
+package coo
+
+import (
+	"container/heap"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// spill is sorted runs of records in a file that has no name, so that nothing
+// is left of it whatever happens.
+type spill struct {
+	dir     string
+	f       *os.File
+	size    int64
+	valSize int
+	pack    *packer // of what is read
+	runs    []run
+	buffer  int // bytes to read at a time from each run
+}
+
+type run struct {
+	off, n int64
+	pack   *packer
+}
+
+// tempFile opens a file without a name in dir.
+func tempFile(dir string) (*os.File, error) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	fail := func(err error) error {
+		return &tempError{dir, err}
+	}
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		return os.NewFile(uintptr(fd), filepath.Join(dir, "(sorted entries)")), nil
+	}
+	f, err := os.CreateTemp(dir, "distaff-*.tmp")
+	if err != nil {
+		return nil, fail(err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, fail(err)
+	}
+	return f, nil
+}
+
+// tempError is a failure of temporary files (exit 1).
+type tempError struct {
+	dir string
+	err error
+}
+
+func (e *tempError) Error() string {
+	return fmt.Sprintf("temporary file in %s (--tmp): %v", e.dir, e.err)
+}
+func (e *tempError) Unwrap() error { return e.err }
+func (e *tempError) ExitCode() int { return 1 }
+
+func newSpill(dir string, valSize int) (*spill, error) {
+	f, err := tempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &spill{dir: dir, f: f, valSize: valSize}, nil
+}
+
+func (s *spill) close() {
+	if s.f != nil {
+		s.f.Close()
+		s.f = nil
+	}
+}
+
+// append writes words at the end.
+func (s *spill) append(words []uint64) error {
+	if len(words) == 0 {
+		return nil
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
+	if _, err := s.f.WriteAt(b, s.size); err != nil {
+		return &tempError{s.dir, err}
+	}
+	s.size += int64(len(b))
+	return nil
+}
+
+// write appends the store, which is sorted, as a run.
+func (s *spill) write(st *store) error {
+	if st.n == 0 {
+		return nil
+	}
+	r := run{off: s.size, n: st.n, pack: st.pack}
+	for _, c := range st.chunks {
+		if err := s.append(c.recs); err != nil {
+			return err
+		}
+	}
+	s.runs = append(s.runs, r)
+	return nil
+}
+
+// reduce merges runs until those left can be read at once within the budget.
+func (s *spill) reduce(budget int64) error {
+	const least = 32 << 10
+	fan := int(min(max(budget/least, 2), 256))
+	for len(s.runs) > fan {
+		next, err := newSpill(s.dir, s.valSize)
+		if err != nil {
+			return err
+		}
+		next.pack = s.pack
+		s.buffer = int(min(max(budget/int64(fan), least), 1<<20))
+		for g := range slices.Chunk(s.runs, fan) {
+			if err := next.mergeFrom(s, g); err != nil {
+				next.close()
+				return err
+			}
+		}
+		s.f.Close()
+		*s = *next
+	}
+	s.buffer = int(min(max(budget/int64(max(len(s.runs), 1)), least), 1<<20))
+	return nil
+}
+
+// mergeFrom appends the merger of some runs of another spill as one run.
+func (s *spill) mergeFrom(o *spill, runs []run) error {
+	m, err := o.merge(runs)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	r := run{off: s.size, pack: s.pack}
+	buf := make([]uint64, 0, 1<<15)
+	for {
+		rec, err := m.pop()
+		if err != nil {
+			return err
+		}
+		if rec == nil || len(buf)+len(rec) > cap(buf) {
+			if err := s.append(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+		if rec == nil {
+			break
+		}
+		buf = append(buf, rec...)
+		r.n++
+	}
+	s.runs = append(s.runs, r)
+	return nil
+}
+
+// cursor reads one run.
+type cursor struct {
+	s    *spill
+	r    run
+	i    int // its place among the runs: equal records come in that order
+	buf  []uint64
+	at   int
+	head []uint64 // the record in front, as s.pack packs
+	conv []uint64
+}
+
+// advance moves to the next record; false at the end.
+func (c *cursor) advance() (bool, error) {
+	st := c.r.pack.words + (c.s.valSize+7)/8
+	if c.at == len(c.buf) {
+		if c.r.n == 0 {
+			return false, nil
+		}
+		n := int(min(c.r.n, int64(max(c.s.buffer/8/st, 1))))
+		if cap(c.buf) < n*st {
+			c.buf = make([]uint64, n*st)
+		}
+		c.buf = c.buf[:n*st]
+		b := unsafe.Slice((*byte)(unsafe.Pointer(&c.buf[0])), 8*len(c.buf))
+		if _, err := c.s.f.ReadAt(b, c.r.off); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return false, &tempError{c.s.dir, err}
+		}
+		c.r.off += int64(len(b))
+		c.r.n -= int64(n)
+		c.at = 0
+	}
+	c.head = c.buf[c.at : c.at+st]
+	c.at += st
+	if c.conv != nil {
+		c.s.pack.convert(c.conv, c.head, c.r.pack)
+		c.head = c.conv
+	}
+	return true, nil
+}
+
+// merger merges runs.
+type merger struct {
+	s   *spill
+	h   []*cursor
+	out []uint64
+}
+
+func (m *merger) Len() int { return len(m.h) }
+func (m *merger) Less(i, j int) bool {
+	a, b := m.h[i], m.h[j]
+	for w := range m.s.pack.words {
+		if a.head[w] != b.head[w] {
+			return a.head[w] < b.head[w]
+		}
+	}
+	return a.i < b.i
+}
+func (m *merger) Swap(i, j int) { m.h[i], m.h[j] = m.h[j], m.h[i] }
+func (m *merger) Push(any)      { panic("BUG: coo: push on a merger") }
+func (m *merger) Pop() any {
+	m.h = m.h[:len(m.h)-1]
+	return nil
+}
+
+func (s *spill) merge(runs []run) (*merger, error) {
+	m := &merger{s: s, out: make([]uint64, s.pack.words+(s.valSize+7)/8)}
+	for i, r := range runs {
+		c := &cursor{s: s, r: r, i: i}
+		if !r.pack.same(s.pack) {
+			c.conv = make([]uint64, len(m.out))
+		}
+		ok, err := c.advance()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			m.h = append(m.h, c)
+		}
+	}
+	heap.Init(m)
+	return m, nil
+}
+
+func (m *merger) close() { m.h = nil }
+
+// pop is the next record, valid until the next pop; nil at the end.
+func (m *merger) pop() ([]uint64, error) {
+	if len(m.h) == 0 {
+		return nil, nil
+	}
+	c := m.h[0]
+	copy(m.out, c.head)
+	ok, err := c.advance()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		last := len(m.h) - 1
+		m.h[0] = m.h[last]
+		m.h = m.h[:last]
+	}
+	if len(m.h) > 1 {
+		heap.Fix(m, 0)
+	}
+	return m.out, nil
+}
+
+func (m *merger) next(b *Batch) (int, error) {
+	p := m.s.pack
+	b.Resize(len(p.word), BatchSize, m.s.valSize)
+	st := len(m.out)
+	recs := make([]uint64, 0, BatchSize*st)
+	for len(recs) < BatchSize*st {
+		r, err := m.pop()
+		if err != nil {
+			return 0, err
+		}
+		if r == nil {
+			break
+		}
+		recs = append(recs, r...)
+	}
+	n := len(recs) / st
+	decode(p, m.s.valSize, recs, n, b.Coords, b.Vals)
+	b.N = n
+	return n, nil
+}

@@ -1,0 +1,408 @@
+package coo
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// store holds packed entries in memory: records of stride words, the key and
+// then the value's bits (one word; two for complex128), in chunks.
+type store struct {
+	pack     *packer
+	valWords int
+	valSize  int
+	limit    *tcs.Limit
+
+	chunks []chunk
+	n      int64
+
+	sorted, dups bool // of what was added so far: in order; some equal
+	last         []uint64
+	vary         []uint64 // a word, the bits in which keys differ
+	first        []uint64
+}
+
+type chunk struct {
+	mem  *tcs.Memory
+	recs []uint64 // the used part
+}
+
+const (
+	firstChunk = 1 << 10 // records
+	lastChunk  = 1 << 18
+)
+
+func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
+	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
+	s.reset()
+	return s
+}
+
+func (s *store) reset() {
+	w := s.pack.words
+	s.last, s.vary, s.first = make([]uint64, w), make([]uint64, w), make([]uint64, w)
+	s.sorted, s.dups, s.n = true, false, 0
+}
+
+func (s *store) stride() int  { return s.pack.words + s.valWords }
+func (s *store) bytes() int64 { return s.n * int64(s.stride()) * 8 }
+
+// free gives the chunks' memory back.
+func (s *store) free() {
+	for _, c := range s.chunks {
+		c.mem.Release()
+	}
+	s.chunks = nil
+}
+
+// drop empties the store.
+func (s *store) drop() {
+	s.free()
+	s.reset()
+}
+
+// grow adds an empty chunk.
+func (s *store) grow(records int) error {
+	m, err := tcs.Alloc(s.limit, int64(records*s.stride()*8), "sorting entries")
+	if err != nil {
+		return err
+	}
+	s.chunks = append(s.chunks, chunk{m, unsafe.Slice((*uint64)(m.Ptr), records*s.stride())[:0]})
+	return nil
+}
+
+// add packs entries [from, to) of the columns (one a level) and values. What a
+// full memory refuses is not added: the count of those added tells.
+func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
+	added := 0
+	for from < to {
+		k := len(s.chunks) - 1
+		if k < 0 || len(s.chunks[k].recs) == cap(s.chunks[k].recs) {
+			size := firstChunk
+			if k >= 0 {
+				size = min(cap(s.chunks[k].recs)/s.stride()*2, lastChunk)
+			}
+			if err := s.grow(size); err != nil {
+				return added, err
+			}
+			k++
+		}
+		c := &s.chunks[k]
+		n := min(to-from, (cap(c.recs)-len(c.recs))/s.stride())
+		old := len(c.recs)
+		c.recs = c.recs[:old+n*s.stride()]
+		s.encode(c.recs[old:], cols, vals, from, n)
+		s.track(c.recs[old:], n)
+		from, added = from+n, added+n
+		s.n += int64(n)
+	}
+	return added, nil
+}
+
+// encode writes n entries from entry from on into recs.
+func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) {
+	st, w := s.stride(), s.pack.words
+	for l := range cols {
+		col := cols[l][from : from+n]
+		word, shift := s.pack.word[l], s.pack.shift[l]
+		if l > 0 && s.pack.word[l-1] == word {
+			for i, x := range col {
+				recs[i*st+word] |= uint64(x) << shift
+			}
+			continue
+		}
+		for i, x := range col { // the first of its word
+			recs[i*st+word] = uint64(x) << shift
+		}
+	}
+	if len(cols) == 0 {
+		for i := range n {
+			recs[i*st] = 0
+		}
+	}
+	switch s.valSize {
+	case 4:
+		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[4*from])), n)
+		for i, x := range v {
+			recs[i*st+w] = uint64(x)
+		}
+	case 8:
+		v := unsafe.Slice((*uint64)(unsafe.Pointer(&vals[8*from])), n)
+		for i, x := range v {
+			recs[i*st+w] = x
+		}
+	case 16:
+		v := unsafe.Slice((*[2]uint64)(unsafe.Pointer(&vals[16*from])), n)
+		for i, x := range v {
+			recs[i*st+w], recs[i*st+w+1] = x[0], x[1]
+		}
+	}
+}
+
+// track notes whether the n records just added are in order.
+func (s *store) track(recs []uint64, n int) {
+	st := s.stride()
+	i := 0
+	if s.n == 0 && n > 0 {
+		copy(s.first, recs[:s.pack.words])
+		copy(s.last, recs[:s.pack.words])
+		i = 1
+	}
+	if s.pack.words == 1 {
+		last, first, vary := s.last[0], s.first[0], s.vary[0]
+		sorted, dups := s.sorted, s.dups
+		for ; i < n; i++ {
+			x := recs[i*st]
+			sorted = sorted && x >= last
+			dups = dups || x == last
+			vary |= x ^ first
+			last = x
+		}
+		s.last[0], s.vary[0], s.sorted, s.dups = last, vary, sorted, dups
+		return
+	}
+	for ; i < n; i++ {
+		x := recs[i*st : i*st+s.pack.words]
+		switch c := slices.Compare(x, s.last); {
+		case c < 0:
+			s.sorted = false
+		case c == 0:
+			s.dups = true
+		}
+		for w := range x {
+			s.vary[w] |= x[w] ^ s.first[w]
+		}
+		copy(s.last, x)
+	}
+}
+
+// repack changes the packing of all records.
+func (s *store) repack(p *packer) error {
+	if p.same(s.pack) {
+		s.pack = p
+		return nil
+	}
+	t := newStore(p, s.valSize, s.limit)
+	rec := make([]uint64, t.stride())
+	for _, c := range s.chunks {
+		if err := t.grow(max(len(c.recs)/s.stride(), 1)); err != nil {
+			t.free()
+			return err
+		}
+		d := &t.chunks[len(t.chunks)-1]
+		for at := 0; at < len(c.recs); at += s.stride() {
+			p.convert(rec, c.recs[at:at+s.stride()], s.pack)
+			d.recs = append(d.recs, rec...)
+			t.track(d.recs[len(d.recs)-len(rec):], 1)
+			t.n++
+		}
+	}
+	s.free()
+	*s = *t
+	return nil
+}
+
+// keyBits is the span [0, hi) of bits in which keys differ.
+func (s *store) keyBits() int {
+	for w, v := range s.vary {
+		if v != 0 {
+			return (s.pack.words-1-w)*64 + bits.Len64(v)
+		}
+	}
+	return 0
+}
+
+// sort sorts the records by bits from lo of the key up (the bits below are in
+// order already, among records that agree above). It takes as much memory
+// again while it works.
+func (s *store) sort(lo, threads int) error {
+	if s.sorted {
+		return nil
+	}
+	var err error
+	switch s.stride() {
+	case 2:
+		err = sortAs[[2]uint64](s, lo, threads)
+	case 3:
+		err = sortAs[[3]uint64](s, lo, threads)
+	case 4:
+		err = sortAs[[4]uint64](s, lo, threads)
+	case 5:
+		err = sortAs[[5]uint64](s, lo, threads)
+	case 6:
+		err = sortAs[[6]uint64](s, lo, threads)
+	default:
+		err = s.sortAny()
+	}
+	if err == nil {
+		s.sorted = true
+		s.findDups(threads)
+	}
+	return err
+}
+
+func sortAs[R record](s *store, lo, threads int) error {
+	size := s.stride() * 8
+	out, err := tcs.Alloc(s.limit, s.n*int64(size), "sorting entries")
+	if err != nil {
+		return err
+	}
+	var temps []*tcs.Memory
+	chunks := make([][]R, len(s.chunks))
+	for i, c := range s.chunks {
+		chunks[i] = unsafe.Slice((*R)(c.mem.Ptr), len(c.recs)/s.stride())
+	}
+	recs := unsafe.Slice((*R)(out.Ptr), s.n)
+	temp := make(chan *tcs.Memory, 1)
+	temp <- nil
+	scratch := func(n int) ([]R, error) {
+		m, err := tcs.Alloc(s.limit, int64(n)*int64(size), "sorting entries")
+		if err != nil {
+			return nil, err
+		}
+		<-temp
+		temps = append(temps, m)
+		temp <- nil
+		return unsafe.Slice((*R)(m.Ptr), n), nil
+	}
+	dropped := false
+	err = sortChunks(chunks, recs, s.pack.words, lo, s.keyBits(), threads, scratch, func() { s.free(); dropped = true })
+	for _, m := range temps {
+		m.Release()
+	}
+	if err != nil && !dropped {
+		out.Release()
+		return err
+	}
+	// Even where the sort failed for want of scratch, the records are all here.
+	s.chunks = []chunk{{out, unsafe.Slice((*uint64)(out.Ptr), s.n*int64(s.stride()))}}
+	return err
+}
+
+// sortAny sorts records of any stride by comparison.
+func (s *store) sortAny() error {
+	st, w := s.stride(), s.pack.words
+	ref := make([][]uint64, 0, s.n)
+	for _, c := range s.chunks {
+		for at := 0; at < len(c.recs); at += st {
+			ref = append(ref, c.recs[at:at+st])
+		}
+	}
+	slices.SortStableFunc(ref, func(a, b []uint64) int { return slices.Compare(a[:w], b[:w]) })
+	old := s.chunks
+	s.chunks = nil
+	if err := s.grow(max(len(ref), 1)); err != nil {
+		s.chunks = old
+		return err
+	}
+	c := &s.chunks[0]
+	for _, r := range ref {
+		c.recs = append(c.recs, r...)
+	}
+	for _, c := range old {
+		c.mem.Release()
+	}
+	return nil
+}
+
+// findDups notes whether neighbours are equal.
+func (s *store) findDups(threads int) {
+	st, w := s.stride(), s.pack.words
+	s.dups = false
+	if len(s.chunks) != 1 {
+		return
+	}
+	recs := s.chunks[0].recs
+	n := len(recs) / st
+	found := make([]bool, threads)
+	each(threads, func(t int) {
+		for i := max(n*t/threads, 1); i < n*(t+1)/threads; i++ {
+			a, b := recs[(i-1)*st:(i-1)*st+w], recs[i*st:i*st+w]
+			if a[w-1] == b[w-1] && slices.Equal(a, b) {
+				found[t] = true
+				return
+			}
+		}
+	})
+	s.dups = slices.Contains(found, true)
+}
+
+// decode unpacks n records into columns, one a level, and values.
+func (s *store) decode(recs []uint64, n int, cols [][]int64, vals []byte) {
+	decode(s.pack, s.valSize, recs, n, cols, vals)
+}
+
+func decode(p *packer, valSize int, recs []uint64, n int, cols [][]int64, vals []byte) {
+	st := p.words + (valSize+7)/8
+	w := p.words
+	for l := range cols {
+		word, shift, mask := p.word[l], p.shift[l], uint64(1)<<p.bits[l]-1
+		col := cols[l][:n]
+		for i := range col {
+			col[i] = int64(recs[i*st+word] >> shift & mask)
+		}
+	}
+	if n == 0 {
+		return
+	}
+	switch valSize {
+	case 4:
+		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[0])), n)
+		for i := range v {
+			v[i] = uint32(recs[i*st+w])
+		}
+	case 8:
+		v := unsafe.Slice((*uint64)(unsafe.Pointer(&vals[0])), n)
+		for i := range v {
+			v[i] = recs[i*st+w]
+		}
+	case 16:
+		v := unsafe.Slice((*[2]uint64)(unsafe.Pointer(&vals[0])), n)
+		for i := range v {
+			v[i] = [2]uint64{recs[i*st+w], recs[i*st+w+1]}
+		}
+	}
+}
+
+// sortHere sorts the one chunk of a store in place, in no more memory than a
+// reference a record, by comparison.
+func (s *store) sortHere() error {
+	st, w := s.stride(), s.pack.words
+	recs := s.chunks[0].recs
+	n := len(recs) / st
+	perm := make([]int32, n)
+	for i := range perm {
+		perm[i] = int32(i)
+	}
+	slices.SortFunc(perm, func(a, b int32) int {
+		i, j := int(a)*st, int(b)*st
+		if c := slices.Compare(recs[i:i+w], recs[j:j+w]); c != 0 {
+			return c
+		}
+		return int(a - b)
+	})
+	// Records move along the permutation's cycles; -1 marks those in place.
+	hold := make([]uint64, st)
+	for i := range perm {
+		if perm[i] < 0 {
+			continue
+		}
+		copy(hold, recs[i*st:(i+1)*st])
+		at := i
+		for {
+			from := int(perm[at])
+			perm[at] = -1
+			if from == i {
+				copy(recs[at*st:(at+1)*st], hold)
+				break
+			}
+			copy(recs[at*st:(at+1)*st], recs[from*st:(from+1)*st])
+			at = from
+		}
+	}
+	s.sorted = true
+	return nil
+}

@@ -1,0 +1,150 @@
+package coo
+
+import (
+	"io"
+	"slices"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// Zeros says which zeros of a tensor are entries of its stream.
+type Zeros uint8
+
+const (
+	// DropFill leaves out zeros whose bits are zero where the last level is
+	// dense: there they may be but room that a dense level makes. For files.
+	DropFill Zeros = iota
+	// KeepAll takes every value for an entry, as statements do: for operands.
+	KeepAll
+)
+
+// FromTensor is the tensor's entries as a stream, in storage order. The tensor
+// must be loaded and valid, and outlive the stream; closing the stream leaves
+// it open.
+func FromTensor(t *tcs.Tensor, zeros Zeros) Stream {
+	last := len(t.Levels) - 1
+	return &tensorStream{t: t, c: t.Cursor(), drop: zeros == DropFill && last >= 0 && t.Levels[last].Kind == 'd',
+		index: make([]int64, BatchSize)}
+}
+
+type tensorStream struct {
+	t     *tcs.Tensor
+	c     *tcs.Cursor
+	drop  bool
+	index []int64
+	own   Batch // memory of the batches
+	done  int64
+}
+
+func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Dims, true }
+func (s *tensorStream) Type() tcs.Type        { return s.t.Type }
+func (s *tensorStream) Close() error          { return nil }
+
+// Dense, Tensor, Progress: see Densed, Tensored, Progressed.
+func (s *tensorStream) Dense() bool                   { return s.t.Dense() }
+func (s *tensorStream) Tensor() *tcs.Tensor           { return s.t }
+func (s *tensorStream) Progress() (done, total int64) { return s.done, s.t.Bytes() }
+
+// Tensored streams stand for a tensor that is there already.
+type Tensored interface{ Tensor() *tcs.Tensor }
+
+func (s *tensorStream) Rewind() error {
+	s.c = s.t.Cursor()
+	s.done = 0
+	return nil
+}
+
+func (s *tensorStream) Next(b *Batch) error {
+	size := s.t.Type.Size()
+	for {
+		s.own.Resize(len(s.t.Dims), BatchSize, size)
+		n := s.c.Next(s.own.Coords, s.index)
+		if n == 0 {
+			s.done = s.t.Bytes()
+			if c := s.t.Changed(); c != nil {
+				return c
+			}
+			return io.EOF
+		}
+		if s.t.Vals.Len > 0 {
+			s.done = int64(float64(s.t.Bytes()) * float64(s.index[n-1]) / float64(s.t.Vals.Len))
+		}
+		vals := s.t.Vals.Bytes()
+		if lo, hi := s.index[0], s.index[n-1]; hi-lo == int64(n-1) && !s.drop {
+			b.Vals = vals[lo*int64(size) : (hi+1)*int64(size)]
+		} else {
+			n = s.gather(vals, size, n)
+			if n == 0 {
+				continue
+			}
+			b.Vals = s.own.Vals[:n*size]
+		}
+		b.Coords, b.N = s.own.Coords, n
+		for m := range b.Coords {
+			b.Coords[m] = b.Coords[m][:n]
+		}
+		return nil
+	}
+}
+
+// gather copies the values of the n entries, without dropped zeros, and returns
+// how many there are.
+func (s *tensorStream) gather(vals []byte, size, n int) int {
+	w := 0
+	for i, at := range s.index[:n] {
+		v := vals[at*int64(size):][:size]
+		if s.drop && allZero(v) {
+			continue
+		}
+		copy(s.own.Vals[w*size:], v)
+		if w != i {
+			for _, col := range s.own.Coords {
+				col[w] = col[i]
+			}
+		}
+		w++
+	}
+	return w
+}
+
+func allZero(v []byte) bool {
+	switch len(v) {
+	case 4:
+		return *(*uint32)(unsafe.Pointer(&v[0])) == 0
+	case 8:
+		return *(*uint64)(unsafe.Pointer(&v[0])) == 0
+	default:
+		w := *(*[2]uint64)(unsafe.Pointer(&v[0]))
+		return w[0]|w[1] == 0
+	}
+}
+
+// sortLevels: entries that agree in the first k levels wanted come in order if
+// the levels after those are the tensor's own, in its order, without them.
+func (s *tensorStream) sortLevels(modes []int) int {
+	_, own := s.t.Format()
+	for k := range modes {
+		var rest []int
+		for _, m := range own {
+			if !slices.Contains(modes[:k], m) {
+				rest = append(rest, m)
+			}
+		}
+		if slices.Equal(rest, modes[k:]) {
+			return k
+		}
+	}
+	return 0
+}
+
+// Repack is the tensor in another format (modes nil: 0, 1, ...), in memory
+// counted against cfg.Limit; the caller closes it, and t stays as it is. With
+// KeepAll the result means the same as an operand.
+func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
+	spec := Spec{Kinds: kinds, Modes: modes, Box: t.Box, Splits: t.Splits}
+	if t.Whole() {
+		spec.Box = nil
+	}
+	return Assemble(FromTensor(t, zeros), spec, cfg)
+}

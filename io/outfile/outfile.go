@@ -1,0 +1,344 @@
+// Package outfile writes files that appear whole, under their name, or not at
+// all. Data goes to a file without a name where the system has those (so that
+// even a killed process leaves nothing), else to a temporary name in the same
+// folder; Commit flushes it to disk and renames it into place. Pipes, devices
+// and standard output are written as the data comes.
+package outfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is an output on its way. Exactly one of Commit and Abort takes effect,
+// the first; Abort after Commit does nothing, so that it can be deferred.
+type File struct {
+	f      *os.File
+	target string      // what the rename replaces; "" for a pipe, device or standard output
+	temp   string      // the temporary name; "" while the file has none
+	mode   fs.FileMode // of the file that is there; 0 for none
+	path   string      // as given, for messages
+	done   bool
+}
+
+// Error is a failed write (exit 1).
+type Error struct {
+	Path string
+	Err  error
+}
+
+func (e *Error) Error() string { return printable(e.Path) + ": can't write the file: " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is 1.
+func (e *Error) ExitCode() int { return 1 }
+
+func printable(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s {
+		return q
+	}
+	return s
+}
+
+var pending struct {
+	sync.Mutex
+	files map[*File]struct{}
+}
+
+// Create starts the output to path; "-" is standard output. A symbolic link is
+// followed: what it points to is replaced.
+func Create(path string) (*File, error) { return create(path, false) }
+
+// CreateNamed is Create for a file that other processes open as well, by Temp.
+func CreateNamed(path string) (*File, error) { return create(path, true) }
+
+func create(path string, named bool) (*File, error) {
+	if path == "-" {
+		return &File{f: os.Stdout, path: "standard output"}, nil
+	}
+	o := &File{path: path, target: path}
+	st, err := os.Stat(path)
+	switch {
+	case err == nil && st.IsDir():
+		return nil, &Error{path, errors.New("it is a folder")}
+	case err == nil && !st.Mode().IsRegular():
+		o.target = ""
+		if o.f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+			return nil, o.Errorf(err)
+		}
+		return o, nil
+	case err == nil:
+		if o.target, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, o.Errorf(err)
+		}
+		// Who may not write the file may not replace it either.
+		if err := unix.Access(o.target, unix.W_OK); err != nil {
+			return nil, &Error{path, err}
+		}
+		o.mode = st.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, o.Errorf(err)
+	default:
+		if link, err := os.Readlink(path); err == nil { // it points to nothing yet
+			if !filepath.IsAbs(link) {
+				link = filepath.Join(filepath.Dir(path), link)
+			}
+			o.target = link
+		}
+	}
+	if err := o.open(named); err != nil {
+		return nil, o.Errorf(err)
+	}
+	pending.Lock()
+	defer pending.Unlock()
+	if pending.files == nil {
+		pending.files = map[*File]struct{}{}
+	}
+	pending.files[o] = struct{}{}
+	return o, nil
+}
+
+// open makes the file that the data goes to.
+func (o *File) open(named bool) error {
+	if !named {
+		fd, err := unix.Open(filepath.Dir(o.target), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
+		if err == nil {
+			o.f = os.NewFile(uintptr(fd), o.target)
+			return nil
+		}
+	}
+	f, name, err := tempFile(o.target)
+	if err == nil {
+		o.f, o.temp = f, name
+	}
+	return err
+}
+
+func tempName(target string) string {
+	return filepath.Join(filepath.Dir(target), fmt.Sprintf(".%.200s.%08x.tmp", filepath.Base(target), rand.Uint32()))
+}
+
+func tempFile(target string) (f *os.File, name string, err error) {
+	for range 100 {
+		name = tempName(target)
+		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, name, err
+}
+
+// Cleanup removes the temporary names of all outputs that are not committed:
+// for a process that ends on a signal.
+func Cleanup() {
+	pending.Lock()
+	defer pending.Unlock()
+	for o := range pending.files {
+		if o.temp != "" {
+			os.Remove(o.temp)
+		}
+	}
+}
+
+// Errorf is err as this output's error, without the temporary name. An error
+// that has an exit code of its own stays as it is.
+func (o *File) Errorf(err error) error {
+	var coded interface{ ExitCode() int }
+	if err == nil || errors.As(err, &coded) {
+		return err
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		err = l.Err
+	}
+	return &Error{o.path, err}
+}
+
+// Streams reports whether the data goes out as it comes: no offsets, and
+// nothing to take back.
+func (o *File) Streams() bool { return o.target == "" }
+
+// Temp is the name under which other processes can open the file before Commit;
+// "" unless made by CreateNamed.
+func (o *File) Temp() string { return o.temp }
+
+// Write appends.
+func (o *File) Write(b []byte) (int, error) {
+	n, err := o.f.Write(b)
+	return n, o.Errorf(err)
+}
+
+// WriteAt writes at an offset; not where the output Streams.
+func (o *File) WriteAt(b []byte, off int64) (int, error) {
+	n, err := o.f.WriteAt(b, off)
+	return n, o.Errorf(err)
+}
+
+// ReadAt reads back what was written.
+func (o *File) ReadAt(b []byte, off int64) (int, error) { return o.f.ReadAt(b, off) }
+
+// Reserve makes the file n bytes long and asks the file system for the room, so
+// that a full disk is known before the work.
+func (o *File) Reserve(n int64) error {
+	if o.Streams() || n == 0 {
+		return nil
+	}
+	switch err := unix.Fallocate(int(o.f.Fd()), 0, 0, n); err {
+	case unix.ENOSPC, unix.EFBIG, unix.EDQUOT:
+		return &Error{o.path, err}
+	}
+	return o.Errorf(o.f.Truncate(n))
+}
+
+// Buffered is a large buffer before the file; Flush it before Commit.
+func (o *File) Buffered() *bufio.Writer { return bufio.NewWriterSize(o, 1<<20) }
+
+// Commit flushes to disk and gives the file its name. After a failure there is
+// what was there before.
+func (o *File) Commit() error {
+	if o.done {
+		return nil
+	}
+	if o.target == "" {
+		o.done = true
+		if o.f == os.Stdout {
+			return nil
+		}
+		return o.Errorf(o.f.Close())
+	}
+	if err := o.commit(); err != nil {
+		o.Abort()
+		return o.Errorf(err)
+	}
+	o.finish()
+	return o.Errorf(o.f.Close())
+}
+
+func (o *File) commit() error {
+	if o.mode != 0 {
+		if err := o.f.Chmod(o.mode); err != nil {
+			return err
+		}
+	}
+	if err := o.f.Sync(); err != nil {
+		return err
+	}
+	if o.temp == "" {
+		placed, err := o.link()
+		if err != nil {
+			return err
+		}
+		if placed {
+			o.syncFolder()
+			return nil
+		}
+	}
+	if err := os.Rename(o.temp, o.target); err != nil {
+		return err
+	}
+	o.setTemp("")
+	o.syncFolder()
+	return nil
+}
+
+// link names an unnamed file: by its own name at once where that is free
+// (placed), else by a temporary one, since a link replaces nothing.
+func (o *File) link() (placed bool, err error) {
+	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
+	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)
+	if err == nil {
+		return true, nil
+	}
+	for try := 0; err == unix.EEXIST && try < 100; try++ {
+		name := tempName(o.target)
+		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err == nil {
+			o.setTemp(name)
+			return false, nil
+		}
+	}
+	if err == unix.ENOENT || err == unix.EPERM || err == unix.EXDEV {
+		return false, o.copyOut() // no /proc, or a file system that links no unnamed files
+	}
+	return false, err
+}
+
+func (o *File) syncFolder() {
+	if d, err := os.Open(filepath.Dir(o.target)); err == nil {
+		d.Sync() // some file systems refuse this for folders; the rename stands
+		d.Close()
+	}
+}
+
+func (o *File) setTemp(name string) {
+	pending.Lock()
+	o.temp = name
+	pending.Unlock()
+}
+
+// copyOut copies an unnamed file to a temporary name.
+func (o *File) copyOut() error {
+	st, err := o.f.Stat()
+	if err != nil {
+		return err
+	}
+	f, name, err := tempFile(o.target)
+	if err != nil {
+		return err
+	}
+	o.setTemp(name)
+	from := o.f
+	o.f = f
+	defer from.Close()
+	if _, err := io.Copy(f, io.NewSectionReader(from, 0, st.Size())); err != nil {
+		return err
+	}
+	if o.mode != 0 {
+		if err := f.Chmod(o.mode); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+func (o *File) finish() {
+	pending.Lock()
+	o.done = true
+	delete(pending.files, o)
+	pending.Unlock()
+}
+
+// Abort drops the output. What was there under its name stays as it was.
+func (o *File) Abort() {
+	if o == nil || o.done {
+		return
+	}
+	if o.target == "" {
+		o.done = true
+		if o.f != os.Stdout {
+			o.f.Close()
+		}
+		return
+	}
+	o.f.Close()
+	if o.temp != "" {
+		os.Remove(o.temp)
+	}
+	o.finish()
+}
+
+// Fd is the descriptor of the file, for mapping it.
+func (o *File) Fd() uintptr { return o.f.Fd() }

@@ -1,0 +1,53 @@
+package tcs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Exit codes that this package's errors ask for.
+const (
+	exitRun     = 1
+	exitCommand = 2
+	exitData    = 3
+	exitMemory  = 5
+)
+
+// Error is a mistake in a file or in what was asked of one, with its place.
+type Error struct {
+	Exit int    // the process's exit code
+	File string // "" where no file is concerned
+	Msg  string
+	Err  error // the cause, or nil
+}
+
+func (e *Error) Error() string {
+	s := e.Msg
+	if e.File != "" {
+		s = Printable(e.File) + ": " + s
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is the process's exit code for this error.
+func (e *Error) ExitCode() int { return e.Exit }
+
+func dataErr(file, format string, args ...any) error {
+	return &Error{Exit: exitData, File: file, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Printable quotes s if it holds control characters, so that names from files
+// and folders cannot drive a terminal.
+func Printable(s string) string {
+	q := strconv.Quote(s)
+	if q[1:len(q)-1] == s || !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return s
+	}
+	return q
+}

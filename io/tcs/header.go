@@ -1,0 +1,324 @@
+package tcs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"math/bits"
+)
+
+// The header's layout; docs/tcs.md describes it for other programs.
+const (
+	magic   = "\x89TCS\r\n\x1a\n" // a text-mode copy breaks it, as PNG's
+	version = 1
+
+	fixedLen   = 128 // the header's fixed part
+	modeLen    = 64  // a mode's entry
+	levelLen   = 64  // a level's entry
+	sectionLen = 64  // a section's entry
+	maxHeader  = fixedLen + MaxOrder*(modeLen+levelLen+2*sectionLen) + sectionLen
+)
+
+// Compression of a file's arrays.
+const (
+	compressNone = 0
+	compressZstd = 1
+)
+
+// Stats are a file's statistics, for planning from its header.
+type Stats struct {
+	Entries     int64 // stored entries: values without padding
+	EmptySlices int64 // coordinates of level 0's mode, in the box, that hold no entry
+	MaxSlice    int64 // the most values under one coordinate of level 0's mode
+	Levels      []LevelStats
+}
+
+// LevelStats are a level's: Positions it has, parents that have no child in it
+// (Empty), and the Most children that a parent has.
+type LevelStats struct{ Positions, Empty, Most int64 }
+
+// fileSection is a section as the file has it.
+type fileSection struct {
+	Section       // Offset is from the file's start
+	stored  int64 // bytes in the file, after compression
+	crc     uint32
+}
+
+// fileHeader is all that a file's header says.
+type fileHeader struct {
+	shape    Shape
+	stats    Stats
+	sections []fileSection
+	length   int64 // of the header
+	total    int64 // of the file
+	compress uint8
+	chunk    int64 // uncompressed bytes of a compressed chunk
+	crc      uint32
+}
+
+func headerLen(order, sections int) int64 {
+	return fixedLen + int64(order)*(modeLen+levelLen) + int64(sections)*sectionLen
+}
+
+// encode is the header's bytes; it sets h.crc.
+func (h *fileHeader) encode() []byte {
+	b := make([]byte, h.length)
+	le := binary.LittleEndian
+	s := &h.shape
+	copy(b, magic)
+	le.PutUint32(b[8:], version)
+	le.PutUint32(b[12:], uint32(h.length))
+	le.PutUint64(b[16:], uint64(h.total))
+	le.PutUint32(b[24:], uint32(len(s.Dims)))
+	b[28], b[29], b[30] = byte(s.Type), uint8(bits.TrailingZeros(Align)), h.compress
+	le.PutUint32(b[32:], uint32(h.chunk))
+	le.PutUint32(b[36:], uint32(len(h.sections)))
+	le.PutUint64(b[40:], uint64(h.stats.Entries))
+	le.PutUint64(b[48:], uint64(h.stats.EmptySlices))
+	le.PutUint64(b[56:], uint64(h.stats.MaxSlice))
+	at := fixedLen
+	for m := range s.Dims {
+		r := s.Range(m)
+		split := Split{0, 1}
+		if s.Splits != nil {
+			split = s.Splits[m]
+		}
+		for i, v := range []int64{s.Dims[m], r[0], r[1], split.Index, split.Count} {
+			le.PutUint64(b[at+8*i:], uint64(v))
+		}
+		at += modeLen
+	}
+	for l := range s.Kinds {
+		b[at] = s.Kinds[l]
+		m := s.Modes[l]
+		le.PutUint32(b[at+4:], uint32(m))
+		if s.Kinds[l] == 'd' {
+			r := s.Range(m)
+			le.PutUint64(b[at+8:], uint64(r[1]-r[0]))
+			le.PutUint64(b[at+16:], uint64(r[0]))
+		}
+		st := h.stats.Levels[l]
+		le.PutUint64(b[at+24:], uint64(st.Positions))
+		le.PutUint64(b[at+32:], uint64(st.Empty))
+		le.PutUint64(b[at+40:], uint64(st.Most))
+		at += levelLen
+	}
+	for _, sec := range h.sections {
+		le.PutUint32(b[at:], uint32(int32(sec.Level)))
+		b[at+4], b[at+5] = byte(sec.Part), sec.Width
+		le.PutUint64(b[at+8:], uint64(sec.Offset))
+		le.PutUint64(b[at+16:], uint64(sec.stored))
+		le.PutUint64(b[at+24:], uint64(sec.Len))
+		le.PutUint32(b[at+32:], sec.crc)
+		at += sectionLen
+	}
+	h.crc = crc32.ChecksumIEEE(b) // over zeros where it goes
+	le.PutUint32(b[124:], h.crc)
+	return b
+}
+
+// headerReader decodes fields and remembers the first complaint.
+type headerReader struct {
+	b   []byte
+	err error
+}
+
+func (r *headerReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// size reads a number that must be from 0 to 2^62.
+func (r *headerReader) size(at int, what string) int64 {
+	v := binary.LittleEndian.Uint64(r.b[at:])
+	if v > math.MaxInt64/2 {
+		r.fail("%s is %d, past 2^62", what, v)
+		return 0
+	}
+	return int64(v)
+}
+
+func (r *headerReader) zero(from, to int) {
+	for i := from; i < to; i++ {
+		if r.b[i] != 0 {
+			r.fail("reserved byte %d of the header is %#x, want 0", i, r.b[i])
+			return
+		}
+	}
+}
+
+// decodeFixed reads the fixed part, of a file of size bytes (< 0: unknown).
+func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err error) {
+	le := binary.LittleEndian
+	if len(b) < 8 || string(b[:8]) != magic {
+		return nil, 0, 0, fmt.Errorf("not a .tcs file: it starts with %q, want %q", b[:min(len(b), 8)], magic)
+	}
+	if len(b) < fixedLen {
+		return nil, 0, 0, fmt.Errorf("truncated: %d bytes, and the header alone has %d", len(b), fixedLen)
+	}
+	if v := le.Uint32(b[8:]); v != version {
+		return nil, 0, 0, fmt.Errorf("version %d of the format, and this program reads version %d", v, version)
+	}
+	r := &headerReader{b: b}
+	h = &fileHeader{length: int64(le.Uint32(b[12:])), total: r.size(16, "the file's length"), compress: b[30], chunk: int64(le.Uint32(b[32:]))}
+	order, sections = int(le.Uint32(b[24:])), int(le.Uint32(b[36:]))
+	h.shape.Type = Type(b[28])
+	h.stats.Entries, h.stats.EmptySlices, h.stats.MaxSlice = r.size(40, "the count of entries"), r.size(48, "the count of empty slices"), r.size(56, "the largest slice")
+	switch {
+	case r.err != nil:
+	case order > MaxOrder:
+		r.fail("order %d, at most %d is possible", order, MaxOrder)
+	case sections > 2*order+1 || sections < 1:
+		r.fail("%d sections for %d levels", sections, order)
+	case h.length != headerLen(order, sections):
+		r.fail("header length %d, want %d for %d modes and %d sections", h.length, headerLen(order, sections), order, sections)
+	case !h.shape.Type.Valid():
+		r.fail("value type %d is unknown", b[28])
+	case b[29] != 6:
+		r.fail("alignment 2^%d, want 2^6", b[29])
+	case h.compress > compressZstd:
+		r.fail("compression %d is unknown", h.compress)
+	case h.compress == compressZstd && (h.chunk < 1<<10 || h.chunk > maxChunk || h.chunk%16 != 0):
+		r.fail("chunks of %d bytes, want 1024 to %d", h.chunk, maxChunk)
+	case h.compress == compressNone && h.chunk != 0:
+		r.fail("chunks of %d bytes in a file that is not compressed", h.chunk)
+	case size >= 0 && h.total != size:
+		if size < h.total {
+			r.fail("truncated: %d bytes, and the header says %d", size, h.total)
+		}
+		r.fail("%d bytes, and the header says %d", size, h.total)
+	case h.total < h.length:
+		r.fail("a file of %d bytes with a header of %d", h.total, h.length)
+	}
+	r.zero(31, 32)
+	r.zero(64, 124)
+	return h, order, sections, r.err
+}
+
+// decodeTables reads the tables after the fixed part from the whole header b,
+// and holds all fields against each other.
+func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
+	le := binary.LittleEndian
+	h.crc = le.Uint32(b[124:])
+	sum := crc32.ChecksumIEEE(b[:124])
+	sum = crc32.Update(sum, crc32.IEEETable, []byte{0, 0, 0, 0})
+	if sum = crc32.Update(sum, crc32.IEEETable, b[128:]); sum != h.crc {
+		return fmt.Errorf("the header is corrupt: checksum %08x, want %08x", sum, h.crc)
+	}
+	r := &headerReader{b: b}
+	s := &h.shape
+	at := fixedLen
+	split := false
+	for m := range order {
+		what := fmt.Sprintf("of mode %d", m)
+		n, lo, hi := r.size(at, "the size "+what), r.size(at+8, "the box "+what), r.size(at+16, "the box "+what)
+		sp := Split{r.size(at+24, "the split index "+what), r.size(at+32, "the split count "+what)}
+		if lo > hi || hi > n {
+			r.fail("box [%d,%d) of mode %d is not in [0,%d)", lo, hi, m, n)
+		}
+		if sp.Index >= sp.Count {
+			r.fail("block %d of %d in mode %d", sp.Index, sp.Count, m)
+		}
+		split = split || sp.Count != 1
+		s.Dims, s.Box, s.Splits = append(s.Dims, n), append(s.Box, [2]int64{lo, hi}), append(s.Splits, sp)
+		r.zero(at+40, at+modeLen)
+		at += modeLen
+	}
+	if !split {
+		s.Splits = nil
+	}
+	kinds := make([]byte, order)
+	for l := range order {
+		kinds[l] = b[at]
+		m := le.Uint32(b[at+4:])
+		s.Modes = append(s.Modes, int(m))
+		size, off := r.size(at+8, "a dense size"), r.size(at+16, "a dense offset")
+		if kinds[l] != 'd' {
+			if size != 0 || off != 0 {
+				r.fail("level %d is not dense and has a dense size or offset", l)
+			}
+		} else if m < uint32(order) && (off != s.Box[m][0] || size != s.Box[m][1]-s.Box[m][0]) {
+			r.fail("dense level %d has offset %d and size %d, and the box is [%d,%d)", l, off, size, s.Box[m][0], s.Box[m][1])
+		}
+		h.stats.Levels = append(h.stats.Levels, LevelStats{r.size(at+24, "a count of positions"), r.size(at+32, "a count of empty parents"), r.size(at+40, "a count of children")})
+		r.zero(at+1, at+4)
+		r.zero(at+48, at+levelLen)
+		at += levelLen
+	}
+	s.Kinds = string(kinds)
+	if r.err != nil {
+		return r.err
+	}
+	if err := CheckFormat(s.Kinds, s.Modes, order); err != nil {
+		return err
+	}
+	for range sections {
+		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))), Part: Part(b[at+4]), Width: b[at+5],
+			Offset: r.size(at+8, "a section's offset"), Len: r.size(at+24, "a section's count")},
+			stored: r.size(at+16, "a section's length"), crc: le.Uint32(b[at+32:])}
+		h.sections = append(h.sections, sec)
+		r.zero(at+6, at+8)
+		r.zero(at+36, at+sectionLen)
+		at += sectionLen
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return h.checkSections()
+}
+
+// checkSections holds the table of sections against the shape and the length.
+func (h *fileHeader) checkSections() error {
+	s := &h.shape
+	s.Counts = make([]int64, len(s.Kinds))
+	for l := range s.Kinds {
+		s.Counts[l] = h.stats.Levels[l].Positions
+	}
+	lay, err := s.Layout()
+	if err != nil {
+		return err
+	}
+	if len(lay.Sections) != len(h.sections) {
+		return fmt.Errorf("%d sections, want %d for levels %s", len(h.sections), len(lay.Sections), s.Kinds)
+	}
+	end := h.length
+	for i := range h.sections {
+		got, want := &h.sections[i], lay.Sections[i]
+		what := fmt.Sprintf("section %d (%v of level %d)", i, want.Part, want.Level)
+		switch {
+		case got.Level != want.Level || got.Part != want.Part:
+			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i, got.Part, got.Level, want.Part, want.Level)
+		case got.Len != want.Len:
+			return fmt.Errorf("%s has %d elements, want %d", what, got.Len, want.Len)
+		case want.Part == ValsPart && got.Width != want.Width, want.Part != ValsPart && got.Width != 4 && got.Width != 8, got.Width < want.Width:
+			return fmt.Errorf("%s has elements of %d bytes, want %d", what, got.Width, want.Width)
+		case got.Offset%Align != 0 || got.Offset < end:
+			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what, got.Offset, Align, end)
+		case got.Bytes()/int64(got.Width) != got.Len:
+			return fmt.Errorf("%s is too long", what)
+		case h.compress == compressNone && got.stored != got.Bytes():
+			return fmt.Errorf("%s has %d bytes, want %d", what, got.stored, got.Bytes())
+		case h.compress == compressZstd && got.stored < 8*chunks(got.Bytes(), h.chunk):
+			return fmt.Errorf("%s has %d bytes, less than its table of chunks", what, got.stored)
+		case got.Offset > h.total || got.stored > h.total-got.Offset:
+			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what, got.Offset+got.stored, h.total)
+		}
+		end = got.Offset + got.stored
+	}
+	if h.total != end {
+		return fmt.Errorf("%d bytes after the last section", h.total-end)
+	}
+	n := int64(1)
+	for l, st := range h.stats.Levels {
+		if st.Positions != lay.Positions[l] {
+			return fmt.Errorf("level %d says %d positions, its arrays %d", l, st.Positions, lay.Positions[l])
+		}
+		n = st.Positions
+	}
+	if h.stats.Entries > n {
+		return fmt.Errorf("%d entries in %d values", h.stats.Entries, n)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package tcs
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit counts bytes allocated, and refuses what would pass Max. Several
+// tensors and buffers share one. A nil Limit counts nothing and refuses nothing.
+type Limit struct {
+	max        int64
+	used, peak atomic.Int64
+}
+
+// NewLimit is a limit of max bytes; max <= 0 only counts.
+func NewLimit(max int64) *Limit { return &Limit{max: max} }
+
+// MemoryError says that an allocation would pass the limit (exit 5).
+type MemoryError struct {
+	What            string // what the memory was for
+	Want, Used, Max int64  // bytes
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+		e.What, Size(e.Want), Size(e.Used), Size(e.Max))
+}
+
+// ExitCode is 5.
+func (e *MemoryError) ExitCode() int { return exitMemory }
+
+// Reserve counts n bytes, or refuses them with a *MemoryError.
+func (l *Limit) Reserve(n int64, what string) error {
+	if l == nil {
+		return nil
+	}
+	for {
+		u := l.used.Load()
+		if l.max > 0 && n > l.max-u {
+			return &MemoryError{What: what, Want: n, Used: u, Max: l.max}
+		}
+		if l.used.CompareAndSwap(u, u+n) {
+			for {
+				p := l.peak.Load()
+				if u+n <= p || l.peak.CompareAndSwap(p, u+n) {
+					return nil
+				}
+			}
+		}
+	}
+}
+
+// Release gives n bytes back.
+func (l *Limit) Release(n int64) {
+	if l != nil && l.used.Add(-n) < 0 {
+		panic("BUG: tcs: more memory released than reserved")
+	}
+}
+
+// Used, Peak and Max are the bytes in use, the most there were, and the limit
+// (0: none).
+func (l *Limit) Used() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.used.Load()
+}
+
+func (l *Limit) Peak() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.peak.Load()
+}
+
+func (l *Limit) Max() int64 {
+	if l == nil {
+		return 0
+	}
+	return max(l.max, 0)
+}
+
+// Free is the bytes that may still be reserved: what is left of the limit, or
+// without one of the machine's free memory.
+func (l *Limit) Free() int64 {
+	if l.Max() > 0 {
+		return max(l.max-l.used.Load(), 0)
+	}
+	var s unix.Sysinfo_t
+	if unix.Sysinfo(&s) != nil {
+		return 1 << 30
+	}
+	return int64(s.Freeram+s.Bufferram) * int64(s.Unit)
+}
+
+// Size prints bytes with a binary unit: 1.50 GiB.
+func Size(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	f := float64(n) / 1024
+	u := 0
+	for ; f >= 1024 && u < len(units)-1; u++ {
+		f /= 1024
+	}
+	return fmt.Sprintf("%.4g %s", f, units[u])
+}
+
+// Memory is a piece of memory outside the Go heap, freed when its last
+// reference is released.
+type Memory struct {
+	Ptr   unsafe.Pointer
+	Bytes int64
+	refs  atomic.Int32
+	free  func() error
+}
+
+// hugePage is the size to which large pieces are aligned.
+const hugePage = 2 << 20
+
+// hugeAt is the size from which huge pages are asked for.
+const hugeAt = 4 << 20
+
+// Alloc is zeroed memory of that many bytes, aligned to a page (to 2 MiB and in
+// huge pages where large), counted against l; what names it in the refusal.
+// The caller holds the one reference.
+func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
+	if bytes < 0 {
+		panic("BUG: tcs: allocation of a negative size")
+	}
+	if bytes == 0 {
+		bytes = 64
+	}
+	if err := l.Reserve(bytes, what); err != nil {
+		return nil, err
+	}
+	size := uintptr(bytes)
+	if bytes >= hugeAt {
+		size += hugePage
+	}
+	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		l.Release(bytes)
+		return nil, &Error{Exit: exitMemory, Msg: fmt.Sprintf("%s takes %s, which the system does not give", what, Size(bytes)), Err: err}
+	}
+	ptr := base
+	if bytes >= hugeAt {
+		ptr = unsafe.Add(base, -uintptr(base)&(hugePage-1))
+		unix.Madvise(unsafe.Slice((*byte)(ptr), bytes), unix.MADV_HUGEPAGE) // a hint: a refusal only costs speed
+	}
+	m := &Memory{Ptr: ptr, Bytes: bytes}
+	m.refs.Store(1)
+	m.free = func() error {
+		l.Release(bytes)
+		return unix.MunmapPtr(base, size)
+	}
+	return m, nil
+}
+
+// Foreign is memory that another allocator made; free is called when the last
+// reference goes. The caller holds the one reference.
+func Foreign(ptr unsafe.Pointer, bytes int64, free func() error) *Memory {
+	m := &Memory{Ptr: ptr, Bytes: bytes, free: free}
+	m.refs.Store(1)
+	return m
+}
+
+// Array is n elements of width bytes from byte off on.
+func (m *Memory) Array(off, n int64, width uint8) Array {
+	if off < 0 || n < 0 || off > m.Bytes || n > (m.Bytes-off)/int64(width) {
+		panic("BUG: tcs: array outside its memory")
+	}
+	return Array{Ptr: unsafe.Add(m.Ptr, off), Len: n, Width: width}
+}
+
+// Slice is the memory as bytes.
+func (m *Memory) Slice() []byte { return unsafe.Slice((*byte)(m.Ptr), m.Bytes) }
+
+// Retain adds a reference.
+func (m *Memory) Retain() { m.refs.Add(1) }
+
+// Release drops a reference, and frees the memory with the last.
+func (m *Memory) Release() error {
+	switch n := m.refs.Add(-1); {
+	case n > 0:
+		return nil
+	case n < 0:
+		panic("BUG: tcs: memory released more often than held")
+	}
+	if m.free == nil {
+		return nil
+	}
+	return m.free()
+}

@@ -1,0 +1,280 @@
+package tcs
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// MaxOrder is the most modes that a tensor may have.
+const MaxOrder = 64
+
+// Align is the alignment of every array, in memory and in the file, in bytes.
+const Align = 64
+
+// Shape is all that fixes the layout of a tensor's arrays. Kinds has the level
+// kinds, Modes[l] the mode that level l stores. Counts[l] is the number of
+// coordinates of an s or u level; other levels' entries are not read.
+type Shape struct {
+	Header
+	Kinds  string
+	Modes  []int
+	Counts []int64
+	Wide   bool // all pos and crd arrays in 64 bits, whatever they hold
+}
+
+// Part names one array of a tensor.
+type Part uint8
+
+const (
+	PosPart Part = iota
+	CrdPart
+	ValsPart
+)
+
+func (p Part) String() string { return [...]string{"pos", "crd", "vals"}[p] }
+
+// Section is one array in a layout: Len elements of Width bytes, Offset bytes
+// after the start of the data. Level is -1 for the values.
+type Section struct {
+	Level  int
+	Part   Part
+	Width  uint8
+	Len    int64
+	Offset int64
+}
+
+// Bytes is the section's size.
+func (s Section) Bytes() int64 { return s.Len * int64(s.Width) }
+
+// Layout is where a tensor's arrays lie: pos and crd of each level, outermost
+// first, then the values, each aligned to Align. Positions[l] is the number of
+// positions of level l.
+type Layout struct {
+	Positions []int64
+	Sections  []Section
+	Bytes     int64
+}
+
+// CheckFormat refuses level kinds and mode orders that no tensor of that order
+// has. Which of the kinds may follow which is the format language's to say;
+// here every sequence has a meaning.
+func CheckFormat(kinds string, modes []int, order int) error {
+	bad := func(format string, args ...any) error {
+		return &Error{Exit: exitCommand, Msg: fmt.Sprintf(format, args...)}
+	}
+	if order > MaxOrder {
+		return bad("a tensor of %d modes: at most %d are possible", order, MaxOrder)
+	}
+	if len(kinds) != order {
+		return bad("format %q has %d levels for a tensor of %d modes", kinds, len(kinds), order)
+	}
+	if i := strings.IndexFunc(kinds, func(r rune) bool { return !strings.ContainsRune("dsuqcp", r) }); i >= 0 {
+		return bad("level kind %q in format %q is none of d s u q c p", kinds[i:i+1], kinds)
+	}
+	if len(modes) != order {
+		return bad("format %q has %d levels but %d modes in its order", kinds, order, len(modes))
+	}
+	seen := make([]bool, order)
+	for _, m := range modes {
+		if m < 0 || m >= order || seen[m] {
+			return bad("mode order %v is no permutation of 0 to %d", modes, order-1)
+		}
+		seen[m] = true
+	}
+	return nil
+}
+
+// Identity is the mode order 0, 1, ..., n-1.
+func Identity(n int) []int {
+	m := make([]int, n)
+	for i := range m {
+		m[i] = i
+	}
+	return m
+}
+
+// Singleton reports whether a level of that kind has one slot a parent position.
+func Singleton(kind byte) bool { return kind == 'q' || kind == 'c' || kind == 'p' }
+
+// Depths says which coordinates make a position: two entries share a position
+// of level l exactly if they agree in levels 0 to Depths[l]. That is l itself
+// but for levels that repeat their coordinate (u and c before a singleton, or
+// last), where it is the depth of the next level; len(kinds) stands for
+// entries that never share.
+func Depths(kinds string) []int {
+	n := len(kinds)
+	d := make([]int, n)
+	for l := n - 1; l >= 0; l-- {
+		d[l] = l
+		if kinds[l] != 'u' && kinds[l] != 'c' {
+			continue
+		}
+		if l == n-1 {
+			d[l] = n
+		} else if Singleton(kinds[l+1]) {
+			d[l] = d[l+1]
+		}
+	}
+	// A last c keeps repeats only where all above it, up to a u, repeat too.
+	if n > 0 && kinds[n-1] == 'c' {
+		l := n - 1
+		for l >= 0 && kinds[l] == 'c' {
+			l--
+		}
+		if l < 0 || kinds[l] != 'u' {
+			for i := n - 1; i > l; i-- {
+				d[i] = n - 1
+			}
+		}
+	}
+	return d
+}
+
+// KeepsRepeats reports whether a tensor of these levels can hold one
+// coordinate in several entries: its last level is u, or c under u and c only.
+func KeepsRepeats(kinds string) bool {
+	n := len(kinds)
+	return n > 0 && Depths(kinds)[n-1] == n
+}
+
+// Layout computes the layout. It refuses (exit 5) what would take more than
+// 2^63 bytes.
+func (s *Shape) Layout() (*Layout, error) {
+	if err := CheckFormat(s.Kinds, s.Modes, len(s.Dims)); err != nil {
+		return nil, err
+	}
+	lay := &Layout{Positions: make([]int64, len(s.Kinds))}
+	over := func() error {
+		return &Error{Exit: exitMemory, Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^63 bytes; compressed levels (-f) store entries only",
+			s.Dims, FormatString(s.Kinds, s.Modes))}
+	}
+	add := func(level int, part Part, width uint8, n int64) bool {
+		off := (lay.Bytes + Align - 1) &^ (Align - 1)
+		hi, lo := bits.Mul64(uint64(n), uint64(width))
+		if hi != 0 || lo > math.MaxInt64/2 || off > math.MaxInt64/2 {
+			return false
+		}
+		lay.Sections = append(lay.Sections, Section{Level: level, Part: part, Width: width, Len: n, Offset: off})
+		lay.Bytes = off + int64(lo)
+		return true
+	}
+	parent := int64(1)
+	for l := range s.Kinds {
+		n := parent
+		ok := true
+		r := s.Range(s.Modes[l])
+		switch s.Kinds[l] {
+		case 'd':
+			hi, lo := bits.Mul64(uint64(parent), uint64(r[1]-r[0]))
+			if hi != 0 || lo > math.MaxInt64/2 {
+				return nil, over()
+			}
+			n = int64(lo)
+		case 's', 'u':
+			n = s.Counts[l]
+			ok = add(l, PosPart, s.width(n), parent+1) && add(l, CrdPart, s.width(s.Dims[s.Modes[l]]), n)
+		default:
+			ok = add(l, CrdPart, s.width(s.Dims[s.Modes[l]]), n)
+		}
+		if !ok {
+			return nil, over()
+		}
+		lay.Positions[l] = n
+		parent = n
+	}
+	if !add(-1, ValsPart, uint8(s.Type.Size()), parent) {
+		return nil, over()
+	}
+	return lay, nil
+}
+
+// width is 4 where n and all below fit in 31 bits, else 8.
+func (s *Shape) width(n int64) uint8 {
+	if n <= math.MaxInt32 && !s.Wide {
+		return 4
+	}
+	return 8
+}
+
+// New allocates a tensor of that shape, its arrays zero, in one piece counted
+// against limit. name, if given, names the tensor in a refusal. The header's
+// slices are copied.
+func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
+	lay, err := s.Layout()
+	if err != nil {
+		return nil, err
+	}
+	what := "the tensor"
+	if name != "" {
+		what = "tensor " + name
+	}
+	m, err := Alloc(limit, lay.Bytes, fmt.Sprintf("%s of sizes %v as %s", what, s.Dims, FormatString(s.Kinds, s.Modes)))
+	if err != nil {
+		return nil, err
+	}
+	t := s.bare()
+	for _, sec := range lay.Sections {
+		*t.array(sec.Level, sec.Part) = m.Array(sec.Offset, sec.Len, sec.Width)
+	}
+	t.held = []*Memory{m}
+	return t, nil
+}
+
+// bare is the tensor without its arrays.
+func (s *Shape) bare() *Tensor {
+	t := &Tensor{Header: s.Clone(), Levels: make([]Level, len(s.Kinds))}
+	if t.Box == nil {
+		t.Box = make([][2]int64, len(t.Dims))
+		for m, n := range t.Dims {
+			t.Box[m] = [2]int64{0, n}
+		}
+	}
+	for l := range s.Kinds {
+		m := s.Modes[l]
+		t.Levels[l] = Level{Kind: s.Kinds[l], Mode: m, Size: t.Dims[m]}
+		if s.Kinds[l] == 'd' {
+			t.Levels[l].Size, t.Levels[l].Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
+		}
+	}
+	return t
+}
+
+// Shape is the tensor's shape; false for a view, whose arrays are parts of a
+// larger shape.
+func (t *Tensor) Shape() (*Shape, bool) {
+	kinds, modes := t.Format()
+	s := &Shape{Header: t.Clone(), Kinds: kinds, Modes: modes, Counts: make([]int64, len(kinds))}
+	lay := int64(1)
+	for l, lev := range t.Levels {
+		r := t.Range(lev.Mode)
+		if lev.Kind == 'd' && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
+			lev.Pos.First != 0 || lev.Crd.First != 0 || lev.Pos.Len != 0 && lev.Pos.Len != lay+1 || Singleton(lev.Kind) && lev.Crd.Len != lay {
+			return nil, false
+		}
+		s.Counts[l] = lev.Crd.Len
+		lay = t.Positions(l)
+	}
+	return s, t.Vals.First == 0 && t.Vals.Len == lay && !t.edges
+}
+
+func (t *Tensor) array(level int, part Part) *Array {
+	switch part {
+	case PosPart:
+		return &t.Levels[level].Pos
+	case CrdPart:
+		return &t.Levels[level].Crd
+	}
+	return &t.Vals
+}
+
+// Scalar is an order-0 tensor.
+func Scalar(v Value) *Tensor {
+	t, err := New(&Shape{Header: Header{Type: v.Type}}, nil, "")
+	if err != nil {
+		panic("BUG: tcs: no memory for a scalar: " + err.Error())
+	}
+	t.SetValue(0, v)
+	return t
+}

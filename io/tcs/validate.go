@@ -1,0 +1,290 @@
+package tcs
+
+// Validate checks the arrays, which it loads if need be: positions grow and end
+// at the number of coordinates, coordinates are in the box and sorted as their
+// level's kind asks. The first fault is an *Error (exit 3) that says where.
+// A tensor that passed is not read again. For a view it checks what the view
+// shows.
+func (t *Tensor) Validate() error {
+	if t.validated {
+		return nil
+	}
+	if err := t.Load(nil); err != nil {
+		return err
+	}
+	if err := t.guarded(t.validate); err != nil {
+		return err
+	}
+	t.validated = true
+	return nil
+}
+
+// Trust marks the tensor as valid without a look (--trust-input).
+func (t *Tensor) Trust() { t.validated = true }
+
+// part is how many elements one thread checks at a time.
+const part = 1 << 18
+
+func (t *Tensor) validate() error {
+	kinds, _ := t.Format()
+	depths := Depths(kinds)
+	lo, hi := make([]int64, len(kinds)), make([]int64, len(kinds))
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		if lev.Kind == 's' || lev.Kind == 'u' {
+			if err := t.checkPos(l); err != nil {
+				return err
+			}
+		}
+	}
+	t.intervals(lo, hi)
+	for l := 0; l < len(t.Levels); l++ {
+		lev := &t.Levels[l]
+		if lev.Kind == 'd' {
+			continue
+		}
+		if Singleton(lev.Kind) && l > 0 && chained(kinds, l) {
+			continue // checked with its chain's head
+		}
+		if err := t.checkChain(l, depths); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chained reports whether singleton level l belongs to a chain under an s or u.
+func chained(kinds string, l int) bool {
+	for l >= 0 && Singleton(kinds[l]) {
+		l--
+	}
+	return l >= 0 && kinds[l] != 'd'
+}
+
+// checkPos checks level l's pos array.
+func (t *Tensor) checkPos(l int) error {
+	lev := &t.Levels[l]
+	n := lev.Pos.Len
+	if n == 0 {
+		if lev.Crd.Len != 0 {
+			return t.dataErr("level %d has %d coordinates and no positions", l, lev.Crd.Len)
+		}
+		return nil
+	}
+	first, last := lev.Pos.Int(0), lev.Pos.Int(n-1)
+	f, e := lev.Crd.First, lev.Crd.First+lev.Crd.Len
+	if t.edges {
+		if first > f || last < e {
+			return t.dataErr("positions of level %d go from %d to %d, and its coordinates from %d to %d", l, first, last, f, e)
+		}
+	} else if first != f || last != e {
+		return t.dataErr("positions of level %d go from %d to %d, want %d to %d", l, first, last, f, e)
+	}
+	return parallel(chunks(n-1, part), func() func(int64) error {
+		return func(c int64) error {
+			i := c * part
+			k := min(i+part, n-1)
+			if bad := firstDrop(lev.Pos.Sub(i, k+1)); bad >= 0 {
+				i += bad
+				return t.dataErr("position %d of level %d is %d, less than the %d before it", i+1, l, lev.Pos.Int(i+1), lev.Pos.Int(i))
+			}
+			return nil
+		}
+	})
+}
+
+// firstDrop is the first i with a[i+1] < a[i], or -1.
+func firstDrop(a Array) int64 {
+	if a.Width == 4 {
+		return drop(Slice[int32](a))
+	}
+	return drop(Slice[int64](a))
+}
+
+func drop[T int32 | int64](s []T) int64 {
+	for i := 1; i < len(s); i++ {
+		if s[i] < s[i-1] {
+			return int64(i - 1)
+		}
+	}
+	return -1
+}
+
+// checkChain checks the coordinates of level l and of the singletons below it:
+// range, and order within each segment (of the whole level, where l is a
+// singleton under dense levels: there nothing is ordered).
+func (t *Tensor) checkChain(l int, depths []int) error {
+	end := l + 1
+	for end < len(t.Levels) && Singleton(t.Levels[end].Kind) {
+		end++
+	}
+	for k := l; k < end; k++ {
+		if err := t.checkRange(k, k > l && chained(kindsOf(t), k)); err != nil {
+			return err
+		}
+	}
+	lev := &t.Levels[l]
+	if lev.Kind != 's' && lev.Kind != 'u' || lev.Pos.Len == 0 {
+		return nil
+	}
+	// Neighbours must first differ at or above this level, and grow there.
+	unique := depths[l]
+	segs := lev.Pos.Len - 1
+	return parallel(chunks(segs, part), func() func(int64) error {
+		return func(c int64) error {
+			from, to := c*part, min((c+1)*part, segs)
+			if end == l+1 {
+				var bad int64
+				if lev.Crd.Width == 4 {
+					bad = unsorted(Slice[int32](lev.Crd), lev, from, to, unique > l)
+				} else {
+					bad = unsorted(Slice[int64](lev.Crd), lev, from, to, unique > l)
+				}
+				if bad >= 0 {
+					return t.orderErr(l, bad)
+				}
+				return nil
+			}
+			for s := from; s < to; s++ {
+				a, b := clampTo(lev.Crd, lev.Pos.Int(s), lev.Pos.Int(s+1))
+				for q := a + 1; q < b; q++ {
+					if !t.grows(l, end, q, unique) {
+						return t.orderErr(l, q)
+					}
+				}
+			}
+			return nil
+		}
+	})
+}
+
+func kindsOf(t *Tensor) string {
+	k, _ := t.Format()
+	return k
+}
+
+// unsorted is the first position in segments [from, to) whose coordinate is not
+// above (with repeats: below) the one before it, or -1.
+func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool) int64 {
+	var slack T
+	if repeats {
+		slack = 1
+	}
+	f := lev.Crd.First
+	for s := from; s < to; s++ {
+		a, b := clampTo(lev.Crd, lev.Pos.Int(s), lev.Pos.Int(s+1))
+		seg := crd[a-f : b-f]
+		for i := 1; i < len(seg); i++ {
+			if seg[i]+slack <= seg[i-1] {
+				return a + int64(i)
+			}
+		}
+	}
+	return -1
+}
+
+// grows compares positions q-1 and q along the chain [l, end).
+func (t *Tensor) grows(l, end int, q int64, unique int) bool {
+	for k := l; k < end; k++ {
+		c := &t.Levels[k].Crd
+		x, y := c.At(q-1), c.At(q)
+		if x != y {
+			// A level of its own coordinates must not repeat what is above.
+			return x < y && k <= t.firstUnique(l, end)
+		}
+	}
+	return unique == len(t.Levels)
+}
+
+// firstUnique is the first level of the chain [l, end) that does not repeat
+// coordinates, or end-1.
+func (t *Tensor) firstUnique(l, end int) int {
+	for k := l; k < end; k++ {
+		if kind := t.Levels[k].Kind; kind != 'u' && kind != 'c' {
+			return k
+		}
+	}
+	return end - 1
+}
+
+func (t *Tensor) orderErr(l int, q int64) error {
+	c := t.Levels[l].Crd
+	return t.dataErr("coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l, c.At(q), c.At(q-1),
+		map[bool]string{true: " and differ"}[t.Levels[l].Kind == 's'])
+}
+
+// checkRange checks that level l's coordinates are in the box, or where
+// padding is possible -1.
+func (t *Tensor) checkRange(l int, inChain bool) error {
+	lev := &t.Levels[l]
+	r := t.Range(lev.Mode)
+	if !t.wholeMode(l) {
+		r = [2]int64{0, t.Dims[lev.Mode]} // a view's slice may hold more than its box
+	}
+	n := lev.Crd.Len
+	return parallel(chunks(n, part), func() func(int64) error {
+		return func(c int64) error {
+			from, to := c*part, min((c+1)*part, n)
+			for i := from; i < to; {
+				var bad int64
+				if lev.Crd.Width == 4 {
+					bad = outside(Slice[int32](lev.Crd)[i:to], r)
+				} else {
+					bad = outside(Slice[int64](lev.Crd)[i:to], r)
+				}
+				if bad < 0 {
+					return nil
+				}
+				i += bad
+				if x := lev.Crd.Int(i); x != -1 || !t.mayPad(l, i+lev.Crd.First) {
+					return t.dataErr("coordinate %d of level %d is %d, want one in [%d,%d)", i+lev.Crd.First, l, x, r[0], r[1])
+				}
+				i++
+			}
+			return nil
+		}
+	})
+}
+
+// wholeMode reports whether level l's coordinates must lie in the box: in any
+// tensor but a view.
+func (t *Tensor) wholeMode(l int) bool {
+	_, whole := t.Shape()
+	return whole
+}
+
+// mayPad reports whether -1 is right at position q of level l: in a p level, or
+// below a padded slot.
+func (t *Tensor) mayPad(l int, q int64) bool {
+	if t.Levels[l].Kind == 'p' {
+		return true
+	}
+	for k := l - 1; k >= 0; k-- {
+		lev := &t.Levels[k]
+		switch {
+		case lev.Kind == 'd' && lev.Size > 0:
+			q /= lev.Size
+		case Singleton(lev.Kind):
+			if lev.Crd.At(q) == -1 {
+				return true
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// outside is the first index of a coordinate outside [r0, r1), or -1.
+func outside[T int32 | int64](s []T, r [2]int64) int64 {
+	lo, hi := T(r[0]), T(r[1]-1)
+	if r[0] >= r[1] {
+		lo, hi = 0, -1
+	}
+	for i, x := range s {
+		if x < lo || x > hi {
+			return int64(i)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,283 @@
+package tcs
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// Type is the type of a tensor's values.
+type Type uint8
+
+const (
+	Invalid Type = iota
+	Float64
+	Float32
+	Int64
+	Int32
+	Complex128
+	Complex64
+)
+
+var typeNames = [...]string{"invalid", "float64", "float32", "int64", "int32", "complex128", "complex64"}
+
+func (t Type) String() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("Type(%d)", uint8(t))
+}
+
+// Valid reports whether t is a type of values.
+func (t Type) Valid() bool { return t >= Float64 && t <= Complex64 }
+
+// Size is the bytes of one value.
+func (t Type) Size() int {
+	switch t {
+	case Float64, Int64, Complex64:
+		return 8
+	case Float32, Int32:
+		return 4
+	case Complex128:
+		return 16
+	}
+	panic("BUG: tcs: size of an invalid type")
+}
+
+// IsComplex, IsInt: the kind of number.
+func (t Type) IsComplex() bool { return t == Complex128 || t == Complex64 }
+func (t Type) IsInt() bool     { return t == Int64 || t == Int32 }
+
+// ParseType is the type of that name, ours or TACO's; false for no type's name.
+func ParseType(name string) (Type, bool) {
+	switch name {
+	case "float64", "double":
+		return Float64, true
+	case "float32", "float":
+		return Float32, true
+	case "int64", "long":
+		return Int64, true
+	case "int32", "int":
+		return Int32, true
+	case "complex128", "complexdouble":
+		return Complex128, true
+	case "complex64", "complexfloat":
+		return Complex64, true
+	}
+	return Invalid, false
+}
+
+// Promote is the type of a result of operands of types a and b, as in NumPy.
+func Promote(a, b Type) Type {
+	if a == b || b == Invalid {
+		return a
+	}
+	if a == Invalid {
+		return b
+	}
+	wide := func(t Type) bool { return t != Float32 && t != Complex64 }
+	switch {
+	case a.IsComplex() || b.IsComplex():
+		if wide(a) || wide(b) {
+			return Complex128
+		}
+		return Complex64
+	case a.IsInt() && b.IsInt():
+		return Int64
+	default:
+		return Float64
+	}
+}
+
+// Value is one value of any type: I holds integers, C the others.
+type Value struct {
+	Type Type
+	I    int64
+	C    complex128
+}
+
+// Complex is the value as a complex number (integers past 2^53 are rounded).
+func (v Value) Complex() complex128 {
+	if v.Type.IsInt() {
+		return complex(float64(v.I), 0)
+	}
+	return v.C
+}
+
+// Float is the value's real part.
+func (v Value) Float() float64 { return real(v.Complex()) }
+
+// IsZero reports whether the value equals zero (of either sign).
+func (v Value) IsZero() bool { return v.I == 0 && v.C == 0 }
+
+// Load is the value of type t at p.
+func (t Type) Load(p unsafe.Pointer) Value {
+	switch t {
+	case Float64:
+		return Value{Type: t, C: complex(*(*float64)(p), 0)}
+	case Float32:
+		return Value{Type: t, C: complex(float64(*(*float32)(p)), 0)}
+	case Int64:
+		return Value{Type: t, I: *(*int64)(p)}
+	case Int32:
+		return Value{Type: t, I: int64(*(*int32)(p))}
+	case Complex128:
+		return Value{Type: t, C: *(*complex128)(p)}
+	case Complex64:
+		return Value{Type: t, C: complex128(*(*complex64)(p))}
+	}
+	panic("BUG: tcs: load of an invalid type")
+}
+
+// Store puts v at p as a value of type t. v must fit (see ConvertValues).
+func (t Type) Store(p unsafe.Pointer, v Value) {
+	switch t {
+	case Float64:
+		*(*float64)(p) = v.Float()
+	case Float32:
+		*(*float32)(p) = float32(v.Float())
+	case Int64:
+		*(*int64)(p) = v.asInt()
+	case Int32:
+		*(*int32)(p) = int32(v.asInt())
+	case Complex128:
+		*(*complex128)(p) = v.Complex()
+	case Complex64:
+		*(*complex64)(p) = complex64(v.Complex())
+	default:
+		panic("BUG: tcs: store of an invalid type")
+	}
+}
+
+func (v Value) asInt() int64 {
+	if v.Type.IsInt() {
+		return v.I
+	}
+	return int64(real(v.C))
+}
+
+// Value is the value at index i of Vals, counted from its Ptr.
+func (t *Tensor) Value(i int64) Value {
+	if uint64(i) >= uint64(t.Vals.Len) {
+		panic("BUG: tcs: value index out of range")
+	}
+	return t.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
+}
+
+// SetValue stores v at index i of Vals, counted from its Ptr.
+func (t *Tensor) SetValue(i int64, v Value) {
+	if uint64(i) >= uint64(t.Vals.Len) {
+		panic("BUG: tcs: value index out of range")
+	}
+	t.Type.Store(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)), v)
+}
+
+// Values is the tensor's values as a slice over its memory; T must be the Go
+// type of the tensor's Type.
+func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Tensor) []T {
+	var z T
+	if goType(z) != t.Type {
+		panic(fmt.Sprintf("BUG: tcs: values of a %v tensor taken as %T", t.Type, z))
+	}
+	return Slice[T](t.Vals)
+}
+
+func goType(z any) Type {
+	switch z.(type) {
+	case float64:
+		return Float64
+	case float32:
+		return Float32
+	case int64:
+		return Int64
+	case int32:
+		return Int32
+	case complex128:
+		return Complex128
+	case complex64:
+		return Complex64
+	}
+	return Invalid
+}
+
+// Add is a + b in type t; integers wrap.
+func (t Type) Add(a, b Value) Value {
+	switch t {
+	case Int64:
+		return Value{Type: t, I: a.I + b.I}
+	case Int32:
+		return Value{Type: t, I: int64(int32(a.I) + int32(b.I))}
+	case Float32:
+		return Value{Type: t, C: complex(float64(float32(real(a.C))+float32(real(b.C))), 0)}
+	case Complex64:
+		return Value{Type: t, C: complex128(complex64(a.C) + complex64(b.C))}
+	default:
+		return Value{Type: t, C: a.C + b.C}
+	}
+}
+
+// CanConvert refuses the conversions that no values make right: complex to real.
+func CanConvert(to, from Type) error {
+	if from.IsComplex() && !to.IsComplex() {
+		return &Error{Exit: exitCommand, Msg: fmt.Sprintf("values of type %v cannot become %v: the imaginary parts would be lost", from, to)}
+	}
+	return nil
+}
+
+// ConvertValues converts n values of type from at src into values of type to at
+// dst, which may not overlap. Rounding to a narrower float is allowed; complex
+// to real, a non-integer to an integer type and an integer that does not fit
+// are errors (exit 2), the latter two with bad, the index of the value.
+func ConvertValues(dst []byte, to Type, src []byte, from Type, n int) (bad int, err error) {
+	if err := CanConvert(to, from); err != nil {
+		return -1, err
+	}
+	if to == from {
+		copy(dst[:n*to.Size()], src[:n*to.Size()])
+		return -1, nil
+	}
+	if n == 0 {
+		return -1, nil
+	}
+	dst, src = dst[:n*to.Size()], src[:n*from.Size()]
+	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
+	ds, ss := uintptr(to.Size()), uintptr(from.Size())
+	for i := range n {
+		v := from.Load(unsafe.Add(s, uintptr(i)*ss))
+		if to.IsInt() && !v.fitsInt(to) {
+			return i, &Error{Exit: exitCommand, Msg: fmt.Sprintf("value %v does not fit type %v", v, to)}
+		}
+		to.Store(unsafe.Add(d, uintptr(i)*ds), v)
+	}
+	return -1, nil
+}
+
+func (v Value) fitsInt(to Type) bool {
+	if !v.Type.IsInt() {
+		f := real(v.C)
+		if f != math.Trunc(f) || !(f >= -0x1p63 && f < 0x1p63) {
+			return false
+		}
+		v = Value{Type: Int64, I: int64(f)}
+	}
+	return to == Int64 || v.I >= math.MinInt32 && v.I <= math.MaxInt32
+}
+
+// String prints the value in Go's shortest form: 2.5, -7, 1+2i.
+func (v Value) String() string {
+	switch v.Type {
+	case Int64, Int32:
+		return fmt.Sprint(v.I)
+	case Float32:
+		return fmt.Sprint(float32(real(v.C)))
+	case Float64:
+		return fmt.Sprint(real(v.C))
+	case Complex64:
+		s := fmt.Sprint(complex64(v.C))
+		return s[1 : len(s)-1]
+	case Complex128:
+		s := fmt.Sprint(v.C)
+		return s[1 : len(s)-1]
+	}
+	return "invalid"
+}
