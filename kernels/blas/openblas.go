@@ -16,7 +16,8 @@ const Name = "OpenBLAS"
 // SetThreads sets the threads that a call uses.
 func SetThreads(n int) { C.openblas_set_num_threads(C.int(n)) }
 
-func trans(t bool) C.CBLAS_TRANSPOSE {
+// trans is a CBLAS_TRANSPOSE, which cgo takes as its integer type.
+func trans(t bool) uint32 {
 	if t {
 		return C.CblasTrans
 	}

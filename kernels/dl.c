@@ -1,0 +1,44 @@
+#define _GNU_SOURCE
+#include "dl.h"
+#include <dlfcn.h>
+#include <string.h>
+
+// OpenMP's threads wait inside its library between parallel regions. The library
+// must not go when the last leaf that needs it goes.
+static void pin_openmp(void) {
+    static const char *const names[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        dlopen(names[i], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    dlerror();
+}
+
+void *dst_open(const char *path, char **why) {
+    void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!h) {
+        const char *said = dlerror();
+        *why = strdup(said ? said : "dlopen failed");
+        return 0;
+    }
+    pin_openmp();
+    return h;
+}
+
+int dst_close(void *handle, const char *path) {
+    dlclose(handle);
+    void *still = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    dlerror();
+    if (!still)
+        return 1;
+    dlclose(still);
+    return 0;
+}
+
+void *dst_symbol(void *handle, const char *name) {
+    void *p = dlsym(handle, name);
+    dlerror();
+    return p;
+}
+
+int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c) {
+    return ((int (*)(dst_tensor **, const int64_t(*)[2], dst_env *))leaf)(t, bounds, &c->env);
+}

@@ -1,0 +1,40 @@
+// Package kernels turns C source into leaves and calls them.
+//
+// # Model
+//
+// A leaf is one compiled C function, of one signature whatever it computes
+// (abi.h):
+//
+//	int NAME(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
+//
+// It gets the tensors of a statement, results first or wherever its compiler put
+// them, the bounds of its loops, and an environment: a number of threads, an
+// allocator, a place to say where it failed.
+//
+// Package cc compiles; Open loads the object and keeps it; Library.Leaf finds a
+// function in it; Leaf.Call calls it. An object is loaded from memory that
+// nothing else can write to after its hash was checked, so what runs is what was
+// compiled.
+//
+// # Memory
+//
+// Arrays that go into a leaf belong to their tensors. Go memory among them is
+// pinned for the call. What a leaf allocates comes from the call's Arena, which
+// counts it against the rank's limit (tcs.Limit) with everything else the rank
+// holds. An array that the leaf publishes, by storing its address in a tensor,
+// belongs to that tensor when Call returns, and tensor.Close gives it back. All
+// else that a leaf allocated is freed when it returns, and counted as a leak if it
+// returned well (Arena.Leaks): generated code frees what it allocates.
+//
+// # Threads
+//
+// OpenMP keeps a pool of threads for each thread that enters a parallel region.
+// A rank therefore calls its leaves from one thread: its own goroutine's, if
+// that is locked to a thread, or a Runner's.
+//
+// # Failure
+//
+// A leaf reports what can go wrong by its return value, which Call turns into
+// errors: tcs.MemoryError, DivideError, BoundError, ErrOverflow. A leaf that
+// crashes ends the process.
+package kernels

@@ -1,0 +1,104 @@
+package kernels
+
+/*
+#include "dl.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+)
+
+// DivideError is an integer division by zero. It ends a run with code 3.
+type DivideError struct {
+	What  string   // the statement
+	Vars  []string // as many names as coordinates, or fewer
+	Coord []int64  // counted from 0
+}
+
+func (e *DivideError) Error() string {
+	return failText("integer division by zero", e.What, e.Vars, e.Coord)
+}
+
+func (e *DivideError) ExitCode() int { return 3 }
+
+// BoundError says that a bound() of the schedule does not hold for the data. It
+// ends a run with code 2.
+type BoundError struct {
+	What  string
+	Vars  []string
+	Coord []int64 // what the loop's range is, as the leaf gives it
+}
+
+func (e *BoundError) Error() string {
+	return failText("a bound() of the schedule does not hold", e.What, e.Vars, e.Coord)
+}
+
+func (e *BoundError) ExitCode() int { return 2 }
+
+// ErrOverflow says that 32-bit positions do not hold the result: the statement
+// is to be compiled with wide ones.
+var ErrOverflow = errors.New("a result's positions pass 2^31: 64-bit ones are needed")
+
+func failText(what, statement string, vars []string, coord []int64) string {
+	var b strings.Builder
+	b.WriteString(what)
+	for i, c := range coord {
+		b.WriteString([]string{" at ", ", "}[min(i, 1)])
+		if i < len(vars) {
+			fmt.Fprintf(&b, "%s = %d", vars[i], c)
+		} else {
+			fmt.Fprintf(&b, "coordinate %d", c)
+		}
+	}
+	if len(coord) > 0 {
+		b.WriteString(" (counted from 0)")
+	}
+	if statement != "" {
+		b.WriteString(" in " + statement)
+	}
+	return b.String()
+}
+
+// failure is the error of a leaf that returned rc.
+func failure(rc int, c *C.dst_call, env *Env) error {
+	n := min(max(int(c.env.fail_ncoord), 0), len(c.env.fail_coord))
+	coord := make([]int64, n)
+	for i := range coord {
+		coord[i] = int64(c.env.fail_coord[i])
+	}
+	switch ir.FailCode(rc) {
+	case ir.FailMemory:
+		return memoryFailure(c, env)
+	case ir.FailDivide:
+		return &DivideError{env.What, env.Vars, coord}
+	case ir.FailBound:
+		return &BoundError{env.What, env.Vars, coord}
+	case ir.FailOverflow:
+		return ErrOverflow
+	}
+	panic(fmt.Sprintf("BUG: kernels: a leaf returned %d", rc))
+}
+
+func memoryFailure(c *C.dst_call, env *Env) error {
+	what := "a result or workspace"
+	if env.What != "" {
+		what += " of " + env.What
+	}
+	want, limit := int64(c.refused), env.Arena.limit
+	switch {
+	case want == 0:
+		panic("BUG: kernels: a leaf says that memory was refused, but none was")
+	case want == math.MaxInt64:
+		return &tcs.Error{Exit: 5, Msg: what + " takes more memory than there are addresses"}
+	case c.by_system != 0 || limit.Max() == 0:
+		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what, tcs.Size(want), tcs.Size(limit.Used()))}
+	}
+	return &tcs.MemoryError{What: what, Want: want, Used: limit.Used(), Max: limit.Max()}
+}

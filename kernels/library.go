@@ -1,0 +1,194 @@
+package kernels
+
+/*
+#cgo LDFLAGS: -ldl -lpthread
+#include <stdlib.h>
+#include "dl.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"distaff/kernels/cc"
+
+	"golang.org/x/sys/unix"
+)
+
+// LoadError says why an object cannot be loaded. It ends a run with code 1.
+type LoadError struct {
+	What string // the leaf
+	Err  error
+}
+
+func (e *LoadError) Error() string { return fmt.Sprintf("cannot load the leaf %s: %v", e.What, e.Err) }
+
+func (e *LoadError) ExitCode() int { return 1 }
+
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// Library is a loaded object. Its methods may be called from several goroutines
+// at once.
+type Library struct {
+	mu     sync.Mutex
+	handle unsafe.Pointer
+	path   string   // as it was opened
+	file   *os.File // what path names: a name in /proc/self/fd is that of one file only while it is open
+	temp   string   // a folder to remove, or ""
+	label  string
+	leaves int // open ones
+	closed bool
+}
+
+// Open loads an object. It must have been made for this machine's CPU, or a
+// level that the CPU has (cc.Runs).
+func Open(o *cc.Object) (*Library, error) {
+	// The bytes may have come from another rank.
+	o, err := cc.Decode(o.Bytes)
+	if err != nil {
+		return nil, &LoadError{"", err}
+	}
+	if level, ok := strings.CutPrefix(o.Meta.CPU, "x86-64-v"); ok && !cc.Runs(o.Meta.CPU) {
+		return nil, &LoadError{o.Meta.Label, fmt.Errorf("it was compiled for x86-64-v%s, which this CPU is not; choose a lower --cpu", level)}
+	}
+	l := &Library{label: o.Meta.Label}
+	err = l.openMemory(o.Bytes)
+	if err != nil {
+		// Systems may forbid code in anonymous files, or have no /proc.
+		if err2 := l.openTemp(o.Bytes); err2 != nil {
+			return nil, &LoadError{o.Meta.Label, errors.Join(err, err2)}
+		}
+	}
+	libraries.Add(1)
+	return l, nil
+}
+
+// openMemory loads from an anonymous file, sealed before it is loaded.
+func (l *Library) openMemory(b []byte) error {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("distaff-leaf", flags|unix.MFD_EXEC)
+	if err == unix.EINVAL { // a kernel before 6.3
+		fd, err = unix.MemfdCreate("distaff-leaf", flags)
+	}
+	if err != nil {
+		return fmt.Errorf("memfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "distaff-leaf")
+	if _, err := f.Write(b); err != nil {
+		f.Close()
+		return err
+	}
+	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		f.Close()
+		return fmt.Errorf("sealing: %w", err)
+	}
+	l.path, l.file = fmt.Sprintf("/proc/self/fd/%d", fd), f
+	if err := l.dlopen(); err != nil {
+		f.Close()
+		return err
+	}
+	return nil
+}
+
+// openTemp loads from a file in a private folder.
+func (l *Library) openTemp(b []byte) error {
+	dir, err := os.MkdirTemp("", "distaff-load-")
+	if err != nil {
+		return err
+	}
+	l.file, l.temp, l.path = nil, dir, filepath.Join(dir, "leaf.so")
+	err = os.WriteFile(l.path, b, 0o700)
+	if err == nil {
+		err = l.dlopen()
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+	}
+	return err
+}
+
+func (l *Library) dlopen() error {
+	path := C.CString(l.path)
+	defer C.free(unsafe.Pointer(path))
+	var why *C.char
+	// dlopen's error text belongs to the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	l.handle = C.dst_open(path, &why)
+	if l.handle == nil {
+		defer C.free(unsafe.Pointer(why))
+		return errors.New(C.GoString(why))
+	}
+	return nil
+}
+
+// Leaf finds the function called name. The library stays loaded until it and
+// all its leaves are closed.
+func (l *Library) Leaf(name string) (Leaf, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, &LoadError{name, errors.New("its library is closed")}
+	}
+	s := C.CString(name)
+	defer C.free(unsafe.Pointer(s))
+	fn := C.dst_symbol(l.handle, s)
+	if fn == nil {
+		return nil, &LoadError{name, errors.New("the object has no such function")}
+	}
+	l.leaves++
+	return &cLeaf{fn: fn, name: name, lib: l}, nil
+}
+
+// Close unloads the library once its leaves are closed too.
+func (l *Library) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	return l.unload()
+}
+
+// unload is called with the lock held.
+func (l *Library) unload() error {
+	if !l.closed || l.leaves > 0 || l.handle == nil {
+		return nil
+	}
+	path := C.CString(l.path)
+	defer C.free(unsafe.Pointer(path))
+	gone := C.dst_close(l.handle, path) == 1
+	l.handle = nil
+	if l.temp != "" {
+		return os.RemoveAll(l.temp)
+	}
+	if !gone {
+		// The loader knows the object by the descriptor's name, which no
+		// other object may get.
+		unclosed.Store(l.file, true)
+		return nil
+	}
+	return l.file.Close()
+}
+
+// unclosed holds the files of objects that the loader did not let go.
+var unclosed sync.Map
+
+// Load loads an object and finds one leaf in it, which keeps the object.
+func Load(o *cc.Object, name string) (Leaf, error) {
+	l, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := l.Leaf(name)
+	return leaf, errors.Join(err, l.Close())
+}

@@ -1,0 +1,145 @@
+package kernels
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+)
+
+func buildObject(t *testing.T, text string, cpu string) *cc.Object {
+	t.Helper()
+	b, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O0"}, CPU: cpu})
+	if err != nil {
+		t.Fatal(err)
+	}
+	abi, err := os.ReadFile("abi.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.Build(context.Background(), cc.Source{Text: string(abi) + text, Label: "test"})
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func constant(n string) string {
+	return "int leaf(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)" +
+		"{ *(int64_t *)t[0]->vals.ptr = " + n + "; (void)bounds; (void)env; return 0; }"
+}
+
+func run(t *testing.T, l Leaf) int64 {
+	t.Helper()
+	v := []int64{0}
+	if err := l.Call(context.Background(), []*tcs.Tensor{scalarInt(v)}, nil, Env{Threads: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return v[0]
+}
+
+// Objects that come and go must never be mistaken for one another, though the
+// loader knows them by a descriptor's number.
+func TestLoadUnloadLoad(t *testing.T) {
+	one, two := buildObject(t, constant("1"), cc.NoCPU), buildObject(t, constant("2"), cc.NoCPU)
+	for range 20 {
+		a, err := Load(one, "leaf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(one, "leaf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run(t, a) != 1 || a.Close() != nil {
+			t.Fatal("the first object's leaf is not 1")
+		}
+		b, err := Load(two, "leaf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run(t, b) != 2 || run(t, again) != 1 {
+			t.Fatal("leaves are mistaken for one another")
+		}
+		if b.Close() != nil || again.Close() != nil || again.Close() != nil {
+			t.Fatal("Close failed")
+		}
+	}
+}
+
+func TestLibraryOutlivedByItsLeaf(t *testing.T) {
+	lib, err := Open(buildObject(t, constant("5"), cc.NoCPU))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := lib.Leaf("leaf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lib.Leaf("none"); err == nil || !strings.Contains(err.Error(), "no such function") {
+		t.Errorf("a function that is not there: %v", err)
+	}
+	if err := lib.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if run(t, leaf) != 5 {
+		t.Error("the leaf is not 5")
+	}
+	if _, err := lib.Leaf("leaf"); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a leaf of a closed library: %v", err)
+	}
+	if err := leaf.Close(); err != nil || lib.handle != nil {
+		t.Errorf("after the last Close: %v, loaded %v", err, lib.handle != nil)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	o := buildObject(t, constant("1"), cc.NoCPU)
+	changed := bytes.Clone(o.Bytes)
+	changed[len(changed)/2] ^= 1
+	for what, c := range map[string]struct {
+		o    *cc.Object
+		want string
+	}{
+		"changed bytes":   {&cc.Object{Bytes: changed}, "hash"},
+		"truncated bytes": {&cc.Object{Bytes: o.Bytes[:len(o.Bytes)-1]}, "not a whole object"},
+		"no bytes":        {&cc.Object{}, "not a whole object"},
+		"missing symbol":  {buildObject(t, "int nowhere(void); int leaf(void) { return nowhere(); }", cc.NoCPU), "nowhere"},
+	} {
+		_, err := Open(c.o)
+		var coded interface{ ExitCode() int }
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) || coded.ExitCode() != 1 {
+			t.Errorf("%s: %v, want one about %q with exit code 1", what, err, c.want)
+		}
+	}
+}
+
+func TestOpenFromFile(t *testing.T) {
+	o := buildObject(t, constant("3"), cc.NoCPU)
+	l := &Library{}
+	t.Setenv("TMPDIR", t.TempDir())
+	if err := l.openTemp(o.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := l.Leaf("leaf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run(t, leaf) != 3 {
+		t.Error("the leaf is not 3")
+	}
+	if leaf.Close() != nil || l.Close() != nil {
+		t.Error("Close failed")
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

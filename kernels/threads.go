@@ -1,0 +1,171 @@
+package kernels
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// cores is what decides a rank's threads.
+type cores struct {
+	affinity int     // CPUs in the affinity mask
+	quota    float64 // CPUs that the cgroup's quota pays for; 0: no quota
+	getenv   func(string) string
+}
+
+func findCores() cores {
+	c := cores{getenv: os.Getenv, affinity: 1}
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil {
+		c.affinity = max(set.Count(), 1)
+	}
+	if group, err := os.ReadFile("/proc/self/cgroup"); err == nil {
+		c.quota = cgroupQuota(string(group), os.ReadFile)
+	}
+	return c
+}
+
+// Cores is the CPUs that the affinity mask and the cgroup leave this process.
+func Cores() int { return findCores().count() }
+
+func (c cores) count() int {
+	n := c.affinity
+	// A quota of 1.5 CPUs keeps two threads busy for three quarters of the time.
+	if c.quota > 0 {
+		n = min(n, max(int(c.quota+0.5), 1))
+	}
+	return n
+}
+
+// DefaultThreads is the number of threads of a rank where the user gives none,
+// and why, in words. ranksOnNode ranks share this process's CPUs (those on this
+// node with the same affinity mask), ranksInProcess of them are in this process.
+//
+// OMP_NUM_THREADS is taken as it is; else a rank gets an even share of the CPUs
+// that affinity mask and cgroup quota leave, and no more than its share of Slurm's
+// CPUs per task.
+func DefaultThreads(ranksOnNode, ranksInProcess int) (n int, why string) {
+	return findCores().threads(max(ranksOnNode, 1), max(ranksInProcess, 1))
+}
+
+func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
+	// A list gives a number for each level of nesting.
+	first, _, _ := strings.Cut(c.getenv("OMP_NUM_THREADS"), ",")
+	if v, err := strconv.Atoi(strings.TrimSpace(first)); err == nil && v > 0 {
+		return v, "OMP_NUM_THREADS"
+	}
+	total := c.count()
+	n := max(total/ranksOnNode, 1)
+	why := fmt.Sprintf("%d CPUs", total)
+	if total == 1 {
+		why = "1 CPU"
+	}
+	if total < c.affinity {
+		why += " by the cgroup's quota"
+	}
+	if ranksOnNode > 1 {
+		why += fmt.Sprintf(" for %d ranks", ranksOnNode)
+	}
+	for _, name := range []string{"SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK"} {
+		v, err := strconv.Atoi(c.getenv(name))
+		if err != nil || v < 1 {
+			continue
+		}
+		if share := max(v/ranksInProcess, 1); share < n {
+			n, why = share, name
+			if ranksInProcess > 1 {
+				why += fmt.Sprintf(" for %d ranks in a process", ranksInProcess)
+			}
+		}
+		break // srun's own number stands above the job's
+	}
+	return n, why
+}
+
+// cgroupQuota is the CPUs that the tightest quota between this process's cgroup
+// and the root pays for, or 0. group is the text of /proc/self/cgroup.
+func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
+	quota := 0.0
+	take := func(q float64) {
+		if q > 0 && (quota == 0 || q < quota) {
+			quota = q
+		}
+	}
+	number := func(file string) float64 {
+		b, err := read(file)
+		if err != nil {
+			return 0
+		}
+		v, err := strconv.ParseFloat(string(bytes.TrimSpace(b)), 64)
+		if err != nil {
+			return 0
+		}
+		return v
+	}
+	for line := range strings.Lines(group) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		version2 := parts[0] == "0" && parts[1] == ""
+		if !version2 && !strings.Contains(","+parts[1]+",", ",cpu,") {
+			continue
+		}
+		// A container may show only its own part of the path, at the mount's root.
+		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
+			if version2 {
+				// "MAX PERIOD" in microseconds; "max" is no number.
+				b, err := read("/sys/fs/cgroup" + path.Join(dir, "cpu.max"))
+				if err == nil {
+					var limit, period float64
+					if n, _ := fmt.Sscan(string(b), &limit, &period); n == 2 && period > 0 {
+						take(limit / period)
+					}
+				}
+			} else {
+				base := "/sys/fs/cgroup/cpu" + dir
+				if period := number(path.Join(base, "cpu.cfs_period_us")); period > 0 {
+					take(number(path.Join(base, "cpu.cfs_quota_us")) / period)
+				}
+			}
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return quota
+}
+
+// CPUMask is this process's affinity mask as a string that can be compared with
+// those of other ranks on the node: equal masks share their CPUs.
+func CPUMask() string {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", set)
+}
+
+// libraries counts the objects loaded so far.
+var libraries atomic.Int64
+
+// WaitPassively makes OpenMP's threads sleep between parallel regions instead of
+// spinning, for when ranks times threads pass the cores. It must come before the
+// first leaf is loaded and reports whether it did; a user's own OMP_WAIT_POLICY
+// or GOMP_SPINCOUNT stands.
+func WaitPassively() bool {
+	if os.Getenv("OMP_WAIT_POLICY") != "" || os.Getenv("GOMP_SPINCOUNT") != "" {
+		return true
+	}
+	if libraries.Load() > 0 {
+		return false
+	}
+	// cgo hands it on to the C library's environment.
+	return os.Setenv("OMP_WAIT_POLICY", "passive") == nil
+}
