@@ -286,3 +286,31 @@ func (p *Problem) Sends(rank int) iter.Seq[Send] {
 		}
 	}
 }
+
+// Broadcasts tells for each operand whether one broadcast brings it to every
+// rank: it has a single block, and every rank reads it.
+func (p *Problem) Broadcasts() []bool {
+	list := make([]bool, len(p.Operands))
+	if p.Ranks == 1 {
+		return list
+	}
+	readers := make([][]bool, len(p.Groups)) // by group and rank
+	for g := range readers {
+		readers[g] = make([]bool, p.Ranks)
+	}
+	for tuple := range p.tuples() {
+		r := p.Rank(tuple)
+		for g := range p.Groups {
+			if !readers[g][r] && p.runs(g, tuple) {
+				readers[g][r] = true
+			}
+		}
+	}
+	for k, o := range p.Operands {
+		list[k] = p.SpaceOf(o.Modes).Size() == 1
+		for r := range p.Ranks {
+			list[k] = list[k] && slices.ContainsFunc(o.Groups, func(g int) bool { return readers[g][r] })
+		}
+	}
+	return list
+}

@@ -1,0 +1,170 @@
+// Package exec runs a plan on one rank: it fetches operand blocks (those of the
+// next step while the current one computes), runs a leaf a step, accumulates
+// partial blocks of the result, and takes part in the tree sums.
+package exec
+
+import (
+	"fmt"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
+)
+
+// Rank is one rank's part of a computation. Its fields are the caller's; the
+// blocks stay where they are, so that Compute can run again.
+type Rank struct {
+	Comm  comm.Comm
+	Plan  *plan.Problem
+	Limit *tcs.Limit
+
+	// Own has, for each operand, the blocks that live at this rank.
+	Own []map[plan.Block]*tcs.Tensor
+	// Like describes each operand's blocks, Result those of the result.
+	Like   []transfer.Like
+	Result transfer.Like
+
+	// Leaf computes a step's partial block from its operand blocks (indexed as
+	// Plan.Operands; nil where the step does not read one). The block is fresh.
+	Leaf func(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error)
+	// Add sums two blocks of one box and storage. It may change and return
+	// a, or make a block of its own; what it does not return stays the caller's.
+	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
+}
+
+// Compute runs the statement once and returns the result blocks that this rank
+// owns. Collective. The caller closes the blocks.
+func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
+	f, err := r.newFetcher()
+	if err != nil {
+		return nil, err
+	}
+	partials, err := r.steps(f)
+	if err != nil {
+		// The other ranks stop too, so that waiting for what is under way ends.
+		r.Comm.Abort(comm.ExitCode(err), err.Error())
+	}
+	if ferr := f.finish(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		closeAll(partials)
+		return nil, err
+	}
+	return r.combine(partials)
+}
+
+// steps runs this rank's steps and returns its partial blocks.
+func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
+	partials := map[plan.Partial]*tcs.Tensor{}
+	n := 0
+	for s := range r.Plan.Steps(r.Comm.Rank()) {
+		if err := r.Comm.Context().Err(); err != nil {
+			return partials, fmt.Errorf("stopped before step %d: %w", n, err)
+		}
+		operands, err := f.blocks(s, n)
+		if err != nil {
+			return partials, err
+		}
+		n++
+		block, err := r.Leaf(s, operands)
+		if err != nil {
+			return partials, err
+		}
+		if s.First {
+			partials[s.Partial] = block
+			continue
+		}
+		if err := r.add(partials, s.Partial, block); err != nil {
+			return partials, err
+		}
+	}
+	return partials, nil
+}
+
+// add adds block, which it takes over, to a partial.
+func (r *Rank) add(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, block *tcs.Tensor) error {
+	old := partials[p]
+	sum, err := r.Add(old, block)
+	if sum != block {
+		block.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if sum != old {
+		old.Close()
+	}
+	partials[p] = sum
+	return nil
+}
+
+// combine runs the tree sums and brings each result block to its owner.
+func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+	me := r.Comm.Rank()
+	blocks := map[plan.Block]*tcs.Tensor{}
+	fail := func(err error) (map[plan.Block]*tcs.Tensor, error) {
+		closeAll(partials)
+		closeAll(blocks)
+		return nil, err
+	}
+	for _, sum := range r.Plan.Sums() {
+		for _, a := range sum.Adds {
+			block, err := r.move(partials, a.From, a.To.Rank)
+			if err != nil {
+				return fail(err)
+			}
+			if a.To.Rank != me {
+				continue
+			}
+			if err := r.add(partials, a.To, block); err != nil {
+				return fail(err)
+			}
+		}
+		block, err := r.move(partials, sum.Root, sum.Owner)
+		if err != nil {
+			return fail(err)
+		}
+		if sum.Owner == me {
+			blocks[sum.Result] = block
+		}
+	}
+	return blocks, nil
+}
+
+// tagCombine is the tag of blocks that a tree sum moves; fetches have those below.
+const tagCombine = comm.MaxTag
+
+// move takes partial p out of partials at its rank and returns it at rank to;
+// nil at other ranks.
+func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to int) (*tcs.Tensor, error) {
+	me := r.Comm.Rank()
+	switch {
+	case p.Rank == me:
+		block := partials[p]
+		if block == nil {
+			panic(fmt.Sprintf("BUG: rank %d has no partial %+v", me, p))
+		}
+		delete(partials, p)
+		if to == me {
+			return block, nil
+		}
+		defer block.Close()
+		s, err := transfer.Send(r.Comm, block, to, tagCombine)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.Wait()
+	case to == me:
+		return transfer.Recv(r.Comm, r.Result, p.Rank, tagCombine, r.Limit)
+	}
+	return nil, nil
+}
+
+func closeAll[K comparable](m map[K]*tcs.Tensor) {
+	for k, t := range m {
+		t.Close()
+		delete(m, k)
+	}
+}

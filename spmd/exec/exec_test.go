@@ -1,0 +1,208 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/exec"
+	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
+)
+
+const rows, cols = 10, 7
+
+// dense makes an all-dense block of box with value f at each coordinate.
+func dense(t *testing.T, dims []int64, box [][2]int64, f func(c []int64) float64) *tcs.Tensor {
+	t.Helper()
+	kinds := strings.Repeat("d", len(dims))
+	b, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: tcs.Float64}, Kinds: kinds, Modes: tcs.Identity(len(dims))}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vals := tcs.Values[float64](b)
+	b.Entries(func(c []int64, i int64) bool { vals[i] = f(c); return true })
+	return b
+}
+
+// problem is a(i) = d(i) + B(i,j)*c(j) over ni x nj blocks.
+func problem(ranks int, ni, nj int64, extend bool, mapping []int) *plan.Problem {
+	return &plan.Problem{
+		Blocking: &place.Blocking{
+			Vars: []place.BlockVar{
+				{Name: "i", Cuts: place.EvenCuts(rows, ni)},
+				{Name: "j", Cuts: place.EvenCuts(cols, nj), Reduction: true, Extended: extend},
+			},
+			Map:    mapping,
+			Groups: []place.Group{{Terms: []int{0}}, {Terms: []int{1}, Held: []int{1}}},
+		},
+		Ranks:  ranks,
+		Result: []int{0},
+		Operands: []plan.Operand{
+			{Tensor: "d", Modes: []int{0}, Groups: []int{0}},
+			{Tensor: "B", Modes: []int{0, 1}, Groups: []int{1}},
+			{Tensor: "c", Modes: []int{1}, Groups: []int{1}},
+		},
+	}
+}
+
+var sizes = [][]int64{{rows}, {rows, cols}, {cols}}
+
+var values = []func(c []int64) float64{
+	func(c []int64) float64 { return float64(100 * c[0]) },
+	func(c []int64) float64 { return float64(c[0] + 10*c[1]) },
+	func(c []int64) float64 { return float64(1 + c[0]) },
+}
+
+// rank is a rank of the problem with the blocks that it owns.
+func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
+	r := &exec.Rank{Comm: c, Plan: p, Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d", Modes: []int{0}}}
+	for k, o := range p.Operands {
+		own := map[plan.Block]*tcs.Tensor{}
+		space := p.SpaceOf(o.Modes)
+		for b := range plan.Block(space.Size()) {
+			if p.Owner(o.Modes, b) == c.Rank() {
+				own[b] = dense(t, sizes[k], p.Box(o.Modes, b, sizes[k]), values[k])
+			}
+		}
+		r.Own = append(r.Own, own)
+		kinds := strings.Repeat("d", len(o.Modes))
+		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tcs.Float64, Kinds: kinds, Modes: tcs.Identity(len(o.Modes))})
+	}
+	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		box := p.Box(p.Result, s.Partial.Result, []int64{rows})
+		at := func(k int, c ...int64) float64 {
+			b := ops[k]
+			v := tcs.Values[float64](b)
+			var i int64
+			for m, x := range c {
+				i = i*b.Levels[m].Size + x - b.Levels[m].Offset
+			}
+			return v[i]
+		}
+		return dense(t, []int64{rows}, box, func(c []int64) float64 {
+			if s.Group == 0 {
+				return at(0, c[0])
+			}
+			sum := 0.0
+			cuts := p.Vars[1].Cuts
+			for j := cuts[s.Tuple[1]]; j < cuts[s.Tuple[1]+1]; j++ {
+				sum += at(1, c[0], j) * at(2, j)
+			}
+			return sum
+		}), nil
+	}
+	r.Add = func(a, b *tcs.Tensor) (*tcs.Tensor, error) {
+		x, y := tcs.Values[float64](a), tcs.Values[float64](b)
+		for i := range x {
+			x[i] += y[i]
+		}
+		return a, nil
+	}
+	return r
+}
+
+func want(i int64) float64 {
+	s := values[0]([]int64{i})
+	for j := range int64(cols) {
+		s += values[1]([]int64{i, j}) * values[2]([]int64{j})
+	}
+	return s
+}
+
+func TestBlocksGiveTheWholeResult(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 4, 6, 8} {
+		for _, extend := range []bool{false, true} {
+			for _, mapping := range [][]int{{0}, {1}, {0, 1}, {1, 0}, {}} {
+				for _, n := range [][2]int64{{1, 1}, {3, 2}, {2, 5}, {12, 9}} {
+					name := fmt.Sprintf("%d ranks, %v blocks, map %v, extend %v", ranks, n, mapping, extend)
+					p := problem(ranks, n[0], n[1], extend, mapping)
+					got := make([]float64, rows)
+					err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
+						r := rank(t, c, p)
+						for range 2 { // a second run finds the blocks where they were
+							before := c.Counters()
+							blocks, err := r.Compute()
+							if err != nil {
+								return err
+							}
+							if err := traffic(p, c, before); err != nil {
+								return err
+							}
+							for _, b := range blocks {
+								v := tcs.Values[float64](b)
+								b.Entries(func(c []int64, i int64) bool { got[c[0]] = v[i]; return true })
+								b.Close()
+							}
+						}
+						return nil
+					})
+					if err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+					for i := range got {
+						if got[i] != want(int64(i)) {
+							t.Fatalf("%s: a(%d) = %v, want %v", name, i, got[i], want(int64(i)))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// traffic compares what a rank received with what the plan says.
+func traffic(p *plan.Problem, c comm.Comm, before comm.Counters) error {
+	var bytes int64
+	size := func(modes []int, b plan.Block, dims []int64) int64 {
+		n := int64(8)
+		for _, r := range p.Box(modes, b, dims) {
+			n *= r[1] - r[0]
+		}
+		return n
+	}
+	for f := range p.Fetches(c.Rank()) {
+		if f.Owner != c.Rank() {
+			bytes += size(p.Operands[f.Operand].Modes, f.Block, sizes[f.Operand])
+		}
+	}
+	for _, s := range p.Sums() {
+		for _, a := range s.Adds {
+			if a.To.Rank == c.Rank() && a.From.Rank != c.Rank() {
+				bytes += size(p.Result, s.Result, []int64{rows})
+			}
+		}
+		if s.Owner == c.Rank() && s.Root.Rank != c.Rank() {
+			bytes += size(p.Result, s.Result, []int64{rows})
+		}
+	}
+	if got := c.Counters().Sub(before).BytesReceived; got != bytes {
+		return fmt.Errorf("rank %d received %d bytes, the plan says %d", c.Rank(), got, bytes)
+	}
+	return nil
+}
+
+func TestAFailedLeafEndsEveryRank(t *testing.T) {
+	p := problem(4, 4, 3, true, []int{0, 1})
+	err := local.Run(context.Background(), 4, func(c comm.Comm) error {
+		r := rank(t, c, p)
+		leaf := r.Leaf
+		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+			if c.Rank() == 2 {
+				return nil, errors.New("no luck")
+			}
+			return leaf(s, ops)
+		}
+		_, err := r.Compute()
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "[2]") {
+		t.Errorf("got %v, want rank 2's message", err)
+	}
+}

@@ -1,0 +1,192 @@
+// Package transfer moves blocks of tensors between ranks.
+//
+// A block travels as a short control message, which says how long its arrays
+// are and where in the whole tensor they begin, and then array by array. The
+// receiver's memory is allocated against its limit before the arrays come. A
+// control message is no payload: counters leave it out.
+package transfer
+
+import (
+	"fmt"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// Like is what the receiver knows of a block beforehand: the tensor's sizes,
+// type and storage. Name is for messages.
+type Like struct {
+	Name  string
+	Dims  []int64
+	Type  tcs.Type
+	Kinds string
+	Modes []int
+}
+
+// LikeOf describes blocks of t.
+func LikeOf(name string, t *tcs.Tensor) Like {
+	kinds, modes := t.Format()
+	return Like{Name: name, Dims: t.Dims, Type: t.Type, Kinds: kinds, Modes: modes}
+}
+
+// perLevel counts the numbers of a control message for each level: size,
+// offset, box, and length, first position and width of pos and of crd.
+const perLevel = 10
+
+func (k Like) metaLen() int { return perLevel*len(k.Kinds) + 2 }
+
+// meta is the control message of t.
+func meta(t *tcs.Tensor) []int64 {
+	var m []int64
+	for _, l := range t.Levels {
+		r := t.Range(l.Mode)
+		m = append(m, l.Size, l.Offset, r[0], r[1],
+			l.Pos.Len, l.Pos.First, int64(l.Pos.Width), l.Crd.Len, l.Crd.First, int64(l.Crd.Width))
+	}
+	return append(m, t.Vals.Len, t.Vals.First)
+}
+
+// arrays lists t's arrays in the order in which they travel.
+func arrays(t *tcs.Tensor) []*tcs.Array {
+	var list []*tcs.Array
+	for k := range t.Levels {
+		list = append(list, &t.Levels[k].Pos, &t.Levels[k].Crd)
+	}
+	return append(list, &t.Vals)
+}
+
+func buf(a *tcs.Array) comm.Buf {
+	return comm.Mem(a.Ptr, a.Len*int64(a.Width), comm.Byte)
+}
+
+// Sending is a block under way; its memory must stay as it is until Wait.
+type Sending struct {
+	requests []*comm.Request
+	meta     []int64
+}
+
+// Wait returns when the block has left.
+func (s *Sending) Wait() error { return comm.WaitAll(s.requests...) }
+
+// Send starts to send t to rank `to`.
+func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
+	s := &Sending{meta: meta(t)}
+	r, err := c.Uncounted().Isend(comm.Of(s.meta), to, tag)
+	if err != nil {
+		return nil, err
+	}
+	s.requests = append(s.requests, r)
+	for _, a := range arrays(t) {
+		if a.Len == 0 {
+			continue
+		}
+		r, err := c.Isend(buf(a), to, tag)
+		if err != nil {
+			comm.WaitAll(s.requests...)
+			return nil, err
+		}
+		s.requests = append(s.requests, r)
+	}
+	return s, nil
+}
+
+// Recv receives a block that Send sent. The caller owns it.
+func Recv(c comm.Comm, like Like, from, tag int, limit *tcs.Limit) (*tcs.Tensor, error) {
+	m := make([]int64, like.metaLen())
+	r, err := c.Uncounted().Irecv(comm.Of(m), from, tag)
+	if err == nil {
+		err = r.Wait()
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := like.allocate(m, limit)
+	if err != nil {
+		return nil, err
+	}
+	var requests []*comm.Request
+	for _, a := range arrays(t) {
+		if a.Len == 0 {
+			continue
+		}
+		r, err = c.Irecv(buf(a), from, tag)
+		if err != nil {
+			break
+		}
+		requests = append(requests, r)
+	}
+	if werr := comm.WaitAll(requests...); err == nil {
+		err = werr
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Bcast sends rank root's t to every rank of the group: root gets t back, every
+// other rank a block that it owns. Collective.
+func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, limit *tcs.Limit) (*tcs.Tensor, error) {
+	m := make([]int64, like.metaLen())
+	if c.Rank() == root {
+		m = meta(t)
+	}
+	if err := c.Uncounted().Bcast(comm.Of(m), root); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.Rank() != root {
+		if t, err = like.allocate(m, limit); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range arrays(t) {
+		if a.Len == 0 {
+			continue
+		}
+		if err := c.Bcast(buf(a), root); err != nil {
+			if c.Rank() != root {
+				t.Close()
+			}
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// allocate makes the block that control message m announces.
+func (k Like) allocate(m []int64, limit *tcs.Limit) (*tcs.Tensor, error) {
+	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type, Box: make([][2]int64, len(k.Dims))}}
+	t.Levels = make([]tcs.Level, len(k.Kinds))
+	for l := range t.Levels {
+		v := m[l*perLevel:]
+		t.Box[k.Modes[l]] = [2]int64{v[2], v[3]}
+		t.Levels[l] = tcs.Level{Kind: k.Kinds[l], Mode: k.Modes[l], Size: v[0], Offset: v[1],
+			Pos: tcs.Array{Len: v[4], First: v[5], Width: uint8(v[6])},
+			Crd: tcs.Array{Len: v[7], First: v[8], Width: uint8(v[9])}}
+	}
+	v := m[len(k.Kinds)*perLevel:]
+	t.Vals = tcs.Array{Len: v[0], First: v[1], Width: uint8(k.Type.Size())}
+	var bytes int64
+	offsets := []int64{}
+	for _, a := range arrays(t) {
+		offsets = append(offsets, bytes)
+		bytes += (a.Len*int64(a.Width) + tcs.Align - 1) &^ (tcs.Align - 1)
+	}
+	mem, err := tcs.Alloc(limit, bytes, fmt.Sprintf("a block of %s", k.Name))
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range arrays(t) {
+		if a.Len == 0 {
+			continue
+		}
+		first := a.First
+		*a = mem.Array(offsets[i], a.Len, a.Width)
+		a.First = first
+	}
+	t.Hold(mem)
+	t.Trust()
+	return t, mem.Release() // the tensor holds it
+}
