@@ -59,12 +59,12 @@ func (s *tensorStream) Next(b *Batch) error {
 	size := s.t.Type.Size()
 	for {
 		s.own.Resize(len(s.t.Dims), BatchSize, size)
-		n := s.c.Next(s.own.Coords, s.index)
+		n := 0
+		if err := s.t.Guarded(func() error { n = s.c.Next(s.own.Coords, s.index); return nil }); err != nil {
+			return err
+		}
 		if n == 0 {
 			s.done = s.t.Bytes()
-			if c := s.t.Changed(); c != nil {
-				return c
-			}
 			return io.EOF
 		}
 		if s.t.Vals.Len > 0 {

@@ -50,9 +50,12 @@ func printable(s string) string {
 	return s
 }
 
+// pending are the outputs that are neither committed nor aborted. Nothing gets
+// its name after abandoned is set.
 var pending struct {
 	sync.Mutex
-	files map[*File]struct{}
+	files     map[*File]struct{}
+	abandoned bool
 }
 
 // Create starts the output to path; "-" is standard output. A symbolic link is
@@ -138,11 +141,12 @@ func tempFile(target string) (f *os.File, name string, err error) {
 	return f, name, err
 }
 
-// Cleanup removes the temporary names of all outputs that are not committed:
-// for a process that ends on a signal.
+// Cleanup removes the temporary names of all outputs that are not committed,
+// and lets none be committed from now on: for a process that ends on a signal.
 func Cleanup() {
 	pending.Lock()
 	defer pending.Unlock()
+	pending.abandoned = true
 	for o := range pending.files {
 		if o.temp != "" {
 			os.Remove(o.temp)
@@ -209,49 +213,83 @@ func (o *File) Buffered() *bufio.Writer { return bufio.NewWriterSize(o, 1<<20) }
 
 // Commit flushes to disk and gives the file its name. After a failure there is
 // what was there before.
-func (o *File) Commit() error {
-	if o.done {
-		return nil
-	}
-	if o.target == "" {
-		o.done = true
-		if o.f == os.Stdout {
-			return nil
+func (o *File) Commit() error { return CommitAll(o) }
+
+// CommitAll commits several outputs: names are given only once all of them are
+// on disk. If one fails, it and those after it are aborted.
+func CommitAll(files ...*File) (err error) {
+	defer func() {
+		if err != nil {
+			for _, o := range files {
+				o.Abort()
+			}
 		}
-		return o.Errorf(o.f.Close())
+	}()
+	for _, o := range files {
+		if o.done || o.target == "" {
+			continue
+		}
+		if err := o.flush(); err != nil {
+			return o.Errorf(err)
+		}
 	}
-	if err := o.commit(); err != nil {
-		o.Abort()
-		return o.Errorf(err)
+	for _, o := range files {
+		if o.done {
+			continue
+		}
+		if o.target == "" {
+			o.done = true
+			if o.f != os.Stdout {
+				if err := o.f.Close(); err != nil {
+					return o.Errorf(err)
+				}
+			}
+			continue
+		}
+		if err := o.name(); err != nil {
+			return o.Errorf(err)
+		}
+		if err := o.f.Close(); err != nil {
+			return o.Errorf(err)
+		}
 	}
-	o.finish()
-	return o.Errorf(o.f.Close())
+	return nil
 }
 
-func (o *File) commit() error {
+// flush brings the data to disk, under a temporary name where the file's own is
+// taken: what can fail for want of room is behind it then.
+func (o *File) flush() error {
 	if o.mode != 0 {
 		if err := o.f.Chmod(o.mode); err != nil {
 			return err
 		}
 	}
-	if err := o.f.Sync(); err != nil {
-		return err
+	return o.f.Sync()
+}
+
+// name gives a flushed file its name.
+func (o *File) name() error {
+	pending.Lock()
+	defer pending.Unlock()
+	if pending.abandoned {
+		return errors.New("the program is ending")
 	}
+	placed := false
 	if o.temp == "" {
-		placed, err := o.link()
-		if err != nil {
+		var err error
+		if placed, err = o.link(); err != nil {
 			return err
 		}
-		if placed {
-			o.syncFolder()
-			return nil
+	}
+	if !placed {
+		if err := os.Rename(o.temp, o.target); err != nil {
+			return err
 		}
+		o.temp = ""
 	}
-	if err := os.Rename(o.temp, o.target); err != nil {
-		return err
-	}
-	o.setTemp("")
 	o.syncFolder()
+	o.done = true
+	delete(pending.files, o)
 	return nil
 }
 
@@ -266,7 +304,7 @@ func (o *File) link() (placed bool, err error) {
 	for try := 0; err == unix.EEXIST && try < 100; try++ {
 		name := tempName(o.target)
 		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err == nil {
-			o.setTemp(name)
+			o.temp = name
 			return false, nil
 		}
 	}
@@ -283,12 +321,6 @@ func (o *File) syncFolder() {
 	}
 }
 
-func (o *File) setTemp(name string) {
-	pending.Lock()
-	o.temp = name
-	pending.Unlock()
-}
-
 // copyOut copies an unnamed file to a temporary name.
 func (o *File) copyOut() error {
 	st, err := o.f.Stat()
@@ -299,7 +331,7 @@ func (o *File) copyOut() error {
 	if err != nil {
 		return err
 	}
-	o.setTemp(name)
+	o.temp = name
 	from := o.f
 	o.f = f
 	defer from.Close()
@@ -312,13 +344,6 @@ func (o *File) copyOut() error {
 		}
 	}
 	return f.Sync()
-}
-
-func (o *File) finish() {
-	pending.Lock()
-	o.done = true
-	delete(pending.files, o)
-	pending.Unlock()
 }
 
 // Abort drops the output. What was there under its name stays as it was.
@@ -334,10 +359,13 @@ func (o *File) Abort() {
 		return
 	}
 	o.f.Close()
+	pending.Lock()
+	defer pending.Unlock()
 	if o.temp != "" {
 		os.Remove(o.temp)
 	}
-	o.finish()
+	o.done = true
+	delete(pending.files, o)
 }
 
 // Fd is the descriptor of the file, for mapping it.

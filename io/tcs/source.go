@@ -33,7 +33,7 @@ const readWhole = 256 << 10
 // have no memory until Load.
 //
 // The memory is not counted by any limit. If the file shrinks under the map,
-// reads past its end become zeros and Changed says so (see there).
+// Changed says so (see there, and Guard).
 func Open(path string) (*Tensor, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,9 +88,9 @@ func openFile(path string, f *os.File) (*Tensor, error) {
 		return nil, openErr(path, err)
 	}
 	src.f = f
-	guard(ptr, h.total)
+	watch(ptr, h.total)
 	src.mapped = Foreign(ptr, h.total, func() error {
-		unguard(ptr)
+		unwatch(ptr)
 		err := unix.MunmapPtr(ptr, uintptr(h.total))
 		f.Close()
 		return err
@@ -206,8 +206,8 @@ func (t *Tensor) Compressed() bool {
 
 // Changed is an error (exit 3) if the file behind a mapped tensor was cut or
 // rewritten since Open. A caller asks after it has read the arrays, in Go or
-// in C, and before it believes what it computed from them: reads of pages
-// that are gone give zeros, not a crash.
+// in C, and before it believes what it computed from them: under a Guard, reads
+// of pages that are gone give zeros, not a crash.
 func (t *Tensor) Changed() error {
 	if t.file == nil || t.file.f == nil {
 		return nil
@@ -232,12 +232,24 @@ func (t *Tensor) Changed() error {
 // guarded runs f, which reads the tensor's arrays, and prefers the news that
 // the file changed to whatever f found.
 func (t *Tensor) guarded(f func() error) error {
-	err := f()
+	if t.file == nil || t.file.f == nil {
+		return f()
+	}
+	err := faultless(f)
 	if c := t.Changed(); c != nil {
 		return c
 	}
+	if err == errShrank {
+		return dataErr(t.file.path, "%v", err)
+	}
 	return err
 }
+
+var errShrank = errors.New("the file shrank while it was read")
+
+// Guarded runs f, which reads the tensor's arrays in its own goroutine. If the
+// file behind them changed meanwhile, that is the error, whatever f says.
+func (t *Tensor) Guarded(f func() error) error { return t.guarded(f) }
 
 func (t *Tensor) dataErr(format string, args ...any) error {
 	return dataErr(t.File(), format, args...)

@@ -86,7 +86,7 @@ func parallel(n int64, worker func() func(int64) error) error {
 				if stop || i >= n {
 					return
 				}
-				if err := f(i); err != nil {
+				if err := faultless(func() error { return f(i) }); err != nil {
 					mu.Lock()
 					if first == nil {
 						first = err
