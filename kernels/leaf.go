@@ -45,16 +45,10 @@ type Env struct {
 
 // cLeaf is a function in a library, or one linked into the program (lib nil).
 type cLeaf struct {
-	fn   unsafe.Pointer
-	name string
-
 	mu  sync.Mutex
+	fn  unsafe.Pointer
 	lib *Library
 }
-
-// FuncLeaf is a leaf from the address of a C function of the leaf signature that
-// is part of the program.
-func FuncLeaf(fn unsafe.Pointer, name string) Leaf { return &cLeaf{fn: fn, name: name} }
 
 func (f *cLeaf) Close() error {
 	f.mu.Lock()

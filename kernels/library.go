@@ -24,11 +24,16 @@ import (
 
 // LoadError says why an object cannot be loaded. It ends a run with code 1.
 type LoadError struct {
-	What string // the leaf
+	What string // what the leaf computes, or its name; "" where that is unknown
 	Err  error
 }
 
-func (e *LoadError) Error() string { return fmt.Sprintf("cannot load the leaf %s: %v", e.What, e.Err) }
+func (e *LoadError) Error() string {
+	if e.What == "" {
+		return fmt.Sprintf("cannot load a leaf: %v", e.Err)
+	}
+	return fmt.Sprintf("cannot load the leaf of %s: %v", e.What, e.Err)
+}
 
 func (e *LoadError) ExitCode() int { return 1 }
 
@@ -145,7 +150,7 @@ func (l *Library) Leaf(name string) (Leaf, error) {
 		return nil, &LoadError{name, errors.New("the object has no such function")}
 	}
 	l.leaves++
-	return &cLeaf{fn: fn, name: name, lib: l}, nil
+	return &cLeaf{fn: fn, lib: l}, nil
 }
 
 // Close unloads the library once its leaves are closed too.
