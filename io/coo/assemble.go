@@ -112,26 +112,10 @@ func (s *sorted) shape() (*tcs.Shape, [][]int64, error) {
 			}
 		}
 	case s.runs != nil:
-		c := newCounter(s.spec.Kinds)
-		r, err := s.open()
-		if err != nil {
+		var err error
+		if hist, err = s.countRuns(); err != nil {
 			return nil, nil, err
 		}
-		defer r.close()
-		var b Batch
-		for {
-			n, err := r.next(&b)
-			if err != nil {
-				return nil, nil, err
-			}
-			if n == 0 {
-				break
-			}
-			if !c.add(b.Coords, n) {
-				panic("BUG: coo: merged entries are not in order")
-			}
-		}
-		hist = c.hist
 	}
 	sh := &tcs.Shape{Header: tcs.Header{Dims: s.dims, Box: slices.Clone(s.spec.Box), Splits: s.spec.Splits, Type: s.spec.Type},
 		Kinds: s.spec.Kinds, Modes: s.spec.Modes, Counts: counts(s.spec.Kinds, hist), Wide: s.spec.Wide}
@@ -139,6 +123,29 @@ func (s *sorted) shape() (*tcs.Shape, [][]int64, error) {
 		s.fit(sh)
 	}
 	return sh, hists, nil
+}
+
+// countRuns makes the first pass over runs on disk.
+func (s *sorted) countRuns() ([]int64, error) {
+	c := newCounter(s.spec.Kinds)
+	r, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	var b Batch
+	for {
+		n, err := r.next(&b)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return c.hist, nil
+		}
+		if !c.add(b.Coords, n) {
+			panic("BUG: coo: merged entries are not in order")
+		}
+	}
 }
 
 // fit narrows the box of modes stored dense to the coordinates that there are.

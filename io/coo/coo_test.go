@@ -428,3 +428,45 @@ func TestView(t *testing.T) {
 		v.Close()
 	}
 }
+
+func TestSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, limit := range []int64{0, 3 << 20} {
+		in := random(r, []int64{70, 60, 50}, 60000, tcs.Int64)
+		want := in.sums()
+		o, err := Sort(in, Spec{Modes: []int{2, 0, 1}}, Config{Limit: tcs.NewLimit(limit), Tmp: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.NNZ() != int64(len(want)) {
+			t.Errorf("%d entries, want %d", o.NNZ(), len(want))
+		}
+		for range 2 {
+			got := map[string]complex128{}
+			var b Batch
+			last := []int64{-1, -1, -1}
+			for {
+				if err := o.Next(&b); err == io.EOF {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				for i := range b.N {
+					now := []int64{b.Coords[2][i], b.Coords[0][i], b.Coords[1][i]}
+					if slices.Compare(last, now) >= 0 {
+						t.Fatalf("%v after %v", now, last)
+					}
+					last = now
+					got[fmt.Sprint([]int64{now[1], now[2], now[0]})] = tcs.Int64.Load(unsafe.Pointer(&b.Vals[8*i])).Complex()
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Error("wrong entries")
+			}
+			if err := o.Rewind(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.Close()
+	}
+}

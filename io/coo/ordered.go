@@ -1,0 +1,121 @@
+package coo
+
+import (
+	"io"
+
+	"distaff/io/tcs"
+)
+
+// Ordered is a stream in the order of its modes (outermost first, as sorted by
+// Sort), with all sizes known and repeated coordinates summed or kept. It is
+// what writers of files take.
+type Ordered struct {
+	s     *sorted
+	r     reader
+	level Batch
+	nnz   int64
+}
+
+// WriteOptions are what a job says of one output file.
+type WriteOptions struct {
+	Dense       bool // list every coordinate, where the format has that: every level of the tensor is dense
+	ColumnMajor bool // order 2: mode 1 is stored outermost; for formats that store either way (.npz)
+	Threads     int  // formatters of a text file; 0 for GOMAXPROCS
+}
+
+// Sort brings a stream into the order of spec.Modes (nil: mode 0 first). Of the
+// spec's Kinds nothing is needed: with none, repeated coordinates are summed (or
+// refused). Closing the Ordered closes the stream.
+func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
+	if spec.Kinds == "" {
+		dims, _ := in.Dims()
+		for range dims {
+			spec.Kinds += "s"
+		}
+	}
+	spec, err := spec.normal(in)
+	if err != nil {
+		return nil, err
+	}
+	s, err := collect(in, spec, cfg)
+	if err != nil {
+		return nil, err
+	}
+	o := &Ordered{s: s}
+	if o.nnz, err = s.count(); err == nil {
+		err = o.Rewind()
+	}
+	if err != nil {
+		s.free()
+		return nil, err
+	}
+	return o, nil
+}
+
+// count is how many entries there are when repeats are summed.
+func (s *sorted) count() (int64, error) {
+	if s.mem != nil {
+		return s.mem.n, nil
+	}
+	hist := s.hist
+	if hist == nil {
+		var err error
+		if hist, err = s.countRuns(); err != nil {
+			return 0, err
+		}
+	}
+	n := int64(0)
+	for k, h := range hist {
+		if k < len(hist)-1 || s.keeps {
+			n += h
+		}
+	}
+	return n, nil
+}
+
+// NNZ is the number of entries.
+func (o *Ordered) NNZ() int64 { return o.nnz }
+
+// Modes is the order that entries come in, outermost mode first.
+func (o *Ordered) Modes() []int { return o.s.spec.Modes }
+
+// Dims are the sizes; they are exact.
+func (o *Ordered) Dims() ([]int64, bool) { return o.s.dims, true }
+
+func (o *Ordered) Type() tcs.Type { return o.s.spec.Type }
+
+func (o *Ordered) Next(b *Batch) error {
+	n, err := o.r.next(&o.level)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return io.EOF
+	}
+	if len(b.Coords) != len(o.s.spec.Modes) {
+		b.Coords = make([][]int64, len(o.s.spec.Modes))
+	}
+	for l, m := range o.s.spec.Modes {
+		b.Coords[m] = o.level.Coords[l][:n]
+	}
+	b.Vals, b.N = o.level.Vals, n
+	return nil
+}
+
+func (o *Ordered) Rewind() error {
+	if o.r != nil {
+		o.r.close()
+	}
+	var err error
+	o.r, err = o.s.open()
+	return err
+}
+
+// Close frees what the sort took, and closes the stream that was sorted.
+func (o *Ordered) Close() error {
+	if o.r != nil {
+		o.r.close()
+	}
+	o.s.free()
+	return o.s.in.Close()
+}
