@@ -117,7 +117,8 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	}
 	if b.cache != nil {
 		defer lock(ctx, name)()
-		if o := b.lookup(name); o != nil {
+		// Another process may have made it meanwhile.
+		if o, err := b.cache.Get(name); err == nil {
 			return b.warned(o), nil
 		}
 	}

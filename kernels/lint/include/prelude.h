@@ -13,6 +13,10 @@
 #define __WCHAR_TYPE__ int
 #define __INT32_TYPE__ int
 #define __INT64_TYPE__ long
+#define __UINT32_TYPE__ unsigned
+#define __UINT64_TYPE__ unsigned long
+#define __INTPTR_TYPE__ long
+#define __UINTPTR_TYPE__ unsigned long
 #define __ATOMIC_RELAXED 0
 #define __ATOMIC_CONSUME 1
 #define __ATOMIC_ACQUIRE 2
