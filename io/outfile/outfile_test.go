@@ -143,3 +143,26 @@ func TestDirect(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCleanup comes last: nothing gets its name after it.
+func TestCleanup(t *testing.T) {
+	defer func() { pending.abandoned = false }()
+	dir := t.TempDir()
+	a := filepath.Join(dir, "a")
+	if err := os.WriteFile(a, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := CreateNamed(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write([]byte("new"))
+	Cleanup()
+	if err := f.Commit(); err == nil {
+		t.Error("committed after Cleanup")
+	}
+	want(t, a, "old")
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("files left: %v", got)
+	}
+}
