@@ -1,0 +1,250 @@
+package spmd
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/reference"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// Up to checkAll coordinates the result is compared everywhere, beyond that at
+// checkSample of them.
+const (
+	checkAll    = 100_000_000
+	checkSample = 10_000
+)
+
+// Difference is what Check found (exit 4).
+type Difference struct {
+	Tensor string
+	Coord  []int64 // 0-based
+	Got    string
+	Want   string
+	Within float64 // the tolerance; 0 where the values must be equal
+	More   int64   // coordinates that differ besides this one
+}
+
+func (d *Difference) Error() string {
+	at := d.Tensor
+	if len(d.Coord) > 0 {
+		at += "(" + coordString(d.Coord) + ")"
+	}
+	s := fmt.Sprintf("--check: %s: got %s, want %s", at, d.Got, d.Want)
+	if d.Within > 0 {
+		s += fmt.Sprintf(" within %.3g", d.Within)
+	}
+	if d.More > 0 {
+		s += fmt.Sprintf("; %s more", plural(d.More, "coordinate"))
+	}
+	return s
+}
+
+// ExitCode is that of a difference.
+func (d *Difference) ExitCode() int { return diag.ExitDiffer }
+
+// coordString prints coordinates as files have them, from 1.
+func coordString(coord []int64) string {
+	s := ""
+	for k, c := range coord {
+		if k > 0 {
+			s += ","
+		}
+		s += fmt.Sprint(c + 1)
+	}
+	return s
+}
+
+// checker compares a result with the reference.
+type checker struct {
+	r     *run
+	first *Difference
+	n     int64 // of coordinates that differ
+}
+
+// check compares the result with the reference evaluator, where the job asks
+// for it; a difference is no error yet.
+func (r *run) check(result *tcs.Tensor) (*Difference, error) {
+	if !r.job.Check {
+		return nil, nil
+	}
+	p, err := r.problem()
+	if err != nil {
+		return nil, err
+	}
+	e := reference.New(p)
+	c := &checker{r: r}
+	space, fits := product(r.sizes.Dims[r.p.result])
+	what := ""
+	if fits && space <= checkAll {
+		what = fmt.Sprintf("all %s", plural(space, "coordinate"))
+		err = c.all(e, result)
+	} else {
+		what = fmt.Sprintf("%d sampled coordinates", checkSample)
+		err = c.sample(e, result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.first != nil {
+		c.first.More = c.n - 1
+		return c.first, nil
+	}
+	r.report.Lines = append(r.report.Lines, "check: "+what+" of "+r.p.result+" agree with the reference")
+	return nil, nil
+}
+
+// all compares every coordinate: the evaluator's points and the result's
+// entries, both in order, are merged. What one side lacks is zero.
+func (c *checker) all(e *reference.Evaluator, result *tcs.Tensor) error {
+	s, err := c.inOrder(result)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	err = e.Each(c.r.ctx, func(coord []int64, p reference.Point) error {
+		for {
+			at, v, ok, err := s.peek()
+			if err != nil {
+				return err
+			}
+			cmp := 1
+			if ok {
+				cmp = slices.Compare(at, coord)
+			}
+			if cmp < 0 { // the reference is absent here
+				c.compareAbsent(at, v)
+				s.advance()
+				continue
+			}
+			if cmp > 0 {
+				v = tcs.Value{Type: result.Type}
+			} else {
+				s.advance()
+			}
+			c.compare(coord, p, v)
+			return nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		at, v, ok, err := s.peek()
+		if err != nil || !ok {
+			return err
+		}
+		c.compareAbsent(at, v)
+		s.advance()
+	}
+}
+
+// compare holds a value against the reference's point.
+func (c *checker) compare(coord []int64, p reference.Point, v tcs.Value) {
+	if p.Agrees(reference.Value{I: v.I, C: v.C}) {
+		return
+	}
+	c.differ(coord, v, FormatValue(tcsValue(v.Type, p.Value)), p.Tolerance())
+}
+
+// compareAbsent holds a value against absence, which is zero.
+func (c *checker) compareAbsent(coord []int64, v tcs.Value) {
+	if !v.IsZero() {
+		c.differ(coord, v, "0 (absent)", 0)
+	}
+}
+
+func (c *checker) differ(coord []int64, v tcs.Value, want string, within float64) {
+	c.n++
+	if c.first == nil {
+		c.first = &Difference{Tensor: c.r.p.result, Coord: slices.Clone(coord), Got: FormatValue(v), Want: want, Within: within}
+	}
+}
+
+// sample compares coordinates drawn evenly, and entries of the result.
+func (c *checker) sample(e *reference.Evaluator, result *tcs.Tensor) error {
+	look := &lookup{result}
+	rnd := random(mix(uint64(c.r.job.Seed) + 0x636865636b))
+	dims := c.r.sizes.Dims[c.r.p.result]
+	coord := make([]int64, len(dims))
+	for k := range checkSample {
+		if err := c.r.ctx.Err(); err != nil {
+			return err
+		}
+		// Every other one where the result has entries: an even draw would
+		// hardly meet one.
+		if k%2 != 0 || result.Vals.Len == 0 || !look.entry(rnd.below(result.Vals.Len), coord) {
+			for m, d := range dims {
+				coord[m] = rnd.below(d)
+			}
+		}
+		p, err := e.At(coord)
+		if err != nil {
+			return err
+		}
+		c.compare(coord, p, look.at(coord))
+	}
+	return nil
+}
+
+// inOrder makes the result's entries a cursor in order of modes.
+func (c *checker) inOrder(result *tcs.Tensor) (*entryCursor, error) {
+	kinds, order := result.Format()
+	t := result
+	if !slices.Equal(order, tcs.Identity(len(order))) || tcs.KeepsRepeats(kinds) {
+		sparse := make([]byte, len(order))
+		for l := range sparse {
+			sparse[l] = 's'
+		}
+		packed, err := coo.Repack(result, string(sparse), nil, coo.KeepAll, c.r.config())
+		if err != nil {
+			return nil, err
+		}
+		t = packed
+	}
+	s := &entryCursor{t: t, own: t != result, stream: coo.FromTensor(t, coo.KeepAll), coord: make([]int64, t.Order())}
+	return s, nil
+}
+
+// entryCursor walks a tensor's entries one by one.
+type entryCursor struct {
+	t      *tcs.Tensor
+	own    bool
+	stream coo.Stream
+	b      coo.Batch
+	k      int
+	end    bool
+	coord  []int64
+}
+
+// peek is the current entry; ok is false after the last. The coordinates are
+// valid until the next call.
+func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
+	for !s.end && s.k == s.b.N {
+		s.k = 0
+		if err := s.stream.Next(&s.b); err == io.EOF {
+			s.end = true
+		} else if err != nil {
+			return nil, v, false, err
+		}
+	}
+	if s.end {
+		return nil, v, false, nil
+	}
+	for m := range s.coord {
+		s.coord[m] = s.b.Coords[m][s.k]
+	}
+	return s.coord, loadValue(s.t.Type, s.b.Vals[s.k*s.t.Type.Size():]), true, nil
+}
+
+func (s *entryCursor) advance() { s.k++ }
+
+func (s *entryCursor) close() {
+	s.stream.Close()
+	if s.own {
+		s.t.Close()
+	}
+}

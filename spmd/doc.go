@@ -1,0 +1,22 @@
+// Package spmd runs a statement on data: the front door for Go programs, and
+// what the distaff command drives.
+//
+// # Model
+//
+// A Job says what the command line says: a statement of tensor index notation,
+// how its tensors are stored, where they come from and where results go. Run
+// takes it through its phases:
+//
+//	load     files, generators and tensors in memory become tensors in the formats
+//	         that the job asks for; sizes are inferred, what is missing or
+//	         contradicts is refused before anything large is read
+//	compile  the statement becomes a leaf, a compiled function, or comes from the
+//	         cache of leaves
+//	compute  the leaf runs, warmup and repeat times
+//	store    results are written under temporary names, and renamed into place
+//	         together once all of them are complete
+//
+// A mistake of the user's is an error with an ExitCode method: 2 for the
+// statement and its flags, 3 for data, 4 for a difference that Check found, 5
+// for memory; other errors are 1.
+package spmd

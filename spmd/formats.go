@@ -1,0 +1,97 @@
+package spmd
+
+import (
+	"fmt"
+
+	"distaff/codegen/format"
+	"distaff/io/tcs"
+)
+
+// chooseFormats settles how every tensor is stored, and refuses, before
+// anything is allocated, what cannot fit in memory.
+func (r *run) chooseFormats() error {
+	for _, name := range r.p.names {
+		f, given := r.p.formats[name]
+		if s := r.sources[name]; !given {
+			switch {
+			case s == nil || name == r.p.result:
+				f = format.DenseOf(r.p.orders[name])
+			case s.tensor != nil:
+				f = formatOf(s.tensor)
+			case s.dense:
+				f = format.DenseOf(s.order)
+			default:
+				f = format.SparseOf(s.order)
+			}
+		}
+		r.formats[name] = f
+	}
+	return r.planMemory()
+}
+
+// planMemory adds up what dense levels fix in advance. What counts decide is
+// refused when it is allocated, by the limit.
+func (r *run) planMemory() error {
+	total, worst, worstBytes := 0.0, "", 0.0
+	for _, name := range r.p.names {
+		b := r.fixedBytes(name)
+		total += b
+		if b > worstBytes {
+			worst, worstBytes = name, b
+		}
+	}
+	if max := r.limit.Max(); max > 0 && total > float64(max) {
+		dims := r.sizes.Dims[worst]
+		msg := fmt.Sprintf("%s (%s) stored as %s in %v takes %s", worst, sizesString(dims), formatName(r.formats[worst]), r.types[worst], floatSize(worstBytes))
+		if total > 1.01*worstBytes {
+			msg += fmt.Sprintf(" of %s for all tensors", floatSize(total))
+		}
+		return memoryErrorf("%s, and the memory limit is %s (%s): %s or raise --memory-limit", msg, tcs.Size(max), r.limitWhy, r.smaller(worst))
+	}
+	return nil
+}
+
+// smaller names a flag that makes a tensor smaller.
+func (r *run) smaller(name string) string {
+	f := r.formats[name]
+	if f.AllDense() {
+		return fmt.Sprintf("store it sparse (-f=%s:%v)", name, format.SparseOf(f.NumModes()))
+	}
+	g := format.SparseOf(f.NumModes())
+	for l := range g.Levels {
+		g.Levels[l] = format.Compressed
+	}
+	return fmt.Sprintf("compress its outer levels (-f=%s:%v)", name, g)
+}
+
+// fixedBytes is the memory that a tensor takes whatever its entries are: the
+// values of an all-dense one, else the positions below its outer dense levels.
+func (r *run) fixedBytes(name string) float64 {
+	if s := r.sources[name]; s != nil && s.tensor != nil && r.asStored(s) {
+		return 0 // mapped, or the caller's
+	}
+	f, dims := r.formats[name], r.sizes.Dims[name]
+	p := 1.0
+	for l, k := range f.Levels {
+		if k != format.Dense {
+			return 4 * (p + 1)
+		}
+		p *= float64(dims[f.Order[l]])
+	}
+	return p * float64(r.types[name].Size())
+}
+
+func formatName(f format.Format) string {
+	if len(f.Levels) == 0 {
+		return "a scalar"
+	}
+	return f.String()
+}
+
+// floatSize prints a count of bytes that may pass 64 bits.
+func floatSize(b float64) string {
+	if b < 1<<62 {
+		return tcs.Size(int64(b))
+	}
+	return fmt.Sprintf("%.4g EiB", b/(1<<60))
+}

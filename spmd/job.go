@@ -1,0 +1,116 @@
+package spmd
+
+import (
+	"distaff/io/tcs"
+)
+
+// Job is one statement with its data. The zero value of every field but
+// Statement is a good default.
+type Job struct {
+	Statement string
+
+	// Formats and Types give a tensor's storage ("ds", "ss:1,0") and value type
+	// ("float32") by its name.
+	Formats map[string]string
+	Types   map[string]string
+	// Sizes gives an index variable's size ("i": {1000}) or those of a tensor's
+	// modes ("A": {1000, 32}).
+	Sizes map[string][]int64
+	// Inputs says where each operand comes from, and, for +=, what the result
+	// is added to.
+	Inputs map[string]Input
+	// Outputs are files to write. Any tensor of the statement can be written.
+	Outputs []Output
+	// Keep leaves the result in Report.Result; the caller closes it.
+	Keep bool
+
+	Options
+}
+
+// Options are how a job runs.
+type Options struct {
+	Seed          int64  // fixes generated data, with the tensor's name
+	Ranks         int    // ranks in this process; 0 is 1
+	Threads       int    // threads a rank; 0 for the default
+	Target        string // "cpu" (also ""), or "cuda"
+	CPU           string // "native" (also ""), or an architecture level
+	Repeat        int    // timed runs of the compute phase; 0 is 1
+	Warmup        int    // runs before those, untimed
+	Check         bool   // compare with the reference evaluator
+	MemoryLimit   int64  // bytes a rank; 0 for the default
+	Tmp           string // the folder for temporary files; "" for the default
+	TrustInput    bool   // do not validate the level arrays of .tcs files
+	Write         string // "auto" (also ""), "parallel" or "ordered"
+	AllowUserCode bool
+	Checksums     bool // note the checksums of input files in Stats
+
+	Schedule          []string // scheduling commands
+	Machine           string
+	Placements        []string
+	Splits            []string
+	BlockOrder        string
+	Extend            []string
+	Map               string
+	Network           string
+	IntermediateOrder int
+
+	// Note is told, in a line each, what a user should know: a conversion, a
+	// default that matters. Detail is told more. Either may be nil.
+	Note, Detail func(string)
+	// Progress is told how far loading is: bytes read of a file, and its size (0 where
+	// that cannot be known). It is called from another goroutine. It may be nil.
+	Progress func(file string, done, total int64)
+
+	// Argv is the command line, for Stats.
+	Argv []string
+}
+
+// Input is where a tensor comes from: exactly one of File, Generate, Scalar and
+// Tensor.
+type Input struct {
+	// File is read by its extension. "-.tns" reads standard input as a .tns
+	// file. Where the tensor is a scalar, a number may stand here.
+	File string
+	// ZeroBased says that a .tns file's first coordinate is 0.
+	ZeroBased bool
+	// NoDuplicates refuses repeated coordinates, which are summed otherwise.
+	NoDuplicates bool
+	// Generate is a kind of generated data: "uniform:1000".
+	Generate string
+	// Scalar is the value of a scalar: an int, int64, int32, float64, float32,
+	// complex128 or complex64, whose type becomes the tensor's.
+	Scalar any
+	// Tensor is a tensor in memory, which stays the caller's: the job reads it
+	// and neither changes nor closes it. It must be whole, and valid.
+	Tensor *tcs.Tensor
+}
+
+// File is an Input that reads a file.
+func File(path string) Input { return Input{File: path} }
+
+// Generated is an Input of generated data: "dense", "uniform:NNZ",
+// "zipf:NNZ:SKEW", "banded:WIDTH", each also with ":int".
+func Generated(kind string) Input { return Input{Generate: kind} }
+
+// Scalar is an Input of one value; see Input.Scalar for v's types.
+func Scalar(v any) Input { return Input{Scalar: v} }
+
+// InMemory is an Input of a tensor that the program holds.
+func InMemory(t *tcs.Tensor) Input { return Input{Tensor: t} }
+
+// Output is a file to be written, by its extension. "-.mtx" writes standard
+// output as a .mtx file.
+type Output struct{ Tensor, File string }
+
+// note and detail report to the user, if he listens.
+func (o *Options) note(s string) {
+	if o.Note != nil {
+		o.Note(s)
+	}
+}
+
+func (o *Options) detail(s string) {
+	if o.Detail != nil {
+		o.Detail(s)
+	}
+}

@@ -1,0 +1,82 @@
+package spmd
+
+import (
+	"errors"
+	"io"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/io/coo"
+)
+
+// inferSizes settles every size. A .tns file has none: where nothing else
+// decides a mode's size, the file is read for its largest coordinates first.
+func (r *run) inferSizes() error {
+	sizes, err := r.sizesFrom(func(s *source) bool { return s.exact })
+	var e *diag.Error
+	if err != nil && !(errors.As(err, &e) && e.Code == diag.SizeUnknown) {
+		return err
+	}
+	if err != nil {
+		// Something is left open; the files without sizes must tell.
+		for _, name := range r.p.names {
+			if s := r.sources[name]; s != nil && s.stream != nil && !s.exact {
+				if err := r.scan(s); err != nil {
+					return err
+				}
+			}
+		}
+		if sizes, err = r.sizesFrom(func(*source) bool { return true }); err != nil {
+			return err
+		}
+	}
+	r.sizes = sizes
+	return r.settleStreams()
+}
+
+func (r *run) sizesFrom(use func(*source) bool) (*notation.Sizes, error) {
+	known := map[string][]notation.Known{}
+	for name, s := range r.sources {
+		if s.dims != nil && use(s) {
+			known[name] = s.known()
+		}
+	}
+	return notation.InferSizes(r.p.norm, known, r.job.Sizes)
+}
+
+// scan reads a stream to its end for its largest coordinates.
+func (r *run) scan(s *source) error {
+	var b coo.Batch
+	for {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		err := s.stream.Next(&b)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.dims, s.exact = s.stream.Dims()
+	return s.stream.Rewind()
+}
+
+// settleStreams tells streams without sizes those that were found, so that a
+// coordinate past them is refused with its line.
+func (r *run) settleStreams() error {
+	for _, name := range r.p.names {
+		s := r.sources[name]
+		if s == nil || s.stream == nil || s.exact {
+			continue
+		}
+		sizable, ok := s.stream.(coo.Sizable)
+		if !ok {
+			panic("BUG: spmd: a stream that neither has sizes nor takes them")
+		}
+		sizable.SetDims(r.sizes.Dims[name])
+		s.dims, s.exact = s.stream.Dims()
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package spmd
+
+import (
+	"distaff/io/outfile"
+)
+
+// outputs are the files of a job, from before its load, so that a folder that
+// is not there is found out at once, to their common commit.
+type outputs struct {
+	job   []Output
+	files []*outfile.File
+}
+
+// createOutputs starts every output of the job.
+func (r *run) createOutputs() (*outputs, error) {
+	o := &outputs{job: r.job.Outputs}
+	for _, out := range r.job.Outputs {
+		path := out.File
+		if isStdin(path) {
+			path = "-"
+		}
+		f, err := outfile.Create(path)
+		if err != nil {
+			o.abort()
+			return nil, err
+		}
+		o.files = append(o.files, f)
+	}
+	return o, nil
+}
+
+func (o *outputs) abort() {
+	for _, f := range o.files {
+		f.Abort()
+	}
+}
+
+// store writes every output, and names them all once all are complete.
+func (o *outputs) store(r *run) error {
+	for k, out := range o.job {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		t := r.tensors[out.Tensor]
+		if err := writeTo(o.files[k], out.File, t); err != nil {
+			return o.files[k].Errorf(err)
+		}
+	}
+	return outfile.CommitAll(o.files...)
+}

@@ -1,0 +1,86 @@
+package spmd
+
+import "math"
+
+// uniform draws a fixed number of distinct coordinates, in order, by splitting:
+// a range of coordinates that is to hold n entries is halved, and the number
+// that falls into the left half is drawn (hypergeometric; by its normal
+// approximation where n is large), from randomness that belongs to that range
+// alone. So any range can be generated without the others, nothing is sorted
+// and nothing kept. Every split is feasible, so the total is exact.
+type uniform struct {
+	g     *generator
+	at    []int64
+	rest  []float64 // coordinates below one coordinate of mode m
+	yield func([]int64) bool
+}
+
+func newUniform(g *generator, at []int64, yield func([]int64) bool) *uniform {
+	u := &uniform{g: g, at: at, rest: make([]float64, len(at)), yield: yield}
+	p := 1.0
+	for m := len(at) - 1; m >= 0; m-- {
+		u.rest[m] = p
+		p *= float64(g.dims[m])
+	}
+	return u
+}
+
+// run yields the entries whose mode 0 lies in [lo, hi).
+func (u *uniform) run(lo, hi int64) {
+	u.node(0, 0, u.g.dims[0], lo, hi, u.g.nnz, u.g.key)
+}
+
+// node yields the n entries of mode m's range [a, b), those in [lo, hi) only.
+// prefix is the hash of the coordinates of the modes before.
+func (u *uniform) node(m int, a, b, lo, hi, n int64, prefix uint64) bool {
+	if n == 0 || b <= lo || a >= hi {
+		return true
+	}
+	if b-a == 1 {
+		u.at[m] = a
+		if m == len(u.at)-1 {
+			return u.yield(u.at)
+		}
+		next := mix(prefix + phi*uint64(a+1))
+		return u.node(m+1, 0, u.g.dims[m+1], 0, u.g.dims[m+1], n, next)
+	}
+	r := random(mix(prefix ^ mix(uint64(a)*phi+uint64(b)+uint64(m)<<56)))
+	if n == 1 {
+		c := a + r.below(b-a)
+		if c < lo || c >= hi {
+			return true
+		}
+		u.at[m] = c
+		for k := m + 1; k < len(u.at); k++ {
+			u.at[k] = r.below(u.g.dims[k])
+		}
+		return u.yield(u.at)
+	}
+	mid := a + (b-a)/2
+	left := splitCount(&r, n, float64(mid-a)*u.rest[m], float64(b-mid)*u.rest[m])
+	return u.node(m, a, mid, lo, hi, left, prefix) && u.node(m, mid, b, lo, hi, n-left, prefix)
+}
+
+// splitCount draws how many of n distinct coordinates out of left+right fall
+// into the left ones.
+func splitCount(r *random, n int64, left, right float64) int64 {
+	if n <= 64 {
+		got := int64(0)
+		for range n {
+			if r.float()*(left+right) <= left {
+				left--
+				got++
+			} else {
+				right--
+			}
+		}
+		return got
+	}
+	total := left + right
+	p := left / total
+	variance := float64(n) * p * (1 - p) * max(0, (total-float64(n))/max(total-1, 1))
+	got := math.Round(float64(n)*p + math.Sqrt(variance)*r.normal())
+	low := math.Max(0, float64(n)-right)
+	high := math.Min(float64(n), left)
+	return int64(math.Min(math.Max(got, low), high))
+}
