@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"distaff/cmd/argv"
+
+	"github.com/urfave/cli/v2"
+)
+
+// command is one of distaff's commands: what help, man pages and completion
+// say of it, and what it does.
+type command struct {
+	name     string
+	args     string // STATEMENT, or IN OUT
+	short    string
+	long     string
+	examples []string
+	flags    []cli.Flag
+	words    []string // what completion offers for the first argument
+	hidden   bool
+	action   func(*invocation) error
+}
+
+func commands() []*command {
+	return []*command{
+		runCommand(), planCommand(),
+		completionCommand(), versionCommand(), manCommand(),
+	}
+}
+
+func find(commands []*command, name string) *command {
+	for _, c := range commands {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// overview prints the list of commands.
+func overview(commands []*command, w io.Writer) error {
+	fmt.Fprint(w, `distaff compiles one line of tensor index notation and runs it on tensors from files.
+
+Usage: distaff COMMAND [ARGUMENTS] [FLAGS]     (flags stand anywhere)
+
+Commands:
+`)
+	for _, c := range commands {
+		if !c.hidden {
+			fmt.Fprintf(w, "  %-11s %s\n", c.name, c.short)
+		}
+	}
+	_, err := fmt.Fprint(w, `  help        prints this, or what one command does
+
+Example: distaff run "y(i) = A(i,j) * x(j)" -i=A:matrix.mtx -g=x:dense -o=y:y.mtx
+`)
+	return err
+}
+
+// helpCommand is `distaff help [COMMAND]`.
+func helpCommand(args []string, commands []*command, stdout io.Writer) error {
+	args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
+	switch len(args) {
+	case 0:
+		return overview(commands, stdout)
+	case 1:
+		if c := find(commands, args[0]); c != nil {
+			return c.help(stdout)
+		}
+		var names []string
+		for _, c := range commands {
+			if !c.hidden {
+				names = append(names, c.name)
+			}
+		}
+		return unknownCommand(args[0], nil, names)
+	}
+	return argv.Errorf("help takes one command, got %d arguments", len(args))
+}
+
+// help prints all that is said of the command.
+func (c *command) help(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "distaff %s: %s\n\nUsage: %s\n\n%s\n", c.name, c.short, c.usage(), strings.TrimSpace(c.long))
+	for _, cat := range categories {
+		flags := c.category(cat)
+		if len(flags) == 0 {
+			continue
+		}
+		if cat == "" {
+			cat = "Flags"
+		}
+		fmt.Fprintf(&b, "\n%s:\n", cat)
+		for _, f := range flags {
+			head, usage := describe(f)
+			fmt.Fprintf(&b, "  %s\n%s", head, wrap(usage, "      ", 78))
+		}
+	}
+	if len(c.examples) > 0 {
+		b.WriteString("\nExamples:\n")
+		for _, e := range c.examples {
+			fmt.Fprintf(&b, "  %s\n", e)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c *command) usage() string {
+	return strings.Join(strings.Fields("distaff "+c.name+" "+c.args+" [FLAGS]"), " ")
+}
+
+func (c *command) category(cat string) []cli.Flag {
+	var out []cli.Flag
+	for _, f := range c.flags {
+		if categoryOf(f) == cat {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func categoryOf(f cli.Flag) string { return f.(cli.CategorizableFlag).GetCategory() }
+
+// describe splits a flag into its spelling, "-f, --format=T:LEVELS", and what
+// it does.
+func describe(f cli.Flag) (head, usage string) {
+	usage = f.(cli.DocGenerationFlag).GetUsage()
+	placeholder := ""
+	if parts := strings.SplitN(usage, "`", 3); len(parts) == 3 {
+		placeholder, usage = "="+parts[1], strings.TrimSpace(parts[2])
+	}
+	var names []string
+	for _, n := range f.Names() {
+		if len(n) == 1 {
+			names = append(names, "-"+n)
+		} else {
+			names = append(names, "--"+n)
+		}
+	}
+	return strings.Join(names, ", ") + placeholder, usage
+}
+
+// wrap breaks text at spaces into lines of at most width, each after indent.
+func wrap(text, indent string, width int) string {
+	var b strings.Builder
+	line := indent
+	for _, word := range strings.Fields(text) {
+		if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}

@@ -1,0 +1,103 @@
+package main
+
+import "github.com/urfave/cli/v2"
+
+// Categories of flags, in the order that help shows them.
+const (
+	catData     = "Data"
+	catSchedule = "Schedule, machine and placement"
+	catRun      = "Running"
+	catOutput   = "Output"
+)
+
+var categories = []string{catData, catSchedule, catRun, catOutput, ""}
+
+type cliFlag = cli.Flag
+
+func text(name string, aliases []string, cat, usage string) cli.Flag {
+	return &cli.StringFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage}
+}
+
+// list is a flag that is repeated for several values.
+func list(name string, aliases []string, cat, usage string) cli.Flag {
+	return &cli.StringSliceFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage, KeepSpace: true}
+}
+
+func on(name string, aliases []string, cat, usage string) cli.Flag {
+	return &cli.BoolFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage}
+}
+
+func al(names ...string) []string { return names }
+
+// dataFlags say what the tensors of a statement are.
+func dataFlags() []cli.Flag {
+	return []cli.Flag{
+		list("f", al("format"), catData, "`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: d dense, s compressed, u compressed with repeats, q singleton, c singleton with repeats, p padded singleton; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
+		list("t", al("type"), catData, "`T:TYPE` float64, float32, int64, int32, complex128 or complex64"),
+		list("d", al("dims"), catData, "`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor"),
+		list("i", al("input"), catData, "`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
+		list("g", al("generate"), catData, "`T:KIND` generates T: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH; values lie in (0,1], or with :int at the end are integers 1 to 9"),
+		list("index-base", nil, catData, "`[T:]0|1` the first coordinate in .tns files (default: 1)"),
+		list("duplicates", nil, catData, "`[T:]sum|error` what becomes of repeated coordinates (default: sum)"),
+		text("seed", nil, catData, "`N` fixes generated data, together with the tensor's name (default: 0)"),
+		on("trust-input", nil, catData, "skips the check of .tcs level arrays as they are read"),
+	}
+}
+
+// placeFlags say how the statement is scheduled and where its tensors lie.
+func placeFlags() []cli.Flag {
+	return []cli.Flag{
+		list("s", al("schedule"), catSchedule, "`COMMAND(...),...` scheduling commands, applied in order; the default schedule is then off"),
+		text("m", al("machine"), catSchedule, "`2x2` arranges the ranks in a grid named M"),
+		list("p", al("place"), catSchedule, "`\"B(x,y) -> M(x)\"` where the pieces of a tensor lie"),
+		list("split", nil, catSchedule, "`i:4` or i:100,200 cuts an index variable's range into blocks"),
+		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
+		list("extend", nil, catSchedule, "`j` partial outputs for each block of a reduction variable, summed in a tree"),
+		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
+		text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted"),
+		text("intermediate-order", nil, catSchedule, "`N` the largest order of an intermediate tensor of a network"),
+		on("allow-user-code", nil, catSchedule, "allows substitute(\"file.c:name\") to compile and run that C"),
+	}
+}
+
+// machineFlags say what a job runs on.
+func machineFlags() []cli.Flag {
+	return []cli.Flag{
+		text("ranks", nil, catRun, "`N` ranks inside one process, without MPI (default: 1)"),
+		text("threads", nil, catRun, "`N` threads a rank (default: OMP_NUM_THREADS, else the rank's share of the cores that affinity, cgroup and Slurm leave)"),
+		text("target", nil, catRun, "`cpu|cuda` what leaves run on (default: cpu)"),
+		text("cpu", nil, catRun, "`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for (default: native)"),
+		text("memory-limit", nil, catRun, "`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, cgroup and Slurm allow)"),
+		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
+	}
+}
+
+// runFlags are those of run alone.
+func runFlags() []cli.Flag {
+	return []cli.Flag{
+		text("repeat", nil, catRun, "`N` runs the compute phase N times; the result is that of one run (default: 1)"),
+		text("warmup", nil, catRun, "`N` further runs before those, untimed (default: 0)"),
+		on("check", nil, catRun, "compares the result with the reference evaluator; exit 4 where they differ"),
+		list("o", al("output"), catOutput, "`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard output"),
+		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output (default: auto)"),
+		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance"),
+		text("progress", nil, catOutput, "`auto|always|never` shows how far loading is (default: auto, on a terminal)"),
+		list("D", al("define"), catOutput, "`NAME=VALUE` sets a parameter of a job file"),
+	}
+}
+
+// talkFlags say how much is told; every command has them.
+func talkFlags() []cli.Flag {
+	return []cli.Flag{
+		on("v", al("verbose"), catOutput, "tells more on standard error"),
+		on("q", al("quiet"), catOutput, "tells nothing but errors on standard error"),
+	}
+}
+
+func join(groups ...[]cli.Flag) []cli.Flag {
+	var all []cli.Flag
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}

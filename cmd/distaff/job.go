@@ -1,0 +1,305 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"distaff/cmd/argv"
+	"distaff/spmd"
+)
+
+// statement is the command's one argument.
+func (x *invocation) statement() (string, error) {
+	switch n := x.Args().Len(); {
+	case n == 0:
+		return "", argv.Errorf("%s wants a statement, as in \"y(i) = A(i,j) * x(j)\"", x.argv[1])
+	case n > 1:
+		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n, strings.Join(quoted(x.Args().Slice()), " "))
+	}
+	return x.Args().First(), nil
+}
+
+func quoted(args []string) []string {
+	out := make([]string, len(args))
+	for k, a := range args {
+		out[k] = strconv.Quote(a)
+	}
+	return out
+}
+
+// job reads the flags that run, compile and plan share.
+func (x *invocation) job(statement string) (*spmd.Job, error) {
+	j := &spmd.Job{
+		Statement: statement,
+		Formats:   map[string]string{},
+		Types:     map[string]string{},
+		Sizes:     map[string][]int64{},
+		Inputs:    map[string]spmd.Input{},
+	}
+	for _, f := range []func(*spmd.Job) error{x.tensors, x.inputs, x.options, x.schedule} {
+		if err := f(j); err != nil {
+			return nil, err
+		}
+	}
+	j.Argv = x.argv
+	j.Note = func(s string) { x.note("%s", s) }
+	if x.Bool("v") {
+		j.Detail = j.Note
+	}
+	return j, nil
+}
+
+// named splits T:REST, the value of a flag.
+func named(flag, value, want string) (name, rest string, err error) {
+	name, rest, ok := strings.Cut(value, ":")
+	if !ok || name == "" {
+		return "", "", argv.Errorf("-%s=%s: got no tensor, want -%s=%s", flag, value, flag, want)
+	}
+	return name, rest, nil
+}
+
+// tensors reads -f, -t and -d.
+func (x *invocation) tensors(j *spmd.Job) error {
+	for _, v := range x.StringSlice("f") {
+		name, f, err := named("f", v, "T:LEVELS[:ORDER]")
+		if err != nil {
+			return err
+		}
+		if old, ok := j.Formats[name]; ok {
+			return argv.Errorf("-f gives %s two formats: %s and %s", name, old, f)
+		}
+		j.Formats[name] = f
+	}
+	for _, v := range x.StringSlice("t") {
+		name, t, err := named("t", v, "T:TYPE")
+		if err != nil {
+			return err
+		}
+		if old, ok := j.Types[name]; ok {
+			return argv.Errorf("-t gives %s two types: %s and %s", name, old, t)
+		}
+		j.Types[name] = t
+	}
+	for _, v := range x.StringSlice("d") {
+		name, list, err := named("d", v, "i:SIZE or T:SIZE,SIZE,...")
+		if err != nil {
+			return err
+		}
+		if _, ok := j.Sizes[name]; ok {
+			return argv.Errorf("-d gives the size of %s twice", name)
+		}
+		sizes, err := parseSizes(list)
+		if err != nil {
+			return argv.Errorf("-d=%s: %v", v, err)
+		}
+		j.Sizes[name] = sizes
+	}
+	return nil
+}
+
+// parseSizes reads 1000,32.
+func parseSizes(list string) ([]int64, error) {
+	var sizes []int64
+	for _, s := range strings.Split(list, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("got size %q, want a whole number from 0", s)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}
+
+// inputs reads -i, -g, -o, --index-base and --duplicates.
+func (x *invocation) inputs(j *spmd.Job) error {
+	add := func(name, flag string, in spmd.Input) error {
+		if _, ok := j.Inputs[name]; ok {
+			return argv.Errorf("%s has two inputs, by -i or -g; want one (-%s=%s:...)", name, flag, name)
+		}
+		j.Inputs[name] = in
+		return nil
+	}
+	for _, v := range x.StringSlice("i") {
+		name, file, err := named("i", v, "T:FILE")
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			return argv.Errorf("-i=%s: got no file, want -i=T:FILE", v)
+		}
+		if err := add(name, "i", spmd.File(file)); err != nil {
+			return err
+		}
+	}
+	for _, v := range x.StringSlice("g") {
+		name, kind, err := named("g", v, "T:KIND")
+		if err != nil {
+			return err
+		}
+		if kind == "" {
+			return argv.Errorf("-g=%s: got no kind, want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH", v)
+		}
+		if err := add(name, "g", spmd.Generated(kind)); err != nil {
+			return err
+		}
+	}
+	for _, v := range x.StringSlice("o") {
+		name, file, err := named("o", v, "T:FILE")
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			return argv.Errorf("-o=%s: got no file, want -o=T:FILE", v)
+		}
+		j.Outputs = append(j.Outputs, spmd.Output{Tensor: name, File: file})
+	}
+	if err := x.perTensor(j, "index-base", "0", "1", func(in *spmd.Input, v string) { in.ZeroBased = v == "0" }); err != nil {
+		return err
+	}
+	return x.perTensor(j, "duplicates", "sum", "error", func(in *spmd.Input, v string) { in.NoDuplicates = v == "error" })
+}
+
+// perTensor reads a flag [T:]VALUE with two values: without T it holds for
+// every input that has no value of its own.
+func (x *invocation) perTensor(j *spmd.Job, flag, a, b string, set func(*spmd.Input, string)) error {
+	own := map[string]string{}
+	all := ""
+	for _, v := range x.StringSlice(flag) {
+		name, value, ok := strings.Cut(v, ":")
+		if !ok {
+			name, value = "", v
+		}
+		if value != a && value != b {
+			return argv.Errorf("--%s=%s: got %q, want %s or %s", flag, v, value, a, b)
+		}
+		switch {
+		case !ok && all != "" && all != value:
+			return argv.Errorf("--%s is given twice: %s and %s", flag, all, value)
+		case !ok:
+			all = value
+		case own[name] != "" && own[name] != value:
+			return argv.Errorf("--%s is given twice for %s: %s and %s", flag, name, own[name], value)
+		default:
+			if in, found := j.Inputs[name]; !found || in.File == "" {
+				return argv.Errorf("--%s=%s: %s has no file (-i=%s:FILE)", flag, v, name, name)
+			}
+			own[name] = value
+		}
+	}
+	for name, in := range j.Inputs {
+		if v := own[name]; v != "" {
+			set(&in, v)
+		} else if all != "" {
+			set(&in, all)
+		}
+		j.Inputs[name] = in
+	}
+	return nil
+}
+
+// count reads a flag that is a whole number from least on; 0 where not given.
+func (x *invocation) count(flag string, least int64) (int64, error) {
+	v := x.String(flag)
+	if v == "" {
+		if x.IsSet(flag) {
+			return 0, argv.Errorf("--%s wants a number", flag)
+		}
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < least {
+		return 0, argv.Errorf("--%s=%s: got %q, want a whole number from %d", flag, v, v, least)
+	}
+	return n, nil
+}
+
+// choice reads a flag that is one of some words, "" where not given.
+func (x *invocation) choice(flag string, words ...string) (string, error) {
+	v := x.String(flag)
+	if !x.IsSet(flag) {
+		return "", nil
+	}
+	for _, w := range words {
+		if v == w {
+			return v, nil
+		}
+	}
+	near := ""
+	if n := argv.Nearest(v, words); n != "" {
+		near = "; did you mean " + n + "?"
+	}
+	return "", argv.Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)
+}
+
+// options reads how the job runs.
+func (x *invocation) options(j *spmd.Job) error {
+	var err error
+	get := func(flag string, least int64, set func(int64)) {
+		if err == nil {
+			var n int64
+			if n, err = x.count(flag, least); err == nil {
+				set(n)
+			}
+		}
+	}
+	word := func(flag string, dst *string, words ...string) {
+		if err == nil {
+			*dst, err = x.choice(flag, words...)
+		}
+	}
+	get("ranks", 1, func(n int64) { j.Ranks = int(n) })
+	get("threads", 1, func(n int64) { j.Threads = int(n) })
+	get("repeat", 1, func(n int64) { j.Repeat = int(n) })
+	get("warmup", 0, func(n int64) { j.Warmup = int(n) })
+	get("intermediate-order", 0, func(n int64) { j.IntermediateOrder = int(n) })
+	get("seed", -1<<63, func(n int64) { j.Seed = n })
+	word("target", &j.Target, "cpu", "cuda")
+	word("cpu", &j.CPU, "native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+	word("write", &j.Write, "auto", "parallel", "ordered")
+	if err != nil {
+		return err
+	}
+	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"), x.Bool("allow-user-code")
+	j.Tmp = x.tmp()
+	j.MemoryLimit, err = x.memoryLimit()
+	return err
+}
+
+// tmp is --tmp, else DISTAFF_TMP; the default below both is TMPDIR.
+func (x *invocation) tmp() string {
+	if v := x.String("tmp"); v != "" {
+		return v
+	}
+	return os.Getenv("DISTAFF_TMP")
+}
+
+// memoryLimit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else 0.
+func (x *invocation) memoryLimit() (int64, error) {
+	from, v := "--memory-limit", x.String("memory-limit")
+	if !x.IsSet("memory-limit") {
+		from, v = "DISTAFF_MEMORY_LIMIT", os.Getenv("DISTAFF_MEMORY_LIMIT")
+		if v == "" {
+			return 0, nil
+		}
+	}
+	n, err := spmd.ParseSize(v)
+	if err != nil {
+		return 0, argv.Errorf("%s: %v", from, err)
+	}
+	return n, nil
+}
+
+// schedule reads schedules, machines, placements and block schedules.
+func (x *invocation) schedule(j *spmd.Job) error {
+	j.Schedule = x.StringSlice("s")
+	j.Machine = x.String("m")
+	j.Placements = x.StringSlice("p")
+	j.Splits = x.StringSlice("split")
+	j.BlockOrder = x.String("order")
+	j.Extend = x.StringSlice("extend")
+	j.Map = x.String("map")
+	j.Network = x.String("network")
+	return nil
+}

@@ -1,0 +1,179 @@
+// Command distaff compiles one line of tensor index notation to C and runs it
+// on tensors from files. See docs/reference.md, or distaff help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"distaff/cmd/argv"
+	"distaff/spmd"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() { os.Exit(mainExit(os.Args, os.Stdout, os.Stderr)) }
+
+// mainExit runs one command line and returns its exit code. An interrupt
+// cancels the command, waits a moment for it to wind up, and removes the
+// temporary files that are left.
+func mainExit(args []string, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	done := make(chan error, 1)
+	go func() { done <- dispatch(ctx, args, stdout, stderr) }()
+	select {
+	case err := <-done:
+		return report(err, stderr)
+	case sig := <-signals:
+		cancel()
+		select {
+		case <-done:
+		case <-signals:
+		case <-time.After(2 * time.Second):
+		}
+		spmd.Abandon()
+		fmt.Fprintf(stderr, "distaff: stopped by %v\n", sig)
+		return 128 + int(sig.(syscall.Signal))
+	}
+}
+
+// report prints err and returns the exit code that it asks for.
+func report(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	var quiet *silent
+	if !errors.As(err, &quiet) {
+		fmt.Fprintf(stderr, "distaff: %s\n", err)
+	}
+	return exitCode(err)
+}
+
+// exitCode is that of the first error in err's tree that has one, else 1.
+func exitCode(err error) int {
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	return 1
+}
+
+// silent ends the program with a code and no message: all was said.
+type silent struct{ code int }
+
+func (s *silent) Error() string { return fmt.Sprintf("exit %d", s.code) }
+func (s *silent) ExitCode() int { return s.code }
+
+// dispatch finds the command, arranges its flags and runs it.
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	commands := commands()
+	var all []cli.Flag
+	var names []string
+	for _, c := range commands {
+		all = append(all, c.flags...)
+		if !c.hidden {
+			names = append(names, c.name)
+		}
+	}
+	rest := args[1:]
+	at := argv.NewTable(all).Positional(rest)
+	if at < 0 {
+		return noCommand(rest, commands, stdout, stderr)
+	}
+	name := rest[at]
+	if name == "help" {
+		return helpCommand(slices.Delete(slices.Clone(rest), at, at+1), commands, stdout)
+	}
+	c := find(commands, name)
+	if c == nil {
+		return unknownCommand(name, rest, names)
+	}
+	rest = slices.Delete(slices.Clone(rest), at, at+1)
+	if at > 0 && rest[at-1] == "--" {
+		rest = slices.Delete(rest, at-1, at)
+	}
+	arranged, err := argv.NewTable(c.flags).Arrange(rest)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(arranged.Flags, "--help") {
+		return c.help(stdout)
+	}
+	app := &cli.App{
+		Name: "distaff", Writer: stdout, ErrWriter: stderr,
+		HideHelp: true, HideVersion: true, HideHelpCommand: true,
+		DisableSliceFlagSeparator: true,
+		Flags:                     c.flags,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return argv.Errorf("%v", err) },
+		Action: func(x *cli.Context) error {
+			return c.action(&invocation{Context: x, stdout: stdout, stderr: stderr, argv: args})
+		},
+	}
+	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
+}
+
+// invocation is one command as it runs.
+type invocation struct {
+	*cli.Context
+	stdout, stderr io.Writer
+	argv           []string
+}
+
+// note prints a line of diagnostics, unless -q.
+func (x *invocation) note(format string, args ...any) {
+	if !x.Bool("q") {
+		fmt.Fprintf(x.stderr, "distaff: "+format+"\n", args...)
+	}
+}
+
+// noCommand serves a command line of flags alone.
+func noCommand(args []string, commands []*command, stdout, stderr io.Writer) error {
+	for _, a := range args {
+		switch strings.TrimLeft(a, "-") {
+		case "h", "help":
+			return overview(commands, stdout)
+		case "version", "V":
+			return printVersion(stdout)
+		}
+	}
+	if len(args) > 0 {
+		return argv.Errorf("there is no command here; distaff help lists them")
+	}
+	overview(commands, stderr)
+	return &silent{2}
+}
+
+// unknownCommand explains a first word that is no command: a TACO user's
+// statement, or a slip of the finger.
+func unknownCommand(name string, args, names []string) error {
+	statement := ""
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") && strings.Contains(a, "=") {
+			statement = a
+			break
+		}
+	}
+	if statement != "" {
+		return argv.Errorf("a command comes before the statement: distaff run %q runs it on data, and distaff compile %q prints its code", statement, statement)
+	}
+	if strings.HasSuffix(name, ".dst") {
+		return argv.Errorf("a command comes before the job file: distaff run %s", name)
+	}
+	if near := argv.Nearest(name, names); near != "" {
+		return argv.Errorf("there is no command %q; did you mean %s?", name, near)
+	}
+	return argv.Errorf("there is no command %q; the commands are %s", name, strings.Join(names, ", "))
+}
