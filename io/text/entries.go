@@ -2,7 +2,6 @@ package text
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"unsafe"
 
@@ -187,98 +186,12 @@ func (b *Block) SetMax() {
 // store parses the k-th number of entry n at b.Text[i:] and returns where it ends.
 func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	if l.Values == 0 {
-		l.put(b.Vals, n, 0, 1, 1)
+		PutOne(b.Vals, l.Type, n)
 		return i, nil
 	}
 	tok := l.token(b.Text[i:])
-	if len(tok) == 0 {
-		return i, errSyntax
-	}
 	next = i + len(tok)
-	if l.Integer {
-		v, err := Int64(tok)
-		if err == errRange && l.Type != tcs.Int64 && l.Type != tcs.Int32 {
-			f, err := slowFloat(tok, 64)
-			l.put(b.Vals, n, k, f, 0)
-			return next, err
-		} else if err != nil {
-			return i, err
-		}
-		if l.Type == tcs.Int32 && v != int64(int32(v)) {
-			return i, errRange
-		}
-		l.put(b.Vals, n, k, float64(v), v)
-		return next, nil
-	}
-	switch l.Type {
-	case tcs.Int64, tcs.Int32:
-		v, err := wholeInt64(tok)
-		if err == nil && l.Type == tcs.Int32 && v != int64(int32(v)) {
-			err = errRange
-		}
-		if err != nil {
-			return i, err
-		}
-		l.put(b.Vals, n, k, 0, v)
-	case tcs.Float32, tcs.Complex64:
-		f, err := float32Token(b.Text[:len(b.Text)+slack], i, tok)
-		if err != nil {
-			return i, err
-		}
-		l.put(b.Vals, n, k, float64(f), 0)
-	default:
-		man, exp, neg, end, ok := scanDecimal(b.Text[:len(b.Text)+slack], i)
-		var f float64
-		if ok = ok && end == next; ok {
-			f, ok = makeFloat64(man, exp, neg)
-		}
-		if !ok {
-			if f, err = slowFloat(tok, 64); err != nil {
-				return i, err
-			}
-		}
-		l.put(b.Vals, n, k, f, 0)
-	}
-	return next, nil
-}
-
-func float32Token(text []byte, i int, tok []byte) (float32, error) {
-	if man, exp, neg, end, ok := scanDecimal(text, i); ok && end == i+len(tok) {
-		if f, ok := makeFloat32(man, exp, neg); ok {
-			return f, nil
-		}
-	}
-	f, err := slowFloat(tok, 32)
-	return float32(f), err
-}
-
-// put stores the k-th part of entry n: f, or v for the integer types.
-func (l *Layout) put(vals []byte, n, k int, f float64, v int64) {
-	p := unsafe.Pointer(&vals[n*width(l.Type)])
-	switch l.Type {
-	case tcs.Float64:
-		*(*float64)(p) = f
-	case tcs.Float32:
-		*(*float32)(p) = float32(f)
-	case tcs.Int64:
-		*(*int64)(p) = v
-	case tcs.Int32:
-		*(*int32)(p) = int32(v)
-	case tcs.Complex128:
-		q := (*[2]float64)(p)
-		if k == 0 {
-			q[1] = 0
-		}
-		q[k] = f
-	case tcs.Complex64:
-		q := (*[2]float32)(p)
-		if k == 0 {
-			q[1] = 0
-		}
-		q[k] = float32(f)
-	default:
-		panic(fmt.Sprintf("BUG: text.Layout of type %d", l.Type))
-	}
+	return next, StoreNumber(b.Vals, l.Type, l.Integer, n, k, b.Text[:len(b.Text)+slack], i, next)
 }
 
 // token is the word at the start of b: up to white space or a comment.
@@ -351,22 +264,12 @@ func (l *Layout) valueError(b *Block, n, lines, start, i, k int, err error) {
 	tok := l.token(b.Text[i:])
 	col := i - start + 1
 	l.finish(b, n, lines)
-	what := "a number"
-	if l.Integer {
-		what = "an integer"
-	}
 	switch {
 	case len(tok) == 0 && k == 0:
 		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want a value: %s", l.columns())
 	case len(tok) == 0:
 		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want the imaginary part: %s", l.columns())
-	case err == errSyntax:
-		b.Err = Dataf(l.File, lines+1, col, "got %s, want %s", Quote(tok), what)
-	case err == errWhole:
-		b.Err = Commandf(l.File, lines+1, col, "got %s, want an integer: the type asked for is %s", Quote(tok), typeName(l.Type))
-	case l.Integer || l.Type == tcs.Float64 || l.Type == tcs.Complex128:
-		b.Err = Dataf(l.File, lines+1, col, "got %s, want a number that %s can hold", Quote(tok), typeName(l.Type))
 	default:
-		b.Err = Commandf(l.File, lines+1, col, "got %s, want a number that %s, the type asked for, can hold", Quote(tok), typeName(l.Type))
+		b.Err = NumberError(l.File, lines+1, col, tok, l.Type, l.Integer, err)
 	}
 }

@@ -44,7 +44,7 @@ func (h *Head) Next() ([]byte, error) {
 		h.buf = append(h.buf[:0], h.buf[h.pos:]...)
 		h.pos = 0
 		n := len(h.buf)
-		h.buf = append(h.buf, make([]byte, max(4096, n))...)
+		h.buf = append(h.buf, make([]byte, max(1<<16, n))...)
 		m, err := io.ReadAtLeast(h.r, h.buf[n:], 1)
 		h.buf = h.buf[:n+m]
 		if err == io.EOF {

@@ -1,0 +1,96 @@
+package hb
+
+import (
+	"bytes"
+	"io"
+
+	"distaff/io/text"
+)
+
+// cards cuts the numbers of one section out of its lines.
+type cards struct {
+	file   string
+	format []field
+	r      io.ReadCloser
+	in     *text.Head
+	line   []byte
+	no     int // the line's number
+	next   int // of format
+}
+
+// open starts a reader at the section's first line, which skip lines precede.
+func open(src *text.Source, format []field, skip int64) (*cards, error) {
+	r, err := src.Reader()
+	if err != nil {
+		return nil, err
+	}
+	c := &cards{file: src.Name, format: format, r: r, in: text.NewHead(r, src.Name), next: len(format)}
+	for range skip {
+		if _, err := c.in.Next(); err == io.EOF {
+			break // the first number will be missed
+		} else if err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// lines is how many lines n numbers take.
+func lines(n int64, format []field) int64 {
+	k := int64(len(format))
+	return n/k + min(n%k, 1)
+}
+
+// number returns the text of the next number, its column and its format.
+func (c *cards) number(what string) ([]byte, int, field, error) {
+	if c.next == len(c.format) {
+		line, err := c.in.Next()
+		if err == io.EOF {
+			return nil, 0, field{}, text.Dataf(c.file, c.in.Line+1, 1, "got the end of the file, want %s", what)
+		} else if err != nil {
+			return nil, 0, field{}, err
+		}
+		c.line, c.no, c.next = line, c.in.Line, 0
+	}
+	f := c.format[c.next]
+	c.next++
+	tok := c.line[min(f.col, len(c.line)):min(f.col+f.width, len(c.line))]
+	trimmed := bytes.TrimLeft(tok, " ")
+	col := f.col + len(tok) - len(trimmed) + 1
+	trimmed = bytes.TrimRight(trimmed, " \r")
+	if len(trimmed) == 0 {
+		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %d columns", what, f.width)
+	}
+	return trimmed, col, f, nil
+}
+
+// integer is the next number, which must be from lo to hi.
+func (c *cards) integer(what string, lo, hi int64) (int64, error) {
+	tok, col, _, err := c.number(what)
+	if err != nil {
+		return 0, err
+	}
+	v, ok := int64(0), len(tok) <= 18
+	for _, d := range tok {
+		if d -= '0'; d > 9 {
+			ok = false
+		}
+		v = v*10 + int64(d)
+	}
+	if !ok {
+		if v, err = text.Int64(tok); err != nil {
+			return 0, text.Dataf(c.file, c.no, col, "got %s, want %s, an integer from %d to %d", text.Quote(tok), what, lo, hi)
+		}
+	}
+	if v < lo || v > hi {
+		return 0, text.Dataf(c.file, c.no, col, "got %d, want %s, from %d to %d", v, what, lo, hi)
+	}
+	return v, nil
+}
+
+func (c *cards) close() {
+	if c != nil {
+		c.r.Close()
+	}
+}

@@ -1,0 +1,254 @@
+package hb
+
+import (
+	"io"
+	"strconv"
+	"unsafe"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// batch is how many stored entries a batch has; mirrored ones come on top.
+const batch = 4096
+
+// stream yields the entries column by column.
+type stream struct {
+	src *text.Source
+	h   *header
+	typ tcs.Type
+
+	ptr, ind, val *cards
+	col           int64 // the current column, from 1
+	end           int64 // the entries up to its end
+	at            int64 // entries read
+	cols          [2][]int64
+	words         []uint64
+	vals          []byte
+	num           []byte
+	err           error
+}
+
+// Open reads path as a stream of entries, column by column, exact in its sizes.
+// The stream owns the file.
+func Open(path string, opt coo.Options) (coo.Stream, error) {
+	src, err := text.OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(src, opt)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New reads src, which the stream owns from then on.
+func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
+	h, err := readHeader(src)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{src: src, h: h, typ: opt.Type}
+	if s.typ == tcs.Invalid {
+		s.typ = tcs.Float64
+		if h.kind == 'c' {
+			s.typ = tcs.Complex128
+		}
+	}
+	if h.kind == 'c' && s.typ != tcs.Complex128 && s.typ != tcs.Complex64 {
+		return nil, text.Commandf(src.Name, h.dimLine, 1, "its values are complex, the type asked for is real")
+	}
+	if opt.Order != 0 && opt.Order != 2 || opt.Dims != nil && len(opt.Dims) != 2 {
+		return nil, text.Commandf(src.Name, h.dimLine, 1, "the file has order 2 (sizes %dx%d), want %d", h.rows, h.cols, max(opt.Order, len(opt.Dims)))
+	}
+	for m, d := range opt.Dims {
+		if have := []int64{h.rows, h.cols}[m]; d > 0 && d != have {
+			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m+1, have, d)
+		}
+	}
+	room := batch
+	if h.sym != 'u' && h.sym != 'r' {
+		room *= 2
+	}
+	s.cols[0], s.cols[1] = make([]int64, room), make([]int64, room)
+	s.words = make([]uint64, 2*room)
+	s.vals = unsafe.Slice((*byte)(unsafe.Pointer(&s.words[0])), 16*room)
+	return s, nil
+}
+
+func (s *stream) Dims() ([]int64, bool)         { return []int64{s.h.rows, s.h.cols}, true }
+func (s *stream) Type() tcs.Type                { return s.typ }
+func (s *stream) Progress() (done, total int64) { return s.src.Progress() }
+
+func (s *stream) Rewind() error {
+	s.stop()
+	s.err = nil
+	return nil
+}
+
+func (s *stream) Close() error {
+	s.stop()
+	s.err = io.ErrClosedPipe
+	return s.src.Close()
+}
+
+func (s *stream) stop() {
+	s.ptr.close()
+	s.ind.close()
+	s.val.close()
+	s.ptr, s.ind, s.val = nil, nil, nil
+}
+
+// start opens the three sections and reads the first pointer.
+func (s *stream) start() (err error) {
+	h := s.h
+	ptrLines := lines(h.cols+1, h.ptr)
+	indLines := lines(h.nnz, h.ind)
+	if s.ptr, err = open(s.src, h.ptr, int64(h.line)); err != nil {
+		return err
+	}
+	if s.ind, err = open(s.src, h.ind, int64(h.line)+ptrLines); err != nil {
+		return err
+	}
+	if h.kind != 'p' {
+		if s.val, err = open(s.src, h.val, int64(h.line)+ptrLines+indLines); err != nil {
+			return err
+		}
+	}
+	s.col, s.at, s.end = 0, 0, 0
+	_, err = s.ptr.integer("the first column pointer", 1, 1)
+	return err
+}
+
+// Next yields up to batch stored entries and the mirror images of those that
+// have one.
+func (s *stream) Next(b *coo.Batch) error {
+	if s.err == nil {
+		s.err = s.fill(b)
+	}
+	return s.err
+}
+
+func (s *stream) fill(b *coo.Batch) error {
+	if s.ptr == nil {
+		if err := s.start(); err != nil {
+			return err
+		}
+	}
+	n := 0
+	for range batch {
+		for s.at == s.end && s.col < s.h.cols {
+			p, err := s.ptr.integer("a column pointer", s.end+1, s.h.nnz+1)
+			if err != nil {
+				return err
+			}
+			s.col++
+			s.end = p - 1
+		}
+		if s.at == s.end {
+			break
+		}
+		k, err := s.entry(n)
+		if err != nil {
+			return err
+		}
+		n += k
+		s.at++
+	}
+	if n == 0 {
+		if s.at != s.h.nnz {
+			return text.Dataf(s.src.Name, s.ptr.no, 1, "got %d as the last column pointer, want %d: one more than the number of entries", s.end+1, s.h.nnz+1)
+		}
+		s.stop()
+		return io.EOF
+	}
+	b.N, b.Vals = n, s.vals[:n*width(s.typ)]
+	b.Coords = append(b.Coords[:0], s.cols[0][:n], s.cols[1][:n])
+	return nil
+}
+
+func width(t tcs.Type) int {
+	switch t {
+	case tcs.Float32, tcs.Int32:
+		return 4
+	case tcs.Complex128:
+		return 16
+	}
+	return 8
+}
+
+// entry reads the next stored entry as the n-th of the batch, and adds its
+// mirror image; it returns how many entries that makes.
+func (s *stream) entry(n int) (int, error) {
+	row, err := s.ind.integer("a row index", 1, s.h.rows)
+	if err != nil {
+		return 0, err
+	}
+	i, j := row-1, s.col-1
+	s.cols[0][n], s.cols[1][n] = i, j
+	switch s.h.kind {
+	case 'p':
+		text.PutOne(s.vals, s.typ, n)
+	case 'c':
+		if err := s.value(n, 0); err != nil {
+			return 0, err
+		}
+		if err := s.value(n, 1); err != nil {
+			return 0, err
+		}
+	default:
+		if err := s.value(n, 0); err != nil {
+			return 0, err
+		}
+	}
+	if s.h.sym == 'u' || s.h.sym == 'r' {
+		return 1, nil
+	}
+	if i == j {
+		return 1, s.diagonal(n)
+	}
+	s.cols[0][n+1], s.cols[1][n+1] = j, i
+	s.reflect(n)
+	return 2, nil
+}
+
+// value reads the k-th part of value n.
+func (s *stream) value(n, k int) error {
+	tok, col, f, err := s.val.number("a value")
+	if err != nil {
+		return err
+	}
+	s.num = decimal(s.num[:0], tok, f)
+	end := len(s.num)
+	s.num = append(s.num, "\n       "...)
+	if err := text.StoreNumber(s.vals, s.typ, s.h.kind == 'i', n, k, s.num, 0, end); err != nil {
+		return text.NumberError(s.src.Name, s.val.no, col, tok, s.typ, s.h.kind == 'i', err)
+	}
+	return nil
+}
+
+// decimal appends the Fortran number tok in Go's spelling.
+func decimal(b, tok []byte, f field) []byte {
+	exponent := false
+	for k, c := range tok {
+		switch c {
+		case 'D', 'd', 'E', 'Q', 'q':
+			c = 'e'
+		case '+', '-':
+			if k > 0 && !exponent && (tok[k-1] >= '0' && tok[k-1] <= '9' || tok[k-1] == '.') {
+				b = append(b, 'e')
+				exponent = true
+			}
+		}
+		exponent = exponent || c == 'e'
+		b = append(b, c)
+	}
+	if f.kind == 'F' && f.scale != 0 && !exponent {
+		b = append(b, 'e')
+		b = strconv.AppendInt(b, int64(-f.scale), 10)
+	}
+	return b
+}

@@ -1,0 +1,79 @@
+package hb
+
+import (
+	"fmt"
+	"unsafe"
+
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// values is the batch's values as a slice of their type.
+func values[T float64 | float32 | int64 | int32 | complex128 | complex64](s *stream) []T {
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(&s.words[0])), len(s.words)*8/int(unsafe.Sizeof(z)))
+}
+
+// reflect makes value n+1 that of the mirror image of entry n.
+func (s *stream) reflect(n int) {
+	switch s.typ {
+	case tcs.Float64:
+		reflect(values[float64](s), n, s.h.sym)
+	case tcs.Float32:
+		reflect(values[float32](s), n, s.h.sym)
+	case tcs.Int64:
+		reflect(values[int64](s), n, s.h.sym)
+	case tcs.Int32:
+		reflect(values[int32](s), n, s.h.sym)
+	case tcs.Complex128:
+		v := values[complex128](s)
+		if reflect(v, n, s.h.sym); s.h.sym == 'h' {
+			v[n+1] = complex(real(v[n]), -imag(v[n]))
+		}
+	case tcs.Complex64:
+		v := values[complex64](s)
+		if reflect(v, n, s.h.sym); s.h.sym == 'h' {
+			v[n+1] = complex(real(v[n]), -imag(v[n]))
+		}
+	}
+}
+
+func reflect[T float64 | float32 | int64 | int32 | complex128 | complex64](v []T, n int, sym byte) {
+	v[n+1] = v[n]
+	if sym == 'z' {
+		v[n+1] = -v[n]
+	}
+}
+
+// diagonal refuses a value that the symmetry does not allow on the diagonal.
+func (s *stream) diagonal(n int) error {
+	var v complex128
+	switch s.typ {
+	case tcs.Float64:
+		v = complex(values[float64](s)[n], 0)
+	case tcs.Float32:
+		v = complex(float64(values[float32](s)[n]), 0)
+	case tcs.Int64:
+		v = complex(float64(values[int64](s)[n]), 0)
+	case tcs.Int32:
+		v = complex(float64(values[int32](s)[n]), 0)
+	case tcs.Complex128:
+		v = values[complex128](s)[n]
+	case tcs.Complex64:
+		v = complex128(values[complex64](s)[n])
+	}
+	switch {
+	case s.h.sym == 'z' && v != 0:
+		return text.Dataf(s.src.Name, s.val.no, 1, "got %s in row and column %d, want no entry, or a zero: the matrix is skew-symmetric", show(v), s.col)
+	case s.h.sym == 'h' && imag(v) != 0:
+		return text.Dataf(s.src.Name, s.val.no, 1, "got %s in row and column %d, want a real value: the matrix is Hermitian", show(v), s.col)
+	}
+	return nil
+}
+
+func show(v complex128) string {
+	if imag(v) == 0 {
+		return fmt.Sprint(real(v))
+	}
+	return fmt.Sprint(v)
+}

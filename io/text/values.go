@@ -1,0 +1,123 @@
+package text
+
+import (
+	"fmt"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// Slack is how many bytes must be readable after a number given to StoreNumber.
+const Slack = slack
+
+// StoreNumber parses the number buf[i:end] and stores it as value n of vals,
+// which holds values of type typ; for complex types as its k-th part, the real
+// one being 0, which also clears the imaginary one. integer tells that the file
+// wants integers. What is at buf[end] must be no part of a number, and Slack bytes must be
+// there. NumberError turns the error into words.
+func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, i, end int) error {
+	tok := buf[i:end]
+	if len(tok) == 0 {
+		return errSyntax
+	}
+	if integer {
+		v, err := Int64(tok)
+		if err == errRange && typ != tcs.Int64 && typ != tcs.Int32 {
+			f, err := slowFloat(tok, 64)
+			put(vals, typ, n, k, f, 0)
+			return err
+		} else if err != nil {
+			return err
+		}
+		if typ == tcs.Int32 && v != int64(int32(v)) {
+			return errRange
+		}
+		if typ == tcs.Float32 || typ == tcs.Complex64 {
+			// By way of a float64 it would be rounded twice.
+			put(vals, typ, n, k, float64(float32(v)), 0)
+			return nil
+		}
+		put(vals, typ, n, k, float64(v), v)
+		return nil
+	}
+	switch typ {
+	case tcs.Int64, tcs.Int32:
+		v, err := wholeInt64(tok)
+		if err == nil && typ == tcs.Int32 && v != int64(int32(v)) {
+			err = errRange
+		}
+		if err != nil {
+			return err
+		}
+		put(vals, typ, n, k, 0, v)
+		return nil
+	}
+	single := typ == tcs.Float32 || typ == tcs.Complex64
+	if man, exp, neg, next, ok := scanDecimal(buf, i); ok && next == end {
+		if single {
+			if f, ok := makeFloat32(man, exp, neg); ok {
+				put(vals, typ, n, k, float64(f), 0)
+				return nil
+			}
+		} else if f, ok := makeFloat64(man, exp, neg); ok {
+			put(vals, typ, n, k, f, 0)
+			return nil
+		}
+	}
+	size := 64
+	if single {
+		size = 32
+	}
+	f, err := slowFloat(tok, size)
+	if err == nil {
+		put(vals, typ, n, k, f, 0)
+	}
+	return err
+}
+
+// PutOne stores 1, the value of a pattern's entry, as value n of vals.
+func PutOne(vals []byte, typ tcs.Type, n int) { put(vals, typ, n, 0, 1, 1) }
+
+// put stores the k-th part of value n: f, or v for the integer types.
+func put(vals []byte, typ tcs.Type, n, k int, f float64, v int64) {
+	p := unsafe.Pointer(&vals[n*width(typ)])
+	switch typ {
+	case tcs.Float64:
+		*(*float64)(p) = f
+	case tcs.Float32:
+		*(*float32)(p) = float32(f)
+	case tcs.Int64:
+		*(*int64)(p) = v
+	case tcs.Int32:
+		*(*int32)(p) = int32(v)
+	case tcs.Complex128:
+		q := (*[2]float64)(p)
+		if k == 0 {
+			q[1] = 0
+		}
+		q[k] = f
+	case tcs.Complex64:
+		q := (*[2]float32)(p)
+		if k == 0 {
+			q[1] = 0
+		}
+		q[k] = float32(f)
+	default:
+		panic(fmt.Sprintf("BUG: text: a value of type %d", typ))
+	}
+}
+
+// NumberError says what is wrong with the number tok, for which StoreNumber gave err.
+func NumberError(file string, line, col int, tok []byte, typ tcs.Type, integer bool, err error) *Error {
+	switch {
+	case err == errSyntax && integer:
+		return Dataf(file, line, col, "got %s, want an integer", Quote(tok))
+	case err == errSyntax:
+		return Dataf(file, line, col, "got %s, want a number", Quote(tok))
+	case err == errWhole:
+		return Commandf(file, line, col, "got %s, want an integer: the type asked for is %s", Quote(tok), typeName(typ))
+	case typ == tcs.Float64 || typ == tcs.Complex128:
+		return Dataf(file, line, col, "got %s, want a number that %s can hold", Quote(tok), typeName(typ))
+	}
+	return Commandf(file, line, col, "got %s, want a number that %s, the type asked for, can hold", Quote(tok), typeName(typ))
+}
