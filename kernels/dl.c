@@ -39,6 +39,7 @@ void *dst_symbol(void *handle, const char *name) {
     return p;
 }
 
-int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c) {
+int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c, dst_arena *a, int32_t threads) {
+    dst_call_init(c, a, threads);
     return ((int (*)(dst_tensor **, const int64_t(*)[2], dst_env *))leaf)(t, bounds, &c->env);
 }

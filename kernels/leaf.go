@@ -95,13 +95,11 @@ func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) er
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	f := newFrame(args, bounds, &pins)
-	defer f.free()
-	c := (*C.dst_call)(C.malloc(C.size_t(unsafe.Sizeof(C.dst_call{}))))
-	defer C.free(unsafe.Pointer(c))
-	C.dst_call_init(c, env.Arena.c, C.int32_t(env.Threads))
-	rc := int(C.dst_run(fn, f.args, f.bounds, c))
+	defer C.free(unsafe.Pointer(f.call))
+	c := f.call
+	rc := int(C.dst_run(fn, f.args, f.bounds, c, env.Arena.c, C.int32_t(env.Threads)))
 	if rc == 0 {
-		f.publish(c, args, env.Arena)
+		f.publish(args, env.Arena)
 	}
 	if left := int64(C.dst_call_finish(c)); rc == 0 {
 		env.Arena.leaks.Add(left)
@@ -116,7 +114,7 @@ func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) er
 
 // frame holds the C structures of one call, in one piece of C memory.
 type frame struct {
-	mem     unsafe.Pointer
+	call    *C.dst_call // the memory's beginning
 	args    **C.dst_tensor
 	bounds  *[2]C.int64_t
 	tensors []C.dst_tensor
@@ -129,19 +127,22 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 		nlevels += len(t.Levels)
 	}
 	tensorSize, levelSize := unsafe.Sizeof(C.dst_tensor{}), unsafe.Sizeof(C.dst_level{})
-	pointers := uintptr(len(args)) * unsafe.Sizeof(uintptr(0))
-	tensors := uintptr(len(args)) * tensorSize
-	levels := uintptr(nlevels) * levelSize
-	size := pointers + tensors + levels + uintptr(len(bounds))*16
+	// Of equal alignment, one after another.
+	pointersAt := unsafe.Sizeof(C.dst_call{})
+	tensorsAt := pointersAt + uintptr(len(args))*unsafe.Sizeof(uintptr(0))
+	levelsAt := tensorsAt + uintptr(len(args))*tensorSize
+	boundsAt := levelsAt + uintptr(nlevels)*levelSize
+	size := boundsAt + uintptr(len(bounds))*unsafe.Sizeof([2]C.int64_t{})
 	// Zeroed: storing a pointer makes Go's collector look at what it replaces.
-	f := &frame{mem: C.calloc(1, C.size_t(size+16))}
-	if f.mem == nil {
+	mem := C.calloc(1, C.size_t(size+1))
+	if mem == nil {
 		panic("BUG: kernels: no memory for a call's arguments")
 	}
-	f.args = (**C.dst_tensor)(f.mem)
-	f.tensors = unsafe.Slice((*C.dst_tensor)(unsafe.Add(f.mem, pointers)), len(args))
-	all := unsafe.Slice((*C.dst_level)(unsafe.Add(f.mem, pointers+tensors)), nlevels)
-	f.bounds = (*[2]C.int64_t)(unsafe.Add(f.mem, pointers+tensors+levels))
+	f := &frame{call: (*C.dst_call)(mem)}
+	f.args = (**C.dst_tensor)(unsafe.Add(mem, pointersAt))
+	f.tensors = unsafe.Slice((*C.dst_tensor)(unsafe.Add(mem, tensorsAt)), len(args))
+	all := unsafe.Slice((*C.dst_level)(unsafe.Add(mem, levelsAt)), nlevels)
+	f.bounds = (*[2]C.int64_t)(unsafe.Add(mem, boundsAt))
 	for i, b := range bounds {
 		unsafe.Slice(f.bounds, len(bounds))[i] = [2]C.int64_t{C.int64_t(b[0]), C.int64_t(b[1])}
 	}
@@ -170,8 +171,6 @@ func setArray(c *C.dst_array, a tcs.Array, pins *runtime.Pinner) {
 	c.ptr, c.len, c.first = a.Ptr, C.int64_t(a.Len), C.int64_t(a.First)
 }
 
-func (f *frame) free() { C.free(f.mem) }
-
 // arrays calls do with every array of the call, in Go and in C.
 func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array)) {
 	for i, t := range args {
@@ -185,34 +184,62 @@ func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, 
 
 // publish moves the arrays that the leaf stored in its arguments into the
 // tensors.
-func (f *frame) publish(c *C.dst_call, args []*tcs.Tensor, arena *Arena) {
-	owner := map[unsafe.Pointer]*tcs.Tensor{}
-	for _, t := range args {
-		for l := range t.Levels {
-			owner[t.Levels[l].Pos.Ptr], owner[t.Levels[l].Crd.Ptr] = t, t
-		}
-		owner[t.Vals.Ptr] = t
+func (f *frame) publish(args []*tcs.Tensor, arena *Arena) {
+	var owner map[unsafe.Pointer]*tcs.Tensor // of the arrays before the call
+	taken := map[unsafe.Pointer]*tcs.Memory{}
+	type change struct {
+		a *tcs.Array
+		c *C.dst_array
 	}
-	taken := map[unsafe.Pointer]bool{}
-	f.arrays(args, func(t *tcs.Tensor, a *tcs.Array, ca *C.dst_array) {
-		if ca.ptr != a.Ptr {
-			if a.Width == 0 {
-				panic("BUG: kernels: a leaf published an array whose width the caller did not set")
-			}
-			if from := owner[ca.ptr]; from != nil && ca.ptr != nil {
-				t.Share(from)
-			} else if ca.ptr != nil && !taken[ca.ptr] {
-				size := int64(C.dst_call_take(c, ca.ptr, ca.len*C.int64_t(a.Width)))
-				if size < int64(ca.len)*int64(a.Width) {
-					panic("BUG: kernels: a leaf published memory that is not its own, or is shorter than it says")
-				}
-				taken[ca.ptr] = true
-				m := arena.adopt(ca.ptr, size)
-				t.Hold(m)
-				m.Release()
-			}
-			a.Ptr = ca.ptr
+	var changes []change
+	f.arrays(args, func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array) {
+		if c.ptr == a.Ptr {
+			a.Len, a.First = int64(c.len), int64(c.first)
+			return
 		}
-		a.Len, a.First = int64(ca.len), int64(ca.first)
+		if owner == nil {
+			owner = owners(args)
+		}
+		changes = append(changes, change{a, c})
+		if a.Width == 0 {
+			panic("BUG: kernels: a leaf published an array whose width the caller did not set")
+		}
+		if c.ptr == nil {
+			return
+		}
+		if from := owner[c.ptr]; from != nil {
+			t.Share(from)
+			return
+		}
+		if m := taken[c.ptr]; m != nil { // two results with one pattern
+			t.Hold(m)
+			return
+		}
+		bytes := c.len * C.int64_t(a.Width)
+		size := C.dst_call_take(f.call, c.ptr, bytes)
+		if size < bytes {
+			panic("BUG: kernels: a leaf published memory that is not its own, or is shorter than it says")
+		}
+		taken[c.ptr] = arena.adopt(c.ptr, int64(size))
+		t.Hold(taken[c.ptr])
 	})
+	for _, m := range taken {
+		m.Release() // the tensors have references of their own
+	}
+	for _, ch := range changes {
+		ch.a.Ptr, ch.a.Len, ch.a.First = ch.c.ptr, int64(ch.c.len), int64(ch.c.first)
+	}
+}
+
+// owners is the tensor of every array.
+func owners(args []*tcs.Tensor) map[unsafe.Pointer]*tcs.Tensor {
+	m := map[unsafe.Pointer]*tcs.Tensor{}
+	for _, t := range args {
+		for _, l := range t.Levels {
+			m[l.Pos.Ptr], m[l.Crd.Ptr] = t, t
+		}
+		m[t.Vals.Ptr] = t
+	}
+	delete(m, nil)
+	return m
 }
