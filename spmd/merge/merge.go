@@ -1,0 +1,167 @@
+// Package merge joins sorted streams of entries by a tournament tree (source
+// 000, section 4.6.2): a binary tree of matches in which each inner node keeps
+// the loser, so that the next winner is found in one match a level.
+package merge
+
+import (
+	"io"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// Streams is the merge of streams that are each sorted by the coordinates of
+// modes, in that order. Of equal coordinates the earlier stream's comes first.
+// All have one type and the same sizes; there is at least one. Closing it
+// closes them.
+func Streams(in []coo.Stream, modes []int) coo.Stream {
+	if len(in) == 1 {
+		return in[0]
+	}
+	t := &tree{modes: modes}
+	for _, s := range in {
+		t.leaves = append(t.leaves, &leaf{in: s})
+	}
+	return t
+}
+
+// leaf is one stream with its current entry.
+type leaf struct {
+	in   coo.Stream
+	b    coo.Batch
+	at   int
+	done bool
+}
+
+func (l *leaf) advance() error {
+	l.at++
+	for !l.done && l.at >= l.b.N {
+		switch err := l.in.Next(&l.b); err {
+		case nil:
+			l.at = 0
+		case io.EOF:
+			l.done = true
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// tree is the tournament. loser[k] for k >= 1 is the leaf that lost the match
+// at node k, whose children are 2k and 2k+1; leaf i stands at node i+n.
+type tree struct {
+	modes   []int
+	leaves  []*leaf
+	loser   []int
+	winner  int
+	started bool
+}
+
+func (t *tree) Dims() ([]int64, bool) { return t.leaves[0].in.Dims() }
+func (t *tree) Type() tcs.Type        { return t.leaves[0].in.Type() }
+
+func (t *tree) Close() error {
+	var first error
+	for _, l := range t.leaves {
+		if err := l.in.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (t *tree) Rewind() error {
+	t.started = false
+	for _, l := range t.leaves {
+		if err := l.in.Rewind(); err != nil {
+			return err
+		}
+		l.b.N, l.at, l.done = 0, 0, false
+	}
+	return nil
+}
+
+// before tells whether leaf a's entry comes before leaf b's.
+func (t *tree) before(a, b int) bool {
+	x, y := t.leaves[a], t.leaves[b]
+	if x.done || y.done {
+		return !x.done || y.done && a < b
+	}
+	for _, m := range t.modes {
+		if c, d := x.b.Coords[m][x.at], y.b.Coords[m][y.at]; c != d {
+			return c < d
+		}
+	}
+	return a < b
+}
+
+// start reads each stream's first entry and plays all matches.
+func (t *tree) start() error {
+	n := len(t.leaves)
+	for _, l := range t.leaves {
+		if err := l.advance(); err != nil {
+			return err
+		}
+	}
+	t.loser = make([]int, n)
+	win := make([]int, 2*n)
+	for i := range n {
+		win[n+i] = i
+	}
+	for k := n - 1; k >= 1; k-- {
+		a, b := win[2*k], win[2*k+1]
+		if t.before(b, a) {
+			a, b = b, a
+		}
+		win[k], t.loser[k] = a, b
+	}
+	t.winner = win[1]
+	t.started = true
+	return nil
+}
+
+// replay advances the winner and finds the next one on the way to the root.
+func (t *tree) replay() error {
+	w := t.winner
+	if err := t.leaves[w].advance(); err != nil {
+		return err
+	}
+	for k := (w + len(t.leaves)) / 2; k >= 1; k /= 2 {
+		if t.before(t.loser[k], w) {
+			w, t.loser[k] = t.loser[k], w
+		}
+	}
+	t.winner = w
+	return nil
+}
+
+// Next fills b with entries in order. Its memory is reused.
+func (t *tree) Next(b *coo.Batch) error {
+	if !t.started {
+		if err := t.start(); err != nil {
+			return err
+		}
+	}
+	size := t.Type().Size()
+	dims, _ := t.Dims()
+	b.Coords, b.Vals = nil, nil // another stream's memory may stand there
+	b.Resize(len(dims), coo.BatchSize, size)
+	n := 0
+	for n < coo.BatchSize && !t.leaves[t.winner].done {
+		l := t.leaves[t.winner]
+		for m := range b.Coords {
+			b.Coords[m][n] = l.b.Coords[m][l.at]
+		}
+		copy(b.Vals[n*size:], l.b.Vals[l.at*size:(l.at+1)*size])
+		n++
+		if err := t.replay(); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return io.EOF
+	}
+	b.Resize(len(dims), n, size)
+	return nil
+}
