@@ -1,0 +1,133 @@
+package cin
+
+import (
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// String is the text form on one line, which Parse reads back.
+func String(s Stmt) string {
+	var b strings.Builder
+	write(&b, s)
+	return b.String()
+}
+
+// Pretty is the text form with a line for each statement, indented.
+func Pretty(s Stmt) string {
+	var b strings.Builder
+	pretty(&b, s, 0)
+	return b.String()
+}
+
+func write(b *strings.Builder, s Stmt) {
+	switch s := s.(type) {
+	case *Forall:
+		b.WriteString(head(s))
+		write(b, s.Body)
+		b.WriteByte(')')
+	case *Where:
+		b.WriteString("where(")
+		write(b, s.Consumer)
+		b.WriteString(", ")
+		write(b, s.Producer)
+		b.WriteByte(')')
+	case *Seq:
+		b.WriteString("seq(")
+		for i, t := range s.List {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			write(b, t)
+		}
+		b.WriteByte(')')
+	case *Assign:
+		b.WriteString(assignText(s))
+	default:
+		panic("BUG: cin.String: unknown statement")
+	}
+}
+
+func pretty(b *strings.Builder, s Stmt, depth int) {
+	b.WriteString(strings.Repeat("  ", depth))
+	list := func(open string, parts ...Stmt) {
+		b.WriteString(open)
+		for i, t := range parts {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('\n')
+			pretty(b, t, depth+1)
+		}
+		b.WriteByte(')')
+	}
+	switch s := s.(type) {
+	case *Forall:
+		list(strings.TrimRight(head(s), " "), s.Body)
+	case *Where:
+		list("where(", s.Consumer, s.Producer)
+	case *Seq:
+		list("seq(", s.List...)
+	case *Assign:
+		b.WriteString(assignText(s))
+	}
+	if depth == 0 {
+		b.WriteByte('\n')
+	}
+}
+
+func head(f *Forall) string {
+	if f.Unit == CPUThread {
+		return "forall(" + f.Var + ", CPUThread, "
+	}
+	return "forall(" + f.Var + ", "
+}
+
+func assignText(s *Assign) string {
+	op := " = "
+	if s.Accumulate {
+		op = " += "
+	}
+	return accessText(s.LHS) + op + ExprString(s.RHS)
+}
+
+func accessText(a *Access) string {
+	if len(a.Vars) == 0 {
+		return a.Name
+	}
+	return a.Name + "(" + strings.Join(a.Vars, ",") + ")"
+}
+
+// ExprString is the text form of an expression.
+func ExprString(x Expr) string { return exprText(x, 0) }
+
+// exprText writes x, in parentheses where it binds less than prec: 1 for + and
+// -, 2 for * and /, 3 for what stands alone.
+func exprText(x Expr, prec int) string {
+	var s string
+	own := 3
+	switch x := x.(type) {
+	case *Access:
+		return accessText(x)
+	case *Lit:
+		return x.Text
+	case *Neg:
+		own = 2
+		s = "-" + exprText(x.X, 3)
+	case *Binary:
+		own = 1
+		if x.Op == '*' || x.Op == '/' {
+			own = 2
+		}
+		s = exprText(x.X, own) + " " + string(rune(x.Op)) + " " + exprText(x.Y, own+1)
+	default:
+		panic("BUG: cin.ExprString: unknown expression")
+	}
+	if own < prec {
+		return "(" + s + ")"
+	}
+	return s
+}
+
+// Number is a literal of the text and value.
+func Number(text string, v *ir.Lit) *Lit { return &Lit{Text: text, Value: v} }

@@ -1,0 +1,99 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+)
+
+// shape is an environment without code: what is needed to tell how many
+// bodies a nest would have.
+type shape struct {
+	l      *lowerer
+	bound  []string
+	absent []string // keys of accesses
+}
+
+// tooMany tells whether a case for each lattice point, here and in the loops
+// below, would make too many bodies.
+func (l *lowerer) tooMany(p *loop) bool {
+	s := shape{l: l}
+	for v := range p.e.coord {
+		s.bound = append(s.bound, v)
+	}
+	for key, c := range p.e.cur {
+		if never(c.pres) {
+			s.absent = append(s.absent, key)
+		}
+	}
+	return s.bodies(p.f, maxBodies+1) > maxBodies
+}
+
+// query tells what an access is to a loop over v.
+func (s shape) query(v string) lattice.Query {
+	return func(a *cin.Access) lattice.Kind {
+		op := s.l.ops[a.Name]
+		if op == nil { // a temporary
+			return lattice.Full
+		}
+		key := a.Key()
+		if slices.Contains(s.absent, key) {
+			return lattice.Absent
+		}
+		for level, u := range s.l.levelVars(a) {
+			if slices.Contains(s.bound, u) {
+				continue
+			}
+			if u == v && !op.caps(level).Locate {
+				return lattice.Iterate
+			}
+			return lattice.Full
+		}
+		return lattice.Full
+	}
+}
+
+// bodies counts the innermost bodies of st, up to limit.
+func (s shape) bodies(st cin.Stmt, limit int) int {
+	switch st := st.(type) {
+	case *cin.Where:
+		return s.bodies(st.Producer, limit) + s.bodies(st.Consumer, limit)
+	case *cin.Seq:
+		n := 0
+		for _, t := range st.List {
+			n += s.bodies(t, limit)
+		}
+		return n
+	case *cin.Forall:
+		return s.loopBodies(st, limit)
+	}
+	return 1
+}
+
+func (s shape) loopBodies(f *cin.Forall, limit int) int {
+	lat := lattice.Of(f.Body, s.query(f.Var))
+	inner := shape{l: s.l, bound: append(slices.Clone(s.bound), f.Var)}
+	points := lat.Points
+	if lat.Universe() {
+		points = lat.UniversePoints()[:1]
+	}
+	if lat.Coarse {
+		return inner.bodies(f.Body, limit)
+	}
+	n := 0
+	for _, p := range points {
+		for _, q := range lat.Under(p) {
+			inner.absent = slices.Clone(s.absent)
+			for k, key := range lat.Iters {
+				if !q.Iters.Has(k) {
+					inner.absent = append(inner.absent, key)
+				}
+			}
+			if n += inner.bodies(f.Body, limit-n); n >= limit {
+				return n
+			}
+		}
+	}
+	return n
+}

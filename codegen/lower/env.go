@@ -1,0 +1,170 @@
+package lower
+
+import (
+	"maps"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// env is what is known at a place in the nest. It is copied where paths part.
+type env struct {
+	coord map[string]ir.Expr // of bound variables
+	cur   map[string]*cursor // by access key
+	temps map[string]value   // scalar temporaries
+	res   resultCursor
+}
+
+func (e *env) clone() *env {
+	return &env{coord: maps.Clone(e.coord), cur: maps.Clone(e.cur), temps: maps.Clone(e.temps), res: e.res}
+}
+
+// cursor is how far an access has come down its levels. It is not changed once
+// made.
+type cursor struct {
+	op    *operand
+	vars  []string // of each level
+	level int      // the next level to enter
+	// pos is the position at the level above, and end, where it is not nil,
+	// the end of the run of positions that starts there.
+	pos, end ir.Expr
+	// base, where the next level is dense, is what its coordinate is added to
+	// to give its position.
+	base ir.Expr
+	pres ir.Expr // whether the positions exist
+	val  ir.Expr // the value, once all levels are entered; 0 where absent
+}
+
+// next is the variable of the next level, or "".
+func (c *cursor) next() string {
+	if c.level == len(c.vars) {
+		return ""
+	}
+	return c.vars[c.level]
+}
+
+// absent is c with nothing there.
+func (c *cursor) absent() *cursor {
+	return &cursor{op: c.op, vars: c.vars, level: len(c.vars), pres: ir.Truth(false)}
+}
+
+// levelVars is the variable of each storage level of an access.
+func (l *lowerer) levelVars(a *cin.Access) []string {
+	key := a.Key()
+	if vars, ok := l.levels[key]; ok {
+		return vars
+	}
+	op := l.operandOf(a)
+	vars := make([]string, len(a.Vars))
+	for level, mode := range op.Format.Order {
+		vars[level] = a.Vars[mode]
+	}
+	l.levels[key] = vars
+	return vars
+}
+
+func (l *lowerer) operandOf(a *cin.Access) *operand {
+	op := l.ops[a.Name]
+	if op == nil {
+		panic("BUG: lower: no operand " + a.Name)
+	}
+	return op
+}
+
+// rootEnv is the environment outside all loops.
+func (l *lowerer) rootEnv(s cin.Stmt) *env {
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}}
+	cin.Accesses(s, func(a *cin.Access) {
+		if op := l.ops[a.Name]; op != nil {
+			l.openCursor(a, e)
+		}
+	})
+	l.enterAll(s, e)
+	l.enterResult(e)
+	return e
+}
+
+// openCursor starts a's cursor at its root.
+func (l *lowerer) openCursor(a *cin.Access, e *env) {
+	key := a.Key()
+	if e.cur[key] == nil {
+		e.cur[key] = &cursor{op: l.operandOf(a), vars: l.levelVars(a), pos: ir.Int(0), pres: ir.Truth(true)}
+	}
+}
+
+// bind makes the environment inside a loop over v at coordinate c, with the
+// cursors of the accesses that the loop iterates, for the body s.
+func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr, cursors map[string]*cursor) *env {
+	in := e.clone()
+	in.coord[v] = c
+	maps.Copy(in.cur, cursors)
+	l.enterAll(s, in)
+	return in
+}
+
+// enterAll moves the cursors of all accesses in s down as far as the bound
+// variables allow, and loads the values of those that are through.
+func (l *lowerer) enterAll(s cin.Stmt, e *env) {
+	cin.Accesses(s, func(a *cin.Access) {
+		key := a.Key()
+		if c := e.cur[key]; c != nil {
+			e.cur[key] = l.enter(c, e)
+		}
+	})
+}
+
+func (l *lowerer) enter(c *cursor, e *env) *cursor {
+	for c.level < len(c.vars) {
+		at, bound := e.coord[c.next()]
+		dense := c.op.caps(c.level).Locate
+		switch {
+		case dense && !bound:
+			if c.base != nil {
+				return c
+			}
+			d := *c
+			d.base = l.named(c.op.prefix()+"_b", ir.Minus(ir.Times(c.pos, c.op.size(c.level)), c.op.offset(c.level)))
+			return &d
+		case dense:
+			c = l.locateDense(c, at)
+		case !bound:
+			return c
+		default:
+			c = l.locateSearch(c, at)
+		}
+	}
+	if c.val == nil && !never(c.pres) {
+		d := *c
+		d.val = l.load(c, e)
+		c = &d
+	}
+	return c
+}
+
+// load reads the value at a cursor that is through all its levels.
+func (l *lowerer) load(c *cursor, e *env) ir.Expr {
+	t := l.spec.Compute
+	at := func(p ir.Expr) ir.Expr {
+		if c.op.valueAt != nil {
+			p = c.op.valueAt(p, e.coord[c.vars[len(c.vars)-1]])
+		}
+		return ir.Convert(t, ir.At(c.op.vals(), p))
+	}
+	name := c.op.prefix() + "_v"
+	if c.end == nil && always(c.pres) {
+		return l.named(name, at(c.pos))
+	}
+	v := ir.NewVar(l.fresh(name), t)
+	l.emit(&ir.Declare{V: v, Init: ir.Zero(t)})
+	l.when(c.pres, func() {
+		if c.end == nil {
+			l.set(v, at(c.pos))
+			return
+		}
+		p := l.newVar(c.op.prefix() + "_p")
+		l.emit(&ir.For{V: p, Lo: c.pos, Hi: c.end, Step: 1, Body: l.within(func() {
+			l.incr(v, at(p))
+		})})
+	})
+	return v
+}

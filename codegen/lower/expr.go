@@ -1,0 +1,129 @@
+package lower
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// value is an expression's value where it is present. zeroed says that it is
+// 0 where it is not.
+type value struct {
+	pres   ir.Expr
+	v      ir.Expr
+	zeroed bool
+}
+
+var absentValue = value{pres: ir.Truth(false)}
+
+// masked is the value with 0 for absence.
+func (l *lowerer) masked(x value) ir.Expr {
+	zero := ir.Zero(l.spec.Compute)
+	switch {
+	case never(x.pres):
+		return zero
+	case always(x.pres), x.zeroed:
+		return x.v
+	}
+	return ir.Choose(x.pres, x.v, zero)
+}
+
+func (l *lowerer) expr(x cin.Expr, e *env) value {
+	switch x := x.(type) {
+	case *cin.Access:
+		return l.access(x, e)
+	case *cin.Lit:
+		return value{pres: ir.Truth(true), v: ir.Convert(l.spec.Compute, x.Value), zeroed: true}
+	case *cin.Neg:
+		y := l.expr(x.X, e)
+		if never(y.pres) {
+			return y
+		}
+		return value{y.pres, ir.Negated(y.v), y.zeroed}
+	case *cin.Binary:
+		p, q := l.expr(x.X, e), l.expr(x.Y, e)
+		switch x.Op {
+		case '+':
+			return l.sum(ir.Add, p, q)
+		case '-':
+			return l.sum(ir.Sub, p, q)
+		case '*':
+			if never(p.pres) || never(q.pres) {
+				return absentValue
+			}
+			pres := ir.Both(p.pres, q.pres)
+			return value{pres, ir.Times(p.v, q.v), always(pres)}
+		case '/':
+			return l.quotient(p, q, e)
+		}
+	}
+	panic(fmt.Sprintf("BUG: lower: expression %T", x))
+}
+
+func (l *lowerer) access(a *cin.Access, e *env) value {
+	if t, ok := e.temps[a.Name]; ok {
+		return t
+	}
+	c := e.cur[a.Key()]
+	if c == nil {
+		panic("BUG: lower: access " + a.Key() + " is not in scope")
+	}
+	if never(c.pres) {
+		return absentValue
+	}
+	if c.val == nil {
+		panic("BUG: lower: the value of " + a.Key() + " is not known here")
+	}
+	return value{c.pres, c.val, true}
+}
+
+func (l *lowerer) sum(op ir.Op, p, q value) value {
+	switch {
+	case never(q.pres):
+		return p
+	case never(p.pres) && op == ir.Sub:
+		return value{q.pres, ir.Negated(q.v), q.zeroed}
+	case never(p.pres):
+		return q
+	}
+	return value{ir.Either(p.pres, q.pres), ir.Bin(op, l.masked(p), l.masked(q)), true}
+}
+
+// quotient is p/q: absent where p is, and a division by zero where q is absent.
+func (l *lowerer) quotient(p, q value, e *env) value {
+	if never(p.pres) {
+		return p
+	}
+	if !l.spec.Compute.IsInt() {
+		return value{p.pres, ir.Over(p.v, l.masked(q)), always(p.pres)}
+	}
+	t := l.spec.Compute
+	r := ir.NewVar(l.fresh("quot"), t)
+	l.emit(&ir.Declare{V: r, Init: ir.Zero(t)})
+	l.when(p.pres, func() {
+		den := l.named("den", l.masked(q))
+		l.when(ir.Equal(den, ir.Zero(t)), func() { l.emit(&ir.Fail{Code: ir.FailDivide, Coord: l.coords(e)}) })
+		if never(ir.Unequal(den, ir.Zero(t))) {
+			return
+		}
+		// The quotient of the least integer by -1 wraps, as its negation does.
+		minus := ir.Negated(ir.One(t))
+		l.set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.v), ir.Over(p.v, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
+	})
+	return value{p.pres, r, true}
+}
+
+// coords are the coordinates of the leaf's variables, in the order of its
+// bounds: -1 for one that is not bound here.
+func (l *lowerer) coords(e *env) []ir.Expr {
+	var at []ir.Expr
+	for _, v := range l.spec.Vars[:min(len(l.spec.Vars), ir.MaxFailCoord)] {
+		if c, ok := e.coord[v]; ok {
+			at = append(at, c)
+		} else {
+			at = append(at, ir.Int(-1))
+		}
+	}
+	return at
+}

@@ -1,0 +1,198 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lattice"
+)
+
+// maxBodies is the number of copies of innermost bodies past which a loop over
+// several sparse iterators is lowered with one body for all cases.
+const maxBodies = 128
+
+// forall lowers a loop. See stmt for want and the result.
+func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
+	if level, ok := l.appends(f, e); ok {
+		return l.appendLoop(f, e, level, want)
+	}
+	return l.loops(&loop{f: f, e: e, want: want, body: func(in *env) ir.Expr { return l.stmt(f.Body, in, want) }})
+}
+
+// loop is a forall while it is lowered.
+type loop struct {
+	f    *cin.Forall
+	e    *env
+	want bool
+	body func(in *env) ir.Expr // lowers the body in the environment of an iteration
+
+	lat   *lattice.Lattice
+	iters []*iter
+	some  *ir.Var // set where an iteration assigned, if want
+}
+
+// v is the loop's variable.
+func (p *loop) v() string { return p.f.Var }
+
+// query tells what an access is to a loop over v in e.
+func (l *lowerer) query(e *env, v string) lattice.Query {
+	return func(a *cin.Access) lattice.Kind {
+		if t, ok := e.temps[a.Name]; ok {
+			if never(t.pres) {
+				return lattice.Absent
+			}
+			return lattice.Full
+		}
+		c := e.cur[a.Key()]
+		switch {
+		case c == nil:
+			panic("BUG: lower: access " + a.Key() + " is not in scope")
+		case never(c.pres):
+			return lattice.Absent
+		case c.next() == v && !c.op.caps(c.level).Locate:
+			return lattice.Iterate
+		}
+		return lattice.Full
+	}
+}
+
+// loops emits the loops over the coordinates of a variable.
+func (l *lowerer) loops(p *loop) ir.Expr {
+	p.lat = lattice.Of(p.f.Body, l.query(p.e, p.v()))
+	if len(p.lat.Points) == 0 {
+		return ir.Truth(false)
+	}
+	for k, key := range p.lat.Iters {
+		p.iters = append(p.iters, l.newIter(p, k, p.e.cur[key]))
+	}
+	all := p.lat.All()
+	if p.lat.Universe() {
+		if all == 0 {
+			return l.countLoop(p)
+		}
+		return l.universeLoop(p, p.lat.Coarse || all.Len() > 1 && l.tooMany(p))
+	}
+	if len(p.lat.Points) == 1 && all.Len() == 1 && !p.lat.Coarse {
+		return l.singleLoop(p)
+	}
+	if p.lat.Coarse || l.tooMany(p) {
+		return l.flaggedLoop(p)
+	}
+	return l.mergeLoops(p)
+}
+
+// countLoop runs over the whole range of the variable.
+func (l *lowerer) countLoop(p *loop) ir.Expr {
+	b := l.bounds[p.v()]
+	i := l.newVar(p.v())
+	var some ir.Expr
+	l.inFlag(p, func() {
+		body := l.within(func() {
+			some = l.iteration(p, i, nil, nil)
+			l.note(p, some)
+		})
+		l.emit(&ir.For{V: i, Lo: b[0], Hi: b[1], Step: 1, Body: body})
+	}, func() bool { return always(some) || never(some) })
+	if always(some) {
+		return ir.Less(b[0], b[1])
+	}
+	return p.result(some)
+}
+
+// inFlag runs emit with a flag declared before what it emits, and takes the
+// declaration away again where the flag turns out not to be needed.
+func (l *lowerer) inFlag(p *loop, emit func(), needless func() bool) {
+	if !p.want {
+		emit()
+		return
+	}
+	p.some = ir.NewVar(l.fresh("some_"+p.v()), ir.Bool)
+	blk := l.within(emit)
+	if needless() {
+		l.blk.List = append(l.blk.List, dropAssigns(blk, p.some).List...)
+		p.some = nil
+		return
+	}
+	l.emit(&ir.Declare{V: p.some, Init: ir.Truth(false)})
+	l.blk.List = append(l.blk.List, blk.List...)
+}
+
+// dropAssigns removes the assignments to v from b, in place.
+func dropAssigns(b *ir.Block, v *ir.Var) *ir.Block {
+	if b == nil {
+		return nil
+	}
+	kept := b.List[:0]
+	for _, s := range b.List {
+		switch s := s.(type) {
+		case *ir.Assign:
+			if s.V == v {
+				continue
+			}
+		case *ir.For:
+			dropAssigns(s.Body, v)
+		case *ir.While:
+			dropAssigns(s.Body, v)
+		case *ir.If:
+			dropAssigns(s.Then, v)
+			dropAssigns(s.Else, v)
+		case *ir.Block:
+			dropAssigns(s, v)
+		}
+		kept = append(kept, s)
+	}
+	b.List = kept
+	return b
+}
+
+// note records in the loop's flag that an iteration assigned.
+func (l *lowerer) note(p *loop, some ir.Expr) {
+	switch {
+	case p.some == nil || never(some):
+	case always(some):
+		l.set(p.some, ir.Truth(true))
+	default:
+		l.set(p.some, ir.Either(p.some, some))
+	}
+}
+
+// result is what the loop returns.
+func (p *loop) result(some ir.Expr) ir.Expr {
+	switch {
+	case never(some):
+		return some
+	case p.some != nil:
+		return p.some
+	}
+	// Not wanted: anything but false will do.
+	return ir.Truth(true)
+}
+
+// iteration lowers the body at coordinate c. present has the iterators that
+// may be there, with whether they are; all others are absent.
+func (l *lowerer) iteration(p *loop, c ir.Expr, present []*iter, flags []ir.Expr) ir.Expr {
+	cursors := map[string]*cursor{}
+	for _, it := range p.iters {
+		cursors[it.key] = it.cur.absent()
+	}
+	for k, it := range present {
+		pres := ir.Expr(ir.Truth(true))
+		if flags != nil {
+			pres = flags[k]
+		}
+		cursors[it.key] = it.enter(pres)
+	}
+	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
+	l.bindResult(p, in)
+	return p.body(in)
+}
+
+// subset is the iterators of a set.
+func (p *loop) subset(s lattice.Set) []*iter {
+	var out []*iter
+	for k, it := range p.iters {
+		if s.Has(k) {
+			out = append(out, it)
+		}
+	}
+	return out
+}

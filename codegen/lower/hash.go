@@ -1,0 +1,177 @@
+package lower
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// hashSpace is a workspace over several variables, or over one too large for a
+// place a coordinate. Entries are numbered as they come; entry s has
+// coordinate keys[m][s] of variable m and value vals[s]. table is a hash table
+// of open addressing that holds s+1, or 0 for a free slot; slot[s] is where.
+type hashSpace struct {
+	name   string
+	keys   []*ir.Array
+	vals   *ir.Array
+	slot   *ir.Array
+	table  *ir.Array
+	caps   map[*ir.Array]*ir.Var
+	n      *ir.Var // entries
+	slots  *ir.Var // length of table: a power of two less one
+	sorted []*ir.Array
+	perm   *ir.Array
+	svals  *ir.Array
+}
+
+// firstSlots is the table's length to begin with.
+const firstSlots = 127
+
+func (l *lowerer) newHashSpace(t *cin.Access) *hashSpace {
+	w := &hashSpace{name: t.Name, caps: map[*ir.Array]*ir.Var{}}
+	array := func(part string, t ir.Type) *ir.Array {
+		a := l.newArray(w.name+"_"+part, t)
+		c := l.newVar(a.Name + "_cap")
+		w.caps[a] = c
+		l.pre.Append(&ir.Declare{V: c, Init: ir.Int(64)})
+		l.pre.Append(&ir.Alloc{A: a, Len: c})
+		l.post.Append(&ir.Free{A: a})
+		return a
+	}
+	for m := range t.Vars {
+		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
+		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
+	}
+	w.vals, w.svals = array("sum", l.spec.Compute), array("vals", l.spec.Compute)
+	w.slot, w.perm = array("slot", ir.Int64), array("perm", ir.Int64)
+	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
+	w.table = l.newArray(w.name+"_table", ir.Int64)
+	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
+	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
+	l.pre.Append(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
+	l.post.Append(&ir.Free{A: w.table})
+	return w
+}
+
+func (w *hashSpace) begin(l *lowerer) {}
+
+// multipliers of the coordinates in the hash: odd, with bits all over (the
+// first digits of the golden ratio and of square roots of primes).
+var multipliers = []int64{0x1e3779b97f4a7c15, 0x3a09e667f3bcc909, 0x3b67ae8584caa73b, 0x3c6ef372fe94f82b, 0x254ff53a5f1d36f1, 0x110e527fade682d1, 0x1b05688c2b3e6c1f, 0x1f83d9abfb41bd6b}
+
+// hash declares the slot at which the search for a key starts.
+func (w *hashSpace) hash(l *lowerer, key func(m int) ir.Expr) *ir.Var {
+	var h ir.Expr = ir.Int(0)
+	for m := range w.keys {
+		h = ir.Plus(ir.Times(h, ir.Int(31)), ir.Times(key(m), ir.Int(multipliers[m%len(multipliers)])))
+	}
+	v := l.declare(w.name+"_h", ir.Modulo(h, w.slots))
+	l.when(ir.Less(v, ir.Int(0)), func() { l.incr(v, w.slots) })
+	return v
+}
+
+// step moves to the next slot.
+func (w *hashSpace) step(l *lowerer, h *ir.Var) {
+	l.incr(h, ir.Int(1))
+	l.when(ir.Equal(h, w.slots), func() { l.set(h, ir.Int(0)) })
+}
+
+func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	key := func(m int) ir.Expr { return e.coord[a.Vars[m]] }
+	h := w.hash(l, key)
+	s := l.declare(w.name+"_s", ir.At(w.table, h))
+	var differs []ir.Expr
+	for m, k := range w.keys {
+		differs = append(differs, ir.Unequal(ir.At(k, ir.Minus(s, ir.Int(1))), key(m)))
+	}
+	l.while(ir.Both(ir.Unequal(s, ir.Int(0)), ir.Either(differs...)), func() {
+		w.step(l, h)
+		l.set(s, ir.At(w.table, h))
+	})
+	again := l.within(func() {
+		l.emit(&ir.Store{A: w.vals, Index: ir.Minus(s, ir.Int(1)), Accumulate: true, X: x})
+	})
+	fresh := l.within(func() {
+		for _, k := range append(append([]*ir.Array{}, w.keys...), w.vals, w.slot) {
+			w.reserve(l, k, ir.Plus(w.n, ir.Int(1)))
+		}
+		for m, k := range w.keys {
+			l.store(k, w.n, key(m))
+		}
+		l.store(w.vals, w.n, x)
+		l.store(w.slot, w.n, h)
+		l.incr(w.n, ir.Int(1))
+		l.store(w.table, h, w.n)
+		l.when(ir.Greater(ir.Times(w.n, ir.Int(2)), w.slots), func() { w.rehash(l) })
+	})
+	l.emit(&ir.If{Cond: ir.Unequal(s, ir.Int(0)), Then: again, Else: fresh})
+}
+
+func (w *hashSpace) reserve(l *lowerer, a *ir.Array, need ir.Expr) {
+	l.when(ir.Less(w.caps[a], need), func() { l.emit(&ir.Grow{A: a, Cap: w.caps[a], Need: need}) })
+}
+
+// rehash doubles the table.
+func (w *hashSpace) rehash(l *lowerer) {
+	l.emit(&ir.Free{A: w.table})
+	l.set(w.slots, ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1)))
+	l.emit(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
+	s := l.newVar(w.name + "_s")
+	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
+		h := w.hash(l, func(m int) ir.Expr { return ir.At(w.keys[m], s) })
+		l.while(ir.Unequal(ir.At(w.table, h), ir.Int(0)), func() { w.step(l, h) })
+		l.store(w.table, h, ir.Plus(s, ir.Int(1)))
+		l.store(w.slot, s, h)
+	})})
+}
+
+func (w *hashSpace) finish(l *lowerer) *operand {
+	gathered := append([]*ir.Array{w.perm, w.svals}, w.sorted...)
+	for _, a := range gathered {
+		w.reserve(l, a, w.n)
+	}
+	s := l.newVar(w.name + "_s")
+	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() { l.store(w.perm, s, s) })})
+	l.emit(&ir.SortBy{Perm: w.perm, Keys: w.keys, Lo: ir.Int(0), Hi: w.n})
+	p := l.newVar(w.name + "_s")
+	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
+		from := l.declare(w.name+"_from", ir.At(w.perm, p))
+		for m, k := range w.keys {
+			l.store(w.sorted[m], p, ir.At(k, from))
+		}
+		l.store(w.svals, p, ir.At(w.vals, from))
+	})})
+	o := Operand{Name: w.name, Arg: -1, Type: l.spec.Compute}
+	for m := range w.keys {
+		kind := format.SingletonNonunique
+		switch {
+		case len(w.keys) == 1:
+			kind = format.Compressed
+		case m == 0:
+			kind = format.CompressedNonunique
+		case m == len(w.keys)-1:
+			kind = format.Singleton
+		}
+		o.Format.Levels = append(o.Format.Levels, kind)
+		o.Format.Order = append(o.Format.Order, m)
+		o.CrdWidth = append(o.CrdWidth, 8)
+	}
+	op := newOperand(l, o)
+	op.rootLen = w.n
+	for m, k := range w.sorted {
+		op.arrays[ir.Slot{Arg: -1, Level: m, Part: ir.Crd}] = k
+	}
+	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = w.svals
+	return op
+}
+
+// end frees the slots in use, and no others: a use costs what it put in.
+func (w *hashSpace) end(l *lowerer) {
+	s := l.newVar(w.name + "_s")
+	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
+		l.store(w.table, ir.At(w.slot, s), ir.Int(0))
+	})})
+	l.set(w.n, ir.Int(0))
+}

@@ -1,0 +1,108 @@
+package lower
+
+import (
+	"distaff/codegen/ir"
+)
+
+// iter walks the segment of a sparse level below a cursor.
+type iter struct {
+	key    string
+	number int // in the lattice
+	cur    *cursor
+	crd    *ir.Array
+	lo, hi ir.Expr
+	p      *ir.Var // the position; declared by start
+	c      *ir.Var // the coordinate at p
+	run    *ir.Var // the end of the run of positions with the coordinate, where the level has runs
+	runs   bool
+	padded bool
+}
+
+func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
+	it := &iter{key: p.lat.Iters[number], number: number, cur: c, crd: c.op.crd(c.level)}
+	it.runs = c.op.hasRuns(c.level)
+	it.padded = c.op.caps(c.level).Padded
+	it.lo, it.hi = l.segment(c)
+	return it
+}
+
+func (it *iter) name() string { return it.cur.op.prefix() }
+
+// at is the coordinate at position p.
+func (it *iter) at(p ir.Expr) ir.Expr { return ir.Coord(it.crd, p) }
+
+// enter is the cursor below the iterator's position.
+func (it *iter) enter(pres ir.Expr) *cursor {
+	d := *it.cur
+	d.level++
+	d.pos, d.end, d.base, d.pres = it.p, nil, nil, pres
+	if it.runs {
+		d.end = it.run
+	}
+	return &d
+}
+
+// start declares the iterator's position at the segment's start.
+func (l *lowerer) start(it *iter) {
+	it.p = l.declare(it.name()+"_p", it.lo)
+	l.skipPadding(it)
+}
+
+func (l *lowerer) skipPadding(it *iter) {
+	if it.padded {
+		l.while(ir.Both(ir.Less(it.p, it.hi), ir.Less(it.at(it.p), ir.Int(0))), func() { l.incr(it.p, ir.Int(1)) })
+	}
+}
+
+func (it *iter) live() ir.Expr { return ir.Less(it.p, it.hi) }
+
+// findRun declares the end of the run of positions with coordinate c from p
+// on: p itself where there is none.
+func (l *lowerer) findRun(it *iter, c ir.Expr) {
+	if !it.runs {
+		return
+	}
+	it.run = l.declare(it.name()+"_r", it.p)
+	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)), func() { l.incr(it.run, ir.Int(1)) })
+}
+
+// advance moves the iterator past coordinate c, if it is there: here says so.
+func (l *lowerer) advance(it *iter, here ir.Expr) {
+	if it.runs {
+		l.set(it.p, it.run)
+		return
+	}
+	l.incr(it.p, ir.Choose(here, ir.Int(1), ir.Int(0)))
+	l.skipPadding(it)
+}
+
+// singleLoop runs over one iterator's segment.
+func (l *lowerer) singleLoop(p *loop) ir.Expr {
+	it := p.iters[p.lat.All().First()]
+	if it.runs {
+		return l.mergeLoops(p)
+	}
+	it.p = l.newVar(it.name() + "_p")
+	var some ir.Expr
+	l.inFlag(p, func() {
+		body := l.within(func() {
+			c := l.declare(p.v(), it.at(it.p))
+			l.when(l.unpadded(it, c), func() {
+				some = l.iteration(p, c, []*iter{it}, nil)
+				l.note(p, some)
+			})
+		})
+		l.emit(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body})
+	}, func() bool { return never(some) || always(some) && !it.padded })
+	if p.want && always(some) && !it.padded {
+		return ir.Less(it.lo, it.hi)
+	}
+	return p.result(some)
+}
+
+func (l *lowerer) unpadded(it *iter, c ir.Expr) ir.Expr {
+	if it.padded {
+		return ir.AtLeast(c, ir.Int(0))
+	}
+	return ir.Truth(true)
+}

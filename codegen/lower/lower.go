@@ -1,0 +1,200 @@
+// Package lower turns concrete index notation into imperative code.
+//
+// A statement is lowered from the outside in, in an environment: the coordinate of
+// every variable bound so far, and for each access a cursor, how far down its
+// tensor's levels these coordinates lead. A cursor has a position (a run of
+// positions, where coordinates may repeat) and a presence: an IR condition
+// that folds to true or false where the code around it already decides.
+//
+// A forall asks the merge lattice which coordinates to visit, emits loops over
+// them, and lowers its body once for each case of what is present: absent
+// accesses then vanish from the body. Where cases would be too many, or their
+// bodies too large, one body is lowered with presences left as conditions; both
+// forms are the same code here, run on different presences.
+//
+// Every lowering function returns whether anything was assigned, as a
+// condition, since a sparse result holds a coordinate exactly where something
+// was assigned below it.
+package lower
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// Operand is a tensor as the leaf sees it.
+type Operand struct {
+	Name               string // in the statement
+	Arg                int    // index of the leaf's argument; 0 is the result
+	Format             format.Format
+	Type               ir.Type
+	PosWidth, CrdWidth []uint8
+}
+
+// Spec is what to lower.
+type Spec struct {
+	Name     string
+	Stmt     cin.Stmt
+	Vars     []string // in the order of the leaf's bounds
+	Sizes    map[string]int64
+	Operands []Operand // Operands[0] is the result
+	Compute  ir.Type
+}
+
+// Lower makes the leaf of a verified statement.
+func Lower(s Spec) *ir.Func {
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]workspace{}}
+	f := &ir.Func{Name: s.Name}
+	for _, v := range s.Vars {
+		b := [2]*ir.Var{l.newVar(v + "_lo"), l.newVar(v + "_hi")}
+		l.bounds[v] = b
+		f.Bounds = append(f.Bounds, b)
+	}
+	for _, o := range s.Operands {
+		l.ops[o.Name] = newOperand(l, o)
+	}
+	lhs := cin.Target(s.Stmt)
+	for _, mode := range s.Operands[0].Format.Order {
+		l.resultVars = append(l.resultVars, lhs.Vars[mode])
+	}
+	f.Body = l.inScope(func() {
+		l.out = l.openResult()
+		e := l.rootEnv(s.Stmt)
+		l.stmt(s.Stmt, e, false)
+		l.out.publish()
+	})
+	f.Params = l.params
+	slices.SortFunc(f.Params, func(p, q ir.Param) int {
+		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Part, q.Slot.Part))
+	})
+	return f
+}
+
+type lowerer struct {
+	spec   *Spec
+	names  map[string]int
+	ops    map[string]*operand
+	bounds map[string][2]*ir.Var
+	levels map[string][]string // by access key: the variable of each storage level
+	params []ir.Param
+	out    *assembly
+	// resultVars is the variable of each storage level of the result.
+	resultVars []string
+	scalars    map[string]*ir.Var   // scalar temporaries that producers add to
+	spaces     map[string]workspace // workspaces that producers add to
+	// made holds the workspaces of the scope at hand, by name: the copies of a
+	// where that cases make share one.
+	made map[string]workspace
+
+	blk *ir.Block // where statements are emitted
+	// pre and post are run around the scope at hand, the function or a chunk
+	// of it: they hold what is allocated once for all of it.
+	pre, post *ir.Block
+}
+
+// fresh is a name not used before in the function.
+func (l *lowerer) fresh(name string) string {
+	n := l.names[name]
+	l.names[name] = n + 1
+	if n == 0 {
+		return name
+	}
+	return l.fresh(name + "_" + strconv.Itoa(n))
+}
+
+func (l *lowerer) newVar(name string) *ir.Var { return ir.NewVar(l.fresh(name), ir.Int64) }
+
+func (l *lowerer) newArray(name string, t ir.Type) *ir.Array { return ir.NewArray(l.fresh(name), t) }
+
+func (l *lowerer) emit(s ir.Stmt) { l.blk.List = append(l.blk.List, s) }
+
+// declare emits an Int64 local that starts out as x.
+func (l *lowerer) declare(name string, x ir.Expr) *ir.Var {
+	v := l.newVar(name)
+	l.emit(&ir.Declare{V: v, Init: x})
+	return v
+}
+
+// named is x as an expression that costs nothing to repeat: x itself where it
+// is a literal or an immutable variable, else a new local of the name.
+func (l *lowerer) named(name string, x ir.Expr) ir.Expr {
+	if _, ok := x.(*ir.Lit); ok {
+		return x
+	}
+	v := ir.NewVar(l.fresh(name), x.Type())
+	l.emit(&ir.Declare{V: v, Init: x})
+	return v
+}
+
+func (l *lowerer) set(v *ir.Var, x ir.Expr)  { l.emit(&ir.Assign{V: v, X: x}) }
+func (l *lowerer) incr(v *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: v, Accumulate: true, X: x}) }
+
+func (l *lowerer) store(a *ir.Array, i, x ir.Expr) { l.emit(&ir.Store{A: a, Index: i, X: x}) }
+
+// within is the block of what f emits.
+func (l *lowerer) within(f func()) *ir.Block {
+	outer := l.blk
+	l.blk = &ir.Block{}
+	f()
+	b := l.blk
+	l.blk = outer
+	return b
+}
+
+// when emits f's statements under a condition.
+func (l *lowerer) when(cond ir.Expr, f func()) {
+	switch {
+	case never(cond):
+	case always(cond):
+		f()
+	default:
+		if b := l.within(f); len(b.List) > 0 {
+			l.emit(&ir.If{Cond: cond, Then: b})
+		}
+	}
+}
+
+func (l *lowerer) while(cond ir.Expr, f func()) {
+	l.emit(&ir.While{Cond: cond, Body: l.within(f)})
+}
+
+// inScope lowers f with a prologue and epilogue of its own.
+func (l *lowerer) inScope(f func()) *ir.Block {
+	pre, post, made := l.pre, l.post, l.made
+	l.pre, l.post, l.made = &ir.Block{}, &ir.Block{}, map[string]workspace{}
+	body := l.within(f)
+	all := &ir.Block{List: slices.Concat(l.pre.List, body.List, l.post.List)}
+	l.pre, l.post, l.made = pre, post, made
+	return all
+}
+
+// stmt lowers s. Where want is set, the result says whether it assigned
+// anything, in terms of variables that are visible after what it emitted and
+// change no more; otherwise the result is only known to be false where it
+// folds to it.
+func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
+	switch s := s.(type) {
+	case *cin.Forall:
+		return l.forall(s, e, want)
+	case *cin.Where:
+		return l.where(s, e, want)
+	case *cin.Assign:
+		return l.assign(s, e)
+	case *cin.Seq:
+		some := ir.Expr(ir.Truth(false))
+		for _, t := range s.List {
+			some = ir.Either(some, l.stmt(t, e, want))
+		}
+		return some
+	}
+	panic(fmt.Sprintf("BUG: lower: statement %T", s))
+}
+
+func always(p ir.Expr) bool { l, ok := p.(*ir.Lit); return ok && l.I != 0 }
+func never(p ir.Expr) bool  { l, ok := p.(*ir.Lit); return ok && l.I == 0 }

@@ -1,0 +1,100 @@
+package lower
+
+import (
+	"fmt"
+
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// operand is a tensor's arrays and sizes: parameters of the leaf, which appear
+// in its head as they are first used, or a workspace's own.
+type operand struct {
+	Operand
+	l      *lowerer
+	arrays map[ir.Slot]*ir.Array
+	sizes  map[ir.Slot]*ir.Var
+
+	// rootLen, in a workspace, is the number of its entries: its level 0 has
+	// no pos array.
+	rootLen ir.Expr
+	// valueAt, in a workspace, is the position of the value of an entry at
+	// position p with the coordinate c in the last level; nil for p.
+	valueAt func(p, c ir.Expr) ir.Expr
+}
+
+func newOperand(l *lowerer, o Operand) *operand {
+	return &operand{Operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{}}
+}
+
+// prefix is the operand's name as an identifier.
+func (o *operand) prefix() string {
+	b := []byte(o.Name)
+	for i, c := range b {
+		if c == '\'' {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+func (o *operand) array(level int, part ir.Part, name string, t ir.Type) *ir.Array {
+	s := ir.Slot{Arg: o.Arg, Level: level, Part: part}
+	a, ok := o.arrays[s]
+	if !ok {
+		a = o.l.newArray(name, t)
+		a.Const = o.Arg != 0
+		o.arrays[s] = a
+		o.l.params = append(o.l.params, ir.Param{Slot: s, A: a})
+	}
+	return a
+}
+
+func (o *operand) number(level int, part ir.Part, name string) ir.Expr {
+	s := ir.Slot{Arg: o.Arg, Level: level, Part: part}
+	v, ok := o.sizes[s]
+	if !ok {
+		v = o.l.newVar(name)
+		o.sizes[s] = v
+		o.l.params = append(o.l.params, ir.Param{Slot: s, V: v})
+	}
+	return v
+}
+
+func intOf(width uint8) ir.Type {
+	if width == 4 {
+		return ir.Int32
+	}
+	return ir.Int64
+}
+
+func (o *operand) pos(level int) *ir.Array {
+	return o.array(level, ir.Pos, fmt.Sprintf("%s_pos%d", o.prefix(), level), intOf(o.PosWidth[level]))
+}
+
+func (o *operand) crd(level int) *ir.Array {
+	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level), intOf(o.CrdWidth[level]))
+}
+
+func (o *operand) vals() *ir.Array { return o.array(0, ir.Vals, o.prefix()+"_vals", o.Type) }
+
+func (o *operand) size(level int) ir.Expr {
+	return o.number(level, ir.Size, fmt.Sprintf("%s_size%d", o.prefix(), level))
+}
+
+func (o *operand) offset(level int) ir.Expr {
+	return o.number(level, ir.Offset, fmt.Sprintf("%s_off%d", o.prefix(), level))
+}
+
+func (o *operand) nnz() ir.Expr { return o.number(0, ir.NNZ, o.prefix()+"_nnz") }
+
+func (o *operand) order() int { return len(o.Format.Levels) }
+
+func (o *operand) caps(level int) format.Caps { return o.Format.Levels[level].Caps() }
+
+// hasRuns tells whether one coordinate may stand at several neighbouring
+// positions of the level: where repeats are kept for the values to be summed,
+// or for singletons below to tell apart.
+func (o *operand) hasRuns(level int) bool {
+	return !o.caps(level).Unique && (level == o.order()-1 || o.caps(level+1).Branchless)
+}

@@ -1,0 +1,82 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// where lowers a producer and its consumer.
+func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
+	t := cin.Target(s.Producer)
+	if len(t.Vars) > 0 {
+		return l.whereWorkspace(s, t, e, want)
+	}
+	v := ir.NewVar(l.fresh(t.Name), l.spec.Compute)
+	l.emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
+	outer := l.scalars[t.Name]
+	l.scalars[t.Name] = v
+	pres := l.stmt(s.Producer, e, want || l.needsPresence(s.Consumer, t.Name))
+	l.scalars[t.Name] = outer
+	in := e.clone()
+	in.temps[t.Name] = value{pres: pres, v: v, zeroed: true}
+	return l.stmt(s.Consumer, in, want)
+}
+
+// needsPresence tells whether the absence of temporary t shows in s other than as a
+// zero: it is a factor, or stored where absence is kept.
+func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
+	needs := false
+	cin.Walk(s, func(s cin.Stmt) {
+		a, ok := s.(*cin.Assign)
+		if !ok {
+			return
+		}
+		if l.spaces[a.LHS.Name] != nil && uses(a.RHS, t) || isFactor(a.RHS, t) {
+			needs = true
+		}
+	})
+	return needs
+}
+
+func uses(x cin.Expr, t string) bool {
+	found := false
+	cin.ExprAccesses(x, func(a *cin.Access) { found = found || a.Name == t })
+	return found
+}
+
+// isFactor tells whether t stands in a product or quotient of x.
+func isFactor(x cin.Expr, t string) bool {
+	switch x := x.(type) {
+	case *cin.Neg:
+		return isFactor(x.X, t)
+	case *cin.Binary:
+		if x.Op == '*' || x.Op == '/' {
+			return uses(x, t)
+		}
+		return isFactor(x.X, t) || isFactor(x.Y, t)
+	}
+	return false
+}
+
+// whereWorkspace lowers a where whose temporary is a workspace.
+func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+	w := l.newWorkspace(t)
+	outer := l.spaces[t.Name]
+	l.spaces[t.Name] = w
+	w.begin(l)
+	some := l.stmt(s.Producer, e, false)
+	l.spaces[t.Name] = outer
+	if never(some) {
+		w.end(l)
+		return some
+	}
+	op := w.finish(l)
+	in := e.clone()
+	shadowed := l.ops[t.Name]
+	l.ops[t.Name] = op
+	l.openCursor(t, in)
+	pres := l.stmt(s.Consumer, in, want)
+	l.ops[t.Name] = shadowed
+	w.end(l)
+	return pres
+}
