@@ -1,0 +1,105 @@
+package cin
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Verify reports the first broken rule:
+//
+//   - a variable is bound by one Forall around each of its uses, and by one only;
+//   - a temporary is read only in the consumer of the Where whose producer
+//     assigns it, at variables that are bound there;
+//   - the statements of a Seq have one target, and each adds to it or comes first.
+func Verify(s Stmt) error {
+	v := &verifier{temps: map[string]int{}}
+	return v.stmt(s)
+}
+
+type verifier struct {
+	bound []string
+	temps map[string]int // temporaries in scope, with their number of modes
+	owned []string       // temporaries not in scope: those whose producers are at hand
+}
+
+func (v *verifier) stmt(s Stmt) error {
+	switch s := s.(type) {
+	case *Forall:
+		if slices.Contains(v.bound, s.Var) {
+			return fmt.Errorf("forall over %s inside a forall over it", s.Var)
+		}
+		v.bound = append(v.bound, s.Var)
+		err := v.stmt(s.Body)
+		v.bound = v.bound[:len(v.bound)-1]
+		return err
+	case *Where:
+		return v.where(s)
+	case *Seq:
+		return v.seq(s)
+	case *Assign:
+		if err := v.access(s.LHS, true); err != nil {
+			return err
+		}
+		var err error
+		ExprAccesses(s.RHS, func(a *Access) {
+			if err == nil {
+				err = v.access(a, false)
+			}
+		})
+		return err
+	}
+	return fmt.Errorf("unknown statement %T", s)
+}
+
+func (v *verifier) where(s *Where) error {
+	t := Target(s.Producer)
+	if _, ok := v.temps[t.Name]; ok {
+		return fmt.Errorf("temporary %s inside the consumer of another of its name", t.Name)
+	}
+	v.owned = append(v.owned, t.Name)
+	err := v.stmt(s.Producer)
+	v.owned = v.owned[:len(v.owned)-1]
+	if err != nil {
+		return err
+	}
+	v.temps[t.Name] = len(t.Vars)
+	err = v.stmt(s.Consumer)
+	delete(v.temps, t.Name)
+	return err
+}
+
+func (v *verifier) seq(s *Seq) error {
+	if len(s.List) == 0 {
+		return fmt.Errorf("an empty seq")
+	}
+	for _, t := range s.List {
+		if got, want := Target(t).Key(), Target(s).Key(); got != want {
+			return fmt.Errorf("a seq assigns %s and %s", want, got)
+		}
+		if err := v.stmt(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) access(a *Access, left bool) error {
+	for _, x := range a.Vars {
+		if !slices.Contains(v.bound, x) {
+			return fmt.Errorf("%s is not bound at %s", x, a.Key())
+		}
+	}
+	if left {
+		if _, ok := v.temps[a.Name]; ok {
+			return fmt.Errorf("%s is assigned in its consumer", a.Name)
+		}
+		return nil
+	}
+	if slices.Contains(v.owned, a.Name) {
+		return fmt.Errorf("%s is read in its producer", a.Name)
+	}
+	if n, ok := v.temps[a.Name]; ok && n != len(a.Vars) {
+		return fmt.Errorf("temporary %s has %d modes, and is read with %d", a.Name, n, len(a.Vars))
+	}
+	return nil
+}

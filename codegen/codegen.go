@@ -1,0 +1,279 @@
+// Package codegen is the compiler: from a statement of tensor index notation
+// and the formats of its tensors to the leaf that computes it.
+//
+// Compile runs the stages one after another: the normal form (notation), one
+// order of all loops and the conversions that it forces (order.go, convert.go), the
+// nest in concrete index notation (nest.go, cin), and the leaf (lattice, lower,
+// ir). Each stage's outcome stands in the Unit, printable.
+//
+// A leaf does not depend on sizes but for the width of its integers and the
+// choice of workspaces: every variable's range is an argument, and dense
+// levels have a size and an offset.
+package codegen
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower"
+	"distaff/codegen/notation"
+)
+
+// Request is what to compile.
+type Request struct {
+	Stmt *notation.Stmt
+	// Tensors has every tensor of the statement, the left one as it is wanted.
+	Tensors map[string]Tensor
+	// Old is the left tensor's value before a +=; nil where there is none: it
+	// is zero then.
+	Old *Tensor
+	// Sizes has the size of every variable of the statement's normal form, by
+	// its name there or, where it lacks that, in the source.
+	Sizes map[string]int64
+	// ComputeType is the type that the statement computes in; Invalid for the
+	// promotion of the operands' (notation.InferTypes).
+	ComputeType ir.Type
+	Name        string // of the leaf: a C identifier; "" for "leaf"
+}
+
+// Tensor is what the compiler knows of a tensor.
+type Tensor struct {
+	Format             format.Format
+	Type               ir.Type
+	Dims               []int64
+	PosWidth, CrdWidth []uint8 // bytes of a pos or crd element, a level; 0 where there are none
+	NNZ                int64   // stored values; -1 unknown
+	Counts             []int64 // positions a level; nil unknown
+}
+
+// Unit is a compiled statement.
+type Unit struct {
+	Func   *ir.Func
+	Args   []Arg    // the leaf's arguments; Args[0] is the result
+	Vars   []string // the variables whose ranges the leaf takes, in order
+	Result Result
+	Notes  []string // one line for each conversion
+	Order  []string // the loop order of all variables
+	CIN    cin.Stmt
+	// Compute is the type that the leaf computes in.
+	Compute ir.Type
+}
+
+// Arg is an argument of the leaf.
+type Arg struct {
+	Tensor string
+	Format format.Format // as the leaf reads it; where Convert is set, not as requested
+	// Convert: the caller converts the tensor to Format for this argument.
+	Convert bool
+	// Old: the left tensor's old value, of a +=.
+	Old bool
+}
+
+// Result is what the leaf makes of the left tensor. Dense results are memory
+// of the caller's, uninitialised, which the leaf writes in full; others are
+// published by the leaf, and belong to the caller from then on.
+type Result struct {
+	Format format.Format // levels d and s only
+	// Repack: the caller converts the leaf's result to the requested format,
+	// which has other level kinds.
+	Repack bool
+	// Shares is the argument whose level arrays are the result's own as well,
+	// so that the leaf writes values alone; -1 for none.
+	Shares             int
+	PosWidth, CrdWidth []uint8
+}
+
+// Compile compiles a statement that notation.Check accepts. Errors are the
+// user's mistakes.
+func Compile(r Request) (*Unit, error) {
+	c := &compilation{Request: r, normal: notation.Normalize(r.Stmt)}
+	if err := c.types(); err != nil {
+		return nil, err
+	}
+	c.result()
+	c.collect()
+	u := c.unit
+	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
+	c.operands()
+	c.build()
+	if err := cin.Verify(u.CIN); err != nil {
+		panic(fmt.Sprintf("BUG: codegen: %v in %s", err, cin.String(u.CIN)))
+	}
+	u.Vars = c.normal.Vars
+	sizes := map[string]int64{}
+	for _, v := range u.Vars {
+		sizes[v] = c.size(v)
+	}
+	name := r.Name
+	if name == "" {
+		name = "leaf"
+	}
+	u.Func = lower.Lower(lower.Spec{
+		Name: name, Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
+	})
+	if err := ir.Verify(u.Func); err != nil {
+		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
+	}
+	return u, nil
+}
+
+// compilation is a Compile in progress.
+type compilation struct {
+	Request
+	normal *notation.Normal
+	unit   *Unit
+	uses   []*use
+	byKey  map[string]*use
+	ops    []lower.Operand
+}
+
+// size is the size of a variable.
+func (c *compilation) size(v string) int64 {
+	if n, ok := c.Sizes[v]; ok {
+		return n
+	}
+	if s, ok := c.normal.Source[v]; ok {
+		if n, ok := c.Sizes[s]; ok {
+			return n
+		}
+	}
+	panic("BUG: codegen: no size for variable " + v)
+}
+
+func (c *compilation) tensor(name string) Tensor {
+	t, ok := c.Tensors[name]
+	if !ok {
+		panic("BUG: codegen: no tensor " + name)
+	}
+	return t
+}
+
+// types finds the type to compute in.
+func (c *compilation) types() error {
+	c.unit = &Unit{Compute: c.ComputeType}
+	if c.ComputeType != ir.Invalid {
+		return nil
+	}
+	operands := map[string]dtype.Type{}
+	for name, t := range c.Tensors {
+		if name != c.Stmt.LHS.Name {
+			operands[name] = valueType(t.Type)
+		}
+	}
+	if c.Old != nil {
+		operands[c.Stmt.LHS.Name] = valueType(c.Old.Type)
+	}
+	compute, _, err := notation.InferTypes(c.Stmt, operands, valueType(c.tensor(c.Stmt.LHS.Name).Type))
+	c.unit.Compute = irType(compute)
+	return err
+}
+
+var types = map[dtype.Type]ir.Type{
+	dtype.Int32: ir.Int32, dtype.Int64: ir.Int64, dtype.Float32: ir.Float32, dtype.Float64: ir.Float64,
+	dtype.Complex64: ir.Complex64, dtype.Complex128: ir.Complex128,
+}
+
+func irType(t dtype.Type) ir.Type { return types[t] }
+
+func valueType(t ir.Type) dtype.Type {
+	for d, i := range types {
+		if i == t {
+			return d
+		}
+	}
+	return dtype.None
+}
+
+// result plans the leaf's result: requested levels that are neither dense nor
+// compressed are made as compressed ones.
+func (c *compilation) result() {
+	t := c.tensor(c.Stmt.LHS.Name)
+	r := Result{Shares: -1, Format: format.Format{Levels: slices.Clone(t.Format.Levels), Order: slices.Clone(t.Format.Order)}}
+	for l, k := range r.Format.Levels {
+		if k != format.Dense && k != format.Compressed {
+			r.Format.Levels[l], r.Repack = format.Compressed, true
+		}
+	}
+	r.PosWidth, r.CrdWidth = c.widths(r.Format)
+	c.unit.Result = r
+}
+
+// collect finds the uses of tensors, and adds the term that += reads.
+func (c *compilation) collect() {
+	lhs := c.normal.LHS
+	if c.normal.Accumulate && c.Old != nil {
+		c.normal.Terms = append([]*notation.Term{{Factors: []notation.Factor{&notation.Access{Name: lhs.Name, Vars: lhs.Vars, At: lhs.At, VarAt: lhs.VarAt}}}}, c.normal.Terms...)
+	}
+	c.byKey = map[string]*use{}
+	for _, a := range c.normal.Accesses() {
+		key := useKey(a)
+		if c.byKey[key] != nil {
+			continue
+		}
+		u := &use{tensor: a.Name, vars: a.Vars, old: a.Name == lhs.Name}
+		if u.old {
+			u.given = *c.Old
+		} else {
+			u.given = c.tensor(a.Name)
+		}
+		c.byKey[key] = u
+		c.uses = append(c.uses, u)
+	}
+}
+
+// operands makes the leaf's arguments: the result, and each tensor once for
+// each format that it is read in.
+func (c *compilation) operands() {
+	u := c.unit
+	lhs := c.Stmt.LHS.Name
+	c.ops = []lower.Operand{{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth, CrdWidth: u.Result.CrdWidth}}
+	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
+	names := map[string]bool{lhs: true}
+	for _, s := range c.uses {
+		k := slices.IndexFunc(u.Args[1:], func(a Arg) bool {
+			return a.Tensor == s.tensor && a.Old == s.old && a.Format.Equal(s.format)
+		})
+		if k >= 0 {
+			s.name = c.ops[k+1].Name
+			continue
+		}
+		s.name = s.tensor
+		for names[s.name] {
+			s.name += "'"
+		}
+		names[s.name] = true
+		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth}
+		if s.convert {
+			op.PosWidth, op.CrdWidth = convertedWidths(s)
+		}
+		c.ops = append(c.ops, op)
+		u.Args = append(u.Args, Arg{Tensor: s.tensor, Format: s.format, Convert: s.convert, Old: s.old})
+	}
+}
+
+// build makes the concrete index notation.
+func (c *compilation) build() {
+	taken := map[string]bool{}
+	for name := range c.Tensors {
+		taken[name] = true
+	}
+	for _, v := range c.normal.Vars {
+		taken[v] = true
+	}
+	formats := map[string]format.Format{}
+	for _, op := range c.ops[1:] {
+		formats[op.Name] = op.Format
+	}
+	n := &nest{
+		order:  c.unit.Order,
+		name:   func(a *notation.Access) string { return c.byKey[useKey(a)].name },
+		sparse: func(a *cin.Access) bool { f, ok := formats[a.Name]; return ok && !f.AllDense() },
+		result: c.unit.Result.Format,
+		taken:  taken,
+	}
+	c.unit.CIN = n.statement(c.normal.LHS, c.normal.Terms)
+}

@@ -1,0 +1,150 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// use is a tensor of the right side read at certain variables: accesses alike
+// in both are one use. += reads the left tensor's old value as one more.
+type use struct {
+	tensor  string
+	old     bool
+	vars    []string
+	given   Tensor
+	format  format.Format // as the leaf reads it
+	convert bool
+	name    string // of the operand in concrete index notation
+}
+
+func useKey(a *notation.Access) string { return a.Name + "(" + strings.Join(a.Vars, ",") + ")" }
+
+// fit finds one order for all loops. Where the storage orders allow none, it
+// converts the operands that are cheapest to convert, by stored entries, to
+// storage that fits the order of the others. It sets the uses' formats and
+// returns the order, with a note for each conversion.
+func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(string) int64) (order []string, notes []string) {
+	fixed := newGraph(n.Vars)
+	fixed.access(n.LHS.Vars, result)
+	for _, t := range n.Terms {
+		notation.WalkTerm(t, func(e notation.Expr) bool { fixed.reductions(e); return true })
+	}
+	with := func(converted func(*use) bool) *graph {
+		g := fixed.clone()
+		for _, u := range uses {
+			if !converted(u) {
+				g.access(u.vars, u.given.Format)
+			}
+		}
+		return g
+	}
+	none := func(*use) bool { return false }
+	for _, u := range uses {
+		u.format = u.given.Format
+	}
+	if g := with(none); g.sort(nil) != nil {
+		return g.sort(ranks(n, result, uses)), nil
+	}
+	chosen := cheapest(uses, func(set []*use) bool {
+		return with(func(u *use) bool { return slices.Contains(set, u) }).sort(nil) != nil
+	})
+	order = with(func(u *use) bool { return slices.Contains(chosen, u) }).sort(ranks(n, result, uses))
+	said := map[string]bool{}
+	for _, u := range chosen {
+		u.format, u.convert = reordered(u, order, sizes), true
+		note := fmt.Sprintf("converting %s from %s to %s", u.tensor, u.given.Format, u.format)
+		if !said[note] {
+			said[note] = true
+			notes = append(notes, note)
+		}
+	}
+	return order, notes
+}
+
+// cheapest is the set of uses of least cost for which ok holds; ok holds for
+// all of them together, and for a set that holds a set for which it does.
+func cheapest(uses []*use, ok func([]*use) bool) []*use {
+	var sparse []*use
+	for _, u := range uses {
+		if !u.given.Format.AllDense() {
+			sparse = append(sparse, u)
+		}
+	}
+	if len(sparse) > 12 {
+		return shrunk(sparse, ok)
+	}
+	best, least := sparse, math.Inf(1)
+	for set := uint(0); set < 1<<len(sparse); set++ {
+		var chosen []*use
+		for k, u := range sparse {
+			if set>>k&1 != 0 {
+				chosen = append(chosen, u)
+			}
+		}
+		c := cost(chosen) + float64(bits.OnesCount(set))
+		if c < least && ok(chosen) {
+			best, least = chosen, c
+		}
+	}
+	return best
+}
+
+// shrunk leaves uses out of the whole set while it can, expensive ones first.
+func shrunk(uses []*use, ok func([]*use) bool) []*use {
+	chosen := slices.Clone(uses)
+	slices.SortStableFunc(chosen, func(u, v *use) int {
+		return int(min(max(cost([]*use{v})-cost([]*use{u}), -1), 1))
+	})
+	for k := 0; k < len(chosen); {
+		if less := slices.Delete(slices.Clone(chosen), k, k+1); ok(less) {
+			chosen = less
+		} else {
+			k++
+		}
+	}
+	return chosen
+}
+
+func cost(uses []*use) float64 {
+	c := 0.0
+	for _, u := range uses {
+		if u.given.NNZ < 0 {
+			c += 1e12
+		} else {
+			c += float64(u.given.NNZ)
+		}
+	}
+	return c
+}
+
+// reordered is a format of u's tensor with its modes in the order of the
+// loops. Coordinates that were stored as a list stay one; otherwise levels
+// become compressed, but for an outermost dense one of moderate size.
+func reordered(u *use, order []string, sizes func(string) int64) format.Format {
+	old := u.given.Format
+	f := format.Format{Levels: slices.Clone(old.Levels), Order: slices.Clone(old.Order)}
+	slices.SortStableFunc(f.Order, func(a, b int) int {
+		return slices.Index(order, u.vars[a]) - slices.Index(order, u.vars[b])
+	})
+	list := len(f.Levels) > 1 && old.Levels[0] == format.CompressedNonunique && old.RunEnd(0) == len(f.Levels)-1 &&
+		!slices.Contains(old.Levels, format.SingletonPadded)
+	if list && slices.Index(old.Levels, format.Singleton) >= 0 {
+		list = slices.Index(old.Levels, format.Singleton) == len(old.Levels)-1
+	}
+	if list {
+		return f
+	}
+	for l, k := range f.Levels {
+		moderate := u.given.NNZ < 0 || sizes(u.vars[f.Order[0]]) <= 1<<20+4*u.given.NNZ
+		if l > 0 || k != format.Dense || !moderate {
+			f.Levels[l] = format.Compressed
+		}
+	}
+	return f
+}

@@ -1,0 +1,166 @@
+package codegen
+
+import (
+	"slices"
+
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// graph holds what must come before what in the one order of all variables.
+//
+// A sparse level can be iterated only where the coordinates of the levels above it are
+// known, so their variables come first; a sparse result is appended to in its
+// own order; and an explicit sum() beside other factors is computed where the
+// variables that it only reads are known.
+type graph struct {
+	vars  []string
+	after map[string]map[string]bool // after[u][v]: u comes before v
+}
+
+func newGraph(vars []string) *graph {
+	return &graph{vars: vars, after: map[string]map[string]bool{}}
+}
+
+func (g *graph) before(u, v string) {
+	if u == v {
+		return
+	}
+	if g.after[u] == nil {
+		g.after[u] = map[string]bool{}
+	}
+	g.after[u][v] = true
+}
+
+// access adds what an access's format asks for. The second level of a variable
+// that an access has twice is searched, and asks for nothing.
+func (g *graph) access(vars []string, f format.Format) {
+	seen := map[string]bool{}
+	for l, mode := range f.Order {
+		v := vars[mode]
+		if !seen[v] && !f.Levels[l].Caps().Locate {
+			for u := range seen {
+				g.before(u, v)
+			}
+		}
+		seen[v] = true
+	}
+}
+
+// reductions adds what the explicit sums among e's factors ask for.
+func (g *graph) reductions(e notation.Expr) {
+	notation.Walk(e, func(e notation.Expr) bool {
+		r, ok := e.(*notation.ReductionExpr)
+		if !ok {
+			return true
+		}
+		for _, u := range notation.FreeVars(r) {
+			for _, v := range r.Vars {
+				g.before(u, v)
+			}
+			for _, t := range r.Body {
+				for _, v := range t.Sum {
+					g.before(u, v)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func (g *graph) clone() *graph {
+	c := newGraph(g.vars)
+	for u, vs := range g.after {
+		for v := range vs {
+			c.before(u, v)
+		}
+	}
+	return c
+}
+
+// sort is a topological order, which of the variables that may come next takes
+// the one of least rank; nil if there is a cycle.
+func (g *graph) sort(rank map[string]int) []string {
+	waits := map[string]int{}
+	for _, vs := range g.after {
+		for v := range vs {
+			waits[v]++
+		}
+	}
+	var order []string
+	left := slices.Clone(g.vars)
+	for len(left) > 0 {
+		best := -1
+		for k, v := range left {
+			if waits[v] == 0 && (best < 0 || rank[v] < rank[left[best]]) {
+				best = k
+			}
+		}
+		if best < 0 {
+			return nil
+		}
+		v := left[best]
+		left = slices.Delete(left, best, best+1)
+		order = append(order, v)
+		for u := range g.after[v] {
+			waits[u]--
+		}
+	}
+	return order
+}
+
+// ranks says which variables should rather be outer loops: those that sparse
+// storage walks come first, the result's in its storage order before summed
+// ones; then those that all operands merely locate, so that what is innermost
+// runs along contiguous memory.
+func ranks(n *notation.Normal, result format.Format, uses []*use) map[string]int {
+	walked := map[string]bool{}
+	stride := map[string]int{}
+	count := func(vars []string, f format.Format) {
+		for l, mode := range f.Order {
+			if l == len(f.Order)-1 {
+				stride[vars[mode]]++
+			} else {
+				stride[vars[mode]]--
+			}
+		}
+	}
+	for _, u := range uses {
+		sparse := false
+		for l := len(u.format.Order) - 1; l >= 0; l-- {
+			sparse = sparse || !u.format.Levels[l].Caps().Locate
+			if sparse {
+				walked[u.vars[u.format.Order[l]]] = true
+			}
+		}
+		count(u.vars, u.format)
+	}
+	count(n.LHS.Vars, result)
+
+	var vars []string // the result's in storage order, then the others
+	for _, mode := range result.Order {
+		vars = append(vars, n.LHS.Vars[mode])
+	}
+	for _, v := range n.Vars {
+		if !slices.Contains(vars, v) {
+			vars = append(vars, v)
+		}
+	}
+	slices.SortStableFunc(vars, func(u, v string) int {
+		switch {
+		case walked[u] != walked[v]:
+			if walked[u] {
+				return -1
+			}
+			return 1
+		case walked[u]:
+			return 0
+		}
+		return stride[u] - stride[v]
+	})
+	rank := map[string]int{}
+	for k, v := range vars {
+		rank[v] = k
+	}
+	return rank
+}

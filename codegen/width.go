@@ -1,0 +1,99 @@
+package codegen
+
+import (
+	"math"
+
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// narrow is the largest number that 32-bit positions and coordinates hold.
+const narrow = math.MaxInt32
+
+// widths are the widths of the result's level arrays: 4 bytes where no
+// coordinate, or count of positions, can pass what they hold.
+func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
+	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
+	entries := c.entries()
+	dims := 1.0
+	for l, mode := range f.Order {
+		size := c.size(c.normal.LHS.Vars[mode])
+		dims *= float64(size)
+		if f.Levels[l].Caps().Locate {
+			continue
+		}
+		crd[l], pos[l] = 8, 8
+		if size <= narrow {
+			crd[l] = 4
+		}
+		if min(dims, entries) <= narrow {
+			pos[l] = 4
+		}
+	}
+	return pos, crd
+}
+
+// entries bounds the number of coordinates that the result stores in its
+// compressed levels: for each term, the entries of one of its factors at every
+// coordinate of the variables that this factor lacks.
+func (c *compilation) entries() float64 {
+	total := 0.0
+	if c.normal.Accumulate && c.Old != nil {
+		total += known(c.Old.NNZ)
+	}
+	for _, t := range c.normal.Terms {
+		least := math.Inf(1)
+		for _, f := range t.Factors {
+			if a, ok := f.(*notation.Access); ok {
+				least = min(least, known(c.tensor(a.Name).NNZ)*c.lacking(a))
+			}
+		}
+		total += least
+	}
+	return total
+}
+
+func known(nnz int64) float64 {
+	if nnz < 0 {
+		return math.Inf(1)
+	}
+	return float64(nnz)
+}
+
+// lacking is the number of coordinates of the left side's variables that a lacks.
+func (c *compilation) lacking(a *notation.Access) float64 {
+	n := 1.0
+	for _, v := range c.normal.LHS.Vars {
+		has := false
+		for _, u := range a.Vars {
+			has = has || u == v
+		}
+		if !has {
+			n *= float64(c.size(v))
+		}
+	}
+	return n
+}
+
+// convertedWidths are the widths of a converted operand's level arrays: those
+// that hold its coordinates and its count of entries, where that is known.
+func convertedWidths(u *use) (pos, crd []uint8) {
+	f := u.format
+	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
+	for l, mode := range f.Order {
+		caps := f.Levels[l].Caps()
+		if caps.HasCrd {
+			crd[l] = 8
+			if u.given.Dims[mode] <= narrow {
+				crd[l] = 4
+			}
+		}
+		if caps.HasPos {
+			pos[l] = 8
+			if u.given.NNZ >= 0 && u.given.NNZ <= narrow {
+				pos[l] = 4
+			}
+		}
+	}
+	return pos, crd
+}
