@@ -67,7 +67,8 @@ type Unit struct {
 type Arg struct {
 	Tensor string
 	Format format.Format // as the leaf reads it; where Convert is set, not as requested
-	// Convert: the caller converts the tensor to Format for this argument.
+	// Convert: the caller converts the tensor to Format for this argument,
+	// with all that is stored: the zeros of dense levels are entries too.
 	Convert bool
 	// Old: the left tensor's old value, of a +=.
 	Old bool

@@ -17,8 +17,11 @@ type entry struct {
 // fitting drops the entries that a format cannot hold: below a level with one
 // place a parent, all but one coordinate.
 func fitting(f format.Format, entries []entry) []entry {
+	single := false
 	for m := 1; m < len(f.Levels); m++ {
-		if !f.Levels[m].Caps().Branchless || !f.Levels[m-1].Caps().Unique {
+		branchless := f.Levels[m].Caps().Branchless
+		single = branchless && (single || f.Levels[m-1].Caps().Unique)
+		if !single {
 			continue
 		}
 		seen := map[string]int64{}
@@ -121,7 +124,7 @@ func (p *packer) level(l int, parents [][]entry) (groups [][]entry, next int) {
 	}
 	end := f.RunEnd(l)
 	p.pos[l] = append(p.pos[l], 0)
-	repeats := end == len(f.Levels)-1 && f.Repeats()
+	repeats := end == len(f.Levels)-1 && repeats(f)
 	for _, g := range parents {
 		for len(g) > 0 {
 			n := 1
@@ -207,4 +210,18 @@ func ints(a interp.Array) []int64 {
 		return out
 	}
 	return nil
+}
+
+// repeats tells whether a format can hold one coordinate several times: no
+// level of the last run is unique.
+func repeats(f format.Format) bool {
+	for l := len(f.Levels) - 1; l >= 0; l-- {
+		if f.Levels[l].Caps().Unique {
+			return false
+		}
+		if f.Levels[l].Caps().HasPos {
+			return true
+		}
+	}
+	return false
 }

@@ -40,7 +40,7 @@ func (l *lowerer) expr(x cin.Expr, e *env) value {
 		if never(y.pres) {
 			return y
 		}
-		return value{y.pres, ir.Negated(y.v), y.zeroed}
+		return value{y.pres, ir.Negated(y.v), always(y.pres)} // -0 is not the zero of absence
 	case *cin.Binary:
 		p, q := l.expr(x.X, e), l.expr(x.Y, e)
 		switch x.Op {
@@ -83,11 +83,18 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 	case never(q.pres):
 		return p
 	case never(p.pres) && op == ir.Sub:
-		return value{q.pres, ir.Negated(q.v), q.zeroed}
+		return value{q.pres, ir.Negated(q.v), always(q.pres)}
 	case never(p.pres):
 		return q
 	}
-	return value{ir.Either(p.pres, q.pres), ir.Bin(op, l.masked(p), l.masked(q)), true}
+	// Where one side is absent the other stands alone: adding a zero in its
+	// place would turn -0 into 0, which a division tells apart.
+	alone := q.v
+	if op == ir.Sub {
+		alone = ir.Negated(q.v)
+	}
+	both := ir.Choose(q.pres, ir.Bin(op, p.v, q.v), p.v)
+	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), always(p.pres) || always(q.pres) || q.zeroed && op == ir.Add}
 }
 
 // quotient is p/q: absent where p is, and a division by zero where q is absent.
