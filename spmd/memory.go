@@ -118,3 +118,7 @@ func peakRSS() int64 {
 	}
 	return u.Maxrss << 10
 }
+
+// DefaultMemory is the memory limit of a job of one rank where none is given,
+// and what it is 90% of, in words.
+func DefaultMemory() (bytes int64, why string) { return defaultMemory(1) }

@@ -79,12 +79,19 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
 // has refuses what is said of a tensor that the statement lacks.
 func (p *parsed) has(name, what, flag string) error {
 	if _, ok := p.orders[name]; ok {
 		return nil
 	}
-	return &diag.Error{Code: diag.NoTensor, Msg: printable(flag) + ": got a " + what + " for " + printable(name) +
+	return &diag.Error{Code: diag.NoTensor, Msg: printable(flag) + ": got " + article(what) + " for " + printable(name) +
 		", a tensor that the statement lacks; its tensors are " + strings.Join(p.names, ", ")}
 }
 

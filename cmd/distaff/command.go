@@ -28,7 +28,7 @@ type command struct {
 
 func commands() []*command {
 	return []*command{
-		runCommand(), planCommand(),
+		runCommand(), planCommand(), doctorCommand(), cacheCommand(),
 		completionCommand(), versionCommand(), manCommand(),
 	}
 }
@@ -78,7 +78,7 @@ func helpCommand(args []string, commands []*command, stdout io.Writer) error {
 				names = append(names, c.name)
 			}
 		}
-		return unknownCommand(args[0], nil, names)
+		return unknownCommand(args[0], names)
 	}
 	return argv.Errorf("help takes one command, got %d arguments", len(args))
 }

@@ -98,7 +98,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	c := find(commands, name)
 	if c == nil {
-		return unknownCommand(name, rest, names)
+		return unknownCommand(name, names)
 	}
 	rest = slices.Delete(slices.Clone(rest), at, at+1)
 	if at > 0 && rest[at-1] == "--" {
@@ -158,16 +158,9 @@ func noCommand(args []string, commands []*command, stdout, stderr io.Writer) err
 
 // unknownCommand explains a first word that is no command: a TACO user's
 // statement, or a slip of the finger.
-func unknownCommand(name string, args, names []string) error {
-	statement := ""
-	for _, a := range args {
-		if !strings.HasPrefix(a, "-") && strings.Contains(a, "=") {
-			statement = a
-			break
-		}
-	}
-	if statement != "" {
-		return argv.Errorf("a command comes before the statement: distaff run %q runs it on data, and distaff compile %q prints its code", statement, statement)
+func unknownCommand(name string, names []string) error {
+	if strings.Contains(name, "=") {
+		return argv.Errorf("a command comes before the statement: distaff run %q runs it on data, and distaff compile %q prints its code", name, name)
 	}
 	if strings.HasSuffix(name, ".dst") {
 		return argv.Errorf("a command comes before the job file: distaff run %s", name)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"distaff": main})
+}
+
+// TestScripts runs testdata/script. Scripts find this repository's testdata in
+// $TESTDATA, share one cache of leaves that is theirs alone, and have besides
+// testscript's commands
+//
+//	exits CODE COMMAND...   runs a command that must end with that code
+func TestScripts(t *testing.T) {
+	data, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := filepath.Join(t.TempDir(), "cache")
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join(data, "script"),
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			// The machine's own settings stay out of the tests.
+			for _, v := range []string{"DISTAFF_MEMORY_LIMIT", "DISTAFF_TMP", "OMP_NUM_THREADS", "DISTAFF_CC", "DISTAFF_CFLAGS"} {
+				env.Setenv(v, "")
+			}
+			env.Setenv("TESTDATA", data)
+			env.Setenv("DISTAFF_CACHE", cache)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "cc":
+				_, err := exec.LookPath("cc")
+				return err == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		ts.Fatalf("exits: %v", err)
+	}
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("got exit code %d, want %d", got, want)
+	}
+}
+
+// TestExitCodes: what main makes of signals and errors.
+func TestExitCodes(t *testing.T) {
+	if code := exitCode(errors.New("x")); code != 1 {
+		t.Errorf("an error without a code: got %d, want 1", code)
+	}
+	if code := exitCode(fmt.Errorf("wrapped: %w", &silent{4})); code != 4 {
+		t.Errorf("a wrapped error of code 4: got %d", code)
+	}
+}
