@@ -43,7 +43,7 @@ func newWorld(ctx context.Context, n int) *world {
 	w := &world{}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if n <= runtime.GOMAXPROCS(0) {
-		w.spin = 40 * time.Microsecond
+		w.spin = 30 * time.Microsecond
 	}
 	for r := range n {
 		w.ranks = append(w.ranks, &rank{w: w, board: comm.NewBoard(r), posted: map[key][]*op{}, arrived: map[key][]*message{}})
