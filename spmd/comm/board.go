@@ -17,7 +17,7 @@ type Board struct {
 	Progress atomic.Uint64
 
 	busy     atomic.Int32
-	finished atomic.Bool
+	finished atomic.Pointer[time.Time]
 	mu       sync.Mutex
 	waits    map[*waiting]struct{}
 }
@@ -26,7 +26,10 @@ type Board struct {
 func NewBoard(rank int) *Board { return &Board{Rank: rank, waits: map[*waiting]struct{}{}} }
 
 // Finish says that the rank's function has returned.
-func (b *Board) Finish() { b.finished.Store(true) }
+func (b *Board) Finish() {
+	now := time.Now()
+	b.finished.Store(&now)
+}
 
 // waiting is one goroutine's wait. Background waits, of a broadcast that moves
 // on beside the rank's own work, do not make the rank a waiting one.
@@ -57,6 +60,7 @@ type Report struct {
 	Waiting    bool          // some goroutine waits and none is Busy, or the rank has finished
 	For        time.Duration // how long the longest wait has lasted
 	Progress   uint64
+	Bytes      int64  // of the messages waited for
 	Collective string // "Bcast #3 on world", or ""
 	Text       string // the waits in words
 }
@@ -64,7 +68,8 @@ type Report struct {
 // Report reads the board.
 func (b *Board) Report() Report {
 	r := Report{Rank: b.Rank, Progress: b.Progress.Load()}
-	if b.finished.Load() {
+	if at := b.finished.Load(); at != nil {
+		r.For = time.Since(*at)
 		r.Finished, r.Waiting, r.Text = true, true, "has finished"
 		return r
 	}
@@ -76,6 +81,11 @@ func (b *Board) Report() Report {
 			r.Waiting = true
 		}
 		r.For = max(r.For, time.Since(w.since))
+		for _, q := range w.reqs {
+			if !q.finished.Load() {
+				r.Bytes += q.size
+			}
+		}
 		if w.call != nil && !w.background {
 			r.Collective = w.call.String()
 		}

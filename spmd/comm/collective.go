@@ -58,7 +58,7 @@ func (g *group) Ibcast(b Buf, root int) (*Request, error) {
 		return nil, err
 	}
 	c.background = true
-	r := &Request{g: g, kind: "broadcast", peer: root, buf: b, bg: &background{}}
+	r := &Request{g: g, kind: "broadcast", peer: root, buf: b, size: b.Bytes(), bg: &background{}}
 	bg := r.bg
 	go func() {
 		err := c.end(c.bcast(b, root))

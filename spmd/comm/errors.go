@@ -12,7 +12,7 @@ import (
 // Error is a failure of one operation at one rank.
 type Error struct {
 	Rank int    // job-wide
-	Op   string // "Isend", "Bcast", ...
+	Op   string // "Isend", "Bcast #3 on world", "Bcast #3 on world: receive", ...
 	Peer int    // job-wide, -1 for none
 	Tag  int    // -1 for none
 	Err  error
@@ -23,10 +23,10 @@ func (e *Error) Error() string {
 	fmt.Fprintf(&s, "rank %d: %s", e.Rank, e.Op)
 	if e.Peer >= 0 {
 		prep := "with"
-		switch e.Op {
-		case "Isend", "Send":
+		switch {
+		case e.Op == "Isend", strings.HasSuffix(e.Op, ": send"):
 			prep = "to"
-		case "Irecv", "Recv":
+		case e.Op == "Irecv", e.Op == "Ibcast", strings.HasSuffix(e.Op, ": receive"):
 			prep = "from"
 		}
 		fmt.Fprintf(&s, " %s rank %d", prep, e.Peer)

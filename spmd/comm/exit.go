@@ -37,8 +37,9 @@ func OnExit(f func()) (forget func()) {
 	}
 }
 
-// runExits runs what OnExit registered, each once.
-func runExits() {
+// Cleanup runs what OnExit registered, each once, as Exit does before it ends
+// the process.
+func Cleanup() {
 	exits.mu.Lock()
 	defer exits.mu.Unlock()
 	for id := exits.next - 1; id >= 0; id-- {
@@ -52,7 +53,7 @@ func runExits() {
 // Exit cleans up and ends the process.
 func Exit(code int) {
 	ended := make(chan struct{})
-	go func() { runExits(); close(ended) }()
+	go func() { Cleanup(); close(ended) }()
 	select {
 	case <-ended:
 	case <-time.After(2 * time.Second): // a hook that hangs must not hold the job

@@ -159,7 +159,7 @@ func (g *group) message(kind string, b Buf, peer, tag int) (*Request, error) {
 
 // start hands the message to the link.
 func (r *Request) start(b Buf, tag int) error {
-	r.buf = b
+	r.buf, r.size = b, b.Bytes()
 	err := r.g.cancelled()
 	if err == nil {
 		if r.kind == "send" {
@@ -193,6 +193,9 @@ func (g *group) Split(color, key int) (Comm, error) {
 	}
 	g.own.nextID.Store(uint32(id) + 1)
 	if color < 0 {
+		if _, err := g.t.Open(g.link, uint32(id), nil); err != nil {
+			return nil, g.fail("Split", -1, -1, err)
+		}
 		return nil, nil
 	}
 	sort.SliceStable(ranks, func(a, b int) bool { return all[3*ranks[a]+1] < all[3*ranks[b]+1] })

@@ -16,6 +16,7 @@ type Request struct {
 	tag  int
 	call *call // the collective it serves, nil for point to point
 	buf  Buf   // keeps a Go buffer alive
+	size int64 // of buf, in bytes
 
 	op  Pending
 	bg  *background
@@ -133,7 +134,7 @@ func (r *Request) release(cause error) {
 
 func (r *Request) wrap(err error) error {
 	if r.call != nil {
-		return r.g.fail(r.call.String(), r.peer, -1, err)
+		return r.g.fail(r.call.String()+": "+r.kind, r.peer, -1, err)
 	}
 	op := "Irecv"
 	switch r.kind {

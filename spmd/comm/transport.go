@@ -6,9 +6,9 @@ import "context"
 // comm/mpi implement. Everything else is this package's.
 type Transport interface {
 	// Open makes the matching context of a group: messages of one link never
-	// meet another's. members are job-wide ranks; the caller is one of them, and
-	// every member calls Open with the same arguments. parent is the link of a
-	// group that holds all members, nil for the job's first.
+	// meet another's. members are the job-wide ranks of the caller's group, empty
+	// for a caller that joins none and gets nil. parent is the link of the group
+	// that is split, each of whose ranks calls Open with the same id; nil for the job's first.
 	Open(parent Link, id uint32, members []int) (Link, error)
 	// Park blocks until an operation of ops may have moved, or wake is readable,
 	// or the job is cancelled, when it returns the cause. ops may be empty.

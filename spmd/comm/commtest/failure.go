@@ -18,6 +18,8 @@ type Failure struct {
 	Stuck bool
 }
 
+type failing struct{ n int }
+
 // Failures are the jobs that fail. Their ranks other than the failing one wait
 // for what never comes.
 func Failures() []Failure {
@@ -48,6 +50,13 @@ func Failures() []Failure {
 			}
 			return never(c)
 		}},
+		{Name: "nil pointer", Code: 1, Want: []string{"[1] panic: runtime error: invalid memory address"}, Run: func(c comm.Comm) error {
+			if c.Rank() == 1 {
+				var p *failing
+				p.n++
+			}
+			return never(c)
+		}},
 		{Name: "abort", Code: 5, Want: []string{"[1] needs 3 GB"}, Run: func(c comm.Comm) error {
 			if c.Rank() == 1 {
 				return c.Abort(5, "needs 3 GB")
@@ -62,7 +71,7 @@ func Failures() []Failure {
 			}
 			return comm.Agree(c, err)
 		}},
-		{Name: "sizes disagree", Code: 1, Want: []string{"Bcast #1 on world", "80 bytes"}, Run: func(c comm.Comm) error {
+		{Name: "sizes disagree", Code: 1, Want: []string{"Bcast #1 on world: receive from rank 0", "message is longer than the buffer"}, Run: func(c comm.Comm) error {
 			n := 10
 			if last(c) {
 				n = 5
@@ -91,7 +100,7 @@ func Failures() []Failure {
 			}
 			return comm.Reduce(c, []int64{1}, comm.Sum, 0)
 		}},
-		{Name: "in a group", Code: 1, Stuck: true, Want: []string{"Barrier #1 on world/0", "rank 1 has finished"}, Run: func(c comm.Comm) error {
+		{Name: "in a group", Code: 1, Stuck: true, Want: []string{"every rank waits", "Barrier #1 on world/0", "rank 1 has finished"}, Run: func(c comm.Comm) error {
 			g, err := c.Split(0, -c.Rank())
 			if err != nil {
 				return err

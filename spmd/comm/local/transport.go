@@ -76,6 +76,9 @@ type link struct {
 }
 
 func (p *rank) Open(_ comm.Link, id uint32, members []int) (comm.Link, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
 	return &link{p: p, id: id, members: members}, nil
 }
 

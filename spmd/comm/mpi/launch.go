@@ -1,0 +1,105 @@
+package mpi
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Launcher is what started the process as one of several ranks.
+type Launcher struct {
+	Kind string // "mpirun of Open MPI", ...: for people
+	// Family is the MPI that the launcher serves: "openmpi", "mpich" (and its
+	// kin), "" where it does not say.
+	Family    string
+	Rank      int
+	Size      int
+	LocalRank int // among the ranks of this node; -1 unknown
+	// Bare says that the launcher offers no way for ranks to meet (srun
+	// --mpi=none): an MPI would come up as Size jobs of one rank.
+	Bare bool
+}
+
+// Launched reads the launcher's environment. ok is false where the process was
+// started alone, or as the only rank: then no MPI is needed.
+func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
+	number := func(names ...string) int {
+		for _, n := range names {
+			if v := getenv(n); v != "" {
+				i, e := strconv.Atoi(v)
+				if e != nil || i < 0 {
+					err = fmt.Errorf("%s=%q in the environment is no rank or size", n, v)
+					return -1
+				}
+				return i
+			}
+		}
+		return -1
+	}
+	step := number("SLURM_STEP_NUM_TASKS")
+	l.LocalRank = -1
+	switch {
+	case getenv("OMPI_COMM_WORLD_SIZE") != "":
+		l.Kind, l.Family = "mpirun of Open MPI", "openmpi"
+		if getenv("SLURM_MPI_TYPE") == "pmix" && step == number("OMPI_COMM_WORLD_SIZE") {
+			l.Kind = "srun --mpi=pmix"
+		}
+		l.Size, l.Rank, l.LocalRank = number("OMPI_COMM_WORLD_SIZE"), number("OMPI_COMM_WORLD_RANK"), number("OMPI_COMM_WORLD_LOCAL_RANK")
+	case getenv("PMI_SIZE") != "" || (getenv("PMI_RANK") != "" && step > 0):
+		l.Kind, l.Family = "mpiexec of MPICH", "mpich"
+		if t := getenv("SLURM_MPI_TYPE"); t != "" && step > 0 && getenv("MPI_LOCALRANKID") == "" {
+			l.Kind = "srun --mpi=" + t
+		}
+		l.Size, l.Rank, l.LocalRank = number("PMI_SIZE", "SLURM_STEP_NUM_TASKS"), number("PMI_RANK"), number("MPI_LOCALRANKID", "SLURM_LOCALID")
+	case getenv("PMIX_RANK") != "" && step > 0:
+		l.Kind = "srun --mpi=pmix"
+		l.Size, l.Rank, l.LocalRank = step, number("PMIX_RANK"), number("SLURM_LOCALID")
+	case getenv("PMIX_RANK") != "":
+		// Another launcher by PMIx, as Open MPI 5's prterun, which sets OMPI_* too where it serves Open MPI.
+		l.Kind = "a launcher by PMIx"
+		l.Size, l.Rank = number("PMIX_SIZE", "OMPI_UNIVERSE_SIZE"), number("PMIX_RANK")
+		if l.Size < 0 {
+			l.Size = 0 // unknown until MPI says
+		}
+	case step > 1:
+		// A batch script and an allocation's shell are steps of one task; so is srun -n 1.
+		l.Kind = "srun --mpi=" + getenv("SLURM_MPI_TYPE")
+		l.Size, l.Rank, l.LocalRank = step, number("SLURM_PROCID"), number("SLURM_LOCALID")
+		// cray_shasta and its like speak PMI without PMI_RANK.
+		l.Bare = getenv("SLURM_MPI_TYPE") == "none" || getenv("SLURM_MPI_TYPE") == ""
+	default:
+		return Launcher{}, false, nil
+	}
+	if err == nil && l.Rank < 0 {
+		err = fmt.Errorf("started by %s, but nothing in the environment says as which rank", l.Kind)
+	}
+	return l, err == nil && l.Size != 1, err
+}
+
+// LaunchError says that a launcher and an MPI do not fit together.
+type LaunchError struct{ Text string }
+
+func (e *LaunchError) Error() string { return e.Text }
+
+// ExitCode is 1: the run failed.
+func (e *LaunchError) ExitCode() int { return 1 }
+
+// singletons is the error of a job that came up as many jobs of one rank.
+func (l Launcher) singletons(size int, library string) error {
+	if l.Bare {
+		return &LaunchError{fmt.Sprintf("started as %d ranks by %s, by which no MPI's ranks can meet: use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), or --ranks for ranks within one process", l.Size, l.Kind)}
+	}
+	return &LaunchError{fmt.Sprintf("started as rank %d of %d by %s, but MPI (%s) says %d of them: the launcher and the MPI do not know each other, and this would be %d jobs instead of one; %s",
+		l.Rank, l.Size, l.Kind, library, size, l.Size, l.hint())}
+}
+
+func (l Launcher) hint() string {
+	switch {
+	case len(l.Kind) > 4 && l.Kind[:4] == "srun":
+		return "use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH, or name the MPI's compiler with DISTAFF_MPICC"
+	case l.Family == "openmpi":
+		return "name Open MPI's compiler with DISTAFF_MPICC=mpicc.openmpi or by its path, or a wrapper built by it with DISTAFF_MPI_WRAPPER"
+	case l.Family == "mpich":
+		return "name MPICH's compiler with DISTAFF_MPICC=mpicc.mpich or by its path, or a wrapper built by it with DISTAFF_MPI_WRAPPER"
+	}
+	return "name the compiler of the launcher's MPI with DISTAFF_MPICC"
+}

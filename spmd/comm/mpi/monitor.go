@@ -1,0 +1,424 @@
+package mpi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"distaff/spmd/comm"
+)
+
+// Times of the monitor.
+const (
+	tick       = 20 * time.Millisecond
+	settleTime = 2 * time.Second // that ranks have to clean up after a failure
+	patience   = 5 * time.Second // after which a rank that hears nothing aborts by itself
+)
+
+// The kinds of control message.
+const (
+	ctlFail   = "fail"   // to rank 0: this rank fails
+	ctlCancel = "cancel" // down the tree: the job ends with this failure
+	ctlDone   = "done"   // to rank 0: this rank has cleaned up
+	ctlEnd    = "end"    // to rank 0: this rank's function has returned, all well
+	ctlBye    = "bye"    // down the tree: all have
+	ctlStuck  = "stuck"  // to rank 0: this rank has waited for long
+	ctlMoved  = "moved"  // to rank 0: no longer
+)
+
+// control is a message between monitors.
+type control struct {
+	Kind       string
+	Rank       int // who fails
+	Reporter   int // who prints it: a dead rank cannot
+	Code       int
+	Text       string       `json:",omitempty"`
+	Collective string       `json:",omitempty"`
+	Report     *comm.Report `json:",omitempty"`
+}
+
+const maxControl = 16 << 10
+
+// monitor is one rank's part in ending the job. Its goroutine alone touches
+// what the mutex does not guard.
+type monitor struct {
+	t     *transport
+	link  int64
+	stuck time.Duration // how long is too long, or negative
+	onErr func(error)
+	note  func(string)
+
+	mu       sync.Mutex
+	failed   error        // this rank's failure, or the job's
+	failedAt time.Time    // when this rank learnt of either
+	returned bool         // the rank's function has
+	places   []comm.Place // to watch a neighbour of
+	endCode  int          // its code if all is well: that of an agreed failure
+
+	wake chan struct{}
+	over chan struct{} // closed when the job may end in order
+	quit chan struct{} // closed when the monitor has stopped
+
+	told     bool     // rank 0 knows of this rank's failure
+	agreed   *control // the failure that ends the job
+	printed  bool
+	cleaned  bool
+	done     int // at rank 0: ranks that have cleaned up
+	ended    map[int]int
+	endSent  bool
+	stop     bool
+	sends    []controlSend
+	peer     int // the neighbour watched, its process, and when it was seen dead
+	peerFD   int
+	peerDead time.Time
+
+	lastProgress uint64
+	progressAt   time.Time
+	nextReport   time.Time
+	reported     bool
+	reports      map[int]stuckReport
+	allStuck     int
+	longSince    time.Time
+	warned       bool
+}
+
+type controlSend struct {
+	r int64
+	p unsafe.Pointer
+}
+
+type stuckReport struct {
+	comm.Report
+	at time.Time
+}
+
+func newMonitor(t *transport, o Options) *monitor {
+	return &monitor{
+		t: t, stuck: o.Stuck, onErr: o.OnFail, note: o.Note, peer: -1, peerFD: -1,
+		wake: make(chan struct{}, 1), over: make(chan struct{}), quit: make(chan struct{}),
+		ended: map[int]int{}, reports: map[int]stuckReport{}, progressAt: time.Now(),
+	}
+}
+
+// fail notes this rank's failure, if it is the first, and ends its waits.
+func (m *monitor) fail(err error) {
+	m.mu.Lock()
+	if m.failed == nil {
+		m.failed, m.failedAt = err, time.Now()
+	}
+	m.mu.Unlock()
+	m.t.cancel(err)
+	m.poke()
+}
+
+func (m *monitor) sinceFailure() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed == nil {
+		return 0
+	}
+	return time.Since(m.failedAt)
+}
+
+func (m *monitor) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// finish is called when the rank's function has returned. It returns when all
+// ranks have ended well; after a failure, never.
+func (m *monitor) finish(err error) {
+	var agreed *comm.AgreedError
+	switch {
+	case err == nil || errors.As(err, &agreed):
+		m.mu.Lock()
+		m.returned, m.endCode = true, comm.ExitCode(err)
+		m.mu.Unlock()
+	default:
+		m.mu.Lock()
+		m.returned = true
+		m.mu.Unlock()
+		m.fail(comm.Failure(m.t.e.rank, err))
+	}
+	m.t.board.Finish()
+	m.poke()
+	<-m.over
+}
+
+// watchLater has the monitor watch the next rank on this node, for launchers
+// that wait on when a rank is killed.
+func (m *monitor) watchLater(places []comm.Place) {
+	m.mu.Lock()
+	m.places = places
+	m.mu.Unlock()
+}
+
+func (m *monitor) watch(places []comm.Place) {
+	me := m.t.e.rank
+	for s := 1; s < len(places); s++ {
+		r := (me + s) % len(places)
+		if places[r].Node == places[me].Node && places[r].Space == places[me].Space {
+			if fd, err := unix.PidfdOpen(places[r].PID, 0); err == nil {
+				m.peer, m.peerFD = r, fd
+			}
+			return
+		}
+	}
+}
+
+// run is the monitor's goroutine.
+func (m *monitor) run() {
+	defer close(m.quit)
+	// The caller's context ends the job too.
+	stopWatch := context.AfterFunc(m.t.ctx, func() { m.fail(context.Cause(m.t.ctx)) })
+	defer stopWatch()
+	timer := time.NewTimer(tick)
+	for !m.stop {
+		select {
+		case <-timer.C:
+		case <-m.wake:
+		}
+		timer.Reset(tick)
+		m.receive()
+		m.watchPeer()
+		m.step()
+		m.watchStuck()
+		m.reap()
+	}
+	for end := time.Now().Add(time.Second); len(m.sends) > 0 && time.Now().Before(end); {
+		m.t.e.poll(nil, 0)
+		m.reap()
+	}
+	if m.peerFD >= 0 {
+		unix.Close(m.peerFD)
+	}
+	close(m.over)
+}
+
+// step does what the state asks for.
+func (m *monitor) step() {
+	rank, size := m.t.e.rank, m.t.e.size
+	m.mu.Lock()
+	failed, failedAt, returned, code := m.failed, m.failedAt, m.returned, m.endCode
+	m.mu.Unlock()
+	if failed == nil {
+		if returned && !m.endSent {
+			m.endSent = true
+			m.send(0, control{Kind: ctlEnd, Code: code})
+		}
+		if rank == 0 && len(m.ended) == size {
+			m.endAll(code)
+		}
+		return
+	}
+	since := time.Since(failedAt)
+	if !m.told && m.agreed == nil {
+		m.told = true
+		m.send(0, m.failure(failed))
+	}
+	if m.agreed != nil && m.agreed.Reporter == rank && !m.printed {
+		m.printed = true
+		m.onErr(m.words(failed))
+	}
+	if m.agreed != nil && !m.cleaned && (returned || since > settleTime/2) {
+		m.cleaned = true
+		comm.Cleanup()
+		m.send(0, control{Kind: ctlDone})
+	}
+	switch {
+	case m.agreed != nil && rank == 0 && (m.done == size || since > settleTime):
+		m.t.e.abort(m.agreed.Code)
+	case since > patience:
+		if m.agreed == nil && !m.printed {
+			m.onErr(failed)
+		}
+		if !m.cleaned {
+			comm.Cleanup()
+		}
+		code := comm.ExitCode(failed)
+		if m.agreed != nil {
+			code = m.agreed.Code
+		}
+		m.t.e.abort(code)
+	}
+}
+
+// failure puts a failure of this rank into a message.
+func (m *monitor) failure(err error) control {
+	c := control{Kind: ctlFail, Rank: m.t.e.rank, Reporter: m.t.e.rank, Code: comm.ExitCode(err), Text: err.Error()}
+	var re *comm.RankError
+	if errors.As(err, &re) {
+		c.Rank, c.Text = re.Rank, re.Err.Error()
+	}
+	if len(c.Text) > maxControl/4 {
+		c.Text = c.Text[:maxControl/4] + "..."
+	}
+	return c
+}
+
+// words is the agreed failure as its reporter says it: in full where it is this rank's own.
+func (m *monitor) words(own error) error {
+	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code && c.Text == m.agreed.Text {
+		return own
+	}
+	return &comm.RankError{Rank: m.agreed.Rank, Code: m.agreed.Code, Err: errors.New(m.agreed.Text)}
+}
+
+// endAll says goodbye where all ranks have ended alike.
+func (m *monitor) endAll(code int) {
+	for r, c := range m.ended {
+		if c != code {
+			m.fail(fmt.Errorf("rank %d ended with code %d, rank 0 with %d", r, c, code))
+			return
+		}
+	}
+	m.send(0, control{Kind: ctlBye})
+}
+
+// send sends a control message; to this rank itself, it is handled at once.
+func (m *monitor) send(to int, c control) {
+	if to == m.t.e.rank {
+		m.handle(to, c)
+		return
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	p, err := cAlloc(int64(len(b)))
+	if err != nil {
+		return // the launcher or patience ends the job
+	}
+	copy(unsafe.Slice((*byte)(p), len(b)), b)
+	r, err := m.t.e.isend(m.link, p, int64(len(b)), to, 1)
+	if err != nil {
+		cFree(p)
+		return
+	}
+	m.sends = append(m.sends, controlSend{r, p})
+}
+
+// spread passes a message down the binary tree of ranks.
+func (m *monitor) spread(c control) {
+	for _, to := range []int{2*m.t.e.rank + 1, 2*m.t.e.rank + 2} {
+		if to < m.t.e.size {
+			m.send(to, c)
+		}
+	}
+}
+
+func (m *monitor) reap() {
+	if len(m.sends) == 0 {
+		return
+	}
+	m.t.e.poll(nil, 0)
+	left := m.sends[:0]
+	for _, s := range m.sends {
+		if done, _, _ := m.t.e.test(s.r); done {
+			cFree(s.p)
+		} else {
+			left = append(left, s)
+		}
+	}
+	m.sends = left
+}
+
+// receive handles the control messages that have come.
+func (m *monitor) receive() {
+	for !m.stop {
+		found, from, n, err := m.t.e.probe(m.link, 1)
+		if err != nil || !found || n > maxControl {
+			return
+		}
+		p, err := cAlloc(n)
+		if err != nil {
+			return
+		}
+		r, err := m.t.e.irecv(m.link, p, n, from, 1)
+		if err != nil {
+			cFree(p)
+			return
+		}
+		done := false
+		for end := time.Now().Add(patience); !done && time.Now().Before(end); {
+			m.t.e.poll([]int64{r}, 1_000_000)
+			done, _, err = m.t.e.test(r)
+		}
+		if !done {
+			return // half a message: its sender is gone, and p stays with MPI
+		}
+		var c control
+		if err == nil {
+			err = json.Unmarshal(unsafe.Slice((*byte)(p), n), &c)
+		}
+		cFree(p)
+		if err == nil {
+			m.handle(from, c)
+		}
+	}
+}
+
+func (m *monitor) handle(from int, c control) {
+	switch c.Kind {
+	case ctlFail:
+		if m.agreed == nil { // the first failure that rank 0 hears of is the job's
+			c.Kind = ctlCancel
+			m.handle(0, c)
+		}
+	case ctlCancel:
+		m.agreed = &c
+		m.spread(c)
+		m.fail(&comm.RankError{Rank: c.Rank, Code: c.Code, Err: errors.New(c.Text)})
+	case ctlDone:
+		m.done++
+	case ctlEnd:
+		m.ended[from] = c.Code
+		m.poke()
+	case ctlBye:
+		m.spread(c)
+		m.stop = true
+	case ctlStuck:
+		m.reports[from] = stuckReport{*c.Report, time.Now()}
+	case ctlMoved:
+		delete(m.reports, from)
+	}
+}
+
+// watchPeer fails the job when the neighbour's process has died.
+func (m *monitor) watchPeer() {
+	m.mu.Lock()
+	places := m.places
+	m.places = nil
+	m.mu.Unlock()
+	if places != nil {
+		m.watch(places)
+	}
+	if m.peerFD < 0 {
+		return
+	}
+	fds := []unix.PollFd{{Fd: int32(m.peerFD), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, 0); err != nil || n == 0 {
+		return
+	}
+	if m.peerDead.IsZero() {
+		m.peerDead = time.Now()
+	}
+	m.mu.Lock()
+	ended := m.endSent && m.failed == nil
+	m.mu.Unlock()
+	// A neighbour that has ended in order may be gone before its goodbye is here.
+	if ended && time.Since(m.peerDead) < time.Second {
+		return
+	}
+	unix.Close(m.peerFD)
+	m.peerFD = -1
+	m.fail(&comm.RankError{Rank: m.peer, Code: 1, Err: fmt.Errorf("its process has died (killed, or out of memory), as rank %d sees", m.t.e.rank)})
+}

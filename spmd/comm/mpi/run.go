@@ -1,0 +1,187 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"distaff/spmd/comm"
+)
+
+// Options are a job's settings; zero values mean the defaults.
+type Options struct {
+	// Getenv reads the environment; os.Getenv.
+	Getenv func(string) string
+	// Stuck is how long all ranks may wait, with nothing moving, before the
+	// watchdog ends the job: 60 s, and longer for long messages; negative turns it off.
+	Stuck time.Duration
+	// Threads is how many threads each rank computes with; 1. It decides how waits
+	// poll, and what Info.Notes says.
+	Threads int
+	// OnFail is told the failure that ends the job, in the one process that is to
+	// print it: mostly the rank's that failed. Default: to stderr.
+	OnFail func(error)
+	// Note is told, in a line, what the user should know though nothing failed.
+	Note func(string)
+}
+
+// Job is a rank that is ready to open MPI.
+type Job struct {
+	Launcher Launcher
+	Wrapper  *Wrapper
+	o        Options
+	e        *engine
+}
+
+// Info is what an open job knows about itself.
+type Info struct {
+	Library string // the MPI's own name and version
+	Threads string // the thread level that it grants
+	Places  []comm.Place
+	Notes   []string // bindings and sharing of cores that cost speed, in words
+}
+
+// Prepare finds, or builds, the wrapper for the launcher's MPI and loads it.
+// What has to start processes must do so after this at the latest, and before Run.
+func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Stuck == 0 {
+		o.Stuck = 60 * time.Second
+	}
+	o.Threads = max(o.Threads, 1)
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.OnFail == nil {
+		o.OnFail = func(err error) { fmt.Fprintln(os.Stderr, err) }
+	}
+	if l.Bare {
+		return nil, l.singletons(1, "")
+	}
+	w, err := find(ctx, l, o.Getenv, o.Note)
+	if err != nil {
+		return nil, err
+	}
+	e, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	return &Job{Launcher: l, Wrapper: w, o: o, e: e}, nil
+}
+
+// Run opens MPI and runs f as this process's rank. It returns when every
+// rank's f has returned nil, or every rank's the same *comm.AgreedError, which Run then
+// returns at every rank. After any other failure, of any rank, it does
+// not return: what comm.OnExit registered runs, and the process ends with the job's
+// exit code. It can be called once.
+func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) error {
+	e := j.e
+	if err := e.init(); err != nil {
+		return err
+	}
+	if err := j.check(); err != nil {
+		// As many jobs as ranks: each ends by itself, in order.
+		return errors.Join(err, e.finalize())
+	}
+	t := &transport{e: e, board: comm.NewBoard(e.rank), kick: make(chan struct{}, 1)}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	defer t.cancel(nil)
+	t.mon = newMonitor(t, j.o)
+	var err error
+	if t.mon.link, err = e.openLink(0, 0, 0); err != nil {
+		return err
+	}
+	world, err := comm.World(t, e.size, t.board)
+	if err != nil {
+		return err
+	}
+	go t.mon.run()
+	quit := make(chan struct{})
+	go t.progress(quit)
+	err = t.call(world, j, f)
+	t.mon.finish(err)
+	<-t.mon.quit
+	close(quit)
+	var agreed *comm.AgreedError
+	if errors.As(err, &agreed) && agreed.Rank == e.rank {
+		j.o.OnFail(err)
+	}
+	return errors.Join(err, j.finalize())
+}
+
+// call runs f, and makes a panic its error.
+func (t *transport) call(world comm.Comm, j *Job, f func(comm.Comm, Info) error) (err error) {
+	returned := false
+	defer func() {
+		switch v := recover(); {
+		case v != nil:
+			err = &comm.PanicError{Value: v, Stack: debug.Stack()}
+		case !returned:
+			// Goexit: this goroutine will not come back to end the job.
+			go t.mon.finish(errors.New("the rank's function ended its goroutine"))
+		}
+	}()
+	// In a group of its own, so that the job's collectives count from 1.
+	start, err := comm.World(t, t.e.size, t.board)
+	var places []comm.Place
+	if err == nil {
+		places, err = comm.Places(start)
+	}
+	if err == nil {
+		t.mon.watchLater(places)
+		notes := comm.PlaceNotes(places, j.o.Threads)
+		if _, here := comm.Local(places, t.e.rank); here*j.o.Threads <= cores(places, t.e.rank) {
+			t.spin = 5 * time.Millisecond
+		}
+		err = f(world, Info{Library: t.e.library, Threads: levelNames[t.e.level], Places: places, Notes: notes})
+	}
+	returned = true
+	if n := t.pending.Load(); err == nil && n > 0 {
+		err = fmt.Errorf("finished with %d messages still under way", n)
+	}
+	return err
+}
+
+// cores is how many cores the ranks of rank's node have together.
+func cores(places []comm.Place, rank int) int {
+	all := map[int]bool{}
+	for _, p := range places {
+		if p.Node == places[rank].Node {
+			for _, c := range p.CPUs {
+				all[c] = true
+			}
+		}
+	}
+	return len(all)
+}
+
+// check compares what MPI says with what the launcher said.
+func (j *Job) check() error {
+	l, e := j.Launcher, j.e
+	if l.Size > 0 && e.size != l.Size {
+		return l.singletons(e.size, e.library)
+	}
+	if e.tagLimit < comm.TagLimit-1 {
+		return &LaunchError{fmt.Sprintf("MPI (%s) has tags to %d only, want %d", e.library, e.tagLimit, comm.TagLimit-1)}
+	}
+	return nil
+}
+
+// finalize closes MPI. All ranks have ended well by now, so one that hangs in
+// it is left behind, not waited for.
+func (j *Job) finalize() error {
+	done := make(chan error, 1)
+	go func() { done <- j.e.finalize() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(20 * time.Second):
+		j.o.Note("MPI_Finalize does not return; left behind")
+		return nil
+	}
+}

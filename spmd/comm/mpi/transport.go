@@ -1,0 +1,222 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"distaff/spmd/comm"
+)
+
+// releaseTime is how long after a failure messages under way are waited for.
+const releaseTime = 300 * time.Millisecond
+
+// transport is one rank's side of the job.
+type transport struct {
+	e      *engine
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	board  *comm.Board
+	mon    *monitor
+	// spin is how long a wait polls before it sleeps between polls; zero where
+	// ranks share cores.
+	spin time.Duration
+
+	pending atomic.Int64
+	kick    chan struct{} // wakes the progress goroutine
+}
+
+func (t *transport) Context() context.Context { return t.ctx }
+func (t *transport) Flat() bool               { return false }
+
+// Fail hands the failure to the monitor, which tells the others, and ends this
+// rank's waits.
+func (t *transport) Fail(err error) { t.mon.fail(err) }
+
+func (t *transport) Alloc(n int64) (comm.Buf, error) {
+	p, err := cAlloc(n)
+	return comm.Mem(p, n, comm.Byte), err
+}
+
+func (t *transport) Free(b comm.Buf) { cFree(b.Ptr) }
+
+// link is a group's communicator.
+type link struct {
+	t  *transport
+	id int64
+}
+
+// Open splits the parent: the members' lowest rank, which no other group has, is
+// the color, their place among the members the key.
+func (t *transport) Open(parent comm.Link, _ uint32, members []int) (comm.Link, error) {
+	var p int64
+	color, key := -1, 0
+	if parent != nil {
+		p = parent.(*link).id
+	}
+	if len(members) > 0 {
+		color, key = slices.Min(members), slices.Index(members, t.e.rank)
+	}
+	l, err := t.e.openLink(p, color, key)
+	if err != nil || l == 0 {
+		return nil, err
+	}
+	return &link{t, l}, nil
+}
+
+func (l *link) Close() error { return l.t.e.closeLink(l.id) }
+
+// op is a message under way. Memory of the Go heap is staged: an MPI may keep
+// an address registered with the network beyond what the heap knows of.
+type op struct {
+	t     *transport
+	r     int64
+	room  int64 // of a receive, in bytes
+	stage unsafe.Pointer
+	user  comm.Buf // where a staged receive belongs
+}
+
+func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
+	o := &op{t: l.t}
+	n := b.Bytes()
+	p := b.Ptr
+	if b.Heap && n > 0 {
+		var err error
+		if o.stage, err = cAlloc(n); err != nil {
+			return nil, err
+		}
+		copy(unsafe.Slice((*byte)(o.stage), n), unsafe.Slice((*byte)(b.Ptr), n))
+		p = o.stage
+	} else if n == 0 {
+		p = nil
+	}
+	r, err := l.t.e.isend(l.id, p, n, to, tag)
+	return o.started(r, err)
+}
+
+func (l *link) Irecv(b comm.Buf, from, tag int) (comm.Pending, error) {
+	o := &op{t: l.t, room: b.Bytes()}
+	n := b.Bytes()
+	p := b.Ptr
+	if b.Heap && n > 0 {
+		var err error
+		if o.stage, err = cAlloc(n); err != nil {
+			return nil, err
+		}
+		o.user = b
+		p = o.stage
+	} else if n == 0 {
+		p = nil
+	}
+	r, err := l.t.e.irecv(l.id, p, n, from, tag)
+	return o.started(r, err)
+}
+
+func (o *op) started(r int64, err error) (comm.Pending, error) {
+	if err != nil {
+		cFree(o.stage)
+		return nil, err
+	}
+	o.r = r
+	if o.t.pending.Add(1) == 1 {
+		select {
+		case o.t.kick <- struct{}{}:
+		default:
+		}
+	}
+	return o, nil
+}
+
+func (o *op) Test() (bool, int64, error) {
+	done, n, err := o.t.e.test(o.r)
+	if !done {
+		return false, 0, nil
+	}
+	if err == comm.ErrTruncated {
+		err = fmt.Errorf("%w, which has room for %d bytes", err, o.room)
+	}
+	o.t.pending.Add(-1)
+	if o.stage != nil {
+		if err == nil && o.user.Ptr != nil {
+			copy(unsafe.Slice((*byte)(o.user.Ptr), n), unsafe.Slice((*byte)(o.stage), n))
+		}
+		cFree(o.stage)
+		o.stage = nil
+	}
+	return true, n, err
+}
+
+// Release cancels a receive that nothing has come for, and gives a message that
+// is half way the chance to end. After a failure the other side may be gone, so
+// the wait is bounded; what is left then ends with the process.
+func (o *op) Release() {
+	o.t.e.giveUp(o.r)
+	for {
+		if done, _, _ := o.Test(); done {
+			return
+		}
+		if o.t.mon.sinceFailure() > releaseTime {
+			o.t.pending.Add(-1)
+			return
+		}
+		o.t.e.poll([]int64{o.r}, 100_000)
+	}
+}
+
+// progress moves messages on while nobody waits for them.
+func (t *transport) progress(quit <-chan struct{}) {
+	for {
+		select {
+		case <-quit:
+			return
+		case <-t.kick:
+		}
+		for t.pending.Load() > 0 && t.ctx.Err() == nil {
+			time.Sleep(200 * time.Microsecond)
+			t.e.poll(nil, 0)
+		}
+	}
+}
+
+// Park polls, at first without pause, then with growing ones.
+func (t *transport) Park(ops []comm.Pending, wake <-chan struct{}) error {
+	if len(ops) == 0 {
+		select {
+		case <-wake:
+			return nil
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+	}
+	rs := make([]int64, len(ops))
+	for i, o := range ops {
+		rs[i] = o.(*op).r
+	}
+	start := time.Now()
+	pause := 20 * time.Microsecond
+	for {
+		burst := int64(0)
+		waited := time.Since(start)
+		if waited < t.spin {
+			burst = 20_000
+		}
+		if t.ctx.Err() != nil {
+			return context.Cause(t.ctx)
+		}
+		if t.e.poll(rs, burst) > 0 {
+			return nil
+		}
+		select {
+		case <-wake:
+			return nil
+		default:
+		}
+		if waited >= t.spin {
+			time.Sleep(pause)
+			pause = min(pause*5/4, 200*time.Microsecond)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package comm
+
+import (
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Place is where a rank runs.
+type Place struct {
+	Host  string
+	Node  string // what ranks on one machine share: its boot's number
+	Space string // the process namespace, where PID means something
+	PID   int
+	CPUs  []int // that affinity leaves the process
+}
+
+// Here is the calling process's place.
+func Here() Place {
+	p := Place{PID: os.Getpid()}
+	p.Host, _ = os.Hostname()
+	p.Node = p.Host
+	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		p.Node = strings.TrimSpace(string(id))
+	}
+	p.Space, _ = os.Readlink("/proc/self/ns/pid")
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil {
+		for i := range len(set) * 64 {
+			if set.IsSet(i) {
+				p.CPUs = append(p.CPUs, i)
+			}
+		}
+	}
+	return p
+}
+
+// Places is every rank's place. Collective.
+func Places(c Comm) ([]Place, error) { return AllgatherValue(c, Here()) }
+
+// Local is rank's number among the ranks of its node, and how many those are.
+func Local(places []Place, rank int) (local, size int) {
+	for r, p := range places {
+		if p.Node == places[rank].Node {
+			if r < rank {
+				local++
+			}
+			size++
+		}
+	}
+	return local, size
+}
+
+// PlaceNotes says in words where ranks of so many threads have fewer cores than
+// that: ranks bound to too few, and nodes with more threads than cores.
+func PlaceNotes(places []Place, threads int) []string {
+	var notes []string
+	tight := map[int][]int{} // ranks, by the number of cores that they are bound to
+	type node struct {
+		host  string
+		ranks int
+		cpus  map[int]bool
+	}
+	nodes := map[string]*node{}
+	var order []string
+	for r, p := range places {
+		if n := len(p.CPUs); n > 0 && n < threads {
+			tight[n] = append(tight[n], r)
+		}
+		n := nodes[p.Node]
+		if n == nil {
+			n = &node{host: p.Host, cpus: map[int]bool{}}
+			nodes[p.Node] = n
+			order = append(order, p.Node)
+		}
+		n.ranks++
+		for _, c := range p.CPUs {
+			n.cpus[c] = true
+		}
+	}
+	var counts []int
+	for n := range tight {
+		counts = append(counts, n)
+	}
+	sort.Ints(counts)
+	for _, n := range counts {
+		notes = append(notes, fmt.Sprintf("%s bound to %s and to run %d threads each: give each rank %d cores (mpirun --map-by slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
+			rankList(tight[n]), plural(n, "core"), threads, threads, threads, threads))
+	}
+	for _, k := range order {
+		n := nodes[k]
+		if want := n.ranks * threads; len(n.cpus) > 0 && want > len(n.cpus) {
+			notes = append(notes, fmt.Sprintf("%s: %s of %s share %s: they take turns", n.host, plural(n.ranks, "rank"), plural(threads, "thread"), plural(len(n.cpus), "core")))
+		}
+	}
+	return notes
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// rankList is "rank 3 is", or "ranks 0-2, 5 are".
+func rankList(ranks []int) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d is", ranks[0])
+	}
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if j > i {
+			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		} else {
+			parts = append(parts, fmt.Sprint(ranks[i]))
+		}
+		i = j + 1
+	}
+	return "ranks " + strings.Join(parts, ", ") + " are"
+}
