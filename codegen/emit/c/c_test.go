@@ -1,0 +1,359 @@
+package c_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"distaff/codegen/emit/c"
+	"distaff/codegen/emit/c/cctest"
+	"distaff/codegen/interp"
+	"distaff/codegen/ir"
+	"distaff/codegen/ir/irtest"
+)
+
+func funcs() []*ir.Func {
+	var list []*ir.Func
+	for _, x := range irtest.Cases() {
+		list = append(list, x.Func())
+	}
+	return list
+}
+
+// sources are a C file with all leaves, a header that lists them, and a main.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	main, err := os.ReadFile("testdata/main.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list, table strings.Builder
+	list.WriteString(c.Header())
+	for _, f := range funcs() {
+		s := c.Symbol(f.Name)
+		fmt.Fprintf(&list, "int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env);\n", s)
+		fmt.Fprintf(&table, "    {\"%s\", %s},\n", s, s)
+	}
+	fmt.Fprintf(&list, "static const struct {\n    const char *name;\n    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);\n} leaves[] = {\n%s};\n", table.String())
+	return map[string]string{"main.c": string(main), "leaves.h": list.String(), "leaves.c": c.File(funcs()...)}
+}
+
+func TestParses(t *testing.T) {
+	for _, f := range funcs() {
+		if err := cctest.Parse(c.File(f)); err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+	}
+	if err := cctest.Parse("int f(void) { return x; }"); err == nil {
+		t.Error("an undeclared name passes")
+	}
+}
+
+// TestWarnings compiles each leaf alone, so that every set of helpers is tried,
+// as C99, as GNU C with OpenMP, and after the system's headers.
+func TestWarnings(t *testing.T) {
+	cctest.Compiler(t)
+	const headers = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <complex.h>\n#include <omp.h>\n#include <errno.h>\n#include <stdio.h>\n"
+	files := map[string]string{"all.c": c.File(funcs()...)}
+	for i, f := range funcs() {
+		files[fmt.Sprintf("%d.c", i)] = strings.ReplaceAll(c.File(f), "\nint ", fmt.Sprintf("\nint n%d_", i))
+	}
+	cctest.Build(t, files, "-std=c99", "-fsyntax-only")
+	files = map[string]string{"all.c": headers + c.File(funcs()...)}
+	cctest.Build(t, files, append(c.Flags(""), "-O2", "-shared", "-fPIC")...)
+	files = map[string]string{"all.c": c.File(funcs()...)}
+	cctest.Build(t, files, "-std=c99", "-O2", "-shared", "-fPIC")
+}
+
+// TestAgainstInterp runs every leaf compiled, at one thread and at three, with
+// and without optimization and sanitizers, and compares every array.
+func TestAgainstInterp(t *testing.T) {
+	src := sources(t)
+	builds := map[string][]string{
+		"sanitized": append(c.Flags(""), "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
+		"fast":      append(c.Flags("native"), "-O3"),
+		"serial":    {"-std=c99", "-O2", "-fwrapv", "-Wno-unknown-pragmas"},
+	}
+	for name, flags := range builds {
+		t.Run(name, func(t *testing.T) {
+			exe := cctest.Build(t, src, flags...)
+			for _, x := range irtest.Cases() {
+				for _, threads := range []int{1, 3} {
+					if name == "serial" && threads > 1 {
+						continue
+					}
+					compare(t, exe, x, threads)
+				}
+				if name == "sanitized" {
+					withoutMemory(t, exe, x)
+				}
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, exe string, x irtest.Case, threads int) {
+	t.Helper()
+	f := x.Func()
+	want := x.Args()
+	fail, err := interp.Run(f, want, x.Bounds, threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := x.Args()
+	sizes := publishedTypes(f, got)
+	out := execute(t, exe, f, x, threads, 0)
+	if ir.FailCode(out.code) != x.Fail {
+		t.Errorf("%s, %d threads: returned %d, want %v", x.Name, threads, out.code, x.Fail)
+	}
+	if fail != nil {
+		if !reflect.DeepEqual(out.coord, firstFailure[x.Name]) {
+			t.Errorf("%s, %d threads: failed at %v, want %v", x.Name, threads, out.coord, firstFailure[x.Name])
+		}
+	} else {
+		out.arrays(t, got, sizes)
+		if msg := difference(got, want); msg != "" {
+			t.Errorf("%s, %d threads: %s", x.Name, threads, msg)
+		}
+	}
+}
+
+// withoutMemory lets one allocation after another fail: the leaf then says so,
+// and leaks nothing.
+func withoutMemory(t *testing.T, exe string, x irtest.Case) {
+	t.Helper()
+	f := x.Func()
+	for n := int64(1); n <= 10; n++ {
+		out := execute(t, exe, f, x, 3, n)
+		if out.allocs < n {
+			return
+		}
+		if out.code != int64(ir.FailMemory) && x.Fail == ir.OK {
+			t.Errorf("%s without memory: returned %d", x.Name, out.code)
+		}
+	}
+}
+
+// firstFailure holds the coordinates of leaves that fail: the first in the order
+// of the loop, whatever the threads do.
+var firstFailure = map[string][]int64{"divide": {33, 34, -3}, "guarded": {33}}
+
+type output struct {
+	code   int64
+	coord  []int64
+	allocs int64
+	rest   []byte
+}
+
+func (o *output) number() int64 {
+	n := int64(binary.LittleEndian.Uint64(o.rest))
+	o.rest = o.rest[8:]
+	return n
+}
+
+func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int, failAt int64) *output {
+	t.Helper()
+	args := x.Args()
+	cmd := exec.Command(exe, c.Symbol(f.Name), strconv.Itoa(threads), strconv.FormatInt(failAt, 10))
+	// main.c counts the leaf's blocks; its own it leaves to the system.
+	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
+	cmd.Stdin = bytes.NewReader(encode(args, publishedTypes(f, args), x.Bounds))
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s, %d threads, failing allocation %d: %v\n%s", x.Name, threads, failAt, err, errs.String())
+	}
+	o := &output{rest: text}
+	o.code = o.number()
+	for n := o.number(); n > 0; n-- {
+		o.coord = append(o.coord, o.number())
+	}
+	o.allocs = o.number()
+	return o
+}
+
+// arraysOf lists the arrays of the arguments in the order in which main.c has them.
+func arraysOf(args []interp.Arg) []*interp.Array {
+	var list []*interp.Array
+	for k := range args {
+		for l := range args[k].Levels {
+			list = append(list, &args[k].Levels[l].Pos, &args[k].Levels[l].Crd)
+		}
+		list = append(list, &args[k].Vals)
+	}
+	return list
+}
+
+// publishedTypes are the element types of all arrays once the leaf has run.
+func publishedTypes(f *ir.Func, args []interp.Arg) []ir.Type {
+	types := map[*interp.Array]ir.Type{}
+	for _, a := range arraysOf(args) {
+		types[a] = map[any]ir.Type{
+			"[]bool": ir.Bool, "[]int32": ir.Int32, "[]int64": ir.Int64, "[]float32": ir.Float32,
+			"[]float64": ir.Float64, "[]complex64": ir.Complex64, "[]complex128": ir.Complex128, "<nil>": ir.Bool,
+		}[fmt.Sprintf("%T", a.Data)]
+	}
+	ir.Walk(f.Body, func(s ir.Stmt) {
+		p, ok := s.(*ir.Publish)
+		if !ok {
+			return
+		}
+		switch arg := &args[p.Slot.Arg]; p.Slot.Part {
+		case ir.Pos:
+			types[&arg.Levels[p.Slot.Level].Pos] = p.A.Elem
+		case ir.Crd:
+			types[&arg.Levels[p.Slot.Level].Crd] = p.A.Elem
+		default:
+			types[&arg.Vals] = p.A.Elem
+		}
+	})
+	var list []ir.Type
+	for _, a := range arraysOf(args) {
+		list = append(list, types[a])
+	}
+	return list
+}
+
+func encode(args []interp.Arg, types []ir.Type, bounds [][2]int64) []byte {
+	var b bytes.Buffer
+	put := func(x any) {
+		if err := binary.Write(&b, binary.LittleEndian, x); err != nil {
+			panic(err)
+		}
+	}
+	array := func(a interp.Array) {
+		put(types[0].Size())
+		types = types[1:]
+		if a.Data == nil {
+			put([2]int64{})
+			return
+		}
+		put(int64(reflect.ValueOf(a.Data).Len()))
+		put(a.First)
+		put(a.Data)
+	}
+	put(int64(len(args)))
+	for _, arg := range args {
+		put(int64(len(arg.Levels)))
+		for _, l := range arg.Levels {
+			put([2]int64{l.Size, l.Offset})
+			array(l.Pos)
+			array(l.Crd)
+		}
+		array(arg.Vals)
+	}
+	put(int64(len(bounds)))
+	put(bounds)
+	return b.Bytes()
+}
+
+// arrays puts the arrays that main.c wrote into args.
+func (o *output) arrays(t *testing.T, args []interp.Arg, types []ir.Type) {
+	t.Helper()
+	for k, a := range arraysOf(args) {
+		n := o.number()
+		if n == 0 && a.Data == nil {
+			continue
+		}
+		slice := reflect.MakeSlice(map[ir.Type]reflect.Type{
+			ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](), ir.Int64: reflect.TypeFor[[]int64](),
+			ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
+			ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
+		}[types[k]], int(n), int(n))
+		size := int(n * types[k].Size())
+		if err := binary.Read(bytes.NewReader(o.rest[:size]), binary.LittleEndian, slice.Interface()); err != nil {
+			t.Fatal(err)
+		}
+		o.rest = o.rest[size:]
+		a.Data = slice.Interface()
+	}
+	if len(o.rest) != 0 {
+		t.Fatalf("%d bytes too many", len(o.rest))
+	}
+}
+
+// difference says where got and want differ: in the pattern of NaN and infinity,
+// or by more than the rounding that a fused multiplication changes.
+func difference(got, want []interp.Arg) string {
+	g, w := arraysOf(got), arraysOf(want)
+	for k := range g {
+		if w[k].Data == nil {
+			continue
+		}
+		x, y := reflect.ValueOf(g[k].Data), reflect.ValueOf(w[k].Data)
+		if x.Kind() != reflect.Slice || x.Len() != y.Len() || x.Type() != y.Type() {
+			return fmt.Sprintf("array %d is %v, want %v", k, g[k].Data, w[k].Data)
+		}
+		for i := range y.Len() {
+			if !same(x.Index(i).Interface(), y.Index(i).Interface()) {
+				return fmt.Sprintf("array %d: element %d is %v, want %v", k, i, x.Index(i), y.Index(i))
+			}
+		}
+	}
+	return ""
+}
+
+func same(x, y any) bool {
+	switch y := y.(type) {
+	case float32:
+		return near(float64(x.(float32)), float64(y), 1e-6)
+	case float64:
+		return near(x.(float64), y, 1e-14)
+	case complex64:
+		z := x.(complex64)
+		size := math.Max(math.Abs(float64(real(y))), math.Abs(float64(imag(y))))
+		return nearPart(float64(real(z)), float64(real(y)), size, 1e-6) && nearPart(float64(imag(z)), float64(imag(y)), size, 1e-6)
+	case complex128:
+		z := x.(complex128)
+		size := math.Max(math.Abs(real(y)), math.Abs(imag(y)))
+		return nearPart(real(z), real(y), size, 1e-14) && nearPart(imag(z), imag(y), size, 1e-14)
+	}
+	return x == y
+}
+
+func near(x, y, eps float64) bool { return nearPart(x, y, math.Abs(y), eps) }
+
+func nearPart(x, y, size, eps float64) bool {
+	if x != x || y != y || math.IsInf(y, 0) || math.IsInf(x, 0) {
+		return x != x && y != y || x == y
+	}
+	if size != size {
+		size = math.Abs(y)
+	}
+	if y == 0 && x == 0 && size == 0 {
+		return math.Signbit(x) == math.Signbit(y)
+	}
+	return math.Abs(x-y) <= eps*size || math.IsInf(size, 0)
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestGolden holds the C of every leaf, without the header and the prelude.
+func TestGolden(t *testing.T) {
+	for _, f := range funcs() {
+		text := c.Functions(f)
+		path := filepath.Join("testdata", c.Symbol(f.Name)+".c.golden")
+		if *update {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != string(want) {
+			t.Errorf("%s differs from %s; run with -update to rewrite it", f.Name, path)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// cfunc is one C function as it is printed.
+type cfunc struct {
+	*leaf
+	names  *namer
+	vars   map[*ir.Var]string
+	arrays map[*ir.Array]string
+	lens   map[*ir.Array]string // of arrays made here: the variable with the length
+	tables map[*ir.Table]string
+	tlens  map[*ir.Table]string
+	fault  string // what has fail_coord: env, or fault in a piece of a parallel loop
+	piece  bool   // parallel loops in it are serial
+	fails  bool
+	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars
+	owns   bool                  // there is something to release at the end
+	b      strings.Builder
+	depth  int
+}
+
+func (l *leaf) newFunc() *cfunc {
+	f := &cfunc{
+		leaf: l, names: newNamer(l.file.names), fault: "env",
+		vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{}, lens: map[*ir.Array]string{},
+		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
+		depth: 1,
+	}
+	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "done"} {
+		f.names.take(own)
+	}
+	return f
+}
+
+func (f *cfunc) line(format string, args ...any) {
+	f.b.WriteString(strings.Repeat("    ", f.depth))
+	fmt.Fprintf(&f.b, format, args...)
+	f.b.WriteByte('\n')
+}
+
+// pragma writes a pragma, at the margin as is the custom.
+func (f *cfunc) pragma(format string, args ...any) {
+	f.b.WriteString("#pragma ")
+	fmt.Fprintf(&f.b, format, args...)
+	f.b.WriteByte('\n')
+}
+
+// variable is the C name of v; a variable gets its name at its first mention.
+func (f *cfunc) variable(v *ir.Var) string {
+	if _, ok := f.vars[v]; !ok {
+		f.vars[v] = f.names.user(v.Name)
+	}
+	return f.vars[v]
+}
+
+func (f *cfunc) array(a *ir.Array) string {
+	if _, ok := f.arrays[a]; !ok {
+		f.arrays[a] = f.names.user(a.Name)
+	}
+	return f.arrays[a]
+}
+
+func (f *cfunc) table(t *ir.Table) string {
+	if _, ok := f.tables[t]; !ok {
+		f.tables[t] = f.names.user(t.Name)
+	}
+	return f.tables[t]
+}
+
+// arrayParam declares a parameter for a.
+func (f *cfunc) arrayParam(a *ir.Array) string {
+	if a.Const {
+		return "const " + ctype(a.Elem) + " *restrict " + f.array(a)
+	}
+	return ctype(a.Elem) + " *restrict " + f.array(a)
+}
+
+// own declares the arrays and tables that the function makes, at its top, so
+// that its end can release what is left of them.
+func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
+	f.fails = u.fails
+	for _, a := range made {
+		name := f.array(a)
+		f.lens[a] = f.names.fresh(name + "_len")
+		f.line("%s *%s = 0;", ctype(a.Elem), name)
+		f.line("int64_t %s = 0;", f.lens[a])
+		f.owns = true
+	}
+	for _, t := range tables {
+		name := f.table(t)
+		f.tlens[t] = f.names.fresh(name + "_len")
+		f.line("dst_array *%s = 0;", name)
+		f.line("int64_t %s = 0;", f.tlens[t])
+		f.owns = true
+	}
+	if f.fails && f.owns {
+		f.line("int rc = 0;")
+	}
+}
+
+// fail leaves the function with a code, an expression.
+func (f *cfunc) fail(code string) {
+	if f.owns {
+		if code != "rc" {
+			f.line("rc = %s;", code)
+		}
+		f.line("goto done;")
+		return
+	}
+	f.line("return %s;", code)
+}
+
+// release writes the function's end: what it still owns is released there.
+func (f *cfunc) release(made []*ir.Array, tables []*ir.Table) {
+	if f.fails && f.owns {
+		f.depth--
+		f.line("done:")
+		f.depth++
+	}
+	for _, a := range made {
+		f.releaseArray(a)
+	}
+	for _, t := range tables {
+		f.need("free_table")
+		f.line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(t), f.tlens[t], ctype(t.Elem))
+	}
+}
+
+func (f *cfunc) releaseArray(a *ir.Array) {
+	f.need("release")
+	f.line("dst_release(env, %s, %s, sizeof(%s));", f.array(a), f.lens[a], ctype(a.Elem))
+}
+
+// main prints the extern function, and the body in front of it if that has a
+// function of its own; the pieces of parallel loops print themselves.
+func (l *leaf) main(bodyName string) string {
+	u := l.usage(l.fn.Body)
+	inner := l.newFunc()
+	made, tables := outerMade(l.fn.Body)
+	inner.own(u, made, tables)
+	inner.declareLate()
+	inner.stmts(l.fn.Body.List)
+	inner.finish(made, tables, bodyName == "")
+
+	entry := inner
+	if bodyName != "" {
+		entry = l.newFunc()
+	}
+	unpacked := entry.unpack(u)
+	var b strings.Builder
+	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n", l.symbol)
+	if bodyName == "" {
+		b.WriteString("\n" + signature + unpacked + inner.b.String() + "}\n")
+		return b.String()
+	}
+	params, args := l.bodyParams(inner, entry, u)
+	result := "void"
+	if u.fails {
+		result = "int"
+	}
+	fmt.Fprintf(&b, "\nstatic %s %s(%s) {\n%s}\n", result, bodyName, strings.Join(params, ", "), inner.b.String())
+	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
+	if u.fails {
+		call = "    return " + call
+	} else {
+		call = "    " + call + "    return 0;\n"
+	}
+	b.WriteString("\n" + signature + unpacked + call + "}\n")
+	return b.String()
+}
+
+// finish ends the function that holds the leaf's body; that of the leaf itself
+// has a result even where it cannot fail.
+func (f *cfunc) finish(made []*ir.Array, tables []*ir.Table, main bool) {
+	f.release(made, tables)
+	f.publishLate()
+	switch {
+	case f.fails && f.owns:
+		f.line("return rc;")
+	case f.fails || main:
+		f.line("return 0;")
+	}
+}
+
+// outerMade lists what the leaf makes outside of its parallel loops.
+func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
+	seen := map[any]bool{}
+	outer(b, func(s ir.Stmt) {
+		var a *ir.Array
+		switch s := s.(type) {
+		case *ir.Alloc:
+			a = s.A
+		case *ir.Take:
+			a = s.A
+		case *ir.AllocTable:
+			if !seen[s.T] {
+				seen[s.T] = true
+				tables = append(tables, s.T)
+			}
+		}
+		if a != nil && !seen[a] {
+			seen[a] = true
+			made = append(made, a)
+		}
+	})
+	return made, tables
+}
+
+// unpack declares the locals of the leaf's parameters, as far as they are used.
+func (f *cfunc) unpack(u *usage) string {
+	g := &cfunc{leaf: f.leaf, names: f.names, vars: f.vars, arrays: f.arrays, depth: 1}
+	usesT, usesBounds := u.publishes, false
+	for _, q := range f.fn.Params {
+		switch {
+		case q.A != nil && u.seen[q.A]:
+			g.need("base")
+			constant := ""
+			if q.A.Const {
+				constant = "const "
+			}
+			g.line("%s%s *const %s = dst_base(&%s, sizeof(%s));", constant, ctype(q.A.Elem), g.array(q.A), slotExpr(q.Slot), ctype(q.A.Elem))
+			usesT = true
+		case q.V != nil && u.seen[q.V]:
+			g.line("const int64_t %s = %s;", g.variable(q.V), slotExpr(q.Slot))
+			usesT = true
+		}
+	}
+	for k, b := range f.fn.Bounds {
+		for side, v := range b {
+			if v != nil && u.seen[v] {
+				g.line("const int64_t %s = bounds[%d][%d];", g.variable(v), k, side)
+				usesBounds = true
+			}
+		}
+	}
+	usesEnv := u.env
+	if v := f.fn.Threads; v != nil && u.seen[v] {
+		g.line("const int64_t %s = env->threads;", g.variable(v))
+		usesEnv = true
+	}
+	if u.fails {
+		g.line("env->fail_ncoord = 0;")
+		usesEnv = true
+	}
+	unused := ""
+	for _, p := range []struct {
+		name string
+		used bool
+	}{{"t", usesT}, {"bounds", usesBounds}, {"env", usesEnv}} {
+		if !p.used {
+			unused += "    (void)" + p.name + ";\n"
+		}
+	}
+	return unused + g.b.String()
+}
+
+// bodyParams are the parameters of the body's function and the arguments for
+// them.
+func (l *leaf) bodyParams(inner, entry *cfunc, u *usage) (params, args []string) {
+	for _, q := range l.fn.Params {
+		if q.A != nil && u.seen[q.A] {
+			params = append(params, inner.arrayParam(q.A))
+			args = append(args, entry.array(q.A))
+		}
+	}
+	heads := []*ir.Var{}
+	for _, q := range l.fn.Params {
+		heads = append(heads, q.V)
+	}
+	for _, b := range l.fn.Bounds {
+		heads = append(heads, b[0], b[1])
+	}
+	for _, v := range append(heads, l.fn.Threads) {
+		if v != nil && u.seen[v] {
+			params = append(params, "int64_t "+inner.variable(v))
+			args = append(args, entry.variable(v))
+		}
+	}
+	if u.publishes {
+		params = append(params, "dst_tensor **t")
+		args = append(args, "t")
+	}
+	if u.env || u.fails {
+		params = append(params, "dst_env *env")
+		args = append(args, "env")
+	}
+	if len(params) == 0 {
+		params = []string{"void"}
+	}
+	return params, args
+}

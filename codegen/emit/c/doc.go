@@ -1,0 +1,40 @@
+// Package c prints leaves as C99 with OpenMP, to be read as well as compiled.
+//
+// # What a file holds
+//
+// File prints the interface (dst.h), the helpers that the leaves use (one file
+// each in prelude/), and for every leaf its functions. No header of the system is
+// needed, so that a file parses quickly; all may stand before it. A leaf is one
+// extern function, Symbol(f), with static ones in front of it:
+//
+//   - NAME_VAR runs a piece of the parallel loop over VAR. The serial loop and
+//     the OpenMP region call the same function: with one thread no region is entered.
+//   - NAME_body is the rest, where that has loops. Arrays come in as restrict
+//     parameters; GCC takes restrict from parameters only, not from locals.
+//   - NAME takes the arguments apart. Arrays of views are moved so that they are
+//     indexed by positions of the whole tensor.
+//
+// # Meaning
+//
+// The C means what interp does, with three liberties: a product may be fused with
+// a sum, sums of Reduce are reordered within a vector loop, and loads may move.
+// Integers wrap by -fwrapv, which Flags holds. Complex numbers are _Complex, whose
+// sums GCC keeps in registers better than those of a struct (a gathered dot product
+// took 1.2 ns an element, with a struct 3.3); products and quotients are spelled
+// out as ir.MulComplex and ir.DivComplex, and never call the library's; sums of
+// vector loops run on the two parts.
+//
+// The sums of a Parallel loop's Reduce are those of at most 256 pieces, cut by the
+// range alone and added in order: the same bits at any number of threads.
+//
+// # Failure
+//
+// A function that can fail returns the code. What it allocated it releases on its
+// way out. A parallel loop that fails does so at its first failing iteration,
+// in the order of the range. Results are published when nothing can fail any more.
+//
+// # Names
+//
+// A variable keeps its name where that is a C identifier that no header
+// defines; else it is changed a little. Names of the prelude begin with dst_.
+package c

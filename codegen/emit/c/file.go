@@ -1,0 +1,300 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// file is a C file as it is made.
+type file struct {
+	names *namer // of functions
+	needs map[string]bool
+	body  strings.Builder
+}
+
+func newFile() *file {
+	return &file{names: newNamer(nil), needs: map[string]bool{}}
+}
+
+// unknownPragmas keeps a compiler without OpenMP quiet: the pragmas then mean
+// nothing, and the leaf is serial.
+const unknownPragmas = `#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+`
+
+func (f *file) text() string {
+	return header + unknownPragmas + f.prelude() + f.body.String()
+}
+
+// leaf is a leaf as it is printed.
+type leaf struct {
+	*file
+	fn       *ir.Func
+	symbol   string
+	printed  map[*ir.For]*piece
+	live     map[*ir.Var]bool   // variables that something reads
+	assigned map[*ir.Var]bool   // variables that change after their declaration
+	pieces   map[*ir.For]string // names of the functions of parallel loops
+	slots    map[ir.Slot]string // published late: the locals that hold the arrays
+	order    []*ir.Publish      // those slots, in order
+	tail     bool               // nothing fails from the first Publish on
+}
+
+func (f *file) leaf(fn *ir.Func) {
+	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{}, printed: map[*ir.For]*piece{}}
+	l.live, l.assigned = liveness(fn.Body)
+	hasBody := false
+	// Names of functions come first, so that no local has one of them.
+	outer(fn.Body, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.For:
+			if s.Kind == ir.Parallel {
+				l.pieces[s] = f.names.fresh(l.symbol + "_" + identifier(s.V.Name))
+				return
+			}
+			hasBody = true
+		case *ir.While:
+			hasBody = true
+		}
+	})
+	l.tail = publishesLast(fn.Body, l)
+	bodyName := ""
+	if hasBody {
+		bodyName = f.names.fresh(l.symbol + "_body")
+	}
+	main := l.main(bodyName)
+	f.body.WriteString(main)
+}
+
+// outer calls fn for the statements of a leaf that are not in a parallel loop.
+func outer(s ir.Stmt, fn func(ir.Stmt)) {
+	fn(s)
+	switch s := s.(type) {
+	case *ir.Block:
+		for _, t := range s.List {
+			outer(t, fn)
+		}
+	case *ir.For:
+		if s.Kind != ir.Parallel {
+			outer(s.Body, fn)
+		}
+	case *ir.While:
+		outer(s.Body, fn)
+	case *ir.If:
+		outer(s.Then, fn)
+		if s.Else != nil {
+			outer(s.Else, fn)
+		}
+	}
+}
+
+// liveness finds the variables that are read, other than to compute one that is
+// not, and those that are assigned after their declaration.
+func liveness(b *ir.Block) (live, assigned map[*ir.Var]bool) {
+	live, assigned = map[*ir.Var]bool{}, map[*ir.Var]bool{}
+	for changed := true; changed; {
+		changed = false
+		read := func(x ir.Expr) {
+			if v, ok := x.(*ir.Var); ok && !live[v] {
+				live[v], changed = true, true
+			}
+		}
+		ir.Walk(b, func(s ir.Stmt) {
+			if dead(s, live) {
+				return
+			}
+			switch s := s.(type) {
+			case *ir.Assign:
+				assigned[s.V] = true
+			case *ir.Grow:
+				assigned[s.Cap] = true
+				read(s.Cap)
+			case *ir.For:
+				read(s.V)
+			}
+			for _, x := range ir.Exprs(s) {
+				ir.WalkExpr(x, read)
+			}
+		})
+	}
+	return live, assigned
+}
+
+// dead reports a statement that computes only what nothing reads.
+func dead(s ir.Stmt, live map[*ir.Var]bool) bool {
+	switch s := s.(type) {
+	case *ir.Declare:
+		return !live[s.V]
+	case *ir.Assign:
+		return !live[s.V]
+	}
+	return false
+}
+
+// usage is what statements use and do.
+type usage struct {
+	vars       []*ir.Var // in the order of their first use
+	arrays     []*ir.Array
+	tables     []*ir.Table
+	declared   map[*ir.Var]bool
+	made       []*ir.Array // by Alloc and Take
+	madeTables []*ir.Table
+	seen       map[any]bool // vars, arrays, tables
+	isMade     map[any]bool // arrays, tables
+	env        bool         // allocates, frees, or asks for threads
+	fails      bool
+	publishes  bool
+}
+
+func (l *leaf) usage(list ...ir.Stmt) *usage {
+	u := &usage{declared: map[*ir.Var]bool{}, seen: map[any]bool{}, isMade: map[any]bool{}}
+	for _, s := range list {
+		ir.Walk(s, func(s ir.Stmt) {
+			if dead(s, l.live) {
+				return
+			}
+			u.stmt(s)
+			for _, x := range ir.Exprs(s) {
+				ir.WalkExpr(x, u.expr)
+			}
+		})
+	}
+	return u
+}
+
+func (u *usage) stmt(s ir.Stmt) {
+	switch s := s.(type) {
+	case *ir.Declare:
+		u.variable(s.V)
+		u.declared[s.V] = true
+	case *ir.Assign:
+		u.variable(s.V)
+	case *ir.Store:
+		u.array(s.A)
+	case *ir.For:
+		u.variable(s.V)
+		u.declared[s.V] = true
+		if s.Kind == ir.Parallel {
+			u.env = true
+		}
+	case *ir.Alloc:
+		u.array(s.A)
+		u.make(s.A)
+		u.fails = true
+	case *ir.Grow:
+		u.array(s.A)
+		u.variable(s.Cap)
+		u.env, u.fails = true, true
+	case *ir.Free:
+		u.array(s.A)
+		u.env = true
+	case *ir.Fill:
+		u.array(s.A)
+	case *ir.Copy:
+		u.array(s.Dst)
+		u.array(s.Src)
+	case *ir.Sort:
+		u.array(s.A)
+	case *ir.SortBy:
+		u.array(s.Perm)
+		for _, k := range s.Keys {
+			u.array(k)
+		}
+		u.env, u.fails = true, true
+	case *ir.AllocTable:
+		u.table(s.T)
+		if !u.isMade[s.T] {
+			u.isMade[s.T] = true
+			u.madeTables = append(u.madeTables, s.T)
+		}
+		u.env, u.fails = true, true
+	case *ir.Keep:
+		u.table(s.T)
+		u.array(s.A)
+	case *ir.Take:
+		u.table(s.T)
+		u.array(s.A)
+		u.make(s.A)
+	case *ir.FreeTable:
+		u.table(s.T)
+		u.env = true
+	case *ir.Publish:
+		u.array(s.A)
+		u.publishes = true
+	case *ir.Fail:
+		u.fails = true
+	}
+}
+
+func (u *usage) expr(x ir.Expr) {
+	switch x := x.(type) {
+	case *ir.Var:
+		u.variable(x)
+	case *ir.Load:
+		u.array(x.A)
+	case *ir.Search:
+		u.array(x.A)
+	}
+}
+
+func (u *usage) variable(v *ir.Var) {
+	if !u.seen[v] {
+		u.seen[v] = true
+		u.vars = append(u.vars, v)
+	}
+}
+
+func (u *usage) array(a *ir.Array) {
+	if !u.seen[a] {
+		u.seen[a] = true
+		u.arrays = append(u.arrays, a)
+	}
+}
+
+func (u *usage) table(t *ir.Table) {
+	if !u.seen[t] {
+		u.seen[t] = true
+		u.tables = append(u.tables, t)
+	}
+}
+
+// make notes an array that the statements own; its release wants env.
+func (u *usage) make(a *ir.Array) {
+	u.env = true
+	if !u.isMade[a] {
+		u.isMade[a] = true
+		u.made = append(u.made, a)
+	}
+}
+
+// publishesLast reports whether nothing can fail once the first Publish is done.
+func publishesLast(b *ir.Block, l *leaf) bool {
+	for i, s := range b.List {
+		if !l.usage(s).publishes {
+			continue
+		}
+		for _, rest := range b.List[i:] {
+			if l.usage(rest).fails {
+				return false
+			}
+		}
+		return true
+	}
+	return true
+}
+
+// slotExpr is the C expression of a slot of the arguments.
+func slotExpr(s ir.Slot) string {
+	arg := fmt.Sprintf("t[%d]->", s.Arg)
+	level := fmt.Sprintf("%slevels[%d].", arg, s.Level)
+	switch s.Part {
+	case ir.Vals:
+		return arg + "vals"
+	case ir.NNZ:
+		return arg + "vals.len"
+	}
+	return level + s.Part.String()
+}

@@ -1,0 +1,325 @@
+package c
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// mostPieces is the largest number of pieces of a loop whose sums are kept one
+// by one.
+const mostPieces = 256
+
+func (f *cfunc) loop(s *ir.For) {
+	if s.Kind == ir.Parallel && !f.piece {
+		f.parallel(s)
+		return
+	}
+	if s.Kind == ir.Vector && f.vectorizable(s) {
+		f.vector(s)
+		return
+	}
+	v := f.variable(s.V)
+	end := f.end(s.Hi, v, s.Body)
+	if s.Kind == ir.Unrolled {
+		f.pragma("GCC unroll %d", unrollFactor(s))
+	}
+	f.head(s, f.expr(s.Lo, 0), end)
+	f.nested(s.Body)
+	f.line("}")
+}
+
+// head writes the first line of a loop.
+func (f *cfunc) head(s *ir.For, lo, end string) {
+	v := f.variable(s.V)
+	step := v + "++"
+	if s.Step != 1 {
+		step = fmt.Sprintf("%s += %s", v, integer(s.Step, 0))
+	}
+	f.line("for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, end, step)
+}
+
+// end is a loop's upper bound as C evaluates it before every iteration: itself
+// if the body cannot change it, else a constant declared before the loop.
+func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
+	text := f.expr(hi, precSum)
+	if stable(hi, body) {
+		return text
+	}
+	name := f.names.fresh(v + "_end")
+	f.line("const int64_t %s = %s;", name, f.expr(hi, 0))
+	return name
+}
+
+// stable reports that x has one value all through the body, and is cheap or
+// easily hoisted: no load from an array that is stored to, no search.
+func stable(x ir.Expr, body *ir.Block) bool {
+	assigned := map[*ir.Var]bool{}
+	ir.Walk(body, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Assign:
+			assigned[s.V] = true
+		case *ir.Grow:
+			assigned[s.Cap] = true
+		}
+	})
+	ok := true
+	ir.WalkExpr(x, func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Var:
+			ok = ok && !assigned[x]
+		case *ir.Load:
+			ok = ok && x.A.Const
+		case *ir.Search, *ir.Select:
+			ok = false
+		case *ir.Binary:
+			ok = ok && x.Op != ir.Div && x.Op != ir.Rem
+		}
+	})
+	return ok
+}
+
+// unrollFactor is the factor of GCC's pragma, at most 65534; of a full unrolling,
+// the number of iterations where it is known.
+func unrollFactor(s *ir.For) int64 {
+	n := s.Factor
+	if n == 0 {
+		n = 16
+		lo, okl := s.Lo.(*ir.Lit)
+		hi, okh := s.Hi.(*ir.Lit)
+		if okl && okh && hi.I > lo.I {
+			n = (hi.I-lo.I-1)/s.Step + 1
+		}
+	}
+	return max(1, min(n, 65534))
+}
+
+// vectorizable reports a Vector loop that OpenMP allows to be one: nothing leaves
+// it, and nothing in it is atomic or vectorized itself.
+func (f *cfunc) vectorizable(s *ir.For) bool {
+	if f.usage(s.Body).fails {
+		return false
+	}
+	ok := true
+	ir.Walk(s.Body, func(t ir.Stmt) {
+		switch t := t.(type) {
+		case *ir.Store:
+			ok = ok && !(t.Atomic && f.piece)
+		case *ir.For:
+			ok = ok && t.Kind != ir.Vector
+		}
+	})
+	return ok
+}
+
+// vector writes an omp simd loop. Complex sums run on two scalars, real and
+// imaginary part, which vectorize where a complex one does not.
+func (f *cfunc) vector(s *ir.For) {
+	v := f.variable(s.V)
+	end := f.names.fresh(v + "_end")
+	if stable(s.Hi, s.Body) {
+		end = f.expr(s.Hi, precSum)
+	} else {
+		f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
+	}
+	var sums []string
+	split := map[*ir.Var][2]string{}
+	for _, r := range s.Reduce {
+		switch {
+		case !f.live[r]:
+		case r.Typ.IsComplex():
+			name := f.variable(r)
+			pair := [2]string{f.names.fresh(name + "_re"), f.names.fresh(name + "_im")}
+			split[r] = pair
+			f.line("%s %s = 0, %s = 0;", ctype(part(r.Typ)), pair[0], pair[1])
+			sums = append(sums, pair[0], pair[1])
+		default:
+			sums = append(sums, f.variable(r))
+		}
+	}
+	clause := ""
+	if len(sums) > 0 {
+		clause = " reduction(+ : " + strings.Join(sums, ", ") + ")"
+	}
+	f.pragma("omp simd%s", clause)
+	f.head(s, f.expr(s.Lo, 0), end)
+	f.depth++
+	f.splitSums(s.Body.List, split)
+	f.depth--
+	f.line("}")
+	for _, r := range s.Reduce {
+		if pair, ok := split[r]; ok {
+			f.line("%s += %s(%s, %s);", f.variable(r), f.helper("make_c", r.Typ), pair[0], pair[1])
+		}
+	}
+}
+
+// splitSums writes statements in which additions to some complex variables go
+// to two scalars.
+func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
+	before := f.split
+	f.split = split
+	f.stmts(list)
+	f.split = before
+}
+
+// parallel writes a loop over pieces of the range, each a call of the loop's own
+// function, and the same without OpenMP for one thread.
+func (f *cfunc) parallel(s *ir.For) {
+	p := f.leaf.pieceOf(s)
+	v := f.variable(s.V)
+	f.line("{")
+	f.depth++
+	begin, end := f.names.fresh(v+"_begin"), f.names.fresh(v+"_end")
+	f.line("const int64_t %s = %s;", begin, f.expr(s.Lo, 0))
+	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
+	at, size := f.names.fresh(v+"_at"), f.names.fresh(v+"_size")
+	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
+	if p.fails {
+		f.need("fault")
+		c.fault = f.names.fresh(v + "_fault")
+		f.line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, integer(math.MaxInt64, 0))
+	}
+	length := f.pieceLength(s, c)
+	if len(p.reduce) > 0 {
+		f.line("const int64_t %s = %s;", size, length)
+		for _, r := range p.reduce {
+			name := f.names.fresh(f.variable(r) + "_part")
+			c.parts = append(c.parts, name)
+			f.line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
+		}
+	}
+	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, integer(s.Step, precSum))
+	f.depth++
+	if len(p.reduce) == 0 {
+		f.line("const int64_t %s = %s;", size, length)
+	}
+	kind := "static"
+	if s.Dynamic {
+		kind = "dynamic"
+	}
+	f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
+	f.pieces(c, true)
+	f.depth--
+	f.line("} else {")
+	f.depth++
+	if len(p.reduce) > 0 {
+		f.pieces(c, false)
+	} else {
+		f.serial(c)
+	}
+	f.depth--
+	f.line("}")
+	f.afterPieces(c)
+	f.depth--
+	f.line("}")
+}
+
+// call is what the calls of a parallel loop's pieces are made from.
+type call struct {
+	piece                       *piece
+	begin, end, at, size, fault string
+	parts                       []string // arrays of partial sums
+	step                        int64
+}
+
+// pieceLength is how much of the range a piece takes. Where sums are kept, it does
+// not depend on the number of threads.
+func (f *cfunc) pieceLength(s *ir.For, c *call) string {
+	f.need("chunk")
+	even := func(count string) string {
+		return fmt.Sprintf("dst_piece(%s, %s, %s, %s)", c.begin, c.end, integer(s.Step, 0), count)
+	}
+	chunk := ""
+	if s.Chunk > 0 {
+		chunk = integer(saturated(s.Chunk, s.Step), 0)
+	}
+	switch {
+	case len(c.piece.reduce) > 0 && chunk != "":
+		return fmt.Sprintf("%s(%s, %s)", f.helper("max", ir.Int64), chunk, even(fmt.Sprint(mostPieces)))
+	case len(c.piece.reduce) > 0:
+		return even(fmt.Sprint(mostPieces))
+	case chunk != "":
+		return chunk
+	case s.Dynamic:
+		return even("(int64_t)64 * env->threads")
+	}
+	return even("env->threads")
+}
+
+// saturated is chunk * step, at most 2^62.
+func saturated(chunk, step int64) int64 {
+	if chunk > (1<<62)/step {
+		return 1 << 62
+	}
+	return chunk * step
+}
+
+// pieces writes the loop over pieces.
+func (f *cfunc) pieces(c *call, shared bool) {
+	f.line("for (int64_t %s = %s; %s < %s; %s += %s) {", c.at, c.begin, c.at, c.end, c.at, c.size)
+	f.depth++
+	upTo := fmt.Sprintf("%s - %s > %s ? %s + %s : %s", c.end, c.at, c.size, c.at, c.size, c.end)
+	sums := make([]string, len(c.parts))
+	for i, p := range c.parts {
+		sums[i] = fmt.Sprintf("&%s[(%s - %s) / %s]", p, c.at, c.begin, c.size)
+	}
+	switch {
+	case c.fault == "":
+		f.line("%s;", f.callOf(c, c.at, upTo, sums, ""))
+	case shared:
+		own := f.names.fresh("own")
+		f.line("if (dst_failed_before(&%s, %s))", c.fault, c.at)
+		f.line("    continue;")
+		f.line("dst_fault %s = {%s, 0, 0, {0}};", own, c.at)
+		f.line("%s.code = %s;", own, f.callOf(c, c.at, upTo, sums, "&"+own))
+		f.line("if (%s.code)", own)
+		f.line("    dst_keep_fault(&%s, &%s);", c.fault, own)
+	default:
+		f.line("%s.code = %s;", c.fault, f.callOf(c, c.at, upTo, sums, "&"+c.fault))
+		f.line("if (%s.code)", c.fault)
+		f.line("    break;")
+	}
+	f.depth--
+	f.line("}")
+}
+
+// serial writes the one call for the whole range.
+func (f *cfunc) serial(c *call) {
+	text := f.callOf(c, c.begin, c.end, nil, "&"+c.fault)
+	if c.fault != "" {
+		text = c.fault + ".code = " + text
+	}
+	f.line("%s;", text)
+}
+
+// afterPieces adds up the partial sums, or leaves with the loop's failure.
+func (f *cfunc) afterPieces(c *call) {
+	if c.fault != "" {
+		k := f.names.fresh("k")
+		f.line("if (%s.code) {", c.fault)
+		f.depth++
+		f.line("env->fail_ncoord = %s.fail_ncoord;", c.fault)
+		f.line("for (int32_t %s = 0; %s < %s.fail_ncoord; %s++)", k, k, c.fault, k)
+		f.line("    env->fail_coord[%s] = %s.fail_coord[%s];", k, c.fault, k)
+		if f.owns {
+			f.line("rc = %s.code;", c.fault)
+			f.fail("rc")
+		} else {
+			f.fail(c.fault + ".code")
+		}
+		f.depth--
+		f.line("}")
+	}
+	if len(c.parts) == 0 {
+		return
+	}
+	k := f.names.fresh("k")
+	f.line("for (int64_t %s = 0; %s < %s - %s; %s += %s) {", k, k, c.end, c.begin, k, c.size)
+	for i, r := range c.piece.reduce {
+		f.line("    %s += %s[%s / %s];", f.variable(r), c.parts[i], k, c.size)
+	}
+	f.line("}")
+}

@@ -1,0 +1,112 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+)
+
+// namer hands out names that differ.
+type namer struct {
+	parent *namer // names taken there are taken here
+	taken  map[string]bool
+}
+
+func newNamer(parent *namer) *namer { return &namer{parent: parent, taken: map[string]bool{}} }
+
+func (n *namer) has(s string) bool {
+	return n.taken[s] || n.parent != nil && n.parent.has(s)
+}
+
+// take reserves s as it is.
+func (n *namer) take(s string) string {
+	n.taken[s] = true
+	return s
+}
+
+// fresh is want, or want with a number behind it if want is taken.
+func (n *namer) fresh(want string) string {
+	s := want
+	for k := 2; n.has(s); k++ {
+		s = fmt.Sprintf("%s_%d", want, k)
+	}
+	return n.take(s)
+}
+
+// user is a name for what the IR calls name.
+func (n *namer) user(name string) string {
+	s := identifier(name)
+	if reserved[s] || macroLike(s) {
+		s += "_v"
+	}
+	return n.fresh(s)
+}
+
+// identifier is name with what C does not allow replaced by underscores.
+func identifier(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
+			b[i] = '_'
+		}
+	}
+	s := string(b)
+	if s == "" || s[0] == '_' || s[0] >= '0' && s[0] <= '9' || strings.HasPrefix(s, "dst_") || strings.HasPrefix(s, "DST_") {
+		s = "v" + s
+	}
+	return s
+}
+
+// macroLike reports names that headers are likely to define as macros or types:
+// capitals alone, or a trailing _t.
+func macroLike(s string) bool {
+	if strings.HasSuffix(s, "_t") {
+		return true
+	}
+	return len(s) > 1 && s == strings.ToUpper(s) && strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !isNumbered(s)
+}
+
+// isNumbered reports a letter with digits behind it, such as B2.
+func isNumbered(s string) bool {
+	return strings.Trim(s[1:], "0123456789") == ""
+}
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// reserved are C's and C++'s keywords, and lower-case names that compilers or
+// headers define as macros.
+var reserved = set(`
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+alignas alignof bool constexpr false noreturn nullptr static_assert thread_local true typeof typeof_unqual
+asm class catch delete explicit export friend mutable namespace new operator private protected public template this
+throw try typeid typename using virtual and and_eq bitand bitor compl not not_eq or or_eq xor xor_eq
+const_cast dynamic_cast reinterpret_cast static_cast wchar_t char16_t char32_t decltype noexcept fortran
+I complex imaginary linux unix i386 vax sun mips sparc arm errno stdin stdout stderr assert offsetof
+setjmp sigsetjmp va_arg va_copy va_end va_start fpclassify isfinite isgreater isgreaterequal isinf isless islessequal
+islessgreater isnan isnormal isunordered signbit major minor makedev bcmp bcopy bzero strdupa alloca
+math_errhandling s_addr h_addr st_atime st_mtime st_ctime sa_handler sa_sigaction si_pid si_uid si_addr si_value
+main`)
+
+// libc are functions that a compiler knows or a leaf's shared object could take
+// the place of.
+var libc = set(`
+abort abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol atoll bsearch cabs cacos calloc carg casin catan cbrt
+ccos ceil cexp cimag clearerr clock clog close connect conj copysign cos cosh cpow cproj creal csin csqrt ctan ctime
+difftime div dlclose dlopen dlsym drem dup environ erf erfc execl execv exit exp exp10 exp2 expm1 fabs fclose fdim feof ferror
+fflush ffs fgetc fgets finite floor fma fmax fmin fmod fopen fork fprintf fputc fputs fread free freopen frexp fscanf fseek ftell
+fwrite gamma getc getchar getenv getpid gets gmtime hypot ilogb index ioctl isalnum isalpha isascii isatty isblank iscntrl
+isdigit isgraph islower isprint ispunct isspace isupper isxdigit j0 j1 jn kill labs ldexp ldiv lgamma link llabs lldiv llrint
+llround localtime log log10 log1p log2 logb longjmp lrint lround lseek malloc memalign memccpy memchr memcmp memcpy memmove mempcpy
+memset mktime mmap modf munmap nan nearbyint nextafter nice open pause perror pipe poll popen pow pow10 printf pthread putc
+putchar putenv puts qsort raise rand random read realloc recv regcomp remainder remove remquo rename rewind rindex rint round
+scalb scalbln scalbn scanf select send setbuf setenv setvbuf significand signal sin sincos sinh sleep snprintf socket sprintf
+sqrt srand sscanf stat stpcpy strcasecmp strcat strchr strcmp strcoll strcpy strcspn strdup strerror strftime strlen strncat strncmp
+strncpy strndup strpbrk strrchr strspn strstr strtod strtof strtok strtol strtoll strtoul strtoull strxfrm symlink sync
+syscall system tan tanh tgamma time times tmpfile tmpnam toascii tolower toupper trunc umask ungetc unlink usleep vfprintf
+vprintf vscanf vsnprintf vsprintf wait write y0 y1 yn`)

@@ -1,0 +1,133 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// piece is the function of a parallel loop, which runs a part of its range.
+type piece struct {
+	name   string
+	arrays []*ir.Array
+	tables []*ir.Table
+	vars   []*ir.Var
+	reduce []*ir.Var // sums that it hands out through pointers
+	env    bool
+	fails  bool
+}
+
+// pieceOf prints the function of a parallel loop.
+func (l *leaf) pieceOf(s *ir.For) *piece {
+	if p, ok := l.printed[s]; ok {
+		return p
+	}
+	u := l.usage(s.Body)
+	p := &piece{name: l.pieces[s], env: u.env, fails: u.fails}
+	f := l.newFunc()
+	f.piece, f.fault = true, "fault"
+	reduced := map[*ir.Var]bool{}
+	for _, r := range s.Reduce {
+		if l.live[r] && u.seen[r] {
+			p.reduce = append(p.reduce, r)
+			reduced[r] = true
+		}
+	}
+	var params []string
+	for _, a := range u.arrays {
+		if !u.isMade[a] {
+			p.arrays = append(p.arrays, a)
+			params = append(params, f.arrayParam(a))
+		}
+	}
+	for _, t := range u.tables {
+		if !u.isMade[t] {
+			p.tables = append(p.tables, t)
+			params = append(params, "dst_array *"+f.table(t))
+		}
+	}
+	for _, v := range u.vars {
+		if !u.declared[v] && !reduced[v] && v != s.V {
+			p.vars = append(p.vars, v)
+			params = append(params, ctype(v.Typ)+" "+f.variable(v))
+		}
+	}
+	v := f.variable(s.V)
+	begin, end := f.names.fresh(v+"_begin"), f.names.fresh(v+"_end")
+	params = append(params, "int64_t "+begin, "int64_t "+end)
+	var outs []string
+	for _, r := range p.reduce {
+		out := f.names.fresh(f.variable(r) + "_out")
+		outs = append(outs, out)
+		params = append(params, ctype(r.Typ)+" *"+out)
+	}
+	if p.env {
+		params = append(params, "dst_env *env")
+	}
+	if p.fails {
+		params = append(params, "dst_fault *fault")
+	}
+	f.own(u, u.made, u.madeTables)
+	for _, r := range p.reduce {
+		f.line("%s %s = 0;", ctype(r.Typ), f.variable(r))
+	}
+	f.head(s, begin, end)
+	f.nested(s.Body)
+	f.line("}")
+	for i, r := range p.reduce {
+		f.line("*%s = %s;", outs[i], f.variable(r))
+	}
+	f.release(u.made, u.madeTables)
+	result := "void"
+	if p.fails {
+		result = "int"
+		if f.owns {
+			f.line("return rc;")
+		} else {
+			f.line("return 0;")
+		}
+	}
+	unused := ""
+	if p.fails && !failsByItself(s.Body) {
+		unused = "    (void)fault;\n"
+	}
+	fmt.Fprintf(&l.body, "\n// The loop over %s, from %s up to %s.\n", v, begin, end)
+	l.printed[s] = p
+	fmt.Fprintf(&l.body, "static %s %s(%s) {\n%s%s}\n", result, p.name, strings.Join(params, ", "), unused, f.b.String())
+	return p
+}
+
+// failsByItself reports a Fail statement, which wants a place for coordinates.
+func failsByItself(b *ir.Block) bool {
+	found := false
+	ir.Walk(b, func(s ir.Stmt) {
+		if _, ok := s.(*ir.Fail); ok {
+			found = true
+		}
+	})
+	return found
+}
+
+// callOf is a call of a piece for [lo, hi).
+func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string) string {
+	var args []string
+	for _, a := range c.piece.arrays {
+		args = append(args, f.array(a))
+	}
+	for _, t := range c.piece.tables {
+		args = append(args, f.table(t))
+	}
+	for _, v := range c.piece.vars {
+		args = append(args, f.variable(v))
+	}
+	args = append(args, lo, hi)
+	args = append(args, sums...)
+	if c.piece.env {
+		args = append(args, "env")
+	}
+	if c.piece.fails {
+		args = append(args, fault)
+	}
+	return c.piece.name + "(" + strings.Join(args, ", ") + ")"
+}

@@ -1,0 +1,296 @@
+package c
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+func (f *cfunc) stmts(list []ir.Stmt) {
+	for _, s := range list {
+		if !dead(s, f.live) {
+			f.stmt(s)
+		}
+	}
+}
+
+func (f *cfunc) stmt(s ir.Stmt) {
+	switch s := s.(type) {
+	case *ir.Block:
+		f.line("{")
+		f.nested(s)
+		f.line("}")
+	case *ir.Comment:
+		for _, l := range strings.Split(s.Text, "\n") {
+			f.line("// %s", comment(l))
+		}
+	case *ir.Declare:
+		constant := "const "
+		if f.assigned[s.V] {
+			constant = ""
+		}
+		init := f.expr(s.Init, 0)
+		f.line("%s%s %s = %s;", constant, ctype(s.V.Typ), f.variable(s.V), init)
+	case *ir.Assign:
+		f.assign(s)
+	case *ir.Store:
+		f.store(s)
+	case *ir.For:
+		f.loop(s)
+	case *ir.While:
+		f.line("while (%s) {", f.expr(s.Cond, 0))
+		f.nested(s.Body)
+		f.line("}")
+	case *ir.If:
+		f.line("if (%s) {", f.expr(s.Cond, 0))
+		f.nested(s.Then)
+		if s.Else != nil {
+			f.line("} else {")
+			f.nested(s.Else)
+		}
+		f.line("}")
+	case *ir.Fill:
+		f.fill(s)
+	case *ir.Copy:
+		f.need("copy")
+		f.line("dst_copy(%s, %s, %s, %s, %s, sizeof(%s));", f.array(s.Dst), f.expr(s.DstLo, 0), f.array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
+	case *ir.Sort:
+		f.line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
+	case *ir.SortBy:
+		f.sortBy(s)
+	case *ir.Alloc:
+		f.alloc(s)
+	case *ir.Grow:
+		f.grow(s)
+	case *ir.Free:
+		f.releaseArray(s.A)
+		f.line("%s = 0;", f.array(s.A))
+	case *ir.AllocTable, *ir.Keep, *ir.Take, *ir.FreeTable:
+		f.tableStmt(s)
+	case *ir.Publish:
+		f.publish(s)
+	case *ir.Fail:
+		for k, x := range s.Coord {
+			f.line("%s->fail_coord[%d] = %s;", f.fault, k, f.expr(x, 0))
+		}
+		if len(s.Coord) > 0 || f.piece {
+			f.line("%s->fail_ncoord = %d;", f.fault, len(s.Coord))
+		}
+		f.fail(fmt.Sprint(int(s.Code)))
+	default:
+		panic(fmt.Sprintf("BUG: emit/c: statement %T", s))
+	}
+}
+
+func (f *cfunc) nested(b *ir.Block) {
+	f.depth++
+	f.stmts(b.List)
+	f.depth--
+}
+
+// comment is text that a // comment can hold: no control characters, and
+// nothing that continues the line.
+func comment(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+			return ' '
+		case r == '\\':
+			return '/'
+		}
+		return r
+	}, s)
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "??", "? ?")
+}
+
+func (f *cfunc) assign(s *ir.Assign) {
+	name := f.variable(s.V)
+	pair, split := f.split[s.V]
+	switch {
+	case !s.Accumulate:
+		f.line("%s = %s;", name, f.expr(s.X, 0))
+	case split:
+		x := f.names.fresh(name + "_x")
+		f.line("const %s %s = %s;", ctype(s.V.Typ), x, f.expr(s.X, 0))
+		f.line("%s += __real__ %s;", pair[0], x)
+		f.line("%s += __imag__ %s;", pair[1], x)
+	default:
+		f.line("%s += %s;", name, f.expr(s.X, 0))
+	}
+}
+
+func (f *cfunc) store(s *ir.Store) {
+	at := f.array(s.A) + "[" + f.expr(s.Index, 0) + "]"
+	x := f.expr(s.X, 0)
+	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
+		x = "(int32_t)" + f.expr(s.X, precUnary)
+	}
+	op := "="
+	if s.Accumulate {
+		op = "+="
+	}
+	if !s.Atomic || !f.piece {
+		f.line("%s %s %s;", at, op, x)
+		return
+	}
+	clause := "atomic"
+	if !s.Accumulate {
+		clause = "atomic write"
+	}
+	if !s.A.Elem.IsComplex() {
+		f.pragma("omp %s", clause)
+		f.line("%s %s %s;", at, op, x)
+		return
+	}
+	// By its parts: OpenMP has no atomic complex numbers.
+	p := ctype(part(s.A.Elem))
+	value, to := f.names.fresh("atom"), f.names.fresh("parts")
+	f.line("const %s %s = %s;", ctype(s.A.Elem), value, x)
+	f.line("%s *const %s = (%s *)&%s;", p, to, p, at)
+	for k, of := range []string{"__real__", "__imag__"} {
+		f.pragma("omp %s", clause)
+		f.line("%s[%d] %s %s %s;", to, k, op, of, value)
+	}
+}
+
+func (f *cfunc) fill(s *ir.Fill) {
+	x := f.expr(s.X, 0)
+	k := f.names.fresh("k")
+	_, isLit := s.X.(*ir.Lit)
+	if !isLit {
+		value := f.names.fresh("value")
+		f.line("const %s %s = %s;", ctype(s.X.Type()), value, x)
+		x = value
+	}
+	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
+		x = "(int32_t)" + x
+	}
+	end := f.end(s.Hi, k, &ir.Block{List: []ir.Stmt{s}})
+	f.line("for (int64_t %s = %s; %s < %s; %s++)", k, f.expr(s.Lo, 0), k, end, k)
+	f.line("    %s[%s] = %s;", f.array(s.A), k, x)
+}
+
+func (f *cfunc) sortBy(s *ir.SortBy) {
+	f.need("sort_by")
+	keys := make([]string, len(s.Keys))
+	for i, a := range s.Keys {
+		keys[i] = f.array(a)
+	}
+	list := f.names.fresh("keys")
+	f.line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
+	f.line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
+	f.noMemory()
+}
+
+// noMemory is the rest of an if over a failed allocation.
+func (f *cfunc) noMemory() {
+	f.depth++
+	f.fail("1")
+	f.depth--
+	f.line("}")
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (f *cfunc) alloc(s *ir.Alloc) {
+	f.need("alloc")
+	f.line("%s = %s;", f.lens[s.A], f.expr(s.Len, 0))
+	f.line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.array(s.A), f.lens[s.A], ctype(s.A.Elem), truth(s.Zero))
+	f.line("if (!%s) {", f.array(s.A))
+	f.noMemory()
+}
+
+func (f *cfunc) grow(s *ir.Grow) {
+	f.need("grow")
+	a, n, room := f.array(s.A), f.lens[s.A], f.variable(s.Cap)
+	more := f.names.fresh(a + "_more")
+	need := f.names.fresh(a + "_need")
+	f.line("const int64_t %s = %s;", need, f.expr(s.Need, 0))
+	f.line("if (%s > %s) {", need, room)
+	f.depth++
+	f.line("const int64_t %s_cap = dst_grown(%s, %s);", more, room, need)
+	f.line("%s *const %s = dst_grow(env, %s, %s, %s_cap, sizeof(%s));", ctype(s.A.Elem), more, a, n, more, ctype(s.A.Elem))
+	f.line("if (!%s) {", more)
+	f.noMemory()
+	f.line("%s = %s;", a, more)
+	f.line("%s = %s = %s_cap;", n, room, more)
+	f.depth--
+	f.line("}")
+}
+
+func (f *cfunc) tableStmt(s ir.Stmt) {
+	switch s := s.(type) {
+	case *ir.AllocTable:
+		f.need("alloc")
+		t, n := f.table(s.T), f.tlens[s.T]
+		f.line("%s = %s;", n, f.expr(s.Len, 0))
+		f.line("%s = dst_alloc(env, %s, sizeof(dst_array), 1);", t, n)
+		f.line("if (!%s) {", t)
+		f.noMemory()
+	case *ir.Keep:
+		at := f.names.fresh("entry")
+		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
+		f.line("%s->ptr = %s;", at, f.array(s.A))
+		f.line("%s->len = %s;", at, f.lens[s.A])
+		f.line("%s = 0;", f.array(s.A))
+	case *ir.Take:
+		at := f.names.fresh("entry")
+		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
+		f.line("%s = %s->ptr;", f.array(s.A), at)
+		f.line("%s = %s->len;", f.lens[s.A], at)
+		f.line("%s->ptr = 0;", at)
+	case *ir.FreeTable:
+		f.need("free_table")
+		f.line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(s.T), f.tlens[s.T], ctype(s.T.Elem))
+		f.line("%s = 0;", f.table(s.T))
+	}
+}
+
+func (f *cfunc) publish(s *ir.Publish) {
+	a := f.array(s.A)
+	target := slotExpr(s.Slot)
+	if !f.tail {
+		target = f.slots[s.Slot]
+		f.line("%s_len = %s;", target, f.lens[s.A])
+	}
+	f.line("%s = (dst_array){%s, %s, 0};", target, a, f.expr(s.Len, 0))
+	f.line("%s = 0;", a)
+}
+
+// declareLate declares what holds the published arrays until nothing can fail.
+func (f *cfunc) declareLate() {
+	if f.tail {
+		return
+	}
+	f.leaf.slots = map[ir.Slot]string{}
+	outer(f.fn.Body, func(s ir.Stmt) {
+		p, ok := s.(*ir.Publish)
+		if !ok || f.slots[p.Slot] != "" {
+			return
+		}
+		name := f.names.fresh("out")
+		f.leaf.slots[p.Slot] = name
+		f.leaf.order = append(f.leaf.order, p)
+		f.line("dst_array %s = {0, 0, 0};", name)
+		f.line("int64_t %s_len = 0;", name)
+	})
+}
+
+// publishLate gives the published arrays to the tensors, or releases them where
+// the leaf failed.
+func (f *cfunc) publishLate() {
+	for _, p := range f.order {
+		name := f.slots[p.Slot]
+		f.need("release")
+		f.line("if (rc)")
+		f.line("    dst_release(env, %s.ptr, %s_len, sizeof(%s));", name, name, ctype(p.A.Elem))
+		f.line("else if (%s.ptr)", name)
+		f.line("    %s = %s;", slotExpr(p.Slot), name)
+	}
+}

@@ -1,0 +1,144 @@
+// Runs one leaf of the file beside it on arguments from stdin, and writes the
+// arguments as they are afterwards to stdout: main LEAF THREADS FAIL, where
+// FAIL is the number of the allocation that is to fail, or 0.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leaves.h"
+
+static int64_t live, count, fail_at;
+
+static void die(const char *what) {
+    fprintf(stderr, "main: %s\n", what);
+    exit(3);
+}
+
+// A block remembers its size in front of it.
+static void *env_alloc(dst_env *env, int64_t bytes, int32_t zero) {
+    (void)env;
+    void *result = 0;
+#pragma omp critical(main_memory)
+    if (++count != fail_at && bytes < ((int64_t)1 << 40)) {
+        int64_t *p = malloc((size_t)bytes + 64);
+        if (!p)
+            die("no memory");
+        p[0] = bytes;
+        memset(p + 8, zero ? 0 : 0x5a, (size_t)bytes);
+        live++;
+        result = p + 8;
+    }
+    return result;
+}
+
+static void env_release(dst_env *env, void *ptr, int64_t bytes) {
+    (void)env;
+    int64_t *p = (int64_t *)ptr - 8;
+    if (p[0] != bytes)
+        die("released with another size");
+#pragma omp critical(main_memory)
+    live--;
+    free(p);
+}
+
+static void *env_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_bytes) {
+    void *to = env_alloc(env, new_bytes, 0);
+    if (!to)
+        return 0;
+    memcpy(to, ptr, (size_t)old_bytes);
+    env_release(env, ptr, old_bytes);
+    return to;
+}
+
+static void get(void *p, size_t n) {
+    if (n && fread(p, n, 1, stdin) != 1)
+        die("short input");
+}
+
+static int64_t number(void) {
+    int64_t n;
+    get(&n, 8);
+    return n;
+}
+
+static int64_t sizes[64]; // of the elements of arrays, in order
+static int nsizes;
+
+static dst_array array(void) {
+    const int64_t size = number(), n = number();
+    dst_array a = {malloc((size_t)(size * n)), n, 0};
+    a.first = number();
+    get(a.ptr, (size_t)(size * n));
+    sizes[nsizes++] = size;
+    return a;
+}
+
+static void put(const void *p, size_t n) {
+    if (n && fwrite(p, n, 1, stdout) != 1)
+        die("cannot write");
+}
+
+static void put_array(dst_array a, const void *before) {
+    const int64_t size = sizes[nsizes++];
+    put(&a.len, 8);
+    put(a.ptr, (size_t)(size * a.len));
+    if (a.ptr != before)
+        live--; // it was published
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4)
+        die("usage: main LEAF THREADS FAIL");
+    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *) = 0;
+    for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++)
+        if (!strcmp(leaves[k].name, argv[1]))
+            leaf = leaves[k].leaf;
+    if (!leaf)
+        die("no such leaf");
+    dst_env env = {0};
+    env.threads = atoi(argv[2]);
+    fail_at = atoi(argv[3]);
+    env.alloc = env_alloc;
+    env.grow = env_grow;
+    env.release = env_release;
+    dst_tensor tensors[16], *t[16], old[16];
+    dst_level levels[16][8], old_levels[16][8];
+    const int64_t nargs = number();
+    for (int64_t k = 0; k < nargs; k++) {
+        t[k] = &tensors[k];
+        const int64_t n = number();
+        for (int64_t l = 0; l < n; l++) {
+            levels[k][l].size = number();
+            levels[k][l].offset = number();
+            levels[k][l].pos = array();
+            levels[k][l].crd = array();
+            old_levels[k][l] = levels[k][l];
+        }
+        tensors[k] = (dst_tensor){0, (int32_t)n, levels[k], array()};
+        old[k] = tensors[k];
+    }
+    int64_t bounds[16][2];
+    const int64_t nbounds = number();
+    for (int64_t k = 0; k < nbounds; k++) {
+        bounds[k][0] = number();
+        bounds[k][1] = number();
+    }
+    const int64_t rc = leaf(t, (const int64_t(*)[2])bounds, &env);
+    put(&rc, 8);
+    const int64_t ncoord = rc ? env.fail_ncoord : 0;
+    put(&ncoord, 8);
+    put(env.fail_coord, (size_t)(8 * ncoord));
+    put(&count, 8);
+    nsizes = 0;
+    for (int64_t k = 0; k < nargs; k++) {
+        for (int64_t l = 0; l < tensors[k].nlevels; l++) {
+            put_array(levels[k][l].pos, old_levels[k][l].pos.ptr);
+            put_array(levels[k][l].crd, old_levels[k][l].crd.ptr);
+        }
+        put_array(tensors[k].vals, old[k].vals.ptr);
+    }
+    if (live != 0)
+        die("leak");
+    return 0;
+}
