@@ -19,43 +19,57 @@ func newCounter(kinds string) *counter {
 
 // add counts n entries; false if they are not in order.
 func (c *counter) add(cols [][]int64, n int) bool {
-	levels := len(cols)
-	i := 0
-	if n == 0 {
-		return true
-	}
-	if !c.any {
-		c.any = true
-		c.hist[0]++
-		i = 1
-	} else if k := c.diff(cols, 0); k < 0 {
-		return false
-	} else {
-		c.hist[k]++
-		if k == levels {
-			c.noteRepeat(cols, 0)
-		}
-		i = 1
-	}
-next:
-	for ; i < n; i++ {
-		for l := range cols {
-			x, y := cols[l][i-1], cols[l][i]
-			if x != y {
-				if y < x {
-					return false
-				}
-				c.hist[l]++
-				continue next
+	var buf [BatchSize]uint8
+	for from := 0; from < n; {
+		to := min(from+BatchSize, n)
+		k := buf[:to-from]
+		diffs(k, cols, c.prev, c.any, from)
+		for i, l := range k {
+			c.hist[l]++
+			if int(l) == len(cols) {
+				c.noteRepeat(cols, from+i)
+				continue
+			}
+			before := c.prev[l]
+			if i > 0 {
+				before = cols[l][from+i-1]
+			}
+			if cols[l][from+i] < before && (i > 0 || c.any) {
+				return false
 			}
 		}
-		c.hist[levels]++
-		c.noteRepeat(cols, i)
-	}
-	for l := range cols {
-		c.prev[l] = cols[l][n-1]
+		for l := range cols {
+			c.prev[l] = cols[l][to-1]
+		}
+		c.any = true
+		from = to
 	}
 	return true
+}
+
+// diffs sets k[i] to the first level where entry from+i differs from the one
+// before it (entry from: from prev, or at level 0 without any), or to the
+// number of levels.
+func diffs(k []uint8, cols [][]int64, prev []int64, any bool, from int) {
+	for i := range k {
+		k[i] = uint8(len(cols))
+	}
+	for l := len(cols) - 1; l >= 0; l-- {
+		col := cols[l][from : from+len(k)]
+		last := prev[l]
+		level := uint8(l)
+		for i, x := range col {
+			d := k[i]
+			if x != last {
+				d = level
+			}
+			k[i] = d
+			last = x
+		}
+	}
+	if !any && len(k) > 0 {
+		k[0] = 0
+	}
 }
 
 func (c *counter) noteRepeat(cols [][]int64, i int) {
@@ -65,19 +79,6 @@ func (c *counter) noteRepeat(cols [][]int64, i int) {
 			c.repeated[l] = cols[l][i]
 		}
 	}
-}
-
-// diff is the first level where entry i differs from prev; -1 if it is before it.
-func (c *counter) diff(cols [][]int64, i int) int {
-	for l := range cols {
-		if x := cols[l][i]; x != c.prev[l] {
-			if x < c.prev[l] {
-				return -1
-			}
-			return l
-		}
-	}
-	return len(cols)
 }
 
 // counts are the coordinates of each level from the histogram; those of

@@ -12,16 +12,18 @@ type filler struct {
 	spec   *Spec
 	levels []fillLevel
 	vals   *sink
-	start  []int   // a first difference k, the first level with a new position
 	clash  []int   // a first difference k, the level that it gives a second child; -1
 	prev   []int64 // the last entry's coordinates
-	cur    []int64 // and its positions
 	any    bool
+	picky  bool // clash has levels
 	size   int
+	diff   []uint8
+	at     []int64 // positions of a block's entries
 }
 
 type fillLevel struct {
 	kind         byte
+	depth        uint8 // an entry that first differs at or above it has a new position
 	size, offset int64
 	span         int64 // a singleton: its positions may have no child (they get -1) in whole spans: 1 for p, below a p what a slot of it holds; 0 for never
 	pos, crd     *sink
@@ -31,11 +33,11 @@ type fillLevel struct {
 func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Part) *sink) *filler {
 	n := len(shape.Kinds)
 	depth := tcs.Depths(shape.Kinds)
-	f := &filler{spec: spec, levels: make([]fillLevel, n), start: make([]int, n+1), clash: make([]int, n+1),
-		prev: make([]int64, n), cur: make([]int64, n), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsPart)}
+	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1), prev: make([]int64, n),
+		diff: make([]uint8, BatchSize), at: make([]int64, BatchSize), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsPart)}
 	for l := range f.levels {
 		r := shape.Range(shape.Modes[l])
-		lev := fillLevel{kind: shape.Kinds[l]}
+		lev := fillLevel{kind: shape.Kinds[l], depth: uint8(depth[l])}
 		switch lev.kind {
 		case 'd':
 			lev.size, lev.offset = r[1]-r[0], r[0]
@@ -50,18 +52,16 @@ func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Par
 		}
 		f.levels[l] = lev
 	}
-	for k := range f.start {
-		f.start[k], f.clash[k] = n, -1
+	for k := range f.clash {
+		f.clash[k] = -1
 		for l := n - 1; l >= 0; l-- {
-			if depth[l] >= k {
-				f.start[k] = l
-			}
 			parent := -1
 			if l > 0 {
 				parent = depth[l-1]
 			}
 			if tcs.Singleton(shape.Kinds[l]) && k > parent && k <= depth[l] {
 				f.clash[k] = l
+				f.picky = true
 			}
 		}
 	}
@@ -114,56 +114,102 @@ func (f *filler) resume(prev, counts []int64) {
 		default:
 			lev.crd.n = int(parent + 1)
 		}
-		f.cur[l] = parent
 	}
 	f.vals.n = int(parent + 1)
 }
 
-// add appends n entries.
+// add appends n entries: level by level, so that each array is written in one
+// loop.
 func (f *filler) add(cols [][]int64, vals []byte, n int) error {
-	levels := len(f.levels)
-	for i := range n {
-		k := 0
-		if f.any {
-			for k < levels && cols[k][i] == f.prev[k] {
-				k++
-			}
-			if f.clash[k] >= 0 {
-				return f.clashErr(f.clash[k], cols, i)
+	for from := 0; from < n; from += BatchSize {
+		to := min(from+BatchSize, n)
+		if err := f.block(cols, vals, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block appends entries [from, to), at most BatchSize.
+func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
+	n := to - from
+	diff, at := f.diff[:n], f.at[:n]
+	diffs(diff, cols, f.prev, f.any, from)
+	if f.picky {
+		for i, k := range diff {
+			if f.clash[k] >= 0 && (f.any || i > 0) {
+				return f.clashErr(f.clash[k], cols, from+i)
 			}
 		}
-		f.any = true
-		parent := int64(0)
-		l := f.start[k]
-		if l > 0 {
-			parent = f.cur[l-1]
-		}
-		for ; l < levels; l++ {
-			lev := &f.levels[l]
-			x := cols[l][i]
-			switch lev.kind {
-			case 'd':
-				parent = parent*lev.size + x - lev.offset
-			case 's', 'u':
-				at := lev.crd.next()
-				lev.pos.fill(at, parent+1)
-				lev.crd.put(x)
-				parent = at
-			default:
-				if lev.crd.next() != parent && !lev.pad(parent) {
+	}
+	clear(at)
+	for l := range f.levels {
+		lev := &f.levels[l]
+		col := cols[l][from:to]
+		switch lev.kind {
+		case 'd':
+			for i, x := range col {
+				at[i] = at[i]*lev.size + x - lev.offset
+			}
+		case 's', 'u':
+			if lev.crd.room() < n && lev.crd.file != nil {
+				lev.crd.flush()
+			}
+			if lev.crd.width == 4 {
+				appendChildren(lev, lev.crd.i32, diff, at, col)
+			} else {
+				appendChildren(lev, lev.crd.i64, diff, at, col)
+			}
+		default:
+			for i, x := range col {
+				if diff[i] > lev.depth {
+					continue
+				}
+				if lev.crd.next() != at[i] && !lev.pad(at[i]) {
 					return f.gapErr(l)
 				}
 				lev.crd.put(x)
 			}
-			f.cur[l] = parent
-			f.prev[l] = x
 		}
-		if f.vals.next() != parent {
-			f.vals.fill(0, parent)
-		}
-		f.vals.putValue(unsafe.Pointer(&vals[i*f.size]))
+		f.prev[l] = col[n-1]
 	}
+	f.any = true
+	f.values(vals[from*f.size:to*f.size], at)
 	return nil
+}
+
+// appendChildren appends to a compressed level the entries that have a new
+// position there, and turns parents' positions in at into the level's own.
+func appendChildren[T int32 | int64](lev *fillLevel, crd []T, diff []uint8, at, col []int64) {
+	w := lev.crd.n
+	base := lev.crd.base
+	next := lev.pos.next()
+	for i, x := range col {
+		if diff[i] <= lev.depth {
+			if parent := at[i]; next <= parent {
+				lev.pos.fill(base+int64(w), parent+1)
+				next = parent + 1
+			}
+			crd[w] = T(x)
+			w++
+		}
+		at[i] = base + int64(w) - 1
+	}
+	lev.crd.n = w
+}
+
+// values stores values at positions at, and zeros in the gaps between.
+func (f *filler) values(vals []byte, at []int64) {
+	s := f.vals
+	n := len(at)
+	if s.next() == at[0] && at[n-1]-at[0] == int64(n-1) { // positions never repeat, so there is no gap
+		s.putValues(vals, n)
+		return
+	}
+	for i, p := range at {
+		s.fill(0, p)
+		s.putValue(unsafe.Pointer(&vals[i*f.size]))
+	}
 }
 
 // finish appends what follows the last entry.

@@ -116,6 +116,10 @@ func (s *sink) fill(v, upto int64) {
 		s.n += int(k)
 		return
 	}
+	if k == 1 && s.width <= 8 {
+		s.put(v)
+		return
+	}
 	for k > 0 {
 		if s.room() == 0 {
 			s.flush()
@@ -154,4 +158,26 @@ func (s *sink) putValue(p unsafe.Pointer) {
 		s.w16[s.n] = *(*[2]int64)(p)
 	}
 	s.n++
+}
+
+// putValues appends n values.
+func (s *sink) putValues(vals []byte, n int) {
+	for n > 0 {
+		if s.room() == 0 {
+			s.flush()
+		}
+		k := min(n, s.room())
+		p := unsafe.Pointer(&vals[0])
+		switch s.width {
+		case 4:
+			copy(s.i32[s.n:], unsafe.Slice((*int32)(p), k))
+		case 8:
+			copy(s.i64[s.n:], unsafe.Slice((*int64)(p), k))
+		default:
+			copy(s.w16[s.n:], unsafe.Slice((*[2]int64)(p), k))
+		}
+		s.n += k
+		n -= k
+		vals = vals[k*s.width:]
+	}
 }

@@ -94,12 +94,71 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 		n := min(to-from, (cap(c.recs)-len(c.recs))/s.stride())
 		old := len(c.recs)
 		c.recs = c.recs[:old+n*s.stride()]
-		s.encode(c.recs[old:], cols, vals, from, n)
-		s.track(c.recs[old:], n)
+		if s.stride() == 2 {
+			n = s.encodePairs(c, old, cols, vals, from, n)
+		} else {
+			s.encode(c.recs[old:], cols, vals, from, n)
+			s.track(c.recs[old:], n)
+		}
 		from, added = from+n, added+n
 		s.n += int64(n)
 	}
 	return added, nil
+}
+
+// encodePairs is encode and track for one word of key and one of value, through
+// a buffer of keys that stays in the cache; it does at most a batch, and returns
+// how many.
+func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from, n int) int {
+	var buf [BatchSize]uint64
+	n = min(n, BatchSize)
+	keys := buf[:n]
+	for l := range cols {
+		shift := s.pack.shift[l]
+		if l == 0 {
+			for i, x := range cols[l][from : from+n] {
+				keys[i] = uint64(x) << shift
+			}
+			continue
+		}
+		for i, x := range cols[l][from : from+n] {
+			keys[i] |= uint64(x) << shift
+		}
+	}
+	if s.n == 0 {
+		s.first[0], s.last[0] = keys[0], keys[0]
+	}
+	last, first, vary := s.last[0], s.first[0], s.vary[0]
+	drops, same := 0, 0
+	for _, x := range keys {
+		if x < last {
+			drops++
+		}
+		if x == last {
+			same++
+		}
+		vary |= x ^ first
+		last = x
+	}
+	if s.n == 0 {
+		same-- // the first was compared with itself
+	}
+	s.last[0], s.vary[0] = last, vary
+	s.sorted, s.dups = s.sorted && drops == 0, s.dups || same > 0
+	c.recs = c.recs[:old+2*n]
+	recs := unsafe.Slice((*[2]uint64)(unsafe.Pointer(&c.recs[old])), n)
+	if s.valSize == 4 {
+		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[4*from])), n)
+		for i, x := range keys {
+			recs[i] = [2]uint64{x, uint64(v[i])}
+		}
+		return n
+	}
+	v := unsafe.Slice((*uint64)(unsafe.Pointer(&vals[8*from])), n)
+	for i, x := range keys {
+		recs[i] = [2]uint64{x, v[i]}
+	}
+	return n
 }
 
 // encode writes n entries from entry from on into recs.
