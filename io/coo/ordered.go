@@ -111,11 +111,16 @@ func (o *Ordered) Rewind() error {
 	return err
 }
 
-// Close frees what the sort took, and closes the stream that was sorted.
-func (o *Ordered) Close() error {
+// Free gives back what the sort took; the stream that was sorted stays open.
+func (o *Ordered) Free() {
 	if o.r != nil {
 		o.r.close()
 	}
 	o.s.free()
+}
+
+// Close is Free, and closes the stream that was sorted.
+func (o *Ordered) Close() error {
+	o.Free()
 	return o.s.in.Close()
 }

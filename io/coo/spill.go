@@ -29,8 +29,9 @@ type run struct {
 	pack   *packer
 }
 
-// tempFile opens a file without a name in dir.
-func tempFile(dir string) (*os.File, error) {
+// TempFile opens a file without a name in dir ("" for os.TempDir), of which
+// nothing is left when it is closed, or the process ends.
+func TempFile(dir string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
@@ -65,7 +66,7 @@ func (e *tempError) Unwrap() error { return e.err }
 func (e *tempError) ExitCode() int { return 1 }
 
 func newSpill(dir string, valSize int) (*spill, error) {
-	f, err := tempFile(dir)
+	f, err := TempFile(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -96,6 +96,15 @@ func (l *Limit) Free() int64 {
 	return int64(s.Freeram+s.Bufferram) * int64(s.Unit)
 }
 
+// MachineMemory is the bytes of memory that the machine has.
+func MachineMemory() int64 {
+	var s unix.Sysinfo_t
+	if unix.Sysinfo(&s) != nil {
+		return 1 << 30
+	}
+	return int64(s.Totalram) * int64(s.Unit)
+}
+
 // Size prints bytes with a binary unit: 1.50 GiB.
 func Size(n int64) string {
 	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}

@@ -1,0 +1,111 @@
+package convert
+
+import (
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// Open opens the file at path, of any format, as a stream of its entries.
+func Open(path string, opt coo.Options) (coo.Stream, error) {
+	f, err := FormatOf(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.Open == nil {
+		return nil, errorf(path, "%s files are only written", f.Name)
+	}
+	return f.Open(path, opt)
+}
+
+// OpenTensor opens the .tcs file at path: mapped, or where it comes compressed
+// as a whole or through a pipe by way of a file without a name in tmp. Its
+// arrays are neither loaded nor validated (see tcs.Open).
+func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
+	src, err := text.OpenSource(path, tmp)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if f, _ := src.Plain(); f != nil {
+		return tcs.Open(path)
+	}
+	r, err := src.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	f, err := coo.TempFile(tmp)
+	if err != nil {
+		return nil, err
+	}
+	return tcs.OpenReader(src.Name, r, f)
+}
+
+// tensorFile is the stream of a .tcs file, which it owns.
+type tensorFile struct {
+	coo.Stream
+	t *tcs.Tensor
+}
+
+func openTCS(path string, opt coo.Options) (coo.Stream, error) {
+	t, err := OpenTensor(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	if err := ready(t, opt); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return &tensorFile{coo.FromTensor(t, coo.DropFill), t}, nil
+}
+
+// ready loads and checks the arrays.
+func ready(t *tcs.Tensor, opt coo.Options) error {
+	if err := checkDims(t, opt.Dims); err != nil {
+		return err
+	}
+	var limit *tcs.Limit
+	if opt.Limit > 0 {
+		limit = tcs.NewLimit(opt.Limit)
+	}
+	if err := t.Load(limit); err != nil {
+		return err
+	}
+	if opt.Trust {
+		t.Trust()
+		return nil
+	}
+	return t.Validate()
+}
+
+// checkDims holds sizes that were given against the file's.
+func checkDims(t *tcs.Tensor, dims []int64) error {
+	if dims == nil {
+		return nil
+	}
+	if len(dims) != len(t.Dims) {
+		return errorf(t.File(), "sizes of %d modes were given (-d), and the file has %d", len(dims), len(t.Dims))
+	}
+	for m, n := range dims {
+		if n > 0 && n != t.Dims[m] {
+			return errorf(t.File(), "mode %d has size %d, and -d says %d", m, t.Dims[m], n)
+		}
+	}
+	return nil
+}
+
+// Close closes the file too.
+func (s *tensorFile) Close() error {
+	s.Stream.Close()
+	return s.t.Close()
+}
+
+// Tensor, Dense, Progress are the tensor stream's.
+func (s *tensorFile) Tensor() *tcs.Tensor           { return s.t }
+func (s *tensorFile) Dense() bool                   { return s.t.Dense() }
+func (s *tensorFile) Progress() (done, total int64) { return s.Stream.(coo.Progressed).Progress() }
+
+// DefaultLimit is the memory that a conversion takes if nothing is said: a
+// quarter of the machine's.
+func DefaultLimit() *tcs.Limit { return tcs.NewLimit(tcs.MachineMemory() / 4) }
