@@ -208,11 +208,9 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 func BenchmarkSpMV(b *testing.B) {
-	f, _ := ir.Parse(irtest.Cases()[0].Text)
 	for _, c := range irtest.Cases() {
 		if c.Name == "spmv" {
-			f = c.Func()
-			p, err := interp.Compile(f)
+			p, err := interp.Compile(c.Func())
 			if err != nil {
 				b.Fatal(err)
 			}

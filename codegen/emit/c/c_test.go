@@ -61,17 +61,17 @@ func TestParses(t *testing.T) {
 // TestWarnings compiles each leaf alone, so that every set of helpers is tried,
 // as C99, as GNU C with OpenMP, and after the system's headers.
 func TestWarnings(t *testing.T) {
-	cctest.Compiler(t)
+	compiler(t)
 	const headers = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <complex.h>\n#include <omp.h>\n#include <errno.h>\n#include <stdio.h>\n"
 	files := map[string]string{"all.c": c.File(funcs()...)}
 	for i, f := range funcs() {
 		files[fmt.Sprintf("%d.c", i)] = strings.ReplaceAll(c.File(f), "\nint ", fmt.Sprintf("\nint n%d_", i))
 	}
-	cctest.Build(t, files, "-std=c99", "-fsyntax-only")
+	build(t, files, "-std=c99", "-fsyntax-only")
 	files = map[string]string{"all.c": headers + c.File(funcs()...)}
-	cctest.Build(t, files, append(c.Flags(""), "-O2", "-shared", "-fPIC")...)
+	build(t, files, append(c.Flags(""), "-O2", "-shared", "-fPIC")...)
 	files = map[string]string{"all.c": c.File(funcs()...)}
-	cctest.Build(t, files, "-std=c99", "-O2", "-shared", "-fPIC")
+	build(t, files, "-std=c99", "-O2", "-shared", "-fPIC")
 }
 
 // TestAgainstInterp runs every leaf compiled, at one thread and at three, with
@@ -85,7 +85,7 @@ func TestAgainstInterp(t *testing.T) {
 	}
 	for name, flags := range builds {
 		t.Run(name, func(t *testing.T) {
-			exe := cctest.Build(t, src, flags...)
+			exe := build(t, src, flags...)
 			for _, x := range irtest.Cases() {
 				for _, threads := range []int{1, 3} {
 					if name == "serial" && threads > 1 {
