@@ -2,7 +2,9 @@
 #ifndef DST_ARENA_H
 #define DST_ARENA_H
 
-#include "abi.h"
+#include <stdint.h>
+
+#include "dst.h"
 #include <pthread.h>
 
 typedef struct dst_block dst_block;

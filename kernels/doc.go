@@ -3,7 +3,7 @@
 // # Model
 //
 // A leaf is one compiled C function, of one signature whatever it computes
-// (abi.h):
+// (dst.h):
 //
 //	int NAME(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
 //

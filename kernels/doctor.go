@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
 	"distaff/kernels/blas"
 	"distaff/kernels/cc"
@@ -55,14 +56,14 @@ func Doctor(ctx context.Context, cfg cc.Config) Facts {
 		}
 	}
 	f.CacheErr = f.cacheFacts(cfg)
-	c, err := cc.Find(cfg.Compiler, cfg.Path)
+	found, err := cc.Find(cfg.Compiler, cfg.Path)
 	if err != nil {
 		f.CompilerErr = err
 		f.OpenMPErr = errors.New("not tried, for want of a C compiler")
 		return f
 	}
-	f.Compiler = c.Real
-	if f.Version, err = c.Version(ctx); err != nil {
+	f.Compiler = found.Real
+	if f.Version, err = found.Version(ctx); err != nil {
 		f.CompilerErr = err
 	}
 	f.OpenMPThreads, f.OpenMPErr = tryOpenMP(ctx, cfg)
@@ -95,7 +96,7 @@ func tryOpenMP(ctx context.Context, cfg cc.Config) (threads int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o, err := b.Build(ctx, cc.Source{Text: ABI + doctorLeaf, Label: "doctor"})
+	o, err := b.Build(ctx, cc.Source{Text: c.Header() + doctorLeaf, Label: "doctor"})
 	if err != nil {
 		return 0, err
 	}

@@ -10,9 +10,21 @@ import (
 	"sync"
 	"testing"
 
+	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 )
+
+// dst.h here, which cgo compiles, is the text that leaves begin with.
+func TestHeader(t *testing.T) {
+	b, err := os.ReadFile("dst.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(b) != c.Header() {
+		t.Error("dst.h is not that of codegen/emit/c: go generate ./kernels")
+	}
+}
 
 // leafSource is leaves written by hand, of the shapes that the compiler makes.
 const leafSource = `
@@ -114,7 +126,7 @@ int fails(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 
 int thread_id(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     static __thread int here;
-    *(int64_t *)t[0]->vals.ptr = (int64_t)(intptr_t)&here;
+    *(int64_t *)t[0]->vals.ptr = (int64_t)(long)&here;
     return 0;
 }
 `
@@ -134,13 +146,8 @@ func testLeaf(t *testing.T, name string) Leaf {
 		if b, library.err = cc.New(cfg); library.err != nil {
 			return
 		}
-		abi, err := os.ReadFile("abi.h")
-		if err != nil {
-			library.err = err
-			return
-		}
 		var o *cc.Object
-		if o, library.err = b.Build(context.Background(), cc.Source{Text: string(abi) + leafSource, Label: "by hand"}); library.err != nil {
+		if o, library.err = b.Build(context.Background(), cc.Source{Text: c.Header() + leafSource, Label: "by hand"}); library.err != nil {
 			return
 		}
 		library.lib, library.err = Open(o)

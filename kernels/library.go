@@ -7,6 +7,8 @@ package kernels
 */
 import "C"
 
+//go:generate cp ../codegen/emit/c/dst.h dst.h
+
 import (
 	"errors"
 	"fmt"

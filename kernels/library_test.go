@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 )
@@ -18,11 +19,7 @@ func buildObject(t *testing.T, text string, cpu string) *cc.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	abi, err := os.ReadFile("abi.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := b.Build(context.Background(), cc.Source{Text: string(abi) + text, Label: "test"})
+	o, err := b.Build(context.Background(), cc.Source{Text: c.Header() + text, Label: "test"})
 	if errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 )
@@ -58,7 +59,7 @@ int leaf(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 
 func TestNew(t *testing.T) {
-	text := ABI + constant("11")
+	text := c.Header() + constant("11")
 	none, err := cc.New(cc.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"distaff/codegen/emit/c"
 )
 
-// DefaultFlags compile a leaf: as fast as the machine can without changing what
-// NaN, infinities and the order of written operations mean.
-var DefaultFlags = []string{"-std=gnu99", "-O3", "-fopenmp", "-fno-math-errno", "-fno-trapping-math"}
+// DefaultFlags compile a leaf.
+var DefaultFlags = c.Flags("")
 
 // linkFlags make a shared object that refers to nothing it does not define or
 // that the C library and OpenMP do not.
@@ -44,16 +45,16 @@ type Config struct {
 // DISTAFF_CFLAGS, PATH, DISTAFF_CACHE and what stands in for it, DISTAFF_TMP.
 // The error says what is wrong with DISTAFF_CFLAGS.
 func FromEnv(getenv func(string) string) (Config, error) {
-	c := Config{Compiler: getenv("DISTAFF_CC"), Path: getenv("PATH"), Tmp: getenv("DISTAFF_TMP")}
+	cfg := Config{Compiler: getenv("DISTAFF_CC"), Path: getenv("PATH"), Tmp: getenv("DISTAFF_TMP")}
 	var err error
-	if c.UserFlags, err = SplitFlags(getenv("DISTAFF_CFLAGS")); err != nil {
-		return c, fmt.Errorf("DISTAFF_CFLAGS: %w", err)
+	if cfg.UserFlags, err = SplitFlags(getenv("DISTAFF_CFLAGS")); err != nil {
+		return cfg, fmt.Errorf("DISTAFF_CFLAGS: %w", err)
 	}
-	c.Cache, err = DefaultRoot(getenv)
+	cfg.Cache, err = DefaultRoot(getenv)
 	if err != nil {
-		c.Cache = "" // no home: compile without a cache
+		cfg.Cache = "" // no home: compile without a cache
 	}
-	return c, nil
+	return cfg, nil
 }
 
 // Builder compiles sources in one way. Its methods may be called from several
@@ -217,8 +218,8 @@ func (b *Builder) flagsKey() string {
 var searchVars = []string{"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"}
 
 func (b *Builder) compilerKey() string {
-	c := b.compiler
-	parts := append([]string{c.Path, c.Real, fmt.Sprint(c.Size), fmt.Sprint(c.ModTime)}, c.Args...)
+	k := b.compiler
+	parts := append([]string{k.Path, k.Real, fmt.Sprint(k.Size), fmt.Sprint(k.ModTime)}, k.Args...)
 	for _, v := range searchVars {
 		parts = append(parts, v+"="+os.Getenv(v))
 	}

@@ -1,10 +1,11 @@
 package lint
 
 import (
-	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"distaff/codegen/emit/c"
 )
 
 func TestCheck(t *testing.T) {
@@ -39,11 +40,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestSignature(t *testing.T) {
-	abi, err := os.ReadFile("../abi.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src := string(abi) + `
+	src := c.Header() + `
 int leaf(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) { (void)t; (void)bounds; return env->threads; }
 double other(void) { return 1; }
 int declared(int);

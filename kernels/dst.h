@@ -1,0 +1,52 @@
+/* The C interface of Distaff's leaves. It needs no other header, and stands
+ * before or after any. A leaf is
+ *
+ *     int NAME(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
+ *
+ * and returns 0, or: 1 no memory, 2 integer division by zero, 3 a bound of the
+ * schedule does not hold, 4 a 32-bit position would overflow.
+ */
+#ifndef DST_ABI_H
+#define DST_ABI_H
+
+#ifndef INT64_MAX /* else <stdint.h> is there */
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+#endif
+
+/* len elements; first is the position of ptr[0] in the whole tensor's array. */
+typedef struct {
+    void *ptr;
+    int64_t len;
+    int64_t first;
+} dst_array;
+
+/* size and offset are a dense level's, pos and crd a compressed one's. */
+typedef struct {
+    int64_t size, offset;
+    dst_array pos, crd;
+} dst_level;
+
+typedef struct {
+    int32_t order;
+    int32_t nlevels;
+    dst_level *levels;
+    dst_array vals;
+} dst_tensor;
+
+/* What a call depends on beside its tensors. The three functions are called from
+ * any thread of the leaf; alloc and grow return 0 when there is no memory (a size
+ * that int64_t cannot hold is asked for as INT64_MAX); a failed grow leaves the
+ * block as it was; bytes are what was last asked for. What the leaf stores into
+ * a tensor's array belongs to the caller; all else it releases. After a failure,
+ * fail_coord holds fail_ncoord coordinates that say where. */
+typedef struct dst_env {
+    int32_t threads;
+    void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
+    void *(*grow)(struct dst_env *, void *, int64_t old_bytes, int64_t new_bytes);
+    void (*release)(struct dst_env *, void *, int64_t bytes);
+    int32_t fail_ncoord;
+    int64_t fail_coord[16];
+} dst_env;
+
+#endif
