@@ -94,33 +94,16 @@ func outer(s ir.Stmt, fn func(ir.Stmt)) {
 // liveness finds the variables that are read, other than to compute one that is
 // not, and those that are assigned after their declaration.
 func liveness(b *ir.Block) (live, assigned map[*ir.Var]bool) {
-	live, assigned = map[*ir.Var]bool{}, map[*ir.Var]bool{}
-	for changed := true; changed; {
-		changed = false
-		read := func(x ir.Expr) {
-			if v, ok := x.(*ir.Var); ok && !live[v] {
-				live[v], changed = true, true
-			}
+	assigned = map[*ir.Var]bool{}
+	ir.Walk(b, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Assign:
+			assigned[s.V] = true
+		case *ir.Grow:
+			assigned[s.Cap] = true
 		}
-		ir.Walk(b, func(s ir.Stmt) {
-			if dead(s, live) {
-				return
-			}
-			switch s := s.(type) {
-			case *ir.Assign:
-				assigned[s.V] = true
-			case *ir.Grow:
-				assigned[s.Cap] = true
-				read(s.Cap)
-			case *ir.For:
-				read(s.V)
-			}
-			for _, x := range ir.Exprs(s) {
-				ir.WalkExpr(x, read)
-			}
-		})
-	}
-	return live, assigned
+	})
+	return ir.Reads(b), assigned
 }
 
 // dead reports a statement that computes only what nothing reads.

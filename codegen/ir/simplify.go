@@ -1,0 +1,340 @@
+package ir
+
+// Simplify cleans f in place of its body; what f means stays, bit for bit.
+// Statements that the old body shares with others are not changed.
+//
+//   - Expressions are built again by the folding constructors.
+//   - A variable that is declared as a literal or as another variable, neither of
+//     which changes, is replaced by it (copy propagation).
+//   - Variables that nothing reads are dropped with their assignments.
+//   - Constant conditions are decided; loops that do not run, empty blocks,
+//     branches and loops are dropped; a loop of one iteration becomes a block.
+//   - Blocks that declare nothing, or end the block around them, are spliced in.
+//   - What follows a Fail in a block is dropped.
+//
+// Allocations stay, used or not.
+func Simplify(f *Func) {
+	if f.Body == nil {
+		return
+	}
+	// Each round may open work for the next; every one but the last removes a
+	// statement or a node, so that the end is near.
+	for range 100 {
+		s := &simplifier{f: f, subst: map[*Var]Expr{}}
+		s.survey()
+		f.Body = s.block(f.Body)
+		if !s.changed {
+			return
+		}
+	}
+}
+
+type simplifier struct {
+	f       *Func
+	fixed   map[*Var]bool // never assigned after its only declaration
+	read    map[*Var]bool // by something that itself matters
+	subst   map[*Var]Expr // copies that are being replaced
+	changed bool
+}
+
+// survey finds what is assigned, declared and read.
+func (s *simplifier) survey() {
+	declared, assigned := map[*Var]int{}, map[*Var]bool{}
+	Walk(s.f.Body, func(t Stmt) {
+		switch t := t.(type) {
+		case *Declare:
+			declared[t.V]++
+		case *Assign:
+			assigned[t.V] = true
+		case *Grow:
+			assigned[t.Cap] = true
+		case *For:
+			declared[t.V]++
+			for _, v := range t.Reduce {
+				assigned[v] = true
+			}
+		}
+	})
+	s.fixed = map[*Var]bool{}
+	head := func(v *Var) {
+		if v != nil {
+			s.fixed[v] = !assigned[v] && declared[v] == 0
+		}
+	}
+	for _, p := range s.f.Params {
+		head(p.V)
+	}
+	for _, b := range s.f.Bounds {
+		head(b[0])
+		head(b[1])
+	}
+	head(s.f.Threads)
+	for v, n := range declared {
+		s.fixed[v] = n == 1 && !assigned[v]
+	}
+	s.read = Reads(s.f.Body)
+}
+
+// Reads are the variables that are read, other than to compute one that is not
+// read itself.
+func Reads(b *Block) map[*Var]bool {
+	read := map[*Var]bool{}
+	for changed := true; changed; {
+		changed = false
+		note := func(v *Var) {
+			if !read[v] {
+				read[v], changed = true, true
+			}
+		}
+		Walk(b, func(t Stmt) {
+			switch t := t.(type) {
+			case *Declare:
+				if !read[t.V] {
+					return
+				}
+			case *Assign:
+				if !read[t.V] {
+					return
+				}
+			case *Grow:
+				note(t.Cap)
+			case *For:
+				note(t.V)
+			}
+			for _, x := range Exprs(t) {
+				WalkExpr(x, func(x Expr) {
+					if v, ok := x.(*Var); ok {
+						note(v)
+					}
+				})
+			}
+		})
+	}
+	return read
+}
+
+func (s *simplifier) block(b *Block) *Block {
+	if b == nil {
+		return nil
+	}
+	out := &Block{}
+	for i, t := range b.List {
+		t = s.stmt(t)
+		if t == nil {
+			continue
+		}
+		inner, ok := t.(*Block)
+		if ok && (i == len(b.List)-1 || !declares(inner)) {
+			s.changed = true
+			out.List = append(out.List, inner.List...)
+		} else {
+			out.List = append(out.List, t)
+		}
+		if _, ok := t.(*Fail); ok {
+			s.changed = s.changed || i < len(b.List)-1
+			break
+		}
+	}
+	return out
+}
+
+// nothing reports a block that does nothing.
+func nothing(b *Block) bool {
+	if b == nil {
+		return true
+	}
+	for _, t := range b.List {
+		if _, ok := t.(*Comment); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// drop notes a change and stands for no statement.
+func (s *simplifier) drop() Stmt {
+	s.changed = true
+	return nil
+}
+
+// stmt is t made simpler; nil for none.
+func (s *simplifier) stmt(t Stmt) Stmt {
+	switch t := t.(type) {
+	case *Block:
+		b := s.block(t)
+		if len(b.List) == 0 {
+			return s.drop()
+		}
+		return b
+	case *Declare:
+		return s.declare(t)
+	case *Assign:
+		x := s.expr(t.X)
+		l, isLit := x.(*Lit)
+		if !s.read[t.V] || t.Accumulate && isLit && t.V.Typ.IsInt() && l.I == 0 {
+			return s.drop()
+		}
+		return &Assign{V: t.V, Accumulate: t.Accumulate, X: x}
+	case *Store:
+		return &Store{A: t.A, Index: s.expr(t.Index), Accumulate: t.Accumulate, Atomic: t.Atomic, X: s.expr(t.X)}
+	case *For:
+		return s.loop(t)
+	case *While:
+		cond := s.expr(t.Cond)
+		if l, ok := cond.(*Lit); ok && l.I == 0 {
+			return s.drop()
+		}
+		return &While{Cond: cond, Body: s.block(t.Body)}
+	case *If:
+		return s.branch(t)
+	}
+	return s.memory(t)
+}
+
+// memory rebuilds a statement about whole arrays.
+func (s *simplifier) memory(t Stmt) Stmt {
+	switch t := t.(type) {
+	case *Alloc:
+		return &Alloc{A: t.A, Len: s.expr(t.Len), Zero: t.Zero}
+	case *Grow:
+		return &Grow{A: t.A, Cap: t.Cap, Need: s.expr(t.Need)}
+	case *Fill:
+		lo, hi := s.expr(t.Lo), s.expr(t.Hi)
+		if Same(lo, hi) {
+			return s.drop()
+		}
+		return &Fill{A: t.A, Lo: lo, Hi: hi, X: s.expr(t.X)}
+	case *Copy:
+		return &Copy{Dst: t.Dst, DstLo: s.expr(t.DstLo), Src: t.Src, SrcLo: s.expr(t.SrcLo), N: s.expr(t.N)}
+	case *Sort:
+		return &Sort{A: t.A, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
+	case *SortBy:
+		return &SortBy{Perm: t.Perm, Keys: t.Keys, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
+	case *AllocTable:
+		return &AllocTable{T: t.T, Len: s.expr(t.Len)}
+	case *Keep:
+		return &Keep{T: t.T, Index: s.expr(t.Index), A: t.A}
+	case *Take:
+		return &Take{A: t.A, T: t.T, Index: s.expr(t.Index)}
+	case *Publish:
+		return &Publish{Slot: t.Slot, A: t.A, Len: s.expr(t.Len)}
+	case *Fail:
+		var coord []Expr
+		for _, x := range t.Coord {
+			coord = append(coord, s.expr(x))
+		}
+		return &Fail{Code: t.Code, Coord: coord}
+	}
+	return t
+}
+
+// declare keeps a declaration unless nothing reads the variable, or it is a copy.
+func (s *simplifier) declare(t *Declare) Stmt {
+	init := s.expr(t.Init)
+	if !s.read[t.V] {
+		return s.drop()
+	}
+	if s.fixed[t.V] {
+		switch x := init.(type) {
+		case *Lit:
+			s.subst[t.V] = x
+			return s.drop()
+		case *Var:
+			if s.fixed[x] {
+				s.subst[t.V] = x
+				return s.drop()
+			}
+		}
+	}
+	return &Declare{V: t.V, Init: init}
+}
+
+func (s *simplifier) branch(t *If) Stmt {
+	cond := s.expr(t.Cond)
+	if l, ok := cond.(*Lit); ok {
+		s.changed = true
+		if l.I != 0 {
+			return s.stmt(t.Then)
+		}
+		if t.Else == nil {
+			return nil
+		}
+		return s.stmt(t.Else)
+	}
+	then, other := s.block(t.Then), s.block(t.Else)
+	switch {
+	case nothing(then) && nothing(other):
+		return s.drop()
+	case nothing(then):
+		s.changed = true
+		return &If{Cond: Inverse(cond), Then: other}
+	case t.Else != nil && nothing(other):
+		s.changed = true
+		other = nil
+	}
+	return &If{Cond: cond, Then: then, Else: other}
+}
+
+func (s *simplifier) loop(t *For) Stmt {
+	lo, hi := s.expr(t.Lo), s.expr(t.Hi)
+	l, okl := lo.(*Lit)
+	h, okh := hi.(*Lit)
+	empty := Same(lo, hi) || okl && okh && l.I >= h.I
+	if empty {
+		return s.drop()
+	}
+	if okl && okh && len(t.Reduce) == 0 && l.I+t.Step >= h.I && l.I+t.Step > l.I {
+		s.changed = true
+		b := &Block{List: append([]Stmt{&Declare{V: t.V, Init: lo}}, t.Body.List...)}
+		return s.stmt(b)
+	}
+	body := s.block(t.Body)
+	if nothing(body) {
+		return s.drop()
+	}
+	var reduce []*Var
+	for _, v := range t.Reduce {
+		if s.read[v] {
+			reduce = append(reduce, v)
+		} else {
+			s.changed = true
+		}
+	}
+	c := *t
+	c.Lo, c.Hi, c.Body, c.Reduce = lo, hi, body, reduce
+	return &c
+}
+
+// expr is x with copies replaced, built again by the constructors.
+func (s *simplifier) expr(x Expr) Expr {
+	y := s.rebuild(x)
+	if !Same(x, y) {
+		s.changed = true
+	}
+	return y
+}
+
+func (s *simplifier) rebuild(x Expr) Expr {
+	switch x := x.(type) {
+	case *Var:
+		if y, ok := s.subst[x]; ok {
+			return y
+		}
+	case *Binary:
+		return Bin(x.Op, s.rebuild(x.X), s.rebuild(x.Y))
+	case *Unary:
+		if x.Op == Not {
+			return Inverse(s.rebuild(x.X))
+		}
+		return Negated(s.rebuild(x.X))
+	case *Load:
+		return &Load{A: x.A, Index: s.rebuild(x.Index), Widen: x.Widen}
+	case *Cast:
+		return Convert(x.Typ, s.rebuild(x.X))
+	case *Select:
+		return Choose(s.rebuild(x.Cond), s.rebuild(x.X), s.rebuild(x.Y))
+	case *Search:
+		return &Search{A: x.A, Lo: s.rebuild(x.Lo), Hi: s.rebuild(x.Hi), Key: s.rebuild(x.Key), Upper: x.Upper}
+	}
+	return x
+}
