@@ -26,6 +26,9 @@ import (
 // Request is what to compile.
 type Request struct {
 	Stmt *notation.Stmt
+	// Normal is what to compile instead of Stmt's normal form, such as a part
+	// of its terms; nil for the whole. Compile does not change it.
+	Normal *notation.Normal
 	// Tensors has every tensor of the statement, the left one as it is wanted.
 	Tensors map[string]Tensor
 	// Old is the left tensor's value before a +=; nil where there is none: it
@@ -37,6 +40,7 @@ type Request struct {
 	// ComputeType is the type that the statement computes in; Invalid for the
 	// promotion of the operands' (notation.InferTypes).
 	ComputeType ir.Type
+	Wide        bool   // the result's positions in 64 bits, whatever is expected
 	Name        string // of the leaf: a C identifier; "" for "leaf"
 }
 
@@ -91,7 +95,13 @@ type Result struct {
 // Compile compiles a statement that notation.Check accepts. Errors are the
 // user's mistakes.
 func Compile(r Request) (*Unit, error) {
-	c := &compilation{Request: r, normal: notation.Normalize(r.Stmt)}
+	c := &compilation{Request: r}
+	if r.Normal != nil {
+		normal := *r.Normal
+		c.normal = &normal
+	} else {
+		c.normal = notation.Normalize(r.Stmt)
+	}
 	if err := c.types(); err != nil {
 		return nil, err
 	}

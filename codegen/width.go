@@ -11,8 +11,11 @@ import (
 const narrow = math.MaxInt32
 
 // widths are the widths of the result's level arrays: 4 bytes where no
-// coordinate, or count of positions, can pass what they hold.
+// coordinate, or count of positions, can pass what they hold, or as the request says.
 func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
+	if t := c.tensor(c.Stmt.LHS.Name); t.PosWidth != nil {
+		return t.PosWidth, t.CrdWidth
+	}
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 	entries := c.entries()
 	dims := 1.0
@@ -26,7 +29,7 @@ func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
 		if size <= narrow {
 			crd[l] = 4
 		}
-		if min(dims, entries) <= narrow {
+		if min(dims, entries) <= narrow && !c.Wide {
 			pos[l] = 4
 		}
 	}

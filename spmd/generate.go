@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 )
@@ -195,13 +196,24 @@ func (g *generator) at(coord []int64) tcs.Value {
 }
 
 // stream is the whole tensor as entries.
-func (g *generator) stream() coo.Stream { return &generated{g: g} }
+func (g *generator) stream() coo.Stream { return g.part(0, 1) }
+
+// part is part k of n of the tensor: an even range of mode 0, generated alone.
+func (g *generator) part(k, n int) coo.Stream {
+	size := int64(1)
+	if len(g.dims) > 0 {
+		size = g.dims[0]
+	}
+	cuts := place.EvenCuts(size, int64(n))
+	return &generated{g: g, lo: cuts[k], hi: cuts[k+1]}
+}
 
 // generated is a generator's entries as a coo.Stream.
 type generated struct {
-	g    *generator
-	next func() ([]int64, bool)
-	stop func()
+	g      *generator
+	lo, hi int64 // of mode 0
+	next   func() ([]int64, bool)
+	stop   func()
 }
 
 // batchEntries is the length of a batch.
@@ -213,11 +225,7 @@ func (s *generated) Dense() bool           { return s.g.dense() }
 
 func (s *generated) Next(b *coo.Batch) error {
 	if s.next == nil {
-		hi := int64(1)
-		if len(s.g.dims) > 0 {
-			hi = s.g.dims[0]
-		}
-		s.next, s.stop = iter.Pull(s.g.blocks(0, hi))
+		s.next, s.stop = iter.Pull(s.g.blocks(s.lo, s.hi))
 	}
 	block, ok := s.next()
 	if !ok {

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/kernels"
+	"distaff/kernels/cc"
 )
 
 // Report is what a job tells when it is done.
@@ -40,6 +41,9 @@ type run struct {
 	formats map[string]format.Format
 	tensors map[string]*tcs.Tensor
 	engine  engine
+	cc      *cc.Builder     // nil until a leaf is compiled
+	arena   *kernels.Arena  // where leaves get memory
+	runner  *kernels.Runner // the thread that they run on
 
 	closers []func() error
 	report  *Report
@@ -49,8 +53,13 @@ type run struct {
 // and the report is there as well; with any other error there is none. Nothing
 // is written then, except that outputs to pipes and devices may have begun.
 func (j *Job) Run(ctx context.Context) (report *Report, err error) {
+	if spec, err := j.blockSpec(); err != nil {
+		return nil, err
+	} else if j.Ranks > 1 || !spec.Empty() {
+		return j.runEmbedded(ctx)
+	}
 	start := time.Now()
-	r, err := j.prepare(ctx)
+	r, err := j.prepare(ctx, 1, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +112,9 @@ func (j *Job) Run(ctx context.Context) (report *Report, err error) {
 	return r.report, nil
 }
 
-// prepare reads the job without opening any file.
-func (j *Job) prepare(ctx context.Context) (*run, error) {
+// prepare reads the job without opening any file. It runs on ranksOnNode ranks
+// of this machine, ranksInProcess of them in this process.
+func (j *Job) prepare(ctx context.Context, ranksOnNode, ranksInProcess int) (*run, error) {
 	p, err := j.parse()
 	if err != nil {
 		return nil, err
@@ -119,15 +129,17 @@ func (j *Job) prepare(ctx context.Context) (*run, error) {
 	}
 	if r.threads == 0 {
 		why := ""
-		r.threads, why = kernels.DefaultThreads(1, 1)
+		r.threads, why = kernels.DefaultThreads(ranksOnNode, ranksInProcess)
 		j.detail(plural(int64(r.threads), "thread") + " (" + why + ")")
 	}
 	max, why := j.MemoryLimit, "--memory-limit"
 	if max == 0 {
-		max, why = defaultMemory(1)
+		max, why = defaultMemory(ranksOnNode)
 		why = "90% of " + why
 	}
 	r.limit, r.limitWhy = tcs.NewLimit(max), why
+	r.arena, r.runner = kernels.NewArena(r.limit), kernels.NewRunner()
+	r.arena.Reuse(true)
 	return r, nil
 }
 
@@ -138,6 +150,8 @@ func (r *run) close() {
 	if r.engine != nil {
 		r.engine.close()
 	}
+	r.arena.Reuse(false)
+	r.runner.Close()
 }
 
 // loadPhase takes the job from its flags to tensors.
@@ -170,7 +184,7 @@ func (r *run) inferTypes() error {
 
 // compile readies the engine.
 func (r *run) compile() (err error) {
-	r.engine, err = r.interpret()
+	r.engine, err = r.compileWhole()
 	return err
 }
 
@@ -230,7 +244,9 @@ func (r *run) fillStats() {
 		host = "unknown"
 	}
 	st.Hosts = []string{host}
-	st.Compiler = r.engine.compiler()
+	if r.engine != nil {
+		st.Compiler = r.engine.compiler()
+	}
 	st.Inputs = map[string]InputStats{}
 	for name, s := range r.sources {
 		if s.in.File != "" && s.scalar == nil {

@@ -28,6 +28,8 @@ type source struct {
 
 	dims  []int64 // of stream and tensor
 	exact bool    // dims are the sizes, not lower bounds
+	bytes int64   // of stream's file, where known
+	read  bool    // stream was read before: for the sizes, or for another use
 }
 
 // open finds out what each input says about itself.

@@ -1,0 +1,281 @@
+package spmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+
+	"distaff/codegen"
+	"distaff/codegen/dtype"
+	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+)
+
+var irTypes = map[dtype.Type]ir.Type{
+	dtype.Int32: ir.Int32, dtype.Int64: ir.Int64, dtype.Float32: ir.Float32,
+	dtype.Float64: ir.Float64, dtype.Complex64: ir.Complex64, dtype.Complex128: ir.Complex128,
+}
+
+// statement is a statement of the job, compiled and loaded: it is called on
+// tensors, whole or blocks, that are stored as the compiler was told.
+type statement struct {
+	r        *run
+	stmt     *notation.Stmt   // for its left side, and for messages
+	norm     *notation.Normal // what to compute, if not the whole of stmt
+	operands map[string]codegen.Tensor
+	old      *codegen.Tensor // of a +=
+	format   format.Format   // of the result, as it is wanted
+	typ      dtype.Type      // of the result
+	dims     []int64         // of the result
+	wide     bool            // the result's positions in 64 bits, whatever is expected
+	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
+
+	unit     *codegen.Unit
+	leaf     kernels.Leaf
+	compiler string
+}
+
+// statement describes the job's own statement, over operands stored as given.
+func (r *run) statement(operands map[string]codegen.Tensor) *statement {
+	name := r.p.result
+	return &statement{r: r, stmt: r.p.stmt, operands: operands, format: r.formats[name], typ: r.types[name], dims: r.sizes.Dims[name]}
+}
+
+// specTensor is what the compiler is told of a stored tensor.
+func specTensor(t *tcs.Tensor) codegen.Tensor {
+	s := codegen.Tensor{Format: formatOf(t), Type: irTypes[dataType(t.Type)], Dims: t.Dims, NNZ: t.Vals.Len}
+	for l, lev := range t.Levels {
+		s.PosWidth = append(s.PosWidth, lev.Pos.Width)
+		s.CrdWidth = append(s.CrdWidth, lev.Crd.Width)
+		s.Counts = append(s.Counts, t.Positions(l))
+	}
+	return s
+}
+
+// build compiles and loads.
+func (s *statement) build() error {
+	r := s.r
+	req := codegen.Request{
+		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
+		ComputeType: irTypes[r.compute], Wide: s.wide,
+	}
+	maps.Copy(req.Tensors, s.operands)
+	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}
+	if s.widths != nil {
+		result.PosWidth, result.CrdWidth = s.widths.PosWidth, s.widths.CrdWidth
+	}
+	req.Tensors[s.stmt.LHS.Name] = result
+	var err error
+	if s.unit, err = codegen.Compile(req); err != nil {
+		return err
+	}
+	builder, err := r.builder()
+	if err != nil {
+		return err
+	}
+	s.compiler = "none: built-in leaves"
+	if c := builder.Compiler(); c != nil {
+		s.compiler = c.Path
+	}
+	src := cc.Source{Text: emitc.File(s.unit.Func), Label: s.stmt.String()}
+	s.leaf, err = kernels.New(r.ctx, builder, src, emitc.Symbol(s.unit.Func.Name))
+	return err
+}
+
+func (s *statement) close() {
+	if s.leaf != nil {
+		s.leaf.Close()
+	}
+}
+
+// builder is the job's compiler and cache.
+func (r *run) builder() (*cc.Builder, error) {
+	if r.cc != nil {
+		return r.cc, nil
+	}
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		return nil, commandErrorf("%v", err)
+	}
+	cfg.CPU, cfg.Flags = r.job.CPU, emitc.Flags("")
+	cfg.Note = r.job.note
+	if r.job.Tmp != "" {
+		cfg.Tmp = r.job.Tmp
+	}
+	r.cc, err = cc.New(cfg)
+	return r.cc, err
+}
+
+// arguments are the leaf's operands: those given, or conversions of them, which
+// belong to the caller (in made).
+func (s *statement) arguments(operands map[string]*tcs.Tensor, old *tcs.Tensor) (args []*tcs.Tensor, made []*tcs.Tensor, err error) {
+	for _, a := range s.unit.Args[1:] {
+		t := operands[a.Tensor]
+		if a.Old {
+			t = old
+		}
+		if t == nil {
+			panic("BUG: spmd: no tensor for argument " + a.Tensor)
+		}
+		if a.Convert {
+			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.r.config()); err != nil {
+				for _, m := range made {
+					m.Close()
+				}
+				return nil, nil, err
+			}
+			made = append(made, t)
+		}
+		args = append(args, t)
+	}
+	return args, made, nil
+}
+
+// call runs the leaf on args (see arguments) over the ranges of the variables
+// (all of a variable's where there is none), and returns the result's block of
+// that box, stored as unit.Result says.
+func (s *statement) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) (*tcs.Tensor, error) {
+	r := s.r
+	t, err := s.newResult(args, box)
+	if err != nil {
+		return nil, err
+	}
+	bounds := make([][2]int64, len(s.unit.Vars))
+	for k, v := range s.unit.Vars {
+		b, ok := ranges[v]
+		if !ok {
+			b = [2]int64{0, r.sizes.Vars[v]}
+		}
+		bounds[k] = b
+	}
+	env := kernels.Env{Threads: r.threads, Arena: r.arena, Vars: r.userNames(s.unit.Vars), What: r.p.stmt.String(), Runner: r.runner}
+	if err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Trust()
+	return t, nil
+}
+
+// repack brings what call returned into the wanted format; it takes t over.
+func (s *statement) repack(t *tcs.Tensor) (*tcs.Tensor, error) {
+	if !s.unit.Result.Repack {
+		return t, nil
+	}
+	defer t.Close()
+	return coo.Repack(t, s.format.Letters(), s.format.Order, coo.KeepAll, s.r.config())
+}
+
+// userNames are the variables as the user wrote them.
+func (r *run) userNames(vars []string) []string {
+	out := make([]string, len(vars))
+	for k, v := range vars {
+		out[k] = v
+		if s, ok := r.p.norm.Source[v]; ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// newResult is the result before the leaf runs: memory for a dense one, level
+// arrays shared with an operand, or a frame that the leaf publishes into.
+func (s *statement) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error) {
+	r, u := s.r, s.unit.Result
+	header := tcs.Header{Dims: s.dims, Box: box, Type: tcsType(s.typ)}
+	if u.Format.AllDense() {
+		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(u.Format.Levels))}
+		return tcs.New(shape, r.limit, s.stmt.LHS.Name)
+	}
+	if box == nil {
+		for _, d := range header.Dims {
+			header.Box = append(header.Box, [2]int64{0, d})
+		}
+	}
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(u.Format.Levels))}
+	t.Vals.Width = uint8(t.Type.Size())
+	for l, kind := range u.Format.Levels {
+		m := u.Format.Order[l]
+		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: t.Dims[m]}
+		if kind == format.Dense {
+			lev.Size, lev.Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
+		} else {
+			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
+			if u.Shares >= 0 {
+				from := args[u.Shares-1].Levels[l]
+				lev.Pos, lev.Crd = from.Pos, from.Crd
+			}
+		}
+		t.Levels[l] = lev
+	}
+	if u.Shares >= 0 {
+		t.Share(args[u.Shares-1])
+	}
+	return t, nil
+}
+
+// compiledEngine runs the whole statement on one rank.
+type compiledEngine struct {
+	s    *statement
+	args []*tcs.Tensor
+}
+
+// compileWhole compiles the statement and converts what must be converted.
+func (r *run) compileWhole() (engine, error) {
+	tensors, specs := map[string]*tcs.Tensor{}, map[string]codegen.Tensor{}
+	for name, t := range r.tensors {
+		if name != r.p.result {
+			tensors[name], specs[name] = t, specTensor(t)
+		}
+	}
+	e := &compiledEngine{s: r.statement(specs)}
+	old := r.tensors[r.p.result]
+	if old != nil {
+		spec := specTensor(old)
+		e.s.old = &spec
+	}
+	if err := e.s.build(); err != nil {
+		return nil, err
+	}
+	for _, n := range e.s.unit.Notes {
+		r.job.note(n)
+	}
+	args, made, err := e.s.arguments(tensors, old)
+	if err != nil {
+		e.s.close()
+		return nil, err
+	}
+	for _, t := range made {
+		r.closers = append(r.closers, t.Close)
+	}
+	e.args = args
+	return e, nil
+}
+
+func (e *compiledEngine) compiler() string { return e.s.compiler }
+func (e *compiledEngine) close()           { e.s.close() }
+
+func (e *compiledEngine) run(ctx context.Context) (*tcs.Tensor, error) {
+	t, err := e.s.call(ctx, e.args, nil, nil)
+	if errors.Is(err, kernels.ErrOverflow) && !e.s.wide {
+		// More entries than 32-bit positions count: the leaf is made anew.
+		e.s.close()
+		e.s.wide = true
+		if err := e.s.build(); err != nil {
+			return nil, fmt.Errorf("compiling for 64-bit positions: %w", err)
+		}
+		t, err = e.s.call(ctx, e.args, nil, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.s.repack(t)
+}

@@ -1,0 +1,351 @@
+package spmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/exec"
+	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
+)
+
+// ranked is a job's computation over several ranks: the block schedule, the
+// plan, and this rank's blocks.
+type ranked struct {
+	r *run
+	c comm.Comm
+
+	norm       *notation.Normal // each operand of the plan under a name of its own
+	operands   []operand
+	problem    *plan.Problem
+	statements []*statement // one a group
+	sum        *statement   // result = P + Q
+	exec       *exec.Rank
+
+	before, after comm.Counters // around the last repeat
+}
+
+// operand is one access of the right side, with blocks of its own.
+type operand struct {
+	name   string // in norm
+	tensor string
+	vars   []string
+	groups []int
+}
+
+// leftOld is the operand that += reads.
+const leftOld = "_old"
+
+// distinct gives every access that differs in tensor or variables a name of
+// its own, and makes the old value that += reads an operand.
+func (k *ranked) distinct(n *notation.Normal, orders map[string]int) {
+	taken := map[string]bool{}
+	for name := range orders {
+		taken[name] = true
+	}
+	for _, v := range n.Vars {
+		taken[v] = true
+	}
+	fresh := func(name string) string {
+		for taken[name] {
+			name += "_"
+		}
+		taken[name] = true
+		return name
+	}
+	byKey := map[string]string{}
+	used := map[string]bool{}
+	rename := func(a *notation.Access) *notation.Access {
+		key := fmt.Sprint(a.Name, a.Vars)
+		name, ok := byKey[key]
+		if !ok {
+			name = a.Name
+			if a.Name == n.LHS.Name {
+				name = fresh(a.Name + leftOld)
+			} else if used[a.Name] {
+				name = fresh(a.Name)
+			}
+			used[a.Name], byKey[key] = true, name
+			k.operands = append(k.operands, operand{name: name, tensor: a.Name, vars: a.Vars})
+		}
+		c := *a
+		c.Name = name
+		return &c
+	}
+	out := *n
+	out.Terms = nil
+	terms := n.Terms
+	if n.Accumulate {
+		if _, ok := k.r.sources[n.LHS.Name]; ok {
+			terms = append([]*notation.Term{{Factors: []notation.Factor{n.LHS}}}, terms...)
+		}
+		out.Accumulate = false
+	}
+	for _, t := range terms {
+		out.Terms = append(out.Terms, notation.MapAccesses(t, rename))
+	}
+	k.norm = &out
+}
+
+// newRanked plans the job for c's ranks. Collective: every rank knows the same.
+func (r *run) newRanked(c comm.Comm) (*ranked, error) {
+	k := &ranked{r: r, c: c}
+	k.distinct(r.p.norm, r.p.orders)
+	spec, err := r.job.blockSpec()
+	if err != nil {
+		return nil, err
+	}
+	if spec.Empty() {
+		spec = k.defaultSpec()
+	}
+	b, err := place.Resolve(spec, k.norm, r.sizes.Vars)
+	if err != nil {
+		return nil, err
+	}
+	cut := func(vars []string) []int {
+		out := make([]int, len(vars))
+		for m, v := range vars {
+			out[m] = slices.IndexFunc(b.Vars, func(x place.BlockVar) bool { return x.Name == v })
+		}
+		return out
+	}
+	p := &plan.Problem{Blocking: b, Ranks: c.Size(), Result: cut(k.norm.LHS.Vars)}
+	for i := range k.operands {
+		o := &k.operands[i]
+		for g, group := range b.Groups {
+			if slices.ContainsFunc(group.Terms, func(t int) bool { return reads(k.norm.Terms[t], o.name) }) {
+				o.groups = append(o.groups, g)
+			}
+		}
+		p.Operands = append(p.Operands, plan.Operand{Tensor: o.name, Modes: cut(o.vars), Groups: o.groups})
+	}
+	k.problem = p
+	return k, nil
+}
+
+func reads(t *notation.Term, name string) bool {
+	found := false
+	notation.WalkTerm(t, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok && a.Name == name {
+			found = true
+		}
+		return true
+	})
+	return found
+}
+
+// blockSpec is the job's own block schedule.
+func (o *Options) blockSpec() (*place.BlockSpec, error) {
+	s := &place.BlockSpec{}
+	for _, text := range o.Splits {
+		split, err := place.ParseSplit(text)
+		if err != nil {
+			return nil, err
+		}
+		s.Splits = append(s.Splits, split)
+	}
+	var err error
+	if o.BlockOrder != "" {
+		if s.Order, err = place.ParseVars("order", o.BlockOrder); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range o.Extend {
+		vars, err := place.ParseVars("extend", text)
+		if err != nil {
+			return nil, err
+		}
+		s.Extend = append(s.Extend, vars...)
+	}
+	if o.Map != "" {
+		if s.Map, err = place.ParseVars("map", o.Map); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// defaultSpec cuts the outermost stored mode of the largest operand over all
+// ranks; where its variable cannot be cut, the next stored mode or operand.
+func (k *ranked) defaultSpec() *place.BlockSpec {
+	ops := slices.Clone(k.operands)
+	slices.SortStableFunc(ops, func(a, b operand) int {
+		x, y := k.r.estimate(a.tensor), k.r.estimate(b.tensor)
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	for _, o := range ops {
+		for _, m := range k.r.formats[o.tensor].Order {
+			if place.Splittable(k.norm, o.vars[m]) == "" {
+				return place.Default(k.norm, o.vars[m], k.c.Size())
+			}
+		}
+	}
+	for _, v := range k.norm.LHS.Vars {
+		return place.Default(k.norm, v, k.c.Size())
+	}
+	return &place.BlockSpec{}
+}
+
+// estimate is about how many entries a tensor has, from what is known before
+// it is loaded.
+func (r *run) estimate(name string) float64 {
+	s := r.sources[name]
+	space := 1.0
+	for _, d := range r.sizes.Dims[name] {
+		space *= float64(d)
+	}
+	switch {
+	case s == nil || s.scalar != nil:
+		return 1
+	case s.tensor != nil:
+		return float64(s.tensor.Vals.Len)
+	case s.gen != nil && s.gen.nnz > 0:
+		return min(space, float64(s.gen.nnz))
+	case s.bytes > 0:
+		return min(space, float64(s.bytes)/8)
+	}
+	return space
+}
+
+// load makes this rank's blocks.
+func (k *ranked) load() error {
+	k.exec = &exec.Rank{Comm: k.c, Plan: k.problem, Limit: k.r.limit, Leaf: k.leaf, Add: k.add}
+	for i, o := range k.operands {
+		own, err := k.loadOperand(o, k.problem.Operands[i].Modes)
+		if err != nil {
+			return err
+		}
+		for _, t := range own {
+			k.r.closers = append(k.r.closers, t.Close)
+		}
+		f := k.r.formats[o.tensor]
+		k.exec.Own = append(k.exec.Own, own)
+		k.exec.Like = append(k.exec.Like, transfer.Like{Name: o.tensor, Dims: k.r.sizes.Dims[o.tensor],
+			Type: tcsType(k.r.types[o.tensor]), Kinds: f.Letters(), Modes: f.Order})
+	}
+	return nil
+}
+
+// compile compiles a leaf for each group of terms, and the sum of two blocks.
+func (k *ranked) compile() error {
+	r := k.r
+	like, err := k.like()
+	if err != nil {
+		return err
+	}
+	for _, g := range k.problem.Groups {
+		norm := *k.norm
+		norm.Terms = nil
+		for _, t := range g.Terms {
+			norm.Terms = append(norm.Terms, k.norm.Terms[t])
+		}
+		s := r.statement(like)
+		s.norm = &norm
+		if len(k.statements) > 0 { // blocks of all groups are summed
+			s.widths = &k.statements[0].unit.Result
+		}
+		if err := s.build(); err != nil {
+			return err
+		}
+		k.statements = append(k.statements, s)
+		r.closers = append(r.closers, func() error { s.close(); return nil })
+		if k.c.Rank() == 0 {
+			for _, n := range s.unit.Notes {
+				r.job.note(n)
+			}
+		}
+	}
+	result := k.statements[0].unit.Result
+	k.exec.Result = transfer.Like{Name: r.p.result, Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]),
+		Kinds: result.Format.Letters(), Modes: result.Format.Order}
+	return k.compileSum()
+}
+
+// leaf runs a step's group on its operand blocks.
+func (k *ranked) leaf(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error) {
+	st := k.statements[s.Group]
+	given := map[string]*tcs.Tensor{}
+	for i, t := range operands {
+		if t != nil {
+			given[k.operands[i].name] = t
+		}
+	}
+	args, made, err := st.arguments(given, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, t := range made {
+			t.Close()
+		}
+	}()
+	ranges := map[string][2]int64{}
+	for v, b := range k.problem.Vars {
+		at := s.Tuple[v]
+		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
+	}
+	box := k.problem.Box(k.problem.Result, s.Partial.Result, k.r.sizes.Dims[k.r.p.result])
+	return st.call(k.r.ctx, args, ranges, box)
+}
+
+// compileSum compiles the addition of two blocks of the result, where the plan
+// has any.
+func (k *ranked) compileSum() error {
+	r := k.r
+	result := k.statements[0].unit.Result
+	adds := len(k.problem.Groups) > 1
+	for _, v := range k.problem.Vars {
+		adds = adds || v.Reduction
+	}
+	if !adds {
+		return nil
+	}
+	vars := r.p.stmt.LHS.Vars
+	stmt := &notation.Stmt{
+		LHS: &notation.Access{Name: "S", Vars: vars},
+		RHS: &notation.Binary{Op: '+', X: &notation.Access{Name: "P", Vars: vars}, Y: &notation.Access{Name: "Q", Vars: vars}},
+	}
+	stmt.Src = stmt.String()
+	like := codegen.Tensor{Format: result.Format, Type: irTypes[r.types[r.p.result]], Dims: r.sizes.Dims[r.p.result],
+		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
+	k.sum = r.statement(map[string]codegen.Tensor{"P": like, "Q": like})
+	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
+	r.closers = append(r.closers, func() error { k.sum.close(); return nil })
+	return k.sum.build()
+}
+
+// add sums two partial blocks.
+func (k *ranked) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
+	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b}, nil)
+	if err != nil {
+		return nil, err
+	}
+	ranges := map[string][2]int64{}
+	for m, v := range k.sum.stmt.LHS.Vars {
+		ranges[v] = a.Range(m)
+	}
+	return k.sum.call(k.r.ctx, args, ranges, a.Box)
+}
+
+// run computes once; the result, whole, is at rank 0.
+func (k *ranked) run(ctx context.Context) (map[plan.Block]*tcs.Tensor, error) {
+	if err := k.c.Barrier(); err != nil {
+		return nil, err
+	}
+	k.before = k.c.Counters()
+	blocks, err := k.exec.Compute()
+	k.after = k.c.Counters()
+	return blocks, err
+}

@@ -1,0 +1,259 @@
+package spmd
+
+import (
+	"bytes"
+	"encoding/gob"
+	"io"
+
+	"distaff/codegen"
+	"distaff/codegen/notation"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/load"
+	"distaff/spmd/plan"
+)
+
+// sourceHeader is what every rank must know of an input that rank 0 reads.
+type sourceHeader struct {
+	Type   tcs.Type
+	Dense  bool
+	Dims   []int64
+	Bytes  int64
+	Scalar *tcs.Value
+	Stream bool
+}
+
+// jobHeader is what rank 0 finds out for all ranks.
+type jobHeader struct {
+	Sources map[string]sourceHeader
+	Sizes   *notation.Sizes
+}
+
+// openRanked opens the inputs for a job of several ranks: text and array files
+// at rank 0 alone, which tells the others their sizes and types; .tcs files, of
+// which a rank reads only its own part, everywhere. Collective.
+func (r *run) openRanked(c comm.Comm) error {
+	var data []byte
+	if c.Rank() == 0 {
+		if err := r.open(); err != nil {
+			return err
+		}
+		if err := r.inferSizes(); err != nil {
+			return err
+		}
+		h := jobHeader{Sources: map[string]sourceHeader{}, Sizes: r.sizes}
+		for name, s := range r.sources {
+			if p, ok := s.stream.(coo.Progressed); ok {
+				_, s.bytes = p.Progress()
+			}
+			h.Sources[name] = sourceHeader{s.typ, s.dense, s.dims, s.bytes, s.scalar, s.stream != nil}
+		}
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(h); err != nil {
+			panic("BUG: spmd: a job's header does not encode: " + err.Error())
+		}
+		data = b.Bytes()
+	}
+	data, err := bcastBytes(c.Uncounted(), data)
+	if err != nil || c.Rank() == 0 {
+		return err
+	}
+	var h jobHeader
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&h); err != nil {
+		panic("BUG: spmd: a job's header does not decode: " + err.Error())
+	}
+	r.sizes = h.Sizes
+	if r.sizes.Vars == nil {
+		r.sizes.Vars = map[string]int64{}
+	}
+	if r.sizes.Dims == nil {
+		r.sizes.Dims = map[string][]int64{}
+	}
+	for name, in := range r.job.Inputs {
+		if err := r.openHere(name, in, h.Sources[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openHere opens an input at a rank other than 0.
+func (r *run) openHere(name string, in Input, h sourceHeader) error {
+	s := &source{name: name, in: in, order: r.p.orders[name], from: in.File,
+		typ: h.Type, dense: h.Dense, dims: h.Dims, exact: true, bytes: h.Bytes, scalar: h.Scalar}
+	r.sources[name] = s
+	switch {
+	case h.Scalar != nil || h.Stream:
+		return nil
+	case in.Generate != "":
+		s.from = "-g=" + name + ":" + in.Generate
+		var err error
+		s.gen, err = parseGenerator(name, in.Generate)
+		return err
+	case in.Tensor != nil:
+		s.tensor = in.Tensor
+		return nil
+	case convert.Ext(in.File) == ".tcs":
+		t, err := tcs.Open(in.File)
+		if err != nil {
+			return err
+		}
+		r.closers = append(r.closers, t.Close)
+		s.tensor = t
+		return nil
+	}
+	panic("BUG: spmd: rank 0 opened an input that no other rank knows")
+}
+
+// bcastBytes gives rank 0's data to every rank.
+func bcastBytes(c comm.Comm, data []byte) ([]byte, error) {
+	n := []int64{int64(len(data))}
+	if err := c.Bcast(comm.Of(n), 0); err != nil {
+		return nil, err
+	}
+	if c.Rank() != 0 {
+		data = make([]byte, n[0])
+	}
+	return data, c.Bcast(comm.Of(data), 0)
+}
+
+// loadOperand makes this rank's blocks of one operand.
+func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor, error) {
+	r := k.r
+	s := r.sources[o.tensor]
+	f := r.formats[o.tensor]
+	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.sizes.Dims[o.tensor], Type: s.typ, Name: s.from}
+	if s.in.NoDuplicates {
+		spec.Duplicates = coo.Refuse
+	}
+	g := &load.Target{Plan: k.problem, Cuts: cuts, Spec: spec, Cfg: r.config()}
+	switch {
+	case s.scalar != nil:
+		own := map[plan.Block]*tcs.Tensor{}
+		if k.problem.Owner(cuts, 0) == k.c.Rank() {
+			own[0] = tcs.Scalar(*s.scalar)
+		}
+		return own, nil
+	case s.tensor != nil:
+		return k.loadTensor(s, g)
+	case s.gen != nil:
+		if err := s.gen.bind(s.name, r.sizes.Dims[s.name], s.typ, r.job.Seed); err != nil {
+			return nil, err
+		}
+		if s.gen.dense() && f.AllDense() {
+			return k.fillBlocks(s, g)
+		}
+		return g.Scatter(k.c, s.gen.part(k.c.Rank(), k.c.Size()))
+	}
+	var in coo.Stream = nothing{s}
+	if k.c.Rank() == 0 {
+		if s.read { // by an operand before, or for the sizes
+			if err := s.stream.Rewind(); err != nil {
+				return nil, err
+			}
+		}
+		s.read = true
+		in = s.stream
+		stop := r.watch(s)
+		defer stop()
+	}
+	return g.Scatter(k.c, in)
+}
+
+// loadTensor makes blocks of a tensor that every rank has: views where that is
+// possible, else assembled from each rank's piece.
+func (k *ranked) loadTensor(s *source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+	r, t := k.r, s.tensor
+	if err := t.Load(r.limit); err != nil {
+		return nil, err
+	}
+	if s.in.File != "" && !r.job.TrustInput {
+		if err := t.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if r.asStored(s) && g.Viewable(t) {
+		return g.Views(k.c.Rank(), t)
+	}
+	piece, err := load.Piece(t, k.c.Rank(), k.c.Size())
+	if err != nil {
+		return nil, err
+	}
+	defer piece.Close()
+	return g.Scatter(k.c, coo.FromTensor(piece, coo.KeepAll))
+}
+
+// fillBlocks generates dense blocks in place.
+func (k *ranked) fillBlocks(s *source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+	own := map[plan.Block]*tcs.Tensor{}
+	space := k.problem.SpaceOf(g.Cuts)
+	for b := range plan.Block(space.Size()) {
+		if k.problem.Owner(g.Cuts, b) != k.c.Rank() {
+			continue
+		}
+		header := tcs.Header{Dims: s.gen.dims, Box: k.problem.Box(g.Cuts, b, s.gen.dims), Type: s.gen.typ}
+		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, k.r.limit, s.name)
+		if err != nil {
+			for _, t := range own {
+				t.Close()
+			}
+			return nil, err
+		}
+		t.Entries(func(at []int64, i int64) bool {
+			t.SetValue(i, s.gen.at(at))
+			return true
+		})
+		own[b] = t
+	}
+	return own, nil
+}
+
+// nothing is the piece of a rank that reads no part of a file.
+type nothing struct{ s *source }
+
+func (n nothing) Dims() ([]int64, bool)   { return n.s.dims, true }
+func (n nothing) Type() tcs.Type          { return n.s.typ }
+func (n nothing) Next(b *coo.Batch) error { return io.EOF }
+func (n nothing) Rewind() error           { return nil }
+func (n nothing) Close() error            { return nil }
+
+// like tells the compiler of each operand's blocks what holds at every rank:
+// the widest arrays and the sum of entries. Collective.
+func (k *ranked) like() (map[string]codegen.Tensor, error) {
+	out := map[string]codegen.Tensor{}
+	for i, o := range k.operands {
+		f := k.r.formats[o.tensor]
+		n := len(f.Levels)
+		widths, nnz := make([]int64, 2*n), []int64{0}
+		for _, t := range k.exec.Own[i] {
+			nnz[0] += t.Vals.Len
+			for l, lev := range t.Levels {
+				widths[2*l] = max(widths[2*l], int64(lev.Pos.Width))
+				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
+			}
+		}
+		c := k.c.Uncounted()
+		if err := c.Allreduce(comm.Of(widths), comm.Max); err != nil {
+			return nil, err
+		}
+		for _, t := range k.exec.Own[i] {
+			for l, lev := range t.Levels {
+				if int64(lev.Pos.Width) != widths[2*l] || int64(lev.Crd.Width) != widths[2*l+1] {
+					return nil, runErrorf("%s: blocks with 32-bit and with 64-bit positions at different ranks; use fewer entries a block", o.tensor)
+				}
+			}
+		}
+		if err := c.Allreduce(comm.Of(nnz), comm.Sum); err != nil {
+			return nil, err
+		}
+		spec := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: nnz[0]}
+		for l := range n {
+			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
+			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))
+		}
+		out[o.name] = spec
+	}
+	return out, nil
+}

@@ -1,0 +1,370 @@
+package spmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/plan"
+	"distaff/spmd/store"
+	"distaff/spmd/transfer"
+)
+
+// runEmbedded runs the job on ranks of this process.
+func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
+	// What is wrong with the job itself is said once, before any rank starts.
+	if _, err := j.parse(); err != nil {
+		return nil, err
+	}
+	if err := j.refuse(); err != nil {
+		return nil, err
+	}
+	var report *Report
+	err := local.Run(ctx, max(j.Ranks, 1), func(c comm.Comm) error {
+		rep, err := j.RunOn(c, c.Size())
+		if c.Rank() == 0 {
+			report = rep
+		}
+		return err
+	})
+	return report, err
+}
+
+// RunOn runs the job as one rank of c, inProcess of whose ranks are in this
+// process. Every rank calls it with the same job. The report is rank 0's;
+// other ranks get nil. An error of any rank is every rank's.
+func (j *Job) RunOn(c comm.Comm, inProcess int) (report *Report, err error) {
+	start := time.Now()
+	r, err := j.prepare(c.Context(), c.Size(), inProcess)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	root := c.Rank() == 0
+	if !root {
+		r.job = r.job.quiet()
+	}
+	var outputs *outputs
+	if root {
+		if outputs, err = r.createOutputs(); err != nil {
+			return nil, err
+		}
+		defer outputs.abort()
+	}
+	st := &r.report.Stats
+	k, err := r.loadRanked(c)
+	if err != nil {
+		return nil, err
+	}
+	st.Phases.Load = seconds(start)
+	at := time.Now()
+	if err := k.compile(); err != nil {
+		return nil, err
+	}
+	st.Phases.Compile = seconds(at)
+	blocks, err := k.computePhase()
+	if err != nil {
+		return nil, err
+	}
+	at = time.Now()
+	whole, err := k.gather(blocks)
+	if err != nil {
+		return nil, err
+	}
+	var difference error
+	if root {
+		r.tensors[r.p.result] = whole
+		r.closers = append(r.closers, func() error {
+			if j.Keep {
+				return nil
+			}
+			return whole.Close()
+		})
+		if difference, err = k.finish(outputs, whole); err != nil {
+			return nil, err
+		}
+	}
+	st.Phases.Store = seconds(at)
+	if err := k.stats(start); err != nil {
+		return nil, err
+	}
+	if !root {
+		return nil, nil
+	}
+	if j.Keep {
+		r.report.Result = whole
+	}
+	return r.report, difference
+}
+
+// quiet is the job without what only rank 0 says.
+func (j *Job) quiet() *Job {
+	q := *j
+	q.Note, q.Detail, q.Progress = nil, nil, nil
+	return &q
+}
+
+// loadRanked goes from the job's flags to blocks at their ranks.
+func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
+	if err := r.openRanked(c); err != nil {
+		return nil, err
+	}
+	if err := r.inferTypes(); err != nil {
+		return nil, err
+	}
+	if err := r.chooseFormats(); err != nil {
+		return nil, err
+	}
+	k, err := r.newRanked(c)
+	if err != nil {
+		return nil, err
+	}
+	return k, k.load()
+}
+
+// computePhase runs the statement warmup and repeat times and keeps the last
+// result's blocks. A repeat takes as long as its slowest rank.
+func (k *ranked) computePhase() (map[plan.Block]*tcs.Tensor, error) {
+	r := k.r
+	repeat := max(r.job.Repeat, 1)
+	var blocks map[plan.Block]*tcs.Tensor
+	for n := range r.job.Warmup + repeat {
+		for _, b := range blocks {
+			b.Close()
+		}
+		if err := k.c.Uncounted().Barrier(); err != nil {
+			return nil, err
+		}
+		k.before = k.c.Counters()
+		at := time.Now()
+		var err error
+		if blocks, err = k.exec.Compute(); err != nil {
+			return nil, err
+		}
+		took := []float64{seconds(at)}
+		k.after = k.c.Counters()
+		if err := k.c.Uncounted().Allreduce(comm.Of(took), comm.Max); err != nil {
+			return nil, err
+		}
+		if n >= r.job.Warmup {
+			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
+		}
+	}
+	return blocks, nil
+}
+
+// gather brings the result to rank 0, in the wanted format; nil elsewhere. It
+// closes the blocks.
+func (k *ranked) gather(blocks map[plan.Block]*tcs.Tensor) (*tcs.Tensor, error) {
+	defer func() {
+		for _, b := range blocks {
+			b.Close()
+		}
+	}()
+	r := k.r
+	f := r.formats[r.p.result]
+	space := k.problem.SpaceOf(k.problem.Result)
+	b := &store.Blocks{Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]), Own: map[int]*tcs.Tensor{}}
+	for n := range plan.Block(space.Size()) {
+		b.Owners = append(b.Owners, k.problem.Owner(k.problem.Result, n))
+	}
+	for n, t := range blocks {
+		b.Own[int(n)] = t
+	}
+	if f.AllDense() {
+		return k.gatherDense(b)
+	}
+	var whole *tcs.Tensor
+	err := store.Gather(k.c, b, f.Order, coo.KeepAll, r.config(), func(s coo.Stream) (err error) {
+		spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: b.Dims, Type: b.Type, Name: r.p.result}
+		whole, err = coo.Assemble(s, spec, r.config())
+		return err
+	})
+	return whole, err
+}
+
+// gatherDense copies dense blocks into their places at rank 0.
+func (k *ranked) gatherDense(b *store.Blocks) (*tcs.Tensor, error) {
+	r, c := k.r, k.c.Uncounted()
+	f := r.formats[r.p.result]
+	like := k.exec.Result
+	if c.Rank() != 0 {
+		for n, owner := range b.Owners {
+			if owner != c.Rank() {
+				continue
+			}
+			s, err := transfer.Send(c, b.Own[n], 0, 0)
+			if err == nil {
+				err = s.Wait()
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Kinds: f.Letters(), Modes: f.Order, Counts: make([]int64, len(f.Levels))}
+	whole, err := tcs.New(shape, r.limit, r.p.result)
+	if err != nil {
+		return nil, err
+	}
+	for n, owner := range b.Owners {
+		block := b.Own[n]
+		if owner != 0 {
+			if block, err = transfer.Recv(c, like, owner, 0, r.limit); err != nil {
+				whole.Close()
+				return nil, err
+			}
+		}
+		copyDense(whole, block)
+		if owner != 0 {
+			block.Close()
+		}
+	}
+	return whole, nil
+}
+
+// copyDense copies a block of a dense tensor into its place.
+func copyDense(whole, block *tcs.Tensor) {
+	n := len(whole.Levels)
+	if n == 0 {
+		whole.SetValue(0, block.Value(0))
+		return
+	}
+	size := int64(whole.Type.Size())
+	from, to := block.Vals.Bytes(), whole.Vals.Bytes()
+	var copyBelow func(l int, src, dst int64)
+	copyBelow = func(l int, src, dst int64) {
+		b, w := block.Levels[l], whole.Levels[l]
+		at := b.Offset - w.Offset
+		if l == n-1 {
+			s, d := src*b.Size*size, (dst*w.Size+at)*size
+			copy(to[d:d+b.Size*size], from[s:s+b.Size*size])
+			return
+		}
+		for i := range b.Size {
+			copyBelow(l+1, src*b.Size+i, dst*w.Size+at+i)
+		}
+	}
+	copyBelow(0, 0, 0)
+}
+
+// finish checks the result at rank 0 and writes the outputs.
+func (k *ranked) finish(out *outputs, whole *tcs.Tensor) (difference, err error) {
+	r := k.r
+	wanted := r.job.Check
+	for _, o := range r.job.Outputs {
+		wanted = wanted || o.Tensor != r.p.result
+	}
+	if wanted { // the operands too, whole
+		for _, s := range r.sources {
+			if s.stream != nil && s.read {
+				if err := s.stream.Rewind(); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := r.load(); err != nil {
+			return nil, err
+		}
+		r.tensors[r.p.result] = whole
+	}
+	if d, err := r.check(whole); err != nil {
+		return nil, err
+	} else if d != nil {
+		difference = d
+	} else if err := out.store(r); err != nil {
+		return nil, err
+	}
+	r.summarize(whole)
+	return difference, nil
+}
+
+// rankStats is what a rank tells rank 0 about itself.
+type rankStats struct {
+	Host              string
+	Sent, Recv, Msgs  int64
+	Nonzeros, PeakRSS int64
+	Load, Compile     float64
+}
+
+// stats gathers the statistics at rank 0. Collective.
+func (k *ranked) stats(start time.Time) error {
+	r := k.r
+	st := &r.report.Stats
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	d := k.after.Sub(k.before)
+	mine, err := json.Marshal(rankStats{host, d.BytesSent, d.BytesReceived, d.MessagesSent, k.nonzeros(), peakRSS(), st.Phases.Load, st.Phases.Compile})
+	if err != nil {
+		panic("BUG: spmd: a rank's statistics do not marshal: " + err.Error())
+	}
+	c := k.c.Uncounted()
+	counts := make([]int64, c.Size())
+	if err := c.Allgather(comm.Of([]int64{int64(len(mine))}), comm.Of(counts)); err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, n := range counts {
+		total += n
+	}
+	all := make([]byte, total)
+	if err := c.Gatherv(comm.Of(mine), comm.Of(all), counts, 0); err != nil || c.Rank() != 0 {
+		return err
+	}
+	r.fillStats()
+	st.Compiler = k.statements[0].compiler
+	st.Ranks, st.Hosts, st.Comm, st.Balance.Nonzeros, st.PeakRSS = c.Size(), nil, Comm{}, nil, nil
+	seen := map[string]bool{}
+	for _, n := range counts {
+		var x rankStats
+		if err := json.Unmarshal(all[:n], &x); err != nil {
+			return fmt.Errorf("BUG: spmd: statistics of a rank: %w", err)
+		}
+		all = all[n:]
+		if !seen[x.Host] {
+			seen[x.Host] = true
+			st.Hosts = append(st.Hosts, x.Host)
+		}
+		st.Comm.BytesSent = append(st.Comm.BytesSent, x.Sent)
+		st.Comm.BytesReceived = append(st.Comm.BytesReceived, x.Recv)
+		st.Comm.MessagesSent = append(st.Comm.MessagesSent, x.Msgs)
+		st.Balance.Nonzeros = append(st.Balance.Nonzeros, x.Nonzeros)
+		st.PeakRSS = append(st.PeakRSS, x.PeakRSS)
+		st.Phases.Load, st.Phases.Compile = max(st.Phases.Load, x.Load), max(st.Phases.Compile, x.Compile)
+	}
+	st.Phases.Total = seconds(start)
+	return nil
+}
+
+// nonzeros counts the stored entries of the largest operand that this rank
+// computes with: those of the blocks that live here, which its steps read.
+func (k *ranked) nonzeros() int64 {
+	largest, most := -1, -1.0
+	for i, o := range k.operands {
+		if e := k.r.estimate(o.tensor); e > most {
+			largest, most = i, e
+		}
+	}
+	if largest < 0 {
+		return 0
+	}
+	n, used := int64(0), map[plan.Block]bool{}
+	for s := range k.problem.Steps(k.c.Rank()) {
+		for _, need := range s.Need {
+			if t := k.exec.Own[largest][need.Block]; need.Operand == largest && !used[need.Block] && t != nil {
+				used[need.Block] = true
+				n += entries(t)
+			}
+		}
+	}
+	return n
+}
