@@ -42,6 +42,13 @@ type Request struct {
 	ComputeType ir.Type
 	Wide        bool   // the result's positions in 64 bits, whatever is expected
 	Name        string // of the leaf: a C identifier; "" for "leaf"
+	// Threads is 1 for a leaf that is to run on one thread alone. Any other
+	// leaf takes the number of threads as it is called.
+	Threads int
+	// Clip lists variables whose ranges, as the leaf is called, may be less
+	// than what its operands' sparse levels store: it then leaves out the rest.
+	// Dense levels hold a range's coordinates in any case.
+	Clip []string
 }
 
 // Tensor is what the compiler knows of a tensor.
@@ -119,12 +126,27 @@ func Compile(r Request) (*Unit, error) {
 	for _, v := range u.Vars {
 		sizes[v] = c.size(v)
 	}
+	share := ""
+	if a := c.shared(); a != nil {
+		share = a.Key()
+		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
+		u.Result.Shares = k
+		u.Result.PosWidth, u.Result.CrdWidth = c.ops[k].PosWidth, c.ops[k].CrdWidth
+	}
+	if r.Threads != 1 {
+		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
+	}
+	clip := map[string]bool{}
+	for _, v := range r.Clip {
+		clip[v] = true
+	}
 	name := r.Name
 	if name == "" {
 		name = "leaf"
 	}
 	u.Func = lower.Lower(lower.Spec{
 		Name: name, Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
+		Clip: clip, Share: share,
 	})
 	if err := ir.Verify(u.Func); err != nil {
 		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
@@ -257,7 +279,7 @@ func (c *compilation) operands() {
 			s.name += "'"
 		}
 		names[s.name] = true
-		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth}
+		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth, NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
 		}

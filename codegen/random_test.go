@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	cases = flag.Int("cases", 1500, "random statements to run")
+	cases = flag.Int("cases", 1000, "random statements to run")
 	seed  = flag.Uint64("seed", 1, "seed of the first")
 	show  = flag.Bool("show", false, "print the stages of each")
 )
@@ -482,21 +482,28 @@ func (p *problem) check(u *codegen.Unit, args []interp.Arg, want *reference.Tens
 }
 
 func TestRandom(t *testing.T) {
-	conversions, failures := 0, 0
+	var seen counts
+	failures := 0
 	for k := range *cases {
 		s := *seed + uint64(k)
 		p := draw(s)
-		if err := p.try(t, &conversions); err != nil {
+		if err := p.try(t, &seen); err != nil {
 			t.Errorf("seed %d: %s\n  sizes %v: %v", s, p, p.sizes, err)
 			if failures++; failures > 5 {
 				break
 			}
 		}
 	}
-	t.Logf("%d statements, %d with conversions", *cases, conversions)
+	t.Logf("%d statements: %+v", *cases, seen)
+	if *cases >= 1000 && (seen.Converted == 0 || seen.Shared == 0) {
+		t.Errorf("got no case of some kind: %+v", seen)
+	}
 }
 
-func (p *problem) try(t *testing.T, conversions *int) (err error) {
+// counts says what the cases were.
+type counts struct{ Converted, Shared int }
+
+func (p *problem) try(t *testing.T, seen *counts) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -511,7 +518,10 @@ func (p *problem) try(t *testing.T, conversions *int) (err error) {
 		return err
 	}
 	if len(u.Notes) > 0 {
-		*conversions++
+		seen.Converted++
+	}
+	if u.Result.Shares >= 0 {
+		seen.Shared++
 	}
 	if *show {
 		t.Logf("%s\norder %v\n%s\n%s", p, u.Order, cin.Pretty(u.CIN), ir.Print(u.Func))

@@ -9,26 +9,35 @@ import (
 
 // assembly builds the result.
 //
-// A result of dense levels alone is the caller's memory, set to zero first and
-// written at random. With compressed levels it grows in order: level l has
-// count[l] coordinates so far; the next one is written at that place while its
-// children are computed below it, and counts only if some were. pos arrays are
-// closed behind each parent position. Parents are visited in ascending order,
-// but under dense levels not all of them are: last is the place of pos up to
-// which it is written, and the gap is filled as the next parent comes.
+// A result of dense levels alone is the caller's memory, written at random.
+// With compressed levels it grows in order: a compressed level has some count
+// of coordinates so far; the next one is written at that place while its children are
+// computed below it, and counts only if some were. pos arrays are closed
+// behind each parent position. Parents are visited in ascending order, but under
+// dense levels not all of them are: last is the place of pos up to which it is
+// written, and the gap is filled as the next parent comes.
+//
+// What a loop over the result appends goes to buffers: those of the whole leaf,
+// or of one chunk of a parallel loop (gather.go).
 type assembly struct {
 	l      *lowerer
 	op     *operand
 	sparse bool
+	deep   int // the last compressed level; -1 for none
+	buf    *buffers
+	dense  *ir.Array // the values of a result of dense levels alone
+}
+
+// buffers are what a result's compressed levels grow in.
+type buffers struct {
 	levels []resultLevel
 	vals   *ir.Array
 	capV   *ir.Var
-	deep   int // the last compressed level
 }
 
 type resultLevel struct {
 	pos, crd   *ir.Array
-	capP, capC *ir.Var // nil where the array cannot grow
+	capP, capC *ir.Var // capP is nil where pos cannot grow: all levels above are dense
 	count      *ir.Var
 	last       *ir.Var // nil under a compressed level, whose positions are all visited
 }
@@ -38,50 +47,81 @@ type resultCursor struct {
 	level int
 	pos   ir.Expr
 	base  ir.Expr // as in cursor
+	// zeroed: the values below are 0 already. Otherwise each is written once,
+	// or the whole block below is set to 0 where that is not so.
+	zeroed bool
 }
 
-func (l *lowerer) openResult() *assembly {
+func (l *lowerer) newAssembly() *assembly {
 	op := l.ops[l.spec.Operands[0].Name]
-	a := &assembly{l: l, op: op, levels: make([]resultLevel, op.order()), deep: -1}
-	for k := range a.levels {
+	a := &assembly{l: l, op: op, deep: -1}
+	for k := range op.order() {
 		if op.caps(k).HasPos {
-			a.deep = k
+			a.deep, a.sparse = k, true
 		}
 	}
-	if a.deep < 0 {
-		a.vals = op.vals()
-		l.emit(&ir.Fill{A: a.vals, Lo: ir.Int(0), Hi: a.block(0), X: ir.Zero(op.Type)})
-		return a
+	if !a.sparse || a.shared() {
+		a.dense = op.vals()
 	}
-	a.sparse = true
-	guess := l.named("guess", a.guess())
-	a.vals = l.newArray(op.prefix()+"_vals", op.Type)
-	a.capV = l.declare(a.vals.Name+"_cap", guess)
-	l.emit(&ir.Alloc{A: a.vals, Len: a.capV})
+	return a
+}
+
+// shared tells whether the result's level arrays are an operand's.
+func (a *assembly) shared() bool { return a.l.spec.Share != "" }
+
+// vals is where the result's values are written.
+func (a *assembly) vals() *ir.Array {
+	if a.dense != nil {
+		return a.dense
+	}
+	return a.buf.vals
+}
+
+// open makes empty buffers, with room for about guess entries. pos, if not
+// nil, is the array of the outermost compressed level's positions, of which
+// those behind first are written.
+func (a *assembly) open(guess ir.Expr, pos *ir.Array, first ir.Expr) {
+	l, op := a.l, a.op
+	b := &buffers{levels: make([]resultLevel, op.order())}
+	a.buf = b
+	guess = l.named("guess", guess)
+	b.vals = l.newArray(op.prefix()+"_vals", op.Type)
+	b.capV = l.declare(b.vals.Name+"_cap", guess)
+	l.emit(&ir.Alloc{A: b.vals, Len: b.capV})
 	above := -1 // the last compressed level before k
-	for k := range a.levels {
+	for k := range b.levels {
 		if !op.caps(k).HasPos {
 			continue
 		}
-		lev := &a.levels[k]
-		lev.pos = l.newArray(fmt.Sprintf("%s_pos%d", op.prefix(), k), intOf(op.PosWidth[k]))
+		lev := &b.levels[k]
 		lev.crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k), intOf(op.CrdWidth[k]))
-		if above < 0 {
-			l.emit(&ir.Alloc{A: lev.pos, Len: ir.Plus(a.between(0, k), ir.Int(1))})
-		} else {
-			lev.capP = l.declare(lev.pos.Name+"_cap", ir.Plus(guess, ir.Int(1)))
-			l.emit(&ir.Alloc{A: lev.pos, Len: lev.capP})
-		}
 		lev.capC = l.declare(lev.crd.Name+"_cap", guess)
 		l.emit(&ir.Alloc{A: lev.crd, Len: lev.capC})
-		l.store(lev.pos, ir.Int(0), ir.Int(0))
 		lev.count = l.declare(fmt.Sprintf("%s_n%d", op.prefix(), k), ir.Int(0))
-		if above != k-1 || k == 0 {
+		if above < 0 && pos != nil {
+			lev.pos = pos
+		} else {
+			lev.pos = a.newPos(k)
+			if above < 0 {
+				l.emit(&ir.Alloc{A: lev.pos, Len: ir.Plus(a.between(0, k), ir.Int(1))})
+			} else {
+				lev.capP = l.declare(lev.pos.Name+"_cap", ir.Plus(guess, ir.Int(1)))
+				l.emit(&ir.Alloc{A: lev.pos, Len: lev.capP})
+			}
+			l.store(lev.pos, ir.Int(0), ir.Int(0))
+		}
+		switch {
+		case above < 0:
+			lev.last = l.declare(fmt.Sprintf("%s_last%d", op.prefix(), k), first)
+		case above != k-1:
 			lev.last = l.declare(fmt.Sprintf("%s_last%d", op.prefix(), k), ir.Int(0))
 		}
 		above = k
 	}
-	return a
+}
+
+func (a *assembly) newPos(k int) *ir.Array {
+	return a.l.newArray(fmt.Sprintf("%s_pos%d", a.op.prefix(), k), intOf(a.op.PosWidth[k]))
 }
 
 // guess is how many entries to make room for at first: those of the sparse
@@ -120,11 +160,14 @@ func (a *assembly) nextSparse(k int) int {
 	return -1
 }
 
+// assigns tells whether a statement's target is the result.
+func (l *lowerer) assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.out.op.Name }
+
 // appends tells whether a loop runs over the next level of the result, a
 // compressed one, and which.
 func (l *lowerer) appends(f *cin.Forall, e *env) (level int, ok bool) {
 	k := e.res.level
-	if !l.out.sparse || k >= l.out.op.order() || l.out.op.caps(k).Locate || cin.Target(f).Name != l.out.op.Name {
+	if !l.out.sparse || l.out.shared() || k >= l.out.op.order() || l.out.op.caps(k).Locate || !l.assigns(f) {
 		return 0, false
 	}
 	if l.resultVars[k] != f.Var {
@@ -135,19 +178,18 @@ func (l *lowerer) appends(f *cin.Forall, e *env) (level int, ok bool) {
 
 // appendLoop lowers a loop over a compressed level of the result.
 func (l *lowerer) appendLoop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
-	lev := &l.out.levels[k]
-	parent := e.res.pos
-	next := ir.Plus(parent, ir.Int(1))
+	lev := &l.out.buf.levels[k]
+	next := ir.Plus(e.res.pos, ir.Int(1))
 	if lev.last != nil {
-		// The children before this parent are all there.
-		q := l.newVar(lev.pos.Name + "_q")
-		l.emit(&ir.For{V: q, Lo: ir.Plus(lev.last, ir.Int(1)), Hi: next, Step: 1, Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
+		l.fillPos(lev, next) // the children before this parent are all there
 	}
 	from := ir.Expr(lev.count)
 	if want {
 		from = l.declare(lev.count.Name+"_from", lev.count)
 	}
-	some := l.loops(&loop{f: f, e: e, want: false, body: func(in *env) ir.Expr { return l.appendOne(f, in, k) }})
+	some := l.loops(&loop{f: f, e: e, want: false,
+		room: func(n ir.Expr) { l.makeRoom(k, n) },
+		body: func(in *env) ir.Expr { return l.appendOne(f, in, k) }})
 	l.store(lev.pos, next, lev.count)
 	if lev.last != nil {
 		l.set(lev.last, next)
@@ -158,24 +200,42 @@ func (l *lowerer) appendLoop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	return l.named("some_"+f.Var, ir.Unequal(lev.count, from))
 }
 
-// appendOne lowers the body for one coordinate of compressed level k.
+// fillPos closes the parents from last on up to place end.
+func (l *lowerer) fillPos(lev *resultLevel, end ir.Expr) {
+	q := l.newVar(lev.pos.Name + "_q")
+	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.last, ir.Int(1)), Hi: end, Step: 1, Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
+}
+
+// makeRoom reserves what n more coordinates of level k need, so that the loop
+// that appends them need not look.
+func (l *lowerer) makeRoom(k int, n ir.Expr) {
+	b := l.out.buf
+	lev := &b.levels[k]
+	end := l.named(lev.count.Name+"_end", ir.Plus(lev.count, n))
+	l.reserve(lev.crd, lev.capC, end)
+	switch next := l.out.nextSparse(k + 1); {
+	case next == k+1:
+		l.reserve(b.levels[next].pos, b.levels[next].capP, ir.Plus(end, ir.Int(1)))
+	case next < 0 && k+1 == l.out.op.order():
+		l.reserve(b.vals, b.capV, end)
+	}
+}
+
+// appendOne lowers the body for one coordinate of compressed level k. Room for
+// what stands at the coordinate itself was made; blocks of dense levels below
+// are large enough to be looked at one by one.
 func (l *lowerer) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	a := l.out
-	lev := &a.levels[k]
+	lev := &a.buf.levels[k]
 	some := ir.Expr(ir.Truth(false))
 	body := l.within(func() {
 		more := ir.Plus(lev.count, ir.Int(1))
-		l.reserve(lev.crd, lev.capC, more)
-		if next := a.nextSparse(k + 1); next >= 0 {
-			below := &a.levels[next]
+		switch next := a.nextSparse(k + 1); {
+		case next > k+1:
+			below := &a.buf.levels[next]
 			l.reserve(below.pos, below.capP, ir.Plus(ir.Times(more, a.between(k+1, next)), ir.Int(1)))
-		} else {
-			size := a.block(k + 1)
-			end := ir.Times(more, size)
-			l.reserve(a.vals, a.capV, end)
-			if k+1 < a.op.order() {
-				l.emit(&ir.Fill{A: a.vals, Lo: ir.Times(lev.count, size), Hi: end, X: ir.Zero(a.op.Type)})
-			}
+		case next < 0 && k+1 < a.op.order():
+			l.reserve(a.buf.vals, a.buf.capV, ir.Times(more, a.block(k+1)))
 		}
 		in.res = resultCursor{level: k + 1, pos: lev.count}
 		l.enterResult(in)
@@ -197,7 +257,7 @@ func (l *lowerer) reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
 
 // bindResult moves the result's cursor after p's variable was bound in in.
 func (l *lowerer) bindResult(p *loop, in *env) {
-	if cin.Target(p.f).Name == l.out.op.Name {
+	if l.assigns(p.f) {
 		l.enterResult(in)
 	}
 }
@@ -206,6 +266,9 @@ func (l *lowerer) bindResult(p *loop, in *env) {
 // variables are bound.
 func (l *lowerer) enterResult(e *env) {
 	op := l.out.op
+	if l.out.shared() {
+		return
+	}
 	for c := &e.res; c.level < op.order() && op.caps(c.level).Locate; {
 		at, bound := e.coord[l.resultVars[c.level]]
 		if c.base == nil {
@@ -218,31 +281,53 @@ func (l *lowerer) enterResult(e *env) {
 		if !bound {
 			return
 		}
-		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at))}
+		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)), zeroed: c.zeroed}
 	}
 }
 
-// publish hands the result's arrays to the caller.
-func (a *assembly) publish() {
-	if !a.sparse {
+// zero makes sure that the values below the result's cursor are 0, where no
+// compressed level is left to append to.
+func (l *lowerer) zero(e *env) {
+	a := l.out
+	if e.res.zeroed || e.res.level <= a.deep || a.shared() {
 		return
 	}
+	e.res.zeroed = true
+	size := a.block(e.res.level)
+	lo := ir.Times(e.res.pos, size)
+	hi := ir.Plus(lo, size)
+	if e.res.level == 0 && a.op.order() > 0 {
+		if s, ok := e.ranges[l.resultVars[0]]; ok {
+			row := func(c ir.Expr) ir.Expr { return ir.Times(ir.Minus(c, a.op.offset(0)), a.block(1)) }
+			lo, hi = row(s.lo), row(s.hi)
+		} else if l.threads != nil {
+			l.zeroAll(lo, size)
+			return
+		}
+	}
+	l.emit(&ir.Fill{A: a.vals(), Lo: lo, Hi: hi, X: ir.Zero(a.op.Type)})
+}
+
+// publishAll hands the buffers to the caller: they are the whole result.
+func (a *assembly) publishAll() {
 	l := a.l
 	parents := ir.Expr(ir.Int(1)) // positions of the level above k
-	for k := range a.levels {
-		lev := &a.levels[k]
+	for k := range a.buf.levels {
+		lev := &a.buf.levels[k]
 		if !a.op.caps(k).HasPos {
 			parents = ir.Times(parents, a.op.size(k))
 			continue
 		}
 		if lev.last != nil {
-			q := l.newVar(lev.pos.Name + "_q")
-			l.emit(&ir.For{V: q, Lo: ir.Plus(lev.last, ir.Int(1)), Hi: ir.Plus(parents, ir.Int(1)), Step: 1,
-				Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
+			l.fillPos(lev, ir.Plus(parents, ir.Int(1)))
 		}
-		l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: k, Part: ir.Pos}, A: lev.pos, Len: ir.Plus(parents, ir.Int(1))})
-		l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: k, Part: ir.Crd}, A: lev.crd, Len: lev.count})
+		a.publish(k, ir.Pos, lev.pos, ir.Plus(parents, ir.Int(1)))
+		a.publish(k, ir.Crd, lev.crd, lev.count)
 		parents = lev.count
 	}
-	l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Part: ir.Vals}, A: a.vals, Len: parents})
+	a.publish(0, ir.Vals, a.buf.vals, parents)
+}
+
+func (a *assembly) publish(level int, part ir.Part, arr *ir.Array, n ir.Expr) {
+	a.l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Part: part}, A: arr, Len: n})
 }

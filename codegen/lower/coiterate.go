@@ -132,7 +132,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 	for _, it := range its {
 		l.start(it)
 	}
-	b := l.bounds[p.v()]
+	b := l.span(p.e, p.v())
 	i := l.newVar(p.v())
 	var some ir.Expr
 	l.inFlag(p, func() {
@@ -152,7 +152,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 				l.advance(it, flags[k])
 			}
 		})
-		l.emit(&ir.For{V: i, Lo: b[0], Hi: b[1], Step: 1, Body: body})
+		l.emit(&ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body})
 	}, func() bool { return never(some) })
 	return p.result(some)
 }

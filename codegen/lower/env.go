@@ -13,10 +13,28 @@ type env struct {
 	cur   map[string]*cursor // by access key
 	temps map[string]value   // scalar temporaries
 	res   resultCursor
+	// ranges are those of variables whose range is cut to a chunk.
+	ranges map[string]span
+}
+
+// span is the range of coordinates that a loop visits. clip says that operands
+// may hold coordinates outside it.
+type span struct {
+	lo, hi ir.Expr
+	clip   bool
+}
+
+// span is v's range in e.
+func (l *lowerer) span(e *env, v string) span {
+	if s, ok := e.ranges[v]; ok {
+		return s
+	}
+	b := l.bounds[v]
+	return span{b[0], b[1], l.spec.Clip[v]}
 }
 
 func (e *env) clone() *env {
-	return &env{coord: maps.Clone(e.coord), cur: maps.Clone(e.cur), temps: maps.Clone(e.temps), res: e.res}
+	return &env{coord: maps.Clone(e.coord), cur: maps.Clone(e.cur), temps: maps.Clone(e.temps), res: e.res, ranges: maps.Clone(e.ranges)}
 }
 
 // cursor is how far an access has come down its levels. It is not changed once
@@ -73,7 +91,7 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv is the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}}
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]span{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {
 			l.openCursor(a, e)

@@ -12,6 +12,14 @@ const maxBodies = 128
 
 // forall lowers a loop. See stmt for want and the result.
 func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
+	if f.Unit == cin.CPUThread {
+		return l.parallel(f, e)
+	}
+	return l.serial(f, e, want)
+}
+
+// serial lowers a loop as one that runs in order.
+func (l *lowerer) serial(f *cin.Forall, e *env, want bool) ir.Expr {
 	if level, ok := l.appends(f, e); ok {
 		return l.appendLoop(f, e, level, want)
 	}
@@ -24,6 +32,7 @@ type loop struct {
 	e    *env
 	want bool
 	body func(in *env) ir.Expr // lowers the body in the environment of an iteration
+	room func(n ir.Expr)       // if not nil, is told how many iterations there are at most, before them
 
 	lat   *lattice.Lattice
 	iters []*iter
@@ -58,6 +67,9 @@ func (l *lowerer) query(e *env, v string) lattice.Query {
 // loops emits the loops over the coordinates of a variable.
 func (l *lowerer) loops(p *loop) ir.Expr {
 	p.lat = lattice.Of(p.f.Body, l.query(p.e, p.v()))
+	if l.assigns(p.f) && !(l.atResult(p) && p.lat.Universe()) {
+		l.zero(p.e)
+	}
 	if len(p.lat.Points) == 0 {
 		return ir.Truth(false)
 	}
@@ -65,6 +77,9 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 		p.iters = append(p.iters, l.newIter(p, k, p.e.cur[key]))
 	}
 	all := p.lat.All()
+	if p.room != nil {
+		p.room(l.atMost(p))
+	}
 	if p.lat.Universe() {
 		if all == 0 {
 			return l.countLoop(p)
@@ -80,9 +95,37 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	return l.mergeLoops(p)
 }
 
+// atResult tells whether a loop is over the variable of the next level of the
+// result.
+func (l *lowerer) atResult(p *loop) bool {
+	k := p.e.res.level
+	return k < len(l.resultVars) && l.resultVars[k] == p.v()
+}
+
+// atMost is the largest number of iterations that the loops can have.
+func (l *lowerer) atMost(p *loop) ir.Expr {
+	if p.lat.Universe() {
+		s := l.span(p.e, p.v())
+		return ir.Minus(s.hi, s.lo)
+	}
+	length := func(it *iter) ir.Expr { return ir.Minus(it.hi, it.lo) }
+	var n ir.Expr
+	for _, it := range p.subset(p.lat.All()) {
+		switch {
+		case n == nil:
+			n = length(it)
+		case len(p.lat.Points) == 1 && !p.lat.Coarse:
+			n = ir.Least(n, length(it))
+		default:
+			n = ir.Plus(n, length(it))
+		}
+	}
+	return n
+}
+
 // countLoop runs over the whole range of the variable.
 func (l *lowerer) countLoop(p *loop) ir.Expr {
-	b := l.bounds[p.v()]
+	b := l.span(p.e, p.v())
 	i := l.newVar(p.v())
 	var some ir.Expr
 	l.inFlag(p, func() {
@@ -90,10 +133,10 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 			some = l.iteration(p, i, nil, nil)
 			l.note(p, some)
 		})
-		l.emit(&ir.For{V: i, Lo: b[0], Hi: b[1], Step: 1, Body: body})
+		l.emit(&ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body})
 	}, func() bool { return always(some) || never(some) })
 	if always(some) {
-		return ir.Less(b[0], b[1])
+		return ir.Less(b.lo, b.hi)
 	}
 	return p.result(some)
 }

@@ -16,6 +16,7 @@ type iter struct {
 	run    *ir.Var // the end of the run of positions with the coordinate, where the level has runs
 	runs   bool
 	padded bool
+	span   span
 }
 
 func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
@@ -23,6 +24,12 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	it.runs = c.op.hasRuns(c.level)
 	it.padded = c.op.caps(c.level).Padded
 	it.lo, it.hi = l.segment(c)
+	if it.span = l.span(p.e, p.v()); it.span.clip && !it.padded {
+		find := func(key ir.Expr) ir.Expr { return &ir.Search{A: it.crd, Lo: it.lo, Hi: it.hi, Key: key} }
+		lo := l.named(it.name()+"_s", find(it.span.lo))
+		it.hi = l.named(it.name()+"_e", find(it.span.hi))
+		it.lo = lo
+	}
 	return it
 }
 
@@ -50,7 +57,7 @@ func (l *lowerer) start(it *iter) {
 
 func (l *lowerer) skipPadding(it *iter) {
 	if it.padded {
-		l.while(ir.Both(ir.Less(it.p, it.hi), ir.Less(it.at(it.p), ir.Int(0))), func() { l.incr(it.p, ir.Int(1)) })
+		l.while(ir.Both(ir.Less(it.p, it.hi), ir.Inverse(it.entry(it.at(it.p)))), func() { l.incr(it.p, ir.Int(1)) })
 	}
 }
 
@@ -87,7 +94,7 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	l.inFlag(p, func() {
 		body := l.within(func() {
 			c := l.declare(p.v(), it.at(it.p))
-			l.when(l.unpadded(it, c), func() {
+			l.when(it.entry(c), func() {
 				some = l.iteration(p, c, []*iter{it}, nil)
 				l.note(p, some)
 			})
@@ -100,9 +107,15 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	return p.result(some)
 }
 
-func (l *lowerer) unpadded(it *iter, c ir.Expr) ir.Expr {
-	if it.padded {
-		return ir.AtLeast(c, ir.Int(0))
+// entry tells whether coordinate c, at the iterator's position, is one to
+// visit: no padding, and, among padding, where the order is not searched, not
+// outside the range.
+func (it *iter) entry(c ir.Expr) ir.Expr {
+	switch {
+	case !it.padded:
+		return ir.Truth(true)
+	case it.span.clip:
+		return ir.Both(ir.AtLeast(c, it.span.lo), ir.Less(c, it.span.hi))
 	}
-	return ir.Truth(true)
+	return ir.AtLeast(c, ir.Int(0))
 }

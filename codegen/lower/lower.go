@@ -35,6 +35,7 @@ type Operand struct {
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
+	NNZ                int64 // stored values; -1 unknown
 }
 
 // Spec is what to lower.
@@ -45,6 +46,12 @@ type Spec struct {
 	Sizes    map[string]int64
 	Operands []Operand // Operands[0] is the result
 	Compute  ir.Type
+	// Clip are the variables whose range may be less than what the operands'
+	// sparse levels store.
+	Clip map[string]bool
+	// Share, if not "", is the key of the access whose level arrays are the
+	// result's own: values are written at its positions.
+	Share string
 }
 
 // Lower makes the leaf of a verified statement.
@@ -64,10 +71,25 @@ func Lower(s Spec) *ir.Func {
 		l.resultVars = append(l.resultVars, lhs.Vars[mode])
 	}
 	f.Body = l.inScope(func() {
-		l.out = l.openResult()
+		l.out = l.newAssembly()
+		threaded := false
+		cin.Walk(s.Stmt, func(s cin.Stmt) {
+			f, ok := s.(*cin.Forall)
+			threaded = threaded || ok && f.Unit == cin.CPUThread
+		})
+		if threaded {
+			l.threads = l.newVar("threads")
+			f.Threads = l.threads
+		}
 		e := l.rootEnv(s.Stmt)
+		own := l.out.sparse && !l.out.shared() && !threaded
+		if own {
+			l.out.open(l.out.guess(), nil, ir.Int(0))
+		}
 		l.stmt(s.Stmt, e, false)
-		l.out.publish()
+		if own {
+			l.out.publishAll()
+		}
 	})
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
@@ -84,6 +106,8 @@ type lowerer struct {
 	levels map[string][]string // by access key: the variable of each storage level
 	params []ir.Param
 	out    *assembly
+	// threads is the number of threads; nil where the leaf is serial.
+	threads *ir.Var
 	// resultVars is the variable of each storage level of the result.
 	resultVars []string
 	scalars    map[string]*ir.Var   // scalar temporaries that producers add to
@@ -187,6 +211,9 @@ func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
 	case *cin.Assign:
 		return l.assign(s, e)
 	case *cin.Seq:
+		if l.assigns(s) {
+			l.zero(e)
+		}
 		some := ir.Expr(ir.Truth(false))
 		for _, t := range s.List {
 			some = ir.Either(some, l.stmt(t, e, want))

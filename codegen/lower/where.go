@@ -68,6 +68,9 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = outer
 	if never(some) {
 		w.end(l)
+		if l.assigns(s.Consumer) {
+			l.zero(e)
+		}
 		return some
 	}
 	op := w.finish(l)

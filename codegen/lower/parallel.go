@@ -1,0 +1,150 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// chunksPerThread is how many chunks of equal work a parallel loop has for
+// each thread, so that one that is slower than it looked delays no other.
+const chunksPerThread = 8
+
+// parallel lowers a loop over a variable of the result whose iterations run on
+// several threads: the variable's range is cut into chunks of about equal work,
+// each of which is a serial loop of its own with its own workspaces and, where
+// the result is sparse, its own buffers. No sum crosses a chunk, so that their
+// number, and that of threads, shows in no bit of the result.
+func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
+	a := l.out
+	chunks := l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
+	if !a.prefixed(f) {
+		l.zero(e)
+	}
+	var g *gather
+	if a.sparse && !a.shared() {
+		g = a.newGather(chunks)
+	}
+	w := l.work(f, e, chunks)
+	some := ir.Expr(ir.Truth(false))
+	c := l.newVar("chunk")
+	body := l.inScope(func() {
+		lo := l.named(f.Var+"_from", w.boundary(c))
+		hi := l.named(f.Var+"_to", w.boundary(ir.Plus(c, ir.Int(1))))
+		in := e.clone()
+		in.ranges[f.Var] = span{lo, hi, true}
+		if g != nil {
+			g.open(lo)
+		}
+		some = l.serial(f, in, false)
+		if g != nil {
+			g.keep(c, hi)
+		}
+	})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	if g != nil {
+		g.publish()
+	}
+	return some
+}
+
+// prefixed tells whether f's variable is that of the result's level 0, so that
+// chunks of it are blocks of the result.
+func (a *assembly) prefixed(f *cin.Forall) bool {
+	return a.op.order() > 0 && a.l.resultVars[0] == f.Var
+}
+
+// zeroAll sets the whole of a dense result to 0, by pieces.
+func (l *lowerer) zeroAll(lo, size ir.Expr) {
+	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
+	n := l.named("values", size)
+	c := l.newVar("piece")
+	at := func(c ir.Expr) ir.Expr { return ir.Plus(lo, ir.Over(ir.Times(n, c), pieces)) }
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
+		l.emit(&ir.Fill{A: l.out.vals(), Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))), X: ir.Zero(l.out.op.Type)})
+	})})
+}
+
+// work cuts a variable's range so that the pieces have about as much to do:
+// as many entries of the largest operand that the loop walks.
+type work struct {
+	l      *lowerer
+	chunks ir.Expr
+	all    span
+	driver *cursor
+	lo, hi ir.Expr // of the driver's rows or positions; nil without a driver
+	total  ir.Expr
+}
+
+func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
+	w := &work{l: l, chunks: chunks, all: l.span(e, f.Var)}
+	var nnz int64 = -2
+	cin.Accesses(f.Body, func(x *cin.Access) {
+		c := e.cur[x.Key()]
+		if c == nil || c.level != 0 || c.next() != f.Var || c.op.rootLen != nil || c.op.Format.AllDense() {
+			return
+		}
+		if k := c.op.Format.Levels[0]; k == format.SingletonPadded {
+			return
+		}
+		if c.op.NNZ > nnz {
+			w.driver, nnz = c, c.op.NNZ
+		}
+	})
+	switch {
+	case w.driver == nil:
+		w.lo, w.hi = w.all.lo, w.all.hi
+	case w.driver.op.caps(0).Locate:
+		w.lo, w.hi = w.all.lo, w.all.hi
+	default:
+		pos := w.driver.op.pos(0)
+		w.lo, w.hi = ir.Int(0), l.named(w.driver.op.prefix()+"_rows", ir.Coord(pos, ir.Int(1)))
+	}
+	if w.driver != nil {
+		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
+	}
+	return w
+}
+
+// before is the work before row or position x: its entries, and one for itself.
+func (w *work) before(x ir.Expr) ir.Expr {
+	op := w.driver.op
+	p := x
+	if op.caps(0).Locate {
+		p = ir.Minus(x, op.offset(0))
+	}
+	for k := 1; k < op.order(); k++ {
+		switch caps := op.caps(k); {
+		case caps.HasPos:
+			p = ir.Coord(op.pos(k), p)
+		case caps.Locate:
+			p = ir.Times(p, op.size(k))
+		}
+	}
+	return ir.Plus(p, x)
+}
+
+// boundary is the coordinate at which chunk c starts; that of chunk number
+// chunks is the range's end.
+func (w *work) boundary(c ir.Expr) ir.Expr {
+	l := w.l
+	if w.driver == nil {
+		n := ir.Minus(w.hi, w.lo)
+		return ir.Plus(w.lo, ir.Over(ir.Times(n, c), w.chunks))
+	}
+	target := l.named("target", ir.Plus(w.before(w.lo), ir.Over(ir.Times(w.total, c), w.chunks)))
+	x := l.declare("x", w.lo)
+	y := l.declare("y", w.hi)
+	l.while(ir.Less(x, y), func() {
+		m := l.declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
+		less := l.within(func() { l.set(x, ir.Plus(m, ir.Int(1))) })
+		more := l.within(func() { l.set(y, m) })
+		l.emit(&ir.If{Cond: ir.Less(w.before(m), target), Then: less, Else: more})
+	})
+	at := ir.Expr(x)
+	if !w.driver.op.caps(0).Locate {
+		at = ir.Choose(ir.Less(x, w.hi), ir.Coord(w.driver.op.crd(0), x), w.all.hi)
+		at = ir.Least(ir.Greatest(at, w.all.lo), w.all.hi)
+	}
+	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.lo, ir.Choose(ir.AtLeast(c, w.chunks), w.all.hi, at))
+}

@@ -1,0 +1,124 @@
+package codegen
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/lattice"
+)
+
+// shared finds an access whose level arrays the result can have as its own:
+// its levels are the result's, every loop over a compressed one visits what
+// this operand stores and nothing else, every loop over a dense one the whole
+// range, and wherever the operand has an entry there is a value. That needs what
+// every stored tensor keeps: a compressed coordinate has children.
+func (c *compilation) shared() *cin.Access {
+	result := c.unit.Result.Format
+	if result.AllDense() {
+		return nil
+	}
+	var found *cin.Access
+	cin.Accesses(c.unit.CIN, func(a *cin.Access) {
+		if found == nil && c.sharesLevels(a) && c.samePattern(c.unit.CIN, a, nil) {
+			found = a
+		}
+	})
+	return found
+}
+
+// formatOf is the format of an operand by its name in the statement.
+func (c *compilation) formatOf(name string) (format.Format, bool) {
+	for _, op := range c.ops[1:] {
+		if op.Name == name {
+			return op.Format, true
+		}
+	}
+	return format.Format{}, false
+}
+
+// sharesLevels tells whether a's outer levels are those of the result, and the
+// others, if there are any, d or s.
+func (c *compilation) sharesLevels(a *cin.Access) bool {
+	f, ok := c.formatOf(a.Name)
+	result, lhs := c.unit.Result.Format, c.normal.LHS
+	if !ok || len(f.Levels) < len(result.Levels) {
+		return false
+	}
+	for l, k := range f.Levels {
+		if k != format.Dense && k != format.Compressed {
+			return false
+		}
+		if l < len(result.Levels) && (k != result.Levels[l] || a.Vars[f.Order[l]] != lhs.Vars[result.Order[l]]) {
+			return false
+		}
+	}
+	return true
+}
+
+// samePattern tells whether s, with the variables bound around it, assigns its
+// target once for each entry of a.
+func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) bool {
+	switch s := s.(type) {
+	case *cin.Forall:
+		lat := lattice.Of(s.Body, c.static(s.Var, bound))
+		if lat.Coarse || len(lat.Points) != 1 || c.size(s.Var) == 0 {
+			return false
+		}
+		p := lat.Points[0]
+		walksA := p.Iters.Len() == 1 && lat.Iters[p.Iters.First()] == a.Key() && !p.Universe
+		if !walksA && !(p.Iters == 0 && p.Universe) {
+			return false
+		}
+		if slices.Contains(c.normal.LHS.Vars, s.Var) && walksA != c.walks(a, s.Var) {
+			return false
+		}
+		return c.samePattern(s.Body, a, append(slices.Clone(bound), s.Var))
+	case *cin.Where:
+		return len(cin.Target(s.Producer).Vars) == 0 && c.samePattern(s.Producer, a, bound) && c.samePattern(s.Consumer, a, bound)
+	case *cin.Assign:
+		return c.always(s.RHS)
+	}
+	return false
+}
+
+// walks tells whether v's level in a is compressed.
+func (c *compilation) walks(a *cin.Access, v string) bool {
+	f, _ := c.formatOf(a.Name)
+	m := slices.Index(a.Vars, v)
+	return m >= 0 && f.Levels[f.Level(m)] == format.Compressed
+}
+
+// always tells whether x is present wherever the loops around it lead: no
+// access in it holds a variable twice, which would be searched.
+func (c *compilation) always(x cin.Expr) bool {
+	ok := true
+	cin.ExprAccesses(x, func(a *cin.Access) {
+		for m, v := range a.Vars {
+			ok = ok && !slices.Contains(a.Vars[:m], v)
+		}
+	})
+	return ok
+}
+
+// static tells what an access is to a loop over v, inside loops over bound, in
+// whose bodies nothing is known to be absent.
+func (c *compilation) static(v string, bound []string) lattice.Query {
+	return func(a *cin.Access) lattice.Kind {
+		f, ok := c.formatOf(a.Name)
+		if !ok { // a temporary
+			return lattice.Full
+		}
+		for l, mode := range f.Order {
+			u := a.Vars[mode]
+			if slices.Contains(bound, u) {
+				continue
+			}
+			if u == v && !f.Levels[l].Caps().Locate {
+				return lattice.Iterate
+			}
+			return lattice.Full
+		}
+		return lattice.Full
+	}
+}
