@@ -121,6 +121,10 @@ func (c *Cursor) nextRun() bool {
 	l := c.run - 1
 	if !c.started {
 		c.started = true
+		if c.t.Vals.Len == 0 { // dense levels above one of size 0 are long ways to nothing
+			c.run = 0
+			return false
+		}
 		if c.run < 0 {
 			c.a, c.b = 0, 1
 			return c.t.Vals.Len > 0

@@ -248,11 +248,11 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		at += levelLen
 	}
 	s.Kinds = string(kinds)
-	if r.err != nil {
-		return r.err
-	}
 	if err := CheckFormat(s.Kinds, s.Modes, order); err != nil {
 		return err
+	}
+	if r.err != nil {
+		return r.err
 	}
 	for range sections {
 		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))), Part: Part(b[at+4]), Width: b[at+5],

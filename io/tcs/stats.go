@@ -49,7 +49,10 @@ func (t *Tensor) Statistics() Stats {
 			st.Entries += int64(k)
 		}
 	}
-	if len(t.Levels) > 0 {
+	if len(t.Levels) > 0 && t.Vals.Len == 0 {
+		r := t.Range(t.Levels[0].Mode)
+		st.EmptySlices = r[1] - r[0]
+	} else if len(t.Levels) > 0 {
 		st.MaxSlice, st.EmptySlices = t.slices()
 	}
 	return st

@@ -1,0 +1,82 @@
+package tcs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPythonReader runs the reader that docs/tcs.md prints.
+func TestPythonReader(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/tcs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, ok := strings.Cut(string(doc), "```python\n")
+	code, _, ok2 := strings.Cut(code, "```")
+	if !ok || !ok2 {
+		t.Fatal("docs/tcs.md has no reader")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 on PATH")
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "read.py")
+	if err := os.WriteFile(script, []byte(code), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	padded, err := New(&Shape{Header: Header{Dims: []int64{5, 3, 2}, Box: [][2]int64{{2, 5}, {0, 3}, {0, 2}}, Type: Complex64},
+		Kinds: "dpd", Modes: []int{0, 1, 2}, Wide: true}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(Slice[int64](padded.Levels[1].Crd), []int64{2, -1, 0})
+	copy(Values[complex64](padded), []complex64{1, 2i, 0, 0, 3 + 1i, 4})
+	coo, err := New(&Shape{Header: Header{Dims: []int64{4, 4}, Type: Int32}, Kinds: "uc", Modes: []int{1, 0}, Counts: []int64{3, 0}}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(Slice[int32](coo.Levels[0].Pos), []int32{0, 3})
+	copy(Slice[int32](coo.Levels[0].Crd), []int32{1, 1, 3})
+	copy(Slice[int32](coo.Levels[1].Crd), []int32{2, 2, 0})
+	copy(Values[int32](coo), []int32{5, 6, 7})
+	for _, a := range []*Tensor{csr(t), padded, coo, Scalar(Value{Type: Float32, C: 2.5})} {
+		if err := a.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "a.tcs")
+		if err := Write(path, a, WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := exec.Command(python, script, path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, got)
+		}
+		var want bytes.Buffer
+		a.Entries(func(c []int64, i int64) bool {
+			for _, x := range c {
+				fmt.Fprint(&want, x, " ")
+			}
+			v := a.Value(i)
+			switch {
+			case a.Type.IsComplex():
+				fmt.Fprintf(&want, "(%g%+gj)\n", real(v.C), imag(v.C))
+			case a.Type.IsInt():
+				fmt.Fprintf(&want, "%d\n", v.I)
+			default:
+				fmt.Fprintf(&want, "%.1f\n", v.Float())
+			}
+			return true
+		})
+		norm := strings.NewReplacer("2j\n", "(0+2j)\n").Replace(string(got))
+		if norm != want.String() && string(got) != want.String() {
+			t.Errorf("%s: python reads\n%swant\n%s", a.FormatString(), got, &want)
+		}
+	}
+}
