@@ -209,10 +209,59 @@ func (f Format) TrailingDense() int {
 }
 
 // Repeats tells whether one coordinate may be stored several times: whether
-// the last level is not unique. The tensor's value there is the sum.
+// the last level is u, or c under a run of c that begins with u. The tensor's
+// value there is the sum. (A c that begins under s has one place a coordinate,
+// as q has.)
 func (f Format) Repeats() bool {
+	l := len(f.Levels) - 1
+	for l > 0 && f.Levels[l] == SingletonNonunique {
+		l--
+	}
+	return l >= 0 && f.Levels[l] == CompressedNonunique
+}
+
+// Sharing says which coordinates make a position: entries share a position of
+// level l exactly where they agree in levels 0 to Sharing()[l]. That is l
+// itself but for levels that repeat their coordinate (u, and c below it, before a
+// singleton or last), where it is the depth of the level below;
+// len(f.Levels) stands for entries that never share.
+func (f Format) Sharing() []int {
 	n := len(f.Levels)
-	return n > 0 && !f.Levels[n-1].Caps().Unique
+	d := make([]int, n)
+	for l := n - 1; l >= 0; l-- {
+		d[l] = l
+		if f.Levels[l].Caps().Unique || !f.repeating(l) {
+			continue
+		}
+		if l == n-1 {
+			d[l] = n
+		} else if f.Levels[l+1].Caps().Branchless {
+			d[l] = d[l+1]
+		}
+	}
+	return d
+}
+
+// repeating tells whether level l is u, or c below a run of c that begins with u.
+func (f Format) repeating(l int) bool {
+	for l > 0 && f.Levels[l] == SingletonNonunique {
+		l--
+	}
+	return f.Levels[l] == CompressedNonunique
+}
+
+// Bound returns the singleton levels that hold only some tensors: level l is
+// listed where the levels above give entries of different coordinates in l one
+// position, which has room for one. sq, dp and uqq are such formats, uq and ucq not.
+func (f Format) Bound() []int {
+	var out []int
+	d := f.Sharing()
+	for l, k := range f.Levels {
+		if k.Caps().Branchless && (l == 0 || d[l-1] < l) {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // RunEnd is the last level of the run of singletons below level l (l itself if

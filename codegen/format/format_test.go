@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,6 +95,39 @@ func TestQueries(t *testing.T) {
 	}
 	if f, _ = Parse(""); !f.AllDense() || f.Repeats() {
 		t.Error("a scalar is dense")
+	}
+}
+
+func TestSharing(t *testing.T) {
+	for _, c := range []struct {
+		in      string
+		sharing []int
+		bound   []int
+		repeats bool
+	}{
+		{"ds", []int{0, 1}, nil, false},
+		{"uq", []int{1, 1}, nil, false},
+		{"uc", []int{2, 2}, nil, true},
+		{"u", []int{1}, nil, true},
+		{"ucq", []int{2, 2, 2}, nil, false},
+		{"ucc", []int{3, 3, 3}, nil, true},
+		{"us", []int{0, 1}, nil, false},
+		{"ud", []int{0, 1}, nil, false},
+		{"sq", []int{0, 1}, []int{1}, false},
+		{"sc", []int{0, 1}, []int{1}, false},
+		{"dp", []int{0, 1}, []int{1}, false},
+		{"p", []int{0}, []int{0}, false},
+		{"up", []int{1, 1}, nil, false},
+		{"uqq", []int{1, 1, 2}, []int{2}, false},
+		{"duc", []int{0, 3, 3}, nil, true},
+	} {
+		f, err := Parse(c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(f.Sharing(), c.sharing) || !slices.Equal(f.Bound(), c.bound) || f.Repeats() != c.repeats {
+			t.Errorf("%s: sharing %v, bound %v, repeats %v, want %v", c.in, f.Sharing(), f.Bound(), f.Repeats(), c)
+		}
 	}
 }
 

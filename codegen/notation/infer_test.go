@@ -160,3 +160,11 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+func TestSameSize(t *testing.T) {
+	got := Normalize(mustParse(t, "A(i,j) = B(i,k)*C(k,l) + B(j,j) + d(m)")).SameSize()
+	want := map[string]string{"i": "i", "j": "i", "k": "i", "l": "l", "m": "m"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -65,10 +65,7 @@ func ParseSize(s string) (name string, sizes []int64, err error) {
 // gives asks for -d. A variable of sum() that was renamed takes -d's size
 // under the name that the user wrote.
 func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) (*Sizes, error) {
-	g := &sizeGraph{n: n, parent: map[string]string{}, orders: map[string]int{}, at: map[string]Span{}}
-	for _, a := range append([]*Access{n.LHS}, n.Accesses()...) {
-		g.access(a)
-	}
+	g := newSizeGraph(n)
 	if err := g.addUser(user); err != nil {
 		return nil, err
 	}
@@ -87,6 +84,22 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) 
 	return g.solve()
 }
 
+// SameSize maps each variable to one of those that must have its size, the
+// same for all of them: they index the same modes of tensors.
+func (n *Normal) SameSize() map[string]string {
+	g := newSizeGraph(n)
+	out := map[string]string{}
+	first := map[string]string{}
+	for _, v := range n.Vars {
+		c := g.find(v)
+		if _, ok := first[c]; !ok {
+			first[c] = v
+		}
+		out[v] = first[c]
+	}
+	return out
+}
+
 // sizeGraph joins variables and tensor modes that must have one size.
 type sizeGraph struct {
 	n       *Normal
@@ -103,6 +116,14 @@ type sizeFact struct {
 	tensor string
 	mode   int
 	node   string
+}
+
+func newSizeGraph(n *Normal) *sizeGraph {
+	g := &sizeGraph{n: n, parent: map[string]string{}, orders: map[string]int{}, at: map[string]Span{}}
+	for _, a := range append([]*Access{n.LHS}, n.Accesses()...) {
+		g.access(a)
+	}
+	return g
 }
 
 func modeNode(tensor string, mode int) string { return tensor + "/" + strconv.Itoa(mode) }
