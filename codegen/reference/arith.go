@@ -65,11 +65,14 @@ func Convert(v Value, from, to dtype.Type) Value {
 // the absolute values of all products that went into it, ops the number of
 // operations on the longest way to it, and exact says that it is an integer
 // that no order of evaluation can round (or of an integer type, which wraps).
+// loose says that a division by -0 went into it: a zero has no certain sign,
+// since adding it to an absent value may or may not keep it.
 type num struct {
 	v     Value
 	mag   float64
 	ops   int64
 	exact bool
+	loose bool
 }
 
 // operand makes a num of an input value or literal.
@@ -84,12 +87,12 @@ func operand(t dtype.Type, v Value) num {
 
 func plus(t dtype.Type, a, b num) num {
 	mag := a.mag + b.mag
-	return num{add(t, a.v, b.v), mag, max(a.ops, b.ops) + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}
+	return num{add(t, a.v, b.v), mag, max(a.ops, b.ops) + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax(), a.loose || b.loose}
 }
 
 func times(t dtype.Type, a, b num) num {
 	mag := a.mag * b.mag
-	return num{mul(t, a.v, b.v), mag, a.ops + b.ops + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}
+	return num{mul(t, a.v, b.v), mag, a.ops + b.ops + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax(), a.loose || b.loose}
 }
 
 func negate(t dtype.Type, a num) num {
@@ -99,7 +102,10 @@ func negate(t dtype.Type, a num) num {
 
 // over is a/b. The error of the denominator counts relative to its size.
 func over(t dtype.Type, a, b num) num {
-	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
+	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt(), loose: a.loose || b.loose}
+	if re := real(b.v.C); t.IsFloat() && re == 0 && math.Signbit(re) {
+		q.loose = true
+	}
 	if size := abs(t, b.v); size > 0 {
 		q.mag = a.mag / size * max(1, b.mag/size)
 	}

@@ -1,10 +1,72 @@
-package reference
+package oracle
 
 import (
+	"context"
 	"fmt"
 
+	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/codegen/reference"
 )
+
+// bruteEngine runs cases of float64 or int64 by brute.
+type bruteEngine struct{}
+
+func (bruteEngine) Name() string { return "brute" }
+
+func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
+	b := &brute{sizes: map[string]int64{}, tensors: map[string]map[string]float64{}, integer: p.Compute.IsInt()}
+	for _, v := range p.Normal.Vars {
+		// Variables of one name have one size in these cases.
+		name := v
+		if user, ok := p.Normal.Source[v]; ok {
+			name = user
+		}
+		b.sizes[name] = p.Sizes.Vars[v]
+	}
+	for _, t := range p.Tensors {
+		b.tensors[t.Name] = map[string]float64{}
+		if !t.Input {
+			continue
+		}
+		r := t.Reference()
+		for k := range r.Len() {
+			coord := make([]int64, len(t.Dims))
+			r.Coord(k, coord)
+			b.tensors[t.Name][fmt.Sprint(coord)] = float64(r.Value(k).I) + real(r.Value(k).C)
+		}
+	}
+	cells := b.run(p.Parsed)
+	if b.err {
+		return nil, &diag.Error{Exit: diag.ExitData, Msg: "division by zero"}
+	}
+	out := &Output{Dense: true}
+	left := p.Tensors[0]
+	var coords [][]int64
+	for key := range cells {
+		coord := make([]int64, len(left.Dims))
+		parseCoord(key, coord)
+		coords = append(coords, coord)
+	}
+	for _, c := range stored(left.Format, left.Dims, coords) {
+		v := cells[fmt.Sprint(c)]
+		value := reference.Float(v)
+		if p.Result.IsInt() {
+			value = reference.Int(int64(v))
+		}
+		out.Entries = append(out.Entries, Entry{c, value})
+	}
+	out.Dense = false
+	return out, nil
+}
+
+func parseCoord(key string, coord []int64) {
+	rest := key[1:]
+	for m := range coord {
+		fmt.Sscanf(rest, "%d", &coord[m])
+		rest = rest[len(fmt.Sprint(coord[m]))+1:]
+	}
+}
 
 // brute is a second evaluator, over every point of the dense space, straight
 // from the syntax tree and with int64 or float64 as exact numbers: a sum of
@@ -42,8 +104,6 @@ func (b *brute) run(s *notation.Stmt) map[string]float64 {
 				summed = append(summed, v)
 			}
 		}
-		// What an explicit sum was around counts even where the choice lacks it:
-		// choices keep the Sum node, whose loops run all the same.
 		b.points(append(append([]string{}, s.LHS.Vars...), summed...), map[string]int64{}, func(env map[string]int64) {
 			if c := b.eval(choice, env); c.ok {
 				b.err = b.err || c.err

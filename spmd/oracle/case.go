@@ -1,0 +1,275 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/codegen/reference"
+)
+
+// Case is one statement with its data.
+type Case struct {
+	Stmt string
+	// Tensors holds each tensor of the statement once, the left one first.
+	Tensors []*Tensor
+}
+
+// Tensor is an operand or, first in a case, the result.
+type Tensor struct {
+	Name   string
+	Format format.Format
+	// Type is dtype.None for a result without -t.
+	Type dtype.Type
+	Dims []int64
+	// Entries are in any order; a coordinate may repeat, and is then kept
+	// repeated where Format.Repeats, and summed elsewhere.
+	Entries []Entry
+	// Input is false for a result that has no input to add to.
+	Input bool
+}
+
+// Entry is a coordinate (0-based) and its value.
+type Entry struct {
+	Coord []int64
+	Value reference.Value
+}
+
+// Tensor returns the tensor of a name, or nil.
+func (c *Case) Tensor(name string) *Tensor {
+	for _, t := range c.Tensors {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Clone is a deep copy.
+func (c *Case) Clone() *Case {
+	out := &Case{Stmt: c.Stmt}
+	for _, t := range c.Tensors {
+		d := *t
+		d.Dims = slices.Clone(t.Dims)
+		d.Format = format.Format{Levels: slices.Clone(t.Format.Levels), Order: slices.Clone(t.Format.Order)}
+		d.Entries = make([]Entry, len(t.Entries))
+		for k, e := range t.Entries {
+			d.Entries[k] = Entry{slices.Clone(e.Coord), e.Value}
+		}
+		out.Tensors = append(out.Tensors, &d)
+	}
+	return out
+}
+
+// Prepared is a case with its statement read and its types and sizes inferred:
+// what an engine starts from.
+type Prepared struct {
+	*Case
+	Parsed          *notation.Stmt
+	Normal          *notation.Normal
+	Sizes           *notation.Sizes
+	Compute, Result dtype.Type
+}
+
+// Prepare reads the statement and checks that the case is one: tensors and
+// entries that fit it and their formats. The error says why not.
+func (c *Case) Prepare() (*Prepared, error) {
+	s, err := notation.Parse(c.Stmt)
+	if err != nil {
+		return nil, err
+	}
+	if err := notation.Check(s); err != nil {
+		return nil, err
+	}
+	p := &Prepared{Case: c, Parsed: s, Normal: notation.Normalize(s)}
+	uses := s.Tensors()
+	if len(uses) != len(c.Tensors) {
+		return nil, fmt.Errorf("%d tensors for the %d of %s", len(c.Tensors), len(uses), c.Stmt)
+	}
+	known := map[string][]notation.Known{}
+	types := map[string]dtype.Type{}
+	for k, u := range uses {
+		t := c.Tensor(u.Name)
+		if t == nil || k == 0 && t != c.Tensors[0] {
+			return nil, fmt.Errorf("no tensor %s, or not in its place", u.Name)
+		}
+		if err := t.check(u.Order, k > 0); err != nil {
+			return nil, fmt.Errorf("tensor %s: %w", u.Name, err)
+		}
+		for _, d := range t.Dims {
+			known[t.Name] = append(known[t.Name], notation.Known{Size: d, Exact: true, From: "the case"})
+		}
+		if k > 0 || t.Input {
+			types[t.Name] = t.Type
+		}
+	}
+	left := c.Tensors[0]
+	if left.Input && !s.Accumulate {
+		return nil, fmt.Errorf("an input for %s, which = overwrites", left.Name)
+	}
+	if p.Sizes, err = notation.InferSizes(p.Normal, known, nil); err != nil {
+		return nil, err
+	}
+	p.Compute, p.Result, err = notation.InferTypes(s, types, left.Type)
+	return p, err
+}
+
+func (t *Tensor) check(order int, input bool) error {
+	if len(t.Dims) != order || len(t.Format.Levels) != order {
+		return fmt.Errorf("%d sizes and format %q, want %d modes", len(t.Dims), t.Format, order)
+	}
+	if err := t.Format.Check(); err != nil {
+		return err
+	}
+	if input && (!t.Input || t.Type == dtype.None) {
+		return fmt.Errorf("an operand wants a type and Input")
+	}
+	if !t.Input && len(t.Entries) > 0 {
+		return fmt.Errorf("entries without Input")
+	}
+	if t.Input && t.Type == dtype.None {
+		return fmt.Errorf("an input wants a type")
+	}
+	if t.Input && order == 0 && len(t.Entries) != 1 {
+		return fmt.Errorf("a scalar wants one entry")
+	}
+	for _, e := range t.Entries {
+		if len(e.Coord) != order {
+			return fmt.Errorf("an entry at %v", e.Coord)
+		}
+		for m, x := range e.Coord {
+			if x < 0 || x >= t.Dims[m] {
+				return fmt.Errorf("an entry at %v, past the sizes %v", e.Coord, t.Dims)
+			}
+		}
+	}
+	if n := len(held(t.Format, t.Entries)); n < len(t.Entries) {
+		return fmt.Errorf("format %s has room for only %d of the %d entries", t.Format, n, len(t.Entries))
+	}
+	return nil
+}
+
+// held keeps of the entries those that the format's singletons have room for
+// beside those before them.
+func held(f format.Format, entries []Entry) []Entry {
+	for _, l := range f.Bound() {
+		have := map[string]int64{}
+		var keep []Entry
+		for _, e := range entries {
+			key := fmt.Sprint(prefix(f, e.Coord, l))
+			c := e.Coord[f.Order[l]]
+			if old, ok := have[key]; !ok || old == c {
+				have[key] = c
+				keep = append(keep, e)
+			}
+		}
+		entries = keep
+	}
+	return entries
+}
+
+// prefix is a coordinate's parts in levels 0 to l-1.
+func prefix(f format.Format, coord []int64, l int) []int64 {
+	out := make([]int64, l)
+	for k := range out {
+		out[k] = coord[f.Order[k]]
+	}
+	return out
+}
+
+// stored lists, sorted, the coordinates that a tensor of a format stores when
+// it has the given ones: these, and all that its trailing dense levels make
+// room for beside them.
+func stored(f format.Format, dims []int64, coords [][]int64) [][]int64 {
+	top := len(f.Levels) - f.TrailingDense()
+	seen := map[string]bool{}
+	var out [][]int64
+	fill := func(base []int64) {
+		key := fmt.Sprint(prefix(f, base, top))
+		if seen[key] {
+			return
+		}
+		seen[key] = true
+		var walk func(l int)
+		walk = func(l int) {
+			if l == len(f.Levels) {
+				out = append(out, slices.Clone(base))
+				return
+			}
+			m := f.Order[l]
+			for c := int64(0); c < dims[m]; c++ {
+				base[m] = c
+				walk(l + 1)
+			}
+		}
+		walk(top)
+	}
+	if top == 0 {
+		fill(make([]int64, len(dims)))
+	}
+	for _, c := range coords {
+		if top == len(f.Levels) && seen[fmt.Sprint(prefix(f, c, top))] {
+			continue
+		}
+		fill(slices.Clone(c))
+	}
+	slices.SortFunc(out, slices.Compare)
+	return out
+}
+
+// Reference is the tensor as its format stores it, for the evaluator: zeros
+// that trailing dense levels make room for are stored.
+func (t *Tensor) Reference() *reference.Tensor {
+	out := reference.NewTensor(t.Type, t.Dims...)
+	coords := make([][]int64, len(t.Entries))
+	have := map[string]bool{}
+	for k, e := range t.Entries {
+		coords[k] = e.Coord
+		have[fmt.Sprint(e.Coord)] = true
+		out.Append(e.Coord, e.Value)
+	}
+	for _, c := range stored(t.Format, t.Dims, coords) {
+		if !have[fmt.Sprint(c)] {
+			out.Append(c, reference.Value{})
+		}
+	}
+	return out.Finish()
+}
+
+// Want is what is right for a case.
+type Want struct {
+	Dims   []int64
+	Type   dtype.Type
+	Format format.Format
+	Coords [][]int64 // present coordinates, ascending
+	Points []reference.Point
+	// Err is set where the statement divides an integer by zero: an engine
+	// must fail with exit code 3.
+	Err error
+}
+
+// Expect evaluates the case by the reference.
+func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
+	tensors := map[string]*reference.Tensor{}
+	for _, t := range p.Tensors {
+		if t.Input {
+			tensors[t.Name] = t.Reference()
+		}
+	}
+	left := p.Tensors[0]
+	w := &Want{Dims: left.Dims, Type: p.Result, Format: left.Format}
+	e := reference.New(reference.Problem{Normal: p.Normal, Sizes: p.Sizes.Vars, Compute: p.Compute, Result: p.Result, Tensors: tensors})
+	err := e.Each(ctx, func(coord []int64, pt reference.Point) error {
+		w.Coords = append(w.Coords, slices.Clone(coord))
+		w.Points = append(w.Points, pt)
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	w.Err = err
+	return w, nil
+}

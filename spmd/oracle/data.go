@@ -1,0 +1,204 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/notation"
+	"distaff/codegen/reference"
+)
+
+// style is what a case's values are like.
+type style struct {
+	special  bool // infinities and NaN among floats
+	fraction bool // values that round
+	large    bool // integers that wrap
+	full     bool // every coordinate stored, no zeros: so that integers divide
+}
+
+// data chooses formats, types, sizes and entries for a statement.
+func (g *generator) data(s *notation.Stmt) *Case {
+	n := notation.Normalize(s)
+	sizes := g.sizes(n)
+	c := &Case{Stmt: s.String()}
+	types := g.types()
+	st := style{special: g.chance(0.08) && !g.o.Exact, fraction: g.chance(0.06) && !g.o.Exact, large: g.chance(0.03) && !g.o.Exact}
+	dims := map[string][]int64{}
+	for _, a := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
+		dims[a.Name] = nil
+		for _, v := range a.Vars {
+			dims[a.Name] = append(dims[a.Name], sizes[v])
+		}
+	}
+	ints := true
+	for k, u := range s.Tensors() {
+		t := &Tensor{Name: u.Name, Dims: dims[u.Name], Type: types()}
+		switch {
+		case k > 0:
+			t.Input = true
+			t.Format = g.format(u.Order, g.o.Kinds, false)
+		default:
+			t.Input = s.Accumulate && g.chance(0.7)
+			t.Format = g.format(u.Order, "dddsssuqc", true)
+			if g.chance(0.3) {
+				t.Format = g.format(u.Order, "d", true)
+			}
+			if !t.Input && g.chance(0.85) {
+				t.Type = dtype.None
+			}
+		}
+		ints = ints && (t.Type.IsInt() || !t.Input)
+		c.Tensors = append(c.Tensors, t)
+	}
+	st.full = ints && g.divides && g.chance(0.7)
+	for _, t := range c.Tensors {
+		if t.Input {
+			g.entries(t, st)
+		}
+	}
+	return c
+}
+
+// types returns a function that gives each tensor its type.
+func (g *generator) types() func() dtype.Type {
+	choice := g.o.Types
+	if choice == nil {
+		choice = []dtype.Type{dtype.Float64}
+		switch g.pick(50, 10, 14, 6, 20) {
+		case 1:
+			choice = []dtype.Type{dtype.Float32}
+		case 2:
+			choice = []dtype.Type{dtype.Int32, dtype.Int64}
+		case 3:
+			choice = []dtype.Type{dtype.Complex64, dtype.Complex128}
+		case 4:
+			choice = dtype.All
+		}
+	}
+	return func() dtype.Type { return choice[g.IntN(len(choice))] }
+}
+
+// sizes gives each variable a size, equal where a tensor's mode asks for it.
+func (g *generator) sizes(n *notation.Normal) map[string]int64 {
+	class := n.SameSize()
+	size := map[string]int64{}
+	for _, v := range n.Vars {
+		if class[v] == v {
+			switch g.pick(3, 10, 80, 7) {
+			case 0:
+				size[v] = 0
+			case 1:
+				size[v] = 1
+			case 2:
+				size[v] = int64(2 + g.IntN(4))
+			case 3:
+				size[v] = int64(6 + g.IntN(40))
+			}
+		}
+	}
+	out := map[string]int64{}
+	for {
+		space, largest := int64(1), ""
+		for _, v := range n.Vars {
+			out[v] = size[class[v]]
+			space *= max(out[v], 1)
+			if largest == "" || size[class[v]] > size[largest] {
+				largest = class[v]
+			}
+		}
+		if space <= g.o.MaxPoints {
+			return out
+		}
+		size[largest] = max(size[largest]*2/3, 1)
+	}
+}
+
+// maxEntries is about the most entries of a tensor of chosen density.
+const maxEntries = 400
+
+// entries fills a tensor.
+func (g *generator) entries(t *Tensor, st style) {
+	density := []float64{0, 0.1, 0.3, 0.6, 1}[g.pick(4, 20, 35, 26, 15)]
+	space := 1.0
+	for _, d := range t.Dims {
+		space *= float64(d)
+	}
+	density = min(density, maxEntries/max(space, 1))
+	if st.full || len(t.Dims) == 0 {
+		density = 1
+	}
+	if st.full {
+		for m := range t.Format.Levels {
+			t.Format.Levels[m] = 'd'
+		}
+	}
+	empty := map[string]bool{} // slices without an entry
+	if density < 1 && g.chance(0.3) {
+		for m, d := range t.Dims {
+			for c := range d {
+				if g.chance(0.25) {
+					empty[fmt.Sprint(m, c)] = true
+				}
+			}
+		}
+	}
+	coord := make([]int64, len(t.Dims))
+	var walk func(m int)
+	walk = func(m int) {
+		if m < len(coord) {
+			for c := int64(0); c < t.Dims[m]; c++ {
+				if coord[m] = c; !empty[fmt.Sprint(m, c)] {
+					walk(m + 1)
+				}
+			}
+			return
+		}
+		for again := g.chance(density); again; again = g.chance(0.05) && !st.full && len(coord) > 0 {
+			t.Entries = append(t.Entries, Entry{append([]int64{}, coord...), g.value(t.Type, st)})
+		}
+	}
+	walk(0)
+	g.Shuffle(len(t.Entries), func(a, b int) { t.Entries[a], t.Entries[b] = t.Entries[b], t.Entries[a] })
+	t.Entries = held(t.Format, t.Entries)
+}
+
+func (g *generator) value(t dtype.Type, st style) reference.Value {
+	if t.IsInt() {
+		v := g.integer(st)
+		if st.large && g.chance(0.2) {
+			v = []int64{math.MaxInt32, math.MinInt32, 1 << 30, -1}[g.IntN(4)]
+			if t == dtype.Int64 && g.chance(0.5) {
+				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.IntN(3)]
+			}
+		}
+		return reference.Int(v)
+	}
+	re, im := g.float(t, st), 0.0
+	if t.IsComplex() {
+		im = g.float(t, st)
+	}
+	return reference.Value{C: complex(re, im)}
+}
+
+func (g *generator) integer(st style) int64 {
+	v := int64(g.IntN(13) - 4)
+	for st.full && v == 0 {
+		v = int64(g.IntN(13) - 4)
+	}
+	return v
+}
+
+func (g *generator) float(t dtype.Type, st style) float64 {
+	switch {
+	case st.special && g.chance(0.12):
+		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}[g.IntN(4)]
+	case st.fraction && g.chance(0.7):
+		v := g.NormFloat64() * 3
+		if t == dtype.Float32 || t == dtype.Complex64 {
+			v = float64(float32(v))
+		}
+		return v
+	}
+	return float64(g.integer(st))
+}

@@ -1,0 +1,137 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"distaff/codegen/reference"
+)
+
+// Engine runs cases. A case that Prepare accepts must run (SPEC refuses none
+// of them), but for a division of integers by zero, which is an error with
+// ExitCode() 3. Run may be called by several goroutines at once.
+type Engine interface {
+	Name() string
+	Run(ctx context.Context, p *Prepared) (*Output, error)
+}
+
+// Output is an engine's result.
+type Output struct {
+	// Entries are the stored ones, in any order, each coordinate once: also
+	// the zeros that dense levels make room for.
+	Entries []Entry
+	// Dense says that Entries do not tell what is stored from what is not (the
+	// result was written as a full array): absent coordinates may be zeros.
+	Dense bool
+	// Converted names the operands that were stored anew in another order.
+	Converted []string
+}
+
+// Compare says how out differs from what is wanted, or nil. err is the
+// engine's error.
+func (w *Want) Compare(out *Output, err error) error {
+	if w.Err != nil {
+		switch {
+		case err == nil:
+			return fmt.Errorf("no error, want %w", w.Err)
+		case exitCode(err) != 3:
+			return fmt.Errorf("got error %w\nwant exit code 3: %v", err, w.Err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("refused or failed (exit code %d): %w", exitCode(err), err)
+	}
+	points := map[string]reference.Point{}
+	for k, c := range w.Coords {
+		points[fmt.Sprint(c)] = w.Points[k]
+	}
+	got := map[string]reference.Value{}
+	for _, e := range out.Entries {
+		key := fmt.Sprint(e.Coord)
+		if _, twice := got[key]; twice {
+			return fmt.Errorf("coordinate %v is stored twice", e.Coord)
+		}
+		got[key] = e.Value
+		p, present := points[key]
+		if present && !p.Agrees(e.Value) {
+			return fmt.Errorf("at %v got %s, want %s (tolerance %g)", e.Coord, e.Value.Format(w.Type), p.Value.Format(w.Type), p.Tolerance())
+		}
+		if !present && e.Value != (reference.Value{}) {
+			return fmt.Errorf("at %v got %s, want it absent", e.Coord, e.Value.Format(w.Type))
+		}
+	}
+	places := stored(w.Format, w.Dims, w.Coords)
+	for _, c := range places {
+		if _, ok := got[fmt.Sprint(c)]; !ok {
+			want := "0, which a dense level stores"
+			if p, ok := points[fmt.Sprint(c)]; ok {
+				want = p.Value.Format(w.Type)
+			}
+			return fmt.Errorf("nothing is stored at %v, want %s", c, want)
+		}
+	}
+	if len(got) == len(places) || out.Dense {
+		return nil
+	}
+	for _, e := range out.Entries {
+		if _, ok := slices.BinarySearchFunc(places, e.Coord, slices.Compare); !ok {
+			return fmt.Errorf("%v is stored (as %s), want it absent", e.Coord, e.Value.Format(w.Type))
+		}
+	}
+	panic("BUG: oracle: stored coordinates were miscounted")
+}
+
+func exitCode(err error) int {
+	var e interface{ ExitCode() int }
+	if errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	return 1
+}
+
+// ForcedConversion tells whether no one order of the variables serves the
+// storage of all tensors, so that an engine may convert one. A level that
+// stores coordinates can be entered only when the variables of the levels
+// above it are known; a dense one at any time.
+func (p *Prepared) ForcedConversion() bool {
+	after := map[string]map[string]bool{} // after[w][v]: v must come before w
+	for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
+		f := p.Tensor(a.Name).Format
+		for l, k := range f.Levels {
+			if !k.Caps().HasCrd {
+				continue
+			}
+			w := a.Vars[f.Order[l]]
+			for above := range l {
+				if v := a.Vars[f.Order[above]]; v != w {
+					if after[w] == nil {
+						after[w] = map[string]bool{}
+					}
+					after[w][v] = true
+				}
+			}
+		}
+	}
+	state := map[string]int{}
+	var cyclic func(v string) bool
+	cyclic = func(v string) bool {
+		switch state[v] {
+		case 1:
+			return true
+		case 2:
+			return false
+		}
+		state[v] = 1
+		for w := range after[v] {
+			if cyclic(w) {
+				return true
+			}
+		}
+		state[v] = 2
+		return false
+	}
+	return slices.ContainsFunc(p.Normal.Vars, cyclic)
+}

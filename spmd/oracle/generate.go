@@ -1,0 +1,212 @@
+package oracle
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// Options shape the cases. The zero value is the widest choice.
+type Options struct {
+	MaxOperands int    // leaves of the right side; 0 for 5
+	MaxOrder    int    // modes of a tensor; 0 for 5
+	MaxPoints   int64  // points of the iteration space of all variables; 0 for 4,000
+	Kinds       string // level kinds of operands; "" for dsuqcp
+	// Exact leaves out what may round or depend on the order of evaluation:
+	// fractions, division, infinities and NaN.
+	Exact bool
+	// Types restricts the tensors' types; nil for a mix.
+	Types []dtype.Type
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxOperands == 0 {
+		o.MaxOperands = 5
+	}
+	if o.MaxOrder == 0 {
+		o.MaxOrder = 5
+	}
+	if o.MaxPoints == 0 {
+		o.MaxPoints = 4000
+	}
+	if o.Kinds == "" {
+		o.Kinds = "dsuqcp"
+	}
+	return o
+}
+
+// Rand is the random source of case k of a seed.
+func Rand(seed, k uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, k)) }
+
+// Generate makes a random case that Prepare accepts.
+func Generate(r *rand.Rand, o Options) *Case {
+	o = o.withDefaults()
+	for {
+		g := &generator{Rand: r, o: o}
+		s := g.statement()
+		if notation.Check(s) != nil {
+			continue
+		}
+		c := g.data(s)
+		if _, err := c.Prepare(); err == nil {
+			return c
+		}
+	}
+}
+
+type generator struct {
+	*rand.Rand
+	o       Options
+	pool    []string // variables to choose from
+	used    []*notation.Access
+	divides bool
+}
+
+func (g *generator) chance(p float64) bool { return g.Float64() < p }
+
+// pick chooses an index by weight.
+func (g *generator) pick(weights ...int) int {
+	total := 0
+	for _, w := range weights {
+		total += w
+	}
+	n := g.IntN(total)
+	for k, w := range weights {
+		if n < w {
+			return k
+		}
+		n -= w
+	}
+	panic("BUG: weights")
+}
+
+func (g *generator) statement() *notation.Stmt {
+	all := []string{"i", "j", "k", "l", "m", "n"}
+	g.pool = all[:2+g.pick(15, 35, 30, 15, 5)]
+	operands := min(1+g.pick(15, 35, 27, 14, 9), g.o.MaxOperands)
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.expr(operands), Accumulate: g.chance(0.1)}
+	free := notation.FreeVars(s.RHS)
+	g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+	keep := []float64{0.2, 0.6, 0.6, 0.9}[g.IntN(4)]
+	for _, v := range free {
+		if g.chance(keep) && len(s.LHS.Vars) < g.o.MaxOrder {
+			s.LHS.Vars = append(s.LHS.Vars, v)
+		}
+	}
+	if g.chance(0.06) && len(s.LHS.Vars) < g.o.MaxOrder {
+		at := g.IntN(len(s.LHS.Vars) + 1)
+		s.LHS.Vars = slices.Insert(s.LHS.Vars, at, "z")
+	}
+	// Back and forth through text, so that the case is what is printed.
+	back, err := notation.Parse(s.String())
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return back
+}
+
+// expr is a random tree of n leaves.
+func (g *generator) expr(n int) notation.Expr {
+	var e notation.Expr
+	if n == 1 {
+		e = g.leaf()
+	} else {
+		left := 1 + g.IntN(n-1)
+		if g.chance(0.5) {
+			left = n - 1 // as in a product of many
+		}
+		op := "*+-/"[g.pick(50, 25, 12, 10)]
+		if g.o.Exact && op == '/' {
+			op = '*'
+		}
+		g.divides = g.divides || op == '/'
+		e = &notation.Binary{Op: op, X: g.expr(left), Y: g.expr(n - left)}
+	}
+	if g.chance(0.04) {
+		e = &notation.Neg{X: e}
+	}
+	if free := notation.FreeVars(e); len(free) > 0 && g.chance(0.07) {
+		g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+		e = &notation.Sum{Vars: free[:1+g.IntN(min(2, len(free)))], X: e}
+	}
+	return e
+}
+
+func (g *generator) leaf() notation.Expr {
+	switch {
+	case g.chance(0.08):
+		texts := []string{"1", "2", "3", "7", "2.0", "1e1", "0", "0.5", "1.25e-1"}
+		if g.o.Exact {
+			texts = texts[:7]
+		}
+		s, err := notation.Parse("A = " + texts[g.IntN(len(texts))])
+		if err != nil {
+			panic("BUG: oracle: " + err.Error())
+		}
+		return s.RHS
+	case g.chance(0.2) && len(g.used) > 0:
+		// A tensor again: the same access, permuted, or with other variables.
+		old := g.used[g.IntN(len(g.used))]
+		a := &notation.Access{Name: old.Name, Vars: slices.Clone(old.Vars)}
+		switch g.IntN(3) {
+		case 0:
+			g.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
+		case 1:
+			a.Vars = g.vars(len(a.Vars))
+		}
+		return a
+	}
+	order := min(g.pick(8, 30, 34, 18, 7, 3), g.o.MaxOrder)
+	a := &notation.Access{Name: string(rune('B' + len(g.used))), Vars: g.vars(order)}
+	if order == 0 {
+		a.Name = strings.ToLower(a.Name) + "0"
+	}
+	g.used = append(g.used, a)
+	return a
+}
+
+// vars chooses n variables, mostly distinct.
+func (g *generator) vars(n int) []string {
+	perm := g.Perm(len(g.pool))
+	var out []string
+	for k := range n {
+		if k < len(perm) && !g.chance(0.04) {
+			out = append(out, g.pool[perm[k]])
+		} else {
+			out = append(out, g.pool[g.IntN(len(g.pool))])
+		}
+	}
+	return out
+}
+
+// format is a random format. A result's holds any tensor.
+func (g *generator) format(order int, kinds string, result bool) format.Format {
+	weight := map[byte]int{'d': 40, 's': 45, 'u': 12, 'q': 30, 'c': 12, 'p': 6}
+	weights := make([]int, len(kinds))
+	for k := range kinds {
+		weights[k] = weight[kinds[k]]
+	}
+	for {
+		b := make([]byte, order)
+		for l := range b {
+			b[l] = kinds[g.pick(weights...)]
+		}
+		text := string(b)
+		if order > 1 && g.chance(0.4) {
+			modes := make([]string, order)
+			for l, m := range g.Perm(order) {
+				modes[l] = strconv.Itoa(m)
+			}
+			text += ":" + strings.Join(modes, ",")
+		}
+		f, err := format.Parse(text)
+		if err == nil && !(result && (len(f.Bound()) > 0 || strings.ContainsRune(f.Letters(), 'p'))) {
+			return f
+		}
+	}
+}

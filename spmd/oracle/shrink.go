@@ -1,0 +1,299 @@
+package oracle
+
+import (
+	"iter"
+	"slices"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/codegen/reference"
+)
+
+// Shrink makes a failing case small: it takes each simpler case that still
+// fails, until none does or fails was asked budget times.
+func Shrink(c *Case, budget int, fails func(*Case) bool) *Case {
+	for again := true; again; {
+		again = false
+		for simpler := range simplifications(c) {
+			if _, err := simpler.Prepare(); err != nil {
+				continue
+			}
+			if budget--; budget < 0 {
+				return c
+			}
+			if fails(simpler) {
+				c, again = simpler, true
+				break
+			}
+		}
+	}
+	return c
+}
+
+// simplifications yields cases that are simpler than c, boldest first. Not all
+// are valid.
+func simplifications(c *Case) iter.Seq[*Case] {
+	return func(yield func(*Case) bool) {
+		for _, f := range []func(*Case, func(*Case) bool) bool{simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes, simplerValues} {
+			if !f(c, yield) {
+				return
+			}
+		}
+	}
+}
+
+// simplerStatement yields cases with a part of the right side left out.
+func simplerStatement(c *Case, yield func(*Case) bool) bool {
+	s, err := notation.Parse(c.Stmt)
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	for _, rhs := range simplerExprs(s.RHS) {
+		t := *s
+		t.RHS = rhs
+		if !yield(c.restate(&t)) {
+			return false
+		}
+	}
+	return true
+}
+
+func simplerExprs(e notation.Expr) (out []notation.Expr) {
+	switch e := e.(type) {
+	case *notation.Binary:
+		out = append(out, e.X, e.Y)
+		for _, x := range simplerExprs(e.X) {
+			out = append(out, &notation.Binary{Op: e.Op, X: x, Y: e.Y})
+		}
+		for _, y := range simplerExprs(e.Y) {
+			out = append(out, &notation.Binary{Op: e.Op, X: e.X, Y: y})
+		}
+	case *notation.Neg:
+		out = append(out, e.X)
+		for _, x := range simplerExprs(e.X) {
+			out = append(out, &notation.Neg{X: x})
+		}
+	case *notation.Sum:
+		out = append(out, e.X)
+		for k := range e.Vars {
+			if len(e.Vars) > 1 {
+				out = append(out, &notation.Sum{Vars: slices.Delete(slices.Clone(e.Vars), k, k+1), X: e.X})
+			}
+		}
+		for _, x := range simplerExprs(e.X) {
+			out = append(out, &notation.Sum{Vars: e.Vars, X: x})
+		}
+	case *notation.Number:
+		if e.String() != "1" {
+			out = append(out, &notation.Number{Text: "1", IsInt: true, Int: 1, Float: 1})
+		}
+	}
+	return out
+}
+
+// restate is the case with another statement, its tensors those that it has.
+func (c *Case) restate(s *notation.Stmt) *Case {
+	out := c.Clone()
+	out.Stmt = s.String()
+	var keep []*Tensor
+	for _, u := range s.Tensors() {
+		keep = append(keep, out.Tensor(u.Name))
+	}
+	out.Tensors = keep
+	return out
+}
+
+// simplerResult yields cases without +=, and with fewer modes on the left.
+func simplerResult(c *Case, yield func(*Case) bool) bool {
+	s, err := notation.Parse(c.Stmt)
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	if s.Accumulate {
+		t := *s
+		t.Accumulate = false
+		d := c.restate(&t)
+		d.Tensors[0].Input, d.Tensors[0].Entries = false, nil
+		if !yield(d) {
+			return false
+		}
+	}
+	for m := range s.LHS.Vars {
+		t := *s
+		t.LHS = &notation.Access{Name: s.LHS.Name, Vars: slices.Delete(slices.Clone(s.LHS.Vars), m, m+1)}
+		d := c.restate(&t)
+		left := d.Tensors[0]
+		if left.Input {
+			continue
+		}
+		left.Dims = slices.Delete(left.Dims, m, m+1)
+		left.Format = withoutMode(left.Format, m)
+		if left.Format.Check() != nil {
+			left.Format = format.DenseOf(len(left.Dims))
+		}
+		if !yield(d) {
+			return false
+		}
+	}
+	return true
+}
+
+func withoutMode(f format.Format, m int) format.Format {
+	var out format.Format
+	for l, x := range f.Order {
+		if x == m {
+			continue
+		}
+		if x > m {
+			x--
+		}
+		out.Levels, out.Order = append(out.Levels, f.Levels[l]), append(out.Order, x)
+	}
+	return out
+}
+
+// fewerEntries yields cases without a run of a tensor's entries.
+func fewerEntries(c *Case, yield func(*Case) bool) bool {
+	for k, t := range c.Tensors {
+		n := len(t.Entries)
+		if len(t.Dims) == 0 {
+			continue
+		}
+		for run := n; run > 0; run /= 2 {
+			for from := 0; from < n; from += run {
+				d := c.Clone()
+				d.Tensors[k].Entries = slices.Delete(d.Tensors[k].Entries, from, min(from+run, n))
+				if !yield(d) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// smallerSizes yields cases with one variable's range cut short, and the
+// entries past it left out.
+func smallerSizes(c *Case, yield func(*Case) bool) bool {
+	p, err := c.Prepare()
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	class := p.Normal.SameSize()
+	for _, v := range p.Normal.Vars {
+		size := p.Sizes.Vars[v]
+		if class[v] != v || size < 2 {
+			continue
+		}
+		for _, to := range []int64{1, size / 2, size - 1} {
+			d := c.Clone()
+			for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
+				t := d.Tensor(a.Name)
+				for m, w := range a.Vars {
+					if class[w] == v {
+						t.Dims[m] = to
+						t.Entries = slices.DeleteFunc(t.Entries, func(e Entry) bool { return e.Coord[m] >= to })
+					}
+				}
+			}
+			if !yield(d) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// simplerFormats yields cases with a tensor in a plainer format.
+func simplerFormats(c *Case, yield func(*Case) bool) bool {
+	for k, t := range c.Tensors {
+		n := len(t.Dims)
+		try := []format.Format{format.DenseOf(n), format.SparseOf(n), {Levels: t.Format.Levels, Order: format.DenseOf(n).Order}}
+		for l := range t.Format.Levels {
+			for _, kind := range []format.Kind{format.Dense, format.Compressed} {
+				f := format.Format{Levels: slices.Clone(t.Format.Levels), Order: t.Format.Order}
+				f.Levels[l] = kind
+				try = append(try, f)
+			}
+		}
+		for _, f := range try {
+			if plainness(f) >= plainness(t.Format) || f.Check() != nil {
+				continue
+			}
+			d := c.Clone()
+			d.Tensors[k].Format = f
+			if !yield(d) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// plainness is smaller for plainer formats.
+func plainness(f format.Format) int {
+	n := 0
+	for l, k := range f.Levels {
+		n += 2 * slices.Index(format.Kinds, k)
+		if f.Order[l] != l {
+			n++
+		}
+	}
+	return n
+}
+
+// simplerTypes yields cases with a float64 for another type.
+func simplerTypes(c *Case, yield func(*Case) bool) bool {
+	for k, t := range c.Tensors {
+		d := c.Clone()
+		u := d.Tensors[k]
+		switch {
+		case !t.Input && t.Type != dtype.None:
+			u.Type = dtype.None
+		case t.Input && t.Type != dtype.Float64:
+			u.Type = dtype.Float64
+			for e := range u.Entries {
+				v := u.Entries[e].Value
+				if t.Type.IsComplex() {
+					v.C = complex(real(v.C), 0)
+				}
+				u.Entries[e].Value = reference.Convert(v, realOf(t.Type), dtype.Float64)
+			}
+		default:
+			continue
+		}
+		if !yield(d) {
+			return false
+		}
+	}
+	return true
+}
+
+func realOf(t dtype.Type) dtype.Type {
+	if t.IsComplex() {
+		return dtype.Float64
+	}
+	return t
+}
+
+// simplerValues yields cases with a 1 for another value.
+func simplerValues(c *Case, yield func(*Case) bool) bool {
+	for k, t := range c.Tensors {
+		one := reference.Float(1)
+		if t.Type.IsInt() {
+			one = reference.Int(1)
+		}
+		for e := range t.Entries {
+			if t.Entries[e].Value == one {
+				continue
+			}
+			d := c.Clone()
+			d.Tensors[k].Entries[e].Value = one
+			if !yield(d) {
+				return false
+			}
+		}
+	}
+	return true
+}

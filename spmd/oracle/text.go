@@ -1,0 +1,183 @@
+package oracle
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/reference"
+)
+
+// Text is the case as a case file: the statement, then for each tensor a line
+//
+//	tensor NAME FORMAT TYPE SIZES
+//
+// with "result" for "tensor" where it has no input, "-" for an empty format,
+// type or list of sizes, and then a line for each entry: coordinates (from 0)
+// and the value. Lines that start with # are comments.
+func (c *Case) Text() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, c.Stmt)
+	for _, t := range c.Tensors {
+		word := "tensor"
+		if !t.Input {
+			word = "result"
+		}
+		sizes := make([]string, len(t.Dims))
+		for m, d := range t.Dims {
+			sizes[m] = strconv.FormatInt(d, 10)
+		}
+		typ := ""
+		if t.Type != dtype.None {
+			typ = t.Type.String()
+		}
+		fmt.Fprintln(&b, word, t.Name, orDash(t.Format.String()), orDash(typ), orDash(strings.Join(sizes, "x")))
+		for _, e := range t.Entries {
+			for _, x := range e.Coord {
+				fmt.Fprint(&b, x, " ")
+			}
+			fmt.Fprintln(&b, e.Value.Format(t.Type))
+		}
+	}
+	return b.String()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// ParseCase reads a case file.
+func ParseCase(text string) (*Case, error) {
+	c := &Case{}
+	in := bufio.NewScanner(strings.NewReader(text))
+	for n := 1; in.Scan(); n++ {
+		line := strings.TrimSpace(in.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if c.Stmt == "" {
+			c.Stmt = line
+			continue
+		}
+		if err := c.parseLine(strings.Fields(line)); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	_, err := c.Prepare()
+	return c, err
+}
+
+func (c *Case) parseLine(f []string) error {
+	if f[0] == "tensor" || f[0] == "result" {
+		if len(f) != 5 {
+			return fmt.Errorf("got %d words, want tensor NAME FORMAT TYPE SIZES", len(f))
+		}
+		for k := range f {
+			if f[k] == "-" {
+				f[k] = ""
+			}
+		}
+		t := &Tensor{Name: f[1], Input: f[0] == "tensor"}
+		var err error
+		if t.Format, err = format.Parse(f[2]); err != nil {
+			return err
+		}
+		if f[3] != "" {
+			if t.Type, err = dtype.Parse(f[3]); err != nil {
+				return err
+			}
+		}
+		for _, s := range strings.FieldsFunc(f[4], func(r rune) bool { return r == 'x' }) {
+			d, err := strconv.ParseInt(s, 10, 64)
+			if err != nil {
+				return err
+			}
+			t.Dims = append(t.Dims, d)
+		}
+		c.Tensors = append(c.Tensors, t)
+		return nil
+	}
+	if len(c.Tensors) == 0 {
+		return fmt.Errorf("got %q, want tensor or result", f[0])
+	}
+	t := c.Tensors[len(c.Tensors)-1]
+	var e Entry
+	for _, s := range f[:len(f)-1] {
+		x, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return err
+		}
+		e.Coord = append(e.Coord, x)
+	}
+	v, err := parseValue(t.Type, f[len(f)-1])
+	e.Value = v
+	t.Entries = append(t.Entries, e)
+	return err
+}
+
+func parseValue(t dtype.Type, s string) (v reference.Value, err error) {
+	switch {
+	case t.IsInt():
+		v.I, err = strconv.ParseInt(s, 10, 64)
+	case t.IsFloat():
+		var f float64
+		f, err = strconv.ParseFloat(s, 64)
+		v.C = complex(f, 0)
+	default:
+		v.C, err = strconv.ParseComplex(s, 128)
+	}
+	return v, err
+}
+
+// Script is a shell script that runs the case by the command line: it writes
+// the inputs as .tns files (with sizes by -d) and holds the result to --check.
+func (c *Case) Script() string {
+	var b strings.Builder
+	args := fmt.Sprintf("distaff run '%s'", c.Stmt)
+	for k, t := range c.Tensors {
+		if len(t.Dims) > 0 {
+			args += " -f=" + t.Name + ":" + t.Format.String()
+			sizes := make([]string, len(t.Dims))
+			for m, d := range t.Dims {
+				sizes[m] = strconv.FormatInt(d, 10)
+			}
+			args += " -d=" + t.Name + ":" + strings.Join(sizes, ",")
+		}
+		if t.Type != dtype.None {
+			args += " -t=" + t.Name + ":" + t.Type.String()
+		}
+		switch {
+		case !t.Input && k == 0:
+		case len(t.Dims) == 0:
+			args += fmt.Sprintf(" -i=%s:%s", t.Name, scalarText(t.Type, t.Entries[0].Value))
+		default:
+			fmt.Fprintf(&b, "cat > %s.tns <<'END'\n", t.Name)
+			for _, e := range t.Entries {
+				for _, x := range e.Coord {
+					fmt.Fprint(&b, x+1, " ")
+				}
+				fmt.Fprintln(&b, scalarText(t.Type, e.Value))
+			}
+			b.WriteString("END\n")
+			args += fmt.Sprintf(" -i=%s:%s.tns", t.Name, t.Name)
+		}
+	}
+	if len(c.Tensors[0].Dims) > 0 {
+		args += " -o=" + c.Tensors[0].Name + ":-.tns"
+	}
+	return b.String() + args + " --check\n"
+}
+
+// scalarText is a value as text files have it: a complex one as two numbers.
+func scalarText(t dtype.Type, v reference.Value) string {
+	if t.IsComplex() {
+		return fmt.Sprint(real(v.C), imag(v.C))
+	}
+	return v.Format(t)
+}
