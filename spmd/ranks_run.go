@@ -18,16 +18,12 @@ import (
 
 // runEmbedded runs the job on ranks of this process.
 func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
-	// What is wrong with the job itself is said once, before any rank starts.
-	if _, err := j.parse(); err != nil {
-		return nil, err
-	}
-	if err := j.refuse(); err != nil {
+	if err := j.faults(); err != nil { // said once, before any rank starts
 		return nil, err
 	}
 	var report *Report
 	err := local.Run(ctx, max(j.Ranks, 1), func(c comm.Comm) error {
-		rep, err := j.RunOn(c, c.Size())
+		rep, err := j.RunOn(c, c.Size(), c.Size())
 		if c.Rank() == 0 {
 			report = rep
 		}
@@ -36,12 +32,20 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
-// RunOn runs the job as one rank of c, inProcess of whose ranks are in this
-// process. Every rank calls it with the same job. The report is rank 0's;
+// faults is what is wrong with the job before any file is opened.
+func (j *Job) faults() error {
+	if _, err := j.parse(); err != nil {
+		return err
+	}
+	return j.refuse()
+}
+
+// RunOn runs the job as one rank of c; onNode of its ranks are on this machine,
+// inProcess of them in this process. Every rank calls it with the same job. The report is rank 0's;
 // other ranks get nil. An error of any rank is every rank's.
-func (j *Job) RunOn(c comm.Comm, inProcess int) (report *Report, err error) {
+func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err error) {
 	start := time.Now()
-	r, err := j.prepare(c.Context(), c.Size(), inProcess)
+	r, err := j.prepare(c.Context(), onNode, inProcess)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,15 @@ type run struct {
 // Run runs the job. Where Check finds a difference, the error is a *Difference
 // and the report is there as well; with any other error there is none. Nothing
 // is written then, except that outputs to pipes and devices may have begun.
+//
+// In a process that mpirun or srun started as one of several ranks, the job
+// runs on all of them. The report is then rank 0's, and nil at other ranks.
 func (j *Job) Run(ctx context.Context) (report *Report, err error) {
+	if l, ok, err := launcher(); err != nil {
+		return nil, err
+	} else if ok {
+		return j.runLaunched(ctx, l)
+	}
 	if spec, err := j.blockSpec(); err != nil {
 		return nil, err
 	} else if j.Ranks > 1 || !spec.Empty() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,7 +62,11 @@ func run(x *invocation) error {
 	}
 	report, err := j.Run(x.Context.Context)
 	bar.clear()
-	if err != nil && report == nil {
+	var other *spmd.OtherRank
+	if errors.As(err, &other) {
+		return &silent{exitCode(err)}
+	}
+	if report == nil { // a failure, or a rank other than 0
 		return err
 	}
 	// A difference that --check found is an error with a report.
