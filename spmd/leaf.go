@@ -200,6 +200,9 @@ func (s *statement) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, 
 			header.Box = append(header.Box, [2]int64{0, d})
 		}
 	}
+	if u.Shares >= 0 {
+		return s.sharing(header, args[u.Shares-1])
+	}
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(u.Format.Levels))}
 	t.Vals.Width = uint8(t.Type.Size())
 	for l, kind := range u.Format.Levels {
@@ -209,17 +212,29 @@ func (s *statement) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, 
 			lev.Size, lev.Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
 		} else {
 			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
-			if u.Shares >= 0 {
-				from := args[u.Shares-1].Levels[l]
-				lev.Pos, lev.Crd = from.Pos, from.Crd
-			}
 		}
 		t.Levels[l] = lev
 	}
-	if u.Shares >= 0 {
-		t.Share(args[u.Shares-1])
-	}
 	return t, nil
+}
+
+// sharing is a result over the level arrays of an operand, with values of its own.
+func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(from.Levels))}
+	for l, lev := range from.Levels {
+		lev.Mode = s.unit.Result.Format.Order[l]
+		t.Levels[l] = lev
+	}
+	width := uint8(t.Type.Size())
+	mem, err := tcs.Alloc(s.r.limit, from.Vals.Len*int64(width), "the values of "+s.stmt.LHS.Name)
+	if err != nil {
+		return nil, err
+	}
+	t.Vals = mem.Array(0, from.Vals.Len, width)
+	t.Vals.First = from.Vals.First
+	t.Share(from)
+	t.Hold(mem)
+	return t, mem.Release()
 }
 
 // compiledEngine runs the whole statement on one rank.

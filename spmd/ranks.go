@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"distaff/codegen"
 	"distaff/codegen/notation"
@@ -263,7 +264,7 @@ func (k *ranked) compile() error {
 		r.closers = append(r.closers, func() error { s.close(); return nil })
 		if k.c.Rank() == 0 {
 			for _, n := range s.unit.Notes {
-				r.job.note(n)
+				r.job.note(k.userNote(n))
 			}
 		}
 	}
@@ -271,6 +272,19 @@ func (k *ranked) compile() error {
 	k.exec.Result = transfer.Like{Name: r.p.result, Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]),
 		Kinds: result.Format.Letters(), Modes: result.Format.Order}
 	return k.compileSum()
+}
+
+// userNote puts the user's names of tensors into a line of the compiler's.
+func (k *ranked) userNote(note string) string {
+	words := strings.Split(note, " ")
+	for i, w := range words {
+		for _, o := range k.operands {
+			if w == o.name {
+				words[i] = o.tensor
+			}
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // leaf runs a step's group on its operand blocks.
