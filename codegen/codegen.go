@@ -83,6 +83,8 @@ type Arg struct {
 	Convert bool
 	// Old: the left tensor's old value, of a +=.
 	Old bool
+	// PosWidth and CrdWidth are those that the leaf reads, a level.
+	PosWidth, CrdWidth []uint8
 }
 
 // Result is what the leaf makes of the left tensor. Dense results are memory
@@ -284,7 +286,7 @@ func (c *compilation) operands() {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
 		}
 		c.ops = append(c.ops, op)
-		u.Args = append(u.Args, Arg{Tensor: s.tensor, Format: s.format, Convert: s.convert, Old: s.old})
+		u.Args = append(u.Args, Arg{Tensor: s.tensor, Format: s.format, Convert: s.convert, Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
 	}
 }
 

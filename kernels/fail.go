@@ -49,15 +49,20 @@ var ErrOverflow = errors.New("a result's positions pass 2^31: 64-bit ones are ne
 func failText(what, statement string, vars []string, coord []int64) string {
 	var b strings.Builder
 	b.WriteString(what)
+	said := 0
 	for i, c := range coord {
-		b.WriteString([]string{" at ", ", "}[min(i, 1)])
+		if c < 0 {
+			continue // a variable that is not bound where the leaf failed
+		}
+		b.WriteString([]string{" at ", ", "}[min(said, 1)])
+		said++
 		if i < len(vars) {
 			fmt.Fprintf(&b, "%s = %d", vars[i], c)
 		} else {
 			fmt.Fprintf(&b, "coordinate %d", c)
 		}
 	}
-	if len(coord) > 0 {
+	if said > 0 {
 		b.WriteString(" (counted from 0)")
 	}
 	if statement != "" {

@@ -21,7 +21,8 @@ const (
 // Difference is what Check found (exit 4).
 type Difference struct {
 	Tensor string
-	Coord  []int64 // 0-based
+	Vars   []string // the result's index variables
+	Coord  []int64
 	Got    string
 	Want   string
 	Within float64 // the tolerance; 0 where the values must be equal
@@ -30,8 +31,11 @@ type Difference struct {
 
 func (d *Difference) Error() string {
 	at := d.Tensor
+	for k, c := range d.Coord {
+		at += fmt.Sprintf("%s%s = %d", []string{" at ", ", "}[min(k, 1)], d.Vars[k], c)
+	}
 	if len(d.Coord) > 0 {
-		at += "(" + coordString(d.Coord) + ")"
+		at += " (counted from 0)"
 	}
 	s := fmt.Sprintf("--check: %s: got %s, want %s", at, d.Got, d.Want)
 	if d.Within > 0 {
@@ -45,18 +49,6 @@ func (d *Difference) Error() string {
 
 // ExitCode is that of a difference.
 func (d *Difference) ExitCode() int { return diag.ExitDiffer }
-
-// coordString prints coordinates as files have them, from 1.
-func coordString(coord []int64) string {
-	s := ""
-	for k, c := range coord {
-		if k > 0 {
-			s += ","
-		}
-		s += fmt.Sprint(c + 1)
-	}
-	return s
-}
 
 // checker compares a result with the reference.
 type checker struct {
@@ -160,7 +152,7 @@ func (c *checker) compareAbsent(coord []int64, v tcs.Value) {
 func (c *checker) differ(coord []int64, v tcs.Value, want string, within float64) {
 	c.n++
 	if c.first == nil {
-		c.first = &Difference{Tensor: c.r.p.result, Coord: slices.Clone(coord), Got: FormatValue(v), Want: want, Within: within}
+		c.first = &Difference{Tensor: c.r.p.result, Vars: c.r.p.norm.LHS.Vars, Coord: slices.Clone(coord), Got: FormatValue(v), Want: want, Within: within}
 	}
 }
 

@@ -7,9 +7,13 @@ import (
 	"distaff/io/tcs"
 )
 
-// chooseFormats settles how every tensor is stored, and refuses, before
-// anything is allocated, what cannot fit in memory.
+// chooseFormats settles how every tensor is stored, and refuses what cannot fit.
 func (r *run) chooseFormats() error {
+	r.pickFormats()
+	return r.planMemory()
+}
+
+func (r *run) pickFormats() {
 	for _, name := range r.p.names {
 		f, given := r.p.formats[name]
 		if s := r.sources[name]; !given {
@@ -26,11 +30,11 @@ func (r *run) chooseFormats() error {
 		}
 		r.formats[name] = f
 	}
-	return r.planMemory()
 }
 
-// planMemory adds up what dense levels fix in advance. What counts decide is
-// refused when it is allocated, by the limit.
+// planMemory adds up what dense levels fix in advance, and refuses what cannot
+// fit before anything is allocated. What counts decide is refused when it is
+// allocated, by the limit.
 func (r *run) planMemory() error {
 	total, worst, worstBytes := 0.0, "", 0.0
 	for _, name := range r.p.names {

@@ -9,6 +9,8 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/convert"
+	"distaff/io/text"
 )
 
 // parsed is a job whose statement and flags were read and fit each other.
@@ -22,8 +24,9 @@ type parsed struct {
 	types   map[string]dtype.Type    // those that the job gives
 }
 
-// parse reads the statement and all that names its tensors.
-func (j *Job) parse() (*parsed, error) {
+// parse reads the statement and all that names its tensors. complete says that
+// every operand must have an input.
+func (j *Job) parse(complete bool) (*parsed, error) {
 	stmt, err := notation.Parse(j.Statement)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func (j *Job) parse() (*parsed, error) {
 		}
 		p.types[name] = t
 	}
-	if err := p.inputs(j); err != nil {
+	if err := p.inputs(j, complete); err != nil {
 		return nil, err
 	}
 	return p, p.outputs(j)
@@ -95,8 +98,9 @@ func (p *parsed) has(name, what, flag string) error {
 		", a tensor that the statement lacks; its tensors are " + strings.Join(p.names, ", ")}
 }
 
-// inputs checks that every operand has one input, and nothing else has.
-func (p *parsed) inputs(j *Job) error {
+// inputs checks that operands have one input each, where complete says that they
+// must, and that nothing else has.
+func (p *parsed) inputs(j *Job, complete bool) error {
 	for _, name := range sorted(j.Inputs) {
 		in := j.Inputs[name]
 		flag, kinds := "-i="+name+":"+in.File, 0
@@ -130,7 +134,7 @@ func (p *parsed) inputs(j *Job) error {
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) > 0 {
+	if complete && len(missing) > 0 {
 		name := missing[0]
 		if p.orders[name] == 0 {
 			return commandErrorf("%s has no input; give it with -i=%s:VALUE or -i=%s:FILE", strings.Join(missing, ", "), name, name)
@@ -149,11 +153,11 @@ func (p *parsed) outputs(j *Job) error {
 		if err := p.has(o.Tensor, "output", flag); err != nil {
 			return err
 		}
-		if err := writable(o.File, p.orders[o.Tensor]); err != nil {
-			return commandErrorf("%s: %v", printable(flag), err)
+		if err := convert.Writable(o.File, p.orders[o.Tensor]); err != nil {
+			return err
 		}
 		key := "standard output"
-		if !strings.HasPrefix(o.File, "-.") {
+		if !text.Stdin(o.File) {
 			key = canonical(o.File)
 		}
 		if other, ok := taken[key]; ok {

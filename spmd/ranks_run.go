@@ -34,7 +34,7 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 
 // faults is what is wrong with the job before any file is opened.
 func (j *Job) faults() error {
-	if _, err := j.parse(); err != nil {
+	if _, err := j.parse(true); err != nil {
 		return err
 	}
 	return j.refuse()

@@ -123,10 +123,15 @@ func (j *Job) Run(ctx context.Context) (report *Report, err error) {
 // prepare reads the job without opening any file. It runs on ranksOnNode ranks
 // of this machine, ranksInProcess of them in this process.
 func (j *Job) prepare(ctx context.Context, ranksOnNode, ranksInProcess int) (*run, error) {
-	p, err := j.parse()
+	p, err := j.parse(true)
 	if err != nil {
 		return nil, err
 	}
+	return j.newRun(ctx, p, ranksOnNode, ranksInProcess)
+}
+
+// newRun is prepare for a job that was parsed.
+func (j *Job) newRun(ctx context.Context, p *parsed, ranksOnNode, ranksInProcess int) (*run, error) {
 	if err := j.refuse(); err != nil {
 		return nil, err
 	}

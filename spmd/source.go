@@ -3,9 +3,9 @@ package spmd
 import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
+	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/io/text"
 )
 
 // source is an operand before it is loaded: what its input tells of it without
@@ -105,8 +105,8 @@ func (r *run) openFile(s *source, want tcs.Type) error {
 			return s.setScalar(v, want)
 		}
 	}
-	if text.Ext(s.in.File) == ".tcs" {
-		t, err := tcs.Open(s.in.File)
+	if convert.Ext(s.in.File) == ".tcs" {
+		t, err := convert.OpenTensor(s.in.File, r.job.Tmp)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (r *run) openFile(s *source, want tcs.Type) error {
 		}
 		return s.setTensor(t, want)
 	}
-	st, err := openStream(s.in.File, r.streamOptions(s, nil))
+	st, err := convert.Open(s.in.File, r.streamOptions(s, nil))
 	if err != nil {
 		return err
 	}

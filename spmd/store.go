@@ -1,6 +1,7 @@
 package spmd
 
 import (
+	"distaff/io/convert"
 	"distaff/io/outfile"
 )
 
@@ -15,11 +16,7 @@ type outputs struct {
 func (r *run) createOutputs() (*outputs, error) {
 	o := &outputs{job: r.job.Outputs}
 	for _, out := range r.job.Outputs {
-		path := out.File
-		if isStdin(path) {
-			path = "-"
-		}
-		f, err := outfile.Create(path)
+		f, err := convert.Create(out.File)
 		if err != nil {
 			o.abort()
 			return nil, err
@@ -42,7 +39,8 @@ func (o *outputs) store(r *run) error {
 			return err
 		}
 		t := r.tensors[out.Tensor]
-		if err := writeTo(o.files[k], out.File, t); err != nil {
+		opt := convert.WriteOptions{Threads: r.threads, Limit: r.limit, Tmp: r.job.Tmp}
+		if err := convert.WriteTo(o.files[k], out.File, t, opt); err != nil {
 			return o.files[k].Errorf(err)
 		}
 	}

@@ -28,7 +28,7 @@ type command struct {
 
 func commands() []*command {
 	return []*command{
-		runCommand(), planCommand(), doctorCommand(), cacheCommand(),
+		runCommand(), compileCommand(), planCommand(), doctorCommand(), cacheCommand(),
 		completionCommand(), versionCommand(), manCommand(),
 	}
 }
@@ -162,4 +162,13 @@ func wrap(text, indent string, width int) string {
 	}
 	b.WriteString(line + "\n")
 	return b.String()
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"distaff/cmd/argv"
+	"distaff/codegen/cin"
+	"distaff/codegen/emit/gopkg"
+	"distaff/codegen/ir"
+	"distaff/spmd"
+)
+
+func compileCommand() *command {
+	return &command{
+		name: "compile", args: "STATEMENT", short: "prints the stages of compiling a statement",
+		long: `Compiles a statement without running it, and prints the stage that --emit names:
+
+  cin    concrete index notation: loops, workspaces, assignments
+  ir     the imperative leaf, independent of the target
+  c      the leaf in C99 with OpenMP (the default)
+  go     a Go package with the C under cgo, ready to import: --out names its folder
+
+Where every operand has an input, they are loaded and the leaf is the one that run
+would call. Else a tensor without an input is float64 and dense unless -t and -f
+say otherwise, and a size that nothing gives is taken as large. --cache compiles
+the C for --cpu into the cache, for machines without a compiler.`,
+		examples: []string{
+			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
+			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,
+			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=go --out=spmv`,
+			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
+		},
+		flags: join(dataFlags(), placeFlags(), machineFlags(), []cliFlag{
+			text("emit", nil, catOutput, "`cin|ir|c|go` the stage to print"),
+			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
+			on("cache", nil, catOutput, "compiles the leaf into the cache"),
+		}, talkFlags()),
+		action: compile,
+	}
+}
+
+// unbuilt are the stages that --emit will know, and why it does not yet.
+var unbuilt = map[string]string{
+	"provenance": "there are no scheduling commands in this version, so there is no graph of derived variables",
+	"network":    "contraction sequences are not built in this version",
+	"cuda":       "no GPU code is built in this version",
+}
+
+func compile(x *invocation) error {
+	statement, err := x.statement()
+	if err != nil {
+		return err
+	}
+	stage := x.String("emit")
+	if why, ok := unbuilt[stage]; ok {
+		return argv.Errorf("--emit=%s: %s", stage, why)
+	}
+	if stage, err = x.choice("emit", "cin", "lattice", "ir", "c", "go"); err != nil {
+		return err
+	}
+	if stage == "" && !x.Bool("cache") {
+		stage = "c"
+	}
+	out := x.String("out")
+	if stage == "go" && out == "" {
+		return argv.Errorf("--emit=go wants --out=FOLDER for the package")
+	}
+	if stage == "" && out != "" {
+		return argv.Errorf("--out=%s wants --emit", out)
+	}
+	j, err := x.job(statement)
+	if err != nil {
+		return err
+	}
+	name := ""
+	if stage == "go" {
+		name = gopkg.Name(filepath.Base(filepath.Clean(out)))
+	}
+	u, err := j.Compile(x.Context.Context, name)
+	if err != nil {
+		return err
+	}
+	if x.Bool("cache") {
+		if err := u.Build(x.Context.Context); err != nil {
+			return err
+		}
+		x.note("the leaf of %s is in the cache", u.Statement)
+	}
+	switch stage {
+	case "":
+		return nil
+	case "go":
+		return writePackage(out, name, u)
+	}
+	text := map[string]func() string{
+		"cin": func() string { return cin.String(u.Unit.CIN) + "\n" },
+		"ir":  func() string { return ir.Print(u.Unit.Func) },
+		"c":   func() string { return u.C },
+	}[stage]()
+	if out != "" {
+		return writeWhole(out, []byte(text))
+	}
+	_, err = fmt.Fprint(x.stdout, text)
+	return err
+}
+
+// writePackage writes the Go package into a folder: with a go.mod of its own
+// unless the folder lies in a module.
+func writePackage(dir, name string, u *spmd.Compiled) error {
+	p := &gopkg.Package{Name: name, Statement: u.Statement, Unit: u.Unit, Types: u.Types}
+	files := p.Files()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if !inModule(abs) {
+		files["go.mod"] = "module " + name + "\n\ngo 1.21\n"
+	}
+	for _, f := range sortedKeys(files) {
+		if err := writeWhole(filepath.Join(dir, f), []byte(files[f])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inModule(dir string) bool {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}

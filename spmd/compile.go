@@ -1,0 +1,132 @@
+package spmd
+
+import (
+	"context"
+
+	"distaff/codegen"
+	"distaff/codegen/emit/c"
+	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+)
+
+// unknownSize stands for the size of a variable that nothing gives, where a
+// statement is compiled without its data. It decides between dense and hashed
+// workspaces, and widths.
+const unknownSize = 1 << 20
+
+// Compiled is a statement that was compiled and not run.
+type Compiled struct {
+	Statement string
+	Unit      *codegen.Unit
+	Types     []ir.Type // value types of the unit's arguments
+	C         string    // the leaf's source
+
+	job *Job
+}
+
+// Compile compiles the job's statement. Where every operand has an input, they
+// are loaded and the leaf is the one that Run would call; else the compiler is
+// told what formats, types, sizes and the files' headers say, and takes tensors
+// to have fewer than 2^31 entries. name is the leaf's, "" for "leaf".
+func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
+	given := true
+	p, err := j.parse(false)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range p.names[1:] {
+		if _, ok := j.Inputs[t]; !ok {
+			given = false
+		}
+	}
+	r, err := j.newRun(ctx, p, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if given {
+		err = r.loadPhase()
+	} else {
+		err = r.headersPhase()
+	}
+	if err != nil {
+		return nil, err
+	}
+	q := r.request()
+	if name != "" {
+		q.Name = name
+	}
+	if !given {
+		for n, t := range q.Tensors {
+			if n != p.result && t.NNZ < 0 {
+				t.NNZ = unknownSize
+				q.Tensors[n] = t
+			}
+		}
+	}
+	unit, err := codegen.Compile(q)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range unit.Notes {
+		j.note(n)
+	}
+	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: c.File(unit.Func), job: j}
+	for _, a := range unit.Args {
+		t := q.Tensors[a.Tensor].Type
+		if a.Old {
+			t = q.Old.Type
+		}
+		out.Types = append(out.Types, t)
+	}
+	return out, nil
+}
+
+// Build compiles the C of the leaf into the cache.
+func (u *Compiled) Build(ctx context.Context) error {
+	b, err := (&run{job: u.job}).builder()
+	if err != nil {
+		return err
+	}
+	_, err = b.Build(ctx, cc.Source{Text: u.C, Label: u.Statement})
+	return err
+}
+
+// headersPhase is loadPhase without data: what no input tells is taken from the
+// flags, and else is float64, dense and of unknown size.
+func (r *run) headersPhase() error {
+	if err := r.open(); err != nil {
+		return err
+	}
+	// A guess is a lower bound, which counts only where nothing is exact.
+	known := map[string][]notation.Known{}
+	for _, name := range r.p.names {
+		if s := r.sources[name]; s != nil && s.dims != nil && s.exact {
+			known[name] = s.known()
+			continue
+		}
+		for range r.p.orders[name] {
+			known[name] = append(known[name], notation.Known{Size: unknownSize, From: "the compiler's guess"})
+		}
+	}
+	var err error
+	if r.sizes, err = notation.InferSizes(r.p.norm, known, r.job.Sizes); err != nil {
+		return err
+	}
+	for _, name := range r.p.names[1:] {
+		if r.sources[name] == nil {
+			typ := tcsType(r.p.types[name])
+			if typ == tcs.Invalid {
+				typ = tcs.Float64
+			}
+			r.sources[name] = &source{name: name, order: r.p.orders[name], typ: typ, dense: true}
+		}
+	}
+	if err := r.inferTypes(); err != nil {
+		return err
+	}
+	r.pickFormats()
+	return nil
+}
