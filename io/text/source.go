@@ -31,12 +31,14 @@ const (
 type Source struct {
 	Name string // for messages
 
-	path  string
 	file  *os.File // not nil for a regular file
 	size  int64    // of the regular file
 	spool *spool   // not nil for all others
 	pack  packing
 	done  atomic.Int64
+
+	tmp     string
+	content *spool // of a compressed file, where ReaderAt was asked for
 }
 
 // Stdin tells whether path stands for standard input (or output): "-", or "-"
@@ -48,7 +50,7 @@ func Stdin(path string) bool {
 // OpenSource opens path. What standard input or a pipe yields is kept for later
 // readers, in memory while it is small, then in a file without a name in tmp.
 func OpenSource(path, tmp string) (*Source, error) {
-	s := &Source{Name: path, path: path}
+	s := &Source{Name: path, tmp: tmp}
 	if Stdin(path) {
 		s.Name = "standard input"
 		s.spool = newSpool(io.NopCloser(os.Stdin), tmp)
@@ -141,6 +143,9 @@ func (s *Source) Progress() (done, total int64) { return s.done.Load(), s.size }
 
 // Close releases the file. Readers must not be used after it.
 func (s *Source) Close() error {
+	if s.content != nil {
+		s.content.close()
+	}
 	if s.spool != nil {
 		return s.spool.close()
 	}
@@ -150,7 +155,8 @@ func (s *Source) Close() error {
 // wrap gives an error its file and exit code: what the operating system reports
 // is a failed run, the rest is damaged data.
 func (s *Source) wrap(err error, what string) error {
-	if err == io.EOF && what == "" {
+	var e *Error
+	if err == io.EOF && what == "" || errors.As(err, &e) {
 		return err
 	}
 	var pe *os.PathError
@@ -202,3 +208,45 @@ func Ext(path string) string {
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst")
 	return filepath.Ext(base)
 }
+
+// ReaderAt gives access to the content, uncompressed, at any offset, and its
+// size. What is no plain file is kept, as a pipe is. The Source closes it.
+// Progress counts what is read from a plain file, from the last Restart on.
+func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
+	if f, size := s.Plain(); f != nil {
+		return &countedAt{f, s}, size, nil
+	}
+	sp := s.spool
+	if s.pack != plain {
+		if s.content == nil {
+			r, err := s.Reader()
+			if err != nil {
+				return nil, 0, err
+			}
+			s.content = newSpool(r, s.tmp)
+		}
+		sp = s.content
+	}
+	size, err := io.Copy(io.Discard, &spoolReader{s: sp})
+	if err != nil {
+		return nil, 0, s.wrap(err, "")
+	}
+	return sp, size, nil
+}
+
+type countedAt struct {
+	f *os.File
+	s *Source
+}
+
+func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.f.ReadAt(p, off)
+	c.s.done.Add(int64(n))
+	if err != nil && err != io.EOF {
+		err = c.s.wrap(err, "")
+	}
+	return n, err
+}
+
+// Restart makes Progress count from 0.
+func (s *Source) Restart() { s.done.Store(0) }

@@ -96,3 +96,16 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 	r.off += int64(n)
 	return n, err
 }
+
+// ReadAt reads what was taken from the pipe already.
+func (s *spool) ReadAt(p []byte, off int64) (int, error) {
+	done := 0
+	for done < len(p) {
+		n, err := s.readAt(p[done:], off+int64(done))
+		done += n
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}

@@ -83,8 +83,9 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	} else {
 		e.Parse = func(b *text.Block) { l.Parse(b); b.SetMax() }
 		e.Bound = func(dims []int64) {
-			copy(l.Lims, dims)
-			e.Parse = l.Parse
+			bounded := *l // a block of the last pass may still be parsed
+			bounded.Lims = slices.Clone(dims)
+			e.Parse = bounded.Parse
 		}
 	}
 	return e, nil

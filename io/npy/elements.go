@@ -1,0 +1,178 @@
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// elements reads an array's elements in the order of the file.
+type elements struct {
+	header
+	r    io.ReadCloser
+	left int64 // elements not read yet
+	raw  []byte
+}
+
+// chunk is how many elements are read at once.
+const chunk = 4096
+
+// openElements reads the header of r, which it owns, even where it fails.
+func openElements(r io.ReadCloser) (*elements, error) {
+	h, err := readHeader(r)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &elements{header: *h, r: r, left: h.count}, nil
+}
+
+// read returns the bytes of the next n elements, at most those that are left.
+func (e *elements) read(n int) ([]byte, int, error) {
+	n = int(min(int64(n), e.left))
+	if need := n * e.dtype.size; len(e.raw) < need {
+		e.raw = make([]byte, need)
+	}
+	raw := e.raw[:n*e.dtype.size]
+	if got, err := io.ReadFull(e.r, raw); err != nil {
+		if short(err) {
+			return nil, 0, fmt.Errorf("got %d elements, want %d of the shape %v: the data end early", e.count-e.left+int64(got/max(e.dtype.size, 1)), e.count, e.shape)
+		}
+		return nil, 0, err
+	}
+	e.left -= int64(n)
+	if e.left == 0 {
+		var one [1]byte
+		if got, err := io.ReadFull(e.r, one[:]); got > 0 {
+			return nil, 0, fmt.Errorf("got more bytes than the %d elements of the shape %v take", e.count, e.shape)
+		} else if err != io.EOF {
+			return nil, 0, err
+		}
+	}
+	return raw, n, nil
+}
+
+// values reads up to n elements into dst, as values of the type dtype.typ, and
+// returns how many. dst is aligned to 8 bytes.
+func (e *elements) values(dst []byte, n int) (int, error) {
+	raw, n, err := e.read(n)
+	if err != nil {
+		return 0, err
+	}
+	return n, e.dtype.convert(dst, raw, n)
+}
+
+// ints reads up to len(dst) elements, which must be integers.
+func (e *elements) ints(dst []int64) (int, error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), len(dst)*8)
+	n, err := e.values(b, len(dst))
+	if err == nil && e.dtype.typ() == tcs.Int32 {
+		small := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), n)
+		for k := n - 1; k >= 0; k-- {
+			dst[k] = int64(small[k])
+		}
+	}
+	return n, err
+}
+
+func (e *elements) close() {
+	if e != nil {
+		e.r.Close()
+	}
+}
+
+// slice is memory as a slice of its type.
+func slice[T any](b []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// convert widens n elements of raw into dst.
+func (d dtype) convert(dst, raw []byte, n int) error {
+	if d.kind == 'b' || d.size == 1 {
+		out := slice[int32](dst, n)
+		for k, c := range raw {
+			switch d.kind {
+			case 'i':
+				out[k] = int32(int8(c))
+			case 'u':
+				out[k] = int32(c)
+			default:
+				if c > 1 {
+					return fmt.Errorf("got the byte %d for a bool, want 0 or 1", c)
+				}
+				out[k] = int32(c)
+			}
+		}
+		return nil
+	}
+	word := d.size
+	if d.kind == 'c' {
+		word /= 2
+	}
+	if d.big {
+		swap(raw, word)
+	}
+	switch {
+	case d.kind == 'u' && d.size == 8:
+		out := slice[int64](dst, n)
+		for k := range out {
+			v := binary.LittleEndian.Uint64(raw[8*k:])
+			if v > math.MaxInt64 {
+				return fmt.Errorf("got the value %d, want one that int64 can hold", v)
+			}
+			out[k] = int64(v)
+		}
+	case d.size == 8 || d.kind == 'c' || d.size == 4 && d.kind != 'u':
+		copy(dst, raw)
+	case d.size == 4:
+		out := slice[int64](dst, n)
+		for k := range out {
+			out[k] = int64(binary.LittleEndian.Uint32(raw[4*k:]))
+		}
+	case d.kind == 'f':
+		out := slice[float32](dst, n)
+		for k := range out {
+			out[k] = half(binary.LittleEndian.Uint16(raw[2*k:]))
+		}
+	case d.kind == 'i':
+		out := slice[int32](dst, n)
+		for k := range out {
+			out[k] = int32(int16(binary.LittleEndian.Uint16(raw[2*k:])))
+		}
+	default:
+		out := slice[int32](dst, n)
+		for k := range out {
+			out[k] = int32(binary.LittleEndian.Uint16(raw[2*k:]))
+		}
+	}
+	return nil
+}
+
+// swap turns the bytes of each word around.
+func swap(b []byte, word int) {
+	for ; len(b) >= word; b = b[word:] {
+		for i, j := 0, word-1; i < j; i, j = i+1, j-1 {
+			b[i], b[j] = b[j], b[i]
+		}
+	}
+}
+
+// half is the float16 with those bits.
+func half(h uint16) float32 {
+	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10&31), uint32(h&1023)
+	switch exp {
+	case 31:
+		return math.Float32frombits(sign | 255<<23 | frac<<13)
+	case 0:
+		f := float32(frac) * 0x1p-24
+		return math.Float32frombits(sign | math.Float32bits(f))
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+}

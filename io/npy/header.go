@@ -1,0 +1,307 @@
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"distaff/io/tcs"
+)
+
+// maxHeader bounds a header's dictionary: far more than the shape of MaxOrder
+// modes needs.
+const maxHeader = 1 << 16
+
+const magic = "\x93NUMPY"
+
+// header describes an array in a file.
+type header struct {
+	dtype   dtype
+	fortran bool
+	shape   []int64
+	count   int64 // elements
+	size    int64 // bytes before the elements
+}
+
+// dtype is a type of elements as the file has them.
+type dtype struct {
+	kind byte // b i u f c, or S U for the bytes and strings of SciPy's format member
+	size int
+	big  bool // big-endian
+}
+
+// typ is the type that elements become.
+func (d dtype) typ() tcs.Type {
+	switch d.kind {
+	case 'b':
+		return tcs.Int32
+	case 'i':
+		if d.size < 8 {
+			return tcs.Int32
+		}
+		return tcs.Int64
+	case 'u':
+		if d.size < 4 {
+			return tcs.Int32
+		}
+		return tcs.Int64
+	case 'f':
+		if d.size < 8 {
+			return tcs.Float32
+		}
+		return tcs.Float64
+	case 'c':
+		if d.size < 16 {
+			return tcs.Complex64
+		}
+		return tcs.Complex128
+	}
+	return tcs.Invalid
+}
+
+// parseDtype reads a descr such as "<f8".
+func parseDtype(s string) (dtype, error) {
+	d := dtype{}
+	rest := s
+	if rest != "" && strings.IndexByte("<>|=", rest[0]) >= 0 {
+		d.big = rest[0] == '>'
+		rest = rest[1:]
+	}
+	if rest == "" {
+		return d, fmt.Errorf("got the type %q, want one such as '<f8'", s)
+	}
+	d.kind = rest[0]
+	if d.kind == '?' {
+		d.kind, rest = 'b', "b1"
+	}
+	n, err := strconv.Atoi(rest[1:])
+	ok := err == nil
+	switch d.kind {
+	case 'b':
+		ok = ok && n == 1
+	case 'i', 'u':
+		ok = ok && (n == 1 || n == 2 || n == 4 || n == 8)
+	case 'f':
+		ok = ok && (n == 2 || n == 4 || n == 8)
+	case 'c':
+		ok = ok && (n == 8 || n == 16)
+	case 'S':
+		ok = ok && n >= 0 && n < 1<<10
+	case 'U':
+		n *= 4
+		ok = ok && n >= 0 && n < 1<<10
+	case 'O':
+		return d, fmt.Errorf("got an array of Python objects, want numbers")
+	default:
+		ok = false
+	}
+	if !ok {
+		return d, fmt.Errorf("got elements of type %q, want bool, integers of 1 to 8 bytes, floats of 2, 4 or 8, or complex of 8 or 16", s)
+	}
+	d.size = n
+	return d, nil
+}
+
+// readHeader reads the header at the start of r. Its errors have no file.
+func readHeader(r io.Reader) (*header, error) {
+	var fix [12]byte
+	if n, err := io.ReadFull(r, fix[:8]); err != nil {
+		if !short(err) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("got %d bytes, want a header of NumPy's that starts with %q", n, magic)
+	}
+	if string(fix[:6]) != magic {
+		return nil, fmt.Errorf("got %q at the start, want %q: it is no .npy file", fix[:6], magic)
+	}
+	length := 2
+	switch fix[6] {
+	case 1:
+	case 2, 3:
+		length = 4
+	default:
+		return nil, fmt.Errorf("got version %d.%d of the format, want 1, 2 or 3", fix[6], fix[7])
+	}
+	if _, err := io.ReadFull(r, fix[8:8+length]); err != nil {
+		return nil, cut(err)
+	}
+	n := int64(binary.LittleEndian.Uint16(fix[8:]))
+	if length == 4 {
+		n = int64(binary.LittleEndian.Uint32(fix[8:]))
+	}
+	if n > maxHeader {
+		return nil, fmt.Errorf("got a header of %d bytes, want at most %d", n, maxHeader)
+	}
+	dict := make([]byte, n)
+	if _, err := io.ReadFull(r, dict); err != nil {
+		return nil, cut(err)
+	}
+	h, err := parseHeader(string(dict))
+	if err != nil {
+		return nil, err
+	}
+	h.size = 8 + int64(length) + n
+	return h, nil
+}
+
+func short(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
+
+func cut(err error) error {
+	if short(err) {
+		return fmt.Errorf("the header is cut off")
+	}
+	return err
+}
+
+// parseHeader reads the dictionary.
+func parseHeader(s string) (*header, error) {
+	p := &literal{s: s}
+	h := &header{}
+	seen := map[string]bool{}
+	fail := func() (*header, error) {
+		if p.err == nil {
+			p.err = fmt.Errorf("got %q in the header, want a dictionary of 'descr', 'fortran_order' and 'shape'", clip(p.s))
+		}
+		return nil, p.err
+	}
+	if !p.eat("{") {
+		return fail()
+	}
+	for !p.eat("}") {
+		key, ok := p.str()
+		if !ok || !p.eat(":") || seen[key] {
+			return fail()
+		}
+		seen[key] = true
+		switch key {
+		case "descr":
+			if p.peek() == '[' || p.peek() == '(' {
+				return nil, fmt.Errorf("got an array of records, want numbers")
+			}
+			var descr string
+			if descr, ok = p.str(); ok {
+				if h.dtype, p.err = parseDtype(descr); p.err != nil {
+					return fail()
+				}
+			}
+		case "fortran_order":
+			h.fortran = p.eat("True")
+			ok = h.fortran || p.eat("False")
+		case "shape":
+			h.shape, ok = p.tuple()
+		default:
+			ok = false
+		}
+		if !ok {
+			return fail()
+		}
+		if !p.eat(",") && p.peek() != '}' {
+			return fail()
+		}
+	}
+	if p.rest() != "" || len(seen) != 3 {
+		return fail()
+	}
+	return h, h.measure()
+}
+
+// measure counts the elements, and refuses what 63 bits can't count in bytes.
+func (h *header) measure() error {
+	if len(h.shape) > tcs.MaxOrder {
+		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape), tcs.MaxOrder)
+	}
+	zero := false
+	for _, d := range h.shape {
+		zero = zero || d == 0
+	}
+	if zero {
+		return nil
+	}
+	n := uint64(max(h.dtype.size, 16))
+	for _, d := range h.shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo >= 1<<63 {
+			return fmt.Errorf("got the shape %v, want one whose bytes 63 bits can count", h.shape)
+		}
+		n = lo
+	}
+	h.count = int64(n) / int64(max(h.dtype.size, 16))
+	return nil
+}
+
+// literal reads Python's literals.
+type literal struct {
+	s   string
+	err error
+}
+
+func (p *literal) rest() string {
+	p.s = strings.TrimLeft(p.s, " \t\r\n")
+	return p.s
+}
+
+func (p *literal) peek() byte {
+	if s := p.rest(); s != "" {
+		return s[0]
+	}
+	return 0
+}
+
+func (p *literal) eat(word string) bool {
+	if !strings.HasPrefix(p.rest(), word) {
+		return false
+	}
+	p.s = p.s[len(word):]
+	return true
+}
+
+// str reads a string, with Python 2's u or 3's b before it, without escapes.
+func (p *literal) str() (string, bool) {
+	s := p.rest()
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "u"), "b")
+	if s == "" || s[0] != '\'' && s[0] != '"' {
+		return "", false
+	}
+	end := strings.IndexByte(s[1:], s[0])
+	if end < 0 || strings.IndexByte(s[1:1+end], '\\') >= 0 {
+		return "", false
+	}
+	p.s = s[end+2:]
+	return s[1 : 1+end], true
+}
+
+// tuple reads integers in parentheses, with Python 2's L after them.
+func (p *literal) tuple() ([]int64, bool) {
+	dims := []int64{}
+	if !p.eat("(") {
+		return nil, false
+	}
+	for !p.eat(")") {
+		s := p.rest()
+		n := 0
+		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+			n++
+		}
+		v, err := strconv.ParseInt(s[:n], 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		dims = append(dims, v)
+		p.s = s[n:]
+		p.eat("L")
+		if !p.eat(",") && p.peek() != ')' {
+			return nil, false
+		}
+	}
+	return dims, true
+}
+
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "..."
+	}
+	return s
+}

@@ -1,0 +1,301 @@
+package npy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// array is the stream of a dense array.
+type array struct {
+	src  *text.Source
+	open func() (io.ReadCloser, error)
+	what string // for messages: the file, and in an archive its member
+	h    *header
+	opt  coo.Options
+	shape
+
+	e    *elements
+	at   []int64 // the coordinates of the next element
+	own  coo.Batch
+	nat  buffer // values as the file has them
+	conv buffer // and as they were asked for
+	err  error
+}
+
+// buffer is memory aligned for every type.
+type buffer []uint64
+
+func (b *buffer) bytes(n int) []byte {
+	if w := (n + 7) / 8; len(*b) < max(w, 1) {
+		*b = make(buffer, max(w, 1))
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&(*b)[0])), len(*b)*8)[:n]
+}
+
+// shape is the tensor that an array becomes: keep lists the array's modes that
+// stay.
+type shape struct {
+	keep []int
+	dims []int64
+	typ  tcs.Type
+}
+
+// Open reads path, an .npy file, as a stream of entries in the file's order,
+// exact in its sizes; zeros are left out. Where opt.Order is 1, an array of one
+// column (or row) is a vector. The stream owns the file.
+func Open(path string, opt coo.Options) (coo.Stream, error) {
+	src, err := text.OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(src, opt)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New reads src, which the stream owns from then on.
+func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
+	a := &array{src: src, open: src.Reader, what: src.Name, opt: opt}
+	if err := a.init(); err != nil {
+		return nil, err
+	}
+	if _, size := src.Plain(); size > 0 && size != a.h.size+a.h.count*int64(a.h.dtype.size) {
+		return nil, text.Dataf(src.Name, 0, 0, "got a file of %d bytes, want %d: a header of %d and %d elements of %d (shape %v)",
+			size, a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size, a.h.count, a.h.dtype.size, a.h.shape)
+	}
+	return a, nil
+}
+
+// init reads the header and matches it with what the job wants.
+func (a *array) init() error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if a.h, err = readHeader(r); err != nil {
+		return fault(a.what, err)
+	}
+	if a.h.dtype.typ() == tcs.Invalid {
+		return text.Dataf(a.what, 0, 0, "got an array of strings, want numbers")
+	}
+	a.shape, err = fit(a.what, a.h.shape, a.h.dtype.typ(), a.opt)
+	return err
+}
+
+// fault gives an error of reading its file; those that have one stay.
+func fault(what string, err error) error {
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return err
+	}
+	return text.Dataf(what, 0, 0, "%s", err.Error())
+}
+
+// fit matches an array's shape and type with what the job wants of them.
+func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error) {
+	s := shape{dims: dims, typ: typ}
+	for m := range dims {
+		s.keep = append(s.keep, m)
+	}
+	if opt.Type != tcs.Invalid {
+		if err := tcs.CanConvert(opt.Type, typ); err != nil {
+			return s, text.Commandf(what, 0, 0, "its values are %s, the type asked for is %s", typ, opt.Type)
+		}
+		s.typ = opt.Type
+	}
+	want := opt.Order
+	if opt.Dims != nil {
+		want = len(opt.Dims)
+	}
+	if want == 1 && len(dims) == 2 {
+		switch {
+		case dims[1] == 1:
+			s.keep, s.dims = []int{0}, dims[:1]
+		case dims[0] == 1:
+			s.keep, s.dims = []int{1}, dims[1:]
+		}
+	}
+	if want > 0 && want != len(s.dims) {
+		return s, text.Commandf(what, 0, 0, "the array has %s (shape %v), want %d", text.Plural(int64(len(dims)), "dimension", "dimensions"), dims, want)
+	}
+	for m, d := range opt.Dims {
+		if d > 0 && d != s.dims[m] {
+			return s, text.Commandf(what, 0, 0, "mode %d has size %d, -d says %d", m+1, s.dims[m], d)
+		}
+	}
+	return s, nil
+}
+
+func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.dims), true }
+func (a *array) Type() tcs.Type                { return a.typ }
+func (a *array) Dense() bool                   { return true }
+func (a *array) Progress() (done, total int64) { return a.src.Progress() }
+
+func (a *array) Rewind() error {
+	a.e.close()
+	a.e, a.err = nil, nil
+	return nil
+}
+
+func (a *array) Close() error {
+	a.e.close()
+	a.e, a.err = nil, io.ErrClosedPipe
+	return a.src.Close()
+}
+
+// Next yields up to chunk elements that are not zero.
+func (a *array) Next(b *coo.Batch) error {
+	for a.err == nil {
+		var n int
+		if n, a.err = a.next(b); n > 0 && a.err == nil {
+			return nil
+		}
+	}
+	return a.err
+}
+
+func (a *array) next(b *coo.Batch) (int, error) {
+	if a.e == nil {
+		r, err := a.open()
+		if err != nil {
+			return 0, err
+		}
+		e, err := openElements(r)
+		if err != nil {
+			return 0, fault(a.what, err)
+		}
+		a.e, a.at = e, make([]int64, len(a.h.shape))
+		if e.count != a.h.count || e.dtype != a.h.dtype {
+			return 0, text.Dataf(a.what, 0, 0, "the file changed while it was read")
+		}
+	}
+	if a.e.left == 0 {
+		return 0, io.EOF
+	}
+	nat := a.h.dtype.typ()
+	vals := a.nat.bytes(chunk * nat.Size())
+	n, err := a.e.values(vals, chunk)
+	if err != nil {
+		return 0, fault(a.what, err)
+	}
+	a.own.Resize(len(a.h.shape), n, 0)
+	first := slices.Clone(a.at)
+	a.place(n)
+	if nat != a.typ {
+		to := a.conv.bytes(chunk * a.typ.Size())
+		if bad, err := tcs.ConvertValues(to, a.typ, vals, nat, n); err != nil {
+			return 0, a.lossy(first, bad, err)
+		}
+		vals = to
+	}
+	if len(a.h.shape) > 0 {
+		n = dropZeros(a.own.Coords, vals, a.typ.Size(), n)
+	}
+	b.N, b.Vals = n, vals[:n*a.typ.Size()]
+	b.Coords = b.Coords[:0]
+	for _, m := range a.keep {
+		b.Coords = append(b.Coords, a.own.Coords[m][:n])
+	}
+	return n, nil
+}
+
+// lossy is the error about the k-th element of a batch, counted in the order of
+// the file, which no value of the type asked for can stand for.
+func (a *array) lossy(first []int64, k int, err error) error {
+	var at []string
+	for m := range first {
+		at = append(at, fmt.Sprint(a.own.Coords[m][max(k, 0)]))
+	}
+	var e *tcs.Error
+	msg := err.Error()
+	if errors.As(err, &e) {
+		msg = e.Msg
+	}
+	return text.Commandf(a.what, 0, 0, "element [%s]: %s", strings.Join(at, ","), msg)
+}
+
+// place gives the next n elements their coordinates.
+func (a *array) place(n int) {
+	order := len(a.h.shape)
+	if order == 0 {
+		return
+	}
+	fast := order - 1
+	if a.h.fortran {
+		fast = 0
+	}
+	for k := 0; k < n; {
+		run := int(min(int64(n-k), a.h.shape[fast]-a.at[fast]))
+		for m, c := range a.at {
+			col := a.own.Coords[m][k : k+run]
+			if m == fast {
+				for i := range col {
+					col[i] = c + int64(i)
+				}
+			} else {
+				for i := range col {
+					col[i] = c
+				}
+			}
+		}
+		k += run
+		a.at[fast] += int64(run)
+		for s := range order { // carry
+			m := order - 1 - s
+			if a.h.fortran {
+				m = s
+			}
+			if a.at[m] < a.h.shape[m] {
+				break
+			}
+			a.at[m] = 0
+			if next := m - 1; !a.h.fortran && next >= 0 {
+				a.at[next]++
+			} else if next := m + 1; a.h.fortran && next < order {
+				a.at[next]++
+			}
+		}
+	}
+}
+
+// dropZeros leaves out the entries whose bits are zero, and returns how many stay.
+func dropZeros(cols [][]int64, vals []byte, size, n int) int {
+	switch size {
+	case 4:
+		return drop(cols, slice[uint32](vals, n))
+	case 8:
+		return drop(cols, slice[uint64](vals, n))
+	}
+	return drop(cols, slice[[2]uint64](vals, n))
+}
+
+func drop[T comparable](cols [][]int64, vals []T) int {
+	var zero T
+	w := 0
+	for w < len(vals) && vals[w] != zero {
+		w++
+	}
+	for k := w; k < len(vals); k++ {
+		if vals[k] == zero {
+			continue
+		}
+		for _, col := range cols {
+			col[w] = col[k]
+		}
+		vals[w] = vals[k]
+		w++
+	}
+	return w
+}

@@ -1,0 +1,323 @@
+package npy
+
+import (
+	"fmt"
+
+	"distaff/io/text"
+)
+
+// compressed walks CSR, or by columns CSC.
+type compressed struct {
+	s        *sparse
+	byColumn bool
+	ptr, ind *index
+	vals     *elements
+	segment  int64 // the current row, or column; -1 before the first
+	end      int64 // entries up to its end
+	at       int64 // entries read
+}
+
+func (a *archive) compressed(s *sparse, byColumn bool) (walker, error) {
+	w := &compressed{s: s, byColumn: byColumn, segment: -1}
+	var err error
+	if w.ptr, err = a.index("indptr"); err == nil {
+		if w.ind, err = a.index("indices"); err == nil {
+			w.vals, err = a.elements("data", 1)
+		}
+	}
+	if err == nil {
+		err = a.checkCompressed(w.ptr.e, w.ind.e, w.vals, w.segments())
+	}
+	if err == nil {
+		_, err = w.ptr.next(0, 0)
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// checkCompressed holds the lengths of the arrays to each other.
+func (a *archive) checkCompressed(ptr, ind, vals *elements, segments int64) error {
+	switch {
+	case ptr.count-1 != segments:
+		return text.Dataf(a.what("indptr"), 0, 0, "got %s, want %d: one more than there are rows or columns", text.Plural(ptr.count, "element", "elements"), segments+1)
+	case vals.shape[0] != ind.count:
+		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in indices", text.Plural(vals.shape[0], "element", "elements"), ind.count)
+	}
+	return nil
+}
+
+func (w *compressed) segments() int64 {
+	if w.byColumn {
+		return w.s.cols
+	}
+	return w.s.rows
+}
+
+func (w *compressed) next(rows, cols []int64, vals []byte) (int, error) {
+	if w.byColumn {
+		rows, cols = cols, rows
+	}
+	n, err := w.coords(rows, cols)
+	if err != nil {
+		return 0, err
+	}
+	return w.s.fill(w.vals, vals, n)
+}
+
+// coords reads segments and indices of up to len(segs) entries.
+func (w *compressed) coords(segs, inds []int64) (int, error) {
+	size := w.s.rows + w.s.cols - w.segments()
+	for n := range segs {
+		for w.at == w.end && w.segment < w.segments()-1 {
+			p, err := w.ptr.next(w.end, w.ind.e.count)
+			if err != nil {
+				return 0, err
+			}
+			w.segment++
+			w.end = p
+		}
+		if w.at == w.end {
+			if w.at < w.ind.e.count {
+				return 0, text.Dataf(w.ptr.name, 0, 0, "got %d as its last element, want %d: the number of indices", w.end, w.ind.e.count)
+			}
+			return n, nil
+		}
+		i, err := w.ind.next(0, size-1)
+		if err != nil {
+			return 0, err
+		}
+		segs[n], inds[n] = w.segment, i
+		w.at++
+	}
+	return len(segs), nil
+}
+
+func (w *compressed) data() *elements { return w.vals }
+
+func (w *compressed) close() {
+	w.ptr.close()
+	w.ind.close()
+	w.vals.close()
+}
+
+// fill reads n values.
+func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
+	for done := 0; done < n; {
+		k, err := e.values(vals[done*e.dtype.typ().Size():], n-done)
+		if err == nil && k == 0 {
+			err = fmt.Errorf("got %s, want more", text.Plural(e.count, "element", "elements"))
+		}
+		if err != nil {
+			return 0, fault(s.a.what("data"), err)
+		}
+		done += k
+	}
+	return n, nil
+}
+
+// coordinates walks COO.
+type coordinates struct {
+	s        *sparse
+	row, col *index
+	vals     *elements
+}
+
+func (a *archive) coordinates(s *sparse) (walker, error) {
+	w := &coordinates{s: s}
+	var err error
+	if w.row, err = a.index("row"); err == nil {
+		if w.col, err = a.index("col"); err == nil {
+			w.vals, err = a.elements("data", 1)
+		}
+	}
+	if err == nil && (w.row.e.count != w.vals.count || w.col.e.count != w.vals.count) {
+		err = text.Dataf(a.src.Name, 0, 0, "got %d elements in row, %d in col and %d in data, want as many in each", w.row.e.count, w.col.e.count, w.vals.count)
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *coordinates) next(rows, cols []int64, vals []byte) (int, error) {
+	n := 0
+	for ; n < len(rows) && w.row.at < w.row.e.count; n++ {
+		var err error
+		if rows[n], err = w.row.next(0, w.s.rows-1); err != nil {
+			return 0, err
+		}
+		if cols[n], err = w.col.next(0, w.s.cols-1); err != nil {
+			return 0, err
+		}
+	}
+	return w.s.fill(w.vals, vals, n)
+}
+
+func (w *coordinates) data() *elements { return w.vals }
+
+func (w *coordinates) close() {
+	w.row.close()
+	w.col.close()
+	w.vals.close()
+}
+
+// blocks walks BSR: a CSR of blocks, each an array of r rows and c columns.
+type blocks struct {
+	*compressed
+	inner  sparse  // what the compressed rows of blocks see: sizes in blocks
+	r, c   int64   // of a block
+	i, j   []int64 // coordinates of a batch of blocks
+	n, k   int     // blocks in the batch; the current one
+	within int64   // elements of the current one that were read
+}
+
+func (a *archive) blocks(s *sparse) (walker, error) {
+	w := &blocks{i: make([]int64, chunk), j: make([]int64, chunk)}
+	w.compressed = &compressed{s: &w.inner, segment: -1}
+	var err error
+	if w.vals, err = a.elements("data", 3); err == nil {
+		w.r, w.c = w.vals.shape[1], w.vals.shape[2]
+		switch {
+		case w.vals.fortran && w.vals.count > 0:
+			err = text.Dataf(a.what("data"), 0, 0, "got blocks in Fortran order, want C order")
+		case w.r < 1 || w.c < 1 || s.rows%w.r != 0 || s.cols%w.c != 0:
+			err = text.Dataf(a.what("data"), 0, 0, "got blocks of %dx%d, want some that divide the sizes %dx%d", w.r, w.c, s.rows, s.cols)
+		default:
+			w.inner = sparse{a: a, rows: s.rows / w.r, cols: s.cols / w.c}
+			if w.ptr, err = a.index("indptr"); err == nil {
+				w.ind, err = a.index("indices")
+			}
+		}
+	}
+	if err == nil {
+		err = a.checkCompressed(w.ptr.e, w.ind.e, w.vals, w.inner.rows)
+	}
+	if err == nil {
+		_, err = w.ptr.next(0, 0)
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// next spreads blocks out and leaves zeros out.
+func (w *blocks) next(rows, cols []int64, vals []byte) (int, error) {
+	for {
+		n := 0
+		for n < len(rows) {
+			if w.k == w.n {
+				var err error
+				w.k = 0
+				if w.n, err = w.coords(w.i, w.j); err != nil {
+					return 0, err
+				}
+				if w.n == 0 {
+					break
+				}
+			}
+			rows[n] = w.i[w.k]*w.r + w.within/w.c
+			cols[n] = w.j[w.k]*w.c + w.within%w.c
+			n++
+			if w.within++; w.within == w.r*w.c {
+				w.within = 0
+				w.k++
+			}
+		}
+		if n == 0 {
+			return 0, nil
+		}
+		if _, err := w.inner.fill(w.vals, vals, n); err != nil {
+			return 0, err
+		}
+		if n = dropZeros([][]int64{rows, cols}, vals, w.vals.dtype.typ().Size(), n); n > 0 {
+			return n, nil
+		}
+	}
+}
+
+// diagonals walks DIA: row d of data holds the diagonal of offset offsets[d],
+// the element of column j at place j.
+type diagonals struct {
+	s       *sparse
+	offsets []int64
+	vals    *elements
+	d, j    int64 // of the next element
+}
+
+// maxDiagonals bounds what is held in memory.
+const maxDiagonals = 1 << 24
+
+func (a *archive) diagonals(s *sparse) (walker, error) {
+	w := &diagonals{s: s}
+	x, err := a.index("offsets")
+	if err == nil {
+		defer x.close()
+		w.vals, err = a.elements("data", 2)
+	}
+	switch {
+	case err != nil:
+	case x.e.count != w.vals.shape[0]:
+		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in offsets", text.Plural(w.vals.shape[0], "row", "rows"), x.e.count)
+	case x.e.count > maxDiagonals:
+		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.count, maxDiagonals)
+	}
+	for err == nil && int64(len(w.offsets)) < x.e.count {
+		var o int64
+		o, err = x.next(-1<<62, 1<<62)
+		w.offsets = append(w.offsets, o)
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// next leaves zeros out, and what lies outside the matrix.
+func (w *diagonals) next(rows, cols []int64, vals []byte) (int, error) {
+	size := w.vals.dtype.typ().Size()
+	for {
+		n, err := w.vals.values(vals, len(rows))
+		if err != nil {
+			return 0, fault(w.s.a.what("data"), err)
+		}
+		if n == 0 {
+			return 0, nil
+		}
+		keep := 0
+		for k := range n {
+			i, j := w.j-w.offsets[w.d], w.j
+			if i >= 0 && i < w.s.rows && j < w.s.cols {
+				rows[keep], cols[keep] = i, j
+				copy(vals[keep*size:(keep+1)*size], vals[k*size:(k+1)*size])
+				keep++
+			}
+			w.advance()
+		}
+		if keep = dropZeros([][]int64{rows, cols}, vals, size, keep); keep > 0 {
+			return keep, nil
+		}
+	}
+}
+
+// advance goes to the next element in the order of the file.
+func (w *diagonals) advance() {
+	if w.vals.fortran {
+		if w.d++; w.d == int64(len(w.offsets)) {
+			w.d = 0
+			w.j++
+		}
+	} else if w.j++; w.j == w.vals.shape[1] {
+		w.j = 0
+		w.d++
+	}
+}
+
+func (w *diagonals) data() *elements { return w.vals }
+func (w *diagonals) close()          { w.vals.close() }
