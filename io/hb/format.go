@@ -30,6 +30,7 @@ type formatParser struct {
 	fields []field
 	col    int
 	scale  int
+	items  int // read so far
 }
 
 func (p *formatParser) eat(c byte) bool {
@@ -71,6 +72,9 @@ func (p *formatParser) list(depth int) bool {
 
 // item reads a scale factor, blanks, a field or a group, with its count.
 func (p *formatParser) item(depth int) bool {
+	if p.items++; p.items > 4*maxFields { // counts of groups multiply
+		return false
+	}
 	neg := p.eat('-')
 	n := p.number()
 	if p.eat('P') {

@@ -5,6 +5,7 @@ package readertest
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,4 +109,78 @@ func at[T any](vals []byte, k int) *T {
 // their order.
 func Sort(es []Entry) {
 	slices.SortStableFunc(es, func(a, b Entry) int { return slices.Compare(a.Coords, b.Coords) })
+}
+
+// List is a stream of given entries, for tests of writers.
+type List struct {
+	Sizes   []int64
+	Of      tcs.Type
+	Entries []Entry
+	at      int
+}
+
+func (l *List) Dims() ([]int64, bool) { return l.Sizes, true }
+func (l *List) Type() tcs.Type        { return l.Of }
+func (l *List) Rewind() error         { l.at = 0; return nil }
+func (l *List) Close() error          { return nil }
+
+// Next yields up to 100 entries.
+func (l *List) Next(b *coo.Batch) error {
+	n := min(100, len(l.Entries)-l.at)
+	if n == 0 {
+		return io.EOF
+	}
+	b.Resize(len(l.Sizes), n, l.Of.Size())
+	for k, e := range l.Entries[l.at : l.at+n] {
+		for m, c := range e.Coords {
+			b.Coords[m][k] = c
+		}
+		v := tcs.Value{Type: l.Of, C: e.Val}
+		if l.Of.IsInt() {
+			v = tcs.Value{Type: l.Of, I: e.Int}
+		}
+		l.Of.Store(unsafe.Pointer(&b.Vals[k*l.Of.Size()]), v)
+	}
+	l.at += n
+	return nil
+}
+
+// Ordered brings entries into the order of modes, for a writer.
+func Ordered(t testing.TB, s coo.Stream, modes []int) *coo.Ordered {
+	t.Helper()
+	o, err := coo.Sort(s, coo.Spec{Modes: modes}, coo.Config{Tmp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+// Random makes n distinct entries of whole or real values.
+func Random(dims []int64, typ tcs.Type, n int, seed uint64) *List {
+	r := rand.New(rand.NewPCG(seed, 1))
+	l := &List{Sizes: dims, Of: typ}
+	seen := map[string]bool{}
+	for len(l.Entries) < n {
+		e := Entry{Coords: make([]int64, len(dims))}
+		for m, d := range dims {
+			e.Coords[m] = r.Int64N(d)
+		}
+		if key := fmt.Sprint(e.Coords); seen[key] {
+			continue
+		} else {
+			seen[key] = true
+		}
+		e.Int = r.Int64N(2001) - 1000
+		switch {
+		case typ.IsInt():
+			e.Val = complex(float64(e.Int), 0)
+		case typ.IsComplex():
+			e.Val = complex(float64(float32(r.NormFloat64())), float64(float32(r.NormFloat64())))
+		default:
+			e.Val = complex(float64(float32(r.NormFloat64()*1e3)), 0)
+		}
+		l.Entries = append(l.Entries, e)
+	}
+	return l
 }

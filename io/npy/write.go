@@ -1,0 +1,230 @@
+package npy
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"strings"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// descr is a type in a header.
+func descr(t tcs.Type) string {
+	switch t {
+	case tcs.Float64:
+		return "<f8"
+	case tcs.Float32:
+		return "<f4"
+	case tcs.Int64:
+		return "<i8"
+	case tcs.Int32:
+		return "<i4"
+	case tcs.Complex128:
+		return "<c16"
+	case tcs.Complex64:
+		return "<c8"
+	}
+	panic("BUG: npy: an array of no type")
+}
+
+// appendHeader makes a header of version 1, padded so that the elements start
+// at a multiple of 64.
+func appendHeader(descr string, dims []int64) []byte {
+	var shape strings.Builder
+	for m, d := range dims {
+		if m > 0 {
+			shape.WriteString(", ")
+		}
+		fmt.Fprint(&shape, d)
+	}
+	if len(dims) == 1 {
+		shape.WriteByte(',')
+	}
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape.String())
+	pad := 63 - (10+len(dict))%64
+	n := len(dict) + pad + 1
+	b := append([]byte(magic), 1, 0, byte(n), byte(n>>8))
+	return append(append(append(b, dict...), strings.Repeat(" ", pad)...), '\n')
+}
+
+// strides are those of C order; ok is false if 63 bits can't count the bytes.
+func strides(dims []int64, size int) (s []int64, total int64, ok bool) {
+	s = make([]int64, len(dims))
+	n := uint64(1)
+	for m := len(dims) - 1; m >= 0; m-- {
+		s[m] = int64(n)
+		hi, lo := bits.Mul64(n, uint64(dims[m]))
+		if hi != 0 || lo > math.MaxInt64/uint64(size) {
+			for _, d := range dims {
+				if d == 0 {
+					return make([]int64, len(dims)), 0, true
+				}
+			}
+			return nil, 0, false
+		}
+		n = lo
+	}
+	return s, int64(n), true
+}
+
+// Write writes the entries of in, which comes in the order of its coordinates,
+// mode 0 first, as an array in C order; what has no entry is zero.
+func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
+	dims, _ := in.Dims()
+	size := in.Type().Size()
+	s, total, ok := strides(dims, size)
+	if !ok {
+		return text.Commandf("NumPy", 0, 0, "got an array of sizes %s, want one whose bytes 63 bits can count: .tns and .tcs store only entries", text.Sizes(dims))
+	}
+	if _, err := w.Write(appendHeader(descr(in.Type()), dims)); err != nil {
+		return err
+	}
+	return text.WriteFilled(w, in, s, total, opt.Threads, func(dst []byte, p *text.Piece) []byte {
+		n := int(p.To-p.From) * size
+		if cap(dst) < n {
+			dst = make([]byte, n)
+		}
+		dst = dst[:n]
+		if p.N < int(p.To-p.From) {
+			clear(dst)
+		}
+		for k, at := range p.At {
+			copy(dst[int(at-p.From)*size:], p.Vals[k*size:(k+1)*size])
+		}
+		return dst
+	})
+}
+
+// NpzModes is the order in which WriteNpz wants the entries: rows first, for
+// CSR, or columns first, for CSC.
+func NpzModes(order int, opt coo.WriteOptions) []int {
+	modes := tcs.Identity(order)
+	if opt.ColumnMajor && order == 2 {
+		modes[0], modes[1] = 1, 0
+	}
+	return modes
+}
+
+// WriteNpz writes the entries of in, a matrix in the order of NpzModes, as
+// SciPy's CSR or, if opt.ColumnMajor, CSC. Other orders are refused (exit 2). The
+// members are written one after another, so that in is read three times.
+func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
+	dims, _ := in.Dims()
+	if len(dims) != 2 {
+		return text.Commandf("SciPy's .npz", 0, 0, "got a tensor of %s, want a matrix of 2: .npy and .tcs hold any number", text.Plural(int64(len(dims)), "mode", "modes"))
+	}
+	outer, format := 0, "csr"
+	if opt.ColumnMajor {
+		outer, format = 1, "csc"
+	}
+	if dims[outer] == math.MaxInt64 {
+		return text.Commandf("SciPy's .npz", 0, 0, "got sizes %s, want smaller ones", text.Sizes(dims))
+	}
+	small := max(dims[0], dims[1], in.NNZ()) <= math.MaxInt32
+	z := &npz{zip: zip.NewWriter(w), in: in, small: small}
+	z.integers("indices", []int64{in.NNZ()}, func(put func(int64)) error {
+		return z.each(func(b *coo.Batch) {
+			for _, c := range b.Coords[1-outer][:b.N] {
+				put(c)
+			}
+		})
+	})
+	z.integers("indptr", []int64{dims[outer] + 1}, func(put func(int64)) error {
+		n, segment := int64(0), int64(0)
+		put(0)
+		err := z.each(func(b *coo.Batch) {
+			for _, c := range b.Coords[outer][:b.N] {
+				for ; segment < c; segment++ {
+					put(n)
+				}
+				n++
+			}
+		})
+		for ; err == nil && segment < dims[outer]; segment++ {
+			put(n)
+		}
+		return err
+	})
+	z.member("format", appendHeader("|S3", nil), func(out *bufio.Writer) error {
+		_, err := out.WriteString(format)
+		return err
+	})
+	z.small = false
+	z.integers("shape", []int64{2}, func(put func(int64)) error {
+		put(dims[0])
+		put(dims[1])
+		return nil
+	})
+	z.member("data", appendHeader(descr(in.Type()), []int64{in.NNZ()}), func(out *bufio.Writer) error {
+		return z.each(func(b *coo.Batch) { out.Write(b.Vals[:b.N*in.Type().Size()]) })
+	})
+	if z.err != nil {
+		return z.err
+	}
+	return z.zip.Close()
+}
+
+// npz writes members; after an error nothing more.
+type npz struct {
+	zip   *zip.Writer
+	in    *coo.Ordered
+	small bool // integers in 32 bits
+	err   error
+}
+
+// member writes a member that is not compressed. body need not look at the
+// errors of out.
+func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
+	if z.err != nil {
+		return
+	}
+	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+	if err == nil {
+		out := bufio.NewWriterSize(w, 1<<18)
+		out.Write(header)
+		if err = body(out); err == nil {
+			err = out.Flush()
+		}
+	}
+	z.err = err
+}
+
+// integers writes a member of integers, those that body puts.
+func (z *npz) integers(name string, dims []int64, body func(put func(int64)) error) {
+	typ := tcs.Int64
+	if z.small {
+		typ = tcs.Int32
+	}
+	z.member(name, appendHeader(descr(typ), dims), func(out *bufio.Writer) error {
+		le := binary.LittleEndian
+		if z.small {
+			return body(func(v int64) { out.Write(le.AppendUint32(out.AvailableBuffer(), uint32(v))) })
+		}
+		return body(func(v int64) { out.Write(le.AppendUint64(out.AvailableBuffer(), uint64(v))) })
+	})
+}
+
+// each reads the entries from the first on.
+func (z *npz) each(f func(*coo.Batch)) error {
+	if err := z.in.Rewind(); err != nil {
+		return err
+	}
+	var b coo.Batch
+	for {
+		err := z.in.Next(&b)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f(&b)
+	}
+}

@@ -1,0 +1,231 @@
+package text
+
+import (
+	"io"
+	"runtime"
+	"unsafe"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// Piece is a run of a stream's entries, copied, and what is written for it.
+type Piece struct {
+	coo.Batch
+	Type     tcs.Type
+	From, To int64   // of WriteFilled: the positions that the piece covers,
+	At       []int64 // and those of its entries
+
+	out   []byte
+	words []uint64
+	done  chan struct{}
+}
+
+const (
+	pieceEntries = 1 << 14 // entries of a piece
+	pieceSpan    = 1 << 16 // positions of a piece
+)
+
+// add appends the entries of b from lo to hi.
+func (p *Piece) add(b *coo.Batch, lo, hi int) {
+	size := p.Type.Size()
+	for m := range p.Coords {
+		copy(p.Coords[m][p.N:], b.Coords[m][lo:hi])
+	}
+	copy(p.Vals[p.N*size:], b.Vals[lo*size:hi*size])
+	p.N += hi - lo
+}
+
+// emitter hands pieces to goroutines that format them, and writes the results
+// in order.
+type emitter struct {
+	free, queue, work chan *Piece
+	finished          chan struct{}
+	err               error // of the writer; read after finished
+	failed            chan struct{}
+}
+
+func newEmitter(w io.Writer, typ tcs.Type, order, threads int, format func([]byte, *Piece) []byte) *emitter {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	n := threads + 2
+	e := &emitter{free: make(chan *Piece, n), queue: make(chan *Piece, n), work: make(chan *Piece, n),
+		finished: make(chan struct{}), failed: make(chan struct{})}
+	for range n {
+		p := &Piece{Type: typ, done: make(chan struct{}, 1)}
+		p.Coords = make([][]int64, order)
+		for m := range p.Coords {
+			p.Coords[m] = make([]int64, pieceEntries)
+		}
+		p.words = make([]uint64, pieceEntries*2)
+		p.Vals = unsafe.Slice((*byte)(unsafe.Pointer(&p.words[0])), pieceEntries*typ.Size())
+		e.free <- p
+	}
+	for range threads {
+		go func() {
+			for p := range e.work {
+				p.out = format(p.out[:0], p)
+				p.done <- struct{}{}
+			}
+		}()
+	}
+	go func() {
+		defer close(e.finished)
+		for p := range e.queue {
+			<-p.done
+			if e.err == nil {
+				if _, err := w.Write(p.out); err != nil {
+					e.err = err
+					close(e.failed)
+				}
+			}
+			e.free <- p
+		}
+	}()
+	return e
+}
+
+func (e *emitter) get() *Piece {
+	p := <-e.free
+	p.N, p.At = 0, p.At[:0]
+	return p
+}
+
+func (e *emitter) put(p *Piece) {
+	e.queue <- p
+	e.work <- p
+}
+
+// broken tells whether the writer failed, so that more is in vain.
+func (e *emitter) broken() bool {
+	select {
+	case <-e.failed:
+		return true
+	default:
+		return false
+	}
+}
+
+// close waits for what was put, and returns the writer's error.
+func (e *emitter) close() error {
+	close(e.queue)
+	close(e.work)
+	<-e.finished
+	return e.err
+}
+
+// WriteEntries writes the rest of a stream to w: what format appends for each
+// piece of it, in order. format runs in several goroutines.
+func WriteEntries(w io.Writer, in coo.Stream, threads int, format func(dst []byte, p *Piece) []byte) error {
+	dims, _ := in.Dims()
+	e := newEmitter(w, in.Type(), len(dims), threads, format)
+	var b coo.Batch
+	var err error
+	p := e.get()
+	for err == nil && !e.broken() {
+		if err = in.Next(&b); err != nil {
+			break
+		}
+		for lo := 0; lo < b.N; {
+			hi := min(b.N, lo+pieceEntries-p.N)
+			p.add(&b, lo, hi)
+			if lo = hi; p.N == pieceEntries {
+				e.put(p)
+				p = e.get()
+			}
+		}
+	}
+	if p.N > 0 {
+		e.put(p)
+	}
+	werr := e.close()
+	if err != nil && err != io.EOF {
+		return err
+	}
+	return werr
+}
+
+// WriteFilled is WriteEntries for a format that lists every position from 0 to
+// total: the entries come in the order of their positions, the sum of coordinate
+// times stride over the modes, and repeated ones are summed. A piece has no
+// coordinates, but the range of positions that it covers and its entries' own.
+func WriteFilled(w io.Writer, in coo.Stream, strides []int64, total int64, threads int, format func(dst []byte, p *Piece) []byte) error {
+	e := newEmitter(w, in.Type(), 0, threads, format)
+	f := &filler{e: e, p: e.get(), size: in.Type().Size(), last: -1}
+	var b coo.Batch
+	var err error
+	for err == nil && !e.broken() {
+		if err = in.Next(&b); err != nil {
+			break
+		}
+		for k := range b.N {
+			at := int64(0)
+			for m, s := range strides {
+				at += b.Coords[m][k] * s
+			}
+			f.add(at, b.Vals[k*f.size:(k+1)*f.size])
+		}
+	}
+	if err == io.EOF {
+		err = nil
+		if f.reach(total) && f.from < total {
+			f.flush(total)
+		}
+	}
+	werr := e.close()
+	if err != nil {
+		return err
+	}
+	return werr
+}
+
+// filler cuts positions into pieces.
+type filler struct {
+	e    *emitter
+	p    *Piece
+	size int
+	from int64 // of the piece
+	last int64 // the last entry's position
+}
+
+func (f *filler) add(at int64, val []byte) {
+	p := f.p
+	if at == f.last && p.N > 0 {
+		q := unsafe.Pointer(&p.Vals[(p.N-1)*f.size])
+		p.Type.Store(q, p.Type.Add(p.Type.Load(q), p.Type.Load(unsafe.Pointer(&val[0]))))
+		return
+	}
+	if at <= f.last {
+		panic("BUG: text: entries out of order")
+	}
+	if !f.reach(at) {
+		return
+	}
+	if f.p.N == pieceEntries {
+		f.flush(f.last + 1)
+	}
+	p = f.p
+	copy(p.Vals[p.N*f.size:], val)
+	p.At = append(p.At, at)
+	p.N++
+	f.last = at
+}
+
+// reach puts pieces until the current one can hold position at; false if the
+// writer failed meanwhile.
+func (f *filler) reach(at int64) bool {
+	for at-f.from >= pieceSpan {
+		if f.e.broken() {
+			return false
+		}
+		f.flush(f.from + pieceSpan)
+	}
+	return true
+}
+
+func (f *filler) flush(to int64) {
+	f.p.From, f.p.To = f.from, to
+	f.e.put(f.p)
+	f.p, f.from = f.e.get(), to
+}

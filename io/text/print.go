@@ -1,0 +1,57 @@
+package text
+
+import (
+	"math"
+	"strconv"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// AppendValue appends value k of vals, of type typ: the shortest number that
+// reads back the same; of a complex value its two parts, with a blank between.
+func AppendValue(dst, vals []byte, typ tcs.Type, k int) []byte {
+	p := unsafe.Pointer(&vals[k*typ.Size()])
+	switch typ {
+	case tcs.Float64:
+		return appendFloat(dst, *(*float64)(p), 64)
+	case tcs.Float32:
+		return appendFloat(dst, float64(*(*float32)(p)), 32)
+	case tcs.Int64:
+		return strconv.AppendInt(dst, *(*int64)(p), 10)
+	case tcs.Int32:
+		return strconv.AppendInt(dst, int64(*(*int32)(p)), 10)
+	case tcs.Complex128:
+		q := (*[2]float64)(p)
+		return appendFloat(append(appendFloat(dst, q[0], 64), ' '), q[1], 64)
+	case tcs.Complex64:
+		q := (*[2]float32)(p)
+		return appendFloat(append(appendFloat(dst, float64(q[0]), 32), ' '), float64(q[1]), 32)
+	}
+	panic("BUG: text: a value of no type")
+}
+
+// appendFloat writes integers as such, and exponents only where a plain number
+// would be long: below 1e-4 and from 1e16 on.
+func appendFloat(dst []byte, f float64, size int) []byte {
+	a := math.Abs(f)
+	switch {
+	case a < 1<<53 && f == math.Trunc(f):
+		if f == 0 && math.Signbit(f) {
+			return append(dst, "-0"...)
+		}
+		if size == 64 || a < 1<<24 {
+			return strconv.AppendInt(dst, int64(f), 10)
+		}
+		return strconv.AppendFloat(dst, f, 'f', -1, 32)
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	case a >= 1e-4 && a < 1e16:
+		return strconv.AppendFloat(dst, f, 'f', -1, size)
+	}
+	return strconv.AppendFloat(dst, f, 'e', -1, size)
+}
