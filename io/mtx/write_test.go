@@ -51,7 +51,9 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestWritten(t *testing.T) {
-	entry := func(v complex128, c ...int64) readertest.Entry { return readertest.Entry{Coords: c, Val: v, Int: int64(real(v))} }
+	entry := func(v complex128, c ...int64) readertest.Entry {
+		return readertest.Entry{Coords: c, Val: v, Int: int64(real(v))}
+	}
 	for _, c := range []struct {
 		name string
 		in   *readertest.List
