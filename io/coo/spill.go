@@ -1,7 +1,6 @@
 package coo
 
 import (
-	"container/heap"
 	"fmt"
 	"io"
 	"os"
@@ -205,28 +204,51 @@ func (c *cursor) advance() (bool, error) {
 	return true, nil
 }
 
-// merger merges runs.
+// merger merges runs: a heap of cursors, the first by order in front.
 type merger struct {
 	s   *spill
-	h   []*cursor
+	h   []front
 	out []uint64
 }
 
-func (m *merger) Len() int { return len(m.h) }
-func (m *merger) Less(i, j int) bool {
-	a, b := m.h[i], m.h[j]
-	for w := range m.s.pack.words {
-		if a.head[w] != b.head[w] {
-			return a.head[w] < b.head[w]
+// front is a cursor with the first word of its head.
+type front struct {
+	key uint64
+	c   *cursor
+}
+
+// before reports whether a's head comes before b's; equal ones in the order of
+// runs, so that repeated coordinates stay in the order of input.
+func (m *merger) before(a, b *front) bool {
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	for w := 1; w < m.s.pack.words; w++ {
+		if x, y := a.c.head[w], b.c.head[w]; x != y {
+			return x < y
 		}
 	}
-	return a.i < b.i
+	return a.c.i < b.c.i
 }
-func (m *merger) Swap(i, j int) { m.h[i], m.h[j] = m.h[j], m.h[i] }
-func (m *merger) Push(any)      { panic("BUG: coo: push on a merger") }
-func (m *merger) Pop() any {
-	m.h = m.h[:len(m.h)-1]
-	return nil
+
+// sink moves the element at i down to its place.
+func (m *merger) sink(i int) {
+	x := m.h[i]
+	for {
+		k := 2*i + 1
+		if k >= len(m.h) {
+			break
+		}
+		if k+1 < len(m.h) && m.before(&m.h[k+1], &m.h[k]) {
+			k++
+		}
+		if !m.before(&m.h[k], &x) {
+			break
+		}
+		m.h[i] = m.h[k]
+		i = k
+	}
+	m.h[i] = x
 }
 
 func (s *spill) merge(runs []run) (*merger, error) {
@@ -241,10 +263,12 @@ func (s *spill) merge(runs []run) (*merger, error) {
 			return nil, err
 		}
 		if ok {
-			m.h = append(m.h, c)
+			m.h = append(m.h, front{c.head[0], c})
 		}
 	}
-	heap.Init(m)
+	for i := len(m.h)/2 - 1; i >= 0; i-- {
+		m.sink(i)
+	}
 	return m, nil
 }
 
@@ -255,19 +279,21 @@ func (m *merger) pop() ([]uint64, error) {
 	if len(m.h) == 0 {
 		return nil, nil
 	}
-	c := m.h[0]
-	copy(m.out, c.head)
-	ok, err := c.advance()
+	f := &m.h[0]
+	copy(m.out, f.c.head)
+	ok, err := f.c.advance()
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
+	if ok {
+		f.key = f.c.head[0]
+	} else {
 		last := len(m.h) - 1
 		m.h[0] = m.h[last]
 		m.h = m.h[:last]
 	}
 	if len(m.h) > 1 {
-		heap.Fix(m, 0)
+		m.sink(0)
 	}
 	return m.out, nil
 }
