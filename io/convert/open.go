@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"errors"
+
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/text"
@@ -69,7 +71,16 @@ func ready(t *tcs.Tensor, opt coo.Options) error {
 	if opt.Limit > 0 {
 		limit = tcs.NewLimit(opt.Limit)
 	}
-	if err := t.Load(limit); err != nil {
+	err := t.Load(limit)
+	var full *tcs.MemoryError
+	if errors.As(err, &full) {
+		f, ferr := coo.TempFile(opt.Tmp)
+		if ferr != nil {
+			return ferr
+		}
+		err = t.LoadFile(f)
+	}
+	if err != nil {
 		return err
 	}
 	if opt.Trust {

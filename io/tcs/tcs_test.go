@@ -185,6 +185,18 @@ func TestCompressed(t *testing.T) {
 	if err := b.Load(NewLimit(1 << 20)); err == nil || !strings.Contains(err.Error(), "memory limit of 1 MiB") {
 		t.Errorf("a limit is not held: %v", err)
 	}
+	c, err := openBytes(t, packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LoadFile(f); err != nil || !bytes.Equal(c.Vals.Bytes(), a.Vals.Bytes()) {
+		t.Errorf("by way of a file: %v", err)
+	}
+	c.Close()
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"os"
 	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -124,13 +126,9 @@ func (t *Tensor) loaded() bool {
 
 func (t *Tensor) decompress(limit *Limit) error {
 	h := &t.file.header
-	var total int64
-	offs := make([]int64, len(h.sections))
-	for i, sec := range h.sections {
-		offs[i] = alignUp(total)
-		if total = offs[i] + sec.Bytes(); total < 0 {
-			return t.dataErr("its arrays take more than 2^63 bytes")
-		}
+	offs, total, err := t.plainOffsets()
+	if err != nil {
+		return err
 	}
 	if limit.Max() <= 0 && total > limit.Free() {
 		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total, Max: limit.Free()}
@@ -145,19 +143,22 @@ func (t *Tensor) decompress(limit *Limit) error {
 			m.Release()
 			return t.dataErr("section %d is corrupt: %v", i, err)
 		}
-		if sum := crc32.ChecksumIEEE(a.Bytes()); sum != sec.crc {
-			m.Release()
-			return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
-		}
-		*t.array(sec.Level, sec.Part) = a
 	}
-	t.held = append(t.held, m)
-	return nil
+	return t.adopt(m, offs)
 }
 
 // inflate decompresses a section's stored bytes into dst, which it must fill.
 func (h *fileHeader) inflate(dst, stored []byte) error {
-	n := chunks(int64(len(dst)), h.chunk)
+	return h.inflateTo(int64(len(dst)), stored, func(at int64, b []byte) error {
+		copy(dst[at:], b)
+		return nil
+	})
+}
+
+// inflateTo decompresses a section of size bytes, and hands each chunk to put,
+// with its place; several at once.
+func (h *fileHeader) inflateTo(size int64, stored []byte, put func(at int64, b []byte) error) error {
+	n := chunks(size, h.chunk)
 	at := make([]int64, n+1)
 	at[0] = 8 * n
 	for i := range n {
@@ -177,18 +178,113 @@ func (h *fileHeader) inflate(dst, stored []byte) error {
 		}
 		var scratch []byte
 		return func(i int64) error {
-			want := dst[i*h.chunk : min((i+1)*h.chunk, int64(len(dst)))]
+			want := min(h.chunk, size-i*h.chunk)
 			scratch, err = dec.DecodeAll(stored[at[i]:at[i+1]], scratch[:0])
 			if err != nil {
 				return fmt.Errorf("chunk %d: %v", i, err)
 			}
-			if len(scratch) != len(want) {
-				return fmt.Errorf("chunk %d has %d bytes, want %d", i, len(scratch), len(want))
+			if int64(len(scratch)) != want {
+				return fmt.Errorf("chunk %d has %d bytes, want %d", i, len(scratch), want)
 			}
-			copy(want, scratch)
-			return nil
+			return put(i*h.chunk, scratch)
 		}
 	})
+}
+
+// LoadFile is Load by way of a file instead of memory: f, which the tensor
+// takes over and which should have no name any more, receives the arrays and is
+// mapped. It is for conversions of what memory has no room for.
+func (t *Tensor) LoadFile(f *os.File) error {
+	if !t.Compressed() || t.loaded() {
+		return f.Close()
+	}
+	err := t.guarded(func() error { return t.decompressTo(f) })
+	if err != nil {
+		f.Close()
+	}
+	return err
+}
+
+func (t *Tensor) decompressTo(f *os.File) error {
+	h := &t.file.header
+	offs, total, err := t.plainOffsets()
+	if err != nil {
+		return err
+	}
+	for i, sec := range h.sections {
+		var failed error
+		var once sync.Once
+		err := h.inflateTo(sec.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored], func(at int64, b []byte) error {
+			_, err := f.WriteAt(b, offs[i]+at)
+			if err != nil {
+				once.Do(func() { failed = err })
+			}
+			return err
+		})
+		if failed != nil {
+			return &Error{Exit: exitRun, File: t.File(), Msg: "can't decompress into a temporary file (--tmp)", Err: failed}
+		}
+		if err != nil {
+			return t.dataErr("section %d is corrupt: %v", i, err)
+		}
+	}
+	if err := f.Truncate(max(total, 1)); err != nil {
+		return openErr(t.File(), err)
+	}
+	ptr, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(max(total, 1)), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return openErr(t.File(), err)
+	}
+	m := Foreign(ptr, total, func() error {
+		err := unix.MunmapPtr(ptr, uintptr(max(total, 1)))
+		f.Close()
+		return err
+	})
+	return t.adopt(m, offs)
+}
+
+// plainOffsets lays the arrays of a compressed file out one after another.
+func (t *Tensor) plainOffsets() (offs []int64, total int64, err error) {
+	for _, sec := range t.file.header.sections {
+		off := alignUp(total)
+		offs = append(offs, off)
+		if total = off + sec.Bytes(); total < 0 || off < 0 {
+			return nil, 0, t.dataErr("its arrays take more than 2^63 bytes")
+		}
+	}
+	return offs, total, nil
+}
+
+// adopt makes m, whose reference it takes over, the memory of the arrays,
+// after their checksums were compared.
+func (t *Tensor) adopt(m *Memory, offs []int64) error {
+	h := &t.file.header
+	for i, sec := range h.sections {
+		if sum := crc32.ChecksumIEEE(m.Array(offs[i], sec.Len, sec.Width).Bytes()); sum != sec.crc {
+			m.Release()
+			return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
+		}
+	}
+	for i, sec := range h.sections {
+		*t.array(sec.Level, sec.Part) = m.Array(offs[i], sec.Len, sec.Width)
+	}
+	t.held = append(t.held, m)
+	return nil
+}
+
+// inflatedCRC is the checksum of a section of size bytes, from those of its
+// chunks.
+func (h *fileHeader) inflatedCRC(size int64, stored []byte) (uint32, error) {
+	crcs := make([]uint32, chunks(size, h.chunk))
+	err := h.inflateTo(size, stored, func(at int64, b []byte) error {
+		crcs[at/h.chunk] = crc32.ChecksumIEEE(b)
+		return nil
+	})
+	sum := uint32(0)
+	for i, c := range crcs {
+		sum = CombineCRC(sum, c, min(h.chunk, size-int64(i)*h.chunk))
+	}
+	return sum, err
 }
 
 // Verify compares the checksums in the file with its arrays.
@@ -198,24 +294,18 @@ func (t *Tensor) Verify() error {
 	}
 	h := &t.file.header
 	if h.compress != compressNone {
-		// Decompression is the comparison; it needs the memory of one section only.
-		for i, sec := range h.sections {
-			m, err := Alloc(nil, sec.Bytes(), "verifying")
-			if err != nil {
-				return err
+		return t.guarded(func() error {
+			for i, sec := range h.sections {
+				sum, err := h.inflatedCRC(sec.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored])
+				if err != nil {
+					return t.dataErr("section %d is corrupt: %v", i, err)
+				}
+				if sum != sec.crc {
+					return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
+				}
 			}
-			b := m.Array(0, sec.Len, sec.Width).Bytes()
-			err = h.inflate(b, t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored])
-			sum := crc32.ChecksumIEEE(b)
-			m.Release()
-			if err != nil {
-				return t.dataErr("section %d is corrupt: %v", i, err)
-			}
-			if sum != sec.crc {
-				return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
-			}
-		}
-		return t.Changed()
+			return nil
+		})
 	}
 	return t.guarded(func() error {
 		for i, sec := range h.sections {
