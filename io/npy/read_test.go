@@ -1,0 +1,323 @@
+package npy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/readertest"
+	"distaff/io/tcs"
+)
+
+// testdata is made by NumPy and SciPy: see make.py.
+func open(path string, opt coo.Options) (coo.Stream, error) {
+	if strings.HasSuffix(path, ".npz") {
+		return OpenNpz(path, opt)
+	}
+	return Open(path, opt)
+}
+
+func TestReadArray(t *testing.T) {
+	const plain = "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"
+	const abs = "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(3+0i) [1 2]:(4+0i)]"
+	for _, c := range []struct {
+		file string
+		typ  tcs.Type
+		dims string
+		want string
+	}{
+		{"f8", tcs.Float64, "[2 3]", plain}, {"f4", tcs.Float32, "[2 3]", plain}, {"f2", tcs.Float32, "[2 3]", plain},
+		{"i8", tcs.Int64, "[2 3]", plain}, {"i4", tcs.Int32, "[2 3]", plain}, {"i2", tcs.Int32, "[2 3]", plain}, {"i1", tcs.Int32, "[2 3]", plain},
+		{"u8", tcs.Int64, "[2 3]", abs}, {"u4", tcs.Int64, "[2 3]", abs}, {"u2", tcs.Int32, "[2 3]", abs}, {"u1", tcs.Int32, "[2 3]", abs},
+		{"b1", tcs.Int32, "[2 3]", "[[0 0]:(1+0i) [0 2]:(1+0i) [1 1]:(1+0i) [1 2]:(1+0i)]"},
+		{"c16", tcs.Complex128, "[2 3]", plain}, {"c8", tcs.Complex64, "[2 3]", plain},
+		{"big_f8", tcs.Float64, "[2 3]", abs}, {"big_i4", tcs.Int32, "[2 3]", abs}, {"big_c16", tcs.Complex128, "[2 3]", abs},
+		{"big_f2", tcs.Float32, "[2 3]", abs}, {"big_u8", tcs.Int64, "[2 3]", abs}, {"big_i2", tcs.Int32, "[2 3]", abs},
+		{"order0", tcs.Float64, "[]", "[[]:(2.5+0i)]"}, {"order0_zero", tcs.Float64, "[]", "[[]:(0+0i)]"},
+		{"order1", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"}, {"version2", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"}, {"version3", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"empty", tcs.Float64, "[3 0]", "[]"},
+		{"special", tcs.Float64, "[4]", "[[0]:(-0+0i) [2]:(+Inf+0i) [3]:(NaN+0i)]"},
+		{"halves", tcs.Float32, "[5]", "[[0]:(6.097555160522461e-05+0i) [1]:(5.960464477539063e-08+0i) [2]:(65504+0i) [3]:(+Inf+0i) [4]:(-1.5+0i)]"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			s, err := Open("testdata/"+c.file+".npy", coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for range 2 {
+				es, err := readertest.Collect(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dims, exact := s.Dims()
+				if fmt.Sprint(dims) != c.dims || !exact || fmt.Sprint(es) != c.want || s.Type() != c.typ {
+					t.Errorf("got %v %v of %v, want %v %v of %v", dims, es, s.Type(), c.dims, c.want, c.typ)
+				}
+				s.Rewind()
+			}
+		})
+	}
+}
+
+// Element k of these arrays is k.
+func TestOrders(t *testing.T) {
+	for file, n := range map[string]int{"fortran": 24, "order8": 256} {
+		s, err := Open("testdata/"+file+".npy", coo.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		es, err := readertest.Collect(s)
+		if err != nil || len(es) != n-1 {
+			t.Fatalf("%s: got %d entries, %v; want %d", file, len(es), err, n-1)
+		}
+		dims, _ := s.Dims()
+		for _, e := range es {
+			at := int64(0)
+			for m, c := range e.Coords {
+				at = at*dims[m] + c
+			}
+			if real(e.Val) != float64(at) {
+				t.Errorf("%s: got %v, want %d there", file, e, at)
+			}
+		}
+	}
+}
+
+func TestReadSparse(t *testing.T) {
+	const want = "[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"
+	const full = "[[0 1]:(1.5+0i) [2 0]:(2+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"
+	for _, c := range []struct {
+		file string
+		typ  tcs.Type
+		dims string
+		want string
+	}{
+		{"csr", tcs.Float64, "[4 4]", want}, {"csc", tcs.Float64, "[4 4]", want}, {"coo", tcs.Float64, "[4 4]", want},
+		{"csr_deflated", tcs.Float64, "[4 4]", want}, {"csc_deflated", tcs.Float64, "[4 4]", want}, {"coo_deflated", tcs.Float64, "[4 4]", want},
+		{"bsr", tcs.Float64, "[4 4]", full}, {"dia", tcs.Float64, "[4 4]", full}, {"bsr_deflated", tcs.Float64, "[4 4]", full}, {"dia_deflated", tcs.Float64, "[4 4]", full},
+		{"array_csr", tcs.Float64, "[4 4]", want}, {"wide", tcs.Float64, "[4 4]", full},
+		{"int", tcs.Int64, "[4 4]", strings.Replace(full, "1.5", "1", 1)},
+		{"complex", tcs.Complex128, "[4 4]", "[[0 1]:(1.5+3i) [2 0]:(2+4i) [2 3]:(-3-6i) [3 3]:(4+8i)]"},
+		{"dia_wide", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
+		{"dia_fortran", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
+		{"format_string", tcs.Float64, "[2 3]", "[[1 2]:(5+0i)]"},
+		{"one", tcs.Int64, "[2 3]", "[[0 1]:(1+0i) [0 2]:(2+0i) [1 0]:(3+0i) [1 1]:(4+0i) [1 2]:(5+0i)]"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			s, err := OpenNpz("testdata/"+c.file+".npz", coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for range 2 {
+				es, err := readertest.Collect(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				readertest.Sort(es)
+				dims, exact := s.Dims()
+				if fmt.Sprint(dims) != c.dims || !exact || fmt.Sprint(es) != c.want || s.Type() != c.typ {
+					t.Errorf("got %v %v of %v, want %v %v of %v", dims, es, s.Type(), c.dims, c.want, c.typ)
+				}
+				s.Rewind()
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		opt  coo.Options
+		dims string
+		want string
+	}{
+		{"f8.npy", coo.Options{Type: tcs.Int32}, "[2 3]", "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
+		{"i8.npy", coo.Options{Type: tcs.Complex64}, "[2 3]", "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
+		{"csr.npz", coo.Options{Type: tcs.Float32, Dims: []int64{0, 4}}, "[4 4]", "[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"},
+		{"order1.npy", coo.Options{Order: 1, Dims: []int64{3}}, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+	} {
+		s, err := open("testdata/"+c.file, c.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		es, err := readertest.Collect(s)
+		readertest.Sort(es)
+		if dims, _ := s.Dims(); err != nil || fmt.Sprint(dims) != c.dims || fmt.Sprint(es) != c.want || s.Type() != c.opt.Type && c.opt.Type != 0 {
+			t.Errorf("%s: got %v %v, %v; want %v %v", c.file, dims, es, err, c.dims, c.want)
+		}
+	}
+}
+
+// header makes a file of version 1.
+func header1(dict string, data ...byte) string {
+	return magic + "\x01\x00" + string([]byte{byte(len(dict)), byte(len(dict) >> 8)}) + dict + string(data)
+}
+
+func TestMalformed(t *testing.T) {
+	eight := []byte{0, 0, 0, 0, 0, 0, 240, 63}
+	made := map[string]string{
+		"foreign.npy": "PK\x03\x04 not an array", "short.npy": "\x93NUM", "version9.npy": magic + "\x09\x00\x00\x00", "cut.npy": magic + "\x01\x00\x80\x00{'descr'",
+		"long.npy":  magic + "\x02\x00\xff\xff\xff\xff",
+		"dict.npy":  header1("{'descr': '<f8', 'shape': (1,)}", eight...),
+		"junk.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", eight...),
+		"twice.npy": header1("{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", eight...),
+		"neg.npy":   header1("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", eight...),
+		"huge.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", eight...),
+		"big.npy":   header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}", eight...),
+		"many.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (" + strings.Repeat("1,", 65) + ")}"),
+		"tail.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", append(eight, 1)...),
+		"few.npy":   header1("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", eight...),
+		"long.npz":  "no zip", "few.npy.gz": "",
+		"bool.npy": header1("{'descr': '|b1', 'fortran_order': False, 'shape': (1,)}", 2),
+		"f16.npy":  header1("{'descr': '<f16', 'fortran_order': False, 'shape': (1,)}", 2),
+	}
+	delete(made, "few.npy.gz")
+	dir := t.TempDir()
+	for name, content := range made {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		file string
+		opt  coo.Options
+		exit int
+		want string
+	}{
+		{"foreign.npy", coo.Options{}, 3, "it is no .npy file"},
+		{"short.npy", coo.Options{}, 3, "got 4 bytes, want a header of NumPy's"},
+		{"version9.npy", coo.Options{}, 3, "got version 9.0 of the format, want 1, 2 or 3"},
+		{"cut.npy", coo.Options{}, 3, "the header is cut off"},
+		{"long.npy", coo.Options{}, 3, "got a header of 4294967295 bytes, want at most"},
+		{"dict.npy", coo.Options{}, 3, "want a dictionary of 'descr', 'fortran_order' and 'shape'"},
+		{"junk.npy", coo.Options{}, 3, `got "x" in the header`},
+		{"twice.npy", coo.Options{}, 3, "in the header"},
+		{"neg.npy", coo.Options{}, 3, "in the header"},
+		{"huge.npy", coo.Options{}, 3, "whose bytes 63 bits can count"},
+		{"big.npy", coo.Options{}, 3, "got a file of"},
+		{"many.npy", coo.Options{}, 3, "got an array of 65 dimensions"},
+		{"tail.npy", coo.Options{}, 3, "got a file of"},
+		{"few.npy", coo.Options{}, 3, "got a file of"},
+		{"bool.npy", coo.Options{}, 3, "got the byte 2 for a bool, want 0 or 1"},
+		{"f16.npy", coo.Options{}, 3, `got elements of type "<f16"`},
+		{"testdata/objects.npy", coo.Options{}, 3, "got an array of Python objects, want numbers"},
+		{"testdata/strings.npy", coo.Options{}, 3, "got an array of strings, want numbers"},
+		{"testdata/records.npy", coo.Options{}, 3, "got an array of records, want numbers"},
+		{"testdata/dates.npy", coo.Options{}, 3, `got elements of type "<M8[D]"`},
+		{"testdata/huge_uint.npy", coo.Options{}, 3, "got the value 9223372036854775808, want one that int64 can hold"},
+		{"testdata/objects.npz", coo.Options{}, 3, "objects.npz: data: got an array of Python objects"},
+		{"testdata/bad_row.npz", coo.Options{}, 3, "bad_row.npz: row: got 2 as element 1, want one from 0 to 1"},
+		{"testdata/bad_count.npz", coo.Options{}, 3, "got 2 elements in row, 1 in col and 2 in data"},
+		{"testdata/bad_indptr.npz", coo.Options{}, 3, "bad_indptr.npz: indptr: got 1 as element 2, want one from 2 to 2"},
+		{"testdata/bad_indptr_len.npz", coo.Options{}, 3, "indptr: got 2 elements, want 3"},
+		{"testdata/bad_indptr_first.npz", coo.Options{}, 3, "indptr: got 1 as element 0, want one from 0 to 0"},
+		{"testdata/bad_indptr_last.npz", coo.Options{}, 3, "indptr: got 1 as its last element, want 2"},
+		{"testdata/bad_index.npz", coo.Options{}, 3, "indices: got -1 as element 1, want one from 0 to 1"},
+		{"testdata/bad_data.npz", coo.Options{}, 3, "data: got 1 element, want 2"},
+		{"testdata/bad_shape.npz", coo.Options{}, 3, "shape: got 3 sizes, want 2"},
+		{"testdata/bad_format.npz", coo.Options{}, 3, `got "xyz", want csr, csc, coo, bsr or dia`},
+		{"testdata/bad_float.npz", coo.Options{}, 3, "indptr: got an array of type f8, want integers"},
+		{"testdata/bad_block.npz", coo.Options{}, 3, "got blocks of 2x2, want some that divide the sizes 3x3"},
+		{"testdata/missing.npz", coo.Options{}, 3, "got no member indices (format, shape, indptr, data)"},
+		{"testdata/member.npz", coo.Options{}, 3, `got the member "readme.txt", want .npy files`},
+		{"testdata/two.npz", coo.Options{}, 3, "got 2 arrays (a, b), want one array or a matrix"},
+		{"long.npz", coo.Options{}, 3, "got no zip archive"},
+		{"testdata/special.npy", coo.Options{Type: tcs.Int64}, 2, "element [2]"},
+		{"testdata/csr.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,2), counted from 1"},
+		{"testdata/c8.npy", coo.Options{Type: tcs.Float64}, 2, "its values are complex64, the type asked for is float64"},
+		{"testdata/f8.npy", coo.Options{Order: 3}, 2, "the array has 2 dimensions (shape [2 3]), want 3"},
+		{"testdata/f8.npy", coo.Options{Dims: []int64{2, 4}}, 2, "mode 2 has size 3, -d says 4"},
+		{"nowhere.npy", coo.Options{}, 1, "nowhere.npy: no such file"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			path := c.file
+			if !strings.HasPrefix(path, "testdata/") {
+				path = filepath.Join(dir, path)
+			}
+			s, err := open(path, c.opt)
+			if err == nil {
+				defer s.Close()
+				_, err = readertest.Collect(s)
+			}
+			var coded interface{ ExitCode() int }
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) || coded.ExitCode() != c.exit {
+				t.Errorf("got %v, want an error with %q and exit code %d", err, c.want, c.exit)
+			}
+		})
+	}
+}
+
+// Through a pipe nothing is known of the file's length.
+func TestPipe(t *testing.T) {
+	for _, c := range []struct{ file string }{
+		{"testdata/f8.npy"}, {"testdata/csr_deflated.npz"},
+	} {
+		content, err := os.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cut := range []int{0, 8} {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				w.Write(content[:len(content)-cut])
+				w.Close()
+			}()
+			s, err := open(fmt.Sprintf("/proc/self/fd/%d", r.Fd()), coo.Options{})
+			if strings.HasSuffix(c.file, "z") { // the path has no ending
+				if err == nil {
+					s.Close()
+				}
+				r.Close()
+				r, w, _ = os.Pipe()
+				go func() {
+					w.Write(content[:len(content)-cut])
+					w.Close()
+				}()
+				s, err = OpenNpz(fmt.Sprintf("/proc/self/fd/%d", r.Fd()), coo.Options{})
+			}
+			if err == nil {
+				for range 2 {
+					var es []readertest.Entry
+					if es, err = readertest.Collect(s); err == nil && len(es) != 4 {
+						t.Errorf("%s: got %d entries, want 4", c.file, len(es))
+					}
+					s.Rewind()
+				}
+				s.Close()
+			}
+			if (err == nil) != (cut == 0) {
+				t.Errorf("%s without its last %d bytes: got %v", c.file, cut, err)
+			}
+			r.Close()
+		}
+	}
+}
+
+func TestHalf(t *testing.T) {
+	for _, c := range []struct {
+		bits uint16
+		want float64
+	}{{0, 0}, {0x3c00, 1}, {0xc000, -2}, {1, 0x1p-24}, {0x3ff, 1023 * 0x1p-24}, {0x400, 0x1p-14}, {0x7bff, 65504}, {0x7c00, math.Inf(1)}, {0xfc00, math.Inf(-1)}} {
+		if got := float64(half(c.bits)); got != c.want {
+			t.Errorf("%#x: got %v, want %v", c.bits, got, c.want)
+		}
+	}
+	if f := half(0x7e00); f == f {
+		t.Errorf("got %v, want NaN", f)
+	}
+	if f := half(0x8000); f != 0 || !math.Signbit(float64(f)) {
+		t.Errorf("got %v, want -0", f)
+	}
+}

@@ -1,0 +1,70 @@
+"""Writes the files of this folder: python3 make.py, with NumPy and SciPy."""
+import io, sys, zipfile
+import numpy as np, scipy.sparse as sp
+
+a = np.array([[1, 0, 2], [0, -3, 4]])
+for t in ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "c16", "c8"]:
+    np.save(t + ".npy", a.astype("<" + t))
+for t in ["u8", "u4", "u2", "u1", "?"]:
+    np.save(("b1" if t == "?" else t) + ".npy", abs(a).astype(t))
+for t in ["f8", "i4", "c16", "f2", "u8", "i2"]:
+    np.save("big_" + t + ".npy", abs(a).astype(">" + t))
+np.save("fortran.npy", np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)))
+np.save("order0.npy", np.float64(2.5))
+np.save("order0_zero.npy", np.float64(0))
+np.save("order1.npy", np.arange(3.0))
+np.save("order8.npy", np.arange(256, dtype="i4").reshape(2, 2, 2, 2, 2, 2, 2, 2))
+np.save("empty.npy", np.zeros((3, 0)))
+np.save("special.npy", np.array([-0.0, 0.0, np.inf, np.nan]))
+np.save("halves.npy", np.array([6.1e-5, 5.96e-8, 65504, np.inf, -1.5], dtype="f2"))
+for v in (2, 3):
+    with open("version%d.npy" % v, "wb") as f:
+        np.lib.format.write_array(f, np.arange(3.0), version=(v, 0))
+np.save("objects.npy", np.array([1, "x", None], dtype=object), allow_pickle=True)
+np.save("strings.npy", np.array(["x", "yz"]))
+np.save("records.npy", np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]))
+np.save("dates.npy", np.array(["2020-01-01"], dtype="M8[D]"))
+np.save("huge_uint.npy", np.array([2**63], dtype="u8"))
+
+m = sp.csr_matrix(np.array([[0, 1.5, 0, 0], [0, 0, 0, 0], [2, 0, 0, -3], [0, 0, 0, 4]], dtype="f8"))
+m2 = m.copy()
+m2.data[1] = 0  # a stored zero
+for c in (True, False):
+    suffix = "_deflated" if c else ""
+    sp.save_npz("csr%s.npz" % suffix, m2, compressed=c)
+    sp.save_npz("csc%s.npz" % suffix, m2.tocsc(), compressed=c)
+    sp.save_npz("coo%s.npz" % suffix, m2.tocoo(), compressed=c)
+    sp.save_npz("bsr%s.npz" % suffix, sp.bsr_matrix(m.toarray(), blocksize=(2, 2)), compressed=c)
+    sp.save_npz("dia%s.npz" % suffix, m.todia(), compressed=c)
+sp.save_npz("array_csr.npz", sp.csr_array(m2))
+sp.save_npz("int.npz", m.astype("i8"))
+sp.save_npz("complex.npz", (m * (1 + 2j)).tocsr())
+w = m.copy()
+w.indices, w.indptr = w.indices.astype("i8"), w.indptr.astype("i8")
+sp.save_npz("wide.npz", w)
+d = sp.dia_matrix((np.array([[1, 2, 3, 4, 5.0], [6, 7, 8, 9, 10]]), [1, -2]), shape=(3, 5))
+sp.save_npz("dia_wide.npz", d)
+np.savez("dia_fortran.npz", format=b"dia", shape=(3, 5), data=np.asfortranarray(d.data), offsets=d.offsets)
+np.savez("format_string.npz", format="coo", shape=np.array([2, 3]), row=[1], col=[2], data=[5.0])
+np.savez("one.npz", np.arange(6).reshape(2, 3))
+np.savez("two.npz", a=np.arange(3), b=np.arange(3))
+np.savez("objects.npz", format=b"coo", shape=(2, 2), row=[0], col=[1], data=np.array([None], dtype=object))
+
+# Malformed ones.
+def npz(name, **kw):
+    np.savez(name, **kw)
+npz("bad_row.npz", format=b"coo", shape=(2, 2), row=[0, 2], col=[1, 1], data=[1.0, 2])
+npz("bad_count.npz", format=b"coo", shape=(2, 2), row=[0, 1], col=[1], data=[1.0, 2])
+npz("bad_indptr.npz", format=b"csr", shape=(2, 2), indptr=[0, 2, 1], indices=[0, 1], data=[1.0, 2])
+npz("bad_indptr_len.npz", format=b"csr", shape=(2, 2), indptr=[0, 2], indices=[0, 1], data=[1.0, 2])
+npz("bad_indptr_first.npz", format=b"csr", shape=(2, 2), indptr=[1, 1, 2], indices=[0, 1], data=[1.0, 2])
+npz("bad_indptr_last.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 1], indices=[0, 1], data=[1.0, 2])
+npz("bad_index.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], indices=[0, -1], data=[1.0, 2])
+npz("bad_data.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], indices=[0, 1], data=[1.0])
+npz("bad_shape.npz", format=b"csr", shape=(2, 2, 2), indptr=[0, 1, 2], indices=[0, 1], data=[1.0, 2])
+npz("bad_format.npz", format=b"xyz", shape=(2, 2))
+npz("bad_float.npz", format=b"csr", shape=(2, 2), indptr=[0.0, 1, 2], indices=[0, 1], data=[1.0, 2])
+npz("bad_block.npz", format=b"bsr", shape=(3, 3), indptr=[0, 1], indices=[0], data=np.ones((1, 2, 2)))
+npz("missing.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], data=[1.0, 2])
+with zipfile.ZipFile("member.npz", "w") as z:
+    z.writestr("readme.txt", "no array")

@@ -1,0 +1,194 @@
+package npy
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/readertest"
+	"distaff/io/tcs"
+)
+
+var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64}
+
+func save(t *testing.T, name string, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, typ := range types {
+		for _, dims := range [][]int64{{}, {50}, {30, 40}, {70, 50, 40}, {2, 3, 4, 2, 3, 2}, {3, 0, 2}} {
+			n := 20
+			if len(dims) == 0 {
+				n = 1
+			} else if dims[len(dims)-1] == 2 && dims[0] == 3 {
+				n = 0
+			}
+			in := readertest.Random(dims, typ, n, 2)
+			var b bytes.Buffer
+			if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{Threads: 3}); err != nil {
+				t.Fatal(err)
+			}
+			check(t, save(t, "x.npy", b.Bytes()), in, true)
+		}
+	}
+}
+
+func TestNpzRoundTrip(t *testing.T) {
+	for _, typ := range types {
+		for _, column := range []bool{false, true} {
+			for _, dims := range [][]int64{{30, 40}, {1, 1}, {5, 1 << 40}, {0, 7}} {
+				if column && dims[1] > 1<<30 {
+					dims = []int64{dims[1], dims[0]} // indptr has an element a segment
+				}
+				n := int(min(20, dims[0]*dims[1]))
+				in := readertest.Random(dims, typ, n, 3)
+				opt := coo.WriteOptions{ColumnMajor: column}
+				var b bytes.Buffer
+				if err := WriteNpz(&b, readertest.Ordered(t, in, NpzModes(2, opt)), opt); err != nil {
+					t.Fatal(err)
+				}
+				check(t, save(t, "x.npz", b.Bytes()), in, false)
+			}
+		}
+	}
+}
+
+func check(t *testing.T, path string, in *readertest.List, dense bool) {
+	t.Helper()
+	s, err := open(path, coo.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got, err := readertest.Collect(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []readertest.Entry
+	for _, e := range in.Entries {
+		if e.Val != 0 || !dense || len(in.Sizes) == 0 {
+			want = append(want, e)
+		}
+	}
+	readertest.Sort(got)
+	readertest.Sort(want)
+	if dims, _ := s.Dims(); fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(dims) != fmt.Sprint(in.Sizes) || s.Type() != in.Of {
+		t.Errorf("%v %v: what was written reads otherwise: sizes %v, %d entries of %v", in.Of, in.Sizes, dims, len(got), s.Type())
+	}
+}
+
+// The bytes that NumPy writes for the same array.
+func TestAsNumPy(t *testing.T) {
+	in := &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64, Entries: []readertest.Entry{
+		{Coords: []int64{1, 2}, Val: 4}, {Coords: []int64{0, 0}, Val: 1}, {Coords: []int64{1, 1}, Val: -3}, {Coords: []int64{0, 2}, Val: 2}}}
+	want, err := os.ReadFile("testdata/f8.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil || !bytes.Equal(b.Bytes(), want) {
+		t.Errorf("got %v %q, want %q", err, b.Bytes(), want)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	three := &readertest.List{Sizes: []int64{2, 2, 2}, Of: tcs.Float64}
+	if err := WriteNpz(&bytes.Buffer{}, readertest.Ordered(t, three, nil), coo.WriteOptions{}); err == nil {
+		t.Error("a tensor of order 3 was written as .npz")
+	}
+	huge := &readertest.List{Sizes: []int64{1 << 40, 1 << 40}, Of: tcs.Float64}
+	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, huge, nil), coo.WriteOptions{}); err == nil {
+		t.Error("an array of 2^80 elements was written")
+	}
+}
+
+// SciPy reads what is written here, where it is installed ($PYTHON, or python3).
+func TestSciPyReads(t *testing.T) {
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if err := exec.Command(python, "-c", "import numpy, scipy.sparse").Run(); err != nil {
+		t.Skipf("no SciPy: %s -c 'import numpy, scipy.sparse': %v", python, err)
+	}
+	dir := t.TempDir()
+	in := readertest.Random([]int64{60, 70}, tcs.Float64, 200, 4)
+	for name, column := range map[string]bool{"csr.npz": false, "csc.npz": true} {
+		in.Rewind()
+		var b bytes.Buffer
+		opt := coo.WriteOptions{ColumnMajor: column}
+		if err := WriteNpz(&b, readertest.Ordered(t, in, NpzModes(2, opt)), opt); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.Rewind()
+	var b bytes.Buffer
+	if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "dense.npy"), b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python, "-c", `
+import sys, numpy as np, scipy.sparse as sp
+d = np.load(sys.argv[1] + "/dense.npy", allow_pickle=False)
+assert d.shape == (60, 70) and d.dtype == np.float64, (d.shape, d.dtype)
+for f in ("csr", "csc"):
+    m = sp.load_npz(sys.argv[1] + "/" + f + ".npz")
+    assert m.format == f and m.has_sorted_indices and m.indices.dtype == np.int32, (m.format, m.indices.dtype)
+    assert (m.toarray() == d).all()
+`, dir).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	names, err := filepath.Glob("testdata/*.np[yz]")
+	if err != nil || len(names) == 0 {
+		f.Fatal("no files in testdata")
+	}
+	for _, n := range names {
+		b, err := os.ReadFile(n)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, n[len(n)-1] == 'z')
+	}
+	f.Fuzz(func(t *testing.T, b []byte, archive bool) {
+		name := "x.npy"
+		if archive {
+			name = "x.npz"
+		}
+		s, err := open(save(t, name, b), coo.Options{})
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		es, err := readertest.Collect(s)
+		if err != nil {
+			return
+		}
+		dims, _ := s.Dims()
+		for _, e := range es {
+			for m, c := range e.Coords {
+				if c < 0 || c >= dims[m] {
+					t.Fatalf("coordinate %d of mode %d is outside %v", c, m, dims)
+				}
+			}
+		}
+	})
+}
