@@ -69,9 +69,9 @@ func TestWarnings(t *testing.T) {
 	}
 	build(t, files, "-std=c99", "-fsyntax-only")
 	files = map[string]string{"all.c": headers + c.File(funcs()...)}
-	build(t, files, append(c.Flags(""), "-O2", "-shared", "-fPIC")...)
+	build(t, files, append(c.Flags(""), "-O1", "-shared", "-fPIC")...)
 	files = map[string]string{"all.c": c.File(funcs()...)}
-	build(t, files, "-std=c99", "-O2", "-shared", "-fPIC")
+	build(t, files, "-std=c99", "-O1", "-shared", "-fPIC")
 }
 
 // TestAgainstInterp runs every leaf compiled, at one thread and at three, with
@@ -81,7 +81,7 @@ func TestAgainstInterp(t *testing.T) {
 	builds := map[string][]string{
 		"sanitized": append(c.Flags(""), "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
 		"fast":      append(c.Flags("native"), "-O3"),
-		"serial":    {"-std=c99", "-O2", "-fwrapv", "-Wno-unknown-pragmas"},
+		"serial":    {"-std=c99", "-O1", "-fwrapv", "-Wno-unknown-pragmas"},
 	}
 	for name, flags := range builds {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 // cfunc is one C function as it is printed.
 type cfunc struct {
 	*leaf
-	names  *namer
+	names  *namer // of what the IR names, all given at the start
+	temps  *namer // of what is declared in the block at hand
 	vars   map[*ir.Var]string
 	arrays map[*ir.Array]string
 	lens   map[*ir.Array]string // of arrays made here: the variable with the length
@@ -32,10 +33,35 @@ func (l *leaf) newFunc() *cfunc {
 		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 		depth: 1,
 	}
-	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "done"} {
+	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "done"} {
 		f.names.take(own)
 	}
+	f.temps = f.names
 	return f
+}
+
+// nameAll gives everything that is used its name, before any temporary has one.
+func (f *cfunc) nameAll(u *usage) {
+	for _, a := range u.arrays {
+		f.array(a)
+	}
+	for _, t := range u.tables {
+		f.table(t)
+	}
+	for _, v := range u.vars {
+		f.variable(v)
+	}
+}
+
+// scoped runs write between two braces: temporaries of its block have names of
+// their own.
+func (f *cfunc) scoped(write func()) {
+	before := f.temps
+	f.temps = newNamer(before)
+	f.depth++
+	write()
+	f.depth--
+	f.temps = before
 }
 
 func (f *cfunc) line(format string, args ...any) {
@@ -51,7 +77,7 @@ func (f *cfunc) pragma(format string, args ...any) {
 	f.b.WriteByte('\n')
 }
 
-// variable is the C name of v; a variable gets its name at its first mention.
+// variable is the C name of v.
 func (f *cfunc) variable(v *ir.Var) string {
 	if _, ok := f.vars[v]; !ok {
 		f.vars[v] = f.names.user(v.Name)
@@ -107,9 +133,7 @@ func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
 // fail leaves the function with a code, an expression.
 func (f *cfunc) fail(code string) {
 	if f.owns {
-		if code != "rc" {
-			f.line("rc = %s;", code)
-		}
+		f.line("rc = %s;", code)
 		f.line("goto done;")
 		return
 	}
@@ -142,6 +166,7 @@ func (f *cfunc) releaseArray(a *ir.Array) {
 func (l *leaf) main(bodyName string) string {
 	u := l.usage(l.fn.Body)
 	inner := l.newFunc()
+	inner.nameAll(u)
 	made, tables := outerMade(l.fn.Body)
 	inner.own(u, made, tables)
 	inner.declareLate()
@@ -151,6 +176,7 @@ func (l *leaf) main(bodyName string) string {
 	entry := inner
 	if bodyName != "" {
 		entry = l.newFunc()
+		entry.nameAll(u)
 	}
 	unpacked := entry.unpack(u)
 	var b strings.Builder
@@ -164,7 +190,7 @@ func (l *leaf) main(bodyName string) string {
 	if u.fails {
 		result = "int"
 	}
-	fmt.Fprintf(&b, "\nstatic %s %s(%s) {\n%s}\n", result, bodyName, strings.Join(params, ", "), inner.b.String())
+	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params), inner.b.String())
 	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
 	if u.fails {
 		call = "    return " + call
@@ -173,6 +199,26 @@ func (l *leaf) main(bodyName string) string {
 	}
 	b.WriteString("\n" + signature + unpacked + call + "}\n")
 	return b.String()
+}
+
+// prototype is the head of a static function, on lines of at most about 110
+// characters.
+func prototype(result, name string, params []string) string {
+	s := "static " + result + " " + name + "("
+	width := len(s)
+	for i, p := range params {
+		switch {
+		case i == 0:
+		case width+len(p) > 110:
+			s += ",\n        "
+			width = 8
+		default:
+			s += ", "
+		}
+		s += p
+		width += len(p) + 2
+	}
+	return s + ")"
 }
 
 // finish ends the function that holds the leaf's body; that of the leaf itself

@@ -35,13 +35,17 @@ type leaf struct {
 	fn       *ir.Func
 	symbol   string
 	printed  map[*ir.For]*piece
-	live     map[*ir.Var]bool   // variables that something reads
-	assigned map[*ir.Var]bool   // variables that change after their declaration
-	pieces   map[*ir.For]string // names of the functions of parallel loops
-	slots    map[ir.Slot]string // published late: the locals that hold the arrays
-	order    []*ir.Publish      // those slots, in order
-	tail     bool               // nothing fails from the first Publish on
+	live     map[*ir.Var]bool     // variables that something reads
+	assigned map[*ir.Var]bool     // variables that change after their declaration
+	pieces   map[*ir.For]string   // names of the functions of parallel loops
+	slots    map[ir.Slot]lateSlot // published late: the locals that hold the arrays
+	order    []*ir.Publish        // those slots, in order
+	tail     bool                 // nothing fails from the first Publish on
 }
+
+// lateSlot names the locals that hold an array until it can be published, and
+// its length as allocated.
+type lateSlot struct{ name, len string }
 
 func (f *file) leaf(fn *ir.Func) {
 	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{}, printed: map[*ir.For]*piece{}}

@@ -48,7 +48,7 @@ func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	if stable(hi, body) {
 		return text
 	}
-	name := f.names.fresh(v + "_end")
+	name := f.temps.fresh(v + "_end")
 	f.line("const int64_t %s = %s;", name, f.expr(hi, 0))
 	return name
 }
@@ -118,7 +118,7 @@ func (f *cfunc) vectorizable(s *ir.For) bool {
 // imaginary part, which vectorize where a complex one does not.
 func (f *cfunc) vector(s *ir.For) {
 	v := f.variable(s.V)
-	end := f.names.fresh(v + "_end")
+	end := f.temps.fresh(v + "_end")
 	if stable(s.Hi, s.Body) {
 		end = f.expr(s.Hi, precSum)
 	} else {
@@ -131,7 +131,7 @@ func (f *cfunc) vector(s *ir.For) {
 		case !f.live[r]:
 		case r.Typ.IsComplex():
 			name := f.variable(r)
-			pair := [2]string{f.names.fresh(name + "_re"), f.names.fresh(name + "_im")}
+			pair := [2]string{f.temps.fresh(name + "_re"), f.temps.fresh(name + "_im")}
 			split[r] = pair
 			f.line("%s %s = 0, %s = 0;", ctype(part(r.Typ)), pair[0], pair[1])
 			sums = append(sums, pair[0], pair[1])
@@ -145,9 +145,7 @@ func (f *cfunc) vector(s *ir.For) {
 	}
 	f.pragma("omp simd%s", clause)
 	f.head(s, f.expr(s.Lo, 0), end)
-	f.depth++
-	f.splitSums(s.Body.List, split)
-	f.depth--
+	f.scoped(func() { f.splitSums(s.Body.List, split) })
 	f.line("}")
 	for _, r := range s.Reduce {
 		if pair, ok := split[r]; ok {
@@ -169,52 +167,54 @@ func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 // function, and the same without OpenMP for one thread.
 func (f *cfunc) parallel(s *ir.For) {
 	p := f.leaf.pieceOf(s)
-	v := f.variable(s.V)
 	f.line("{")
-	f.depth++
-	begin, end := f.names.fresh(v+"_begin"), f.names.fresh(v+"_end")
+	f.scoped(func() { f.callPieces(s, p) })
+	f.line("}")
+}
+
+func (f *cfunc) callPieces(s *ir.For, p *piece) {
+	v := f.variable(s.V)
+	begin, end := f.temps.fresh(v+"_begin"), f.temps.fresh(v+"_end")
 	f.line("const int64_t %s = %s;", begin, f.expr(s.Lo, 0))
 	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
-	at, size := f.names.fresh(v+"_at"), f.names.fresh(v+"_size")
+	at, size := f.temps.fresh(v+"_at"), f.temps.fresh(v+"_size")
 	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
 	if p.fails {
 		f.need("fault")
-		c.fault = f.names.fresh(v + "_fault")
+		c.fault = f.temps.fresh(v + "_fault")
 		f.line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, integer(math.MaxInt64, 0))
 	}
 	length := f.pieceLength(s, c)
 	if len(p.reduce) > 0 {
 		f.line("const int64_t %s = %s;", size, length)
 		for _, r := range p.reduce {
-			name := f.names.fresh(f.variable(r) + "_part")
+			name := f.temps.fresh(f.variable(r) + "_part")
 			c.parts = append(c.parts, name)
 			f.line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
 		}
 	}
 	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, integer(s.Step, precSum))
-	f.depth++
-	if len(p.reduce) == 0 {
-		f.line("const int64_t %s = %s;", size, length)
-	}
-	kind := "static"
-	if s.Dynamic {
-		kind = "dynamic"
-	}
-	f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
-	f.pieces(c, true)
-	f.depth--
+	f.scoped(func() {
+		if len(p.reduce) == 0 {
+			f.line("const int64_t %s = %s;", size, length)
+		}
+		kind := "static"
+		if s.Dynamic {
+			kind = "dynamic"
+		}
+		f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
+		f.pieces(c, true)
+	})
 	f.line("} else {")
-	f.depth++
-	if len(p.reduce) > 0 {
-		f.pieces(c, false)
-	} else {
-		f.serial(c)
-	}
-	f.depth--
+	f.scoped(func() {
+		if len(p.reduce) > 0 {
+			f.pieces(c, false)
+		} else {
+			f.serial(c)
+		}
+	})
 	f.line("}")
 	f.afterPieces(c)
-	f.depth--
-	f.line("}")
 }
 
 // call is what the calls of a parallel loop's pieces are made from.
@@ -268,17 +268,17 @@ func (f *cfunc) pieces(c *call, shared bool) {
 	}
 	switch {
 	case c.fault == "":
-		f.line("%s;", f.callOf(c, c.at, upTo, sums, ""))
+		f.line("%s;", f.callOf(c, c.at, upTo, sums, "", shared))
 	case shared:
-		own := f.names.fresh("own")
+		own := f.temps.fresh("own")
 		f.line("if (dst_failed_before(&%s, %s))", c.fault, c.at)
 		f.line("    continue;")
 		f.line("dst_fault %s = {%s, 0, 0, {0}};", own, c.at)
-		f.line("%s.code = %s;", own, f.callOf(c, c.at, upTo, sums, "&"+own))
+		f.line("%s.code = %s;", own, f.callOf(c, c.at, upTo, sums, "&"+own, shared))
 		f.line("if (%s.code)", own)
 		f.line("    dst_keep_fault(&%s, &%s);", c.fault, own)
 	default:
-		f.line("%s.code = %s;", c.fault, f.callOf(c, c.at, upTo, sums, "&"+c.fault))
+		f.line("%s.code = %s;", c.fault, f.callOf(c, c.at, upTo, sums, "&"+c.fault, shared))
 		f.line("if (%s.code)", c.fault)
 		f.line("    break;")
 	}
@@ -288,7 +288,7 @@ func (f *cfunc) pieces(c *call, shared bool) {
 
 // serial writes the one call for the whole range.
 func (f *cfunc) serial(c *call) {
-	text := f.callOf(c, c.begin, c.end, nil, "&"+c.fault)
+	text := f.callOf(c, c.begin, c.end, nil, "&"+c.fault, false)
 	if c.fault != "" {
 		text = c.fault + ".code = " + text
 	}
@@ -298,25 +298,17 @@ func (f *cfunc) serial(c *call) {
 // afterPieces adds up the partial sums, or leaves with the loop's failure.
 func (f *cfunc) afterPieces(c *call) {
 	if c.fault != "" {
-		k := f.names.fresh("k")
 		f.line("if (%s.code) {", c.fault)
-		f.depth++
-		f.line("env->fail_ncoord = %s.fail_ncoord;", c.fault)
-		f.line("for (int32_t %s = 0; %s < %s.fail_ncoord; %s++)", k, k, c.fault, k)
-		f.line("    env->fail_coord[%s] = %s.fail_coord[%s];", k, c.fault, k)
-		if f.owns {
-			f.line("rc = %s.code;", c.fault)
-			f.fail("rc")
-		} else {
+		f.scoped(func() {
+			f.line("dst_report(env, &%s);", c.fault)
 			f.fail(c.fault + ".code")
-		}
-		f.depth--
+		})
 		f.line("}")
 	}
 	if len(c.parts) == 0 {
 		return
 	}
-	k := f.names.fresh("k")
+	k := f.temps.fresh("k")
 	f.line("for (int64_t %s = 0; %s < %s - %s; %s += %s) {", k, k, c.end, c.begin, k, c.size)
 	for i, r := range c.piece.reduce {
 		f.line("    %s += %s[%s / %s];", f.variable(r), c.parts[i], k, c.size)

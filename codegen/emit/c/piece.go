@@ -16,6 +16,7 @@ type piece struct {
 	reduce []*ir.Var // sums that it hands out through pointers
 	env    bool
 	fails  bool
+	atomic bool // it stores atomically where it is told that others run beside it
 }
 
 // pieceOf prints the function of a parallel loop.
@@ -27,6 +28,9 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	p := &piece{name: l.pieces[s], env: u.env, fails: u.fails}
 	f := l.newFunc()
 	f.piece, f.fault = true, "fault"
+	f.nameAll(u)
+	f.variable(s.V)
+	p.atomic = storesAtomically(s.Body)
 	reduced := map[*ir.Var]bool{}
 	for _, r := range s.Reduce {
 		if l.live[r] && u.seen[r] {
@@ -54,11 +58,11 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		}
 	}
 	v := f.variable(s.V)
-	begin, end := f.names.fresh(v+"_begin"), f.names.fresh(v+"_end")
+	begin, end := f.temps.fresh(v+"_begin"), f.temps.fresh(v+"_end")
 	params = append(params, "int64_t "+begin, "int64_t "+end)
 	var outs []string
 	for _, r := range p.reduce {
-		out := f.names.fresh(f.variable(r) + "_out")
+		out := f.temps.fresh(f.variable(r) + "_out")
 		outs = append(outs, out)
 		params = append(params, ctype(r.Typ)+" *"+out)
 	}
@@ -67,6 +71,9 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	}
 	if p.fails {
 		params = append(params, "dst_fault *fault")
+	}
+	if p.atomic {
+		params = append(params, "int shared")
 	}
 	f.own(u, u.made, u.madeTables)
 	for _, r := range p.reduce {
@@ -94,7 +101,11 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	}
 	fmt.Fprintf(&l.body, "\n// The loop over %s, from %s up to %s.\n", v, begin, end)
 	l.printed[s] = p
-	fmt.Fprintf(&l.body, "static %s %s(%s) {\n%s%s}\n", result, p.name, strings.Join(params, ", "), unused, f.b.String())
+	if p.atomic {
+		// A copy for each of its two calls, one without atomic instructions.
+		result = "inline __attribute__((always_inline)) " + result
+	}
+	fmt.Fprintf(&l.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.b.String())
 	return p
 }
 
@@ -109,8 +120,18 @@ func failsByItself(b *ir.Block) bool {
 	return found
 }
 
+func storesAtomically(b *ir.Block) bool {
+	found := false
+	ir.Walk(b, func(s ir.Stmt) {
+		if st, ok := s.(*ir.Store); ok && st.Atomic {
+			found = true
+		}
+	})
+	return found
+}
+
 // callOf is a call of a piece for [lo, hi).
-func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string) string {
+func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shared bool) string {
 	var args []string
 	for _, a := range c.piece.arrays {
 		args = append(args, f.array(a))
@@ -128,6 +149,9 @@ func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string) stri
 	}
 	if c.piece.fails {
 		args = append(args, fault)
+	}
+	if c.piece.atomic {
+		args = append(args, fmt.Sprint(truth(shared)))
 	}
 	return c.piece.name + "(" + strings.Join(args, ", ") + ")"
 }

@@ -84,9 +84,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 }
 
 func (f *cfunc) nested(b *ir.Block) {
-	f.depth++
-	f.stmts(b.List)
-	f.depth--
+	f.scoped(func() { f.stmts(b.List) })
 }
 
 // comment is text that a // comment can hold: no control characters, and
@@ -111,7 +109,7 @@ func (f *cfunc) assign(s *ir.Assign) {
 	case !s.Accumulate:
 		f.line("%s = %s;", name, f.expr(s.X, 0))
 	case split:
-		x := f.names.fresh(name + "_x")
+		x := f.temps.fresh(name + "_x")
 		f.line("const %s %s = %s;", ctype(s.V.Typ), x, f.expr(s.X, 0))
 		f.line("%s += __real__ %s;", pair[0], x)
 		f.line("%s += __imag__ %s;", pair[1], x)
@@ -134,6 +132,15 @@ func (f *cfunc) store(s *ir.Store) {
 		f.line("%s %s %s;", at, op, x)
 		return
 	}
+	f.line("if (shared) {")
+	f.scoped(func() { f.atomic(s, at, op, x) })
+	f.line("} else {")
+	f.line("    %s %s %s;", at, op, x)
+	f.line("}")
+}
+
+// atomic stores atomically; a complex number by its parts, as OpenMP does not know them.
+func (f *cfunc) atomic(s *ir.Store, at, op, x string) {
 	clause := "atomic"
 	if !s.Accumulate {
 		clause = "atomic write"
@@ -143,9 +150,8 @@ func (f *cfunc) store(s *ir.Store) {
 		f.line("%s %s %s;", at, op, x)
 		return
 	}
-	// By its parts: OpenMP has no atomic complex numbers.
 	p := ctype(part(s.A.Elem))
-	value, to := f.names.fresh("atom"), f.names.fresh("parts")
+	value, to := f.temps.fresh("atom"), f.temps.fresh("parts")
 	f.line("const %s %s = %s;", ctype(s.A.Elem), value, x)
 	f.line("%s *const %s = (%s *)&%s;", p, to, p, at)
 	for k, of := range []string{"__real__", "__imag__"} {
@@ -156,10 +162,10 @@ func (f *cfunc) store(s *ir.Store) {
 
 func (f *cfunc) fill(s *ir.Fill) {
 	x := f.expr(s.X, 0)
-	k := f.names.fresh("k")
+	k := f.temps.fresh("k")
 	_, isLit := s.X.(*ir.Lit)
 	if !isLit {
-		value := f.names.fresh("value")
+		value := f.temps.fresh("value")
 		f.line("const %s %s = %s;", ctype(s.X.Type()), value, x)
 		x = value
 	}
@@ -177,7 +183,7 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 	for i, a := range s.Keys {
 		keys[i] = f.array(a)
 	}
-	list := f.names.fresh("keys")
+	list := f.temps.fresh("keys")
 	f.line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
 	f.line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
 	f.noMemory()
@@ -185,9 +191,7 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 
 // noMemory is the rest of an if over a failed allocation.
 func (f *cfunc) noMemory() {
-	f.depth++
-	f.fail("1")
-	f.depth--
+	f.scoped(func() { f.fail("1") })
 	f.line("}")
 }
 
@@ -209,18 +213,16 @@ func (f *cfunc) alloc(s *ir.Alloc) {
 func (f *cfunc) grow(s *ir.Grow) {
 	f.need("grow")
 	a, n, room := f.array(s.A), f.lens[s.A], f.variable(s.Cap)
-	more := f.names.fresh(a + "_more")
-	need := f.names.fresh(a + "_need")
-	f.line("const int64_t %s = %s;", need, f.expr(s.Need, 0))
-	f.line("if (%s > %s) {", need, room)
-	f.depth++
-	f.line("const int64_t %s_cap = dst_grown(%s, %s);", more, room, need)
-	f.line("%s *const %s = dst_grow(env, %s, %s, %s_cap, sizeof(%s));", ctype(s.A.Elem), more, a, n, more, ctype(s.A.Elem))
-	f.line("if (!%s) {", more)
-	f.noMemory()
-	f.line("%s = %s;", a, more)
-	f.line("%s = %s = %s_cap;", n, room, more)
-	f.depth--
+	f.line("if (%s > %s) {", f.expr(s.Need, precSum), room)
+	f.scoped(func() {
+		more, size := f.temps.fresh(a+"_more"), f.temps.fresh(a+"_size")
+		f.line("const int64_t %s = dst_grown(%s, %s);", size, room, f.expr(s.Need, 0))
+		f.line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size, ctype(s.A.Elem))
+		f.line("if (!%s) {", more)
+		f.noMemory()
+		f.line("%s = %s;", a, more)
+		f.line("%s = %s = %s;", n, room, size)
+	})
 	f.line("}")
 }
 
@@ -234,13 +236,13 @@ func (f *cfunc) tableStmt(s ir.Stmt) {
 		f.line("if (!%s) {", t)
 		f.noMemory()
 	case *ir.Keep:
-		at := f.names.fresh("entry")
+		at := f.temps.fresh("entry")
 		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
 		f.line("%s->ptr = %s;", at, f.array(s.A))
 		f.line("%s->len = %s;", at, f.lens[s.A])
 		f.line("%s = 0;", f.array(s.A))
 	case *ir.Take:
-		at := f.names.fresh("entry")
+		at := f.temps.fresh("entry")
 		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
 		f.line("%s = %s->ptr;", f.array(s.A), at)
 		f.line("%s = %s->len;", f.lens[s.A], at)
@@ -256,8 +258,9 @@ func (f *cfunc) publish(s *ir.Publish) {
 	a := f.array(s.A)
 	target := slotExpr(s.Slot)
 	if !f.tail {
-		target = f.slots[s.Slot]
-		f.line("%s_len = %s;", target, f.lens[s.A])
+		out := f.slots[s.Slot]
+		target = out.name
+		f.line("%s = %s;", out.len, f.lens[s.A])
 	}
 	f.line("%s = (dst_array){%s, %s, 0};", target, a, f.expr(s.Len, 0))
 	f.line("%s = 0;", a)
@@ -268,17 +271,17 @@ func (f *cfunc) declareLate() {
 	if f.tail {
 		return
 	}
-	f.leaf.slots = map[ir.Slot]string{}
+	f.leaf.slots = map[ir.Slot]lateSlot{}
 	outer(f.fn.Body, func(s ir.Stmt) {
 		p, ok := s.(*ir.Publish)
-		if !ok || f.slots[p.Slot] != "" {
+		if !ok || f.slots[p.Slot].name != "" {
 			return
 		}
-		name := f.names.fresh("out")
-		f.leaf.slots[p.Slot] = name
+		out := lateSlot{f.temps.fresh("out"), f.temps.fresh("out_len")}
+		f.leaf.slots[p.Slot] = out
 		f.leaf.order = append(f.leaf.order, p)
-		f.line("dst_array %s = {0, 0, 0};", name)
-		f.line("int64_t %s_len = 0;", name)
+		f.line("dst_array %s = {0, 0, 0};", out.name)
+		f.line("int64_t %s = 0;", out.len)
 	})
 }
 
@@ -286,11 +289,11 @@ func (f *cfunc) declareLate() {
 // the leaf failed.
 func (f *cfunc) publishLate() {
 	for _, p := range f.order {
-		name := f.slots[p.Slot]
+		out := f.slots[p.Slot]
 		f.need("release")
 		f.line("if (rc)")
-		f.line("    dst_release(env, %s.ptr, %s_len, sizeof(%s));", name, name, ctype(p.A.Elem))
-		f.line("else if (%s.ptr)", name)
-		f.line("    %s = %s;", slotExpr(p.Slot), name)
+		f.line("    dst_release(env, %s.ptr, %s, sizeof(%s));", out.name, out.len, ctype(p.A.Elem))
+		f.line("else if (%s.ptr)", out.name)
+		f.line("    %s = %s;", slotExpr(p.Slot), out.name)
 	}
 }

@@ -110,6 +110,12 @@ var inputs = map[string]input{
 			{Levels: []interp.Level{{Crd: data(more)}}},
 		}
 	}, bounds: [][2]int64{{5, 0}}},
+	"late": {args: func() []interp.Arg {
+		return []interp.Arg{result(1), vals(integers[float64](20, 90))}
+	}},
+	"names": {args: func() []interp.Arg {
+		return []interp.Arg{vals(integers[float64](20, 91)), vals(integers[float64](20, 92)), result(1)}
+	}, bounds: [][2]int64{{5, 20}}},
 	"nested": {args: func() []interp.Arg {
 		return []interp.Arg{{Vals: fresh(make([]float64, 200))}, vals(integers[float64](10, 70))}
 	}, bounds: [][2]int64{{0, 20}}},

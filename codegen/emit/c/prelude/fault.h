@@ -18,6 +18,12 @@ static void dst_keep_fault(dst_fault *first, const dst_fault *own) {
     }
 }
 
+static inline void dst_report(dst_env *env, const dst_fault *fault) {
+    env->fail_ncoord = fault->fail_ncoord;
+    for (int32_t k = 0; k < fault->fail_ncoord; k++)
+        env->fail_coord[k] = fault->fail_coord[k];
+}
+
 /* Whether a chunk before at has failed, so that this one need not run. */
 static inline int dst_failed_before(const dst_fault *first, int64_t at) {
     int64_t when;

@@ -1,6 +1,7 @@
 /* Radix sort by the digits in which the elements of [0, n) differ. Up to
- * DST_SORT_BUFFER elements go digit by digit through a buffer on the stack, least
- * digit first; more are cut into 256 buckets in place, by their top digit. */
+ * DST_SORT_BUFFER elements that differ in up to three go digit by digit through a
+ * buffer on the stack, least digit first; others are cut in place into as many as
+ * 256 buckets by their top digit. */
 #ifndef DST_SORT_BUFFER
 #define DST_SORT_BUFFER 1024
 #endif
@@ -25,7 +26,7 @@ static void dst_digits_$S($T *a, int64_t n, $T least, int bits) {
         for ($U d = 0; d <= mask + 1; d++)
             start[d] = 0;
         for (int64_t i = 0; i < n; i++)
-            start[((((($U)from[i] - ($U)least)) >> shift) & mask) + 1]++;
+            start[(((($U)from[i] - ($U)least) >> shift) & mask) + 1]++;
         for ($U d = 1; d <= mask; d++)
             start[d] += start[d - 1];
         for (int64_t i = 0; i < n; i++)
@@ -53,23 +54,23 @@ static void dst_radix_$S($T *a, int64_t n) {
     if (sorted)
         return;
     const int bits = 64 - __builtin_clzll((unsigned long long)(($U)most - ($U)least));
-    if (n <= DST_SORT_BUFFER) {
+    if (n <= DST_SORT_BUFFER && bits <= 24) {
         dst_digits_$S(a, n, least, bits);
         return;
     }
-    const int shift = bits > 8 ? bits - 8 : 0;
+    const int width = n >= 1024 ? 8 : 5, shift = bits > width ? bits - width : 0, buckets = 1 << width;
     int64_t next[256], end[256];
-    for (int d = 0; d < 256; d++)
+    for (int d = 0; d < buckets; d++)
         end[d] = 0;
     for (int64_t i = 0; i < n; i++)
         end[(($U)a[i] - ($U)least) >> shift]++;
     int64_t sum = 0;
-    for (int d = 0; d < 256; d++) {
+    for (int d = 0; d < buckets; d++) {
         next[d] = sum;
         sum += end[d];
         end[d] = sum;
     }
-    for (int d = 0; d < 256; d++) {
+    for (int d = 0; d < buckets; d++) {
         while (next[d] < end[d]) {
             $T x = a[next[d]];
             $U e = (($U)x - ($U)least) >> shift;
@@ -86,7 +87,7 @@ static void dst_radix_$S($T *a, int64_t n) {
     if (shift == 0)
         return;
     int64_t begin = 0;
-    for (int d = 0; d < 256; d++) {
+    for (int d = 0; d < buckets; d++) {
         dst_radix_$S(a + begin, end[d] - begin);
         begin = end[d];
     }
