@@ -1,0 +1,31 @@
+package c_test
+
+import (
+	"bytes"
+	"os/exec"
+	"testing"
+
+	"distaff/codegen/emit/c"
+	"distaff/codegen/ir/irtest"
+)
+
+// TestOneThread runs every leaf where entering a parallel region ends the
+// program: at one thread none does.
+func TestOneThread(t *testing.T) {
+	src := sources(t)
+	src["region.c"] = "void abort(void);\nvoid __wrap_GOMP_parallel(void);\nvoid __wrap_GOMP_parallel(void) { abort(); }\n"
+	exe := build(t, src, append(c.Flags(""), "-O0", "-Wl,--wrap=GOMP_parallel")...)
+	for _, x := range irtest.Cases() {
+		f := x.Func()
+		execute(t, exe, f, x, 1, 0)
+		if x.Name != "spmv" {
+			continue
+		}
+		args := x.Args()
+		cmd := exec.Command(exe, c.Symbol(f.Name), "2", "0")
+		cmd.Stdin = bytes.NewReader(encode(args, publishedTypes(f, args), x.Bounds))
+		if err := cmd.Run(); err == nil {
+			t.Error("two threads enter no region")
+		}
+	}
+}
