@@ -1,0 +1,82 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/codegen/notation"
+)
+
+// Names are the canonical names that a statement's own were given.
+type Names struct{ Tensors, Vars map[string]string }
+
+// Canonical renames a request's tensors to T0, T1, ... and its variables to i0,
+// i1, ..., each in the order in which the statement first names them, and the leaf
+// to "leaf", on one thread. Statements that differ only in names become equal.
+func Canonical(r codegen.Request) (codegen.Request, Names) {
+	n := Names{map[string]string{}, map[string]string{}}
+	c := r
+	c.Stmt = &notation.Stmt{LHS: n.access(r.Stmt.LHS), Accumulate: r.Stmt.Accumulate, RHS: n.expr(r.Stmt.RHS)}
+	op := " = "
+	if c.Stmt.Accumulate {
+		op = " += "
+	}
+	c.Stmt.Src = notation.ExprString(c.Stmt.LHS) + op + notation.ExprString(c.Stmt.RHS)
+	c.Name, c.Threads = "leaf", 1
+	c.Tensors, c.Sizes, c.Clip = map[string]codegen.Tensor{}, map[string]int64{}, nil
+	for from, to := range n.Tensors {
+		if t, ok := r.Tensors[from]; ok {
+			c.Tensors[to] = t
+		}
+	}
+	for from, to := range n.Vars {
+		if size, ok := r.Sizes[from]; ok {
+			c.Sizes[to] = size
+		}
+		if slices.Contains(r.Clip, from) {
+			c.Clip = append(c.Clip, to)
+		}
+	}
+	slices.Sort(c.Clip)
+	return c, n
+}
+
+func give(names map[string]string, prefix, name string) string {
+	if _, ok := names[name]; !ok {
+		names[name] = fmt.Sprint(prefix, len(names))
+	}
+	return names[name]
+}
+
+func (n Names) list(vars []string) []string {
+	out := make([]string, len(vars))
+	for i, v := range vars {
+		out[i] = give(n.Vars, "i", v)
+	}
+	return out
+}
+
+func (n Names) access(a *notation.Access) *notation.Access {
+	return &notation.Access{Name: give(n.Tensors, "T", a.Name), Vars: n.list(a.Vars), VarAt: make([]notation.Span, len(a.Vars))}
+}
+
+func (n Names) expr(e notation.Expr) notation.Expr {
+	switch e := e.(type) {
+	case *notation.Access:
+		return n.access(e)
+	case *notation.Number:
+		c := *e
+		c.At = notation.Span{}
+		return &c
+	case *notation.Neg:
+		return &notation.Neg{X: n.expr(e.X)}
+	case *notation.Binary:
+		x := n.expr(e.X) // names are given from left to right
+		return &notation.Binary{Op: e.Op, X: x, Y: n.expr(e.Y)}
+	case *notation.Sum:
+		vars := n.list(e.Vars)
+		return &notation.Sum{Vars: vars, VarAt: make([]notation.Span, len(vars)), X: n.expr(e.X)}
+	}
+	panic(fmt.Sprintf("BUG: spec: a %T in a parsed statement", e))
+}

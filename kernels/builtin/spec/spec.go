@@ -1,0 +1,136 @@
+// Package spec lists the kernels that are built into the program, as requests
+// to the compiler. Tensors and variables have canonical names (Canonical), as any
+// statement of the same shape gets them.
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+)
+
+// Kernel is one built-in leaf: a statement over float64 tensors of given formats.
+type Kernel struct {
+	Name      string   // a C identifier: "spmm_ds_32"
+	Statement string   // as people write it
+	Formats   []string // "A:ds"; what is not named is dense
+	Width     uint8    // bytes of positions and coordinates: 4 or 8
+}
+
+// kernels are the statements, each with the formats that it comes in: those of
+// its tensors, in the order of their names in the statement's list.
+var kernels = []struct {
+	name, statement string
+	formats         []string // several tensors' apart by spaces
+}{
+	{"spmv", "y(i) = A(i,j) * x(j)", []string{"A:ds", "A:ss"}},
+	{"spmm", "A(i,k) = B(i,j) * C(j,k)", []string{"B:ds", "B:ss"}},
+	{"sddmm", "A(i,j) = B(i,j) * C(i,k) * D(k,j)", []string{"A:ds B:ds"}},
+	{"sddmm_rows", "A(i,j) = B(i,j) * C(i,k) * D(j,k)", []string{"A:ds B:ds"}},
+	{"spadd", "A(i,j) = B(i,j) + C(i,j)", []string{"A:ds B:ds C:ds"}},
+	{"ttv", "A(i,j) = B(i,j,k) * c(k)", []string{"B:sss", "A:ss B:sss"}},
+	{"ttm", "A(i,j,l) = B(i,j,k) * C(k,l)", []string{"B:sss", "A:ssd B:sss"}},
+	{"ttm_rows", "A(i,j,l) = B(i,j,k) * C(l,k)", []string{"B:sss", "A:ssd B:sss"}},
+	{"mttkrp3_0", "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)", []string{"B:sss"}},
+	{"mttkrp3_1", "A(j,l) = B(i,j,k) * C(i,l) * D(k,l)", []string{"B:sss"}},
+	{"mttkrp3_2", "A(k,l) = B(i,j,k) * C(i,l) * D(j,l)", []string{"B:sss"}},
+	{"mttkrp4_0", "A(i,m) = B(i,j,k,l) * C(j,m) * D(k,m) * E(l,m)", []string{"B:ssss"}},
+	{"mttkrp4_1", "A(j,m) = B(i,j,k,l) * C(i,m) * D(k,m) * E(l,m)", []string{"B:ssss"}},
+	{"mttkrp4_2", "A(k,m) = B(i,j,k,l) * C(i,m) * D(j,m) * E(l,m)", []string{"B:ssss"}},
+	{"mttkrp4_3", "A(l,m) = B(i,j,k,l) * C(i,m) * D(j,m) * E(k,m)", []string{"B:ssss"}},
+}
+
+// Kernels are all kernels, by statement, formats and width.
+func Kernels() []Kernel {
+	var out []Kernel
+	for _, k := range kernels {
+		for _, f := range k.formats {
+			var letters []string
+			for _, one := range strings.Fields(f) {
+				_, levels, _ := strings.Cut(one, ":")
+				letters = append(letters, levels)
+			}
+			for _, width := range []uint8{4, 8} {
+				out = append(out, Kernel{
+					Name:      fmt.Sprintf("%s_%s_%d", k.name, strings.Join(letters, "_"), 8*width),
+					Statement: k.statement, Formats: strings.Fields(f), Width: width,
+				})
+			}
+		}
+	}
+	return out
+}
+
+// Request is what the compiler is asked for: the kernel under canonical names,
+// over tensors whose sizes ask for its width.
+func (k Kernel) Request() (codegen.Request, error) {
+	stmt, err := notation.Parse(k.Statement)
+	if err != nil {
+		return codegen.Request{}, err
+	}
+	if err := notation.Check(stmt); err != nil {
+		return codegen.Request{}, err
+	}
+	size := int64(1000)
+	if k.Width == 8 {
+		size = 1 << 33 // a coordinate passes 32 bits
+	}
+	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, Name: "leaf"}
+	add := func(a *notation.Access) error {
+		if _, ok := r.Tensors[a.Name]; ok {
+			return nil
+		}
+		f := format.DenseOf(len(a.Vars))
+		if i := slices.IndexFunc(k.Formats, func(s string) bool { return strings.HasPrefix(s, a.Name+":") }); i >= 0 {
+			if _, f, err = format.ParseFlag(k.Formats[i]); err != nil {
+				return err
+			}
+		}
+		t := codegen.Tensor{Format: f, Type: ir.Float64, NNZ: -1}
+		if k.Width == 4 {
+			t.NNZ = 1000
+		}
+		for _, v := range a.Vars {
+			r.Sizes[v] = size
+			t.Dims = append(t.Dims, size)
+		}
+		for _, kind := range f.Levels {
+			if a == stmt.LHS {
+				break // the compiler finds the result's
+			}
+			w := k.Width
+			if kind == format.Dense {
+				w = 0
+			}
+			t.PosWidth, t.CrdWidth = append(t.PosWidth, w), append(t.CrdWidth, w)
+		}
+		r.Tensors[a.Name] = t
+		return nil
+	}
+	if err := add(stmt.LHS); err != nil {
+		return r, err
+	}
+	for _, a := range accesses(stmt.RHS) {
+		if err := add(a); err != nil {
+			return r, err
+		}
+	}
+	c, _ := Canonical(r)
+	return c, nil
+}
+
+func accesses(e notation.Expr) []*notation.Access {
+	var out []*notation.Access
+	notation.Walk(e, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok {
+			out = append(out, a)
+		}
+		return true
+	})
+	return out
+}
