@@ -4,23 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"sync"
 	"unsafe"
 
 	"distaff/kernels/cc"
 )
 
-// New makes the leaf called name of a source: from b's cache, or compiled. On a
-// machine without a compiler it is one that is built into the program, if there is
-// one of exactly this source; the error is cc.ErrNoCompiler if not.
+// New makes the leaf called name of a source: from b's cache, or compiled. The
+// error is cc.ErrNoCompiler where a machine without a compiler has no object of it;
+// package builtin may still have a leaf of the statement.
 func New(ctx context.Context, b *cc.Builder, src cc.Source, name string) (Leaf, error) {
 	o, err := b.Build(ctx, src)
-	if errors.Is(err, cc.ErrNoCompiler) {
-		if leaf := BuiltIn(src.Text); leaf != nil {
-			return leaf, nil
-		}
-	}
 	if err != nil {
 		return nil, err
 	}

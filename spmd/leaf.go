@@ -16,6 +16,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels"
+	"distaff/kernels/builtin"
 	"distaff/kernels/cc"
 )
 
@@ -87,6 +88,12 @@ func (s *statement) build() error {
 	}
 	src := cc.Source{Text: emitc.File(s.unit.Func), Label: s.stmt.String()}
 	s.leaf, err = kernels.New(r.ctx, builder, src, emitc.Symbol(s.unit.Func.Name))
+	if errors.Is(err, cc.ErrNoCompiler) {
+		if leaf := builtin.Find(req, s.unit); leaf != nil {
+			r.job.note("no C compiler: a built-in leaf runs the statement, on one thread")
+			s.leaf, err = leaf, nil
+		}
+	}
 	return err
 }
 
@@ -235,6 +242,28 @@ func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, e
 	t.Share(from)
 	t.Hold(mem)
 	return t, mem.Release()
+}
+
+// shareValues gives t, whose level arrays are from's, memory for its values.
+func (s *statement) shareValues(t, from *tcs.Tensor) error {
+	n, first := int64(1), int64(0)
+	for _, l := range t.Levels {
+		if l.Kind == byte(format.Dense) {
+			n, first = n*l.Size, first*l.Size
+		} else {
+			n, first = l.Crd.Len, l.Crd.First
+		}
+	}
+	m, err := tcs.Alloc(s.r.limit, n*int64(t.Vals.Width), s.stmt.LHS.Name)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	t.Share(from)
+	t.Hold(m)
+	t.Vals = m.Array(0, n, t.Vals.Width)
+	t.Vals.First = first
+	return nil
 }
 
 // compiledEngine runs the whole statement on one rank.
