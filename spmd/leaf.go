@@ -225,45 +225,31 @@ func (s *statement) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, 
 	return t, nil
 }
 
-// sharing is a result over the level arrays of an operand, with values of its own.
+// sharing is a result over the level arrays of an operand's outer levels, with
+// values of its own.
 func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
-	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(from.Levels))}
-	for l, lev := range from.Levels {
-		lev.Mode = s.unit.Result.Format.Order[l]
+	order := s.unit.Result.Format.Order
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(order))}
+	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
+	for l, lev := range from.Levels[:len(order)] {
+		lev.Mode = order[l]
 		t.Levels[l] = lev
+		if lev.Kind == byte(format.Dense) {
+			n, first = n*lev.Size, first*lev.Size
+		} else {
+			n, first = lev.Crd.Len, lev.Crd.First
+		}
 	}
 	width := uint8(t.Type.Size())
-	mem, err := tcs.Alloc(s.r.limit, from.Vals.Len*int64(width), "the values of "+s.stmt.LHS.Name)
+	mem, err := tcs.Alloc(s.r.limit, n*int64(width), "the values of "+s.stmt.LHS.Name)
 	if err != nil {
 		return nil, err
 	}
-	t.Vals = mem.Array(0, from.Vals.Len, width)
-	t.Vals.First = from.Vals.First
+	t.Vals = mem.Array(0, n, width)
+	t.Vals.First = first
 	t.Share(from)
 	t.Hold(mem)
 	return t, mem.Release()
-}
-
-// shareValues gives t, whose level arrays are from's, memory for its values.
-func (s *statement) shareValues(t, from *tcs.Tensor) error {
-	n, first := int64(1), int64(0)
-	for _, l := range t.Levels {
-		if l.Kind == byte(format.Dense) {
-			n, first = n*l.Size, first*l.Size
-		} else {
-			n, first = l.Crd.Len, l.Crd.First
-		}
-	}
-	m, err := tcs.Alloc(s.r.limit, n*int64(t.Vals.Width), s.stmt.LHS.Name)
-	if err != nil {
-		return err
-	}
-	defer m.Release()
-	t.Share(from)
-	t.Hold(m)
-	t.Vals = m.Array(0, n, t.Vals.Width)
-	t.Vals.First = first
-	return nil
 }
 
 // compiledEngine runs the whole statement on one rank.
