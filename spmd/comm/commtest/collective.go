@@ -160,7 +160,7 @@ func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T, value fun
 				}
 				for i := range own {
 					if own[i] != value(me, i) {
-						return fmt.Errorf("Reduce changed rank %d's operand, root is %d", me, root)
+						return fmt.Errorf("wrong Reduce changed rank %d's operand, root is %d", me, root)
 					}
 				}
 			}
@@ -211,7 +211,7 @@ func reduce(c comm.Comm) error {
 		return err
 	}
 	if want := byte(1<<min(c.Size(), 8) - 1); b[0] != want {
-		return fmt.Errorf("Or of bytes is %#x, want %#x", b[0], want)
+		return fmt.Errorf("wrong Or of bytes is %#x, want %#x", b[0], want)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func reduceBits(c comm.Comm) error {
 		return err
 	}
 	if !math.IsNaN(nan[0]) || (p > 1 && !math.Signbit(nan[1])) {
-		return fmt.Errorf("Min with NaN and -0 is %v", nan)
+		return fmt.Errorf("wrong Min with NaN and -0 is %v", nan)
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func scan(c comm.Comm) error {
 		want = float64(p - me + 1)
 	}
 	if m[0] != want {
-		return fmt.Errorf("Exscan Min is %v, want %v", m[0], want)
+		return fmt.Errorf("wrong Exscan Min is %v, want %v", m[0], want)
 	}
 	q := []int32{int32(me + 2)}
 	if err := c.Exscan(comm.Of(q), comm.Prod); err != nil {
@@ -305,7 +305,7 @@ func scan(c comm.Comm) error {
 		prod *= int32(r + 2)
 	}
 	if q[0] != prod {
-		return fmt.Errorf("Exscan Prod is %d, want %d", q[0], prod)
+		return fmt.Errorf("wrong Exscan Prod is %d, want %d", q[0], prod)
 	}
 	return nil
 }
@@ -348,14 +348,14 @@ func gather(c comm.Comm) error {
 				return err
 			}
 			if me == root && !slices.Equal(recv, want) {
-				return fmt.Errorf("Gatherv of %v at %d is wrong", counts, root)
+				return fmt.Errorf("wrong Gatherv of %v at %d is wrong", counts, root)
 			}
 			parts, err := comm.Gatherv(c, send, root)
 			if err != nil {
 				return err
 			}
 			if me == root && !slices.Equal(slices.Concat(parts...), want) {
-				return fmt.Errorf("Gatherv of slices of %v at %d is wrong", counts, root)
+				return fmt.Errorf("wrong Gatherv of slices of %v at %d is wrong", counts, root)
 			}
 		}
 		var recv []int32
@@ -367,7 +367,7 @@ func gather(c comm.Comm) error {
 		}
 		for r := range recv {
 			if want := int32(r/2) * int32(1-2*(r%2)); recv[r] != want {
-				return fmt.Errorf("Gather at %d: element %d is %d, want %d", root, r, recv[r], want)
+				return fmt.Errorf("wrong Gather at %d: element %d is %d, want %d", root, r, recv[r], want)
 			}
 		}
 	}
@@ -394,14 +394,14 @@ func allgather(c comm.Comm) error {
 			return err
 		}
 		if !slices.Equal(recv, want) {
-			return fmt.Errorf("Allgatherv of %v is wrong", counts)
+			return fmt.Errorf("wrong Allgatherv of %v is wrong", counts)
 		}
 		parts, err := comm.Allgatherv(c, send)
 		if err != nil {
 			return err
 		}
 		if !slices.Equal(slices.Concat(parts...), want) || len(parts) != p {
-			return fmt.Errorf("Allgatherv of slices of %v is wrong", counts)
+			return fmt.Errorf("wrong Allgatherv of slices of %v is wrong", counts)
 		}
 	}
 	for _, n := range []int{0, 1, 50000} {
@@ -433,7 +433,7 @@ func alltoall(c comm.Comm) error {
 		}
 		for from := range p {
 			if len(got[from]) != count(from, me, k) {
-				return fmt.Errorf("Alltoallv: %d bytes from rank %d, want %d", len(got[from]), from, count(from, me, k))
+				return fmt.Errorf("wrong Alltoallv: %d bytes from rank %d, want %d", len(got[from]), from, count(from, me, k))
 			}
 			if err := wantPattern(got[from], from, me, k); err != nil {
 				return err
@@ -449,7 +449,7 @@ func alltoall(c comm.Comm) error {
 	}
 	for i, v := range recv {
 		if want := float32(i/3*1000 + me*3 + i%3); v != want {
-			return fmt.Errorf("Alltoall: element %d is %v, want %v", i, v, want)
+			return fmt.Errorf("wrong Alltoall: element %d is %v, want %v", i, v, want)
 		}
 	}
 	return nil

@@ -172,7 +172,7 @@ func counters(c comm.Comm) error {
 			return err
 		}
 		if want := []int64{80 * (p - 1), 80 * (p - 1), p - 1, p - 1}; !slices.Equal(v, want) {
-			return fmt.Errorf("Reduce to %d counted %v in all, want %v", root, v, want)
+			return fmt.Errorf("wrong Reduce to %d counted %v in all, want %v", root, v, want)
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func values(c comm.Comm) error {
 		return err
 	}
 	if v.Name != fmt.Sprint("rank ", p-1) || len(v.Sizes) != 3 || v.Sizes[2] != 1<<40 || v.M["x"] != 0.5 {
-		return fmt.Errorf("BcastValue brought %+v", v)
+		return fmt.Errorf("wrong BcastValue brought %+v", v)
 	}
 	all, err := comm.AllgatherValue(c, plan{Name: strings.Repeat("x", me)})
 	if err != nil {
@@ -202,7 +202,7 @@ func values(c comm.Comm) error {
 	}
 	for r, w := range all {
 		if len(w.Name) != r {
-			return fmt.Errorf("AllgatherValue: rank %d's is %+v", r, w)
+			return fmt.Errorf("wrong AllgatherValue: rank %d's is %+v", r, w)
 		}
 	}
 	if d := c.Counters().Sub(before); d != (comm.Counters{}) {
@@ -213,14 +213,14 @@ func values(c comm.Comm) error {
 		return err
 	}
 	if string(b) != "ab" {
-		return fmt.Errorf("BcastBytes brought %q", b)
+		return fmt.Errorf("wrong BcastBytes brought %q", b)
 	}
 	x, err := comm.ExscanValue(c, int64(me+1), comm.Sum)
 	if err != nil {
 		return err
 	}
 	if x != int64(me*(me+1)/2) {
-		return fmt.Errorf("ExscanValue is %d", x)
+		return fmt.Errorf("wrong ExscanValue is %d", x)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@
 //
 // A monitor in every process speaks with rank 0's over a link of its own. A rank
 // that fails tells rank 0, which chooses one failure, tells all ranks, whose
-// waits then end, and ends the job by MPI_Abort with that failure's exit code
-// when they have cleaned up, or after two seconds. A rank that cannot reach rank
+// waits then end, and ends the job with that failure's exit code when they
+// have cleaned up, by MPI_Abort (under srun, by each rank's exit), or by MPI_Abort after two seconds. A rank that cannot reach rank
 // 0 aborts by itself. Every rank watches one neighbour on its node and reports
 // its death, for launchers that would wait on. Ranks that all wait, with nothing
 // moving, report what they wait for; rank 0 then ends the job as stuck.

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -62,7 +63,7 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 		}
 	case step > 1:
 		// A batch script and an allocation's shell are steps of one task; so is srun -n 1.
-		l.Kind = "srun --mpi=" + getenv("SLURM_MPI_TYPE")
+		l.Kind = "srun --mpi=" + cmp.Or(getenv("SLURM_MPI_TYPE"), "none")
 		l.Size, l.Rank, l.LocalRank = step, number("SLURM_PROCID"), number("SLURM_LOCALID")
 		// cray_shasta and its like speak PMI without PMI_RANK.
 		l.Bare = getenv("SLURM_MPI_TYPE") == "none" || getenv("SLURM_MPI_TYPE") == ""

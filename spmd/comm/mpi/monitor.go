@@ -18,7 +18,9 @@ import (
 const (
 	tick       = 20 * time.Millisecond
 	settleTime = 2 * time.Second // that ranks have to clean up after a failure
-	patience   = 5 * time.Second // after which a rank that hears nothing aborts by itself
+	// MPICH's launcher drops output that it has not read when a job aborts.
+	drainTime = 200 * time.Millisecond
+	patience  = 5 * time.Second // after which a rank that hears nothing aborts by itself
 )
 
 // The kinds of control message.
@@ -28,6 +30,7 @@ const (
 	ctlDone   = "done"   // to rank 0: this rank has cleaned up
 	ctlEnd    = "end"    // to rank 0: this rank's function has returned, all well
 	ctlBye    = "bye"    // down the tree: all have
+	ctlExit   = "exit"   // down the tree: all have cleaned up, each exits
 	ctlStuck  = "stuck"  // to rank 0: this rank has waited for long
 	ctlMoved  = "moved"  // to rank 0: no longer
 )
@@ -52,6 +55,9 @@ type monitor struct {
 	link  int64
 	stuck time.Duration // how long is too long, or negative
 	onErr func(error)
+	// exits says that the ranks of a failed job exit each by itself: srun gives
+	// the code of a job that one rank aborts by PMI as that of the killed others.
+	exits bool
 	note  func(string)
 
 	mu       sync.Mutex
@@ -69,7 +75,8 @@ type monitor struct {
 	agreed   *control // the failure that ends the job
 	printed  bool
 	cleaned  bool
-	done     int // at rank 0: ranks that have cleaned up
+	done     int // at rank 0: ranks that have cleaned up, and when the last had
+	doneAt   time.Time
 	ended    map[int]int
 	endSent  bool
 	stop     bool
@@ -193,10 +200,7 @@ func (m *monitor) run() {
 		m.watchStuck()
 		m.reap()
 	}
-	for end := time.Now().Add(time.Second); len(m.sends) > 0 && time.Now().Before(end); {
-		m.t.e.poll(nil, 0)
-		m.reap()
-	}
+	m.flush()
 	if m.peerFD >= 0 {
 		unix.Close(m.peerFD)
 	}
@@ -234,7 +238,9 @@ func (m *monitor) step() {
 		m.send(0, control{Kind: ctlDone})
 	}
 	switch {
-	case m.agreed != nil && rank == 0 && (m.done == size || since > settleTime):
+	case m.agreed != nil && rank == 0 && m.done == size && m.exits:
+		m.send(0, control{Kind: ctlExit})
+	case m.agreed != nil && rank == 0 && (m.done == size && time.Since(m.doneAt) > drainTime || since > settleTime):
 		m.t.e.abort(m.agreed.Code)
 	case since > patience:
 		if m.agreed == nil && !m.printed {
@@ -315,6 +321,13 @@ func (m *monitor) spread(c control) {
 	}
 }
 
+// flush waits until what has been sent is on its way, for a while.
+func (m *monitor) flush() {
+	for end := time.Now().Add(time.Second); len(m.sends) > 0 && time.Now().Before(end); {
+		m.reap()
+	}
+}
+
 func (m *monitor) reap() {
 	if len(m.sends) == 0 {
 		return
@@ -378,13 +391,19 @@ func (m *monitor) handle(from int, c control) {
 		m.spread(c)
 		m.fail(&comm.RankError{Rank: c.Rank, Code: c.Code, Err: errors.New(c.Text)})
 	case ctlDone:
-		m.done++
+		if m.done++; m.done == m.t.e.size {
+			m.doneAt = time.Now()
+		}
 	case ctlEnd:
 		m.ended[from] = c.Code
 		m.poke()
 	case ctlBye:
 		m.spread(c)
 		m.stop = true
+	case ctlExit:
+		m.spread(c)
+		m.flush()
+		comm.Exit(m.agreed.Code)
 	case ctlStuck:
 		m.reports[from] = stuckReport{*c.Report, time.Now()}
 	case ctlMoved:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"distaff/spmd/comm"
@@ -92,6 +93,7 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	defer t.cancel(nil)
 	t.mon = newMonitor(t, j.o)
+	t.mon.exits = strings.HasPrefix(j.Launcher.Kind, "srun")
 	var err error
 	if t.mon.link, err = e.openLink(0, 0, 0); err != nil {
 		return err
