@@ -1,0 +1,170 @@
+package mpi_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// script runs one of the repository's scripts.
+func script(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join("..", "..", "..", "scripts", name), args...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("%s: %v: %s", name, err, errs.String())
+	}
+	return string(out)
+}
+
+// shared puts the test binary where all nodes see it.
+func shared(t *testing.T, dir string) string {
+	t.Helper()
+	b, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, "comm.test")
+	if err := os.WriteFile(to, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestSlurm: a Slurm of two nodes on this machine.
+func TestSlurm(t *testing.T) {
+	for _, tool := range []string{"srun", "slurmctld", "slurmd", "munged", "mpicc.openmpi", "mpicc.mpich"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%v (scripts/install-slurm.sh and install-mpi.sh install it)", err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("wants root")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "distaff-slurm-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exec.Command(filepath.Join("..", "..", "..", "scripts", "slurm-down.sh"), dir).Run() })
+	script(t, "slurm-up.sh", dir)
+	bin := shared(t, dir)
+	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf")}
+	srun := func(mpi string, args ...string) []string {
+		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi}, append(args, bin)...)
+	}
+	for _, k := range []struct {
+		name, mpi, mode string
+		env             []string
+		code            int
+		out, err        []string
+	}{
+		{name: "Open MPI", mpi: "pmix", mode: "suite", out: []string{"all passed"}},
+		{name: "MPICH", mpi: "pmi2", mode: "suite", out: []string{"all passed"}},
+		{name: "no way to meet", mpi: "none", mode: "suite", code: 1, err: []string{"by which no MPI's ranks can meet", "--mpi=pmix"}},
+		{name: "singletons", mpi: "pmix", mode: "suite", env: []string{"DISTAFF_MPICC=mpicc.mpich"}, code: 1, err: []string{"do not know each other", "4 jobs instead of one"}},
+		{name: "error", mpi: "pmix", mode: "failure:error", code: 3, err: []string{"[1] b.tns:7:3: no number"}},
+		{name: "error, MPICH", mpi: "pmi2", mode: "failure:error", code: 3, err: []string{"[1] b.tns:7:3: no number"}},
+		{name: "agreed", mpi: "pmi2", mode: "failure:agreed", code: 3, err: []string{"[1] corrupt"}},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			r := launchArgv(t, srun(k.mpi), k.mode, append(k.env, env...), nil)
+			if r.code != k.code {
+				t.Errorf("exit code %d, want %d", r.code, k.code)
+			}
+			for _, w := range k.out {
+				if !strings.Contains(r.out, w) {
+					t.Errorf("output lacks %q", w)
+				}
+			}
+			for _, w := range k.err {
+				if !strings.Contains(r.err, w) {
+					t.Errorf("messages lack %q", w)
+				}
+			}
+			t.Log(r.out, r.err)
+		})
+	}
+	for _, mpi := range []string{"pmix", "pmi2"} {
+		t.Run("killed/"+mpi, func(t *testing.T) {
+			var at time.Time
+			r := launchArgv(t, srun(mpi), "wait", env, func(cmd *exec.Cmd, out *lockedBuffer) { at = signalRank1(t, out, syscall.SIGKILL) })
+			if took := time.Since(at); r.code == 0 || took > 10*time.Second {
+				t.Errorf("exit code %d after %v\n%s%s", r.code, took, r.out, r.err)
+			}
+			t.Logf("exit code %d\n%s", r.code, r.err)
+		})
+		t.Run("scancel/"+mpi, func(t *testing.T) {
+			file := filepath.Join(dir, "partial-"+mpi)
+			r := launchArgv(t, srun(mpi, "--job-name="+mpi), "wait", append(env, "DISTAFF_COMMTEST_FILE="+file), func(cmd *exec.Cmd, out *lockedBuffer) {
+				for !strings.Contains(out.String(), "rank 1 is") {
+					time.Sleep(20 * time.Millisecond)
+				}
+				c := exec.Command("scancel", "--name="+mpi)
+				c.Env = append(os.Environ(), env...)
+				if b, err := c.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, b)
+				}
+			})
+			if r.code == 0 {
+				t.Error("exit code 0")
+			}
+			if left, _ := filepath.Glob(file + "*"); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			t.Logf("exit code %d\n%s", r.code, r.err)
+		})
+	}
+}
+
+// TestTwoHosts: Open MPI over TCP at 1 Gbit/s between two network namespaces.
+func TestTwoHosts(t *testing.T) {
+	for _, tool := range []string{"ip", "tc", "unshare", "mpirun.openmpi", "mpicc.openmpi"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("wants root")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "distaff-net-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = exec.Command(filepath.Join("..", "..", "..", "scripts", "netns-down.sh"), dir).Run()
+		os.RemoveAll(dir)
+	})
+	script(t, "netns-up.sh", dir)
+	options, err := os.ReadFile(filepath.Join(dir, "options"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := shared(t, dir)
+	mpirun := func(n int) []string {
+		argv := append([]string{filepath.Join(dir, "run"), "mpirun.openmpi"}, strings.Fields(string(options))...)
+		return append(argv, "-x", "DISTAFF_COMMTEST", "-x", "DISTAFF_CACHE", "-n", fmt.Sprint(n), bin)
+	}
+	r := launchArgv(t, mpirun(4), "suite", nil, nil)
+	if r.code != 0 || !strings.Contains(r.out, "all passed") {
+		t.Fatalf("exit code %d\n%s\n%s", r.code, r.out, r.err)
+	}
+	r = launchArgv(t, mpirun(2), "overlap", nil, nil)
+	var transfer, compute, both int
+	if _, err := fmt.Sscanf(r.out, "transfer %d ms\ncompute %d ms\nboth %d ms", &transfer, &compute, &both); err != nil {
+		t.Fatalf("exit code %d: %v\n%s\n%s", r.code, err, r.out, r.err)
+	}
+	t.Logf("16 MiB: transfer %d ms, compute %d ms, both %d ms", transfer, compute, both)
+	if transfer < 100 {
+		t.Errorf("the link is not shaped: 16 MiB took %d ms", transfer)
+	}
+	if both > transfer*3/10+compute {
+		t.Errorf("transfer and computation do not overlap: %d ms and %d ms took %d ms at once", transfer, compute, both)
+	}
+}
