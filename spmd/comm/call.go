@@ -18,8 +18,9 @@ const (
 	kindClose
 )
 
-// internalTag is the first tag that only collectives use: 1 bit, then 14 of the
-// call's number, 4 of its kind. A transport must take tags below 2*internalTag.
+// internalTag is the first tag that only collectives use: 1 bit, then 10 of the
+// call's number, 4 of its kind. Numbers may come round again: messages of one
+// tag keep their order.
 const internalTag = MaxTag + 1
 
 // TagLimit is the number of tags a Link must tell apart.
@@ -39,7 +40,7 @@ type call struct {
 
 func (g *group) begin(name string, kind int, detail string) *call {
 	seq := g.seq.Add(1)
-	return &call{g: g, name: name, detail: detail, seq: seq, tag: internalTag | int(seq&0x3fff)<<4 | kind}
+	return &call{g: g, name: name, detail: detail, seq: seq, tag: internalTag | int(seq&0x3ff)<<4 | kind}
 }
 
 func (c *call) String() string { return fmt.Sprintf("%s #%d on %s", c.name, c.seq, c.g.name) }

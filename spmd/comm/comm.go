@@ -53,6 +53,7 @@ type Comm interface {
 
 	// Split divides the group: ranks of one color form a new group, ordered by
 	// key, then by rank. A negative color joins none and gets nil. Collective.
+	// A rank may be in some hundred groups at once; Close gives one back.
 	Split(color, key int) (Comm, error)
 
 	// Isend starts to send b to rank `to`. 0 <= tag <= MaxTag.
@@ -110,7 +111,7 @@ type Comm interface {
 }
 
 // MaxTag is the largest tag of a message.
-const MaxTag = 1<<18 - 1
+const MaxTag = 1<<14 - 1
 
 // Counters counts payload. A point-to-point message counts once at its sender
 // and once at its receiver, unless they are the same rank. Of collectives: a

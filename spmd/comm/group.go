@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"sync"
 	"sync/atomic"
 )
 
@@ -22,6 +23,7 @@ type core struct {
 	rank    int
 	members []int // job-wide rank of every rank of the group
 	name    string
+	id      int
 	first   bool // the job's first group
 	seq     atomic.Uint32
 	own     *ownState
@@ -30,23 +32,23 @@ type core struct {
 // ownState is what all groups of one rank share.
 type ownState struct {
 	sent, received, sends, receives atomic.Int64
-	nextID                          atomic.Uint32
+
+	mu     sync.Mutex
+	groups [maxGroups / 64]uint64 // a bit for each group that the rank is in
 }
+
+const maxGroups = 512
 
 // World is the job's first group, of all its ranks, as rank board.Rank sees it.
 // The transport keeps the board for its watchdog.
-func World(t Transport, size int, board *Board) (Comm, error) {
+func World(t Transport, size int, board *Board) Comm {
 	members := make([]int, size)
 	for i := range members {
 		members[i] = i
 	}
-	link, err := t.Open(nil, 0, members)
-	if err != nil {
-		return nil, err
-	}
 	own := &ownState{}
-	own.nextID.Store(1)
-	return &group{core: &core{t: t, link: link, board: board, rank: board.Rank, members: members, name: "world", first: true, own: own}, counted: true}, nil
+	own.groups[0] = 1
+	return &group{core: &core{t: t, link: t.Open(0, members), board: board, rank: board.Rank, members: members, name: "world", first: true, own: own}, counted: true}
 }
 
 func (g *group) Rank() int                { return g.rank }
@@ -175,55 +177,68 @@ func (r *Request) start(b Buf, tag int) error {
 	return nil
 }
 
-// Split: see Comm.
+// Split: see Comm. The ranks exchange colors, keys and the numbers of the
+// groups that each is in; the new groups all take the lowest number free at every rank.
 func (g *group) Split(color, key int) (Comm, error) {
 	c := g.begin("Split", kindSplit, "")
-	mine := []int64{int64(color), int64(key), int64(g.own.nextID.Load())}
-	all := make([]int64, 3*len(g.members))
-	if err := c.allgather(Of(mine), Of(all), evenCounts(len(g.members), 3)); err != nil {
+	const row = 2 + maxGroups/64
+	mine := make([]int64, row)
+	all := make([]int64, row*len(g.members))
+	mine[0], mine[1] = int64(color), int64(key)
+	g.own.mu.Lock()
+	for i, w := range g.own.groups {
+		mine[2+i] = int64(w)
+	}
+	g.own.mu.Unlock()
+	if err := c.allgather(Of(mine), Of(all), evenCounts(len(g.members), row)); err != nil {
 		return nil, err
 	}
 	var ranks []int
-	id := int64(0)
+	var used [maxGroups / 64]uint64
 	for r := range g.members {
-		id = max(id, all[3*r+2])
-		if all[3*r] == int64(color) {
+		for i := range used {
+			used[i] |= uint64(all[row*r+2+i])
+		}
+		if all[row*r] == int64(color) {
 			ranks = append(ranks, r)
 		}
 	}
-	g.own.nextID.Store(uint32(id) + 1)
+	id := 0
+	for id < maxGroups && used[id/64]>>(id%64)&1 != 0 {
+		id++
+	}
+	if most := min(maxGroups, g.t.Groups()); id >= most {
+		return nil, g.fail(c.String(), -1, -1, fmt.Errorf("%d groups are open at once: close some", most))
+	}
 	if color < 0 {
-		if _, err := g.t.Open(g.link, uint32(id), nil); err != nil {
-			return nil, g.fail("Split", -1, -1, err)
-		}
 		return nil, nil
 	}
-	sort.SliceStable(ranks, func(a, b int) bool { return all[3*ranks[a]+1] < all[3*ranks[b]+1] })
-	sub := &core{t: g.t, board: g.board, own: g.own, name: fmt.Sprintf("%s/%d", g.name, color), members: make([]int, len(ranks))}
+	g.own.mu.Lock()
+	g.own.groups[id/64] |= 1 << (id % 64)
+	g.own.mu.Unlock()
+	sort.SliceStable(ranks, func(a, b int) bool { return all[row*ranks[a]+1] < all[row*ranks[b]+1] })
+	sub := &core{t: g.t, board: g.board, own: g.own, id: id, name: fmt.Sprintf("%s/%d", g.name, color), members: make([]int, len(ranks))}
 	for i, r := range ranks {
 		sub.members[i] = g.members[r]
 		if r == g.rank {
 			sub.rank = i
 		}
 	}
-	var err error
-	if sub.link, err = g.t.Open(g.link, uint32(id), sub.members); err != nil {
-		return nil, g.fail("Split", -1, -1, err)
-	}
+	sub.link = g.t.Open(id, sub.members)
 	return &group{core: sub, counted: g.counted}, nil
 }
 
-// Close: see Comm.
+// Close: see Comm. Its barrier sees to it that no member uses the group's
+// number again before all have left it.
 func (g *group) Close() error {
 	if g.first || g.cancelled() != nil {
 		return nil
 	}
-	c := g.begin("Close", kindClose, "")
-	if err := c.barrier(); err != nil {
+	if err := g.begin("Close", kindClose, "").barrier(); err != nil {
 		return err
 	}
-	if err := g.link.Close(); err != nil {
-		return g.fail("Close", -1, -1, err)
-	}
+	g.own.mu.Lock()
+	g.own.groups[g.id/64] &^= 1 << (g.id % 64)
+	g.own.mu.Unlock()
 	return nil
 }

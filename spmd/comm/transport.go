@@ -5,11 +5,12 @@ import "context"
 // Transport moves bytes between the ranks of a job: what comm/local and
 // comm/mpi implement. Everything else is this package's.
 type Transport interface {
-	// Open makes the matching context of a group: messages of one link never
-	// meet another's. members are the job-wide ranks of the caller's group, empty
-	// for a caller that joins none and gets nil. parent is the link of the group
-	// that is split, each of whose ranks calls Open with the same id; nil for the job's first.
-	Open(parent Link, id uint32, members []int) (Link, error)
+	// Open is the matching context of a group: messages of one link never meet
+	// another's. members are the group's job-wide ranks, the caller among them. No
+	// other group that is open at a member has the same id, 0 <= id < Groups.
+	Open(id int, members []int) Link
+	// Groups is how many groups may be open at once, the first included.
+	Groups() int
 	// Park blocks until an operation of ops may have moved, or wake is readable,
 	// or the job is cancelled, when it returns the cause. ops may be empty.
 	Park(ops []Pending, wake <-chan struct{}) error
@@ -30,8 +31,6 @@ type Transport interface {
 type Link interface {
 	Isend(b Buf, to, tag int) (Pending, error)
 	Irecv(b Buf, from, tag int) (Pending, error)
-	// Close frees the link. Every member calls it, with no operation pending.
-	Close() error
 }
 
 // Pending is a message under way. One goroutine at a time uses it.

@@ -119,6 +119,9 @@ func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T, value fun
 			continue
 		}
 		for _, n := range []int{0, 1, 5, 1000, 40001} {
+			if n > 5 && op != comm.Sum && op != comm.Min {
+				continue // the way a long buffer goes does not depend on the operation
+			}
 			want := make([]T, n)
 			for i := range want {
 				want[i] = fold(0, p, func(r int) T { return value(r, i) }, f)

@@ -81,7 +81,29 @@ func split(c comm.Comm) error {
 
 // splitMany: groups are given back when closed.
 func splitMany(c comm.Comm) error {
-	for i := range 100 {
+	var open []comm.Comm
+	for i := range 40 { // many at once, all in use
+		g, err := c.Split(i%2, i%3*c.Rank())
+		if err != nil {
+			return err
+		}
+		open = append(open, g)
+	}
+	for i, g := range open {
+		n, err := comm.AllreduceValue(g, int64(i), comm.Sum)
+		if err != nil {
+			return err
+		}
+		if int(n) != i*c.Size() {
+			return fmt.Errorf("sum in group %d is %d", i, n)
+		}
+	}
+	for _, g := range open {
+		if err := g.Close(); err != nil {
+			return err
+		}
+	}
+	for i := range 520 { // more than can be open at once
 		g, err := c.Split((c.Rank()+i)%3, 0)
 		if err != nil {
 			return err
@@ -269,7 +291,7 @@ func wrongUse(c comm.Comm) error {
 		{"rank -1, want 0 to", func() error { _, err := c.Isend(b, -1, 0); return err }},
 		{fmt.Sprintf("rank %d, want 0 to", p), func() error { _, err := c.Irecv(b, p, 0); return err }},
 		{"tag -2, want", func() error { _, err := c.Isend(b, 0, -2); return err }},
-		{"tag 262144, want", func() error { _, err := c.Irecv(b, 0, comm.MaxTag+1); return err }},
+		{fmt.Sprintf("tag %d, want", comm.MaxTag+1), func() error { _, err := c.Irecv(b, 0, comm.MaxTag+1); return err }},
 		{"without memory", func() error { _, err := c.Irecv(comm.Buf{Len: 3}, 0, 0); return err }},
 		{"of -1 elements", func() error { return c.Bcast(comm.Buf{Len: -1}, 0) }},
 		{"unknown type", func() error { return c.Bcast(comm.Buf{Type: 99}, 0) }},

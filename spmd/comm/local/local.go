@@ -92,10 +92,7 @@ func (w *world) run(r int, f func(comm.Comm) error) {
 		}
 		p.board.Finish()
 	}()
-	c, err := comm.World(p, len(w.ranks), p.board)
-	if err == nil {
-		err = f(c)
-	}
+	err := f(comm.World(p, len(w.ranks), p.board))
 	returned = true
 	var agreed *comm.AgreedError
 	switch {

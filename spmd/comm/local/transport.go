@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -75,14 +76,12 @@ type link struct {
 	members []int
 }
 
-func (p *rank) Open(_ comm.Link, id uint32, members []int) (comm.Link, error) {
-	if len(members) == 0 {
-		return nil, nil
-	}
-	return &link{p: p, id: id, members: members}, nil
+func (p *rank) Open(id int, members []int) comm.Link {
+	return &link{p: p, id: uint32(id), members: members}
 }
 
-func (l *link) Close() error { return nil }
+// Groups has no bound of its own.
+func (p *rank) Groups() int { return math.MaxInt }
 
 // leftover names a message or receive that no rank matched.
 func (w *world) leftover() error {

@@ -38,10 +38,9 @@ int dst_mpi_call_init(const dst_mpi_api *a, int32_t *rank, int32_t *size, int32_
     return a->init(rank, size, provided, tag_limit);
 }
 int dst_mpi_call_library(const dst_mpi_api *a, char *text, int32_t room) { return a->library(text, room); }
-int dst_mpi_call_open_link(const dst_mpi_api *a, int64_t parent, int32_t color, int32_t key, int64_t *link) {
-    return a->open_link(parent, color, key, link);
+int dst_mpi_call_open_link(const dst_mpi_api *a, int64_t *link) {
+    return a->open_link(link);
 }
-int dst_mpi_call_close_link(const dst_mpi_api *a, int64_t link) { return a->close_link(link); }
 int dst_mpi_call_isend(const dst_mpi_api *a, int64_t link, const void *p, int64_t n, int32_t to, int32_t tag, int64_t *r) {
     return a->isend(link, p, n, to, tag, r);
 }

@@ -14,8 +14,7 @@ void dst_mpi_restore_handlers(void);
 
 int dst_mpi_call_init(const dst_mpi_api *a, int32_t *rank, int32_t *size, int32_t *provided, int32_t *tag_limit);
 int dst_mpi_call_library(const dst_mpi_api *a, char *text, int32_t room);
-int dst_mpi_call_open_link(const dst_mpi_api *a, int64_t parent, int32_t color, int32_t key, int64_t *link);
-int dst_mpi_call_close_link(const dst_mpi_api *a, int64_t link);
+int dst_mpi_call_open_link(const dst_mpi_api *a, int64_t *link);
 int dst_mpi_call_isend(const dst_mpi_api *a, int64_t link, const void *p, int64_t n, int32_t to, int32_t tag, int64_t *r);
 int dst_mpi_call_irecv(const dst_mpi_api *a, int64_t link, void *p, int64_t n, int32_t from, int32_t tag, int64_t *r);
 int dst_mpi_call_test(const dst_mpi_api *a, int64_t r, int32_t *done, int64_t *bytes, int32_t *error, int32_t *truncated);

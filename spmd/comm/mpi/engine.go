@@ -169,19 +169,14 @@ func (e *engine) err(code C.int) error {
 	return errors.New("MPI: " + strings.TrimSpace(C.GoString(&text[0])))
 }
 
-// openLink splits a link; parent 0 duplicates the world, a negative color gives 0.
-func (e *engine) openLink(parent int64, color, key int) (link int64, err error) {
+// openLink duplicates the world. Collective.
+func (e *engine) openLink() (link int64, err error) {
 	e.do(func() {
 		var l C.int64_t
-		err = e.err(C.dst_mpi_call_open_link(e.api, C.int64_t(parent), C.int32_t(color), C.int32_t(key), &l))
+		err = e.err(C.dst_mpi_call_open_link(e.api, &l))
 		link = int64(l)
 	})
 	return link, err
-}
-
-func (e *engine) closeLink(link int64) (err error) {
-	e.do(func() { err = e.err(C.dst_mpi_call_close_link(e.api, C.int64_t(link))) })
-	return err
 }
 
 // isend and irecv start a message in memory outside the Go heap.

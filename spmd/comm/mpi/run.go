@@ -95,17 +95,16 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 	t.mon = newMonitor(t, j.o)
 	t.mon.exits = strings.HasPrefix(j.Launcher.Kind, "srun")
 	var err error
-	if t.mon.link, err = e.openLink(0, 0, 0); err != nil {
+	if t.world, err = e.openLink(); err != nil {
 		return err
 	}
-	world, err := comm.World(t, e.size, t.board)
-	if err != nil {
+	if t.mon.link, err = e.openLink(); err != nil {
 		return err
 	}
 	go t.mon.run()
 	quit := make(chan struct{})
 	go t.progress(quit)
-	err = t.call(world, j, f)
+	err = t.call(j, f)
 	t.mon.finish(err)
 	<-t.mon.quit
 	close(quit)
@@ -117,7 +116,7 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 }
 
 // call runs f, and makes a panic its error.
-func (t *transport) call(world comm.Comm, j *Job, f func(comm.Comm, Info) error) (err error) {
+func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 	returned := false
 	defer func() {
 		switch v := recover(); {
@@ -128,19 +127,15 @@ func (t *transport) call(world comm.Comm, j *Job, f func(comm.Comm, Info) error)
 			go t.mon.finish(errors.New("the rank's function ended its goroutine"))
 		}
 	}()
-	// In a group of its own, so that the job's collectives count from 1.
-	start, err := comm.World(t, t.e.size, t.board)
-	var places []comm.Place
-	if err == nil {
-		places, err = comm.Places(start)
-	}
+	// By a view of its own, so that the job's collectives count from 1.
+	places, err := comm.Places(comm.World(t, t.e.size, t.board))
 	if err == nil {
 		t.mon.watchLater(places)
 		notes := comm.PlaceNotes(places, j.o.Threads)
 		if _, here := comm.Local(places, t.e.rank); here*j.o.Threads <= cores(places, t.e.rank) {
 			t.spin = 5 * time.Millisecond
 		}
-		err = f(world, Info{Library: t.e.library, Threads: levelNames[t.e.level], Places: places, Notes: notes})
+		err = f(comm.World(t, t.e.size, t.board), Info{Library: t.e.library, Threads: levelNames[t.e.level], Places: places, Notes: notes})
 	}
 	returned = true
 	if n := t.pending.Load(); err == nil && n > 0 {

@@ -3,7 +3,6 @@ package mpi
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -20,6 +19,7 @@ type transport struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	board  *comm.Board
+	world  int64 // the communicator of all messages but the monitors'
 	mon    *monitor
 	// spin is how long a wait polls before it sleeps between polls; zero where
 	// ranks share cores.
@@ -43,31 +43,19 @@ func (t *transport) Alloc(n int64) (comm.Buf, error) {
 
 func (t *transport) Free(b comm.Buf) { cFree(b.Ptr) }
 
-// link is a group's communicator.
+// link is a group's part of the job's one communicator: tags hold the group's
+// number. So no call of MPI that makes groups, and blocks meanwhile, is needed.
 type link struct {
-	t  *transport
-	id int64
+	t       *transport
+	tag     int // of the group's tag 0
+	members []int
 }
 
-// Open splits the parent: the members' lowest rank, which no other group has, is
-// the color, their place among the members the key.
-func (t *transport) Open(parent comm.Link, _ uint32, members []int) (comm.Link, error) {
-	var p int64
-	color, key := -1, 0
-	if parent != nil {
-		p = parent.(*link).id
-	}
-	if len(members) > 0 {
-		color, key = slices.Min(members), slices.Index(members, t.e.rank)
-	}
-	l, err := t.e.openLink(p, color, key)
-	if err != nil || l == 0 {
-		return nil, err
-	}
-	return &link{t, l}, nil
+func (t *transport) Open(id int, members []int) comm.Link {
+	return &link{t, id * comm.TagLimit, members}
 }
 
-func (l *link) Close() error { return l.t.e.closeLink(l.id) }
+func (t *transport) Groups() int { return (t.e.tagLimit + 1) / comm.TagLimit }
 
 // op is a message under way. Memory of the Go heap is staged: an MPI may keep
 // an address registered with the network beyond what the heap knows of.
@@ -93,7 +81,7 @@ func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
 	} else if n == 0 {
 		p = nil
 	}
-	r, err := l.t.e.isend(l.id, p, n, to, tag)
+	r, err := l.t.e.isend(l.t.world, p, n, l.members[to], l.tag+tag)
 	return o.started(r, err)
 }
 
@@ -111,7 +99,7 @@ func (l *link) Irecv(b comm.Buf, from, tag int) (comm.Pending, error) {
 	} else if n == 0 {
 		p = nil
 	}
-	r, err := l.t.e.irecv(l.id, p, n, from, tag)
+	r, err := l.t.e.irecv(l.t.world, p, n, l.members[from], l.tag+tag)
 	return o.started(r, err)
 }
 

@@ -39,8 +39,9 @@ static int32_t *active_slot;
 static int *indices;
 static MPI_Status *statuses;
 static int32_t n_active;
-static MPI_Comm *links;
-static int32_t links_room;
+enum { MAX_LINKS = 8 };
+static MPI_Comm links[MAX_LINKS];
+static int n_links;
 
 static void lock(void) { pthread_mutex_lock(&mutex); }
 static void unlock(void) { pthread_mutex_unlock(&mutex); }
@@ -131,7 +132,7 @@ static int start(int recv, int64_t link, void *p, int64_t bytes, int32_t peer, i
         count = 1;
     }
     if (!e) {
-        MPI_Comm c = links[link - 1];
+        MPI_Comm c = links[link];
         MPI_Request r;
         e = recv ? MPI_Irecv(p, count, type, peer, tag, c, &r) : MPI_Isend(p, count, type, peer, tag, c, &r);
         if (type != MPI_BYTE) MPI_Type_free(&type);
@@ -219,7 +220,7 @@ static int dst_probe(int64_t link, int32_t tag, int32_t *found, int32_t *from, i
     MPI_Status st;
     int flag = 0;
     lock();
-    int e = MPI_Iprobe(MPI_ANY_SOURCE, tag, links[link - 1], &flag, &st);
+    int e = MPI_Iprobe(MPI_ANY_SOURCE, tag, links[link], &flag, &st);
     *found = flag;
     if (!e && flag) {
         MPI_Count n = 0;
@@ -231,37 +232,14 @@ static int dst_probe(int64_t link, int32_t tag, int32_t *found, int32_t *from, i
     return e;
 }
 
-static int keep_link(MPI_Comm c, int64_t *link) {
-    int32_t i = 0;
-    while (i < links_room && links[i] != MPI_COMM_NULL) i++;
-    if (i == links_room) {
-        int32_t room = links_room ? 2 * links_room : 16;
-        MPI_Comm *l = realloc(links, room * sizeof *l);
-        if (!l) return MPI_ERR_NO_MEM;
-        links = l;
-        for (int32_t j = links_room; j < room; j++) links[j] = MPI_COMM_NULL;
-        links_room = room;
+static int dst_open_link(int64_t *link) {
+    lock();
+    int e = MPI_ERR_OTHER;
+    if (n_links < MAX_LINKS) {
+        e = MPI_Comm_dup(MPI_COMM_WORLD, &links[n_links]);
+        if (!e) e = MPI_Comm_set_errhandler(links[n_links], MPI_ERRORS_RETURN);
+        if (!e) *link = n_links++;
     }
-    links[i] = c;
-    *link = i + 1;
-    return MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
-}
-
-static int dst_open_link(int64_t parent, int32_t color, int32_t key, int64_t *link) {
-    lock();
-    MPI_Comm c = MPI_COMM_NULL;
-    int e = parent == 0 ? MPI_Comm_dup(MPI_COMM_WORLD, &c)
-                        : MPI_Comm_split(links[parent - 1], color < 0 ? MPI_UNDEFINED : color, key, &c);
-    *link = 0;
-    if (!e && c != MPI_COMM_NULL) e = keep_link(c, link);
-    unlock();
-    return e;
-}
-
-static int dst_close_link(int64_t link) {
-    lock();
-    int e = MPI_Comm_free(&links[link - 1]);
-    links[link - 1] = MPI_COMM_NULL;
     unlock();
     return e;
 }
@@ -311,7 +289,7 @@ static int dst_error_string(int32_t code, char *text, int32_t room) {
 
 __attribute__((visibility("default"))) const dst_mpi_api *dst_mpi_table(void) {
     static const dst_mpi_api table = {
-        DST_MPI_ABI, dst_init, dst_library, dst_open_link, dst_close_link, dst_isend, dst_irecv, dst_test,
+        DST_MPI_ABI, dst_init, dst_library, dst_open_link, dst_isend, dst_irecv, dst_test,
         dst_cancel, dst_poll, dst_probe, dst_finalize, dst_abort, dst_error_string,
     };
     return &table;

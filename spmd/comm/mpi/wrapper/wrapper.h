@@ -18,10 +18,8 @@ typedef struct {
     int (*init)(int32_t *rank, int32_t *size, int32_t *provided, int32_t *tag_limit);
     /* The library's own version text. */
     int (*library)(char *text, int32_t room);
-    /* Splits a link as MPI_Comm_split does; a negative color gets link 0. parent 0
-     * duplicates the world. Collective over the parent. */
-    int (*open_link)(int64_t parent, int32_t color, int32_t key, int64_t *link);
-    int (*close_link)(int64_t link);
+    /* A link: a duplicate of the world. Collective. */
+    int (*open_link)(int64_t *link);
     /* Messages of bytes, of any length. The request ends with test. */
     int (*isend)(int64_t link, const void *p, int64_t bytes, int32_t to, int32_t tag, int64_t *request);
     int (*irecv)(int64_t link, void *p, int64_t bytes, int32_t from, int32_t tag, int64_t *request);
