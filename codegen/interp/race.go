@@ -103,6 +103,8 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			set[s.A] = true
 		case *ir.Alloc:
 			own[s.A] = true
+		case *ir.Local:
+			own[s.A] = true
 		case *ir.Take:
 			own[s.A] = true
 		case *ir.SortBy:

@@ -181,6 +181,13 @@ type (
 		Len  Expr
 		Zero bool
 	}
+	// Local makes A a zeroed array of Len elements for the rest of the enclosing
+	// block: few enough for registers or the stack. It is not the leaf's to
+	// grow, free or hand out.
+	Local struct {
+		A   *Array
+		Len int64
+	}
 	// Grow makes room for at least Need elements in A (which Alloc made),
 	// keeping the first ones: where Need > Cap, Cap becomes max(Need, 2*Cap).
 	// New elements are undefined.
@@ -262,6 +269,7 @@ func (*For) stmt()        {}
 func (*While) stmt()      {}
 func (*If) stmt()         {}
 func (*Alloc) stmt()      {}
+func (*Local) stmt()      {}
 func (*Grow) stmt()       {}
 func (*Free) stmt()       {}
 func (*Fill) stmt()       {}

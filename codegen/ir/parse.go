@@ -301,6 +301,16 @@ func (p *parser) memory() Stmt {
 		p.expect("]")
 		zero := p.accept("zero")
 		return &Alloc{A: p.newArray(name, t, constant), Len: n, Zero: zero}
+	case p.accept("local"):
+		name, t := p.name(), p.typ()
+		constant := p.accept("const")
+		p.expect("[")
+		n, ok := p.expr().(*Lit)
+		if !ok || n.Typ != Int64 {
+			p.failf("the length of a local array is no int64 literal")
+		}
+		p.expect("]")
+		return &Local{A: p.newArray(name, t, constant), Len: n.I}
 	case p.accept("grow"):
 		s := &Grow{A: p.oldArray()}
 		p.expect(",")

@@ -247,6 +247,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.branch(s)
 	case *Alloc:
 		return v.alloc(s)
+	case *Local:
+		return v.local(s)
 	case *Grow:
 		return v.grow(s)
 	case *Free:
@@ -372,6 +374,25 @@ func (v *verifier) alloc(s *Alloc) error {
 		return err
 	}
 	return v.make(s.A)
+}
+
+// MaxLocal is the largest number of elements of a Local array.
+const MaxLocal = 1024
+
+func (v *verifier) local(s *Local) error {
+	if s.Len < 1 || s.Len > MaxLocal {
+		return fmt.Errorf("a local array of %d elements, want 1 to %d", s.Len, MaxLocal)
+	}
+	if s.A != nil {
+		if _, known := v.arrays[s.A]; known {
+			return fmt.Errorf("%s is made twice", s.A.Name)
+		}
+	}
+	if err := v.make(s.A); err != nil {
+		return err
+	}
+	v.arrays[s.A] = param // not the leaf's own
+	return nil
 }
 
 // make introduces an array that the leaf owns.

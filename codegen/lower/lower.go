@@ -91,6 +91,7 @@ func Lower(s Spec) *ir.Func {
 			l.out.publishAll()
 		}
 	})
+	vectorize(f.Body)
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Part, q.Slot.Part))

@@ -171,6 +171,9 @@ func (u *usage) stmt(s ir.Stmt) {
 		u.array(s.A)
 		u.make(s.A)
 		u.fails = true
+	case *ir.Local:
+		u.array(s.A)
+		u.isMade[s.A] = true
 	case *ir.Grow:
 		u.array(s.A)
 		u.variable(s.Cap)

@@ -61,6 +61,8 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.sortBy(s)
 	case *ir.Alloc:
 		f.alloc(s)
+	case *ir.Local:
+		f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
 	case *ir.Grow:
 		f.grow(s)
 	case *ir.Free:

@@ -1,0 +1,109 @@
+package lower
+
+import (
+	"distaff/codegen/ir"
+)
+
+// vectorize marks the innermost loops of b that run along contiguous memory as
+// Vector: their bodies declare values, add to scalars from outside (which are
+// then reduced) and store to places one apart, and every load is of one place
+// or of places one apart too. Loops that gather stay as they are; a C compiler
+// knows better whether a gather pays.
+func vectorize(b *ir.Block) {
+	ir.Walk(b, func(s ir.Stmt) {
+		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
+			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{}, stored: map[*ir.Array]bool{}}
+			if v.fits() {
+				f.Kind, f.Reduce = ir.Vector, v.reduce
+			}
+		}
+	})
+}
+
+type vectorLoop struct {
+	f      *ir.For
+	inits  map[*ir.Var]ir.Expr // of the body's locals
+	sums   map[*ir.Var]bool
+	reduce []*ir.Var
+	stored map[*ir.Array]bool
+}
+
+func (v *vectorLoop) fits() bool {
+	useful := false
+	for _, s := range v.f.Body.List {
+		switch s := s.(type) {
+		case *ir.Declare:
+			v.inits[s.V] = s.Init
+		case *ir.Store:
+			if s.Atomic || v.stored[s.A] {
+				return false
+			}
+			v.stored[s.A] = true
+			if step, ok := v.step(s.Index); !ok || step != 1 {
+				return false
+			}
+			useful = true
+		case *ir.Assign:
+			if !s.Accumulate || v.inits[s.V] != nil || !(s.V.Typ.IsFloat() || s.V.Typ.IsInt()) {
+				return false
+			}
+			if !v.sums[s.V] {
+				v.sums[s.V] = true
+				v.reduce = append(v.reduce, s.V)
+			}
+			useful = true
+		default:
+			return false
+		}
+	}
+	return useful && v.contiguous()
+}
+
+// contiguous checks what the body reads.
+func (v *vectorLoop) contiguous() bool {
+	ok := true
+	ir.WalkExprs(v.f.Body, func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Var:
+			ok = ok && !v.sums[x]
+		case *ir.Load:
+			step, linear := v.step(x.Index)
+			ok = ok && linear && (step == 0 || step == 1) && !v.stored[x.A]
+		case *ir.Search:
+			ok = false
+		}
+	})
+	return ok
+}
+
+// step is by how much x grows with the loop's variable, where that is constant.
+func (v *vectorLoop) step(x ir.Expr) (step int64, ok bool) {
+	switch x := x.(type) {
+	case *ir.Lit:
+		return 0, true
+	case *ir.Var:
+		if x == v.f.V {
+			return 1, true
+		}
+		if init := v.inits[x]; init != nil {
+			return v.step(init)
+		}
+		return 0, !v.sums[x]
+	case *ir.Binary:
+		p, okp := v.step(x.X)
+		q, okq := v.step(x.Y)
+		switch {
+		case !okp || !okq:
+			return 0, false
+		case x.Op == ir.Add:
+			return p + q, true
+		case x.Op == ir.Sub:
+			return p - q, true
+		}
+		return 0, p == 0 && q == 0
+	case *ir.Load:
+		p, okp := v.step(x.Index)
+		return 0, okp && p == 0 && !v.stored[x.A]
+	}
+	return 0, false
+}
