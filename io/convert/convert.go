@@ -1,11 +1,13 @@
 package convert
 
 import (
+	"path/filepath"
 	"strings"
 	"time"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/text"
 )
 
 // Options are what a conversion is told.
@@ -60,7 +62,7 @@ func File(in, out string, opt Options) error {
 	if err != nil {
 		return err
 	}
-	if err := Writable(out, 0); err != nil {
+	if err := CanWrite(out); err != nil {
 		return err
 	}
 	s, err := Open(in, opt.Read)
@@ -84,7 +86,7 @@ func File(in, out string, opt Options) error {
 	}
 	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense, Type: opt.Read.Type, Name: in}
 	defer opt.watch(s)()
-	if target.Name == "tcs" && Ext(out) == strings.ToLower(out[max(len(out)-4, 0):]) && !isStdout(out) {
+	if target.Name == "tcs" && strings.EqualFold(filepath.Ext(out), ".tcs") && !text.Stdin(out) {
 		return coo.AssembleFile(out, s, spec, opt.Write.config())
 	}
 	f, err := Create(out)
@@ -110,8 +112,6 @@ func File(in, out string, opt Options) error {
 	}
 	return f.Commit()
 }
-
-func isStdout(path string) bool { return strings.HasPrefix(path, "-.") }
 
 // watch reports the stream's progress until stop is called.
 func (o *Options) watch(s coo.Stream) (stop func()) {

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"distaff/io/coo"
+	"distaff/io/mtx"
 	"distaff/io/tcs"
 )
 
@@ -96,6 +97,9 @@ func TestRefused(t *testing.T) {
 	}{
 		{in, dir + "/b.xyz", Options{}, 2, `files of ending ".xyz" are not known: want one of .tcs`},
 		{in, dir + "/b", Options{}, 2, "no ending"},
+		{in, dir + "/b.npz", Options{}, 2, "holds tensors of 2 modes, and the tensor has 3"},
+		{in, dir + "/b.mtx", Options{}, 2, "holds at most 2 modes, and the tensor has 3"},
+		{write(t, "huge.tns", "1000000000 1000000000 1\n"), dir + "/b.npy", Options{}, 1, "with every coordinate listed it takes more than 4 EiB"},
 		{in, dir + "/b.rua", Options{}, 2, "only read"},
 		{in, dir + "/b.tcs", Options{Kinds: "ds", HasFormat: true}, 2, `format "ds" has 2 levels for a tensor of 3 modes`},
 		{dir + "/none.tns", dir + "/b.tcs", Options{}, 1, "no such file"},
@@ -117,7 +121,7 @@ func TestRefused(t *testing.T) {
 // TestWriters holds a writer of its own against the order that it asks for.
 func TestWriters(t *testing.T) {
 	var got []string
-	f := &Format{Name: "test", Exts: []string{".test"}, MaxOrder: 2, Modes: mtxModes,
+	f := &Format{Name: "test", Exts: []string{".test"}, MaxOrder: 2, Modes: mtx.Modes,
 		Write: func(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 			var b coo.Batch
 			for {

@@ -1,12 +1,14 @@
 package convert
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
 	"distaff/io/coo"
 	"distaff/io/hb"
 	"distaff/io/mtx"
+	"distaff/io/npy"
 	"distaff/io/tns"
 )
 
@@ -29,31 +31,21 @@ type Format struct {
 	// Filled formats list every coordinate.
 	Filled bool
 
-	// MaxOrder is the most modes that the format can hold; 0: any number.
-	MaxOrder int
+	// Write takes tensors of MinOrder to MaxOrder modes; MaxOrder 0: any number.
+	MinOrder, MaxOrder int
 }
 
 // formats is the table of formats. The first match of an ending counts.
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
-	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open},
-	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, Modes: mtxModes, MaxOrder: 2},
+	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, Write: tns.Write},
+	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, Write: mtx.Write, Modes: mtx.Modes, MaxOrder: 2},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open},
+	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Filled: true},
+	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
 	{Name: "Rutherford-Boeing", Exts: []string{".rb"}, Open: hb.Open},
 	{Name: "Harwell-Boeing", Exts: []string{".hb", ".rua", ".rsa", ".rza", ".rha", ".rra", ".cua", ".csa", ".cza", ".cha", ".cra",
 		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"}, Open: hb.Open},
-}
-
-// mtxModes: arrays list the first mode fastest, coordinates are sorted by it.
-func mtxModes(order int, opt coo.WriteOptions) []int {
-	modes := make([]int, order)
-	for i := range modes {
-		modes[i] = i
-		if opt.Dense {
-			modes[i] = order - 1 - i
-		}
-	}
-	return modes
 }
 
 // FormatOf is the format of the path's ending.
@@ -85,8 +77,20 @@ func endings(pass func(*Format) bool) string {
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 
-// Writable refuses a path to which a tensor of that order can't be written.
-func Writable(path string, order int) error {
+// holds refuses orders that the format has no room for.
+func (f *Format) holds(path string, order int) error {
+	if order >= f.MinOrder && (f.MaxOrder == 0 || order <= f.MaxOrder) {
+		return nil
+	}
+	want := fmt.Sprintf("at most %d modes", f.MaxOrder)
+	if f.MinOrder == f.MaxOrder {
+		want = fmt.Sprintf("tensors of %d modes", f.MaxOrder)
+	}
+	return errorf(path, "a %s file holds %s, and the tensor has %d: .tns and .tcs hold any number", f.Name, want, order)
+}
+
+// CanWrite refuses a path whose ending is no writable format's.
+func CanWrite(path string) error {
 	f, err := FormatOf(path)
 	if err != nil {
 		return err
@@ -94,8 +98,17 @@ func Writable(path string, order int) error {
 	if !writable(f) {
 		return errorf(path, "%s files are only read: %s can be written", f.Name, endings(writable))
 	}
-	if f.MaxOrder > 0 && order > f.MaxOrder {
-		return errorf(path, "a %s file holds at most %d modes, and the tensor has %d: .tns and .tcs hold any number", f.Name, f.MaxOrder, order)
-	}
 	return nil
+}
+
+// Writable refuses a path to which a tensor of that order can't be written.
+func Writable(path string, order int) error {
+	if err := CanWrite(path); err != nil {
+		return err
+	}
+	f, err := FormatOf(path)
+	if err != nil {
+		return err
+	}
+	return f.holds(path, order)
 }

@@ -3,6 +3,7 @@ package convert
 import (
 	"bufio"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,11 @@ func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, w
 		return err
 	}
 	defer o.Free()
+	if f.Filled {
+		if err := room(w, name, o); err != nil {
+			return err
+		}
+	}
 	return compressed(w, name, func(w io.Writer) error { return f.Write(w, o, wo) })
 }
 
@@ -113,4 +119,31 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 		return err
 	}
 	return b.Flush()
+}
+
+// room refuses an output that lists every coordinate where the disk has no room
+// for that.
+func room(w io.Writer, name string, o *coo.Ordered) error {
+	dims, _ := o.Dims()
+	bytes := float64(o.Type().Size())
+	for _, n := range dims {
+		bytes *= float64(n)
+	}
+	f, ok := w.(*outfile.File)
+	if !ok {
+		return nil
+	}
+	if free := f.Free(); free >= 0 && bytes > float64(free) {
+		return &tcs.Error{Exit: 1, File: name, Msg: fmt.Sprintf("with every coordinate listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
+			atLeast(bytes), tcs.Size(free))}
+	}
+	return nil
+}
+
+// atLeast prints bytes, as a bound where 63 bits can't count them.
+func atLeast(bytes float64) string {
+	if bytes >= 1<<62 {
+		return "more than " + tcs.Size(1<<62)
+	}
+	return tcs.Size(int64(bytes))
 }

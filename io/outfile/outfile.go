@@ -370,3 +370,13 @@ func (o *File) Abort() {
 
 // Fd is the descriptor of the file, for mapping it.
 func (o *File) Fd() uintptr { return o.f.Fd() }
+
+// Free is the bytes that the file's disk has room for; -1 where the output
+// Streams or the system can't tell.
+func (o *File) Free() int64 {
+	var s unix.Statfs_t
+	if o.Streams() || unix.Fstatfs(int(o.f.Fd()), &s) != nil {
+		return -1
+	}
+	return int64(s.Bavail) * s.Bsize
+}
