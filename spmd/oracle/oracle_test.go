@@ -15,6 +15,7 @@ import (
 
 	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
+	"distaff/kernels/cc"
 )
 
 var (
@@ -28,6 +29,9 @@ func sweep(t *testing.T, e Engine, o Options, n uint64) {
 	t.Helper()
 	if *nFlag > 0 {
 		n = *nFlag
+	}
+	if b, ok := e.(batcher); ok && *traceFlag {
+		e = traced{b}
 	}
 	rep := Sweep(context.Background(), e, o, *seedFlag, *firstFlag, n, runtime.GOMAXPROCS(0))
 	t.Logf("%s, seed %d: %v", e.Name(), *seedFlag, &rep)
@@ -57,6 +61,25 @@ func caseFiles(t *testing.T, e Engine) {
 			t.Errorf("%s: %s: %v", name, e.Name(), err)
 		}
 	}
+}
+
+// TestOracleInterp holds the compiler to the reference, its leaves interpreted.
+func TestOracleInterp(t *testing.T) {
+	caseFiles(t, Interp{})
+	sweep(t, Interp{}, Options{}, 2000)
+}
+
+// TestOracleC holds compiled leaves to the reference.
+func TestOracleC(t *testing.T) {
+	e, err := NewC(os.Getenv, "-O1")
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	caseFiles(t, e)
+	sweep(t, e, Options{}, 300)
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every

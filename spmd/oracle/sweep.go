@@ -12,24 +12,25 @@ import (
 // Check runs one case on an engine and says what is wrong, or nil. A panic of
 // the engine is a failure of the case.
 func Check(ctx context.Context, e Engine, c *Case) error {
-	_, err := check(ctx, e, c)
+	p, err := c.Prepare()
+	if err != nil {
+		return fmt.Errorf("not a case: %w", err)
+	}
+	_, err = check(ctx, p, func(ctx context.Context) (*Output, error) { return e.Run(ctx, p) })
 	return err
 }
 
 // outcome is what a right run did.
 type outcome struct{ converted, divided, empty bool }
 
-func check(ctx context.Context, e Engine, c *Case) (o outcome, err error) {
-	p, err := c.Prepare()
-	if err != nil {
-		return o, fmt.Errorf("not a case: %w", err)
-	}
+// check holds what f gives to what is expected of a case.
+func check(ctx context.Context, p *Prepared, f func(context.Context) (*Output, error)) (o outcome, err error) {
 	w, err := p.Expect(ctx)
 	if err != nil {
 		return o, err
 	}
 	o.divided, o.empty = w.Err != nil, w.Err == nil && len(w.Coords) == 0
-	out, err := run(ctx, e, p)
+	out, err := run(ctx, f)
 	if ctx.Err() != nil {
 		return o, ctx.Err()
 	}
@@ -45,13 +46,17 @@ func check(ctx context.Context, e Engine, c *Case) (o outcome, err error) {
 	return o, nil
 }
 
-func run(ctx context.Context, e Engine, p *Prepared) (out *Output, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return e.Run(ctx, p)
+func run(ctx context.Context, f func(context.Context) (*Output, error)) (out *Output, err error) {
+	defer recovered(&err)
+	return f(ctx)
+}
+
+// recovered turns a panic into an error with the innermost calls.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		lines := strings.Split(string(debug.Stack()), "\n")
+		*err = fmt.Errorf("panic: %v\n%s", r, strings.Join(lines[min(5, len(lines)):min(21, len(lines))], "\n"))
+	}
 }
 
 // Failure is a case that an engine got wrong.
@@ -80,6 +85,17 @@ type Report struct {
 	Failures  []*Failure
 }
 
+// batcher is an engine that compiles many cases at once.
+type batcher interface {
+	Engine
+	// batch readies cases. The k-th function runs the k-th case; each must be
+	// called once, one after another.
+	batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error)
+}
+
+// batchSize is how many cases are compiled at once.
+const batchSize = 100
+
 // Sweep runs cases first to first+n-1 of a seed on an engine, in several
 // goroutines, and makes failures small. It stops early after a few failures.
 func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, workers int) Report {
@@ -88,34 +104,65 @@ func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, work
 	var mu sync.Mutex
 	var next atomic.Uint64
 	var wg sync.WaitGroup
+	size := uint64(1)
+	if _, ok := e.(batcher); ok {
+		size = min(batchSize, max(n/uint64(max(workers, 1)), 1))
+	}
 	for range max(workers, 1) {
 		wg.Go(func() {
 			for {
-				k := next.Add(1) - 1
+				from := next.Add(size) - size
 				mu.Lock()
-				done := k >= n || len(rep.Failures) >= enough
+				done := from >= n || len(rep.Failures) >= enough
 				mu.Unlock()
 				if done || ctx.Err() != nil {
 					return
 				}
-				c := Generate(Rand(seed, first+k), o)
-				got, err := check(ctx, e, c)
-				if ctx.Err() != nil {
-					return
-				}
-				var f *Failure
-				if err != nil {
-					f = shrunk(ctx, e, c)
-					f.Seed, f.Index = seed, first+k
-				}
-				mu.Lock()
-				rep.add(got, f)
-				mu.Unlock()
+				some(ctx, e, o, seed, first+from, min(size, n-from), func(got outcome, f *Failure) {
+					mu.Lock()
+					defer mu.Unlock()
+					rep.add(got, f)
+				})
 			}
 		})
 	}
 	wg.Wait()
 	return rep
+}
+
+// some runs n cases from number first and reports each.
+func some(ctx context.Context, e Engine, o Options, seed, first, n uint64, report func(outcome, *Failure)) {
+	cases := make([]*Prepared, n)
+	for k := range cases {
+		p, err := Generate(Rand(seed, first+uint64(k)), o).Prepare()
+		if err != nil {
+			panic("BUG: oracle: " + err.Error())
+		}
+		cases[k] = p
+	}
+	runs := make([]func(context.Context) (*Output, error), n)
+	if b, ok := e.(batcher); ok {
+		runs = b.batch(ctx, cases)
+	} else {
+		for k, p := range cases {
+			runs[k] = func(ctx context.Context) (*Output, error) { return e.Run(ctx, p) }
+		}
+	}
+	for k, p := range cases {
+		got, err := check(ctx, p, runs[k])
+		if ctx.Err() != nil {
+			return
+		}
+		var f *Failure
+		if err != nil {
+			f = shrunk(ctx, e, p.Case)
+			f.Seed, f.Index = seed, first+uint64(k)
+			if f.Err == nil {
+				f.Err = fmt.Errorf("fails among other cases, but not alone: %w", err)
+			}
+		}
+		report(got, f)
+	}
 }
 
 func shrunk(ctx context.Context, e Engine, c *Case) *Failure {

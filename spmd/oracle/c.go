@@ -1,0 +1,124 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+)
+
+// C compiles a case to C, loads the leaf and calls it, at one to three threads.
+type C struct {
+	b     *cc.Builder
+	flags string
+}
+
+// NewC makes the engine with the machine's C compiler (that of the environment
+// getenv) at an optimization level, such as "-O1", and further flags.
+// ErrNoCompiler of kernels/cc says that there is none.
+func NewC(getenv func(string) string, level string, more ...string) (*C, error) {
+	cfg, err := cc.FromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Cache = "" // a random case does not come again
+	for _, f := range emitc.Flags("") {
+		if f != "-O3" {
+			cfg.Flags = append(cfg.Flags, f)
+		}
+	}
+	cfg.Flags = append(append(cfg.Flags, level), more...)
+	b, err := cc.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if b.Compiler() == nil {
+		return nil, cc.ErrNoCompiler
+	}
+	return &C{b, level}, nil
+}
+
+// Name is "C" with the optimization level.
+func (e *C) Name() string { return "C " + e.flags }
+
+// Run compiles and calls one case.
+func (e *C) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	return e.batch(ctx, []*Prepared{p})[0](ctx)
+}
+
+// batch compiles all cases as one C file. Where that fails, each is compiled
+// alone as it is run, so that the failure is the case's own.
+func (e *C) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+	out := make([]func(context.Context) (*Output, error), len(cases))
+	made := make([]*compiled, len(cases))
+	var funcs []*ir.Func
+	for k, p := range cases {
+		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k))
+		if err != nil {
+			out[k] = func(context.Context) (*Output, error) { return nil, err }
+			continue
+		}
+		made[k] = c
+		funcs = append(funcs, c.unit.Func)
+	}
+	lib, err := e.load(ctx, funcs)
+	left := len(funcs)
+	for k, c := range made {
+		switch {
+		case c == nil:
+		case err != nil && len(cases) > 1:
+			c.close()
+			out[k] = func(ctx context.Context) (*Output, error) { return e.Run(ctx, cases[k]) }
+		case err != nil:
+			c.close()
+			out[k] = func(context.Context) (*Output, error) { return nil, err }
+		default:
+			out[k] = func(ctx context.Context) (*Output, error) {
+				defer c.close()
+				res, err := call(ctx, lib, c)
+				if left--; left == 0 {
+					err = errors.Join(err, lib.Close())
+				}
+				return res, err
+			}
+		}
+	}
+	return out
+}
+
+func compileSafely(p *Prepared, name string) (c *compiled, err error) {
+	defer recovered(&err)
+	return compile(p, name)
+}
+
+func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error) {
+	if len(funcs) == 0 {
+		return nil, nil
+	}
+	o, err := e.b.Build(ctx, cc.Source{Text: emitc.File(funcs...), Label: "random cases"})
+	if err != nil {
+		return nil, err
+	}
+	return kernels.Open(o)
+}
+
+func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {
+	leaf, err := lib.Leaf(emitc.Symbol(c.unit.Func.Name))
+	if err != nil {
+		return nil, err
+	}
+	defer leaf.Close()
+	arena := kernels.NewArena(nil)
+	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		return leaf.Call(ctx, args, bounds, kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
+	})
+	if err == nil && arena.Leaks() > 0 {
+		err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())
+	}
+	return out, err
+}

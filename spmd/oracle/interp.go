@@ -1,0 +1,133 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/interp"
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+)
+
+// Interp compiles a case and interprets its leaf, which checks every access to
+// memory and every race between iterations.
+type Interp struct{}
+
+func (Interp) Name() string { return "interp" }
+
+// Run compiles and interprets the case.
+func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
+	c, err := compile(p, "leaf")
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	prog, err := interp.Compile(c.unit.Func)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: uint64(p.variant()), Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0, c)
+	})
+	if err != nil && exitCode(err) == 1 {
+		err = fmt.Errorf("%w\n%s", err, c.stages())
+	}
+	return out, err
+}
+
+// interpret runs a leaf on tensors.
+func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env, fresh bool, c *compiled) error {
+	in := make([]interp.Arg, len(args))
+	for k, t := range args {
+		for _, lev := range t.Levels {
+			l := interp.Level{Pos: intArray(lev.Pos), Crd: intArray(lev.Crd)}
+			if lev.Kind == 'd' {
+				l.Size, l.Offset = lev.Size, lev.Offset
+			}
+			in[k].Levels = append(in[k].Levels, l)
+		}
+		in[k].Vals = valArray(t)
+	}
+	if s := c.unit.Result.Shares; s >= 0 {
+		// The leaf writes as many values as the argument has.
+		shape := args[s].Vals
+		args[0].Vals = tcs.Of(make([]byte, shape.Len*int64(args[0].Type.Size())))
+		args[0].Vals.Len, args[0].Vals.Width = shape.Len, uint8(args[0].Type.Size())
+		in[0].Vals = valArray(args[0])
+	}
+	in[0].Vals.Fresh = fresh
+	fail, err := prog.Run(in, bounds, env)
+	if err != nil {
+		return err
+	}
+	if fail != nil {
+		e := &diag.Error{Msg: fail.Error(), Exit: diag.ExitRun}
+		if fail.Code == ir.FailDivide {
+			e.Exit = diag.ExitData
+		}
+		return e
+	}
+	out := args[0]
+	for l := range out.Levels {
+		setArray(&out.Levels[l].Pos, in[0].Levels[l].Pos)
+		setArray(&out.Levels[l].Crd, in[0].Levels[l].Crd)
+	}
+	setArray(&out.Vals, in[0].Vals)
+	return nil
+}
+
+func intArray(a tcs.Array) interp.Array {
+	switch {
+	case a.Width == 0:
+		return interp.Array{}
+	case a.Width == 4:
+		return interp.Array{Data: orEmpty(tcs.Slice[int32](a)), First: a.First}
+	}
+	return interp.Array{Data: orEmpty(tcs.Slice[int64](a)), First: a.First}
+}
+
+// orEmpty is s, empty rather than nil.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func valArray(t *tcs.Tensor) interp.Array {
+	var data any
+	switch t.Type {
+	case tcs.Int32:
+		data = orEmpty(tcs.Slice[int32](t.Vals))
+	case tcs.Int64:
+		data = orEmpty(tcs.Slice[int64](t.Vals))
+	case tcs.Float32:
+		data = orEmpty(tcs.Slice[float32](t.Vals))
+	case tcs.Float64:
+		data = orEmpty(tcs.Slice[float64](t.Vals))
+	case tcs.Complex64:
+		data = orEmpty(tcs.Slice[complex64](t.Vals))
+	case tcs.Complex128:
+		data = orEmpty(tcs.Slice[complex128](t.Vals))
+	}
+	return interp.Array{Data: data, First: t.Vals.First}
+}
+
+// setArray makes a tensor's array of what a leaf left in its place.
+func setArray(a *tcs.Array, x interp.Array) {
+	switch d := x.Data.(type) {
+	case []int32:
+		*a = tcs.Of(d)
+	case []int64:
+		*a = tcs.Of(d)
+	case []float32:
+		*a = tcs.Of(d)
+	case []float64:
+		*a = tcs.Of(d)
+	case []complex64:
+		*a = tcs.Of(d)
+	case []complex128:
+		*a = tcs.Of(d)
+	}
+}

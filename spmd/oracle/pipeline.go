@@ -1,0 +1,176 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen"
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// compiled is a case with its operands stored and its leaf made: what an
+// engine does for one rank, but for running the leaf.
+type compiled struct {
+	p       *Prepared
+	unit    *codegen.Unit
+	args    []*tcs.Tensor // of the leaf; args[0] is the result before it runs
+	bounds  [][2]int64
+	threads int
+	owned   []*tcs.Tensor
+}
+
+// variant is a number that a case fixes, for choices that are no part of it:
+// threads, widths, the order of parallel iterations.
+func (p *Prepared) variant() int {
+	n := len(p.Stmt)
+	for _, t := range p.Tensors {
+		n += 7*len(t.Entries) + len(t.Name)
+	}
+	return n
+}
+
+// compile stores the operands and compiles the case to a leaf of that name.
+func compile(p *Prepared, name string) (c *compiled, err error) {
+	c = &compiled{p: p, threads: 1 + p.variant()%3}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	left := p.Tensors[0]
+	req := codegen.Request{
+		Stmt: p.Parsed, Tensors: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars,
+		ComputeType: irTypes[p.Compute], Name: name,
+	}
+	stored := map[string]*tcs.Tensor{}
+	for _, t := range p.Tensors {
+		if !t.Input {
+			continue
+		}
+		s, err := t.Assemble(p.variant()%5 == 0)
+		if err != nil {
+			return c, fmt.Errorf("storing %s: %w", t.Name, err)
+		}
+		c.owned = append(c.owned, s)
+		stored[t.Name] = s
+		spec := describe(s, t)
+		if t == left {
+			req.Old = &spec
+		} else {
+			req.Tensors[t.Name] = spec
+		}
+	}
+	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: irTypes[p.Result], Dims: left.Dims, NNZ: -1}
+	if c.unit, err = codegen.Compile(req); err != nil {
+		return c, err
+	}
+	for _, v := range c.unit.Vars {
+		c.bounds = append(c.bounds, [2]int64{0, p.Sizes.Vars[v]})
+	}
+	c.args = []*tcs.Tensor{nil}
+	for _, a := range c.unit.Args[1:] {
+		t := stored[a.Tensor]
+		if a.Convert {
+			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, coo.Config{Threads: 1}); err != nil {
+				return c, fmt.Errorf("converting %s to %s: %w", a.Tensor, a.Format, err)
+			}
+			c.owned = append(c.owned, t)
+		}
+		c.args = append(c.args, t)
+	}
+	c.args[0], err = c.result()
+	return c, err
+}
+
+// describe is what the compiler is told of a stored tensor.
+func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
+	out := codegen.Tensor{Format: t.Format, Type: irTypes[t.Type], Dims: t.Dims, NNZ: s.Vals.Len}
+	for l, lev := range s.Levels {
+		out.PosWidth = append(out.PosWidth, lev.Pos.Width)
+		out.CrdWidth = append(out.CrdWidth, lev.Crd.Width)
+		out.Counts = append(out.Counts, s.Positions(l))
+	}
+	return out
+}
+
+// result is the left tensor before the leaf runs: memory if it is dense, else
+// levels without arrays, or with those of the argument that it shares.
+func (c *compiled) result() (*tcs.Tensor, error) {
+	u, left := c.unit.Result, c.p.Tensors[0]
+	header := tcs.Header{Dims: left.Dims, Type: tcsTypes[c.p.Result]}
+	if u.Format.AllDense() {
+		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(left.Dims))}, nil, left.Name)
+		if err != nil {
+			return nil, err
+		}
+		for k, b := 0, t.Vals.Bytes(); k < len(b); k++ {
+			b[k] = 0xa5 // memory that the leaf did not clear
+		}
+		return t, nil
+	}
+	for _, d := range left.Dims {
+		header.Box = append(header.Box, [2]int64{0, d})
+	}
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(u.Format.Levels))}
+	t.Vals.Width = uint8(t.Type.Size())
+	for l, kind := range u.Format.Levels {
+		m := u.Format.Order[l]
+		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: left.Dims[m]}
+		if kind != format.Dense {
+			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
+			if u.Shares >= 0 {
+				from := c.args[u.Shares].Levels[l]
+				lev.Pos, lev.Crd = from.Pos, from.Crd
+			}
+		}
+		t.Levels[l] = lev
+	}
+	if u.Shares >= 0 {
+		t.Share(c.args[u.Shares])
+	}
+	return t, nil
+}
+
+// execute runs the leaf by call and reads the result.
+func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) error) (*Output, error) {
+	if err := call(c.args, c.bounds); err != nil {
+		return nil, err
+	}
+	t := c.args[0]
+	if err := t.Validate(); err != nil {
+		return nil, fmt.Errorf("the leaf's result is no %s tensor: %w", c.unit.Result.Format, err)
+	}
+	if c.unit.Result.Repack {
+		f := c.p.Tensors[0].Format
+		r, err := coo.Repack(t, f.Letters(), f.Order, coo.KeepAll, coo.Config{Threads: 1})
+		if err != nil {
+			return nil, fmt.Errorf("storing the result as %s: %w", f, err)
+		}
+		defer r.Close()
+		t = r
+	}
+	out := output(t)
+	for _, a := range c.unit.Args {
+		if a.Convert {
+			out.Converted = append(out.Converted, a.Tensor)
+		}
+	}
+	return out, nil
+}
+
+func (c *compiled) close() {
+	for _, t := range append(c.args, c.owned...) {
+		if t != nil {
+			t.Close()
+		}
+	}
+	c.args, c.owned = nil, nil
+}
+
+// stages prints what the compiler made of the case, for a failure's report.
+func (c *compiled) stages() string {
+	return fmt.Sprintf("loops %s\n%s", strings.Join(c.unit.Order, ","), cin.String(c.unit.CIN))
+}
