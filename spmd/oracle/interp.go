@@ -28,7 +28,7 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: uint64(p.variant()), Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0, c)
+		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: uint64(p.variant()), Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	if err != nil && exitCode(err) == 1 {
 		err = fmt.Errorf("%w\n%s", err, c.stages())
@@ -36,8 +36,9 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// interpret runs a leaf on tensors.
-func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env, fresh bool, c *compiled) error {
+// interpret runs a leaf on tensors; fresh says that the values of the result
+// are memory that it must write before it reads.
+func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env, fresh bool) error {
 	in := make([]interp.Arg, len(args))
 	for k, t := range args {
 		for _, lev := range t.Levels {
@@ -48,13 +49,6 @@ func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env 
 			in[k].Levels = append(in[k].Levels, l)
 		}
 		in[k].Vals = valArray(t)
-	}
-	if s := c.unit.Result.Shares; s >= 0 {
-		// The leaf writes as many values as the argument has.
-		shape := args[s].Vals
-		args[0].Vals = tcs.Of(make([]byte, shape.Len*int64(args[0].Type.Size())))
-		args[0].Vals.Len, args[0].Vals.Width = shape.Len, uint8(args[0].Type.Size())
-		in[0].Vals = valArray(args[0])
 	}
 	in[0].Vals.Fresh = fresh
 	fail, err := prog.Run(in, bounds, env)

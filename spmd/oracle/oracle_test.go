@@ -79,7 +79,7 @@ func TestOracleC(t *testing.T) {
 		t.Fatal(err)
 	}
 	caseFiles(t, e)
-	sweep(t, e, Options{}, 300)
+	sweep(t, e, Options{}, 150)
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every

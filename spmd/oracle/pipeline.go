@@ -96,20 +96,18 @@ func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
 	return out
 }
 
-// result is the left tensor before the leaf runs: memory if it is dense, else
-// levels without arrays, or with those of the argument that it shares.
+// result is the left tensor before the leaf runs: memory if it is dense; the
+// outer levels of the argument that it shares, and memory for the values; or
+// levels without arrays, which the leaf publishes.
 func (c *compiled) result() (*tcs.Tensor, error) {
 	u, left := c.unit.Result, c.p.Tensors[0]
 	header := tcs.Header{Dims: left.Dims, Type: tcsTypes[c.p.Result]}
 	if u.Format.AllDense() {
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(left.Dims))}, nil, left.Name)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			scribble(t.Vals)
 		}
-		for k, b := 0, t.Vals.Bytes(); k < len(b); k++ {
-			b[k] = 0xa5 // memory that the leaf did not clear
-		}
-		return t, nil
+		return t, err
 	}
 	for _, d := range left.Dims {
 		header.Box = append(header.Box, [2]int64{0, d})
@@ -119,19 +117,40 @@ func (c *compiled) result() (*tcs.Tensor, error) {
 	for l, kind := range u.Format.Levels {
 		m := u.Format.Order[l]
 		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: left.Dims[m]}
-		if kind != format.Dense {
+		switch {
+		case kind == format.Dense:
+		case u.Shares >= 0:
+			from := c.args[u.Shares].Levels[l]
+			lev.Pos, lev.Crd = from.Pos, from.Crd
+		default:
 			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
-			if u.Shares >= 0 {
-				from := c.args[u.Shares].Levels[l]
-				lev.Pos, lev.Crd = from.Pos, from.Crd
-			}
 		}
 		t.Levels[l] = lev
 	}
-	if u.Shares >= 0 {
-		t.Share(c.args[u.Shares])
+	if u.Shares < 0 {
+		return t, nil
 	}
-	return t, nil
+	n := int64(1)
+	if last := len(t.Levels) - 1; last >= 0 {
+		n = t.Positions(last)
+	}
+	mem, err := tcs.Alloc(nil, n*int64(t.Vals.Width), "values")
+	if err != nil {
+		return nil, err
+	}
+	t.Vals = mem.Array(0, n, t.Vals.Width)
+	scribble(t.Vals)
+	t.Share(c.args[u.Shares])
+	t.Hold(mem)
+	return t, mem.Release()
+}
+
+// scribble fills memory with what a leaf must not read.
+func scribble(a tcs.Array) {
+	b := a.Bytes()
+	for k := range b {
+		b[k] = 0xa5
+	}
 }
 
 // execute runs the leaf by call and reads the result.
