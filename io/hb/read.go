@@ -165,19 +165,9 @@ func (s *stream) fill(b *coo.Batch) error {
 		s.stop()
 		return io.EOF
 	}
-	b.N, b.Vals = n, s.vals[:n*width(s.typ)]
+	b.N, b.Vals = n, s.vals[:n*s.typ.Size()]
 	b.Coords = append(b.Coords[:0], s.cols[0][:n], s.cols[1][:n])
 	return nil
-}
-
-func width(t tcs.Type) int {
-	switch t {
-	case tcs.Float32, tcs.Int32:
-		return 4
-	case tcs.Complex128:
-		return 16
-	}
-	return 8
 }
 
 // entry reads the next stored entry as the n-th of the batch, and adds its

@@ -128,7 +128,7 @@ func (l *Layout) Parse(b *Block) {
 // finish sets what b holds: n entries in the given number of lines.
 func (l *Layout) finish(b *Block, n, lines int) {
 	b.N, b.Raw, b.Lines = n, n, lines
-	b.Vals = b.Vals[:n*width(l.Type)]
+	b.Vals = b.Vals[:n*l.Type.Size()]
 }
 
 // reserve makes room for as many entries as b.Text can hold.
@@ -144,7 +144,7 @@ func (l *Layout) reserve(b *Block) {
 		}
 		b.Coords[m] = b.Coords[m][:n]
 	}
-	b.ReserveVals(n * width(l.Type))
+	b.ReserveVals(n * l.Type.Size())
 }
 
 // ReserveVals gives Vals n bytes, aligned for every value type.

@@ -80,7 +80,7 @@ func PutOne(vals []byte, typ tcs.Type, n int) { put(vals, typ, n, 0, 1, 1) }
 
 // put stores the k-th part of value n: f, or v for the integer types.
 func put(vals []byte, typ tcs.Type, n, k int, f float64, v int64) {
-	p := unsafe.Pointer(&vals[n*width(typ)])
+	p := unsafe.Pointer(&vals[n*typ.Size()])
 	switch typ {
 	case tcs.Float64:
 		*(*float64)(p) = f
@@ -115,9 +115,9 @@ func NumberError(file string, line, col int, tok []byte, typ tcs.Type, integer b
 	case err == errSyntax:
 		return Dataf(file, line, col, "got %s, want a number", Quote(tok))
 	case err == errWhole:
-		return Commandf(file, line, col, "got %s, want an integer: the type asked for is %s", Quote(tok), typeName(typ))
+		return Commandf(file, line, col, "got %s, want an integer: the type asked for is %s", Quote(tok), typ)
 	case typ == tcs.Float64 || typ == tcs.Complex128:
-		return Dataf(file, line, col, "got %s, want a number that %s can hold", Quote(tok), typeName(typ))
+		return Dataf(file, line, col, "got %s, want a number that %s can hold", Quote(tok), typ)
 	}
-	return Commandf(file, line, col, "got %s, want a number that %s, the type asked for, can hold", Quote(tok), typeName(typ))
+	return Commandf(file, line, col, "got %s, want a number that %s, the type asked for, can hold", Quote(tok), typ)
 }
