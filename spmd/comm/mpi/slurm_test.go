@@ -155,16 +155,21 @@ func TestTwoHosts(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, "all passed") {
 		t.Fatalf("exit code %d\n%s\n%s", r.code, r.out, r.err)
 	}
-	r = launchArgv(t, mpirun(2), "overlap", nil, nil)
-	var transfer, compute, both int
-	if _, err := fmt.Sscanf(r.out, "transfer %d ms\ncompute %d ms\nboth %d ms", &transfer, &compute, &both); err != nil {
-		t.Fatalf("exit code %d: %v\n%s\n%s", r.code, err, r.out, r.err)
-	}
-	t.Logf("16 MiB: transfer %d ms, compute %d ms, both %d ms", transfer, compute, both)
-	if transfer < 100 {
-		t.Errorf("the link is not shaped: 16 MiB took %d ms", transfer)
-	}
-	if both > transfer*3/10+compute {
-		t.Errorf("transfer and computation do not overlap: %d ms and %d ms took %d ms at once", transfer, compute, both)
+	for try := 1; ; try++ { // a busy machine may spoil one
+		r = launchArgv(t, mpirun(2), "overlap", nil, nil)
+		var transfer, compute, both int
+		if _, err := fmt.Sscanf(r.out, "transfer %d ms\ncompute %d ms\nboth %d ms", &transfer, &compute, &both); err != nil {
+			t.Fatalf("exit code %d: %v\n%s\n%s", r.code, err, r.out, r.err)
+		}
+		t.Logf("16 MiB: transfer %d ms, compute %d ms, both %d ms", transfer, compute, both)
+		switch {
+		case transfer >= 100 && both <= transfer*3/10+compute:
+			return
+		case try < 8:
+		case transfer < 100:
+			t.Fatalf("the link is not shaped: 16 MiB took %d ms", transfer)
+		default:
+			t.Fatalf("transfer and computation do not overlap: %d ms and %d ms took %d ms at once", transfer, compute, both)
+		}
 	}
 }
