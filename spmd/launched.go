@@ -40,6 +40,7 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	if err != nil {
 		return nil, first(err)
 	}
+	defer comm.OnExit(Abandon)()
 	var report *Report
 	var difference error
 	err = m.Run(ctx, func(c comm.Comm, info mpi.Info) error {

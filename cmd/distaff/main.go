@@ -16,6 +16,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/spmd"
+	"distaff/spmd/comm"
 
 	"github.com/urfave/cli/v2"
 )
@@ -26,8 +27,8 @@ func main() { os.Exit(mainExit(os.Args, os.Stdout, os.Stderr)) }
 // cancels the command, waits a moment for it to wind up, and removes the
 // temporary files that are left.
 func mainExit(args []string, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -37,7 +38,7 @@ func mainExit(args []string, stdout, stderr io.Writer) int {
 	case err := <-done:
 		return report(err, stderr)
 	case sig := <-signals:
-		cancel()
+		cancel(&comm.Interrupted{Signal: sig}) // ranks of one job agree on its code
 		select {
 		case <-done:
 		case <-signals:
