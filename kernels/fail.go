@@ -78,9 +78,16 @@ func failure(rc int, c *C.dst_call, env *Env) error {
 	for i := range coord {
 		coord[i] = int64(c.env.fail_coord[i])
 	}
-	switch ir.FailCode(rc) {
-	case ir.FailMemory:
+	if ir.FailCode(rc) == ir.FailMemory {
 		return memoryFailure(c, env)
+	}
+	return Failure(ir.FailCode(rc), coord, *env)
+}
+
+// Failure is the error of a leaf that failed with a code other than
+// ir.FailMemory, at coordinates.
+func Failure(code ir.FailCode, coord []int64, env Env) error {
+	switch code {
 	case ir.FailDivide:
 		return &DivideError{env.What, env.Vars, coord}
 	case ir.FailBound:
@@ -88,7 +95,7 @@ func failure(rc int, c *C.dst_call, env *Env) error {
 	case ir.FailOverflow:
 		return ErrOverflow
 	}
-	panic(fmt.Sprintf("BUG: kernels: a leaf returned %d", rc))
+	panic(fmt.Sprintf("BUG: kernels: a leaf returned %d", code))
 }
 
 func memoryFailure(c *C.dst_call, env *Env) error {

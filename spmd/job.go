@@ -42,7 +42,11 @@ type Options struct {
 	TrustInput    bool   // do not validate the level arrays of .tcs files
 	Write         string // "auto" (also ""), "parallel" or "ordered"
 	AllowUserCode bool
-	Checksums     bool // note the checksums of input files in Stats
+	// Interpret runs leaves in the checking interpreter instead of compiling
+	// them: very slowly, without a C compiler, and with every access, race and
+	// leak checked. For tests.
+	Interpret bool
+	Checksums bool // note the checksums of input files in Stats
 
 	Schedule          []string // scheduling commands
 	Machine           string

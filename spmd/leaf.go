@@ -78,6 +78,11 @@ func (s *statement) build() error {
 	if s.unit, err = codegen.Compile(req); err != nil {
 		return err
 	}
+	if r.job.Interpret {
+		s.compiler = "interpreter"
+		s.leaf, err = newInterpLeaf(s.unit.Func)
+		return err
+	}
 	builder, err := r.builder()
 	if err != nil {
 		return err
@@ -239,6 +244,9 @@ func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, e
 		} else {
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
+	}
+	if len(order) == len(from.Levels) { // a block's dense levels keep the whole's sizes
+		n, first = from.Vals.Len, from.Vals.First
 	}
 	width := uint8(t.Type.Size())
 	mem, err := tcs.Alloc(s.r.limit, n*int64(width), "the values of "+s.stmt.LHS.Name)

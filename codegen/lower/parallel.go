@@ -98,7 +98,9 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 		w.lo, w.hi = w.all.lo, w.all.hi
 	default:
 		pos := w.driver.op.pos(0)
-		w.lo, w.hi = ir.Int(0), l.named(w.driver.op.prefix()+"_rows", ir.Coord(pos, ir.Int(1)))
+		// A block's rows need not begin at 0.
+		w.lo = l.named(w.driver.op.prefix()+"_from", ir.Coord(pos, ir.Int(0)))
+		w.hi = l.named(w.driver.op.prefix()+"_rows", ir.Coord(pos, ir.Int(1)))
 	}
 	if w.driver != nil {
 		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))

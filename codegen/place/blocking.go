@@ -84,50 +84,59 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 			return nil, diag.Errorf("split", "--split names %s twice; a variable is split once", s.Var)
 		}
 		seen[s.Var] = true
-		vars := renamed(n, s.Var)
+		vars := spec.renamed(n, s.Var)
 		if len(vars) == 0 {
 			return nil, unknown(n, "split", s.Var)
 		}
-		for _, v := range vars {
-			if why := Splittable(n, v); why != "" {
-				return nil, diag.Errorf("split", "--split=%s: %s", s.Var, why)
-			}
-			cuts, err := s.cuts(sizes[v])
+		cut := slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return Splittable(n, v) != "" })
+		if len(cut) == 0 {
+			return nil, diag.Errorf("split", "--split=%s: %s", s.Var, Splittable(n, vars[0]))
+		}
+		// One name may stand for several variables, of different sizes.
+		most := int64(0)
+		for _, v := range cut {
+			most = max(most, sizes[v])
+		}
+		for _, v := range cut {
+			cuts, err := s.cuts(sizes[v], most)
 			if err != nil {
 				return nil, err
 			}
 			b.Vars = append(b.Vars, BlockVar{Name: v, Cuts: cuts, Reduction: !slices.Contains(n.LHS.Vars, v)})
 		}
 	}
-	if err := b.order(spec.Order, n); err != nil {
+	if err := b.order(spec, n); err != nil {
 		return nil, err
 	}
-	if err := b.extend(spec.Extend, n); err != nil {
+	if err := b.extend(spec, n); err != nil {
 		return nil, err
 	}
-	if err := b.mapping(spec.Map, n); err != nil {
+	if err := b.mapping(spec, n); err != nil {
 		return nil, err
 	}
 	b.group(n)
 	return b, nil
 }
 
-func (s SplitSpec) cuts(size int64) ([]int64, error) {
+func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	if s.Count > 0 {
 		return EvenCuts(size, s.Count), nil
 	}
-	cuts := append([]int64{0}, s.Points...)
-	if last := cuts[len(cuts)-1]; last > size {
-		return nil, diag.Errorf("split", "--split=%s: point %d lies past the size of %s, %d", s.Var, last, s.Var, size)
+	cuts := []int64{0}
+	for _, p := range s.Points {
+		if p > most {
+			return nil, diag.Errorf("split", "--split=%s: point %d lies past the size of %s, %d", s.Var, p, s.Var, most)
+		}
+		cuts = append(cuts, min(p, size))
 	}
 	return append(cuts, size), nil
 }
 
-// renamed lists the variables of n that the user's name stands for.
-func renamed(n *notation.Normal, user string) []string {
+// renamed lists the variables of n that a name of the spec stands for.
+func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {
-		if source(n, v) == user {
+		if spec.Exact && v == user || !spec.Exact && source(n, v) == user {
 			list = append(list, v)
 		}
 	}
@@ -146,10 +155,11 @@ func unknown(n *notation.Normal, flag, name string) error {
 
 // order puts the split variables into the given order; those that it does not
 // name stay behind the named ones, in the order of the normal form.
-func (b *Blocking) order(names []string, n *notation.Normal) error {
+func (b *Blocking) order(spec *BlockSpec, n *notation.Normal) error {
+	names := spec.Order
 	rank := map[string]int{}
 	for k, name := range names {
-		vars := renamed(n, name)
+		vars := spec.renamed(n, name)
 		if len(vars) == 0 {
 			return unknown(n, "order", name)
 		}
@@ -167,16 +177,17 @@ func (b *Blocking) order(names []string, n *notation.Normal) error {
 	return nil
 }
 
-func (b *Blocking) extend(names []string, n *notation.Normal) error {
-	for _, name := range names {
-		vars := renamed(n, name)
+func (b *Blocking) extend(spec *BlockSpec, n *notation.Normal) error {
+	for _, name := range spec.Extend {
+		vars := spec.renamed(n, name)
 		if len(vars) == 0 {
 			return unknown(n, "extend", name)
 		}
+		vars = slices.DeleteFunc(vars, func(v string) bool { return slices.Contains(n.LHS.Vars, v) })
+		if len(vars) == 0 {
+			return diag.Errorf("block-vars", "--extend=%s: %s is a variable of the result; only a reduction variable has partial results", name, name)
+		}
 		for _, v := range vars {
-			if slices.Contains(n.LHS.Vars, v) {
-				return diag.Errorf("block-vars", "--extend=%s: %s is a variable of the result; only a reduction variable has partial results", name, name)
-			}
 			if k := b.index(v); k >= 0 {
 				b.Vars[k].Extended = true
 			}
@@ -187,8 +198,8 @@ func (b *Blocking) extend(names []string, n *notation.Normal) error {
 
 // mapping resolves --map; without it the split variables of the output decide,
 // in the output's order.
-func (b *Blocking) mapping(names []string, n *notation.Normal) error {
-	if names == nil {
+func (b *Blocking) mapping(spec *BlockSpec, n *notation.Normal) error {
+	if spec.Map == nil {
 		for _, v := range n.LHS.Vars {
 			if k := b.index(v); k >= 0 {
 				b.Map = append(b.Map, k)
@@ -196,8 +207,8 @@ func (b *Blocking) mapping(names []string, n *notation.Normal) error {
 		}
 		return nil
 	}
-	for _, name := range names {
-		vars := renamed(n, name)
+	for _, name := range spec.Map {
+		vars := spec.renamed(n, name)
 		if len(vars) == 0 {
 			return unknown(n, "map", name)
 		}
@@ -239,10 +250,9 @@ func (b *Blocking) group(n *notation.Normal) {
 // all ranks; where it is a reduction variable, its partial results are summed
 // in a tree.
 func Default(n *notation.Normal, v string, ranks int) *BlockSpec {
-	name := source(n, v)
-	spec := &BlockSpec{Splits: []SplitSpec{{Var: name, Count: int64(ranks)}}, Map: []string{name}}
+	spec := &BlockSpec{Splits: []SplitSpec{{Var: v, Count: int64(ranks)}}, Map: []string{v}, Exact: true}
 	if !slices.Contains(n.LHS.Vars, v) {
-		spec.Extend = []string{name}
+		spec.Extend = []string{v}
 	}
 	return spec
 }

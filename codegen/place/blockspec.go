@@ -13,6 +13,9 @@ type BlockSpec struct {
 	Order  []string // block loops, outermost first
 	Extend []string // reduction variables with partial results of their own
 	Map    []string // variables that decide the rank
+	// Exact says that the names are those of the normal form, in which the
+	// variables of each sum() have names of their own; else they are the user's.
+	Exact bool
 }
 
 // Empty tells whether nothing was said.

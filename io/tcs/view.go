@@ -119,13 +119,22 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 	switch lev.Kind {
 	case 'd':
 		if lo >= hi || r[0] >= r[1] {
-			return lo * lev.Size, lo * lev.Size, nil
+			p := lo*lev.Size + min(max(r[0]-lev.Offset, 0), lev.Size)
+			return p, p, nil
 		}
 		return lo*lev.Size + r[0] - lev.Offset, (hi-1)*lev.Size + r[1] - lev.Offset, nil
 	case 's', 'u':
 		if lev.Pos.Len == 0 || lo >= hi {
-			lo, hi = clampTo(lev.Crd, 0, 0)
-			lev.Pos, lev.Crd = lev.Pos.Sub(0, 0), lev.Crd.Sub(lo-lev.Crd.First, hi-lev.Crd.First)
+			// Of no parents, the pos element where they would be is left: what
+			// follows starts there, and ends.
+			a := lev.Crd.First
+			if lev.Pos.Len > 0 {
+				p := min(max(lo-lev.Pos.First, 0), lev.Pos.Len-1)
+				lev.Pos = lev.Pos.Sub(p, p+1)
+				a = lev.Pos.Int(0)
+			}
+			lo, hi = clampTo(lev.Crd, a, a)
+			lev.Crd = lev.Crd.Sub(lo-lev.Crd.First, hi-lev.Crd.First)
 			return lo, hi, nil
 		}
 		lo = max(lo, lev.Pos.First)

@@ -99,6 +99,9 @@ func (x *exchange) read(in coo.Stream) error {
 			if err != nil {
 				return err
 			}
+			if owner < 0 {
+				continue
+			}
 			p := binary.NativeEndian.AppendUint64(x.out[owner], uint64(block))
 			for _, col := range x.batch.Coords {
 				p = binary.NativeEndian.AppendUint64(p, uint64(col[k]))

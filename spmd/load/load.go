@@ -9,6 +9,7 @@ package load
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 
 	"distaff/io/coo"
@@ -51,10 +52,10 @@ func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
 }
 
 // Viewable tells whether every block of t is a contiguous part of its arrays:
-// nothing but the outermost stored mode is cut.
+// nothing but the outermost stored mode is cut, and its coordinates can be searched.
 func (g *Target) Viewable(t *tcs.Tensor) bool {
 	for m, v := range g.Cuts {
-		if v >= 0 && (len(t.Levels) == 0 || t.Levels[0].Mode != m) {
+		if v >= 0 && (len(t.Levels) == 0 || t.Levels[0].Mode != m || tcs.Singleton(t.Levels[0].Kind)) {
 			return false
 		}
 	}
@@ -114,7 +115,7 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 			if err != nil {
 				return nil, err
 			}
-			if owner == rank {
+			if owner == rank { // -1 is nobody
 				box.add(block, &b, k, size)
 			}
 		}
@@ -145,7 +146,10 @@ func (g *Target) finder() *finder {
 	return f
 }
 
+// find returns entry k's block and its owner. Where one variable cuts two modes
+// (a diagonal), entries in which their ranges differ are in no block: owner is -1.
 func (f *finder) find(b *coo.Batch, k int) (plan.Block, int, error) {
+	off := false
 	for m, v := range f.g.Cuts {
 		if v < 0 {
 			continue
@@ -159,7 +163,14 @@ func (f *finder) find(b *coo.Batch, k int) (plan.Block, int, error) {
 		if x < cuts[at] || x >= cuts[at+1] { // most entries are in their predecessor's range
 			at = int64(sort.Search(len(cuts)-1, func(i int) bool { return cuts[i+1] > x }))
 		}
+		if slices.Contains(f.g.Cuts[:m], v) {
+			off = off || at != f.tuple[v]
+			continue
+		}
 		f.tuple[v] = at
+	}
+	if off {
+		return 0, -1, nil
 	}
 	block := f.space.Of(f.tuple)
 	return block, f.owners[block], nil
