@@ -299,16 +299,23 @@ func (c *compilation) build() {
 	for _, v := range c.normal.Vars {
 		taken[v] = true
 	}
-	formats := map[string]format.Format{}
-	for _, op := range c.ops[1:] {
-		formats[op.Name] = op.Format
-	}
 	n := &nest{
-		order:  c.unit.Order,
-		name:   func(a *notation.Access) string { return c.byKey[useKey(a)].name },
-		sparse: func(a *cin.Access) bool { f, ok := formats[a.Name]; return ok && !f.AllDense() },
-		result: c.unit.Result.Format,
-		taken:  taken,
+		order:   c.unit.Order,
+		name:    func(a *notation.Access) string { return c.byKey[useKey(a)].name },
+		result:  c.unit.Result.Format,
+		taken:   taken,
+		formats: map[string]format.Format{},
+		counts:  map[string][]int64{},
+		sizes:   c.size,
+		exact:   c.unit.Compute.IsInt(),
+	}
+	for _, op := range c.ops[1:] {
+		n.formats[op.Name] = op.Format
+	}
+	for _, s := range c.uses {
+		if !s.convert {
+			n.counts[s.name] = s.given.Counts
+		}
 	}
 	c.unit.CIN = n.statement(c.normal.LHS, c.normal.Terms)
 }

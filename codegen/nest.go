@@ -20,16 +20,49 @@ import (
 type nest struct {
 	order  []string
 	name   func(*notation.Access) string
-	sparse func(*cin.Access) bool
 	result format.Format
 	taken  map[string]bool // names that a temporary may not have
+	// formats of the operands, by name, with their counts of positions a level.
+	formats map[string]format.Format
+	counts  map[string][]int64
+	sizes   func(string) int64
+	exact   bool // the arithmetic is that of integers
 }
 
-// term is a term on its way down.
+// term is a product on its way down.
 type term struct {
-	x       cin.Expr
+	neg     bool
+	factors []cin.Expr
 	sums    []string // variables to sum, those not yet bound
 	pending []*pending
+}
+
+// x is the term's expression. Factors come in the order in which their
+// variables are bound, so that what does not change in an inner loop is
+// multiplied outside it.
+func (n *nest) x(t *term) cin.Expr {
+	factors := slices.Clone(t.factors)
+	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
+	x := factors[0]
+	for _, f := range factors[1:] {
+		x = &cin.Binary{Op: '*', X: x, Y: f}
+	}
+	if t.neg {
+		x = &cin.Neg{X: x}
+	}
+	return x
+}
+
+// depth is the number of loops that must be around x; a temporary stands for
+// what is computed where it is read.
+func (n *nest) depth(x cin.Expr) int {
+	d := 0
+	cin.ExprAccesses(x, func(a *cin.Access) {
+		for _, v := range a.Vars {
+			d = max(d, slices.Index(n.order, v)+1)
+		}
+	})
+	return d
 }
 
 // pending is an explicit sum beside other factors, to be computed as
@@ -83,17 +116,9 @@ func (n *nest) statement(lhs *notation.Access, terms []*notation.Term) cin.Stmt 
 }
 
 func (n *nest) term(t *notation.Term, sums []string) *term {
-	out := &term{sums: sums}
+	out := &term{sums: sums, neg: t.Negative}
 	for _, f := range t.Factors {
-		x := n.factor(f, out)
-		if out.x == nil {
-			out.x = x
-		} else {
-			out.x = &cin.Binary{Op: '*', X: out.x, Y: x}
-		}
-	}
-	if t.Negative {
-		out.x = &cin.Neg{X: out.x}
+		out.factors = append(out.factors, n.factor(f, out))
 	}
 	return out
 }
@@ -194,7 +219,7 @@ func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 			return n.sum(terms, k, t)
 		}
 	}
-	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: sumOf(terms)}
+	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(terms)}
 }
 
 func (t target) without(v string) target {
@@ -213,21 +238,10 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 		return n.workspace(terms, k, t)
 	}
 	if len(t.left) == 0 && !(t.temp && len(t.lhs.Vars) == 0) {
-		temp := &cin.Access{Name: n.fresh("t")}
-		var here, there []*term
-		for _, x := range terms {
-			if len(x.sums) == 0 {
-				here = append(here, x)
-			} else {
-				there = append(there, x)
-			}
-		}
-		p := n.sum(there, k, target{lhs: temp, temp: true, accumulate: true})
-		var rhs cin.Expr = temp
-		if len(here) > 0 {
-			rhs = sumOf(append(here, &term{x: temp}))
-		}
-		return &cin.Where{Consumer: &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: rhs}, Producer: p}
+		return n.scalar(terms, k, t)
+	}
+	if s := n.row(terms, k, t); s != nil {
+		return s
 	}
 	v := n.order[k]
 	t.accumulate = true
@@ -277,8 +291,8 @@ func (n *nest) groups(terms []*term, v string) [][]*term {
 // walks is what a term that sums depends on for its loops, as a key.
 func (n *nest) walks(x *term) string {
 	var parts []string
-	cin.ExprAccesses(x.x, func(a *cin.Access) {
-		if n.sparse(a) && !slices.Contains(parts, a.Key()) {
+	cin.ExprAccesses(n.x(x), func(a *cin.Access) {
+		if n.isSparse(a) && !slices.Contains(parts, a.Key()) {
 			parts = append(parts, a.Key())
 		}
 	})
@@ -301,20 +315,4 @@ func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
 		consumer = &cin.Forall{Var: t.left[i], Body: consumer}
 	}
 	return &cin.Where{Consumer: consumer, Producer: producer}
-}
-
-func sumOf(terms []*term) cin.Expr {
-	var sum cin.Expr
-	for _, x := range terms {
-		neg, isNeg := x.x.(*cin.Neg)
-		switch {
-		case sum == nil:
-			sum = x.x
-		case isNeg:
-			sum = &cin.Binary{Op: '-', X: sum, Y: neg.X}
-		default:
-			sum = &cin.Binary{Op: '+', X: sum, Y: x.x}
-		}
-	}
-	return sum
 }

@@ -181,11 +181,13 @@ type problem struct {
 	formats map[string]format.Format
 	data    map[string][]entry
 	result  format.Format
+	finite  bool // no value is infinite: factors may be rearranged
 }
 
 func draw(seed uint64) *problem {
 	g := &generator{rng: rand.New(rand.NewPCG(seed, 7)), orders: map[string][]int64{}}
 	for {
+		g.integer = g.rng.IntN(2) == 0
 		g.sizes, g.names, g.orders = map[string]int64{}, 0, map[string][]int64{}
 		a, b := []int64{0, 1, 2, 3, 4, 5}[g.rng.IntN(6)], []int64{1, 2, 3, 4, 5, 6}[g.rng.IntN(6)]
 		if a == 0 && g.rng.IntN(4) > 0 {
@@ -194,7 +196,7 @@ func draw(seed uint64) *problem {
 		for _, v := range letters {
 			g.sizes[v] = []int64{a, b, b}[g.rng.IntN(3)]
 		}
-		p := &problem{src: g.statement(), sizes: g.sizes, formats: map[string]format.Format{}, data: map[string][]entry{}}
+		p := &problem{src: g.statement(), sizes: g.sizes, finite: g.integer, formats: map[string]format.Format{}, data: map[string][]entry{}}
 		s, err := notation.Parse(p.src)
 		if err != nil {
 			panic(err)
@@ -333,6 +335,9 @@ func (p *problem) request() codegen.Request {
 			width[l] = 4
 		}
 		ten := codegen.Tensor{Format: f, Type: ir.Float64, Dims: p.dims(name), PosWidth: width, CrdWidth: width, NNZ: int64(len(p.data[name]))}
+		if p.finite {
+			ten.Counts = p.counts(name)
+		}
 		if name == "A" {
 			r.Old = &ten
 		} else {
@@ -341,6 +346,23 @@ func (p *problem) request() codegen.Request {
 	}
 	r.Tensors["A"] = codegen.Tensor{Format: p.result, Type: ir.Float64, Dims: p.dimsOf(p.stmt.LHS), NNZ: -1}
 	return r
+}
+
+// counts are the positions of each level of a tensor.
+func (p *problem) counts(name string) []int64 {
+	f, dims := p.formats[name], p.dims(name)
+	arg := pack(f, dims, slices.Clone(p.data[name]), rand.New(rand.NewPCG(1, 1)))
+	var out []int64
+	n := int64(1)
+	for l, m := range f.Order {
+		if f.Levels[l].Caps().HasCrd {
+			n = int64(len(ints(arg.Levels[l].Crd)))
+		} else {
+			n *= dims[m]
+		}
+		out = append(out, n)
+	}
+	return out
 }
 
 // run compiles and interprets the case.

@@ -50,6 +50,8 @@ type resultCursor struct {
 	// zeroed: the values below are 0 already. Otherwise each is written once,
 	// or the whole block below is set to 0 where that is not so.
 	zeroed bool
+	// tile, if not nil, is where the row below is summed instead.
+	tile *ir.Array
 }
 
 func (l *lowerer) newAssembly() *assembly {
@@ -267,6 +269,12 @@ func (l *lowerer) bindResult(p *loop, in *env) {
 func (l *lowerer) enterResult(e *env) {
 	op := l.out.op
 	if l.out.shared() {
+		return
+	}
+	if c := &e.res; c.tile != nil {
+		if v := l.resultVars[c.level]; c.pos == nil && e.coord[v] != nil {
+			c.pos = e.lane(v)
+		}
 		return
 	}
 	for c := &e.res; c.level < op.order() && op.caps(c.level).Locate; {

@@ -13,15 +13,19 @@ type env struct {
 	cur   map[string]*cursor // by access key
 	temps map[string]value   // scalar temporaries
 	res   resultCursor
-	// ranges are those of variables whose range is cut to a chunk.
+	// ranges are those of variables whose range is cut to a chunk or tile.
 	ranges map[string]span
+	rows   map[string]row // workspaces of tiles
+	// lanes are the places in their tile of variables whose range is one.
+	lanes map[string]ir.Expr
 }
 
 // span is the range of coordinates that a loop visits. clip says that operands
-// may hold coordinates outside it.
+// may hold coordinates outside it; width, if not 0, that it is a tile (tile.go) of that many.
 type span struct {
 	lo, hi ir.Expr
 	clip   bool
+	width  int64
 }
 
 // span is v's range in e.
@@ -30,11 +34,11 @@ func (l *lowerer) span(e *env, v string) span {
 		return s
 	}
 	b := l.bounds[v]
-	return span{b[0], b[1], l.spec.Clip[v]}
+	return span{lo: b[0], hi: b[1], clip: l.spec.Clip[v]}
 }
 
 func (e *env) clone() *env {
-	return &env{coord: maps.Clone(e.coord), cur: maps.Clone(e.cur), temps: maps.Clone(e.temps), res: e.res, ranges: maps.Clone(e.ranges)}
+	return &env{coord: maps.Clone(e.coord), cur: maps.Clone(e.cur), temps: maps.Clone(e.temps), res: e.res, ranges: maps.Clone(e.ranges), lanes: maps.Clone(e.lanes), rows: maps.Clone(e.rows)}
 }
 
 // cursor is how far an access has come down its levels. It is not changed once
@@ -91,7 +95,7 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv is the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]span{}}
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]span{}, lanes: map[string]ir.Expr{}, rows: map[string]row{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {
 			l.openCursor(a, e)

@@ -65,6 +65,12 @@ func (l *lowerer) access(a *cin.Access, e *env) value {
 	if t, ok := e.temps[a.Name]; ok {
 		return t
 	}
+	if r, ok := e.rows[a.Name]; ok {
+		if never(r.pres) {
+			return absentValue
+		}
+		return value{r.pres, ir.At(r.sums, e.lane(a.Vars[0])), true}
+	}
 	c := e.cur[a.Key()]
 	if c == nil {
 		panic("BUG: lower: access " + a.Key() + " is not in scope")

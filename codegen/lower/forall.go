@@ -51,6 +51,12 @@ func (l *lowerer) query(e *env, v string) lattice.Query {
 			}
 			return lattice.Full
 		}
+		if r, ok := e.rows[a.Name]; ok {
+			if never(r.pres) {
+				return lattice.Absent
+			}
+			return lattice.Full
+		}
 		c := e.cur[a.Key()]
 		switch {
 		case c == nil:
@@ -126,6 +132,9 @@ func (l *lowerer) atMost(p *loop) ir.Expr {
 // countLoop runs over the whole range of the variable.
 func (l *lowerer) countLoop(p *loop) ir.Expr {
 	b := l.span(p.e, p.v())
+	if b.width > 0 {
+		return l.laneLoop(p, b)
+	}
 	i := l.newVar(p.v())
 	var some ir.Expr
 	l.inFlag(p, func() {
@@ -137,6 +146,27 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 	}, func() bool { return always(some) || never(some) })
 	if always(some) {
 		return ir.Less(b.lo, b.hi)
+	}
+	return p.result(some)
+}
+
+// laneLoop runs over the places of a tile.
+func (l *lowerer) laneLoop(p *loop, b span) ir.Expr {
+	k := l.newVar(p.v() + "_lane")
+	var some ir.Expr
+	l.inFlag(p, func() {
+		body := l.within(func() {
+			i := l.declare(p.v(), ir.Plus(b.lo, k))
+			inner := *p
+			inner.e = p.e.clone()
+			inner.e.lanes[p.v()] = k
+			some = l.iteration(&inner, i, nil, nil)
+			l.note(p, some)
+		})
+		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.width), Step: 1, Body: body})
+	}, func() bool { return always(some) || never(some) })
+	if always(some) || never(some) {
+		return some
 	}
 	return p.result(some)
 }

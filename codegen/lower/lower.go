@@ -56,7 +56,7 @@ type Spec struct {
 
 // Lower makes the leaf of a verified statement.
 func Lower(s Spec) *ir.Func {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]workspace{}}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}}
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.newVar(v + "_lo"), l.newVar(v + "_hi")}
@@ -111,8 +111,8 @@ type lowerer struct {
 	threads *ir.Var
 	// resultVars is the variable of each storage level of the result.
 	resultVars []string
-	scalars    map[string]*ir.Var   // scalar temporaries that producers add to
-	spaces     map[string]workspace // workspaces that producers add to
+	scalars    map[string]*ir.Var // scalar temporaries that producers add to
+	spaces     map[string]adder   // workspaces that producers add to
 	// made holds the workspaces of the scope at hand, by name: the copies of a
 	// where that cases make share one.
 	made map[string]workspace
@@ -204,6 +204,9 @@ func (l *lowerer) inScope(f func()) *ir.Block {
 // change no more; otherwise the result is only known to be false where it
 // folds to it.
 func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
+	if width := l.tileWidth(s, e); width > 0 {
+		return l.tiled(s, e, width, want)
+	}
 	switch s := s.(type) {
 	case *cin.Forall:
 		return l.forall(s, e, want)

@@ -32,7 +32,7 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		lo := l.named(f.Var+"_from", w.boundary(c))
 		hi := l.named(f.Var+"_to", w.boundary(ir.Plus(c, ir.Int(1))))
 		in := e.clone()
-		in.ranges[f.Var] = span{lo, hi, true}
+		in.ranges[f.Var] = span{lo: lo, hi: hi, clip: true}
 		if g != nil {
 			g.open(lo)
 		}

@@ -8,6 +8,9 @@ import (
 // where lowers a producer and its consumer.
 func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
 	t := cin.Target(s.Producer)
+	if len(t.Vars) == 1 && e.ranges[t.Vars[0]].width != 0 {
+		return l.whereRow(s, t, e, want)
+	}
 	if len(t.Vars) > 0 {
 		return l.whereWorkspace(s, t, e, want)
 	}

@@ -6,14 +6,19 @@ import (
 	"distaff/codegen/ir"
 )
 
-// workspace is a temporary over index variables: it takes values at random
-// coordinates, summing those of one coordinate, and gives them back in order.
-// Its memory is the enclosing scope's, and is empty between uses.
-type workspace interface {
-	// begin starts a use.
-	begin(l *lowerer)
+// adder is a temporary over index variables that sums values at random
+// coordinates.
+type adder interface {
 	// add adds x at the coordinates that access a has in e.
 	add(l *lowerer, a *cin.Access, x ir.Expr, e *env)
+}
+
+// workspace is an adder that gives its sums back in order. Its memory is the
+// enclosing scope's, and is empty between uses.
+type workspace interface {
+	adder
+	// begin starts a use.
+	begin(l *lowerer)
 	// finish orders what was added, as a sparse operand.
 	finish(l *lowerer) *operand
 	// end empties the workspace.

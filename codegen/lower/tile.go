@@ -1,0 +1,187 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// maxTile is the number of values of a row that are summed at a time, in
+// registers.
+const maxTile = 32
+
+// tileWidth is the width of the tiles in which s sums a row of the result, the
+// dense last level, or 0 where it does not: s loops over something else than
+// that level's variable v, and v runs along the last, dense, level of
+// everything that has it.
+func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
+	k := e.res.level
+	if !l.assigns(s) || e.res.zeroed || k != l.out.op.order()-1 || k <= l.out.deep {
+		return 0
+	}
+	v := l.resultVars[k]
+	switch s := s.(type) {
+	case *cin.Forall:
+		if s.Var == v || s.Unit == cin.CPUThread {
+			return 0
+		}
+	case *cin.Seq:
+	default:
+		return 0
+	}
+	if _, bound := e.coord[v]; bound || e.ranges[v].lo != nil || !l.lastOfAll(s, v) {
+		return 0
+	}
+	for width := int64(maxTile); width >= 4; width /= 2 {
+		if width <= l.spec.Sizes[v] {
+			return width
+		}
+	}
+	return 0
+}
+
+// lastOfAll tells whether v's level, in each access that has it, is dense and
+// the last.
+func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
+	ok := true
+	cin.Accesses(s, func(a *cin.Access) {
+		op := l.ops[a.Name]
+		if op == nil {
+			return
+		}
+		for level, u := range l.levelVars(a) {
+			if u == v && (level != op.order()-1 || !op.caps(level).Locate) {
+				ok = false
+			}
+		}
+	})
+	return ok
+}
+
+// tiled lowers s, which sums a row of the result, tile by tile: each tile of
+// width values is summed in a local array and then stored, and what is left of
+// the row is summed in place.
+func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
+	op := l.out.op
+	v := l.resultVars[e.res.level]
+	all := l.span(e, v)
+	base := e.res.base
+	if base == nil {
+		panic("BUG: lower: the result's row is not known")
+	}
+	var flag *ir.Var
+	if want {
+		flag = ir.NewVar(l.fresh("some_"+v), ir.Bool)
+		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
+	}
+	some := ir.Expr(ir.Truth(false))
+	part := func(in *env) {
+		got := l.stmt(s, in, want)
+		some = anyOf(some, got)
+		if want && !never(got) {
+			l.set(flag, ir.Either(flag, got))
+		}
+	}
+
+	x := l.newVar(v + "_tile")
+	l.emit(&ir.For{V: x, Lo: all.lo, Hi: ir.Minus(all.hi, ir.Int(width-1)), Step: width, Body: l.within(func() {
+		sums := l.newArray(op.prefix()+"_row", l.spec.Compute)
+		l.emit(&ir.Local{A: sums, Len: width})
+		in := e.clone()
+		in.ranges[v] = span{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width}
+		in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
+		part(in)
+		k := l.newVar(v + "_lane")
+		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
+			l.store(l.out.vals(), ir.Plus(ir.Plus(base, x), k), ir.Convert(op.Type, ir.At(sums, k)))
+		})})
+	})})
+	n := ir.Minus(all.hi, all.lo)
+	rest := l.named(v+"_rest", ir.Plus(all.lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
+	l.when(ir.Less(rest, all.hi), func() {
+		in := e.clone()
+		in.ranges[v] = span{lo: rest, hi: all.hi, width: -width}
+		in.res.zeroed = true
+		l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(op.Type)})
+		part(in)
+	})
+	switch {
+	case never(some):
+		return some
+	case want:
+		return flag
+	}
+	return ir.Truth(true)
+}
+
+// lane is the place of v's coordinate in its tile.
+func (e *env) lane(v string) ir.Expr {
+	if x, ok := e.lanes[v]; ok {
+		return x
+	}
+	return ir.Minus(e.coord[v], e.ranges[v].lo)
+}
+
+// rowSpace is a workspace over a variable whose range is a tile: a local array,
+// whose places are all assigned together or not at all.
+type rowSpace struct{ sums *ir.Array }
+
+func (l *lowerer) newRowSpace(t *cin.Access, e *env) *rowSpace {
+	width := e.ranges[t.Vars[0]].width
+	w := &rowSpace{l.newArray(t.Name+"_row", l.spec.Compute)}
+	l.emit(&ir.Local{A: w.sums, Len: max(width, -width)})
+	return w
+}
+
+func (w *rowSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	l.emit(&ir.Store{A: w.sums, Index: e.lane(a.Vars[0]), Accumulate: true, X: x})
+}
+
+// whereRow lowers a where whose temporary is a row of a tile. The consumer is
+// lowered for the row that is there; where it is absent there is nothing to do,
+// unless the consumer has other terms.
+func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+	w := l.newRowSpace(t, e)
+	outer := l.spaces[t.Name]
+	l.spaces[t.Name] = w
+	some := l.stmt(s.Producer, e, true)
+	l.spaces[t.Name] = outer
+	consume := func(pres ir.Expr) ir.Expr {
+		in := e.clone()
+		in.rows[t.Name] = row{w.sums, pres}
+		return l.stmt(s.Consumer, in, want)
+	}
+	if always(some) || never(some) {
+		return consume(some)
+	}
+	var flag *ir.Var
+	if want {
+		flag = ir.NewVar(l.fresh("some_"+t.Name), ir.Bool)
+		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
+	}
+	got := ir.Expr(ir.Truth(false))
+	side := func(pres bool) *ir.Block {
+		return l.within(func() {
+			p := consume(ir.Truth(pres))
+			got = anyOf(got, p)
+			if want && !never(p) {
+				l.set(flag, p)
+			}
+		})
+	}
+	then := side(true)
+	rest := side(false)
+	if len(rest.List) == 0 {
+		rest = nil
+	}
+	l.emit(&ir.If{Cond: some, Then: then, Else: rest})
+	if never(got) || !want {
+		return got
+	}
+	return flag
+}
+
+// row is a row workspace that a consumer reads.
+type row struct {
+	sums *ir.Array
+	pres ir.Expr
+}
