@@ -397,4 +397,14 @@ int64_t dst_call_finish(dst_call *c) {
     return n;
 }
 
+void *dst_block_new(dst_arena *a, int64_t bytes, int64_t *size, int *by_system) {
+    *by_system = 0;
+    dst_block *b = new_block(a, bytes, 0, by_system);
+    if (!b)
+        return 0;
+    __atomic_fetch_add(&a->live, 1, __ATOMIC_ACQ_REL);
+    *size = b->size;
+    return data_of(b);
+}
+
 void dst_block_free(dst_arena *a, void *ptr) { free_block(a, block_of(ptr), 0); }

@@ -6,6 +6,7 @@ package kernels
 import "C"
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,29 @@ var unlimited = sync.OnceValue(func() *Arena { return NewArena(nil) })
 
 // Limit is the limit that the arena counts against.
 func (a *Arena) Limit() *tcs.Limit { return a.limit }
+
+// Alloc is memory for bytes, holding anything, aligned to 64 bytes; what names it
+// in a refusal (a *tcs.MemoryError, or a *tcs.Error with exit code 5). The caller
+// holds the one reference. It is for results that a leaf writes in full: with
+// Reuse, repeats get the same pages again.
+func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
+	var size C.int64_t
+	var bySystem C.int
+	ptr := C.dst_block_new(a.c, C.int64_t(bytes), &size, &bySystem)
+	runtime.KeepAlive(a)
+	if ptr == nil {
+		return nil, a.refusal(what, bytes, bySystem != 0)
+	}
+	return a.adopt(ptr, int64(size)), nil
+}
+
+// refusal is the error of memory that was not given.
+func (a *Arena) refusal(what string, bytes int64, bySystem bool) error {
+	if bySystem || a.limit.Max() == 0 {
+		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what, tcs.Size(bytes), tcs.Size(a.limit.Used()))}
+	}
+	return &tcs.MemoryError{What: what, Want: bytes, Used: a.limit.Used(), Max: a.limit.Max()}
+}
 
 // Reuse says whether large blocks that are freed are kept for later calls, as
 // repeats of one statement want: fresh memory costs page faults. What is kept

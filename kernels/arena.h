@@ -43,7 +43,10 @@ void dst_call_init(dst_call *c, dst_arena *a, int32_t threads);
 int64_t dst_call_take(dst_call *c, void *ptr, int64_t keep);
 // dst_call_finish frees the blocks that are left and returns how many they were.
 int64_t dst_call_finish(dst_call *c);
-// dst_block_free frees a block that was taken.
+// dst_block_new makes a block that stands in no call, its bytes anything; 0 where
+// the limit or (then *by_system is 1) the system refuses. *size is its size.
+void *dst_block_new(dst_arena *a, int64_t bytes, int64_t *size, int *by_system);
+// dst_block_free frees a block that was taken, or made by dst_block_new.
 void dst_block_free(dst_arena *a, void *ptr);
 
 #endif

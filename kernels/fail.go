@@ -103,14 +103,12 @@ func memoryFailure(c *C.dst_call, env *Env) error {
 	if env.What != "" {
 		what += " of " + env.What
 	}
-	want, limit := int64(c.refused), env.Arena.limit
-	switch {
-	case want == 0:
+	switch want := int64(c.refused); want {
+	case 0:
 		panic("BUG: kernels: a leaf says that memory was refused, but none was")
-	case want == math.MaxInt64:
+	case math.MaxInt64:
 		return &tcs.Error{Exit: 5, Msg: what + " takes more memory than there are addresses"}
-	case c.by_system != 0 || limit.Max() == 0:
-		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what, tcs.Size(want), tcs.Size(limit.Used()))}
+	default:
+		return env.Arena.refusal(what, want, c.by_system != 0)
 	}
-	return &tcs.MemoryError{What: what, Want: want, Used: limit.Used(), Max: limit.Max()}
 }

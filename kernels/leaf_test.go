@@ -311,6 +311,45 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+func TestArenaAlloc(t *testing.T) {
+	limit := tcs.NewLimit(16 << 20)
+	arena := NewArena(limit)
+	arena.Reuse(true)
+	for _, n := range []int64{0, 1, 1 << 20, 8 << 20} {
+		m, err := arena.Alloc(n, "the result")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Bytes < n || uintptr(m.Ptr)%64 != 0 || limit.Used() != m.Bytes || arena.Live() != 1 {
+			t.Errorf("%d bytes: %d at %p, %d in use, %d blocks", n, m.Bytes, m.Ptr, limit.Used(), arena.Live())
+		}
+		for i := range m.Slice() {
+			m.Slice()[i] = 7
+		}
+		if m.Release() != nil || limit.Used() != 0 || arena.Live() != 0 {
+			t.Errorf("after release: %d bytes, %d blocks", limit.Used(), arena.Live())
+		}
+		if n == 8<<20 {
+			again, err := arena.Alloc(n, "the result")
+			if err != nil || again.Ptr != m.Ptr {
+				t.Errorf("the second block is another one: %v", err)
+			}
+			again.Release()
+		}
+	}
+	var me *tcs.MemoryError
+	if _, err := arena.Alloc(17<<20, "the result"); !errors.As(err, &me) || me.Want != 17<<20 || me.What != "the result" {
+		t.Errorf("got %v", err)
+	}
+	// What the pool holds gives way.
+	if m, err := arena.Alloc(15<<20, "the result"); err != nil || arena.Pooled() > 1<<20 {
+		t.Errorf("%v, %d pooled", err, arena.Pooled())
+	} else {
+		m.Release()
+	}
+	arena.Reuse(false)
+}
+
 func TestLeakIsFreedAndCounted(t *testing.T) {
 	leaf := testLeaf(t, "leaky")
 	limit := tcs.NewLimit(0)

@@ -205,7 +205,7 @@ func (s *statement) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, 
 	header := tcs.Header{Dims: s.dims, Box: box, Type: tcsType(s.typ)}
 	if u.Format.AllDense() {
 		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(u.Format.Levels))}
-		return tcs.New(shape, r.limit, s.stmt.LHS.Name)
+		return tcs.NewIn(shape, s.stmt.LHS.Name, r.arena.Alloc)
 	}
 	if box == nil {
 		for _, d := range header.Dims {
@@ -249,7 +249,7 @@ func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, e
 		n, first = from.Vals.Len, from.Vals.First
 	}
 	width := uint8(t.Type.Size())
-	mem, err := tcs.Alloc(s.r.limit, n*int64(width), "the values of "+s.stmt.LHS.Name)
+	mem, err := s.r.arena.Alloc(n*int64(width), "the values of "+s.stmt.LHS.Name)
 	if err != nil {
 		return nil, err
 	}

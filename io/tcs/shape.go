@@ -202,6 +202,12 @@ func (s *Shape) width(n int64) uint8 {
 // against limit. name, if given, names the tensor in a refusal. The header's
 // slices are copied.
 func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
+	return NewIn(s, name, func(bytes int64, what string) (*Memory, error) { return Alloc(limit, bytes, what) })
+}
+
+// NewIn is New in memory that alloc gives, its arrays as that memory is: zero
+// or not.
+func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory, error)) (*Tensor, error) {
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, err
@@ -210,7 +216,7 @@ func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
 	if name != "" {
 		what = "tensor " + name
 	}
-	m, err := Alloc(limit, lay.Bytes, fmt.Sprintf("%s of sizes %v as %s", what, s.Dims, FormatString(s.Kinds, s.Modes)))
+	m, err := alloc(lay.Bytes, fmt.Sprintf("%s of sizes %v as %s", what, s.Dims, FormatString(s.Kinds, s.Modes)))
 	if err != nil {
 		return nil, err
 	}
