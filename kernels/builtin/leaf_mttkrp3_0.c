@@ -61,7 +61,12 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-static void builtin_mttkrp3_0_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_mttkrp3_0_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
+        const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0,
+        int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -86,6 +91,7 @@ static void builtin_mttkrp3_0_sss_32_body(double *restrict T0_vals, const int32_
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T3_p = T3_b + i3;
                 const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
+#pragma omp simd
                 for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
                     const int64_t T2_p_1 = T2_b_1 + i1;
                     const double T2_v = T2_vals[T2_p_1];
@@ -127,7 +133,12 @@ int builtin_mttkrp3_0_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     return 0;
 }
 
-static void builtin_mttkrp3_0_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_mttkrp3_0_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
+        const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0,
+        int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -152,6 +163,7 @@ static void builtin_mttkrp3_0_sss_64_body(double *restrict T0_vals, const int64_
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T3_p = T3_b + i3;
                 const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
+#pragma omp simd
                 for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
                     const int64_t T2_p_1 = T2_b_1 + i1;
                     const double T2_v = T2_vals[T2_p_1];

@@ -61,7 +61,14 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-static void builtin_mttkrp4_1_ssss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const int32_t *restrict T1_pos3, const int32_t *restrict T1_crd3, const double *restrict T2_vals, const double *restrict T3_vals, const double *restrict T4_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t T4_off0, int64_t T4_size1, int64_t T4_off1, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_mttkrp4_1_ssss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
+        const int32_t *restrict T1_pos3, const int32_t *restrict T1_crd3, const double *restrict T2_vals,
+        const double *restrict T3_vals, const double *restrict T4_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0,
+        int64_t T3_size1, int64_t T3_off1, int64_t T4_off0, int64_t T4_size1, int64_t T4_off1, int64_t i1_lo,
+        int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T4_b = 0 - T4_off0;
@@ -93,6 +100,7 @@ static void builtin_mttkrp4_1_ssss_32_body(double *restrict T0_vals, const int32
                     const double T1_v = T1_vals[T1_p_3];
                     const int64_t T4_p = T4_b + i4;
                     const int64_t T4_b_1 = T4_p * T4_size1 - T4_off1;
+#pragma omp simd
                     for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
                         const int64_t T2_p_1 = T2_b_1 + i1;
                         const double T2_v = T2_vals[T2_p_1];
@@ -143,7 +151,14 @@ int builtin_mttkrp4_1_ssss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_en
     return 0;
 }
 
-static void builtin_mttkrp4_1_ssss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const int64_t *restrict T1_pos3, const int64_t *restrict T1_crd3, const double *restrict T2_vals, const double *restrict T3_vals, const double *restrict T4_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t T4_off0, int64_t T4_size1, int64_t T4_off1, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_mttkrp4_1_ssss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
+        const int64_t *restrict T1_pos3, const int64_t *restrict T1_crd3, const double *restrict T2_vals,
+        const double *restrict T3_vals, const double *restrict T4_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0,
+        int64_t T3_size1, int64_t T3_off1, int64_t T4_off0, int64_t T4_size1, int64_t T4_off1, int64_t i1_lo,
+        int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T4_b = 0 - T4_off0;
@@ -175,6 +190,7 @@ static void builtin_mttkrp4_1_ssss_64_body(double *restrict T0_vals, const int64
                     const double T1_v = T1_vals[T1_p_3];
                     const int64_t T4_p = T4_b + i4;
                     const int64_t T4_b_1 = T4_p * T4_size1 - T4_off1;
+#pragma omp simd
                     for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
                         const int64_t T2_p_1 = T2_b_1 + i1;
                         const double T2_v = T2_vals[T2_p_1];

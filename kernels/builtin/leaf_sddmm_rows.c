@@ -61,7 +61,11 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals, const double *restrict T3_vals, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi, int64_t i2_lo, int64_t i2_hi) {
+static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
+        const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
+        const double *restrict T3_vals, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi, int64_t i2_lo,
+        int64_t i2_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
@@ -77,6 +81,7 @@ static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const dou
             const int64_t T3_p = T3_b + i1;
             const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
             double t_2 = 0.0;
+#pragma omp simd reduction(+ : t_2)
             for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
                 const int64_t T2_p_1 = T2_b_1 + i2;
                 const double T2_v = T2_vals[T2_p_1];
@@ -112,7 +117,11 @@ int builtin_sddmm_rows_ds_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_
     return 0;
 }
 
-static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals, const double *restrict T3_vals, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi, int64_t i2_lo, int64_t i2_hi) {
+static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
+        const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
+        const double *restrict T3_vals, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi, int64_t i2_lo,
+        int64_t i2_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
@@ -128,6 +137,7 @@ static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const dou
             const int64_t T3_p = T3_b + i1;
             const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
             double t_2 = 0.0;
+#pragma omp simd reduction(+ : t_2)
             for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
                 const int64_t T2_p_1 = T2_b_1 + i2;
                 const double T2_v = T2_vals[T2_p_1];

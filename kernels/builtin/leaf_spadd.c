@@ -88,7 +88,10 @@ __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr,
     return env->grow(env, ptr, from == 0 ? 1 : from * size, dst_bytes(to, size));
 }
 
-static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals, const int32_t *restrict T2_pos1, const int32_t *restrict T2_crd1, int64_t T0_size0, int64_t T0_off0, int64_t T1_off0, int64_t T1_nnz, int64_t T2_off0, int64_t T2_nnz, int64_t i0_lo, int64_t i0_hi, dst_tensor **t, dst_env *env) {
+static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const double *restrict T2_vals, const int32_t *restrict T2_pos1,
+        const int32_t *restrict T2_crd1, int64_t T0_size0, int64_t T0_off0, int64_t T1_off0, int64_t T1_nnz,
+        int64_t T2_off0, int64_t T2_nnz, int64_t i0_lo, int64_t i0_hi, dst_tensor **t, dst_env *env) {
     double *T0_vals = 0;
     int64_t T0_vals_len = 0;
     int32_t *T0_crd1 = 0;
@@ -127,6 +130,7 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
         const int64_t T1_p = T1_b + i0;
         const int64_t T2_p = T2_b + i0;
         const int64_t T0_p = T0_b + i0;
+#pragma omp simd
         for (int64_t T0_pos1_q = T0_last1 + 1; T0_pos1_q < T0_p + 1; T0_pos1_q++) {
             T0_pos1[T0_pos1_q] = (int32_t)T0_n1;
         }
@@ -136,29 +140,27 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
         const int64_t T2_e = T2_pos1[T2_p + 1];
         const int64_t T0_n1_end = T0_n1 + (T1_e - T1_s + (T2_e - T2_s));
         if (T0_crd1_cap < T0_n1_end) {
-            const int64_t T0_crd1_need = T0_n1_end;
-            if (T0_crd1_need > T0_crd1_cap) {
-                const int64_t T0_crd1_more_cap = dst_grown(T0_crd1_cap, T0_crd1_need);
-                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_more_cap, sizeof(int32_t));
+            if (T0_n1_end > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
                 if (!T0_crd1_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_more_cap;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
             }
         }
         if (T0_vals_cap < T0_n1_end) {
-            const int64_t T0_vals_need = T0_n1_end;
-            if (T0_vals_need > T0_vals_cap) {
-                const int64_t T0_vals_more_cap = dst_grown(T0_vals_cap, T0_vals_need);
-                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_more_cap, sizeof(double));
+            if (T0_n1_end > T0_vals_cap) {
+                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
+                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
                 if (!T0_vals_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_vals = T0_vals_more;
-                T0_vals_len = T0_vals_cap = T0_vals_more_cap;
+                T0_vals_len = T0_vals_cap = T0_vals_size;
             }
         }
         int64_t T1_p_1 = T1_s;
@@ -208,6 +210,7 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
         T0_pos1[T0_p + 1] = (int32_t)T0_n1;
         T0_last1 = T0_p + 1;
     }
+#pragma omp simd
     for (int64_t T0_pos1_q_1 = T0_last1 + 1; T0_pos1_q_1 < T0_size0 + 1; T0_pos1_q_1++) {
         T0_pos1[T0_pos1_q_1] = (int32_t)T0_n1;
     }
@@ -243,7 +246,10 @@ int builtin_spadd_ds_ds_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_en
     return builtin_spadd_ds_ds_ds_32_body(T1_vals, T1_pos1, T1_crd1, T2_vals, T2_pos1, T2_crd1, T0_size0, T0_off0, T1_off0, T1_nnz, T2_off0, T2_nnz, i0_lo, i0_hi, t, env);
 }
 
-static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals, const int64_t *restrict T2_pos1, const int64_t *restrict T2_crd1, int64_t T0_size0, int64_t T0_off0, int64_t T1_off0, int64_t T1_nnz, int64_t T2_off0, int64_t T2_nnz, int64_t i0_lo, int64_t i0_hi, dst_tensor **t, dst_env *env) {
+static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const double *restrict T2_vals, const int64_t *restrict T2_pos1,
+        const int64_t *restrict T2_crd1, int64_t T0_size0, int64_t T0_off0, int64_t T1_off0, int64_t T1_nnz,
+        int64_t T2_off0, int64_t T2_nnz, int64_t i0_lo, int64_t i0_hi, dst_tensor **t, dst_env *env) {
     double *T0_vals = 0;
     int64_t T0_vals_len = 0;
     int64_t *T0_crd1 = 0;
@@ -282,6 +288,7 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
         const int64_t T1_p = T1_b + i0;
         const int64_t T2_p = T2_b + i0;
         const int64_t T0_p = T0_b + i0;
+#pragma omp simd
         for (int64_t T0_pos1_q = T0_last1 + 1; T0_pos1_q < T0_p + 1; T0_pos1_q++) {
             T0_pos1[T0_pos1_q] = T0_n1;
         }
@@ -291,29 +298,27 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
         const int64_t T2_e = T2_pos1[T2_p + 1];
         const int64_t T0_n1_end = T0_n1 + (T1_e - T1_s + (T2_e - T2_s));
         if (T0_crd1_cap < T0_n1_end) {
-            const int64_t T0_crd1_need = T0_n1_end;
-            if (T0_crd1_need > T0_crd1_cap) {
-                const int64_t T0_crd1_more_cap = dst_grown(T0_crd1_cap, T0_crd1_need);
-                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_more_cap, sizeof(int64_t));
+            if (T0_n1_end > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
                 if (!T0_crd1_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_more_cap;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
             }
         }
         if (T0_vals_cap < T0_n1_end) {
-            const int64_t T0_vals_need = T0_n1_end;
-            if (T0_vals_need > T0_vals_cap) {
-                const int64_t T0_vals_more_cap = dst_grown(T0_vals_cap, T0_vals_need);
-                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_more_cap, sizeof(double));
+            if (T0_n1_end > T0_vals_cap) {
+                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
+                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
                 if (!T0_vals_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_vals = T0_vals_more;
-                T0_vals_len = T0_vals_cap = T0_vals_more_cap;
+                T0_vals_len = T0_vals_cap = T0_vals_size;
             }
         }
         int64_t T1_p_1 = T1_s;
@@ -363,6 +368,7 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
         T0_pos1[T0_p + 1] = T0_n1;
         T0_last1 = T0_p + 1;
     }
+#pragma omp simd
     for (int64_t T0_pos1_q_1 = T0_last1 + 1; T0_pos1_q_1 < T0_size0 + 1; T0_pos1_q_1++) {
         T0_pos1[T0_pos1_q_1] = T0_n1;
     }

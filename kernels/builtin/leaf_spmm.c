@@ -61,7 +61,10 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
+        const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
+        int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -69,20 +72,46 @@ static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *rest
         const int64_t T1_p = T1_b + i0;
         const int64_t T0_p = T0_b + i0;
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-        for (int64_t k = T0_p * T0_size1; k < T0_p * T0_size1 + T0_size1; k++)
-            T0_vals[k] = 0.0;
-        const int64_t T1_s = T1_pos1[T1_p];
-        const int64_t T1_e = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-            const int64_t i2 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i2;
-            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
-            for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
-                const int64_t T2_p_1 = T2_b_1 + i1;
-                const double T2_v = T2_vals[T2_p_1];
-                const int64_t T0_p_1 = T0_b_1 + i1;
-                T0_vals[T0_p_1] += T1_v * T2_v;
+        for (int64_t i1_tile = i1_lo; i1_tile < i1_hi - 31; i1_tile += 32) {
+            double T0_row[32] = {0};
+            const int64_t T1_s = T1_pos1[T1_p];
+            const int64_t T1_e = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i2 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i2;
+                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i1_lane = 0; i1_lane < 32; i1_lane++) {
+                    const int64_t i1 = i1_tile + i1_lane;
+                    const int64_t T2_p_1 = T2_b_1 + i1;
+                    const double T2_v = T2_vals[T2_p_1];
+                    T0_row[i1_lane] += T1_v * T2_v;
+                }
+            }
+#pragma omp simd
+            for (int64_t i1_lane_1 = 0; i1_lane_1 < 32; i1_lane_1++) {
+                T0_vals[T0_b_1 + i1_tile + i1_lane_1] = T0_row[i1_lane_1];
+            }
+        }
+        const int64_t i1_rest = i1_lo + (i1_hi - i1_lo) / 32 * 32;
+        if (i1_rest < i1_hi) {
+            for (int64_t k = T0_b_1 + i1_rest; k < T0_b_1 + i1_hi; k++)
+                T0_vals[k] = 0.0;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_2 = T1_s_1; T1_p_2 < T1_e_1; T1_p_2++) {
+                const int64_t i2_1 = T1_crd1[T1_p_2];
+                const double T1_v_1 = T1_vals[T1_p_2];
+                const int64_t T2_p_2 = T2_b + i2_1;
+                const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i1_1 = i1_rest; i1_1 < i1_hi; i1_1++) {
+                    const int64_t T2_p_3 = T2_b_2 + i1_1;
+                    const double T2_v_1 = T2_vals[T2_p_3];
+                    const int64_t T0_p_1 = T0_b_1 + i1_1;
+                    T0_vals[T0_p_1] += T1_v_1 * T2_v_1;
+                }
             }
         }
     }
@@ -110,7 +139,10 @@ int builtin_spmm_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
+        const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
+        int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -118,20 +150,46 @@ static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *rest
         const int64_t T1_p = T1_b + i0;
         const int64_t T0_p = T0_b + i0;
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-        for (int64_t k = T0_p * T0_size1; k < T0_p * T0_size1 + T0_size1; k++)
-            T0_vals[k] = 0.0;
-        const int64_t T1_s = T1_pos1[T1_p];
-        const int64_t T1_e = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-            const int64_t i2 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i2;
-            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
-            for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
-                const int64_t T2_p_1 = T2_b_1 + i1;
-                const double T2_v = T2_vals[T2_p_1];
-                const int64_t T0_p_1 = T0_b_1 + i1;
-                T0_vals[T0_p_1] += T1_v * T2_v;
+        for (int64_t i1_tile = i1_lo; i1_tile < i1_hi - 31; i1_tile += 32) {
+            double T0_row[32] = {0};
+            const int64_t T1_s = T1_pos1[T1_p];
+            const int64_t T1_e = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i2 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i2;
+                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i1_lane = 0; i1_lane < 32; i1_lane++) {
+                    const int64_t i1 = i1_tile + i1_lane;
+                    const int64_t T2_p_1 = T2_b_1 + i1;
+                    const double T2_v = T2_vals[T2_p_1];
+                    T0_row[i1_lane] += T1_v * T2_v;
+                }
+            }
+#pragma omp simd
+            for (int64_t i1_lane_1 = 0; i1_lane_1 < 32; i1_lane_1++) {
+                T0_vals[T0_b_1 + i1_tile + i1_lane_1] = T0_row[i1_lane_1];
+            }
+        }
+        const int64_t i1_rest = i1_lo + (i1_hi - i1_lo) / 32 * 32;
+        if (i1_rest < i1_hi) {
+            for (int64_t k = T0_b_1 + i1_rest; k < T0_b_1 + i1_hi; k++)
+                T0_vals[k] = 0.0;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_2 = T1_s_1; T1_p_2 < T1_e_1; T1_p_2++) {
+                const int64_t i2_1 = T1_crd1[T1_p_2];
+                const double T1_v_1 = T1_vals[T1_p_2];
+                const int64_t T2_p_2 = T2_b + i2_1;
+                const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i1_1 = i1_rest; i1_1 < i1_hi; i1_1++) {
+                    const int64_t T2_p_3 = T2_b_2 + i1_1;
+                    const double T2_v_1 = T2_vals[T2_p_3];
+                    const int64_t T0_p_1 = T0_b_1 + i1_1;
+                    T0_vals[T0_p_1] += T1_v_1 * T2_v_1;
+                }
             }
         }
     }
@@ -159,7 +217,11 @@ int builtin_spmm_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i1_lo,
+        int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
@@ -177,6 +239,7 @@ static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *res
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i2;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
             for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
                 const int64_t T2_p_1 = T2_b_1 + i1;
                 const double T2_v = T2_vals[T2_p_1];
@@ -209,7 +272,11 @@ int builtin_spmm_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i1_lo, int64_t i1_hi) {
+static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i1_lo,
+        int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
@@ -227,6 +294,7 @@ static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *res
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i2;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
             for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
                 const int64_t T2_p_1 = T2_b_1 + i1;
                 const double T2_v = T2_vals[T2_p_1];

@@ -61,7 +61,9 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_off0, int64_t T1_off0, int64_t T2_off0, int64_t i0_lo, int64_t i0_hi) {
+static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
+        const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
+        int64_t T0_off0, int64_t T1_off0, int64_t T2_off0, int64_t i0_lo, int64_t i0_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -98,7 +100,9 @@ int builtin_spmv_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_off0, int64_t T1_off0, int64_t T2_off0, int64_t i0_lo, int64_t i0_hi) {
+static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
+        const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
+        int64_t T0_off0, int64_t T1_off0, int64_t T2_off0, int64_t i0_lo, int64_t i0_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -135,7 +139,10 @@ int builtin_spmv_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T2_off0) {
+static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T2_off0) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0; k++)
@@ -176,7 +183,10 @@ int builtin_spmv_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T2_off0) {
+static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
+        int64_t T2_off0) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0; k++)

@@ -86,7 +86,12 @@ __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr,
     return env->grow(env, ptr, from == 0 ? 1 : from * size, dst_bytes(to, size));
 }
 
-static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
+        int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
+        int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
@@ -110,6 +115,7 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T2_p = T2_b + i3;
                 const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
                 for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
                     const int64_t T2_p_1 = T2_b_1 + i2;
                     const double T2_v = T2_vals[T2_p_1];
@@ -147,7 +153,12 @@ int builtin_ttm_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
+        int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
+        int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
@@ -171,6 +182,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T2_p = T2_b + i3;
                 const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
                 for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
                     const int64_t T2_p_1 = T2_b_1 + i2;
                     const double T2_v = T2_vals[T2_p_1];
@@ -208,7 +220,11 @@ int builtin_ttm_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static int builtin_ttm_ssd_sss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
+static int builtin_ttm_ssd_sss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0,
+        const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1,
+        const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals,
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
     double *T0_vals = 0;
     int64_t T0_vals_len = 0;
     int32_t *T0_crd0 = 0;
@@ -261,6 +277,7 @@ static int builtin_ttm_ssd_sss_32_body(const int32_t *restrict T1_pos0, const in
         goto done;
     }
     T0_pos1[0] = (int32_t)0;
+#pragma omp simd
     for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
         T0_pos0[T0_pos0_q] = (int32_t)T0_n0;
     }
@@ -268,29 +285,27 @@ static int builtin_ttm_ssd_sss_32_body(const int32_t *restrict T1_pos0, const in
     const int64_t T1_e = T1_pos0[1];
     const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s);
     if (T0_crd0_cap < T0_n0_end) {
-        const int64_t T0_crd0_need = T0_n0_end;
-        if (T0_crd0_need > T0_crd0_cap) {
-            const int64_t T0_crd0_more_cap = dst_grown(T0_crd0_cap, T0_crd0_need);
-            int32_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_more_cap, sizeof(int32_t));
+        if (T0_n0_end > T0_crd0_cap) {
+            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
+            int32_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int32_t));
             if (!T0_crd0_more) {
                 rc = 1;
                 goto done;
             }
             T0_crd0 = T0_crd0_more;
-            T0_crd0_len = T0_crd0_cap = T0_crd0_more_cap;
+            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
         }
     }
     if (T0_pos1_cap < T0_n0_end + 1) {
-        const int64_t T0_pos1_need = T0_n0_end + 1;
-        if (T0_pos1_need > T0_pos1_cap) {
-            const int64_t T0_pos1_more_cap = dst_grown(T0_pos1_cap, T0_pos1_need);
-            int32_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_more_cap, sizeof(int32_t));
+        if (T0_n0_end + 1 > T0_pos1_cap) {
+            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
+            int32_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int32_t));
             if (!T0_pos1_more) {
                 rc = 1;
                 goto done;
             }
             T0_pos1 = T0_pos1_more;
-            T0_pos1_len = T0_pos1_cap = T0_pos1_more_cap;
+            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
         }
     }
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
@@ -300,53 +315,80 @@ static int builtin_ttm_ssd_sss_32_body(const int32_t *restrict T1_pos0, const in
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1);
         if (T0_crd1_cap < T0_n1_end) {
-            const int64_t T0_crd1_need = T0_n1_end;
-            if (T0_crd1_need > T0_crd1_cap) {
-                const int64_t T0_crd1_more_cap = dst_grown(T0_crd1_cap, T0_crd1_need);
-                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_more_cap, sizeof(int32_t));
+            if (T0_n1_end > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
                 if (!T0_crd1_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_more_cap;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
             }
         }
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             if (T0_vals_cap < (T0_n1 + 1) * T0_size2) {
-                const int64_t T0_vals_need = (T0_n1 + 1) * T0_size2;
-                if (T0_vals_need > T0_vals_cap) {
-                    const int64_t T0_vals_more_cap = dst_grown(T0_vals_cap, T0_vals_need);
-                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_more_cap, sizeof(double));
+                if ((T0_n1 + 1) * T0_size2 > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, (T0_n1 + 1) * T0_size2);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
                     if (!T0_vals_more) {
                         rc = 1;
                         goto done;
                     }
                     T0_vals = T0_vals_more;
-                    T0_vals_len = T0_vals_cap = T0_vals_more_cap;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
                 }
             }
             const int64_t T0_b = T0_n1 * T0_size2 - T0_off2;
-            for (int64_t k = T0_n1 * T0_size2; k < T0_n1 * T0_size2 + T0_size2; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            _Bool some_i3 = 0;
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i3;
-                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p_1 = T2_b_1 + i2;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p = T0_b + i2;
-                    T0_vals[T0_p] += T1_v * T2_v;
+            _Bool some_i2 = 0;
+            for (int64_t i2_tile = i2_lo; i2_tile < i2_hi - 31; i2_tile += 32) {
+                double T0_row[32] = {0};
+                const int64_t T1_s_2 = T1_pos2[T1_p_1];
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    const int64_t i3 = T1_crd2[T1_p_2];
+                    const double T1_v = T1_vals[T1_p_2];
+                    const int64_t T2_p = T2_b + i3;
+                    const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
+                    for (int64_t i2_lane = 0; i2_lane < 32; i2_lane++) {
+                        const int64_t i2 = i2_tile + i2_lane;
+                        const int64_t T2_p_1 = T2_b_1 + i2;
+                        const double T2_v = T2_vals[T2_p_1];
+                        T0_row[i2_lane] += T1_v * T2_v;
+                    }
                 }
-                some_i3 = some_i3 || i2_lo < i2_hi;
+                some_i2 = some_i2 || T1_s_2 < T1_e_2;
+#pragma omp simd
+                for (int64_t i2_lane_1 = 0; i2_lane_1 < 32; i2_lane_1++) {
+                    T0_vals[T0_b + i2_tile + i2_lane_1] = T0_row[i2_lane_1];
+                }
             }
-            if (some_i3) {
+            const int64_t i2_rest = i2_lo + (i2_hi - i2_lo) / 32 * 32;
+            if (i2_rest < i2_hi) {
+                for (int64_t k = T0_b + i2_rest; k < T0_b + i2_hi; k++)
+                    T0_vals[k] = 0.0;
+                const int64_t T1_s_3 = T1_pos2[T1_p_1];
+                const int64_t T1_e_3 = T1_pos2[T1_p_1 + 1];
+                _Bool some_i3_1 = 0;
+                for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
+                    const int64_t i3_1 = T1_crd2[T1_p_3];
+                    const double T1_v_1 = T1_vals[T1_p_3];
+                    const int64_t T2_p_2 = T2_b + i3_1;
+                    const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+#pragma omp simd
+                    for (int64_t i2_1 = i2_rest; i2_1 < i2_hi; i2_1++) {
+                        const int64_t T2_p_3 = T2_b_2 + i2_1;
+                        const double T2_v_1 = T2_vals[T2_p_3];
+                        const int64_t T0_p = T0_b + i2_1;
+                        T0_vals[T0_p] += T1_v_1 * T2_v_1;
+                    }
+                    some_i3_1 = some_i3_1 || i2_rest < i2_hi;
+                }
+                some_i2 = some_i2 || some_i3_1;
+            }
+            if (some_i2) {
                 T0_crd1[T0_n1] = (int32_t)i1;
                 T0_n1 += 1;
             }
@@ -360,6 +402,7 @@ static int builtin_ttm_ssd_sss_32_body(const int32_t *restrict T1_pos0, const in
     }
     T0_pos0[1] = (int32_t)T0_n0;
     T0_last0 = 1;
+#pragma omp simd
     for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
         T0_pos0[T0_pos0_q_1] = (int32_t)T0_n0;
     }
@@ -403,7 +446,11 @@ int builtin_ttm_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *
     return builtin_ttm_ssd_sss_32_body(T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_nnz, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, t, env);
 }
 
-static int builtin_ttm_ssd_sss_64_body(const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
+static int builtin_ttm_ssd_sss_64_body(const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0,
+        const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1,
+        const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals,
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
     double *T0_vals = 0;
     int64_t T0_vals_len = 0;
     int64_t *T0_crd0 = 0;
@@ -456,6 +503,7 @@ static int builtin_ttm_ssd_sss_64_body(const int64_t *restrict T1_pos0, const in
         goto done;
     }
     T0_pos1[0] = 0;
+#pragma omp simd
     for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
         T0_pos0[T0_pos0_q] = T0_n0;
     }
@@ -463,29 +511,27 @@ static int builtin_ttm_ssd_sss_64_body(const int64_t *restrict T1_pos0, const in
     const int64_t T1_e = T1_pos0[1];
     const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s);
     if (T0_crd0_cap < T0_n0_end) {
-        const int64_t T0_crd0_need = T0_n0_end;
-        if (T0_crd0_need > T0_crd0_cap) {
-            const int64_t T0_crd0_more_cap = dst_grown(T0_crd0_cap, T0_crd0_need);
-            int64_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_more_cap, sizeof(int64_t));
+        if (T0_n0_end > T0_crd0_cap) {
+            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
+            int64_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int64_t));
             if (!T0_crd0_more) {
                 rc = 1;
                 goto done;
             }
             T0_crd0 = T0_crd0_more;
-            T0_crd0_len = T0_crd0_cap = T0_crd0_more_cap;
+            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
         }
     }
     if (T0_pos1_cap < T0_n0_end + 1) {
-        const int64_t T0_pos1_need = T0_n0_end + 1;
-        if (T0_pos1_need > T0_pos1_cap) {
-            const int64_t T0_pos1_more_cap = dst_grown(T0_pos1_cap, T0_pos1_need);
-            int64_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_more_cap, sizeof(int64_t));
+        if (T0_n0_end + 1 > T0_pos1_cap) {
+            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
+            int64_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int64_t));
             if (!T0_pos1_more) {
                 rc = 1;
                 goto done;
             }
             T0_pos1 = T0_pos1_more;
-            T0_pos1_len = T0_pos1_cap = T0_pos1_more_cap;
+            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
         }
     }
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
@@ -495,53 +541,80 @@ static int builtin_ttm_ssd_sss_64_body(const int64_t *restrict T1_pos0, const in
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1);
         if (T0_crd1_cap < T0_n1_end) {
-            const int64_t T0_crd1_need = T0_n1_end;
-            if (T0_crd1_need > T0_crd1_cap) {
-                const int64_t T0_crd1_more_cap = dst_grown(T0_crd1_cap, T0_crd1_need);
-                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_more_cap, sizeof(int64_t));
+            if (T0_n1_end > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
                 if (!T0_crd1_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_more_cap;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
             }
         }
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             if (T0_vals_cap < (T0_n1 + 1) * T0_size2) {
-                const int64_t T0_vals_need = (T0_n1 + 1) * T0_size2;
-                if (T0_vals_need > T0_vals_cap) {
-                    const int64_t T0_vals_more_cap = dst_grown(T0_vals_cap, T0_vals_need);
-                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_more_cap, sizeof(double));
+                if ((T0_n1 + 1) * T0_size2 > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, (T0_n1 + 1) * T0_size2);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
                     if (!T0_vals_more) {
                         rc = 1;
                         goto done;
                     }
                     T0_vals = T0_vals_more;
-                    T0_vals_len = T0_vals_cap = T0_vals_more_cap;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
                 }
             }
             const int64_t T0_b = T0_n1 * T0_size2 - T0_off2;
-            for (int64_t k = T0_n1 * T0_size2; k < T0_n1 * T0_size2 + T0_size2; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            _Bool some_i3 = 0;
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i3;
-                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p_1 = T2_b_1 + i2;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p = T0_b + i2;
-                    T0_vals[T0_p] += T1_v * T2_v;
+            _Bool some_i2 = 0;
+            for (int64_t i2_tile = i2_lo; i2_tile < i2_hi - 31; i2_tile += 32) {
+                double T0_row[32] = {0};
+                const int64_t T1_s_2 = T1_pos2[T1_p_1];
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    const int64_t i3 = T1_crd2[T1_p_2];
+                    const double T1_v = T1_vals[T1_p_2];
+                    const int64_t T2_p = T2_b + i3;
+                    const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+#pragma omp simd
+                    for (int64_t i2_lane = 0; i2_lane < 32; i2_lane++) {
+                        const int64_t i2 = i2_tile + i2_lane;
+                        const int64_t T2_p_1 = T2_b_1 + i2;
+                        const double T2_v = T2_vals[T2_p_1];
+                        T0_row[i2_lane] += T1_v * T2_v;
+                    }
                 }
-                some_i3 = some_i3 || i2_lo < i2_hi;
+                some_i2 = some_i2 || T1_s_2 < T1_e_2;
+#pragma omp simd
+                for (int64_t i2_lane_1 = 0; i2_lane_1 < 32; i2_lane_1++) {
+                    T0_vals[T0_b + i2_tile + i2_lane_1] = T0_row[i2_lane_1];
+                }
             }
-            if (some_i3) {
+            const int64_t i2_rest = i2_lo + (i2_hi - i2_lo) / 32 * 32;
+            if (i2_rest < i2_hi) {
+                for (int64_t k = T0_b + i2_rest; k < T0_b + i2_hi; k++)
+                    T0_vals[k] = 0.0;
+                const int64_t T1_s_3 = T1_pos2[T1_p_1];
+                const int64_t T1_e_3 = T1_pos2[T1_p_1 + 1];
+                _Bool some_i3_1 = 0;
+                for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
+                    const int64_t i3_1 = T1_crd2[T1_p_3];
+                    const double T1_v_1 = T1_vals[T1_p_3];
+                    const int64_t T2_p_2 = T2_b + i3_1;
+                    const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+#pragma omp simd
+                    for (int64_t i2_1 = i2_rest; i2_1 < i2_hi; i2_1++) {
+                        const int64_t T2_p_3 = T2_b_2 + i2_1;
+                        const double T2_v_1 = T2_vals[T2_p_3];
+                        const int64_t T0_p = T0_b + i2_1;
+                        T0_vals[T0_p] += T1_v_1 * T2_v_1;
+                    }
+                    some_i3_1 = some_i3_1 || i2_rest < i2_hi;
+                }
+                some_i2 = some_i2 || some_i3_1;
+            }
+            if (some_i2) {
                 T0_crd1[T0_n1] = i1;
                 T0_n1 += 1;
             }
@@ -555,6 +628,7 @@ static int builtin_ttm_ssd_sss_64_body(const int64_t *restrict T1_pos0, const in
     }
     T0_pos0[1] = T0_n0;
     T0_last0 = 1;
+#pragma omp simd
     for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
         T0_pos0[T0_pos0_q_1] = T0_n0;
     }

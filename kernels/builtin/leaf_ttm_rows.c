@@ -86,7 +86,12 @@ __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr,
     return env->grow(env, ptr, from == 0 ? 1 : from * size, dst_bytes(to, size));
 }
 
-static void builtin_ttm_rows_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+static void builtin_ttm_rows_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
+        int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
+        int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
@@ -146,7 +151,12 @@ int builtin_ttm_rows_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env 
     return 0;
 }
 
-static void builtin_ttm_rows_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+static void builtin_ttm_rows_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
+        int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
+        int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
@@ -206,7 +216,11 @@ int builtin_ttm_rows_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env 
     return 0;
 }
 
-static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
+static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0,
+        const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1,
+        const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals,
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
     double *T0_vals = 0;
     int64_t T0_vals_len = 0;
     int32_t *T0_crd0 = 0;
@@ -259,6 +273,7 @@ static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, con
         goto done;
     }
     T0_pos1[0] = (int32_t)0;
+#pragma omp simd
     for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
         T0_pos0[T0_pos0_q] = (int32_t)T0_n0;
     }
@@ -266,29 +281,27 @@ static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, con
     const int64_t T1_e = T1_pos0[1];
     const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s);
     if (T0_crd0_cap < T0_n0_end) {
-        const int64_t T0_crd0_need = T0_n0_end;
-        if (T0_crd0_need > T0_crd0_cap) {
-            const int64_t T0_crd0_more_cap = dst_grown(T0_crd0_cap, T0_crd0_need);
-            int32_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_more_cap, sizeof(int32_t));
+        if (T0_n0_end > T0_crd0_cap) {
+            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
+            int32_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int32_t));
             if (!T0_crd0_more) {
                 rc = 1;
                 goto done;
             }
             T0_crd0 = T0_crd0_more;
-            T0_crd0_len = T0_crd0_cap = T0_crd0_more_cap;
+            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
         }
     }
     if (T0_pos1_cap < T0_n0_end + 1) {
-        const int64_t T0_pos1_need = T0_n0_end + 1;
-        if (T0_pos1_need > T0_pos1_cap) {
-            const int64_t T0_pos1_more_cap = dst_grown(T0_pos1_cap, T0_pos1_need);
-            int32_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_more_cap, sizeof(int32_t));
+        if (T0_n0_end + 1 > T0_pos1_cap) {
+            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
+            int32_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int32_t));
             if (!T0_pos1_more) {
                 rc = 1;
                 goto done;
             }
             T0_pos1 = T0_pos1_more;
-            T0_pos1_len = T0_pos1_cap = T0_pos1_more_cap;
+            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
         }
     }
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
@@ -298,31 +311,29 @@ static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, con
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1);
         if (T0_crd1_cap < T0_n1_end) {
-            const int64_t T0_crd1_need = T0_n1_end;
-            if (T0_crd1_need > T0_crd1_cap) {
-                const int64_t T0_crd1_more_cap = dst_grown(T0_crd1_cap, T0_crd1_need);
-                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_more_cap, sizeof(int32_t));
+            if (T0_n1_end > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
                 if (!T0_crd1_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_more_cap;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
             }
         }
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             if (T0_vals_cap < (T0_n1 + 1) * T0_size2) {
-                const int64_t T0_vals_need = (T0_n1 + 1) * T0_size2;
-                if (T0_vals_need > T0_vals_cap) {
-                    const int64_t T0_vals_more_cap = dst_grown(T0_vals_cap, T0_vals_need);
-                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_more_cap, sizeof(double));
+                if ((T0_n1 + 1) * T0_size2 > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, (T0_n1 + 1) * T0_size2);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
                     if (!T0_vals_more) {
                         rc = 1;
                         goto done;
                     }
                     T0_vals = T0_vals_more;
-                    T0_vals_len = T0_vals_cap = T0_vals_more_cap;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
                 }
             }
             const int64_t T0_b = T0_n1 * T0_size2 - T0_off2;
@@ -357,6 +368,7 @@ static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, con
     }
     T0_pos0[1] = (int32_t)T0_n0;
     T0_last0 = 1;
+#pragma omp simd
     for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
         T0_pos0[T0_pos0_q_1] = (int32_t)T0_n0;
     }
@@ -400,7 +412,11 @@ int builtin_ttm_rows_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_
     return builtin_ttm_rows_ssd_sss_32_body(T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_nnz, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, t, env);
 }
 
-static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
+static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0,
+        const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1,
+        const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals,
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
     double *T0_vals = 0;
     int64_t T0_vals_len = 0;
     int64_t *T0_crd0 = 0;
@@ -453,6 +469,7 @@ static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, con
         goto done;
     }
     T0_pos1[0] = 0;
+#pragma omp simd
     for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
         T0_pos0[T0_pos0_q] = T0_n0;
     }
@@ -460,29 +477,27 @@ static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, con
     const int64_t T1_e = T1_pos0[1];
     const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s);
     if (T0_crd0_cap < T0_n0_end) {
-        const int64_t T0_crd0_need = T0_n0_end;
-        if (T0_crd0_need > T0_crd0_cap) {
-            const int64_t T0_crd0_more_cap = dst_grown(T0_crd0_cap, T0_crd0_need);
-            int64_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_more_cap, sizeof(int64_t));
+        if (T0_n0_end > T0_crd0_cap) {
+            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
+            int64_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int64_t));
             if (!T0_crd0_more) {
                 rc = 1;
                 goto done;
             }
             T0_crd0 = T0_crd0_more;
-            T0_crd0_len = T0_crd0_cap = T0_crd0_more_cap;
+            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
         }
     }
     if (T0_pos1_cap < T0_n0_end + 1) {
-        const int64_t T0_pos1_need = T0_n0_end + 1;
-        if (T0_pos1_need > T0_pos1_cap) {
-            const int64_t T0_pos1_more_cap = dst_grown(T0_pos1_cap, T0_pos1_need);
-            int64_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_more_cap, sizeof(int64_t));
+        if (T0_n0_end + 1 > T0_pos1_cap) {
+            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
+            int64_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int64_t));
             if (!T0_pos1_more) {
                 rc = 1;
                 goto done;
             }
             T0_pos1 = T0_pos1_more;
-            T0_pos1_len = T0_pos1_cap = T0_pos1_more_cap;
+            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
         }
     }
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
@@ -492,31 +507,29 @@ static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, con
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1);
         if (T0_crd1_cap < T0_n1_end) {
-            const int64_t T0_crd1_need = T0_n1_end;
-            if (T0_crd1_need > T0_crd1_cap) {
-                const int64_t T0_crd1_more_cap = dst_grown(T0_crd1_cap, T0_crd1_need);
-                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_more_cap, sizeof(int64_t));
+            if (T0_n1_end > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
                 if (!T0_crd1_more) {
                     rc = 1;
                     goto done;
                 }
                 T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_more_cap;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
             }
         }
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             if (T0_vals_cap < (T0_n1 + 1) * T0_size2) {
-                const int64_t T0_vals_need = (T0_n1 + 1) * T0_size2;
-                if (T0_vals_need > T0_vals_cap) {
-                    const int64_t T0_vals_more_cap = dst_grown(T0_vals_cap, T0_vals_need);
-                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_more_cap, sizeof(double));
+                if ((T0_n1 + 1) * T0_size2 > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, (T0_n1 + 1) * T0_size2);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
                     if (!T0_vals_more) {
                         rc = 1;
                         goto done;
                     }
                     T0_vals = T0_vals_more;
-                    T0_vals_len = T0_vals_cap = T0_vals_more_cap;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
                 }
             }
             const int64_t T0_b = T0_n1 * T0_size2 - T0_off2;
@@ -551,6 +564,7 @@ static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, con
     }
     T0_pos0[1] = T0_n0;
     T0_last0 = 1;
+#pragma omp simd
     for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
         T0_pos0[T0_pos0_q_1] = T0_n0;
     }

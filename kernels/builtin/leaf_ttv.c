@@ -61,7 +61,11 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-static void builtin_ttv_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0) {
+static void builtin_ttv_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
+        const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
+        int64_t T2_off0) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
@@ -113,7 +117,11 @@ int builtin_ttv_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_ttv_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T2_off0) {
+static void builtin_ttv_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
+        const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
+        int64_t T2_off0) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
@@ -165,7 +173,9 @@ int builtin_ttv_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-static void builtin_ttv_ss_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0, const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T2_off0) {
+static void builtin_ttv_ss_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_pos2,
+        const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T2_off0) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
@@ -203,7 +213,9 @@ int builtin_ttv_ss_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *e
     return 0;
 }
 
-static void builtin_ttv_ss_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0, const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T2_off0) {
+static void builtin_ttv_ss_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2,
+        const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T2_off0) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
