@@ -76,6 +76,9 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	if err != nil {
 		return nil, err
 	}
+	if err := r.unchanged(); err != nil {
+		return nil, err
+	}
 	at = time.Now()
 	whole, err := k.gather(blocks)
 	if err != nil {

@@ -95,6 +95,9 @@ func (j *Job) Run(ctx context.Context) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.unchanged(); err != nil {
+		return nil, err
+	}
 	at = time.Now()
 	difference, err := r.check(result)
 	if err != nil {
@@ -227,6 +230,18 @@ func (r *run) computePhase() (*tcs.Tensor, error) {
 	}
 	r.tensors[r.p.result] = result
 	return result, nil
+}
+
+// unchanged refuses a result of mapped files that were cut or written meanwhile.
+func (r *run) unchanged() error {
+	for _, name := range r.p.names {
+		if s := r.sources[name]; s != nil && s.tensor != nil && s.in.File != "" {
+			if err := s.tensor.Changed(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // summarize adds the line about the result that no file was asked for.

@@ -66,7 +66,13 @@ func (a *Arranged) List() []string {
 	return out
 }
 
-// Arrange puts flags first. A lone "-" is an argument; "--" ends the flags.
+// bare tells an argument from a flag. "-" and "-.tns" are arguments: standard
+// input or output.
+func bare(arg string) bool {
+	return arg == "-" || strings.HasPrefix(arg, "-.") || !strings.HasPrefix(arg, "-")
+}
+
+// Arrange puts flags first. "--" ends the flags.
 func (t Table) Arrange(args []string) (*Arranged, error) {
 	var a Arranged
 	for k := 0; k < len(args); k++ {
@@ -75,7 +81,7 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			a.Args = append(a.Args, args[k+1:]...)
 			break
 		}
-		if arg == "-" || !strings.HasPrefix(arg, "-") {
+		if bare(arg) {
 			a.Args = append(a.Args, arg)
 			continue
 		}
@@ -120,7 +126,7 @@ func (t Table) Positional(args []string) int {
 				return k + 1
 			}
 			return -1
-		case arg == "-" || !strings.HasPrefix(arg, "-"):
+		case bare(arg):
 			return k
 		}
 		name, _, hasValue := split(arg)
@@ -136,7 +142,7 @@ func (t Table) isFlag(arg string) bool {
 	if arg == "--" {
 		return true
 	}
-	if arg == "-" || !strings.HasPrefix(arg, "-") {
+	if bare(arg) {
 		return false
 	}
 	name, _, _ := split(arg)

@@ -27,6 +27,7 @@ func TestArrange(t *testing.T) {
 		{"--check=false S", "--check=false -- S"},
 		{"-- -f S", "-- -f S"},
 		{"a - b", "-- a - b"},
+		{"-.mtx -f=x -.tns", "--format=x -- -.mtx -.tns"},
 		{"-i=B:-.tns -i -.tns", "--input=B:-.tns --input=-.tns"},
 		{"-f=", "--format="},
 		{"-i=a=b", "--input=a=b"},

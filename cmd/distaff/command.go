@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"distaff/cmd/argv"
 
@@ -28,7 +27,7 @@ type command struct {
 
 func commands() []*command {
 	return []*command{
-		runCommand(), compileCommand(), planCommand(), doctorCommand(), cacheCommand(),
+		runCommand(), compileCommand(), planCommand(), convertCommand(), infoCommand(), showCommand(), diffCommand(), doctorCommand(), cacheCommand(),
 		completionCommand(), versionCommand(), manCommand(),
 	}
 }
@@ -97,8 +96,7 @@ func (c *command) help(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "\n%s:\n", cat)
 		for _, f := range flags {
-			head, usage := describe(f)
-			fmt.Fprintf(&b, "  %s\n%s", head, wrap(usage, "      ", 78))
+			b.WriteString(argv.Help(f))
 		}
 	}
 	if len(c.examples) > 0 {
@@ -126,43 +124,6 @@ func (c *command) category(cat string) []cli.Flag {
 }
 
 func categoryOf(f cli.Flag) string { return f.(cli.CategorizableFlag).GetCategory() }
-
-// describe splits a flag into its spelling, "-f, --format=T:LEVELS", and what
-// it does.
-func describe(f cli.Flag) (head, usage string) {
-	usage = f.(cli.DocGenerationFlag).GetUsage()
-	placeholder := ""
-	if parts := strings.SplitN(usage, "`", 3); len(parts) == 3 {
-		placeholder, usage = "="+parts[1], strings.TrimSpace(parts[2])
-	}
-	var names []string
-	for _, n := range f.Names() {
-		if len(n) == 1 {
-			names = append(names, "-"+n)
-		} else {
-			names = append(names, "--"+n)
-		}
-	}
-	return strings.Join(names, ", ") + placeholder, usage
-}
-
-// wrap breaks text at spaces into lines of at most width, each after indent.
-func wrap(text, indent string, width int) string {
-	var b strings.Builder
-	line := indent
-	for _, word := range strings.Fields(text) {
-		if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			b.WriteString(line + "\n")
-			line = indent
-		}
-		if line != indent {
-			line += " "
-		}
-		line += word
-	}
-	b.WriteString(line + "\n")
-	return b.String()
-}
 
 func sortedKeys(m map[string]string) []string {
 	keys := make([]string, 0, len(m))

@@ -117,7 +117,7 @@ func fishCompletion(w io.Writer, commands []*command) error {
 			fmt.Fprintf(&b, "complete -c distaff -n %s -f -a %s\n", seen, quote(strings.Join(c.words, " ")))
 		}
 		for _, f := range c.flags {
-			_, usage := describe(f)
+			_, usage := argv.Describe(f)
 			line := "complete -c distaff -n " + seen
 			for _, n := range f.Names() {
 				if len(n) == 1 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"distaff/cmd/argv"
+	"distaff/cmd/front"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/spmd"
@@ -71,7 +72,7 @@ func doctor(x *invocation) error {
 	doctorMPI(line)
 	line("missing", "CUDA", "not part of this version: --target=cuda is refused, leaves run on the CPU")
 	if f.CompilerErr != nil {
-		return &silent{1}
+		return &front.Silent{Code: 1}
 	}
 	return nil
 }

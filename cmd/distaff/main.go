@@ -4,78 +4,26 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"distaff/cmd/argv"
-	"distaff/spmd"
-	"distaff/spmd/comm"
+	"distaff/cmd/front"
 
 	"github.com/urfave/cli/v2"
 )
 
 func main() { os.Exit(mainExit(os.Args, os.Stdout, os.Stderr)) }
 
-// mainExit runs one command line and returns its exit code. An interrupt
-// cancels the command, waits a moment for it to wind up, and removes the
-// temporary files that are left.
+// mainExit runs one command line and returns its exit code.
 func mainExit(args []string, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	done := make(chan error, 1)
-	go func() { done <- dispatch(ctx, args, stdout, stderr) }()
-	select {
-	case err := <-done:
-		return report(err, stderr)
-	case sig := <-signals:
-		cancel(&comm.Interrupted{Signal: sig}) // ranks of one job agree on its code
-		select {
-		case <-done:
-		case <-signals:
-		case <-time.After(2 * time.Second):
-		}
-		spmd.Abandon()
-		fmt.Fprintf(stderr, "distaff: stopped by %v\n", sig)
-		return 128 + int(sig.(syscall.Signal))
-	}
+	return front.Main("distaff", stderr, func(ctx context.Context) error {
+		return dispatch(ctx, args, stdout, stderr)
+	})
 }
-
-// report prints err and returns the exit code that it asks for.
-func report(err error, stderr io.Writer) int {
-	if err == nil {
-		return 0
-	}
-	var quiet *silent
-	if !errors.As(err, &quiet) {
-		fmt.Fprintf(stderr, "distaff: %s\n", err)
-	}
-	return exitCode(err)
-}
-
-// exitCode is that of the first error in err's tree that has one, else 1.
-func exitCode(err error) int {
-	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) {
-		return coded.ExitCode()
-	}
-	return 1
-}
-
-// silent ends the program with a code and no message: all was said.
-type silent struct{ code int }
-
-func (s *silent) Error() string { return fmt.Sprintf("exit %d", s.code) }
-func (s *silent) ExitCode() int { return s.code }
 
 // dispatch finds the command, arranges its flags and runs it.
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -154,7 +102,7 @@ func noCommand(args []string, commands []*command, stdout, stderr io.Writer) err
 		return argv.Errorf("there is no command here; distaff help lists them")
 	}
 	overview(commands, stderr)
-	return &silent{2}
+	return &front.Silent{Code: 2}
 }
 
 // unknownCommand explains a first word that is no command: a TACO user's

@@ -96,7 +96,7 @@ func (c *command) man() string {
 		}
 		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(cat)))
 		for _, f := range flags {
-			head, usage := describe(f)
+			head, usage := argv.Describe(f)
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(usage))
 		}
 	}

@@ -3,16 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"sync"
 
 	"distaff/cmd/argv"
+	"distaff/cmd/front"
 	"distaff/io/outfile"
+	textio "distaff/io/text"
 	"distaff/spmd"
-
-	"golang.org/x/term"
 )
 
 func runCommand() *command {
@@ -55,16 +52,15 @@ func run(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	var bar *progress
-	if mode == "always" || (mode == "" || mode == "auto") && !x.Bool("q") && isTerminal(x.stderr) {
-		bar = &progress{w: x.stderr}
-		j.Progress = bar.show
+	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	if bar != nil {
+		j.Progress = bar.Show
 	}
 	report, err := j.Run(x.Context.Context)
-	bar.clear()
+	bar.Clear()
 	var other *spmd.OtherRank
 	if errors.As(err, &other) {
-		return &silent{exitCode(err)}
+		return &front.Silent{Code: front.ExitCode(err)}
 	}
 	if report == nil { // a failure, or a rank other than 0
 		return err
@@ -75,8 +71,14 @@ func run(x *invocation) error {
 			err = werr
 		}
 	}
+	w := x.stdout
+	for _, o := range j.Outputs {
+		if textio.Stdin(o.File) { // a tensor goes there, which a line would spoil
+			w = x.stderr
+		}
+	}
 	for _, line := range report.Lines {
-		if _, werr := fmt.Fprintln(x.stdout, line); werr != nil && err == nil {
+		if _, werr := fmt.Fprintln(w, line); werr != nil && err == nil {
 			err = werr
 		}
 	}
@@ -94,40 +96,4 @@ func writeWhole(path string, text []byte) error {
 		return err
 	}
 	return f.Commit()
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// progress is a line that is overwritten.
-type progress struct {
-	w     io.Writer
-	mu    sync.Mutex
-	shown bool
-}
-
-func (p *progress) show(file string, done, total int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shown = true
-	if total > 0 {
-		fmt.Fprintf(p.w, "\r\033[K%s: %s of %s (%d%%)", file, spmd.FormatSize(done), spmd.FormatSize(total), done*100/total)
-		return
-	}
-	fmt.Fprintf(p.w, "\r\033[K%s: %s", file, spmd.FormatSize(done))
-}
-
-// clear removes the line. A nil progress shows nothing.
-func (p *progress) clear() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.shown {
-		fmt.Fprint(p.w, "\r\033[K")
-		p.shown = false
-	}
 }

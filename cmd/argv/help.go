@@ -1,0 +1,51 @@
+package argv
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Help is a flag's lines of a help text.
+func Help(f cli.Flag) string {
+	head, usage := Describe(f)
+	return "  " + head + "\n" + wrap(usage, "      ", 78)
+}
+
+// Describe splits a flag into its spelling, "-f, --format=T:LEVELS", and what
+// it does.
+func Describe(f cli.Flag) (head, usage string) {
+	usage = f.(cli.DocGenerationFlag).GetUsage()
+	placeholder := ""
+	if parts := strings.SplitN(usage, "`", 3); len(parts) == 3 {
+		placeholder, usage = "="+parts[1], strings.TrimSpace(parts[2])
+	}
+	var names []string
+	for _, n := range f.Names() {
+		if len(n) == 1 {
+			names = append(names, "-"+n)
+		} else {
+			names = append(names, "--"+n)
+		}
+	}
+	return strings.Join(names, ", ") + placeholder, usage
+}
+
+// wrap breaks text at spaces into lines of at most width, each after indent.
+func wrap(text, indent string, width int) string {
+	var b strings.Builder
+	line := indent
+	for _, word := range strings.Fields(text) {
+		if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}

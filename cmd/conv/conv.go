@@ -1,0 +1,152 @@
+// Package conv is file conversion as a command: distaff convert, and tns2tcs for
+// the one pair.
+package conv
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"distaff/cmd/argv"
+	"distaff/cmd/front"
+	"distaff/codegen/format"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Flags are a conversion's flags.
+func Flags() []cli.Flag {
+	text := func(usage, name string, aliases ...string) cli.Flag {
+		return &cli.StringFlag{Name: name, Aliases: aliases, Usage: usage}
+	}
+	return []cli.Flag{
+		text("`LEVELS[:ORDER]` storage of a .tcs file, and what dense means for the others (default: that of a .tcs input; dense for a dense file; else s, ds, sss, ...)", "f", "format"),
+		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the input's)", "t", "type"),
+		text("`N,N,...` sizes, one a mode, for a file that has none", "d", "dims"),
+		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
+		text("`sum|error` what becomes of repeated coordinates (default: sum)", "duplicates"),
+		&cli.BoolFlag{Name: "fit-dense", Usage: "dense levels cover the smallest to the largest coordinate only"},
+		&cli.BoolFlag{Name: "trust-input", Usage: "skips the check of a .tcs input's arrays"},
+		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else a quarter of the machine's)", "memory-limit"),
+		text("`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)", "tmp"),
+		text("`N` threads (default: all cores)", "threads"),
+		text("`auto|always|never` shows bytes, rate and time left (default: auto, on a terminal)", "progress"),
+	}
+}
+
+// choice reads a flag that is one of some words.
+func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
+	v := x.String(flag)
+	if !x.IsSet(flag) {
+		return def, nil
+	}
+	for _, w := range words {
+		if v == w {
+			return v, nil
+		}
+	}
+	return "", argv.Errorf("--%s=%s: got %q, want %s", flag, v, v, strings.Join(words, ", "))
+}
+
+// ReadOptions reads the flags that say how a file is read: -t, -d,
+// --index-base, --trust-input, --tmp and --threads, where the command has them.
+func ReadOptions(x *cli.Context) (coo.Options, error) {
+	var o coo.Options
+	if v := x.String("t"); v != "" {
+		t, ok := tcs.ParseType(v)
+		if !ok {
+			return o, argv.Errorf("-t=%s: got type %q, want float64, float32, int64, int32, complex128 or complex64", v, v)
+		}
+		o.Type = t
+	}
+	if v := x.String("d"); v != "" {
+		for _, s := range strings.Split(v, ",") {
+			n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+			if err != nil || n < 0 {
+				return o, argv.Errorf("-d=%s: got size %q, want a whole number from 0", v, s)
+			}
+			o.Dims = append(o.Dims, n)
+		}
+		o.Order = len(o.Dims)
+	}
+	base, err := choice(x, "index-base", "1", "0", "1")
+	if err != nil {
+		return o, err
+	}
+	o.ZeroBased = base == "0"
+	o.Trust = x.Bool("trust-input")
+	o.Tmp = x.String("tmp")
+	if o.Tmp == "" {
+		o.Tmp = os.Getenv("DISTAFF_TMP")
+	}
+	if v := x.String("threads"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 {
+			return o, argv.Errorf("--threads=%s: got %q, want a whole number from 1", v, v)
+		}
+		o.Threads = n
+	}
+	return o, nil
+}
+
+// limit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else a quarter of the
+// machine's memory.
+func limit(x *cli.Context) (*tcs.Limit, error) {
+	from, v := "--memory-limit", x.String("memory-limit")
+	if !x.IsSet("memory-limit") {
+		from, v = "DISTAFF_MEMORY_LIMIT", os.Getenv("DISTAFF_MEMORY_LIMIT")
+		if v == "" {
+			return convert.DefaultLimit(), nil
+		}
+	}
+	n, err := spmd.ParseSize(v)
+	if err != nil {
+		return nil, argv.Errorf("%s: %v", from, err)
+	}
+	return tcs.NewLimit(n), nil
+}
+
+// Run converts the file in to the file out as x's flags say.
+func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
+	var o convert.Options
+	var err error
+	if o.Read, err = ReadOptions(x); err != nil {
+		return err
+	}
+	if v := x.String("f"); v != "" {
+		f, err := format.Parse(v)
+		if err != nil {
+			return err
+		}
+		o.Kinds, o.Modes, o.HasFormat = f.Letters(), f.Order, true
+		if o.Read.Order == 0 {
+			o.Read.Order = f.NumModes()
+		}
+	}
+	dup, err := choice(x, "duplicates", "sum", "sum", "error")
+	if err != nil {
+		return err
+	}
+	if dup == "error" {
+		o.Duplicates = coo.Refuse
+	}
+	o.FitDense = x.Bool("fit-dense")
+	o.Write = convert.WriteOptions{Threads: o.Read.Threads, Tmp: o.Read.Tmp}
+	if o.Write.Limit, err = limit(x); err != nil {
+		return err
+	}
+	mode, err := choice(x, "progress", "auto", "auto", "always", "never")
+	if err != nil {
+		return err
+	}
+	if bar := front.NewProgress(stderr, mode, quiet); bar != nil {
+		defer bar.Clear()
+		o.Progress = func(done, total int64) { bar.Show(in, done, total) }
+	}
+	return convert.File(in, out, o)
+}

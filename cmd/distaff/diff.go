@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"distaff/cmd/argv"
+	"distaff/cmd/conv"
+	"distaff/cmd/front"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd"
+)
+
+func diffCommand() *command {
+	return &command{
+		name: "diff", args: "A B", short: "compares two files as tensors",
+		long: `Compares two files of any formats as tensors: what one lacks is zero. Values are
+equal where |a-b| <= atol + rtol*|b|, where both are NaN, or the same infinity. The
+exit code is 0 where the tensors are equal and 4 where they differ, in values or
+in sizes.`,
+		examples: []string{"distaff diff a.tcs a.mtx", "distaff diff y.npy reference.npy --rtol=1e-12"},
+		flags: join([]cliFlag{
+			text("rtol", nil, "", "`X` relative tolerance (default: 0)"),
+			text("atol", nil, "", "`X` absolute tolerance (default: 0)"),
+			text("head", nil, "", "`N` prints the first N differences (default: 10)"),
+		}, readFlags(), talkFlags()),
+		action: diff,
+	}
+}
+
+func diff(x *invocation) error {
+	if x.Args().Len() != 2 {
+		return argv.Errorf("diff wants two files, got %d arguments", x.Args().Len())
+	}
+	rtol, err := x.tolerance("rtol")
+	if err != nil {
+		return err
+	}
+	atol, err := x.tolerance("atol")
+	if err != nil {
+		return err
+	}
+	head, err := x.count("head", 0)
+	if err != nil {
+		return err
+	}
+	if !x.IsSet("head") {
+		head = 10
+	}
+	opt, err := conv.ReadOptions(x.Context)
+	if err != nil {
+		return err
+	}
+	cfg := coo.Config{Limit: convert.DefaultLimit(), Tmp: opt.Tmp, Threads: opt.Threads}
+	files := x.Args().Slice()
+	var streams [2]coo.Stream
+	for k := range streams {
+		if streams[k], err = convert.Open(files[k], opt); err != nil {
+			return err
+		}
+		defer streams[k].Close()
+	}
+	shareSizes(streams)
+	var sides [2]*coo.Ordered
+	for k := range sides {
+		if sides[k], err = coo.Sort(streams[k], coo.Spec{Name: files[k]}, cfg); err != nil {
+			return err
+		}
+		defer sides[k].Free()
+	}
+	d, err := coo.Diff(sides[0], sides[1], rtol, atol, int(head))
+	if err != nil {
+		return err
+	}
+	if d.Differ == 0 {
+		return nil
+	}
+	for _, f := range d.First {
+		at := ""
+		for m, c := range f.Coords {
+			if m > 0 {
+				at += ","
+			}
+			at += strconv.FormatInt(c+1, 10)
+		}
+		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, spmd.FormatValue(f.A), spmd.FormatValue(f.B))
+	}
+	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %d coordinates; largest difference %.3g, relative %.3g\n",
+		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, d.Compared, d.MaxAbs, d.MaxRel)
+	return &front.Silent{Code: 4}
+}
+
+// shareSizes gives a file without sizes those of the other.
+func shareSizes(s [2]coo.Stream) {
+	for k := range s {
+		own, exact := s[k].Dims()
+		dims, sure := s[1-k].Dims()
+		if z, ok := s[k].(coo.Sizable); ok && !exact && sure && len(own) == len(dims) {
+			z.SetDims(dims)
+		}
+	}
+}
+
+// tolerance reads --rtol or --atol.
+func (x *invocation) tolerance(flag string) (float64, error) {
+	v := x.String(flag)
+	if !x.IsSet(flag) {
+		return 0, nil
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(f >= 0) {
+		return 0, argv.Errorf("--%s=%s: got %q, want a number from 0", flag, v, v)
+	}
+	return f, nil
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"distaff/cmd/argv"
+	"distaff/cmd/conv"
+	"distaff/cmd/front"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd"
+)
+
+func infoCommand() *command {
+	return &command{
+		name: "info", args: "FILE", short: "tells what a file of tensors holds",
+		long: `Tells a file's sizes, value type, storage, widths of numbers, statistics and
+checksum. Of a .tcs file only the header is read; --verify reads everything, and
+checks checksums and level arrays (exit 3 where they are wrong). Other files are read to their
+end, with progress.`,
+		examples: []string{"distaff info b.tcs", "distaff info b.tcs --verify", "distaff info matrix.mtx.gz --json"},
+		flags: join([]cliFlag{
+			on("verify", nil, "", "reads and checks the whole file"),
+			on("json", nil, "", "prints JSON"),
+			text("progress", nil, "", "`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
+		}, readFlags(), talkFlags()),
+		action: info,
+	}
+}
+
+// fileInfo is what info tells.
+type fileInfo struct {
+	File     string      `json:"file"`
+	Format   string      `json:"format"` // of the file
+	Sizes    []int64     `json:"sizes"`
+	Type     string      `json:"type"`
+	Levels   string      `json:"levels"` // as -f takes them
+	Dense    bool        `json:"dense"`
+	Entries  int64       `json:"entries"`
+	Bytes    int64       `json:"bytes,omitempty"` // of the arrays
+	Sorted   *bool       `json:"sorted,omitempty"`
+	Box      [][2]int64  `json:"box,omitempty"`
+	Splits   []tcs.Split `json:"splits,omitempty"`
+	Storage  []levelInfo `json:"storage,omitempty"`
+	Modes    []modeInfo  `json:"modes,omitempty"`
+	Checksum string      `json:"checksum,omitempty"`
+	Zstd     bool        `json:"zstd,omitempty"`
+	Verified bool        `json:"verified,omitempty"`
+}
+
+// levelInfo is a storage level of a .tcs file.
+type levelInfo struct {
+	Kind      string `json:"kind"`
+	Mode      int    `json:"mode"`
+	Size      int64  `json:"size"`
+	Offset    int64  `json:"offset"`
+	Positions int64  `json:"positions"`
+	PosBits   int    `json:"pos_bits,omitempty"`
+	CrdBits   int    `json:"crd_bits,omitempty"`
+	Empty     int64  `json:"empty"` // parents without a child
+	Most      int64  `json:"most"`  // children of a parent
+}
+
+// modeInfo is how a file's entries spread over a mode.
+type modeInfo struct {
+	Mode   int     `json:"mode"`
+	Filled int64   `json:"filled"`
+	Empty  int64   `json:"empty"`
+	Most   int64   `json:"most"`
+	Mean   float64 `json:"mean"`
+	Skew   float64 `json:"skew"`
+	Gini   float64 `json:"gini"`
+}
+
+func info(x *invocation) error {
+	if x.Args().Len() != 1 {
+		return argv.Errorf("info wants one file, got %d arguments", x.Args().Len())
+	}
+	path := x.Args().First()
+	opt, err := conv.ReadOptions(x.Context)
+	if err != nil {
+		return err
+	}
+	mode, err := x.choice("progress", "auto", "always", "never")
+	if err != nil {
+		return err
+	}
+	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	defer bar.Clear()
+	kind, err := convert.FormatOf(path)
+	if err != nil {
+		return err
+	}
+	out := &fileInfo{File: path, Format: kind.Name}
+	if convert.Ext(path) == ".tcs" {
+		err = out.fromTensor(path, opt, x.Bool("verify"))
+	} else {
+		err = out.fromStream(path, opt, bar)
+	}
+	if err != nil {
+		return err
+	}
+	bar.Clear()
+	if x.Bool("json") {
+		b, err := json.MarshalIndent(out, "", "  ")
+		if err != nil {
+			panic("BUG: distaff: info does not marshal: " + err.Error())
+		}
+		_, err = fmt.Fprintf(x.stdout, "%s\n", b)
+		return err
+	}
+	return out.print(x.stdout)
+}
+
+// fromTensor tells about a .tcs file from its header.
+func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
+	t, err := convert.OpenTensor(path, opt.Tmp)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if verify {
+		if err := t.Verify(); err != nil {
+			return err
+		}
+		f.Verified = true
+	}
+	f.Sizes, f.Type, f.Levels, f.Dense = t.Dims, t.Type.String(), t.FormatString(), t.Dense()
+	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Splits
+	if !t.Whole() {
+		f.Box = t.Box
+	}
+	st, _ := t.FileStats()
+	f.Entries = st.Entries
+	for l, lev := range t.Levels {
+		i := levelInfo{Kind: string(lev.Kind), Mode: lev.Mode, Size: lev.Size, Offset: lev.Offset, Positions: t.Positions(l),
+			PosBits: 8 * int(lev.Pos.Width), CrdBits: 8 * int(lev.Crd.Width)}
+		if l < len(st.Levels) {
+			i.Empty, i.Most = st.Levels[l].Empty, st.Levels[l].Most
+		}
+		f.Storage = append(f.Storage, i)
+	}
+	if len(t.Levels) > 0 && st.Entries > 0 {
+		lev := t.Levels[0]
+		r := t.Range(lev.Mode)
+		n := r[1] - r[0]
+		mean := float64(st.Entries) / float64(max(n, 1))
+		// The header counts the outermost mode alone.
+		f.Modes = append(f.Modes, modeInfo{Mode: lev.Mode, Filled: n - st.EmptySlices, Empty: st.EmptySlices, Most: st.MaxSlice, Mean: mean, Skew: float64(st.MaxSlice) / mean})
+	}
+	return nil
+}
+
+// fromStream reads another file to its end.
+func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress) error {
+	s, err := convert.Open(path, opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if p, ok := s.(coo.Progressed); ok && bar != nil {
+		quit, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			tick := time.NewTicker(time.Second / 5)
+			defer tick.Stop()
+			for {
+				select {
+				case <-quit:
+					return
+				case <-tick.C:
+					at, total := p.Progress()
+					bar.Show(path, at, total)
+				}
+			}
+		}()
+		defer func() { close(quit); <-done }()
+	}
+	survey, err := coo.Look(s)
+	if err != nil {
+		return err
+	}
+	kinds, modes := convert.Formatted(s)
+	f.Sizes, f.Type, f.Levels, f.Entries = survey.Dims, s.Type().String(), tcs.FormatString(kinds, modes), survey.Entries
+	f.Sorted = &survey.Sorted
+	if d, ok := s.(coo.Densed); ok {
+		f.Dense = d.Dense()
+	}
+	for k, m := range survey.Modes {
+		f.Modes = append(f.Modes, modeInfo{k, m.Filled, m.Empty, m.Most, m.Mean, m.Skew, m.Gini})
+	}
+	return nil
+}
+
+func (f *fileInfo) print(w io.Writer) error {
+	var b strings.Builder
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	line("file", "%s", tcs.Printable(f.File))
+	line("format", "%s", f.Format)
+	sizes := "scalar"
+	if len(f.Sizes) > 0 {
+		sizes = strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Sizes), "[]"), " ", " x ")
+	}
+	line("sizes", "%s", sizes)
+	line("type", "%s", f.Type)
+	if len(f.Sizes) > 0 {
+		line("levels", "%s", f.Levels)
+	}
+	line("entries", "%d%s", f.Entries, f.density())
+	if f.Sorted != nil {
+		order := "sorted by coordinate, mode 0 first"
+		if !*f.Sorted {
+			order = "not sorted by coordinate, or with repeats"
+		}
+		line("order", "%s", order)
+	}
+	if f.Bytes > 0 {
+		line("arrays", "%s", spmd.FormatSize(f.Bytes))
+	}
+	if f.Box != nil {
+		line("box", "%v", f.Box)
+	}
+	for m, s := range f.Splits {
+		if s.Count > 1 {
+			line("split", "mode %d: block %d of %d", m, s.Index, s.Count)
+		}
+	}
+	for l, lev := range f.Storage {
+		s := fmt.Sprintf("%s mode %d, size %d, %d positions", lev.Kind, lev.Mode, lev.Size, lev.Positions)
+		if lev.Offset != 0 {
+			s += fmt.Sprintf(", from %d", lev.Offset)
+		}
+		if lev.PosBits > 0 {
+			s += fmt.Sprintf(", pos %d bits", lev.PosBits)
+		}
+		if lev.CrdBits > 0 {
+			s += fmt.Sprintf(", crd %d bits", lev.CrdBits)
+		}
+		if lev.Kind != "d" {
+			s += fmt.Sprintf(", at most %d a parent, %d parents empty", lev.Most, lev.Empty)
+		}
+		line(fmt.Sprintf("level %d", l), "%s", s)
+	}
+	for _, s := range f.Modes {
+		text := fmt.Sprintf("%d filled, %d empty, at most %d entries, %.4g on average, skew %.4g", s.Filled, s.Empty, s.Most, s.Mean, s.Skew)
+		if s.Gini > 0 {
+			text += fmt.Sprintf(", Gini %.3g", s.Gini)
+		}
+		line(fmt.Sprintf("mode %d", s.Mode), "%s", text)
+	}
+	if f.Checksum != "" {
+		line("checksum", "%s", f.Checksum)
+	}
+	if f.Zstd {
+		line("compressed", "zstd")
+	}
+	if f.Verified {
+		line("verified", "checksums and arrays are right")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// density is the share of all coordinates that have an entry.
+func (f *fileInfo) density() string {
+	space := 1.0
+	for _, d := range f.Sizes {
+		space *= float64(d)
+	}
+	if len(f.Sizes) == 0 || space == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.3g%% of all coordinates)", 100*float64(f.Entries)/space)
+}

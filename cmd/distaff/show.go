@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"unsafe"
+
+	"distaff/cmd/argv"
+	"distaff/cmd/conv"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/spmd"
+)
+
+// readFlags say how show, info and diff read a file.
+func readFlags() []cliFlag {
+	return []cliFlag{
+		text("d", al("dims"), "", "`N,N,...` sizes, one a mode, for a file that has none"),
+		text("t", al("type"), "", "`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
+		text("index-base", nil, "", "`0|1` the first coordinate in .tns files (default: 1)"),
+		text("tmp", nil, "", "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
+		text("threads", nil, "", "`N` threads (default: all cores)"),
+	}
+}
+
+func showCommand() *command {
+	return &command{
+		name: "show", args: "FILE", short: "prints the entries of a file",
+		long: `Prints the entries of a file of tensors, in the order of the file: coordinates,
+from 1, then the value. Zeros that only a dense level makes room for are left out.`,
+		examples: []string{"distaff show b.tcs --head=10", "distaff show matrix.mtx.gz"},
+		flags:    join([]cliFlag{text("head", nil, "", "`N` prints the first N entries only")}, readFlags(), talkFlags()),
+		action:   show,
+	}
+}
+
+func show(x *invocation) error {
+	if x.Args().Len() != 1 {
+		return argv.Errorf("show wants one file, got %d arguments", x.Args().Len())
+	}
+	head, err := x.count("head", 0)
+	if err != nil {
+		return err
+	}
+	if !x.IsSet("head") {
+		head = -1
+	}
+	opt, err := conv.ReadOptions(x.Context)
+	if err != nil {
+		return err
+	}
+	s, err := convert.Open(x.Args().First(), opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	w := bufio.NewWriter(x.stdout)
+	if err := printEntries(w, s, head, x.Context.Context.Err); err != nil {
+		w.Flush()
+		return err
+	}
+	return w.Flush()
+}
+
+// printEntries prints the first head entries of a stream, all where head is
+// negative. stopped is asked now and then whether to go on.
+func printEntries(w *bufio.Writer, s coo.Stream, head int64, stopped func() error) error {
+	var b coo.Batch
+	size := s.Type().Size()
+	for head != 0 {
+		if err := stopped(); err != nil {
+			return err
+		}
+		err := s.Next(&b)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for k := 0; k < b.N && head != 0; k++ {
+			for m := range b.Coords {
+				w.WriteString(strconv.FormatInt(b.Coords[m][k]+1, 10))
+				w.WriteByte(' ')
+			}
+			v := s.Type().Load(unsafe.Pointer(&b.Vals[k*size]))
+			w.WriteString(spmd.FormatValue(v))
+			if err := w.WriteByte('\n'); err != nil {
+				return err
+			}
+			head--
+		}
+	}
+	return nil
+}

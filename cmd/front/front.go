@@ -1,0 +1,74 @@
+// Package front is what a command does around its work: it turns an error into
+// a message and an exit code, and a signal into an orderly end.
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"distaff/io/outfile"
+	"distaff/spmd/comm"
+)
+
+// Main runs a command and returns its exit code. An interrupt cancels the
+// command, waits a moment for it to wind up, and removes the temporary files
+// that are left; the code is then 128 and the signal's number.
+func Main(name string, stderr io.Writer, run func(context.Context) error) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	select {
+	case err := <-done:
+		return Report(name, err, stderr)
+	case sig := <-signals:
+		cancel(&comm.Interrupted{Signal: sig}) // ranks of one job agree on its code
+		select {
+		case <-done:
+		case <-signals:
+		case <-time.After(2 * time.Second):
+		}
+		outfile.Cleanup()
+		fmt.Fprintf(stderr, "%s: stopped by %v\n", name, sig)
+		return 128 + int(sig.(syscall.Signal))
+	}
+}
+
+// Report prints err, unless it is Silent, and returns the exit code that it
+// asks for.
+func Report(name string, err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	var quiet *Silent
+	if !errors.As(err, &quiet) {
+		fmt.Fprintf(stderr, "%s: %s\n", name, err)
+	}
+	return ExitCode(err)
+}
+
+// ExitCode is that of the first error in err's tree that has one, else 1.
+func ExitCode(err error) int {
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	return 1
+}
+
+// Silent ends the program with a code and no message: all was said.
+type Silent struct{ Code int }
+
+func (s *Silent) Error() string { return fmt.Sprintf("exit %d", s.Code) }
+
+// ExitCode is the code.
+func (s *Silent) ExitCode() int { return s.Code }

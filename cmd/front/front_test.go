@@ -1,0 +1,43 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+)
+
+func TestReport(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, 0, ""},
+		{errors.New("it broke"), 1, "tool: it broke\n"},
+		{fmt.Errorf("wrapped: %w", &Silent{4}), 4, ""},
+	} {
+		var b bytes.Buffer
+		if code := Report("tool", c.err, &b); code != c.code || b.String() != c.text {
+			t.Errorf("%v: got %d, %q, want %d, %q", c.err, code, b.String(), c.code, c.text)
+		}
+	}
+}
+
+func TestSignal(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		var b bytes.Buffer
+		code := Main("tool", &b, func(ctx context.Context) error {
+			if err := syscall.Kill(syscall.Getpid(), s); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if want := 128 + int(s); code != want {
+			t.Errorf("%v: got exit code %d, want %d", s, code, want)
+		}
+	}
+}
