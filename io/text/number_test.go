@@ -56,7 +56,7 @@ func TestFloatsAsStrconv(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	fast, n := 0, 300000
+	fast, n := 0, 100000
 	for range n {
 		var s string
 		switch r.IntN(6) {
@@ -89,7 +89,7 @@ func TestFloatsAsStrconv(t *testing.T) {
 // The tie breaks of the 128-bit path: exact halves, and a hair to either side.
 func TestHalfway(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 50000 {
+	for range 15000 {
 		m := 1<<52 | r.Uint64()>>12
 		half := m<<1 | 1 // 54 bits: halfway between two float64
 		for _, s := range []string{

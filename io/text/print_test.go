@@ -36,7 +36,7 @@ func TestAppendValue(t *testing.T) {
 
 func TestFloatsReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 100000 {
+	for range 40000 {
 		f := math.Float64frombits(r.Uint64())
 		if r.IntN(2) == 0 {
 			f = float64(r.Int64N(1<<60)) / float64(r.Int64N(1<<20)+1)
