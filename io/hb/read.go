@@ -66,7 +66,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	}
 	for m, d := range opt.Dims {
 		if have := []int64{h.rows, h.cols}[m]; d > 0 && d != have {
-			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m+1, have, d)
+			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m, have, d)
 		}
 	}
 	room := batch

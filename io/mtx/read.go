@@ -102,7 +102,7 @@ func (h *header) shape(file string, opt coo.Options) (shape, error) {
 	}
 	for m, d := range opt.Dims {
 		if d > 0 && d != s.dims[m] {
-			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m+1, s.dims[m], d)
+			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m, s.dims[m], d)
 		}
 	}
 	return s, nil

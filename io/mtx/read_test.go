@@ -225,9 +225,9 @@ func TestMalformed(t *testing.T) {
 		{"array too few", "%%MatrixMarket matrix array real general\n2 2\n1\n1\n1\n", coo.Options{}, 3, "x.mtx:6:1: got the end of the file after 3 values, want 4 values"},
 		{"array too many", "%%MatrixMarket matrix array real general\n1 1\n1\n1\n", coo.Options{}, 3, "x.mtx:4:1: got one more value"},
 		{"array two", "%%MatrixMarket matrix array real general\n1 2\n1 2\n", coo.Options{}, 3, `x.mtx:3:3: got "2", want the end of the line after a value`},
-		{"row 0", banner + "real general\n2 3 1\n0 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 0 in mode 1, want at least 1"},
-		{"row past", banner + "real general\n2 3 1\n3 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 3 in mode 1, want at most 2: its size is 2"},
-		{"column past", banner + "real general\n2 3 2\n1 1 1\n  1 99999999999999999999 1\n", coo.Options{}, 3, "x.mtx:4:5: got coordinate 99999999999999999999 in mode 2, want at most 3"},
+		{"row 0", banner + "real general\n2 3 1\n0 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 0 in mode 0, want at least 1"},
+		{"row past", banner + "real general\n2 3 1\n3 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 3 in mode 0, want at most 2: its size is 2"},
+		{"column past", banner + "real general\n2 3 2\n1 1 1\n  1 99999999999999999999 1\n", coo.Options{}, 3, "x.mtx:4:5: got coordinate 99999999999999999999 in mode 1, want at most 3"},
 		{"row real", banner + "real general\n2 3 1\n1.0 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "1.0", want coordinate 1 of 2, an integer from 1`},
 		{"row word", banner + "real general\n2 3 1\nx\x1b[31m 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "x\x1b[31m", want coordinate 1 of 2`},
 		{"no value", banner + "real general\n2 3 1\n1 1\n", coo.Options{}, 3, "x.mtx:3:4: got the end of the line, want a value: 2 coordinates and a value"},
@@ -249,7 +249,7 @@ func TestMalformed(t *testing.T) {
 		{"to float32", banner + "real general\n1 1 1\n1 1 3e99\n", coo.Options{Type: tcs.Float32}, 2, `got "3e99", want a number that float32`},
 		{"order", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 3}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 3"},
 		{"no vector", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 1}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 1"},
-		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{0, 5}}, 2, "x.mtx:2:1: mode 2 has size 2, -d says 5"},
+		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{0, 5}}, 2, "x.mtx:2:1: mode 1 has size 2, -d says 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkError(t, write(t, c.in), c.opt, c.exit, c.want) })
 	}

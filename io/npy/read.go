@@ -132,7 +132,7 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 	}
 	for m, d := range opt.Dims {
 		if d > 0 && d != s.dims[m] {
-			return s, text.Commandf(what, 0, 0, "mode %d has size %d, -d says %d", m+1, s.dims[m], d)
+			return s, text.Commandf(what, 0, 0, "mode %d has size %d, -d says %d", m, s.dims[m], d)
 		}
 	}
 	return s, nil

@@ -235,7 +235,7 @@ func TestMalformed(t *testing.T) {
 		{"testdata/csr.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,2), counted from 1"},
 		{"testdata/c8.npy", coo.Options{Type: tcs.Float64}, 2, "its values are complex64, the type asked for is float64"},
 		{"testdata/f8.npy", coo.Options{Order: 3}, 2, "the array has 2 dimensions (shape [2 3]), want 3"},
-		{"testdata/f8.npy", coo.Options{Dims: []int64{2, 4}}, 2, "mode 2 has size 3, -d says 4"},
+		{"testdata/f8.npy", coo.Options{Dims: []int64{2, 4}}, 2, "mode 1 has size 3, -d says 4"},
 		{"nowhere.npy", coo.Options{}, 1, "nowhere.npy: no such file"},
 	} {
 		t.Run(c.file, func(t *testing.T) {

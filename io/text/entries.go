@@ -252,11 +252,11 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 	case err == errSyntax:
 		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d", Quote(tok), m+1, l.Order, l.Base)
 	case err == nil && v < l.Base:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m+1, l.Base, l.Hint)
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m, l.Base, l.Hint)
 	case l.Lims[m] == math.MaxInt64:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want one that 63 bits can hold", Quote(tok), m+1)
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want one that 63 bits can hold", Quote(tok), m)
 	default:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tok, m+1, l.Lims[m]-1+l.Base, l.Lims[m])
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tok, m, l.Lims[m]-1+l.Base, l.Lims[m])
 	}
 }
 

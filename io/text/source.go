@@ -100,7 +100,7 @@ func openError(path string, err error) error {
 // raw reads the file as it is, from its start, adding what it read to count.
 func (s *Source) raw(count *atomic.Int64) io.Reader {
 	if s.file != nil {
-		return &counted{r: io.NewSectionReader(s.file, 0, s.size), n: count}
+		return &counted{r: io.NewSectionReader(s.file, 0, s.size), n: count, left: s.size, name: s.Name}
 	}
 	return &counted{r: &spoolReader{s: s.spool}, n: count}
 }
@@ -172,14 +172,19 @@ func (s *Source) wrap(err error, what string) error {
 }
 
 type counted struct {
-	r io.Reader
-	n *atomic.Int64
+	r    io.Reader
+	n    *atomic.Int64
+	left int64 // bytes that a regular file must still have
+	name string
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if c.n != nil {
 		c.n.Add(int64(n))
+	}
+	if c.left -= int64(n); err == io.EOF && c.left > 0 {
+		err = Dataf(c.name, 0, 0, "the file became shorter while it was read")
 	}
 	return n, err
 }
