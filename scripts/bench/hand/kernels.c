@@ -4,7 +4,7 @@
  * through the caller's allocator, prefetch of gathered rows where it helps.
  * Every function has the signature of a leaf (see dst.h); t[0] is the result.
  */
-#include <stdint.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,7 +203,7 @@ int spadd3(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
             I b = bp[i], be = bp[i + 1], k = cp[i], ke = cp[i + 1], d = dp[i], de = dp[i + 1];
             int64_t o0 = o;
             while (b < be || k < ke || d < de) {
-                I x = b < be ? bc[b] : INT32_MAX, y = k < ke ? cc[k] : INT32_MAX, z = d < de ? dc[d] : INT32_MAX;
+                I x = b < be ? bc[b] : INT_MAX, y = k < ke ? cc[k] : INT_MAX, z = d < de ? dc[d] : INT_MAX;
                 I m = x < y ? x : y;
                 m = z < m ? z : m;
                 double s = 0;
