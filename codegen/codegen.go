@@ -96,7 +96,10 @@ type Result struct {
 	// which has other level kinds.
 	Repack bool
 	// Shares is the argument whose level arrays are the result's own as well,
-	// so that the leaf writes values alone; -1 for none.
+	// down to the result's last compressed level, so that the leaf writes
+	// values alone; -1 for none. The caller then allocates Vals: as many
+	// values as that level of the argument has positions, times the sizes of
+	// the dense levels below it.
 	Shares             int
 	PosWidth, CrdWidth []uint8
 }

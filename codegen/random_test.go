@@ -395,8 +395,7 @@ func (p *problem) run(u *codegen.Unit) ([]interp.Arg, error) {
 		args[0].Levels = append(args[0].Levels, lev)
 	}
 	if u.Result.Shares >= 0 {
-		args[0].Levels = args[u.Result.Shares].Levels
-		size = int64(len(args[u.Result.Shares].Vals.Data.([]float64)))
+		size = share(u.Result.Format, dims, &args[0], args[u.Result.Shares])
 	}
 	if u.Result.Format.AllDense() || u.Result.Shares >= 0 {
 		vals := make([]float64, size)
@@ -421,6 +420,21 @@ func (p *problem) run(u *codegen.Unit) ([]interp.Arg, error) {
 		return nil, fail
 	}
 	return args, nil
+}
+
+// share gives a result the level arrays of an argument, and says how many
+// values it has.
+func share(f format.Format, dims []int64, result *interp.Arg, from interp.Arg) int64 {
+	deep := len(f.Levels) - f.TrailingDense() - 1
+	size := int64(len(ints(from.Levels[deep].Crd)))
+	for l, m := range f.Order {
+		if l <= deep {
+			result.Levels[l] = from.Levels[l]
+		} else {
+			size *= dims[m]
+		}
+	}
+	return size
 }
 
 // widen gives an argument's level arrays the widths that the leaf expects.

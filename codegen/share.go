@@ -8,11 +8,12 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// shared finds an access whose level arrays the result can have as its own:
-// its levels are the result's, every loop over a compressed one visits what
-// this operand stores and nothing else, every loop over a dense one the whole
-// range, and wherever the operand has an entry there is a value. That needs what
-// every stored tensor keeps: a compressed coordinate has children.
+// shared finds an access whose level arrays the result can have as its own,
+// down to the result's last compressed level: these levels are the result's,
+// every loop over a compressed one visits what this operand stores and nothing
+// else, every loop over a dense one the whole range, and wherever the operand
+// has an entry there is a value. That needs what every stored tensor keeps: a
+// compressed coordinate has children.
 func (c *compilation) shared() *cin.Access {
 	result := c.unit.Result.Format
 	if result.AllDense() {
@@ -42,14 +43,15 @@ func (c *compilation) formatOf(name string) (format.Format, bool) {
 func (c *compilation) sharesLevels(a *cin.Access) bool {
 	f, ok := c.formatOf(a.Name)
 	result, lhs := c.unit.Result.Format, c.normal.LHS
-	if !ok || len(f.Levels) < len(result.Levels) {
+	deep := len(result.Levels) - result.TrailingDense()
+	if !ok || len(f.Levels) < deep {
 		return false
 	}
 	for l, k := range f.Levels {
 		if k != format.Dense && k != format.Compressed {
 			return false
 		}
-		if l < len(result.Levels) && (k != result.Levels[l] || a.Vars[f.Order[l]] != lhs.Vars[result.Order[l]]) {
+		if l < deep && (k != result.Levels[l] || a.Vars[f.Order[l]] != lhs.Vars[result.Order[l]]) {
 			return false
 		}
 	}

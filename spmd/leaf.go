@@ -230,23 +230,24 @@ func (s *statement) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, 
 	return t, nil
 }
 
-// sharing is a result over the level arrays of an operand's outer levels, with
-// values of its own.
+// sharing is a result over the level arrays of an operand's outer levels, down
+// to the result's last compressed one, with values of its own.
 func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
-	order := s.unit.Result.Format.Order
-	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(order))}
+	f := s.unit.Result.Format
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
 	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
-	for l, lev := range from.Levels[:len(order)] {
-		lev.Mode = order[l]
+	for l, m := range f.Order {
+		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Box[m][1] - t.Box[m][0], Offset: t.Box[m][0]}
+		if l < len(f.Order)-f.TrailingDense() {
+			lev = from.Levels[l]
+		}
+		lev.Mode = m
 		t.Levels[l] = lev
 		if lev.Kind == byte(format.Dense) {
 			n, first = n*lev.Size, first*lev.Size
 		} else {
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
-	}
-	if len(order) == len(from.Levels) { // a block's dense levels keep the whole's sizes
-		n, first = from.Vals.Len, from.Vals.First
 	}
 	width := uint8(t.Type.Size())
 	mem, err := s.r.arena.Alloc(n*int64(width), "the values of "+s.stmt.LHS.Name)

@@ -259,16 +259,24 @@ func (l *lowerer) reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
 
 // bindResult moves the result's cursor after p's variable was bound in in.
 func (l *lowerer) bindResult(p *loop, in *env) {
-	if l.assigns(p.f) {
-		l.enterResult(in)
+	if !l.assigns(p.f) {
+		return
 	}
+	if a := l.out; a.shared() && in.res.level <= a.deep && l.resultVars[a.deep] == p.v() {
+		for _, it := range p.iters {
+			if it.key == l.spec.Share {
+				in.res = resultCursor{level: a.deep + 1, pos: it.p}
+			}
+		}
+	}
+	l.enterResult(in)
 }
 
 // enterResult moves the result's cursor through the dense levels whose
 // variables are bound.
 func (l *lowerer) enterResult(e *env) {
 	op := l.out.op
-	if l.out.shared() {
+	if l.out.shared() && e.res.level <= l.out.deep {
 		return
 	}
 	if c := &e.res; c.tile != nil {
@@ -297,7 +305,7 @@ func (l *lowerer) enterResult(e *env) {
 // compressed level is left to append to.
 func (l *lowerer) zero(e *env) {
 	a := l.out
-	if e.res.zeroed || e.res.level <= a.deep || a.shared() {
+	if e.res.zeroed || e.res.level <= a.deep {
 		return
 	}
 	e.res.zeroed = true

@@ -38,8 +38,6 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	case e.res.tile != nil:
 		l.when(x.pres, func() { l.emit(&ir.Store{A: e.res.tile, Index: pos, Accumulate: s.Accumulate, X: x.v}) })
 		return
-	case a.shared():
-		pos = e.cur[l.spec.Share].pos
 	case e.res.level != a.op.order():
 		panic("BUG: lower: the result's position is not known at " + s.LHS.Key())
 	}

@@ -50,7 +50,8 @@ type Spec struct {
 	// sparse levels store.
 	Clip map[string]bool
 	// Share, if not "", is the key of the access whose level arrays are the
-	// result's own: values are written at its positions.
+	// result's own, down to the result's last compressed level: values, or
+	// blocks of dense levels below, are written at its positions.
 	Share string
 }
 

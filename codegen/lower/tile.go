@@ -9,13 +9,17 @@ import (
 // registers.
 const maxTile = 32
 
+// maxTiles is the number of tiles past which a row is summed in place: each
+// tile is a pass over the entries that are summed.
+const maxTiles = 16
+
 // tileWidth is the width of the tiles in which s sums a row of the result, the
 // dense last level, or 0 where it does not: s loops over something else than
 // that level's variable v, and v runs along the last, dense, level of
 // everything that has it.
 func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
 	k := e.res.level
-	if !l.assigns(s) || e.res.zeroed || k != l.out.op.order()-1 || k <= l.out.deep {
+	if !l.assigns(s) || e.res.tile != nil || k != l.out.op.order()-1 || k <= l.out.deep {
 		return 0
 	}
 	v := l.resultVars[k]
@@ -29,6 +33,9 @@ func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
 		return 0
 	}
 	if _, bound := e.coord[v]; bound || e.ranges[v].lo != nil || !l.lastOfAll(s, v) {
+		return 0
+	}
+	if l.spec.Sizes[v] > maxTile*maxTiles {
 		return 0
 	}
 	for width := int64(maxTile); width >= 4; width /= 2 {
@@ -58,8 +65,9 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 }
 
 // tiled lowers s, which sums a row of the result, tile by tile: each tile of
-// width values is summed in a local array and then stored, and what is left of
-// the row is summed in place.
+// width values is summed in a local array and then stored (added to what is
+// there, if the row was set to 0 before), and what is left of the row is summed
+// in place.
 func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	op := l.out.op
 	v := l.resultVars[e.res.level]
@@ -92,7 +100,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		part(in)
 		k := l.newVar(v + "_lane")
 		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
-			l.store(l.out.vals(), ir.Plus(ir.Plus(base, x), k), ir.Convert(op.Type, ir.At(sums, k)))
+			l.emit(&ir.Store{A: l.out.vals(), Index: ir.Plus(ir.Plus(base, x), k), Accumulate: e.res.zeroed, X: ir.Convert(op.Type, ir.At(sums, k))})
 		})})
 	})})
 	n := ir.Minus(all.hi, all.lo)
@@ -101,7 +109,9 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		in := e.clone()
 		in.ranges[v] = span{lo: rest, hi: all.hi, width: -width}
 		in.res.zeroed = true
-		l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(op.Type)})
+		if !e.res.zeroed {
+			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(op.Type)})
+		}
 		part(in)
 	})
 	switch {

@@ -184,7 +184,7 @@ func frame(u *codegen.Unit, dims []int64, args []*tcs.Tensor) *tcs.Tensor {
 		t.Levels = append(t.Levels, lev)
 	}
 	if k := u.Result.Shares; k >= 0 {
-		for l := range t.Levels {
+		for l := range u.Result.Format.Levels[:len(t.Levels)-u.Result.Format.TrailingDense()] {
 			t.Levels[l].Pos, t.Levels[l].Crd = args[k].Levels[l].Pos, args[k].Levels[l].Crd
 		}
 		n = t.Positions(len(t.Levels) - 1)

@@ -72,46 +72,21 @@ static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *rest
         const int64_t T1_p = T1_b + i0;
         const int64_t T0_p = T0_b + i0;
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-        for (int64_t i1_tile = i1_lo; i1_tile < i1_hi - 31; i1_tile += 32) {
-            double T0_row[32] = {0};
-            const int64_t T1_s = T1_pos1[T1_p];
-            const int64_t T1_e = T1_pos1[T1_p + 1];
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i2 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i2;
-                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+        for (int64_t k = T0_p * T0_size1; k < T0_p * T0_size1 + T0_size1; k++)
+            T0_vals[k] = 0.0;
+        const int64_t T1_s = T1_pos1[T1_p];
+        const int64_t T1_e = T1_pos1[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+            const int64_t i2 = T1_crd1[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i2;
+            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
 #pragma omp simd
-                for (int64_t i1_lane = 0; i1_lane < 32; i1_lane++) {
-                    const int64_t i1 = i1_tile + i1_lane;
-                    const int64_t T2_p_1 = T2_b_1 + i1;
-                    const double T2_v = T2_vals[T2_p_1];
-                    T0_row[i1_lane] += T1_v * T2_v;
-                }
-            }
-#pragma omp simd
-            for (int64_t i1_lane_1 = 0; i1_lane_1 < 32; i1_lane_1++) {
-                T0_vals[T0_b_1 + i1_tile + i1_lane_1] = T0_row[i1_lane_1];
-            }
-        }
-        const int64_t i1_rest = i1_lo + (i1_hi - i1_lo) / 32 * 32;
-        if (i1_rest < i1_hi) {
-            for (int64_t k = T0_b_1 + i1_rest; k < T0_b_1 + i1_hi; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_1 = T1_pos1[T1_p];
-            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-            for (int64_t T1_p_2 = T1_s_1; T1_p_2 < T1_e_1; T1_p_2++) {
-                const int64_t i2_1 = T1_crd1[T1_p_2];
-                const double T1_v_1 = T1_vals[T1_p_2];
-                const int64_t T2_p_2 = T2_b + i2_1;
-                const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
-#pragma omp simd
-                for (int64_t i1_1 = i1_rest; i1_1 < i1_hi; i1_1++) {
-                    const int64_t T2_p_3 = T2_b_2 + i1_1;
-                    const double T2_v_1 = T2_vals[T2_p_3];
-                    const int64_t T0_p_1 = T0_b_1 + i1_1;
-                    T0_vals[T0_p_1] += T1_v_1 * T2_v_1;
-                }
+            for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
+                const int64_t T2_p_1 = T2_b_1 + i1;
+                const double T2_v = T2_vals[T2_p_1];
+                const int64_t T0_p_1 = T0_b_1 + i1;
+                T0_vals[T0_p_1] += T1_v * T2_v;
             }
         }
     }
@@ -150,46 +125,21 @@ static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *rest
         const int64_t T1_p = T1_b + i0;
         const int64_t T0_p = T0_b + i0;
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-        for (int64_t i1_tile = i1_lo; i1_tile < i1_hi - 31; i1_tile += 32) {
-            double T0_row[32] = {0};
-            const int64_t T1_s = T1_pos1[T1_p];
-            const int64_t T1_e = T1_pos1[T1_p + 1];
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i2 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i2;
-                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+        for (int64_t k = T0_p * T0_size1; k < T0_p * T0_size1 + T0_size1; k++)
+            T0_vals[k] = 0.0;
+        const int64_t T1_s = T1_pos1[T1_p];
+        const int64_t T1_e = T1_pos1[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+            const int64_t i2 = T1_crd1[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i2;
+            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
 #pragma omp simd
-                for (int64_t i1_lane = 0; i1_lane < 32; i1_lane++) {
-                    const int64_t i1 = i1_tile + i1_lane;
-                    const int64_t T2_p_1 = T2_b_1 + i1;
-                    const double T2_v = T2_vals[T2_p_1];
-                    T0_row[i1_lane] += T1_v * T2_v;
-                }
-            }
-#pragma omp simd
-            for (int64_t i1_lane_1 = 0; i1_lane_1 < 32; i1_lane_1++) {
-                T0_vals[T0_b_1 + i1_tile + i1_lane_1] = T0_row[i1_lane_1];
-            }
-        }
-        const int64_t i1_rest = i1_lo + (i1_hi - i1_lo) / 32 * 32;
-        if (i1_rest < i1_hi) {
-            for (int64_t k = T0_b_1 + i1_rest; k < T0_b_1 + i1_hi; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_1 = T1_pos1[T1_p];
-            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-            for (int64_t T1_p_2 = T1_s_1; T1_p_2 < T1_e_1; T1_p_2++) {
-                const int64_t i2_1 = T1_crd1[T1_p_2];
-                const double T1_v_1 = T1_vals[T1_p_2];
-                const int64_t T2_p_2 = T2_b + i2_1;
-                const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
-#pragma omp simd
-                for (int64_t i1_1 = i1_rest; i1_1 < i1_hi; i1_1++) {
-                    const int64_t T2_p_3 = T2_b_2 + i1_1;
-                    const double T2_v_1 = T2_vals[T2_p_3];
-                    const int64_t T0_p_1 = T0_b_1 + i1_1;
-                    T0_vals[T0_p_1] += T1_v_1 * T2_v_1;
-                }
+            for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
+                const int64_t T2_p_1 = T2_b_1 + i1;
+                const double T2_v = T2_vals[T2_p_1];
+                const int64_t T0_p_1 = T0_b_1 + i1;
+                T0_vals[T0_p_1] += T1_v * T2_v;
             }
         }
     }

@@ -61,31 +61,6 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-/* The size of n elements; the largest number where it would overflow. */
-static inline int64_t dst_bytes(int64_t n, int64_t size) {
-    return n < 0 || n > 9223372036854775807L / size ? 9223372036854775807L : n * size;
-}
-
-/* Never null for memory: an empty array has a byte. Not inlined, so that the
- * compiler knows that the memory is no other's. */
-__attribute__((malloc, noinline)) static void *dst_alloc(dst_env *env, int64_t n, int64_t size, int32_t zero) {
-    return env->alloc(env, n == 0 ? 1 : dst_bytes(n, size), zero);
-}
-
-static inline void dst_release(dst_env *env, void *ptr, int64_t n, int64_t size) {
-    if (ptr)
-        env->release(env, ptr, n == 0 ? 1 : n * size);
-}
-
-/* What a full array of cap elements grows to when it needs more. */
-static inline int64_t dst_grown(int64_t cap, int64_t need) {
-    return cap <= 4611686018427387903L && need < 2 * cap ? 2 * cap : need;
-}
-
-__attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr, int64_t from, int64_t to, int64_t size) {
-    return env->grow(env, ptr, from == 0 ? 1 : from * size, dst_bytes(to, size));
-}
-
 static void builtin_ttm_rows_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
@@ -216,132 +191,22 @@ int builtin_ttm_rows_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env 
     return 0;
 }
 
-static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0,
-        const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1,
-        const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const double *restrict T2_vals,
-        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
-        int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
-    double *T0_vals = 0;
-    int64_t T0_vals_len = 0;
-    int32_t *T0_crd0 = 0;
-    int64_t T0_crd0_len = 0;
-    int32_t *T0_pos0 = 0;
-    int64_t T0_pos0_len = 0;
-    int32_t *T0_crd1 = 0;
-    int64_t T0_crd1_len = 0;
-    int32_t *T0_pos1 = 0;
-    int64_t T0_pos1_len = 0;
-    int rc = 0;
+static void builtin_ttm_rows_ssd_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
+        const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_pos2,
+        const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
+        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
-    const int64_t guess = T1_nnz + 16;
-    int64_t T0_vals_cap = guess;
-    T0_vals_len = T0_vals_cap;
-    T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
-    if (!T0_vals) {
-        rc = 1;
-        goto done;
-    }
-    int64_t T0_crd0_cap = guess;
-    T0_crd0_len = T0_crd0_cap;
-    T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int32_t), 0);
-    if (!T0_crd0) {
-        rc = 1;
-        goto done;
-    }
-    int64_t T0_n0 = 0;
-    T0_pos0_len = 2;
-    T0_pos0 = dst_alloc(env, T0_pos0_len, sizeof(int32_t), 0);
-    if (!T0_pos0) {
-        rc = 1;
-        goto done;
-    }
-    T0_pos0[0] = (int32_t)0;
-    int64_t T0_last0 = 0;
-    int64_t T0_crd1_cap = guess;
-    T0_crd1_len = T0_crd1_cap;
-    T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int32_t), 0);
-    if (!T0_crd1) {
-        rc = 1;
-        goto done;
-    }
-    int64_t T0_n1 = 0;
-    int64_t T0_pos1_cap = guess + 1;
-    T0_pos1_len = T0_pos1_cap;
-    T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int32_t), 0);
-    if (!T0_pos1) {
-        rc = 1;
-        goto done;
-    }
-    T0_pos1[0] = (int32_t)0;
-#pragma omp simd
-    for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
-        T0_pos0[T0_pos0_q] = (int32_t)T0_n0;
-    }
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s);
-    if (T0_crd0_cap < T0_n0_end) {
-        if (T0_n0_end > T0_crd0_cap) {
-            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
-            int32_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int32_t));
-            if (!T0_crd0_more) {
-                rc = 1;
-                goto done;
-            }
-            T0_crd0 = T0_crd0_more;
-            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
-        }
-    }
-    if (T0_pos1_cap < T0_n0_end + 1) {
-        if (T0_n0_end + 1 > T0_pos1_cap) {
-            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
-            int32_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int32_t));
-            if (!T0_pos1_more) {
-                rc = 1;
-                goto done;
-            }
-            T0_pos1 = T0_pos1_more;
-            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
-        }
-    }
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t i0 = T1_crd0[T1_p];
-        const int64_t T0_n1_from = T0_n1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1);
-        if (T0_crd1_cap < T0_n1_end) {
-            if (T0_n1_end > T0_crd1_cap) {
-                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
-                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
-                if (!T0_crd1_more) {
-                    rc = 1;
-                    goto done;
-                }
-                T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
-            }
-        }
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            if (T0_vals_cap < (T0_n1 + 1) * T0_size2) {
-                if ((T0_n1 + 1) * T0_size2 > T0_vals_cap) {
-                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, (T0_n1 + 1) * T0_size2);
-                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
-                    if (!T0_vals_more) {
-                        rc = 1;
-                        goto done;
-                    }
-                    T0_vals = T0_vals_more;
-                    T0_vals_len = T0_vals_cap = T0_vals_size;
-                }
-            }
-            const int64_t T0_b = T0_n1 * T0_size2 - T0_off2;
-            for (int64_t k = T0_n1 * T0_size2; k < T0_n1 * T0_size2 + T0_size2; k++)
+            const int64_t T0_b = T1_p_1 * T0_size2 - T0_off2;
+            for (int64_t k = T1_p_1 * T0_size2; k < T1_p_1 * T0_size2 + T0_size2; k++)
                 T0_vals[k] = 0.0;
             const int64_t T1_s_2 = T1_pos2[T1_p_1];
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            _Bool some_i3 = 0;
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
                 const double T1_v = T1_vals[T1_p_2];
@@ -352,54 +217,19 @@ static int builtin_ttm_rows_ssd_sss_32_body(const int32_t *restrict T1_pos0, con
                     const int64_t T0_p = T0_b + i2;
                     T0_vals[T0_p] += T1_v * T2_v;
                 }
-                some_i3 = some_i3 || i2_lo < i2_hi;
-            }
-            if (some_i3) {
-                T0_crd1[T0_n1] = (int32_t)i1;
-                T0_n1 += 1;
             }
         }
-        T0_pos1[T0_n0 + 1] = (int32_t)T0_n1;
-        const _Bool some_i1 = T0_n1 != T0_n1_from;
-        if (some_i1) {
-            T0_crd0[T0_n0] = (int32_t)i0;
-            T0_n0 += 1;
-        }
     }
-    T0_pos0[1] = (int32_t)T0_n0;
-    T0_last0 = 1;
-#pragma omp simd
-    for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
-        T0_pos0[T0_pos0_q_1] = (int32_t)T0_n0;
-    }
-    t[0]->levels[0].pos = (dst_array){T0_pos0, 2, 0};
-    T0_pos0 = 0;
-    t[0]->levels[0].crd = (dst_array){T0_crd0, T0_n0, 0};
-    T0_crd0 = 0;
-    t[0]->levels[1].pos = (dst_array){T0_pos1, T0_n0 + 1, 0};
-    T0_pos1 = 0;
-    t[0]->levels[1].crd = (dst_array){T0_crd1, T0_n1, 0};
-    T0_crd1 = 0;
-    t[0]->vals = (dst_array){T0_vals, T0_n1 * T0_size2, 0};
-    T0_vals = 0;
-done:
-    dst_release(env, T0_vals, T0_vals_len, sizeof(double));
-    dst_release(env, T0_crd0, T0_crd0_len, sizeof(int32_t));
-    dst_release(env, T0_pos0, T0_pos0_len, sizeof(int32_t));
-    dst_release(env, T0_crd1, T0_crd1_len, sizeof(int32_t));
-    dst_release(env, T0_pos1, T0_pos1_len, sizeof(int32_t));
-    return rc;
 }
 
 int builtin_ttm_rows_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    (void)env;
+    double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size2 = t[0]->levels[2].size;
     const int64_t T0_off2 = t[0]->levels[2].offset;
     const int32_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int32_t));
-    const int32_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int32_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_nnz = t[1]->vals.len;
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
-    const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
@@ -408,136 +238,26 @@ int builtin_ttm_rows_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    env->fail_ncoord = 0;
-    return builtin_ttm_rows_ssd_sss_32_body(T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_nnz, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, t, env);
+    builtin_ttm_rows_ssd_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    return 0;
 }
 
-static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0,
-        const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1,
-        const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2, const double *restrict T2_vals,
-        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
-        int64_t i2_lo, int64_t i2_hi, dst_tensor **t, dst_env *env) {
-    double *T0_vals = 0;
-    int64_t T0_vals_len = 0;
-    int64_t *T0_crd0 = 0;
-    int64_t T0_crd0_len = 0;
-    int64_t *T0_pos0 = 0;
-    int64_t T0_pos0_len = 0;
-    int64_t *T0_crd1 = 0;
-    int64_t T0_crd1_len = 0;
-    int64_t *T0_pos1 = 0;
-    int64_t T0_pos1_len = 0;
-    int rc = 0;
+static void builtin_ttm_rows_ssd_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
+        const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2,
+        const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
+        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
-    const int64_t guess = T1_nnz + 16;
-    int64_t T0_vals_cap = guess;
-    T0_vals_len = T0_vals_cap;
-    T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
-    if (!T0_vals) {
-        rc = 1;
-        goto done;
-    }
-    int64_t T0_crd0_cap = guess;
-    T0_crd0_len = T0_crd0_cap;
-    T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int64_t), 0);
-    if (!T0_crd0) {
-        rc = 1;
-        goto done;
-    }
-    int64_t T0_n0 = 0;
-    T0_pos0_len = 2;
-    T0_pos0 = dst_alloc(env, T0_pos0_len, sizeof(int64_t), 0);
-    if (!T0_pos0) {
-        rc = 1;
-        goto done;
-    }
-    T0_pos0[0] = 0;
-    int64_t T0_last0 = 0;
-    int64_t T0_crd1_cap = guess;
-    T0_crd1_len = T0_crd1_cap;
-    T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int64_t), 0);
-    if (!T0_crd1) {
-        rc = 1;
-        goto done;
-    }
-    int64_t T0_n1 = 0;
-    int64_t T0_pos1_cap = guess + 1;
-    T0_pos1_len = T0_pos1_cap;
-    T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int64_t), 0);
-    if (!T0_pos1) {
-        rc = 1;
-        goto done;
-    }
-    T0_pos1[0] = 0;
-#pragma omp simd
-    for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
-        T0_pos0[T0_pos0_q] = T0_n0;
-    }
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s);
-    if (T0_crd0_cap < T0_n0_end) {
-        if (T0_n0_end > T0_crd0_cap) {
-            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
-            int64_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int64_t));
-            if (!T0_crd0_more) {
-                rc = 1;
-                goto done;
-            }
-            T0_crd0 = T0_crd0_more;
-            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
-        }
-    }
-    if (T0_pos1_cap < T0_n0_end + 1) {
-        if (T0_n0_end + 1 > T0_pos1_cap) {
-            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
-            int64_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int64_t));
-            if (!T0_pos1_more) {
-                rc = 1;
-                goto done;
-            }
-            T0_pos1 = T0_pos1_more;
-            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
-        }
-    }
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t i0 = T1_crd0[T1_p];
-        const int64_t T0_n1_from = T0_n1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1);
-        if (T0_crd1_cap < T0_n1_end) {
-            if (T0_n1_end > T0_crd1_cap) {
-                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
-                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
-                if (!T0_crd1_more) {
-                    rc = 1;
-                    goto done;
-                }
-                T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
-            }
-        }
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            if (T0_vals_cap < (T0_n1 + 1) * T0_size2) {
-                if ((T0_n1 + 1) * T0_size2 > T0_vals_cap) {
-                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, (T0_n1 + 1) * T0_size2);
-                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
-                    if (!T0_vals_more) {
-                        rc = 1;
-                        goto done;
-                    }
-                    T0_vals = T0_vals_more;
-                    T0_vals_len = T0_vals_cap = T0_vals_size;
-                }
-            }
-            const int64_t T0_b = T0_n1 * T0_size2 - T0_off2;
-            for (int64_t k = T0_n1 * T0_size2; k < T0_n1 * T0_size2 + T0_size2; k++)
+            const int64_t T0_b = T1_p_1 * T0_size2 - T0_off2;
+            for (int64_t k = T1_p_1 * T0_size2; k < T1_p_1 * T0_size2 + T0_size2; k++)
                 T0_vals[k] = 0.0;
             const int64_t T1_s_2 = T1_pos2[T1_p_1];
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            _Bool some_i3 = 0;
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
                 const double T1_v = T1_vals[T1_p_2];
@@ -548,54 +268,19 @@ static int builtin_ttm_rows_ssd_sss_64_body(const int64_t *restrict T1_pos0, con
                     const int64_t T0_p = T0_b + i2;
                     T0_vals[T0_p] += T1_v * T2_v;
                 }
-                some_i3 = some_i3 || i2_lo < i2_hi;
-            }
-            if (some_i3) {
-                T0_crd1[T0_n1] = i1;
-                T0_n1 += 1;
             }
         }
-        T0_pos1[T0_n0 + 1] = T0_n1;
-        const _Bool some_i1 = T0_n1 != T0_n1_from;
-        if (some_i1) {
-            T0_crd0[T0_n0] = i0;
-            T0_n0 += 1;
-        }
     }
-    T0_pos0[1] = T0_n0;
-    T0_last0 = 1;
-#pragma omp simd
-    for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
-        T0_pos0[T0_pos0_q_1] = T0_n0;
-    }
-    t[0]->levels[0].pos = (dst_array){T0_pos0, 2, 0};
-    T0_pos0 = 0;
-    t[0]->levels[0].crd = (dst_array){T0_crd0, T0_n0, 0};
-    T0_crd0 = 0;
-    t[0]->levels[1].pos = (dst_array){T0_pos1, T0_n0 + 1, 0};
-    T0_pos1 = 0;
-    t[0]->levels[1].crd = (dst_array){T0_crd1, T0_n1, 0};
-    T0_crd1 = 0;
-    t[0]->vals = (dst_array){T0_vals, T0_n1 * T0_size2, 0};
-    T0_vals = 0;
-done:
-    dst_release(env, T0_vals, T0_vals_len, sizeof(double));
-    dst_release(env, T0_crd0, T0_crd0_len, sizeof(int64_t));
-    dst_release(env, T0_pos0, T0_pos0_len, sizeof(int64_t));
-    dst_release(env, T0_crd1, T0_crd1_len, sizeof(int64_t));
-    dst_release(env, T0_pos1, T0_pos1_len, sizeof(int64_t));
-    return rc;
 }
 
 int builtin_ttm_rows_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    (void)env;
+    double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size2 = t[0]->levels[2].size;
     const int64_t T0_off2 = t[0]->levels[2].offset;
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
-    const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_nnz = t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
-    const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
@@ -604,6 +289,6 @@ int builtin_ttm_rows_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    env->fail_ncoord = 0;
-    return builtin_ttm_rows_ssd_sss_64_body(T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_nnz, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, t, env);
+    builtin_ttm_rows_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    return 0;
 }
