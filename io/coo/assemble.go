@@ -91,19 +91,7 @@ func (s *sorted) shape() (*tcs.Shape, [][]int64, error) {
 		cut := s.pieces()
 		hists = make([][]int64, len(cut)-1)
 		each(len(hists), func(i int) {
-			c := newCounter(s.spec.Kinds)
-			if cut[i] > 0 {
-				c.any = true
-				s.mem.at(cut[i]-1, c.prev)
-			}
-			r := s.mem.reader(cut[i], cut[i+1])
-			var b Batch
-			for n, _ := r.next(&b); n > 0; n, _ = r.next(&b) {
-				if !c.add(b.Coords, n) {
-					panic("BUG: coo: sorted entries are not in order")
-				}
-			}
-			hists[i] = c.hist
+			hists[i] = s.mem.count(s.spec.Kinds, cut[i], cut[i+1])
 		})
 		hist = make([]int64, len(s.spec.Kinds)+1)
 		for _, h := range hists {
@@ -243,7 +231,7 @@ func (s *sorted) fillFrom(r reader, f *filler) error {
 		if n == 0 {
 			break
 		}
-		if s.hist != nil { // what is read again can have changed
+		if s.hist != nil && !s.fixed { // what is read again can have changed
 			if err := s.recheck(again, &b, n); err != nil {
 				return err
 			}
@@ -252,7 +240,7 @@ func (s *sorted) fillFrom(r reader, f *filler) error {
 			return err
 		}
 	}
-	if s.hist != nil {
+	if s.hist != nil && !s.fixed {
 		last := len(s.hist) - 1
 		if !slices.Equal(again.hist[:last], s.hist[:last]) || s.keeps && again.hist[last] != s.hist[last] {
 			return s.errChanged()
@@ -309,7 +297,7 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	for l, m := range spec.Modes {
 		c.limits[l], s.max[l] = shape.Range(m), -1
 	}
-	size := uintptr(spec.Type.Size())
+	var at []int64
 	for {
 		err := in.Next(&c.b)
 		if err == io.EOF {
@@ -325,17 +313,53 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 			t.Close()
 			return nil, err
 		}
-		for i := range c.b.N {
-			p := int64(0)
-			for l := range c.cols {
-				p = p*t.Levels[l].Size + c.cols[l][i] - t.Levels[l].Offset
-			}
-			at := unsafe.Add(t.Vals.Ptr, uintptr(p)*size)
-			addTo(spec.Type, unsafe.Slice((*byte)(at), size), vals[i*int(size):(i+1)*int(size)])
+		if c.b.N > 0 {
+			at = c.positions(t, at)
+			addAll(t, at, vals)
 		}
 	}
 	t.Trust()
 	return t, nil
+}
+
+// positions are those of the batch's entries in a dense tensor.
+func (c *collector) positions(t *tcs.Tensor, at []int64) []int64 {
+	if cap(at) < c.b.N {
+		at = make([]int64, c.b.N)
+	}
+	at = at[:c.b.N]
+	clear(at)
+	for l, col := range c.cols {
+		size, offset := t.Levels[l].Size, t.Levels[l].Offset
+		for i, x := range col {
+			at[i] = at[i]*size + x - offset
+		}
+	}
+	return at
+}
+
+// addAll adds the values to those at positions at.
+func addAll(t *tcs.Tensor, at []int64, vals []byte) {
+	switch p := unsafe.Pointer(&vals[0]); t.Type {
+	case tcs.Float64:
+		addEach(tcs.Values[float64](t), at, (*float64)(p))
+	case tcs.Float32:
+		addEach(tcs.Values[float32](t), at, (*float32)(p))
+	case tcs.Int64:
+		addEach(tcs.Values[int64](t), at, (*int64)(p))
+	case tcs.Int32:
+		addEach(tcs.Values[int32](t), at, (*int32)(p))
+	case tcs.Complex128:
+		addEach(tcs.Values[complex128](t), at, (*complex128)(p))
+	case tcs.Complex64:
+		addEach(tcs.Values[complex64](t), at, (*complex64)(p))
+	}
+}
+
+func addEach[T float64 | float32 | int64 | int32 | complex128 | complex64](dst []T, at []int64, vals *T) {
+	for i, v := range unsafe.Slice(vals, len(at)) {
+		dst[at[i]] += v
+	}
 }
 
 // AssembleFile is Assemble into a .tcs file at path, in the memory that

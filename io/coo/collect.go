@@ -30,6 +30,8 @@ type sorted struct {
 	mem  *store  // entries in memory, in order, repeats summed
 	runs *spill  // entries in runs on disk
 	hist []int64 // from the stream in place: see counter; nil elsewhere
+
+	fixed bool // the stream can't give other entries when it is read again
 }
 
 func (s *sorted) free() {
@@ -66,6 +68,9 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 		c.keeps = false
 	}
 	c.budget = max(cfg.Limit.Free()/4, 1<<20)
+	if t, ok := in.(*tensorStream); ok {
+		c.fixed = t.t.File() == ""
+	}
 	err := c.run()
 	if err == errUnsorted {
 		c.free()

@@ -1,6 +1,7 @@
 package coo
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -307,6 +308,8 @@ func TestRefusals(t *testing.T) {
 		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "ds", Type: tcs.Int64}, 2, "value 0.5 does not fit type int64, at (1,2)"},
 		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dss"}, 2, `format "dss" has 3 levels for a tensor of 2 modes`},
 		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "takes more than 2^63 bytes"},
+		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "dd", Name: "B"}, 5,
+			"tensor B of sizes [1073741824 2048] as dd takes 16 TiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit); compressed levels (-f) store entries only"},
 		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "memory limit of 1 GiB"},
 	} {
 		_, err := Assemble(c.in, c.spec, Config{Limit: tcs.NewLimit(1 << 30)})
@@ -395,6 +398,23 @@ func TestView(t *testing.T) {
 			t.Fatalf("%s: got %v\nwant %v", name, got, want)
 		}
 		if err := v.Validate(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		// The block on its own, its dense levels cut to the box.
+		own, err := Assemble(FromTensor(v, KeepAll), Spec{Kinds: kinds, Modes: modes, Box: box}, Config{})
+		if err == nil {
+			if err := own.Validate(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got := meaning(own); !maps.Equal(got, want) {
+				t.Fatalf("%s: the block on its own: got %v\nwant %v", name, got, want)
+			}
+			var file bytes.Buffer
+			if err := own.WriteTo(&file, tcs.WriteOptions{}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			own.Close()
+		} else if !picky(kinds) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		// A view by positions, cut into parts, has every entry once.

@@ -22,11 +22,20 @@ func NewLimit(max int64) *Limit { return &Limit{max: max} }
 type MemoryError struct {
 	What            string // what the memory was for
 	Want, Used, Max int64  // bytes
+	Machine         bool   // Max is the machine's memory, not a limit that was set
+	Hint            string // what would help; "" for none
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+	s := fmt.Sprintf("%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
 		e.What, Size(e.Want), Size(e.Used), Size(e.Max))
+	if e.Machine {
+		s = fmt.Sprintf("%s takes %s, and the machine has %s", e.What, Size(e.Want), Size(e.Max))
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
 }
 
 // ExitCode is 5.
@@ -143,6 +152,11 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	}
 	if bytes == 0 {
 		bytes = 64
+	}
+	if l.Max() == 0 && bytes >= 1<<30 {
+		if all := MachineMemory(); bytes > all {
+			return nil, &MemoryError{What: what, Want: bytes, Max: all, Machine: true}
+		}
 	}
 	if err := l.Reserve(bytes, what); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -216,8 +217,12 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	if name != "" {
 		what = "tensor " + name
 	}
-	m, err := alloc(lay.Bytes, fmt.Sprintf("%s of sizes %v as %s", what, s.Dims, FormatString(s.Kinds, s.Modes)))
+	m, err := alloc(lay.Bytes, strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Dims, FormatString(s.Kinds, s.Modes)), " as "))
 	if err != nil {
+		var full *MemoryError
+		if errors.As(err, &full) && strings.Contains(s.Kinds, "d") {
+			full.Hint = "compressed levels (-f) store entries only"
+		}
 		return nil, err
 	}
 	t := s.bare()

@@ -131,7 +131,7 @@ func (t *Tensor) decompress(limit *Limit) error {
 		return err
 	}
 	if limit.Max() <= 0 && total > limit.Free() {
-		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total, Max: limit.Free()}
+		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total, Max: limit.Free(), Machine: true}
 	}
 	m, err := Alloc(limit, total, "decompressing "+Printable(t.File()))
 	if err != nil {
