@@ -72,10 +72,13 @@ func (r *run) check(result *tcs.Tensor) (*Difference, error) {
 	space, fits := product(r.sizes.Dims[r.p.result])
 	what := ""
 	if fits && space <= checkAll {
-		what = fmt.Sprintf("all %s", plural(space, "coordinate"))
+		what = fmt.Sprintf("all %s of %s agree", plural(space, "coordinate"), r.p.result)
+		if space == 1 {
+			what = r.p.result + " agrees"
+		}
 		err = c.all(e, result)
 	} else {
-		what = fmt.Sprintf("%d sampled coordinates", checkSample)
+		what = fmt.Sprintf("%d sampled coordinates of %s agree", checkSample, r.p.result)
 		err = c.sample(e, result)
 	}
 	if err != nil {
@@ -85,7 +88,7 @@ func (r *run) check(result *tcs.Tensor) (*Difference, error) {
 		c.first.More = c.n - 1
 		return c.first, nil
 	}
-	r.report.Lines = append(r.report.Lines, "check: "+what+" of "+r.p.result+" agree with the reference")
+	r.report.Lines = append(r.report.Lines, "check: "+what+" with the reference")
 	return nil, nil
 }
 

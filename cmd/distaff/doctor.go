@@ -1,10 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"distaff/cmd/argv"
@@ -12,6 +11,7 @@ import (
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/spmd"
+	"distaff/spmd/comm/mpi"
 )
 
 func doctorCommand() *command {
@@ -69,7 +69,7 @@ func doctor(x *invocation) error {
 	}
 	line("ok", "BLAS", "%s", f.BLAS)
 	line("ok", "temporary", "%s", tmpFolder())
-	doctorMPI(line)
+	doctorMPI(x.Context.Context, line)
 	line("missing", "CUDA", "not part of this version: --target=cuda is refused, leaves run on the CPU")
 	if f.CompilerErr != nil {
 		return &front.Silent{Code: 1}
@@ -77,28 +77,32 @@ func doctor(x *invocation) error {
 	return nil
 }
 
-// doctorMPI tells which MPI compilers are there. Nothing is run.
-func doctorMPI(line func(state, what, format string, args ...any)) {
-	found := false
-	names := []string{"mpicc", "mpicc.openmpi", "mpicc.mpich"}
-	if v := os.Getenv("DISTAFF_MPICC"); v != "" {
-		names = []string{v}
-	}
+// doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here.
+// No MPI is started.
+func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
+	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}
-	for _, name := range names {
-		path, err := exec.LookPath(name)
+	for _, mpicc := range compilers {
+		w, err := mpi.Build(ctx, mpicc, os.Getenv, func(string) {})
 		if err != nil {
+			line("missing", "MPI", "%s makes no wrapper: %v", mpicc, err)
 			continue
 		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil || seen[real] {
-			continue
+		if id := w.Family + " " + w.Version; !seen[id] {
+			seen[id] = true
+			line("ok", "MPI", "%s, by %s", id, mpicc)
 		}
-		seen[real], found = true, true
-		line("note", "MPI", "%s is there, but jobs run on one rank in this version", real)
 	}
-	if !found {
-		line("missing", "MPI", "no mpicc found: jobs run on one rank")
+	for _, family := range []string{"openmpi", "mpich"} {
+		if path := mpi.Installed(family); path != "" {
+			if _, err := os.Stat(path); err == nil {
+				line("ok", "MPI", "installed wrapper %s", path)
+				compilers = append(compilers, path)
+			}
+		}
+	}
+	if len(compilers) == 0 {
+		line("missing", "MPI", "no mpicc and no wrapper: jobs run in one process (--ranks=N), not under mpirun or srun")
 	}
 }
 

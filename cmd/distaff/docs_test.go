@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// example is a command of a console block, and what it printed.
+type example struct {
+	line    int
+	command string
+	want    []string
+}
+
+// examples reads the ```console blocks of a document: a line that begins with
+// "$ " is a command, the lines up to the next one are its output, standard
+// output and error as they come. "..." in a line stands for any text, and a
+// line of "..." alone for any lines.
+func examples(t *testing.T, path string) []example {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []example
+	in := false
+	for n, line := range strings.Split(string(text), "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			in = line == "```console"
+		case in && strings.HasPrefix(line, "$ "):
+			out = append(out, example{line: n + 1, command: line[2:]})
+		case in && len(out) > 0:
+			out[len(out)-1].want = append(out[len(out)-1].want, line)
+		}
+	}
+	return out
+}
+
+// matches compares an output with lines that may hold "...".
+func matches(want []string, got string) bool {
+	var b strings.Builder
+	b.WriteString(`(?s)\A`)
+	for _, l := range want {
+		if l == "..." {
+			b.WriteString(`.*`)
+			continue
+		}
+		parts := strings.Split(l, "...")
+		for k, p := range parts {
+			if k > 0 {
+				b.WriteString(`[^\n]*`)
+			}
+			b.WriteString(regexp.QuoteMeta(p))
+		}
+		b.WriteString(`\n`)
+	}
+	b.WriteString(`\z`)
+	return regexp.MustCompile(b.String()).MatchString(got)
+}
+
+var update = flag.Bool("update", false, "rewrite the outputs in docs/tutorial.md that have no ...")
+
+// runExamples runs a document's commands in dir, one after another. With
+// -update it writes what they print into the document.
+func runExamples(t *testing.T, path, dir string, env []string, skip func(string) string) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	all := examples(t, path)
+	if len(all) == 0 {
+		t.Fatalf("%s has no commands", path)
+	}
+	var changed []example
+	for _, e := range all {
+		if why := skip(e.command); why != "" {
+			t.Logf("%s:%d: not run (%s): %s", path, e.line, why, e.command)
+			continue
+		}
+		cmd := exec.Command("bash", "-c", e.command)
+		cmd.Dir, cmd.Env = dir, env
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		err := cmd.Run()
+		if matches(e.want, out.String()) {
+			continue
+		}
+		if *update && !strings.Contains(strings.Join(e.want, "\n"), "...") {
+			changed = append(changed, example{e.line, out.String(), e.want})
+		} else {
+			t.Errorf("%s:%d: %s (%v)\ngot:\n%s\nwant:\n%s", path, e.line, e.command, err, out.String(), strings.Join(e.want, "\n"))
+		}
+	}
+	if len(changed) > 0 {
+		rewrite(t, path, changed)
+	}
+}
+
+// rewrite puts what the changed examples print (their command) in the place of
+// what the document has.
+func rewrite(t *testing.T, path string, changed []example) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, e := range slices.Backward(changed) {
+		var out []string
+		if s := strings.TrimSuffix(e.command, "\n"); s != "" {
+			out = strings.Split(s, "\n")
+		}
+		lines = slices.Replace(lines, e.line, e.line+len(e.want), out...)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func cleanEnv(t *testing.T) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "DISTAFF_") && !strings.HasPrefix(v, "OMP_") {
+			env = append(env, v)
+		}
+	}
+	return append(env, "DISTAFF_CACHE="+filepath.Join(t.TempDir(), "cache"), "LC_ALL=C")
+}
+
+// TestReadme runs the README's first command as it stands, with this build for
+// "go run ./cmd/distaff".
+func TestReadme(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(here, bytes.ReplaceAll(text, []byte("go run ./cmd/distaff"), []byte("distaff")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	runExamples(t, here, root, cleanEnv(t), func(c string) string {
+		if strings.HasPrefix(c, "make ") {
+			return "it runs this test"
+		}
+		return ""
+	})
+}
+
+// TestTutorial runs the tutorial in a folder with testdata's files.
+func TestTutorial(t *testing.T) {
+	dir := t.TempDir()
+	files, err := filepath.Glob("../../testdata/*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue // a folder
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(f)), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tutorial, err := filepath.Abs("../../docs/tutorial.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runExamples(t, tutorial, dir, cleanEnv(t), func(c string) string {
+		for _, tool := range []string{"mpirun", "srun"} {
+			if strings.HasPrefix(c, tool+" ") {
+				return "needs " + tool
+			}
+		}
+		return ""
+	})
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		got  string
+		ok   bool
+	}{
+		{"a\nb", "a\nb\n", true}, {"a", "b\n", false}, {"a...c", "abbc\n", true}, {"a\n...\nd", "a\nb\nc\nd\n", true}, {"...", "", true}, {"a", "a\nb\n", false},
+	} {
+		if got := matches(strings.Split(c.want, "\n"), c.got); got != c.ok {
+			t.Errorf("%q, %q: got %v", c.want, c.got, got)
+		}
+	}
+}
