@@ -28,7 +28,7 @@ type command struct {
 func commands() []*command {
 	return []*command{
 		runCommand(), compileCommand(), planCommand(), convertCommand(), infoCommand(), showCommand(), diffCommand(), doctorCommand(), cacheCommand(),
-		completionCommand(), versionCommand(), manCommand(),
+		completionCommand(), versionCommand(), manCommand(), wrappersCommand(),
 	}
 }
 

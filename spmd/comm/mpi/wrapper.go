@@ -191,3 +191,33 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 	}
 	return nil, &LaunchError{text}
 }
+
+// Install builds the wrapper of every MPI whose compiler is found and writes
+// them into dir, under the names that Installed looks for. It returns a line
+// about each. An MPI whose wrapper does not build is a line, and no error.
+func Install(ctx context.Context, dir string, getenv func(string) string) (lines []string, err error) {
+	done := map[string]bool{}
+	for _, mpicc := range Compilers(getenv, "") {
+		w, err := Build(ctx, mpicc, getenv, func(string) {})
+		if err != nil {
+			lines = append(lines, fmt.Sprintf("%s: no wrapper: %v", mpicc, err))
+			continue
+		}
+		if done[w.Family] {
+			continue
+		}
+		done[w.Family] = true
+		path := filepath.Join(dir, "mpi-"+w.Family+".so")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return lines, err
+		}
+		if err := os.WriteFile(path, w.bytes, 0o755); err != nil {
+			return lines, err
+		}
+		lines = append(lines, fmt.Sprintf("%s: for %s %s, by %s", path, w.Family, w.Version, mpicc))
+	}
+	if len(lines) == 0 {
+		lines = []string{"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first run"}
+	}
+	return lines, nil
+}

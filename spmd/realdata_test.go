@@ -1,0 +1,77 @@
+package spmd_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/spmd"
+)
+
+// dataDir is the folder of real inputs, which the project does without.
+func dataDir(t *testing.T) string {
+	dir := os.Getenv("DISTAFF_DATA")
+	if dir == "" {
+		dir = "../../shared/data"
+	}
+	if _, err := os.Stat(filepath.Join(dir, "matrices")); err != nil {
+		t.Skipf("no real inputs in %s (DISTAFF_DATA)", dir)
+	}
+	return dir
+}
+
+// TestRealData runs a product on every real file, and compares all of its
+// result with the reference.
+func TestRealData(t *testing.T) {
+	dir := dataDir(t)
+	byOrder := map[int]struct{ stmt, format string }{
+		2: {"y(i) = B(i,j)*c(j)", "ds"},
+		3: {"A(i,l) = B(i,j,k)*c(j,l)*d(k,l)", "sss"},
+		4: {"A(i,l) = B(i,j,k,m)*c(j,l)*d(k,l)*e(m,l)", "ssss"},
+		5: {"A(i,j,k,m) = B(i,j,k,m,n)*c(n)", "sssss"},
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "[mt]*s", "*"))
+	if err != nil || len(files) < 40 {
+		t.Fatalf("found %d files in %s (%v), want more than 40", len(files), dir, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			in, err := convert.Open(file, coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dims, _ := in.Dims()
+			in.Close()
+			c, ok := byOrder[len(dims)]
+			if !ok {
+				t.Fatalf("no statement for %d modes", len(dims))
+			}
+			for _, ranks := range []int{1, 3} {
+				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"B": c.format}, Inputs: map[string]spmd.Input{"B": spmd.File(file)}, Sizes: map[string][]int64{"l": {8}}}
+				if !strings.Contains(c.stmt, "l)") {
+					j.Sizes = nil
+				}
+				if strings.HasPrefix(c.stmt, "A(i,j,k") {
+					j.Formats["A"] = "ssss"
+				}
+				for _, name := range []string{"c", "d", "e"} {
+					if strings.Contains(c.stmt, name+"(") {
+						j.Inputs[name] = spmd.Generated("dense")
+					}
+				}
+				j.Check, j.Ranks, j.Threads = true, ranks, 2/ranks+1
+				report, err := j.Run(context.Background())
+				if err != nil {
+					t.Fatalf("%d ranks: %v", ranks, err)
+				}
+				if len(report.Lines) == 0 || !strings.HasPrefix(report.Lines[0], "check: all ") {
+					t.Errorf("%d ranks: got %q, want every coordinate checked", ranks, report.Lines)
+				}
+			}
+		})
+	}
+}
