@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,9 +25,14 @@ import (
 )
 
 var large = flag.Bool("large", false, "also send messages past 2^31 bytes (wants some 14 GB)")
+var kills = flag.Int("kills", 3, "how many times to kill a rank of each MPI at a random moment")
 
 // The test binary is its own rank: mpirun starts it with DISTAFF_COMMTEST set.
 func TestMain(m *testing.M) {
+	mpi.ServeProbe()
+	if os.Getenv("DISTAFF_COMMTEST_FUNNELED") != "" {
+		mpi.ForceFunneled()
+	}
 	if mode := os.Getenv("DISTAFF_COMMTEST"); mode != "" {
 		os.Exit(rank(mode))
 	}
@@ -57,6 +63,11 @@ func rank(mode string) int {
 	j, err := mpi.Prepare(ctx, l, o)
 	if err != nil {
 		return say(err)
+	}
+	if f := os.Getenv("DISTAFF_COMMTEST_PID"); f != "" {
+		if err := os.WriteFile(fmt.Sprintf("%s.%d", f, l.Rank), fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
+			return say(err)
+		}
 	}
 	if f := os.Getenv("DISTAFF_COMMTEST_FILE"); f != "" { // what must not stay behind
 		name := fmt.Sprintf("%s.%d", f, l.Rank)
@@ -335,6 +346,74 @@ func TestSuite(t *testing.T) {
 				}
 				t.Logf("%v\n%s", r.took, r.out)
 			})
+		}
+	}
+}
+
+// TestFunneled: the suite, all calls made by one thread.
+func TestFunneled(t *testing.T) {
+	for _, l := range launchers(t) {
+		t.Run(l.name, func(t *testing.T) {
+			r := launch(t, l, 2, "suite", "DISTAFF_COMMTEST_FUNNELED=1")
+			if r.code != 0 || !strings.Contains(r.out, "all passed") {
+				t.Fatalf("exit code %d\n%s\n%s", r.code, r.out, r.err)
+			}
+		})
+	}
+}
+
+// TestKilledAnywhere: a random rank, killed at a random moment of the suite.
+func TestKilledAnywhere(t *testing.T) {
+	for _, l := range launchers(t) {
+		for i := range *kills {
+			t.Run(fmt.Sprintf("%s/%d", l.name, i), func(t *testing.T) {
+				t.Parallel()
+				rnd := rand.New(rand.NewPCG(uint64(i), 7))
+				file := filepath.Join(t.TempDir(), "pid")
+				var at time.Time
+				r := launchArgv(t, append(l.argv(3), os.Args[0]), "suite", []string{"DISTAFF_COMMTEST_PID=" + file}, func(cmd *exec.Cmd, out *lockedBuffer) {
+					victim := fmt.Sprintf("%s.%d", file, rnd.IntN(3))
+					var pid int
+					for pid == 0 {
+						b, _ := os.ReadFile(victim)
+						pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+						time.Sleep(time.Millisecond)
+					}
+					time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
+					at = time.Now()
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				})
+				if took := time.Since(at); took > 10*time.Second {
+					t.Errorf("took %v to end", took)
+				}
+				if passed := strings.Contains(r.out, "all passed"); r.code == 0 && !passed {
+					t.Errorf("exit code 0\n%s\n%s", r.out, r.err)
+				}
+			})
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+	for _, l := range launchers(t) {
+		dir := t.TempDir()
+		ws, err := mpi.Install(t.Context(), dir, func(name string) string {
+			if name == "DISTAFF_MPICC" {
+				return l.mpicc
+			}
+			return os.Getenv(name)
+		}, func(s string) { t.Log(s) })
+		if err != nil || len(ws) != 1 || ws[0].Family != l.name {
+			t.Fatal(ws, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "mpi-"+l.name+".so")); err != nil {
+			t.Error(err)
+		}
+		library, threads, err := mpi.Probe(t.Context(), ws[0])
+		if err != nil || !strings.HasPrefix(threads, "MPI_THREAD_") || !strings.Contains(library, "MPI") {
+			t.Errorf("%s: %q %q %v", l.name, library, threads, err)
 		}
 	}
 }

@@ -1,0 +1,99 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Install builds the wrapper of every MPI whose compiler is found and puts them
+// into dir (PREFIX/lib/distaff for a binary in PREFIX/bin), one a family.
+func Install(ctx context.Context, dir string, getenv func(string) string, note func(string)) ([]*Wrapper, error) {
+	var all []*Wrapper
+	seen := map[string]bool{}
+	for _, mpicc := range Compilers(getenv, "") {
+		w, err := Build(ctx, mpicc, getenv, note)
+		if err != nil {
+			note(fmt.Sprintf("no MPI wrapper from %s: %v", mpicc, err))
+			continue
+		}
+		if seen[w.Family] {
+			continue
+		}
+		seen[w.Family] = true
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return all, err
+		}
+		if err := w.WriteTo(filepath.Join(dir, "mpi-"+w.Family+".so")); err != nil {
+			return all, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// probeVar holds the wrapper's path in the process that Probe starts.
+const probeVar = "DISTAFF_MPI_PROBE"
+
+// Probe opens the wrapper's MPI in a process of its own, which is this program
+// again, and returns the library's version and the thread level that it grants.
+// The program's main must call ServeProbe first.
+func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error) {
+	dir, err := os.MkdirTemp("", "distaff-probe-")
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "wrapper.so")
+	if err := w.WriteTo(path); err != nil {
+		return "", "", err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "", "", err
+	}
+	cmd := exec.CommandContext(ctx, exe)
+	// Without the last, Open MPI starts a daemon for a job of one rank.
+	cmd.Env = append(os.Environ(), probeVar+"="+path, "OMPI_MCA_ess_singleton_isolated=1")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", "", fmt.Errorf("opening the MPI of %s: %w", w.From, err)
+	}
+	library, threads, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return library, threads, nil
+}
+
+// ServeProbe does nothing, except in the process that Probe starts, which it ends.
+func ServeProbe() {
+	path := os.Getenv(probeVar)
+	if path == "" {
+		return
+	}
+	err := func() error {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		w, err := identify(path, b)
+		if err != nil {
+			return err
+		}
+		e, err := w.load()
+		if err != nil {
+			return err
+		}
+		if err := e.init(); err != nil {
+			return err
+		}
+		fmt.Printf("%s\n%s\n", e.library, levelNames[e.level])
+		return e.finalize()
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
