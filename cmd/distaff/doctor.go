@@ -77,8 +77,8 @@ func doctor(x *invocation) error {
 	return nil
 }
 
-// doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here.
-// No MPI is started.
+// doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here,
+// and opens it, in a process of its own.
 func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
 	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}
@@ -90,7 +90,12 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 		}
 		if id := w.Family + " " + w.Version; !seen[id] {
 			seen[id] = true
-			line("ok", "MPI", "%s, by %s", id, mpicc)
+			library, threads, err := mpi.Probe(ctx, w)
+			if err != nil {
+				line("missing", "MPI", "%s, by %s: %v", id, mpicc, err)
+				continue
+			}
+			line("ok", "MPI", "%s, %s, by %s", library, threads, mpicc)
 		}
 	}
 	for _, family := range []string{"openmpi", "mpich"} {

@@ -40,7 +40,6 @@ const probeVar = "DISTAFF_MPI_PROBE"
 
 // Probe opens the wrapper's MPI in a process of its own, which is this program
 // again, and returns the library's version and the thread level that it grants.
-// The program's main must call ServeProbe first.
 func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error) {
 	dir, err := os.MkdirTemp("", "distaff-probe-")
 	if err != nil {
@@ -66,8 +65,9 @@ func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error)
 	return library, threads, nil
 }
 
-// ServeProbe does nothing, except in the process that Probe starts, which it ends.
-func ServeProbe() {
+// init does nothing, except in the process that Probe starts, which it ends:
+// whatever program this is, its main must not run there.
+func init() {
 	path := os.Getenv(probeVar)
 	if path == "" {
 		return

@@ -29,7 +29,6 @@ var kills = flag.Int("kills", 3, "how many times to kill a rank of each MPI at a
 
 // The test binary is its own rank: mpirun starts it with DISTAFF_COMMTEST set.
 func TestMain(m *testing.M) {
-	mpi.ServeProbe()
 	if os.Getenv("DISTAFF_COMMTEST_FUNNELED") != "" {
 		mpi.ForceFunneled()
 	}
