@@ -9,32 +9,6 @@ import (
 	"strings"
 )
 
-// Install builds the wrapper of every MPI whose compiler is found and puts them
-// into dir (PREFIX/lib/distaff for a binary in PREFIX/bin), one a family.
-func Install(ctx context.Context, dir string, getenv func(string) string, note func(string)) ([]*Wrapper, error) {
-	var all []*Wrapper
-	seen := map[string]bool{}
-	for _, mpicc := range Compilers(getenv, "") {
-		w, err := Build(ctx, mpicc, getenv, note)
-		if err != nil {
-			note(fmt.Sprintf("no MPI wrapper from %s: %v", mpicc, err))
-			continue
-		}
-		if seen[w.Family] {
-			continue
-		}
-		seen[w.Family] = true
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return all, err
-		}
-		if err := w.WriteTo(filepath.Join(dir, "mpi-"+w.Family+".so")); err != nil {
-			return all, err
-		}
-		all = append(all, w)
-	}
-	return all, nil
-}
-
 // probeVar holds the wrapper's path in the process that Probe starts.
 const probeVar = "DISTAFF_MPI_PROBE"
 
