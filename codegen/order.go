@@ -47,23 +47,26 @@ func (g *graph) access(vars []string, f format.Format) {
 	}
 }
 
-// reductions adds what the explicit sums among e's factors ask for.
+// reductions adds what the explicit sums among e's factors ask for: what a sum
+// binds, and what sums inside it bind, comes after what it holds else, since it
+// is computed as a whole where that is known.
 func (g *graph) reductions(e notation.Expr) {
 	notation.Walk(e, func(e notation.Expr) bool {
 		r, ok := e.(*notation.ReductionExpr)
 		if !ok {
 			return true
 		}
-		for _, u := range notation.FreeVars(r) {
-			for _, v := range r.Vars {
-				g.before(u, v)
-			}
-			for _, t := range r.Body {
-				for _, v := range t.Sum {
-					g.before(u, v)
+		free := notation.FreeVars(r)
+		notation.Walk(r, func(e notation.Expr) bool {
+			if inner, ok := e.(*notation.ReductionExpr); ok {
+				for _, v := range inner.Binds() {
+					for _, u := range free {
+						g.before(u, v)
+					}
 				}
 			}
-		}
+			return true
+		})
 		return true
 	})
 }

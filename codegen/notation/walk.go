@@ -184,3 +184,11 @@ func (t *Term) FreeVars() []string {
 	out.freeFactors(t, nil)
 	return out.list
 }
+
+// Binds lists the variables that the reduction sums: its own, and those of
+// further sums around terms of its body.
+func (r *Reduction) Binds() []string {
+	var out varList
+	addBound(&out, r)
+	return out.list
+}

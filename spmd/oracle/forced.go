@@ -10,7 +10,7 @@ import (
 // storage of all tensors, so that an engine may convert one. A level that
 // stores coordinates can be entered only when the variables of the levels
 // above it are known; a dense one at any time. What a sum() beside other
-// factors binds runs inside the loops of what it holds else.
+// factors binds, and sums inside it, run inside the loops of what it holds else.
 func (p *Prepared) ForcedConversion() bool {
 	g := precedence{}
 	for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
@@ -46,13 +46,17 @@ func (g precedence) add(v, w string) {
 }
 
 func (g precedence) reduction(r *notation.ReductionExpr) {
-	for _, t := range r.Body {
-		for _, w := range append(slices.Clone(r.Vars), t.Sum...) {
-			for _, v := range notation.FreeVars(r) {
-				g.add(v, w)
+	free := notation.FreeVars(r)
+	notation.Walk(r, func(e notation.Expr) bool {
+		if inner, ok := e.(*notation.ReductionExpr); ok {
+			for _, w := range inner.Binds() {
+				for _, v := range free {
+					g.add(v, w)
+				}
 			}
 		}
-	}
+		return true
+	})
 }
 
 // cyclic tells whether v leads to a cycle; state is 1 for variables on the way
