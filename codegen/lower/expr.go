@@ -29,33 +29,61 @@ func (l *lowerer) masked(x value) ir.Expr {
 	return ir.Choose(x.pres, x.v, zero)
 }
 
-func (l *lowerer) expr(x cin.Expr, e *env) value {
+// presence is whether an expression is present, without its value.
+func (l *lowerer) presence(x cin.Expr, e *env) ir.Expr {
+	switch x := x.(type) {
+	case *cin.Access:
+		return l.access(x, e).pres
+	case *cin.Neg:
+		return l.presence(x.X, e)
+	case *cin.Binary:
+		switch p := l.presence(x.X, e); x.Op {
+		case '+', '-':
+			return ir.Either(p, l.presence(x.Y, e))
+		case '*':
+			return ir.Both(p, l.presence(x.Y, e))
+		case '/':
+			return p
+		}
+	}
+	return ir.Truth(true)
+}
+
+// expr is an expression where the condition under holds: that all it is
+// multiplied by is present. Elsewhere no division of integers may fail.
+func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 	switch x := x.(type) {
 	case *cin.Access:
 		return l.access(x, e)
 	case *cin.Lit:
 		return value{pres: ir.Truth(true), v: ir.Convert(l.spec.Compute, x.Value), zeroed: true}
 	case *cin.Neg:
-		y := l.expr(x.X, e)
+		y := l.expr(x.X, e, under)
 		if never(y.pres) {
 			return y
 		}
 		return value{y.pres, ir.Negated(y.v), always(y.pres)} // -0 is not the zero of absence
 	case *cin.Binary:
-		p, q := l.expr(x.X, e), l.expr(x.Y, e)
+		if x.Op == '*' && l.spec.Compute.IsInt() {
+			return l.product(l.expr(x.X, e, ir.Both(under, l.presence(x.Y, e))), l.expr(x.Y, e, ir.Both(under, l.presence(x.X, e))))
+		}
+		if x.Op == '/' && never(l.presence(x.X, e)) {
+			return absentValue
+		}
+		p := l.expr(x.X, e, under)
+		if x.Op == '/' {
+			under = ir.Both(under, p.pres)
+		}
+		q := l.expr(x.Y, e, under)
 		switch x.Op {
 		case '+':
 			return l.sum(ir.Add, p, q)
 		case '-':
 			return l.sum(ir.Sub, p, q)
 		case '*':
-			if never(p.pres) || never(q.pres) {
-				return absentValue
-			}
-			pres := ir.Both(p.pres, q.pres)
-			return value{pres, ir.Times(p.v, q.v), always(pres)}
+			return l.product(p, q)
 		case '/':
-			return l.quotient(p, q, e)
+			return l.quotient(p, q, e, under)
 		}
 	}
 	panic(fmt.Sprintf("BUG: lower: expression %T", x))
@@ -103,8 +131,16 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), always(p.pres) || always(q.pres) || q.zeroed && op == ir.Add}
 }
 
+func (l *lowerer) product(p, q value) value {
+	if never(p.pres) || never(q.pres) {
+		return absentValue
+	}
+	pres := ir.Both(p.pres, q.pres)
+	return value{pres, ir.Times(p.v, q.v), always(pres)}
+}
+
 // quotient is p/q: absent where p is, and a division by zero where q is absent.
-func (l *lowerer) quotient(p, q value, e *env) value {
+func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 	if never(p.pres) {
 		return p
 	}
@@ -114,7 +150,7 @@ func (l *lowerer) quotient(p, q value, e *env) value {
 	t := l.spec.Compute
 	r := ir.NewVar(l.fresh("quot"), t)
 	l.emit(&ir.Declare{V: r, Init: ir.Zero(t)})
-	l.when(p.pres, func() {
+	l.when(under, func() {
 		den := l.named("den", l.masked(q))
 		l.when(ir.Equal(den, ir.Zero(t)), func() { l.emit(&ir.Fail{Code: ir.FailDivide, Coord: l.coords(e)}) })
 		if never(ir.Unequal(den, ir.Zero(t))) {
