@@ -65,14 +65,24 @@ func Convert(v Value, from, to dtype.Type) Value {
 // the absolute values of all products that went into it, ops the number of
 // operations on the longest way to it, and exact says that it is an integer
 // that no order of evaluation can round (or of an integer type, which wraps).
-// loose says that a division by -0 went into it: a zero has no certain sign,
-// since adding it to an absent value may or may not keep it.
+// unsigned says that a -0 went into it: if it is zero, its sign is uncertain,
+// since adding -0 to an absent value, or to memory that was cleared, may or may
+// not keep it. loose says that there was a division by such a zero.
 type num struct {
-	v     Value
-	mag   float64
-	ops   int64
-	exact bool
-	loose bool
+	v        Value
+	mag      float64
+	ops      int64
+	exact    bool
+	unsigned bool
+	loose    bool
+}
+
+// of is the flags of what was made of a and b.
+func (x num) of(a, b num) num {
+	re := real(x.v.C)
+	x.unsigned = a.unsigned || b.unsigned || re == 0 && math.Signbit(re)
+	x.loose = x.loose || a.loose || b.loose
+	return x
 }
 
 // operand makes a num of an input value or literal.
@@ -82,30 +92,28 @@ func operand(t dtype.Type, v Value) num {
 	}
 	re, im := real(v.C), imag(v.C)
 	mag := math.Abs(re) + math.Abs(im)
-	return num{v: v, mag: mag, exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
+	return num{v: v, mag: mag, unsigned: re == 0 && math.Signbit(re), exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
 }
 
 func plus(t dtype.Type, a, b num) num {
 	mag := a.mag + b.mag
-	return num{add(t, a.v, b.v), mag, max(a.ops, b.ops) + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax(), a.loose || b.loose}
+	return num{v: add(t, a.v, b.v), mag: mag, ops: max(a.ops, b.ops) + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
 }
 
 func times(t dtype.Type, a, b num) num {
 	mag := a.mag * b.mag
-	return num{mul(t, a.v, b.v), mag, a.ops + b.ops + 1, t.IsInt() || a.exact && b.exact && mag <= t.ExactMax(), a.loose || b.loose}
+	return num{v: mul(t, a.v, b.v), mag: mag, ops: a.ops + b.ops + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
 }
 
 func negate(t dtype.Type, a num) num {
 	a.v = neg(t, a.v)
-	return a
+	return a.of(a, a)
 }
 
 // over is a/b. The error of the denominator counts relative to its size.
 func over(t dtype.Type, a, b num) num {
-	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt(), loose: a.loose || b.loose}
-	if re := real(b.v.C); t.IsFloat() && re == 0 && math.Signbit(re) {
-		q.loose = true
-	}
+	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}.of(a, b)
+	q.loose = q.loose || t.IsFloat() && b.unsigned && isZero(t, b.v)
 	if size := abs(t, b.v); size > 0 {
 		q.mag = a.mag / size * max(1, b.mag/size)
 	}

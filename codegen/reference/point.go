@@ -21,27 +21,30 @@ type Point struct {
 // Tolerance is the largest difference (of a component, if complex) that a
 // right evaluation in another order may show: 0 where Exact. It is the
 // standard bound on the error of a sum of products, Ops times the rounding
-// unit times Mag, for each of the two evaluations, with what underflow loses and a
-// rounding at the store.
+// unit times Mag, for each of the two evaluations, with what underflow loses.
+// The unit is that of the wider-spaced of compute and result type: a sum may be
+// accumulated in either.
 func (p Point) Tolerance() float64 {
 	if p.Exact {
 		return 0
 	}
-	least := 0x1p-1074 // what underflow may lose
-	if p.compute == dtype.Float32 || p.compute == dtype.Complex64 {
+	eps, least := max(p.compute.Epsilon(), p.result.Epsilon()), 0x1p-1074 // what underflow may lose
+	if eps == dtype.Float32.Epsilon() {
 		least = 0x1p-149
 	}
-	return float64(p.Ops+1)*(p.compute.Epsilon()*p.Mag+least) + p.result.Epsilon()*abs(p.result, p.Value)
+	return float64(p.Ops+2) * (eps*p.Mag + least)
 }
 
 // Agrees tells whether v, of the result's type, is a right value: equal where
-// Exact, else within Tolerance. Infinities must be the same (but for those
-// that a division by -0 made), a NaN a NaN; zeros of either sign are equal.
+// Exact, else within Tolerance. Infinities must be the same, a NaN a NaN; but
+// where a division by a zero of uncertain sign took part, and among complex numbers, whose infinities
+// become NaN in one order and not in another, any of them is as good. Zeros of
+// either sign are equal.
 func (p Point) Agrees(v Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I
 	}
-	if p.loose && !finite(p.Value) {
+	if (p.loose || p.result.IsComplex()) && !finite(p.Value) {
 		return !finite(v)
 	}
 	tol := p.Tolerance()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
@@ -249,6 +250,10 @@ type Want struct {
 	// Err is set where the statement divides an integer by zero: an engine
 	// must fail with exit code 3.
 	Err error
+	// MayDivide says that a sum() divides integers: an engine that computes it
+	// where it is multiplied by what is absent, or used nowhere, may fail so
+	// though the result is defined.
+	MayDivide bool
 }
 
 // Expect evaluates the case by the reference.
@@ -260,7 +265,7 @@ func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 		}
 	}
 	left := p.Tensors[0]
-	w := &Want{Dims: left.Dims, Type: p.Result, Format: left.Format}
+	w := &Want{Dims: left.Dims, Type: p.Result, Format: left.Format, MayDivide: p.dividesInSum()}
 	e := reference.New(reference.Problem{Normal: p.Normal, Sizes: p.Sizes.Vars, Compute: p.Compute, Result: p.Result, Tensors: tensors})
 	err := e.Each(ctx, func(coord []int64, pt reference.Point) error {
 		w.Coords = append(w.Coords, slices.Clone(coord))
@@ -272,4 +277,19 @@ func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 	}
 	w.Err = err
 	return w, nil
+}
+
+// dividesInSum tells whether a sum() that is a factor divides integers.
+func (p *Prepared) dividesInSum() bool {
+	found := false
+	for _, t := range p.Normal.Terms {
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			r, ok := e.(*notation.ReductionExpr)
+			if ok && p.Compute.IsInt() {
+				found = found || strings.Contains(r.String(), "/")
+			}
+			return true
+		})
+	}
+	return found
 }

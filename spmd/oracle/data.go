@@ -154,7 +154,7 @@ func (g *generator) entries(t *Tensor, st style) {
 			}
 			return
 		}
-		for again := g.chance(density); again; again = g.chance(0.05) && !st.full && len(coord) > 0 {
+		for again := g.chance(density); again; again = g.chance(0.05) && !st.full && !st.large && len(coord) > 0 {
 			t.Entries = append(t.Entries, Entry{append([]int64{}, coord...), g.value(t.Type, st)})
 		}
 	}
