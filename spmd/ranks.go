@@ -1,7 +1,6 @@
 package spmd
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -351,15 +350,4 @@ func (k *ranked) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 		ranges[v] = a.Range(m)
 	}
 	return k.sum.call(k.r.ctx, args, ranges, a.Box)
-}
-
-// run computes once; the result, whole, is at rank 0.
-func (k *ranked) run(ctx context.Context) (map[plan.Block]*tcs.Tensor, error) {
-	if err := k.c.Barrier(); err != nil {
-		return nil, err
-	}
-	k.before = k.c.Counters()
-	blocks, err := k.exec.Compute()
-	k.after = k.c.Counters()
-	return blocks, err
 }

@@ -1,12 +1,9 @@
 package spmd
 
 import (
-	"context"
-	"io"
 	"math"
 
 	"distaff/codegen/reference"
-	"distaff/io/coo"
 	"distaff/io/tcs"
 )
 
@@ -41,69 +38,6 @@ func referenceTensor(t *tcs.Tensor) *reference.Tensor {
 		return true
 	})
 	return out.Finish()
-}
-
-// interpreted computes by the reference evaluator: right, and slow.
-type interpreted struct {
-	r *run
-	e *reference.Evaluator
-}
-
-func (r *run) interpret() (engine, error) {
-	p, err := r.problem()
-	if err != nil {
-		return nil, err
-	}
-	return &interpreted{r, reference.New(p)}, nil
-}
-
-func (e *interpreted) compiler() string { return "reference" }
-func (e *interpreted) close()           {}
-
-func (e *interpreted) run(ctx context.Context) (*tcs.Tensor, error) {
-	r := e.r
-	out, _, err := e.e.All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	typ := tcsType(r.types[r.p.result])
-	f := r.formats[r.p.result]
-	if out.Len() == 0 && len(out.Dims) == 0 {
-		return tcs.Scalar(tcs.Value{Type: typ}), nil
-	}
-	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.sizes.Dims[r.p.result], Type: typ, Name: r.p.result}
-	return coo.Assemble(&referenceStream{t: out, typ: typ}, spec, r.config())
-}
-
-// referenceStream is an evaluated tensor's entries.
-type referenceStream struct {
-	t   *reference.Tensor
-	typ tcs.Type
-	at  int
-}
-
-func (s *referenceStream) Dims() ([]int64, bool) { return s.t.Dims, true }
-func (s *referenceStream) Type() tcs.Type        { return s.typ }
-func (s *referenceStream) Rewind() error         { s.at = 0; return nil }
-func (s *referenceStream) Close() error          { return nil }
-
-func (s *referenceStream) Next(b *coo.Batch) error {
-	n := min(s.t.Len()-s.at, coo.BatchSize)
-	if n == 0 {
-		return io.EOF
-	}
-	size := s.typ.Size()
-	b.Resize(len(s.t.Dims), n, size)
-	coord := make([]int64, len(s.t.Dims))
-	for k := range n {
-		s.t.Coord(s.at+k, coord)
-		for m, c := range coord {
-			b.Coords[m][k] = c
-		}
-		storeValue(b.Vals[k*size:], tcsValue(s.typ, s.t.Value(s.at+k)))
-	}
-	s.at += n
-	return nil
 }
 
 func tcsValue(t tcs.Type, v reference.Value) tcs.Value { return tcs.Value{Type: t, I: v.I, C: v.C} }
