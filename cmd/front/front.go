@@ -25,6 +25,7 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	signal.Ignore(syscall.SIGXFSZ) // a file past its limit is a failed write
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
 	select {
@@ -35,7 +36,7 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 		select {
 		case <-done:
 		case <-signals:
-		case <-time.After(2 * time.Second):
+		case <-time.After(time.Second):
 		}
 		outfile.Cleanup()
 		fmt.Fprintf(stderr, "%s: stopped by %v\n", name, sig)

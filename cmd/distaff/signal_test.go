@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// files lists a folder, hidden files too.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// command is distaff (this test's binary, by testscript.Main) in dir.
+func distaffCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
+	path, err := exec.LookPath("distaff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = dir, cleanEnv(t)
+	return cmd
+}
+
+func exitStatus(err error) int {
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	return 0
+}
+
+// TestSignals stops a run that waits for its input: the exit code is SPEC's, the
+// output that was there stays, and no other file is left.
+func TestSignals(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGKILL, -1}} {
+		t.Run(c.signal.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			old := filepath.Join(dir, "y.tns")
+			if err := os.WriteFile(old, []byte("1 1\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			cmd := distaffCommand(t, dir, "run", "y(i) = x(i)", "-i=x:-.tns", "-o=y:y.tns", "-o=x:x.npy")
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(stdin, "1 2\n2 3\n"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(300 * time.Millisecond)
+			if err := cmd.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			if code := exitStatus(cmd.Wait()); code != c.code {
+				t.Errorf("got exit code %d, want %d: %s", code, c.code, errs.String())
+			}
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("it took %v to stop", took)
+			}
+			if b, err := os.ReadFile(old); err != nil || string(b) != "1 1\n" {
+				t.Errorf("the old output: got %q, %v", b, err)
+			}
+			if got := files(t, dir); got != "y.tns" {
+				t.Errorf("files left: %s", got)
+			}
+		})
+	}
+}
+
+// TestKilledWriting kills runs at various moments while they write a large
+// output: there is the old file or the new one, and nothing else.
+func TestKilledWriting(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "y.tns")
+	args := []string{"run", "y(i) = x(i)", "-g=x:dense", "-d=i:400000", "-o=y:y.tns"}
+	whole := distaffCommand(t, dir, args...)
+	if out, err := whole.CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	want, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 8 {
+		if err := os.WriteFile(old, []byte("old\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		cmd := distaffCommand(t, dir, args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20+40*k) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		got, err := os.ReadFile(old)
+		if err != nil || string(got) != "old\n" && !bytes.Equal(got, want) {
+			t.Errorf("killed after %d ms: the output has %d bytes, %v; want the 4 old ones or %d new ones", 20+40*k, len(got), err, len(want))
+		}
+		for _, name := range strings.Fields(files(t, dir)) {
+			// Between its naming and its renaming, a moment, an output has a
+			// hidden name.
+			if name != "y.tns" && !strings.HasPrefix(name, ".y.tns.") {
+				t.Errorf("killed after %d ms: file left: %s", 20+40*k, name)
+			}
+		}
+	}
+}
+
+// TestFullDisk limits the size of files: a write that fails leaves what was
+// there, says so, and exits with 1.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	for _, out := range []string{"y.tns", "y.npy", "y.tcs"} {
+		if err := os.WriteFile(filepath.Join(dir, out), []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		path, _ := exec.LookPath("distaff")
+		// The cache's objects fit below the limit; the output does not.
+		cmd := exec.Command("bash", "-c", `ulimit -f 256; exec "$@"`, "bash", path, "run", "y(i) = x(i)", "-g=x:dense", "-d=i:400000", "-o=y:"+out)
+		cmd.Dir, cmd.Env = dir, cleanEnv(t)
+		text, err := cmd.CombinedOutput()
+		if exitStatus(err) != 1 || !strings.Contains(string(text), out) {
+			t.Errorf("%s: got %v: %s", out, err, text)
+		}
+		if b, _ := os.ReadFile(filepath.Join(dir, out)); string(b) != "old" {
+			t.Errorf("%s: the old output has %d bytes", out, len(b))
+		}
+	}
+	if got := files(t, dir); got != "y.npy y.tcs y.tns" {
+		t.Errorf("files left: %s", got)
+	}
+}
