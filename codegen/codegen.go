@@ -77,6 +77,7 @@ type Unit struct {
 // Arg is an argument of the leaf.
 type Arg struct {
 	Tensor string
+	Name   string        // in concrete index notation: the tensor's, with a ' for each further format of it
 	Format format.Format // as the leaf reads it; where Convert is set, not as requested
 	// Convert: the caller converts the tensor to Format for this argument,
 	// with all that is stored: the zeros of dense levels are entries too.
@@ -289,7 +290,7 @@ func (c *compilation) operands() {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
 		}
 		c.ops = append(c.ops, op)
-		u.Args = append(u.Args, Arg{Tensor: s.tensor, Format: s.format, Convert: s.convert, Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
+		u.Args = append(u.Args, Arg{Tensor: s.tensor, Name: s.name, Format: s.format, Convert: s.convert, Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
 	}
 }
 

@@ -17,10 +17,11 @@ func compileCommand() *command {
 		name: "compile", args: "STATEMENT", short: "prints the stages of compiling a statement",
 		long: `Compiles a statement without running it, and prints the stage that --emit names:
 
-  cin    concrete index notation: loops, workspaces, assignments
-  ir     the imperative leaf, independent of the target
-  c      the leaf in C99 with OpenMP (the default)
-  go     a Go package with the C under cgo, ready to import: --out names its folder
+  cin      concrete index notation: loops, workspaces, assignments
+  lattice  the merge lattice of every loop: where it has to look for values
+  ir       the imperative leaf, independent of the target
+  c        the leaf in C99 with OpenMP (the default)
+  go       a Go package with the C under cgo, ready to import: --out names its folder
 
 Where every operand has an input, they are loaded and the leaf is the one that run
 would call. Else a tensor without an input is float64 and dense unless -t and -f
@@ -33,7 +34,7 @@ the C for --cpu into the cache, for machines without a compiler.`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|ir|c|go` the stage to print"),
+			text("emit", nil, catOutput, "`cin|lattice|ir|c|go` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
@@ -95,9 +96,10 @@ func compile(x *invocation) error {
 		return writePackage(out, name, u)
 	}
 	text := map[string]func() string{
-		"cin": func() string { return cin.String(u.Unit.CIN) + "\n" },
-		"ir":  func() string { return ir.Print(u.Unit.Func) },
-		"c":   func() string { return u.C },
+		"cin":     func() string { return cin.String(u.Unit.CIN) + "\n" },
+		"lattice": u.Unit.Lattices,
+		"ir":      func() string { return ir.Print(u.Unit.Func) },
+		"c":       func() string { return u.C },
 	}[stage]()
 	if out != "" {
 		return writeWhole(out, []byte(text))
