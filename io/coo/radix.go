@@ -196,6 +196,12 @@ func sortChunks[R record](chunks [][]R, out []R, words, lo, hi, threads int, scr
 	if from <= lo {
 		return nil
 	}
+	return sortBuckets(out, starts[:], words, lo, from, threads, scratch)
+}
+
+// sortBuckets sorts each part [starts[k], starts[k+1]) by bits [lo, hi), the
+// threads taking one after another.
+func sortBuckets[R record](out []R, starts []int, words, lo, hi, threads int, scratch func(n int) ([]R, error)) error {
 	var next int
 	var mu sync.Mutex
 	var first error
@@ -224,7 +230,7 @@ func sortChunks[R record](chunks [][]R, out []R, words, lo, hi, threads int, scr
 				}
 				tmp = t
 			}
-			sortRecords(b, tmp[:len(b)], words, lo, from, false)
+			sortRecords(b, tmp[:len(b)], words, lo, hi, false)
 		}
 	})
 	return first

@@ -267,7 +267,7 @@ func (t *Tensor) Shape() (*Shape, bool) {
 		s.Counts[l] = lev.Crd.Len
 		lay = t.Positions(l)
 	}
-	return s, t.Vals.First == 0 && t.Vals.Len == lay && !t.edges
+	return s, t.Vals.First == 0 && t.Vals.Len == lay && !t.part
 }
 
 func (t *Tensor) array(level int, part Part) *Array {

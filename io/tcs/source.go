@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +17,6 @@ type source struct {
 	header fileHeader
 	mtime  unix.Timespec
 	mapped *Memory // the whole file
-	once   sync.Once
-	err    error
 }
 
 // readWhole is the size up to which a file is read, not mapped: a copy of it

@@ -50,6 +50,7 @@ type Tensor struct {
 
 	held  []*Memory
 	file  *source // nil unless opened from a file
+	part  bool    // a view: its arrays may hold more than its box
 	edges bool    // a view by positions: the segments at its ends may be cut
 
 	validated bool

@@ -22,7 +22,7 @@ type Block struct {
 // block, and may hold more than its box. It reads O(order) elements and a few
 // binary searches; positions that it reads are checked.
 func (t *Tensor) View(b Block) (*Tensor, error) {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, edges: t.edges || b.Cut, validated: t.validated}
+	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, part: t.part || b.Cut, edges: t.edges || b.Cut, validated: t.validated}
 	if b.Box != nil {
 		if len(b.Box) != len(t.Dims) {
 			return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("a box of %d modes for a tensor of %d", len(b.Box), len(t.Dims))}
@@ -34,6 +34,7 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 			}
 		}
 	}
+	v.part = v.part || b.Box != nil && !slices.Equal(t.boxes(), v.Box)
 	if b.Splits != nil {
 		v.Splits = slices.Clone(b.Splits)
 	}
@@ -102,6 +103,15 @@ func (t *Tensor) ownPos(l int, limit *Limit) error {
 	lev.Pos = pos
 	t.held = append(t.held, m)
 	return nil
+}
+
+// boxes are the ranges of all modes.
+func (h *Header) boxes() [][2]int64 {
+	b := make([][2]int64, len(h.Dims))
+	for m := range b {
+		b[m] = h.Range(m)
+	}
+	return b
 }
 
 // clampTo cuts [lo, hi) to what the array shows.
