@@ -335,6 +335,9 @@ func (p *problem) request() codegen.Request {
 			width[l] = 4
 		}
 		ten := codegen.Tensor{Format: f, Type: ir.Float64, Dims: p.dims(name), PosWidth: width, CrdWidth: width, NNZ: int64(len(p.data[name]))}
+		if len(p.src)%2 == 0 {
+			ten.NNZ *= 1000 // a bound that makes partial results pay
+		}
 		if p.finite {
 			ten.Counts = p.counts(name)
 		}

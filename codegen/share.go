@@ -77,11 +77,24 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) boo
 		}
 		return c.samePattern(s.Body, a, append(slices.Clone(bound), s.Var))
 	case *cin.Where:
-		return len(cin.Target(s.Producer).Vars) == 0 && c.samePattern(s.Producer, a, bound) && c.samePattern(s.Consumer, a, bound)
+		return c.denseBelow(cin.Target(s.Producer)) && c.samePattern(s.Producer, a, bound) && c.samePattern(s.Consumer, a, bound)
 	case *cin.Assign:
 		return c.always(s.RHS)
 	}
 	return false
+}
+
+// denseBelow tells whether a temporary is a scalar, or a row of the result's
+// levels below its last compressed one.
+func (c *compilation) denseBelow(t *cin.Access) bool {
+	f := c.unit.Result.Format
+	for _, v := range t.Vars {
+		m := slices.Index(c.normal.LHS.Vars, v)
+		if m < 0 || f.Level(m) < len(f.Levels)-f.TrailingDense() {
+			return false
+		}
+	}
+	return true
 }
 
 // walks tells whether v's level in a is compressed.
@@ -108,7 +121,10 @@ func (c *compilation) always(x cin.Expr) bool {
 func (c *compilation) static(v string, bound []string) lattice.Query {
 	return func(a *cin.Access) lattice.Kind {
 		f, ok := c.formatOf(a.Name)
-		if !ok { // a temporary
+		switch {
+		case !ok && slices.Contains(a.Vars, v) && !c.denseBelow(a):
+			return lattice.Iterate // a workspace's list
+		case !ok:
 			return lattice.Full
 		}
 		for l, mode := range f.Order {
@@ -122,5 +138,21 @@ func (c *compilation) static(v string, bound []string) lattice.Query {
 			return lattice.Full
 		}
 		return lattice.Full
+	}
+}
+
+// lattices notes the lattices of the loops in s.
+func (c *compilation) lattices(s cin.Stmt, bound []string) {
+	switch s := s.(type) {
+	case *cin.Forall:
+		c.unit.Lattices = append(c.unit.Lattices, Loop{s.Var, lattice.Of(s.Body, c.static(s.Var, bound))})
+		c.lattices(s.Body, append(slices.Clone(bound), s.Var))
+	case *cin.Where:
+		c.lattices(s.Consumer, bound)
+		c.lattices(s.Producer, bound)
+	case *cin.Seq:
+		for _, t := range s.List {
+			c.lattices(t, bound)
+		}
 	}
 }

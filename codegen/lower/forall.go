@@ -12,8 +12,15 @@ const maxBodies = 128
 
 // forall lowers a loop. See stmt for want and the result.
 func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
-	if f.Unit == cin.CPUThread {
+	switch {
+	case f.Unit != cin.CPUThread:
+	case !l.sums(f):
 		return l.parallel(f, e)
+	default:
+		if some, ok := l.parallelSum(f, e, want); ok {
+			return some
+		}
+		return l.stmt(&cin.Forall{Var: f.Var, Body: f.Body}, e, want)
 	}
 	return l.serial(f, e, want)
 }

@@ -73,17 +73,17 @@ func Lower(s Spec) *ir.Func {
 	}
 	f.Body = l.inScope(func() {
 		l.out = l.newAssembly()
-		threaded := false
+		pieces := false // the result is made in chunks
 		cin.Walk(s.Stmt, func(s cin.Stmt) {
 			f, ok := s.(*cin.Forall)
-			threaded = threaded || ok && f.Unit == cin.CPUThread
+			pieces = pieces || ok && f.Unit == cin.CPUThread && l.assigns(f)
 		})
-		if threaded {
+		if hasThreads(s.Stmt) {
 			l.threads = l.newVar("threads")
 			f.Threads = l.threads
 		}
 		e := l.rootEnv(s.Stmt)
-		own := l.out.sparse && !l.out.shared() && !threaded
+		own := l.out.sparse && !l.out.shared() && !pieces
 		if own {
 			l.out.open(l.out.guess(), nil, ir.Int(0))
 		}

@@ -25,14 +25,14 @@ func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
 	v := l.resultVars[k]
 	switch s := s.(type) {
 	case *cin.Forall:
-		if s.Var == v || s.Unit == cin.CPUThread {
+		if s.Var == v {
 			return 0
 		}
 	case *cin.Seq:
 	default:
 		return 0
 	}
-	if _, bound := e.coord[v]; bound || e.ranges[v].lo != nil || !l.lastOfAll(s, v) {
+	if _, bound := e.coord[v]; bound || hasThreads(s) || e.ranges[v].lo != nil || !l.lastOfAll(s, v) {
 		return 0
 	}
 	if l.spec.Sizes[v] > maxTile*maxTiles {
@@ -44,6 +44,17 @@ func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
 		}
 	}
 	return 0
+}
+
+// hasThreads tells whether loops in s run on threads: they are around tiles, not
+// in them.
+func hasThreads(s cin.Stmt) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		found = found || ok && f.Unit == cin.CPUThread
+	})
+	return found
 }
 
 // lastOfAll tells whether v's level, in each access that has it, is dense and

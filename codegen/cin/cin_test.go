@@ -1,0 +1,72 @@
+package cin
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTextBothWays(t *testing.T) {
+	for _, src := range []string{
+		"y(i) = B(i,j)",
+		"a = t",
+		"forall(i, where(y(i) = t, forall(j, t += B(i,j) * x(j))))",
+		"forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + A'(i,j)))",
+		"forall(i, seq(forall(j, y(i) += B(i,j)), y(i) += c(i)))",
+		"a = -(b + c) * 2.5e-3 / d - (e - (f - g))",
+		"a = b / (c * d) - -e",
+		"a = -b * c",
+		"a = -(b * c)",
+		"a = 1e-3 + 2 - .5",
+	} {
+		s, err := Parse(src)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", src, err)
+			continue
+		}
+		if got := String(s); got != src {
+			t.Errorf("Parse(%q) prints %q", src, got)
+		}
+		again, err := Parse(Pretty(s))
+		if err != nil || String(again) != src {
+			t.Errorf("Pretty form of %q does not read back: %v\n%s", src, err, Pretty(s))
+		}
+	}
+}
+
+func TestSyntaxErrors(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"", `byte 0: got the end, want a name`},
+		{"forall(i y = b)", `byte 9: got "y", want ","`},
+		{"a b", `got "b", want "="`},
+		{"a = b)", `got ")", want the end`},
+		{"a = (b", `got the end, want ")"`},
+		{"a = 1.2.3", `got "1.2.3", want a number`},
+		{"where(a = t)", `got ")", want ","`},
+	} {
+		if _, err := Parse(c.src); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Parse(%q) = %v, want %q", c.src, err, c.want)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"forall(i, where(y(i) = t, forall(j, t += B(i,j) * x(j))))", ""},
+		{"forall(i, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))", ""},
+		{"forall(i, y(i) = B(i,j))", "j is not bound at B(i,j)"},
+		{"forall(i, forall(i, y(i) = b))", "forall over i inside a forall over it"},
+		{"where(a = t, t += t)", "t is read in its producer"},
+		{"where(t = b, t += c)", "t is assigned in its consumer"},
+		{"forall(i, where(y(i) = t(i), t += B(i)))", "temporary t has 0 modes, and is read with 1"},
+		{"seq(a += b, c += d)", "a seq assigns a and c"},
+	} {
+		s, err := Parse(c.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Verify(s)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("Verify(%q) = %v, want %q", c.src, err, c.want)
+		}
+	}
+}
