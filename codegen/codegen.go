@@ -19,7 +19,6 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
-	"distaff/codegen/lattice"
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
 )
@@ -71,17 +70,8 @@ type Unit struct {
 	Notes  []string // one line for each conversion
 	Order  []string // the loop order of all variables
 	CIN    cin.Stmt
-	// Lattices has the merge lattice of each loop of CIN, outer ones first,
-	// consumers before producers, as far as it is known before what is around it.
-	Lattices []Loop
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
-}
-
-// Loop is a loop's variable and what it visits.
-type Loop struct {
-	Var     string
-	Lattice *lattice.Lattice
 }
 
 // Arg is an argument of the leaf.
@@ -152,7 +142,6 @@ func Compile(r Request) (*Unit, error) {
 	if r.Threads != 1 {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
-	c.lattices(u.CIN, nil)
 	clip := map[string]bool{}
 	for _, v := range r.Clip {
 		clip[v] = true

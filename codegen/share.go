@@ -140,19 +140,3 @@ func (c *compilation) static(v string, bound []string) lattice.Query {
 		return lattice.Full
 	}
 }
-
-// lattices notes the lattices of the loops in s.
-func (c *compilation) lattices(s cin.Stmt, bound []string) {
-	switch s := s.(type) {
-	case *cin.Forall:
-		c.unit.Lattices = append(c.unit.Lattices, Loop{s.Var, lattice.Of(s.Body, c.static(s.Var, bound))})
-		c.lattices(s.Body, append(slices.Clone(bound), s.Var))
-	case *cin.Where:
-		c.lattices(s.Consumer, bound)
-		c.lattices(s.Producer, bound)
-	case *cin.Seq:
-		for _, t := range s.List {
-			c.lattices(t, bound)
-		}
-	}
-}
