@@ -31,6 +31,7 @@ check:
 golden:
 	$(GO) generate ./...
 	$(GO) test ./codegen/... -run Golden -update
+	$(GO) test ./cmd/distaff -run 'Reference|Tutorial' -update
 
 fuzz:
 	@scripts/fuzz.sh

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"distaff/cmd/argv"
 )
 
 // example is a command of a console block, and what it printed.
@@ -197,5 +200,71 @@ func TestMatches(t *testing.T) {
 		if got := matches(strings.Split(c.want, "\n"), c.got); got != c.ok {
 			t.Errorf("%q, %q: got %v", c.want, c.got, got)
 		}
+	}
+}
+
+// commandsText is the part of the reference that the commands' definitions say.
+func commandsText() string {
+	var b strings.Builder
+	shared := map[string]string{} // a flag's text, and the command that has it first
+	for _, c := range visible() {
+		fmt.Fprintf(&b, "### %s\n\n    %s\n\n", c.name, c.usage())
+		for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
+			if strings.HasPrefix(part, "  ") {
+				part = "    " + strings.ReplaceAll(part, "\n", "\n    ")
+			}
+			b.WriteString(part + "\n\n")
+		}
+		rows, same := "", map[string]bool{}
+		var also []string
+		for _, f := range c.flags {
+			head, usage := argv.Describe(f)
+			row := fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(head, "|", "\\|"), strings.ReplaceAll(usage, "|", "\\|"))
+			if first, ok := shared[row]; ok {
+				if !same[first] {
+					same[first] = true
+					also = append(also, first)
+				}
+				continue
+			}
+			shared[row] = c.name
+			rows += row
+		}
+		if rows != "" {
+			b.WriteString("| flag | |\n| --- | --- |\n" + rows + "\n")
+		}
+		if len(also) > 0 {
+			fmt.Fprintf(&b, "Further flags as of %s: `distaff help %s` lists them.\n\n", strings.Join(also, ", "), c.name)
+		}
+		for _, e := range c.examples {
+			fmt.Fprintf(&b, "    %s\n", e)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestReference holds the reference's commands to their definitions. -update
+// writes them.
+func TestReference(t *testing.T) {
+	const path, begin, end = "../../docs/reference.md", "<!-- commands -->\n", "<!-- end -->\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks %q or %q", path, begin, end)
+	}
+	want := commandsText()
+	if got == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s: the commands differ from their definitions: go test ./cmd/distaff -run Reference -update", path)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o666); err != nil {
+		t.Fatal(err)
 	}
 }
