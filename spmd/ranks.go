@@ -93,16 +93,16 @@ func (k *ranked) distinct(n *notation.Normal, orders map[string]int) {
 	k.norm = &out
 }
 
-// newRanked plans the job for c's ranks. Collective: every rank knows the same.
-func (r *run) newRanked(c comm.Comm) (*ranked, error) {
-	k := &ranked{r: r, c: c}
+// newRanked plans the job for a number of ranks. Every rank plans the same.
+func (r *run) newRanked(ranks int) (*ranked, error) {
+	k := &ranked{r: r}
 	k.distinct(r.p.norm, r.p.orders)
 	spec, err := r.job.blockSpec()
 	if err != nil {
 		return nil, err
 	}
 	if spec.Empty() {
-		spec = k.defaultSpec()
+		spec = k.defaultSpec(ranks)
 	}
 	b, err := place.Resolve(spec, k.norm, r.sizes.Vars)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *run) newRanked(c comm.Comm) (*ranked, error) {
 		}
 		return out
 	}
-	p := &plan.Problem{Blocking: b, Ranks: c.Size(), Result: cut(k.norm.LHS.Vars)}
+	p := &plan.Problem{Blocking: b, Ranks: ranks, Result: cut(k.norm.LHS.Vars)}
 	for i := range k.operands {
 		o := &k.operands[i]
 		for g, group := range b.Groups {
@@ -173,7 +173,7 @@ func (o *Options) blockSpec() (*place.BlockSpec, error) {
 
 // defaultSpec cuts the outermost stored mode of the largest operand over all
 // ranks; where its variable cannot be cut, the next stored mode or operand.
-func (k *ranked) defaultSpec() *place.BlockSpec {
+func (k *ranked) defaultSpec(ranks int) *place.BlockSpec {
 	ops := slices.Clone(k.operands)
 	slices.SortStableFunc(ops, func(a, b operand) int {
 		x, y := k.r.estimate(a.tensor), k.r.estimate(b.tensor)
@@ -188,12 +188,12 @@ func (k *ranked) defaultSpec() *place.BlockSpec {
 	for _, o := range ops {
 		for _, m := range k.r.formats[o.tensor].Order {
 			if place.Splittable(k.norm, o.vars[m]) == "" {
-				return place.Default(k.norm, o.vars[m], k.c.Size())
+				return place.Default(k.norm, o.vars[m], ranks)
 			}
 		}
 	}
 	for _, v := range k.norm.LHS.Vars {
-		return place.Default(k.norm, v, k.c.Size())
+		return place.Default(k.norm, v, ranks)
 	}
 	return &place.BlockSpec{}
 }

@@ -128,10 +128,11 @@ func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
 	if err := r.chooseFormats(); err != nil {
 		return nil, err
 	}
-	k, err := r.newRanked(c)
+	k, err := r.newRanked(c.Size())
 	if err != nil {
 		return nil, err
 	}
+	k.c = c
 	return k, k.load()
 }
 
@@ -355,12 +356,7 @@ func (k *ranked) stats(start time.Time) error {
 // nonzeros counts the stored entries of the largest operand that this rank
 // computes with: those of the blocks that live here, which its steps read.
 func (k *ranked) nonzeros() int64 {
-	largest, most := -1, -1.0
-	for i, o := range k.operands {
-		if e := k.r.estimate(o.tensor); e > most {
-			largest, most = i, e
-		}
-	}
+	largest := k.largest()
 	if largest < 0 {
 		return 0
 	}

@@ -43,7 +43,7 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 		}
 		seq++
 	}
-	for s := range r.Plan.Sends(r.Comm.Rank()) {
+	for _, s := range r.Plan.Sends(r.Comm.Rank()) {
 		if f.bcast[s.Operand] {
 			continue
 		}

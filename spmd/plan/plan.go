@@ -196,6 +196,21 @@ func (p *Problem) extended() []int {
 // Steps yields what a rank runs, in order.
 func (p *Problem) Steps(rank int) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
+		for r, s := range p.steps(rank) {
+			if r == rank && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// AllSteps yields every rank's steps with the rank, in the order of the block
+// loops, in which each rank's are in its own order too. It visits each block once.
+func (p *Problem) AllSteps() iter.Seq2[int, Step] { return p.steps(-1) }
+
+// steps yields one rank's steps, or every rank's where only is -1.
+func (p *Problem) steps(only int) iter.Seq2[int, Step] {
+	return func(yield func(int, Step) bool) {
 		result, extend := p.SpaceOf(p.Result), p.SpaceOf(p.extended())
 		spaces := make([]Space, len(p.Operands))
 		for k, o := range p.Operands {
@@ -203,7 +218,8 @@ func (p *Problem) Steps(rank int) iter.Seq[Step] {
 		}
 		made := map[Partial]bool{}
 		for tuple := range p.tuples() {
-			if p.Rank(tuple) != rank {
+			rank := p.Rank(tuple)
+			if only >= 0 && rank != only {
 				continue
 			}
 			for g := range p.Groups {
@@ -218,7 +234,7 @@ func (p *Problem) Steps(rank int) iter.Seq[Step] {
 						s.Need = append(s.Need, Need{k, spaces[k].Of(tuple)})
 					}
 				}
-				if !yield(s) {
+				if !yield(rank, s) {
 					return
 				}
 			}
@@ -234,27 +250,50 @@ type Fetch struct {
 	Owner int
 }
 
+// Holder follows what one rank holds of each operand as its steps go by.
+type Holder struct {
+	p    *Problem
+	held []Block
+	next int // number of the next step
+}
+
+// NewHolder is a rank before its first step, which holds nothing.
+func (p *Problem) NewHolder() *Holder {
+	h := &Holder{p: p, held: make([]Block, len(p.Operands))}
+	for k := range h.held {
+		h.held[k] = -1
+	}
+	return h
+}
+
+// Fetches takes the rank's next step and yields what it comes to hold for it.
+func (h *Holder) Fetches(s Step) iter.Seq[Fetch] {
+	n := h.next
+	h.next++
+	return func(yield func(Fetch) bool) {
+		for _, need := range s.Need {
+			if h.held[need.Operand] == need.Block {
+				continue
+			}
+			h.held[need.Operand] = need.Block
+			if !yield(Fetch{Need: need, Step: n, Owner: h.p.Owner(h.p.Operands[need.Operand].Modes, need.Block)}) {
+				return
+			}
+		}
+	}
+}
+
 // Fetches yields a rank's fetches in order, those of its own blocks included
 // (Owner is then the rank itself, and nothing travels).
 func (p *Problem) Fetches(rank int) iter.Seq[Fetch] {
 	return func(yield func(Fetch) bool) {
-		held := make([]Block, len(p.Operands))
-		for k := range held {
-			held[k] = -1
-		}
-		n := 0
+		h := p.NewHolder()
 		for s := range p.Steps(rank) {
-			for _, need := range s.Need {
-				if held[need.Operand] == need.Block {
-					continue
-				}
-				held[need.Operand] = need.Block
-				f := Fetch{Need: need, Step: n, Owner: p.Owner(p.Operands[need.Operand].Modes, need.Block)}
+			for f := range h.Fetches(s) {
 				if !yield(f) {
 					return
 				}
 			}
-			n++
 		}
 	}
 }
@@ -268,23 +307,27 @@ type Send struct {
 	Seq int
 }
 
-// Sends yields what a rank sends: every other rank's fetches of its blocks, by
-// receiver, in the receiver's order.
-func (p *Problem) Sends(rank int) iter.Seq[Send] {
-	return func(yield func(Send) bool) {
-		for to := range p.Ranks {
-			if to == rank {
-				continue
+// Sends lists what a rank sends: every other rank's fetches of its blocks, by
+// receiver, in the receiver's order. It goes over all ranks' steps once.
+func (p *Problem) Sends(rank int) []Send {
+	var list []Send
+	holders, seq := make([]*Holder, p.Ranks), make([]int, p.Ranks)
+	for to, s := range p.AllSteps() {
+		if to == rank {
+			continue
+		}
+		if holders[to] == nil {
+			holders[to] = p.NewHolder()
+		}
+		for f := range holders[to].Fetches(s) {
+			if f.Owner == rank {
+				list = append(list, Send{f.Need, to, seq[to]})
 			}
-			seq := 0
-			for f := range p.Fetches(to) {
-				if f.Owner == rank && !yield(Send{f.Need, to, seq}) {
-					return
-				}
-				seq++
-			}
+			seq[to]++
 		}
 	}
+	slices.SortStableFunc(list, func(a, b Send) int { return a.To - b.To })
+	return list
 }
 
 // Broadcasts tells for each operand whether one broadcast brings it to every

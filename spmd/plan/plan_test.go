@@ -58,7 +58,7 @@ func TestRowBlocksSendTheVectorAlone(t *testing.T) {
 		}
 	}
 	n := 0
-	for s := range p.Sends(0) {
+	for _, s := range p.Sends(0) {
 		if p.Operands[s.Operand].Tensor != "c" {
 			t.Errorf("rank 0 sends %s", p.Operands[s.Operand].Tensor)
 		}
@@ -79,7 +79,7 @@ func TestSendsAreTheFetchesOfOthers(t *testing.T) {
 		type message struct{ from, to, seq int }
 		var sent, fetched []message
 		for r := range p.Ranks {
-			for s := range p.Sends(r) {
+			for _, s := range p.Sends(r) {
 				sent = append(sent, message{r, s.To, s.Seq})
 			}
 			seq := 0

@@ -1,0 +1,172 @@
+package spmd_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"distaff/spmd"
+)
+
+// plannedJobs are statements with dense operands, and block schedules.
+var plannedJobs = []spmd.Job{
+	{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}}},
+	{Statement: "y(j) = A(i,j)*x(i)", Sizes: map[string][]int64{"A": {13, 11}}},
+	{Statement: "s = A(i,j)*B(i,j)", Sizes: map[string][]int64{"A": {9, 10}}},
+	{Statement: "y(i) = d(i) + A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}},
+		Options: spmd.Options{Splits: []string{"i:3", "j:4"}, Extend: []string{"j"}, Map: "i,j"}},
+	{Statement: "C(i,k) = A(i,j)*B(j,k)", Sizes: map[string][]int64{"A": {8, 9}, "B": {9, 7}},
+		Options: spmd.Options{Splits: []string{"i:2", "j:5", "k:2"}, BlockOrder: "j,k,i", Map: "k,i"}},
+	{Statement: "C(i,k) = A(i,j)*B(j,k)", Sizes: map[string][]int64{"A": {8, 9}, "B": {9, 7}},
+		Options: spmd.Options{Splits: []string{"i:2", "j:3"}, Extend: []string{"j"}, Map: "j"}},
+	{Statement: "a(i) = A(i,j)*x(j) + x(i)", Sizes: map[string][]int64{"A": {10, 10}},
+		Options: spmd.Options{Splits: []string{"i:1,1,7", "j:2"}, BlockOrder: "j"}},
+}
+
+// A run of dense tensors sends and receives what the plan says, byte for byte
+// and message for message.
+func TestARunMovesWhatThePlanSays(t *testing.T) {
+	for _, job := range plannedJobs {
+		job.Inputs = map[string]spmd.Input{}
+		for _, name := range []string{"A", "B", "x", "d"} {
+			if containsTensor(job.Statement, name) {
+				job.Inputs[name] = spmd.Generated("dense:int")
+			}
+		}
+		job.Interpret, job.Threads = true, 1
+		for ranks := 1; ranks <= 8; ranks++ {
+			job.Ranks = ranks
+			p, err := job.Plan(context.Background(), -1)
+			if err != nil {
+				t.Fatalf("%s: %v", job.Statement, err)
+			}
+			report, err := job.Run(context.Background())
+			if err != nil {
+				t.Fatalf("%s: %v", job.Statement, err)
+			}
+			got, want := report.Stats.Comm, p.Comm
+			if !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.BytesReceived, want.BytesReceived) || !slices.Equal(got.MessagesSent, want.MessagesSent) {
+				t.Errorf("%s on %d ranks, %v: the run moved %+v, the plan says %+v", job.Statement, ranks, job.Splits, got, want)
+			}
+			if !slices.Equal(report.Stats.Balance.Nonzeros, p.Balance.Nonzeros) {
+				t.Errorf("%s on %d ranks: the run counts %v entries, the plan %v", job.Statement, ranks, report.Stats.Balance.Nonzeros, p.Balance.Nonzeros)
+			}
+			if err := agrees(p); err != nil {
+				t.Errorf("%s on %d ranks: %v", job.Statement, ranks, err)
+			}
+			if p.Estimated {
+				t.Errorf("%s: the plan of dense tensors has estimates", job.Statement)
+			}
+		}
+	}
+}
+
+func containsTensor(statement, name string) bool {
+	for k := range statement {
+		if k+len(name) < len(statement) && statement[k:k+len(name)] == name && statement[k+len(name)] == '(' {
+			return true
+		}
+	}
+	return false
+}
+
+// agrees holds a plan's listed moves against its totals.
+func agrees(p *spmd.Planned) error {
+	for _, r := range p.PerRank {
+		var sent, received int64
+		count := func(m spmd.PlannedMove) {
+			if m.From != m.To && m.From == r.Rank {
+				sent += m.Bytes
+			}
+			if m.From != m.To && m.From != r.Rank {
+				received += m.Bytes
+			}
+		}
+		for _, m := range r.Sends {
+			count(m)
+		}
+		for _, m := range r.Sums {
+			count(m.PlannedMove)
+		}
+		seen := map[string]bool{}
+		for _, s := range r.Steps {
+			for _, f := range s.Fetches {
+				if f.From != r.Rank && !(f.All && seen[f.Tensor]) {
+					count(f)
+				}
+				seen[f.Tensor] = true
+			}
+		}
+		if sent != p.Comm.BytesSent[r.Rank] || received != p.Comm.BytesReceived[r.Rank] {
+			return fmt.Errorf("rank %d's moves are %d and %d bytes, its totals %d and %d", r.Rank, sent, received, p.Comm.BytesSent[r.Rank], p.Comm.BytesReceived[r.Rank])
+		}
+		if int64(len(r.Steps)) != p.Steps[r.Rank] {
+			return fmt.Errorf("rank %d lists %d steps of %d", r.Rank, len(r.Steps), p.Steps[r.Rank])
+		}
+	}
+	return nil
+}
+
+// Estimates of evenly spread sparse blocks lie near what a run moves.
+func TestEstimatesOfSparseBlocks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "b.tcs")
+	make := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"}, Sizes: map[string][]int64{"A": {400, 300}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9000:int")}, Outputs: []spmd.Output{{Tensor: "B", File: file}}}
+	make.Interpret, make.Threads = true, 1
+	if _, err := make.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"ds", "ss", "uq"} {
+		job := spmd.Job{Statement: "y(j) = B(i,j)*x(i)", Formats: map[string]string{"B": format},
+			Inputs:  map[string]spmd.Input{"B": spmd.File(file), "x": spmd.Generated("dense:int")},
+			Options: spmd.Options{Splits: []string{"i:4", "j:3"}, Extend: []string{"i"}, Map: "j", Ranks: 3, Interpret: true, Threads: 1}}
+		p, err := job.Plan(context.Background(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := job.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.Estimated {
+			t.Errorf("B as %s: bytes are said to be exact", format)
+		}
+		for r := range 3 {
+			got, want := report.Stats.Comm.BytesReceived[r], p.Comm.BytesReceived[r]
+			if float64(got) > 1.1*float64(want) || float64(got) < 0.9*float64(want) {
+				t.Errorf("B as %s, rank %d: the run received %d bytes, the estimate is %d", format, r, got, want)
+			}
+			if report.Stats.Comm.MessagesSent[r] != p.Comm.MessagesSent[r] {
+				t.Errorf("B as %s, rank %d: the run sent %d messages, the plan says %d", format, r, report.Stats.Comm.MessagesSent[r], p.Comm.MessagesSent[r])
+			}
+		}
+	}
+}
+
+func TestPlansOfManyRanksTakeSeconds(t *testing.T) {
+	job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {1 << 24, 1 << 24}},
+		Inputs:  map[string]spmd.Input{"A": spmd.Generated("uniform:1000000000")},
+		Options: spmd.Options{Splits: []string{"i:256", "j:16"}, Extend: []string{"j"}, Map: "i,j", Ranks: 4096}}
+	at := time.Now()
+	p, err := job.Plan(context.Background(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(at); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	var sent, received int64
+	for r := range p.Ranks {
+		sent, received = sent+p.Comm.BytesSent[r], received+p.Comm.BytesReceived[r]
+	}
+	if sent != received || sent == 0 {
+		t.Errorf("%d bytes sent, %d received", sent, received)
+	}
+	if len(p.PerRank) != 4 {
+		t.Errorf("%d ranks listed, want 4", len(p.PerRank))
+	}
+}
