@@ -8,6 +8,6 @@ go list ./... | while read -r pkg; do
     dir=$(go list -f '{{.Dir}}' "$pkg")
     { grep -hoE '^func (Fuzz[A-Za-z0-9_]+)' "$dir"/*_test.go 2>/dev/null || true; } | awk '{print $2}' | while read -r f; do
         echo "fuzz: $pkg $f"
-        go test "$pkg" -run '^$' -fuzz "^$f\$" -fuzztime "${FUZZTIME:-20s}"
+        go test "$pkg" -run '^$' -fuzz "^$f\$" -fuzzminimizetime 1x -fuzztime "${FUZZTIME:-20s}"
     done
 done
