@@ -128,6 +128,16 @@ func (p *parsed) inputs(j *Job, complete bool) error {
 			return commandErrorf("%s: got an input for the result %s, which = overwrites; %s += ... adds to it", printable(flag), name, p.stmt.LHS)
 		}
 	}
+	stdin := ""
+	for _, name := range sorted(j.Inputs) {
+		if f := j.Inputs[name].File; f == "" || !text.Stdin(f) {
+			continue
+		}
+		if stdin != "" {
+			return commandErrorf("-i=%s:%s: %s is read from standard input already; want it for one tensor", name, j.Inputs[name].File, stdin)
+		}
+		stdin = name
+	}
 	var missing []string
 	for _, name := range p.names[1:] {
 		if _, ok := j.Inputs[name]; !ok {

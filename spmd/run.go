@@ -265,7 +265,7 @@ func (r *run) fillStats() {
 	if st.Argv == nil {
 		st.Argv = []string{}
 	}
-	st.Schedule = "default"
+	st.Schedule = r.job.scheduleText()
 	st.Ranks, st.Threads, st.Target = 1, r.threads, "cpu"
 	host, err := os.Hostname()
 	if err != nil {

@@ -2,6 +2,7 @@ package spmd
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -55,6 +56,30 @@ type Comm struct {
 // computes with.
 type Balance struct {
 	Nonzeros []int64 `json:"nonzeros"`
+}
+
+// scheduleText is the job's schedule as flags say it, "default" without any.
+func (o *Options) scheduleText() string {
+	var parts []string
+	add := func(flag string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				parts = append(parts, flag+"="+v)
+			}
+		}
+	}
+	add("-s", o.Schedule...)
+	add("-m", o.Machine)
+	add("-p", o.Placements...)
+	add("--split", o.Splits...)
+	add("--order", o.BlockOrder)
+	add("--extend", o.Extend...)
+	add("--map", o.Map)
+	add("--network", o.Network)
+	if len(parts) == 0 {
+		return "default"
+	}
+	return strings.Join(parts, " ")
 }
 
 // JSON is the text that --stats writes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"distaff/cmd/argv"
+	"distaff/cmd/conv"
 )
 
 // manCommand writes the man pages; make install runs it.
@@ -29,8 +30,9 @@ func writeMan(x *invocation) error {
 	}
 	pages := map[string]string{"distaff.1": manOverview(visible())}
 	for _, c := range visible() {
-		pages["distaff-"+c.name+".1"] = c.man()
+		pages["distaff-"+c.name+".1"] = c.man("distaff-"+c.name, "distaff "+c.name)
 	}
+	pages["tns2tcs.1"] = tns2tcs().man("tns2tcs", "tns2tcs")
 	for name, text := range pages {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			return err
@@ -78,10 +80,21 @@ var environment = [][2]string{
 	{"NO_COLOR, CUDA_VISIBLE_DEVICES", "as elsewhere"},
 }
 
-func (c *command) man() string {
+// tns2tcs describes the other program.
+func tns2tcs() *command {
+	return &command{
+		args: "IN.tns OUT.tcs", short: "converts a .tns file to a .tcs file",
+		long:     "Does what distaff convert does, for this one pair, on its own: in bounded memory, sorting on disk what is larger.",
+		examples: []string{"tns2tcs b.tns.gz b.tcs -f=sss"},
+		flags:    conv.Flags(),
+	}
+}
+
+// man is the page called page of the program that is started by name.
+func (c *command) man(page, name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH DISTAFF\\-%s 1\n.SH NAME\ndistaff\\-%s \\- %s\n", strings.ToUpper(c.name), c.name, roff(c.short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B distaff %s\n%s\n.SH DESCRIPTION\n", c.name, roff(strings.TrimSpace(c.args+" [FLAGS]")))
+	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(page)), roff(page), roff(c.short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n.SH DESCRIPTION\n", name, roff(strings.TrimSpace(c.args+" [FLAGS]")))
 	for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
 		if strings.HasPrefix(part, "  ") {
 			fmt.Fprintf(&b, ".nf\n%s\n.fi\n", roff(part))
@@ -93,6 +106,9 @@ func (c *command) man() string {
 		flags := c.category(cat)
 		if len(flags) == 0 {
 			continue
+		}
+		if cat == "" {
+			cat = "Flags"
 		}
 		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(cat)))
 		for _, f := range flags {
