@@ -24,11 +24,12 @@ var (
 	nFlag     = flag.Uint64("oracle.n", 0, "how many random cases (0: the tests' own number)")
 )
 
-// sweep runs the random cases of the flags, or n of them, on an engine.
-func sweep(t *testing.T, e Engine, o Options, n uint64) {
+// sweep runs the random cases of the flags, or n of them, on an engine. share is
+// how many engines part the flags' cases between them.
+func sweep(t *testing.T, e Engine, o Options, n, share uint64) {
 	t.Helper()
 	if *nFlag > 0 {
-		n = *nFlag
+		n = max(*nFlag/share, 1)
 	}
 	if b, ok := e.(batcher); ok && *traceFlag {
 		e = traced{b}
@@ -66,7 +67,7 @@ func caseFiles(t *testing.T, e Engine) {
 // TestOracleInterp holds the compiler to the reference, its leaves interpreted.
 func TestOracleInterp(t *testing.T) {
 	caseFiles(t, Interp{})
-	sweep(t, Interp{}, Options{}, 2000)
+	sweep(t, Interp{}, Options{}, 2000, 1)
 }
 
 // TestOracleC holds compiled leaves to the reference.
@@ -79,7 +80,21 @@ func TestOracleC(t *testing.T) {
 		t.Fatal(err)
 	}
 	caseFiles(t, e)
-	sweep(t, e, Options{}, 150)
+	sweep(t, e, Options{}, 150, 1)
+}
+
+// TestOracleJobs holds whole jobs to the reference, at several rank counts. One
+// cache serves all: a case's leaf is compiled once.
+func TestOracleJobs(t *testing.T) {
+	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	t.Setenv("DISTAFF_CACHE", t.TempDir())
+	t.Setenv("DISTAFF_CFLAGS", "-O0")
+	for _, ranks := range []int{1, 2, 3, 4, 6, 8} {
+		sweep(t, Jobs{Ranks: ranks}, Options{}, 4, 40)
+		sweep(t, Jobs{Ranks: ranks, Blocks: true}, Options{}, 4, 40)
+	}
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every

@@ -64,12 +64,13 @@ type Failure struct {
 	Seed, Index uint64
 	Err         error // of the small case
 	Case, Small *Case
+	Flags       string // of the engine's own choices for the small case
 }
 
 // String is the failure with its small case, as a case file and a script.
 func (f *Failure) String() string {
 	return fmt.Sprintf("%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file (%s before it was made small):\n%s\ncommand line:\n%s",
-		f.Err, f.Seed, f.Index, f.Case.Stmt, indent(f.Small.Text()), indent(f.Small.Script()))
+		f.Err, f.Seed, f.Index, f.Case.Stmt, indent(f.Small.Text()), indent(strings.TrimSuffix(f.Small.Script(), "\n")+f.Flags))
 }
 
 func indent(s string) string {
@@ -167,7 +168,13 @@ func some(ctx context.Context, e Engine, o Options, seed, first, n uint64, repor
 
 func shrunk(ctx context.Context, e Engine, c *Case) *Failure {
 	small := Shrink(c, 2000, func(s *Case) bool { return Check(ctx, e, s) != nil && ctx.Err() == nil })
-	return &Failure{Case: c, Small: small, Err: Check(ctx, e, small)}
+	f := &Failure{Case: c, Small: small, Err: Check(ctx, e, small)}
+	if x, ok := e.(interface{ Flags(*Prepared) string }); ok {
+		if p, err := small.Prepare(); err == nil {
+			f.Flags = x.Flags(p)
+		}
+	}
+	return f
 }
 
 func (r *Report) add(o outcome, f *Failure) {
