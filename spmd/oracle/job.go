@@ -3,13 +3,14 @@ package oracle
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"distaff/codegen/dtype"
-	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
@@ -18,25 +19,50 @@ import (
 
 // Jobs runs a case as a whole job (package spmd), on ranks in this process.
 type Jobs struct {
-	Ranks int
-	// Blocks gives each case a random block schedule.
+	Ranks int // 0: 1, 2, 3, 4, 6 or 8, as the case's text fixes
+	// Blocks gives each case a random block schedule, which its text fixes.
 	Blocks bool
+	// Interpret has leaves interpreted, and not compiled.
+	Interpret bool
 }
 
-// Name is "job" with the number of ranks.
+// Name is "jobs" with what is chosen.
 func (e Jobs) Name() string {
-	name := "job on " + strconv.Itoa(max(e.Ranks, 1)) + " ranks"
+	name := "jobs"
+	if e.Ranks > 0 {
+		name += fmt.Sprintf(" on %d ranks", e.Ranks)
+	}
 	if e.Blocks {
 		name += " by blocks"
+	}
+	if e.Interpret {
+		name += ", interpreted"
 	}
 	return name
 }
 
-// Flags are those of the command line that stand for the engine's own choices.
+// options are the case's choices.
+func (e Jobs) options(p *Prepared) spmd.Options {
+	h := fnv.New64a()
+	io.WriteString(h, p.Text())
+	r := rand.New(rand.NewPCG(h.Sum64(), 5))
+	o := spmd.Options{Ranks: e.Ranks, Threads: 1 + r.IntN(2), Interpret: e.Interpret}
+	if e.Interpret {
+		o.Threads = 1
+	}
+	if e.Ranks == 0 {
+		o.Ranks = []int{1, 2, 3, 4, 6, 8}[r.IntN(6)]
+	}
+	if e.Blocks && r.IntN(4) > 0 {
+		Blocks(r, p, &o)
+	}
+	return o
+}
+
+// Flags are those of the command line that stand for the case's choices.
 func (e Jobs) Flags(p *Prepared) string {
-	o := spmd.Options{Ranks: max(e.Ranks, 1), Threads: 1 + p.variant()%2}
-	e.blocks(p, &o)
-	out := " --ranks=" + strconv.Itoa(o.Ranks) + " --threads=" + strconv.Itoa(o.Threads)
+	o := e.options(p)
+	out := fmt.Sprintf(" --ranks=%d --threads=%d", o.Ranks, o.Threads)
 	for _, s := range o.Splits {
 		out += " --split=" + s
 	}
@@ -52,18 +78,11 @@ func (e Jobs) Flags(p *Prepared) string {
 	return out
 }
 
-func (e Jobs) blocks(p *Prepared, o *spmd.Options) {
-	if e.Blocks {
-		Blocks(rand.New(rand.NewPCG(uint64(p.variant()), 1)), p, o)
-	}
-}
-
 // Run runs the case as a job.
 func (e Jobs) Run(ctx context.Context, p *Prepared) (out *Output, err error) {
 	job := &spmd.Job{
 		Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{},
-		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true,
-		Options: spmd.Options{Ranks: e.Ranks, Threads: 1 + p.variant()%2},
+		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true, Options: e.options(p),
 	}
 	out = &Output{}
 	job.Note = func(line string) {
@@ -71,7 +90,6 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (out *Output, err error) {
 			out.Converted = append(out.Converted, line)
 		}
 	}
-	e.blocks(p, &job.Options)
 	for k, t := range p.Tensors {
 		if len(t.Dims) > 0 {
 			job.Formats[t.Name] = t.Format.String()
@@ -89,34 +107,32 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (out *Output, err error) {
 		}
 		s, err := t.Assemble(p.variant()%5 == 0)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("storing %s: %w", t.Name, err)
 		}
 		defer s.Close()
 		job.Inputs[t.Name] = spmd.InMemory(s)
 	}
 	report, err := job.Run(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w\n(%s)", err, e.Flags(p))
 	}
 	if report == nil || report.Result == nil {
 		return nil, errors.New("a job without an error gave no result")
 	}
 	defer func() { err = errors.Join(err, report.Result.Close()) }()
 	out.Entries = output(report.Result).Entries
-	return out, checkType(report.Result, p)
+	return out, checkResult(report.Result, p)
 }
 
-func checkType(t *tcs.Tensor, p *Prepared) error {
+// checkResult holds the result's type and storage to what was asked for.
+func checkResult(t *tcs.Tensor, p *Prepared) error {
 	if t.Type != tcsTypes[p.Result] {
-		return errors.New("the result's type is " + t.Type.String() + ", want " + p.Result.String())
-	}
-	if err := t.Validate(); err != nil {
-		return err
+		return fmt.Errorf("the result's type is %s, want %s", t.Type, p.Result)
 	}
 	if f := p.Tensors[0].Format.String(); t.FormatString() != f {
-		return errors.New("the result's format is " + t.FormatString() + ", want " + f)
+		return fmt.Errorf("the result's format is %s, want %s", t.FormatString(), f)
 	}
-	return nil
+	return t.Validate()
 }
 
 // scalar is a value as the job takes it.
@@ -136,63 +152,61 @@ func scalar(t dtype.Type, v reference.Value) any {
 	return v.C
 }
 
-// Blocks sets a random block schedule of the case: splits by counts and by
-// points (repeated ones too, so that blocks are empty), an order of the block
-// loops, extended reduction variables, a mapping.
+// Blocks sets a random block schedule of the case: some of the variables are
+// split, evenly or at points (repeated ones too, so that blocks are empty),
+// and some of these ordered, extended and mapped.
 func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
-	var split, reductions []string
+	var names, reductions []string
 	for _, v := range p.Normal.Vars {
-		_, renamed := p.Normal.Source[v]
-		if renamed || ambiguous(p.Normal, v) || place.Splittable(p.Normal, v) != "" || r.IntN(3) == 0 {
+		name := v
+		if s, ok := p.Normal.Source[v]; ok {
+			name = s
+		}
+		if slices.Contains(names, name) || !splittable(p, name) || r.IntN(2) == 0 {
 			continue
 		}
-		text := v + ":"
-		if size := p.Sizes.Vars[v]; r.IntN(2) == 0 || size == 0 {
-			text += strconv.Itoa(1 + r.IntN(4))
-		} else {
-			at := int64(0)
-			for k := range 1 + r.IntN(3) {
-				if at += r.Int64N(size/2 + 1); at > size {
-					at = size
-				}
-				if k > 0 {
-					text += ","
-				}
-				text += strconv.FormatInt(at, 10)
-			}
-			if !strings.Contains(text, ",") {
-				text += ","
-			}
-		}
-		o.Splits = append(o.Splits, text)
-		split = append(split, v)
+		names = append(names, name)
+		o.Splits = append(o.Splits, name+":"+randomCuts(r, p.Sizes.Vars[v]))
 		if !slices.Contains(p.Normal.LHS.Vars, v) {
-			reductions = append(reductions, v)
+			reductions = append(reductions, name)
 		}
 	}
-	if len(split) == 0 {
-		return
-	}
-	r.Shuffle(len(split), func(a, b int) { split[a], split[b] = split[b], split[a] })
-	if r.IntN(2) == 0 {
-		o.BlockOrder = strings.Join(split, ",")
-	}
-	for _, v := range reductions {
-		if r.IntN(2) == 0 {
-			o.Extend = append(o.Extend, v)
+	some := func(list []string) []string {
+		var out []string
+		for _, k := range r.Perm(len(list)) {
+			if r.IntN(2) == 0 {
+				out = append(out, list[k])
+			}
 		}
+		return out
 	}
-	if r.IntN(3) == 0 {
-		o.Map = strings.Join(split[:1+r.IntN(len(split))], ",")
-	}
+	o.BlockOrder = strings.Join(some(names), ",")
+	o.Extend = some(reductions)
+	o.Map = strings.Join(some(names), ",")
 }
 
-// ambiguous tells whether v is one of several variables that the user wrote alike.
-func ambiguous(n *notation.Normal, v string) bool {
-	for _, s := range n.Source {
-		if s == v {
-			return true
+func randomCuts(r *rand.Rand, size int64) string {
+	if r.IntN(2) == 0 {
+		return fmt.Sprint(1 + r.IntN(4))
+	}
+	points := make([]int64, 1+r.IntN(3))
+	for k := range points {
+		points[k] = r.Int64N(size + 1)
+	}
+	slices.Sort(points)
+	text := ""
+	for _, x := range points {
+		text += fmt.Sprint(x, ",")
+	}
+	return text
+}
+
+// splittable tells whether all variables that the user wrote as name can be split.
+func splittable(p *Prepared, name string) bool {
+	for _, v := range p.Normal.Vars {
+		if (v == name || p.Normal.Source[v] == name) && place.Splittable(p.Normal, v) != "" {
+			return false
 		}
 	}
-	return false
+	return true
 }

@@ -83,18 +83,23 @@ func TestOracleC(t *testing.T) {
 	sweep(t, e, Options{}, 150, 1)
 }
 
-// TestOracleJobs holds whole jobs to the reference, at several rank counts. One
-// cache serves all: a case's leaf is compiled once.
+// TestOracleJobs holds whole jobs with compiled leaves to the reference.
 func TestOracleJobs(t *testing.T) {
 	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}
 	t.Setenv("DISTAFF_CACHE", t.TempDir())
 	t.Setenv("DISTAFF_CFLAGS", "-O0")
-	for _, ranks := range []int{1, 2, 3, 4, 6, 8} {
-		sweep(t, Jobs{Ranks: ranks}, Options{}, 4, 40)
-		sweep(t, Jobs{Ranks: ranks, Blocks: true}, Options{}, 4, 40)
-	}
+	sweep(t, Jobs{Ranks: 1}, Options{}, 10, 20)
+	sweep(t, Jobs{Blocks: true}, Options{}, 20, 20)
+}
+
+// TestOracleRanks holds jobs on 1 to 8 ranks, by random block schedules, to the
+// reference.
+func TestOracleRanks(t *testing.T) {
+	e := Jobs{Blocks: true, Interpret: true}
+	caseFiles(t, e)
+	sweep(t, e, Options{}, 500, 4)
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every
