@@ -17,6 +17,9 @@ type Case struct {
 	Stmt string
 	// Tensors holds each tensor of the statement once, the left one first.
 	Tensors []*Tensor
+	// Variant fixes what an engine chooses and the result must not depend on:
+	// threads, widths, the order of parallel iterations, a schedule.
+	Variant uint64
 }
 
 // Tensor is an operand or, first in a case, the result.
@@ -51,7 +54,7 @@ func (c *Case) Tensor(name string) *Tensor {
 
 // Clone is a deep copy.
 func (c *Case) Clone() *Case {
-	out := &Case{Stmt: c.Stmt}
+	out := &Case{Stmt: c.Stmt, Variant: c.Variant}
 	for _, t := range c.Tensors {
 		d := *t
 		d.Dims = slices.Clone(t.Dims)

@@ -21,7 +21,7 @@ type style struct {
 func (g *generator) data(s *notation.Stmt) *Case {
 	n := notation.Normalize(s)
 	sizes := g.sizes(n)
-	c := &Case{Stmt: s.String()}
+	c := &Case{Stmt: s.String(), Variant: g.Uint64N(1 << 20)}
 	types := g.types()
 	st := style{special: g.chance(0.08) && !g.o.Exact, fraction: g.chance(0.06) && !g.o.Exact, large: g.chance(0.03) && !g.o.Exact}
 	dims := map[string][]int64{}

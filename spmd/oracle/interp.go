@@ -28,7 +28,7 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: uint64(p.variant()), Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	if err != nil && exitCode(err) == 1 {
 		err = fmt.Errorf("%w\n%s", err, c.stages())

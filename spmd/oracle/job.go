@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,8 +17,8 @@ import (
 
 // Jobs runs a case as a whole job (package spmd), on ranks in this process.
 type Jobs struct {
-	Ranks int // 0: 1, 2, 3, 4, 6 or 8, as the case's text fixes
-	// Blocks gives each case a random block schedule, which its text fixes.
+	Ranks int // 0: 1, 2, 3, 4, 6 or 8, as the case's variant fixes
+	// Blocks gives each case a random block schedule, which its variant fixes.
 	Blocks bool
 	// Interpret has leaves interpreted, and not compiled.
 	Interpret bool
@@ -43,9 +41,7 @@ func (e Jobs) Name() string {
 
 // options are the case's choices.
 func (e Jobs) options(p *Prepared) spmd.Options {
-	h := fnv.New64a()
-	io.WriteString(h, p.Text())
-	r := rand.New(rand.NewPCG(h.Sum64(), 5))
+	r := rand.New(rand.NewPCG(p.Variant, 5))
 	o := spmd.Options{Ranks: e.Ranks, Threads: 1 + r.IntN(2), Interpret: e.Interpret}
 	if e.Interpret {
 		o.Threads = 1
@@ -105,7 +101,7 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (out *Output, err error) {
 			job.Inputs[t.Name] = spmd.Scalar(scalar(t.Type, t.Entries[0].Value))
 			continue
 		}
-		s, err := t.Assemble(p.variant()%5 == 0)
+		s, err := t.Assemble(p.wide())
 		if err != nil {
 			return nil, fmt.Errorf("storing %s: %w", t.Name, err)
 		}

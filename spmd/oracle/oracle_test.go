@@ -341,7 +341,7 @@ func TestSweepShrinks(t *testing.T) {
 		t.Fatal("the mistake was not found")
 	}
 	f := rep.Failures[0]
-	if n := len(f.Small.Text()); n > 250 || n > len(f.Case.Text()) {
+	if n := len(f.Small.Text()); n > 270 || n > len(f.Case.Text()) {
 		t.Errorf("not small:\n%s", f.Small.Text())
 	}
 	if !strings.Contains(f.String(), "-oracle.first=") || !strings.Contains(f.String(), "distaff run '") {

@@ -22,19 +22,12 @@ type compiled struct {
 	owned   []*tcs.Tensor
 }
 
-// variant is a number that a case fixes, for choices that are no part of it:
-// threads, widths, the order of parallel iterations.
-func (p *Prepared) variant() int {
-	n := len(p.Stmt)
-	for _, t := range p.Tensors {
-		n += 7*len(t.Entries) + len(t.Name)
-	}
-	return n
-}
+// wide tells whether the case's operands have 64-bit positions and coordinates.
+func (c *Case) wide() bool { return c.Variant%5 == 0 }
 
 // compile stores the operands and compiles the case to a leaf of that name.
 func compile(p *Prepared, name string) (c *compiled, err error) {
-	c = &compiled{p: p, threads: 1 + p.variant()%3}
+	c = &compiled{p: p, threads: 1 + int(p.Variant%3)}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -50,7 +43,7 @@ func compile(p *Prepared, name string) (c *compiled, err error) {
 		if !t.Input {
 			continue
 		}
-		s, err := t.Assemble(p.variant()%5 == 0)
+		s, err := t.Assemble(p.wide())
 		if err != nil {
 			return c, fmt.Errorf("storing %s: %w", t.Name, err)
 		}

@@ -12,7 +12,8 @@ import (
 	"distaff/io/tns"
 )
 
-// Text is the case as a case file: the statement, then for each tensor a line
+// Text is the case as a case file: the statement, a line "variant N", then for
+// each tensor a line
 //
 //	tensor NAME FORMAT TYPE SIZES
 //
@@ -22,6 +23,7 @@ import (
 func (c *Case) Text() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Stmt)
+	fmt.Fprintln(&b, "variant", c.Variant)
 	for _, t := range c.Tensors {
 		word := "tensor"
 		if !t.Input {
@@ -74,7 +76,11 @@ func ParseCase(text string) (*Case, error) {
 	return c, err
 }
 
-func (c *Case) parseLine(f []string) error {
+func (c *Case) parseLine(f []string) (err error) {
+	if f[0] == "variant" && len(f) == 2 {
+		c.Variant, err = strconv.ParseUint(f[1], 10, 64)
+		return err
+	}
 	if f[0] == "tensor" || f[0] == "result" {
 		if len(f) != 5 {
 			return fmt.Errorf("got %d words, want tensor NAME FORMAT TYPE SIZES", len(f))
@@ -85,7 +91,6 @@ func (c *Case) parseLine(f []string) error {
 			}
 		}
 		t := &Tensor{Name: f[1], Input: f[0] == "tensor"}
-		var err error
 		if t.Format, err = format.Parse(f[2]); err != nil {
 			return err
 		}
