@@ -261,7 +261,7 @@ func (r *run) summarize(result *tcs.Tensor) {
 // fillStats adds what is known at the end.
 func (r *run) fillStats() {
 	st := &r.report.Stats
-	st.Version, st.Argv, st.Statement = Version(), r.job.Argv, r.p.stmt.String()
+	st.Version, st.Argv, st.Statement = Version(), r.job.Argv, r.job.Statement
 	if st.Argv == nil {
 		st.Argv = []string{}
 	}

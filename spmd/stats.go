@@ -2,15 +2,31 @@ package spmd
 
 import (
 	"encoding/json"
+	"runtime/debug"
 	"strings"
 	"time"
 )
 
 // version is set by the linker (make build).
-var version = "unknown"
+var version = ""
 
-// Version is this build's version.
-func Version() string { return version }
+// Version is this build's version: what make build found, else the commit that
+// the go command noted, else "unknown".
+func Version() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return "unknown"
+}
 
 // Stats is what --stats writes. Times are in seconds, of the slowest rank.
 type Stats struct {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestEmitGo writes packages with compile --emit=go and runs a test of each that
-// calls it from Go: a dense result, a sparse one that the leaf allocates, and
-// two packages in one program.
+// calls it from Go: a dense result, a sparse one that the leaf allocates, some
+// that share an operand's pattern, and several packages in one program.
 func TestEmitGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the Go compiler")
@@ -27,6 +27,8 @@ func TestEmitGo(t *testing.T) {
 	}{
 		{"spmv", []string{"y(i) = A(i,j) * x(j)", "-f=A:ds"}},
 		{"product", []string{"C(i,k) = A(i,j) * B(j,k)", "-f=A:ds", "-f=B:ds", "-f=C:ds", "-d=i:2", "-d=j:2", "-d=k:3"}},
+		{"sddmm", []string{"A(i,j) = B(i,j) * c(i) * d(j)", "-f=A:ds", "-f=B:ds", "-t=d:float32"}},
+		{"ttm", []string{"A(i,j,l) = B(i,j,k) * C(k,l)", "-f=B:sss", "-f=A:ssd"}},
 	} {
 		var out, errs bytes.Buffer
 		args := append([]string{"distaff", "compile", "--emit=go", "--out=" + filepath.Join(dir, "m", c.name)}, c.args...)
@@ -40,7 +42,7 @@ func TestEmitGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"spmv", "product"} {
+	for _, name := range []string{"spmv", "product", "sddmm", "ttm"} {
 		// Each was made outside a module and has one of its own; here they are
 		// one.
 		if err := os.Remove(filepath.Join(dir, "m", name, "go.mod")); err != nil {
@@ -62,7 +64,9 @@ import (
 	"testing"
 
 	"m/product"
+	"m/sddmm"
 	"m/spmv"
+	"m/ttm"
 )
 
 func TestSpMV(t *testing.T) {
@@ -98,6 +102,40 @@ func TestProduct(t *testing.T) {
 	}
 	if want := []float64{14, 2, 21, 8}; !reflect.DeepEqual(c.Vals, want) {
 		t.Errorf("vals: got %v, want %v", c.Vals, want)
+	}
+}
+
+func TestSDDMM(t *testing.T) {
+	b := sddmm.Tensor[float64]{Levels: []sddmm.Level{{Size: 2}, {Pos32: []int32{0, 2, 3}, Crd32: []int32{0, 2, 1}}}, Vals: []float64{2, 1, 3}}
+	c := sddmm.Tensor[float64]{Levels: []sddmm.Level{{Size: 2}}, Vals: []float64{10, 100}}
+	d := sddmm.Tensor[float32]{Levels: []sddmm.Level{{Size: 3}}, Vals: []float32{1, 2, 3}}
+	a, err := sddmm.Run(sddmm.Sizes{I: 2, J: 3}, sddmm.Operands{B: b, C: c, D: d}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(a.Levels[1].Crd32, b.Levels[1].Crd32) || !reflect.DeepEqual(a.Levels[1].Pos32, b.Levels[1].Pos32) {
+		t.Errorf("got levels %v, want those of B", a.Levels)
+	}
+	if want := []float64{20, 30, 600}; !reflect.DeepEqual(a.Vals, want) {
+		t.Errorf("got %v, want %v", a.Vals, want)
+	}
+}
+
+func TestTTM(t *testing.T) {
+	// B(0,1,0) = 2, B(0,1,2) = 3, B(4,0,1) = 5
+	b := ttm.Tensor[float64]{Levels: []ttm.Level{
+		{Pos32: []int32{0, 2}, Crd32: []int32{0, 4}}, {Pos32: []int32{0, 1, 2}, Crd32: []int32{1, 0}}, {Pos32: []int32{0, 2, 3}, Crd32: []int32{0, 2, 1}},
+	}, Vals: []float64{2, 3, 5}}
+	c := ttm.Tensor[float64]{Levels: []ttm.Level{{Size: 3}, {Size: 2}}, Vals: []float64{1, 10, 2, 20, 3, 30}}
+	a, err := ttm.Run(ttm.Sizes{I: 5, J: 2, K: 3, L: 2}, ttm.Operands{B: b, C: c}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float64{11, 110, 10, 100}; !reflect.DeepEqual(a.Vals, want) {
+		t.Errorf("got %v, want %v", a.Vals, want)
+	}
+	if !reflect.DeepEqual(a.Levels[1].Crd32, []int32{1, 0}) || a.Levels[2].Size != 2 {
+		t.Errorf("got levels %v", a.Levels)
 	}
 }
 `

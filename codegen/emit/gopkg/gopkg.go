@@ -131,7 +131,8 @@ func (p *Package) source() string {
 	}
 	fmt.Fprintf(&b, "\tout = newResult[%s](c, %s, %v)\n", result, p.levels(0), u.Result.Format.AllDense())
 	if u.Result.Shares >= 0 {
-		fmt.Fprintf(&b, "\tshare(c, &out, in.%s.Levels, len(in.%s.Vals))\n", names[u.Result.Shares], names[u.Result.Shares])
+		deep := len(u.Result.Format.Levels) - 1 - u.Result.Format.TrailingDense()
+		fmt.Fprintf(&b, "\tshare(c, &out, in.%s.Levels, %d)\n", names[u.Result.Shares], deep)
 	}
 	fmt.Fprintf(&b, "\tif err := c.run(); err != nil {\n\t\treturn out, err\n\t}\n\tpublished(c, &out)\n\treturn out, nil\n}\n")
 	b.WriteString(goRest)

@@ -148,11 +148,12 @@ func newResult[T Value](c *call, levels []want, dense bool) Tensor[T] {
 	return t
 }
 
-// share gives the result the level arrays of an operand.
-func share[T Value](c *call, t *Tensor[T], levels []Level, vals int) {
+// share gives the result the arrays of an operand's levels down to deep, its last
+// one that is not dense, and allocates values below them.
+func share[T Value](c *call, t *Tensor[T], levels []Level, deep int) {
 	ct := C.LEAF_tensor_of(c.c, 0)
-	cl := unsafe.Slice(ct.levels, len(levels))
-	for l, have := range levels {
+	cl := unsafe.Slice(ct.levels, len(t.Levels))
+	for l, have := range levels[:deep+1] {
 		t.Levels[l] = have
 		cl[l].size, cl[l].offset = C.int64_t(have.Size), C.int64_t(have.Offset)
 		if have.Pos32 != nil {
@@ -166,7 +167,11 @@ func share[T Value](c *call, t *Tensor[T], levels []Level, vals int) {
 			set(c, &cl[l].crd, have.Crd64)
 		}
 	}
-	t.Vals = make([]T, vals)
+	n := int64(len(levels[deep].Crd32) + len(levels[deep].Crd64))
+	for _, below := range t.Levels[deep+1:] {
+		n *= below.Size
+	}
+	t.Vals = make([]T, n)
 	set(c, &ct.vals, t.Vals)
 }
 
