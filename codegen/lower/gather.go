@@ -88,13 +88,12 @@ func (g *gather) keep(c, hi ir.Expr) {
 		l.fillPos(lev, ir.Plus(end, ir.Int(1)))
 		l.store(g.base, c, g.start)
 	}
-	parents := ir.Expr(ir.Int(1))
 	for _, p := range g.parts {
 		lev := &a.buf.levels[p.level]
 		if p.pos != nil {
 			if lev.last != nil {
 				above := g.above(p.level)
-				parents = ir.Times(a.buf.levels[above].count, a.between(above+1, p.level))
+				parents := ir.Times(a.buf.levels[above].count, a.between(above+1, p.level))
 				l.fillPos(lev, ir.Plus(parents, ir.Int(1)))
 			}
 			l.emit(&ir.Keep{T: p.pos, Index: c, A: lev.pos})

@@ -31,11 +31,10 @@ type Entries struct {
 	// sizes of its own.
 	Bound func(dims []int64)
 
-	pipe  *Pipe
-	line  int // lines before the next block
-	most  []int64
-	ended bool
-	err   error
+	pipe *Pipe
+	line int // lines before the next block
+	most []int64
+	err  error
 }
 
 // Dims are the sizes; where the file has none, the largest coordinates so far.

@@ -18,7 +18,6 @@ type head struct {
 	first   int   // the number of the first line of entries, 0 if there is none
 	columns int   // in that line
 	sizes   []int64
-	places  []int // the columns of sizes, in line-1, for messages
 	complex bool
 }
 
