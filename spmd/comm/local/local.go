@@ -125,6 +125,7 @@ func (w *world) watch(stuck time.Duration, quit chan struct{}) {
 	defer tick.Stop()
 	var since time.Time
 	var last uint64
+	looks := 0 // since anything moved: a process that was stopped for a while is not stuck
 	for {
 		select {
 		case <-quit:
@@ -147,10 +148,10 @@ func (w *world) watch(stuck time.Duration, quit chan struct{}) {
 			}
 		}
 		if waiting < len(w.ranks) || finished == len(w.ranks) || progress != last || since.IsZero() {
-			since, last = time.Now(), progress
+			since, last, looks = time.Now(), progress, 0
 			continue
 		}
-		if time.Since(since) >= stuck {
+		if looks++; looks >= 3 && time.Since(since) >= stuck {
 			w.Fail(&comm.StuckError{Reports: reports})
 			return
 		}

@@ -1,0 +1,121 @@
+// Package slurm holds the sbatch scripts, and the test that runs them under a
+// real Slurm of two nodes on this machine.
+package slurm
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// statement has a result that does not depend on how it is computed.
+var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:ds", "-g=A:uniform:6000:int", "-g=x:dense:int"}
+
+func TestScripts(t *testing.T) {
+	for _, tool := range []string{"sbatch", "srun", "slurmctld", "slurmd", "munged", "mpicc.mpich", "mpicc.openmpi"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%v (scripts/install-slurm.sh and install-mpi.sh install it)", err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("wants root")
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "distaff-slurm-") // not in /tmp: each node has its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exec.Command("../scripts/slurm-down.sh", dir).Run() })
+	up := exec.Command("../scripts/slurm-up.sh", dir)
+	var said bytes.Buffer
+	up.Stderr = &said
+	if err := up.Run(); err != nil {
+		t.Skipf("slurm-up.sh: %v: %s", err, said.String())
+	}
+	bin := filepath.Join(dir, "distaff")
+	if out, err := exec.Command("go", "build", "-o", bin, "distaff/cmd/distaff").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(argv ...string) (string, int) {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = work
+		cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "DISTAFF="+bin, "DISTAFF_CACHE="+filepath.Join(dir, "cache"))
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(work, name))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b)
+	}
+	out, code := run(append([]string{bin, "run", "-o=y:want.tns"}, statement...)...)
+	if code != 0 {
+		t.Fatal(out)
+	}
+	want := read("want.tns")
+	script := func(name string) string { return filepath.Join(here, name) }
+	submit := func(file string, flags ...string) []string {
+		return append([]string{"sbatch", "--wait", "--output=" + file}, flags...)
+	}
+	for _, k := range []struct {
+		name   string
+		flags  []string
+		args   []string
+		code   int
+		result string
+		out    string
+	}{
+		{"one node", []string{script("one-node.sbatch")}, append([]string{"-o=y:one.tns"}, statement...), 0, "one.tns", ""},
+		{"two nodes, MPICH", []string{"--cpus-per-task=2", script("many-nodes.sbatch")}, append([]string{"-o=y:pmi2.tns"}, statement...), 0, "pmi2.tns", ""},
+		{"two nodes, Open MPI", []string{"--export=ALL,SLURM_MPI_TYPE=pmix", "--ntasks-per-node=2", "--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:pmix.tns"}, statement...), 0, "pmix.tns", ""},
+		{"wrong statement", []string{script("one-node.sbatch")}, []string{"y(i) = A(i"}, 2, "", "distaff: "},
+		{"missing file", []string{script("many-nodes.sbatch")}, []string{"y(i) = A(i,j) * x(j)", "-i=A:none.mtx", "-i=x:none.npy", "-o=y:none.tns"}, 1, "", "none.mtx"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			file := strings.ReplaceAll(k.name, " ", "-") + ".out"
+			out, code := run(append(submit(file, k.flags...), k.args...)...)
+			if code != k.code {
+				t.Errorf("exit code %d, want %d: %s\n%s", code, k.code, out, read(file))
+			}
+			if k.result != "" && read(k.result) != want {
+				t.Error("the result differs from that of one process")
+			}
+			if !strings.Contains(read(file), k.out) {
+				t.Errorf("output lacks %q:\n%s", k.out, read(file))
+			}
+		})
+	}
+	t.Run("array", func(t *testing.T) {
+		quoted := "'" + strings.Join(statement, "' '") + "'"
+		lines := quoted + " -o=y:array1.tns\n" + quoted + ` "-o=y:array 2.tns"` + "\n"
+		if err := os.WriteFile(filepath.Join(work, "lines.txt"), []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, code := run(append(submit("array-%a.out", "--array=1-2", script("array.sbatch")), "lines.txt")...)
+		if code != 0 || read("array1.tns") != want || read("array 2.tns") != want {
+			t.Errorf("exit code %d: %s\n%s%s", code, out, read("array-1.out"), read("array-2.out"))
+		}
+		out, code = run(append(submit("array-%a.out", "--array=3", script("array.sbatch")), "lines.txt")...)
+		if code != 2 || !strings.Contains(read("array-3.out"), "has no line 3") {
+			t.Errorf("exit code %d: %s\n%s", code, out, read("array-3.out"))
+		}
+	})
+}
