@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # slurm-up.sh [DIR]: starts a Slurm of two nodes, n1 and n2, of four cores each,
 # on this one machine, as root and without systemd, all of it inside DIR (a new
-# folder if not given, which must not lie in /tmp: each node has a /tmp of its own).
+# folder if not given, which must not lie in /tmp: each node has a /tmp and a
+# host name of its own).
 # Prints the lines that a shell must eval to use it; slurm-down.sh DIR stops it.
 #
 #   eval "$(scripts/slurm-up.sh)"; srun -N2 -n2 hostname; scripts/slurm-down.sh "$DISTAFF_SLURM"
@@ -23,7 +24,7 @@ head -c 1024 /dev/urandom > "$dir/munge/key"
 chmod 400 "$dir/munge/key"
 host=$(hostname -s)
 # Ports that nothing listens on: a base by this shell's number.
-port=$((20000 + $$ % 20000))
+port=$((20000 + $$ % 5000 * 4))
 cat > "$dir/slurm.conf" << CONF
 ClusterName=distaff
 SlurmctldHost=$host(127.0.0.1)
@@ -59,8 +60,9 @@ export SLURM_CONF=$dir/slurm.conf
 munged --force --socket="$dir/munge/socket" --key-file="$dir/munge/key" --pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" > /dev/null 2>&1
 slurmctld -c -f "$dir/slurm.conf" > "$dir/slurmctld.out" 2>&1
 for n in n1 n2; do
-    # PMIx names its files by host, and the two nodes have one host's name.
-    setsid unshare --mount --propagation private bash -c "mount --bind '$dir/tmp.$n' /tmp && exec slurmd -D -N $n -f '$dir/slurm.conf'" > "$dir/slurmd.$n.out" 2>&1 < /dev/null &
+    # PMIx and Open MPI name files and shared memory by host: each node has a name.
+    # /dev/shm is one, so that MPICH need not go through UCX's TCP, which hangs at times.
+    setsid unshare --mount --uts --propagation private bash -c "mount --bind '$dir/tmp.$n' /tmp && hostname $n && exec slurmd -D -N $n -f '$dir/slurm.conf'" > "$dir/slurmd.$n.out" 2>&1 < /dev/null &
     echo $! > "$dir/slurmd.$n.shell"
 done
 for _ in $(seq 150); do

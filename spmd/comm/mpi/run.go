@@ -177,7 +177,7 @@ func (j *Job) finalize() error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(10 * time.Second):
 		j.o.Note("MPI_Finalize does not return; left behind")
 		return nil
 	}
