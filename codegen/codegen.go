@@ -134,10 +134,12 @@ func Compile(r Request) (*Unit, error) {
 	}
 	share := ""
 	if a := c.shared(); a != nil {
-		share = a.Key()
 		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
-		u.Result.Shares = k
-		u.Result.PosWidth, u.Result.CrdWidth = c.ops[k].PosWidth, c.ops[k].CrdWidth
+		if c.takesWidths(c.ops[k]) {
+			share = a.Key()
+			u.Result.Shares = k
+			u.Result.PosWidth, u.Result.CrdWidth = c.ops[k].PosWidth, c.ops[k].CrdWidth
+		}
 	}
 	if r.Threads != 1 {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)

@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower"
 )
 
 // shared finds an access whose level arrays the result can have as its own,
@@ -26,6 +27,18 @@ func (c *compilation) shared() *cin.Access {
 		}
 	})
 	return found
+}
+
+// takesWidths tells whether the result may have an operand's widths: where its
+// own were asked for, they must be the same.
+func (c *compilation) takesWidths(o lower.Operand) bool {
+	want := c.tensor(c.Stmt.LHS.Name)
+	for l := range want.PosWidth {
+		if c.unit.Result.Format.Levels[l] != format.Dense && (want.PosWidth[l] != o.PosWidth[l] || want.CrdWidth[l] != o.CrdWidth[l]) {
+			return false
+		}
+	}
+	return true
 }
 
 // formatOf is the format of an operand by its name in the statement.

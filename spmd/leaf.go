@@ -138,13 +138,17 @@ func (s *statement) arguments(operands map[string]*tcs.Tensor, old *tcs.Tensor) 
 			panic("BUG: spmd: no tensor for argument " + a.Tensor)
 		}
 		if a.Convert {
-			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.r.config()); err != nil {
+			t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.r.config())
+			if err == nil {
+				made = append(made, t)
+				err = t.Widen(a.PosWidth, a.CrdWidth, s.r.limit)
+			}
+			if err != nil {
 				for _, m := range made {
 					m.Close()
 				}
 				return nil, nil, err
 			}
-			made = append(made, t)
 		}
 		args = append(args, t)
 	}

@@ -43,12 +43,12 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	}
 	if e.res.zeroed {
 		l.when(x.pres, func() {
-			l.emit(&ir.Store{A: a.vals(), Index: pos, Accumulate: s.Accumulate, X: ir.Convert(a.op.Type, x.v)})
+			l.emit(&ir.Store{A: a.vals(), Index: pos, Accumulate: s.Accumulate, X: ir.Convert(a.vals().Elem, x.v)})
 		})
 		return
 	}
 	appended := a.sparse && !a.shared() && a.deep == a.op.order()-1
 	if !(appended && never(x.pres)) {
-		l.store(a.vals(), pos, ir.Convert(a.op.Type, l.masked(x)))
+		l.store(a.vals(), pos, ir.Convert(a.vals().Elem, l.masked(x)))
 	}
 }

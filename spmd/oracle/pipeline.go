@@ -50,6 +50,12 @@ func compile(p *Prepared, name string) (c *compiled, err error) {
 		c.owned = append(c.owned, s)
 		stored[t.Name] = s
 		spec := describe(s, t)
+		switch p.Variant / 8 % 4 {
+		case 0:
+			spec.NNZ, spec.Counts = -1, nil // unknown
+		case 1:
+			spec.NNZ = 1 << 30 // enough for any parallel form to pay
+		}
 		if t == left {
 			req.Old = &spec
 		} else {
@@ -71,6 +77,9 @@ func compile(p *Prepared, name string) (c *compiled, err error) {
 				return c, fmt.Errorf("converting %s to %s: %w", a.Tensor, a.Format, err)
 			}
 			c.owned = append(c.owned, t)
+			if err := t.Widen(a.PosWidth, a.CrdWidth, nil); err != nil {
+				return c, err
+			}
 		}
 		c.args = append(c.args, t)
 	}

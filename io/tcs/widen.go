@@ -1,0 +1,34 @@
+package tcs
+
+// Widen brings the pos and crd arrays of levels to at least the given widths
+// (in bytes, a level; 0 where there is none), for a leaf that was compiled
+// before the tensor was made. Wider copies are counted against limit and belong
+// to t; what they replace stays with its owner.
+func (t *Tensor) Widen(pos, crd []uint8, limit *Limit) error {
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		for _, x := range []struct {
+			a    *Array
+			want uint8
+		}{{&lev.Pos, pos[l]}, {&lev.Crd, crd[l]}} {
+			if x.a.Width == 0 || x.a.Width >= x.want {
+				continue
+			}
+			mem, err := Alloc(limit, x.a.Len*int64(x.want), "wider level arrays")
+			if err != nil {
+				return err
+			}
+			wide := mem.Array(0, x.a.Len, x.want)
+			for i := range x.a.Len {
+				wide.SetInt(i, x.a.Int(i))
+			}
+			wide.First = x.a.First
+			*x.a = wide
+			t.Hold(mem)
+			if err := mem.Release(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

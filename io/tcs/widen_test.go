@@ -1,0 +1,27 @@
+package tcs
+
+import "testing"
+
+func TestWiden(t *testing.T) {
+	shape := &Shape{Header: Header{Dims: []int64{2, 3}, Type: Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	x, err := New(shape, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for i, p := range []int64{0, 1, 2} {
+		x.Levels[1].Pos.SetInt(int64(i), p)
+	}
+	x.Levels[1].Crd.SetInt(1, 2)
+	limit := NewLimit(1 << 20)
+	if err := x.Widen([]uint8{0, 8}, []uint8{0, 4}, limit); err != nil {
+		t.Fatal(err)
+	}
+	pos, crd := x.Levels[1].Pos, x.Levels[1].Crd
+	if pos.Width != 8 || crd.Width != 4 || pos.Len != 3 || pos.Int(2) != 2 || crd.Int(1) != 2 || limit.Used() == 0 {
+		t.Errorf("got pos %d bytes %v, crd %d bytes", pos.Width, pos.Int64s(), crd.Width)
+	}
+	if err := x.Validate(); err != nil {
+		t.Error(err)
+	}
+}
