@@ -12,6 +12,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -45,11 +46,19 @@ type Request struct {
 	// Threads is 1 for a leaf that is to run on one thread alone. Any other
 	// leaf takes the number of threads as it is called.
 	Threads int
+	// LongRow is the number of entries past which one row of a parallel loop is
+	// itself run on all threads; 0 for DefaultLongRow. It shows in the bits of a
+	// sum of floats.
+	LongRow int64
 	// Clip lists variables whose ranges, as the leaf is called, may be less
 	// than what its operands' sparse levels store: it then leaves out the rest.
 	// Dense levels hold a range's coordinates in any case.
 	Clip []string
 }
+
+// DefaultLongRow is the LongRow of a request that has none: the work of several
+// starts of a parallel region.
+const DefaultLongRow = 1 << 16
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
@@ -154,7 +163,7 @@ func Compile(r Request) (*Unit, error) {
 	}
 	u.Func = lower.Lower(lower.Spec{
 		Name: name, Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: clip, Share: share,
+		Clip: clip, Share: share, LongRow: cmp.Or(r.LongRow, DefaultLongRow),
 	})
 	if err := ir.Verify(u.Func); err != nil {
 		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))

@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -181,6 +182,8 @@ type problem struct {
 	formats map[string]format.Format
 	data    map[string][]entry
 	result  format.Format
+	threads int  // 0 for some number
+	tune    bool // let all rows be long, and partial results pay
 	finite  bool // no value is infinite: factors may be rearranged
 }
 
@@ -204,7 +207,7 @@ func draw(seed uint64) *problem {
 		if notation.Check(s) != nil {
 			continue
 		}
-		p.stmt, p.normal = s, notation.Normalize(s)
+		p.stmt, p.normal, p.tune = s, notation.Normalize(s), g.rng.IntN(2) == 0
 		if len(p.normal.Terms) > 24 || len(p.normal.Vars) > 7 {
 			continue
 		}
@@ -267,7 +270,7 @@ func (p *problem) String() string {
 		s += fmt.Sprintf(" %s:%s", u.Name, p.formats[u.Name])
 	}
 	if p.stmt.Accumulate {
-		s += " A(old):" + p.formats["A"].String()
+		s += " A(old):" + p.formats[p.stmt.LHS.Name].String()
 	}
 	return s
 }
@@ -326,6 +329,9 @@ func walkAll(f format.Format, dims []int64, arg interp.Arg, visit func(at []int6
 
 func (p *problem) request() codegen.Request {
 	r := codegen.Request{Stmt: p.stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64}
+	if p.tune {
+		r.LongRow = 1
+	}
 	for _, v := range p.normal.Vars {
 		r.Sizes[v] = p.size(v)
 	}
@@ -335,19 +341,19 @@ func (p *problem) request() codegen.Request {
 			width[l] = 4
 		}
 		ten := codegen.Tensor{Format: f, Type: ir.Float64, Dims: p.dims(name), PosWidth: width, CrdWidth: width, NNZ: int64(len(p.data[name]))}
-		if len(p.src)%2 == 0 {
+		if p.tune {
 			ten.NNZ *= 1000 // a bound that makes partial results pay
 		}
 		if p.finite {
 			ten.Counts = p.counts(name)
 		}
-		if name == "A" {
+		if name == p.stmt.LHS.Name {
 			r.Old = &ten
 		} else {
 			r.Tensors[name] = ten
 		}
 	}
-	r.Tensors["A"] = codegen.Tensor{Format: p.result, Type: ir.Float64, Dims: p.dimsOf(p.stmt.LHS), NNZ: -1}
+	r.Tensors[p.stmt.LHS.Name] = codegen.Tensor{Format: p.result, Type: ir.Float64, Dims: p.dimsOf(p.stmt.LHS), NNZ: -1}
 	return r
 }
 
@@ -415,7 +421,7 @@ func (p *problem) run(u *codegen.Unit) ([]interp.Arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	fail, err := prog.Run(args, bounds, interp.Env{Threads: 1 + int(size)%3, Seed: uint64(size), Steps: 5e6})
+	fail, err := prog.Run(args, bounds, interp.Env{Threads: cmp.Or(p.threads, 1+int(size)%3), Seed: uint64(size), Steps: 5e6})
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,9 @@ type Spec struct {
 	// Clip are the variables whose range may be less than what the operands'
 	// sparse levels store.
 	Clip map[string]bool
+	// LongRow is the number of entries past which a row is cut into chunks of
+	// its own.
+	LongRow int64
 	// Share, if not "", is the key of the access whose level arrays are the
 	// result's own, down to the result's last compressed level: values, or
 	// blocks of dense levels below, are written at its positions.
@@ -117,6 +120,10 @@ type lowerer struct {
 	// made holds the workspaces of the scope at hand, by name: the copies of a
 	// where that cases make share one.
 	made map[string]workspace
+
+	// rowParts is the number of partial sums of a row of the result that a loop
+	// on threads makes; 0 where there is no such loop.
+	rowParts int64
 
 	blk *ir.Block // where statements are emitted
 	// pre and post are run around the scope at hand, the function or a chunk

@@ -2,7 +2,6 @@ package lower
 
 import (
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 )
 
@@ -26,26 +25,42 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		g = a.newGather(chunks)
 	}
 	w := l.work(f, e, chunks)
+	h := l.newHuge(f, w)
+	if h != nil {
+		h.seen = l.newArray("huge", ir.Bool)
+		l.emit(&ir.Alloc{A: h.seen, Len: chunks, Zero: true})
+	}
 	some := ir.Expr(ir.Truth(false))
 	c := l.newVar("chunk")
 	body := l.inScope(func() {
-		lo := l.named(f.Var+"_from", w.boundary(c))
-		hi := l.named(f.Var+"_to", w.boundary(ir.Plus(c, ir.Int(1))))
 		in := e.clone()
-		in.ranges[f.Var] = span{lo: lo, hi: hi, clip: true}
-		if g != nil {
-			g.open(lo)
-		}
-		some = l.serial(f, in, false)
-		if g != nil {
-			g.keep(c, hi)
+		s := w.chunk(f.Var, c)
+		in.ranges[f.Var] = s
+		switch {
+		case h != nil:
+			some = h.loop(f, in, c)
+		case g != nil:
+			g.open(s.lo)
+			some = l.serial(f, in, false)
+			g.keep(c, s.hi)
+		default:
+			some = l.serial(f, in, false)
 		}
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
 	if g != nil {
 		g.publish()
 	}
+	if h != nil {
+		h.rest(f, e, w)
+	}
 	return some
+}
+
+// chunk is the range of chunk c of v.
+func (w *work) chunk(v string, c ir.Expr) span {
+	lo := w.l.named(v+"_from", w.boundary(c))
+	return span{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
 }
 
 // prefixed tells whether f's variable is that of the result's level 0, so that
@@ -72,6 +87,7 @@ type work struct {
 	chunks ir.Expr
 	all    span
 	driver *cursor
+	key    string  // of the driver's access
 	lo, hi ir.Expr // of the driver's rows or positions; nil without a driver
 	total  ir.Expr
 }
@@ -81,26 +97,23 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	var nnz int64 = -2
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
-		if c == nil || c.level != 0 || c.next() != f.Var || c.op.rootLen != nil || c.op.Format.AllDense() {
+		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.rootLen != nil || c.op.Format.AllDense() {
 			return
 		}
-		if k := c.op.Format.Levels[0]; k == format.SingletonPadded {
+		if caps := c.op.caps(c.level); !caps.HasPos && !(caps.Locate && c.level == 0) {
 			return
 		}
 		if c.op.NNZ > nnz {
-			w.driver, nnz = c, c.op.NNZ
+			w.driver, w.key, nnz = c, x.Key(), c.op.NNZ
 		}
 	})
 	switch {
 	case w.driver == nil:
 		w.lo, w.hi = w.all.lo, w.all.hi
-	case w.driver.op.caps(0).Locate:
+	case w.driver.op.caps(w.driver.level).Locate:
 		w.lo, w.hi = w.all.lo, w.all.hi
 	default:
-		pos := w.driver.op.pos(0)
-		// A block's rows need not begin at 0.
-		w.lo = l.named(w.driver.op.prefix()+"_from", ir.Coord(pos, ir.Int(0)))
-		w.hi = l.named(w.driver.op.prefix()+"_rows", ir.Coord(pos, ir.Int(1)))
+		w.lo, w.hi = l.segment(w.driver) // a block's need not begin at 0
 	}
 	if w.driver != nil {
 		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
@@ -110,12 +123,12 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 
 // before is the work before row or position x: its entries, and one for itself.
 func (w *work) before(x ir.Expr) ir.Expr {
-	op := w.driver.op
+	op, level := w.driver.op, w.driver.level
 	p := x
-	if op.caps(0).Locate {
-		p = ir.Minus(x, op.offset(0))
+	if op.caps(level).Locate {
+		p = ir.Minus(x, op.offset(level))
 	}
-	for k := 1; k < op.order(); k++ {
+	for k := level + 1; k < op.order(); k++ {
 		switch caps := op.caps(k); {
 		case caps.HasPos:
 			p = ir.Coord(op.pos(k), p)
@@ -144,8 +157,8 @@ func (w *work) boundary(c ir.Expr) ir.Expr {
 		l.emit(&ir.If{Cond: ir.Less(w.before(m), target), Then: less, Else: more})
 	})
 	at := ir.Expr(x)
-	if !w.driver.op.caps(0).Locate {
-		at = ir.Choose(ir.Less(x, w.hi), ir.Coord(w.driver.op.crd(0), x), w.all.hi)
+	if level := w.driver.level; !w.driver.op.caps(level).Locate {
+		at = ir.Choose(ir.Less(x, w.hi), ir.Coord(w.driver.op.crd(level), x), w.all.hi)
 		at = ir.Least(ir.Greatest(at, w.all.lo), w.all.hi)
 	}
 	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.lo, ir.Choose(ir.AtLeast(c, w.chunks), w.all.hi, at))

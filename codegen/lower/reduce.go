@@ -34,7 +34,10 @@ func (l *lowerer) parallelSum(f *cin.Forall, e *env, want bool) (some ir.Expr, o
 	if !l.assigns(f) || l.out.sparse {
 		return nil, false
 	}
-	n := l.partials()
+	n := l.rowParts
+	if e.res.level == 0 {
+		n = l.partials()
+	}
 	if n < 2 {
 		return nil, false
 	}
@@ -49,7 +52,7 @@ func (l *lowerer) chunked(f *cin.Forall, e *env, n int64, body func(c *ir.Var, i
 	c := l.newVar("chunk")
 	b := l.inScope(func() {
 		in := e.clone()
-		in.ranges[f.Var] = span{lo: l.named(f.Var+"_from", w.boundary(c)), hi: l.named(f.Var+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
+		in.ranges[f.Var] = w.chunk(f.Var, c)
 		body(c, in)
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: ir.Int(n), Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: b})
@@ -123,18 +126,20 @@ func (l *lowerer) partials() int64 {
 }
 
 // parallelDense sums into n partial results, one after another in one array,
-// and adds these up.
+// and adds these up. A result is the block of values below the result's cursor.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	a := l.out
-	size := l.named("values", a.block(0))
+	level := e.res.level
+	size := l.named("values", a.block(level))
+	first := l.named("first", ir.Times(e.res.pos, size))
 	parts := l.newArray(a.op.prefix()+"_parts", l.spec.Compute)
 	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Int(n)), Zero: true})
 	whole := a.dense
 	a.dense = parts
 	l.chunked(f, e, n, func(c *ir.Var, in *env) {
-		in.res = resultCursor{pos: c, zeroed: true}
+		in.res = resultCursor{level: level, pos: c, zeroed: true}
 		l.enterResult(in)
-		l.serial(f, in, false)
+		l.stmt(&cin.Forall{Var: f.Var, Body: f.Body}, in, false)
 	})
 	a.dense = whole
 	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
@@ -149,7 +154,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 			l.emit(&ir.For{V: k, Lo: ir.Int(1), Hi: ir.Int(n), Step: 1, Body: l.within(func() {
 				l.incrBy(sum, ir.At(parts, ir.Plus(ir.Times(k, size), x)))
 			})})
-			l.emit(&ir.Store{A: whole, Index: x, Accumulate: e.res.zeroed, X: ir.Convert(a.op.Type, sum)})
+			l.emit(&ir.Store{A: whole, Index: ir.Plus(first, x), Accumulate: e.res.zeroed, X: ir.Convert(a.op.Type, sum)})
 		})})
 	})})
 	e.res.zeroed = true
