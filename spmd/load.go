@@ -25,6 +25,9 @@ func (r *run) load() error {
 			return err
 		}
 		r.tensors[name] = t
+		if name == r.p.result {
+			r.old = t // the result takes its place among the tensors
+		}
 		r.job.detail(describeTensor(name, t))
 	}
 	return nil

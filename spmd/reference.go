@@ -16,6 +16,9 @@ func (r *run) problem() (reference.Problem, error) {
 	}
 	for name, s := range r.sources {
 		t := r.tensors[s.name]
+		if name == r.p.result {
+			t = r.old
+		}
 		if t.Vals.Len > math.MaxInt32 {
 			return p, runErrorf("%s has %s: the reference evaluator takes at most %d", name, plural(t.Vals.Len, "value"), math.MaxInt32)
 		}

@@ -40,6 +40,7 @@ type run struct {
 	compute dtype.Type            // that the statement computes in
 	formats map[string]format.Format
 	tensors map[string]*tcs.Tensor
+	old     *tcs.Tensor // what += adds to; nil for none
 	engine  engine
 	cc      *cc.Builder     // nil until a leaf is compiled
 	arena   *kernels.Arena  // where leaves get memory

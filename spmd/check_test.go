@@ -1,0 +1,160 @@
+package spmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+)
+
+// checked loads a job, computes its result, lets spoil change
+// it, and returns what the check finds.
+func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Difference {
+	t.Helper()
+	j.Check = true
+	r, err := j.prepare(context.Background(), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if err := r.loadPhase(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.compile(); err != nil {
+		if errors.Is(err, cc.ErrNoCompiler) {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	result, err := r.engine.run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Close()
+	if format != "" {
+		levels, order, _ := strings.Cut(format, ":")
+		modes := []int{0, 1}
+		if order == "1,0" {
+			modes = []int{1, 0}
+		}
+		packed, err := coo.Repack(result, levels, modes, coo.KeepAll, r.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer packed.Close()
+		result = packed
+	}
+	if spoil != nil {
+		spoil(result)
+	}
+	d, err := r.check(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestCheckFinds: a right result passes in every format, and a value changed
+// by a little more than rounding is found, with its place.
+func TestCheckFinds(t *testing.T) {
+	job := func() *Job {
+		return &Job{
+			Statement: "C(i,j) = A(i,k) * B(k,j)",
+			Sizes:     map[string][]int64{"A": {20, 30}, "j": {25}},
+			Inputs:    map[string]Input{"A": Generated("uniform:150"), "B": Generated("uniform:200")},
+			Formats:   map[string]string{"C": "ss"},
+		}
+	}
+	for _, format := range []string{"", "ds", "ds:1,0", "dd", "uq", "uc", "ss:1,0"} {
+		if d := checked(t, job(), format, nil); d != nil {
+			t.Errorf("%s: a right result differs: %v", format, d)
+		}
+		var at []int64
+		d := checked(t, job(), format, func(c *tcs.Tensor) {
+			c.Entries(func(coord []int64, i int64) bool {
+				v := c.Value(i)
+				if v.IsZero() {
+					return true
+				}
+				at = append([]int64{}, coord...)
+				v.C *= 1 + 1e-12
+				c.SetValue(i, v)
+				return false
+			})
+		})
+		if d == nil {
+			t.Errorf("%s: a wrong value passes", format)
+			continue
+		}
+		if d.Coord[0] != at[0] || d.Coord[1] != at[1] || d.More != 0 {
+			t.Errorf("%s: got %v and %d more, want %v alone", format, d.Coord, d.More, at)
+		}
+		if d.ExitCode() != 4 {
+			t.Errorf("%s: exit code %d, want 4", format, d.ExitCode())
+		}
+	}
+}
+
+// TestCheckExact: integer data must be equal to the last bit.
+func TestCheckExact(t *testing.T) {
+	j := &Job{
+		Statement: "y(i) = A(i,j) * x(j)",
+		Sizes:     map[string][]int64{"A": {20, 30}},
+		Inputs:    map[string]Input{"A": Generated("uniform:150:int"), "x": Generated("dense:int")},
+	}
+	d := checked(t, j, "", func(y *tcs.Tensor) {
+		v := y.Value(3)
+		v.C *= 1 + 0x1p-52
+		y.SetValue(3, v)
+	})
+	if d == nil || d.Within != 0 {
+		t.Errorf("got %v, want a difference that nothing excuses", d)
+	}
+}
+
+// TestCheckAbsent: an entry where the reference has none must be zero.
+func TestCheckAbsent(t *testing.T) {
+	j := &Job{
+		Statement: "C(i,j) = A(i,j) * B(i,j)",
+		Sizes:     map[string][]int64{"A": {20, 30}},
+		Inputs:    map[string]Input{"A": Generated("uniform:50"), "B": Generated("uniform:50")},
+	}
+	d := checked(t, j, "", func(c *tcs.Tensor) {
+		for i := range c.Vals.Len {
+			if c.Value(i).IsZero() {
+				c.SetValue(i, tcs.Value{Type: tcs.Float64, C: 1e-300})
+				return
+			}
+		}
+	})
+	if d == nil || !strings.Contains(d.Error(), "want 0 (absent)") {
+		t.Errorf("got %v, want a difference from absence", d)
+	}
+}
+
+// TestCheckSampled: beyond 1e8 coordinates, entries are among the samples.
+func TestCheckSampled(t *testing.T) {
+	j := &Job{
+		Statement: "C(i,j) = A(i,j)",
+		Sizes:     map[string][]int64{"A": {1 << 20, 1 << 20}},
+		Inputs:    map[string]Input{"A": Generated("uniform:2000")},
+		Formats:   map[string]string{"C": "ss"},
+	}
+	if d := checked(t, j, "", nil); d != nil {
+		t.Errorf("a right result differs: %v", d)
+	}
+	d := checked(t, j, "", func(c *tcs.Tensor) {
+		for i := range c.Vals.Len {
+			v := c.Value(i)
+			v.C *= 1.5
+			c.SetValue(i, v)
+		}
+	})
+	if d == nil {
+		t.Error("a result with every entry wrong passes")
+	}
+}
