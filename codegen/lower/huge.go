@@ -18,6 +18,8 @@ type huge struct {
 	key  string    // of the access whose rows may be long
 	body cin.Stmt  // the loop's body, with the sum over the row on threads
 	seen *ir.Array // by chunk: whether it has left a row out
+	// zeroed: the chunks have set the result to 0 before they wrote to it.
+	zeroed bool
 }
 
 // newHuge makes a huge for a loop whose body sums the segment of a sparse level
@@ -66,6 +68,7 @@ func (h *huge) long(in *env) ir.Expr {
 // loop lowers a chunk's loop without the long rows.
 func (h *huge) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
 	l := h.l
+	defer func() { h.zeroed = e.res.zeroed }()
 	return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr {
 		long := h.long(in)
 		some := ir.Expr(ir.Truth(false))
@@ -89,6 +92,7 @@ func (h *huge) rest(f *cin.Forall, e *env, w *work) {
 		l.when(ir.At(h.seen, c), func() {
 			in := e.clone()
 			in.ranges[f.Var] = w.chunk(f.Var, c)
+			in.res.zeroed = h.zeroed
 			parts := l.rowParts
 			l.rowParts = hugeParts
 			l.loops(&loop{f: f, e: in, body: func(in *env) ir.Expr {

@@ -1,0 +1,117 @@
+package codegen_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"distaff/codegen"
+	"distaff/codegen/cin"
+	"distaff/codegen/emit/c"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/golden")
+
+// TestGolden holds each stage of the kernels in testdata/golden to what it was.
+// The comment of an archive is the statement, then a tensor's format a line.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/golden/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no goldens: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := txtar.Parse(data)
+			u, err := codegen.Compile(goldenRequest(t, string(a.Comment)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, body, _ := strings.Cut(c.File(u.Func), "\n#endif\n") // without the interface's header
+			order := "order " + strings.Join(u.Order, " ") + "\n" + strings.Join(append(u.Notes, ""), "\n")
+			a.Files = []txtar.File{
+				{Name: "order", Data: []byte(order)},
+				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
+				{Name: "lattice", Data: []byte(u.Lattices())},
+				{Name: "ir", Data: []byte(ir.Print(u.Func))},
+				{Name: "c", Data: []byte(body)},
+			}
+			got := txtar.Format(a)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !bytes.Equal(got, data) {
+				t.Errorf("the stages have changed: see the difference after\n\tgo test ./codegen -update\n%s", firstDifference(data, got))
+			}
+		})
+	}
+}
+
+// goldenRequest reads a statement and formats; every variable has size 1000.
+func goldenRequest(t *testing.T, text string) codegen.Request {
+	t.Helper()
+	lines := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\n", " "))
+	s, err := notation.Parse(lines[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := notation.Check(s); err != nil {
+		t.Fatal(err)
+	}
+	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64}
+	for _, v := range notation.Normalize(s).Vars {
+		r.Sizes[v] = 1000
+	}
+	for _, u := range s.Tensors() {
+		r.Tensors[u.Name] = goldenTensor(format.DenseOf(u.Order))
+	}
+	for _, line := range lines[1:] {
+		name, f, err := format.ParseFlag(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Tensors[name] = goldenTensor(f)
+	}
+	return r
+}
+
+// goldenTensor has ten entries a row, and four in each fiber.
+func goldenTensor(f format.Format) codegen.Tensor {
+	t := codegen.Tensor{Format: f, Type: ir.Float64, NNZ: 10000}
+	for l, k := range f.Levels {
+		t.Dims = append(t.Dims, 1000)
+		t.PosWidth = append(t.PosWidth, 4)
+		t.CrdWidth = append(t.CrdWidth, 4)
+		if k != format.Dense && !f.AllDense() {
+			t.Counts = append(t.Counts, 10000>>(2*(len(f.Levels)-1-l)))
+		} else {
+			t.Counts = append(t.Counts, 1000)
+		}
+	}
+	return t
+}
+
+func firstDifference(want, got []byte) string {
+	w, g := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
+	for k := range min(len(w), len(g)) {
+		if w[k] != g[k] {
+			return fmt.Sprintf("line %d: got %q, want %q", k+1, g[k], w[k])
+		}
+	}
+	return fmt.Sprintf("got %d lines, want %d", len(g), len(w))
+}
