@@ -67,6 +67,11 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 		return nil, err
 	}
 	st.Phases.Load = seconds(start)
+	if root {
+		if err := r.checksums(); err != nil {
+			return nil, err
+		}
+	}
 	at := time.Now()
 	if err := k.compile(); err != nil {
 		return nil, err

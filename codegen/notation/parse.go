@@ -20,8 +20,9 @@ const maxDepth = 1000
 //	           | "sum" "(" vars "," expr ")" | "(" expr ")"
 //	access    := NAME "(" [NAME ("," NAME)*] ")"
 //
-// On the right side "sum" followed by "(" is always the operator; a bare sum
-// there, and sum in any form on the left, is an ordinary name. The variables
+// On the right side "sum(" opens the operator, except in sum() and sum(i), which
+// only an access can be; a bare sum there, and sum in any form on the left, is
+// an ordinary name. The variables
 // of sum(i, j, x) are the names that a comma follows: its body is the last
 // item. Errors are *diag.Error with the place in src. Parse reports syntax
 // alone; Check has the rest.
@@ -176,7 +177,7 @@ func (p *parser) factor() Expr {
 	case tokNumber:
 		return p.number(t)
 	case tokName:
-		if p.text(t) == "sum" && p.peek().kind == '(' {
+		if p.text(t) == "sum" && p.peek().kind == '(' && !p.shortAccess() {
 			return p.sum(t)
 		}
 		return p.access(t)
@@ -184,6 +185,12 @@ func (p *parser) factor() Expr {
 		p.got(t, "an operand: a tensor, a number, sum(...) or a parenthesis")
 		return &Number{}
 	}
+}
+
+// shortAccess says whether "()" or "(" NAME ")" is next.
+func (p *parser) shortAccess() bool {
+	rest := p.toks[p.k+1:] // of "(": the end of the statement is a token, too
+	return rest[0].kind == ')' || len(rest) > 1 && rest[0].kind == tokName && rest[1].kind == ')'
 }
 
 // sum reads sum "(" vars "," expr ")" after its name.
