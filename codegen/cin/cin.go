@@ -11,13 +11,24 @@
 // accumulate into the same target. What is absent from every operand is absent
 // from the target: a temporary is absent where its producer assigned nothing.
 //
+// A schedule makes loops over derived variables, and notes on loops: who runs
+// the iterations, and how. SuchThat, around a whole statement, holds the
+// relations of these variables to the original ones, which accesses name:
+//
+//	suchthat(forall(i0, forall(i1, forall(j, y(i) += B(i,j) * x(j)))), split(i, i0, i1, 32))
+//
 // Nodes are immutable: a rewrite makes new ones. String and Parse are the text
 // form, both ways; Verify holds a statement to the rules.
 package cin
 
-import "distaff/codegen/ir"
+import (
+	"slices"
 
-// Stmt is a statement: *Forall, *Where, *Assign or *Seq.
+	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
+)
+
+// Stmt is a statement: *Forall, *Where, *Assign, *Seq or, outermost, *SuchThat.
 type Stmt interface{ stmt() }
 
 type (
@@ -27,6 +38,18 @@ type (
 		Body Stmt
 		// Unit says who runs the iterations.
 		Unit Unit
+		// Race says what is done about iterations that write one place. Where
+		// a schedule says nothing of it, CPUThread cuts the loop into chunks of
+		// about equal work, over a variable of the result.
+		Race Race
+		// Chunk is the number of consecutive iterations that one thread takes
+		// at a time; 0 for even shares.
+		Chunk int64
+		// Unroll: 0 for a loop that is not unrolled, AllIterations, or a factor.
+		Unroll int64
+		// Gallop: an intersection searches for the next coordinate in each
+		// operand instead of going through all of them.
+		Gallop bool
 	}
 	// Where computes the temporary that Producer assigns, then runs Consumer.
 	Where struct{ Consumer, Producer Stmt }
@@ -38,12 +61,22 @@ type (
 	}
 	// Seq runs List in order.
 	Seq struct{ List []Stmt }
+	// SuchThat is Body, whose loops run over variables of these relations.
+	SuchThat struct {
+		Body      Stmt
+		Relations *provenance.Graph
+	}
 )
+
+// AllIterations as Forall.Unroll unrolls a loop completely.
+const AllIterations = -1
 
 func (*Forall) stmt() {}
 func (*Where) stmt()  {}
 func (*Assign) stmt() {}
 func (*Seq) stmt()    {}
+
+func (*SuchThat) stmt() {}
 
 // Unit is what runs the iterations of a Forall.
 type Unit uint8
@@ -51,7 +84,51 @@ type Unit uint8
 const (
 	Serial    Unit = iota
 	CPUThread      // threads, each with a chunk of consecutive iterations
+	CPUVector      // the lanes of a vector unit
 )
+
+// Race is what a parallel loop does where iterations may write one place.
+type Race uint8
+
+const (
+	Unsaid            Race = iota
+	NoRaces                // it was proved that none do
+	IgnoreRaces            // the user says that none do
+	Atomics                // they add atomically
+	Temporary              // each thread adds to a copy; the copies are added in order
+	ParallelReduction      // they add to one scalar, in parts that are added in order
+)
+
+var unitNames = [...]string{Serial: "NotParallel", CPUThread: "CPUThread", CPUVector: "CPUVector"}
+
+func (u Unit) String() string { return unitNames[u] }
+
+var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "IgnoreRaces", Atomics: "Atomics",
+	Temporary: "Temporary", ParallelReduction: "ParallelReduction"}
+
+func (r Race) String() string { return raceNames[r] }
+
+// RaceByName is the inverse of String.
+func RaceByName(s string) (Race, bool) {
+	k := slices.Index(raceNames[1:], s)
+	return Race(k + 1), k >= 0
+}
+
+// Relations are those of a statement, nil for none.
+func Relations(s Stmt) *provenance.Graph {
+	if s, ok := s.(*SuchThat); ok {
+		return s.Relations
+	}
+	return nil
+}
+
+// Body is a statement without its relations.
+func Body(s Stmt) Stmt {
+	if s, ok := s.(*SuchThat); ok {
+		return s.Body
+	}
+	return s
+}
 
 // Expr is a right side: *Access, *Lit, *Neg or *Binary.
 type Expr interface{ expr() }
@@ -88,6 +165,8 @@ func (a *Access) Key() string { return accessText(a) }
 // Target is the access that a statement assigns, through loops and consumers.
 func Target(s Stmt) *Access {
 	switch s := s.(type) {
+	case *SuchThat:
+		return Target(s.Body)
 	case *Forall:
 		return Target(s.Body)
 	case *Where:
@@ -104,6 +183,8 @@ func Target(s Stmt) *Access {
 // the order of the text.
 func Accesses(s Stmt, fn func(*Access)) {
 	switch s := s.(type) {
+	case *SuchThat:
+		Accesses(s.Body, fn)
 	case *Forall:
 		Accesses(s.Body, fn)
 	case *Where:
@@ -136,6 +217,8 @@ func ExprAccesses(x Expr, fn func(*Access)) {
 func Walk(s Stmt, fn func(Stmt)) {
 	fn(s)
 	switch s := s.(type) {
+	case *SuchThat:
+		Walk(s.Body, fn)
 	case *Forall:
 		Walk(s.Body, fn)
 	case *Where:

@@ -6,216 +6,321 @@ import (
 	"strings"
 
 	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
 )
 
-// Parse reads the text form that String and Pretty write. Errors give the byte
-// offset of what was found.
-func Parse(src string) (s Stmt, err error) {
-	p := &parser{src: src}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case syntaxError:
-			s, err = nil, e
-		default:
-			panic(e)
-		}
-	}()
+// Parse reads the text that String and Pretty write.
+func Parse(text string) (Stmt, error) {
+	p := &parser{text: text}
 	p.next()
-	s = p.stmt()
-	if p.tok != "" {
-		p.fail("the end")
+	s := p.stmt(true)
+	if p.err == nil && p.tok != "" {
+		p.fail("the end of the statement")
+	}
+	if p.err != nil {
+		return nil, p.err
 	}
 	return s, nil
 }
 
-type syntaxError struct {
-	at        int
-	got, want string
-}
-
-func (e syntaxError) Error() string {
-	got := fmt.Sprintf("%q", e.got)
-	if e.got == "" {
-		got = "the end"
-	}
-	return fmt.Sprintf("concrete index notation: byte %d: got %s, want %s", e.at, got, e.want)
-}
-
 type parser struct {
-	src string
-	at  int    // where tok starts
-	end int    // where it ends
-	tok string // "" at the end
+	text    string
+	at, pos int    // the end and the start of tok
+	tok     string // "" at the end
+	err     error
 }
 
-func (p *parser) fail(want string) { panic(syntaxError{p.at, p.tok, want}) }
-
-func isName(c byte) bool {
-	return c == '_' || c == '\'' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+func wordByte(c byte) bool {
+	return c == '_' || c == '\'' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// next reads a token: a name, a number, "+=" or one character.
 func (p *parser) next() {
-	for p.end < len(p.src) && strings.IndexByte(" \t\n", p.src[p.end]) >= 0 {
-		p.end++
+	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
+		p.at++
 	}
-	p.at = p.end
-	if p.at == len(p.src) {
+	p.pos = p.at
+	if p.at == len(p.text) {
 		p.tok = ""
 		return
 	}
-	switch c := p.src[p.at]; {
-	case c >= '0' && c <= '9' || c == '.':
-		p.number()
-	case isName(c):
-		for p.end < len(p.src) && isName(p.src[p.end]) {
-			p.end++
+	p.at++
+	switch {
+	case wordByte(p.text[p.pos]):
+		number := '0' <= p.text[p.pos] && p.text[p.pos] <= '9' || p.text[p.pos] == '.'
+		for p.at < len(p.text) && (wordByte(p.text[p.at]) ||
+			number && strings.IndexByte("+-", p.text[p.at]) >= 0 && strings.IndexByte("eE", p.text[p.at-1]) >= 0) {
+			p.at++
 		}
-	case strings.HasPrefix(p.src[p.at:], "+="):
-		p.end += 2
-	default:
-		p.end++
+	case p.text[p.pos] == '+' && p.at < len(p.text) && p.text[p.at] == '=':
+		p.at++
 	}
-	p.tok = p.src[p.at:p.end]
+	p.tok = p.text[p.pos:p.at]
 }
 
-// number moves past digits, a point and an exponent.
-func (p *parser) number() {
-	for p.end < len(p.src) {
-		c := p.src[p.end]
-		sign := (c == '+' || c == '-') && (p.src[p.end-1] == 'e' || p.src[p.end-1] == 'E')
-		if !(c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E' || sign) {
-			return
+func (p *parser) fail(want string) {
+	if p.err == nil {
+		got := strconv.Quote(p.tok)
+		if p.tok == "" {
+			got = "the end"
 		}
-		p.end++
+		p.err = fmt.Errorf("concrete index notation: byte %d: got %s, want %s", p.pos, got, want)
 	}
+	p.tok, p.at = "", len(p.text)
 }
 
-func (p *parser) accept(tok string) bool {
-	if p.tok != tok {
-		return false
+// take goes past tok if it is next.
+func (p *parser) take(tok string) bool {
+	if p.tok == tok && p.err == nil {
+		p.next()
+		return true
 	}
-	p.next()
-	return true
+	return false
 }
 
 func (p *parser) expect(tok string) {
-	if !p.accept(tok) {
-		p.fail(fmt.Sprintf("%q", tok))
+	if !p.take(tok) {
+		p.fail(strconv.Quote(tok))
 	}
 }
 
 func (p *parser) name() string {
-	if p.tok == "" || !isName(p.tok[0]) || p.tok[0] >= '0' && p.tok[0] <= '9' {
+	if p.tok == "" || !wordByte(p.tok[0]) || '0' <= p.tok[0] && p.tok[0] <= '9' {
 		p.fail("a name")
+		return ""
 	}
-	name := p.tok
+	s := p.tok
 	p.next()
-	return name
-}
-
-func (p *parser) stmt() Stmt {
-	name := p.name()
-	if p.tok == "(" {
-		switch name {
-		case "forall":
-			return p.forall()
-		case "where":
-			p.next()
-			consumer := p.stmt()
-			p.expect(",")
-			producer := p.stmt()
-			p.expect(")")
-			return &Where{Consumer: consumer, Producer: producer}
-		case "seq":
-			p.next()
-			s := &Seq{List: []Stmt{p.stmt()}}
-			for p.accept(",") {
-				s.List = append(s.List, p.stmt())
-			}
-			p.expect(")")
-			return s
-		}
-	}
-	s := &Assign{LHS: p.access(name)}
-	if s.Accumulate = p.accept("+="); !s.Accumulate {
-		p.expect("=")
-	}
-	s.RHS = p.sum()
 	return s
 }
 
+func (p *parser) number() int64 {
+	n, err := strconv.ParseInt(p.tok, 10, 64)
+	if err != nil {
+		p.fail("a whole number")
+		return 0
+	}
+	p.next()
+	return n
+}
+
+// opens tells whether tok and a parenthesis are next, and goes past both.
+func (p *parser) opens(tok string) bool {
+	rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
+	if p.tok != tok || !strings.HasPrefix(rest, "(") {
+		return false
+	}
+	p.next()
+	p.next()
+	return true
+}
+
+func (p *parser) stmt(outermost bool) Stmt {
+	switch {
+	case outermost && p.opens("suchthat"):
+		s := &SuchThat{Body: p.stmt(false), Relations: &provenance.Graph{}}
+		for p.take(",") {
+			g, err := s.Relations.With(p.relation())
+			if err != nil {
+				if p.err == nil {
+					p.err = err
+				}
+				return s
+			}
+			s.Relations = g
+		}
+		p.expect(")")
+		return s
+	case p.opens("forall"):
+		return p.forall()
+	case p.opens("where"):
+		s := &Where{Consumer: p.stmt(false)}
+		p.expect(",")
+		s.Producer = p.stmt(false)
+		p.expect(")")
+		return s
+	case p.opens("seq"):
+		s := &Seq{List: []Stmt{p.stmt(false)}}
+		for p.take(",") {
+			s.List = append(s.List, p.stmt(false))
+		}
+		p.expect(")")
+		return s
+	}
+	a := &Assign{LHS: p.access()}
+	switch {
+	case p.take("+="):
+		a.Accumulate = true
+	case p.take("="):
+	default:
+		p.fail(`"=" or "+="`)
+	}
+	a.RHS = p.expr(1)
+	return a
+}
+
 func (p *parser) forall() Stmt {
-	p.expect("(")
 	f := &Forall{Var: p.name()}
 	p.expect(",")
-	if p.accept("CPUThread") {
+	if p.notes("CPUThread", "CPUVector") {
 		f.Unit = CPUThread
+		if p.tok == "CPUVector" {
+			f.Unit = CPUVector
+		}
+		p.next()
+		if p.take("/") {
+			race, ok := RaceByName(p.tok)
+			if !ok {
+				p.fail("a race strategy")
+			}
+			f.Race = race
+			p.next()
+		}
+		if p.take("/") {
+			f.Chunk = p.number()
+		}
 		p.expect(",")
 	}
-	f.Body = p.stmt()
+	if p.notes("unroll") {
+		p.next()
+		f.Unroll = AllIterations
+		if p.tok != "," {
+			f.Unroll = p.number()
+		}
+		p.expect(",")
+	}
+	if p.notes("gallop") {
+		p.next()
+		f.Gallop = true
+		p.expect(",")
+	}
+	f.Body = p.stmt(false)
 	p.expect(")")
 	return f
 }
 
-func (p *parser) access(name string) *Access {
-	a := &Access{Name: name}
-	if !p.accept("(") {
-		return a
+// notes tells whether a note on a loop is next, and no scalar of its name.
+func (p *parser) notes(words ...string) bool {
+	for _, w := range words {
+		if p.tok != w {
+			continue
+		}
+		rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
+		return !strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "+=") && !strings.HasPrefix(rest, "(")
 	}
-	a.Vars = append(a.Vars, p.name())
-	for p.accept(",") {
-		a.Vars = append(a.Vars, p.name())
+	return false
+}
+
+func (p *parser) relation() provenance.Relation {
+	r := provenance.Relation{}
+	kind := p.name()
+	p.expect("(")
+	list := func(n int) (out []string) {
+		for k := range n {
+			if k > 0 {
+				p.expect(",")
+			}
+			out = append(out, p.name())
+		}
+		return out
+	}
+	from, to := 1, 1
+	switch kind {
+	case "split", "divide":
+		r.Kind, to = provenance.Split, 2
+		if kind == "divide" {
+			r.Kind = provenance.Divide
+		}
+	case "fuse":
+		r.Kind, from = provenance.Fuse, 2
+	case "pos":
+		r.Kind = provenance.Pos
+	case "coord":
+		r.Kind = provenance.Coord
+	case "bound":
+		r.Kind = provenance.Bound
+	default:
+		p.fail("a relation")
+	}
+	names := list(from + to)
+	if p.err != nil {
+		return r
+	}
+	r.From, r.To = names[:from], names[from:]
+	switch r.Kind {
+	case provenance.Split, provenance.Divide:
+		p.expect(",")
+		r.N = p.number()
+	case provenance.Pos:
+		p.expect(",")
+		r.Access = p.access().Key()
+	case provenance.Bound:
+		p.expect(",")
+		r.N = p.number()
+		p.expect(",")
+		b, ok := provenance.BoundByName(p.tok)
+		if !ok {
+			p.fail("a kind of bound")
+		}
+		r.Bound = b
+		p.next()
 	}
 	p.expect(")")
+	return r
+}
+
+func (p *parser) access() *Access {
+	a := &Access{Name: p.name()}
+	if p.take("(") {
+		for {
+			a.Vars = append(a.Vars, p.name())
+			if !p.take(",") {
+				break
+			}
+		}
+		p.expect(")")
+	}
 	return a
 }
 
-func (p *parser) sum() Expr {
-	x := p.product()
-	for p.tok == "+" || p.tok == "-" {
-		op := p.tok[0]
-		p.next()
-		x = &Binary{Op: op, X: x, Y: p.product()}
+// expr reads an expression of operators that bind at least as prec says: 1 for
+// + and -, 2 for * and /, 3 for what stands alone.
+func (p *parser) expr(prec int) Expr {
+	if prec == 3 {
+		return p.alone()
 	}
-	return x
+	var x Expr
+	if prec == 2 && p.take("-") {
+		x = &Neg{X: p.expr(3)}
+	} else {
+		x = p.expr(prec + 1)
+	}
+	for {
+		op := p.tok
+		if !(prec == 1 && (op == "+" || op == "-") || prec == 2 && (op == "*" || op == "/")) || p.err != nil {
+			return x
+		}
+		p.next()
+		x = &Binary{Op: op[0], X: x, Y: p.expr(prec + 1)}
+	}
 }
 
-func (p *parser) product() Expr {
-	x := p.factor()
-	for p.tok == "*" || p.tok == "/" {
-		op := p.tok[0]
-		p.next()
-		x = &Binary{Op: op, X: x, Y: p.factor()}
-	}
-	return x
-}
-
-func (p *parser) factor() Expr {
+func (p *parser) alone() Expr {
 	switch {
-	case p.accept("-"):
-		return &Neg{X: p.factor()}
-	case p.accept("("):
-		x := p.sum()
+	case p.take("("):
+		x := p.expr(1)
 		p.expect(")")
 		return x
-	case p.tok != "" && (p.tok[0] >= '0' && p.tok[0] <= '9' || p.tok[0] == '.'):
-		return p.literal()
-	}
-	return p.access(p.name())
-}
-
-func (p *parser) literal() Expr {
-	text := p.tok
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+	case p.tok != "" && ('0' <= p.tok[0] && p.tok[0] <= '9' || p.tok[0] == '.'):
+		text := p.tok
 		p.next()
-		return Number(text, ir.Int(i))
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return Number(text, ir.Int(n))
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			p.fail("a number")
+		}
+		return Number(text, ir.Number(ir.Float64, complex(x, 0)))
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		p.fail("a number")
-	}
-	p.next()
-	return Number(text, ir.Number(ir.Float64, complex(f, 0)))
+	return p.access()
 }

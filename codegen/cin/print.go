@@ -1,6 +1,7 @@
 package cin
 
 import (
+	"strconv"
 	"strings"
 
 	"distaff/codegen/ir"
@@ -22,6 +23,13 @@ func Pretty(s Stmt) string {
 
 func write(b *strings.Builder, s Stmt) {
 	switch s := s.(type) {
+	case *SuchThat:
+		b.WriteString("suchthat(")
+		write(b, s.Body)
+		for _, r := range s.Relations.Relations() {
+			b.WriteString(", " + r.String())
+		}
+		b.WriteByte(')')
 	case *Forall:
 		b.WriteString(head(s))
 		write(b, s.Body)
@@ -62,6 +70,13 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 		b.WriteByte(')')
 	}
 	switch s := s.(type) {
+	case *SuchThat:
+		b.WriteString("suchthat(\n")
+		pretty(b, s.Body, depth+1)
+		for _, r := range s.Relations.Relations() {
+			b.WriteString(",\n" + strings.Repeat("  ", depth+1) + r.String())
+		}
+		b.WriteByte(')')
 	case *Forall:
 		list(strings.TrimRight(head(s), " "), s.Body)
 	case *Where:
@@ -76,11 +91,29 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 	}
 }
 
+// head writes a forall up to its body: the variable, then what is noted of it.
 func head(f *Forall) string {
-	if f.Unit == CPUThread {
-		return "forall(" + f.Var + ", CPUThread, "
+	parts := []string{f.Var}
+	if f.Unit != Serial {
+		p := f.Unit.String()
+		if f.Race != Unsaid {
+			p += "/" + f.Race.String()
+		}
+		if f.Chunk > 0 {
+			p += "/" + strconv.FormatInt(f.Chunk, 10)
+		}
+		parts = append(parts, p)
 	}
-	return "forall(" + f.Var + ", "
+	switch {
+	case f.Unroll > 0:
+		parts = append(parts, "unroll "+strconv.FormatInt(f.Unroll, 10))
+	case f.Unroll == AllIterations:
+		parts = append(parts, "unroll")
+	}
+	if f.Gallop {
+		parts = append(parts, "gallop")
+	}
+	return "forall(" + strings.Join(parts, ", ") + ", "
 }
 
 func assignText(s *Assign) string {

@@ -3,20 +3,25 @@ package cin
 import (
 	"fmt"
 	"slices"
+
+	"distaff/codegen/provenance"
 )
 
 // Verify reports the first broken rule:
 //
 //   - a variable is bound by one Forall around each of its uses, and by one only;
+//     one that a schedule replaced, by those over all that come from it;
 //   - a temporary is read only in the consumer of the Where whose producer
 //     assigns it, at variables that are bound there;
 //   - the statements of a Seq have one target, and each adds to it or comes first.
 func Verify(s Stmt) error {
-	v := &verifier{temps: map[string]int{}}
-	return v.stmt(s)
+	v := &verifier{temps: map[string]int{}, relations: Relations(s)}
+	return v.stmt(Body(s))
 }
 
 type verifier struct {
+	relations *provenance.Graph
+
 	bound []string
 	temps map[string]int // temporaries in scope, with their number of modes
 	owned []string       // temporaries not in scope: those whose producers are at hand
@@ -27,6 +32,9 @@ func (v *verifier) stmt(s Stmt) error {
 	case *Forall:
 		if slices.Contains(v.bound, s.Var) {
 			return fmt.Errorf("forall over %s inside a forall over it", s.Var)
+		}
+		if r := v.relations.ReplacedBy(s.Var); r != nil {
+			return fmt.Errorf("forall over %s, which %s replaced", s.Var, r)
 		}
 		v.bound = append(v.bound, s.Var)
 		err := v.stmt(s.Body)
@@ -85,8 +93,10 @@ func (v *verifier) seq(s *Seq) error {
 
 func (v *verifier) access(a *Access, left bool) error {
 	for _, x := range a.Vars {
-		if !slices.Contains(v.bound, x) {
-			return fmt.Errorf("%s is not bound at %s", x, a.Key())
+		for _, y := range v.relations.FullyDerived(x) {
+			if !slices.Contains(v.bound, y) {
+				return fmt.Errorf("%s is not bound at %s", y, a.Key())
+			}
 		}
 	}
 	if left {

@@ -1,0 +1,80 @@
+package cin
+
+import (
+	"slices"
+
+	"distaff/codegen/provenance"
+)
+
+// Paths calls fn for each assignment of s with the loops around it, outermost
+// first. fn does not keep the loops.
+func Paths(s Stmt, fn func(loops []*Forall, a *Assign)) { paths(s, nil, fn) }
+
+func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
+	switch s := s.(type) {
+	case *SuchThat:
+		paths(s.Body, loops, fn)
+	case *Forall:
+		paths(s.Body, append(slices.Clone(loops), s), fn)
+	case *Where:
+		paths(s.Consumer, loops, fn)
+		paths(s.Producer, loops, fn)
+	case *Seq:
+		for _, t := range s.List {
+			paths(t, loops, fn)
+		}
+	case *Assign:
+		fn(loops, s)
+	}
+}
+
+// Natural tells whether on every path the loops over c's variables come in
+// natural order, so that each of them narrows what those before it left.
+func Natural(s Stmt, c *provenance.Component) bool {
+	if c.Top == "" {
+		return false
+	}
+	natural := true
+	Paths(s, func(loops []*Forall, _ *Assign) {
+		k := 0
+		for _, f := range loops {
+			if !slices.Contains(c.Leaves, f.Var) {
+				continue
+			}
+			natural = natural && c.Leaves[k] == f.Var
+			k++
+		}
+	})
+	return natural
+}
+
+// Map is s with each statement in it replaced by what fn makes of it, inner
+// ones first. Statements that do not change are the same afterwards.
+func Map(s Stmt, fn func(Stmt) Stmt) Stmt {
+	switch t := s.(type) {
+	case *SuchThat:
+		if b := Map(t.Body, fn); b != t.Body {
+			s = &SuchThat{Body: b, Relations: t.Relations}
+		}
+	case *Forall:
+		if b := Map(t.Body, fn); b != t.Body {
+			f := *t
+			f.Body = b
+			s = &f
+		}
+	case *Where:
+		c, p := Map(t.Consumer, fn), Map(t.Producer, fn)
+		if c != t.Consumer || p != t.Producer {
+			s = &Where{Consumer: c, Producer: p}
+		}
+	case *Seq:
+		list := make([]Stmt, len(t.List))
+		for k, u := range t.List {
+			list[k] = Map(u, fn)
+		}
+		if !slices.Equal(list, t.List) {
+			s = &Seq{List: list}
+		}
+	}
+	return fn(s)
+}

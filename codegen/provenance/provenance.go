@@ -1,0 +1,317 @@
+// Package provenance is how the index variables of a scheduled statement come
+// from those of the original one.
+//
+// A relation replaces its variables by new ones: split and divide one by an
+// outer and an inner one, fuse two by one, pos, coord and bound one by another
+// that runs over the same range. A variable is replaced at most once, so that
+// the relations make a forest: a variable that no relation made is underived,
+// one that none replaces is fully derived (Ahrens, Kjolstad and Amarasinghe's
+// framework as in source 004, section 4.2). Accesses name underived variables,
+// loops run over fully derived ones.
+//
+// Everything that fusions connect is a component: its underived variables,
+// outermost first, and its fully derived ones in natural order, which is the
+// order of loops that visits the original space in its own order.
+package provenance
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a relation does.
+type Kind uint8
+
+const (
+	Split Kind = iota
+	Divide
+	Fuse
+	Pos
+	Coord
+	Bound
+)
+
+var kindNames = [...]string{Split: "split", Divide: "divide", Fuse: "fuse", Pos: "pos", Coord: "coord", Bound: "bound"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// BoundKind is what a Bound says of the variable's range.
+type BoundKind uint8
+
+const (
+	MinExact      BoundKind = iota // the range starts at N
+	MinConstraint                  // the range starts at N or later
+	MaxExact                       // the range ends at N: coordinates are below N
+	MaxConstraint                  // the range ends at N or earlier
+)
+
+var boundNames = [...]string{MinExact: "MinExact", MinConstraint: "MinConstraint", MaxExact: "MaxExact", MaxConstraint: "MaxConstraint"}
+
+func (k BoundKind) String() string { return boundNames[k] }
+
+// BoundByName is the inverse of String.
+func BoundByName(s string) (BoundKind, bool) {
+	k := slices.Index(boundNames[:], s)
+	return BoundKind(max(k, 0)), k >= 0
+}
+
+// Relation replaces the variables From by To.
+type Relation struct {
+	Kind     Kind
+	From, To []string
+	N        int64 // the factor of Split, the pieces of Divide, the number of Bound
+	Bound    BoundKind
+	// Access is the access whose positions a Pos is about, as text.
+	Access string
+}
+
+// String is the relation as the text form writes it, which is the command
+// that makes it.
+func (r Relation) String() string {
+	args := slices.Concat(r.From, r.To)
+	switch r.Kind {
+	case Split, Divide:
+		args = append(args, strconv.FormatInt(r.N, 10))
+	case Pos:
+		args = append(args, r.Access)
+	case Bound:
+		args = append(args, strconv.FormatInt(r.N, 10), r.Bound.String())
+	}
+	return r.Kind.String() + "(" + strings.Join(args, ", ") + ")"
+}
+
+// Graph is the relations, in the order in which they were made. It is not
+// changed once made.
+type Graph struct{ relations []Relation }
+
+// Relations lists the relations. The caller does not change them.
+func (g *Graph) Relations() []Relation {
+	if g == nil {
+		return nil
+	}
+	return g.relations
+}
+
+// With is g and one more relation, or the rule that this breaks.
+func (g *Graph) With(r Relation) (*Graph, error) {
+	for _, v := range r.From {
+		if by := g.ReplacedBy(v); by != nil {
+			return nil, fmt.Errorf("%s was replaced by %s", v, by)
+		}
+	}
+	for k, v := range r.To {
+		if g.MadeBy(v) != nil || slices.Contains(r.From, v) || slices.Contains(r.To[:k], v) {
+			return nil, fmt.Errorf("the name %s is in use", v)
+		}
+		for _, q := range g.Relations() {
+			if slices.Contains(q.From, v) {
+				return nil, fmt.Errorf("the name %s is in use", v)
+			}
+		}
+	}
+	return &Graph{relations: append(slices.Clone(g.Relations()), r)}, nil
+}
+
+// ReplacedBy is the relation that replaces v; nil if v is fully derived.
+func (g *Graph) ReplacedBy(v string) *Relation {
+	for k := range g.Relations() {
+		if slices.Contains(g.relations[k].From, v) {
+			return &g.relations[k]
+		}
+	}
+	return nil
+}
+
+// MadeBy is the relation that made v; nil if v is underived.
+func (g *Graph) MadeBy(v string) *Relation {
+	for k := range g.Relations() {
+		if slices.Contains(g.relations[k].To, v) {
+			return &g.relations[k]
+		}
+	}
+	return nil
+}
+
+// Derived tells whether a relation made or replaced v.
+func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
+
+// Underived are the original variables that v comes from, outermost first.
+func (g *Graph) Underived(v string) []string {
+	r := g.MadeBy(v)
+	if r == nil {
+		return []string{v}
+	}
+	var out []string
+	for _, u := range r.From {
+		out = append(out, g.Underived(u)...)
+	}
+	return out
+}
+
+// FullyDerived are the loop variables that come from v, in natural order.
+func (g *Graph) FullyDerived(v string) []string {
+	r := g.ReplacedBy(v)
+	if r == nil {
+		return []string{v}
+	}
+	var out []string
+	for _, u := range r.To {
+		out = append(out, g.FullyDerived(u)...)
+	}
+	return out
+}
+
+// InPosition tells whether v runs over positions: on its way back the nearest
+// of pos and coord is a pos, and it is not the outer part of a split since.
+func (g *Graph) InPosition(v string) bool { return g.PositionsOf(v) != "" }
+
+// PositionsOf is the access whose positions v runs over, or "".
+func (g *Graph) PositionsOf(v string) string {
+	for r := g.MadeBy(v); r != nil; r = g.MadeBy(r.From[0]) {
+		switch {
+		case r.Kind == Pos:
+			return r.Access
+		case r.Kind == Coord || r.Kind == Fuse:
+			return ""
+		case (r.Kind == Split || r.Kind == Divide) && v == r.To[0]:
+			return "" // numbers of tiles
+		}
+		v = r.From[0]
+	}
+	return ""
+}
+
+// Component is what fusions connect.
+type Component struct {
+	// Roots are the underived variables, outermost first.
+	Roots []string
+	// Leaves are the fully derived ones, in natural order.
+	Leaves []string
+	// Top is the variable that stands for all the roots: the only root, or
+	// what fusing the roots themselves made. It is "" where a part of a split
+	// was fused, so that no variable does.
+	Top string
+}
+
+// Component is the one of variable v; nil where no relation touches it.
+func (g *Graph) Component(v string) *Component {
+	if !g.Derived(v) {
+		return nil
+	}
+	c := &Component{}
+	in := map[string]bool{v: true}
+	for changed := true; changed; {
+		changed = false
+		for _, r := range g.relations {
+			all := slices.Concat(r.From, r.To)
+			if !slices.ContainsFunc(all, func(u string) bool { return in[u] }) {
+				continue
+			}
+			for _, u := range all {
+				if !in[u] {
+					in[u], changed = true, true
+				}
+			}
+		}
+	}
+	for _, r := range g.relations {
+		for _, u := range r.From {
+			if in[u] && g.MadeBy(u) == nil {
+				c.Roots = append(c.Roots, u)
+			}
+		}
+	}
+	c.Top = c.Roots[0]
+	for {
+		r := g.ReplacedBy(c.Top)
+		if r == nil || r.Kind != Fuse {
+			break
+		}
+		c.Top = r.To[0]
+	}
+	// A root that is not the first of a fusion comes in by its own chain.
+	if under := g.Underived(c.Top); len(under) == len(c.Roots) && g.pure(c.Top) {
+		c.Roots, c.Leaves = under, g.FullyDerived(c.Top)
+		return c
+	}
+	c.Top = ""
+	for _, u := range c.Roots {
+		for _, x := range g.FullyDerived(u) {
+			if !slices.Contains(c.Leaves, x) {
+				c.Leaves = append(c.Leaves, x)
+			}
+		}
+	}
+	return c
+}
+
+// pure tells whether fusions alone lead from the roots to v, and none follows.
+func (g *Graph) pure(v string) bool {
+	for r := g.MadeBy(v); r != nil; {
+		if r.Kind != Fuse {
+			return false
+		}
+		for _, u := range r.From {
+			if !g.pure(u) {
+				return false
+			}
+		}
+		break
+	}
+	return !g.fusedBelow(v) || g.ReplacedBy(v).Kind == Fuse
+}
+
+// fusedBelow tells whether what comes from v is fused again.
+func (g *Graph) fusedBelow(v string) bool {
+	r := g.ReplacedBy(v)
+	if r == nil {
+		return false
+	}
+	return r.Kind == Fuse || slices.ContainsFunc(r.To, g.fusedBelow)
+}
+
+// Picture is the graph in the DOT language: an ellipse for each variable, blue
+// where it runs over positions, and a box for each relation.
+func (g *Graph) Picture(vars []string) string {
+	var b strings.Builder
+	b.WriteString("digraph provenance {\n")
+	seen := map[string]bool{}
+	node := func(v string) {
+		if seen[v] {
+			return
+		}
+		seen[v] = true
+		color := ""
+		if g.InPosition(v) {
+			color = ", color=blue, fontcolor=blue"
+		}
+		fmt.Fprintf(&b, "  %q [shape=ellipse%s];\n", v, color)
+	}
+	for _, v := range vars {
+		node(v)
+	}
+	for k, r := range g.Relations() {
+		label := r.Kind.String()
+		switch r.Kind {
+		case Split, Divide:
+			label += " " + strconv.FormatInt(r.N, 10)
+		case Pos:
+			label += " " + r.Access
+		case Bound:
+			label += " " + r.Bound.String() + " " + strconv.FormatInt(r.N, 10)
+		}
+		fmt.Fprintf(&b, "  r%d [shape=box, label=%q];\n", k, label)
+		for _, v := range r.From {
+			node(v)
+			fmt.Fprintf(&b, "  %q -> r%d;\n", v, k)
+		}
+		for _, v := range r.To {
+			node(v)
+			fmt.Fprintf(&b, "  r%d -> %q;\n", k, v)
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}

@@ -1,0 +1,37 @@
+package schedule
+
+import (
+	"strconv"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/provenance"
+)
+
+// bound says where a variable's range starts or ends: bound(i, ib, N, TYPE). It
+// is checked as the leaf runs, and removes guards that it makes needless.
+func bound(s *state) error {
+	v, err := s.variable(0)
+	if err != nil {
+		return err
+	}
+	b, err := s.fresh(1)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(s.cmd.Args[2].Text, 10, 64)
+	if err != nil {
+		return s.cmd.Args[2].errorf(BadCommand, "bound: got %s, want a whole number", s.cmd.Args[2].Text)
+	}
+	if n < 0 || n > 1<<40 {
+		return s.refuse(2, "got %d, want at least 0 and at most 2^40", n)
+	}
+	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
+	if !ok {
+		return s.cmd.Args[3].errorf(BadCommand, "bound: got %s, want MinExact, MinConstraint, MaxExact or MaxConstraint", s.cmd.Args[3].Text)
+	}
+	if err := s.noted(0, v); err != nil {
+		return err
+	}
+	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: b, Body: f.Body} })
+	return s.relate(provenance.Relation{Kind: provenance.Bound, From: []string{v}, To: []string{b}, N: n, Bound: kind})
+}

@@ -1,0 +1,234 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/provenance"
+)
+
+// check holds the whole statement to what lowering rests on. The command at
+// hand is what broke a rule that does not hold.
+func (s *state) check() error {
+	var err error
+	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
+		if err != nil {
+			return
+		}
+		p := s.newPath(loops)
+		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+			if err == nil {
+				err = s.inOrder(p, x)
+			}
+		})
+		if err == nil && a.LHS.Name == cin.Target(s.body).Name {
+			err = s.resultInOrder(p, a.LHS)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range s.g.Relations() {
+		if r.Kind == provenance.Pos {
+			if err := s.posInPlace(&r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// path is what the loops around an assignment determine, and where.
+type path struct {
+	loops []*cin.Forall
+	at    map[string]int // of a root: the index of the loop that determines it
+	first map[string]int // of a root: the index of the first loop of its component
+	rank  map[string]int // of a root: its place among those of its component
+}
+
+func (s *state) newPath(loops []*cin.Forall) *path {
+	p := &path{loops: loops, at: map[string]int{}, first: map[string]int{}, rank: map[string]int{}}
+	for k, f := range loops {
+		roots := []string{f.Var}
+		if c := s.g.Component(f.Var); c != nil {
+			roots = c.Roots
+		}
+		for n, r := range roots {
+			p.at[r], p.rank[r] = k, n
+			if _, ok := p.first[r]; !ok {
+				p.first[r] = k
+			}
+		}
+	}
+	return p
+}
+
+// before tells whether u is determined before v.
+func (p *path) before(u, v string) bool {
+	return p.at[u] < p.at[v] || p.at[u] == p.at[v] && p.rank[u] < p.rank[v]
+}
+
+// formatOf is an access's format: that of a temporary is compressed levels in
+// the order of its variables.
+func (s *state) formatOf(a *cin.Access) format.Format {
+	if f, ok := s.Formats[a.Name]; ok {
+		return f
+	}
+	f := format.Format{}
+	for m := range a.Vars {
+		f.Levels, f.Order = append(f.Levels, format.Compressed), append(f.Order, m)
+	}
+	return f
+}
+
+// inOrder refuses to enter a level that stores coordinates before the levels
+// above it are known.
+func (s *state) inOrder(p *path, a *cin.Access) error {
+	f := s.formatOf(a)
+	var above []string
+	for l, mode := range f.Order {
+		v := a.Vars[mode]
+		if !f.Levels[l].Caps().Locate && !slices.Contains(above, v) {
+			for _, u := range above {
+				if !p.before(u, v) {
+					return s.refuse(-1, "%s stores %s below %s (its format is %s), and the loops would reach %s first", a.Key(), v, u, f, v)
+				}
+			}
+		}
+		above = append(above, v)
+	}
+	return nil
+}
+
+// resultInOrder refuses to write a result with compressed levels out of order,
+// or to come back to an entry.
+func (s *state) resultInOrder(p *path, a *cin.Access) error {
+	f := s.Formats[a.Name]
+	if f.AllDense() {
+		return nil
+	}
+	last := -1 // the last loop that determines a variable of the result
+	for _, v := range a.Vars {
+		last = max(last, p.at[v])
+	}
+	for k, l := range p.loops[:last+1] {
+		for _, r := range s.rootsOf(l.Var) {
+			if !slices.Contains(a.Vars, r) {
+				return s.refuse(-1, "%s (its format is %s) is written entry by entry, and the loop over %s around it would come back to each; a dense result, or a loop order with %s inside, works",
+					a.Key(), f, p.loops[k].Var, p.loops[k].Var)
+			}
+		}
+	}
+	if s.Shared {
+		return nil
+	}
+	// The loops must go through the result's coordinates in its order.
+	deep := 0
+	for l, k := range f.Levels {
+		if !k.Caps().Locate {
+			deep = l
+		}
+	}
+	next := 0
+	for _, l := range p.loops[:last+1] {
+		c := s.g.Component(l.Var)
+		roots := s.rootsOf(l.Var)
+		if c != nil {
+			if !cin.Natural(s.body, c) {
+				return s.refuse(-1, "%s (its format is %s) is appended to in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
+			}
+			if len(c.Roots) > 1 && len(c.Leaves) > 1 {
+				return s.refuse(-1, "%s (its format is %s) is appended to in order, and tiles of %s fused would come back to a row", a.Key(), f, strings.Join(c.Roots, ", "))
+			}
+			if l.Var != c.Leaves[len(c.Leaves)-1] {
+				if next <= deep && c.Roots[0] != a.Vars[f.Order[next]] {
+					return s.refuse(-1, "%s (its format is %s) is appended to in order: the loop over %s comes too early", a.Key(), f, l.Var)
+				}
+				continue
+			}
+		}
+		for _, r := range roots {
+			if next <= deep && r != a.Vars[f.Order[next]] {
+				return s.refuse(-1, "%s (its format is %s) is appended to in order: the loop over %s comes too early", a.Key(), f, l.Var)
+			}
+			next++
+		}
+	}
+	return nil
+}
+
+// rootsOf are the original variables that the loop over v has a part in.
+func (s *state) rootsOf(v string) []string {
+	if c := s.g.Component(v); c != nil {
+		return c.Roots
+	}
+	return []string{v}
+}
+
+// posInPlace checks that the positions that a relation is about are known where
+// its loops begin, and that they can be visited in the loops' order.
+func (s *state) posInPlace(r *provenance.Relation) error {
+	c := s.g.Component(r.From[0])
+	roots := s.g.Underived(r.From[0])
+	natural := cin.Natural(s.body, c)
+	if c.Top == "" || len(roots) != len(c.Roots) {
+		return s.refuse(-1, "positions of %s cannot be taken where parts of split variables are fused", r.Access)
+	}
+	if !natural && len(roots) > 1 {
+		return s.refuse(-1, "the positions of %s over %s fused are visited in order: tiles outside, their contents inside", r.Access, strings.Join(roots, ", "))
+	}
+	var err error
+	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
+		p := s.newPath(loops)
+		if _, here := p.at[roots[0]]; !here || err != nil {
+			return
+		}
+		var access *cin.Access
+		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+			if x.Key() == r.Access {
+				access = x
+			}
+		})
+		if access == nil {
+			// Another statement over the variable: the tensor's positions are
+			// not known in it.
+			err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a), roots[0])
+			return
+		}
+		f := s.Formats[access.Name]
+		for _, mode := range f.Order {
+			v := access.Vars[mode]
+			if v == roots[0] {
+				break
+			}
+			if p.at[v] >= p.first[roots[0]] {
+				err = s.refuse(-1, "the positions of %s's level of %s are known inside the loops over %s only (its format is %s)", strings.Join(roots, ","), r.Access, v, f)
+			}
+		}
+		if err == nil && !natural && !Annihilates(a.RHS, r.Access) {
+			err = s.refuse(-1, "positions of %s out of order visit its own entries only, and %s has values beside them", r.Access, cin.ExprString(a.RHS))
+		}
+	})
+	return err
+}
+
+// Annihilates tells whether x is absent wherever the access of a key is.
+func Annihilates(x cin.Expr, key string) bool {
+	switch x := x.(type) {
+	case *cin.Access:
+		return x.Key() == key
+	case *cin.Neg:
+		return Annihilates(x.X, key)
+	case *cin.Binary:
+		switch x.Op {
+		case '*':
+			return Annihilates(x.X, key) || Annihilates(x.Y, key)
+		case '/':
+			return Annihilates(x.X, key)
+		}
+		return Annihilates(x.X, key) && Annihilates(x.Y, key)
+	}
+	return false
+}

@@ -1,0 +1,23 @@
+package schedule
+
+import "distaff/codegen/cin"
+
+// mergeby says how a loop finds the coordinates that several operands have in
+// common: mergeby(i, TwoFinger) goes through all of them, mergeby(i, Gallop)
+// searches each for the largest coordinate that another stands at.
+func mergeby(s *state) error {
+	v, err := s.variable(0)
+	if err != nil {
+		return err
+	}
+	how := s.cmd.Args[1].Text
+	if how != "TwoFinger" && how != "Gallop" {
+		return s.cmd.Args[1].errorf(BadCommand, "mergeby: got %s, want TwoFinger or Gallop", how)
+	}
+	s.replace(v, func(f *cin.Forall) cin.Stmt {
+		g := *f
+		g.Gallop = how == "Gallop"
+		return &g
+	})
+	return nil
+}

@@ -1,0 +1,241 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+)
+
+// parallelize runs a loop's iterations on threads, or in the lanes of a vector
+// unit: parallelize(i, UNIT, STRATEGY[, CHUNK]).
+func parallelize(s *state) error {
+	v, err := s.variable(0)
+	if err != nil {
+		return err
+	}
+	unit := cin.Serial
+	switch u := s.cmd.Args[1].Text; u {
+	case "NotParallel":
+	case "CPUThread":
+		unit = cin.CPUThread
+	case "CPUVector":
+		unit = cin.CPUVector
+	case "GPUBlock", "GPUWarp", "GPUThread":
+		return s.refuse(1, "%s: no GPU code is built in this version", u)
+	default:
+		return s.cmd.Args[1].errorf(BadCommand, "parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel", u)
+	}
+	race, ok := cin.RaceByName(s.cmd.Args[2].Text)
+	if !ok {
+		return s.cmd.Args[2].errorf(BadCommand, "parallelize: got %s, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction", s.cmd.Args[2].Text)
+	}
+	chunk := int64(0)
+	if len(s.cmd.Args) == 4 {
+		if chunk, err = s.factor(3); err != nil {
+			return err
+		}
+		if unit == cin.CPUVector {
+			return s.refuse(3, "CPUVector takes no chunk")
+		}
+	}
+	for _, f := range s.loops(v) {
+		if f.Unit != cin.Serial {
+			return s.refuse(0, "%s is parallel already", v)
+		}
+		if unit == cin.Serial {
+			continue
+		}
+		if f.Unroll != 0 {
+			return s.refuse(0, "the loop over %s is unrolled; one inside it may run in parallel, or one around it", v)
+		}
+		if err := s.mayRun(f, unit, race); err != nil {
+			return err
+		}
+	}
+	if unit == cin.Serial {
+		return nil
+	}
+	s.replace(v, func(f *cin.Forall) cin.Stmt {
+		g := *f
+		g.Unit, g.Race, g.Chunk = unit, race, chunk
+		return &g
+	})
+	s.parallel = s.cmd
+	return nil
+}
+
+// mayRun checks one loop.
+func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
+	outer, wheres := s.around(f)
+	for _, o := range outer {
+		if o.Unit == cin.CPUVector {
+			return s.refuse(0, "the loop over %s around it runs in vector lanes", o.Var)
+		}
+	}
+	inside := false
+	cin.Walk(f.Body, func(t cin.Stmt) {
+		if g, ok := t.(*cin.Forall); ok && unit == cin.CPUVector && g.Unit != cin.Serial {
+			inside = true
+		}
+	})
+	if inside {
+		return s.refuse(0, "a loop inside the one over %s is parallel", f.Var)
+	}
+	if err := s.oneLoop(f, outer); err != nil {
+		return err
+	}
+	target := cin.Target(f.Body)
+	_, isTensor := s.Formats[target.Name]
+	for _, t := range wheres {
+		if t.Name != target.Name && len(t.Vars) > 0 {
+			return s.refuse(0, "%s is computed around the loop over %s and inside another loop", t.Key(), f.Var)
+		}
+	}
+	if !isTensor {
+		return s.temporaryRace(f, target, race)
+	}
+	races := s.races(f, target)
+	switch {
+	case s.appended():
+		return s.appendedRace(f, outer, unit, race)
+	case races && race == cin.NoRaces:
+		return s.refuse(2, "iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
+	case races && s.Shared && race != cin.Atomics && race != cin.IgnoreRaces:
+		return s.refuse(2, "%s has compressed levels (its format is %s); only NoRaces can write it in parallel", target.Key(), s.Formats[target.Name])
+	case races && race == cin.Atomics && s.Compute.IsComplex():
+		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
+	case races && race == cin.Atomics && unit == cin.CPUVector:
+		return s.refuse(2, "lanes of one vector do not add atomically; ParallelReduction works where they add to one value")
+	case races && race == cin.ParallelReduction && !s.allKnown(target, outer):
+		return s.refuse(2, "iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or Atomics work", f.Var, target.Key())
+	case races && race == cin.Temporary && unit == cin.CPUVector && !s.allKnown(target, outer):
+		return s.refuse(2, "lanes have no copies of %s; ParallelReduction works where they add to one value", target.Key())
+	}
+	return nil
+}
+
+// around are the loops around f, outermost first, and the temporaries whose
+// producers hold f.
+func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access) {
+	var find func(t cin.Stmt, loops []*cin.Forall, in []*cin.Access) bool
+	find = func(t cin.Stmt, loops []*cin.Forall, in []*cin.Access) bool {
+		switch t := t.(type) {
+		case *cin.Forall:
+			if t == f {
+				outer, temps = loops, in
+				return true
+			}
+			return find(t.Body, append(slices.Clone(loops), t), in)
+		case *cin.Where:
+			return find(t.Consumer, loops, in) || find(t.Producer, loops, append(slices.Clone(in), cin.Target(t.Producer)))
+		case *cin.Seq:
+			return slices.ContainsFunc(t.List, func(u cin.Stmt) bool { return find(u, loops, in) })
+		}
+		return false
+	}
+	find(s.body, nil, nil)
+	return outer, temps
+}
+
+// races tells whether iterations of f may write one place of the target: not so
+// where all that f has a part in are variables of the target, since what its
+// iterations determine then differs.
+func (s *state) races(f *cin.Forall, target *cin.Access) bool {
+	for _, r := range s.rootsOf(f.Var) {
+		if !slices.Contains(target.Vars, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// allKnown tells whether the loops around determine the target's variables.
+func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
+	for _, v := range target.Vars {
+		leaves := s.g.FullyDerived(v)
+		for _, x := range leaves {
+			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return o.Var == x }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// temporaryRace checks a loop in the producer of a temporary.
+func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, race cin.Race) error {
+	switch {
+	case len(t.Vars) > 0:
+		return s.refuse(0, "the loop over %s fills the workspace %s, which takes entries in turn", f.Var, t.Key())
+	case race == cin.NoRaces:
+		return s.refuse(2, "iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var, t.Name)
+	case race == cin.Atomics:
+		return s.refuse(2, "iterations of %s add to the local %s; ParallelReduction or Temporary settle that", f.Var, t.Name)
+	}
+	return nil
+}
+
+// appendedRace checks a loop that writes a result which grows.
+func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, race cin.Race) error {
+	target := cin.Target(s.body)
+	form := s.Formats[target.Name]
+	first := target.Vars[form.Order[0]]
+	switch {
+	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
+		return s.refuse(1, "%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it for each chunk of its outermost variable", target.Key(), form)
+	case len(outer) > 0 || s.rootsOf(f.Var)[0] != first || len(s.rootsOf(f.Var)) > 1:
+		return s.refuse(0, "%s (its format is %s) is appended to in order, in pieces of its outermost variable %s only: the outermost loop over it can run in parallel", target.Key(), form, first)
+	}
+	return nil
+}
+
+// oneLoop refuses a loop that becomes more than one loop, or one that steps
+// through several operands.
+func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
+	v := f.Var
+	if c := s.g.Component(f.Var); c != nil {
+		if !cin.Natural(s.body, c) || f.Var != c.Leaves[len(c.Leaves)-1] {
+			return nil // it counts
+		}
+		if len(c.Roots) > 1 {
+			return s.refuse(0, "the loop over %s is one over rows and one inside; split it first, and run its tiles in parallel", f.Var)
+		}
+		v = c.Roots[0]
+	}
+	if s.appended() && cin.Target(f.Body).Name == cin.Target(s.body).Name {
+		return nil // chunks of it are loops of their own
+	}
+	bound := map[string]bool{}
+	for _, o := range outer {
+		for _, r := range s.rootsOf(o.Var) {
+			bound[r] = true
+		}
+	}
+	lat := lattice.Of(f.Body, func(a *cin.Access) lattice.Kind {
+		form := s.formatOf(a)
+		if _, tensor := s.Formats[a.Name]; !tensor {
+			return lattice.Full
+		}
+		for l, mode := range form.Order {
+			u := a.Vars[mode]
+			if bound[u] {
+				continue
+			}
+			if u == v && !form.Levels[l].Caps().Locate {
+				return lattice.Iterate
+			}
+			return lattice.Full
+		}
+		return lattice.Full
+	})
+	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {
+		what := "several operands together: " + strings.Join(lat.Iters, ", ")
+		if n == 1 {
+			what = lat.Iters[0] + " beside all coordinates"
+		}
+		return s.refuse(0, "the loop over %s steps through %s; strip-mine it with split or divide, and run the tiles in parallel", f.Var, what)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package schedule
+
+import (
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/provenance"
+)
+
+// pos makes a variable run over the positions of a tensor's level instead of
+// coordinates: pos(i, ip, T), T a tensor or, where it appears more than once, an access.
+// Splits of ip then make tiles of even numbers of stored entries.
+func pos(s *state) error {
+	v, err := s.variable(0)
+	if err != nil {
+		return err
+	}
+	p, err := s.fresh(1)
+	if err != nil {
+		return err
+	}
+	if a := s.g.PositionsOf(v); a != "" {
+		return s.refuse(0, "%s runs over positions already, of %s", v, a)
+	}
+	if s.numbers(v) {
+		return s.refuse(0, "%s numbers tiles; only what runs over coordinates has positions", v)
+	}
+	if err := s.noted(0, v); err != nil {
+		return err
+	}
+	a, err := s.access(2)
+	if err != nil {
+		return err
+	}
+	if err := s.positions(v, a); err != nil {
+		return err
+	}
+	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: p, Body: f.Body} })
+	return s.relate(provenance.Relation{Kind: provenance.Pos, From: []string{v}, To: []string{p}, Access: a.Key()})
+}
+
+// numbers tells whether v is the outer part of a split or divide.
+func (s *state) numbers(v string) bool {
+	for r := s.g.MadeBy(v); r != nil; r = s.g.MadeBy(v) {
+		switch {
+		case r.Kind == provenance.Fuse:
+			return false
+		case (r.Kind == provenance.Split || r.Kind == provenance.Divide) && v == r.To[0]:
+			return true
+		}
+		v = r.From[0]
+	}
+	return false
+}
+
+// access is argument k as an access of the statement.
+func (s *state) access(k int) (*cin.Access, error) {
+	text := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\r\n", r) {
+			return -1
+		}
+		return r
+	}, s.cmd.Args[k].Text)
+	var found []*cin.Access
+	var all []string
+	cin.Accesses(s.body, func(a *cin.Access) {
+		if _, ok := s.Formats[a.Name]; !ok {
+			return
+		}
+		source := &cin.Access{Name: strings.TrimRight(a.Name, "'"), Vars: a.Vars}
+		all = append(all, source.Key())
+		if text != source.Name && text != source.Key() {
+			return
+		}
+		for _, b := range found {
+			if b.Key() == a.Key() {
+				return
+			}
+		}
+		found = append(found, a)
+	})
+	switch len(found) {
+	case 0:
+		return nil, s.refuse(k, "got %s, want a tensor of the statement, or one of its accesses: %s", s.cmd.Args[k].Text, strings.Join(all, ", "))
+	case 1:
+		return found[0], nil
+	}
+	return nil, s.refuse(k, "%s appears at different variables; name the access", text)
+}
+
+// positions refuses accesses whose positions v cannot run over.
+func (s *state) positions(v string, a *cin.Access) error {
+	roots := s.g.Underived(v)
+	f := s.Formats[a.Name]
+	first := -1
+	for l, mode := range f.Order {
+		if a.Vars[mode] == roots[0] {
+			first = l
+			break
+		}
+	}
+	if first < 0 {
+		return s.refuse(2, "%s does not hold %s", a.Key(), roots[0])
+	}
+	for k, r := range roots {
+		if first+k >= len(f.Order) || a.Vars[f.Order[first+k]] != r {
+			return s.refuse(2, "%s are not neighbouring levels of %s, in this order (its format is %s)", strings.Join(roots, ", "), a.Key(), f)
+		}
+	}
+	seen := map[string]bool{}
+	for _, x := range a.Vars {
+		if seen[x] {
+			return s.refuse(2, "%s holds %s twice", a.Key(), x)
+		}
+		seen[x] = true
+	}
+	last := first + len(roots) - 1
+	caps := f.Levels[last].Caps()
+	switch {
+	case caps.Locate:
+		return s.refuse(2, "level %d of %s is dense, and has no positions of its own; its coordinates can be split", last, a.Name)
+	case caps.Padded:
+		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
+	case !caps.Unique:
+		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; fuse it with the levels below", last, a.Name)
+	}
+	for l := first; l < last; l++ {
+		if c := f.Levels[l].Caps(); c.Padded || c.Branchless {
+			return s.refuse(2, "levels %s of %s cannot be walked by position together", f, a.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+package schedule
+func precompute(s *state) error { return nil }

@@ -1,0 +1,106 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+)
+
+// reorder gives loops that are directly nested a new order: reorder(i, j, ...),
+// outermost first. Other loops between them keep their places.
+func reorder(s *state) error {
+	var order []string
+	for k := range s.cmd.Args {
+		v, err := s.variable(k)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(order, v) {
+			return s.refuse(k, "%s stands twice", v)
+		}
+		order = append(order, v)
+	}
+	done := 0
+	var fail error
+	var rewrite func(t cin.Stmt) cin.Stmt
+	rewrite = func(t cin.Stmt) cin.Stmt {
+		switch t := t.(type) {
+		case *cin.Where:
+			return &cin.Where{Consumer: rewrite(t.Consumer), Producer: rewrite(t.Producer)}
+		case *cin.Seq:
+			u := &cin.Seq{}
+			for _, x := range t.List {
+				u.List = append(u.List, rewrite(x))
+			}
+			return u
+		case *cin.Forall:
+			if !slices.Contains(order, t.Var) {
+				f := *t
+				f.Body = rewrite(t.Body)
+				return &f
+			}
+			chain, rest := nested(t)
+			out, n := permuted(chain, order, rest)
+			if n < len(order) {
+				missing := slices.DeleteFunc(slices.Clone(order), func(v string) bool {
+					return slices.ContainsFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
+				})
+				fail = s.refuse(-1, "the loops are not directly nested: %s and %s have other statements between them: %s",
+					t.Var, strings.Join(missing, ", "), cin.String(t))
+			}
+			done++
+			return out
+		}
+		return t
+	}
+	body := rewrite(s.body)
+	if fail != nil {
+		return fail
+	}
+	if done == 0 {
+		return s.refuse(-1, "no loops over these variables")
+	}
+	s.body = body
+	return nil
+}
+
+// nested are the loops from f on that are directly nested, and what the last
+// holds.
+func nested(f *cin.Forall) (chain []*cin.Forall, rest cin.Stmt) {
+	rest = f
+	for {
+		f, ok := rest.(*cin.Forall)
+		if !ok {
+			return chain, rest
+		}
+		chain = append(chain, f)
+		rest = f.Body
+	}
+}
+
+// permuted is the nest with the loops over the given variables in that order,
+// and how many of them there are.
+func permuted(chain []*cin.Forall, order []string, rest cin.Stmt) (cin.Stmt, int) {
+	byVar := map[string]*cin.Forall{}
+	for _, f := range chain {
+		byVar[f.Var] = f
+	}
+	var here []string
+	for _, v := range order {
+		if byVar[v] != nil {
+			here = append(here, v)
+		}
+	}
+	next := len(here) - 1
+	for k := len(chain) - 1; k >= 0; k-- {
+		f := *chain[k]
+		if slices.Contains(here, f.Var) {
+			f = *byVar[here[next]]
+			next--
+		}
+		f.Body = rest
+		rest = &f
+	}
+	return rest, len(here)
+}

@@ -1,0 +1,250 @@
+// Package schedule is the scheduling language: commands that rewrite a
+// statement in concrete index notation so that it costs less and means the
+// same.
+//
+// A command is a function from a statement to a statement, or to a refusal with
+// its reason. Commands on loops (split, fuse, ...) put loops over derived
+// variables in the place of others and note the relation (package provenance);
+// accesses keep the variables that they had. What the loops then do, package
+// lower decides from the relations. After each command the whole statement is
+// held to the rules that lowering rests on (check.go), so that a schedule that
+// is not refused is right for every input; IgnoreRaces is the user's word.
+//
+// The language is that of source 004, chapters 5 and 7, with TACO's precompute
+// (Kjolstad et al., "Tensor Algebra Compilation with Workspaces", 2019).
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
+)
+
+// Problem is what to schedule.
+type Problem struct {
+	Stmt cin.Stmt
+	// Formats has that of every operand and of the result, by its name in Stmt.
+	Formats map[string]format.Format
+	// Shared says that the result takes an operand's level arrays, so that
+	// its values are written at random.
+	Shared  bool
+	Compute ir.Type
+	// Size is the size of an original variable.
+	Size func(string) int64
+}
+
+// command is one command of the language.
+type command struct {
+	usage string
+	// min and max are the numbers of arguments.
+	min, max int
+	apply    func(*state) error
+	// late commands may follow a parallelize.
+	late bool
+}
+
+var commands = map[string]command{
+	"split":       {"split(i, i0, i1, N)", 4, 4, split, false},
+	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false},
+	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false},
+	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false},
+	"pos":         {"pos(i, ip, T)", 3, 3, pos, false},
+	"coord":       {"coord(p, c)", 2, 2, coord, false},
+	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false},
+	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
+	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK])", 3, 4, parallelize, true},
+	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop)", 2, 2, mergeby, false},
+	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, false},
+}
+
+// across are the commands that schedule several ranks.
+var across = []string{"distribute", "communicate", "rotate", "substitute"}
+
+// state is a schedule while it is applied.
+type state struct {
+	*Problem
+	body cin.Stmt
+	g    *provenance.Graph
+	cmd  *Command // at hand
+	// parallel is the first parallelize, nil before.
+	parallel *Command
+}
+
+// Apply applies commands in order. Refusals are *diag.Error with the place.
+func Apply(p Problem, list []*Command) (cin.Stmt, error) {
+	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt)}
+	for _, c := range list {
+		s.cmd = c
+		rule, ok := commands[c.Name]
+		switch {
+		case slices.Contains(across, c.Name):
+			return nil, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
+		case !ok:
+			return nil, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
+		case len(c.Args) < rule.min || len(c.Args) > rule.max:
+			return nil, c.errorf(BadCommand, "got %d arguments, want %s", len(c.Args), rule.usage)
+		case s.parallel != nil && !rule.late:
+			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
+		}
+		if err := rule.apply(s); err != nil {
+			return nil, err
+		}
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+	}
+	if s.g == nil {
+		s.g = &provenance.Graph{}
+	}
+	return s.stmt(), nil
+}
+
+func names() []string {
+	var out []string
+	for n := range commands {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *state) stmt() cin.Stmt { return &cin.SuchThat{Body: s.body, Relations: s.g} }
+
+// refuse is the refusal of the command at hand, for a reason that argument k
+// gives; -1 for the whole command.
+func (s *state) refuse(k int, format string, args ...any) error {
+	at := s.cmd.arg
+	if k >= 0 {
+		at = s.cmd.Args[k].arg
+	}
+	return at.errorf(Refused, s.cmd.Name+": "+format, args...)
+}
+
+func isName(t string) bool {
+	for k := range len(t) {
+		if !nameByte(t[k], k > 0) {
+			return false
+		}
+	}
+	return t != ""
+}
+
+// loops are the statement's loops over v.
+func (s *state) loops(v string) []*cin.Forall {
+	var out []*cin.Forall
+	cin.Walk(s.body, func(t cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok && f.Var == v {
+			out = append(out, f)
+		}
+	})
+	return out
+}
+
+// variable is argument k as a variable that has a loop.
+func (s *state) variable(k int) (string, error) {
+	v := s.cmd.Args[k].Text
+	return v, s.hasLoop(s.cmd.Args[k])
+}
+
+func (s *state) hasLoop(a Arg) error {
+	v := a.Text
+	if r := s.g.ReplacedBy(v); r != nil {
+		return a.errorf(Refused, "%s: %s was replaced, by %s", s.cmd.Name, v, r)
+	}
+	if !isName(v) || len(s.loops(v)) == 0 {
+		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s", s.cmd.Name, v, strings.Join(s.loopVars(), ", "))
+	}
+	return nil
+}
+
+func (s *state) loopVars() []string {
+	var out []string
+	cin.Walk(s.body, func(t cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok && !slices.Contains(out, f.Var) {
+			out = append(out, f.Var)
+		}
+	})
+	return out
+}
+
+// inUse tells whether anything has the name.
+func (s *state) inUse(name string) bool {
+	if _, ok := s.Formats[name]; ok || s.g.Derived(name) {
+		return true
+	}
+	used := slices.Contains(s.loopVars(), name)
+	cin.Paths(s.body, func(_ []*cin.Forall, a *cin.Assign) {
+		note := func(x *cin.Access) { used = used || x.Name == name || slices.Contains(x.Vars, name) }
+		note(a.LHS)
+		cin.ExprAccesses(a.RHS, note)
+	})
+	return used
+}
+
+// fresh is argument k as the name of a new variable.
+func (s *state) fresh(k int) (string, error) {
+	v := s.cmd.Args[k].Text
+	if !isName(v) {
+		return "", s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a name for a new variable", s.cmd.Name, v)
+	}
+	if s.inUse(v) {
+		return "", s.refuse(k, "the name %s is in use", v)
+	}
+	return v, nil
+}
+
+// factor is argument k as a positive number.
+func (s *state) factor(k int) (int64, error) {
+	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
+	if err != nil {
+		return 0, s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a whole number", s.cmd.Name, s.cmd.Args[k].Text)
+	}
+	if n < 1 || n > 1<<40 {
+		return 0, s.refuse(k, "got %d, want at least 1 and at most 2^40", n)
+	}
+	return n, nil
+}
+
+// relate adds a relation.
+func (s *state) relate(r provenance.Relation) error {
+	g, err := s.g.With(r)
+	if err != nil {
+		return s.refuse(-1, "%v", err)
+	}
+	s.g = g
+	return nil
+}
+
+// replace puts what fn makes in the place of each loop over v.
+func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
+	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
+		if f, ok := t.(*cin.Forall); ok && f.Var == v {
+			return fn(f)
+		}
+		return t
+	})
+}
+
+// noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
+func (s *state) noted(k int, v string) error {
+	for _, f := range s.loops(v) {
+		if f.Unroll != 0 || f.Gallop {
+			return s.refuse(k, "the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)
+		}
+	}
+	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s", noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

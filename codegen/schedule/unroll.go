@@ -1,0 +1,23 @@
+package schedule
+
+import "distaff/codegen/cin"
+
+// unroll clones a loop's body: unroll(i, N), or unroll(i) for all iterations.
+func unroll(s *state) error {
+	v, err := s.variable(0)
+	if err != nil {
+		return err
+	}
+	n := int64(cin.AllIterations)
+	if len(s.cmd.Args) == 2 {
+		if n, err = s.factor(1); err != nil {
+			return err
+		}
+	}
+	s.replace(v, func(f *cin.Forall) cin.Stmt {
+		g := *f
+		g.Unroll = n
+		return &g
+	})
+	return nil
+}
