@@ -17,11 +17,13 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
+	"distaff/codegen/schedule"
 )
 
 // Request is what to compile.
@@ -54,6 +56,10 @@ type Request struct {
 	// than what its operands' sparse levels store: it then leaves out the rest.
 	// Dense levels hold a range's coordinates in any case.
 	Clip []string
+	// Schedule, if not nil, has scheduling commands, which take the place of
+	// the default schedule. The leaf is then called on the whole range of every
+	// variable.
+	Schedule []string
 }
 
 // DefaultLongRow is the LongRow of a request that has none: the work of several
@@ -133,6 +139,11 @@ func Compile(r Request) (*Unit, error) {
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
 	c.operands()
 	c.build()
+	if r.Schedule != nil {
+		if err := c.schedule(); err != nil {
+			return nil, err
+		}
+	}
 	if err := cin.Verify(u.CIN); err != nil {
 		panic(fmt.Sprintf("BUG: codegen: %v in %s", err, cin.String(u.CIN)))
 	}
@@ -142,15 +153,16 @@ func Compile(r Request) (*Unit, error) {
 		sizes[v] = c.size(v)
 	}
 	share := ""
-	if a := c.shared(); a != nil {
-		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
-		if c.takesWidths(c.ops[k]) {
-			share = a.Key()
-			u.Result.Shares = k
-			u.Result.PosWidth, u.Result.CrdWidth = c.ops[k].PosWidth, c.ops[k].CrdWidth
-		}
+	if r.Schedule == nil {
+		c.share = c.shared()
 	}
-	if r.Threads != 1 {
+	if a := c.share; a != nil {
+		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
+		share = a.Key()
+		u.Result.Shares = k
+		u.Result.PosWidth, u.Result.CrdWidth = c.ops[k].PosWidth, c.ops[k].CrdWidth
+	}
+	if r.Threads != 1 && r.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	clip := map[string]bool{}
@@ -161,10 +173,14 @@ func Compile(r Request) (*Unit, error) {
 	if name == "" {
 		name = "leaf"
 	}
-	u.Func = lower.Lower(lower.Spec{
+	f, err := lower.Lower(lower.Spec{
 		Name: name, Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
 		Clip: clip, Share: share, LongRow: cmp.Or(r.LongRow, DefaultLongRow),
 	})
+	if err != nil {
+		return nil, diag.Errorf(schedule.Refused, "%v", err)
+	}
+	u.Func = f
 	if err := ir.Verify(u.Func); err != nil {
 		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
 	}
@@ -179,6 +195,7 @@ type compilation struct {
 	uses   []*use
 	byKey  map[string]*use
 	ops    []lower.Operand
+	share  *cin.Access // whose level arrays the result has too; nil for none
 }
 
 // size is the size of a variable.
@@ -323,6 +340,7 @@ func (c *compilation) build() {
 		counts:  map[string][]int64{},
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),
+		plain:   c.Schedule != nil,
 	}
 	for _, op := range c.ops[1:] {
 		n.formats[op.Name] = op.Format

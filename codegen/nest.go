@@ -27,6 +27,7 @@ type nest struct {
 	counts  map[string][]int64
 	sizes   func(string) int64
 	exact   bool // the arithmetic is that of integers
+	plain   bool // for a schedule: one nest of loops where that will do
 }
 
 // term is a product on its way down.
@@ -111,6 +112,11 @@ func (n *nest) statement(lhs *notation.Access, terms []*notation.Term) cin.Stmt 
 	var list []*term
 	for _, x := range terms {
 		list = append(list, n.term(x, x.Sum))
+	}
+	if n.plain {
+		if s := n.perfect(list, t); s != nil {
+			return s
+		}
 	}
 	return n.build(list, 0, t)
 }
@@ -240,7 +246,7 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) == 0 && !(t.temp && len(t.lhs.Vars) == 0) {
 		return n.scalar(terms, k, t)
 	}
-	if s := n.row(terms, k, t); s != nil {
+	if s := n.row(terms, k, t); s != nil && !n.plain {
 		return s
 	}
 	v := n.order[k]

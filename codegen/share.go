@@ -26,6 +26,9 @@ func (c *compilation) shared() *cin.Access {
 			found = a
 		}
 	})
+	if found != nil && !c.takesWidths(*c.operand(found.Name)) {
+		return nil
+	}
 	return found
 }
 
@@ -39,6 +42,12 @@ func (c *compilation) takesWidths(o lower.Operand) bool {
 		}
 	}
 	return true
+}
+
+// operand is an operand by its name in the statement.
+func (c *compilation) operand(name string) *lower.Operand {
+	k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == name })
+	return &c.ops[k]
 }
 
 // formatOf is the format of an operand by its name in the statement.

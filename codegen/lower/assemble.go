@@ -312,11 +312,13 @@ func (l *lowerer) zero(e *env) {
 	size := a.block(e.res.level)
 	lo := ir.Times(e.res.pos, size)
 	hi := ir.Plus(lo, size)
-	if e.res.level == 0 && a.op.order() > 0 {
-		if s, ok := e.ranges[l.resultVars[0]]; ok {
-			row := func(c ir.Expr) ir.Expr { return ir.Times(ir.Minus(c, a.op.offset(0)), a.block(1)) }
+	if k := e.res.level; k < a.op.order() && (k == 0 || l.sched != nil) {
+		if s, ok := e.ranges[l.resultVars[k]]; ok {
+			row := func(c ir.Expr) ir.Expr {
+				return ir.Times(ir.Plus(ir.Times(e.res.pos, a.op.size(k)), ir.Minus(c, a.op.offset(k))), a.block(k+1))
+			}
 			lo, hi = row(s.lo), row(s.hi)
-		} else if l.threads != nil {
+		} else if k == 0 && l.threads != nil {
 			l.zeroAll(lo, size)
 			return
 		}

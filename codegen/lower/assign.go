@@ -41,9 +41,15 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	case e.res.level != a.op.order():
 		panic("BUG: lower: the result's position is not known at " + s.LHS.Key())
 	}
+	if c := e.copy; c != nil {
+		l.when(x.pres, func() {
+			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate, X: x.v})
+		})
+		return
+	}
 	if e.res.zeroed {
 		l.when(x.pres, func() {
-			l.emit(&ir.Store{A: a.vals(), Index: pos, Accumulate: s.Accumulate, X: ir.Convert(a.vals().Elem, x.v)})
+			l.emit(&ir.Store{A: a.vals(), Index: pos, Accumulate: s.Accumulate, Atomic: e.atomic && s.Accumulate, X: ir.Convert(a.vals().Elem, x.v)})
 		})
 		return
 	}

@@ -72,8 +72,15 @@ func (s shape) bodies(st cin.Stmt, limit int) int {
 }
 
 func (s shape) loopBodies(f *cin.Forall, limit int) int {
-	lat := lattice.Of(f.Body, s.query(f.Var))
-	inner := shape{l: s.l, bound: append(slices.Clone(s.bound), f.Var)}
+	vars := s.l.determined(f.Var)
+	if len(vars) != 1 {
+		inner := s
+		inner.bound = append(slices.Clone(s.bound), vars...)
+		return inner.bodies(f.Body, limit)
+	}
+	v := vars[0]
+	lat := lattice.Of(f.Body, s.query(v))
+	inner := shape{l: s.l, bound: append(slices.Clone(s.bound), v)}
 	points := lat.Points
 	if lat.Universe() {
 		points = lat.UniversePoints()[:1]

@@ -18,6 +18,17 @@ type env struct {
 	rows   map[string]row // workspaces of tiles
 	// lanes are the places in their tile of variables whose range is one.
 	lanes map[string]ir.Expr
+
+	// Of a scheduled statement: open and counts are the components that the
+	// loops around are over, parts the restrictions of accesses to some
+	// positions, by place.
+	open   map[string]*opened
+	counts map[string]*counts
+	parts  map[string][2]ir.Expr
+	// atomic: additions to the result are.
+	atomic bool
+	copy   *copyOf
+	piece  *pieceOf
 }
 
 // span is the range of coordinates that a loop visits. clip says that operands
@@ -34,11 +45,18 @@ func (l *lowerer) span(e *env, v string) span {
 		return s
 	}
 	b := l.bounds[v]
+	if l.sched != nil {
+		return span{lo: ir.Int(0), hi: b[1]} // called on the whole of it
+	}
 	return span{lo: b[0], hi: b[1], clip: l.spec.Clip[v]}
 }
 
 func (e *env) clone() *env {
-	return &env{coord: maps.Clone(e.coord), cur: maps.Clone(e.cur), temps: maps.Clone(e.temps), res: e.res, ranges: maps.Clone(e.ranges), lanes: maps.Clone(e.lanes), rows: maps.Clone(e.rows)}
+	c := *e
+	c.coord, c.cur, c.temps = maps.Clone(e.coord), maps.Clone(e.cur), maps.Clone(e.temps)
+	c.ranges, c.lanes, c.rows = maps.Clone(e.ranges), maps.Clone(e.lanes), maps.Clone(e.rows)
+	c.open, c.counts, c.parts = maps.Clone(e.open), maps.Clone(e.counts), maps.Clone(e.parts)
+	return &c
 }
 
 // cursor is how far an access has come down its levels. It is not changed once
@@ -95,7 +113,8 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv is the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]span{}, lanes: map[string]ir.Expr{}, rows: map[string]row{}}
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]span{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
+		open: map[string]*opened{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {
 			l.openCursor(a, e)

@@ -12,6 +12,12 @@ const maxBodies = 128
 
 // forall lowers a loop. See stmt for want and the result.
 func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
+	if fn := l.hooks[f]; fn != nil {
+		return fn(e, want)
+	}
+	if l.sched != nil {
+		return l.scheduled(f, e, want)
+	}
 	switch {
 	case f.Unit != cin.CPUThread:
 	case !l.sums(f):
@@ -44,6 +50,7 @@ type loop struct {
 	lat   *lattice.Lattice
 	iters []*iter
 	some  *ir.Var // set where an iteration assigned, if want
+	count *ir.Var // how many assigned, where that is counted instead
 }
 
 // v is the loop's variable.
@@ -90,6 +97,9 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 		p.iters = append(p.iters, l.newIter(p, k, p.e.cur[key]))
 	}
 	all := p.lat.All()
+	if all.Len() > 1 || all.Len() == 1 && p.lat.Universe() {
+		l.single(p)
+	}
 	if p.room != nil {
 		p.room(l.atMost(p))
 	}
@@ -142,15 +152,19 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 	if b.width > 0 {
 		return l.laneLoop(p, b)
 	}
+	done := l.tally(p)
 	i := l.newVar(p.v())
 	var some ir.Expr
 	l.inFlag(p, func() {
-		body := l.within(func() {
+		body := l.bodyOf(p.f, func() {
 			some = l.iteration(p, i, nil, nil)
 			l.note(p, some)
 		})
-		l.emit(&ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body})
+		l.emit(l.dress(p.f, &ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body}))
 	}, func() bool { return always(some) || never(some) })
+	if done != nil {
+		return done()
+	}
 	if always(some) {
 		return ir.Less(b.lo, b.hi)
 	}
@@ -227,6 +241,8 @@ func dropAssigns(b *ir.Block, v *ir.Var) *ir.Block {
 // note records in the loop's flag that an iteration assigned.
 func (l *lowerer) note(p *loop, some ir.Expr) {
 	switch {
+	case p.count != nil:
+		l.when(some, func() { l.incr(p.count, ir.Int(1)) })
 	case p.some == nil || never(some):
 	case always(some):
 		l.set(p.some, ir.Truth(true))

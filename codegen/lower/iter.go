@@ -23,6 +23,10 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	it := &iter{key: p.lat.Iters[number], number: number, cur: c, crd: c.op.crd(c.level)}
 	it.runs = c.op.hasRuns(c.level)
 	it.padded = c.op.caps(c.level).Padded
+	if part, ok := p.e.parts[place(it.key, p.v())]; ok {
+		it.lo, it.hi = part[0], part[1]
+		return it
+	}
 	it.lo, it.hi = l.segment(c)
 	if it.span = l.span(p.e, p.v()); it.span.clip && !it.padded {
 		find := func(key ir.Expr) ir.Expr { return &ir.Search{A: it.crd, Lo: it.lo, Hi: it.hi, Key: key} }
@@ -87,20 +91,25 @@ func (l *lowerer) advance(it *iter, here ir.Expr) {
 func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	it := p.iters[p.lat.All().First()]
 	if it.runs {
+		l.single(p)
 		return l.mergeLoops(p)
 	}
+	done := l.tally(p)
 	it.p = l.newVar(it.name() + "_p")
 	var some ir.Expr
 	l.inFlag(p, func() {
-		body := l.within(func() {
+		body := l.bodyOf(p.f, func() {
 			c := l.declare(p.v(), it.at(it.p))
 			l.when(it.entry(c), func() {
 				some = l.iteration(p, c, []*iter{it}, nil)
 				l.note(p, some)
 			})
 		})
-		l.emit(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body})
+		l.emit(l.dress(p.f, &ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body}))
 	}, func() bool { return never(some) || always(some) && !it.padded })
+	if done != nil {
+		return done()
+	}
 	if p.want && always(some) && !it.padded {
 		return ir.Less(it.lo, it.hi)
 	}

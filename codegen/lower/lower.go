@@ -19,6 +19,7 @@ package lower
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,9 +59,25 @@ type Spec struct {
 	Share string
 }
 
-// Lower makes the leaf of a verified statement.
-func Lower(s Spec) *ir.Func {
+// Lower makes the leaf of a verified statement. An error says why a schedule
+// cannot be followed; without a schedule there is none.
+func Lower(s Spec) (f *ir.Func, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case refusal:
+			f, err = nil, errors.New(r.why)
+		default:
+			panic(r)
+		}
+	}()
+	return lower(s), nil
+}
+
+func lower(s Spec) *ir.Func {
 	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}}
+	l.readSchedule(s.Stmt)
+	s.Stmt = cin.Body(s.Stmt)
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.newVar(v + "_lo"), l.newVar(v + "_hi")}
@@ -95,7 +112,11 @@ func Lower(s Spec) *ir.Func {
 			l.out.publishAll()
 		}
 	})
-	vectorize(f.Body)
+	if l.sched == nil {
+		vectorize(f.Body)
+	} else {
+		ir.Simplify(f)
+	}
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Part, q.Slot.Part))
@@ -124,6 +145,10 @@ type lowerer struct {
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
 	rowParts int64
+	// sched is nil for a statement without a schedule.
+	sched *schedule
+	// hooks lower loops that lowering itself made.
+	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 
 	blk *ir.Block // where statements are emitted
 	// pre and post are run around the scope at hand, the function or a chunk
@@ -212,7 +237,7 @@ func (l *lowerer) inScope(f func()) *ir.Block {
 // change no more; otherwise the result is only known to be false where it
 // folds to it.
 func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
-	if width := l.tileWidth(s, e); width > 0 {
+	if width := l.tileWidth(s, e); width > 0 && l.sched == nil {
 		return l.tiled(s, e, width, want)
 	}
 	switch s := s.(type) {

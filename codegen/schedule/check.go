@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/lattice"
 	"distaff/codegen/provenance"
 )
 
@@ -207,28 +208,9 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 				err = s.refuse(-1, "the positions of %s's level of %s are known inside the loops over %s only (its format is %s)", strings.Join(roots, ","), r.Access, v, f)
 			}
 		}
-		if err == nil && !natural && !Annihilates(a.RHS, r.Access) {
+		if err == nil && !natural && !lattice.Annihilates(a.RHS, r.Access) {
 			err = s.refuse(-1, "positions of %s out of order visit its own entries only, and %s has values beside them", r.Access, cin.ExprString(a.RHS))
 		}
 	})
 	return err
-}
-
-// Annihilates tells whether x is absent wherever the access of a key is.
-func Annihilates(x cin.Expr, key string) bool {
-	switch x := x.(type) {
-	case *cin.Access:
-		return x.Key() == key
-	case *cin.Neg:
-		return Annihilates(x.X, key)
-	case *cin.Binary:
-		switch x.Op {
-		case '*':
-			return Annihilates(x.X, key) || Annihilates(x.Y, key)
-		case '/':
-			return Annihilates(x.X, key)
-		}
-		return Annihilates(x.X, key) && Annihilates(x.Y, key)
-	}
-	return false
 }

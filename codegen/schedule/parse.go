@@ -19,7 +19,7 @@ const (
 type Command struct {
 	Name string
 	Args []Arg
-	arg         // the whole of it
+	arg  // the whole of it
 }
 
 // Arg is an argument: a name, a number, an access, an expression, or a list in

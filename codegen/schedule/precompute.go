@@ -1,2 +1,3 @@
 package schedule
+
 func precompute(s *state) error { return nil }

@@ -1,0 +1,22 @@
+package lattice
+
+import "distaff/codegen/cin"
+
+// Annihilates tells whether x is absent wherever the access of a key is.
+func Annihilates(x cin.Expr, key string) bool {
+	switch x := x.(type) {
+	case *cin.Access:
+		return x.Key() == key
+	case *cin.Neg:
+		return Annihilates(x.X, key)
+	case *cin.Binary:
+		switch x.Op {
+		case '*':
+			return Annihilates(x.X, key) || Annihilates(x.Y, key)
+		case '/':
+			return Annihilates(x.X, key)
+		}
+		return Annihilates(x.X, key) && Annihilates(x.Y, key)
+	}
+	return false
+}

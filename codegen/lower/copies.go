@@ -1,0 +1,81 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// copies lowers a parallel loop whose iterations may add to the same places of
+// the result: its range is cut into as many pieces as there are threads, each
+// adds to a copy of the result's block, and the copies are added to it in
+// order.
+func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
+	a := l.out
+	l.zero(e)
+	size := l.named("values", a.block(e.res.level))
+	base := l.named("first", ir.Times(e.res.pos, a.block(e.res.level)))
+	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
+	tmp := l.newArray(a.op.prefix()+"_copies", l.spec.Compute)
+	l.emit(&ir.Alloc{A: tmp, Len: ir.Times(pieces, size), Zero: true})
+	l.pieces(f, e, tmp, size, base, pieces)
+	k := l.newVar("value")
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: size, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
+		sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
+		l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+		c := l.newVar("piece")
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Body: l.within(func() {
+			l.incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
+		})})
+		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, X: ir.Convert(a.op.Type, sum)})
+	})})
+	l.emit(&ir.Free{A: tmp})
+	return ir.Truth(true)
+}
+
+// pieces emits the loop over the pieces.
+func (l *lowerer) pieces(f *cin.Forall, e *env, tmp *ir.Array, size, base, pieces ir.Expr) {
+	g := *f
+	g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
+	c := l.newVar("piece")
+	body := l.inScope(func() {
+		in := e.clone()
+		in.copy = &copyOf{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
+		if c2 := l.sched.comps[f.Var]; c2 == nil || l.sched.g.ReplacedBy(f.Var) != nil {
+			s := l.span(e, f.Var)
+			n := ir.Minus(s.hi, s.lo)
+			at := func(k ir.Expr) ir.Expr { return l.named(f.Var+"_cut", ir.Plus(s.lo, ir.Over(ir.Times(n, k), pieces))) }
+			in.ranges[f.Var] = span{lo: at(c), hi: at(ir.Plus(c, ir.Int(1))), clip: true}
+			for key := range in.cur {
+				delete(in.parts, place(key, f.Var))
+			}
+		} else {
+			in.piece = &pieceOf{v: f.Var, number: c, of: pieces}
+		}
+		l.stmt(&g, in, false)
+	})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: body})
+}
+
+// copyOf is where additions to the result go instead.
+type copyOf struct {
+	vals  *ir.Array
+	shift ir.Expr
+}
+
+// pieceOf cuts the iterations of the loop over v.
+type pieceOf struct {
+	v          string
+	number, of ir.Expr
+}
+
+// pieceRange is the part of a loop's range that a piece has.
+func (l *lowerer) pieceRange(e *env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr) {
+	p := e.piece
+	if p == nil || p.v != v {
+		return lo, hi
+	}
+	e.piece = nil
+	n := ir.Minus(hi, lo)
+	at := func(k ir.Expr) ir.Expr { return ir.Plus(lo, ir.Over(ir.Times(n, k), p.of)) }
+	return l.named(v+"_from", at(p.number)), l.named(v+"_to", at(ir.Plus(p.number, ir.Int(1))))
+}

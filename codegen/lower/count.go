@@ -1,0 +1,154 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
+)
+
+// counts is the state of a component whose loops count: the number of values
+// of each of its variables, and those that are bound.
+type counts struct {
+	n     map[string]ir.Expr
+	value map[string]ir.Expr
+	// start is the first of the positions that a pos is about.
+	start ir.Expr
+}
+
+// counting lowers a loop of a component whose loops do not come in natural
+// order.
+func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
+	id := c.Roots[0]
+	s := e.counts[id]
+	if s == nil {
+		if l.assigns(f) {
+			l.zero(e)
+		}
+		s = l.countAll(c, e)
+	}
+	if f.Unit == cin.CPUThread && f.Race == cin.Temporary && l.manyPlaces(f, e) {
+		return l.copies(f, e)
+	}
+	p := &loop{f: f, e: e, want: want}
+	done := l.tally(p)
+	from, to := l.pieceRange(e, f.Var, ir.Int(0), s.n[f.Var])
+	v := l.newVar(f.Var)
+	some := ir.Expr(ir.Truth(false))
+	l.inFlag(p, func() {
+		body := l.bodyOf(f, func() {
+			in := l.atomically(f, e.clone())
+			next := &counts{n: s.n, start: s.start, value: map[string]ir.Expr{f.Var: v}}
+			for x, y := range s.value {
+				next.value[x] = y
+			}
+			in.counts[id] = next
+			inner := func(in *env) {
+				got := l.stmt(f.Body, in, p.want || p.count != nil)
+				l.note(p, got)
+				some = anyOf(some, got)
+			}
+			if len(next.value) < len(c.Leaves) {
+				inner(in)
+				return
+			}
+			l.recover(c, next, in, func() { l.arrive(f, c, in, inner) })
+		})
+		l.emit(l.dress(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
+	}, func() bool { return never(some) })
+	if done != nil {
+		return done()
+	}
+	return p.result(some)
+}
+
+// countAll finds the number of values of every variable of a component.
+func (l *lowerer) countAll(c *component, e *env) *counts {
+	s := &counts{n: map[string]ir.Expr{}}
+	for _, r := range c.Roots {
+		s.n[r] = l.span(e, r).hi
+	}
+	for _, r := range l.sched.g.Relations() {
+		if !slices.Contains(slices.Concat(c.Roots, c.Leaves), r.From[0]) && s.n[r.From[0]] == nil {
+			continue
+		}
+		n := s.n[r.From[0]]
+		switch r.Kind {
+		case provenance.Bound:
+			iv := l.bounded(&r, interval{lo: ir.Int(0), hi: n, size: -1}, e)
+			n = iv.hi
+		case provenance.Fuse:
+			n = l.named(r.To[0]+"_n", ir.Times(n, s.n[r.From[1]]))
+		case provenance.Pos:
+			lo, hi := l.segment(e.cur[r.Access])
+			s.start, n = lo, l.named(r.To[0]+"_n", ir.Minus(hi, lo))
+		case provenance.Split, provenance.Divide:
+			tiles := l.named(r.To[0]+"_n", ir.Over(ir.Plus(n, ir.Int(r.N-1)), ir.Int(r.N)))
+			s.n[r.To[0]], s.n[r.To[1]] = tiles, ir.Int(r.N)
+			if r.Kind == provenance.Divide {
+				s.n[r.To[0]], s.n[r.To[1]] = ir.Int(r.N), tiles
+			}
+			continue
+		}
+		s.n[r.To[0]] = n
+	}
+	return s
+}
+
+// recover computes the component's variables from those of its loops and runs
+// body where all are in their ranges.
+func (l *lowerer) recover(c *component, s *counts, in *env, body func()) {
+	rels := l.sched.g.Relations()
+	var back func(k int)
+	back = func(k int) {
+		if k < 0 {
+			body()
+			return
+		}
+		r := rels[k]
+		if s.n[r.From[0]] == nil || l.sched.comps[r.From[0]] != c {
+			back(k - 1)
+			return
+		}
+		x := s.value[r.To[0]]
+		switch r.Kind {
+		case provenance.Split, provenance.Divide:
+			tile := s.n[r.To[1]]
+			x = l.named(r.From[0], ir.Plus(ir.Times(x, tile), s.value[r.To[1]]))
+			s.value[r.From[0]] = x
+			if n, ok := s.n[r.From[0]].(*ir.Lit); ok && n.I%r.N == 0 {
+				back(k - 1)
+				return
+			}
+			l.when(ir.Less(x, s.n[r.From[0]]), func() { back(k - 1) })
+			return
+		case provenance.Fuse:
+			n := ir.Greatest(s.n[r.From[1]], ir.Int(1))
+			s.value[r.From[0]] = l.named(r.From[0], ir.Over(x, n))
+			s.value[r.From[1]] = l.named(r.From[1], ir.Modulo(x, n))
+		case provenance.Pos:
+			cur := in.cur[r.Access]
+			p := l.named(r.To[0], ir.Plus(s.start, x))
+			d := *cur
+			d.level++
+			d.pos, d.end, d.base, d.pres = p, nil, nil, ir.Truth(true)
+			s.value[r.From[0]] = l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p))
+			in.cur[r.Access] = &d
+		default:
+			s.value[r.From[0]] = x
+		}
+		back(k - 1)
+	}
+	back(len(rels) - 1)
+}
+
+// arrive binds the component's roots and runs the body there.
+func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) {
+	for _, r := range c.Roots {
+		in.coord[r] = in.counts[c.Roots[0]].value[r]
+	}
+	l.enterAll(f.Body, in)
+	l.bindResultAt(f, in)
+	body(in)
+}

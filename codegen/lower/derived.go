@@ -1,0 +1,263 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lattice"
+	"distaff/codegen/provenance"
+)
+
+// A scheduled statement loops over derived variables. Those of one component
+// (package provenance) are lowered together, in one of two ways.
+//
+// Where its loops come in natural order, each but the last narrows an interval
+// of the component's space: of coordinates, of positions of a tensor's level, or
+// of tile numbers. The last one, which determines the coordinates, is an
+// ordinary loop over the original variable, restricted to the interval: it
+// coiterates, merges and assembles as any loop does, needs no guard, and sparse
+// operands search for the interval's ends once, before it. An interval of
+// positions is one of coordinates as well, from its first position's to the
+// next interval's first, so that it holds what other operands have in between.
+//
+// In any other order the loops count, and the last one computes the candidate
+// coordinates from all of them, guards them, and locates every operand there.
+
+// component is a component while it is lowered.
+type component struct {
+	*provenance.Component
+	natural bool
+}
+
+// schedule is what a scheduled statement's lowering has more than another's.
+type schedule struct {
+	g     *provenance.Graph
+	comps map[string]*component // by each of its variables
+}
+
+func (l *lowerer) readSchedule(s cin.Stmt) {
+	t, ok := s.(*cin.SuchThat)
+	if !ok {
+		return
+	}
+	l.sched = &schedule{g: t.Relations, comps: map[string]*component{}}
+	for _, r := range t.Relations.Relations() {
+		for _, v := range slices.Concat(r.From, r.To) {
+			if l.sched.comps[v] != nil {
+				continue
+			}
+			c := t.Relations.Component(v)
+			k := &component{c, cin.Natural(t, c)}
+			for _, u := range slices.Concat(c.Roots, c.Leaves, []string{v}) {
+				l.sched.comps[u] = k
+			}
+		}
+	}
+}
+
+// refusal is a schedule that lowering finds that it cannot follow.
+type refusal struct{ why string }
+
+// refuse ends the lowering.
+func (l *lowerer) refuse(format string, args ...any) { panic(refusal{fmt.Sprintf(format, args...)}) }
+
+// scheduled lowers a loop of a scheduled statement.
+func (l *lowerer) scheduled(f *cin.Forall, e *env, want bool) ir.Expr {
+	if s := l.promoted(f, e); s != nil {
+		return l.stmt(s, e, want)
+	}
+	c := l.sched.comps[f.Var]
+	switch {
+	case c == nil || l.sched.g.ReplacedBy(f.Var) != nil:
+		return l.styled(f, e, want)
+	case c.natural:
+		return l.narrowing(f, e, c, want)
+	}
+	return l.counting(f, e, c, want)
+}
+
+// styled lowers a loop over an original variable, as the schedule says.
+func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
+	if f.Unit == cin.CPUThread {
+		if f.Race == cin.Temporary && l.manyPlaces(f, e) {
+			return l.copies(f, e)
+		}
+		if _, ok := l.appends(f, e); ok {
+			g := *f
+			g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
+			return l.parallel(&g, e)
+		}
+	}
+	return l.serial(f, l.atomically(f, e), want)
+}
+
+// atomically is e for what is inside f: additions to the result are atomic
+// where iterations may add to one place.
+func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
+	if f.Unit != cin.CPUThread || f.Race != cin.Atomics || !l.assigns(f) || !l.races(f) {
+		return e
+	}
+	in := e.clone()
+	in.atomic = true
+	return in
+}
+
+// races tells whether iterations of f may write one place of the result.
+func (l *lowerer) races(f *cin.Forall) bool {
+	roots := []string{f.Var}
+	if c := l.sched.comps[f.Var]; c != nil {
+		roots = c.Roots
+	}
+	return slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(l.resultVars, r) })
+}
+
+// manyPlaces tells whether iterations of f add to a block of the result.
+func (l *lowerer) manyPlaces(f *cin.Forall, e *env) bool {
+	return l.assigns(f) && l.races(f) && e.res.level < l.out.op.order()
+}
+
+// promoted is f with a scalar in the result's place, where the loops from f on
+// sum one value of it: the scalar stays in a register. nil where that is not so.
+func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
+	if !l.assigns(f) {
+		return nil
+	}
+	target := cin.Target(f)
+	for _, v := range target.Vars {
+		if _, bound := e.coord[v]; !bound {
+			return nil
+		}
+	}
+	single := true
+	cin.Walk(f, func(s cin.Stmt) {
+		switch s := s.(type) {
+		case *cin.Seq:
+			single = false
+		case *cin.Assign:
+			if s.LHS.Name == target.Name && !s.Accumulate {
+				single = false
+			}
+		case *cin.Forall:
+			// What threads add to atomically, or as the user says without
+			// meeting, is the result itself.
+			if s.Unit == cin.CPUThread && (s.Race == cin.Atomics || s.Race == cin.IgnoreRaces) && cin.Target(s).Name == target.Name {
+				single = false
+			}
+		}
+	})
+	if !single {
+		return nil
+	}
+	name := l.fresh("sum")
+	for l.ops[name] != nil || e.temps[name].v != nil {
+		name = l.fresh("sum")
+	}
+	temp := &cin.Access{Name: name}
+	producer := cin.Map(f, func(s cin.Stmt) cin.Stmt {
+		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == target.Name {
+			return &cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}
+		}
+		return s
+	})
+	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp}, Producer: producer}
+}
+
+// body emits a loop's body: for threads, in a scope of its own.
+func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
+	if f.Unit == cin.CPUThread && f.Race != cin.Unsaid {
+		return l.inScope(fn)
+	}
+	return l.within(fn)
+}
+
+// dress gives a loop the kind that the schedule says.
+func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
+	switch {
+	case f.Unit == cin.CPUThread && f.Race != cin.Unsaid:
+		s.Kind, s.Chunk, s.Dynamic = ir.Parallel, f.Chunk, f.Chunk > 0
+	case f.Unit == cin.CPUVector:
+		s.Kind = ir.Vector
+	case f.Unroll != 0:
+		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
+		return s
+	default:
+		return s
+	}
+	own := map[*ir.Var]bool{}
+	ir.Walk(s.Body, func(t ir.Stmt) {
+		switch t := t.(type) {
+		case *ir.Declare:
+			own[t.V] = true
+		case *ir.For:
+			own[t.V] = true
+		}
+	})
+	ir.Walk(s.Body, func(t ir.Stmt) {
+		switch t := t.(type) {
+		case *ir.Assign:
+			if own[t.V] || slices.Contains(s.Reduce, t.V) {
+				return
+			}
+			if !t.Accumulate {
+				l.refuse("iterations of %s, which are to run in parallel, set %s in turn", f.Var, t.V.Name)
+			}
+			s.Reduce = append(s.Reduce, t.V)
+		case *ir.Grow:
+			if !own[t.Cap] {
+				l.refuse("iterations of %s, which are to run in parallel, append to %s in turn", f.Var, t.A.Name)
+			}
+		}
+	})
+	return s
+}
+
+// tally counts the iterations that assigned, where they run in parallel and the
+// loop's result is wanted: a flag would be set by several.
+func (l *lowerer) tally(p *loop) (done func() ir.Expr) {
+	if !p.want || p.f.Unit == cin.Serial || p.f.Race == cin.Unsaid {
+		return nil
+	}
+	p.count = l.declare("some_"+p.v(), ir.Int(0))
+	p.want = false
+	return func() ir.Expr { return ir.Less(ir.Int(0), p.count) }
+}
+
+// single refuses a loop that was to run in parallel, and is not a single one.
+func (l *lowerer) single(p *loop) {
+	if l.sched != nil && (p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid) {
+		l.refuse("the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
+	}
+}
+
+// determined are the original variables that the loop over v determines; nil
+// where it narrows or counts.
+func (l *lowerer) determined(v string) []string {
+	if l.sched == nil {
+		return []string{v}
+	}
+	c := l.sched.comps[v]
+	switch {
+	case c == nil || l.sched.g.ReplacedBy(v) != nil:
+		return []string{v}
+	case v == c.Leaves[len(c.Leaves)-1]:
+		return c.Roots
+	}
+	return nil
+}
+
+// drivenBy tells whether a statement has values only where an access has
+// entries.
+func drivenBy(s cin.Stmt, key string) bool {
+	driven := true
+	cin.Walk(s, func(t cin.Stmt) {
+		switch t := t.(type) {
+		case *cin.Where:
+			driven = false
+		case *cin.Assign:
+			driven = driven && lattice.Annihilates(t.RHS, key)
+		}
+	})
+	return driven
+}

@@ -1,0 +1,271 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// A fused space is that of several variables in lexicographic order. An
+// interval of it is lowered to loops over the variables, the outermost from the
+// row of the interval's start to that of its end, each restricted by the
+// interval where it is in the first row or the last one.
+
+// fusedPositions is all positions of the last of the fused levels under a
+// cursor that is at the first.
+func (l *lowerer) fusedPositions(out interval, c *cursor, roots []string, e *env) interval {
+	lo, hi := l.segment2(c)
+	out.ancestor = append(out.ancestor, lo, hi)
+	for k := c.level + 1; k < c.level+len(roots); k++ {
+		lo, hi = l.below(c.op, k, lo), l.below(c.op, k, hi)
+		lo, hi = l.named(c.op.prefix()+"_all", lo), l.named(c.op.prefix()+"_end", hi)
+		out.ancestor = append(out.ancestor, lo, hi)
+	}
+	out.lo, out.hi, out.all = lo, hi, [2]ir.Expr{lo, hi}
+	return out
+}
+
+// segment2 is the range of positions of a cursor's next level, a dense one too.
+func (l *lowerer) segment2(c *cursor) (lo, hi ir.Expr) {
+	if !c.op.caps(c.level).Locate {
+		return l.segment(c)
+	}
+	size := c.op.size(c.level)
+	if always(c.pres) {
+		return l.named(c.op.prefix()+"_s", ir.Times(c.pos, size)), l.named(c.op.prefix()+"_e", ir.Times(ir.Plus(c.pos, ir.Int(1)), size))
+	}
+	vlo, vhi := l.declare(c.op.prefix()+"_s", ir.Int(0)), l.declare(c.op.prefix()+"_e", ir.Int(0))
+	l.when(c.pres, func() {
+		l.set(vlo, ir.Times(c.pos, size))
+		l.set(vhi, ir.Times(ir.Plus(c.pos, ir.Int(1)), size))
+	})
+	return vlo, vhi
+}
+
+// below is where the children of position p, and of those behind it, begin in
+// level k.
+func (l *lowerer) below(op *operand, k int, p ir.Expr) ir.Expr {
+	switch caps := op.caps(k); {
+	case caps.HasPos:
+		return ir.Coord(op.pos(k), p)
+	case caps.Locate:
+		return ir.Times(p, op.size(k))
+	}
+	return p // one child for each
+}
+
+// ancestors are the positions of the levels above that hold position p of the
+// last fused level, outermost first, p itself last. It searches once for each
+// compressed level but the first.
+func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr {
+	at := make([]ir.Expr, n)
+	at[n-1] = p
+	for d := n - 1; d > 0; d-- {
+		k := c.level + d
+		switch caps := c.op.caps(k); {
+		case caps.HasPos:
+			s := &ir.Search{A: c.op.pos(k), Lo: iv.ancestor[2*d-2], Hi: ir.Plus(iv.ancestor[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
+			at[d-1] = l.named(c.op.prefix()+"_row", ir.Minus(s, ir.Int(1)))
+		case caps.Locate:
+			at[d-1] = l.named(c.op.prefix()+"_row", ir.Over(at[d], c.op.size(k)))
+		default:
+			at[d-1] = at[d]
+		}
+	}
+	return at
+}
+
+// determineFused lowers the loop that determines fused variables.
+func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	if l.assigns(f) {
+		l.zero(e)
+	}
+	if o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key) {
+		return l.rows(f, e, c, o, want)
+	}
+	lo, hi := l.edges(c, o, e)
+	return l.lexicographic(f, e, c, lo, hi, 0, ir.Truth(true), ir.Truth(true), want)
+}
+
+// edges are the tuples of coordinates at which an interval starts, and before
+// which it ends.
+func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
+	if o.iv.unit == coords {
+		return l.digits(c, o.iv.lo, e), l.digits(c, o.iv.hi, e)
+	}
+	from, to := l.digits(c, o.iv.among.lo, e), l.digits(c, o.iv.among.hi, e)
+	cur := e.cur[o.iv.key]
+	if never(cur.pres) || o.iv.whole {
+		return from, to
+	}
+	at := func(p ir.Expr, past []ir.Expr) []ir.Expr {
+		out := make([]*ir.Var, len(c.Roots))
+		for d := range out {
+			out[d] = l.declare(c.Roots[d]+"_edge", past[d])
+		}
+		l.when(ir.Less(p, o.iv.all[1]), func() {
+			for d, q := range l.ancestors(cur, o.iv, len(c.Roots), p) {
+				l.set(out[d], l.coordAt(cur, d, q))
+			}
+		})
+		x := make([]ir.Expr, len(out))
+		for d := range out {
+			x[d] = out[d]
+		}
+		return x
+	}
+	lo, hi = at(o.iv.lo, to), at(o.iv.hi, to)
+	for d := range lo {
+		lo[d] = l.named(c.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], lo[d]))
+	}
+	return lo, hi
+}
+
+// coordAt is the coordinate at position q of the d-th level from a cursor on.
+func (l *lowerer) coordAt(c *cursor, d int, q ir.Expr) ir.Expr {
+	k := c.level + d
+	if c.op.caps(k).Locate {
+		return ir.Plus(ir.Modulo(q, ir.Greatest(c.op.size(k), ir.Int(1))), c.op.offset(k))
+	}
+	return ir.Coord(c.op.crd(k), q)
+}
+
+// digits are the coordinates of point number x of a fused space; of its end,
+// the first coordinate is one too large and the others 0.
+func (l *lowerer) digits(c *component, x ir.Expr, e *env) []ir.Expr {
+	out := make([]ir.Expr, len(c.Roots))
+	for d := len(c.Roots) - 1; d > 0; d-- {
+		n := ir.Greatest(l.span(e, c.Roots[d]).hi, ir.Int(1))
+		out[d] = l.named(c.Roots[d]+"_edge", ir.Modulo(x, n))
+		x = l.named(c.Roots[0]+"_rows", ir.Over(x, n))
+	}
+	out[0] = x
+	return out
+}
+
+// lexicographic lowers the loop over root d between two edges. atLo and atHi
+// tell whether the roots before it stand at the edges.
+func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo, atHi ir.Expr, want bool) ir.Expr {
+	root := c.Roots[d]
+	all := l.span(e, root)
+	rest := ir.Expr(ir.Truth(false)) // whether the last row has anything in it
+	for _, x := range hi[d+1:] {
+		rest = ir.Either(rest, ir.Less(ir.Int(0), x))
+	}
+	if d == len(c.Roots)-1 {
+		rest = ir.Truth(false)
+	}
+	end := ir.Choose(rest, ir.Plus(hi[d], ir.Int(1)), hi[d])
+	in := e.clone()
+	in.ranges[root] = span{
+		lo:   l.named(root+"_lo", ir.Choose(atLo, lo[d], all.lo)),
+		hi:   l.named(root+"_hi", ir.Choose(atHi, end, all.hi)),
+		clip: true,
+	}
+	g := &cin.Forall{Var: root, Body: f.Body, Gallop: f.Gallop}
+	if d == len(c.Roots)-1 {
+		g.Unit, g.Race, g.Chunk, g.Unroll = f.Unit, f.Race, f.Chunk, f.Unroll
+		return l.scheduled(g, in, want)
+	}
+	// Only the loop's extent is taken from g: its body is the next root's loop.
+	g.Body = &cin.Forall{Var: c.Roots[d+1], Body: f.Body}
+	l.inner(g.Body.(*cin.Forall), func(in *env, want bool) ir.Expr {
+		return l.lexicographic(f, in, c, lo, hi, d+1, ir.Both(atLo, ir.Equal(in.coord[root], lo[d])), ir.Both(atHi, ir.Equal(in.coord[root], hi[d])), want)
+	})
+	return l.serial(g, in, want)
+}
+
+// inner says how a loop that lowering itself made is lowered.
+func (l *lowerer) inner(f *cin.Forall, fn func(*env, bool) ir.Expr) {
+	if l.hooks == nil {
+		l.hooks = map[*cin.Forall]func(*env, bool) ir.Expr{}
+	}
+	l.hooks[f] = fn
+}
+
+// rows lowers an interval of positions of a level that decides alone where
+// there are values: rows from the one that holds the first position, found by
+// one search, as long as they begin before the interval's end.
+func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	p := &loop{f: f, e: e, want: want}
+	var some ir.Expr
+	l.inFlag(p, func() {
+		l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
+			at := l.ancestors(e.cur[o.iv.key], o.iv, len(c.Roots), o.iv.lo)
+			some = l.row(f, e, c, o, at, 0, p)
+		})
+	}, func() bool { return some == nil || never(some) })
+	if some == nil {
+		return ir.Truth(false)
+	}
+	return p.result(some)
+}
+
+// row lowers the loop over root d of rows.
+func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, p *loop) ir.Expr {
+	root := c.Roots[d]
+	cur := e.cur[o.iv.key]
+	op, k := cur.op, cur.level
+	if d == len(c.Roots)-1 {
+		lo, hi := l.segment(cur)
+		in := e.clone()
+		in.parts[place(o.iv.key, root)] = [2]ir.Expr{
+			l.named(root+"_lo", ir.Greatest(lo, o.iv.lo)), l.named(root+"_hi", ir.Least(hi, o.iv.hi))}
+		g := *f
+		g.Var = root
+		some := l.scheduled(&g, in, p.want)
+		l.note(p, some)
+		return some
+	}
+	lo, hi := l.segment2(cur)
+	q := l.declare(op.prefix()+"_p", ir.Greatest(lo, at[d]))
+	begins := ir.Expr(q)
+	for j := d + 1; j < len(c.Roots); j++ {
+		begins = l.below(op, k+j-d, begins)
+	}
+	var some ir.Expr
+	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins, o.iv.hi)), func() {
+		x := l.declare(root, l.coordAt(cur, 0, q))
+		next := *cur
+		next.level, next.pos, next.end, next.base = k+1, q, nil, nil
+		var run *ir.Var
+		if op.hasRuns(k) {
+			run = l.declare(op.prefix()+"_r", q)
+			l.while(ir.Both(ir.Less(run, hi), ir.Equal(l.coordAt(cur, 0, run), x)), func() { l.incr(run, ir.Int(1)) })
+			next.end = run
+		}
+		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}
+		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
+		l.bindResultAt(g, in)
+		some = l.row(f, in, c, o, at, d+1, p)
+		if run != nil {
+			l.set(q, run)
+		} else {
+			l.incr(q, ir.Int(1))
+		}
+	})
+	return some
+}
+
+// bindResultAt moves the result's cursor after f's variable was bound in in, at
+// cursors that are there already.
+func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
+	if !l.assigns(f) {
+		return
+	}
+	if a := l.out; a.shared() && in.res.level <= a.deep {
+		v := l.resultVars[a.deep]
+		if cur := in.cur[l.spec.Share]; in.coord[v] != nil && cur != nil && cur.level > a.deep {
+			in.res = resultCursor{level: a.deep + 1, pos: l.sharedPos(cur)}
+		}
+	}
+	l.enterResult(in)
+}
+
+// sharedPos is the position of the result's last compressed level that a
+// cursor of the operand with its pattern stands at.
+func (l *lowerer) sharedPos(cur *cursor) ir.Expr {
+	if cur.level != l.out.deep+1 {
+		l.refuse("the position of %s in the pattern that it shares is not known here", l.out.op.Name)
+	}
+	return cur.pos
+}

@@ -1,0 +1,332 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
+)
+
+// unit is what an interval counts.
+type unit uint8
+
+const (
+	coords    unit = iota // coordinates; of several variables fused, their number in order
+	positions             // positions of a level of an access
+	numbers               // tiles
+)
+
+// interval is what the loops so far left of a variable.
+type interval struct {
+	unit   unit
+	lo, hi ir.Expr
+	// size is hi-lo where that is known; else -1.
+	size int64
+	// whole: nothing was cut away.
+	whole bool
+
+	// Of positions: the access, all of its positions here, and the coordinates
+	// among which they lie. first tells whether the interval is the first of
+	// those that these positions were cut into: it begins where they do, even
+	// where there are none.
+	key      string
+	all      [2]ir.Expr
+	among    *interval
+	first    ir.Expr
+	ancestor []ir.Expr // the range of positions of each root's level, outermost first: pairs
+}
+
+func (iv interval) extent() ir.Expr {
+	if iv.size >= 0 {
+		return ir.Int(iv.size)
+	}
+	return ir.Minus(iv.hi, iv.lo)
+}
+
+// opened is how far a component's loops have come.
+type opened struct {
+	leaf string // the variable to loop over next
+	iv   interval
+	// frames are the splits of whose outer parts leaf is one, innermost last.
+	frames []frame
+}
+
+type frame struct {
+	rel  *provenance.Relation
+	iv   interval // of what was split
+	tile ir.Expr  // its length
+	size int64    // the tile's length where it is known; else -1
+}
+
+// narrowing lowers a loop of a component whose loops are in natural order.
+func (l *lowerer) narrowing(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
+	o := e.open[c.Top]
+	if o == nil {
+		iv := l.spaceOf(e, c)
+		o = l.descend(nil, c.Top, iv, f, e)
+	}
+	if o.leaf != f.Var {
+		panic("BUG: lower: loop over " + f.Var + " where " + o.leaf + " is next")
+	}
+	if o.iv.unit != numbers {
+		return l.determine(f, e, c, o, want)
+	}
+	return l.tiles(f, e, c, o, want)
+}
+
+// spaceOf is the whole space of a component.
+func (l *lowerer) spaceOf(e *env, c *component) interval {
+	if len(c.Roots) == 1 {
+		s := l.span(e, c.Roots[0])
+		return interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
+	}
+	n := ir.Expr(ir.Int(1))
+	for _, r := range c.Roots {
+		n = ir.Times(n, l.span(e, r).hi)
+	}
+	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true}
+}
+
+// descend goes from x down to the next variable that has a loop.
+func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, e *env) *opened {
+	for {
+		r := l.sched.g.ReplacedBy(x)
+		if r == nil {
+			return &opened{leaf: x, iv: iv, frames: frames}
+		}
+		switch r.Kind {
+		case provenance.Bound:
+			iv = l.bounded(r, iv, e)
+		case provenance.Pos:
+			iv = l.toPositions(r, iv, e)
+		case provenance.Coord:
+			iv = l.toCoords(iv, e)
+		case provenance.Split, provenance.Divide:
+			fr := frame{rel: r, iv: iv, tile: ir.Int(r.N), size: r.N}
+			n := ir.Over(ir.Plus(iv.extent(), ir.Int(r.N-1)), ir.Int(r.N))
+			count := int64(-1)
+			if iv.size >= 0 {
+				count = (iv.size + r.N - 1) / r.N
+			}
+			if r.Kind == provenance.Divide {
+				fr.tile = l.named(r.To[1]+"_size", ir.Greatest(n, ir.Int(1)))
+				if fr.size = max(count, 1); count < 0 {
+					fr.size = -1
+				}
+				n, count = ir.Int(r.N), r.N
+			} else if iv.unit == positions && !l.emptyMayGo(f, iv) {
+				n = ir.Greatest(n, ir.Int(1))
+			}
+			if count >= 0 && (iv.unit != positions || r.Kind == provenance.Divide) {
+				n = ir.Int(count)
+			} else {
+				count = -1
+			}
+			frames = append(slices.Clone(frames), fr)
+			iv = interval{unit: numbers, lo: ir.Int(0), hi: l.named(r.To[0]+"_n", n), size: count, whole: true}
+		case provenance.Fuse:
+			// the component's top stands for the fusion
+		}
+		x = r.To[0]
+	}
+}
+
+// emptyMayGo tells whether there is nothing to do where a level has no
+// positions: nothing but its access has values, and no place of the result is
+// to be set to 0.
+func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
+	if !drivenBy(f, iv.key) {
+		return false
+	}
+	for _, r := range l.sched.comps[f.Var].Roots {
+		if slices.Contains(l.resultVars, r) && l.assigns(f) && !(len(l.sched.comps[f.Var].Roots) > 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// bounded checks what a bound says, and keeps what it tells.
+func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval {
+	n := ir.Int(r.N)
+	var bad ir.Expr
+	switch r.Bound {
+	case provenance.MinExact:
+		bad = ir.Truth(r.N != 0)
+	case provenance.MinConstraint:
+		bad = ir.Truth(r.N > 0)
+	case provenance.MaxExact:
+		bad = ir.Unequal(iv.extent(), n)
+	case provenance.MaxConstraint:
+		bad = ir.Less(n, iv.extent())
+	}
+	l.when(bad, func() { l.emit(&ir.Fail{Code: ir.FailBound, Coord: l.coords(e)}) })
+	if r.Bound == provenance.MaxExact {
+		iv.size = r.N
+		iv.hi = ir.Plus(iv.lo, n)
+	}
+	return iv
+}
+
+// tiles lowers a loop over tile numbers.
+func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	// What the inner loops set to 0 is their tile, where they are over the
+	// next variable of the result.
+	inTiles := len(c.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.Roots[0]
+	if l.assigns(f) && !inTiles {
+		l.zero(e)
+	}
+	if f.Unit == cin.CPUThread && f.Race == cin.Temporary && l.manyPlaces(f, e) {
+		return l.copies(f, e)
+	}
+	return l.tilesOf(f, e, c, o, want)
+}
+
+// tilesOf emits the loop over the tile numbers that are left.
+func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	p := &loop{f: f, e: e, want: want}
+	done := l.tally(p)
+	var g *gather
+	if f.Unit == cin.CPUThread && l.assigns(f) && l.out.sparse && !l.out.shared() {
+		g = l.out.newGather(ir.Minus(o.iv.hi, o.iv.lo))
+	}
+	from, to := l.pieceRange(e, f.Var, o.iv.lo, o.iv.hi)
+	v := l.newVar(f.Var)
+	var some ir.Expr
+	l.inFlag(p, func() {
+		body := l.bodyOf(f, func() {
+			in := l.atomically(f, e.clone())
+			x, iv, frames := l.tile(o, v)
+			var span interval
+			if g != nil {
+				span = l.coverage(iv, frames, e)
+				g.open(span.lo)
+			}
+			in.open[c.Top] = l.descend(frames, x, iv, f, in)
+			some = l.stmt(f.Body, in, p.want || p.count != nil)
+			if g != nil {
+				g.keep(ir.Minus(v, o.iv.lo), span.hi)
+			}
+			l.note(p, some)
+		})
+		l.emit(l.dress(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
+	}, func() bool { return never(some) })
+	if g != nil {
+		g.publish()
+	}
+	if done != nil {
+		return done()
+	}
+	return p.result(some)
+}
+
+// tile is what is left of the variable inside tile v.
+func (l *lowerer) tile(o *opened, v ir.Expr) (x string, iv interval, frames []frame) {
+	fr := o.frames[len(o.frames)-1]
+	x, iv = fr.rel.To[1], fr.iv
+	lo := ir.Plus(fr.iv.lo, ir.Times(v, fr.tile))
+	exact := fr.iv.size >= 0 && fr.size >= 0 && fr.iv.size%fr.size == 0 &&
+		(fr.rel.Kind == provenance.Split || fr.iv.size/fr.size == fr.rel.N)
+	if fr.rel.Kind == provenance.Divide && !exact {
+		lo = ir.Least(lo, fr.iv.hi)
+	}
+	iv.lo = l.named(x+"_lo", lo)
+	iv.hi, iv.size = ir.Plus(iv.lo, fr.tile), -1
+	if exact {
+		iv.size = fr.size
+	} else {
+		iv.hi = ir.Least(iv.hi, fr.iv.hi)
+	}
+	iv.hi = l.named(x+"_hi", iv.hi)
+	iv.whole = false
+	if iv.first != nil {
+		iv.first = ir.Both(fr.iv.first, ir.Equal(v, ir.Int(0)))
+	}
+	return x, iv, o.frames[:len(o.frames)-1]
+}
+
+// coverage is the range of coordinates that an interval stands for.
+func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
+	for ; iv.unit == numbers; frames = frames[:len(frames)-1] {
+		fr := frames[len(frames)-1]
+		at := func(n ir.Expr) ir.Expr { return ir.Least(ir.Plus(fr.iv.lo, ir.Times(n, fr.tile)), fr.iv.hi) }
+		sub := fr.iv
+		sub.lo, sub.hi, sub.size, sub.whole = at(iv.lo), at(iv.hi), -1, false
+		if sub.first != nil {
+			sub.first = ir.Both(sub.first, ir.Equal(iv.lo, ir.Int(0)))
+		}
+		iv = sub
+	}
+	return l.toCoords(iv, e)
+}
+
+// toPositions is the interval of an access's positions whose coordinates lie in
+// an interval. Where the access is absent there are none.
+func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) interval {
+	c := e.cur[r.Access]
+	if c == nil {
+		panic("BUG: lower: " + r.Access + " is not in scope")
+	}
+	among := iv
+	out := interval{unit: positions, size: -1, key: r.Access, among: &among, whole: iv.whole, first: ir.Truth(true)}
+	roots := l.sched.g.Underived(r.From[0])
+	if never(c.pres) {
+		out.lo, out.hi = ir.Int(0), ir.Int(0)
+		out.all = [2]ir.Expr{ir.Int(0), ir.Int(0)}
+		return out
+	}
+	if len(roots) > 1 {
+		return l.fusedPositions(out, c, roots, e)
+	}
+	lo, hi := l.segment(c)
+	if !iv.whole {
+		find := func(key ir.Expr) ir.Expr {
+			return l.named(r.To[0]+"_at", &ir.Search{A: c.op.crd(c.level), Lo: lo, Hi: hi, Key: key})
+		}
+		lo, hi = find(iv.lo), find(iv.hi)
+	}
+	out.lo, out.hi, out.all = lo, hi, [2]ir.Expr{lo, hi}
+	return out
+}
+
+// toCoords is the interval of coordinates that one of positions stands for.
+func (l *lowerer) toCoords(iv interval, e *env) interval {
+	if iv.unit != positions {
+		return iv
+	}
+	c := e.cur[iv.key]
+	out := *iv.among
+	if never(c.pres) || iv.whole {
+		return out
+	}
+	crd := c.op.crd(c.level)
+	at := func(p, start ir.Expr) ir.Expr {
+		return ir.Choose(ir.Less(p, iv.all[1]), ir.Coord(crd, p), out.hi)
+	}
+	out.lo = l.named("from", ir.Choose(iv.first, iv.among.lo, at(iv.lo, iv.among.lo)))
+	out.hi = l.named("to", at(iv.hi, iv.among.hi))
+	out.size, out.whole = -1, false
+	return out
+}
+
+// place names a restriction of an access's positions in the loop over v.
+func place(key, v string) string { return key + " at " + v }
+
+// determine lowers the loop that determines a component's coordinates: one over
+// each original variable, within what is left.
+func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	if len(c.Roots) > 1 {
+		return l.determineFused(f, e, c, o, want)
+	}
+	root := c.Roots[0]
+	in := e.clone()
+	iv := l.toCoords(o.iv, e)
+	in.ranges[root] = span{lo: iv.lo, hi: iv.hi, clip: !iv.whole}
+	if o.iv.unit == positions && !o.iv.whole && !never(e.cur[o.iv.key].pres) {
+		in.parts[place(o.iv.key, root)] = [2]ir.Expr{o.iv.lo, o.iv.hi}
+	}
+	g := *f
+	g.Var = root
+	return l.scheduled(&g, in, want)
+}
