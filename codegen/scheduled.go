@@ -21,13 +21,19 @@ func (n *nest) perfect(terms []*term, t target) cin.Stmt {
 			return nil
 		}
 	}
+	ordered := t.ordered
 	var vars []string
 	for _, v := range n.order {
 		summed := slices.Contains(sums, v)
 		if !summed && !slices.Contains(t.lhs.Vars, v) {
 			continue
 		}
-		if !summed && !n.result.AllDense() && slices.ContainsFunc(vars, func(u string) bool { return slices.Contains(sums, u) }) {
+		if len(ordered) > 0 {
+			if v != ordered[0] {
+				return nil
+			}
+			ordered = ordered[1:]
+		} else if !summed && !n.result.AllDense() && slices.ContainsFunc(vars, func(u string) bool { return slices.Contains(sums, u) }) {
 			return nil
 		}
 		vars = append(vars, v)

@@ -39,6 +39,8 @@ type statement struct {
 	wide     bool            // the result's positions in 64 bits, whatever is expected
 	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
 
+	schedule []string // the job's, of the whole statement
+
 	unit     *codegen.Unit
 	leaf     kernels.Leaf
 	compiler string
@@ -66,7 +68,7 @@ func (s *statement) build() error {
 	r := s.r
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Wide: s.wide,
+		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule,
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}
@@ -94,7 +96,7 @@ func (s *statement) build() error {
 	src := cc.Source{Text: emitc.File(s.unit.Func), Label: s.stmt.String()}
 	s.leaf, err = kernels.New(r.ctx, builder, src, emitc.Symbol(s.unit.Func.Name))
 	if errors.Is(err, cc.ErrNoCompiler) {
-		if leaf := builtin.Find(req, s.unit); leaf != nil {
+		if leaf := builtin.Find(req, s.unit); leaf != nil && s.schedule == nil {
 			r.job.note("no C compiler: a built-in leaf runs the statement, on one thread")
 			s.leaf, err = leaf, nil
 		}
@@ -280,6 +282,9 @@ func (r *run) compileWhole() (engine, error) {
 		}
 	}
 	e := &compiledEngine{s: r.statement(specs)}
+	if len(r.job.Schedule) > 0 {
+		e.s.schedule = r.job.Schedule
+	}
 	old := r.tensors[r.p.result]
 	if old != nil {
 		spec := specTensor(old)

@@ -9,6 +9,9 @@ func (r *run) request() codegen.Request {
 	q := codegen.Request{
 		Stmt: r.p.stmt, Tensors: map[string]codegen.Tensor{}, Sizes: r.sizes.Vars, ComputeType: irTypes[r.compute],
 	}
+	if len(r.job.Schedule) > 0 {
+		q.Schedule = r.job.Schedule
+	}
 	for _, name := range r.p.names {
 		t := codegen.Tensor{Format: r.formats[name], Type: irTypes[r.types[name]], Dims: r.sizes.Dims[name], NNZ: -1}
 		if name == r.p.result {

@@ -3,6 +3,7 @@ package spmd
 import (
 	"context"
 	"os"
+	"strings"
 	"time"
 
 	"distaff/codegen/dtype"

@@ -18,6 +18,7 @@ func compileCommand() *command {
 		long: `Compiles a statement without running it, and prints the stage that --emit names:
 
   cin      concrete index notation: loops, workspaces, assignments
+  provenance  where the schedule's index variables come from, as a DOT graph
   lattice  the merge lattice of every loop: where it has to look for values
   ir       the imperative leaf, independent of the target
   c        the leaf in C99 with OpenMP (the default)
@@ -34,7 +35,7 @@ the C for --cpu into the cache, for machines without a compiler.`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|lattice|ir|c|go` the stage to print"),
+			text("emit", nil, catOutput, "`cin|provenance|lattice|ir|c|go` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
@@ -44,9 +45,8 @@ the C for --cpu into the cache, for machines without a compiler.`,
 
 // unbuilt are the stages that --emit will know, and why it does not yet.
 var unbuilt = map[string]string{
-	"provenance": "there are no scheduling commands in this version, so there is no graph of derived variables",
-	"network":    "contraction sequences are not built in this version",
-	"cuda":       "no GPU code is built in this version",
+	"network": "contraction sequences are not built in this version",
+	"cuda":    "no GPU code is built in this version",
 }
 
 func compile(x *invocation) error {
@@ -58,7 +58,7 @@ func compile(x *invocation) error {
 	if why, ok := unbuilt[stage]; ok {
 		return argv.Errorf("--emit=%s: %s", stage, why)
 	}
-	if stage, err = x.choice("emit", "cin", "lattice", "ir", "c", "go"); err != nil {
+	if stage, err = x.choice("emit", "cin", "provenance", "lattice", "ir", "c", "go"); err != nil {
 		return err
 	}
 	if stage == "" && !x.Bool("cache") {
@@ -96,10 +96,11 @@ func compile(x *invocation) error {
 		return writePackage(out, name, u)
 	}
 	text := map[string]func() string{
-		"cin":     func() string { return cin.String(u.Unit.CIN) + "\n" },
-		"lattice": u.Unit.Lattices,
-		"ir":      func() string { return ir.Print(u.Unit.Func) },
-		"c":       func() string { return u.C },
+		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },
+		"lattice":    u.Unit.Lattices,
+		"ir":         func() string { return ir.Print(u.Unit.Func) },
+		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
+		"c":          func() string { return u.C },
 	}[stage]()
 	if out != "" {
 		return writeWhole(out, []byte(text))

@@ -26,7 +26,11 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Body: l.within(func() {
 			l.incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
 		})})
-		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, X: ir.Convert(a.op.Type, sum)})
+		if outer := e.copy; outer != nil {
+			l.emit(&ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, X: sum})
+			return
+		}
+		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.op.Type, sum)})
 	})})
 	l.emit(&ir.Free{A: tmp})
 	return ir.Truth(true)
@@ -39,6 +43,7 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, tmp *ir.Array, size, base, piece
 	c := l.newVar("piece")
 	body := l.inScope(func() {
 		in := e.clone()
+		in.atomic = false
 		in.copy = &copyOf{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
 		if c2 := l.sched.comps[f.Var]; c2 == nil || l.sched.g.ReplacedBy(f.Var) != nil {
 			s := l.span(e, f.Var)

@@ -49,7 +49,10 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 				continue
 			}
 			c := t.Relations.Component(v)
-			k := &component{c, cin.Natural(t, c)}
+			k := l.sched.comps[c.Roots[0]]
+			if k == nil {
+				k = &component{c, cin.Natural(t, c)}
+			}
 			for _, u := range slices.Concat(c.Roots, c.Leaves, []string{v}) {
 				l.sched.comps[u] = k
 			}
@@ -84,7 +87,7 @@ func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
 		if f.Race == cin.Temporary && l.manyPlaces(f, e) {
 			return l.copies(f, e)
 		}
-		if _, ok := l.appends(f, e); ok {
+		if f.Race != cin.Unsaid && l.assigns(f) && l.out.sparse && !l.out.shared() {
 			g := *f
 			g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
 			return l.parallel(&g, e)

@@ -79,7 +79,8 @@ func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
 	if l.assigns(f) {
 		l.zero(e)
 	}
-	if o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key) {
+	appends := l.assigns(f) && l.out.sparse && !l.out.shared()
+	if !appends && o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key) {
 		return l.rows(f, e, c, o, want)
 	}
 	lo, hi := l.edges(c, o, e)
@@ -103,8 +104,10 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 			out[d] = l.declare(c.Roots[d]+"_edge", past[d])
 		}
 		l.when(ir.Less(p, o.iv.all[1]), func() {
+			above := cur.pos
 			for d, q := range l.ancestors(cur, o.iv, len(c.Roots), p) {
-				l.set(out[d], l.coordAt(cur, d, q))
+				l.set(out[d], l.coordAt(cur, d, above, q))
+				above = q
 			}
 		})
 		x := make([]ir.Expr, len(out))
@@ -120,11 +123,12 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	return lo, hi
 }
 
-// coordAt is the coordinate at position q of the d-th level from a cursor on.
-func (l *lowerer) coordAt(c *cursor, d int, q ir.Expr) ir.Expr {
+// coordAt is the coordinate at position q, below position above, of the d-th
+// level from a cursor on.
+func (l *lowerer) coordAt(c *cursor, d int, above, q ir.Expr) ir.Expr {
 	k := c.level + d
 	if c.op.caps(k).Locate {
-		return ir.Plus(ir.Modulo(q, ir.Greatest(c.op.size(k), ir.Int(1))), c.op.offset(k))
+		return ir.Plus(ir.Minus(q, ir.Times(above, c.op.size(k))), c.op.offset(k))
 	}
 	return ir.Coord(c.op.crd(k), q)
 }
@@ -224,13 +228,13 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 	}
 	var some ir.Expr
 	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins, o.iv.hi)), func() {
-		x := l.declare(root, l.coordAt(cur, 0, q))
+		x := l.declare(root, l.coordAt(cur, 0, cur.pos, q))
 		next := *cur
 		next.level, next.pos, next.end, next.base = k+1, q, nil, nil
 		var run *ir.Var
 		if op.hasRuns(k) {
 			run = l.declare(op.prefix()+"_r", q)
-			l.while(ir.Both(ir.Less(run, hi), ir.Equal(l.coordAt(cur, 0, run), x)), func() { l.incr(run, ir.Int(1)) })
+			l.while(ir.Both(ir.Less(run, hi), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
 			next.end = run
 		}
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}

@@ -110,49 +110,50 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 	if f.AllDense() {
 		return nil
 	}
-	last := -1 // the last loop that determines a variable of the result
-	for _, v := range a.Vars {
+	// The dense levels behind the last compressed one are a block, which is
+	// set to 0 as a whole and written at random.
+	deep := len(f.Levels) - f.TrailingDense()
+	var outer []string
+	for l, m := range f.Order {
+		if l < deep {
+			outer = append(outer, a.Vars[m])
+		}
+	}
+	last := -1 // the last loop that determines an outer variable
+	for _, v := range outer {
 		last = max(last, p.at[v])
 	}
-	for k, l := range p.loops[:last+1] {
-		for _, r := range s.rootsOf(l.Var) {
-			if !slices.Contains(a.Vars, r) {
-				return s.refuse(-1, "%s (its format is %s) is written entry by entry, and the loop over %s around it would come back to each; a dense result, or a loop order with %s inside, works",
-					a.Key(), f, p.loops[k].Var, p.loops[k].Var)
-			}
-		}
-	}
-	if s.Shared {
-		return nil
-	}
-	// The loops must go through the result's coordinates in its order.
-	deep := 0
-	for l, k := range f.Levels {
-		if !k.Caps().Locate {
-			deep = l
-		}
-	}
 	next := 0
-	for _, l := range p.loops[:last+1] {
+	for k, l := range p.loops[:last+1] {
+		early := func() error {
+			return s.refuse(-1, "%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
+		}
 		c := s.g.Component(l.Var)
 		roots := s.rootsOf(l.Var)
-		if c != nil {
-			if !cin.Natural(s.body, c) {
-				return s.refuse(-1, "%s (its format is %s) is appended to in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
-			}
-			if len(c.Roots) > 1 && len(c.Leaves) > 1 {
-				return s.refuse(-1, "%s (its format is %s) is appended to in order, and tiles of %s fused would come back to a row", a.Key(), f, strings.Join(c.Roots, ", "))
-			}
-			if l.Var != c.Leaves[len(c.Leaves)-1] {
-				if next <= deep && c.Roots[0] != a.Vars[f.Order[next]] {
-					return s.refuse(-1, "%s (its format is %s) is appended to in order: the loop over %s comes too early", a.Key(), f, l.Var)
-				}
-				continue
-			}
+		within := !slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(outer, r) })
+		switch {
+		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
+			return s.refuse(-1, "%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
+		case !within && !(k == last && roots[0] == outer[len(outer)-1]):
+			return early()
+		case c != nil && !cin.Natural(s.body, c):
+			return s.refuse(-1, "%s (its format is %s) is written in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
+		}
+		if s.Shared {
+			continue
+		}
+		if c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1 {
+			return s.refuse(-1, "%s (its format is %s) is appended to in order, and tiles of %s fused would come back to a row", a.Key(), f, strings.Join(c.Roots, ", "))
+		}
+		if next < len(outer) && roots[0] != outer[next] {
+			return early()
+		}
+		if c != nil && l.Var != c.Leaves[len(c.Leaves)-1] {
+			continue
 		}
 		for _, r := range roots {
-			if next <= deep && r != a.Vars[f.Order[next]] {
-				return s.refuse(-1, "%s (its format is %s) is appended to in order: the loop over %s comes too early", a.Key(), f, l.Var)
+			if next < len(outer) && r != outer[next] {
+				return early()
 			}
 			next++
 		}

@@ -1,3 +1,6 @@
 package schedule
 
-func precompute(s *state) error { return nil }
+// precompute is refused.
+func precompute(s *state) error {
+	return s.refuse(-1, "not built in this version")
+}
