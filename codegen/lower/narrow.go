@@ -171,9 +171,10 @@ func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval 
 
 // tiles lowers a loop over tile numbers.
 func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
-	// What the inner loops set to 0 is their tile, where they are over the
-	// next variable of the result.
-	inTiles := len(c.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.Roots[0]
+	// What the inner loops set to 0 is their tile, where the one directly
+	// inside narrows the next variable of the result further.
+	next, ok := f.Body.(*cin.Forall)
+	inTiles := ok && slices.Contains(c.Leaves, next.Var) && len(c.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.Roots[0]
 	if l.assigns(f) && !inTiles {
 		l.zero(e)
 	}

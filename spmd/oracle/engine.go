@@ -27,6 +27,8 @@ type Output struct {
 	Dense bool
 	// Converted names the operands that were stored anew in another order.
 	Converted []string
+	// How says what ran, for the message of a failure.
+	How string
 }
 
 // Compare says how out differs from what is wanted, or nil. err is the

@@ -67,7 +67,7 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	if *sayFlag {
 		fmt.Println(p.Stmt, j.Formats, strings.Join(j.Schedule, ","))
 	}
-	var out Output
+	out := Output{How: strings.Join(j.Schedule, ",")}
 	report, err := j.Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("-s=%q: %w", strings.Join(j.Schedule, ","), err)

@@ -35,6 +35,9 @@ func check(ctx context.Context, p *Prepared, f func(context.Context) (*Output, e
 		return o, ctx.Err()
 	}
 	if err := w.Compare(out, err); err != nil {
+		if out != nil && out.How != "" {
+			err = fmt.Errorf("%s: %w", out.How, err)
+		}
 		return o, err
 	}
 	if out != nil && len(out.Converted) > 0 {
