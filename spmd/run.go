@@ -3,7 +3,6 @@ package spmd
 import (
 	"context"
 	"os"
-	"strings"
 	"time"
 
 	"distaff/codegen/dtype"

@@ -197,7 +197,7 @@ func TestOracleSchedules(t *testing.T) {
 	var kinds [20]atomic.Int64
 	e := scheduleEngine{kinds: &kinds}
 	caseFiles(t, e)
-	sweep(t, e, Options{}, 2000)
+	sweep(t, e, Options{}, 2000, 1)
 	for k, name := range commandNames[:11] {
 		n := kinds[k].Load()
 		t.Logf("%s: %d", name, n)
