@@ -224,6 +224,7 @@ static void unlink_block(dst_call *c, dst_block *b) {
 }
 
 static void refuse(dst_call *c, int64_t bytes, int by_system) {
+    __atomic_store_n(&c->in_use, __atomic_load_n(c->arena->used, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     __atomic_store_n(&c->refused, bytes > 0 ? bytes : INT64_MAX, __ATOMIC_RELAXED);
     __atomic_store_n(&c->by_system, by_system, __ATOMIC_RELAXED);
 }

@@ -65,17 +65,17 @@ func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
 	ptr := C.dst_block_new(a.c, C.int64_t(bytes), &size, &bySystem)
 	runtime.KeepAlive(a)
 	if ptr == nil {
-		return nil, a.refusal(what, bytes, bySystem != 0)
+		return nil, a.refusal(what, bytes, a.limit.Used(), bySystem != 0)
 	}
 	return a.adopt(ptr, int64(size)), nil
 }
 
 // refusal is the error of memory that was not given.
-func (a *Arena) refusal(what string, bytes int64, bySystem bool) error {
+func (a *Arena) refusal(what string, bytes, used int64, bySystem bool) error {
 	if bySystem || a.limit.Max() == 0 {
-		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what, tcs.Size(bytes), tcs.Size(a.limit.Used()))}
+		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what, tcs.Size(bytes), tcs.Size(used))}
 	}
-	return &tcs.MemoryError{What: what, Want: bytes, Used: a.limit.Used(), Max: a.limit.Max()}
+	return &tcs.MemoryError{What: what, Want: bytes, Used: used, Max: a.limit.Max()}
 }
 
 // Reuse says whether large blocks that are freed are kept for later calls, as

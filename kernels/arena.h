@@ -27,6 +27,7 @@ typedef struct {
     dst_arena *arena;
     dst_block *blocks;
     int64_t refused;   // bytes that were asked for and refused; 0: none were
+    int64_t in_use;    // bytes in use at that moment
     int32_t by_system; // the refusal was the system's, not the limit's
 } dst_call;
 

@@ -109,6 +109,6 @@ func memoryFailure(c *C.dst_call, env *Env) error {
 	case math.MaxInt64:
 		return &tcs.Error{Exit: 5, Msg: what + " takes more memory than there are addresses"}
 	default:
-		return env.Arena.refusal(what, want, c.by_system != 0)
+		return env.Arena.refusal(what, want, int64(c.in_use), c.by_system != 0)
 	}
 }
