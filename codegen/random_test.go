@@ -182,9 +182,16 @@ type problem struct {
 	formats map[string]format.Format
 	data    map[string][]entry
 	result  format.Format
+	clip    clip
 	threads int  // 0 for some number
 	tune    bool // let all rows be long, and partial results pay
 	finite  bool // no value is infinite: factors may be rearranged
+}
+
+// clip cuts a variable's range to [lo, hi); v is "" for none.
+type clip struct {
+	v      string
+	lo, hi int64
 }
 
 func draw(seed uint64) *problem {
@@ -329,6 +336,9 @@ func walkAll(f format.Format, dims []int64, arg interp.Arg, visit func(at []int6
 
 func (p *problem) request() codegen.Request {
 	r := codegen.Request{Stmt: p.stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64}
+	if p.clip.v != "" {
+		r.Clip = []string{p.clip.v}
+	}
 	if p.tune {
 		r.LongRow = 1
 	}
@@ -399,7 +409,10 @@ func (p *problem) run(u *codegen.Unit) ([]interp.Arg, error) {
 		lev := interp.Level{}
 		if u.Result.Format.Levels[l] == format.Dense {
 			lev.Size = dims[m]
-			size *= dims[m]
+			if p.stmt.LHS.Vars[m] == p.clip.v {
+				lev.Size, lev.Offset = p.clip.hi-p.clip.lo, p.clip.lo
+			}
+			size *= lev.Size
 		}
 		args[0].Levels = append(args[0].Levels, lev)
 	}
@@ -415,6 +428,10 @@ func (p *problem) run(u *codegen.Unit) ([]interp.Arg, error) {
 	}
 	var bounds [][2]int64
 	for _, v := range u.Vars {
+		if v == p.clip.v {
+			bounds = append(bounds, [2]int64{p.clip.lo, p.clip.hi})
+			continue
+		}
 		bounds = append(bounds, [2]int64{0, p.size(v)})
 	}
 	prog, err := interp.Compile(u.Func)

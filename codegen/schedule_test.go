@@ -118,3 +118,81 @@ func TestSameBits(t *testing.T) {
 		}
 	}
 }
+
+// within is the problem of the coordinates that p's clip leaves, from 0 on.
+func (p *problem) within() *problem {
+	q := *p
+	q.clip = clip{}
+	q.sizes = map[string]int64{}
+	for v, n := range p.sizes {
+		q.sizes[v] = n
+	}
+	q.sizes[p.clip.v] = p.clip.hi - p.clip.lo
+	q.data = map[string][]entry{}
+	accesses := p.stmt.Accesses()
+	if p.stmt.Accumulate {
+		accesses = append(accesses, p.stmt.LHS)
+	}
+	for _, a := range accesses {
+		m := slices.Index(a.Vars, p.clip.v)
+		f, dims := p.formats[a.Name], p.dims(a.Name)
+		arg := pack(f, dims, slices.Clone(p.data[a.Name]), rand.New(rand.NewPCG(1, 1)))
+		walkAll(f, dims, arg, func(at []int64, v float64) {
+			at = slices.Clone(at)
+			if m >= 0 {
+				if at[m] < p.clip.lo || at[m] >= p.clip.hi {
+					return
+				}
+				at[m] -= p.clip.lo
+			}
+			q.data[a.Name] = append(q.data[a.Name], entry{at, v})
+		})
+	}
+	return &q
+}
+
+// TestClip runs leaves over a part of a variable's range, of operands that store
+// the whole.
+func TestClip(t *testing.T) {
+	for k := range max(*cases/20, 30) {
+		for n, line := range kernels {
+			s := *seed + uint64(k*len(kernels)+n)
+			p := drawKernel(line, s)
+			p.tune = k%2 == 0
+			rng := rand.New(rand.NewPCG(s, 3))
+			v := p.normal.Vars[rng.IntN(len(p.normal.Vars))]
+			lo := rng.Int64N(p.sizes[v] + 1)
+			p.clip = clip{v, lo, lo + rng.Int64N(p.sizes[v]-lo+1)}
+			if err := p.clipped(t); err != nil {
+				t.Fatalf("seed %d: %s\n  sizes %v, %v: %v", s, p, p.sizes, p.clip, err)
+			}
+		}
+	}
+}
+
+func (p *problem) clipped(t *testing.T) error {
+	q := p.within()
+	want, points, err := q.reference(t)
+	if err != nil {
+		return err
+	}
+	u, err := codegen.Compile(p.request())
+	if err != nil {
+		return err
+	}
+	args, err := p.run(u)
+	if err != nil {
+		return err
+	}
+	for l, m := range u.Result.Format.Order {
+		if p.stmt.LHS.Vars[m] != p.clip.v || u.Result.Format.Levels[l] == format.Dense {
+			continue
+		}
+		crd := ints(args[0].Levels[l].Crd)
+		for k := range crd {
+			crd[k] -= p.clip.lo
+		}
+		args[0].Levels[l].Crd.Data = crd
+	}
+	return q.check(u, args, want, points)
+}

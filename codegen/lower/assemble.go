@@ -127,13 +127,20 @@ func (a *assembly) newPos(k int) *ir.Array {
 }
 
 // guess is how many entries to make room for at first: those of the sparse
-// operands together.
+// operands together, if the result has as many coordinates.
 func (a *assembly) guess() ir.Expr {
 	n := ir.Expr(ir.Int(16))
 	for _, o := range a.l.spec.Operands[1:] {
 		if !o.Format.AllDense() {
 			n = ir.Plus(n, a.l.ops[o.Name].nnz())
 		}
+	}
+	all := 1.0
+	for _, v := range a.l.resultVars[:a.deep+1] {
+		all *= float64(a.l.spec.Sizes[v])
+	}
+	if all < 1<<40 {
+		n = ir.Least(n, ir.Int(int64(all)+1))
 	}
 	return n
 }

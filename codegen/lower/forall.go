@@ -8,7 +8,7 @@ import (
 
 // maxBodies is the number of copies of innermost bodies past which a loop over
 // several sparse iterators is lowered with one body for all cases.
-const maxBodies = 128
+const maxBodies = 32
 
 // forall lowers a loop. See stmt for want and the result.
 func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {

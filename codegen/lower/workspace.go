@@ -25,15 +25,32 @@ type workspace interface {
 	end(l *lowerer)
 }
 
-// maxDenseWorkspace is the largest dimension for which a workspace has a place
-// for every coordinate.
-const maxDenseWorkspace = 1 << 24
+// A workspace has a place for every coordinate of a dimension of at most
+// maxDenseWorkspace that is, unless small, at most denseWorkspaceRatio times
+// the entries of all operands: each chunk clears its marks once.
+const (
+	maxDenseWorkspace   = 1 << 24
+	smallWorkspace      = 1 << 16
+	denseWorkspaceRatio = 8
+)
+
+// fitsDense tells whether a workspace over v has a place for every coordinate.
+func (l *lowerer) fitsDense(v string) bool {
+	size, entries := l.spec.Sizes[v], int64(0)
+	for _, o := range l.spec.Operands[1:] {
+		if o.NNZ < 0 {
+			return size <= maxDenseWorkspace
+		}
+		entries += o.NNZ
+	}
+	return size <= maxDenseWorkspace && (size <= smallWorkspace || size/denseWorkspaceRatio <= entries)
+}
 
 func (l *lowerer) newWorkspace(t *cin.Access) workspace {
 	w := l.made[t.Name]
 	switch {
 	case w != nil:
-	case len(t.Vars) == 1 && l.spec.Sizes[t.Vars[0]] <= maxDenseWorkspace:
+	case len(t.Vars) == 1 && l.fitsDense(t.Vars[0]):
 		w = l.newListSpace(t)
 	default:
 		w = l.newHashSpace(t)

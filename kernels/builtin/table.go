@@ -16,7 +16,7 @@ var table = []entry{
 	{"sddmm_ds_ds_64", "0cd251c3e67579f5488950d1ae5f52a1"},
 	{"sddmm_rows_ds_ds_32", "d7222fc953181c90b403fbcc44b589a7"},
 	{"sddmm_rows_ds_ds_64", "c6f593a9c1bd13bcee0227d1f8c379a2"},
-	{"spadd_ds_ds_ds_32", "9a66fdfbbb2df031985c34543839c062"},
+	{"spadd_ds_ds_ds_32", "0c4c274002bf5b80321ba68e5a6a4f0f"},
 	{"spadd_ds_ds_ds_64", "c9a3e23669a21dc1a53c8d7efb06ee52"},
 	{"ttv_sss_32", "d8ccfb2f90edf9603f5919b8239f7821"},
 	{"ttv_sss_64", "ccca08f984c0fb91a9d451427d14310a"},
