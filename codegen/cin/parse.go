@@ -312,14 +312,15 @@ func (p *parser) alone() Expr {
 		return x
 	case p.tok != "" && ('0' <= p.tok[0] && p.tok[0] <= '9' || p.tok[0] == '.'):
 		text := p.tok
-		p.next()
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			p.next()
 			return Number(text, ir.Int(n))
 		}
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			p.fail("a number")
 		}
+		p.next()
 		return Number(text, ir.Number(ir.Float64, complex(x, 0)))
 	}
 	return p.access()
