@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"distaff/spmd"
+)
+
+// mpiLauncher is an MPI of this machine.
+type mpiLauncher struct {
+	name string
+	argv func(n int) []string
+}
+
+// mpiLaunchers lists the MPIs that have both a launcher and a compiler here.
+func mpiLaunchers(t *testing.T) []mpiLauncher {
+	t.Helper()
+	var found []mpiLauncher
+	for _, l := range []mpiLauncher{
+		{"openmpi", func(n int) []string {
+			return []string{"mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(n)}
+		}},
+		{"mpich", func(n int) []string { return []string{"mpirun.mpich", "-n", fmt.Sprint(n)} }},
+	} {
+		_, err1 := exec.LookPath(l.argv(1)[0])
+		_, err2 := exec.LookPath("mpicc." + l.name)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Logf("skipped %s: %v (scripts/install-mpi.sh installs it)", l.name, err)
+			continue
+		}
+		found = append(found, l)
+	}
+	if len(found) == 0 {
+		t.Skip("no MPI here: scripts/install-mpi.sh installs Open MPI and MPICH")
+	}
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	return found
+}
+
+// program puts a distaff into dir: this test binary, which is distaff where it
+// is started by that name.
+func program(t *testing.T, dir string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, "distaff")
+	if os.Link(self, to) == nil {
+		return to
+	}
+	in, err := os.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// outcome is how a command ended.
+type outcome struct {
+	out, err string
+	code     int
+}
+
+// launchIn runs a command in dir, with caches of this machine's tests: MPI wrappers are
+// built once. started may act on the running command.
+func launchIn(t *testing.T, dir string, argv []string, env []string, started func(*exec.Cmd)) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = t.TempDir()
+	}
+	cache := filepath.Join(base, "distaff-launchtest")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "DISTAFF_CFLAGS=-O1", "DISTAFF_CACHE="+cache)
+	cmd.Env = append(cmd.Env, env...)
+	var out, errs safeBuffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if started != nil {
+		started(cmd)
+	}
+	err = cmd.Wait()
+	r := outcome{out: out.String(), err: errs.String()}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("%v hung\n%s\n%s", argv, r.out, r.err)
+	case errors.As(err, &exit):
+		if r.code = exit.ExitCode(); r.code < 0 { // by a signal
+			r.code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		t.Fatal(err)
+	}
+	return r
+}
+
+// safeBuffer is read while a process writes it.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *safeBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *safeBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// wholeJob is a job whose outputs must be the same bytes at every rank count.
+type wholeJob struct {
+	name    string
+	args    []string // OUT stands for the output file's name
+	outputs []string // extensions
+}
+
+// wholeJobs read text and .tcs files that the first makes, and write both.
+var wholeJobs = []wholeJob{
+	{"spmv", []string{"y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f=x:d", "-d=j:90", "-o=y:OUT.tns"}, []string{".tns"}},
+	{"blocks", []string{"C(i,k) = A(i,j)*B(j,k) + D(i,k)", "-i=A:a.tcs", "-i=B:b.mtx", "-i=D:d.tns", "-d=i:80", "-d=k:70", "-f=A:ds", "-f=B:ds", "-f=D:ds", "-f=C:ds",
+		"--split=i:3", "--split=j:4", "--extend=j", "--map=i,j", "-o=C:OUT.tcs", "-o=A:OUT.mtx"}, []string{".tcs", ".mtx"}},
+	{"accumulate", []string{"y(i) += A(i,j)*x(j)", "-i=y:y0.tns", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "-d=i:80", "--split=j:5", "--order=j", "-o=y:OUT.npy"}, []string{".npy"}},
+}
+
+// makeInputs writes the files that wholeJobs read, by one rank.
+func makeInputs(t *testing.T, dir, distaff string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"A(i,j) = G(i,j)", "-g=G:uniform:1500:int", "-d=G:80,90", "-f=G:ds", "-f=A:ds", "-o=A:a.tcs"},
+		{"B(j,k) = G(j,k)", "-g=G:zipf:900:1.1:int", "-d=G:90,70", "-f=B:ds", "-o=B:b.mtx"},
+		{"D(i,k) = G(i,k)", "-g=G:banded:2:int", "-d=G:80,70", "-f=D:ds", "-o=D:d.tns"},
+		{"x(j) = G(j)", "-g=G:dense:int", "-d=G:90", "-f=x:s", "-o=x:x.tns"},
+		{"y(i) = G(i)", "-g=G:uniform:40:int", "-d=G:80", "-f=y:s", "-o=y:y0.tns"},
+	} {
+		if r := launchIn(t, dir, append([]string{distaff, "run"}, args...), nil, nil); r.code != 0 {
+			t.Fatalf("making inputs: exit code %d\n%s", r.code, r.err)
+		}
+	}
+}
+
+// command is the job's command line with outputs named name.
+func (j wholeJob) command(name string, more ...string) []string {
+	args := []string{"run"}
+	for _, a := range j.args {
+		args = append(args, strings.ReplaceAll(a, "OUT", name))
+	}
+	return append(args, more...)
+}
+
+// same compares the outputs named name with those of one rank.
+func (j wholeJob) same(t *testing.T, dir, name string) {
+	t.Helper()
+	for _, ext := range j.outputs {
+		want, err := os.ReadFile(filepath.Join(dir, j.name+"-1"+ext))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, name+ext))
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes that differ from the %d of one rank", name+ext, len(got), len(want))
+		}
+	}
+}
+
+// jobFolder is a folder with a distaff and inputs, where each job has run on one rank.
+func jobFolder(t *testing.T, dir string) string {
+	t.Helper()
+	distaff := program(t, dir)
+	makeInputs(t, dir, distaff)
+	for _, j := range wholeJobs {
+		if r := launchIn(t, dir, append([]string{distaff}, j.command(j.name+"-1")...), nil, nil); r.code != 0 {
+			t.Fatalf("%s on one rank: exit code %d\n%s", j.name, r.code, r.err)
+		}
+	}
+	return distaff
+}
+
+func TestLocalRanksWriteTheSameBytes(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	dir := t.TempDir()
+	distaff := jobFolder(t, dir)
+	for _, ranks := range []int{2, 3, 4, 6, 8} {
+		for _, j := range wholeJobs {
+			name := fmt.Sprintf("%s-local-%d", j.name, ranks)
+			r := launchIn(t, dir, append([]string{distaff}, j.command(name, fmt.Sprintf("--ranks=%d", ranks))...), nil, nil)
+			if r.code != 0 {
+				t.Errorf("%s: exit code %d\n%s", name, r.code, r.err)
+				continue
+			}
+			j.same(t, dir, name)
+		}
+	}
+}
+
+// TestMPIRuns: whole jobs under mpirun of each MPI.
+func TestMPIRuns(t *testing.T) {
+	launchers := mpiLaunchers(t)
+	dir := t.TempDir()
+	distaff := jobFolder(t, dir)
+	for _, l := range launchers {
+		t.Run(l.name, func(t *testing.T) {
+			run := func(n int, args ...string) outcome {
+				return launchIn(t, dir, append(append(l.argv(n), distaff), args...), nil, nil)
+			}
+			for n := 2; n <= 4; n++ {
+				for _, j := range wholeJobs {
+					name := fmt.Sprintf("%s-%s-%d", j.name, l.name, n)
+					more := []string{"--stats=" + name + ".json"}
+					if j.name == "blocks" {
+						more = append(more, "--check")
+					}
+					if r := run(n, j.command(name, more...)...); r.code != 0 {
+						t.Errorf("%s: exit code %d\n%s", name, r.code, r.err)
+						continue
+					}
+					j.same(t, dir, name)
+					if j.name == "spmv" {
+						vectorAlone(t, filepath.Join(dir, name+".json"), n, 90*8)
+					}
+				}
+			}
+			for _, k := range []struct {
+				code int
+				err  string
+				args []string
+			}{
+				{1, "missing.tcs", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:missing.tcs", "-i=x:x.tns", "-o=y:fault.tns"}},
+				{2, "statement", []string{"run", "y(i) = A(i,j)*", "-i=A:a.tcs", "-o=y:fault.tns"}},
+				{3, "bad.tns:2", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:bad.tns", "-d=j:90", "-o=y:fault.tns"}},
+				{5, "memory", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--memory-limit=600", "-o=y:fault.tns"}},
+			} {
+				if err := os.WriteFile(filepath.Join(dir, "bad.tns"), []byte("1 2\n1 x\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if r := run(2, k.args...); r.code != k.code || !strings.Contains(strings.ToLower(r.err), k.err) {
+					t.Errorf("%v: exit code %d, want %d and %q\n%s", k.args, r.code, k.code, k.err, r.err)
+				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "*fault*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			killedRank(t, l, dir, distaff)
+		})
+	}
+}
+
+// vectorAlone: row-blocked SpMV sends nothing but the vector, once.
+func vectorAlone(t *testing.T, file string, n int, bytes int64) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st spmd.Stats
+	if err := json.Unmarshal(text, &st); err != nil {
+		t.Fatal(err)
+	}
+	var sent, received, messages int64
+	for r := range n {
+		sent, received, messages = sent+st.Comm.BytesSent[r], received+st.Comm.BytesReceived[r], messages+st.Comm.MessagesSent[r]
+	}
+	if st.Ranks != n || sent != bytes || received != int64(n-1)*bytes || messages != 1 {
+		t.Errorf("%d ranks: %d bytes sent in %d messages, %d received; want %d in 1, %d", st.Ranks, sent, messages, received, bytes, int64(n-1)*bytes)
+	}
+	if len(st.Balance.Nonzeros) != n || slices.Min(st.Balance.Nonzeros) == 0 {
+		t.Errorf("balance %v on %d ranks", st.Balance.Nonzeros, n)
+	}
+}
+
+// killedRank kills one rank of a long job: the job must end, say so by its
+// code, and leave the old output as it was.
+func killedRank(t *testing.T, l mpiLauncher, dir, distaff string) {
+	t.Helper()
+	old := filepath.Join(dir, "old-"+l.name+".tns")
+	if err := os.WriteFile(old, []byte("1 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	argv := append(l.argv(2), distaff, "run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--repeat=2000000000", "-o=y:"+old)
+	r := launchIn(t, dir, argv, nil, func(cmd *exec.Cmd) {
+		for range 600 {
+			if ranks := children(cmd.Process.Pid, "distaff"); len(ranks) == 2 {
+				time.Sleep(700 * time.Millisecond)
+				syscall.Kill(ranks[1], syscall.SIGKILL)
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Error("the ranks do not start")
+		cmd.Process.Kill()
+	})
+	if r.code == 0 {
+		t.Errorf("a killed rank: exit code 0\n%s", r.err)
+	}
+	if text, err := os.ReadFile(old); err != nil || string(text) != "1 7\n" {
+		t.Errorf("the old output is harmed: %q, %v", text, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.tmp*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// children lists the processes below pid whose program has that name.
+func children(pid int, name string) []int {
+	parents := map[int]int{}
+	var named []int
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		var id, parent int
+		var state string
+		at := bytes.LastIndexByte(text, ')')
+		if _, err := fmt.Sscanf(string(text[at+1:]), "%s %d", &state, &parent); err != nil {
+			continue
+		}
+		if _, err := fmt.Sscan(e.Name(), &id); err != nil {
+			continue
+		}
+		parents[id] = parent
+		if exe, err := os.Readlink("/proc/" + e.Name() + "/exe"); err == nil && filepath.Base(exe) == name {
+			named = append(named, id)
+		}
+	}
+	var below []int
+	for _, id := range named {
+		for p := parents[id]; p > 1; p = parents[p] {
+			if p == pid {
+				below = append(below, id)
+				break
+			}
+		}
+	}
+	slices.Sort(below)
+	return below
+}
