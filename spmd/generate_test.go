@@ -256,3 +256,12 @@ func BenchmarkUniform(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkZipf(b *testing.B) {
+	g, _ := parseGenerator("A", "zipf:1000000:1.1")
+	g.bind("A", []int64{1000000, 1000000}, tcs.Float64, 0)
+	for b.Loop() {
+		for range g.entries(0, 1000000) {
+		}
+	}
+}

@@ -74,8 +74,8 @@ var update = flag.Bool("update", false, "rewrite the outputs in docs/tutorial.md
 // runExamples runs a document's commands in dir, one after another. With
 // -update it writes what they print into the document.
 func runExamples(t *testing.T, path, dir string, env []string, skip func(string) string) {
-	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler: ", err)
+	if !haveCompiler() {
+		t.Skip("no C compiler on PATH")
 	}
 	all := examples(t, path)
 	if len(all) == 0 {
