@@ -9,8 +9,6 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"distaff/spmd/comm"
 )
 
@@ -31,6 +29,7 @@ const (
 	ctlEnd    = "end"    // to rank 0: this rank's function has returned, all well
 	ctlBye    = "bye"    // down the tree: all have
 	ctlExit   = "exit"   // down the tree: all have cleaned up, each exits
+	ctlAlive  = "alive"  // to the node before: this node's first rank lives
 	ctlStuck  = "stuck"  // to rank 0: this rank has waited for long
 	ctlMoved  = "moved"  // to rank 0: no longer
 )
@@ -64,26 +63,24 @@ type monitor struct {
 	failed   error        // this rank's failure, or the job's
 	failedAt time.Time    // when this rank learnt of either
 	returned bool         // the rank's function has
-	places   []comm.Place // to watch a neighbour of
+	places   []comm.Place // known since this rank's start
 	endCode  int          // its code if all is well: that of an agreed failure
 
 	wake chan struct{}
 	over chan struct{} // closed when the job may end in order
 	quit chan struct{} // closed when the monitor has stopped
 
-	told     bool     // rank 0 knows of this rank's failure
-	agreed   *control // the failure that ends the job
-	printed  bool
-	cleaned  bool
-	done     int // at rank 0: ranks that have cleaned up, and when the last had
-	doneAt   time.Time
-	ended    map[int]int
-	endSent  bool
-	stop     bool
-	sends    []controlSend
-	peer     int // the neighbour watched, its process, and when it was seen dead
-	peerFD   int
-	peerDead time.Time
+	told    bool     // rank 0 knows of this rank's failure
+	agreed  *control // the failure that ends the job
+	printed bool
+	cleaned bool
+	done    int // at rank 0: ranks that have cleaned up, and when the last had
+	doneAt  time.Time
+	ended   map[int]int
+	endSent bool
+	stop    bool
+	sends   []controlSend
+	guard   guard
 
 	lastProgress uint64
 	progressAt   time.Time
@@ -107,7 +104,7 @@ type stuckReport struct {
 
 func newMonitor(t *transport, o Options) *monitor {
 	return &monitor{
-		t: t, stuck: o.Stuck, onErr: o.OnFail, note: o.Note, peer: -1, peerFD: -1,
+		t: t, stuck: o.Stuck, onErr: o.OnFail, note: o.Note,
 		wake: make(chan struct{}, 1), over: make(chan struct{}), quit: make(chan struct{}),
 		ended: map[int]int{}, reports: map[int]stuckReport{}, progressAt: time.Now(),
 	}
@@ -160,27 +157,6 @@ func (m *monitor) finish(err error) {
 	<-m.over
 }
 
-// watchLater has the monitor watch the next rank on this node, for launchers
-// that wait on when a rank is killed.
-func (m *monitor) watchLater(places []comm.Place) {
-	m.mu.Lock()
-	m.places = places
-	m.mu.Unlock()
-}
-
-func (m *monitor) watch(places []comm.Place) {
-	me := m.t.e.rank
-	for s := 1; s < len(places); s++ {
-		r := (me + s) % len(places)
-		if places[r].Node == places[me].Node && places[r].Space == places[me].Space {
-			if fd, err := unix.PidfdOpen(places[r].PID, 0); err == nil {
-				m.peer, m.peerFD = r, fd
-			}
-			return
-		}
-	}
-}
-
 // run is the monitor's goroutine.
 func (m *monitor) run() {
 	defer close(m.quit)
@@ -195,15 +171,13 @@ func (m *monitor) run() {
 		}
 		timer.Reset(tick)
 		m.receive()
-		m.watchPeer()
+		m.watchRanks()
 		m.step()
 		m.watchStuck()
 		m.reap()
 	}
 	m.flush()
-	if m.peerFD >= 0 {
-		unix.Close(m.peerFD)
-	}
+	m.guard.close()
 	close(m.over)
 }
 
@@ -400,6 +374,8 @@ func (m *monitor) handle(from int, c control) {
 	case ctlBye:
 		m.spread(c)
 		m.stop = true
+	case ctlAlive:
+		m.guard.heard = time.Now()
 	case ctlExit:
 		m.spread(c)
 		m.flush()
@@ -409,35 +385,4 @@ func (m *monitor) handle(from int, c control) {
 	case ctlMoved:
 		delete(m.reports, from)
 	}
-}
-
-// watchPeer fails the job when the neighbour's process has died.
-func (m *monitor) watchPeer() {
-	m.mu.Lock()
-	places := m.places
-	m.places = nil
-	m.mu.Unlock()
-	if places != nil {
-		m.watch(places)
-	}
-	if m.peerFD < 0 {
-		return
-	}
-	fds := []unix.PollFd{{Fd: int32(m.peerFD), Events: unix.POLLIN}}
-	if n, err := unix.Poll(fds, 0); err != nil || n == 0 {
-		return
-	}
-	if m.peerDead.IsZero() {
-		m.peerDead = time.Now()
-	}
-	m.mu.Lock()
-	ended := m.endSent && m.failed == nil
-	m.mu.Unlock()
-	// A neighbour that has ended in order may be gone before its goodbye is here.
-	if ended && time.Since(m.peerDead) < time.Second {
-		return
-	}
-	unix.Close(m.peerFD)
-	m.peerFD = -1
-	m.fail(&comm.RankError{Rank: m.peer, Code: 1, Err: fmt.Errorf("its process has died (killed, or out of memory), as rank %d sees", m.t.e.rank)})
 }

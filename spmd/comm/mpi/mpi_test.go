@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv("DISTAFF_COMMTEST_FUNNELED") != "" {
 		mpi.ForceFunneled()
 	}
+	if s := os.Getenv("DISTAFF_COMMTEST_APART"); s != "" {
+		limit, err := time.ParseDuration(s)
+		if err != nil {
+			panic(err)
+		}
+		mpi.ForceApart(limit)
+	}
 	if mode := os.Getenv("DISTAFF_COMMTEST"); mode != "" {
 		os.Exit(rank(mode))
 	}
@@ -63,11 +70,6 @@ func rank(mode string) int {
 	if err != nil {
 		return say(err)
 	}
-	if f := os.Getenv("DISTAFF_COMMTEST_PID"); f != "" {
-		if err := os.WriteFile(fmt.Sprintf("%s.%d", f, l.Rank), fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
-			return say(err)
-		}
-	}
 	if f := os.Getenv("DISTAFF_COMMTEST_FILE"); f != "" { // what must not stay behind
 		name := fmt.Sprintf("%s.%d", f, l.Rank)
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
@@ -86,6 +88,11 @@ func rank(mode string) int {
 }
 
 func play(mode string, c comm.Comm, info mpi.Info) error {
+	if f := os.Getenv("DISTAFF_COMMTEST_PID"); f != "" {
+		if err := os.WriteFile(fmt.Sprintf("%s.%d", f, c.Rank()), fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
+			return err
+		}
+	}
 	what, arg, _ := strings.Cut(mode, ":")
 	switch what {
 	case "suite":
@@ -361,7 +368,9 @@ func TestFunneled(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere: a random rank, killed at a random moment of the suite.
+// TestKilledAnywhere: a random rank, killed at a random moment of the suite. MPI
+// is open by then: Open MPI 4.1.4's mpirun waits for itself, its ranks all gone,
+// when one is killed while it connects.
 func TestKilledAnywhere(t *testing.T) {
 	for _, l := range launchers(t) {
 		for i := range *kills {
@@ -390,6 +399,24 @@ func TestKilledAnywhere(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSilent: a rank of which nothing is heard any more ends the job, although
+// its launcher sees nothing wrong.
+func TestSilent(t *testing.T) {
+	for _, l := range launchers(t) {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			var at time.Time
+			r := launchArgv(t, append(l.argv(3), os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_APART=3s"}, func(cmd *exec.Cmd, out *lockedBuffer) {
+				time.Sleep(2 * time.Second) // life goes on for a while
+				at = signalRank1(t, out, syscall.SIGSTOP)
+			})
+			if took := time.Since(at); r.code == 0 || took > 15*time.Second || !strings.Contains(r.err, "[1] it has given no sign of life for 3s, as rank 0 sees") {
+				t.Errorf("exit code %d after %v\n%s%s", r.code, took, r.out, r.err)
+			}
+		})
 	}
 }
 
