@@ -43,8 +43,11 @@ type Request struct {
 	// ComputeType is the type that the statement computes in; Invalid for the
 	// promotion of the operands' (notation.InferTypes).
 	ComputeType ir.Type
-	Wide        bool   // the result's positions in 64 bits, whatever is expected
-	Name        string // of the leaf: a C identifier; "" for "leaf"
+	// Exact lists variables that the leaf is always called with the whole range
+	// of. Where such a range is short and its loops are dense, it is compiled in.
+	Exact []string
+	Wide  bool   // the result's positions in 64 bits, whatever is expected
+	Name  string // of the leaf: a C identifier; "" for "leaf"
 	// Threads is 1 for a leaf that is to run on one thread alone. Any other
 	// leaf takes the number of threads as it is called.
 	Threads int
@@ -175,7 +178,7 @@ func Compile(r Request) (*Unit, error) {
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: name, Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: clip, Share: share, LongRow: cmp.Or(r.LongRow, DefaultLongRow),
+		Clip: clip, Share: share, Exact: c.exact(), LongRow: cmp.Or(r.LongRow, DefaultLongRow),
 	})
 	if err != nil {
 		return nil, diag.Errorf(schedule.Refused, "%v", err)

@@ -29,7 +29,8 @@ type Compiled struct {
 // Compile compiles the job's statement. Where every operand has an input, they
 // are loaded and the leaf is the one that Run would call; else the compiler is
 // told what formats, types, sizes and the files' headers say, and takes tensors
-// to have fewer than 2^31 entries. name is the leaf's, "" for "leaf".
+// to have fewer than 2^31 entries. name is the leaf's; "" is "leaf", with the
+// trip counts of short dense loops compiled in, as Run has them.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	given := true
 	p, err := j.parse(false)
@@ -55,8 +56,9 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		return nil, err
 	}
 	q := r.request()
-	if name != "" {
-		q.Name = name
+	q.Exact = p.norm.Vars
+	if name != "" { // for callers of any sizes
+		q.Name, q.Exact = name, nil
 	}
 	if !given {
 		for n, t := range q.Tensors {

@@ -36,6 +36,7 @@ type statement struct {
 	format   format.Format   // of the result, as it is wanted
 	typ      dtype.Type      // of the result
 	dims     []int64         // of the result
+	exact    []string        // variables that the leaf always gets the whole range of
 	wide     bool            // the result's positions in 64 bits, whatever is expected
 	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
 
@@ -68,7 +69,7 @@ func (s *statement) build() error {
 	r := s.r
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule,
+		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact,
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}
@@ -96,7 +97,16 @@ func (s *statement) build() error {
 	src := cc.Source{Text: emitc.File(s.unit.Func), Label: s.stmt.String()}
 	s.leaf, err = kernels.New(r.ctx, builder, src, emitc.Symbol(s.unit.Func.Name))
 	if errors.Is(err, cc.ErrNoCompiler) {
-		if leaf := builtin.Find(req, s.unit); leaf != nil && s.schedule == nil {
+		if s.schedule != nil {
+			return err
+		}
+		// Built-in leaves take any size.
+		req.Exact = nil
+		if s.unit, err = codegen.Compile(req); err != nil {
+			return err
+		}
+		err = cc.ErrNoCompiler
+		if leaf := builtin.Find(req, s.unit); leaf != nil {
 			r.job.note("no C compiler: a built-in leaf runs the statement, on one thread")
 			s.leaf, err = leaf, nil
 		}
@@ -284,6 +294,8 @@ func (r *run) compileWhole() (engine, error) {
 	e := &compiledEngine{s: r.statement(specs)}
 	if len(r.job.Schedule) > 0 {
 		e.s.schedule = r.job.Schedule
+	} else {
+		e.s.exact = r.p.norm.Vars
 	}
 	old := r.tensors[r.p.result]
 	if old != nil {

@@ -252,6 +252,7 @@ func (k *ranked) compile() error {
 			norm.Terms = append(norm.Terms, k.norm.Terms[t])
 		}
 		s := r.statement(like)
+		s.exact = k.uncut()
 		s.norm = &norm
 		if len(k.statements) > 0 { // blocks of all groups are summed
 			s.widths = &k.statements[0].unit.Result
@@ -271,6 +272,17 @@ func (k *ranked) compile() error {
 	k.exec.Result = transfer.Like{Name: r.p.result, Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]),
 		Kinds: result.Format.Letters(), Modes: result.Format.Order}
 	return k.compileSum()
+}
+
+// uncut lists the variables that no split cuts.
+func (k *ranked) uncut() []string {
+	var list []string
+	for _, v := range k.norm.Vars {
+		if !slices.ContainsFunc(k.problem.Vars, func(b place.BlockVar) bool { return b.Name == v }) {
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 // userNote puts the user's names of tensors into a line of the compiler's.

@@ -44,6 +44,9 @@ func (l *lowerer) span(e *env, v string) span {
 	if s, ok := e.ranges[v]; ok {
 		return s
 	}
+	if n, ok := l.spec.Exact[v]; ok {
+		return span{lo: ir.Int(0), hi: ir.Int(n)}
+	}
 	b := l.bounds[v]
 	if l.sched != nil {
 		return span{lo: ir.Int(0), hi: b[1]} // called on the whole of it

@@ -53,6 +53,9 @@ type Spec struct {
 	// LongRow is the number of entries past which a row is cut into chunks of
 	// its own.
 	LongRow int64
+	// Exact are the variables whose range is always [0, Exact[v]): loops over
+	// them have constant trip counts.
+	Exact map[string]int64
 	// Share, if not "", is the key of the access whose level arrays are the
 	// result's own, down to the result's last compressed level: values, or
 	// blocks of dense levels below, are written at its positions.
