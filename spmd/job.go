@@ -1,6 +1,8 @@
 package spmd
 
 import (
+	"context"
+
 	"distaff/io/tcs"
 )
 
@@ -67,6 +69,9 @@ type Options struct {
 
 	// Argv is the command line, for Stats.
 	Argv []string
+
+	// compiler starts the C compiler (cc.Config.Run), where this process must not.
+	compiler func(ctx context.Context, argv, env []string) (string, error)
 }
 
 // Input is where a tensor comes from: exactly one of File, Generate, Scalar and

@@ -40,6 +40,18 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	if err != nil {
 		return nil, first(err)
 	}
+	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see loadLeaf
+		server, err := startCompileServer()
+		if err != nil {
+			return nil, first(err)
+		}
+		if server != nil {
+			defer server.close()
+			served := *j
+			served.compiler = server.run
+			j = &served
+		}
+	}
 	defer comm.OnExit(Abandon)()
 	var report *Report
 	var difference error

@@ -95,7 +95,7 @@ func (s *statement) build() error {
 		s.compiler = c.Path
 	}
 	src := cc.Source{Text: emitc.File(s.unit.Func), Label: s.stmt.String()}
-	s.leaf, err = kernels.New(r.ctx, builder, src, emitc.Symbol(s.unit.Func.Name))
+	s.leaf, err = r.loadLeaf(builder, src, emitc.Symbol(s.unit.Func.Name))
 	if errors.Is(err, cc.ErrNoCompiler) {
 		if s.schedule != nil {
 			return err
@@ -130,7 +130,7 @@ func (r *run) builder() (*cc.Builder, error) {
 		return nil, commandErrorf("%v", err)
 	}
 	cfg.CPU, cfg.Flags = r.job.CPU, emitc.Flags("")
-	cfg.Note = r.job.note
+	cfg.Note, cfg.Run = r.job.note, r.job.compiler
 	if r.job.Tmp != "" {
 		cfg.Tmp = r.job.Tmp
 	}

@@ -56,7 +56,7 @@ func (r *run) openRanked(c comm.Comm) error {
 		}
 		data = b.Bytes()
 	}
-	data, err := bcastBytes(c.Uncounted(), data)
+	data, err := bcastFrom(c.Uncounted(), data, 0)
 	if err != nil || c.Rank() == 0 {
 		return err
 	}
@@ -105,18 +105,6 @@ func (r *run) openHere(name string, in Input, h sourceHeader) error {
 		return nil
 	}
 	panic("BUG: spmd: rank 0 opened an input that no other rank knows")
-}
-
-// bcastBytes gives rank 0's data to every rank.
-func bcastBytes(c comm.Comm, data []byte) ([]byte, error) {
-	n := []int64{int64(len(data))}
-	if err := c.Bcast(comm.Of(n), 0); err != nil {
-		return nil, err
-	}
-	if c.Rank() != 0 {
-		data = make([]byte, n[0])
-	}
-	return data, c.Bcast(comm.Of(data), 0)
 }
 
 // loadOperand makes this rank's blocks of one operand.

@@ -140,7 +140,7 @@ func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.c = c
+	k.c, r.ranks = c, c
 	return k, k.load()
 }
 

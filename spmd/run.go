@@ -11,6 +11,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/cc"
+	"distaff/spmd/comm"
 )
 
 // Report is what a job tells when it is done.
@@ -43,6 +44,7 @@ type run struct {
 	old     *tcs.Tensor // what += adds to; nil for none
 	engine  engine
 	cc      *cc.Builder     // nil until a leaf is compiled
+	ranks   comm.Comm       // of a job of several ranks, else nil
 	arena   *kernels.Arena  // where leaves get memory
 	runner  *kernels.Runner // the thread that they run on
 

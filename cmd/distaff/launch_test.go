@@ -286,6 +286,7 @@ func TestMPIRuns(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(dir, "*fault*")); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
+			compiledOnce(t, l, dir, distaff)
 			killedRank(t, l, dir, distaff)
 		})
 	}
@@ -311,6 +312,35 @@ func vectorAlone(t *testing.T, file string, n int, bytes int64) {
 	}
 	if len(st.Balance.Nonzeros) != n || slices.Min(st.Balance.Nonzeros) == 0 {
 		t.Errorf("balance %v on %d ranks", st.Balance.Nonzeros, n)
+	}
+}
+
+// compiledOnce: a job compiles its leaf once, and not from a process that has
+// MPI open.
+func compiledOnce(t *testing.T, l mpiLauncher, dir, distaff string) {
+	t.Helper()
+	log := filepath.Join(dir, "compiled-"+l.name)
+	script := filepath.Join(dir, "cc-"+l.name)
+	text := "#!/bin/sh\ntr '\\0' '\\n' < /proc/$PPID/environ | grep -c ^DISTAFF_COMPILE_SERVER=1 >> " + log + "\nexec cc \"$@\"\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	name := "spmv-once-" + l.name
+	r := launchIn(t, dir, append(append(l.argv(3), distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
+	if r.code != 0 {
+		t.Fatalf("exit code %d\n%s", r.code, r.err)
+	}
+	wholeJobs[0].same(t, dir, name)
+	if said, err := os.ReadFile(log); err != nil || string(said) != "1\n" {
+		t.Errorf("3 ranks compiled, by compile servers or not: %q, %v; want one compilation by a server", said, err)
+	}
+	// What the compiler has against a leaf comes from one rank, with its code.
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r = launchIn(t, dir, append(append(l.argv(3), distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
+	if r.code != 1 || strings.Count(r.err, "no luck") != 1 {
+		t.Errorf("a compiler that fails: exit code %d\n%s", r.code, r.err)
 	}
 }
 
@@ -370,6 +400,9 @@ func children(pid int, name string) []int {
 		}
 		parents[id] = parent
 		if exe, err := os.Readlink("/proc/" + e.Name() + "/exe"); err == nil && filepath.Base(exe) == name {
+			if env, _ := os.ReadFile("/proc/" + e.Name() + "/environ"); bytes.Contains(env, []byte("DISTAFF_COMPILE_SERVER=1")) {
+				continue // a rank's helper
+			}
 			named = append(named, id)
 		}
 	}

@@ -12,11 +12,15 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
+	"distaff/spmd"
 
 	"github.com/urfave/cli/v2"
 )
 
-func main() { os.Exit(mainExit(os.Args, os.Stdout, os.Stderr)) }
+func main() {
+	spmd.ServeCompiler()
+	os.Exit(mainExit(os.Args, os.Stdout, os.Stderr))
+}
 
 // mainExit runs one command line and returns its exit code.
 func mainExit(args []string, stdout, stderr io.Writer) int {

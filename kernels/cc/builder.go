@@ -30,15 +30,18 @@ type Source struct {
 // Config says how a Builder compiles. The zero value finds a compiler on no PATH
 // and has no cache; FromEnv is the usual start.
 type Config struct {
-	Compiler  string       // DISTAFF_CC: a path or a name, with arguments; "": cc, gcc or clang on Path
-	Path      string       // PATH
-	Flags     []string     // nil: DefaultFlags
-	UserFlags []string     // DISTAFF_CFLAGS: appended
-	CPU       string       // "native" (or ""), "x86-64-v2", ...; NoCPU for the compiler's default
-	Kind      string       // the cache's folder; "" is "leaf"
-	Cache     string       // the cache's root; "": no cache
-	Tmp       string       // where compilations happen; "": os.TempDir
-	Note      func(string) // told, in a line, what the user should know though nothing failed; nil: nobody
+	Compiler  string   // DISTAFF_CC: a path or a name, with arguments; "": cc, gcc or clang on Path
+	Path      string   // PATH
+	Flags     []string // nil: DefaultFlags
+	UserFlags []string // DISTAFF_CFLAGS: appended
+	CPU       string   // "native" (or ""), "x86-64-v2", ...; NoCPU for the compiler's default
+	Kind      string   // the cache's folder; "" is "leaf"
+	Cache     string   // the cache's root; "": no cache
+	Tmp       string   // where compilations happen; "": os.TempDir
+	// Run runs the compiler: argv[0] is its absolute path. It returns what the
+	// compiler said, and an error where it did not end well. nil: as a child of this process.
+	Run  func(ctx context.Context, argv, env []string) (string, error)
+	Note func(string) // told, in a line, what the user should know though nothing failed; nil: nobody
 }
 
 // FromEnv is the configuration that the environment gives: DISTAFF_CC,
@@ -97,6 +100,10 @@ func New(cfg Config) (*Builder, error) {
 	}
 	return b, nil
 }
+
+// CPUKind tells kinds of CPU apart: objects of this Builder serve where its
+// kind is the same.
+func (b *Builder) CPUKind() string { return cpuTag(b.cfg.CPU) }
 
 // Compiler is the compiler found, or nil.
 func (b *Builder) Compiler() *Compiler { return b.compiler }

@@ -93,11 +93,22 @@ func (b *Builder) args(flags []string, in, out string) []string {
 
 // run starts the compiler and returns what it said.
 func (b *Builder) run(ctx context.Context, dir string, flags []string, in, out string) (string, error) {
-	cmd := exec.CommandContext(ctx, b.compiler.Path, b.args(flags, in, out)...)
+	// Its temporary files go with ours; its words are in one language.
+	env := append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
+	start := b.cfg.Run
+	if start == nil {
+		start = Run
+	}
+	return start(ctx, append([]string{b.compiler.Path}, b.args(flags, in, out)...), env)
+}
+
+// Run runs a compiler as a child of this process: see Config.Run. All that it
+// starts ends with ctx.
+func Run(ctx context.Context, argv, env []string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	// Its temporary files go with ours; its words are in one language.
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
+	cmd.Env = env
 	// A driver starts others (cc1, as, ld): all die together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

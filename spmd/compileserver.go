@@ -1,0 +1,134 @@
+package spmd
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+
+	"distaff/kernels/cc"
+)
+
+// An MPI may forbid that a process forks once it is open, and hangs or harms
+// data where it does. So a rank that may have to compile starts a child before: this
+// same program, which runs the compiler when it is asked to, over pipes.
+
+// serverVar is set in the environment of the child.
+const serverVar = "DISTAFF_COMPILE_SERVER"
+
+// serves tells that main called ServeCompiler, so that a child of this program would serve.
+var serves bool
+
+type compileRequest struct{ Argv, Env []string }
+
+type compileReply struct {
+	Said, Err string
+	Failed    bool
+}
+
+// ServeCompiler is what a program that runs jobs under mpirun or srun calls
+// first in its main. In a child that such a job started it serves, and does not return.
+// Elsewhere it returns at once. A program that does not call it starts the C compiler
+// from the ranks' own processes.
+func ServeCompiler() {
+	if os.Getenv(serverVar) == "" {
+		serves = true
+		return
+	}
+	os.Unsetenv(serverVar)
+	serveCompiles(os.Stdin, os.Stdout)
+	os.Exit(0)
+}
+
+// serveCompiles answers requests until they end; a compiler that still runs then is stopped.
+func serveCompiles(in io.Reader, out io.Writer) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	requests := make(chan compileRequest)
+	go func() {
+		defer close(requests)
+		defer cancel() // the job is gone
+		for d := gob.NewDecoder(in); ; {
+			var q compileRequest
+			if d.Decode(&q) != nil {
+				return
+			}
+			requests <- q
+		}
+	}()
+	e := gob.NewEncoder(out)
+	for q := range requests {
+		said, err := cc.Run(ctx, q.Argv, q.Env)
+		a := compileReply{Said: said, Failed: err != nil}
+		if err != nil {
+			a.Err = err.Error()
+		}
+		if e.Encode(a) != nil {
+			return
+		}
+	}
+}
+
+// compileServer is the parent's end.
+type compileServer struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+
+	mu  sync.Mutex // one request at a time
+	enc *gob.Encoder
+	dec *gob.Decoder
+}
+
+// startCompileServer starts the child; nil where this program cannot serve.
+func startCompileServer() (*compileServer, error) {
+	if !serves {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil
+	}
+	s := &compileServer{cmd: exec.Command(self)}
+	s.cmd.Env = append(os.Environ(), serverVar+"=1")
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the process that compiles: %w", err)
+	}
+	s.enc, s.dec = gob.NewEncoder(s.in), gob.NewDecoder(out)
+	return s, nil
+}
+
+// run is cc.Config.Run in the child.
+func (s *compileServer) run(ctx context.Context, argv, env []string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { s.in.Close() }) // the child stops the compiler
+	defer stop()
+	if err := s.enc.Encode(compileRequest{argv, env}); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("the process that compiles is gone: %w", err))
+	}
+	var a compileReply
+	if err := s.dec.Decode(&a); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("the process that compiles is gone: %w", err))
+	}
+	if a.Failed {
+		return a.Said, errors.New(a.Err)
+	}
+	return a.Said, nil
+}
+
+// close ends the child.
+func (s *compileServer) close() {
+	s.in.Close()
+	s.cmd.Wait() // its code tells nothing
+}
