@@ -135,6 +135,8 @@ func (n *nest) factor(f notation.Factor, t *term) cin.Expr {
 		return n.expr(f, t)
 	case *notation.Number:
 		return n.expr(f, t)
+	case *notation.Group:
+		return n.expr(f.X, t)
 	case *notation.Quotient:
 		return &cin.Binary{Op: '/', X: n.expr(f.Num, t), Y: n.expr(f.Den, t)}
 	case *notation.Reduction:

@@ -47,13 +47,37 @@ func (c *compilation) entries() float64 {
 	for _, t := range c.normal.Terms {
 		least := math.Inf(1)
 		for _, f := range t.Factors {
-			if a, ok := f.(*notation.Access); ok {
-				least = min(least, known(c.tensor(a.Name).NNZ)*c.lacking(a))
+			switch f := f.(type) {
+			case *notation.Access:
+				least = min(least, c.bound(f))
+			case *notation.Group:
+				least = min(least, c.bound(f.X))
+			case *notation.Quotient:
+				least = min(least, c.bound(f.Num))
 			}
 		}
 		total += least
 	}
 	return total
+}
+
+// bound is entries for a plain expression.
+func (c *compilation) bound(e notation.Expr) float64 {
+	switch e := e.(type) {
+	case *notation.Access:
+		return known(c.tensor(e.Name).NNZ) * c.lacking(e)
+	case *notation.Neg:
+		return c.bound(e.X)
+	case *notation.Binary:
+		switch e.Op {
+		case '*':
+			return min(c.bound(e.X), c.bound(e.Y))
+		case '/':
+			return c.bound(e.X)
+		}
+		return c.bound(e.X) + c.bound(e.Y)
+	}
+	return math.Inf(1)
 }
 
 func known(nnz int64) float64 {

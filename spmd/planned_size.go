@@ -302,6 +302,8 @@ func (x *planner) factorDensity(f notation.Factor) float64 {
 	switch f := f.(type) {
 	case *notation.Access:
 		return x.exprDensity(f)
+	case *notation.Group:
+		return x.exprDensity(f.X)
 	case *notation.Quotient:
 		return x.exprDensity(f.Num)
 	case *notation.Reduction:

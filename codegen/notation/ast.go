@@ -87,10 +87,14 @@ type Term struct {
 	Sum      []string
 }
 
-// Factor is *Access, *Number, *Quotient or *Reduction.
+// Factor is *Access, *Number, *Group, *Quotient or *Reduction.
 type Factor interface{ factor() }
 
 type (
+	// Group is a sum that stands beside other factors and is not multiplied
+	// out, since each of its addends sums over the same variables. X is a plain
+	// expression, as a Quotient's sides are.
+	Group struct{ X Expr }
 	// Quotient is Num / Den, one unit: neither side is multiplied out into
 	// the term, and every variable of either that the left side lacks is
 	// summed by the term. Num and Den are plain expressions (Access, Number,
@@ -105,7 +109,7 @@ type (
 		Vars []string
 		Body []*Term
 	}
-	// ReductionExpr lets a Reduction stand in a quotient's expression.
+	// ReductionExpr lets a Reduction stand in the expression of a group or a quotient.
 	ReductionExpr struct {
 		*Reduction
 		At Span
@@ -114,6 +118,7 @@ type (
 
 func (*Access) factor()    {}
 func (*Number) factor()    {}
+func (*Group) factor()     {}
 func (*Quotient) factor()  {}
 func (*Reduction) factor() {}
 

@@ -8,6 +8,8 @@ func MapAccesses(t *Term, f func(*Access) *Access) *Term {
 		switch x := x.(type) {
 		case *Access:
 			out.Factors[k] = f(x)
+		case *Group:
+			out.Factors[k] = &Group{X: mapExpr(x.X, f)}
 		case *Quotient:
 			out.Factors[k] = &Quotient{Num: mapExpr(x.Num, f), Den: mapExpr(x.Den, f)}
 		case *Reduction:

@@ -2,11 +2,14 @@ package notation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
 // Normalize gives the normal form of a statement that Check accepts: products
-// of sums multiplied out, signs folded, bound variables renamed apart, and for
+// of sums multiplied out where their addends sum over different variables (else
+// a sum is a Group: multiplied out, (x-y)*(x-y) would cancel badly, and
+// (1-2)*inf would be inf-inf), signs folded, bound variables renamed apart, and for
 // each term the variables that it sums.
 //
 // A quotient is one unit: neither side is multiplied out, and it sums over
@@ -18,14 +21,15 @@ import (
 func Normalize(s *Stmt) *Normal {
 	r := newRenamer(s)
 	rhs := r.rename(s.RHS, nil)
-	n := &Normal{Src: s.Src, LHS: s.LHS, Accumulate: s.Accumulate, Terms: expand(rhs), Source: r.source}
+	n := &Normal{Src: s.Src, LHS: s.LHS, Accumulate: s.Accumulate, Source: r.source}
 
-	left := map[string]bool{}
+	left := vars{}
 	var all varList
 	for _, v := range s.LHS.Vars {
 		left[v] = true
 		all.add(v)
 	}
+	n.Terms = left.expand(rhs)
 	for _, t := range n.Terms {
 		var sum varList
 		for _, v := range t.FreeVars() {
@@ -143,18 +147,21 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 	return e // a Number
 }
 
+// vars is a set of variables: those of the left side.
+type vars map[string]bool
+
 // expand multiplies e out. Of the result, a term's Sum has the variables of
 // explicit sums only.
-func expand(e Expr) []*Term {
+func (left vars) expand(e Expr) []*Term {
 	switch e := e.(type) {
 	case *Access:
 		return []*Term{{Factors: []Factor{e}}}
 	case *Number:
 		return []*Term{{Factors: []Factor{e}}}
 	case *Neg:
-		return negated(expand(e.X))
+		return negated(left.expand(e.X))
 	case *Sum:
-		terms := expand(e.X)
+		terms := left.expand(e.X)
 		for _, t := range terms {
 			t.Sum = append(slices.Clone(e.Vars), t.Sum...)
 		}
@@ -162,13 +169,13 @@ func expand(e Expr) []*Term {
 	case *Binary:
 		switch e.Op {
 		case '+':
-			return append(expand(e.X), expand(e.Y)...)
+			return append(left.expand(e.X), left.expand(e.Y)...)
 		case '-':
-			return append(expand(e.X), negated(expand(e.Y))...)
+			return append(left.expand(e.X), negated(left.expand(e.Y))...)
 		case '*':
-			return multiply(expand(e.X), expand(e.Y))
+			return left.product(e)
 		case '/':
-			return []*Term{{Factors: []Factor{&Quotient{Num: inQuotientForm(e.X), Den: inQuotientForm(e.Y)}}}}
+			return []*Term{{Factors: []Factor{&Quotient{Num: left.whole(e.X), Den: left.whole(e.Y)}}}}
 		}
 	}
 	panic("BUG: notation cannot normalize this expression")
@@ -181,10 +188,66 @@ func negated(terms []*Term) []*Term {
 	return terms
 }
 
+// product is the terms of a product. A factor that is a sum stays whole where
+// each of its addends, with what the plain factors hold, has the same variables
+// that the left side lacks.
+func (left vars) product(e *Binary) []*Term {
+	chain := factors(e, nil)
+	parts := make([][]*Term, len(chain))
+	var plain varList
+	for k, f := range chain {
+		parts[k] = units(left.expand(f))
+		if len(parts[k]) == 1 {
+			plain.freeFactors(parts[k][0], nil)
+		}
+	}
+	out := []*Term{{}}
+	for k, f := range chain {
+		if len(parts[k]) > 1 && left.sumAlike(parts[k], plain.list) {
+			t := &Term{}
+			for n, ok := f.(*Neg); ok; n, ok = f.(*Neg) {
+				f, t.Negative = n.X, !t.Negative
+			}
+			t.Factors = []Factor{&Group{X: left.whole(f)}}
+			parts[k] = []*Term{t}
+		}
+		out = multiply(out, parts[k])
+	}
+	return out
+}
+
+// factors appends the factors of a product to list.
+func factors(e Expr, list []Expr) []Expr {
+	if b, ok := e.(*Binary); ok && b.Op == '*' {
+		return factors(b.Y, factors(b.X, list))
+	}
+	return append(list, e)
+}
+
+// sumAlike says whether the terms, each beside the variables of others, have
+// the same variables that the left side lacks.
+func (left vars) sumAlike(terms []*Term, others []string) bool {
+	sums := func(t *Term) vars {
+		held := vars{}
+		for _, v := range append(t.FreeVars(), others...) {
+			if !left[v] {
+				held[v] = true
+			}
+		}
+		return held
+	}
+	first := sums(terms[0])
+	for _, t := range terms[1:] {
+		if !maps.Equal(first, sums(t)) {
+			return false
+		}
+	}
+	return true
+}
+
 // multiply is every term of xs times every term of ys. Terms may share
 // factors afterwards: a normal form is not changed in place.
 func multiply(xs, ys []*Term) []*Term {
-	xs, ys = units(xs), units(ys)
 	var out []*Term
 	for _, x := range xs {
 		for _, y := range ys {
@@ -211,15 +274,16 @@ func units(terms []*Term) []*Term {
 	return out
 }
 
-// inQuotientForm is e with each sum() as a ReductionExpr.
-func inQuotientForm(e Expr) Expr {
+// whole is e with each sum() as a ReductionExpr, and nothing multiplied out but
+// what they sum.
+func (left vars) whole(e Expr) Expr {
 	switch e := e.(type) {
 	case *Neg:
-		return &Neg{X: inQuotientForm(e.X), At: e.At}
+		return &Neg{X: left.whole(e.X), At: e.At}
 	case *Binary:
-		return &Binary{Op: e.Op, X: inQuotientForm(e.X), Y: inQuotientForm(e.Y)}
+		return &Binary{Op: e.Op, X: left.whole(e.X), Y: left.whole(e.Y)}
 	case *Sum:
-		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: expand(e.X)}, At: e.At}
+		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: left.expand(e.X)}, At: e.At}
 	}
 	return e
 }

@@ -127,6 +127,8 @@ func (t *Term) unsigned() string {
 			factors[k] = f.String()
 		case *Number:
 			factors[k] = f.String()
+		case *Group:
+			factors[k] = f.String()
 		case *Quotient:
 			factors[k] = f.String()
 			if k > 0 {
@@ -142,6 +144,9 @@ func (t *Term) unsigned() string {
 	}
 	return text
 }
+
+// String prints (X).
+func (g *Group) String() string { return "(" + ExprString(g.X) + ")" }
 
 // String prints Num/Den.
 func (q *Quotient) String() string {

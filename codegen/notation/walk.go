@@ -31,6 +31,8 @@ func WalkTerm(t *Term, f func(Expr) bool) {
 			Walk(x, f)
 		case *Number:
 			Walk(x, f)
+		case *Group:
+			Walk(x.X, f)
 		case *Quotient:
 			Walk(x.Num, f)
 			Walk(x.Den, f)
@@ -158,6 +160,8 @@ func (v *varList) freeFactors(t *Term, bound map[string]int) {
 		switch f := f.(type) {
 		case *Access:
 			v.free(f, bound)
+		case *Group:
+			v.free(f.X, bound)
 		case *Quotient:
 			v.free(f.Num, bound)
 			v.free(f.Den, bound)

@@ -241,6 +241,8 @@ func (b *builder) term(t *notation.Term) *term {
 			n = b.access(f)
 		case *notation.Number:
 			n = b.constant(f)
+		case *notation.Group:
+			n = b.expr(f.X)
 		case *notation.Quotient:
 			n = b.quotient(f.Num, f.Den)
 		case *notation.Reduction:
