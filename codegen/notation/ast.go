@@ -3,7 +3,7 @@
 //
 // A statement assigns an expression over tensor accesses to one access. The
 // normal form (Normalize) is what the compiler starts from: a sum of terms,
-// products of sums multiplied out, each term with the variables that it sums.
+// products of sums multiplied out where that matters, each term with the variables that it sums.
 package notation
 
 // Span is a range of byte offsets in the statement's source text.
