@@ -249,7 +249,7 @@ func (g *Graph) Component(v string) *Component {
 
 // pure tells whether fusions alone lead from the roots to v, and none follows.
 func (g *Graph) pure(v string) bool {
-	for r := g.MadeBy(v); r != nil; {
+	if r := g.MadeBy(v); r != nil {
 		if r.Kind != Fuse {
 			return false
 		}
@@ -258,7 +258,6 @@ func (g *Graph) pure(v string) bool {
 				return false
 			}
 		}
-		break
 	}
 	return !g.fusedBelow(v) || g.ReplacedBy(v).Kind == Fuse
 }

@@ -15,7 +15,6 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -240,11 +239,4 @@ func (s *state) noted(k int, v string) error {
 		}
 	}
 	return nil
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s", noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
