@@ -330,7 +330,7 @@ func (l *lowerer) zero(e *env) {
 			return
 		}
 	}
-	l.emit(&ir.Fill{A: a.vals(), Lo: lo, Hi: hi, X: ir.Zero(a.op.Type)})
+	l.emit(&ir.Fill{A: a.vals(), Lo: lo, Hi: hi, X: ir.Zero(a.vals().Elem)})
 }
 
 // publishAll hands the buffers to the caller: they are the whole result.

@@ -30,7 +30,7 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 			l.emit(&ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, X: sum})
 			return
 		}
-		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.op.Type, sum)})
+		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.vals().Elem, sum)})
 	})})
 	l.emit(&ir.Free{A: tmp})
 	return ir.Truth(true)

@@ -76,7 +76,7 @@ func (l *lowerer) zeroAll(lo, size ir.Expr) {
 	c := l.newVar("piece")
 	at := func(c ir.Expr) ir.Expr { return ir.Plus(lo, ir.Over(ir.Times(n, c), pieces)) }
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
-		l.emit(&ir.Fill{A: l.out.vals(), Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))), X: ir.Zero(l.out.op.Type)})
+		l.emit(&ir.Fill{A: l.out.vals(), Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))), X: ir.Zero(l.out.vals().Elem)})
 	})})
 }
 

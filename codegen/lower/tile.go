@@ -111,7 +111,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		part(in)
 		k := l.newVar(v + "_lane")
 		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
-			l.emit(&ir.Store{A: l.out.vals(), Index: ir.Plus(ir.Plus(base, x), k), Accumulate: e.res.zeroed, X: ir.Convert(op.Type, ir.At(sums, k))})
+			l.emit(&ir.Store{A: l.out.vals(), Index: ir.Plus(ir.Plus(base, x), k), Accumulate: e.res.zeroed, X: ir.Convert(l.out.vals().Elem, ir.At(sums, k))})
 		})})
 	})})
 	n := ir.Minus(all.hi, all.lo)
@@ -121,7 +121,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		in.ranges[v] = span{lo: rest, hi: all.hi, width: -width}
 		in.res.zeroed = true
 		if !e.res.zeroed {
-			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(op.Type)})
+			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(l.out.vals().Elem)})
 		}
 		part(in)
 	})
