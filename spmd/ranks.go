@@ -334,7 +334,7 @@ func (k *ranked) compileSum() error {
 	for _, v := range k.problem.Vars {
 		adds = adds || v.Reduction
 	}
-	if !adds {
+	if !adds || result.Format.AllDense() { // dense blocks are added in place
 		return nil
 	}
 	vars := r.p.stmt.LHS.Vars
@@ -351,8 +351,13 @@ func (k *ranked) compileSum() error {
 	return k.sum.build()
 }
 
-// add sums two partial blocks.
+// add sums two partial blocks: b's values are added to a's where both are
+// dense, and so hold the same coordinates.
 func (k *ranked) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
+	if k.sum == nil {
+		addDense(a, b)
+		return a, nil
+	}
 	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b}, nil)
 	if err != nil {
 		return nil, err
