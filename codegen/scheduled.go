@@ -56,11 +56,14 @@ func (c *compilation) schedule() error {
 	for _, op := range c.ops {
 		formats[op.Name] = op.Format
 	}
-	s, err := schedule.Apply(schedule.Problem{
+	s, shared, err := schedule.Apply(schedule.Problem{
 		Stmt: c.unit.CIN, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size,
 	}, list)
 	if err != nil {
 		return err
+	}
+	if !shared {
+		c.share = nil
 	}
 	c.unit.CIN = s
 	return nil

@@ -238,6 +238,8 @@ func (p *parser) relation() provenance.Relation {
 		r.Kind = provenance.Coord
 	case "bound":
 		r.Kind = provenance.Bound
+	case "precompute":
+		r.Kind = provenance.Precompute
 	default:
 		p.fail("a relation")
 	}

@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"slices"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
@@ -70,7 +68,7 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 		s.n[r] = l.span(e, r).hi
 	}
 	for _, r := range l.sched.g.Relations() {
-		if !slices.Contains(slices.Concat(c.Roots, c.Leaves), r.From[0]) && s.n[r.From[0]] == nil {
+		if r.Kind == provenance.Precompute || s.n[r.From[0]] == nil {
 			continue
 		}
 		n := s.n[r.From[0]]
@@ -107,7 +105,7 @@ func (l *lowerer) recover(c *component, s *counts, in *env, body func()) {
 			return
 		}
 		r := rels[k]
-		if s.n[r.From[0]] == nil || l.sched.comps[r.From[0]] != c {
+		if r.Kind == provenance.Precompute || s.n[r.From[0]] == nil || l.sched.comps[r.From[0]] != c {
 			back(k - 1)
 			return
 		}

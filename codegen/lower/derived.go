@@ -44,6 +44,9 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 	}
 	l.sched = &schedule{g: t.Relations, comps: map[string]*component{}}
 	for _, r := range t.Relations.Relations() {
+		if r.Kind == provenance.Precompute {
+			continue
+		}
 		for _, v := range slices.Concat(r.From, r.To) {
 			if l.sched.comps[v] != nil {
 				continue

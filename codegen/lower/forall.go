@@ -112,6 +112,9 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	if len(p.lat.Points) == 1 && all.Len() == 1 && !p.lat.Coarse {
 		return l.singleLoop(p)
 	}
+	if l.gallops(p) {
+		return l.gallopLoop(p)
+	}
 	if p.lat.Coarse || l.tooMany(p) {
 		return l.flaggedLoop(p)
 	}

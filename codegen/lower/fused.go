@@ -95,7 +95,13 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	}
 	from, to := l.digits(c, o.iv.among.lo, e), l.digits(c, o.iv.among.hi, e)
 	cur := e.cur[o.iv.key]
-	if never(cur.pres) || o.iv.whole {
+	if o.iv.whole {
+		return from, to
+	}
+	if never(cur.pres) {
+		for d := range from {
+			from[d] = l.named(c.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], to[d]))
+		}
 		return from, to
 	}
 	at := func(p ir.Expr, past []ir.Expr) []ir.Expr {

@@ -27,6 +27,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
 )
 
 // Operand is a tensor as the leaf sees it.
@@ -87,6 +88,14 @@ func lower(s Spec) *ir.Func {
 		l.bounds[v] = b
 		f.Bounds = append(f.Bounds, b)
 	}
+	if l.sched != nil {
+		for _, r := range l.sched.g.Relations() {
+			if r.Kind == provenance.Precompute {
+				v := l.sched.g.Original(r.From[0])
+				l.bounds[r.To[0]], s.Sizes[r.To[0]] = l.bounds[v], s.Sizes[v]
+			}
+		}
+	}
 	for _, o := range s.Operands {
 		l.ops[o.Name] = newOperand(l, o)
 	}
@@ -144,6 +153,8 @@ type lowerer struct {
 	// made holds the workspaces of the scope at hand, by name: the copies of a
 	// where that cases make share one.
 	made map[string]workspace
+	// dense are those of the scope that are filled everywhere or nowhere.
+	dense map[string]*denseSpace
 
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
@@ -227,11 +238,11 @@ func (l *lowerer) while(cond ir.Expr, f func()) {
 
 // inScope lowers f with a prologue and epilogue of its own.
 func (l *lowerer) inScope(f func()) *ir.Block {
-	pre, post, made := l.pre, l.post, l.made
-	l.pre, l.post, l.made = &ir.Block{}, &ir.Block{}, map[string]workspace{}
+	pre, post, made, dense := l.pre, l.post, l.made, l.dense
+	l.pre, l.post, l.made, l.dense = &ir.Block{}, &ir.Block{}, map[string]workspace{}, map[string]*denseSpace{}
 	body := l.within(f)
 	all := &ir.Block{List: slices.Concat(l.pre.List, body.List, l.post.List)}
-	l.pre, l.post, l.made = pre, post, made
+	l.pre, l.post, l.made, l.dense = pre, post, made, dense
 	return all
 }
 

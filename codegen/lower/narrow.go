@@ -298,7 +298,11 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 	}
 	c := e.cur[iv.key]
 	out := *iv.among
-	if never(c.pres) || iv.whole {
+	if iv.whole {
+		return out
+	}
+	if never(c.pres) { // the first interval has all, since there are no positions
+		out.lo, out.whole, out.size = l.named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
 		return out
 	}
 	crd := c.op.crd(c.level)

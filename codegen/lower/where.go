@@ -63,6 +63,9 @@ func isFactor(x cin.Expr, t string) bool {
 
 // whereWorkspace lowers a where whose temporary is a workspace.
 func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+	if l.sched != nil && l.uniform(s.Producer, t) {
+		return l.whereDense(s, t, e, want)
+	}
 	w := l.newWorkspace(t)
 	outer := l.spaces[t.Name]
 	l.spaces[t.Name] = w
@@ -71,6 +74,16 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = outer
 	if never(some) {
 		w.end(l)
+		if l.sched != nil {
+			// The consumer may have other terms.
+			in := e.clone()
+			cin.Accesses(s.Consumer, func(a *cin.Access) {
+				if a.Name == t.Name {
+					in.cur[a.Key()] = &cursor{vars: a.Vars, level: len(a.Vars), pres: some}
+				}
+			})
+			return l.stmt(s.Consumer, in, want)
+		}
 		if l.assigns(s.Consumer) {
 			l.zero(e)
 		}
@@ -80,7 +93,11 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	in := e.clone()
 	shadowed := l.ops[t.Name]
 	l.ops[t.Name] = op
-	l.openCursor(t, in)
+	cin.Accesses(s.Consumer, func(a *cin.Access) {
+		if a.Name == t.Name {
+			l.openCursor(a, in)
+		}
+	})
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
 	w.end(l)

@@ -31,9 +31,12 @@ const (
 	Pos
 	Coord
 	Bound
+	// Precompute says that To runs over the same range as From, in the producer
+	// of a workspace. It replaces nothing.
+	Precompute
 )
 
-var kindNames = [...]string{Split: "split", Divide: "divide", Fuse: "fuse", Pos: "pos", Coord: "coord", Bound: "bound"}
+var kindNames = [...]string{Split: "split", Divide: "divide", Fuse: "fuse", Pos: "pos", Coord: "coord", Bound: "bound", Precompute: "precompute"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -97,12 +100,15 @@ func (g *Graph) Relations() []Relation {
 // With is g and one more relation, or the rule that this breaks.
 func (g *Graph) With(r Relation) (*Graph, error) {
 	for _, v := range r.From {
+		if r.Kind == Precompute {
+			continue
+		}
 		if by := g.ReplacedBy(v); by != nil {
 			return nil, fmt.Errorf("%s was replaced by %s", v, by)
 		}
 	}
 	for k, v := range r.To {
-		if g.MadeBy(v) != nil || slices.Contains(r.From, v) || slices.Contains(r.To[:k], v) {
+		if g.MadeBy(v) != nil || g.Original(v) != v || slices.Contains(r.From, v) || slices.Contains(r.To[:k], v) {
 			return nil, fmt.Errorf("the name %s is in use", v)
 		}
 		for _, q := range g.Relations() {
@@ -117,7 +123,7 @@ func (g *Graph) With(r Relation) (*Graph, error) {
 // ReplacedBy is the relation that replaces v; nil if v is fully derived.
 func (g *Graph) ReplacedBy(v string) *Relation {
 	for k := range g.Relations() {
-		if slices.Contains(g.relations[k].From, v) {
+		if g.relations[k].Kind != Precompute && slices.Contains(g.relations[k].From, v) {
 			return &g.relations[k]
 		}
 	}
@@ -127,7 +133,7 @@ func (g *Graph) ReplacedBy(v string) *Relation {
 // MadeBy is the relation that made v; nil if v is underived.
 func (g *Graph) MadeBy(v string) *Relation {
 	for k := range g.Relations() {
-		if slices.Contains(g.relations[k].To, v) {
+		if g.relations[k].Kind != Precompute && slices.Contains(g.relations[k].To, v) {
 			return &g.relations[k]
 		}
 	}
@@ -136,6 +142,17 @@ func (g *Graph) MadeBy(v string) *Relation {
 
 // Derived tells whether a relation made or replaced v.
 func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
+
+// Original is the variable of the statement whose range an underived variable
+// runs over: itself, or the one that a workspace's stands for.
+func (g *Graph) Original(v string) string {
+	for _, r := range g.Relations() {
+		if r.Kind == Precompute && r.To[0] == v {
+			return g.Original(r.From[0])
+		}
+	}
+	return v
+}
 
 // Underived are the original variables that v comes from, outermost first.
 func (g *Graph) Underived(v string) []string {
@@ -206,7 +223,7 @@ func (g *Graph) Component(v string) *Component {
 		changed = false
 		for _, r := range g.relations {
 			all := slices.Concat(r.From, r.To)
-			if !slices.ContainsFunc(all, func(u string) bool { return in[u] }) {
+			if r.Kind == Precompute || !slices.ContainsFunc(all, func(u string) bool { return in[u] }) {
 				continue
 			}
 			for _, u := range all {
@@ -218,7 +235,7 @@ func (g *Graph) Component(v string) *Component {
 	}
 	for _, r := range g.relations {
 		for _, u := range r.From {
-			if in[u] && g.MadeBy(u) == nil {
+			if r.Kind != Precompute && in[u] && g.MadeBy(u) == nil {
 				c.Roots = append(c.Roots, u)
 			}
 		}

@@ -181,6 +181,18 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 	if !natural && len(roots) > 1 {
 		return s.refuse(-1, "the positions of %s over %s fused are visited in order: tiles outside, their contents inside", r.Access, strings.Join(roots, ", "))
 	}
+	if !natural {
+		for q := s.g.MadeBy(r.From[0]); q != nil; q = s.g.MadeBy(q.From[0]) {
+			if q.Kind != provenance.Bound {
+				return s.refuse(-1, "positions of %s within tiles of coordinates are visited in order: tiles outside, their contents inside", r.Access)
+			}
+		}
+		for _, q := range s.g.Relations() {
+			if q.Kind == provenance.Coord && slices.Equal(s.g.Underived(q.From[0]), roots) {
+				return s.refuse(-1, "coordinates within tiles of positions of %s are visited in order: tiles outside, their contents inside", r.Access)
+			}
+		}
+	}
 	var err error
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		p := s.newPath(loops)

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"strings"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
 )
@@ -19,6 +21,9 @@ func coord(s *state) error {
 	}
 	if s.g.PositionsOf(p) == "" {
 		return s.refuse(0, "%s runs over coordinates already", p)
+	}
+	if roots := s.g.Underived(p); len(roots) > 1 {
+		return s.refuse(0, "%s runs over positions of %s fused, which have no single coordinate; split it as it is", p, strings.Join(roots, ", "))
 	}
 	if err := s.noted(0, p); err != nil {
 		return err

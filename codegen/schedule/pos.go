@@ -92,6 +92,13 @@ func (s *state) access(k int) (*cin.Access, error) {
 func (s *state) positions(v string, a *cin.Access) error {
 	roots := s.g.Underived(v)
 	f := s.Formats[a.Name]
+	if len(roots) > 1 {
+		for m := s.g.MadeBy(v); m != nil; m = s.g.MadeBy(m.From[0]) {
+			if m.Kind != provenance.Fuse && m.Kind != provenance.Bound {
+				return s.refuse(0, "%s is a tile of %s fused; the positions are taken of all, before they are tiled", v, strings.Join(roots, ", "))
+			}
+		}
+	}
 	first := -1
 	for l, mode := range f.Order {
 		if a.Vars[mode] == roots[0] {

@@ -1,6 +1,372 @@
 package schedule
 
-// precompute is refused.
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/notation"
+	"distaff/codegen/provenance"
+)
+
+// precompute computes a part of a statement's right side into a workspace
+// first: precompute(EXPR, i, iw[, W]) into W over i, filled by a loop over iw;
+// precompute(EXPR, {i,j}, {iw,jw}, W) over several variables, {} for a scalar.
+//
+// Loops over variables that only EXPR has move into the producer, which sums
+// them, where EXPR is a factor: the rest distributes over that sum.
 func precompute(s *state) error {
-	return s.refuse(-1, "not built in this version")
+	r := &recipe{state: s, name: "w"}
+	if err := r.read(); err != nil {
+		return err
+	}
+	var found []*cin.Assign
+	cin.Paths(s.body, func(_ []*cin.Forall, a *cin.Assign) {
+		if _, ok := r.without(a.RHS); ok {
+			found = append(found, a)
+		}
+	})
+	switch {
+	case len(found) == 0:
+		return s.refuse(0, "%s is not a part of the statement: %s", s.cmd.Args[0].Text, cin.String(s.body))
+	case len(found) > 1:
+		return s.refuse(0, "%s is a part of %s", s.cmd.Args[0].Text, plural(len(found), "statement"))
+	}
+	done := false
+	var err error
+	var rewrite func(t cin.Stmt) cin.Stmt
+	rewrite = func(t cin.Stmt) cin.Stmt {
+		switch t := t.(type) {
+		case *cin.Where:
+			return &cin.Where{Consumer: rewrite(t.Consumer), Producer: rewrite(t.Producer)}
+		case *cin.Seq:
+			u := &cin.Seq{}
+			for _, x := range t.List {
+				u.List = append(u.List, rewrite(x))
+			}
+			return u
+		}
+		chain, rest := []*cin.Forall(nil), t
+		if f, ok := t.(*cin.Forall); ok {
+			chain, rest = nested(f)
+		}
+		if rest == cin.Stmt(found[0]) {
+			done = true
+			var out cin.Stmt
+			if out, err = r.place(chain, found[0]); err == nil {
+				return out
+			}
+			return t
+		}
+		out := rest
+		if len(chain) > 0 || rest != t {
+			out = rewrite(rest)
+		}
+		for k := len(chain) - 1; k >= 0; k-- {
+			f := *chain[k]
+			f.Body = out
+			out = &f
+		}
+		return out
+	}
+	body := rewrite(s.body)
+	if err != nil {
+		return err
+	}
+	if !done {
+		panic("BUG: schedule: the statement to precompute in was not found again")
+	}
+	s.body = body
+	s.Shared = false // a workspace has a pattern of its own
+	for k, v := range r.vars {
+		if r.into[k] != v {
+			if err := s.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.into[k]}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recipe is a precompute while it is applied.
+type recipe struct {
+	*state
+	expr       cin.Expr
+	vars, into []string // of the workspace, in the consumer and the producer
+	name       string   // of the workspace
+}
+
+func (r *recipe) read() error {
+	x, err := notation.Parse("x = " + r.cmd.Args[0].Text)
+	if err != nil {
+		return r.cmd.Args[0].errorf(BadCommand, "precompute: got %s, want an expression of the statement", r.cmd.Args[0].Text)
+	}
+	if r.expr = r.convert(x.RHS); r.expr == nil {
+		return r.refuse(0, "an expression with sum() cannot be precomputed; its variables are summed where it stands")
+	}
+	list := func(k int) []Arg {
+		if a := r.cmd.Args[k]; a.List != nil {
+			return a.List
+		}
+		return []Arg{r.cmd.Args[k]}
+	}
+	from, to := list(1), list(2)
+	if len(from) != len(to) {
+		return r.refuse(2, "got %s, want as many as in %s", plural(len(to), "variable"), r.cmd.Args[1].Text)
+	}
+	inside := exprVars(r.expr)
+	for k, a := range from {
+		if err := r.hasLoop(a); err != nil {
+			return err
+		}
+		switch {
+		case r.g.Derived(a.Text):
+			return r.refuse(1, "%s is derived; a workspace is over variables of the statement", a.Text)
+		case !slices.Contains(inside, a.Text):
+			return r.refuse(1, "%s is not in %s", a.Text, r.cmd.Args[0].Text)
+		case slices.Contains(r.vars, a.Text):
+			return r.refuse(1, "%s stands twice", a.Text)
+		}
+		w := to[k].Text
+		if w != a.Text && (!isName(w) || r.inUse(w) || r.g.Original(w) != w || slices.Contains(r.into, w)) {
+			return r.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
+		}
+		r.vars, r.into = append(r.vars, a.Text), append(r.into, w)
+	}
+	if len(r.cmd.Args) == 4 {
+		r.name = r.cmd.Args[3].Text
+		if !isName(r.name) {
+			return r.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", r.name)
+		}
+		if r.taken(r.name) {
+			return r.refuse(3, "the name %s is in use", r.name)
+		}
+		return nil
+	}
+	for k := 1; r.taken(r.name); k++ {
+		r.name = fmt.Sprintf("w%d", k)
+	}
+	return nil
+}
+
+func (r *recipe) taken(name string) bool {
+	return r.inUse(name) || slices.Contains(r.into, name)
+}
+
+// convert is an expression of the command in concrete notation; nil if it
+// holds a sum.
+func (r *recipe) convert(x notation.Expr) cin.Expr {
+	switch x := x.(type) {
+	case *notation.Access:
+		return &cin.Access{Name: x.Name, Vars: x.Vars}
+	case *notation.Number:
+		return &cin.Lit{Text: x.Text}
+	case *notation.Neg:
+		if y := r.convert(x.X); y != nil {
+			return &cin.Neg{X: y}
+		}
+	case *notation.Binary:
+		p, q := r.convert(x.X), r.convert(x.Y)
+		if p != nil && q != nil {
+			return &cin.Binary{Op: x.Op, X: p, Y: q}
+		}
+	}
+	return nil
+}
+
+func exprVars(x cin.Expr) []string {
+	var out []string
+	cin.ExprAccesses(x, func(a *cin.Access) { out = append(out, a.Vars...) })
+	return out
+}
+
+// shape is a key that expressions of one form have, up to the order of factors
+// and terms and the names that conversions gave their operands.
+func shape(x cin.Expr) string {
+	switch x := x.(type) {
+	case *cin.Access:
+		return strings.TrimRight(x.Name, "'") + "(" + strings.Join(x.Vars, ",") + ")"
+	case *cin.Lit:
+		return x.Text
+	case *cin.Neg:
+		return "-(" + shape(x.X) + ")"
+	case *cin.Binary:
+		if x.Op == '*' || x.Op == '+' {
+			var parts []string
+			for _, y := range operands(x, x.Op) {
+				parts = append(parts, shape(y))
+			}
+			slices.Sort(parts)
+			return "(" + strings.Join(parts, string(rune(x.Op))) + ")"
+		}
+		return "(" + shape(x.X) + string(rune(x.Op)) + shape(x.Y) + ")"
+	}
+	panic("BUG: schedule: unknown expression")
+}
+
+// operands are the factors of a product, or the terms of a sum.
+func operands(x cin.Expr, op byte) []cin.Expr {
+	if b, ok := x.(*cin.Binary); ok && b.Op == op {
+		return append(operands(b.X, op), operands(b.Y, op)...)
+	}
+	return []cin.Expr{x}
+}
+
+// split parts the factors of product x into those of r's expression and the
+// rest.
+func (r *recipe) split(x cin.Expr) (match, rest []cin.Expr, ok bool) {
+	rest = operands(x, '*')
+	for _, y := range operands(r.expr, '*') {
+		k := slices.IndexFunc(rest, func(z cin.Expr) bool { return shape(z) == shape(y) })
+		if k < 0 {
+			return nil, nil, false
+		}
+		match = append(match, rest[k])
+		rest = slices.Delete(slices.Clone(rest), k, k+1)
+	}
+	return match, rest, true
+}
+
+// without is x with the workspace in the place of r's expression.
+func (r *recipe) without(x cin.Expr) (cin.Expr, bool) {
+	w := &cin.Access{Name: r.name, Vars: r.vars}
+	if _, rest, ok := r.split(x); ok {
+		return product(append([]cin.Expr{w}, rest...)), true
+	}
+	switch x := x.(type) {
+	case *cin.Neg:
+		if y, ok := r.without(x.X); ok {
+			return &cin.Neg{X: y}, true
+		}
+	case *cin.Binary:
+		if y, ok := r.without(x.X); ok {
+			return &cin.Binary{Op: x.Op, X: y, Y: x.Y}, true
+		}
+		if y, ok := r.without(x.Y); ok {
+			return &cin.Binary{Op: x.Op, X: x.X, Y: y}, true
+		}
+	}
+	return x, false
+}
+
+func product(list []cin.Expr) cin.Expr {
+	x := list[0]
+	for _, y := range list[1:] {
+		x = &cin.Binary{Op: '*', X: x, Y: y}
+	}
+	return x
+}
+
+// place makes the producer and the consumer of statement a, inside the loops
+// of the chain that both need.
+func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
+	inside := exprVars(r.expr)
+	rest, _ := r.without(a.RHS)
+	outside := slices.Clone(a.LHS.Vars)
+	cin.ExprAccesses(rest, func(x *cin.Access) {
+		if x.Name != r.name {
+			outside = append(outside, x.Vars...)
+		}
+	})
+	// Where the expression is one factor among others, the sum over a variable
+	// of its own alone can be taken before the product.
+	_, _, factor := r.split(a.RHS)
+	only := func(f *cin.Forall, has, lacks []string) bool {
+		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
+	}
+	producer := func(f *cin.Forall) bool { return factor && a.Accumulate && only(f, inside, outside) && !r.over(f) }
+	consumer := func(f *cin.Forall) bool {
+		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return slices.Contains(inside, v) })
+	}
+	d := len(chain)
+	for d > 0 && (r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
+		d--
+	}
+	for _, v := range r.vars {
+		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
+			around := "another statement"
+			if d > 0 {
+				around = "the loop over " + chain[d-1].Var
+			}
+			return nil, r.refuse(1, "the loop over %s is around %s, in which the workspace over %s would have one entry; reorder puts it inside", v, around, v)
+		}
+	}
+	summed := false // whether a loop that the target lacks stays around the consumer
+	var make1, use cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true, RHS: r.renamed(a.RHS)}, nil
+	for k := len(chain) - 1; k >= 0; k-- {
+		f := chain[k]
+		if k < d || !producer(f) {
+			summed = summed || !only(f, a.LHS.Vars, nil)
+		}
+	}
+	_, tensor := r.Formats[a.LHS.Name]
+	use = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate && (summed || !tensor), RHS: rest}
+	for k := len(chain) - 1; k >= d; k-- {
+		f := chain[k]
+		if !consumer(f) {
+			g := *f
+			if j := slices.Index(r.vars, f.Var); j >= 0 {
+				g.Var = r.into[j]
+			}
+			g.Body = make1
+			make1 = &g
+		}
+		if !producer(f) {
+			g := *f
+			g.Body = use
+			use = &g
+		}
+	}
+	var out cin.Stmt = &cin.Where{Consumer: use, Producer: make1}
+	for k := d - 1; k >= 0; k-- {
+		f := *chain[k]
+		f.Body = out
+		out = &f
+	}
+	return out, nil
+}
+
+// over tells whether f is over a variable of the workspace.
+func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.vars, f.Var) }
+
+// renamed is what the producer computes: the statement's own operands, at the
+// workspace's variables.
+func (r *recipe) renamed(x cin.Expr) cin.Expr {
+	var find func(x cin.Expr) cin.Expr
+	find = func(x cin.Expr) cin.Expr {
+		if match, _, ok := r.split(x); ok {
+			return product(match)
+		}
+		switch x := x.(type) {
+		case *cin.Neg:
+			return find(x.X)
+		case *cin.Binary:
+			if y := find(x.X); y != nil {
+				return y
+			}
+			return find(x.Y)
+		}
+		return nil
+	}
+	var rename func(x cin.Expr) cin.Expr
+	rename = func(x cin.Expr) cin.Expr {
+		switch x := x.(type) {
+		case *cin.Access:
+			b := &cin.Access{Name: x.Name}
+			for _, v := range x.Vars {
+				if k := slices.Index(r.vars, v); k >= 0 {
+					v = r.into[k]
+				}
+				b.Vars = append(b.Vars, v)
+			}
+			return b
+		case *cin.Neg:
+			return &cin.Neg{X: rename(x.X)}
+		case *cin.Binary:
+			return &cin.Binary{Op: x.Op, X: rename(x.X), Y: rename(x.Y)}
+		}
+		return x
+	}
+	return rename(find(x))
 }

@@ -76,33 +76,34 @@ type state struct {
 	parallel *Command
 }
 
-// Apply applies commands in order. Refusals are *diag.Error with the place.
-func Apply(p Problem, list []*Command) (cin.Stmt, error) {
+// Apply applies commands in order, and tells whether the result still shares
+// its pattern with an operand. Refusals are *diag.Error with the place.
+func Apply(p Problem, list []*Command) (stmt cin.Stmt, shared bool, err error) {
 	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt)}
 	for _, c := range list {
 		s.cmd = c
 		rule, ok := commands[c.Name]
 		switch {
 		case slices.Contains(across, c.Name):
-			return nil, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
+			return nil, false, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
 		case !ok:
-			return nil, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
+			return nil, false, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
 		case len(c.Args) < rule.min || len(c.Args) > rule.max:
-			return nil, c.errorf(BadCommand, "got %d arguments, want %s", len(c.Args), rule.usage)
+			return nil, false, c.errorf(BadCommand, "got %d arguments, want %s", len(c.Args), rule.usage)
 		case s.parallel != nil && !rule.late:
-			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
+			return nil, false, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
 		if err := rule.apply(s); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if err := s.check(); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if s.g == nil {
 		s.g = &provenance.Graph{}
 	}
-	return s.stmt(), nil
+	return s.stmt(), s.Shared, nil
 }
 
 func names() []string {

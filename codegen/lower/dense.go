@@ -1,0 +1,140 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// denseSpace is a workspace over one variable that is filled everywhere or
+// nowhere: an array.
+type denseSpace struct {
+	vals   *ir.Array
+	lo, hi ir.Expr
+}
+
+// uniform tells whether what s adds to workspace t is present at all
+// coordinates of its variable or at none.
+func (l *lowerer) uniform(s cin.Stmt, t *cin.Access) bool {
+	if len(t.Vars) != 1 || l.spec.Sizes[t.Vars[0]] > maxDenseWorkspace {
+		return false
+	}
+	producers := map[string]cin.Stmt{}
+	cin.Walk(s, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			producers[cin.Target(w.Producer).Name] = w.Producer
+		}
+	})
+	ok := true
+	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
+		if a.LHS.Name != t.Name {
+			return
+		}
+		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+			m := slices.Index(x.Vars, a.LHS.Vars[0])
+			p := producers[x.Name]
+			switch {
+			case m < 0 && p != nil:
+				ok = false // computed anew at each coordinate, and present at some
+			case m < 0:
+			case p != nil:
+				ok = ok && l.uniform(p, cin.Target(p))
+			case l.ops[x.Name] == nil:
+				ok = false
+			default:
+				op := l.ops[x.Name]
+				for k := op.Format.Level(m); k < op.order(); k++ {
+					ok = ok && op.caps(k).Locate
+				}
+			}
+		})
+	})
+	return ok
+}
+
+// add adds x at a's coordinate.
+func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	l.emit(&ir.Store{A: w.vals, Index: ir.Minus(e.coord[a.Vars[0]], w.lo), Accumulate: true, X: x})
+}
+
+// newDenseSpace is the workspace for t: one for all uses in a scope.
+func (l *lowerer) newDenseSpace(t *cin.Access) *denseSpace {
+	if w := l.dense[t.Name]; w != nil {
+		return w
+	}
+	s := l.span(&env{}, t.Vars[0])
+	w := &denseSpace{vals: l.newArray(t.Name+"_vals", l.spec.Compute), lo: s.lo, hi: s.hi}
+	l.pre.Append(&ir.Alloc{A: w.vals, Len: ir.Minus(w.hi, w.lo)})
+	l.post.Append(&ir.Free{A: w.vals})
+	l.dense[t.Name] = w
+	return w
+}
+
+// operand is the workspace as its consumer reads it.
+func (w *denseSpace) operand(l *lowerer, name string) *operand {
+	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}}})
+	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = w.vals
+	for part, x := range map[ir.Part]ir.Expr{ir.Size: ir.Minus(w.hi, w.lo), ir.Offset: w.lo} {
+		v, ok := x.(*ir.Var)
+		if !ok {
+			v = l.declare(name+"_"+part.String(), x)
+		}
+		op.sizes[ir.Slot{Arg: -1, Level: 0, Part: part}] = v
+	}
+	return op
+}
+
+// whereDense lowers a where whose workspace is filled everywhere or nowhere. The
+// consumer is lowered for each case, so that none of its loops has to look.
+func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+	w := l.newDenseSpace(t)
+	op := w.operand(l, t.Name)
+	l.emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: ir.Minus(w.hi, w.lo), X: ir.Zero(l.spec.Compute)})
+	outer, shadowed := l.spaces[t.Name], l.ops[t.Name]
+	l.spaces[t.Name] = w
+	some := l.stmt(s.Producer, e, true)
+	l.spaces[t.Name] = outer
+	consume := func(pres bool) ir.Expr {
+		in := e.clone()
+		l.ops[t.Name] = op
+		cin.Accesses(s.Consumer, func(a *cin.Access) {
+			if a.Name == t.Name {
+				in.cur[a.Key()] = &cursor{op: op, vars: a.Vars, pos: ir.Int(0), pres: ir.Truth(pres)}
+			}
+		})
+		l.enterAll(s.Consumer, in)
+		got := l.stmt(s.Consumer, in, want)
+		l.ops[t.Name] = shadowed
+		return got
+	}
+	if always(some) || never(some) {
+		return consume(always(some))
+	}
+	var flag *ir.Var
+	if want {
+		flag = ir.NewVar(l.fresh("some_"+t.Name), ir.Bool)
+		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
+	}
+	got := ir.Expr(ir.Truth(false))
+	side := func(pres bool) *ir.Block {
+		return l.within(func() {
+			p := consume(pres)
+			got = anyOf(got, p)
+			if want && !never(p) {
+				l.set(flag, p)
+			}
+		})
+	}
+	then := side(true)
+	rest := side(false)
+	if len(rest.List) == 0 {
+		rest = nil
+	}
+	l.emit(&ir.If{Cond: some, Then: then, Else: rest})
+	if never(got) || !want {
+		return got
+	}
+	return flag
+}
