@@ -292,16 +292,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			return nil, r.refuse(1, "the loop over %s is around %s, in which the workspace over %s would have one entry; reorder puts it inside", v, around, v)
 		}
 	}
-	summed := false // whether a loop that the target lacks stays around the consumer
-	var make1, use cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true, RHS: r.renamed(a.RHS)}, nil
-	for k := len(chain) - 1; k >= 0; k-- {
-		f := chain[k]
-		if k < d || !producer(f) {
-			summed = summed || !only(f, a.LHS.Vars, nil)
-		}
-	}
-	_, tensor := r.Formats[a.LHS.Name]
-	use = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate && (summed || !tensor), RHS: rest}
+	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true, RHS: r.renamed(a.RHS)}
+	var use cin.Stmt = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate, RHS: rest}
 	for k := len(chain) - 1; k >= d; k-- {
 		f := chain[k]
 		if !consumer(f) {
@@ -309,8 +301,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			if j := slices.Index(r.vars, f.Var); j >= 0 {
 				g.Var = r.into[j]
 			}
-			g.Body = make1
-			make1 = &g
+			g.Body = fill
+			fill = &g
 		}
 		if !producer(f) {
 			g := *f
@@ -318,7 +310,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			use = &g
 		}
 	}
-	var out cin.Stmt = &cin.Where{Consumer: use, Producer: make1}
+	var out cin.Stmt = &cin.Where{Consumer: use, Producer: fill}
 	for k := d - 1; k >= 0; k-- {
 		f := *chain[k]
 		f.Body = out
