@@ -362,3 +362,10 @@ func (r *recipe) renamed(x cin.Expr) cin.Expr {
 	}
 	return rename(find(x))
 }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
