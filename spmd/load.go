@@ -84,6 +84,9 @@ func (r *run) loadTensor(s *source, spec coo.Spec) (*tcs.Tensor, error) {
 		if err := t.Validate(); err != nil {
 			return nil, err
 		}
+		if err := t.VerifyShare(0, 1); err != nil {
+			return nil, err
+		}
 	}
 	if r.asStored(s) {
 		return t, nil

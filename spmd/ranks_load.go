@@ -161,6 +161,9 @@ func (k *ranked) loadTensor(s *source, g *load.Target) (map[plan.Block]*tcs.Tens
 		if err := t.Validate(); err != nil {
 			return nil, err
 		}
+		if err := t.VerifyShare(k.c.Rank(), k.c.Size()); err != nil {
+			return nil, err
+		}
 	}
 	if r.asStored(s) && g.Viewable(t) {
 		return g.Views(k.c.Rank(), t)

@@ -31,7 +31,7 @@ func Flags() []cli.Flag {
 		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
 		text("`sum|error` what becomes of repeated coordinates (default: sum)", "duplicates"),
 		&cli.BoolFlag{Name: "fit-dense", Usage: "dense levels cover the smallest to the largest coordinate only"},
-		&cli.BoolFlag{Name: "trust-input", Usage: "skips the check of a .tcs input's arrays"},
+		&cli.BoolFlag{Name: "trust-input", Usage: "skips the check of a .tcs input's checksums and arrays"},
 		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else a quarter of the machine's)", "memory-limit"),
 		text("`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)", "tmp"),
 		text("`N` threads (default: all cores)", "threads"),

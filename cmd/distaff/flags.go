@@ -40,7 +40,7 @@ func dataFlags() []cli.Flag {
 		list("index-base", nil, catData, "`[T:]0|1` the first coordinate in .tns files (default: 1)"),
 		list("duplicates", nil, catData, "`[T:]sum|error` what becomes of repeated coordinates (default: sum)"),
 		text("seed", nil, catData, "`N` fixes generated data, together with the tensor's name (default: 0)"),
-		on("trust-input", nil, catData, "skips the check of .tcs level arrays as they are read"),
+		on("trust-input", nil, catData, "skips the check of .tcs checksums and level arrays as they are read"),
 	}
 }
 

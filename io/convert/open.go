@@ -87,7 +87,10 @@ func ready(t *tcs.Tensor, opt coo.Options) error {
 		t.Trust()
 		return nil
 	}
-	return t.Validate()
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	return t.VerifyShare(0, 1)
 }
 
 // checkDims holds sizes that were given against the file's.
