@@ -163,7 +163,7 @@ func Compile(r Request) (*Unit, error) {
 		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
 		share = a.Key()
 		u.Result.Shares = k
-		u.Result.PosWidth, u.Result.CrdWidth = c.ops[k].PosWidth, c.ops[k].CrdWidth
+		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[k])
 	}
 	if r.Threads != 1 && r.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)

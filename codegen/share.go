@@ -44,6 +44,16 @@ func (c *compilation) takesWidths(o lower.Operand) bool {
 	return true
 }
 
+// sharedWidths are the widths of a result that shares o's outer levels.
+func (c *compilation) sharedWidths(o lower.Operand) (pos, crd []uint8) {
+	f := c.unit.Result.Format
+	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
+	shared := len(f.Levels) - f.TrailingDense()
+	copy(pos, o.PosWidth[:shared])
+	copy(crd, o.CrdWidth[:shared])
+	return pos, crd
+}
+
 // operand is an operand by its name in the statement.
 func (c *compilation) operand(name string) *lower.Operand {
 	k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == name })

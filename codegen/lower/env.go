@@ -198,17 +198,23 @@ func (l *lowerer) load(c *cursor, e *env) ir.Expr {
 	if c.end == nil && always(c.pres) {
 		return l.named(name, at(c.pos))
 	}
-	v := ir.NewVar(l.fresh(name), t)
-	l.emit(&ir.Declare{V: v, Init: ir.Zero(t)})
+	if c.end == nil {
+		v := ir.NewVar(l.fresh(name), t)
+		l.emit(&ir.Declare{V: v, Init: ir.Zero(t)})
+		l.when(c.pres, func() { l.set(v, at(c.pos)) })
+		return v
+	}
+	// The repeats of a coordinate are one value, of the tensor's own type.
+	v := ir.NewVar(l.fresh(name), c.op.Type)
+	l.emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
 	l.when(c.pres, func() {
-		if c.end == nil {
-			l.set(v, at(c.pos))
-			return
-		}
 		p := l.newVar(c.op.prefix() + "_p")
 		l.emit(&ir.For{V: p, Lo: c.pos, Hi: c.end, Step: 1, Body: l.within(func() {
-			l.incr(v, at(p))
+			l.incr(v, ir.At(c.op.vals(), p))
 		})})
 	})
-	return v
+	if t == c.op.Type {
+		return v
+	}
+	return l.named(name, ir.Convert(t, v))
 }
