@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go test ./spmd/oracle -count=1 -timeout 120m -run Oracle -oracle.n="${N:-20000}" -oracle.seed="${SEED:-$(date +%s)}" -v
+DISTAFF_FAULTS="${FAULTS:-200}" go test ./cmd/distaff -count=1 -timeout 60m -run '^TestFaults$' -v
 go list ./... | while read -r pkg; do
     dir=$(go list -f '{{.Dir}}' "$pkg")
     { grep -hoE '^func (Fuzz[A-Za-z0-9_]+)' "$dir"/*_test.go 2>/dev/null || true; } | awk '{print $2}' | while read -r f; do

@@ -92,6 +92,14 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	if err != nil {
 		return nil, err
 	}
+	// Blocks of the result may share level arrays with a mapped file: what
+	// was gathered counts once every rank has found its files as they were.
+	if err := r.unchanged(); err != nil {
+		return nil, err
+	}
+	if err := c.Uncounted().Barrier(); err != nil {
+		return nil, err
+	}
 	var difference error
 	if root {
 		r.tensors[r.p.result] = whole

@@ -44,5 +44,9 @@ func (o *outputs) store(r *run) error {
 			return o.files[k].Errorf(err)
 		}
 	}
+	// A result may share level arrays with a mapped file, which the writers read.
+	if err := r.unchanged(); err != nil {
+		return err
+	}
 	return outfile.CommitAll(o.files...)
 }
