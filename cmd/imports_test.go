@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"codegen": {"codegen"},
 	"io":      {"io"},
 	"scripts": {"scripts", "spmd", "kernels", "codegen", "io"},
+	"slurm":   {}, // a test of the sbatch scripts
 }
 
 // cgoFree are rooms whose packages may not use cgo.
