@@ -115,6 +115,7 @@ func lower(s Spec) *ir.Func {
 			f.Threads = l.threads
 		}
 		e := l.rootEnv(s.Stmt)
+		l.checkBounds(e)
 		own := l.out.sparse && !l.out.shared() && !pieces
 		if own {
 			l.out.open(l.out.guess(), nil, ir.Int(0))

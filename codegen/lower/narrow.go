@@ -147,8 +147,21 @@ func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
 	return true
 }
 
-// bounded checks what a bound says, and keeps what it tells.
+// bounded checks what a bound says of a derived variable, and keeps what it
+// tells.
 func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval {
+	if l.sched.g.MadeBy(r.From[0]) != nil {
+		l.checkBound(r, iv.extent(), e)
+	}
+	if r.Bound == provenance.MaxExact {
+		iv.size = r.N
+		iv.hi = ir.Plus(iv.lo, ir.Int(r.N))
+	}
+	return iv
+}
+
+// checkBound ends the leaf where a variable's extent is not what a bound says.
+func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 	n := ir.Int(r.N)
 	var bad ir.Expr
 	switch r.Bound {
@@ -157,16 +170,24 @@ func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval 
 	case provenance.MinConstraint:
 		bad = ir.Truth(r.N > 0)
 	case provenance.MaxExact:
-		bad = ir.Unequal(iv.extent(), n)
+		bad = ir.Unequal(extent, n)
 	case provenance.MaxConstraint:
-		bad = ir.Less(n, iv.extent())
+		bad = ir.Less(n, extent)
 	}
 	l.when(bad, func() { l.emit(&ir.Fail{Code: ir.FailBound, Coord: l.coords(e)}) })
-	if r.Bound == provenance.MaxExact {
-		iv.size = r.N
-		iv.hi = ir.Plus(iv.lo, n)
+}
+
+// checkBounds checks what bounds say of the statement's own variables, before
+// anything else runs.
+func (l *lowerer) checkBounds(e *env) {
+	if l.sched == nil {
+		return
 	}
-	return iv
+	for _, r := range l.sched.g.Relations() {
+		if r.Kind == provenance.Bound && l.sched.g.MadeBy(r.From[0]) == nil {
+			l.checkBound(&r, l.span(e, r.From[0]).hi, e)
+		}
+	}
 }
 
 // tiles lowers a loop over tile numbers.

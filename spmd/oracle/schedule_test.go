@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
+	"distaff/kernels/cc"
 	"distaff/spmd"
 )
 
@@ -209,5 +211,17 @@ func TestOracleSchedules(t *testing.T) {
 		if n == 0 && *nFlag == 0 {
 			t.Errorf("no schedule had a %s", name)
 		}
+	}
+}
+
+// TestOracleSchedulesInC runs random schedules compiled, on 1, 2 and 4 threads.
+func TestOracleSchedulesInC(t *testing.T) {
+	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	t.Setenv("DISTAFF_CACHE", t.TempDir())
+	t.Setenv("DISTAFF_CFLAGS", "-O0")
+	for _, threads := range []int{1, 2, 4} {
+		sweep(t, scheduleEngine{threads: threads}, Options{}, 60, 12)
 	}
 }
