@@ -178,7 +178,9 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 		return cell{v: v, ok: ok || len(e.Vars) == 0}
 	case *notation.Neg:
 		c := b.eval(e.X, env)
-		c.v = -c.v
+		if c.ok { // what is absent is +0, whatever its sign
+			c.v = -c.v
+		}
 		return c
 	case *notation.Sum:
 		total := cell{}
