@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,8 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata/golden")
 
 // TestGolden holds each stage of the kernels in testdata/golden to what it was.
-// The comment of an archive is the statement, then a tensor's format a line.
+// The comment of an archive is the statement, then lines with a tensor's format
+// or a variable's size.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -48,6 +50,12 @@ func TestGolden(t *testing.T) {
 				{Name: "ir", Data: []byte(ir.Print(u.Func))},
 				{Name: "c", Data: []byte(body)},
 			}
+			if again, err := ir.Parse(ir.Print(u.Func)); err != nil || ir.Print(again) != ir.Print(u.Func) {
+				t.Errorf("the leaf's text does not read back: %v", err)
+			}
+			if again, err := cin.Parse(cin.Pretty(u.CIN)); err != nil || cin.String(again) != cin.String(u.CIN) {
+				t.Errorf("the nest's text does not read back: %v", err)
+			}
 			got := txtar.Format(a)
 			if *update {
 				if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -62,7 +70,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// goldenRequest reads a statement and formats; every variable has size 1000.
+// goldenRequest reads a statement and formats; a variable has size 1000
+// where nothing else is said.
 func goldenRequest(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	lines := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\n", " "))
@@ -81,6 +90,14 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 		r.Tensors[u.Name] = goldenTensor(format.DenseOf(u.Order))
 	}
 	for _, line := range lines[1:] {
+		if v, n, ok := strings.Cut(line, "="); ok {
+			size, err := strconv.ParseInt(n, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Sizes[v] = size
+			continue
+		}
 		name, f, err := format.ParseFlag(line)
 		if err != nil {
 			t.Fatal(err)

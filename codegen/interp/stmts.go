@@ -61,6 +61,9 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.branch(s)
 	case *ir.Alloc:
 		return c.alloc(s)
+	case *ir.Prefetch:
+		index := c.int(s.Index)
+		return func(fr *frame) { index(fr) }
 	case *ir.Local:
 		k, a, n := c.array(s.A), s.A, s.Len
 		return func(fr *frame) { fr.arrays[k] = makeMemory(a.Name, a.Elem, n, true) }

@@ -188,6 +188,12 @@ type (
 		A   *Array
 		Len int64
 	}
+	// Prefetch says that A[Index] will soon be read. It has no effect, and Index
+	// need not be in bounds.
+	Prefetch struct {
+		A     *Array
+		Index Expr
+	}
 	// Grow makes room for at least Need elements in A (which Alloc made),
 	// keeping the first ones: where Need > Cap, Cap becomes max(Need, 2*Cap).
 	// New elements are undefined.
@@ -269,6 +275,7 @@ func (*For) stmt()        {}
 func (*While) stmt()      {}
 func (*If) stmt()         {}
 func (*Alloc) stmt()      {}
+func (*Prefetch) stmt()   {}
 func (*Local) stmt()      {}
 func (*Grow) stmt()       {}
 func (*Free) stmt()       {}

@@ -311,6 +311,12 @@ func (p *parser) memory() Stmt {
 		}
 		p.expect("]")
 		return &Local{A: p.newArray(name, t, constant), Len: n.I}
+	case p.accept("prefetch"):
+		s := &Prefetch{A: p.oldArray()}
+		p.expect("[")
+		s.Index = p.expr()
+		p.expect("]")
+		return s
 	case p.accept("grow"):
 		s := &Grow{A: p.oldArray()}
 		p.expect(",")

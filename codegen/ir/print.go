@@ -82,7 +82,7 @@ func (x *Search) String() string { return PrintExpr(x) }
 var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
-	"while": true, "if": true, "else": true, "alloc": true, "local": true, "zero": true, "grow": true, "free": true, "fill": true,
+	"while": true, "if": true, "else": true, "alloc": true, "local": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
 	"copy": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
 	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
@@ -190,6 +190,8 @@ func (p *printer) stmt(s Stmt) {
 		p.line("alloc %s %s[%s]%s", name(s.A.Name), elem(s.A), expr(s.Len, 0), zero)
 	case *Local:
 		p.line("local %s %s[%d]", name(s.A.Name), elem(s.A), s.Len)
+	case *Prefetch:
+		p.line("prefetch %s[%s]", name(s.A.Name), expr(s.Index, 0))
 	case *Grow:
 		p.line("grow %s, %s, %s", name(s.A.Name), name(s.Cap.Name), expr(s.Need, 0))
 	case *Free:

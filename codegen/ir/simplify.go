@@ -196,6 +196,8 @@ func (s *simplifier) memory(t Stmt) Stmt {
 	switch t := t.(type) {
 	case *Alloc:
 		return &Alloc{A: t.A, Len: s.expr(t.Len), Zero: t.Zero}
+	case *Prefetch:
+		return &Prefetch{A: t.A, Index: s.expr(t.Index)}
 	case *Grow:
 		return &Grow{A: t.A, Cap: t.Cap, Need: s.expr(t.Need)}
 	case *Fill:

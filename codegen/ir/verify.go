@@ -247,6 +247,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.branch(s)
 	case *Alloc:
 		return v.alloc(s)
+	case *Prefetch:
+		return firstError(want(Int64, s.Index, "index"), v.known(s.A))
 	case *Local:
 		return v.local(s)
 	case *Grow:

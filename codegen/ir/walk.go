@@ -39,6 +39,8 @@ func Exprs(s Stmt) []Expr {
 		return []Expr{s.Cond}
 	case *Alloc:
 		return []Expr{s.Len}
+	case *Prefetch:
+		return []Expr{s.Index}
 	case *Grow:
 		return []Expr{s.Need}
 	case *Fill:

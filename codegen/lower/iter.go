@@ -100,6 +100,7 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	l.inFlag(p, func() {
 		body := l.bodyOf(p.f, func() {
 			c := l.declare(p.v(), it.at(it.p))
+			l.prefetch(p, it)
 			l.when(it.entry(c), func() {
 				some = l.iteration(p, c, []*iter{it}, nil)
 				l.note(p, some)

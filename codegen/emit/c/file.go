@@ -171,6 +171,8 @@ func (u *usage) stmt(s ir.Stmt) {
 		u.array(s.A)
 		u.make(s.A)
 		u.fails = true
+	case *ir.Prefetch:
+		u.array(s.A)
 	case *ir.Local:
 		u.array(s.A)
 		u.isMade[s.A] = true

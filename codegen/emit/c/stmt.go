@@ -61,6 +61,8 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.sortBy(s)
 	case *ir.Alloc:
 		f.alloc(s)
+	case *ir.Prefetch:
+		f.line("__builtin_prefetch(%s + %s);", f.array(s.A), f.expr(s.Index, 5))
 	case *ir.Local:
 		f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
 	case *ir.Grow:
