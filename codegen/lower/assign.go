@@ -43,7 +43,7 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	}
 	if c := e.copy; c != nil {
 		l.when(x.pres, func() {
-			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate, X: x.v})
+			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate, Atomic: e.atomic && s.Accumulate, X: x.v})
 		})
 		return
 	}

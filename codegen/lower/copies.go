@@ -11,6 +11,11 @@ import (
 // order.
 func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
+	// The block may hold more than this loop adds to, which other threads add to.
+	atomic := e.atomic || e.threads
+	if atomic && l.spec.Compute.IsComplex() {
+		l.refuse("copies of %s inside a loop on threads would be added to it atomically, which complex numbers are not", a.op.Name)
+	}
 	l.zero(e)
 	size := l.named("values", a.block(e.res.level))
 	base := l.named("first", ir.Times(e.res.pos, a.block(e.res.level)))
@@ -27,10 +32,10 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 			l.incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
 		})})
 		if outer := e.copy; outer != nil {
-			l.emit(&ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, X: sum})
+			l.emit(&ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, Atomic: atomic, X: sum})
 			return
 		}
-		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.vals().Elem, sum)})
+		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: atomic, X: ir.Convert(a.vals().Elem, sum)})
 	})})
 	l.emit(&ir.Free{A: tmp})
 	return ir.Truth(true)
@@ -43,7 +48,7 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, tmp *ir.Array, size, base, piece
 	c := l.newVar("piece")
 	body := l.inScope(func() {
 		in := e.clone()
-		in.atomic = false
+		in.atomic, in.threads = false, false
 		in.copy = &copyOf{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
 		if c2 := l.sched.comps[f.Var]; c2 == nil || l.sched.g.ReplacedBy(f.Var) != nil {
 			s := l.span(e, f.Var)

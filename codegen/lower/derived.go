@@ -102,11 +102,12 @@ func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
 // atomically is e for what is inside f: additions to the result are atomic
 // where iterations may add to one place.
 func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
-	if f.Unit != cin.CPUThread || f.Race != cin.Atomics || !l.assigns(f) || !l.races(f) {
+	if f.Unit != cin.CPUThread {
 		return e
 	}
 	in := e.clone()
-	in.atomic = true
+	in.threads = true
+	in.atomic = e.atomic || f.Race == cin.Atomics && l.assigns(f) && l.races(f)
 	return in
 }
 

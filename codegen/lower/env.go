@@ -27,6 +27,9 @@ type env struct {
 	parts  map[string][2]ir.Expr
 	// atomic: additions to the result are.
 	atomic bool
+	// threads: the loops around run on threads, which share the result, or
+	// the copy of it.
+	threads bool
 	copy   *copyOf
 	piece  *pieceOf
 }
