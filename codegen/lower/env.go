@@ -30,8 +30,8 @@ type env struct {
 	// threads: the loops around run on threads, which share the result, or
 	// the copy of it.
 	threads bool
-	copy   *copyOf
-	piece  *pieceOf
+	copy    *copyOf
+	piece   *pieceOf
 }
 
 // span is the range of coordinates that a loop visits. clip says that operands
