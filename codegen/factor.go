@@ -48,6 +48,9 @@ func (n *nest) split(x *term) (outer, inner []cin.Expr) {
 		return nil, x.factors
 	}
 	for _, f := range x.factors {
+		if divides(f) {
+			return nil, x.factors // it may fail, but not where another factor is absent
+		}
 		if holds(f, x.sums) {
 			inner = append(inner, f)
 		} else {
@@ -55,6 +58,17 @@ func (n *nest) split(x *term) (outer, inner []cin.Expr) {
 		}
 	}
 	return outer, inner
+}
+
+// divides tells whether there is a quotient in x.
+func divides(x cin.Expr) bool {
+	switch x := x.(type) {
+	case *cin.Neg:
+		return divides(x.X)
+	case *cin.Binary:
+		return x.Op == '/' || divides(x.X) || divides(x.Y)
+	}
+	return false
 }
 
 // holds tells whether x has one of the variables.
