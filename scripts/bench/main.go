@@ -212,6 +212,9 @@ func emptyLike(t *tcs.Tensor, function string) (*tcs.Tensor, error) {
 		for l := range out.Levels {
 			out.Levels[l].Pos.Ptr, out.Levels[l].Crd.Ptr = nil, nil
 			out.Levels[l].Pos.Len, out.Levels[l].Crd.Len = 0, 0
+			if out.Levels[l].Kind != 'd' { // by hand, positions have 32 bits
+				out.Levels[l].Pos.Width, out.Levels[l].Crd.Width = 4, 4
+			}
 		}
 		out.Vals.Ptr, out.Vals.Len = nil, 0
 		return out, nil
