@@ -3,11 +3,9 @@ package cc
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -58,27 +56,9 @@ func OpenCache(root, kind string) (*Cache, error) {
 // none; any other says why what is there is of no use.
 func (c *Cache) Get(name string) (*Object, error) {
 	path := filepath.Join(c.dir, name)
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	b, err := readChecked(path)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if err := trustedStat(path, st, false); err != nil {
-		return nil, err
-	}
-	if st.Size() > maxObject {
-		return nil, fmt.Errorf("%s: %d bytes are too many for an object", path, st.Size())
-	}
-	b := make([]byte, st.Size())
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	o, err := Decode(b)
 	if err != nil {

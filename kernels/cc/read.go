@@ -16,7 +16,13 @@ func ReadTrusted(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	path = filepath.Join(dir, filepath.Base(path))
+	return readChecked(filepath.Join(dir, filepath.Base(path)))
+}
+
+// readChecked reads a regular file in a Trusted folder, after a check of its
+// owner and mode on the open descriptor. The error of a file that is not there
+// is fs.ErrNotExist.
+func readChecked(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
