@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# `make bench`: leaves against kernels written by hand, then the readers and
-# writers. SCALE shrinks the inputs (default 1: up to 10M entries).
+# `make bench`: the tables of scripts/bench, then the readers' and writers'
+# own benchmarks. SCALE shrinks the inputs (default 1: up to 10M entries), ONLY
+# picks sections and MATCH lines of them, by regular expressions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-go run ./scripts/bench -scale "${SCALE:-1}" ${ONLY:+-only "$ONLY"}
-go test ./io/... -run '^$' -bench . -benchtime 1x
+go run ./scripts/bench -scale "${SCALE:-1}" ${ONLY:+-only "$ONLY"} ${MATCH:+-lines "$MATCH"}
+[ -n "${ONLY:-}" ] || go test ./io/... -run '^$' -bench . -benchtime 1x

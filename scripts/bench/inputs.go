@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"distaff/io/tcs"
+	"distaff/spmd"
+)
+
+// inputs are generated once; dense operands have 32 columns, or are vectors.
+var inputs = map[string]struct {
+	kind, format string
+	dims         []int64
+}{
+	"a":  {"uniform:10000000", "ds", []int64{1000000, 1000000}},
+	"a2": {"uniform:10000000", "ds", []int64{1000000, 1000000}},
+	"a3": {"uniform:10000000", "ds", []int64{1000000, 1000000}},
+	"b":  {"zipf:5000000:0.9", "ds", []int64{500000, 500000}},
+	"b2": {"zipf:5000000:0.9", "ds", []int64{500000, 500000}},
+	"b3": {"zipf:5000000:0.9", "ds", []int64{500000, 500000}},
+	"g":  {"uniform:1000000", "ds", []int64{100000, 100000}},
+	"g2": {"uniform:1000000", "ds", []int64{100000, 100000}},
+	"h":  {"zipf:500000:0.7", "ds", []int64{50000, 50000}},
+	"c":  {"uniform:5000000", "sss", []int64{50000, 20000, 5000}},
+	"c1": {"uniform:5000000", "sss:1,0,2", []int64{50000, 20000, 5000}},
+	"c2": {"uniform:5000000", "sss:2,0,1", []int64{50000, 20000, 5000}},
+	"d":  {"zipf:5000000:0.6", "sss", []int64{50000, 20000, 5000}},
+}
+
+// columns of the dense operands.
+const columns = 32
+
+// scaled shrinks a size or count.
+func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
+
+// input makes a named input: one of inputs, or vec:INPUT:MODE, mat:INPUT:MODE.
+func (b *bench) input(name string) (*tcs.Tensor, error) {
+	if t := b.tensors[name]; t != nil {
+		return t, nil
+	}
+	var j *spmd.Job
+	if kind, rest, ok := strings.Cut(name, ":"); ok {
+		of, mode, _ := strings.Cut(rest, ":")
+		m, err := strconv.Atoi(mode)
+		if err != nil {
+			return nil, err
+		}
+		n := b.scaled(inputs[of].dims[m])
+		if kind == "vec" {
+			j = &spmd.Job{Statement: "T(i) = S(i)", Sizes: map[string][]int64{"S": {n}}}
+		} else {
+			j = &spmd.Job{Statement: "T(i,j) = S(i,j)", Sizes: map[string][]int64{"S": {n, columns}}}
+		}
+		j.Inputs = map[string]spmd.Input{"S": spmd.Generated("dense")}
+	} else {
+		in := inputs[name]
+		parts := strings.Split(in.kind, ":")
+		nnz, err := strconv.ParseInt(parts[1], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		parts[1] = fmt.Sprint(b.scaled(nnz))
+		var dims []int64
+		for _, d := range in.dims {
+			dims = append(dims, b.scaled(d))
+		}
+		vars := "i,j,k"[:2*len(dims)-1]
+		j = &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims},
+			Formats: map[string]string{"T": in.format, "S": in.format}, Inputs: map[string]spmd.Input{"S": spmd.Generated(strings.Join(parts, ":"))}}
+		j.Seed = int64(name[len(name)-1])
+	}
+	j.Keep = true
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, fmt.Errorf("input %s: %w", name, err)
+	}
+	b.tensors[name] = report.Result
+	return report.Result, nil
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	emitc "distaff/codegen/emit/c"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/spmd"
+)
+
+//go:embed hand/kernels.c
+var hand string
+
+// kernel is one line of the table.
+type kernel struct {
+	name, stmt string
+	formats    map[string]string // of the result
+	inputs     map[string]string // operand -> input
+	args       []string          // operands in the order of the hand-written function
+	function   string
+	limit      float64
+}
+
+func table() []kernel {
+	var list []kernel
+	for _, m := range []string{"a", "b"} {
+		list = append(list,
+			kernel{"SpMV " + m, "y(i) = A(i,j)*x(j)", nil, map[string]string{"A": m, "x": "vec:" + m + ":1"}, []string{"A", "x"}, "spmv", 1.05},
+			kernel{"SpMM 32 " + m, "Y(i,k) = A(i,j)*X(j,k)", nil, map[string]string{"A": m, "X": "mat:" + m + ":1"}, []string{"A", "X"}, "spmm", 1.05},
+			kernel{"SDDMM 32 " + m, "Y(i,j) = A(i,j)*C(i,k)*D(j,k)", map[string]string{"Y": "ds"}, map[string]string{"A": m, "C": "mat:" + m + ":0", "D": "mat:" + m + ":1"}, []string{"A", "C", "D"}, "sddmm", 1.05},
+			kernel{"SpAdd " + m, "Y(i,j) = A(i,j) + B(i,j)", map[string]string{"Y": "ds"}, map[string]string{"A": m, "B": m + "2"}, []string{"A", "B"}, "spadd", 1.05},
+			kernel{"SpAdd3 " + m, "Y(i,j) = A(i,j) + B(i,j) + C(i,j)", map[string]string{"Y": "ds"}, map[string]string{"A": m, "B": m + "2", "C": m + "3"}, []string{"A", "B", "C"}, "spadd3", 1.05},
+		)
+	}
+	list = append(list,
+		kernel{"SpGEMM g", "Y(i,j) = A(i,k)*B(k,j)", map[string]string{"Y": "ds"}, map[string]string{"A": "g", "B": "g2"}, []string{"A", "B"}, "spgemm", 1.1},
+		kernel{"SpGEMM h", "Y(i,j) = A(i,k)*B(k,j)", map[string]string{"Y": "ds"}, map[string]string{"A": "h", "B": "h"}, []string{"A", "B"}, "spgemm", 1.1},
+	)
+	for _, m := range []string{"c", "d"} {
+		list = append(list,
+			kernel{"TTV " + m, "Y(i,j) = A(i,j,k)*x(k)", map[string]string{"Y": "ss"}, map[string]string{"A": m, "x": "vec:" + m + ":2"}, []string{"A", "x"}, "ttv", 1.05},
+			kernel{"TTM 32 " + m, "Y(i,j,l) = A(i,j,k)*X(k,l)", map[string]string{"Y": "ssd"}, map[string]string{"A": m, "X": "mat:" + m + ":2"}, []string{"A", "X"}, "ttm", 1.05},
+			kernel{"MTTKRP 32 mode 0 " + m, "Y(i,l) = A(i,j,k)*C(j,l)*D(k,l)", nil, map[string]string{"A": m, "C": "mat:" + m + ":1", "D": "mat:" + m + ":2"}, []string{"A", "C", "D"}, "mttkrp", 1.05},
+		)
+	}
+	return append(list,
+		kernel{"MTTKRP 32 mode 1 c", "Y(j,l) = A(i,j,k)*C(i,l)*D(k,l)", nil, map[string]string{"A": "c1", "C": "mat:c:0", "D": "mat:c:2"}, []string{"A", "C", "D"}, "mttkrp", 1.05},
+		kernel{"MTTKRP 32 mode 2 c", "Y(k,l) = A(i,j,k)*C(i,l)*D(j,l)", nil, map[string]string{"A": "c2", "C": "mat:c:0", "D": "mat:c:1"}, []string{"A", "C", "D"}, "mttkrp", 1.05},
+	)
+}
+
+// leaves is the section of leaves against kernels written by hand.
+func leaves(b *bench) error {
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
+	cfg.CPU, cfg.Flags = "native", emitc.Flags("")
+	builder, err := cc.New(cfg)
+	if err != nil {
+		return err
+	}
+	object, err := builder.Build(b.ctx, cc.Source{Text: emitc.Header() + hand, Label: "kernels written by hand"})
+	if err != nil {
+		return err
+	}
+	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "by hand ms", "ratio", "limit")
+	for _, k := range table() {
+		if !b.wants(k.name) {
+			continue
+		}
+		for _, n := range b.threads {
+			if err := b.leaf(k, n, object); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// leaf times one kernel and prints its line.
+func (b *bench) leaf(k kernel, threads int, object *cc.Object) error {
+	var ours, theirs []float64
+	for range b.rounds {
+		x, result, err := b.ours(k, threads)
+		if err != nil {
+			return err
+		}
+		y, sum, err := b.byHand(k, threads, result, object)
+		if err != nil {
+			return err
+		}
+		if mine := total(result); mine-sum > 1e-6*mine || sum-mine > 1e-6*mine {
+			return fmt.Errorf("results differ: sum %v, by hand %v", mine, sum)
+		}
+		result.Close()
+		ours, theirs = append(ours, x...), append(theirs, y...)
+	}
+	ratio := median(ours) / median(theirs)
+	b.printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f%s\n", k.name, threads, 1e3*median(ours), 1e3*median(theirs), ratio, k.limit, b.over(ratio > k.limit))
+	return nil
+}
+
+// ours times Distaff's leaf; the last result is returned.
+func (b *bench) ours(k kernel, threads int) ([]float64, *tcs.Tensor, error) {
+	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
+	for name, in := range k.inputs {
+		t, err := b.input(in)
+		if err != nil {
+			return nil, nil, err
+		}
+		j.Inputs[name] = spmd.InMemory(t)
+	}
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return report.Stats.Phases.Compute, report.Result, nil
+}
+
+// byHand times the hand-written kernel on a result like ours.
+func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Object) ([]float64, float64, error) {
+	leaf, err := kernels.Load(object, k.function)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leaf.Close()
+	arena, runner := kernels.NewArena(nil), kernels.NewRunner()
+	arena.Reuse(true)
+	defer runner.Close()
+	var args []*tcs.Tensor
+	for _, name := range k.args {
+		t, err := b.input(k.inputs[name])
+		if err != nil {
+			return nil, 0, err
+		}
+		args = append(args, t)
+	}
+	n := args[0].Dims[args[0].Levels[0].Mode]
+	var times []float64
+	var sum float64
+	for r := range b.repeat + 1 {
+		out, err := emptyLike(like, k.function)
+		if err != nil {
+			return nil, 0, err
+		}
+		at := time.Now()
+		err = leaf.Call(b.ctx, append([]*tcs.Tensor{out}, args...), [][2]int64{{0, n}}, kernels.Env{Threads: threads, Arena: arena, Runner: runner})
+		if r > 0 {
+			times = append(times, time.Since(at).Seconds())
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		sum = total(out)
+		out.Close()
+	}
+	return times, sum, nil
+}
+
+// emptyLike is a result for a hand-written kernel: values of a dense or shared
+// pattern are allocated, other arrays are published by the kernel.
+func emptyLike(t *tcs.Tensor, function string) (*tcs.Tensor, error) {
+	out := &tcs.Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
+	if strings.HasPrefix(function, "spadd") || function == "spgemm" {
+		for l := range out.Levels {
+			out.Levels[l].Pos.Ptr, out.Levels[l].Crd.Ptr = nil, nil
+			out.Levels[l].Pos.Len, out.Levels[l].Crd.Len = 0, 0
+			if out.Levels[l].Kind != 'd' { // by hand, positions have 32 bits
+				out.Levels[l].Pos.Width, out.Levels[l].Crd.Width = 4, 4
+			}
+		}
+		out.Vals.Ptr, out.Vals.Len = nil, 0
+		return out, nil
+	}
+	mem, err := tcs.Alloc(nil, t.Vals.Len*8, "a result")
+	if err != nil {
+		return nil, err
+	}
+	out.Vals = mem.Array(0, t.Vals.Len, 8)
+	out.Hold(mem)
+	return out, mem.Release()
+}
+
+func total(t *tcs.Tensor) float64 {
+	s := 0.0
+	for _, v := range tcs.Slice[float64](t.Vals) {
+		s += v
+	}
+	return s
+}
