@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +24,8 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata/golden")
 
 // TestGolden holds each stage of the kernels in testdata/golden to what it was.
-// The comment of an archive is the statement, then lines with a tensor's format
-// or a variable's size.
+// The comment of an archive is the statement, then lines with a tensor's format,
+// a variable's size, or scheduling commands after "-s=".
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -46,10 +47,11 @@ func TestGolden(t *testing.T) {
 			a.Files = []txtar.File{
 				{Name: "order", Data: []byte(order)},
 				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
-				{Name: "lattice", Data: []byte(u.Lattices())},
+				{Name: "lattice", Data: []byte(u.Lattices())}, // none of a scheduled statement
 				{Name: "ir", Data: []byte(ir.Print(u.Func))},
 				{Name: "c", Data: []byte(body)},
 			}
+			a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return len(f.Data) == 0 })
 			if again, err := ir.Parse(ir.Print(u.Func)); err != nil || ir.Print(again) != ir.Print(u.Func) {
 				t.Errorf("the leaf's text does not read back: %v", err)
 			}
@@ -70,8 +72,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// goldenRequest reads a statement and formats; a variable has size 1000
-// where nothing else is said.
+// goldenRequest reads a statement, formats and a schedule; a variable has size
+// 1000 where nothing else is said.
 func goldenRequest(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	lines := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\n", " "))
@@ -90,6 +92,10 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 		r.Tensors[u.Name] = goldenTensor(format.DenseOf(u.Order))
 	}
 	for _, line := range lines[1:] {
+		if commands, ok := strings.CutPrefix(line, "-s="); ok {
+			r.Schedule = append(r.Schedule, commands)
+			continue
+		}
 		if v, n, ok := strings.Cut(line, "="); ok {
 			size, err := strconv.ParseInt(n, 10, 64)
 			if err != nil {

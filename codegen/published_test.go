@@ -1,0 +1,71 @@
+package codegen_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"distaff/codegen"
+	"distaff/codegen/emit/c"
+	"distaff/codegen/ir"
+)
+
+// TestPromisedLoops looks for what the published schedules of source 004 promise, and for
+// what they promise the lack of, in the leaves of testdata/golden/schedule_*: the
+// number of times that each pattern is in the IR, or in the C where it begins
+// with "C:".
+func TestPromisedLoops(t *testing.T) {
+	const anySearch, guard, merge = `search`, `\bif `, `while `
+	for name, want := range map[string]map[string]int{
+		// Two dense loops, each row summed in a register.
+		"fig_2-1a": {`for i in 0 : i_hi`: 1, `for j in 0 : j_hi`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp`: 0, `sum_1 \+= `: 1},
+		// A row's entries are a plain loop.
+		"fig_2-1b": {`for i in 0 : i_hi`: 1, `for B_p_1 in B_s : B_e`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp`: 0},
+		// The last tile is cut short by the bound of its loop, not by a guard in it.
+		"fig_2-1c": {`for i1 in 0 : i1_n`: 1, `i2_hi int64 = min\(i2_lo \+ 4, i_hi\)`: 1, `for i in i2_lo : i2_hi`: 1, guard: 0, merge: 0, anySearch: 0},
+		// One pass over the positions, the row tracked, found by one search before.
+		"fig_2-1d": {anySearch: 1, `B_p \+= 1`: 1, `for B_p_1 in j_lo_1 : j_hi_1`: 1, `for i in`: 0, `atomic`: 0},
+		// A tile of 16 positions: one search for its first row, then the next row
+		// instead of a search; one atomic addition a row and tile.
+		"fig_6-1": {anySearch: 1, `for p0 in 0 : p0_n parallel\(dynamic, 1\)`: 1, `B_p \+= 1`: 1, `atomic a_vals\[a_p\] \+= sum_1`: 1, `atomic`: 1,
+			`C:#pragma omp parallel for [^\n]* schedule\(dynamic, 1\)`: 1, `C:#pragma omp atomic`: 1},
+		"a1": {`for i0 in 0 : i0_n parallel`: 1, guard: 0, merge: 0, anySearch: 0, `atomic`: 0, `C:#pragma omp parallel for [^\n]* schedule\(static, 1\)`: 1},
+		// 1024 rows in tiles of 32: neither a guard nor a minimum; the if is the
+		// check of the bound itself.
+		"a1_bound": {`for i0 in 0 : 32 parallel`: 1, `i1_hi int64 = i1_lo \+ 32\n`: 1, `\bmin\(`: 0, guard: 1, `if i_hi != 1024`: 1, anySearch: 0},
+		// Threads over tiles of rows, lanes over columns, a row's entries by eights.
+		"a3": {`for i0 in 0 : i0_n parallel`: 1, `for k in 0 : k_hi vector`: 1, `for A_p_1 in jpos1_lo : jpos1_hi`: 1, guard: 0, merge: 0, anySearch: 0, `atomic`: 0,
+			`C:#pragma omp parallel for`: 1, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k\b`: 1},
+		// Workspaces as arrays, one a thread, neither sorted nor searched.
+		"a5": {`for i1 in 0 : i1_n parallel`: 1, `alloc W_vals`: 1, `W_vals\[j[_0-9]*\] \+= `: 1, `A_vals\[A_p_1\] \+= `: 1, merge: 0, anySearch: 0, `sort`: 0, `atomic`: 0},
+		"a6": {`for i1 in 0 : i1_n parallel`: 1, `alloc `: 2, `BE_vals\[j[_0-9]*\] \+= `: 1, `BDE_vals\[j[_0-9]*\] \+= `: 1, merge: 0, anySearch: 0, `sort`: 0, `atomic`: 0},
+		"a7": {`for i1 in 0 : i1_n parallel`: 1, `alloc `: 3, `BF_vals\[j[_0-9]*\] \+= `: 1, `BEF_vals\[j[_0-9]*\] \+= `: 1, `BDEF_vals\[j[_0-9]*\] \+= `: 1,
+			merge: 0, anySearch: 0, `sort`: 0, `atomic`: 0},
+		"a12": {`for jpos0 in 0 : jpos0_n`: 1, `for k in 0 : k_hi`: 1, `for A_p_1 in jpos1_lo : jpos1_hi`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp parallel`: 0},
+		// With the columns' number known their loop is of constant length, in lanes.
+		"a12_bound": {`for k in 0 : 32 vector`: 1, `if k_hi != 32`: 1, guard: 1, merge: 0, anySearch: 0, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k = 0; k < 32; k\+\+\)`: 1},
+		"a13":       {`for A_p_1 in A_s : A_e`: 1, `for k in 0 : k_hi`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp parallel`: 0},
+	} {
+		data, err := os.ReadFile("testdata/golden/schedule_" + name + ".txtar")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		u, err := codegen.Compile(goldenRequest(t, string(txtar.Parse(data).Comment)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for pattern, n := range want {
+			text, re := ir.Print(u.Func), pattern
+			if len(re) > 2 && re[:2] == "C:" {
+				text, re = c.File(u.Func), re[2:]
+			}
+			if got := len(regexp.MustCompile(re).FindAllString(text, -1)); got != n {
+				t.Errorf("%s: %s is there %d times, want %d, in\n%s", name, pattern, got, n, text)
+			}
+		}
+	}
+}
