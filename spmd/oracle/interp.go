@@ -39,6 +39,30 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 // interpret runs a leaf on tensors; fresh says that the values of the result
 // are memory that it must write before it reads.
 func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env, fresh bool) error {
+	in := interpArgs(args)
+	in[0].Vals.Fresh = fresh
+	fail, err := prog.Run(in, bounds, env)
+	if err != nil {
+		return err
+	}
+	if fail != nil {
+		return failed(fail.Code, fail.Error())
+	}
+	takeResult(args[0], in[0])
+	return nil
+}
+
+// failed is the error of a leaf's failure.
+func failed(code ir.FailCode, msg string) error {
+	e := &diag.Error{Msg: msg, Exit: diag.ExitRun}
+	if code == ir.FailDivide {
+		e.Exit = diag.ExitData
+	}
+	return e
+}
+
+// interpArgs are tensors as a leaf's arguments, over the same arrays.
+func interpArgs(args []*tcs.Tensor) []interp.Arg {
 	in := make([]interp.Arg, len(args))
 	for k, t := range args {
 		for _, lev := range t.Levels {
@@ -50,25 +74,16 @@ func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env 
 		}
 		in[k].Vals = valArray(t)
 	}
-	in[0].Vals.Fresh = fresh
-	fail, err := prog.Run(in, bounds, env)
-	if err != nil {
-		return err
+	return in
+}
+
+// takeResult makes the arrays that a leaf left the result's.
+func takeResult(t *tcs.Tensor, a interp.Arg) {
+	for l := range t.Levels {
+		setArray(&t.Levels[l].Pos, a.Levels[l].Pos)
+		setArray(&t.Levels[l].Crd, a.Levels[l].Crd)
 	}
-	if fail != nil {
-		e := &diag.Error{Msg: fail.Error(), Exit: diag.ExitRun}
-		if fail.Code == ir.FailDivide {
-			e.Exit = diag.ExitData
-		}
-		return e
-	}
-	out := args[0]
-	for l := range out.Levels {
-		setArray(&out.Levels[l].Pos, in[0].Levels[l].Pos)
-		setArray(&out.Levels[l].Crd, in[0].Levels[l].Crd)
-	}
-	setArray(&out.Vals, in[0].Vals)
-	return nil
+	setArray(&t.Vals, a.Vals)
 }
 
 func intArray(a tcs.Array) interp.Array {

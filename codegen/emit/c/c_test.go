@@ -2,7 +2,6 @@ package c_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"math"
@@ -16,6 +15,7 @@ import (
 
 	"distaff/codegen/emit/c"
 	"distaff/codegen/emit/c/cctest"
+	"distaff/codegen/emit/c/program"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/codegen/ir/irtest"
@@ -27,24 +27,6 @@ func funcs() []*ir.Func {
 		list = append(list, x.Func())
 	}
 	return list
-}
-
-// sources are a C file with all leaves, a header that lists them, and a main.
-func sources(t *testing.T) map[string]string {
-	t.Helper()
-	main, err := os.ReadFile("testdata/main.c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list, table strings.Builder
-	list.WriteString(c.Header())
-	for _, f := range funcs() {
-		s := c.Symbol(f.Name)
-		fmt.Fprintf(&list, "int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env);\n", s)
-		fmt.Fprintf(&table, "    {\"%s\", %s},\n", s, s)
-	}
-	fmt.Fprintf(&list, "static const struct {\n    const char *name;\n    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);\n} leaves[] = {\n%s};\n", table.String())
-	return map[string]string{"main.c": string(main), "leaves.h": list.String(), "leaves.c": c.File(funcs()...)}
 }
 
 func TestParses(t *testing.T) {
@@ -77,7 +59,7 @@ func TestWarnings(t *testing.T) {
 // TestAgainstInterp runs every leaf compiled, at one thread and at three, with
 // and without optimization and sanitizers, and compares every array.
 func TestAgainstInterp(t *testing.T) {
-	src := sources(t)
+	src := program.Sources(funcs()...)
 	builds := map[string][]string{
 		"sanitized": append(c.Flags(""), "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
 		"fast":      append(c.Flags("native"), "-O3"),
@@ -109,21 +91,16 @@ func compare(t *testing.T, exe string, x irtest.Case, threads int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := x.Args()
-	sizes := publishedTypes(f, got)
-	out := execute(t, exe, f, x, threads, 0)
-	if ir.FailCode(out.code) != x.Fail {
-		t.Errorf("%s, %d threads: returned %d, want %v", x.Name, threads, out.code, x.Fail)
+	out, got := execute(t, exe, f, x, threads, 0)
+	if out.Code != x.Fail {
+		t.Errorf("%s, %d threads: returned %v, want %v", x.Name, threads, out.Code, x.Fail)
 	}
 	if fail != nil {
-		if !reflect.DeepEqual(out.coord, firstFailure[x.Name]) {
-			t.Errorf("%s, %d threads: failed at %v, want %v", x.Name, threads, out.coord, firstFailure[x.Name])
+		if !reflect.DeepEqual(out.Coord, firstFailure[x.Name]) {
+			t.Errorf("%s, %d threads: failed at %v, want %v", x.Name, threads, out.Coord, firstFailure[x.Name])
 		}
-	} else {
-		out.arrays(t, got, sizes)
-		if msg := difference(got, want); msg != "" {
-			t.Errorf("%s, %d threads: %s", x.Name, threads, msg)
-		}
+	} else if msg := difference(got, want); msg != "" {
+		t.Errorf("%s, %d threads: %s", x.Name, threads, msg)
 	}
 }
 
@@ -133,12 +110,12 @@ func withoutMemory(t *testing.T, exe string, x irtest.Case) {
 	t.Helper()
 	f := x.Func()
 	for n := int64(1); n <= 10; n++ {
-		out := execute(t, exe, f, x, 3, n)
-		if out.allocs < n {
+		out, _ := execute(t, exe, f, x, 3, n)
+		if out.Allocs < n {
 			return
 		}
-		if out.code != int64(ir.FailMemory) && x.Fail == ir.OK {
-			t.Errorf("%s without memory: returned %d", x.Name, out.code)
+		if out.Code != ir.FailMemory && x.Fail == ir.OK {
+			t.Errorf("%s without memory: returned %v", x.Name, out.Code)
 		}
 	}
 }
@@ -147,42 +124,29 @@ func withoutMemory(t *testing.T, exe string, x irtest.Case) {
 // of the loop, whatever the threads do.
 var firstFailure = map[string][]int64{"divide": {33, 34, -3}, "guarded": {33}}
 
-type output struct {
-	code   int64
-	coord  []int64
-	allocs int64
-	rest   []byte
-}
-
-func (o *output) number() int64 {
-	n := int64(binary.LittleEndian.Uint64(o.rest))
-	o.rest = o.rest[8:]
-	return n
-}
-
-func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int, failAt int64) *output {
+// execute runs one leaf of the program, and returns its arguments as they are
+// afterwards.
+func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int, failAt int64) (program.Outcome, []interp.Arg) {
 	t.Helper()
 	args := x.Args()
 	cmd := exec.Command(exe, c.Symbol(f.Name), strconv.Itoa(threads), strconv.FormatInt(failAt, 10))
 	// main.c counts the leaf's blocks; its own it leaves to the system.
 	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
-	cmd.Stdin = bytes.NewReader(encode(args, publishedTypes(f, args), x.Bounds))
+	cmd.Stdin = bytes.NewReader(program.Input(f, args, x.Bounds))
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	text, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s, %d threads, failing allocation %d: %v\n%s", x.Name, threads, failAt, err, errs.String())
 	}
-	o := &output{rest: text}
-	o.code = o.number()
-	for n := o.number(); n > 0; n-- {
-		o.coord = append(o.coord, o.number())
+	o, err := program.Output(text, f, args)
+	if err != nil {
+		t.Fatal(err)
 	}
-	o.allocs = o.number()
-	return o
+	return o, args
 }
 
-// arraysOf lists the arrays of the arguments in the order in which main.c has them.
+// arraysOf lists the arrays of the arguments.
 func arraysOf(args []interp.Arg) []*interp.Array {
 	var list []*interp.Array
 	for k := range args {
@@ -192,94 +156,6 @@ func arraysOf(args []interp.Arg) []*interp.Array {
 		list = append(list, &args[k].Vals)
 	}
 	return list
-}
-
-// publishedTypes are the element types of all arrays once the leaf has run.
-func publishedTypes(f *ir.Func, args []interp.Arg) []ir.Type {
-	types := map[*interp.Array]ir.Type{}
-	for _, a := range arraysOf(args) {
-		types[a] = map[any]ir.Type{
-			"[]bool": ir.Bool, "[]int32": ir.Int32, "[]int64": ir.Int64, "[]float32": ir.Float32,
-			"[]float64": ir.Float64, "[]complex64": ir.Complex64, "[]complex128": ir.Complex128, "<nil>": ir.Bool,
-		}[fmt.Sprintf("%T", a.Data)]
-	}
-	ir.Walk(f.Body, func(s ir.Stmt) {
-		p, ok := s.(*ir.Publish)
-		if !ok {
-			return
-		}
-		switch arg := &args[p.Slot.Arg]; p.Slot.Part {
-		case ir.Pos:
-			types[&arg.Levels[p.Slot.Level].Pos] = p.A.Elem
-		case ir.Crd:
-			types[&arg.Levels[p.Slot.Level].Crd] = p.A.Elem
-		default:
-			types[&arg.Vals] = p.A.Elem
-		}
-	})
-	var list []ir.Type
-	for _, a := range arraysOf(args) {
-		list = append(list, types[a])
-	}
-	return list
-}
-
-func encode(args []interp.Arg, types []ir.Type, bounds [][2]int64) []byte {
-	var b bytes.Buffer
-	put := func(x any) {
-		if err := binary.Write(&b, binary.LittleEndian, x); err != nil {
-			panic(err)
-		}
-	}
-	array := func(a interp.Array) {
-		put(types[0].Size())
-		types = types[1:]
-		if a.Data == nil {
-			put([2]int64{})
-			return
-		}
-		put(int64(reflect.ValueOf(a.Data).Len()))
-		put(a.First)
-		put(a.Data)
-	}
-	put(int64(len(args)))
-	for _, arg := range args {
-		put(int64(len(arg.Levels)))
-		for _, l := range arg.Levels {
-			put([2]int64{l.Size, l.Offset})
-			array(l.Pos)
-			array(l.Crd)
-		}
-		array(arg.Vals)
-	}
-	put(int64(len(bounds)))
-	put(bounds)
-	return b.Bytes()
-}
-
-// arrays puts the arrays that main.c wrote into args.
-func (o *output) arrays(t *testing.T, args []interp.Arg, types []ir.Type) {
-	t.Helper()
-	for k, a := range arraysOf(args) {
-		n := o.number()
-		if n == 0 && a.Data == nil {
-			continue
-		}
-		slice := reflect.MakeSlice(map[ir.Type]reflect.Type{
-			ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](), ir.Int64: reflect.TypeFor[[]int64](),
-			ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
-			ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
-		}[types[k]], int(n), int(n))
-		size := int(n * types[k].Size())
-		if err := binary.Read(bytes.NewReader(o.rest[:size]), binary.LittleEndian, slice.Interface()); err != nil {
-			t.Fatal(err)
-		}
-		o.rest = o.rest[size:]
-		a.Data = slice.Interface()
-	}
-	if len(o.rest) != 0 {
-		t.Fatalf("%d bytes too many", len(o.rest))
-	}
 }
 
 // difference says where got and want differ: in the pattern of NaN and infinity,

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"distaff/codegen/emit/c"
+	"distaff/codegen/emit/c/program"
 	"distaff/codegen/ir/irtest"
 )
 
 // TestOneThread runs every leaf where entering a parallel region ends the
 // program: at one thread none does.
 func TestOneThread(t *testing.T) {
-	src := sources(t)
+	src := program.Sources(funcs()...)
 	src["region.c"] = "void abort(void);\nvoid __wrap_GOMP_parallel(void);\nvoid __wrap_GOMP_parallel(void) { abort(); }\n"
 	exe := build(t, src, append(c.Flags(""), "-O0", "-Wl,--wrap=GOMP_parallel")...)
 	for _, x := range irtest.Cases() {
@@ -21,9 +22,8 @@ func TestOneThread(t *testing.T) {
 		if x.Name != "spmv" {
 			continue
 		}
-		args := x.Args()
 		cmd := exec.Command(exe, c.Symbol(f.Name), "2", "0")
-		cmd.Stdin = bytes.NewReader(encode(args, publishedTypes(f, args), x.Bounds))
+		cmd.Stdin = bytes.NewReader(program.Input(f, x.Args(), x.Bounds))
 		if err := cmd.Run(); err == nil {
 			t.Error("two threads enter no region")
 		}

@@ -1,6 +1,7 @@
 // Runs one leaf of the file beside it on arguments from stdin, and writes the
 // arguments as they are afterwards to stdout: main LEAF THREADS FAIL, where
 // FAIL is the number of the allocation that is to fail, or 0.
+#define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,10 @@
 #include "leaves.h"
 
 static int64_t live, count, fail_at;
+
+// What the leaf has given for good: published blocks.
+static void *published[512];
+static int npublished;
 
 static void die(const char *what) {
     fprintf(stderr, "main: %s\n", what);
@@ -21,9 +26,10 @@ static void *env_alloc(dst_env *env, int64_t bytes, int32_t zero) {
     void *result = 0;
 #pragma omp critical(main_memory)
     if (++count != fail_at && bytes < ((int64_t)1 << 40)) {
-        int64_t *p = malloc((size_t)bytes + 64);
-        if (!p)
+        void *block;
+        if (posix_memalign(&block, 64, (size_t)bytes + 64))
             die("no memory");
+        int64_t *p = block;
         p[0] = bytes;
         memset(p + 8, zero ? 0 : 0x5a, (size_t)bytes);
         live++;
@@ -62,14 +68,21 @@ static int64_t number(void) {
     return n;
 }
 
-static int64_t sizes[64]; // of the elements of arrays, in order
+static int64_t sizes[512]; // of the elements of arrays, in order
 static int nsizes;
+static void *given[512]; // those arrays
+static int ngiven;
 
 static dst_array array(void) {
     const int64_t size = number(), n = number();
-    dst_array a = {malloc((size_t)(size * n)), n, 0};
+    dst_array a = {0, n, 0};
+    if (posix_memalign(&a.ptr, 64, (size_t)(size * n)))
+        die("no memory");
     a.first = number();
     get(a.ptr, (size_t)(size * n));
+    if (nsizes == 512)
+        die("too many arrays");
+    given[nsizes] = a.ptr;
     sizes[nsizes++] = size;
     return a;
 }
@@ -79,12 +92,21 @@ static void put(const void *p, size_t n) {
         die("cannot write");
 }
 
-static void put_array(dst_array a, const void *before) {
+// An array of an argument may be another argument's: two results of one pattern.
+static void put_array(dst_array a) {
     const int64_t size = sizes[nsizes++];
     put(&a.len, 8);
     put(a.ptr, (size_t)(size * a.len));
-    if (a.ptr != before)
-        live--; // it was published
+    for (int k = 0; k < ngiven; k++)
+        if (given[k] == a.ptr)
+            return;
+    for (int k = 0; k < npublished; k++)
+        if (published[k] == a.ptr)
+            return;
+    if (a.ptr) {
+        published[npublished++] = a.ptr;
+        live--;
+    }
 }
 
 int main(int argc, char **argv) {
@@ -102,24 +124,28 @@ int main(int argc, char **argv) {
     env.alloc = env_alloc;
     env.grow = env_grow;
     env.release = env_release;
-    dst_tensor tensors[16], *t[16], old[16];
-    dst_level levels[16][8], old_levels[16][8];
+    dst_tensor tensors[16], *t[16];
+    dst_level levels[16][8];
     const int64_t nargs = number();
+    if (nargs > 16)
+        die("too many arguments");
     for (int64_t k = 0; k < nargs; k++) {
         t[k] = &tensors[k];
         const int64_t n = number();
+        if (n > 8)
+            die("too many levels");
         for (int64_t l = 0; l < n; l++) {
             levels[k][l].size = number();
             levels[k][l].offset = number();
             levels[k][l].pos = array();
             levels[k][l].crd = array();
-            old_levels[k][l] = levels[k][l];
         }
         tensors[k] = (dst_tensor){0, (int32_t)n, levels[k], array()};
-        old[k] = tensors[k];
     }
-    int64_t bounds[16][2];
+    int64_t bounds[32][2];
     const int64_t nbounds = number();
+    if (nbounds > 32)
+        die("too many bounds");
     for (int64_t k = 0; k < nbounds; k++) {
         bounds[k][0] = number();
         bounds[k][1] = number();
@@ -130,13 +156,14 @@ int main(int argc, char **argv) {
     put(&ncoord, 8);
     put(env.fail_coord, (size_t)(8 * ncoord));
     put(&count, 8);
+    ngiven = nsizes;
     nsizes = 0;
     for (int64_t k = 0; k < nargs; k++) {
         for (int64_t l = 0; l < tensors[k].nlevels; l++) {
-            put_array(levels[k][l].pos, old_levels[k][l].pos.ptr);
-            put_array(levels[k][l].crd, old_levels[k][l].crd.ptr);
+            put_array(levels[k][l].pos);
+            put_array(levels[k][l].crd);
         }
-        put_array(tensors[k].vals, old[k].vals.ptr);
+        put_array(tensors[k].vals);
     }
     if (live != 0)
         die("leak");

@@ -1,0 +1,126 @@
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/emit/c/program"
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+)
+
+// sanitized runs compiled leaves under the address and undefined-behaviour
+// sanitizers, in programs of their own. The program counts a leaf's blocks and
+// finds those that it leaks.
+type sanitized struct {
+	gcc, dir string
+}
+
+func (sanitized) Name() string { return "C under sanitizers" }
+
+func (e sanitized) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	return e.batch(ctx, []*Prepared{p})[0](ctx)
+}
+
+func (e sanitized) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+	out := make([]func(context.Context) (*Output, error), len(cases))
+	made := make([]*compiled, len(cases))
+	var funcs []*ir.Func
+	for k, p := range cases {
+		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k))
+		if err != nil {
+			out[k] = func(context.Context) (*Output, error) { return nil, err }
+			continue
+		}
+		made[k] = c
+		funcs = append(funcs, c.unit.Func)
+	}
+	exe, err := e.build(ctx, funcs)
+	for k, c := range made {
+		if c == nil {
+			continue
+		}
+		out[k] = func(ctx context.Context) (*Output, error) {
+			defer c.close()
+			if err != nil {
+				return nil, err
+			}
+			return e.call(ctx, exe, c)
+		}
+	}
+	return out
+}
+
+func (e sanitized) build(ctx context.Context, funcs []*ir.Func) (exe string, err error) {
+	dir, err := os.MkdirTemp(e.dir, "")
+	if err != nil {
+		return "", err
+	}
+	exe = filepath.Join(dir, "leaves")
+	args := append(emitc.Flags(""), "-O1", "-g1", "-w", "-fsanitize=address,undefined",
+		"-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero", "-o", exe)
+	for name, text := range program.Sources(funcs...) {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		if strings.HasSuffix(name, ".c") {
+			args = append(args, path)
+		}
+	}
+	args = append(args, "-lm")
+	if text, err := exec.CommandContext(ctx, e.gcc, args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("gcc: %w\n%s", err, text)
+	}
+	return exe, nil
+}
+
+func (e sanitized) call(ctx context.Context, exe string, c *compiled) (*Output, error) {
+	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		f := c.unit.Func
+		in := interpArgs(args)
+		cmd := exec.CommandContext(ctx, exe, emitc.Symbol(f.Name), fmt.Sprint(c.threads), "0")
+		cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
+		cmd.Stdin = bytes.NewReader(program.Input(f, in, bounds))
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		text, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, errs.String())
+		}
+		o, err := program.Output(text, f, in)
+		if err != nil {
+			return err
+		}
+		if o.Code != ir.OK {
+			return failed(o.Code, fmt.Sprint(o.Code, " at ", o.Coord))
+		}
+		takeResult(args[0], in[0])
+		return nil
+	})
+}
+
+// TestOracleSanitized holds leaves under sanitizers to the reference.
+func TestOracleSanitized(t *testing.T) {
+	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("no gcc in PATH, whose sanitizers this test uses")
+	}
+	e := sanitized{gcc: gcc, dir: t.TempDir()}
+	if _, err := e.build(context.Background(), nil); err != nil {
+		t.Skip("gcc's sanitizers are not installed: ", err)
+	}
+	sweep(t, e, Options{}, 100, 66)
+}
