@@ -1,0 +1,178 @@
+package schedule_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
+)
+
+// with is p with other formats.
+func (p problem) with(formats string) problem {
+	p.formats = formats
+	return p
+}
+
+// TestRefusals has each precondition of each command: what the refusal says, and
+// the part of the command that it points at.
+func TestRefusals(t *testing.T) {
+	complexes := outer
+	complexes.compute = ir.Complex128
+	append2 := problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:ss A:ss B:ss"}
+	order4 := problem{stmt: "forall(i, forall(k, forall(l, forall(m, forall(j, A(i,j) += B(i,k,l,m) * C(k,j) * D(l,j) * E(m,j))))))", formats: "A:dd B:dsss C:dd D:dd E:dd"}
+	pieces := problem{stmt: "forall(i, seq(forall(j, y(i) += A(i,j)), forall(j, y(i) += z(j))))", formats: "y:d z:d A:ds"}
+	nested := problem{stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(j, W(j) = A(i,j))))", formats: "C:dd A:ds"}
+	for _, c := range []struct {
+		problem
+		commands, want, at string
+	}{
+		// The language.
+		{spmv, "tile(i,4)", "got tile, want a scheduling command: assemble bound coord", "tile(i,4)"},
+		{spmv, "distribute(i)", "distribution commands are not built", "distribute(i)"},
+		{spmv, "split(i,i0,i1)", "got 3 arguments, want split(i, i0, i1, N)", "split(i,i0,i1)"},
+		{spmv, "reorder(i)", "got 1 arguments, want reorder(i, j, ...)", "reorder(i)"},
+		{spmv, "split(i,i0,i1,4", `got the end of the schedule, want "," or ")"`, ""},
+		{spmv, "split", `want "(" after split`, ""},
+		{spmv, "split(i,,i1,4)", `got ",", want an argument`, ","},
+		{spmv, "split(i,i0,i1,4);unroll(j)", `got ";", want "," and another command, or the end`, ";"},
+		{spmv, "split(i,i0,i1,4),", `want a scheduling command, as in split(i,i0,i1,32)`, ""},
+		{spmv, "precompute(x(j),{j,{j},t)", `got ")", want "," or "}"`, ")"},
+
+		// split and divide.
+		{spmv, "split(k,i0,i1,4)", "got k, want a variable that the statement loops over: i, j", "k"},
+		{spmv, "split(i,3,i1,4)", "got 3, want a name for a new variable", "3"},
+		{spmv, "split(i,j,i1,4)", "the name j is in use", "j"},
+		{spmv, "split(i,i0,A,4)", "the name A is in use", "A"},
+		{spmv, "split(i,a,a,4)", "the name a is in use", "a"},
+		{spmv, "split(i,i0,i1,0)", "got 0, want at least 1 and at most 2^40", "0"},
+		{spmv, "split(i,i0,i1,1099511627777)", "got 1099511627777, want at least 1 and at most 2^40", "1099511627777"},
+		{spmv, "split(i,i0,i1,x)", "got x, want a whole number", "x"},
+		{spmv, "divide(i,i0,i1,-2)", "got -2, want at least 1", "-2"},
+		{spmv, "split(i,i0,i1,4),split(i,a,b,4)", "i was replaced, by split(i, i0, i1, 4)", "i"},
+		{spmv, "split(i,i0,i1,4),split(j,i,b,4)", "the name i is in use", "i"},
+		{spmv, "unroll(j,2),split(j,j0,j1,4)", "the loop over j is unrolled, or has its way of merging", "j"},
+		{add, "mergeby(j,Gallop),divide(j,j0,j1,4)", "the loop over j is unrolled, or has its way of merging", "j"},
+
+		// fuse.
+		{spmv, "fuse(j,i,f)", "the loop over i is not directly inside the one over j", "i"},
+		{spmm, "fuse(i,k,f)", "the loop over k is not directly inside the one over i", "k"},
+		{rowSum, "fuse(i,j,f)", "the loop over j is not directly inside the one over i", "j"},
+		{nested, "split(j,j0,j1,2),fuse(i,j0,f)", "the loop over j0 is not directly inside the one over i", "j0"},
+		{spmv, "pos(j,p,A),fuse(i,p,f)", "p runs over positions of A(i,j); fuse the coordinates first", "p"},
+		{spmv, "fuse(i,j,x)", "the name x is in use", "x"},
+		{spmv, "unroll(j,2),fuse(i,j,f)", "the loop over j is unrolled", "j"},
+
+		// reorder.
+		{spmv, "reorder(j,i)", "A(i,j) stores j below i (its format is ds), and the loops would reach j first", "reorder(j,i)"},
+		{spmm, "reorder(k,i)", "the loops would reach j first", "reorder(k,i)"},
+		{spmv, "reorder(i,i)", "i stands twice", "i"},
+		{spmv, "reorder(i,k)", "got k, want a variable that the statement loops over", "k"},
+		{parts, "reorder(j,i)", "the loops are not directly nested", "reorder(j,i)"},
+		{append2, "split(j,j0,j1,4),reorder(j0,i)", "the loop over j0 would come too early", "reorder(j0,i)"},
+		{append2, "split(i,i0,i1,4),reorder(i1,i0)", "the loops over i0, i1 visit coordinates out of order", "reorder(i1,i0)"},
+
+		{sddmm, "fuse(j,k,f),split(f,f0,f1,4)", "tiles of j, k fused would part what is written together", "split(f,f0,f1,4)"},
+		{sddmm, "split(j,j0,j1,4),reorder(j0,k,j1)", "the loop over k would come too early", "reorder(j0,k,j1)"},
+		{append2, "fuse(i,j,f),split(f,f0,f1,4)", "tiles of i, j fused would come back to a row", "split(f,f0,f1,4)"},
+
+		// pos and coord.
+		{spmv, "pos(j,p,B)", "got B, want a tensor of the statement, or one of its accesses: A(i,j), x(j)", "B"},
+		{twice, "pos(j,p,A)", "A appears at different variables; name the access", "A"},
+		{spmv, "pos(i,p,A)", "level 0 of A is dense, and has no positions of its own", "A"},
+		{spmv.with("y:d A:ds x:s"), "pos(i,p,x)", "x(j) does not hold i", "x"},
+		{spmv, "pos(j,p,A),pos(p,q,A)", "p runs over positions already, of A(i,j)", "p"},
+		{spmv, "split(j,j0,j1,4),pos(j0,p,A)", "j0 numbers tiles", "j0"},
+		{spmv.with("y:d A:dp x:d"), "pos(j,p,A)", "is padded", "A"},
+		{coo, "pos(i,p,A)", "keeps repeated coordinates", "A"},
+		{diagon, "pos(i,p,A)", "A(i,i) holds i twice", "A"},
+		{outer, "fuse(j,i,f),split(f,f0,f1,4),pos(f1,p,A)", "is a tile of", "f1"},
+		{spmm, "fuse(j,k,f),pos(f,p,A)", "are not neighbouring levels of A(i,j)", "A"},
+		{spmv, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),reorder(p1,p0)", "are visited in order: tiles outside", "reorder(p1,p0)"},
+		{spmv, "split(j,j0,j1,4),pos(j1,p,A),reorder(p,j0)", "within tiles of coordinates are visited in order", "reorder(p,j0)"},
+		{spmv, "pos(j,p,A),split(p,p0,p1,4),coord(p1,c),reorder(c,p0)", "within tiles of positions of A(i,j) are visited in order", "reorder(c,p0)"},
+		{addTo, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)", "has values beside them", "reorder(p1,p0)"},
+		{spmv, "pos(j,p,A),split(p,p0,p1,4),reorder(p0,i,p1)", "known inside the loops over i only", "reorder(p0,i,p1)"},
+		{pieces, "pos(j,p,A)", "A(i,j) is not in y(i) += z(j), which loops over j too", "pos(j,p,A)"},
+		{spmv.with("y:d A:ps x:d"), "fuse(i,j,f),pos(f,p,A)", "levels ps of A cannot be walked by position together", "A"},
+		{spmv, "coord(j,c)", "j runs over coordinates already", "j"},
+		{spmv, "fuse(i,j,f),pos(f,p,A),coord(p,c)", "p runs over positions of i, j fused, which have no single coordinate", "p"},
+		{spmv, "pos(j,p,A),coord(p,i)", "the name i is in use", "i"},
+
+		// bound.
+		{spmv, "bound(i,ib,4,Exact)", "got Exact, want MinExact, MinConstraint, MaxExact or MaxConstraint", "Exact"},
+		{spmv, "bound(i,ib,n,MaxExact)", "got n, want a whole number", "n"},
+		{spmv, "bound(i,ib,-1,MaxExact)", "got -1, want at least 0", "-1"},
+		{spmv, "bound(i,j,4,MaxExact)", "the name j is in use", "j"},
+
+		// unroll and mergeby.
+		{spmv, "unroll(i,0)", "got 0, want at least 1", "0"},
+		{spmv, "unroll(k)", "got k, want a variable", "k"},
+		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger or Gallop", "Binary"},
+
+		// assemble.
+		{spmv, "assemble(A,Append)", "got A, want the result, y", "A"},
+		{spmv, "assemble(y,Both)", "got Both, want Append or Insert", "Both"},
+		{add, "assemble(C,Insert)", "C has compressed levels that grow with it (its format is ds)", "Insert"},
+
+		// parallelize.
+		{spmv, "parallelize(i,GPUBlock,NoRaces)", "no GPU code is built", "GPUBlock"},
+		{spmv, "parallelize(i,CPU,NoRaces)", "got CPU, want CPUThread, CPUVector", "CPU"},
+		{spmv, "parallelize(i,CPUThread,Race)", "got Race, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction", "Race"},
+		{spmv, "parallelize(i,CPUThread,NoRaces,0)", "got 0, want at least 1", "0"},
+		{spmv, "parallelize(i,CPUVector,NoRaces,8)", "CPUVector takes no chunk", "8"},
+		{spmv, "parallelize(i,CPUThread,NoRaces),unroll(j,2)", "unroll after parallelize(i,CPUThread,NoRaces): commands assume loops in order", "unroll(j,2)"},
+		{spmv, "parallelize(i,CPUThread,NoRaces),parallelize(i,CPUVector,NoRaces)", "i is parallel already", "i"},
+		{spmv, "unroll(j,2),parallelize(j,CPUVector,ParallelReduction)", "the loop over j is unrolled", "j"},
+		{spmm, "parallelize(i,CPUVector,NoRaces),parallelize(k,CPUThread,NoRaces)", "the loop over i around it runs in vector lanes", "k"},
+		{spmm, "parallelize(k,CPUThread,NoRaces),parallelize(i,CPUVector,NoRaces)", "a loop inside the one over i is parallel", "i"},
+		{spmv, "parallelize(j,CPUThread,NoRaces)", "iterations of j add to the same places of y(i)", "NoRaces"},
+		{spmv, "split(j,j0,j1,8),parallelize(j0,CPUThread,NoRaces)", "iterations of j0 add to the same places of y(i)", "NoRaces"},
+		{spmv, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,8),parallelize(p0,CPUThread,NoRaces)", "iterations of p0 add to the same places of y(i)", "NoRaces"},
+		{spmv, "fuse(i,j,f),pos(f,p,A),parallelize(p,CPUThread,Atomics)", "is one over rows and one inside; split it first", "p"},
+		{complexes, "parallelize(j,CPUThread,Atomics)", "complex numbers are not added atomically", "Atomics"},
+		{spmv, "parallelize(j,CPUVector,Atomics)", "lanes of one vector do not add atomically", "Atomics"},
+		{outer, "parallelize(j,CPUThread,ParallelReduction)", "add to many places of y(i)", "ParallelReduction"},
+		{outer, "parallelize(j,CPUVector,Temporary)", "lanes have no copies of y(i)", "Temporary"},
+		{sddmm, "parallelize(k,CPUThread,Temporary)", "Y(i,j) has compressed levels", "Temporary"},
+		{addTo, "parallelize(i,CPUThread,NoRaces)", "steps through several operands together: A(i,j), B(i,j)", "i"},
+		{addTo.with("C:dd A:dd B:ss"), "parallelize(i,CPUThread,NoRaces)", "steps through B(i,j) beside all coordinates", "i"},
+		{append2, "parallelize(j,CPUThread,NoRaces)", "is appended to in order", "j"},
+		{append2, "parallelize(i,CPUThread,Atomics)", "is appended to in order", "CPUThread"},
+		{append2, "parallelize(i,CPUVector,NoRaces)", "is appended to in order", "CPUVector"},
+		{rowSum, "parallelize(j,CPUThread,NoRaces)", "iterations of j add to the scalar t", "NoRaces"},
+		{rowSum, "parallelize(j,CPUThread,Atomics)", "iterations of j add to the local t", "Atomics"},
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),parallelize(l,CPUThread,Temporary)", "fills the workspace W(j)", "l"},
+
+		{order4, "precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,V),precompute(B(i,k,l,m)*E(m,j),j,j,W),parallelize(m,CPUThread,Temporary)",
+			"V(j) is computed around the loop over m and inside another loop", "m"},
+
+		// precompute.
+		{spmv, "precompute(A(j,i)*x(j),i,i)", "A(j,i)*x(j) is not a part of the statement", "A(j,i)*x(j)"},
+		{spmv, "precompute(A(i,j)*,i,i)", "got A(i,j)*, want an expression of the statement", "A(i,j)*"},
+		{spmv, "precompute(sum(j, A(i,j)*x(j)),i,i)", "an expression with sum() cannot be precomputed", "sum(j, A(i,j)*x(j))"},
+		{spmv, "precompute(A(i,j)*x(j),k,k)", "got k, want a variable that the statement loops over", "k"},
+		{spmv, "precompute(x(j),i,i)", "i is not in x(j)", "i"},
+		{spmv, "precompute(A(i,j)*x(j),{i,i},{a,b})", "i stands twice", "{i,i}"},
+		{spmv, "precompute(A(i,j)*x(j),{i},{a,b})", "got 2 variables, want as many as in {i}", "{a,b}"},
+		{spmv, "precompute(A(i,j)*x(j),i,y)", "got y, want i, or a name that is not in use", "y"},
+		{spmv, "precompute(A(i,j)*x(j),i,i,x)", "the name x is in use", "x"},
+		{spmv, "precompute(A(i,j)*x(j),i,i,1)", "got 1, want a name for the workspace", "1"},
+		{spmm, "precompute(A(i,j),i,i)", "the loop over i is around the loop over j, in which the workspace over i would have one entry", "i"},
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)", "the loop over k is around the loop over j", "k"},
+		{parts, "precompute(z(i),i,i)", "the loop over i is around another statement", "i"},
+		{problem{stmt: "forall(i, seq(y(i) = a(i) * b(i), y(i) += a(i) * b(i)))", formats: "y:d a:d b:d"}, "precompute(a(i)*b(i),{},{})", "is a part of 2 statements", "a(i)*b(i)"},
+	} {
+		_, _, err := c.apply(t, c.commands)
+		var d *diag.Error
+		if !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) || d.Code != schedule.Refused && d.Code != schedule.BadCommand {
+			t.Errorf("%s\n-s=%s: got %v\nwant %q", c.stmt, c.commands, err, c.want)
+			continue
+		}
+		if d.ExitCode() != 2 || d.Src != c.commands || d.Pos > d.End || d.Src[d.Pos:d.End] != c.at {
+			t.Errorf("-s=%s: exit %d, points at %q of %q, want %q", c.commands, d.ExitCode(), d.Src[d.Pos:d.End], d.Src, c.at)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
+)
+
+// problem is a statement in concrete index notation, and the formats of its
+// tensors, as in "A:ds x:d". shared says that the result has an operand's pattern.
+type problem struct {
+	stmt, formats string
+	shared        bool
+	compute       ir.Type
+}
+
+var (
+	spmv   = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds x:d"}
+	dcsr   = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:ss x:d"}
+	coo    = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:uq x:d"}
+	spmm   = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))", formats: "C:dd A:ds B:dd"}
+	dense  = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))", formats: "C:dd A:dd B:dd"}
+	add    = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:ds A:ds B:ds"}
+	addTo  = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:dd A:ss B:ss"}
+	twice  = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * A(j,k))))", formats: "C:dd A:ds"}
+	diagon = problem{stmt: "forall(i, y(i) = A(i,i))", formats: "y:d A:ds"}
+	sum    = problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds"}
+	sddmm  = problem{stmt: "forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))", formats: "Y:ds A:ds C:dd D:dd", shared: true}
+	mttkrp = problem{stmt: "forall(i, forall(k, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:dss C:dd D:dd"}
+	rowSum = problem{stmt: "forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", formats: "y:d z:d A:ds"}
+	parts  = problem{stmt: "forall(i, seq(forall(j, y(i) += A(i,j)), y(i) += z(i)))", formats: "y:d z:d A:ds"}
+	poly   = problem{stmt: "forall(i, y(i) = a(i) - (b(i) + 2 * c(i)) * d(i))", formats: "y:d a:d b:d c:d d:d"}
+	outer  = problem{stmt: "forall(j, forall(i, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds:1,0 x:d"}
+)
+
+// apply runs a schedule and prints the statement.
+func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
+	t.Helper()
+	s, err := cin.Parse(p.stmt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 }}
+	if p.compute != ir.Invalid {
+		in.Compute = p.compute
+	}
+	for _, f := range strings.Fields(p.formats) {
+		name, kinds, _ := strings.Cut(f, ":")
+		if in.Formats[name], err = format.Parse(kinds); err != nil && kinds != "" {
+			t.Fatal(err)
+		}
+	}
+	list, err := schedule.Parse([]string{commands})
+	if err != nil {
+		return "", false, err
+	}
+	out, shared, err := schedule.Apply(in, list)
+	if err != nil {
+		return "", false, err
+	}
+	if err := cin.Verify(out); err != nil {
+		t.Errorf("%s: %v", cin.String(out), err)
+	}
+	back, err := cin.Parse(cin.String(out))
+	if err != nil || cin.String(back) != cin.String(out) {
+		t.Errorf("%s does not read back: %v", cin.String(out), err)
+	}
+	return cin.String(out), shared, nil
+}
+
+// TestCommands has what each command makes of a statement.
+func TestCommands(t *testing.T) {
+	for _, c := range []struct {
+		problem
+		commands, want string
+	}{
+		{spmv, "split(i,i0,i1,32)", "suchthat(forall(i0, forall(i1, forall(j, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 32))"},
+		{spmv, "split(j,j0,j1,4)", "suchthat(forall(i, forall(j0, forall(j1, y(i) += A(i,j) * x(j)))), split(j, j0, j1, 4))"},
+		{spmv, "divide(i,i0,i1,3)", "suchthat(forall(i0, forall(i1, forall(j, y(i) += A(i,j) * x(j)))), divide(i, i0, i1, 3))"},
+		{spmv, "split( i , i0,\n\ti1 , 32 )", "suchthat(forall(i0, forall(i1, forall(j, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 32))"},
+		// Every loop over the variable is split: in parts of a seq too.
+		{parts, "split(i,i0,i1,2)", "suchthat(forall(i0, forall(i1, seq(forall(j, y(i) += A(i,j)), y(i) += z(i)))), split(i, i0, i1, 2))"},
+		{rowSum, "split(j,j0,j1,2)", "suchthat(forall(i, where(y(i) = t * z(i), forall(j0, forall(j1, t += A(i,j))))), split(j, j0, j1, 2))"},
+
+		{spmv, "fuse(i,j,f)", "suchthat(forall(f, y(i) += A(i,j) * x(j)), fuse(i, j, f))"},
+		{spmm, "fuse(j,k,f)", "suchthat(forall(i, forall(f, C(i,k) += A(i,j) * B(j,k))), fuse(j, k, f))"},
+		{spmm, "split(i,i0,i1,4),fuse(i1,j,f)", "suchthat(forall(i0, forall(f, forall(k, C(i,k) += A(i,j) * B(j,k)))), split(i, i0, i1, 4), fuse(i1, j, f))"},
+
+		{spmm, "reorder(i,k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
+		{spmm, "reorder(k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
+		// Loops that are not named keep their places.
+		{dense, "reorder(k,i)", "suchthat(forall(k, forall(j, forall(i, C(i,k) += A(i,j) * B(j,k)))))"},
+		{spmm, "split(k,k0,k1,8),reorder(k0,i,j,k1)", "suchthat(forall(k0, forall(i, forall(j, forall(k1, C(i,k) += A(i,j) * B(j,k))))), split(k, k0, k1, 8))"},
+
+		{spmv, "pos(j,p,A)", "suchthat(forall(i, forall(p, y(i) += A(i,j) * x(j))), pos(j, p, A(i,j)))"},
+		{spmv, "pos(j,p,A( i , j ))", "suchthat(forall(i, forall(p, y(i) += A(i,j) * x(j))), pos(j, p, A(i,j)))"},
+		{twice, "pos(k,p,A(j,k))", "suchthat(forall(i, forall(j, forall(p, C(i,k) += A(i,j) * A(j,k)))), pos(k, p, A(j,k)))"},
+		{dcsr, "pos(i,p,A)", "suchthat(forall(p, forall(j, y(i) += A(i,j) * x(j))), pos(i, p, A(i,j)))"},
+		{spmv, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16)", "suchthat(forall(p0, forall(p1, y(i) += A(i,j) * x(j))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16))"},
+		{coo, "fuse(i,j,f),pos(f,p,A)", "suchthat(forall(p, y(i) += A(i,j) * x(j)), fuse(i, j, f), pos(f, p, A(i,j)))"},
+
+		{spmv, "pos(j,p,A),split(p,p0,p1,8),coord(p1,c)", "suchthat(forall(i, forall(p0, forall(c, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 8), coord(p1, c))"},
+		{spmv, "bound(i,ib,100,MaxExact)", "suchthat(forall(ib, forall(j, y(i) += A(i,j) * x(j))), bound(i, ib, 100, MaxExact))"},
+		{spmv, "bound(j,jb,7,MinConstraint)", "suchthat(forall(i, forall(jb, y(i) += A(i,j) * x(j))), bound(j, jb, 7, MinConstraint))"},
+
+		{spmv, "unroll(j,4)", "suchthat(forall(i, forall(j, unroll 4, y(i) += A(i,j) * x(j))))"},
+		{spmv, "split(i,i0,i1,4),unroll(i1)", "suchthat(forall(i0, forall(i1, unroll, forall(j, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 4))"},
+
+		{add, "mergeby(j,Gallop)", "suchthat(forall(i, forall(j, gallop, C(i,j) = A(i,j) + B(i,j))))"},
+		{add, "mergeby(j,Gallop),mergeby(j,TwoFinger)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
+		{add, "assemble(C,Append)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
+		{addTo, "assemble(C,Insert)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
+		{sddmm, "assemble(Y,Insert)", "suchthat(forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k)))))"},
+
+		{spmv, "parallelize(i,CPUThread,NoRaces)", "suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))"},
+		{spmv, "parallelize(i,CPUThread,NoRaces,16)", "suchthat(forall(i, CPUThread/NoRaces/16, forall(j, y(i) += A(i,j) * x(j))))"},
+		{spmv, "parallelize(i,NotParallel,NoRaces)", "suchthat(forall(i, forall(j, y(i) += A(i,j) * x(j))))"},
+		{spmv, "parallelize(j,CPUVector,ParallelReduction)", "suchthat(forall(i, forall(j, CPUVector/ParallelReduction, y(i) += A(i,j) * x(j))))"},
+		{outer, "parallelize(j,CPUThread,Atomics)", "suchthat(forall(j, CPUThread/Atomics, forall(i, y(i) += A(i,j) * x(j))))"},
+		{outer, "parallelize(j,CPUThread,Temporary)", "suchthat(forall(j, CPUThread/Temporary, forall(i, y(i) += A(i,j) * x(j))))"},
+		{outer, "parallelize(j,CPUThread,IgnoreRaces)", "suchthat(forall(j, CPUThread/IgnoreRaces, forall(i, y(i) += A(i,j) * x(j))))"},
+		{sum, "parallelize(i,CPUThread,ParallelReduction)", "suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))"},
+		// Several levels of parallelism.
+		{spmm, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,NoRaces)",
+			"suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, forall(k, CPUVector/NoRaces, C(i,k) += A(i,j) * B(j,k))))), split(i, i0, i1, 8))"},
+		// A result that grows: pieces of its outermost variable.
+		{add, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces)", "suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, C(i,j) = A(i,j) + B(i,j)))), split(i, i0, i1, 8))"},
+		// Tiles of several operands that a loop steps through together.
+		{addTo, "split(j,j0,j1,8),parallelize(j0,CPUThread,NoRaces)",
+			"suchthat(forall(i, forall(j0, CPUThread/NoRaces, forall(j1, C(i,j) = A(i,j) + B(i,j)))), split(j, j0, j1, 8))"},
+
+		// What only the expression has is summed in the producer.
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W)",
+			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(l, forall(j, W(j) += B(i,k,l) * D(l,j)))))))"},
+		{mttkrp, "precompute(D(l,j)*B(i,k,l),j,jw)",
+			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += w(j) * C(k,j)), forall(l, forall(jw, w(jw) += D(l,jw) * B(i,k,l)))))), precompute(j, jw))"},
+		{spmm, "precompute(A(i,j)*B(j,k),k,k)", "suchthat(forall(i, where(forall(k, C(i,k) += w(k)), forall(j, forall(k, w(k) += A(i,j) * B(j,k))))))"},
+		{spmv, "precompute(x(j),{},{},t)", "suchthat(forall(i, forall(j, where(y(i) += t * A(i,j), t += x(j)))))"},
+		{spmv, "precompute(A(i,j)*x(j),{i},{i},W)", "suchthat(where(forall(i, y(i) += W(i)), forall(i, forall(j, W(i) += A(i,j) * x(j)))))"},
+		{spmm, "reorder(i,k,j),precompute(A(i,j)*B(j,k),{i,k},{iw,kw},W)",
+			"suchthat(where(forall(i, forall(k, C(i,k) += W(i,k))), forall(iw, forall(kw, forall(j, W(iw,kw) += A(iw,j) * B(j,kw))))), precompute(i, iw), precompute(k, kw))"},
+		// A part of a sum, negated, with numbers.
+		{poly, "precompute((b(i)+2*c(i))*d(i),{},{},t)", "suchthat(forall(i, where(y(i) = a(i) - t, t += (b(i) + 2 * c(i)) * d(i))))"},
+		{poly, "precompute(c(i)*2,i,iw,W)", "suchthat(where(forall(i, y(i) = a(i) - (b(i) + W(i)) * d(i)), forall(iw, W(iw) += c(iw) * 2)), precompute(i, iw))"},
+		{problem{stmt: "forall(i, y(i) = -(a(i) / b(i)))", formats: "y:d a:s b:d"}, "precompute(a(i)/b(i),i,i,W)",
+			"suchthat(where(forall(i, y(i) = -W(i)), forall(i, W(i) += a(i) / b(i))))"},
+		{problem{stmt: "forall(i, y(i) = -a(i) * b(i))", formats: "y:d a:s b:d"}, "precompute(-a(i),i,iw,W)",
+			"suchthat(where(forall(i, y(i) = W(i) * b(i)), forall(iw, W(iw) += -a(iw))), precompute(i, iw))"},
+	} {
+		got, _, err := c.apply(t, c.commands)
+		if err != nil || got != c.want {
+			t.Errorf("%s\n-s=%s\ngot  %s, %v\nwant %s", c.stmt, c.commands, got, err, c.want)
+		}
+	}
+}
+
+// TestShares tells which schedules leave a result the pattern of an operand.
+func TestShares(t *testing.T) {
+	for commands, want := range map[string]bool{
+		"split(i,i0,i1,8)":                    true,
+		"parallelize(i,CPUThread,NoRaces)":    true,
+		"precompute(C(i,k)*D(j,k),{},{},t)":   false,
+		"precompute(A(i,j),{j},{jw},W)":       false,
+		"unroll(k,4)":                         true,
+		"pos(j,p,A),split(p,p0,p1,4)":         true,
+		"assemble(Y,Append)":                  true,
+		"split(k,k0,k1,4),reorder(i,j,k0)":    true,
+		"bound(k,kb,100,MaxExact),unroll(kb)": true,
+	} {
+		_, shared, err := sddmm.apply(t, commands)
+		if err != nil || shared != want {
+			t.Errorf("-s=%s: shares %v, %v, want %v", commands, shared, err, want)
+		}
+	}
+}
