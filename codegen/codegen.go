@@ -17,7 +17,6 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
@@ -142,11 +141,25 @@ func Compile(r Request) (*Unit, error) {
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
 	c.operands()
 	c.build()
-	if r.Schedule != nil {
-		if err := c.schedule(); err != nil {
-			return nil, err
-		}
+	if r.Schedule == nil {
+		c.share = c.shared()
+	} else if err := c.schedule(); err != nil {
+		return nil, err
 	}
+	f, err := c.leaf()
+	if err != nil {
+		return nil, err
+	}
+	u.Func = f
+	if err := ir.Verify(u.Func); err != nil {
+		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
+	}
+	return u, nil
+}
+
+// leaf lowers the statement.
+func (c *compilation) leaf() (*ir.Func, error) {
+	u := c.unit
 	if err := cin.Verify(u.CIN); err != nil {
 		panic(fmt.Sprintf("BUG: codegen: %v in %s", err, cin.String(u.CIN)))
 	}
@@ -156,38 +169,27 @@ func Compile(r Request) (*Unit, error) {
 		sizes[v] = c.size(v)
 	}
 	share := ""
-	if r.Schedule == nil {
-		c.share = c.shared()
-	}
 	if a := c.share; a != nil {
 		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
 		share = a.Key()
 		u.Result.Shares = k
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[k])
 	}
-	if r.Threads != 1 && r.Schedule == nil {
+	if c.Threads != 1 && c.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	clip := map[string]bool{}
-	for _, v := range r.Clip {
+	for _, v := range c.Clip {
 		clip[v] = true
 	}
-	name := r.Name
-	if name == "" {
-		name = "leaf"
-	}
 	f, err := lower.Lower(lower.Spec{
-		Name: name, Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: clip, Share: share, Exact: c.exact(), LongRow: cmp.Or(r.LongRow, DefaultLongRow),
+		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
+		Clip: clip, Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow),
 	})
-	if err != nil {
-		return nil, diag.Errorf(schedule.Refused, "%v", err)
+	if err == nil {
+		return f, nil
 	}
-	u.Func = f
-	if err := ir.Verify(u.Func); err != nil {
-		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
-	}
-	return u, nil
+	return c.refused(err)
 }
 
 // compilation is a Compile in progress.
@@ -199,6 +201,11 @@ type compilation struct {
 	byKey  map[string]*use
 	ops    []lower.Operand
 	share  *cin.Access // whose level arrays the result has too; nil for none
+	// Of a schedule: the commands, the statement without them, and whether the
+	// result must have level arrays of its own.
+	commands []*schedule.Command
+	plain    cin.Stmt
+	own      bool
 }
 
 // size is the size of a variable.

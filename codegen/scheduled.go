@@ -1,10 +1,13 @@
 package codegen
 
 import (
+	"errors"
 	"slices"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
 )
 
@@ -46,19 +49,28 @@ func (n *nest) perfect(terms []*term, t target) cin.Stmt {
 }
 
 // schedule applies the request's scheduling commands.
-func (c *compilation) schedule() error {
-	list, err := schedule.Parse(c.Schedule)
-	if err != nil {
+func (c *compilation) schedule() (err error) {
+	if c.commands, err = schedule.Parse(c.Schedule); err != nil {
 		return err
 	}
-	c.share = c.shared()
+	c.plain = c.unit.CIN
+	return c.apply()
+}
+
+// apply applies the commands to the plain statement.
+func (c *compilation) apply() error {
+	c.unit.CIN = c.plain
+	c.share = nil
+	if !c.own {
+		c.share = c.shared()
+	}
 	formats := map[string]format.Format{}
 	for _, op := range c.ops {
 		formats[op.Name] = op.Format
 	}
 	s, shared, err := schedule.Apply(schedule.Problem{
-		Stmt: c.unit.CIN, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size,
-	}, list)
+		Stmt: c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size,
+	}, c.commands)
 	if err != nil {
 		return err
 	}
@@ -67,4 +79,22 @@ func (c *compilation) schedule() error {
 	}
 	c.unit.CIN = s
 	return nil
+}
+
+// refused tries once more without an operand's level arrays where lowering
+// says that this would do; else it says which command it cannot follow.
+func (c *compilation) refused(err error) (*ir.Func, error) {
+	var no *lower.Refusal
+	if !errors.As(err, &no) {
+		return nil, err
+	}
+	if !no.Pattern || c.own {
+		return nil, schedule.Blame(c.commands, c.unit.CIN, no.Var, no.Why)
+	}
+	c.own = true
+	c.result()
+	if err := c.apply(); err != nil {
+		return nil, err
+	}
+	return c.leaf()
 }

@@ -1,7 +1,7 @@
 package diag
 
-// Codes of the statement, its types and sizes, and formats. Packages whose
-// errors are about something else (schedules, placements) list their own.
+// Codes of the statement, its types and sizes, formats and schedules. Packages whose
+// errors are about something else (placements) list their own.
 const (
 	Syntax        Code = "syntax"         // the text is no statement
 	TooLarge      Code = "too-large"      // nested or multiplied out past what we build
@@ -17,11 +17,14 @@ const (
 	SizeUnknown   Code = "size-unknown"   // no place gives a size
 	BadFormat     Code = "bad-format"     // a level string that is no format
 	DivideByZero  Code = "divide-by-zero" // an integer division by zero (data)
+
+	ScheduleSyntax  Code = "schedule-syntax"  // the text is no scheduling command
+	ScheduleRefused Code = "schedule-refused" // a command's precondition does not hold
 )
 
 // Info describes a code. Example is a statement (or, where Flag is set, the
-// value of -f or -t) that gives an error of this code; a test runs each. It is
-// empty where data make the error.
+// value of -f or -t, or of -s for y(i) = B(i,j) * x(j)) that gives an error of
+// this code; a test runs each. It is empty where flags and data together make the error.
 type Info struct {
 	Code    Code
 	Meaning string
@@ -46,4 +49,6 @@ var Codes = []Info{
 	{SizeUnknown, "nothing gives a variable's size", "", ""},
 	{BadFormat, "the level string or mode order is no format", "f", "B:dq"},
 	{DivideByZero, "an integer is divided by zero", "", ""},
+	{ScheduleSyntax, "the text is no scheduling command", "s", "split(i,i0,i1)"},
+	{ScheduleRefused, "a scheduling command would change the result, or the loops that it names do not allow it", "s", "parallelize(j,CPUThread,NoRaces)"},
 }

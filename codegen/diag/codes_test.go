@@ -4,9 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	"distaff/codegen"
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
+	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 )
 
@@ -27,6 +29,8 @@ func TestExamples(t *testing.T) {
 			_, _, err = format.ParseFlag(c.Example)
 		case "t":
 			_, err = dtype.Parse(c.Example)
+		case "s":
+			err = compileScheduled(c.Example)
 		default:
 			var s *notation.Stmt
 			if s, err = notation.Parse(c.Example); err == nil {
@@ -38,6 +42,21 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: the example %q gives %v", c.Code, c.Example, err)
 		}
 	}
+}
+
+// compileScheduled compiles y(i) = B(i,j) * x(j) under a schedule.
+func compileScheduled(schedule string) error {
+	s, err := notation.Parse("y(i) = B(i,j) * x(j)")
+	if err != nil {
+		return err
+	}
+	vector, matrix := format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}}, format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
+	_, err = codegen.Compile(codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9}, Schedule: []string{schedule}, Tensors: map[string]codegen.Tensor{
+		"y": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
+		"x": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
+		"B": {Format: matrix, Type: ir.Float64, Dims: []int64{9, 9}},
+	}})
+	return err
 }
 
 func TestErrorPlaces(t *testing.T) {

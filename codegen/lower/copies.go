@@ -14,7 +14,7 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	// The block may hold more than this loop adds to, which other threads add to.
 	atomic := e.atomic || e.threads
 	if atomic && l.spec.Compute.IsComplex() {
-		l.refuse("copies of %s inside a loop on threads would be added to it atomically, which complex numbers are not", a.op.Name)
+		l.refuse(f.Var, "copies of %s inside a loop on threads would be added to it atomically, which complex numbers are not", a.op.Name)
 	}
 	l.zero(e)
 	size := l.named("values", a.block(e.res.level))

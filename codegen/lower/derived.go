@@ -63,11 +63,10 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 	}
 }
 
-// refusal is a schedule that lowering finds that it cannot follow.
-type refusal struct{ why string }
-
-// refuse ends the lowering.
-func (l *lowerer) refuse(format string, args ...any) { panic(refusal{fmt.Sprintf(format, args...)}) }
+// refuse ends the lowering, for a reason that the loop over v gives.
+func (l *lowerer) refuse(v, format string, args ...any) {
+	panic(&Refusal{Var: v, Why: fmt.Sprintf(format, args...)})
+}
 
 // scheduled lowers a loop of a scheduled statement.
 func (l *lowerer) scheduled(f *cin.Forall, e *env, want bool) ir.Expr {
@@ -208,12 +207,12 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 				return
 			}
 			if !t.Accumulate {
-				l.refuse("iterations of %s, which are to run in parallel, set %s in turn", f.Var, t.V.Name)
+				l.refuse(f.Var, "iterations of %s, which are to run in parallel, set %s in turn", f.Var, t.V.Name)
 			}
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:
 			if !own[t.Cap] {
-				l.refuse("iterations of %s, which are to run in parallel, append to %s in turn", f.Var, t.A.Name)
+				l.refuse(f.Var, "iterations of %s, which are to run in parallel, append to %s in turn", f.Var, t.A.Name)
 			}
 		}
 	})
@@ -234,7 +233,7 @@ func (l *lowerer) tally(p *loop) (done func() ir.Expr) {
 // single refuses a loop that was to run in parallel, and is not a single one.
 func (l *lowerer) single(p *loop) {
 	if l.sched != nil && (p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid) {
-		l.refuse("the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
+		l.refuse(p.v(), "the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
 	}
 }
 

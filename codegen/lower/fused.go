@@ -275,7 +275,7 @@ func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
 // cursor of the operand with its pattern stands at.
 func (l *lowerer) sharedPos(cur *cursor) ir.Expr {
 	if cur.level != l.out.deep+1 {
-		l.refuse("the position of %s in the pattern that it shares is not known here", l.out.op.Name)
+		panic(&Refusal{Why: "the position of " + l.out.op.Name + " in the pattern that it shares is not known here", Pattern: true})
 	}
 	return cur.pos
 }

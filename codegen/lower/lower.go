@@ -19,7 +19,6 @@ package lower
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -63,14 +62,27 @@ type Spec struct {
 	Share string
 }
 
-// Lower makes the leaf of a verified statement. An error says why a schedule
-// cannot be followed; without a schedule there is none.
+// Refusal is why a schedule cannot be followed, where that shows only as its
+// loops are lowered.
+type Refusal struct {
+	// Var is the variable of the loop that cannot be, as lowering names it: one
+	// that the schedule made, or an original one.
+	Var string
+	Why string
+	// Pattern: a result whose level arrays are its own would do.
+	Pattern bool
+}
+
+func (r *Refusal) Error() string { return r.Why }
+
+// Lower makes the leaf of a verified statement. An error is a *Refusal; without
+// a schedule there is none.
 func Lower(s Spec) (f *ir.Func, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case refusal:
-			f, err = nil, errors.New(r.why)
+		case *Refusal:
+			f, err = nil, r
 		default:
 			panic(r)
 		}

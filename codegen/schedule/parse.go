@@ -10,9 +10,9 @@ import (
 // Codes of schedules' errors.
 const (
 	// BadCommand: the text is no scheduling command.
-	BadCommand diag.Code = "schedule-syntax"
+	BadCommand = diag.ScheduleSyntax
 	// Refused: a command's precondition does not hold.
-	Refused diag.Code = "schedule-refused"
+	Refused = diag.ScheduleRefused
 )
 
 // Command is one scheduling command as it was written.

@@ -127,6 +127,34 @@ func (s *state) refuse(k int, format string, args ...any) error {
 	return at.errorf(Refused, s.cmd.Name+": "+format, args...)
 }
 
+// Blame is the refusal of a schedule for a reason that shows as statement s,
+// which the commands made, is lowered: at the command that runs the loop over v
+// in parallel, or that made v, else at the last of them.
+func Blame(list []*Command, s cin.Stmt, v, why string) error {
+	g := cin.Relations(s)
+	at := list[len(list)-1]
+	best := 0
+	for _, c := range list {
+		rank := 0
+		for k, a := range c.Args {
+			switch {
+			case c.Name == "parallelize" && k == 0 && a.Text == v:
+				rank = 4
+			case c.Name == "parallelize" && k == 0 && slices.Contains(g.Underived(a.Text), v):
+				rank = 3
+			case a.Text == v && g.MadeBy(v) != nil:
+				rank = max(rank, 2)
+			case a.Text == v:
+				rank = max(rank, 1)
+			}
+		}
+		if rank > 0 && rank >= best {
+			at, best = c, rank
+		}
+	}
+	return at.errorf(Refused, "%s: %s", at.Name, why)
+}
+
 func isName(t string) bool {
 	for k := range len(t) {
 		if !nameByte(t[k], k > 0) {
