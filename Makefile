@@ -11,7 +11,7 @@ help:
 	@echo "build    bin/distaff and bin/tns2tcs"
 	@echo "test     every test; fetches what is missing with apt where it may"
 	@echo "check    format, vet, staticcheck, import graph, tidy, goldens, no diff"
-	@echo "golden   rewrite the stage goldens and generated files"
+	@echo "golden   rewrite the stage goldens, pictures and generated files"
 	@echo "fuzz     the random oracle at length, and every fuzz target for a while"
 	@echo "bench    benchmarks, as ratios within one run"
 	@echo "install  binaries, man pages, MPI wrappers, sbatch scripts into PREFIX"
@@ -32,6 +32,7 @@ golden:
 	$(GO) generate ./...
 	$(GO) test ./codegen/... -run Golden -update
 	$(GO) test ./cmd/distaff -run 'Reference|Tutorial' -update
+	$(GO) run ./scripts/pictures
 
 fuzz:
 	@scripts/fuzz.sh
