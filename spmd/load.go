@@ -63,7 +63,7 @@ func (r *run) loadOne(s *source) (*tcs.Tensor, error) {
 			t, err = coo.Assemble(s.gen.stream(), spec, r.config())
 		}
 	default:
-		stop := r.watch(s)
+		stop := r.watch(s, s.stream)
 		t, err = coo.Assemble(s.stream, spec, r.config())
 		stop()
 	}
@@ -98,9 +98,9 @@ func (r *run) config() coo.Config {
 	return coo.Config{Limit: r.limit, Tmp: r.job.Tmp, Threads: r.threads}
 }
 
-// watch reports the progress of a stream until stop is called.
-func (r *run) watch(s *source) (stop func()) {
-	p, ok := s.stream.(coo.Progressed)
+// watch reports the progress of a stream of s until stop is called.
+func (r *run) watch(s *source, in coo.Stream) (stop func()) {
+	p, ok := in.(coo.Progressed)
 	if !ok || r.job.Progress == nil {
 		return func() {}
 	}

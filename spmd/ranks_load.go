@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/gob"
 	"io"
+	"strconv"
 
 	"distaff/codegen"
-	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -23,32 +23,32 @@ type sourceHeader struct {
 	Bytes  int64
 	Scalar *tcs.Value
 	Stream bool
+	Exact  bool   // Dims are the sizes
+	Head   []byte // of a text file that ranks can read in parts
 }
 
 // jobHeader is what rank 0 finds out for all ranks.
-type jobHeader struct {
-	Sources map[string]sourceHeader
-	Sizes   *notation.Sizes
-}
+type jobHeader struct{ Sources map[string]sourceHeader }
 
-// openRanked opens the inputs for a job of several ranks: text and array files
-// at rank 0 alone, which tells the others their sizes and types; .tcs files, of
-// which a rank reads only its own part, everywhere. Collective.
+// openRanked opens the inputs for a job of several ranks. Rank 0 reads the
+// heads of all, and tells the others what they say; every rank then opens .tcs
+// files and those text files that can be read in parts, of which it reads its
+// own part only. Array files, compressed text and pipes are read by rank 0. Collective.
 func (r *run) openRanked(c comm.Comm) error {
 	var data []byte
 	if c.Rank() == 0 {
 		if err := r.open(); err != nil {
 			return err
 		}
-		if err := r.inferSizes(); err != nil {
-			return err
-		}
-		h := jobHeader{Sources: map[string]sourceHeader{}, Sizes: r.sizes}
+		h := jobHeader{Sources: map[string]sourceHeader{}}
 		for name, s := range r.sources {
 			if p, ok := s.stream.(coo.Progressed); ok {
 				_, s.bytes = p.Progress()
 			}
-			h.Sources[name] = sourceHeader{s.typ, s.dense, s.dims, s.bytes, s.scalar, s.stream != nil}
+			h.Sources[name] = sourceHeader{s.typ, s.dense, s.dims, s.bytes, s.scalar, s.stream != nil, s.exact, nil}
+			if s.stream != nil && c.Size() > 1 {
+				h.Sources[name] = h.Sources[name].with(convert.HeadOf(s.stream))
+			}
 		}
 		var b bytes.Buffer
 		if err := gob.NewEncoder(&b).Encode(h); err != nil {
@@ -57,32 +57,78 @@ func (r *run) openRanked(c comm.Comm) error {
 		data = b.Bytes()
 	}
 	data, err := bcastFrom(c.Uncounted(), data, 0)
-	if err != nil || c.Rank() == 0 {
+	if err != nil {
 		return err
 	}
 	var h jobHeader
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&h); err != nil {
 		panic("BUG: spmd: a job's header does not decode: " + err.Error())
 	}
-	r.sizes = h.Sizes
-	if r.sizes.Vars == nil {
-		r.sizes.Vars = map[string]int64{}
+	if c.Rank() != 0 {
+		for name, in := range r.job.Inputs {
+			if err := r.openHere(name, in, h.Sources[name]); err != nil {
+				return err
+			}
+		}
 	}
-	if r.sizes.Dims == nil {
-		r.sizes.Dims = map[string][]int64{}
+	if err := r.openParts(c, &h); err != nil {
+		return err
 	}
-	for name, in := range r.job.Inputs {
-		if err := r.openHere(name, in, h.Sources[name]); err != nil {
+	return r.inferSizesBy(func(s *source) error { return r.scanRanked(c, s) })
+}
+
+func (h sourceHeader) with(head []byte) sourceHeader {
+	h.Head = head
+	return h
+}
+
+// openParts opens this rank's part of every text file that has a head. A file
+// that some rank does not see, or sees otherwise, stays with rank 0. Collective.
+func (r *run) openParts(c comm.Comm, h *jobHeader) error {
+	for _, name := range r.p.names {
+		head := h.Sources[name].Head
+		if head == nil {
+			continue
+		}
+		s := r.sources[name]
+		part, err := convert.OpenPart(s.in.File, head, c.Rank(), c.Size(), r.streamOptions(s, nil))
+		blind := c.Size()
+		if err != nil {
+			blind = c.Rank()
+		} else {
+			r.closers = append(r.closers, part.Close)
+		}
+		if blind, err = comm.AllreduceValue(c.Uncounted(), blind, comm.Min); err != nil {
+			return err
+		}
+		if blind < c.Size() {
+			r.job.note(printable(s.from) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) + " does not see that file")
+			continue
+		}
+		s.part = part
+	}
+	return nil
+}
+
+// scanRanked finds the largest coordinates of a file without sizes: every rank
+// in its part, or rank 0 alone. Collective.
+func (r *run) scanRanked(c comm.Comm, s *source) (err error) {
+	if s.part != nil {
+		s.dims, err = load.Sizes(c, s.part)
+		return err
+	}
+	if s.stream != nil {
+		if err := r.scan(s); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.Uncounted().Bcast(comm.Of(s.dims), 0)
 }
 
 // openHere opens an input at a rank other than 0.
 func (r *run) openHere(name string, in Input, h sourceHeader) error {
 	s := &source{name: name, in: in, order: r.p.orders[name], from: in.File,
-		typ: h.Type, dense: h.Dense, dims: h.Dims, exact: true, bytes: h.Bytes, scalar: h.Scalar}
+		typ: h.Type, dense: h.Dense, dims: h.Dims, exact: h.Exact, bytes: h.Bytes, scalar: h.Scalar}
 	r.sources[name] = s
 	switch {
 	case h.Scalar != nil || h.Stream:
@@ -136,17 +182,20 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 		return g.Scatter(k.c, s.gen.part(k.c.Rank(), k.c.Size()))
 	}
 	var in coo.Stream = nothing{s}
-	if k.c.Rank() == 0 {
-		if s.read { // by an operand before, or for the sizes
-			if err := s.stream.Rewind(); err != nil {
-				return nil, err
-			}
-		}
-		s.read = true
+	switch {
+	case s.part != nil:
+		in = s.part
+	case s.stream != nil:
 		in = s.stream
-		stop := r.watch(s)
-		defer stop()
 	}
+	if s.read { // by an operand before, or for the sizes
+		if err := in.Rewind(); err != nil {
+			return nil, err
+		}
+	}
+	s.read = true
+	stop := r.watch(s, in)
+	defer stop()
 	return g.Scatter(k.c, in)
 }
 

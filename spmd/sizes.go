@@ -12,6 +12,17 @@ import (
 // inferSizes settles every size. A .tns file has none: where nothing else
 // decides a mode's size, the file is read for its largest coordinates first.
 func (r *run) inferSizes() error {
+	return r.inferSizesBy(func(s *source) error {
+		if s.stream == nil {
+			return nil
+		}
+		return r.scan(s)
+	})
+}
+
+// inferSizesBy is inferSizes with the function that reads a file for its
+// largest coordinates.
+func (r *run) inferSizesBy(scan func(s *source) error) error {
 	sizes, err := r.sizesFrom(func(s *source) bool { return s.exact })
 	var e *diag.Error
 	if err != nil && !(errors.As(err, &e) && e.Code == diag.SizeUnknown) {
@@ -20,8 +31,8 @@ func (r *run) inferSizes() error {
 	if err != nil {
 		// Something is left open; the files without sizes must tell.
 		for _, name := range r.p.names {
-			if s := r.sources[name]; s != nil && s.stream != nil && !s.exact {
-				if err := r.scan(s); err != nil {
+			if s := r.sources[name]; s != nil && s.dims != nil && !s.exact {
+				if err := scan(s); err != nil {
 					return err
 				}
 			}
@@ -68,7 +79,16 @@ func (r *run) scan(s *source) error {
 func (r *run) settleStreams() error {
 	for _, name := range r.p.names {
 		s := r.sources[name]
-		if s == nil || s.stream == nil || s.exact {
+		if s == nil || s.exact {
+			continue
+		}
+		if s.part != nil {
+			s.part.SetDims(r.sizes.Dims[name])
+		}
+		if s.stream == nil {
+			if s.dims != nil { // of a stream that rank 0 has
+				s.dims, s.exact = r.sizes.Dims[name], true
+			}
 			continue
 		}
 		sizable, ok := s.stream.(coo.Sizable)

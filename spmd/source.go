@@ -6,6 +6,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/text"
 )
 
 // source is an operand before it is loaded: what its input tells of it without
@@ -19,7 +20,8 @@ type source struct {
 	dense bool     // every coordinate is there: stored dense by default
 
 	// One of these holds the data.
-	stream coo.Stream  // a text file, .npy, .npz
+	stream coo.Stream  // a text file, .npy, .npz; at rank 0 only
+	part   text.Part   // of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
 	tensor *tcs.Tensor // a .tcs file, or the caller's
 	gen    *generator
 	scalar *tcs.Value

@@ -9,6 +9,7 @@ import (
 	"distaff/io/hb"
 	"distaff/io/mtx"
 	"distaff/io/npy"
+	"distaff/io/text"
 	"distaff/io/tns"
 )
 
@@ -19,6 +20,10 @@ type Format struct {
 
 	// Open reads a file as a stream; nil: the format is only written.
 	Open func(path string, opt coo.Options) (coo.Stream, error)
+
+	// OpenPart opens part k of n of a file whose text.Parted stream gave head;
+	// nil: files are read as a whole.
+	OpenPart func(path string, head []byte, k, n int, opt coo.Options) (text.Part, error)
 
 	// Write writes entries that come in the order of Modes; nil: the format is
 	// only read. With opt.Dense, coordinates that do not come are zeros.
@@ -38,9 +43,9 @@ type Format struct {
 // formats is the table of formats. The first match of an ending counts.
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
-	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, Write: tns.Write},
-	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, Write: mtx.Write, Modes: mtx.Modes, MaxOrder: 2},
-	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open},
+	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write},
+	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Modes: mtx.Modes, MaxOrder: 2},
+	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},
 	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Filled: true},
 	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
 	{Name: "Rutherford-Boeing", Exts: []string{".rb"}, Open: hb.Open},

@@ -20,6 +20,29 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 	return f.Open(path, opt)
 }
 
+// HeadOf is the head of the text file that Open made the stream of, by which
+// ranks open parts of it (OpenPart), or nil where it can't be read in parts: a
+// pipe, a compressed file, a format that is not text.
+func HeadOf(s coo.Stream) []byte {
+	if p, ok := s.(text.Parted); ok {
+		return p.Head()
+	}
+	return nil
+}
+
+// OpenPart opens part k of n of the text file at path, whose head HeadOf gave;
+// opt is as for Open.
+func OpenPart(path string, head []byte, k, n int, opt coo.Options) (text.Part, error) {
+	f, err := FormatOf(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.OpenPart == nil {
+		panic("BUG: convert: part of a " + f.Name + " file")
+	}
+	return f.OpenPart(path, head, k, n, opt)
+}
+
 // OpenTensor opens the .tcs file at path: mapped, or where it comes compressed
 // as a whole or through a pipe by way of a file without a name in tmp. Its
 // arrays are neither loaded nor validated (see tcs.Open).

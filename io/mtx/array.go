@@ -1,6 +1,7 @@
 package mtx
 
 import (
+	"sort"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -47,10 +48,7 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 		a.cols[m] = a.cols[m][:room]
 	}
 	if a.next == nil {
-		a.next = make([]int64, len(dims))
-		if a.h.sym == skew {
-			a.next[0] = 1
-		}
+		a.next = a.h.valueAt(a.first)
 	}
 	n := 0
 	at := a.next
@@ -66,7 +64,7 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 					a.cols[0][n], a.cols[1][n], dst[n] = at[1], at[0], reflect(src[k], a.h.sym)
 					n++
 				} else if msg := onDiagonal(src[k], a.h.sym); msg != "" {
-					return 0, text.Dataf(a.count.file, a.before+b.LineOf(k, '%'), 1, "%s", msg)
+					return 0, text.Dataf(a.count.file, a.lines.LineBefore()-b.Lines+b.LineOf(k, '%'), 1, "%s", msg)
 				}
 			}
 		}
@@ -85,6 +83,28 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 	}
 	a.vals.Vals = a.vals.Vals[:n*int(unsafe.Sizeof(z))]
 	return n, nil
+}
+
+// valueAt is the coordinates of value k of an array, which lists them first mode
+// fastest, and of a symmetric matrix the columns of the lower triangle.
+func (h *header) valueAt(k int64) []int64 {
+	at := make([]int64, len(h.dims))
+	if h.sym == general {
+		for m, d := range h.dims {
+			if d > 0 {
+				at[m], k = k%d, k/d
+			}
+		}
+		return at
+	}
+	n, diagonal := h.dims[0], int64(1)
+	if h.sym == skew {
+		diagonal = 0
+	}
+	// Column j begins after j columns of n-1+diagonal, n-2+diagonal, ... values.
+	before := func(j int64) int64 { return j*(n-1+diagonal) - j*(j-1)/2 }
+	j := int64(sort.Search(int(n), func(j int) bool { return before(int64(j)+1) > k }))
+	return []int64{j + 1 - diagonal + k - before(j), j}
 }
 
 // zeroBits tells a zero that is not negative.

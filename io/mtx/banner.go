@@ -42,6 +42,11 @@ func readHeader(src *text.Source) (*header, error) {
 		return nil, err
 	}
 	defer r.Close()
+	return headerFrom(r, src)
+}
+
+// headerFrom reads the header from r.
+func headerFrom(r io.Reader, src *text.Source) (*header, error) {
 	in := text.NewHead(r, src.Name)
 	h := &header{object: "matrix", values: 1}
 	line, err := in.Next()

@@ -30,6 +30,11 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(src, h, opt)
+}
+
+// open makes the stream of a file with that header: a *matrix or an *array.
+func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	typ := opt.Type
 	if typ == tcs.Invalid {
 		typ = tcs.Float64
@@ -158,8 +163,8 @@ type array struct {
 	layout *text.Layout
 	shape  shape
 	count  *counter
-	next   []int64 // the coordinates of the next value
-	before int     // lines before the block that is placed
+	next   []int64 // the coordinates of the next value; nil at the first
+	first  int64   // the number of the first value, counted from 0: not 0 in a part
 	cols   [][]int64
 	vals   text.Block
 }
@@ -171,7 +176,7 @@ func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
 func (a *array) Close() error                  { return a.lines.Close() }
 
 func (a *array) Rewind() error {
-	a.count.seen, a.next = 0, nil
+	a.count.seen, a.next = a.first, nil
 	return a.lines.Rewind()
 }
 
@@ -183,7 +188,6 @@ func (a *array) Next(b *coo.Batch) error {
 		if err != nil {
 			return err
 		}
-		a.before = a.lines.LineBefore() - blk.Lines
 		n, err := a.place(blk)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"slices"
@@ -31,10 +32,24 @@ type Entries struct {
 	// sizes of its own.
 	Bound func(dims []int64)
 
+	part *lineRange // nil for the whole file
+
 	pipe *Pipe
-	line int // lines before the next block
+	line int // lines before the next block; those before a part are not counted
 	most []int64
 	err  error
+}
+
+// Part restricts the stream to a share of the file: part k of n, the lines
+// that begin in it. Parts cut the bytes from Start on evenly, and together
+// have every line once. The Source must be Plain.
+func (e *Entries) Part(k, n int) {
+	if f, _ := e.Src.Plain(); f == nil {
+		panic("BUG: text: part of a file that cannot be read at any offset")
+	}
+	size := max(e.Src.size-e.Start, 0)
+	at := func(k int64) int64 { return e.Start + size/int64(n)*k + size%int64(n)*k/int64(n) }
+	e.part = &lineRange{src: e.Src, start: e.Start, from: at(int64(k)), to: at(int64(k) + 1)}
 }
 
 // Dims are the sizes; where the file has none, the largest coordinates so far.
@@ -70,11 +85,23 @@ func (e *Entries) SetDims(dims []int64) {
 // Type is the type of the values.
 func (e *Entries) Type() tcs.Type { return e.Value }
 
-// Progress is how much of the file was read.
-func (e *Entries) Progress() (done, total int64) { return e.Src.Progress() }
+// Progress is how much of the file, or the part, was read.
+func (e *Entries) Progress() (done, total int64) {
+	done, total = e.Src.Progress()
+	if e.part != nil {
+		total = e.part.to - e.part.from
+	}
+	return done, total
+}
 
-// LineBefore is the number of lines before the block that Check sees.
-func (e *Entries) LineBefore() int { return e.line }
+// LineBefore is the number of lines before the block that Check sees. Of a part
+// it takes a reading of the file up to there, once: it is for messages.
+func (e *Entries) LineBefore() int {
+	if e.part == nil {
+		return e.line
+	}
+	return e.line + e.part.linesAbove()
+}
 
 // Next yields the entries of the next block that has some.
 func (e *Entries) Next(b *coo.Batch) error {
@@ -122,6 +149,10 @@ func (e *Entries) next() (*Block, error) {
 		}
 	}
 	if err != nil {
+		var at *Error
+		if errors.As(err, &at) && at.Line > 0 { // the pipe counts from the block before
+			at.Line += e.LineBefore()
+		}
 		return nil, err
 	}
 	if e.Check != nil {
@@ -130,7 +161,7 @@ func (e *Entries) next() (*Block, error) {
 		}
 	}
 	if blk.Err != nil {
-		blk.Err.Line += e.line
+		blk.Err.Line += e.LineBefore()
 		return nil, blk.Err
 	}
 	e.line += blk.Lines
@@ -145,17 +176,29 @@ func (e *Entries) next() (*Block, error) {
 	return blk, nil
 }
 
-// open starts the pipe at the body.
-func (e *Entries) open() error {
+// body reads from Start on, or the part.
+func (e *Entries) body() (io.ReadCloser, error) {
+	if e.part != nil {
+		return e.part.reader()
+	}
 	r, err := e.Src.Reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := io.CopyN(io.Discard, r, e.Start); err != nil {
 		r.Close()
 		if err == io.EOF {
 			err = Dataf(e.Src.Name, 0, 0, "the file became shorter while it was read")
 		}
+		return nil, err
+	}
+	return r, nil
+}
+
+// open starts the pipe at the body.
+func (e *Entries) open() error {
+	r, err := e.body()
+	if err != nil {
 		return err
 	}
 	threads := e.Opt.Threads

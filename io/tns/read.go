@@ -11,14 +11,15 @@ import (
 	"distaff/io/text"
 )
 
-// head is what the first lines of a file say.
+// head is what the first lines of a file say. Its fields travel (see part.go).
 type head struct {
-	start   int64 // the offset of the body
-	line    int   // lines before it
-	first   int   // the number of the first line of entries, 0 if there is none
-	columns int   // in that line
-	sizes   []int64
-	complex bool
+	text.Header
+	Start   int64 // the offset of the body
+	Line    int   // lines before it
+	First   int   // the number of the first line of entries, 0 if there is none
+	Columns int   // in that line
+	Sizes   []int64
+	Complex bool
 }
 
 // Open reads path as a stream of entries in the file's order. The stream is
@@ -43,6 +44,18 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, h.Size = src.Plain()
+	return open(src, h, opt)
+}
+
+// stream is the stream of a file, or of a part of it.
+type stream struct {
+	text.Entries
+	head *head
+}
+
+// open makes the stream of a file with the head h.
+func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	order, values, err := h.shape(src.Name, opt)
 	if err != nil {
 		return nil, err
@@ -62,15 +75,16 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if opt.ZeroBased {
 		l.Base, l.Hint = 0, ""
 	}
-	e := &text.Entries{Src: src, Start: h.start, Line: h.line, Order: order, Value: typ, Opt: opt}
+	e := &stream{head: h}
+	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Order: order, Value: typ, Opt: opt}
 	exact := true
 	for m := range order {
 		lim := int64(math.MaxInt64)
 		switch {
 		case m < len(opt.Dims) && opt.Dims[m] > 0:
 			lim = opt.Dims[m]
-		case h.sizes != nil:
-			lim = h.sizes[m]
+		case h.Sizes != nil:
+			lim = h.Sizes[m]
 		default:
 			exact = false
 		}
@@ -98,31 +112,31 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 		want = len(opt.Dims)
 	}
 	values = 1
-	if h.complex {
+	if h.Complex {
 		values = 2
 	}
-	if h.sizes != nil {
-		order = len(h.sizes)
+	if h.Sizes != nil {
+		order = len(h.Sizes)
 		if want > 0 && order != want {
-			return 0, 0, text.Commandf(file, h.line-1, 1, "the file has order %d, want %d", order, want)
+			return 0, 0, text.Commandf(file, h.Line-1, 1, "the file has order %d, want %d", order, want)
 		}
-		if h.columns == order+2 {
+		if h.Columns == order+2 {
 			values = 2
 		}
 		return order, values, nil
 	}
 	switch {
-	case h.columns == 0 && want == 0:
+	case h.Columns == 0 && want == 0:
 		return 0, 0, text.Commandf(file, 0, 0, "the file has no entries, so that its order and sizes are unknown: give them with -d")
-	case h.columns == 0:
+	case h.Columns == 0:
 		return want, values, nil
 	}
-	order = h.columns - values
+	order = h.Columns - values
 	switch {
 	case order < 0:
-		return 0, 0, text.Dataf(file, h.first, 1, "got %s, want a complex value of two", text.Plural(int64(h.columns), "column", "columns"))
+		return 0, 0, text.Dataf(file, h.First, 1, "got %s, want a complex value of two", text.Plural(int64(h.Columns), "column", "columns"))
 	case want > 0 && order != want:
-		return 0, 0, text.Commandf(file, h.first, 1, "got %s, want %d: %s and %s", text.Plural(int64(h.columns), "column", "columns"),
+		return 0, 0, text.Commandf(file, h.First, 1, "got %s, want %d: %s and %s", text.Plural(int64(h.Columns), "column", "columns"),
 			want+values, text.Plural(int64(want), "coordinate", "coordinates"), [...]string{"a value", "the two parts of a complex value"}[values-1])
 	}
 	return order, values, nil
@@ -143,7 +157,7 @@ func readHead(src *text.Source) (*head, error) {
 		return h, errIfNotEOF(err)
 	}
 	fs := text.Fields(line, '#')
-	h.columns, h.first = len(fs), in.Line
+	h.Columns, h.First = len(fs), in.Line
 	if len(fs) != 1 {
 		return h, nil
 	}
@@ -163,12 +177,12 @@ func readHead(src *text.Source) (*head, error) {
 		}
 		dims = append(dims, d)
 	}
-	h.sizes, h.start, h.line = dims, in.Off, in.Line
+	h.Sizes, h.Start, h.Line = dims, in.Off, in.Line
 	fs, first, err := h.nextFields(in)
 	if err != nil {
 		return h, errIfNotEOF(err)
 	}
-	h.columns, h.first = len(fs), first
+	h.Columns, h.First = len(fs), first
 	return h, nil
 }
 
@@ -186,10 +200,10 @@ func (h *head) line1(in *text.Head) ([]byte, error) {
 		}
 		t := bytes.TrimSpace(line)
 		if string(t) == ComplexMark {
-			h.complex = true
+			h.Complex = true
 		}
 		if len(t) > 0 && t[0] != '#' {
-			h.start, h.line = off, n
+			h.Start, h.Line = off, n
 			return line, nil
 		}
 	}

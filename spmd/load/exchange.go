@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/text"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
@@ -25,6 +26,7 @@ type exchange struct {
 	inbox  []*inbox // by sender
 	done   bool
 	batch  coo.Batch
+	part   text.Part // the input, where it is a part of a text file
 }
 
 func newExchange(c comm.Comm, g *Target, typ tcs.Type) *exchange {
@@ -49,16 +51,19 @@ func (x *exchange) round(in coo.Stream) (more bool, err error) {
 	for r := range counts {
 		counts[r] = int64(len(x.out[r]))
 	}
-	left := []int64{0}
+	left := []int64{0, 0}
 	if !x.done {
 		left[0] = 1
 	}
 	if fail != nil {
-		return false, fail
+		left[1] = 1
 	}
 	control := x.c.Uncounted()
 	if err := control.Allreduce(comm.Of(left), comm.Sum); err != nil {
 		return false, err
+	}
+	if left[1] > 0 {
+		return false, settle(x.c, x.part, fail, func() error { return x.rest(in) })
 	}
 	if err := control.Alltoall(comm.Of(counts), comm.Of(got)); err != nil {
 		return false, err
@@ -80,6 +85,26 @@ func (x *exchange) round(in coo.Stream) (more bool, err error) {
 		recv = recv[k:]
 	}
 	return left[0] > 0, nil
+}
+
+// rest reads what is left of the stream, for its mistakes.
+func (x *exchange) rest(in coo.Stream) error {
+	for !x.done {
+		for r := range x.out {
+			x.out[r] = x.out[r][:0]
+		}
+		if err := x.read(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unlessEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // read fills out from the stream.

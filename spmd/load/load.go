@@ -14,6 +14,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/text"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
@@ -83,6 +84,10 @@ func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, err
 // Collective. The caller closes the blocks.
 func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	x := newExchange(c, g, in.Type())
+	x.part, _ = in.(text.Part)
+	if err := begin(c, x.part); err != nil {
+		return nil, err
+	}
 	for {
 		more, err := x.round(in)
 		if err != nil {
@@ -92,7 +97,17 @@ func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor
 			break
 		}
 	}
-	return g.assemble(c.Rank(), x.inbox)
+	if x.part != nil {
+		if err := settle(c, x.part, nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	own, err := g.assemble(c.Rank(), x.inbox)
+	if err := Agree(c, err); err != nil {
+		closeAll(own)
+		return nil, err
+	}
+	return own, nil
 }
 
 // Filter assembles the blocks that this rank owns from a stream of the whole

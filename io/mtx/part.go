@@ -1,0 +1,170 @@
+package mtx
+
+import (
+	"bytes"
+	"encoding/gob"
+	"io"
+
+	"distaff/io/coo"
+	"distaff/io/text"
+)
+
+// head travels: the lines up to the sizes, which is all that the parts of a
+// file need to know in common.
+type head struct {
+	text.Header
+	Text []byte
+}
+
+// headOf is the head of a file for OpenPart, or nil where it can't be read in
+// parts.
+func headOf(src *text.Source, h *header) []byte {
+	f, size := src.Plain()
+	if f == nil {
+		return nil
+	}
+	out := head{text.Header{Size: size}, make([]byte, h.start)}
+	if _, err := f.ReadAt(out.Text, 0); err != nil {
+		return nil // reading it as a whole will say what is wrong
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(out); err != nil {
+		panic("BUG: mtx: a head does not encode: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// Head: see text.Parted.
+func (s *matrix) Head() []byte { return headOf(s.Src, s.count.h) }
+func (a *array) Head() []byte  { return headOf(a.lines.Src, a.h) }
+
+// OpenPart opens part k of n of the file at path, whose Head is known: nothing
+// but the part is read. opt is as for the whole file.
+func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
+	var h head
+	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(&h); err != nil {
+		panic("BUG: mtx: a head does not decode: " + err.Error())
+	}
+	src, err := text.OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	p, err := openPart(src, &h, opt)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	switch p := p.(type) {
+	case *matrixPart:
+		p.Entries.Part(k, n)
+	case *arrayPart:
+		p.lines.Part(k, n)
+		p.last = k == n-1
+	}
+	return p, nil
+}
+
+func openPart(src *text.Source, h *head, opt coo.Options) (text.Part, error) {
+	if err := h.Check(src); err != nil {
+		return nil, err
+	}
+	hdr, err := headerFrom(bytes.NewReader(h.Text), src)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(src, hdr, opt)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := s.(*array); ok {
+		return &arrayPart{array: a}, nil
+	}
+	m := s.(*matrix)
+	m.count.partial = true
+	return &matrixPart{m}, nil
+}
+
+// matrixPart is a part of a coordinate file.
+type matrixPart struct{ *matrix }
+
+func (p *matrixPart) Ordinals() bool     { return false }
+func (p *matrixPart) Count() int64       { return 0 }
+func (p *matrixPart) Begin(before int64) {}
+func (p *matrixPart) Seen() int64        { return p.count.seen }
+
+// SetDims does nothing: the file has sizes.
+func (p *matrixPart) SetDims([]int64) {}
+
+// Settle: see text.Part. Where there are too many entries, the part is read
+// again for the place of the first.
+func (p *matrixPart) Settle(before int64, last bool) error {
+	c := p.count
+	switch total := before + c.seen; {
+	case before <= c.h.nnz && total > c.h.nnz:
+		if err := p.Rewind(); err != nil {
+			return err
+		}
+		c.partial, c.seen = false, before
+		defer func() { c.partial = true }()
+		for {
+			if _, err := p.Entries.NextBlock(); err == io.EOF {
+				return text.Dataf(c.file, 0, 0, "the file changed while it was read")
+			} else if err != nil {
+				return err
+			}
+		}
+	case last && total < c.h.nnz:
+		c.partial, c.seen = false, total
+		defer func() { c.partial, c.seen = true, total-before }()
+		return c.check(nil)
+	}
+	return nil
+}
+
+// arrayPart is a part of an array file. It knows from Begin on which value is
+// its first, and so finds by itself whether there are too many.
+type arrayPart struct {
+	*array
+	last bool
+}
+
+func (p *arrayPart) Ordinals() bool  { return true }
+func (p *arrayPart) SetDims([]int64) {}
+
+// Seen: what counts is settled while it is read.
+func (p *arrayPart) Seen() int64                          { return 0 }
+func (p *arrayPart) Settle(before int64, last bool) error { return nil }
+
+// Count counts the values, without their coordinates.
+func (p *arrayPart) Count() int64 {
+	n := int64(0)
+	check := p.lines.Check
+	p.lines.Check = func(b *text.Block) error {
+		if b != nil {
+			n += int64(b.Raw)
+		}
+		return nil
+	}
+	for {
+		if _, err := p.lines.NextBlock(); err != nil {
+			break
+		}
+	}
+	p.lines.Check = check
+	p.lines.Rewind() // it only goes back; a mistake is found again
+	return n
+}
+
+// Begin: see text.Part.
+func (p *arrayPart) Begin(before int64) {
+	p.first = before
+	p.count.seen, p.next = before, nil
+	if !p.last {
+		p.lines.Check = func(b *text.Block) error {
+			if b == nil { // another part has the file's end
+				return nil
+			}
+			return p.count.check(b)
+		}
+	}
+}

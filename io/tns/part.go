@@ -1,0 +1,79 @@
+package tns
+
+import (
+	"bytes"
+	"encoding/gob"
+	"slices"
+
+	"distaff/io/coo"
+	"distaff/io/text"
+)
+
+// Head is the file's head for OpenPart, or nil where it can't be read in parts.
+func (s *stream) Head() []byte {
+	if f, _ := s.Src.Plain(); f == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(s.head); err != nil {
+		panic("BUG: tns: a head does not encode: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// OpenPart opens part k of n of the file at path, whose Head is known: nothing
+// but the part is read. opt is as for the whole file.
+func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
+	h := &head{}
+	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(h); err != nil {
+		panic("BUG: tns: a head does not decode: " + err.Error())
+	}
+	src, err := text.OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	var s *stream
+	if err = h.Check(src); err == nil {
+		s, err = open(src, h, opt)
+	}
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	s.Entries.Part(k, n)
+	return &part{stream: s}, nil
+}
+
+// part is a part of a file, which announces no number of entries.
+type part struct {
+	*stream
+	seen int64
+}
+
+func (p *part) Ordinals() bool                       { return false }
+func (p *part) Count() int64                         { return 0 }
+func (p *part) Begin(before int64)                   {}
+func (p *part) Seen() int64                          { return p.seen }
+func (p *part) Settle(before int64, last bool) error { return nil }
+
+func (p *part) Next(b *coo.Batch) error {
+	err := p.stream.Next(b)
+	if err == nil {
+		p.seen += int64(b.N)
+	}
+	return err
+}
+
+func (p *part) Rewind() error {
+	p.seen = 0
+	return p.stream.Rewind()
+}
+
+// SetDims gives the sizes of a file that has none; of one that has, they must
+// be its own.
+func (p *part) SetDims(dims []int64) {
+	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
+		panic("BUG: tns: other sizes than the file's")
+	}
+	p.stream.SetDims(dims)
+}
