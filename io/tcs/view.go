@@ -70,6 +70,17 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	return v, nil
 }
 
+// Alias is the tensor again, over the same memory, which it holds: each may be
+// closed before the other.
+func (t *Tensor) Alias() *Tensor {
+	v := *t
+	v.Header, v.Levels, v.held = t.Clone(), slices.Clone(t.Levels), slices.Clone(t.held)
+	for _, m := range v.held {
+		m.Retain()
+	}
+	return &v
+}
+
 // OwnEdges gives the view pos arrays of its own wherever a segment at an end
 // reaches past the coordinates that the view shows, cut to those, so that no
 // reader need clamp. It copies those arrays, counted against limit.

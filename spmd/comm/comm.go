@@ -101,6 +101,12 @@ type Comm interface {
 	// Uncounted is the same group, whose traffic Counters leaves out: for
 	// control messages, which are not payload.
 	Uncounted() Comm
+	// OneProcess says that all ranks of the job are in this process, so that one
+	// may hand another a pointer.
+	OneProcess() bool
+	// Count adds to Counters what this rank handed over, or was handed, without
+	// a message that carries it: memory that ranks of one process share.
+	Count(c Counters)
 	// Busy tells the watchdog that this rank computes, until the returned
 	// function is called. A rank that waits in one goroutine while another
 	// computes needs it; one that computes and then waits does not.

@@ -61,6 +61,14 @@ func (g *group) Counters() Counters {
 	return Counters{BytesSent: g.own.sent.Load(), BytesReceived: g.own.received.Load(), MessagesSent: g.own.sends.Load(), MessagesReceived: g.own.receives.Load()}
 }
 
+func (g *group) OneProcess() bool { return g.t.OneProcess() }
+
+// Count: see Comm.
+func (g *group) Count(c Counters) {
+	g.countSends(c.MessagesSent, c.BytesSent)
+	g.countReceives(c.MessagesReceived, c.BytesReceived)
+}
+
 func (g *group) countSent(n int64) { g.countSends(1, n) }
 
 func (g *group) countSends(messages, bytes int64) {

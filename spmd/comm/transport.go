@@ -21,6 +21,8 @@ type Transport interface {
 	// Flat says that sending one buffer to many ranks costs each receiver one
 	// copy and the sender nothing more, as in shared memory, so that trees gain nothing.
 	Flat() bool
+	// OneProcess says that all ranks of the job are in this process.
+	OneProcess() bool
 	// Fail fails the job, once: later calls change nothing.
 	Fail(err error)
 	// Context is cancelled with its cause when the job fails or is interrupted.

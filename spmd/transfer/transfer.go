@@ -4,6 +4,10 @@
 // are and where in the whole tensor they begin, and then array by array. The
 // receiver's memory is allocated against its limit before the arrays come. A
 // control message is no payload: counters leave it out.
+//
+// Between ranks of one process nothing is copied: the control message names the
+// block, and both ranks hold its memory (shared.go). Counters count the arrays
+// as if they had travelled.
 package transfer
 
 import (
@@ -65,11 +69,15 @@ type Sending struct {
 	meta     []int64
 }
 
-// Wait returns when the block has left.
+// Wait returns when the block has left. The sender may close it then, but where
+// ranks share memory it must not change it: the receiver may have it still.
 func (s *Sending) Wait() error { return comm.WaitAll(s.requests...) }
 
 // Send starts to send t to rank `to`.
 func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
+	if c.OneProcess() && to != c.Rank() {
+		return share(c, t, to, tag)
+	}
 	s := &Sending{meta: meta(t)}
 	r, err := c.Uncounted().Isend(comm.Of(s.meta), to, tag)
 	if err != nil {
@@ -90,8 +98,12 @@ func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 	return s, nil
 }
 
-// Recv receives a block that Send sent. The caller owns it.
+// Recv receives a block that Send sent. The caller closes it, and does not
+// change it: its memory may be the sender's.
 func Recv(c comm.Comm, like Like, from, tag int, limit *tcs.Limit) (*tcs.Tensor, error) {
+	if c.OneProcess() && from != c.Rank() {
+		return take(c, from, tag)
+	}
 	m := make([]int64, like.metaLen())
 	r, err := c.Uncounted().Irecv(comm.Of(m), from, tag)
 	if err == nil {
@@ -126,8 +138,11 @@ func Recv(c comm.Comm, like Like, from, tag int, limit *tcs.Limit) (*tcs.Tensor,
 }
 
 // Bcast sends rank root's t to every rank of the group: root gets t back, every
-// other rank a block that it owns. Collective.
+// other rank a block as Recv gives it. Collective.
 func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, limit *tcs.Limit) (*tcs.Tensor, error) {
+	if c.OneProcess() {
+		return shareAll(c, t, root)
+	}
 	m := make([]int64, like.metaLen())
 	if c.Rank() == root {
 		m = meta(t)

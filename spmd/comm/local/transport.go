@@ -58,6 +58,7 @@ func (w *world) Fail(err error) { w.cancel(err) }
 func (p *rank) Fail(err error)           { p.w.Fail(err) }
 func (p *rank) Context() context.Context { return p.w.ctx }
 func (p *rank) Flat() bool               { return true }
+func (p *rank) OneProcess() bool         { return true }
 
 // Alloc is Go memory: ranks share the heap.
 func (p *rank) Alloc(n int64) (comm.Buf, error) {

@@ -31,6 +31,7 @@ type transport struct {
 
 func (t *transport) Context() context.Context { return t.ctx }
 func (t *transport) Flat() bool               { return false }
+func (t *transport) OneProcess() bool         { return false }
 
 // Fail hands the failure to the monitor, which tells the others, and ends this
 // rank's waits.
