@@ -11,11 +11,6 @@ import (
 	"distaff/kernels/cc"
 )
 
-// unknownSize stands for the size of a variable that nothing gives, where a
-// statement is compiled without its data. It decides between dense and hashed
-// workspaces, and widths.
-const unknownSize = 1 << 20
-
 // Compiled is a statement that was compiled and not run.
 type Compiled struct {
 	Statement string
@@ -23,7 +18,8 @@ type Compiled struct {
 	Types     []ir.Type // value types of the unit's arguments
 	C         string    // the leaf's source
 
-	job *Job
+	job     *Job
+	anySize string // the C of the leaf for any sizes, where not all data is known; "" for none
 }
 
 // Compile compiles the job's statement. Where every operand has an input, they
@@ -76,6 +72,11 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		j.note(n)
 	}
 	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: c.File(unit.Func), job: j}
+	if !given && len(j.Schedule) == 0 {
+		if u := anySize(q, unit); u != nil {
+			out.anySize = c.File(u.Func)
+		}
+	}
 	for _, a := range unit.Args {
 		t := q.Tensors[a.Tensor].Type
 		if a.Old {
@@ -86,13 +87,18 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	return out, nil
 }
 
-// Build compiles the C of the leaf into the cache.
+// Build compiles the C of the leaf into the cache, and where that is another,
+// the one for any sizes: a machine without a compiler runs the statement by it on
+// whatever data has these formats and types.
 func (u *Compiled) Build(ctx context.Context) error {
 	b, err := (&run{job: u.job}).builder()
 	if err != nil {
 		return err
 	}
-	_, err = b.Build(ctx, cc.Source{Text: u.C, Label: u.Statement})
+	if _, err = b.Build(ctx, cc.Source{Text: u.C, Label: u.Statement}); err != nil || u.anySize == "" || u.anySize == u.C {
+		return err
+	}
+	_, err = b.Build(ctx, cc.Source{Text: u.anySize, Label: u.Statement})
 	return err
 }
 

@@ -94,11 +94,20 @@ func (s *statement) build() error {
 	if c := builder.Compiler(); c != nil {
 		s.compiler = c.Path
 	}
-	src := cc.Source{Text: emitc.File(s.unit.Func), Label: s.stmt.String()}
-	s.leaf, err = r.loadLeaf(builder, src, emitc.Symbol(s.unit.Func.Name))
+	s.leaf, err = r.loadLeaf(builder, s.source(s.unit), emitc.Symbol(s.unit.Func.Name))
 	if errors.Is(err, cc.ErrNoCompiler) {
 		if s.schedule != nil {
 			return err
+		}
+		// Ranks whose leaves differ may not combine: several have one leaf, or none.
+		if u := anySize(req, s.unit); u != nil && (r.ranks == nil || r.ranks.Size() == 1) {
+			leaf, err := kernels.New(r.ctx, builder, s.source(u), emitc.Symbol(u.Func.Name))
+			if err == nil {
+				s.unit, s.leaf = u, leaf
+			}
+			if !errors.Is(err, cc.ErrNoCompiler) {
+				return err
+			}
 		}
 		// Built-in leaves take any size.
 		req.Exact = nil
@@ -112,6 +121,11 @@ func (s *statement) build() error {
 		}
 	}
 	return err
+}
+
+// source is a unit's C, for the compiler and its cache.
+func (s *statement) source(u *codegen.Unit) cc.Source {
+	return cc.Source{Text: emitc.File(u.Func), Label: s.stmt.String()}
 }
 
 func (s *statement) close() {
@@ -336,6 +350,9 @@ func (e *compiledEngine) run(ctx context.Context) (*tcs.Tensor, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if e.s.unit.Result.Shares < 0 { // its arrays are its own
+		t.Narrow()
 	}
 	return e.s.repack(t)
 }

@@ -27,7 +27,9 @@ func compileCommand() *command {
 Where every operand has an input, they are loaded and the leaf is the one that run
 would call. Else a tensor without an input is float64 and dense unless -t and -f
 say otherwise, and a size that nothing gives is taken as large. --cache compiles
-the C for --cpu into the cache, for machines without a compiler.`,
+the C for --cpu into the cache: there, run finds it on a machine without a
+compiler. Where not every operand has an input, a leaf for any sizes goes with it,
+which serves any data of the same formats and types.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script. Scripts find this repository's testdata in
-// $TESTDATA, share one cache of leaves that is theirs alone, and have besides
+// $TESTDATA, a PATH with distaff alone in $NOTOOLS, share one cache of leaves that is theirs alone, and have besides
 // testscript's commands
 //
 //	exits CODE COMMAND...   runs a command that must end with that code
@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TESTDATA", data)
+			env.Setenv("NOTOOLS", filepath.SplitList(env.Getenv("PATH"))[0])
 			env.Setenv("DISTAFF_CACHE", cache)
 			env.Setenv("DISTAFF_CFLAGS", "-O1") // what is compiled here runs for microseconds
 			return nil

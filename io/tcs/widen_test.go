@@ -25,3 +25,35 @@ func TestWiden(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestNarrow(t *testing.T) {
+	shape := &Shape{Header: Header{Dims: []int64{3, 9}, Type: Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 4}, Wide: true}
+	x, err := New(shape, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	lev := &x.Levels[1]
+	set := func(last int64) {
+		lev.Pos.Width = 8
+		for i, p := range []int64{0, 1, 1, last} {
+			lev.Pos.SetInt(int64(i), p)
+		}
+	}
+	for i, c := range []int64{8, 0, 3, 5} {
+		lev.Crd.SetInt(int64(i), c)
+	}
+	set(1 << 31)
+	x.Narrow()
+	if lev.Pos.Width != 8 || lev.Pos.Int(3) != 1<<31 {
+		t.Errorf("2^31 positions: got %d bytes, %v", lev.Pos.Width, lev.Pos.Int64s())
+	}
+	set(4)
+	x.Narrow()
+	if lev.Pos.Width != 4 || lev.Pos.Len != 4 || lev.Pos.Int(1) != 1 || lev.Pos.Int(3) != 4 {
+		t.Errorf("4 positions: got %d bytes, %v", lev.Pos.Width, lev.Pos.Int64s())
+	}
+	if err := x.Validate(); err != nil {
+		t.Error(err)
+	}
+}

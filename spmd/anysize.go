@@ -1,0 +1,53 @@
+package spmd
+
+import (
+	"maps"
+
+	"distaff/codegen"
+)
+
+// unknownSize stands for the size of a variable that nothing gives, and for an
+// unknown count of entries, where a statement is compiled without its data. They
+// decide between dense and hashed workspaces, the order of loops, and widths.
+const unknownSize = 1 << 20
+
+// anySize compiles the request for sizes that nobody knows: the leaf that
+// `compile --cache` leaves for any later data of the same formats, types and
+// widths. u is the request's own unit. The answer is nil where the leaf does not
+// fit the request: its result's arrays are narrower, or of another format.
+func anySize(r codegen.Request, u *codegen.Unit) *codegen.Unit {
+	unknown := func(t codegen.Tensor) codegen.Tensor {
+		dims := make([]int64, len(t.Dims))
+		for m := range dims {
+			dims[m] = unknownSize
+		}
+		t.Dims, t.Counts = dims, nil
+		return t
+	}
+	r.Exact, r.Tensors, r.Sizes = nil, maps.Clone(r.Tensors), maps.Clone(r.Sizes)
+	for v := range r.Sizes {
+		r.Sizes[v] = unknownSize
+	}
+	for n, t := range r.Tensors {
+		t = unknown(t)
+		if n != r.Stmt.LHS.Name {
+			t.NNZ = unknownSize
+		}
+		r.Tensors[n] = t
+	}
+	if r.Old != nil {
+		old := unknown(*r.Old)
+		old.NNZ = unknownSize
+		r.Old = &old
+	}
+	v, err := codegen.Compile(r)
+	if err != nil || !v.Result.Format.Equal(u.Result.Format) {
+		return nil
+	}
+	for l := range u.Result.PosWidth {
+		if v.Result.PosWidth[l] < u.Result.PosWidth[l] || v.Result.CrdWidth[l] < u.Result.CrdWidth[l] {
+			return nil
+		}
+	}
+	return v
+}
