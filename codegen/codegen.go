@@ -60,8 +60,12 @@ type Request struct {
 	Clip []string
 	// Schedule, if not nil, has scheduling commands, which take the place of
 	// the default schedule. The leaf is then called on the whole range of every
-	// variable.
+	// variable but those of Parts, on which it is called with operands that
+	// store no more than the range.
 	Schedule []string
+	Parts    []string
+	// Names has the names that the user gave tensors, where Normal has others.
+	Names map[string]string
 }
 
 // DefaultLongRow is the LongRow of a request that has none: the work of several
@@ -178,18 +182,22 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	if c.Threads != 1 && c.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
-	clip := map[string]bool{}
-	for _, v := range c.Clip {
-		clip[v] = true
-	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: clip, Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow),
+		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow),
 	})
 	if err == nil {
 		return f, nil
 	}
 	return c.refused(err)
+}
+
+func set(list []string) map[string]bool {
+	out := map[string]bool{}
+	for _, v := range list {
+		out[v] = true
+	}
+	return out
 }
 
 // compilation is a Compile in progress.

@@ -1,8 +1,10 @@
 package codegen
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
@@ -69,7 +71,11 @@ func (c *compilation) apply() error {
 		formats[op.Name] = op.Format
 	}
 	s, shared, err := schedule.Apply(schedule.Problem{
-		Stmt: c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size,
+		Stmt: c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.Parts,
+		Source: func(name string) string {
+			name = strings.TrimRight(name, "'")
+			return cmp.Or(c.Names[name], name)
+		},
 	}, c.commands)
 	if err != nil {
 		return err

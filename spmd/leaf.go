@@ -40,7 +40,9 @@ type statement struct {
 	wide     bool            // the result's positions in 64 bits, whatever is expected
 	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
 
-	schedule []string // the job's, of the whole statement
+	schedule []string          // the job's
+	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
+	names    map[string]string // the user's names of operands, where norm has others
 
 	unit     *codegen.Unit
 	leaf     kernels.Leaf
@@ -69,7 +71,7 @@ func (s *statement) build() error {
 	r := s.r
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact,
+		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names,
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}

@@ -252,8 +252,8 @@ func (k *ranked) compile() error {
 			norm.Terms = append(norm.Terms, k.norm.Terms[t])
 		}
 		s := r.statement(like)
-		s.exact = k.uncut()
 		s.norm = &norm
+		k.scheduled(s)
 		if len(k.statements) > 0 { // blocks of all groups are summed
 			s.widths = &k.statements[0].unit.Result
 		}
@@ -272,6 +272,22 @@ func (k *ranked) compile() error {
 	k.exec.Result = transfer.Like{Name: r.p.result, Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]),
 		Kinds: result.Format.Letters(), Modes: result.Format.Order}
 	return k.compileSum()
+}
+
+// scheduled gives the leaf of a group the job's schedule, which orders the loops
+// over a block; where there is none, the sizes of what no split cuts.
+func (k *ranked) scheduled(s *statement) {
+	if len(k.r.job.Schedule) == 0 {
+		s.exact = k.uncut()
+		return
+	}
+	s.schedule, s.names = k.r.job.Schedule, map[string]string{}
+	for _, b := range k.problem.Vars {
+		s.parts = append(s.parts, b.Name)
+	}
+	for _, o := range k.operands {
+		s.names[o.name] = o.tensor
+	}
 }
 
 // uncut lists the variables that no split cuts.

@@ -50,9 +50,6 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 		return nil, err
 	}
 	defer r.close()
-	if c.Size() > 1 && len(j.Schedule) > 0 {
-		return nil, commandErrorf("-s=%s: %s", printable(j.Schedule[0]), oneRank)
-	}
 	root := c.Rank() == 0
 	if !root {
 		r.job = r.job.quiet()

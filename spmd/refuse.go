@@ -2,9 +2,6 @@ package spmd
 
 import "distaff/codegen/schedule"
 
-// oneRank is why a scheduled job with several ranks, or blocks, is refused.
-const oneRank = "scheduling commands run on one rank in this version; --ranks, mpirun and --split take the default schedule of each block"
-
 // refuse says which part of what is asked for is not built: a job must not
 // silently run as another one.
 func (o *Options) refuse() error {
@@ -20,8 +17,6 @@ func (o *Options) refuse() error {
 	switch {
 	case o.Target == "cuda":
 		return no("--target=cuda", "leaves run on the CPU in this version; no GPU code is built")
-	case len(o.Schedule) > 0 && (o.Ranks > 1 || len(o.Splits)+len(o.Extend) > 0 || o.BlockOrder+o.Map != ""):
-		return no("-s="+printable(o.Schedule[0]), oneRank)
 	case o.Machine != "":
 		return no("-m="+o.Machine, noGrid)
 	case len(o.Placements) > 0:

@@ -11,11 +11,6 @@ import (
 // order.
 func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
-	// The block may hold more than this loop adds to, which other threads add to.
-	atomic := e.atomic || e.threads
-	if atomic && l.spec.Compute.IsComplex() {
-		l.refuse(f.Var, "copies of %s inside a loop on threads would be added to it atomically, which complex numbers are not", a.op.Name)
-	}
 	l.zero(e)
 	size := l.named("values", a.block(e.res.level))
 	base := l.named("first", ir.Times(e.res.pos, a.block(e.res.level)))
@@ -31,11 +26,17 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Body: l.within(func() {
 			l.incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
 		})})
+		add := &ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.vals().Elem, sum)}
 		if outer := e.copy; outer != nil {
-			l.emit(&ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, Atomic: atomic, X: sum})
-			return
+			add = &ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, Atomic: e.atomic, X: sum}
 		}
-		l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: atomic, X: ir.Convert(a.vals().Elem, sum)})
+		// The block may hold more than this loop adds to: places that other
+		// threads add to.
+		shared := ir.Expr(ir.Truth(true))
+		if e.threads {
+			shared = ir.Unequal(sum, ir.Zero(sum.Typ))
+		}
+		l.when(shared, func() { l.emit(add) })
 	})})
 	l.emit(&ir.Free{A: tmp})
 	return ir.Truth(true)

@@ -7,7 +7,8 @@ import (
 )
 
 // counts is the state of a component whose loops count: the number of values
-// of each of its variables, and those that are bound.
+// of each of its variables, and those that are bound, all counted from 0; but
+// where positions are counted, the coordinates are those that they hold.
 type counts struct {
 	n     map[string]ir.Expr
 	value map[string]ir.Expr
@@ -65,7 +66,8 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 func (l *lowerer) countAll(c *component, e *env) *counts {
 	s := &counts{n: map[string]ir.Expr{}}
 	for _, r := range c.Roots {
-		s.n[r] = l.span(e, r).hi
+		b := l.span(e, r)
+		s.n[r] = ir.Minus(b.hi, b.lo)
 	}
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Precompute || s.n[r.From[0]] == nil {
@@ -143,8 +145,12 @@ func (l *lowerer) recover(c *component, s *counts, in *env, body func()) {
 
 // arrive binds the component's roots and runs the body there.
 func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) {
+	s := in.counts[c.Roots[0]]
 	for _, r := range c.Roots {
-		in.coord[r] = in.counts[c.Roots[0]].value[r]
+		in.coord[r] = s.value[r]
+		if s.start == nil {
+			in.coord[r] = l.named(r, ir.Plus(s.value[r], l.span(in, r).lo))
+		}
 	}
 	l.enterAll(f.Body, in)
 	l.bindResultAt(f, in)

@@ -51,8 +51,8 @@ func (l *lowerer) span(e *env, v string) span {
 		return span{lo: ir.Int(0), hi: ir.Int(n)}
 	}
 	b := l.bounds[v]
-	if l.sched != nil {
-		return span{lo: ir.Int(0), hi: b[1]} // called on the whole of it
+	if l.sched != nil && !l.spec.Parts[l.sched.g.Original(v)] {
+		return span{lo: ir.Int(0), hi: b[1]}
 	}
 	return span{lo: b[0], hi: b[1], clip: l.spec.Clip[v]}
 }

@@ -140,15 +140,16 @@ func (l *lowerer) coordAt(c *cursor, d int, above, q ir.Expr) ir.Expr {
 }
 
 // digits are the coordinates of point number x of a fused space; of its end,
-// the first coordinate is one too large and the others 0.
+// the first coordinate is one too large and the others are their first ones.
 func (l *lowerer) digits(c *component, x ir.Expr, e *env) []ir.Expr {
 	out := make([]ir.Expr, len(c.Roots))
 	for d := len(c.Roots) - 1; d > 0; d-- {
-		n := ir.Greatest(l.span(e, c.Roots[d]).hi, ir.Int(1))
-		out[d] = l.named(c.Roots[d]+"_edge", ir.Modulo(x, n))
+		b := l.span(e, c.Roots[d])
+		n := ir.Greatest(ir.Minus(b.hi, b.lo), ir.Int(1))
+		out[d] = l.named(c.Roots[d]+"_edge", ir.Plus(b.lo, ir.Modulo(x, n)))
 		x = l.named(c.Roots[0]+"_rows", ir.Over(x, n))
 	}
-	out[0] = x
+	out[0] = ir.Plus(l.span(e, c.Roots[0]).lo, x)
 	return out
 }
 
@@ -158,8 +159,8 @@ func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir
 	root := c.Roots[d]
 	all := l.span(e, root)
 	rest := ir.Expr(ir.Truth(false)) // whether the last row has anything in it
-	for _, x := range hi[d+1:] {
-		rest = ir.Either(rest, ir.Less(ir.Int(0), x))
+	for k, x := range hi[d+1:] {
+		rest = ir.Either(rest, ir.Less(l.span(e, c.Roots[d+1+k]).lo, x))
 	}
 	if d == len(c.Roots)-1 {
 		rest = ir.Truth(false)

@@ -50,6 +50,9 @@ type Spec struct {
 	// Clip are the variables whose range may be less than what the operands'
 	// sparse levels store.
 	Clip map[string]bool
+	// Parts are the variables of a scheduled statement of which a call has a part
+	// of the range, and operands that store no more than that; it has the whole of others.
+	Parts map[string]bool
 	// LongRow is the number of entries past which a row is cut into chunks of
 	// its own.
 	LongRow int64

@@ -83,7 +83,8 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 	}
 	n := ir.Expr(ir.Int(1))
 	for _, r := range c.Roots {
-		n = ir.Times(n, l.span(e, r).hi)
+		b := l.span(e, r)
+		n = ir.Times(n, ir.Minus(b.hi, b.lo))
 	}
 	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true}
 }

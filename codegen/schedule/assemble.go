@@ -1,18 +1,14 @@
 package schedule
 
-import (
-	"strings"
-
-	"distaff/codegen/cin"
-)
+import "distaff/codegen/cin"
 
 // assemble says how the result is put together: assemble(T, Append) in order,
 // assemble(T, Insert) at random. A result of dense levels, or of levels that it
 // shares with an operand, takes either; one that grows takes Append.
 func assemble(s *state) error {
 	t := cin.Target(s.body).Name
-	if s.cmd.Args[0].Text != strings.TrimRight(t, "'") {
-		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, t)
+	if s.cmd.Args[0].Text != s.Source(t) {
+		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, s.Source(t))
 	}
 	switch how := s.cmd.Args[1].Text; {
 	case how != "Append" && how != "Insert":

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strconv"
 
 	"distaff/codegen/cin"
@@ -28,6 +29,11 @@ func bound(s *state) error {
 	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
 	if !ok {
 		return s.cmd.Args[3].errorf(BadCommand, "bound: got %s, want MinExact, MinConstraint, MaxExact or MaxConstraint", s.cmd.Args[3].Text)
+	}
+	for _, r := range s.rootsOf(v) {
+		if slices.Contains(s.Parts, r) && (kind == provenance.MaxExact || kind == provenance.MinExact) {
+			return s.refuse(3, "the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of %s holds of each", r, v)
+		}
 	}
 	if err := s.noted(0, v); err != nil {
 		return err

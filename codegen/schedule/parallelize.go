@@ -74,14 +74,10 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 			return s.refuse(0, "the loop over %s around it runs in vector lanes", o.Var)
 		}
 	}
-	inside := false
-	cin.Walk(f.Body, func(t cin.Stmt) {
-		if g, ok := t.(*cin.Forall); ok && unit == cin.CPUVector && g.Unit != cin.Serial {
-			inside = true
+	if unit == cin.CPUVector {
+		if err := s.lanes(f); err != nil {
+			return err
 		}
-	})
-	if inside {
-		return s.refuse(0, "a loop inside the one over %s is parallel", f.Var)
 	}
 	if err := s.oneLoop(f, outer); err != nil {
 		return err
@@ -114,6 +110,23 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		return s.refuse(2, "lanes have no copies of %s; ParallelReduction works where they add to one value", target.Key())
 	}
 	return nil
+}
+
+// lanes refuses what the body of a loop in vector lanes cannot hold.
+func (s *state) lanes(f *cin.Forall) (err error) {
+	cin.Walk(f.Body, func(t cin.Stmt) {
+		switch t := t.(type) {
+		case *cin.Forall:
+			if t.Unit != cin.Serial {
+				err = s.refuse(0, "a loop inside the one over %s is parallel", f.Var)
+			}
+		case *cin.Where:
+			if w := cin.Target(t.Producer); len(w.Vars) > 0 {
+				err = s.refuse(1, "the loop over %s fills the workspace %s in each iteration, which lanes would share; threads have one each", f.Var, w.Key())
+			}
+		}
+	})
+	return err
 }
 
 // around are the loops around f, outermost first, and the temporaries whose

@@ -67,7 +67,7 @@ func (s *state) access(k int) (*cin.Access, error) {
 		if _, ok := s.Formats[a.Name]; !ok {
 			return
 		}
-		source := &cin.Access{Name: strings.TrimRight(a.Name, "'"), Vars: a.Vars}
+		source := &cin.Access{Name: s.Source(a.Name), Vars: a.Vars}
 		all = append(all, source.Key())
 		if text != source.Name && text != source.Key() {
 			return

@@ -183,24 +183,24 @@ func exprVars(x cin.Expr) []string {
 
 // shape is a key that expressions of one form have, up to the order of factors
 // and terms and the names that conversions gave their operands.
-func shape(x cin.Expr) string {
+func (s *state) shape(x cin.Expr) string {
 	switch x := x.(type) {
 	case *cin.Access:
-		return strings.TrimRight(x.Name, "'") + "(" + strings.Join(x.Vars, ",") + ")"
+		return s.Source(x.Name) + "(" + strings.Join(x.Vars, ",") + ")"
 	case *cin.Lit:
 		return x.Text
 	case *cin.Neg:
-		return "-(" + shape(x.X) + ")"
+		return "-(" + s.shape(x.X) + ")"
 	case *cin.Binary:
 		if x.Op == '*' || x.Op == '+' {
 			var parts []string
 			for _, y := range operands(x, x.Op) {
-				parts = append(parts, shape(y))
+				parts = append(parts, s.shape(y))
 			}
 			slices.Sort(parts)
 			return "(" + strings.Join(parts, string(rune(x.Op))) + ")"
 		}
-		return "(" + shape(x.X) + string(rune(x.Op)) + shape(x.Y) + ")"
+		return "(" + s.shape(x.X) + string(rune(x.Op)) + s.shape(x.Y) + ")"
 	}
 	panic("BUG: schedule: unknown expression")
 }
@@ -218,7 +218,7 @@ func operands(x cin.Expr, op byte) []cin.Expr {
 func (r *recipe) split(x cin.Expr) (match, rest []cin.Expr, ok bool) {
 	rest = operands(x, '*')
 	for _, y := range operands(r.expr, '*') {
-		k := slices.IndexFunc(rest, func(z cin.Expr) bool { return shape(z) == shape(y) })
+		k := slices.IndexFunc(rest, func(z cin.Expr) bool { return r.shape(z) == r.shape(y) })
 		if k < 0 {
 			return nil, nil, false
 		}

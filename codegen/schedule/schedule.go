@@ -36,6 +36,10 @@ type Problem struct {
 	Compute ir.Type
 	// Size is the size of an original variable.
 	Size func(string) int64
+	// Parts are the original variables of whose range a call has a part.
+	Parts []string
+	// Source is the name that the user gave a tensor of Stmt.
+	Source func(string) string
 }
 
 // command is one command of the language.

@@ -30,12 +30,35 @@ var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 // are left out, but for the reason that each refusal must have.
 type scheduleEngine struct {
 	threads int // compiled, on so many threads; 0 for the interpreter
-	kinds   *[20]atomic.Int64
+	seen    *scheduleCounts
+}
+
+// scheduleCounts count what was drawn: commands that were taken and refused, by
+// kind, and jobs that ran, or were refused, over ranks and blocks.
+type scheduleCounts struct {
+	taken, refused      [len(commandNames)]atomic.Int64
+	ranks, ranksRefused atomic.Int64
+}
+
+func (c *scheduleCounts) log(t *testing.T) {
+	var all, no int64
+	for k, name := range commandNames {
+		y, n := c.taken[k].Load(), c.refused[k].Load()
+		t.Logf("%s: %d taken, %d refused", name, y, n)
+		all, no = all+y+n, no+n
+		if y == 0 && *nFlag == 0 {
+			t.Errorf("no schedule had a %s", name)
+		}
+	}
+	t.Logf("%d of %d commands refused (%d%%); %d jobs over ranks and blocks, and %d of them refused", no, all, 100*no/max(all, 1), c.ranks.Load(), c.ranksRefused.Load())
+	if *nFlag == 0 && c.ranks.Load() == 0 {
+		t.Error("no job over ranks")
+	}
 }
 
 func (scheduleEngine) Name() string { return "schedules" }
 
-var commandNames = []string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble"}
+var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble"}
 
 func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	h := fnv.New64a()
@@ -70,9 +93,9 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		fmt.Println(p.Stmt, j.Formats, strings.Join(j.Schedule, ","))
 	}
 	out := Output{How: strings.Join(j.Schedule, ",")}
-	report, err := j.Run(ctx)
+	report, err := g.run(ctx, rng, p, j)
 	if err != nil {
-		return nil, fmt.Errorf("-s=%q: %w", strings.Join(j.Schedule, ","), err)
+		return nil, fmt.Errorf("-s=%q, %d ranks, split %v: %w", strings.Join(j.Schedule, ","), j.Ranks, j.Splits, err)
 	}
 	t := report.Result
 	defer t.Close()
@@ -82,6 +105,38 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		return true
 	})
 	return &out, nil
+}
+
+// run runs the job, some over several ranks and blocks; where the schedule is
+// refused of these, on one rank.
+func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job) (*spmd.Report, error) {
+	if rng.IntN(3) > 0 {
+		return j.Run(ctx)
+	}
+	one := *j
+	j.Ranks = 1 + rng.IntN(4)
+	if rng.IntN(2) == 0 {
+		Blocks(rng, p, &j.Options)
+	}
+	report, err := j.Run(ctx)
+	if g.seen != nil {
+		g.seen.ranks.Add(1)
+	}
+	if isRefusal(err) {
+		if g.seen != nil {
+			g.seen.ranksRefused.Add(1)
+		}
+		*j = one
+		return j.Run(ctx)
+	}
+	return report, err
+}
+
+// isRefusal tells whether an error refuses a schedule, with a reason and the
+// text that it is about.
+func isRefusal(err error) bool {
+	var d *diag.Error
+	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) && d.Msg != "" && d.Src != "" && d.ExitCode() == 2
 }
 
 // draw adds up to 8 commands to the job.
@@ -111,15 +166,17 @@ func (g scheduleEngine) draw(ctx context.Context, rng *rand.Rand, p *Prepared, j
 			u = next
 			made++
 			parallel = parallel || strings.HasPrefix(c, "parallelize")
-			if g.kinds != nil {
-				g.kinds[kind].Add(1)
+			if g.seen != nil {
+				g.seen.taken[kind].Add(1)
 			}
 			continue
 		}
 		j.Schedule = j.Schedule[:len(j.Schedule)-1]
-		var d *diag.Error
-		if !errors.As(err, &d) || d.Code != sched.Refused && d.Code != sched.BadCommand || d.Msg == "" {
+		if !isRefusal(err) {
 			return fmt.Errorf("%s: %w", c, err)
+		}
+		if g.seen != nil {
+			g.seen.refused[kind].Add(1)
 		}
 	}
 	return nil
@@ -143,7 +200,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	v := pick(vars)
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
-	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10}[rng.IntN(20)]
+	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11}[rng.IntN(21)]
 	if parallel {
 		kind = 8
 	}
@@ -175,6 +232,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		return kind, fmt.Sprintf("bound(%s,%s,%d,MaxConstraint)", v, fresh(0), size+int64(rng.IntN(3)))
 	case "unroll":
 		return kind, fmt.Sprintf("unroll(%s,%d)", v, small)
+	case "assemble":
+		return kind, fmt.Sprintf("assemble(%s,%s)", p.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
 	case "mergeby":
 		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop"}[rng.IntN(2)])
 	case "precompute":
@@ -201,17 +260,11 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 // TestOracleSchedules runs random schedules through the interpreter, which
 // finds races too.
 func TestOracleSchedules(t *testing.T) {
-	var kinds [20]atomic.Int64
-	e := scheduleEngine{kinds: &kinds}
+	var seen scheduleCounts
+	e := scheduleEngine{seen: &seen}
 	caseFiles(t, e)
 	sweep(t, e, Options{}, 2000, 1)
-	for k, name := range commandNames[:11] {
-		n := kinds[k].Load()
-		t.Logf("%s: %d", name, n)
-		if n == 0 && *nFlag == 0 {
-			t.Errorf("no schedule had a %s", name)
-		}
-	}
+	seen.log(t)
 }
 
 // TestOracleSchedulesInC runs random schedules compiled, on 1, 2 and 4 threads.
