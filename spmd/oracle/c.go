@@ -10,9 +10,11 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/cc"
+	"distaff/kernels/lint"
 )
 
 // C compiles a case to C, loads the leaf and calls it, at one to three threads.
+// What the compiler warns of, or package lint finds, is a failure.
 type C struct {
 	b     *cc.Builder
 	flags string
@@ -32,7 +34,7 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 			cfg.Flags = append(cfg.Flags, f)
 		}
 	}
-	cfg.Flags = append(append(cfg.Flags, level), more...)
+	cfg.Flags = append(append(cfg.Flags, level, "-Wall", "-Wextra", "-Werror"), more...)
 	b, err := cc.New(cfg)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,11 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	if len(funcs) == 0 {
 		return nil, nil
 	}
-	o, err := e.b.Build(ctx, cc.Source{Text: emitc.File(funcs...), Label: "random cases"})
+	text := emitc.File(funcs...)
+	if err := lint.Check(text); err != nil {
+		return nil, err
+	}
+	o, err := e.b.Build(ctx, cc.Source{Text: text, Label: "random cases"})
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,11 @@ import (
 	"testing"
 
 	"distaff/codegen/emit/c"
-	"distaff/codegen/emit/c/cctest"
 	"distaff/codegen/emit/c/program"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/codegen/ir/irtest"
+	"distaff/kernels/lint"
 )
 
 func funcs() []*ir.Func {
@@ -31,11 +31,11 @@ func funcs() []*ir.Func {
 
 func TestParses(t *testing.T) {
 	for _, f := range funcs() {
-		if err := cctest.Parse(c.File(f)); err != nil {
+		if err := lint.Check(c.File(f)); err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 		}
 	}
-	if err := cctest.Parse("int f(void) { return x; }"); err == nil {
+	if err := lint.Check("int f(void) { return x; }"); err == nil {
 		t.Error("an undeclared name passes")
 	}
 }
