@@ -222,7 +222,11 @@ func (k *ranked) loadTensor(s *source, g *load.Target) (map[plan.Block]*tcs.Tens
 		return nil, err
 	}
 	defer piece.Close()
-	return g.Scatter(k.c, coo.FromTensor(piece, coo.KeepAll))
+	zeros := coo.DropFill
+	if r.asStored(s) {
+		zeros = coo.KeepAll // the blocks have its pattern
+	}
+	return g.Scatter(k.c, coo.FromTensor(piece, zeros))
 }
 
 // fillBlocks generates dense blocks in place.

@@ -28,22 +28,27 @@ func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	defer src.free()
-	shape, hists, err := src.shape()
+	return src.tensor()
+}
+
+// tensor makes both passes into memory.
+func (s *sorted) tensor() (*tcs.Tensor, error) {
+	shape, hists, err := s.shape()
 	if err != nil {
 		return nil, err
 	}
-	t, err := tcs.New(shape, cfg.Limit, spec.Name)
+	t, err := tcs.New(shape, s.cfg.Limit, s.spec.Name)
 	var full *tcs.MemoryError
-	if errors.As(err, &full) && src.mem != nil {
-		if err = src.toDisk(); err == nil { // the entries may stand in its way
+	if errors.As(err, &full) && s.mem != nil {
+		if err = s.toDisk(); err == nil { // the entries may stand in its way
 			hists = nil
-			t, err = tcs.New(shape, cfg.Limit, spec.Name)
+			t, err = tcs.New(shape, s.cfg.Limit, s.spec.Name)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := src.fillMemory(t, shape, hists); err != nil {
+	if err := s.fillMemory(t, shape, hists); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -163,15 +168,7 @@ func (s *store) at(i int64, coords []int64) {
 // fillMemory makes the second pass, in pieces side by side where the entries
 // are in memory.
 func (s *sorted) fillMemory(t *tcs.Tensor, shape *tcs.Shape, hists [][]int64) error {
-	sinks := func(level int, part tcs.Part) *sink {
-		switch part {
-		case tcs.PosPart:
-			return memorySink(t.Levels[level].Pos, 0)
-		case tcs.CrdPart:
-			return memorySink(t.Levels[level].Crd, 0)
-		}
-		return memorySink(t.Vals, 0)
-	}
+	sinks := sinksOf(t)
 	if len(hists) < 2 {
 		r, err := s.open()
 		if err != nil {
@@ -212,6 +209,19 @@ func (s *sorted) fillMemory(t *tcs.Tensor, shape *tcs.Shape, hists [][]int64) er
 		}
 	}
 	return nil
+}
+
+// sinksOf gives the arrays of a tensor in memory, from their start on.
+func sinksOf(t *tcs.Tensor) func(level int, part tcs.Part) *sink {
+	return func(level int, part tcs.Part) *sink {
+		switch part {
+		case tcs.PosPart:
+			return memorySink(t.Levels[level].Pos, 0)
+		case tcs.CrdPart:
+			return memorySink(t.Levels[level].Crd, 0)
+		}
+		return memorySink(t.Vals, 0)
+	}
 }
 
 // errChanged says that a stream gave other entries when it was read again.

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"io"
+
 	"distaff/io/coo"
 	"distaff/io/text"
 	"distaff/spmd/comm"
@@ -98,8 +100,10 @@ func Sizes(c comm.Comm, part text.Part) ([]int64, error) {
 func skim(s coo.Stream) error {
 	var b coo.Batch
 	for {
-		if err := s.Next(&b); err != nil {
-			return unlessEOF(err)
+		if err := s.Next(&b); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
 		}
 	}
 }

@@ -2,149 +2,197 @@ package load
 
 import (
 	"encoding/binary"
-	"io"
+	"unsafe"
 
-	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/io/text"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
 
-// roundBytes is about how much a rank sends in a round of the exchange.
-const roundBytes = 32 << 20
+const (
+	// sendBytes is about how much a rank sends in a round of the exchange.
+	sendBytes = 8 << 20
+	// inboxRooms is about how much a rank receives at a time, in what a rank sends
+	// in a round. Where a round brings more to some rank, the senders take turns.
+	inboxRooms = 4
+)
 
-// exchange sends entries to the owners of their blocks, in rounds of bounded
-// size. A record is the block, the coordinates and the value.
-type exchange struct {
-	c      comm.Comm
-	g      *Target
-	f      *finder
-	size   int // of a value
-	record int
-	out    [][]byte // by destination
-	inbox  []*inbox // by sender
-	done   bool
-	batch  coo.Batch
-	part   text.Part // the input, where it is a part of a text file
+// Buffers is about how many bytes a rank takes beside its blocks while a tensor
+// of that many modes and blocks is scattered over ranks.
+func Buffers(ranks int, blocks int64, modes int, typ tcs.Type) int64 {
+	record := int64(8*modes + typ.Size())
+	stage := min(max(stageBytes/(record*max(blocks, 1)), stageLeast), stageMost) * record * blocks
+	if ranks == 1 {
+		return stage
+	}
+	return stage + (2+inboxRooms)*sendBytes
 }
 
-func newExchange(c comm.Comm, g *Target, typ tcs.Type) *exchange {
-	x := &exchange{c: c, g: g, f: g.finder(), size: typ.Size(), out: make([][]byte, c.Size())}
-	x.record = 8*(1+len(g.Cuts)) + x.size
-	own := g.blocks(c.Rank())
-	for range c.Size() {
-		x.inbox = append(x.inbox, newInbox(len(g.Cuts), typ, own))
+// sink takes entries of the blocks that a rank owns. A lane is a sender's: those
+// of the lower rank come first in the input.
+type sink interface {
+	add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error
+}
+
+// exchange sends entries to the owners of their blocks, in rounds of bounded
+// size. A message is groups of entries: the block and their number, in 8 bytes
+// each, then a column of coordinates a level, in 4 or 8 bytes each, and the values;
+// each part is padded to 8 bytes.
+type exchange struct {
+	c      comm.Comm
+	owners []int32
+	to     sink
+	wide   []bool // by level: coordinates take 8 bytes
+	size   int    // of a value
+	out    [][]byte
+	sent   int
+	cols   [][]int64 // of a group that came
+	limit  *tcs.Limit
+}
+
+func newExchange(c comm.Comm, g *Target, owners []int32, to sink) *exchange {
+	x := &exchange{c: c, owners: owners, to: to, size: g.Spec.Type.Size(), out: make([][]byte, c.Size()), limit: g.Cfg.Limit}
+	for _, m := range g.Spec.Modes {
+		x.wide = append(x.wide, g.Spec.Dims[m] > 1<<31)
 	}
+	x.cols = make([][]int64, len(x.wide))
 	return x
 }
 
-// round reads some entries and exchanges them; more is false once every rank
-// has nothing left. A rank whose input fails says so to the others first.
-func (x *exchange) round(in coo.Stream) (more bool, err error) {
-	for r := range x.out {
-		x.out[r] = x.out[r][:0]
+// pack puts a group into the message to its block's owner; what is this rank's
+// own goes to its place at once.
+func (x *exchange) pack(b plan.Block, cols [][]int64, vals []byte, n int) error {
+	owner := x.owners[b]
+	if int(owner) == x.c.Rank() {
+		return x.to.add(b, x.c.Rank(), cols, vals, n)
 	}
-	fail := x.read(in)
+	p := x.out[owner]
+	from := len(p)
+	p = binary.NativeEndian.AppendUint64(p, uint64(b))
+	p = binary.NativeEndian.AppendUint64(p, uint64(n))
+	for l, col := range cols {
+		at := len(p)
+		p = append(p, make([]byte, x.colBytes(l, n))...)
+		if x.wide[l] {
+			copy(unsafe.Slice((*int64)(unsafe.Pointer(&p[at])), n), col[:n])
+			continue
+		}
+		dst := unsafe.Slice((*int32)(unsafe.Pointer(&p[at])), n)
+		for i, v := range col[:n] {
+			dst[i] = int32(v)
+		}
+	}
+	p = append(p, vals...)
+	p = append(p, make([]byte, pad8(len(vals))-len(vals))...)
+	x.out[owner] = p
+	x.sent += len(p) - from
+	return nil
+}
+
+func pad8(n int) int { return (n + 7) &^ 7 }
+
+func (x *exchange) colBytes(l, n int) int {
+	if x.wide[l] {
+		return 8 * n
+	}
+	return pad8(4 * n)
+}
+
+// unpack hands the groups of a message on.
+func (x *exchange) unpack(from int, p []byte) error {
+	for len(p) > 0 {
+		b, n := plan.Block(binary.NativeEndian.Uint64(p)), int(binary.NativeEndian.Uint64(p[8:]))
+		p = p[16:]
+		for l := range x.cols {
+			if x.wide[l] {
+				x.cols[l] = unsafe.Slice((*int64)(unsafe.Pointer(&p[0])), n)
+			} else {
+				if cap(x.cols[l]) < n {
+					x.cols[l] = make([]int64, max(n, stageMost))
+				}
+				x.cols[l] = x.cols[l][:n]
+				for i, v := range unsafe.Slice((*int32)(unsafe.Pointer(&p[0])), n) {
+					x.cols[l][i] = int64(v)
+				}
+			}
+			p = p[x.colBytes(l, n):]
+		}
+		if err := x.to.add(b, from, x.cols, p[:n*x.size], n); err != nil {
+			return err
+		}
+		p = p[pad8(n*x.size):]
+	}
+	return nil
+}
+
+// deliver exchanges what was packed. Collective.
+func (x *exchange) deliver() error {
 	n := x.c.Size()
-	counts, got := make([]int64, n), make([]int64, n)
-	for r := range counts {
-		counts[r] = int64(len(x.out[r]))
-	}
-	left := []int64{0, 0}
-	if !x.done {
-		left[0] = 1
-	}
-	if fail != nil {
-		left[1] = 1
-	}
 	control := x.c.Uncounted()
-	if err := control.Allreduce(comm.Of(left), comm.Sum); err != nil {
-		return false, err
-	}
-	if left[1] > 0 {
-		return false, settle(x.c, x.part, fail, func() error { return x.rest(in) })
+	counts, got := make([]int64, n), make([]int64, n)
+	total := int64(0)
+	for r, p := range x.out {
+		counts[r] = int64(len(p))
+		total += counts[r]
 	}
 	if err := control.Alltoall(comm.Of(counts), comm.Of(got)); err != nil {
-		return false, err
+		return err
 	}
-	var send []byte
-	for _, part := range x.out {
-		send = append(send, part...)
-	}
-	var total int64
+	in := int64(0)
 	for _, k := range got {
-		total += k
+		in += k
 	}
-	recv := make([]byte, total)
-	if err := x.c.Alltoallv(comm.Of(send), counts, comm.Of(recv), got); err != nil {
-		return false, err
+	inbox := inboxRooms * room(x.limit)
+	turns, err := comm.AllreduceValue(control, (in+inbox-1)/inbox, comm.Max)
+	if err != nil || turns == 0 {
+		return err
 	}
-	for r, k := range got {
-		x.unpack(x.inbox[r], recv[:k])
-		recv = recv[k:]
+	send, err := tcs.Alloc(x.limit, total, "entries on their way")
+	if err != nil {
+		return err
 	}
-	return left[0] > 0, nil
-}
-
-// rest reads what is left of the stream, for its mistakes.
-func (x *exchange) rest(in coo.Stream) error {
-	for !x.done {
-		for r := range x.out {
-			x.out[r] = x.out[r][:0]
-		}
-		if err := x.read(in); err != nil {
+	defer send.Release()
+	at := 0
+	for r, p := range x.out {
+		at += copy(send.Slice()[at:], p)
+		x.out[r] = p[:0]
+	}
+	x.sent = 0
+	for turn := range turns {
+		if err := x.turn(send, total, counts, got, int(turn), int(turns)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func unlessEOF(err error) error {
-	if err == io.EOF {
-		return nil
+// turn moves the messages of every turns-th sender.
+func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn, turns int) error {
+	sendCounts, recvCounts := make([]int64, len(counts)), make([]int64, len(got))
+	if x.c.Rank()%turns == turn {
+		copy(sendCounts, counts)
+	} else {
+		total = 0
 	}
-	return err
-}
-
-// read fills out from the stream.
-func (x *exchange) read(in coo.Stream) error {
-	sent := 0
-	for !x.done && sent < roundBytes {
-		err := in.Next(&x.batch)
-		if err == io.EOF {
-			x.done = true
-			break
-		}
-		if err != nil {
+	in := int64(0)
+	for r := turn; r < len(got); r += turns {
+		recvCounts[r] = got[r]
+		in += got[r]
+	}
+	recv, err := tcs.Alloc(x.limit, in, "entries on their way")
+	if err != nil {
+		return err
+	}
+	defer recv.Release()
+	if err := x.c.Alltoallv(comm.Mem(send.Ptr, total, comm.Byte), sendCounts, comm.Mem(recv.Ptr, in, comm.Byte), recvCounts); err != nil {
+		return err
+	}
+	p := recv.Slice()[:in]
+	for r, k := range recvCounts {
+		if err := x.unpack(r, p[:k]); err != nil {
 			return err
 		}
-		for k := range x.batch.N {
-			block, owner, err := x.f.find(&x.batch, k)
-			if err != nil {
-				return err
-			}
-			if owner < 0 {
-				continue
-			}
-			p := binary.NativeEndian.AppendUint64(x.out[owner], uint64(block))
-			for _, col := range x.batch.Coords {
-				p = binary.NativeEndian.AppendUint64(p, uint64(col[k]))
-			}
-			x.out[owner] = append(p, x.batch.Vals[k*x.size:(k+1)*x.size]...)
-		}
-		sent += x.batch.N * x.record
+		p = p[k:]
 	}
 	return nil
-}
-
-func (x *exchange) unpack(in *inbox, data []byte) {
-	for len(data) > 0 {
-		e := in.blocks[plan.Block(binary.NativeEndian.Uint64(data))]
-		for m := range e.coords {
-			e.coords[m] = append(e.coords[m], int64(binary.NativeEndian.Uint64(data[8+8*m:])))
-		}
-		e.vals = append(e.vals, data[x.record-x.size:x.record]...)
-		data = data[x.record:]
-	}
 }

@@ -1,0 +1,431 @@
+package load
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+)
+
+// Scatter assembles the blocks that this rank owns from the pieces that all
+// ranks read. in is this rank's piece; pieces follow one another in the order
+// of ranks, so that repeated coordinates are summed in the order of the input.
+//
+// Where every piece comes in the storage order of the blocks, as those of a
+// .tcs file of the same format do, each rank counts what it has of each block
+// first; the owners join the counts to headers, and a second pass fills the
+// blocks' arrays in place, each sender's entries where the counts before it say
+// (source 000, sections 4.4.2 to 4.4.4). Other entries are collected by their
+// owners, packed, and sorted there.
+//
+// What fails is the same mistake at any number of ranks: the input's first.
+// Collective. The caller closes the blocks.
+func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
+	s := &scatterer{g: g.settled(in.Type()), c: c}
+	s.part, _ = in.(text.Part)
+	own, err := s.run(in)
+	if err != nil {
+		closeAll(own)
+		return nil, err
+	}
+	return own, nil
+}
+
+// settled is the target with what its spec leaves open.
+func (g *Target) settled(typ tcs.Type) *Target {
+	t := *g
+	if t.Spec.Modes == nil {
+		t.Spec.Modes = tcs.Identity(len(t.Spec.Kinds))
+	}
+	if t.Spec.Type == tcs.Invalid {
+		t.Spec.Type = typ
+	}
+	return &t
+}
+
+// scatterer is one Scatter at one rank.
+type scatterer struct {
+	g      *Target
+	c      comm.Comm
+	part   text.Part // the input, where it is a part of a text file
+	router *router
+	owners []int32 // by block
+	mine   []plan.Block
+}
+
+func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
+	g := s.g
+	intake, err := coo.NewIntake(in, g.Spec)
+	if err := Agree(s.c, err); err != nil {
+		return nil, err
+	}
+	if err := begin(s.c, s.part); err != nil {
+		return nil, err
+	}
+	space := g.space()
+	s.owners = make([]int32, space.Size())
+	for b := range s.owners {
+		s.owners[b] = int32(g.Plan.Owner(g.Cuts, plan.Block(b)))
+		if int(s.owners[b]) == s.c.Rank() {
+			s.mine = append(s.mine, plan.Block(b))
+		}
+	}
+	s.router = newRouter(g, intake)
+	held := s.router.bytes() + room(g.Cfg.Limit)
+	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err != nil {
+		return nil, err
+	}
+	defer g.Cfg.Limit.Release(held)
+	t, _ := in.(coo.Tensored)
+	how := int64(collecting)
+	switch {
+	case t == nil:
+	case allDense(g.Spec.Kinds) && !tcs.KeepsRepeats(kindsOf(t)) && g.Spec.Duplicates != coo.Refuse:
+		how = spreading
+	case coo.InOrder(in, g.Spec.Modes):
+		how = joining
+	}
+	if how, err = comm.AllreduceValue(s.c.Uncounted(), how, comm.Min); err != nil {
+		return nil, err
+	}
+	switch how {
+	case spreading:
+		return s.spread(t.Tensor())
+	case joining:
+		own, err := s.join()
+		if err != coo.ErrUnordered {
+			return own, err
+		}
+		if err := Agree(s.c, s.router.rewind()); err != nil {
+			return nil, err
+		}
+	}
+	return s.collect()
+}
+
+// The ways to assemble blocks.
+const (
+	collecting = iota // packed at the owner, then sorted
+	spreading         // dense, each entry to its place
+	joining           // counted first, then filled in place
+)
+
+func allDense(kinds string) bool {
+	for _, k := range kinds {
+		if k != 'd' {
+			return false
+		}
+	}
+	return true
+}
+
+func kindsOf(t coo.Tensored) string {
+	kinds, _ := t.Tensor().Format()
+	return kinds
+}
+
+// spec is the spec of one block.
+func (s *scatterer) spec(b plan.Block) coo.Spec {
+	spec := s.g.Spec
+	spec.Box = s.g.Plan.Box(s.g.Cuts, b, spec.Dims)
+	return spec
+}
+
+// exchange moves every rank's entries to the owners' sink.
+func (s *scatterer) exchange(to sink) error {
+	x := newExchange(s.c, s.g, s.owners, to)
+	r := s.router
+	r.vals, r.flush = true, x.pack
+	most := int(room(s.g.Cfg.Limit))
+	for {
+		var fail error
+		for !r.done && x.sent < most && fail == nil {
+			_, fail = r.next()
+		}
+		if r.done && fail == nil {
+			fail = r.finish()
+		}
+		state := []int64{0, 0} // whether some rank has entries left, has failed
+		if !r.done {
+			state[0] = 1
+		}
+		if fail != nil {
+			state[1] = 1
+		}
+		if err := s.c.Uncounted().Allreduce(comm.Of(state), comm.Max); err != nil {
+			return err
+		}
+		if state[1] > 0 {
+			return settle(s.c, s.part, fail, r.in.Skim)
+		}
+		if err := x.deliver(); err != nil {
+			return err
+		}
+		if state[0] == 0 {
+			break
+		}
+	}
+	if s.part != nil {
+		return settle(s.c, s.part, nil, nil)
+	}
+	return nil
+}
+
+// A maker assembles one block.
+type maker interface {
+	Finish() (*tcs.Tensor, error)
+	Close()
+}
+
+// finish takes the blocks from their makers. Collective.
+func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.Block]*tcs.Tensor, error) {
+	own := map[plan.Block]*tcs.Tensor{}
+	for _, b := range slices.Sorted(maps.Keys(makers)) {
+		if err == nil {
+			own[b], err = makers[b].Finish()
+		}
+		if err != nil {
+			makers[b].Close()
+			delete(own, b)
+		}
+	}
+	if err := Agree(c, err); err != nil {
+		closeAll(own)
+		return nil, err
+	}
+	return own, nil
+}
+
+// abandon gives makers up.
+func abandon[M maker](makers map[plan.Block]M) {
+	for _, m := range makers {
+		m.Close()
+	}
+}
+
+// spreads is the sink of dense blocks.
+type spreads map[plan.Block]*coo.Spread
+
+func (m spreads) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
+	return m[b].Add(cols, vals, n)
+}
+
+// spread fills dense blocks from a tensor that has no coordinate twice.
+func (s *scatterer) spread(from *tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+	makers := spreads{}
+	var err error
+	for _, b := range s.mine {
+		if makers[b], err = coo.NewSpread(s.spec(b), s.g.Cfg, from.Dense()); err != nil {
+			delete(makers, b)
+			break
+		}
+	}
+	if err := Agree(s.c, err); err != nil {
+		abandon(makers)
+		return nil, err
+	}
+	if err := s.exchange(makers); err != nil {
+		abandon(makers)
+		return nil, err
+	}
+	return finish(s.c, makers, nil)
+}
+
+// builder is a maker of a block from entries in any order.
+type builder struct {
+	*coo.Builder
+	wide bool
+}
+
+func (b *builder) Finish() (*tcs.Tensor, error) { return b.Builder.Finish(b.wide) }
+
+type builders map[plan.Block]*builder
+
+func (m builders) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
+	return m[b].Add(lane, cols, vals, n)
+}
+
+// collect assembles blocks from entries in any order.
+func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
+	makers := builders{}
+	for _, b := range s.mine {
+		makers[b] = &builder{Builder: coo.NewBuilder(s.spec(b), s.g.Cfg, s.c.Size())}
+	}
+	if err := s.exchange(makers); err != nil {
+		abandon(makers)
+		return nil, err
+	}
+	most := int64(0)
+	for _, m := range makers {
+		most = max(most, m.N())
+	}
+	wide, err := s.wide(most)
+	if err != nil {
+		abandon(makers)
+		return nil, err
+	}
+	for _, m := range makers {
+		m.wide = wide
+	}
+	return finish(s.c, makers, nil)
+}
+
+// wide tells whether some block of any rank has so many entries that positions
+// take 64 bits: then they do in all, so that one leaf fits.
+func (s *scatterer) wide(most int64) (bool, error) {
+	most, err := comm.AllreduceValue(s.c.Uncounted(), most, comm.Max)
+	return most > math.MaxInt32, err
+}
+
+// joins is the sink of blocks whose entries were counted.
+type joins map[plan.Block]*coo.Joined
+
+func (m joins) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
+	return m[b].Add(lane, cols, vals, n)
+}
+
+// join makes both passes; coo.ErrUnordered, at every rank, where the entries
+// turn out not to be in order, or to need sums.
+func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
+	parts, err := s.count()
+	if err != nil {
+		return nil, err
+	}
+	makers := joins{}
+	most, unordered := int64(0), int64(0)
+	for _, b := range s.mine {
+		n := int64(0)
+		for _, p := range parts[b] {
+			n += p.N
+		}
+		most = max(most, n)
+		j, err := coo.Join(s.spec(b), parts[b])
+		if errors.Is(err, coo.ErrUnordered) {
+			unordered = 1
+			break
+		}
+		makers[b] = j
+	}
+	if unordered, err = comm.AllreduceValue(s.c.Uncounted(), unordered, comm.Max); err != nil {
+		return nil, err
+	}
+	if unordered > 0 {
+		return nil, coo.ErrUnordered
+	}
+	wide, err := s.wide(most)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range s.mine {
+		if err = makers[b].Allocate(s.g.Cfg.Limit, wide); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = s.router.rewind()
+	}
+	if err = Agree(s.c, err); err == nil {
+		err = s.exchange(makers)
+	}
+	if err != nil {
+		abandon(makers)
+		return nil, err
+	}
+	return finish(s.c, makers, nil)
+}
+
+// count makes the first pass over this rank's piece, and sends what it found to
+// the owners: the result has, for each block of this rank, every rank's part.
+func (s *scatterer) count() (map[plan.Block][]coo.Part, error) {
+	r, kinds := s.router, s.g.Spec.Kinds
+	counters := make([]*coo.PartCounter, len(s.owners))
+	r.vals = false
+	r.flush = func(b plan.Block, cols [][]int64, vals []byte, n int) error {
+		if counters[b] == nil {
+			counters[b] = coo.NewPartCounter(kinds)
+		}
+		counters[b].Add(cols, n)
+		return nil
+	}
+	if err := Agree(s.c, r.all()); err != nil {
+		return nil, err
+	}
+	out := make([][]int64, s.c.Size())
+	for b, k := range counters {
+		if k != nil {
+			to := s.owners[b]
+			out[to] = appendPart(append(out[to], int64(b)), k.Part())
+		}
+	}
+	in, err := alltoallv(s.c.Uncounted(), out)
+	if err != nil {
+		return nil, err
+	}
+	parts := map[plan.Block][]coo.Part{}
+	for _, b := range s.mine {
+		parts[b] = make([]coo.Part, s.c.Size())
+		for from := range parts[b] {
+			parts[b][from].Sorted = true
+		}
+	}
+	for from, msg := range in {
+		for len(msg) > 0 {
+			b := plan.Block(msg[0])
+			parts[b][from], msg = takePart(msg[1:], len(kinds))
+		}
+	}
+	return parts, nil
+}
+
+// appendPart writes a part as numbers; takePart reads it back.
+func appendPart(out []int64, p coo.Part) []int64 {
+	sorted := int64(0)
+	if p.Sorted {
+		sorted = 1
+	}
+	out = append(out, p.N, sorted)
+	out = append(out, p.Hist...)
+	return append(append(out, p.First...), p.Last...)
+}
+
+func takePart(in []int64, levels int) (coo.Part, []int64) {
+	p := coo.Part{N: in[0], Sorted: in[1] == 1}
+	in = in[2:]
+	p.Hist, in = in[:levels+1], in[levels+1:]
+	p.First, in = in[:levels], in[levels:]
+	p.Last, in = in[:levels], in[levels:]
+	return p, in
+}
+
+// alltoallv sends out[r] to rank r.
+func alltoallv(c comm.Comm, out [][]int64) ([][]int64, error) {
+	n := c.Size()
+	counts, got := make([]int64, n), make([]int64, n)
+	var send []int64
+	for r, p := range out {
+		counts[r] = int64(len(p))
+		send = append(send, p...)
+	}
+	if err := c.Alltoall(comm.Of(counts), comm.Of(got)); err != nil {
+		return nil, err
+	}
+	total := int64(0)
+	for _, k := range got {
+		total += k
+	}
+	recv := make([]int64, total)
+	if err := c.Alltoallv(comm.Of(send), counts, comm.Of(recv), got); err != nil {
+		return nil, err
+	}
+	in := make([][]int64, n)
+	for r, k := range got {
+		in[r], recv = recv[:k:k], recv[k:]
+	}
+	return in, nil
+}
