@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"distaff/codegen/ir"
@@ -49,21 +50,21 @@ var ErrOverflow = errors.New("a result's positions pass 2^31: 64-bit ones are ne
 func failText(what, statement string, vars []string, coord []int64) string {
 	var b strings.Builder
 	b.WriteString(what)
-	said := 0
+	var ones []string // counted from 1, as text files count
 	for i, c := range coord {
 		if c < 0 {
 			continue // a variable that is not bound where the leaf failed
 		}
-		b.WriteString([]string{" at ", ", "}[min(said, 1)])
-		said++
+		b.WriteString([]string{" at ", ", "}[min(len(ones), 1)])
+		ones = append(ones, strconv.FormatInt(c+1, 10))
 		if i < len(vars) {
 			fmt.Fprintf(&b, "%s = %d", vars[i], c)
 		} else {
 			fmt.Fprintf(&b, "coordinate %d", c)
 		}
 	}
-	if said > 0 {
-		b.WriteString(" (counted from 0)")
+	if len(ones) > 0 {
+		b.WriteString(" (counted from 0; from 1: " + strings.Join(ones, ",") + ")")
 	}
 	if statement != "" {
 		b.WriteString(" in " + statement)

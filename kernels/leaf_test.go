@@ -392,7 +392,7 @@ func TestFailures(t *testing.T) {
 		exit int
 		want string
 	}{
-		{2, 3, "integer division by zero at i = 3, coordinate 5497558138880 (counted from 0) in a(i) = b(i) / c(i)"},
+		{2, 3, "integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
 		{3, 2, "a bound() of the schedule does not hold at i = 3"},
 		{4, 0, "64-bit"},
 	} {

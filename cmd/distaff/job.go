@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,8 +68,8 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		if old, ok := j.Formats[name]; ok {
-			return argv.Errorf("-f gives %s two formats: %s and %s", name, old, f)
+		if old, ok := j.Formats[name]; ok && old != f {
+			return argv.Errorf("got -f=%s:%s and -f=%s: want one format for %s", name, old, v, name)
 		}
 		j.Formats[name] = f
 	}
@@ -77,8 +78,8 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		if old, ok := j.Types[name]; ok {
-			return argv.Errorf("-t gives %s two types: %s and %s", name, old, t)
+		if old, ok := j.Types[name]; ok && old != t {
+			return argv.Errorf("got -t=%s:%s and -t=%s: want one type for %s", name, old, v, name)
 		}
 		j.Types[name] = t
 	}
@@ -87,12 +88,12 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		if _, ok := j.Sizes[name]; ok {
-			return argv.Errorf("-d gives the size of %s twice", name)
-		}
 		sizes, err := parseSizes(list)
 		if err != nil {
 			return argv.Errorf("-d=%s: %v", v, err)
+		}
+		if old, ok := j.Sizes[name]; ok && !slices.Equal(old, sizes) {
+			return argv.Errorf("got -d=%s:%s and -d=%s: want one size for %s", name, joinSizes(old), v, name)
 		}
 		j.Sizes[name] = sizes
 	}
@@ -112,13 +113,23 @@ func parseSizes(list string) ([]int64, error) {
 	return sizes, nil
 }
 
+// joinSizes prints what parseSizes reads.
+func joinSizes(sizes []int64) string {
+	words := make([]string, len(sizes))
+	for k, n := range sizes {
+		words[k] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(words, ",")
+}
+
 // inputs reads -i, -g, -o, --index-base and --duplicates.
 func (x *invocation) inputs(j *spmd.Job) error {
-	add := func(name, flag string, in spmd.Input) error {
-		if _, ok := j.Inputs[name]; ok {
-			return argv.Errorf("%s has two inputs, by -i or -g; want one (-%s=%s:...)", name, flag, name)
+	given := map[string]string{} // by tensor, the flag that gives its input
+	add := func(flag, name string, in spmd.Input) error {
+		if old, ok := given[name]; ok && old != flag {
+			return argv.Errorf("got %s and %s: want one input for %s", old, flag, name)
 		}
-		j.Inputs[name] = in
+		given[name], j.Inputs[name] = flag, in
 		return nil
 	}
 	for _, v := range x.StringSlice("i") {
@@ -129,7 +140,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 		if file == "" {
 			return argv.Errorf("-i=%s: got no file, want -i=T:FILE", v)
 		}
-		if err := add(name, "i", spmd.File(file)); err != nil {
+		if err := add("-i="+v, name, spmd.File(file)); err != nil {
 			return err
 		}
 	}
@@ -141,7 +152,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 		if kind == "" {
 			return argv.Errorf("-g=%s: got no kind, want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH", v)
 		}
-		if err := add(name, "g", spmd.Generated(kind)); err != nil {
+		if err := add("-g="+v, name, spmd.Generated(kind)); err != nil {
 			return err
 		}
 	}

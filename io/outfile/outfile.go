@@ -141,6 +141,14 @@ func tempFile(target string) (f *os.File, name string, err error) {
 	return f, name, err
 }
 
+// Stop keeps outputs that have no name yet from ever getting one: the program
+// was told to end. Their Commit fails.
+func Stop() {
+	pending.Lock()
+	defer pending.Unlock()
+	pending.abandoned = true
+}
+
 // Cleanup removes the temporary names of all outputs that are not committed,
 // and lets none be committed from now on: for a process that ends on a signal.
 func Cleanup() {
@@ -234,16 +242,25 @@ func CommitAll(files ...*File) (err error) {
 		}
 	}
 	for _, o := range files {
-		if o.done {
+		if o.done || o.target != "" {
 			continue
 		}
-		if o.target == "" {
-			o.done = true
-			if o.f != os.Stdout {
-				if err := o.f.Close(); err != nil {
-					return o.Errorf(err)
-				}
+		o.done = true
+		if o.f != os.Stdout {
+			if err := o.f.Close(); err != nil {
+				return o.Errorf(err)
 			}
+		}
+	}
+	return nameAll(files)
+}
+
+// nameAll gives flushed files their names: Stop comes before all, or after.
+func nameAll(files []*File) error {
+	pending.Lock()
+	defer pending.Unlock()
+	for _, o := range files {
+		if o.done {
 			continue
 		}
 		if err := o.name(); err != nil {
@@ -267,10 +284,8 @@ func (o *File) flush() error {
 	return o.f.Sync()
 }
 
-// name gives a flushed file its name.
+// name gives a flushed file its name; the caller holds pending.
 func (o *File) name() error {
-	pending.Lock()
-	defer pending.Unlock()
 	if pending.abandoned {
 		return errors.New("the program is ending")
 	}

@@ -166,3 +166,30 @@ func TestCleanup(t *testing.T) {
 		t.Errorf("files left: %v", got)
 	}
 }
+
+// TestStop: of the outputs of a program that is to end, none gets its name.
+func TestStop(t *testing.T) {
+	defer func() { pending.abandoned = false }()
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := os.WriteFile(a, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var files []*File
+	for _, path := range []string{b, a} {
+		f, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte("new"))
+		files = append(files, f)
+	}
+	Stop()
+	if err := CommitAll(files...); err == nil {
+		t.Error("committed after Stop")
+	}
+	want(t, a, "old")
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("files left: %v", got)
+	}
+}
