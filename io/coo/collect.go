@@ -67,7 +67,7 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	if spec.Duplicates == Refuse {
 		c.keeps = false
 	}
-	c.budget = max(cfg.Limit.Free()/4, 1<<20)
+	c.budget = max(cfg.Limit.Free()/4, 64<<10)
 	if t, ok := in.(*tensorStream); ok {
 		c.fixed = t.t.File() == ""
 	}

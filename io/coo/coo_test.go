@@ -259,6 +259,36 @@ func TestSpill(t *testing.T) {
 	}
 }
 
+// TestLowLimit sorts what is several times its memory into a file, however
+// little memory that is.
+func TestLowLimit(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	in := random(r, []int64{1 << 40, 1 << 20, 1 << 35}, 60000, tcs.Float64) // 1.4 MB of records
+	in.batch = 4096
+	for _, max := range []int64{256 << 10, 512 << 10, 1 << 20, 2 << 20} {
+		path := filepath.Join(t.TempDir(), "t.tcs")
+		limit := tcs.NewLimit(max)
+		if err := in.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		if err := AssembleFile(path, in, Spec{Kinds: "sss", Modes: []int{2, 0, 1}}, Config{Limit: limit, Tmp: t.TempDir(), Threads: 2}); err != nil {
+			t.Errorf("%d bytes: %v", max, err)
+			continue
+		}
+		if limit.Used() != 0 || limit.Peak() > max {
+			t.Errorf("%d bytes: %d used after all is closed, peak %d", max, limit.Used(), limit.Peak())
+		}
+		a, err := tcs.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(meaning(a), in.sums()) {
+			t.Errorf("%d bytes: wrong tensor", max)
+		}
+		a.Close()
+	}
+}
+
 // TestWideKeys sorts by keys of eight words.
 func TestWideKeys(t *testing.T) {
 	const n = 1 << 60

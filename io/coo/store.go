@@ -15,6 +15,7 @@ type store struct {
 	valWords int
 	valSize  int
 	limit    *tcs.Limit
+	largest  int // records of a chunk, at most
 
 	chunks []chunk
 	n      int64
@@ -37,6 +38,8 @@ const (
 
 func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
 	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
+	// Under a low limit chunks stay small, so that there is room to sort them.
+	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), firstChunk), lastChunk))
 	s.reset()
 	return s
 }
@@ -83,7 +86,7 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 		if k < 0 || len(s.chunks[k].recs) == cap(s.chunks[k].recs) {
 			size := firstChunk
 			if k >= 0 {
-				size = min(cap(s.chunks[k].recs)/s.stride()*2, lastChunk)
+				size = min(cap(s.chunks[k].recs)/s.stride()*2, s.largest)
 			}
 			if err := s.grow(size); err != nil {
 				return added, err
