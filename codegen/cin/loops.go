@@ -28,14 +28,29 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	}
 }
 
+// Standing is a statement's body with each loop over the variable that its own
+// stands for.
+func Standing(s Stmt, g *provenance.Graph) Stmt {
+	return Map(Body(s), func(t Stmt) Stmt {
+		if f, ok := t.(*Forall); ok {
+			if v := g.Stands(f.Var); v != f.Var {
+				h := *f
+				h.Var = v
+				return &h
+			}
+		}
+		return t
+	})
+}
+
 // Natural tells whether on every path the loops over c's variables come in
 // natural order, so that each of them narrows what those before it left.
-func Natural(s Stmt, c *provenance.Component) bool {
+func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	if c.Top == "" {
 		return false
 	}
 	natural := true
-	Paths(s, func(loops []*Forall, _ *Assign) {
+	Paths(Standing(s, g), func(loops []*Forall, _ *Assign) {
 		k := 0
 		for _, f := range loops {
 			if !slices.Contains(c.Leaves, f.Var) {

@@ -36,9 +36,16 @@ func (v *verifier) stmt(s Stmt) error {
 		if r := v.relations.ReplacedBy(s.Var); r != nil {
 			return fmt.Errorf("forall over %s, which %s replaced", s.Var, r)
 		}
+		n := len(v.bound)
 		v.bound = append(v.bound, s.Var)
+		if u := v.relations.Stands(s.Var); u != s.Var {
+			if slices.Contains(v.bound, u) {
+				return fmt.Errorf("forall over %s inside a forall over %s, which it stands for", s.Var, u)
+			}
+			v.bound = append(v.bound, u)
+		}
 		err := v.stmt(s.Body)
-		v.bound = v.bound[:len(v.bound)-1]
+		v.bound = v.bound[:n]
 		return err
 	case *Where:
 		return v.where(s)

@@ -320,7 +320,7 @@ func (l *lowerer) zero(e *env) {
 	lo := ir.Times(e.res.pos, size)
 	hi := ir.Plus(lo, size)
 	if k := e.res.level; k < a.op.order() && (k == 0 || l.sched != nil) {
-		if s, ok := e.ranges[l.resultVars[k]]; ok {
+		if s, ok := l.visited(e, l.resultVars[k]); ok {
 			row := func(c ir.Expr) ir.Expr {
 				return ir.Times(ir.Plus(ir.Times(e.res.pos, a.op.size(k)), ir.Minus(c, a.op.offset(k))), a.block(k+1))
 			}
@@ -351,6 +351,21 @@ func (a *assembly) publishAll() {
 		parents = lev.count
 	}
 	a.publish(0, ir.Vals, a.buf.vals, parents)
+}
+
+// visited is the part of v's range that the loops around leave to visit, where
+// that is not all of it.
+func (l *lowerer) visited(e *env, v string) (span, bool) {
+	if s, ok := e.ranges[v]; ok || l.sched == nil {
+		return s, ok
+	}
+	c := l.sched.comps[v]
+	if c == nil || len(c.Roots) > 1 || e.open[c.Top] == nil {
+		return span{}, false
+	}
+	o := e.open[c.Top]
+	iv := l.coverage(o.iv, o.frames, e)
+	return span{lo: iv.lo, hi: iv.hi}, true
 }
 
 func (a *assembly) publish(level int, part ir.Part, arr *ir.Array, n ir.Expr) {

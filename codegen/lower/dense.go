@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
 )
 
 // denseSpace is a workspace over one variable that is filled everywhere or
@@ -59,16 +60,27 @@ func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.Store{A: w.vals, Index: ir.Minus(e.coord[a.Vars[0]], w.lo), Accumulate: true, X: x})
 }
 
-// newDenseSpace is the workspace for t: one for all uses in a scope.
-func (l *lowerer) newDenseSpace(t *cin.Access) *denseSpace {
-	if w := l.dense[t.Name]; w != nil {
-		return w
+// newDenseSpace is the workspace for t: one array for all uses in a scope. Inside
+// loops over tiles of its variable it holds a tile.
+func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
+	v := t.Vars[0]
+	s := l.span(&env{}, v)
+	w := &denseSpace{vals: l.dense[t.Name], lo: s.lo, hi: s.hi}
+	size := ir.Minus(s.hi, s.lo)
+	if c := l.sched.comps[v]; c != nil && e.open[c.Top] != nil {
+		o := e.open[c.Top]
+		iv := l.coverage(o.iv, o.frames, e)
+		w.lo, w.hi = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)
+		if r := l.sched.g.MadeBy(o.leaf); o.iv.unit == coords && r.Kind == provenance.Split && r.To[1] == o.leaf {
+			size = ir.Least(size, ir.Int(r.N))
+		}
 	}
-	s := l.span(&env{}, t.Vars[0])
-	w := &denseSpace{vals: l.newArray(t.Name+"_vals", l.spec.Compute), lo: s.lo, hi: s.hi}
-	l.pre.Append(&ir.Alloc{A: w.vals, Len: ir.Minus(w.hi, w.lo)})
-	l.post.Append(&ir.Free{A: w.vals})
-	l.dense[t.Name] = w
+	if w.vals == nil {
+		w.vals = l.newArray(t.Name+"_vals", l.spec.Compute)
+		l.pre.Append(&ir.Alloc{A: w.vals, Len: size})
+		l.post.Append(&ir.Free{A: w.vals})
+		l.dense[t.Name] = w.vals
+	}
 	return w
 }
 
@@ -89,7 +101,7 @@ func (w *denseSpace) operand(l *lowerer, name string) *operand {
 // whereDense lowers a where whose workspace is filled everywhere or nowhere. The
 // consumer is lowered for each case, so that none of its loops has to look.
 func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
-	w := l.newDenseSpace(t)
+	w := l.newDenseSpace(t, e)
 	op := w.operand(l, t.Name)
 	l.emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: ir.Minus(w.hi, w.lo), X: ir.Zero(l.spec.Compute)})
 	outer, shadowed := l.spaces[t.Name], l.ops[t.Name]

@@ -54,7 +54,7 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 			c := t.Relations.Component(v)
 			k := l.sched.comps[c.Roots[0]]
 			if k == nil {
-				k = &component{c, cin.Natural(t, c)}
+				k = &component{c, cin.Natural(t, t.Relations, c)}
 			}
 			for _, u := range slices.Concat(c.Roots, c.Leaves, []string{v}) {
 				l.sched.comps[u] = k

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 )
 
@@ -143,28 +142,7 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 		}
 		l.store(w.svals, p, ir.At(w.vals, from))
 	})})
-	o := Operand{Name: w.name, Arg: -1, Type: l.spec.Compute}
-	for m := range w.keys {
-		kind := format.SingletonNonunique
-		switch {
-		case len(w.keys) == 1:
-			kind = format.Compressed
-		case m == 0:
-			kind = format.CompressedNonunique
-		case m == len(w.keys)-1:
-			kind = format.Singleton
-		}
-		o.Format.Levels = append(o.Format.Levels, kind)
-		o.Format.Order = append(o.Format.Order, m)
-		o.CrdWidth = append(o.CrdWidth, 8)
-	}
-	op := newOperand(l, o)
-	op.rootLen = w.n
-	for m, k := range w.sorted {
-		op.arrays[ir.Slot{Arg: -1, Level: m, Part: ir.Crd}] = k
-	}
-	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = w.svals
-	return op
+	return l.listOperand(w.name, w.sorted, w.svals, w.n)
 }
 
 // end frees the slots in use, and no others: a use costs what it put in.

@@ -96,7 +96,7 @@ func Lower(s Spec) (f *ir.Func, err error) {
 func lower(s Spec) *ir.Func {
 	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}}
 	l.readSchedule(s.Stmt)
-	s.Stmt = cin.Body(s.Stmt)
+	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.newVar(v + "_lo"), l.newVar(v + "_hi")}
@@ -105,7 +105,7 @@ func lower(s Spec) *ir.Func {
 	}
 	if l.sched != nil {
 		for _, r := range l.sched.g.Relations() {
-			if r.Kind == provenance.Precompute {
+			if r.Kind == provenance.Precompute && l.sched.g.MadeBy(r.From[0]) == nil {
 				v := l.sched.g.Original(r.From[0])
 				l.bounds[r.To[0]], s.Sizes[r.To[0]] = l.bounds[v], s.Sizes[v]
 			}
@@ -170,7 +170,7 @@ type lowerer struct {
 	// where that cases make share one.
 	made map[string]workspace
 	// dense are those of the scope that are filled everywhere or nowhere.
-	dense map[string]*denseSpace
+	dense map[string]*ir.Array
 
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
@@ -255,7 +255,7 @@ func (l *lowerer) while(cond ir.Expr, f func()) {
 // inScope lowers f with a prologue and epilogue of its own.
 func (l *lowerer) inScope(f func()) *ir.Block {
 	pre, post, made, dense := l.pre, l.post, l.made, l.dense
-	l.pre, l.post, l.made, l.dense = &ir.Block{}, &ir.Block{}, map[string]workspace{}, map[string]*denseSpace{}
+	l.pre, l.post, l.made, l.dense = &ir.Block{}, &ir.Block{}, map[string]workspace{}, map[string]*ir.Array{}
 	body := l.within(f)
 	all := &ir.Block{List: slices.Concat(l.pre.List, body.List, l.post.List)}
 	l.pre, l.post, l.made, l.dense = pre, post, made, dense

@@ -66,7 +66,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	if l.sched != nil && l.uniform(s.Producer, t) {
 		return l.whereDense(s, t, e, want)
 	}
-	w := l.newWorkspace(t)
+	w := l.newWorkspace(t, s.Producer)
 	outer := l.spaces[t.Name]
 	l.spaces[t.Name] = w
 	w.begin(l)

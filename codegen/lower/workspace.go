@@ -46,10 +46,17 @@ func (l *lowerer) fitsDense(v string) bool {
 	return size <= maxDenseWorkspace && (size <= smallWorkspace || size/denseWorkspaceRatio <= entries)
 }
 
-func (l *lowerer) newWorkspace(t *cin.Access) workspace {
+// newWorkspace is the workspace for t, which producer fills: one for all uses in a scope.
+func (l *lowerer) newWorkspace(t *cin.Access, producer cin.Stmt) workspace {
 	w := l.made[t.Name]
+	ordered, once := false, false
+	if l.sched != nil && w == nil {
+		ordered, once = l.inOrder(producer, t)
+	}
 	switch {
 	case w != nil:
+	case ordered:
+		w = l.newOrderedSpace(t, once)
 	case len(t.Vars) == 1 && l.fitsDense(t.Vars[0]):
 		w = l.newListSpace(t)
 	default:

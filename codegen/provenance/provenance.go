@@ -32,7 +32,8 @@ const (
 	Coord
 	Bound
 	// Precompute says that To runs over the same range as From, in the producer
-	// of a workspace. It replaces nothing.
+	// of a workspace. It replaces nothing. Where a relation made From, accesses keep
+	// the underived variables: To stands for From.
 	Precompute
 )
 
@@ -149,6 +150,18 @@ func (g *Graph) Original(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v {
 			return g.Original(r.From[0])
+		}
+	}
+	return v
+}
+
+// Stands is the derived variable that v stands for in the producer of a
+// workspace, where a precompute says so; else v. A loop over v is then one over
+// that variable, under a name of its own.
+func (g *Graph) Stands(v string) string {
+	for _, r := range g.Relations() {
+		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil {
+			return g.Stands(r.From[0])
 		}
 	}
 	return v

@@ -50,10 +50,18 @@ type path struct {
 }
 
 func (s *state) newPath(loops []*cin.Forall) *path {
+	loops = slices.Clone(loops)
+	for k, f := range loops {
+		if v := s.g.Stands(f.Var); v != f.Var {
+			g := *f
+			g.Var = v
+			loops[k] = &g
+		}
+	}
 	p := &path{loops: loops, at: map[string]int{}, first: map[string]int{}, rank: map[string]int{}}
 	for k, f := range loops {
 		roots := []string{f.Var}
-		if c := s.g.Component(f.Var); c != nil {
+		if c := s.component(f.Var); c != nil {
 			roots = c.Roots
 		}
 		for n, r := range roots {
@@ -128,7 +136,7 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 		early := func() error {
 			return s.refuse(-1, "%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
 		}
-		c := s.g.Component(l.Var)
+		c := s.component(l.Var)
 		roots := s.rootsOf(l.Var)
 		within := !slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(outer, r) })
 		switch {
@@ -136,7 +144,7 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 			return s.refuse(-1, "%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
 		case !within && !(k == last && roots[0] == outer[len(outer)-1]):
 			return early()
-		case c != nil && !cin.Natural(s.body, c):
+		case c != nil && !cin.Natural(s.body, s.g, c):
 			return s.refuse(-1, "%s (its format is %s) is written in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
 		}
 		if s.Shared {
@@ -161,9 +169,19 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 	return nil
 }
 
+// holds tells whether a statement reads an access.
+func holds(t cin.Stmt, key string) bool {
+	found := false
+	cin.Accesses(t, func(a *cin.Access) { found = found || a.Key() == key })
+	return found
+}
+
+// component is that of the variable that v stands for.
+func (s *state) component(v string) *provenance.Component { return s.g.Component(s.g.Stands(v)) }
+
 // rootsOf are the original variables that the loop over v has a part in.
 func (s *state) rootsOf(v string) []string {
-	if c := s.g.Component(v); c != nil {
+	if c := s.component(v); c != nil {
 		return c.Roots
 	}
 	return []string{v}
@@ -172,9 +190,9 @@ func (s *state) rootsOf(v string) []string {
 // posInPlace checks that the positions that a relation is about are known where
 // its loops begin, and that they can be visited in the loops' order.
 func (s *state) posInPlace(r *provenance.Relation) error {
-	c := s.g.Component(r.From[0])
+	c := s.component(r.From[0])
 	roots := s.g.Underived(r.From[0])
-	natural := cin.Natural(s.body, c)
+	natural := cin.Natural(s.body, s.g, c)
 	if c.Top == "" || len(roots) != len(c.Roots) {
 		return s.refuse(-1, "positions of %s cannot be taken where parts of split variables are fused", r.Access)
 	}
@@ -206,9 +224,11 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 			}
 		})
 		if access == nil {
-			// Another statement over the variable: the tensor's positions are
-			// not known in it.
-			err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a), roots[0])
+			// Another statement over the variable: the tensor's positions are known
+			// in it only where loops around both opened them.
+			if outer := p.loops[p.first[roots[0]]]; !natural || !holds(outer, r.Access) {
+				err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a), roots[0])
+			}
 			return
 		}
 		f := s.Formats[access.Name]

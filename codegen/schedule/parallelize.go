@@ -169,7 +169,7 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 	for _, v := range target.Vars {
 		leaves := s.g.FullyDerived(v)
 		for _, x := range leaves {
-			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return o.Var == x }) {
+			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return s.g.Stands(o.Var) == x }) {
 				return false
 			}
 		}
@@ -208,8 +208,8 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, 
 // through several operands.
 func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 	v := f.Var
-	if c := s.g.Component(f.Var); c != nil {
-		if !cin.Natural(s.body, c) || f.Var != c.Leaves[len(c.Leaves)-1] {
+	if c := s.component(f.Var); c != nil {
+		if !cin.Natural(s.body, s.g, c) || s.g.Stands(f.Var) != c.Leaves[len(c.Leaves)-1] {
 			return nil // it counts
 		}
 		if len(c.Roots) > 1 {

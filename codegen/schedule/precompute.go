@@ -14,6 +14,10 @@ import (
 // first: precompute(EXPR, i, iw[, W]) into W over i, filled by a loop over iw;
 // precompute(EXPR, {i,j}, {iw,jw}, W) over several variables, {} for a scalar.
 //
+// A variable may be derived, where its loop is the one that determines
+// coordinates, inside those over its tiles: the workspace then holds a tile, over the
+// original variables, and the producer's loop visits the same tile.
+//
 // Loops over variables that only EXPR has move into the producer, which sums
 // them, where EXPR is a factor: the rest distributes over that sum.
 func precompute(s *state) error {
@@ -79,9 +83,9 @@ func precompute(s *state) error {
 	}
 	s.body = body
 	s.Shared = false // a workspace has a pattern of its own
-	for k, v := range r.vars {
-		if r.into[k] != v {
-			if err := s.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.into[k]}}); err != nil {
+	for k, v := range r.loops {
+		if r.names[k] != v {
+			if err := s.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.names[k]}}); err != nil {
 				return err
 			}
 		}
@@ -92,9 +96,10 @@ func precompute(s *state) error {
 // recipe is a precompute while it is applied.
 type recipe struct {
 	*state
-	expr       cin.Expr
-	vars, into []string // of the workspace, in the consumer and the producer
-	name       string   // of the workspace
+	expr         cin.Expr
+	vars, into   []string // of the workspace, in the consumer and the producer
+	loops, names []string // the loops over it there
+	name         string   // of the workspace
 }
 
 func (r *recipe) read() error {
@@ -120,19 +125,29 @@ func (r *recipe) read() error {
 		if err := r.hasLoop(a); err != nil {
 			return err
 		}
-		switch {
-		case r.g.Derived(a.Text):
-			return r.refuse(1, "%s is derived; a workspace is over variables of the statement", a.Text)
-		case !slices.Contains(inside, a.Text):
-			return r.refuse(1, "%s is not in %s", a.Text, r.cmd.Args[0].Text)
-		case slices.Contains(r.vars, a.Text):
+		if slices.Contains(r.loops, a.Text) {
 			return r.refuse(1, "%s stands twice", a.Text)
 		}
+		roots, err := r.determined(a.Text)
+		if err != nil {
+			return err
+		}
+		for _, v := range roots {
+			if !slices.Contains(inside, v) {
+				return r.refuse(1, "%s is not in %s", v, r.cmd.Args[0].Text)
+			}
+		}
 		w := to[k].Text
-		if w != a.Text && (!isName(w) || r.inUse(w) || r.g.Original(w) != w || slices.Contains(r.into, w)) {
+		if w != a.Text && (!isName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.Stands(w) != w || slices.Contains(r.names, w)) {
 			return r.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
 		}
-		r.vars, r.into = append(r.vars, a.Text), append(r.into, w)
+		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
+		r.vars = append(r.vars, roots...)
+		if r.g.MadeBy(a.Text) != nil {
+			r.into = append(r.into, roots...)
+		} else {
+			r.into = append(r.into, w)
+		}
 	}
 	if len(r.cmd.Args) == 4 {
 		r.name = r.cmd.Args[3].Text
@@ -150,8 +165,22 @@ func (r *recipe) read() error {
 	return nil
 }
 
+// determined are the original variables that the loop over v determines.
+func (r *recipe) determined(v string) ([]string, error) {
+	c := r.component(v)
+	switch {
+	case c == nil:
+		return []string{v}, nil
+	case r.g.Stands(v) != v:
+		return nil, r.refuse(1, "%s stands for %s in the producer of a workspace; one over %s is made there first", v, r.g.Stands(v), v)
+	case !cin.Natural(r.body, r.g, c) || v != c.Leaves[len(c.Leaves)-1]:
+		return nil, r.refuse(1, "%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
+	}
+	return c.Roots, nil
+}
+
 func (r *recipe) taken(name string) bool {
-	return r.inUse(name) || slices.Contains(r.into, name)
+	return r.inUse(name) || slices.Contains(r.into, name) || slices.Contains(r.names, name)
 }
 
 // convert is an expression of the command in concrete notation; nil if it
@@ -280,10 +309,10 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return slices.Contains(inside, v) })
 	}
 	d := len(chain)
-	for d > 0 && (r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
+	for d > 0 && !r.tiles(chain[d-1]) && (r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
 		d--
 	}
-	for _, v := range r.vars {
+	for _, v := range r.loops {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
 			around := "another statement"
 			if d > 0 {
@@ -298,8 +327,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 		f := chain[k]
 		if !consumer(f) {
 			g := *f
-			if j := slices.Index(r.vars, f.Var); j >= 0 {
-				g.Var = r.into[j]
+			if j := slices.Index(r.loops, f.Var); j >= 0 {
+				g.Var = r.names[j]
 			}
 			g.Body = fill
 			fill = &g
@@ -320,7 +349,13 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 }
 
 // over tells whether f is over a variable of the workspace.
-func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.vars, f.Var) }
+func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Var) }
+
+// tiles tells whether f is over tiles of which the workspace holds one.
+func (r *recipe) tiles(f *cin.Forall) bool {
+	c := r.component(f.Var)
+	return c != nil && !r.over(f) && slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
+}
 
 // renamed is what the producer computes: the statement's own operands, at the
 // workspace's variables.

@@ -266,6 +266,14 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 
 // noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
 func (s *state) noted(k int, v string) error {
+	if u := s.g.Stands(v); u != v {
+		return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", v, u, u)
+	}
+	for _, u := range s.loopVars() {
+		if u != v && s.g.Stands(u) == v {
+			return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", u, v, v)
+		}
+	}
 	for _, f := range s.loops(v) {
 		if f.Unroll != 0 || f.Gallop {
 			return s.refuse(k, "the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)

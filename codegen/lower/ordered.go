@@ -1,0 +1,123 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// orderedSpace is a workspace whose producer visits its coordinates in order,
+// each once or several times in a row: a list of coordinates and values, which
+// needs neither a place for every coordinate nor sorting.
+type orderedSpace struct {
+	name string
+	keys []*ir.Array
+	vals *ir.Array
+	caps map[*ir.Array]*ir.Var
+	n    *ir.Var // entries
+	once bool    // no coordinate comes twice
+}
+
+// inOrder tells whether s adds to workspace t in the order of its variables, and
+// whether once to each coordinate: the outermost loops of s determine these
+// variables, in their order.
+func (l *lowerer) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
+	left := cin.Target(s).Vars
+	for len(left) > 0 {
+		f, ok := s.(*cin.Forall)
+		if !ok {
+			return false, false
+		}
+		if c := l.sched.comps[f.Var]; c != nil && l.sched.g.ReplacedBy(f.Var) == nil && !c.natural {
+			return false, false
+		}
+		vars := l.determined(f.Var)
+		if len(vars) == 0 || len(vars) > len(left) || !slices.Equal(vars, left[:len(vars)]) {
+			return false, false
+		}
+		left, s = left[len(vars):], f.Body
+	}
+	_, once = s.(*cin.Assign)
+	return true, once
+}
+
+func (l *lowerer) newOrderedSpace(t *cin.Access, once bool) *orderedSpace {
+	w := &orderedSpace{name: t.Name, caps: map[*ir.Array]*ir.Var{}, once: once}
+	array := func(part string, t ir.Type) *ir.Array {
+		a := l.newArray(w.name+"_"+part, t)
+		c := l.newVar(a.Name + "_cap")
+		w.caps[a] = c
+		l.pre.Append(&ir.Declare{V: c, Init: ir.Int(64)})
+		l.pre.Append(&ir.Alloc{A: a, Len: c})
+		l.post.Append(&ir.Free{A: a})
+		return a
+	}
+	for m, v := range t.Vars {
+		w.keys = append(w.keys, array(fmt.Sprintf("crd%d", m), l.crdType(v)))
+	}
+	w.vals = array("vals", l.spec.Compute)
+	return w
+}
+
+func (w *orderedSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+
+func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	last := ir.Minus(w.n, ir.Int(1))
+	same := []ir.Expr{ir.Less(ir.Int(0), w.n)}
+	for m, k := range w.keys {
+		same = append(same, ir.Equal(ir.Coord(k, last), e.coord[a.Vars[m]]))
+	}
+	next := l.within(func() {
+		l.when(ir.AtMost(w.caps[w.vals], w.n), func() { // all have the same
+			for _, k := range append(slices.Clone(w.keys), w.vals) {
+				l.emit(&ir.Grow{A: k, Cap: w.caps[k], Need: ir.Plus(w.n, ir.Int(1))})
+			}
+		})
+		for m, k := range w.keys {
+			l.store(k, w.n, e.coord[a.Vars[m]])
+		}
+		l.store(w.vals, w.n, x)
+		l.incr(w.n, ir.Int(1))
+	})
+	if w.once {
+		l.blk.List = append(l.blk.List, next.List...)
+		return
+	}
+	again := l.within(func() { l.emit(&ir.Store{A: w.vals, Index: last, Accumulate: true, X: x}) })
+	l.emit(&ir.If{Cond: ir.Both(same...), Then: again, Else: next})
+}
+
+func (w *orderedSpace) finish(l *lowerer) *operand {
+	return l.listOperand(w.name, w.keys, w.vals, w.n)
+}
+
+// listOperand is a list of n coordinates, in order, and their values, as an operand.
+func (l *lowerer) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir.Expr) *operand {
+	o := Operand{Name: name, Arg: -1, Type: l.spec.Compute}
+	for m := range crd {
+		kind := format.SingletonNonunique
+		switch {
+		case len(crd) == 1:
+			kind = format.Compressed
+		case m == 0:
+			kind = format.CompressedNonunique
+		case m == len(crd)-1:
+			kind = format.Singleton
+		}
+		o.Format.Levels = append(o.Format.Levels, kind)
+		o.Format.Order = append(o.Format.Order, m)
+		o.CrdWidth = append(o.CrdWidth, 8)
+	}
+	op := newOperand(l, o)
+	op.rootLen = n
+	for m, k := range crd {
+		op.arrays[ir.Slot{Arg: -1, Level: m, Part: ir.Crd}] = k
+	}
+	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = vals
+	return op
+}
+
+func (w *orderedSpace) end(*lowerer) {}
