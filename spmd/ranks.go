@@ -26,6 +26,7 @@ type ranked struct {
 	problem    *plan.Problem
 	statements []*statement // one a group
 	sum        *statement   // result = P + Q
+	wholes     bool         // rank 0 has loaded the operands whole
 	exec       *exec.Rank
 
 	before, after comm.Counters // around the last repeat

@@ -7,13 +7,10 @@ import (
 	"os"
 	"time"
 
-	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/plan"
-	"distaff/spmd/store"
-	"distaff/spmd/transfer"
 )
 
 // runEmbedded runs the job on ranks of this process.
@@ -85,30 +82,9 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 		return nil, err
 	}
 	at = time.Now()
-	whole, err := k.gather(blocks)
+	difference, err := k.storePhase(outputs, blocks)
 	if err != nil {
 		return nil, err
-	}
-	// Blocks of the result may share level arrays with a mapped file: what
-	// was gathered counts once every rank has found its files as they were.
-	if err := r.unchanged(); err != nil {
-		return nil, err
-	}
-	if err := c.Uncounted().Barrier(); err != nil {
-		return nil, err
-	}
-	var difference error
-	if root {
-		r.tensors[r.p.result] = whole
-		r.closers = append(r.closers, func() error {
-			if j.Keep {
-				return nil
-			}
-			return whole.Close()
-		})
-		if difference, err = k.finish(outputs, whole); err != nil {
-			return nil, err
-		}
 	}
 	st.Phases.Store = seconds(at)
 	if err := k.stats(start); err != nil {
@@ -116,9 +92,6 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	}
 	if !root {
 		return nil, nil
-	}
-	if j.Keep {
-		r.report.Result = whole
 	}
 	return r.report, difference
 }
@@ -178,133 +151,6 @@ func (k *ranked) computePhase() (map[plan.Block]*tcs.Tensor, error) {
 		}
 	}
 	return blocks, nil
-}
-
-// gather brings the result to rank 0, in the wanted format; nil elsewhere. It
-// closes the blocks.
-func (k *ranked) gather(blocks map[plan.Block]*tcs.Tensor) (*tcs.Tensor, error) {
-	defer func() {
-		for _, b := range blocks {
-			b.Close()
-		}
-	}()
-	r := k.r
-	f := r.formats[r.p.result]
-	space := k.problem.SpaceOf(k.problem.Result)
-	b := &store.Blocks{Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]), Own: map[int]*tcs.Tensor{}}
-	for n := range plan.Block(space.Size()) {
-		b.Owners = append(b.Owners, k.problem.Owner(k.problem.Result, n))
-	}
-	for n, t := range blocks {
-		b.Own[int(n)] = t
-	}
-	if f.AllDense() {
-		return k.gatherDense(b)
-	}
-	var whole *tcs.Tensor
-	err := store.Gather(k.c, b, f.Order, coo.KeepAll, r.config(), func(s coo.Stream) (err error) {
-		spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: b.Dims, Type: b.Type, Name: r.p.result}
-		whole, err = coo.Assemble(s, spec, r.config())
-		return err
-	})
-	return whole, err
-}
-
-// gatherDense copies dense blocks into their places at rank 0.
-func (k *ranked) gatherDense(b *store.Blocks) (*tcs.Tensor, error) {
-	r, c := k.r, k.c.Uncounted()
-	f := r.formats[r.p.result]
-	like := k.exec.Result
-	if c.Rank() != 0 {
-		for n, owner := range b.Owners {
-			if owner != c.Rank() {
-				continue
-			}
-			s, err := transfer.Send(c, b.Own[n], 0, 0)
-			if err == nil {
-				err = s.Wait()
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
-	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Kinds: f.Letters(), Modes: f.Order, Counts: make([]int64, len(f.Levels))}
-	whole, err := tcs.New(shape, r.limit, r.p.result)
-	if err != nil {
-		return nil, err
-	}
-	for n, owner := range b.Owners {
-		block := b.Own[n]
-		if owner != 0 {
-			if block, err = transfer.Recv(c, like, owner, 0, r.limit); err != nil {
-				whole.Close()
-				return nil, err
-			}
-		}
-		copyDense(whole, block)
-		if owner != 0 {
-			block.Close()
-		}
-	}
-	return whole, nil
-}
-
-// copyDense copies a block of a dense tensor into its place.
-func copyDense(whole, block *tcs.Tensor) {
-	n := len(whole.Levels)
-	if n == 0 {
-		whole.SetValue(0, block.Value(0))
-		return
-	}
-	size := int64(whole.Type.Size())
-	from, to := block.Vals.Bytes(), whole.Vals.Bytes()
-	var copyBelow func(l int, src, dst int64)
-	copyBelow = func(l int, src, dst int64) {
-		b, w := block.Levels[l], whole.Levels[l]
-		at := b.Offset - w.Offset
-		if l == n-1 {
-			s, d := src*b.Size*size, (dst*w.Size+at)*size
-			copy(to[d:d+b.Size*size], from[s:s+b.Size*size])
-			return
-		}
-		for i := range b.Size {
-			copyBelow(l+1, src*b.Size+i, dst*w.Size+at+i)
-		}
-	}
-	copyBelow(0, 0, 0)
-}
-
-// finish checks the result at rank 0 and writes the outputs.
-func (k *ranked) finish(out *outputs, whole *tcs.Tensor) (difference, err error) {
-	r := k.r
-	wanted := r.job.Check
-	for _, o := range r.job.Outputs {
-		wanted = wanted || o.Tensor != r.p.result
-	}
-	if wanted { // the operands too, whole
-		for _, s := range r.sources {
-			if s.stream != nil && s.read {
-				if err := s.stream.Rewind(); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if err := r.load(); err != nil {
-			return nil, err
-		}
-		r.tensors[r.p.result] = whole
-	}
-	if d, err := r.check(whole); err != nil {
-		return nil, err
-	} else if d != nil {
-		difference = d
-	} else if err := out.store(r); err != nil {
-		return nil, err
-	}
-	r.summarize(whole)
-	return difference, nil
 }
 
 // rankStats is what a rank tells rank 0 about itself.

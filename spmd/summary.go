@@ -9,6 +9,11 @@ import (
 	"distaff/io/tcs"
 )
 
+// summaryLine is the line about a result of which no rank has all.
+func summaryLine(name string, dims []int64, format string, typ tcs.Type, entries int64, total tcs.Value) string {
+	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, sizesString(dims), format, typ, plural(entries, "entry"), FormatValue(total))
+}
+
 // describeTensor is a line about a tensor: sizes, format, type, entries.
 func describeTensor(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
@@ -34,30 +39,60 @@ func entries(t *tcs.Tensor) int64 {
 	return n
 }
 
-// sum adds all values, floats with compensation (Neumaier 1974), so that the
-// printed sum does not depend on the size of the tensor.
+// sum adds all values.
 func sum(t *tcs.Tensor) tcs.Value {
-	if t.Type.IsInt() {
-		total := tcs.Value{Type: tcs.Int64}
-		for i := range t.Vals.Len {
-			total.I += t.Value(i).I
+	a := adder{typ: t.Type}
+	a.add(t.Vals.Bytes())
+	return a.total()
+}
+
+// adder adds values, floats with compensation (Neumaier 1974), so that the
+// printed sum does not depend on the size of the tensor.
+type adder struct {
+	typ      tcs.Type
+	n        int64
+	re, im   float64
+	cre, cim float64
+}
+
+// add adds the values in b.
+func (a *adder) add(b []byte) {
+	size := a.typ.Size()
+	for ; len(b) > 0; b = b[size:] {
+		v := loadValue(a.typ, b)
+		if a.typ.IsInt() {
+			a.n += v.I
+			continue
 		}
-		return total
+		compensated(&a.re, &a.cre, real(v.C))
+		compensated(&a.im, &a.cim, imag(v.C))
 	}
-	var re, im, cre, cim float64
-	add := func(s, c *float64, x float64) {
-		n := *s + x
-		if math.Abs(*s) >= math.Abs(x) {
-			*c += *s - n + x
-		} else {
-			*c += x - n + *s
-		}
-		*s = n
+}
+
+func compensated(s, c *float64, x float64) {
+	n := *s + x
+	if math.Abs(*s) >= math.Abs(x) {
+		*c += *s - n + x
+	} else {
+		*c += x - n + *s
 	}
-	for i := range t.Vals.Len {
-		v := t.Value(i).C
-		add(&re, &cre, real(v))
-		add(&im, &cim, imag(v))
+	*s = n
+}
+
+// merge adds what another adder has added.
+func (a *adder) merge(o adder) {
+	a.n += o.n
+	for _, x := range []struct {
+		s, c *float64
+		v    float64
+	}{{&a.re, &a.cre, o.re}, {&a.re, &a.cre, o.cre}, {&a.im, &a.cim, o.im}, {&a.im, &a.cim, o.cim}} {
+		compensated(x.s, x.c, x.v)
+	}
+}
+
+func (a *adder) total() tcs.Value {
+	if a.typ.IsInt() {
+		return tcs.Value{Type: tcs.Int64, I: a.n}
 	}
 	whole := func(s, c float64) float64 {
 		if math.IsNaN(c) || math.IsInf(s, 0) {
@@ -65,8 +100,8 @@ func sum(t *tcs.Tensor) tcs.Value {
 		}
 		return s + c
 	}
-	v := tcs.Value{Type: tcs.Float64, C: complex(whole(re, cre), whole(im, cim))}
-	if t.Type.IsComplex() {
+	v := tcs.Value{Type: tcs.Float64, C: complex(whole(a.re, a.cre), whole(a.im, a.cim))}
+	if a.typ.IsComplex() {
 		v.Type = tcs.Complex128
 	}
 	return v

@@ -9,6 +9,7 @@ import (
 	"distaff/io/hb"
 	"distaff/io/mtx"
 	"distaff/io/npy"
+	"distaff/io/tcs"
 	"distaff/io/text"
 	"distaff/io/tns"
 )
@@ -29,6 +30,17 @@ type Format struct {
 	// only read. With opt.Dense, coordinates that do not come are zeros.
 	Write func(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error
 
+	// Head and Body are Write in two, for files that are written in parts: what
+	// comes before nnz entries, and entries that follow one another, of
+	// positions [from, to) where Strides says that every coordinate is listed.
+	// Nil where a file can't be cut.
+	Head func(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error)
+	Body func(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error
+
+	// Strides are the step of each mode in a file that lists every coordinate,
+	// and their number; nil where only entries are listed.
+	Strides func(dims []int64, opt coo.WriteOptions) (strides []int64, total int64)
+
 	// Modes is the order in which Write wants the entries of a tensor of that
 	// order; nil: mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
@@ -43,10 +55,11 @@ type Format struct {
 // formats is the table of formats. The first match of an ending counts.
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
-	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write},
-	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Modes: mtx.Modes, MaxOrder: 2},
+	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write, Head: tns.Head, Body: tns.Body},
+	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
+		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},
-	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Filled: true},
+	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head, Body: npy.Body, Strides: npy.Strides, Filled: true},
 	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
 	{Name: "Rutherford-Boeing", Exts: []string{".rb"}, Open: hb.Open},
 	{Name: "Harwell-Boeing", Exts: []string{".hb", ".rua", ".rsa", ".rza", ".rha", ".rra", ".cua", ".csa", ".cza", ".cha", ".cra",

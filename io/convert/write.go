@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -66,8 +67,76 @@ func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 		return compressed(w, name, func(w io.Writer) error { return t.WriteTo(w, tcs.WriteOptions{Limit: opt.Limit}) })
 	}
 	_, modes := t.Format()
-	wo := coo.WriteOptions{Dense: t.Dense(), ColumnMajor: len(modes) == 2 && modes[0] == 1, Threads: opt.Threads}
-	return f.write(w, name, coo.FromTensor(t, coo.DropFill), coo.Spec{Name: name}, wo, opt.config())
+	return f.write(w, name, coo.FromTensor(t, coo.DropFill), coo.Spec{Name: name}, f.Options(t.Dense(), modes, opt.Threads), opt.config())
+}
+
+// Options are how a tensor is written whose levels, stored in the order of
+// modes, are all dense or not.
+func (f *Format) Options(dense bool, modes []int, threads int) coo.WriteOptions {
+	return coo.WriteOptions{Dense: dense || f.Filled, ColumnMajor: len(modes) == 2 && modes[0] == 1, Threads: threads}
+}
+
+// Order is the order in which the format wants the entries of a tensor of that
+// order.
+func (f *Format) Order(order int, opt coo.WriteOptions) []int {
+	if f.Modes == nil {
+		return tcs.Identity(order)
+	}
+	return f.Modes(order, opt)
+}
+
+// WriteStream writes entries that come in the format's order to w, in the format
+// of name's ending. A .tcs becomes a tensor in the spec's format; the entries
+// come in its order.
+func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions, opt WriteOptions) error {
+	f, err := FormatOf(name)
+	if err != nil {
+		return err
+	}
+	if f.Name != "tcs" {
+		return f.write(w, name, in, spec, wo, opt.config())
+	}
+	dir, err := os.MkdirTemp(opt.Tmp, "distaff-store-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "result.tcs")
+	if err := coo.AssembleFile(path, in, spec, opt.config()); err != nil {
+		return err
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return compressed(w, name, func(w io.Writer) error {
+		_, err := io.Copy(w, from)
+		return err
+	})
+}
+
+// Compressed tells whether path's ending says that the file is compressed.
+func Compressed(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".gz", ".zst":
+		return true
+	}
+	return false
+}
+
+// Room refuses an output that lists every coordinate, in values of size bytes,
+// where the disk has no room for that.
+func Room(f *outfile.File, name string, dims []int64, size int) error {
+	bytes := float64(size)
+	for _, n := range dims {
+		bytes *= float64(n)
+	}
+	if free := f.Free(); free >= 0 && bytes > float64(free) {
+		return &tcs.Error{Exit: 1, File: name, Msg: fmt.Sprintf("with every coordinate listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
+			atLeast(bytes), tcs.Size(free))}
+	}
+	return nil
 }
 
 // write brings the stream into the format's order and writes it.
@@ -121,23 +190,14 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// room refuses an output that lists every coordinate where the disk has no room
-// for that.
+// room is Room where w is a file.
 func room(w io.Writer, name string, o *coo.Ordered) error {
-	dims, _ := o.Dims()
-	bytes := float64(o.Type().Size())
-	for _, n := range dims {
-		bytes *= float64(n)
-	}
 	f, ok := w.(*outfile.File)
 	if !ok {
 		return nil
 	}
-	if free := f.Free(); free >= 0 && bytes > float64(free) {
-		return &tcs.Error{Exit: 1, File: name, Msg: fmt.Sprintf("with every coordinate listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
-			atLeast(bytes), tcs.Size(free))}
-	}
-	return nil
+	dims, _ := o.Dims()
+	return Room(f, name, dims, o.Type().Size())
 }
 
 // atLeast prints bytes, as a bound where 63 bits can't count them.

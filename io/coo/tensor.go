@@ -22,10 +22,14 @@ const (
 // FromTensor is the tensor's entries as a stream, in storage order. The tensor
 // must be loaded and valid, and outlive the stream; closing the stream leaves
 // it open.
-func FromTensor(t *tcs.Tensor, zeros Zeros) Stream {
+func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zeros, BatchSize) }
+
+// FromTensorBy is FromTensor with batches of at most n entries, for many
+// streams at once.
+func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	return &tensorStream{t: t, c: t.Cursor(), drop: zeros == DropFill && last >= 0 && t.Levels[last].Kind == 'd',
-		index: make([]int64, BatchSize)}
+		index: make([]int64, n)}
 }
 
 type tensorStream struct {
@@ -58,7 +62,7 @@ func (s *tensorStream) Rewind() error {
 func (s *tensorStream) Next(b *Batch) error {
 	size := s.t.Type.Size()
 	for {
-		s.own.Resize(len(s.t.Dims), BatchSize, size)
+		s.own.Resize(len(s.t.Dims), len(s.index), size)
 		n := 0
 		if err := s.t.Guarded(func() error { n = s.c.Next(s.own.Coords, s.index); return nil }); err != nil {
 			return err

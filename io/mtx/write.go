@@ -26,37 +26,70 @@ func Modes(order int, opt coo.WriteOptions) []int {
 // a scalar one of one row and column. Orders above 2 are refused (exit 2).
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
-	if len(dims) > 2 {
-		return text.Commandf("Matrix Market", 0, 0, "got a tensor of %d modes, want at most 2: .tns and .tcs hold any number", len(dims))
+	head, err := Head(in.Type(), dims, in.NNZ(), opt)
+	if err != nil {
+		return err
 	}
-	rows, cols := int64(1), int64(1)
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	_, total := Strides(dims, opt)
+	return Body(w, in, 0, total, opt)
+}
+
+// rowsCols is the sizes as those of a matrix.
+func rowsCols(dims []int64) (rows, cols int64) {
+	rows, cols = 1, 1
 	if len(dims) > 0 {
 		rows = dims[0]
 	}
 	if len(dims) > 1 {
 		cols = dims[1]
 	}
+	return rows, cols
+}
+
+// Head is the banner and the line of sizes, of nnz entries.
+func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
+	if len(dims) > 2 {
+		return nil, text.Commandf("Matrix Market", 0, 0, "got a tensor of %d modes, want at most 2: .tns and .tcs hold any number", len(dims))
+	}
+	rows, cols := rowsCols(dims)
 	field := "real"
 	switch {
-	case in.Type().IsComplex():
+	case typ.IsComplex():
 		field = "complex"
-	case in.Type().IsInt():
+	case typ.IsInt():
 		field = "integer"
 	}
-	if opt.Dense {
-		hi, total := bits.Mul64(uint64(rows), uint64(cols))
-		if hi != 0 || total >= 1<<63 {
-			return text.Commandf("Matrix Market", 0, 0, "got an array of sizes %s, want one whose values 63 bits can count", text.Sizes(dims))
-		}
-		if _, err := fmt.Fprintf(w, "%%%%MatrixMarket matrix array %s general\n%d %d\n", field, rows, cols); err != nil {
-			return err
-		}
-		return text.WriteFilled(w, in, []int64{1, rows}[:len(dims)], int64(total), opt.Threads, values)
+	if !opt.Dense {
+		return fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate %s general\n%d %d %d\n", field, rows, cols, nnz), nil
 	}
-	if _, err := fmt.Fprintf(w, "%%%%MatrixMarket matrix coordinate %s general\n%d %d %d\n", field, rows, cols, in.NNZ()); err != nil {
-		return err
+	if hi, total := bits.Mul64(uint64(rows), uint64(cols)); hi != 0 || total >= 1<<63 {
+		return nil, text.Commandf("Matrix Market", 0, 0, "got an array of sizes %s, want one whose values 63 bits can count", text.Sizes(dims))
 	}
-	return text.WriteEntries(w, in, opt.Threads, coordinates)
+	return fmt.Appendf(nil, "%%%%MatrixMarket matrix array %s general\n%d %d\n", field, rows, cols), nil
+}
+
+// Strides are the steps in an array of a step in each mode, and the array's
+// length; nil where coordinates are listed.
+func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
+	if !opt.Dense {
+		return nil, 0
+	}
+	rows, cols := rowsCols(dims)
+	return []int64{1, rows}[:len(dims)], rows * cols
+}
+
+// Body writes entries, or some of them that follow one another: of an array,
+// all values from position `from` to position `to`.
+func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
+	if !opt.Dense {
+		return text.WriteEntries(w, in, opt.Threads, coordinates)
+	}
+	dims, _ := in.Dims()
+	strides, _ := Strides(dims, opt)
+	return text.WriteSpan(w, in, strides, from, to, opt.Threads, values)
 }
 
 // coordinates formats a piece of a coordinate file.

@@ -78,15 +78,39 @@ func strides(dims []int64, size int) (s []int64, total int64, ok bool) {
 // mode 0 first, as an array in C order; what has no entry is zero.
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
-	size := in.Type().Size()
-	s, total, ok := strides(dims, size)
-	if !ok {
-		return text.Commandf("NumPy", 0, 0, "got an array of sizes %s, want one whose bytes 63 bits can count: .tns and .tcs store only entries", text.Sizes(dims))
-	}
-	if _, err := w.Write(appendHeader(descr(in.Type()), dims)); err != nil {
+	head, err := Head(in.Type(), dims, in.NNZ(), opt)
+	if err != nil {
 		return err
 	}
-	return text.WriteFilled(w, in, s, total, opt.Threads, func(dst []byte, p *text.Piece) []byte {
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	_, total, _ := strides(dims, in.Type().Size())
+	return Body(w, in, 0, total, opt)
+}
+
+// Head is what comes before the elements; it refuses arrays that are too large
+// (exit 2).
+func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
+	if _, _, ok := strides(dims, typ.Size()); !ok {
+		return nil, text.Commandf("NumPy", 0, 0, "got an array of sizes %s, want one whose bytes 63 bits can count: .tns and .tcs store only entries", text.Sizes(dims))
+	}
+	return appendHeader(descr(typ), dims), nil
+}
+
+// Strides are the steps in the array of a step in each mode, and the array's
+// length.
+func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
+	s, total, _ := strides(dims, 1)
+	return s, total
+}
+
+// Body writes elements [from, to), in which all entries lie.
+func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
+	dims, _ := in.Dims()
+	size := in.Type().Size()
+	s, _, _ := strides(dims, size)
+	return text.WriteSpan(w, in, s, from, to, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		n := int(p.To-p.From) * size
 		if cap(dst) < n {
 			dst = make([]byte, n)

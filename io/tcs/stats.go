@@ -4,58 +4,103 @@ import "golang.org/x/sys/unix"
 
 // Statistics counts what a file's header says. It reads the pos arrays, and the
 // crd arrays of padded levels.
-func (t *Tensor) Statistics() Stats {
-	st := Stats{Levels: make([]LevelStats, len(t.Levels)), Entries: t.Vals.Len}
+func (t *Tensor) Statistics() Stats { return t.statsShare(0, 1).stats(t) }
+
+// StatsShare is what one of several readers finds of a file's statistics. Sums
+// and Most add up over the readers, by sum and by maximum, element by element.
+type StatsShare struct {
+	Sums []int64 // a level, its empty parents or padding; then the entries, and the coordinates of level 0's mode that hold any
+	Most []int64 // a level, the most children of a parent; then the largest slice
+}
+
+// statsShare reads share k of n.
+func (t *Tensor) statsShare(k, n int64) StatsShare {
+	levels := len(t.Levels)
+	sh := StatsShare{make([]int64, levels+2), make([]int64, levels+1)}
+	part := func(total int64) (lo, hi int64) {
+		at := func(k int64) int64 { return total/n*k + total%n*k/n }
+		return at(k), at(k + 1)
+	}
 	padded := false
-	parents := int64(1)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		s := &st.Levels[l]
-		s.Positions = t.Positions(l)
 		switch lev.Kind {
 		case 'd':
-			if s.Most = lev.Size; lev.Size == 0 {
-				s.Empty = parents
-			}
+			sh.Most[l] = lev.Size
 		case 's', 'u':
-			for i, last := int64(1), int64(0); i < lev.Pos.Len; i++ {
-				next := lev.Pos.Int(i)
+			lo, hi := part(lev.Pos.Len - 1)
+			last := lev.Pos.Int(lo)
+			for i := lo; i < hi; i++ {
+				next := lev.Pos.Int(i + 1)
 				if next == last {
-					s.Empty++
+					sh.Sums[l]++
 				}
-				s.Most = max(s.Most, next-last)
+				sh.Most[l] = max(sh.Most[l], next-last)
 				last = next
 			}
 		default:
-			for i := range lev.Crd.Len {
+			lo, hi := part(lev.Crd.Len)
+			for i := lo; i < hi; i++ {
 				if lev.Crd.Int(i) < 0 {
-					s.Empty++
+					sh.Sums[l]++
+				} else {
+					sh.Most[l] = 1
 				}
 			}
-			if lev.Crd.Len > s.Empty {
-				s.Most = 1
-			}
-			padded = padded || s.Empty > 0
+			padded = padded || lev.Kind == 'p'
+		}
+	}
+	lo, hi := part(t.Vals.Len)
+	sh.Sums[levels] = hi - lo
+	if levels == 0 || t.Vals.Len == 0 {
+		return sh
+	}
+	lo, hi = part(t.Positions(0))
+	if padded {
+		sh.Sums[levels] = t.count(lo, hi)
+	}
+	sh.Most[levels], sh.Sums[levels+1] = t.slices(lo, hi)
+	return sh
+}
+
+// stats are the statistics from all shares of them.
+func (sh StatsShare) stats(t *Tensor) Stats {
+	levels := len(t.Levels)
+	st := Stats{Levels: make([]LevelStats, levels), Entries: sh.Sums[levels], MaxSlice: sh.Most[levels]}
+	parents := int64(1)
+	for l := range st.Levels {
+		s := &st.Levels[l]
+		s.Positions, s.Empty, s.Most = t.Positions(l), sh.Sums[l], sh.Most[l]
+		if lev := &t.Levels[l]; lev.Kind == 'd' && lev.Size == 0 {
+			s.Empty = parents
 		}
 		parents = s.Positions
 	}
-	if padded {
-		st.Entries = 0
-		for c, col, index := t.Cursor(), t.columns(512), make([]int64, 512); ; {
-			k := c.Next(col, index)
-			if k == 0 {
-				break
-			}
-			st.Entries += int64(k)
-		}
-	}
-	if len(t.Levels) > 0 && t.Vals.Len == 0 {
+	if levels > 0 {
 		r := t.Range(t.Levels[0].Mode)
-		st.EmptySlices = r[1] - r[0]
-	} else if len(t.Levels) > 0 {
-		st.MaxSlice, st.EmptySlices = t.slices()
+		st.EmptySlices = r[1] - r[0] - sh.Sums[levels+1]
 	}
 	return st
+}
+
+// count is the entries under positions [lo, hi) of level 0.
+func (t *Tensor) count(lo, hi int64) int64 {
+	v := t
+	if hi-lo < t.Positions(0) {
+		var err error
+		if v, err = t.View(Block{Cut: true, Level: 0, Lo: lo, Hi: hi}); err != nil {
+			panic("BUG: tcs: a share of a tensor: " + err.Error())
+		}
+		defer v.Close()
+	}
+	n := int64(0)
+	for c, col, index := v.Cursor(), v.columns(512), make([]int64, 512); ; {
+		k := c.Next(col, index)
+		if k == 0 {
+			return n
+		}
+		n += int64(k)
+	}
 }
 
 func (t *Tensor) columns(n int) [][]int64 {
@@ -66,20 +111,34 @@ func (t *Tensor) columns(n int) [][]int64 {
 	return c
 }
 
-// slices follows each coordinate of level 0 down to its values: the most that
-// one has, and how many coordinates of the mode have none.
-func (t *Tensor) slices() (most, empty int64) {
-	r := t.Range(t.Levels[0].Mode)
-	filled := int64(0)
+// slices follows each coordinate that level 0 has at positions [lo, hi) down to
+// its values: the most that one has, and how many coordinates have any. One that
+// level 0 repeats counts where it begins.
+func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
+	if t.Dense() { // and it has values
+		return t.Vals.Len / t.Levels[0].Size, hi - lo
+	}
+	end := t.Positions(0)
+	coordinate := func(p int64) int64 {
+		if t.Levels[0].Kind == 'd' {
+			return p
+		}
+		return t.Levels[0].Crd.Int(p)
+	}
+	if t.Levels[0].Kind != 'd' {
+		for lo > 0 && lo < hi && coordinate(lo) == coordinate(lo-1) {
+			lo++
+		}
+		for lo < hi && hi < end && coordinate(hi) == coordinate(hi-1) {
+			hi++
+		}
+	}
 	var run, last int64
-	n := t.Positions(0)
-	for p := range n {
+	for p := lo; p < hi; p++ {
 		a, b := p, p+1
-		x := p
-		if t.Levels[0].Kind != 'd' {
-			if x = t.Levels[0].Crd.Int(p); x < 0 {
-				continue
-			}
+		x := coordinate(p)
+		if x < 0 {
+			continue
 		}
 		for l := 1; l < len(t.Levels); l++ {
 			lev := &t.Levels[l]
@@ -105,19 +164,45 @@ func (t *Tensor) slices() (most, empty int64) {
 		}
 		most = max(most, run)
 	}
-	return most, r[1] - r[0] - filled
+	return most, filled
 }
 
 // StatsOf computes the statistics of a file laid out by f whose sections, but
 // not the header, are in place.
 func (f *File) StatsOf(file interface{ Fd() uintptr }) (Stats, error) {
+	sh, err := f.StatsShare(file, 0, 1)
+	if err != nil {
+		return Stats{}, err
+	}
+	return f.Stats(sh), nil
+}
+
+// StatsShare is share k of n of StatsOf.
+func (f *File) StatsShare(file interface{ Fd() uintptr }, k, n int) (StatsShare, error) {
 	h := f.h
 	ptr, err := unix.MmapPtr(int(file.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
-		return Stats{}, &Error{Exit: exitRun, Msg: "can't map the output", Err: err}
+		return StatsShare{}, &Error{Exit: exitRun, Msg: "can't map the output", Err: err}
 	}
 	m := Foreign(ptr, h.total, func() error { return unix.MunmapPtr(ptr, uintptr(h.total)) })
 	t := (&source{header: *h, mapped: m}).tensor()
 	defer t.Close()
-	return t.Statistics(), nil
+	var sh StatsShare
+	err = t.guarded(func() error { sh = t.statsShare(int64(k), int64(n)); return nil })
+	return sh, err
+}
+
+// Stats are the file's statistics, from all shares added up.
+func (f *File) Stats(sh StatsShare) Stats {
+	h := f.h
+	t := h.shape.bare()
+	for l := range t.Levels {
+		switch k := t.Levels[l].Kind; {
+		case k == 's', k == 'u':
+			t.Levels[l].Crd.Len = h.shape.Counts[l]
+		case Singleton(k):
+			t.Levels[l].Crd.Len = t.Positions(l - 1)
+		}
+	}
+	return sh.stats(t)
 }

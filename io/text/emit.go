@@ -151,8 +151,14 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int, format func(dst []byt
 // times stride over the modes, and repeated ones are summed. A piece has no
 // coordinates, but the range of positions that it covers and its entries' own.
 func WriteFilled(w io.Writer, in coo.Stream, strides []int64, total int64, threads int, format func(dst []byte, p *Piece) []byte) error {
+	return WriteSpan(w, in, strides, 0, total, threads, format)
+}
+
+// WriteSpan is the part of WriteFilled for positions [from, to), in which all
+// entries lie.
+func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int, format func(dst []byte, p *Piece) []byte) error {
 	e := newEmitter(w, in.Type(), 0, threads, format)
-	f := &filler{e: e, p: e.get(), size: in.Type().Size(), last: -1}
+	f := &filler{e: e, p: e.get(), size: in.Type().Size(), from: from, last: from - 1}
 	var b coo.Batch
 	var err error
 	for err == nil && !e.broken() {
@@ -169,8 +175,8 @@ func WriteFilled(w io.Writer, in coo.Stream, strides []int64, total int64, threa
 	}
 	if err == io.EOF {
 		err = nil
-		if f.reach(total) && f.from < total {
-			f.flush(total)
+		if f.reach(to) && f.from < to {
+			f.flush(to)
 		}
 	}
 	werr := e.close()

@@ -137,9 +137,10 @@ func TestBlocksComeBackWhole(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b := &store.Blocks{Dims: whole.Dims, Type: whole.Type, Own: map[int]*tcs.Tensor{}}
+			b := &store.Blocks{Dims: whole.Dims, Type: whole.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
 			for k := range plan.Block(p.SpaceOf(cuts).Size()) {
 				b.Owners = append(b.Owners, p.Owner(cuts, k))
+				b.Boxes = append(b.Boxes, p.Box(cuts, k, whole.Dims))
 			}
 			for k, t := range own {
 				b.Own[int(k)] = t
@@ -188,3 +189,12 @@ func blocks(c comm.Comm, g *load.Target, whole *tcs.Tensor, way int) (map[plan.B
 }
 
 func ptr(b []byte) unsafe.Pointer { return unsafe.Pointer(&b[0]) }
+
+type blocking = place.Blocking
+
+var errEOF = io.EOF
+
+// blockVar cuts a mode of that size in n equal ranges.
+func blockVar(m int, size, n int64) place.BlockVar {
+	return place.BlockVar{Name: fmt.Sprint("v", m), Cuts: place.EvenCuts(size, n)}
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"slices"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// Blocks are the blocks of one tensor: which rank holds each, the box that each
+// covers, and those of this rank by their number. All but Own is the same at
+// every rank.
+type Blocks struct {
+	Dims   []int64
+	Type   tcs.Type
+	Kinds  string // storage of the tensor; a block may have another
+	Modes  []int
+	Owners []int
+	Boxes  [][][2]int64 // a block, the range of each mode; together they are the tensor
+	Own    map[int]*tcs.Tensor
+}
+
+// numbers lists this rank's blocks in order.
+func (t *Blocks) numbers() []int {
+	var list []int
+	for k := range t.Owners {
+		if t.Own[k] != nil {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// stored tells whether this rank's blocks have the tensor's own storage.
+func (t *Blocks) stored() bool {
+	for _, b := range t.Own {
+		if kinds, modes := b.Format(); kinds != t.Kinds || !slices.Equal(modes, t.Modes) {
+			return false
+		}
+	}
+	return true
+}
+
+// dense tells whether every level is dense; scalars are.
+func (t *Blocks) dense() bool {
+	for _, k := range t.Kinds {
+		if k != 'd' {
+			return false
+		}
+	}
+	return true
+}
+
+// shape is the whole tensor's, given its counts.
+func (t *Blocks) shape(counts []int64) *tcs.Shape {
+	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Kinds: t.Kinds, Modes: t.Modes, Counts: counts}
+}
+
+func (t *Blocks) spec() coo.Spec {
+	return coo.Spec{Kinds: t.Kinds, Modes: t.Modes, Dims: t.Dims, Type: t.Type}
+}
+
+// rowwise sorts the blocks by their range in a mode, where nothing cuts the
+// others: ok is false where something does.
+func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
+	for k, box := range t.Boxes {
+		for m, r := range box {
+			if m != mode && r != [2]int64{0, t.Dims[m]} {
+				return nil, false
+			}
+		}
+		order = append(order, k)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := t.Boxes[a][mode], t.Boxes[b][mode]
+		return slices.Compare(x[:], y[:]) // an empty range comes before the one that starts there
+	})
+	end := int64(0)
+	for _, k := range order {
+		r := t.Boxes[k][mode]
+		if r[0] != end {
+			return nil, false
+		}
+		end = r[1]
+	}
+	return order, end == t.Dims[mode]
+}
+
+// exact tells whether a block's arrays hold its entries and nothing else: each
+// begins and ends with what its box has of the level. pos need not begin at 0.
+func exact(t *tcs.Tensor) bool {
+	lo, hi := int64(0), int64(1)
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		r := t.Range(lev.Mode)
+		switch lev.Kind {
+		case 'd':
+			if l > 0 && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) {
+				return false
+			}
+			if l == 0 {
+				lo, hi = r[0]-lev.Offset, r[1]-lev.Offset
+			} else {
+				lo, hi = lo*lev.Size, hi*lev.Size
+			}
+			continue
+		case 's', 'u':
+			if lev.Pos.Len != hi-lo+1 || lev.Pos.First != lo {
+				return false
+			}
+			lo, hi = lev.Pos.Int(0), lev.Pos.Int(hi-lo)
+		}
+		if lev.Crd.First != lo || lev.Crd.Len != hi-lo {
+			return false
+		}
+		if r != [2]int64{0, t.Dims[lev.Mode]} && !inside(lev.Crd, r) {
+			return false
+		}
+	}
+	return t.Vals.First == lo && t.Vals.Len == hi-lo
+}
+
+// inside tells whether all coordinates are in the range; -1 is padding.
+func inside(crd tcs.Array, r [2]int64) bool {
+	for i := range crd.Len {
+		if x := crd.Int(i); x != -1 && (x < r[0] || x >= r[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// agree is whether all ranks say yes. Collective.
+func agree(c comm.Comm, yes bool) (bool, error) {
+	v := []int64{0}
+	if yes {
+		v[0] = 1
+	}
+	err := c.Allreduce(comm.Of(v), comm.Min)
+	return v[0] == 1, err
+}
+
+// bcast sends rank 0's bytes to every rank. Collective.
+func bcast(c comm.Comm, data []byte) ([]byte, error) {
+	n := []int64{int64(len(data))}
+	if err := c.Bcast(comm.Of(n), 0); err != nil {
+		return nil, err
+	}
+	if c.Rank() != 0 {
+		data = make([]byte, n[0])
+	}
+	return data, c.Bcast(comm.Of(data), 0)
+}

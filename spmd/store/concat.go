@@ -1,0 +1,185 @@
+package store
+
+import (
+	"hash/crc32"
+	"io"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// skewMost is how many times the mean share a rank may hold for blocks to be
+// written where they are.
+const skewMost = 2
+
+// concat is a .tcs whose arrays are those of the blocks, one after another.
+type concat struct {
+	t      *Blocks
+	order  []int           // the blocks in storage order
+	starts map[int][]int64 // an own block's first position, a level
+	shape  *tcs.Shape
+	w      io.WriterAt
+	lay    *tcs.File
+}
+
+// newConcat is nil, at every rank, where the blocks are no such parts: where
+// another mode than the outermost stored one is cut, or one rank has too much.
+// Collective.
+func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
+	levels := len(t.Kinds)
+	if levels == 0 || tcs.Singleton(t.Kinds[0]) {
+		return nil, nil
+	}
+	order, ok := t.rowwise(t.Modes[0])
+	if !ok {
+		return nil, nil
+	}
+	fine := t.stored()
+	counts := make([]int64, len(t.Owners)*levels) // positions, a block and level
+	share := make([]int64, c.Size())
+	for _, k := range t.numbers() {
+		b := t.Own[k]
+		if fine = fine && exact(b); !fine {
+			break
+		}
+		for l := range b.Levels {
+			counts[k*levels+l] = positions(b, l)
+		}
+		share[c.Rank()] += b.Vals.Len
+	}
+	if fine, err := agree(c, fine); err != nil || !fine {
+		return nil, err
+	}
+	if err := c.Allreduce(comm.Of(share), comm.Sum); err != nil {
+		return nil, err
+	}
+	total, most := int64(0), int64(0)
+	for _, n := range share {
+		total, most = total+n, max(most, n)
+	}
+	if float64(most) > skewMost*float64(total)/float64(c.Size()) && total > smallResult {
+		return nil, nil
+	}
+	if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
+		return nil, err
+	}
+	x := &concat{t: t, order: order, starts: map[int][]int64{}}
+	at := make([]int64, levels)
+	for _, k := range order {
+		if t.Own[k] != nil {
+			x.starts[k] = append([]int64(nil), at...)
+		}
+		for l := range at {
+			at[l] += counts[k*levels+l]
+		}
+	}
+	x.shape = t.shape(at)
+	var err error
+	x.lay, err = tcs.NewFile(x.shape)
+	return x, err
+}
+
+// smallResult is the entries up to which shares do not matter.
+const smallResult = 1 << 16
+
+// positions is how many positions of level l a block that is exact has.
+func positions(b *tcs.Tensor, l int) int64 {
+	if b.Levels[l].Kind != 'd' {
+		return b.Levels[l].Crd.Len
+	}
+	r := b.Range(b.Levels[l].Mode)
+	if l == 0 {
+		return r[1] - r[0]
+	}
+	return positions(b, l-1) * (r[1] - r[0])
+}
+
+// write writes this rank's blocks to w.
+func (x *concat) write(w io.WriterAt) ([]coo.Span, error) {
+	x.w = w
+	var spans []coo.Span
+	for i, sec := range x.lay.Sections() {
+		for n, k := range x.order {
+			b := x.t.Own[k]
+			if b == nil {
+				continue
+			}
+			span, err := x.section(sec, b, x.starts[k], n == 0)
+			if err != nil {
+				return nil, err
+			}
+			span.Section = int64(i)
+			spans = append(spans, span)
+		}
+	}
+	return spans, nil
+}
+
+// section writes what a block has of a section: the block that is first in
+// storage order also what comes before all of them.
+func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.Span, error) {
+	switch sec.Part {
+	case tcs.ValsPart:
+		return x.array(sec, b.Vals, start[len(start)-1], 0)
+	case tcs.CrdPart:
+		return x.array(sec, b.Levels[sec.Level].Crd, start[sec.Level], 0)
+	}
+	if sec.Level == 0 { // one segment, over all blocks
+		if !first {
+			return coo.Span{}, nil
+		}
+		return x.array(sec, tcs.Of([]int64{0, x.shape.Counts[0]}), 0, 0)
+	}
+	// Each block writes the ends of its segments.
+	pos := b.Levels[sec.Level].Pos
+	shift := start[sec.Level] - pos.Int(0)
+	if first {
+		return x.array(sec, pos, 0, shift)
+	}
+	return x.array(sec, pos.Sub(1, pos.Len), start[sec.Level-1]+1, shift)
+}
+
+// piece is the bytes that are written at a time.
+const piece = 1 << 20
+
+// array writes a to the section from element `from` on, shift added to each.
+func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.Span, error) {
+	span := coo.Span{From: from, N: a.Len}
+	width := int64(sec.Width)
+	step := piece / width
+	var buf []int64 // converted, in words
+	for i := int64(0); i < a.Len; i += step {
+		part := a.Sub(i, min(i+step, a.Len))
+		if a.Width != sec.Width || shift != 0 {
+			if buf == nil {
+				buf = make([]int64, (min(step, a.Len)*width+7)/8)
+			}
+			part = shifted(buf, part, sec.Width, shift)
+		}
+		bytes := part.Bytes()
+		span.CRC = crc32.Update(span.CRC, crc32.IEEETable, bytes)
+		if _, err := x.w.WriteAt(bytes, sec.Offset+(from+i)*width); err != nil {
+			return span, err
+		}
+	}
+	return span, nil
+}
+
+// shifted is a's elements plus shift, in that width, in buf's memory. -1, which
+// marks padding in crd, is not met: crd is not shifted.
+func shifted(buf []int64, a tcs.Array, width uint8, shift int64) tcs.Array {
+	out := tcs.Of(buf)
+	out.Width, out.Len = width, a.Len
+	if a.Width == 4 && width == 4 {
+		dst, d := tcs.Slice[int32](out), int32(shift)
+		for i, v := range tcs.Slice[int32](a) {
+			dst[i] = v + d
+		}
+		return out
+	}
+	for i := range a.Len {
+		out.SetInt(i, a.Int(i)+shift)
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"slices"
+
+	"distaff/spmd/comm"
+)
+
+// samples is how many a piece takes of all runs together, at least. A cut is off
+// by at most the spacing of samples for each run: half a percent of a piece, or the
+// runs' number over samplesPerRun.
+const (
+	samples       = 1024
+	samplesPerRun = 16
+	samplesMost   = 1 << 19 // of all pieces together
+)
+
+// cutPoints finds coordinates, by level, that cut the entries of all runs at all
+// ranks in parts of equal counts: the first entry of each part but the first. Entries
+// of one coordinate stay together. They are the same at every rank. Collective.
+func cutPoints(c comm.Comm, runs []*run, order, parts int) ([][]int64, error) {
+	sum := []int64{0, int64(len(runs))}
+	for _, r := range runs {
+		sum[0] += r.len()
+	}
+	if err := c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
+		return nil, err
+	}
+	total, wanted := sum[0], max(samples, samplesPerRun*sum[1])
+	wanted = max(min(wanted, int64(samplesMost/parts)), 16)
+	every := max(total/(wanted*int64(parts)), 1)
+	var mine []int64
+	for _, r := range runs {
+		coord := make([]int64, order)
+		for i := every / 2; i < r.len(); i += every {
+			r.at(i, coord)
+			mine = append(mine, coord...)
+		}
+	}
+	counts := make([]int64, c.Size())
+	if err := c.Allgather(comm.Of([]int64{int64(len(mine))}), comm.Of(counts)); err != nil {
+		return nil, err
+	}
+	n := int64(0)
+	for _, k := range counts {
+		n += k
+	}
+	all := make([]int64, n)
+	if err := c.Allgatherv(comm.Of(mine), comm.Of(all), counts); err != nil {
+		return nil, err
+	}
+	var list [][]int64
+	for at := 0; at < len(all); at += order {
+		list = append(list, all[at:at+order])
+	}
+	slices.SortFunc(list, compare)
+	var cuts [][]int64
+	for k := 1; k < parts && len(list) > 0; k++ {
+		cuts = append(cuts, list[len(list)/parts*k+len(list)%parts*k/parts])
+	}
+	return cuts, nil
+}
+
+// bounds are where the cuts divide each run: part k of run r is its entries
+// [b[r][k], b[r][k+1]). With fewer cuts than parts, the last parts are empty.
+func bounds(runs []*run, cuts [][]int64, parts int) [][]int64 {
+	list := make([][]int64, len(runs))
+	for i, r := range runs {
+		b := make([]int64, parts+1)
+		for k := 1; k <= parts; k++ {
+			b[k] = r.len()
+			if k <= len(cuts) {
+				b[k] = r.find(cuts[k-1])
+			}
+		}
+		list[i] = b
+	}
+	return list
+}

@@ -1,0 +1,318 @@
+package store
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// windowMost and windowLeast bound the bytes of a window; windowMemory is what
+// the windows of a rank take together, at most but for very many ranks.
+const (
+	windowMost   = 4 << 20
+	windowLeast  = 64 << 10
+	windowMemory = 48 << 20
+)
+
+// dense writes the values of an all-dense tensor into one array of a file.
+type dense struct {
+	c     comm.Comm
+	t     *Blocks
+	f     *frame // of the array
+	own   []int
+	size  int64 // of a value
+	limit *tcs.Limit
+	w     io.WriterAt
+	off   int64 // of the array in the file
+}
+
+// writeDense writes the values in the order of modes, at off in the site's file,
+// and returns the spans of them (of section 0). Collective.
+func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.Span, error) {
+	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(), size: int64(t.Type.Size()), limit: limit, w: s, off: off}
+	for _, k := range d.own {
+		if !exact(t.Own[k]) {
+			panic("BUG: store: a dense block with a frame of another size")
+		}
+	}
+	rows := true
+	for _, box := range t.Boxes {
+		_, _, ok := d.f.rows(box)
+		rows = rows && ok
+	}
+	var spans []coo.Span
+	if rows {
+		err := s.write(func() (err error) { spans, err = d.writeRows(); return err })
+		return spans, err
+	}
+	return d.exchange(s)
+}
+
+// sameOrder tells whether blocks are stored in the order of the array.
+func (d *dense) sameOrder() bool {
+	for l, m := range d.f.modes {
+		if d.t.Modes[l] != m {
+			return false
+		}
+	}
+	return true
+}
+
+// writeRows writes blocks that each fill an interval of the array.
+func (d *dense) writeRows() ([]coo.Span, error) {
+	var spans []coo.Span
+	var window []byte
+	direct := d.sameOrder()
+	for _, k := range d.own {
+		lo, hi, _ := d.f.rows(d.t.Boxes[k])
+		span := coo.Span{From: lo, N: hi - lo}
+		step := int64(windowMost) / d.size
+		for a := lo; a < hi; a += step {
+			b := min(a+step, hi)
+			var bytes []byte
+			if direct {
+				bytes = d.t.Own[k].Vals.Bytes()[(a-lo)*d.size : (b-lo)*d.size]
+			} else {
+				if window == nil {
+					window = make([]byte, windowMost)
+				}
+				bytes = window[:(b-a)*d.size]
+				d.read(k, a, b, func(p, n int64) []byte { return bytes[(p-a)*d.size:][:n*d.size] })
+			}
+			span.CRC = crc32.Update(span.CRC, crc32.IEEETable, bytes)
+			if _, err := d.w.WriteAt(bytes, d.off+a*d.size); err != nil {
+				return nil, err
+			}
+		}
+		spans = append(spans, span)
+	}
+	return spans, nil
+}
+
+// read copies what block k has of positions [a, b), run by run, to where dst
+// says, in the order of the array.
+func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
+	t := d.t.Own[k]
+	levels := len(t.Levels)
+	stride := make([]int64, levels) // of the block, by level of the array
+	base := make([]int64, levels)
+	n := int64(1)
+	for l := levels - 1; l >= 0; l-- {
+		for at, m := range d.f.modes {
+			if m == t.Levels[l].Mode {
+				stride[at], base[at] = n, t.Levels[l].Offset
+			}
+		}
+		n *= t.Levels[l].Size
+	}
+	vals := t.Vals.Bytes()
+	d.f.eachRun(d.t.Boxes[k], a, b, func(x []int64, p, n int64) {
+		from, step := -t.Vals.First, int64(1)
+		for l, c := range x {
+			from += (c - base[l]) * stride[l]
+			step = stride[l]
+		}
+		gather(dst(p, n), vals[from*d.size:], step, d.size)
+	})
+}
+
+// gather copies every step-th value to dst.
+func gather(dst, src []byte, step, size int64) {
+	if step == 1 {
+		copy(dst, src)
+		return
+	}
+	for at := int64(0); at < int64(len(dst)); at += size {
+		copy(dst[at:at+size], src[at*step:])
+	}
+}
+
+// windows cut the array evenly over the ranks, and each rank's part in windows
+// of at most step positions.
+type windows struct {
+	total, step int64
+	ranks       int
+}
+
+func (w windows) part(rank int) (lo, hi int64) {
+	at := func(k int64) int64 {
+		n := int64(w.ranks)
+		return w.total/n*k + w.total%n*k/n
+	}
+	return at(int64(rank)), at(int64(rank) + 1)
+}
+
+// exchange writes blocks that share rows: every rank assembles the windows of
+// its part of the array from what all ranks send.
+func (d *dense) exchange(s *site) ([]coo.Span, error) {
+	ranks := int64(d.c.Size())
+	w := windows{total: d.f.total, step: max(min(max(windowMemory/(ranks+3), windowLeast), windowMost)/d.size, 1), ranks: d.c.Size()}
+	var senders sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for to := range d.c.Size() {
+		if to == d.c.Rank() {
+			continue
+		}
+		senders.Go(func() {
+			if err := d.send(w, to); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if failed == nil {
+					failed = err
+					d.c.Abort(comm.ExitCode(err), err.Error())
+				}
+			}
+		})
+	}
+	var span coo.Span
+	done := d.c.Busy()
+	err := s.write(func() (err error) { span, err = d.receive(w); return err })
+	done()
+	if err != nil {
+		d.c.Abort(comm.ExitCode(err), err.Error())
+	}
+	senders.Wait()
+	if err == nil {
+		err = failed
+	}
+	return []coo.Span{span}, err
+}
+
+// shares are how many positions of [a, b) each rank has.
+func (d *dense) shares(a, b int64) []int64 {
+	n := make([]int64, d.c.Size())
+	for k, owner := range d.t.Owners {
+		n[owner] += d.f.before(d.t.Boxes[k], b) - d.f.before(d.t.Boxes[k], a)
+	}
+	return n
+}
+
+// send sends what this rank has of each window of rank `to`.
+func (d *dense) send(w windows, to int) error {
+	lo, hi := w.part(to)
+	var mem *tcs.Memory
+	defer func() {
+		if mem != nil {
+			mem.Release()
+		}
+	}()
+	for a := lo; a < hi; a += w.step {
+		b := min(a+w.step, hi)
+		n := d.shares(a, b)[d.c.Rank()] * d.size
+		if n == 0 {
+			continue
+		}
+		if mem == nil {
+			var err error
+			if mem, err = tcs.Alloc(d.limit, w.step*d.size, "buffers to store the result"); err != nil {
+				return err
+			}
+		}
+		at := int64(0)
+		buf := mem.Slice()[:n]
+		for _, k := range d.own {
+			d.read(k, a, b, func(_, n int64) []byte {
+				at += n * d.size
+				return buf[at-n*d.size : at]
+			})
+		}
+		if err := wait(d.c.Isend(comm.MemOf(buf), to, tagValues)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arriving is a window's parts on their way.
+type arriving struct {
+	a, b  int64
+	parts map[int][]byte // by rank
+	under []*comm.Request
+}
+
+// ask starts to receive the parts of window [a, b).
+func (d *dense) ask(a, b int64, mem []byte) (*arriving, error) {
+	v := &arriving{a: a, b: b, parts: map[int][]byte{}}
+	for rank, n := range d.shares(a, b) {
+		if rank == d.c.Rank() || n == 0 {
+			continue
+		}
+		part := mem[:n*d.size]
+		mem = mem[n*d.size:]
+		q, err := d.c.Irecv(comm.MemOf(part), rank, tagValues)
+		if err != nil {
+			comm.WaitAll(v.under...)
+			return nil, err
+		}
+		v.parts[rank], v.under = part, append(v.under, q)
+	}
+	return v, nil
+}
+
+// receive assembles and writes this rank's windows; the next one's parts are on
+// their way meanwhile.
+func (d *dense) receive(w windows) (coo.Span, error) {
+	lo, hi := w.part(d.c.Rank())
+	span := coo.Span{From: lo, N: hi - lo}
+	if lo == hi {
+		return span, nil
+	}
+	bytes := w.step * d.size
+	mem, err := tcs.Alloc(d.limit, 3*bytes, "buffers to store the result")
+	if err != nil {
+		return span, err
+	}
+	defer mem.Release()
+	buf := func(k int64) []byte { return mem.Slice()[k*bytes : (k+1)*bytes] }
+	next, err := d.ask(lo, min(lo+w.step, hi), buf(0))
+	for k := int64(1); err == nil && next != nil; k++ {
+		v := next
+		next = nil
+		if v.b < hi {
+			if next, err = d.ask(v.b, min(v.b+w.step, hi), buf(k%2)); err != nil {
+				comm.WaitAll(v.under...)
+				return span, err
+			}
+		}
+		if err = comm.WaitAll(v.under...); err != nil {
+			break
+		}
+		window := buf(2)[:(v.b-v.a)*d.size]
+		d.place(v, window)
+		span.CRC = crc32.Update(span.CRC, crc32.IEEETable, window)
+		_, err = d.w.WriteAt(window, d.off+v.a*d.size)
+	}
+	if next != nil {
+		comm.WaitAll(next.under...)
+	}
+	return span, err
+}
+
+// place puts the parts of a window where they belong.
+func (d *dense) place(v *arriving, window []byte) {
+	filled := int64(0)
+	at := func(p, n int64) []byte {
+		filled += n
+		return window[(p-v.a)*d.size:][:n*d.size]
+	}
+	for _, k := range d.own {
+		d.read(k, v.a, v.b, at)
+	}
+	for k, owner := range d.t.Owners {
+		if part := v.parts[owner]; len(part) > 0 {
+			d.f.eachRun(d.t.Boxes[k], v.a, v.b, func(_ []int64, p, n int64) {
+				part = part[copy(at(p, n), part):]
+			})
+			v.parts[owner] = part
+		}
+	}
+	if filled != v.b-v.a {
+		panic(fmt.Sprintf("BUG: store: %d of %d values in a window", filled, v.b-v.a))
+	}
+}

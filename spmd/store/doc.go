@@ -1,0 +1,39 @@
+// Package store writes the blocks of a distributed tensor to one file, by all
+// ranks, in storage order, with the same bytes at every number of ranks
+// (source 000, section 4.6).
+//
+// # Who calls whom
+//
+// Write picks one of four ways, the same at every rank. Each ends in ranks that
+// write at offsets of one file (a site), without any of them holding more than
+// its share:
+//
+//	dense.go     a dense result to .tcs or .npy: the values are laid out in windows
+//	             of positions. Blocks that are whole rows are written where they are,
+//	             straight from memory; others travel to the rank of their window.
+//	concat.go    a sparse result to .tcs, cut in its outermost stored mode only: the
+//	             file's arrays are the blocks' one after another, positions shifted
+//	merged.go    any other result to .tcs, in two passes over the merged entries: one
+//	             counts, one fills (coo.CountPiece, Join, FillPiece)
+//	listed.go    entries as text (.tns, .mtx), or an array filled out with zeros (.npy)
+//
+// The last two take the entries as pieces of the result. A run (run.go) is a
+// block's entries in the order wanted, found by position: the block itself, or
+// a copy sorted by coordinate. Cut points are coordinates: cutPoints takes even
+// samples of all runs, so that pieces hold equal counts of stored entries, however
+// skewed their coordinates are; entries of one coordinate stay together. An exchange
+// sends every rank the runs' parts of its piece, in batches that two buffers a
+// pair of ranks bound; a tournament tree (spmd/merge) makes them one stream.
+//
+// What goes out in order only (pipes, compressed files, .npz, and files that the
+// ranks cannot all open) is one piece, at rank 0 (gather.go); it passes through.
+//
+// # Files
+//
+// Rank 0 creates the file, without a name where the system has such files, and
+// passes a handle to the others (outfile.Handle). Every rank writes its spans at
+// once, or, where Ordered says so, one rank after another, each opening the file
+// when the one before has closed it, as NFS wants. The spans' checksums meet at
+// rank 0, which holds them against the layout: a file with a gap is a bug, not an
+// output. Naming the file is left to the caller, after all ranks are through.
+package store

@@ -1,0 +1,448 @@
+package store
+
+import (
+	"io"
+	"sync"
+	"unsafe"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/merge"
+)
+
+const (
+	tagCommand = comm.MaxTag - 1 // from a piece's rank to one that sends to it
+	tagEntries = comm.MaxTag - 2 // the other way
+	tagValues  = comm.MaxTag - 3 // of dense windows
+	tagTurn    = comm.MaxTag - 4 // of ordered writing
+
+	commandEnd   = 0
+	commandAgain = 1
+
+	// exchangeMemory is what the buffers of an exchange take at a rank, at most
+	// but for very many ranks; batchMost and batchLeast bound the entries of a message.
+	exchangeMemory = 32 << 20
+	batchMost      = 1 << 15
+	batchLeast     = 64
+)
+
+// exchange brings the runs' parts of each piece to the piece's rank. A rank has
+// for each other one at most a sender and a receiver of one sorted stream, with
+// two buffers each. Senders are goroutines that serve until the receiver ends
+// them, so that pieces may be read at different times, and again.
+type exchange struct {
+	c      comm.Comm
+	t      *Blocks
+	modes  []int
+	runs   []*run
+	bounds [][]int64
+	batch  int // entries of a message
+	small  int // entries of a batch of a run's stream
+
+	limit     *tcs.Limit
+	stream    coo.Stream // this rank's piece
+	receivers []*receiver
+	senders   sync.WaitGroup
+	mu        sync.Mutex
+	err       error // of a sender
+}
+
+// newExchange starts the exchange of pieces: part k of each run goes to rank k.
+// Collective; so is close.
+func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64, limit *tcs.Limit) (*exchange, error) {
+	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
+	entry := int64(8*len(t.Dims) + t.Type.Size())
+	pairs := int64(4 * max(c.Size()-1, 1))
+	x.batch = int(min(max(exchangeMemory/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
+	x.small = int(min(max(exchangeMemory/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast), coo.BatchSize))
+	out := make([]int64, c.Size())
+	for _, b := range bounds {
+		for k := range out {
+			out[k] += b[k+1] - b[k]
+		}
+	}
+	in := make([]int64, c.Size())
+	if err := c.Alltoall(comm.Of(out), comm.Of(in)); err != nil {
+		return nil, err
+	}
+	var streams []coo.Stream
+	fail := func(err error) (*exchange, error) {
+		for _, s := range streams {
+			s.Close()
+		}
+		x.free()
+		return nil, err
+	}
+	for from, n := range in {
+		if from == c.Rank() {
+			s, err := x.local(from)
+			if err != nil {
+				return fail(err)
+			}
+			streams = append(streams, s)
+		} else if n > 0 {
+			r, err := x.newReceiver(from)
+			if err != nil {
+				return fail(err)
+			}
+			streams = append(streams, r)
+		}
+	}
+	for to, n := range out {
+		if to != c.Rank() && n > 0 {
+			x.senders.Go(func() { x.note(x.send(to)) })
+		}
+	}
+	x.stream = merge.Streams(streams, modes)
+	return x, nil
+}
+
+// note keeps a sender's first error, and ends the job with it: the receiver
+// waits.
+func (x *exchange) note(err error) {
+	if err == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.err == nil {
+		x.err = err
+		x.c.Abort(comm.ExitCode(err), err.Error())
+	}
+}
+
+// pass runs f while other ranks may be waiting for this one's senders.
+func (x *exchange) pass(f func() error) error {
+	defer x.c.Busy()()
+	return f()
+}
+
+// close ends the exchange, after this rank's work on its piece, which failed
+// with err or not, and returns the first error. The other ranks are told of a
+// failure, which ends their waiting.
+func (x *exchange) close(err error) error {
+	if err != nil {
+		x.c.Abort(comm.ExitCode(err), err.Error())
+	}
+	for _, r := range x.receivers {
+		if e := r.end(); err == nil {
+			err = e
+		}
+	}
+	x.senders.Wait()
+	if e := x.stream.Close(); err == nil {
+		err = e
+	}
+	x.free()
+	if err == nil {
+		err = x.err
+	}
+	return err
+}
+
+func (x *exchange) free() {
+	for _, r := range x.receivers {
+		r.mem.Release()
+	}
+	x.receivers = nil
+}
+
+// local is what this rank's runs hold of piece k.
+func (x *exchange) local(k int) (coo.Stream, error) {
+	var list []coo.Stream
+	for i, r := range x.runs {
+		lo, hi := x.bounds[i][k], x.bounds[i][k+1]
+		if lo == hi {
+			continue
+		}
+		s, err := r.stream(lo, hi, x.small)
+		if err != nil {
+			for _, s := range list {
+				s.Close()
+			}
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	if len(list) == 0 {
+		return &none{x.t}, nil
+	}
+	return merge.Streams(list, x.modes), nil
+}
+
+// none is a stream without entries.
+type none struct{ t *Blocks }
+
+func (s *none) Dims() ([]int64, bool)   { return s.t.Dims, true }
+func (s *none) Type() tcs.Type          { return s.t.Type }
+func (s *none) Next(b *coo.Batch) error { return io.EOF }
+func (s *none) Rewind() error           { return nil }
+func (s *none) Close() error            { return nil }
+
+// message is a buffer of n entries as they travel: the coordinates mode by mode,
+// then the values.
+type message struct {
+	mem  []byte
+	size int // of a value
+}
+
+func (x *exchange) messages(what string) (*tcs.Memory, [2]message, error) {
+	n := int64(x.batch) * int64(8*len(x.t.Dims)+x.t.Type.Size())
+	mem, err := tcs.Alloc(x.limit, 2*n, what)
+	if err != nil {
+		return nil, [2]message{}, err
+	}
+	size := x.t.Type.Size()
+	return mem, [2]message{{mem.Slice()[:n], size}, {mem.Slice()[n : 2*n], size}}, nil
+}
+
+func (m message) column(k, n int) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(&m.mem[8*k*n])), n)
+}
+
+// buf is the buffer's first n bytes, which lie outside the Go heap.
+func (m message) buf(n int) comm.Buf { return comm.MemOf(m.mem[:n]) }
+
+// send serves this rank's part of piece `to`.
+func (x *exchange) send(to int) error {
+	mem, buffers, err := x.messages("buffers to store the result")
+	if err != nil {
+		return err
+	}
+	defer mem.Release()
+	s, err := x.local(to)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for {
+		if err := x.sendAll(s, buffers, to); err != nil {
+			return err
+		}
+		command := make([]int64, 1)
+		if err := wait(x.c.Irecv(comm.Of(command), to, tagCommand)); err != nil {
+			return err
+		}
+		if command[0] == commandEnd {
+			return nil
+		}
+		if err := s.Rewind(); err != nil {
+			return err
+		}
+	}
+}
+
+// sendAll sends the stream, and two empty messages after it, since the receiver
+// waits for one ahead.
+func (x *exchange) sendAll(s coo.Stream, buffers [2]message, to int) error {
+	var under [2]*comm.Request
+	p := &packer{s: s, order: len(x.t.Dims)}
+	ends := 0
+	for k := 0; ends < 2; k = 1 - k {
+		if under[k] != nil {
+			err := under[k].Wait()
+			under[k] = nil
+			if err != nil {
+				comm.WaitAll(live(under)...)
+				return err
+			}
+		}
+		n, err := p.pack(buffers[k], x.batch)
+		if err == nil {
+			if n == 0 {
+				ends++
+			}
+			under[k], err = x.c.Isend(buffers[k].buf(n*(8*p.order+buffers[k].size)), to, tagEntries)
+		}
+		if err != nil {
+			comm.WaitAll(live(under)...)
+			return err
+		}
+	}
+	return comm.WaitAll(live(under)...)
+}
+
+func live(list [2]*comm.Request) (out []*comm.Request) {
+	for _, r := range list {
+		if r != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func wait(r *comm.Request, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// packer takes entries off a stream and puts them into messages.
+type packer struct {
+	s     coo.Stream
+	order int
+	b     coo.Batch
+	at    int
+	end   bool
+}
+
+// pack fills a message with up to most entries and returns how many.
+func (p *packer) pack(m message, most int) (int, error) {
+	// Columns begin where the last message's do; they are moved together if it
+	// has fewer entries than there is room for.
+	n := 0
+	for n < most && !p.end {
+		if p.at == p.b.N {
+			err := p.s.Next(&p.b)
+			p.at = 0
+			if err == io.EOF {
+				p.end, p.b.N = true, 0
+				break
+			}
+			if err != nil {
+				return 0, err
+			}
+		}
+		k := min(most-n, p.b.N-p.at)
+		for d := range p.order {
+			copy(m.column(d, most)[n:n+k], p.b.Coords[d][p.at:p.at+k])
+		}
+		copy(m.mem[(8*p.order*most)+n*m.size:], p.b.Vals[p.at*m.size:(p.at+k)*m.size])
+		n += k
+		p.at += k
+	}
+	if n < most && n > 0 {
+		for d := 1; d < p.order; d++ {
+			copy(m.mem[8*d*n:], m.mem[8*d*most:8*(d*most+n)])
+		}
+		copy(m.mem[8*p.order*n:], m.mem[8*p.order*most:8*p.order*most+n*m.size])
+	}
+	return n, nil
+}
+
+// receiver is what another rank sends to this one's piece, as a stream.
+type receiver struct {
+	x       *exchange
+	from    int
+	mem     *tcs.Memory
+	buffers [2]message
+	under   [2]*comm.Request
+	at      int  // the buffer that is next
+	started bool // requests are out, or all have come
+	ended   bool // all have come
+}
+
+func (x *exchange) newReceiver(from int) (*receiver, error) {
+	mem, buffers, err := x.messages("buffers to store the result")
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{x: x, from: from, mem: mem, buffers: buffers}
+	x.receivers = append(x.receivers, r)
+	return r, nil
+}
+
+func (r *receiver) Dims() ([]int64, bool) { return r.x.t.Dims, true }
+func (r *receiver) Type() tcs.Type        { return r.x.t.Type }
+func (r *receiver) Close() error          { return nil }
+
+// post asks for the next message in buffer k.
+func (r *receiver) post(k int) (err error) {
+	b := r.buffers[k]
+	r.under[k], err = r.x.c.Irecv(b.buf(len(b.mem)), r.from, tagEntries)
+	return err
+}
+
+// begin asks for the first messages.
+func (r *receiver) begin() error {
+	if r.started {
+		return nil
+	}
+	r.started, r.at = true, 0
+	if err := r.post(0); err != nil {
+		return err
+	}
+	return r.post(1)
+}
+
+// Next hands out a message; its buffer goes out again at the next call.
+func (r *receiver) Next(b *coo.Batch) error {
+	if r.ended {
+		return io.EOF
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	if prev := 1 - r.at; r.under[prev] == nil {
+		if err := r.post(prev); err != nil {
+			return err
+		}
+	}
+	k := r.at
+	q := r.under[k]
+	r.under[k] = nil
+	if err := q.Wait(); err != nil {
+		return err
+	}
+	order, m := len(r.x.t.Dims), r.buffers[k]
+	n := int(q.Bytes()) / (8*order + m.size)
+	if n == 0 {
+		r.ended = true
+		last := r.under[1-k]
+		r.under[1-k] = nil
+		if err := last.Wait(); err != nil {
+			return err
+		}
+		return io.EOF
+	}
+	r.at = 1 - k
+	b.Coords, b.N = make([][]int64, order), n
+	for d := range b.Coords {
+		b.Coords[d] = m.column(d, n)
+	}
+	b.Vals = m.mem[8*order*n : (8*order+m.size)*n]
+	return nil
+}
+
+// drain takes what is still to come.
+func (r *receiver) drain() error {
+	var b coo.Batch
+	for {
+		if err := r.Next(&b); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *receiver) command(what int64) error {
+	return wait(r.x.c.Isend(comm.Of([]int64{what}), r.from, tagCommand))
+}
+
+func (r *receiver) Rewind() error {
+	if !r.started {
+		return nil
+	}
+	if err := r.drain(); err != nil {
+		return err
+	}
+	r.started, r.ended = false, false
+	return r.command(commandAgain)
+}
+
+// end lets the sender go; what is under way ends with the job where it fails.
+func (r *receiver) end() error {
+	err := r.drain()
+	if err == nil {
+		err = r.command(commandEnd)
+	}
+	for _, q := range live(r.under) {
+		if e := q.Wait(); err == nil {
+			err = e
+		}
+	}
+	return err
+}

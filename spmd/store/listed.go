@@ -1,0 +1,127 @@
+package store
+
+import (
+	"io"
+
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/spmd/comm"
+)
+
+// writeListed writes a format that is a head and a list, of entries or of all
+// values. Collective.
+func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg coo.Config) (err error) {
+	modes := f.Order(len(t.Dims), wo)
+	p, err := newPieces(s.c, t, modes, coo.DropFill, true, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = p.close(err) }()
+	var strides []int64
+	var total int64
+	if f.Strides != nil {
+		strides, total = f.Strides(t.Dims, wo)
+	}
+	from, to := p.span(strides, total)
+	in := &counted{Stream: p.stream}
+	if f.Filled { // values have their places
+		return p.writeFilled(s, f, in, [2]int64{from, to}, total, wo)
+	}
+	text := &spool{limit: cfg.Limit, tmp: cfg.Tmp}
+	defer text.free()
+	if err := p.pass(func() error { return f.Body(text, in, from, to, wo) }); err != nil {
+		return err
+	}
+	mine := []int64{text.length(), in.n}
+	all := make([]int64, 2*s.c.Size())
+	if err := s.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
+		return err
+	}
+	var bytes, off, nnz int64
+	for rank := range s.c.Size() {
+		if rank == s.c.Rank() {
+			off = bytes
+		}
+		bytes, nnz = bytes+all[2*rank], nnz+all[2*rank+1]
+	}
+	head, err := f.Head(t.Type, t.Dims, nnz, wo)
+	if err != nil {
+		return err
+	}
+	if err := s.resize(int64(len(head)) + bytes); err != nil {
+		return err
+	}
+	return p.pass(func() error {
+		return s.write(func() error {
+			if err := s.head(head); err != nil {
+				return err
+			}
+			return text.writeTo(s, int64(len(head))+off)
+		})
+	})
+}
+
+// head writes what comes before the list, at rank 0.
+func (s *site) head(b []byte) error {
+	if s.c.Rank() != 0 || len(b) == 0 {
+		return nil
+	}
+	_, err := s.WriteAt(b, 0)
+	return err
+}
+
+// span is the positions of this rank's piece in a file that lists all: from its
+// first coordinate on, to the next piece's.
+func (p *pieces) span(strides []int64, total int64) (from, to int64) {
+	if strides == nil {
+		return 0, 0
+	}
+	at := func(k int) int64 { // where piece k begins
+		if k == 0 {
+			return 0
+		}
+		if k > len(p.cuts) {
+			return total
+		}
+		pos := int64(0)
+		for l, x := range p.cuts[k-1] {
+			pos += x * strides[p.modes[l]]
+		}
+		return pos
+	}
+	return at(p.c.Rank()), at(p.c.Rank() + 1)
+}
+
+// writeFilled writes a piece of a file whose values all have the same size.
+func (p *pieces) writeFilled(s *site, f *convert.Format, in coo.Stream, span [2]int64, total int64, wo coo.WriteOptions) error {
+	head, err := f.Head(p.t.Type, p.t.Dims, 0, wo)
+	if err != nil {
+		return err
+	}
+	size, first := int64(p.t.Type.Size()), int64(len(head))
+	if err := s.resize(first + total*size); err != nil {
+		return err
+	}
+	return p.pass(func() error {
+		return s.write(func() error {
+			if err := s.head(head); err != nil {
+				return err
+			}
+			return f.Body(io.NewOffsetWriter(s, first+span[0]*size), in, span[0], span[1], wo)
+		})
+	})
+}
+
+// counted counts the entries that pass.
+type counted struct {
+	coo.Stream
+	n int64
+}
+
+func (s *counted) Next(b *coo.Batch) error {
+	err := s.Stream.Next(b)
+	if err == nil {
+		s.n += int64(b.N)
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// pieces are the result's entries in the order of modes, cut in a part a rank.
+type pieces struct {
+	*exchange
+	cuts [][]int64
+	own  []*run
+}
+
+// newPieces starts an exchange of equal pieces. Collective; so is close.
+func newPieces(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) (*pieces, error) {
+	runs, err := t.runs(modes, zeros, sum, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p := &pieces{own: runs}
+	if p.cuts, err = cutPoints(c, runs, len(modes), c.Size()); err == nil {
+		p.exchange, err = newExchange(c, t, modes, runs, bounds(runs, p.cuts, c.Size()), cfg.Limit)
+	}
+	if err != nil {
+		closeRuns(runs)
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pieces) close(err error) error {
+	err = p.exchange.close(err)
+	closeRuns(p.own)
+	return err
+}
+
+// count makes the first pass over this rank's piece, and returns every rank's.
+// Collective.
+func (p *pieces) count() ([]*coo.Piece, error) {
+	levels := len(p.t.Kinds)
+	var mine []int64
+	err := p.pass(func() error {
+		x, err := coo.CountPiece(p.stream, p.t.Kinds, p.modes)
+		if err == nil {
+			mine = append(append(append([]int64{x.N}, x.First...), x.Last...), x.Hist...)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]int64, len(mine)*p.c.Size())
+	if err := p.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
+		return nil, err
+	}
+	var list []*coo.Piece
+	for ; len(all) > 0; all = all[len(mine):] {
+		list = append(list, &coo.Piece{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)]})
+	}
+	return list, nil
+}
+
+// writeMerged writes a .tcs in two passes over the pieces. Collective.
+func writeMerged(s *site, t *Blocks, cfg coo.Config) (err error) {
+	p, err := newPieces(s.c, t, t.Modes, coo.KeepAll, false, cfg)
+	if err != nil {
+		return err
+	}
+	var lay *tcs.File
+	var spans []coo.Span
+	defer func() {
+		if err == nil {
+			err = s.finish(lay, spans)
+		}
+	}()
+	defer func() { err = p.close(err) }()
+	all, err := p.count()
+	if err != nil {
+		return err
+	}
+	counts, starts := coo.Join(t.Kinds, all)
+	shape := t.shape(counts)
+	if lay, err = tcs.NewFile(shape); err != nil {
+		return err
+	}
+	if err := s.resize(lay.Size()); err != nil {
+		return err
+	}
+	if err := p.stream.Rewind(); err != nil {
+		return err
+	}
+	me := s.c.Rank()
+	return p.pass(func() error {
+		return s.write(func() error {
+			spans, err = coo.FillPiece(p.stream, t.spec(), shape, lay, starts[me], me == s.c.Size()-1, s)
+			return err
+		})
+	})
+}

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"distaff/io/coo"
+	"distaff/io/outfile"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// site is the file as this rank writes it.
+type site struct {
+	c       comm.Comm
+	file    *outfile.File // at rank 0
+	handle  outfile.Handle
+	part    *outfile.Part // open; nil in ordered mode but in a rank's turn
+	ordered bool
+}
+
+// newSite opens rank 0's file at every rank. ok is false, everywhere, where some
+// rank cannot open it. Collective.
+func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, err error) {
+	s = &site{c: c, file: file, ordered: ordered}
+	for _, named := range []bool{false, true} {
+		var data []byte
+		if c.Rank() == 0 {
+			if named {
+				if err := file.Named(); err != nil {
+					return nil, false, err
+				}
+			}
+			h, err := file.Handle()
+			if err != nil {
+				return nil, false, err
+			}
+			if data, err = json.Marshal(h); err != nil {
+				panic("BUG: store: a handle does not encode: " + err.Error())
+			}
+		}
+		if data, err = bcast(c, data); err != nil {
+			return nil, false, err
+		}
+		if err := json.Unmarshal(data, &s.handle); err != nil {
+			panic("BUG: store: a handle does not decode: " + err.Error())
+		}
+		opened := s.open()
+		if ok, err = agree(c, opened == nil); ok && err == nil {
+			s.handle.Token = nil // data takes its place
+			if ordered {
+				err = s.closePart()
+			}
+			return s, true, err
+		}
+		if opened == nil {
+			s.closePart()
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
+}
+
+func (s *site) open() (err error) {
+	if s.c.Rank() == 0 {
+		s.part = s.file.Part()
+		return nil
+	}
+	s.part, err = outfile.OpenPart(s.handle)
+	return err
+}
+
+func (s *site) closePart() error {
+	if s.part == nil {
+		return nil
+	}
+	p := s.part
+	s.part = nil
+	return p.Close()
+}
+
+// WriteAt writes to the file.
+func (s *site) WriteAt(b []byte, off int64) (int, error) { return s.part.WriteAt(b, off) }
+
+// resize gives the file its length, and asks for the room. Only rank 0's call
+// does anything.
+func (s *site) resize(n int64) error {
+	if s.c.Rank() != 0 {
+		return nil
+	}
+	return s.file.Resize(n)
+}
+
+// write runs f, which writes this rank's spans: at once, or in this rank's turn.
+// What it wrote is on disk afterwards, or will be with rank 0's own flush.
+func (s *site) write(f func() error) error {
+	if !s.ordered {
+		if err := f(); err != nil {
+			return err
+		}
+		return s.part.Flush()
+	}
+	me := s.c.Rank()
+	token := []int64{int64(me)}
+	if me > 0 {
+		if err := wait(s.c.Irecv(comm.Of(token), me-1, tagTurn)); err != nil {
+			return err
+		}
+		if token[0] != int64(me-1) {
+			panic("BUG: store: a turn out of order")
+		}
+	}
+	if err := s.open(); err != nil { // anew, so that what was written before is seen
+		return err
+	}
+	err := f()
+	if err == nil {
+		err = s.part.Flush()
+	}
+	if e := s.closePart(); err == nil {
+		err = e
+	}
+	if err != nil || me == s.c.Size()-1 {
+		return err
+	}
+	token[0] = int64(me)
+	return wait(s.c.Isend(comm.Of(token), me+1, tagTurn))
+}
+
+// finish writes the header of a .tcs file whose sections are there: their spans
+// must tile the layout. Collective.
+func (s *site) finish(lay *tcs.File, spans []coo.Span) error {
+	if err := s.c.Barrier(); err != nil {
+		return err
+	}
+	if s.part == nil {
+		if err := s.open(); err != nil {
+			return err
+		}
+	}
+	sh, err := lay.StatsShare(s.part, s.c.Rank(), s.c.Size())
+	if err != nil {
+		return err
+	}
+	if err := s.c.Allreduce(comm.Of(sh.Sums), comm.Sum); err != nil {
+		return err
+	}
+	if err := s.c.Allreduce(comm.Of(sh.Most), comm.Max); err != nil {
+		return err
+	}
+	all, err := gatherSpans(s.c, spans)
+	if err != nil || s.c.Rank() != 0 {
+		return err
+	}
+	_, err = s.WriteAt(lay.Header(tile(lay.Sections(), all), lay.Stats(sh)), 0)
+	return err
+}
+
+// gatherSpans brings all ranks' spans to rank 0. Collective.
+func gatherSpans(c comm.Comm, spans []coo.Span) ([]coo.Span, error) {
+	var mine []int64
+	for _, s := range spans {
+		if s.N > 0 {
+			mine = append(mine, s.Section, s.From, s.N, int64(s.CRC))
+		}
+	}
+	counts := make([]int64, c.Size())
+	if err := c.Allgather(comm.Of([]int64{int64(len(mine))}), comm.Of(counts)); err != nil {
+		return nil, err
+	}
+	n := int64(0)
+	for _, k := range counts {
+		n += k
+	}
+	all := make([]int64, n)
+	if err := c.Gatherv(comm.Of(mine), comm.Of(all), counts, 0); err != nil || c.Rank() != 0 {
+		return nil, err
+	}
+	var list []coo.Span
+	for ; len(all) > 0; all = all[4:] {
+		list = append(list, coo.Span{Section: all[0], From: all[1], N: all[2], CRC: uint32(all[3])})
+	}
+	return list, nil
+}
+
+// tile puts the spans together to checksums of whole sections.
+func tile(sections []tcs.Section, spans []coo.Span) []uint32 {
+	slices.SortFunc(spans, func(a, b coo.Span) int {
+		return compare([]int64{a.Section, a.From}, []int64{b.Section, b.From})
+	})
+	crcs, next := make([]uint32, len(sections)), make([]int64, len(sections))
+	for _, s := range spans {
+		if s.From != next[s.Section] {
+			panic(fmt.Sprintf("BUG: store: section %d is written from element %d on, after %d", s.Section, s.From, next[s.Section]))
+		}
+		crcs[s.Section] = tcs.CombineCRC(crcs[s.Section], s.CRC, s.N*int64(sections[s.Section].Width))
+		next[s.Section] += s.N
+	}
+	for i, sec := range sections {
+		if next[i] != sec.Len {
+			panic(fmt.Sprintf("BUG: store: section %d has %d elements, %d were written", i, sec.Len, next[i]))
+		}
+	}
+	return crcs
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"io"
+	"os"
+
+	"distaff/io/tcs"
+)
+
+// spoolMemory is how much of its text a rank keeps in memory until it knows
+// where it goes; the rest waits in a file.
+const (
+	spoolMemory = 64 << 20
+	spoolChunk  = 4 << 20
+)
+
+// spool takes text of unknown length, and gives it back.
+type spool struct {
+	limit  *tcs.Limit
+	tmp    string
+	chunks [][]byte
+	file   *os.File // what the chunks had no room for
+	filed  int64
+}
+
+// length is how much was written.
+func (s *spool) length() int64 {
+	n := s.filed
+	for _, c := range s.chunks {
+		n += int64(len(c))
+	}
+	return n
+}
+
+func (s *spool) Write(b []byte) (int, error) {
+	done := 0
+	for done < len(b) && s.file == nil {
+		if k := len(s.chunks); k > 0 && len(s.chunks[k-1]) < spoolChunk {
+			last := s.chunks[k-1]
+			n := min(spoolChunk-len(last), len(b)-done)
+			s.chunks[k-1] = append(last, b[done:done+n]...)
+			done += n
+			continue
+		}
+		if len(s.chunks) < spoolMemory/spoolChunk && s.limit.Reserve(spoolChunk, "text of the result") == nil {
+			s.chunks = append(s.chunks, make([]byte, 0, spoolChunk))
+			continue
+		}
+		f, err := os.CreateTemp(s.tmp, "distaff-store-")
+		if err != nil {
+			return done, err
+		}
+		os.Remove(f.Name()) // without a name, it goes with the process
+		s.file = f
+	}
+	n, err := 0, error(nil)
+	if s.file != nil {
+		n, err = s.file.WriteAt(b[done:], s.filed)
+		s.filed += int64(n)
+	}
+	return done + n, err
+}
+
+// writeTo writes everything to w from off on.
+func (s *spool) writeTo(w io.WriterAt, off int64) error {
+	for _, c := range s.chunks {
+		if _, err := w.WriteAt(c, off); err != nil {
+			return err
+		}
+		off += int64(len(c))
+	}
+	if s.file == nil {
+		return nil
+	}
+	buf := make([]byte, 1<<20)
+	_, err := io.CopyBuffer(io.NewOffsetWriter(w, off), io.NewSectionReader(s.file, 0, s.filed), buf)
+	return err
+}
+
+func (s *spool) free() {
+	s.limit.Release(int64(len(s.chunks)) * spoolChunk)
+	s.chunks = nil
+	if s.file != nil {
+		s.file.Close()
+	}
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"fmt"
+
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/outfile"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// Mode is how ranks write one file.
+type Mode uint8
+
+const (
+	Auto     Mode = iota // Parallel, but Ordered on network file systems
+	Parallel             // all ranks at once
+	Ordered              // one rank after another
+)
+
+// ParseMode reads --write's value.
+func ParseMode(s string) (Mode, error) {
+	switch s {
+	case "", "auto":
+		return Auto, nil
+	case "parallel":
+		return Parallel, nil
+	case "ordered":
+		return Ordered, nil
+	}
+	return 0, fmt.Errorf("%q is none of auto, parallel, ordered", s)
+}
+
+// Write writes the tensor to rank 0's file (nil elsewhere), in the format of
+// name's ending, which takes a tensor of that order. The file is not committed:
+// once Write has returned at every rank without an error, all of it is there.
+// The bytes are the same at every number of ranks. What a rank allocates is
+// bounded, whatever the tensor's size, but for blocks that must be sorted:
+// those are copied, within cfg.Limit. A failure of one rank ends the job.
+// Collective.
+func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, cfg coo.Config) error {
+	c = c.Uncounted()
+	f, err := convert.FormatOf(name)
+	if err != nil {
+		return err
+	}
+	if err := convert.Writable(name, len(t.Dims)); err != nil {
+		return err
+	}
+	wo := f.Options(t.dense(), t.Modes, cfg.Threads)
+	how := []int64{0, 0} // whether ranks write by themselves, and in order
+	if c.Rank() == 0 {
+		if f.Filled {
+			if err := convert.Room(file, name, t.Dims, t.Type.Size()); err != nil {
+				return err
+			}
+		}
+		if len(t.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) && !file.Streams() {
+			how[0] = 1
+		}
+		if mode == Ordered || mode == Auto && how[0] == 1 && file.Networked() {
+			how[1] = 1
+		}
+	}
+	if err := c.Bcast(comm.Of(how), 0); err != nil {
+		return err
+	}
+	if how[0] == 1 {
+		s, ok, err := newSite(c, file, how[1] == 1)
+		if err != nil {
+			return err
+		}
+		if ok {
+			err := s.store(t, f, wo, cfg)
+			if e := s.closePart(); err == nil {
+				err = e
+			}
+			return err
+		}
+	}
+	if c.Rank() == 0 && !file.Streams() { // what newSite has marked it with
+		if err := file.Resize(0); err != nil {
+			return err
+		}
+	}
+	modes, zeros := f.Order(len(t.Dims), wo), coo.DropFill
+	if f.Name == "tcs" {
+		modes, zeros = t.Modes, coo.KeepAll
+	}
+	return Gather(c, t, modes, zeros, cfg, func(in coo.Stream) error {
+		return convert.WriteStream(file, name, in, t.spec(), wo, convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
+	})
+}
+
+// store writes the file by all ranks.
+func (s *site) store(t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg coo.Config) error {
+	dense := t.dense()
+	if dense {
+		var err error
+		if dense, err = agree(s.c, t.stored()); err != nil {
+			return err
+		}
+	}
+	switch {
+	case dense && f.Name == "tcs":
+		lay, err := tcs.NewFile(t.shape(make([]int64, len(t.Kinds))))
+		if err != nil {
+			return err
+		}
+		if err := s.resize(lay.Size()); err != nil {
+			return err
+		}
+		spans, err := writeDense(s, t, t.Modes, lay.Sections()[0].Offset, cfg.Limit)
+		if err != nil {
+			return err
+		}
+		return s.finish(lay, spans)
+	case dense && f.Filled:
+		head, err := f.Head(t.Type, t.Dims, 0, wo)
+		if err != nil {
+			return err
+		}
+		_, total := f.Strides(t.Dims, wo)
+		if err := s.resize(int64(len(head)) + total*int64(t.Type.Size())); err != nil {
+			return err
+		}
+		spans, err := writeDense(s, t, tcs.Identity(len(t.Dims)), int64(len(head)), cfg.Limit)
+		if err != nil {
+			return err
+		}
+		return s.finishArray(head, total, spans)
+	case f.Name != "tcs":
+		return writeListed(s, t, f, wo, cfg)
+	}
+	x, err := newConcat(s.c, t)
+	if err != nil {
+		return err
+	}
+	if x == nil {
+		return writeMerged(s, t, cfg)
+	}
+	if err := s.resize(x.lay.Size()); err != nil {
+		return err
+	}
+	var spans []coo.Span
+	if err := s.write(func() (err error) { spans, err = x.write(s); return err }); err != nil {
+		return err
+	}
+	return s.finish(x.lay, spans)
+}
+
+// finishArray writes the head of an array whose values are there. Collective.
+func (s *site) finishArray(head []byte, total int64, spans []coo.Span) error {
+	all, err := gatherSpans(s.c, spans)
+	if err != nil || s.c.Rank() != 0 {
+		return err
+	}
+	tile([]tcs.Section{{Width: 1, Len: total}}, all)
+	if s.part == nil {
+		if err := s.open(); err != nil {
+			return err
+		}
+	}
+	return s.head(head)
+}

@@ -1,0 +1,315 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/outfile"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/load"
+	"distaff/spmd/plan"
+	"distaff/spmd/store"
+)
+
+// formats are all level kinds in all places, by order.
+var formats = [][]string{
+	1: {"d", "s", "u"},
+	2: {"dd", "ds", "sd", "ss", "uq", "uc", "dp"},
+	3: {"ddd", "dds", "dsd", "dss", "sdd", "sds", "ssd", "sss", "ucq", "suq", "ucc", "dpd", "dps"},
+	4: {"dddd", "ssss", "dsds", "ddss", "uccq", "sdsd", "ssdd"},
+}
+
+// entryList is a stream of entries by mode, in no order.
+type entryList struct {
+	dims  []int64
+	coord [][]int64
+	vals  []float64
+	done  bool
+}
+
+func (s *entryList) Dims() ([]int64, bool) { return s.dims, true }
+func (s *entryList) Type() tcs.Type        { return tcs.Float64 }
+func (s *entryList) Rewind() error         { s.done = false; return nil }
+func (s *entryList) Close() error          { return nil }
+func (s *entryList) Next(b *coo.Batch) error {
+	if s.done || len(s.coord) == 0 {
+		return errEOF
+	}
+	s.done = true
+	b.Resize(len(s.dims), len(s.coord), 8)
+	for k, c := range s.coord {
+		for m := range c {
+			b.Coords[m][k] = c[m]
+		}
+		tcs.Float64.Store(ptr(b.Vals[8*k:]), tcs.Value{Type: tcs.Float64, C: complex(s.vals[k], 0)})
+	}
+	return nil
+}
+
+// sample makes a tensor of random sizes and entries in that format: skewed, or
+// empty, or with repeated entries where the format keeps them.
+func sample(t *testing.T, rng *rand.Rand, kinds string) *tcs.Tensor {
+	n := len(kinds)
+	s := &entryList{}
+	for range n {
+		s.dims = append(s.dims, 1+rng.Int64N([]int64{60, 20, 9, 6}[n-1]))
+	}
+	modes := rng.Perm(n)
+	count := rng.IntN(150)
+	if rng.IntN(8) == 0 {
+		count = 0
+	}
+	skew := rng.IntN(2) == 0
+	seen := map[string]bool{}
+	for range count {
+		c := make([]int64, n)
+		for m, d := range s.dims {
+			if c[m] = rng.Int64N(d); skew {
+				c[m] = c[m] * rng.Int64N(d+1) / d * rng.Int64N(d+1) / d
+			}
+		}
+		key := fmt.Sprint(c)
+		if p := strings.IndexByte(kinds, 'p'); p >= 0 { // one coordinate a slot
+			key = ""
+			for l := range p {
+				key += fmt.Sprint(c[modes[l]], " ")
+			}
+		}
+		if seen[key] && !tcs.KeepsRepeats(kinds) {
+			continue
+		}
+		seen[key] = true
+		s.coord, s.vals = append(s.coord, c), append(s.vals, float64(1+rng.IntN(9)))
+	}
+	out, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: modes, Name: "T"}, coo.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// cut is a tensor in blocks of its own, for a number of ranks.
+type cut struct {
+	p    *plan.Problem
+	cuts []int
+	way  int // 0: blocks are assembled, 1: they are views
+}
+
+// own are the blocks of a rank.
+func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
+	kinds, modes := t.Format()
+	g := &load.Target{Plan: x.p, Cuts: x.cuts, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T"}}
+	var own map[plan.Block]*tcs.Tensor
+	var err error
+	if x.way == 1 && g.Viewable(t) {
+		own, err = g.Views(rank, t)
+	} else {
+		own, err = g.Filter(rank, coo.FromTensor(t, coo.DropFill))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &store.Blocks{Dims: t.Dims, Type: t.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
+	for k := range plan.Block(x.p.SpaceOf(x.cuts).Size()) {
+		b.Owners = append(b.Owners, x.p.Owner(x.cuts, k))
+		b.Boxes = append(b.Boxes, x.p.Box(x.cuts, k, t.Dims))
+	}
+	for k, t := range own {
+		b.Own[int(k)] = t
+	}
+	return b, func() {
+		for _, t := range own {
+			t.Close()
+		}
+	}, nil
+}
+
+// write stores the tensor from its blocks at all ranks, in a file at path that
+// stays without its name, and returns what it holds.
+func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limit *tcs.Limit) ([]byte, error) {
+	var file *outfile.File
+	err := local.Run(context.Background(), ranks, func(c comm.Comm) (err error) {
+		b, done, err := x.own(t, c.Rank())
+		if err != nil {
+			return err
+		}
+		defer done()
+		var f *outfile.File
+		if c.Rank() == 0 {
+			if f, err = convert.Create(path); err != nil {
+				return err
+			}
+			file = f
+		}
+		cfg := coo.Config{Limit: limit, Tmp: filepath.Dir(path), Threads: 1}
+		return store.Write(c, b, f, path, mode, cfg)
+	})
+	defer file.Abort()
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		return nil, err
+	}
+	got := make([]byte, st.Size)
+	_, err = file.ReadAt(got, 0)
+	return got, err
+}
+
+// oneRank is the file that one rank writes.
+func oneRank(t *testing.T, whole *tcs.Tensor, name string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := convert.WriteTo(&b, name, whole, convert.WriteOptions{Threads: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestFilesAreThoseOfOneRank(t *testing.T) {
+	dir := t.TempDir()
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 3
+	}
+	for order := 1; order <= 4; order++ {
+		for _, kinds := range formats[order] {
+			for seed := range seeds {
+				rng := rand.New(rand.NewPCG(seed, uint64(order)))
+				whole := sample(t, rng, kinds)
+				ranks := 1 + int(seed+rng.Uint64N(3))%8
+				x := &cut{way: rng.IntN(2)}
+				outermost := -1
+				if rng.IntN(2) == 0 {
+					outermost = whole.Levels[0].Mode
+				}
+				x.p, x.cuts = problem(rng, whole.Dims, ranks, outermost)
+				names := []string{"t.tcs", "t.tns", "t.npy"}
+				if order <= 2 {
+					names = append(names, "t.mtx")
+				}
+				if seed%4 == 0 {
+					names = append(names, "t.tcs.zst", "t.tns.gz")
+					if order == 2 {
+						names = append(names, "t.npz")
+					}
+				}
+				for _, name := range names {
+					mode := store.Mode(rng.IntN(3))
+					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, cuts %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.cuts, mode, whole.Dims, name)
+					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
+					if err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					same(t, what, got, oneRank(t, whole, name))
+				}
+				whole.Close()
+			}
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left in the folder: %v", left)
+	}
+}
+
+// same compares what was written with what was wanted.
+func same(t *testing.T, what string, got, want []byte) {
+	t.Helper()
+	if bytes.Equal(got, want) {
+		return
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	t.Fatalf("%s: %d bytes, want %d; they differ from byte %d on", what, len(got), len(want), at)
+}
+
+// TestSizesPastOneWindow: arrays of several windows and pieces of writing, by
+// every way of writing.
+func TestSizesPastOneWindow(t *testing.T) {
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, kinds := range []string{"dd", "ds", "uq"} {
+		s := &entryList{dims: []int64{1200, 1500}}
+		for range 300_000 {
+			s.coord = append(s.coord, []int64{rng.Int64N(1200) * rng.Int64N(1200) / 1200, rng.Int64N(1500)})
+			s.vals = append(s.vals, float64(1+rng.IntN(9)))
+		}
+		whole, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: []int{0, 1}}, coo.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, modes := range [][]bool{{true, false}, {false, true}, {true, true}} {
+			x := &cut{}
+			x.p, x.cuts = grid(whole.Dims, modes, 3, 3)
+			for _, name := range []string{"t.tcs", "t.npy", "t.tns"} {
+				limit := tcs.NewLimit(0)
+				got, err := x.write(whole, 3, filepath.Join(dir, name), store.Parallel, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, fmt.Sprint(kinds, modes, name), got, oneRank(t, whole, name))
+				if limit.Used() != 0 {
+					t.Errorf("%s %s: %d bytes are still counted", kinds, name, limit.Used())
+				}
+			}
+		}
+		whole.Close()
+	}
+}
+
+// grid cuts the modes that are marked in n equal ranges.
+func grid(dims []int64, marked []bool, n int64, ranks int) (*plan.Problem, []int) {
+	b := &blocking{}
+	cuts := make([]int, len(dims))
+	for m := range cuts {
+		if cuts[m] = -1; marked[m] {
+			cuts[m] = len(b.Vars)
+			b.Vars = append(b.Vars, blockVar(m, dims[m], n))
+			b.Map = append(b.Map, cuts[m])
+		}
+	}
+	return &plan.Problem{Blocking: b, Ranks: ranks}, cuts
+}
+
+func TestFailuresLeaveNothing(t *testing.T) {
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(1, 1))
+	whole := sample(t, rng, "sss")
+	defer whole.Close()
+	old := []byte("what was there")
+	path := filepath.Join(dir, "t.tcs")
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, marked := range [][]bool{{true, true, true}, {true, false, false}} {
+		x := &cut{}
+		x.p, x.cuts = grid(whole.Dims, marked, 3, 3)
+		// One byte is too few for any buffer.
+		if _, err := x.write(whole, 3, path, store.Parallel, tcs.NewLimit(1)); err == nil && slices.Equal(marked, []bool{true, true, true}) {
+			t.Errorf("cut in %v: a rank without memory gave no error", marked)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
