@@ -1,10 +1,6 @@
 package coo
 
-import (
-	"slices"
-
-	"distaff/io/tcs"
-)
+import "slices"
 
 // Presorted is a stream that is known to come in the order of modes, so that a
 // sort by them, or an assembly in a format of that order, reads it twice and
@@ -21,10 +17,4 @@ func (s *presorted) sortLevels(modes []int) int {
 		return 0
 	}
 	return len(modes)
-}
-
-// InOrder tells whether the tensor's entries, as they are stored, come in the
-// order of modes.
-func InOrder(t *tcs.Tensor, modes []int) bool {
-	return (&tensorStream{t: t}).sortLevels(modes) == 0
 }

@@ -32,6 +32,7 @@ type section struct {
 // sections in the order in which they run; a file for each.
 var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
+	{"store", "storing a .tcs against write() of its bytes", store},
 }
 
 // bench is what the sections share.

@@ -36,17 +36,24 @@ func (p *pieces) close(err error) error {
 	return err
 }
 
-// count makes the first pass over this rank's piece, and returns every rank's.
-// Collective.
-func (p *pieces) count() ([]*coo.Piece, error) {
+// count makes the first pass over this rank's piece, and joins it with the
+// others'. Collective.
+func (p *pieces) count() (*coo.Joined, error) {
 	levels := len(p.t.Kinds)
 	var mine []int64
 	err := p.pass(func() error {
-		x, err := coo.CountPiece(p.stream, p.t.Kinds, p.modes)
-		if err == nil {
-			mine = append(append(append([]int64{x.N}, x.First...), x.Last...), x.Hist...)
+		x, err := coo.CountPart(p.stream, p.t.Kinds, p.modes)
+		if err != nil {
+			return err
 		}
-		return err
+		if x.N == 0 {
+			x.First, x.Last = make([]int64, levels), make([]int64, levels)
+		}
+		if !x.Sorted {
+			panic("BUG: store: merged entries are not in order")
+		}
+		mine = append(append(append([]int64{x.N}, x.First...), x.Last...), x.Hist...)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -55,11 +62,11 @@ func (p *pieces) count() ([]*coo.Piece, error) {
 	if err := p.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
 		return nil, err
 	}
-	var list []*coo.Piece
+	var list []coo.Part
 	for ; len(all) > 0; all = all[len(mine):] {
-		list = append(list, &coo.Piece{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)]})
+		list = append(list, coo.Part{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)], Sorted: true})
 	}
-	return list, nil
+	return coo.Join(p.t.spec(), list)
 }
 
 // writeMerged writes a .tcs in two passes over the pieces. Collective.
@@ -76,13 +83,11 @@ func writeMerged(s *site, t *Blocks, cfg coo.Config) (err error) {
 		}
 	}()
 	defer func() { err = p.close(err) }()
-	all, err := p.count()
+	j, err := p.count()
 	if err != nil {
 		return err
 	}
-	counts, starts := coo.Join(t.Kinds, all)
-	shape := t.shape(counts)
-	if lay, err = tcs.NewFile(shape); err != nil {
+	if lay, err = tcs.NewFile(j.Shape()); err != nil {
 		return err
 	}
 	if err := s.resize(lay.Size()); err != nil {
@@ -91,10 +96,9 @@ func writeMerged(s *site, t *Blocks, cfg coo.Config) (err error) {
 	if err := p.stream.Rewind(); err != nil {
 		return err
 	}
-	me := s.c.Rank()
 	return p.pass(func() error {
 		return s.write(func() error {
-			spans, err = coo.FillPiece(p.stream, t.spec(), shape, lay, starts[me], me == s.c.Size()-1, s)
+			spans, err = j.WritePart(s.c.Rank(), p.stream, lay, s)
 			return err
 		})
 	})

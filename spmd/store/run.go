@@ -29,7 +29,7 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 		b := t.Own[k]
 		kinds, _ := b.Format()
 		repeats := tcs.KeepsRepeats(kinds)
-		if !strings.Contains(kinds, "p") && !(sum && repeats) && coo.InOrder(b, modes) && exact(b) {
+		if !strings.Contains(kinds, "p") && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) && exact(b) {
 			list = append(list, &run{t: b, zeros: zeros})
 			continue
 		}

@@ -35,12 +35,11 @@ func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (ent
 	if err != nil {
 		return 0, err
 	}
-	all, err := p.count()
+	j, err := p.count()
 	if err := p.close(err); err != nil {
 		return 0, err
 	}
-	counts, _ := coo.Join(t.Kinds, all)
-	lay, err := t.shape(counts).Layout()
+	lay, err := j.Shape().Layout()
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"distaff/spmd"
+)
+
+// stored is a line: a job of one statement, whose result is written.
+type stored struct {
+	name, stmt, input, format string
+	ranks                     int
+	split, mapping            string
+	limit                     float64 // of the time against that of write(); 0 for none
+}
+
+// storedTable has for each way of storing a line a number of ranks: arrays as
+// they are, dense and sparse, at most twice the time of write(); and pieces that
+// are merged from blocks of columns.
+var storedTable = []stored{
+	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", "", 2},
+	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", "", 2},
+	{"dense columns", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "j:2", "j", 0},
+	{"CSR rows", "T(i,j) = 2*S(i,j)", "a", "ds", 1, "", "", 2},
+	{"CSR rows", "T(i,j) = 2*S(i,j)", "a", "ds", 2, "", "", 2},
+	{"CSR columns", "T(i,j) = 2*S(i,j)", "a", "ds", 2, "j:2", "j", 0},
+}
+
+// store times the store phase of a .tcs result, to the disk, against write() and
+// fsync of the same bytes to a file in the same folder, in turn.
+func store(b *bench) error {
+	dir, err := os.MkdirTemp("", "distaff-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b.printf("%-22s %8s %8s %12s %12s %7s %6s\n", "result", "ranks", "MB", "store ms", "write ms", "ratio", "limit")
+	for _, k := range storedTable {
+		if !b.wants(k.name) {
+			continue
+		}
+		if err := b.storeLine(k, dir); err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+// storeLine times one result and prints it.
+func (b *bench) storeLine(k stored, dir string) error {
+	t, err := b.input(k.input)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "t.tcs")
+	j := &spmd.Job{Statement: k.stmt, Formats: map[string]string{"T": k.format},
+		Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}, Outputs: []spmd.Output{{Tensor: "T", File: path}}}
+	j.Ranks, j.Threads = k.ranks, 1
+	if k.split != "" {
+		j.Splits, j.Map = []string{k.split}, k.mapping
+	}
+	var ours, theirs []float64
+	var bytes int
+	for range b.rounds {
+		report, err := j.Run(b.ctx)
+		if err != nil {
+			return err
+		}
+		ours = append(ours, report.Stats.Phases.Store)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		bytes = len(data)
+		took, err := plainWrite(filepath.Join(dir, "plain"), data)
+		if err != nil {
+			return err
+		}
+		theirs = append(theirs, took)
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	ratio := median(ours) / median(theirs)
+	limit := "-"
+	if k.limit > 0 {
+		limit = fmt.Sprintf("%.2f", k.limit)
+	}
+	b.printf("%-22s %8d %8d %12.2f %12.2f %7.2f %6s%s\n", k.name, k.ranks, bytes>>20, 1e3*median(ours), 1e3*median(theirs), ratio, limit, b.over(k.limit > 0 && ratio > k.limit))
+	return nil
+}
+
+// plainWrite times write() of data to a new file, with fsync, and removes it.
+func plainWrite(path string, data []byte) (float64, error) {
+	at := time.Now()
+	f, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(path)
+	defer f.Close()
+	for len(data) > 0 {
+		n, err := f.Write(data[:min(len(data), 1<<20)])
+		if err != nil {
+			return 0, err
+		}
+		data = data[n:]
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	return time.Since(at).Seconds(), nil
+}
