@@ -82,7 +82,7 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 			}
 			streams = append(streams, s)
 		} else if n > 0 {
-			r, err := x.newReceiver(from)
+			r, err := x.newReceiver(from, n)
 			if err != nil {
 				return fail(err)
 			}
@@ -91,7 +91,7 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 	}
 	for to, n := range out {
 		if to != c.Rank() && n > 0 {
-			x.senders.Go(func() { x.note(x.send(to)) })
+			x.senders.Go(func() { x.note(x.send(to, n)) })
 		}
 	}
 	x.stream = merge.Streams(streams, modes)
@@ -187,15 +187,18 @@ type message struct {
 	size int // of a value
 }
 
-func (x *exchange) messages(what string) (*tcs.Memory, [2]message, error) {
-	n := int64(x.batch) * int64(8*len(x.t.Dims)+x.t.Type.Size())
-	mem, err := tcs.Alloc(x.limit, 2*n, what)
+func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
+	n := x.most(entries) * int64(8*len(x.t.Dims)+x.t.Type.Size())
+	mem, err := tcs.Alloc(x.limit, 2*n, "buffers to store the result")
 	if err != nil {
 		return nil, [2]message{}, err
 	}
 	size := x.t.Type.Size()
 	return mem, [2]message{{mem.Slice()[:n], size}, {mem.Slice()[n : 2*n], size}}, nil
 }
+
+// most is the entries of a message where two ranks exchange that many in all.
+func (x *exchange) most(entries int64) int64 { return min(int64(x.batch), (entries+15)&^15) }
 
 func (m message) column(k, n int) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(&m.mem[8*k*n])), n)
@@ -205,8 +208,8 @@ func (m message) column(k, n int) []int64 {
 func (m message) buf(n int) comm.Buf { return comm.MemOf(m.mem[:n]) }
 
 // send serves this rank's part of piece `to`.
-func (x *exchange) send(to int) error {
-	mem, buffers, err := x.messages("buffers to store the result")
+func (x *exchange) send(to int, entries int64) error {
+	mem, buffers, err := x.messages(entries)
 	if err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (x *exchange) send(to int) error {
 	}
 	defer s.Close()
 	for {
-		if err := x.sendAll(s, buffers, to); err != nil {
+		if err := x.sendAll(s, buffers, to, int(x.most(entries))); err != nil {
 			return err
 		}
 		command := make([]int64, 1)
@@ -235,7 +238,7 @@ func (x *exchange) send(to int) error {
 
 // sendAll sends the stream, and two empty messages after it, since the receiver
 // waits for one ahead.
-func (x *exchange) sendAll(s coo.Stream, buffers [2]message, to int) error {
+func (x *exchange) sendAll(s coo.Stream, buffers [2]message, to, most int) error {
 	var under [2]*comm.Request
 	p := &packer{s: s, order: len(x.t.Dims)}
 	ends := 0
@@ -248,7 +251,7 @@ func (x *exchange) sendAll(s coo.Stream, buffers [2]message, to int) error {
 				return err
 			}
 		}
-		n, err := p.pack(buffers[k], x.batch)
+		n, err := p.pack(buffers[k], most)
 		if err == nil {
 			if n == 0 {
 				ends++
@@ -334,8 +337,8 @@ type receiver struct {
 	ended   bool // all have come
 }
 
-func (x *exchange) newReceiver(from int) (*receiver, error) {
-	mem, buffers, err := x.messages("buffers to store the result")
+func (x *exchange) newReceiver(from int, entries int64) (*receiver, error) {
+	mem, buffers, err := x.messages(entries)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	spoolMemory = 64 << 20
 	spoolChunk  = 4 << 20
+	spoolFirst  = 64 << 10 // the first chunk, for little text
 )
 
 // spool takes text of unknown length, and gives it back.
@@ -19,6 +20,7 @@ type spool struct {
 	limit  *tcs.Limit
 	tmp    string
 	chunks [][]byte
+	held   int64    // bytes of the chunks, as counted
 	file   *os.File // what the chunks had no room for
 	filed  int64
 }
@@ -35,15 +37,19 @@ func (s *spool) length() int64 {
 func (s *spool) Write(b []byte) (int, error) {
 	done := 0
 	for done < len(b) && s.file == nil {
-		if k := len(s.chunks); k > 0 && len(s.chunks[k-1]) < spoolChunk {
+		if k := len(s.chunks); k > 0 && len(s.chunks[k-1]) < cap(s.chunks[k-1]) {
 			last := s.chunks[k-1]
-			n := min(spoolChunk-len(last), len(b)-done)
+			n := min(cap(last)-len(last), len(b)-done)
 			s.chunks[k-1] = append(last, b[done:done+n]...)
 			done += n
 			continue
 		}
-		if len(s.chunks) < spoolMemory/spoolChunk && s.limit.Reserve(spoolChunk, "text of the result") == nil {
-			s.chunks = append(s.chunks, make([]byte, 0, spoolChunk))
+		size := spoolChunk
+		if len(s.chunks) == 0 {
+			size = spoolFirst
+		}
+		if s.held < spoolMemory && s.limit.Reserve(int64(size), "text of the result") == nil {
+			s.chunks, s.held = append(s.chunks, make([]byte, 0, size)), s.held+int64(size)
 			continue
 		}
 		f, err := os.CreateTemp(s.tmp, "distaff-store-")
@@ -78,8 +84,8 @@ func (s *spool) writeTo(w io.WriterAt, off int64) error {
 }
 
 func (s *spool) free() {
-	s.limit.Release(int64(len(s.chunks)) * spoolChunk)
-	s.chunks = nil
+	s.limit.Release(s.held)
+	s.chunks, s.held = nil, 0
 	if s.file != nil {
 		s.file.Close()
 	}

@@ -182,7 +182,7 @@ func oneRank(t *testing.T, whole *tcs.Tensor, name string) []byte {
 
 func TestFilesAreThoseOfOneRank(t *testing.T) {
 	dir := t.TempDir()
-	seeds := uint64(12)
+	seeds := uint64(6)
 	if testing.Short() {
 		seeds = 3
 	}
