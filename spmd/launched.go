@@ -5,45 +5,57 @@ import (
 	"errors"
 	"os"
 
+	"distaff/kernels"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/mpi"
 )
 
-// OtherRank is the error of a process of a launcher's job whose failure another
-// process tells, or has told. It has that failure's exit code.
+// OtherRank is the error of a process of a launcher's job whose failure was told,
+// or is told by another process. It has that failure's exit code.
 type OtherRank struct{ Err error }
 
 func (e *OtherRank) Error() string { return e.Err.Error() }
 func (e *OtherRank) Unwrap() error { return e.Err }
 
-// runLaunched runs the job as the rank that this process is of the launcher's
-// job. At ranks other than 0 there is no report.
-func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) {
-	first := func(err error) error {
-		if l.Rank > 0 {
-			return &OtherRank{err}
-		}
+// EndLaunched is for a program's main that mpirun or srun started as one of several
+// ranks, with the error that ends it: where that is from before MPI was opened, such as
+// of the command line, other ranks may wait for this one, and the launcher may
+// let them. It has say say the error, at one rank where all fail alike, and ends the
+// job. It returns the error to exit with: *OtherRank where it was said.
+func EndLaunched(ctx context.Context, err error, say func(error)) error {
+	l, ok, _ := launcher()
+	if err == nil || !ok || mpi.Opened() {
 		return err
 	}
-	// What is wrong with the job itself is said once, by one rank.
+	l.Refuse(ctx, err, os.Getenv, say)
+	return &OtherRank{err}
+}
+
+// runLaunched runs the job as the rank that this process is of the launcher's
+// job. At ranks other than 0 there is no report. An error from before MPI is open is this
+// process's own: see EndLaunched.
+func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) {
 	if err := j.faults(); err != nil {
-		return nil, first(err)
+		return nil, err
 	}
 	if j.Ranks > 1 {
-		return nil, first(commandErrorf("--ranks=%d: %s has started %d ranks already; leave the flag out", j.Ranks, l.Kind, l.Size))
+		return nil, commandErrorf("--ranks=%d: %s has started %d ranks already; leave the flag out", j.Ranks, l.Kind, l.Size)
 	}
 	o := mpi.Options{Threads: j.Threads}
+	if n, why := kernels.DefaultThreads(1, 1); o.Threads == 0 && why == "OMP_NUM_THREADS" {
+		o.Threads = n
+	}
 	if l.Rank == 0 {
 		o.Note = j.note
 	}
 	m, err := mpi.Prepare(ctx, l, o)
 	if err != nil {
-		return nil, first(err)
+		return nil, err
 	}
 	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see loadLeaf
 		server, err := startCompileServer()
 		if err != nil {
-			return nil, first(err)
+			return nil, err
 		}
 		if server != nil {
 			defer server.close()
@@ -61,8 +73,11 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 				j.note(n)
 			}
 		}
+		if err := j.sameEverywhere(c); err != nil {
+			return err
+		}
 		_, here := comm.Local(info.Places, c.Rank())
-		rep, err := j.RunOn(c, here, 1)
+		rep, err := j.shareCores(info.Places, c.Rank()).RunOn(c, here, 1)
 		report = rep
 		var d *Difference
 		if errors.As(err, &d) {
@@ -74,10 +89,28 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	if errors.As(err, &agreed) {
 		return nil, &OtherRank{err}
 	}
-	if err != nil {
-		return nil, first(err)
+	if err != nil { // every rank's alike
+		if l.Rank > 0 {
+			err = &OtherRank{err}
+		}
+		return nil, err
 	}
 	return report, difference
+}
+
+// shareCores is the job with the threads of a rank whose cores only some of the
+// node's ranks share, where the user gives none: mpirun binds each rank to cores of its own.
+func (j *Job) shareCores(places []comm.Place, rank int) *Job {
+	if j.Threads > 0 {
+		return j
+	}
+	q := *j
+	n, why := kernels.DefaultThreads(comm.Sharing(places, rank), 1)
+	q.Threads = n
+	if rank == 0 {
+		j.detail(plural(int64(n), "thread") + " a rank (" + why + ")")
+	}
+	return &q
 }
 
 // launcher is what started this process as one of several ranks, if anything did.

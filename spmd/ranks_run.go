@@ -42,15 +42,15 @@ func (j *Job) faults() error {
 // other ranks get nil. An error of any rank is every rank's.
 func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err error) {
 	start := time.Now()
+	root := c.Rank() == 0
+	if !root {
+		j = j.quiet()
+	}
 	r, err := j.prepare(c.Context(), onNode, inProcess)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
-	root := c.Rank() == 0
-	if !root {
-		r.job = r.job.quiet()
-	}
 	var outputs *outputs
 	if root {
 		if outputs, err = r.createOutputs(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"distaff/cmd/argv"
 	"distaff/spmd"
@@ -45,7 +46,16 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 		}
 	}
 	j.Argv = x.argv
-	j.Note = func(s string) { x.note("%s", s) }
+	var mu sync.Mutex
+	noted := map[string]bool{}
+	j.Note = func(s string) { // once, whoever has it to say
+		mu.Lock()
+		defer mu.Unlock()
+		if !noted[s] {
+			noted[s] = true
+			x.note("%s", s)
+		}
+	}
 	if x.Bool("v") {
 		j.Detail = j.Note
 	}

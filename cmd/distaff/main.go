@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	"distaff/spmd"
+	"distaff/spmd/comm"
 
 	"github.com/urfave/cli/v2"
 )
@@ -25,7 +27,20 @@ func main() {
 // mainExit runs one command line and returns its exit code.
 func mainExit(args []string, stdout, stderr io.Writer) int {
 	return front.Main("distaff", stderr, func(ctx context.Context) error {
-		return dispatch(ctx, args, stdout, stderr)
+		err := dispatch(ctx, args, stdout, stderr)
+		err = spmd.EndLaunched(ctx, err, func(err error) {
+			var rank *comm.RankError
+			if errors.As(err, &rank) {
+				fmt.Fprintln(stderr, err)
+			} else {
+				front.Report("distaff", err, stderr)
+			}
+		})
+		var other *spmd.OtherRank
+		if errors.As(err, &other) {
+			return &front.Silent{Code: front.ExitCode(err)}
+		}
+		return err
 	})
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 	"distaff/cmd/front"
 	"distaff/io/outfile"
 	textio "distaff/io/text"
-	"distaff/spmd"
 )
 
 func runCommand() *command {
@@ -58,10 +56,6 @@ func run(x *invocation) error {
 	}
 	report, err := j.Run(x.Context.Context)
 	bar.Clear()
-	var other *spmd.OtherRank
-	if errors.As(err, &other) {
-		return &front.Silent{Code: front.ExitCode(err)}
-	}
 	if report == nil { // a failure, or a rank other than 0
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"distaff/io/outfile"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/mpi"
 )
 
 // Main runs a command and returns its exit code. An interrupt cancels the
@@ -40,7 +41,10 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 		case <-time.After(time.Second):
 		}
 		outfile.Cleanup()
-		fmt.Fprintf(stderr, "%s: stopped by %v\n", name, sig)
+		// A launcher stops all ranks, and says so; so does one of them.
+		if _, ok, _ := mpi.Launched(os.Getenv); !ok {
+			fmt.Fprintf(stderr, "%s: stopped by %v\n", name, sig)
+		}
 		return 128 + int(sig.(syscall.Signal))
 	}
 }

@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 
@@ -52,6 +53,18 @@ func Local(places []Place, rank int) (local, size int) {
 		}
 	}
 	return local, size
+}
+
+// Sharing is how many ranks of rank's node, itself among them, may run on cores
+// that rank may run on.
+func Sharing(places []Place, rank int) int {
+	n := 0
+	for _, p := range places {
+		if p.Node == places[rank].Node && slices.ContainsFunc(p.CPUs, func(c int) bool { return slices.Contains(places[rank].CPUs, c) }) {
+			n++
+		}
+	}
+	return max(n, 1)
 }
 
 // PlaceNotes says in words where ranks of so many threads have fewer cores than

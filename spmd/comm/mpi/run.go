@@ -82,7 +82,11 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 // exit code. It can be called once.
 func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) error {
 	e := j.e
-	if err := e.init(); err != nil {
+	opening.Store(true)
+	opened := endable()
+	err := e.init()
+	opened()
+	if err != nil {
 		return err
 	}
 	if err := j.check(); err != nil {
@@ -94,7 +98,6 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 	defer t.cancel(nil)
 	t.mon = newMonitor(t, j.o)
 	t.mon.exits = strings.HasPrefix(j.Launcher.Kind, "srun")
-	var err error
 	if t.world, err = e.openLink(); err != nil {
 		return err
 	}
