@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"distaff/spmd/comm/mpi/mpitest"
 )
 
 // faultRuns is how many faults TestFaults tries: DISTAFF_FAULTS, or 20.
@@ -54,8 +56,8 @@ func TestFaults(t *testing.T) {
 	distaff := program(t, dir)
 	must := func(args ...string) {
 		t.Helper()
-		if r := launchIn(t, dir, append([]string{distaff}, args...), nil, nil); r.code != 0 {
-			t.Fatalf("exit code %d\n%s", r.code, r.err)
+		if r := launchIn(t, dir, append([]string{distaff}, args...), nil, nil); r.Code != 0 {
+			t.Fatalf("exit code %d\n%s", r.Code, r.Err)
 		}
 	}
 	must("run", "A(i,j) = G(i,j)", "-g=G:uniform:400000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:big.tcs")
@@ -74,7 +76,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	tiny := tinyDisk(t)
-	var launchers []mpiLauncher
+	var launchers []mpitest.Launcher
 	t.Run("launchers", func(t *testing.T) { launchers = mpiLaunchers(t) })
 
 	old := []byte("an old file\n")
@@ -108,7 +110,7 @@ func TestFaults(t *testing.T) {
 			out, mayFail = filepath.Join(tiny, "out.tcs"), false
 		case "rank":
 			l := launchers[rng.IntN(len(launchers))]
-			argv, more = append(l.argv(2), distaff), nil
+			argv, more = l.Argv(2, distaff), nil
 			which := rng.IntN(2)
 			act = func(cmd *exec.Cmd) {
 				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -135,17 +137,17 @@ func TestFaults(t *testing.T) {
 		case bytes.Equal(got, want):
 		case !bytes.Equal(got, old):
 			t.Errorf("%s: an output of %d bytes that is neither the old one nor the new one", name, len(got))
-		case r.code == 0:
-			t.Errorf("%s: exit code 0 without the output\n%s", name, r.err)
+		case r.Code == 0:
+			t.Errorf("%s: exit code 0 without the output\n%s", name, r.Err)
 		}
-		if r.code == 0 && !mayFail {
+		if r.Code == 0 && !mayFail {
 			t.Errorf("%s: exit code 0", name)
 		}
 		left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), ".out*.tmp"))
 		if len(left) > 0 {
-			t.Errorf("%s: left behind: %v\n%s", name, left, r.err)
+			t.Errorf("%s: left behind: %v\n%s", name, left, r.Err)
 		}
-		t.Logf("%s: exit code %d", name, r.code)
+		t.Logf("%s: exit code %d", name, r.Code)
 		os.Remove(out)
 	}
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,45 +10,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"distaff/spmd"
+	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// mpiLauncher is an MPI of this machine.
-type mpiLauncher struct {
-	name string
-	argv func(n int) []string
-}
-
 // mpiLaunchers lists the MPIs that have both a launcher and a compiler here.
-func mpiLaunchers(t *testing.T) []mpiLauncher {
+func mpiLaunchers(t *testing.T) []mpitest.Launcher {
 	t.Helper()
-	var found []mpiLauncher
-	for _, l := range []mpiLauncher{
-		{"openmpi", func(n int) []string {
-			return []string{"mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(n)}
-		}},
-		{"mpich", func(n int) []string { return []string{"mpirun.mpich", "-n", fmt.Sprint(n)} }},
-	} {
-		_, err1 := exec.LookPath(l.argv(1)[0])
-		_, err2 := exec.LookPath("mpicc." + l.name)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Logf("skipped %s: %v (scripts/install-mpi.sh installs it)", l.name, err)
-			continue
-		}
-		found = append(found, l)
-	}
-	if len(found) == 0 {
-		t.Skip("no MPI here: scripts/install-mpi.sh installs Open MPI and MPICH")
-	}
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
 	}
-	return found
+	return mpitest.Launchers(t)
 }
 
 // program puts a distaff into dir: this test binary, which is distaff where it
@@ -83,71 +57,15 @@ func program(t *testing.T, dir string) string {
 	return to
 }
 
-// outcome is how a command ended.
-type outcome struct {
-	out, err string
-	code     int
-}
-
 // launchIn runs a command in dir, with caches of this machine's tests: MPI wrappers are
 // built once. started may act on the running command.
-func launchIn(t *testing.T, dir string, argv []string, env []string, started func(*exec.Cmd)) outcome {
+func launchIn(t *testing.T, dir string, argv []string, env []string, started func(*exec.Cmd)) mpitest.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	base, err := os.UserCacheDir()
-	if err != nil {
-		base = t.TempDir()
-	}
-	cache := filepath.Join(base, "distaff-launchtest")
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "DISTAFF_CFLAGS=-O1", "DISTAFF_CACHE="+cache)
-	cmd.Env = append(cmd.Env, env...)
-	var out, errs safeBuffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c := mpitest.Command{Argv: argv, Dir: dir, Env: append([]string{"DISTAFF_CFLAGS=-O1"}, env...), Limit: 2 * time.Minute}
 	if started != nil {
-		started(cmd)
+		c.Started = func(cmd *exec.Cmd, _ *mpitest.Buffer) { started(cmd) }
 	}
-	err = cmd.Wait()
-	r := outcome{out: out.String(), err: errs.String()}
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		t.Fatalf("%v hung\n%s\n%s", argv, r.out, r.err)
-	case errors.As(err, &exit):
-		if r.code = exit.ExitCode(); r.code < 0 { // by a signal
-			r.code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
-		}
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		t.Fatal(err)
-	}
-	return r
-}
-
-// safeBuffer is read while a process writes it.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *safeBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *safeBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	return mpitest.Run(t, c)
 }
 
 // wholeJob is a job whose outputs must be the same bytes at every rank count.
@@ -175,8 +93,8 @@ func makeInputs(t *testing.T, dir, distaff string) {
 		{"x(j) = G(j)", "-g=G:dense:int", "-d=G:90", "-f=x:s", "-o=x:x.tns"},
 		{"y(i) = G(i)", "-g=G:uniform:40:int", "-d=G:80", "-f=y:s", "-o=y:y0.tns"},
 	} {
-		if r := launchIn(t, dir, append([]string{distaff, "run"}, args...), nil, nil); r.code != 0 {
-			t.Fatalf("making inputs: exit code %d\n%s", r.code, r.err)
+		if r := launchIn(t, dir, append([]string{distaff, "run"}, args...), nil, nil); r.Code != 0 {
+			t.Fatalf("making inputs: exit code %d\n%s", r.Code, r.Err)
 		}
 	}
 }
@@ -213,8 +131,8 @@ func jobFolder(t *testing.T, dir string) string {
 	distaff := program(t, dir)
 	makeInputs(t, dir, distaff)
 	for _, j := range wholeJobs {
-		if r := launchIn(t, dir, append([]string{distaff}, j.command(j.name+"-1")...), nil, nil); r.code != 0 {
-			t.Fatalf("%s on one rank: exit code %d\n%s", j.name, r.code, r.err)
+		if r := launchIn(t, dir, append([]string{distaff}, j.command(j.name+"-1")...), nil, nil); r.Code != 0 {
+			t.Fatalf("%s on one rank: exit code %d\n%s", j.name, r.Code, r.Err)
 		}
 	}
 	return distaff
@@ -230,8 +148,8 @@ func TestLocalRanksWriteTheSameBytes(t *testing.T) {
 		for _, j := range wholeJobs {
 			name := fmt.Sprintf("%s-local-%d", j.name, ranks)
 			r := launchIn(t, dir, append([]string{distaff}, j.command(name, fmt.Sprintf("--ranks=%d", ranks))...), nil, nil)
-			if r.code != 0 {
-				t.Errorf("%s: exit code %d\n%s", name, r.code, r.err)
+			if r.Code != 0 {
+				t.Errorf("%s: exit code %d\n%s", name, r.Code, r.Err)
 				continue
 			}
 			j.same(t, dir, name)
@@ -245,19 +163,19 @@ func TestMPIRuns(t *testing.T) {
 	dir := t.TempDir()
 	distaff := jobFolder(t, dir)
 	for _, l := range launchers {
-		t.Run(l.name, func(t *testing.T) {
-			run := func(n int, args ...string) outcome {
-				return launchIn(t, dir, append(append(l.argv(n), distaff), args...), nil, nil)
+		t.Run(l.Name, func(t *testing.T) {
+			run := func(n int, args ...string) mpitest.Result {
+				return launchIn(t, dir, append(l.Argv(n, distaff), args...), nil, nil)
 			}
 			for n := 2; n <= 4; n++ {
 				for _, j := range wholeJobs {
-					name := fmt.Sprintf("%s-%s-%d", j.name, l.name, n)
+					name := fmt.Sprintf("%s-%s-%d", j.name, l.Name, n)
 					more := []string{"--stats=" + name + ".json"}
 					if j.name == "blocks" {
 						more = append(more, "--check")
 					}
-					if r := run(n, j.command(name, more...)...); r.code != 0 {
-						t.Errorf("%s: exit code %d\n%s", name, r.code, r.err)
+					if r := run(n, j.command(name, more...)...); r.Code != 0 {
+						t.Errorf("%s: exit code %d\n%s", name, r.Code, r.Err)
 						continue
 					}
 					j.same(t, dir, name)
@@ -279,8 +197,8 @@ func TestMPIRuns(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "bad.tns"), []byte("1 2\n1 x\n"), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if r := run(2, k.args...); r.code != k.code || !strings.Contains(strings.ToLower(r.err), k.err) {
-					t.Errorf("%v: exit code %d, want %d and %q\n%s", k.args, r.code, k.code, k.err, r.err)
+				if r := run(2, k.args...); r.Code != k.code || !strings.Contains(strings.ToLower(r.Err), k.err) {
+					t.Errorf("%v: exit code %d, want %d and %q\n%s", k.args, r.Code, k.code, k.err, r.Err)
 				}
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, "*fault*")); len(left) > 0 {
@@ -317,18 +235,18 @@ func vectorAlone(t *testing.T, file string, n int, bytes int64) {
 
 // compiledOnce: a job compiles its leaf once, and not from a process that has
 // MPI open.
-func compiledOnce(t *testing.T, l mpiLauncher, dir, distaff string) {
+func compiledOnce(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	t.Helper()
-	log := filepath.Join(dir, "compiled-"+l.name)
-	script := filepath.Join(dir, "cc-"+l.name)
+	log := filepath.Join(dir, "compiled-"+l.Name)
+	script := filepath.Join(dir, "cc-"+l.Name)
 	text := "#!/bin/sh\ntr '\\0' '\\n' < /proc/$PPID/environ | grep -c ^DISTAFF_COMPILE_SERVER=1 >> " + log + "\nexec cc \"$@\"\n"
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	name := "spmv-once-" + l.name
-	r := launchIn(t, dir, append(append(l.argv(3), distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
-	if r.code != 0 {
-		t.Fatalf("exit code %d\n%s", r.code, r.err)
+	name := "spmv-once-" + l.Name
+	r := launchIn(t, dir, append(l.Argv(3, distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
+	if r.Code != 0 {
+		t.Fatalf("exit code %d\n%s", r.Code, r.Err)
 	}
 	wholeJobs[0].same(t, dir, name)
 	if said, err := os.ReadFile(log); err != nil || string(said) != "1\n" {
@@ -338,21 +256,21 @@ func compiledOnce(t *testing.T, l mpiLauncher, dir, distaff string) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r = launchIn(t, dir, append(append(l.argv(3), distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
-	if r.code != 1 || strings.Count(r.err, "no luck") != 1 {
-		t.Errorf("a compiler that fails: exit code %d\n%s", r.code, r.err)
+	r = launchIn(t, dir, append(l.Argv(3, distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
+	if r.Code != 1 || strings.Count(r.Err, "no luck") != 1 {
+		t.Errorf("a compiler that fails: exit code %d\n%s", r.Code, r.Err)
 	}
 }
 
 // killedRank kills one rank of a long job: the job must end, say so by its
 // code, and leave the old output as it was.
-func killedRank(t *testing.T, l mpiLauncher, dir, distaff string) {
+func killedRank(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	t.Helper()
-	old := filepath.Join(dir, "old-"+l.name+".tns")
+	old := filepath.Join(dir, "old-"+l.Name+".tns")
 	if err := os.WriteFile(old, []byte("1 7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	argv := append(l.argv(2), distaff, "run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--repeat=2000000000", "-o=y:"+old)
+	argv := l.Argv(2, distaff, "run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--repeat=2000000000", "-o=y:"+old)
 	r := launchIn(t, dir, argv, nil, func(cmd *exec.Cmd) {
 		for range 600 {
 			if ranks := children(cmd.Process.Pid, "distaff"); len(ranks) == 2 {
@@ -365,8 +283,8 @@ func killedRank(t *testing.T, l mpiLauncher, dir, distaff string) {
 		t.Error("the ranks do not start")
 		cmd.Process.Kill()
 	})
-	if r.code == 0 {
-		t.Errorf("a killed rank: exit code 0\n%s", r.err)
+	if r.Code == 0 {
+		t.Errorf("a killed rank: exit code 0\n%s", r.Err)
 	}
 	if text, err := os.ReadFile(old); err != nil || string(text) != "1 7\n" {
 		t.Errorf("the old output is harmed: %q, %v", text, err)

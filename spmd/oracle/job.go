@@ -13,6 +13,7 @@ import (
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
 	"distaff/spmd"
+	"distaff/spmd/comm"
 )
 
 // Jobs runs a case as a whole job (package spmd), on ranks in this process.
@@ -75,7 +76,24 @@ func (e Jobs) Flags(p *Prepared) string {
 }
 
 // Run runs the case as a job.
-func (e Jobs) Run(ctx context.Context, p *Prepared) (out *Output, err error) {
+func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	return e.run(p, func(j *spmd.Job) (*spmd.Report, error) { return j.Run(ctx) })
+}
+
+// RunOn runs the case as one rank of c, by a block schedule that the case's variant
+// fixes. Collective. The output is rank 0's, and nil elsewhere.
+func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
+	e.Ranks = c.Size()
+	out, err := e.run(p, func(j *spmd.Job) (*spmd.Report, error) { return j.RunOn(c, c.Size(), 1) })
+	if c.Rank() > 0 && errors.Is(err, errNoResult) {
+		return nil, nil
+	}
+	return out, err
+}
+
+var errNoResult = errors.New("a job without an error gave no result")
+
+func (e Jobs) run(p *Prepared, run func(*spmd.Job) (*spmd.Report, error)) (out *Output, err error) {
 	job := &spmd.Job{
 		Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true, Options: e.options(p),
@@ -108,12 +126,12 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (out *Output, err error) {
 		defer s.Close()
 		job.Inputs[t.Name] = spmd.InMemory(s)
 	}
-	report, err := job.Run(ctx)
+	report, err := run(job)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n(%s)", err, e.Flags(p))
 	}
 	if report == nil || report.Result == nil {
-		return nil, errors.New("a job without an error gave no result")
+		return nil, errNoResult
 	}
 	defer func() { err = errors.Join(err, report.Result.Close()) }()
 	out.Entries = output(report.Result).Entries

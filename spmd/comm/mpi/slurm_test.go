@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"distaff/spmd/comm/mpi/mpitest"
 )
 
 // script runs one of the repository's scripts.
@@ -75,34 +77,34 @@ func TestSlurm(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			r := launchArgv(t, srun(k.mpi), k.mode, append(k.env, env...), nil)
-			if r.code != k.code {
-				t.Errorf("exit code %d, want %d", r.code, k.code)
+			if r.Code != k.code {
+				t.Errorf("exit code %d, want %d", r.Code, k.code)
 			}
 			for _, w := range k.out {
-				if !strings.Contains(r.out, w) {
+				if !strings.Contains(r.Out, w) {
 					t.Errorf("output lacks %q", w)
 				}
 			}
 			for _, w := range k.err {
-				if !strings.Contains(r.err, w) {
+				if !strings.Contains(r.Err, w) {
 					t.Errorf("messages lack %q", w)
 				}
 			}
-			t.Log(r.out, r.err)
+			t.Log(r.Out, r.Err)
 		})
 	}
 	for _, mpi := range []string{"pmix", "pmi2"} {
 		t.Run("killed/"+mpi, func(t *testing.T) {
 			var at time.Time
-			r := launchArgv(t, srun(mpi), "wait", env, func(cmd *exec.Cmd, out *lockedBuffer) { at = signalRank1(t, out, syscall.SIGKILL) })
-			if took := time.Since(at); r.code == 0 || took > 10*time.Second {
-				t.Errorf("exit code %d after %v\n%s%s", r.code, took, r.out, r.err)
+			r := launchArgv(t, srun(mpi), "wait", env, func(cmd *exec.Cmd, out *mpitest.Buffer) { at = signalRank1(t, out, syscall.SIGKILL) })
+			if took := time.Since(at); r.Code == 0 || took > 10*time.Second {
+				t.Errorf("exit code %d after %v\n%s%s", r.Code, took, r.Out, r.Err)
 			}
-			t.Logf("exit code %d\n%s", r.code, r.err)
+			t.Logf("exit code %d\n%s", r.Code, r.Err)
 		})
 		t.Run("scancel/"+mpi, func(t *testing.T) {
 			file := filepath.Join(dir, "partial-"+mpi)
-			r := launchArgv(t, srun(mpi, "--job-name="+mpi), "wait", append(env, "DISTAFF_COMMTEST_FILE="+file), func(cmd *exec.Cmd, out *lockedBuffer) {
+			r := launchArgv(t, srun(mpi, "--job-name="+mpi), "wait", append(env, "DISTAFF_COMMTEST_FILE="+file), func(cmd *exec.Cmd, out *mpitest.Buffer) {
 				for !strings.Contains(out.String(), "rank 1 is") {
 					time.Sleep(20 * time.Millisecond)
 				}
@@ -112,13 +114,13 @@ func TestSlurm(t *testing.T) {
 					t.Fatalf("%v: %s", err, b)
 				}
 			})
-			if r.code == 0 {
+			if r.Code == 0 {
 				t.Error("exit code 0")
 			}
 			if left, _ := filepath.Glob(file + "*"); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
-			t.Logf("exit code %d\n%s", r.code, r.err)
+			t.Logf("exit code %d\n%s", r.Code, r.Err)
 		})
 	}
 }
@@ -152,14 +154,14 @@ func TestTwoHosts(t *testing.T) {
 		return append(argv, "-x", "DISTAFF_COMMTEST", "-x", "DISTAFF_CACHE", "-n", fmt.Sprint(n), bin)
 	}
 	r := launchArgv(t, mpirun(4), "suite", nil, nil)
-	if r.code != 0 || !strings.Contains(r.out, "all passed") {
-		t.Fatalf("exit code %d\n%s\n%s", r.code, r.out, r.err)
+	if r.Code != 0 || !strings.Contains(r.Out, "all passed") {
+		t.Fatalf("exit code %d\n%s\n%s", r.Code, r.Out, r.Err)
 	}
 	for try := 1; ; try++ { // a busy machine may spoil one
 		r = launchArgv(t, mpirun(2), "overlap", nil, nil)
 		var transfer, compute, both int
-		if _, err := fmt.Sscanf(r.out, "transfer %d ms\ncompute %d ms\nboth %d ms", &transfer, &compute, &both); err != nil {
-			t.Fatalf("exit code %d: %v\n%s\n%s", r.code, err, r.out, r.err)
+		if _, err := fmt.Sscanf(r.Out, "transfer %d ms\ncompute %d ms\nboth %d ms", &transfer, &compute, &both); err != nil {
+			t.Fatalf("exit code %d: %v\n%s\n%s", r.Code, err, r.Out, r.Err)
 		}
 		t.Logf("16 MiB: transfer %d ms, compute %d ms, both %d ms", transfer, compute, both)
 		switch {

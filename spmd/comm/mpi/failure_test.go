@@ -1,0 +1,164 @@
+package mpi_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"distaff/spmd/comm/commtest"
+	"distaff/spmd/comm/mpi/mpitest"
+)
+
+// TestKilledAnywhere: a random rank, killed at a random moment of the suite. MPI
+// is open by then: Open MPI 4.1.4's mpirun waits for itself, its ranks all gone,
+// when one is killed while it connects.
+func TestKilledAnywhere(t *testing.T) {
+	for _, l := range mpitest.Launchers(t) {
+		for i := range *kills {
+			t.Run(fmt.Sprintf("%s/%d", l.Name, i), func(t *testing.T) {
+				t.Parallel()
+				rnd := rand.New(rand.NewPCG(uint64(i), 7))
+				file := filepath.Join(t.TempDir(), "pid")
+				var at time.Time
+				r := launchArgv(t, l.Argv(3, os.Args[0]), "suite", []string{"DISTAFF_COMMTEST_PID=" + file}, func(cmd *exec.Cmd, out *mpitest.Buffer) {
+					victim := fmt.Sprintf("%s.%d", file, rnd.IntN(3))
+					var pid int
+					for pid == 0 {
+						b, _ := os.ReadFile(victim)
+						pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+						time.Sleep(time.Millisecond)
+					}
+					time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
+					at = time.Now()
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				})
+				if took := time.Since(at); took > 10*time.Second {
+					t.Errorf("took %v to end", took)
+				}
+				if passed := strings.Contains(r.Out, "all passed"); r.Code == 0 && !passed {
+					t.Errorf("exit code 0\n%s\n%s", r.Out, r.Err)
+				}
+			})
+		}
+	}
+}
+
+// TestSilent: a rank of which nothing is heard any more ends the job, although
+// its launcher sees nothing wrong.
+func TestSilent(t *testing.T) {
+	for _, l := range mpitest.Launchers(t) {
+		t.Run(l.Name, func(t *testing.T) {
+			t.Parallel()
+			var at time.Time
+			r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_APART=3s"}, func(cmd *exec.Cmd, out *mpitest.Buffer) {
+				time.Sleep(2 * time.Second) // life goes on for a while
+				at = signalRank1(t, out, syscall.SIGSTOP)
+			})
+			if took := time.Since(at); r.Code == 0 || took > 15*time.Second || !strings.Contains(r.Err, "[1] it has given no sign of life for 3s, as rank 0 sees") {
+				t.Errorf("exit code %d after %v\n%s%s", r.Code, took, r.Out, r.Err)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, l := range mpitest.Launchers(t) {
+		for _, f := range commtest.Failures() {
+			t.Run(l.Name+"/"+f.Name, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(t.TempDir(), "partial")
+				r := launch(t, l, 3, "failure:"+f.Name, "DISTAFF_COMMTEST_STUCK=500ms", "DISTAFF_COMMTEST_FILE="+file)
+				if r.Code != f.Code {
+					t.Errorf("exit code %d, want %d", r.Code, f.Code)
+				}
+				for i, w := range f.Want {
+					if n := strings.Count(r.Err, w); n == 0 || (i == 0 && n > 1) {
+						t.Errorf("%q is there %d times, want once", w, n)
+					}
+				}
+				if r.Took > 10*time.Second {
+					t.Errorf("took %v to end", r.Took)
+				}
+				if left, _ := filepath.Glob(file + "*"); f.Name != "agreed" && len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				if t.Failed() {
+					t.Log(r.Out, r.Err)
+				}
+			})
+		}
+	}
+}
+
+// TestKilled: a rank that is killed ends the job.
+func TestKilled(t *testing.T) {
+	for _, l := range mpitest.Launchers(t) {
+		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM} {
+			t.Run(fmt.Sprintf("%s/%v", l.Name, sig), func(t *testing.T) {
+				t.Parallel()
+				var at time.Time
+				r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", nil, func(cmd *exec.Cmd, out *mpitest.Buffer) {
+					at = signalRank1(t, out, sig)
+				})
+				if r.Code == 0 || time.Since(at) > 10*time.Second {
+					t.Errorf("exit code %d after %v\n%s%s", r.Code, time.Since(at), r.Out, r.Err)
+				}
+				t.Logf("exit code %d, %v\n%s", r.Code, time.Since(at), r.Err)
+			})
+		}
+	}
+}
+
+// signalRank1 waits for "rank 1 is process N" and sends it a signal.
+func signalRank1(t *testing.T, out *mpitest.Buffer, sig syscall.Signal) time.Time {
+	t.Helper()
+	for range 600 {
+		if _, rest, ok := strings.Cut(out.String(), "rank 1 is process "); ok && strings.Contains(rest, "\n") {
+			pid, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, sig); err != nil {
+				t.Fatal(err)
+			}
+			return time.Now()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("rank 1 did not come up: " + out.String())
+	return time.Time{}
+}
+
+// TestInterrupt: SIGTERM and SIGINT to the launcher clean up and end the job.
+func TestInterrupt(t *testing.T) {
+	for _, l := range mpitest.Launchers(t) {
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			t.Run(fmt.Sprintf("%s/%v", l.Name, sig), func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(t.TempDir(), "partial")
+				r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_FILE=" + file}, func(cmd *exec.Cmd, out *mpitest.Buffer) {
+					for !strings.Contains(out.String(), "rank 1 is") {
+						time.Sleep(20 * time.Millisecond)
+					}
+					if err := cmd.Process.Signal(sig); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if r.Code == 0 {
+					t.Error("exit code 0")
+				}
+				if left, _ := filepath.Glob(file + "*"); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				t.Logf("exit code %d\n%s", r.Code, r.Err)
+			})
+		}
+	}
+}
