@@ -171,7 +171,7 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 		}
 		return own, nil
 	case s.tensor != nil:
-		return k.loadTensor(s, g)
+		return g.Tensor(k.c, load.Source{Tensor: s.tensor, Check: s.in.File != "" && !r.job.TrustInput, AsIs: r.asStored(s), Limit: r.limit})
 	case s.gen != nil:
 		if err := s.gen.bind(s.name, r.sizes.Dims[s.name], s.typ, r.job.Seed); err != nil {
 			return nil, err
@@ -197,36 +197,6 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 	stop := r.watch(s, in)
 	defer stop()
 	return g.Scatter(k.c, in)
-}
-
-// loadTensor makes blocks of a tensor that every rank has: views where that is
-// possible, else assembled from each rank's piece.
-func (k *ranked) loadTensor(s *source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
-	r, t := k.r, s.tensor
-	if err := t.Load(r.limit); err != nil {
-		return nil, err
-	}
-	if s.in.File != "" && !r.job.TrustInput {
-		if err := t.Validate(); err != nil {
-			return nil, err
-		}
-		if err := t.VerifyShare(k.c.Rank(), k.c.Size()); err != nil {
-			return nil, err
-		}
-	}
-	if r.asStored(s) && g.Viewable(t) {
-		return g.Views(k.c.Rank(), t)
-	}
-	piece, err := load.Piece(t, k.c.Rank(), k.c.Size())
-	if err != nil {
-		return nil, err
-	}
-	defer piece.Close()
-	zeros := coo.DropFill
-	if r.asStored(s) {
-		zeros = coo.KeepAll // the blocks have its pattern
-	}
-	return g.Scatter(k.c, coo.FromTensor(piece, zeros))
 }
 
 // fillBlocks generates dense blocks in place.

@@ -1,9 +1,15 @@
 // Package load makes the blocks of a tensor at the ranks that own them (source
-// 000, section 4.4). Each rank reads a piece of the input: a part with as many
-// stored entries as any other's. It finds for every entry the block that it
-// belongs to, and sends it to that block's owner, which assembles its blocks in
-// two passes. Rows of a tensor that every rank can map are not moved at all:
-// the block is a view of the file.
+// 000, section 4.4). Each rank reads a piece of the input: as many bytes of a .tcs
+// file as any other (Piece), or the lines that begin in an even share of a text
+// file (text.Part). It finds for every entry the block that it belongs to, and
+// sends it to that block's owner, which assembles its blocks (Scatter). Rows of
+// a tensor that every rank can map are not moved at all: the block is a view of
+// the file (Views).
+//
+// A rank holds its blocks, a bounded number of entries on their way, and where
+// the input is not in the blocks' storage order, its entries packed until they
+// are sorted. What is wrong with the input is said by the rank with the first
+// mistake, and ends the job at all (Agree).
 package load
 
 import (
@@ -33,16 +39,6 @@ func (g *Target) blocks(rank int) []plan.Block {
 		}
 	}
 	return list
-}
-
-// Piece is rank r's share of t: an even part of its stored values, in storage
-// order. The caller closes it.
-func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
-	n := t.Vals.Len
-	at := func(k int) int64 {
-		return t.Vals.First + n/int64(ranks)*int64(k) + n%int64(ranks)*int64(k)/int64(ranks)
-	}
-	return t.View(tcs.Block{Cut: true, Level: -1, Lo: at(r), Hi: at(r + 1)})
 }
 
 // Viewable tells whether every block of t is a contiguous part of its arrays:

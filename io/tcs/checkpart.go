@@ -1,0 +1,115 @@
+package tcs
+
+import "hash/crc32"
+
+// A file's sections can be checked in parts, by several readers that have a
+// part each: a part is a range of elements of every section, [lo[i], hi[i]) of
+// section i, and parts that follow one another cover the file.
+
+// Starts are, for each section of the file, where the arrays of the view t
+// start: the first element that belongs to it.
+func (t *Tensor) Starts() []int64 {
+	var at []int64
+	for _, sec := range t.file.header.sections {
+		at = append(at, t.array(sec.Level, sec.Part).First)
+	}
+	return at
+}
+
+// Lengths are the numbers of elements of the file's sections.
+func (t *Tensor) Lengths() []int64 {
+	var n []int64
+	for _, sec := range t.file.header.sections {
+		n = append(n, sec.Len)
+	}
+	return n
+}
+
+// CheckPart is Validate for a part of an uncompressed file, and of how it goes on from the part
+// before it: if all parts pass, the whole tensor would. It reads the part and
+// an element more of each section.
+func (t *Tensor) CheckPart(lo, hi []int64) error {
+	return t.guarded(func() error { return t.checkPart(lo, hi) })
+}
+
+func (t *Tensor) checkPart(lo, hi []int64) error {
+	v := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals, file: t.file, part: true, edges: true}
+	first := make([]int64, len(t.Levels)) // a level, the first position of the part
+	for i, sec := range t.file.header.sections {
+		a := v.array(sec.Level, sec.Part)
+		from, to := lo[i], hi[i]
+		switch sec.Part {
+		case PosPart:
+			to = min(to+2, sec.Len) // with the end of a segment that the next part shares
+		case CrdPart:
+			first[sec.Level] = from
+		}
+		*a = a.Sub(from, max(from, to))
+	}
+	if err := v.validate(); err != nil {
+		return err
+	}
+	kinds, _ := t.Format()
+	depths := Depths(kinds)
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		if lev.Kind != 's' && lev.Kind != 'u' {
+			continue
+		}
+		if err := t.checkEnds(l, v); err != nil {
+			return err
+		}
+		q := first[l]
+		if q == 0 || v.Levels[l].Crd.Len == 0 || v.Levels[l].Pos.Len == 0 || v.Levels[l].Pos.Int(0) >= q {
+			continue // no segment of the part before goes on here
+		}
+		end := l + 1
+		for end < len(t.Levels) && Singleton(t.Levels[end].Kind) {
+			end++
+		}
+		if !t.grows(l, end, q, depths[l]) {
+			return t.orderErr(l, q)
+		}
+	}
+	return nil
+}
+
+// checkEnds checks the first and last elements of level l's pos, where the part
+// v has them.
+func (t *Tensor) checkEnds(l int, v *Tensor) error {
+	pos, crd := &v.Levels[l].Pos, t.Levels[l].Crd.Len
+	n := t.Levels[l].Pos.Len
+	if pos.Len == 0 {
+		return nil
+	}
+	if pos.First == 0 && pos.Int(0) != 0 || pos.First+pos.Len == n && pos.Int(pos.Len-1) != crd {
+		return t.dataErr("positions of level %d do not go from 0 to its %d coordinates", l, crd)
+	}
+	return nil
+}
+
+// SumPart is the checksum of elements [lo, hi) of section i of an uncompressed
+// file.
+func (t *Tensor) SumPart(i int, lo, hi int64) (sum uint32, err error) {
+	sec := t.file.header.sections[i]
+	err = t.guarded(func() error {
+		sum = crc32.ChecksumIEEE(t.file.mapped.Array(sec.Offset, sec.Len, sec.Width).Sub(lo, hi).Bytes())
+		return nil
+	})
+	return sum, err
+}
+
+// CheckSums compares the checksums of the sections, combined from those of
+// parts: sums[k][i] is that of elements [at[k][i], at[k+1][i]) of section i.
+func (t *Tensor) CheckSums(at [][]int64, sums [][]uint32) error {
+	for i, sec := range t.file.header.sections {
+		sum := uint32(0)
+		for k := range sums {
+			sum = CombineCRC(sum, sums[k][i], (at[k+1][i]-at[k][i])*int64(sec.Width))
+		}
+		if sum != sec.crc {
+			return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Part, sec.Level, sum, sec.crc)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"distaff/codegen/place"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/load"
+	"distaff/spmd/plan"
+)
+
+// loadRanks is how many ranks of this process load.
+const loadRanks = 2
+
+// loads times the loading of a .tcs file of a matrix (1 GB at scale 1) at two
+// ranks, from the page cache and checked, against the reading of the file by one
+// read after another.
+func (b *bench) loads(rounds int) (over int, err error) {
+	dir, err := os.MkdirTemp("", "bench-load-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "a.tcs")
+	n := b.scaled(4000000)
+	s := &rowStream{dims: []int64{n, n}, each: 20}
+	if err := coo.AssembleFile(path, s, coo.Spec{Kinds: "ds", Name: "A"}, coo.Config{}); err != nil {
+		return 0, err
+	}
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: s.dims, Type: tcs.Float64, Name: "A"}
+	cases := []struct {
+		name  string
+		vars  [][]int64
+		cuts  []int
+		limit float64 // of the time of the load in that of the reading
+	}{
+		{"load row blocks", [][]int64{{0, n / 2, n}}, []int{0, -1}, 2},
+		{"load 2x4 blocks", [][]int64{{0, n / 2, n}, {0, n / 4, n / 2, n / 4 * 3, n}}, []int{0, 1}, 20},
+	}
+	fmt.Printf("%-22s %8s %12s %12s %7s %6s\n", "load", "ranks", "distaff ms", "read ms", "ratio", "limit")
+	for _, c := range cases {
+		var ours, theirs []float64
+		peak, size := int64(0), int64(0)
+		for range rounds {
+			at := time.Now()
+			if size, err = readFile(path); err != nil {
+				return 0, err
+			}
+			theirs = append(theirs, time.Since(at).Seconds())
+			p := &plan.Problem{Blocking: &place.Blocking{}, Ranks: loadRanks}
+			for v, points := range c.vars {
+				p.Vars = append(p.Vars, place.BlockVar{Name: fmt.Sprint("v", v), Cuts: points})
+			}
+			p.Map = []int{0}
+			at = time.Now()
+			if peak, err = loadOnce(b.ctx, path, &load.Target{Plan: p, Cuts: c.cuts, Spec: spec}); err != nil {
+				return 0, err
+			}
+			ours = append(ours, time.Since(at).Seconds())
+		}
+		ratio := median(ours) / median(theirs)
+		mark := ""
+		if ratio > c.limit {
+			mark, over = " over", over+1
+		}
+		if most := size/loadRanks*3/2 + 100e6; float64(peak) > float64(most) {
+			mark, over = mark+fmt.Sprintf(" %d bytes a rank, limit %d", peak, most), over+1
+		}
+		fmt.Printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f%s\n", c.name, loadRanks, 1e3*median(ours), 1e3*median(theirs), ratio, c.limit, mark)
+	}
+	return over, nil
+}
+
+// readFile reads a file to its end, and returns its size.
+func readFile(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	buf := make([]byte, 1<<20)
+	size := int64(0)
+	for {
+		n, err := f.Read(buf)
+		size += int64(n)
+		if err == io.EOF {
+			return size, nil
+		} else if err != nil {
+			return size, err
+		}
+	}
+}
+
+// loadOnce loads the file's blocks at every rank, and returns the most that a
+// rank allocated.
+func loadOnce(ctx context.Context, path string, target *load.Target) (peak int64, err error) {
+	peaks := make([]int64, loadRanks)
+	err = local.Run(ctx, loadRanks, func(c comm.Comm) error {
+		t, err := tcs.Open(path)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		g := *target
+		limit := tcs.NewLimit(0)
+		g.Cfg = coo.Config{Limit: limit, Threads: 1}
+		own, err := g.Tensor(c, load.Source{Tensor: t, Check: true, AsIs: true, Limit: limit})
+		for _, x := range own {
+			x.Close()
+		}
+		peaks[c.Rank()] = limit.Peak()
+		return err
+	})
+	return max(peaks[0], peaks[1]), err
+}
+
+// rowStream is a matrix of rows with as many entries each, at places of no
+// pattern that grow along the row.
+type rowStream struct {
+	dims []int64
+	each int64
+	row  int64
+}
+
+func (s *rowStream) Dims() ([]int64, bool) { return s.dims, true }
+func (s *rowStream) Type() tcs.Type        { return tcs.Float64 }
+func (s *rowStream) Rewind() error         { s.row = 0; return nil }
+func (s *rowStream) Close() error          { return nil }
+
+func (s *rowStream) Next(b *coo.Batch) error {
+	rows := min(s.dims[0]-s.row, 200)
+	if rows == 0 {
+		return io.EOF
+	}
+	b.Resize(2, int(rows*s.each), 8)
+	clear(b.Vals)
+	step := s.dims[1] / s.each
+	for k := range rows * s.each {
+		i, j := s.row+k/s.each, k%s.each
+		b.Coords[0][k] = i
+		b.Coords[1][k] = j*step + (i*2654435761+j*40503)%max(step, 1)
+		b.Vals[8*k+7], b.Vals[8*k+6] = 0x3f, byte(k)
+	}
+	s.row += rows
+	return nil
+}

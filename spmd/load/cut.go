@@ -1,0 +1,114 @@
+package load
+
+import (
+	"distaff/io/tcs"
+)
+
+// Piece is rank r's share of t: an even part of its bytes, in storage order
+// (source 000, section 4.4.1). It reads the few elements that its ends are
+// searched by. The caller closes it.
+func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
+	s := newSizes(t)
+	lo, hi := s.cut(int64(r), int64(ranks)), s.cut(int64(r)+1, int64(ranks))
+	return t.View(tcs.Block{Cut: true, Level: -1, Lo: lo, Hi: max(lo, hi)})
+}
+
+// bytesBefore measures how much of a tensor lies before a position of its
+// values: the sum of the distances from the arrays' starts, in bytes, of that
+// position, of the last level's, and so on up to the root.
+type bytesBefore struct {
+	t          *tcs.Tensor
+	from, to   int64 // positions of the values
+	start, end int64 // bytes before them
+}
+
+func newSizes(t *tcs.Tensor) *bytesBefore {
+	s := &bytesBefore{t: t, from: t.Vals.First, to: t.Vals.First + t.Vals.Len}
+	s.start, s.end = s.at(s.from), s.at(s.to)
+	return s
+}
+
+// at is the bytes before position p.
+func (s *bytesBefore) at(p int64) int64 {
+	n := p * int64(s.t.Vals.Width)
+	for l := len(s.t.Levels) - 1; l >= 0; l-- {
+		lev := &s.t.Levels[l]
+		if lev.Kind == 'd' {
+			p /= max(lev.Size, 1)
+			continue
+		}
+		n += p * int64(lev.Crd.Width)
+		if !tcs.Singleton(lev.Kind) {
+			p = parent(lev, p)
+			n += p * int64(lev.Pos.Width)
+		}
+	}
+	return n
+}
+
+// parent is the last parent whose segment starts at or before position q, found
+// from where it would be if segments were of one length, in a window that grows
+// until it holds it.
+func parent(lev *tcs.Level, q int64) int64 {
+	n := lev.Pos.Len - 1
+	if n < 1 {
+		return lev.Pos.First
+	}
+	ahead := func(i int64) bool { return lev.Pos.Int(i) > q } // false, then true
+	guess := int64(0)
+	if lev.Crd.Len > 0 {
+		guess = min(max(int64(float64(q-lev.Crd.First)/float64(lev.Crd.Len)*float64(n)), 0), n)
+	}
+	lo, hi := int64(-1), n+1 // not ahead at lo, ahead at hi: as if
+	for step := int64(1); ; step *= 4 {
+		if ahead(guess) {
+			hi = guess
+			if guess -= step; guess <= lo {
+				break
+			}
+		} else {
+			lo = guess
+			if guess += step; guess >= hi {
+				break
+			}
+		}
+	}
+	for hi-lo > 1 {
+		if mid := lo + (hi-lo)/2; ahead(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return lev.Pos.First + max(lo, 0)
+}
+
+// near is the bytes by which a cut may miss its place.
+const near = 1 << 10
+
+// cut is a position with about k of n parts of the bytes before it, the same
+// wherever it is computed.
+func (s *bytesBefore) cut(k, n int64) int64 {
+	if k == 0 {
+		return s.from
+	}
+	if k == n {
+		return s.to
+	}
+	want := s.start + int64(float64(s.end-s.start)/float64(n)*float64(k))
+	lo, hi := s.from, s.to // at(lo) <= want < at(hi)
+	below, above := s.start, s.end
+	for try := 0; hi-lo > 1 && want-below > near && above > below; try++ {
+		p := lo + (hi-lo)/2
+		if try%3 != 2 { // in proportion; now and then by halves, against uneven ones
+			p = lo + int64(float64(hi-lo)*(float64(want-below)/float64(above-below)))
+			p = min(max(p, lo+1), hi-1)
+		}
+		if b := s.at(p); b <= want {
+			lo, below = p, b
+		} else {
+			hi, above = p, b
+		}
+	}
+	return lo
+}

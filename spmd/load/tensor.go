@@ -1,0 +1,81 @@
+package load
+
+import (
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+)
+
+// Source is a tensor that every rank has: a mapped file, or one in memory.
+type Source struct {
+	Tensor *tcs.Tensor
+	Check  bool // it is a file that is not trusted
+	AsIs   bool // blocks have the tensor's format and type
+	Limit  *tcs.Limit
+}
+
+// Tensor makes this rank's blocks of a tensor that every rank has: views where
+// each block is a contiguous part of its arrays, else assembled from each
+// rank's piece. Of a file, a rank reads its blocks or its piece only, and checks what it
+// reads. Collective. The caller closes the blocks, which hold the memory of the
+// tensor that they show.
+func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
+	t := s.Tensor
+	if err := Agree(c, t.Load(s.Limit)); err != nil {
+		return nil, err
+	}
+	if s.AsIs && g.Viewable(t) {
+		return g.views(c, s)
+	}
+	piece, err := Piece(t, c.Rank(), c.Size())
+	if err := s.agree(c, err); err != nil {
+		return nil, err
+	}
+	defer piece.Close()
+	if s.Check {
+		if err := s.verify(c, pieces(c, piece)); err != nil {
+			return nil, err
+		}
+		piece.Trust()
+	}
+	zeros := coo.DropFill
+	if s.AsIs {
+		zeros = coo.KeepAll // the blocks have its pattern
+	}
+	return g.Scatter(c, coo.FromTensor(piece, zeros))
+}
+
+func (s *Source) verify(c comm.Comm, spans []span) error {
+	if s.Tensor.Compressed() {
+		return Agree(c, s.Tensor.Validate()) // checksums were compared as it was loaded
+	}
+	return verify(c, s.Tensor, spans)
+}
+
+// agree is Agree on an error of making a view.
+func (s *Source) agree(c comm.Comm, err error) error {
+	if s.Check {
+		return firstFault(c, s.Tensor, err)
+	}
+	return Agree(c, err)
+}
+
+// views makes blocks that are views of the tensor.
+func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
+	own, err := g.Views(c.Rank(), s.Tensor)
+	if err := s.agree(c, err); err != nil {
+		closeAll(own)
+		return nil, err
+	}
+	if s.Check {
+		if err := s.verify(c, g.viewSpans(own)); err != nil {
+			closeAll(own)
+			return nil, err
+		}
+		for _, t := range own {
+			t.Trust()
+		}
+	}
+	return own, nil
+}
