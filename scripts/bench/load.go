@@ -20,20 +20,20 @@ import (
 // loadRanks is how many ranks of this process load.
 const loadRanks = 2
 
-// loads times the loading of a .tcs file of a matrix (1 GB at scale 1) at two
-// ranks, from the page cache and checked, against the reading of the file by one
-// read after another.
-func (b *bench) loads(rounds int) (over int, err error) {
+// loads is the section that times the loading of a .tcs file of a matrix (1 GB at
+// scale 1) at two ranks, from the page cache and checked, against the reading of
+// the file by one read after another.
+func loads(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-load-")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "a.tcs")
 	n := b.scaled(4000000)
 	s := &rowStream{dims: []int64{n, n}, each: 20}
 	if err := coo.AssembleFile(path, s, coo.Spec{Kinds: "ds", Name: "A"}, coo.Config{}); err != nil {
-		return 0, err
+		return err
 	}
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: s.dims, Type: tcs.Float64, Name: "A"}
 	cases := []struct {
@@ -45,14 +45,17 @@ func (b *bench) loads(rounds int) (over int, err error) {
 		{"load row blocks", [][]int64{{0, n / 2, n}}, []int{0, -1}, 2},
 		{"load 2x4 blocks", [][]int64{{0, n / 2, n}, {0, n / 4, n / 2, n / 4 * 3, n}}, []int{0, 1}, 20},
 	}
-	fmt.Printf("%-22s %8s %12s %12s %7s %6s\n", "load", "ranks", "distaff ms", "read ms", "ratio", "limit")
+	b.printf("%-22s %8s %12s %12s %7s %6s %9s %9s\n", "blocks", "ranks", "distaff ms", "read ms", "ratio", "limit", "MB a rank", "limit")
 	for _, c := range cases {
+		if !b.wants(c.name) {
+			continue
+		}
 		var ours, theirs []float64
 		peak, size := int64(0), int64(0)
-		for range rounds {
+		for range b.rounds {
 			at := time.Now()
 			if size, err = readFile(path); err != nil {
-				return 0, err
+				return err
 			}
 			theirs = append(theirs, time.Since(at).Seconds())
 			p := &plan.Problem{Blocking: &place.Blocking{}, Ranks: loadRanks}
@@ -62,21 +65,16 @@ func (b *bench) loads(rounds int) (over int, err error) {
 			p.Map = []int{0}
 			at = time.Now()
 			if peak, err = loadOnce(b.ctx, path, &load.Target{Plan: p, Cuts: c.cuts, Spec: spec}); err != nil {
-				return 0, err
+				return err
 			}
 			ours = append(ours, time.Since(at).Seconds())
 		}
 		ratio := median(ours) / median(theirs)
-		mark := ""
-		if ratio > c.limit {
-			mark, over = " over", over+1
-		}
-		if most := size/loadRanks*3/2 + 100e6; float64(peak) > float64(most) {
-			mark, over = mark+fmt.Sprintf(" %d bytes a rank, limit %d", peak, most), over+1
-		}
-		fmt.Printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f%s\n", c.name, loadRanks, 1e3*median(ours), 1e3*median(theirs), ratio, c.limit, mark)
+		most := float64(size)/loadRanks*1.5 + 100e6
+		b.printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f %9.0f %9.0f%s\n", c.name, loadRanks, 1e3*median(ours), 1e3*median(theirs), ratio, c.limit,
+			float64(peak)/1e6, most/1e6, b.over(ratio > c.limit)+b.over(float64(peak) > most))
 	}
-	return over, nil
+	return nil
 }
 
 // readFile reads a file to its end, and returns its size.

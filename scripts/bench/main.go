@@ -33,6 +33,7 @@ type section struct {
 var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
 	{"store", "storing a .tcs against write() of its bytes", store},
+	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
 }
 
 // bench is what the sections share.
