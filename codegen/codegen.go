@@ -66,6 +66,10 @@ type Request struct {
 	Parts    []string
 	// Names has the names that the user gave tensors, where Normal has others.
 	Names map[string]string
+	// Into asks for a leaf that adds to a result which is there already, and
+	// holds, among other coordinates, those that it would store. It is made
+	// where the result would have an operand's level arrays (see Result.Into).
+	Into bool
 }
 
 // DefaultLongRow is the LongRow of a request that has none: the work of several
@@ -105,6 +109,11 @@ type Arg struct {
 	Convert bool
 	// Old: the left tensor's old value, of a +=.
 	Old bool
+	// Map: no tensor of the statement, but a compressed level whose crd array
+	// has, for each position of argument Result.Shares at the result's last
+	// compressed level, the result's position q of the same coordinates, or
+	// -1-q where no values are there yet and the leaf is to set them.
+	Map bool
 	// PosWidth and CrdWidth are those that the leaf reads, a level.
 	PosWidth, CrdWidth []uint8
 }
@@ -122,7 +131,11 @@ type Result struct {
 	// values alone; -1 for none. The caller then allocates Vals: as many
 	// values as that level of the argument has positions, times the sizes of
 	// the dense levels below it.
-	Shares             int
+	Shares int
+	// Into: the leaf adds its values to those that the result has, at the
+	// positions that the last argument (Arg.Map) tells, and reads and writes
+	// nothing else of it. The widths are those of Shares all the same.
+	Into               bool
 	PosWidth, CrdWidth []uint8
 }
 
@@ -178,13 +191,16 @@ func (c *compilation) leaf() (*ir.Func, error) {
 		share = a.Key()
 		u.Result.Shares = k
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[k])
+		if c.Into {
+			c.into()
+		}
 	}
 	if c.Threads != 1 && c.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow),
+		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow),
 	})
 	if err == nil {
 		return f, nil

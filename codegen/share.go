@@ -32,6 +32,25 @@ func (c *compilation) shared() *cin.Access {
 	return found
 }
 
+// into makes the leaf add to a result that is there: its values to those at the
+// positions of a map, which becomes the last argument.
+func (c *compilation) into() {
+	u := c.unit
+	result := u.Result.Format
+	width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
+	u.Result.Into = true
+	u.Args = append(u.Args, Arg{Map: true, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}, PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
+	c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
+	target := cin.Target(u.CIN).Name
+	u.CIN = cin.Map(u.CIN, func(s cin.Stmt) cin.Stmt {
+		a, ok := s.(*cin.Assign)
+		if !ok || a.LHS.Name != target {
+			return s
+		}
+		return &cin.Assign{LHS: a.LHS, Accumulate: true, RHS: a.RHS}
+	})
+}
+
 // takesWidths tells whether the result may have an operand's widths: where its
 // own were asked for, they must be the same.
 func (c *compilation) takesWidths(o lower.Operand) bool {

@@ -14,15 +14,16 @@ import (
 
 // interpLeaf runs a leaf in the checking interpreter instead of compiling it.
 type interpLeaf struct {
-	prog *interp.Program
+	prog  *interp.Program
+	fresh bool // the result's memory holds anything
 }
 
-func newInterpLeaf(fn *ir.Func) (kernels.Leaf, error) {
+func newInterpLeaf(fn *ir.Func, fresh bool) (kernels.Leaf, error) {
 	p, err := interp.Compile(fn)
 	if err != nil {
 		return nil, err
 	}
-	return &interpLeaf{p}, nil
+	return &interpLeaf{p, fresh}, nil
 }
 
 func (f *interpLeaf) Close() error { return nil }
@@ -39,7 +40,7 @@ func (f *interpLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]i
 		}
 		in[k].Vals = interpArray(t.Vals, t.Type)
 	}
-	in[0].Vals.Fresh = true
+	in[0].Vals.Fresh = f.fresh
 	h := fnv.New64a()
 	fmt.Fprint(h, env.What, bounds)
 	fail, err := f.prog.Run(in, bounds, interp.Env{Threads: env.Threads, Seed: h.Sum64()})

@@ -39,6 +39,7 @@ type statement struct {
 	exact    []string        // variables that the leaf always gets the whole range of
 	wide     bool            // the result's positions in 64 bits, whatever is expected
 	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
+	into     bool            // the leaf adds to a result, if it can (unit.Result.Into)
 
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
@@ -68,10 +69,19 @@ func specTensor(t *tcs.Tensor) codegen.Tensor {
 
 // build compiles and loads.
 func (s *statement) build() error {
+	req, err := s.compile()
+	if err != nil {
+		return err
+	}
+	return s.load(req)
+}
+
+// compile makes the unit. It runs no C compiler.
+func (s *statement) compile() (codegen.Request, error) {
 	r := s.r
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names,
+		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into,
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}
@@ -80,12 +90,16 @@ func (s *statement) build() error {
 	}
 	req.Tensors[s.stmt.LHS.Name] = result
 	var err error
-	if s.unit, err = codegen.Compile(req); err != nil {
-		return err
-	}
+	s.unit, err = codegen.Compile(req)
+	return req, err
+}
+
+// load makes the leaf of the unit. Collective, where there are several ranks.
+func (s *statement) load(req codegen.Request) (err error) {
+	r := s.r
 	if r.job.Interpret {
 		s.compiler = "interpreter"
-		s.leaf, err = newInterpLeaf(s.unit.Func)
+		s.leaf, err = newInterpLeaf(s.unit.Func, !s.unit.Result.Into)
 		return err
 	}
 	builder, err := r.builder()
@@ -158,6 +172,9 @@ func (r *run) builder() (*cc.Builder, error) {
 // belong to the caller (in made).
 func (s *statement) arguments(operands map[string]*tcs.Tensor, old *tcs.Tensor) (args []*tcs.Tensor, made []*tcs.Tensor, err error) {
 	for _, a := range s.unit.Args[1:] {
+		if a.Map {
+			continue
+		}
 		t := operands[a.Tensor]
 		if a.Old {
 			t = old
@@ -187,11 +204,21 @@ func (s *statement) arguments(operands map[string]*tcs.Tensor, old *tcs.Tensor) 
 // (all of a variable's where there is none), and returns the result's block of
 // that box, stored as unit.Result says.
 func (s *statement) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) (*tcs.Tensor, error) {
-	r := s.r
 	t, err := s.newResult(args, box)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.run(ctx, t, args, ranges); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Trust()
+	return t, nil
+}
+
+// run runs the leaf on its result and args.
+func (s *statement) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, ranges map[string][2]int64) error {
+	r := s.r
 	bounds := make([][2]int64, len(s.unit.Vars))
 	for k, v := range s.unit.Vars {
 		b, ok := ranges[v]
@@ -201,12 +228,7 @@ func (s *statement) call(ctx context.Context, args []*tcs.Tensor, ranges map[str
 		bounds[k] = b
 	}
 	env := kernels.Env{Threads: r.threads, Arena: r.arena, Vars: r.userNames(s.unit.Vars), What: r.p.stmt.String(), Runner: r.runner}
-	if err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env); err != nil {
-		t.Close()
-		return nil, err
-	}
-	t.Trust()
-	return t, nil
+	return s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
 }
 
 // repack brings what call returned into the wanted format; it takes t over.

@@ -12,6 +12,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
 	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
 	"distaff/spmd/transfer"
 )
 
@@ -246,22 +247,24 @@ func (k *ranked) compile() error {
 	if err != nil {
 		return err
 	}
-	for _, g := range k.problem.Groups {
-		norm := *k.norm
-		norm.Terms = nil
-		for _, t := range g.Terms {
-			norm.Terms = append(norm.Terms, k.norm.Terms[t])
-		}
-		s := r.statement(like)
-		s.norm = &norm
-		k.scheduled(s)
-		if len(k.statements) > 0 { // blocks of all groups are summed
-			s.widths = &k.statements[0].unit.Result
-		}
-		if err := s.build(); err != nil {
+	multi, err := k.accumulates()
+	if err != nil {
+		return err
+	}
+	reqs, err := k.compileGroups(like, multi)
+	if err != nil {
+		return err
+	}
+	in := multi && k.inPlace()
+	if multi && !in {
+		if reqs, err = k.compileGroups(like, false); err != nil {
 			return err
 		}
-		k.statements = append(k.statements, s)
+	}
+	for g, s := range k.statements {
+		if err := s.load(reqs[g]); err != nil {
+			return err
+		}
 		r.closers = append(r.closers, func() error { s.close(); return nil })
 		if k.c.Rank() == 0 {
 			for _, n := range s.unit.Notes {
@@ -272,7 +275,36 @@ func (k *ranked) compile() error {
 	result := k.statements[0].unit.Result
 	k.exec.Result = transfer.Like{Name: r.p.result, Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]),
 		Kinds: result.Format.Letters(), Modes: result.Format.Order}
+	if !result.Format.AllDense() {
+		k.accumulate(in)
+	}
 	return k.compileSum()
+}
+
+// compileGroups makes the units of all groups; into asks for leaves that add
+// to a result.
+func (k *ranked) compileGroups(like map[string]codegen.Tensor, into bool) ([]codegen.Request, error) {
+	k.statements = nil
+	var reqs []codegen.Request
+	for _, g := range k.problem.Groups {
+		norm := *k.norm
+		norm.Terms = nil
+		for _, t := range g.Terms {
+			norm.Terms = append(norm.Terms, k.norm.Terms[t])
+		}
+		s := k.r.statement(like)
+		s.norm, s.into = &norm, into
+		k.scheduled(s)
+		if len(k.statements) > 0 { // blocks of all groups are summed
+			s.widths = &k.statements[0].unit.Result
+		}
+		req, err := s.compile()
+		if err != nil {
+			return nil, err
+		}
+		k.statements, reqs = append(k.statements, s), append(reqs, req)
+	}
+	return reqs, nil
 }
 
 // scheduled gives the leaf of a group the job's schedule, which orders the loops
@@ -316,7 +348,18 @@ func (k *ranked) userNote(note string) string {
 }
 
 // leaf runs a step's group on its operand blocks.
-func (k *ranked) leaf(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error) {
+func (k *ranked) leaf(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tensor, err error) {
+	err = k.onBlocks(s, operands, func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error {
+		box := k.problem.Box(k.problem.Result, s.Partial.Result, k.r.sizes.Dims[k.r.p.result])
+		out, err = st.call(k.r.ctx, args, ranges, box)
+		return err
+	})
+	return out, err
+}
+
+// onBlocks calls f with a step's statement, the arguments of its leaf and the
+// ranges of its loops.
+func (k *ranked) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
 	st := k.statements[s.Group]
 	given := map[string]*tcs.Tensor{}
 	for i, t := range operands {
@@ -326,7 +369,7 @@ func (k *ranked) leaf(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error) 
 	}
 	args, made, err := st.arguments(given, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		for _, t := range made {
@@ -338,19 +381,15 @@ func (k *ranked) leaf(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error) 
 		at := s.Tuple[v]
 		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
 	}
-	box := k.problem.Box(k.problem.Result, s.Partial.Result, k.r.sizes.Dims[k.r.p.result])
-	return st.call(k.r.ctx, args, ranges, box)
+	return f(st, args, ranges)
 }
 
-// compileSum compiles the addition of two blocks of the result, where the plan
-// has any.
+// compileSum compiles the addition of two blocks of the result, where the tree
+// sums have any.
 func (k *ranked) compileSum() error {
 	r := k.r
 	result := k.statements[0].unit.Result
-	adds := len(k.problem.Groups) > 1
-	for _, v := range k.problem.Vars {
-		adds = adds || v.Reduction
-	}
+	adds := slices.ContainsFunc(k.problem.Sums(), func(s plan.Sum) bool { return len(s.Adds) > 0 })
 	if !adds || result.Format.AllDense() { // dense blocks are added in place
 		return nil
 	}
@@ -372,7 +411,7 @@ func (k *ranked) compileSum() error {
 // dense, and so hold the same coordinates.
 func (k *ranked) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.sum == nil {
-		addDense(a, b)
+		reduce.AddDense(a, b, k.r.threads)
 		return a, nil
 	}
 	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b}, nil)

@@ -26,6 +26,9 @@ type assembly struct {
 	deep   int // the last compressed level; -1 for none
 	buf    *buffers
 	dense  *ir.Array // the values of a result of dense levels alone
+	// at, of a result that is added to, maps positions of the operand that it
+	// would share level arrays with to its own; nil for another.
+	at *ir.Array
 }
 
 // buffers are what a result's compressed levels grow in.
@@ -70,6 +73,33 @@ func (l *lowerer) newAssembly() *assembly {
 
 // shared tells whether the result's level arrays are an operand's.
 func (a *assembly) shared() bool { return a.l.spec.Share != "" }
+
+// newMap is the map of positions of a result that is added to.
+func (l *lowerer) newMap() *ir.Array {
+	last := 0
+	for _, o := range l.spec.Operands {
+		last = max(last, o.Arg)
+	}
+	a := l.newArray(l.out.op.prefix()+"_at", intOf(l.out.op.PosWidth[l.out.deep]))
+	a.Const = true
+	l.params = append(l.params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0, Part: ir.Crd}, A: a})
+	return a
+}
+
+// mapped is the position of the result, which is added to, for position p of
+// the operand that it would share level arrays with. The first that comes to
+// it finds no values there, and sets them to 0.
+func (a *assembly) mapped(p ir.Expr) ir.Expr {
+	l := a.l
+	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.at, p))
+	l.when(ir.Less(q, ir.Int(0)), func() {
+		l.set(q, ir.Minus(ir.Int(-1), q))
+		size := a.block(a.deep + 1)
+		first := ir.Times(q, size)
+		l.emit(&ir.Fill{A: a.dense, Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.dense.Elem)})
+	})
+	return l.named(a.op.prefix()+"_p", q)
+}
 
 // vals is where the result's values are written.
 func (a *assembly) vals() *ir.Array {
@@ -273,6 +303,9 @@ func (l *lowerer) bindResult(p *loop, in *env) {
 		for _, it := range p.iters {
 			if it.key == l.spec.Share {
 				in.res = resultCursor{level: a.deep + 1, pos: it.p}
+				if a.at != nil {
+					in.res.pos, in.res.zeroed = a.mapped(it.p), true
+				}
 			}
 		}
 	}

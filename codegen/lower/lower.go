@@ -63,6 +63,12 @@ type Spec struct {
 	// result's own, down to the result's last compressed level: values, or
 	// blocks of dense levels below, are written at its positions.
 	Share string
+	// Into, with Share, says that the result has more positions, and other
+	// leaves' values: this one adds to it. crd[p] of level 0 of the argument behind all
+	// operands, as wide as the pos array of the result's last compressed level, is the
+	// result's position q for Share's position p, or -1-q where the values there are
+	// not set yet.
+	Into bool
 }
 
 // Refusal is why a schedule cannot be followed, where that shows only as its
@@ -120,6 +126,9 @@ func lower(s Spec) *ir.Func {
 	}
 	f.Body = l.inScope(func() {
 		l.out = l.newAssembly()
+		if s.Into {
+			l.out.at = l.newMap()
+		}
 		pieces := false // the result is made in chunks
 		cin.Walk(s.Stmt, func(s cin.Stmt) {
 			f, ok := s.(*cin.Forall)

@@ -31,6 +31,9 @@ type Rank struct {
 	// Add sums two blocks of one box and storage. It may change and return
 	// a, or make a block of its own; what it does not return stays the caller's.
 	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
+	// Sparse, where the result has compressed levels, is how a rank's own
+	// steps add to one block; nil: by Add.
+	Sparse *Sparse
 }
 
 // Compute runs the statement once and returns the result blocks that this rank
@@ -58,6 +61,11 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 // steps runs this rank's steps and returns its partial blocks.
 func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 	partials := map[plan.Partial]*tcs.Tensor{}
+	var sums *sums
+	if r.Sparse != nil {
+		sums = r.newSums(partials)
+		defer sums.close()
+	}
 	n := 0
 	for s := range r.Plan.Steps(r.Comm.Rank()) {
 		if err := r.Comm.Context().Err(); err != nil {
@@ -68,6 +76,12 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 			return partials, err
 		}
 		n++
+		if sums != nil {
+			if err := sums.step(s, operands); err != nil {
+				return partials, err
+			}
+			continue
+		}
 		block, err := r.Leaf(s, operands)
 		if err != nil {
 			return partials, err

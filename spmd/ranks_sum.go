@@ -1,0 +1,98 @@
+package spmd
+
+import (
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/exec"
+	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
+)
+
+// accumulates tells whether leaves that add to a sparse result are worth
+// asking for: several steps of a rank add to one block, and every rank can compile.
+// Built-in leaves make blocks of their own. Collective.
+func (k *ranked) accumulates() (bool, error) {
+	r := k.r
+	if r.formats[r.p.result].AllDense() {
+		return false, nil
+	}
+	several := false
+	for _, s := range k.problem.AllSteps() {
+		if !s.First {
+			several = true
+			break
+		}
+	}
+	if !several || r.job.Interpret {
+		return several, nil
+	}
+	b, err := r.builder()
+	if err != nil {
+		return false, err
+	}
+	can := []int64{0}
+	if b.Compiler() != nil {
+		can[0] = 1
+	}
+	if err := k.c.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {
+		return false, err
+	}
+	return can[0] == 1, nil
+}
+
+// source is the operand whose level arrays the blocks of a group's leaf would
+// have; -1 for none.
+func (k *ranked) source(group int) int {
+	u := k.statements[group].unit
+	if !u.Result.Into || u.Args[u.Result.Shares].Convert {
+		return -1
+	}
+	name := u.Args[u.Result.Shares].Tensor
+	return slices.IndexFunc(k.operands, func(o operand) bool { return o.name == name })
+}
+
+// inPlace tells whether every step of every rank can add to its result in
+// place: its leaf can, and the block whose pattern the leaf follows lives at the rank.
+func (k *ranked) inPlace() bool {
+	sources := make([]int, len(k.statements))
+	for g := range sources {
+		if sources[g] = k.source(g); sources[g] < 0 {
+			return false
+		}
+	}
+	for rank, s := range k.problem.AllSteps() {
+		for _, n := range s.Need {
+			if n.Operand == sources[s.Group] && k.problem.Owner(k.problem.Operands[n.Operand].Modes, n.Block) != rank {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// accumulate says how steps add to sparse blocks of the result.
+func (k *ranked) accumulate(inPlace bool) {
+	r, result := k.r, k.statements[0].unit.Result
+	like := k.exec.Result
+	y := &exec.Sparse{
+		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
+		Box:     func(b plan.Block) [][2]int64 { return k.problem.Box(k.problem.Result, b, like.Dims) },
+		Alloc:   r.arena.Alloc,
+		Threads: r.threads,
+		Keep:    max(r.job.Repeat, 1)+r.job.Warmup > 1,
+	}
+	if inPlace {
+		y.Into, y.Source = k.leafInto, k.source
+	}
+	k.exec.Sparse = y
+	r.closers = append(r.closers, y.Close)
+}
+
+// leafInto runs a step's group on its operand blocks, added to sum.
+func (k *ranked) leafInto(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
+	return k.onBlocks(s, operands, func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error {
+		return st.run(k.r.ctx, sum, append(args, at), ranges)
+	})
+}

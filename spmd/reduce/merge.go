@@ -1,0 +1,178 @@
+package reduce
+
+import (
+	"slices"
+
+	"distaff/io/tcs"
+)
+
+// run is a source's segment on its way.
+type run struct {
+	crd   tcs.Array
+	p, hi int64 // counted from crd's first element
+	c     int64 // the coordinate at p
+	src   int32
+}
+
+// head is the position that the run stands at.
+func (r *run) head() head { return head{r.src, r.p + r.crd.First} }
+
+// next moves the run on and tells whether it has another coordinate.
+func (r *run) next() bool {
+	if r.p++; r.p >= r.hi {
+		return false
+	}
+	r.c = r.crd.Int(r.p)
+	return true
+}
+
+// Few entries are sorted by insertion, with the number of the run beside the
+// coordinate in one word.
+const (
+	fewEntries = 96
+	orderBits  = 8
+	maxSorted  = 1 << (63 - orderBits)
+)
+
+// denseRatio is how many places of a range there are at most for each entry
+// where entries are dealt out to places, rather than merged.
+const denseRatio = 4
+
+// merge visits the coordinates of level l below heads, in order.
+func (u *union) merge(l int, heads []head) {
+	s := &u.scratch[l]
+	s.runs = s.runs[:0]
+	n := int64(0)
+	for _, h := range heads {
+		crd, lo, hi := u.segment(l, h)
+		if lo < hi {
+			s.runs = append(s.runs, run{crd: crd, p: lo, hi: hi, c: crd.Int(lo), src: h.src})
+			n += hi - lo
+		}
+	}
+	r := u.box[u.shape.Modes[l]]
+	switch {
+	case len(s.runs) == 0:
+	case len(s.runs) == 1:
+		u.alone(l, s)
+	case n <= fewEntries && r[1] <= maxSorted:
+		u.sorted(l, s)
+	case len(s.runs) > 2 && n < 1<<31 && (r[1]-r[0])/denseRatio <= n:
+		u.dealt(l, s, n)
+	default:
+		u.heap(l, s)
+	}
+}
+
+// alone visits one source's segment.
+func (u *union) alone(l int, s *scratch) {
+	x := &s.runs[0]
+	for more := true; more && u.err == nil; more = x.next() {
+		s.heads = append(s.heads[:0], x.head())
+		u.visit(l, x.c, s.heads)
+	}
+}
+
+// sorted visits a few entries: all of them are sorted, by coordinate and then
+// source.
+func (u *union) sorted(l int, s *scratch) {
+	keys, all := s.keys[:0], s.all[:0]
+	for k := range s.runs {
+		x := &s.runs[k]
+		for more := true; more; more = x.next() {
+			key := uint64(x.c)<<orderBits | uint64(len(all))
+			all = append(all, x.head())
+			i := len(keys)
+			keys = append(keys, key)
+			for ; i > 0 && keys[i-1] > key; i-- {
+				keys[i] = keys[i-1]
+			}
+			keys[i] = key
+		}
+	}
+	s.keys, s.all = keys, all
+	// A level below has a scratch of its own, but this one may be entered again
+	// only after it has returned.
+	for i := 0; i < len(keys) && u.err == nil; {
+		c := keys[i] >> orderBits
+		s.heads = s.heads[:0]
+		for ; i < len(keys) && keys[i]>>orderBits == c; i++ {
+			s.heads = append(s.heads, all[keys[i]&(1<<orderBits-1)])
+		}
+		u.visit(l, int64(c), s.heads)
+	}
+}
+
+// dealt visits n entries by dealing them out to the coordinates of the range.
+func (u *union) dealt(l int, s *scratch, n int64) {
+	r := u.box[u.shape.Modes[l]]
+	size := r[1] - r[0] + 1
+	count := slices.Grow(s.count[:0], int(size))[:size]
+	clear(count)
+	s.count = count
+	for k := range s.runs {
+		x := &s.runs[k]
+		for p := x.p; p < x.hi; p++ {
+			count[x.crd.Int(p)-r[0]+1]++
+		}
+	}
+	for k := int64(1); k < size; k++ {
+		count[k] += count[k-1]
+	}
+	all := slices.Grow(s.all[:0], int(n))[:n]
+	s.all = all
+	for k := range s.runs {
+		x := &s.runs[k]
+		for ; x.p < x.hi; x.p++ {
+			c := x.crd.Int(x.p) - r[0]
+			all[count[c]] = x.head()
+			count[c]++
+		}
+	}
+	// count[c] is now where the entries of c end.
+	from := int32(0)
+	for k := int64(0); k < size-1 && u.err == nil; k++ {
+		if to := count[k]; to > from {
+			u.visit(l, r[0]+k, all[from:to])
+			from = to
+		}
+	}
+}
+
+// heap visits the entries of many runs, or long ones, by their smallest.
+func (u *union) heap(l int, s *scratch) {
+	h := s.runs
+	less := func(a, b *run) bool { return a.c < b.c || a.c == b.c && a.src < b.src }
+	down := func(i int) {
+		for {
+			k := 2*i + 1
+			if k >= len(h) {
+				return
+			}
+			if k+1 < len(h) && less(&h[k+1], &h[k]) {
+				k++
+			}
+			if !less(&h[k], &h[i]) {
+				return
+			}
+			h[i], h[k] = h[k], h[i]
+			i = k
+		}
+	}
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		down(i)
+	}
+	for len(h) > 0 && u.err == nil {
+		c := h[0].c
+		s.heads = s.heads[:0]
+		for len(h) > 0 && h[0].c == c {
+			s.heads = append(s.heads, h[0].head())
+			if !h[0].next() {
+				h[0] = h[len(h)-1]
+				h = h[:len(h)-1]
+			}
+			down(0)
+		}
+		u.visit(l, c, s.heads)
+	}
+}
