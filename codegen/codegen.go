@@ -76,6 +76,9 @@ type Request struct {
 // starts of a parallel region.
 const DefaultLongRow = 1 << 16
 
+// MapAhead is the number of elements that a map has behind those that count (Arg.Map).
+const MapAhead = lower.MapAhead
+
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
 	Format             format.Format
@@ -112,7 +115,8 @@ type Arg struct {
 	// Map: no tensor of the statement, but a compressed level whose crd array
 	// has, for each position of argument Result.Shares at the result's last
 	// compressed level, the result's position q of the same coordinates, or
-	// -1-q where no values are there yet and the leaf is to set them.
+	// -1-q where no values are there yet and the leaf is to set them. MapAhead
+	// elements more are read, of any positions that the result has, 0 among them.
 	Map bool
 	// PosWidth and CrdWidth are those that the leaf reads, a level.
 	PosWidth, CrdWidth []uint8

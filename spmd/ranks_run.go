@@ -119,6 +119,10 @@ func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
 		return nil, err
 	}
 	k.c, r.ranks = c, c
+	if c.OneProcess() { // the rank's own goroutine has a thread (comm/local)
+		r.runner.Close()
+		r.runner = nil
+	}
 	return k, k.load()
 }
 

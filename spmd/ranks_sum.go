@@ -3,6 +3,7 @@ package spmd
 import (
 	"slices"
 
+	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
@@ -77,7 +78,7 @@ func (k *ranked) accumulate(inPlace bool) {
 	r, result := k.r, k.statements[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
-		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
+		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, Ahead: codegen.MapAhead},
 		Box:     func(b plan.Block) [][2]int64 { return k.problem.Box(k.problem.Result, b, like.Dims) },
 		Alloc:   r.arena.Alloc,
 		Threads: r.threads,

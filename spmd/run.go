@@ -46,7 +46,7 @@ type run struct {
 	cc      *cc.Builder     // nil until a leaf is compiled
 	ranks   comm.Comm       // of a job of several ranks, else nil
 	arena   *kernels.Arena  // where leaves get memory
-	runner  *kernels.Runner // the thread that they run on
+	runner  *kernels.Runner // the thread that they run on; nil for the caller's
 
 	closers []func() error
 	report  *Report
@@ -170,7 +170,9 @@ func (r *run) close() {
 		r.engine.close()
 	}
 	r.arena.Reuse(false)
-	r.runner.Close()
+	if r.runner != nil {
+		r.runner.Close()
+	}
 }
 
 // loadPhase takes the job from its flags to tensors.

@@ -91,14 +91,34 @@ func (l *lowerer) newMap() *ir.Array {
 // it finds no values there, and sets them to 0.
 func (a *assembly) mapped(p ir.Expr) ir.Expr {
 	l := a.l
+	size := a.block(a.deep + 1)
+	a.prefetch(ir.Plus(p, ir.Int(MapAhead)), size)
 	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.at, p))
 	l.when(ir.Less(q, ir.Int(0)), func() {
 		l.set(q, ir.Minus(ir.Int(-1), q))
-		size := a.block(a.deep + 1)
 		first := ir.Times(q, size)
 		l.emit(&ir.Fill{A: a.dense, Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.dense.Elem)})
 	})
 	return l.named(a.op.prefix()+"_p", q)
+}
+
+// prefetch fetches the result's block for position p of the map, where blocks
+// are as long as a cache line: they lie apart from one another.
+func (a *assembly) prefetch(p, size ir.Expr) {
+	l := a.l
+	width := int64(1)
+	for _, v := range l.resultVars[a.deep+1:] {
+		width = min(width*l.spec.Sizes[v], prefetchLines*cacheLine)
+	}
+	line := cacheLine / a.dense.Elem.Size()
+	if width < line {
+		return
+	}
+	q := l.named(a.op.prefix()+"_at_next", ir.Coord(a.at, p))
+	first := l.named(a.op.prefix()+"_next", ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
+	for x := int64(0); x < min(width, prefetchLines*line); x += line {
+		l.emit(&ir.Prefetch{A: a.dense, Index: ir.Plus(first, ir.Int(x))})
+	}
 }
 
 // vals is where the result's values are written.

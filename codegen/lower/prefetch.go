@@ -18,6 +18,10 @@ const (
 	cacheLine     = 64
 )
 
+// MapAhead is how far behind the last position the map of a result that is added
+// to is read.
+const MapAhead = prefetchAhead
+
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
 // prefetching of the rows that a later iteration reads.
 func (l *lowerer) prefetch(p *loop, it *iter) {

@@ -53,6 +53,7 @@ func (e Jobs) options(p *Prepared) spmd.Options {
 	if e.Blocks && r.IntN(4) > 0 {
 		Blocks(r, p, &o)
 	}
+	o.Repeat = 1 + r.IntN(2) // a second run has the first one's patterns
 	return o
 }
 

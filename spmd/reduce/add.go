@@ -86,10 +86,10 @@ func Add(sum, block, at *tcs.Tensor, threads int) {
 }
 
 func add[T number](sum, block, at *tcs.Tensor, threads int) {
-	crd := at.Levels[0].Crd
-	if crd.Len == 0 {
+	if at.Levels[0].Size == 0 {
 		return
 	}
+	crd := at.Levels[0].Crd.Sub(0, at.Levels[0].Size)
 	x, y := tcs.Values[T](sum), tcs.Values[T](block)
 	n := int64(len(y)) / crd.Len // values under a position
 	if n*crd.Len != int64(len(y)) {
@@ -133,7 +133,7 @@ func addAt[T number, I int32 | int64](x, y []T, at []I, n int64, threads int) {
 // source, with others: first is that source's map.
 func Compose(at, first *tcs.Tensor) {
 	a, b := at.Levels[0].Crd, first.Levels[0].Crd
-	for i := range a.Len {
+	for i := range at.Levels[0].Size {
 		q := a.Int(i)
 		set := q < 0
 		if set {

@@ -38,7 +38,7 @@ type scratch struct {
 // Union is the union of the sources' patterns, and a map for each of them: of
 // one compressed level, whose crd has the union's position q for each of the
 // source's positions at the shape's last compressed level, or -1-q for the
-// first source that has q. A source's levels down to that one are the shape's;
+// first source that has q; the level's Size counts them. A source's levels down to that one are the shape's;
 // it may have others below. A source may hold more than the box only along dense
 // levels. limit counts the arrays, which the caller closes with the pattern and the maps. Errors:
 // *tcs.MemoryError, *ErrWidth.
@@ -60,7 +60,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 	}
 	var roots []head
 	for k, t := range sources {
-		m, err := newMap(t.Levels[u.deep].Crd, s.PosWidth[u.deep], limit, s.Name)
+		m, err := s.newMap(t.Levels[u.deep].Crd, limit)
 		if err != nil {
 			return fail(err)
 		}
@@ -79,15 +79,17 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 	return u.pattern(), u.maps, nil
 }
 
-// newMap is a map for a source's crd array.
-func newMap(crd tcs.Array, width uint8, limit *tcs.Limit, name string) (*tcs.Tensor, error) {
-	mem, err := tcs.Alloc(limit, crd.Len*int64(width), "where partial results of "+name+" are added")
+// newMap is a map for a source's crd array: its level's Size is the number of
+// elements that count.
+func (s *Shape) newMap(crd tcs.Array, limit *tcs.Limit) (*tcs.Tensor, error) {
+	n, width := crd.Len+s.Ahead, s.PosWidth[s.deep()]
+	mem, err := tcs.Alloc(limit, n*int64(width), "where partial results of "+s.Name+" are added")
 	if err != nil {
 		return nil, err
 	}
-	a := mem.Array(0, crd.Len, width)
+	a := mem.Array(0, n, width)
 	a.First = crd.First
-	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{crd.Len}, Type: tcs.Int64}, Levels: []tcs.Level{{Kind: 's', Size: crd.Len, Crd: a}}}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tcs.Int64}, Levels: []tcs.Level{{Kind: 's', Size: crd.Len, Crd: a}}}
 	t.Vals.Width = 8
 	t.Hold(mem)
 	return t, mem.Release()

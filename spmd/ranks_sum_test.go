@@ -1,0 +1,174 @@
+package spmd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+)
+
+// summed are statements with a sparse result that splits of a reduction
+// variable make several steps of a rank add to. inPlace says that their leaves add to it.
+var summed = []struct {
+	stmt    string
+	formats map[string]string
+	inPlace bool
+}{
+	{"A(i,j,k) = B(i,j,l)*C(k,l)", map[string]string{"A": "ssd", "B": "sss"}, true},
+	{"A(i,j,k) = B(i,j,l)*C(k,l)", map[string]string{"A": "dsd", "B": "dss"}, true},
+	{"A(i,j,k) = B(i,j,l)*D(l,k)", map[string]string{"A": "ssd", "B": "sss"}, true},
+	{"A(i,j) = B(i,j,l)*x(l)", map[string]string{"A": "ss", "B": "sss"}, true},
+	{"A(i,j) = B(i,j,l)*x(l) + E(i,j)", map[string]string{"A": "ds", "B": "dsd", "E": "ds"}, true},
+	{"A(j,i) = B(i,j,l)*x(l)", map[string]string{"A": "ss:1,0", "B": "sss"}, true},
+	{"A(i) = B(i,j,l)*x(l)", map[string]string{"A": "s", "B": "sss"}, true},
+	{"A(i,j) = E(i,j)*D(l,j)*D(l,i)", map[string]string{"A": "ds", "E": "ds"}, true},
+	{"A(i,j) += B(i,j,l)*x(l)", map[string]string{"A": "ss", "B": "sss"}, true},
+	{"A(i,j) = B(i,j,l)*F(l)", map[string]string{"A": "ss", "B": "sss", "F": "s"}, false},
+	{"A(i,j) = E(i,l)*G(l,j)", map[string]string{"A": "ds", "E": "ds", "G": "ds"}, false},
+	{"A(i,j) = E(i,l)*G(l,j) - E(i,j)", map[string]string{"A": "ss", "E": "ds", "G": "ss"}, false},
+}
+
+func (s *summedCase) job() *Job {
+	j := &Job{Statement: s.stmt, Formats: maps.Clone(s.formats), Inputs: map[string]Input{}, Keep: true,
+		Sizes: map[string][]int64{"A": nil, "B": {23, 19, 17}, "C": {5, 17}, "D": {17, 23}, "E": {23, 19}, "F": {17}, "G": {19, 23}, "x": {17}}}
+	switch {
+	case s.has("D") && s.has("E"): // D(l,j)*D(l,i)
+		j.Sizes["E"] = []int64{23, 23}
+	case s.has("D"):
+		j.Sizes["D"] = []int64{17, 5}
+	case s.has("G"):
+		j.Sizes["E"], j.Sizes["G"] = []int64{19, 19}, []int64{19, 19}
+	}
+	for name, kind := range map[string]string{"B": "uniform:900:int", "C": "dense:int", "D": "dense:int", "E": "uniform:120:int", "F": "uniform:9:int", "G": "uniform:100:int", "x": "dense:int"} {
+		if s.has(name) {
+			j.Inputs[name] = Generated(kind)
+		} else {
+			delete(j.Sizes, name)
+		}
+	}
+	delete(j.Sizes, "A")
+	if s.stmt[:7] == "A(i,j) " && s.stmt[7] == '+' {
+		j.Inputs["A"] = Generated("uniform:50:int")
+		j.Sizes["A"] = []int64{23, 19}
+	}
+	j.Threads, j.Interpret = 1, true
+	return j
+}
+
+type summedCase struct {
+	stmt    string
+	formats map[string]string
+}
+
+func (s *summedCase) has(name string) bool { return slices.Contains(names(s.stmt), name) }
+
+// names are the tensors of a statement.
+func names(stmt string) []string {
+	var list []string
+	for k := 1; k < len(stmt); k++ {
+		if stmt[k] == '(' {
+			list = append(list, stmt[k-1:k])
+		}
+	}
+	return list
+}
+
+func storedIn(t *tcs.Tensor) map[string]int64 {
+	out := map[string]int64{}
+	t.Entries(func(c []int64, i int64) bool { out[fmt.Sprint(c)] = int64(real(t.Value(i).Complex())); return true })
+	return out
+}
+
+// Blocks of a reduction variable give the whole result, whichever way they are
+// added, on any ranks, in a repeat too.
+func TestStepsAddToSparseBlocks(t *testing.T) {
+	for _, c := range summed {
+		s := &summedCase{c.stmt, c.formats}
+		whole, err := s.job().Run(context.Background())
+		if err != nil {
+			t.Fatalf("%s: %v", s.stmt, err)
+		}
+		want := storedIn(whole.Result)
+		whole.Result.Close()
+		for n, o := range []Options{
+			{Splits: []string{"l:5"}, Ranks: 1},
+			{Splits: []string{"i:2", "l:4"}, Ranks: 2},
+			{Splits: []string{"i:3", "l:3,3,9"}, BlockOrder: "l,i", Ranks: 2, Repeat: 2},
+			{Splits: []string{"i:2", "l:6"}, Ranks: 3, Map: "i,l", Extend: []string{"l"}},
+			{Splits: []string{"i:2", "l:7"}, Ranks: 3, Map: "l,i", Repeat: 2},
+			{Splits: []string{"l:17"}, Ranks: 2, Extend: []string{"l"}, Map: "l", Repeat: 2},
+		} {
+			j := s.job()
+			o.Threads, o.Interpret = 1, true
+			j.Options = o
+			report, err := j.Run(context.Background())
+			if err != nil {
+				t.Fatalf("%s, schedule %d: %v", s.stmt, n, err)
+			}
+			if err := report.Result.Validate(); err != nil {
+				t.Errorf("%s, schedule %d: %v", s.stmt, n, err)
+			}
+			if got := storedIn(report.Result); !maps.Equal(got, want) {
+				t.Errorf("%s, schedule %d: got %d entries, want %d\n%v\n%v", s.stmt, n, len(got), len(want), got, want)
+			}
+			report.Result.Close()
+		}
+	}
+}
+
+// Compiled leaves on several threads add in place too.
+func TestCompiledLeavesAdd(t *testing.T) {
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := cc.New(cfg); err != nil || b.Compiler() == nil {
+		t.Skip("no C compiler")
+	}
+	for _, c := range summed[:4] {
+		s := &summedCase{c.stmt, c.formats}
+		j := s.job()
+		j.Options = Options{Splits: []string{"i:2", "l:4"}, Ranks: 2, Threads: 3, Check: true, Repeat: 2}
+		report, err := j.Run(context.Background())
+		if err != nil {
+			t.Fatalf("%s: %v", s.stmt, err)
+		}
+		report.Result.Close()
+	}
+}
+
+// Which leaves add in place is known.
+func TestLeavesAddInPlace(t *testing.T) {
+	for _, c := range summed {
+		j := (&summedCase{c.stmt, c.formats}).job()
+		j.Splits, j.Ranks = []string{"i:2", "l:4"}, 2
+		err := local.Run(context.Background(), 2, func(comm comm.Comm) error {
+			r, err := j.prepare(comm.Context(), 2, 2)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			k, err := r.loadRanked(comm)
+			if err != nil {
+				return err
+			}
+			if err := k.compile(); err != nil {
+				return err
+			}
+			if got := k.exec.Sparse != nil && k.exec.Sparse.Into != nil; got != c.inPlace {
+				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s as %v: %v", c.stmt, c.formats, err)
+		}
+	}
+}

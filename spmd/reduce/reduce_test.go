@@ -1,0 +1,222 @@
+package reduce
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// list is a stream of entries.
+type list struct {
+	dims []int64
+	at   [][]int64
+	vals []float64
+	n    int
+}
+
+func (s *list) Dims() ([]int64, bool) { return s.dims, true }
+func (s *list) Type() tcs.Type        { return tcs.Float64 }
+func (s *list) Rewind() error         { s.n = 0; return nil }
+func (s *list) Close() error          { return nil }
+
+func (s *list) Next(b *coo.Batch) error {
+	if s.n == len(s.at) {
+		return io.EOF
+	}
+	b.Coords, b.N = make([][]int64, len(s.dims)), 0
+	b.Vals = nil
+	for ; s.n < len(s.at) && b.N < 100; s.n++ {
+		for m, c := range s.at[s.n] {
+			b.Coords[m] = append(b.Coords[m], c)
+		}
+		b.Vals = binary.NativeEndian.AppendUint64(b.Vals, math.Float64bits(s.vals[s.n]))
+		b.N++
+	}
+	return nil
+}
+
+// random assembles a block of random entries, integers from 1 to 9.
+func random(t *testing.T, r *rand.Rand, s *Shape, box [][2]int64, n int, wide bool) *tcs.Tensor {
+	t.Helper()
+	dims := s.Dims
+	in := &list{dims: dims}
+	for range n {
+		at := make([]int64, len(dims))
+		for m, b := range box {
+			at[m] = b[0] + r.Int64N(b[1]-b[0])
+		}
+		in.at, in.vals = append(in.at, at), append(in.vals, float64(1+r.IntN(9)))
+	}
+	b, err := coo.Assemble(in, coo.Spec{Kinds: s.Kinds, Modes: s.Modes, Dims: dims, Type: tcs.Float64, Box: box}, coo.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// entries are the values of what a block stores, by coordinates.
+func entries(b *tcs.Tensor) map[string]float64 {
+	out := map[string]float64{}
+	v := tcs.Values[float64](b)
+	b.Entries(func(c []int64, i int64) bool { out[fmt.Sprint(c)] = v[i]; return true })
+	return out
+}
+
+func alloc(bytes int64, what string) (*tcs.Memory, error) {
+	m, err := tcs.Alloc(nil, bytes, what)
+	if err == nil {
+		for i := range m.Slice() {
+			m.Slice()[i] = 0x7f // nothing is taken to be 0
+		}
+	}
+	return m, err
+}
+
+func TestUnion(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, f := range []struct {
+		kinds string
+		modes []int
+	}{{"s", []int{0}}, {"ds", []int{0, 1}}, {"ss", []int{1, 0}}, {"sd", []int{0, 1}}, {"ssd", []int{0, 1, 2}}, {"sds", []int{2, 0, 1}}, {"dsd", []int{0, 1, 2}}, {"dds", []int{0, 2, 1}}, {"sss", []int{0, 1, 2}}} {
+		for trial := range 24 {
+			s := &Shape{Name: "A", Type: tcs.Float64, Kinds: f.kinds, Modes: f.modes, Ahead: int64(trial % 3)}
+			box := [][2]int64{}
+			for l := range f.kinds {
+				size := []int64{3, 12, 400}[r.IntN(3)]
+				if len(f.kinds) == 1 {
+					size = 5000
+				}
+				lo := r.Int64N(size)
+				s.Dims = append(s.Dims, size)
+				box = append(box, [2]int64{lo, lo + 1 + r.Int64N(size-lo)})
+				s.PosWidth, s.CrdWidth = append(s.PosWidth, 4), append(s.CrdWidth, 4)
+				if trial%4 == 3 && f.kinds[l] == 's' {
+					s.PosWidth[l], s.CrdWidth[l] = 8, 8
+				}
+			}
+			var sources []*tcs.Tensor
+			for range 1 + r.IntN(7) {
+				sources = append(sources, random(t, r, s, box, r.IntN([]int{1, 4, 30, 300}[r.IntN(4)]+1), trial%4 == 3))
+			}
+			check(t, fmt.Sprintf("%s%v, trial %d", f.kinds, f.modes, trial), s, box, sources)
+		}
+	}
+}
+
+// check adds the sources over their union, a part of them first, and compares.
+func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.Tensor) {
+	t.Helper()
+	want := map[string]float64{}
+	for _, b := range sources {
+		for c, v := range entries(b) {
+			want[c] += v
+		}
+	}
+	sum := func(sources []*tcs.Tensor) (*tcs.Tensor, []*tcs.Tensor) {
+		p, maps, err := Union(s, box, sources, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := p.Block(alloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		for k, x := range sources {
+			Add(b, x, maps[k], 1+k%2)
+		}
+		return b, maps
+	}
+	equal := func(how string, got *tcs.Tensor) {
+		t.Helper()
+		if err := got.Validate(); err != nil {
+			t.Fatalf("%s, %s: %v", name, how, err)
+		}
+		if g := entries(got); len(g) != len(want) {
+			t.Fatalf("%s, %s: %d entries, want %d", name, how, len(g), len(want))
+		} else {
+			for c, v := range want {
+				if g[c] != v {
+					t.Fatalf("%s, %s: %v at %s, want %v", name, how, g[c], c, v)
+				}
+			}
+		}
+	}
+	whole, _ := sum(sources)
+	equal("at once", whole)
+
+	// A part first, and that with the rest: its sources' maps are composed.
+	part, early := sum(sources[:(len(sources)+1)/2])
+	later, maps := sum(append([]*tcs.Tensor{part}, sources[(len(sources)+1)/2:]...))
+	equal("in two", later)
+	for _, m := range early {
+		Compose(m, maps[0])
+	}
+	clear(tcs.Values[float64](later))
+	for k, m := range append(early, maps[1:]...) {
+		Add(later, sources[k], m, 1)
+	}
+	equal("composed", later)
+}
+
+func TestUnionCountsMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	s := &Shape{Name: "A", Dims: []int64{100000}, Type: tcs.Float64, Kinds: "s", Modes: []int{0}, PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
+	box := [][2]int64{{0, 100000}}
+	sources := []*tcs.Tensor{random(t, r, s, box, 50000, false), random(t, r, s, box, 50000, false)}
+	limit := tcs.NewLimit(4 << 20)
+	p, maps, err := Union(s, box, sources, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit.Used() < 250000 {
+		t.Errorf("%d bytes are counted", limit.Used())
+	}
+	p.Close()
+	for _, m := range maps {
+		m.Close()
+	}
+	if limit.Used() != 0 {
+		t.Errorf("%d bytes are left", limit.Used())
+	}
+	var full *tcs.MemoryError
+	small := tcs.NewLimit(300000)
+	if _, _, err := Union(s, box, sources, small); !errors.As(err, &full) {
+		t.Errorf("got %v, want a *tcs.MemoryError", err)
+	}
+	if small.Used() != 0 {
+		t.Errorf("%d bytes are left after the refusal", small.Used())
+	}
+}
+
+func TestAddDense(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		for typ, values := range map[tcs.Type]int{tcs.Float64: 300000, tcs.Float32: 10, tcs.Int64: 10, tcs.Int32: 200000, tcs.Complex128: 10, tcs.Complex64: 10} {
+			mk := func() *tcs.Tensor {
+				b, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{int64(values)}, Type: typ}, Kinds: "d", Modes: []int{0}}, nil, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range int64(values) {
+					b.SetValue(i, tcs.Value{Type: typ, I: 3, C: 3})
+				}
+				return b
+			}
+			a, b := mk(), mk()
+			AddDense(a, b, threads)
+			AddDense(a, b, threads)
+			for i := range int64(values) {
+				if v := a.Value(i).Complex(); v != 9 {
+					t.Fatalf("%v on %d threads: a sum is %v, want 9", typ, threads, v)
+				}
+			}
+		}
+	}
+}
