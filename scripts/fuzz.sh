@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# `make fuzz`: the random oracle at length, then every fuzz target for
-# FUZZTIME (default 20s) each.
+# `make fuzz`: the random oracle at length (N statements and N schedules, default
+# 20000), then every fuzz target for FUZZTIME (default 20s) each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-go test ./spmd/oracle -count=1 -timeout 120m -run Oracle -oracle.n="${N:-20000}" -oracle.seed="${SEED:-$(date +%s)}" -v
+seed=${SEED:-$(date +%s)}
+sweep() { # TITLE FLAGS...
+    echo "$1: ${N:-20000} cases, seed $seed"
+    go test ./spmd/oracle -count=1 -timeout 120m "${@:2}" -oracle.n="${N:-20000}" -oracle.seed="$seed" -v
+}
+sweep "random schedules, interpreted; a tenth compiled" -run OracleSchedules
+sweep "random statements" -run Oracle -skip OracleSchedules
 DISTAFF_FAULTS="${FAULTS:-200}" go test ./cmd/distaff -count=1 -timeout 60m -run '^TestFaults$' -v
 go list ./... | while read -r pkg; do
     dir=$(go list -f '{{.Dir}}' "$pkg")

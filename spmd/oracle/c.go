@@ -56,26 +56,44 @@ func (e *C) Run(ctx context.Context, p *Prepared) (*Output, error) {
 // batch compiles all cases as one C file. Where that fails, each is compiled
 // alone as it is run, so that the failure is the case's own.
 func (e *C) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+	return e.batchOf(ctx, cases, compile, call)
+}
+
+// batchOf is batch with other ways of compiling a case and of calling it. Cases
+// whose leaves are alike have one function in the file.
+func (e *C) batchOf(ctx context.Context, cases []*Prepared, compile func(*Prepared, string) (*compiled, error),
+	call func(context.Context, *kernels.Library, *compiled) (*Output, error)) []func(context.Context) (*Output, error) {
 	out := make([]func(context.Context) (*Output, error), len(cases))
 	made := make([]*compiled, len(cases))
 	var funcs []*ir.Func
+	alike := map[string]*ir.Func{}
+	left := 0
 	for k, p := range cases {
-		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k))
+		c, err := compileSafely(p, "leaf", compile)
 		if err != nil {
 			out[k] = func(context.Context) (*Output, error) { return nil, err }
 			continue
 		}
 		made[k] = c
+		left++
+		text := ir.Print(c.unit.Func)
+		if f := alike[text]; f != nil {
+			c.unit.Func = f
+			continue
+		}
+		alike[text] = c.unit.Func
+		c.unit.Func.Name = fmt.Sprintf("leaf%d", k)
 		funcs = append(funcs, c.unit.Func)
 	}
 	lib, err := e.load(ctx, funcs)
-	left := len(funcs)
 	for k, c := range made {
 		switch {
 		case c == nil:
 		case err != nil && len(cases) > 1:
 			c.close()
-			out[k] = func(ctx context.Context) (*Output, error) { return e.Run(ctx, cases[k]) }
+			out[k] = func(ctx context.Context) (*Output, error) {
+				return e.batchOf(ctx, cases[k:k+1], compile, call)[0](ctx)
+			}
 		case err != nil:
 			c.close()
 			out[k] = func(context.Context) (*Output, error) { return nil, err }
@@ -93,7 +111,7 @@ func (e *C) batch(ctx context.Context, cases []*Prepared) []func(context.Context
 	return out
 }
 
-func compileSafely(p *Prepared, name string) (c *compiled, err error) {
+func compileSafely(p *Prepared, name string, compile func(*Prepared, string) (*compiled, error)) (c *compiled, err error) {
 	defer recovered(&err)
 	return compile(p, name)
 }

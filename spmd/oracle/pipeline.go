@@ -26,7 +26,10 @@ type compiled struct {
 func (c *Case) wide() bool { return c.Variant%5 == 0 }
 
 // compile stores the operands and compiles the case to a leaf of that name.
-func compile(p *Prepared, name string) (c *compiled, err error) {
+func compile(p *Prepared, name string) (*compiled, error) { return compileAs(p, name, nil) }
+
+// compileAs is compile with a change to what is compiled.
+func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c *compiled, err error) {
 	c = &compiled{p: p, threads: 1 + int(p.Variant%3)}
 	defer func() {
 		if err != nil {
@@ -66,6 +69,11 @@ func compile(p *Prepared, name string) (c *compiled, err error) {
 		}
 	}
 	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: irTypes[p.Result], Dims: left.Dims, NNZ: -1}
+	if change != nil {
+		if err = change(&req); err != nil {
+			return c, err
+		}
+	}
 	if c.unit, err = codegen.Compile(req); err != nil {
 		return c, err
 	}

@@ -36,7 +36,7 @@ func (e sanitized) batch(ctx context.Context, cases []*Prepared) []func(context.
 	made := make([]*compiled, len(cases))
 	var funcs []*ir.Func
 	for k, p := range cases {
-		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k))
+		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k), compile)
 		if err != nil {
 			out[k] = func(context.Context) (*Output, error) { return nil, err }
 			continue

@@ -14,24 +14,20 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
+	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
 
 var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 
-// scheduleEngine runs a case as a job under a random schedule that the case's
-// text fixes: commands are drawn one after another, and those that are refused
-// are left out, but for the reason that each refusal must have.
-type scheduleEngine struct {
-	threads int // compiled, on so many threads; 0 for the interpreter
-	seen    *scheduleCounts
-}
+var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble"}
 
 // scheduleCounts count what was drawn: commands that were taken and refused, by
 // kind, and jobs that ran, or were refused, over ranks and blocks.
@@ -51,25 +47,79 @@ func (c *scheduleCounts) log(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d commands refused (%d%%); %d jobs over ranks and blocks, and %d of them refused", no, all, 100*no/max(all, 1), c.ranks.Load(), c.ranksRefused.Load())
-	if *nFlag == 0 && c.ranks.Load() == 0 {
-		t.Error("no job over ranks")
-	}
 }
+
+// drawer draws a random schedule that a case's text fixes: commands are drawn
+// one after another, and those that are refused are left out, but for the reason
+// that each refusal must have.
+type drawer struct {
+	seen *scheduleCounts // may be nil
+}
+
+// source is the random source of a case's schedule.
+func source(p *Prepared) *rand.Rand {
+	h := fnv.New64a()
+	io.WriteString(h, p.Text())
+	return rand.New(rand.NewPCG(h.Sum64(), 7))
+}
+
+// draw is a schedule of up to 8 commands, which compile applies.
+func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.Stmt, error)) (list []string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			panic(fmt.Sprintf("-s=%q: %v", strings.Join(list, ","), r))
+		}
+	}()
+	list = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
+	s, err := compile(list)
+	if err != nil {
+		return list, err
+	}
+	made := 0
+	parallel := false
+	want := 1 + rng.IntN(8)
+	for try := 0; try < 2*want && made < want; try++ {
+		kind, c := drawCommand(rng, p, s, try, parallel)
+		list = append(list, c)
+		next, err := compile(list)
+		if err == nil {
+			back, perr := cin.Parse(cin.String(next))
+			if perr != nil || cin.String(back) != cin.String(next) {
+				return list, fmt.Errorf("%s does not read back: %v", cin.String(next), perr)
+			}
+			s = next
+			made++
+			parallel = parallel || strings.HasPrefix(c, "parallelize")
+			if d.seen != nil {
+				d.seen.taken[kind].Add(1)
+			}
+			continue
+		}
+		list = list[:len(list)-1]
+		if !isRefusal(err) {
+			return list, fmt.Errorf("%s: %w", c, err)
+		}
+		if d.seen != nil {
+			d.seen.refused[kind].Add(1)
+		}
+	}
+	if *sayFlag {
+		fmt.Println(p.Stmt, strings.Join(list, ","))
+	}
+	return list, nil
+}
+
+// scheduleEngine runs a case as an interpreted job under a random schedule, some
+// over several ranks and blocks.
+type scheduleEngine struct{ drawer }
 
 func (scheduleEngine) Name() string { return "schedules" }
 
-var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble"}
-
 func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
-	h := fnv.New64a()
-	io.WriteString(h, p.Text())
-	rng := rand.New(rand.NewPCG(h.Sum64(), 7))
+	rng := source(p)
 	j := &spmd.Job{Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Interpret, j.Threads = g.threads == 0, max(g.threads, 1)
-	if g.threads == 0 {
-		j.Threads = 1 + rng.IntN(3)
-	}
+	j.Interpret, j.Threads = true, 1+rng.IntN(3)
 	for k, t := range p.Tensors {
 		j.Formats[t.Name] = t.Format.String()
 		if t.Type != dtype.None {
@@ -86,16 +136,23 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		defer in.Close()
 		j.Inputs[t.Name] = spmd.InMemory(in)
 	}
-	if err := g.draw(ctx, rng, p, j); err != nil {
-		return nil, fmt.Errorf("-s=%q: %w", strings.Join(j.Schedule, ","), err)
+	list, err := g.draw(rng, p, func(list []string) (cin.Stmt, error) {
+		j.Schedule = list
+		u, err := j.Compile(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		return u.Unit.CIN, nil
+	})
+	how := strings.Join(list, ",")
+	if err != nil {
+		return nil, fmt.Errorf("-s=%q: %w", how, err)
 	}
-	if *sayFlag {
-		fmt.Println(p.Stmt, j.Formats, strings.Join(j.Schedule, ","))
-	}
-	out := Output{How: strings.Join(j.Schedule, ",")}
+	out := Output{How: how}
+	j.Schedule = list
 	report, err := g.run(ctx, rng, p, j)
 	if err != nil {
-		return nil, fmt.Errorf("-s=%q, %d ranks, split %v: %w", strings.Join(j.Schedule, ","), j.Ranks, j.Splits, err)
+		return nil, fmt.Errorf("-s=%q, %d ranks, split %v, %d threads: %w", how, j.Ranks, j.Splits, j.Threads, err)
 	}
 	t := report.Result
 	defer t.Close()
@@ -139,47 +196,62 @@ func isRefusal(err error) bool {
 	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) && d.Msg != "" && d.Src != "" && d.ExitCode() == 2
 }
 
-// draw adds up to 8 commands to the job.
-func (g scheduleEngine) draw(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job) error {
-	defer func() {
-		if r := recover(); r != nil {
-			panic(fmt.Sprintf("-s=%q: %v", strings.Join(j.Schedule, ","), r))
-		}
-	}()
-	j.Schedule = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
-	u, err := j.Compile(ctx, "")
-	if err != nil {
-		return err
-	}
-	made := 0
-	parallel := false
-	want := 1 + rng.IntN(8)
-	for try := 0; try < 2*want && made < want; try++ {
-		kind, c := drawCommand(rng, p, u.Unit.CIN, try, parallel)
-		j.Schedule = append(j.Schedule, c)
-		next, err := j.Compile(ctx, "")
-		if err == nil {
-			back, perr := cin.Parse(cin.String(next.Unit.CIN))
-			if perr != nil || cin.String(back) != cin.String(next.Unit.CIN) {
-				return fmt.Errorf("%s does not read back: %v", cin.String(next.Unit.CIN), perr)
+// scheduledC compiles cases under random schedules, many in one C file, and calls
+// each leaf on 1, 2 and 4 threads.
+type scheduledC struct {
+	*C
+	drawer
+}
+
+func (e scheduledC) Name() string { return "schedules in " + e.C.Name() }
+
+func (e scheduledC) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	return e.batch(ctx, []*Prepared{p})[0](ctx)
+}
+
+func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+	how := map[*Prepared]string{}
+	prepare := func(p *Prepared, name string) (*compiled, error) {
+		return compileAs(p, name, func(r *codegen.Request) (err error) {
+			r.Schedule, err = e.draw(source(p), p, func(list []string) (cin.Stmt, error) {
+				q := *r
+				q.Schedule = list
+				u, err := codegen.Compile(q)
+				if err != nil {
+					return nil, err
+				}
+				return u.CIN, nil
+			})
+			how[p] = strings.Join(r.Schedule, ",")
+			if err != nil {
+				err = fmt.Errorf("-s=%q: %w", how[p], err)
 			}
-			u = next
-			made++
-			parallel = parallel || strings.HasPrefix(c, "parallelize")
-			if g.seen != nil {
-				g.seen.taken[kind].Add(1)
-			}
-			continue
-		}
-		j.Schedule = j.Schedule[:len(j.Schedule)-1]
-		if !isRefusal(err) {
-			return fmt.Errorf("%s: %w", c, err)
-		}
-		if g.seen != nil {
-			g.seen.refused[kind].Add(1)
-		}
+			return err
+		})
 	}
-	return nil
+	return e.batchOf(ctx, cases, prepare, func(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {
+		w, err := c.p.Expect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c.threads = range []int{1, 2, 4} {
+			out, err := call(ctx, lib, c)
+			if c.threads == 4 {
+				if out != nil {
+					out.How = "-s=" + how[c.p] + " --threads=4"
+				}
+				return out, err
+			}
+			if err := w.Compare(out, err); err != nil {
+				return nil, fmt.Errorf("-s=%s --threads=%d: %v", how[c.p], c.threads, err)
+			}
+			c.args[0].Close()
+			if c.args[0], err = c.result(); err != nil {
+				return nil, err
+			}
+		}
+		panic("unreachable")
+	})
 }
 
 // drawCommand is a command that may be legal.
@@ -261,20 +333,25 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 // finds races too.
 func TestOracleSchedules(t *testing.T) {
 	var seen scheduleCounts
-	e := scheduleEngine{seen: &seen}
+	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
 	sweep(t, e, Options{}, 2000, 1)
 	seen.log(t)
+	if *nFlag == 0 && seen.ranks.Load() == 0 {
+		t.Error("no job over ranks")
+	}
 }
 
 // TestOracleSchedulesInC runs random schedules compiled, on 1, 2 and 4 threads.
 func TestOracleSchedulesInC(t *testing.T) {
-	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
+	c, err := NewC(os.Getenv, "-O1")
+	if errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	t.Setenv("DISTAFF_CACHE", t.TempDir())
-	t.Setenv("DISTAFF_CFLAGS", "-O0")
-	for _, threads := range []int{1, 2, 4} {
-		sweep(t, scheduleEngine{threads: threads}, Options{}, 60, 12)
+	if err != nil {
+		t.Fatal(err)
 	}
+	var seen scheduleCounts
+	sweep(t, scheduledC{c, drawer{&seen}}, Options{}, 500, 10)
+	seen.log(t)
 }
