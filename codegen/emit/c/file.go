@@ -134,10 +134,15 @@ type usage struct {
 	env        bool         // allocates, frees, or asks for threads
 	fails      bool
 	publishes  bool
+	piece      bool
 }
 
-func (l *leaf) usage(list ...ir.Stmt) *usage {
-	u := &usage{declared: map[*ir.Var]bool{}, seen: map[any]bool{}, isMade: map[any]bool{}}
+func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) }
+
+// usageIn is usage in the function of a parallel loop, where further ones run in
+// order, or elsewhere.
+func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
+	u := &usage{piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{}, isMade: map[any]bool{}}
 	for _, s := range list {
 		ir.Walk(s, func(s ir.Stmt) {
 			if dead(s, l.live) {
@@ -164,7 +169,7 @@ func (u *usage) stmt(s ir.Stmt) {
 	case *ir.For:
 		u.variable(s.V)
 		u.declared[s.V] = true
-		if s.Kind == ir.Parallel {
+		if s.Kind == ir.Parallel && !u.piece {
 			u.env = true
 		}
 	case *ir.Alloc:

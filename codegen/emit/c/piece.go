@@ -24,7 +24,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	if p, ok := l.printed[s]; ok {
 		return p
 	}
-	u := l.usage(s.Body)
+	u := l.usageIn(true, s.Body)
 	p := &piece{name: l.pieces[s], env: u.env, fails: u.fails}
 	f := l.newFunc()
 	f.piece, f.fault = true, "fault"
