@@ -193,10 +193,17 @@ func (l *lowerer) checkBounds(e *env) {
 
 // tiles lowers a loop over tile numbers.
 func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
-	// What the inner loops set to 0 is their tile, where the one directly
-	// inside narrows the next variable of the result further.
-	next, ok := f.Body.(*cin.Forall)
-	inTiles := ok && slices.Contains(c.Leaves, next.Var) && len(c.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.Roots[0]
+	// The loop that determines the result's next variable sets its own tile to
+	// 0, where there is nothing else between it and this one.
+	inTiles := len(c.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.Roots[0]
+	s := f.Body
+	for _, leaf := range c.Leaves[slices.Index(c.Leaves, f.Var)+1:] {
+		next, ok := s.(*cin.Forall)
+		if inTiles = inTiles && ok && next.Var == leaf; !inTiles {
+			break
+		}
+		s = next.Body
+	}
 	if l.assigns(f) && !inTiles {
 		l.zero(e)
 	}
