@@ -35,17 +35,20 @@ func TestPromisedLoops(t *testing.T) {
 		// 1024 rows in tiles of 32: neither a guard nor a minimum; the if is the
 		// check of the bound itself.
 		"a1_bound": {`for i0 in 0 : 32 parallel`: 1, `i1_hi int64 = i1_lo \+ 32\n`: 1, `\bmin\(`: 0, guard: 1, `if i_hi != 1024`: 1, anySearch: 0},
-		// Threads over tiles of rows, lanes over columns, a row's entries by eights.
-		"a3": {`for i0 in 0 : i0_n parallel`: 1, `for k in 0 : k_hi vector`: 1, `for A_p_1 in jpos1_lo : jpos1_hi`: 1, guard: 0, merge: 0, anySearch: 0, `atomic`: 0,
-			`C:#pragma omp parallel for`: 1, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k\b`: 1},
+		// Threads over tiles of rows; a row's entries by eights, and for these the
+		// columns 32 at a time, in lanes; those left over in a loop of their own. The
+		// guard is theirs.
+		"a3": {`for i0 in 0 : i0_n parallel`: 1, `for k_tile in 0 : k_hi - 31 step 32`: 1, `for k_lane in 0 : 32 vector`: 1, `for A_p_1 in jpos1_lo : jpos1_hi`: 1,
+			`for k_1 in k_rest : k_hi vector`: 1, guard: 1, `if k_rest < k_hi`: 1, merge: 0, anySearch: 0, `atomic`: 0,
+			`C:#pragma omp parallel for`: 1, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k_lane = 0; k_lane < 32;`: 1, `C:#pragma omp simd`: 2},
 		// Workspaces as arrays, one a thread, neither sorted nor searched.
 		"a5": {`for i1 in 0 : i1_n parallel`: 1, `alloc W_vals`: 1, `W_vals\[j[_0-9]*\] \+= `: 1, `A_vals\[A_p_1\] \+= `: 1, merge: 0, anySearch: 0, `sort`: 0, `atomic`: 0},
 		"a6": {`for i1 in 0 : i1_n parallel`: 1, `alloc `: 2, `BE_vals\[j[_0-9]*\] \+= `: 1, `BDE_vals\[j[_0-9]*\] \+= `: 1, merge: 0, anySearch: 0, `sort`: 0, `atomic`: 0},
 		"a7": {`for i1 in 0 : i1_n parallel`: 1, `alloc `: 3, `BF_vals\[j[_0-9]*\] \+= `: 1, `BEF_vals\[j[_0-9]*\] \+= `: 1, `BDEF_vals\[j[_0-9]*\] \+= `: 1,
 			merge: 0, anySearch: 0, `sort`: 0, `atomic`: 0},
-		"a12": {`for jpos0 in 0 : jpos0_n`: 1, `for k in 0 : k_hi`: 1, `for A_p_1 in jpos1_lo : jpos1_hi`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp parallel`: 0},
-		// With the columns' number known their loop is of constant length, in lanes.
-		"a12_bound": {`for k in 0 : 32 vector`: 1, `if k_hi != 32`: 1, guard: 1, merge: 0, anySearch: 0, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k = 0; k < 32; k\+\+\)`: 1},
+		"a12": {`for jpos0 in 0 : jpos0_n`: 1, `for k_tile in 0 : k_hi - 31 step 32`: 1, `for A_p_1 in jpos1_lo : jpos1_hi`: 1, guard: 1, `if k_rest < k_hi`: 1, merge: 0, anySearch: 0, `C:#pragma omp parallel`: 0},
+		// With the columns' number known there is one tile of them, and none left over.
+		"a12_bound": {`for k_lane in 0 : 32 vector`: 1, `if k_hi != 32`: 1, guard: 1, `k_rest`: 0, merge: 0, anySearch: 0, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k_lane = 0; k_lane < 32; k_lane\+\+\)`: 1},
 		"a13":       {`for A_p_1 in A_s : A_e`: 1, `for k in 0 : k_hi`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp parallel`: 0},
 	} {
 		data, err := os.ReadFile("testdata/golden/schedule_" + name + ".txtar")

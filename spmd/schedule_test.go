@@ -45,7 +45,7 @@ var published = []struct {
 		[]string{`for i0 in 0 : 2 `, `unrolled`}, []string{"min"}},
 	{"A.3", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string][]int64{"A": {37, 29}, "B": {29, 16}},
 		"split(i,i0,i1,8),pos(j,jpos,A(i,j)),split(jpos,jpos0,jpos1,8),reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)",
-		[]string{`for i0 in .* parallel`, `for k in .* vector`, `for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search"}},
+		[]string{`for i0 in .* parallel`, `for k_lane in 0 : 16 vector`, `for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search"}},
 	{"A.5", "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", map[string]string{"B": "dss"}, map[string][]int64{"B": {67, 9, 11}, "C": {9, 8}},
 		"precompute(B(i,k,l)*D(l,j),j,j,W),split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)",
 		[]string{`for i1 in .* parallel`, `W_vals\[j\] \+= `}, []string{"sort", "search"}},
@@ -57,7 +57,7 @@ var published = []struct {
 		[]string{`BF_vals\[j.*\] \+= `, `BEF_vals\[j.*\] \+= `, `BDEF_vals\[j.*\] \+= `}, []string{"sort", "search"}},
 	{"A.12", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string][]int64{"A": {37, 29}, "B": {29, 16}},
 		"pos(j,jpos,A(i,j)),split(jpos,jpos0,jpos1,8),reorder(i,jpos0,k,jpos1)",
-		[]string{`for jpos0 in `, `for k in `, `for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search", "parallel"}},
+		[]string{`for jpos0 in `, `for k_tile in `, `for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search", "parallel"}},
 	{"A.13", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string][]int64{"A": {37, 29}, "B": {29, 16}},
 		"assemble(C,Insert)", []string{`for k in 0 : k_hi`}, []string{"parallel"}},
 	{"iw", "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", map[string]string{"B": "dss"}, map[string][]int64{"B": {67, 9, 11}, "C": {9, 8}},
@@ -70,6 +70,9 @@ var published = []struct {
 		"split(i,i0,i1,8),parallelize(i0,CPUThread,Temporary)", []string{`y_copies`}, nil},
 	{"pieces", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ds", "B": "ss", "C": "ds"}, map[string][]int64{"A": {70, 29}},
 		"split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces)", []string{`keep`}, nil},
+	// The result is set to 0 before the first tile, not in each of them.
+	{"loops between tiles", "A(i,j) = B(i,j) + C(i)", map[string]string{"B": "ss"}, map[string][]int64{"B": {37, 29}},
+		"split(i,i0,i1,8),split(i1,i2,i3,3),split(j,j0,j1,4),reorder(i0,i2,j1,i3,j0)", nil, nil},
 	{"gallop", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"}, map[string][]int64{"a": {5000}},
 		"mergeby(i,Gallop)", []string{`search\(b_crd0`}, nil},
 }

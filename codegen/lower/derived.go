@@ -95,6 +95,9 @@ func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
 			return l.parallel(&g, e)
 		}
 	}
+	if s, width := l.jammed(f, e); width > 0 {
+		return l.tiled(s, e, width, want)
+	}
 	return l.serial(f, l.atomically(f, e), want)
 }
 

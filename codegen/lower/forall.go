@@ -187,7 +187,7 @@ func (l *lowerer) laneLoop(p *loop, b span) ir.Expr {
 			some = l.iteration(&inner, i, nil, nil)
 			l.note(p, some)
 		})
-		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.width), Step: 1, Body: body})
+		l.emit(l.dress(p.f, &ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.width), Step: 1, Body: body}))
 	}, func() bool { return always(some) || never(some) })
 	if always(some) || never(some) {
 		return some

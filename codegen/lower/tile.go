@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
 )
 
 // maxTile is the number of values of a row that are summed at a time, in
@@ -38,12 +39,74 @@ func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
 	if l.spec.Sizes[v] > maxTile*maxTiles {
 		return 0
 	}
+	return widest(l.spec.Sizes[v])
+}
+
+// widest is the width of tiles in a row of n values; 0 where it is too short.
+func widest(n int64) int64 {
 	for width := int64(maxTile); width >= 4; width /= 2 {
-		if width <= l.spec.Sizes[v] {
+		if width <= n {
 			return width
 		}
 	}
 	return 0
+}
+
+// jammed is what a scheduled loop over the last, dense, level of the result runs
+// around further loops, with itself inside them, so that a tile of the row is
+// summed in registers as these go on once, instead of one value as they go on
+// for each: the lanes of the loop run together. Each value's sum keeps its
+// order. nil where f is no such loop.
+func (l *lowerer) jammed(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
+	k := e.res.level
+	if f.Unit == cin.CPUThread || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
+		e.atomic || e.copy != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
+		return nil, 0
+	}
+	var inner []*cin.Forall
+	s = f.Body
+	for {
+		g, ok := s.(*cin.Forall)
+		if !ok {
+			break
+		}
+		if g.Unit != cin.Serial || g.Unroll != 0 {
+			return nil, 0
+		}
+		inner = append(inner, g)
+		s = g.Body
+	}
+	a, ok := s.(*cin.Assign)
+	if !ok || !a.Accumulate || len(inner) == 0 {
+		return nil, 0
+	}
+	g := *f
+	g.Body = a
+	s = &g
+	for j := len(inner) - 1; j >= 0; j-- {
+		g := *inner[j]
+		g.Body = s
+		s = &g
+	}
+	return s, widest(l.longest(f.Var))
+}
+
+// longest is how many coordinates a loop over an original variable has at most:
+// its size, or what the splits that it is inside of leave of it.
+func (l *lowerer) longest(v string) int64 {
+	n := l.spec.Sizes[v]
+	c := l.sched.comps[v]
+	if c == nil {
+		return n
+	}
+	x := c.Leaves[len(c.Leaves)-1]
+	for r := l.sched.g.MadeBy(x); r != nil; r = l.sched.g.MadeBy(x) {
+		if r.Kind == provenance.Split && x == r.To[1] {
+			n = min(n, r.N)
+		}
+		x = r.From[0]
+	}
+	return n
 }
 
 // hasThreads tells whether loops in s run on threads: they are around tiles, not
