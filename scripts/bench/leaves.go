@@ -108,10 +108,11 @@ func (b *bench) leaf(k kernel, threads int, object *cc.Object) error {
 	return nil
 }
 
-// ours times Distaff's leaf; the last result is returned.
-func (b *bench) ours(k kernel, threads int) ([]float64, *tcs.Tensor, error) {
+// ours times Distaff's leaf, under a schedule if one is given; the last result is
+// returned.
+func (b *bench) ours(k kernel, threads int, schedule ...string) ([]float64, *tcs.Tensor, error) {
 	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
+	j.Threads, j.Repeat, j.Warmup, j.Schedule = threads, b.repeat, 1, schedule
 	for name, in := range k.inputs {
 		t, err := b.input(in)
 		if err != nil {

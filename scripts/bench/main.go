@@ -34,6 +34,7 @@ var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
+	{"schedules", "loops by schedules, against each other and written by hand", schedules},
 }
 
 // bench is what the sections share.
