@@ -23,7 +23,7 @@ func (r *run) checksums() error {
 		case s.tensor != nil:
 			s.checksum = s.tensor.Checksum()
 		default:
-			sum, err := fileSum(s.in.File)
+			sum, err := FileSum(s.in.File)
 			if err != nil {
 				return err
 			}
@@ -33,15 +33,17 @@ func (r *run) checksums() error {
 	return nil
 }
 
-func fileSum(path string) (string, error) {
+// FileSum is the SHA-256 of a plain file's bytes, as statistics give it; ""
+// for standard input, pipes and devices, which are read once.
+func FileSum(path string) (string, error) {
+	if info, err := os.Stat(path); text.Stdin(path) || err == nil && !info.Mode().IsRegular() {
+		return "", nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", err
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err

@@ -106,6 +106,9 @@ func (r *run) openFile(s *source, want tcs.Type) error {
 			s.from = "-i=" + s.name + ":" + s.in.File
 			return s.setScalar(v, want)
 		}
+		if _, err := convert.FormatOf(s.in.File); err != nil {
+			return commandErrorf("-i=%s:%s: got %q, want a number (2.5, 1e-3, 1+2i) or a file: %v", s.name, printable(s.in.File), s.in.File, err)
+		}
 	}
 	if convert.Ext(s.in.File) == ".tcs" {
 		t, err := convert.OpenTensor(s.in.File, r.job.Tmp)

@@ -194,7 +194,8 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 	for k, m := range survey.Modes {
 		f.Modes = append(f.Modes, modeInfo{k, m.Filled, m.Empty, m.Most, m.Mean, m.Skew, m.Gini})
 	}
-	return nil
+	f.Checksum, err = spmd.FileSum(path)
+	return err
 }
 
 func (f *fileInfo) print(w io.Writer) error {

@@ -33,7 +33,7 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	case err := <-done:
 		return Report(name, err, stderr)
 	case sig := <-signals:
-		outfile.Stop() // what is not done by now does not replace what is there
+		outfile.Stop()                         // what is not done by now does not replace what is there
 		cancel(&comm.Interrupted{Signal: sig}) // ranks of one job agree on its code
 		select {
 		case <-done:

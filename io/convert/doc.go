@@ -4,7 +4,7 @@
 // A format is a row of the table in formats.go: the endings of its files, how
 // they are opened as a coo.Stream, and how entries in order become one.
 // A path's ending decides, before .gz or .zst where the file is compressed; "-"
-// with an ending ("-.tns") is standard input or output.
+// with an ending ("-.mtx") is standard input or output, and "-" alone is "-.tns".
 //
 // What goes out comes in the order that the format asks for (mode 0 first in
 // text), so every conversion is: open, bring into order (coo.Sort, which may

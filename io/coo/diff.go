@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/cmplx"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -33,7 +34,7 @@ type Differences struct {
 // many differences are listed. Both streams must come in the same order of modes.
 func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	if !slices.Equal(a.s.dims, b.s.dims) {
-		return nil, &Error{Exit: 4, Msg: fmt.Sprintf("the sizes differ: %v and %v", a.s.dims, b.s.dims)}
+		return nil, &Error{Exit: 4, Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", extent(a.s.dims), tcs.Printable(a.s.spec.Name), extent(b.s.dims), tcs.Printable(b.s.spec.Name))}
 	}
 	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}
@@ -71,6 +72,14 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 		}
 	}
 	return &d.out, nil
+}
+
+// extent prints sizes: 3 x 4.
+func extent(dims []int64) string {
+	if len(dims) == 0 {
+		return "those of a scalar"
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", " x ")
 }
 
 type differ struct {

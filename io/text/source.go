@@ -207,8 +207,12 @@ func (w *wrapped) Read(p []byte) (int, error) {
 func (w *wrapped) Close() error { return w.close() }
 
 // Ext is the extension of path that names its format, in lower case, without
-// the endings of compressed files: ".tns" of "b.TNS.gz" and of "-.tns".
+// the endings of compressed files: ".tns" of "b.TNS.gz" and of "-.tns". Standard
+// input and output without an ending, "-", are ".tns" too.
 func Ext(path string) string {
+	if path == "-" {
+		return ".tns"
+	}
 	base := strings.ToLower(filepath.Base(path))
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst")
 	return filepath.Ext(base)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestExt(t *testing.T) {
-	for path, want := range map[string]string{"a.tns": ".tns", "a.TNS.gz": ".tns", "-.mtx.zst": ".mtx", "/x.y/a": "", "a.gz": "", "-": "", "b.RUA": ".rua"} {
+	for path, want := range map[string]string{"a.tns": ".tns", "a.TNS.gz": ".tns", "-.mtx.zst": ".mtx", "/x.y/a": "", "a.gz": "", "-": ".tns", "b.RUA": ".rua"} {
 		if got := Ext(path); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
