@@ -79,7 +79,7 @@ func runFlags() []cli.Flag {
 		text("warmup", nil, catRun, "`N` further runs before those, untimed (default: 0)"),
 		on("check", nil, catRun, "compares the result with the reference evaluator; exit 4 where they differ"),
 		list("o", al("output"), catOutput, "`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard output"),
-		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output (default: auto)"),
+		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output: at once, or one after another (default: auto, which is ordered on network file systems only)"),
 		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance"),
 		text("progress", nil, catOutput, "`auto|always|never` shows how far loading is (default: auto, on a terminal)"),
 		list("D", al("define"), catOutput, "`NAME=VALUE` sets a parameter of a job file"),

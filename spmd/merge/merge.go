@@ -136,6 +136,48 @@ func (t *tree) replay() error {
 	return nil
 }
 
+// run is how many of the winner's next entries, at most `most`, come before all
+// others'.
+func (t *tree) run(most int) int {
+	w := t.winner
+	next := -1 // the runner-up: it lost to the winner itself
+	for k := (w + len(t.leaves)) / 2; k >= 1; k /= 2 {
+		if next < 0 || t.before(t.loser[k], next) {
+			next = t.loser[k]
+		}
+	}
+	other := t.leaves[next]
+	if other.done {
+		return most
+	}
+	if len(t.modes) == 0 {
+		return 1
+	}
+	l := t.leaves[w]
+	n := 1
+	// Where the outermost coordinates differ, they decide.
+	outer := t.modes[0]
+	col, bound := l.b.Coords[outer][l.at:l.at+most], other.b.Coords[outer][other.at]
+	for n < most && col[n] < bound {
+		n++
+	}
+	for n < most && col[n] == bound && t.precedes(l, l.at+n, other, w < next) {
+		n++
+	}
+	return n
+}
+
+// precedes tells whether entry i of a leaf comes before the current one of
+// another; of equal ones, the earlier stream's.
+func (t *tree) precedes(l *leaf, i int, other *leaf, earlier bool) bool {
+	for _, m := range t.modes {
+		if c, d := l.b.Coords[m][i], other.b.Coords[m][other.at]; c != d {
+			return c < d
+		}
+	}
+	return earlier
+}
+
 // Next fills b with entries in order. Its memory is reused.
 func (t *tree) Next(b *coo.Batch) error {
 	if !t.started {
@@ -150,11 +192,13 @@ func (t *tree) Next(b *coo.Batch) error {
 	n := 0
 	for n < coo.BatchSize && !t.leaves[t.winner].done {
 		l := t.leaves[t.winner]
+		k := t.run(min(l.b.N-l.at, coo.BatchSize-n))
 		for m := range b.Coords {
-			b.Coords[m][n] = l.b.Coords[m][l.at]
+			copy(b.Coords[m][n:n+k], l.b.Coords[m][l.at:])
 		}
-		copy(b.Vals[n*size:], l.b.Vals[l.at*size:(l.at+1)*size])
-		n++
+		copy(b.Vals[n*size:(n+k)*size], l.b.Vals[l.at*size:])
+		n += k
+		l.at += k - 1
 		if err := t.replay(); err != nil {
 			return err
 		}

@@ -91,6 +91,7 @@ func (s *site) resize(n int64) error {
 	if s.c.Rank() != 0 {
 		return nil
 	}
+	defer s.c.Busy()() // a long time, on some file systems
 	return s.file.Resize(n)
 }
 
