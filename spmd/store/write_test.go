@@ -264,6 +264,9 @@ func TestSizesPastOneWindow(t *testing.T) {
 					t.Fatal(err)
 				}
 				same(t, fmt.Sprint(kinds, modes, name), got, oneRank(t, whole, name))
+				if limit.Peak() > 100<<20 {
+					t.Errorf("%s %s: a peak of %s", kinds, name, tcs.Size(limit.Peak()))
+				}
 				if limit.Used() != 0 {
 					t.Errorf("%s %s: %d bytes are still counted", kinds, name, limit.Used())
 				}
