@@ -54,6 +54,10 @@ type Request struct {
 	// itself run on all threads; 0 for DefaultLongRow. It shows in the bits of a
 	// sum of floats.
 	LongRow int64
+	// WaveWork is the number of stored entries from which on it pays a thread to
+	// take up another chunk of a sparse result; 0 for DefaultWaveWork. It shows in
+	// no bit of the result.
+	WaveWork int64
 	// Clip lists variables whose ranges, as the leaf is called, may be less
 	// than what its operands' sparse levels store: it then leaves out the rest.
 	// Dense levels hold a range's coordinates in any case.
@@ -78,6 +82,10 @@ const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of elements that a map has behind those that count (Arg.Map).
 const MapAhead = lower.MapAhead
+
+// DefaultWaveWork is the WaveWork of a request that has none: chunks whose
+// results lie in a core's own cache.
+const DefaultWaveWork = 1 << 13
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
@@ -204,7 +212,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow),
+		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
 	})
 	if err == nil {
 		return f, nil

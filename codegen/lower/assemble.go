@@ -133,33 +133,70 @@ func (a *assembly) vals() *ir.Array {
 // nil, is the array of the outermost compressed level's positions, of which
 // those behind first are written.
 func (a *assembly) open(guess ir.Expr, pos *ir.Array, first ir.Expr) {
+	a.buf = a.newBuffers()
+	a.allocBuffers(guess)
+	a.begin(pos, first)
+}
+
+// newBuffers names buffers, but for the outermost compressed level's positions.
+func (a *assembly) newBuffers() *buffers {
 	l, op := a.l, a.op
 	b := &buffers{levels: make([]resultLevel, op.order())}
-	a.buf = b
-	guess = l.named("guess", guess)
 	b.vals = l.newArray(op.prefix()+"_vals", op.Type)
-	b.capV = l.declare(b.vals.Name+"_cap", guess)
-	l.emit(&ir.Alloc{A: b.vals, Len: b.capV})
-	above := -1 // the last compressed level before k
+	outermost := true
 	for k := range b.levels {
 		if !op.caps(k).HasPos {
 			continue
 		}
+		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k), intOf(op.CrdWidth[k]))
+		if !outermost {
+			b.levels[k].pos = a.newPos(k)
+		}
+		outermost = false
+	}
+	return b
+}
+
+// allocBuffers makes room for about guess entries in each buffer.
+func (a *assembly) allocBuffers(guess ir.Expr) {
+	l, b := a.l, a.buf
+	guess = l.named("guess", guess)
+	alloc := func(arr *ir.Array, n ir.Expr) *ir.Var {
+		have := l.declare(arr.Name+"_cap", n)
+		l.emit(&ir.Alloc{A: arr, Len: have})
+		return have
+	}
+	b.capV = alloc(b.vals, guess)
+	for k := range b.levels {
 		lev := &b.levels[k]
-		lev.crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k), intOf(op.CrdWidth[k]))
-		lev.capC = l.declare(lev.crd.Name+"_cap", guess)
-		l.emit(&ir.Alloc{A: lev.crd, Len: lev.capC})
+		if lev.crd == nil {
+			continue
+		}
+		lev.capC = alloc(lev.crd, guess)
+		if lev.pos != nil {
+			lev.capP = alloc(lev.pos, ir.Plus(guess, ir.Int(1)))
+		}
+	}
+}
+
+// begin starts filling the buffers; pos and first as in open.
+func (a *assembly) begin(pos *ir.Array, first ir.Expr) {
+	l, op := a.l, a.op
+	above := -1 // the last compressed level before k
+	for k := range a.buf.levels {
+		lev := &a.buf.levels[k]
+		if lev.crd == nil {
+			continue
+		}
 		lev.count = l.declare(fmt.Sprintf("%s_n%d", op.prefix(), k), ir.Int(0))
-		if above < 0 && pos != nil {
+		switch {
+		case above >= 0:
+			l.store(lev.pos, ir.Int(0), ir.Int(0))
+		case pos != nil:
 			lev.pos = pos
-		} else {
+		default:
 			lev.pos = a.newPos(k)
-			if above < 0 {
-				l.emit(&ir.Alloc{A: lev.pos, Len: ir.Plus(a.between(0, k), ir.Int(1))})
-			} else {
-				lev.capP = l.declare(lev.pos.Name+"_cap", ir.Plus(guess, ir.Int(1)))
-				l.emit(&ir.Alloc{A: lev.pos, Len: lev.capP})
-			}
+			l.emit(&ir.Alloc{A: lev.pos, Len: ir.Plus(a.between(0, k), ir.Int(1))})
 			l.store(lev.pos, ir.Int(0), ir.Int(0))
 		}
 		switch {

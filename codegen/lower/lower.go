@@ -56,6 +56,9 @@ type Spec struct {
 	// LongRow is the number of entries past which a row is cut into chunks of
 	// its own.
 	LongRow int64
+	// WaveWork is the number of entries, and rows, that a chunk of a result that
+	// is made in waves has at least.
+	WaveWork int64
 	// Exact are the variables whose range is always [0, Exact[v]): loops over
 	// them have constant trip counts.
 	Exact map[string]int64

@@ -231,12 +231,14 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 			var span interval
 			if g != nil {
 				span = l.coverage(iv, frames, e)
-				g.open(span.lo)
+				g.open(span.lo, g.slots)
 			}
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
 			if g != nil {
-				g.keep(ir.Minus(v, o.iv.lo), span.hi)
+				slot := ir.Minus(v, o.iv.lo)
+				g.end(slot, span.hi)
+				g.keep(slot)
 			}
 			l.note(p, some)
 		})

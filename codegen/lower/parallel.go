@@ -16,6 +16,9 @@ const chunksPerThread = 8
 // number, and that of threads, shows in no bit of the result.
 func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
+	if l.inWaves(f) {
+		return l.waves(f, e)
+	}
 	chunks := l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
 	if !a.prefixed(f) {
 		l.zero(e)
@@ -40,9 +43,10 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		case h != nil:
 			some = h.loop(f, in, c)
 		case g != nil:
-			g.open(s.lo)
+			g.open(s.lo, chunks)
 			some = l.serial(f, in, false)
-			g.keep(c, s.hi)
+			g.end(c, s.hi)
+			g.keep(c)
 		default:
 			some = l.serial(f, in, false)
 		}
