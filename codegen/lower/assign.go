@@ -7,7 +7,12 @@ import (
 
 // assign lowers an assignment and returns whether it took place.
 func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
-	x := l.expr(s.RHS, e, ir.Truth(true))
+	var x value
+	if e.picks != nil {
+		x = value{pres: ir.Truth(true), v: l.pickedSum(s.RHS, e, false), zeroed: true}
+	} else {
+		x = l.expr(s.RHS, e, ir.Truth(true))
+	}
 	if s.LHS.Name == l.out.op.Name {
 		l.assignResult(s, x, e)
 		return x.pres

@@ -46,7 +46,11 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 		for _, it := range its {
 			l.findRun(it, c)
 		}
-		any = l.cases(p, c, its, cases)
+		if l.pickable(p, its, cases) {
+			any = l.picked(p, c, its)
+		} else {
+			any = l.cases(p, c, its, cases)
+		}
 		for _, it := range its {
 			l.advance(it, ir.Equal(it.c, c))
 		}

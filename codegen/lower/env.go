@@ -32,6 +32,9 @@ type env struct {
 	threads bool
 	copy    *copyOf
 	piece   *pieceOf
+	// picks tells of accesses, by key, whether they are present in a sum that
+	// takes the place of cases (picked.go).
+	picks map[string]ir.Expr
 }
 
 // span is the range of coordinates that a loop visits. clip says that operands

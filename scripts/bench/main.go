@@ -35,6 +35,7 @@ var sections = []section{
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
+	{"peers", "leaves against other libraries: the ratio is to the best", peers},
 }
 
 // bench is what the sections share.

@@ -1,0 +1,126 @@
+package lower
+
+import (
+	"math"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lattice"
+)
+
+// A sum of floats of which each term hangs on one iterator of a merge loop has
+// one body instead of a case for each set of terms that are present. Which set
+// that is depends on the data, so that a branch would often be mispredicted:
+// all terms are computed, and an absent one is replaced by a number that changes
+// no sum: -0 where it is added, 0 where it is subtracted.
+
+// pickable tells whether a merge loop's point with the iterators its has such a
+// sum as its body; cases are the points under it.
+func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
+	s, ok := p.f.Body.(*cin.Assign)
+	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.lat.Coarse || p.lat.Universe() || !l.spec.Compute.IsFloat() {
+		return false
+	}
+	keys := map[string]int{}
+	for _, it := range p.iters {
+		keys[it.key] = 0
+		if it.runs || it.padded || !it.cur.op.Type.IsFloat() || it.cur.level != it.cur.op.order()-1 {
+			return false
+		}
+	}
+	if !eachTerm(s.RHS, func(term cin.Expr) bool {
+		n, plain := 0, true
+		cin.ExprAccesses(term, func(a *cin.Access) {
+			if _, iterated := keys[a.Key()]; iterated {
+				keys[a.Key()]++
+				n++
+			} else if c := p.e.cur[a.Key()]; c == nil || !always(c.pres) || c.level != c.op.order() {
+				plain = false
+			}
+		})
+		return plain && n == 1
+	}) {
+		return false
+	}
+	for _, n := range keys {
+		if n != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// eachTerm calls fn with every term of a sum until it returns false. A term has
+// no sum inside, and no sum is subtracted: there is no number that stands for an
+// absent one in all of its terms.
+func eachTerm(x cin.Expr, fn func(cin.Expr) bool) bool {
+	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-' && product(b.Y)) {
+		return eachTerm(b.X, fn) && eachTerm(b.Y, fn)
+	}
+	return product(x) && fn(x)
+}
+
+// product tells whether an expression has only products and quotients of
+// accesses, numbers and their negatives.
+func product(x cin.Expr) bool {
+	switch x := x.(type) {
+	case *cin.Binary:
+		return (x.Op == '*' || x.Op == '/') && product(x.X) && product(x.Y)
+	case *cin.Neg:
+		return product(x.X)
+	}
+	return true
+}
+
+// picked lowers the body at coordinate c of a point with the iterators its.
+func (l *lowerer) picked(p *loop, c ir.Expr, its []*iter) ir.Expr {
+	cursors, picks := map[string]*cursor{}, map[string]ir.Expr{}
+	for _, it := range p.iters {
+		cursors[it.key] = it.cur.absent()
+	}
+	for _, it := range its {
+		cursors[it.key] = it.enter(ir.Truth(true))
+		picks[it.key] = l.named(it.name()+"_at", ir.Equal(it.c, c))
+	}
+	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
+	in.picks = picks
+	l.bindResult(p, in)
+	some := p.body(in)
+	l.note(p, some)
+	return some
+}
+
+// pickedSum is the value of a sum or term; minus says that it is subtracted.
+// Terms whose iterators have run out are left out.
+func (l *lowerer) pickedSum(x cin.Expr, e *env, minus bool) ir.Expr {
+	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
+		p, q := l.pickedSum(b.X, e, false), l.pickedSum(b.Y, e, b.Op == '-')
+		switch {
+		case q == nil:
+			return p
+		case p == nil && b.Op == '-':
+			return ir.Negated(q)
+		case p == nil:
+			return q
+		case b.Op == '-':
+			return ir.Minus(p, q)
+		}
+		return ir.Plus(p, q)
+	}
+	y := l.expr(x, e, ir.Truth(true))
+	if never(y.pres) {
+		return nil
+	}
+	here := ir.Expr(ir.Truth(false))
+	cin.ExprAccesses(x, func(a *cin.Access) {
+		if pick := e.picks[a.Key()]; pick != nil {
+			here = pick
+		}
+	})
+	neutral := math.Copysign(0, -1)
+	if minus {
+		neutral = 0
+	}
+	t := l.spec.Compute
+	return ir.Choose(here, l.named("term", y.v), &ir.Lit{Typ: t, C: complex(neutral, 0)})
+}
