@@ -68,6 +68,14 @@ static inline int64_t dst_bytes(int64_t n, int64_t size) {
 
 static inline int64_t dst_min_i64(int64_t x, int64_t y) { return y < x ? y : x; }
 
+/* c ? x : y without a branch. */
+static inline double dst_pick_f64(_Bool c, double x, double y) {
+    const unsigned long keep = (unsigned long)0 - (unsigned long)c;
+    union { double x; unsigned long u; } a = {x}, b = {y};
+    a.u = (a.u & keep) | (b.u & ~keep);
+    return a.x;
+}
+
 /* Never null for memory: an empty array has a byte. Not inlined, so that the
  * compiler knows that the memory is no other's. */
 __attribute__((malloc, noinline)) static void *dst_alloc(dst_env *env, int64_t n, int64_t size, int32_t zero) {
@@ -169,40 +177,30 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
             const int64_t i1_T1 = T1_crd1[T1_p_1];
             const int64_t i1_T2 = T2_crd1[T2_p_1];
             const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
-            if (i1_T1 == i1 && i1_T2 == i1) {
-                const double T1_v = T1_vals[T1_p_1];
-                const double T2_v = T2_vals[T2_p_1];
-                T0_vals[T0_n1] = T1_v + T2_v;
-                T0_crd1[T0_n1] = (int32_t)i1;
-                T0_n1 += 1;
-            } else {
-                if (i1_T1 == i1) {
-                    const double T1_v_1 = T1_vals[T1_p_1];
-                    T0_vals[T0_n1] = T1_v_1;
-                    T0_crd1[T0_n1] = (int32_t)i1;
-                    T0_n1 += 1;
-                } else {
-                    const double T2_v_1 = T2_vals[T2_p_1];
-                    T0_vals[T0_n1] = T2_v_1;
-                    T0_crd1[T0_n1] = (int32_t)i1;
-                    T0_n1 += 1;
-                }
-            }
+            const _Bool T1_at = i1_T1 == i1;
+            const _Bool T2_at = i1_T2 == i1;
+            const double T1_v = T1_vals[T1_p_1];
+            const double T2_v = T2_vals[T2_p_1];
+            const double term = T1_v;
+            const double term_1 = T2_v;
+            T0_vals[T0_n1] = dst_pick_f64(T1_at, term, -0.0) + dst_pick_f64(T2_at, term_1, -0.0);
+            T0_crd1[T0_n1] = (int32_t)i1;
+            T0_n1 += 1;
             T1_p_1 += (i1_T1 == i1 ? 1 : 0);
             T2_p_1 += (i1_T2 == i1 ? 1 : 0);
         }
         while (T1_p_1 < T1_e) {
             const int64_t i1_1 = T1_crd1[T1_p_1];
-            const double T1_v_2 = T1_vals[T1_p_1];
-            T0_vals[T0_n1] = T1_v_2;
+            const double T1_v_1 = T1_vals[T1_p_1];
+            T0_vals[T0_n1] = T1_v_1;
             T0_crd1[T0_n1] = (int32_t)i1_1;
             T0_n1 += 1;
             T1_p_1 += 1;
         }
         while (T2_p_1 < T2_e) {
             const int64_t i1_2 = T2_crd1[T2_p_1];
-            const double T2_v_2 = T2_vals[T2_p_1];
-            T0_vals[T0_n1] = T2_v_2;
+            const double T2_v_1 = T2_vals[T2_p_1];
+            T0_vals[T0_n1] = T2_v_1;
             T0_crd1[T0_n1] = (int32_t)i1_2;
             T0_n1 += 1;
             T2_p_1 += 1;
@@ -327,40 +325,30 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
             const int64_t i1_T1 = T1_crd1[T1_p_1];
             const int64_t i1_T2 = T2_crd1[T2_p_1];
             const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
-            if (i1_T1 == i1 && i1_T2 == i1) {
-                const double T1_v = T1_vals[T1_p_1];
-                const double T2_v = T2_vals[T2_p_1];
-                T0_vals[T0_n1] = T1_v + T2_v;
-                T0_crd1[T0_n1] = i1;
-                T0_n1 += 1;
-            } else {
-                if (i1_T1 == i1) {
-                    const double T1_v_1 = T1_vals[T1_p_1];
-                    T0_vals[T0_n1] = T1_v_1;
-                    T0_crd1[T0_n1] = i1;
-                    T0_n1 += 1;
-                } else {
-                    const double T2_v_1 = T2_vals[T2_p_1];
-                    T0_vals[T0_n1] = T2_v_1;
-                    T0_crd1[T0_n1] = i1;
-                    T0_n1 += 1;
-                }
-            }
+            const _Bool T1_at = i1_T1 == i1;
+            const _Bool T2_at = i1_T2 == i1;
+            const double T1_v = T1_vals[T1_p_1];
+            const double T2_v = T2_vals[T2_p_1];
+            const double term = T1_v;
+            const double term_1 = T2_v;
+            T0_vals[T0_n1] = dst_pick_f64(T1_at, term, -0.0) + dst_pick_f64(T2_at, term_1, -0.0);
+            T0_crd1[T0_n1] = i1;
+            T0_n1 += 1;
             T1_p_1 += (i1_T1 == i1 ? 1 : 0);
             T2_p_1 += (i1_T2 == i1 ? 1 : 0);
         }
         while (T1_p_1 < T1_e) {
             const int64_t i1_1 = T1_crd1[T1_p_1];
-            const double T1_v_2 = T1_vals[T1_p_1];
-            T0_vals[T0_n1] = T1_v_2;
+            const double T1_v_1 = T1_vals[T1_p_1];
+            T0_vals[T0_n1] = T1_v_1;
             T0_crd1[T0_n1] = i1_1;
             T0_n1 += 1;
             T1_p_1 += 1;
         }
         while (T2_p_1 < T2_e) {
             const int64_t i1_2 = T2_crd1[T2_p_1];
-            const double T2_v_2 = T2_vals[T2_p_1];
-            T0_vals[T0_n1] = T2_v_2;
+            const double T2_v_1 = T2_vals[T2_p_1];
+            T0_vals[T0_n1] = T2_v_1;
             T0_crd1[T0_n1] = i1_2;
             T0_n1 += 1;
             T2_p_1 += 1;
