@@ -27,9 +27,9 @@ type Planned struct {
 	Largest string  `json:"largest"`
 	Steps   []int64 `json:"steps"`       // leaves that each rank runs
 	Owned   []int64 `json:"owned_bytes"` // of operands and result, mapped files included
-	// Memory is the most that blocks take at each rank while it computes and
-	// stores: its own (but for mapped files), those that arrive, partial results, and at
-	// rank 0 the whole result. MemoryLimit is a rank's limit, where it is known.
+	// Memory is the most that is taken at each rank while it loads, computes and
+	// stores: its own blocks (but for mapped files), entries on their way to
+	// blocks, blocks that arrive, partial results, and at rank 0 the whole result. MemoryLimit is a rank's limit, where it is known.
 	Memory      []int64 `json:"memory_bytes"`
 	MemoryLimit int64   `json:"memory_limit,omitempty"`
 
@@ -172,6 +172,7 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	x.sums()
 	x.owns()
 	x.memory()
+	x.loading()
 	return x.out, nil
 }
 

@@ -25,7 +25,7 @@ func (t *Tensor) Lengths() []int64 {
 	return n
 }
 
-// CheckPart is Validate for a part of an uncompressed file, and of how it goes on from the part
+// CheckPart is Validate for a part of a file that is mapped or decompressed as it is looked at, and of how it goes on from the part
 // before it: if all parts pass, the whole tensor would. It reads the part and
 // an element more of each section.
 func (t *Tensor) CheckPart(lo, hi []int64) error {
@@ -38,6 +38,11 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	for i, sec := range t.file.header.sections {
 		a := v.array(sec.Level, sec.Part)
 		from, to := lo[i], hi[i]
+		if t.lazy != nil { // with the elements next to the part
+			if err := t.lazy.want(i, from-1, to+2); err != nil {
+				return err
+			}
+		}
 		switch sec.Part {
 		case PosPart:
 			to = min(to+2, sec.Len) // with the end of a segment that the next part shares

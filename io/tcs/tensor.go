@@ -53,6 +53,8 @@ type Tensor struct {
 	part  bool    // a view: its arrays may hold more than its box
 	edges bool    // a view by positions: the segments at its ends may be cut
 
+	lazy *lazy // of a compressed file of which only parts are decompressed; nil in its views
+
 	validated bool
 }
 

@@ -22,7 +22,8 @@ type Block struct {
 // block, and may hold more than its box. It reads O(order) elements and a few
 // binary searches; positions that it reads are checked.
 func (t *Tensor) View(b Block) (*Tensor, error) {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, part: t.part || b.Cut, edges: t.edges || b.Cut, validated: t.validated}
+	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, part: t.part || b.Cut, edges: t.edges || b.Cut, lazy: t.lazy, validated: t.validated}
+	v.file = t.file
 	if b.Box != nil {
 		if len(b.Box) != len(t.Dims) {
 			return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("a box of %d modes for a tensor of %d", len(b.Box), len(t.Dims))}
@@ -56,8 +57,11 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	}
 	lo, hi = clampTo(v.Vals, lo, hi)
 	v.Vals = v.Vals.Sub(lo-v.Vals.First, hi-v.Vals.First)
+	if err := v.needShown(); err != nil {
+		return nil, err
+	}
+	v.lazy = nil
 	v.Share(t)
-	v.file = t.file
 	// A single segment that was cut gets a pos array of its own.
 	for l := range v.Levels {
 		if v.Levels[l].Pos.Len == 2 {
@@ -152,7 +156,7 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 			if lev.Pos.Len > 0 {
 				p := min(max(lo-lev.Pos.First, 0), lev.Pos.Len-1)
 				lev.Pos = lev.Pos.Sub(p, p+1)
-				a = lev.Pos.Int(0)
+				a = v.PosAt(l, 0)
 			}
 			lo, hi = clampTo(lev.Crd, a, a)
 			lev.Crd = lev.Crd.Sub(lo-lev.Crd.First, hi-lev.Crd.First)
@@ -161,15 +165,18 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 		lo = max(lo, lev.Pos.First)
 		hi = max(min(hi, lev.Pos.First+lev.Pos.Len-1), lo)
 		lev.Pos = lev.Pos.Sub(lo-lev.Pos.First, hi-lev.Pos.First+1)
-		a, b := lev.Pos.Int(0), lev.Pos.Int(lev.Pos.Len-1)
+		a, b := v.PosAt(l, 0), v.PosAt(l, lev.Pos.Len-1)
+		if v.lazy != nil && v.lazy.err != nil {
+			return 0, 0, v.lazy.err
+		}
 		if a > b || a < 0 || !v.edges && (a < lev.Crd.First || b > lev.Crd.First+lev.Crd.Len) {
 			return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %d coordinates", a, b, l, lev.Crd.Len)
 		}
 		if hi-lo == 1 {
 			f := lev.Crd.First
 			a, b = clampTo(lev.Crd, a, b)
-			a = f + lev.Crd.search(a-f, b-f, r[0])
-			b = f + lev.Crd.search(a-f, b-f, r[1])
+			a = f + v.search(l, CrdPart, a-f, b-f, r[0])
+			b = f + v.search(l, CrdPart, a-f, b-f, r[1])
 		}
 		lo, hi = clampTo(lev.Crd, a, b)
 	default:
@@ -206,8 +213,8 @@ func (v *Tensor) cutAt(l int, lo, hi int64) {
 			// (empty segments before it hold nothing), the last the first whose
 			// segment ends at or after hi.
 			n := lev.Pos.Len - 1
-			p0 := lev.Pos.search(0, n+1, lo+1) - 1
-			p1 := lev.Pos.search(max(p0, 0), n+1, hi)
+			p0 := v.search(l, PosPart, 0, n+1, lo+1) - 1
+			p1 := v.search(l, PosPart, max(p0, 0), n+1, hi)
 			p0, p1 = max(p0, 0), max(min(p1, n), 0)
 			lev.Pos = lev.Pos.Sub(p0, p1+1)
 			lo, hi = lev.Pos.First, lev.Pos.First+p1-p0

@@ -106,6 +106,9 @@ func parallel(n int64, worker func() func(int64) error) error {
 // decompresses into it; for other tensors it does nothing. Checksums of what
 // was decompressed are checked. It is not to be called by two at once.
 func (t *Tensor) Load(limit *Limit) error {
+	if t.lazy != nil {
+		return t.lazy.all()
+	}
 	if !t.Compressed() || t.loaded() {
 		return nil
 	}

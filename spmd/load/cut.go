@@ -39,7 +39,7 @@ func (s *bytesBefore) at(p int64) int64 {
 		}
 		n += p * int64(lev.Crd.Width)
 		if !tcs.Singleton(lev.Kind) {
-			p = parent(lev, p)
+			p = parent(s.t, l, p)
 			n += p * int64(lev.Pos.Width)
 		}
 	}
@@ -49,12 +49,13 @@ func (s *bytesBefore) at(p int64) int64 {
 // parent is the last parent whose segment starts at or before position q, found
 // from where it would be if segments were of one length, in a window that grows
 // until it holds it.
-func parent(lev *tcs.Level, q int64) int64 {
+func parent(t *tcs.Tensor, l int, q int64) int64 {
+	lev := &t.Levels[l]
 	n := lev.Pos.Len - 1
 	if n < 1 {
 		return lev.Pos.First
 	}
-	ahead := func(i int64) bool { return lev.Pos.Int(i) > q } // false, then true
+	ahead := func(i int64) bool { return t.PosAt(l, i) > q } // false, then true
 	guess := int64(0)
 	if lev.Crd.Len > 0 {
 		guess = min(max(int64(float64(q-lev.Crd.First)/float64(lev.Crd.Len)*float64(n)), 0), n)

@@ -22,7 +22,7 @@ type Source struct {
 // tensor that they show.
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
-	if err := Agree(c, t.Load(s.Limit)); err != nil {
+	if err := Agree(c, t.LoadLazily(s.Limit)); err != nil {
 		return nil, err
 	}
 	if s.AsIs && g.Viewable(t) {
@@ -34,7 +34,7 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 	}
 	defer piece.Close()
 	if s.Check {
-		if err := s.verify(c, pieces(c, piece)); err != nil {
+		if err := verify(c, t, pieces(c, piece)); err != nil {
 			return nil, err
 		}
 		piece.Trust()
@@ -44,13 +44,6 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 		zeros = coo.KeepAll // the blocks have its pattern
 	}
 	return g.Scatter(c, coo.FromTensor(piece, zeros))
-}
-
-func (s *Source) verify(c comm.Comm, spans []span) error {
-	if s.Tensor.Compressed() {
-		return Agree(c, s.Tensor.Validate()) // checksums were compared as it was loaded
-	}
-	return verify(c, s.Tensor, spans)
 }
 
 // agree is Agree on an error of making a view.
@@ -69,7 +62,7 @@ func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error
 		return nil, err
 	}
 	if s.Check {
-		if err := s.verify(c, g.viewSpans(own)); err != nil {
+		if err := verify(c, s.Tensor, g.viewSpans(own)); err != nil {
 			closeAll(own)
 			return nil, err
 		}

@@ -206,8 +206,8 @@ func boxed(t *testing.T, whole *tcs.Tensor, box [][2]int64, spec coo.Spec, asIs 
 	return list(b)
 }
 
-// large writes a matrix of rows with 0 to 40 entries and the returned bytes.
-func large(t *testing.T, rows int64) (path string, bytes int64) {
+// large writes a matrix of rows with 0 to 40 entries; bytes are those of its arrays.
+func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 	t.Helper()
 	s := &points{dims: []int64{rows, 1000}}
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -226,7 +226,7 @@ func large(t *testing.T, rows int64) (path string, bytes int64) {
 	}
 	defer whole.Close()
 	path = filepath.Join(t.TempDir(), "large.tcs")
-	if err := tcs.Write(path, whole, tcs.WriteOptions{}); err != nil {
+	if err := tcs.Write(path, whole, tcs.WriteOptions{Compress: compress}); err != nil {
 		t.Fatal(err)
 	}
 	return path, whole.Bytes()
@@ -235,7 +235,7 @@ func large(t *testing.T, rows int64) (path string, bytes int64) {
 // TestMemoryOfARank: blocks of two cut modes take the rank's share, and buffers
 // of a size that is known beforehand.
 func TestMemoryOfARank(t *testing.T) {
-	path, bytes := large(t, 60000)
+	path, bytes := large(t, 60000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{60000, 1000}, Type: tcs.Float64, Name: "T"}
 	for _, ranks := range []int{2, 4} {
 		p := schedule(ranks, [][]int64{{0, 18000, 60000}, {0, 100, 500, 1000}})
@@ -294,7 +294,7 @@ func touched(t *testing.T, x *tcs.Tensor) int64 {
 // TestARankReadsItsPiece counts the pages of the mapped file that each of four
 // ranks reads: its part, and what a fault brings in around a search's elements.
 func TestARankReadsItsPiece(t *testing.T) {
-	path, bytes := large(t, 400000)
+	path, bytes := large(t, 400000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{400000, 1000}, Type: tcs.Float64, Name: "T"}
 	const ranks = 4
 	for _, test := range []struct {
@@ -337,10 +337,42 @@ func TestARankReadsItsPiece(t *testing.T) {
 	}
 }
 
+// TestChunksOfAPiece: of a compressed file a rank decompresses the chunks of its
+// blocks, and those that the search looks at.
+func TestChunksOfAPiece(t *testing.T) {
+	const rows = 400000
+	path, bytes := large(t, rows, true)
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{rows, 1000}, Type: tcs.Float64, Name: "T"}
+	for _, ranks := range []int{3, 8} {
+		points := make([]int64, ranks+1)
+		for k := range points {
+			points[k] = rows / int64(ranks) * int64(k)
+		}
+		points[ranks] = rows
+		_, peaks, err := blocksOf(path, schedule(ranks, [][]int64{points}), []int{0, -1}, spec, true, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := int64(0)
+		for _, peak := range peaks {
+			total += peak
+		}
+		if most := bytes + int64(ranks)*8<<20; total > most || total < bytes {
+			t.Errorf("%d ranks decompressed %d bytes, want %d to %d", ranks, total, bytes, most)
+		}
+	}
+}
+
 // TestDamagedFiles changes single bytes of a file: whichever rank has them, the
 // message is that of a single reader.
 func TestDamagedFiles(t *testing.T) {
-	path, _ := large(t, 20000)
+	for _, compress := range []bool{false, true} {
+		path, _ := large(t, 20000, compress)
+		damage(t, path)
+	}
+}
+
+func damage(t *testing.T, path string) {
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +392,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := x.Check()
-		if want == nil {
+		if want == nil && !x.Compressed() {
 			want = x.VerifyShare(0, 1)
 		}
 		x.Close()
@@ -380,7 +412,7 @@ func TestDamagedFiles(t *testing.T) {
 
 // TestATruncatedFile is cut after it was opened: an error at every rank count.
 func TestATruncatedFile(t *testing.T) {
-	path, bytes := large(t, 40000)
+	path, bytes := large(t, 40000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{40000, 1000}, Type: tcs.Float64, Name: "T"}
 	err := local.Run(context.Background(), 3, func(c comm.Comm) error {
 		x, err := tcs.Open(path)
