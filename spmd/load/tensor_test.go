@@ -83,8 +83,8 @@ func schedule(ranks int, points [][]int64) *plan.Problem {
 	return &plan.Problem{Blocking: b, Ranks: ranks}
 }
 
-// blocksOf are all ranks' blocks of a file, as lists of entries, and the peaks
-// of their limits.
+// blocksOf are all ranks' blocks of a file, as lists of entries where they are
+// small, and the peaks of their limits.
 func blocksOf(path string, p *plan.Problem, cuts []int, spec coo.Spec, check, asIs bool) (map[plan.Block][]string, []int64, error) {
 	var mu sync.Mutex
 	out := map[plan.Block][]string{}
@@ -111,7 +111,9 @@ func blocksOf(path string, p *plan.Problem, cuts []int, spec coo.Spec, check, as
 			if err := t.Check(); err != nil {
 				return err
 			}
-			out[b] = list(t)
+			if t.Vals.Len < 1<<16 {
+				out[b] = list(t)
+			}
 			t.Close()
 		}
 		t.Close()
