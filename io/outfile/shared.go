@@ -27,6 +27,9 @@ func (o *File) Handle() (Handle, error) {
 	h := Handle{Path: o.path, Machine: machine(), Pid: os.Getpid(), Fd: int(o.f.Fd()), Name: o.temp, Token: make([]byte, 16)}
 	rand.Read(h.Token) // never fails
 	_, err := o.WriteAt(h.Token, 0)
+	if err == nil && o.temp != "" { // other nodes see what is on the server
+		err = o.Errorf(o.f.Sync())
+	}
 	return h, err
 }
 

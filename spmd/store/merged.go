@@ -1,6 +1,8 @@
 package store
 
 import (
+	"strings"
+
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
@@ -40,6 +42,9 @@ func (p *pieces) close(err error) error {
 // others'. Collective.
 func (p *pieces) count() (*coo.Joined, error) {
 	levels := len(p.t.Kinds)
+	if n := strings.TrimLeft(p.t.Kinds, "d"); n == "s" {
+		return p.bounded()
+	}
 	var mine []int64
 	err := p.pass(func() error {
 		x, err := coo.CountPart(p.stream, p.t.Kinds, p.modes)
@@ -58,6 +63,67 @@ func (p *pieces) count() (*coo.Joined, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.join(mine)
+}
+
+// bounded is count where nothing need be read: under dense levels, a last
+// compressed one has a coordinate for each entry. Collective.
+func (p *pieces) bounded() (*coo.Joined, error) {
+	levels := len(p.t.Kinds)
+	// Of each piece, the entries of this rank's runs, and the first and the last.
+	ends := 2*levels + 1
+	out, in := make([]int64, ends*p.c.Size()), make([]int64, ends*p.c.Size())
+	for k := range p.c.Size() {
+		e := out[k*ends : (k+1)*ends]
+		for i, r := range p.runs {
+			addEnds(e, r.ends(p.bounds[i][k], p.bounds[i][k+1], levels))
+		}
+	}
+	if err := p.c.Alltoall(comm.Of(out), comm.Of(in)); err != nil {
+		return nil, err
+	}
+	mine := make([]int64, ends+levels+1)
+	for k := range p.c.Size() {
+		addEnds(mine[:ends], in[k*ends:(k+1)*ends])
+	}
+	mine[ends] = min(mine[0], 1) // which level the others differ at is the same to dense levels
+	mine[ends+levels-1] += mine[0] - mine[ends]
+	return p.join(mine)
+}
+
+// ends are the number of entries [lo, hi), and the first one's and the last
+// one's coordinates.
+func (r *run) ends(lo, hi int64, levels int) []int64 {
+	e := make([]int64, 2*levels+1)
+	if e[0] = hi - lo; hi > lo {
+		r.at(lo, e[1:1+levels])
+		r.at(hi-1, e[1+levels:])
+	}
+	return e
+}
+
+// addEnds makes a the ends of what it was and of b.
+func addEnds(a, b []int64) {
+	n := (len(a) - 1) / 2
+	switch {
+	case b[0] == 0:
+		return
+	case a[0] == 0:
+		copy(a, b)
+		return
+	}
+	a[0] += b[0]
+	if compare(b[1:1+n], a[1:1+n]) < 0 {
+		copy(a[1:1+n], b[1:1+n])
+	}
+	if compare(b[1+n:], a[1+n:]) > 0 {
+		copy(a[1+n:], b[1+n:])
+	}
+}
+
+// join puts this rank's part, as numbers, together with the others'. Collective.
+func (p *pieces) join(mine []int64) (*coo.Joined, error) {
+	levels := len(p.t.Kinds)
 	all := make([]int64, len(mine)*p.c.Size())
 	if err := p.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
 		return nil, err

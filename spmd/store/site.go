@@ -64,12 +64,15 @@ func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, e
 	return nil, false, nil
 }
 
+// open opens the file; rank 0 too where it must see what others have written.
 func (s *site) open() (err error) {
-	if s.c.Rank() == 0 {
+	if s.c.Rank() == 0 && !s.ordered {
 		s.part = s.file.Part()
 		return nil
 	}
-	s.part, err = outfile.OpenPart(s.handle)
+	if s.part, err = outfile.OpenPart(s.handle); err != nil && s.c.Rank() == 0 {
+		s.part, err = s.file.Part(), nil
+	}
 	return err
 }
 
