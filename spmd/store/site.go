@@ -28,9 +28,7 @@ func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, e
 		var data []byte
 		if c.Rank() == 0 {
 			if named {
-				if err := file.Named(); err != nil {
-					return nil, false, err
-				}
+				file.Named() // if it can't be named, the others can't open it, and say so
 			}
 			h, err := file.Handle()
 			if err != nil {

@@ -105,13 +105,14 @@ func sample(t *testing.T, rng *rand.Rand, kinds string) *tcs.Tensor {
 type cut struct {
 	p    *plan.Problem
 	cuts []int
-	way  int // 0: blocks are assembled, 1: they are views
+	way  int  // 0: blocks are assembled, 1: they are views
+	wide bool // assembled blocks have 64-bit arrays
 }
 
 // own are the blocks of a rank.
 func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
-	g := &load.Target{Plan: x.p, Cuts: x.cuts, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T"}}
+	g := &load.Target{Plan: x.p, Cuts: x.cuts, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T", Wide: x.wide}}
 	var own map[plan.Block]*tcs.Tensor
 	var err error
 	if x.way == 1 && g.Viewable(t) {
@@ -192,7 +193,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(order)))
 				whole := sample(t, rng, kinds)
 				ranks := 1 + int(seed+rng.Uint64N(3))%8
-				x := &cut{way: rng.IntN(2)}
+				x := &cut{way: rng.IntN(2), wide: rng.IntN(3) == 0}
 				outermost := -1
 				if rng.IntN(2) == 0 {
 					outermost = whole.Levels[0].Mode
@@ -210,7 +211,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				}
 				for _, name := range names {
 					mode := store.Mode(rng.IntN(3))
-					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, cuts %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.cuts, mode, whole.Dims, name)
+					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, cuts %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.cuts, mode, whole.Dims, name)
 					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
@@ -254,12 +255,16 @@ func TestSizesPastOneWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, modes := range [][]bool{{true, false}, {false, true}, {true, true}} {
+		for n, modes := range [][]bool{{true, false}, {false, true}, {true, true}, {true, false}} {
+			ranks := 3 // of which the first has more than twice its share of the rows' entries
+			if n == 3 {
+				ranks = 2
+			}
 			x := &cut{}
-			x.p, x.cuts = grid(whole.Dims, modes, 3, 3)
+			x.p, x.cuts = grid(whole.Dims, modes, int64(ranks), ranks)
 			for _, name := range []string{"t.tcs", "t.npy", "t.tns"} {
 				limit := tcs.NewLimit(0)
-				got, err := x.write(whole, 3, filepath.Join(dir, name), store.Parallel, limit)
+				got, err := x.write(whole, ranks, filepath.Join(dir, name), store.Parallel, limit)
 				if err != nil {
 					t.Fatal(err)
 				}
