@@ -14,7 +14,8 @@
 //	concat.go    a sparse result to .tcs, cut in its outermost stored mode only: the
 //	             file's arrays are the blocks' one after another, positions shifted
 //	merged.go    any other result to .tcs, in two passes over the merged entries: one
-//	             counts, one fills (coo.CountPart, coo.Join, Joined.WritePart)
+//	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
+//	             coo.Join, Joined.WritePart)
 //	listed.go    entries as text (.tns, .mtx), or an array filled out with zeros (.npy)
 //
 // The last two take the entries as pieces of the result. A run (run.go) is a
