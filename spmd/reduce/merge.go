@@ -1,28 +1,24 @@
 package reduce
 
-import (
-	"slices"
-
-	"distaff/io/tcs"
-)
+import "slices"
 
 // run is a source's segment on its way.
 type run struct {
-	crd   tcs.Array
-	p, hi int64 // counted from crd's first element
+	crd   *ints
+	p, hi int64
 	c     int64 // the coordinate at p
 	src   int32
 }
 
 // head is the position that the run stands at.
-func (r *run) head() head { return head{r.src, r.p + r.crd.First} }
+func (r *run) head() head { return head{r.src, r.p} }
 
 // next moves the run on and tells whether it has another coordinate.
 func (r *run) next() bool {
 	if r.p++; r.p >= r.hi {
 		return false
 	}
-	r.c = r.crd.Int(r.p)
+	r.c = r.crd.at(r.p)
 	return true
 }
 
@@ -46,7 +42,7 @@ func (u *union) merge(l int, heads []head) {
 	for _, h := range heads {
 		crd, lo, hi := u.segment(l, h)
 		if lo < hi {
-			s.runs = append(s.runs, run{crd: crd, p: lo, hi: hi, c: crd.Int(lo), src: h.src})
+			s.runs = append(s.runs, run{crd: crd, p: lo, hi: hi, c: crd.at(lo), src: h.src})
 			n += hi - lo
 		}
 	}
@@ -113,7 +109,7 @@ func (u *union) dealt(l int, s *scratch, n int64) {
 	for k := range s.runs {
 		x := &s.runs[k]
 		for p := x.p; p < x.hi; p++ {
-			count[x.crd.Int(p)-r[0]+1]++
+			count[x.crd.at(p)-r[0]+1]++
 		}
 	}
 	for k := int64(1); k < size; k++ {
@@ -124,7 +120,7 @@ func (u *union) dealt(l int, s *scratch, n int64) {
 	for k := range s.runs {
 		x := &s.runs[k]
 		for ; x.p < x.hi; x.p++ {
-			c := x.crd.Int(x.p) - r[0]
+			c := x.crd.at(x.p) - r[0]
 			all[count[c]] = x.head()
 			count[c]++
 		}

@@ -68,6 +68,7 @@ func (e *ErrWidth) Error() string {
 type column struct {
 	mem   *tcs.Memory
 	arr   tcs.Array // over all of mem
+	all   ints      // of arr
 	n     int64
 	limit *tcs.Limit
 	what  string
@@ -80,7 +81,7 @@ func (c *column) push(v int64) error {
 			return err
 		}
 	}
-	c.arr.SetInt(c.n, v)
+	c.all.set(c.n, v)
 	c.n++
 	return nil
 }
@@ -95,7 +96,7 @@ func (c *column) grow(n int64) error {
 		copy(arr.Bytes(), c.arr.Bytes()[:c.n*int64(c.arr.Width)])
 	}
 	c.close()
-	c.mem, c.arr = mem, arr
+	c.mem, c.arr, c.all = mem, arr, newInts(arr)
 	return nil
 }
 

@@ -13,7 +13,9 @@ type union struct {
 	deep    int
 	box     [][2]int64
 	sources []*tcs.Tensor
+	arrays  [][]level // by level and source
 	maps    []*tcs.Tensor
+	at      []ints   // the maps' elements
 	pos     []column // by level
 	crd     []column
 	scratch []scratch // by level
@@ -24,6 +26,38 @@ type union struct {
 type head struct {
 	src int32
 	p   int64
+}
+
+// level is a source's compressed level.
+type level struct{ pos, crd ints }
+
+// ints are the elements of an array, counted from the first of the whole tensor's.
+type ints struct {
+	narrow []int32
+	wide   []int64
+	first  int64
+}
+
+func newInts(a tcs.Array) ints {
+	if a.Width == 4 {
+		return ints{narrow: tcs.Slice[int32](a), first: a.First}
+	}
+	return ints{wide: tcs.Slice[int64](a), first: a.First}
+}
+
+func (a *ints) at(p int64) int64 {
+	if a.narrow != nil {
+		return int64(a.narrow[p-a.first])
+	}
+	return a.wide[p-a.first]
+}
+
+func (a *ints) set(p, v int64) {
+	if a.narrow != nil {
+		a.narrow[p-a.first] = int32(v)
+		return
+	}
+	a.wide[p-a.first] = v
 }
 
 // scratch is memory that a level uses again and again.
@@ -48,6 +82,15 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 		panic("BUG: reduce: a union of dense blocks")
 	}
 	u.columns(limit)
+	for l := range u.deep + 1 {
+		list := make([]level, len(sources))
+		for k, t := range sources {
+			if s.Kinds[l] != 'd' {
+				list[k] = level{newInts(t.Levels[l].Pos), newInts(t.Levels[l].Crd)}
+			}
+		}
+		u.arrays = append(u.arrays, list)
+	}
 	fail := func(err error) (*Pattern, []*tcs.Tensor, error) {
 		for l := range u.pos {
 			u.pos[l].close()
@@ -64,7 +107,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 		if err != nil {
 			return fail(err)
 		}
-		u.maps = append(u.maps, m)
+		u.maps, u.at = append(u.maps, m), append(u.at, newInts(m.Levels[0].Crd))
 		roots = append(roots, head{int32(k), 0})
 	}
 	for l := range u.pos {
@@ -164,12 +207,12 @@ func (u *union) dense(l int, heads []head) {
 	}
 }
 
-// segment is where the children of a head begin and end, counted from the first
-// of the source's arrays.
-func (u *union) segment(l int, h head) (crd tcs.Array, lo, hi int64) {
-	lev := &u.sources[h.src].Levels[l]
-	lo, hi = lev.Pos.At(h.p)-lev.Crd.First, lev.Pos.At(h.p+1)-lev.Crd.First
-	return lev.Crd, max(lo, 0), min(hi, lev.Crd.Len)
+// segment is where the children of a head begin and end.
+func (u *union) segment(l int, h head) (crd *ints, lo, hi int64) {
+	lev := &u.arrays[l][h.src]
+	crd = &lev.crd
+	lo, hi = lev.pos.at(h.p), lev.pos.at(h.p+1)
+	return crd, max(lo, crd.first), min(hi, crd.first+int64(len(crd.narrow)+len(crd.wide)))
 }
 
 // visit takes coordinate c, which the heads (positions of level l) hold.
@@ -177,11 +220,10 @@ func (u *union) visit(l int, c int64, heads []head) {
 	if l == u.deep {
 		q := u.crd[l].n
 		for k, h := range heads {
-			m := &u.maps[h.src].Levels[0].Crd
 			if k == 0 {
-				m.SetInt(h.p-m.First, -1-q)
+				u.at[h.src].set(h.p, -1-q)
 			} else {
-				m.SetInt(h.p-m.First, q)
+				u.at[h.src].set(h.p, q)
 			}
 		}
 		u.push(&u.crd[l], c)
