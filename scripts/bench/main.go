@@ -34,6 +34,7 @@ var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
+	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none", ranks},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
 	{"peers", "leaves against other libraries: the ratio is to the best", peers},
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"distaff/spmd"
+)
+
+// ranked is one line: a job at two ranks of a thread against the same job at
+// one rank, or at two without a split of its reduction variable.
+type ranked struct {
+	name, stmt string
+	input      string // of ranksFiles, for the operand that its statement names first on the right
+	operand    string
+	dense      string // the other operand
+	formats    map[string]string
+	sizes      map[string][]int64
+	split      []string // of the measured side; the other has none
+	speedup    float64  // at least; 0 for a line with a split
+	limit      float64  // of the time with the split in that without
+}
+
+// ranksFiles are generated once a run, as files: kind, entries, format, sizes.
+var ranksFiles = map[string]struct {
+	nnz    int64
+	format string
+	dims   []int64
+}{
+	"spmv":   {50000000, "ds", []int64{5000000, 5000000}},
+	"square": {9000000, "ds", []int64{30000, 30000}},
+	"ttm":    {12500000, "sss", []int64{500000, 50000, 5000}},
+}
+
+var ranksTable = []ranked{
+	{"SpMV 5M, 50M", "y(i) = A(i,j)*x(j)", "spmv", "A", "x", nil, nil, nil, 1.8, 0},
+	{"TTM 12.5M, 32", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, nil, 1.6, 0},
+	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil, []string{"i:2", "j:20"}, 0, 1.5},
+	{"TTM, l in 20", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, 0, 2},
+}
+
+// ranks times jobs at two ranks, in this process and, where mpirun is there
+// with a built bin/distaff, under it. Sizes shrink with the scale, so that vectors and
+// results of a small one stay in caches: its figures are no measure.
+func ranks(b *bench) error {
+	dir, err := os.MkdirTemp("", "distaff-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b.printf("%-20s %-8s %12s %12s %7s %6s\n", "job", "ranks", "base ms", "2 ranks ms", "ratio", "limit")
+	for _, k := range ranksTable {
+		if !b.wants(k.name) {
+			continue
+		}
+		file, err := b.rankFile(dir, k.input)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		if err := b.rankLine(k, file, "local", b.localRanks); err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		if launcher := mpirun(); launcher != "" {
+			run := func(j *spmd.Job) ([]float64, error) { return b.mpiRanks(j, dir, launcher) }
+			if err := b.rankLine(k, file, "mpirun", run); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+		}
+	}
+	if mpirun() == "" {
+		b.printf("(no mpirun with bin/distaff: make build, scripts/install-mpi.sh)\n")
+	}
+	return nil
+}
+
+// rankFile is a generated file, made when it is first asked for.
+func (b *bench) rankFile(dir, name string) (string, error) {
+	path := filepath.Join(dir, name+".tcs")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	f := ranksFiles[name]
+	var dims []int64
+	for _, d := range f.dims {
+		dims = append(dims, b.scaled(d))
+	}
+	vars := "i,j,k"[:2*len(dims)-1]
+	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims}, Formats: map[string]string{"T": f.format, "S": f.format},
+		Inputs: map[string]spmd.Input{"S": spmd.Generated(fmt.Sprint("uniform:", b.scaled(f.nnz)))}, Outputs: []spmd.Output{{Tensor: "T", File: path}}}
+	_, err := j.Run(b.ctx)
+	return path, err
+}
+
+// rankLine times one job and prints it.
+func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) ([]float64, error)) error {
+	job := func(ranks int, split []string) *spmd.Job {
+		j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
+			Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
+		j.Ranks, j.Threads, j.Warmup, j.Repeat, j.Splits, j.TrustInput = ranks, 1, 1, b.repeat, split, true
+		return j
+	}
+	base := 2
+	if k.split == nil {
+		base = 1
+	}
+	var before, after []float64
+	for range b.rounds {
+		x, err := run(job(base, nil))
+		if err != nil {
+			return err
+		}
+		y, err := run(job(2, k.split))
+		if err != nil {
+			return err
+		}
+		before, after = append(before, x...), append(after, y...)
+	}
+	ratio, limit, over := median(after)/median(before), k.limit, false
+	if k.split == nil {
+		ratio, limit = 1/ratio, k.speedup
+		over = ratio < limit
+	} else {
+		over = ratio > limit
+	}
+	b.printf("%-20s %-8s %12.2f %12.2f %7.2f %6.2f%s\n", k.name, how, 1e3*median(before), 1e3*median(after), ratio, limit, b.over(over))
+	return nil
+}
+
+func (b *bench) localRanks(j *spmd.Job) ([]float64, error) {
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return report.Stats.Phases.Compute, nil
+}
+
+// mpirun is the launcher's path where it and a built distaff are there, else "".
+func mpirun() string {
+	path, err := exec.LookPath("mpirun")
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat("bin/distaff"); err != nil {
+		return ""
+	}
+	return path
+}
+
+// mpiRanks runs the job by bin/distaff under mpirun, each rank on a core of its own.
+func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) ([]float64, error) {
+	stats := filepath.Join(dir, "stats.json")
+	argv := []string{"-n", fmt.Sprint(j.Ranks), "--bind-to", "core", "bin/distaff", "run", j.Statement, "--threads=1", "--trust-input",
+		fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat), "--stats=" + stats}
+	for name, in := range j.Inputs {
+		if in.File != "" {
+			argv = append(argv, "-i="+name+":"+in.File)
+		} else {
+			argv = append(argv, "-g="+name+":"+in.Generate)
+		}
+	}
+	for name, f := range j.Formats {
+		argv = append(argv, "-f="+name+":"+f)
+	}
+	for name, n := range j.Sizes {
+		argv = append(argv, fmt.Sprintf("-d=%s:%d", name, n[0]))
+	}
+	for _, s := range j.Splits {
+		argv = append(argv, "--split="+s)
+	}
+	cmd := exec.CommandContext(b.ctx, launcher, argv...)
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s %s: %w\n%s", launcher, strings.Join(argv, " "), err, out)
+	}
+	data, err := os.ReadFile(stats)
+	if err != nil {
+		return nil, err
+	}
+	var s spmd.Stats
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	return s.Phases.Compute, nil
+}
