@@ -9,6 +9,10 @@
 // hands the parsed blocks on in file order. Errors so appear in file order too,
 // and carry file, line and column.
 //
+// A plain file can also be read in parts (Parted, Part): each reader takes the
+// lines that begin in its share of the bytes, and counts the lines above them
+// only when it has to name one.
+//
 // Numbers are parsed by hand: integers digit by digit, floating-point numbers
 // exactly, to the bits that strconv.ParseFloat gives (number.go).
 package text
