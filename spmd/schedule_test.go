@@ -191,7 +191,7 @@ func TestScheduleRefusals(t *testing.T) {
 		{"C(i,j) = A(i,j) + B(i,j)", union, "parallelize(i,CPUThread,NoRaces)", "strip-mine it"},
 		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "parallelize(j,CPUThread,NoRaces)", "is appended to in order"},
 		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "split(j,j0,j1,4),reorder(j0,i)", "too early"},
-		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "assemble(C,Insert)", "these are appended to"},
+		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "assemble(C,Both)", "want Append or Insert"},
 		{"C(i,j) = A(i,j) + B(i,j)", union, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)", "has values beside them"},
 		{spmv, fm, "precompute(A(j,i)*x(j),i,i)", "is not a part of the statement"},
 		{spmv, fm, "precompute(A(i,j)*x(j),k,k)", "want a variable that the statement loops over"},

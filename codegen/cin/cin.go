@@ -65,6 +65,9 @@ type (
 	SuchThat struct {
 		Body      Stmt
 		Relations *provenance.Graph
+		// Insert: a result with compressed levels of its own is counted first and
+		// then written to its places, instead of growing in order.
+		Insert bool
 	}
 )
 

@@ -69,7 +69,7 @@ func Map(s Stmt, fn func(Stmt) Stmt) Stmt {
 	switch t := s.(type) {
 	case *SuchThat:
 		if b := Map(t.Body, fn); b != t.Body {
-			s = &SuchThat{Body: b, Relations: t.Relations}
+			s = &SuchThat{Body: b, Relations: t.Relations, Insert: t.Insert}
 		}
 	case *Forall:
 		if b := Map(t.Body, fn); b != t.Body {

@@ -119,6 +119,10 @@ func (p *parser) stmt(outermost bool) Stmt {
 	case outermost && p.opens("suchthat"):
 		s := &SuchThat{Body: p.stmt(false), Relations: &provenance.Graph{}}
 		for p.take(",") {
+			if p.opens("assemble") {
+				p.inserts(s)
+				continue
+			}
 			g, err := s.Relations.With(p.relation())
 			if err != nil {
 				if p.err == nil {
@@ -208,6 +212,17 @@ func (p *parser) notes(words ...string) bool {
 		return !strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "+=") && !strings.HasPrefix(rest, "(")
 	}
 	return false
+}
+
+// inserts reads how the result is put together: "C, Insert)", C the target.
+func (p *parser) inserts(s *SuchThat) {
+	if p.err == nil {
+		p.expect(Target(s).Name)
+		p.expect(",")
+		p.expect("Insert")
+		p.expect(")")
+	}
+	s.Insert = true
 }
 
 func (p *parser) relation() provenance.Relation {

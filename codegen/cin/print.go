@@ -29,6 +29,9 @@ func write(b *strings.Builder, s Stmt) {
 		for _, r := range s.Relations.Relations() {
 			b.WriteString(", " + r.String())
 		}
+		if s.Insert {
+			b.WriteString(", " + insertText(s))
+		}
 		b.WriteByte(')')
 	case *Forall:
 		b.WriteString(head(s))
@@ -76,6 +79,9 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 		for _, r := range s.Relations.Relations() {
 			b.WriteString(",\n" + strings.Repeat("  ", depth+1) + r.String())
 		}
+		if s.Insert {
+			b.WriteString(",\n" + strings.Repeat("  ", depth+1) + insertText(s))
+		}
 		b.WriteByte(')')
 	case *Forall:
 		list(strings.TrimRight(head(s), " "), s.Body)
@@ -90,6 +96,8 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 		b.WriteByte('\n')
 	}
 }
+
+func insertText(s *SuchThat) string { return "assemble(" + Target(s).Name + ", Insert)" }
 
 // head writes a forall up to its body: the variable, then what is noted of it.
 func head(f *Forall) string {

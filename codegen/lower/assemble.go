@@ -36,6 +36,7 @@ type buffers struct {
 	levels []resultLevel
 	vals   *ir.Array
 	capV   *ir.Var
+	fixed  bool // they have room for all: nothing grows
 }
 
 type resultLevel struct {
@@ -43,6 +44,9 @@ type resultLevel struct {
 	capP, capC *ir.Var // capP is nil where pos cannot grow: all levels above are dense
 	count      *ir.Var
 	last       *ir.Var // nil under a compressed level, whose positions are all visited
+	// limit, in fixed buffers, is the count in the end. Where it is reached, nothing
+	// is left to append, and the next place is not ours to try.
+	limit ir.Expr
 }
 
 // resultCursor is how far the bound variables lead down the result's levels.
@@ -306,6 +310,9 @@ func (l *lowerer) fillPos(lev *resultLevel, end ir.Expr) {
 // that appends them need not look.
 func (l *lowerer) makeRoom(k int, n ir.Expr) {
 	b := l.out.buf
+	if b.fixed {
+		return
+	}
 	lev := &b.levels[k]
 	end := l.named(lev.count.Name+"_end", ir.Plus(lev.count, n))
 	l.reserve(lev.crd, lev.capC, end)
@@ -327,6 +334,7 @@ func (l *lowerer) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	body := l.within(func() {
 		more := ir.Plus(lev.count, ir.Int(1))
 		switch next := a.nextSparse(k + 1); {
+		case a.buf.fixed:
 		case next > k+1:
 			below := &a.buf.levels[next]
 			l.reserve(below.pos, below.capP, ir.Plus(ir.Times(more, a.between(k+1, next)), ir.Int(1)))
@@ -341,9 +349,11 @@ func (l *lowerer) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 			l.incr(lev.count, ir.Int(1))
 		})
 	})
-	if !never(some) {
-		l.blk.List = append(l.blk.List, body.List...)
+	room := ir.Expr(ir.Truth(!never(some)))
+	if lev.limit != nil && !always(some) && !never(some) {
+		room = ir.Less(lev.count, lev.limit)
 	}
+	l.when(room, func() { l.blk.List = append(l.blk.List, body.List...) })
 	return some
 }
 

@@ -13,7 +13,7 @@ import (
 // fusedPositions is all positions of the last of the fused levels under a
 // cursor that is at the first.
 func (l *lowerer) fusedPositions(out interval, c *cursor, roots []string, e *env) interval {
-	lo, hi := l.segment2(c)
+	lo, hi := l.segment2(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)
 	for k := c.level + 1; k < c.level+len(roots); k++ {
 		lo, hi = l.below(c.op, k, lo), l.below(c.op, k, hi)
@@ -24,19 +24,26 @@ func (l *lowerer) fusedPositions(out interval, c *cursor, roots []string, e *env
 	return out
 }
 
-// segment2 is the range of positions of a cursor's next level, a dense one too.
-func (l *lowerer) segment2(c *cursor) (lo, hi ir.Expr) {
+// segment2 is the range of positions of a cursor's next level, a dense one too:
+// all of it, or that of the coordinates in a part of the range.
+func (l *lowerer) segment2(c *cursor, e *env) (lo, hi ir.Expr) {
 	if !c.op.caps(c.level).Locate {
 		return l.segment(c)
 	}
 	size := c.op.size(c.level)
+	from, to := ir.Times(c.pos, size), ir.Times(ir.Plus(c.pos, ir.Int(1)), size)
+	if v := c.next(); l.spec.Parts[l.sched.g.Original(v)] {
+		s := l.span(e, v)
+		base := ir.Minus(from, c.op.offset(c.level))
+		from, to = ir.Plus(base, s.lo), ir.Plus(base, s.hi)
+	}
 	if always(c.pres) {
-		return l.named(c.op.prefix()+"_s", ir.Times(c.pos, size)), l.named(c.op.prefix()+"_e", ir.Times(ir.Plus(c.pos, ir.Int(1)), size))
+		return l.named(c.op.prefix()+"_s", from), l.named(c.op.prefix()+"_e", to)
 	}
 	vlo, vhi := l.declare(c.op.prefix()+"_s", ir.Int(0)), l.declare(c.op.prefix()+"_e", ir.Int(0))
 	l.when(c.pres, func() {
-		l.set(vlo, ir.Times(c.pos, size))
-		l.set(vhi, ir.Times(ir.Plus(c.pos, ir.Int(1)), size))
+		l.set(vlo, from)
+		l.set(vhi, to)
 	})
 	return vlo, vhi
 }
@@ -227,7 +234,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		l.note(p, some)
 		return some
 	}
-	lo, hi := l.segment2(cur)
+	lo, hi := l.segment2(cur, e)
 	q := l.declare(op.prefix()+"_p", ir.Greatest(lo, at[d]))
 	begins := ir.Expr(q)
 	for j := d + 1; j < len(c.Roots); j++ {

@@ -144,12 +144,24 @@ func lower(s Spec) *ir.Func {
 		e := l.rootEnv(s.Stmt)
 		l.checkBounds(e)
 		own := l.out.sparse && !l.out.shared() && !pieces
-		if own {
+		switch {
+		case own && l.insert:
+			l.inChunks(ir.Int(1), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
+				op := l.out.op
+				lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
+				if op.caps(0).Locate {
+					lo, hi = op.offset(0), ir.Plus(op.offset(0), op.size(0))
+				}
+				open(ir.Int(0), lo)
+				l.stmt(s.Stmt, e.clone(), false)
+				keep(ir.Int(0), hi)
+			})
+		case own:
 			l.out.open(l.out.guess(), nil, ir.Int(0))
-		}
-		l.stmt(s.Stmt, e, false)
-		if own {
+			l.stmt(s.Stmt, e, false)
 			l.out.publishAll()
+		default:
+			l.stmt(s.Stmt, e, false)
 		}
 	})
 	if l.sched == nil {
@@ -187,6 +199,8 @@ type lowerer struct {
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
 	rowParts int64
+	// insert: a result that grows is put together in two passes.
+	insert bool
 	// sched is nil for a statement without a schedule.
 	sched *schedule
 	// hooks lower loops that lowering itself made.

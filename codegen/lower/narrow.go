@@ -215,12 +215,12 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want boo
 
 // tilesOf emits the loop over the tile numbers that are left.
 func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	if f.Unit == cin.CPUThread && l.assigns(f) && l.out.sparse && !l.out.shared() {
+		l.tilePieces(f, e, c, o)
+		return ir.Truth(true)
+	}
 	p := &loop{f: f, e: e, want: want}
 	done := l.tally(p)
-	var g *gather
-	if f.Unit == cin.CPUThread && l.assigns(f) && l.out.sparse && !l.out.shared() {
-		g = l.out.newGather(ir.Minus(o.iv.hi, o.iv.lo))
-	}
 	from, to := l.pieceRange(e, f.Var, o.iv.lo, o.iv.hi)
 	v := l.newVar(f.Var)
 	var some ir.Expr
@@ -228,29 +228,35 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
 			x, iv, frames := l.tile(o, v)
-			var span interval
-			if g != nil {
-				span = l.coverage(iv, frames, e)
-				g.open(span.lo, g.slots)
-			}
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
-			if g != nil {
-				slot := ir.Minus(v, o.iv.lo)
-				g.end(slot, span.hi)
-				g.keep(slot)
-			}
 			l.note(p, some)
 		})
 		l.emit(l.dress(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
 	}, func() bool { return never(some) })
-	if g != nil {
-		g.publish()
-	}
 	if done != nil {
 		return done()
 	}
 	return p.result(some)
+}
+
+// tilePieces emits a loop over tile numbers on threads, each of which makes a
+// piece of a result that grows.
+func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
+	l.inChunks(ir.Minus(o.iv.hi, o.iv.lo), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
+		v := l.newVar(f.Var)
+		body := l.bodyOf(f, func() {
+			in := l.atomically(f, e.clone())
+			x, iv, frames := l.tile(o, v)
+			span := l.coverage(iv, frames, e)
+			number := ir.Minus(v, o.iv.lo)
+			open(number, span.lo)
+			in.open[c.Top] = l.descend(frames, x, iv, f, in)
+			l.stmt(f.Body, in, false)
+			keep(number, span.hi)
+		})
+		l.emit(l.dress(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
+	})
 }
 
 // tile is what is left of the variable inside tile v.

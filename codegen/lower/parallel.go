@@ -16,16 +16,16 @@ const chunksPerThread = 8
 // number, and that of threads, shows in no bit of the result.
 func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
-	if l.inWaves(f) {
+	if !l.insert && l.inWaves(f) {
 		return l.waves(f, e)
 	}
 	chunks := l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
 	if !a.prefixed(f) {
 		l.zero(e)
 	}
-	var g *gather
 	if a.sparse && !a.shared() {
-		g = a.newGather(chunks)
+		l.parallelPieces(f, e, chunks)
+		return ir.Truth(true)
 	}
 	w := l.work(f, e, chunks)
 	h := l.newHuge(f, w)
@@ -39,26 +39,40 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		in := e.clone()
 		s := w.chunk(f.Var, c)
 		in.ranges[f.Var] = s
-		switch {
-		case h != nil:
+		if h != nil {
 			some = h.loop(f, in, c)
-		case g != nil:
-			g.open(s.lo, chunks)
-			some = l.serial(f, in, false)
-			g.end(c, s.hi)
-			g.keep(c)
-		default:
+		} else {
 			some = l.serial(f, in, false)
 		}
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
-	if g != nil {
-		g.publish()
-	}
 	if h != nil {
 		h.rest(f, e, w)
 	}
 	return some
+}
+
+// parallelPieces lowers such a loop over level 0's variable of a result that grows.
+func (l *lowerer) parallelPieces(f *cin.Forall, e *env, chunks ir.Expr) {
+	var w *work
+	if l.insert { // once for both passes
+		w = l.work(f, e, chunks)
+	}
+	l.inChunks(chunks, func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
+		if w == nil {
+			w = l.work(f, e, chunks)
+		}
+		c := l.newVar("chunk")
+		body := l.inScope(func() {
+			in := e.clone()
+			s := w.chunk(f.Var, c)
+			in.ranges[f.Var] = s
+			open(c, s.lo)
+			l.serial(f, in, false)
+			keep(c, s.hi)
+		})
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	})
 }
 
 // chunk is the range of chunk c of v.

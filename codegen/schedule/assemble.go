@@ -2,20 +2,22 @@ package schedule
 
 import "distaff/codegen/cin"
 
-// assemble says how the result is put together: assemble(T, Append) in order,
-// assemble(T, Insert) at random. A result of dense levels, or of levels that it
-// shares with an operand, takes either; one that grows takes Append.
+// assemble says how a result with compressed levels of its own is put together:
+// assemble(T, Append) in order, in memory that grows, in a piece for each chunk of a
+// parallel loop, which are then joined; assemble(T, Insert) in two passes: the
+// coordinates are counted, summed up, and written to their places, so that nothing
+// grows or is joined, and what finds coordinates runs twice. A result of dense levels, or of levels that it
+// shares with an operand, is written at random either way.
 func assemble(s *state) error {
 	t := cin.Target(s.body).Name
 	if s.cmd.Args[0].Text != s.Source(t) {
 		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, s.Source(t))
 	}
-	switch how := s.cmd.Args[1].Text; {
-	case how != "Append" && how != "Insert":
+	how := s.cmd.Args[1].Text
+	if how != "Append" && how != "Insert" {
 		return s.cmd.Args[1].errorf(BadCommand, "assemble: got %s, want Append or Insert", how)
-	case how == "Insert" && s.appended():
-		return s.refuse(1, "%s has compressed levels that grow with it (its format is %s), and these are appended to; where an operand has its pattern, or its levels are dense, values are inserted", t, s.Formats[t])
 	}
+	s.insert = how == "Insert"
 	return nil
 }
 

@@ -167,7 +167,10 @@ func (s *state) races(f *cin.Forall, target *cin.Access) bool {
 // allKnown tells whether the loops around determine the target's variables.
 func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 	for _, v := range target.Vars {
-		leaves := s.g.FullyDerived(v)
+		leaves := []string{v}
+		if c := s.component(v); c != nil {
+			leaves = c.Leaves // the last of them determines all of the component
+		}
 		for _, x := range leaves {
 			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return s.g.Stands(o.Var) == x }) {
 				return false

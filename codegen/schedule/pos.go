@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 
 	"distaff/codegen/cin"
@@ -130,6 +131,11 @@ func (s *state) positions(v string, a *cin.Access) error {
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
 	case !caps.Unique:
 		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; fuse it with the levels below", last, a.Name)
+	}
+	for l := first + 1; l < last; l++ {
+		if x := a.Vars[f.Order[l]]; f.Levels[l].Caps().Locate && slices.Contains(s.Parts, x) {
+			return s.refuse(0, "the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused leave out the rest of its dense level", x, strings.Join(roots, ", "))
+		}
 	}
 	for l := first; l < last; l++ {
 		if c := f.Levels[l].Caps(); c.Padded || c.Branchless {

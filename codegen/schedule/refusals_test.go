@@ -115,7 +115,6 @@ func TestRefusals(t *testing.T) {
 		// assemble.
 		{spmv, "assemble(A,Append)", "got A, want the result, y", "A"},
 		{spmv, "assemble(y,Both)", "got Both, want Append or Insert", "Both"},
-		{add, "assemble(C,Insert)", "C has compressed levels that grow with it (its format is ds)", "Insert"},
 
 		// parallelize.
 		{spmv, "parallelize(i,GPUBlock,NoRaces)", "no GPU code is built", "GPUBlock"},

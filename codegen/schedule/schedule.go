@@ -38,7 +38,8 @@ type Problem struct {
 	Size func(string) int64
 	// Parts are the original variables of whose range a call has a part.
 	Parts []string
-	// Source is the name that the user gave a tensor of Stmt.
+	// Source is the name that the user gave a tensor of Stmt; nil for the name
+	// without the marks of its further formats.
 	Source func(string) string
 }
 
@@ -73,9 +74,10 @@ var across = []string{"distribute", "communicate", "rotate", "substitute"}
 // state is a schedule while it is applied.
 type state struct {
 	*Problem
-	body cin.Stmt
-	g    *provenance.Graph
-	cmd  *Command // at hand
+	body   cin.Stmt
+	g      *provenance.Graph
+	cmd    *Command // at hand
+	insert bool     // assemble says Insert
 	// parallel is the first parallelize, nil before.
 	parallel *Command
 }
@@ -83,6 +85,9 @@ type state struct {
 // Apply applies commands in order, and tells whether the result still shares
 // its pattern with an operand. Refusals are *diag.Error with the place.
 func Apply(p Problem, list []*Command) (stmt cin.Stmt, shared bool, err error) {
+	if p.Source == nil {
+		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
+	}
 	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt)}
 	for _, c := range list {
 		s.cmd = c
@@ -119,7 +124,9 @@ func names() []string {
 	return out
 }
 
-func (s *state) stmt() cin.Stmt { return &cin.SuchThat{Body: s.body, Relations: s.g} }
+func (s *state) stmt() cin.Stmt {
+	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: s.insert && s.appended()}
+}
 
 // refuse is the refusal of the command at hand, for a reason that argument k
 // gives; -1 for the whole command.

@@ -113,6 +113,7 @@ func TestCommands(t *testing.T) {
 		{add, "mergeby(j,Gallop)", "suchthat(forall(i, forall(j, gallop, C(i,j) = A(i,j) + B(i,j))))"},
 		{add, "mergeby(j,Gallop),mergeby(j,TwoFinger)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
 		{add, "assemble(C,Append)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
+		{add, "assemble(C,Insert)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))), assemble(C, Insert))"},
 		{addTo, "assemble(C,Insert)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
 		{sddmm, "assemble(Y,Insert)", "suchthat(forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k)))))"},
 
