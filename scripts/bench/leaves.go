@@ -58,16 +58,7 @@ func table() []kernel {
 
 // leaves is the section of leaves against kernels written by hand.
 func leaves(b *bench) error {
-	cfg, err := cc.FromEnv(os.Getenv)
-	if err != nil {
-		return err
-	}
-	cfg.CPU, cfg.Flags = "native", emitc.Flags("")
-	builder, err := cc.New(cfg)
-	if err != nil {
-		return err
-	}
-	object, err := builder.Build(b.ctx, cc.Source{Text: emitc.Header() + hand, Label: "kernels written by hand"})
+	object, err := b.object(hand)
 	if err != nil {
 		return err
 	}
@@ -83,6 +74,20 @@ func leaves(b *bench) error {
 		}
 	}
 	return nil
+}
+
+// object compiles C written by hand as leaves are.
+func (b *bench) object(text string) (*cc.Object, error) {
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.CPU, cfg.Flags = "native", emitc.Flags("")
+	builder, err := cc.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return builder.Build(b.ctx, cc.Source{Text: emitc.Header() + text, Label: "kernels written by hand"})
 }
 
 // leaf times one kernel and prints its line.
@@ -149,7 +154,7 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 	var times []float64
 	var sum float64
 	for r := range b.repeat + 1 {
-		out, err := emptyLike(like, k.function)
+		out, err := emptyLike(like, k.function, arena)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -168,8 +173,8 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 }
 
 // emptyLike is a result for a hand-written kernel: values of a dense or shared
-// pattern are allocated, other arrays are published by the kernel.
-func emptyLike(t *tcs.Tensor, function string) (*tcs.Tensor, error) {
+// pattern are allocated, with the same pages at every repeat; other arrays are published by the kernel.
+func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
 	out := &tcs.Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {
 		for l := range out.Levels {
@@ -182,7 +187,7 @@ func emptyLike(t *tcs.Tensor, function string) (*tcs.Tensor, error) {
 		out.Vals.Ptr, out.Vals.Len = nil, 0
 		return out, nil
 	}
-	mem, err := tcs.Alloc(nil, t.Vals.Len*8, "a result")
+	mem, err := arena.Alloc(t.Vals.Len*8, "a result")
 	if err != nil {
 		return nil, err
 	}

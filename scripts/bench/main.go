@@ -36,6 +36,9 @@ var sections = []section{
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
 	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none", ranks},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
+	{"assembly", "leaves, which assemble their results, against compute alone", assembly},
+	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},
+	{"latency", "the distaff command on a tiny statement", latency},
 	{"peers", "leaves against other libraries: the ratio is to the best", peers},
 }
 

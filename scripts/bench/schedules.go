@@ -235,7 +235,7 @@ func (b *bench) rowsOf(name string, n int64, entries func(row int64) int64) erro
 	if err != nil {
 		return err
 	}
-	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	rng := rand.New(rand.NewPCG(uint64(name[len(name)-1]), uint64(n)))
 	pos, crd, vals := tcs.Slice[int32](t.Levels[1].Pos), tcs.Slice[int32](t.Levels[1].Crd), tcs.Slice[float64](t.Vals)
 	p := int64(0)
 	for i := range n {

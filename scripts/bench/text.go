@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// texts is the section of text files, all in the page cache: parsing on one
+// thread and conversion against a reader of bufio.Scanner, strings.Fields and
+// strconv, which keeps the entries in slices; and memory.
+func texts(b *bench) error {
+	dir, err := os.MkdirTemp("", "bench-text-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n := int(b.scaled(5000000))
+	tnsFile, mtxFile := filepath.Join(dir, "sorted.tns"), filepath.Join(dir, "a.mtx")
+	if err := writeText(tnsFile, "", n, true, 50000, 20000, 5000); err != nil {
+		return err
+	}
+	if err := writeText(mtxFile, fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 %d\n", n), n, false, 1000000, 1000000); err != nil {
+		return err
+	}
+	b.printf("%-28s %12s %12s %7s %6s\n", "text", "distaff ms", "scanner ms", "ratio", "limit")
+	parse := func(path string) func() error {
+		return func() error { return readAll(path, n) }
+	}
+	for _, x := range []struct {
+		name  string
+		limit float64
+		ours  func() error
+		path  string
+		skip  int
+		order int
+	}{
+		{"parse .tns, one core", 4, parse(tnsFile), tnsFile, 0, 3},
+		{"parse .mtx, one core", 4, parse(mtxFile), mtxFile, 2, 2},
+		{"sorted .tns to sss .tcs", 1.5, func() error {
+			return convert.File(tnsFile, filepath.Join(dir, "out.tcs"), convert.Options{HasFormat: true, Kinds: "sss"})
+		}, tnsFile, 0, 3},
+	} {
+		if !b.wants(x.name) {
+			continue
+		}
+		var ours, theirs []float64
+		for range b.rounds {
+			for _, side := range []struct {
+				run   func() error
+				times *[]float64
+			}{{x.ours, &ours}, {func() error { return scanAll(x.path, x.skip, x.order, n) }, &theirs}} {
+				at := time.Now()
+				if err := side.run(); err != nil {
+					return fmt.Errorf("%s: %w", x.name, err)
+				}
+				*side.times = append(*side.times, time.Since(at).Seconds())
+			}
+		}
+		ratio := median(theirs) / median(ours)
+		b.printf("%-28s %12.2f %12.2f %7.2f %6.2f%s\n", x.name, 1e3*median(ours), 1e3*median(theirs), ratio, x.limit, b.over(ratio < x.limit))
+	}
+	if !b.wants("memory") {
+		return nil
+	}
+	return b.textMemory(dir, n)
+}
+
+// textMemory converts an unsorted file of 8 times the memory limit by the
+// command, and prints the most memory that the process had.
+func (b *bench) textMemory(dir string, n int) error {
+	exe, err := b.command(dir)
+	if err != nil {
+		return err
+	}
+	in := filepath.Join(dir, "unsorted.tns")
+	if err := writeText(in, "", n, false, 50000, 20000, 5000); err != nil {
+		return err
+	}
+	info, err := os.Stat(in)
+	if err != nil {
+		return err
+	}
+	limit := info.Size() / 8
+	_, state, err := timed(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"), "--format=sss", fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
+	if err != nil {
+		return err
+	}
+	peak := state.SysUsage().(*syscall.Rusage).Maxrss << 10
+	b.printf("\nan unsorted .tns of %s under a limit of %s: at most %s resident\n", tcs.Size(info.Size()), tcs.Size(limit), tcs.Size(peak))
+	return nil
+}
+
+// writeText writes n random entries, in lexicographic order of the first mode
+// if sorted, with values as a program prints them.
+func writeText(path, head string, n int, sorted bool, dims ...int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	w.WriteString(head)
+	r := rand.New(rand.NewPCG(1, 1))
+	var line []byte
+	for k := range n {
+		line = line[:0]
+		for m, d := range dims {
+			c := r.IntN(d)
+			switch {
+			case sorted && m == 0:
+				c = k / 100 * d / (n/100 + 1)
+			case sorted && m == 1: // a hundred entries of one coordinate above
+				c = (k%100*d + c) / 100
+			}
+			line = append(strconv.AppendInt(line, int64(c)+1, 10), ' ')
+		}
+		line = append(strconv.AppendFloat(line, r.Float64(), 'g', -1, 64), '\n')
+		w.Write(line)
+	}
+	return w.Flush() // which gives the first error of all writes
+}
+
+// readAll parses a file on one thread.
+func readAll(path string, n int) error {
+	s, err := convert.Open(path, coo.Options{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var batch coo.Batch
+	for got := 0; ; got += batch.N {
+		if err := s.Next(&batch); errors.Is(err, io.EOF) {
+			if got != n {
+				return fmt.Errorf("%d entries, want %d", got, n)
+			}
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// scanAll is the reader to beat.
+func scanAll(path string, skip, order, n int) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	coords := make([][]int64, order)
+	var vals []float64
+	for k := 0; s.Scan(); k++ {
+		if k < skip {
+			continue
+		}
+		fields := strings.Fields(s.Text())
+		for m := range coords {
+			c, err := strconv.ParseInt(fields[m], 10, 64)
+			if err != nil {
+				return err
+			}
+			coords[m] = append(coords[m], c-1)
+		}
+		v, err := strconv.ParseFloat(fields[order], 64)
+		if err != nil {
+			return err
+		}
+		vals = append(vals, v)
+	}
+	if len(vals) != n {
+		return fmt.Errorf("%d entries, want %d", len(vals), n)
+	}
+	return s.Err()
+}
