@@ -44,7 +44,8 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 }}
+	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 },
+		Source: func(name string) string { return name }}
 	if p.compute != ir.Invalid {
 		in.Compute = p.compute
 	}
