@@ -189,6 +189,9 @@ func (r *run) loadPhase() error {
 	if err := r.chooseFormats(); err != nil {
 		return err
 	}
+	if err := r.planFull(); err != nil {
+		return err
+	}
 	return r.load()
 }
 
