@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,27 +17,30 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// faultRuns is how many faults TestFaults tries: DISTAFF_FAULTS, or 20.
-func faultRuns(t *testing.T) int {
-	v := os.Getenv("DISTAFF_FAULTS")
-	if v == "" {
-		return 20
+// faultRuns is how many faults TestFaults tries: DISTAFF_FAULTS, or 24; from
+// number DISTAFF_FAULTS_FIRST on.
+func faultRuns(t *testing.T) (first, n int) {
+	n = 24
+	for name, to := range map[string]*int{"DISTAFF_FAULTS": &n, "DISTAFF_FAULTS_FIRST": &first} {
+		if v := os.Getenv(name); v != "" {
+			k, err := strconv.Atoi(v)
+			if err != nil {
+				t.Fatalf("%s=%s: %v", name, v, err)
+			}
+			*to = k
+		}
 	}
-	n, err := strconv.Atoi(v)
-	if err != nil {
-		t.Fatalf("DISTAFF_FAULTS=%s: %v", v, err)
-	}
-	return n
+	return first, n
 }
 
-// tinyDisk mounts a tmpfs of 16 KiB, or returns "".
+// tinyDisk mounts a small tmpfs, or returns "".
 func tinyDisk(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "tiny")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-		t.Logf("no full disk: mounting a tmpfs: %v", err)
+		t.Logf("no full disk, but a limit of files' sizes: mounting a tmpfs: %v", err)
 		return ""
 	}
 	t.Cleanup(func() {
@@ -46,108 +51,253 @@ func tinyDisk(t *testing.T) string {
 	return dir
 }
 
+// faults is what the faults of TestFaults happen to.
+type faults struct {
+	dir, distaff, tiny, tmp string
+	inputs, wants           map[string][]byte // by extension
+	took                    time.Duration     // of a run without a fault
+	rng                     *rand.Rand
+}
+
+// fault is one of them.
+type fault struct {
+	name    string
+	argv    []string
+	out     string
+	ext     string
+	act     func(*exec.Cmd)
+	acted   time.Time
+	codes   []int // that a run without the output may end with; nil for all but 0
+	mayLive bool  // the run may end well
+}
+
+var faultKinds = []string{"signal", "truncated", "disk"}
+
+func newFaults(t *testing.T) *faults {
+	dir := t.TempDir()
+	f := &faults{dir: dir, distaff: program(t, dir), tmp: filepath.Join(dir, "tmp"), inputs: map[string][]byte{}, wants: map[string][]byte{}}
+	if err := os.Mkdir(f.tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	must := func(args ...string) {
+		t.Helper()
+		if r := launchIn(t, dir, append([]string{f.distaff}, args...), nil, nil); r.Code != 0 {
+			t.Fatalf("exit code %d\n%s", r.Code, r.Err)
+		}
+	}
+	for _, ext := range []string{".tcs", ".tns"} {
+		in := "big" + ext
+		must("run", "A(i,j) = G(i,j)", "-g=G:uniform:300000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:"+in)
+		text, err := os.ReadFile(filepath.Join(dir, in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.inputs[ext] = text
+		at := time.Now()
+		must(f.job("big.tcs", "want"+ext)...)
+		f.took = time.Since(at)
+		if f.wants[ext], err = os.ReadFile(filepath.Join(dir, "want"+ext)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.tiny = tinyDisk(t)
+	return f
+}
+
+func (f *faults) job(in, out string, more ...string) []string {
+	return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int", "-d=A:3000,2000", "-f=A:ds", "-f=C:ds", "--threads=1", "--tmp=" + f.tmp, "-o=C:" + out}, more...)
+}
+
+// draw is fault number n: each kind comes to ranks in one process and to each MPI's in turn.
+func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
+	f.rng = rand.New(rand.NewPCG(uint64(n), 4))
+	places := len(launchers) + 1
+	kind, place := faultKinds[n/places%len(faultKinds)], n%places
+	x := &fault{ext: []string{".tcs", ".tns"}[f.rng.IntN(2)]}
+	in := filepath.Join(f.dir, "in"+[]string{".tcs", ".tcs", ".tns"}[f.rng.IntN(3)])
+	x.out = filepath.Join(f.dir, fmt.Sprintf("out-%d%s", n, x.ext))
+	ranks := 1 + f.rng.IntN(4)
+	more := []string{fmt.Sprintf("--ranks=%d", ranks)}
+	where := "ranks in one process"
+	x.argv = []string{f.distaff}
+	if place > 0 {
+		l := launchers[place-1]
+		ranks, where, more = max(ranks, 2), l.Name, nil
+		x.argv = l.Argv(ranks, f.distaff)
+	}
+	if f.rng.IntN(2) == 0 {
+		more = append(more, "--split=i:5")
+	}
+	length := f.took // of a run
+	if place > 0 {
+		length += 500 * time.Millisecond // to open MPI
+	}
+	wait := time.Duration(f.rng.Float64() * 1.3 * float64(length))
+	detail := ""
+	switch kind {
+	case "signal":
+		x.mayLive = true
+		detail = f.signal(x, place > 0, ranks, wait)
+	case "truncated":
+		x.mayLive, x.codes = true, []int{1, 3}
+		size := f.rng.Int64N(int64(len(f.inputs[filepath.Ext(in)])))
+		detail = fmt.Sprintf("%s to %d bytes", filepath.Base(in), size)
+		x.act = func(cmd *exec.Cmd) {
+			f.running(cmd, place > 0, ranks)
+			time.Sleep(wait)
+			os.Truncate(in, size)
+		}
+	case "disk":
+		x.codes = []int{1}
+		room := 4096 * (1 + f.rng.Int64N(int64(len(f.wants[x.ext]))/4096-8))
+		detail = fmt.Sprintf("%d bytes of room for %d", room, len(f.wants[x.ext]))
+		if f.tiny != "" {
+			x.out = filepath.Join(f.tiny, "out"+x.ext)
+			if err := syscall.Mount("", f.tiny, "", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", room+4096)); err != nil {
+				detail += ": " + err.Error()
+			}
+		} else {
+			x.argv = append([]string{"bash", "-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, room/1024), "bash"}, x.argv...)
+		}
+	}
+	x.argv = append(x.argv, f.job(in, x.out, more...)...)
+	x.name = fmt.Sprintf("fault %d: %s at %s, %d ranks, after %v: %s (%s to %s%s)", n, kind, where, ranks, wait.Round(time.Millisecond), detail, filepath.Base(in), x.ext, strings.Join(append([]string{""}, more...), " "))
+	return x
+}
+
+// signal has a process of the fault signalled: the one, a rank of a launcher's, or the launcher.
+func (f *faults) signal(x *fault, launched bool, ranks int, wait time.Duration) string {
+	signal := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT}[f.rng.IntN(3)]
+	which := f.rng.IntN(ranks + 1)
+	if !launched {
+		which = ranks
+		if signal != syscall.SIGKILL {
+			x.codes = []int{128 + int(signal)}
+		} else {
+			x.codes = []int{137}
+		}
+	}
+	// A launcher that is killed cannot end its ranks, nor say how they ended.
+	if launched && which == ranks && signal == syscall.SIGKILL {
+		signal = syscall.SIGTERM
+	}
+	x.act = func(cmd *exec.Cmd) {
+		pids := f.running(cmd, launched, ranks)
+		time.Sleep(wait)
+		x.acted = time.Now()
+		if which == ranks {
+			cmd.Process.Signal(signal)
+		} else if len(pids) > which {
+			syscall.Kill(pids[which], signal)
+		}
+	}
+	if which == ranks {
+		return signal.String() + " to the process started"
+	}
+	return fmt.Sprintf("%v to rank process %d", signal, which)
+}
+
+// running waits until a launcher's ranks are there.
+func (f *faults) running(cmd *exec.Cmd, launched bool, ranks int) (pids []int) {
+	if !launched {
+		return nil
+	}
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if pids = children(cmd.Process.Pid, "distaff"); len(pids) == ranks {
+			break
+		}
+	}
+	return pids
+}
+
 // TestFaults: whatever happens to a job, at whatever moment, it ends, says so
 // by its code, and its output is the old file or the whole new one.
 func TestFaults(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
 	}
-	dir := t.TempDir()
-	distaff := program(t, dir)
-	must := func(args ...string) {
-		t.Helper()
-		if r := launchIn(t, dir, append([]string{distaff}, args...), nil, nil); r.Code != 0 {
-			t.Fatalf("exit code %d\n%s", r.Code, r.Err)
-		}
-	}
-	must("run", "A(i,j) = G(i,j)", "-g=G:uniform:400000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:big.tcs")
-	input, err := os.ReadFile(filepath.Join(dir, "big.tcs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	job := func(in, out string, more ...string) []string {
-		return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int", "-f=C:ds", "--threads=1", "-o=C:" + out}, more...)
-	}
-	at := time.Now()
-	must(job("big.tcs", "want.tcs")...)
-	took := time.Since(at)
-	want, err := os.ReadFile(filepath.Join(dir, "want.tcs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiny := tinyDisk(t)
+	f := newFaults(t)
 	var launchers []mpitest.Launcher
 	t.Run("launchers", func(t *testing.T) { launchers = mpiLaunchers(t) })
+	first, n := faultRuns(t)
+	for k := range n {
+		f.try(t, f.draw(first+k, launchers), first+k)
+	}
+}
 
+// try lets a fault happen.
+func (f *faults) try(t *testing.T, x *fault, n int) {
 	old := []byte("an old file\n")
-	const seed = 11
-	rng := rand.New(rand.NewPCG(seed, 4))
-	signals := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT}
-	for n := range faultRuns(t) {
-		out := filepath.Join(dir, fmt.Sprintf("out-%d.tcs", n))
-		in := filepath.Join(dir, "in.tcs")
-		argv := []string{distaff}
-		ranks := 1 + rng.IntN(4)
-		more := []string{fmt.Sprintf("--ranks=%d", ranks)}
-		if rng.IntN(2) == 0 {
-			more = append(more, "--split=i:5")
+	for ext, text := range f.inputs {
+		if err := os.WriteFile(filepath.Join(f.dir, "in"+ext), text, 0o600); err != nil {
+			t.Fatal(err)
 		}
-		kind := []string{"signal", "signal", "truncated", "disk", "rank"}[rng.IntN(5)]
-		if kind == "disk" && tiny == "" || kind == "rank" && len(launchers) == 0 {
-			kind = "signal"
-		}
-		wait := time.Duration(rng.Float64() * 1.3 * float64(took))
-		signal := signals[rng.IntN(len(signals))]
-		var act func(*exec.Cmd)
-		mayFail := true // else it must
-		switch kind {
-		case "signal":
-			act = func(cmd *exec.Cmd) { time.Sleep(wait); cmd.Process.Signal(signal) }
-		case "truncated":
-			length := rng.Int64N(int64(len(input)))
-			act = func(*exec.Cmd) { time.Sleep(wait); os.Truncate(in, length) }
-		case "disk":
-			out, mayFail = filepath.Join(tiny, "out.tcs"), false
-		case "rank":
-			l := launchers[rng.IntN(len(launchers))]
-			argv, more = l.Argv(2, distaff), nil
-			which := rng.IntN(2)
-			act = func(cmd *exec.Cmd) {
-				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-					if ids := children(cmd.Process.Pid, "distaff"); len(ids) == 2 {
-						time.Sleep(wait)
-						syscall.Kill(ids[which], syscall.SIGKILL)
-						return
-					}
-				}
+	}
+	if err := os.WriteFile(x.out, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(x.out)
+	mark := fmt.Sprintf("DISTAFF_FAULT=%d-%d", os.Getpid(), n)
+	r := launchIn(t, f.dir, x.argv, []string{mark}, x.act)
+	ended := time.Now()
+	got, err := os.ReadFile(x.out)
+	whole := bytes.Equal(got, f.wants[x.ext])
+	switch {
+	case err != nil:
+		t.Errorf("%s: the old output is gone: %v", x.name, err)
+	case !whole && !bytes.Equal(got, old):
+		t.Errorf("%s: an output of %d bytes that is neither the old one nor the new one (exit code %d)\n%s", x.name, len(got), r.Code, r.Err)
+	case !whole && r.Code == 0:
+		t.Errorf("%s: exit code 0 without the output\n%s", x.name, r.Err)
+	case !whole && x.codes != nil && !slices.Contains(x.codes, r.Code):
+		t.Errorf("%s: exit code %d, want one of %v\n%s", x.name, r.Code, x.codes, r.Err)
+	case r.Code == 0 && !x.mayLive:
+		t.Errorf("%s: exit code 0", x.name)
+	}
+	if took := ended.Sub(x.acted); !x.acted.IsZero() && took > 10*time.Second+5*f.took {
+		t.Errorf("%s: it took %v to end", x.name, took)
+	}
+	if strings.Contains(r.Err, "panic") || strings.Contains(r.Err, "BUG") {
+		t.Errorf("%s: it panics:\n%s", x.name, r.Err)
+	}
+	for _, left := range f.leftovers(x, mark) {
+		t.Errorf("%s: left behind: %s\n%s", x.name, left, r.Err)
+	}
+	t.Logf("%s: exit code %d, whole %v", x.name, r.Code, whole)
+}
+
+// leftovers lists temporary files, processes and shared memory that a job has left.
+func (f *faults) leftovers(x *fault, mark string) []string {
+	var left []string
+	for _, pattern := range []string{filepath.Join(filepath.Dir(x.out), ".*"), filepath.Join(f.tmp, "*"), "/dev/shm/*distaff*"} {
+		names, _ := filepath.Glob(pattern)
+		for _, name := range names {
+			if name != fmt.Sprintf("/dev/shm/distaff-%d", os.Getuid()) { // locks of the cache
+				left = append(left, name)
 			}
 		}
-		if err := os.WriteFile(in, input, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(out, old, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		name := fmt.Sprintf("fault %d (seed %d): %s, %v after %v, %v", n, seed, kind, signal, wait, more)
-		r := launchIn(t, dir, append(argv, job(in, out, more...)...), nil, act)
-		got, err := os.ReadFile(out)
-		switch {
-		case err != nil:
-			t.Errorf("%s: the old output is gone: %v", name, err)
-		case bytes.Equal(got, want):
-		case !bytes.Equal(got, old):
-			t.Errorf("%s: an output of %d bytes that is neither the old one nor the new one", name, len(got))
-		case r.Code == 0:
-			t.Errorf("%s: exit code 0 without the output\n%s", name, r.Err)
-		}
-		if r.Code == 0 && !mayFail {
-			t.Errorf("%s: exit code 0", name)
-		}
-		left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), ".out*.tmp"))
-		if len(left) > 0 {
-			t.Errorf("%s: left behind: %v\n%s", name, left, r.Err)
-		}
-		t.Logf("%s: exit code %d", name, r.Code)
-		os.Remove(out)
 	}
+	for end := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		alive := marked(mark)
+		if len(alive) == 0 {
+			return left
+		}
+		if time.Now().After(end) {
+			return append(left, alive...)
+		}
+	}
+}
+
+// marked lists the processes that have a variable in their environment.
+func marked(variable string) []string {
+	var found []string
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	for _, e := range entries {
+		env, err := os.ReadFile(e + "/environ")
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), variable) {
+			line, _ := os.ReadFile(e + "/cmdline")
+			found = append(found, filepath.Base(e)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
 }

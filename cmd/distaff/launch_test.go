@@ -184,26 +184,6 @@ func TestMPIRuns(t *testing.T) {
 					}
 				}
 			}
-			for _, k := range []struct {
-				code int
-				err  string
-				args []string
-			}{
-				{1, "missing.tcs", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:missing.tcs", "-i=x:x.tns", "-o=y:fault.tns"}},
-				{2, "statement", []string{"run", "y(i) = A(i,j)*", "-i=A:a.tcs", "-o=y:fault.tns"}},
-				{3, "bad.tns:2", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:bad.tns", "-d=j:90", "-o=y:fault.tns"}},
-				{5, "memory", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--memory-limit=600", "-o=y:fault.tns"}},
-			} {
-				if err := os.WriteFile(filepath.Join(dir, "bad.tns"), []byte("1 2\n1 x\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if r := run(2, k.args...); r.Code != k.code || !strings.Contains(strings.ToLower(r.Err), k.err) {
-					t.Errorf("%v: exit code %d, want %d and %q\n%s", k.args, r.Code, k.code, k.err, r.Err)
-				}
-			}
-			if left, _ := filepath.Glob(filepath.Join(dir, "*fault*")); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
 			compiledOnce(t, l, dir, distaff)
 			killedRank(t, l, dir, distaff)
 		})
