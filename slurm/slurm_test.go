@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // statement has a result that does not depend on how it is computed.
@@ -87,6 +88,7 @@ func TestScripts(t *testing.T) {
 		{"two nodes, MPICH", []string{"--cpus-per-task=2", script("many-nodes.sbatch")}, append([]string{"-o=y:pmi2.tns"}, statement...), 0, "pmi2.tns", ""},
 		{"two nodes, Open MPI", []string{"--export=ALL,SLURM_MPI_TYPE=pmix", "--ntasks-per-node=2", "--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:pmix.tns"}, statement...), 0, "pmix.tns", ""},
 		{"wrong statement", []string{script("one-node.sbatch")}, []string{"y(i) = A(i"}, 2, "", "distaff: "},
+		{"memory", []string{"--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:none.tns", "--memory-limit=600"}, statement...), 5, "", "memory limit"},
 		{"missing file", []string{script("many-nodes.sbatch")}, []string{"y(i) = A(i,j) * x(j)", "-i=A:none.mtx", "-i=x:none.npy", "-o=y:none.tns"}, 1, "", "none.mtx"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -118,4 +120,58 @@ func TestScripts(t *testing.T) {
 			t.Errorf("exit code %d: %s\n%s", code, out, read("array-3.out"))
 		}
 	})
+	srun := func(mpi string, program ...string) []string {
+		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi, "--job-name=direct-" + mpi}, program...)
+	}
+	// One rank of four that finds no MPI, fails on its command line, or finds a
+	// difference: srun, unasked, would let the others wait.
+	one := filepath.Join(dir, "one")
+	if err := os.WriteFile(one, []byte("#!/bin/bash\n[ $SLURM_PROCID = 2 ] && case $1 in\nnopath) export DISTAFF_MPICC=/nowhere/mpicc;;\nflag) exec \"${@:2}\" --bogus;;\nesac\nexec \"${@:2}\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, mpi := range []string{"pmix", "pmi2"} {
+		for _, k := range []struct {
+			mode string
+			code int
+			once string
+		}{
+			{"well", 0, ""},
+			{"nopath", 1, "[2] started as one of 4 ranks"},
+			{"flag", 2, "[2] there is no flag"},
+		} {
+			t.Run("one rank/"+mpi+"/"+k.mode, func(t *testing.T) {
+				begun := time.Now()
+				out, code := run(srun(mpi, append([]string{one, k.mode, bin, "run"}, statement...)...)...)
+				if took := time.Since(begun); code != k.code || k.once != "" && strings.Count(out, k.once) != 1 || took > 20*time.Second {
+					t.Errorf("exit code %d after %v, want %d and %q once:\n%s", code, took, k.code, k.once, out)
+				}
+			})
+		}
+	}
+	long := append([]string{"-o=y:long.tns", "--repeat=2000000000"}, statement...)
+	t.Run("scancel", func(t *testing.T) {
+		for _, mpi := range []string{"pmix", "pmi2"} {
+			go func() {
+				time.Sleep(4 * time.Second)
+				run("scancel", "--name=direct-"+mpi)
+			}()
+			begun := time.Now()
+			out, code := run(srun(mpi, append([]string{bin, "run"}, long...)...)...)
+			if took := time.Since(begun); code != 143 || took > 14*time.Second {
+				t.Errorf("%s: exit code %d after %v, want 143\n%s", mpi, code, took, out)
+			}
+		}
+	})
+	t.Run("time limit", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("it takes a minute")
+		}
+		out, code := run(append(submit("limit.out", "--time=0:01", script("many-nodes.sbatch")), long...)...)
+		if code == 0 {
+			t.Errorf("exit code 0: %s\n%s", out, read("limit.out"))
+		}
+	})
+	if left, _ := filepath.Glob(filepath.Join(work, "*long.tns*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }

@@ -132,6 +132,7 @@ func (r *run) openHere(name string, in Input, h sourceHeader) error {
 	r.sources[name] = s
 	switch {
 	case h.Scalar != nil || h.Stream:
+		s.find()
 		return nil
 	case in.Generate != "":
 		s.from = "-g=" + name + ":" + in.Generate

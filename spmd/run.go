@@ -240,18 +240,6 @@ func (r *run) computePhase() (*tcs.Tensor, error) {
 	return result, nil
 }
 
-// unchanged refuses a result of mapped files that were cut or written meanwhile.
-func (r *run) unchanged() error {
-	for _, name := range r.p.names {
-		if s := r.sources[name]; s != nil && s.tensor != nil && s.in.File != "" {
-			if err := s.tensor.Changed(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // summarize adds the line about the result that no file was asked for.
 func (r *run) summarize(result *tcs.Tensor) {
 	for _, o := range r.job.Outputs {

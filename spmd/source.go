@@ -1,6 +1,8 @@
 package spmd
 
 import (
+	"os"
+
 	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
@@ -32,6 +34,8 @@ type source struct {
 	exact bool    // dims are the sizes, not lower bounds
 	bytes int64   // of stream's file, where known
 	read  bool    // stream was read before: for the sizes, or for another use
+
+	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
 }
 
 // open finds out what each input says about itself.
@@ -64,6 +68,7 @@ func (r *run) open() error {
 			s.from = name + " in memory"
 			err = s.setTensor(in.Tensor, want)
 		default:
+			s.find()
 			err = r.openFile(s, want)
 		}
 		if err != nil {

@@ -233,3 +233,16 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// TestSharing: ranks share cores where their masks overlap, on one node.
+func TestSharing(t *testing.T) {
+	places := []Place{
+		{Node: "a", CPUs: []int{0, 1}}, {Node: "a", CPUs: []int{0, 1}}, {Node: "a", CPUs: []int{2, 3}},
+		{Node: "b", CPUs: []int{0, 1}}, {Node: "c"},
+	}
+	for r, want := range []int{2, 2, 1, 1, 1} {
+		if got := Sharing(places, r); got != want {
+			t.Errorf("rank %d shares its cores with %d ranks, want %d", r, got, want)
+		}
+	}
+}

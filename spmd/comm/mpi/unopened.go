@@ -91,10 +91,10 @@ const endSignal = syscall.SIGUSR2
 func (l Launcher) end(code int, getenv func(string) string) {
 	switch {
 	case strings.HasPrefix(l.Kind, "srun"):
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
+		// Not waited for: when the others end, Slurm may kill what is left of the step,
+		// and this rank is to end by its own code before.
 		step := getenv("SLURM_JOB_ID") + "." + getenv("SLURM_STEP_ID")
-		if exec.CommandContext(ctx, "scancel", "--signal=USR2", step).Run() == nil {
+		if exec.Command("scancel", "--signal=USR2", step).Start() == nil {
 			return
 		}
 		fallthrough
