@@ -5,6 +5,7 @@ package slurm
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 )
+
+var limit = flag.Bool("limit", false, "also wait for Slurm's time limit, which takes more than a minute")
 
 // statement has a result that does not depend on how it is computed.
 var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:ds", "-g=A:uniform:6000:int", "-g=x:dense:int"}
@@ -163,8 +166,8 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	t.Run("time limit", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("it takes a minute")
+		if !*limit {
+			t.Skip("-limit is not set")
 		}
 		out, code := run(append(submit("limit.out", "--time=0:01", script("many-nodes.sbatch")), long...)...)
 		if code == 0 {
