@@ -43,6 +43,8 @@ func TestScheduledForms(t *testing.T) {
 		{"copies beside another term", "A(l,i,m) = (B(j) + 7) * C(l,m,k,i)", map[string]string{"B": "s", "C": "ssss"}, map[string][]int64{"B": {5}, "C": {3, 5, 2, 5}},
 			"parallelize(i,CPUThread,NoRaces,4),parallelize(j,CPUThread,Temporary,2),parallelize(m,CPUThread,NoRaces,4)", 1, nil},
 
+		{"a workspace of a diagonal", "y(j) = A(j,j,i)", map[string]string{"A": "dsd:2,1,0", "y": "s"}, map[string][]int64{"A": {25, 25, 9}}, "assemble(y,Append)", 1, nil},
+
 		{"ranks, tiles", spmv, map[string]string{"A": "ds"}, matrix, "split(i,i0,i1,4),parallelize(i0,CPUThread,NoRaces)", 3, nil},
 		{"ranks, positions", spmv, map[string]string{"A": "ds"}, matrix, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics)", 3, nil},
 		{"blocks, positions", "a = A(i,j) * B(i,j)", map[string]string{"A": "ds", "B": "ss"}, both, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,5)", 4, []string{"i:7,20,20,", "j:3"}},
@@ -64,7 +66,7 @@ func TestScheduledForms(t *testing.T) {
 				j.Inputs[name] = spmd.Scalar(3.0)
 			case f == "s":
 				j.Inputs[name] = spmd.Generated("uniform:3:int")
-			case f == "ds" || f == "ss":
+			case f == "ds" || f == "ss" || f == "dsd:2,1,0":
 				j.Inputs[name] = spmd.Generated("uniform:150:int")
 			case f == "ssss":
 				j.Inputs[name] = spmd.Generated("uniform:70:int")

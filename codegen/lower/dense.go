@@ -46,8 +46,15 @@ func (l *lowerer) uniform(s cin.Stmt, t *cin.Access) bool {
 				ok = false
 			default:
 				op := l.ops[x.Name]
-				for k := op.Format.Level(m); k < op.order(); k++ {
-					ok = ok && op.caps(k).Locate
+				// From the outermost level of the variable on, which an access may
+				// hold twice, all are dense.
+				for n, v := range x.Vars {
+					if v != x.Vars[m] {
+						continue
+					}
+					for k := op.Format.Level(n); k < op.order(); k++ {
+						ok = ok && op.caps(k).Locate
+					}
 				}
 			}
 		})

@@ -318,6 +318,14 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		if f := pick(accesses); f != e && rng.IntN(2) == 0 {
 			e += "*" + f
 		}
+		switch rng.IntN(6) {
+		case 0:
+			return kind, fmt.Sprintf("precompute(%s,{},{},W%d)", e, n)
+		case 1:
+			if j := pick(vars); j != i {
+				return kind, fmt.Sprintf("precompute(%s,{%s,%s},{%s,%s},W%d)", e, i, j, w, fresh(1), n)
+			}
+		}
 		return kind, fmt.Sprintf("precompute(%s,%s,%s,W%d)", e, i, w, n)
 	}
 	unit := []string{"CPUThread", "CPUThread", "CPUVector"}[rng.IntN(3)]
