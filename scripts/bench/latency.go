@@ -19,15 +19,15 @@ func (b *bench) command(dir string) (string, error) {
 }
 
 // timed runs a command from start to exit.
-func timed(argv ...string) (float64, *os.ProcessState, error) {
+func timed(argv ...string) (float64, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	at := time.Now()
 	out, err := cmd.CombinedOutput()
 	seconds := time.Since(at).Seconds()
 	if err != nil {
-		return 0, nil, fmt.Errorf("%v: %w\n%s", argv, err, out)
+		return 0, fmt.Errorf("%v: %w\n%s", argv, err, out)
 	}
-	return seconds, cmd.ProcessState, nil
+	return seconds, nil
 }
 
 // latency is the section of a tiny statement, from process start to exit: with
@@ -69,7 +69,7 @@ func latency(b *bench) error {
 				cache = fmt.Sprintf("cache%d", k)
 			}
 			os.Setenv("DISTAFF_CACHE", filepath.Join(dir, cache))
-			t, _, err := timed(argv...)
+			t, err := timed(argv...)
 			if err != nil {
 				return err
 			}

@@ -7,10 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"distaff/io/convert"
@@ -94,13 +94,41 @@ func (b *bench) textMemory(dir string, n int) error {
 		return err
 	}
 	limit := info.Size() / 8
-	_, state, err := timed(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"), "--format=sss", fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
+	peak, err := residentPeak(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"), "--format=sss", fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
 	if err != nil {
 		return err
 	}
-	peak := state.SysUsage().(*syscall.Rusage).Maxrss << 10
 	b.printf("\nan unsorted .tns of %s under a limit of %s: at most %s resident\n", tcs.Size(info.Size()), tcs.Size(limit), tcs.Size(peak))
 	return nil
+}
+
+// residentPeak runs a command and is the most memory that it had resident, as
+// read from /proc until it ended. (What wait4 tells counts the parent's too.)
+func residentPeak(argv ...string) (int64, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	peak := int64(0)
+	for {
+		select {
+		case err := <-done:
+			return peak, err
+		case <-time.After(2 * time.Millisecond):
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+			if err != nil {
+				continue // it has just ended
+			}
+			if _, rest, ok := strings.Cut(string(text), "VmHWM:"); ok {
+				var kb int64
+				if _, err := fmt.Sscan(rest, &kb); err == nil {
+					peak = max(peak, kb<<10)
+				}
+			}
+		}
+	}
 }
 
 // writeText writes n random entries, in lexicographic order of the first mode
