@@ -45,6 +45,9 @@ func TestScheduledForms(t *testing.T) {
 
 		{"a workspace of a diagonal", "y(j) = A(j,j,i)", map[string]string{"A": "dsd:2,1,0", "y": "s"}, map[string][]int64{"A": {25, 25, 9}}, "assemble(y,Append)", 1, nil},
 
+		{"a scalar of a scalar", "C(i,k,j) = sum(l, B(j,l)) * A(l,j,k,i) * 2", map[string]string{"A": "ssss", "B": "du", "C": "sdd"},
+			map[string][]int64{"A": {2, 5, 4, 3}, "B": {5, 1}}, "precompute(t,{},{},W)", 1, nil},
+
 		{"ranks, tiles", spmv, map[string]string{"A": "ds"}, matrix, "split(i,i0,i1,4),parallelize(i0,CPUThread,NoRaces)", 3, nil},
 		{"ranks, positions", spmv, map[string]string{"A": "ds"}, matrix, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics)", 3, nil},
 		{"blocks, positions", "a = A(i,j) * B(i,j)", map[string]string{"A": "ds", "B": "ss"}, both, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,5)", 4, []string{"i:7,20,20,", "j:3"}},
@@ -64,7 +67,7 @@ func TestScheduledForms(t *testing.T) {
 			switch f := c.formats[name]; {
 			case name == "b" && len(c.sizes["b"]) == 0:
 				j.Inputs[name] = spmd.Scalar(3.0)
-			case f == "s":
+			case f == "s" || f == "du":
 				j.Inputs[name] = spmd.Generated("uniform:3:int")
 			case f == "ds" || f == "ss" || f == "dsd:2,1,0":
 				j.Inputs[name] = spmd.Generated("uniform:150:int")

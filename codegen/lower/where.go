@@ -26,13 +26,17 @@ func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
 }
 
 // needsPresence tells whether the absence of temporary t shows in s other than as a
-// zero: it is a factor, or stored where absence is kept.
+// zero: it is a factor, or stored where absence is kept, or makes another such
+// temporary.
 func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
 	needs := false
-	cin.Walk(s, func(s cin.Stmt) {
-		a, ok := s.(*cin.Assign)
+	cin.Walk(s, func(u cin.Stmt) {
+		a, ok := u.(*cin.Assign)
 		if !ok {
 			return
+		}
+		if to := a.LHS.Name; l.sched != nil && l.ops[to] == nil && to != t && uses(a.RHS, t) {
+			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to)
 		}
 		if l.spaces[a.LHS.Name] != nil && uses(a.RHS, t) || isFactor(a.RHS, t) {
 			needs = true
