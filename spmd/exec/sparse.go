@@ -183,7 +183,8 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 // result. Each at least doubles what was merged before, so that all take no more time
 // than a few passes over the blocks.
 func (u *sums) due(x *sum) bool {
-	base, rest := x.bytes, x.bytes
+	var base int64
+	rest := x.bytes
 	if x.sum != nil {
 		base = x.sum.Bytes()
 	} else {
