@@ -26,6 +26,7 @@ type transport struct {
 	spin time.Duration
 
 	pending atomic.Int64
+	bytes   atomic.Int64  // of the messages that are pending
 	kick    chan struct{} // wakes the progress goroutine
 }
 
@@ -63,13 +64,13 @@ func (t *transport) Groups() int { return (t.e.tagLimit + 1) / comm.TagLimit }
 type op struct {
 	t     *transport
 	r     int64
-	room  int64 // of a receive, in bytes
+	room  int64 // bytes, of a receive what there is room for
 	stage unsafe.Pointer
 	user  comm.Buf // where a staged receive belongs
 }
 
 func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
-	o := &op{t: l.t}
+	o := &op{t: l.t, room: b.Bytes()}
 	n := b.Bytes()
 	p := b.Ptr
 	if b.Heap && n > 0 {
@@ -110,6 +111,7 @@ func (o *op) started(r int64, err error) (comm.Pending, error) {
 		return nil, err
 	}
 	o.r = r
+	o.t.bytes.Add(o.room)
 	if o.t.pending.Add(1) == 1 {
 		select {
 		case o.t.kick <- struct{}{}:
@@ -127,7 +129,7 @@ func (o *op) Test() (bool, int64, error) {
 	if err == comm.ErrTruncated {
 		err = fmt.Errorf("%w, which has room for %d bytes", err, o.room)
 	}
-	o.t.pending.Add(-1)
+	o.t.ended(o)
 	if o.stage != nil {
 		if err == nil && o.user.Ptr != nil {
 			copy(unsafe.Slice((*byte)(o.user.Ptr), n), unsafe.Slice((*byte)(o.stage), n))
@@ -148,11 +150,28 @@ func (o *op) Release() {
 			return
 		}
 		if o.t.mon.sinceFailure() > releaseTime {
-			o.t.pending.Add(-1)
+			o.t.ended(o)
 			return
 		}
 		o.t.e.poll([]int64{o.r}, 100_000)
 	}
+}
+
+func (t *transport) ended(o *op) {
+	t.bytes.Add(-o.room)
+	t.pending.Add(-1)
+}
+
+// large is how many bytes under way are worth more than a glance each time: an
+// MPI that moves them in parts needs a call for each few.
+const large = 1 << 20
+
+// patience is how long to look out for parts of messages, in nanoseconds.
+func (t *transport) patience() int64 {
+	if t.bytes.Load() >= large {
+		return 40_000
+	}
+	return 0
 }
 
 // progress moves messages on while nobody waits for them.
@@ -165,12 +184,13 @@ func (t *transport) progress(quit <-chan struct{}) {
 		}
 		for t.pending.Load() > 0 && t.ctx.Err() == nil {
 			time.Sleep(200 * time.Microsecond)
-			t.e.poll(nil, 0)
+			t.e.poll(nil, t.patience())
 		}
 	}
 }
 
-// Park polls, at first without pause, then with growing ones.
+// Park polls, at first without pause, then with growing ones; while a large message
+// comes to a core of its own, without.
 func (t *transport) Park(ops []comm.Pending, wake <-chan struct{}) error {
 	if len(ops) == 0 {
 		select {
@@ -187,7 +207,7 @@ func (t *transport) Park(ops []comm.Pending, wake <-chan struct{}) error {
 	start := time.Now()
 	pause := 20 * time.Microsecond
 	for {
-		burst := int64(0)
+		burst := t.patience()
 		waited := time.Since(start)
 		if waited < t.spin {
 			burst = 20_000
@@ -203,7 +223,7 @@ func (t *transport) Park(ops []comm.Pending, wake <-chan struct{}) error {
 			return nil
 		default:
 		}
-		if waited >= t.spin {
+		if waited >= t.spin && (t.spin == 0 || burst == 0) {
 			time.Sleep(pause)
 			pause = min(pause*5/4, 200*time.Microsecond)
 		}
