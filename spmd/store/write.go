@@ -138,6 +138,13 @@ func (s *site) store(t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg coo.
 		return err
 	}
 	if x == nil {
+		g, err := newSegments(s.c, t, cfg.Limit)
+		if err != nil {
+			return err
+		}
+		if g != nil {
+			return writeSegments(s, g)
+		}
 		return writeMerged(s, t, cfg)
 	}
 	if err := s.resize(x.lay.Size()); err != nil {

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// segments is a .tcs whose only compressed level is the last one, put together
+// from blocks that each hold a part of a row's coordinates: a row of the result (a
+// position of the dense levels) is its blocks' parts of that row, one after
+// another in the order of their boxes in the last mode. Rows are cut in windows of
+// bounded entries and rows; each rank writes consecutive ones.
+type segments struct {
+	c     comm.Comm
+	t     *Blocks
+	f     *frame // of rows
+	own   []int
+	order []int // all blocks, as their boxes follow in the last mode
+	limit *tcs.Limit
+
+	ends    []int64 // where windows end, in rows
+	entries []int64 // of each window, a rank: [window*ranks + rank]
+	starts  []int64 // entries before each window, and all
+	first   []int   // a rank's first window, and their number
+
+	shape *tcs.Shape
+	lay   *tcs.File
+	pos   int // sections
+	crd   int
+	vals  int
+}
+
+// windowsMost bounds what the ranks tell one another of windows, in numbers.
+const windowsMost = 1 << 20
+
+// newSegments is nil, at every rank, where blocks are stored in another way than
+// the result, where other levels than the last one are compressed, or where one row has
+// more entries than a window. Collective.
+func newSegments(c comm.Comm, t *Blocks, limit *tcs.Limit) (*segments, error) {
+	levels := len(t.Kinds)
+	if levels < 2 || strings.TrimLeft(t.Kinds, "d") != "s" {
+		return nil, nil
+	}
+	fine := t.stored()
+	for _, k := range t.numbers() {
+		fine = fine && exact(t.Own[k])
+	}
+	if fine, err := agree(c, fine); err != nil || !fine {
+		return nil, err
+	}
+	x := &segments{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]), own: t.numbers(), limit: limit}
+	last := t.Modes[levels-1]
+	for k := range t.Owners {
+		x.order = append(x.order, k)
+	}
+	slices.SortStableFunc(x.order, func(a, b int) int {
+		p, q := t.Boxes[a][last], t.Boxes[b][last]
+		return slices.Compare(p[:], q[:])
+	})
+	if ok, err := x.cut(); err != nil || !ok {
+		return nil, err
+	}
+	counts := make([]int64, levels)
+	rows := int64(1)
+	for l := range levels - 1 {
+		rows *= x.f.dims[l]
+		counts[l] = rows
+	}
+	counts[levels-1] = x.starts[len(x.ends)]
+	x.shape = t.shape(counts)
+	var err error
+	if x.lay, err = tcs.NewFile(x.shape); err != nil {
+		return nil, err
+	}
+	for i, sec := range x.lay.Sections() {
+		switch sec.Part {
+		case tcs.ValsPart:
+			x.vals = i
+		case tcs.CrdPart:
+			x.crd = i
+		default:
+			x.pos = i
+		}
+	}
+	return x, nil
+}
+
+// window is the bytes that a window's arrays should take.
+func (x *segments) window() int64 {
+	return min(max(windowMemory/int64(x.c.Size()+5), windowLeast), windowMost)
+}
+
+// cut divides the rows in windows and the windows among the ranks. ok is false
+// where that cannot be done within bounds. Collective.
+func (x *segments) cut() (ok bool, err error) {
+	ranks, entry := x.c.Size(), 8+int64(x.t.Type.Size())
+	sum := []int64{0}
+	var runs []*run
+	for _, k := range x.own {
+		sum[0] += x.t.Own[k].Vals.Len
+		runs = append(runs, &run{t: x.t.Own[k]})
+	}
+	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
+		return false, err
+	}
+	want := x.window() / entry
+	parts, step := sum[0]/want+1, x.window()/32
+	if x.f.total == 0 || (parts+x.f.total/step+1)*int64(ranks) > windowsMost {
+		return false, nil
+	}
+	cuts, err := cutPoints(x.c, runs, len(x.t.Kinds), int(parts))
+	if err != nil {
+		return false, err
+	}
+	for _, coord := range cuts {
+		row := int64(0)
+		for l, n := range x.f.stride {
+			row += coord[l] * n
+		}
+		x.ends = append(x.ends, row)
+	}
+	for row := step; row < x.f.total; row += step {
+		x.ends = append(x.ends, row)
+	}
+	x.ends = append(x.ends, x.f.total)
+	slices.Sort(x.ends)
+	x.ends = slices.Compact(x.ends)
+	if x.ends[0] == 0 {
+		x.ends = x.ends[1:]
+	}
+	x.entries = make([]int64, len(x.ends)*ranks)
+	for w := range x.ends {
+		for _, k := range x.own {
+			pos := x.t.Own[k].Levels[len(x.t.Kinds)-1].Pos
+			lo, hi := x.rows(k, w)
+			if lo < hi {
+				x.entries[w*ranks+x.c.Rank()] += pos.Int(hi) - pos.Int(lo)
+			}
+		}
+	}
+	if err := x.c.Allreduce(comm.Of(x.entries), comm.Sum); err != nil {
+		return false, err
+	}
+	return x.share(2 * want), nil
+}
+
+// share gives each rank windows of about the same bytes, unless one has more
+// entries than most.
+func (x *segments) share(most int64) bool {
+	ranks, entry := x.c.Size(), 8+int64(x.t.Type.Size())
+	x.starts = []int64{0}
+	weight := []int64{0}
+	for w := range x.ends {
+		n := int64(0)
+		for _, k := range x.entries[w*ranks : (w+1)*ranks] {
+			n += k
+		}
+		if n > most {
+			return false
+		}
+		lo, hi := x.span(w)
+		x.starts = append(x.starts, x.starts[w]+n)
+		weight = append(weight, weight[w]+n*entry+8*(hi-lo))
+	}
+	total := float64(weight[len(x.ends)])
+	for rank := range ranks {
+		part := int64(total / float64(ranks) * float64(rank))
+		w, _ := slices.BinarySearch(weight[:len(x.ends)], part)
+		x.first = append(x.first, w)
+	}
+	x.first = append(x.first, len(x.ends))
+	return true
+}
+
+// span is the rows of window w.
+func (x *segments) span(w int) (lo, hi int64) {
+	if w > 0 {
+		lo = x.ends[w-1]
+	}
+	return lo, x.ends[w]
+}
+
+// rows are those of block k in window w, as the block counts them.
+func (x *segments) rows(k, w int) (lo, hi int64) {
+	a, b := x.span(w)
+	return x.f.before(x.t.Boxes[k], a), x.f.before(x.t.Boxes[k], b)
+}
+
+// parcel is what one rank has of a window: how many entries each of its blocks
+// has of each row, then all coordinates in the file's width, then all values.
+type parcel struct {
+	counts []int32
+	crd    []byte
+	vals   []byte
+}
+
+// size is the bytes of rank's parcel of window w, and the rows in it.
+func (x *segments) size(w, rank int) (bytes, rows int64) {
+	for k, owner := range x.t.Owners {
+		if owner == rank {
+			lo, hi := x.rows(k, w)
+			rows += max(hi-lo, 0)
+		}
+	}
+	_, vals := x.offsets(w, rank, rows)
+	return (vals + x.entries[w*x.c.Size()+rank]*int64(x.t.Type.Size()) + 15) &^ 15, rows
+}
+
+// offsets are where a parcel's coordinates and values begin, at whole words.
+func (x *segments) offsets(w, rank int, rows int64) (crd, vals int64) {
+	crd = (4*rows + 7) &^ 7
+	n := x.entries[w*x.c.Size()+rank] * int64(x.lay.Sections()[x.crd].Width)
+	return crd, crd + (n+7)&^7
+}
+
+// parcel is mem, of that size, as rank's parcel of window w.
+func (x *segments) parcel(mem []byte, w, rank int) parcel {
+	_, rows := x.size(w, rank)
+	crd, vals := x.offsets(w, rank, rows)
+	n := x.entries[w*x.c.Size()+rank]
+	return parcel{
+		counts: words[int32](mem[:4*rows]),
+		crd:    mem[crd : crd+n*int64(x.lay.Sections()[x.crd].Width)],
+		vals:   mem[vals : vals+n*int64(x.t.Type.Size())],
+	}
+}
+
+// pack fills in this rank's parcel of window w.
+func (x *segments) pack(p parcel, w int) {
+	width, size := x.lay.Sections()[x.crd].Width, int64(x.t.Type.Size())
+	for _, k := range x.order {
+		b := x.t.Own[k]
+		lo, hi := x.rows(k, w)
+		if b == nil || lo >= hi {
+			continue
+		}
+		lev := &b.Levels[len(b.Levels)-1]
+		rowCounts(p.counts[:hi-lo], lev.Pos.Sub(lo, hi+1))
+		p.counts = p.counts[hi-lo:]
+		from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
+		if from == to {
+			continue
+		}
+		if crd := lev.Crd.Sub(from, to); crd.Width == width {
+			copy(p.crd, crd.Bytes())
+		} else if width == 4 {
+			narrow(words[int32](p.crd), crd)
+		} else {
+			narrow(words[int64](p.crd), crd)
+		}
+		p.crd = p.crd[(to-from)*int64(width):]
+		p.vals = p.vals[copy(p.vals, b.Vals.Bytes()[from*size:to*size]):]
+	}
+	if len(p.counts)+len(p.crd)+len(p.vals) > 0 {
+		panic(fmt.Sprintf("BUG: store: a parcel lacks %d rows and %d bytes of values", len(p.counts), len(p.vals)))
+	}
+}
+
+// rowCounts are the lengths of pos's segments.
+func rowCounts(dst []int32, pos tcs.Array) {
+	if pos.Width == 4 {
+		p := tcs.Slice[int32](pos)
+		for i := range dst {
+			dst[i] = p[i+1] - p[i]
+		}
+		return
+	}
+	p := tcs.Slice[int64](pos)
+	for i := range dst {
+		dst[i] = int32(p[i+1] - p[i])
+	}
+}
+
+// narrow copies coordinates to another width.
+func narrow[T int32 | int64](dst []T, crd tcs.Array) {
+	for i := range dst {
+		dst[i] = T(crd.Int(int64(i)))
+	}
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+)
+
+// TestSegmentsTaken: which results are put together row by row.
+func TestSegmentsTaken(t *testing.T) {
+	grid := [][][2]int64{{{0, 40}, {0, 30}}, {{0, 40}, {30, 100}}, {{40, 50}, {0, 30}}, {{40, 50}, {30, 100}}}
+	for _, k := range []struct {
+		name  string
+		kinds string
+		block string
+		rows  int64 // that have entries
+		row   int64 // entries of each
+		modes []int
+		want  bool
+	}{
+		{"CSR", "ds", "ds", 50, 7, []int{0, 1}, true},
+		{"CSC", "ds", "ds", 50, 7, []int{1, 0}, true},
+		{"empty", "ds", "ds", 0, 0, []int{0, 1}, true},
+		{"stored otherwise", "ds", "ss", 50, 7, []int{0, 1}, false},
+		{"compressed rows", "ss", "ss", 50, 7, []int{0, 1}, false},
+	} {
+		var list [][2]int64
+		for i := range k.rows {
+			for j := range k.row {
+				list = append(list, [2]int64{i, (7*j + i) % 100})
+			}
+		}
+		takes(t, k.name, []int64{50, 100}, grid, list, k.kinds, k.block, k.modes, k.want)
+	}
+	// A row of more entries than a window holds.
+	n := int64(1 << 20)
+	var long [][2]int64
+	for j := range n {
+		long = append(long, [2]int64{1, j})
+	}
+	half := [][][2]int64{{{0, 3}, {0, n / 2}}, {{0, 3}, {n / 2, n}}}
+	takes(t, "a long row", []int64{3, n}, half, long, "ds", "ds", []int{0, 1}, false)
+}
+
+// takes holds newSegments to want at two ranks, with the entries' counts where
+// it takes the blocks.
+func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][2]int64, kinds, block string, modes []int, want bool) {
+	t.Helper()
+	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
+		b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Boxes: boxes, Own: map[int]*tcs.Tensor{}}
+		for k, box := range boxes {
+			b.Owners = append(b.Owners, k%2)
+			if k%2 != c.Rank() {
+				continue
+			}
+			var in [][2]int64
+			for _, e := range list {
+				if e[0] >= box[0][0] && e[0] < box[0][1] && e[1] >= box[1][0] && e[1] < box[1][1] {
+					in = append(in, e)
+				}
+			}
+			m, err := coo.Assemble(&ones{dims: dims, entries: in}, coo.Spec{Kinds: block, Modes: modes, Box: box}, coo.Config{})
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			b.Own[k] = m
+		}
+		x, err := newSegments(c, b, nil)
+		if err != nil {
+			return err
+		}
+		if (x != nil) != want {
+			t.Errorf("%s: taken is %v, want %v", name, x != nil, want)
+		}
+		if x != nil && x.starts[len(x.ends)] != int64(len(list)) {
+			t.Errorf("%s: %d entries, want %d", name, x.starts[len(x.ends)], len(list))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
