@@ -123,8 +123,15 @@ func exact(t *tcs.Tensor) bool {
 
 // inside tells whether all coordinates are in the range; -1 is padding.
 func inside(crd tcs.Array, r [2]int64) bool {
-	for i := range crd.Len {
-		if x := crd.Int(i); x != -1 && (x < r[0] || x >= r[1]) {
+	if crd.Width == 4 {
+		return within(tcs.Slice[int32](crd), r)
+	}
+	return within(tcs.Slice[int64](crd), r)
+}
+
+func within[T int32 | int64](crd []T, r [2]int64) bool {
+	for _, x := range crd {
+		if x != -1 && (int64(x) < r[0] || int64(x) >= r[1]) {
 			return false
 		}
 	}

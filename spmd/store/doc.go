@@ -4,7 +4,7 @@
 //
 // # Who calls whom
 //
-// Write picks one of four ways, the same at every rank. Each ends in ranks that
+// Write picks one of five ways, the same at every rank. Each ends in ranks that
 // write at offsets of one file (a site), without any of them holding more than
 // its share:
 //
@@ -13,6 +13,9 @@
 //	             straight from memory; others travel to the rank of their window.
 //	concat.go    a sparse result to .tcs, cut in its outermost stored mode only: the
 //	             file's arrays are the blocks' one after another, positions shifted
+//	segments.go  a sparse result to .tcs whose last level alone is compressed, cut in
+//	rows.go      any modes: windows of rows; each row is the blocks' parts of it, copied
+//	             one after another in the order of their boxes
 //	merged.go    any other result to .tcs, in two passes over the merged entries: one
 //	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
 //	             coo.Join, Joined.WritePart)
