@@ -34,6 +34,9 @@ func TestScheduledForms(t *testing.T) {
 			"split(i,x0,y0,2),split(y0,x6,y6,1),precompute(b(i),y6,x7,W7),parallelize(y6,CPUThread,Temporary,4),parallelize(x0,CPUThread,NoRaces,2)", 1, nil},
 		{"a workspace, split afterwards", "y(k) = b * A(k,i)", map[string]string{"A": "ds", "y": "s"}, matrix, "split(k,x1,y1,4)", 1, nil},
 
+		{"a workspace in a sum of floats", "a(l) = sum(m, B(m) - C(l,m))", map[string]string{"B": "s", "C": "ds"}, map[string][]int64{"B": {29}, "C": {11, 29}},
+			"precompute(C(l,m),m,x,W),split(x,x0,x1,3),reorder(x1,x0)", 1, nil},
+
 		{"counted, serial", add, map[string]string{"A": "ds", "B": "ss", "C": "ds"}, both, "assemble(C,Insert)", 1, nil},
 		{"counted, compressed twice", add, map[string]string{"A": "ds", "B": "ss", "C": "ss"}, both, "assemble(C,Insert),split(i,i0,i1,4),parallelize(i0,CPUThread,NoRaces)", 1, nil},
 		{"counted, rows as blocks", add, map[string]string{"A": "ss", "B": "ss", "C": "sd"}, both, "assemble(C,Insert),split(i,i0,i1,4),parallelize(i0,CPUThread,NoRaces,1)", 1, nil},

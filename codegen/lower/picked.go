@@ -24,7 +24,9 @@ func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
 	keys := map[string]int{}
 	for _, it := range p.iters {
 		keys[it.key] = 0
-		if it.runs || it.padded || !it.cur.op.Type.IsFloat() || it.cur.level != it.cur.op.order()-1 {
+		// Of a workspace with a place for each coordinate, those that are not in
+		// its list were never written.
+		if it.cur.op.valueAt != nil || it.runs || it.padded || !it.cur.op.Type.IsFloat() || it.cur.level != it.cur.op.order()-1 {
 			return false
 		}
 	}
