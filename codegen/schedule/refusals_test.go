@@ -134,6 +134,9 @@ func TestRefusals(t *testing.T) {
 		{complexes, "parallelize(j,CPUThread,Atomics)", "complex numbers are not added atomically", "Atomics"},
 		{spmv, "parallelize(j,CPUVector,Atomics)", "lanes of one vector do not add atomically", "Atomics"},
 		{outer, "parallelize(j,CPUThread,ParallelReduction)", "add to many places of y(i)", "ParallelReduction"},
+		// The last leaf of what is fused determines i: inside j1 it is not one place.
+		{spmv.with("y:d A:dd x:d"), "split(i,i0,i1,4),split(j,j0,j1,4),fuse(i1,j0,f),parallelize(j1,CPUThread,ParallelReduction)", "add to many places of y(i)", "ParallelReduction"},
+		{spmv.with("y:d A:dd x:d"), "split(i,i0,i1,4),split(j,j0,j1,4),fuse(i1,j0,f),parallelize(j1,CPUVector,Temporary)", "lanes have no copies of y(i)", "Temporary"},
 		{outer, "parallelize(j,CPUVector,Temporary)", "lanes have no copies of y(i)", "Temporary"},
 		{sddmm, "parallelize(k,CPUThread,Temporary)", "Y(i,j) has compressed levels", "Temporary"},
 		{addTo, "parallelize(i,CPUThread,NoRaces)", "steps through several operands together: A(i,j), B(i,j)", "i"},
@@ -159,6 +162,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "precompute(A(i,j)*x(j),i,y)", "got y, want i, or a name that is not in use", "y"},
 		{spmv, "precompute(A(i,j)*x(j),i,i,x)", "the name x is in use", "x"},
 		{spmv, "precompute(A(i,j)*x(j),i,i,1)", "got 1, want a name for the workspace", "1"},
+		{spmv, "split(j,j0,j1,8),precompute(x(j),j0,j0,W)", "j0 does not determine j; a workspace is over variables of the statement", "j0"},
 		{spmm, "precompute(A(i,j),i,i)", "the loop over i is around the loop over j, in which the workspace over i would have one entry", "i"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)", "the loop over k is around the loop over j", "k"},
 		{parts, "precompute(z(i),i,i)", "the loop over i is around another statement", "i"},
