@@ -155,7 +155,8 @@ type (
 		Lo, Hi Expr
 		Step   int64
 		Kind   ForKind
-		// Factor is the unroll factor of Unrolled (0: fully).
+		// Factor is the unroll factor of Unrolled (0: fully); of Vector, the number
+		// of iterations below which lanes do not pay and the loop runs as Serial.
 		Factor int64
 		// Dynamic and Chunk are the OpenMP schedule of Parallel; Chunk 0 is the default.
 		Dynamic bool

@@ -496,6 +496,10 @@ func (p *parser) loop() Stmt {
 		}
 	case p.accept("vector"):
 		s.Kind = Vector
+		if p.accept("(") {
+			s.Factor = p.int()
+			p.expect(")")
+		}
 	case p.accept("unrolled"):
 		s.Kind = Unrolled
 		if p.accept("(") {

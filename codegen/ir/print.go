@@ -253,6 +253,9 @@ func loopClauses(s *For) string {
 		}
 	case Vector:
 		b.WriteString(" vector")
+		if s.Factor != 0 {
+			fmt.Fprintf(&b, "(%d)", s.Factor)
+		}
 	case Unrolled:
 		b.WriteString(" unrolled")
 		if s.Factor != 0 {

@@ -36,7 +36,8 @@ type Operand struct {
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
-	NNZ                int64 // stored values; -1 unknown
+	NNZ                int64   // stored values; -1 unknown
+	Counts             []int64 // positions a level; nil unknown
 }
 
 // Spec is what to lower.
@@ -103,7 +104,7 @@ func Lower(s Spec) (f *ir.Func, err error) {
 }
 
 func lower(s Spec) *ir.Func {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	f := &ir.Func{Name: s.Name}
@@ -165,7 +166,7 @@ func lower(s Spec) *ir.Func {
 		}
 	})
 	if l.sched == nil {
-		vectorize(f.Body)
+		l.vectorize(f.Body)
 	} else {
 		ir.Simplify(f)
 	}
@@ -199,6 +200,8 @@ type lowerer struct {
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
 	rowParts int64
+	// segments are the loops over sparse segments that are worth lanes where long.
+	segments map[*ir.For]bool
 	// insert: a result that grows is put together in two passes.
 	insert bool
 	// sched is nil for a statement without a schedule.

@@ -7,17 +7,42 @@ import (
 // vectorize marks the innermost loops of b that run along contiguous memory as
 // Vector: their bodies declare values, add to scalars from outside (which are
 // then reduced) and store to places one apart, and every load is of one place
-// or of places one apart too. Loops that gather stay as they are; a C compiler
-// knows better whether a gather pays.
-func vectorize(b *ir.Block) {
+// or of places one apart too. Those over a sparse level's segments that do
+// nothing but sum what they gather are Vector from fewestLanes iterations on:
+// several sums at once wait less for each other, whether or not the C compiler
+// finds that a gather pays.
+func (l *lowerer) vectorize(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
 			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{}, stored: map[*ir.Array]bool{}}
-			if v.fits() {
+			switch {
+			case !v.fits():
+			case v.contiguous():
 				f.Kind, f.Reduce = ir.Vector, v.reduce
+			case l.segments[f] && v.gathers():
+				f.Kind, f.Reduce, f.Factor = ir.Vector, v.reduce, fewestLanes
 			}
 		}
 	})
+}
+
+// fewestLanes is from how many iterations on a loop that gathers runs in lanes.
+// With fewer, adding up the lanes costs more than they save.
+const fewestLanes = 17
+
+// minSegment is how many entries the segments of a level have at least, on the
+// average, for loops over them to be worth a test of fewestLanes.
+const minSegment = 3
+
+// segmentLoop notes of a loop over a segment below c whether it has many
+// iterations now and then.
+func (l *lowerer) segmentLoop(f *ir.For, c *cursor) *ir.For {
+	k := c.level
+	switch counts := c.op.Counts; {
+	case k == 0, counts == nil && c.op.caps(k-1).Locate, counts != nil && counts[k] >= minSegment*counts[k-1]:
+		l.segments[f] = true
+	}
+	return f
 }
 
 type vectorLoop struct {
@@ -56,7 +81,24 @@ func (v *vectorLoop) fits() bool {
 			return false
 		}
 	}
-	return useful && v.contiguous()
+	return useful
+}
+
+// gathers tells whether the body only sums, and what it reads can be read in any order.
+func (v *vectorLoop) gathers() bool {
+	ok := len(v.stored) == 0 && len(v.sums) > 0
+	for x := range v.sums {
+		ok = ok && !x.Typ.IsComplex()
+	}
+	ir.WalkExprs(v.f.Body, func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Var:
+			ok = ok && !v.sums[x]
+		case *ir.Search:
+			ok = false
+		}
+	})
+	return ok
 }
 
 // contiguous checks what the body reads.

@@ -73,12 +73,24 @@ static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *rest
         double t_2 = 0.0;
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i1;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+        if (T1_e - T1_s < 17) {
+#pragma GCC unroll 4
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+            }
+        } else {
+#pragma omp simd reduction(+ : t_2)
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+            }
         }
         T0_vals[T0_p] = t_2;
     }
@@ -112,12 +124,24 @@ static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *rest
         double t_2 = 0.0;
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i1;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+        if (T1_e - T1_s < 17) {
+#pragma GCC unroll 4
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+            }
+        } else {
+#pragma omp simd reduction(+ : t_2)
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+            }
         }
         T0_vals[T0_p] = t_2;
     }

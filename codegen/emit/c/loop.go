@@ -12,15 +12,40 @@ import (
 // by one.
 const mostPieces = 256
 
+// shortUnroll is the unroll factor of the serial loop that stands in for a vector
+// loop of few iterations: its sum is a chain, and only branches can be saved.
+const shortUnroll = 4
+
 func (f *cfunc) loop(s *ir.For) {
 	if s.Kind == ir.Parallel && !f.piece {
 		f.parallel(s)
 		return
 	}
 	if s.Kind == ir.Vector && f.vectorizable(s) {
+		f.lanes(s)
+		return
+	}
+	f.serialLoop(s)
+}
+
+// lanes writes a vector loop, and a serial one beside it for too few iterations.
+func (f *cfunc) lanes(s *ir.For) {
+	if s.Factor == 0 {
 		f.vector(s)
 		return
 	}
+	f.line("if (%s - %s < %s) {", f.expr(s.Hi, precSum), f.expr(s.Lo, precProduct), integer(s.Factor, precSum))
+	f.scoped(func() {
+		f.pragma("GCC unroll %d", shortUnroll)
+		f.serialLoop(s)
+	})
+	f.line("} else {")
+	f.scoped(func() { f.vector(s) })
+	f.line("}")
+}
+
+// serialLoop writes a plain loop.
+func (f *cfunc) serialLoop(s *ir.For) {
 	v := f.variable(s.V)
 	end := f.end(s.Hi, v, s.Body)
 	if s.Kind == ir.Unrolled {
