@@ -33,6 +33,19 @@ func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	return x.pres
 }
 
+// addTo stores x, or adds it, to a place of the result: atomically where other
+// threads may add there too.
+func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
+	add := func(atomic bool) {
+		l.emit(&ir.Store{A: l.out.vals(), Index: pos, Accumulate: accumulate, Atomic: atomic, X: x})
+	}
+	if !e.atomic || !accumulate || e.own == nil {
+		add(e.atomic && accumulate)
+		return
+	}
+	l.emit(&ir.If{Cond: e.own, Then: l.within(func() { add(false) }), Else: l.within(func() { add(true) })})
+}
+
 // assignResult stores to the result at its cursor. A place that holds no 0 yet
 // is written in any case; one appended to a sparse result counts only if its
 // value is present.
@@ -53,9 +66,7 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		return
 	}
 	if e.res.zeroed {
-		l.when(x.pres, func() {
-			l.emit(&ir.Store{A: a.vals(), Index: pos, Accumulate: s.Accumulate, Atomic: e.atomic && s.Accumulate, X: ir.Convert(a.vals().Elem, x.v)})
-		})
+		l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), s.Accumulate, e) })
 		return
 	}
 	appended := a.sparse && !a.shared() && a.deep == a.op.order()-1

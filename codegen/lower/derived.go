@@ -110,7 +110,14 @@ func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
 	}
 	in := e.clone()
 	in.threads = true
-	in.atomic = e.atomic || f.Race == cin.Atomics && l.assigns(f) && l.races(f)
+	if f.Race != cin.Atomics || !l.assigns(f) || !l.races(f) {
+		return in
+	}
+	by := l.sched.comps[f.Var]
+	if e.atomic && e.racing != by {
+		by = nil
+	}
+	in.atomic, in.racing, in.own = true, by, nil
 	return in
 }
 

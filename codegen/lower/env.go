@@ -25,8 +25,12 @@ type env struct {
 	open   map[string]*opened
 	counts map[string]*counts
 	parts  map[string][2]ir.Expr
-	// atomic: additions to the result are.
+	// atomic: additions to the result are, as loops of the component racing
+	// alone ask (nil: of several), but where own says that they are to a row that
+	// no other thread adds to.
 	atomic bool
+	racing *component
+	own    ir.Expr
 	// threads: the loops around run on threads, which share the result, or
 	// the copy of it.
 	threads bool

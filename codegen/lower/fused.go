@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -228,6 +230,9 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		in := e.clone()
 		in.parts[place(o.iv.key, root)] = [2]ir.Expr{
 			l.named(root+"_lo", ir.Greatest(lo, o.iv.lo)), l.named(root+"_hi", ir.Least(hi, o.iv.hi))}
+		if l.ownsRows(e, c, op, k) {
+			in.own = l.named("own", ir.Both(ir.AtLeast(lo, o.iv.lo), ir.AtLeast(o.iv.hi, hi)))
+		}
 		g := *f
 		g.Var = root
 		some := l.scheduled(&g, in, p.want)
@@ -262,6 +267,23 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		}
 	})
 	return some
+}
+
+// ownsRows tells whether a row that lies within an interval of positions is the
+// thread's alone that runs the interval: only the intervals of this component
+// are parted between threads that race, each row is stored once, and has places of
+// the result of its own.
+func (l *lowerer) ownsRows(e *env, c *component, op *operand, k int) bool {
+	if !e.atomic || e.racing != c || e.copy != nil {
+		return false
+	}
+	d := len(c.Roots) - 1
+	for j, root := range c.Roots[:d] {
+		if !slices.Contains(l.resultVars, root) || op.hasRuns(k-d+j) {
+			return false
+		}
+	}
+	return true
 }
 
 // bindResultAt moves the result's cursor after f's variable was bound in in, at
