@@ -132,6 +132,8 @@ func play(mode string, c comm.Comm, info mpi.Info) error {
 			fmt.Printf("library %s\nthreads %s\nlocal %d of %d\ncpus %d\nnotes %q\n", info.Library, info.Threads, local, size, len(info.Places[0].CPUs), info.Notes)
 		}
 		return c.Barrier()
+	case "handlers":
+		return handlers(c)
 	case "overlap":
 		return overlap(c)
 	case "latency":
