@@ -128,12 +128,18 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.
 		l.ops[t.Name] = shadowed
 		return got
 	}
+	return l.inBothCases(t.Name, some, want, consume)
+}
+
+// inBothCases lowers a consumer of the workspace called name for the case that some
+// holds, that it has values, and for the other; and says whether it assigned.
+func (l *lowerer) inBothCases(name string, some ir.Expr, want bool, consume func(pres bool) ir.Expr) ir.Expr {
 	if always(some) || never(some) {
 		return consume(always(some))
 	}
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.fresh("some_"+t.Name), ir.Bool)
+		flag = ir.NewVar(l.fresh("some_"+name), ir.Bool)
 		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
 	}
 	got := ir.Expr(ir.Truth(false))

@@ -229,39 +229,12 @@ func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Ex
 	l.spaces[t.Name] = w
 	some := l.stmt(s.Producer, e, true)
 	l.spaces[t.Name] = outer
-	consume := func(pres ir.Expr) ir.Expr {
+	consume := func(pres bool) ir.Expr {
 		in := e.clone()
-		in.rows[t.Name] = row{w.sums, pres}
+		in.rows[t.Name] = row{w.sums, ir.Truth(pres)}
 		return l.stmt(s.Consumer, in, want)
 	}
-	if always(some) || never(some) {
-		return consume(some)
-	}
-	var flag *ir.Var
-	if want {
-		flag = ir.NewVar(l.fresh("some_"+t.Name), ir.Bool)
-		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
-	}
-	got := ir.Expr(ir.Truth(false))
-	side := func(pres bool) *ir.Block {
-		return l.within(func() {
-			p := consume(ir.Truth(pres))
-			got = anyOf(got, p)
-			if want && !never(p) {
-				l.set(flag, p)
-			}
-		})
-	}
-	then := side(true)
-	rest := side(false)
-	if len(rest.List) == 0 {
-		rest = nil
-	}
-	l.emit(&ir.If{Cond: some, Then: then, Else: rest})
-	if never(got) || !want {
-		return got
-	}
-	return flag
+	return l.inBothCases(t.Name, some, want, consume)
 }
 
 // row is a row workspace that a consumer reads.
