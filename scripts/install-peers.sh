@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the libraries that `make bench` compares with, from Debian's
 # packages: Eigen, SciPy and PETSc. Idempotent; where it may not install, it says
-# so and leaves with 0. SPLATT is in no Debian release; see docs/benchmarks.md.
+# so and leaves with 0. SPLATT is in no Debian release: `make bench` finds it by SPLATT_DIR (docs/benchmarks.md).
 set -u
 want=()
 [ -d /usr/include/eigen3 ] || want+=(libeigen3-dev)

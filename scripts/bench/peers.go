@@ -20,20 +20,26 @@ import (
 var peerSources embed.FS
 
 // A peer is another library, driven by a program of ours in peers/ in a process
-// of its own, on matrices that bench dumps: three int64 (rows, columns, stored
+// of its own, on tensors that bench dumps: three int64 (rows, columns, stored
 // entries, little-endian as is all that follows), then, of a sparse matrix, rows+1
 // int32 positions, int32 column indices and float64 values; of a dense one its
-// float64 values by rows. It prints its times in seconds and the sum of its
-// result, which must be ours.
+// float64 values by rows. A sparse tensor of order 3 has four int64 (three sizes,
+// stored entries), then each mode's coordinates as int32, then the values. It
+// prints its times in seconds and the sum of its result, which must be ours.
 type peer struct {
 	name   string
 	serial bool
+	does   map[string]bool            // functions of table()
 	argv   func(threads int) []string // nil where the peer is not there
 	reason string                     // why not
 }
 
-// peerKernels are those that every peer has, with results sorted.
-var peerKernels = map[string]bool{"spmv": true, "spmm": true, "spadd": true, "spadd3": true, "spgemm": true}
+// matrixKernels are those of the libraries of sparse matrices, with results
+// sorted; mttkrp that of the library of sparse tensors.
+var (
+	matrixKernels = map[string]bool{"spmv": true, "spmm": true, "spadd": true, "spadd3": true, "spgemm": true}
+	tensorKernels = map[string]bool{"mttkrp": true}
+)
 
 // peers is the section of leaves against other libraries.
 func peers(b *bench) error {
@@ -42,15 +48,17 @@ func peers(b *bench) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	list := []*peer{eigen(dir), scipy(dir), petsc(dir)}
+	list := []*peer{eigen(dir), scipy(dir), petsc(dir), splatt(dir)}
+	names := ""
 	for _, p := range list {
 		if p.argv == nil {
 			b.printf("%s is left out: %s\n", p.name, p.reason)
 		}
+		names += fmt.Sprintf(" %12s", p.name+" ms")
 	}
-	b.printf("%-22s %8s %12s %12s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "eigen ms", "scipy ms", "petsc ms", "ratio", "limit")
+	b.printf("%-22s %8s %12s%s %7s %6s\n", "kernel", "threads", "distaff ms", names, "ratio", "limit")
 	for _, k := range table() {
-		if !peerKernels[k.function] || !b.wants(k.name) {
+		if !matrixKernels[k.function] && !tensorKernels[k.function] || !b.wants(k.name) {
 			continue
 		}
 		files, err := b.dumpAll(dir, k)
@@ -82,10 +90,10 @@ func (b *bench) againstPeers(k kernel, threads int, list []*peer, files []string
 		result.Close()
 		ours = append(ours, x...)
 		for i, p := range list {
-			if p.argv == nil || p.serial && threads > 1 {
+			if p.argv == nil || !p.does[k.function] || p.serial && threads > 1 {
 				continue
 			}
-			times, sum, err := p.run(k.function, threads, b.repeat, files)
+			times, sum, err := p.run(peerFunction(k), threads, b.repeat, files)
 			if err != nil {
 				return err
 			}
@@ -111,6 +119,15 @@ func (b *bench) againstPeers(k kernel, threads int, list []*peer, files []string
 	ratio := median(ours) / best
 	b.printf("%-22s %8d %12.2f%s %7.2f %6.2f%s\n", k.name, threads, 1e3*median(ours), cells, ratio, 1.0, b.over(ratio > 1))
 	return nil
+}
+
+// peerFunction names a kernel to a peer's program: of MTTKRP it says the mode
+// that is left, of those of A(i,j,k).
+func peerFunction(k kernel) string {
+	if k.function != "mttkrp" {
+		return k.function
+	}
+	return k.function + strconv.Itoa(strings.IndexByte("ijk", k.stmt[len("Y(")]))
 }
 
 // run times a peer's kernel.
@@ -168,7 +185,7 @@ func (p *peer) compiled(dir, name string, argv ...string) *peer {
 }
 
 func eigen(dir string) *peer {
-	p := &peer{name: "eigen"}
+	p := &peer{name: "eigen", does: matrixKernels}
 	const include = "/usr/include/eigen3"
 	if _, err := os.Stat(include); err != nil {
 		p.reason = "no " + include + " (scripts/install-peers.sh)"
@@ -178,7 +195,7 @@ func eigen(dir string) *peer {
 }
 
 func scipy(dir string) *peer {
-	p := &peer{name: "scipy", serial: true}
+	p := &peer{name: "scipy", serial: true, does: matrixKernels}
 	const python = "/usr/bin/python3" // Debian's, whose packages these are
 	if err := exec.Command(python, "-c", "import scipy.sparse").Run(); err != nil {
 		p.reason = python + " has no scipy (scripts/install-peers.sh)"
@@ -194,7 +211,7 @@ func scipy(dir string) *peer {
 }
 
 func petsc(dir string) *peer {
-	p := &peer{name: "petsc"}
+	p := &peer{name: "petsc", does: matrixKernels}
 	found, _ := filepath.Glob("/usr/lib/petscdir/petsc*/*-real")
 	mpicc, err := exec.LookPath("mpicc.openmpi")
 	if len(found) == 0 || err != nil {
@@ -209,6 +226,18 @@ func petsc(dir string) *peer {
 		}
 	}
 	return p
+}
+
+// splatt is in no Debian release: SPLATT_DIR says where its include/ and lib/ are,
+// built with 32-bit indices and installed by its own Makefile.
+func splatt(dir string) *peer {
+	p := &peer{name: "splatt", does: tensorKernels}
+	home := os.Getenv("SPLATT_DIR")
+	if home == "" {
+		p.reason = "SPLATT_DIR is not set"
+		return p
+	}
+	return p.compiled(dir, "splatt.c", "gcc", "-fopenmp", "-I"+filepath.Join(home, "include"), "-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
 }
 
 // dumpAll writes a kernel's operands to files in dir, in the order of its
@@ -230,7 +259,8 @@ func (b *bench) dumpAll(dir string, k kernel) ([]string, error) {
 	return files, nil
 }
 
-// dump writes a CSR matrix, a dense matrix by rows or a dense vector.
+// dump writes a tensor as peer says: CSR, a sparse tensor of order 3, or a dense
+// matrix or vector.
 func dump(path string, t *tcs.Tensor) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -246,8 +276,18 @@ func dump(path string, t *tcs.Tensor) error {
 			err = binary.Write(w, binary.LittleEndian, x)
 		}
 	}
-	put(head)
-	if l := len(t.Levels) - 1; t.Levels[l].Kind == 's' {
+	if len(t.Dims) == 3 {
+		put(t.Dims)
+		put(t.Vals.Len)
+		for m := range t.Dims {
+			crd := make([]int32, 0, t.Vals.Len)
+			t.Entries(func(c []int64, _ int64) bool { crd = append(crd, int32(c[m])); return true })
+			put(crd)
+		}
+	} else {
+		put(head)
+	}
+	if l := len(t.Levels) - 1; l == 1 && t.Levels[l].Kind == 's' {
 		for _, a := range []tcs.Array{t.Levels[l].Pos, t.Levels[l].Crd} {
 			if a.Width != 4 && err == nil {
 				err = fmt.Errorf("%s: arrays of 64-bit integers are not for peers", path)
