@@ -124,6 +124,9 @@ type planner struct {
 // file without sizes, as a run does), and needs no input of a dense tensor whose sizes are
 // known. detail says how many ranks' steps to list, the first ones; negative for all.
 func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
+	if j.Ranks > mostPlanned {
+		return nil, commandErrorf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
+	}
 	p, err := j.parse(false)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"distaff/spmd"
+	"distaff/spmd/comm"
 )
 
 // plannedJobs are statements with dense operands, and block schedules.
@@ -168,5 +169,22 @@ func TestPlansOfManyRanksTakeSeconds(t *testing.T) {
 	}
 	if len(p.PerRank) != 4 {
 		t.Errorf("%d ranks listed, want 4", len(p.PerRank))
+	}
+}
+
+// Ranks past what a process or a plan can hold are refused before anything is made for them.
+func TestTooManyRanks(t *testing.T) {
+	job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")}}
+	job.Ranks = 1025
+	if _, err := job.Run(context.Background()); comm.ExitCode(err) != 2 {
+		t.Errorf("a run on %d ranks: got %v, want exit code 2", job.Ranks, err)
+	}
+	if _, err := job.Plan(context.Background(), 0); err != nil {
+		t.Errorf("a plan for %d ranks: %v", job.Ranks, err)
+	}
+	job.Ranks = 1 << 30
+	if _, err := job.Plan(context.Background(), 0); comm.ExitCode(err) != 2 {
+		t.Errorf("a plan for %d ranks: got %v, want exit code 2", job.Ranks, err)
 	}
 }

@@ -29,8 +29,15 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
+// mostEmbedded is how many ranks one process may hold: each takes threads of the
+// operating system. mostPlanned is how many a plan counts for.
+const mostEmbedded, mostPlanned = 1024, 1 << 20
+
 // faults is what is wrong with the job before any file is opened.
 func (j *Job) faults() error {
+	if j.Ranks > mostEmbedded {
+		return commandErrorf("--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, mostEmbedded)
+	}
 	if _, err := j.parse(true); err != nil {
 		return err
 	}

@@ -74,11 +74,16 @@ func source(n *notation.Normal, v string) string {
 	return v
 }
 
+// mostBlocks is how many blocks a schedule may cut a statement's space into. A
+// block is a run of a leaf, of microseconds at least: more would never end.
+const mostBlocks = 1 << 24
+
 // Resolve gives a block schedule its meaning for a statement. sizes holds the
 // size of every variable of n, by its name in n.
 func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Blocking, error) {
 	b := &Blocking{}
 	seen := map[string]bool{}
+	blocks := int64(1)
 	for _, s := range spec.Splits {
 		if seen[s.Var] {
 			return nil, diag.Errorf("split", "--split names %s twice; a variable is split once", s.Var)
@@ -98,6 +103,11 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 			most = max(most, sizes[v])
 		}
 		for _, v := range cut {
+			ranges := s.ranges()
+			if blocks > mostBlocks/ranges {
+				return nil, diag.Errorf("split", "--split=%s cuts the work into more than %d blocks: want fewer ranges than %d", s.Var, mostBlocks, ranges)
+			}
+			blocks *= ranges
 			cuts, err := s.cuts(sizes[v], most)
 			if err != nil {
 				return nil, err
@@ -116,6 +126,14 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 	}
 	b.group(n)
 	return b, nil
+}
+
+// ranges is how many ranges the split makes, at least 1.
+func (s SplitSpec) ranges() int64 {
+	if s.Count > 0 {
+		return s.Count
+	}
+	return int64(len(s.Points)) + 1
 }
 
 func (s SplitSpec) cuts(size, most int64) ([]int64, error) {

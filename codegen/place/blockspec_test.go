@@ -98,6 +98,8 @@ func TestResolve(t *testing.T) {
 		{BlockSpec{Splits: []SplitSpec{split("i:2"), split("i:3")}}, "twice"},
 		{BlockSpec{Splits: []SplitSpec{split("k:2")}}, "inside a product"},
 		{BlockSpec{Splits: []SplitSpec{split("i:11,")}}, "past the size"},
+		{BlockSpec{Splits: []SplitSpec{split("i:5000000000000")}}, "more than 16777216 blocks"},
+		{BlockSpec{Splits: []SplitSpec{split("i:5000"), split("j:5000")}}, "--split=j cuts the work into more than"},
 		{BlockSpec{Extend: []string{"i"}}, "variable of the result"},
 		{BlockSpec{Order: []string{"q"}}, "no index variable q"},
 		{BlockSpec{Map: []string{"q"}}, "no index variable q"},

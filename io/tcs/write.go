@@ -152,40 +152,6 @@ func (f *File) Header(crcs []uint32, st Stats) []byte {
 	return h.encode()
 }
 
-// CombineCRC is the CRC-32 of a‖b from those of a and b and b's length: the
-// register is advanced over length zero bytes by squaring the step's matrix
-// over GF(2).
-func CombineCRC(a, b uint32, length int64) uint32 {
-	var step, sq [32]uint32
-	step[0] = crc32.IEEE // one zero bit
-	for i := 1; i < 32; i++ {
-		step[i] = 1 << (i - 1)
-	}
-	times := func(m *[32]uint32, v uint32) (s uint32) {
-		for i := 0; v != 0; i, v = i+1, v>>1 {
-			if v&1 != 0 {
-				s ^= m[i]
-			}
-		}
-		return s
-	}
-	square := func() {
-		for i := range step {
-			sq[i] = times(&step, step[i])
-		}
-		step = sq
-	}
-	square()
-	square() // four zero bits; each round below doubles, from a byte on
-	for n := uint64(length); n != 0; n >>= 1 {
-		square()
-		if n&1 != 0 {
-			a = times(&step, a)
-		}
-	}
-	return a ^ b
-}
-
 // writeCompressed writes the header and the arrays in zstd chunks. Lengths come
 // before the data, so each section's frames are made first, and held.
 func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error {

@@ -1,0 +1,54 @@
+package tcs
+
+import (
+	"hash/crc32"
+	"sync"
+)
+
+// zeroBytes has at k the matrix over GF(2), a column a word, that advances a
+// CRC-32 register over 2^k zero bytes.
+var zeroBytes = sync.OnceValue(func() *[63][32]uint32 {
+	var m [63][32]uint32
+	var step [32]uint32
+	step[0] = crc32.IEEE // one zero bit
+	for i := 1; i < 32; i++ {
+		step[i] = 1 << (i - 1)
+	}
+	for range 3 {
+		step = square(&step)
+	}
+	for k := range m {
+		m[k] = step
+		step = square(&step)
+	}
+	return &m
+})
+
+// times is the product of a matrix over GF(2) and a vector.
+func times(m *[32]uint32, v uint32) (s uint32) {
+	for i := 0; v != 0; i, v = i+1, v>>1 {
+		if v&1 != 0 {
+			s ^= m[i]
+		}
+	}
+	return s
+}
+
+func square(m *[32]uint32) (sq [32]uint32) {
+	for i := range m {
+		sq[i] = times(m, m[i])
+	}
+	return sq
+}
+
+// CombineCRC is the CRC-32 of a‖b from those of a and b and b's length, which
+// is not negative: the register is advanced over length zero bytes.
+func CombineCRC(a, b uint32, length int64) uint32 {
+	m := zeroBytes()
+	for k := 0; length != 0; k, length = k+1, length>>1 {
+		if length&1 != 0 {
+			a = times(&m[k], a)
+		}
+	}
+	return a ^ b
+}
