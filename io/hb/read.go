@@ -95,6 +95,14 @@ func (s *stream) Close() error {
 	return s.src.Close()
 }
 
+// last is the section that ends last.
+func (s *stream) last() *cards {
+	if s.val != nil {
+		return s.val
+	}
+	return s.ind
+}
+
 func (s *stream) stop() {
 	s.ptr.close()
 	s.ind.close()
@@ -161,6 +169,9 @@ func (s *stream) fill(b *coo.Batch) error {
 	if n == 0 {
 		if s.at != s.h.nnz {
 			return text.Dataf(s.src.Name, s.ptr.no, 1, "got %d as the last column pointer, want %d: one more than the number of entries", s.end+1, s.h.nnz+1)
+		}
+		if _, err := io.Copy(io.Discard, s.last().r); err != nil { // what follows, and a compressed file's checksum
+			return err
 		}
 		s.stop()
 		return io.EOF

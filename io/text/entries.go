@@ -62,6 +62,10 @@ func (l *Layout) Parse(b *Block) {
 				i += k
 			}
 			if v -= uint64(base); v >= uint64(lims[m]) || i == first || i-first > 18 {
+				if c := text[first]; c == '+' {
+					for i++; text[i]-'0' <= 9; i++ {
+					}
+				}
 				if v, _ = l.longCoord(text[first:i]); v >= uint64(lims[m]) {
 					l.coordError(b, n, lines, start, first, m)
 					return
@@ -213,8 +217,8 @@ func word(b []byte) []byte {
 	return b
 }
 
-// longCoord parses a coordinate that may have too many digits, or be below the
-// base; then it returns a value above every limit.
+// longCoord parses a coordinate that may have a plus, or too many digits, or be
+// below the base; then it returns a value above every limit.
 func (l *Layout) longCoord(tok []byte) (uint64, bool) {
 	v, err := Int64(tok)
 	if err != nil || v < l.Base {

@@ -84,6 +84,9 @@ func OpenSource(path, tmp string) (*Source, error) {
 		s.pack = gzipped
 	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), n == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18}):
 		s.pack = zstandard
+	case n == 0 && (strings.HasSuffix(strings.ToLower(path), ".gz") || strings.HasSuffix(strings.ToLower(path), ".zst")):
+		s.Close()
+		return nil, Dataf(s.Name, 0, 0, "got an empty file, want compressed data, as its name says")
 	}
 	return s, nil
 }

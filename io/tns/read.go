@@ -2,9 +2,11 @@ package tns
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -18,6 +20,9 @@ type head struct {
 	Line    int   // lines before it
 	First   int   // the number of the first line of entries, 0 if there is none
 	Columns int   // in that line
+	Second  int   // columns of the line of entries after it, 0 if there is none or was no need to look
+	Word    int   // the column of the first line's first word that is no number, 0 if there is none
+	Text    string
 	Sizes   []int64
 	Complex bool
 }
@@ -135,8 +140,15 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	switch {
 	case order < 0:
 		return 0, 0, text.Dataf(file, h.First, 1, "got %s, want a complex value of two", text.Plural(int64(h.Columns), "column", "columns"))
+	case want > 0 && order != want && h.Word > 0:
+		return 0, 0, text.Dataf(file, h.First, h.Word, "got %s, want a number: %s and %s", text.Quote([]byte(h.Text)),
+			text.Plural(int64(want), "coordinate", "coordinates"), [...]string{"a value", "the two parts of a complex value"}[values-1])
 	case want > 0 && order != want:
-		return 0, 0, text.Commandf(file, h.First, 1, "got %s, want %d: %s and %s", text.Plural(int64(h.Columns), "column", "columns"),
+		fault := text.Commandf // of the statement, where the file agrees with itself
+		if h.Second > 0 && h.Second != h.Columns {
+			fault = text.Dataf
+		}
+		return 0, 0, fault(file, h.First, 1, "got %s, want %d: %s and %s", text.Plural(int64(h.Columns), "column", "columns"),
 			want+values, text.Plural(int64(want), "coordinate", "coordinates"), [...]string{"a value", "the two parts of a complex value"}[values-1])
 	}
 	return order, values, nil
@@ -158,7 +170,15 @@ func readHead(src *text.Source) (*head, error) {
 	}
 	fs := text.Fields(line, '#')
 	h.Columns, h.First = len(fs), in.Line
+	for _, f := range slices.Backward(fs) {
+		if _, err := strconv.ParseFloat(string(f.Text), 64); errors.Is(err, strconv.ErrSyntax) {
+			h.Word, h.Text = f.Col, string(f.Text)
+		}
+	}
 	if len(fs) != 1 {
+		if fs, _, err := h.nextFields(in); err == nil { // what is wrong from there on is found later
+			h.Second = len(fs)
+		}
 		return h, nil
 	}
 	n, err := text.Int64(fs[0].Text)

@@ -89,6 +89,7 @@ func TestRead(t *testing.T) {
 		{"parti comments", "# c\n\n3 # c\n# c\n4 5 6\n\n1 2 3 1.5\n", coo.Options{}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
 		{"parti empty", "3\n4 5 6\n", coo.Options{}, "[4 5 6]", true, "[]"},
 		{"parti overridden", "3\n4 5 6\n9 2 3 1.5\n", coo.Options{Dims: []int64{10, 0, 0}}, "[10 5 6]", true, "[[8 1 2]:(1.5+0i)]"},
+		{"plus", "+3 +0001 +4\n1 2 +2\n", coo.Options{}, "[3 2]", false, "[[0 1]:(2+0i) [2 0]:(4+0i)]"},
 		{"order 1", "3 4\n1 2\n", coo.Options{}, "[3]", false, "[[0]:(2+0i) [2]:(4+0i)]"},
 		{"order 0", "2.5\n", coo.Options{}, "[]", true, "[[]:(2.5+0i)]"},
 		{"order 0, whole", "3\n", coo.Options{}, "[]", true, "[[]:(3+0i)]"},
@@ -129,6 +130,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// An empty file that its name says is compressed was cut off.
+func TestEmptyCompressed(t *testing.T) {
+	for _, ending := range []string{".gz", ".zst"} {
+		path := write(t, "") + ending
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		checkError(t, path, coo.Options{Dims: []int64{2}}, 3, "x.tns"+ending+": got an empty file, want compressed data")
+	}
+}
+
 func TestMalformed(t *testing.T) {
 	for _, c := range []struct {
 		name, in string
@@ -144,13 +156,19 @@ func TestMalformed(t *testing.T) {
 		{"real coordinate", "1 1 1 2.0\n1 1.5 2 3\n", coo.Options{}, 3, `x.tns:2:3: got "1.5", want coordinate 2 of 3, an integer from 1`},
 		{"coordinate 0", "0 1 1 2.0\n", coo.Options{}, 3, "x.tns:1:1: got coordinate 0 in mode 0, want at least 1 (--index-base=0 if it counts from 0)"},
 		{"negative", "1 -1 1 2.0\n", coo.Options{ZeroBased: true}, 3, "x.tns:1:3: got coordinate -1 in mode 1, want at least 0"},
-		{"plus", "1 +1 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3, "x.tns:1:3: got"},
+		{"plus", "1 + 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3, `x.tns:1:3: got "+", want coordinate 2 of 3, an integer from 1`},
+		{"plus minus", "1 +-1 1 2.0\n", coo.Options{}, 3, `x.tns:1:3: got "+-1", want coordinate 2 of 3`},
+		{"plus past", "1 +3 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3, "x.tns:1:3: got coordinate +3 in mode 1, want at most 2"},
 		{"too large", "1 9223372036854775808 1 2.0\n", coo.Options{}, 3, `x.tns:1:3: got coordinate "9223372036854775808" in mode 1, want one that 63 bits can hold`},
 		{"past -d", "1 1 1\n1 4 1\n", coo.Options{Dims: []int64{0, 3}}, 3, "x.tns:2:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
 		{"past -d, zero based", "0 3 1\n", coo.Options{Dims: []int64{0, 3}, ZeroBased: true}, 3, "x.tns:1:3: got coordinate 3 in mode 1, want at most 2: its size is 3"},
 		{"past ParTI's", "2\n3 3\n1 1 1\n1 4 1\n", coo.Options{}, 3, "x.tns:4:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
 		{"ParTI, order", "2\n3 3\n1 1 1\n", coo.Options{Order: 3}, 2, "x.tns:1:1: the file has order 2, want 3"},
 		{"order", "1 1 1 1\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 4 columns, want 3: 2 coordinates and a value"},
+		{"order, all lines", "1 1\n2 2\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
+		{"first line short", "1 1\n2 2 2\n", coo.Options{Order: 2}, 3, "x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
+		{"first line words", "# c\nthis is no tensor\n", coo.Options{Order: 2}, 3, `x.tns:2:1: got "this", want a number: 2 coordinates and a value`},
+		{"commas", "1,1,5\n", coo.Options{Order: 2}, 3, `x.tns:1:1: got "1,1,5", want a number`},
 		{"value", "1 1 abc\n", coo.Options{}, 3, `x.tns:1:5: got "abc", want a number`},
 		{"value range", "1 1 -1e999\n", coo.Options{}, 3, `x.tns:1:5: got "-1e999", want a number that float64 can hold`},
 		{"underscore", "1 1 1_000\n", coo.Options{}, 3, `x.tns:1:5: got "1_000", want a number`},
