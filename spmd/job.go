@@ -49,6 +49,9 @@ type Options struct {
 	// leak checked. For tests.
 	Interpret bool
 	Checksums bool // note the checksums of input files in Stats
+	// StatsFile is where the caller will write Stats: a job fails before it
+	// computes, and writes no output, where that can't be. "" for nowhere.
+	StatsFile string
 
 	Schedule          []string // scheduling commands
 	Machine           string

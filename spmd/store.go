@@ -12,9 +12,15 @@ type outputs struct {
 	files []*outfile.File
 }
 
-// createOutputs starts every output of the job.
+// createOutputs starts every output of the job, and looks whether its statistics
+// can be written.
 func (r *run) createOutputs() (*outputs, error) {
 	o := &outputs{job: r.job.Outputs}
+	if path := r.job.StatsFile; path != "" {
+		if err := outfile.Check(path); err != nil {
+			return nil, err
+		}
+	}
 	for _, out := range r.job.Outputs {
 		f, err := convert.Create(out.File)
 		if err != nil {

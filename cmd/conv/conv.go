@@ -3,6 +3,8 @@
 package conv
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -80,9 +82,8 @@ func ReadOptions(x *cli.Context) (coo.Options, error) {
 	}
 	o.ZeroBased = base == "0"
 	o.Trust = x.Bool("trust-input")
-	o.Tmp = x.String("tmp")
-	if o.Tmp == "" {
-		o.Tmp = os.Getenv("DISTAFF_TMP")
+	if o.Tmp, err = Tmp(x); err != nil {
+		return o, err
 	}
 	if v := x.String("threads"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -92,6 +93,30 @@ func ReadOptions(x *cli.Context) (coo.Options, error) {
 		o.Threads = n
 	}
 	return o, nil
+}
+
+// Tmp is --tmp, else DISTAFF_TMP, either of which must be a folder; below both
+// the default is TMPDIR.
+func Tmp(x *cli.Context) (string, error) {
+	from, v := "--tmp", x.String("tmp")
+	if v == "" {
+		from, v = "DISTAFF_TMP", os.Getenv("DISTAFF_TMP")
+	}
+	if v == "" {
+		return "", nil
+	}
+	st, err := os.Stat(v)
+	if err == nil && !st.IsDir() {
+		err = errors.New("no folder")
+	}
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from, v, err)
+	}
+	return v, nil
 }
 
 // limit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else a quarter of the

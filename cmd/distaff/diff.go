@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"distaff/cmd/argv"
@@ -19,7 +20,7 @@ func diffCommand() *command {
 		long: `Compares two files of any formats as tensors: what one lacks is zero. Values are
 equal where |a-b| <= atol + rtol*|b|, where both are NaN, or the same infinity. The
 exit code is 0 where the tensors are equal and 4 where they differ, in values or
-in sizes.`,
+in sizes. Those of a file that has none fit all that hold its coordinates.`,
 		examples: []string{"distaff diff a.tcs a.mtx", "distaff diff y.npy reference.npy --rtol=1e-12"},
 		flags: join([]cliFlag{
 			text("rtol", nil, "", "`X` relative tolerance (default: 0)"),
@@ -62,7 +63,6 @@ func diff(x *invocation) error {
 		}
 		defer streams[k].Close()
 	}
-	shareSizes(streams)
 	var sides [2]*coo.Ordered
 	for k := range sides {
 		if sides[k], err = coo.Sort(streams[k], coo.Spec{Name: files[k]}, cfg); err != nil {
@@ -87,20 +87,17 @@ func diff(x *invocation) error {
 		}
 		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, spmd.FormatValue(f.A), spmd.FormatValue(f.B))
 	}
-	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %d coordinates; largest difference %.3g, relative %.3g\n",
-		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, d.Compared, d.MaxAbs, d.MaxRel)
+	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %d coordinates; largest difference %s, relative %s\n",
+		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, d.Compared, short(d.MaxAbs), short(d.MaxRel))
 	return &front.Silent{Code: 4}
 }
 
-// shareSizes gives a file without sizes those of the other.
-func shareSizes(s [2]coo.Stream) {
-	for k := range s {
-		own, exact := s[k].Dims()
-		dims, sure := s[1-k].Dims()
-		if z, ok := s[k].(coo.Sizable); ok && !exact && sure && len(own) == len(dims) {
-			z.SetDims(dims)
-		}
+// short prints a number in three digits, inf and nan as elsewhere.
+func short(f float64) string {
+	if math.IsInf(f, 0) || f != f {
+		return spmd.FormatValue(tcs.Value{Type: tcs.Float64, C: complex(f, 0)})
 	}
+	return fmt.Sprintf("%.3g", f)
 }
 
 // tolerance reads --rtol or --atol.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"distaff/cmd/argv"
+	"distaff/cmd/conv"
 	"distaff/spmd"
 )
 
@@ -283,17 +284,11 @@ func (x *invocation) options(j *spmd.Job) error {
 		return err
 	}
 	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"), x.Bool("allow-user-code")
-	j.Tmp = x.tmp()
+	if j.Tmp, err = conv.Tmp(x.Context); err != nil {
+		return err
+	}
 	j.MemoryLimit, err = x.memoryLimit()
 	return err
-}
-
-// tmp is --tmp, else DISTAFF_TMP; the default below both is TMPDIR.
-func (x *invocation) tmp() string {
-	if v := x.String("tmp"); v != "" {
-		return v
-	}
-	return os.Getenv("DISTAFF_TMP")
 }
 
 // memoryLimit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else 0.

@@ -45,7 +45,7 @@ func run(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	j.Checksums = x.IsSet("stats")
+	j.Checksums, j.StatsFile = x.IsSet("stats"), x.String("stats")
 	mode, err := x.choice("progress", "auto", "always", "never")
 	if err != nil {
 		return err
@@ -66,6 +66,9 @@ func run(x *invocation) error {
 		}
 	}
 	w := x.stdout
+	if j.StatsFile == "-" {
+		w = x.stderr
+	}
 	for _, o := range j.Outputs {
 		if textio.Stdin(o.File) { // a tensor goes there, which a line would spoil
 			w = x.stderr

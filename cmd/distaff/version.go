@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 
+	"distaff/cmd/argv"
 	"distaff/spmd"
 )
 
@@ -14,7 +15,12 @@ func versionCommand() *command {
 		long:     "Prints the version of this program, and what it was built with.",
 		examples: []string{"distaff version"},
 		flags:    talkFlags(),
-		action:   func(x *invocation) error { return printVersion(x.stdout) },
+		action: func(x *invocation) error {
+			if x.Args().Len() > 0 {
+				return argv.Errorf("version takes no arguments, got %q", x.Args().First())
+			}
+			return printVersion(x.stdout)
+		},
 	}
 }
 

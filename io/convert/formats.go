@@ -67,7 +67,10 @@ var formats = []*Format{
 }
 
 // FormatOf is the format of the path's ending.
-func FormatOf(path string) (*Format, error) {
+func FormatOf(path string) (*Format, error) { return formatOf(path, nil) }
+
+// formatOf is FormatOf; its errors list the endings of formats that pass.
+func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 	ext := Ext(path)
 	for _, f := range formats {
 		for _, e := range f.Exts {
@@ -77,9 +80,9 @@ func FormatOf(path string) (*Format, error) {
 		}
 	}
 	if ext == "" {
-		return nil, errorf(path, "the name has no ending that says its format: want one of %s", endings(nil))
+		return nil, errorf(path, "the name has no ending that says its format: want one of %s", endings(pass))
 	}
-	return nil, errorf(path, "files of ending %q are not known: want one of %s", ext, endings(nil))
+	return nil, errorf(path, "files of ending %q are not known: want one of %s", ext, endings(pass))
 }
 
 // endings lists the endings of the formats that pass.
@@ -109,7 +112,7 @@ func (f *Format) holds(path string, order int) error {
 
 // CanWrite refuses a path whose ending is no writable format's.
 func CanWrite(path string) error {
-	f, err := FormatOf(path)
+	f, err := formatOf(path, writable)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ type Ordered struct {
 	r     reader
 	level Batch
 	nnz   int64
+
+	bounds bool // the sizes are lower bounds: the stream has only coordinates
 }
 
 // WriteOptions are what a job says of one output file.
@@ -37,11 +39,13 @@ func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, exact := in.Dims()
+	bounds := !exact && spec.Dims == nil
 	s, err := collect(in, spec, cfg)
 	if err != nil {
 		return nil, err
 	}
-	o := &Ordered{s: s}
+	o := &Ordered{s: s, bounds: bounds}
 	if o.nnz, err = s.count(); err == nil {
 		err = o.Rewind()
 	}

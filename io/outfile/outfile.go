@@ -62,6 +62,20 @@ var pending struct {
 // followed: what it points to is replaced.
 func Create(path string) (*File, error) { return create(path, false) }
 
+// Check is the error that Create would return, as far as it can be told without
+// opening a pipe or a device.
+func Check(path string) error {
+	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() && !st.Mode().IsRegular() {
+		return nil
+	}
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	f.Abort()
+	return nil
+}
+
 // CreateNamed is Create for a file that other processes open as well, by Temp.
 func CreateNamed(path string) (*File, error) { return create(path, true) }
 
