@@ -58,6 +58,9 @@ type Request struct {
 	// take up another chunk of a sparse result; 0 for DefaultWaveWork. It shows in
 	// no bit of the result.
 	WaveWork int64
+	// FarBytes is the size of a dense operand that stays in no cache, so that
+	// rows picked from it are prefetched; 0 for DefaultFarBytes.
+	FarBytes int64
 	// Clip lists variables whose ranges, as the leaf is called, may be less
 	// than what its operands' sparse levels store: it then leaves out the rest.
 	// Dense levels hold a range's coordinates in any case.
@@ -86,6 +89,9 @@ const MapAhead = lower.MapAhead
 // DefaultWaveWork is the WaveWork of a request that has none: chunks whose
 // results lie in a core's own cache.
 const DefaultWaveWork = 1 << 13
+
+// DefaultFarBytes is the FarBytes of a request that has none.
+const DefaultFarBytes = 8 << 20
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
@@ -213,6 +219,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
 		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
+		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes),
 	})
 	if err == nil {
 		return f, nil

@@ -60,6 +60,9 @@ type Spec struct {
 	// WaveWork is the number of entries, and rows, that a chunk of a result that
 	// is made in waves has at least.
 	WaveWork int64
+	// FarBytes is the size of a dense operand from which on the rows that a sparse
+	// operand picks are prefetched.
+	FarBytes int64
 	// Exact are the variables whose range is always [0, Exact[v]): loops over
 	// them have constant trip counts.
 	Exact map[string]int64

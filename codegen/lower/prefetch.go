@@ -9,11 +9,10 @@ import (
 
 // Rows of a dense operand that a sparse level's coordinates pick are fetched
 // prefetchAhead entries before their turn, where the operand, of at least
-// prefetchFrom bytes, does not stay in a cache; at most prefetchLines cache
-// lines of each.
+// Spec.FarBytes, does not stay in a cache; at most prefetchLines cache lines of
+// each.
 const (
 	prefetchAhead = 16
-	prefetchFrom  = 8 << 20
 	prefetchLines = 8
 	cacheLine     = 64
 )
@@ -46,7 +45,7 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 			return
 		}
 		size := c.op.Type.Size()
-		if float64(l.spec.Sizes[p.v()])*float64(l.spec.Sizes[v])*float64(size) < prefetchFrom {
+		if float64(l.spec.Sizes[p.v()])*float64(l.spec.Sizes[v])*float64(size) < float64(l.spec.FarBytes) {
 			return
 		}
 		done = append(done, key)

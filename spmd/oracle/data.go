@@ -85,7 +85,7 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 	size := map[string]int64{}
 	for _, v := range n.Vars {
 		if class[v] == v {
-			switch g.pick(3, 10, 80, 7) {
+			switch g.pick(3, 10, 74, 7, 6) {
 			case 0:
 				size[v] = 0
 			case 1:
@@ -94,6 +94,8 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 				size[v] = int64(2 + g.IntN(4))
 			case 3:
 				size[v] = int64(6 + g.IntN(40))
+			case 4: // of those that are compiled in
+				size[v] = []int64{8, 9, 16, 32}[g.IntN(4)]
 			}
 		}
 	}

@@ -44,6 +44,9 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	if p.Variant/64%2 == 0 {
 		req.LongRow = 1 // rows as long as this are cut over the threads
 	}
+	if p.Variant/256%2 == 0 {
+		req.Exact, req.FarBytes = p.Normal.Vars, 1 // sizes compiled in; rows prefetched
+	}
 	stored := map[string]*tcs.Tensor{}
 	for _, t := range p.Tensors {
 		if !t.Input {
