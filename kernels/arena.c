@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PAGE ((int64_t)4096)
 #define HUGE_PAGE ((int64_t)2 << 20)
@@ -252,6 +254,17 @@ static void leaf_release(dst_env *env, void *ptr, int64_t bytes) {
     free_block(c->arena, b, 1);
 }
 
+// move_pages moves the old_size bytes at from to the mapping at to, of size bytes.
+// UCX, under MPICH and Open MPI, puts a function of four arguments in the place of
+// mremap, which loses the fifth, so that pages would go anywhere: the kernel itself
+// is asked. What UCX remembers of the addresses at from (memory registered
+// with an adapter) it forgets at a mremap of them, here one that changes nothing.
+static int move_pages(void *from, int64_t old_size, void *to, int64_t size) {
+    if (mremap(from, old_size, old_size, 0) != from)
+        return 0;
+    return (void *)syscall(SYS_mremap, from, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+}
+
 // grow_large moves a large block, which stands in no list, to a larger mapping:
 // in place if the addresses behind it are free, else by its page tables. It
 // returns 0, and the block as it was, where that fails.
@@ -278,7 +291,7 @@ static dst_block *grow_large(dst_arena *a, dst_block *b, int64_t size, int *by_s
         return 0;
     }
     int64_t old_size = b->size;
-    if (mremap(data_of(b), old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, data_of(n)) == MAP_FAILED) {
+    if (!move_pages(data_of(b), old_size, data_of(n), size)) {
         munmap((char *)data_of(n) - PAGE, PAGE + size);
         unreserve(a, more);
         *by_system = 1;

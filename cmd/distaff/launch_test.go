@@ -81,6 +81,9 @@ var wholeJobs = []wholeJob{
 	{"blocks", []string{"C(i,k) = A(i,j)*B(j,k) + D(i,k)", "-i=A:a.tcs", "-i=B:b.mtx", "-i=D:d.tns", "-d=i:80", "-d=k:70", "-f=A:ds", "-f=B:ds", "-f=D:ds", "-f=C:ds",
 		"--split=i:3", "--split=j:4", "--extend=j", "--map=i,j", "-o=C:OUT.tcs", "-o=A:OUT.mtx"}, []string{".tcs", ".mtx"}},
 	{"accumulate", []string{"y(i) += A(i,j)*x(j)", "-i=y:y0.tns", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "-d=i:80", "--split=j:5", "--order=j", "-o=y:OUT.npy"}, []string{".npy"}},
+	// A leaf's result grows past what moves by page tables, beside an MPI that watches mappings.
+	{"grows", []string{"C(i,j) = A(i,k)*B(k,j)", "-g=A:uniform:200000:int", "-g=B:uniform:10000:int", "-d=A:2500,2000", "-d=j:400", "-f=A:ds", "-f=B:ds", "-f=C:ds",
+		"-o=C:OUT.tcs"}, []string{".tcs"}},
 }
 
 // makeInputs writes the files that wholeJobs read, by one rank.
