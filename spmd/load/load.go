@@ -82,6 +82,7 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 		makers[b] = coo.NewBuilder(spec, g.Cfg, 1)
 	}
 	r := newRouter(g, intake)
+	r.slots = newSlots(g, r.split)
 	r.flush = func(b plan.Block, cols [][]int64, vals []byte, n int) error {
 		if m := makers[b]; m != nil {
 			return m.Add(0, cols, vals, n)

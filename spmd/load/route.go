@@ -27,6 +27,7 @@ type router struct {
 	ids   []int32    // the blocks of a batch's entries; -1: none (off a diagonal)
 	at    []int32    // by entry, the range of the variable of a level
 	done  bool
+	slots *slots // nil: entries go to their own blocks only
 	// flush takes n entries of a block: columns by level.
 	flush func(b plan.Block, cols [][]int64, vals []byte, n int) error
 }
@@ -172,6 +173,9 @@ func (r *router) next() (int, error) {
 			}
 		}
 		from = to
+	}
+	if r.slots != nil {
+		return n, r.makeRoom(cols, n)
 	}
 	return n, nil
 }

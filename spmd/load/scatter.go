@@ -106,6 +106,7 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 			return nil, err
 		}
 	}
+	s.router.slots = newSlots(s.g, s.router.split)
 	return s.collect()
 }
 

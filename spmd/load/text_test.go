@@ -186,7 +186,7 @@ func TestTextInParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			opt := coo.Options{Order: 2}
-			want, dims, werr := whole(path, opt)
+			want, dims, werr := whole(path, opt, "ss")
 			for ranks := 1; ranks <= 8; ranks++ {
 				d := dims
 				if test.ext == ".tns" && ranks%2 == 0 {
@@ -204,13 +204,23 @@ func TestTextInParts(t *testing.T) {
 				if got, err := loaded(path, opt, dims, "dd", 3); err != nil || len(got) == 0 {
 					t.Fatalf("dense: %v, %v", got, err)
 				}
+				// A row that one block has an entry of has room in all.
+				want, _, err := whole(path, opt, "sd")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for ranks := 1; ranks <= 4; ranks++ {
+					if got, err := loaded(path, opt, dims, "sd", ranks); err != nil || !slices.Equal(got, want) {
+						t.Fatalf("sd, %d ranks: got %q, %v\nwant %q", ranks, got, err, want)
+					}
+				}
 			}
 		})
 	}
 }
 
 // whole is what one stream makes of the file: blocks as loaded lists them.
-func whole(path string, opt coo.Options) (out []string, dims []int64, err error) {
+func whole(path string, opt coo.Options, kinds string) (out []string, dims []int64, err error) {
 	s, err := convert.Open(path, opt)
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +241,7 @@ func whole(path string, opt coo.Options) (out []string, dims []int64, err error)
 		}
 		s.(coo.Sizable).SetDims(dims)
 	}
-	t, err := coo.Assemble(s, coo.Spec{Kinds: "ss", Modes: []int{0, 1}, Dims: dims, Name: path}, coo.Config{})
+	t, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Name: path}, coo.Config{})
 	if err != nil {
 		return nil, dims, err
 	}
