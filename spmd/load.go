@@ -43,6 +43,7 @@ func (r *run) loadOne(s *source) (*tcs.Tensor, error) {
 	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.sizes.Dims[s.name], Type: s.typ, Name: s.from}
 	if s.in.NoDuplicates {
 		spec.Duplicates = coo.Refuse
+		spec.Locate = r.locate(s)
 	}
 	var t *tcs.Tensor
 	var err error

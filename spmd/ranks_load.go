@@ -162,6 +162,7 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.sizes.Dims[o.tensor], Type: s.typ, Name: s.from}
 	if s.in.NoDuplicates {
 		spec.Duplicates = coo.Refuse
+		spec.Locate = r.locate(s)
 	}
 	g := &load.Target{Plan: k.problem, Cuts: cuts, Spec: spec, Cfg: r.config()}
 	switch {

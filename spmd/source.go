@@ -159,6 +159,20 @@ func (r *run) streamOptions(s *source, dims []int64) coo.Options {
 	}
 }
 
+// locate finds the lines of a coordinate of s, for messages.
+func (r *run) locate(s *source) func(at []int64) (first, second int) {
+	return func(at []int64) (first, second int) {
+		if s.in.File == "" {
+			return 0, 0
+		}
+		opt := r.streamOptions(s, r.sizes.Dims[s.name])
+		if first, second = convert.Locate(s.in.File, opt, at); second == 0 && s.stream != nil && s.part == nil {
+			first, second = text.Locate(s.stream, at)
+		}
+		return first, second
+	}
+}
+
 // known is what s tells of its sizes.
 func (s *source) known() []notation.Known {
 	out := make([]notation.Known, len(s.dims))

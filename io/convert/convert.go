@@ -84,7 +84,8 @@ func File(in, out string, opt Options) error {
 			return err
 		}
 	}
-	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense, Type: opt.Read.Type, Name: in}
+	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense, Type: opt.Read.Type, Name: in,
+		Locate: func(at []int64) (int, int) { return text.Locate(s, at) }}
 	defer opt.watch(s)()
 	if target.Name == "tcs" && strings.EqualFold(filepath.Ext(out), ".tcs") && !text.Stdin(out) {
 		return coo.AssembleFile(out, s, spec, opt.Write.config())

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"errors"
+	"os"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -65,6 +66,21 @@ func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	return tcs.OpenReader(src.Name, r, f)
+}
+
+// Locate finds the lines of the first two entries of the file at path at a
+// coordinate: see text.Locate. It opens the file again, which so must be a regular one; of others
+// nothing is found.
+func Locate(path string, opt coo.Options, at []int64) (first, second int) {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || text.Stdin(path) {
+		return 0, 0
+	}
+	s, err := Open(path, opt)
+	if err != nil {
+		return 0, 0
+	}
+	defer s.Close()
+	return text.Locate(s, at)
 }
 
 // tensorFile is the stream of a .tcs file, which it owns.

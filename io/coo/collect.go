@@ -330,7 +330,7 @@ func (c *collector) finish() error {
 	if c.count != nil {
 		c.hist = c.count.hist
 		if c.spec.Duplicates == Refuse && c.hist[len(c.hist)-1] > 0 {
-			return c.spec.dataErr("coordinate %s is there more than once", place(c.byMode(c.count.repeated)))
+			return c.spec.repeatErr(c.byMode(c.count.repeated))
 		}
 		return nil
 	}

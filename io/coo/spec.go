@@ -30,6 +30,10 @@ type Spec struct {
 	FitDense   bool   // dense levels cover the smallest to the largest coordinate only
 	Wide       bool   // pos and crd in 64 bits
 	Name       string // of the tensor or file, for messages
+	// Locate finds the lines of the first two entries at a coordinate, for
+	// messages; 0 where there is no such line. It may be nil, and is called when the
+	// input was read to its end.
+	Locate func(at []int64) (first, second int)
 }
 
 // Config is what the work may use.
@@ -63,6 +67,19 @@ func (e *Error) Error() string {
 
 // ExitCode is 2 or 3.
 func (e *Error) ExitCode() int { return e.Exit }
+
+// repeatErr refuses a coordinate that is there more than once.
+func (s *Spec) repeatErr(at []int64) error {
+	first, second := 0, 0
+	if s.Locate != nil {
+		first, second = s.Locate(at)
+	}
+	if second == 0 {
+		return s.dataErr("coordinate %s is there more than once", place(at))
+	}
+	return &Error{Exit: 3, Name: fmt.Sprintf("%s:%d:1", s.Name, second),
+		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", place(at), first)}
+}
 
 func (s *Spec) dataErr(format string, args ...any) error {
 	return &Error{Exit: 3, Name: s.Name, Msg: fmt.Sprintf(format, args...)}

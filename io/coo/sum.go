@@ -23,7 +23,7 @@ func (s *store) sum(spec *Spec) error {
 					for l, m := range spec.Modes {
 						at[m] = s.pack.get(r, l)
 					}
-					return spec.dataErr("coordinate %s is there more than once", place(at))
+					return spec.repeatErr(at)
 				}
 				a, b := unsafe.Pointer(&last[w]), unsafe.Pointer(&r[w])
 				spec.Type.Store(a, spec.Type.Add(spec.Type.Load(a), spec.Type.Load(b)))
@@ -103,7 +103,7 @@ func (s *summer) next(b *Batch) (int, error) {
 		v := s.in.Vals[s.at*size : (s.at+1)*size]
 		if same {
 			if s.spec.Duplicates == Refuse {
-				return 0, s.spec.dataErr("coordinate %s is there more than once", place(s.byMode(s.crd)))
+				return 0, s.spec.repeatErr(s.byMode(s.crd))
 			}
 			addTo(typ, s.val, v)
 			s.at++

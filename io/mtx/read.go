@@ -51,7 +51,7 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	}
 	layout := &text.Layout{File: src.Name, Order: len(h.dims), Values: h.values, Base: 1, Lims: h.dims,
 		Comment: '%', Integer: h.integer, Type: typ, Room: 1}
-	e := text.Entries{Src: src, Start: h.start, Line: h.line, Order: len(h.dims), Value: typ, Opt: opt,
+	e := text.Entries{Src: src, Start: h.start, Line: h.line, Comment: '%', Order: len(h.dims), Value: typ, Opt: opt,
 		Sizes: h.dims, Parse: layout.Parse}
 	count := &counter{h: h, file: src.Name}
 	if h.array {
@@ -119,6 +119,15 @@ type matrix struct {
 	keep  []int
 	count *counter
 	all   coo.Batch
+}
+
+// InFile is a coordinate of the stream as the file has it.
+func (s *matrix) InFile(at []int64) []int64 {
+	full := make([]int64, len(s.Sizes))
+	for k, m := range s.keep {
+		full[m] = at[k]
+	}
+	return full
 }
 
 func (s *matrix) Dims() ([]int64, bool) {

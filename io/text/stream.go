@@ -16,6 +16,8 @@ type Entries struct {
 	Src   *Source
 	Start int64 // the offset of the body in the content
 	Line  int   // lines before it
+	// Comment begins comments: '#' or '%'.
+	Comment byte
 	// Parse parses a block in a goroutine of its own; Layout.Parse, or a
 	// function that does more to the block after that.
 	Parse func(*Block)

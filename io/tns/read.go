@@ -81,7 +81,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 		l.Base, l.Hint = 0, ""
 	}
 	e := &stream{head: h}
-	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Order: order, Value: typ, Opt: opt}
+	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order, Value: typ, Opt: opt}
 	exact := true
 	for m := range order {
 		lim := int64(math.MaxInt64)
