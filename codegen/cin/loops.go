@@ -63,33 +63,49 @@ func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	return natural
 }
 
+// Descend is s with statements in it replaced by what fn makes of them, outer
+// ones first: where fn returns true its statement stands as it is, and elsewhere
+// what t holds is descended into. Statements that do not change are the same
+// afterwards.
+func Descend(s Stmt, fn func(t Stmt) (Stmt, bool)) Stmt {
+	if t, ok := fn(s); ok {
+		return t
+	}
+	return children(s, func(t Stmt) Stmt { return Descend(t, fn) })
+}
+
 // Map is s with each statement in it replaced by what fn makes of it, inner
 // ones first. Statements that do not change are the same afterwards.
 func Map(s Stmt, fn func(Stmt) Stmt) Stmt {
+	return fn(children(s, func(t Stmt) Stmt { return Map(t, fn) }))
+}
+
+// children is s with each statement that it holds directly replaced.
+func children(s Stmt, fn func(Stmt) Stmt) Stmt {
 	switch t := s.(type) {
 	case *SuchThat:
-		if b := Map(t.Body, fn); b != t.Body {
-			s = &SuchThat{Body: b, Relations: t.Relations, Insert: t.Insert}
+		if b := fn(t.Body); b != t.Body {
+			return &SuchThat{Body: b, Relations: t.Relations, Insert: t.Insert}
 		}
 	case *Forall:
-		if b := Map(t.Body, fn); b != t.Body {
+		if b := fn(t.Body); b != t.Body {
 			f := *t
 			f.Body = b
-			s = &f
+			return &f
 		}
 	case *Where:
-		c, p := Map(t.Consumer, fn), Map(t.Producer, fn)
+		c, p := fn(t.Consumer), fn(t.Producer)
 		if c != t.Consumer || p != t.Producer {
-			s = &Where{Consumer: c, Producer: p}
+			return &Where{Consumer: c, Producer: p}
 		}
 	case *Seq:
 		list := make([]Stmt, len(t.List))
 		for k, u := range t.List {
-			list[k] = Map(u, fn)
+			list[k] = fn(u)
 		}
 		if !slices.Equal(list, t.List) {
-			s = &Seq{List: list}
+			return &Seq{List: list}
 		}
 	}
-	return fn(s)
+	return s
 }

@@ -39,42 +39,21 @@ func precompute(s *state) error {
 	}
 	done := false
 	var err error
-	var rewrite func(t cin.Stmt) cin.Stmt
-	rewrite = func(t cin.Stmt) cin.Stmt {
-		switch t := t.(type) {
-		case *cin.Where:
-			return &cin.Where{Consumer: rewrite(t.Consumer), Producer: rewrite(t.Producer)}
-		case *cin.Seq:
-			u := &cin.Seq{}
-			for _, x := range t.List {
-				u.List = append(u.List, rewrite(x))
-			}
-			return u
-		}
+	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		chain, rest := []*cin.Forall(nil), t
 		if f, ok := t.(*cin.Forall); ok {
 			chain, rest = nested(f)
 		}
-		if rest == cin.Stmt(found[0]) {
-			done = true
-			var out cin.Stmt
-			if out, err = r.place(chain, found[0]); err == nil {
-				return out
-			}
-			return t
+		if rest != cin.Stmt(found[0]) {
+			return nil, false
 		}
-		out := rest
-		if len(chain) > 0 || rest != t {
-			out = rewrite(rest)
+		done = true
+		var out cin.Stmt
+		if out, err = r.place(chain, found[0]); err != nil {
+			return t, true
 		}
-		for k := len(chain) - 1; k >= 0; k-- {
-			f := *chain[k]
-			f.Body = out
-			out = &f
-		}
-		return out
-	}
-	body := rewrite(s.body)
+		return out, true
+	})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,10 @@ func TestRefusals(t *testing.T) {
 	order4 := problem{stmt: "forall(i, forall(k, forall(l, forall(m, forall(j, A(i,j) += B(i,k,l,m) * C(k,j) * D(l,j) * E(m,j))))))", formats: "A:dd B:dsss C:dd D:dd E:dd"}
 	pieces := problem{stmt: "forall(i, seq(forall(j, y(i) += A(i,j)), forall(j, y(i) += z(j))))", formats: "y:d z:d A:ds"}
 	nested := problem{stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(j, W(j) = A(i,j))))", formats: "C:dd A:ds"}
+	spaces := problem{stmt: "seq(forall(i, forall(j, y(i) += A(i,j))), forall(j, y(j) += z(j)))", formats: "y:d z:d A:ds"}
+	lanes := problem{stmt: "forall(i, forall(k, where(forall(j, C(i,j) += W(j)), forall(j, W(j) += A(i,j) * B(k,j)))))", formats: "C:dd A:dd B:dd"}
+	blocks := problem{stmt: "forall(i, forall(j, forall(k, y(i) += T(i,j,k) * x(k))))", formats: "y:d T:sds x:d", parts: []string{"i", "j"}}
+	both := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))", formats: "C:ss A:dd B:dd"}
 	for _, c := range []struct {
 		problem
 		commands, want, at string
@@ -64,6 +68,8 @@ func TestRefusals(t *testing.T) {
 		{spmv, "pos(j,p,A),fuse(i,p,f)", "p runs over positions of A(i,j); fuse the coordinates first", "p"},
 		{spmv, "fuse(i,j,x)", "the name x is in use", "x"},
 		{spmv, "unroll(j,2),fuse(i,j,f)", "the loop over j is unrolled", "j"},
+
+		{spaces, "fuse(i,j,f)", "j has loops elsewhere than directly inside the one over i", "j"},
 
 		// reorder.
 		{spmv, "reorder(j,i)", "A(i,j) stores j below i (its format is ds), and the loops would reach j first", "reorder(j,i)"},
@@ -106,6 +112,9 @@ func TestRefusals(t *testing.T) {
 		{spmv, "bound(i,ib,n,MaxExact)", "got n, want a whole number", "n"},
 		{spmv, "bound(i,ib,-1,MaxExact)", "got -1, want at least 0", "-1"},
 		{spmv, "bound(i,j,4,MaxExact)", "the name j is in use", "j"},
+
+		{blocks, "bound(i,ib,100,MaxExact)", "the range of i is cut into blocks, over ranks or by --split", "MaxExact"},
+		{blocks, "fuse(i,j,f),fuse(f,k,g),pos(g,p,T)", "the range of j is cut into blocks", "g"},
 
 		// unroll and mergeby.
 		{spmv, "unroll(i,0)", "got 0, want at least 1", "0"},
@@ -151,7 +160,13 @@ func TestRefusals(t *testing.T) {
 		{order4, "precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,V),precompute(B(i,k,l,m)*E(m,j),j,j,W),parallelize(m,CPUThread,Temporary)",
 			"V(j) is computed around the loop over m and inside another loop", "m"},
 
+		{lanes, "parallelize(i,CPUVector,NoRaces)", "fills the workspace W(j) in each iteration, which lanes would share", "CPUVector"},
+		{both, "reorder(j,i,k)", "the loop over j would come too early", "reorder(j,i,k)"},
+
 		// precompute.
+		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(iw,a,b,4)", "iw stands for i1 in the producer of a workspace; what replaces i1 comes before the precompute", "iw"},
+		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(i1,a,b,4)", "iw stands for i1 in the producer of a workspace", "i1"},
+		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),precompute(A(i,j)*x(j),iw,iv,V)", "iw stands for i1 in the producer", "iw"},
 		{spmv, "precompute(A(j,i)*x(j),i,i)", "A(j,i)*x(j) is not a part of the statement", "A(j,i)*x(j)"},
 		{spmv, "precompute(A(i,j)*,i,i)", "got A(i,j)*, want an expression of the statement", "A(i,j)*"},
 		{spmv, "precompute(sum(j, A(i,j)*x(j)),i,i)", "an expression with sum() cannot be precomputed", "sum(j, A(i,j)*x(j))"},
@@ -164,6 +179,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "precompute(A(i,j)*x(j),i,i,1)", "got 1, want a name for the workspace", "1"},
 		{spmv, "split(j,j0,j1,8),precompute(x(j),j0,j0,W)", "j0 does not determine j; a workspace is over variables of the statement", "j0"},
 		{spmm, "precompute(A(i,j),i,i)", "the loop over i is around the loop over j, in which the workspace over i would have one entry", "i"},
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l,k)", "the loops are not directly nested", "reorder(j,l,k)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)", "the loop over k is around the loop over j", "k"},
 		{parts, "precompute(z(i),i,i)", "the loop over i is around another statement", "i"},
 		{problem{stmt: "forall(i, seq(y(i) = a(i) * b(i), y(i) += a(i) * b(i)))", formats: "y:d a:d b:d"}, "precompute(a(i)*b(i),{},{})", "is a part of 2 statements", "a(i)*b(i)"},

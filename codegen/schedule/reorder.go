@@ -8,7 +8,8 @@ import (
 )
 
 // reorder gives loops that are directly nested a new order: reorder(i, j, ...),
-// outermost first. Other loops between them keep their places.
+// outermost first, wherever the statement has all of them. Other loops between
+// them keep their places, and a loop that stands alone elsewhere is left alone.
 func reorder(s *state) error {
 	var order []string
 	for k := range s.cmd.Args {
@@ -22,44 +23,35 @@ func reorder(s *state) error {
 		order = append(order, v)
 	}
 	done := 0
-	var fail error
-	var rewrite func(t cin.Stmt) cin.Stmt
-	rewrite = func(t cin.Stmt) cin.Stmt {
-		switch t := t.(type) {
-		case *cin.Where:
-			return &cin.Where{Consumer: rewrite(t.Consumer), Producer: rewrite(t.Producer)}
-		case *cin.Seq:
-			u := &cin.Seq{}
-			for _, x := range t.List {
-				u.List = append(u.List, rewrite(x))
-			}
-			return u
-		case *cin.Forall:
-			if !slices.Contains(order, t.Var) {
-				f := *t
-				f.Body = rewrite(t.Body)
-				return &f
-			}
-			chain, rest := nested(t)
-			out, n := permuted(chain, order, rest)
-			if n < len(order) {
-				missing := slices.DeleteFunc(slices.Clone(order), func(v string) bool {
-					return slices.ContainsFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
-				})
-				fail = s.refuse(-1, "the loops are not directly nested: %s and %s have other statements between them: %s",
-					t.Var, strings.Join(missing, ", "), cin.String(t))
-			}
-			done++
-			return out
+	var some, alone error // nests of two or more, and of one, of the loops
+	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
+		f, ok := t.(*cin.Forall)
+		if !ok || !slices.Contains(order, f.Var) {
+			return nil, false
 		}
-		return t
-	}
-	body := rewrite(s.body)
-	if fail != nil {
-		return fail
-	}
-	if done == 0 {
-		return s.refuse(-1, "no loops over these variables")
+		chain, rest := nested(f)
+		out, n := permuted(chain, order, rest)
+		if n == len(order) {
+			done++
+			return out, true
+		}
+		missing := slices.DeleteFunc(slices.Clone(order), func(v string) bool {
+			return slices.ContainsFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
+		})
+		err := s.refuse(-1, "the loops are not directly nested: %s and %s have other statements between them: %s",
+			f.Var, strings.Join(missing, ", "), cin.String(f))
+		if n > 1 {
+			some = err
+		} else if alone == nil {
+			alone = err
+		}
+		return nil, false
+	})
+	switch {
+	case some != nil:
+		return some
+	case done == 0:
+		return alone
 	}
 	s.body = body
 	return nil

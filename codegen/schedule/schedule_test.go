@@ -16,25 +16,28 @@ type problem struct {
 	stmt, formats string
 	shared        bool
 	compute       ir.Type
+	parts         []string // variables whose ranges are cut into blocks
 }
 
 var (
-	spmv   = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds x:d"}
-	dcsr   = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:ss x:d"}
-	coo    = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:uq x:d"}
-	spmm   = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))", formats: "C:dd A:ds B:dd"}
-	dense  = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))", formats: "C:dd A:dd B:dd"}
-	add    = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:ds A:ds B:ds"}
-	addTo  = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:dd A:ss B:ss"}
-	twice  = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * A(j,k))))", formats: "C:dd A:ds"}
-	diagon = problem{stmt: "forall(i, y(i) = A(i,i))", formats: "y:d A:ds"}
-	sum    = problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds"}
-	sddmm  = problem{stmt: "forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))", formats: "Y:ds A:ds C:dd D:dd", shared: true}
-	mttkrp = problem{stmt: "forall(i, forall(k, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:dss C:dd D:dd"}
-	rowSum = problem{stmt: "forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", formats: "y:d z:d A:ds"}
-	parts  = problem{stmt: "forall(i, seq(forall(j, y(i) += A(i,j)), y(i) += z(i)))", formats: "y:d z:d A:ds"}
-	poly   = problem{stmt: "forall(i, y(i) = a(i) - (b(i) + 2 * c(i)) * d(i))", formats: "y:d a:d b:d c:d d:d"}
-	outer  = problem{stmt: "forall(j, forall(i, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds:1,0 x:d"}
+	spmv      = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds x:d"}
+	dcsr      = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:ss x:d"}
+	coo       = problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * x(j)))", formats: "y:d A:uq x:d"}
+	spmm      = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))", formats: "C:dd A:ds B:dd"}
+	dense     = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))", formats: "C:dd A:dd B:dd"}
+	add       = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:ds A:ds B:ds"}
+	addTo     = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", formats: "C:dd A:ss B:ss"}
+	twice     = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * A(j,k))))", formats: "C:dd A:ds"}
+	diagon    = problem{stmt: "forall(i, y(i) = A(i,i))", formats: "y:d A:ds"}
+	sum       = problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds"}
+	sddmm     = problem{stmt: "forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))", formats: "Y:ds A:ds C:dd D:dd", shared: true}
+	mttkrp    = problem{stmt: "forall(i, forall(k, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:dss C:dd D:dd"}
+	mttkrpAll = mttkrp.with("A:dd B:ddd C:dd D:dd")
+	rowSum    = problem{stmt: "forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", formats: "y:d z:d A:ds"}
+	parts     = problem{stmt: "forall(i, seq(forall(j, y(i) += A(i,j)), y(i) += z(i)))", formats: "y:d z:d A:ds"}
+	tensors   = problem{stmt: "forall(i, seq(forall(j, forall(k, y(i) += T(i,j,k))), forall(j, forall(k, y(i) += U(i,j,k)))))", formats: "y:d T:ddd U:ddd"}
+	poly      = problem{stmt: "forall(i, y(i) = a(i) - (b(i) + 2 * c(i)) * d(i))", formats: "y:d a:d b:d c:d d:d"}
+	outer     = problem{stmt: "forall(j, forall(i, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds:1,0 x:d"}
 )
 
 // apply runs a schedule and prints the statement.
@@ -44,7 +47,7 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 },
+	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 }, Parts: p.parts,
 		Source: func(name string) string { return name }}
 	if p.compute != ir.Invalid {
 		in.Compute = p.compute
@@ -95,6 +98,11 @@ func TestCommands(t *testing.T) {
 		{spmm, "reorder(k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
 		// Loops that are not named keep their places.
 		{dense, "reorder(k,i)", "suchthat(forall(k, forall(j, forall(i, C(i,k) += A(i,j) * B(j,k)))))"},
+		// Inside the parts of a statement: those that have the loops.
+		{tensors, "reorder(k,j)", "suchthat(forall(i, seq(forall(k, forall(j, y(i) += T(i,j,k))), forall(k, forall(j, y(i) += U(i,j,k))))))"},
+		// The consumer's loop over j stands alone.
+		{mttkrpAll, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l)",
+			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(j, forall(l, W(j) += B(i,k,l) * D(l,j)))))))"},
 		{spmm, "split(k,k0,k1,8),reorder(k0,i,j,k1)", "suchthat(forall(k0, forall(i, forall(j, forall(k1, C(i,k) += A(i,j) * B(j,k))))), split(k, k0, k1, 8))"},
 
 		{spmv, "pos(j,p,A)", "suchthat(forall(i, forall(p, y(i) += A(i,j) * x(j))), pos(j, p, A(i,j)))"},
