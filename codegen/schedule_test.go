@@ -32,6 +32,8 @@ var kernels = []string{
 	"A(i,l) = B(i,j,k)*C(j,l)*D(k,l); A:dd/sd/ds B:sss/dss/ucq C:dd D:dd",
 	"A(j,l) = B(i,j,k)*C(i,l)*D(k,l); A:dd/ds B:sss/dss C:dd D:dd",
 	"A(k,l) = B(i,j,k)*C(i,l)*D(j,l); A:dd/ds B:sss/dss C:dd D:dd",
+	"A(i,j) = B(i,j)*x(j); A:ds/ss B:ds/ss/sd x:d/s",
+	"A(i,j,k) = 2*B(i,j,k); A:sss/dss/ssd B:sss/dss/ssd",
 	"A(i,j,k) = B(i,j,k) + C(i,j,k); A:sss/dss/dds/sds/ssd/sdd B:sss/dss C:sss/dds",
 	"A(i,j,k) = B(k,j,i); A:sss/dds/sds B:sss/dss/sdd",
 }

@@ -369,14 +369,20 @@ func (l *lowerer) bindResult(p *loop, in *env) {
 	if a := l.out; a.shared() && in.res.level <= a.deep && l.resultVars[a.deep] == p.v() {
 		for _, it := range p.iters {
 			if it.key == l.spec.Share {
-				in.res = resultCursor{level: a.deep + 1, pos: it.p}
-				if a.at != nil {
-					in.res.pos, in.res.zeroed = a.mapped(it.p), true
-				}
+				in.res = a.sharedAt(it.p)
 			}
 		}
 	}
 	l.enterResult(in)
+}
+
+// sharedAt is the result's cursor at position p of the operand whose pattern it
+// shares.
+func (a *assembly) sharedAt(p ir.Expr) resultCursor {
+	if a.at != nil {
+		return resultCursor{level: a.deep + 1, pos: a.mapped(p), zeroed: true}
+	}
+	return resultCursor{level: a.deep + 1, pos: p}
 }
 
 // enterResult moves the result's cursor through the dense levels whose

@@ -18,6 +18,12 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if l.sched != nil {
 		return l.scheduled(f, e, want)
 	}
+	if fl := l.newFlat(f, e); fl != nil {
+		if f.Unit == cin.CPUThread {
+			return fl.parallel(e)
+		}
+		return fl.serial(e, want)
+	}
 	switch {
 	case f.Unit != cin.CPUThread:
 	case !l.sums(f):

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
@@ -91,6 +92,11 @@ func (o *operand) nnz() ir.Expr { return o.number(0, ir.NNZ, o.prefix()+"_nnz") 
 func (o *operand) order() int { return len(o.Format.Levels) }
 
 func (o *operand) caps(level int) format.Caps { return o.Format.Levels[level].Caps() }
+
+// hasPosFrom tells whether a level from k on has a pos array.
+func (o *operand) hasPosFrom(k int) bool {
+	return slices.ContainsFunc(o.Format.Levels[k:], func(kind format.Kind) bool { return kind.Caps().HasPos })
+}
 
 // hasRuns tells whether one coordinate may stand at several neighbouring
 // positions of the level: where repeats are kept for the values to be summed,

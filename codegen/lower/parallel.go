@@ -19,7 +19,7 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 	if !l.insert && l.inWaves(f) {
 		return l.waves(f, e)
 	}
-	chunks := l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
+	chunks := l.chunks()
 	if !a.prefixed(f) {
 		l.zero(e)
 	}
@@ -50,6 +50,11 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		h.rest(f, e, w)
 	}
 	return some
+}
+
+// chunks is the number of chunks of a parallel loop.
+func (l *lowerer) chunks() ir.Expr {
+	return l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
 }
 
 // parallelPieces lowers such a loop over level 0's variable of a result that grows.
@@ -157,9 +162,9 @@ func (w *work) before(x ir.Expr) ir.Expr {
 	return ir.Plus(p, x)
 }
 
-// boundary is the coordinate at which chunk c starts; that of chunk number
-// chunks is the range's end.
-func (w *work) boundary(c ir.Expr) ir.Expr {
+// cut is the row or position at which chunk c starts; that of chunk number chunks
+// is the end.
+func (w *work) cut(c ir.Expr) ir.Expr {
 	l := w.l
 	if w.driver == nil {
 		n := ir.Minus(w.hi, w.lo)
@@ -174,9 +179,18 @@ func (w *work) boundary(c ir.Expr) ir.Expr {
 		more := l.within(func() { l.set(y, m) })
 		l.emit(&ir.If{Cond: ir.Less(w.before(m), target), Then: less, Else: more})
 	})
-	at := ir.Expr(x)
+	return x
+}
+
+// boundary is the coordinate at which chunk c starts; that of chunk number
+// chunks is the range's end.
+func (w *work) boundary(c ir.Expr) ir.Expr {
+	at := w.cut(c)
+	if w.driver == nil {
+		return at
+	}
 	if level := w.driver.level; !w.driver.op.caps(level).Locate {
-		at = ir.Choose(ir.Less(x, w.hi), ir.Coord(w.driver.op.crd(level), x), w.all.hi)
+		at = ir.Choose(ir.Less(at, w.hi), ir.Coord(w.driver.op.crd(level), at), w.all.hi)
 		at = ir.Least(ir.Greatest(at, w.all.lo), w.all.hi)
 	}
 	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.lo, ir.Choose(ir.AtLeast(c, w.chunks), w.all.hi, at))

@@ -215,27 +215,25 @@ static void builtin_ttm_ssd_sss_32_body(double *restrict T0_vals, const int32_t 
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t T0_b = T1_p_1 * T0_size2 - T0_off2;
-            for (int64_t k = T1_p_1 * T0_size2; k < T1_p_1 * T0_size2 + T0_size2; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i3;
-                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+    const int64_t T1_s_1 = T1_pos1[T1_s];
+    const int64_t T1_e_1 = T1_pos1[T1_e];
+    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+        const int64_t T0_b = T1_p * T0_size2 - T0_off2;
+        for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
+            T0_vals[k] = 0.0;
+        const int64_t T1_s_2 = T1_pos2[T1_p];
+        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+            const int64_t i3 = T1_crd2[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i3;
+            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
 #pragma omp simd
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p_1 = T2_b_1 + i2;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p = T0_b + i2;
-                    T0_vals[T0_p] += T1_v * T2_v;
-                }
+            for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                const int64_t T2_p_1 = T2_b_1 + i2;
+                const double T2_v = T2_vals[T2_p_1];
+                const int64_t T0_p = T0_b + i2;
+                T0_vals[T0_p] += T1_v * T2_v;
             }
         }
     }
@@ -268,39 +266,37 @@ static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t 
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t T0_b = T1_p_1 * T0_size2 - T0_off2;
-            for (int64_t k = T1_p_1 * T0_size2; k < T1_p_1 * T0_size2 + T0_size2; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 16 < T1_nnz) {
-                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
-                    const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
-                    __builtin_prefetch(T2_vals + T2_next);
-                    __builtin_prefetch(T2_vals + T2_next + 8);
-                    __builtin_prefetch(T2_vals + T2_next + 16);
-                    __builtin_prefetch(T2_vals + T2_next + 24);
-                    __builtin_prefetch(T2_vals + T2_next + 32);
-                    __builtin_prefetch(T2_vals + T2_next + 40);
-                    __builtin_prefetch(T2_vals + T2_next + 48);
-                    __builtin_prefetch(T2_vals + T2_next + 56);
-                }
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i3;
-                const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+    const int64_t T1_s_1 = T1_pos1[T1_s];
+    const int64_t T1_e_1 = T1_pos1[T1_e];
+    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+        const int64_t T0_b = T1_p * T0_size2 - T0_off2;
+        for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
+            T0_vals[k] = 0.0;
+        const int64_t T1_s_2 = T1_pos2[T1_p];
+        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+            const int64_t i3 = T1_crd2[T1_p_1];
+            if (T1_p_1 + 16 < T1_nnz) {
+                const int64_t i3_next = T1_crd2[T1_p_1 + 16];
+                const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
+                __builtin_prefetch(T2_vals + T2_next);
+                __builtin_prefetch(T2_vals + T2_next + 8);
+                __builtin_prefetch(T2_vals + T2_next + 16);
+                __builtin_prefetch(T2_vals + T2_next + 24);
+                __builtin_prefetch(T2_vals + T2_next + 32);
+                __builtin_prefetch(T2_vals + T2_next + 40);
+                __builtin_prefetch(T2_vals + T2_next + 48);
+                __builtin_prefetch(T2_vals + T2_next + 56);
+            }
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i3;
+            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
 #pragma omp simd
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p_1 = T2_b_1 + i2;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p = T0_b + i2;
-                    T0_vals[T0_p] += T1_v * T2_v;
-                }
+            for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                const int64_t T2_p_1 = T2_b_1 + i2;
+                const double T2_v = T2_vals[T2_p_1];
+                const int64_t T0_p = T0_b + i2;
+                T0_vals[T0_p] += T1_v * T2_v;
             }
         }
     }

@@ -198,25 +198,23 @@ static void builtin_ttm_rows_ssd_sss_32_body(double *restrict T0_vals, const int
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t T0_b = T1_p_1 * T0_size2 - T0_off2;
-            for (int64_t k = T1_p_1 * T0_size2; k < T1_p_1 * T0_size2 + T0_size2; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p = T2_b + i2;
-                    const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p = T0_b + i2;
-                    T0_vals[T0_p] += T1_v * T2_v;
-                }
+    const int64_t T1_s_1 = T1_pos1[T1_s];
+    const int64_t T1_e_1 = T1_pos1[T1_e];
+    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+        const int64_t T0_b = T1_p * T0_size2 - T0_off2;
+        for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
+            T0_vals[k] = 0.0;
+        const int64_t T1_s_2 = T1_pos2[T1_p];
+        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+            const int64_t i3 = T1_crd2[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                const int64_t T2_p = T2_b + i2;
+                const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
+                const double T2_v = T2_vals[T2_p_1];
+                const int64_t T0_p = T0_b + i2;
+                T0_vals[T0_p] += T1_v * T2_v;
             }
         }
     }
@@ -249,25 +247,23 @@ static void builtin_ttm_rows_ssd_sss_64_body(double *restrict T0_vals, const int
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t T0_b = T1_p_1 * T0_size2 - T0_off2;
-            for (int64_t k = T1_p_1 * T0_size2; k < T1_p_1 * T0_size2 + T0_size2; k++)
-                T0_vals[k] = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p = T2_b + i2;
-                    const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p = T0_b + i2;
-                    T0_vals[T0_p] += T1_v * T2_v;
-                }
+    const int64_t T1_s_1 = T1_pos1[T1_s];
+    const int64_t T1_e_1 = T1_pos1[T1_e];
+    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+        const int64_t T0_b = T1_p * T0_size2 - T0_off2;
+        for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
+            T0_vals[k] = 0.0;
+        const int64_t T1_s_2 = T1_pos2[T1_p];
+        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+            const int64_t i3 = T1_crd2[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                const int64_t T2_p = T2_b + i2;
+                const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
+                const double T2_v = T2_vals[T2_p_1];
+                const int64_t T0_p = T0_b + i2;
+                T0_vals[T0_p] += T1_v * T2_v;
             }
         }
     }

@@ -179,22 +179,20 @@ static void builtin_ttv_ss_sss_32_body(double *restrict T0_vals, const int32_t *
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            double t_2 = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i2 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i2;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
-            T0_vals[T1_p_1] = t_2;
+    const int64_t T1_s_1 = T1_pos1[T1_s];
+    const int64_t T1_e_1 = T1_pos1[T1_e];
+    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+        double t_2 = 0.0;
+        const int64_t T1_s_2 = T1_pos2[T1_p];
+        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+            const int64_t i2 = T1_crd2[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i2;
+            const double T2_v = T2_vals[T2_p];
+            t_2 += T1_v * T2_v;
         }
+        T0_vals[T1_p] = t_2;
     }
 }
 
@@ -219,22 +217,20 @@ static void builtin_ttv_ss_sss_64_body(double *restrict T0_vals, const int64_t *
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            double t_2 = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i2 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i2;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
-            T0_vals[T1_p_1] = t_2;
+    const int64_t T1_s_1 = T1_pos1[T1_s];
+    const int64_t T1_e_1 = T1_pos1[T1_e];
+    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+        double t_2 = 0.0;
+        const int64_t T1_s_2 = T1_pos2[T1_p];
+        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+            const int64_t i2 = T1_crd2[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i2;
+            const double T2_v = T2_vals[T2_p];
+            t_2 += T1_v * T2_v;
         }
+        T0_vals[T1_p] = t_2;
     }
 }
 

@@ -1,0 +1,134 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// flat is a nest of loops over the levels of the operand that the result shares
+// its pattern with, where nothing else reads the coordinates of any level but
+// the last: it is one loop over the positions of that level, which are those of
+// the result, from the first row's to the last one's. Short fibers then cost no
+// loop of their own, and threads part positions, not rows.
+type flat struct {
+	l    *lowerer
+	cur  *cursor     // of the operand, at its last level of these
+	last *cin.Forall // the loop over that level
+	// reads tells whether the coordinates of the last level are read.
+	reads  bool
+	lo, hi ir.Expr
+}
+
+// newFlat is f as such a nest; nil where it is none. It emits the reading of
+// the range of positions.
+func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
+	a := l.out
+	if l.sched != nil || !a.shared() || a.deep == 0 || e.res.level != 0 {
+		return nil
+	}
+	root := e.cur[l.spec.Share]
+	if root == nil || root.level != 0 || !always(root.pres) {
+		return nil
+	}
+	fl := &flat{l: l}
+	above := l.resultVars[:a.deep]
+	s := cin.Stmt(f)
+	for k, v := range l.resultVars[:a.deep+1] {
+		g, ok := s.(*cin.Forall)
+		_, cut := e.ranges[v]
+		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !root.op.caps(k).HasPos) || cut || l.spec.Clip[v] {
+			return nil
+		}
+		fl.last, s = g, g.Body
+	}
+	ok := true
+	cin.Accesses(s, func(x *cin.Access) {
+		vars := x.Vars
+		switch {
+		case x.Name == a.op.Name:
+			return
+		case x.Key() == l.spec.Share:
+			vars = root.vars[a.deep+1:]
+		}
+		ok = ok && !slices.ContainsFunc(vars, func(v string) bool { return slices.Contains(above, v) })
+		fl.reads = fl.reads || slices.Contains(vars, fl.last.Var)
+	})
+	if !ok {
+		return nil
+	}
+	cur := *root
+	cur.level, cur.pos, cur.base = a.deep, nil, nil
+	fl.cur = &cur
+	fl.positions(root, e)
+	return fl
+}
+
+// positions finds the range of positions of the last level.
+func (fl *flat) positions(root *cursor, e *env) {
+	l, op := fl.l, root.op
+	if op.caps(0).Locate {
+		s := l.span(e, root.vars[0])
+		fl.lo, fl.hi = ir.Minus(s.lo, op.offset(0)), ir.Minus(s.hi, op.offset(0))
+	} else {
+		fl.lo, fl.hi = l.segment(root)
+	}
+	for k := 1; k <= fl.cur.level; k++ {
+		fl.lo = l.named(op.prefix()+"_s", l.below(op, k, fl.lo))
+		fl.hi = l.named(op.prefix()+"_e", l.below(op, k, fl.hi))
+	}
+}
+
+// serial lowers the nest as a loop in order.
+func (fl *flat) serial(e *env, want bool) ir.Expr {
+	some := fl.loop(fl.lo, fl.hi, e, want)
+	if want && !never(some) {
+		return ir.Less(fl.lo, fl.hi)
+	}
+	return some
+}
+
+// parallel lowers the nest as chunks of about equal work, on threads.
+func (fl *flat) parallel(e *env) ir.Expr {
+	l := fl.l
+	w := &work{l: l, chunks: l.chunks(), lo: fl.lo, hi: fl.hi}
+	if fl.cur.op.hasPosFrom(fl.cur.level + 1) {
+		w.driver = fl.cur
+		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
+	}
+	some := ir.Expr(ir.Truth(false))
+	c := l.newVar("chunk")
+	body := l.inScope(func() {
+		name := fl.cur.op.prefix()
+		lo := l.named(name+"_from", w.cut(c))
+		hi := l.named(name+"_to", w.cut(ir.Plus(c, ir.Int(1))))
+		some = fl.loop(lo, hi, e, false)
+	})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	return some
+}
+
+// loop lowers the loop over the positions from lo up to hi.
+func (fl *flat) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
+	l, a, cur := fl.l, fl.l.out, fl.cur
+	p := l.newVar(cur.op.prefix() + "_p")
+	it := &iter{key: l.spec.Share, cur: cur, p: p}
+	if fl.reads {
+		it.crd = cur.op.crd(cur.level)
+	}
+	some := ir.Expr(ir.Truth(false))
+	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
+		in := e.clone()
+		if fl.reads {
+			in.coord[fl.last.Var] = l.declare(fl.last.Var, it.at(p))
+			l.prefetch(&loop{f: fl.last, e: e}, it)
+		}
+		in.cur[it.key] = it.enter(ir.Truth(true))
+		l.enterAll(fl.last.Body, in)
+		in.res = a.sharedAt(p)
+		l.enterResult(in)
+		some = l.stmt(fl.last.Body, in, want)
+	})})
+	return some
+}
