@@ -1,35 +1,96 @@
 package spmd
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"distaff/spmd/comm"
 )
 
-// said is what a rank was told, in the words of the command line: all that the
-// ranks of one job must be told alike. Threads, memory and folders may differ.
+// said is what a rank was told, in the words of the command line, "" for nothing:
+// all that the ranks of one job must be told alike. Threads, memory and folders may differ.
 func (j *Job) said() [][2]string {
-	text := func(v any) string {
-		b, err := json.Marshal(v)
-		if err != nil {
-			panic("BUG: spmd: a job's flags do not marshal: " + err.Error())
+	list := [][2]string{{"version", Version()}, {"statement", j.Statement}}
+	say := func(flag string, values ...string) {
+		list = append(list, [2]string{flag, strings.Join(values, " ")})
+	}
+	number := func(flag string, n int64) {
+		v := ""
+		if n != 0 {
+			v = strconv.FormatInt(n, 10)
 		}
-		return string(b)
+		say(flag, v)
 	}
-	inputs := map[string]string{}
+	option := func(flag string, on bool) {
+		v := ""
+		if on {
+			v = "on"
+		}
+		say(flag, v)
+	}
+	say("-f", named(j.Formats)...)
+	say("-t", named(j.Types)...)
+	say("-d", named(j.Sizes)...)
+	files, kinds, more := map[string]string{}, map[string]string{}, map[string]string{}
 	for name, in := range j.Inputs {
-		inputs[name] = fmt.Sprint(in.File, in.Generate, in.Scalar, in.ZeroBased, in.NoDuplicates)
+		switch {
+		case in.Generate != "":
+			kinds[name] = in.Generate
+		case in.Scalar != nil:
+			files[name] = fmt.Sprintf("%v of type %T", in.Scalar, in.Scalar)
+		case in.Tensor != nil:
+			files[name] = "a tensor in memory"
+		default:
+			files[name] = in.File
+		}
+		if in.ZeroBased {
+			more[name] = "0"
+		}
+		if in.NoDuplicates {
+			more[name] += "error"
+		}
 	}
-	return [][2]string{
-		{"version", Version()}, {"statement", j.Statement},
-		{"-f", text(j.Formats)}, {"-t", text(j.Types)}, {"-d", text(j.Sizes)}, {"-i or -g", text(inputs)}, {"-o", text(j.Outputs)},
-		{"--seed", text(j.Seed)}, {"--target", j.Target}, {"--cpu", j.CPU}, {"--repeat", text(j.Repeat)}, {"--warmup", text(j.Warmup)},
-		{"--check", text(j.Check)}, {"--write", j.Write}, {"-s", text(j.Schedule)}, {"-m", j.Machine}, {"-p", text(j.Placements)},
-		{"--split", text(j.Splits)}, {"--order", j.BlockOrder}, {"--extend", text(j.Extend)}, {"--map", j.Map},
-		{"--network", j.Network}, {"--intermediate-order", text(j.IntermediateOrder)},
+	say("-i", named(files)...)
+	say("-g", named(kinds)...)
+	say("--index-base or --duplicates", named(more)...)
+	var outputs []string
+	for _, o := range j.Outputs {
+		outputs = append(outputs, o.Tensor+":"+o.File)
 	}
+	say("-o", outputs...)
+	number("--seed", j.Seed)
+	say("--target", j.Target)
+	say("--cpu", j.CPU)
+	number("--repeat", int64(j.Repeat))
+	number("--warmup", int64(j.Warmup))
+	option("--check", j.Check)
+	option("--trust-input", j.TrustInput)
+	option("an interpreter", j.Interpret)
+	option("a result to keep", j.Keep)
+	say("--write", j.Write)
+	say("-s", j.Schedule...)
+	say("-m", j.Machine)
+	say("-p", j.Placements...)
+	say("--split", j.Splits...)
+	say("--order", j.BlockOrder)
+	say("--extend", j.Extend...)
+	say("--map", j.Map)
+	say("--network", j.Network)
+	number("--intermediate-order", int64(j.IntermediateOrder))
+	say("--stats", j.StatsFile)
+	return list
+}
+
+// named is the words NAME:VALUE of a flag that is given by names, sorted.
+func named[V any](values map[string]V) []string {
+	var list []string
+	for name, v := range values {
+		list = append(list, fmt.Sprintf("%s:%v", name, v))
+	}
+	slices.Sort(list)
+	return list
 }
 
 // sameEverywhere refuses a job whose ranks were started with different
@@ -47,13 +108,20 @@ func (j *Job) sameEverywhere(c comm.Comm) error {
 	var err error
 	for k, p := range mine {
 		if k >= len(first) || first[k] != p {
-			theirs := "nothing"
+			theirs := ""
 			if k < len(first) {
-				theirs = strings.Join(first[k][:], " ")
+				theirs = first[k][1]
 			}
-			err = commandErrorf("this rank was given another job than rank 0: %s %s, and there %s; give every rank the same command line and program", p[0], printable(p[1]), printable(theirs))
+			err = commandErrorf("this rank was given another job than rank 0: %s %s, and there %s; give every rank the same command line and program", p[0], orNothing(p[1]), orNothing(theirs))
 			break
 		}
 	}
 	return comm.Agree(c, err)
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return printable(s)
 }

@@ -68,6 +68,25 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestNeverOpened: ranks that another program stands beside do not wait for it for ever.
+func TestNeverOpened(t *testing.T) {
+	for _, l := range mpitest.Launchers(t) {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", l.Name, first), func(t *testing.T) {
+				t.Parallel()
+				argv := append(append([]string{}, l.Mpirun...), "-n", "1", "true", ":", "-n", "2", os.Args[0])
+				if !first {
+					argv = append(append(append([]string{}, l.Mpirun...), "-n", "2", os.Args[0]), ":", "-n", "1", "true")
+				}
+				r := launchArgv(t, argv, "suite", []string{"DISTAFF_COMMTEST_OPENING=2s"}, nil)
+				if r.Code == 0 || r.Took > 12*time.Second || strings.Count(r.Err, "MPI did not open within 2s: of the 3 ranks") != 1 {
+					t.Errorf("exit code %d after %v\n%s%s", r.Code, r.Took, r.Out, r.Err)
+				}
+			})
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, f := range commtest.Failures() {

@@ -58,6 +58,9 @@ func rank(mode string) int {
 	if s := os.Getenv("DISTAFF_COMMTEST_STUCK"); s != "" {
 		o.Stuck, _ = time.ParseDuration(s)
 	}
+	if s := os.Getenv("DISTAFF_COMMTEST_OPENING"); s != "" {
+		o.Opening, _ = time.ParseDuration(s)
+	}
 	o.Threads, _ = strconv.Atoi(os.Getenv("DISTAFF_COMMTEST_THREADS"))
 	j, err := mpi.Prepare(ctx, l, o)
 	if err != nil {

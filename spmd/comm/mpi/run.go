@@ -19,6 +19,9 @@ type Options struct {
 	// Stuck is how long all ranks may wait, with nothing moving, before the
 	// watchdog ends the job: 60 s, and longer for long messages; negative turns it off.
 	Stuck time.Duration
+	// Opening is how long MPI may take to open, which waits for every rank to start:
+	// 3 minutes; negative for ever.
+	Opening time.Duration
 	// Threads is how many threads each rank computes with; 1. It decides how waits
 	// poll, and what Info.Notes says.
 	Threads int
@@ -54,6 +57,9 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 	if o.Stuck == 0 {
 		o.Stuck = 60 * time.Second
 	}
+	if o.Opening == 0 {
+		o.Opening = 3 * time.Minute
+	}
 	o.Threads = max(o.Threads, 1)
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -83,9 +89,10 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) error {
 	e := j.e
 	opening.Store(true)
-	opened := endable()
+	opened, started := endable(), j.watchOpening(ctx)
 	err := e.init()
 	opened()
+	started()
 	if err != nil {
 		return err
 	}

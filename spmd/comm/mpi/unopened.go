@@ -147,3 +147,30 @@ func endable() (done func()) {
 		close(quit)
 	}
 }
+
+// watchOpening ends the job where MPI does not open in time: a rank that ended
+// before, or another program in its place, leaves the others in MPI_Init, and
+// launchers let them wait.
+func (j *Job) watchOpening(ctx context.Context) (done func()) {
+	quit := make(chan struct{})
+	if j.o.Opening < 0 {
+		return func() {}
+	}
+	go func() {
+		select {
+		case <-quit:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(j.o.Opening):
+		}
+		l := j.Launcher
+		var err error = fmt.Errorf("MPI did not open within %v: of the %d ranks that %s started some have not come, or have ended before, or are another program", j.o.Opening, l.Size, l.Kind)
+		if l.Rank == 0 {
+			err = &comm.RankError{Rank: 0, Code: 1, Err: err}
+		}
+		l.Refuse(ctx, err, j.o.Getenv, j.o.OnFail)
+		comm.Exit(1)
+	}()
+	return func() { close(quit) }
+}
