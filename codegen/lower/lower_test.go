@@ -1,0 +1,281 @@
+package lower_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower"
+)
+
+// leaf is a statement in concrete index notation and the formats of its
+// tensors, the result first, as in "y:d A:ds x:d". All sizes are 100, and
+// positions and coordinates 32 bits wide.
+type leaf struct {
+	stmt, formats string
+	change        func(*lower.Spec)
+}
+
+func (x leaf) lower(t *testing.T) (*ir.Func, error) {
+	t.Helper()
+	s, err := cin.Parse(x.stmt)
+	if err != nil {
+		t.Fatalf("%s: %v", x.stmt, err)
+	}
+	if err := cin.Verify(s); err != nil {
+		t.Fatalf("%s: %v", x.stmt, err)
+	}
+	spec := lower.Spec{Name: "leaf", Stmt: s, Sizes: map[string]int64{}, Compute: ir.Float64, LongRow: 1 << 16, WaveWork: 1 << 13, FarBytes: 8 << 20}
+	for k, f := range strings.Fields(x.formats) {
+		name, text, _ := strings.Cut(f, ":")
+		var layout format.Format
+		if text != "" {
+			if layout, err = format.Parse(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		widths := slices.Repeat([]uint8{4}, len(layout.Levels))
+		spec.Operands = append(spec.Operands, lower.Operand{Name: name, Arg: k, Format: layout, Type: ir.Float64, PosWidth: widths, CrdWidth: widths, NNZ: 1000})
+	}
+	add := func(a *cin.Access) {
+		if !slices.ContainsFunc(spec.Operands, func(o lower.Operand) bool { return o.Name == a.Name }) {
+			return // a temporary
+		}
+		for _, v := range a.Vars {
+			if spec.Sizes[v] == 0 {
+				spec.Vars, spec.Sizes[v] = append(spec.Vars, v), 100
+			}
+		}
+	}
+	cin.Walk(s, func(u cin.Stmt) {
+		if a, ok := u.(*cin.Assign); ok {
+			add(a.LHS)
+			cin.ExprAccesses(a.RHS, add)
+		}
+	})
+	if x.change != nil {
+		x.change(&spec)
+	}
+	f, err := lower.Lower(spec)
+	if err == nil {
+		if err := ir.Verify(f); err != nil {
+			t.Errorf("%s with %s: %v", x.stmt, x.formats, err)
+		}
+	}
+	return f, err
+}
+
+// holds counts patterns in the leaf's text.
+func (x leaf) holds(t *testing.T, want map[string]int) {
+	t.Helper()
+	f, err := x.lower(t)
+	if err != nil {
+		t.Errorf("%s with %s: %v", x.stmt, x.formats, err)
+		return
+	}
+	text := ir.Print(f)
+	for pattern, n := range want {
+		if got := len(regexp.MustCompile(pattern).FindAllString(text, -1)); got != n {
+			t.Errorf("%s with %s: %s is there %d times, want %d, in\n%s", x.stmt, x.formats, pattern, got, n, text)
+		}
+	}
+}
+
+// holds is what a leaf is to look like.
+type holds struct {
+	leaf
+	want map[string]int
+}
+
+func run(t *testing.T, table []holds) {
+	t.Helper()
+	for _, c := range table {
+		c.leaf.holds(t, c.want)
+	}
+}
+
+const (
+	merge  = `while \w+_p(_\d+)? < \w+_e(_\d+)? && ` // of several operands
+	drain  = `while \w+_p(_\d+)? < \w+_e(_\d+)? {`   // of one, after those
+	search = `= search`
+)
+
+// TestCoiteration: which loops visit the coordinates where operands have entries.
+func TestCoiteration(t *testing.T) {
+	const add, mul = "forall(i, y(i) = a(i) + b(i))", "forall(i, y(i) = a(i) * b(i))"
+	run(t, []holds{
+		// Both step; only what both have is computed.
+		{leaf{mul, "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 0, `if i_a == i && i_b == i`: 1}},
+		// What a has, looked up in b, wherever b stands.
+		{leaf{mul, "y:d a:s b:d", nil}, map[string]int{`for a_p in`: 1, `while`: 0, `\bif `: 0, `b_vals\[`: 1}},
+		{leaf{mul, "y:d a:d b:s", nil}, map[string]int{`for b_p in`: 1, `while`: 0, `\bif `: 0}},
+		{leaf{mul, "y:d a:d b:d", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0, `fill`: 0}},
+		// Both, then the rest of either.
+		{leaf{add, "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 2}},
+		// All coordinates, a beside.
+		{leaf{add, "y:d a:s b:d", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0, `a_at`: 3}},
+		// Three operands: 7 sets of what goes on, less those that b and c have alone.
+		{leaf{"forall(i, y(i) = a(i) + b(i) + c(i))", "y:d a:s b:s c:s", nil}, map[string]int{merge: 4, drain: 3}},
+		{leaf{"forall(i, y(i) = a(i) * (b(i) + c(i)))", "y:d a:s b:s c:s", nil}, map[string]int{merge: 3, drain: 0}},
+		{leaf{"forall(i, y(i) = a(i) * b(i) + c(i))", "y:d a:s b:s c:s", nil}, map[string]int{merge: 2, drain: 1}},
+		// A difference has all that either has, a quotient what divides or is divided.
+		{leaf{"forall(i, y(i) = a(i) - b(i))", "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 2}},
+		{leaf{"forall(i, y(i) = a(i) / b(i))", "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 1}},
+		// A number is everywhere.
+		{leaf{"forall(i, y(i) = a(i) + 1)", "y:d a:s", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0}},
+		// One operand twice is stepped through once.
+		{leaf{"forall(i, y(i) = a(i) * a(i))", "y:d a:s", nil}, map[string]int{`for a_p in`: 1, `while`: 0}},
+		// The diagonal is found by a search in each row.
+		{leaf{"forall(i, y(i) = A(i,i))", "y:d A:ds", nil}, map[string]int{`for i in`: 1, search: 1}},
+		{leaf{"suchthat(forall(i, gallop, y(i) = a(i) * b(i)))", "y:d a:s b:s", nil}, map[string]int{`gallop|search`: 2}},
+	})
+}
+
+// TestLevels: how a level of each kind is walked and found in.
+func TestLevels(t *testing.T) {
+	const spmv = "forall(i, forall(j, y(i) += A(i,j) * x(j)))"
+	run(t, []holds{
+		{leaf{spmv, "y:d A:dd x:d", nil}, map[string]int{`for i in`: 1, `for j in`: 1, `A_pos|A_crd`: 0}},
+		{leaf{spmv, "y:d A:ds x:d", nil}, map[string]int{`for i in`: 1, `for A_p_1 in A_s : A_e`: 1, `A_pos1\[`: 2, `A_crd1\[`: 1}},
+		{leaf{spmv, "y:d A:ss x:d", nil}, map[string]int{`for A_p in`: 1, `for A_p_1 in`: 1, `fill y_vals\[0 : y_size0\]`: 1}},
+		// A run of equal rows is found before its columns are walked.
+		{leaf{spmv, "y:d A:uq x:d", nil}, map[string]int{`A_crd0\[A_r:64\] == i`: 1, `for A_p_1 in A_s_1 : A_e_1`: 1, `A_pos1`: 0}},
+		// Values that share a coordinate are summed before they are multiplied.
+		{leaf{spmv, "y:d A:du x:d", nil}, map[string]int{`for i in`: 1, `A_v \+= A_vals`: 1, `A_v \* x_v`: 1}},
+		{leaf{spmv, "y:d A:sq x:d", nil}, map[string]int{`for A_p in`: 1, `A_pos1`: 0, `A_crd1\[`: 1}},
+		// Padding has a coordinate below 0.
+		{leaf{spmv, "y:d A:dp x:d", nil}, map[string]int{`if 0 <= j`: 1}},
+		// Where the range may be less than what is stored, its ends are searched.
+		{leaf{"forall(i, y(i) = a(i))", "y:d a:s", func(s *lower.Spec) { s.Clip = map[string]bool{"i": true} }}, map[string]int{search: 2, `i_lo\)`: 1, `i_hi\)`: 1}},
+	})
+}
+
+// TestAssembly: how a result with compressed levels is made.
+func TestAssembly(t *testing.T) {
+	share := func(s *lower.Spec) { s.Share = "A(i,j)" }
+	const add, threads = "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", "suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
+	const scale = "forall(i, forall(j, C(i,j) = A(i,j) * b(j)))"
+	run(t, []holds{
+		// Room for a row before it is merged, none asked for inside.
+		{leaf{add, "C:ds A:ds B:ds", nil}, map[string]int{`grow C_crd1`: 1, `grow C_vals`: 1, `publish`: 3, `C_n1_end int64 = C_n1 \+`: 1}},
+		{leaf{add, "C:ss A:ss B:ss", nil}, map[string]int{`publish`: 5, `C_crd0\[`: 5}},
+		{leaf{add, "C:dd A:ds B:ds", nil}, map[string]int{`publish|grow|alloc`: 0, `fill C_vals`: 1}},
+		// A dense level below is a block for each entry above.
+		{leaf{"forall(i, forall(j, C(i,j) = A(i,j)))", "C:sd A:ss", nil}, map[string]int{`publish`: 3, `C_crd1`: 0}},
+		// In parallel, waves of chunks: each has room for a row before it is merged, and
+		// is copied to its place, found by a scan, as the next wave runs.
+		{leaf{threads, "C:ds A:ds B:ds", nil}, map[string]int{`for slot_\d in 0 : slots parallel\(dynamic, 1\)`: 1, `before\[slot_1 \+ 1\] = before\[slot_1\] \+ made`: 1, `copy C_crd\[from\]`: 1}},
+		// An operand's pattern: only values are written, at its positions.
+		{leaf{scale, "C:ss A:ss b:d", share}, map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p_1\] = `: 1}},
+		{leaf{scale, "C:ss A:ss b:d", nil}, map[string]int{`publish`: 5}},
+	})
+}
+
+// TestWorkspaces: what a product of sparse matrices sums its rows in.
+func TestWorkspaces(t *testing.T) {
+	const spgemm = "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
+	long := func(s *lower.Spec) { s.Sizes["j"] = 1 << 40 }
+	wide := func(s *lower.Spec) {
+		s.Sizes["j"] = 1 << 40
+		for k := range s.Operands {
+			s.Operands[k].CrdWidth = []uint8{0, 8}
+		}
+	}
+	run(t, []holds{
+		// A place and a mark for every coordinate, and the list of those marked.
+		{leaf{spgemm, "C:ds A:ds B:ds", nil}, map[string]int{`alloc W_mark bool`: 1, `alloc W_list int32`: 1, `sort W_list`: 1, `W_table`: 0}},
+		// Too many coordinates for that: a table of those that come up.
+		{leaf{spgemm, "C:ds A:ds B:ds", long}, map[string]int{`alloc W_mark`: 0, `sortby W_perm`: 1, `alloc W_table`: 2}},
+		{leaf{spgemm, "C:ds A:ds B:ds", wide}, map[string]int{`alloc C_crd1 int64`: 1}},
+		// Nothing to sort where the producer's coordinates come in order, once each.
+		{leaf{"suchthat(forall(i, where(forall(j, C(i,j) = W(j)), forall(j, W(j) = A(i,j) * b(j)))))", "C:ds A:ds b:d", nil}, map[string]int{`sort`: 0, `W_mark|W_table`: 0}},
+		// An array where all of a row is set.
+		{leaf{"suchthat(forall(i, where(forall(j, C(i,j) = W(j) * 2), forall(k, forall(j, W(j) += A(i,k) * B(k,j))))))", "C:dd A:ds B:dd", nil}, map[string]int{`W_mark|W_list|W_table|sort`: 0, `W_vals\[`: 3}},
+		// A variable where there is nothing to be over.
+		{leaf{"forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", "y:d A:ds z:d", nil}, map[string]int{`alloc`: 0, `var t float64 = 0.0`: 1, `\bt \+= `: 1}},
+	})
+}
+
+// TestPicked: sums of floats take what is present without a branch; integers add a 0.
+func TestPicked(t *testing.T) {
+	const add = "forall(i, y(i) = a(i) + b(i))"
+	ints := func(s *lower.Spec) {
+		s.Compute = ir.Int64
+		for k := range s.Operands {
+			s.Operands[k].Type = ir.Int64
+		}
+	}
+	run(t, []holds{
+		{leaf{add, "y:d a:s b:s", nil}, map[string]int{`select\(a_at, term, -0\.0\)`: 1, `select\(b_at, term_1, -0\.0\)`: 1, `\bif `: 0}},
+		{leaf{add, "y:d a:s b:s", ints}, map[string]int{`-0\.0`: 0}},
+	})
+}
+
+// TestSplits: the loops of split variables, and the guards that they need.
+func TestSplits(t *testing.T) {
+	const copied = "forall(i0, forall(i1, y(i) = a(i)))"
+	run(t, []holds{
+		// The last tile ends with the range.
+		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:d", nil}, map[string]int{`min\(i1_lo \+ 8, i_hi\)`: 1, `\bif `: 0}},
+		// A bound that the tiles divide leaves neither: one check of the bound before.
+		{leaf{"suchthat(" + copied + ", bound(i, ib, 96, MaxExact), split(ib, i0, i1, 8))", "y:d a:d", nil}, map[string]int{`min\(`: 0, `fail bound`: 1, `for i0 in 0 : 12`: 1}},
+		{leaf{"suchthat(" + copied + ", bound(i, ib, 100, MaxExact), split(ib, i0, i1, 8))", "y:d a:d", nil}, map[string]int{`min\(`: 1, `fail bound`: 1}},
+		// Tiles of coordinates of a sparse operand: their ends are searched.
+		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:s", nil}, map[string]int{`for i0 in`: 1, search: 2, `fill y_vals\[i1_lo - y_off0 : i1_hi - y_off0\]`: 1}},
+		// One search for a tile's first row, then the next row.
+		{leaf{"suchthat(forall(p0, forall(p1, y(i) += A(i,j) * x(j))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ds x:d", nil},
+			map[string]int{search: 1, `A_p \+= 1`: 1, `for i in`: 0}},
+		// Positions in a row need no search.
+		{leaf{"suchthat(forall(i, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 4))", "y:d A:ds x:d", nil}, map[string]int{search: 0}},
+	})
+}
+
+// TestRaces: what iterations of a parallel loop share, by strategy.
+func TestRaces(t *testing.T) {
+	csc := func(race string) leaf {
+		return leaf{"suchthat(forall(j, CPUThread/" + race + ", forall(i, y(i) += A(i,j) * x(j))))", "y:d A:ds:1,0 x:d", nil}
+	}
+	run(t, []holds{
+		{leaf{"suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))", "y:d A:ds x:d", nil}, map[string]int{`atomic`: 0, `alloc`: 0, `parallel`: 1}},
+		{csc("Atomics"), map[string]int{`atomic y_vals`: 1, `alloc`: 0}},
+		{csc("IgnoreRaces"), map[string]int{`atomic`: 0, `alloc`: 0, `for j in 0 : j_hi parallel`: 1}},
+		// A copy of the result for each chunk of a number of its own.
+		{csc("Temporary"), map[string]int{`atomic`: 0, `alloc y_`: 1, `for j in`: 1}},
+		{leaf{"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))", "s: A:ds", nil}, map[string]int{`atomic`: 0, `reduce\(`: 1}},
+		{leaf{"suchthat(forall(i, forall(j, CPUVector/ParallelReduction, y(i) += A(i,j) * x(j))))", "y:d A:ds x:d", nil}, map[string]int{`vector reduce\(sum`: 1}},
+	})
+}
+
+// TestRows: short rows of dense operands are kept in registers, far ones fetched ahead.
+func TestRows(t *testing.T) {
+	const spmm = "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))"
+	known := func(s *lower.Spec) { s.Exact = map[string]int64{"k": 32}; s.Sizes["k"] = 32 }
+	far := func(s *lower.Spec) { s.FarBytes = 1 }
+	run(t, []holds{
+		{leaf{spmm, "C:dd A:ds B:dd", known}, map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0, `k_hi`: 1}},
+		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_nnz`: 1, `prefetch`: 12}},
+		// Rows of C are far apart in columns: nothing to keep.
+		{leaf{spmm, "C:dd:1,0 A:ds B:dd", nil}, map[string]int{`local`: 0}},
+	})
+}
+
+// TestRefused: what shows only in lowering, with the loop that it is about.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		leaf
+		v, why  string
+		pattern bool
+	}{
+		{leaf{"forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j)))", "C:ds A:ds B:ds", nil}, "i", "append to C_crd1", false},
+	} {
+		_, err := c.lower(t)
+		r, ok := err.(*lower.Refusal)
+		if !ok || r.Var != c.v || !strings.Contains(r.Why, c.why) || r.Pattern != c.pattern {
+			t.Errorf("%s: got %v, want %s: %s", c.stmt, err, c.v, c.why)
+		}
+	}
+}
