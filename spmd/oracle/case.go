@@ -20,6 +20,9 @@ type Case struct {
 	// Variant fixes what an engine chooses and the result must not depend on:
 	// threads, widths, the order of parallel iterations, a schedule.
 	Variant uint64
+	// Schedule, if not nil, is the schedule that engines with schedules apply,
+	// less commands that are refused, instead of one that they draw.
+	Schedule []string
 }
 
 // Tensor is an operand or, first in a case, the result.
@@ -54,7 +57,7 @@ func (c *Case) Tensor(name string) *Tensor {
 
 // Clone is a deep copy.
 func (c *Case) Clone() *Case {
-	out := &Case{Stmt: c.Stmt, Variant: c.Variant}
+	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule)}
 	for _, t := range c.Tensors {
 		d := *t
 		d.Dims = slices.Clone(t.Dims)

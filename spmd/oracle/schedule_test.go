@@ -56,20 +56,53 @@ type drawer struct {
 	seen *scheduleCounts // may be nil
 }
 
-// source is the random source of a case's schedule.
+// fixed are cases with the schedule that was drawn, and various threads and ranks.
+func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) {
+	list, err := draw()
+	for k := range uint64(20) {
+		c := p.Clone()
+		if c.Schedule = list; err != nil {
+			return nil
+		}
+		c.Variant ^= k << 20
+		out = append(out, c)
+	}
+	return out
+}
+
+// source is the random source of a case's schedule and ranks: of one that fixes its
+// schedule, what is left to draw depends on its variant alone.
 func source(p *Prepared) *rand.Rand {
+	if p.Schedule != nil {
+		return rand.New(rand.NewPCG(p.Variant, 7))
+	}
 	h := fnv.New64a()
 	io.WriteString(h, p.Text())
 	return rand.New(rand.NewPCG(h.Sum64(), 7))
 }
 
-// draw is a schedule of up to 8 commands, which compile applies.
+// draw is a schedule of up to 8 commands, which compile applies; or that which
+// the case fixes, less what is refused.
 func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.Stmt, error)) (list []string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			panic(fmt.Sprintf("-s=%q: %v", strings.Join(list, ","), r))
 		}
 	}()
+	if p.Schedule != nil {
+		for _, x := range p.Schedule {
+			if _, err := compile(append(slices.Clone(list), x)); err == nil {
+				list = append(list, x)
+			} else if !isRefusal(err) {
+				return list, fmt.Errorf("%s: %w", x, err)
+			}
+		}
+		if list == nil {
+			list = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
+		}
+		_, err := compile(list)
+		return list, err
+	}
 	list = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
 	s, err := compile(list)
 	if err != nil {
@@ -117,6 +150,47 @@ func (scheduleEngine) Name() string { return "schedules" }
 
 func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	rng := source(p)
+	j, list, err := g.scheduled(ctx, p, rng)
+	if j != nil {
+		defer closeInputs(j)
+	}
+	how := strings.Join(list, ",")
+	if err != nil {
+		return nil, fmt.Errorf("-s=%q: %w", how, err)
+	}
+	out := Output{How: how}
+	report, err := g.run(ctx, rng, p, j)
+	if err != nil {
+		return nil, fmt.Errorf("-s=%q, %d ranks, split %v, %d threads: %w", how, j.Ranks, j.Splits, j.Threads, err)
+	}
+	t := report.Result
+	defer t.Close()
+	t.Entries(func(at []int64, i int64) bool {
+		v := t.Value(i)
+		out.Entries = append(out.Entries, Entry{slices.Clone(at), reference.Value{I: v.I, C: v.C}})
+		return true
+	})
+	return &out, nil
+}
+
+func (g scheduleEngine) fixed(ctx context.Context, p *Prepared) []*Case {
+	return g.drawer.fixed(p, func() ([]string, error) {
+		j, list, err := g.scheduled(ctx, p, source(p))
+		if j != nil {
+			closeInputs(j)
+		}
+		return list, err
+	})
+}
+
+func closeInputs(j *spmd.Job) {
+	for _, in := range j.Inputs {
+		in.Tensor.Close()
+	}
+}
+
+// scheduled is a case as a job, with its schedule.
+func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Rand) (*spmd.Job, []string, error) {
 	j := &spmd.Job{Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
 	j.Interpret, j.Threads = true, 1+rng.IntN(3)
@@ -131,9 +205,8 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		}
 		in, err := t.Assemble(false)
 		if err != nil {
-			return nil, fmt.Errorf("assembling %s: %w", t.Name, err)
+			return j, nil, fmt.Errorf("assembling %s: %w", t.Name, err)
 		}
-		defer in.Close()
 		j.Inputs[t.Name] = spmd.InMemory(in)
 	}
 	list, err := g.draw(rng, p, func(list []string) (cin.Stmt, error) {
@@ -144,24 +217,8 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		}
 		return u.Unit.CIN, nil
 	})
-	how := strings.Join(list, ",")
-	if err != nil {
-		return nil, fmt.Errorf("-s=%q: %w", how, err)
-	}
-	out := Output{How: how}
 	j.Schedule = list
-	report, err := g.run(ctx, rng, p, j)
-	if err != nil {
-		return nil, fmt.Errorf("-s=%q, %d ranks, split %v, %d threads: %w", how, j.Ranks, j.Splits, j.Threads, err)
-	}
-	t := report.Result
-	defer t.Close()
-	t.Entries(func(at []int64, i int64) bool {
-		v := t.Value(i)
-		out.Entries = append(out.Entries, Entry{slices.Clone(at), reference.Value{I: v.I, C: v.C}})
-		return true
-	})
-	return &out, nil
+	return j, list, err
 }
 
 // run runs the job, some over several ranks and blocks; where the schedule is
@@ -212,16 +269,8 @@ func (e scheduledC) Run(ctx context.Context, p *Prepared) (*Output, error) {
 func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
 	how := map[*Prepared]string{}
 	prepare := func(p *Prepared, name string) (*compiled, error) {
-		return compileAs(p, name, func(r *codegen.Request) (err error) {
-			r.Schedule, err = e.draw(source(p), p, func(list []string) (cin.Stmt, error) {
-				q := *r
-				q.Schedule = list
-				u, err := codegen.Compile(q)
-				if err != nil {
-					return nil, err
-				}
-				return u.CIN, nil
-			})
+		return compileAs(p, name, func(r *codegen.Request) error {
+			err := e.scheduled(p, r)
 			how[p] = strings.Join(r.Schedule, ",")
 			if err != nil {
 				err = fmt.Errorf("-s=%q: %w", how[p], err)
@@ -251,6 +300,32 @@ func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context
 			}
 		}
 		panic("unreachable")
+	})
+}
+
+// scheduled gives a request the case's schedule.
+func (d drawer) scheduled(p *Prepared, r *codegen.Request) (err error) {
+	r.Schedule, err = d.draw(source(p), p, func(list []string) (cin.Stmt, error) {
+		q := *r
+		q.Schedule = list
+		u, err := codegen.Compile(q)
+		if err != nil {
+			return nil, err
+		}
+		return u.CIN, nil
+	})
+	return err
+}
+
+func (e scheduledC) fixed(_ context.Context, p *Prepared) []*Case {
+	return e.drawer.fixed(p, func() (list []string, err error) {
+		c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
+			err := e.scheduled(p, r)
+			list = r.Schedule
+			return err
+		})
+		c.close()
+		return list, err
 	})
 }
 
@@ -362,4 +437,35 @@ func TestOracleSchedulesInC(t *testing.T) {
 	var seen scheduleCounts
 	sweep(t, scheduledC{c, drawer{&seen}}, Options{}, 500, 10)
 	seen.log(t)
+}
+
+// unrolledWrong loses an entry where a loop is unrolled.
+type unrolledWrong struct{ scheduleEngine }
+
+func (e unrolledWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	out, err := e.scheduleEngine.Run(ctx, p)
+	if err == nil && strings.Contains(out.How, "unroll(") && len(out.Entries) > 0 {
+		out.Entries = out.Entries[1:]
+	}
+	return out, err
+}
+
+// TestScheduleShrinks: a mistake of one command is reported with that command.
+func TestScheduleShrinks(t *testing.T) {
+	rep := Sweep(context.Background(), unrolledWrong{}, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 3, 0, 200, 1)
+	if len(rep.Failures) == 0 {
+		t.Fatal("the mistake was not found")
+	}
+	f := rep.Failures[0]
+	if s := f.Small.Schedule; len(s) != 1 || !strings.HasPrefix(s[0], "unroll(") {
+		t.Errorf("got the schedule %q, want unroll alone:\n%v", s, f)
+	}
+	if !strings.Contains(f.String(), "-s='unroll(") {
+		t.Errorf("the command line has no schedule:\n%v", f)
+	}
+	back, err := ParseCase(f.Small.Text())
+	if err != nil || back.Text() != f.Small.Text() {
+		t.Errorf("%v: the case file does not read back:\n%s", err, f.Small.Text())
+	}
+	t.Logf("%v", f)
 }

@@ -35,12 +35,24 @@ func Shrink(c *Case, budget int, fails func(*Case) bool) *Case {
 // are valid.
 func simplifications(c *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
-		for _, f := range []func(*Case, func(*Case) bool) bool{simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes, simplerValues} {
+		for _, f := range []func(*Case, func(*Case) bool) bool{simplerSchedule, simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes, simplerValues} {
 			if !f(c, yield) {
 				return
 			}
 		}
 	}
+}
+
+// simplerSchedule yields cases without a command of the schedule that they fix.
+func simplerSchedule(c *Case, yield func(*Case) bool) bool {
+	for k := len(c.Schedule) - 1; k >= 0 && len(c.Schedule) > 1; k-- {
+		d := c.Clone()
+		d.Schedule = slices.Delete(d.Schedule, k, k+1)
+		if !yield(d) {
+			return false
+		}
+	}
+	return true
 }
 
 // simplerStatement yields cases with a part of the right side left out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,8 +170,25 @@ func some(ctx context.Context, e Engine, o Options, seed, first, n uint64, repor
 	}
 }
 
+// fixer is an engine that draws what it does from a case.
+type fixer interface {
+	// fixed are cases that do what the engine drew, likeliest first, whatever else is
+	// changed in them.
+	fixed(ctx context.Context, p *Prepared) []*Case
+}
+
 func shrunk(ctx context.Context, e Engine, c *Case) *Failure {
-	small := Shrink(c, 2000, func(s *Case) bool { return Check(ctx, e, s) != nil && ctx.Err() == nil })
+	fails := func(s *Case) bool { return Check(ctx, e, s) != nil && ctx.Err() == nil }
+	start := c
+	if x, ok := e.(fixer); ok {
+		if p, err := c.Prepare(); err == nil {
+			list := x.fixed(ctx, p)
+			if k := slices.IndexFunc(list, fails); k >= 0 {
+				start = list[k]
+			}
+		}
+	}
+	small := Shrink(start, 2000, fails)
 	f := &Failure{Case: c, Small: small, Err: Check(ctx, e, small)}
 	if x, ok := e.(interface{ Flags(*Prepared) string }); ok {
 		if p, err := small.Prepare(); err == nil {

@@ -12,7 +12,8 @@ import (
 	"distaff/io/tns"
 )
 
-// Text is the case as a case file: the statement, a line "variant N", then for
+// Text is the case as a case file: the statement, a line "variant N", a line
+// "schedule COMMAND" for each command of a schedule that the case fixes, then for
 // each tensor a line
 //
 //	tensor NAME FORMAT TYPE SIZES
@@ -24,6 +25,9 @@ func (c *Case) Text() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Stmt)
 	fmt.Fprintln(&b, "variant", c.Variant)
+	for _, s := range c.Schedule {
+		fmt.Fprintln(&b, "schedule", s)
+	}
 	for _, t := range c.Tensors {
 		word := "tensor"
 		if !t.Input {
@@ -80,6 +84,10 @@ func (c *Case) parseLine(f []string) (err error) {
 	if f[0] == "variant" && len(f) == 2 {
 		c.Variant, err = strconv.ParseUint(f[1], 10, 64)
 		return err
+	}
+	if f[0] == "schedule" && len(c.Tensors) == 0 {
+		c.Schedule = append(c.Schedule, strings.Join(f[1:], " "))
+		return nil
 	}
 	if f[0] == "tensor" || f[0] == "result" {
 		if len(f) != 5 {
@@ -146,6 +154,9 @@ func parseValue(t dtype.Type, s string) (v reference.Value, err error) {
 func (c *Case) Script() string {
 	var b strings.Builder
 	args := fmt.Sprintf("distaff run '%s'", c.Stmt)
+	if len(c.Schedule) > 0 {
+		args += " -s='" + strings.Join(c.Schedule, ",") + "'"
+	}
 	for k, t := range c.Tensors {
 		if len(t.Dims) > 0 {
 			args += " -f=" + t.Name + ":" + t.Format.String()
