@@ -79,6 +79,24 @@ func TestSpMV(t *testing.T) {
 	if want := []float64{102, 30}; !reflect.DeepEqual(y.Vals, want) {
 		t.Errorf("got %v, want %v", y.Vals, want)
 	}
+	// Arrays too short for what they say are refused.
+	for k, want := range []string{"A: level 1: got a pos of 2, want 3", "A: level 1: got 2 coordinates, want 3", "A: got 2 values, want 3", "x: got 2 values, want 3"} {
+		b, z := a, x
+		b.Levels = append([]spmv.Level{}, a.Levels...)
+		switch k {
+		case 0:
+			b.Levels[1].Pos32 = []int32{0, 3}
+		case 1:
+			b.Levels[1].Crd32 = []int32{0, 2}
+		case 2:
+			b.Vals = a.Vals[:2]
+		case 3:
+			z.Vals = x.Vals[:2]
+		}
+		if _, err := spmv.Run(spmv.Sizes{I: 2, J: 3}, spmv.Operands{A: b, X: z}, 2); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 	a.Levels[1].Pos32, a.Levels[1].Pos64 = nil, []int64{0, 2, 3}
 	if _, err := spmv.Run(spmv.Sizes{I: 2, J: 3}, spmv.Operands{A: a, X: x}, 1); err == nil {
 		t.Error("numbers of another width are not refused")

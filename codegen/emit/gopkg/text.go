@@ -106,15 +106,44 @@ func operand[T Value](c *call, arg int, name string, levels []want, t Tensor[T])
 	}
 	ct := C.LEAF_tensor(c.c, C.int(arg), C.int(len(levels)))
 	cl := unsafe.Slice(ct.levels, len(levels))
+	at := int64(1) // positions of the level above
 	for l, w := range levels {
 		have := t.Levels[l]
 		cl[l].size, cl[l].offset = C.int64_t(have.Size), C.int64_t(have.Offset)
 		if !ints(c, &cl[l].pos, w.pos, have.Pos32, have.Pos64) || !ints(c, &cl[l].crd, w.crd, have.Crd32, have.Crd64) {
 			return fmt.Errorf("%s: level %d: want pos of %d bits and crd of %d", name, l, 8*w.pos, 8*w.crd)
 		}
+		var err error
+		if at, err = have.positions(w.kind, at); err != nil {
+			return fmt.Errorf("%s: level %d: %w", name, l, err)
+		}
+	}
+	if int64(len(t.Vals)) < at {
+		return fmt.Errorf("%s: got %d values, want %d", name, len(t.Vals), at)
 	}
 	set(c, &ct.vals, t.Vals)
 	return nil
+}
+
+// positions is how many positions the level has below those of the one above.
+// It refuses arrays that are too short for that; what is in them is the caller's word.
+func (l *Level) positions(kind byte, above int64) (int64, error) {
+	n := above
+	switch pos := len(l.Pos32) + len(l.Pos64); {
+	case kind == 'd':
+		return above * max(l.Size, 0), nil
+	case kind != 's' && kind != 'u':
+	case int64(pos) <= above:
+		return 0, fmt.Errorf("got a pos of %d, want %d", pos, above+1)
+	case l.Pos32 != nil:
+		n = int64(l.Pos32[above])
+	default:
+		n = l.Pos64[above]
+	}
+	if crd := int64(len(l.Crd32) + len(l.Crd64)); crd < n {
+		return 0, fmt.Errorf("got %d coordinates, want %d", crd, n)
+	}
+	return n, nil
 }
 
 // newResult readies argument 0. Dense values are the caller's memory.
