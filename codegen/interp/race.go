@@ -101,6 +101,10 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			set[s.Dst] = true
 		case *ir.Sort:
 			set[s.A] = true
+		case *ir.Mark:
+			set[s.Bits], set[s.Words] = true, true
+		case *ir.Collect:
+			set[s.Bits], set[s.Words], set[s.Flags], set[s.List] = true, true, true, true
 		case *ir.Alloc:
 			own[s.A] = true
 		case *ir.Local:

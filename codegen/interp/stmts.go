@@ -78,6 +78,10 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.copy(s)
 	case *ir.Sort:
 		return c.sort(s)
+	case *ir.Mark:
+		return c.mark(s)
+	case *ir.Collect:
+		return c.collect(s)
 	case *ir.SortBy:
 		return c.sortBy(s)
 	case *ir.AllocTable:

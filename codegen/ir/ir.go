@@ -231,6 +231,24 @@ type (
 		Keys   []*Array
 		Lo, Hi Expr
 	}
+	// Mark sets bit At of Bits (Int64, the bits of each from the lowest on). Where
+	// it is the first in its word, the number of that is appended to Words (Int32)
+	// at N, which grows by one. Words has room for one more than there are words.
+	Mark struct {
+		Bits, Words *Array
+		N           *Var
+		At          Expr
+	}
+	// Collect writes Base and the numbers of the bits that Marks have set, added
+	// up and ascending, to List (Int32) from 0 on, and clears them. Words[0:N] are
+	// those with bits; N becomes the number of bits. Len is the number of words of
+	// Bits; Flags (Bool) has as many elements, rounded up to 64, all false before
+	// and after; List has room for one more.
+	Collect struct {
+		Bits, Words, Flags, List *Array
+		N                        *Var
+		Len, Base                Expr
+	}
 	// AllocTable makes T a fresh table of Len empty entries.
 	AllocTable struct {
 		T   *Table
@@ -284,6 +302,8 @@ func (*Fill) stmt()       {}
 func (*Copy) stmt()       {}
 func (*Sort) stmt()       {}
 func (*SortBy) stmt()     {}
+func (*Mark) stmt()       {}
+func (*Collect) stmt()    {}
 func (*AllocTable) stmt() {}
 func (*Keep) stmt()       {}
 func (*Take) stmt()       {}

@@ -346,6 +346,34 @@ func (p *parser) memory() Stmt {
 		s.Lo, s.Hi = p.span()
 		return s
 	}
+	return p.bits()
+}
+
+// bits is a statement about bits, or one of table's; nil if none is next.
+func (p *parser) bits() Stmt {
+	switch {
+	case p.accept("mark"):
+		s := &Mark{Bits: p.oldArray()}
+		s.At = p.index()
+		p.expect(",")
+		s.Words = p.oldArray()
+		p.expect(",")
+		s.N = p.oldVar()
+		return s
+	case p.accept("collect"):
+		s := &Collect{List: p.oldArray()}
+		s.Base = p.index()
+		p.expect("=")
+		s.Bits = p.oldArray()
+		s.Len = p.index()
+		p.expect(",")
+		s.Words = p.oldArray()
+		p.expect(",")
+		s.Flags = p.oldArray()
+		p.expect(",")
+		s.N = p.oldVar()
+		return s
+	}
 	return p.table()
 }
 

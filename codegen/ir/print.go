@@ -208,6 +208,10 @@ func (p *printer) stmt(s Stmt) {
 			keys[i] = name(k.Name)
 		}
 		p.line("sortby %s[%s : %s] (%s)", name(s.Perm.Name), expr(s.Lo, 0), expr(s.Hi, 0), strings.Join(keys, ", "))
+	case *Mark:
+		p.line("mark %s[%s], %s, %s", name(s.Bits.Name), expr(s.At, 0), name(s.Words.Name), name(s.N.Name))
+	case *Collect:
+		p.line("collect %s[%s] = %s[%s], %s, %s, %s", name(s.List.Name), expr(s.Base, 0), name(s.Bits.Name), expr(s.Len, 0), name(s.Words.Name), name(s.Flags.Name), name(s.N.Name))
 	case *AllocTable:
 		p.line("alloctable %s %s[%s]", name(s.T.Name), s.T.Elem, expr(s.Len, 0))
 	case *Keep:

@@ -48,6 +48,10 @@ func (s *simplifier) survey() {
 			assigned[t.V] = true
 		case *Grow:
 			assigned[t.Cap] = true
+		case *Mark:
+			assigned[t.N] = true
+		case *Collect:
+			assigned[t.N] = true
 		case *For:
 			declared[t.V]++
 			for _, v := range t.Reduce {
@@ -98,6 +102,10 @@ func Reads(b *Block) map[*Var]bool {
 				}
 			case *Grow:
 				note(t.Cap)
+			case *Mark:
+				note(t.N)
+			case *Collect:
+				note(t.N)
 			case *For:
 				note(t.V)
 			}
@@ -212,6 +220,10 @@ func (s *simplifier) memory(t Stmt) Stmt {
 		return &Sort{A: t.A, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
 	case *SortBy:
 		return &SortBy{Perm: t.Perm, Keys: t.Keys, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
+	case *Mark:
+		return &Mark{Bits: t.Bits, Words: t.Words, N: t.N, At: s.expr(t.At)}
+	case *Collect:
+		return &Collect{Bits: t.Bits, Words: t.Words, Flags: t.Flags, List: t.List, N: t.N, Len: s.expr(t.Len), Base: s.expr(t.Base)}
 	case *AllocTable:
 		return &AllocTable{T: t.T, Len: s.expr(t.Len)}
 	case *Keep:

@@ -267,6 +267,10 @@ func (v *verifier) stmt(s Stmt) error {
 			return fmt.Errorf("%s holds %s, and only integers are sorted", s.A.Name, s.A.Elem)
 		}
 		return firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.A))
+	case *Mark:
+		return firstError(want(Int64, s.At, "place"), v.marks(s.Bits, s.Words, s.N))
+	case *Collect:
+		return v.collect(s)
 	case *SortBy:
 		return v.sortBy(s)
 	case *AllocTable, *Keep, *Take, *FreeTable:
@@ -432,6 +436,30 @@ func (v *verifier) copy(s *Copy) error {
 		err = fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)
 	}
 	return err
+}
+
+// marks checks what Mark and Collect have in common.
+func (v *verifier) marks(bits, words *Array, n *Var) error {
+	if n == nil {
+		return errors.New("a nil variable")
+	}
+	return firstError(v.holds(bits, Int64), v.holds(words, Int32), v.assign(&Assign{V: n, X: Int(0)}))
+}
+
+func (v *verifier) collect(s *Collect) error {
+	return firstError(want(Int64, s.Len, "length"), want(Int64, s.Base, "base"),
+		v.marks(s.Bits, s.Words, s.N), v.holds(s.Flags, Bool), v.holds(s.List, Int32))
+}
+
+// holds checks that a can be stored to and holds t.
+func (v *verifier) holds(a *Array, t Type) error {
+	if err := v.stored(a); err != nil {
+		return err
+	}
+	if a.Elem != t {
+		return fmt.Errorf("%s holds %s, want %s", a.Name, a.Elem, t)
+	}
+	return nil
 }
 
 func (v *verifier) branch(s *If) error {

@@ -51,6 +51,10 @@ func Exprs(s Stmt) []Expr {
 		return []Expr{s.Lo, s.Hi}
 	case *SortBy:
 		return []Expr{s.Lo, s.Hi}
+	case *Mark:
+		return []Expr{s.At}
+	case *Collect:
+		return []Expr{s.Base, s.Len}
 	case *AllocTable:
 		return []Expr{s.Len}
 	case *Keep:

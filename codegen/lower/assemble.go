@@ -218,7 +218,7 @@ func (a *assembly) newPos(k int) *ir.Array {
 }
 
 // guess is how many entries to make room for at first: those of the sparse
-// operands together, if the result has as many coordinates.
+// operands together, or growth times as many, if the result has as many coordinates.
 func (a *assembly) guess() ir.Expr {
 	n := ir.Expr(ir.Int(16))
 	for _, o := range a.l.spec.Operands[1:] {
@@ -226,6 +226,7 @@ func (a *assembly) guess() ir.Expr {
 			n = ir.Plus(n, a.l.ops[o.Name].nnz())
 		}
 	}
+	n = ir.Times(n, ir.Int(a.l.growth()))
 	all := 1.0
 	for _, v := range a.l.resultVars[:a.deep+1] {
 		all *= float64(a.l.spec.Sizes[v])

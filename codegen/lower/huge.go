@@ -8,7 +8,8 @@ import (
 // A row of a parallel loop with more than Spec.LongRow entries is itself cut
 // into chunks, so that a matrix with all its work in a few rows keeps every
 // thread busy. That number is fixed, and so is that of those chunks, since sums
-// cross them: hugeParts where the sum is a row, else sumChunks.
+// cross them: hugeParts where the sum is a row, else sumChunks. A result that
+// shares an operand's pattern has no sums along it: any chunks do.
 const hugeParts = 16
 
 // huge leaves long rows out of a parallel loop, and runs them afterwards, one
@@ -16,30 +17,31 @@ const hugeParts = 16
 type huge struct {
 	l    *lowerer
 	key  string    // of the access whose rows may be long
-	body cin.Stmt  // the loop's body, with the sum over the row on threads
+	body cin.Stmt  // the loop's body, with the loop over the row on threads
 	seen *ir.Array // by chunk: whether it has left a row out
 	// zeroed: the chunks have set the result to 0 before they wrote to it.
 	zeroed bool
 }
 
 // newHuge makes a huge for a loop whose body sums the segment of a sparse level
-// into a scalar or a row of a dense result; nil for another.
+// into a scalar or a row of a dense result, or writes to the positions of a
+// pattern that the result shares; nil for another.
 func (l *lowerer) newHuge(f *cin.Forall, w *work) *huge {
-	if w.driver == nil || l.out.sparse || w.driver.op.NNZ >= 0 && w.driver.op.NNZ < l.spec.LongRow {
+	if w.driver == nil || l.out.sparse && !l.out.shared() || w.driver.op.NNZ >= 0 && w.driver.op.NNZ < l.spec.LongRow {
 		return nil
 	}
 	h := &huge{l: l, key: w.key}
 	var inner *cin.Forall
 	switch s := f.Body.(type) {
 	case *cin.Where:
-		if len(cin.Target(s.Producer).Vars) == 0 {
+		if len(cin.Target(s.Producer).Vars) == 0 && !l.out.sparse {
 			if p, ok := s.Producer.(*cin.Forall); ok {
 				inner = p
 				h.body = &cin.Where{Consumer: s.Consumer, Producer: onThreads(p)}
 			}
 		}
 	case *cin.Forall:
-		if l.sums(s) {
+		if l.sums(s) != l.out.sparse {
 			inner = s
 			h.body = onThreads(s)
 		}

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"math/bits"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -10,19 +12,44 @@ import (
 // the wave before, whose places are known by then, are copied from theirs, which
 // are still in cache, so that the result passes through memory once.
 
-// inWaves tells whether a loop's result is made so: its body has no workspace,
-// which every chunk would clear.
+// inWaves tells whether a loop's result is made so. A chunk clears its workspaces:
+// they are such that many values are added to each place.
 func (l *lowerer) inWaves(f *cin.Forall) bool {
 	if !l.out.sparse || l.out.shared() {
 		return false
 	}
-	plain := true
+	cheap := true
+	eachWorkspace(f, func(t *cin.Access, producer cin.Stmt) {
+		cheap = cheap && len(t.Vars) == 1 && l.fitsDense(t.Vars[0]) && l.fitsBits(t, producer)
+	})
+	return cheap
+}
+
+// eachWorkspace calls fn for each workspace of a loop's body.
+func eachWorkspace(f *cin.Forall, fn func(t *cin.Access, producer cin.Stmt)) {
 	cin.Walk(f.Body, func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 {
-			plain = false
+		if w, ok := s.(*cin.Where); ok {
+			if t := cin.Target(w.Producer); len(t.Vars) > 0 {
+				fn(t, w.Producer)
+			}
 		}
 	})
-	return plain
+}
+
+// waveWork is how much of w a chunk has at least. As many values as a workspace
+// has places are added to it. It is a power of two: data of about the same density
+// have the same leaf.
+func (l *lowerer) waveWork(f *cin.Forall, w *work) int64 {
+	least := l.spec.WaveWork
+	eachWorkspace(f, func(t *cin.Access, producer cin.Stmt) {
+		if w.driver == nil {
+			return
+		}
+		each := max(l.additions(producer, t)/float64(max(w.driver.op.NNZ, 1)), 1)
+		work := max(float64(l.spec.WaveWork), float64(l.spec.Sizes[t.Vars[0]])) / each
+		least = 1 << max(bits.Len64(uint64(work))-1, 0)
+	})
+	return least
 }
 
 // waves lowers a parallel loop whose result is made in waves.
@@ -33,7 +60,7 @@ func (l *lowerer) waves(f *cin.Forall, e *env) ir.Expr {
 	w := l.work(f, e, nil)
 	waves := ir.Expr(ir.Int(1))
 	if w.total != nil {
-		n := ir.Over(w.total, ir.Times(slots, ir.Int(l.spec.WaveWork)))
+		n := ir.Over(w.total, ir.Times(slots, ir.Int(l.waveWork(f, w))))
 		waves = l.named("waves", ir.Choose(alone, ir.Int(1), ir.Greatest(n, ir.Int(1))))
 	}
 	w.chunks = l.named("chunks", ir.Times(waves, slots))

@@ -57,6 +57,8 @@ func (l *lowerer) newWorkspace(t *cin.Access, producer cin.Stmt) workspace {
 	case w != nil:
 	case ordered:
 		w = l.newOrderedSpace(t, once)
+	case len(t.Vars) == 1 && l.fitsDense(t.Vars[0]) && l.fitsBits(t, producer):
+		w = l.newBitSpace(t)
 	case len(t.Vars) == 1 && l.fitsDense(t.Vars[0]):
 		w = l.newListSpace(t)
 	default:
@@ -117,12 +119,18 @@ func (w *listSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 
 func (w *listSpace) finish(l *lowerer) *operand {
 	l.emit(&ir.Sort{A: w.list, Lo: ir.Int(0), Hi: w.n})
-	op := newOperand(l, Operand{Name: w.name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
-	op.rootLen = w.n
-	op.arrays[ir.Slot{Arg: -1, Level: 0, Part: ir.Crd}] = w.list
-	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = w.vals
+	return l.listed(w.name, w.list, w.vals, w.lo, w.n)
+}
+
+// listed is a workspace with a value for each coordinate from lo on, of which
+// the list has n, as an operand.
+func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *operand {
+	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
+	op.rootLen = n
+	op.arrays[ir.Slot{Arg: -1, Level: 0, Part: ir.Crd}] = list
+	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = vals
 	op.CrdWidth = []uint8{0}
-	op.valueAt = func(p, c ir.Expr) ir.Expr { return ir.Minus(c, w.lo) }
+	op.valueAt = func(p, c ir.Expr) ir.Expr { return ir.Minus(c, lo) }
 	return op
 }
 

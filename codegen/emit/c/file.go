@@ -105,6 +105,10 @@ func liveness(b *ir.Block) (live, assigned map[*ir.Var]bool) {
 			assigned[s.V] = true
 		case *ir.Grow:
 			assigned[s.Cap] = true
+		case *ir.Mark:
+			assigned[s.N] = true
+		case *ir.Collect:
+			assigned[s.N] = true
 		}
 	})
 	return ir.Reads(b), assigned
@@ -201,6 +205,15 @@ func (u *usage) stmt(s ir.Stmt) {
 			u.array(k)
 		}
 		u.env, u.fails = true, true
+	case *ir.Mark:
+		u.array(s.Bits)
+		u.array(s.Words)
+		u.variable(s.N)
+	case *ir.Collect:
+		for _, a := range []*ir.Array{s.List, s.Words, s.Bits, s.Flags} {
+			u.array(a)
+		}
+		u.variable(s.N)
 	case *ir.AllocTable:
 		u.table(s.T)
 		if !u.isMade[s.T] {

@@ -88,6 +88,10 @@ func stable(x ir.Expr, body *ir.Block) bool {
 			assigned[s.V] = true
 		case *ir.Grow:
 			assigned[s.Cap] = true
+		case *ir.Mark:
+			assigned[s.N] = true
+		case *ir.Collect:
+			assigned[s.N] = true
 		}
 	})
 	ok := true

@@ -57,6 +57,13 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.line("dst_copy(%s, %s, %s, %s, %s, sizeof(%s));", f.array(s.Dst), f.expr(s.DstLo, 0), f.array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
 	case *ir.Sort:
 		f.line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
+	case *ir.Mark:
+		f.need("bits")
+		f.line("dst_mark(%s, %s, &%s, %s);", f.array(s.Bits), f.array(s.Words), f.variable(s.N), f.expr(s.At, 0))
+	case *ir.Collect:
+		f.need("bits")
+		n := f.variable(s.N)
+		f.line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.array(s.List), f.array(s.Words), n, f.array(s.Bits), f.array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
 	case *ir.SortBy:
 		f.sortBy(s)
 	case *ir.Alloc:
