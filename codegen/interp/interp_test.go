@@ -138,6 +138,10 @@ func TestRules(t *testing.T) {
 		{"alloc p int64[1] zero\n alloc q int64[1]\n sortby p[0 : 1] (q)", "q[0] is read but was never written"},
 		{"alloc p int64[1]\n p[0] = 1\n alloc q int64[1] zero\n sortby p[0 : 1] (q)", "q[1] is out of bounds"},
 		{"sort k[0 : 3]", "k[0 : 3] is out of bounds"},
+		{"alloc b int64[1] zero\n alloc w int32[2]\n var m int64 = 0\n mark b[64], w, m", "b[1 : 2] is out of bounds"},
+		{"alloc b int64[1] zero\n alloc w int32[1]\n var m int64 = 0\n mark b[63], w, m", "w[0 : 2] is out of bounds"},
+		{"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[1]\n var m int64 = 0\n mark b[3], w, m\n collect l[0] = b[1], w, f, m", "l[0 : 2] is out of bounds"},
+		{"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[9]\n var m int64 = 0\n mark b[3], w, m\n m = 0\n collect l[0] = b[1], w, f, m", "word 0 has bits, and is not in w"},
 	}
 	for _, c := range cases {
 		f, err := ir.Parse(head + c.body + "\n}")

@@ -63,12 +63,16 @@ func (l *lowerer) additions(producer cin.Stmt, t *cin.Access) float64 {
 	return total
 }
 
-// maxGrowth bounds how many times as many entries as the operands have a result
-// has room for at first, since few sparse matrices are uniform.
-const maxGrowth = 4
+// A result has room for maxGrowth times as many entries as the operands at
+// first, and not for more than maxRoom on that account, since few sparse matrices
+// are uniform.
+const (
+	maxGrowth = 8
+	maxRoom   = 1 << 26
+)
 
 // growth is how many times as many entries as the sparse operands together the
-// result is expected to have where they are added up in workspaces: 1, 2 or 4.
+// result is expected to have where they are added up in workspaces: a power of two.
 func (l *lowerer) growth() int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	for _, o := range l.spec.Operands[1:] {
@@ -87,7 +91,7 @@ func (l *lowerer) growth() int64 {
 	// Of so many values thrown at so many places.
 	expected := -places * math.Expm1(-added/places)
 	n := int64(1)
-	for n < maxGrowth && float64(n)*entries < expected {
+	for n < maxGrowth && float64(n)*entries < expected && float64(2*n)*entries <= maxRoom {
 		n *= 2
 	}
 	return n

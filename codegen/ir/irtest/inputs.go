@@ -101,6 +101,15 @@ var inputs = map[string]input{
 		}
 		return []interp.Arg{vals(a), vals(b)}
 	}},
+	"bits": {args: func() []interp.Arg {
+		x := make([]int64, 9000)
+		for i := range x {
+			x[i] = int64(i) * 7919 % 10000
+		}
+		copy(x[1023:], []int64{9999, 0, 63, 64, 9999, 9984})
+		copy(x[5000:], x[:3000]) // some twice
+		return []interp.Arg{vals(make([]int32, 10000)), vals(x)}
+	}},
 	"tables": {args: func() []interp.Arg {
 		keys, more := spread[int64](700, 80), integers[int64](700, 81)
 		copy(keys[100:], integers[int64](600, 82))
