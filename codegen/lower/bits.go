@@ -76,6 +76,9 @@ const (
 func (l *lowerer) growth() int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	for _, o := range l.spec.Operands[1:] {
+		if o.NNZ < 0 {
+			return 1
+		}
 		if !o.Format.AllDense() {
 			entries += float64(o.NNZ)
 		}

@@ -185,9 +185,16 @@ func TestWorkspaces(t *testing.T) {
 			s.Operands[k].CrdWidth = []uint8{0, 8}
 		}
 	}
+	few := func(s *lower.Spec) {
+		for k := range s.Operands {
+			s.Operands[k].NNZ = 100
+		}
+	}
 	run(t, []holds{
-		// A place and a mark for every coordinate, and the list of those marked.
-		{leaf{spgemm, "C:ds A:ds B:ds", nil}, map[string]int{`alloc W_mark bool`: 1, `alloc W_list int32`: 1, `sort W_list`: 1, `W_table`: 0}},
+		// A place and a bit for every coordinate where many are added to.
+		{leaf{spgemm, "C:ds A:ds B:ds", nil}, map[string]int{`alloc W_vals float64\[.*zero`: 1, `mark W_bits`: 1, `collect W_list`: 1, `sort|W_mark|W_table`: 0}},
+		// Else a place and a mark, and the list of those marked.
+		{leaf{spgemm, "C:ds A:ds B:ds", few}, map[string]int{`alloc W_mark bool`: 1, `alloc W_list int32`: 1, `sort W_list`: 1, `W_table`: 0}},
 		// Too many coordinates for that: a table of those that come up.
 		{leaf{spgemm, "C:ds A:ds B:ds", long}, map[string]int{`alloc W_mark`: 0, `sortby W_perm`: 1, `alloc W_table`: 2}},
 		{leaf{spgemm, "C:ds A:ds B:ds", wide}, map[string]int{`alloc C_crd1 int64`: 1}},
@@ -278,4 +285,18 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %s: %s", c.stmt, err, c.v, c.why)
 		}
 	}
+}
+
+// TestHuge: long rows are left to all threads where no sum, or one, runs along them.
+func TestHuge(t *testing.T) {
+	const sddmm = "forall(i, CPUThread, forall(j, where(A(i,j) = t, forall(k, t += B(i,j) * C(i,k) * D(j,k)))))"
+	share := func(s *lower.Spec) { s.Share, s.LongRow = "B(i,j)", 10 }
+	short := func(s *lower.Spec) { s.Share = "B(i,j)" }
+	run(t, []holds{
+		{leaf{sddmm, "A:ds B:ds C:dd D:dd", share}, map[string]int{`\b10 < `: 2, `alloc huge bool`: 1, ` parallel`: 2, `sum`: 0}},
+		{leaf{sddmm, "A:ds B:ds C:dd D:dd", short}, map[string]int{`alloc huge`: 0, ` parallel`: 1}},
+		// A product's rows are put together as a whole.
+		{leaf{"forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", "C:ds A:ds B:ds", nil},
+			map[string]int{`alloc huge`: 0, `for wave in 0 : rounds`: 1}},
+	})
 }
