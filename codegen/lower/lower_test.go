@@ -170,7 +170,7 @@ func TestAssembly(t *testing.T) {
 		// is copied to its place, found by a scan, as the next wave runs.
 		{leaf{threads, "C:ds A:ds B:ds", nil}, map[string]int{`for slot_\d in 0 : slots parallel\(dynamic, 1\)`: 1, `before\[slot_1 \+ 1\] = before\[slot_1\] \+ made`: 1, `copy C_crd\[from\]`: 1}},
 		// An operand's pattern: only values are written, at its positions.
-		{leaf{scale, "C:ss A:ss b:d", share}, map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p_1\] = `: 1}},
+		{leaf{scale, "C:ss A:ss b:d", share}, map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p\] = `: 1}},
 		{leaf{scale, "C:ss A:ss b:d", nil}, map[string]int{`publish`: 5}},
 	})
 }

@@ -258,7 +258,7 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
-    const int64_t guess = (T1_nnz + 16 + T2_nnz) * 8;
+    const int64_t guess = T1_nnz + 16 + T2_nnz;
     int64_t T0_vals_cap = guess;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
