@@ -283,7 +283,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	only := func(f *cin.Forall, has, lacks []string) bool {
 		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
 	}
-	producer := func(f *cin.Forall) bool { return factor && a.Accumulate && only(f, inside, outside) && !r.over(f) }
+	summed := func(f *cin.Forall) bool { return a.Accumulate && only(f, inside, outside) && !r.over(f) }
+	producer := func(f *cin.Forall) bool { return factor && summed(f) }
 	consumer := func(f *cin.Forall) bool {
 		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return slices.Contains(inside, v) })
 	}
@@ -294,6 +295,10 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	for _, v := range r.loops {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
 			around := "another statement"
+			if d > 0 && summed(chain[d-1]) && !factor {
+				return nil, r.refuse(0, "the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
+					r.cmd.Args[0].Text, strings.Join(r.rootsOf(chain[d-1].Var), ", "), cin.ExprString(a.RHS), v, chain[d-1].Var)
+			}
 			if d > 0 {
 				around = "the loop over " + chain[d-1].Var
 			}

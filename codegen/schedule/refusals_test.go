@@ -28,6 +28,8 @@ func TestRefusals(t *testing.T) {
 	spaces := problem{stmt: "seq(forall(i, forall(j, y(i) += A(i,j))), forall(j, y(j) += z(j)))", formats: "y:d z:d A:ds"}
 	lanes := problem{stmt: "forall(i, forall(k, where(forall(j, C(i,j) += W(j)), forall(j, W(j) += A(i,j) * B(k,j)))))", formats: "C:dd A:dd B:dd"}
 	blocks := problem{stmt: "forall(i, forall(j, forall(k, y(i) += T(i,j,k) * x(k))))", formats: "y:d T:sds x:d", parts: []string{"i", "j"}}
+	quotient := problem{stmt: "forall(i, forall(j, y(i) += a(i) / B(i,j)))", formats: "y:d a:d B:dd"}
+	difference := problem{stmt: "forall(i, forall(j, y(i) += c(i) - B(i,j)))", formats: "y:d c:d B:dd"}
 	both := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))", formats: "C:ss A:dd B:dd"}
 	for _, c := range []struct {
 		problem
@@ -179,6 +181,9 @@ func TestRefusals(t *testing.T) {
 		{spmv, "precompute(A(i,j)*x(j),i,i,1)", "got 1, want a name for the workspace", "1"},
 		{spmv, "split(j,j0,j1,8),precompute(x(j),j0,j0,W)", "j0 does not determine j; a workspace is over variables of the statement", "j0"},
 		{spmm, "precompute(A(i,j),i,i)", "the loop over i is around the loop over j, in which the workspace over i would have one entry", "i"},
+		// A sum that its factors' or terms' operations do not distribute over.
+		{quotient, "precompute(B(i,j),i,i,W)", "the workspace would sum B(i,j) over j, and a(i) / B(i,j) does not distribute over that sum", "B(i,j)"},
+		{difference, "precompute(B(i,j),i,iw,W)", "and c(i) - B(i,j) does not distribute over that sum", "B(i,j)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l,k)", "the loops are not directly nested", "reorder(j,l,k)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)", "the loop over k is around the loop over j", "k"},
 		{parts, "precompute(z(i),i,i)", "the loop over i is around another statement", "i"},
