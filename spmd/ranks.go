@@ -223,7 +223,7 @@ func (r *run) estimate(name string) float64 {
 
 // load makes this rank's blocks.
 func (k *ranked) load() error {
-	k.exec = &exec.Rank{Comm: k.c, Plan: k.problem, Limit: k.r.limit, Leaf: k.leaf, Add: k.add}
+	k.exec = &exec.Rank{Comm: k.c, Plan: k.problem, Limit: k.r.limit, Alloc: k.r.arena.Alloc, Leaf: k.leaf, Add: k.add}
 	for i, o := range k.operands {
 		own, err := k.loadOperand(o, k.problem.Operands[i].Modes)
 		if err != nil {

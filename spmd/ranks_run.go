@@ -10,6 +10,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/exec"
 	"distaff/spmd/plan"
 )
 
@@ -126,7 +127,7 @@ func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
 		return nil, err
 	}
 	k.c, r.ranks = c, c
-	if c.OneProcess() { // the rank's own goroutine has a thread (comm/local)
+	if c.OneProcess() && r.runner != nil { // the rank's own goroutine has a thread (comm/local)
 		r.runner.Close()
 		r.runner = nil
 	}
@@ -161,6 +162,7 @@ func (k *ranked) computePhase() (map[plan.Block]*tcs.Tensor, error) {
 			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
 		}
 	}
+	r.arena.Reuse(false) // what stores the result wants the memory
 	return blocks, nil
 }
 
@@ -170,6 +172,7 @@ type rankStats struct {
 	Sent, Recv, Msgs  int64
 	Nonzeros, PeakRSS int64
 	Load, Compile     float64
+	Spent             exec.Spent // in the last repeat
 }
 
 // stats gathers the statistics at rank 0. Collective.
@@ -181,7 +184,7 @@ func (k *ranked) stats(start time.Time) error {
 		host = "unknown"
 	}
 	d := k.after.Sub(k.before)
-	mine, err := json.Marshal(rankStats{host, d.BytesSent, d.BytesReceived, d.MessagesSent, k.nonzeros(), peakRSS(), st.Phases.Load, st.Phases.Compile})
+	mine, err := json.Marshal(rankStats{host, d.BytesSent, d.BytesReceived, d.MessagesSent, k.nonzeros(), peakRSS(), st.Phases.Load, st.Phases.Compile, k.exec.Spent()})
 	if err != nil {
 		panic("BUG: spmd: a rank's statistics do not marshal: " + err.Error())
 	}
@@ -202,6 +205,7 @@ func (k *ranked) stats(start time.Time) error {
 	st.Compiler = k.statements[0].compiler
 	st.Ranks, st.Hosts, st.Comm, st.Balance.Nonzeros, st.PeakRSS = c.Size(), nil, Comm{}, nil, nil
 	seen := map[string]bool{}
+	var spent []exec.Spent
 	for _, n := range counts {
 		var x rankStats
 		if err := json.Unmarshal(all[:n], &x); err != nil {
@@ -217,10 +221,27 @@ func (k *ranked) stats(start time.Time) error {
 		st.Comm.MessagesSent = append(st.Comm.MessagesSent, x.Msgs)
 		st.Balance.Nonzeros = append(st.Balance.Nonzeros, x.Nonzeros)
 		st.PeakRSS = append(st.PeakRSS, x.PeakRSS)
+		spent = append(spent, x.Spent)
 		st.Phases.Load, st.Phases.Compile = max(st.Phases.Load, x.Load), max(st.Phases.Compile, x.Compile)
 	}
+	r.job.detail(spentLine(spent))
 	st.Phases.Total = seconds(start)
 	return nil
+}
+
+// spentLine says which rank spent most on each part of the last repeat.
+func spentLine(ranks []exec.Spent) string {
+	most := func(part func(exec.Spent) time.Duration) string {
+		at := 0
+		for n, s := range ranks {
+			if part(s) > part(ranks[at]) {
+				at = n
+			}
+		}
+		return fmt.Sprintf("%.2f ms (rank %d)", 1e3*part(ranks[at]).Seconds(), at)
+	}
+	return "compute, last repeat, the rank that took longest: waiting for blocks " + most(func(s exec.Spent) time.Duration { return s.Fetch }) +
+		", leaves " + most(func(s exec.Spent) time.Duration { return s.Leaf }) + ", sums of blocks " + most(func(s exec.Spent) time.Duration { return s.Sum })
 }
 
 // nonzeros counts the stored entries of the largest operand that this rank

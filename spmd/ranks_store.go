@@ -245,7 +245,7 @@ func (k *ranked) gatherDense(b *store.Blocks) (*tcs.Tensor, error) {
 	for n, owner := range b.Owners {
 		block := b.Own[n]
 		if owner != 0 {
-			if block, err = transfer.Recv(c, like, owner, 0, r.limit); err != nil {
+			if block, err = transfer.Recv(c, like, owner, 0, transfer.Pages(r.limit)); err != nil {
 				whole.Close()
 				return nil, err
 			}

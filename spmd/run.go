@@ -157,8 +157,11 @@ func (j *Job) newRun(ctx context.Context, p *parsed, ranksOnNode, ranksInProcess
 		why = "90% of " + why
 	}
 	r.limit, r.limitWhy = tcs.NewLimit(max), why
-	r.arena, r.runner = kernels.NewArena(r.limit), kernels.NewRunner()
+	r.arena = kernels.NewArena(r.limit)
 	r.arena.Reuse(true)
+	if r.threads > 1 {
+		r.runner = kernels.NewRunner()
+	}
 	return r, nil
 }
 

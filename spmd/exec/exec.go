@@ -5,6 +5,7 @@ package exec
 
 import (
 	"fmt"
+	"time"
 
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
@@ -18,6 +19,7 @@ type Rank struct {
 	Comm  comm.Comm
 	Plan  *plan.Problem
 	Limit *tcs.Limit
+	Alloc transfer.Alloc // of blocks that arrive
 
 	// Own has, for each operand, the blocks that live at this rank.
 	Own []map[plan.Block]*tcs.Tensor
@@ -34,20 +36,43 @@ type Rank struct {
 	// Sparse, where the result has compressed levels, is how a rank's own
 	// steps add to one block; nil: by Add.
 	Sparse *Sparse
+
+	spent Spent
+}
+
+// Spent is where the time of a rank's last Compute went.
+type Spent struct {
+	Fetch time.Duration // waiting for operand blocks
+	Leaf  time.Duration // in leaves, and making what they read and write
+	Sum   time.Duration // adding partial blocks, and moving them to their owners
+}
+
+// Spent is where the time of the last Compute went.
+func (r *Rank) Spent() Spent { return r.spent }
+
+// since adds the time from at on to *to, and returns the time it is now.
+func since(at time.Time, to *time.Duration) time.Time {
+	now := time.Now()
+	*to += now.Sub(at)
+	return now
 }
 
 // Compute runs the statement once and returns the result blocks that this rank
 // owns. Collective. The caller closes the blocks.
 func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
+	at := time.Now()
+	r.spent = Spent{}
 	f, err := r.newFetcher()
 	if err != nil {
 		return nil, err
 	}
+	since(at, &r.spent.Fetch)
 	partials, err := r.steps(f)
 	if err != nil {
 		// The other ranks stop too, so that waiting for what is under way ends.
 		r.Comm.Abort(comm.ExitCode(err), err.Error())
 	}
+	at = time.Now()
 	if ferr := f.finish(); err == nil {
 		err = ferr
 	}
@@ -55,6 +80,8 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 		closeAll(partials)
 		return nil, err
 	}
+	at = since(at, &r.spent.Fetch)
+	defer func() { since(at, &r.spent.Sum) }()
 	return r.combine(partials)
 }
 
@@ -71,21 +98,25 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 		if err := r.Comm.Context().Err(); err != nil {
 			return partials, fmt.Errorf("stopped before step %d: %w", n, err)
 		}
+		at := time.Now()
 		operands, err := f.blocks(s, n)
 		if err != nil {
 			return partials, err
 		}
 		n++
+		at = since(at, &r.spent.Fetch)
 		if sums != nil {
 			if err := sums.step(s, operands); err != nil {
 				return partials, err
 			}
+			since(at, &r.spent.Leaf)
 			continue
 		}
 		block, err := r.Leaf(s, operands)
 		if err != nil {
 			return partials, err
 		}
+		at = since(at, &r.spent.Leaf)
 		if s.First {
 			partials[s.Partial] = block
 			continue
@@ -93,6 +124,7 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 		if err := r.add(partials, s.Partial, block); err != nil {
 			return partials, err
 		}
+		since(at, &r.spent.Sum)
 	}
 	return partials, nil
 }
@@ -171,7 +203,7 @@ func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to in
 		}
 		return nil, s.Wait()
 	case to == me:
-		return transfer.Recv(r.Comm, r.Result, p.Rank, tagCombine, r.Limit)
+		return transfer.Recv(r.Comm, r.Result, p.Rank, tagCombine, r.Alloc)
 	}
 	return nil, nil
 }

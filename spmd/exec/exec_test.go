@@ -62,7 +62,7 @@ var values = []func(c []int64) float64{
 
 // rank is a rank of the problem with the blocks that it owns.
 func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
-	r := &exec.Rank{Comm: c, Plan: p, Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d", Modes: []int{0}}}
+	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil), Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d", Modes: []int{0}}}
 	for k, o := range p.Operands {
 		own := map[plan.Block]*tcs.Tensor{}
 		space := p.SpaceOf(o.Modes)

@@ -63,7 +63,7 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 			continue
 		}
 		owner := r.Plan.Owner(r.Plan.Operands[k].Modes, 0)
-		t, err := transfer.Bcast(r.Comm, r.Own[k][0], r.Like[k], owner, r.Limit)
+		t, err := transfer.Bcast(r.Comm, r.Own[k][0], r.Like[k], owner, r.Alloc)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (f *fetcher) start(k int) {
 	ch := make(chan arrival, 1)
 	f.coming[k] = ch
 	go func() {
-		t, err := transfer.Recv(f.r.Comm, f.r.Like[k], q.Owner, tagOf(q.seq), f.r.Limit)
+		t, err := transfer.Recv(f.r.Comm, f.r.Like[k], q.Owner, tagOf(q.seq), f.r.Alloc)
 		ch <- arrival{t, err}
 	}()
 }

@@ -2,7 +2,7 @@
 //
 // A block travels as a short control message, which says how long its arrays
 // are and where in the whole tensor they begin, and then array by array. The
-// receiver's memory is allocated against its limit before the arrays come. A
+// receiver's memory is allocated before the arrays come. A
 // control message is no payload: counters leave it out.
 //
 // Between ranks of one process nothing is copied: the control message names the
@@ -25,6 +25,15 @@ type Like struct {
 	Type  tcs.Type
 	Kinds string
 	Modes []int
+}
+
+// Alloc is where a receiver gets the memory of a block: bytes of anything,
+// aligned to tcs.Align, with the caller's one reference.
+type Alloc func(bytes int64, what string) (*tcs.Memory, error)
+
+// Pages allocates fresh pages that count against limit.
+func Pages(limit *tcs.Limit) Alloc {
+	return func(bytes int64, what string) (*tcs.Memory, error) { return tcs.Alloc(limit, bytes, what) }
 }
 
 // LikeOf describes blocks of t.
@@ -100,7 +109,7 @@ func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 
 // Recv receives a block that Send sent. The caller closes it, and does not
 // change it: its memory may be the sender's.
-func Recv(c comm.Comm, like Like, from, tag int, limit *tcs.Limit) (*tcs.Tensor, error) {
+func Recv(c comm.Comm, like Like, from, tag int, alloc Alloc) (*tcs.Tensor, error) {
 	if c.OneProcess() && from != c.Rank() {
 		return take(c, from, tag)
 	}
@@ -112,7 +121,7 @@ func Recv(c comm.Comm, like Like, from, tag int, limit *tcs.Limit) (*tcs.Tensor,
 	if err != nil {
 		return nil, err
 	}
-	t, err := like.allocate(m, limit)
+	t, err := like.allocate(m, alloc)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +148,7 @@ func Recv(c comm.Comm, like Like, from, tag int, limit *tcs.Limit) (*tcs.Tensor,
 
 // Bcast sends rank root's t to every rank of the group: root gets t back, every
 // other rank a block as Recv gives it. Collective.
-func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, limit *tcs.Limit) (*tcs.Tensor, error) {
+func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.Tensor, error) {
 	if c.OneProcess() {
 		return shareAll(c, t, root)
 	}
@@ -152,7 +161,7 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, limit *tcs.Limit) (*
 	}
 	var err error
 	if c.Rank() != root {
-		if t, err = like.allocate(m, limit); err != nil {
+		if t, err = like.allocate(m, alloc); err != nil {
 			return nil, err
 		}
 	}
@@ -171,7 +180,7 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, limit *tcs.Limit) (*
 }
 
 // allocate makes the block that control message m announces.
-func (k Like) allocate(m []int64, limit *tcs.Limit) (*tcs.Tensor, error) {
+func (k Like) allocate(m []int64, alloc Alloc) (*tcs.Tensor, error) {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type, Box: make([][2]int64, len(k.Dims))}}
 	t.Levels = make([]tcs.Level, len(k.Kinds))
 	for l := range t.Levels {
@@ -189,7 +198,7 @@ func (k Like) allocate(m []int64, limit *tcs.Limit) (*tcs.Tensor, error) {
 		offsets = append(offsets, bytes)
 		bytes += (a.Len*int64(a.Width) + tcs.Align - 1) &^ (tcs.Align - 1)
 	}
-	mem, err := tcs.Alloc(limit, bytes, fmt.Sprintf("a block of %s", k.Name))
+	mem, err := alloc(bytes, fmt.Sprintf("a block of %s", k.Name))
 	if err != nil {
 		return nil, err
 	}

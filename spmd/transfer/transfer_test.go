@@ -57,14 +57,14 @@ func TestSendAndBcast(t *testing.T) {
 				var err error
 				switch {
 				case bcast:
-					got, err = Bcast(c, own, like, 1, nil)
+					got, err = Bcast(c, own, like, 1, Pages(nil))
 				case c.Rank() == 1:
 					var s *Sending
 					if s, err = Send(c, own, 2, 7); err == nil {
 						err = s.Wait()
 					}
 				case c.Rank() == 2:
-					got, err = Recv(c, like, 1, 7, nil)
+					got, err = Recv(c, like, 1, 7, Pages(nil))
 				}
 				if err != nil {
 					return err
