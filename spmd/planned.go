@@ -29,7 +29,8 @@ type Planned struct {
 	Owned   []int64 `json:"owned_bytes"` // of operands and result, mapped files included
 	// Memory is the most that is taken at each rank while it loads, computes and
 	// stores: its own blocks (but for mapped files), entries on their way to
-	// blocks, blocks that arrive, partial results, and at rank 0 the whole result. MemoryLimit is a rank's limit, where it is known.
+	// blocks, blocks that arrive, partial results with what adding to them takes, and at rank 0 the
+	// whole result; leaves' workspaces are not known. MemoryLimit is a rank's limit, where it is known.
 	Memory      []int64 `json:"memory_bytes"`
 	MemoryLimit int64   `json:"memory_limit,omitempty"`
 
@@ -115,9 +116,9 @@ type planner struct {
 	largest int
 	detail  func(rank int) *PlannedRank // nil for a rank that is not wanted
 
-	incoming [][]struct{ most, count int64 } // by rank and operand: foreign blocks
-	partials []int64                         // bytes by rank
-	extra    []int64                         // the largest block that is added to another
+	incoming [][]struct{ most, count int64 }  // by rank and operand: foreign blocks
+	partials []map[plan.Partial]*partialBlock // by rank
+	extra    []int64                          // the largest block that is added to another
 }
 
 // Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
@@ -167,7 +168,7 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	for n := range x.incoming {
 		x.incoming[n] = make([]struct{ most, count int64 }, len(x.p.Operands))
 	}
-	x.partials, x.extra = make([]int64, ranks), make([]int64, ranks)
+	x.partials, x.extra = make([]map[plan.Partial]*partialBlock, ranks), make([]int64, ranks)
 	x.broadcasts()
 	if err := x.steps(ctx); err != nil {
 		return nil, err
@@ -281,7 +282,7 @@ func (x *planner) broadcasts() {
 		for rank := range x.p.Ranks {
 			if rank != owner {
 				x.out.Comm.BytesReceived[rank] += s.bytes
-				x.incoming[rank][n].most, x.incoming[rank][n].count = s.bytes, 1
+				x.incoming[rank][n].most, x.incoming[rank][n].count = s.memory(), 1
 			}
 		}
 		if d := x.detail(owner); d != nil {
@@ -319,16 +320,15 @@ func (x *planner) steps(ctx context.Context) error {
 			}
 			x.travel(n, f.Block, f.Owner, rank)
 			in := &x.incoming[rank][n]
-			in.most, in.count = max(in.most, x.sizers[n].block(f.Block).bytes), in.count+1
+			in.most, in.count = max(in.most, x.sizers[n].block(f.Block).memory()), in.count+1
 			if from := x.detail(f.Owner); from != nil {
 				from.Sends = append(from.Sends, PlannedMove{x.block(n, f.Block), f.Owner, rank, false})
 			}
 		}
-		bytes := x.sizers[result].block(s.Partial.Result).bytes
-		if s.First {
-			x.partials[rank] += bytes
-		} else {
-			x.extra[rank] = max(x.extra[rank], bytes)
+		block := x.sizers[result].block(s.Partial.Result)
+		x.partial(rank, s, block)
+		if !s.First {
+			x.extra[rank] = max(x.extra[rank], block.memory())
 		}
 		if d != nil {
 			for v, i := range s.Tuple {
@@ -352,7 +352,7 @@ func (x *planner) sums() {
 	move := func(b plan.Block, from, to int, final bool) {
 		if from != to {
 			x.travel(result, b, from, to)
-			x.extra[to] = max(x.extra[to], x.sizers[result].block(b).bytes)
+			x.extra[to] = max(x.extra[to], x.sizers[result].block(b).memory())
 		}
 		for k, rank := range []int{from, to} {
 			if d := x.detail(rank); d != nil && (k == 0 || from != to) {
@@ -376,27 +376,12 @@ func (x *planner) owns() {
 		for b, rank := range t.Owners {
 			x.out.Owned[rank] += x.sizers[n].block(plan.Block(b)).bytes
 			if !x.sizers[n].mapped && n < len(x.sizers)-1 {
-				x.out.Memory[rank] += x.sizers[n].block(plan.Block(b)).bytes
+				x.out.Memory[rank] += x.sizers[n].block(plan.Block(b)).memory()
 			}
 			if d := x.detail(rank); d != nil {
 				d.Owns = append(d.Owns, x.block(n, plan.Block(b)))
 			}
 		}
-	}
-}
-
-// memory adds what a rank holds beside its own blocks: two blocks of each
-// operand at most, its partial results and one that is added to them.
-func (x *planner) memory() {
-	for rank := range x.out.Memory {
-		m := &x.out.Memory[rank]
-		for _, in := range x.incoming[rank] {
-			*m += in.most * min(in.count, 2)
-		}
-		*m += x.partials[rank] + x.extra[rank]
-	}
-	if x.p.Ranks > 1 {
-		x.out.Memory[0] += x.out.Tensors[len(x.out.Tensors)-1].Bytes
 	}
 }
 

@@ -19,7 +19,7 @@ func (x *planner) loading() {
 			z := s.block(plan.Block(b))
 			blocks[rank] += z.entries
 			if !s.mapped {
-				own[rank] += z.bytes
+				own[rank] += z.memory()
 			}
 		}
 		for rank := range own {
@@ -40,9 +40,9 @@ func (x *planner) beside(n int, entries int64) int64 {
 	case src.tensor != nil && r.asStored(src) && s.viewable(src.tensor):
 		return 0
 	}
-	bytes := load.Buffers(x.p.Ranks, int64(len(x.out.Tensors[n].Owners)), len(s.dims), s.typ)
+	bytes, most := load.Buffers(x.p.Ranks, int64(len(x.out.Tensors[n].Owners)), len(s.dims), s.typ)
 	record := int64(8*len(s.dims) + s.typ.Size())
-	bytes = min(bytes, 4*record*max(round(s.entries), 1)) // a small tensor does not fill them
+	bytes += min(most, 4*record*max(round(s.entries), 1)) // a small tensor does not fill them
 	if src.tensor != nil {
 		if _, order := src.tensor.Format(); dense || slices.Equal(order, s.order) {
 			return bytes // entries go to their places

@@ -29,6 +29,16 @@ type blockSize struct {
 	messages       int64 // arrays that are not empty
 }
 
+// memory is what the block takes: its arrays are aligned, and large memory is
+// counted in pages.
+func (z blockSize) memory() int64 {
+	n := z.bytes + z.messages*tcs.Align
+	if n >= 1<<18 {
+		n += 1 << 12
+	}
+	return n
+}
+
 func round(x float64) int64 {
 	if x >= 1<<62 {
 		return 1 << 62

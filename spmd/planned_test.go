@@ -3,6 +3,7 @@ package spmd_test
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -186,5 +187,84 @@ func TestTooManyRanks(t *testing.T) {
 	job.Ranks = 1 << 30
 	if _, err := job.Plan(context.Background(), 0); comm.ExitCode(err) != 2 {
 		t.Errorf("a plan for %d ranks: got %v, want exit code 2", job.Ranks, err)
+	}
+}
+
+// A rank allocates no more than the plan says: its blocks, those that arrive,
+// partial results with the maps or blocks that sum them, and what stores the result.
+// These statements have leaves without large workspaces.
+func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	dir := t.TempDir()
+	files := map[string]string{}
+	for name, in := range map[string]struct {
+		format, kind string
+		dims         []int64
+	}{
+		"A": {"ds", "uniform:200000:int", []int64{3000, 4000}},
+		"B": {"ds", "uniform:60000:int", []int64{4000, 2500}},
+		"T": {"sss", "uniform:150000:int", []int64{400, 300, 200}},
+	} {
+		files[name] = filepath.Join(dir, name+".tcs")
+		vars := "i,j,k"[:2*len(in.dims)-1]
+		j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Formats: map[string]string{"S": in.format, "T": in.format}, Sizes: map[string][]int64{"S": in.dims},
+			Inputs: map[string]spmd.Input{"S": spmd.Generated(in.kind)}, Outputs: []spmd.Output{{Tensor: "T", File: files[name]}}}
+		j.Interpret, j.Threads = true, 1
+		if _, err := j.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	split := func(o spmd.Options, list ...string) spmd.Options { o.Splits = list; return o }
+	for _, c := range []struct {
+		stmt    string
+		formats map[string]string
+		sizes   map[string][]int64
+		o       spmd.Options
+	}{
+		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{}},
+		{"y(i) = A(i,j)*x(j)", nil, nil, split(spmd.Options{}, "i:2", "j:20")},
+		{"y(i) = A(i,j)*x(j)", nil, nil, split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, spmd.Options{}},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, split(spmd.Options{}, "i:2", "j:6")},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
+		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, spmd.Options{}},
+		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, split(spmd.Options{}, "i:2", "l:20")},
+		{"Y(i,j) = T(i,j,l)*x(l)", map[string]string{"Y": "ss"}, nil, split(spmd.Options{}, "i:2", "l:10")},
+	} {
+		job := spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes, Options: c.o, Inputs: map[string]spmd.Input{}}
+		for _, name := range []string{"A", "B", "T"} {
+			if containsTensor(c.stmt, name) {
+				job.Inputs[name] = spmd.File(files[name])
+			}
+		}
+		for _, name := range []string{"x", "C"} {
+			if containsTensor(c.stmt, name) {
+				job.Inputs[name] = spmd.Generated("dense:int")
+			}
+		}
+		job.Threads, job.TrustInput, job.Repeat = 1, true, 2
+		for ranks := 1; ranks <= 3; ranks++ {
+			if ranks == 1 && len(job.Splits) == 0 {
+				continue // no blocks
+			}
+			if job.Ranks, job.Outputs = ranks, nil; ranks == 2 {
+				job.Outputs = []spmd.Output{{Tensor: c.stmt[:1], File: filepath.Join(dir, "out.tcs")}}
+			}
+			p, err := job.Plan(context.Background(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := job.Run(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for r, got := range report.Allocated {
+				if got > p.Memory[r] || got == 0 {
+					t.Errorf("%s, split %v, rank %d of %d: allocated %d bytes, planned %d", c.stmt, job.Splits, r, ranks, got, p.Memory[r])
+				}
+			}
+		}
 	}
 }

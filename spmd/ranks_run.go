@@ -173,6 +173,7 @@ type rankStats struct {
 	Nonzeros, PeakRSS int64
 	Load, Compile     float64
 	Spent             exec.Spent // in the last repeat
+	Allocated         int64
 }
 
 // stats gathers the statistics at rank 0. Collective.
@@ -184,7 +185,7 @@ func (k *ranked) stats(start time.Time) error {
 		host = "unknown"
 	}
 	d := k.after.Sub(k.before)
-	mine, err := json.Marshal(rankStats{host, d.BytesSent, d.BytesReceived, d.MessagesSent, k.nonzeros(), peakRSS(), st.Phases.Load, st.Phases.Compile, k.exec.Spent()})
+	mine, err := json.Marshal(rankStats{host, d.BytesSent, d.BytesReceived, d.MessagesSent, k.nonzeros(), peakRSS(), st.Phases.Load, st.Phases.Compile, k.exec.Spent(), r.limit.Peak()})
 	if err != nil {
 		panic("BUG: spmd: a rank's statistics do not marshal: " + err.Error())
 	}
@@ -204,6 +205,7 @@ func (k *ranked) stats(start time.Time) error {
 	r.fillStats()
 	st.Compiler = k.statements[0].compiler
 	st.Ranks, st.Hosts, st.Comm, st.Balance.Nonzeros, st.PeakRSS = c.Size(), nil, Comm{}, nil, nil
+	r.report.Allocated = nil
 	seen := map[string]bool{}
 	var spent []exec.Spent
 	for _, n := range counts {
@@ -222,6 +224,7 @@ func (k *ranked) stats(start time.Time) error {
 		st.Balance.Nonzeros = append(st.Balance.Nonzeros, x.Nonzeros)
 		st.PeakRSS = append(st.PeakRSS, x.PeakRSS)
 		spent = append(spent, x.Spent)
+		r.report.Allocated = append(r.report.Allocated, x.Allocated)
 		st.Phases.Load, st.Phases.Compile = max(st.Phases.Load, x.Load), max(st.Phases.Compile, x.Compile)
 	}
 	r.job.detail(spentLine(spent))

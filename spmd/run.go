@@ -23,6 +23,8 @@ type Report struct {
 	// Result is the left side's tensor, where Job.Keep asks for it. The caller
 	// closes it.
 	Result *tcs.Tensor
+	// Allocated is the most bytes that each rank has counted against its memory limit.
+	Allocated []int64
 }
 
 // run is a job on its way.
@@ -283,6 +285,7 @@ func (r *run) fillStats() {
 	st.Comm = Comm{[]int64{0}, []int64{0}, []int64{0}}
 	st.Balance.Nonzeros = []int64{r.largestOperand()}
 	st.PeakRSS = []int64{peakRSS()}
+	r.report.Allocated = []int64{r.limit.Peak()}
 }
 
 // largestOperand is the number of stored entries of the operand that has most.

@@ -17,15 +17,16 @@ const (
 	inboxRooms = 4
 )
 
-// Buffers is about how many bytes a rank takes beside its blocks while a tensor
-// of that many modes and blocks is scattered over ranks.
-func Buffers(ranks int, blocks int64, modes int, typ tcs.Type) int64 {
+// Buffers is how many bytes a rank takes beside its blocks while a tensor of that
+// many modes and blocks is scattered over ranks: held from the beginning, and about
+// as many as most more if there are that many entries on their way.
+func Buffers(ranks int, blocks int64, modes int, typ tcs.Type) (held, most int64) {
 	record := int64(8*modes + typ.Size())
 	stage := min(max(stageBytes/(record*max(blocks, 1)), stageLeast), stageMost) * record * blocks
 	if ranks == 1 {
-		return stage
+		return stage, 0
 	}
-	return stage + (2+inboxRooms)*sendBytes
+	return stage + sendBytes, (1 + inboxRooms) * sendBytes
 }
 
 // sink takes entries of the blocks that a rank owns. A lane is a sender's: those

@@ -77,7 +77,10 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		}
 	}
 	s.router = newRouter(g, intake)
-	held := s.router.bytes() + room(g.Cfg.Limit)
+	held := s.router.bytes()
+	if s.c.Size() > 1 {
+		held += room(g.Cfg.Limit)
+	}
 	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err != nil {
 		return nil, err
 	}
