@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"distaff/spmd"
@@ -30,7 +31,16 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 		if err := os.WriteFile(in, []byte(j.entries), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run := func(ranks int, splits []string) []byte {
+		// The same as a file of levels that are all compressed.
+		access := "(" + strings.Join(strings.Split("ijkl"[:len(j.sizes["A"])], ""), ",") + ")"
+		stored := filepath.Join(dir, "a.tcs")
+		store := spmd.Job{Statement: "B" + access + " = A" + access, Sizes: j.sizes, Inputs: map[string]spmd.Input{"A": {File: in}},
+			Formats: map[string]string{"B": strings.Repeat("s", len(j.sizes["A"]))}, Outputs: []spmd.Output{{Tensor: "B", File: stored}}}
+		store.Interpret, store.Threads = true, 1
+		if _, err := store.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		run := func(ranks int, splits []string, in string) []byte {
 			out := filepath.Join(dir, "out.tns")
 			job := spmd.Job{Statement: j.statement, Formats: j.formats, Sizes: j.sizes, Inputs: map[string]spmd.Input{"A": {File: in}},
 				Outputs: []spmd.Output{{Tensor: j.statement[:1], File: out}}}
@@ -44,11 +54,13 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 			}
 			return text
 		}
-		want := run(1, nil)
+		want := run(1, nil, in)
 		for ranks := 1; ranks <= 5; ranks++ {
 			for _, splits := range [][]string{nil, j.splits, j.splits[:1]} {
-				if got := run(ranks, splits); !bytes.Equal(got, want) {
-					t.Errorf("%s on %d ranks, %v: got\n%swant\n%s", fmt.Sprint(j.statement, j.formats), ranks, splits, got, want)
+				for _, file := range []string{in, stored} {
+					if got := run(ranks, splits, file); !bytes.Equal(got, want) {
+						t.Errorf("%s of %s on %d ranks, %v: got\n%swant\n%s", fmt.Sprint(j.statement, j.formats), filepath.Base(file), ranks, splits, got, want)
+					}
 				}
 			}
 		}

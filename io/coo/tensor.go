@@ -142,6 +142,17 @@ func (s *tensorStream) sortLevels(modes []int) int {
 	return 0
 }
 
+// Filled tells whether a stream has every place that a tensor of these kinds and
+// modes stores for its entries: it is the stream of such a tensor, zeros and all.
+func Filled(in Stream, kinds string, modes []int) bool {
+	s, ok := in.(*tensorStream)
+	if !ok || s.drop {
+		return false
+	}
+	k, m := s.t.Format()
+	return k == kinds && slices.Equal(m, modes)
+}
+
 // Repack is the tensor in another format (modes nil: 0, 1, ...), in memory
 // counted against cfg.Limit; the caller closes it, and t stays as it is. With
 // KeepAll the result means the same as an operand.

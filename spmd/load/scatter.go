@@ -91,7 +91,7 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	case t == nil:
 	case allDense(g.Spec.Kinds) && !tcs.KeepsRepeats(kindsOf(t)) && g.Spec.Duplicates != coo.Refuse:
 		how = spreading
-	case coo.InOrder(in, g.Spec.Modes):
+	case coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || newSlots(g, s.router.split) == nil):
 		how = joining
 	}
 	if how, err = comm.AllreduceValue(s.c.Uncounted(), how, comm.Min); err != nil {
