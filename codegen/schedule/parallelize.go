@@ -99,7 +99,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	case races && race == cin.NoRaces:
 		return s.refuse(2, "iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
 	case races && s.Shared && race != cin.Atomics && race != cin.IgnoreRaces:
-		return s.refuse(2, "%s has compressed levels (its format is %s); only NoRaces can write it in parallel", target.Key(), s.Formats[target.Name])
+		return s.refuse(2, "iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.Formats[target.Name])
 	case races && race == cin.Atomics && s.Compute.IsComplex():
 		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
 	case races && race == cin.Atomics && unit == cin.CPUVector:
