@@ -52,7 +52,8 @@ func writeSegments(s *site, x *segments) error {
 	return s.finish(x.lay, spans)
 }
 
-// send sends this rank's parcels of rank `to`'s windows.
+// send sends this rank's parcels of rank `to`'s windows: one is put together
+// while the one before it is on its way.
 func (x *segments) send(to int) error {
 	most := int64(0)
 	for w := x.first[to]; w < x.first[to+1]; w++ {
@@ -62,23 +63,29 @@ func (x *segments) send(to int) error {
 	if most == 0 {
 		return nil
 	}
-	mem, err := tcs.Alloc(x.limit, most, "buffers to store the result")
+	mem, err := tcs.Alloc(x.limit, 2*most, "buffers to store the result")
 	if err != nil {
 		return err
 	}
 	defer mem.Release()
-	for w := x.first[to]; w < x.first[to+1]; w++ {
+	bufs := [2][]byte{mem.Slice()[:most], mem.Slice()[most:]}
+	var under *comm.Request
+	for w := x.first[to]; w < x.first[to+1] && err == nil; w++ {
 		n, _ := x.size(w, x.c.Rank())
 		if n == 0 {
 			continue
 		}
-		buf := mem.Slice()[:n]
-		x.pack(x.parcel(buf, w, x.c.Rank()), w)
-		if err := wait(x.c.Isend(comm.MemOf(buf), to, tagValues)); err != nil {
+		x.pack(x.parcel(bufs[0][:n], w, x.c.Rank()), w)
+		if err = comm.WaitAll(under); err != nil {
 			return err
 		}
+		under, err = x.c.Isend(comm.MemOf(bufs[0][:n]), to, tagValues)
+		bufs[0], bufs[1] = bufs[1], bufs[0]
 	}
-	return nil
+	if e := comm.WaitAll(under); err == nil {
+		err = e
+	}
+	return err
 }
 
 // coming is a window's parcels, by rank, on their way.
@@ -182,24 +189,21 @@ type assembly struct {
 
 // window puts a window together and writes it.
 func (a *assembly) window(w int, v *coming) error {
-	x, me := a.x, a.x.c.Rank()
-	parcels := make([]parcel, len(v.mem))
-	for rank, mem := range v.mem {
-		parcels[rank] = x.parcel(mem, w, rank)
-	}
-	x.pack(parcels[me], w)
+	x := a.x
+	parts := a.parts(w, v)
 	lo, hi := x.span(w)
 	next := a.next[:hi-lo+1]
 	clear(next)
-	counts := make([][]int32, len(parcels))
-	for rank := range parcels {
-		counts[rank] = parcels[rank].counts
+	ahead := map[*parcel][]int32{}
+	for _, q := range parts {
+		ahead[q] = q.counts
 	}
-	x.eachBlock(w, func(owner int, p, n int64) {
-		for i, c := range counts[owner][:n] {
+	x.eachBlock(w, func(k int, p, n int64) {
+		q := parts[k]
+		for i, c := range ahead[q][:n] {
 			next[p-lo+int64(i)+1] += int64(c)
 		}
-		counts[owner] = counts[owner][n:]
+		ahead[q] = ahead[q][n:]
 	})
 	for i := range hi - lo {
 		next[i+1] += next[i]
@@ -217,15 +221,15 @@ func (a *assembly) window(w int, v *coming) error {
 	pos := a.ends(ends, x.starts[w], sections[x.pos].Width)
 	size := int64(x.t.Type.Size())
 	narrowCrd := sections[x.crd].Width == 4
-	x.eachBlock(w, func(owner int, p, n int64) {
-		b := &parcels[owner]
-		var k int64
+	x.eachBlock(w, func(k int, p, n int64) {
+		q := parts[k]
+		var entries int64
 		if at := next[p-lo : p-lo+n]; narrowCrd {
-			k = place(at, b.counts[:n], words[int32](a.crd), words[int32](b.crd), a.vals, b.vals, size)
+			entries = place(at, q.counts[:n], words[int32](a.crd), words[int32](q.crd), a.vals, q.vals, size)
 		} else {
-			k = place(at, b.counts[:n], words[int64](a.crd), words[int64](b.crd), a.vals, b.vals, size)
+			entries = place(at, q.counts[:n], words[int64](a.crd), words[int64](q.crd), a.vals, q.vals, size)
 		}
-		b.counts, b.crd, b.vals = b.counts[n:], b.crd[k*int64(sections[x.crd].Width):], b.vals[k*size:]
+		q.drop(int(n), int(entries)*int(sections[x.crd].Width), int(entries*size))
 	})
 	if err := a.write(0, sections[x.pos], pos, from); err != nil {
 		return err
@@ -236,12 +240,37 @@ func (a *assembly) window(w int, v *coming) error {
 	return a.write(2, sections[x.vals], a.vals[:entries*size], x.starts[w])
 }
 
-// eachBlock calls yield with the consecutive rows, n from p on, that blocks have
+// parts are where each block's rows in window w are: those of other ranks' blocks
+// in the parcel of all of them, in the order of eachBlock.
+func (a *assembly) parts(w int, v *coming) []*parcel {
+	x, me := a.x, a.x.c.Rank()
+	parts, parcels := make([]*parcel, len(x.t.Owners)), make([]parcel, len(v.mem))
+	for rank, mem := range v.mem {
+		parcels[rank] = x.parcel(mem, w, rank)
+	}
+	room := parcels[me]
+	for _, k := range x.order {
+		owner := x.t.Owners[k]
+		parts[k] = &parcels[owner]
+		if owner != me {
+			continue
+		}
+		parts[k] = &parcel{}
+		if x.t.Own[k] != nil {
+			q := x.part(k, w, room)
+			parts[k] = &q
+			room.drop(len(q.counts), len(q.crd), 0)
+		}
+	}
+	return parts
+}
+
+// eachBlock calls yield with the consecutive rows, n from p on, that block k has
 // in window w: block by block as they follow in the last mode.
-func (x *segments) eachBlock(w int, yield func(owner int, p, n int64)) {
+func (x *segments) eachBlock(w int, yield func(k int, p, n int64)) {
 	lo, hi := x.span(w)
 	for _, k := range x.order {
-		x.f.eachRun(x.t.Boxes[k], lo, hi, func(_ []int64, p, n int64) { yield(x.t.Owners[k], p, n) })
+		x.f.eachRun(x.t.Boxes[k], lo, hi, func(_ []int64, p, n int64) { yield(k, p, n) })
 	}
 }
 

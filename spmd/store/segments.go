@@ -91,7 +91,7 @@ func newSegments(c comm.Comm, t *Blocks, limit *tcs.Limit) (*segments, error) {
 
 // window is the bytes that a window's arrays should take.
 func (x *segments) window() int64 {
-	return min(max(windowMemory/int64(x.c.Size()+5), windowLeast), windowMost)
+	return min(max(windowMemory/int64(2*x.c.Size()+4), windowLeast), windowMost)
 }
 
 // cut divides the rows in windows and the windows among the ranks. ok is false
@@ -231,33 +231,54 @@ func (x *segments) parcel(mem []byte, w, rank int) parcel {
 
 // pack fills in this rank's parcel of window w.
 func (x *segments) pack(p parcel, w int) {
-	width, size := x.lay.Sections()[x.crd].Width, int64(x.t.Type.Size())
 	for _, k := range x.order {
-		b := x.t.Own[k]
-		lo, hi := x.rows(k, w)
-		if b == nil || lo >= hi {
+		if x.t.Own[k] == nil {
 			continue
 		}
-		lev := &b.Levels[len(b.Levels)-1]
-		rowCounts(p.counts[:hi-lo], lev.Pos.Sub(lo, hi+1))
-		p.counts = p.counts[hi-lo:]
-		from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
-		if from == to {
-			continue
+		q := x.part(k, w, p)
+		if len(q.crd) > 0 && &q.crd[0] != &p.crd[0] {
+			copy(p.crd, q.crd)
 		}
-		if crd := lev.Crd.Sub(from, to); crd.Width == width {
-			copy(p.crd, crd.Bytes())
-		} else if width == 4 {
-			narrow(words[int32](p.crd), crd)
-		} else {
-			narrow(words[int64](p.crd), crd)
-		}
-		p.crd = p.crd[(to-from)*int64(width):]
-		p.vals = p.vals[copy(p.vals, b.Vals.Bytes()[from*size:to*size]):]
+		copy(p.vals, q.vals)
+		p.drop(len(q.counts), len(q.crd), len(q.vals))
 	}
 	if len(p.counts)+len(p.crd)+len(p.vals) > 0 {
 		panic(fmt.Sprintf("BUG: store: a parcel lacks %d rows and %d bytes of values", len(p.counts), len(p.vals)))
 	}
+}
+
+// drop moves on past rows, and bytes of their coordinates and values.
+func (p *parcel) drop(rows, crd, vals int) {
+	p.counts, p.crd, p.vals = p.counts[rows:], p.crd[crd:], p.vals[vals:]
+}
+
+// part is own block k's rows in window w. Its counts, and coordinates that have
+// another width in the file, are in room's memory; the rest is the block's.
+func (x *segments) part(k, w int, room parcel) (q parcel) {
+	b, width, size := x.t.Own[k], x.lay.Sections()[x.crd].Width, int64(x.t.Type.Size())
+	lo, hi := x.rows(k, w)
+	if lo >= hi {
+		return q
+	}
+	lev := &b.Levels[len(b.Levels)-1]
+	q.counts = room.counts[:hi-lo]
+	rowCounts(q.counts, lev.Pos.Sub(lo, hi+1))
+	from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
+	if from == to {
+		return q
+	}
+	if crd := lev.Crd.Sub(from, to); crd.Width == width {
+		q.crd = crd.Bytes()
+	} else {
+		q.crd = room.crd[:(to-from)*int64(width)]
+		if width == 4 {
+			narrow(words[int32](q.crd), crd)
+		} else {
+			narrow(words[int64](q.crd), crd)
+		}
+	}
+	q.vals = b.Vals.Bytes()[from*size : to*size]
+	return q
 }
 
 // rowCounts are the lengths of pos's segments.
