@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/emit/c/program"
 	"distaff/codegen/ir"
@@ -22,10 +23,30 @@ import (
 // sanitizers, in programs of their own. The program counts a leaf's blocks and
 // finds those that it leaks.
 type sanitized struct {
-	gcc, dir string
+	gcc, dir  string
+	schedules *drawer // nil: the default schedule
 }
 
-func (sanitized) Name() string { return "C under sanitizers" }
+func (e sanitized) Name() string {
+	if e.schedules != nil {
+		return "schedules in C under sanitizers"
+	}
+	return "C under sanitizers"
+}
+
+// prepare compiles a case, under a random schedule where they are drawn.
+func (e sanitized) prepare(p *Prepared, name string) (*compiled, error) {
+	if e.schedules == nil {
+		return compile(p, name)
+	}
+	return compileAs(p, name, func(r *codegen.Request) error {
+		err := e.schedules.scheduled(p, r)
+		if err != nil {
+			err = fmt.Errorf("-s=%q: %w", strings.Join(r.Schedule, ","), err)
+		}
+		return err
+	})
+}
 
 func (e sanitized) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.batch(ctx, []*Prepared{p})[0](ctx)
@@ -36,7 +57,7 @@ func (e sanitized) batch(ctx context.Context, cases []*Prepared) []func(context.
 	made := make([]*compiled, len(cases))
 	var funcs []*ir.Func
 	for k, p := range cases {
-		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k), compile)
+		c, err := compileSafely(p, fmt.Sprintf("leaf%d", k), e.prepare)
 		if err != nil {
 			out[k] = func(context.Context) (*Output, error) { return nil, err }
 			continue
@@ -109,8 +130,8 @@ func (e sanitized) call(ctx context.Context, exe string, c *compiled) (*Output, 
 	})
 }
 
-// TestOracleSanitized holds leaves under sanitizers to the reference.
-func TestOracleSanitized(t *testing.T) {
+// newSanitized skips a test where there is no gcc with sanitizers.
+func newSanitized(t *testing.T) sanitized {
 	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}
@@ -122,5 +143,17 @@ func TestOracleSanitized(t *testing.T) {
 	if _, err := e.build(context.Background(), nil); err != nil {
 		t.Skip("gcc's sanitizers are not installed: ", err)
 	}
-	sweep(t, e, Options{}, 100, 66)
+	return e
+}
+
+// TestOracleSanitized holds leaves under sanitizers to the reference.
+func TestOracleSanitized(t *testing.T) {
+	sweep(t, newSanitized(t), Options{}, 100, 66)
+}
+
+// TestOracleSchedulesSanitized does so under random schedules.
+func TestOracleSchedulesSanitized(t *testing.T) {
+	e := newSanitized(t)
+	e.schedules = &drawer{}
+	sweep(t, e, Options{}, 60, 66)
 }
