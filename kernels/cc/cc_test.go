@@ -409,6 +409,27 @@ func TestTwoBuildersCompileOnce(t *testing.T) {
 	}
 }
 
+// TestStoppedBuilder: a process that holds the lock and does not go on holds
+// others up for a while only.
+func TestStoppedBuilder(t *testing.T) {
+	cfg := testConfig(t)
+	if lockDir() == "" {
+		t.Skip("no folder for locks")
+	}
+	defer func(d time.Duration) { lockWait = d }(lockWait)
+	lockWait = 50 * time.Millisecond
+	b, _ := newBuilder(t, cfg)
+	src := Source{Text: add}
+	defer lock(context.Background(), b.name(src))()
+	start := time.Now()
+	if _, err := b.Build(context.Background(), src); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d < lockWait {
+		t.Errorf("did not wait for the lock: %v", d)
+	}
+}
+
 func TestWithoutOpenMP(t *testing.T) {
 	cfg := testConfig(t)
 	real, err := Find("", cfg.Path)

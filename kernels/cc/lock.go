@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
+// lockWait is how long a process waits for another one's compiler: one that is
+// stopped, or hangs, must not hold up the others.
+var lockWait = 10 * time.Second
+
 // lock takes the lock of name among this machine's processes of this user, and
-// returns what gives it back. It waits until ctx ends; where no lock can be had
-// it goes without: a lock saves work, it does not make it right.
+// returns what gives it back. It waits until ctx ends, or lockWait; where no lock
+// can be had it goes without: a lock saves work, it does not make it right.
 func lock(ctx context.Context, name string) (unlock func()) {
 	dir := lockDir()
 	if dir == "" {
@@ -22,7 +26,8 @@ func lock(ctx context.Context, name string) (unlock func()) {
 	if err != nil {
 		return func() {}
 	}
-	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+	over := time.Now().Add(lockWait)
+	for wait := time.Millisecond; time.Now().Before(over); wait = min(2*wait, 20*time.Millisecond) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() {
