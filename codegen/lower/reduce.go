@@ -39,7 +39,7 @@ func (l *lowerer) parallelSum(f *cin.Forall, e *env, want bool) (some ir.Expr, o
 		n = l.partials()
 	}
 	if n < 2 {
-		return nil, false
+		return ir.Truth(true), l.cutRows(f, e)
 	}
 	l.parallelDense(f, e, n)
 	return ir.Truth(true), true

@@ -1,0 +1,45 @@
+package codegen_test
+
+import (
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/ir"
+)
+
+// TestRowsCut: a sum over columns into a result too large for partial ones is cut at
+// its rows, where the loop inside is over these, and columns are not short.
+func TestRowsCut(t *testing.T) {
+	for request, want := range map[string]bool{
+		"y(i)=A(i,j)*x(j) A:ds:1,0":               true,
+		"y(i)=A(i,j)*x(j) A:ss:1,0":               true,
+		"y(i)=A(i,j)*x(j)+B(i,j)*x(j) A:ds:1,0":   true,
+		"Y(i,k)=A(i,j)*X(j,k) A:ds:1,0":           true,
+		"y(i)=A(i,j)*x(j) A:ds":                   false, // rows are outermost
+		"y(i)=A(i,j)*x(j) A:ds:1,0 i=4":           false, // partial results pay
+		"y(k)=A(i,j,k)*x(i) A:dss":                false, // the loop inside is another
+		"y(j)=A(i,j)*x(i) A:uq":                   false, // one entry below each
+		"Y(i,j)=A(i,k)*X(k,j) A:ds:1,0 Y:ds X:dd": false, // a sparse result
+	} {
+		u, err := codegen.Compile(goldenRequest(t, strings.ReplaceAll(request, " ", "\n")))
+		if err != nil {
+			t.Errorf("%s: %v", request, err)
+			continue
+		}
+		if text := ir.Print(u.Func); strings.Contains(text, "for part in 0 : @\"threads\" parallel") != want {
+			t.Errorf("%s: rows are cut: %v, want %v:\n%s", request, !want, want, text)
+		}
+	}
+	short := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds:1,0")
+	a := short.Tensors["A"]
+	a.Counts = []int64{1000, 2999}
+	short.Tensors["A"] = a
+	u, err := codegen.Compile(short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := ir.Print(u.Func); strings.Contains(text, "parallel(") || strings.Contains(text, "for part") {
+		t.Errorf("fewer than 3 entries a column are cut:\n%s", text)
+	}
+}
