@@ -12,15 +12,15 @@ import (
 // its rows, where the loop inside is over these, and columns are not short.
 func TestRowsCut(t *testing.T) {
 	for request, want := range map[string]bool{
-		"y(i)=A(i,j)*x(j) A:ds:1,0":               true,
-		"y(i)=A(i,j)*x(j) A:ss:1,0":               true,
-		"y(i)=A(i,j)*x(j)+B(i,j)*x(j) A:ds:1,0":   true,
-		"Y(i,k)=A(i,j)*X(j,k) A:ds:1,0":           true,
-		"y(i)=A(i,j)*x(j) A:ds":                   false, // rows are outermost
-		"y(i)=A(i,j)*x(j) A:ds:1,0 i=4":           false, // partial results pay
-		"y(k)=A(i,j,k)*x(i) A:dss":                false, // the loop inside is another
-		"y(j)=A(i,j)*x(i) A:uq":                   false, // one entry below each
-		"Y(i,j)=A(i,k)*X(k,j) A:ds:1,0 Y:ds X:dd": false, // a sparse result
+		"y(i)=A(i,j)*x(j) A:ds:1,0":                             false, // a few partial results pay
+		"y(i)=A(i,j)*x(j) A:ss:1,0 i=5000 j=100":                true,
+		"y(i)=A(i,j)*x(j)+B(i,j)*x(j) A:ds:1,0 B:ss:1,0 i=5000": true,
+		"Y(i,k)=A(i,j)*X(j,k) A:ds:1,0":                         true,
+		"y(i)=A(i,j)*x(j) A:ds":                                 false, // rows are outermost
+		"y(i)=A(i,j)*x(j) A:ds:1,0 i=4":                         false, // partial results pay
+		"y(k)=A(i,j,k)*x(i) A:dss":                              false, // the loop inside is another
+		"y(j)=A(i,j)*x(i) A:uq":                                 false, // one entry below each
+		"Y(i,j)=A(i,k)*X(k,j) A:ds:1,0 Y:ds X:dd":               false, // a sparse result
 	} {
 		u, err := codegen.Compile(goldenRequest(t, strings.ReplaceAll(request, " ", "\n")))
 		if err != nil {
@@ -33,8 +33,10 @@ func TestRowsCut(t *testing.T) {
 	}
 	short := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds:1,0")
 	a := short.Tensors["A"]
-	a.Counts = []int64{1000, 2999}
-	short.Tensors["A"] = a
+	a.Counts, a.NNZ = []int64{1000, 2400}, 2400
+	x := short.Tensors["x"]
+	x.NNZ = 1000
+	short.Tensors["A"], short.Tensors["x"] = a, x
 	u, err := codegen.Compile(short)
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,13 @@ const sumChunks = 64
 
 // Partial results of a dense tensor are worth their memory where the sums into
 // them are partialWork times as many as their values; maxPartials bounds them.
+// fewPartials are worth it from fewWork on, where each entry is one sum: the
+// operand is then larger than they are.
 const (
 	partialWork = 32
 	maxPartials = 32
+	fewWork     = 2.5
+	fewPartials = 4
 )
 
 // sums tells whether f's variable is summed: iterations then write one place.
@@ -116,13 +120,15 @@ func (l *lowerer) partials() int64 {
 	for _, o := range l.spec.Operands[1:] {
 		work = max(work, float64(o.NNZ))
 	}
+	few := min(work/(fewWork*max(size, 1)), fewPartials)
 	if k := len(l.resultVars); k > 0 {
 		// Each entry is summed into a row of what no operand stores sparsely.
 		if v := l.resultVars[k-1]; l.lastOfAll(l.spec.Stmt, v) {
 			work *= float64(l.spec.Sizes[v])
+			few = 0
 		}
 	}
-	return int64(min(work/(partialWork*max(size, 1)), maxPartials))
+	return int64(max(few, min(work/(partialWork*max(size, 1)), maxPartials)))
 }
 
 // parallelDense sums into n partial results, one after another in one array,
