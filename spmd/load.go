@@ -92,7 +92,7 @@ func (r *run) loadTensor(s *source, spec coo.Spec) (*tcs.Tensor, error) {
 	if r.asStored(s) {
 		return t, nil
 	}
-	return coo.Assemble(coo.FromTensor(t, coo.DropFill), spec, r.config())
+	return coo.Assemble(coo.FromTensor(t, coo.ZerosFor(t, spec.Kinds, spec.Modes, false)), spec, r.config())
 }
 
 func (r *run) config() coo.Config {

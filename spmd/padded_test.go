@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
@@ -40,9 +43,9 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 		if _, err := store.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		run := func(ranks int, splits []string, in string) []byte {
+		run := func(ranks int, splits []string, in string, unique bool) []byte {
 			out := filepath.Join(dir, "out.tns")
-			job := spmd.Job{Statement: j.statement, Formats: j.formats, Sizes: j.sizes, Inputs: map[string]spmd.Input{"A": {File: in}},
+			job := spmd.Job{Statement: j.statement, Formats: j.formats, Sizes: j.sizes, Inputs: map[string]spmd.Input{"A": {File: in, NoDuplicates: unique}},
 				Outputs: []spmd.Output{{Tensor: j.statement[:1], File: out}}}
 			job.Interpret, job.Threads, job.Ranks, job.Splits = true, 1, ranks, splits
 			if _, err := job.Run(context.Background()); err != nil {
@@ -54,12 +57,93 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 			}
 			return text
 		}
-		want := run(1, nil, in)
+		want := run(1, nil, in, false)
 		for ranks := 1; ranks <= 5; ranks++ {
 			for _, splits := range [][]string{nil, j.splits, j.splits[:1]} {
 				for _, file := range []string{in, stored} {
-					if got := run(ranks, splits, file); !bytes.Equal(got, want) {
-						t.Errorf("%s of %s on %d ranks, %v: got\n%swant\n%s", fmt.Sprint(j.statement, j.formats), filepath.Base(file), ranks, splits, got, want)
+					for _, unique := range []bool{false, true} {
+						if got := run(ranks, splits, file, unique); !bytes.Equal(got, want) {
+							t.Errorf("%s of %s on %d ranks, %v, no duplicates %v: got\n%swant\n%s", fmt.Sprint(j.statement, j.formats), filepath.Base(file), ranks, splits, unique, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// A coordinate that a file stores with nothing but zeros under it stays stored when its
+// dense levels are filled out to the whole size, when its type changes, and when
+// the levels above are stored in another order.
+func TestStoredZerosStay(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		dims              []int64
+		entries, made, as string // made: the file's levels
+		statement, result string
+		splits            []string
+	}{
+		{[]int64{5, 6}, "2 3 0\n4 4 7\n5 3 0\n", "sd", "sd", "C(i,j) = A(i,j)", "ss", []string{"j:2"}},
+		{[]int64{5, 6}, "2 3 0\n4 4 7\n5 3 0\n", "sd", "sd", "C(i,j) = A(i,j)", "ss", []string{"i:2", "j:3"}},
+		{[]int64{5, 6}, "1 1 0\n2 3 0\n", "sd", "sd", "C(i,j) = A(i,j)", "ss", []string{"j:3"}},
+		{[]int64{3, 4, 5}, "1 2 3 0\n2 2 2 1\n3 4 4 0\n3 4 3 2\n", "ssd", "ssd", "C(i,j,k) = A(i,j,k)", "sss", []string{"k:3", "j:2"}},
+		{[]int64{3, 4, 5}, "1 2 3 0\n2 2 2 1\n3 4 4 0\n3 4 3 2\n", "sdd", "sdd", "C(i,j,k) = A(i,j,k)", "sss", []string{"k:3", "j:2"}},
+		{[]int64{3, 4, 5}, "1 2 3 0\n2 2 2 1\n3 4 4 0\n3 4 3 2\n", "sdd", "sdd:0,2,1", "C(i,j,k) = A(i,j,k)", "sss", []string{"k:3", "i:2"}},
+		{[]int64{3, 4, 5}, "1 2 3 0\n2 2 2 1\n3 4 4 0\n3 4 3 2\n", "dsd", "sdd", "C(i,j,k) = A(i,j,k)", "sss", []string{"k:3", "i:2"}},
+	} {
+		text := filepath.Join(dir, "a.tns")
+		if err := os.WriteFile(text, []byte(c.entries), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sizes := map[string][]int64{"A": c.dims}
+		run := func(in string, unique bool, typ string, ranks int, splits []string) string {
+			t.Helper()
+			out := filepath.Join(dir, "out.tns")
+			job := spmd.Job{Statement: c.statement, Formats: map[string]string{"A": c.as, "C": c.result}, Sizes: sizes,
+				Inputs: map[string]spmd.Input{"A": {File: in, NoDuplicates: unique}}, Outputs: []spmd.Output{{Tensor: "C", File: out}}}
+			if typ != "" {
+				job.Types = map[string]string{"A": typ}
+			}
+			job.Interpret, job.Threads, job.Ranks, job.Splits = true, 1, ranks, splits
+			if _, err := job.Run(context.Background()); err != nil {
+				t.Fatalf("%s as %s on %d ranks, %v: %v", c.made, c.as, ranks, splits, err)
+			}
+			b, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		want := run(text, false, "", 1, nil)
+		for _, fit := range []bool{false, true} {
+			file, again := filepath.Join(dir, "a.tcs"), filepath.Join(dir, "b.tcs")
+			opt := convert.Options{Kinds: c.made, HasFormat: true, FitDense: fit, Read: coo.Options{Dims: c.dims}}
+			if err := convert.File(text, file, opt); err != nil {
+				t.Fatal(err)
+			}
+			a, err := tcs.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Whole() == fit {
+				t.Fatalf("%s: fit is %v, and whole is %v", c.made, fit, a.Whole())
+			}
+			a.Close()
+			// A file of a file keeps them too.
+			if err := convert.File(file, again, convert.Options{FitDense: !fit}); err != nil {
+				t.Fatal(err)
+			}
+			for n, in := range []string{file, again} {
+				for ranks := 1; ranks <= 3; ranks++ {
+					for _, splits := range [][]string{nil, c.splits, c.splits[:1]} {
+						for _, typ := range []string{"", "float32"} {
+							for _, unique := range []bool{false, true}[:2-n] {
+								if got := run(in, unique, typ, ranks, splits); got != want {
+									t.Fatalf("%s as %s, fit %v, %s, type %q, no duplicates %v, %d ranks, %v: got\n%swant\n%s",
+										c.made, c.as, fit, filepath.Base(in), typ, unique, ranks, splits, got, want)
+								}
+							}
+						}
 					}
 				}
 			}

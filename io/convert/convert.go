@@ -84,6 +84,9 @@ func File(in, out string, opt Options) error {
 			return err
 		}
 	}
+	if t, ok := s.(*tensorFile); ok && target.Name == "tcs" {
+		t.keepFor(kinds, modes, opt.FitDense)
+	}
 	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense, Type: opt.Read.Type, Name: in,
 		Locate: func(at []int64) (int, int) { return text.Locate(s, at) }}
 	defer opt.watch(s)()

@@ -148,6 +148,12 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	return nil
 }
 
+// keepFor takes those zeros for entries that a tensor of those levels has room
+// for in any case. Before the first entry.
+func (s *tensorFile) keepFor(kinds string, modes []int, fit bool) {
+	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, kinds, modes, fit))
+}
+
 // Close closes the file too.
 func (s *tensorFile) Close() error {
 	s.Stream.Close()

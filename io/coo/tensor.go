@@ -17,7 +17,45 @@ const (
 	DropFill Zeros = iota
 	// KeepAll takes every value for an entry, as statements do: for operands.
 	KeepAll
+	// KeepPaths is DropFill, but of the places that the last dense levels have
+	// under one coordinate above them the last stays where all are zero: the
+	// coordinate is stored.
+	KeepPaths
 )
+
+// ZerosFor says which zeros of t are entries of a tensor of those levels that
+// is made of it. Under a coordinate that t stores, its last, dense levels have
+// room for every coordinate; where the other tensor has that room too, nothing is lost
+// or won by taking all. fit says that its dense levels are to cover no more than
+// the entries do.
+func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
+	if modes == nil {
+		modes = tcs.Identity(len(kinds))
+	}
+	own, ownModes := t.Format()
+	from, to := trailing(own), trailing(kinds)
+	if from == 0 || from == len(own) {
+		return DropFill // no coordinate is stored above, or no level is dense below
+	}
+	for _, m := range ownModes[from:] {
+		if !slices.Contains(modes[to:], m) {
+			return DropFill
+		}
+	}
+	if fit {
+		return KeepPaths
+	}
+	return KeepAll
+}
+
+// trailing is the first of the dense levels after all others.
+func trailing(kinds string) int {
+	n := len(kinds)
+	for n > 0 && kinds[n-1] == 'd' {
+		n--
+	}
+	return n
+}
 
 // FromTensor is the tensor's entries as a stream, in storage order. The tensor
 // must be loaded and valid, and outlive the stream; closing the stream leaves
@@ -28,14 +66,20 @@ func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zero
 // streams at once.
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
-	return &tensorStream{t: t, c: t.Cursor(), drop: zeros == DropFill && last >= 0 && t.Levels[last].Kind == 'd',
+	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Kind == 'd',
 		index: make([]int64, n)}
+	if kinds, _ := t.Format(); s.drop && zeros == KeepPaths && trailing(kinds) > 0 {
+		s.below = t.Levels[trailing(kinds):]
+	}
+	return s
 }
 
 type tensorStream struct {
 	t     *tcs.Tensor
 	c     *tcs.Cursor
 	drop  bool
+	below []tcs.Level // KeepPaths: the dense levels after all others
+	kept  bool        // some entry was kept under the coordinate above those
 	index []int64
 	own   Batch // memory of the batches
 	done  int64
@@ -55,7 +99,7 @@ type Tensored interface{ Tensor() *tcs.Tensor }
 
 func (s *tensorStream) Rewind() error {
 	s.c = s.t.Cursor()
-	s.done = 0
+	s.done, s.kept = 0, false
 	return nil
 }
 
@@ -98,8 +142,14 @@ func (s *tensorStream) gather(vals []byte, size, n int) int {
 	w := 0
 	for i, at := range s.index[:n] {
 		v := vals[at*int64(size):][:size]
-		if s.drop && allZero(v) {
+		if s.drop && allZero(v) && !s.stands(i) {
+			if s.below != nil && s.ends(i) {
+				s.kept = false
+			}
 			continue
+		}
+		if s.below != nil {
+			s.kept = !s.ends(i)
 		}
 		copy(s.own.Vals[w*size:], v)
 		if w != i {
@@ -110,6 +160,25 @@ func (s *tensorStream) gather(vals []byte, size, n int) int {
 		w++
 	}
 	return w
+}
+
+// stands tells whether entry i, a zero, is the one that stands for a coordinate
+// under which all are zero.
+func (s *tensorStream) stands(i int) bool {
+	if s.below == nil || s.kept {
+		return false
+	}
+	return s.ends(i)
+}
+
+// ends tells whether entry i is the last under a coordinate above the levels below.
+func (s *tensorStream) ends(i int) bool {
+	for l := range s.below {
+		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Range(m)[1]-1 {
+			return false
+		}
+	}
+	return true
 }
 
 func allZero(v []byte) bool {
@@ -143,13 +212,19 @@ func (s *tensorStream) sortLevels(modes []int) int {
 }
 
 // Filled tells whether a stream has every place that a tensor of these kinds and
-// modes stores for its entries: it is the stream of such a tensor, zeros and all.
+// modes stores for its entries: it is the stream of such a tensor, zeros and all,
+// whose last levels, where they are dense, cover their modes.
 func Filled(in Stream, kinds string, modes []int) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {
 		return false
 	}
 	k, m := s.t.Format()
+	for _, mode := range m[trailing(k):] {
+		if s.t.Range(mode) != [2]int64{0, s.t.Dims[mode]} {
+			return false
+		}
+	}
 	return k == kinds && slices.Equal(m, modes)
 }
 

@@ -143,7 +143,7 @@ func (x *exchange) deliver() error {
 	for _, k := range got {
 		in += k
 	}
-	inbox := inboxRooms * room(x.limit)
+	inbox := inboxRooms * sendRoom(x.limit)
 	turns, err := comm.AllreduceValue(control, (in+inbox-1)/inbox, comm.Max)
 	if err != nil || turns == 0 {
 		return err

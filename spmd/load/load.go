@@ -82,7 +82,9 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 		makers[b] = coo.NewBuilder(spec, g.Cfg, 1)
 	}
 	r := newRouter(g, intake)
-	r.slots = newSlots(g, r.split)
+	if g.Spec.Duplicates != coo.Refuse {
+		r.slots = newSlots(g, r.split)
+	}
 	r.flush = func(b plan.Block, cols [][]int64, vals []byte, n int) error {
 		if m := makers[b]; m != nil {
 			return m.Add(0, cols, vals, n)

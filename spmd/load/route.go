@@ -54,8 +54,8 @@ func (r *router) bytes() int64 {
 	return int64(len(r.stage)) * int64(r.room*(8*len(r.split)+r.size))
 }
 
-// room is how much a rank sends in a round: sendBytes, or what the limit allows.
-func room(limit *tcs.Limit) int64 { return min(sendBytes, max(limit.Free()/16, 1<<16)) }
+// sendRoom is how much a rank sends in a round: sendBytes, or what the limit allows.
+func sendRoom(limit *tcs.Limit) int64 { return min(sendBytes, max(limit.Free()/16, 1<<16)) }
 
 // tableBits is the size of the table: more costs cache, fewer steps.
 const tableBits = 12
@@ -65,7 +65,7 @@ func newRouter(g *Target, in *coo.Intake) *router {
 	space := g.space()
 	r.stage = make([]stage, space.Size())
 	record := int64(8*len(g.Cuts) + r.size)
-	r.room = int(min(max(min(stageBytes, room(g.Cfg.Limit))/(record*max(int64(len(r.stage)), 1)), stageLeast), stageMost))
+	r.room = int(min(max(min(stageBytes, sendRoom(g.Cfg.Limit))/(record*max(int64(len(r.stage)), 1)), stageLeast), stageMost))
 	r.split = make([]modeCuts, len(g.Cuts))
 	seen := map[int]int{}
 	for l, m := range g.Spec.Modes {

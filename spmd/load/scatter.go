@@ -79,19 +79,20 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	s.router = newRouter(g, intake)
 	held := s.router.bytes()
 	if s.c.Size() > 1 {
-		held += room(g.Cfg.Limit)
+		held += sendRoom(g.Cfg.Limit)
 	}
 	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err != nil {
 		return nil, err
 	}
 	defer g.Cfg.Limit.Release(held)
 	t, _ := in.(coo.Tensored)
+	room := newSlots(g, s.router.split)
 	how := int64(collecting)
 	switch {
 	case t == nil:
 	case allDense(g.Spec.Kinds) && !tcs.KeepsRepeats(kindsOf(t)) && g.Spec.Duplicates != coo.Refuse:
 		how = spreading
-	case coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || newSlots(g, s.router.split) == nil):
+	case coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || room == nil):
 		how = joining
 	}
 	if how, err = comm.AllreduceValue(s.c.Uncounted(), how, comm.Min); err != nil {
@@ -109,7 +110,22 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 			return nil, err
 		}
 	}
-	s.router.slots = newSlots(s.g, s.router.split)
+	if room != nil && g.Spec.Duplicates == coo.Refuse {
+		// The zeros that make room would be taken for repeated coordinates: those
+		// are looked for without them.
+		own, err := s.collect()
+		closeAll(own)
+		if err == nil {
+			err = Agree(s.c, s.router.rewind())
+		}
+		if err != nil {
+			return nil, err
+		}
+		summed := *g
+		summed.Spec.Duplicates = coo.Sum
+		s.g = &summed
+	}
+	s.router.slots = room
 	return s.collect()
 }
 
@@ -146,7 +162,7 @@ func (s *scatterer) exchange(to sink) error {
 	x := newExchange(s.c, s.g, s.owners, to)
 	r := s.router
 	r.vals, r.flush = true, x.pack
-	most := int(room(s.g.Cfg.Limit))
+	most := int(sendRoom(s.g.Cfg.Limit))
 	for {
 		var fail error
 		for !r.done && x.sent < most && fail == nil {

@@ -3,7 +3,6 @@ package load
 import (
 	"strings"
 
-	"distaff/io/coo"
 	"distaff/io/tcs"
 )
 
@@ -27,7 +26,7 @@ type slots struct {
 func newSlots(g *Target, split []modeCuts) *slots {
 	kinds := g.Spec.Kinds
 	from := strings.LastIndexFunc(kinds, func(k rune) bool { return k != 'd' }) + 1
-	if from == 0 || tcs.KeepsRepeats(kinds) || g.Spec.Duplicates == coo.Refuse {
+	if from == 0 || tcs.KeepsRepeats(kinds) {
 		return nil
 	}
 	s := &slots{from: from, zero: make([]byte, g.Spec.Type.Size()), pick: make([]int32, len(split))}

@@ -39,11 +39,7 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 		}
 		piece.Trust()
 	}
-	zeros := coo.DropFill
-	if s.AsIs {
-		zeros = coo.KeepAll // the blocks have its pattern
-	}
-	return g.Scatter(c, coo.FromTensor(piece, zeros))
+	return g.Scatter(c, coo.FromTensor(piece, coo.ZerosFor(t, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
 // agree is Agree on an error of making a view.
