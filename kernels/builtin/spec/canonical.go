@@ -8,12 +8,21 @@ import (
 	"distaff/codegen/notation"
 )
 
+// The size of every dimension, as built-in leaves see it, where 32 bits hold
+// positions and coordinates and where they do not.
+const (
+	narrowSize = 1000
+	wideSize   = 1 << 33
+)
+
 // Names are the canonical names that a statement's own were given.
 type Names struct{ Tensors, Vars map[string]string }
 
 // Canonical renames a request's tensors to T0, T1, ... and its variables to i0,
 // i1, ..., each in the order in which the statement first names them, and the leaf
-// to "leaf", on one thread. Statements that differ only in names become equal.
+// to "leaf", on one thread, and forgets how large the tensors are, but for whether
+// 32 bits hold their positions and coordinates. Statements that differ only in names
+// and sizes become equal: what sizes choose is faster for some, and right for all.
 func Canonical(r codegen.Request) (codegen.Request, Names) {
 	n := Names{map[string]string{}, map[string]string{}}
 	c := r
@@ -24,14 +33,21 @@ func Canonical(r codegen.Request) (codegen.Request, Names) {
 	}
 	c.Stmt.Src = notation.ExprString(c.Stmt.LHS) + op + notation.ExprString(c.Stmt.RHS)
 	c.Name, c.Threads = "leaf", 1
-	c.Tensors, c.Sizes, c.Clip = map[string]codegen.Tensor{}, map[string]int64{}, nil
+	c.Tensors, c.Sizes, c.Exact, c.Clip = map[string]codegen.Tensor{}, map[string]int64{}, nil, nil
+	size, entries := int64(narrowSize), int64(narrowSize)
+	for _, t := range r.Tensors {
+		if slices.Contains(t.PosWidth, 8) || slices.Contains(t.CrdWidth, 8) {
+			size, entries = wideSize, -1
+		}
+	}
 	for from, to := range n.Tensors {
 		if t, ok := r.Tensors[from]; ok {
+			t.NNZ, t.Counts, t.Dims = entries, nil, slices.Repeat([]int64{size}, len(t.Dims))
 			c.Tensors[to] = t
 		}
 	}
 	for from, to := range n.Vars {
-		if size, ok := r.Sizes[from]; ok {
+		if _, ok := r.Sizes[from]; ok {
 			c.Sizes[to] = size
 		}
 		if slices.Contains(r.Clip, from) {

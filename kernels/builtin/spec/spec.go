@@ -76,9 +76,9 @@ func (k Kernel) Request() (codegen.Request, error) {
 	if err := notation.Check(stmt); err != nil {
 		return codegen.Request{}, err
 	}
-	size := int64(1000)
+	size := int64(narrowSize)
 	if k.Width == 8 {
-		size = 1 << 33 // a coordinate passes 32 bits
+		size = wideSize
 	}
 	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, Name: "leaf"}
 	add := func(a *notation.Access) error {
@@ -93,7 +93,7 @@ func (k Kernel) Request() (codegen.Request, error) {
 		}
 		t := codegen.Tensor{Format: f, Type: ir.Float64, NNZ: -1}
 		if k.Width == 4 {
-			t.NNZ = 1000
+			t.NNZ = narrowSize
 		}
 		for _, v := range a.Vars {
 			r.Sizes[v] = size
