@@ -61,6 +61,9 @@ type Request struct {
 	// FarBytes is the size of a dense operand that stays in no cache, so that
 	// rows picked from it are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
+	// NearBytes is the size of dense operands that stay in a core's own cache, so
+	// that gathering from them takes no time to wait for; 0 for DefaultNearBytes.
+	NearBytes int64
 	// Clip lists variables whose ranges, as the leaf is called, may be less
 	// than what its operands' sparse levels store: it then leaves out the rest.
 	// Dense levels hold a range's coordinates in any case.
@@ -92,6 +95,10 @@ const DefaultWaveWork = 1 << 13
 
 // DefaultFarBytes is the FarBytes of a request that has none.
 const DefaultFarBytes = 8 << 20
+
+// DefaultNearBytes is the NearBytes of a request that has none: half of a cache
+// of level 2 of 2 MiB.
+const DefaultNearBytes = 1 << 20
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
@@ -219,7 +226,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
 		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
-		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes),
+		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes),
 	})
 	if err == nil {
 		return f, nil

@@ -526,6 +526,9 @@ func (p *parser) loop() Stmt {
 		s.Kind = Vector
 		if p.accept("(") {
 			s.Factor = p.int()
+			if p.accept(",") {
+				s.Lanes = p.int()
+			}
 			p.expect(")")
 		}
 	case p.accept("unrolled"):

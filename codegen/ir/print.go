@@ -257,7 +257,10 @@ func loopClauses(s *For) string {
 		}
 	case Vector:
 		b.WriteString(" vector")
-		if s.Factor != 0 {
+		switch {
+		case s.Lanes != 0:
+			fmt.Fprintf(&b, "(%d, %d)", s.Factor, s.Lanes)
+		case s.Factor != 0:
 			fmt.Fprintf(&b, "(%d)", s.Factor)
 		}
 	case Unrolled:

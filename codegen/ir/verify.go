@@ -528,6 +528,9 @@ func (v *verifier) loop(s *For) error {
 	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Unrolled {
 		return fmt.Errorf("step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step, s.Factor, s.Chunk, s.Kind)
 	}
+	if s.Lanes != 0 && (s.Lanes < 0 || s.Kind != Vector || s.Factor == 0 || s.Step != 1) {
+		return fmt.Errorf("lanes of %d: want a vector loop of step 1 with a factor", s.Lanes)
+	}
 	l := &verifyLoop{kind: s.Kind, reduce: map[*Var]bool{}, inside: map[any]bool{}}
 	for _, x := range s.Reduce {
 		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {

@@ -63,6 +63,9 @@ type Spec struct {
 	// FarBytes is the size of a dense operand from which on the rows that a sparse
 	// operand picks are prefetched.
 	FarBytes int64
+	// NearBytes is the size of the dense operands that a loop gathers from up to
+	// which short loops run in masked lanes.
+	NearBytes int64
 	// Exact are the variables whose range is always [0, Exact[v]): loops over
 	// them have constant trip counts.
 	Exact map[string]int64
@@ -107,7 +110,7 @@ func Lower(s Spec) (f *ir.Func, err error) {
 }
 
 func lower(s Spec) *ir.Func {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]int64{}}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	f := &ir.Func{Name: s.Name}
@@ -203,8 +206,9 @@ type lowerer struct {
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
 	rowParts int64
-	// segments are the loops over sparse segments that are worth lanes where long.
-	segments map[*ir.For]bool
+	// segments are the loops over sparse segments that have more than one iteration
+	// or two, with how many lanes suit them.
+	segments map[*ir.For]int64
 	// insert: a result that grows is put together in two passes.
 	insert bool
 	// sched is nil for a statement without a schedule.

@@ -73,6 +73,33 @@ static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *rest
         double t_2 = 0.0;
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
+#if defined __AVX512VL__ || defined DST_MASKED
+        if (T1_e - T1_s < 33) {
+            for (int64_t T1_p_1_group = T1_s; T1_p_1_group < T1_e; T1_p_1_group += 8) {
+                const int32_t lanes = (int32_t)(T1_e - T1_p_1_group);
+#pragma omp simd reduction(+ : t_2)
+                for (int32_t lane = 0; lane < 8; lane++) {
+                    if (lane < lanes) {
+                        const int64_t T1_p_1 = T1_p_1_group + lane;
+                        const int64_t i1 = T1_crd1[T1_p_1];
+                        const double T1_v = T1_vals[T1_p_1];
+                        const int64_t T2_p = T2_b + i1;
+                        const double T2_v = T2_vals[T2_p];
+                        t_2 += T1_v * T2_v;
+                    }
+                }
+            }
+        } else {
+#pragma omp simd reduction(+ : t_2)
+            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = T2_b + i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+            }
+        }
+#else
         if (T1_e - T1_s < 17) {
 #pragma GCC unroll 4
             for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
@@ -92,6 +119,7 @@ static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *rest
                 t_2 += T1_v * T2_v;
             }
         }
+#endif
         T0_vals[T0_p] = t_2;
     }
 }

@@ -4,7 +4,7 @@ package builtin
 
 // table is the built-in leaves, as table.c has them.
 var table = []entry{
-	{"spmv_ds_32", "3915bacefecbfb434c350ab4734d047b"},
+	{"spmv_ds_32", "81ccfc3063afd425228f1781fd5facba"},
 	{"spmv_ds_64", "c7c61ee2d05cc599853a6b9e8fb7a1b3"},
 	{"spmv_ss_32", "a8c6fc600caa60c57662ce1d6a6fbb86"},
 	{"spmv_ss_64", "5cf9dad4f9e59ed1fc236ce9f2e76766"},

@@ -40,6 +40,11 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 	// tile: it leaves out that the condition is false at once. Compilers that do
 	// not know the warning say so of its name alone.
 	cfg.Flags = append(cfg.Flags, "-Wno-unknown-warning-option", "-Wno-aggressive-loop-optimizations")
+	// Masked lanes, on any machine; as they are run, where all is optimized.
+	cfg.Flags = append(cfg.Flags, "-D"+emitc.Masked)
+	if level == "-O3" {
+		cfg.Flags = append(cfg.Flags, emitc.Flags("native")...)
+	}
 	cfg.Flags = append(cfg.Flags, more...)
 	b, err := cc.New(cfg)
 	if err != nil {

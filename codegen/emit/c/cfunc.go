@@ -77,6 +77,9 @@ func (f *cfunc) pragma(format string, args ...any) {
 	f.b.WriteByte('\n')
 }
 
+// directive writes a line for the preprocessor, at the margin.
+func (f *cfunc) directive(text string) { f.b.WriteString("#" + text + "\n") }
+
 // variable is the C name of v.
 func (f *cfunc) variable(v *ir.Var) string {
 	if _, ok := f.vars[v]; !ok {
