@@ -25,11 +25,12 @@ func TestPromisedLoops(t *testing.T) {
 		"fig_2-1b": {`for i in 0 : i_hi`: 1, `for B_p_1 in B_s : B_e`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp`: 0},
 		// The last tile is cut short by the bound of its loop, not by a guard in it.
 		"fig_2-1c": {`for i1 in 0 : i1_n`: 1, `i2_hi int64 = min\(i2_lo \+ 4, i_hi\)`: 1, `for i in i2_lo : i2_hi`: 1, guard: 0, merge: 0, anySearch: 0},
-		// One pass over the positions, the row tracked, found by one search before.
-		"fig_2-1d": {anySearch: 1, `B_p \+= 1`: 1, `for B_p_1 in j_lo_1 : j_hi_1`: 1, `for i in`: 0, `atomic`: 0},
+		// One pass over the positions, the row tracked, found by one search before. The rows
+		// within a tile, between two at its edges, are stored as a whole.
+		"fig_2-1d": {anySearch: 1, `B_p \+= 1`: 2, `for B_p_1 in j_lo_1 : j_hi_1`: 1, `for B_p_2 in B_s_1 : B_e_3`: 1, `a_vals\[a_p_1\] = `: 1, `for i in`: 0, `atomic`: 0},
 		// A tile of 16 positions: one search for its first row, then the next row
-		// instead of a search; one atomic addition a row and tile.
-		"fig_6-1": {anySearch: 1, `for p0 in 0 : p0_n parallel\(dynamic, 1\)`: 1, `B_p \+= 1`: 1, `atomic a_vals\[a_p\] \+= sum_1`: 1, `atomic`: 1,
+		// instead of a search; one atomic addition for each row at an edge of the tile.
+		"fig_6-1": {anySearch: 1, `for p0 in 0 : p0_n parallel\(dynamic, 1\)`: 1, `B_p \+= 1`: 2, `atomic a_vals\[a_p\] \+= sum_1`: 1, `atomic`: 1, `a_vals\[a_p_1\] = `: 1,
 			`C:#pragma omp parallel for [^\n]* schedule\(dynamic, 1\)`: 1, `C:#pragma omp atomic`: 1},
 		"a1": {`for i0 in 0 : i0_n parallel`: 1, guard: 0, merge: 0, anySearch: 0, `atomic`: 0, `C:#pragma omp parallel for [^\n]* schedule\(static, 1\)`: 1},
 		// 1024 rows in tiles of 32: neither a guard nor a minimum; the if is the

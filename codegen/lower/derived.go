@@ -135,16 +135,15 @@ func (l *lowerer) manyPlaces(f *cin.Forall, e *env) bool {
 	return l.assigns(f) && l.races(f) && e.res.level < l.out.op.order()
 }
 
-// promoted is f with a scalar in the result's place, where the loops from f on
-// sum one value of it: the scalar stays in a register. nil where that is not so.
-func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
+// sumsOne tells whether the loops from f on sum one value of the result.
+func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 	if !l.assigns(f) {
-		return nil
+		return false
 	}
 	target := cin.Target(f)
 	for _, v := range target.Vars {
 		if _, bound := e.coord[v]; !bound {
-			return nil
+			return false
 		}
 	}
 	single := true
@@ -164,9 +163,16 @@ func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
 			}
 		}
 	})
-	if !single {
+	return single
+}
+
+// promoted is f with a scalar in the result's place, where the loops from f on
+// sum one value of it: the scalar stays in a register. nil where that is not so.
+func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
+	if !l.sumsOne(f, e) {
 		return nil
 	}
+	target := cin.Target(f)
 	name := l.fresh("sum")
 	for l.ops[name] != nil || e.temps[name].v != nil {
 		name = l.fresh("sum")

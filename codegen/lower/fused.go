@@ -220,33 +220,23 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 	return p.result(some)
 }
 
-// row lowers the loop over root d of rows.
+// row lowers the loop over root d of rows. The last rows, those of the last
+// root, that follow one that may lie partly outside of the interval run in a
+// loop of their own as long as they lie within it.
 func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, p *loop) ir.Expr {
 	root := c.Roots[d]
 	cur := e.cur[o.iv.key]
 	op, k := cur.op, cur.level
-	if d == len(c.Roots)-1 {
-		lo, hi := l.segment(cur)
-		in := e.clone()
-		in.parts[place(o.iv.key, root)] = [2]ir.Expr{
-			l.named(root+"_lo", ir.Greatest(lo, o.iv.lo)), l.named(root+"_hi", ir.Least(hi, o.iv.hi))}
-		if l.ownsRows(e, c, op, k) {
-			in.own = l.named("own", ir.Both(ir.AtLeast(lo, o.iv.lo), ir.AtLeast(o.iv.hi, hi)))
-		}
-		g := *f
-		g.Var = root
-		some := l.scheduled(&g, in, p.want)
-		l.note(p, some)
-		return some
-	}
 	lo, hi := l.segment2(cur, e)
 	q := l.declare(op.prefix()+"_p", ir.Greatest(lo, at[d]))
-	begins := ir.Expr(q)
-	for j := d + 1; j < len(c.Roots); j++ {
-		begins = l.below(op, k+j-d, begins)
+	begins := func(p ir.Expr) ir.Expr {
+		for j := d + 1; j < len(c.Roots); j++ {
+			p = l.below(op, k+j-d, p)
+		}
+		return p
 	}
-	var some ir.Expr
-	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins, o.iv.hi)), func() {
+	some := ir.Expr(ir.Truth(false))
+	next := func(whole bool) {
 		x := l.declare(root, l.coordAt(cur, 0, cur.pos, q))
 		next := *cur
 		next.level, next.pos, next.end, next.base = k+1, q, nil, nil
@@ -259,14 +249,102 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
-		some = l.row(f, in, c, o, at, d+1, p)
+		if d+1 == len(c.Roots)-1 {
+			some = anyOf(some, l.lastRow(f, in, c, o, whole, p))
+		} else {
+			some = anyOf(some, l.row(f, in, c, o, at, d+1, p))
+		}
 		if run != nil {
 			l.set(q, run)
 		} else {
 			l.incr(q, ir.Int(1))
 		}
+	}
+	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins(q), o.iv.hi)), func() {
+		next(false)
+		if d == len(c.Roots)-2 && l.plainRows(op, k) {
+			l.while(ir.Both(ir.Less(q, hi), ir.AtMost(begins(ir.Plus(q, ir.Int(1))), o.iv.hi)), func() { next(true) })
+		}
 	})
 	return some
+}
+
+// plainRows tells whether a row of level k+1 is one position of level k, and
+// ends where the next one's begins.
+func (l *lowerer) plainRows(op *operand, k int) bool {
+	caps := op.caps(k + 1)
+	return !op.hasRuns(k) && (caps.HasPos || caps.Locate)
+}
+
+// lastRow lowers the loop over the last root, one row of its level: of a whole
+// row, which lies within the interval, all of it, else what lies within.
+func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole bool, p *loop) ir.Expr {
+	root := c.Roots[len(c.Roots)-1]
+	cur := e.cur[o.iv.key]
+	lo, hi := l.segment(cur)
+	in := e.clone()
+	owns := l.ownsRows(e, c, cur.op, cur.level)
+	switch {
+	case whole:
+		in.parts[place(o.iv.key, root)] = [2]ir.Expr{lo, hi}
+		if owns {
+			in.atomic, in.racing = false, nil
+		}
+	default:
+		in.parts[place(o.iv.key, root)] = [2]ir.Expr{
+			l.named(root+"_lo", ir.Greatest(lo, o.iv.lo)), l.named(root+"_hi", ir.Least(hi, o.iv.hi))}
+		if owns {
+			in.own = l.named("own", ir.Both(ir.AtLeast(lo, o.iv.lo), ir.AtLeast(o.iv.hi, hi)))
+		}
+	}
+	g := *f
+	g.Var = root
+	if whole && l.storedOnce(e, c, cur) && l.sumsOne(&g, in) {
+		in.res.zeroed = false // nothing to add to
+	}
+	some := l.scheduled(&g, in, p.want)
+	l.note(p, some)
+	return some
+}
+
+// storedOnce tells whether a value of a dense result that a row sums is that
+// row's alone: of one row in c's space, met once, in the only statement that
+// assigns to the result.
+func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
+	if l.out.sparse || e.copy != nil || e.res.tile != nil {
+		return false
+	}
+	only := func(vars ...string) bool {
+		return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(l.resultVars, v) })
+	}
+	last := len(c.Roots) - 1
+	for j := range last {
+		if row.op.hasRuns(row.level - last + j) {
+			return false
+		}
+	}
+	for v := range e.coord {
+		if !only(v) {
+			return false
+		}
+	}
+	for top := range e.open {
+		if k := l.sched.comps[top]; k != c && !only(k.Roots...) {
+			return false
+		}
+	}
+	for top := range e.counts {
+		if k := l.sched.comps[top]; k != c && !only(k.Roots...) {
+			return false
+		}
+	}
+	n := 0
+	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
+		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == l.out.op.Name {
+			n++
+		}
+	})
+	return n == 1 && only(c.Roots[:last]...)
 }
 
 // ownsRows tells whether a row that lies within an interval of positions is the

@@ -235,7 +235,7 @@ func TestSplits(t *testing.T) {
 		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:s", nil}, map[string]int{`for i0 in`: 1, search: 2, `fill y_vals\[i1_lo - y_off0 : i1_hi - y_off0\]`: 1}},
 		// One search for a tile's first row, then the next row.
 		{leaf{"suchthat(forall(p0, forall(p1, y(i) += A(i,j) * x(j))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ds x:d", nil},
-			map[string]int{search: 1, `A_p \+= 1`: 1, `for i in`: 0}},
+			map[string]int{search: 1, `A_p \+= 1`: 2, `for i in`: 0}},
 		// Positions in a row need no search.
 		{leaf{"suchthat(forall(i, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 4))", "y:d A:ds x:d", nil}, map[string]int{search: 0}},
 	})

@@ -18,6 +18,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
+	"distaff/codegen/provenance"
 	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
 	"distaff/kernels"
@@ -329,6 +330,39 @@ func (e scheduledC) fixed(_ context.Context, p *Prepared) []*Case {
 	})
 }
 
+// positions is, half the time, a position space of an access that has one after
+// another, the variables that a loop's variable is fused of, and else none.
+func positions(rng *rand.Rand, s cin.Stmt, vars []string, n int) (command string, ok bool) {
+	t, scheduled := s.(*cin.SuchThat)
+	if !scheduled || rng.IntN(2) == 0 {
+		return "", false
+	}
+	var list []string
+	for _, v := range vars {
+		roots := t.Relations.Underived(v)
+		if len(roots) < 2 || t.Relations.Component(v) == nil {
+			continue
+		}
+		for _, r := range t.Relations.Relations() { // once is enough
+			if r.Kind == provenance.Pos && slices.Equal(t.Relations.Underived(r.From[0]), roots) {
+				return "", false
+			}
+		}
+		cin.Accesses(s, func(a *cin.Access) {
+			for _, r := range roots {
+				if !slices.Contains(a.Vars, r) {
+					return
+				}
+			}
+			list = append(list, fmt.Sprintf("pos(%s,x%d,%s)", v, n, strings.ReplaceAll(a.Key(), "'", "")))
+		})
+	}
+	if len(list) == 0 {
+		return "", false
+	}
+	return list[rng.IntN(len(list))], true
+}
+
 // drawCommand is a command that may be legal.
 func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
 	var vars, accesses []string
@@ -348,6 +382,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
 	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11}[rng.IntN(22)]
+	if c, ok := positions(rng, s, vars, n); ok && !parallel {
+		return 4, c
+	}
 	if parallel {
 		kind = 8
 	}
@@ -358,6 +395,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		k := rng.IntN(max(len(vars)-1, 1))
 		if len(vars) < 2 {
 			return kind, "fuse(a,b,c)"
+		}
+		if rng.IntN(2) == 0 { // the outer ones, which a tensor's first levels may have
+			k = 0
 		}
 		return kind, fmt.Sprintf("fuse(%s,%s,%s)", vars[k], vars[k+1], fresh(0))
 	case "reorder":
