@@ -31,23 +31,38 @@ func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return src.tensor()
 }
 
-// tensor makes both passes into memory.
+// tensor makes both passes into memory. Entries in memory are given up as they
+// are put into the tensor, which so counts for no more than what it takes beyond
+// theirs. They can be read no more.
 func (s *sorted) tensor() (*tcs.Tensor, error) {
 	shape, hists, err := s.shape()
 	if err != nil {
 		return nil, err
 	}
-	t, err := tcs.New(shape, s.cfg.Limit, s.spec.Name)
+	limit := s.cfg.Limit
+	held := int64(0)
+	if s.mem != nil {
+		held = s.mem.uncount()
+	}
+	t, err := tcs.New(shape, limit, s.spec.Name)
 	var full *tcs.MemoryError
 	if errors.As(err, &full) && s.mem != nil {
 		if err = s.toDisk(); err == nil { // the entries may stand in its way
-			hists = nil
-			t, err = tcs.New(shape, s.cfg.Limit, s.spec.Name)
+			hists, held = nil, 0
+			t, err = tcs.New(shape, limit, s.spec.Name)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
+	if held -= t.Bytes(); held > 0 {
+		if err := limit.Reserve(held, "sorted entries"); err != nil {
+			t.Close()
+			return nil, err
+		}
+		defer limit.Release(held)
+	}
+	s.last = true
 	if err := s.fillMemory(t, shape, hists); err != nil {
 		t.Close()
 		return nil, err
@@ -175,26 +190,36 @@ func (s *sorted) fillMemory(t *tcs.Tensor, shape *tcs.Shape, hists [][]int64) er
 			return err
 		}
 		defer r.close()
+		if m, ok := r.(*storeReader); ok {
+			m.eat = s.last
+		}
 		return s.fillFrom(r, newFiller(&s.spec, shape, sinks))
 	}
 	cut := s.pieces()
 	errs := make([]error, len(hists))
-	before := make([][]int64, len(hists))
+	before, prev := make([][]int64, len(hists)), make([][]int64, len(hists))
 	hist := make([]int64, len(shape.Kinds)+1)
 	for i, h := range hists {
 		before[i] = counts(shape.Kinds, hist)
 		for k, n := range h {
 			hist[k] += n
 		}
+		if cut[i] > 0 {
+			prev[i] = make([]int64, len(shape.Kinds))
+			s.mem.at(cut[i]-1, prev[i])
+		}
+	}
+	readers := make([]*storeReader, len(hists))
+	for i := range readers {
+		readers[i] = s.mem.reader(cut[i], cut[i+1])
+		readers[i].eat = s.last
 	}
 	each(len(hists), func(i int) {
 		f := newFiller(&s.spec, shape, sinks)
-		if cut[i] > 0 {
-			prev := make([]int64, len(shape.Kinds))
-			s.mem.at(cut[i]-1, prev)
-			f.resume(prev, before[i])
+		if prev[i] != nil {
+			f.resume(prev[i], before[i])
 		}
-		r := s.mem.reader(cut[i], cut[i+1])
+		r := readers[i]
 		var b Batch
 		for n, _ := r.next(&b); n > 0 && errs[i] == nil; n, _ = r.next(&b) {
 			errs[i] = f.add(b.Coords, b.Vals, n)

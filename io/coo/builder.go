@@ -13,25 +13,60 @@ import (
 // Repeated coordinates are summed in that order. Entries are kept packed, and in
 // files where memory has no room, as Assemble keeps them.
 type Builder struct {
-	spec   Spec
-	cfg    Config
-	pack   *packer
-	lanes  []*store // nil before the first entry
-	n      int64    // entries so far
-	bytes  int64    // of the stores' records
-	budget int64
-	runs   *spill
-	lane   []int // of each run
+	spec  Spec
+	cfg   Config
+	pack  *packer
+	lanes []*store // nil before the first entry
+	n     int64    // entries so far
+	bytes int64    // of the stores' records
+	pool  *Pool
+	runs  *spill
+	lane  []int // of each run
+}
+
+// Pool is the memory that several builders share: where their records pass it, those of
+// the builder with the most go to disk.
+type Pool struct {
+	budget, held int64
+	builders     []*Builder
+}
+
+// NewPool shares a quarter of what the limit has left.
+func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: max(limit.Free()/4, 1<<20)} }
+
+// relieve sends the largest builder's records to disk; false if there are none.
+func (p *Pool) relieve() (bool, error) {
+	var most *Builder
+	for _, b := range p.builders {
+		if b.bytes > 0 && (most == nil || b.bytes > most.bytes) {
+			most = b
+		}
+	}
+	if most == nil {
+		return false, nil
+	}
+	return true, most.spillAll()
 }
 
 // NewBuilder makes a builder of the tensor of spec, whose sizes, modes, type and,
-// for a block, Box are set.
-func NewBuilder(spec Spec, cfg Config, lanes int) *Builder {
+// for a block, Box are set; nil stands for a pool of its own.
+func NewBuilder(spec Spec, cfg Config, lanes int, pool *Pool) *Builder {
 	width := make([]uint, len(spec.Kinds))
 	for l, m := range spec.Modes {
 		width[l] = bitsFor(spec.Dims[m])
 	}
-	return &Builder{spec: spec, cfg: cfg, pack: newPacker(width), lanes: make([]*store, lanes), budget: max(cfg.Limit.Free()/4, 1<<20)}
+	if pool == nil {
+		pool = NewPool(cfg.Limit)
+	}
+	b := &Builder{spec: spec, cfg: cfg, pack: newPacker(width), lanes: make([]*store, lanes), pool: pool}
+	pool.builders = append(pool.builders, b)
+	return b
+}
+
+// hold counts records that came, or went.
+func (b *Builder) hold(bytes int64) {
+	b.bytes += bytes
+	b.pool.held += bytes
 }
 
 // Add appends n entries of the block's box to a lane: columns by level.
@@ -41,19 +76,22 @@ func (b *Builder) Add(lane int, cols [][]int64, vals []byte, n int) error {
 	}
 	s := b.lanes[lane]
 	for from := 0; from < n; {
-		if b.bytes > b.budget {
-			if err := b.spillAll(); err != nil {
+		if b.pool.held > b.pool.budget {
+			if _, err := b.pool.relieve(); err != nil {
 				return err
 			}
 		}
 		k, err := s.add(cols, vals, from, n)
-		from, b.n, b.bytes = from+k, b.n+int64(k), b.bytes+int64(k*s.stride()*8)
+		from, b.n = from+k, b.n+int64(k)
+		b.hold(int64(k * s.stride() * 8))
 		if err != nil {
 			var m *tcs.MemoryError
-			if !errors.As(err, &m) || b.bytes == 0 {
+			if !errors.As(err, &m) {
 				return err
 			}
-			if err := b.spillAll(); err != nil {
+			if ok, e := b.pool.relieve(); e != nil {
+				return e
+			} else if !ok {
 				return err
 			}
 		}
@@ -82,7 +120,7 @@ func (b *Builder) spillAll() error {
 			return err
 		}
 	}
-	b.bytes = 0
+	b.hold(-b.bytes)
 	return nil
 }
 
@@ -129,7 +167,7 @@ func (b *Builder) collected() (*sorted, error) {
 	if b.spec.Duplicates == Refuse {
 		c.keeps = false
 	}
-	c.in, c.budget = noStream{b.spec.Dims}, b.budget
+	c.in, c.budget = noStream{b.spec.Dims}, b.pool.budget
 	if b.runs != nil {
 		if err := b.spillAll(); err != nil {
 			return nil, err
@@ -152,6 +190,7 @@ func (b *Builder) collected() (*sorted, error) {
 		}
 		return c.sorted, nil
 	}
+	b.hold(-b.bytes) // they become the tensor's
 	all := newStore(b.pack, b.spec.Type.Size(), b.cfg.Limit)
 	for i, s := range b.lanes {
 		if s != nil {
@@ -216,7 +255,26 @@ func (b *Builder) Finish(wide bool) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	defer src.free()
-	return src.tensor()
+	for {
+		t, err := src.tensor()
+		if ok, e := b.relieved(err); e != nil || !ok {
+			return t, e
+		}
+	}
+}
+
+// relieved is err, or where it says that memory is wanted and other builders have
+// some, true.
+func (b *Builder) relieved(err error) (bool, error) {
+	var full *tcs.MemoryError
+	if !errors.As(err, &full) {
+		return false, err
+	}
+	ok, e := b.pool.relieve()
+	if e != nil || !ok {
+		return false, errors.Join(e, err)
+	}
+	return true, nil
 }
 
 func dense(kinds string) bool {
@@ -230,15 +288,12 @@ func dense(kinds string) bool {
 
 // spread makes a dense tensor, which needs no sorting.
 func (b *Builder) spread() (*tcs.Tensor, error) {
-	out, err := NewSpread(b.spec, b.cfg, false)
-	var full *tcs.MemoryError
-	if errors.As(err, &full) && b.bytes > 0 {
-		if err = b.spillAll(); err == nil { // the entries may stand in its way
-			out, err = NewSpread(b.spec, b.cfg, false)
+	out, err := NewSpread(b.spec, b.cfg, Add)
+	for err != nil { // entries may stand in its way
+		if ok, e := b.relieved(err); !ok {
+			return nil, e
 		}
-	}
-	if err != nil {
-		return nil, err
+		out, err = NewSpread(b.spec, b.cfg, Add)
 	}
 	var readers []reader
 	if b.runs != nil {
@@ -290,6 +345,7 @@ func (b *Builder) Close() {
 			b.lanes[i] = nil
 		}
 	}
+	b.hold(-b.bytes)
 	if b.runs != nil {
 		b.runs.close()
 		b.runs = nil

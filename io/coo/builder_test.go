@@ -69,7 +69,7 @@ func TestBuilder(t *testing.T) {
 		if seed%3 == 2 {
 			cfg.Limit = tcs.NewLimit(want.Bytes() + 3<<20)
 		}
-		b := NewBuilder(spec, cfg, len(s.lanes))
+		b := NewBuilder(spec, cfg, len(s.lanes), nil)
 		at := make([]int, len(s.lanes))
 		for _, l := range turns(rng, s.lanes) {
 			lane := &s.lanes[l]

@@ -32,6 +32,7 @@ type sorted struct {
 	hist []int64 // from the stream in place: see counter; nil elsewhere
 
 	fixed bool // the stream can't give other entries when it is read again
+	last  bool // entries in memory are read for the last time
 }
 
 func (s *sorted) free() {
@@ -468,6 +469,8 @@ type storeReader struct {
 	k       int   // chunk
 	off     int64 // record in the chunk
 	at, end int64
+	eat     bool // give chunks up that were read from their beginning to their end
+	whole   bool // chunk k was so far
 }
 
 func (s *store) reader(from, to int64) *storeReader {
@@ -481,6 +484,7 @@ func (s *store) reader(from, to int64) *storeReader {
 		r.k++
 	}
 	r.off = from
+	r.whole = from == 0
 	return r
 }
 
@@ -491,7 +495,11 @@ func (r *storeReader) next(b *Batch) (int, error) {
 		recs := r.s.chunks[r.k].recs[r.off*int64(r.s.stride()):]
 		n := int(min(int64(len(recs)/r.s.stride()), BatchSize, r.end-r.at))
 		if n == 0 {
-			r.k, r.off = r.k+1, 0
+			if r.eat && r.whole {
+				r.s.chunks[r.k].mem.Release()
+				r.s.chunks[r.k] = chunk{}
+			}
+			r.k, r.off, r.whole = r.k+1, 0, true
 			continue
 		}
 		b.Resize(len(r.s.pack.word), n, r.s.valSize)

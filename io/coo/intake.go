@@ -2,8 +2,6 @@ package coo
 
 import (
 	"io"
-
-	"distaff/io/tcs"
 )
 
 // Intake reads a stream for an assembly that is spread over several places: its
@@ -68,58 +66,3 @@ func InOrder(in Stream, modes []int) bool {
 	o, ok := in.(orderedStream)
 	return ok && o.sortLevels(modes) == 0
 }
-
-// Spread adds entries to a dense block at once, in whatever order they come. It
-// is for streams that have no coordinate twice.
-type Spread struct {
-	t    *tcs.Tensor
-	set  bool
-	size int
-	at   []int64
-}
-
-// NewSpread makes the block that spec.Box says. With set, values replace the
-// zeros; else they are added to them, which makes -0 a 0, as Assemble does.
-func NewSpread(spec Spec, cfg Config, set bool) (*Spread, error) {
-	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: spec.Dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type},
-		Kinds: spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}, cfg.Limit, spec.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &Spread{t: t, set: set, size: spec.Type.Size()}, nil
-}
-
-// Add places n entries of the block's box: columns by level.
-func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
-	if n == 0 {
-		return nil
-	}
-	s.at = append(s.at[:0], make([]int64, n)...)
-	for l, col := range cols {
-		lev := &s.t.Levels[l]
-		for i, x := range col[:n] {
-			if x -= lev.Offset; uint64(x) >= uint64(lev.Size) {
-				panic("BUG: coo: an entry outside its block")
-			}
-			s.at[i] = s.at[i]*lev.Size + x
-		}
-	}
-	if !s.set {
-		addAll(s.t, s.at, vals[:n*s.size])
-		return nil
-	}
-	to := s.t.Vals.Bytes()
-	for i, p := range s.at {
-		copy(to[p*int64(s.size):][:s.size], vals[i*s.size:])
-	}
-	return nil
-}
-
-// Finish is the block, which the caller closes.
-func (s *Spread) Finish() (*tcs.Tensor, error) {
-	s.t.Trust()
-	return s.t, nil
-}
-
-// Close gives the memory of a block up that was not finished.
-func (s *Spread) Close() { s.t.Close() }

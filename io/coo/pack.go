@@ -1,6 +1,10 @@
 package coo
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"distaff/io/tcs"
+)
 
 // packer lays the coordinates of a tensor's levels side by side in words of 64
 // bits, outermost first in the highest bits of word 0, so that the order of
@@ -30,6 +34,19 @@ func newPacker(width []uint) *packer {
 	}
 	return p
 }
+
+// RecordBytes is what an entry takes, packed, of levels with coordinates below those sizes.
+func RecordBytes(sizes []int64, typ tcs.Type) int64 {
+	width := make([]uint, len(sizes))
+	for l, n := range sizes {
+		width[l] = bitsFor(n)
+	}
+	return 8 * int64(newPacker(width).words+(typ.Size()+7)/8)
+}
+
+// SortBytes is about what the collecting and the sort of entries that take that many bytes
+// takes beside.
+func SortBytes(packed int64) int64 { return packed/3 + 1<<20 }
 
 // bitsFor is how many bits coordinates below n take.
 func bitsFor(n int64) uint {

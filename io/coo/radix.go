@@ -12,13 +12,11 @@ type record interface {
 
 // A sort is stable and by the bits [lo, hi) of the key, where bit 0 is the
 // lowest of the last word. Records too many for the cache are first cut by
-// their highest bits into buckets, which are then sorted from the lowest digit
-// up.
+// their highest bits, then each part is sorted from the lowest digit up.
 const (
-	smallSort  = 40      // records that are sorted by insertion
-	cacheSort  = 1 << 13 // records that are sorted by the lowest digit first
-	digitBits  = 8
-	bucketBits = 11
+	smallSort = 40      // records that are sorted by insertion
+	cacheSort = 1 << 13 // records that are sorted by the lowest digit first
+	digitBits = 8
 )
 
 // digit is a field of a key: bits [shift, shift+width) of a word.
@@ -139,121 +137,6 @@ func lsd[R record](a, b []R, words, lo, hi int, toB bool) {
 	if inB != toB {
 		copy(b, a)
 	}
-}
-
-// sortChunks sorts the records of all chunks into out, by bits [lo, hi). Each
-// of the threads counts and scatters its share of the chunks by the highest
-// bits, then they sort the buckets. drop is called when the chunks are not
-// needed any more.
-func sortChunks[R record](chunks [][]R, out []R, words, lo, hi, threads int, scratch func(n int) ([]R, error), drop func()) error {
-	if len(out) <= cacheSort || hi <= lo {
-		n := 0
-		for _, c := range chunks {
-			n += copy(out[n:], c)
-		}
-		drop()
-		if hi <= lo {
-			return nil
-		}
-		tmp, err := scratch(len(out))
-		if err == nil {
-			sortRecords(out, tmp, words, lo, hi, false)
-		}
-		return err
-	}
-	d, from := below(words, lo, hi, bucketBits)
-	shares := share(chunks, len(out), threads)
-	ends := make([][1 << bucketBits]int, len(shares))
-	each(len(shares), func(t int) {
-		for _, c := range shares[t] {
-			for i := range c {
-				ends[t][c[i][d.word]>>d.shift&d.mask]++
-			}
-		}
-	})
-	sum := 0
-	var starts [1<<bucketBits + 1]int
-	for k := range starts[1:] {
-		starts[k] = sum
-		for t := range ends {
-			n := ends[t][k]
-			ends[t][k] = sum
-			sum += n
-		}
-	}
-	starts[len(starts)-1] = sum
-	each(len(shares), func(t int) {
-		e := &ends[t]
-		for _, c := range shares[t] {
-			for i := range c {
-				k := c[i][d.word] >> d.shift & d.mask
-				out[e[k]] = c[i]
-				e[k]++
-			}
-		}
-	})
-	drop()
-	if from <= lo {
-		return nil
-	}
-	return sortBuckets(out, starts[:], words, lo, from, threads, scratch)
-}
-
-// sortBuckets sorts each part [starts[k], starts[k+1]) by bits [lo, hi), the
-// threads taking one after another.
-func sortBuckets[R record](out []R, starts []int, words, lo, hi, threads int, scratch func(n int) ([]R, error)) error {
-	var next int
-	var mu sync.Mutex
-	var first error
-	each(threads, func(int) {
-		var tmp []R
-		for {
-			mu.Lock()
-			k := next
-			next++
-			stop := first != nil
-			mu.Unlock()
-			if stop || k >= len(starts)-1 {
-				return
-			}
-			b := out[starts[k]:starts[k+1]]
-			if len(b) < 2 {
-				continue
-			}
-			if len(tmp) < len(b) {
-				t, err := scratch(len(b))
-				if err != nil {
-					mu.Lock()
-					first = err
-					mu.Unlock()
-					return
-				}
-				tmp = t
-			}
-			sortRecords(b, tmp[:len(b)], words, lo, hi, false)
-		}
-	})
-	return first
-}
-
-// share cuts the chunks into consecutive lists of about equal length.
-func share[R any](chunks [][]R, n, threads int) [][][]R {
-	per := max((n+threads-1)/threads, 1)
-	var out [][][]R
-	room := 0
-	for _, c := range chunks {
-		for len(c) > 0 {
-			if room == 0 {
-				out = append(out, nil)
-				room = per
-			}
-			k := min(room, len(c))
-			out[len(out)-1] = append(out[len(out)-1], c[:k])
-			c = c[k:]
-			room -= k
-		}
-	}
-	return out
 }
 
 // each runs f(0) to f(n-1), side by side.

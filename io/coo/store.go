@@ -31,15 +31,16 @@ type chunk struct {
 	recs []uint64 // the used part
 }
 
+// A chunk has room for a multiple of firstChunk records.
 const (
-	firstChunk = 1 << 10 // records
+	firstChunk = 1 << 10
 	lastChunk  = 1 << 18
 )
 
 func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
 	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
 	// Under a low limit chunks stay small, so that there is room to sort them.
-	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), firstChunk), lastChunk))
+	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), firstChunk), lastChunk)) &^ (firstChunk - 1)
 	s.reset()
 	return s
 }
@@ -56,9 +57,20 @@ func (s *store) bytes() int64 { return s.n * int64(s.stride()) * 8 }
 // free gives the chunks' memory back.
 func (s *store) free() {
 	for _, c := range s.chunks {
-		c.mem.Release()
+		if c.mem != nil {
+			c.mem.Release()
+		}
 	}
 	s.chunks = nil
+}
+
+// uncount gives back to the limit what the chunks count for, which stay.
+func (s *store) uncount() int64 {
+	n := int64(0)
+	for _, c := range s.chunks {
+		n += c.mem.Uncount()
+	}
+	return n
 }
 
 // drop empties the store.
@@ -84,10 +96,9 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 	for from < to {
 		k := len(s.chunks) - 1
 		if k < 0 || len(s.chunks[k].recs) == cap(s.chunks[k].recs) {
-			size := firstChunk
-			if k >= 0 {
-				size = min(cap(s.chunks[k].recs)/s.stride()*2, s.largest)
-			}
+			// An eighth of what there is, so that little is left over where many
+			// lanes are collected.
+			size := min(max(int(min(s.n, 8*lastChunk))/8, firstChunk), s.largest) &^ (firstChunk - 1)
 			if err := s.grow(size); err != nil {
 				return added, err
 			}
@@ -250,7 +261,7 @@ func (s *store) repack(p *packer) error {
 	t := newStore(p, s.valSize, s.limit)
 	rec := make([]uint64, t.stride())
 	for _, c := range s.chunks {
-		if err := t.grow(max(len(c.recs)/s.stride(), 1)); err != nil {
+		if err := t.grow((len(c.recs)/s.stride() + firstChunk) &^ (firstChunk - 1)); err != nil {
 			t.free()
 			return err
 		}
@@ -278,8 +289,8 @@ func (s *store) keyBits() int {
 }
 
 // sort sorts the records by bits from lo of the key up (the bits below are in
-// order already, among records that agree above). It takes as much memory
-// again while it works.
+// order already, among records that agree above). While it works it takes about an
+// eighth of their memory beside, or as much as theirs of a few.
 func (s *store) sort(lo, threads int) error {
 	if s.sorted {
 		return nil
@@ -307,41 +318,27 @@ func (s *store) sort(lo, threads int) error {
 }
 
 func sortAs[R record](s *store, lo, threads int) error {
-	size := s.stride() * 8
-	out, err := tcs.Alloc(s.limit, s.n*int64(size), "sorting entries")
+	if s.n >= inPlaceFrom {
+		return sortInPlace[R](s, lo, threads)
+	}
+	out, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
 	if err != nil {
 		return err
 	}
-	var temps []*tcs.Memory
-	chunks := make([][]R, len(s.chunks))
-	for i, c := range s.chunks {
-		chunks[i] = unsafe.Slice((*R)(c.mem.Ptr), len(c.recs)/s.stride())
+	one := chunk{out, unsafe.Slice((*uint64)(out.Ptr), s.n*int64(s.stride()))}
+	n := 0
+	for _, c := range s.chunks {
+		n += copy(one.recs[n:], c.recs)
 	}
-	recs := unsafe.Slice((*R)(out.Ptr), s.n)
-	temp := make(chan *tcs.Memory, 1)
-	temp <- nil
-	scratch := func(n int) ([]R, error) {
-		m, err := tcs.Alloc(s.limit, int64(n)*int64(size), "sorting entries")
-		if err != nil {
-			return nil, err
-		}
-		<-temp
-		temps = append(temps, m)
-		temp <- nil
-		return unsafe.Slice((*R)(m.Ptr), n), nil
-	}
-	dropped := false
-	err = sortChunks(chunks, recs, s.pack.words, lo, s.keyBits(), threads, scratch, func() { s.free(); dropped = true })
-	for _, m := range temps {
-		m.Release()
-	}
-	if err != nil && !dropped {
-		out.Release()
+	s.free()
+	s.chunks = []chunk{one} // even where there is no memory to sort in, the records are all here
+	m, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
+	if err != nil {
 		return err
 	}
-	// Even where the sort failed for want of scratch, the records are all here.
-	s.chunks = []chunk{{out, unsafe.Slice((*uint64)(out.Ptr), s.n*int64(s.stride()))}}
-	return err
+	defer m.Release()
+	sortRecords(unsafe.Slice((*R)(out.Ptr), s.n), unsafe.Slice((*R)(m.Ptr), s.n), s.pack.words, lo, s.keyBits(), false)
+	return nil
 }
 
 // sortAny sorts records of any stride by comparison.
@@ -373,20 +370,26 @@ func (s *store) sortAny() error {
 // findDups notes whether neighbours are equal.
 func (s *store) findDups(threads int) {
 	st, w := s.stride(), s.pack.words
-	s.dups = false
-	if len(s.chunks) != 1 {
-		return
-	}
-	recs := s.chunks[0].recs
-	n := len(recs) / st
 	found := make([]bool, threads)
 	each(threads, func(t int) {
-		for i := max(n*t/threads, 1); i < n*(t+1)/threads; i++ {
-			a, b := recs[(i-1)*st:(i-1)*st+w], recs[i*st:i*st+w]
-			if a[w-1] == b[w-1] && slices.Equal(a, b) {
-				found[t] = true
-				return
+		from, to := s.n*int64(t)/int64(threads), s.n*int64(t+1)/int64(threads)
+		if from == to {
+			return
+		}
+		r := s.reader(max(from-1, 0), to)
+		var last []uint64
+		for left := to - max(from-1, 0); left > 0; r.k, r.off = r.k+1, 0 {
+			recs := s.chunks[r.k].recs[int(r.off)*st:]
+			n := min(int64(len(recs)/st), left)
+			for i := range int(n) {
+				x := recs[i*st : i*st+w]
+				if last != nil && last[w-1] == x[w-1] && slices.Equal(last, x) {
+					found[t] = true
+					return
+				}
+				last = x
 			}
+			left -= n
 		}
 	})
 	s.dups = slices.Contains(found, true)

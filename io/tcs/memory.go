@@ -85,6 +85,9 @@ func (l *Limit) Peak() int64 {
 	return l.peak.Load()
 }
 
+// ResetPeak begins the peak anew, at what is in use.
+func (l *Limit) ResetPeak() { l.peak.Store(l.used.Load()) }
+
 func (l *Limit) Max() int64 {
 	if l == nil {
 		return 0
@@ -135,6 +138,9 @@ type Memory struct {
 	Bytes int64
 	refs  atomic.Int32
 	free  func() error
+
+	limit   *Limit
+	counted int64 // against limit
 }
 
 // hugePage is the size to which large pieces are aligned.
@@ -175,10 +181,10 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 		ptr = unsafe.Add(base, -uintptr(base)&(hugePage-1))
 		unix.Madvise(unsafe.Slice((*byte)(ptr), bytes), unix.MADV_HUGEPAGE) // a hint: a refusal only costs speed
 	}
-	m := &Memory{Ptr: ptr, Bytes: bytes}
+	m := &Memory{Ptr: ptr, Bytes: bytes, limit: l, counted: bytes}
 	m.refs.Store(1)
 	m.free = func() error {
-		l.Release(bytes)
+		m.Uncount()
 		return unix.MunmapPtr(base, size)
 	}
 	return m, nil
@@ -202,6 +208,15 @@ func (m *Memory) Array(off, n int64, width uint8) Array {
 
 // Slice is the memory as bytes.
 func (m *Memory) Slice() []byte { return unsafe.Slice((*byte)(m.Ptr), m.Bytes) }
+
+// Uncount gives back to the limit what the memory counts for, which stays: for one
+// who counts it otherwise from then on. It returns the bytes, 0 the second time.
+func (m *Memory) Uncount() int64 {
+	n := m.counted
+	m.counted = 0
+	m.limit.Release(n)
+	return n
+}
 
 // Retain adds a reference.
 func (m *Memory) Retain() { m.refs.Add(1) }

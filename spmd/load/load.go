@@ -6,9 +6,9 @@
 // a tensor that every rank can map are not moved at all: the block is a view of
 // the file (Views).
 //
-// A rank holds its blocks, a bounded number of entries on their way, and where
-// the input is not in the blocks' storage order, its entries packed until they
-// are sorted. What is wrong with the input is said by the rank with the first
+// A rank holds its blocks and a bounded number of entries on their way. Where
+// the input is not in the blocks' storage order it first holds its entries packed,
+// which are sorted in their place and go as the blocks are filled. What is wrong with the input is said by the rank with the first
 // mistake, and ends the job at all (Agree).
 package load
 
@@ -76,10 +76,11 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 		return nil, err
 	}
 	makers := map[plan.Block]*coo.Builder{}
+	pool := coo.NewPool(g.Cfg.Limit)
 	for _, b := range g.blocks(rank) {
 		spec := g.Spec
 		spec.Box = g.Plan.Box(g.Cuts, b, spec.Dims)
-		makers[b] = coo.NewBuilder(spec, g.Cfg, 1)
+		makers[b] = coo.NewBuilder(spec, g.Cfg, 1, pool)
 	}
 	r := newRouter(g, intake)
 	if g.Spec.Duplicates != coo.Refuse {

@@ -89,9 +89,9 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	room := newSlots(g, s.router.split)
 	how := int64(collecting)
 	switch {
-	case t == nil:
-	case allDense(g.Spec.Kinds) && !tcs.KeepsRepeats(kindsOf(t)) && g.Spec.Duplicates != coo.Refuse:
+	case allDense(g.Spec.Kinds):
 		how = spreading
+	case t == nil:
 	case coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || room == nil):
 		how = joining
 	}
@@ -100,7 +100,20 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	}
 	switch how {
 	case spreading:
-		return s.spread(t.Tensor())
+		how := coo.Once
+		if t != nil && g.Spec.Duplicates != coo.Refuse && !tcs.KeepsRepeats(kindsOf(t)) {
+			how = coo.Add
+			if t.Tensor().Dense() {
+				how = coo.Set
+			}
+		}
+		own, err := s.spread(how)
+		if err != errRepeated {
+			return own, err
+		}
+		if err := Agree(s.c, s.router.rewind()); err != nil {
+			return nil, err
+		}
 	case joining:
 		own, err := s.join()
 		if err != coo.ErrUnordered {
@@ -236,21 +249,35 @@ func (m spreads) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int)
 	return m[b].Add(cols, vals, n)
 }
 
-// spread fills dense blocks from a tensor that has no coordinate twice.
-func (s *scatterer) spread(from *tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+// errRepeated says, at every rank, that some coordinate comes twice: the order in
+// which its values are summed is then that of the input.
+var errRepeated = errors.New("a coordinate comes twice")
+
+// spread fills dense blocks with entries as they come.
+func (s *scatterer) spread(how coo.Placing) (map[plan.Block]*tcs.Tensor, error) {
 	makers := spreads{}
 	var err error
 	for _, b := range s.mine {
-		if makers[b], err = coo.NewSpread(s.spec(b), s.g.Cfg, from.Dense()); err != nil {
+		if makers[b], err = coo.NewSpread(s.spec(b), s.g.Cfg, how); err != nil {
 			delete(makers, b)
 			break
 		}
 	}
-	if err := Agree(s.c, err); err != nil {
-		abandon(makers)
-		return nil, err
+	if err = Agree(s.c, err); err == nil {
+		err = s.exchange(makers)
 	}
-	if err := s.exchange(makers); err != nil {
+	if err == nil && how == coo.Once {
+		twice := int64(0)
+		for _, m := range makers {
+			if m.Repeated() {
+				twice = 1
+			}
+		}
+		if twice, err = comm.AllreduceValue(s.c.Uncounted(), twice, comm.Max); err == nil && twice > 0 {
+			err = errRepeated
+		}
+	}
+	if err != nil {
 		abandon(makers)
 		return nil, err
 	}
@@ -274,8 +301,9 @@ func (m builders) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int
 // collect assembles blocks from entries in any order.
 func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 	makers := builders{}
+	pool := coo.NewPool(s.g.Cfg.Limit)
 	for _, b := range s.mine {
-		makers[b] = &builder{Builder: coo.NewBuilder(s.spec(b), s.g.Cfg, s.c.Size())}
+		makers[b] = &builder{Builder: coo.NewBuilder(s.spec(b), s.g.Cfg, s.c.Size(), pool)}
 	}
 	if err := s.exchange(makers); err != nil {
 		abandon(makers)

@@ -1,0 +1,368 @@
+package coo
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// The sort of a large store takes little memory beside the records: they are
+// cut into buckets of keys block by block, in the memory that they leave. The
+// chunks of the store are divided into slots of one size. Each thread reads its
+// share of them in order, and writes every record to the block that its bucket
+// fills at the moment; a full block is followed by one in a slot that was read. A
+// bucket has one unfinished block a thread, and those slots are all that is taken beside. The
+// blocks are then brought into the order of buckets and, within one, of the input,
+// so that equal records stay in order; and each bucket is sorted by itself. (The
+// blocks are as in the in-place distribution of IPS4o, Axtmann, Witt, Ferizovic and
+// Sanders, 2017; that one is not stable.)
+
+// inPlaceFrom is how many records a store has that is sorted so.
+const inPlaceFrom = 1 << 16
+
+// sampled is how many records of a sample each bucket has.
+const sampled = 128
+
+// mostBlock is the size of the largest block, in records.
+const mostBlock = 256
+
+// slot is room for a block in some memory.
+type slot[R record] struct {
+	mem  *tcs.Memory
+	recs []R // all of the room
+}
+
+// filled is a block with n records of a bucket.
+type filled struct {
+	slot   int32
+	bucket int32
+	n      int32
+}
+
+// blockSort sorts a store.
+type blockSort[R record] struct {
+	s       *store
+	split   *splitter
+	threads int
+	block   int // records of a slot
+	slots   []slot[R]
+	used    []int // by slot, the records in it
+	spare   *tcs.Memory
+	scratch []*tcs.Memory // a thread: room for two buckets
+	most    int           // records of a bucket that is to be sorted
+	blocks  [][]filled    // a thread, in the order in which they were begun
+	starts  []int         // by bucket, its first slot, after the blocks were moved
+	runs    [][]int32     // by bucket, the records of each of its slots
+}
+
+// sortInPlace sorts the store by bits [lo, keyBits). Where memory for it is not
+// to be had all records are still there, those with one key in their order.
+func sortInPlace[R record](s *store, lo, threads int) error {
+	hi := s.keyBits()
+	if hi <= lo {
+		return nil
+	}
+	b := &blockSort[R]{s: s, threads: threads}
+	n := int(s.n)
+	buckets := min(max(n>>17, 128), 2048)
+	b.split = newSplitter(b.sample(sampled*buckets), s.pack.words, lo, hi, sampled)
+	b.block = 16
+	for b.block < mostBlock && b.block*2*b.split.buckets()*threads*32 <= n {
+		b.block *= 2
+	}
+	if err := b.allocate(); err != nil {
+		return err
+	}
+	b.distribute()
+	b.move()
+	err := b.room()
+	if err == nil {
+		b.sortBuckets(lo)
+	}
+	b.collect()
+	for _, m := range b.scratch {
+		m.Release()
+	}
+	return err
+}
+
+// sample is that many records from all over the store, not at even distances, which may
+// be those of a pattern.
+func (b *blockSort[R]) sample(count int) []R {
+	out := make([]R, 0, count)
+	step := int(b.s.n) / count
+	x := uint64(1)
+	before := 0 // records of the chunks before
+	next := 0
+	for _, c := range b.s.chunks {
+		recs := unsafe.Slice((*R)(c.mem.Ptr), len(c.recs)/b.s.stride())
+		for next < before+len(recs) && len(out) < count {
+			out = append(out, recs[next-before])
+			x ^= x << 13
+			x ^= x >> 7
+			x ^= x << 17
+			next = int(float64(b.s.n)/float64(count)*float64(len(out))) + int(x%uint64(step))
+		}
+		before += len(recs)
+	}
+	return out
+}
+
+// allocate divides the chunks into slots, and takes those that are needed beside:
+// one for each bucket of each thread.
+func (b *blockSort[R]) allocate() error {
+	size := b.s.stride() * 8
+	for _, c := range b.s.chunks {
+		have := len(c.recs) / b.s.stride()
+		room := cap(c.recs) / b.s.stride()
+		if room%b.block != 0 {
+			panic("BUG: coo: a chunk that is not whole blocks")
+		}
+		b.addSlots(c.mem, room, have)
+	}
+	spare, err := tcs.Alloc(b.s.limit, int64(b.split.buckets()*b.threads*b.block*size), "sorting entries")
+	if err != nil {
+		return err
+	}
+	b.spare = spare
+	b.addSlots(spare, b.split.buckets()*b.threads*b.block, 0)
+	return nil
+}
+
+// room takes what the buckets are sorted in.
+func (b *blockSort[R]) room() error {
+	for k, runs := range b.runs {
+		n := 0
+		for _, m := range runs {
+			n += int(m)
+		}
+		if b.split.tops[k] > b.split.lo {
+			b.most = max(b.most, n)
+		}
+	}
+	for range b.threads {
+		m, err := tcs.Alloc(b.s.limit, int64(2*b.most*b.s.stride()*8), "sorting entries")
+		if err != nil {
+			return err
+		}
+		b.scratch = append(b.scratch, m)
+	}
+	return nil
+}
+
+func (b *blockSort[R]) addSlots(m *tcs.Memory, room, have int) {
+	recs := unsafe.Slice((*R)(m.Ptr), room)
+	for at := 0; at < room; at += b.block {
+		b.slots = append(b.slots, slot[R]{m, recs[at : at+b.block]})
+		b.used = append(b.used, max(min(have-at, b.block), 0))
+	}
+}
+
+// distribute cuts the records into blocks by bucket.
+func (b *blockSort[R]) distribute() {
+	spare := b.split.buckets() * b.threads
+	input := len(b.slots) - spare
+	b.blocks = make([][]filled, b.threads)
+	each(b.threads, func(t int) {
+		free := make([]int32, 0, spare/b.threads)
+		for i := range spare / b.threads {
+			free = append(free, int32(input+t*(spare/b.threads)+i))
+		}
+		b.blocks[t] = b.distributed(input*t/b.threads, input*(t+1)/b.threads, free)
+	})
+}
+
+// distributed cuts the records in slots [from, to) into blocks, in those slots and
+// the free ones.
+func (b *blockSort[R]) distributed(from, to int, free []int32) []filled {
+	type open struct {
+		recs []R // of the block that is being filled
+		n    int
+		at   int // in done
+	}
+	opens := make([]open, b.split.buckets())
+	var done []filled
+	head := 0 // of free
+	for i := from; i < to; i++ {
+		recs := b.slots[i].recs[:b.used[i]]
+		for r := range recs {
+			k := bucketOf(b.split, &recs[r])
+			o := &opens[k]
+			if o.n == len(o.recs) {
+				if o.recs != nil {
+					done[o.at].n = int32(o.n)
+				}
+				s := free[head]
+				head++
+				*o = open{recs: b.slots[s].recs, at: len(done)}
+				done = append(done, filled{slot: s, bucket: int32(k)})
+			}
+			o.recs[o.n] = recs[r]
+			o.n++
+		}
+		free = append(free, int32(i))
+	}
+	for k := range opens {
+		if o := &opens[k]; o.recs != nil {
+			done[o.at].n = int32(o.n)
+		}
+	}
+	return done
+}
+
+// move brings the blocks into the order of buckets, threads and input.
+func (b *blockSort[R]) move() {
+	buckets := b.split.buckets()
+	b.starts, b.runs = make([]int, buckets+1), make([][]int32, buckets)
+	for _, done := range b.blocks {
+		for _, f := range done {
+			b.starts[f.bucket+1]++
+		}
+	}
+	for k := range buckets {
+		b.starts[k+1] += b.starts[k]
+	}
+	to := make([]int32, len(b.slots)) // by slot, where its block goes; -1: it has none
+	for i := range to {
+		to[i] = -1
+	}
+	for _, done := range b.blocks {
+		for _, f := range done {
+			to[f.slot] = int32(b.starts[f.bucket] + len(b.runs[f.bucket]))
+			b.runs[f.bucket] = append(b.runs[f.bucket], f.n)
+		}
+	}
+	b.blocks = nil
+	hold := make([]R, b.block)
+	for i := range to {
+		for to[i] >= 0 && to[i] != int32(i) {
+			j := to[i]
+			x, y := b.slots[i].recs, b.slots[j].recs
+			if to[j] < 0 {
+				copy(y, x)
+				to[i] = -1
+			} else {
+				copy(hold, y)
+				copy(y, x)
+				copy(x, hold)
+				to[i] = to[j]
+			}
+			to[j] = j
+		}
+	}
+}
+
+// sortBuckets sorts each bucket, the threads taking one after another, and leaves
+// it in the first of its slots.
+func (b *blockSort[R]) sortBuckets(lo int) {
+	var next int
+	var mu sync.Mutex
+	each(b.threads, func(t int) {
+		scratch := unsafe.Slice((*R)(b.scratch[t].Ptr), 2*b.most)
+		for {
+			mu.Lock()
+			k := next
+			next++
+			mu.Unlock()
+			if k >= len(b.runs) {
+				return
+			}
+			if b.split.tops[k] > lo {
+				b.sortBucket(k, lo, scratch[:b.most], scratch[b.most:])
+			} else {
+				b.pack(k)
+			}
+		}
+	})
+}
+
+// sortBucket sorts bucket k in x, with y as scratch.
+func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
+	n := 0
+	for i, m := range b.runs[k] {
+		n += copy(x[n:], b.slots[b.starts[k]+i].recs[:m])
+	}
+	if n == 0 {
+		return
+	}
+	hi := topBit(x[:n], b.s.pack.words, b.split.tops[k])
+	sortRecords(x[:n], y[:n], b.s.pack.words, lo, hi, false)
+	at := 0
+	for i := range b.runs[k] {
+		m := copy(b.slots[b.starts[k]+i].recs, x[at:n])
+		b.runs[k][i] = int32(m)
+		at += m
+	}
+}
+
+// topBit is the bit under which keys differ, at most hi.
+func topBit[R record](a []R, words, hi int) int {
+	for w := words - 1 - (hi-1)/64; w < words; w++ {
+		vary := uint64(0)
+		for i := range a {
+			vary |= a[i][w] ^ a[0][w]
+		}
+		if vary != 0 {
+			return min(hi, (words-1-w)*64+bits.Len64(vary))
+		}
+	}
+	return 0
+}
+
+// pack closes the gaps between the records of a bucket that is in order.
+func (b *blockSort[R]) pack(k int) {
+	w, n := 0, 0 // the slot that is filled, and its records
+	runs := b.runs[k]
+	for i, m := range runs {
+		from := b.slots[b.starts[k]+i].recs[:m]
+		for len(from) > 0 {
+			if n == b.block {
+				w, n = w+1, 0
+			}
+			c := copy(b.slots[b.starts[k]+w].recs[n:], from)
+			n, from = n+c, from[c:]
+		}
+	}
+	left := 0
+	for _, m := range runs {
+		left += int(m)
+	}
+	for i := range runs {
+		runs[i] = int32(min(left, b.block))
+		left -= int(runs[i])
+	}
+}
+
+// collect makes the store's chunks of the slots that have records.
+func (b *blockSort[R]) collect() {
+	st := b.s.stride()
+	old := b.s.chunks
+	b.s.chunks = nil
+	open := false // the last chunk ends where the next slot begins, if that is the same memory's
+	for k, runs := range b.runs {
+		for i, m := range runs {
+			if m == 0 {
+				open = false
+				continue
+			}
+			at := b.slots[b.starts[k]+i]
+			recs := unsafe.Slice((*uint64)(unsafe.Pointer(&at.recs[0])), int(m)*st)
+			if last := len(b.s.chunks) - 1; open && b.s.chunks[last].mem == at.mem {
+				c := &b.s.chunks[last]
+				c.recs = unsafe.Slice(&c.recs[0], len(c.recs)+len(recs))
+			} else {
+				at.mem.Retain()
+				b.s.chunks = append(b.s.chunks, chunk{at.mem, recs})
+			}
+			open = int(m) == b.block
+		}
+	}
+	for _, c := range old {
+		c.mem.Release()
+	}
+	b.spare.Release()
+	b.s.chunks = slices.Clip(b.s.chunks)
+}

@@ -1,0 +1,101 @@
+package coo
+
+import "distaff/io/tcs"
+
+// Spread puts entries into a dense block at once, in whatever order they come.
+type Spread struct {
+	t        *tcs.Tensor
+	how      Placing
+	size     int
+	at       []int64
+	taken    *tcs.Memory // Once: a bit for every place that has an entry
+	repeated bool
+}
+
+// Placing is how entries are put into places.
+type Placing uint8
+
+const (
+	// Set: values replace the zeros, of entries that have no coordinate twice.
+	Set Placing = iota
+	// Add: they are added to what is there, which makes -0 a 0, as Assemble does;
+	// of entries that have no coordinate twice, or come in the order of the input.
+	Add
+	// Once: they are added, and looked at for repeated coordinates, at a bit a place.
+	Once
+)
+
+// NewSpread makes the block that spec.Box says, of zeros.
+func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
+	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: spec.Dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type},
+		Kinds: spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}, cfg.Limit, spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spread{t: t, how: how, size: spec.Type.Size()}
+	if how == Once {
+		if s.taken, err = tcs.Alloc(cfg.Limit, t.Vals.Len/64*8+8, spec.Name); err != nil {
+			t.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Add places n entries of the block's box: columns by level. After a repeated
+// coordinate the block is of no use.
+func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
+	if n == 0 || s.repeated {
+		return nil
+	}
+	s.at = append(s.at[:0], make([]int64, n)...)
+	for l, col := range cols {
+		lev := &s.t.Levels[l]
+		for i, x := range col[:n] {
+			if x -= lev.Offset; uint64(x) >= uint64(lev.Size) {
+				panic("BUG: coo: an entry outside its block")
+			}
+			s.at[i] = s.at[i]*lev.Size + x
+		}
+	}
+	switch s.how {
+	case Set:
+		to := s.t.Vals.Bytes()
+		for i, p := range s.at {
+			copy(to[p*int64(s.size):][:s.size], vals[i*s.size:])
+		}
+		return nil
+	case Once:
+		taken := s.taken.Slice()
+		for _, p := range s.at {
+			bit := byte(1) << (p & 7)
+			s.repeated = s.repeated || taken[p>>3]&bit != 0
+			taken[p>>3] |= bit
+		}
+	}
+	addAll(s.t, s.at, vals[:n*s.size])
+	return nil
+}
+
+// Repeated tells whether a coordinate came twice, where Once was asked for.
+func (s *Spread) Repeated() bool { return s.repeated }
+
+// Finish is the block, which the caller closes.
+func (s *Spread) Finish() (*tcs.Tensor, error) {
+	s.release()
+	s.t.Trust()
+	return s.t, nil
+}
+
+// Close gives the memory of a block up that was not finished.
+func (s *Spread) Close() {
+	s.release()
+	s.t.Close()
+}
+
+func (s *Spread) release() {
+	if s.taken != nil {
+		s.taken.Release()
+		s.taken = nil
+	}
+}
