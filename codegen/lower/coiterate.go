@@ -48,9 +48,14 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 		}
 		if l.pickable(p, its, cases) {
 			any = l.picked(p, c, its)
-		} else {
-			any = l.cases(p, c, its, cases)
+			// The flags, not comparisons anew: of these the C compiler makes
+			// branches that depend on the data.
+			for _, it := range its {
+				l.advance(it, it.here)
+			}
+			return
 		}
+		any = l.cases(p, c, its, cases)
 		for _, it := range its {
 			l.advance(it, ir.Equal(it.c, c))
 		}

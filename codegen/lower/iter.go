@@ -12,6 +12,7 @@ type iter struct {
 	crd    *ir.Array
 	lo, hi ir.Expr
 	p      *ir.Var // the position; declared by start
+	here   ir.Expr // of a picked body: whether the iterator stands at the coordinate
 	c      *ir.Var // the coordinate at p
 	run    *ir.Var // the end of the run of positions with the coordinate, where the level has runs
 	runs   bool
@@ -83,7 +84,7 @@ func (l *lowerer) advance(it *iter, here ir.Expr) {
 		l.set(it.p, it.run)
 		return
 	}
-	l.incr(it.p, ir.Choose(here, ir.Int(1), ir.Int(0)))
+	l.incr(it.p, ir.Convert(ir.Int64, here))
 	l.skipPadding(it)
 }
 

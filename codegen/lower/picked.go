@@ -82,7 +82,8 @@ func (l *lowerer) picked(p *loop, c ir.Expr, its []*iter) ir.Expr {
 	}
 	for _, it := range its {
 		cursors[it.key] = it.enter(ir.Truth(true))
-		picks[it.key] = l.named(it.name()+"_at", ir.Equal(it.c, c))
+		it.here = l.named(it.name()+"_at", ir.Equal(it.c, c))
+		picks[it.key] = it.here
 	}
 	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
 	in.picks = picks

@@ -186,8 +186,8 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
             T0_vals[T0_n1] = dst_pick_f64(T1_at, term, -0.0) + dst_pick_f64(T2_at, term_1, -0.0);
             T0_crd1[T0_n1] = (int32_t)i1;
             T0_n1 += 1;
-            T1_p_1 += (i1_T1 == i1 ? 1 : 0);
-            T2_p_1 += (i1_T2 == i1 ? 1 : 0);
+            T1_p_1 += (int64_t)T1_at;
+            T2_p_1 += (int64_t)T2_at;
         }
         while (T1_p_1 < T1_e) {
             const int64_t i1_1 = T1_crd1[T1_p_1];
@@ -334,8 +334,8 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
             T0_vals[T0_n1] = dst_pick_f64(T1_at, term, -0.0) + dst_pick_f64(T2_at, term_1, -0.0);
             T0_crd1[T0_n1] = i1;
             T0_n1 += 1;
-            T1_p_1 += (i1_T1 == i1 ? 1 : 0);
-            T2_p_1 += (i1_T2 == i1 ? 1 : 0);
+            T1_p_1 += (int64_t)T1_at;
+            T2_p_1 += (int64_t)T2_at;
         }
         while (T1_p_1 < T1_e) {
             const int64_t i1_1 = T1_crd1[T1_p_1];
