@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
@@ -80,6 +81,11 @@ type Request struct {
 	// holds, among other coordinates, those that it would store. It is made
 	// where the result would have an operand's level arrays (see Result.Into).
 	Into bool
+	// Values asks for a leaf that computes alone: it is called with a result that
+	// has its level arrays already, those of an earlier result over operands with
+	// the same patterns, and writes its values. The left one of Tensors has the
+	// widths of these arrays.
+	Values bool
 }
 
 // DefaultLongRow is the LongRow of a request that has none: the work of several
@@ -160,7 +166,14 @@ type Result struct {
 	// Into: the leaf adds its values to those that the result has, at the
 	// positions that the last argument (Arg.Map) tells, and reads and writes
 	// nothing else of it. The widths are those of Shares all the same.
-	Into               bool
+	Into bool
+	// Values: the leaf takes the level arrays as well as memory for the values,
+	// which it writes, from the caller, and fails (ir.FailPattern) where the
+	// arrays are not what it would make. Nothing is then written out of bounds;
+	// the arrays themselves are trusted as those of operands are. What a
+	// workspace sums may have more coordinates in the arrays than in the
+	// operands: their values are zeros.
+	Values             bool
 	PosWidth, CrdWidth []uint8
 }
 
@@ -168,6 +181,9 @@ type Result struct {
 // user's mistakes.
 func Compile(r Request) (*Unit, error) {
 	c := &compilation{Request: r}
+	if r.Values && r.Schedule != nil {
+		return nil, &diag.Error{Msg: "a result with a given pattern: a statement with a schedule has no leaf that computes values alone"}
+	}
 	if r.Normal != nil {
 		normal := *r.Normal
 		c.normal = &normal
@@ -220,12 +236,13 @@ func (c *compilation) leaf() (*ir.Func, error) {
 			c.into()
 		}
 	}
+	u.Result.Values = c.Values && share == "" && !u.Result.Format.AllDense()
 	if c.Threads != 1 && c.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
+		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Values: u.Result.Values, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
 		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes),
 	})
 	if err == nil {

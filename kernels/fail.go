@@ -43,6 +43,20 @@ func (e *BoundError) Error() string {
 
 func (e *BoundError) ExitCode() int { return 2 }
 
+// PatternError says that a result whose level arrays were given has another
+// pattern than the operands at hand make. It ends a run with code 3.
+type PatternError struct {
+	What  string
+	Vars  []string
+	Coord []int64 // where that was found
+}
+
+func (e *PatternError) Error() string {
+	return failText("the result that is given has another pattern than the operands make", e.What, e.Vars, e.Coord)
+}
+
+func (e *PatternError) ExitCode() int { return 3 }
+
 // ErrOverflow says that 32-bit positions do not hold the result: the statement
 // is to be compiled with wide ones.
 var ErrOverflow = errors.New("a result's positions pass 2^31: 64-bit ones are needed")
@@ -95,6 +109,8 @@ func Failure(code ir.FailCode, coord []int64, env Env) error {
 		return &BoundError{env.What, env.Vars, coord}
 	case ir.FailOverflow:
 		return ErrOverflow
+	case ir.FailPattern:
+		return &PatternError{env.What, env.Vars, coord}
 	}
 	panic(fmt.Sprintf("BUG: kernels: a leaf returned %d", code))
 }

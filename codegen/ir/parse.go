@@ -456,7 +456,7 @@ func (p *parser) index() Expr {
 
 func (p *parser) fail() Stmt {
 	s := &Fail{}
-	for c := FailMemory; c <= FailOverflow; c++ {
+	for c := FailMemory; c <= FailPattern; c++ {
 		if p.is(c.String()) {
 			s.Code = c
 		}

@@ -507,7 +507,7 @@ func (v *verifier) publish(s *Publish) error {
 }
 
 func (v *verifier) fail(s *Fail) error {
-	if s.Code <= OK || s.Code > FailOverflow {
+	if s.Code <= OK || s.Code > FailPattern {
 		return fmt.Errorf("no such failure: %d", int(s.Code))
 	}
 	if len(s.Coord) > MaxFailCoord {

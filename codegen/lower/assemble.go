@@ -57,6 +57,9 @@ type resultCursor struct {
 	// zeroed: the values below are 0 already. Otherwise each is written once,
 	// or the whole block below is set to 0 where that is not so.
 	zeroed bool
+	// here, of a result whose level arrays are given, tells whether it holds the
+	// coordinates at hand; nil where it does in any case.
+	here ir.Expr
 	// tile, if not nil, is where the row below is summed instead.
 	tile *ir.Array
 }
@@ -69,7 +72,7 @@ func (l *lowerer) newAssembly() *assembly {
 			a.deep, a.sparse = k, true
 		}
 	}
-	if !a.sparse || a.shared() {
+	if !a.sparse || a.shared() || l.spec.Values {
 		a.dense = op.vals()
 	}
 	return a
@@ -279,6 +282,9 @@ func (l *lowerer) appends(f *cin.Forall, e *env) (level int, ok bool) {
 
 // appendLoop lowers a loop over a compressed level of the result.
 func (l *lowerer) appendLoop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
+	if l.out.given() {
+		return l.knownLoop(f, e, k, want)
+	}
 	lev := &l.out.buf.levels[k]
 	next := ir.Plus(e.res.pos, ir.Int(1))
 	if lev.last != nil {
@@ -411,7 +417,7 @@ func (l *lowerer) enterResult(e *env) {
 		if !bound {
 			return
 		}
-		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)), zeroed: c.zeroed}
+		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)), zeroed: c.zeroed, here: c.here}
 	}
 }
 

@@ -70,6 +70,10 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		return
 	}
 	appended := a.sparse && !a.shared() && a.deep == a.op.order()-1
+	if appended && a.given() {
+		l.storeKnown(x, e)
+		return
+	}
 	if !(appended && never(x.pres)) {
 		l.store(a.vals(), pos, ir.Convert(a.vals().Elem, l.masked(x)))
 	}

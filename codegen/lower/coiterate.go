@@ -11,6 +11,9 @@ import (
 // which all of its iterators still have entries, with a case for each point
 // under it.
 func (l *lowerer) mergeLoops(p *loop) ir.Expr {
+	if p.merge != nil && p.merge(p) {
+		return ir.Truth(true)
+	}
 	for _, it := range p.subset(p.lat.All()) {
 		l.start(it)
 	}

@@ -52,6 +52,9 @@ type loop struct {
 	want bool
 	body func(in *env) ir.Expr // lowers the body in the environment of an iteration
 	room func(n ir.Expr)       // if not nil, is told how many iterations there are at most, before them
+	// merge, if not nil, lowers loops over several iterators in another way, and
+	// returns false where it does not.
+	merge func(p *loop) bool
 
 	lat   *lattice.Lattice
 	iters []*iter

@@ -79,6 +79,10 @@ type Spec struct {
 	// result's position q for Share's position p, or -1-q where the values there are
 	// not set yet.
 	Into bool
+	// Values says that the result, which grows otherwise, has its level arrays
+	// already, of the pattern that the statement gives: the leaf writes values
+	// alone, into memory of the caller's.
+	Values bool
 }
 
 // Refusal is why a schedule cannot be followed, where that shows only as its
@@ -152,6 +156,8 @@ func lower(s Spec) *ir.Func {
 		l.checkBounds(e)
 		own := l.out.sparse && !l.out.shared() && !pieces
 		switch {
+		case own && s.Values:
+			l.out.inKnown(l.span(e, l.resultVars[0]), e, func() { l.stmt(s.Stmt, e, false) })
 		case own && l.insert:
 			l.inChunks(ir.Int(1), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
 				op := l.out.op

@@ -16,12 +16,16 @@ const chunksPerThread = 8
 // number, and that of threads, shows in no bit of the result.
 func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
-	if !l.insert && l.inWaves(f) {
+	if !l.insert && !a.given() && l.inWaves(f) {
 		return l.waves(f, e)
 	}
 	chunks := l.chunks()
 	if !a.prefixed(f) {
 		l.zero(e)
+	}
+	if a.given() {
+		l.parallelKnown(f, e, chunks)
+		return ir.Truth(true)
 	}
 	if a.sparse && !a.shared() {
 		l.parallelPieces(f, e, chunks)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
@@ -87,14 +88,19 @@ func (e *C) batchOf(ctx context.Context, cases []*Prepared, compile func(*Prepar
 		}
 		made[k] = c
 		left++
-		text := ir.Print(c.unit.Func)
-		if f := alike[text]; f != nil {
-			c.unit.Func = f
-			continue
+		for _, u := range []*codegen.Unit{c.unit, c.values} {
+			if u == nil {
+				continue
+			}
+			text := ir.Print(u.Func)
+			if f := alike[text]; f != nil {
+				u.Func = f
+				continue
+			}
+			alike[text] = u.Func
+			u.Func.Name = fmt.Sprintf("%s%d", u.Func.Name, k)
+			funcs = append(funcs, u.Func)
 		}
-		alike[text] = c.unit.Func
-		c.unit.Func.Name = fmt.Sprintf("leaf%d", k)
-		funcs = append(funcs, c.unit.Func)
 	}
 	lib, err := e.load(ctx, funcs)
 	for k, c := range made {
@@ -143,15 +149,21 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 }
 
 func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {
-	leaf, err := lib.Leaf(emitc.Symbol(c.unit.Func.Name))
-	if err != nil {
-		return nil, err
-	}
-	defer leaf.Close()
 	arena := kernels.NewArena(nil)
-	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return leaf.Call(ctx, args, bounds, kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
-	})
+	with := func(u *codegen.Unit) func(args []*tcs.Tensor, bounds [][2]int64) error {
+		return func(args []*tcs.Tensor, bounds [][2]int64) error {
+			leaf, err := lib.Leaf(emitc.Symbol(u.Func.Name))
+			if err != nil {
+				return err
+			}
+			defer leaf.Close()
+			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
+		}
+	}
+	out, err := c.execute(with(c.unit))
+	if err == nil && c.values != nil {
+		err = c.revalue(with(c.values))
+	}
 	if err == nil && arena.Leaks() > 0 {
 		err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())
 	}

@@ -30,6 +30,14 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
 		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
+	if err == nil && c.values != nil {
+		if prog, err = interp.Compile(c.values.Func); err != nil {
+			return nil, err
+		}
+		err = c.revalue(func(args []*tcs.Tensor, bounds [][2]int64) error {
+			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, true)
+		})
+	}
 	if err != nil && exitCode(err) == 1 {
 		err = fmt.Errorf("%w\n%s", err, c.stages())
 	}

@@ -1,7 +1,11 @@
 package oracle
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
+	"math/cmplx"
+	"slices"
 	"strings"
 
 	"distaff/codegen"
@@ -20,6 +24,9 @@ type compiled struct {
 	bounds  [][2]int64
 	threads int
 	owned   []*tcs.Tensor
+	// values is the leaf that computes alone, given the pattern of unit's result;
+	// nil where unit does no more than that.
+	values *codegen.Unit
 }
 
 // wide tells whether the case's operands have 64-bit positions and coordinates.
@@ -80,6 +87,17 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	}
 	if c.unit, err = codegen.Compile(req); err != nil {
 		return c, err
+	}
+	if u := c.unit.Result; !u.Format.AllDense() && u.Shares < 0 && req.Schedule == nil {
+		again := req
+		left := again.Tensors[left.Name]
+		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
+		again.Tensors = maps.Clone(req.Tensors)
+		again.Tensors[p.Tensors[0].Name] = left
+		again.Values, again.Name = true, name+"_values"
+		if c.values, err = codegen.Compile(again); err != nil {
+			return c, err
+		}
 	}
 	for _, v := range c.unit.Vars {
 		c.bounds = append(c.bounds, [2]int64{0, p.Sizes.Vars[v]})
@@ -195,6 +213,38 @@ func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) erro
 		}
 	}
 	return out, nil
+}
+
+// revalue runs the leaf that computes alone on the pattern that the other has
+// made, and holds it to the other's values, bit for bit.
+func (c *compiled) revalue(call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
+	made := c.args[0]
+	t := &tcs.Tensor{Header: made.Header.Clone(), Levels: slices.Clone(made.Levels)}
+	mem, err := tcs.Alloc(nil, made.Vals.Len*int64(made.Vals.Width), "values")
+	if err != nil {
+		return err
+	}
+	t.Vals = mem.Array(0, made.Vals.Len, made.Vals.Width)
+	scribble(t.Vals)
+	t.Share(made)
+	t.Hold(mem)
+	if err := mem.Release(); err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := call(append([]*tcs.Tensor{t}, c.args[1:]...), c.bounds); err != nil {
+		return fmt.Errorf("computing values alone: %w", err)
+	}
+	if bytes.Equal(t.Vals.Bytes(), made.Vals.Bytes()) {
+		return nil
+	}
+	for i := range made.Vals.Len {
+		got, want := t.Value(i), made.Value(i)
+		if got != want && !(cmplx.IsNaN(got.C) && cmplx.IsNaN(want.C)) {
+			return fmt.Errorf("computing values alone: value %d is %v, of the whole leaf %v", i, got, want)
+		}
+	}
+	return nil
 }
 
 func (c *compiled) close() {

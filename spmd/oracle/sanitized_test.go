@@ -64,6 +64,9 @@ func (e sanitized) batch(ctx context.Context, cases []*Prepared) []func(context.
 		}
 		made[k] = c
 		funcs = append(funcs, c.unit.Func)
+		if c.values != nil {
+			funcs = append(funcs, c.values.Func)
+		}
 	}
 	exe, err := e.build(ctx, funcs)
 	for k, c := range made {
@@ -106,8 +109,16 @@ func (e sanitized) build(ctx context.Context, funcs []*ir.Func) (exe string, err
 }
 
 func (e sanitized) call(ctx context.Context, exe string, c *compiled) (*Output, error) {
-	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		f := c.unit.Func
+	out, err := c.execute(e.with(ctx, exe, c, c.unit.Func))
+	if err == nil && c.values != nil {
+		err = c.revalue(e.with(ctx, exe, c, c.values.Func))
+	}
+	return out, err
+}
+
+// with calls a function of the program.
+func (sanitized) with(ctx context.Context, exe string, c *compiled, f *ir.Func) func(args []*tcs.Tensor, bounds [][2]int64) error {
+	return func(args []*tcs.Tensor, bounds [][2]int64) error {
 		in := interpArgs(args)
 		cmd := exec.CommandContext(ctx, exe, emitc.Symbol(f.Name), fmt.Sprint(c.threads), "0")
 		cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
@@ -127,7 +138,7 @@ func (e sanitized) call(ctx context.Context, exe string, c *compiled) (*Output, 
 		}
 		takeResult(args[0], in[0])
 		return nil
-	})
+	}
 }
 
 // newSanitized skips a test where there is no gcc with sanitizers.
