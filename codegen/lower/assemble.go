@@ -29,6 +29,8 @@ type assembly struct {
 	// at, of a result that is added to, maps positions of the operand that it
 	// would share level arrays with to its own; nil for another.
 	at *ir.Array
+	// known is where a result whose level arrays are given is being written.
+	known *known
 }
 
 // buffers are what a result's compressed levels grow in.
@@ -57,9 +59,10 @@ type resultCursor struct {
 	// zeroed: the values below are 0 already. Otherwise each is written once,
 	// or the whole block below is set to 0 where that is not so.
 	zeroed bool
-	// here, of a result whose level arrays are given, tells whether it holds the
-	// coordinates at hand; nil where it does in any case.
-	here ir.Expr
+	// Of a result whose level arrays are given: here tells whether it holds the
+	// coordinates at hand; nil where it does in any case. row, if not nil, is the end
+	// of the row that a value's position is found in as it is stored.
+	here, row ir.Expr
 	// tile, if not nil, is where the row below is summed instead.
 	tile *ir.Array
 }
@@ -283,7 +286,7 @@ func (l *lowerer) appends(f *cin.Forall, e *env) (level int, ok bool) {
 // appendLoop lowers a loop over a compressed level of the result.
 func (l *lowerer) appendLoop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	if l.out.given() {
-		return l.knownLoop(f, e, k, want)
+		return l.knownLoop(f, e, k)
 	}
 	lev := &l.out.buf.levels[k]
 	next := ir.Plus(e.res.pos, ir.Int(1))

@@ -70,7 +70,7 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		return
 	}
 	appended := a.sparse && !a.shared() && a.deep == a.op.order()-1
-	if appended && a.given() {
+	if e.res.row != nil {
 		l.storeKnown(x, e)
 		return
 	}

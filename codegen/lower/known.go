@@ -1,219 +1,274 @@
 package lower
 
 import (
-	"math"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
 
-// A leaf that computes alone (Spec.Values) is given a result with level arrays,
-// which an earlier run of the whole leaf made, and writes values. It visits the
-// coordinates that it would append, in the same order; the places where they
-// stand count up, from those where the range at hand begins, and each must hold
-// the coordinate that comes: nothing is stored anywhere else, and a pattern that
-// is not the operands' is a failure. Two shapes know more, and let the result's
-// row lead: sums of the entries of several rows, and rows that were summed in a
-// workspace, which then needs no list of coordinates and nothing is sorted.
+// A leaf that computes alone (Spec.Values) is given a result with level arrays and
+// writes its values. It visits the coordinates that it would append, in the same
+// order, and finds the position of each by moving along the row of the result that
+// it belongs to: a coordinate that is not there is a failure, and nothing is
+// stored anywhere else. Positions are visited in ascending order, so that one
+// count tells which values are written; those that it passes are set to 0.
+//
+// Two shapes let the result lead: sums of the entries of several rows (alongRow),
+// and sums that the whole leaf collects in a workspace, which are added up in the
+// result itself (knownSpace): there is no list of coordinates, and nothing is sorted.
+
+// known is such a result while the whole of it, or one chunk, is computed.
+type known struct {
+	done *ir.Var // the first position of the last compressed level with values that are not written yet
+	// lo and hi are the range of positions of level 0, a compressed one.
+	lo, hi ir.Expr
+}
 
 // given tells whether the result has its level arrays already.
 func (a *assembly) given() bool { return a.sparse && a.l.spec.Values && !a.shared() }
 
-// expect fails where the result's pattern turns out to be another.
+// expect fails where the result does not hold the coordinates at hand.
 func (l *lowerer) expect(cond ir.Expr, e *env) {
 	l.when(ir.Inverse(cond), func() { l.emit(&ir.Fail{Code: ir.FailPattern, Coord: l.coords(e)}) })
 }
 
-// inKnown lowers what writes the part of the result that has the coordinates of
-// s in level 0, run, and checks that it came to all of that part.
-func (a *assembly) inKnown(s span, e *env, run func()) {
+// arrays are the positions and coordinates of compressed level k.
+func (a *assembly) arrays(k int) (pos, crd *ir.Array) {
+	pos, crd = a.op.pos(k), a.op.crd(k)
+	pos.Const, crd.Const = true, true
+	return pos, crd
+}
+
+// inKnown lowers what writes the values below the positions lo up to hi of level 0,
+// run.
+func (a *assembly) inKnown(lo, hi ir.Expr, run func()) {
 	l, op := a.l, a.op
-	b := &buffers{fixed: true, levels: make([]resultLevel, op.order()), vals: op.vals()}
-	above := -1 // the last compressed level before k
-	for k := range b.levels {
-		if !op.caps(k).HasPos {
-			continue
-		}
-		lev := &b.levels[k]
-		lev.pos, lev.crd = op.pos(k), op.crd(k)
-		lev.pos.Const, lev.crd.Const = true, true
-		var from, to ir.Expr
-		switch {
-		case k == 0:
-			from, to = ir.Coord(lev.pos, ir.Int(0)), ir.Coord(lev.pos, ir.Int(1))
-			if s.clip {
-				lo, hi := l.named(op.prefix()+"_lo", from), l.named(op.prefix()+"_hi", to)
-				from = &ir.Search{A: lev.crd, Lo: lo, Hi: hi, Key: s.lo}
-				to = &ir.Search{A: lev.crd, Lo: lo, Hi: hi, Key: s.hi}
-			}
-		case above < 0:
-			at := func(c ir.Expr) ir.Expr {
-				return ir.Coord(lev.pos, ir.Times(ir.Minus(c, op.offset(0)), a.between(1, k)))
-			}
-			from, to = at(s.lo), at(s.hi)
-		default:
-			n := a.between(above+1, k)
-			from = ir.Coord(lev.pos, ir.Times(b.levels[above].count, n))
-			to = ir.Coord(lev.pos, ir.Times(b.levels[above].limit, n))
-		}
-		name := op.prefix() + "_n" + string(rune('0'+k))
-		lev.count = l.declare(name, from)
-		lev.limit = l.named(name+"_end", to)
-		above = k
-	}
-	a.buf = b
+	kn := &known{lo: l.named(op.prefix()+"_lo", lo), hi: l.named(op.prefix()+"_hi", hi)}
+	kn.done = l.declare(op.prefix()+"_done", l.deepest(1, kn.lo))
+	end := l.named(op.prefix()+"_end", l.deepest(1, kn.hi))
+	a.known = kn
 	run()
-	for k := range b.levels {
-		if lev := &b.levels[k]; lev.count != nil {
-			l.expect(ir.Equal(lev.count, lev.limit), e)
-		}
+	a.skip(end)
+}
+
+// wholeKnown is inKnown for all of the result.
+func (a *assembly) wholeKnown(run func()) {
+	if a.op.caps(0).Locate {
+		a.inKnown(ir.Int(0), a.op.size(0), run)
+		return
 	}
+	pos, _ := a.arrays(0)
+	a.inKnown(ir.Coord(pos, ir.Int(0)), ir.Coord(pos, ir.Int(1)), run)
 }
 
 // parallelKnown lowers a parallel loop over level 0's variable of such a result.
 func (l *lowerer) parallelKnown(f *cin.Forall, e *env, chunks ir.Expr) {
+	a := l.out
 	w := l.work(f, e, chunks)
 	c := l.newVar("chunk")
 	body := l.inScope(func() {
 		in := e.clone()
 		s := w.chunk(f.Var, c)
 		in.ranges[f.Var] = s
-		l.out.inKnown(s, in, func() { l.serial(f, in, false) })
+		lo, hi := a.chunk(s, c, chunks)
+		a.inKnown(lo, hi, func() { l.serial(f, in, false) })
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
 }
 
-// knownLoop lowers a loop over compressed level k of such a result.
-func (l *lowerer) knownLoop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
-	lev := &l.out.buf.levels[k]
-	l.startRow(e, k)
-	from := ir.Expr(lev.count)
-	if want {
-		from = l.declare(lev.count.Name+"_from", lev.count)
+// chunk is the range of positions of level 0 of the coordinates of chunk c, s. The first
+// and the last chunk have what is before and behind those of all.
+func (a *assembly) chunk(s span, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
+	l := a.l
+	if a.op.caps(0).Locate {
+		return ir.Minus(s.lo, a.op.offset(0)), ir.Minus(s.hi, a.op.offset(0))
 	}
-	some := l.loops(&loop{f: f, e: e,
-		body:  func(in *env) ir.Expr { return l.knownOne(f, in, k) },
-		merge: func(p *loop) bool { return l.knownMerge(p, k) }})
-	if never(some) || !want {
-		return some
-	}
-	return l.named("some_"+f.Var, ir.Unequal(lev.count, from))
+	pos, crd := a.arrays(0)
+	from := l.named(a.op.prefix()+"_from", ir.Coord(pos, ir.Int(0)))
+	to := l.named(a.op.prefix()+"_to", ir.Coord(pos, ir.Int(1)))
+	at := func(x ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: from, Hi: to, Key: x} }
+	first, last := ir.Equal(c, ir.Int(0)), ir.AtLeast(ir.Plus(c, ir.Int(1)), chunks)
+	return ir.Choose(first, from, at(s.lo)), ir.Choose(last, to, at(s.hi))
 }
 
-// startRow checks that the children of the position at hand in level k begin
-// where the ones before have ended: there are none between, nor too few.
-func (l *lowerer) startRow(e *env, k int) {
+// under is where the children of position p, and of those behind it, begin in level k.
+func (a *assembly) under(k int, p ir.Expr) ir.Expr {
+	if a.op.caps(k).HasPos {
+		pos, _ := a.arrays(k)
+		return ir.Coord(pos, p)
+	}
+	return ir.Times(p, a.op.size(k))
+}
+
+// skip sets the values before position p to 0 that are not written yet.
+func (a *assembly) skip(p ir.Expr) {
+	l, done := a.l, a.known.done
+	l.when(ir.Less(done, p), func() {
+		a.clear(done, p)
+		l.set(done, p)
+	})
+}
+
+// clear sets the values of positions lo up to hi of the last compressed level to 0.
+func (a *assembly) clear(lo, hi ir.Expr) {
+	n := a.block(a.deep + 1)
+	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n), X: ir.Zero(a.vals().Elem)})
+}
+
+// knownRow is the range of positions of compressed level k below the position at
+// hand; it is empty where the result does not hold the coordinates of that.
+func (l *lowerer) knownRow(e *env, k int) (lo, hi ir.Expr) {
+	a := l.out
+	name := a.op.prefix() + "_row"
 	if k == 0 {
-		return
+		return a.known.lo, a.known.hi
 	}
-	lev := &l.out.buf.levels[k]
-	l.expect(ir.Equal(ir.Coord(lev.pos, l.parent(e, k)), lev.count), e)
-}
-
-// parent is the position at hand above level k. Where that is one that only may
-// become one of the result's, it is no further than the end of those.
-func (l *lowerer) parent(e *env, k int) ir.Expr {
-	a := l.out
-	for above := k - 1; above >= 0; above-- {
-		if a.op.caps(above).HasPos {
-			return ir.Least(e.res.pos, ir.Times(a.buf.levels[above].limit, a.between(above+1, k)))
-		}
-	}
-	return e.res.pos
-}
-
-// endRow is the end of the row at hand of level k, which begins at its count: the
-// position at hand has none where the result does not hold its coordinates.
-func (l *lowerer) endRow(e *env, k int) ir.Expr {
-	lev := &l.out.buf.levels[k]
-	name := lev.count.Name + "_row"
+	pos, _ := a.arrays(k)
+	from, to := ir.Coord(pos, e.res.pos), ir.Coord(pos, ir.Plus(e.res.pos, ir.Int(1)))
 	if e.res.here == nil {
-		return l.named(name, ir.Coord(lev.pos, ir.Plus(e.res.pos, ir.Int(1))))
+		return l.named(name, from), l.named(name+"_end", to)
 	}
-	end := l.declare(name, lev.count)
-	l.when(e.res.here, func() { l.set(end, ir.Coord(lev.pos, ir.Plus(e.res.pos, ir.Int(1)))) })
-	return end
+	none := ir.Expr(ir.Int(0))
+	if k == a.deep {
+		none = a.known.done
+	}
+	vlo, vhi := l.declare(name, none), l.declare(name+"_end", none)
+	l.when(e.res.here, func() {
+		l.set(vlo, from)
+		l.set(vhi, to)
+	})
+	return vlo, vhi
 }
 
-// comes tells whether the next coordinate of level k is the one at hand.
-func (l *lowerer) comes(k int, e *env) ir.Expr {
-	lev := &l.out.buf.levels[k]
-	return ir.Both(ir.Less(lev.count, lev.limit), ir.Equal(ir.Coord(lev.crd, lev.count), e.coord[l.resultVars[k]]))
-}
-
-// knownOne lowers the body for one coordinate of level k.
-func (l *lowerer) knownOne(f *cin.Forall, in *env, k int) ir.Expr {
+// knownLoop lowers a loop over compressed level k of such a result.
+func (l *lowerer) knownLoop(f *cin.Forall, e *env, k int) ir.Expr {
 	a := l.out
-	lev := &a.buf.levels[k]
-	here := l.comes(k, in)
-	above := in.res.here
-	open := func(in *env) {
-		in.res = resultCursor{level: k + 1, pos: lev.count, here: here}
-		if above != nil {
-			in.res.here = ir.Both(above, here)
+	lo, hi := l.knownRow(e, k)
+	if k < a.deep {
+		at := l.declare(a.op.prefix()+"_at", lo)
+		return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr { return l.knownAbove(f, in, k, at, hi) }})
+	}
+	a.skip(lo)
+	p := &loop{f: f, e: e, body: func(in *env) ir.Expr { return l.knownBlock(f, in, hi) }}
+	if a.deep == a.op.order()-1 && l.storesOnce(f.Body) {
+		p.body = func(in *env) ir.Expr {
+			in.res = resultCursor{level: k + 1, pos: a.known.done, row: hi}
+			return l.stmt(f.Body, in, true)
 		}
-		l.enterResult(in)
+		p.merge = func(p *loop) bool { return l.knownMerge(p, hi) }
 	}
-	some := ir.Expr(ir.Truth(false))
-	took := func() {
-		if k+1 < a.op.order() { // else that was checked as the value was stored
-			l.expect(here, in)
-		}
-		l.incr(lev.count, ir.Int(1))
-	}
-	body := func(in *env, took func()) *ir.Block {
-		return l.within(func() {
-			open(in)
-			some = l.stmt(f.Body, in, true)
-			l.when(some, took)
-		})
-	}
-	if k != a.deep || k+1 == a.op.order() {
-		b := body(in, took)
-		l.blk.List = append(l.blk.List, b.List...)
-		return some
-	}
-	// Blocks of dense levels are written whether or not anything comes of it:
-	// behind the last of the range at hand, it is only found out whether.
-	again := in.clone()
-	b := body(in, took)
-	if always(some) {
-		l.expect(here, in)
-		l.blk.List = append(l.blk.List, b.List...)
-		return some
-	}
-	s := &ir.If{Cond: ir.Less(lev.count, lev.limit), Then: b}
-	nowhere := l.newArray("vals", a.op.Type)
-	vals := a.dense
-	a.dense = nowhere
-	rest := body(again, func() { l.expect(ir.Truth(false), again) })
-	a.dense = vals
-	strip(rest, map[*ir.Array]bool{nowhere: true})
-	if len(rest.List) > 0 {
-		s.Else = rest
-	}
-	l.emit(s)
-	return some
+	return l.loops(p)
 }
 
-// storeKnown stores a value at its place in such a result's last level.
+// storesOnce tells whether s stores a value of the result by one assignment, which
+// sets it.
+func (l *lowerer) storesOnce(s cin.Stmt) bool {
+	switch s := s.(type) {
+	case *cin.Assign:
+		return l.assigns(s) && !s.Accumulate
+	case *cin.Where:
+		return l.storesOnce(s.Consumer)
+	}
+	return false
+}
+
+// stands tells whether position p, of those before end, of level k holds coordinate c.
+func (a *assembly) stands(k int, p, end, c ir.Expr) ir.Expr {
+	_, crd := a.arrays(k)
+	return ir.Both(ir.Less(p, end), ir.Equal(ir.Coord(crd, p), c))
+}
+
+// seek moves p, of level k, to the first position before end that holds c or more.
+func (a *assembly) seek(k int, p *ir.Var, end, c ir.Expr) {
+	l := a.l
+	_, crd := a.arrays(k)
+	l.while(ir.Both(ir.Less(p, end), ir.Less(ir.Coord(crd, p), c)), func() { l.incr(p, ir.Int(1)) })
+}
+
+// seekDone moves the count of written positions to that of coordinate c in the row
+// that ends at end, or of the first behind it.
+func (l *lowerer) seekDone(end, c ir.Expr, orElse func()) {
+	a := l.out
+	l.when(ir.Inverse(a.stands(a.deep, a.known.done, end, c)), func() {
+		from := l.named(a.op.prefix()+"_from", a.known.done)
+		a.seek(a.deep, a.known.done, end, c)
+		a.clear(from, a.known.done)
+		if orElse != nil {
+			orElse()
+		}
+	})
+}
+
+// storeKnown stores a value at its place in the row at hand of the last level.
 func (l *lowerer) storeKnown(x value, e *env) {
 	a := l.out
 	l.when(x.pres, func() {
-		l.expect(l.comes(a.deep, e), e)
-		l.store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, x.v))
+		c := e.coord[l.resultVars[a.deep]]
+		l.seekDone(e.res.row, c, func() { l.expect(a.stands(a.deep, a.known.done, e.res.row, c), e) })
+		l.store(a.vals(), a.known.done, ir.Convert(a.vals().Elem, x.v))
+		l.incr(a.known.done, ir.Int(1))
 	})
+}
+
+// knownAbove lowers the body for one coordinate of a level above the last compressed
+// one, whose row goes on at position at and ends at end.
+func (l *lowerer) knownAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
+	a := l.out
+	c := in.coord[f.Var]
+	a.seek(k, at, end, c)
+	here := l.named(a.op.prefix()+"_here", a.stands(k, at, end, c))
+	in.res = resultCursor{level: k + 1, pos: at, here: here}
+	l.enterResult(in)
+	return l.stmt(f.Body, in, false)
+}
+
+// knownBlock lowers the body for one coordinate of the last compressed level, where
+// a block of values is written below it. Where the result does not hold the
+// coordinate, it is only found out whether anything would be.
+func (l *lowerer) knownBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
+	a := l.out
+	c := in.coord[f.Var]
+	l.seekDone(end, c, nil)
+	here := a.stands(a.deep, a.known.done, end, c)
+	again := in.clone()
+	some := ir.Expr(ir.Truth(false))
+	body := func(in *env) *ir.Block {
+		return l.within(func() {
+			in.res = resultCursor{level: a.deep + 1, pos: a.known.done}
+			l.enterResult(in)
+			some = l.stmt(f.Body, in, true)
+		})
+	}
+	b := body(in)
+	if never(some) {
+		return some
+	}
+	next := &ir.Assign{V: a.known.done, Accumulate: true, X: ir.Int(1)}
+	if always(some) {
+		l.expect(here, in)
+		l.blk.List = append(append(l.blk.List, b.List...), next)
+		return some
+	}
+	nowhere := l.newArray("vals", a.op.Type)
+	vals := a.dense
+	a.dense = nowhere
+	rest := l.within(func() {
+		b := body(again)
+		l.blk.List = append(l.blk.List, b.List...)
+		l.when(some, func() { l.expect(ir.Truth(false), again) })
+	})
+	a.dense = vals
+	strip(rest, map[*ir.Array]bool{nowhere: true})
+	b.List = append(b.List, next)
+	l.emit(&ir.If{Cond: here, Then: b, Else: rest})
+	return some
 }
 
 // knownMerge lowers the loop over the result's last level where its coordinates are
 // those of several rows together, whose entries are summed (see pickable), and
-// returns false where they are not: for each coordinate of the result, the rows
-// that have it move on. In the end all rows must have come to theirs. Rows some
-// of which are empty are merged as ever.
-func (l *lowerer) knownMerge(p *loop, k int) bool {
-	a := l.out
+// returns false where they are not. Rows some of which are empty are merged as ever.
+func (l *lowerer) knownMerge(p *loop, end ir.Expr) bool {
 	its := p.subset(p.lat.All())
-	if k != a.op.order()-1 || len(p.lat.Points) == 0 || p.lat.Points[0].Iters != p.lat.All() || !l.pickable(p, its, p.lat.Under(p.lat.Points[0])) {
+	if len(p.lat.Points) == 0 || p.lat.Points[0].Iters != p.lat.All() || !l.pickable(p, its, p.lat.Under(p.lat.Points[0])) {
 		return false
 	}
 	var full []ir.Expr
@@ -222,24 +277,25 @@ func (l *lowerer) knownMerge(p *loop, k int) bool {
 	}
 	merged := *p
 	merged.merge = nil
-	s := &ir.If{Cond: ir.Both(full...), Then: l.within(func() { l.alongRow(p, its, k) })}
+	s := &ir.If{Cond: ir.Both(full...), Then: l.within(func() { l.alongRow(p, its, end) })}
 	s.Else = l.within(func() { l.mergeLoops(&merged) })
 	l.emit(s)
 	return true
 }
 
-func (l *lowerer) alongRow(p *loop, its []*iter, k int) {
+// alongRow visits the coordinates of a row of the result that ends at end: the rows
+// that hold them move on. In the end all must have come to theirs.
+func (l *lowerer) alongRow(p *loop, its []*iter, end ir.Expr) {
 	a := l.out
-	lev := &a.buf.levels[k]
-	end := l.endRow(p.e, k)
+	_, crd := a.arrays(a.deep)
 	for _, it := range its {
 		l.start(it)
 	}
 	o := l.newVar(a.op.prefix() + "_p")
-	l.emit(&ir.For{V: o, Lo: lev.count, Hi: end, Step: 1, Body: l.within(func() {
-		c := l.declare(p.v(), ir.Coord(lev.crd, o))
+	l.emit(&ir.For{V: o, Lo: a.known.done, Hi: end, Step: 1, Body: l.within(func() {
+		c := l.declare(p.v(), ir.Coord(crd, o))
 		cursors, picks := map[string]*cursor{}, map[string]ir.Expr{}
-		var any []ir.Expr
+		any := ir.Expr(ir.Truth(false))
 		for _, it := range its {
 			// A row that has ended is read at its start, to no effect: no branch
 			// hangs on where that is.
@@ -248,100 +304,25 @@ func (l *lowerer) alongRow(p *loop, its []*iter, k int) {
 			at.p = l.declare(it.name()+"_q", ir.Choose(live, it.p, it.lo))
 			here := l.named(it.name()+"_at", ir.Both(live, ir.Equal(l.declare(p.v()+"_"+it.name(), it.at(at.p)), c)))
 			cursors[it.key], picks[it.key] = at.enter(ir.Truth(true)), here
-			any = append(any, here)
+			any = ir.Either(any, here)
 		}
 		in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
 		in.picks = picks
-		l.expect(ir.Either(any...), in)
 		x := l.pickedSum(p.f.Body.(*cin.Assign).RHS, in, false)
+		// Without terms the sum may be -0.
+		none := &ir.Lit{Typ: l.spec.Compute, C: complex(negativeZero, 0)}
+		x = ir.Plus(x, ir.Choose(any, none, ir.Zero(l.spec.Compute)))
 		l.store(a.vals(), o, ir.Convert(a.vals().Elem, x))
 		for _, it := range its {
 			l.incr(it.p, ir.Choose(picks[it.key], ir.Int(1), ir.Int(0)))
 		}
 	})})
-	var done []ir.Expr
 	for _, it := range its {
-		done = append(done, ir.Equal(it.p, it.hi))
+		l.when(it.live(), func() {
+			in := p.e.clone()
+			in.coord[p.v()] = l.declare(p.v(), it.at(it.p))
+			l.expect(ir.Truth(false), in)
+		})
 	}
-	l.expect(ir.Both(done...), p.e)
-	l.set(lev.count, end)
-}
-
-// knownSpace is a workspace over the last level of such a result: the places of
-// the row at hand are marked and hold the number that changes no sum, what is
-// added anywhere else is a failure, and the sums are gathered along the row.
-type knownSpace struct{ listSpace }
-
-// whereKnown lowers a where whose temporary is a row of such a result, and
-// returns false where it is not.
-func (l *lowerer) whereKnown(s *cin.Where, t *cin.Access, e *env) (some ir.Expr, ok bool) {
-	a := l.out
-	f, loop := s.Consumer.(*cin.Forall)
-	if !a.given() || !loop || len(t.Vars) != 1 || e.res.level != a.deep || a.deep != a.op.order()-1 || f.Var != l.resultVars[a.deep] || !l.fitsDense(f.Var) {
-		return nil, false
-	}
-	copies, plain := f.Body.(*cin.Assign)
-	if !plain || !l.assigns(f) {
-		return nil, false
-	}
-	if x, is := copies.RHS.(*cin.Access); !is || x.Key() != t.Key() || t.Vars[0] != f.Var {
-		return nil, false
-	}
-	lev := &a.buf.levels[a.deep]
-	l.startRow(e, a.deep)
-	end := l.endRow(e, a.deep)
-	w, made := l.made[t.Name].(*knownSpace)
-	if !made {
-		w = l.newKnownSpace(t)
-		l.made[t.Name] = w
-	}
-	along := func(body func(o *ir.Var, at ir.Expr)) {
-		o := l.newVar(a.op.prefix() + "_p")
-		l.emit(&ir.For{V: o, Lo: lev.count, Hi: end, Step: 1, Body: l.within(func() {
-			body(o, l.named(w.name+"_at", ir.Minus(ir.Coord(lev.crd, o), w.lo)))
-		})})
-	}
-	along(func(_ *ir.Var, at ir.Expr) {
-		l.store(w.mark, at, ir.Truth(true))
-		l.store(w.vals, at, neutral(l.spec.Compute))
-	})
-	outer := l.spaces[t.Name]
-	l.spaces[t.Name] = w
-	l.stmt(s.Producer, e, false)
-	l.spaces[t.Name] = outer
-	along(func(o *ir.Var, at ir.Expr) {
-		l.store(a.vals(), o, ir.Convert(a.vals().Elem, ir.At(w.vals, at)))
-		l.store(w.mark, at, ir.Truth(false))
-	})
-	some = l.named("some_"+f.Var, ir.Less(lev.count, end))
-	l.set(lev.count, end)
-	return some, true
-}
-
-func (l *lowerer) newKnownSpace(t *cin.Access) *knownSpace {
-	b := l.bounds[t.Vars[0]]
-	w := &knownSpace{listSpace{name: t.Name, lo: b[0], vals: l.newArray(t.Name+"_vals", l.spec.Compute), mark: l.newArray(t.Name+"_mark", ir.Bool)}}
-	for _, arr := range []*ir.Array{w.vals, w.mark} {
-		l.pre.Append(&ir.Alloc{A: arr, Len: ir.Minus(b[1], b[0]), Zero: arr == w.mark})
-		l.post.Append(&ir.Free{A: arr})
-	}
-	return w
-}
-
-func (w *knownSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	at := l.named(w.name+"_at", ir.Minus(e.coord[a.Vars[0]], w.lo))
-	l.expect(ir.At(w.mark, at), e)
-	l.emit(&ir.Store{A: w.vals, Index: at, Accumulate: true, X: x})
-}
-
-// neutral is the number that changes no sum, not even that of a -0.
-func neutral(t ir.Type) ir.Expr {
-	if t.IsInt() {
-		return ir.Zero(t)
-	}
-	zero := math.Copysign(0, -1)
-	if t.IsFloat() {
-		return &ir.Lit{Typ: t, C: complex(zero, 0)}
-	}
-	return &ir.Lit{Typ: t, C: complex(zero, zero)}
+	l.when(ir.Less(a.known.done, end), func() { l.set(a.known.done, end) })
 }

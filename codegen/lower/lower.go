@@ -80,8 +80,8 @@ type Spec struct {
 	// not set yet.
 	Into bool
 	// Values says that the result, which grows otherwise, has its level arrays
-	// already, of the pattern that the statement gives: the leaf writes values
-	// alone, into memory of the caller's.
+	// already, with every coordinate that the statement gives and maybe others: the
+	// leaf writes values alone, into memory of the caller's.
 	Values bool
 }
 
@@ -157,7 +157,7 @@ func lower(s Spec) *ir.Func {
 		own := l.out.sparse && !l.out.shared() && !pieces
 		switch {
 		case own && s.Values:
-			l.out.inKnown(l.span(e, l.resultVars[0]), e, func() { l.stmt(s.Stmt, e, false) })
+			l.out.wholeKnown(func() { l.stmt(s.Stmt, e, false) })
 		case own && l.insert:
 			l.inChunks(ir.Int(1), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
 				op := l.out.op
@@ -206,6 +206,8 @@ type lowerer struct {
 	// made holds the workspaces of the scope at hand, by name: the copies of a
 	// where that cases make share one.
 	made map[string]workspace
+	// places are those of the scope whose sums go to a result with given level arrays.
+	places map[string]*ir.Array
 	// dense are those of the scope that are filled everywhere or nowhere.
 	dense map[string]*ir.Array
 
@@ -296,11 +298,11 @@ func (l *lowerer) while(cond ir.Expr, f func()) {
 
 // inScope lowers f with a prologue and epilogue of its own.
 func (l *lowerer) inScope(f func()) *ir.Block {
-	pre, post, made, dense := l.pre, l.post, l.made, l.dense
-	l.pre, l.post, l.made, l.dense = &ir.Block{}, &ir.Block{}, map[string]workspace{}, map[string]*ir.Array{}
+	pre, post, made, dense, places := l.pre, l.post, l.made, l.dense, l.places
+	l.pre, l.post, l.made, l.dense, l.places = &ir.Block{}, &ir.Block{}, map[string]workspace{}, map[string]*ir.Array{}, map[string]*ir.Array{}
 	body := l.within(f)
 	all := &ir.Block{List: slices.Concat(l.pre.List, body.List, l.post.List)}
-	l.pre, l.post, l.made, l.dense = pre, post, made, dense
+	l.pre, l.post, l.made, l.dense, l.places = pre, post, made, dense, places
 	return all
 }
 

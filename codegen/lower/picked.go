@@ -52,6 +52,9 @@ func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
 	return true
 }
 
+// negativeZero is the number that changes no sum, not even that of negative zeros.
+var negativeZero = math.Copysign(0, -1)
+
 // eachTerm calls fn with every term of a sum until it returns false. A term has
 // no sum inside, and no sum is subtracted: there is no number that stands for an
 // absent one in all of its terms.
@@ -120,7 +123,7 @@ func (l *lowerer) pickedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 			here = pick
 		}
 	})
-	neutral := math.Copysign(0, -1)
+	neutral := negativeZero
 	if minus {
 		neutral = 0
 	}

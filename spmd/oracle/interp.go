@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/kernels"
 )
 
 // Interp compiles a case and interprets its leaf, which checks every access to
@@ -54,14 +55,17 @@ func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env 
 		return err
 	}
 	if fail != nil {
-		return failed(fail.Code, fail.Error())
+		return failed(fail.Code, fail.Coord, fail.Error())
 	}
 	takeResult(args[0], in[0])
 	return nil
 }
 
 // failed is the error of a leaf's failure.
-func failed(code ir.FailCode, msg string) error {
+func failed(code ir.FailCode, coord []int64, msg string) error {
+	if code == ir.FailPattern {
+		return &kernels.PatternError{What: msg, Coord: coord}
+	}
 	e := &diag.Error{Msg: msg, Exit: diag.ExitRun}
 	if code == ir.FailDivide {
 		e.Exit = diag.ExitData

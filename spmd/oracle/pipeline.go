@@ -1,11 +1,8 @@
 package oracle
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
-	"math/cmplx"
-	"slices"
 	"strings"
 
 	"distaff/codegen"
@@ -213,38 +210,6 @@ func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) erro
 		}
 	}
 	return out, nil
-}
-
-// revalue runs the leaf that computes alone on the pattern that the other has
-// made, and holds it to the other's values, bit for bit.
-func (c *compiled) revalue(call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
-	made := c.args[0]
-	t := &tcs.Tensor{Header: made.Header.Clone(), Levels: slices.Clone(made.Levels)}
-	mem, err := tcs.Alloc(nil, made.Vals.Len*int64(made.Vals.Width), "values")
-	if err != nil {
-		return err
-	}
-	t.Vals = mem.Array(0, made.Vals.Len, made.Vals.Width)
-	scribble(t.Vals)
-	t.Share(made)
-	t.Hold(mem)
-	if err := mem.Release(); err != nil {
-		return err
-	}
-	defer t.Close()
-	if err := call(append([]*tcs.Tensor{t}, c.args[1:]...), c.bounds); err != nil {
-		return fmt.Errorf("computing values alone: %w", err)
-	}
-	if bytes.Equal(t.Vals.Bytes(), made.Vals.Bytes()) {
-		return nil
-	}
-	for i := range made.Vals.Len {
-		got, want := t.Value(i), made.Value(i)
-		if got != want && !(cmplx.IsNaN(got.C) && cmplx.IsNaN(want.C)) {
-			return fmt.Errorf("computing values alone: value %d is %v, of the whole leaf %v", i, got, want)
-		}
-	}
-	return nil
 }
 
 func (c *compiled) close() {

@@ -134,7 +134,7 @@ func (sanitized) with(ctx context.Context, exe string, c *compiled, f *ir.Func) 
 			return err
 		}
 		if o.Code != ir.OK {
-			return failed(o.Code, fmt.Sprint(o.Code, " at ", o.Coord))
+			return failed(o.Code, o.Coord, fmt.Sprint(o.Code, " at ", o.Coord))
 		}
 		takeResult(args[0], in[0])
 		return nil

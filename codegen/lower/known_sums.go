@@ -1,0 +1,129 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// knownSpace takes the place of a workspace whose sums go to a result that has its
+// level arrays: they are added up there.
+type knownSpace struct {
+	name  string
+	from  int // the level that the sums begin at
+	e     *env
+	vars  []string
+	first ir.Expr // the row at hand of level from, where that is a compressed one
+	end   ir.Expr
+	// place, of sums over the last level alone, has for each coordinate from base on
+	// the position behind that of the last row which holds it: one of the row at
+	// hand where it is behind first. Otherwise positions are searched for.
+	place *ir.Array
+	base  ir.Expr
+}
+
+// whereKnown lowers a where whose temporary the consumer copies to such a result, and
+// returns false where it is not that.
+func (l *lowerer) whereKnown(s *cin.Where, t *cin.Access, e *env) (some ir.Expr, ok bool) {
+	a := l.out
+	if !a.given() || e.res.level > a.deep || a.vals().Elem != l.spec.Compute || !l.copied(s.Consumer, t, e.res.level) {
+		return nil, false
+	}
+	w := &knownSpace{name: t.Name, from: e.res.level, e: e, vars: t.Vars}
+	end := l.declare(a.op.prefix()+"_rows_end", a.known.done)
+	if a.op.caps(w.from).HasPos {
+		w.first, w.end = l.knownRow(e, w.from)
+		l.set(end, l.deepest(w.from+1, w.end))
+	} else {
+		here := e.res.here
+		if here == nil {
+			here = ir.Truth(true)
+		}
+		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
+		l.when(here, func() { l.set(end, l.deepest(w.from+1, behind)) })
+	}
+	if w.from == a.deep && a.deep == a.op.order()-1 && l.fitsDense(t.Vars[0]) {
+		l.placeRow(w)
+	}
+	a.skip(end)
+	outer := l.spaces[t.Name]
+	l.spaces[t.Name] = w
+	some = l.stmt(s.Producer, e, false)
+	l.spaces[t.Name] = outer
+	return some, true
+}
+
+// deepest is where the children of position p of level k-1, and of those behind it,
+// begin in the last compressed level.
+func (l *lowerer) deepest(k int, p ir.Expr) ir.Expr {
+	for ; k <= l.out.deep; k++ {
+		p = l.out.under(k, p)
+	}
+	return p
+}
+
+// copied tells whether s copies t to the levels of the result from k on.
+func (l *lowerer) copied(s cin.Stmt, t *cin.Access, k int) bool {
+	for _, v := range l.resultVars[k:] {
+		f, ok := s.(*cin.Forall)
+		if !ok || f.Var != v || f.Unit != cin.Serial || !slices.Contains(t.Vars, v) {
+			return false
+		}
+		s = f.Body
+	}
+	set, ok := s.(*cin.Assign)
+	if !ok || !l.assigns(set) || set.Accumulate || len(t.Vars) != len(l.resultVars)-k {
+		return false
+	}
+	x, ok := set.RHS.(*cin.Access)
+	return ok && x.Key() == t.Key()
+}
+
+// placeRow notes the places of the row at hand.
+func (l *lowerer) placeRow(w *knownSpace) {
+	a := l.out
+	v := l.resultVars[a.deep]
+	b := l.bounds[v]
+	w.base = b[0]
+	if w.place = l.places[w.name]; w.place == nil {
+		w.place = l.newArray(w.name+"_place", intOf(a.op.PosWidth[a.deep]))
+		l.pre.Append(&ir.Alloc{A: w.place, Len: ir.Minus(b[1], b[0]), Zero: true})
+		l.post.Append(&ir.Free{A: w.place})
+		l.places[w.name] = w.place
+	}
+	_, crd := a.arrays(a.deep)
+	o := l.newVar(a.op.prefix() + "_p")
+	l.emit(&ir.For{V: o, Lo: w.first, Hi: w.end, Step: 1, Body: l.within(func() {
+		l.store(w.place, ir.Minus(ir.Coord(crd, o), w.base), ir.Plus(o, ir.Int(1)))
+	})})
+}
+
+func (w *knownSpace) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
+	a := l.out
+	at := func(k int) ir.Expr { return e.coord[l.resultVars[k]] }
+	if w.place != nil {
+		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(a.deep), w.base)))
+		l.expect(ir.Less(w.first, behind), e)
+		l.emit(&ir.Store{A: a.vals(), Index: ir.Minus(behind, ir.Int(1)), Accumulate: true, X: x})
+		return
+	}
+	p := w.e.res.pos
+	for k := w.from; k < a.op.order(); k++ {
+		if !a.op.caps(k).HasPos {
+			if k == w.from && w.e.res.here != nil {
+				l.expect(w.e.res.here, e)
+			}
+			p = l.named(a.op.prefix()+"_p", ir.Plus(ir.Times(p, a.op.size(k)), ir.Minus(at(k), a.op.offset(k))))
+			continue
+		}
+		pos, crd := a.arrays(k)
+		lo, hi := w.first, w.end
+		if k > w.from {
+			lo, hi = l.named(a.op.prefix()+"_row", ir.Coord(pos, p)), l.named(a.op.prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
+		}
+		p = l.named(a.op.prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
+		l.expect(a.stands(k, p, hi, at(k)), e)
+	}
+	l.emit(&ir.Store{A: a.vals(), Index: p, Accumulate: true, X: x})
+}
