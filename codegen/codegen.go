@@ -82,9 +82,9 @@ type Request struct {
 	// where the result would have an operand's level arrays (see Result.Into).
 	Into bool
 	// Values asks for a leaf that computes alone: it is called with a result that
-	// has its level arrays already, those of an earlier result over operands with
-	// the same patterns, and writes its values. The left one of Tensors has the
-	// widths of these arrays.
+	// has its level arrays already, such as those of an earlier result over operands
+	// with the same patterns, and writes its values (see Result.Values). The left one
+	// of Tensors has the widths of these arrays.
 	Values bool
 }
 
@@ -167,12 +167,11 @@ type Result struct {
 	// positions that the last argument (Arg.Map) tells, and reads and writes
 	// nothing else of it. The widths are those of Shares all the same.
 	Into bool
-	// Values: the leaf takes the level arrays as well as memory for the values,
-	// which it writes, from the caller, and fails (ir.FailPattern) where the
-	// arrays are not what it would make. Nothing is then written out of bounds;
-	// the arrays themselves are trusted as those of operands are. What a
-	// workspace sums may have more coordinates in the arrays than in the
-	// operands: their values are zeros.
+	// Values: the leaf takes the level arrays, whose owner they stay with, as well
+	// as memory for the values from the caller. It writes every value: 0 at
+	// coordinates that the statement gives none for. At a coordinate that the arrays
+	// lack it fails with ir.FailPattern; nothing is stored elsewhere, and the other
+	// values are undefined. The arrays themselves are trusted as operands' are.
 	Values             bool
 	PosWidth, CrdWidth []uint8
 }
@@ -182,7 +181,7 @@ type Result struct {
 func Compile(r Request) (*Unit, error) {
 	c := &compilation{Request: r}
 	if r.Values && r.Schedule != nil {
-		return nil, &diag.Error{Msg: "a result with a given pattern: a statement with a schedule has no leaf that computes values alone"}
+		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
 	}
 	if r.Normal != nil {
 		normal := *r.Normal
@@ -199,10 +198,13 @@ func Compile(r Request) (*Unit, error) {
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
 	c.operands()
 	c.build()
-	if r.Schedule == nil {
+	switch {
+	case r.Schedule != nil:
+		if err := c.schedule(); err != nil {
+			return nil, err
+		}
+	case !r.Values: // else its level arrays are given
 		c.share = c.shared()
-	} else if err := c.schedule(); err != nil {
-		return nil, err
 	}
 	f, err := c.leaf()
 	if err != nil {
@@ -236,7 +238,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 			c.into()
 		}
 	}
-	u.Result.Values = c.Values && share == "" && !u.Result.Format.AllDense()
+	u.Result.Values = c.Values && !u.Result.Format.AllDense()
 	if c.Threads != 1 && c.Schedule == nil {
 		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}

@@ -40,6 +40,7 @@ type statement struct {
 	wide     bool            // the result's positions in 64 bits, whatever is expected
 	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
 	into     bool            // the leaf adds to a result, if it can (unit.Result.Into)
+	values   bool            // the leaf writes values into a pattern that is given (unit.Result.Values)
 
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
@@ -81,7 +82,7 @@ func (s *statement) compile() (codegen.Request, error) {
 	r := s.r
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into,
+		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into, Values: s.values,
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}
@@ -323,10 +324,23 @@ type compiledEngine struct {
 
 // compileWhole compiles the statement and converts what must be converted.
 func (r *run) compileWhole() (engine, error) {
-	tensors, specs := map[string]*tcs.Tensor{}, map[string]codegen.Tensor{}
+	e := r.newEngine()
+	if err := e.s.build(); err != nil {
+		return nil, err
+	}
+	if err := e.operands(); err != nil {
+		e.s.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// newEngine describes the statement over the tensors that were loaded.
+func (r *run) newEngine() *compiledEngine {
+	specs := map[string]codegen.Tensor{}
 	for name, t := range r.tensors {
 		if name != r.p.result {
-			tensors[name], specs[name] = t, specTensor(t)
+			specs[name] = specTensor(t)
 		}
 	}
 	e := &compiledEngine{s: r.statement(specs)}
@@ -340,22 +354,24 @@ func (r *run) compileWhole() (engine, error) {
 		spec := specTensor(old)
 		e.s.old = &spec
 	}
-	if err := e.s.build(); err != nil {
-		return nil, err
-	}
+	return e
+}
+
+// operands converts what must be converted.
+func (e *compiledEngine) operands() error {
+	r := e.s.r
 	for _, n := range e.s.unit.Notes {
 		r.job.note(n)
 	}
-	args, made, err := e.s.arguments(tensors, old)
+	args, made, err := e.s.arguments(r.tensors, r.tensors[r.p.result])
 	if err != nil {
-		e.s.close()
-		return nil, err
+		return err
 	}
 	for _, t := range made {
 		r.closers = append(r.closers, t.Close)
 	}
 	e.args = args
-	return e, nil
+	return nil
 }
 
 func (e *compiledEngine) compiler() string { return e.s.compiler }

@@ -50,6 +50,9 @@ func (j *Job) faults() error {
 // other ranks get nil. An error of any rank is every rank's.
 func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err error) {
 	start := time.Now()
+	if j.Into != nil {
+		return nil, commandErrorf("a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
+	}
 	root := c.Rank() == 0
 	if !root {
 		j = j.quiet()

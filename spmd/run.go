@@ -213,6 +213,10 @@ func (r *run) inferTypes() error {
 
 // compile readies the engine.
 func (r *run) compile() (err error) {
+	if r.job.Into != nil {
+		r.engine, err = r.compileInto()
+		return err
+	}
 	r.engine, err = r.compileWhole()
 	return err
 }

@@ -85,7 +85,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	if c.unit, err = codegen.Compile(req); err != nil {
 		return c, err
 	}
-	if u := c.unit.Result; !u.Format.AllDense() && u.Shares < 0 && req.Schedule == nil {
+	if u := c.unit.Result; !u.Format.AllDense() && req.Schedule == nil {
 		again := req
 		left := again.Tensors[left.Name]
 		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
