@@ -77,3 +77,45 @@ func ExampleJob_Run_mistake() {
 	// x: no input; give each with -i=x:FILE or -g=x:KIND
 	// 2
 }
+
+// The same statement over other values: the second run computes into the first
+// one's result, whose coordinates it does not find anew.
+func ExampleJob_into() {
+	job := spmd.Job{
+		Statement: "C(i,j) = A(i,k) * B(k,j)",
+		Formats:   map[string]string{"C": "ds"},
+		Inputs: map[string]spmd.Input{
+			"A": spmd.InMemory(bidiagonal(1, 2)),
+			"B": spmd.InMemory(bidiagonal(1, 1)),
+		},
+		Keep: true,
+	}
+	first, err := job.Run(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer first.Result.Close()
+	fmt.Println(tcs.Values[float64](first.Result))
+
+	job.Inputs["A"] = spmd.InMemory(bidiagonal(3, 5)) // the same pattern
+	job.Into, job.Keep = first.Result, false
+	if _, err := job.Run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tcs.Values[float64](first.Result))
+	// Output:
+	// [1 3 2 1 3 1]
+	// [3 8 5 3 8 3]
+}
+
+// bidiagonal is a 3x3 matrix with d on its diagonal and u above it.
+func bidiagonal(d, u float64) *tcs.Tensor {
+	return &tcs.Tensor{
+		Header: tcs.Header{Dims: []int64{3, 3}, Type: tcs.Float64},
+		Levels: []tcs.Level{
+			{Kind: 'd', Mode: 0, Size: 3},
+			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of([]int32{0, 2, 4, 5}), Crd: tcs.Of([]int32{0, 1, 1, 2, 2})},
+		},
+		Vals: tcs.Of([]float64{d, u, d, u, d}),
+	}
+}

@@ -15,6 +15,9 @@
 // Every lowering function returns whether anything was assigned, as a
 // condition, since a sparse result holds a coordinate exactly where something
 // was assigned below it.
+//
+// A result whose level arrays are given (Spec.Values) is not assembled: loops visit the
+// same coordinates in the same order, and its own rows are walked beside them.
 package lower
 
 import (

@@ -1,0 +1,59 @@
+package codegen_test
+
+import (
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/ir"
+)
+
+// TestValues: a leaf that computes alone makes no level arrays, sorts nothing, and
+// fails where the pattern lacks a coordinate, unless the pattern leads.
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		request  string
+		has, not []string
+	}{
+		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", []string{"_place[", "fail pattern"}, []string{"w_mark", "w_list"}},
+		{"A(i,j)=B(i,k)*C(k,j) A:ss B:ss C:ss", []string{"_place[", "fail pattern"}, nil},
+		// Places for every coordinate of so large a dimension are too many.
+		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds j=100000000", []string{"search", "fail pattern"}, []string{"_place[", "w_table"}},
+		{"A(i,j)=B(k,i)*C(k,j) A:ss B:ss C:ss", []string{"search", "fail pattern"}, []string{"w_table"}},
+		{"A(i,j)=B(i,j)+C(i,j) A:ds B:ds C:ds", []string{" in A_done : A_row_end", "select("}, nil},
+		{"A(i,j)=B(i,j)*C(i,j) A:ds B:ds C:ds", []string{"fail pattern"}, nil},
+		{"A(i,j)=B(i,j)*2 A:ds B:ds", []string{"fail pattern"}, nil},
+		{"A(i,j)=B(i,k)*C(k,j) A:sd B:ss C:dd", []string{"fail pattern"}, nil},
+	} {
+		r := goldenRequest(t, strings.ReplaceAll(c.request, " ", "\n"))
+		r.Values = true
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Errorf("%s: %v", c.request, err)
+			continue
+		}
+		if !u.Result.Values || u.Result.Shares >= 0 {
+			t.Errorf("%s: got %+v, want a result whose pattern is given", c.request, u.Result)
+		}
+		text := ir.Print(u.Func)
+		for _, s := range c.has {
+			if !strings.Contains(text, s) {
+				t.Errorf("%s: no %s in\n%s", c.request, s, text)
+			}
+		}
+		for _, s := range append(c.not, "publish", "grow", "sort", "collect") {
+			if strings.Contains(text, s) {
+				t.Errorf("%s: %s in\n%s", c.request, s, text)
+			}
+		}
+	}
+}
+
+// TestValuesOfSchedules: the loops of a schedule assemble.
+func TestValuesOfSchedules(t *testing.T) {
+	r := goldenRequest(t, "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds")
+	r.Values, r.Schedule = true, []string{"split(i,i0,i1,4)"}
+	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "values alone are computed by the default one") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
