@@ -43,7 +43,7 @@ func (l *lowerer) whereKnown(s *cin.Where, t *cin.Access, e *env) (some ir.Expr,
 		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
 		l.when(here, func() { l.set(end, l.deepest(w.from+1, behind)) })
 	}
-	if w.from == a.deep && a.deep == a.op.order()-1 && l.fitsDense(t.Vars[0]) {
+	if w.from == a.deep && a.deep == a.op.order()-1 && l.fitsDense(t.Vars[0]) && !l.spec.Clip[t.Vars[0]] {
 		l.placeRow(w)
 	}
 	a.skip(end)
