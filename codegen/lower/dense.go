@@ -74,7 +74,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	s := l.span(&env{}, v)
 	w := &denseSpace{vals: l.dense[t.Name], lo: s.lo, hi: s.hi}
 	size := ir.Minus(s.hi, s.lo)
-	if c := l.sched.comps[v]; c != nil && e.open[c.Top] != nil {
+	if c := l.sched.comps[v]; c != nil && len(c.Roots) == 1 && e.open[c.Top] != nil {
 		o := e.open[c.Top]
 		iv := l.coverage(o.iv, o.frames, e)
 		w.lo, w.hi = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)

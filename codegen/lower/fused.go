@@ -12,77 +12,6 @@ import (
 // row of the interval's start to that of its end, each restricted by the
 // interval where it is in the first row or the last one.
 
-// fusedPositions is all positions of the last of the fused levels under a
-// cursor that is at the first.
-func (l *lowerer) fusedPositions(out interval, c *cursor, roots []string, e *env) interval {
-	lo, hi := l.segment2(c, e)
-	out.ancestor = append(out.ancestor, lo, hi)
-	for k := c.level + 1; k < c.level+len(roots); k++ {
-		lo, hi = l.below(c.op, k, lo), l.below(c.op, k, hi)
-		lo, hi = l.named(c.op.prefix()+"_all", lo), l.named(c.op.prefix()+"_end", hi)
-		out.ancestor = append(out.ancestor, lo, hi)
-	}
-	out.lo, out.hi, out.all = lo, hi, [2]ir.Expr{lo, hi}
-	return out
-}
-
-// segment2 is the range of positions of a cursor's next level, a dense one too:
-// all of it, or that of the coordinates in a part of the range.
-func (l *lowerer) segment2(c *cursor, e *env) (lo, hi ir.Expr) {
-	if !c.op.caps(c.level).Locate {
-		return l.segment(c)
-	}
-	size := c.op.size(c.level)
-	from, to := ir.Times(c.pos, size), ir.Times(ir.Plus(c.pos, ir.Int(1)), size)
-	if v := c.next(); l.spec.Parts[l.sched.g.Original(v)] {
-		s := l.span(e, v)
-		base := ir.Minus(from, c.op.offset(c.level))
-		from, to = ir.Plus(base, s.lo), ir.Plus(base, s.hi)
-	}
-	if always(c.pres) {
-		return l.named(c.op.prefix()+"_s", from), l.named(c.op.prefix()+"_e", to)
-	}
-	vlo, vhi := l.declare(c.op.prefix()+"_s", ir.Int(0)), l.declare(c.op.prefix()+"_e", ir.Int(0))
-	l.when(c.pres, func() {
-		l.set(vlo, from)
-		l.set(vhi, to)
-	})
-	return vlo, vhi
-}
-
-// below is where the children of position p, and of those behind it, begin in
-// level k.
-func (l *lowerer) below(op *operand, k int, p ir.Expr) ir.Expr {
-	switch caps := op.caps(k); {
-	case caps.HasPos:
-		return ir.Coord(op.pos(k), p)
-	case caps.Locate:
-		return ir.Times(p, op.size(k))
-	}
-	return p // one child for each
-}
-
-// ancestors are the positions of the levels above that hold position p of the
-// last fused level, outermost first, p itself last. It searches once for each
-// compressed level but the first.
-func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr {
-	at := make([]ir.Expr, n)
-	at[n-1] = p
-	for d := n - 1; d > 0; d-- {
-		k := c.level + d
-		switch caps := c.op.caps(k); {
-		case caps.HasPos:
-			s := &ir.Search{A: c.op.pos(k), Lo: iv.ancestor[2*d-2], Hi: ir.Plus(iv.ancestor[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
-			at[d-1] = l.named(c.op.prefix()+"_row", ir.Minus(s, ir.Int(1)))
-		case caps.Locate:
-			at[d-1] = l.named(c.op.prefix()+"_row", ir.Over(at[d], c.op.size(k)))
-		default:
-			at[d-1] = at[d]
-		}
-	}
-	return at
-}
-
 // determineFused lowers the loop that determines fused variables.
 func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
 	if l.assigns(f) {
@@ -100,9 +29,9 @@ func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
 // which it ends.
 func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	if o.iv.unit == coords {
-		return l.digits(c, o.iv.lo, e), l.digits(c, o.iv.hi, e)
+		return l.digits(c.Roots, o.iv.lo, e), l.digits(c.Roots, o.iv.hi, e)
 	}
-	from, to := l.digits(c, o.iv.among.lo, e), l.digits(c, o.iv.among.hi, e)
+	from, to := l.digits(c.Roots, o.iv.among.lo, e), l.digits(c.Roots, o.iv.among.hi, e)
 	cur := e.cur[o.iv.key]
 	if o.iv.whole {
 		return from, to
@@ -138,27 +67,17 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	return lo, hi
 }
 
-// coordAt is the coordinate at position q, below position above, of the d-th
-// level from a cursor on.
-func (l *lowerer) coordAt(c *cursor, d int, above, q ir.Expr) ir.Expr {
-	k := c.level + d
-	if c.op.caps(k).Locate {
-		return ir.Plus(ir.Minus(q, ir.Times(above, c.op.size(k))), c.op.offset(k))
-	}
-	return ir.Coord(c.op.crd(k), q)
-}
-
 // digits are the coordinates of point number x of a fused space; of its end,
 // the first coordinate is one too large and the others are their first ones.
-func (l *lowerer) digits(c *component, x ir.Expr, e *env) []ir.Expr {
-	out := make([]ir.Expr, len(c.Roots))
-	for d := len(c.Roots) - 1; d > 0; d-- {
-		b := l.span(e, c.Roots[d])
+func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
+	out := make([]ir.Expr, len(roots))
+	for d := len(roots) - 1; d > 0; d-- {
+		b := l.span(e, roots[d])
 		n := ir.Greatest(ir.Minus(b.hi, b.lo), ir.Int(1))
-		out[d] = l.named(c.Roots[d]+"_edge", ir.Plus(b.lo, ir.Modulo(x, n)))
-		x = l.named(c.Roots[0]+"_rows", ir.Over(x, n))
+		out[d] = l.named(roots[d]+"_edge", ir.Plus(b.lo, ir.Modulo(x, n)))
+		x = l.named(roots[0]+"_rows", ir.Over(x, n))
 	}
-	out[0] = ir.Plus(l.span(e, c.Roots[0]).lo, x)
+	out[0] = ir.Plus(l.span(e, roots[0]).lo, x)
 	return out
 }
 

@@ -25,6 +25,8 @@ type interval struct {
 	size int64
 	// whole: nothing was cut away.
 	whole bool
+	// roots are the variables of a fused space.
+	roots []string
 
 	// Of positions: the access, all of its positions here, and the coordinates
 	// among which they lie. first tells whether the interval is the first of
@@ -86,7 +88,7 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 		b := l.span(e, r)
 		n = ir.Times(n, ir.Minus(b.hi, b.lo))
 	}
-	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true}
+	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: c.Roots}
 }
 
 // descend goes from x down to the next variable that has a loop.
@@ -307,15 +309,14 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 		panic("BUG: lower: " + r.Access + " is not in scope")
 	}
 	among := iv
-	out := interval{unit: positions, size: -1, key: r.Access, among: &among, whole: iv.whole, first: ir.Truth(true)}
-	roots := l.sched.g.Underived(r.From[0])
+	out := interval{unit: positions, size: -1, key: r.Access, among: &among, whole: iv.whole, roots: iv.roots, first: ir.Truth(true)}
 	if never(c.pres) {
 		out.lo, out.hi = ir.Int(0), ir.Int(0)
 		out.all = [2]ir.Expr{ir.Int(0), ir.Int(0)}
 		return out
 	}
-	if len(roots) > 1 {
-		return l.fusedPositions(out, c, roots, e)
+	if iv.roots != nil {
+		return l.fusedPositions(out, c, e)
 	}
 	lo, hi := l.segment(c)
 	if !iv.whole {
@@ -328,7 +329,8 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 	return out
 }
 
-// toCoords is the interval of coordinates that one of positions stands for.
+// toCoords is the interval of coordinates that one of positions stands for: of a
+// fused space, of their numbers.
 func (l *lowerer) toCoords(iv interval, e *env) interval {
 	if iv.unit != positions {
 		return iv
@@ -342,12 +344,14 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 		out.lo, out.whole, out.size = l.named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
 		return out
 	}
-	crd := c.op.crd(c.level)
-	at := func(p, start ir.Expr) ir.Expr {
-		return ir.Choose(ir.Less(p, iv.all[1]), ir.Coord(crd, p), out.hi)
+	at := func(p ir.Expr) ir.Expr {
+		if iv.roots != nil {
+			return l.numberAt(c, iv, p, e)
+		}
+		return ir.Choose(ir.Less(p, iv.all[1]), ir.Coord(c.op.crd(c.level), p), out.hi)
 	}
-	out.lo = l.named("from", ir.Choose(iv.first, iv.among.lo, at(iv.lo, iv.among.lo)))
-	out.hi = l.named("to", at(iv.hi, iv.among.hi))
+	out.lo = l.named("from", ir.Choose(iv.first, iv.among.lo, at(iv.lo)))
+	out.hi = l.named("to", at(iv.hi))
 	out.size, out.whole = -1, false
 	return out
 }

@@ -1,15 +1,14 @@
 package schedule
 
 import (
-	"strings"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
 )
 
 // coord makes a variable that runs over positions run over coordinates again:
 // coord(p, c). What was tiled by position stays so; further splits are of the
-// coordinates between a tile's first and last.
+// coordinates between a tile's first and last, in their order where several are
+// fused.
 func coord(s *state) error {
 	p, err := s.variable(0)
 	if err != nil {
@@ -21,9 +20,6 @@ func coord(s *state) error {
 	}
 	if s.g.PositionsOf(p) == "" {
 		return s.refuse(0, "%s runs over coordinates already", p)
-	}
-	if roots := s.g.Underived(p); len(roots) > 1 {
-		return s.refuse(0, "%s runs over positions of %s fused, which have no single coordinate; split it as it is", p, strings.Join(roots, ", "))
 	}
 	if err := s.noted(0, p); err != nil {
 		return err

@@ -93,13 +93,6 @@ func (s *state) access(k int) (*cin.Access, error) {
 func (s *state) positions(v string, a *cin.Access) error {
 	roots := s.g.Underived(v)
 	f := s.Formats[a.Name]
-	if len(roots) > 1 {
-		for m := s.g.MadeBy(v); m != nil; m = s.g.MadeBy(m.From[0]) {
-			if m.Kind != provenance.Fuse && m.Kind != provenance.Bound {
-				return s.refuse(0, "%s is a tile of %s fused; the positions are taken of all, before they are tiled", v, strings.Join(roots, ", "))
-			}
-		}
-	}
 	first := -1
 	for l, mode := range f.Order {
 		if a.Vars[mode] == roots[0] {
@@ -129,6 +122,8 @@ func (s *state) positions(v string, a *cin.Access) error {
 		return s.refuse(2, "level %d of %s is dense, and has no positions of its own; its coordinates can be split", last, a.Name)
 	case caps.Padded:
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
+	case !caps.Unique && last == len(f.Levels)-1:
+		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; its coordinates can be split", last, a.Name)
 	case !caps.Unique:
 		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; fuse it with the levels below", last, a.Name)
 	}

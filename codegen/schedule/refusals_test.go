@@ -96,7 +96,6 @@ func TestRefusals(t *testing.T) {
 		{spmv.with("y:d A:dp x:d"), "pos(j,p,A)", "is padded", "A"},
 		{coo, "pos(i,p,A)", "keeps repeated coordinates", "A"},
 		{diagon, "pos(i,p,A)", "A(i,i) holds i twice", "A"},
-		{outer, "fuse(j,i,f),split(f,f0,f1,4),pos(f1,p,A)", "is a tile of", "f1"},
 		{spmm, "fuse(j,k,f),pos(f,p,A)", "are not neighbouring levels of A(i,j)", "A"},
 		{spmv, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),reorder(p1,p0)", "are visited in order: tiles outside", "reorder(p1,p0)"},
 		{spmv, "split(j,j0,j1,4),pos(j1,p,A),reorder(p,j0)", "within tiles of coordinates are visited in order", "reorder(p,j0)"},
@@ -106,7 +105,6 @@ func TestRefusals(t *testing.T) {
 		{pieces, "pos(j,p,A)", "A(i,j) is not in y(i) += z(j), which loops over j too", "pos(j,p,A)"},
 		{spmv.with("y:d A:ps x:d"), "fuse(i,j,f),pos(f,p,A)", "levels ps of A cannot be walked by position together", "A"},
 		{spmv, "coord(j,c)", "j runs over coordinates already", "j"},
-		{spmv, "fuse(i,j,f),pos(f,p,A),coord(p,c)", "p runs over positions of i, j fused, which have no single coordinate", "p"},
 		{spmv, "pos(j,p,A),coord(p,i)", "the name i is in use", "i"},
 
 		// bound.

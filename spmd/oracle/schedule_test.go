@@ -18,7 +18,6 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
-	"distaff/codegen/provenance"
 	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
 	"distaff/kernels"
@@ -330,12 +329,12 @@ func (e scheduledC) fixed(_ context.Context, p *Prepared) []*Case {
 	})
 }
 
-// positions is, half the time, a position space of an access that has one after
-// another, the variables that a loop's variable is fused of, and else none.
-func positions(rng *rand.Rand, s cin.Stmt, vars []string, n int) (command string, ok bool) {
+// ofFused is, half the time, a change of the space of a loop over fused variables or
+// a tile of them: to positions of an access that has them, or back to coordinates.
+func ofFused(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command string, ok bool) {
 	t, scheduled := s.(*cin.SuchThat)
 	if !scheduled || rng.IntN(2) == 0 {
-		return "", false
+		return 0, "", false
 	}
 	var list []string
 	for _, v := range vars {
@@ -343,10 +342,9 @@ func positions(rng *rand.Rand, s cin.Stmt, vars []string, n int) (command string
 		if len(roots) < 2 || t.Relations.Component(v) == nil {
 			continue
 		}
-		for _, r := range t.Relations.Relations() { // once is enough
-			if r.Kind == provenance.Pos && slices.Equal(t.Relations.Underived(r.From[0]), roots) {
-				return "", false
-			}
+		if t.Relations.PositionsOf(v) != "" {
+			list = append(list, fmt.Sprintf("coord(%s,x%d)", v, n))
+			continue
 		}
 		cin.Accesses(s, func(a *cin.Access) {
 			for _, r := range roots {
@@ -358,9 +356,10 @@ func positions(rng *rand.Rand, s cin.Stmt, vars []string, n int) (command string
 		})
 	}
 	if len(list) == 0 {
-		return "", false
+		return 0, "", false
 	}
-	return list[rng.IntN(len(list))], true
+	command = list[rng.IntN(len(list))]
+	return slices.Index(commandNames[:], command[:strings.Index(command, "(")]), command, true
 }
 
 // drawCommand is a command that may be legal.
@@ -382,8 +381,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
 	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11}[rng.IntN(22)]
-	if c, ok := positions(rng, s, vars, n); ok && !parallel {
-		return 4, c
+	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
+		return kind, c
 	}
 	if parallel {
 		kind = 8
@@ -405,8 +404,26 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		rng.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
 		return kind, "reorder(" + strings.Join(list[:min(len(list), 2+rng.IntN(3))], ",") + ")"
 	case "pos":
+		if rng.IntN(4) > 0 {
+			roots := []string{v}
+			if t, ok := s.(*cin.SuchThat); ok {
+				roots = t.Relations.Underived(v)
+			}
+			if holding := slices.DeleteFunc(slices.Clone(accesses), func(a string) bool {
+				return slices.ContainsFunc(roots, func(r string) bool {
+					return !slices.Contains(strings.FieldsFunc(a, func(c rune) bool { return strings.ContainsRune("(,)", c) })[1:], r)
+				})
+			}); len(holding) > 0 {
+				return kind, fmt.Sprintf("pos(%s,%s,%s)", v, fresh(0), pick(holding))
+			}
+		}
 		return kind, fmt.Sprintf("pos(%s,%s,%s)", v, fresh(0), pick(accesses))
 	case "coord":
+		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(4) > 0 {
+			if in := slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return t.Relations.PositionsOf(v) == "" }); len(in) > 0 {
+				v = pick(in)
+			}
+		}
 		return kind, fmt.Sprintf("coord(%s,%s)", v, fresh(0))
 	case "bound":
 		size, ok := p.Sizes.Vars[v]

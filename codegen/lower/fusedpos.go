@@ -1,0 +1,147 @@
+package lower
+
+import "distaff/codegen/ir"
+
+// The positions of a fused space are those of the last of its levels: they
+// stand in the order of the space, so that what lies among some of its points is
+// an interval of them.
+
+// fusedPositions is the positions of the last of the fused levels under a cursor
+// that is at the first: all, or those whose coordinates lie in an interval.
+func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
+	lo, hi := l.segment2(c, e)
+	out.ancestor = append(out.ancestor, lo, hi)
+	for k := c.level + 1; k < c.level+len(out.roots); k++ {
+		lo, hi = l.below(c.op, k, lo), l.below(c.op, k, hi)
+		lo, hi = l.named(c.op.prefix()+"_all", lo), l.named(c.op.prefix()+"_end", hi)
+		out.ancestor = append(out.ancestor, lo, hi)
+	}
+	if !out.whole {
+		lo, hi = l.positionOf(c, out, out.among.lo, hi, e), l.positionOf(c, out, out.among.hi, hi, e)
+	}
+	out.lo, out.hi, out.all = lo, hi, [2]ir.Expr{lo, hi}
+	return out
+}
+
+// positionOf is the first position, in the last of the fused levels under c, of
+// point number x of their space or of one behind it; end where there is none.
+// It searches a segment of each compressed level.
+func (l *lowerer) positionOf(c *cursor, iv interval, x, end ir.Expr, e *env) ir.Expr {
+	at := l.digits(iv.roots, x, e)
+	p := l.declare(c.op.prefix()+"_at", end)
+	last := len(iv.roots) - 1
+	deepest := func(d int, q ir.Expr) ir.Expr {
+		for ; d < last; d++ {
+			q = l.below(c.op, c.level+d+1, q)
+		}
+		return q
+	}
+	var find func(d int, above, lo, hi ir.Expr)
+	find = func(d int, above, lo, hi ir.Expr) {
+		k := c.level + d
+		var q, next, found ir.Expr
+		if c.op.caps(k).Locate {
+			q = l.named(c.op.prefix()+"_at", ir.Least(ir.Minus(ir.Plus(ir.Times(above, c.op.size(k)), at[d]), c.op.offset(k)), hi))
+			next, found = ir.Plus(q, ir.Int(1)), ir.Less(q, hi)
+		} else {
+			q = l.named(c.op.prefix()+"_at", &ir.Search{A: c.op.crd(k), Lo: lo, Hi: hi, Key: at[d]})
+			next, found = ir.Plus(q, ir.Int(1)), ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.op.crd(k), q), at[d]))
+			if c.op.hasRuns(k) {
+				next = &ir.Search{A: c.op.crd(k), Lo: q, Hi: hi, Key: at[d], Upper: true}
+			}
+		}
+		l.set(p, deepest(d, q))
+		if d == last {
+			return
+		}
+		l.when(found, func() {
+			lo, hi := l.below(c.op, k+1, q), l.below(c.op, k+1, next)
+			find(d+1, q, l.named(c.op.prefix()+"_s", lo), l.named(c.op.prefix()+"_e", hi))
+		})
+	}
+	l.when(c.pres, func() { find(0, c.pos, iv.ancestor[0], iv.ancestor[1]) })
+	return p
+}
+
+// numberAt is the number, in the space of the fused levels under c, of the point
+// at position p; the end of what the positions lie among where there is none.
+func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
+	n := l.declare(iv.roots[0]+"_at", iv.among.hi)
+	l.when(ir.Less(p, iv.all[1]), func() {
+		above, x := c.pos, ir.Expr(ir.Int(0))
+		for d, q := range l.ancestors(c, iv, len(iv.roots), p) {
+			b := l.span(e, iv.roots[d])
+			x = ir.Plus(ir.Times(x, ir.Minus(b.hi, b.lo)), ir.Minus(l.coordAt(c, d, above, q), b.lo))
+			above = q
+		}
+		l.set(n, x)
+	})
+	return n
+}
+
+// segment2 is the range of positions of a cursor's next level, a dense one too:
+// all of it, or that of the coordinates in a part of the range.
+func (l *lowerer) segment2(c *cursor, e *env) (lo, hi ir.Expr) {
+	if !c.op.caps(c.level).Locate {
+		return l.segment(c)
+	}
+	size := c.op.size(c.level)
+	from, to := ir.Times(c.pos, size), ir.Times(ir.Plus(c.pos, ir.Int(1)), size)
+	if v := c.next(); l.spec.Parts[l.sched.g.Original(v)] {
+		s := l.span(e, v)
+		base := ir.Minus(from, c.op.offset(c.level))
+		from, to = ir.Plus(base, s.lo), ir.Plus(base, s.hi)
+	}
+	if always(c.pres) {
+		return l.named(c.op.prefix()+"_s", from), l.named(c.op.prefix()+"_e", to)
+	}
+	vlo, vhi := l.declare(c.op.prefix()+"_s", ir.Int(0)), l.declare(c.op.prefix()+"_e", ir.Int(0))
+	l.when(c.pres, func() {
+		l.set(vlo, from)
+		l.set(vhi, to)
+	})
+	return vlo, vhi
+}
+
+// below is where the children of position p, and of those behind it, begin in
+// level k.
+func (l *lowerer) below(op *operand, k int, p ir.Expr) ir.Expr {
+	switch caps := op.caps(k); {
+	case caps.HasPos:
+		return ir.Coord(op.pos(k), p)
+	case caps.Locate:
+		return ir.Times(p, op.size(k))
+	}
+	return p // one child for each
+}
+
+// ancestors are the positions of the levels above that hold position p of the
+// last fused level, outermost first, p itself last. It searches once for each
+// compressed level but the first.
+func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr {
+	at := make([]ir.Expr, n)
+	at[n-1] = p
+	for d := n - 1; d > 0; d-- {
+		k := c.level + d
+		switch caps := c.op.caps(k); {
+		case caps.HasPos:
+			s := &ir.Search{A: c.op.pos(k), Lo: iv.ancestor[2*d-2], Hi: ir.Plus(iv.ancestor[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
+			at[d-1] = l.named(c.op.prefix()+"_row", ir.Minus(s, ir.Int(1)))
+		case caps.Locate:
+			at[d-1] = l.named(c.op.prefix()+"_row", ir.Over(at[d], c.op.size(k)))
+		default:
+			at[d-1] = at[d]
+		}
+	}
+	return at
+}
+
+// coordAt is the coordinate at position q, below position above, of the d-th
+// level from a cursor on.
+func (l *lowerer) coordAt(c *cursor, d int, above, q ir.Expr) ir.Expr {
+	k := c.level + d
+	if c.op.caps(k).Locate {
+		return ir.Plus(ir.Minus(q, ir.Times(above, c.op.size(k))), c.op.offset(k))
+	}
+	return ir.Coord(c.op.crd(k), q)
+}
