@@ -242,7 +242,7 @@ func TestSplits(t *testing.T) {
 			map[string]int{search: 5, `A_p \+= 1`: 2, `for i in`: 0}},
 		// And back: what another operand has between two tiles' first entries.
 		{leaf{"suchthat(forall(p0, forall(c0, forall(c1, y(i) += A(i,j) + B(i,j)))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16), coord(p1, c), split(c, c0, c1, 8))", "y:d A:ds B:ds", nil},
-			map[string]int{`i_at = .*\* j_hi`: 2, `while A_p_1 < A_e_2 && B_p_1 < B_e_1`: 1}},
+			map[string]int{`i_at[_1]* = .*\* j_hi`: 2, `while A_p_1 < A_e_2 && B_p_1 < B_e_1`: 1}},
 		// Positions in a row need no search.
 		{leaf{"suchthat(forall(i, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 4))", "y:d A:ds x:d", nil}, map[string]int{search: 0}},
 	})
