@@ -212,7 +212,7 @@ func (r *run) estimate(name string) float64 {
 	case s == nil || s.scalar != nil:
 		return 1
 	case s.tensor != nil:
-		return float64(s.tensor.Vals.Len)
+		return float64(s.entries)
 	case s.gen != nil && s.gen.nnz > 0:
 		return min(space, float64(s.gen.nnz))
 	case s.bytes > 0:

@@ -25,6 +25,16 @@ type sourceHeader struct {
 	Stream bool
 	Exact  bool   // Dims are the sizes
 	Head   []byte // of a text file that ranks can read in parts
+	Alone  *storedHeader
+}
+
+// storedHeader is a .tcs that only rank 0 can open: it is compressed as a whole, or
+// comes through a pipe.
+type storedHeader struct {
+	Header  tcs.Header
+	Kinds   string
+	Modes   []int
+	Entries int64
 }
 
 // jobHeader is what rank 0 finds out for all ranks.
@@ -33,7 +43,7 @@ type jobHeader struct{ Sources map[string]sourceHeader }
 // openRanked opens the inputs for a job of several ranks. Rank 0 reads the
 // heads of all, and tells the others what they say; every rank then opens .tcs
 // files and those text files that can be read in parts, of which it reads its
-// own part only. Array files, compressed text and pipes are read by rank 0. Collective.
+// own part only. Array files, files compressed as a whole and pipes are read by rank 0. Collective.
 func (r *run) openRanked(c comm.Comm) error {
 	var data []byte
 	if c.Rank() == 0 {
@@ -45,7 +55,7 @@ func (r *run) openRanked(c comm.Comm) error {
 			if p, ok := s.stream.(coo.Progressed); ok {
 				_, s.bytes = p.Progress()
 			}
-			h.Sources[name] = sourceHeader{s.typ, s.dense, s.dims, s.bytes, s.scalar, s.stream != nil, s.exact, nil}
+			h.Sources[name] = sourceHeader{Type: s.typ, Dense: s.dense, Dims: s.dims, Bytes: s.bytes, Scalar: s.scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
 			if s.stream != nil && c.Size() > 1 {
 				h.Sources[name] = h.Sources[name].with(convert.HeadOf(s.stream))
 			}
@@ -75,6 +85,16 @@ func (r *run) openRanked(c comm.Comm) error {
 		return err
 	}
 	return r.inferSizesBy(func(s *source) error { return r.scanRanked(c, s) })
+}
+
+// aloneHeader describes a tensor that only rank 0 has.
+func (s *source) aloneHeader() *storedHeader {
+	if !s.alone {
+		return nil
+	}
+	h := &storedHeader{Header: s.tensor.Header, Entries: s.entries}
+	h.Kinds, h.Modes = s.tensor.Format()
+	return h
 }
 
 func (h sourceHeader) with(head []byte) sourceHeader {
@@ -140,7 +160,10 @@ func (r *run) openHere(name string, in Input, h sourceHeader) error {
 		s.gen, err = parseGenerator(name, in.Generate)
 		return err
 	case in.Tensor != nil:
-		s.tensor = in.Tensor
+		s.tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
+		return nil
+	case h.Alone != nil:
+		s.tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Kinds, h.Alone.Modes), true, h.Alone.Entries
 		return nil
 	case convert.Ext(in.File) == ".tcs":
 		t, err := tcs.Open(in.File)
@@ -148,7 +171,7 @@ func (r *run) openHere(name string, in Input, h sourceHeader) error {
 			return err
 		}
 		r.closers = append(r.closers, t.Close)
-		s.tensor = t
+		s.tensor, s.entries = t, t.Vals.Len
 		return nil
 	}
 	panic("BUG: spmd: rank 0 opened an input that no other rank knows")
@@ -173,7 +196,7 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 		}
 		return own, nil
 	case s.tensor != nil:
-		return g.Tensor(k.c, load.Source{Tensor: s.tensor, Check: s.in.File != "" && !r.job.TrustInput, AsIs: r.asStored(s), Limit: r.limit})
+		return g.Tensor(k.c, load.Source{Tensor: s.tensor, Check: s.in.File != "" && !r.job.TrustInput, AsIs: r.asStored(s), Alone: s.alone, Tmp: r.job.Tmp, Limit: r.limit})
 	case s.gen != nil:
 		if err := s.gen.bind(s.name, r.sizes.Dims[s.name], s.typ, r.job.Seed); err != nil {
 			return nil, err

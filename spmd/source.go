@@ -28,6 +28,9 @@ type source struct {
 	gen    *generator
 	scalar *tcs.Value
 
+	alone   bool  // the tensor is at rank 0 only, and others have nothing of it
+	entries int64 // of the tensor
+
 	checksum string // of the file, where Options.Checksums asks for it
 
 	dims  []int64 // of stream and tensor
@@ -93,7 +96,7 @@ func (s *source) setScalar(v tcs.Value, want tcs.Type) error {
 }
 
 func (s *source) setTensor(t *tcs.Tensor, want tcs.Type) error {
-	s.tensor, s.dims, s.exact, s.typ, s.dense = t, t.Dims, true, t.Type, t.Dense()
+	s.tensor, s.dims, s.exact, s.typ, s.dense, s.entries = t, t.Dims, true, t.Type, t.Dense(), t.Vals.Len
 	if want != tcs.Invalid {
 		if err := tcs.CanConvert(want, t.Type); err != nil {
 			return commandErrorf("-t=%s:%v: %v", s.name, want, err)
@@ -116,10 +119,11 @@ func (r *run) openFile(s *source, want tcs.Type) error {
 		}
 	}
 	if convert.Ext(s.in.File) == ".tcs" {
-		t, err := convert.OpenTensor(s.in.File, r.job.Tmp)
+		t, mapped, err := convert.OpenTensorFile(s.in.File, r.job.Tmp)
 		if err != nil {
 			return err
 		}
+		s.alone = !mapped
 		r.closers = append(r.closers, t.Close)
 		if t.Order() != s.order {
 			return commandErrorf("%s has %s, but %s has %d in the statement", printable(s.in.File),

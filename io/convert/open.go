@@ -48,24 +48,33 @@ func OpenPart(path string, head []byte, k, n int, opt coo.Options) (text.Part, e
 // as a whole or through a pipe by way of a file without a name in tmp. Its
 // arrays are neither loaded nor validated (see tcs.Open).
 func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
+	t, _, err := OpenTensorFile(path, tmp)
+	return t, err
+}
+
+// OpenTensorFile is OpenTensor, and tells whether the tensor is mapped from the
+// file at path itself, which other processes can open too.
+func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	src, err := text.OpenSource(path, tmp)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer src.Close()
 	if f, _ := src.Plain(); f != nil {
-		return tcs.Open(path)
+		t, err = tcs.Open(path)
+		return t, true, err
 	}
 	r, err := src.Reader()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer r.Close()
 	f, err := coo.TempFile(tmp)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return tcs.OpenReader(src.Name, r, f)
+	t, err = tcs.OpenReader(src.Name, r, f)
+	return t, false, err
 }
 
 // Locate finds the lines of the first two entries of the file at path at a

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"errors"
+
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
@@ -12,7 +14,10 @@ type Source struct {
 	Tensor *tcs.Tensor
 	Check  bool // it is a file that is not trusted
 	AsIs   bool // blocks have the tensor's format and type
-	Limit  *tcs.Limit
+	// Alone says that rank 0 has it alone, and others a tcs.Nothing of it.
+	Alone bool
+	Tmp   string // folder of temporary files
+	Limit *tcs.Limit
 }
 
 // Tensor makes this rank's blocks of a tensor that every rank has: views where
@@ -22,6 +27,9 @@ type Source struct {
 // tensor that they show.
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
+	if s.Alone && c.Size() > 1 {
+		return g.fromFirst(c, s)
+	}
 	if err := Agree(c, t.LoadLazily(s.Limit)); err != nil {
 		return nil, err
 	}
@@ -40,6 +48,40 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 		piece.Trust()
 	}
 	return g.Scatter(c, coo.FromTensor(piece, coo.ZerosFor(t, g.Spec.Kinds, g.Spec.Modes, false)))
+}
+
+// fromFirst makes the blocks of a tensor that rank 0 has alone, which streams it.
+func (g *Target) fromFirst(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
+	var err error
+	if c.Rank() == 0 {
+		err = s.ready()
+	}
+	if err := Agree(c, err); err != nil {
+		return nil, err
+	}
+	return g.Scatter(c, coo.FromTensor(s.Tensor, coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
+}
+
+// ready loads and checks the whole tensor: a compressed one for which memory has no
+// room by way of a file.
+func (s *Source) ready() error {
+	t := s.Tensor
+	err := t.Load(s.Limit)
+	var full *tcs.MemoryError
+	if errors.As(err, &full) {
+		f, ferr := coo.TempFile(s.Tmp)
+		if ferr != nil {
+			return ferr
+		}
+		err = t.LoadFile(f)
+	}
+	if err != nil || !s.Check {
+		return err
+	}
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	return t.VerifyShare(0, 1)
 }
 
 // agree is Agree on an error of making a view.

@@ -1,0 +1,20 @@
+package tcs
+
+// Nothing is a part of a tensor of that header and those levels which has no
+// entries and no memory: what a process has of a tensor that another one reads.
+func Nothing(h Header, kinds string, modes []int) *Tensor {
+	t := &Tensor{Header: h.Clone(), Levels: make([]Level, len(kinds)), Vals: Array{Width: uint8(h.Type.Size())}, part: true, edges: true, validated: true}
+	for l := range t.Levels {
+		lev := Level{Kind: kinds[l], Mode: modes[l], Size: h.Dims[modes[l]]}
+		switch r := h.Range(modes[l]); lev.Kind {
+		case 'd':
+			lev.Offset, lev.Size = r[0], r[1]-r[0]
+		case 's', 'u':
+			lev.Pos.Width, lev.Crd.Width = 4, 4
+		default:
+			lev.Crd.Width = 4
+		}
+		t.Levels[l] = lev
+	}
+	return t
+}
