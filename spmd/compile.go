@@ -19,7 +19,8 @@ type Compiled struct {
 	C         string    // the leaf's source
 
 	job     *Job
-	anySize string // the C of the leaf for any sizes, where not all data is known; "" for none
+	given   bool   // every operand has an input
+	anySize string // the C of the leaf for any sizes; "" for none
 }
 
 // Compile compiles the job's statement. Where every operand has an input, they
@@ -72,7 +73,8 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		j.note(n)
 	}
 	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: c.File(unit.Func), job: j}
-	if !given && len(j.Schedule) == 0 {
+	out.given = given
+	if len(j.Schedule) == 0 {
 		if u := anySize(q, unit); u != nil {
 			out.anySize = c.File(u.Func)
 		}
@@ -89,16 +91,28 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 
 // Build compiles the C of the leaf into the cache, and where that is another,
 // the one for any sizes: a machine without a compiler runs the statement by it on
-// whatever data has these formats and types.
+// whatever data has these formats and types. Of a job of several ranks or blocks
+// whose operands all have inputs, it compiles the leaves that Run would call, too:
+// those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
 	b, err := (&run{job: u.job}).builder()
 	if err != nil {
 		return err
 	}
-	if _, err = b.Build(ctx, cc.Source{Text: u.C, Label: u.Statement}); err != nil || u.anySize == "" || u.anySize == u.C {
+	if _, err = b.Build(ctx, cc.Source{Text: u.C, Label: u.Statement}); err != nil {
 		return err
 	}
-	_, err = b.Build(ctx, cc.Source{Text: u.anySize, Label: u.Statement})
+	if u.anySize != "" && u.anySize != u.C {
+		if _, err = b.Build(ctx, cc.Source{Text: u.anySize, Label: u.Statement}); err != nil {
+			return err
+		}
+	}
+	if spec, err := u.job.blockSpec(); err != nil || !u.given || u.job.Ranks < 2 && spec.Empty() {
+		return err
+	}
+	j := *u.job
+	j.compileOnly, j.Outputs, j.StatsFile = true, nil, ""
+	_, err = j.runEmbedded(ctx)
 	return err
 }
 

@@ -27,7 +27,9 @@ func (r *run) loadLeaf(b *cc.Builder, src cc.Source, name string) (kernels.Leaf,
 	}
 	mine := int64(h.Sum64())
 	var object *cc.Object
-	alone := false // no one of this kind has a compiler: each looks for what it has
+	// Where no one of a kind has a compiler, each of that kind looks for what it has:
+	// alone, if it is one of them, and somewhere, if there are any.
+	alone, somewhere := false, false
 	for root, kind := range kinds {
 		if slices.Index(kinds, kind) != root {
 			continue
@@ -47,6 +49,7 @@ func (r *run) loadLeaf(b *cc.Builder, src cc.Source, name string) (kernels.Leaf,
 		if err != nil {
 			return nil, err
 		}
+		somewhere = somewhere || len(data) == 0
 		switch {
 		case kind != mine:
 		case len(data) == 0:
@@ -57,10 +60,34 @@ func (r *run) loadLeaf(b *cc.Builder, src cc.Source, name string) (kernels.Leaf,
 			}
 		}
 	}
+	var leaf kernels.Leaf
+	var err error
 	if alone {
-		return kernels.New(r.ctx, b, src, name)
+		leaf, err = kernels.New(r.ctx, b, src, name)
+	} else {
+		leaf, err = kernels.Load(object, name)
 	}
-	return kernels.Load(object, name)
+	if !somewhere || err != nil && !errors.Is(err, cc.ErrNoCompiler) {
+		return leaf, err
+	}
+	// Leaves that differ may not combine: all ranks have this one, or none.
+	lacks := []int64{0}
+	if err != nil {
+		lacks[0] = 1
+	}
+	if err := c.Allreduce(comm.Of(lacks), comm.Max); err != nil {
+		return nil, err
+	}
+	if lacks[0] == 0 {
+		return leaf, nil
+	}
+	if leaf != nil {
+		leaf.Close()
+	}
+	if err == nil {
+		return nil, fmt.Errorf("on another rank's node: %w", cc.ErrNoCompiler)
+	}
+	return nil, err
 }
 
 // bcastFrom gives rank root's data to every rank.

@@ -85,6 +85,8 @@ type Options struct {
 
 	// compiler starts the C compiler (cc.Config.Run), where this process must not.
 	compiler func(ctx context.Context, argv, env []string) (string, error)
+	// compileOnly ends a job of several ranks when its leaves are there.
+	compileOnly bool
 }
 
 // Input is where a tensor comes from: exactly one of File, Generate, Scalar and

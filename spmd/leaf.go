@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 
 	"distaff/codegen"
 	"distaff/codegen/dtype"
@@ -116,9 +117,9 @@ func (s *statement) load(req codegen.Request) (err error) {
 		if s.schedule != nil {
 			return err
 		}
-		// Ranks whose leaves differ may not combine: several have one leaf, or none.
-		if u := anySize(req, s.unit); u != nil && (r.ranks == nil || r.ranks.Size() == 1) {
-			leaf, err := kernels.New(r.ctx, builder, s.source(u), emitc.Symbol(u.Func.Name))
+		// Blocks of several leaves, and of ranks, are put together: they must be alike.
+		if u := anySize(req, s.unit); u != nil && (r.ranks == nil || reflect.DeepEqual(u.Result, s.unit.Result)) {
+			leaf, err := r.loadLeaf(builder, s.source(u), emitc.Symbol(u.Func.Name))
 			if err == nil {
 				s.unit, s.leaf = u, leaf
 			}
@@ -127,11 +128,12 @@ func (s *statement) load(req codegen.Request) (err error) {
 			}
 		}
 		// Built-in leaves take any size.
+		missing := err
 		req.Exact = nil
 		if s.unit, err = codegen.Compile(req); err != nil {
 			return err
 		}
-		err = cc.ErrNoCompiler
+		err = missing
 		if leaf := builtin.Find(req, s.unit); leaf != nil {
 			r.job.note("no C compiler: a built-in leaf runs the statement, on one thread")
 			s.leaf, err = leaf, nil

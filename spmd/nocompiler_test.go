@@ -3,10 +3,12 @@ package spmd_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"distaff/kernels/builtin/spec"
+	"distaff/kernels/cc"
 	"distaff/spmd"
 )
 
@@ -29,7 +31,7 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 			for _, f := range formats {
 				name := fmt.Sprintf("%s, %s, %d entries, size %d", statement, f, data.entries, data.size)
 				j := spmd.Job{Statement: statement, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}, Sizes: map[string][]int64{}}
-				j.Check = true
+				j.Check, j.Ranks = true, 1+int(data.entries)%3
 				var notes []string
 				j.Note = func(n string) { notes = append(notes, n) }
 				for _, one := range strings.Fields(f) {
@@ -54,7 +56,7 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 				for v := range sparse {
 					j.Sizes[v] = []int64{data.size}
 				}
-				if strings.Count(statement, ",") > 6 && data.size > 40 {
+				if (strings.Count(statement, ",") > 6 || strings.Contains(f, "C:ssd")) && data.size > 40 {
 					continue // the result alone would take long to check
 				}
 				if data.size > 1000 && !strings.Contains(f, " ") && strings.HasPrefix(statement, "A(i,j") && !strings.HasPrefix(f, "A:") {
@@ -68,6 +70,82 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 					t.Errorf("%s: notes %q, want one of a built-in leaf", name, notes)
 				}
 			}
+		}
+	}
+}
+
+// What `compile --cache` leaves in the cache serves any data of the same formats,
+// on any number of ranks, and with the job's data, its blocks and their sums.
+func TestCachedLeavesServeRanks(t *testing.T) {
+	cache, path := t.TempDir(), os.Getenv("PATH")
+	t.Setenv("DISTAFF_CACHE", cache)
+	if b, err := cc.FromEnv(os.Getenv); err != nil {
+		t.Fatal(err)
+	} else if _, err := cc.Find(b.Compiler, b.Path); err != nil {
+		t.Skip(err)
+	}
+	job := func(statement string, formats map[string]string, data bool) *spmd.Job {
+		j := &spmd.Job{Statement: statement, Formats: formats, Sizes: map[string][]int64{"i": {60}, "j": {50}, "k": {40}}}
+		if data {
+			j.Inputs = map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "B": spmd.Generated("uniform:200")}
+			if !strings.Contains(statement, "k") {
+				delete(j.Sizes, "k")
+			}
+			if !strings.Contains(statement, "B") {
+				j.Inputs = map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "x": spmd.Generated("dense")}
+			}
+			j.Check = true
+		} else {
+			j.Sizes = nil
+		}
+		return j
+	}
+	for _, c := range []struct {
+		statement string
+		formats   map[string]string
+		ranks     int
+		splits    []string // with which the leaf is compiled, with the data
+	}{
+		{"y(j) = A(i,j) * x(i)", map[string]string{"A": "ds"}, 3, nil},
+		{"C(i,j) = 2 * A(i,j) * B(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, 2, nil},
+		{"C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, 2, []string{"j:3"}},
+		{"C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ss", "B": "ds", "C": "ss"}, 3, []string{"j:3", "i:2"}},
+	} {
+		t.Setenv("PATH", path)
+		u, err := job(c.statement, c.formats, false).Compile(context.Background(), "")
+		if err != nil {
+			t.Errorf("%s: %v", c.statement, err)
+			continue
+		}
+		if err := u.Build(context.Background()); err != nil {
+			t.Errorf("%s: %v", c.statement, err)
+		}
+		t.Setenv("PATH", "")
+		for ranks := 1; ranks <= c.ranks && c.splits == nil; ranks++ {
+			j := job(c.statement, c.formats, true)
+			j.Ranks = ranks
+			if _, err := j.Run(context.Background()); err != nil {
+				t.Errorf("%s, %d ranks: %v", c.statement, ranks, err)
+			}
+		}
+		if c.splits == nil {
+			continue
+		}
+		j := job(c.statement, c.formats, true)
+		j.Ranks, j.Splits = c.ranks, c.splits
+		if _, err := j.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "no C compiler") {
+			t.Errorf("%s, %v: error %v before its leaves are cached, want that there is no compiler", c.statement, c.splits, err)
+		}
+		t.Setenv("PATH", path)
+		if u, err = j.Compile(context.Background(), ""); err == nil {
+			err = u.Build(context.Background())
+		}
+		if err != nil {
+			t.Errorf("%s, %v: %v", c.statement, c.splits, err)
+		}
+		t.Setenv("PATH", "")
+		if _, err := j.Run(context.Background()); err != nil {
+			t.Errorf("%s, %v: %v", c.statement, c.splits, err)
 		}
 	}
 }

@@ -293,7 +293,10 @@ func (k *ranked) compileGroups(like map[string]codegen.Tensor, into bool) ([]cod
 			norm.Terms = append(norm.Terms, k.norm.Terms[t])
 		}
 		s := k.r.statement(like)
-		s.norm, s.into = &norm, into
+		s.into = into
+		if !k.whole(g.Terms) {
+			s.norm = &norm
+		}
 		k.scheduled(s)
 		if len(k.statements) > 0 { // blocks of all groups are summed
 			s.widths = &k.statements[0].unit.Result
@@ -305,6 +308,13 @@ func (k *ranked) compileGroups(like map[string]codegen.Tensor, into bool) ([]cod
 		k.statements, reqs = append(k.statements, s), append(reqs, req)
 	}
 	return reqs, nil
+}
+
+// whole tells whether these terms, under the names that operands have here, are
+// the job's statement as it is.
+func (k *ranked) whole(terms []int) bool {
+	return len(terms) == len(k.norm.Terms) && !k.r.p.norm.Accumulate &&
+		!slices.ContainsFunc(k.operands, func(o operand) bool { return o.name != o.tensor })
 }
 
 // scheduled gives the leaf of a group the job's schedule, which orders the loops

@@ -259,16 +259,17 @@ func (n nothing) Rewind() error           { return nil }
 func (n nothing) Close() error            { return nil }
 
 // like tells the compiler of each operand's blocks what holds at every rank:
-// the widest arrays and the sum of entries. Collective.
+// the widest arrays and the sum of entries, and of positions at each level. Collective.
 func (k *ranked) like() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.operands {
 		f := k.r.formats[o.tensor]
 		n := len(f.Levels)
-		widths, nnz := make([]int64, 2*n), []int64{0}
+		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last: entries
 		for _, t := range k.exec.Own[i] {
-			nnz[0] += t.Vals.Len
+			counts[n] += t.Vals.Len
 			for l, lev := range t.Levels {
+				counts[l] += t.Positions(l)
 				widths[2*l] = max(widths[2*l], int64(lev.Pos.Width))
 				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
 			}
@@ -284,10 +285,10 @@ func (k *ranked) like() (map[string]codegen.Tensor, error) {
 				}
 			}
 		}
-		if err := c.Allreduce(comm.Of(nnz), comm.Sum); err != nil {
+		if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
 			return nil, err
 		}
-		spec := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: nnz[0]}
+		spec := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: counts[n], Counts: counts[:n]}
 		for l := range n {
 			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
 			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))

@@ -84,6 +84,9 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	if err := k.compile(); err != nil {
 		return nil, err
 	}
+	if j.compileOnly {
+		return nil, nil
+	}
 	st.Phases.Compile = seconds(at)
 	blocks, err := k.computePhase()
 	if err != nil {

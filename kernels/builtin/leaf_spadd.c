@@ -391,3 +391,781 @@ int builtin_spadd_ds_ds_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_en
     env->fail_ncoord = 0;
     return builtin_spadd_ds_ds_ds_64_body(T1_vals, T1_pos1, T1_crd1, T2_vals, T2_pos1, T2_crd1, T0_size0, T0_off0, T1_off0, T1_nnz, T2_off0, T2_nnz, i0_lo, i0_hi, t, env);
 }
+
+static int builtin_spadd_ss_ss_ss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0,
+        const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1,
+        const int32_t *restrict T2_pos0, const int32_t *restrict T2_crd0, const double *restrict T2_vals,
+        const int32_t *restrict T2_pos1, const int32_t *restrict T2_crd1, int64_t T1_nnz, int64_t T2_nnz,
+        dst_tensor **t, dst_env *env) {
+    double *T0_vals = 0;
+    int64_t T0_vals_len = 0;
+    int32_t *T0_crd0 = 0;
+    int64_t T0_crd0_len = 0;
+    int32_t *T0_crd1 = 0;
+    int64_t T0_crd1_len = 0;
+    int32_t *T0_pos1 = 0;
+    int64_t T0_pos1_len = 0;
+    int32_t *T0_pos0 = 0;
+    int64_t T0_pos0_len = 0;
+    int rc = 0;
+    const int64_t guess = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
+    int64_t T0_vals_cap = guess;
+    T0_vals_len = T0_vals_cap;
+    T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
+    if (!T0_vals) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_crd0_cap = guess;
+    T0_crd0_len = T0_crd0_cap;
+    T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int32_t), 0);
+    if (!T0_crd0) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_crd1_cap = guess;
+    T0_crd1_len = T0_crd1_cap;
+    T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int32_t), 0);
+    if (!T0_crd1) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_pos1_cap = guess + 1;
+    T0_pos1_len = T0_pos1_cap;
+    T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int32_t), 0);
+    if (!T0_pos1) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_n0 = 0;
+    T0_pos0_len = 2;
+    T0_pos0 = dst_alloc(env, T0_pos0_len, sizeof(int32_t), 0);
+    if (!T0_pos0) {
+        rc = 1;
+        goto done;
+    }
+    T0_pos0[0] = (int32_t)0;
+    int64_t T0_last0 = 0;
+    int64_t T0_n1 = 0;
+    T0_pos1[0] = (int32_t)0;
+#pragma omp simd
+    for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
+        T0_pos0[T0_pos0_q] = (int32_t)T0_n0;
+    }
+    const int64_t T1_s = T1_pos0[0];
+    const int64_t T1_e = T1_pos0[1];
+    const int64_t T2_s = T2_pos0[0];
+    const int64_t T2_e = T2_pos0[1];
+    const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s + (T2_e - T2_s));
+    if (T0_crd0_cap < T0_n0_end) {
+        if (T0_n0_end > T0_crd0_cap) {
+            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
+            int32_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int32_t));
+            if (!T0_crd0_more) {
+                rc = 1;
+                goto done;
+            }
+            T0_crd0 = T0_crd0_more;
+            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
+        }
+    }
+    if (T0_pos1_cap < T0_n0_end + 1) {
+        if (T0_n0_end + 1 > T0_pos1_cap) {
+            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
+            int32_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int32_t));
+            if (!T0_pos1_more) {
+                rc = 1;
+                goto done;
+            }
+            T0_pos1 = T0_pos1_more;
+            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
+        }
+    }
+    int64_t T1_p = T1_s;
+    int64_t T2_p = T2_s;
+    while (T1_p < T1_e && T2_p < T2_e) {
+        const int64_t i0_T1 = T1_crd0[T1_p];
+        const int64_t i0_T2 = T2_crd0[T2_p];
+        const int64_t i0 = dst_min_i64(i0_T1, i0_T2);
+        if (i0_T1 == i0 && i0_T2 == i0) {
+            const int64_t T0_n1_from = T0_n1;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            const int64_t T2_s_1 = T2_pos1[T2_p];
+            const int64_t T2_e_1 = T2_pos1[T2_p + 1];
+            const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1 + (T2_e_1 - T2_s_1));
+            if (T0_crd1_cap < T0_n1_end) {
+                if (T0_n1_end > T0_crd1_cap) {
+                    const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                    int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
+                    if (!T0_crd1_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_crd1 = T0_crd1_more;
+                    T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+                }
+            }
+            if (T0_vals_cap < T0_n1_end) {
+                if (T0_n1_end > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                    if (!T0_vals_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_vals = T0_vals_more;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
+                }
+            }
+            int64_t T1_p_1 = T1_s_1;
+            int64_t T2_p_1 = T2_s_1;
+            while (T1_p_1 < T1_e_1 && T2_p_1 < T2_e_1) {
+                const int64_t i1_T1 = T1_crd1[T1_p_1];
+                const int64_t i1_T2 = T2_crd1[T2_p_1];
+                const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
+                const _Bool T1_at = i1_T1 == i1;
+                const _Bool T2_at = i1_T2 == i1;
+                const double T1_v = T1_vals[T1_p_1];
+                const double T2_v = T2_vals[T2_p_1];
+                const double term = T1_v;
+                const double term_1 = T2_v;
+                T0_vals[T0_n1] = dst_pick_f64(T1_at, term, -0.0) + dst_pick_f64(T2_at, term_1, -0.0);
+                T0_crd1[T0_n1] = (int32_t)i1;
+                T0_n1 += 1;
+                T1_p_1 += (int64_t)T1_at;
+                T2_p_1 += (int64_t)T2_at;
+            }
+            while (T1_p_1 < T1_e_1) {
+                const int64_t i1_1 = T1_crd1[T1_p_1];
+                const double T1_v_1 = T1_vals[T1_p_1];
+                T0_vals[T0_n1] = T1_v_1;
+                T0_crd1[T0_n1] = (int32_t)i1_1;
+                T0_n1 += 1;
+                T1_p_1 += 1;
+            }
+            while (T2_p_1 < T2_e_1) {
+                const int64_t i1_2 = T2_crd1[T2_p_1];
+                const double T2_v_1 = T2_vals[T2_p_1];
+                T0_vals[T0_n1] = T2_v_1;
+                T0_crd1[T0_n1] = (int32_t)i1_2;
+                T0_n1 += 1;
+                T2_p_1 += 1;
+            }
+            T0_pos1[T0_n0 + 1] = (int32_t)T0_n1;
+            const _Bool some_i1 = T0_n1 != T0_n1_from;
+            if (some_i1) {
+                T0_crd0[T0_n0] = (int32_t)i0;
+                T0_n0 += 1;
+            }
+        } else {
+            if (i0_T1 == i0) {
+                const int64_t T0_n1_from_1 = T0_n1;
+                const int64_t T1_s_2 = T1_pos1[T1_p];
+                const int64_t T1_e_2 = T1_pos1[T1_p + 1];
+                const int64_t T0_n1_end_1 = T0_n1 + (T1_e_2 - T1_s_2);
+                if (T0_crd1_cap < T0_n1_end_1) {
+                    if (T0_n1_end_1 > T0_crd1_cap) {
+                        const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_1);
+                        int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
+                        if (!T0_crd1_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_crd1 = T0_crd1_more;
+                        T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+                    }
+                }
+                if (T0_vals_cap < T0_n1_end_1) {
+                    if (T0_n1_end_1 > T0_vals_cap) {
+                        const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_1);
+                        double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                        if (!T0_vals_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_vals = T0_vals_more;
+                        T0_vals_len = T0_vals_cap = T0_vals_size;
+                    }
+                }
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    const int64_t i1_3 = T1_crd1[T1_p_2];
+                    const double T1_v_2 = T1_vals[T1_p_2];
+                    T0_vals[T0_n1] = T1_v_2;
+                    T0_crd1[T0_n1] = (int32_t)i1_3;
+                    T0_n1 += 1;
+                }
+                T0_pos1[T0_n0 + 1] = (int32_t)T0_n1;
+                const _Bool some_i1_1 = T0_n1 != T0_n1_from_1;
+                if (some_i1_1) {
+                    T0_crd0[T0_n0] = (int32_t)i0;
+                    T0_n0 += 1;
+                }
+            } else {
+                const int64_t T0_n1_from_2 = T0_n1;
+                const int64_t T2_s_2 = T2_pos1[T2_p];
+                const int64_t T2_e_2 = T2_pos1[T2_p + 1];
+                const int64_t T0_n1_end_2 = T0_n1 + (T2_e_2 - T2_s_2);
+                if (T0_crd1_cap < T0_n1_end_2) {
+                    if (T0_n1_end_2 > T0_crd1_cap) {
+                        const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_2);
+                        int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
+                        if (!T0_crd1_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_crd1 = T0_crd1_more;
+                        T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+                    }
+                }
+                if (T0_vals_cap < T0_n1_end_2) {
+                    if (T0_n1_end_2 > T0_vals_cap) {
+                        const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_2);
+                        double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                        if (!T0_vals_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_vals = T0_vals_more;
+                        T0_vals_len = T0_vals_cap = T0_vals_size;
+                    }
+                }
+                for (int64_t T2_p_2 = T2_s_2; T2_p_2 < T2_e_2; T2_p_2++) {
+                    const int64_t i1_4 = T2_crd1[T2_p_2];
+                    const double T2_v_2 = T2_vals[T2_p_2];
+                    T0_vals[T0_n1] = T2_v_2;
+                    T0_crd1[T0_n1] = (int32_t)i1_4;
+                    T0_n1 += 1;
+                }
+                T0_pos1[T0_n0 + 1] = (int32_t)T0_n1;
+                const _Bool some_i1_2 = T0_n1 != T0_n1_from_2;
+                if (some_i1_2) {
+                    T0_crd0[T0_n0] = (int32_t)i0;
+                    T0_n0 += 1;
+                }
+            }
+        }
+        T1_p += (int64_t)(i0_T1 == i0);
+        T2_p += (int64_t)(i0_T2 == i0);
+    }
+    while (T1_p < T1_e) {
+        const int64_t i0_1 = T1_crd0[T1_p];
+        const int64_t T0_n1_from_3 = T0_n1;
+        const int64_t T1_s_3 = T1_pos1[T1_p];
+        const int64_t T1_e_3 = T1_pos1[T1_p + 1];
+        const int64_t T0_n1_end_3 = T0_n1 + (T1_e_3 - T1_s_3);
+        if (T0_crd1_cap < T0_n1_end_3) {
+            if (T0_n1_end_3 > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_3);
+                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
+                if (!T0_crd1_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_crd1 = T0_crd1_more;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+            }
+        }
+        if (T0_vals_cap < T0_n1_end_3) {
+            if (T0_n1_end_3 > T0_vals_cap) {
+                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_3);
+                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                if (!T0_vals_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_vals = T0_vals_more;
+                T0_vals_len = T0_vals_cap = T0_vals_size;
+            }
+        }
+        for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
+            const int64_t i1_5 = T1_crd1[T1_p_3];
+            const double T1_v_3 = T1_vals[T1_p_3];
+            T0_vals[T0_n1] = T1_v_3;
+            T0_crd1[T0_n1] = (int32_t)i1_5;
+            T0_n1 += 1;
+        }
+        T0_pos1[T0_n0 + 1] = (int32_t)T0_n1;
+        const _Bool some_i1_3 = T0_n1 != T0_n1_from_3;
+        if (some_i1_3) {
+            T0_crd0[T0_n0] = (int32_t)i0_1;
+            T0_n0 += 1;
+        }
+        T1_p += 1;
+    }
+    while (T2_p < T2_e) {
+        const int64_t i0_2 = T2_crd0[T2_p];
+        const int64_t T0_n1_from_4 = T0_n1;
+        const int64_t T2_s_3 = T2_pos1[T2_p];
+        const int64_t T2_e_3 = T2_pos1[T2_p + 1];
+        const int64_t T0_n1_end_4 = T0_n1 + (T2_e_3 - T2_s_3);
+        if (T0_crd1_cap < T0_n1_end_4) {
+            if (T0_n1_end_4 > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_4);
+                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
+                if (!T0_crd1_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_crd1 = T0_crd1_more;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+            }
+        }
+        if (T0_vals_cap < T0_n1_end_4) {
+            if (T0_n1_end_4 > T0_vals_cap) {
+                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_4);
+                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                if (!T0_vals_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_vals = T0_vals_more;
+                T0_vals_len = T0_vals_cap = T0_vals_size;
+            }
+        }
+        for (int64_t T2_p_3 = T2_s_3; T2_p_3 < T2_e_3; T2_p_3++) {
+            const int64_t i1_6 = T2_crd1[T2_p_3];
+            const double T2_v_3 = T2_vals[T2_p_3];
+            T0_vals[T0_n1] = T2_v_3;
+            T0_crd1[T0_n1] = (int32_t)i1_6;
+            T0_n1 += 1;
+        }
+        T0_pos1[T0_n0 + 1] = (int32_t)T0_n1;
+        const _Bool some_i1_4 = T0_n1 != T0_n1_from_4;
+        if (some_i1_4) {
+            T0_crd0[T0_n0] = (int32_t)i0_2;
+            T0_n0 += 1;
+        }
+        T2_p += 1;
+    }
+    T0_pos0[1] = (int32_t)T0_n0;
+    T0_last0 = 1;
+#pragma omp simd
+    for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
+        T0_pos0[T0_pos0_q_1] = (int32_t)T0_n0;
+    }
+    t[0]->levels[0].pos = (dst_array){T0_pos0, 2, 0};
+    T0_pos0 = 0;
+    t[0]->levels[0].crd = (dst_array){T0_crd0, T0_n0, 0};
+    T0_crd0 = 0;
+    t[0]->levels[1].pos = (dst_array){T0_pos1, T0_n0 + 1, 0};
+    T0_pos1 = 0;
+    t[0]->levels[1].crd = (dst_array){T0_crd1, T0_n1, 0};
+    T0_crd1 = 0;
+    t[0]->vals = (dst_array){T0_vals, T0_n1, 0};
+    T0_vals = 0;
+done:
+    dst_release(env, T0_vals, T0_vals_len, sizeof(double));
+    dst_release(env, T0_crd0, T0_crd0_len, sizeof(int32_t));
+    dst_release(env, T0_crd1, T0_crd1_len, sizeof(int32_t));
+    dst_release(env, T0_pos1, T0_pos1_len, sizeof(int32_t));
+    dst_release(env, T0_pos0, T0_pos0_len, sizeof(int32_t));
+    return rc;
+}
+
+int builtin_spadd_ss_ss_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    (void)bounds;
+    const int32_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int32_t));
+    const int32_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int32_t));
+    const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
+    const int64_t T1_nnz = t[1]->vals.len;
+    const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
+    const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
+    const int32_t *const T2_pos0 = dst_base(&t[2]->levels[0].pos, sizeof(int32_t));
+    const int32_t *const T2_crd0 = dst_base(&t[2]->levels[0].crd, sizeof(int32_t));
+    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
+    const int64_t T2_nnz = t[2]->vals.len;
+    const int32_t *const T2_pos1 = dst_base(&t[2]->levels[1].pos, sizeof(int32_t));
+    const int32_t *const T2_crd1 = dst_base(&t[2]->levels[1].crd, sizeof(int32_t));
+    env->fail_ncoord = 0;
+    return builtin_spadd_ss_ss_ss_32_body(T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_pos0, T2_crd0, T2_vals, T2_pos1, T2_crd1, T1_nnz, T2_nnz, t, env);
+}
+
+static int builtin_spadd_ss_ss_ss_64_body(const int64_t *restrict T1_pos0, const int64_t *restrict T1_crd0,
+        const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1,
+        const int64_t *restrict T2_pos0, const int64_t *restrict T2_crd0, const double *restrict T2_vals,
+        const int64_t *restrict T2_pos1, const int64_t *restrict T2_crd1, int64_t T1_nnz, int64_t T2_nnz,
+        dst_tensor **t, dst_env *env) {
+    double *T0_vals = 0;
+    int64_t T0_vals_len = 0;
+    int64_t *T0_crd0 = 0;
+    int64_t T0_crd0_len = 0;
+    int64_t *T0_crd1 = 0;
+    int64_t T0_crd1_len = 0;
+    int64_t *T0_pos1 = 0;
+    int64_t T0_pos1_len = 0;
+    int64_t *T0_pos0 = 0;
+    int64_t T0_pos0_len = 0;
+    int rc = 0;
+    const int64_t guess = T1_nnz + 16 + T2_nnz;
+    int64_t T0_vals_cap = guess;
+    T0_vals_len = T0_vals_cap;
+    T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
+    if (!T0_vals) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_crd0_cap = guess;
+    T0_crd0_len = T0_crd0_cap;
+    T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int64_t), 0);
+    if (!T0_crd0) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_crd1_cap = guess;
+    T0_crd1_len = T0_crd1_cap;
+    T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int64_t), 0);
+    if (!T0_crd1) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_pos1_cap = guess + 1;
+    T0_pos1_len = T0_pos1_cap;
+    T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int64_t), 0);
+    if (!T0_pos1) {
+        rc = 1;
+        goto done;
+    }
+    int64_t T0_n0 = 0;
+    T0_pos0_len = 2;
+    T0_pos0 = dst_alloc(env, T0_pos0_len, sizeof(int64_t), 0);
+    if (!T0_pos0) {
+        rc = 1;
+        goto done;
+    }
+    T0_pos0[0] = 0;
+    int64_t T0_last0 = 0;
+    int64_t T0_n1 = 0;
+    T0_pos1[0] = 0;
+#pragma omp simd
+    for (int64_t T0_pos0_q = T0_last0 + 1; T0_pos0_q < 1; T0_pos0_q++) {
+        T0_pos0[T0_pos0_q] = T0_n0;
+    }
+    const int64_t T1_s = T1_pos0[0];
+    const int64_t T1_e = T1_pos0[1];
+    const int64_t T2_s = T2_pos0[0];
+    const int64_t T2_e = T2_pos0[1];
+    const int64_t T0_n0_end = T0_n0 + (T1_e - T1_s + (T2_e - T2_s));
+    if (T0_crd0_cap < T0_n0_end) {
+        if (T0_n0_end > T0_crd0_cap) {
+            const int64_t T0_crd0_size = dst_grown(T0_crd0_cap, T0_n0_end);
+            int64_t *const T0_crd0_more = dst_grow(env, T0_crd0, T0_crd0_len, T0_crd0_size, sizeof(int64_t));
+            if (!T0_crd0_more) {
+                rc = 1;
+                goto done;
+            }
+            T0_crd0 = T0_crd0_more;
+            T0_crd0_len = T0_crd0_cap = T0_crd0_size;
+        }
+    }
+    if (T0_pos1_cap < T0_n0_end + 1) {
+        if (T0_n0_end + 1 > T0_pos1_cap) {
+            const int64_t T0_pos1_size = dst_grown(T0_pos1_cap, T0_n0_end + 1);
+            int64_t *const T0_pos1_more = dst_grow(env, T0_pos1, T0_pos1_len, T0_pos1_size, sizeof(int64_t));
+            if (!T0_pos1_more) {
+                rc = 1;
+                goto done;
+            }
+            T0_pos1 = T0_pos1_more;
+            T0_pos1_len = T0_pos1_cap = T0_pos1_size;
+        }
+    }
+    int64_t T1_p = T1_s;
+    int64_t T2_p = T2_s;
+    while (T1_p < T1_e && T2_p < T2_e) {
+        const int64_t i0_T1 = T1_crd0[T1_p];
+        const int64_t i0_T2 = T2_crd0[T2_p];
+        const int64_t i0 = dst_min_i64(i0_T1, i0_T2);
+        if (i0_T1 == i0 && i0_T2 == i0) {
+            const int64_t T0_n1_from = T0_n1;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            const int64_t T2_s_1 = T2_pos1[T2_p];
+            const int64_t T2_e_1 = T2_pos1[T2_p + 1];
+            const int64_t T0_n1_end = T0_n1 + (T1_e_1 - T1_s_1 + (T2_e_1 - T2_s_1));
+            if (T0_crd1_cap < T0_n1_end) {
+                if (T0_n1_end > T0_crd1_cap) {
+                    const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                    int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
+                    if (!T0_crd1_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_crd1 = T0_crd1_more;
+                    T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+                }
+            }
+            if (T0_vals_cap < T0_n1_end) {
+                if (T0_n1_end > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                    if (!T0_vals_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_vals = T0_vals_more;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
+                }
+            }
+            int64_t T1_p_1 = T1_s_1;
+            int64_t T2_p_1 = T2_s_1;
+            while (T1_p_1 < T1_e_1 && T2_p_1 < T2_e_1) {
+                const int64_t i1_T1 = T1_crd1[T1_p_1];
+                const int64_t i1_T2 = T2_crd1[T2_p_1];
+                const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
+                const _Bool T1_at = i1_T1 == i1;
+                const _Bool T2_at = i1_T2 == i1;
+                const double T1_v = T1_vals[T1_p_1];
+                const double T2_v = T2_vals[T2_p_1];
+                const double term = T1_v;
+                const double term_1 = T2_v;
+                T0_vals[T0_n1] = dst_pick_f64(T1_at, term, -0.0) + dst_pick_f64(T2_at, term_1, -0.0);
+                T0_crd1[T0_n1] = i1;
+                T0_n1 += 1;
+                T1_p_1 += (int64_t)T1_at;
+                T2_p_1 += (int64_t)T2_at;
+            }
+            while (T1_p_1 < T1_e_1) {
+                const int64_t i1_1 = T1_crd1[T1_p_1];
+                const double T1_v_1 = T1_vals[T1_p_1];
+                T0_vals[T0_n1] = T1_v_1;
+                T0_crd1[T0_n1] = i1_1;
+                T0_n1 += 1;
+                T1_p_1 += 1;
+            }
+            while (T2_p_1 < T2_e_1) {
+                const int64_t i1_2 = T2_crd1[T2_p_1];
+                const double T2_v_1 = T2_vals[T2_p_1];
+                T0_vals[T0_n1] = T2_v_1;
+                T0_crd1[T0_n1] = i1_2;
+                T0_n1 += 1;
+                T2_p_1 += 1;
+            }
+            T0_pos1[T0_n0 + 1] = T0_n1;
+            const _Bool some_i1 = T0_n1 != T0_n1_from;
+            if (some_i1) {
+                T0_crd0[T0_n0] = i0;
+                T0_n0 += 1;
+            }
+        } else {
+            if (i0_T1 == i0) {
+                const int64_t T0_n1_from_1 = T0_n1;
+                const int64_t T1_s_2 = T1_pos1[T1_p];
+                const int64_t T1_e_2 = T1_pos1[T1_p + 1];
+                const int64_t T0_n1_end_1 = T0_n1 + (T1_e_2 - T1_s_2);
+                if (T0_crd1_cap < T0_n1_end_1) {
+                    if (T0_n1_end_1 > T0_crd1_cap) {
+                        const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_1);
+                        int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
+                        if (!T0_crd1_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_crd1 = T0_crd1_more;
+                        T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+                    }
+                }
+                if (T0_vals_cap < T0_n1_end_1) {
+                    if (T0_n1_end_1 > T0_vals_cap) {
+                        const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_1);
+                        double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                        if (!T0_vals_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_vals = T0_vals_more;
+                        T0_vals_len = T0_vals_cap = T0_vals_size;
+                    }
+                }
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    const int64_t i1_3 = T1_crd1[T1_p_2];
+                    const double T1_v_2 = T1_vals[T1_p_2];
+                    T0_vals[T0_n1] = T1_v_2;
+                    T0_crd1[T0_n1] = i1_3;
+                    T0_n1 += 1;
+                }
+                T0_pos1[T0_n0 + 1] = T0_n1;
+                const _Bool some_i1_1 = T0_n1 != T0_n1_from_1;
+                if (some_i1_1) {
+                    T0_crd0[T0_n0] = i0;
+                    T0_n0 += 1;
+                }
+            } else {
+                const int64_t T0_n1_from_2 = T0_n1;
+                const int64_t T2_s_2 = T2_pos1[T2_p];
+                const int64_t T2_e_2 = T2_pos1[T2_p + 1];
+                const int64_t T0_n1_end_2 = T0_n1 + (T2_e_2 - T2_s_2);
+                if (T0_crd1_cap < T0_n1_end_2) {
+                    if (T0_n1_end_2 > T0_crd1_cap) {
+                        const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_2);
+                        int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
+                        if (!T0_crd1_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_crd1 = T0_crd1_more;
+                        T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+                    }
+                }
+                if (T0_vals_cap < T0_n1_end_2) {
+                    if (T0_n1_end_2 > T0_vals_cap) {
+                        const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_2);
+                        double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                        if (!T0_vals_more) {
+                            rc = 1;
+                            goto done;
+                        }
+                        T0_vals = T0_vals_more;
+                        T0_vals_len = T0_vals_cap = T0_vals_size;
+                    }
+                }
+                for (int64_t T2_p_2 = T2_s_2; T2_p_2 < T2_e_2; T2_p_2++) {
+                    const int64_t i1_4 = T2_crd1[T2_p_2];
+                    const double T2_v_2 = T2_vals[T2_p_2];
+                    T0_vals[T0_n1] = T2_v_2;
+                    T0_crd1[T0_n1] = i1_4;
+                    T0_n1 += 1;
+                }
+                T0_pos1[T0_n0 + 1] = T0_n1;
+                const _Bool some_i1_2 = T0_n1 != T0_n1_from_2;
+                if (some_i1_2) {
+                    T0_crd0[T0_n0] = i0;
+                    T0_n0 += 1;
+                }
+            }
+        }
+        T1_p += (int64_t)(i0_T1 == i0);
+        T2_p += (int64_t)(i0_T2 == i0);
+    }
+    while (T1_p < T1_e) {
+        const int64_t i0_1 = T1_crd0[T1_p];
+        const int64_t T0_n1_from_3 = T0_n1;
+        const int64_t T1_s_3 = T1_pos1[T1_p];
+        const int64_t T1_e_3 = T1_pos1[T1_p + 1];
+        const int64_t T0_n1_end_3 = T0_n1 + (T1_e_3 - T1_s_3);
+        if (T0_crd1_cap < T0_n1_end_3) {
+            if (T0_n1_end_3 > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_3);
+                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
+                if (!T0_crd1_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_crd1 = T0_crd1_more;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+            }
+        }
+        if (T0_vals_cap < T0_n1_end_3) {
+            if (T0_n1_end_3 > T0_vals_cap) {
+                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_3);
+                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                if (!T0_vals_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_vals = T0_vals_more;
+                T0_vals_len = T0_vals_cap = T0_vals_size;
+            }
+        }
+        for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
+            const int64_t i1_5 = T1_crd1[T1_p_3];
+            const double T1_v_3 = T1_vals[T1_p_3];
+            T0_vals[T0_n1] = T1_v_3;
+            T0_crd1[T0_n1] = i1_5;
+            T0_n1 += 1;
+        }
+        T0_pos1[T0_n0 + 1] = T0_n1;
+        const _Bool some_i1_3 = T0_n1 != T0_n1_from_3;
+        if (some_i1_3) {
+            T0_crd0[T0_n0] = i0_1;
+            T0_n0 += 1;
+        }
+        T1_p += 1;
+    }
+    while (T2_p < T2_e) {
+        const int64_t i0_2 = T2_crd0[T2_p];
+        const int64_t T0_n1_from_4 = T0_n1;
+        const int64_t T2_s_3 = T2_pos1[T2_p];
+        const int64_t T2_e_3 = T2_pos1[T2_p + 1];
+        const int64_t T0_n1_end_4 = T0_n1 + (T2_e_3 - T2_s_3);
+        if (T0_crd1_cap < T0_n1_end_4) {
+            if (T0_n1_end_4 > T0_crd1_cap) {
+                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end_4);
+                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
+                if (!T0_crd1_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_crd1 = T0_crd1_more;
+                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+            }
+        }
+        if (T0_vals_cap < T0_n1_end_4) {
+            if (T0_n1_end_4 > T0_vals_cap) {
+                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end_4);
+                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                if (!T0_vals_more) {
+                    rc = 1;
+                    goto done;
+                }
+                T0_vals = T0_vals_more;
+                T0_vals_len = T0_vals_cap = T0_vals_size;
+            }
+        }
+        for (int64_t T2_p_3 = T2_s_3; T2_p_3 < T2_e_3; T2_p_3++) {
+            const int64_t i1_6 = T2_crd1[T2_p_3];
+            const double T2_v_3 = T2_vals[T2_p_3];
+            T0_vals[T0_n1] = T2_v_3;
+            T0_crd1[T0_n1] = i1_6;
+            T0_n1 += 1;
+        }
+        T0_pos1[T0_n0 + 1] = T0_n1;
+        const _Bool some_i1_4 = T0_n1 != T0_n1_from_4;
+        if (some_i1_4) {
+            T0_crd0[T0_n0] = i0_2;
+            T0_n0 += 1;
+        }
+        T2_p += 1;
+    }
+    T0_pos0[1] = T0_n0;
+    T0_last0 = 1;
+#pragma omp simd
+    for (int64_t T0_pos0_q_1 = T0_last0 + 1; T0_pos0_q_1 < 2; T0_pos0_q_1++) {
+        T0_pos0[T0_pos0_q_1] = T0_n0;
+    }
+    t[0]->levels[0].pos = (dst_array){T0_pos0, 2, 0};
+    T0_pos0 = 0;
+    t[0]->levels[0].crd = (dst_array){T0_crd0, T0_n0, 0};
+    T0_crd0 = 0;
+    t[0]->levels[1].pos = (dst_array){T0_pos1, T0_n0 + 1, 0};
+    T0_pos1 = 0;
+    t[0]->levels[1].crd = (dst_array){T0_crd1, T0_n1, 0};
+    T0_crd1 = 0;
+    t[0]->vals = (dst_array){T0_vals, T0_n1, 0};
+    T0_vals = 0;
+done:
+    dst_release(env, T0_vals, T0_vals_len, sizeof(double));
+    dst_release(env, T0_crd0, T0_crd0_len, sizeof(int64_t));
+    dst_release(env, T0_crd1, T0_crd1_len, sizeof(int64_t));
+    dst_release(env, T0_pos1, T0_pos1_len, sizeof(int64_t));
+    dst_release(env, T0_pos0, T0_pos0_len, sizeof(int64_t));
+    return rc;
+}
+
+int builtin_spadd_ss_ss_ss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    (void)bounds;
+    const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
+    const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
+    const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
+    const int64_t T1_nnz = t[1]->vals.len;
+    const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
+    const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
+    const int64_t *const T2_pos0 = dst_base(&t[2]->levels[0].pos, sizeof(int64_t));
+    const int64_t *const T2_crd0 = dst_base(&t[2]->levels[0].crd, sizeof(int64_t));
+    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
+    const int64_t T2_nnz = t[2]->vals.len;
+    const int64_t *const T2_pos1 = dst_base(&t[2]->levels[1].pos, sizeof(int64_t));
+    const int64_t *const T2_crd1 = dst_base(&t[2]->levels[1].crd, sizeof(int64_t));
+    env->fail_ncoord = 0;
+    return builtin_spadd_ss_ss_ss_64_body(T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_pos0, T2_crd0, T2_vals, T2_pos1, T2_crd1, T1_nnz, T2_nnz, t, env);
+}

@@ -15,6 +15,12 @@ int builtin_sddmm_rows_ds_ds_32();
 int builtin_sddmm_rows_ds_ds_64();
 int builtin_spadd_ds_ds_ds_32();
 int builtin_spadd_ds_ds_ds_64();
+int builtin_spadd_ss_ss_ss_32();
+int builtin_spadd_ss_ss_ss_64();
+int builtin_add3_sss_sss_sss_32();
+int builtin_add3_sss_sss_sss_64();
+int builtin_add3_ssd_ssd_ssd_32();
+int builtin_add3_ssd_ssd_ssd_64();
 int builtin_ttv_sss_32();
 int builtin_ttv_sss_64();
 int builtin_ttv_ss_sss_32();
@@ -57,6 +63,12 @@ static int (*const leaves[])() = {
     builtin_sddmm_rows_ds_ds_64,
     builtin_spadd_ds_ds_ds_32,
     builtin_spadd_ds_ds_ds_64,
+    builtin_spadd_ss_ss_ss_32,
+    builtin_spadd_ss_ss_ss_64,
+    builtin_add3_sss_sss_sss_32,
+    builtin_add3_sss_sss_sss_64,
+    builtin_add3_ssd_ssd_ssd_32,
+    builtin_add3_ssd_ssd_ssd_64,
     builtin_ttv_sss_32,
     builtin_ttv_sss_64,
     builtin_ttv_ss_sss_32,
