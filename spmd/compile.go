@@ -19,8 +19,8 @@ type Compiled struct {
 	C         string    // the leaf's source
 
 	job     *Job
-	given   bool   // every operand has an input
-	anySize string // the C of the leaf for any sizes; "" for none
+	ranks   bool   // Build compiles the leaves of several ranks or blocks, too
+	anySize string // the C of the leaf for any sizes, where not all data is known or ranks have parts of it; "" for none
 }
 
 // Compile compiles the job's statement. Where every operand has an input, they
@@ -73,8 +73,13 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		j.note(n)
 	}
 	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: c.File(unit.Func), job: j}
-	out.given = given
-	if len(j.Schedule) == 0 {
+	spec, err := j.blockSpec()
+	if err != nil {
+		return nil, err
+	}
+	several := j.Ranks > 1 || !spec.Empty()
+	out.ranks = given && several
+	if (!given || several) && len(j.Schedule) == 0 {
 		if u := anySize(q, unit); u != nil {
 			out.anySize = c.File(u.Func)
 		}
@@ -107,8 +112,8 @@ func (u *Compiled) Build(ctx context.Context) error {
 			return err
 		}
 	}
-	if spec, err := u.job.blockSpec(); err != nil || !u.given || u.job.Ranks < 2 && spec.Empty() {
-		return err
+	if !u.ranks {
+		return nil
 	}
 	j := *u.job
 	j.compileOnly, j.Outputs, j.StatsFile = true, nil, ""

@@ -28,8 +28,10 @@ Where every operand has an input, they are loaded and the leaf is the one that r
 would call. Else a tensor without an input is float64 and dense unless -t and -f
 say otherwise, and a size that nothing gives is taken as large. --cache compiles
 the C for --cpu into the cache: there, run finds it on a machine without a
-compiler. Where not every operand has an input, a leaf for any sizes goes with it,
-which serves any data of the same formats and types.`,
+compiler. Where not every operand has an input, or with --ranks or --split, a leaf
+for any sizes goes with it, which serves any data of the same formats and types, on
+any number of ranks; where every operand has one, --ranks and --split add what
+their blocks need: leaves for groups of terms, the sum of two blocks.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,

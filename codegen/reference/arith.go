@@ -67,13 +67,17 @@ func Convert(v Value, from, to dtype.Type) Value {
 // that no order of evaluation can round (or of an integer type, which wraps).
 // unsigned says that a -0 went into it: if it is zero, its sign is uncertain,
 // since adding -0 to an absent value, or to memory that was cleared, may or may
-// not keep it. loose says that there was a division by such a zero.
+// not keep it. wild says that a product or quotient was infinite, or infinity times
+// zero; loose that there was a division by a zero of uncertain sign, or a sum of what was wild: with
+// a factor that all products have taken out of it, as workspaces and schedules do, inf*1 - inf*3
+// is inf*(1-3), an infinity instead of NaN.
 type num struct {
 	v        Value
 	mag      float64
 	ops      int64
 	exact    bool
 	unsigned bool
+	wild     bool
 	loose    bool
 }
 
@@ -81,8 +85,14 @@ type num struct {
 func (x num) of(a, b num) num {
 	re := real(x.v.C)
 	x.unsigned = a.unsigned || b.unsigned || re == 0 && math.Signbit(re)
+	x.wild = x.wild || a.wild || b.wild
 	x.loose = x.loose || a.loose || b.loose
 	return x
+}
+
+// madeWild tells whether v, of a and b that are not NaN, is not finite.
+func madeWild(v Value, a, b num) bool {
+	return !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C)
 }
 
 // operand makes a num of an input value or literal.
@@ -97,12 +107,16 @@ func operand(t dtype.Type, v Value) num {
 
 func plus(t dtype.Type, a, b num) num {
 	mag := a.mag + b.mag
-	return num{v: add(t, a.v, b.v), mag: mag, ops: max(a.ops, b.ops) + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
+	s := num{v: add(t, a.v, b.v), mag: mag, ops: max(a.ops, b.ops) + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
+	s.loose = s.loose || s.wild
+	return s
 }
 
 func times(t dtype.Type, a, b num) num {
 	mag := a.mag * b.mag
-	return num{v: mul(t, a.v, b.v), mag: mag, ops: a.ops + b.ops + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
+	p := num{v: mul(t, a.v, b.v), mag: mag, ops: a.ops + b.ops + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
+	p.wild = p.wild || madeWild(p.v, a, b)
+	return p
 }
 
 func negate(t dtype.Type, a num) num {
@@ -113,6 +127,7 @@ func negate(t dtype.Type, a num) num {
 // over is a/b. The error of the denominator counts relative to its size.
 func over(t dtype.Type, a, b num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}.of(a, b)
+	q.wild = q.wild || madeWild(q.v, a, b)
 	q.loose = q.loose || t.IsFloat() && b.unsigned && isZero(t, b.v)
 	if size := abs(t, b.v); size > 0 {
 		q.mag = a.mag / size * max(1, b.mag/size)

@@ -14,7 +14,7 @@ type Point struct {
 	Ops     int64   // the number of operations that may have rounded
 	Exact   bool    // no order of evaluation gives another value
 
-	loose           bool // an infinity may have either sign
+	loose           bool // not finite: which of NaN and the infinities is open
 	compute, result dtype.Type
 }
 
@@ -37,9 +37,9 @@ func (p Point) Tolerance() float64 {
 
 // Agrees tells whether v, of the result's type, is a right value: equal where
 // Exact, else within Tolerance. Infinities must be the same, a NaN a NaN; but
-// where a division by a zero of uncertain sign took part, and among complex numbers, whose infinities
-// become NaN in one order and not in another, any of them is as good. Zeros of
-// either sign are equal.
+// where a division by a zero of uncertain sign took part, in sums of products or quotients that are
+// infinite, and among complex numbers, whose infinities become NaN in one order and
+// not in another, any of them is as good. Zeros of either sign are equal.
 func (p Point) Agrees(v Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I

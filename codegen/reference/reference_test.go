@@ -327,6 +327,18 @@ func TestExactAndTolerance(t *testing.T) {
 	if p := run("a = b(i)", f8, f8, math.Inf(1), math.Inf(-1)); !p.Agrees(Float(math.NaN())) || p.Agrees(Float(0)) {
 		t.Error("NaN must be NaN")
 	}
+	p = run("a = b(i)*b(i)", f8, f8, math.Inf(1), 1)
+	if !p.Agrees(Float(math.NaN())) || !p.Agrees(Float(math.Inf(-1))) || p.Agrees(Float(1)) {
+		t.Error("a sum of infinite products is an infinity or NaN")
+	}
+	p = run("a = b(i)*b(i)", f8, f8, math.Inf(1))
+	if !p.Agrees(Float(math.Inf(1))) || p.Agrees(Float(math.NaN())) {
+		t.Error("one infinite product is an infinity")
+	}
+	p = run("a = b(i)*b(i)", f8, f8, math.NaN(), 1)
+	if !p.Agrees(Float(math.NaN())) || p.Agrees(Float(math.Inf(1))) {
+		t.Error("a sum with a NaN is NaN")
+	}
 }
 
 // TestLargeSpaces reaches rows by number and by name, and hypersparse modes.
