@@ -284,43 +284,45 @@ func (l *lowerer) knownMerge(p *loop, end ir.Expr) bool {
 }
 
 // alongRow visits the coordinates of a row of the result that ends at end: the rows
-// that hold them move on. In the end all must have come to theirs.
+// that hold them move on. One that has come to its last entry stays there, whose
+// coordinate does not come again: no load and no branch hangs on where a row ends. In
+// the end as many entries must have been found as the rows have.
 func (l *lowerer) alongRow(p *loop, its []*iter, end ir.Expr) {
 	a := l.out
 	_, crd := a.arrays(a.deep)
-	for _, it := range its {
+	found, last := make([]*ir.Var, len(its)), make([]ir.Expr, len(its))
+	for k, it := range its {
 		l.start(it)
+		found[k] = l.declare(it.name()+"_found", it.lo)
+		last[k] = l.named(it.name()+"_last", ir.Minus(it.hi, ir.Int(1)))
 	}
+	// Without terms the sum may be -0.
+	none := ir.NewVar(l.fresh("none"), l.spec.Compute)
+	l.emit(&ir.Declare{V: none, Init: &ir.Lit{Typ: l.spec.Compute, C: complex(negativeZero, 0)}})
 	o := l.newVar(a.op.prefix() + "_p")
 	l.emit(&ir.For{V: o, Lo: a.known.done, Hi: end, Step: 1, Body: l.within(func() {
 		c := l.declare(p.v(), ir.Coord(crd, o))
 		cursors, picks := map[string]*cursor{}, map[string]ir.Expr{}
 		any := ir.Expr(ir.Truth(false))
 		for _, it := range its {
-			// A row that has ended is read at its start, to no effect: no branch
-			// hangs on where that is.
-			live := l.named(it.name()+"_live", it.live())
-			at := *it
-			at.p = l.declare(it.name()+"_q", ir.Choose(live, it.p, it.lo))
-			here := l.named(it.name()+"_at", ir.Both(live, ir.Equal(l.declare(p.v()+"_"+it.name(), it.at(at.p)), c)))
-			cursors[it.key], picks[it.key] = at.enter(ir.Truth(true)), here
+			here := l.named(it.name()+"_at", ir.Equal(it.at(it.p), c))
+			cursors[it.key], picks[it.key] = it.enter(ir.Truth(true)), here
 			any = ir.Either(any, here)
 		}
 		in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
 		in.picks = picks
 		x := l.pickedSum(p.f.Body.(*cin.Assign).RHS, in, false)
-		// Without terms the sum may be -0.
-		none := &ir.Lit{Typ: l.spec.Compute, C: complex(negativeZero, 0)}
 		x = ir.Plus(x, ir.Choose(any, none, ir.Zero(l.spec.Compute)))
 		l.store(a.vals(), o, ir.Convert(a.vals().Elem, x))
-		for _, it := range its {
-			l.incr(it.p, ir.Choose(picks[it.key], ir.Int(1), ir.Int(0)))
+		for k, it := range its {
+			l.incr(it.p, ir.Choose(ir.Both(picks[it.key], ir.Less(it.p, last[k])), ir.Int(1), ir.Int(0)))
+			l.incr(found[k], ir.Choose(picks[it.key], ir.Int(1), ir.Int(0)))
 		}
 	})})
-	for _, it := range its {
-		l.when(it.live(), func() {
+	for k, it := range its {
+		l.when(ir.Less(found[k], it.hi), func() {
 			in := p.e.clone()
-			in.coord[p.v()] = l.declare(p.v(), it.at(it.p))
+			in.coord[p.v()] = l.declare(p.v(), it.at(found[k]))
 			l.expect(ir.Truth(false), in)
 		})
 	}

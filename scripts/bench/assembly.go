@@ -3,6 +3,9 @@ package main
 import (
 	_ "embed"
 	"fmt"
+
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
 )
 
 //go:embed hand/compute.c
@@ -14,13 +17,14 @@ var handCompute string
 var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3, "spadd3": 1.3, "spgemm": 2.5}
 
 // assembly is the section of leaves, which assemble their results, against
-// kernels by hand that compute values into a pattern that is known.
+// kernels by hand that compute values into a pattern that is known, and against our
+// own leaves that do so.
 func assembly(b *bench) error {
 	object, err := b.object(hand + handCompute)
 	if err != nil {
 		return err
 	}
-	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "compute ms", "ratio", "limit")
+	b.printf("%-22s %8s %12s %12s %7s %12s %7s %6s %15s\n", "kernel", "threads", "distaff ms", "values ms", "ratio", "by hand ms", "ratio", "limit", "values by hand")
 	for _, k := range table() {
 		limit, ok := computeLimits[k.function]
 		if !ok || !b.wants(k.name) {
@@ -31,10 +35,57 @@ func assembly(b *bench) error {
 			k.function = "values_" + k.function
 		}
 		for _, n := range b.threads {
-			if err := b.leaf(k, n, object); err != nil {
+			if err := b.values(k, n, object); err != nil {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// values times one kernel and prints its line: the ratios are those of the leaf that
+// assembles to our own that computes values alone and to the one by hand, and that of
+// these two.
+func (b *bench) values(k kernel, threads int, object *cc.Object) error {
+	var whole, alone, byHand []float64
+	for range b.rounds {
+		x, result, err := b.ours(k, threads)
+		if err != nil {
+			return err
+		}
+		sum := total(result)
+		y, err := b.into(k, threads, result)
+		if err != nil {
+			return err
+		}
+		if err := sameSum(sum, total(result), "of values alone"); err != nil {
+			return err
+		}
+		z, hand, err := b.byHand(k, threads, result, object)
+		if err != nil {
+			return err
+		}
+		if err := sameSum(sum, hand, "by hand"); err != nil {
+			return err
+		}
+		result.Close()
+		whole, alone, byHand = append(whole, x...), append(alone, y...), append(byHand, z...)
+	}
+	x, y, z := median(whole), median(alone), median(byHand)
+	b.printf("%-22s %8d %12.2f %12.2f %7.2f %12.2f %7.2f %6.2f %15.2f%s\n", k.name, threads, 1e3*x, 1e3*y, x/y, 1e3*z, x/z, k.limit, y/z, b.over(x/z > k.limit))
+	return nil
+}
+
+// into times Distaff's leaf that computes values alone, into a result that it has made.
+func (b *bench) into(k kernel, threads int, result *tcs.Tensor) ([]float64, error) {
+	j, err := b.job(k, threads)
+	if err != nil {
+		return nil, err
+	}
+	j.Into, j.Keep = result, false
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return report.Stats.Phases.Compute, nil
 }

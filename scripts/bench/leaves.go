@@ -102,8 +102,8 @@ func (b *bench) leaf(k kernel, threads int, object *cc.Object) error {
 		if err != nil {
 			return err
 		}
-		if mine := total(result); mine-sum > 1e-6*mine || sum-mine > 1e-6*mine {
-			return fmt.Errorf("results differ: sum %v, by hand %v", mine, sum)
+		if err := sameSum(total(result), sum, "by hand"); err != nil {
+			return err
 		}
 		result.Close()
 		ours, theirs = append(ours, x...), append(theirs, y...)
@@ -116,20 +116,30 @@ func (b *bench) leaf(k kernel, threads int, object *cc.Object) error {
 // ours times Distaff's leaf, under a schedule if one is given; the last result is
 // returned.
 func (b *bench) ours(k kernel, threads int, schedule ...string) ([]float64, *tcs.Tensor, error) {
-	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Threads, j.Repeat, j.Warmup, j.Schedule = threads, b.repeat, 1, schedule
-	for name, in := range k.inputs {
-		t, err := b.input(in)
-		if err != nil {
-			return nil, nil, err
-		}
-		j.Inputs[name] = spmd.InMemory(t)
+	j, err := b.job(k, threads)
+	if err != nil {
+		return nil, nil, err
 	}
+	j.Schedule = schedule
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	return report.Stats.Phases.Compute, report.Result, nil
+}
+
+// job is a kernel's job.
+func (b *bench) job(k kernel, threads int) (*spmd.Job, error) {
+	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
+	for name, in := range k.inputs {
+		t, err := b.input(in)
+		if err != nil {
+			return nil, err
+		}
+		j.Inputs[name] = spmd.InMemory(t)
+	}
+	return j, nil
 }
 
 // byHand times the hand-written kernel on a result like ours.
@@ -194,6 +204,14 @@ func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tenso
 	out.Vals = mem.Array(0, t.Vals.Len, 8)
 	out.Hold(mem)
 	return out, mem.Release()
+}
+
+// sameSum tells that two results have the same sum.
+func sameSum(mine, sum float64, other string) error {
+	if mine-sum > 1e-6*mine || sum-mine > 1e-6*mine {
+		return fmt.Errorf("results differ: sum %v, %s %v", mine, other, sum)
+	}
+	return nil
 }
 
 func total(t *tcs.Tensor) float64 {
