@@ -21,6 +21,7 @@ const (
 	adds  race = "add to the same places"
 	many  race = "ParallelReduction adds to one"
 	grows race = "is appended to in order"
+	turns race = "which takes entries in turn; Temporary gives each thread one of its own"
 )
 
 // strategies are the outcomes of each race strategy on each kind of result.
@@ -37,8 +38,12 @@ var strategies = []struct {
 	{"shared", "C(i,j) = A(i,j) * B(i,j)", "parallelize(i,CPUThread,S)", map[string]string{"A": "ds", "C": "ds"}, [5]race{}},
 	{"shared, a sum", "C(i,j) = A(i,j) * B(i,k) * D(j,k)", "parallelize(k,CPUThread,S)", map[string]string{"A": "ds", "C": "ds"}, [5]race{adds, racy, runs, adds, adds}},
 	{"assembled", "C(i,j) = A(i,k) * B(k,j)", "parallelize(i,CPUThread,S)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, [5]race{runs, runs, grows, grows, grows}},
+	{"assembled, a sum", "y(j) = A(i,j)", "parallelize(i,CPUThread,S)", map[string]string{"A": "ds", "y": "s"}, [5]race{turns, turns, turns, runs, turns}},
+	{"assembled, a sum of tiles", "y(j) = A(i,j)", "split(i,i0,i1,4),parallelize(i0,CPUThread,S)", map[string]string{"A": "ds", "y": "s"}, [5]race{turns, turns, turns, runs, turns}},
+	{"assembled, rows of sums", "C(i,j) = A(i,k) * B(k,j)", "parallelize(k,CPUThread,S)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, [5]race{turns, turns, turns, runs, turns}},
 
 	// Several levels.
+	{"a sum in a sum, assembled", "y(j) = A(i,j)", "split(i,i0,i1,8),parallelize(i0,CPUThread,Temporary),parallelize(i1,CPUThread,S)", map[string]string{"A": "ds", "y": "s"}, [5]race{turns, turns, turns, runs, turns}},
 	{"lanes inside", "y(i) = A(i,j) * x(j)", "parallelize(i,CPUThread,S),parallelize(j,CPUVector,ParallelReduction)", map[string]string{"A": "ds"}, [5]race{}},
 	{"lanes inside a sum", "a = A(i,j) * x(j)", "parallelize(i,CPUThread,S),parallelize(j,CPUVector,ParallelReduction)", map[string]string{"A": "ds"}, [5]race{adds, racy, runs, runs, runs}},
 	{"threads inside threads", "y(i) = A(i,j) * x(j)", "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces),parallelize(i1,CPUThread,S)", map[string]string{"A": "ds"}, [5]race{}},

@@ -17,7 +17,10 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
 	tmp := l.newArray(a.op.prefix()+"_copies", l.spec.Compute)
 	l.emit(&ir.Alloc{A: tmp, Len: ir.Times(pieces, size), Zero: true})
-	l.pieces(f, e, tmp, size, base, pieces)
+	l.pieces(f, e, pieces, func(c *ir.Var, in *env, run func()) {
+		in.copy = &copyOf{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
+		run()
+	})
 	k := l.newVar("value")
 	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: size, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
 		sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
@@ -42,15 +45,30 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// pieces emits the loop over the pieces.
-func (l *lowerer) pieces(f *cin.Forall, e *env, tmp *ir.Array, size, base, pieces ir.Expr) {
+// separate lowers a parallel loop of which each thread adds to a copy of its own
+// (Temporary), and returns false where f is none.
+func (l *lowerer) separate(f *cin.Forall, e *env, want bool) (some ir.Expr, ok bool) {
+	switch {
+	case f.Unit != cin.CPUThread || f.Race != cin.Temporary:
+		return nil, false
+	case l.manyPlaces(f, e):
+		return l.copies(f, e), true
+	case l.spaces[cin.Target(f).Name] != nil:
+		return l.spacePieces(f, e, want), true
+	}
+	return nil, false
+}
+
+// pieces emits the loop over pieces of the range of f, on threads. each is given
+// the number of a piece, the environment that it runs in, to change, and what
+// runs it.
+func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr, each func(c *ir.Var, in *env, run func())) {
 	g := *f
 	g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
 	c := l.newVar("piece")
 	body := l.inScope(func() {
 		in := e.clone()
 		in.atomic, in.threads = false, false
-		in.copy = &copyOf{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
 		if c2 := l.sched.comps[f.Var]; c2 == nil || l.sched.g.ReplacedBy(f.Var) != nil {
 			s := l.span(e, f.Var)
 			n := ir.Minus(s.hi, s.lo)
@@ -62,7 +80,7 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, tmp *ir.Array, size, base, piece
 		} else {
 			in.piece = &pieceOf{v: f.Var, number: c, of: pieces}
 		}
-		l.stmt(&g, in, false)
+		each(c, in, func() { l.stmt(&g, in, false) })
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: body})
 }

@@ -27,8 +27,8 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 		}
 		s = l.countAll(c, e)
 	}
-	if f.Unit == cin.CPUThread && f.Race == cin.Temporary && l.manyPlaces(f, e) {
-		return l.copies(f, e)
+	if some, ok := l.separate(f, e, want); ok {
+		return some
 	}
 	p := &loop{f: f, e: e, want: want}
 	done := l.tally(p)

@@ -87,8 +87,8 @@ func (l *lowerer) scheduled(f *cin.Forall, e *env, want bool) ir.Expr {
 // styled lowers a loop over an original variable, as the schedule says.
 func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread {
-		if f.Race == cin.Temporary && l.manyPlaces(f, e) {
-			return l.copies(f, e)
+		if some, ok := l.separate(f, e, want); ok {
+			return some
 		}
 		if f.Race != cin.Unsaid && l.assigns(f) && l.out.sparse && !l.out.shared() {
 			g := *f

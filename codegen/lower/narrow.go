@@ -209,8 +209,8 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want boo
 	if l.assigns(f) && !inTiles {
 		l.zero(e)
 	}
-	if f.Unit == cin.CPUThread && f.Race == cin.Temporary && l.manyPlaces(f, e) {
-		return l.copies(f, e)
+	if some, ok := l.separate(f, e, want); ok {
+		return some
 	}
 	return l.tilesOf(f, e, c, o, want)
 }

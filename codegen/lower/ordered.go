@@ -23,9 +23,12 @@ type orderedSpace struct {
 
 // inOrder tells whether s adds to workspace t in the order of its variables, and
 // whether once to each coordinate: the outermost loops of s determine these
-// variables, in their order.
+// variables, in their order, and none of its loops runs on threads.
 func (l *lowerer) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
+	if hasThreads(s) {
+		return false, false
+	}
 	for len(left) > 0 {
 		f, ok := s.(*cin.Forall)
 		if !ok {

@@ -90,7 +90,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		}
 	}
 	if !isTensor {
-		return s.temporaryRace(f, target, race)
+		return s.temporaryRace(f, target, unit, race)
 	}
 	races := s.races(f, target)
 	switch {
@@ -181,10 +181,14 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 }
 
 // temporaryRace checks a loop in the producer of a temporary.
-func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, race cin.Race) error {
+func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race cin.Race) error {
 	switch {
+	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
+		return nil
+	case len(t.Vars) > 0 && unit == cin.CPUVector:
+		return s.refuse(1, "the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
 	case len(t.Vars) > 0:
-		return s.refuse(0, "the loop over %s fills the workspace %s, which takes entries in turn", f.Var, t.Key())
+		return s.refuse(2, "the loop over %s fills the workspace %s, which takes entries in turn; Temporary gives each thread one of its own", f.Var, t.Key())
 	case race == cin.NoRaces:
 		return s.refuse(2, "iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var, t.Name)
 	case race == cin.Atomics:

@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 		{append2, "parallelize(i,CPUVector,NoRaces)", "is appended to in order", "CPUVector"},
 		{rowSum, "parallelize(j,CPUThread,NoRaces)", "iterations of j add to the scalar t", "NoRaces"},
 		{rowSum, "parallelize(j,CPUThread,Atomics)", "iterations of j add to the local t", "Atomics"},
-		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),parallelize(l,CPUThread,Temporary)", "fills the workspace W(j)", "l"},
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),parallelize(l,CPUThread,ParallelReduction)", "fills the workspace W(j)", "ParallelReduction"},
 
 		{order4, "precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,V),precompute(B(i,k,l,m)*E(m,j),j,j,W),parallelize(m,CPUThread,Temporary)",
 			"V(j) is computed around the loop over m and inside another loop", "m"},
