@@ -16,8 +16,9 @@ import (
 // spmv is a job of the inputs of makeInputs.
 var spmv = []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f=x:d", "-d=j:90", "-o=y:OUT.tns"}
 
-// aRank runs a command as one rank that differs from the others.
-const aRank = "#!/bin/bash\nif [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ]; then case $1 in\nnopath) export PATH=/nowhere;;\nflag) exec \"${@:2}\" --bogus;;\njob) exec \"${@:2}\" --seed=7;;\nfolder) cd /;;\nnocache) unset DISTAFF_CACHE; export HOME=/nowhere DISTAFF_CACHE=/proc/nowhere;;\nesac; fi\nexec \"${@:2}\"\n"
+// aRank runs a command as one rank that differs from the others, or as the one
+// process of all ranks.
+const aRank = "#!/bin/bash\nif [ \"${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-1}}\" = 1 ]; then case $1 in\nsmall) ulimit -v 4000000;;\nnopath) export PATH=/nowhere;;\nflag) exec \"${@:2}\" --bogus;;\njob) exec \"${@:2}\" --seed=7;;\nfolder) cd /;;\nnocache) unset DISTAFF_CACHE; export HOME=/nowhere DISTAFF_CACHE=/proc/nowhere;;\nesac; fi\nexec \"${@:2}\"\n"
 
 // wrongCC is a C compiler that adds one to each product.
 const wrongCC = "#!/bin/sh\nfor a; do case $a in *.c) sed -i 's/A_v \\* x_v/A_v * x_v + 1/' \"$a\";; esac; done\nexec cc \"$@\"\n"
@@ -29,7 +30,7 @@ func TestLaunchedCodes(t *testing.T) {
 	dir := t.TempDir()
 	distaff := program(t, dir)
 	makeInputs(t, dir, distaff)
-	for name, text := range map[string]string{"bad.tns": "1 2\n1 x\n", "rank": aRank, "cc": wrongCC} {
+	for name, text := range map[string]string{"bad.tns": "1 2\n1 x\n", "few.tns": "1 1 2\n700000000 3 1\n", "rank": aRank, "cc": wrongCC} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,7 @@ func TestLaunchedCodes(t *testing.T) {
 		once string // said once
 		args []string
 		env  string
-		rank string // a way in which rank 1 differs
+		rank string // a way in which rank 1 differs; "small" ranks of one process too
 	}{
 		{"well", 0, "", spmv, "", ""},
 		{"no file", 1, "missing.tcs", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:missing.tcs", "-i=x:x.tns", "-o=y:OUT.tns"}, "", ""},
@@ -50,6 +51,9 @@ func TestLaunchedCodes(t *testing.T) {
 		{"wrong data", 3, "bad.tns:2", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:bad.tns", "-d=j:90", "-o=y:OUT.tns"}, "", ""},
 		{"difference", 4, "--check: y at i = 0", more("--check"), "DISTAFF_CC=" + filepath.Join(dir, "cc"), ""},
 		{"memory", 5, "takes 720 bytes", more("--memory-limit=600"), "", ""},
+		// Rank 0 has a thousand of the result's rows, rank 1 more than it can have.
+		{"memory that the system refuses one rank", 5, "[1] tensor y of sizes [700000000] as d takes 5.215 GiB, which the system does not give",
+			[]string{"run", "y(i) = A(i,j)*x(j)", "-i=A:few.tns", "-f=A:ss", "-d=A:700000000,9", "-g=x:dense:int", "--split=i:1000,", "--threads=1", "-o=y:OUT.tcs"}, "", "small"},
 		{"ranks twice", 2, "leave the flag out", more("--ranks=4"), "", "all"},
 		{"no MPI at one rank", 1, "[1] started as one of", spmv, "", "nopath"},
 		{"a flag at one rank", 2, `[1] there is no flag "--bogus"`, spmv, "", "flag"},
@@ -68,13 +72,15 @@ func TestLaunchedCodes(t *testing.T) {
 			t.Parallel()
 			out := "fault-" + where
 			for _, k := range codes {
-				if place == 0 && (k.rank != "" || strings.HasPrefix(k.name, "cores")) {
+				if place == 0 && (k.rank != "" && k.rank != "small" || strings.HasPrefix(k.name, "cores")) {
 					continue
 				}
 				args := strings.Split(strings.ReplaceAll(strings.Join(k.args, "\x00"), "OUT", out), "\x00")
-				argv := append(append([]string{distaff}, args...), "--ranks=2")
+				argv := append([]string{filepath.Join(dir, "rank"), k.rank, distaff}, args...)
 				if place > 0 {
-					argv = launchers[place-1].Argv(2, append([]string{filepath.Join(dir, "rank"), k.rank, distaff}, args...)...)
+					argv = launchers[place-1].Argv(2, argv...)
+				} else {
+					argv = append(argv, "--ranks=2")
 				}
 				t.Run(k.name, func(t *testing.T) {
 					r := launchIn(t, dir, argv, []string{k.env}, nil)
