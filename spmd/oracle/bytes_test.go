@@ -34,7 +34,7 @@ func TestOracleSameBytes(t *testing.T) {
 		for i, e := range []Jobs{{Ranks: 1}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
 			e.Interpret = true
 			file := filepath.Join(dir, fmt.Sprintf("%d%s", i, []string{".tcs", ".tns"}[k%2]))
-			_, err := e.run(p, func(j *spmd.Job) (*spmd.Report, error) {
+			_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
 				j.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: file}}
 				return j.Run(context.Background())
 			})

@@ -48,6 +48,9 @@ func (g *generator) data(s *notation.Stmt) *Case {
 				t.Type = dtype.None
 			}
 		}
+		if f, ok := g.formats[u.Name]; ok {
+			t.Format = f
+		}
 		ints = ints && (t.Type.IsInt() || !t.Input)
 		c.Tensors = append(c.Tensors, t)
 	}

@@ -22,6 +22,9 @@ type Options struct {
 	Exact bool
 	// Types restricts the tensors' types; nil for a mix.
 	Types []dtype.Type
+	// Follow is the share of cases that sum over a sparse operand's pattern, as
+	// what adds to sparse blocks in place wants.
+	Follow float64
 }
 
 func (o Options) withDefaults() Options {
@@ -48,7 +51,12 @@ func Generate(r *rand.Rand, o Options) *Case {
 	o = o.withDefaults()
 	for {
 		g := &generator{Rand: r, o: o}
-		s := g.statement()
+		var s *notation.Stmt
+		if o.Follow > 0 && g.chance(o.Follow) {
+			s = g.following()
+		} else {
+			s = g.statement()
+		}
 		if notation.Check(s) != nil {
 			continue
 		}
@@ -62,7 +70,8 @@ func Generate(r *rand.Rand, o Options) *Case {
 type generator struct {
 	*rand.Rand
 	o       Options
-	pool    []string // variables to choose from
+	pool    []string                 // variables to choose from
+	formats map[string]format.Format // those that the statement was made for
 	used    []*notation.Access
 	divides bool
 }

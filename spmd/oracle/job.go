@@ -23,6 +23,12 @@ type Jobs struct {
 	Blocks bool
 	// Interpret has leaves interpreted, and not compiled.
 	Interpret bool
+	// Dir, if not "", is a folder for files: half of the jobs read some of their
+	// operands from there, and write some results there, as their variants fix.
+	Dir string
+	// Limits runs some jobs again with a memory limit below what they took; one that
+	// is then refused keeps its first result.
+	Limits bool
 }
 
 // Name is "jobs" with what is chosen.
@@ -73,19 +79,38 @@ func (e Jobs) Flags(p *Prepared) string {
 	if o.Map != "" {
 		out += " --map=" + o.Map
 	}
-	return out
+	return out + e.files(p).String()
 }
 
 // Run runs the case as a job.
 func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
-	return e.run(p, func(j *spmd.Job) (*spmd.Report, error) { return j.Run(ctx) })
+	return e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
+		first, err := j.Run(ctx)
+		r := rand.New(rand.NewPCG(p.Variant, 8))
+		if err != nil || !e.Limits || r.IntN(3) > 0 {
+			return first, err
+		}
+		share := []float64{0.999, 0.95, 0.9, 0.8, 0.6}[r.IntN(5)]
+		j.MemoryLimit = int64(share * float64(slices.Max(first.Allocated)))
+		if j.MemoryLimit == 0 {
+			return first, nil
+		}
+		second, err := j.Run(ctx)
+		if err != nil && exitCode(err) == 5 {
+			return first, nil
+		}
+		if err != nil {
+			err = fmt.Errorf("with a memory limit of %d bytes: %w", j.MemoryLimit, err)
+		}
+		return second, errors.Join(err, first.Result.Close())
+	})
 }
 
 // RunOn runs the case as one rank of c, by a block schedule that the case's variant
 // fixes. Collective. The output is rank 0's, and nil elsewhere.
 func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 	e.Ranks = c.Size()
-	out, err := e.run(p, func(j *spmd.Job) (*spmd.Report, error) { return j.RunOn(c, c.Size(), 1) })
+	out, err := e.run(p, c, func(j *spmd.Job) (*spmd.Report, error) { return j.RunOn(c, c.Size(), 1) })
 	if c.Rank() > 0 && errors.Is(err, errNoResult) {
 		return nil, nil
 	}
@@ -94,7 +119,8 @@ func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 
 var errNoResult = errors.New("a job without an error gave no result")
 
-func (e Jobs) run(p *Prepared, run func(*spmd.Job) (*spmd.Report, error)) (out *Output, err error) {
+// run runs the case by run: as one rank of c, where that is not nil.
+func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, error)) (out *Output, err error) {
 	job := &spmd.Job{
 		Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true, Options: e.options(p),
@@ -127,6 +153,11 @@ func (e Jobs) run(p *Prepared, run func(*spmd.Job) (*spmd.Report, error)) (out *
 		defer s.Close()
 		job.Inputs[t.Name] = spmd.InMemory(s)
 	}
+	f := e.files(p)
+	if err := f.prepare(job, p, c); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.remove(c)) }()
 	report, err := run(job)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n(%s)", err, e.Flags(p))
@@ -136,7 +167,7 @@ func (e Jobs) run(p *Prepared, run func(*spmd.Job) (*spmd.Report, error)) (out *
 	}
 	defer func() { err = errors.Join(err, report.Result.Close()) }()
 	out.Entries = output(report.Result).Entries
-	return out, checkResult(report.Result, p)
+	return out, errors.Join(checkResult(report.Result, p), f.check(report.Result))
 }
 
 // checkResult holds the result's type and storage to what was asked for.
@@ -201,7 +232,10 @@ func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 }
 
 func randomCuts(r *rand.Rand, size int64) string {
-	if r.IntN(2) == 0 {
+	switch kind := r.IntN(8); {
+	case kind == 0 || kind == 1 && size > 5: // blocks that are merged before all are there
+		return fmt.Sprint(5 + r.IntN(20))
+	case kind < 5:
 		return fmt.Sprint(1 + r.IntN(4))
 	}
 	points := make([]int64, 1+r.IntN(3))

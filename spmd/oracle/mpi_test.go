@@ -18,6 +18,9 @@ import (
 // rankVar makes this test binary a rank: seed, first case and number of cases.
 const rankVar = "DISTAFF_ORACLE_RANK"
 
+// dirVar is the folder of its files.
+const dirVar = "DISTAFF_ORACLE_DIR"
+
 // mpiBudget is how long one launch of the cases may take on an idle machine of two cores;
 // a launch that takes five times as long fails.
 const mpiBudget = 15 * time.Second
@@ -56,11 +59,11 @@ func oracleRank(what string) int {
 // mpiCases runs n cases as jobs of c, and compares at rank 0. A case that divides
 // integers by zero ends its job, as it must; the next takes its place.
 func mpiCases(c comm.Comm, seed, first, n uint64) error {
-	e := Jobs{Blocks: true, Interpret: true}
+	e := Jobs{Blocks: true, Interpret: true, Dir: os.Getenv(dirVar)}
 	cut, stored := 0, 0
 	k := first
 	for done := uint64(0); done < n; k++ {
-		p, err := Generate(Rand(seed, k), Options{}).Prepare()
+		p, err := Generate(Rand(seed, k), Options{Follow: 0.25}).Prepare()
 		if err != nil {
 			return err
 		}
@@ -107,7 +110,7 @@ func TestOracleMPI(t *testing.T) {
 					first = uint64(10000 * ranks)
 				}
 				what := fmt.Sprintf("%s=%d %d %d", rankVar, *seedFlag, first, n)
-				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]), Env: []string{what}, Limit: 5*mpiBudget*time.Duration(n+99)/100 + time.Minute})
+				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]), Env: []string{what, dirVar + "=" + t.TempDir()}, Limit: 5*mpiBudget*time.Duration(n+99)/100 + time.Minute})
 				if r.Code != 0 || !strings.Contains(r.Out, fmt.Sprintf(": %d right", n)) {
 					t.Fatalf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 				}

@@ -109,9 +109,9 @@ func TestOracleJobs(t *testing.T) {
 // TestOracleRanks holds jobs on 1 to 8 ranks, by random block schedules, to the
 // reference.
 func TestOracleRanks(t *testing.T) {
-	e := Jobs{Blocks: true, Interpret: true}
+	e := Jobs{Blocks: true, Interpret: true, Limits: true, Dir: t.TempDir()}
 	caseFiles(t, e)
-	sweep(t, e, Options{}, 500, 4)
+	sweep(t, e, Options{Follow: 0.25}, 500, 4)
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every

@@ -9,7 +9,6 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/reference"
-	"distaff/io/tns"
 )
 
 // Text is the case as a case file: the statement, a line "variant N", a line
@@ -175,15 +174,7 @@ func (c *Case) Script() string {
 			args += fmt.Sprintf(" -i=%s:%s", t.Name, scalarText(t.Type, t.Entries[0].Value))
 		default:
 			fmt.Fprintf(&b, "cat > %s.tns <<'END'\n", t.Name)
-			if t.Type.IsComplex() {
-				fmt.Fprintln(&b, tns.ComplexMark)
-			}
-			for _, e := range t.Entries {
-				for _, x := range e.Coord {
-					fmt.Fprint(&b, x+1, " ")
-				}
-				fmt.Fprintln(&b, scalarText(t.Type, e.Value))
-			}
+			t.tns(&b)
 			b.WriteString("END\n")
 			args += fmt.Sprintf(" -i=%s:%s.tns", t.Name, t.Name)
 		}

@@ -1,0 +1,224 @@
+package oracle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"distaff/codegen/format"
+	"distaff/codegen/reference"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/tns"
+	"distaff/spmd"
+	"distaff/spmd/comm"
+)
+
+// files are the operands that a job reads from files, and the file that its
+// result goes to.
+type files struct {
+	dir   string                   // where they lie; "" for none
+	in    map[string]string        // by tensor: ".tns" or ".tcs"
+	other map[string]format.Format // of a .tcs file that the job stores otherwise
+	out   string                   // ".tns", ".tcs", or ""
+	name  string                   // of the result's file
+	write string
+	trust bool
+}
+
+// files are the case's choices.
+func (e Jobs) files(p *Prepared) *files {
+	f := &files{in: map[string]string{}, other: map[string]format.Format{}}
+	if e.Dir == "" {
+		return f
+	}
+	r := rand.New(rand.NewPCG(p.Variant, 6))
+	if r.IntN(2) == 0 {
+		return f
+	}
+	f.dir, f.write, f.trust = e.Dir, []string{"", "parallel", "ordered"}[r.IntN(3)], r.IntN(2) == 0
+	g := generator{Rand: r}
+	for _, t := range p.Tensors {
+		kind := []string{"", ".tns", ".tcs", ".tcs"}[r.IntN(4)]
+		if !t.Input || len(t.Dims) == 0 || kind == "" || kind == ".tns" && len(t.Entries) == 0 {
+			continue
+		}
+		f.in[t.Name] = kind
+		if kind == ".tcs" && r.IntN(2) == 0 && !t.repeats() {
+			f.other[t.Name] = g.format(len(t.Dims), "s", false)
+		}
+	}
+	if len(p.Tensors[0].Dims) > 0 {
+		f.out = []string{"", ".tns", ".tcs"}[r.IntN(3)]
+	}
+	return f
+}
+
+// repeats tells whether a coordinate comes more than once.
+func (t *Tensor) repeats() bool {
+	seen := map[string]bool{}
+	for _, e := range t.Entries {
+		key := fmt.Sprint(e.Coord)
+		if seen[key] {
+			return true
+		}
+		seen[key] = true
+	}
+	return false
+}
+
+// String is how a reader of a failure would choose the same.
+func (f *files) String() string {
+	if f.dir == "" {
+		return ""
+	}
+	text := fmt.Sprintf(" (with the result to %q, --write=%s, --trust-input=%v", f.out, f.write, f.trust)
+	for _, name := range slices.Sorted(maps.Keys(f.in)) {
+		text += fmt.Sprintf(", %s from %s %v", name, f.in[name], f.other[name])
+	}
+	return text + ")"
+}
+
+var jobsWithFiles atomic.Int64
+
+// prepare writes the input files, at rank 0 of c (nil: here), and has the job read
+// and write them.
+func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
+	if f.dir == "" {
+		return nil
+	}
+	f.name = filepath.Join(f.dir, fmt.Sprintf("case-%d", jobsWithFiles.Add(1)))
+	job.Write, job.TrustInput = f.write, f.trust
+	for _, t := range p.Tensors {
+		kind, ok := f.in[t.Name]
+		if !ok {
+			continue
+		}
+		file := f.name + "-" + t.Name + kind
+		job.Inputs[t.Name] = spmd.File(file)
+		job.Types[t.Name] = t.Type.String()
+		if c != nil && c.Rank() > 0 {
+			continue
+		}
+		if err := f.store(t, file, p.wide()); err != nil {
+			return fmt.Errorf("storing %s: %w", file, err)
+		}
+	}
+	if f.out != "" {
+		job.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: f.name + f.out}}
+	}
+	if c != nil {
+		return c.Barrier()
+	}
+	return nil
+}
+
+// store writes an operand's file.
+func (f *files) store(t *Tensor, file string, wide bool) error {
+	if f.in[t.Name] == ".tns" {
+		var b bytes.Buffer
+		t.tns(&b)
+		return os.WriteFile(file, b.Bytes(), 0o600)
+	}
+	as := *t
+	if x, ok := f.other[t.Name]; ok {
+		as.Format = x
+	}
+	s, err := as.Assemble(wide)
+	if err != nil {
+		return err
+	}
+	return errors.Join(tcs.Write(file, s, tcs.WriteOptions{}), s.Close())
+}
+
+// tns writes the tensor as a .tns file.
+func (t *Tensor) tns(w io.Writer) {
+	if t.Type.IsComplex() {
+		fmt.Fprintln(w, tns.ComplexMark)
+	}
+	for _, e := range t.Entries {
+		for _, x := range e.Coord {
+			fmt.Fprint(w, x+1, " ")
+		}
+		fmt.Fprintln(w, scalarText(t.Type, e.Value))
+	}
+}
+
+// check holds the result's file to the result.
+func (f *files) check(want *tcs.Tensor) error {
+	switch f.out {
+	case ".tcs":
+		got, err := tcs.Open(f.name + f.out)
+		if err != nil {
+			return err
+		}
+		defer got.Close()
+		if err := got.Validate(); err != nil {
+			return err
+		}
+		if got.FormatString() != want.FormatString() || got.Type != want.Type {
+			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v", got.FormatString(), got.Type, want.FormatString(), want.Type)
+		}
+		return same(f.out, output(got), output(want))
+	case ".tns":
+		return f.checkText(want)
+	}
+	return nil
+}
+
+func same(what string, got, want *Output) error {
+	if a, b := fmt.Sprint(got.Entries), fmt.Sprint(want.Entries); a != b {
+		return fmt.Errorf("the result's %s file has %s, want %s", what, a, b)
+	}
+	return nil
+}
+
+// checkText holds a .tns file to the result, stored the same. Zeros that dense levels
+// make room for are not written.
+func (f *files) checkText(want *tcs.Tensor) (err error) {
+	in, err := convert.Open(f.name+f.out, coo.Options{Order: len(want.Dims), Dims: want.Dims, Type: want.Type})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	kinds, modes := want.Format()
+	got, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Dims: want.Dims, Type: want.Type, Name: f.name}, coo.Config{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer got.Close()
+	a, b := output(got), output(want)
+	if kinds[len(kinds)-1] == byte(format.Dense) {
+		for _, o := range []*Output{a, b} {
+			o.Entries = slices.DeleteFunc(o.Entries, func(e Entry) bool { return e.Value == reference.Value{} })
+		}
+	}
+	return same(f.out, a, b)
+}
+
+// remove removes the files, at rank 0 of c, when no rank reads them any more.
+func (f *files) remove(c comm.Comm) error {
+	if f.dir == "" {
+		return nil
+	}
+	if c != nil {
+		if err := c.Barrier(); err != nil || c.Rank() > 0 {
+			return err
+		}
+	}
+	names, err := filepath.Glob(f.name + "-*")
+	for _, n := range append(names, f.name+f.out) {
+		if e := os.Remove(n); e != nil && !errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package oracle
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// following is a statement whose sparse result has the pattern of an operand's
+// outer levels, summed over the rest, as in A(i,j,k) = B(i,j,l)*C(k,l): the shape of
+// which blocks of a reduction variable are summed in place. Formats that this wants are
+// left in g.formats.
+func (g *generator) following() *notation.Stmt {
+	g.pool = []string{"i", "j", "k", "l"}
+	order := 2 + g.IntN(2)
+	perm := g.Perm(len(g.pool))
+	var outer, rest []string // variables of the result's pattern, and those left
+	for k, p := range perm {
+		if k < order {
+			outer = append(outer, g.pool[p])
+		} else {
+			rest = append(rest, g.pool[p])
+		}
+	}
+	kinds := make([]byte, order)
+	for k := range kinds {
+		kinds[k] = "dsss"[g.IntN(4)]
+	}
+	kinds[g.IntN(order-1)] = 's' // in the result too
+	b := &notation.Access{Name: "B"}
+	g.formats = map[string]format.Format{}
+	sum := rest[0] // of the other factors alone
+	if g.chance(0.7) {
+		sum = outer[order-1]
+	}
+	g.formats["B"], b.Vars = g.stored(outer, kinds)
+	if sum == outer[order-1] {
+		outer, kinds = outer[:order-1], kinds[:order-1]
+	}
+	dense := []string{sum}
+	if extra := rest[len(rest)-1]; extra != sum && g.chance(0.4) { // rows of the result's last, dense mode
+		outer, kinds = append(slices.Clone(outer), extra), append(slices.Clone(kinds), 'd')
+		dense = append(dense, extra)
+	}
+	left := &notation.Access{Name: "A"}
+	g.formats["A"], left.Vars = g.stored(outer, kinds)
+	var e notation.Expr = b
+	for k := range 1 + g.IntN(2) {
+		a := &notation.Access{Name: string(rune('C' + k)), Vars: slices.Clone(dense)}
+		if k > 0 {
+			a.Vars = []string{dense[0], outer[g.IntN(len(outer))]}
+		}
+		g.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
+		if g.chance(0.7) {
+			g.formats[a.Name] = format.DenseOf(len(a.Vars))
+		}
+		if g.chance(0.5) {
+			e = &notation.Binary{Op: '*', X: e, Y: a}
+		} else {
+			e = &notation.Binary{Op: '*', X: a, Y: e}
+		}
+	}
+	if g.chance(0.2) {
+		other := &notation.Access{Name: "E", Vars: slices.Clone(left.Vars)}
+		g.formats["E"] = g.formats["A"]
+		e = &notation.Binary{Op: "+-"[g.IntN(2)], X: e, Y: other}
+	}
+	return &notation.Stmt{LHS: left, RHS: e, Accumulate: g.chance(0.15)}
+}
+
+// stored is a format whose level l stores vars[l], and the variables of its modes.
+func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string) {
+	perm := make([]int, len(vars))
+	for m := range perm {
+		perm[m] = m
+	}
+	if g.chance(0.3) {
+		perm = g.Perm(len(vars))
+	}
+	modes, order := make([]string, len(vars)), make([]string, len(vars))
+	for l, m := range perm {
+		modes[m], order[l] = vars[l], strconv.Itoa(m)
+	}
+	f, err := format.Parse(string(kinds) + ":" + strings.Join(order, ","))
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return f, modes
+}
