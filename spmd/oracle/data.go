@@ -104,15 +104,23 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 	}
 	out := map[string]int64{}
 	for {
-		space, largest := int64(1), ""
+		space, largest := 1.0, "" // 45^12 passes 2^63
 		for _, v := range n.Vars {
 			out[v] = size[class[v]]
-			space *= max(out[v], 1)
+			space *= float64(max(out[v], 1))
 			if largest == "" || size[class[v]] > size[largest] {
 				largest = class[v]
 			}
 		}
-		if space <= g.o.MaxPoints {
+		tensor := 1.0 // the largest: a variable counts as often as it is named
+		for _, a := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
+			points := 1.0
+			for _, v := range a.Vars {
+				points *= float64(max(out[v], 1))
+			}
+			tensor = max(tensor, points)
+		}
+		if space <= float64(g.o.MaxPoints) && tensor <= maxSpace {
 			return out
 		}
 		size[largest] = max(size[largest]*2/3, 1)
@@ -121,6 +129,9 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 
 // maxEntries is about the most entries of a tensor of chosen density.
 const maxEntries = 400
+
+// maxSpace is the most coordinates of a tensor.
+const maxSpace = 1 << 18
 
 // entries fills a tensor.
 func (g *generator) entries(t *Tensor, st style) {
