@@ -24,6 +24,7 @@ type generator struct {
 	key     uint64
 	dims    []int64
 	typ     tcs.Type
+	drawn   *zipfDrawn // of zipf: this process's entries
 }
 
 // parseGenerator reads a KIND of -g.
@@ -198,8 +199,12 @@ func (g *generator) at(coord []int64) tcs.Value {
 // stream is the whole tensor as entries.
 func (g *generator) stream() coo.Stream { return g.part(0, 1) }
 
-// part is part k of n of the tensor: an even range of mode 0, generated alone.
+// part is part k of n of the tensor: an even range of mode 0, generated alone, or of
+// zipf what was drawn.
 func (g *generator) part(k, n int) coo.Stream {
+	if g.drawn != nil {
+		k, n = 0, 1
+	}
 	size := int64(1)
 	if len(g.dims) > 0 {
 		size = g.dims[0]

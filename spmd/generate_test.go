@@ -1,15 +1,19 @@
 package spmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
 )
 
 func bound(t *testing.T, kind string, dims []int64, typ tcs.Type, seed int64) *generator {
@@ -262,6 +266,74 @@ func BenchmarkZipf(b *testing.B) {
 	g.bind("A", []int64{1000000, 1000000}, tcs.Float64, 0)
 	for b.Loop() {
 		for range g.entries(0, 1000000) {
+		}
+	}
+}
+
+// Shares of a zipf tensor, which several processes draw together, are disjoint and make
+// the tensor that one draws alone.
+func TestZipfShares(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		dims []int64
+	}{
+		{"zipf:500:1.1", []int64{1000, 1000}}, {"zipf:5000:1.3", []int64{300, 200, 400}}, {"zipf:99:2.5", []int64{10, 10}}, {"zipf:100:2.5", []int64{10, 10}},
+		{"zipf:3000:4", []int64{100000, 100000}}, {"zipf:200:1", []int64{1 << 40, 1 << 40, 1 << 40}}, {"zipf:20000:0", []int64{manyWeights + 5}}, {"zipf:0:1", []int64{5, 5}},
+	} {
+		want := map[string]bool{}
+		for _, at := range collect(bound(t, c.kind, c.dims, tcs.Float64, 1), 0, c.dims[0]) {
+			want[fmt.Sprint(at)] = true
+		}
+		for _, n := range []int{2, 5} {
+			got := map[string]int{}
+			var mu sync.Mutex
+			err := local.Run(context.Background(), n, func(k comm.Comm) error {
+				limit := tcs.NewLimit(0)
+				g := bound(t, c.kind, c.dims, tcs.Float64, 1)
+				err := g.draw(share{k.Rank(), n, func(x []int64) error { return k.Allreduce(comm.Of(x), comm.Sum) }, limit})
+				if err != nil {
+					return err
+				}
+				s := g.part(k.Rank(), n)
+				var b coo.Batch
+				for s.Next(&b) == nil {
+					mu.Lock()
+					for i := range b.N {
+						at := make([]int64, len(c.dims))
+						for m := range at {
+							at[m] = b.Coords[m][i]
+						}
+						got[fmt.Sprint(at)]++
+					}
+					mu.Unlock()
+				}
+				g.undraw()
+				if limit.Used() != 0 {
+					return fmt.Errorf("%d bytes stay counted", limit.Used())
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != len(want) {
+				t.Fatalf("%s in %d shares: %d entries, want %d", c.kind, n, len(got), len(want))
+			}
+			for at := range want {
+				if got[at] != 1 {
+					t.Fatalf("%s in %d shares: entry %s is there %d times", c.kind, n, at, got[at])
+				}
+			}
+		}
+	}
+}
+
+func TestUnshuffle(t *testing.T) {
+	for _, n := range []int64{1, 2, 3, 10, 257, 1 << 20} {
+		for x := int64(0); x < n; x += max(n/1000, 1) {
+			if y := unshuffle(77, n, shuffle(77, n, x)); y != x {
+				t.Fatalf("of %d: %d comes back as %d", n, x, y)
+			}
 		}
 	}
 }

@@ -61,7 +61,13 @@ func (r *run) loadOne(s *source) (*tcs.Tensor, error) {
 		if s.gen.dense() && f.AllDense() {
 			t, err = r.fill(s, f)
 		} else {
+			only := alone()
+			only.limit = r.limit
+			if err := s.gen.draw(only); err != nil {
+				return nil, err
+			}
 			t, err = coo.Assemble(s.gen.stream(), spec, r.config())
+			s.gen.undraw()
 		}
 	default:
 		stop := r.watch(s, s.stream)

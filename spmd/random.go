@@ -60,6 +60,22 @@ func shuffle(key uint64, n, x int64) int64 {
 	}
 }
 
+// unshuffle is the inverse of shuffle.
+func unshuffle(key uint64, n, x int64) int64 {
+	half := (bits.Len64(uint64(n-1)) + 1) / 2
+	mask := uint64(1)<<half - 1
+	for {
+		l, r := uint64(x)>>half, uint64(x)&mask
+		for round := uint64(4); round > 0; round-- {
+			l, r = r^(mix(key+(round-1)*phi+l)&mask), l
+		}
+		x = int64(l<<half | r)
+		if x < n {
+			return x
+		}
+	}
+}
+
 // product is the product of sizes, and whether it fits an int64.
 func product(dims []int64) (int64, bool) {
 	p, fits := int64(1), true

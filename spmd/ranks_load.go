@@ -204,7 +204,7 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 		if s.gen.dense() && f.AllDense() {
 			return k.fillBlocks(s, g)
 		}
-		return g.Scatter(k.c, s.gen.part(k.c.Rank(), k.c.Size()))
+		return k.scatterGenerated(s, g)
 	}
 	var in coo.Stream = nothing{s}
 	switch {
@@ -222,6 +222,17 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 	stop := r.watch(s, in)
 	defer stop()
 	return g.Scatter(k.c, in)
+}
+
+// scatterGenerated makes blocks of what every rank generates of a tensor.
+func (k *ranked) scatterGenerated(s *source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+	sum := func(n []int64) error { return k.c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }
+	if err := load.Agree(k.c, s.gen.draw(share{k.c.Rank(), k.c.Size(), sum, k.r.limit})); err != nil {
+		return nil, err
+	}
+	own, err := g.Scatter(k.c, s.gen.part(k.c.Rank(), k.c.Size()))
+	s.gen.undraw()
+	return own, err
 }
 
 // fillBlocks generates dense blocks in place.

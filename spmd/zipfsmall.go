@@ -1,0 +1,110 @@
+package spmd
+
+import (
+	"math"
+
+	"distaff/codegen/place"
+)
+
+// zipfSmall draws without replacement from a space not much larger than the
+// number of entries: the nnz smallest of exponential variates over weights
+// (Efraimidis and Spirakis, 2006). The variate of a coordinate is a function of
+// its number alone, so that none is kept: the largest that belongs is found digit by
+// digit, by counting.
+type zipfSmall struct {
+	g       *generator
+	space   int64
+	lo, hi  int64 // the numbers that are this process's
+	seed    random
+	weights [][]float64 // by mode and coordinate; nil for a mode of many
+	last    uint64      // the largest variate that belongs, as ordered gives it
+	tie     int64       // of equal ones, the largest number that belongs
+}
+
+// manyWeights is from how many coordinates on a mode's weights are computed each time.
+const manyWeights = 1 << 17
+
+// smallDigit is the bits of a variate that are counted at once.
+const smallDigit = 16
+
+func (g *generator) newZipfSmall(space int64, s share) (*zipfSmall, error) {
+	cuts := place.EvenCuts(space, int64(s.n))
+	z := &zipfSmall{g: g, space: space, lo: cuts[s.k], hi: cuts[s.k+1], seed: random(mix(g.key ^ 0x7a697066)), weights: make([][]float64, len(g.dims))}
+	for m, d := range g.dims {
+		if d >= manyWeights {
+			continue
+		}
+		z.weights[m] = make([]float64, d)
+		for r := range d {
+			z.weights[m][shuffle(g.modeKey(m), d, r)] = z.weight(r)
+		}
+	}
+	want, equal := g.nnz, int64(0) // of those that agree with last in the digits so far
+	for shift := 64 - smallDigit; shift >= 0; shift -= smallDigit {
+		counts := make([]int64, 1<<smallDigit)
+		for key := z.lo; key < z.hi; key++ {
+			if v := z.variate(key); v>>(shift+smallDigit) == z.last>>(shift+smallDigit) {
+				counts[v>>shift&(1<<smallDigit-1)]++
+			}
+		}
+		if err := s.sum(counts); err != nil {
+			return nil, err
+		}
+		digit := 0
+		for want > counts[digit] {
+			want -= counts[digit]
+			digit++
+		}
+		z.last |= uint64(digit) << shift
+		equal = counts[digit]
+	}
+	z.tie = space
+	for key := int64(0); equal > want && key < space; key++ {
+		if z.variate(key) == z.last {
+			if want--; want == 0 {
+				z.tie = key
+				break
+			}
+		}
+	}
+	return z, nil
+}
+
+func (z *zipfSmall) weight(rank int64) float64 { return -z.g.skew * math.Log(float64(rank+1)) }
+
+// variate is that of a coordinate's number, by its order.
+func (z *zipfSmall) variate(key int64) uint64 {
+	w, k := 0.0, key
+	for m := len(z.g.dims) - 1; m >= 0; m-- {
+		d := z.g.dims[m]
+		c := k % d
+		k /= d
+		if z.weights[m] != nil {
+			w += z.weights[m][c]
+		} else {
+			w += z.weight(unshuffle(z.g.modeKey(m), d, c))
+		}
+	}
+	r := z.seed + random(uint64(key)*phi)
+	return ordered(math.Log(-math.Log(r.float()*(1-0x1p-53))) - w)
+}
+
+// ordered maps numbers to integers of the same order.
+func ordered(x float64) uint64 {
+	b := math.Float64bits(x + 0) // one zero
+	if b>>63 != 0 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+// keys yields the numbers of this process's coordinates, in order.
+func (z *zipfSmall) keys(yield func(key int64) bool) {
+	for key := z.lo; key < z.hi; key++ {
+		if v := z.variate(key); v < z.last || v == z.last && key <= z.tie {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
