@@ -83,9 +83,22 @@ func (l *lowerer) picked(p *loop, c ir.Expr, its []*iter) ir.Expr {
 	for _, it := range p.iters {
 		cursors[it.key] = it.cur.absent()
 	}
-	for _, it := range its {
+	for k, it := range its {
 		cursors[it.key] = it.enter(ir.Truth(true))
-		it.here = l.named(it.name()+"_at", ir.Equal(it.c, c))
+		// Compared with the others, rather than with c, so as not to wait for c:
+		// the iterators' steps are a chain through the whole loop.
+		var least ir.Expr
+		for m, other := range its {
+			if m == k {
+				continue
+			}
+			if least == nil {
+				least = other.c
+			} else {
+				least = ir.Least(least, other.c)
+			}
+		}
+		it.here = l.named(it.name()+"_at", ir.AtMost(it.c, least))
 		picks[it.key] = it.here
 	}
 	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)

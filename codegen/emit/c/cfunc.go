@@ -19,6 +19,7 @@ type cfunc struct {
 	tlens  map[*ir.Table]string
 	fault  string // what has fail_coord: env, or fault in a piece of a parallel loop
 	piece  bool   // parallel loops in it are serial
+	single bool   // the innermost loop runs one iteration at a time: no vectors of them
 	fails  bool
 	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars
 	owns   bool                  // there is something to release at the end

@@ -63,7 +63,11 @@ func (f *cfunc) expr(x ir.Expr, prec int) string {
 	case *ir.Select:
 		if _, v := x.X.(*ir.Var); v && isLit(x.Y) && x.Type().IsFloat() {
 			// Compilers branch where a floating-point number is chosen.
-			return fmt.Sprintf("%s(%s, %s, %s)", f.helper("pick", x.Type()), f.expr(x.Cond, 0), f.expr(x.X, 0), f.expr(x.Y, 0))
+			name := "pick"
+			if f.single {
+				name = "pick_one"
+			}
+			return fmt.Sprintf("%s(%s, %s, %s)", f.helper(name, x.Type()), f.expr(x.Cond, 0), f.expr(x.X, 0), f.expr(x.Y, 0))
 		}
 		s := f.expr(x.Cond, precOr+1) + " ? " + f.expr(x.X, precOr) + " : " + f.expr(x.Y, precOr)
 		return paren(s, 0, prec+1)

@@ -23,6 +23,7 @@ var helpers = []struct {
 	{name: "min", types: []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}},
 	{name: "max", types: []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}},
 	{name: "pick", types: []ir.Type{ir.Float32, ir.Float64}},
+	{name: "pick_one", types: []ir.Type{ir.Float32, ir.Float64}},
 	{name: "div", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "rem", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "trunc_i32"},
@@ -107,7 +108,7 @@ func (f *file) prelude() string {
 			if f.needs[h.name+":"+t.String()] {
 				unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long", ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
 				b.WriteString("\n" + strings.NewReplacer(
-					"$T", ctype(t), "$S", suffix(t), "$U", unsigned, "$P", ctype(part(t)),
+					"$T", ctype(t), "$S", suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(part(t)),
 				).Replace(snippet(h.name)))
 			}
 		}

@@ -37,10 +37,16 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Store:
 		f.store(s)
 	case *ir.For:
+		outer := f.single
+		f.single = false
 		f.loop(s)
+		f.single = outer
 	case *ir.While:
 		f.line("while (%s) {", f.expr(s.Cond, 0))
+		outer := f.single
+		f.single = true
 		f.nested(s.Body)
+		f.single = outer
 		f.line("}")
 	case *ir.If:
 		f.line("if (%s) {", f.expr(s.Cond, 0))
