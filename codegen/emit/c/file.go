@@ -37,6 +37,7 @@ type leaf struct {
 	printed  map[*ir.For]*piece
 	live     map[*ir.Var]bool     // variables that something reads
 	assigned map[*ir.Var]bool     // variables that change after their declaration
+	used     map[any]bool         // variables, arrays and tables that a statement uses
 	pieces   map[*ir.For]string   // names of the functions of parallel loops
 	slots    map[ir.Slot]lateSlot // published late: the locals that hold the arrays
 	order    []*ir.Publish        // those slots, in order
@@ -50,6 +51,7 @@ type lateSlot struct{ name, len string }
 func (f *file) leaf(fn *ir.Func) {
 	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{}, printed: map[*ir.For]*piece{}}
 	l.live, l.assigned = liveness(fn.Body)
+	l.used = l.usage(fn.Body).seen
 	hasBody := false
 	// Names of functions come first, so that no local has one of them.
 	outer(fn.Body, func(s ir.Stmt) {
@@ -182,8 +184,7 @@ func (u *usage) stmt(s ir.Stmt) {
 		u.fails = true
 	case *ir.Prefetch:
 		u.array(s.A)
-	case *ir.Local:
-		u.array(s.A)
+	case *ir.Local: // no use: one that nothing else uses is left out
 		u.isMade[s.A] = true
 	case *ir.Grow:
 		u.array(s.A)

@@ -77,7 +77,9 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Prefetch:
 		f.line("__builtin_prefetch(%s + %s);", f.array(s.A), f.expr(s.Index, 5))
 	case *ir.Local:
-		f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
+		if f.leaf.used[s.A] {
+			f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
+		}
 	case *ir.Grow:
 		f.grow(s)
 	case *ir.Free:
