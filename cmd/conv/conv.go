@@ -72,6 +72,9 @@ func ReadOptions(x *cli.Context) (coo.Options, error) {
 			if err != nil || n < 0 {
 				return o, argv.Errorf("-d=%s: got size %q, want a whole number from 0", v, s)
 			}
+			if n > tcs.MaxSize {
+				return o, argv.Errorf("-d=%s: got size %q, want at most %d: sizes are below 2^62", v, s, int64(tcs.MaxSize))
+			}
 			o.Dims = append(o.Dims, n)
 		}
 		o.Order = len(o.Dims)

@@ -10,6 +10,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
+	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
@@ -118,6 +119,9 @@ func parseSizes(list string) ([]int64, error) {
 		n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("got size %q, want a whole number from 0", s)
+		}
+		if n > tcs.MaxSize {
+			return nil, fmt.Errorf("got size %q, want at most %d: sizes are below 2^62", s, int64(tcs.MaxSize))
 		}
 		sizes = append(sizes, n)
 	}

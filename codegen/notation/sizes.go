@@ -49,6 +49,9 @@ func ParseSize(s string) (name string, sizes []int64, err error) {
 		if err != nil || n < 0 {
 			return "", nil, diag.At(diag.Syntax, s, at, at+len(p), "got size %q, want a whole number from 0", p)
 		}
+		if n >= 1<<62 {
+			return "", nil, diag.At(diag.Syntax, s, at, at+len(p), "got size %q, want at most %d: sizes are below 2^62", p, int64(1<<62-1))
+		}
 		sizes = append(sizes, n)
 		at += len(p) + 1
 	}

@@ -244,15 +244,18 @@ func (c *collector) spans() error {
 	return nil
 }
 
-// maxCoord is the largest coordinate: sizes stay below 2^62.
-const maxCoord = 1<<62 - 2
+// maxCoord is the largest coordinate.
+const maxCoord = tcs.MaxSize - 1
 
 func (c *collector) outside(l int) error {
 	r := c.limits[l]
 	m := c.spec.Modes[l]
 	for _, x := range c.cols[l] {
-		if x < 0 || x > maxCoord {
+		if x < 0 {
 			return c.spec.dataErr("coordinate %d of mode %d is no index", x, m)
+		}
+		if x > maxCoord {
+			return c.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are below 2^62", x+1, m, int64(tcs.MaxSize))
 		}
 		if x < r[0] || r[1] >= 0 && x >= r[1] {
 			if r[0] > 0 || c.spec.Box != nil {

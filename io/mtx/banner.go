@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"distaff/io/tcs"
 	"distaff/io/text"
 )
 
@@ -167,6 +168,9 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 				hint = ", or the banner " + bannerWord
 			}
 			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want %s: integers from 0%s", text.Quote(f.Text), what, hint)
+		}
+		if k < want && v > tcs.MaxSize && !h.array {
+			return text.Dataf(file, h.sizeLine, f.Col, "got size %d, want at most %d: sizes are below 2^62", v, int64(tcs.MaxSize))
 		}
 		if k < want {
 			h.dims = append(h.dims, v)

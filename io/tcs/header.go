@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"math/bits"
 )
 
@@ -130,11 +129,15 @@ func (r *headerReader) fail(format string, args ...any) {
 	}
 }
 
-// size reads a number that must be from 0 to 2^62.
+// MaxSize is the largest size of a mode: sums and halves of two coordinates stay in
+// 63 bits.
+const MaxSize = 1<<62 - 1
+
+// size reads a number that must be from 0 to MaxSize.
 func (r *headerReader) size(at int, what string) int64 {
 	v := binary.LittleEndian.Uint64(r.b[at:])
-	if v > math.MaxInt64/2 {
-		r.fail("%s is %d, past 2^62", what, v)
+	if v > MaxSize {
+		r.fail("%s is %d, not below 2^62", what, v)
 		return 0
 	}
 	return int64(v)

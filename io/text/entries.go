@@ -16,7 +16,7 @@ type Layout struct {
 	Order   int
 	Values  int      // 0 for a pattern, whose values are 1; 1; 2 for real and imaginary parts
 	Base    int64    // the smallest coordinate, 0 or 1
-	Lims    []int64  // the size of each mode; math.MaxInt64 where unknown
+	Lims    []int64  // the size of each mode; tcs.MaxSize where unknown
 	Comment byte     // '#' or '%'
 	Integer bool     // the file says that its numbers are integers
 	Type    tcs.Type // what the values become
@@ -257,8 +257,8 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d", Quote(tok), m+1, l.Order, l.Base)
 	case err == nil && v < l.Base:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m, l.Base, l.Hint)
-	case l.Lims[m] == math.MaxInt64:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want one that 63 bits can hold", Quote(tok), m)
+	case l.Lims[m] == tcs.MaxSize:
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: sizes are below 2^62", Quote(tok), m, l.Lims[m]-1+l.Base)
 	default:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tok, m, l.Lims[m]-1+l.Base, l.Lims[m])
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 
@@ -84,7 +83,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order, Value: typ, Opt: opt}
 	exact := true
 	for m := range order {
-		lim := int64(math.MaxInt64)
+		lim := int64(tcs.MaxSize)
 		switch {
 		case m < len(opt.Dims) && opt.Dims[m] > 0:
 			lim = opt.Dims[m]
@@ -194,6 +193,9 @@ func readHead(src *text.Source) (*head, error) {
 		d, err := text.Int64(f.Text)
 		if err != nil || d < 0 {
 			return h, nil
+		}
+		if d > tcs.MaxSize {
+			return h, text.Dataf(src.Name, in.Line, f.Col, "got size %d, want at most %d: sizes are below 2^62", d, int64(tcs.MaxSize))
 		}
 		dims = append(dims, d)
 	}
