@@ -247,9 +247,14 @@ func (l *lowerer) tally(p *loop) (done func() ir.Expr) {
 	return func() ir.Expr { return ir.Less(ir.Int(0), p.count) }
 }
 
+// onUnits tells whether a schedule runs the loop itself on threads or in lanes.
+func (l *lowerer) onUnits(p *loop) bool {
+	return l.sched != nil && (p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid)
+}
+
 // single refuses a loop that was to run in parallel, and is not a single one.
 func (l *lowerer) single(p *loop) {
-	if l.sched != nil && (p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid) {
+	if l.onUnits(p) {
 		l.refuse(p.v(), "the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
 	}
 }

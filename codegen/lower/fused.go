@@ -154,6 +154,10 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		}
 		return p
 	}
+	until := hi
+	if op.hasRuns(k) && op.Format.RunEnd(k) >= k+len(c.Roots)-1-d { // the positions are those of the last level
+		until = l.named(op.prefix()+"_until", ir.Least(hi, o.iv.hi))
+	}
 	some := ir.Expr(ir.Truth(false))
 	next := func(whole bool) {
 		x := l.declare(root, l.coordAt(cur, 0, cur.pos, q))
@@ -162,7 +166,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		var run *ir.Var
 		if op.hasRuns(k) {
 			run = l.declare(op.prefix()+"_r", q)
-			l.while(ir.Both(ir.Less(run, hi), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
+			l.while(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
 			next.end = run
 		}
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}

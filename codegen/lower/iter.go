@@ -92,7 +92,9 @@ func (l *lowerer) advance(it *iter, here ir.Expr) {
 func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	it := p.iters[p.lat.All().First()]
 	if it.runs {
-		l.single(p)
+		if l.onUnits(p) {
+			l.refuse(p.v(), "the loop over %s steps from a coordinate of %s to the next, past its repeats; strip-mine it with split or divide, and run the tiles in parallel", p.v(), it.key)
+		}
 		return l.mergeLoops(p)
 	}
 	done := l.tally(p)

@@ -122,9 +122,10 @@ func (s *state) positions(v string, a *cin.Access) error {
 		return s.refuse(2, "level %d of %s is dense, and has no positions of its own; its coordinates can be split", last, a.Name)
 	case caps.Padded:
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
-	case !caps.Unique && last == len(f.Levels)-1:
+	case caps.Unique:
+	case last == len(f.Levels)-1:
 		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; its coordinates can be split", last, a.Name)
-	case !caps.Unique:
+	case f.Levels[last+1].Caps().Branchless: // which tells the repeats apart
 		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; fuse it with the levels below", last, a.Name)
 	}
 	for l := first + 1; l < last; l++ {
@@ -133,8 +134,8 @@ func (s *state) positions(v string, a *cin.Access) error {
 		}
 	}
 	for l := first; l < last; l++ {
-		if c := f.Levels[l].Caps(); c.Padded || c.Branchless {
-			return s.refuse(2, "levels %s of %s cannot be walked by position together", f, a.Name)
+		if f.Levels[l].Caps().Padded {
+			return s.refuse(2, "level %d of %s is padded, and cannot be walked by position with those below it", l, a.Name)
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 		{addTo, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)", "has values beside them", "reorder(p1,p0)"},
 		{spmv, "pos(j,p,A),split(p,p0,p1,4),reorder(p0,i,p1)", "known inside the loops over i only", "reorder(p0,i,p1)"},
 		{pieces, "pos(j,p,A)", "A(i,j) is not in y(i) += z(j), which loops over j too", "pos(j,p,A)"},
-		{spmv.with("y:d A:ps x:d"), "fuse(i,j,f),pos(f,p,A)", "levels ps of A cannot be walked by position together", "A"},
+		{spmv.with("y:d A:ps x:d"), "fuse(i,j,f),pos(f,p,A)", "level 0 of A is padded, and cannot be walked by position with those below it", "A"},
 		{spmv, "coord(j,c)", "j runs over coordinates already", "j"},
 		{spmv, "pos(j,p,A),coord(p,i)", "the name i is in use", "i"},
 

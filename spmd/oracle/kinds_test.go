@@ -1,0 +1,302 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/interp"
+	"distaff/codegen/notation"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+)
+
+// A table of commands by level kinds: each line is a schedule of one of the
+// statements, each column the format of its operand A, and each cell '.' where the
+// schedule is taken, and then gives the right result, or the letter of the reason
+// for which it is refused.
+
+// reasons are the letters of refusals, and what these say.
+var reasons = map[byte]string{
+	'o': "and the loops would reach j first",
+	'd': "is dense, and has no positions of its own",
+	'k': "keeps repeated coordinates, which tiles of positions would part; fuse it with the levels below",
+	'v': "keeps repeated coordinates, which tiles of positions would part; its coordinates can be split",
+	'p': "is padded: its positions are not in order",
+	'w': "is padded, and cannot be walked by position with those below it",
+	'n': "is not directly inside the one over",
+	'r': "to the next, past its repeats; strip-mine it",
+	'b': "beside all coordinates; strip-mine it",
+	'm': "steps through several operands together",
+	'f': "tiles of i, j fused would come back to a row",
+	'e': "would come too early, and back to each entry",
+	'a': "is appended to in order; CPUThread with NoRaces makes pieces",
+	't': "which takes entries in turn; Temporary gives each thread one of its own",
+}
+
+// kindTables are statements, the formats of their other tensors, and their columns.
+var kindTables = []struct{ stmt, formats, columns, lines string }{
+	{"y(i) = A(i,j) * x(j)", "y:d x:d", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
+.................... split(i,i0,i1,3)
+.................... split(j,j0,j1,3)
+.................... split(i,i0,i1,3),split(j,j0,j1,2),reorder(i0,j0,i1,j1)
+.................... divide(i,i0,i1,3)
+.................... divide(j,j0,j1,3)
+.................... fuse(i,j,f)
+.................... fuse(i,j,f),split(f,f0,f1,7)
+.................... fuse(i,j,f),divide(f,f0,f1,4)
+.................... fuse(i,j,f),split(f,f0,f1,7),reorder(f1,f0)
+.ooo.ooooo.ooooo.ooo reorder(j,i)
+.................... bound(i,ib,9,MaxExact),split(ib,i0,i1,3)
+.................... bound(j,jb,20,MaxConstraint)
+.................... unroll(i,2)
+.................... unroll(j,2)
+.................... mergeby(j,Gallop)
+.................... assemble(y,Insert)
+dddd.........kkkpppp pos(i,p,A)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2),coord(p1,c),split(c,c0,c1,2)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),split(p,p0,p1,2)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),divide(p,p0,p1,2),reorder(p1,p0)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),split(p,p0,p1,3),coord(p1,c),split(c,c0,c1,2)
+d.vpd.v.vpd.v.vpd.vp split(j,j0,j1,4),pos(j1,p,A),split(p,p0,p1,2)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),divide(p,p0,p1,3),unroll(p1,2)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),split(f,f0,f1,11),pos(f1,p,A),split(p,p0,p1,3)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),coord(p1,c),split(c,c0,c1,5)
+.................... precompute(A(i,j)*x(j),j,jw,W)
+.................... precompute(A(i,j)*x(j),{},{},W)
+.................... precompute(x(j),j,j,W)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),precompute(A(i,j)*x(j),p1,pw,W)
+.............rrr.... parallelize(i,CPUThread,NoRaces)
+.................... split(i,i0,i1,3),parallelize(i0,CPUThread,NoRaces,2)
+..r...r.r...r.r...r. parallelize(j,CPUThread,ParallelReduction)
+..r...r.r...r.r...r. parallelize(j,CPUThread,Atomics)
+..r...r.r...r.r...r. parallelize(j,CPUThread,Temporary)
+..r...r.r...r.r...r. parallelize(j,CPUVector,ParallelReduction)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),split(p,p0,p1,2),parallelize(p1,CPUVector,ParallelReduction)
+.................... fuse(i,j,f),split(f,f0,f1,7),parallelize(f0,CPUThread,Atomics)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),parallelize(p0,CPUThread,Atomics)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),parallelize(p0,CPUThread,Temporary)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),split(f,f0,f1,11),pos(f1,p,A),split(p,p0,p1,3),parallelize(f0,CPUThread,Atomics)
+..r...r.r...rrrr..r. parallelize(i,CPUThread,NoRaces),parallelize(j,CPUVector,ParallelReduction)
+`},
+	{"y(i) = A(i,j) + B(i,j)", "y:d B:ds", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
+.................... split(i,i0,i1,3)
+.................... split(j,j0,j1,3)
+.................... fuse(i,j,f),split(f,f0,f1,7)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),split(p,p0,p1,2)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),split(p,p0,p1,3),coord(p1,c),split(c,c0,c1,2)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),split(f,f0,f1,11),pos(f1,p,A),split(p,p0,p1,3)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,B),split(p,p0,p1,4),coord(p1,c),pos(c,q,A),split(q,q0,q1,2)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),parallelize(p0,CPUThread,Atomics)
+bmmmbmmmmmbmmmmmbmmm parallelize(j,CPUThread,ParallelReduction)
+.................... split(j,j0,j1,3),parallelize(j0,CPUThread,ParallelReduction)
+....bbbbbbbbbbbbbbbb parallelize(i,CPUThread,NoRaces)
+.................... precompute(A(i,j),j,j,W)
+`},
+	{"C(i,j) = A(i,j) + B(i,j)", "C:ss B:ss", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
+.................... split(i,i0,i1,3)
+.................... split(j,j0,j1,3)
+.................... fuse(i,j,f)
+d.vpd.v.vpd.v.vpdwvp fuse(i,j,f),pos(f,p,A)
+dfvpdfvfvpdfvfvpdwvp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2)
+d.vpd.v.vpd.v.vpd.vp pos(j,p,A),split(p,p0,p1,2)
+eeeeeeeeeeeeeeeeeeee split(j,j0,j1,3),reorder(j0,i,j1)
+.................... assemble(C,Insert)
+.................... parallelize(i,CPUThread,NoRaces)
+.................... split(i,i0,i1,3),parallelize(i0,CPUThread,NoRaces)
+aaaaaaaaaaaaaaaaaaaa split(i,i0,i1,3),parallelize(i0,CPUThread,Temporary)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2),parallelize(p0,CPUThread,NoRaces)
+.................... unroll(j,2)
+.................... mergeby(i,Gallop)
+`},
+	{"y(j) = A(i,j) * z(i)", "y:s z:d", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
+.................... split(i,i0,i1,3)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2)
+.................... parallelize(i,CPUThread,Temporary)
+tttttttttttttttttttt parallelize(i,CPUThread,Atomics)
+.................... split(i,i0,i1,3),parallelize(i0,CPUThread,Temporary)
+dddd.........kkkpppp pos(i,p,A),split(p,p0,p1,2),parallelize(p0,CPUThread,Temporary)
+`},
+	{"y(i) = A(i,j,k) * x(k)", "y:d x:d", "ddd dds dss dsd sds sss ssd suq usq uqq ucq dsp dps pss uus", `
+dddd.....kkddp. pos(i,p,A),split(p,p0,p1,2)
+dd..d..k..k.p.. pos(j,p,A),split(p,p0,p1,2)
+d..d..d....p... pos(k,p,A),split(p,p0,p1,2)
+nd..d..k..k.pw. fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3)
+n..d..d....pw.. fuse(j,k,f),pos(f,p,A),split(p,p0,p1,3)
+n.............. fuse(i,j,f),fuse(f,k,g)
+n.............. fuse(i,j,f),fuse(f,k,g),split(g,g0,g1,25)
+n..d..d....pww. fuse(i,j,f),fuse(f,k,g),pos(g,p,A),split(p,p0,p1,5)
+n..d..d....pww. fuse(i,j,f),fuse(f,k,g),split(g,g0,g1,50),pos(g1,p,A),split(p,p0,p1,5)
+n..d..d....pww. fuse(i,j,f),fuse(f,k,g),pos(g,p,A),split(p,p0,p1,9),coord(p1,c),split(c,c0,c1,20)
+n..d..d....pww. fuse(i,j,f),fuse(f,k,g),pos(g,p,A),split(p,p0,p1,5),parallelize(p0,CPUThread,Atomics)
+nd..d..k..k.pw. fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),parallelize(p0,CPUThread,Temporary)
+............... precompute(A(i,j,k)*x(k),k,k,W)
+n..d..d....pw.. fuse(j,k,f),pos(f,p,A),split(p,p0,p1,3),precompute(A(i,j,k)*x(k),p1,pw,W)
+............... split(i,i0,i1,2),split(k,k0,k1,3),parallelize(i0,CPUThread,NoRaces)
+`},
+	{"C(j,k) = A(i,j,k)", "C:ss", "ddd dds dss dsd sds sss ssd suq usq uqq ucq dsp dps pss uus", `
+............... split(i,i0,i1,2)
+............... parallelize(i,CPUThread,Temporary)
+ttttttttttttttt parallelize(i,CPUThread,Atomics)
+............... split(i,i0,i1,2),parallelize(i0,CPUThread,Temporary)
+dddd.....kkddp. pos(i,p,A),split(p,p0,p1,2),parallelize(p0,CPUThread,Temporary)
+`},
+}
+
+// kindCase is the case of a cell.
+func kindCase(stmt, formats, a string, seed uint64) (*Case, error) {
+	s, err := notation.Parse(stmt)
+	if err != nil {
+		return nil, err
+	}
+	form := map[string]string{"A": a}
+	for _, f := range strings.Fields(formats) {
+		name, levels, _ := strings.Cut(f, ":")
+		form[name] = levels
+	}
+	g := &generator{Rand: Rand(11, seed), o: Options{Exact: true}.withDefaults()}
+	sizes := map[string]int64{"i": 9, "j": 12, "k": 7}
+	c := &Case{Stmt: stmt, Variant: g.Uint64N(1 << 20)}
+	n := notation.Normalize(s)
+	for k, u := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
+		f, err := format.Parse(form[u.Name])
+		if err != nil {
+			return nil, err
+		}
+		t := &Tensor{Name: u.Name, Format: f, Type: dtype.Float64, Input: k > 0}
+		for _, v := range u.Vars {
+			t.Dims = append(t.Dims, sizes[v])
+		}
+		if t.Input {
+			g.entries(t, style{})
+		}
+		c.Tensors = append(c.Tensors, t)
+	}
+	return c, nil
+}
+
+// eachKind calls f with each cell of the table: its statement, schedule, format and
+// letter.
+func eachKind(t *testing.T, f func(c *Case, what string, cell byte)) {
+	for _, tab := range kindTables {
+		columns := strings.Fields(tab.columns)
+		for _, line := range strings.Split(strings.TrimSpace(tab.lines), "\n") {
+			cells, schedule, _ := strings.Cut(line, " ")
+			if len(cells) != len(columns) {
+				t.Fatalf("%s: %d cells for %d formats", line, len(cells), len(columns))
+			}
+			for k, a := range columns {
+				c, err := kindCase(tab.stmt, tab.formats, a, uint64(k))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Schedule = []string{schedule}
+				f(c, fmt.Sprintf("%s -f=A:%s -s=%s", tab.stmt, a, schedule), cells[k])
+			}
+		}
+	}
+}
+
+// TestKinds walks the table through the interpreter, which finds races.
+func TestKinds(t *testing.T) {
+	n := 0
+	eachKind(t, func(c *Case, what string, cell byte) {
+		n++
+		p, err := c.Prepare()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		out, err := runKind(p, 1+n%3)
+		if cell != '.' {
+			if !isRefusal(err) || reasons[cell] == "" || !strings.Contains(err.Error(), reasons[cell]) {
+				t.Errorf("%s: got %v, want a refusal with %q", what, err, reasons[cell])
+			}
+			return
+		}
+		w, werr := p.Expect(context.Background())
+		if werr != nil {
+			t.Fatal(werr)
+		}
+		if err := w.Compare(out, err); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	})
+}
+
+// kindsInC is how many cells of the table that are taken make one that is compiled
+// where no number of cases is asked for.
+const kindsInC = 48
+
+// TestKindsInC compiles cells of the table, all of them with -oracle.n, and calls them
+// on 1, 2 and 4 threads.
+func TestKindsInC(t *testing.T) {
+	c, err := NewC(os.Getenv, "-O1")
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := scheduledC{c, drawer{}}
+	n := 0
+	var batch []*Prepared
+	run := func() {
+		for k, f := range e.batch(context.Background(), batch) {
+			out, err := f(context.Background())
+			w, werr := batch[k].Expect(context.Background())
+			if werr != nil {
+				t.Fatal(werr)
+			}
+			if err := w.Compare(out, err); err != nil {
+				t.Errorf("%s -f=A:%s: %v", batch[k].Stmt, batch[k].Tensor("A").Format, err)
+			}
+		}
+		batch = nil
+	}
+	eachKind(t, func(c *Case, what string, cell byte) {
+		if n++; cell != '.' || *nFlag == 0 && n%kindsInC != 0 {
+			return
+		}
+		p, err := c.Prepare()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if batch = append(batch, p); len(batch) == 64 {
+			run()
+		}
+	})
+	run()
+}
+
+// runKind compiles a case under its schedule and interprets it.
+func runKind(p *Prepared, threads int) (*Output, error) {
+	c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
+		r.Schedule = p.Schedule
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	prog, err := interp.Compile(c.unit.Func)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		return interpret(prog, args, bounds, interp.Env{Threads: threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+	})
+	return out, err
+}
