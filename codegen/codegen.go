@@ -65,6 +65,10 @@ type Request struct {
 	// NearBytes is the size of dense operands that stay in a core's own cache, so
 	// that gathering from them takes no time to wait for; 0 for DefaultNearBytes.
 	NearBytes int64
+	// RoomBytes is the most that the arrays of a result of unknown length begin
+	// with, where it is far below what they are expected to take: they grow from there. 0
+	// is no bound.
+	RoomBytes int64
 	// Clip lists variables whose ranges, as the leaf is called, may be less
 	// than what its operands' sparse levels store: it then leaves out the rest.
 	// Dense levels hold a range's coordinates in any case.
@@ -245,7 +249,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
 		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Values: u.Result.Values, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
-		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes),
+		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
 	})
 	if err == nil {
 		return f, nil

@@ -84,6 +84,7 @@ func (s *statement) compile() (codegen.Request, error) {
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
 		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into, Values: s.values,
+		RoomBytes: r.job.MemoryLimit / 8, // the same at every rank, which compile one leaf
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}

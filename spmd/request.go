@@ -8,6 +8,7 @@ import (
 func (r *run) request() codegen.Request {
 	q := codegen.Request{
 		Stmt: r.p.stmt, Tensors: map[string]codegen.Tensor{}, Sizes: r.sizes.Vars, ComputeType: irTypes[r.compute],
+		RoomBytes: r.job.MemoryLimit / 8,
 	}
 	if len(r.job.Schedule) > 0 {
 		q.Schedule = r.job.Schedule

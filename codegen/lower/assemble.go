@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"math"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
@@ -240,7 +241,42 @@ func (a *assembly) guess() ir.Expr {
 	if all < 1<<40 {
 		n = ir.Least(n, ir.Int(int64(all)+1))
 	}
+	if most := a.mostGuess(); most > 0 {
+		n = ir.Least(n, ir.Int(most))
+	}
 	return n
+}
+
+// mostGuess is the entries that there is to be room for at most at first, 0 where the
+// operands are known to have so few that it does not matter.
+func (a *assembly) mostGuess() int64 {
+	l := a.l
+	if l.spec.RoomBytes <= 0 {
+		return 0
+	}
+	entry, expected := float64(a.op.Type.Size()), 16.0
+	for k, v := range l.resultVars {
+		if k > a.deep {
+			entry *= max(float64(l.spec.Sizes[v]), 1) // a block of values
+		}
+	}
+	for _, width := range a.op.CrdWidth {
+		entry += float64(width)
+	}
+	for _, o := range l.spec.Operands[1:] {
+		switch {
+		case o.Format.AllDense():
+		case o.NNZ < 0:
+			expected = math.Inf(1)
+		default:
+			expected += float64(o.NNZ)
+		}
+	}
+	most := max(float64(l.spec.RoomBytes)/entry, 16)
+	if expected*float64(l.growth()) <= most {
+		return 0
+	}
+	return int64(most)
 }
 
 // between is the number of positions of level hi-1 under one of level lo-1,

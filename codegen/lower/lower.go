@@ -69,6 +69,9 @@ type Spec struct {
 	// NearBytes is the size of the dense operands that a loop gathers from up to
 	// which short loops run in masked lanes.
 	NearBytes int64
+	// RoomBytes is the most that the arrays of a result that grows begin with; 0:
+	// no bound.
+	RoomBytes int64
 	// Exact are the variables whose range is always [0, Exact[v]): loops over
 	// them have constant trip counts.
 	Exact map[string]int64

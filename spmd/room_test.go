@@ -1,0 +1,64 @@
+package spmd_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"distaff/spmd"
+)
+
+// A product whose result is far smaller than its operands let expect fits into the
+// memory that it takes.
+func TestSmallProductsFitTheLimit(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	const n, entries = 2000, 60000
+	dir := t.TempDir()
+	r := rand.New(rand.NewPCG(1, 2))
+	a, b := &bytes.Buffer{}, &bytes.Buffer{}
+	for k := range entries { // the columns of A meet few rows of B
+		fmt.Fprintf(a, "%d %d 1\n", 1+r.IntN(n), 1+r.IntN(n/4))
+		fmt.Fprintf(b, "%d %d 2\n", 1+n/4+r.IntN(n*3/4), 1+r.IntN(n))
+		if k%3000 == 0 {
+			fmt.Fprintf(b, "%d %d 2\n", 1+r.IntN(n/4), 1+r.IntN(n))
+		}
+	}
+	job := spmd.Job{Statement: "C(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"C": "ds"}, Sizes: map[string][]int64{"A": {n, n}, "B": {n, n}}, Inputs: map[string]spmd.Input{}}
+	for name, text := range map[string]*bytes.Buffer{"A": a, "B": b} {
+		path := filepath.Join(dir, name+".tns")
+		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		job.Inputs[name] = spmd.File(path)
+	}
+	out := filepath.Join(dir, "c.tns")
+	job.Outputs = []spmd.Output{{Tensor: "C", File: out}}
+	var want []byte
+	for _, limit := range []int64{0, 8 << 20} { // the first guess is 11 MB
+		for ranks := 1; ranks <= 2; ranks++ {
+			for threads := 1; threads <= 2; threads++ {
+				job.MemoryLimit, job.Ranks, job.Threads = limit, ranks, threads
+				if _, err := job.Run(context.Background()); err != nil {
+					t.Fatalf("limit %d, %d ranks, %d threads: %v", limit, ranks, threads, err)
+				}
+				got, err := os.ReadFile(out)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = got
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("limit %d, %d ranks, %d threads: another result", limit, ranks, threads)
+				}
+			}
+		}
+	}
+}
