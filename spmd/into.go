@@ -14,9 +14,11 @@ import (
 type intoEngine struct {
 	*compiledEngine
 	given *tcs.Tensor // the caller's
-	// made is what the leaf writes: given itself, or the same entries as the leaf can
-	// write them, where given is in a format that results are repacked to.
-	made *tcs.Tensor
+	// made is what the leaf writes: given itself, or, where given is in a format that
+	// results are repacked to, its entries as the leaf can write them. padded says that
+	// these have memory of their own for the values: given's are not in the same places.
+	made   *tcs.Tensor
+	padded bool
 }
 
 // compileInto readies the engine of a job with Into.
@@ -40,6 +42,9 @@ func (r *run) compileInto() (engine, error) {
 				return nil, err
 			}
 			r.closers = append(r.closers, e.made.Close)
+			if e.padded = e.made.Vals.Len != e.given.Vals.Len || slices.Contains(e.s.format.Levels, format.SingletonPadded); !e.padded {
+				e.made.Vals = e.given.Vals
+			}
 		}
 		widths := u
 		widths.PosWidth, widths.CrdWidth = nil, nil
@@ -108,7 +113,7 @@ func (e *intoEngine) run(ctx context.Context) (*tcs.Tensor, error) {
 	if err := e.s.run(ctx, e.made, e.args, nil); err != nil {
 		return nil, err
 	}
-	if e.made != e.given {
+	if e.padded {
 		t, err := coo.Repack(e.made, e.s.format.Letters(), e.s.format.Order, coo.KeepAll, e.s.r.config())
 		if err != nil {
 			return nil, err

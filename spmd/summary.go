@@ -1,6 +1,7 @@
 package spmd
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
@@ -58,6 +59,14 @@ type adder struct {
 // add adds the values in b.
 func (a *adder) add(b []byte) {
 	size := a.typ.Size()
+	if a.typ == tcs.Float64 {
+		s, c := a.re, a.cre
+		for ; len(b) >= 8; b = b[8:] {
+			compensated(&s, &c, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		}
+		a.re, a.cre = s, c
+		return
+	}
 	for ; len(b) > 0; b = b[size:] {
 		v := loadValue(a.typ, b)
 		if a.typ.IsInt() {

@@ -264,11 +264,11 @@ func (l *lowerer) knownBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 }
 
 // knownMerge lowers the loop over the result's last level where its coordinates are
-// those of several rows together, whose entries are summed (see pickable), and
+// those of several rows together, whose entries are summed (see leads), and
 // returns false where they are not. Rows some of which are empty are merged as ever.
 func (l *lowerer) knownMerge(p *loop, end ir.Expr) bool {
 	its := p.subset(p.lat.All())
-	if len(p.lat.Points) == 0 || p.lat.Points[0].Iters != p.lat.All() || !l.pickable(p, its, p.lat.Under(p.lat.Points[0])) {
+	if len(p.lat.Points) == 0 || p.lat.Points[0].Iters != p.lat.All() || !l.leads(p, its) {
 		return false
 	}
 	var full []ir.Expr
@@ -281,6 +281,32 @@ func (l *lowerer) knownMerge(p *loop, end ir.Expr) bool {
 	s.Else = l.within(func() { l.mergeLoops(&merged) })
 	l.emit(s)
 	return true
+}
+
+// leads tells whether a loop's body is a sum that can be computed at each coordinate of
+// the result, whatever is present (see pickable): one of integers divides by nothing.
+func (l *lowerer) leads(p *loop, its []*iter) bool {
+	t := l.spec.Compute
+	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || divides(s.RHS)) {
+		return false
+	}
+	return l.pickableTerms(p, its, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool {
+		k := c.level
+		for ; k < c.op.order() && c.vars[k] == p.v() && c.op.caps(k).Locate; k++ {
+		}
+		return k == c.op.order()
+	})
+}
+
+// divides tells whether an expression has a quotient.
+func divides(x cin.Expr) bool {
+	switch x := x.(type) {
+	case *cin.Binary:
+		return x.Op == '/' || divides(x.X) || divides(x.Y)
+	case *cin.Neg:
+		return divides(x.X)
+	}
+	return false
 }
 
 // alongRow visits the coordinates of a row of the result that ends at end: the rows
@@ -296,9 +322,10 @@ func (l *lowerer) alongRow(p *loop, its []*iter, end ir.Expr) {
 		found[k] = l.declare(it.name()+"_found", it.lo)
 		last[k] = l.named(it.name()+"_last", ir.Minus(it.hi, ir.Int(1)))
 	}
-	// Without terms the sum may be -0.
 	none := ir.NewVar(l.fresh("none"), l.spec.Compute)
-	l.emit(&ir.Declare{V: none, Init: &ir.Lit{Typ: l.spec.Compute, C: complex(negativeZero, 0)}})
+	if none.Typ.IsFloat() {
+		l.emit(&ir.Declare{V: none, Init: &ir.Lit{Typ: none.Typ, C: complex(negativeZero, 0)}})
+	}
 	o := l.newVar(a.op.prefix() + "_p")
 	l.emit(&ir.For{V: o, Lo: a.known.done, Hi: end, Step: 1, Body: l.within(func() {
 		c := l.declare(p.v(), ir.Coord(crd, o))
@@ -312,7 +339,9 @@ func (l *lowerer) alongRow(p *loop, its []*iter, end ir.Expr) {
 		in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
 		in.picks = picks
 		x := l.pickedSum(p.f.Body.(*cin.Assign).RHS, in, false)
-		x = ir.Plus(x, ir.Choose(any, none, ir.Zero(l.spec.Compute)))
+		if none.Typ.IsFloat() { // without terms the sum may be -0
+			x = ir.Plus(x, ir.Choose(any, none, ir.Zero(none.Typ)))
+		}
 		l.store(a.vals(), o, ir.Convert(a.vals().Elem, x))
 		for k, it := range its {
 			l.incr(it.p, ir.Choose(ir.Both(picks[it.key], ir.Less(it.p, last[k])), ir.Int(1), ir.Int(0)))

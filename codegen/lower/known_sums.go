@@ -16,9 +16,9 @@ type knownSpace struct {
 	vars  []string
 	first ir.Expr // the row at hand of level from, where that is a compressed one
 	end   ir.Expr
-	// place, of sums over the last level alone, has for each coordinate from base on
-	// the position behind that of the last row which holds it: one of the row at
-	// hand where it is behind first. Otherwise positions are searched for.
+	// place has for each coordinate of level from, from base on, the position behind
+	// that of the last row which holds it: one of the row at hand where it is behind
+	// first. Without it, and on the levels below, positions are searched for.
 	place *ir.Array
 	base  ir.Expr
 }
@@ -43,7 +43,7 @@ func (l *lowerer) whereKnown(s *cin.Where, t *cin.Access, e *env) (some ir.Expr,
 		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
 		l.when(here, func() { l.set(end, l.deepest(w.from+1, behind)) })
 	}
-	if w.from == a.deep && a.deep == a.op.order()-1 && l.fitsDense(t.Vars[0]) && !l.spec.Clip[t.Vars[0]] {
+	if v := l.resultVars[w.from]; w.first != nil && l.fitsDense(v) && !l.spec.Clip[v] {
 		l.placeRow(w)
 	}
 	a.skip(end)
@@ -83,16 +83,15 @@ func (l *lowerer) copied(s cin.Stmt, t *cin.Access, k int) bool {
 // placeRow notes the places of the row at hand.
 func (l *lowerer) placeRow(w *knownSpace) {
 	a := l.out
-	v := l.resultVars[a.deep]
-	b := l.bounds[v]
+	b := l.bounds[l.resultVars[w.from]]
 	w.base = b[0]
 	if w.place = l.places[w.name]; w.place == nil {
-		w.place = l.newArray(w.name+"_place", intOf(a.op.PosWidth[a.deep]))
+		w.place = l.newArray(w.name+"_place", intOf(a.op.PosWidth[w.from]))
 		l.pre.Append(&ir.Alloc{A: w.place, Len: ir.Minus(b[1], b[0]), Zero: true})
 		l.post.Append(&ir.Free{A: w.place})
 		l.places[w.name] = w.place
 	}
-	_, crd := a.arrays(a.deep)
+	_, crd := a.arrays(w.from)
 	o := l.newVar(a.op.prefix() + "_p")
 	l.emit(&ir.For{V: o, Lo: w.first, Hi: w.end, Step: 1, Body: l.within(func() {
 		l.store(w.place, ir.Minus(ir.Coord(crd, o), w.base), ir.Plus(o, ir.Int(1)))
@@ -102,14 +101,14 @@ func (l *lowerer) placeRow(w *knownSpace) {
 func (w *knownSpace) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 	a := l.out
 	at := func(k int) ir.Expr { return e.coord[l.resultVars[k]] }
+	p, k := w.e.res.pos, w.from
 	if w.place != nil {
-		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(a.deep), w.base)))
+		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(k), w.base)))
 		l.expect(ir.Less(w.first, behind), e)
-		l.emit(&ir.Store{A: a.vals(), Index: ir.Minus(behind, ir.Int(1)), Accumulate: true, X: x})
-		return
+		p = ir.Minus(behind, ir.Int(1))
+		k++
 	}
-	p := w.e.res.pos
-	for k := w.from; k < a.op.order(); k++ {
+	for ; k < a.op.order(); k++ {
 		if !a.op.caps(k).HasPos {
 			if k == w.from && w.e.res.here != nil {
 				l.expect(w.e.res.here, e)

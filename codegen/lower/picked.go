@@ -17,16 +17,23 @@ import (
 // pickable tells whether a merge loop's point with the iterators its has such a
 // sum as its body; cases are the points under it.
 func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
+	return l.spec.Compute.IsFloat() && l.pickableTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
+}
+
+// pickableTerms is pickable for sums of any type. placed tells whether a tensor that
+// is read at each coordinate, whatever is present, has a value there.
+func (l *lowerer) pickableTerms(p *loop, its []*iter, cases []lattice.Point, placed func(*cursor) bool) bool {
 	s, ok := p.f.Body.(*cin.Assign)
-	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.lat.Coarse || p.lat.Universe() || !l.spec.Compute.IsFloat() {
+	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.lat.Coarse || p.lat.Universe() {
 		return false
 	}
+	float := l.spec.Compute.IsFloat()
 	keys := map[string]int{}
 	for _, it := range p.iters {
 		keys[it.key] = 0
 		// Of a workspace with a place for each coordinate, those that are not in
 		// its list were never written.
-		if it.cur.op.valueAt != nil || it.runs || it.padded || !it.cur.op.Type.IsFloat() || it.cur.level != it.cur.op.order()-1 {
+		if it.cur.op.valueAt != nil || it.runs || it.padded || it.cur.op.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
 			return false
 		}
 	}
@@ -36,7 +43,7 @@ func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
 			if _, iterated := keys[a.Key()]; iterated {
 				keys[a.Key()]++
 				n++
-			} else if c := p.e.cur[a.Key()]; c == nil || !always(c.pres) || c.level != c.op.order() {
+			} else if c := p.e.cur[a.Key()]; c == nil || !always(c.pres) || !placed(c) {
 				plain = false
 			}
 		})
@@ -136,10 +143,10 @@ func (l *lowerer) pickedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 			here = pick
 		}
 	})
-	neutral := negativeZero
-	if minus {
-		neutral = 0
-	}
 	t := l.spec.Compute
-	return ir.Choose(here, l.named("term", y.v), &ir.Lit{Typ: t, C: complex(neutral, 0)})
+	neutral := ir.Zero(t)
+	if t.IsFloat() && !minus {
+		neutral = &ir.Lit{Typ: t, C: complex(negativeZero, 0)}
+	}
+	return ir.Choose(here, l.named("term", y.v), neutral)
 }
