@@ -27,6 +27,8 @@ var storedTable = []stored{
 	{"CSR rows", "T(i,j) = 2*S(i,j)", "a", "ds", 1, "", "", 2},
 	{"CSR rows", "T(i,j) = 2*S(i,j)", "a", "ds", 2, "", "", 2},
 	{"CSR columns", "T(i,j) = 2*S(i,j)", "a", "ds", 2, "j:2", "j", 2},
+	{"DCSR columns", "T(i,j) = 2*S(i,j)", "a", "ss", 2, "j:2", "j", 2},
+	{"sss last mode", "T(i,j,k) = 2*S(i,j,k)", "c", "sss", 2, "k:2", "k", 2},
 }
 
 // store times the store phase of a .tcs result, to the disk, against write() and

@@ -4,7 +4,7 @@
 //
 // # Who calls whom
 //
-// Write picks one of five ways, the same at every rank. Each ends in ranks that
+// Write picks one of six ways, the same at every rank. Each ends in ranks that
 // write at offsets of one file (a site), without any of them holding more than
 // its share:
 //
@@ -16,6 +16,9 @@
 //	segments.go  a sparse result to .tcs whose last level alone is compressed, cut in
 //	rows.go      any modes: windows of rows; each row is the blocks' parts of it, copied
 //	             one after another in the order of their boxes
+//	fibers.go    the same where two or more compressed levels lie under dense ones:
+//	bundle.go    rows have keys, which are merged first, to count, and then again
+//	fiberrows.go with the rows, to write
 //	merged.go    any other result to .tcs, in two passes over the merged entries: one
 //	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
 //	             coo.Join, Joined.WritePart)

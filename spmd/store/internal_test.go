@@ -234,7 +234,7 @@ func TestFullDisk(t *testing.T) {
 	for _, x := range []struct {
 		kinds, name string
 		mode        int // that is cut in halves
-	}{{"dd", "t.tcs", 0}, {"dd", "t.tcs", 1}, {"dd", "t.npy", 0}, {"ds", "t.tcs", 0}, {"ds", "t.tcs", 1}, {"ds", "t.tns", 0}, {"ds", "t.mtx", 1}, {"ds", "t.tns.gz", 0}} {
+	}{{"dd", "t.tcs", 0}, {"dd", "t.tcs", 1}, {"dd", "t.npy", 0}, {"ds", "t.tcs", 0}, {"ds", "t.tcs", 1}, {"ss", "t.tcs", 1}, {"ds", "t.tns", 0}, {"ds", "t.mtx", 1}, {"ds", "t.tns.gz", 0}} {
 		var file *outfile.File
 		err := local.Run(context.Background(), 2, func(c comm.Comm) (err error) {
 			var f *outfile.File

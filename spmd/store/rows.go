@@ -3,12 +3,10 @@ package store
 import (
 	"fmt"
 	"hash/crc32"
-	"sync"
 	"unsafe"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/spmd/comm"
 )
 
 // writeSegments writes the file: every rank sends the others what it has of
@@ -17,137 +15,40 @@ func writeSegments(s *site, x *segments) error {
 	if err := s.resize(x.lay.Size()); err != nil {
 		return err
 	}
-	var senders sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	for to := range x.c.Size() {
-		if to == x.c.Rank() {
-			continue
-		}
-		senders.Go(func() {
-			if err := x.send(to); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if failed == nil {
-					failed = err
-					x.c.Abort(comm.ExitCode(err), err.Error())
-				}
-			}
-		})
-	}
 	var spans []coo.Span
-	done := x.c.Busy()
-	err := s.write(func() (err error) { spans, err = x.receive(s); return err })
-	done()
-	if err != nil {
-		x.c.Abort(comm.ExitCode(err), err.Error())
+	p := &parcels{c: x.c, limit: x.limit, first: x.first,
+		size: func(w, rank int) int64 { n, _ := x.size(w, rank); return n },
+		pack: func(mem []byte, w int) { x.pack(x.parcel(mem, w, x.c.Rank()), w) },
 	}
-	senders.Wait()
-	if err == nil {
-		err = failed
-	}
+	err := p.exchange(func() error {
+		return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
+	})
 	if err != nil {
 		return err
 	}
 	return s.finish(x.lay, spans)
 }
 
-// send sends this rank's parcels of rank `to`'s windows: one is put together
-// while the one before it is on its way.
-func (x *segments) send(to int) error {
-	most := int64(0)
-	for w := x.first[to]; w < x.first[to+1]; w++ {
-		n, _ := x.size(w, x.c.Rank())
-		most = max(most, n)
-	}
-	if most == 0 {
-		return nil
-	}
-	mem, err := tcs.Alloc(x.limit, 2*most, "buffers to store the result")
-	if err != nil {
-		return err
-	}
-	defer mem.Release()
-	bufs := [2][]byte{mem.Slice()[:most], mem.Slice()[most:]}
-	var under *comm.Request
-	for w := x.first[to]; w < x.first[to+1] && err == nil; w++ {
-		n, _ := x.size(w, x.c.Rank())
-		if n == 0 {
-			continue
-		}
-		x.pack(x.parcel(bufs[0][:n], w, x.c.Rank()), w)
-		if err = comm.WaitAll(under); err != nil {
-			return err
-		}
-		under, err = x.c.Isend(comm.MemOf(bufs[0][:n]), to, tagValues)
-		bufs[0], bufs[1] = bufs[1], bufs[0]
-	}
-	if e := comm.WaitAll(under); err == nil {
-		err = e
-	}
-	return err
-}
-
-// coming is a window's parcels, by rank, on their way.
-type coming struct {
-	mem   [][]byte
-	under []*comm.Request
-}
-
-// ask starts to receive the parcels of window w.
-func (x *segments) ask(w int, mem []byte) (*coming, error) {
-	v := &coming{mem: make([][]byte, x.c.Size())}
-	for rank := range v.mem {
-		n, _ := x.size(w, rank)
-		v.mem[rank], mem = mem[:n], mem[n:]
-		if rank == x.c.Rank() || n == 0 {
-			continue
-		}
-		q, err := x.c.Irecv(comm.MemOf(v.mem[rank]), rank, tagValues)
-		if err != nil {
-			comm.WaitAll(v.under...)
-			return nil, err
-		}
-		v.under = append(v.under, q)
-	}
-	return v, nil
-}
-
-// receive puts together and writes this rank's windows; the next one's parcels
-// are on their way meanwhile.
-func (x *segments) receive(s *site) ([]coo.Span, error) {
+// receive puts together and writes this rank's windows.
+func (x *segments) receive(s *site, p *parcels) ([]coo.Span, error) {
 	first, end := x.first[x.c.Rank()], x.first[x.c.Rank()+1]
 	if first == end {
 		return nil, nil
 	}
-	in, rows, entries := int64(0), int64(0), int64(0) // of a window, at most
+	in, rows, entries := p.most(), int64(0), int64(0) // of a window, at most
 	for w := first; w < end; w++ {
-		n := int64(0)
-		for rank := range x.c.Size() {
-			k, _ := x.size(w, rank)
-			n += k
-		}
 		lo, hi := x.span(w)
-		in, rows, entries = max(in, n), max(rows, hi-lo), max(entries, x.starts[w+1]-x.starts[w])
+		rows, entries = max(rows, hi-lo), max(entries, x.starts[w+1]-x.starts[w])
 	}
 	a := &assembly{x: x, s: s}
 	sections := x.lay.Sections()
 	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
 	sizes := []int64{in, in, wide(rows+1, 8), wide(rows+1, 8), wide(entries, int64(sections[x.crd].Width)), wide(entries, int64(sections[x.vals].Width))}
-	total := int64(0)
-	for _, n := range sizes {
-		total += n
-	}
-	mem, err := tcs.Alloc(x.limit, total, "buffers to store the result")
+	bufs, mem, err := rooms(x.limit, sizes)
 	if err != nil {
 		return nil, err
 	}
 	defer mem.Release()
-	rest := mem.Slice()
-	var bufs [6][]byte
-	for i, n := range sizes {
-		bufs[i], rest = rest[:n], rest[n:]
-	}
 	a.next, a.pos, a.crd, a.vals = words[int64](bufs[2]), bufs[3], bufs[4], bufs[5]
 	lo, _ := x.span(first)
 	n := x.starts[end] - x.starts[first]
@@ -157,22 +58,7 @@ func (x *segments) receive(s *site) ([]coo.Span, error) {
 	if first == 0 {
 		a.spans[0].From, a.spans[0].N = 0, a.spans[0].N+1
 	}
-	next, err := x.ask(first, bufs[0])
-	for w := first; err == nil && w < end; w++ {
-		v := next
-		if next = nil; w+1 < end {
-			if next, err = x.ask(w+1, bufs[(w+1-first)%2]); err != nil {
-				comm.WaitAll(v.under...)
-				break
-			}
-		}
-		if err = comm.WaitAll(v.under...); err == nil {
-			err = a.window(w, v)
-		}
-	}
-	if next != nil {
-		comm.WaitAll(next.under...)
-	}
+	err = p.each([2][]byte{bufs[0], bufs[1]}, a.window)
 	return a.spans[:], err
 }
 
@@ -188,9 +74,9 @@ type assembly struct {
 }
 
 // window puts a window together and writes it.
-func (a *assembly) window(w int, v *coming) error {
+func (a *assembly) window(w int, in [][]byte) error {
 	x := a.x
-	parts := a.parts(w, v)
+	parts := a.parts(w, in)
 	lo, hi := x.span(w)
 	next := a.next[:hi-lo+1]
 	clear(next)
@@ -242,10 +128,10 @@ func (a *assembly) window(w int, v *coming) error {
 
 // parts are where each block's rows in window w are: those of other ranks' blocks
 // in the parcel of all of them, in the order of eachBlock.
-func (a *assembly) parts(w int, v *coming) []*parcel {
+func (a *assembly) parts(w int, in [][]byte) []*parcel {
 	x, me := a.x, a.x.c.Rank()
-	parts, parcels := make([]*parcel, len(x.t.Owners)), make([]parcel, len(v.mem))
-	for rank, mem := range v.mem {
+	parts, parcels := make([]*parcel, len(x.t.Owners)), make([]parcel, len(in))
+	for rank, mem := range in {
 		parcels[rank] = x.parcel(mem, w, rank)
 	}
 	room := parcels[me]

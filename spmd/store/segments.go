@@ -255,7 +255,7 @@ func (p *parcel) drop(rows, crd, vals int) {
 // part is own block k's rows in window w. Its counts, and coordinates that have
 // another width in the file, are in room's memory; the rest is the block's.
 func (x *segments) part(k, w int, room parcel) (q parcel) {
-	b, width, size := x.t.Own[k], x.lay.Sections()[x.crd].Width, int64(x.t.Type.Size())
+	b, width, size := x.t.Own[k], int64(x.lay.Sections()[x.crd].Width), int64(x.t.Type.Size())
 	lo, hi := x.rows(k, w)
 	if lo >= hi {
 		return q
@@ -267,16 +267,7 @@ func (x *segments) part(k, w int, room parcel) (q parcel) {
 	if from == to {
 		return q
 	}
-	if crd := lev.Crd.Sub(from, to); crd.Width == width {
-		q.crd = crd.Bytes()
-	} else {
-		q.crd = room.crd[:(to-from)*int64(width)]
-		if width == 4 {
-			narrow(words[int32](q.crd), crd)
-		} else {
-			narrow(words[int64](q.crd), crd)
-		}
-	}
+	q.crd = inWidth(lev.Crd.Sub(from, to), width, room.crd)
 	q.vals = b.Vals.Bytes()[from*size : to*size]
 	return q
 }

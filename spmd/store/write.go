@@ -145,6 +145,11 @@ func (s *site) store(t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg coo.
 		if g != nil {
 			return writeSegments(s, g)
 		}
+		if f, err := newFibers(s.c, t, cfg.Limit); err != nil {
+			return err
+		} else if f != nil {
+			return writeFibers(s, f)
+		}
 		return writeMerged(s, t, cfg)
 	}
 	if err := s.resize(x.lay.Size()); err != nil {

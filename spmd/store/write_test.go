@@ -245,7 +245,7 @@ func same(t *testing.T, what string, got, want []byte) {
 func TestSizesPastOneWindow(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 5))
-	for _, kinds := range []string{"dd", "ds", "uq"} {
+	for _, kinds := range []string{"dd", "ds", "ss", "uq"} {
 		s := &entryList{dims: []int64{1200, 1500}}
 		for range 300_000 {
 			s.coord = append(s.coord, []int64{rng.Int64N(1200) * rng.Int64N(1200) / 1200, rng.Int64N(1500)})

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"fmt"
+
+	"distaff/io/tcs"
+)
+
+// bundle is what a rank has of a window of fibers: how many rows each of its blocks
+// has there, the rows' keys and numbers of entries, then all coordinates in the file's
+// width, and all values, block by block as they follow in the last mode.
+type bundle struct {
+	rows   []int64 // by block of the rank
+	keys   []int64
+	counts []int32
+	crd    []byte
+	vals   []byte
+}
+
+// blocks is how many blocks a rank has.
+func (x *fibers) blocks(rank int) (n int64) {
+	for _, owner := range x.t.Owners {
+		if owner == rank {
+			n++
+		}
+	}
+	return n
+}
+
+// listed is the bytes of the rows' numbers and keys in a rank's bundle of window w.
+func (x *fibers) listed(w, rank int) int64 {
+	rows := x.rows[w*x.c.Size()+rank]
+	if rows == 0 {
+		return 0
+	}
+	return (8*(x.blocks(rank)+rows) + 15) &^ 15
+}
+
+// size is the bytes of a rank's bundle of window w.
+func (x *fibers) size(w, rank int) int64 {
+	i := w*x.c.Size() + rank
+	if x.rows[i] == 0 {
+		return 0
+	}
+	_, vals := x.offsets(w, rank)
+	return (vals + x.entries[i]*int64(x.t.Type.Size()) + 15) &^ 15
+}
+
+// offsets are where a bundle's coordinates and values begin, at whole words.
+func (x *fibers) offsets(w, rank int) (crd, vals int64) {
+	i := w*x.c.Size() + rank
+	crd = x.listed(w, rank) + (4*x.rows[i]+7)&^7
+	return crd, crd + (x.entries[i]*x.crdWidth()+7)&^7
+}
+
+func (x *fibers) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]].Width) }
+
+// keysOf is mem, of at least as many bytes as are listed, as a rank's bundle of window w, but
+// for what follows the keys.
+func (x *fibers) keysOf(mem []byte, w, rank int) (q bundle) {
+	n, rows := x.blocks(rank), x.rows[w*x.c.Size()+rank]
+	if rows > 0 {
+		q.rows, q.keys = words[int64](mem[:8*n]), words[int64](mem[8*n:8*(n+rows)])
+	}
+	return q
+}
+
+// bundle is mem, of that size, as a rank's bundle of window w.
+func (x *fibers) bundle(mem []byte, w, rank int) bundle {
+	q, i := x.keysOf(mem, w, rank), w*x.c.Size()+rank
+	if x.rows[i] == 0 {
+		return q
+	}
+	crd, vals := x.offsets(w, rank)
+	at := x.listed(w, rank)
+	q.counts = words[int32](mem[at : at+4*x.rows[i]])
+	q.crd = mem[crd : crd+x.entries[i]*x.crdWidth()]
+	q.vals = mem[vals : vals+x.entries[i]*int64(x.t.Type.Size())]
+	return q
+}
+
+// packKeys fills in the rows' numbers and keys of this rank's bundle of window w.
+func (x *fibers) packKeys(q bundle, w int) {
+	if len(q.keys) == 0 {
+		return
+	}
+	n := 0
+	for _, k := range x.order {
+		if x.t.Owners[k] != x.c.Rank() {
+			continue
+		}
+		q.rows[n] = 0
+		if b := x.t.Own[k]; b != nil {
+			lo, hi := x.cuts[k][w], x.cuts[k][w+1]
+			q.rows[n] = hi - lo
+			x.keys(q.keys[:hi-lo], b, lo)
+			q.keys = q.keys[hi-lo:]
+		}
+		n++
+	}
+	if len(q.keys) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows", len(q.keys)))
+	}
+}
+
+// pack fills in this rank's bundle of window w.
+func (x *fibers) pack(q bundle, w int) {
+	x.packKeys(q, w)
+	for _, k := range x.order {
+		if x.t.Own[k] == nil {
+			continue
+		}
+		p := x.part(k, w, q)
+		if len(p.crd) > 0 && &p.crd[0] != &q.crd[0] {
+			copy(q.crd, p.crd)
+		}
+		copy(q.vals, p.vals)
+		q.counts, q.crd, q.vals = q.counts[len(p.counts):], q.crd[len(p.crd):], q.vals[len(p.vals):]
+	}
+	if len(q.counts)+len(q.crd)+len(q.vals) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values", len(q.counts), len(q.vals)))
+	}
+}
+
+// part is own block k's rows in window w. Its counts, and coordinates that have
+// another width in the file, are in room's memory; the rest is the block's.
+func (x *fibers) part(k, w int, room bundle) (p bundle) {
+	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
+	if lo == hi {
+		return p
+	}
+	b, width, size := x.t.Own[k], x.crdWidth(), int64(x.t.Type.Size())
+	lev := &b.Levels[x.row+1]
+	p.counts = room.counts[:hi-lo]
+	rowCounts(p.counts, lev.Pos.Sub(lo, hi+1))
+	from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
+	p.crd = inWidth(lev.Crd.Sub(from, to), width, room.crd)
+	p.vals = b.Vals.Bytes()[from*size : to*size]
+	return p
+}
+
+// inWidth is coordinates as bytes of that width: as they are, or in room.
+func inWidth(crd tcs.Array, width int64, room []byte) []byte {
+	if int64(crd.Width) == width {
+		return crd.Bytes()
+	}
+	room = room[:crd.Len*width]
+	if width == 4 {
+		narrow(words[int32](room), crd)
+	} else {
+		narrow(words[int64](room), crd)
+	}
+	return room
+}

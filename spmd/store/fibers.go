@@ -1,0 +1,302 @@
+package store
+
+import (
+	"math/bits"
+	"slices"
+	"sort"
+	"strings"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// fibers is a .tcs of compressed levels under dense ones, put together from blocks
+// that each hold a part of a row's coordinates. A row is a fiber of the last level; its
+// key is the linear position of the coordinates above it, which orders rows as they
+// are stored. A row of the result is its blocks' parts of it, one after another in the
+// order of their boxes in the last mode. Rows are cut by key in windows of bounded
+// entries; each rank writes consecutive ones, in two passes: one over the keys alone
+// counts the nodes of the levels above, and one writes.
+type fibers struct {
+	c     comm.Comm
+	t     *Blocks
+	f     *frame // of the levels above the last
+	dense int    // leading dense levels
+	row   int    // the level of rows, the last but one
+	own   []int
+	order []int // all blocks, as their boxes follow in the last mode
+	limit *tcs.Limit
+
+	ends    []int64         // where windows end, as keys
+	cuts    map[int][]int64 // of each own block, the rows before each window, and all
+	rows    []int64         // of each window, a rank: [window*ranks + rank]
+	entries []int64         // the same
+	starts  []int64         // entries before each window, and all
+	first   []int           // a rank's first window, and their number
+
+	nodes [][]int64 // by level, from dense to row: nodes before each window, and all
+	last  []int64   // the last key of a window, or of one before it; -1 for none
+
+	lay      *tcs.File
+	pos, crd []int // sections, by level
+	vals     int
+}
+
+// smaller is what windows of fibers are divided by; tests have many of little data.
+var smaller int64 = 1
+
+// newFibers is nil, at every rank, where blocks are stored in another way than the
+// result, where levels are not dense ones above two or more compressed ones,
+// where a fiber is empty, or where one row has more entries than a window. Collective.
+func newFibers(c comm.Comm, t *Blocks, limit *tcs.Limit) (*fibers, error) {
+	levels := len(t.Kinds)
+	s := strings.TrimLeft(t.Kinds, "d")
+	if len(s) < 2 || strings.Trim(s, "s") != "" || !countable(t.Dims, t.Modes[:levels-1]) {
+		return nil, nil
+	}
+	x := &fibers{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]), dense: levels - len(s), row: levels - 2, own: t.numbers(), limit: limit}
+	fine := t.stored()
+	for _, k := range x.own {
+		fine = fine && exact(t.Own[k]) && full(t.Own[k], x.dense)
+	}
+	if fine, err := agree(c, fine); err != nil || !fine {
+		return nil, err
+	}
+	last := t.Modes[levels-1]
+	for k := range t.Owners {
+		x.order = append(x.order, k)
+	}
+	slices.SortStableFunc(x.order, func(a, b int) int {
+		p, q := t.Boxes[a][last], t.Boxes[b][last]
+		return slices.Compare(p[:], q[:])
+	})
+	if ok, err := x.cut(); err != nil || !ok {
+		return nil, err
+	}
+	return x, nil
+}
+
+// countable tells whether keys of the modes' coordinates fit.
+func countable(dims []int64, modes []int) bool {
+	n := uint64(1)
+	for _, m := range modes {
+		hi, lo := bits.Mul64(n, uint64(dims[m]))
+		if hi != 0 || lo > 1<<62 {
+			return false
+		}
+		n = lo
+	}
+	return n > 0
+}
+
+// full tells whether no fiber below the first compressed level, which is level l, is empty.
+func full(b *tcs.Tensor, l int) bool {
+	for l++; l < len(b.Levels); l++ {
+		pos := b.Levels[l].Pos
+		ok := false
+		if pos.Width == 4 {
+			ok = rising(tcs.Slice[int32](pos))
+		} else {
+			ok = rising(tcs.Slice[int64](pos))
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func rising[T int32 | int64](pos []T) bool {
+	for i := 1; i < len(pos); i++ {
+		if pos[i] == pos[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// entry is the bytes that an entry takes in a message and in its place, at most.
+func (x *fibers) entry() int64 { return 20 + int64(x.t.Type.Size()) }
+
+// cut divides the rows in windows and the windows among the ranks. ok is false
+// where that cannot be done within bounds. Collective.
+func (x *fibers) cut() (ok bool, err error) {
+	ranks := x.c.Size()
+	sum := []int64{0}
+	var runs []*run
+	for _, k := range x.own {
+		sum[0] += x.t.Own[k].Vals.Len
+		runs = append(runs, &run{t: x.t.Own[k]})
+	}
+	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
+		return false, err
+	}
+	want := max(min(max(windowMemory/int64(2*ranks+4), windowLeast), windowMost)/x.entry()/smaller, 1)
+	parts := sum[0]/want + 1
+	if parts*int64(ranks) > windowsMost {
+		return false, nil
+	}
+	cuts, err := cutPoints(x.c, runs, len(x.t.Kinds), int(parts))
+	if err != nil {
+		return false, err
+	}
+	for _, coord := range cuts {
+		key := int64(0)
+		for l, n := range x.f.stride {
+			key += coord[l] * n
+		}
+		x.ends = append(x.ends, key)
+	}
+	x.ends = append(x.ends, x.f.total)
+	slices.Sort(x.ends)
+	x.ends = slices.Compact(x.ends)
+	if x.ends[0] == 0 {
+		x.ends = x.ends[1:]
+	}
+	x.rows, x.entries = make([]int64, len(x.ends)*ranks), make([]int64, len(x.ends)*ranks)
+	x.cuts = map[int][]int64{}
+	for _, k := range x.own {
+		b := x.t.Own[k]
+		pos, at := b.Levels[x.row+1].Pos, make([]int64, len(x.ends)+1)
+		for w, end := range x.ends {
+			at[w+1] = x.before(b, end)
+			i := w*ranks + x.c.Rank()
+			x.rows[i] += at[w+1] - at[w]
+			x.entries[i] += pos.Int(at[w+1]) - pos.Int(at[w])
+		}
+		x.cuts[k] = at
+	}
+	for _, counts := range [][]int64{x.rows, x.entries} {
+		if err := x.c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
+			return false, err
+		}
+	}
+	return x.share(2 * want), nil
+}
+
+// share gives each rank windows of about the same entries, unless one has more
+// than most.
+func (x *fibers) share(most int64) bool {
+	ranks := x.c.Size()
+	x.starts = []int64{0}
+	for w := range x.ends {
+		n := int64(0)
+		for _, k := range x.entries[w*ranks : (w+1)*ranks] {
+			n += k
+		}
+		if n > most {
+			return false
+		}
+		x.starts = append(x.starts, x.starts[w]+n)
+	}
+	total := float64(x.starts[len(x.ends)])
+	for rank := range ranks {
+		w, _ := slices.BinarySearch(x.starts[:len(x.ends)], int64(total/float64(ranks)*float64(rank)))
+		x.first = append(x.first, w)
+	}
+	x.first = append(x.first, len(x.ends))
+	return true
+}
+
+// span is the keys of window w.
+func (x *fibers) span(w int) (lo, hi int64) {
+	if w > 0 {
+		lo = x.ends[w-1]
+	}
+	return lo, x.ends[w]
+}
+
+// before counts the rows of a block whose key is below `key`.
+func (x *fibers) before(b *tcs.Tensor, key int64) int64 {
+	n := b.Levels[x.row].Crd.Len
+	return int64(sort.Search(int(n), func(i int) bool {
+		var at [1]int64
+		x.keys(at[:], b, int64(i))
+		return at[0] >= key
+	}))
+}
+
+// keys are those of a block's rows from number lo on.
+func (x *fibers) keys(dst []int64, b *tcs.Tensor, lo int64) {
+	if len(dst) == 0 {
+		return
+	}
+	// The node of each level above that the next row lies in, and the key of its first row.
+	at, base := make([]int64, x.row+1), make([]int64, x.row+1)
+	row := &b.Levels[x.row]
+	at[x.row] = row.Crd.First + lo
+	top := int64(0) // the position of the dense levels
+	for l := x.row; l >= x.dense; l-- {
+		pos := b.Levels[l].Pos
+		p := pos.First + after(pos, at[l]) - 1
+		if l > x.dense {
+			at[l-1] = p
+		} else {
+			top = p
+		}
+	}
+	under := x.denseKey(b, top)
+	parent := func(l int) (p, key int64) {
+		if l == x.dense {
+			return top, under
+		}
+		return at[l-1], base[l-1]
+	}
+	for l := x.dense; l < x.row; l++ {
+		_, key := parent(l)
+		base[l] = key + b.Levels[l].Crd.At(at[l])*x.f.stride[l]
+	}
+	var next func(l int) // moves on to the next node of level l
+	next = func(l int) {
+		if l < x.dense {
+			top++
+			under = x.denseKey(b, top)
+			return
+		}
+		at[l]++
+		for p, _ := parent(l); b.Levels[l].Pos.At(p+1) <= at[l]; p, _ = parent(l) {
+			next(l - 1)
+		}
+		_, key := parent(l)
+		base[l] = key + b.Levels[l].Crd.At(at[l])*x.f.stride[l]
+	}
+	for done := int64(0); ; {
+		p, key := parent(x.row)
+		from := at[x.row] - row.Crd.First
+		to := min(row.Pos.At(p+1)-row.Crd.First, from+int64(len(dst))-done)
+		addTo(dst[done:], row.Crd.Sub(from, to), key)
+		if done += to - from; done == int64(len(dst)) {
+			return
+		}
+		at[x.row] = row.Crd.First + to
+		for p, _ := parent(x.row); row.Pos.At(p+1) <= at[x.row]; p, _ = parent(x.row) {
+			next(x.row - 1)
+		}
+	}
+}
+
+// denseKey is the key at which the rows below a position of the dense levels begin.
+func (x *fibers) denseKey(b *tcs.Tensor, p int64) int64 {
+	key := int64(0)
+	for l := x.dense - 1; l >= 0; l-- {
+		lev, c := &b.Levels[l], p
+		if l > 0 {
+			c, p = p%lev.Size, p/lev.Size
+		}
+		key += (lev.Offset + c) * x.f.stride[l]
+	}
+	return key
+}
+
+// addTo sets dst to coordinates plus base.
+func addTo(dst []int64, crd tcs.Array, base int64) {
+	if crd.Width == 4 {
+		for i, c := range tcs.Slice[int32](crd) {
+			dst[i] = base + int64(c)
+		}
+		return
+	}
+	for i, c := range tcs.Slice[int64](crd) {
+		dst[i] = base + c
+	}
+}
