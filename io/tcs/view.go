@@ -204,16 +204,22 @@ func (v *Tensor) cutAt(l int, lo, hi int64) {
 				lo, hi = lo/max(lev.Size, 1), lo/max(lev.Size, 1)
 			}
 		case 's', 'u':
-			if lo >= hi || lev.Pos.Len == 0 {
-				lev.Pos = lev.Pos.Sub(0, min(lev.Pos.Len, 1))
+			if lev.Pos.Len == 0 {
 				lo, hi = lev.Pos.First, lev.Pos.First
 				break
 			}
 			// The first parent is the last whose segment starts at or before lo
 			// (empty segments before it hold nothing), the last the first whose
-			// segment ends at or after hi.
+			// segment ends at or after hi. Of no positions, the pos element is left
+			// that a part which starts there begins with.
 			n := lev.Pos.Len - 1
 			p0 := v.search(l, PosPart, 0, n+1, lo+1) - 1
+			if lo >= hi {
+				p0 = max(p0, 0)
+				lev.Pos = lev.Pos.Sub(p0, p0+1)
+				lo, hi = lev.Pos.First, lev.Pos.First
+				break
+			}
 			p1 := v.search(l, PosPart, max(p0, 0), n+1, hi)
 			p0, p1 = max(p0, 0), max(min(p1, n), 0)
 			lev.Pos = lev.Pos.Sub(p0, p1+1)

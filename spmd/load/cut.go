@@ -10,7 +10,7 @@ import (
 func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
 	s := newSizes(t)
 	lo, hi := s.cut(int64(r), int64(ranks)), s.cut(int64(r)+1, int64(ranks))
-	return t.View(tcs.Block{Cut: true, Level: -1, Lo: lo, Hi: max(lo, hi)})
+	return t.View(tcs.Block{Cut: true, Level: -1, Lo: lo, Hi: hi})
 }
 
 // bytesBefore measures how much of a tensor lies before a position of its
@@ -84,7 +84,8 @@ func parent(t *tcs.Tensor, l int, q int64) int64 {
 	return lev.Pos.First + max(lo, 0)
 }
 
-// near is the bytes by which a cut may miss its place.
+// near is the bytes by which a cut may miss its place, or half a part where that is
+// less: else the next part's cut could lie before it.
 const near = 1 << 10
 
 // cut is a position with about k of n parts of the bytes before it, the same
@@ -97,9 +98,10 @@ func (s *bytesBefore) cut(k, n int64) int64 {
 		return s.to
 	}
 	want := s.start + int64(float64(s.end-s.start)/float64(n)*float64(k))
+	miss := min(near, (s.end-s.start)/n/2)
 	lo, hi := s.from, s.to // at(lo) <= want < at(hi)
 	below, above := s.start, s.end
-	for try := 0; hi-lo > 1 && want-below > near && above > below; try++ {
+	for try := 0; hi-lo > 1 && want-below > miss && above > below; try++ {
 		p := lo + (hi-lo)/2
 		if try%3 != 2 { // in proportion; now and then by halves, against uneven ones
 			p = lo + int64(float64(hi-lo)*(float64(want-below)/float64(above-below)))
