@@ -220,6 +220,8 @@ type (
 		Src   *Array
 		SrcLo Expr
 		N     Expr
+		// Stream is advice: Dst is too large to stay in a cache until it is read.
+		Stream bool
 	}
 	// Sort sorts the integers A[Lo:Hi] ascending.
 	Sort struct {

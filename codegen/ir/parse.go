@@ -332,8 +332,12 @@ func (p *parser) memory() Stmt {
 		p.expect("=")
 		s.X = p.expr()
 		return s
-	case p.accept("copy"):
-		s := &Copy{Dst: p.oldArray()}
+	case p.is("copy"), p.is("stream"):
+		s := &Copy{Stream: p.accept("stream")}
+		if !s.Stream {
+			p.expect("copy")
+		}
+		s.Dst = p.oldArray()
 		s.DstLo = p.index()
 		p.expect("=")
 		s.Src = p.oldArray()

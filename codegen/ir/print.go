@@ -83,7 +83,7 @@ var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
 	"while": true, "if": true, "else": true, "alloc": true, "local": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
-	"copy": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
+	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
 	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
 	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
@@ -199,7 +199,11 @@ func (p *printer) stmt(s Stmt) {
 	case *Fill:
 		p.line("fill %s[%s : %s] = %s", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0), expr(s.X, 0))
 	case *Copy:
-		p.line("copy %s[%s] = %s[%s], %s", name(s.Dst.Name), expr(s.DstLo, 0), name(s.Src.Name), expr(s.SrcLo, 0), expr(s.N, 0))
+		word := "copy"
+		if s.Stream {
+			word = "stream"
+		}
+		p.line(word+" %s[%s] = %s[%s], %s", name(s.Dst.Name), expr(s.DstLo, 0), name(s.Src.Name), expr(s.SrcLo, 0), expr(s.N, 0))
 	case *Sort:
 		p.line("sort %s[%s : %s]", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0))
 	case *SortBy:

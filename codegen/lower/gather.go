@@ -22,6 +22,8 @@ type gather struct {
 	parts       []part
 	vals        *ir.Table
 	out         pieces // what the pieces are copied to
+	// streamed, if not nil, tells whether they are together too large for a cache.
+	streamed ir.Expr
 }
 
 // part is one compressed level's pieces: made[k] coordinates in slot k, behind
@@ -305,10 +307,19 @@ func (g *gather) copy(k ir.Expr, b *buffers) {
 			lo := l.named("lo", ir.Times(ir.At(above.before, k), size))
 			g.copyPos(g.out.pos[i], lo, lev.pos, ir.Times(ir.At(above.made, k), size), from)
 		}
-		l.emit(&ir.Copy{Dst: g.out.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n})
-		if p.level == a.deep {
-			l.emit(&ir.Copy{Dst: g.out.vals, DstLo: ir.Times(from, block), Src: b.vals, SrcLo: ir.Int(0), N: ir.Times(n, block)})
+		pieces := func(stream bool) *ir.Block {
+			return l.within(func() {
+				l.emit(&ir.Copy{Dst: g.out.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n, Stream: stream})
+				if p.level == a.deep {
+					l.emit(&ir.Copy{Dst: g.out.vals, DstLo: ir.Times(from, block), Src: b.vals, SrcLo: ir.Int(0), N: ir.Times(n, block), Stream: stream})
+				}
+			})
 		}
+		if g.streamed == nil {
+			l.emit(pieces(false))
+			continue
+		}
+		l.emit(&ir.If{Cond: g.streamed, Then: pieces(true), Else: pieces(false)})
 	}
 }
 

@@ -12,6 +12,10 @@ import (
 // the wave before, whose places are known by then, are copied from theirs, which
 // are still in cache, so that the result passes through memory once.
 
+// cachedChunks is how many chunks' entries are taken to stay in a cache until the
+// result is read; a larger one is copied past it.
+const cachedChunks = 512
+
 // inWaves tells whether a loop's result is made so. A chunk clears its workspaces:
 // they are such that many values are added to each place.
 func (l *lowerer) inWaves(f *cin.Forall) bool {
@@ -67,6 +71,7 @@ func (l *lowerer) waves(f *cin.Forall, e *env) ir.Expr {
 	room := ir.Plus(ir.Choose(alone, ir.Int(0), l.out.guess()), ir.Int(1))
 	room = l.named("room", room)
 	g.alloc(func(int) ir.Expr { return room }, room)
+	g.streamed = l.named("streamed", ir.Greater(room, ir.Int(cachedChunks*l.spec.WaveWork)))
 	caps := g.newCapacities()
 	g.prepare(caps, w.chunks)
 

@@ -35,6 +35,7 @@ var helpers = []struct {
 	{name: "search", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "search_upper", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "copy"},
+	{name: "stream", uses: []string{"copy"}},
 	{name: "sort", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "bits", uses: []string{"sort:int32"}},
 	{name: "alloc", uses: []string{"bytes"}},

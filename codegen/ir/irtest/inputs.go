@@ -68,7 +68,7 @@ var inputs = map[string]input{
 	}, bounds: [][2]int64{{0, 40}}},
 	"memory": {args: func() []interp.Arg {
 		return []interp.Arg{
-			vals(make([]float64, 60)), vals(integers[float64](20, 41)), {Vals: fresh(make([]int32, 3))}, result(0), result(0),
+			vals(make([]float64, 90)), vals(integers[float64](20, 41)), {Vals: fresh(make([]int32, 3))}, result(0), result(0),
 		}
 	}},
 	"divide":  {args: divideArgs, bounds: [][2]int64{{0, 50}}, fail: ir.FailDivide},
