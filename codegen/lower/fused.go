@@ -165,7 +165,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		next.level, next.pos, next.end, next.base = k+1, q, nil, nil
 		var run *ir.Var
 		if op.hasRuns(k) {
-			run = l.declare(op.prefix()+"_r", q)
+			run = l.declare(op.prefix()+"_r", ir.Plus(q, ir.Int(1)))
 			l.while(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
 			next.end = run
 		}

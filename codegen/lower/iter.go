@@ -69,12 +69,16 @@ func (l *lowerer) skipPadding(it *iter) {
 func (it *iter) live() ir.Expr { return ir.Less(it.p, it.hi) }
 
 // findRun declares the end of the run of positions with coordinate c from p
-// on: p itself where there is none.
-func (l *lowerer) findRun(it *iter, c ir.Expr) {
+// on: p itself where there is none. there says that c is the coordinate at p.
+func (l *lowerer) findRun(it *iter, c ir.Expr, there bool) {
 	if !it.runs {
 		return
 	}
-	it.run = l.declare(it.name()+"_r", it.p)
+	from := ir.Expr(it.p)
+	if there {
+		from = ir.Plus(it.p, ir.Int(1))
+	}
+	it.run = l.declare(it.name()+"_r", from)
 	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)), func() { l.incr(it.run, ir.Int(1)) })
 }
 
