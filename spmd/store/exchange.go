@@ -332,9 +332,10 @@ type receiver struct {
 	mem     *tcs.Memory
 	buffers [2]message
 	under   [2]*comm.Request
-	at      int  // the buffer that is next
-	started bool // requests are out, or all have come
-	ended   bool // all have come
+	at      int   // the buffer that is next
+	started bool  // requests are out, or all have come
+	ended   bool  // all have come
+	err     error // a message that did not come; none after it will
 }
 
 func (x *exchange) newReceiver(from int, entries int64) (*receiver, error) {
@@ -370,8 +371,21 @@ func (r *receiver) begin() error {
 	return r.post(1)
 }
 
-// Next hands out a message; its buffer goes out again at the next call.
+// Next hands out a message; its buffer goes out again at the next call. After an
+// error it returns that.
 func (r *receiver) Next(b *coo.Batch) error {
+	if r.err != nil {
+		return r.err
+	}
+	err := r.take(b)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return err
+}
+
+// take is Next where nothing has failed.
+func (r *receiver) take(b *coo.Batch) error {
 	if r.ended {
 		return io.EOF
 	}
