@@ -36,11 +36,6 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 		}
 	}
 	cfg.Flags = append(cfg.Flags, level, "-Wall", "-Wextra", "-Werror")
-	// gcc takes the loop that closes parents up to place p+1 for one of 2^64-1
-	// iterations where it knows that it begins at p+2, as in a parent's second
-	// tile: it leaves out that the condition is false at once. Compilers that do
-	// not know the warning say so of its name alone.
-	cfg.Flags = append(cfg.Flags, "-Wno-unknown-warning-option", "-Wno-aggressive-loop-optimizations")
 	// Masked lanes, on any machine; as they are run, where all is optimized.
 	cfg.Flags = append(cfg.Flags, "-D"+emitc.Masked)
 	if level == "-O3" {
