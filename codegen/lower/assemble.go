@@ -336,7 +336,11 @@ func (l *lowerer) appendLoop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	some := l.loops(&loop{f: f, e: e, want: false,
 		room: func(n ir.Expr) { l.makeRoom(k, n) },
 		body: func(in *env) ir.Expr { return l.appendOne(f, in, k) }})
-	l.store(lev.pos, next, lev.count)
+	closed := ir.Expr(ir.Truth(true))
+	if open := e.ranges[f.Var].open; open != nil {
+		closed = ir.Inverse(open)
+	}
+	l.when(closed, func() { l.store(lev.pos, next, lev.count) })
 	if lev.last != nil {
 		l.set(lev.last, next)
 	}

@@ -42,11 +42,29 @@ type env struct {
 }
 
 // span is the range of coordinates that a loop visits. clip says that operands
-// may hold coordinates outside it; width, if not 0, that it is a tile (tile.go) of that many.
+// may hold coordinates outside it, and when, if not nil, where alone they may; width, if
+// not 0, that it is a tile (tile.go) of that many. Of a row that may be cut (stretch.go),
+// open tells whether it goes on behind the range.
 type span struct {
 	lo, hi ir.Expr
 	clip   bool
+	when   ir.Expr
 	width  int64
+	open   ir.Expr
+}
+
+// clipped are the positions of lo up to hi, which crd belongs to, with coordinates in the range.
+func (l *lowerer) clipped(s span, name string, crd *ir.Array, lo, hi ir.Expr) (from, to ir.Expr) {
+	find := func(key ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: lo, Hi: hi, Key: key} }
+	if s.when == nil {
+		return l.named(name+"_s", find(s.lo)), l.named(name+"_e", find(s.hi))
+	}
+	vlo, vhi := l.declare(name+"_s", lo), l.declare(name+"_e", hi)
+	l.when(s.when, func() {
+		l.set(vlo, find(s.lo))
+		l.set(vhi, find(s.hi))
+	})
+	return vlo, vhi
 }
 
 // span is v's range in e.

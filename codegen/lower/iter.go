@@ -30,10 +30,7 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	}
 	it.lo, it.hi = l.segment(c)
 	if it.span = l.span(p.e, p.v()); it.span.clip && !it.padded {
-		find := func(key ir.Expr) ir.Expr { return &ir.Search{A: it.crd, Lo: it.lo, Hi: it.hi, Key: key} }
-		lo := l.named(it.name()+"_s", find(it.span.lo))
-		it.hi = l.named(it.name()+"_e", find(it.span.hi))
-		it.lo = lo
+		it.lo, it.hi = l.clipped(it.span, it.name(), it.crd, it.lo, it.hi)
 	}
 	return it
 }

@@ -39,38 +39,48 @@ func (a *assembly) arrays(k int) (pos, crd *ir.Array) {
 }
 
 // inKnown lowers what writes the values below the positions lo up to hi of level 0,
-// run.
-func (a *assembly) inKnown(lo, hi ir.Expr, run func()) {
+// run; of a stretch s, if not nil, those of its parts of rows.
+func (a *assembly) inKnown(lo, hi ir.Expr, s *stretch, run func()) {
 	l, op := a.l, a.op
 	kn := &known{lo: l.named(op.prefix()+"_lo", lo), hi: l.named(op.prefix()+"_hi", hi)}
 	kn.done = l.declare(op.prefix()+"_done", l.deepest(1, kn.lo))
-	end := l.named(op.prefix()+"_end", l.deepest(1, kn.hi))
+	end := l.declare(op.prefix()+"_end", l.deepest(1, kn.hi))
+	if s != nil && s.v != "" {
+		l.when(s.begins, func() { l.set(kn.done, a.inRow(s.first, s.from)) })
+		l.when(s.ends, func() { l.set(end, a.inRow(s.last, s.to)) })
+	}
 	a.known = kn
 	run()
 	a.skip(end)
 }
 
+// inRow is where the values of row r from coordinate c on begin.
+func (a *assembly) inRow(r, c ir.Expr) ir.Expr {
+	pos, crd := a.arrays(1)
+	p := ir.Minus(r, a.op.offset(0))
+	return a.l.deepest(2, &ir.Search{A: crd, Lo: ir.Coord(pos, p), Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
+}
+
 // wholeKnown is inKnown for all of the result.
 func (a *assembly) wholeKnown(run func()) {
 	if a.op.caps(0).Locate {
-		a.inKnown(ir.Int(0), a.op.size(0), run)
+		a.inKnown(ir.Int(0), a.op.size(0), nil, run)
 		return
 	}
 	pos, _ := a.arrays(0)
-	a.inKnown(ir.Coord(pos, ir.Int(0)), ir.Coord(pos, ir.Int(1)), run)
+	a.inKnown(ir.Coord(pos, ir.Int(0)), ir.Coord(pos, ir.Int(1)), nil, run)
 }
 
 // parallelKnown lowers a parallel loop over level 0's variable of such a result.
 func (l *lowerer) parallelKnown(f *cin.Forall, e *env, chunks ir.Expr) {
 	a := l.out
 	w := l.work(f, e, chunks)
+	w.along = l.cutAlong(f, e, w)
 	c := l.newVar("chunk")
 	body := l.inScope(func() {
-		in := e.clone()
-		s := w.chunk(f.Var, c)
-		in.ranges[f.Var] = s
-		lo, hi := a.chunk(s, c, chunks)
-		a.inKnown(lo, hi, func() { l.serial(f, in, false) })
+		s := w.stretch(f, c)
+		lo, hi := a.chunk(span{lo: s.rows.lo, hi: s.closed}, c, chunks)
+		a.inKnown(lo, hi, s, func() { s.lower(l, e.clone()) })
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
 }
@@ -125,7 +135,11 @@ func (l *lowerer) knownRow(e *env, k int) (lo, hi ir.Expr) {
 	pos, _ := a.arrays(k)
 	from, to := ir.Coord(pos, e.res.pos), ir.Coord(pos, ir.Plus(e.res.pos, ir.Int(1)))
 	if e.res.here == nil {
-		return l.named(name, from), l.named(name+"_end", to)
+		from, to = l.named(name, from), l.named(name+"_end", to)
+		if s := e.ranges[l.resultVars[k]]; s.open != nil {
+			return l.clipped(s, name, a.op.crd(k), from, to)
+		}
+		return from, to
 	}
 	none := ir.Expr(ir.Int(0))
 	if k == a.deep {

@@ -307,3 +307,17 @@ func TestHuge(t *testing.T) {
 			map[string]int{`alloc huge`: 0, `for wave in 0 : rounds`: 1}},
 	})
 }
+
+// TestStretch: long rows of a sum are cut at coordinates, and closed by one chunk.
+func TestStretch(t *testing.T) {
+	const sum = "forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + C(i,j)))"
+	cuts := func(s *lower.Spec) { s.LongRow = 10 }
+	given := func(s *lower.Spec) { s.LongRow, s.Values = 10, true }
+	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
+	run(t, []holds{
+		{leaf{sum, "A:ds B:ds C:ds", cuts}, cut},
+		{leaf{sum, "A:ds B:ds C:ds", nil}, map[string]int{`search`: 0, `open`: 0}}, // there are not so many entries
+		{leaf{sum, "A:ss B:ss C:ss", cuts}, map[string]int{`search\(B_crd1`: 0, `open`: 0}},
+		{leaf{sum, "A:ds B:ds C:ds", given}, map[string]int{`\b10 < end`: 2, `search\(A_crd1`: 4, `var open bool`: 1, `if !open`: 0}},
+	})
+}

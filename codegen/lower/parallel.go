@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -70,15 +72,14 @@ func (l *lowerer) parallelPieces(f *cin.Forall, e *env, chunks ir.Expr) {
 	l.inChunks(chunks, func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
 		if w == nil {
 			w = l.work(f, e, chunks)
+			w.along = l.cutAlong(f, e, w)
 		}
 		c := l.newVar("chunk")
 		body := l.inScope(func() {
-			in := e.clone()
-			s := w.chunk(f.Var, c)
-			in.ranges[f.Var] = s
-			open(c, s.lo)
-			l.serial(f, in, false)
-			keep(c, s.hi)
+			s := w.stretch(f, c)
+			open(c, s.rows.lo)
+			s.lower(l, e.clone())
+			keep(c, s.closed)
 		})
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
 	})
@@ -108,20 +109,23 @@ func (l *lowerer) zeroAll(lo, size ir.Expr) {
 }
 
 // work cuts a variable's range so that the pieces have about as much to do:
-// as many entries of the largest operand that the loop walks.
+// as many entries of the largest operand that the loop walks, and of others.
 type work struct {
 	l      *lowerer
 	chunks ir.Expr
 	all    span
 	driver *cursor
-	key    string  // of the driver's access
-	lo, hi ir.Expr // of the driver's rows or positions; nil without a driver
+	key    string    // of the driver's access
+	others []*cursor // whose entries count as well: where the driver has all rows, those that do, too
+	lo, hi ir.Expr   // of the driver's rows or positions; nil without a driver
 	total  ir.Expr
+	along  string // the variable along the rows where long ones are cut (stretch.go), else ""
 }
 
 func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	w := &work{l: l, chunks: chunks, all: l.span(e, f.Var)}
 	var nnz int64 = -2
+	var rows []*cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
 		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.rootLen != nil || c.op.Format.AllDense() {
@@ -133,12 +137,16 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 		if c.op.NNZ > nnz {
 			w.driver, w.key, nnz = c, x.Key(), c.op.NNZ
 		}
+		if c.op.caps(c.level).Locate && c.op.hasPosFrom(1) && !slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {
+			rows = append(rows, c)
+		}
 	})
 	switch {
 	case w.driver == nil:
 		w.lo, w.hi = w.all.lo, w.all.hi
 	case w.driver.op.caps(w.driver.level).Locate:
 		w.lo, w.hi = w.all.lo, w.all.hi
+		w.others = slices.DeleteFunc(rows, func(c *cursor) bool { return c.op == w.driver.op })
 	default:
 		w.lo, w.hi = l.segment(w.driver) // a block's need not begin at 0
 	}
@@ -148,22 +156,33 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	return w
 }
 
-// before is the work before row or position x: its entries, and one for itself.
+// counted are the cursors of the operands whose entries count.
+func (w *work) counted() []*cursor { return append([]*cursor{w.driver}, w.others...) }
+
+// before is the work before row or position x: the entries there, and one for itself.
 func (w *work) before(x ir.Expr) ir.Expr {
-	op, level := w.driver.op, w.driver.level
-	p := x
-	if op.caps(level).Locate {
-		p = ir.Minus(x, op.offset(level))
-	}
-	for k := level + 1; k < op.order(); k++ {
-		switch caps := op.caps(k); {
-		case caps.HasPos:
-			p = ir.Coord(op.pos(k), p)
-		case caps.Locate:
-			p = ir.Times(p, op.size(k))
+	n := ir.Expr(ir.Int(0))
+	for _, c := range w.counted() {
+		p := x
+		if c.op.caps(c.level).Locate {
+			p = ir.Minus(x, c.op.offset(c.level))
 		}
+		n = ir.Plus(n, w.entries(c, c.level+1, p))
 	}
-	return ir.Plus(p, x)
+	return ir.Plus(n, x)
+}
+
+// entries is where those below position p of level k-1, and those behind it, begin.
+func (w *work) entries(c *cursor, k int, p ir.Expr) ir.Expr {
+	for ; k < c.op.order(); k++ {
+		p = w.l.below(c.op, k, p)
+	}
+	return p
+}
+
+// target is the work before chunk c.
+func (w *work) target(c ir.Expr) ir.Expr {
+	return ir.Plus(w.before(w.lo), ir.Over(ir.Times(w.total, c), w.chunks))
 }
 
 // cut is the row or position at which chunk c starts; that of chunk number chunks
@@ -174,7 +193,7 @@ func (w *work) cut(c ir.Expr) ir.Expr {
 		n := ir.Minus(w.hi, w.lo)
 		return ir.Plus(w.lo, ir.Over(ir.Times(n, c), w.chunks))
 	}
-	target := l.named("target", ir.Plus(w.before(w.lo), ir.Over(ir.Times(w.total, c), w.chunks)))
+	target := l.named("target", w.target(c))
 	x := l.declare("x", w.lo)
 	y := l.declare("y", w.hi)
 	l.while(ir.Less(x, y), func() {

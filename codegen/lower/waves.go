@@ -62,9 +62,10 @@ func (l *lowerer) waves(f *cin.Forall, e *env) ir.Expr {
 	slots := l.named("slots", ir.Choose(alone, ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
 	g := l.out.newGather(slots)
 	w := l.work(f, e, nil)
+	w.along = l.cutAlong(f, e, w)
 	waves := ir.Expr(ir.Int(1))
 	if w.total != nil {
-		n := ir.Over(w.total, ir.Times(slots, ir.Int(l.waveWork(f, w))))
+		n := ir.Over(w.total, ir.Times(slots, ir.Int(l.waveWork(f, w)*int64(len(w.others)+1))))
 		waves = l.named("waves", ir.Choose(alone, ir.Int(1), ir.Greatest(n, ir.Int(1))))
 	}
 	w.chunks = l.named("chunks", ir.Times(waves, slots))
@@ -90,12 +91,10 @@ func (l *lowerer) waves(f *cin.Forall, e *env) ir.Expr {
 			caps.load(k)
 			l.when(later, func() { g.copy(k, l.out.buf) })
 			l.when(ir.Less(v, waves), func() {
-				in := e.clone()
-				s := w.chunk(f.Var, l.named("chunk", ir.Plus(ir.Times(v, slots), k)))
-				in.ranges[f.Var] = s
-				g.begin(s.lo)
-				some = l.serial(f, in, false)
-				g.end(k, s.hi)
+				s := w.stretch(f, l.named("chunk", ir.Plus(ir.Times(v, slots), k)))
+				g.begin(s.rows.lo)
+				some = s.lower(l, e.clone())
+				g.end(k, s.closed)
 			})
 			caps.store(k)
 			g.keep(k)
