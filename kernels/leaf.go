@@ -208,7 +208,7 @@ func (f *frame) publish(args []*tcs.Tensor, arena *Arena) {
 			return
 		}
 		if from := owner[c.ptr]; from != nil {
-			t.Share(from)
+			t.ShareArray(from, c.ptr)
 			return
 		}
 		if m := taken[c.ptr]; m != nil { // two results with one pattern

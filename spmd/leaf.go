@@ -298,6 +298,8 @@ func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, e
 		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Box[m][1] - t.Box[m][0], Offset: t.Box[m][0]}
 		if l < len(f.Order)-f.TrailingDense() {
 			lev = from.Levels[l]
+			t.ShareArray(from, lev.Pos.Ptr)
+			t.ShareArray(from, lev.Crd.Ptr)
 		}
 		lev.Mode = m
 		t.Levels[l] = lev
@@ -310,11 +312,11 @@ func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, e
 	width := uint8(t.Type.Size())
 	mem, err := s.r.arena.Alloc(n*int64(width), "the values of "+s.stmt.LHS.Name)
 	if err != nil {
+		t.Close()
 		return nil, err
 	}
 	t.Vals = mem.Array(0, n, width)
 	t.Vals.First = first
-	t.Share(from)
 	t.Hold(mem)
 	return t, mem.Release()
 }

@@ -29,8 +29,10 @@ type Planned struct {
 	Owned   []int64 `json:"owned_bytes"` // of operands and result, mapped files included
 	// Memory is the most that is taken at each rank while it loads, computes and
 	// stores: its own blocks (but for mapped files), entries on their way to
-	// blocks, blocks that arrive, partial results with what adding to them takes, and at rank 0 the
-	// whole result; leaves' workspaces are not known. MemoryLimit is a rank's limit, where it is known.
+	// blocks, blocks that arrive, copies of those that a leaf reads in another order, partial
+	// results with what adding to them takes, buffers that store the result, and at rank 0
+	// the whole result where it is checked; leaves' workspaces are not known. MemoryLimit is
+	// a rank's limit, where it is known.
 	Memory      []int64 `json:"memory_bytes"`
 	MemoryLimit int64   `json:"memory_limit,omitempty"`
 
@@ -117,6 +119,7 @@ type planner struct {
 	detail  func(rank int) *PlannedRank // nil for a rank that is not wanted
 
 	incoming [][]struct{ most, count int64 }  // by rank and operand: foreign blocks
+	needs    [][]plan.Block                   // the same: the largest block that a step reads, -1 for none
 	partials []map[plan.Partial]*partialBlock // by rank
 	extra    []int64                          // the largest block that is added to another
 }
@@ -164,9 +167,10 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 		}
 		return &x.out.PerRank[rank]
 	}
-	x.incoming = make([][]struct{ most, count int64 }, ranks)
+	x.incoming, x.needs = make([][]struct{ most, count int64 }, ranks), make([][]plan.Block, ranks)
 	for n := range x.incoming {
 		x.incoming[n] = make([]struct{ most, count int64 }, len(x.p.Operands))
+		x.needs[n] = slices.Repeat([]plan.Block{-1}, len(x.p.Operands))
 	}
 	x.partials, x.extra = make([]map[plan.Partial]*partialBlock, ranks), make([]int64, ranks)
 	x.broadcasts()

@@ -12,23 +12,36 @@ type partialBlock struct {
 	sources int64 // entries of the largest block that each step reads: at least those whose pattern it follows
 }
 
-// memory adds what a rank holds beside its own blocks: two blocks of each
-// operand at most, its partial results with what adding to them takes, and the largest
-// block that comes to be added.
+// memory adds what a rank holds beside its own blocks: its partial results with
+// what adding to them takes, and while it computes two blocks of each operand at most,
+// those that a leaf wants otherwise, and the largest block that comes to be added; while
+// it stores the result, what that takes.
 func (x *planner) memory() {
 	results := x.resultMemory()
+	job := x.k.r.job
+	whole := x.out.Tensors[len(x.out.Tensors)-1].Bytes
 	for rank := range x.out.Memory {
-		m := &x.out.Memory[rank]
+		computing, partials, largest, shared := x.extra[rank], int64(0), int64(0), int64(0)
 		for _, in := range x.incoming[rank] {
-			*m += in.most * min(in.count, 2)
+			computing += in.most * min(in.count, 2)
 		}
-		*m += x.extra[rank]
 		for _, p := range x.partials[rank] {
-			*m += results.bytes(p)
+			n := results.bytes(p)
+			partials, largest = partials+n, max(largest, n)
+			if results.copied { // the levels are there already
+				shared = p.block.memory() - p.block.entries*results.value
+			}
 		}
-	}
-	if x.p.Ranks > 1 {
-		x.out.Memory[0] += x.out.Tensors[len(x.out.Tensors)-1].Bytes
+		held, beside := x.converted(rank)
+		computing += held + max(beside+partials-largest, partials-shared)
+		storing := partials
+		if x.p.Ranks > 1 {
+			storing += x.storing(rank, x.out.Memory[rank]+partials)
+			if rank == 0 && (job.Check || job.Keep) {
+				storing += whole
+			}
+		}
+		x.out.Memory[rank] += max(computing, storing)
 	}
 }
 
@@ -36,6 +49,7 @@ func (x *planner) memory() {
 type resultMemory struct {
 	dense    bool
 	shared   bool  // they have the level arrays of an operand, and values of a known number
+	copied   bool  // that is a copy of an operand
 	inPlace  bool  // steps add over the union of patterns, which comes from an operand's arrays
 	value    int64 // bytes of one
 	position int64 // and of a position
@@ -46,21 +60,23 @@ type resultMemory struct {
 func (x *planner) resultMemory() (m resultMemory) {
 	k, s := x.k, x.sizers[len(x.sizers)-1]
 	m.dense, m.value, m.position = sparseLevels(s.kinds) == 0, int64(s.typ.Size()), 8
-	if m.dense {
-		return m
-	}
 	several := false
 	for _, list := range x.partials {
 		for _, p := range list {
-			several = several || p.steps > 1
+			several = several || p.steps > 1 && !m.dense
 		}
 	}
 	if _, err := k.compileGroups(x.like(), several); err != nil {
 		return m // as if they grew: the run will say what is wrong
 	}
+	if m.dense {
+		return m
+	}
 	m.shared, m.inPlace = true, several && !k.r.job.Interpret && k.inPlace()
 	for _, st := range k.statements {
-		m.shared = m.shared && st.unit.Result.Shares >= 0
+		shares := st.unit.Result.Shares
+		m.shared = m.shared && shares >= 0
+		m.copied = m.shared && st.unit.Args[shares].Convert
 	}
 	return m
 }
@@ -122,7 +138,11 @@ func (x *planner) partial(rank int, s plan.Step, block blockSize) {
 	p.steps++
 	most := int64(0)
 	for _, need := range s.Need {
-		most = max(most, x.sizers[need.Operand].block(need.Block).entries)
+		n := x.sizers[need.Operand].block(need.Block).entries
+		most = max(most, n)
+		if at := &x.needs[rank][need.Operand]; *at < 0 || n > x.sizers[need.Operand].block(*at).entries {
+			*at = need.Block
+		}
 	}
 	p.sources += most
 }

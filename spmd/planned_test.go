@@ -223,6 +223,10 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 		sizes   map[string][]int64
 		o       spmd.Options
 	}{
+		{"S(i,j) = A(j,i)", map[string]string{"S": "ds"}, nil, spmd.Options{}},
+		{"S(i,j) = A(i,j)", map[string]string{"S": "ds:1,0"}, nil, spmd.Options{}},
+		{"S(i,j) = A(j,i)", map[string]string{"S": "ss"}, nil, split(spmd.Options{}, "i:2", "j:3")},
+		{"S(i,j) = A(j,i)", map[string]string{"S": "uq"}, nil, spmd.Options{}},
 		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{}},
 		{"y(i) = A(i,j)*x(j)", nil, nil, split(spmd.Options{}, "i:2", "j:20")},
 		{"y(i) = A(i,j)*x(j)", nil, nil, split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
@@ -249,8 +253,9 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 			if ranks == 1 && len(job.Splits) == 0 {
 				continue // no blocks
 			}
-			if job.Ranks, job.Outputs = ranks, nil; ranks == 2 {
-				job.Outputs = []spmd.Output{{Tensor: c.stmt[:1], File: filepath.Join(dir, "out.tcs")}}
+			if job.Ranks, job.Outputs = ranks, nil; ranks >= 2 {
+				ending := []string{"tcs", "tns"}[ranks-2]
+				job.Outputs = []spmd.Output{{Tensor: c.stmt[:1], File: filepath.Join(dir, "out."+ending)}}
 			}
 			p, err := job.Plan(context.Background(), 0)
 			if err != nil {

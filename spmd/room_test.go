@@ -62,3 +62,45 @@ func TestSmallProductsFitTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// The buffers that store a result take no more than its limit leaves, and the copy of an
+// operand whose level arrays the result shares leaves none of its values behind.
+func TestTransposedResultsFitTheLimit(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	dir := t.TempDir()
+	b, out := filepath.Join(dir, "b.tcs"), filepath.Join(dir, "a.tcs")
+	made := spmd.Job{Statement: "B(i,j) = G(i,j)", Formats: map[string]string{"G": "ds", "B": "ds"}, Sizes: map[string][]int64{"G": {40000, 30000}},
+		Inputs: map[string]spmd.Input{"G": spmd.Generated("uniform:400000")}, Outputs: []spmd.Output{{Tensor: "B", File: b}}}
+	made.Interpret = true
+	if _, err := made.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ stmt, format string }{{"A(i,j) = B(j,i)", "ds"}, {"A(i,j) = B(i,j)", "ds:1,0"}} {
+		var want []byte
+		for ranks := 2; ranks <= 4; ranks++ {
+			job := spmd.Job{Statement: c.stmt, Formats: map[string]string{"A": c.format, "B": "ds"},
+				Inputs: map[string]spmd.Input{"B": spmd.File(b)}, Outputs: []spmd.Output{{Tensor: "A", File: out}}}
+			job.Ranks, job.Threads = ranks, 1
+			for _, share := range []int64{0, 400000*12/int64(ranks) + 40000*4} {
+				job.MemoryLimit = share * 9 / 5
+				report, err := job.Run(context.Background())
+				if err != nil {
+					t.Fatalf("%s, %d ranks, limit %d: %v", c.stmt, ranks, job.MemoryLimit, err)
+				}
+				got, err := os.ReadFile(out)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = got
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("%s, %d ranks, limit %d: another result", c.stmt, ranks, job.MemoryLimit)
+				}
+				t.Logf("%s, %d ranks, limit %d: allocated %v", c.stmt, ranks, job.MemoryLimit, report.Allocated)
+			}
+		}
+	}
+}

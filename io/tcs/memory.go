@@ -139,6 +139,8 @@ type Memory struct {
 	refs  atomic.Int32
 	free  func() error
 
+	base    unsafe.Pointer // of Alloc: the pages, which begin at or before Ptr
+	size    uintptr
 	limit   *Limit
 	counted int64 // against limit
 }
@@ -181,13 +183,33 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 		ptr = unsafe.Add(base, -uintptr(base)&(hugePage-1))
 		unix.Madvise(unsafe.Slice((*byte)(ptr), bytes), unix.MADV_HUGEPAGE) // a hint: a refusal only costs speed
 	}
-	m := &Memory{Ptr: ptr, Bytes: bytes, limit: l, counted: bytes}
+	return pages(&Memory{Ptr: ptr, Bytes: bytes, base: base, size: size, limit: l, counted: bytes}), nil
+}
+
+// pages makes m, which has one reference, free its pages.
+func pages(m *Memory) *Memory {
 	m.refs.Store(1)
 	m.free = func() error {
 		m.Uncount()
-		return unix.MunmapPtr(base, size)
+		return unix.MunmapPtr(m.base, m.size)
 	}
-	return m, nil
+	return m
+}
+
+// cut divides memory of Alloc at the first page at or after byte off: m keeps what is
+// before it, and the rest is returned, to be released by itself. It is nil where
+// little would be. Only for memory that has just been made.
+func (m *Memory) cut(off int64) *Memory {
+	page := int64(unix.Getpagesize())
+	off = (off + page - 1) &^ (page - 1)
+	if m.base == nil || off == 0 || m.Bytes-off < 16*page {
+		return nil
+	}
+	at := unsafe.Add(m.Ptr, off)
+	before := uintptr(at) - uintptr(m.base)
+	rest := pages(&Memory{Ptr: at, Bytes: m.Bytes - off, base: at, size: m.size - before, limit: m.limit, counted: m.counted - off})
+	m.Bytes, m.size, m.counted = off, before, off
+	return rest
 }
 
 // Foreign is memory that another allocator made; free is called when the last

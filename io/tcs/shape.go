@@ -203,7 +203,16 @@ func (s *Shape) width(n int64) uint8 {
 // against limit. name, if given, names the tensor in a refusal. The header's
 // slices are copied.
 func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
-	return NewIn(s, name, func(bytes int64, what string) (*Memory, error) { return Alloc(limit, bytes, what) })
+	t, err := NewIn(s, name, func(bytes int64, what string) (*Memory, error) { return Alloc(limit, bytes, what) })
+	if err != nil || t.Vals.Ptr == nil {
+		return t, err
+	}
+	// Who shares the level arrays does not keep the values.
+	m := t.held[0]
+	if rest := m.cut(int64(uintptr(t.Vals.Ptr) - uintptr(m.Ptr))); rest != nil {
+		t.held = append(t.held, rest)
+	}
+	return t, nil
 }
 
 // NewIn is New in memory that alloc gives, its arrays as that memory is: zero

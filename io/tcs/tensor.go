@@ -157,12 +157,28 @@ func (t *Tensor) Hold(m *Memory) {
 	}
 }
 
-// Share makes t hold all memory that o holds, so that arrays of o can stand in
-// t: a result that has its operand's pattern shares it.
+// Share makes t hold all memory that o holds, so that arrays of o can stand in t.
 func (t *Tensor) Share(o *Tensor) {
 	for _, m := range o.held {
 		t.Hold(m)
 	}
+}
+
+// ShareArray makes t hold the memory of o in which an array of o begins, so that
+// the array can stand in t: a result that has its operand's pattern shares it.
+func (t *Tensor) ShareArray(o *Tensor, a unsafe.Pointer) {
+	if a == nil {
+		return
+	}
+	for _, m := range o.held {
+		if off := uintptr(a) - uintptr(m.Ptr); off < uintptr(max(m.Bytes, 1)) {
+			if !slices.Contains(t.held, m) {
+				t.Hold(m)
+			}
+			return
+		}
+	}
+	t.Share(o) // of an empty array, whose memory may end where it begins
 }
 
 // Close releases the tensor's memory, which is freed when no view or sharer

@@ -7,8 +7,11 @@ import (
 	"distaff/io/tcs"
 )
 
-// columnRoom is the bytes of a column's buffer.
-const columnRoom = 256 << 10
+// columnMost and columnLeast bound the bytes of a column's buffer.
+const (
+	columnMost  = 256 << 10
+	columnLeast = 4 << 10
+)
 
 // column is numbers of a section, one after another, on their way to the file.
 type column struct {

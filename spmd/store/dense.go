@@ -11,14 +11,6 @@ import (
 	"distaff/spmd/comm"
 )
 
-// windowMost and windowLeast bound the bytes of a window; windowMemory is what
-// the windows of a rank take together, at most but for very many ranks.
-const (
-	windowMost   = 4 << 20
-	windowLeast  = 64 << 10
-	windowMemory = 48 << 20
-)
-
 // dense writes the values of an all-dense tensor into one array of a file.
 type dense struct {
 	c     comm.Comm
@@ -150,12 +142,16 @@ func (w windows) part(rank int) (lo, hi int64) {
 // exchange writes blocks that share rows: every rank assembles the windows of
 // its part of the array from what all ranks send.
 func (d *dense) exchange(s *site) ([]coo.Span, error) {
-	ranks := int64(d.c.Size())
-	w := windows{total: d.f.total, step: max(min(max(windowMemory/(ranks+3), windowLeast), windowMost)/d.size, 1), ranks: d.c.Size()}
+	room, err := room(d.c, d.limit)
+	if err != nil {
+		return nil, err
+	}
+	ranks := d.c.Size()
+	w := windows{total: d.f.total, step: max(window(room, ranks+3)/d.size, 1), ranks: ranks}
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
-	for to := range d.c.Size() {
+	for to := range ranks {
 		if to == d.c.Rank() {
 			continue
 		}
@@ -172,7 +168,7 @@ func (d *dense) exchange(s *site) ([]coo.Span, error) {
 	}
 	var span coo.Span
 	done := d.c.Busy()
-	err := s.write(func() (err error) { span, err = d.receive(w); return err })
+	err = s.write(func() (err error) { span, err = d.receive(w); return err })
 	done()
 	if err != nil {
 		d.c.Abort(comm.ExitCode(err), err.Error())

@@ -20,11 +20,9 @@ const (
 	commandEnd   = 0
 	commandAgain = 1
 
-	// exchangeMemory is what the buffers of an exchange take at a rank, at most
-	// but for very many ranks; batchMost and batchLeast bound the entries of a message.
-	exchangeMemory = 32 << 20
-	batchMost      = 1 << 15
-	batchLeast     = 64
+	// batchMost and batchLeast bound the entries of a message.
+	batchMost  = 1 << 15
+	batchLeast = 64
 )
 
 // exchange brings the runs' parts of each piece to the piece's rank. A rank has
@@ -54,8 +52,12 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
 	entry := int64(8*len(t.Dims) + t.Type.Size())
 	pairs := int64(4 * max(c.Size()-1, 1))
-	x.batch = int(min(max(exchangeMemory/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
-	x.small = int(min(max(exchangeMemory/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast), coo.BatchSize))
+	room, err := room(c, limit)
+	if err != nil {
+		return nil, err
+	}
+	x.batch = int(min(max(room/2/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
+	x.small = int(min(max(room/2/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast), coo.BatchSize))
 	out := make([]int64, c.Size())
 	for _, b := range bounds {
 		for k := range out {

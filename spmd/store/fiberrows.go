@@ -188,9 +188,8 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.Span, error) {
 	rows, entries := x.most()
 	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
 	sizes := []int64{p.most(), p.most(), wide(rows, 8), wide(rows, 8), wide(rows+1, 8), wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, int64(x.t.Type.Size()))}
-	columns := 2 * (x.row + 2 - x.dense)
-	for range columns {
-		sizes = append(sizes, columnRoom)
+	for range 2 * (x.row + 2 - x.dense) { // columns
+		sizes = append(sizes, min(columnMost, max(x.room/64, columnLeast))&^15)
 	}
 	bufs, mem, err := rooms(x.limit, sizes)
 	if err != nil {

@@ -26,6 +26,7 @@ type fibers struct {
 	own   []int
 	order []int // all blocks, as their boxes follow in the last mode
 	limit *tcs.Limit
+	room  int64 // of all buffers
 
 	ends    []int64         // where windows end, as keys
 	cuts    map[int][]int64 // of each own block, the rows before each window, and all
@@ -131,7 +132,10 @@ func (x *fibers) cut() (ok bool, err error) {
 	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
 		return false, err
 	}
-	want := max(min(max(windowMemory/int64(2*ranks+4), windowLeast), windowMost)/x.entry()/smaller, 1)
+	if x.room, err = room(x.c, x.limit); err != nil {
+		return false, err
+	}
+	want := max(window(x.room, 2*ranks+4)/x.entry()/smaller, 1)
 	parts := sum[0]/want + 1
 	if parts*int64(ranks) > windowsMost {
 		return false, nil

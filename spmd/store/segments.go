@@ -89,11 +89,6 @@ func newSegments(c comm.Comm, t *Blocks, limit *tcs.Limit) (*segments, error) {
 	return x, nil
 }
 
-// window is the bytes that a window's arrays should take.
-func (x *segments) window() int64 {
-	return min(max(windowMemory/int64(2*x.c.Size()+4), windowLeast), windowMost)
-}
-
 // cut divides the rows in windows and the windows among the ranks. ok is false
 // where that cannot be done within bounds. Collective.
 func (x *segments) cut() (ok bool, err error) {
@@ -107,8 +102,13 @@ func (x *segments) cut() (ok bool, err error) {
 	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
 		return false, err
 	}
-	want := x.window() / entry
-	parts, step := sum[0]/want+1, x.window()/32
+	room, err := room(x.c, x.limit)
+	if err != nil {
+		return false, err
+	}
+	bytes := window(room, 2*ranks+4)
+	want := bytes / entry
+	parts, step := sum[0]/want+1, bytes/x.perRow()
 	if x.f.total == 0 || (parts+x.f.total/step+1)*int64(ranks) > windowsMost {
 		return false, nil
 	}
@@ -146,6 +146,16 @@ func (x *segments) cut() (ok bool, err error) {
 		return false, err
 	}
 	return x.share(2 * want), nil
+}
+
+// perRow is the bytes that a row takes, whatever its entries: a count for each block
+// that has a part of it, at most, and where it begins.
+func (x *segments) perRow() int64 {
+	last, parts := x.t.Modes[len(x.t.Kinds)-1], map[[2]int64]bool{}
+	for _, box := range x.t.Boxes {
+		parts[box[last]] = true
+	}
+	return int64(4*len(parts) + 16)
 }
 
 // share gives each rank windows of about the same bytes, unless one has more
