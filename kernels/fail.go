@@ -34,11 +34,18 @@ func (e *DivideError) ExitCode() int { return 3 }
 type BoundError struct {
 	What  string
 	Vars  []string
-	Coord []int64 // what the loop's range is, as the leaf gives it
+	Coord []int64 // of the loops around the one that is bounded
+	// Which says which bound it is, and why it does not hold, where the caller of the
+	// leaf knows; "" else.
+	Which string
 }
 
 func (e *BoundError) Error() string {
-	return failText("a bound() of the schedule does not hold", e.What, e.Vars, e.Coord)
+	which := e.Which
+	if which == "" {
+		which = "a bound() of the schedule does not hold"
+	}
+	return failText(which, e.What, e.Vars, e.Coord)
 }
 
 func (e *BoundError) ExitCode() int { return 2 }
@@ -106,7 +113,7 @@ func Failure(code ir.FailCode, coord []int64, env Env) error {
 	case ir.FailDivide:
 		return &DivideError{env.What, env.Vars, coord}
 	case ir.FailBound:
-		return &BoundError{env.What, env.Vars, coord}
+		return &BoundError{What: env.What, Vars: env.Vars, Coord: coord}
 	case ir.FailOverflow:
 		return ErrOverflow
 	case ir.FailPattern:

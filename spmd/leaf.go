@@ -232,7 +232,11 @@ func (s *statement) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, 
 		bounds[k] = b
 	}
 	env := kernels.Env{Threads: r.threads, Arena: r.arena, Vars: r.userNames(s.unit.Vars), What: r.p.stmt.String(), Runner: r.runner}
-	return s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
+	err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
+	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
+		broken.Which = whichBound(s.schedule, r.sizes.Vars)
+	}
+	return err
 }
 
 // repack brings what call returned into the wanted format; it takes t over.

@@ -84,11 +84,13 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 			lo, hi := l.segment(e.cur[r.Access])
 			s.start, n = lo, l.named(r.To[0]+"_n", ir.Minus(hi, lo))
 		case provenance.Split, provenance.Divide:
-			tiles := l.named(r.To[0]+"_n", ir.Over(ir.Plus(n, ir.Int(r.N-1)), ir.Int(r.N)))
-			s.n[r.To[0]], s.n[r.To[1]] = tiles, ir.Int(r.N)
+			// There are no more parts, and none is longer, than there are things to part.
+			few, many := r.To[0], r.To[1]
 			if r.Kind == provenance.Divide {
-				s.n[r.To[0]], s.n[r.To[1]] = ir.Int(r.N), tiles
+				few, many = many, few
 			}
+			s.n[few] = l.named(few+"_n", ir.Over(ir.Plus(n, ir.Int(r.N-1)), ir.Int(r.N)))
+			s.n[many] = l.named(many+"_n", piecesOf(n, r.N))
 			continue
 		}
 		s.n[r.To[0]] = n

@@ -107,7 +107,8 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 			iv = l.toCoords(iv, e)
 		case provenance.Split, provenance.Divide:
 			fr := frame{rel: r, iv: iv, tile: ir.Int(r.N), size: r.N}
-			n := ir.Over(ir.Plus(iv.extent(), ir.Int(r.N-1)), ir.Int(r.N))
+			extent := iv.extent()
+			n := ir.Over(ir.Plus(extent, ir.Int(r.N-1)), ir.Int(r.N))
 			count := int64(-1)
 			if iv.size >= 0 {
 				count = (iv.size + r.N - 1) / r.N
@@ -117,13 +118,16 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 				if fr.size = max(count, 1); count < 0 {
 					fr.size = -1
 				}
-				n, count = ir.Int(r.N), r.N
+				n, count = piecesOf(extent, r.N), -1
+				if k, ok := n.(*ir.Lit); ok {
+					count = k.I
+				}
 			} else if iv.unit == positions && !l.emptyMayGo(f, iv) {
 				n = ir.Greatest(n, ir.Int(1))
 			}
-			if count >= 0 && (iv.unit != positions || r.Kind == provenance.Divide) {
+			if r.Kind == provenance.Split && count >= 0 && iv.unit != positions {
 				n = ir.Int(count)
-			} else {
+			} else if r.Kind == provenance.Split {
 				count = -1
 			}
 			frames = append(slices.Clone(frames), fr)
@@ -133,6 +137,19 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 		}
 		x = r.To[0]
 	}
+}
+
+// manyPieces is from how many pieces on a divide that finds less to part makes
+// fewer of them: the others would be empty.
+const manyPieces = 256
+
+// piecesOf is the number of pieces that a divide of so many things by n makes; one at
+// least, since it may have a place of the result to set.
+func piecesOf(extent ir.Expr, n int64) ir.Expr {
+	if n < manyPieces {
+		return ir.Int(n)
+	}
+	return ir.Least(ir.Int(n), ir.Greatest(extent, ir.Int(1)))
 }
 
 // emptyMayGo tells whether there is nothing to do where a level has no

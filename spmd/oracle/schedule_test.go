@@ -389,7 +389,11 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	}
 	switch commandNames[kind] {
 	case "split", "divide":
-		return kind, fmt.Sprintf("%s(%s,%s,%s,%d)", commandNames[kind], v, fresh(0), fresh(1), small)
+		factor := int64(small)
+		if rng.IntN(12) == 0 { // more than there is to part
+			factor = []int64{64, 300, 1 << 33, 1 << 40}[rng.IntN(4)]
+		}
+		return kind, fmt.Sprintf("%s(%s,%s,%s,%d)", commandNames[kind], v, fresh(0), fresh(1), factor)
 	case "fuse":
 		k := rng.IntN(max(len(vars)-1, 1))
 		if len(vars) < 2 {

@@ -176,8 +176,16 @@ func stable(x ir.Expr, body *ir.Block) bool {
 	return ok
 }
 
-// unrollFactor is the factor of GCC's pragma, at most 65534; of a full unrolling,
-// the number of iterations where it is known.
+// What GCC unrolls: its time grows with the square of what it makes of a loop.
+const (
+	maxCopies     = 64   // of a loop's body
+	maxStatements = 1024 // of all copies together, from minCopies on
+	minCopies     = 8
+)
+
+// unrollFactor is the factor of GCC's pragma: the one asked for, or for a full
+// unrolling the number of iterations where it is known, as far as GCC gets it done
+// in a second or so.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if n == 0 {
@@ -188,7 +196,36 @@ func unrollFactor(s *ir.For) int64 {
 			n = (hi.I-lo.I-1)/s.Step + 1
 		}
 	}
-	return max(1, min(n, 65534))
+	most := max(minCopies, min(maxCopies, maxStatements/statements(s.Body)))
+	return max(1, min(n, most))
+}
+
+// statements is the number of statements that a block has once the loops in it are
+// unrolled.
+func statements(b *ir.Block) int64 {
+	n := int64(1)
+	for _, s := range b.List {
+		switch s := s.(type) {
+		case *ir.For:
+			k := int64(1)
+			if s.Kind == ir.Unrolled {
+				k = unrollFactor(s)
+			}
+			n += 1 + k*statements(s.Body)
+		case *ir.While:
+			n += 1 + statements(s.Body)
+		case *ir.If:
+			n += 1 + statements(s.Then)
+			if s.Else != nil {
+				n += statements(s.Else)
+			}
+		case *ir.Block:
+			n += statements(s)
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // vectorizable reports a Vector loop that OpenMP allows to be one: nothing leaves

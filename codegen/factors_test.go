@@ -1,0 +1,38 @@
+package codegen_test
+
+import (
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/emit/c"
+	"distaff/codegen/ir"
+)
+
+// TestLargeFactors: a factor far beyond what there is to part costs nothing. A loop
+// over 2^40 pieces would not end, nor would the compilation of so many copies.
+func TestLargeFactors(t *testing.T) {
+	const spmv = "y(i)=A(i,j)*x(j)\ny:d\nA:ds\nx:d"
+	for _, x := range []struct{ schedule, want string }{
+		{"divide(i,i0,i1,1099511627776)", "i0_n int64 = min(1099511627776, max(i_hi, 1))"},
+		{"pos(j,p,A),divide(p,p0,p1,1099511627776)", "p0_n int64 = min(1099511627776, max(A_e - A_s, 1))"},
+		{"divide(i,i0,i1,300),reorder(i1,i0)", "i0_n int64 = min(300, max(i_hi, 1))"},
+		{"split(i,i0,i1,1099511627776),reorder(i1,i0)", "i1_n int64 = min(1099511627776, max(i_hi, 1))"},
+		// Few pieces are made as they are asked for: their number is then known.
+		{"divide(i,i0,i1,4)", "for i0 in 0 : 4"},
+		{"unroll(j,1099511627776)", "#pragma GCC unroll 64\n"},
+		{"unroll(j,7)", "#pragma GCC unroll 7\n"},
+		{"split(j,j0,j1,1099511627776),unroll(j1),unroll(j0,50)", "#pragma GCC unroll 8\n"},
+	} {
+		r := goldenRequest(t, spmv)
+		r.Schedule = []string{x.schedule}
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Errorf("%s: %v", x.schedule, err)
+			continue
+		}
+		if text := ir.Print(u.Func) + c.File(u.Func); !strings.Contains(text, x.want) {
+			t.Errorf("%s: %s is not in\n%s", x.schedule, x.want, ir.Print(u.Func))
+		}
+	}
+}
