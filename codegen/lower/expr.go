@@ -122,13 +122,33 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 		return q
 	}
 	// Where one side is absent the other stands alone: adding a zero in its
-	// place would turn -0 into 0, which a division tells apart.
+	// place would turn -0 into 0, which a division tells apart. Both sides are
+	// written twice, so that a sum below gets a name: else the code would
+	// double with every operand.
+	p, q = l.once(p), l.once(q)
 	alone := q.v
 	if op == ir.Sub {
 		alone = ir.Negated(q.v)
 	}
 	both := ir.Choose(q.pres, ir.Bin(op, p.v, q.v), p.v)
 	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), always(p.pres) || always(q.pres) || q.zeroed && op == ir.Add}
+}
+
+// once is a value that costs nothing to repeat where it was a choice.
+func (l *lowerer) once(x value) value {
+	if _, ok := x.v.(*ir.Select); ok {
+		x.v = l.named("sum", x.v)
+		x.pres = l.held(x.pres)
+	}
+	return x
+}
+
+// held is a presence that costs nothing to repeat.
+func (l *lowerer) held(pres ir.Expr) ir.Expr {
+	if _, ok := pres.(*ir.Var); ok || always(pres) || never(pres) {
+		return pres
+	}
+	return l.named("some", pres)
 }
 
 func (l *lowerer) product(p, q value) value {

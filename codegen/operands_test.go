@@ -1,0 +1,52 @@
+package codegen_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/emit/c"
+)
+
+// longSum is the source of a sum of n sparse vectors, or the error.
+func longSum(t *testing.T, n int, letter, op string) (string, error) {
+	t.Helper()
+	names := make([]string, n)
+	formats := "\ny:" + letter
+	for k := range names {
+		names[k] = fmt.Sprintf("t%d(i)", k)
+		formats += fmt.Sprintf("\nt%d:s", k)
+	}
+	u, err := codegen.Compile(goldenRequest(t, "y(i) = "+strings.Join(names, op)+formats))
+	if err != nil {
+		return "", err
+	}
+	return c.File(u.Func), nil
+}
+
+// TestLongSums: code grows with the number of operands, not with that of their
+// subsets, and what one loop has no room for is refused.
+func TestLongSums(t *testing.T) {
+	for _, op := range []string{" + ", " - "} {
+		for _, letter := range []string{"d", "s"} {
+			ten, err := longSum(t, 10, letter, op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forty, err := longSum(t, 40, letter, op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(forty) > 12*len(ten) {
+				t.Errorf("y%s: %d bytes of C for 10 operands of %q, %d for 40", letter, len(ten), op, len(forty))
+			}
+		}
+	}
+	if _, err := longSum(t, 60, "d", " + "); err != nil {
+		t.Error(err)
+	}
+	if _, err := longSum(t, 61, "d", " + "); err == nil || !strings.Contains(err.Error(), "61 sparse operands with variable i, want at most 60") {
+		t.Errorf("61 operands: got %v", err)
+	}
+}
