@@ -18,8 +18,8 @@ func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !strings.ContainsAny(s, "_xX") {
 		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}, true
 	}
-	if strings.HasSuffix(s, "i") || strings.HasSuffix(s, "i)") {
-		if c, err := strconv.ParseComplex(s, 128); err == nil {
+	if k := len(strings.TrimSuffix(s, ")")) - 1; k >= 0 && (s[k] == 'i' || s[k] == 'j') { // j: as Python prints them
+		if c, err := strconv.ParseComplex(s[:k]+"i"+s[k+1:], 128); err == nil {
 			return tcs.Value{Type: tcs.Complex128, C: c}, true
 		}
 	}

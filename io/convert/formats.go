@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"distaff/io/coo"
@@ -66,7 +67,8 @@ var formats = []*Format{
 		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"}, Open: hb.Open},
 }
 
-// FormatOf is the format of the path's ending.
+// FormatOf is the format of the path's ending; FROSTT's for a pipe or a device
+// whose name has none.
 func FormatOf(path string) (*Format, error) { return formatOf(path, nil) }
 
 // formatOf is FormatOf; its errors list the endings of formats that pass.
@@ -79,10 +81,21 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 			}
 		}
 	}
+	if ext == "" && stream(path) {
+		return formatOf("-.tns", pass)
+	}
 	if ext == "" {
 		return nil, errorf(path, "the name has no ending that says its format: want one of %s", endings(pass))
 	}
 	return nil, errorf(path, "files of ending %q are not known: want one of %s", ext, endings(pass))
+}
+
+// stream tells whether the path is that of a pipe or a character device, as
+// /dev/null is or what a shell puts in the place of <(...): their names have no
+// ending, and their format is that of "-" alone.
+func stream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) != 0
 }
 
 // endings lists the endings of the formats that pass.

@@ -42,9 +42,10 @@ type Source struct {
 }
 
 // Stdin tells whether path stands for standard input (or output): "-", or "-"
-// followed by the extension that names the format, as in "-.tns".
+// followed by the extension that names the format, as in "-.tns". /dev/stdin and
+// /dev/stdout are "-", whatever they are connected to.
 func Stdin(path string) bool {
-	return path == "-" || strings.HasPrefix(path, "-.") && !strings.Contains(path, "/")
+	return path == "-" || path == "/dev/stdin" || path == "/dev/stdout" || strings.HasPrefix(path, "-.") && !strings.Contains(path, "/")
 }
 
 // OpenSource opens path. What standard input or a pipe yields is kept for later
@@ -213,7 +214,7 @@ func (w *wrapped) Close() error { return w.close() }
 // the endings of compressed files: ".tns" of "b.TNS.gz" and of "-.tns". Standard
 // input and output without an ending, "-", are ".tns" too.
 func Ext(path string) string {
-	if path == "-" {
+	if Stdin(path) && !strings.HasPrefix(path, "-.") {
 		return ".tns"
 	}
 	base := strings.ToLower(filepath.Base(path))
