@@ -31,14 +31,15 @@ the C for --cpu into the cache: there, run finds it on a machine without a
 compiler. Where not every operand has an input, or with --ranks or --split, a leaf
 for any sizes goes with it, which serves any data of the same formats and types, on
 any number of ranks; where every operand has one, --ranks and --split add what
-their blocks need: leaves for groups of terms, the sum of two blocks.`,
+their blocks need: leaves for groups of terms, the sum of two blocks. It takes
+the flags of run; those that only concern a run change nothing.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=go --out=spmv`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
-		flags: join(dataFlags(), placeFlags(), machineFlags(), []cliFlag{
+		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
 			text("emit", nil, catOutput, "`cin|provenance|lattice|ir|c|go` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),

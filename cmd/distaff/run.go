@@ -46,6 +46,9 @@ func run(x *invocation) error {
 		return err
 	}
 	j.Checksums, j.StatsFile = x.IsSet("stats"), x.String("stats")
+	if x.IsSet("stats") && j.StatsFile == "" {
+		return argv.Errorf("--stats=: got no file, want --stats=FILE.json")
+	}
 	mode, err := x.choice("progress", "auto", "always", "never")
 	if err != nil {
 		return err
