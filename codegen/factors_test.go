@@ -36,3 +36,24 @@ func TestLargeFactors(t *testing.T) {
 		}
 	}
 }
+
+// TestLanesFillWorkspaces: a workspace that is an array is filled in lanes, and nothing
+// is counted beside; one that notes what it holds is not.
+func TestLanesFillWorkspaces(t *testing.T) {
+	const mttkrp = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nA:dd\nB:dss\nC:dd\nD:"
+	schedule := []string{"precompute(B(i,k,l)*D(l,j),j,j,W),parallelize(j,CPUVector,NoRaces)"}
+	r := goldenRequest(t, mttkrp+"dd")
+	r.Schedule = schedule
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(c.File(u.Func), "#pragma omp simd\n"); n != 2 {
+		t.Errorf("got %d loops in lanes without a reduction, want 2:\n%s", n, ir.Print(u.Func))
+	}
+	r = goldenRequest(t, mttkrp+"ds")
+	r.Schedule = schedule
+	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "fills the workspace W(j), which takes entries in turn") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}

@@ -201,6 +201,9 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 	case f.Unit == cin.CPUThread && f.Race != cin.Unsaid:
 		s.Kind, s.Chunk, s.Dynamic = ir.Parallel, f.Chunk, f.Chunk > 0
 	case f.Unit == cin.CPUVector:
+		if w := l.spaces[cin.Target(f.Body).Name]; w != nil && !hasPlaces(w) {
+			l.refuse(f.Var, "the loop over %s fills the workspace %s, which takes entries in turn; one that is filled everywhere or nowhere can be filled in lanes", f.Var, cin.Target(f.Body).Key())
+		}
 		s.Kind = ir.Vector
 	case f.Unroll != 0:
 		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
@@ -234,6 +237,16 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 		}
 	})
 	return s
+}
+
+// hasPlaces tells whether a workspace is an array with a place for each coordinate,
+// and notes nothing else.
+func hasPlaces(w adder) bool {
+	switch w.(type) {
+	case *denseSpace, *rowSpace:
+		return true
+	}
+	return false
 }
 
 // tally counts the iterations that assigned, where they run in parallel and the

@@ -172,13 +172,16 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 			some = l.iteration(p, i, nil, nil)
 			l.note(p, some)
 		})
+		if p.count != nil && always(some) {
+			dropAssigns(body, p.count)
+		}
 		l.emit(l.dress(p.f, &ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body}))
 	}, func() bool { return always(some) || never(some) })
-	if done != nil {
-		return done()
-	}
-	if always(some) {
+	switch {
+	case always(some):
 		return ir.Less(b.lo, b.hi)
+	case done != nil:
+		return done()
 	}
 	return p.result(some)
 }

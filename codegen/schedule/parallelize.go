@@ -185,6 +185,8 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 	switch {
 	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
 		return nil
+	case len(t.Vars) > 0 && unit == cin.CPUVector && !s.races(f, t) && (race == cin.NoRaces || race == cin.IgnoreRaces):
+		return nil // where it is an array, which lowering decides
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
 		return s.refuse(1, "the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
 	case len(t.Vars) > 0:

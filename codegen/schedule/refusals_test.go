@@ -161,6 +161,7 @@ func TestRefusals(t *testing.T) {
 		{order4, "precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,V),precompute(B(i,k,l,m)*E(m,j),j,j,W),parallelize(m,CPUThread,Temporary)",
 			"V(j) is computed around the loop over m and inside another loop", "m"},
 
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,jw,W),parallelize(l,CPUVector,NoRaces)", "fills the workspace W(jw), which lanes would share", "CPUVector"},
 		{lanes, "parallelize(i,CPUVector,NoRaces)", "fills the workspace W(j) in each iteration, which lanes would share", "CPUVector"},
 		{both, "reorder(j,i,k)", "the loop over j would come too early", "reorder(j,i,k)"},
 

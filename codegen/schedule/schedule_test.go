@@ -137,6 +137,9 @@ func TestCommands(t *testing.T) {
 		// Several levels of parallelism.
 		{spmm, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,NoRaces)",
 			"suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, forall(k, CPUVector/NoRaces, C(i,k) += A(i,j) * B(j,k))))), split(i, i0, i1, 8))"},
+		// A workspace's places are each one iteration's own.
+		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,jw,W),parallelize(jw,CPUVector,NoRaces)",
+			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(l, forall(jw, CPUVector/NoRaces, W(jw) += B(i,k,l) * D(l,jw)))))), precompute(j, jw))"},
 		// A result that grows: pieces of its outermost variable.
 		{add, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces)", "suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, C(i,j) = A(i,j) + B(i,j)))), split(i, i0, i1, 8))"},
 		// Tiles of several operands that a loop steps through together.
