@@ -79,6 +79,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "reorder(i,i)", "i stands twice", "i"},
 		{spmv, "reorder(i,k)", "got k, want a variable that the statement loops over", "k"},
 		{parts, "reorder(j,i)", "the loops are not directly nested", "reorder(j,i)"},
+		{rowSum, "reorder(j,i)", "the loops are not directly nested", "reorder(j,i)"},
 		{append2, "split(j,j0,j1,4),reorder(j0,i)", "the loop over j0 would come too early", "reorder(j0,i)"},
 		{append2, "split(i,i0,i1,4),reorder(i1,i0)", "the loops over i0, i1 visit coordinates out of order", "reorder(i1,i0)"},
 

@@ -9,7 +9,8 @@ import (
 
 // reorder gives loops that are directly nested a new order: reorder(i, j, ...),
 // outermost first, wherever the statement has all of them. Other loops between
-// them keep their places, and a loop that stands alone elsewhere is left alone.
+// them keep their places, and a loop that stands alone elsewhere is left alone. Loops
+// that have the order already may have anything between them.
 func reorder(s *state) error {
 	var order []string
 	for k := range s.cmd.Args {
@@ -48,6 +49,8 @@ func reorder(s *state) error {
 		return nil, false
 	})
 	switch {
+	case (some != nil || done == 0) && s.standsSo(order):
+		return nil
 	case some != nil:
 		return some
 	case done == 0:
@@ -55,6 +58,23 @@ func reorder(s *state) error {
 	}
 	s.body = body
 	return nil
+}
+
+// standsSo tells whether the loops have the order already, other statements between
+// them or not: around one assignment all of them, around others perhaps some.
+func (s *state) standsSo(order []string) bool {
+	all, sorted := false, true
+	cin.Paths(s.body, func(loops []*cin.Forall, _ *cin.Assign) {
+		next, n := 0, 0
+		for _, f := range loops {
+			if k := slices.Index(order, f.Var); k >= 0 {
+				sorted = sorted && k >= next
+				next, n = k, n+1
+			}
+		}
+		all = all || n == len(order)
+	})
+	return all && sorted
 }
 
 // nested are the loops from f on that are directly nested, and what the last

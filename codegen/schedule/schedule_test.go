@@ -100,6 +100,8 @@ func TestCommands(t *testing.T) {
 		{dense, "reorder(k,i)", "suchthat(forall(k, forall(j, forall(i, C(i,k) += A(i,j) * B(j,k)))))"},
 		// Inside the parts of a statement: those that have the loops.
 		{tensors, "reorder(k,j)", "suchthat(forall(i, seq(forall(k, forall(j, y(i) += T(i,j,k))), forall(k, forall(j, y(i) += U(i,j,k))))))"},
+		// What is so already may be said.
+		{rowSum, "reorder(i,j)", "suchthat(forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j)))))"},
 		// The consumer's loop over j stands alone.
 		{mttkrpAll, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l)",
 			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(j, forall(l, W(j) += B(i,k,l) * D(l,j)))))))"},
