@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -42,18 +43,72 @@ func BenchmarkColumns(b *testing.B) {
 		}
 		ms[k] = m
 	}
+	benchmarkStore(b, dims, "ds", ms[:])
+}
+
+// BenchmarkFibers stores a tensor of few entries a row from two blocks of its last mode.
+func BenchmarkFibers(b *testing.B) {
+	const n = 2000000
+	dims := []int64{20000, 20000, 5000}
+	var ms []*tcs.Tensor
+	for k := range int64(2) {
+		box := [][2]int64{{0, dims[0]}, {0, dims[1]}, {k * dims[2] / 2, (k + 1) * dims[2] / 2}}
+		s := &scattered{dims: dims, box: box, n: n / 2, seed: uint64(k)}
+		m, err := coo.Assemble(s, coo.Spec{Kinds: "sss", Modes: []int{0, 1, 2}, Box: box}, coo.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		ms = append(ms, m)
+	}
+	benchmarkStore(b, dims, "sss", ms)
+}
+
+// scattered is n random entries of a box.
+type scattered struct {
+	none
+	dims  []int64
+	box   [][2]int64
+	n, at int
+	seed  uint64
+}
+
+func (s *scattered) Dims() ([]int64, bool) { return s.dims, true }
+func (s *scattered) Type() tcs.Type        { return tcs.Float64 }
+func (s *scattered) Rewind() error         { s.at = 0; return nil }
+func (s *scattered) Next(b *coo.Batch) error {
+	n := min(s.n-s.at, coo.BatchSize)
+	if n == 0 {
+		return io.EOF
+	}
+	r := rand.New(rand.NewPCG(s.seed, uint64(s.at)))
+	b.Resize(len(s.box), n, 8)
+	for k := range n {
+		for m, x := range s.box {
+			b.Coords[m][k] = x[0] + r.Int64N(x[1]-x[0])
+		}
+	}
+	s.at += n
+	return nil
+}
+
+// benchmarkStore stores a tensor from a block at each rank.
+func benchmarkStore(b *testing.B, dims []int64, kinds string, blocks []*tcs.Tensor) {
+	modes, bytes := tcs.Identity(len(dims)), int64(0)
+	for _, m := range blocks {
+		bytes += m.Bytes()
+	}
 	path := filepath.Join(b.TempDir(), "x.tcs")
-	b.SetBytes(int64(len(parts[0])+len(parts[1])) * 12)
+	b.SetBytes(bytes)
 	b.ResetTimer()
 	for range b.N {
 		f, err := outfile.Create(path)
 		if err != nil {
 			b.Fatal(err)
 		}
-		err = local.Run(context.Background(), 2, func(c comm.Comm) error {
-			bl := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: "ds", Modes: []int{0, 1}, Owners: []int{0, 1}, Own: map[int]*tcs.Tensor{c.Rank(): ms[c.Rank()]}}
-			for k := range 2 {
-				bl.Boxes = append(bl.Boxes, ms[k].Box)
+		err = local.Run(context.Background(), len(blocks), func(c comm.Comm) error {
+			bl := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{c.Rank(): blocks[c.Rank()]}}
+			for k, m := range blocks {
+				bl.Owners, bl.Boxes = append(bl.Owners, k), append(bl.Boxes, m.Box)
 			}
 			var g *outfile.File
 			if c.Rank() == 0 {
