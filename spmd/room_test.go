@@ -3,11 +3,13 @@ package spmd_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"distaff/spmd"
@@ -101,6 +103,49 @@ func TestTransposedResultsFitTheLimit(t *testing.T) {
 				}
 				t.Logf("%s, %d ranks, limit %d: allocated %v", c.stmt, ranks, job.MemoryLimit, report.Allocated)
 			}
+		}
+	}
+}
+
+// Under tight memory limits partial results are merged again and again while the steps
+// run, and a second run adds into what those merges left: the result stays the same.
+func TestPartialsMergedEarly(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	t.Setenv("DISTAFF_CFLAGS", "-O0")
+	out := filepath.Join(t.TempDir(), "c.tcs")
+	job := spmd.Job{Statement: "C(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+		Sizes:   map[string][]int64{"A": {50, 60}, "B": {60, 3000}},
+		Inputs:  map[string]spmd.Input{"A": spmd.Generated("uniform:1000:int"), "B": spmd.Generated("uniform:30000:int")},
+		Outputs: []spmd.Output{{Tensor: "C", File: out}}}
+	job.Splits, job.Threads, job.Repeat = []string{"j:30"}, 1, 2
+	for ranks := 1; ranks <= 2; ranks++ {
+		var want []byte
+		tight := 0
+		var code interface{ ExitCode() int }
+		job.Ranks, job.MemoryLimit = ranks, 0
+		for {
+			report, err := job.Run(context.Background())
+			if err != nil && job.MemoryLimit > 0 && errors.As(err, &code) && code.ExitCode() == 5 {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%d ranks, limit %d: %v", ranks, job.MemoryLimit, err)
+			}
+			got, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			} else if tight++; !bytes.Equal(got, want) {
+				t.Errorf("%d ranks, limit %d: another result", ranks, job.MemoryLimit)
+			}
+			job.MemoryLimit = slices.Max(report.Allocated) * 19 / 20
+		}
+		if tight < 2 {
+			t.Errorf("%d ranks: %d limits below what the job took before, want several", ranks, tight)
 		}
 	}
 }

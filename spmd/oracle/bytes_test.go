@@ -33,7 +33,12 @@ func TestOracleSameBytes(t *testing.T) {
 		var want []byte
 		for i, e := range []Jobs{{Ranks: 1}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
 			e.Interpret = true
-			file := filepath.Join(dir, fmt.Sprintf("%d%s", i, []string{".tcs", ".tns"}[k%2]))
+			kinds := []string{".tcs", ".tns", ".npy", ".mtx"}
+			kind := kinds[k%uint64(len(kinds))]
+			if kind == ".mtx" && len(p.Tensors[0].Dims) > 2 {
+				kind = ".tns"
+			}
+			file := filepath.Join(dir, fmt.Sprint(i, kind))
 			_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
 				j.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: file}}
 				return j.Run(context.Background())

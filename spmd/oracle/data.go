@@ -102,6 +102,9 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 			}
 		}
 	}
+	if len(n.LHS.Vars) > 0 && (g.long != "" || g.o.Long > 0 && g.chance(g.o.Long/2)) {
+		g.lengthen(n, class, size)
+	}
 	out := map[string]int64{}
 	for {
 		space, largest := 1.0, "" // 45^12 passes 2^63
@@ -127,8 +130,27 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 	}
 }
 
-// maxEntries is about the most entries of a tensor of chosen density.
-const maxEntries = 400
+// lengthen makes one variable of the result's long, and another longer than the rest.
+func (g *generator) lengthen(n *notation.Normal, class map[string]string, size map[string]int64) {
+	long, sum := g.long, g.sum
+	if long == "" {
+		long, sum = n.LHS.Vars[g.IntN(len(n.LHS.Vars))], n.Vars[g.IntN(len(n.Vars))]
+	}
+	for _, v := range n.Vars {
+		if class[v] == v {
+			size[v] = 1 + g.Int64N(3)
+		}
+	}
+	size[class[sum]] = 2 + g.Int64N(30)
+	size[class[long]] = 100 + g.Int64N(900)
+}
+
+// maxEntries is about the most entries of a tensor of chosen density; of products
+// whose partial results are to fill what memory there is, moreEntries.
+const (
+	maxEntries  = 400
+	moreEntries = 4000
+)
 
 // maxSpace is the most coordinates of a tensor.
 const maxSpace = 1 << 18
@@ -140,7 +162,11 @@ func (g *generator) entries(t *Tensor, st style) {
 	for _, d := range t.Dims {
 		space *= float64(d)
 	}
-	density = min(density, maxEntries/max(space, 1))
+	most := float64(maxEntries)
+	if g.long != "" {
+		most = moreEntries
+	}
+	density = min(density, most/max(space, 1))
 	if st.full || len(t.Dims) == 0 {
 		density = 1
 	}

@@ -1,15 +1,14 @@
 package oracle
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"distaff/codegen/format"
@@ -17,7 +16,6 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/io/tns"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 )
@@ -26,9 +24,9 @@ import (
 // result goes to.
 type files struct {
 	dir   string                   // where they lie; "" for none
-	in    map[string]string        // by tensor: ".tns" or ".tcs"
+	in    map[string]string        // by tensor: the ending
 	other map[string]format.Format // of a .tcs file that the job stores otherwise
-	out   string                   // ".tns", ".tcs", or ""
+	out   string                   // the ending of the result's file, or ""
 	name  string                   // of the result's file
 	write string
 	trust bool
@@ -47,8 +45,11 @@ func (e Jobs) files(p *Prepared) *files {
 	f.dir, f.write, f.trust = e.Dir, []string{"", "parallel", "ordered"}[r.IntN(3)], r.IntN(2) == 0
 	g := generator{Rand: r}
 	for _, t := range p.Tensors {
-		kind := []string{"", ".tns", ".tcs", ".tcs"}[r.IntN(4)]
-		if !t.Input || len(t.Dims) == 0 || kind == "" || kind == ".tns" && len(t.Entries) == 0 {
+		if !t.Input || len(t.Dims) == 0 {
+			continue
+		}
+		kind := inputKind(r, t)
+		if kind == "" {
 			continue
 		}
 		f.in[t.Name] = kind
@@ -57,7 +58,7 @@ func (e Jobs) files(p *Prepared) *files {
 		}
 	}
 	if len(p.Tensors[0].Dims) > 0 {
-		f.out = []string{"", ".tns", ".tcs"}[r.IntN(3)]
+		f.out = outputKind(r, len(p.Tensors[0].Dims))
 	}
 	return f
 }
@@ -121,37 +122,6 @@ func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 	return nil
 }
 
-// store writes an operand's file.
-func (f *files) store(t *Tensor, file string, wide bool) error {
-	if f.in[t.Name] == ".tns" {
-		var b bytes.Buffer
-		t.tns(&b)
-		return os.WriteFile(file, b.Bytes(), 0o600)
-	}
-	as := *t
-	if x, ok := f.other[t.Name]; ok {
-		as.Format = x
-	}
-	s, err := as.Assemble(wide)
-	if err != nil {
-		return err
-	}
-	return errors.Join(tcs.Write(file, s, tcs.WriteOptions{}), s.Close())
-}
-
-// tns writes the tensor as a .tns file.
-func (t *Tensor) tns(w io.Writer) {
-	if t.Type.IsComplex() {
-		fmt.Fprintln(w, tns.ComplexMark)
-	}
-	for _, e := range t.Entries {
-		for _, x := range e.Coord {
-			fmt.Fprint(w, x+1, " ")
-		}
-		fmt.Fprintln(w, scalarText(t.Type, e.Value))
-	}
-}
-
 // check holds the result's file to the result.
 func (f *files) check(want *tcs.Tensor) error {
 	switch f.out {
@@ -168,10 +138,10 @@ func (f *files) check(want *tcs.Tensor) error {
 			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v", got.FormatString(), got.Type, want.FormatString(), want.Type)
 		}
 		return same(f.out, output(got), output(want))
-	case ".tns":
-		return f.checkText(want)
+	case "":
+		return nil
 	}
-	return nil
+	return f.checkOther(want)
 }
 
 func same(what string, got, want *Output) error {
@@ -181,9 +151,9 @@ func same(what string, got, want *Output) error {
 	return nil
 }
 
-// checkText holds a .tns file to the result, stored the same. Zeros that dense levels
-// make room for are not written.
-func (f *files) checkText(want *tcs.Tensor) (err error) {
+// checkOther holds a file of another format to the result, stored the same. Zeros that
+// dense levels make room for are not written, or not told from others.
+func (f *files) checkOther(want *tcs.Tensor) (err error) {
 	in, err := convert.Open(f.name+f.out, coo.Options{Order: len(want.Dims), Dims: want.Dims, Type: want.Type})
 	if err != nil {
 		return err
@@ -196,7 +166,12 @@ func (f *files) checkText(want *tcs.Tensor) (err error) {
 	}
 	defer got.Close()
 	a, b := output(got), output(want)
-	if kinds[len(kinds)-1] == byte(format.Dense) {
+	for _, o := range []*Output{a, b} { // a dense tensor's zeros, to which values are added, take the sign off others
+		for k := range o.Entries {
+			o.Entries[k].Value.C += 0
+		}
+	}
+	if kinds[len(kinds)-1] == byte(format.Dense) || strings.HasPrefix(f.out, ".np") {
 		for _, o := range []*Output{a, b} {
 			o.Entries = slices.DeleteFunc(o.Entries, func(e Entry) bool { return e.Value == reference.Value{} })
 		}

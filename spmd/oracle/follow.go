@@ -71,6 +71,23 @@ func (g *generator) following() *notation.Stmt {
 	return &notation.Stmt{LHS: left, RHS: e, Accumulate: g.chance(0.15)}
 }
 
+// product is a product of two sparse operands with long rows, and a sparse result:
+// blocks of its reduction variable make partial results of patterns of their own.
+func (g *generator) product() *notation.Stmt {
+	g.pool = []string{"i", "j", "k"}
+	g.long, g.sum = "k", "j"
+	g.formats = map[string]format.Format{}
+	kinds := func() []byte { return []byte{"ds"[g.IntN(2)], 's'} }
+	operand := func(name string, vars ...string) *notation.Access {
+		a := &notation.Access{Name: name}
+		g.formats[name], a.Vars = g.stored(vars, kinds())
+		return a
+	}
+	left := operand("A", "i", "k")
+	b, c := operand("B", "i", "j"), operand("C", "j", "k")
+	return &notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '*', X: b, Y: c}, Accumulate: g.chance(0.15)}
+}
+
 // stored is a format whose level l stores vars[l], and the variables of its modes.
 func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string) {
 	perm := make([]int, len(vars))

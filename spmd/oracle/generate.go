@@ -25,6 +25,9 @@ type Options struct {
 	// Follow is the share of cases that sum over a sparse operand's pattern, as
 	// what adds to sparse blocks in place wants.
 	Follow float64
+	// Long is the share of cases with one variable of the result's that is longer than
+	// all others, half of them products of sparse matrices.
+	Long float64
 }
 
 func (o Options) withDefaults() Options {
@@ -52,9 +55,12 @@ func Generate(r *rand.Rand, o Options) *Case {
 	for {
 		g := &generator{Rand: r, o: o}
 		var s *notation.Stmt
-		if o.Follow > 0 && g.chance(o.Follow) {
+		switch {
+		case o.Follow > 0 && g.chance(o.Follow):
 			s = g.following()
-		} else {
+		case o.Long > 0 && g.chance(o.Long/2):
+			s = g.product()
+		default:
 			s = g.statement()
 		}
 		if notation.Check(s) != nil {
@@ -74,6 +80,8 @@ type generator struct {
 	formats map[string]format.Format // those that the statement was made for
 	used    []*notation.Access
 	divides bool
+	long    string // a variable that is to be longer than all others; "" for any or none
+	sum     string // one that is to be longer than what is left
 }
 
 func (g *generator) chance(p float64) bool { return g.Float64() < p }

@@ -63,7 +63,7 @@ func mpiCases(c comm.Comm, seed, first, n uint64) error {
 	cut, stored := 0, 0
 	k := first
 	for done := uint64(0); done < n; k++ {
-		p, err := Generate(Rand(seed, k), Options{Follow: 0.25}).Prepare()
+		p, err := Generate(Rand(seed, k), Options{Follow: 0.25, Long: 0.2}).Prepare()
 		if err != nil {
 			return err
 		}
