@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"distaff/codegen/notation"
+	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
 )
@@ -142,8 +143,15 @@ func (s *source) entryCount(dims []int64) float64 {
 			return min(all, float64(n.NNZ()))
 		}
 	}
-	if s.bytes > 0 { // of a text file: a short number for each coordinate, and a value
-		return min(all, float64(s.bytes)/float64(4*len(dims)+6))
+	if s.counted > 0 {
+		return min(all, float64(s.counted))
+	}
+	bytes := s.bytes
+	if p, ok := s.stream.(coo.Progressed); ok && bytes == 0 {
+		_, bytes = p.Progress()
+	}
+	if bytes > 0 { // of a text file: a short number for each coordinate, and a value
+		return min(all, float64(bytes)/float64(4*len(dims)+6))
 	}
 	return all
 }

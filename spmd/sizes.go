@@ -55,9 +55,10 @@ func (r *run) sizesFrom(use func(*source) bool) (*notation.Sizes, error) {
 	return notation.InferSizes(r.p.norm, known, r.job.Sizes)
 }
 
-// scan reads a stream to its end for its largest coordinates.
+// scan reads a stream to its end for its largest coordinates, and counts its entries.
 func (r *run) scan(s *source) error {
 	var b coo.Batch
+	s.counted = 0
 	for {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -69,6 +70,7 @@ func (r *run) scan(s *source) error {
 		if err != nil {
 			return err
 		}
+		s.counted += int64(b.N)
 	}
 	s.dims, s.exact = s.stream.Dims()
 	return s.stream.Rewind()

@@ -38,6 +38,8 @@ type source struct {
 	bytes int64   // of stream's file, where known
 	read  bool    // stream was read before: for the sizes, or for another use
 
+	counted int64 // stream's entries, repeats too, where it was read for its sizes
+
 	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
 }
 
