@@ -30,6 +30,7 @@ func lock(ctx context.Context, name string) (unlock func()) {
 	for wait := time.Millisecond; time.Now().Before(over); wait = min(2*wait, 20*time.Millisecond) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
+			sweepLocks(dir)
 			return func() {
 				// The name goes first. A process that opened it before waits
 				// on the same lock; one that comes later finds the cache filled.
@@ -49,6 +50,32 @@ func lock(ctx context.Context, name string) (unlock func()) {
 	}
 	f.Close()
 	return func() {}
+}
+
+// lockAge is how old a lock is that nothing can be waiting for.
+const lockAge = time.Hour
+
+// sweepLocks removes what processes that were killed have left in dir.
+func sweepLocks(dir string) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		info, err := e.Info()
+		if err != nil || filepath.Ext(e.Name()) != ".lock" || time.Since(info.ModTime()) < lockAge {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			os.Remove(path)
+		}
+		f.Close()
+	}
 }
 
 // lockDir is a private folder on a file system of this machine: locks on
