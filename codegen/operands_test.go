@@ -43,10 +43,29 @@ func TestLongSums(t *testing.T) {
 			}
 		}
 	}
-	if _, err := longSum(t, 60, "d", " + "); err != nil {
-		t.Error(err)
+	hundred, err := longSum(t, 100, "s", " + ")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := longSum(t, 61, "d", " + "); err == nil || !strings.Contains(err.Error(), "61 sparse operands with variable i, want at most 60") {
-		t.Errorf("61 operands: got %v", err)
+	if !strings.Contains(hundred, `#pragma GCC optimize ("O1")`) {
+		t.Errorf("%d bytes of C are optimized in full", len(hundred))
+	}
+	if _, err := longSum(t, 257, "d", " + "); err == nil || !strings.Contains(err.Error(), "257 sparse operands with variable i, want at most 256") {
+		t.Errorf("257 operands: got %v", err)
+	}
+}
+
+// TestUnrolledQuiet: of an unrolled loop GCC is not to warn that a position
+// beyond the last might wrap.
+func TestUnrolledQuiet(t *testing.T) {
+	const warning = "-Waggressive-loop-optimizations"
+	for commands, want := range map[string]bool{"unroll(j,4)": true, "reorder(i,j)": false} {
+		u, err := codegen.Compile(goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds\n-s="+commands))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := c.File(u.Func); strings.Contains(text, warning) != want {
+			t.Errorf("%s: %s in the text, want %v:\n%s", commands, warning, want, text)
+		}
 	}
 }

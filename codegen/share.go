@@ -120,7 +120,7 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) boo
 		}
 		p := lat.Points[0]
 		walksA := p.Iters.Len() == 1 && lat.Iters[p.Iters.First()] == a.Key() && !p.Universe
-		if !walksA && !(p.Iters == 0 && p.Universe) {
+		if !walksA && !(p.Iters.Len() == 0 && p.Universe) {
 			return false
 		}
 		if slices.Contains(c.normal.LHS.Vars, s.Var) && walksA != c.walks(a, s.Var) {

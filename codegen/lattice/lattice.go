@@ -14,6 +14,7 @@
 package lattice
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -23,16 +24,39 @@ import (
 )
 
 // Set is a set of iterators, by number.
-type Set uint64
+type Set [MaxIters / 64]uint64
+
+// Only is the set of iterator k.
+func Only(k int) (s Set) {
+	s[k/64] = 1 << (k % 64)
+	return s
+}
 
 // Has tells whether iterator k is in s.
-func (s Set) Has(k int) bool { return s>>k&1 != 0 }
+func (s Set) Has(k int) bool { return s[k/64]>>(k%64)&1 != 0 }
 
 // Len is the number of iterators in s.
-func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }
+func (s Set) Len() int {
+	n := 0
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
 
 // First is the smallest iterator in s, which is not empty.
-func (s Set) First() int { return bits.TrailingZeros64(uint64(s)) }
+func (s Set) First() int {
+	k := slices.IndexFunc(s[:], func(w uint64) bool { return w != 0 })
+	return k*64 + bits.TrailingZeros64(s[k])
+}
+
+// Union is what s or t has.
+func (s Set) Union(t Set) Set {
+	for k, w := range t {
+		s[k] |= w
+	}
+	return s
+}
 
 // Point is one point.
 type Point struct {
@@ -42,7 +66,7 @@ type Point struct {
 
 // covers tells whether what q needs is needed at p as well.
 func (p Point) covers(q Point) bool {
-	return p.Iters&q.Iters == q.Iters && (p.Universe || !q.Universe)
+	return p.Iters.Union(q.Iters) == p.Iters && (p.Universe || !q.Universe)
 }
 
 // Lattice has its points by falling number of iterators. No points: the
@@ -68,7 +92,7 @@ const (
 type Query func(a *cin.Access) Kind
 
 // MaxIters is the largest number of iterators in one lattice.
-const MaxIters = 60
+const MaxIters = 256
 
 // maxPoints is the number of points past which a lattice becomes coarse.
 const maxPoints = 256
@@ -93,7 +117,12 @@ func Of(s cin.Stmt, q Query) *Lattice {
 			}
 			return 1
 		}
-		return int(int64(p.Iters) - int64(r.Iters))
+		for k := len(p.Iters) - 1; k >= 0; k-- { // as numbers, of which iterator 0 is the lowest bit
+			if c := cmp.Compare(p.Iters[k], r.Iters[k]); c != 0 {
+				return c
+			}
+		}
+		return 0
 	})
 	return l
 }
@@ -160,7 +189,7 @@ func (b *builder) expr(x cin.Expr) points {
 			}
 			b.iters = append(b.iters, x.Key())
 		}
-		return points{{Iters: 1 << k}}
+		return points{{Iters: Only(k)}}
 	case *cin.Lit:
 		return points{{Universe: true}}
 	case *cin.Neg:
@@ -186,7 +215,7 @@ func (b *builder) pairs(l, r points, universe func(p, q Point) bool) points {
 	var out points
 	for _, p := range l {
 		for _, q := range r {
-			out = out.add(Point{p.Iters | q.Iters, universe(p, q)})
+			out = out.add(Point{p.Iters.Union(q.Iters), universe(p, q)})
 		}
 	}
 	return out
@@ -201,7 +230,7 @@ func (b *builder) union(l, r points) points {
 func (b *builder) join(l, r points) points {
 	for _, p := range r {
 		if b.coarse && len(l) > 0 {
-			l = points{{l[0].Iters | p.Iters, l[0].Universe || p.Universe}}
+			l = points{{l[0].Iters.Union(p.Iters), l[0].Universe || p.Universe}}
 			continue
 		}
 		l = l.add(p)
@@ -230,7 +259,7 @@ func (l *Lattice) UniversePoints() []Point {
 func (l *Lattice) All() Set {
 	var s Set
 	for _, p := range l.Points {
-		s |= p.Iters
+		s = s.Union(p.Iters)
 	}
 	return s
 }

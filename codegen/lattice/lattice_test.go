@@ -97,7 +97,7 @@ func TestClosed(t *testing.T) {
 		}
 		for _, p := range l.Points {
 			for _, q := range l.Points {
-				if !has[Point{p.Iters | q.Iters, p.Universe || q.Universe}] {
+				if !has[Point{p.Iters.Union(q.Iters), p.Universe || q.Universe}] {
 					t.Errorf("%s: %v and %v lack their union in %s", src, p, q, l)
 				}
 			}

@@ -128,7 +128,7 @@ func exhausts(p *loop, its []*iter) bool {
 	for _, it := range its {
 		alone := false
 		for _, q := range p.lat.Points {
-			alone = alone || q.Iters == 1<<it.number && !q.Universe
+			alone = alone || q.Iters == lattice.Only(it.number) && !q.Universe
 		}
 		if !alone {
 			return false

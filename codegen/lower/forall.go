@@ -113,7 +113,7 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 		p.room(l.atMost(p))
 	}
 	if p.lat.Universe() {
-		if all == 0 {
+		if all.Len() == 0 {
 			return l.countLoop(p)
 		}
 		return l.universeLoop(p, p.lat.Coarse || all.Len() > 1 && l.tooMany(p))

@@ -511,22 +511,45 @@ func (e unrolledWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// TestScheduleShrinks: a mistake of one command is reported with that command.
+// TestScheduleShrinks: a mistake of one command is reported with that command,
+// and with those that make its variable.
 func TestScheduleShrinks(t *testing.T) {
-	rep := Sweep(context.Background(), unrolledWrong{}, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 3, 0, 200, 1)
-	if len(rep.Failures) == 0 {
-		t.Fatal("the mistake was not found")
+	alone := 0
+	for seed := range uint64(8) {
+		rep := Sweep(context.Background(), unrolledWrong{}, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, seed, 0, 200, 1)
+		if len(rep.Failures) == 0 {
+			t.Fatalf("seed %d: the mistake was not found", seed)
+		}
+		f := rep.Failures[0]
+		s := f.Small.Schedule
+		if last := s[len(s)-1]; !strings.HasPrefix(last, "unroll(") {
+			t.Errorf("got the schedule %q, want unroll last:\n%v", s, f)
+		}
+		for k, command := range s[:len(s)-1] {
+			if !used(command, s[k+1:]) {
+				t.Errorf("got the schedule %q, of which %s is not needed:\n%v", s, command, f)
+			}
+		}
+		if len(s) == 1 {
+			alone++
+		}
+		if !strings.Contains(f.String(), "-s='"+s[0]) {
+			t.Errorf("the command line has no schedule:\n%v", f)
+		}
+		back, err := ParseCase(f.Small.Text())
+		if err != nil || back.Text() != f.Small.Text() {
+			t.Errorf("%v: the case file does not read back:\n%s", err, f.Small.Text())
+		}
 	}
-	f := rep.Failures[0]
-	if s := f.Small.Schedule; len(s) != 1 || !strings.HasPrefix(s[0], "unroll(") {
-		t.Errorf("got the schedule %q, want unroll alone:\n%v", s, f)
+	if alone == 0 {
+		t.Error("no schedule was unroll alone")
 	}
-	if !strings.Contains(f.String(), "-s='unroll(") {
-		t.Errorf("the command line has no schedule:\n%v", f)
-	}
-	back, err := ParseCase(f.Small.Text())
-	if err != nil || back.Text() != f.Small.Text() {
-		t.Errorf("%v: the case file does not read back:\n%s", err, f.Small.Text())
-	}
-	t.Logf("%v", f)
+}
+
+// used tells whether a later command names a variable that command makes.
+func used(command string, later []string) bool {
+	args := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("(),", r) })
+	return slices.ContainsFunc(args[1:], func(v string) bool {
+		return v[0] >= 'x' && slices.ContainsFunc(later, func(c string) bool { return strings.Contains(c, v) })
+	})
 }

@@ -25,8 +25,34 @@ const unknownPragmas = `#ifndef _OPENMP
 #endif
 `
 
+// wrapped keeps GCC quiet about loops from x + 1 up to x, which the later copies
+// of an unrolled body have: with -fwrapv it supposes that x + 1 may wrap, and
+// warns of the iterations that this would make.
+const (
+	wrapped = `#if defined __GNUC__ && !defined __clang__
+#pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
+#endif
+`
+	unrolled = "unrolled" // what needs it
+)
+
+// plainly keeps GCC from optimizations whose time grows with the square of a
+// function's length, in text of more than maxOptimized bytes: sums of dozens of
+// sparse operands.
+const (
+	plainly      = "#pragma GCC optimize (\"O1\")\n"
+	maxOptimized = 150_000
+)
+
 func (f *file) text() string {
-	return header + unknownPragmas + f.prelude() + f.body.String()
+	text := f.prelude() + f.body.String()
+	if len(text) > maxOptimized {
+		text = plainly + text
+	}
+	if f.needs[unrolled] {
+		text = wrapped + text
+	}
+	return header + unknownPragmas + text
 }
 
 // leaf is a leaf as it is printed.

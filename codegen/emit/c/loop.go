@@ -115,6 +115,7 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	v := f.variable(s.V)
 	end := f.end(s.Hi, v, s.Body)
 	if s.Kind == ir.Unrolled {
+		f.need(unrolled)
 		f.pragma("GCC unroll %d", unrollFactor(s))
 	}
 	f.head(s, f.expr(s.Lo, 0), end)
