@@ -57,3 +57,18 @@ func TestLanesFillWorkspaces(t *testing.T) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
+
+// TestOneSearchATile: loops over columns between a tile of positions and its entries do
+// not search for the tile's first row each.
+func TestOneSearchATile(t *testing.T) {
+	r := goldenRequest(t, "C(i,k)=A(i,j)*B(j,k)\nC:dd\nA:ds\nB:dd")
+	r.Schedule = []string{"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),reorder(p0,k,p1)"}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ir.Print(u.Func)
+	if n := strings.Count(text, "search"); n != 1 || strings.Index(text, "search") > strings.Index(text, "for k in") {
+		t.Errorf("got %d searches, want one, before the loop over k:\n%s", n, text)
+	}
+}

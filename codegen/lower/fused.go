@@ -17,12 +17,41 @@ func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
 	if l.assigns(f) {
 		l.zero(e)
 	}
-	appends := l.assigns(f) && l.out.sparse && !l.out.shared()
-	if !appends && o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key) {
+	if l.inRows(f, e, o) {
 		return l.rows(f, e, c, o, want)
 	}
 	lo, hi := l.edges(c, o, e)
 	return l.lexicographic(f, e, c, lo, hi, 0, ir.Truth(true), ir.Truth(true), want)
+}
+
+// inRows tells whether rows lowers f.
+func (l *lowerer) inRows(f *cin.Forall, e *env, o *opened) bool {
+	appends := l.assigns(f) && l.out.sparse && !l.out.shared()
+	return !appends && o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key)
+}
+
+// findRows searches for the first row of the tile of fused variables that is left
+// inside f where loops over other variables come before it is walked, each of which
+// would search anew.
+func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
+	o := e.open[c.Top]
+	next, ok := f.Body.(*cin.Forall)
+	if len(c.Roots) < 2 || !ok || next.Var == o.leaf {
+		return
+	}
+	for ok && next.Var != o.leaf {
+		next, ok = next.Body.(*cin.Forall)
+	}
+	if !ok || !l.inRows(next, e, o) {
+		return
+	}
+	cur := e.cur[o.iv.key]
+	for k := cur.level + 1; k < cur.level+len(c.Roots); k++ {
+		if cur.op.caps(k).Locate {
+			return // its size, by which the position would be divided, may be 0
+		}
+	}
+	o.at = l.ancestors(cur, o.iv, len(c.Roots), o.iv.lo)
 }
 
 // edges are the tuples of coordinates at which an interval starts, and before
@@ -129,7 +158,10 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 	var some ir.Expr
 	l.inFlag(p, func() {
 		l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
-			at := l.ancestors(e.cur[o.iv.key], o.iv, len(c.Roots), o.iv.lo)
+			at := o.at
+			if at == nil {
+				at = l.ancestors(e.cur[o.iv.key], o.iv, len(c.Roots), o.iv.lo)
+			}
 			some = l.row(f, e, c, o, at, 0, p)
 		})
 	}, func() bool { return some == nil || never(some) })

@@ -52,6 +52,9 @@ type opened struct {
 	iv   interval
 	// frames are the splits of whose outer parts leaf is one, innermost last.
 	frames []frame
+	// at are the positions of the fused levels that hold the interval's first one,
+	// where they were found before other loops; else nil.
+	at []ir.Expr
 }
 
 type frame struct {
@@ -248,6 +251,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 			in := l.atomically(f, e.clone())
 			x, iv, frames := l.tile(o, v)
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
+			l.findRows(f, in, c)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
 			l.note(p, some)
 		})
