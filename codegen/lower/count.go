@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
@@ -24,6 +26,9 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 	if s == nil {
 		if l.assigns(f) {
 			l.zero(e)
+		}
+		if l.overNothing(c, e) {
+			return ir.Truth(false)
 		}
 		s = l.countAll(c, e)
 	}
@@ -60,6 +65,14 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 		return done()
 	}
 	return p.result(some)
+}
+
+// overNothing tells whether a component's loops are over positions of an operand
+// that is absent here.
+func (l *lowerer) overNothing(c *component, e *env) bool {
+	return slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool {
+		return r.Kind == provenance.Pos && l.sched.comps[r.From[0]] == c && never(e.cur[r.Access].pres)
+	})
 }
 
 // countAll finds the number of values of every variable of a component.

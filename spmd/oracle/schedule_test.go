@@ -86,7 +86,7 @@ func source(p *Prepared) *rand.Rand {
 func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.Stmt, error)) (list []string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			panic(fmt.Sprintf("-s=%q: %v", strings.Join(list, ","), r))
+			panic(fmt.Sprintf("%s\n-s=%q: %v", p.Text(), strings.Join(list, ","), r))
 		}
 	}()
 	if p.Schedule != nil {
