@@ -43,10 +43,13 @@ func (a arg) errorf(code diag.Code, format string, args ...any) error {
 func (c *Command) String() string { return c.src[c.pos:c.end] }
 
 // Parse reads the values of -s, in order: each one or more commands, separated
-// by commas.
+// by commas; blank ones have none.
 func Parse(texts []string) ([]*Command, error) {
 	var out []*Command
 	for _, t := range texts {
+		if strings.TrimSpace(t) == "" {
+			continue // no commands: the loops as they are
+		}
 		p := &reader{src: t}
 		list, err := p.commands()
 		if err != nil {

@@ -201,3 +201,11 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestBlank: a blank schedule has no commands, and one that ends early is none.
+func TestBlank(t *testing.T) {
+	list, err := schedule.Parse([]string{"", " \n", "unroll(i,4)"})
+	if err != nil || len(list) != 1 || list[0].String() != "unroll(i,4)" {
+		t.Errorf("got %v, %v", list, err)
+	}
+}
