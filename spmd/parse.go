@@ -22,6 +22,7 @@ type parsed struct {
 	orders  map[string]int           // modes of each
 	formats map[string]format.Format // those that the job gives
 	types   map[string]dtype.Type    // those that the job gives
+	sizes   map[string][]int64       // of each tensor, those that the job gives; -1 for others
 }
 
 // parse reads the statement and all that names its tensors. complete says that
@@ -65,6 +66,9 @@ func (j *Job) parse(complete bool) (*parsed, error) {
 			return nil, commandErrorf("-t=%s:%s: %v", name, printable(j.Types[name]), err)
 		}
 		p.types[name] = t
+	}
+	if p.sizes, err = notation.UserSizes(p.norm, j.Sizes); err != nil {
+		return nil, err
 	}
 	if err := p.inputs(j, complete); err != nil {
 		return nil, err

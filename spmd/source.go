@@ -154,9 +154,9 @@ func (r *run) openFile(s *source, want tcs.Type) error {
 // streamOptions are what a reader of s is told; dims are the sizes, where known.
 func (r *run) streamOptions(s *source, dims []int64) coo.Options {
 	if dims == nil {
-		dims = r.job.Sizes[s.name] // of a wrong length: InferSizes refuses it
-		if len(dims) != s.order {
-			dims = nil
+		dims = r.job.Sizes[s.name]
+		if f, err := convert.FormatOf(s.in.File); err == nil && f.Resized {
+			dims = r.p.sizes[s.name]
 		}
 	}
 	return coo.Options{

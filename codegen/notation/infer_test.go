@@ -2,6 +2,7 @@ package notation
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -75,6 +76,31 @@ func atLeast(from string, sizes ...int64) (out []Known) {
 		out = append(out, Known{s, false, from})
 	}
 	return out
+}
+
+func TestUserSizes(t *testing.T) {
+	for _, c := range []struct {
+		src  string
+		user map[string][]int64
+		want string
+		err  string
+	}{
+		{"a(i) = B(i,j)*c(j)", nil, "map[B:[-1 -1] a:[-1] c:[-1]]", ""},
+		{"a(i) = B(i,j)*c(j)", map[string][]int64{"i": {0}}, "map[B:[0 -1] a:[0] c:[-1]]", ""},
+		{"a(i) = B(i,j)*c(j)", map[string][]int64{"c": {7}, "B": {3, 7}}, "map[B:[3 7] a:[3] c:[7]]", ""},
+		{"A(i,j) = B(i,j) + B(j,i)", map[string][]int64{"i": {4}}, "map[A:[4 4] B:[4 4]]", ""},
+		{"a(i) = B(i,j)", map[string][]int64{"B": {3, 7}, "i": {4}}, "", "got size 3 for i from -d=B:3,7, and 4 from -d=i:4"},
+		{"a(i) = B(i,j)", map[string][]int64{"k": {4}}, "", "got -d=k:4, want a variable or tensor"},
+	} {
+		got, err := UserSizes(Normalize(mustParse(t, c.src)), c.user)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: got %v, want %q", c.src, err, c.err)
+			}
+		} else if err != nil || fmt.Sprint(got) != c.want {
+			t.Errorf("%s: got %v, %v, want %s", c.src, got, err, c.want)
+		}
+	}
 }
 
 func TestInferSizes(t *testing.T) {

@@ -87,6 +87,37 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) 
 	return g.solve()
 }
 
+// UserSizes is the sizes that user alone (as of InferSizes) gives to each tensor's modes, -1
+// where it gives none: by the tensor, or by a variable that a mode must agree with.
+// It errs as InferSizes does.
+func UserSizes(n *Normal, user map[string][]int64) (map[string][]int64, error) {
+	g := newSizeGraph(n)
+	if err := g.addUser(user); err != nil {
+		return nil, err
+	}
+	given := map[string]sizeFact{}
+	for _, f := range g.facts {
+		c := g.find(f.node)
+		if have, ok := given[c]; ok && have.Size != f.Size {
+			return nil, g.clash(c, have, f)
+		} else if !ok {
+			given[c] = f
+		}
+	}
+	out := map[string][]int64{}
+	for _, name := range g.tensors {
+		dims := make([]int64, g.orders[name])
+		for m := range dims {
+			dims[m] = -1
+			if f, ok := given[g.find(modeNode(name, m))]; ok {
+				dims[m] = f.Size
+			}
+		}
+		out[name] = dims
+	}
+	return out, nil
+}
+
 // SameSize maps each variable to one of those that must have its size, the
 // same for all of them: they index the same modes of tensors.
 func (n *Normal) SameSize() map[string]string {

@@ -46,6 +46,9 @@ type Format struct {
 	// order; nil: mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
 
+	// Resized formats take sizes from a job, over those that a file may have.
+	Resized bool
+
 	// Filled formats list every coordinate.
 	Filled bool
 
@@ -56,7 +59,7 @@ type Format struct {
 // formats is the table of formats. The first match of an ending counts.
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
-	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write, Head: tns.Head, Body: tns.Body},
+	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write, Head: tns.Head, Body: tns.Body, Resized: true},
 	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
 		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},

@@ -150,7 +150,7 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 		return errorf(t.File(), "sizes of %d modes were given (-d), and the file has %d", len(dims), len(t.Dims))
 	}
 	for m, n := range dims {
-		if n > 0 && n != t.Dims[m] {
+		if n >= 0 && n != t.Dims[m] {
 			return errorf(t.File(), "mode %d has size %d, and -d says %d", m, t.Dims[m], n)
 		}
 	}

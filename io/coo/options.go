@@ -6,7 +6,7 @@ import "distaff/io/tcs"
 // The zero value takes everything from the file.
 type Options struct {
 	Order     int      // the number of modes wanted; 0 where unknown
-	Dims      []int64  // sizes from -d, one a mode, 0 where not given; nil for none
+	Dims      []int64  // sizes from -d, one a mode, negative where not given; nil for none
 	Type      tcs.Type // the value type wanted; Invalid for the file's own
 	ZeroBased bool     // --index-base=0, for the .tns format
 	Threads   int      // parsers of a text file; 0 for GOMAXPROCS

@@ -2,6 +2,7 @@ package hb
 
 import (
 	"io"
+	"math"
 	"strconv"
 	"unsafe"
 
@@ -65,7 +66,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return nil, text.Commandf(src.Name, h.dimLine, 1, "the file has order 2 (sizes %dx%d), want %d", h.rows, h.cols, max(opt.Order, len(opt.Dims)))
 	}
 	for m, d := range opt.Dims {
-		if have := []int64{h.rows, h.cols}[m]; d > 0 && d != have {
+		if have := []int64{h.rows, h.cols}[m]; d >= 0 && d != have {
 			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m, have, d)
 		}
 	}
@@ -82,6 +83,15 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 func (s *stream) Dims() ([]int64, bool)         { return []int64{s.h.rows, s.h.cols}, true }
 func (s *stream) Type() tcs.Type                { return s.typ }
 func (s *stream) Progress() (done, total int64) { return s.src.Progress() }
+
+// NNZ is the most entries that the header lets expect: those that it announces,
+// twice where there is a symmetry.
+func (s *stream) NNZ() int64 {
+	if s.h.sym != 'u' && s.h.sym != 'r' {
+		return 2 * min(s.h.nnz, math.MaxInt64/2)
+	}
+	return s.h.nnz
+}
 
 func (s *stream) Rewind() error {
 	s.stop()

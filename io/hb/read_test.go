@@ -180,7 +180,7 @@ func TestMalformed(t *testing.T) {
 		{"to real", file("CUA", counts(2, 2, 1), formats, ""), coo.Options{Type: tcs.Int64}, 2, "x.rb:3:1: its values are complex, the type asked for is real"},
 		{"to integer", file("RUA", counts(1, 1, 1), formats, "    1    2\n    1\n  1.5\n"), coo.Options{Type: tcs.Int64}, 2, `x.rb:7:3: got "1.5", want an integer: the type asked for is int64`},
 		{"order", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Order: 3}, 2, "x.rb:3:1: the file has order 2 (sizes 2x2), want 3"},
-		{"sizes", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Dims: []int64{3, 0}}, 2, "x.rb:3:1: mode 0 has size 2, -d says 3"},
+		{"sizes", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Dims: []int64{3, -1}}, 2, "x.rb:3:1: mode 0 has size 2, -d says 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := Open(write(t, c.in), c.opt)

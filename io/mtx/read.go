@@ -1,6 +1,7 @@
 package mtx
 
 import (
+	"math"
 	"slices"
 
 	"distaff/io/coo"
@@ -106,7 +107,7 @@ func (h *header) shape(file string, opt coo.Options) (shape, error) {
 		return s, text.Commandf(file, h.sizeLine, 1, "the file has order %d (sizes %s), want %d", len(h.dims), text.Sizes(h.dims), want)
 	}
 	for m, d := range opt.Dims {
-		if d > 0 && d != s.dims[m] {
+		if d >= 0 && d != s.dims[m] {
 			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m, s.dims[m], d)
 		}
 	}
@@ -155,9 +156,14 @@ func (s *matrix) Rewind() error {
 	return s.Entries.Rewind()
 }
 
-// NNZ is the number of entries that the header announces; a file with a
-// symmetry has up to twice as many.
-func (s *matrix) NNZ() int64 { return s.count.h.nnz }
+// NNZ is the most entries that the header lets expect: those that it announces,
+// twice where there is a symmetry.
+func (s *matrix) NNZ() int64 {
+	if s.Symmetric() {
+		return 2 * min(s.count.h.nnz, math.MaxInt64/2)
+	}
+	return s.count.h.nnz
+}
 
 var _ coo.Progressed = (*matrix)(nil)
 

@@ -250,7 +250,7 @@ func TestMalformed(t *testing.T) {
 		{"to float32", banner + "real general\n1 1 1\n1 1 3e99\n", coo.Options{Type: tcs.Float32}, 2, `got "3e99", want a number that float32`},
 		{"order", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 3}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 3"},
 		{"no vector", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 1}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 1"},
-		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{0, 5}}, 2, "x.mtx:2:1: mode 1 has size 2, -d says 5"},
+		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{-1, 5}}, 2, "x.mtx:2:1: mode 1 has size 2, -d says 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkError(t, write(t, c.in), c.opt, c.exit, c.want) })
 	}

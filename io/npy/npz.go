@@ -210,7 +210,7 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.nat = w.data().dtype.typ()
+	s.nat, s.count = w.data().dtype.typ(), w.data().count
 	w.close()
 	if s.nat == tcs.Invalid {
 		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
@@ -234,6 +234,7 @@ type sparse struct {
 	rows, cols int64
 	start      func() (walker, error)
 	nat        tcs.Type
+	count      int64 // elements of data
 	shape
 
 	w        walker
@@ -245,6 +246,10 @@ type sparse struct {
 func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.dims), true }
 func (s *sparse) Type() tcs.Type                { return s.typ }
 func (s *sparse) Progress() (done, total int64) { return s.a.src.Progress() }
+
+// NNZ is the most entries that there can be: the elements of data. Zeros of blocks and
+// diagonals are among them.
+func (s *sparse) NNZ() int64 { return s.count }
 
 func (s *sparse) Rewind() error {
 	s.stop()

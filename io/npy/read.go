@@ -131,7 +131,7 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 		return s, text.Commandf(what, 0, 0, "the array has %s (shape %v), want %d", text.Plural(int64(len(dims)), "dimension", "dimensions"), dims, want)
 	}
 	for m, d := range opt.Dims {
-		if d > 0 && d != s.dims[m] {
+		if d >= 0 && d != s.dims[m] {
 			return s, text.Commandf(what, 0, 0, "mode %d has size %d, -d says %d", m, s.dims[m], d)
 		}
 	}

@@ -85,7 +85,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	for m := range order {
 		lim := int64(tcs.MaxSize)
 		switch {
-		case m < len(opt.Dims) && opt.Dims[m] > 0:
+		case m < len(opt.Dims) && opt.Dims[m] >= 0:
 			lim = opt.Dims[m]
 		case h.Sizes != nil:
 			lim = h.Sizes[m]
