@@ -155,7 +155,7 @@ func (r *run) openFile(s *source, want tcs.Type) error {
 func (r *run) streamOptions(s *source, dims []int64) coo.Options {
 	if dims == nil {
 		dims = r.job.Sizes[s.name]
-		if f, err := convert.FormatOf(s.in.File); err == nil && f.Resized {
+		if f, err := convert.FormatOf(s.in.File); err == nil && f.Loose {
 			dims = r.p.sizes[s.name]
 		}
 	}

@@ -6,7 +6,7 @@
 // no flag. So Arrange first rewrites the arguments into one shape, every flag
 // as --name=value, then --, then what is left; it also reports what that
 // package would report badly: an unknown flag (with the nearest name), a flag
-// without its value, a value for a flag that takes none.
+// without its value or with an empty one, a value for a flag that takes none.
 package argv
 
 import (
@@ -36,16 +36,20 @@ type Table map[string]flag
 type flag struct {
 	name string
 	bool bool
+	one  bool   // one value, which is not empty; what the values of a list may be is the command's affair
+	want string // the value, for messages
 }
 
 // NewTable lists the flags that a command knows.
 func NewTable(flags []cli.Flag) Table {
-	t := Table{"help": {"help", true}, "h": {"help", true}}
+	help := flag{name: "help", bool: true}
+	t := Table{"help": help, "h": help}
 	for _, f := range flags {
 		_, isBool := f.(*cli.BoolFlag)
+		_, isOne := f.(*cli.StringFlag)
 		names := f.Names()
 		for _, n := range names {
-			t[n] = flag{names[0], isBool}
+			t[n] = flag{names[0], isBool, isOne, placeholder(f)}
 		}
 	}
 	return t
@@ -105,10 +109,13 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 		}
 		if !hasValue {
 			if k+1 >= len(args) || t.isFlag(args[k+1]) {
-				return nil, Errorf("%s wants a value: %s=VALUE", dashed(name), dashed(name))
+				return nil, Errorf("%s wants a value: %s=%s", dashed(name), dashed(name), f.want)
 			}
 			k++
 			value = args[k]
+		}
+		if f.one && value == "" {
+			return nil, Errorf("%s=: got no value, want %s=%s", dashed(name), dashed(name), f.want)
 		}
 		a.Flags = append(a.Flags, "--"+f.name+"="+value)
 	}

@@ -12,7 +12,7 @@ var table = NewTable([]cli.Flag{
 	&cli.StringSliceFlag{Name: "format", Aliases: []string{"f"}},
 	&cli.StringSliceFlag{Name: "input", Aliases: []string{"i"}},
 	&cli.StringFlag{Name: "memory-limit"},
-	&cli.StringFlag{Name: "repeat"},
+	&cli.StringFlag{Name: "repeat", Usage: "`N` times"},
 	&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}},
 	&cli.BoolFlag{Name: "check"},
 })
@@ -49,7 +49,9 @@ func TestArrangeErrors(t *testing.T) {
 		{"S --mem=3G", `there is no flag "--mem"; did you mean --memory-limit?`},
 		{"S --zzz", `there is no flag "--zzz"`},
 		{"S -z", `there is no flag "-z"`},
-		{"S --repeat", "--repeat wants a value: --repeat=VALUE"},
+		{"S --repeat", "--repeat wants a value: --repeat=N"},
+		{"S --repeat=", "--repeat=: got no value, want --repeat=N"},
+		{"S --memory-limit=", "--memory-limit=: got no value, want --memory-limit=VALUE"},
 		{"S -f --check", "-f wants a value: -f=VALUE"},
 		{"S --check=3", `--check: got "3", want no value, true or false`},
 	} {

@@ -16,10 +16,9 @@ func Help(f cli.Flag) string {
 // Describe splits a flag into its spelling, "-f, --format=T:LEVELS", and what
 // it does.
 func Describe(f cli.Flag) (head, usage string) {
-	usage = f.(cli.DocGenerationFlag).GetUsage()
-	placeholder := ""
-	if parts := strings.SplitN(usage, "`", 3); len(parts) == 3 {
-		placeholder, usage = "="+parts[1], strings.TrimSpace(parts[2])
+	value, usage := parts(f)
+	if value != "" {
+		value = "=" + value
 	}
 	var names []string
 	for _, n := range f.Names() {
@@ -29,7 +28,25 @@ func Describe(f cli.Flag) (head, usage string) {
 			names = append(names, "--"+n)
 		}
 	}
-	return strings.Join(names, ", ") + placeholder, usage
+	return strings.Join(names, ", ") + value, usage
+}
+
+// parts splits what is said of a flag into the name of its value, which stands in
+// backquotes, and the rest.
+func parts(f cli.Flag) (value, usage string) {
+	usage = f.(cli.DocGenerationFlag).GetUsage()
+	if p := strings.SplitN(usage, "`", 3); len(p) == 3 {
+		return p[1], strings.TrimSpace(p[2])
+	}
+	return "", usage
+}
+
+// placeholder is the name of a flag's value in messages.
+func placeholder(f cli.Flag) string {
+	if value, _ := parts(f); value != "" {
+		return value
+	}
+	return "VALUE"
 }
 
 // wrap breaks text at spaces into lines of at most width, each after indent.

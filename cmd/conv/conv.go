@@ -56,8 +56,9 @@ func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
 }
 
 // ReadOptions reads the flags that say how a file is read: -t, -d,
-// --index-base, --trust-input, --tmp and --threads, where the command has them.
-func ReadOptions(x *cli.Context) (coo.Options, error) {
+// --index-base, --trust-input, --tmp and --threads, where the command has them. The
+// files are those that will be read.
+func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	var o coo.Options
 	if v := x.String("t"); v != "" {
 		t, ok := tcs.ParseType(v)
@@ -83,7 +84,11 @@ func ReadOptions(x *cli.Context) (coo.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.ZeroBased = base == "0"
+	if o.ZeroBased = base == "0"; o.ZeroBased {
+		if err := convert.Based(files...); err != nil {
+			return o, err
+		}
+	}
 	o.Trust = x.Bool("trust-input")
 	if o.Tmp, err = Tmp(x); err != nil {
 		return o, err
@@ -143,7 +148,7 @@ func limit(x *cli.Context) (*tcs.Limit, error) {
 func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 	var o convert.Options
 	var err error
-	if o.Read, err = ReadOptions(x); err != nil {
+	if o.Read, err = ReadOptions(x, in); err != nil {
 		return err
 	}
 	if v := x.String("f"); v != "" {

@@ -50,7 +50,7 @@ func diff(x *invocation) error {
 	if !x.IsSet("head") {
 		head = 10
 	}
-	opt, err := conv.ReadOptions(x.Context)
+	opt, err := conv.ReadOptions(x.Context, x.Args().Slice()...)
 	if err != nil {
 		return err
 	}

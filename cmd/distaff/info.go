@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func info(x *invocation) error {
 		return argv.Errorf("info wants one file, got %d arguments", x.Args().Len())
 	}
 	path := x.Args().First()
-	opt, err := conv.ReadOptions(x.Context)
+	opt, err := conv.ReadOptions(x.Context, path)
 	if err != nil {
 		return err
 	}
@@ -124,6 +125,12 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 		return err
 	}
 	defer t.Close()
+	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Dims) {
+		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tcs.Printable(path), joinSizes(t.Dims))
+	}
+	if opt.Type != tcs.Invalid && opt.Type != t.Type {
+		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Type)
+	}
 	if verify {
 		if err := t.Verify(); err != nil {
 			return err

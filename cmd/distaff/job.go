@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
+	"distaff/io/convert"
 	"distaff/io/tcs"
 	"distaff/spmd"
 )
@@ -18,11 +20,18 @@ import (
 func (x *invocation) statement() (string, error) {
 	switch n := x.Args().Len(); {
 	case n == 0:
-		return "", argv.Errorf("%s wants a statement, as in \"y(i) = A(i,j) * x(j)\"", x.argv[1])
+		return "", argv.Errorf("%s wants a statement, as in \"y(i) = A(i,j) * x(j)\"", x.name)
 	case n > 1:
 		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n, strings.Join(quoted(x.Args().Slice()), " "))
 	}
-	return x.Args().First(), nil
+	s := x.Args().First()
+	if strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=") {
+		return "", argv.Errorf("%s: job files are not built yet: %s takes a statement and its flags", s, x.name)
+	}
+	if len(x.StringSlice("D")) > 0 {
+		return "", argv.Errorf("-D=%s sets a parameter of a job file, and %q is a statement", x.StringSlice("D")[0], s)
+	}
+	return s, nil
 }
 
 func quoted(args []string) []string {
@@ -184,7 +193,34 @@ func (x *invocation) inputs(j *spmd.Job) error {
 	if err := x.perTensor(j, "index-base", "0", "1", func(in *spmd.Input, v string) { in.ZeroBased = v == "0" }); err != nil {
 		return err
 	}
+	if err := x.checkBase(j); err != nil {
+		return err
+	}
 	return x.perTensor(j, "duplicates", "sum", "error", func(in *spmd.Input, v string) { in.NoDuplicates = v == "error" })
+}
+
+// checkBase refuses --index-base=0 where it is for no .tns file.
+func (x *invocation) checkBase(j *spmd.Job) error {
+	for _, v := range x.StringSlice("index-base") {
+		var files []string
+		switch name, value, ok := strings.Cut(v, ":"); {
+		case ok && value == "0":
+			files = []string{j.Inputs[name].File}
+		case v == "0":
+			for _, t := range slices.Sorted(maps.Keys(j.Inputs)) {
+				if f := j.Inputs[t].File; f != "" {
+					files = append(files, f)
+				}
+			}
+			if files == nil {
+				return argv.Errorf("--index-base=0 is for .tns files, and no input is a file")
+			}
+		}
+		if err := convert.Based(files...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // perTensor reads a flag [T:]VALUE with two values: without T it holds for
@@ -284,6 +320,8 @@ func (x *invocation) options(j *spmd.Job) error {
 	word("target", &j.Target, "cpu", "cuda")
 	word("cpu", &j.CPU, "native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 	word("write", &j.Write, "auto", "parallel", "ordered")
+	progress := "" // run's
+	word("progress", &progress, "auto", "always", "never")
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return argv.Errorf("%v", err) },
 		Action: func(x *cli.Context) error {
-			return c.action(&invocation{Context: x, stdout: stdout, stderr: stderr, argv: args})
+			return c.action(&invocation{Context: x, name: name, stdout: stdout, stderr: stderr, argv: args})
 		},
 	}
 	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
@@ -96,6 +96,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 // invocation is one command as it runs.
 type invocation struct {
 	*cli.Context
+	name           string // the command's
 	stdout, stderr io.Writer
 	argv           []string
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
-	"distaff/cmd/argv"
 	"distaff/spmd"
 )
 
@@ -33,9 +31,6 @@ func planAction(x *invocation) error {
 	statement, err := x.statement()
 	if err != nil {
 		return err
-	}
-	if strings.HasSuffix(statement, ".dst") && !strings.Contains(statement, "=") {
-		return argv.Errorf("%s: job files are not built yet; give the statement and its flags", statement)
 	}
 	j, err := x.job(statement)
 	if err != nil {

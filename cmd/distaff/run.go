@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
-	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	"distaff/io/outfile"
 	textio "distaff/io/text"
@@ -35,20 +33,11 @@ func run(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasSuffix(statement, ".dst") && !strings.Contains(statement, "=") {
-		return argv.Errorf("%s: job files are not built yet; give the statement and its flags", statement)
-	}
-	if len(x.StringSlice("D")) > 0 {
-		return argv.Errorf("-D sets a parameter of a job file, and %q is a statement", statement)
-	}
 	j, err := x.job(statement)
 	if err != nil {
 		return err
 	}
 	j.Checksums, j.StatsFile = x.IsSet("stats"), x.String("stats")
-	if x.IsSet("stats") && j.StatsFile == "" {
-		return argv.Errorf("--stats=: got no file, want --stats=FILE.json")
-	}
 	mode, err := x.choice("progress", "auto", "always", "never")
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func show(x *invocation) error {
 	if !x.IsSet("head") {
 		head = -1
 	}
-	opt, err := conv.ReadOptions(x.Context)
+	opt, err := conv.ReadOptions(x.Context, x.Args().First())
 	if err != nil {
 		return err
 	}

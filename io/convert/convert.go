@@ -65,6 +65,9 @@ func File(in, out string, opt Options) error {
 	if err := CanWrite(out); err != nil {
 		return err
 	}
+	if opt.FitDense && target.Name != "tcs" {
+		return errorf(out, "--fit-dense is for .tcs files: dense levels of others cover every coordinate")
+	}
 	s, err := Open(in, opt.Read)
 	if err != nil {
 		return err
@@ -81,6 +84,9 @@ func File(in, out string, opt Options) error {
 			modes = tcs.Identity(len(kinds))
 		}
 		if err := tcs.CheckFormat(kinds, modes, len(dims)); err != nil {
+			return err
+		}
+		if err := target.takes(out, kinds, modes); err != nil {
 			return err
 		}
 	}
@@ -111,7 +117,15 @@ func File(in, out string, opt Options) error {
 	}
 	dense := len(kinds) > 0 && strings.Trim(kinds, "d") == ""
 	wo := coo.WriteOptions{Dense: dense, ColumnMajor: len(modes) == 2 && modes[0] == 1, Threads: opt.Write.Threads}
-	if err := target.write(f, out, s, spec, wo, opt.Write.config()); err != nil {
+	var from coo.Stream = s
+	if opt.HasFormat {
+		from = asStored(s, kinds)
+	}
+	spec.Kinds = ""
+	if opt.HasFormat && tcs.KeepsRepeats(kinds) && target.Repeats {
+		spec.Kinds = kinds
+	}
+	if err := target.write(f, out, from, spec, wo, opt.Write.config()); err != nil {
 		return f.Errorf(err)
 	}
 	return f.Commit()

@@ -46,8 +46,12 @@ type Format struct {
 	// order; nil: mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
 
-	// Resized formats take sizes from a job, over those that a file may have.
-	Resized bool
+	// Loose formats leave it to the job to say what sizes are (over those that a file may
+	// have) and whether coordinates count from 0.
+	Loose bool
+
+	// Repeats tells whether a coordinate may have several entries, which are summed.
+	Repeats bool
 
 	// Filled formats list every coordinate.
 	Filled bool
@@ -59,9 +63,9 @@ type Format struct {
 // formats is the table of formats. The first match of an ending counts.
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
-	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write, Head: tns.Head, Body: tns.Body, Resized: true},
+	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write, Head: tns.Head, Body: tns.Body, Loose: true, Repeats: true},
 	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
-		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2},
+		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2, Repeats: true},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},
 	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head, Body: npy.Body, Strides: npy.Strides, Filled: true},
 	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
@@ -113,6 +117,19 @@ func endings(pass func(*Format) bool) string {
 }
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
+
+// Based refuses --index-base=0 where no file of paths is of a format that leaves the base open.
+func Based(paths ...string) error {
+	for _, p := range paths {
+		if f, err := FormatOf(p); err != nil || f.Loose {
+			return nil // what is wrong with the name is said where the file is opened
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return errorf(paths[0], "--index-base=0 is for .tns files that are read; other formats say themselves what they count from, and outputs count from 1")
+}
 
 // holds refuses orders that the format has no room for.
 func (f *Format) holds(path string, order int) error {

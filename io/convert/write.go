@@ -94,6 +94,7 @@ func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.
 		return err
 	}
 	if f.Name != "tcs" {
+		spec.Kinds = ""
 		return f.write(w, name, in, spec, wo, opt.config())
 	}
 	dir, err := os.MkdirTemp(opt.Tmp, "distaff-store-")
@@ -139,11 +140,12 @@ func Room(f *outfile.File, name string, dims []int64, size int) error {
 	return nil
 }
 
-// write brings the stream into the format's order and writes it.
+// write brings the stream into the format's order and writes it. Repeats are summed, but
+// where spec.Kinds are levels that keep them.
 func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions, cfg coo.Config) error {
 	wo.Dense = wo.Dense || f.Filled
 	dims, _ := in.Dims()
-	spec.Kinds, spec.Modes = "", nil
+	spec.Modes = nil
 	if f.Modes != nil {
 		spec.Modes = f.Modes(len(dims), wo)
 	}
