@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"distaff/cmd/argv"
+	"distaff/io/tcs"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -37,10 +38,18 @@ func cache(x *invocation) error {
 		err = listCache(x, root)
 	case "clear":
 		files, size, cerr := cc.Clear(root)
-		fmt.Fprintf(x.stdout, "removed %d files, %s\n", files, spmd.FormatSize(size))
+		fmt.Fprintf(x.stdout, "removed %s, %s\n", tcs.Count(files, "file"), spmd.FormatSize(size))
 		err = cerr
 	}
 	return err
+}
+
+// leaves counts leaves.
+func leaves(n int) string {
+	if n == 1 {
+		return "1 leaf"
+	}
+	return fmt.Sprintf("%d leaves", n)
 }
 
 func listCache(x *invocation, root string) error {
@@ -57,6 +66,6 @@ func listCache(x *invocation, root string) error {
 		}
 		fmt.Fprintf(x.stdout, "%-24s %10s  %-12s %s\n", e.Name[:min(len(e.Name), 24)], spmd.FormatSize(e.Size), e.Meta.CPU, state)
 	}
-	_, err = fmt.Fprintf(x.stdout, "%d leaves, %s\n", len(entries), spmd.FormatSize(total))
+	_, err = fmt.Fprintf(x.stdout, "%s, %s\n", leaves(len(entries)), spmd.FormatSize(total))
 	return err
 }

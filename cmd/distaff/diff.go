@@ -33,7 +33,7 @@ in sizes. Those of a file that has none fit all that hold its coordinates.`,
 
 func diff(x *invocation) error {
 	if x.Args().Len() != 2 {
-		return argv.Errorf("diff wants two files, got %d arguments", x.Args().Len())
+		return argv.Errorf("diff wants two files, got %s", tcs.Count(x.Args().Len(), "argument"))
 	}
 	rtol, err := x.tolerance("rtol")
 	if err != nil {
@@ -87,8 +87,8 @@ func diff(x *invocation) error {
 		}
 		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, spmd.FormatValue(f.A), spmd.FormatValue(f.B))
 	}
-	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %d coordinates; largest difference %s, relative %s\n",
-		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, d.Compared, short(d.MaxAbs), short(d.MaxRel))
+	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %s; largest difference %s, relative %s\n",
+		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, tcs.Count(d.Compared, "coordinate"), short(d.MaxAbs), short(d.MaxRel))
 	return &front.Silent{Code: 4}
 }
 

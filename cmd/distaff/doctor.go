@@ -62,7 +62,7 @@ func doctor(x *invocation) error {
 	if f.CacheErr != nil {
 		line("missing", "cache", "%v", f.CacheErr)
 	} else {
-		line("ok", "cache", "%s: %d leaves, %s", f.Cache, f.CacheObjects, spmd.FormatSize(f.CacheBytes))
+		line("ok", "cache", "%s: %s, %s", f.Cache, leaves(f.CacheObjects), spmd.FormatSize(f.CacheBytes))
 		if f.CacheBad > 0 {
 			line("note", "", "%d of them are damaged and will be compiled again", f.CacheBad)
 		}

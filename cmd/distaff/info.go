@@ -241,7 +241,7 @@ func (f *fileInfo) print(w io.Writer) error {
 		}
 	}
 	for l, lev := range f.Storage {
-		s := fmt.Sprintf("%s mode %d, size %d, %d positions", lev.Kind, lev.Mode, lev.Size, lev.Positions)
+		s := fmt.Sprintf("%s mode %d, size %d, %s", lev.Kind, lev.Mode, lev.Size, tcs.Count(lev.Positions, "position"))
 		if lev.Offset != 0 {
 			s += fmt.Sprintf(", from %d", lev.Offset)
 		}
@@ -252,12 +252,12 @@ func (f *fileInfo) print(w io.Writer) error {
 			s += fmt.Sprintf(", crd %d bits", lev.CrdBits)
 		}
 		if lev.Kind != "d" {
-			s += fmt.Sprintf(", at most %d a parent, %d parents empty", lev.Most, lev.Empty)
+			s += fmt.Sprintf(", at most %d a parent, %s empty", lev.Most, tcs.Count(lev.Empty, "parent"))
 		}
 		line(fmt.Sprintf("level %d", l), "%s", s)
 	}
 	for _, s := range f.Modes {
-		text := fmt.Sprintf("%d filled, %d empty, at most %d entries, %.4g on average, skew %.4g", s.Filled, s.Empty, s.Most, s.Mean, s.Skew)
+		text := fmt.Sprintf("%d filled, %d empty, at most %s, %.4g on average, skew %.4g", s.Filled, s.Empty, tcs.Count(s.Most, "entry"), s.Mean, s.Skew)
 		if s.Gini > 0 {
 			text += fmt.Sprintf(", Gini %.3g", s.Gini)
 		}

@@ -108,7 +108,7 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 		printRank(w, p, r, exact)
 	}
 	if n := p.Ranks - len(p.PerRank); n > 0 {
-		fmt.Fprintf(w, "\n%d more ranks: -v prints all\n", n)
+		fmt.Fprintf(w, "\n%s: -v prints all\n", tcs.Count(n, "more rank"))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"distaff/cmd/conv"
 	"distaff/cmd/front"
 	"distaff/io/convert"
+	"distaff/io/tcs"
 
 	"github.com/urfave/cli/v2"
 )
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return argv.Errorf("%v", err) },
 		Action: func(x *cli.Context) error {
 			if x.Args().Len() != 2 {
-				return argv.Errorf("tns2tcs wants two files, IN.tns and OUT.tcs, got %d arguments", x.Args().Len())
+				return argv.Errorf("tns2tcs wants two files, IN.tns and OUT.tcs, got %s", tcs.Count(x.Args().Len(), "argument"))
 			}
 			in, out := x.Args().Get(0), x.Args().Get(1)
 			if ext := convert.Ext(in); ext != ".tns" {

@@ -132,3 +132,11 @@ func (e *Error) InFile(file string, line, col int) *Error {
 	}
 	return &c
 }
+
+// Count prints a number of things, as in messages: "1 mode", "3 modes".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -84,7 +84,7 @@ func parse(src string, at int) (Format, error) {
 		return f, nil
 	}
 	if len(parts) != len(f.Levels) {
-		return Format{}, diag.At(diag.BadFormat, src, pos, len(src), "got %d modes in the order, want %d, one a level", len(parts), len(f.Levels))
+		return Format{}, diag.At(diag.BadFormat, src, pos, len(src), "got %s in the order, want %d, one a level", diag.Count(len(parts), "mode"), len(f.Levels))
 	}
 	seen := make([]bool, len(parts))
 	for l, p := range parts {

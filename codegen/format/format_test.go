@@ -39,12 +39,12 @@ func TestRefusals(t *testing.T) {
 		{"dx", `got level 'x', want one of d`},
 		{"dé", `got level 'é'`},
 		{"Ds", `got level 'D'`},
-		{"ds:1", "got 1 modes in the order, want 2"},
+		{"ds:1", "got 1 mode in the order, want 2"},
 		{"ds:0,1,2", "got 3 modes in the order, want 2"},
 		{"ds:1,1", "got mode 1 twice"},
 		{"ds:1,2", `got mode "2", want a number from 0 to 1`},
 		{"ds:a,b", `got mode "a"`},
-		{"ds:", "got 1 modes in the order, want 2"},
+		{"ds:", "got 1 mode in the order, want 2"},
 	} {
 		_, err := Parse(c.in)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -74,7 +74,7 @@ func (c *checker) use(a *Access) {
 		return
 	}
 	if n, ok := c.orders[a.Name]; ok && n != len(a.Vars) {
-		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %d modes, want %d as where it stands first", a.Name, len(a.Vars), n)
+		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d as where it stands first", a.Name, diag.Count(len(a.Vars), "mode"), n)
 		return
 	}
 	c.orders[a.Name] = len(a.Vars)

@@ -76,8 +76,8 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) 
 		known := tensors[name]
 		if len(known) != 0 && len(known) != g.orders[name] {
 			at := g.at[name]
-			return nil, diag.At(diag.OrderMismatch, n.Src, at.Pos, at.End, "got %s with %d modes in %s, want %d as in the statement",
-				name, len(known), diag.Printable(known[0].From), g.orders[name])
+			return nil, diag.At(diag.OrderMismatch, n.Src, at.Pos, at.End, "got %s with %s in %s, want %d as in the statement",
+				name, diag.Count(len(known), "mode"), diag.Printable(known[0].From), g.orders[name])
 		}
 		for m, k := range known {
 			k.From = fmt.Sprintf("mode %d of %s (%s)", m, name, diag.Printable(k.From))
@@ -206,7 +206,7 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 		from := "-d=" + name + ":" + strings.Join(text, ",")
 		if order, ok := g.orders[name]; ok {
 			if len(sizes) != order {
-				return diag.Errorf(diag.OrderMismatch, "got %s with %d sizes, want %d, one a mode of %s", from, len(sizes), order, name)
+				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", from, diag.Count(len(sizes), "size"), order, name)
 			}
 			for m, s := range sizes {
 				g.facts = append(g.facts, sizeFact{Known{s, true, from}, name, m, modeNode(name, m)})
@@ -218,7 +218,7 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 			if v == name || g.n.Source[v] == name {
 				found = true
 				if len(sizes) != 1 {
-					return diag.Errorf(diag.OrderMismatch, "got %s with %d sizes, want one: %s is an index variable", from, len(sizes), name)
+					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable", from, diag.Count(len(sizes), "size"), name)
 				}
 				g.facts = append(g.facts, sizeFact{Known: Known{sizes[0], true, from}, node: v})
 			}

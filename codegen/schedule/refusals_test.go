@@ -39,7 +39,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "tile(i,4)", "got tile, want a scheduling command: assemble bound coord", "tile(i,4)"},
 		{spmv, "distribute(i)", "distribution commands are not built", "distribute(i)"},
 		{spmv, "split(i,i0,i1)", "got 3 arguments, want split(i, i0, i1, N)", "split(i,i0,i1)"},
-		{spmv, "reorder(i)", "got 1 arguments, want reorder(i, j, ...)", "reorder(i)"},
+		{spmv, "reorder(i)", "got 1 argument, want reorder(i, j, ...)", "reorder(i)"},
 		{spmv, "split(i,i0,i1,4", `got the end of the schedule, want "," or ")"`, ""},
 		{spmv, "split", `want "(" after split`, ""},
 		{spmv, "split(i,,i1,4)", `got ",", want an argument`, ","},

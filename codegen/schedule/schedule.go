@@ -98,7 +98,7 @@ func Apply(p Problem, list []*Command) (stmt cin.Stmt, shared bool, err error) {
 		case !ok:
 			return nil, false, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
 		case len(c.Args) < rule.min || len(c.Args) > rule.max:
-			return nil, false, c.errorf(BadCommand, "got %d arguments, want %s", len(c.Args), rule.usage)
+			return nil, false, c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
 		case s.parallel != nil && !rule.late:
 			return nil, false, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}

@@ -147,7 +147,7 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 		return nil
 	}
 	if len(dims) != len(t.Dims) {
-		return errorf(t.File(), "sizes of %d modes were given (-d), and the file has %d", len(dims), len(t.Dims))
+		return errorf(t.File(), "sizes of %s were given (-d), and the file has %d", tcs.Count(len(dims), "mode"), len(t.Dims))
 	}
 	for m, n := range dims {
 		if n >= 0 && n != t.Dims[m] {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"distaff/io/tcs"
 	"distaff/io/text"
 )
 
@@ -60,7 +61,7 @@ func (c *cards) number(what string) ([]byte, int, field, error) {
 	col := f.col + len(tok) - len(trimmed) + 1
 	trimmed = bytes.TrimRight(trimmed, " \r")
 	if len(trimmed) == 0 {
-		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %d columns", what, f.width)
+		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %s", what, tcs.Count(f.width, "column"))
 	}
 	return trimmed, col, f, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"distaff/io/tcs"
 	"distaff/io/text"
 )
 
@@ -113,13 +114,13 @@ func (h *header) matrix(file string, n int, line string) error {
 	h.rows, h.cols, h.nnz = vs[0], vs[1], vs[2]
 	switch {
 	case h.sym != 'u' && h.sym != 'r' && h.rows != h.cols:
-		return text.Dataf(file, n, 15, "got %d rows and %d columns of a matrix of type %s, want a square one", h.rows, h.cols, word)
+		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one", tcs.Count(h.rows, "row"), tcs.Count(h.cols, "column"), word)
 	case h.sym == 'h' && h.kind != 'c':
 		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex", word)
 	case h.sym == 'z' && h.kind == 'p':
 		return text.Dataf(file, n, 1, "got the type %s, want a skew-symmetric matrix to have values", word)
 	case h.cols == 1<<63-1 || h.nnz == 1<<63-1:
-		return text.Dataf(file, n, 15, "got counts of %d columns and %d entries, want smaller ones", h.cols, h.nnz)
+		return text.Dataf(file, n, 15, "got counts of %s and %s, want smaller ones", tcs.Count(h.cols, "column"), tcs.Count(h.nnz, "entry"))
 	}
 	return nil
 }

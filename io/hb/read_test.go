@@ -158,7 +158,7 @@ func TestMalformed(t *testing.T) {
 		{"few numbers", "t\n 1 2 3\n", coo.Options{}, 3, "x.rb:2:7: got 3 numbers, want 4: the numbers of lines"},
 		{"type", file("XUA", counts(1, 1, 1), formats, ""), coo.Options{}, 3, `x.rb:3:1: got "XUA", want a type`},
 		{"elemental", file("RUE", counts(1, 1, 1), formats, ""), coo.Options{}, 3, `x.rb:3:3: got an elemental matrix ("RUE"), want an assembled one (type RUA)`},
-		{"not square", file("RSA", counts(1, 2, 1), formats, ""), coo.Options{}, 3, "x.rb:3:15: got 1 rows and 2 columns of a matrix of type RSA, want a square one"},
+		{"not square", file("RSA", counts(1, 2, 1), formats, ""), coo.Options{}, 3, "x.rb:3:15: got 1 row and 2 columns of a matrix of type RSA, want a square one"},
 		{"real hermitian", file("RHA", counts(1, 1, 1), formats, ""), coo.Options{}, 3, "x.rb:3:1: got the type RHA, want a Hermitian matrix to be complex"},
 		{"format", file("RUA", counts(1, 1, 1), "(16I5)          (16K5)          (3F5.1)", ""), coo.Options{}, 3, `x.rb:4:17: got "(16K5)", want a Fortran format for the indices, e.g. (16I5)`},
 		{"format of reals", file("RUA", counts(1, 1, 1), "(16E5.1)", ""), coo.Options{}, 3, `x.rb:4:1: got "(16E5.1)", want a Fortran format for the pointers`},

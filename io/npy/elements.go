@@ -40,7 +40,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	raw := e.raw[:n*e.dtype.size]
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
-			return nil, 0, fmt.Errorf("got %d elements, want %d of the shape %v: the data end early", e.count-e.left+int64(got/max(e.dtype.size, 1)), e.count, e.shape)
+			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early", tcs.Count(e.count-e.left+int64(got/max(e.dtype.size, 1)), "element"), e.count, e.shape)
 		}
 		return nil, 0, err
 	}
@@ -48,7 +48,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	if e.left == 0 {
 		var one [1]byte
 		if got, err := io.ReadFull(e.r, one[:]); got > 0 {
-			return nil, 0, fmt.Errorf("got more bytes than the %d elements of the shape %v take", e.count, e.shape)
+			return nil, 0, fmt.Errorf("got more bytes than the shape %v takes", e.shape)
 		} else if err != io.EOF {
 			return nil, 0, err
 		}

@@ -112,7 +112,7 @@ func readHeader(r io.Reader) (*header, error) {
 		if !short(err) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("got %d bytes, want a header of NumPy's that starts with %q", n, magic)
+		return nil, fmt.Errorf("got %s, want a header of NumPy's that starts with %q", tcs.Count(n, "byte"), magic)
 	}
 	if string(fix[:6]) != magic {
 		return nil, fmt.Errorf("got %q at the start, want %q: it is no .npy file", fix[:6], magic)

@@ -71,8 +71,8 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	if _, size := src.Plain(); size > 0 && size != a.h.size+a.h.count*int64(a.h.dtype.size) {
-		return nil, text.Dataf(src.Name, 0, 0, "got a file of %d bytes, want %d: a header of %d and %d elements of %d (shape %v)",
-			size, a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size, a.h.count, a.h.dtype.size, a.h.shape)
+		return nil, text.Dataf(src.Name, 0, 0, "got a file of %s, want %d: a header of %d and %s of %d (shape %v)",
+			tcs.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size, tcs.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
 	}
 	return a, nil
 }

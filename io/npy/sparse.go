@@ -3,6 +3,7 @@ package npy
 import (
 	"fmt"
 
+	"distaff/io/tcs"
 	"distaff/io/text"
 )
 
@@ -134,7 +135,7 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 		}
 	}
 	if err == nil && (w.row.e.count != w.vals.count || w.col.e.count != w.vals.count) {
-		err = text.Dataf(a.src.Name, 0, 0, "got %d elements in row, %d in col and %d in data, want as many in each", w.row.e.count, w.col.e.count, w.vals.count)
+		err = text.Dataf(a.src.Name, 0, 0, "got %s in row, %d in col and %d in data, want as many in each", tcs.Count(w.row.e.count, "element"), w.col.e.count, w.vals.count)
 	}
 	if err != nil {
 		w.close()

@@ -88,7 +88,7 @@ func (t *Tensor) checkEnds(l int, v *Tensor) error {
 		return nil
 	}
 	if pos.First == 0 && pos.Int(0) != 0 || pos.First+pos.Len == n && pos.Int(pos.Len-1) != crd {
-		return t.dataErr("positions of level %d do not go from 0 to its %d coordinates", l, crd)
+		return t.dataErr("positions of level %d do not go from 0 to its %s", l, Count(crd, "coordinate"))
 	}
 	return nil
 }

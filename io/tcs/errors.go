@@ -51,3 +51,15 @@ func Printable(s string) string {
 	}
 	return q
 }
+
+// Count prints a number of things, as in messages: "1 entry", "3 entries". The noun is one
+// whose plural ends in s.
+func Count[T int | int64 | uint64](n T, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		noun = noun[:len(noun)-1] + "ie"
+	}
+	return fmt.Sprint(n) + " " + noun + "s"
+}

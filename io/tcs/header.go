@@ -159,7 +159,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 		return nil, 0, 0, fmt.Errorf("not a .tcs file: it starts with %q, want %q", b[:min(len(b), 8)], magic)
 	}
 	if len(b) < fixedLen {
-		return nil, 0, 0, fmt.Errorf("truncated: %d bytes, and the header alone has %d", len(b), fixedLen)
+		return nil, 0, 0, fmt.Errorf("truncated: %s, and the header alone has %d", Count(len(b), "byte"), fixedLen)
 	}
 	if v := le.Uint32(b[8:]); v != version {
 		return nil, 0, 0, fmt.Errorf("version %d of the format, and this program reads version %d", v, version)
@@ -174,9 +174,9 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	case order > MaxOrder:
 		r.fail("order %d, at most %d is possible", order, MaxOrder)
 	case sections > 2*order+1 || sections < 1:
-		r.fail("%d sections for %d levels", sections, order)
+		r.fail("%s for %s", Count(sections, "section"), Count(order, "level"))
 	case h.length != headerLen(order, sections):
-		r.fail("header length %d, want %d for %d modes and %d sections", h.length, headerLen(order, sections), order, sections)
+		r.fail("header length %d, want %d for %s and %s", h.length, headerLen(order, sections), Count(order, "mode"), Count(sections, "section"))
 	case !h.shape.Type.Valid():
 		r.fail("value type %d is unknown", b[28])
 	case b[29] != 6:
@@ -184,16 +184,16 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	case h.compress > compressZstd:
 		r.fail("compression %d is unknown", h.compress)
 	case h.compress == compressZstd && (h.chunk < 1<<10 || h.chunk > maxChunk || h.chunk%16 != 0):
-		r.fail("chunks of %d bytes, want 1024 to %d", h.chunk, maxChunk)
+		r.fail("chunks of %s, want 1024 to %d", Count(h.chunk, "byte"), maxChunk)
 	case h.compress == compressNone && h.chunk != 0:
-		r.fail("chunks of %d bytes in a file that is not compressed", h.chunk)
+		r.fail("chunks of %s in a file that is not compressed", Count(h.chunk, "byte"))
 	case size >= 0 && h.total != size:
 		if size < h.total {
-			r.fail("truncated: %d bytes, and the header says %d", size, h.total)
+			r.fail("truncated: %s, and the header says %d", Count(size, "byte"), h.total)
 		}
-		r.fail("%d bytes, and the header says %d", size, h.total)
+		r.fail("%s, and the header says %d", Count(size, "byte"), h.total)
 	case h.total < h.length:
-		r.fail("a file of %d bytes with a header of %d", h.total, h.length)
+		r.fail("a file of %s with a header of %d", Count(h.total, "byte"), h.length)
 	}
 	r.zero(31, 32)
 	r.zero(64, 124)
@@ -294,34 +294,34 @@ func (h *fileHeader) checkSections() error {
 		case got.Level != want.Level || got.Part != want.Part:
 			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i, got.Part, got.Level, want.Part, want.Level)
 		case got.Len != want.Len:
-			return fmt.Errorf("%s has %d elements, want %d", what, got.Len, want.Len)
+			return fmt.Errorf("%s has %s, want %d", what, Count(got.Len, "element"), want.Len)
 		case want.Part == ValsPart && got.Width != want.Width, want.Part != ValsPart && got.Width != 4 && got.Width != 8, got.Width < want.Width:
-			return fmt.Errorf("%s has elements of %d bytes, want %d", what, got.Width, want.Width)
+			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.Width), "byte"), want.Width)
 		case got.Offset%Align != 0 || got.Offset < end:
 			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what, got.Offset, Align, end)
 		case got.Bytes()/int64(got.Width) != got.Len:
 			return fmt.Errorf("%s is too long", what)
 		case h.compress == compressNone && got.stored != got.Bytes():
-			return fmt.Errorf("%s has %d bytes, want %d", what, got.stored, got.Bytes())
+			return fmt.Errorf("%s has %s, want %d", what, Count(got.stored, "byte"), got.Bytes())
 		case h.compress == compressZstd && got.stored < 8*chunks(got.Bytes(), h.chunk):
-			return fmt.Errorf("%s has %d bytes, less than its table of chunks", what, got.stored)
+			return fmt.Errorf("%s has %s, less than its table of chunks", what, Count(got.stored, "byte"))
 		case got.Offset > h.total || got.stored > h.total-got.Offset:
 			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what, got.Offset+got.stored, h.total)
 		}
 		end = got.Offset + got.stored
 	}
 	if h.total != end {
-		return fmt.Errorf("%d bytes after the last section", h.total-end)
+		return fmt.Errorf("%s after the last section", Count(h.total-end, "byte"))
 	}
 	n := int64(1)
 	for l, st := range h.stats.Levels {
 		if st.Positions != lay.Positions[l] {
-			return fmt.Errorf("level %d says %d positions, its arrays %d", l, st.Positions, lay.Positions[l])
+			return fmt.Errorf("level %d says %s, its arrays %d", l, Count(st.Positions, "position"), lay.Positions[l])
 		}
 		n = st.Positions
 	}
 	if h.stats.Entries > n {
-		return fmt.Errorf("%d entries in %d values", h.stats.Entries, n)
+		return fmt.Errorf("%s in %s", Count(h.stats.Entries, "entry"), Count(n, "value"))
 	}
 	return nil
 }

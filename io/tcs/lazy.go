@@ -76,12 +76,12 @@ func (z *lazy) frames(i int) ([]int64, error) {
 	for k := range n {
 		size := binary.LittleEndian.Uint64(table[8*k:])
 		if size > uint64(sec.stored-at[k]) {
-			return nil, z.t.dataErr("section %d is corrupt: chunk %d has %d bytes, past the section's end", i, k, size)
+			return nil, z.t.dataErr("section %d is corrupt: chunk %d has %s, past the section's end", i, k, Count(size, "byte"))
 		}
 		at[k+1] = at[k] + int64(size)
 	}
 	if at[n] != sec.stored {
-		return nil, z.t.dataErr("section %d is corrupt: %d bytes after the last chunk", i, sec.stored-at[n])
+		return nil, z.t.dataErr("section %d is corrupt: %s after the last chunk", i, Count(sec.stored-at[n], "byte"))
 	}
 	z.at[i] = at
 	return at, nil
@@ -104,7 +104,7 @@ func (z *lazy) chunk(i int, k int64) error {
 	stored := z.t.file.mapped.Slice()[sec.Offset+at[k] : sec.Offset+at[k+1]]
 	out, err := z.dec.DecodeAll(stored, dst[:0:want])
 	if err == nil && int64(len(out)) != want {
-		err = fmt.Errorf("chunk %d has %d bytes, want %d", k, len(out), want)
+		err = fmt.Errorf("chunk %d has %s, want %d", k, Count(len(out), "byte"), want)
 	} else if err != nil {
 		err = fmt.Errorf("chunk %d: %v", k, err)
 	}

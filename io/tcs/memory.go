@@ -121,7 +121,7 @@ func MachineMemory() int64 {
 func Size(n int64) string {
 	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
+		return Count(n, "byte")
 	}
 	f := float64(n) / 1024
 	u := 0

@@ -69,13 +69,13 @@ func CheckFormat(kinds string, modes []int, order int) error {
 		return bad("a tensor of %d modes: at most %d are possible", order, MaxOrder)
 	}
 	if len(kinds) != order {
-		return bad("format %q has %d levels for a tensor of %d modes", kinds, len(kinds), order)
+		return bad("format %q has %s for a tensor of %s", kinds, Count(len(kinds), "level"), Count(order, "mode"))
 	}
 	if i := strings.IndexFunc(kinds, func(r rune) bool { return !strings.ContainsRune("dsuqcp", r) }); i >= 0 {
 		return bad("level kind %q in format %q is none of d s u q c p", kinds[i:i+1], kinds)
 	}
 	if len(modes) != order {
-		return bad("format %q has %d levels but %d modes in its order", kinds, order, len(modes))
+		return bad("format %q has %s but %s in its order", kinds, Count(order, "level"), Count(len(modes), "mode"))
 	}
 	seen := make([]bool, order)
 	for _, m := range modes {

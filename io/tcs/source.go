@@ -121,7 +121,7 @@ func openStream(path string, f io.ReadCloser) (*Tensor, error) {
 	copy(src.mapped.Slice(), buf)
 	if n, err := io.ReadFull(f, src.mapped.Slice()[h.length:]); err != nil {
 		src.mapped.Release()
-		return nil, dataErr(path, "truncated: %d bytes, and the header says %d", h.length+int64(n), h.total)
+		return nil, dataErr(path, "truncated: %s, and the header says %d", Count(h.length+int64(n), "byte"), h.total)
 	}
 	return src.tensor(), nil
 }
@@ -218,7 +218,7 @@ func (t *Tensor) Changed() error {
 		return openErr(src.path, err)
 	}
 	if st.Size != src.header.total {
-		return dataErr(src.path, "the file changed while it was in use: %d bytes, had %d", st.Size, src.header.total)
+		return dataErr(src.path, "the file changed while it was in use: %s, had %d", Count(st.Size, "byte"), src.header.total)
 	}
 	if st.Mtim != src.mtime {
 		return dataErr(src.path, "the file was written while it was in use")

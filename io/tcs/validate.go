@@ -72,7 +72,7 @@ func (t *Tensor) checkPos(l int) error {
 	n := lev.Pos.Len
 	if n == 0 {
 		if lev.Crd.Len != 0 {
-			return t.dataErr("level %d has %d coordinates and no positions", l, lev.Crd.Len)
+			return t.dataErr("level %d has %s and no positions", l, Count(lev.Crd.Len, "coordinate"))
 		}
 		return nil
 	}

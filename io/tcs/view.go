@@ -26,7 +26,7 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	v.file = t.file
 	if b.Box != nil {
 		if len(b.Box) != len(t.Dims) {
-			return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("a box of %d modes for a tensor of %d", len(b.Box), len(t.Dims))}
+			return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("a box of %s for a tensor of %d", Count(len(b.Box), "mode"), len(t.Dims))}
 		}
 		v.Box = slices.Clone(b.Box)
 		for m, r := range b.Box {
@@ -170,7 +170,7 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 			return 0, 0, v.lazy.err
 		}
 		if a > b || a < 0 || !v.edges && (a < lev.Crd.First || b > lev.Crd.First+lev.Crd.Len) {
-			return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %d coordinates", a, b, l, lev.Crd.Len)
+			return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %s", a, b, l, Count(lev.Crd.Len, "coordinate"))
 		}
 		if hi-lo == 1 {
 			f := lev.Crd.First

@@ -167,12 +167,12 @@ func (h *fileHeader) inflateTo(size int64, stored []byte, put func(at int64, b [
 	for i := range n {
 		k := binary.LittleEndian.Uint64(stored[8*i:])
 		if k > uint64(int64(len(stored))-at[i]) {
-			return fmt.Errorf("chunk %d has %d bytes, past the section's end", i, k)
+			return fmt.Errorf("chunk %d has %s, past the section's end", i, Count(k, "byte"))
 		}
 		at[i+1] = at[i] + int64(k)
 	}
 	if at[n] != int64(len(stored)) {
-		return fmt.Errorf("%d bytes after the last chunk", int64(len(stored))-at[n])
+		return fmt.Errorf("%s after the last chunk", Count(int64(len(stored))-at[n], "byte"))
 	}
 	return parallel(n, func() func(int64) error {
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(h.chunk)))
@@ -187,7 +187,7 @@ func (h *fileHeader) inflateTo(size int64, stored []byte, put func(at int64, b [
 				return fmt.Errorf("chunk %d: %v", i, err)
 			}
 			if int64(len(scratch)) != want {
-				return fmt.Errorf("chunk %d has %d bytes, want %d", i, len(scratch), want)
+				return fmt.Errorf("chunk %d has %s, want %d", i, Count(len(scratch), "byte"), want)
 			}
 			return put(i*h.chunk, scratch)
 		}

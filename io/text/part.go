@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"distaff/io/coo"
+	"distaff/io/tcs"
 )
 
 // A Parted stream is one whose file can be read in parts, by several readers
@@ -43,7 +44,7 @@ type Header struct{ Size int64 }
 // Check refuses a file of another size than the one whose head was read.
 func (h Header) Check(s *Source) error {
 	if f, size := s.Plain(); f == nil || size != h.Size {
-		return Dataf(s.Name, 0, 0, "another file is there than where its head was read: %d bytes, want %d", s.size, h.Size)
+		return Dataf(s.Name, 0, 0, "another file is there than where its head was read: %s, want %d", tcs.Count(s.size, "byte"), h.Size)
 	}
 	return nil
 }
