@@ -9,13 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 
 	"distaff/kernels/cc"
 )
 
-// An MPI may forbid that a process forks once it is open, and hangs or harms
-// data where it does. So a rank that may have to compile starts a child before: this
-// same program, which runs the compiler when it is asked to, over pipes.
+// The C compiler runs in a child of this program: this same program, which runs the
+// compiler when it is asked to, over pipes. When the pipes end it stops the compiler with all that
+// that has started, so that a job that is killed leaves nothing running. And an MPI may forbid that
+// a process forks once it is open, and hangs or harms data where it does: a rank that may
+// have to compile starts the child before.
 
 // serverVar is set in the environment of the child.
 const serverVar = "DISTAFF_COMPILE_SERVER"
@@ -30,10 +33,10 @@ type compileReply struct {
 	Failed    bool
 }
 
-// ServeCompiler is what a program that runs jobs under mpirun or srun calls
-// first in its main. In a child that such a job started it serves, and does not return.
-// Elsewhere it returns at once. A program that does not call it starts the C compiler
-// from the ranks' own processes.
+// ServeCompiler is what a program that runs jobs calls first in its main, at least where
+// they run under mpirun or srun. In a child that a job started to compile it serves, and does not
+// return. Elsewhere it returns at once. A program that does not call it starts the C compiler
+// from its own process, or from the ranks'.
 func ServeCompiler() {
 	if os.Getenv(serverVar) == "" {
 		serves = true
@@ -93,7 +96,10 @@ func startCompileServer() (*compileServer, error) {
 		return nil, nil
 	}
 	s := &compileServer{cmd: exec.Command(self)}
+	s.cmd.Args[0] = os.Args[0]
 	s.cmd.Env = append(os.Environ(), serverVar+"=1")
+	// A signal to this process's group is not for the child, which has to outlive this process.
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -131,4 +137,14 @@ func (s *compileServer) run(ctx context.Context, argv, env []string) (string, er
 func (s *compileServer) close() {
 	s.in.Close()
 	s.cmd.Wait() // its code tells nothing
+}
+
+// compileAside is cc.Config.Run in a child of its own.
+func compileAside(ctx context.Context, argv, env []string) (string, error) {
+	s, err := startCompileServer()
+	if err != nil || s == nil {
+		return cc.Run(ctx, argv, env)
+	}
+	defer s.close()
+	return s.run(ctx, argv, env)
 }

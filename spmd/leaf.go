@@ -165,6 +165,9 @@ func (r *run) builder() (*cc.Builder, error) {
 	}
 	cfg.CPU, cfg.Flags = r.job.CPU, emitc.Flags("")
 	cfg.Note, cfg.Run = r.job.note, r.job.compiler
+	if cfg.Run == nil && serves {
+		cfg.Run = compileAside
+	}
 	if r.job.Tmp != "" {
 		cfg.Tmp = r.job.Tmp
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -160,4 +161,74 @@ func TestFullDisk(t *testing.T) {
 	if got := files(t, dir); got != "y.npy y.tcs y.tns" {
 		t.Errorf("files left: %s", got)
 	}
+}
+
+// TestCompilerEnds ends a job while its C compiler runs: all that the compiler has
+// started ends as well, whatever the signal, and on several ranks of the process too.
+func TestCompilerEnds(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, c := range []struct {
+		signal syscall.Signal
+		group  bool // to the whole process group, as a terminal or a launcher does
+		code   int
+		ranks  string
+	}{
+		{syscall.SIGINT, true, 130, "1"}, {syscall.SIGTERM, false, 143, "3"},
+		{syscall.SIGKILL, false, -1, "1"}, {syscall.SIGKILL, true, -1, "3"},
+	} {
+		t.Run(c.signal.String()+" "+c.ranks, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			compiler, pid := filepath.Join(dir, "cc"), filepath.Join(dir, "pid")
+			script := "#!" + sh + "\nsleep 600 &\necho $! >" + pid + ".new\nmv " + pid + ".new " + pid + "\nwait\n"
+			if err := os.WriteFile(compiler, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd := distaffCommand(t, dir, "run", "s = x(i)*y(j)*z(k)*3", "-g=x:dense", "-g=y:dense", "-g=z:dense", "-d=i:3", "-d=j:4", "-d=k:5", "--ranks="+c.ranks)
+			cmd.Env = append(cmd.Env, "DISTAFF_CC="+compiler, "DISTAFF_TMP="+dir, "DISTAFF_CACHE="+filepath.Join(dir, "cache"))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var child int
+			for end := time.Now().Add(20 * time.Second); child == 0; time.Sleep(10 * time.Millisecond) {
+				if b, err := os.ReadFile(pid); err == nil {
+					child, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+				}
+				if time.Now().After(end) {
+					cmd.Process.Kill()
+					t.Fatalf("no compiler was started: %v", cmd.Wait())
+				}
+			}
+			to := cmd.Process.Pid
+			if c.group {
+				to = -to
+			}
+			if err := syscall.Kill(to, c.signal); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitStatus(cmd.Wait()); code != c.code {
+				t.Errorf("got exit code %d, want %d", code, c.code)
+			}
+			for end := time.Now().Add(10 * time.Second); alive(child); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					syscall.Kill(child, syscall.SIGKILL)
+					t.Fatal("what the compiler has started still runs")
+				}
+			}
+		})
+	}
+}
+
+// alive tells whether a process runs: one that only waits for its parent to ask for its code does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
 }

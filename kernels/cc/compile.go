@@ -1,7 +1,6 @@
 package cc
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 )
@@ -100,21 +98,6 @@ func (b *Builder) run(ctx context.Context, dir string, flags []string, in, out s
 		start = Run
 	}
 	return start(ctx, append([]string{b.compiler.Path}, b.args(flags, in, out)...), env)
-}
-
-// Run runs a compiler as a child of this process: see Config.Run. All that it
-// starts ends with ctx.
-func Run(ctx context.Context, argv, env []string) (string, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.Env = env
-	// A driver starts others (cc1, as, ld): all die together.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 2 * time.Second
-	err := cmd.Run()
-	return said.String(), err
 }
 
 // lacksOpenMP reports whether a compiler that refused was asked for OpenMP and
