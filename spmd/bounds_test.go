@@ -1,6 +1,9 @@
 package spmd
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestWhichBound(t *testing.T) {
 	sizes := map[string]int64{"i": 10, "j": 7}
@@ -12,8 +15,12 @@ func TestWhichBound(t *testing.T) {
 		{"split(i,i0,i1,3),bound(i0,b,3,MaxExact),bound(j,jb,7,MaxExact)", "bound(i0,b,3,MaxExact) of the schedule does not hold"},
 		{"split(i,i0,i1,3),bound(i0,a,3,MaxExact),bound(i1,b,2,MaxExact)", "one of bound(i0,a,3,MaxExact), bound(i1,b,2,MaxExact) of the schedule does not hold"},
 	} {
-		if got := whichBound([]string{c.schedule}, sizes); got != c.want {
+		got, at := whichBound([]string{c.schedule}, sizes)
+		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.schedule, got, c.want)
+		}
+		if s := at.String(); !strings.Contains(c.want, s) {
+			t.Errorf("%s: the place is that of %s", c.schedule, s)
 		}
 	}
 }

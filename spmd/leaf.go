@@ -237,7 +237,7 @@ func (s *statement) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, 
 	env := kernels.Env{Threads: r.threads, Arena: r.arena, Vars: r.userNames(s.unit.Vars), What: r.p.stmt.String(), Runner: r.runner}
 	err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
 	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
-		broken.Which = whichBound(s.schedule, r.sizes.Vars)
+		return brokenBound(broken, s.schedule, r.sizes.Vars)
 	}
 	return err
 }

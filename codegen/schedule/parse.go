@@ -40,6 +40,9 @@ func (a arg) errorf(code diag.Code, format string, args ...any) error {
 	return diag.At(code, a.src, a.pos, a.end, format, args...)
 }
 
+// Refuse is the error that says, with the place of the command, what speaks against it.
+func (c *Command) Refuse(why string) error { return c.errorf(Refused, "%s", why) }
+
 func (c *Command) String() string { return c.src[c.pos:c.end] }
 
 // Parse reads the values of -s, in order: each one or more commands, separated
