@@ -150,6 +150,7 @@ func TestRead(t *testing.T) {
 		{"skew", banner + "integer skew-symmetric\n2 2 2\n2 1 2\n1 1 0\n", coo.Options{Type: tcs.Int64}, "[2 2]", "[[0 0]:(0+0i) [0 1]:(-2+0i) [1 0]:(2+0i)]"},
 		{"hermitian", banner + "complex hermitian\n2 2 2\n2 1 2 3\n1 1 4 0\n", coo.Options{}, "[2 2]", "[[0 0]:(4+0i) [0 1]:(2-3i) [1 0]:(2+3i)]"},
 		{"complex symmetric", banner + "complex symmetric\n2 2 1\n2 1 2 3\n", coo.Options{Type: tcs.Complex64}, "[2 2]", "[[0 1]:(2+3i) [1 0]:(2+3i)]"},
+		{"Fortran's exponents", banner + "complex general\n2 2 1\n2 1 0.15D+01 -3d0\n", coo.Options{}, "[2 2]", "[[1 0]:(1.5-3i)]"},
 		{"real as complex", banner + "real general\n2 2 1\n2 1 2\n", coo.Options{Type: tcs.Complex128}, "[2 2]", "[[1 0]:(2+0i)]"},
 		{"array", "%%MatrixMarket matrix array real general\n2 3\n1\n2\n\n% c\n3\n0\n-0\n6\n", coo.Options{}, "[2 3]", "[[0 0]:(1+0i) [0 1]:(3+0i) [0 2]:(-0+0i) [1 0]:(2+0i) [1 2]:(6+0i)]"},
 		{"array symmetric", "%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", coo.Options{}, "[3 3]",

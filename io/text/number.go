@@ -84,7 +84,7 @@ func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok b
 	if digits > 19 && !fewDigits(b[start:i]) {
 		return 0, 0, false, i, false
 	}
-	if b[i]|0x20 == 'e' {
+	if b[i]&^0x21 == 'D' { // e, E, or Fortran's d, D
 		i++
 		eneg := false
 		if b[i] == '-' {
@@ -261,7 +261,8 @@ var (
 	errWhole  = errors.New("not an integer")
 )
 
-// slowFloat parses all of tok by strconv.ParseFloat.
+// slowFloat parses all of tok by strconv.ParseFloat; Fortran's exponents (1.5D+03) count as
+// those of e.
 func slowFloat(tok []byte, size int) (float64, error) {
 	// strconv takes Go's underscores, which no file format has.
 	if len(tok) == 0 || bytes.IndexByte(tok, '_') >= 0 {
@@ -272,9 +273,20 @@ func slowFloat(tok []byte, size int) (float64, error) {
 		if errors.Is(err, strconv.ErrRange) {
 			return 0, errRange
 		}
+		if k := bytes.IndexAny(tok, "dD"); k > 0 && bytes.IndexAny(tok, "eExX") < 0 {
+			tok = bytes.Clone(tok)
+			tok[k] = 'e'
+			return slowFloat(tok, size)
+		}
 		return 0, errSyntax
 	}
 	return f, nil
+}
+
+// IsNumber tells whether tok is a number, be it too large for every type.
+func IsNumber(tok []byte) bool {
+	_, err := slowFloat(tok, 64)
+	return err != errSyntax
 }
 
 // Int64 parses all of tok, an optional sign and decimal digits.
@@ -312,7 +324,7 @@ func wholeInt64(tok []byte) (int64, error) {
 		sign, rest = rest[0], rest[1:]
 	}
 	mant, exp := rest, 0
-	if i := bytes.IndexAny(rest, "eE"); i >= 0 {
+	if i := bytes.IndexAny(rest, "eEdD"); i >= 0 {
 		e, err := Int64(rest[i+1:])
 		if err != nil || e > 1<<20 || e < -1<<20 {
 			return 0, errWhole

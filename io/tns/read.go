@@ -2,10 +2,8 @@ package tns
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"slices"
-	"strconv"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -170,7 +168,7 @@ func readHead(src *text.Source) (*head, error) {
 	fs := text.Fields(line, '#')
 	h.Columns, h.First = len(fs), in.Line
 	for _, f := range slices.Backward(fs) {
-		if _, err := strconv.ParseFloat(string(f.Text), 64); errors.Is(err, strconv.ErrSyntax) {
+		if !text.IsNumber(f.Text) {
 			h.Word, h.Text = f.Col, string(f.Text)
 		}
 	}

@@ -91,6 +91,7 @@ func TestRead(t *testing.T) {
 		{"no size", "2\n4 5\n", coo.Options{Dims: []int64{0, 5}}, "[0 5]", true, "[]"},
 		{"parti overridden", "3\n4 5 6\n9 2 3 1.5\n", coo.Options{Dims: []int64{10, -1, -1}}, "[10 5 6]", true, "[[8 1 2]:(1.5+0i)]"},
 		{"plus", "+3 +0001 +4\n1 2 +2\n", coo.Options{}, "[3 2]", false, "[[0 1]:(2+0i) [2 0]:(4+0i)]"},
+		{"Fortran's exponents", "3 1.0D+03\n1 -2d-1\n", coo.Options{}, "[3]", false, "[[0]:(-0.2+0i) [2]:(1000+0i)]"},
 		{"order 1", "3 4\n1 2\n", coo.Options{}, "[3]", false, "[[0]:(2+0i) [2]:(4+0i)]"},
 		{"order 0", "2.5\n", coo.Options{}, "[]", true, "[[]:(2.5+0i)]"},
 		{"order 0, whole", "3\n", coo.Options{}, "[]", true, "[[]:(3+0i)]"},
