@@ -59,6 +59,9 @@ func (r *run) sizesFrom(use func(*source) bool) (*notation.Sizes, error) {
 func (r *run) scan(s *source) error {
 	var b coo.Batch
 	s.counted = 0
+	if k, ok := s.stream.(interface{ Keep() }); ok {
+		k.Keep()
+	}
 	for {
 		if err := r.ctx.Err(); err != nil {
 			return err

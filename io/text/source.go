@@ -39,6 +39,7 @@ type Source struct {
 
 	tmp     string
 	content *spool // of a compressed file, where ReaderAt was asked for
+	kept    *kept  // the same, where Keep was asked for
 }
 
 // Stdin tells whether path stands for standard input (or output): "-", or "-"
@@ -113,6 +114,20 @@ func (s *Source) raw(count *atomic.Int64) io.Reader {
 // Progress follows the reader made last.
 func (s *Source) Reader() (io.ReadCloser, error) {
 	s.done.Store(0)
+	if s.kept != nil && s.kept.whole() {
+		return &wrapped{s: s, r: &keptReader{k: s.kept, done: &s.done, total: s.size}, close: func() error { return nil }}, nil
+	}
+	r, err := s.undone()
+	if err == nil && s.kept != nil {
+		s.kept.release() // what a reader before left unfinished
+		s.kept = &kept{tmp: s.tmp}
+		r.r = &keeper{r.r, s.kept}
+	}
+	return r, err
+}
+
+// undone reads the content, undoing the compression.
+func (s *Source) undone() (*wrapped, error) {
 	raw := s.raw(&s.done)
 	switch s.pack {
 	case gzipped:
@@ -149,6 +164,9 @@ func (s *Source) Progress() (done, total int64) { return s.done.Load(), s.size }
 func (s *Source) Close() error {
 	if s.content != nil {
 		s.content.close()
+	}
+	if s.kept != nil {
+		s.kept.release()
 	}
 	if s.spool != nil {
 		return s.spool.close()

@@ -58,19 +58,27 @@ func (s *spool) keep(p []byte) error {
 		return nil
 	}
 	if s.file == nil {
-		f, err := os.CreateTemp(s.tmp, "distaff-stdin-")
+		f, err := nameless(s.tmp, "distaff-stdin-")
 		if err != nil {
-			return err
-		}
-		// Without a name, the file goes when the process does.
-		if err := os.Remove(f.Name()); err != nil {
-			f.Close()
 			return err
 		}
 		s.file = f
 	}
 	_, err := s.file.WriteAt(p, s.size-int64(len(s.mem)))
 	return err
+}
+
+// nameless makes a temporary file without a name, which goes when the process does.
+func nameless(tmp, prefix string) (*os.File, error) {
+	f, err := os.CreateTemp(tmp, prefix)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // close lets go of the file; it does not wait for a reader that is blocked in

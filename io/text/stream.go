@@ -54,6 +54,9 @@ func (e *Entries) Part(k, n int) {
 	e.part = &lineRange{src: e.Src, start: e.Start, from: at(int64(k)), to: at(int64(k) + 1)}
 }
 
+// Keep says that the file will be read again: see Source.Keep.
+func (e *Entries) Keep() { e.Src.Keep() }
+
 // Dims are the sizes; where the file has none, the largest coordinates so far.
 func (e *Entries) Dims() ([]int64, bool) {
 	if e.Sizes != nil || e.Order == 0 {
