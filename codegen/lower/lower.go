@@ -217,6 +217,8 @@ type lowerer struct {
 	// dense are those of the scope that are filled everywhere or nowhere.
 	dense map[string]*ir.Array
 
+	// ahead has the long rows of the parallel loop at hand, where a workspace sums them.
+	ahead *ahead
 	// rowParts is the number of partial sums of a row of the result that a loop
 	// on threads makes; 0 where there is no such loop.
 	rowParts int64

@@ -321,3 +321,23 @@ func TestStretch(t *testing.T) {
 		{leaf{sum, "A:ds B:ds C:ds", given}, map[string]int{`\b10 < end`: 2, `search\(A_crd1`: 4, `var open bool`: 1, `if !open`: 0}},
 	})
 }
+
+// TestAhead: long rows of a product are computed on all threads before the others, their
+// terms by stretches of 16 positions in bands of 32 coordinates.
+func TestAhead(t *testing.T) {
+	const product = "forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
+	cuts := func(s *lower.Spec) {
+		s.LongRow = 1 << 7
+		s.Sizes["j"] = 1 << 10
+		for k := range s.Operands {
+			s.Operands[k].NNZ = 1 << 13
+		}
+	}
+	run(t, []holds{
+		{leaf{product, "C:ds A:ds B:ds", cuts}, map[string]int{
+			`alloc long_row`: 1, `long_least < `: 2, ` for stretch\w* in 0 : stretches parallel`: 2, ` for band\w* in 0 : bands parallel`: 3, `search\(A_crd1`: 4, ` - j_lo\) / 32`: 2,
+		}},
+		{leaf{product, "C:ds A:ds B:ds", nil}, map[string]int{`long`: 0, `search`: 0}},
+		{leaf{product, "C:ss A:ss B:ss", cuts}, map[string]int{`long`: 0}},
+	})
+}

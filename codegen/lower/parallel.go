@@ -17,6 +17,14 @@ const chunksPerThread = 8
 // the result is sparse, its own buffers. No sum crosses a chunk, so that their
 // number, and that of threads, shows in no bit of the result.
 func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
+	if a := l.newAhead(f, e); a != nil {
+		a.compute(e)
+		l.ahead = a
+		defer func() {
+			l.ahead = nil
+			a.free()
+		}()
+	}
 	a := l.out
 	if !l.insert && !a.given() && l.inWaves(f) {
 		return l.waves(f, e)

@@ -70,6 +70,9 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	if l.sched != nil && l.uniform(s.Producer, t) {
 		return l.whereDense(s, t, e, want)
 	}
+	if a := l.ahead; a != nil && a.where == s {
+		return a.lower(e)
+	}
 	if some, ok := l.whereKnown(s, t, e); ok {
 		return some
 	}

@@ -1,0 +1,179 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// ahead computes, before a parallel loop, those of its rows that a workspace sums and
+// that are more than a thread's share of them all, and have more than Spec.LongRow terms,
+// each on all threads (rowsums.go); in the loop they are read as they stand.
+type ahead struct {
+	l     *lowerer
+	f     *cin.Forall
+	where *cin.Where
+	t     *cin.Access // the workspace
+	terms *cin.Forall // adds a row's terms to it
+	rows  *cursor     // of the operand whose rows are long
+	// stores: the first value at a place is stored, as in the workspace otherwise,
+	// else added to 0: -0 tells the two apart.
+	stores bool
+
+	least      ir.Expr   // a long row has more terms
+	n          *ir.Var   // long rows
+	row        *ir.Array // they, in order
+	at         *ir.Array // row x has the coordinates crd[at[x]:at[x+1]] and values vals
+	crd, vals  *ir.Array
+	capC, capV *ir.Var
+}
+
+// manyTerms is how many times Spec.LongRow the terms of all rows are at least for the
+// code to be worth its compilation.
+const manyTerms = 64
+
+// newAhead is the ahead of parallel loop f; nil where none suits.
+func (l *lowerer) newAhead(f *cin.Forall, e *env) *ahead {
+	op := l.out.op
+	s, ok := f.Body.(*cin.Where)
+	if !ok || l.sched != nil || !l.out.sparse || l.out.shared() || !op.caps(0).Locate {
+		return nil
+	}
+	t := cin.Target(s.Producer)
+	p, ok := s.Producer.(*cin.Forall)
+	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !l.sums(p) || !l.fitsDense(t.Vars[0]) {
+		return nil
+	}
+	if _, cut := e.ranges[t.Vars[0]]; cut {
+		return nil
+	}
+	if p.Var == t.Vars[0] {
+		return nil
+	}
+	a := &ahead{l: l, f: f, where: s, t: t, terms: p}
+	cin.Accesses(p.Body, func(x *cin.Access) {
+		c := e.cur[x.Key()]
+		if c == nil || c.level != 0 || c.next() != f.Var || !always(c.pres) || c.op.order() < 2 || c.vars[1] != p.Var {
+			return
+		}
+		if !c.op.caps(0).Locate || !c.op.caps(1).HasPos || !c.op.caps(1).Unique || c.op.NNZ >= 0 && c.op.NNZ < manyTerms*l.spec.LongRow {
+			return
+		}
+		if a.rows == nil || a.rows.op.NNZ < c.op.NNZ {
+			a.rows = c
+		}
+	})
+	if a.rows == nil {
+		return nil
+	}
+	placed := l.out.given() && l.out.vals().Elem == l.spec.Compute && l.copied(s.Consumer, t, 1)
+	a.stores = !placed && !l.fitsBits(t, p)
+	return a
+}
+
+// ends are the positions of row r's terms.
+func (a *ahead) ends(r ir.Expr) (lo, hi ir.Expr) {
+	op := a.rows.op
+	p := ir.Minus(r, op.offset(0))
+	return ir.Coord(op.pos(1), p), ir.Coord(op.pos(1), ir.Plus(p, ir.Int(1)))
+}
+
+// compute computes the long rows.
+func (a *ahead) compute(e *env) {
+	l := a.l
+	all := l.span(e, a.f.Var)
+	first, _ := a.ends(all.lo)
+	last, _ := a.ends(all.hi)
+	lo := l.named("terms_lo", first)
+	n := l.named("terms", ir.Minus(last, lo))
+	a.least = l.named("long_least", ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(l.spec.LongRow)))
+	a.n = l.declare("long", ir.Int(0))
+	array := func(name string, t ir.Type, n ir.Expr) *ir.Array {
+		arr := l.newArray(name, t)
+		l.emit(&ir.Alloc{A: arr, Len: n})
+		return arr
+	}
+	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(l.spec.LongRow)), ir.Int(1)))
+	a.row = array("long_row", ir.Int64, most)
+	a.at = array("long_at", ir.Int64, ir.Plus(most, ir.Int(1)))
+	l.store(a.at, ir.Int(0), ir.Int(0))
+	a.capC, a.capV = l.declare("long_crd_cap", ir.Int(1)), l.declare("long_vals_cap", ir.Int(1))
+	a.crd = array("long_crd", l.crdType(a.t.Vars[0]), a.capC)
+	a.vals = array("long_vals", l.spec.Compute, a.capV)
+	l.when(ir.Less(ir.Int(1), l.threads), func() { a.find(all, lo, n) })
+	l.when(ir.Less(ir.Int(0), a.n), func() {
+		b := a.newRowSums()
+		x := l.newVar("long_x")
+		l.emit(&ir.For{V: x, Lo: ir.Int(0), Hi: a.n, Step: 1, Body: l.within(func() {
+			r := l.named(a.f.Var, ir.At(a.row, x))
+			b.computeRow(x, r, l.bind(e, a.where, a.f.Var, r, nil))
+		})})
+		b.free()
+	})
+}
+
+// find notes the long rows: each has one of the positions that are LongRow apart.
+func (a *ahead) find(all span, lo, n ir.Expr) {
+	l := a.l
+	step := ir.Int(l.spec.LongRow)
+	m := l.newVar("m")
+	l.emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(l.spec.LongRow-1)), step), Step: 1, Body: l.within(func() {
+		q := l.named("q", ir.Plus(lo, ir.Times(m, step)))
+		x, y := l.declare("x", all.lo), l.declare("y", all.hi)
+		l.while(ir.Less(x, y), func() {
+			mid := l.declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
+			_, end := a.ends(mid)
+			before := l.within(func() { l.set(x, ir.Plus(mid, ir.Int(1))) })
+			behind := l.within(func() { l.set(y, mid) })
+			l.emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
+		})
+		fresh := ir.Either(ir.Equal(a.n, ir.Int(0)), ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
+		l.when(ir.Both(a.long(x), fresh), func() {
+			l.store(a.row, a.n, x)
+			l.incr(a.n, ir.Int(1))
+		})
+	})})
+}
+
+// long tells whether row r is long.
+func (a *ahead) long(r ir.Expr) ir.Expr {
+	lo, hi := a.ends(r)
+	return ir.Less(a.least, ir.Minus(hi, lo))
+}
+
+// free frees the rows.
+func (a *ahead) free() {
+	for _, arr := range []*ir.Array{a.row, a.at, a.crd, a.vals} {
+		a.l.emit(&ir.Free{A: arr})
+	}
+}
+
+// lower lowers the where for one row, which is read where it was computed.
+func (a *ahead) lower(e *env) ir.Expr {
+	l, s, name := a.l, a.where, a.t.Name
+	r := e.coord[a.f.Var]
+	read := l.within(func() {
+		x := l.named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
+		op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
+		op.arrays[ir.Slot{Arg: -1, Part: ir.Pos}] = a.at
+		op.arrays[ir.Slot{Arg: -1, Part: ir.Crd}] = a.crd
+		op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = a.vals
+		op.PosWidth, op.CrdWidth = []uint8{0}, []uint8{0}
+		in := e.clone()
+		shadowed := l.ops[name]
+		l.ops[name] = op
+		cin.Accesses(s.Consumer, func(y *cin.Access) {
+			if y.Name == name {
+				in.cur[y.Key()] = &cursor{op: op, vars: l.levelVars(y), pos: x, pres: ir.Truth(true)}
+			}
+		})
+		l.stmt(s.Consumer, in, false)
+		l.ops[name] = shadowed
+	})
+	l.ahead = nil
+	some := ir.Expr(ir.Truth(false))
+	rest := l.within(func() { some = l.whereWorkspace(s, a.t, e, false) })
+	l.ahead = a
+	l.emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.long(r)), Then: read, Else: rest})
+	return some
+}

@@ -1,0 +1,249 @@
+package lower
+
+import (
+	"math/bits"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// rowSums sums the terms of one long row after another on all threads, in rounds, each
+// of stretches of terms. First the terms of each stretch are counted by bands of coordinates;
+// then they go to their bands, where they stay in order; then each band is summed by
+// one thread. A place is so summed in the order in which one thread would, and no bit
+// tells how many there were. (Propagation blocking: Beamer, Asanovic, Patterson 2017.)
+type rowSums struct {
+	a   *ahead
+	lo  ir.Expr // the coordinate of place 0
+	dim ir.Expr // places
+	// A band has width places, a stretch that many positions of the row.
+	width, length    int64
+	bands, stretches ir.Expr // the latter of a round
+
+	sums *ir.Array // the row's
+	mark *ir.Array // whether there is one
+	crd  *ir.Array // by band, from its first place on: the found coordinates
+	n    *ir.Array // by band: how many they are
+
+	// at[stretch*bands+band] is the number of a stretch's terms in a band, then where the next goes.
+	at                *ir.Array
+	begin             *ir.Array // by band, and behind the last: where its terms, then its sums, begin
+	termCrd, termVals *ir.Array
+	capC, capV        *ir.Var
+}
+
+// bandsMost is the most bands of a row whose size is known.
+const bandsMost = 64
+
+func (a *ahead) newRowSums() *rowSums {
+	l := a.l
+	v := l.bounds[a.t.Vars[0]]
+	b := &rowSums{a: a, lo: v[0], dim: l.named("places", ir.Minus(v[1], v[0]))}
+	size := max(l.spec.Sizes[a.t.Vars[0]], 1)
+	b.width = max(powerOfTwo(float64(l.spec.LongRow)/16), powerOfTwo(2*float64(size)/bandsMost))
+	each := 16.0
+	if n := l.additions(a.terms, a.t); n > 0 {
+		each = max(n/float64(max(a.rows.op.NNZ, 1)), 1)
+	}
+	b.length = powerOfTwo(float64(l.spec.LongRow) / 4 / each)
+	b.bands = l.named("bands", ir.Plus(ir.Over(b.dim, ir.Int(b.width)), ir.Int(1)))
+	b.stretches = l.named("stretches", ir.Times(l.threads, ir.Int(chunksPerThread)))
+	array := func(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array {
+		arr := l.newArray(name, t)
+		l.emit(&ir.Alloc{A: arr, Len: n, Zero: zero})
+		return arr
+	}
+	coord := l.crdType(a.t.Vars[0])
+	b.sums = array(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
+	b.mark = array(a.t.Name+"_sum", ir.Bool, b.dim, true)
+	b.crd = array(a.t.Name+"_found", coord, b.dim, false)
+	b.n = array("found", ir.Int64, b.bands, true)
+	b.at = array("term_at", ir.Int64, ir.Times(b.stretches, b.bands), false)
+	b.begin = array("band_at", ir.Int64, ir.Plus(b.bands, ir.Int(1)), false)
+	b.capC, b.capV = l.declare("term_crd_cap", ir.Int(1)), l.declare("term_vals_cap", ir.Int(1))
+	b.termCrd = array("term_crd", coord, b.capC, false)
+	b.termVals = array("term_vals", l.spec.Compute, b.capV, false)
+	return b
+}
+
+// powerOfTwo is the largest power of two up to x, and 1 at least.
+func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
+
+func (b *rowSums) free() {
+	for _, arr := range []*ir.Array{b.sums, b.mark, b.crd, b.n, b.at, b.begin, b.termCrd, b.termVals} {
+		b.a.l.emit(&ir.Free{A: arr})
+	}
+}
+
+// each emits a parallel loop over n stretches or bands.
+func (b *rowSums) each(name string, n ir.Expr, body func(k *ir.Var)) {
+	l := b.a.l
+	k := l.newVar(name)
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.inScope(func() { body(k) })})
+}
+
+// loop emits a serial loop over [lo, hi).
+func (b *rowSums) loop(name string, lo, hi ir.Expr, body func(k *ir.Var)) {
+	l := b.a.l
+	k := l.newVar(name)
+	l.emit(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() { body(k) })})
+}
+
+// place is the place in at of a stretch's terms in a band.
+func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
+	return ir.Plus(ir.Times(stretch, b.bands), band)
+}
+
+// computeRow computes long row x, r, whose environment is e.
+func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
+	l := b.a.l
+	first, last := b.a.ends(r)
+	lo, hi := l.named("row_lo", first), l.named("row_hi", last)
+	each := l.named("round_terms", ir.Times(b.stretches, ir.Int(b.length)))
+	rounds := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Minus(each, ir.Int(1))), each)
+	b.loop("round", ir.Int(0), l.named("rounds", rounds), func(round *ir.Var) {
+		begin := l.named("round_lo", ir.Plus(lo, ir.Times(round, each)))
+		pass := func(k *ir.Var, to adder) {
+			from := l.named("from", ir.Plus(begin, ir.Times(k, ir.Int(b.length))))
+			b.terms(lo, hi, from, l.named("to", ir.Least(ir.Plus(from, ir.Int(b.length)), hi)), to, e)
+		}
+		b.each("stretch", b.stretches, func(k *ir.Var) {
+			b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) { l.store(b.at, b.place(k, band), ir.Int(0)) })
+			counts := l.within(func() { pass(k, &termBands{b: b, stretch: k}) })
+			strip(counts, nil)
+			l.blk.List = append(l.blk.List, counts.List...)
+		})
+		b.scan()
+		b.each("stretch", b.stretches, func(k *ir.Var) { pass(k, &termBands{b: b, stretch: k, keep: true}) })
+		b.each("band", b.bands, b.add)
+	})
+	b.keep(x)
+}
+
+// terms adds the terms at positions [from, to) of the row's [lo, hi) to an adder.
+func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
+	a, l := b.a, b.a.l
+	l.when(ir.Less(from, to), func() {
+		v := a.terms.Var
+		in := e.clone()
+		all := l.span(e, v)
+		at := a.rows.op.crd(1)
+		s := span{clip: true}
+		s.lo = l.named(v+"_from", ir.Choose(ir.Equal(from, lo), all.lo, ir.Greatest(all.lo, ir.Coord(at, from))))
+		s.hi = l.named(v+"_to", ir.Choose(ir.Equal(to, hi), all.hi, ir.Greatest(s.lo, ir.Least(all.hi, ir.Coord(at, to)))))
+		in.ranges[v] = s
+		outer := l.spaces[a.t.Name]
+		l.spaces[a.t.Name] = t
+		l.stmt(a.terms, in, false)
+		l.spaces[a.t.Name] = outer
+	})
+}
+
+// termBands counts a stretch's terms by bands, or keeps them there.
+type termBands struct {
+	b       *rowSums
+	stretch *ir.Var
+	keep    bool
+}
+
+func (t *termBands) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	b := t.b
+	c := e.coord[a.Vars[0]]
+	at := l.named("at", b.place(t.stretch, ir.Over(ir.Minus(c, b.lo), ir.Int(b.width))))
+	if t.keep {
+		o := l.named("o", ir.At(b.at, at))
+		l.store(b.termCrd, o, c)
+		l.store(b.termVals, o, x)
+	}
+	l.emit(&ir.Store{A: b.at, Index: at, Accumulate: true, X: ir.Int(1)})
+}
+
+// scan makes the counts of terms the places where they go.
+func (b *rowSums) scan() {
+	l := b.a.l
+	o := l.declare("o", ir.Int(0))
+	b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
+		l.store(b.begin, band, o)
+		b.loop("stretch", ir.Int(0), b.stretches, func(k *ir.Var) {
+			at := l.named("at", b.place(k, band))
+			n := l.named("n", ir.At(b.at, at))
+			l.store(b.at, at, o)
+			l.incr(o, n)
+		})
+	})
+	l.store(b.begin, b.bands, o)
+	l.reserve(b.termCrd, b.capC, o)
+	l.reserve(b.termVals, b.capV, o)
+}
+
+// add adds the terms of a band.
+func (b *rowSums) add(band *ir.Var) {
+	l := b.a.l
+	n := l.declare("n", ir.At(b.n, band))
+	first := l.named("first", ir.Times(band, ir.Int(b.width)))
+	b.loop("p", ir.At(b.begin, band), ir.At(b.begin, ir.Plus(band, ir.Int(1))), func(p *ir.Var) {
+		c := l.named("c", ir.Coord(b.termCrd, p))
+		at := l.named("at", ir.Minus(c, b.lo))
+		again := func() { l.emit(&ir.Store{A: b.sums, Index: at, Accumulate: true, X: ir.At(b.termVals, p)}) }
+		fresh := l.within(func() {
+			l.store(b.mark, at, ir.Truth(true))
+			l.store(b.crd, ir.Plus(first, n), c)
+			l.incr(n, ir.Int(1))
+			if b.a.stores {
+				l.store(b.sums, at, ir.At(b.termVals, p))
+			} else {
+				again()
+			}
+		})
+		l.emit(&ir.If{Cond: ir.At(b.mark, at), Then: l.within(again), Else: fresh})
+	})
+	l.store(b.n, band, n)
+}
+
+// sparseBand is how many places a band has for each sum at least for these to be sorted.
+const sparseBand = 16
+
+// keep makes the sums row x of those computed, and clears them.
+func (b *rowSums) keep(x *ir.Var) {
+	a, l := b.a, b.a.l
+	b.each("band", b.bands, func(band *ir.Var) {
+		n := l.named("n", ir.At(b.n, band))
+		first := l.named("first", ir.Times(band, ir.Int(b.width)))
+		sort := l.within(func() { l.emit(&ir.Sort{A: b.crd, Lo: first, Hi: ir.Plus(first, n)}) })
+		walk := l.within(func() {
+			p := l.declare("p", first)
+			last := ir.Least(ir.Plus(first, ir.Int(b.width)), b.dim)
+			b.loop("at", first, last, func(at *ir.Var) {
+				l.when(ir.At(b.mark, at), func() {
+					l.store(b.crd, p, ir.Plus(at, b.lo))
+					l.incr(p, ir.Int(1))
+				})
+			})
+		})
+		l.when(ir.Less(ir.Int(0), n), func() {
+			l.emit(&ir.If{Cond: ir.Less(ir.Times(n, ir.Int(sparseBand)), ir.Int(b.width)), Then: sort, Else: walk})
+		})
+	})
+	o := l.declare("long_end", ir.At(a.at, x))
+	b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
+		l.store(b.begin, band, o)
+		l.incr(o, ir.At(b.n, band))
+	})
+	l.store(a.at, ir.Plus(x, ir.Int(1)), o)
+	l.reserve(a.crd, a.capC, o)
+	l.reserve(a.vals, a.capV, o)
+	b.each("band", b.bands, func(band *ir.Var) {
+		begin := l.named("begin", ir.At(b.begin, band))
+		first := l.named("first", ir.Times(band, ir.Int(b.width)))
+		b.loop("p", ir.Int(0), l.named("n", ir.At(b.n, band)), func(p *ir.Var) {
+			c := l.named("c", ir.Coord(b.crd, ir.Plus(first, p)))
+			at := l.named("at", ir.Minus(c, b.lo))
+			to := l.named("to", ir.Plus(begin, p))
+			l.store(a.crd, to, c)
+			l.store(a.vals, to, ir.At(b.sums, at))
+			l.store(b.mark, at, ir.Truth(false))
+			l.store(b.sums, at, ir.Zero(l.spec.Compute))
+		})
+		l.store(b.n, band, ir.Int(0))
+	})
+}
