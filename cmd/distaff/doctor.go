@@ -31,13 +31,18 @@ func doctor(x *invocation) error {
 	if x.Args().Len() > 0 {
 		return argv.Errorf("doctor takes no arguments, got %q", x.Args().First())
 	}
-	line := func(state, what, format string, args ...any) {
-		fmt.Fprintf(x.stdout, "%-8s %-12s %s\n", state, what, fmt.Sprintf(format, args...))
-	}
-	printVersion(x.stdout)
-	cfg, err := cc.FromEnv(os.Getenv)
+	err := printVersion(x.stdout)
 	if err != nil {
 		return err
+	}
+	line := func(state, what, format string, args ...any) {
+		if _, werr := fmt.Fprintf(x.stdout, "%-8s %-12s %s\n", state, what, fmt.Sprintf(format, args...)); werr != nil && err == nil {
+			err = werr
+		}
+	}
+	cfg, cerr := cc.FromEnv(os.Getenv)
+	if cerr != nil {
+		return cerr
 	}
 	f := kernels.Doctor(x.Context.Context, cfg)
 	if f.CompilerErr != nil {
@@ -71,10 +76,10 @@ func doctor(x *invocation) error {
 	line("ok", "temporary", "%s", tmpFolder())
 	doctorMPI(x.Context.Context, line)
 	line("missing", "CUDA", "not part of this version: --target=cuda is refused, leaves run on the CPU")
-	if f.CompilerErr != nil {
+	if f.CompilerErr != nil && err == nil {
 		return &front.Silent{Code: 1}
 	}
-	return nil
+	return err
 }
 
 // doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here,

@@ -55,10 +55,16 @@ func ParseFlag(s string) (name string, f Format, err error) {
 	return name, f, err
 }
 
+// named are formats that go by names elsewhere.
+var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss", "dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
+
 // parse reads src[at:]; errors point into src.
 func parse(src string, at int) (Format, error) {
 	levels, order, hasOrder := strings.Cut(src[at:], ":")
 	var f Format
+	if s, ok := named[strings.ToLower(levels)]; ok {
+		return f, diag.At(diag.BadFormat, src, at, at+len(levels), "got %s, want a letter for each level: %s is %s", levels, strings.ToUpper(levels), s)
+	}
 	for k := 0; k < len(levels); k++ {
 		kind := Kind(levels[k])
 		if !kind.Valid() {

@@ -36,6 +36,8 @@ func TestRefusals(t *testing.T) {
 		{"dc", "got level c under d"},
 		{"pq", "got level q under p"},
 		{"udq", "got level q under d"},
+		{"csr", "got csr, want a letter for each level: CSR is ds"},
+		{"CSC:1,0", "CSC is ds:1,0"},
 		{"dx", `got level 'x', want one of d`},
 		{"dé", `got level 'é'`},
 		{"Ds", `got level 'D'`},

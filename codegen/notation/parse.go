@@ -62,7 +62,11 @@ func (p *parser) text(t token) string { return p.src[t.at.Pos:t.at.End] }
 
 // got fails at token t, which is not what is wanted there.
 func (p *parser) got(t token, want string) {
-	p.fail(diag.Syntax, t.at, "got %s, want %s", describe(p.src, t), want)
+	got := describe(p.src, t)
+	if got == `"["` {
+		want += "; indices stand in parentheses, as in A(i,j)"
+	}
+	p.fail(diag.Syntax, t.at, "got %s, want %s", got, want)
 }
 
 func (p *parser) fail(code diag.Code, at Span, format string, args ...any) {

@@ -91,6 +91,8 @@ func TestParseErrors(t *testing.T) {
 		{"", "got the end of the statement, want the name of the result", 0},
 		{"A(i) = B(i,", "got the end of the statement, want an index variable", 11},
 		{"A(i) B(i)", `got "B", want "=" or "+="`, 5},
+		{"A[i] = B(i)", `got "[", want "=" or "+=" after the left side; indices stand in parentheses, as in A(i,j)`, 1},
+		{"A(i) = B[i]", `indices stand in parentheses`, 8},
 		{"A(i) = ", "got the end of the statement, want an operand", 7},
 		{"A(i) = B(i) C(i)", `got "C", want an operator or the end`, 12},
 		{"A(i) = B(i))", `got ")", want an operator or the end`, 11},

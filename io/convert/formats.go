@@ -91,6 +91,9 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 	if ext == "" && stream(path) {
 		return formatOf("-.tns", pass)
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, errorf(path, "a folder, want a file with one of the endings %s", endings(pass))
+	}
 	if ext == "" {
 		return nil, errorf(path, "the name has no ending that says its format: want one of %s", endings(pass))
 	}

@@ -373,7 +373,8 @@ func (c *collector) positions(t *tcs.Tensor, at []int64) []int64 {
 	return at
 }
 
-// addAll adds the values to those at positions at.
+// addAll adds the values to those at positions at, which are zero before the first. What
+// comes to a zero takes its place: added to it, -0 would be 0.
 func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	switch p := unsafe.Pointer(&vals[0]); t.Type {
 	case tcs.Float64:
@@ -393,7 +394,11 @@ func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 
 func addEach[T float64 | float32 | int64 | int32 | complex128 | complex64](dst []T, at []int64, vals *T) {
 	for i, v := range unsafe.Slice(vals, len(at)) {
-		dst[at[i]] += v
+		if p := &dst[at[i]]; *p == 0 {
+			*p = v
+		} else {
+			*p += v
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -534,5 +535,35 @@ func TestSort(t *testing.T) {
 			}
 		}
 		o.Close()
+	}
+}
+
+// TestMinusZero: -0 is kept in every format, and a sum of -0 and numbers is what IEEE says.
+func TestMinusZero(t *testing.T) {
+	minus := math.Copysign(0, -1)
+	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
+		for _, kinds := range []string{"dd", "ds", "sd", "ss", "uq", "uc"} {
+			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2}
+			for _, e := range []struct {
+				c []int64
+				v float64
+			}{{[]int64{2, 1}, minus}, {[]int64{0, 0}, 2}, {[]int64{1, 1}, minus}, {[]int64{0, 0}, minus}, {[]int64{2, 1}, minus}} {
+				in.coords = append(in.coords, e.c)
+				in.vals = append(in.vals, tcs.Value{Type: typ, C: complex(e.v, 0)})
+			}
+			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Entries(func(c []int64, i int64) bool {
+				v := real(a.Value(i).Complex())
+				want := fmt.Sprint(c) == "[1 1]" || fmt.Sprint(c) == "[2 1]" || kinds == "uc" && fmt.Sprint(c) == "[0 0]" && v == 0
+				if math.Signbit(v) != want {
+					t.Errorf("%v as %s: got %v at %v", typ, kinds, v, c)
+				}
+				return true
+			})
+			a.Close()
+		}
 	}
 }

@@ -18,8 +18,7 @@ type Placing uint8
 const (
 	// Set: values replace the zeros, of entries that have no coordinate twice.
 	Set Placing = iota
-	// Add: they are added to what is there, which makes -0 a 0, as Assemble does;
-	// of entries that have no coordinate twice, or come in the order of the input.
+	// Add: they are added to what is there; of entries that have no coordinate twice, or come in the order of the input.
 	Add
 	// Once: they are added, and looked at for repeated coordinates, at a bit a place.
 	Once

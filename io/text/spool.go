@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -42,7 +43,7 @@ func (s *spool) readAt(p []byte, off int64) (int, error) {
 	}
 	n, err := s.in.Read(p)
 	if kerr := s.keep(p[:n]); kerr != nil {
-		n, err = 0, kerr
+		n, err = 0, fmt.Errorf("no room to keep what comes through a pipe (--tmp names another folder): %w", kerr)
 	}
 	s.size += int64(n)
 	s.err = err

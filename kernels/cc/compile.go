@@ -44,7 +44,7 @@ const noOpenMP = "the C compiler %s has no OpenMP: leaves run on one thread (gcc
 func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	dir, err := os.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
 	if err != nil {
-		return nil, fmt.Errorf("no folder to compile in: %w", err)
+		return nil, fmt.Errorf("no place to compile in (--tmp names another): %w", err)
 	}
 	keep := false
 	defer func() {
@@ -54,7 +54,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}()
 	in, out := filepath.Join(dir, "leaf.c"), filepath.Join(dir, "leaf.so")
 	if err := os.WriteFile(in, []byte(src.Text), 0o600); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no place to compile in (--tmp names another): %w", err)
 	}
 	flags := slices.Concat(b.cfg.Flags, marchFlags(b.cfg.CPU), b.cfg.UserFlags, linkFlags)
 	warning := ""
