@@ -30,7 +30,7 @@ type ahead struct {
 
 // manyTerms is how many times Spec.LongRow the terms of all rows are at least for the
 // code to be worth its compilation.
-const manyTerms = 64
+const manyTerms = 32
 
 // newAhead is the ahead of parallel loop f; nil where none suits.
 func (l *lowerer) newAhead(f *cin.Forall, e *env) *ahead {
