@@ -10,7 +10,7 @@ import (
 // Verify reports the first broken rule:
 //
 //   - a variable is bound by one Forall around each of its uses, and by one only;
-//     one that a schedule replaced, by those over all that come from it;
+//     one that a schedule replaced, by those over all that come from it, or by its own;
 //   - a temporary is read only in the consumer of the Where whose producer
 //     assigns it, at variables that are bound there;
 //   - the statements of a Seq have one target, and each adds to it or comes first.
@@ -33,7 +33,7 @@ func (v *verifier) stmt(s Stmt) error {
 		if slices.Contains(v.bound, s.Var) {
 			return fmt.Errorf("forall over %s inside a forall over it", s.Var)
 		}
-		if r := v.relations.ReplacedBy(s.Var); r != nil {
+		if r := v.relations.ReplacedBy(s.Var); r != nil && v.relations.MadeBy(s.Var) != nil {
 			return fmt.Errorf("forall over %s, which %s replaced", s.Var, r)
 		}
 		n := len(v.bound)
@@ -100,6 +100,9 @@ func (v *verifier) seq(s *Seq) error {
 
 func (v *verifier) access(a *Access, left bool) error {
 	for _, x := range a.Vars {
+		if slices.Contains(v.bound, x) {
+			continue
+		}
 		for _, y := range v.relations.FullyDerived(x) {
 			if !slices.Contains(v.bound, y) {
 				return fmt.Errorf("%s is not bound at %s", y, a.Key())

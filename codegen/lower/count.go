@@ -38,6 +38,10 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 	p := &loop{f: f, e: e, want: want}
 	done := l.tally(p)
 	from, to := l.pieceRange(e, f.Var, ir.Int(0), s.n[f.Var])
+	sure := map[string]bool{}
+	if len(s.value) == len(c.Leaves)-1 {
+		to, sure = l.reach(f.Var, s, to)
+	}
 	v := l.newVar(f.Var)
 	some := ir.Expr(ir.Truth(false))
 	l.inFlag(p, func() {
@@ -57,7 +61,7 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 				inner(in)
 				return
 			}
-			l.recover(c, next, in, func() { l.arrive(f, c, in, inner) })
+			l.recover(c, next, sure, in, func() { l.arrive(f, c, in, inner) })
 		})
 		l.emit(l.dress(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
 	}, func() bool { return never(some) })
@@ -111,9 +115,82 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 	return s
 }
 
+// reach is where the loop over v, the last of a component's, ends instead of at to, so
+// that variables which grow with v stay in their ranges, and which these are: no
+// iteration has to ask.
+func (l *lowerer) reach(v string, s *counts, to ir.Expr) (end ir.Expr, sure map[string]bool) {
+	sure = map[string]bool{}
+	a, b := ir.Expr(ir.Int(1)), ir.Expr(ir.Int(0)) // x is a*v + b
+	for x := v; ; {
+		r := l.sched.g.MadeBy(x)
+		switch {
+		case r == nil || r.Kind == provenance.Pos || r.Kind == provenance.Fuse:
+			return l.named(v+"_end", to), sure
+		case len(r.To) == 2:
+			tile := s.n[r.To[1]]
+			if x == r.To[0] {
+				inner := l.valueOf(r.To[1], s)
+				if inner == nil {
+					return l.named(v+"_end", to), sure
+				}
+				a, b = ir.Times(a, tile), ir.Plus(ir.Times(b, tile), inner)
+			} else {
+				outer := l.valueOf(r.To[0], s)
+				if outer == nil {
+					return l.named(v+"_end", to), sure
+				}
+				b = ir.Plus(ir.Times(outer, tile), b)
+			}
+			sure[r.From[0]] = true
+			if n := s.n[r.From[0]]; !even(n, r.N) {
+				left := ir.Greatest(ir.Minus(n, b), ir.Int(0))
+				to = ir.Least(to, ir.Over(ir.Minus(ir.Plus(left, a), ir.Int(1)), a))
+			}
+		}
+		x = r.From[0]
+	}
+}
+
+// even tells whether a number of coordinates is known, and a multiple of n, so that
+// neither tiles of n nor n tiles of them reach past the end.
+func even(x ir.Expr, n int64) bool {
+	k, ok := x.(*ir.Lit)
+	return ok && k.I%n == 0
+}
+
+// valueOf is the value of a variable of a component where the loops around determine
+// it; nil where they do not, or by a coordinate that is looked up.
+func (l *lowerer) valueOf(x string, s *counts) ir.Expr {
+	r := l.sched.g.ReplacedBy(x)
+	if r == nil {
+		return s.value[x]
+	}
+	v := l.valueOf(r.To[0], s)
+	if v == nil {
+		return nil
+	}
+	switch r.Kind {
+	case provenance.Split, provenance.Divide:
+		inner := l.valueOf(r.To[1], s)
+		if inner == nil {
+			return nil
+		}
+		return ir.Plus(ir.Times(v, s.n[r.To[1]]), inner)
+	case provenance.Fuse:
+		n := ir.Greatest(s.n[r.From[1]], ir.Int(1))
+		if x == r.From[0] {
+			return ir.Over(v, n)
+		}
+		return ir.Modulo(v, n)
+	case provenance.Pos:
+		return nil
+	}
+	return v
+}
+
 // recover computes the component's variables from those of its loops and runs
-// body where all are in their ranges.
-func (l *lowerer) recover(c *component, s *counts, in *env, body func()) {
+// body where all are in their ranges; those that are sure to be are not asked.
+func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env, body func()) {
 	rels := l.sched.g.Relations()
 	var back func(k int)
 	back = func(k int) {
@@ -132,7 +209,7 @@ func (l *lowerer) recover(c *component, s *counts, in *env, body func()) {
 			tile := s.n[r.To[1]]
 			x = l.named(r.From[0], ir.Plus(ir.Times(x, tile), s.value[r.To[1]]))
 			s.value[r.From[0]] = x
-			if n, ok := s.n[r.From[0]].(*ir.Lit); ok && n.I%r.N == 0 {
+			if sure[r.From[0]] || even(s.n[r.From[0]], r.N) {
 				back(k - 1)
 				return
 			}

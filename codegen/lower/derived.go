@@ -123,11 +123,7 @@ func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
 
 // races tells whether iterations of f may write one place of the result.
 func (l *lowerer) races(f *cin.Forall) bool {
-	roots := []string{f.Var}
-	if c := l.sched.comps[f.Var]; c != nil {
-		roots = c.Roots
-	}
-	return slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(l.resultVars, r) })
+	return slices.ContainsFunc(l.sched.g.Underived(f.Var), func(r string) bool { return !slices.Contains(l.resultVars, r) })
 }
 
 // manyPlaces tells whether iterations of f add to a block of the result.
@@ -149,8 +145,6 @@ func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 	single := true
 	cin.Walk(f, func(s cin.Stmt) {
 		switch s := s.(type) {
-		case *cin.Seq:
-			single = false
 		case *cin.Assign:
 			if s.LHS.Name == target.Name && !s.Accumulate {
 				single = false

@@ -58,9 +58,9 @@ func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 // which it ends.
 func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	if o.iv.unit == coords {
-		return l.digits(c.Roots, o.iv.lo, e), l.digits(c.Roots, o.iv.hi, e)
+		return l.tuples(o.iv, e)
 	}
-	from, to := l.digits(c.Roots, o.iv.among.lo, e), l.digits(c.Roots, o.iv.among.hi, e)
+	from, to := l.tuples(*o.iv.among, e)
 	cur := e.cur[o.iv.key]
 	if o.iv.whole {
 		return from, to
@@ -94,6 +94,16 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 		lo[d] = l.named(c.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], lo[d]))
 	}
 	return lo, hi
+}
+
+// tuples are the points at which an interval of a fused space starts, and before
+// which it ends.
+func (l *lowerer) tuples(iv interval, e *env) (from, to []ir.Expr) {
+	from, to = l.corners(iv, e)
+	for _, r := range iv.roots[len(from):] {
+		from, to = append(from, l.span(e, r).lo), append(to, l.span(e, r).lo)
+	}
+	return from, to
 }
 
 // digits are the coordinates of point number x of a fused space; of its end,

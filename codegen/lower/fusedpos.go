@@ -17,17 +17,27 @@ func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
 		out.ancestor = append(out.ancestor, lo, hi)
 	}
 	if !out.whole {
-		lo, hi = l.positionOf(c, out, out.among.lo, hi, e), l.positionOf(c, out, out.among.hi, hi, e)
+		from, to := l.corners(*out.among, e)
+		lo, hi = l.positionOf(c, out, from, hi), l.positionOf(c, out, to, hi)
 	}
 	out.lo, out.hi, out.all = lo, hi, [2]ir.Expr{lo, hi}
 	return out
 }
 
+// corners are the first coordinates of the points at which an interval of a fused
+// space starts, and before which it ends: all of them, or those behind which both
+// have the first ones of their variables.
+func (l *lowerer) corners(iv interval, e *env) (from, to []ir.Expr) {
+	for iv.rows != nil {
+		iv = *iv.rows
+	}
+	return l.digits(iv.roots, iv.lo, e), l.digits(iv.roots, iv.hi, e)
+}
+
 // positionOf is the first position, in the last of the fused levels under c, of
-// point number x of their space or of one behind it; end where there is none.
-// It searches a segment of each compressed level.
-func (l *lowerer) positionOf(c *cursor, iv interval, x, end ir.Expr, e *env) ir.Expr {
-	at := l.digits(iv.roots, x, e)
+// the point whose first coordinates are given or of one behind it; end where there is
+// none. It searches a segment of each compressed level of these.
+func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) ir.Expr {
 	p := l.declare(c.op.prefix()+"_at", end)
 	last := len(iv.roots) - 1
 	deepest := func(d int, q ir.Expr) ir.Expr {
@@ -51,7 +61,7 @@ func (l *lowerer) positionOf(c *cursor, iv interval, x, end ir.Expr, e *env) ir.
 			}
 		}
 		l.set(p, deepest(d, q))
-		if d == last {
+		if d == len(at)-1 {
 			return
 		}
 		l.when(found, func() {

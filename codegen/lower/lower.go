@@ -330,16 +330,29 @@ func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
 	case *cin.Assign:
 		return l.assign(s, e)
 	case *cin.Seq:
-		if l.assigns(s) {
-			l.zero(e)
-		}
-		some := ir.Expr(ir.Truth(false))
-		for _, t := range s.List {
-			some = ir.Either(some, l.stmt(t, e, want))
-		}
-		return some
+		return l.seq(s, e, want)
 	}
 	panic(fmt.Sprintf("BUG: lower: statement %T", s))
+}
+
+// seq lowers statements one after another. Where they assign to the result, it is
+// set to 0 before; but the first of those that make all of a scheduled one sets it
+// itself.
+func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
+	some := ir.Expr(ir.Truth(false))
+	list := s.List
+	switch {
+	case !l.assigns(s):
+	case l.sched != nil && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse && !e.res.zeroed:
+		some, list = l.stmt(list[0], e.clone(), want), list[1:]
+		e.res.zeroed = true
+	default:
+		l.zero(e)
+	}
+	for _, t := range list {
+		some = ir.Either(some, l.stmt(t, e, want))
+	}
+	return some
 }
 
 func always(p ir.Expr) bool { l, ok := p.(*ir.Lit); return ok && l.I != 0 }

@@ -27,6 +27,9 @@ type interval struct {
 	whole bool
 	// roots are the variables of a fused space.
 	roots []string
+	// rows, of a fused space, is the interval of the first of its variables that this
+	// has all points of; nil where it is cut otherwise.
+	rows *interval
 
 	// Of positions: the access, all of its positions here, and the coordinates
 	// among which they lie. first tells whether the interval is the first of
@@ -80,18 +83,43 @@ func (l *lowerer) narrowing(f *cin.Forall, e *env, c *component, want bool) ir.E
 	return l.tiles(f, e, c, o, want)
 }
 
-// spaceOf is the whole space of a component.
+// spaceOf is the whole space of a component's top.
 func (l *lowerer) spaceOf(e *env, c *component) interval {
-	if len(c.Roots) == 1 {
-		s := l.span(e, c.Roots[0])
+	roots := l.sched.g.Underived(c.Top)
+	if len(roots) == 1 {
+		s := l.span(e, roots[0])
 		return interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
 	}
+	n := l.points(roots, e)
+	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: roots}
+}
+
+// points is the number of points of several variables' space.
+func (l *lowerer) points(roots []string, e *env) ir.Expr {
 	n := ir.Expr(ir.Int(1))
-	for _, r := range c.Roots {
+	for _, r := range roots {
 		b := l.span(e, r)
 		n = ir.Times(n, ir.Minus(b.hi, b.lo))
 	}
-	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: c.Roots}
+	return n
+}
+
+// widened is the points of an interval with all of the variables that r fuses its
+// variable with.
+func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval {
+	more := l.sched.g.Underived(r.From[1])
+	rows := iv
+	out := interval{unit: coords, lo: iv.lo, hi: iv.hi, size: -1, whole: iv.whole, rows: &rows}
+	if iv.roots == nil {
+		rows.roots = l.sched.g.Underived(r.From[0])
+		first := l.span(e, rows.roots[0]).lo
+		rows.lo, rows.hi = ir.Minus(iv.lo, first), ir.Minus(iv.hi, first)
+		out.lo, out.hi = rows.lo, rows.hi
+	}
+	n := l.points(more, e)
+	out.roots = slices.Concat(rows.roots, more)
+	out.lo, out.hi = l.named(r.To[0]+"_lo", ir.Times(out.lo, n)), l.named(r.To[0]+"_hi", ir.Times(out.hi, n))
+	return out
 }
 
 // descend goes from x down to the next variable that has a loop.
@@ -136,7 +164,7 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 			frames = append(slices.Clone(frames), fr)
 			iv = interval{unit: numbers, lo: ir.Int(0), hi: l.named(r.To[0]+"_n", n), size: count, whole: true}
 		case provenance.Fuse:
-			// the component's top stands for the fusion
+			iv = l.widened(r, iv, e)
 		}
 		x = r.To[0]
 	}
@@ -179,6 +207,7 @@ func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval 
 	if r.Bound == provenance.MaxExact {
 		iv.size = r.N
 		iv.hi = ir.Plus(iv.lo, ir.Int(r.N))
+		iv.rows = nil
 	}
 	return iv
 }
@@ -249,7 +278,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
-			x, iv, frames := l.tile(o, v)
+			x, iv, frames := l.tile(o, v, in)
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
 			l.findRows(f, in, c)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
@@ -270,7 +299,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 		v := l.newVar(f.Var)
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
-			x, iv, frames := l.tile(o, v)
+			x, iv, frames := l.tile(o, v, in)
 			span := l.coverage(iv, frames, e)
 			number := ir.Minus(v, o.iv.lo)
 			open(number, span.lo)
@@ -283,7 +312,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 }
 
 // tile is what is left of the variable inside tile v.
-func (l *lowerer) tile(o *opened, v ir.Expr) (x string, iv interval, frames []frame) {
+func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
 	fr := o.frames[len(o.frames)-1]
 	x, iv = fr.rel.To[1], fr.iv
 	lo := ir.Plus(fr.iv.lo, ir.Times(v, fr.tile))
@@ -300,6 +329,10 @@ func (l *lowerer) tile(o *opened, v ir.Expr) (x string, iv interval, frames []fr
 		iv.hi = ir.Least(iv.hi, fr.iv.hi)
 	}
 	iv.hi = l.named(x+"_hi", iv.hi)
+	iv.rows = nil
+	if from := l.atRun(iv, iv.lo, e); from != iv.lo {
+		iv.lo, iv.hi, iv.size = from, l.atRun(iv, iv.hi, e), -1
+	}
 	iv.whole = false
 	if iv.first != nil {
 		iv.first = ir.Both(fr.iv.first, ir.Equal(v, ir.Int(0)))
@@ -313,7 +346,8 @@ func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 		fr := frames[len(frames)-1]
 		at := func(n ir.Expr) ir.Expr { return ir.Least(ir.Plus(fr.iv.lo, ir.Times(n, fr.tile)), fr.iv.hi) }
 		sub := fr.iv
-		sub.lo, sub.hi, sub.size, sub.whole = at(iv.lo), at(iv.hi), -1, false
+		sub.rows = nil
+		sub.lo, sub.hi, sub.size, sub.whole = l.atRun(sub, at(iv.lo), e), l.atRun(sub, at(iv.hi), e), -1, false
 		if sub.first != nil {
 			sub.first = ir.Both(sub.first, ir.Equal(iv.lo, ir.Int(0)))
 		}
@@ -361,6 +395,7 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 	if iv.whole {
 		return out
 	}
+	out.rows = nil
 	if never(c.pres) { // the first interval has all, since there are no positions
 		out.lo, out.whole, out.size = l.named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
 		return out

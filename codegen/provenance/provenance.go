@@ -219,9 +219,10 @@ type Component struct {
 	Roots []string
 	// Leaves are the fully derived ones, in natural order.
 	Leaves []string
-	// Top is the variable that stands for all the roots: the only root, or
-	// what fusing the roots themselves made. It is "" where a part of a split
-	// was fused, so that no variable does.
+	// Top is the variable that the loops narrow from: the only root, what fusing
+	// the roots themselves made, or, where what is left of one inside its tiles is
+	// fused with whole variables, the one that was tiled. It is "" where anything
+	// else was fused: tile numbers, or a part of the inner variable.
 	Top string
 }
 
@@ -253,20 +254,12 @@ func (g *Graph) Component(v string) *Component {
 			}
 		}
 	}
-	c.Top = c.Roots[0]
-	for {
-		r := g.ReplacedBy(c.Top)
-		if r == nil || r.Kind != Fuse {
-			break
+	// Roots stand in the order of the relations; the outermost may be any of them.
+	for _, r := range c.Roots {
+		if g.narrows(r, c) {
+			return c
 		}
-		c.Top = r.To[0]
 	}
-	// A root that is not the first of a fusion comes in by its own chain.
-	if under := g.Underived(c.Top); len(under) == len(c.Roots) && g.pure(c.Top) {
-		c.Roots, c.Leaves = under, g.FullyDerived(c.Top)
-		return c
-	}
-	c.Top = ""
 	for _, u := range c.Roots {
 		for _, x := range g.FullyDerived(u) {
 			if !slices.Contains(c.Leaves, x) {
@@ -277,19 +270,50 @@ func (g *Graph) Component(v string) *Component {
 	return c
 }
 
-// pure tells whether fusions alone lead from the roots to v, and none follows.
-func (g *Graph) pure(v string) bool {
-	if r := g.MadeBy(v); r != nil {
-		if r.Kind != Fuse {
-			return false
+// narrows fills in a component whose outermost root is v, where its loops, each
+// tile outside of what it holds, visit the points of all roots in lexicographic
+// order; false where they do not.
+func (g *Graph) narrows(v string, c *Component) bool {
+	roots, leaves, top := []string{v}, []string(nil), v
+	whole := true // nothing was cut yet
+	for {
+		r := g.ReplacedBy(v)
+		if r == nil {
+			leaves = append(leaves, v)
+			break
 		}
-		for _, u := range r.From {
-			if !g.pure(u) {
+		switch r.Kind {
+		case Split, Divide:
+			if g.fusedBelow(r.To[0]) {
 				return false
 			}
+			leaves = append(leaves, g.FullyDerived(r.To[0])...)
+			v, whole = r.To[1], false
+			continue
+		case Fuse:
+			if v != r.From[0] || !g.pure(r.From[1]) {
+				return false
+			}
+			roots = append(roots, g.Underived(r.From[1])...)
+			if whole {
+				top = r.To[0]
+			}
+		default:
+			whole = false
 		}
+		v = r.To[0]
 	}
-	return !g.fusedBelow(v) || g.ReplacedBy(v).Kind == Fuse
+	if len(roots) != len(c.Roots) {
+		return false
+	}
+	c.Roots, c.Leaves, c.Top = roots, leaves, top
+	return true
+}
+
+// pure tells whether v has every point of its roots: fusions alone made it.
+func (g *Graph) pure(v string) bool {
+	r := g.MadeBy(v)
+	return r == nil || r.Kind == Fuse && g.pure(r.From[0]) && g.pure(r.From[1])
 }
 
 // fusedBelow tells whether what comes from v is fused again.

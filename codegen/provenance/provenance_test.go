@@ -141,8 +141,14 @@ func TestComponent(t *testing.T) {
 		{byEntries, "p0", "i j", "p0 p1", "f"},
 		{tiledTwice, "ib", "i", "i0 i2 ib", "i"},
 		{threeDeep, "l", "i k l", "p0 p1", "f"},
-		{ofParts, "i0", "i j", "i0 f", ""}, // no variable stands for both
-		{ofParts, "j", "i j", "i0 f", ""},
+		{ofParts, "i0", "i j", "i0 f", "i"}, // what is left of i in a tile, with all of j
+		{ofParts, "j", "i j", "i0 f", "i"},
+		{"fuse(j, k, g); split(i, i0, i1, 8); fuse(i1, g, f); split(f, f0, f1, 4)", "k", "i j k", "i0 f0 f1", "i"},
+		{"fuse(i, j, f); split(f, f0, f1, 8); fuse(f1, k, g)", "f0", "i j k", "f0 g", "f"},
+		{"pos(i, p, A(i,j)); split(p, p0, p1, 8); coord(p1, c); fuse(c, j, f)", "j", "i j", "p0 f", "i"},
+		{"split(i, i0, i1, 8); fuse(i0, j, f)", "i1", "i j", "f i1", ""}, // tile numbers, with j
+		{"split(j, j0, j1, 8); fuse(i, j0, f)", "i", "j i", "f j1", ""},
+		{"split(j, j0, j1, 8); fuse(i, j1, f)", "i", "j i", "j0 f", ""},
 		{"split(i, i0, i1, 2); split(j, j0, j1, 3)", "j0", "j", "j0 j1", "j"}, // of its own
 		{"split(i, i0, i1, 2); precompute(i, iw)", "i0", "i", "i0 i1", "i"},
 	} {

@@ -176,8 +176,18 @@ func holds(t cin.Stmt, key string) bool {
 	return found
 }
 
-// component is that of the variable that v stands for.
-func (s *state) component(v string) *provenance.Component { return s.g.Component(s.g.Stands(v)) }
+// component is that of the variable that the loop over v stands for; nil of one over
+// an original variable, which may be replaced in other loops.
+func (s *state) component(v string) *provenance.Component {
+	if s.plain(v) {
+		return nil
+	}
+	return s.g.Component(s.g.Stands(v))
+}
+
+// plain tells whether a loop over v is one over an original variable that other
+// loops replaced.
+func (s *state) plain(v string) bool { return s.g.MadeBy(v) == nil && s.g.ReplacedBy(v) != nil }
 
 // rootsOf are the original variables that the loop over v has a part in.
 func (s *state) rootsOf(v string) []string {
@@ -190,14 +200,18 @@ func (s *state) rootsOf(v string) []string {
 // posInPlace checks that the positions that a relation is about are known where
 // its loops begin, and that they can be visited in the loops' order.
 func (s *state) posInPlace(r *provenance.Relation) error {
-	c := s.component(r.From[0])
+	c := s.g.Component(r.From[0])
 	roots := s.g.Underived(r.From[0])
 	natural := cin.Natural(s.body, s.g, c)
-	if c.Top == "" || len(roots) != len(c.Roots) {
-		return s.refuse(-1, "positions of %s cannot be taken where parts of split variables are fused", r.Access)
+	if c.Top == "" {
+		return s.refuse(-1, "positions of %s follow the order of %s, and the tiles and parts that are fused do not: fuse what is left of the outermost one inside its tiles, with whole variables",
+			r.Access, strings.Join(roots, ", "))
 	}
-	if !natural && len(roots) > 1 {
+	if !natural && len(c.Roots) > 1 {
 		return s.refuse(-1, "the positions of %s over %s fused are visited in order: tiles outside, their contents inside", r.Access, strings.Join(roots, ", "))
+	}
+	if !natural && s.repeats(r) {
+		return s.refuse(-1, "%s keeps repeated coordinates, which are visited together: tiles outside, their contents inside", r.Access)
 	}
 	if !natural {
 		for q := s.g.MadeBy(r.From[0]); q != nil; q = s.g.MadeBy(q.From[0]) {
@@ -214,7 +228,7 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 	var err error
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		p := s.newPath(loops)
-		if _, here := p.at[roots[0]]; !here || err != nil {
+		if at, here := p.at[roots[0]]; !here || err != nil || s.plain(p.loops[at].Var) {
 			return
 		}
 		var access *cin.Access
@@ -246,4 +260,20 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 		}
 	})
 	return err
+}
+
+// repeats tells whether the level whose positions a relation is about keeps
+// repeated coordinates, of which each has as many positions as it has repeats.
+func (s *state) repeats(r *provenance.Relation) bool {
+	found := false
+	cin.Accesses(s.body, func(a *cin.Access) {
+		if a.Key() != r.Access || found {
+			return
+		}
+		f := s.Formats[a.Name]
+		roots := s.g.Underived(r.From[0])
+		l := slices.IndexFunc(f.Order, func(mode int) bool { return a.Vars[mode] == roots[len(roots)-1] })
+		found = !f.Levels[l].Caps().Unique && (l == len(f.Levels)-1 || f.Levels[l+1].Caps().Branchless)
+	})
+	return found
 }

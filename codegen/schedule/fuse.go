@@ -1,12 +1,16 @@
 package schedule
 
 import (
+	"fmt"
+	"slices"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
 )
 
 // fuse makes one loop of two that are directly nested: fuse(i, j, f), f running
-// over the pairs in the order of the nest.
+// over the pairs in the order of the nest. Terms that stand beside the loop over j,
+// in a result that is added to, get loops of their own first (apart.go).
 func fuse(s *state) error {
 	i, err := s.variable(0)
 	if err != nil {
@@ -28,19 +32,58 @@ func fuse(s *state) error {
 			return err
 		}
 	}
-	inner := 0
+	var pairs []*cin.Forall
 	for _, l := range s.loops(i) {
-		b, ok := l.Body.(*cin.Forall)
-		if !ok || b.Var != j {
-			return s.refuse(1, "the loop over %s is not directly inside the one over %s", j, i)
+		if b, ok := l.Body.(*cin.Forall); ok && b.Var == j {
+			pairs = append(pairs, l)
 		}
-		inner++
 	}
-	if inner != len(s.loops(j)) {
+	pairs = append(pairs, s.apart(i, j)...)
+	// Loops over original variables that stand elsewhere stay as they are.
+	switch {
+	case len(pairs) == 0:
+		return s.refuse(1, "the loop over %s is not directly inside the one over %s%s", j, i, s.between(s.loops(i)[0], j))
+	case len(pairs) < len(s.loops(i)) && s.g.MadeBy(i) != nil:
+		return s.refuse(0, "%s has loops elsewhere than directly around the one over %s", i, j)
+	case len(pairs) < len(s.loops(j)) && s.g.MadeBy(j) != nil:
 		return s.refuse(1, "%s has loops elsewhere than directly inside the one over %s", j, i)
 	}
 	s.replace(i, func(l *cin.Forall) cin.Stmt {
+		if !slices.Contains(pairs, l) {
+			return l
+		}
 		return &cin.Forall{Var: f, Body: l.Body.(*cin.Forall).Body}
 	})
 	return s.relate(provenance.Relation{Kind: provenance.Fuse, From: []string{i, j}, To: []string{f}})
+}
+
+// between says what keeps the loop over j from being directly inside f, where
+// something else does than a loop, and what to do about it.
+func (s *state) between(f *cin.Forall, j string) string {
+	chain, rest := nested(f)
+	holds := false
+	cin.Walk(f, func(t cin.Stmt) {
+		g, ok := t.(*cin.Forall)
+		holds = holds || ok && g.Var == j
+	})
+	if !holds {
+		return ""
+	}
+	v := chain[len(chain)-1].Var
+	switch t := rest.(type) {
+	case *cin.Where:
+		w, into := cin.Target(t.Producer), cin.Target(s.body)
+		if form, ok := s.Formats[into.Name]; ok && !form.AllDense() && len(w.Vars) > 0 {
+			return fmt.Sprintf(": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in order; a dense %s needs no workspace, and loops over parts of %s can be split, and run in parallel",
+				v, w.Key(), into.Key(), form, into.Name, v)
+		}
+		return fmt.Sprintf(": for each %s it computes %s, which is used before the next", v, w.Key())
+	case *cin.Seq:
+		into := cin.Target(t)
+		if form, ok := s.Formats[into.Name]; ok && !form.AllDense() {
+			return fmt.Sprintf(": other terms stand beside it, and %s (its format is %s) takes entries in order; a dense %s can be added to in any", into.Key(), form, into.Name)
+		}
+		return ": other terms stand beside it, which can be parted from it only where the loop over " + v + " and those that it was tiled with are directly nested"
+	}
+	return ""
 }

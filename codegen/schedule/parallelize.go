@@ -11,7 +11,7 @@ import (
 // parallelize runs a loop's iterations on threads, or in the lanes of a vector
 // unit: parallelize(i, UNIT, STRATEGY[, CHUNK]).
 func parallelize(s *state) error {
-	v, err := s.variable(0)
+	v, err := s.looped(0)
 	if err != nil {
 		return err
 	}
@@ -153,22 +153,20 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 }
 
 // races tells whether iterations of f may write one place of the target: not so
-// where all that f has a part in are variables of the target, since what its
+// where all that f's variable comes from are variables of the target, since what its
 // iterations determine then differs.
 func (s *state) races(f *cin.Forall, target *cin.Access) bool {
-	for _, r := range s.rootsOf(f.Var) {
-		if !slices.Contains(target.Vars, r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.g.Underived(s.g.Stands(f.Var)), func(r string) bool { return !slices.Contains(target.Vars, r) })
 }
 
 // allKnown tells whether the loops around determine the target's variables.
 func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 	for _, v := range target.Vars {
 		leaves := []string{v}
-		if c := s.component(v); c != nil {
+		if slices.ContainsFunc(outer, func(o *cin.Forall) bool { return o.Var == v }) {
+			continue
+		}
+		if c := s.g.Component(v); c != nil {
 			leaves = c.Leaves // the last of them determines all of the component
 		}
 		for _, x := range leaves {

@@ -122,11 +122,6 @@ func (s *state) positions(v string, a *cin.Access) error {
 		return s.refuse(2, "level %d of %s is dense, and has no positions of its own; its coordinates can be split", last, a.Name)
 	case caps.Padded:
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
-	case caps.Unique:
-	case last == len(f.Levels)-1:
-		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; its coordinates can be split", last, a.Name)
-	case f.Levels[last+1].Caps().Branchless: // which tells the repeats apart
-		return s.refuse(2, "level %d of %s keeps repeated coordinates, which tiles of positions would part; fuse it with the levels below", last, a.Name)
 	}
 	for l := first + 1; l < last; l++ {
 		if x := a.Vars[f.Order[l]]; f.Levels[l].Caps().Locate && slices.Contains(s.Parts, x) {

@@ -65,13 +65,19 @@ func TestRefusals(t *testing.T) {
 		// fuse.
 		{spmv, "fuse(j,i,f)", "the loop over i is not directly inside the one over j", "i"},
 		{spmm, "fuse(i,k,f)", "the loop over k is not directly inside the one over i", "k"},
-		{rowSum, "fuse(i,j,f)", "the loop over j is not directly inside the one over i", "j"},
+		{rowSum, "fuse(i,j,f)", "the loop over j is not directly inside the one over i: for each i it computes t, which is used before the next", "j"},
+		{problem{stmt: "forall(i, where(y(i) = t / z(i), forall(j, t += A(i,j))))", formats: "y:d z:d A:ds"}, "fuse(i,j,f)", "the loop over j is not directly inside the one over i: for each i it computes t, which is used before the next", "j"},
+		{problem{stmt: "forall(i, where(forall(k, C(i,k) = w(k)), forall(j, forall(k, w(k) += A(i,j) * B(j,k)))))", formats: "C:ds A:ds B:ds"}, "fuse(i,j,f)",
+			"the loop over j is not directly inside the one over i: for each i it fills the workspace w(k), as C(i,k) (its format is ds) takes entries in order; a dense C needs no workspace, and loops over parts of i can be split, and run in parallel", "j"},
+		{pieces.with("y:s z:d A:ds"), "fuse(i,j,f)", "other terms stand beside it, and y(i) (its format is s) takes entries in order; a dense y can be added to in any", "j"},
 		{nested, "split(j,j0,j1,2),fuse(i,j0,f)", "the loop over j0 is not directly inside the one over i", "j0"},
 		{spmv, "pos(j,p,A),fuse(i,p,f)", "p runs over positions of A(i,j); fuse the coordinates first", "p"},
 		{spmv, "fuse(i,j,x)", "the name x is in use", "x"},
 		{spmv, "unroll(j,2),fuse(i,j,f)", "the loop over j is unrolled", "j"},
 
-		{spaces, "fuse(i,j,f)", "j has loops elsewhere than directly inside the one over i", "j"},
+		{spaces, "split(j,j0,j1,4),fuse(i,j0,f)", "j0 has loops elsewhere than directly inside the one over i", "j0"},
+		{spaces, "fuse(i,j,f),split(j,j0,j1,4)", "j was replaced, by fuse(i, j, f)", "j"},
+		{spaces, "fuse(i,j,f),reorder(j,f)", "j was replaced, by fuse(i, j, f)", "j"},
 
 		// reorder.
 		{spmv, "reorder(j,i)", "A(i,j) stores j below i (its format is ds), and the loops would reach j first", "reorder(j,i)"},
@@ -95,7 +101,8 @@ func TestRefusals(t *testing.T) {
 		{spmv, "pos(j,p,A),pos(p,q,A)", "p runs over positions already, of A(i,j)", "p"},
 		{spmv, "split(j,j0,j1,4),pos(j0,p,A)", "j0 numbers tiles", "j0"},
 		{spmv.with("y:d A:dp x:d"), "pos(j,p,A)", "is padded", "A"},
-		{coo, "pos(i,p,A)", "keeps repeated coordinates", "A"},
+		{coo, "pos(i,p,A),split(p,p0,p1,4),reorder(p1,p0)", "A(i,j) keeps repeated coordinates, which are visited together", "reorder(p1,p0)"},
+		{spmv, "split(i,i0,i1,4),reorder(i1,i0),fuse(i0,j,f),pos(f,p,A)", "follow the order of i, j, and the tiles and parts that are fused do not", "pos(f,p,A)"},
 		{diagon, "pos(i,p,A)", "A(i,i) holds i twice", "A"},
 		{spmm, "fuse(j,k,f),pos(f,p,A)", "are not neighbouring levels of A(i,j)", "A"},
 		{spmv, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),reorder(p1,p0)", "are visited in order: tiles outside", "reorder(p1,p0)"},

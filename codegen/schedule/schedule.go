@@ -192,6 +192,15 @@ func (s *state) variable(k int) (string, error) {
 	return v, s.hasLoop(s.cmd.Args[k])
 }
 
+// looped is argument k as a variable of a loop that may be over a replaced one, where
+// a term has loops of its own (apart.go).
+func (s *state) looped(k int) (string, error) {
+	if v := s.cmd.Args[k].Text; s.plain(v) && len(s.loops(v)) > 0 {
+		return v, nil
+	}
+	return s.variable(k)
+}
+
 func (s *state) hasLoop(a Arg) error {
 	v := a.Text
 	if r := s.g.ReplacedBy(v); r != nil {

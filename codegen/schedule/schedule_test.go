@@ -94,6 +94,18 @@ func TestCommands(t *testing.T) {
 		{spmm, "fuse(j,k,f)", "suchthat(forall(i, forall(f, C(i,k) += A(i,j) * B(j,k))), fuse(j, k, f))"},
 		{spmm, "split(i,i0,i1,4),fuse(i1,j,f)", "suchthat(forall(i0, forall(f, forall(k, C(i,k) += A(i,j) * B(j,k)))), split(i, i0, i1, 4), fuse(i1, j, f))"},
 
+		// Terms beside the loop to fuse get loops of their own, over the original variables.
+		{parts, "fuse(i,j,f)", "suchthat(seq(forall(i, y(i) += z(i)), forall(f, y(i) += A(i,j))), fuse(i, j, f))"},
+		{parts, "split(i,i0,i1,4),fuse(i1,j,f)", "suchthat(seq(forall(i, y(i) += z(i)), forall(i0, forall(f, y(i) += A(i,j)))), split(i, i0, i1, 4), fuse(i1, j, f))"},
+		{parts, "fuse(i,j,f),parallelize(i,CPUThread,NoRaces)", "suchthat(seq(forall(i, CPUThread/NoRaces, y(i) += z(i)), forall(f, y(i) += A(i,j))), fuse(i, j, f))"},
+		{parts, "fuse(i,j,f),unroll(i,4)", "suchthat(seq(forall(i, unroll 4, y(i) += z(i)), forall(f, y(i) += A(i,j))), fuse(i, j, f))"},
+		{tensors, "fuse(i,j,f)", "suchthat(seq(forall(i, forall(j, forall(k, y(i) += U(i,j,k)))), forall(f, forall(k, y(i) += T(i,j,k)))), fuse(i, j, f))"},
+		{problem{stmt: "forall(i, where(y(i) = z(i) - t + 2 * u(i), forall(j, t += A(i,j))))", formats: "y:d z:d u:d A:ds"}, "fuse(i,j,f)",
+			"suchthat(seq(forall(i, y(i) = z(i) + 2 * u(i)), forall(f, y(i) += -A(i,j))), fuse(i, j, f))"},
+		{problem{stmt: "forall(i, where(where(y(i) = s + t * z(i), forall(k, t += B(i,k))), forall(j, s += A(i,j))))", formats: "y:d z:d A:ds B:ds", compute: ir.Int64}, "fuse(i,k,f)",
+			"suchthat(seq(forall(i, where(y(i) = s, forall(j, s += A(i,j)))), forall(f, y(i) += z(i) * B(i,k))), fuse(i, k, f))"},
+		{problem{stmt: "forall(i, where(y(i) = t, forall(j, t += A(i,j))))", formats: "y:d A:ds"}, "fuse(i,j,f)", "suchthat(forall(f, y(i) += A(i,j)), fuse(i, j, f))"},
+
 		{spmm, "reorder(i,k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
 		{spmm, "reorder(k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
 		// Loops that are not named keep their places.

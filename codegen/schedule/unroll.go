@@ -4,7 +4,7 @@ import "distaff/codegen/cin"
 
 // unroll clones a loop's body: unroll(i, N), or unroll(i) for all iterations.
 func unroll(s *state) error {
-	v, err := s.variable(0)
+	v, err := s.looped(0)
 	if err != nil {
 		return err
 	}

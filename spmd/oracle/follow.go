@@ -88,6 +88,40 @@ func (g *generator) product() *notation.Stmt {
 	return &notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '*', X: b, Y: c}, Accumulate: g.chance(0.15)}
 }
 
+// beside is a sum of a product and of other terms that have all of the result's
+// variables, as in y(i) += A(i,j)*x(j) - z(i), mostly with a dense result: what
+// schedules part into loops of their own.
+func (g *generator) beside() *notation.Stmt {
+	g.pool = []string{"i", "j", "k", "l"}[:2+g.IntN(3)]
+	left := &notation.Access{Name: "A", Vars: slices.Clone(g.pool[:1+g.IntN(len(g.pool)-1)])}
+	g.Shuffle(len(left.Vars), func(x, y int) { left.Vars[x], left.Vars[y] = left.Vars[y], left.Vars[x] })
+	g.formats = map[string]format.Format{}
+	if g.chance(0.8) {
+		g.formats["A"] = format.DenseOf(len(left.Vars))
+	}
+	var e notation.Expr = &notation.Access{Name: "B", Vars: slices.Clone(g.pool)}
+	g.used = append(g.used, e.(*notation.Access))
+	add := func(x notation.Expr) { e = &notation.Binary{Op: "+-"[g.IntN(2)], X: e, Y: x} }
+	for range g.IntN(3) {
+		e = &notation.Binary{Op: '*', X: e, Y: g.leaf()}
+	}
+	accumulate := g.chance(0.6)
+	for k := range 2 {
+		if k == 0 && accumulate || g.chance(0.5) {
+			continue
+		}
+		a := &notation.Access{Name: string(rune('Y' + k)), Vars: slices.Clone(left.Vars)}
+		if g.chance(0.7) {
+			g.formats[a.Name] = format.DenseOf(len(a.Vars))
+		}
+		add(a)
+	}
+	if g.chance(0.2) {
+		add(g.leaf())
+	}
+	return &notation.Stmt{LHS: left, RHS: e, Accumulate: accumulate}
+}
+
 // stored is a format whose level l stores vars[l], and the variables of its modes.
 func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string) {
 	perm := make([]int, len(vars))

@@ -28,6 +28,9 @@ type Options struct {
 	// Long is the share of cases with one variable of the result's that is longer than
 	// all others, half of them products of sparse matrices.
 	Long float64
+	// Beside is the share of cases that add a product to other terms of the result's
+	// variables.
+	Beside float64
 }
 
 func (o Options) withDefaults() Options {
@@ -60,6 +63,8 @@ func Generate(r *rand.Rand, o Options) *Case {
 			s = g.following()
 		case o.Long > 0 && g.chance(o.Long/2):
 			s = g.product()
+		case o.Beside > 0 && g.chance(o.Beside):
+			s = g.beside()
 		default:
 			s = g.statement()
 		}

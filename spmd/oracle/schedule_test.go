@@ -402,6 +402,13 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		if rng.IntN(2) == 0 { // the outer ones, which a tensor's first levels may have
 			k = 0
 		}
+		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(3) == 0 { // what is left inside tiles
+			for n, v := range vars[:len(vars)-1] {
+				if r := t.Relations.MadeBy(v); r != nil && len(r.To) == 2 && v == r.To[1] {
+					k = n
+				}
+			}
+		}
 		return kind, fmt.Sprintf("fuse(%s,%s,%s)", vars[k], vars[k+1], fresh(0))
 	case "reorder":
 		list := slices.Clone(vars)
@@ -479,7 +486,7 @@ func TestOracleSchedules(t *testing.T) {
 	var seen scheduleCounts
 	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
-	sweep(t, e, Options{}, 2000, 1)
+	sweep(t, e, Options{Beside: 0.15}, 2000, 1)
 	seen.log(t)
 	if *nFlag == 0 && seen.ranks.Load() == 0 {
 		t.Error("no job over ranks")
@@ -496,7 +503,7 @@ func TestOracleSchedulesInC(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen scheduleCounts
-	sweep(t, scheduledC{c, drawer{&seen}}, Options{}, 500, 10)
+	sweep(t, scheduledC{c, drawer{&seen}}, Options{Beside: 0.15}, 500, 10)
 	seen.log(t)
 }
 
