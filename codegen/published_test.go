@@ -12,8 +12,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestPromisedLoops looks for what the published schedules of source 004 promise, and for
-// what they promise the lack of, in the leaves of testdata/golden/schedule_*: the
+// TestPromisedLoops looks for what the published schedules of source 004 and others promise,
+// and for what they promise the lack of, in the leaves of testdata/golden/schedule_*: the
 // number of times that each pattern is in the IR, or in the C where it begins
 // with "C:".
 func TestPromisedLoops(t *testing.T) {
@@ -51,6 +51,20 @@ func TestPromisedLoops(t *testing.T) {
 		// With the columns' number known there is one tile of them, and none left over.
 		"a12_bound": {`for k_lane in 0 : 32 vector`: 1, `if k_hi != 32`: 1, guard: 1, `k_rest`: 0, merge: 0, anySearch: 0, `C:#pragma omp simd[^\n]*\n\s*for \(int64_t k_lane = 0; k_lane < 32; k_lane\+\+\)`: 1},
 		"a13":       {`for A_p_1 in A_s : A_e`: 1, `for k in 0 : k_hi`: 1, guard: 0, merge: 0, anySearch: 0, `C:#pragma omp parallel`: 0},
+		// Positions of a tile of rows: where its rows begin and end, without a search; then one
+		// search for each tile of 16.
+		"pos_tiles": {anySearch: 1, `B_at = B_pos1\[B_at_1:64\]`: 1, `for i0 in 0 : i0_n parallel`: 1, `for p0 in 0 : p0_n \{`: 1, `atomic`: 0, `y_vals\[y_p_1\] = `: 1},
+		// The other term first, in a loop of its own that sets the result; then as figure 6-1.
+		"pos_beside": {anySearch: 1, `for i in 0 : i_hi parallel`: 1, `y_vals\[y_p\] = -z_v`: 1, `fill `: 0, `for p0 in 0 : p0_n parallel`: 1, `atomic`: 1},
+		// A tile ends where the repeats of a coordinate do: a search, where there are such.
+		"pos_repeats": {anySearch: 2, `if B_s_1 < B_at && B_at < B_e_1 && B_crd1\[B_at - 1:64\] == B_crd1\[B_at:64\]`: 1, guard: 2, `for p0 in 0 : p0_n \{`: 1},
+		// Loops that count end where their coordinates do: no guard.
+		"counted": {guard: 0, `j0_end int64 = min\(j0_n, \(max\(j_hi - j1, 0\) \+ 3\) / 4\)`: 1, `for j0 in 0 : j0_end unrolled\(4\)`: 1,
+			`C:i[f] \(`: 0, `C:j0_whole = `: 1},
+		// All copies of a body ask for nothing in between; what is left has a loop of its own.
+		"unroll": {guard: 0, `for j in j1_lo : j1_hi unrolled\(4\)`: 1, `for i in 0 : i_hi unrolled\(2\)`: 1,
+			`C:#pragma GCC unroll 2\n\s*for \(int64_t i = i_at; i < i_at \+ 2; i\+\+\)`: 1, `C:#pragma GCC unroll 4\n\s*for \(int64_t j = j_at; j < j_at \+ 4; j\+\+\)`: 2,
+			`C:for \(int64_t i = i_whole; i < i_end; i\+\+\)`: 1},
 	} {
 		data, err := os.ReadFile("testdata/golden/schedule_" + name + ".txtar")
 		if err != nil {

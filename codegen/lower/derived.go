@@ -201,6 +201,9 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 		s.Kind = ir.Vector
 	case f.Unroll != 0:
 		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
+		if n := l.longest(f.Var); s.Factor == 0 && l.sched.g.MadeBy(f.Var) == nil && n <= mostUnrolled {
+			s.Factor = n
+		}
 		return s
 	default:
 		return s
@@ -232,6 +235,10 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 	})
 	return s
 }
+
+// mostUnrolled is the number of iterations that a loop has at most for all of them to be
+// unrolled where it may have fewer.
+const mostUnrolled = 64
 
 // hasPlaces tells whether a workspace is an array with a place for each coordinate,
 // and notes nothing else.

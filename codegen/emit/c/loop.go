@@ -112,15 +112,61 @@ func (f *cfunc) groups(s *ir.For) {
 
 // serialLoop writes a plain loop.
 func (f *cfunc) serialLoop(s *ir.For) {
-	v := f.variable(s.V)
-	end := f.end(s.Hi, v, s.Body)
 	if s.Kind == ir.Unrolled {
-		f.need(unrolled)
-		f.pragma("GCC unroll %d", unrollFactor(s))
+		f.clones(s)
+		return
 	}
+	end := f.end(s.Hi, f.variable(s.V), s.Body)
 	f.head(s, f.expr(s.Lo, 0), end)
 	f.nested(s.Body)
 	f.line("}")
+}
+
+// clones writes an unrolled loop: as long as all copies of its body are within its
+// bounds one that makes all of them, and asks no more, and a plain one for the rest.
+func (f *cfunc) clones(s *ir.For) {
+	n := unrollFactor(s)
+	if known(s, n) || n == 1 {
+		f.copies(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, precSum))
+		return
+	}
+	v := f.variable(s.V)
+	from, end, whole, at := f.temps.fresh(v+"_from"), f.temps.fresh(v+"_end"), f.temps.fresh(v+"_whole"), f.temps.fresh(v+"_at")
+	f.line("const int64_t %s = %s;", from, f.expr(s.Lo, 0))
+	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
+	f.line("const int64_t %s = %s + (%s - %s) / %d * %d;", whole, from, end, from, n*s.Step, n*s.Step)
+	f.line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, from, at, whole, at, n*s.Step)
+	f.scoped(func() { f.copies(s, n, at, fmt.Sprintf("%s + %d", at, n*s.Step)) })
+	f.line("}")
+	f.head(s, whole, end)
+	f.nested(s.Body)
+	f.line("}")
+}
+
+// copies writes a loop of n iterations at most that the compiler is to replace by
+// them.
+func (f *cfunc) copies(s *ir.For, n int64, lo, hi string) {
+	f.need(unrolled)
+	f.pragma("GCC unroll %d", n)
+	f.head(s, lo, hi)
+	f.nested(s.Body)
+	f.line("}")
+}
+
+// known tells whether a loop is known to have no more than n iterations.
+func known(s *ir.For, n int64) bool {
+	k, ok := trips(s)
+	return ok && k <= n
+}
+
+// trips is a loop's number of iterations, where it is known.
+func trips(s *ir.For) (n int64, ok bool) {
+	lo, okl := s.Lo.(*ir.Lit)
+	hi, okh := s.Hi.(*ir.Lit)
+	if !okl || !okh {
+		return 0, false
+	}
+	return max(0, (hi.I-lo.I+s.Step-1)/s.Step), true
 }
 
 // head writes the first line of a loop.
@@ -179,38 +225,40 @@ func stable(x ir.Expr, body *ir.Block) bool {
 
 // What GCC unrolls: its time grows with the square of what it makes of a loop.
 const (
-	maxCopies     = 64   // of a loop's body
-	maxStatements = 1024 // of all copies together, from minCopies on
-	minCopies     = 8
+	maxCopies      = 64   // of a loop's body
+	maxStatements  = 1024 // of all copies together, from minCopies on
+	minCopies      = 8
+	mostStatements = 2048 // of all copies, as those of loops inside others
+	ofLoop         = 4    // what statements in a loop count
 )
 
-// unrollFactor is the factor of GCC's pragma: the one asked for, or for a full
-// unrolling the number of iterations where it is known, as far as GCC gets it done
-// in a second or so.
+// unrollFactor is how many copies of an unrolled loop's body stand one after another:
+// as many as are asked for, or for a full unrolling the number of iterations where it
+// is known, as far as GCC gets it done in a second or so.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
-	if n == 0 {
+	if k, ok := trips(s); ok && (n == 0 || n > k) {
+		n = max(k, 1)
+	} else if n == 0 {
 		n = 16
-		lo, okl := s.Lo.(*ir.Lit)
-		hi, okh := s.Hi.(*ir.Lit)
-		if okl && okh && hi.I > lo.I {
-			n = (hi.I-lo.I-1)/s.Step + 1
-		}
 	}
-	most := max(minCopies, min(maxCopies, maxStatements/statements(s.Body)))
-	return max(1, min(n, most))
+	each := statements(s.Body)
+	most := max(minCopies, min(maxCopies, maxStatements/each))
+	return max(1, min(n, most, mostStatements/each))
 }
 
-// statements is the number of statements that a block has once the loops in it are
-// unrolled.
+// statements is about the number of statements that a block has once the loops in it
+// are unrolled.
 func statements(b *ir.Block) int64 {
 	n := int64(1)
 	for _, s := range b.List {
 		switch s := s.(type) {
 		case *ir.For:
-			k := int64(1)
+			k := int64(ofLoop) // it may run in lanes
 			if s.Kind == ir.Unrolled {
-				k = unrollFactor(s)
+				if k = unrollFactor(s); !known(s, k) {
+					k++ // and the rest
+				}
 			}
 			n += 1 + k*statements(s.Body)
 		case *ir.While:
