@@ -86,9 +86,6 @@ func File(in, out string, opt Options) error {
 		if err := tcs.CheckFormat(kinds, modes, len(dims)); err != nil {
 			return err
 		}
-		if err := target.takes(out, kinds, modes); err != nil {
-			return err
-		}
 	}
 	if t, ok := s.(*tensorFile); ok && target.Name == "tcs" {
 		t.keepFor(kinds, modes, opt.FitDense)
