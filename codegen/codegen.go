@@ -127,7 +127,7 @@ type Unit struct {
 	Args   []Arg    // the leaf's arguments; Args[0] is the result
 	Vars   []string // the variables whose ranges the leaf takes, in order
 	Result Result
-	Notes  []string // one line for each conversion
+	Notes  []string // one line for each conversion, and for what a schedule says and gets in another way
 	Order  []string // the loop order of all variables
 	CIN    cin.Stmt
 	// Compute is the type that the leaf computes in.
@@ -254,6 +254,11 @@ func (c *compilation) leaf() (*ir.Func, error) {
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
 		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Values: u.Result.Values, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
 		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
+		Note: func(text string) {
+			if !slices.Contains(u.Notes, text) {
+				u.Notes = append(u.Notes, text)
+			}
+		},
 	})
 	if err == nil {
 		return f, nil

@@ -199,6 +199,7 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 			l.refuse(f.Var, "the loop over %s fills the workspace %s, which takes entries in turn; one that is filled everywhere or nowhere can be filled in lanes", f.Var, cin.Target(f.Body).Key())
 		}
 		s.Kind = ir.Vector
+		l.scalarLanes(f, s.Body)
 	case f.Unroll != 0:
 		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
 		if n := l.longest(f.Var); s.Factor == 0 && l.sched.g.MadeBy(f.Var) == nil && n <= mostUnrolled {
@@ -234,6 +235,38 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 		}
 	})
 	return s
+}
+
+// scalarLanes notes why the lanes of f run one by one, where its body is what they
+// cannot do together.
+func (l *lowerer) scalarLanes(f *cin.Forall, body *ir.Block) {
+	if l.spec.Note == nil {
+		return
+	}
+	atomic, fails, owned := false, false, false
+	ir.Walk(body, func(t ir.Stmt) {
+		switch t := t.(type) {
+		case *ir.Store:
+			atomic = atomic || t.Atomic
+		case *ir.If: // else the row is the thread's own
+			owned = owned || t.Else != nil && len(t.Else.List) == 1 && atomicStore(t.Else.List[0])
+		case *ir.Fail, *ir.Alloc, *ir.Grow:
+			fails = true
+		}
+	})
+	switch key := cin.Target(f).Key(); {
+	case owned:
+		l.spec.Note(fmt.Sprintf("the lanes of %s add to %s one by one in the first and last row of a tile: atomically, where another has a part of it", f.Var, key))
+	case atomic:
+		l.spec.Note(fmt.Sprintf("the lanes of %s add to %s atomically, and so one by one: with Temporary in the place of Atomics they would add together", f.Var, key))
+	case fails:
+		l.spec.Note(fmt.Sprintf("the lanes of %s run one by one: its iterations may fail, or take memory", f.Var))
+	}
+}
+
+func atomicStore(s ir.Stmt) bool {
+	t, ok := s.(*ir.Store)
+	return ok && t.Atomic
 }
 
 // mostUnrolled is the number of iterations that a loop has at most for all of them to be

@@ -89,6 +89,8 @@ type Spec struct {
 	// already, with every coordinate that the statement gives and maybe others: the
 	// leaf writes values alone, into memory of the caller's.
 	Values bool
+	// Note, if not nil, is told of what the schedule says and is done in another way.
+	Note func(string)
 }
 
 // Refusal is why a schedule cannot be followed, where that shows only as its
