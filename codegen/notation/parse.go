@@ -63,8 +63,11 @@ func (p *parser) text(t token) string { return p.src[t.at.Pos:t.at.End] }
 // got fails at token t, which is not what is wanted there.
 func (p *parser) got(t token, want string) {
 	got := describe(p.src, t)
-	if got == `"["` {
+	switch got {
+	case `"["`:
 		want += "; indices stand in parentheses, as in A(i,j)"
+	case `"^"`:
+		want += "; a power is a product, as in x(i)*x(i)"
 	}
 	p.fail(diag.Syntax, t.at, "got %s, want %s", got, want)
 }
@@ -135,7 +138,11 @@ func (p *parser) access(name token) *Access {
 			a.At.End = t.at.End
 			return a
 		default:
-			p.got(t, `"," or ")" after an index variable of `+a.Name)
+			want := `"," or ")" after an index variable of ` + a.Name
+			if t.kind == '(' {
+				want += "; " + a.Name + "(...) is a tensor's access, and sum(i, ...) the only function"
+			}
+			p.got(t, want)
 		}
 	}
 	return a

@@ -93,6 +93,8 @@ func TestParseErrors(t *testing.T) {
 		{"A(i) B(i)", `got "B", want "=" or "+="`, 5},
 		{"A[i] = B(i)", `got "[", want "=" or "+=" after the left side; indices stand in parentheses, as in A(i,j)`, 1},
 		{"A(i) = B[i]", `indices stand in parentheses`, 8},
+		{"A(i) = sin(B(i))", `want "," or ")" after an index variable of sin; sin(...) is a tensor's access, and sum(i, ...) the only function`, 12},
+		{"A(i) = B(i)^2", `want an operator or the end of the statement; a power is a product, as in x(i)*x(i)`, 11},
 		{"A(i) = ", "got the end of the statement, want an operand", 7},
 		{"A(i) = B(i) C(i)", `got "C", want an operator or the end`, 12},
 		{"A(i) = B(i))", `got ")", want an operator or the end`, 11},

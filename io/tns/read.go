@@ -165,6 +165,9 @@ func readHead(src *text.Source) (*head, error) {
 	if err != nil {
 		return h, errIfNotEOF(err)
 	}
+	if bytes.HasPrefix(line, []byte("%%MatrixMarket")) {
+		return h, text.Dataf(src.Name, in.Line, 1, "got the banner of Matrix Market, want coordinates and a value: such a file's name ends in .mtx (or -.mtx)")
+	}
 	fs := text.Fields(line, '#')
 	h.Columns, h.First = len(fs), in.Line
 	for _, f := range slices.Backward(fs) {

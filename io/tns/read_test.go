@@ -167,6 +167,7 @@ func TestMalformed(t *testing.T) {
 		{"past -d", "1 1 1\n1 4 1\n", coo.Options{Dims: []int64{-1, 3}}, 3, "x.tns:2:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
 		{"past -d, zero based", "0 3 1\n", coo.Options{Dims: []int64{-1, 3}, ZeroBased: true}, 3, "x.tns:1:3: got coordinate 3 in mode 1, want at most 2: its size is 3"},
 		{"past ParTI's", "2\n3 3\n1 1 1\n1 4 1\n", coo.Options{}, 3, "x.tns:4:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
+		{"another format", "%%MatrixMarket matrix coordinate real general\n1 1 0\n", coo.Options{}, 3, "x.tns:1:1: got the banner of Matrix Market"},
 		{"ParTI, order", "2\n3 3\n1 1 1\n", coo.Options{Order: 3}, 2, "x.tns:1:1: the file has order 2, want 3"},
 		{"order", "1 1 1 1\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 4 columns, want 3: 2 coordinates and a value"},
 		{"order, all lines", "1 1\n2 2\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
