@@ -73,7 +73,8 @@ func bashCompletion(w io.Writer, commands []*command) error {
         return
     fi
     case ${COMP_WORDS[1]} in
-%s    esac
+%s        help) words=%q ;;
+    esac
     case $cur in
         -*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
         *) if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -81,7 +82,7 @@ func bashCompletion(w io.Writer, commands []*command) error {
     esac
 }
 complete -o default -F _distaff distaff
-`, strings.Join(append(names, "help"), " "), cases.String())
+`, strings.Join(append(names, "help"), " "), cases.String(), strings.Join(names, " "))
 	return err
 }
 
@@ -89,7 +90,9 @@ func zshCompletion(w io.Writer, commands []*command) error {
 	var b strings.Builder
 	b.WriteString("#compdef distaff\n_distaff() {\n    local -a commands\n    commands=(\n")
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	var names []string
 	for _, c := range commands {
+		names = append(names, c.name)
 		fmt.Fprintf(&b, "        %s\n", quote(c.name+":"+c.short))
 	}
 	b.WriteString("        'help:prints what a command does'\n    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n")
@@ -100,6 +103,7 @@ func zshCompletion(w io.Writer, commands []*command) error {
 		}
 		fmt.Fprintf(&b, "        %s) if [[ $PREFIX == -* ]]; then compadd -- %s; else %s; fi ;;\n", c.name, strings.Join(spellings(c.flags), " "), rest)
 	}
+	fmt.Fprintf(&b, "        help) compadd %s ;;\n", strings.Join(names, " "))
 	b.WriteString("    esac\n}\n_distaff \"$@\"\n")
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -110,7 +114,9 @@ func fishCompletion(w io.Writer, commands []*command) error {
 	quote := func(s string) string {
 		return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", `\'`) + "'"
 	}
+	var names []string
 	for _, c := range commands {
+		names = append(names, c.name)
 		fmt.Fprintf(&b, "complete -c distaff -n __fish_use_subcommand -f -a %s -d %s\n", c.name, quote(c.short))
 		seen := "'__fish_seen_subcommand_from " + c.name + "'"
 		if len(c.words) > 0 {
@@ -132,6 +138,7 @@ func fishCompletion(w io.Writer, commands []*command) error {
 			fmt.Fprintf(&b, "%s -d %s\n", line, quote(usage))
 		}
 	}
+	fmt.Fprintf(&b, "complete -c distaff -n __fish_use_subcommand -f -a help -d 'prints what a command does'\ncomplete -c distaff -n '__fish_seen_subcommand_from help' -f -a %s\n", quote(strings.Join(names, " ")))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

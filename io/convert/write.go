@@ -2,7 +2,6 @@ package convert
 
 import (
 	"bufio"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -169,7 +168,7 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	var z io.WriteCloser
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".gz":
-		z = gzip.NewWriter(b)
+		z = newGzipWriter(b)
 	case ".zst":
 		e, err := zstd.NewWriter(b)
 		if err != nil {
