@@ -223,9 +223,17 @@ func (o *File) Reserve(n int64) error {
 	if o.Streams() || n == 0 {
 		return nil
 	}
-	switch err := unix.Fallocate(int(o.f.Fd()), 0, 0, n); err {
-	case unix.ENOSPC, unix.EFBIG, unix.EDQUOT:
-		return &Error{o.path, err}
+	// In steps, since a file system may keep writers out meanwhile.
+	step := max(n/16, 16<<20)
+	for at := int64(0); at < n; at += step {
+		err := unix.Fallocate(int(o.f.Fd()), 0, at, min(step, n-at))
+		switch err {
+		case unix.ENOSPC, unix.EFBIG, unix.EDQUOT:
+			return &Error{o.path, err}
+		}
+		if err != nil { // it has no such thing
+			break
+		}
 	}
 	return o.Errorf(o.f.Truncate(n))
 }

@@ -29,14 +29,10 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 			sh.Most[l] = lev.Size
 		case 's', 'u':
 			lo, hi := part(lev.Pos.Len - 1)
-			last := lev.Pos.Int(lo)
-			for i := lo; i < hi; i++ {
-				next := lev.Pos.Int(i + 1)
-				if next == last {
-					sh.Sums[l]++
-				}
-				sh.Most[l] = max(sh.Most[l], next-last)
-				last = next
+			if pos := lev.Pos.Sub(lo, hi+1); pos.Width == 4 {
+				sh.Sums[l], sh.Most[l] = segments(Slice[int32](pos))
+			} else {
+				sh.Sums[l], sh.Most[l] = segments(Slice[int64](pos))
 			}
 		default:
 			lo, hi := part(lev.Crd.Len)
@@ -61,6 +57,19 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 	}
 	sh.Most[levels], sh.Sums[levels+1] = t.slices(lo, hi)
 	return sh
+}
+
+// segments are how many segments of pos are empty, and the most that one has.
+func segments[T int32 | int64](pos []T) (empty, most int64) {
+	last, longest := pos[0], T(0)
+	for _, next := range pos[1:] {
+		if next == last {
+			empty++
+		}
+		longest = max(longest, next-last)
+		last = next
+	}
+	return empty, int64(longest)
 }
 
 // stats are the statistics from all shares of them.
