@@ -48,8 +48,8 @@ func BenchmarkColumns(b *testing.B) {
 
 // BenchmarkFibers stores a tensor of few entries a row from two blocks of its last mode.
 func BenchmarkFibers(b *testing.B) {
-	const n = 2000000
-	dims := []int64{20000, 20000, 5000}
+	const n = 5000000
+	dims := []int64{50000, 20000, 5000}
 	var ms []*tcs.Tensor
 	for k := range int64(2) {
 		box := [][2]int64{{0, dims[0]}, {0, dims[1]}, {k * dims[2] / 2, (k + 1) * dims[2] / 2}}

@@ -130,8 +130,15 @@ func inside(crd tcs.Array, r [2]int64) bool {
 }
 
 func within[T int32 | int64](crd []T, r [2]int64) bool {
+	lo, last, out := r[0], r[1]-1, int64(0)
 	for _, x := range crd {
-		if x != -1 && (int64(x) < r[0] || int64(x) >= r[1]) {
+		out |= int64(x) - lo | last - int64(x)
+	}
+	if out >= 0 {
+		return true
+	}
+	for _, x := range crd {
+		if x != -1 && (int64(x) < lo || int64(x) > last) {
 			return false
 		}
 	}

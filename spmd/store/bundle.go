@@ -7,14 +7,11 @@ import (
 )
 
 // bundle is what a rank has of a window of fibers: how many rows each of its blocks
-// has there, the rows' keys and numbers of entries, then all coordinates in the file's
-// width, and all values, block by block as they follow in the last mode.
+// has there, then all keys, all ends, all coordinates and all values, block by block as
+// they follow in the last mode.
 type bundle struct {
-	rows   []int64 // by block of the rank
-	keys   []int64
-	counts []int32
-	crd    []byte
-	vals   []byte
+	rows []int64 // by block of the rank
+	rowList
 }
 
 // blocks is how many blocks a rank has.
@@ -73,7 +70,7 @@ func (x *fibers) bundle(mem []byte, w, rank int) bundle {
 	}
 	crd, vals := x.offsets(w, rank)
 	at := x.listed(w, rank)
-	q.counts = words[int32](mem[at : at+4*x.rows[i]])
+	q.ends = words[int32](mem[at : at+4*x.rows[i]])
 	q.crd = mem[crd : crd+x.entries[i]*x.crdWidth()]
 	q.vals = mem[vals : vals+x.entries[i]*int64(x.t.Type.Size())]
 	return q
@@ -110,33 +107,49 @@ func (x *fibers) pack(q bundle, w int) {
 		if x.t.Own[k] == nil {
 			continue
 		}
-		p := x.part(k, w, q)
+		p := x.part(k, w, q.rowList)
 		if len(p.crd) > 0 && &p.crd[0] != &q.crd[0] {
 			copy(q.crd, p.crd)
 		}
 		copy(q.vals, p.vals)
-		q.counts, q.crd, q.vals = q.counts[len(p.counts):], q.crd[len(p.crd):], q.vals[len(p.vals):]
+		q.drop(p)
 	}
-	if len(q.counts)+len(q.crd)+len(q.vals) > 0 {
-		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values", len(q.counts), len(q.vals)))
+	if len(q.ends)+len(q.crd)+len(q.vals) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values", len(q.ends), len(q.vals)))
 	}
 }
 
-// part is own block k's rows in window w. Its counts, and coordinates that have
-// another width in the file, are in room's memory; the rest is the block's.
-func (x *fibers) part(k, w int, room bundle) (p bundle) {
+// part is own block k's rows in window w, whose keys are in room. Its ends, and
+// coordinates that have another width in the file, are in room's memory; the rest is the
+// block's.
+func (x *fibers) part(k, w int, room rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {
 		return p
 	}
-	b, width, size := x.t.Own[k], x.crdWidth(), int64(x.t.Type.Size())
+	b, size := x.t.Own[k], int64(x.t.Type.Size())
 	lev := &b.Levels[x.row+1]
-	p.counts = room.counts[:hi-lo]
-	rowCounts(p.counts, lev.Pos.Sub(lo, hi+1))
+	p.keys, p.ends = room.keys[:hi-lo], room.ends[:hi-lo]
+	rowEnds(p.ends, lev.Pos.Sub(lo, hi+1))
 	from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
-	p.crd = inWidth(lev.Crd.Sub(from, to), width, room.crd)
+	p.crd = inWidth(lev.Crd.Sub(from, to), x.crdWidth(), room.crd)
 	p.vals = b.Vals.Bytes()[from*size : to*size]
 	return p
+}
+
+// rowEnds are the ends of pos's segments, counted from where the first begins.
+func rowEnds(dst []int32, pos tcs.Array) {
+	if pos.Width == 4 {
+		p := tcs.Slice[int32](pos)
+		for i, end := range p[1:] {
+			dst[i] = end - p[0]
+		}
+		return
+	}
+	p := tcs.Slice[int64](pos)
+	for i, end := range p[1:] {
+		dst[i] = int32(end - p[0])
+	}
 }
 
 // inWidth is coordinates as bytes of that width: as they are, or in room.

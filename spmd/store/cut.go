@@ -8,17 +8,19 @@ import (
 
 // samples is how many a piece takes of all runs together, at least. A cut is off
 // by at most the spacing of samples for each run: half a percent of a piece, or the
-// runs' number over samplesPerRun.
+// runs' number over samplesPerRun. Windows, of which a rank has many, take windowSamples.
 const (
 	samples       = 1024
+	windowSamples = 32
 	samplesPerRun = 16
 	samplesMost   = 1 << 19 // of all pieces together
 )
 
 // cutPoints finds coordinates, by level, that cut the entries of all runs at all
-// ranks in parts of equal counts: the first entry of each part but the first. Entries
-// of one coordinate stay together. They are the same at every rank. Collective.
-func cutPoints(c comm.Comm, runs []*run, order, parts int) ([][]int64, error) {
+// ranks in parts of equal counts, by that many samples of each: the first entry of each
+// part but the first. Entries of one coordinate stay together. They are the same at
+// every rank. Collective.
+func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {
 		sum[0] += r.len()
@@ -59,6 +61,27 @@ func cutPoints(c comm.Comm, runs []*run, order, parts int) ([][]int64, error) {
 		cuts = append(cuts, list[len(list)/parts*k+len(list)%parts*k/parts])
 	}
 	return cuts, nil
+}
+
+// cutRows finds where windows of about equal entries end, as positions of the frame, which
+// has all levels but the last one: the last window ends all. Collective.
+func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
+	cuts, err := cutPoints(c, runs, len(f.modes)+1, parts, windowSamples)
+	if err != nil {
+		return nil, err
+	}
+	ends := []int64{f.total}
+	for _, coord := range cuts {
+		at := int64(0)
+		for l, n := range f.stride {
+			at += coord[l] * n
+		}
+		if at > 0 {
+			ends = append(ends, at)
+		}
+	}
+	slices.Sort(ends)
+	return slices.Compact(ends), nil
 }
 
 // bounds are where the cuts divide each run: part k of run r is its entries

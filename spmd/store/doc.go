@@ -18,7 +18,7 @@
 //	             one after another in the order of their boxes
 //	fibers.go    the same where two or more compressed levels lie under dense ones:
 //	bundle.go    rows have keys, which are merged first, to count, and then again
-//	fiberrows.go with the rows, to write
+//	fiberrows.go with the rows (rowlist.go), to write
 //	merged.go    any other result to .tcs, in two passes over the merged entries: one
 //	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
 //	             coo.Join, Joined.WritePart)
@@ -31,6 +31,9 @@
 // skewed their coordinates are; entries of one coordinate stay together. An exchange
 // sends every rank the runs' parts of its piece, in batches that two buffers a
 // pair of ranks bound; a tournament tree (spmd/merge) makes them one stream.
+//
+// What a window of rows is made of travels to the rank that puts it together (parcels.go);
+// ranks of one process read it where it is (nearby.go).
 //
 // What goes out in order only (pipes, compressed files, .npz, and files that the
 // ranks cannot all open) is one piece, at rank 0 (gather.go); it passes through.

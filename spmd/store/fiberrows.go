@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -11,18 +12,25 @@ import (
 
 // writeFibers writes the file, in two passes over the rows. Collective.
 func writeFibers(s *site, x *fibers) error {
+	near, err := x.t.nearby(x.c)
+	if err != nil {
+		return err
+	}
+	if near != nil {
+		defer near.close(x.t)
+		x.nearby(near)
+	}
 	if err := x.count(); err != nil {
 		return err
 	}
-	if err := s.resize(x.lay.Size()); err != nil {
-		return err
-	}
-	p := &parcels{c: x.c, limit: x.limit, first: x.first, size: x.size,
+	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.size,
 		pack: func(mem []byte, w int) { x.pack(x.bundle(mem, w, x.c.Rank()), w) },
 	}
 	var spans []coo.Span
-	err := p.exchange(func() error {
-		return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
+	err = s.resizing(x.lay.Size(), func() error {
+		return p.exchange(func() error {
+			return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
+		})
 	})
 	if err != nil {
 		return err
@@ -49,7 +57,7 @@ func (x *fibers) count() error {
 	levels, windows := x.row+1-x.dense, len(x.ends)
 	// Of each window: its nodes by level, and one more than its first and last key.
 	found := make([]int64, windows*(levels+2))
-	p := &parcels{c: x.c, limit: x.limit, first: x.first, size: x.listed,
+	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.listed,
 		pack: func(mem []byte, w int) { x.packKeys(x.keysOf(mem, w, x.c.Rank()), w) },
 	}
 	err := p.exchange(func() error {
@@ -94,15 +102,24 @@ func (x *fibers) nodesOf(found []int64, keys []int64) {
 	levels := len(found) - 2
 	found[levels-1], found[levels], found[levels+1] = int64(len(keys)), keys[0]+1, keys[len(keys)-1]+1
 	for l := x.dense; l < x.row; l++ {
-		end, n := int64(0), int64(0)
-		for _, k := range keys {
-			if k >= end {
-				end = (k/x.f.stride[l] + 1) * x.f.stride[l]
-				n++
-			}
+		n := int64(0)
+		for i := 0; i < len(keys); n++ {
+			i += below(keys[i:], (keys[i]/x.f.stride[l]+1)*x.f.stride[l])
 		}
 		found[l-x.dense] = n
 	}
+}
+
+// below is how many of the first keys are below end.
+func below(keys []int64, end int64) int {
+	i := 0
+	for i+8 < len(keys) && keys[i+8] < end {
+		i += 8
+	}
+	for i < len(keys) && keys[i] < end {
+		i++
+	}
+	return i
 }
 
 // scan turns what was found of each window into the nodes before it. A node that
@@ -164,19 +181,22 @@ func (x *fibers) layOut() (err error) {
 type fiberRows struct {
 	x        *fibers
 	s        *site
-	pos, crd []*column // by level; crd of the levels above the last one
+	pos, crd []*column // by level, of those above the rows; and where rows of a node begin
 	count    []int64   // nodes of a level so far, in the whole result
 	end      []int64   // of a level's node: the first key after it
 	top      int64     // the dense position whose rows come next
 	under    int64     // the keys below a dense position
 
-	places    []int32 // of each row of a window among the keys
-	a, b      []int64 // keys
-	next      []int64 // where a row's next entry goes, in the window
-	last      []byte  // coordinates
-	vals      []byte
-	lastSpan  coo.Span
-	valueSpan coo.Span
+	half   [2]rowList // of a window, where more than two parts are merged
+	all    rowList    // a window's rows
+	rowCrd []byte     // their coordinates,
+	rowPos []byte     // and where they begin
+	spans  [4]coo.Span
+}
+
+// arrays are the sections that are written by whole windows, as fiberRows.spans.
+func (x *fibers) arrays() [4]int {
+	return [4]int{x.crd[x.row], x.pos[x.row+1], x.crd[x.row+1], x.vals}
 }
 
 // receive puts together and writes this rank's windows.
@@ -186,9 +206,17 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.Span, error) {
 		return nil, nil
 	}
 	rows, entries := x.most()
+	sections := x.lay.Sections()
 	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
-	sizes := []int64{p.most(), p.most(), wide(rows, 8), wide(rows, 8), wide(rows+1, 8), wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, int64(x.t.Type.Size()))}
-	for range 2 * (x.row + 2 - x.dense) { // columns
+	sizes := []int64{p.most(), p.most()}
+	for _, sec := range []int{x.crd[x.row], x.pos[x.row+1]} {
+		sizes = append(sizes, wide(rows+1, int64(sections[sec].Width)))
+	}
+	lists := 1 + x.halves()
+	for range lists {
+		sizes = append(sizes, wide(rows, 8), wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, int64(x.t.Type.Size())))
+	}
+	for range 2*(x.row-x.dense) + 1 { // columns
 		sizes = append(sizes, min(columnMost, max(x.room/64, columnLeast))&^15)
 	}
 	bufs, mem, err := rooms(x.limit, sizes)
@@ -196,25 +224,28 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.Span, error) {
 		return nil, err
 	}
 	defer mem.Release()
-	a := &fiberRows{x: x, s: s, under: x.f.total, count: make([]int64, x.row+1), end: make([]int64, x.row+1),
-		a: words[int64](bufs[2]), b: words[int64](bufs[3]), next: words[int64](bufs[4]), places: words[int32](bufs[5]), last: bufs[6], vals: bufs[7]}
+	a := &fiberRows{x: x, s: s, under: x.f.total, count: make([]int64, x.row+1), end: make([]int64, x.row+1), rowCrd: bufs[2], rowPos: bufs[3]}
 	if x.dense > 0 {
 		a.under = x.f.stride[x.dense-1]
 	}
-	n := x.starts[end] - x.starts[first]
-	a.lastSpan = coo.Span{Section: int64(x.crd[x.row+1]), From: x.starts[first], N: n}
-	a.valueSpan = coo.Span{Section: int64(x.vals), From: x.starts[first], N: n}
-	a.begin(first, bufs[8:])
-	if err := p.each([2][]byte{bufs[0], bufs[1]}, a.window); err != nil {
+	in := [2][]byte{bufs[0], bufs[1]}
+	bufs = bufs[4:]
+	for _, l := range []*rowList{&a.all, &a.half[0], &a.half[1]}[:lists] {
+		*l, bufs = rowList{words[int64](bufs[0]), words[int32](bufs[1]), bufs[2], bufs[3]}, bufs[4:]
+	}
+	a.begin(first, bufs)
+	if err := p.each(in, a.window); err != nil {
 		return nil, err
 	}
 	if end == len(x.ends) { // what ends the last node's segments
 		for l := x.dense; l <= x.row; l++ {
 			a.pos[l].push(a.count[l])
 		}
-		a.pos[x.row+1].push(x.starts[end])
+		if err := a.write(1, a.begins([]int32{0}, x.starts[end])); err != nil {
+			return nil, err
+		}
 	}
-	spans := []coo.Span{a.lastSpan, a.valueSpan}
+	spans := a.spans[:]
 	for _, c := range append(a.pos, a.crd...) {
 		if c != nil {
 			if err := c.flush(); err != nil {
@@ -231,7 +262,7 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 	x := a.x
 	lo, _ := x.span(w)
 	a.top = (lo + a.under - 1) / a.under
-	a.pos, a.crd = make([]*column, x.row+2), make([]*column, x.row+1)
+	a.pos, a.crd = make([]*column, x.row+1), make([]*column, x.row)
 	sections := x.lay.Sections()
 	open := func(section int, from int64) *column {
 		c := &column{s: a.s, sec: sections[section], buf: words[int64](bufs[0]), span: coo.Span{Section: int64(section), From: from}}
@@ -243,14 +274,18 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 		if w > 0 && x.last[w-1] >= 0 {
 			a.end[l] = (x.last[w-1]/x.f.stride[l] + 1) * x.f.stride[l]
 		}
-		a.crd[l] = open(x.crd[l], a.count[l])
+		if l < x.row {
+			a.crd[l] = open(x.crd[l], a.count[l])
+		}
 		if l == x.dense {
 			a.pos[l] = open(x.pos[l], a.top)
 		} else {
 			a.pos[l] = open(x.pos[l], a.count[l-1])
 		}
 	}
-	a.pos[x.row+1] = open(x.pos[x.row+1], a.count[x.row])
+	for i, from := range [4]int64{a.count[x.row], a.count[x.row], x.starts[w], x.starts[w]} {
+		a.spans[i] = coo.Span{Section: int64(x.arrays()[i]), From: from}
+	}
 }
 
 // window puts a window together and writes it.
@@ -261,58 +296,73 @@ func (a *fiberRows) window(w int, in [][]byte) error {
 		bundles[rank] = x.bundle(mem, w, rank)
 	}
 	x.packKeys(bundles[me], w)
-	parts := x.parts(w, bundles)
-	var lists [][]int64
-	for _, p := range parts {
-		lists = append(lists, p.keys)
-	}
-	keys := union(lists, a.a, a.b)
-	next := a.next[:len(keys)+1]
-	clear(next)
-	places := a.places
-	for i := range parts {
-		p := &parts[i]
-		p.places, places = places[:len(p.keys)], places[len(p.keys):]
-		placesOf(p.places, p.keys, keys)
-		for i, at := range p.places {
-			next[at+1] += int64(p.counts[i])
-		}
-	}
-	for i := range keys {
-		next[i+1] += next[i]
-	}
+	l := a.merge(x.parts(w, bundles))
+	width, size := x.crdWidth(), int64(x.t.Type.Size())
 	entries := x.starts[w+1] - x.starts[w]
-	if next[len(keys)] != entries {
-		panic(fmt.Sprintf("BUG: store: %d of %d entries in a window", next[len(keys)], entries))
+	if n := len(l.ends); int64(len(l.crd)) != entries*width || int64(len(l.vals)) != entries*size || n > 0 && int64(l.ends[n-1]) != entries {
+		panic(fmt.Sprintf("BUG: store: %d bytes of coordinates and %d of values in a window of %d entries", len(l.crd), len(l.vals), entries))
 	}
-	if err := a.nodes(w, keys, next); err != nil {
+	crd, err := a.nodes(w, l.keys)
+	if err != nil {
 		return err
 	}
-	size, width := int64(x.t.Type.Size()), x.crdWidth()
-	for i := range parts {
-		p := &parts[i]
-		if width == 4 {
-			placeAt(p, next, words[int32](a.last), words[int32](p.crd), a.vals, size)
-		} else {
-			placeAt(p, next, words[int64](a.last), words[int64](p.crd), a.vals, size)
+	for i, b := range [4][]byte{crd, a.begins(l.ends, x.starts[w]), l.crd, l.vals} {
+		if err := a.write(i, b); err != nil {
+			return err
 		}
 	}
-	if err := a.write(&a.lastSpan, a.last[:entries*width], x.starts[w]); err != nil {
-		return err
-	}
-	return a.write(&a.valueSpan, a.vals[:entries*size], x.starts[w])
+	return nil
 }
 
-// placed is a block's part of a window.
-type placed struct {
-	bundle
-	places []int32
+// halves is how many lists of rows hold a window's while more than two parts are
+// merged two by two.
+func (x *fibers) halves() int { return min(max(bits.Len(uint(len(x.order)-1))-1, 0), 2) }
+
+// merge is one list of all parts' rows.
+func (a *fiberRows) merge(parts []rowList) rowList {
+	width, size := a.x.crdWidth(), int64(a.x.t.Type.Size())
+	for round := 0; len(parts) > 2; round++ {
+		room := a.half[round%2]
+		for i := 0; i+1 < len(parts); i += 2 {
+			l := mergeRows(room, parts[i], parts[i+1], width, size)
+			room.drop(rowList{room.keys[:len(parts[i].keys)+len(parts[i+1].keys)], room.ends[:len(parts[i].ends)+len(parts[i+1].ends)], l.crd, l.vals})
+			parts[i/2] = l
+		}
+		if n := len(parts); n%2 == 1 {
+			parts[n/2] = parts[n-1]
+		}
+		parts = parts[:(len(parts)+1)/2]
+	}
+	switch len(parts) {
+	case 0:
+		return rowList{}
+	case 1:
+		return parts[0]
+	}
+	return mergeRows(a.all, parts[0], parts[1], width, size)
+}
+
+// begins are where rows with those ends begin, after base entries, in the file's width.
+func (a *fiberRows) begins(ends []int32, base int64) []byte {
+	if a.x.lay.Sections()[a.spans[1].Section].Width == 4 {
+		return beginsIn(words[int32](a.rowPos), ends, base)
+	}
+	return beginsIn(words[int64](a.rowPos), ends, base)
+}
+
+func beginsIn[T int32 | int64](dst []T, ends []int32, base int64) []byte {
+	dst = dst[:len(ends)]
+	next := T(base)
+	for i, end := range ends {
+		dst[i], next = next, T(base)+T(end)
+	}
+	return tcs.Of(dst).Bytes()
 }
 
 // parts are the blocks' parts of window w, as the blocks follow in the last mode,
 // of those that have rows there.
-func (x *fibers) parts(w int, bundles []bundle) []placed {
-	var list []placed
+func (x *fibers) parts(w int, bundles []bundle) []rowList {
+	var list []rowList
 	me, size, width := x.c.Rank(), int64(x.t.Type.Size()), x.crdWidth()
 	for _, k := range x.order {
 		q := &bundles[x.t.Owners[k]]
@@ -320,107 +370,83 @@ func (x *fibers) parts(w int, bundles []bundle) []placed {
 			continue
 		}
 		n := q.rows[0]
-		p := placed{bundle: bundle{keys: q.keys[:n]}}
+		q.rows = q.rows[1:]
+		if n == 0 {
+			continue
+		}
+		var p rowList
 		if x.t.Owners[k] == me {
-			if n > 0 {
-				own := x.part(k, w, *q)
-				p.counts, p.crd, p.vals = own.counts, own.crd, own.vals
-			}
+			p = x.part(k, w, q.rowList)
 		} else {
-			p.counts = q.counts[:n]
-			entries := int64(0)
-			for _, c := range p.counts {
-				entries += int64(c)
-			}
-			p.crd, p.vals = q.crd[:entries*width], q.vals[:entries*size]
-			q.vals = q.vals[len(p.vals):]
+			entries := int64(q.ends[n-1])
+			p = rowList{q.keys[:n], q.ends[:n], q.crd[:entries*width], q.vals[:entries*size]}
 		}
-		q.rows, q.keys, q.counts, q.crd = q.rows[1:], q.keys[n:], q.counts[n:], q.crd[len(p.crd):]
-		if n > 0 {
-			list = append(list, p)
-		}
+		q.drop(p)
+		list = append(list, p)
 	}
 	return list
 }
 
-// nodes writes the levels above the last one, and where rows begin, of a window of
-// those keys: a node where it begins, and with it where its segment does.
-func (a *fiberRows) nodes(w int, keys, next []int64) error {
+// nodes writes the levels above the rows of a window of those keys, a node where it begins,
+// and with it where its segment does. It returns the rows' coordinates in the file's width.
+func (a *fiberRows) nodes(w int, keys []int64) (crd []byte, err error) {
+	if a.x.lay.Sections()[a.spans[0].Section].Width == 4 {
+		crd = nodesIn(a, w, keys, words[int32](a.rowCrd))
+	} else {
+		crd = nodesIn(a, w, keys, words[int64](a.rowCrd))
+	}
+	for _, c := range append(a.pos, a.crd...) {
+		if c != nil && c.err != nil {
+			return nil, c.err
+		}
+	}
+	return crd, nil
+}
+
+func nodesIn[T int32 | int64](a *fiberRows, w int, keys []int64, dst []T) []byte {
 	x := a.x
-	for i, key := range keys {
+	dst = dst[:len(keys)]
+	for i := 0; i < len(keys); {
+		key := keys[i]
 		for a.top*a.under <= key {
 			a.pos[x.dense].push(a.count[x.dense])
 			a.top++
 		}
-		l, from := x.dense, (a.top-1)*a.under // the first key of the node above level l
+		l, from, end := x.dense, (a.top-1)*a.under, a.top*a.under // the keys of the node above level l
 		for ; l < x.row && key < a.end[l]; l++ {
-			from = a.end[l] - x.f.stride[l]
+			from, end = a.end[l]-x.f.stride[l], a.end[l]
 		}
 		for ; l < x.row; l++ {
 			c := (key - from) / x.f.stride[l]
 			from += c * x.f.stride[l]
-			a.end[l] = from + x.f.stride[l]
+			end = from + x.f.stride[l]
+			a.end[l] = end
 			a.crd[l].push(c)
 			a.pos[l+1].push(a.count[l+1])
 			a.count[l]++
 		}
-		a.crd[x.row].push(key - from)
-		a.pos[x.row+1].push(x.starts[w] + next[i])
-		a.count[x.row]++
+		n := below(keys[i:], end)
+		here := dst[i : i+n]
+		for k, key := range keys[i : i+n] {
+			here[k] = T(key - from)
+		}
+		i += n
+		a.count[x.row] += int64(n)
 	}
 	_, hi := x.span(w)
 	for a.top*a.under < hi {
 		a.pos[x.dense].push(a.count[x.dense])
 		a.top++
 	}
-	for _, c := range append(a.pos, a.crd...) {
-		if c != nil && c.err != nil {
-			return c.err
-		}
-	}
-	return nil
+	return tcs.Of(dst).Bytes()
 }
 
-// placeAt copies a part's rows to where they go, and moves that on.
-func placeAt[T int32 | int64](p *placed, next []int64, crd, from []T, vals []byte, size int64) {
-	switch size {
-	case 8:
-		scatterRows(p, next, crd, from, words[int64](vals), words[int64](p.vals))
-	case 4:
-		scatterRows(p, next, crd, from, words[int32](vals), words[int32](p.vals))
-	default:
-		k := int64(0)
-		for i, row := range p.places {
-			at, n := next[row], int64(p.counts[i])
-			copy(crd[at:at+n], from[k:k+n])
-			copy(vals[at*size:(at+n)*size], p.vals[k*size:(k+n)*size])
-			next[row], k = at+n, k+n
-		}
-	}
-}
-
-// scatterRows is placeAt for values of one word.
-func scatterRows[T, V int32 | int64](p *placed, next []int64, crd, from []T, vals, values []V) {
-	k := int64(0)
-	for i, row := range p.places {
-		at, n := next[row], int64(p.counts[i])
-		if n > 16 {
-			copy(crd[at:at+n], from[k:k+n])
-			copy(vals[at:at+n], values[k:k+n])
-		} else {
-			d, s, e, u := crd[at:at+n], from[k:k+n], vals[at:at+n], values[k:k+n]
-			for j := range d {
-				d[j], e[j] = s[j], u[j]
-			}
-		}
-		next[row], k = at+n, k+n
-	}
-}
-
-// write writes bytes at element `from` of a span's section.
-func (a *fiberRows) write(span *coo.Span, bytes []byte, from int64) error {
-	sec := a.x.lay.Sections()[span.Section]
-	span.CRC = crc32.Update(span.CRC, crc32.IEEETable, bytes)
-	_, err := a.s.WriteAt(bytes, sec.Offset+from*int64(sec.Width))
+// write writes bytes behind what a span has of its section.
+func (a *fiberRows) write(span int, bytes []byte) error {
+	sp := &a.spans[span]
+	sec := a.x.lay.Sections()[sp.Section]
+	sp.CRC = crc32.Update(sp.CRC, crc32.IEEETable, bytes)
+	_, err := a.s.WriteAt(bytes, sec.Offset+(sp.From+sp.N)*int64(sec.Width))
+	sp.N += int64(len(bytes)) / int64(sec.Width)
 	return err
 }

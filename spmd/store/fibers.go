@@ -27,6 +27,7 @@ type fibers struct {
 	order []int // all blocks, as their boxes follow in the last mode
 	limit *tcs.Limit
 	room  int64 // of all buffers
+	near  bool  // all blocks are this rank's
 
 	ends    []int64         // where windows end, as keys
 	cuts    map[int][]int64 // of each own block, the rows before each window, and all
@@ -108,12 +109,15 @@ func full(b *tcs.Tensor, l int) bool {
 }
 
 func rising[T int32 | int64](pos []T) bool {
-	for i := 1; i < len(pos); i++ {
-		if pos[i] == pos[i-1] {
-			return false
-		}
+	if len(pos) == 0 {
+		return true
 	}
-	return true
+	last, less := pos[0], T(0)
+	for _, p := range pos[1:] {
+		less |= p - last - 1
+		last = p
+	}
+	return less >= 0
 }
 
 // entry is the bytes that an entry takes in a message and in its place, at most.
@@ -135,47 +139,53 @@ func (x *fibers) cut() (ok bool, err error) {
 	if x.room, err = room(x.c, x.limit); err != nil {
 		return false, err
 	}
-	want := max(window(x.room, 2*ranks+4)/x.entry()/smaller, 1)
+	bytes := window(x.room, 2*ranks+4+x.halves())
+	most := max(bytes/x.entry()/smaller, 1)
+	want := max(wanted(bytes, sum[0]*x.entry(), ranks)/x.entry()/smaller, 1)
 	parts := sum[0]/want + 1
 	if parts*int64(ranks) > windowsMost {
 		return false, nil
 	}
-	cuts, err := cutPoints(x.c, runs, len(x.t.Kinds), int(parts))
-	if err != nil {
+	if x.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
 		return false, err
 	}
-	for _, coord := range cuts {
-		key := int64(0)
-		for l, n := range x.f.stride {
-			key += coord[l] * n
-		}
-		x.ends = append(x.ends, key)
-	}
-	x.ends = append(x.ends, x.f.total)
-	slices.Sort(x.ends)
-	x.ends = slices.Compact(x.ends)
-	if x.ends[0] == 0 {
-		x.ends = x.ends[1:]
-	}
 	x.rows, x.entries = make([]int64, len(x.ends)*ranks), make([]int64, len(x.ends)*ranks)
-	x.cuts = map[int][]int64{}
+	x.cutBlocks()
 	for _, k := range x.own {
-		b := x.t.Own[k]
-		pos, at := b.Levels[x.row+1].Pos, make([]int64, len(x.ends)+1)
-		for w, end := range x.ends {
-			at[w+1] = x.before(b, end)
+		pos, at := x.t.Own[k].Levels[x.row+1].Pos, x.cuts[k]
+		for w := range x.ends {
 			i := w*ranks + x.c.Rank()
 			x.rows[i] += at[w+1] - at[w]
 			x.entries[i] += pos.Int(at[w+1]) - pos.Int(at[w])
 		}
-		x.cuts[k] = at
 	}
 	for _, counts := range [][]int64{x.rows, x.entries} {
 		if err := x.c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
 			return false, err
 		}
 	}
-	return x.share(2 * want), nil
+	return x.share(2 * most), nil
+}
+
+// cutBlocks finds where windows cut this rank's blocks.
+func (x *fibers) cutBlocks() {
+	x.cuts = map[int][]int64{}
+	for k, b := range x.t.Own {
+		at := []int64{0}
+		for _, end := range x.ends {
+			at = append(at, x.before(b, at[len(at)-1], end))
+		}
+		x.cuts[k] = at
+	}
+}
+
+// nearby makes all blocks this rank's.
+func (x *fibers) nearby(t *Blocks) {
+	x.t, x.near = t, true
+	x.cutBlocks()
+	for _, counts := range [][]int64{x.rows, x.entries} {
+		allMine(counts, x.c)
+	}
 }
 
 // share gives each rank windows of about the same entries, unless one has more
@@ -210,12 +220,12 @@ func (x *fibers) span(w int) (lo, hi int64) {
 	return lo, x.ends[w]
 }
 
-// before counts the rows of a block whose key is below `key`.
-func (x *fibers) before(b *tcs.Tensor, key int64) int64 {
-	n := b.Levels[x.row].Crd.Len
-	return int64(sort.Search(int(n), func(i int) bool {
+// before counts the rows of a block whose key is below `key`: they are at least so many.
+func (x *fibers) before(b *tcs.Tensor, least, key int64) int64 {
+	n := b.Levels[x.row].Crd.Len - least
+	return least + int64(sort.Search(int(n), func(i int) bool {
 		var at [1]int64
-		x.keys(at[:], b, int64(i))
+		x.keys(at[:], b, least+int64(i))
 		return at[0] >= key
 	}))
 }
@@ -295,12 +305,15 @@ func (x *fibers) denseKey(b *tcs.Tensor, p int64) int64 {
 // addTo sets dst to coordinates plus base.
 func addTo(dst []int64, crd tcs.Array, base int64) {
 	if crd.Width == 4 {
-		for i, c := range tcs.Slice[int32](crd) {
-			dst[i] = base + int64(c)
-		}
-		return
+		sums(dst, tcs.Slice[int32](crd), base)
+	} else {
+		sums(dst, tcs.Slice[int64](crd), base)
 	}
-	for i, c := range tcs.Slice[int64](crd) {
-		dst[i] = base + c
+}
+
+func sums[T int32 | int64](dst []int64, crd []T, base int64) {
+	dst = dst[:len(crd)]
+	for i, c := range crd {
+		dst[i] = base + int64(c)
 	}
 }

@@ -84,7 +84,7 @@ func TestPiecesHaveEqualCounts(t *testing.T) {
 				m := matrix(t, []int64{5000, 100000}, "ss", parts[c.Rank()])
 				defer m.Close()
 				runs := []*run{{t: m}}
-				cuts, err := cutPoints(c, runs, 2, ranks)
+				cuts, err := cutPoints(c, runs, 2, ranks, samples)
 				if err != nil {
 					return err
 				}

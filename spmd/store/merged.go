@@ -22,7 +22,7 @@ func newPieces(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, sum bool, c
 		return nil, err
 	}
 	p := &pieces{own: runs}
-	if p.cuts, err = cutPoints(c, runs, len(modes), c.Size()); err == nil {
+	if p.cuts, err = cutPoints(c, runs, len(modes), c.Size(), samples); err == nil {
 		p.exchange, err = newExchange(c, t, modes, runs, bounds(runs, p.cuts, c.Size()), cfg.Limit)
 	}
 	if err != nil {

@@ -5,10 +5,12 @@ import (
 	"distaff/spmd/comm"
 )
 
-// windowMost and windowLeast bound the bytes of a window; bufferMemory is what the
+// windowMost and windowLeast bound the bytes of a window, windowGood those of one whose rows
+// may be as few as wanted: its buffers stay in a core's cache. bufferMemory is what the
 // windows or messages of a rank take together, at most but for very many ranks.
 const (
 	windowMost   = 4 << 20
+	windowGood   = 1 << 20
 	windowLeast  = 64 << 10
 	bufferMemory = 48 << 20
 )
@@ -47,4 +49,10 @@ const textMost = 26
 // window is the bytes of each of n windows that take room together.
 func window(room int64, n int) int64 {
 	return min(max(room/int64(n), windowLeast), windowMost)
+}
+
+// wanted is the bytes of a window of a result of total bytes that most allow: windowGood,
+// but where the ranks would have too many to tell one another of.
+func wanted(most, total int64, ranks int) int64 {
+	return min(most, max(windowGood, 2*total/(windowsMost/int64(ranks)+1)))
 }

@@ -12,16 +12,24 @@ import (
 // writeSegments writes the file: every rank sends the others what it has of
 // their windows, and puts its own together. Collective.
 func writeSegments(s *site, x *segments) error {
-	if err := s.resize(x.lay.Size()); err != nil {
+	near, err := x.t.nearby(x.c)
+	if err != nil {
 		return err
 	}
+	if near != nil {
+		defer near.close(x.t)
+		x.t, x.near = near, true
+		allMine(x.entries, x.c)
+	}
 	var spans []coo.Span
-	p := &parcels{c: x.c, limit: x.limit, first: x.first,
+	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near,
 		size: func(w, rank int) int64 { n, _ := x.size(w, rank); return n },
 		pack: func(mem []byte, w int) { x.pack(x.parcel(mem, w, x.c.Rank()), w) },
 	}
-	err := p.exchange(func() error {
-		return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
+	err = s.resizing(x.lay.Size(), func() error {
+		return p.exchange(func() error {
+			return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
+		})
 	})
 	if err != nil {
 		return err
@@ -221,7 +229,7 @@ func (a *assembly) write(span int, sec tcs.Section, bytes []byte, from int64) er
 }
 
 // words is memory, which begins at a whole one, as numbers.
-func words[T int32 | int64](b []byte) []T {
+func words[T any](b []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
 }

@@ -21,6 +21,7 @@ type segments struct {
 	own   []int
 	order []int // all blocks, as their boxes follow in the last mode
 	limit *tcs.Limit
+	near  bool // all blocks are this rank's
 
 	ends    []int64 // where windows end, in rows
 	entries []int64 // of each window, a rank: [window*ranks + rank]
@@ -107,31 +108,19 @@ func (x *segments) cut() (ok bool, err error) {
 		return false, err
 	}
 	bytes := window(room, 2*ranks+4)
-	want := bytes / entry
-	parts, step := sum[0]/want+1, bytes/x.perRow()
+	good := wanted(bytes, sum[0]*entry+x.f.total*x.perRow(), ranks)
+	parts, step := sum[0]/(good/entry)+1, good/x.perRow()
 	if x.f.total == 0 || (parts+x.f.total/step+1)*int64(ranks) > windowsMost {
 		return false, nil
 	}
-	cuts, err := cutPoints(x.c, runs, len(x.t.Kinds), int(parts))
-	if err != nil {
+	if x.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
 		return false, err
-	}
-	for _, coord := range cuts {
-		row := int64(0)
-		for l, n := range x.f.stride {
-			row += coord[l] * n
-		}
-		x.ends = append(x.ends, row)
 	}
 	for row := step; row < x.f.total; row += step {
 		x.ends = append(x.ends, row)
 	}
-	x.ends = append(x.ends, x.f.total)
 	slices.Sort(x.ends)
 	x.ends = slices.Compact(x.ends)
-	if x.ends[0] == 0 {
-		x.ends = x.ends[1:]
-	}
 	x.entries = make([]int64, len(x.ends)*ranks)
 	for w := range x.ends {
 		for _, k := range x.own {
@@ -145,7 +134,7 @@ func (x *segments) cut() (ok bool, err error) {
 	if err := x.c.Allreduce(comm.Of(x.entries), comm.Sum); err != nil {
 		return false, err
 	}
-	return x.share(2 * want), nil
+	return x.share(2 * bytes / entry), nil
 }
 
 // perRow is the bytes that a row takes, whatever its entries: a count for each block

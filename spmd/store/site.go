@@ -96,6 +96,23 @@ func (s *site) resize(n int64) error {
 	return s.file.Resize(n)
 }
 
+// resizing is resize and then f, at once where ranks write at once: f writes below n.
+func (s *site) resizing(n int64, f func() error) error {
+	if s.ordered || s.c.Rank() != 0 {
+		if err := s.resize(n); err != nil {
+			return err
+		}
+		return f()
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.resize(n) }()
+	err := f()
+	if e := <-done; err == nil {
+		err = e
+	}
+	return err
+}
+
 // write runs f, which writes this rank's spans: at once, or in this rank's turn.
 // What it wrote is on disk afterwards, or will be with rank 0's own flush.
 func (s *site) write(f func() error) error {

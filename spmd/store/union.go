@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // union merges sorted lists of distinct keys to one, which is returned: one of the lists
 // itself, or in a or b, that have room for the keys of all lists.
 func union(lists [][]int64, a, b []int64) []int64 {
@@ -33,39 +35,39 @@ func merged(dst, x, y []int64) int {
 	if y[len(y)-1] < x[0] {
 		return copy(dst, y) + copy(dst[len(y):], x)
 	}
+	// Two halves side by side, as what is next waits for the comparison before.
+	i := len(x) / 2
+	j, _ := slices.BinarySearch(y, x[i])
+	n, m := keysOf(dst, dst[i+j:], x[:i], y[:j], x[i:], y[j:])
+	return n + copy(dst[n:], dst[i+j:i+j+m])
+}
+
+// keysOf merges x and y to a, and u and v to b, and returns the keys of each.
+func keysOf(a, b, x, y, u, v []int64) (n, m int) {
+	i, j, k, l := 0, 0, 0, 0
+	for i < len(x) && j < len(y) && k < len(u) && l < len(v) {
+		p, q := x[i], y[j]
+		a[n] = min(p, q)
+		i, j, n = i+notAfter(p, q), j+notAfter(q, p), n+1
+		p, q = u[k], v[l]
+		b[m] = min(p, q)
+		k, l, m = k+notAfter(p, q), l+notAfter(q, p), m+1
+	}
+	return n + restOf(a[n:], x[i:], y[j:]), m + restOf(b[m:], u[k:], v[l:])
+}
+
+// restOf is keysOf of two lists.
+func restOf(dst, x, y []int64) int {
 	n, i, j := 0, 0, 0
 	for i < len(x) && j < len(y) {
 		p, q := x[i], y[j]
 		dst[n] = min(p, q)
-		n++
-		if p <= q {
-			i++
-		}
-		if q <= p {
-			j++
-		}
+		i, j, n = i+notAfter(p, q), j+notAfter(q, p), n+1
 	}
 	n += copy(dst[n:], x[i:])
 	return n + copy(dst[n:], y[j:])
 }
 
-// placesOf sets at to where keys are in all, which has each of them.
-func placesOf(at []int32, keys, all []int64) {
-	if len(keys) == 0 {
-		return
-	}
-	lo, hi := 0, len(all)
-	for lo < hi { // the first one's place
-		if mid := (lo + hi) / 2; all[mid] < keys[0] {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	for i, k := range keys {
-		for all[lo] != k {
-			lo++
-		}
-		at[i] = int32(lo)
-	}
-}
+// notAfter is 1 where key p is not after q, else 0, without a branch that the order of
+// keys would decide at random.
+func notAfter(p, q int64) int { return int(uint64(p-q-1) >> 63) }

@@ -107,7 +107,14 @@ type cut struct {
 	cuts []int
 	way  int  // 0: blocks are assembled, 1: they are views
 	wide bool // assembled blocks have 64-bit arrays
+	far  bool // ranks share no memory
 }
+
+// apart is a group whose ranks share no memory.
+type apart struct{ comm.Comm }
+
+func (a apart) OneProcess() bool     { return false }
+func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
 
 // own are the blocks of a rank.
 func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
@@ -143,6 +150,9 @@ func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
 func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limit *tcs.Limit) ([]byte, error) {
 	var file *outfile.File
 	err := local.Run(context.Background(), ranks, func(c comm.Comm) (err error) {
+		if x.far {
+			c = apart{c}
+		}
 		b, done, err := x.own(t, c.Rank())
 		if err != nil {
 			return err
@@ -193,7 +203,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(order)))
 				whole := sample(t, rng, kinds)
 				ranks := 1 + int(seed+rng.Uint64N(3))%8
-				x := &cut{way: rng.IntN(2), wide: rng.IntN(3) == 0}
+				x := &cut{way: rng.IntN(2), wide: rng.IntN(3) == 0, far: rng.IntN(2) == 0}
 				outermost := -1
 				if rng.IntN(2) == 0 {
 					outermost = whole.Levels[0].Mode
@@ -211,7 +221,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				}
 				for _, name := range names {
 					mode := store.Mode(rng.IntN(3))
-					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, cuts %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.cuts, mode, whole.Dims, name)
+					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, cuts %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.cuts, mode, whole.Dims, name)
 					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
@@ -262,7 +272,8 @@ func TestSizesPastOneWindow(t *testing.T) {
 			}
 			x := &cut{}
 			x.p, x.cuts = grid(whole.Dims, modes, int64(ranks), ranks)
-			for _, name := range []string{"t.tcs", "t.npy", "t.tns"} {
+			for _, name := range []string{"t.tcs", "far.tcs", "t.npy", "t.tns"} {
+				x.far = name == "far.tcs"
 				limit := tcs.NewLimit(0)
 				got, err := x.write(whole, ranks, filepath.Join(dir, name), store.Parallel, limit)
 				if err != nil {

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/transfer"
+)
+
+// nearby is the blocks as ranks of one process have them: all are this rank's, which reads the
+// others' where they are, so that none travels. It is nil where ranks are apart. The
+// blocks stay until close, also where their owners close them before. Collective.
+func (t *Blocks) nearby(c comm.Comm) (*Blocks, error) {
+	if !c.OneProcess() {
+		return nil, nil
+	}
+	there := make([]int64, len(t.Owners))
+	for _, k := range t.numbers() {
+		there[k] = 1
+	}
+	if err := c.Allreduce(comm.Of(there), comm.Sum); err != nil {
+		return nil, err
+	}
+	near := *t
+	near.Owners, near.Own = make([]int, len(t.Owners)), map[int]*tcs.Tensor{}
+	for k, owner := range t.Owners {
+		near.Owners[k] = c.Rank()
+		if there[k] == 0 {
+			continue
+		}
+		b, err := transfer.Bcast(c, t.Own[k], transfer.Like{}, owner, nil)
+		if err != nil {
+			near.close(t)
+			return nil, err
+		}
+		near.Own[k] = b
+	}
+	return &near, nil
+}
+
+// close lets go of nearby blocks that are not t's.
+func (near *Blocks) close(t *Blocks) {
+	for k, b := range near.Own {
+		if t.Own[k] == nil {
+			b.Close()
+		}
+	}
+}
+
+// allMine makes all ranks' counts, window by window, this rank's.
+func allMine(counts []int64, c comm.Comm) {
+	for w := 0; w < len(counts); w += c.Size() {
+		sum, here := int64(0), counts[w:w+c.Size()]
+		for _, n := range here {
+			sum += n
+		}
+		clear(here)
+		here[c.Rank()] = sum
+	}
+}

@@ -1,0 +1,161 @@
+package store
+
+import "sort"
+
+// rowList is rows in the order of their keys. An end is the entries of all rows up to
+// it; coordinates are in the file's width.
+type rowList struct {
+	keys []int64
+	ends []int32
+	crd  []byte
+	vals []byte
+}
+
+// drop moves on past rows.
+func (l *rowList) drop(p rowList) {
+	l.keys, l.ends, l.crd, l.vals = l.keys[len(p.keys):], l.ends[len(p.ends):], l.crd[len(p.crd):], l.vals[len(p.vals):]
+}
+
+// mergeRows puts the rows of two lists into dst, which has room for them, and returns
+// what it filled. Of a row that both have, x's entries come first.
+func mergeRows(dst, x, y rowList, width, size int64) rowList {
+	n := 0
+	switch {
+	case width == 4 && size == 4:
+		n = mergeOf[int32, uint32](dst, x, y)
+	case width == 4 && size == 8:
+		n = mergeOf[int32, uint64](dst, x, y)
+	case width == 4:
+		n = mergeOf[int32, [2]uint64](dst, x, y)
+	case size == 4:
+		n = mergeOf[int64, uint32](dst, x, y)
+	case size == 8:
+		n = mergeOf[int64, uint64](dst, x, y)
+	default:
+		n = mergeOf[int64, [2]uint64](dst, x, y)
+	}
+	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:len(x.crd)+len(y.crd)], dst.vals[:len(x.vals)+len(y.vals)]}
+}
+
+// typed is a rowList of known types, with the rows and entries before those.
+type typed[C, V any] struct {
+	keys      []int64
+	ends      []int32
+	crd       []C
+	vals      []V
+	row, done int
+}
+
+func typedOf[C, V any](l rowList) *typed[C, V] {
+	return &typed[C, V]{keys: l.keys, ends: l.ends, crd: words[C](l.crd), vals: words[V](l.vals)}
+}
+
+// mergeOf is mergeRows, which returns the rows.
+func mergeOf[C, V any](dst, x, y rowList) int {
+	d, a, b := typedOf[C, V](dst), typedOf[C, V](x), typedOf[C, V](y)
+	switch {
+	case len(a.keys) == 0 || len(b.keys) == 0 || a.keys[len(a.keys)-1] < b.keys[0]:
+	case b.keys[len(b.keys)-1] < a.keys[0]:
+		a, b = b, a
+	default:
+		d.both(a, b)
+	}
+	d.rest(a)
+	d.rest(b)
+	return d.row
+}
+
+// fewRows is how many rows are merged in one way before another is thought of.
+const fewRows = 32
+
+// both merges rows until one list ends.
+func (d *typed[C, V]) both(x, y *typed[C, V]) {
+	for x.row < len(x.keys) && y.row < len(y.keys) {
+		if n, m := x.single(), y.single(); min(n, m) >= fewRows {
+			d.singles(x, y, n, m)
+		} else {
+			d.runs(x, y)
+		}
+	}
+}
+
+// single is how many of the next rows have one entry each.
+func (x *typed[C, V]) single() int {
+	// The entries that are more than rows only become more.
+	ends := x.ends[x.row:]
+	more := func(i int) bool { return int(ends[i])-x.done > i+1 }
+	n := 1
+	for n < len(ends) && !more(n) {
+		n *= 2
+	}
+	return n/2 + sort.Search(min(n, len(ends))-n/2, func(i int) bool { return more(n/2 + i) })
+}
+
+// singles merges n rows of x and m of y, of one entry each, until either end. Nothing
+// branches on the keys, which follow one another at random: x's entry goes to the next
+// place, and y's there too, over x's, where its row comes first, else to the place
+// behind, where it stays if the row is x's too.
+func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
+	i, j, r := 0, 0, 0
+	xk, xc, xv := x.keys[x.row:][:n], x.crd[x.done:][:n], x.vals[x.done:][:n]
+	yk, yc, yv := y.keys[y.row:][:m], y.crd[y.done:][:m], y.vals[y.done:][:m]
+	keys, ends := d.keys[d.row:][:n+m], d.ends[d.row:][:n+m]
+	crd, vals, done := d.crd[d.done:][:n+m], d.vals[d.done:][:n+m], d.done
+	for i < len(xk) && j < len(yk) {
+		p, q := xk[i], yk[j]
+		a, b, at := notAfter(p, q), notAfter(q, p), i+j
+		crd[at], vals[at] = xc[i], xv[i]
+		crd[at+a], vals[at+a] = yc[j], yv[j]
+		i, j = i+a, j+b
+		keys[r], ends[r] = min(p, q), int32(done+i+j)
+		r++
+	}
+	d.row, d.done = d.row+r, d.done+i+j
+	x.row, x.done, y.row, y.done = x.row+i, x.done+i, y.row+j, y.done+j
+}
+
+// runs merges a few rows of any numbers of entries.
+func (d *typed[C, V]) runs(x, y *typed[C, V]) {
+	for n := 0; n < fewRows && x.row < len(x.keys) && y.row < len(y.keys); n++ {
+		p, q := x.keys[x.row], y.keys[y.row]
+		d.keys[d.row] = min(p, q)
+		if p <= q {
+			d.take(x)
+		}
+		if q <= p {
+			d.take(y)
+		}
+		d.ends[d.row] = int32(d.done)
+		d.row++
+	}
+}
+
+// take appends the entries of x's next row.
+func (d *typed[C, V]) take(x *typed[C, V]) {
+	end := int(x.ends[x.row])
+	n, at := end-x.done, d.done
+	c, v := x.crd[x.done:end], x.vals[x.done:end]
+	if n > 16 {
+		copy(d.crd[at:], c)
+		copy(d.vals[at:], v)
+	} else {
+		e, u := d.crd[at:at+n], d.vals[at:at+n]
+		for i := range c {
+			e[i], u[i] = c[i], v[i]
+		}
+	}
+	x.row, x.done, d.done = x.row+1, end, at+n
+}
+
+// rest appends the rows that x still has.
+func (d *typed[C, V]) rest(x *typed[C, V]) {
+	shift := int32(d.done - x.done)
+	copy(d.keys[d.row:], x.keys[x.row:])
+	ends := d.ends[d.row:]
+	for i, end := range x.ends[x.row:] {
+		ends[i] = end + shift
+	}
+	copy(d.crd[d.done:], x.crd[x.done:])
+	copy(d.vals[d.done:], x.vals[x.done:])
+	d.row, d.done = d.row+len(x.keys)-x.row, d.done+len(x.crd)-x.done
+}
