@@ -273,7 +273,7 @@ func slowFloat(tok []byte, size int) (float64, error) {
 		if errors.Is(err, strconv.ErrRange) {
 			return 0, errRange
 		}
-		if k := bytes.IndexAny(tok, "dD"); k > 0 && bytes.IndexAny(tok, "eExX") < 0 {
+		if k := bytes.IndexAny(tok, "dD"); k > 0 && !bytes.ContainsAny(tok, "eExX") {
 			tok = bytes.Clone(tok)
 			tok[k] = 'e'
 			return slowFloat(tok, size)
