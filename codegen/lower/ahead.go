@@ -44,10 +44,7 @@ func (l *lowerer) newAhead(f *cin.Forall, e *env) *ahead {
 	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !l.sums(p) || !l.fitsDense(t.Vars[0]) {
 		return nil
 	}
-	if _, cut := e.ranges[t.Vars[0]]; cut {
-		return nil
-	}
-	if p.Var == t.Vars[0] {
+	if _, cut := e.ranges[t.Vars[0]]; cut || p.Var == t.Vars[0] {
 		return nil
 	}
 	a := &ahead{l: l, f: f, where: s, t: t, terms: p}
@@ -88,18 +85,13 @@ func (a *ahead) compute(e *env) {
 	n := l.named("terms", ir.Minus(last, lo))
 	a.least = l.named("long_least", ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(l.spec.LongRow)))
 	a.n = l.declare("long", ir.Int(0))
-	array := func(name string, t ir.Type, n ir.Expr) *ir.Array {
-		arr := l.newArray(name, t)
-		l.emit(&ir.Alloc{A: arr, Len: n})
-		return arr
-	}
 	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(l.spec.LongRow)), ir.Int(1)))
-	a.row = array("long_row", ir.Int64, most)
-	a.at = array("long_at", ir.Int64, ir.Plus(most, ir.Int(1)))
+	a.row = l.alloc("long_row", ir.Int64, most, false)
+	a.at = l.alloc("long_at", ir.Int64, ir.Plus(most, ir.Int(1)), false)
 	l.store(a.at, ir.Int(0), ir.Int(0))
 	a.capC, a.capV = l.declare("long_crd_cap", ir.Int(1)), l.declare("long_vals_cap", ir.Int(1))
-	a.crd = array("long_crd", l.crdType(a.t.Vars[0]), a.capC)
-	a.vals = array("long_vals", l.spec.Compute, a.capV)
+	a.crd = l.alloc("long_crd", l.crdType(a.t.Vars[0]), a.capC, false)
+	a.vals = l.alloc("long_vals", l.spec.Compute, a.capV, false)
 	l.when(ir.Less(ir.Int(1), l.threads), func() { a.find(all, lo, n) })
 	l.when(ir.Less(ir.Int(0), a.n), func() {
 		b := a.newRowSums()

@@ -51,9 +51,7 @@ func (a *assembly) newGather(slots ir.Expr) *gather {
 		return tab
 	}
 	counts := func(name string, n ir.Expr) *ir.Array {
-		arr := l.newArray(name, ir.Int64)
-		l.emit(&ir.Alloc{A: arr, Len: n})
-		return arr
+		return l.alloc(name, ir.Int64, n, false)
 	}
 	g.pos = a.newPos(g.first)
 	parents := a.between(0, g.first)

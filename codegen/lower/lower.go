@@ -254,6 +254,13 @@ func (l *lowerer) newVar(name string) *ir.Var { return ir.NewVar(l.fresh(name), 
 
 func (l *lowerer) newArray(name string, t ir.Type) *ir.Array { return ir.NewArray(l.fresh(name), t) }
 
+// alloc makes an array of n elements, which are 0 if zero says so.
+func (l *lowerer) alloc(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array {
+	arr := l.newArray(name, t)
+	l.emit(&ir.Alloc{A: arr, Len: n, Zero: zero})
+	return arr
+}
+
 func (l *lowerer) emit(s ir.Stmt) { l.blk.List = append(l.blk.List, s) }
 
 // declare emits an Int64 local that starts out as x.

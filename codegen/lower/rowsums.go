@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"math/bits"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -48,26 +46,18 @@ func (a *ahead) newRowSums() *rowSums {
 	b.length = powerOfTwo(float64(l.spec.LongRow) / 4 / each)
 	b.bands = l.named("bands", ir.Plus(ir.Over(b.dim, ir.Int(b.width)), ir.Int(1)))
 	b.stretches = l.named("stretches", ir.Times(l.threads, ir.Int(chunksPerThread)))
-	array := func(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array {
-		arr := l.newArray(name, t)
-		l.emit(&ir.Alloc{A: arr, Len: n, Zero: zero})
-		return arr
-	}
 	coord := l.crdType(a.t.Vars[0])
-	b.sums = array(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
-	b.mark = array(a.t.Name+"_sum", ir.Bool, b.dim, true)
-	b.crd = array(a.t.Name+"_found", coord, b.dim, false)
-	b.n = array("found", ir.Int64, b.bands, true)
-	b.at = array("term_at", ir.Int64, ir.Times(b.stretches, b.bands), false)
-	b.begin = array("band_at", ir.Int64, ir.Plus(b.bands, ir.Int(1)), false)
+	b.sums = l.alloc(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
+	b.mark = l.alloc(a.t.Name+"_sum", ir.Bool, b.dim, true)
+	b.crd = l.alloc(a.t.Name+"_found", coord, b.dim, false)
+	b.n = l.alloc("found", ir.Int64, b.bands, true)
+	b.at = l.alloc("term_at", ir.Int64, ir.Times(b.stretches, b.bands), false)
+	b.begin = l.alloc("band_at", ir.Int64, ir.Plus(b.bands, ir.Int(1)), false)
 	b.capC, b.capV = l.declare("term_crd_cap", ir.Int(1)), l.declare("term_vals_cap", ir.Int(1))
-	b.termCrd = array("term_crd", coord, b.capC, false)
-	b.termVals = array("term_vals", l.spec.Compute, b.capV, false)
+	b.termCrd = l.alloc("term_crd", coord, b.capC, false)
+	b.termVals = l.alloc("term_vals", l.spec.Compute, b.capV, false)
 	return b
 }
-
-// powerOfTwo is the largest power of two up to x, and 1 at least.
-func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 
 func (b *rowSums) free() {
 	for _, arr := range []*ir.Array{b.sums, b.mark, b.crd, b.n, b.at, b.begin, b.termCrd, b.termVals} {

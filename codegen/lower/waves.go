@@ -51,10 +51,13 @@ func (l *lowerer) waveWork(f *cin.Forall, w *work) int64 {
 		}
 		each := max(l.additions(producer, t)/float64(max(w.driver.op.NNZ, 1)), 1)
 		work := max(float64(l.spec.WaveWork), float64(l.spec.Sizes[t.Vars[0]])) / each
-		least = 1 << max(bits.Len64(uint64(work))-1, 0)
+		least = powerOfTwo(work)
 	})
 	return least
 }
+
+// powerOfTwo is the largest power of two up to x, and 1 at least.
+func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 
 // waves lowers a parallel loop whose result is made in waves.
 func (l *lowerer) waves(f *cin.Forall, e *env) ir.Expr {
@@ -141,9 +144,7 @@ func (g *gather) newCapacities() *capacities {
 	l := g.a.l
 	c := &capacities{g: g, pos: make([]*ir.Array, len(g.parts)), crd: make([]*ir.Array, len(g.parts))}
 	array := func(name string) *ir.Array {
-		arr := l.newArray(name, ir.Int64)
-		l.emit(&ir.Alloc{A: arr, Len: g.slots})
-		return arr
+		return l.alloc(name, ir.Int64, g.slots, false)
 	}
 	for i, p := range g.parts {
 		if p.pos != nil {
