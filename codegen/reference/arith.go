@@ -70,7 +70,8 @@ func Convert(v Value, from, to dtype.Type) Value {
 // not keep it. wild says that a product or quotient was infinite, or infinity times
 // zero; loose that there was a division by a zero of uncertain sign, or a sum of what was wild: with
 // a factor that all products have taken out of it, as workspaces and schedules do, inf*1 - inf*3
-// is inf*(1-3), an infinity instead of NaN.
+// is inf*(1-3), an infinity instead of NaN. open says that it was divided by what may
+// as well be zero, or of the other sign, by the rounding of the sum that it is.
 type num struct {
 	v        Value
 	mag      float64
@@ -79,6 +80,7 @@ type num struct {
 	unsigned bool
 	wild     bool
 	loose    bool
+	open     bool
 }
 
 // of is the flags of what was made of a and b.
@@ -87,6 +89,7 @@ func (x num) of(a, b num) num {
 	x.unsigned = a.unsigned || b.unsigned || re == 0 && math.Signbit(re)
 	x.wild = x.wild || a.wild || b.wild
 	x.loose = x.loose || a.loose || b.loose
+	x.open = x.open || a.open || b.open
 	return x
 }
 
@@ -129,7 +132,9 @@ func over(t dtype.Type, a, b num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}.of(a, b)
 	q.wild = q.wild || madeWild(q.v, a, b)
 	q.loose = q.loose || t.IsFloat() && b.unsigned && isZero(t, b.v)
-	if size := abs(t, b.v); size > 0 {
+	size := abs(t, b.v)
+	q.open = q.open || !b.exact && size <= openWithin*rounding(t.Epsilon(), b.ops, b.mag)
+	if size > 0 {
 		q.mag = a.mag / size * max(1, b.mag/size)
 	}
 	if own := abs(t, q.v); math.IsNaN(q.mag) || q.mag < own {
@@ -139,6 +144,19 @@ func over(t dtype.Type, a, b num) num {
 		q.mag *= 2 // a component's error is relative to the whole
 	}
 	return q
+}
+
+// openWithin is up to how many times its rounding a denominator leaves a quotient open:
+// below that its relative error is past what a bound of first order covers.
+const openWithin = 4
+
+// rounding bounds the difference between two orders of evaluation of a value.
+func rounding(eps float64, ops int64, mag float64) float64 {
+	least := 0x1p-1074 // what underflow may lose
+	if eps == dtype.Float32.Epsilon() {
+		least = 0x1p-149
+	}
+	return float64(ops+2) * (eps*mag + least)
 }
 
 func abs(t dtype.Type, v Value) float64 {

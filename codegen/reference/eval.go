@@ -116,7 +116,7 @@ func (e *Evaluator) At(coord []int64) (Point, error) {
 
 func (e *Evaluator) point(a *accumulator) Point {
 	x := a.num()
-	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present, loose: x.loose, compute: e.p.Compute, result: e.p.Result}
+	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present, loose: x.loose, open: x.open, compute: e.p.Compute, result: e.p.Result}
 	p.Value = Convert(x.v, e.p.Compute, e.p.Result)
 	// A sum may be accumulated in the result itself.
 	p.Exact = p.Exact && (e.p.Compute.IsInt() || x.mag <= e.p.Result.ExactMax() || !a.present)

@@ -15,6 +15,7 @@ type Point struct {
 	Exact   bool    // no order of evaluation gives another value
 
 	loose           bool // not finite: which of NaN and the infinities is open
+	open            bool // any value may come of it
 	compute, result dtype.Type
 }
 
@@ -28,21 +29,21 @@ func (p Point) Tolerance() float64 {
 	if p.Exact {
 		return 0
 	}
-	eps, least := max(p.compute.Epsilon(), p.result.Epsilon()), 0x1p-1074 // what underflow may lose
-	if eps == dtype.Float32.Epsilon() {
-		least = 0x1p-149
-	}
-	return float64(p.Ops+2) * (eps*p.Mag + least)
+	return rounding(max(p.compute.Epsilon(), p.result.Epsilon()), p.Ops, p.Mag)
 }
 
 // Agrees tells whether v, of the result's type, is a right value: equal where
 // Exact, else within Tolerance. Infinities must be the same, a NaN a NaN; but
 // where a division by a zero of uncertain sign took part, in sums of products or quotients that are
 // infinite, and among complex numbers, whose infinities become NaN in one order and
-// not in another, any of them is as good. Zeros of either sign are equal.
+// not in another, any of them is as good. Zeros of either sign are equal. Where a denominator
+// is zero within its rounding, as x - y + (y - x) may be, nothing can be told.
 func (p Point) Agrees(v Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I
+	}
+	if p.open {
+		return true
 	}
 	if (p.loose || p.result.IsComplex()) && !finite(p.Value) {
 		return !finite(v)

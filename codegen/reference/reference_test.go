@@ -324,6 +324,16 @@ func TestExactAndTolerance(t *testing.T) {
 	if p := run("a = 1/b(i)", f8, f8, 0); !p.Agrees(Float(math.Inf(1))) || p.Agrees(Float(math.Inf(-1))) || p.Agrees(Float(1e308)) {
 		t.Error("infinities must be the same")
 	}
+	// A denominator that is zero but for rounding, and one that is not.
+	if p := run("a = 1/sum(i, b(i))", f8, f8, 1.5, 1e-17, -1.5); !p.Agrees(Float(-1e17)) || !p.Agrees(Float(math.NaN())) {
+		t.Error("what is divided by a rounding error can be any value")
+	}
+	if p := run("a = 1/sum(i, b(i))", f8, f8, 1.5, 1e-12, -1.5); p.Agrees(Float(-1e12)) || p.Agrees(Float(math.NaN())) || !p.Agrees(Float(1e12)) {
+		t.Error("what is divided by more than a rounding error is not any value")
+	}
+	if p := run("a = 1/sum(i, b(i))", f8, f8, 2, -2); !p.Agrees(Float(math.Inf(1))) || p.Agrees(Float(1)) {
+		t.Error("an exact zero is a zero")
+	}
 	if p := run("a = b(i)", f8, f8, math.Inf(1), math.Inf(-1)); !p.Agrees(Float(math.NaN())) || p.Agrees(Float(0)) {
 		t.Error("NaN must be NaN")
 	}
