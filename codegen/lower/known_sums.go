@@ -104,7 +104,11 @@ func (w *knownSpace) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 	p, k := w.e.res.pos, w.from
 	if w.place != nil {
 		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(k), w.base)))
-		l.expect(ir.Less(w.first, behind), e)
+		stands := ir.Less(w.first, behind)
+		if w.e.res.here != nil { // else there may be places of a row before
+			stands = ir.Both(w.e.res.here, stands)
+		}
+		l.expect(stands, e)
 		p = ir.Minus(behind, ir.Int(1))
 		k++
 	}
