@@ -56,10 +56,10 @@ type Request struct {
 	// itself run on all threads; 0 for DefaultLongRow. It shows in the bits of a
 	// sum of floats.
 	LongRow int64
-	// WaveWork is the number of stored entries from which on it pays a thread to
-	// take up another chunk of a sparse result; 0 for DefaultWaveWork. It shows in
+	// TurnWork is the number of stored entries from which on it pays a thread to
+	// take up another chunk of a sparse result; 0 for DefaultTurnWork. It shows in
 	// no bit of the result.
-	WaveWork int64
+	TurnWork int64
 	// FarBytes is the size of a dense operand that stays in no cache, so that
 	// rows picked from it are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
@@ -100,9 +100,9 @@ const DefaultLongRow = 1 << 16
 // MapAhead is the number of elements that a map has behind those that count (Arg.Map).
 const MapAhead = lower.MapAhead
 
-// DefaultWaveWork is the WaveWork of a request that has none: chunks whose
+// DefaultTurnWork is the TurnWork of a request that has none: chunks whose
 // results lie in a core's own cache.
-const DefaultWaveWork = 1 << 13
+const DefaultTurnWork = 1 << 13
 
 // DefaultFarBytes is the FarBytes of a request that has none.
 const DefaultFarBytes = 8 << 20
@@ -252,7 +252,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Values: u.Result.Values, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), WaveWork: cmp.Or(c.WaveWork, DefaultWaveWork),
+		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Values: u.Result.Values, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
 		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {

@@ -195,7 +195,7 @@ func (p *problem) request() codegen.Request {
 		r.Clip = []string{p.clip.v}
 	}
 	if p.tune {
-		r.LongRow, r.WaveWork = 1, 1
+		r.LongRow, r.TurnWork = 1, 1
 	}
 	for _, v := range p.normal.Vars {
 		r.Sizes[v] = p.size(v)

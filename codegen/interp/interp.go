@@ -15,7 +15,8 @@
 // Iterations of a Parallel loop run one after another in an order shuffled by
 // Env.Seed; those of a Vector loop in order. In both, a location that one
 // iteration writes and another touches is a race, except where both write it
-// by atomic stores. A Parallel loop inside a Parallel loop is a serial one.
+// by atomic stores, or both in their Turns. A Parallel loop inside a Parallel loop
+// is a serial one. Iterations that take turns run in order.
 package interp
 
 import (

@@ -1,6 +1,10 @@
 package interp
 
-import "distaff/codegen/ir"
+import (
+	"slices"
+
+	"distaff/codegen/ir"
+)
 
 func (c *compiler) loop(s *ir.For) stmtFn {
 	v := c.variable(s.V)
@@ -9,7 +13,7 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 		body := c.block(s.Body)
 		c.loops = c.loops[:d]
 		if s.Kind == ir.Parallel {
-			return shuffled(v, lo, hi, step, d, body)
+			return shuffled(v, lo, hi, step, d, body, ir.TurnOf(s) != nil)
 		}
 		return tracked(v, lo, hi, step, d, body)
 	}
@@ -28,6 +32,22 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 	}
 }
 
+// turn compiles a Turn. In a loop without a track, which is inside another Parallel
+// one, it is a block as any.
+func (c *compiler) turn(s *ir.Turn) stmtFn {
+	body := c.block(s.Body)
+	for d, l := range c.loops {
+		if l.turn == s {
+			return func(fr *frame) {
+				fr.tracks[d].inTurn = true
+				body(fr)
+				fr.tracks[d].inTurn = false
+			}
+		}
+	}
+	return body
+}
+
 // track opens a track for a loop whose iterations must not race, and is its
 // number; -1 for a serial loop.
 func (c *compiler) track(s *ir.For) int {
@@ -40,7 +60,7 @@ func (c *compiler) track(s *ir.For) int {
 		}
 	}
 	d := len(c.loops)
-	c.loops = append(c.loops, trackedLoop{kind: s.Kind, written: written(s.Body)})
+	c.loops = append(c.loops, trackedLoop{kind: s.Kind, written: written(s.Body), turn: ir.TurnOf(s)})
 	c.p.tracks = max(c.p.tracks, d+1)
 	return d
 }
@@ -66,8 +86,9 @@ func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	}
 }
 
-// shuffled runs the iterations in a random order and watches for races.
-func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
+// shuffled runs the iterations in a random order, or in their own where they take
+// turns, and watches for races.
+func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn, turns bool) stmtFn {
 	return func(fr *frame) {
 		first, end := lo(fr), hi(fr)
 		if first >= end {
@@ -81,7 +102,11 @@ func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 		t := &fr.tracks[d]
 		t.epoch++
 		t.kind = ir.Parallel
-		for _, k := range fr.rng.Perm(int(n)) {
+		order := fr.rng.Perm(int(n))
+		if turns {
+			slices.Sort(order)
+		}
+		for _, k := range order {
 			fr.step()
 			t.iter = int32(k) + 1
 			fr.ints[v] = first + int64(k)*step

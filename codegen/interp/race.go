@@ -8,6 +8,8 @@ type track struct {
 	epoch uint32
 	iter  int32
 	kind  ir.ForKind
+	// inTurn: the iteration is in its Turn.
+	inTurn bool
 }
 
 // cell is what the current epoch of one track did to one element: the
@@ -16,6 +18,8 @@ type cell struct {
 	epoch          uint32
 	writer, reader int32
 	atomic         bool
+	// wroteInTurn and readInTurn: nobody did outside of a Turn.
+	wroteInTurn, readInTurn bool
 }
 
 const many = -1
@@ -49,9 +53,10 @@ func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 		c := m.cell(fr, d, i)
 		t := &fr.tracks[d]
 		if a == reading {
-			if c.writer != 0 && c.writer != t.iter {
+			if c.writer != 0 && c.writer != t.iter && !(c.wroteInTurn && t.inTurn) {
 				fr.race(m, i, t, "read", "written", c.writer)
 			}
+			c.readInTurn = t.inTurn && (c.reader == 0 || c.readInTurn)
 			switch c.reader {
 			case 0:
 				c.reader = t.iter
@@ -61,12 +66,13 @@ func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 			}
 			continue
 		}
-		if c.reader != 0 && c.reader != t.iter {
+		if c.reader != 0 && c.reader != t.iter && !(c.readInTurn && t.inTurn) {
 			fr.race(m, i, t, "written", "read", c.reader)
 		}
-		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) {
+		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) && !(c.wroteInTurn && t.inTurn) {
 			fr.race(m, i, t, "written", "written", c.writer)
 		}
+		c.wroteInTurn = t.inTurn && (c.writer == 0 || c.wroteInTurn)
 		if c.writer == 0 {
 			c.atomic = a == updating
 		} else {

@@ -59,6 +59,8 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		}
 	case *ir.If:
 		return c.branch(s)
+	case *ir.Turn:
+		return c.turn(s)
 	case *ir.Alloc:
 		return c.alloc(s)
 	case *ir.Prefetch:

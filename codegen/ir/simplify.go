@@ -195,6 +195,12 @@ func (s *simplifier) stmt(t Stmt) Stmt {
 		return &While{Cond: cond, Body: s.block(t.Body)}
 	case *If:
 		return s.branch(t)
+	case *Turn:
+		b := s.block(t.Body)
+		if len(b.List) == 0 {
+			return s.drop()
+		}
+		return &Turn{Body: b}
 	}
 	return s.memory(t)
 }
@@ -299,7 +305,13 @@ func (s *simplifier) loop(t *For) Stmt {
 	}
 	if okl && okh && len(t.Reduce) == 0 && l.I+t.Step >= h.I && l.I+t.Step > l.I {
 		s.changed = true
-		b := &Block{List: append([]Stmt{&Declare{V: t.V, Init: lo}}, t.Body.List...)}
+		b := &Block{List: []Stmt{&Declare{V: t.V, Init: lo}}}
+		for _, u := range t.Body.List {
+			if turn, ok := u.(*Turn); ok {
+				u = turn.Body
+			}
+			b.List = append(b.List, u)
+		}
 		return s.stmt(b)
 	}
 	body := s.block(t.Body)

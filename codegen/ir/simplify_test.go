@@ -21,6 +21,8 @@ func TestSimplify(t *testing.T) {
 		{"for i in lo : hi {\nvar a int64 = i\nk[a] = a\n}", "for i in lo : hi {\nk[i] = i\n}"},
 		{"for i in 2 : 3 {\nk[i] = i\n}", "k[2] = 2"},
 		{"for i in 2 : 9 step 7 parallel {\nk[i] = i\n}", "k[2] = 2"},
+		{"for i in 2 : 3 parallel(dynamic, 1) {\nturn {\nk[i] = i\n}\n}", "k[2] = 2"},
+		{"for i in lo : hi parallel(dynamic, 1) {\nk[i] = i\nturn {\nvar a int64 = 3\n}\n}", "for i in lo : hi parallel(dynamic, 1) {\nk[i] = i\n}"},
 		{"for i in 2 : 10 step 7 {\nk[i] = i\n}", "for i in 2 : 10 step 7 {\nk[i] = i\n}"},
 		{"for i in 3 : 3 {\nk[i] = i\n}\nfor i in lo : lo {\nk[i] = i\n}", ""},
 		{"for i in lo : hi {\n# nothing\nif k[i] == 0 {\n}\n}", ""},

@@ -138,6 +138,11 @@ func TestVerify(t *testing.T) {
 		{"alloc p int64[1]\n sortby p[0 : 1] (p)", "p cannot be a key"},
 		{"alloctable T float64[3]\n keep T[0] = x", "x is a parameter"},
 		{"alloctable T int64[3]\n alloc w float64[1]\n keep T[0] = w", "T holds arrays of int64, w is of float64"},
+		{"turn {\n }", "a turn that is not the only one"},
+		{"for i in 0 : 2 parallel {\n turn {\n }\n }", "a turn that is not the only one in the body of a parallel(dynamic, 1) loop"},
+		{"for i in 0 : 2 parallel(dynamic, 1) {\n turn {\n }\n turn {\n }\n }", "a turn that is not the only one"},
+		{"for i in 0 : 2 parallel(dynamic, 1) {\n if i == 1 {\n turn {\n }\n }\n }", "a turn that is not the only one"},
+		{"for i in 0 : 2 parallel(dynamic, 1) {\n turn {\n n = 3\n }\n }", "n is a loop variable or of the function's head"},
 		{"alloctable T int64[3]\n for i in 0 : 3 parallel {\n freetable T\n }", "T is from outside the parallel loop"},
 		{"x[search(x, 0, 1, 0)] = 1.0", "only integers are searched"},
 	}

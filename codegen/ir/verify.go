@@ -24,6 +24,7 @@ const MaxFailCoord = 16
 //   - In a Parallel or Vector loop, scalars from outside are assigned only if
 //     Reduce lists them, and then only added to and not read; arrays from
 //     outside are not allocated, grown, freed. No Parallel loop is in a Vector one.
+//   - A Turn stands once in the body itself of a Parallel loop of chunks of 1.
 func Verify(f *Func) error {
 	v := &verifier{
 		f:       f,
@@ -83,6 +84,7 @@ type verifier struct {
 // verifyLoop is a loop around the statement at hand.
 type verifyLoop struct {
 	kind   ForKind
+	turn   *Turn // that stands where it may
 	reduce map[*Var]bool
 	inside map[any]bool // variables and arrays made in it
 }
@@ -245,6 +247,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.inLoop(&verifyLoop{kind: Serial, inside: map[any]bool{}}, s.Body)
 	case *If:
 		return v.branch(s)
+	case *Turn:
+		return v.turn(s)
 	case *Alloc:
 		return v.alloc(s)
 	case *Prefetch:
@@ -532,6 +536,9 @@ func (v *verifier) loop(s *For) error {
 		return fmt.Errorf("lanes of %d: want a vector loop of step 1 with a factor", s.Lanes)
 	}
 	l := &verifyLoop{kind: s.Kind, reduce: map[*Var]bool{}, inside: map[any]bool{}}
+	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {
+		l.turn = TurnOf(s)
+	}
 	for _, x := range s.Reduce {
 		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
 			return fmt.Errorf("%s cannot be reduced: want a number declared outside", x.Name)
@@ -554,6 +561,13 @@ func (v *verifier) loop(s *For) error {
 	}
 	delete(v.visible, s.V)
 	return nil
+}
+
+func (v *verifier) turn(s *Turn) error {
+	if n := len(v.loops); n == 0 || v.loops[n-1].turn != s {
+		return errors.New("a turn that is not the only one in the body of a parallel(dynamic, 1) loop")
+	}
+	return v.block(s.Body)
 }
 
 func (v *verifier) inLoop(l *verifyLoop, b *Block) error {

@@ -18,7 +18,19 @@ func Walk(s Stmt, fn func(Stmt)) {
 	case *If:
 		Walk(s.Then, fn)
 		Walk(s.Else, fn)
+	case *Turn:
+		Walk(s.Body, fn)
 	}
+}
+
+// TurnOf is the Turn of a Parallel loop; nil for none.
+func TurnOf(s *For) *Turn {
+	for _, t := range s.Body.List {
+		if t, ok := t.(*Turn); ok {
+			return t
+		}
+	}
+	return nil
 }
 
 // Exprs are the expressions that s itself holds, without those of statements

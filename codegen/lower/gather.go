@@ -7,8 +7,8 @@ import (
 )
 
 // gather collects the pieces of a sparse result that the chunks of a loop over
-// its level 0 make, in their order: all at once, or a wave of chunks after another
-// (waves.go). It has a slot for each chunk of a wave.
+// its level 0 make, in their order: when all are made, or as each is (turns.go). It has
+// a slot for each chunk.
 type gather struct {
 	a     *assembly
 	slots ir.Expr
@@ -27,11 +27,12 @@ type gather struct {
 }
 
 // part is one compressed level's pieces: made[k] coordinates in slot k, behind
-// the before[k] of the slots and waves before it.
+// the before[k] of those before it.
 type part struct {
 	level        int
 	pos, crd     *ir.Table // pos is nil for the outermost
 	made, before *ir.Array
+	from, n      ir.Expr // before and made of the slot at hand
 }
 
 // pieces are a result's arrays, by part, and their capacities.
@@ -66,7 +67,6 @@ func (a *assembly) newGather(slots ir.Expr) *gather {
 		if k != g.first {
 			p.pos = table("poss", intOf(a.op.PosWidth[k]))
 		}
-		l.store(p.before, slots, ir.Int(0))
 		g.parts = append(g.parts, p)
 	}
 	g.vals = table("valss", a.op.Type)
@@ -178,6 +178,7 @@ func (g *gather) publish() {
 		k := l.newVar("slot")
 		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: g.slots, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
 			b := g.takeAll(k)
+			g.at(k)
 			g.copy(k, b)
 			g.freeAll(b)
 		})})
@@ -237,12 +238,11 @@ func (g *gather) publishOne() {
 // count is the number of coordinates of a compressed level so far.
 func (g *gather) count(level int) ir.Expr { return ir.At(g.part(level).before, g.slots) }
 
-// scan brings before up to date with what the slots hold, behind what the waves
-// before have made.
+// scan adds up what the slots hold.
 func (g *gather) scan() {
 	l := g.a.l
 	for _, p := range g.parts {
-		l.store(p.before, ir.Int(0), ir.At(p.before, g.slots))
+		l.store(p.before, ir.Int(0), ir.Int(0))
 	}
 	k := l.newVar("slot")
 	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: g.slots, Step: 1, Body: l.within(func() {
@@ -275,7 +275,7 @@ func (g *gather) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	g.out = out
 }
 
-// grow makes room for all that scan has counted.
+// grow makes room for all that is counted.
 func (g *gather) grow() {
 	a, l := g.a, g.a.l
 	for i, p := range g.parts {
@@ -287,13 +287,22 @@ func (g *gather) grow() {
 	l.reserve(g.out.vals, g.out.capV, ir.Times(g.count(a.deep), a.block(a.deep+1)))
 }
 
+// at reads the places of slot k, which are known.
+func (g *gather) at(k ir.Expr) {
+	l := g.a.l
+	for i := range g.parts {
+		p := &g.parts[i]
+		p.from = l.named("from", ir.At(p.before, k))
+		p.n = l.named("n", ir.At(p.made, k))
+	}
+}
+
 // copy moves slot k's pieces, which b holds, to their places.
 func (g *gather) copy(k ir.Expr, b *buffers) {
 	a, l := g.a, g.a.l
 	block := a.block(a.deep + 1)
 	for i, p := range g.parts {
-		from := l.named("from", ir.At(p.before, k))
-		n := l.named("n", ir.At(p.made, k))
+		from, n := p.from, p.n
 		lev := &b.levels[p.level]
 		if p.pos == nil {
 			if p.level > 0 {
@@ -302,8 +311,8 @@ func (g *gather) copy(k ir.Expr, b *buffers) {
 		} else {
 			above := g.part(g.above(p.level))
 			size := a.between(above.level+1, p.level)
-			lo := l.named("lo", ir.Times(ir.At(above.before, k), size))
-			g.copyPos(g.out.pos[i], lo, lev.pos, ir.Times(ir.At(above.made, k), size), from)
+			lo := l.named("lo", ir.Times(above.from, size))
+			g.copyPos(g.out.pos[i], lo, lev.pos, ir.Times(above.n, size), from)
 		}
 		pieces := func(stream bool) *ir.Block {
 			return l.within(func() {

@@ -60,9 +60,9 @@ type Spec struct {
 	// LongRow is the number of entries past which a row is cut into chunks of
 	// its own.
 	LongRow int64
-	// WaveWork is the number of entries, and rows, that a chunk of a result that
-	// is made in waves has at least.
-	WaveWork int64
+	// TurnWork is the number of entries, and rows, that a chunk of a result that
+	// is made in turns has at least.
+	TurnWork int64
 	// FarBytes is the size of a dense operand from which on the rows that a sparse
 	// operand picks are prefetched.
 	FarBytes int64

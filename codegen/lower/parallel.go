@@ -26,8 +26,8 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		}()
 	}
 	a := l.out
-	if !l.insert && !a.given() && l.inWaves(f) {
-		return l.waves(f, e)
+	if !l.insert && !a.given() && l.takesTurns(f) {
+		return l.inTurns(f, e)
 	}
 	chunks := l.chunks()
 	if !a.prefixed(f) {

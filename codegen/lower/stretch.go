@@ -7,7 +7,7 @@ import (
 
 // A chunk of a parallel loop whose result grows makes a stretch of it: some rows,
 // of which the first may begin, and the last end, at a coordinate inside. A row of more
-// than Spec.LongRow entries is cut so, at whatever coordinates make the chunks even:
+// entries than cutRow is cut so, at whatever coordinates make the chunks even:
 // entries are computed one by one, so that no bit tells where. The chunk with a row's
 // end closes it.
 type stretch struct {
@@ -22,6 +22,10 @@ type stretch struct {
 	from, to     ir.Expr
 	begins, ends ir.Expr // whether there is one
 }
+
+// cutRow is the number of entries up to which a row is one chunk's: as many as a chunk
+// has at least, so that none waits long for its turn.
+func (l *lowerer) cutRow() int64 { return min(l.spec.LongRow, l.spec.TurnWork) }
 
 // cutAlong is the variable along the rows of f's result where these may be cut, else "".
 // Every operand that counts in w has entries along it.
@@ -81,7 +85,7 @@ func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 		start := l.named("start", w.before(ir.Minus(x, ir.Int(1))))
 		end := l.named("end", w.before(x))
 		target := l.named("target", w.target(c))
-		long := ir.Less(ir.Int(l.spec.LongRow), ir.Minus(end, start))
+		long := ir.Less(ir.Int(l.cutRow()), ir.Minus(end, start))
 		l.when(ir.Both(ir.Less(target, end), long), func() {
 			l.set(r, ir.Minus(x, ir.Int(1)))
 			y := l.declare("y", b[1])

@@ -259,6 +259,8 @@ func filter(b *ir.Block, keep func(ir.Stmt) bool) {
 		case *ir.If:
 			filter(s.Then, keep)
 			filter(s.Else, keep)
+		case *ir.Turn:
+			filter(s.Body, keep)
 		}
 		if keep(s) {
 			kept = append(kept, s)

@@ -25,6 +25,10 @@ type cfunc struct {
 	owns   bool                  // there is something to release at the end
 	b      strings.Builder
 	depth  int
+	// turnsOf is the loop whose iterations take turns, nil for none; turned is what they
+	// hand on.
+	turnsOf *ir.For
+	turned  map[*ir.Array]bool
 }
 
 func (l *leaf) newFunc() *cfunc {
@@ -34,7 +38,7 @@ func (l *leaf) newFunc() *cfunc {
 		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 		depth: 1,
 	}
-	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "done"} {
+	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "turn", "done"} {
 		f.names.take(own)
 	}
 	f.temps = f.names
@@ -107,6 +111,9 @@ func (f *cfunc) table(t *ir.Table) string {
 func (f *cfunc) arrayParam(a *ir.Array) string {
 	if a.Const {
 		return "const " + ctype(a.Elem) + " *restrict " + f.array(a)
+	}
+	if f.turned[a] { // others change it while the function runs
+		return ctype(a.Elem) + " *" + f.array(a)
 	}
 	return ctype(a.Elem) + " *restrict " + f.array(a)
 }

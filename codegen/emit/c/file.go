@@ -120,6 +120,8 @@ func outer(s ir.Stmt, fn func(ir.Stmt)) {
 		if s.Else != nil {
 			outer(s.Else, fn)
 		}
+	case *ir.Turn:
+		outer(s.Body, fn)
 	}
 }
 

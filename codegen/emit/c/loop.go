@@ -270,6 +270,8 @@ func statements(b *ir.Block) int64 {
 			}
 		case *ir.Block:
 			n += statements(s)
+		case *ir.Turn:
+			n += statements(s.Body)
 		default:
 			n++
 		}
@@ -380,6 +382,11 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 			f.line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
 		}
 	}
+	if p.turns {
+		f.need("turn")
+		c.turn = f.temps.fresh(v + "_turn")
+		f.line("dst_turn %s = {%s, %s};", c.turn, begin, failures(c))
+	}
 	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, integer(s.Step, precSum))
 	f.scoped(func() {
 		if len(p.reduce) == 0 {
@@ -388,6 +395,9 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		kind := "static"
 		if s.Dynamic {
 			kind = "dynamic"
+		}
+		if p.turns {
+			kind = "monotonic:dynamic" // a piece is taken up after all before it
 		}
 		f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
 		f.pieces(c, true)
@@ -408,8 +418,39 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 type call struct {
 	piece                       *piece
 	begin, end, at, size, fault string
+	turn                        string   // whose turn it is, among threads
 	parts                       []string // arrays of partial sums
 	step                        int64
+}
+
+// failures is where a loop's threads look for failures of others.
+func failures(c *call) string {
+	if c.fault == "" {
+		return "0"
+	}
+	return "&" + c.fault
+}
+
+// turn writes what a parallel loop's iterations do in turn.
+func (f *cfunc) turn(s *ir.Turn) {
+	if f.turnsOf == nil || ir.TurnOf(f.turnsOf) != s { // of a loop that is serial here
+		f.line("{")
+		f.nested(s.Body)
+		f.line("}")
+		return
+	}
+	v := f.variable(f.turnsOf.V)
+	if f.fails {
+		f.line("if (!dst_await(turn, %s)) {", v)
+		f.scoped(func() { f.fail("0") })
+		f.line("}")
+	} else {
+		f.line("dst_await(turn, %s);", v)
+	}
+	f.line("{")
+	f.nested(s.Body)
+	f.line("}")
+	f.line("dst_pass(turn, %s + %s);", v, integer(f.turnsOf.Step, precSum))
 }
 
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does

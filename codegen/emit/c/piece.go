@@ -17,6 +17,7 @@ type piece struct {
 	env    bool
 	fails  bool
 	atomic bool // it stores atomically where it is told that others run beside it
+	turns  bool // its iterations take turns
 }
 
 // pieceOf prints the function of a parallel loop.
@@ -31,6 +32,13 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	f.nameAll(u)
 	f.variable(s.V)
 	p.atomic = storesAtomically(s.Body)
+	turn := ir.TurnOf(s)
+	if p.turns = turn != nil; p.turns {
+		f.turnsOf, f.turned = s, map[*ir.Array]bool{}
+		for _, a := range l.usageIn(true, turn.Body).arrays {
+			f.turned[a] = !a.Const
+		}
+	}
 	reduced := map[*ir.Var]bool{}
 	for _, r := range s.Reduce {
 		if l.live[r] && u.seen[r] {
@@ -75,6 +83,9 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	if p.atomic {
 		params = append(params, "int shared")
 	}
+	if p.turns {
+		params = append(params, "dst_turn *turn")
+	}
 	f.own(u, u.made, u.madeTables)
 	for _, r := range p.reduce {
 		f.line("%s %s = 0;", ctype(r.Typ), f.variable(r))
@@ -104,6 +115,10 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	if p.atomic {
 		// A copy for each of its two calls, one without atomic instructions.
 		result = "inline __attribute__((always_inline)) " + result
+	}
+	if p.turns {
+		// It is long, and one for both of its calls.
+		result = "__attribute__((noinline)) " + result
 	}
 	fmt.Fprintf(&l.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.b.String())
 	return p
@@ -152,6 +167,9 @@ func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shar
 	}
 	if c.piece.atomic {
 		args = append(args, fmt.Sprint(truth(shared)))
+	}
+	if c.turn != "" {
+		args = append(args, "&"+c.turn)
 	}
 	return c.piece.name + "(" + strings.Join(args, ", ") + ")"
 }

@@ -45,6 +45,7 @@ var helpers = []struct {
 	{name: "sort_by", uses: []string{"alloc", "release"}},
 	{name: "chunk"},
 	{name: "fault"},
+	{name: "turn", uses: []string{"fault"}},
 }
 
 // suffix names a type in the names of the prelude.

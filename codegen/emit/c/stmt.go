@@ -56,6 +56,8 @@ func (f *cfunc) stmt(s ir.Stmt) {
 			f.nested(s.Else)
 		}
 		f.line("}")
+	case *ir.Turn:
+		f.turn(s)
 	case *ir.Fill:
 		f.fill(s)
 	case *ir.Copy:
