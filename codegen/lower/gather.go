@@ -175,13 +175,7 @@ func (g *gather) publish() {
 	many := l.within(func() {
 		g.scan()
 		g.alloc(g.count, ir.Times(g.count(a.deep), a.block(a.deep+1)))
-		k := l.newVar("slot")
-		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: g.slots, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
-			b := g.takeAll(k)
-			g.at(k)
-			g.copy(k, b)
-			g.freeAll(b)
-		})})
+		g.copyKept(func(ir.Expr) ir.Expr { return ir.Truth(true) })
 		g.publishCopies()
 	})
 	l.emit(&ir.If{Cond: ir.Equal(g.slots, ir.Int(1)), Then: one, Else: many})
@@ -295,6 +289,20 @@ func (g *gather) at(k ir.Expr) {
 		p.from = l.named("from", ir.At(p.before, k))
 		p.n = l.named("n", ir.At(p.made, k))
 	}
+}
+
+// copyKept copies the pieces of the slots that which tells to keep some.
+func (g *gather) copyKept(which func(k ir.Expr) ir.Expr) {
+	l := g.a.l
+	k := l.newVar("slot")
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: g.slots, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
+		l.when(which(k), func() {
+			b := g.takeAll(k)
+			g.at(k)
+			g.copy(k, b)
+			g.freeAll(b)
+		})
+	})})
 }
 
 // copy moves slot k's pieces, which b holds, to their places.

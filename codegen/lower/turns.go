@@ -113,7 +113,12 @@ func (l *lowerer) inTurns(f *cin.Forall, e *env) ir.Expr {
 		g.publishOne()
 	})
 	many := l.within(func() {
-		l.when(ir.Inverse(g.fits(room, g.count)), func() { g.late(room) })
+		l.when(ir.Inverse(g.fits(room, g.count)), func() {
+			g.grow()
+			g.copyKept(func(k ir.Expr) ir.Expr {
+				return ir.Inverse(g.fits(room, func(level int) ir.Expr { return ir.At(g.part(level).before, ir.Plus(k, ir.Int(1))) }))
+			})
+		})
 		g.publishCopies()
 	})
 	l.emit(&ir.If{Cond: ir.Equal(w.chunks, ir.Int(1)), Then: one, Else: many})
@@ -123,16 +128,17 @@ func (l *lowerer) inTurns(f *cin.Forall, e *env) ir.Expr {
 
 // fits tells whether there was room for so many coordinates of each level.
 func (g *gather) fits(room ir.Expr, count func(level int) ir.Expr) ir.Expr {
-	ok := ir.AtMost(ir.Times(count(g.a.deep), g.a.block(g.a.deep+1)), room)
+	var all []ir.Expr
 	for _, p := range g.parts {
-		if p.level != g.a.deep {
-			ok = ir.Both(ok, ir.AtMost(count(p.level), room))
-		}
+		all = append(all, ir.AtMost(count(p.level), room))
 		if p.pos != nil && p.level > g.above(p.level)+1 {
-			ok = ir.Both(ok, ir.AtMost(g.parents(p.level, count), room))
+			all = append(all, ir.AtMost(g.parents(p.level, count), room))
 		}
 	}
-	return ok
+	if g.a.deep+1 < g.a.op.order() {
+		all = append(all, ir.AtMost(ir.Times(count(g.a.deep), g.a.block(g.a.deep+1)), room))
+	}
+	return ir.Both(all...)
 }
 
 // follow finds the places of chunk k, behind those of the chunk before.
@@ -147,21 +153,5 @@ func (g *gather) follow(k ir.Expr) {
 			l.set(p.from.(*ir.Var), ir.At(p.before, k))
 			l.store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(p.from, p.n))
 		}
-	})})
-}
-
-// late copies the chunks for which there was no room.
-func (g *gather) late(room ir.Expr) {
-	l := g.a.l
-	g.grow()
-	k := l.newVar("chunk")
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: g.slots, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
-		after := func(level int) ir.Expr { return ir.At(g.part(level).before, ir.Plus(k, ir.Int(1))) }
-		l.when(ir.Inverse(g.fits(room, after)), func() {
-			b := g.takeAll(k)
-			g.at(k)
-			g.copy(k, b)
-			g.freeAll(b)
-		})
 	})})
 }
