@@ -21,7 +21,6 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
-	"distaff/codegen/lattice"
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
@@ -201,9 +200,6 @@ func Compile(r Request) (*Unit, error) {
 	c.collect()
 	u := c.unit
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
-	if err := c.few(); err != nil {
-		return nil, err
-	}
 	c.operands()
 	c.build()
 	switch {
@@ -382,25 +378,6 @@ func (c *compilation) collect() {
 		c.byKey[key] = u
 		c.uses = append(c.uses, u)
 	}
-}
-
-// few refuses more operands than one loop can look through.
-func (c *compilation) few() error {
-	for _, v := range c.normal.Vars {
-		n := 0
-		for _, u := range c.uses {
-			for l, k := range u.format.Levels {
-				if u.vars[u.format.Order[l]] == v && !k.Caps().Locate {
-					n++
-					break
-				}
-			}
-		}
-		if n > lattice.MaxIters {
-			return &diag.Error{Msg: fmt.Sprintf("got %d sparse operands with variable %s, want at most %d in one statement: split the sum with +=", n, v, lattice.MaxIters)}
-		}
-	}
-	return nil
 }
 
 // operands makes the leaf's arguments: the result, and each tensor once for

@@ -26,7 +26,7 @@ func longSum(t *testing.T, n int, letter, op string) (string, error) {
 }
 
 // TestLongSums: code grows with the number of operands, not with that of their
-// subsets, and what one loop has no room for is refused.
+// subsets.
 func TestLongSums(t *testing.T) {
 	for _, op := range []string{" + ", " - "} {
 		for _, letter := range []string{"d", "s"} {
@@ -50,8 +50,8 @@ func TestLongSums(t *testing.T) {
 	if !strings.Contains(many, `#pragma GCC optimize ("O1")`) {
 		t.Errorf("%d bytes of C are optimized in full", len(many))
 	}
-	if _, err := longSum(t, 257, "d", " + "); err == nil || !strings.Contains(err.Error(), "257 sparse operands with variable i, want at most 256") {
-		t.Errorf("257 operands: got %v", err)
+	if _, err := longSum(t, 300, "d", " + "); err != nil {
+		t.Errorf("300 operands: %v", err)
 	}
 }
 

@@ -23,39 +23,61 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Set is a set of iterators, by number.
-type Set [MaxIters / 64]uint64
+// Set is a set of iterators, by number: their bits, iterator 0 in the lowest bit of the
+// first byte. The last byte is not 0, so that equal sets are equal strings.
+type Set string
 
 // Only is the set of iterator k.
-func Only(k int) (s Set) {
-	s[k/64] = 1 << (k % 64)
-	return s
+func Only(k int) Set {
+	s := make([]byte, k/8+1)
+	s[k/8] = 1 << (k % 8)
+	return Set(s)
 }
 
 // Has tells whether iterator k is in s.
-func (s Set) Has(k int) bool { return s[k/64]>>(k%64)&1 != 0 }
+func (s Set) Has(k int) bool { return k/8 < len(s) && s[k/8]>>(k%8)&1 != 0 }
 
 // Len is the number of iterators in s.
 func (s Set) Len() int {
 	n := 0
-	for _, w := range s {
-		n += bits.OnesCount64(w)
+	for k := range len(s) {
+		n += bits.OnesCount8(s[k])
 	}
 	return n
 }
 
 // First is the smallest iterator in s, which is not empty.
 func (s Set) First() int {
-	k := slices.IndexFunc(s[:], func(w uint64) bool { return w != 0 })
-	return k*64 + bits.TrailingZeros64(s[k])
+	k := 0
+	for s[k] == 0 {
+		k++
+	}
+	return k*8 + bits.TrailingZeros8(s[k])
 }
 
 // Union is what s or t has.
 func (s Set) Union(t Set) Set {
-	for k, w := range t {
-		s[k] |= w
+	if len(s) < len(t) {
+		s, t = t, s
 	}
-	return s
+	u := []byte(s)
+	for k := range len(t) {
+		u[k] |= t[k]
+	}
+	return Set(u)
+}
+
+// compare orders sets as numbers, of which iterator 0 is the lowest bit.
+func (s Set) compare(t Set) int {
+	if c := cmp.Compare(len(s), len(t)); c != 0 {
+		return c
+	}
+	for k := len(s) - 1; k >= 0; k-- {
+		if c := cmp.Compare(s[k], t[k]); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 // Point is one point.
@@ -91,9 +113,6 @@ const (
 // Query tells what an access is to the loop at hand.
 type Query func(a *cin.Access) Kind
 
-// MaxIters is the largest number of iterators in one lattice.
-const MaxIters = 256
-
 // maxPoints is the number of points past which a lattice becomes coarse.
 const maxPoints = 256
 
@@ -117,12 +136,7 @@ func Of(s cin.Stmt, q Query) *Lattice {
 			}
 			return 1
 		}
-		for k := len(p.Iters) - 1; k >= 0; k-- { // as numbers, of which iterator 0 is the lowest bit
-			if c := cmp.Compare(p.Iters[k], r.Iters[k]); c != 0 {
-				return c
-			}
-		}
-		return 0
+		return p.Iters.compare(r.Iters)
 	})
 	return l
 }
@@ -184,9 +198,6 @@ func (b *builder) expr(x cin.Expr) points {
 		k := slices.Index(b.iters, x.Key())
 		if k < 0 {
 			k = len(b.iters)
-			if k == MaxIters {
-				panic("BUG: lattice.Of: too many iterators")
-			}
 			b.iters = append(b.iters, x.Key())
 		}
 		return points{{Iters: Only(k)}}
