@@ -41,40 +41,53 @@ func (l *lowerer) additions(producer cin.Stmt, t *cin.Access) float64 {
 		if !ok || a.LHS.Name != t.Name {
 			return
 		}
-		n, seen := 1.0, map[string]bool{}
-		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-			o := l.ops[x.Name]
-			if o == nil || o.NNZ < 0 {
-				n = 0
-				return
-			}
-			n *= float64(o.NNZ)
-			for _, v := range x.Vars {
-				if seen[v] {
-					n /= max(float64(l.spec.Sizes[v]), 1)
-				}
-				seen[v] = true
-			}
-		})
-		if product(a.RHS) {
-			total += n
-		}
+		n, _ := l.products(a.RHS)
+		total += n
 	})
 	return total
 }
 
+// products is at how many places all factors of a product have a value, were their
+// patterns uniform and apart, and whether that is so in any case, as they share no
+// variable; 0 of another expression, or where it is not known.
+func (l *lowerer) products(x cin.Expr) (n float64, exact bool) {
+	if !product(x) {
+		return 0, false
+	}
+	n, exact = 1, true
+	seen := map[string]bool{}
+	cin.ExprAccesses(x, func(x *cin.Access) {
+		o := l.ops[x.Name]
+		if o == nil || o.NNZ < 0 {
+			n = 0
+			return
+		}
+		n *= float64(o.NNZ)
+		for _, v := range x.Vars {
+			if seen[v] {
+				n /= max(float64(l.spec.Sizes[v]), 1)
+				exact = false
+			}
+			seen[v] = true
+		}
+	})
+	return n, exact
+}
+
 // A result has room for maxGrowth times as many entries as the operands at
-// first, and not for more than maxRoom on that account, since few sparse matrices
-// are uniform.
+// first, since few sparse matrices are uniform, or for more where their number is sure,
+// and not for more than maxRoom on that account.
 const (
 	maxGrowth = 8
 	maxRoom   = 1 << 26
 )
 
 // growth is how many times as many entries as the sparse operands together the
-// result is expected to have where they are added up in workspaces: a power of two.
+// result is expected to have where they are added up in workspaces, or are products
+// that it stores: a power of two.
 func (l *lowerer) growth() int64 {
 	entries, places, added := 1.0, 1.0, 0.0
+	most := int64(maxGrowth)
 	for _, o := range l.spec.Operands[1:] {
 		if o.NNZ < 0 {
 			return 1
@@ -87,14 +100,25 @@ func (l *lowerer) growth() int64 {
 		places *= max(float64(l.spec.Sizes[v]), 1)
 	}
 	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 {
-			added += l.additions(w.Producer, cin.Target(w.Producer))
+		switch s := s.(type) {
+		case *cin.Where:
+			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
+				added += l.additions(s.Producer, t)
+			}
+		case *cin.Assign: // of no sum: all its variables are the result's
+			if l.assigns(s) && !s.Accumulate {
+				n, exact := l.products(s.RHS)
+				added += n
+				if exact {
+					most = maxRoom
+				}
+			}
 		}
 	})
 	// Of so many values thrown at so many places.
 	expected := -places * math.Expm1(-added/places)
 	n := int64(1)
-	for n < maxGrowth && float64(n)*entries < expected && float64(2*n)*entries <= maxRoom {
+	for n < most && float64(n)*entries < expected && float64(2*n)*entries <= maxRoom {
 		n *= 2
 	}
 	return n

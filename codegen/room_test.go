@@ -1,0 +1,37 @@
+package codegen_test
+
+import (
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/ir"
+)
+
+// TestRoom: at first there is room for what a result is expected to have.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ request, room string }{
+		// As many as the operands, together.
+		{"A(i,j)=B(i,j)+C(i,j) A:ds B:ds C:ds", "min(B_nnz + 16 + C_nnz, 1000001)"},
+		{"A(i,j)=B(i,j)*C(i,j) A:ss B:ss C:ss", "min(B_nnz + 16 + C_nnz, 1000001)"},
+		{"a(i)=b(i)*c(k) a:s b:s c:s i=100000", "min(b_nnz + 16 + c_nnz, 100001)"},
+		// Ten terms for each entry of B, of uniform rows, and five entries.
+		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", "min((B_nnz + 16 + C_nnz) * 8, 1000001)"},
+		// 10,000 for each of 10,000: as many as there is room for in any case, 1 << 26.
+		{"A(i,j)=b(i)*c(j) A:ss b:s c:s i=100000 j=100000", "min((b_nnz + 16 + c_nnz) * 2048, 10000000001)"},
+		{"A(i,j)=b(i)*c(j) A:ss b:s c:s", "min((b_nnz + 16 + c_nnz) * 64, 1000001)"},
+		{"A(i,j)=2*b(i)*d(j) A:ss b:s d:d", "min((b_nnz + 16) * 128, 1000001)"},
+	} {
+		u, err := codegen.Compile(goldenRequest(t, strings.ReplaceAll(c.request, " ", "\n")))
+		if err != nil {
+			t.Errorf("%s: %v", c.request, err)
+			continue
+		}
+		text := ir.Print(u.Func)
+		if !strings.Contains(text, "var room int64 = select(@\"threads\" <= 1, 0, "+c.room) {
+			_, text, _ = strings.Cut(text, "var room")
+			text, _, _ = strings.Cut(text, "\n")
+			t.Errorf("%s: room%s, want %s", c.request, text, c.room)
+		}
+	}
+}
