@@ -59,7 +59,7 @@ func (l *lowerer) products(x cin.Expr) (n float64, exact bool) {
 	cin.ExprAccesses(x, func(x *cin.Access) {
 		o := l.ops[x.Name]
 		if o == nil || o.NNZ < 0 {
-			n = 0
+			n, exact = 0, false
 			return
 		}
 		n *= float64(o.NNZ)
