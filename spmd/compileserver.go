@@ -26,8 +26,6 @@ const serverVar = "DISTAFF_COMPILE_SERVER"
 // serves tells that main called ServeCompiler, so that a child of this program would serve.
 var serves bool
 
-type compileRequest struct{ Argv, Env []string }
-
 type compileReply struct {
 	Said, Err string
 	Failed    bool
@@ -51,12 +49,12 @@ func ServeCompiler() {
 func serveCompiles(in io.Reader, out io.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	requests := make(chan compileRequest)
+	requests := make(chan cc.Command)
 	go func() {
 		defer close(requests)
 		defer cancel() // the job is gone
 		for d := gob.NewDecoder(in); ; {
-			var q compileRequest
+			var q cc.Command
 			if d.Decode(&q) != nil {
 				return
 			}
@@ -65,7 +63,10 @@ func serveCompiles(in io.Reader, out io.Writer) {
 	}()
 	e := gob.NewEncoder(out)
 	for q := range requests {
-		said, err := cc.Run(ctx, q.Argv, q.Env)
+		said, err := cc.Run(ctx, q)
+		if ctx.Err() != nil && q.Dir != "" {
+			os.RemoveAll(q.Dir)
+		}
 		a := compileReply{Said: said, Failed: err != nil}
 		if err != nil {
 			a.Err = err.Error()
@@ -115,12 +116,12 @@ func startCompileServer() (*compileServer, error) {
 }
 
 // run is cc.Config.Run in the child.
-func (s *compileServer) run(ctx context.Context, argv, env []string) (string, error) {
+func (s *compileServer) run(ctx context.Context, c cc.Command) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { s.in.Close() }) // the child stops the compiler
 	defer stop()
-	if err := s.enc.Encode(compileRequest{argv, env}); err != nil {
+	if err := s.enc.Encode(c); err != nil {
 		return "", errors.Join(ctx.Err(), fmt.Errorf("the process that compiles is gone: %w", err))
 	}
 	var a compileReply
@@ -140,11 +141,11 @@ func (s *compileServer) close() {
 }
 
 // compileAside is cc.Config.Run in a child of its own.
-func compileAside(ctx context.Context, argv, env []string) (string, error) {
+func compileAside(ctx context.Context, c cc.Command) (string, error) {
 	s, err := startCompileServer()
 	if err != nil || s == nil {
-		return cc.Run(ctx, argv, env)
+		return cc.Run(ctx, c)
 	}
 	defer s.close()
-	return s.run(ctx, argv, env)
+	return s.run(ctx, c)
 }

@@ -3,11 +3,16 @@ package spmd
 import (
 	"context"
 	"encoding/gob"
+	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"distaff/kernels/cc"
 )
 
 // served is a compile server in this process.
@@ -29,6 +34,10 @@ func TestCompileServer(t *testing.T) {
 		t.Skip(err)
 	}
 	s := served(t)
+	dir := filepath.Join(t.TempDir(), "leaf")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range []struct {
 		script, said, err string
 	}{
@@ -36,21 +45,33 @@ func TestCompileServer(t *testing.T) {
 		{"echo bad >&2; exit 3", "bad\n", "exit status 3"},
 		{"echo again", "again\n", ""},
 	} {
-		said, err := s.run(context.Background(), []string{sh, "-c", k.script}, []string{"WORD=hello"})
+		said, err := s.run(context.Background(), cc.Command{Argv: []string{sh, "-c", k.script}, Env: []string{"WORD=hello"}, Dir: dir})
 		if said != k.said || (err == nil) != (k.err == "") || (err != nil && err.Error() != k.err) {
 			t.Errorf("%s: said %q, %v; want %q, %q", k.script, said, err, k.said, k.err)
 		}
 	}
-	if _, err := s.run(context.Background(), []string{"/no/such/compiler"}, nil); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := s.run(context.Background(), cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("the folder of a job that goes on: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	at := time.Now()
-	if _, err := s.run(ctx, []string{sh, "-c", "sleep 60"}, nil); err == nil {
+	if _, err := s.run(ctx, cc.Command{Argv: []string{sh, "-c", "sleep 60"}, Dir: dir}); err == nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
 	if took := time.Since(at); took > 20*time.Second {
 		t.Errorf("stopped after %v", took)
+	}
+	for tries := 0; ; tries++ { // it is removed once the compiler has ended
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if tries == 1000 {
+			t.Fatal("the folder of a job that is gone stays")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

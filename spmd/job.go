@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"distaff/io/tcs"
+	"distaff/kernels/cc"
 )
 
 // Job is one statement with its data. The zero value of every field but
@@ -84,7 +85,7 @@ type Options struct {
 	Argv []string
 
 	// compiler starts the C compiler (cc.Config.Run), where this process must not.
-	compiler func(ctx context.Context, argv, env []string) (string, error)
+	compiler func(ctx context.Context, c cc.Command) (string, error)
 	// compileOnly ends a job of several ranks when its leaves are there.
 	compileOnly bool
 }

@@ -38,9 +38,9 @@ type Config struct {
 	Kind      string   // the cache's folder; "" is "leaf"
 	Cache     string   // the cache's root; "": no cache
 	Tmp       string   // where compilations happen; "": os.TempDir
-	// Run runs the compiler: argv[0] is its absolute path. It returns what the
+	// Run runs the compiler: Argv[0] is its absolute path. It returns what the
 	// compiler said, and an error where it did not end well. nil: as a child of this process.
-	Run  func(ctx context.Context, argv, env []string) (string, error)
+	Run  func(ctx context.Context, c Command) (string, error)
 	Note func(string) // told, in a line, what the user should know though nothing failed; nil: nobody
 }
 

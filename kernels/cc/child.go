@@ -11,18 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Command is a compiler to run, for text that lies in a folder of its own.
+type Command struct {
+	Argv, Env []string
+	// Dir is the folder, which the caller removes; one that runs the compiler in another process
+	// does so where the caller is gone.
+	Dir string
+}
+
 // Run runs a compiler as a child of this process: see Config.Run. All that it
 // starts ends with ctx. Where this process is killed the driver ends too; what the driver has
 // started is then bounded by mostSeconds and mostMemory alone, unless Run was called in a process
 // of its own, which outlives this one for long enough (package spmd has such a one).
-func Run(ctx context.Context, argv, env []string) (string, error) {
+func Run(ctx context.Context, c Command) (string, error) {
 	// The kernel takes the death of the thread that forks for that of the parent.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.Env = env
+	cmd.Env = c.Env
 	// A driver starts others (cc1, as, ld): all die together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -15,7 +15,7 @@ func TestRunRestricts(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	said, err := Run(context.Background(), []string{sh, "-c", "sleep 0.1; ulimit -t; sh -c 'ulimit -v'"}, nil)
+	said, err := Run(context.Background(), Command{Argv: []string{sh, "-c", "sleep 0.1; ulimit -t; sh -c 'ulimit -v'"}})
 	words := strings.Fields(said)
 	if err != nil || len(words) != 2 {
 		t.Fatalf("got %q, %v", said, err)
@@ -36,7 +36,7 @@ func TestRunStops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	at := time.Now()
-	if _, err := Run(ctx, []string{sh, "-c", "sleep 60 & sleep 60; wait"}, nil); err == nil {
+	if _, err := Run(ctx, Command{Argv: []string{sh, "-c", "sleep 60 & sleep 60; wait"}}); err == nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
 	if took := time.Since(at); took > 20*time.Second {

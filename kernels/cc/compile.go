@@ -97,7 +97,7 @@ func (b *Builder) run(ctx context.Context, dir string, flags []string, in, out s
 	if start == nil {
 		start = Run
 	}
-	return start(ctx, append([]string{b.compiler.Path}, b.args(flags, in, out)...), env)
+	return start(ctx, Command{append([]string{b.compiler.Path}, b.args(flags, in, out)...), env, dir})
 }
 
 // lacksOpenMP reports whether a compiler that refused was asked for OpenMP and
