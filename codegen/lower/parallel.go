@@ -26,7 +26,8 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		}()
 	}
 	a := l.out
-	if !l.insert && !a.given() && l.takesTurns(f) {
+	grows := a.sparse && !a.shared() && !a.given()
+	if grows && !l.insert {
 		return l.inTurns(f, e)
 	}
 	chunks := l.chunks()
@@ -37,8 +38,8 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 		l.parallelKnown(f, e, chunks)
 		return ir.Truth(true)
 	}
-	if a.sparse && !a.shared() {
-		l.parallelPieces(f, e, chunks)
+	if grows {
+		l.inPasses(f, e, chunks)
 		return ir.Truth(true)
 	}
 	w := l.work(f, e, chunks)
@@ -71,23 +72,18 @@ func (l *lowerer) chunks() ir.Expr {
 	return l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
 }
 
-// parallelPieces lowers such a loop over level 0's variable of a result that grows.
-func (l *lowerer) parallelPieces(f *cin.Forall, e *env, chunks ir.Expr) {
-	var w *work
-	if l.insert { // once for both passes
-		w = l.work(f, e, chunks)
-	}
+// inPasses lowers such a loop over level 0's variable of a result that two passes make.
+func (l *lowerer) inPasses(f *cin.Forall, e *env, chunks ir.Expr) {
+	w := l.work(f, e, chunks)
 	l.inChunks(chunks, func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
-		if w == nil {
-			w = l.work(f, e, chunks)
-			w.along = l.cutAlong(f, e, w)
-		}
 		c := l.newVar("chunk")
 		body := l.inScope(func() {
-			s := w.stretch(f, c)
-			open(c, s.rows.lo)
-			s.lower(l, e.clone())
-			keep(c, s.closed)
+			s := w.chunk(f.Var, c)
+			open(c, s.lo)
+			in := e.clone()
+			in.ranges[f.Var] = s
+			l.serial(f, in, false)
+			keep(c, s.hi)
 		})
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
 	})

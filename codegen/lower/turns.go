@@ -7,23 +7,20 @@ import (
 	"distaff/codegen/ir"
 )
 
-// A sparse result of a parallel loop is made in turns where its chunks are cheap
-// to begin: a chunk is computed into a small buffer, waits until the one before has
-// counted its entries, which gives it its place, lets the next one know, and is copied
-// while it is still in cache, so that the result passes through memory once. Those for
-// which there is no room, as the entries were guessed, keep their buffers until all are
-// counted.
+// A sparse result of a parallel loop is made in turns: a chunk is computed into a
+// buffer, waits until the one before has counted its entries, which gives it its place,
+// lets the next one know, and is copied. Where chunks are cheap to begin they are so
+// small that they are still in cache then, and the result passes through memory once.
+// Those for which there is no room, as the entries were guessed, keep their buffers until
+// all are counted.
 
 // cachedChunks is how many chunks' entries are taken to stay in a cache until the
 // result is read; a larger one is copied past it.
 const cachedChunks = 512
 
-// takesTurns tells whether a loop's result is made so. A chunk clears its workspaces:
+// cheap tells whether a loop's chunks are cheap to begin. A chunk clears its workspaces:
 // they are such that many values are added to each place.
-func (l *lowerer) takesTurns(f *cin.Forall) bool {
-	if !l.out.sparse || l.out.shared() {
-		return false
-	}
+func (l *lowerer) cheap(f *cin.Forall) bool {
 	cheap := true
 	eachWorkspace(f, func(t *cin.Access, producer cin.Stmt) {
 		cheap = cheap && len(t.Vars) == 1 && l.fitsDense(t.Vars[0]) && l.fitsBits(t, producer)
@@ -67,7 +64,7 @@ func (l *lowerer) inTurns(f *cin.Forall, e *env) ir.Expr {
 	w := l.work(f, e, nil)
 	w.along = l.cutAlong(f, e, w)
 	n := ir.Times(l.threads, ir.Int(chunksPerThread))
-	if w.total != nil {
+	if w.total != nil && l.cheap(f) {
 		n = ir.Greatest(n, ir.Over(w.total, ir.Int(l.turnWork(f, w)*int64(len(w.others)+1))))
 	}
 	w.chunks = l.named("chunks", ir.Choose(alone, ir.Int(1), n))
