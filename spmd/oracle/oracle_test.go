@@ -72,17 +72,16 @@ func TestOracleInterp(t *testing.T) {
 
 // TestOracleC holds compiled leaves to the reference. Without optimization a
 // leaf compiles in a quarter of the time, so only a twentieth of the cases are
-// optimized as leaves are; those of the flags all are, and a tenth of them as much.
+// optimized as leaves are, and of those of the flags a tenth a little.
 func TestOracleC(t *testing.T) {
-	levels := []struct {
+	for _, l := range []struct {
 		level string
 		n     uint64
 		share uint64
-	}{{"-O0", 2000, 1}, {"-O3", 100, 10}}
-	if *nFlag > 0 {
-		levels[0].level = "-O1"
-	}
-	for _, l := range levels {
+	}{{"-O0", 2000, 1}, {"-O1", 0, 10}, {"-O3", 100, 20}} {
+		if l.n == 0 && *nFlag == 0 {
+			continue
+		}
 		e, err := NewC(os.Getenv, l.level)
 		if errors.Is(err, cc.ErrNoCompiler) {
 			t.Skip(err)
