@@ -434,9 +434,7 @@ func failures(c *call) string {
 // turn writes what a parallel loop's iterations do in turn.
 func (f *cfunc) turn(s *ir.Turn) {
 	if f.turnsOf == nil || ir.TurnOf(f.turnsOf) != s { // of a loop that is serial here
-		f.line("{")
-		f.nested(s.Body)
-		f.line("}")
+		f.stmt(s.Body)
 		return
 	}
 	v := f.variable(f.turnsOf.V)
@@ -447,9 +445,7 @@ func (f *cfunc) turn(s *ir.Turn) {
 	} else {
 		f.line("dst_await(turn, %s);", v)
 	}
-	f.line("{")
-	f.nested(s.Body)
-	f.line("}")
+	f.stmt(s.Body)
 	f.line("dst_pass(turn, %s + %s);", v, integer(f.turnsOf.Step, precSum))
 }
 
