@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# `make test`: installs what is missing where it may, then runs every test and
-# says what was skipped and why.
+# `make test`: installs what is missing where it may, then runs every test,
+# prints a line a package as it ends, and says what was skipped and why. The
+# tests have a budget of processor time (BUDGET, builds included): twice what
+# they take.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-status=0
-go test -timeout 30m -json ./... > "$log" || status=$?
-go run ./scripts/testsum < "$log" || status=1
-exit "$status"
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+go build -o "$bin/testsum" ./scripts/testsum
+packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -c .)
+"$bin/testsum" -packages "$packages" -budget "${BUDGET:-25m}" go test -timeout 30m -json ./...

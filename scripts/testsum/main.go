@@ -1,86 +1,82 @@
-// Command testsum reads `go test -json` from stdin and prints what a person
-// wants to know: one line a package, the output of what failed, what was
-// skipped and why, and the totals. It exits 1 if anything failed or no test ran.
+// Command testsum runs `go test -json`, given by its arguments, and prints what
+// a person wants to know, as it becomes known: the output of what fails, a line
+// a package as it ends, then what was skipped and why, and the totals. On a
+// terminal a last line says what runs; elsewhere a line says so after a minute
+// in which nothing ended. It exits 1 if anything failed, no test ran, or the
+// tests took more processor time than -budget.
 package main
 
 import (
 	"bufio"
-	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
-	"sort"
+	"os/exec"
 	"strings"
+	"time"
+
+	"golang.org/x/term"
 )
 
-type event struct {
-	Action, Package, Test, Output string
-	Elapsed                       float64
-}
-
 func main() {
-	var passed, failed, skipped int
-	output := map[string][]string{}
-	reasons := map[string]int{}
-	sc := bufio.NewScanner(os.Stdin)
-	sc.Buffer(make([]byte, 1<<20), 1<<26)
-	for sc.Scan() {
-		var e event
-		if json.Unmarshal(sc.Bytes(), &e) != nil {
-			fmt.Println(sc.Text()) // build errors come as plain text
-			continue
-		}
-		key := e.Package + " " + e.Test
-		switch e.Action {
-		case "output", "build-output":
-			output[key] = append(output[key], e.Output)
-		case "pass", "fail", "skip":
-			if e.Test == "" {
-				if e.Action != "skip" {
-					fmt.Printf("%-5s %s (%.1f s)\n", e.Action, e.Package, e.Elapsed)
-				}
-				if e.Action == "fail" {
-					failed++
-					fmt.Print(strings.Join(output[key], ""))
-				}
-				continue
-			}
-			switch e.Action {
-			case "pass":
-				passed++
-			case "fail":
-				failed++
-				fmt.Printf("--- FAIL %s\n%s", key, strings.Join(output[key], ""))
-			case "skip":
-				skipped++
-				reasons[reason(output[key])]++
-			}
-			delete(output, key)
-		}
-	}
-	if len(reasons) > 0 {
-		fmt.Println("skipped, and why:")
-		var list []string
-		for r, n := range reasons {
-			list = append(list, fmt.Sprintf("  %4d  %s", n, r))
-		}
-		sort.Strings(list)
-		fmt.Println(strings.Join(list, "\n"))
-	}
-	fmt.Printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped)
-	if failed > 0 || passed == 0 {
+	packages := flag.Int("packages", 0, "number of packages with tests, for the line that says what runs")
+	budget := flag.Duration("budget", 0, "user and system time that the tests may take, builds included; 0: any")
+	flag.Parse()
+	s := newSummary(os.Stdout, *packages, terminalWidth(os.Stdout))
+	used, err := run(s, flag.Args())
+	if !s.close(used, *budget) || err != nil {
 		os.Exit(1)
 	}
 }
 
-// reason is the message of a skip: its last line with "file.go:line: ".
-func reason(lines []string) string {
-	for i := len(lines) - 1; i >= 0; i-- {
-		s := strings.TrimSpace(lines[i])
-		if _, msg, ok := strings.Cut(s, ".go:"); ok {
-			if _, m, ok := strings.Cut(msg, ": "); ok {
-				return m
+// run hands the command's output to s, line by line, and returns the processor
+// time that it and its children took.
+func run(s *summary, argv []string) (time.Duration, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testsum:", err)
+		return 0, err
+	}
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewReader(out); ; {
+			line, err := in.ReadString('\n')
+			if line != "" {
+				lines <- strings.TrimSuffix(line, "\n")
+			}
+			if err != nil {
+				return
 			}
 		}
+	}()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for open := true; open; {
+		var line string
+		select {
+		case line, open = <-lines:
+			if open {
+				s.add(line, time.Now())
+			}
+		case now := <-tick.C:
+			s.tick(now)
+		}
 	}
-	return "(no reason given)"
+	err = cmd.Wait()
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
+}
+
+// terminalWidth is the width of a terminal, 0 for anything else.
+func terminalWidth(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(width, 20)
 }
