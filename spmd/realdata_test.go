@@ -2,41 +2,28 @@ package spmd_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/readertest"
 	"distaff/spmd"
 )
-
-// dataDir is the folder of real inputs, which the project does without.
-func dataDir(t *testing.T) string {
-	dir := os.Getenv("DISTAFF_DATA")
-	if dir == "" {
-		dir = "../../shared/data"
-	}
-	if _, err := os.Stat(filepath.Join(dir, "matrices")); err != nil {
-		t.Skipf("no real inputs in %s (DISTAFF_DATA)", dir)
-	}
-	return dir
-}
 
 // TestRealData runs a product on every real file, and compares all of its
 // result with the reference.
 func TestRealData(t *testing.T) {
-	dir := dataDir(t)
 	byOrder := map[int]struct{ stmt, format string }{
 		2: {"y(i) = B(i,j)*c(j)", "ds"},
 		3: {"A(i,l) = B(i,j,k)*c(j,l)*d(k,l)", "sss"},
 		4: {"A(i,l) = B(i,j,k,m)*c(j,l)*d(k,l)*e(m,l)", "ssss"},
 		5: {"A(i,j,k,m) = B(i,j,k,m,n)*c(n)", "sssss"},
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "[mt]*s", "*"))
-	if err != nil || len(files) < 40 {
-		t.Fatalf("found %d files in %s (%v), want more than 40", len(files), dir, err)
+	files := readertest.Files(t, "matrices", "tensors")
+	if len(files) < 25 {
+		t.Fatalf("found %d files in %v, want 25 or more", len(files), readertest.Roots(t))
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -55,15 +55,7 @@ func same(t *testing.T, a, b string) {
 // TestRealFiles converts every real file to .tcs in a random format and from
 // there to every format that holds it, and compares.
 func TestRealFiles(t *testing.T) {
-	root := filepath.Dir(filepath.Dir(readertest.Data(t, "matrices/LFAT5.mtx")))
-	var files []string
-	for _, dir := range []string{"matrices", "tensors", "quirks"} {
-		names, err := filepath.Glob(filepath.Join(root, dir, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, names...)
-	}
+	files := readertest.Files(t, "matrices", "tensors", "quirks")
 	refused := map[string]bool{"mangled1.mtx": true, "mangled3.mtx": true, "mangled5.mtx": true, "mangled_format.mtx": true, "matrix_fp32.mtx": true}
 	r := rand.New(rand.NewPCG(1, 1))
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 )
 
 func TestReal(t *testing.T) {
-	for _, f := range []struct {
+	files := []struct {
 		name string
 		dims []int64
 		n    int // entries, both triangles
@@ -31,9 +31,19 @@ func TestReal(t *testing.T) {
 		{"matrices/qc324.cua.gz", []int64{324, 324}, 26730, tcs.Complex128},
 		{"matrices/west0479.rb", []int64{479, 479}, 1910, tcs.Float64},
 		{"quirks/taco_rua_32.rb", []int64{32, 32}, 126, tcs.Float64},
-	} {
+	}
+	names := make([]string, len(files))
+	for k, f := range files {
+		names[k] = f.name
+	}
+	paths := readertest.Known(t, names)
+	for _, f := range files {
+		path, ok := paths[f.name]
+		if !ok {
+			continue
+		}
 		t.Run(f.name, func(t *testing.T) {
-			s, err := Open(readertest.Data(t, f.name), coo.Options{})
+			s, err := Open(path, coo.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

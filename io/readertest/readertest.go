@@ -16,31 +16,103 @@ import (
 	"distaff/io/tcs"
 )
 
-// Data is the path of a real input below the folder $DISTAFF_DATA or, without
-// it, ../shared/data beside the repository. The test is skipped where there is none.
+// Data is the path of a real input. The test is skipped where there is none.
 func Data(t testing.TB, name string) string {
 	t.Helper()
-	if dir := os.Getenv("DISTAFF_DATA"); dir != "" {
-		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); err != nil {
-			t.Skipf("no real inputs: %v", err)
-		}
-		return path
+	path, ok := find(t, name)
+	if !ok {
+		t.Skipf("no real inputs: %s", missing(name))
 	}
+	return path
+}
+
+// Known are the paths of those real inputs that are there, by name. A subtest is
+// skipped for all others together.
+func Known(t *testing.T, names []string) map[string]string {
+	t.Helper()
+	paths := map[string]string{}
+	var none []string
+	for _, name := range names {
+		if path, ok := find(t, name); ok {
+			paths[name] = path
+		} else {
+			none = append(none, name)
+		}
+	}
+	if len(none) > 0 {
+		t.Run("elsewhere", func(t *testing.T) { t.Skipf("no real inputs: %s", missing(none...)) })
+	}
+	return paths
+}
+
+func missing(names ...string) string {
+	what := names[0] + " is"
+	if len(names) > 1 {
+		what = fmt.Sprintf("%s and %d more files are", names[0], len(names)-1)
+	}
+	return what + " not in testdata/real, ../shared/data or $DISTAFF_DATA"
+}
+
+// find looks for a real input in the folders of Roots.
+func find(t testing.TB, name string) (path string, ok bool) {
+	t.Helper()
+	for _, dir := range Roots(t) {
+		path = filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Roots are the folders of real inputs that are there: the repository's own,
+// testdata/real, and a larger one of the same layout, $DISTAFF_DATA or, without
+// it, ../shared/data beside the repository.
+func Roots(t testing.TB) []string {
+	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ; dir != "/"; dir = filepath.Dir(dir) {
-		for _, d := range []string{"shared/data", "../shared/data"} {
-			path := filepath.Join(dir, d, name)
-			if _, err := os.Stat(path); err == nil {
-				return path
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == "/" {
+			t.Fatal("no folder above has a go.mod")
+		}
+	}
+	other := os.Getenv("DISTAFF_DATA")
+	if other == "" {
+		other = filepath.Join(filepath.Dir(dir), "shared", "data")
+	}
+	roots := []string{filepath.Join(dir, "testdata", "real")}
+	if _, err := os.Stat(filepath.Join(other, "matrices")); err == nil {
+		roots = append(roots, other)
+	}
+	return roots
+}
+
+// Files are the real inputs of all Roots in the given folders, a name once.
+func Files(t testing.TB, folders ...string) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	var files []string
+	for _, root := range Roots(t) {
+		for _, folder := range folders {
+			paths, err := filepath.Glob(filepath.Join(root, folder, "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range paths {
+				if name := filepath.Join(folder, filepath.Base(path)); !seen[name] {
+					seen[name] = true
+					files = append(files, path)
+				}
 			}
 		}
 	}
-	t.Skipf("no real inputs: %s is not in ../shared/data, and DISTAFF_DATA is not set", name)
-	return ""
+	return files
 }
 
 // Entry is one entry of a stream.
