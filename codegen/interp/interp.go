@@ -16,7 +16,8 @@
 // Env.Seed; those of a Vector loop in order. In both, a location that one
 // iteration writes and another touches is a race, except where both write it
 // by atomic stores, or both in their Turns. A Parallel loop inside a Parallel loop
-// is a serial one. Iterations that take turns run in order.
+// is a serial one. In a loop with a Turn, iterations are cut before and behind it, and
+// their parts run in any order that keeps the Turns in theirs.
 package interp
 
 import (

@@ -1,21 +1,19 @@
 package interp
 
-import (
-	"slices"
-
-	"distaff/codegen/ir"
-)
+import "distaff/codegen/ir"
 
 func (c *compiler) loop(s *ir.For) stmtFn {
 	v := c.variable(s.V)
 	lo, hi, step := c.int(s.Lo), c.int(s.Hi), s.Step
 	if d := c.track(s); d >= 0 {
-		body := c.block(s.Body)
-		c.loops = c.loops[:d]
-		if s.Kind == ir.Parallel {
-			return shuffled(v, lo, hi, step, d, body, ir.TurnOf(s) != nil)
+		defer func() { c.loops = c.loops[:d] }()
+		switch {
+		case s.Kind != ir.Parallel:
+			return tracked(v, lo, hi, step, d, c.block(s.Body))
+		case ir.TurnOf(s) != nil:
+			return ordered(v, lo, hi, step, d, c.parts(s), c.ownOf(s.Body))
 		}
-		return tracked(v, lo, hi, step, d, body)
+		return shuffled(v, lo, hi, step, d, c.block(s.Body))
 	}
 	body := c.block(s.Body)
 	return func(fr *frame) {
@@ -86,32 +84,33 @@ func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	}
 }
 
-// shuffled runs the iterations in a random order, or in their own where they take
-// turns, and watches for races.
-func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn, turns bool) stmtFn {
+// shuffled runs the iterations in a random order, and watches for races.
+func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	return func(fr *frame) {
-		first, end := lo(fr), hi(fr)
-		if first >= end {
-			return
-		}
-		n := uint64(end-first-1)/uint64(step) + 1
-		if n > uint64(fr.steps) {
-			fr.errorf("too many loop iterations: the leaf does not end")
-		}
-		fr.inLoops = append(fr.inLoops, v)
-		t := &fr.tracks[d]
-		t.epoch++
-		t.kind = ir.Parallel
-		order := fr.rng.Perm(int(n))
-		if turns {
-			slices.Sort(order)
-		}
-		for _, k := range order {
+		first := lo(fr)
+		n := fr.enter(v, first, hi(fr), step, d)
+		for _, k := range fr.rng.Perm(n) {
 			fr.step()
-			t.iter = int32(k) + 1
+			fr.tracks[d].iter = int32(k) + 1
 			fr.ints[v] = first + int64(k)*step
 			body(fr)
 		}
 		fr.inLoops = fr.inLoops[:len(fr.inLoops)-1]
 	}
+}
+
+// enter begins a Parallel loop and counts its iterations.
+func (fr *frame) enter(v int, first, end, step int64, d int) int {
+	fr.inLoops = append(fr.inLoops, v)
+	t := &fr.tracks[d]
+	t.epoch++
+	t.kind = ir.Parallel
+	if first >= end {
+		return 0
+	}
+	n := uint64(end-first-1)/uint64(step) + 1
+	if n > uint64(fr.steps) {
+		fr.errorf("too many loop iterations: the leaf does not end")
+	}
+	return int(n)
 }

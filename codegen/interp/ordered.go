@@ -1,0 +1,132 @@
+package interp
+
+import (
+	"slices"
+
+	"distaff/codegen/ir"
+)
+
+// parts compiles the body of a loop with a Turn in three parts: what stands before
+// the Turn, the Turn, and what stands behind it.
+func (c *compiler) parts(s *ir.For) (parts [3]stmtFn) {
+	at := slices.Index(s.Body.List, ir.Stmt(ir.TurnOf(s)))
+	for k, list := range [3][]ir.Stmt{s.Body.List[:at], s.Body.List[at : at+1], s.Body.List[at+1:]} {
+		parts[k] = c.block(&ir.Block{List: list})
+	}
+	return parts
+}
+
+// own are the variables, arrays and tables that a loop's body declares: each
+// iteration has its own.
+type own struct{ ints, floats, complexs, arrays, tables []int }
+
+func (c *compiler) ownOf(b *ir.Block) (o own) {
+	variable := func(v *ir.Var) {
+		k := c.variable(v)
+		switch {
+		case v.Typ.IsFloat():
+			o.floats = append(o.floats, k)
+		case v.Typ.IsComplex():
+			o.complexs = append(o.complexs, k)
+		default:
+			o.ints = append(o.ints, k)
+		}
+	}
+	ir.Walk(b, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Declare:
+			variable(s.V)
+		case *ir.For:
+			variable(s.V)
+		case *ir.Alloc:
+			o.arrays = append(o.arrays, c.array(s.A))
+		case *ir.Local:
+			o.arrays = append(o.arrays, c.array(s.A))
+		case *ir.Take:
+			o.arrays = append(o.arrays, c.array(s.A))
+		case *ir.AllocTable:
+			o.tables = append(o.tables, c.table(s.T))
+		}
+	})
+	return o
+}
+
+// held are the values of an iteration's own while another one runs.
+type held struct {
+	ints     []int64
+	floats   []float64
+	complexs []complex128
+	arrays   []*memory
+	tables   []*table
+}
+
+func (o *own) save(fr *frame) *held {
+	return &held{pick(fr.ints, o.ints), pick(fr.floats, o.floats), pick(fr.complexs, o.complexs), pick(fr.arrays, o.arrays), pick(fr.tables, o.tables)}
+}
+
+func (o *own) restore(fr *frame, h *held) {
+	put(fr.ints, o.ints, h.ints)
+	put(fr.floats, o.floats, h.floats)
+	put(fr.complexs, o.complexs, h.complexs)
+	put(fr.arrays, o.arrays, h.arrays)
+	put(fr.tables, o.tables, h.tables)
+}
+
+func pick[T any](all []T, at []int) []T {
+	out := make([]T, len(at))
+	for k, i := range at {
+		out[k] = all[i]
+	}
+	return out
+}
+
+func put[T any](all []T, at []int, values []T) {
+	for k, i := range at {
+		all[i] = values[k]
+	}
+}
+
+// ordered runs the iterations of a loop with a Turn, and watches for races. The
+// three parts of an iteration follow one another, the Turns are in the order of the
+// iterations, and anything else is in a random order: an iteration may begin before
+// or after any other one's Turn that it does not wait for, and end as late.
+func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stmtFn {
+	return func(fr *frame) {
+		first := lo(fr)
+		n := fr.enter(v, first, hi(fr), step, d)
+		start := o.save(fr)
+		iters := make([]*held, n) // nil: not begun
+		run := func(part, k int) {
+			if iters[k] == nil {
+				iters[k] = start
+				fr.step()
+			}
+			o.restore(fr, iters[k])
+			fr.tracks[d].iter = int32(k) + 1
+			fr.ints[v] = first + int64(k)*step
+			parts[part](fr)
+			iters[k] = o.save(fr)
+		}
+		begin, turn := fr.rng.Perm(n), 0
+		var end []int
+		for range 3 * n {
+			waits := turn < n && iters[turn] != nil
+			choice := fr.rng.IntN(3)
+			switch {
+			case waits && (choice == 0 || len(begin)+len(end) == 0):
+				run(1, turn)
+				end = append(end, turn)
+				turn++
+			case len(begin) > 0 && (choice == 1 || len(end) == 0):
+				run(0, begin[0])
+				begin = begin[1:]
+			default:
+				k := fr.rng.IntN(len(end))
+				run(2, end[k])
+				end = slices.Delete(end, k, k+1)
+			}
+		}
+		o.restore(fr, start)
+		fr.inLoops = fr.inLoops[:len(fr.inLoops)-1]
+	}
+}
