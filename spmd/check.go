@@ -3,6 +3,7 @@ package spmd
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 
 	"distaff/codegen/diag"
@@ -69,7 +70,7 @@ func (r *run) check(result *tcs.Tensor) (*Difference, error) {
 	}
 	e := reference.New(p)
 	c := &checker{r: r}
-	space, fits := product(r.sizes.Dims[r.p.result])
+	space, fits := tcs.Coordinates(r.sizes.Dims[r.p.result])
 	what := ""
 	if fits && space <= checkAll {
 		what = fmt.Sprintf("all %s of %s agree", plural(space, "coordinate"), r.p.result)
@@ -162,7 +163,7 @@ func (c *checker) differ(coord []int64, v tcs.Value, want string, within float64
 // sample compares coordinates drawn evenly, and entries of the result.
 func (c *checker) sample(e *reference.Evaluator, result *tcs.Tensor) error {
 	look := &lookup{result}
-	rnd := random(mix(uint64(c.r.job.Seed) + 0x636865636b))
+	rnd := rand.New(rand.NewPCG(uint64(c.r.job.Seed), 0x636865636b))
 	dims := c.r.sizes.Dims[c.r.p.result]
 	coord := make([]int64, len(dims))
 	for k := range checkSample {
@@ -171,9 +172,9 @@ func (c *checker) sample(e *reference.Evaluator, result *tcs.Tensor) error {
 		}
 		// Every other one where the result has entries: an even draw would
 		// hardly meet one.
-		if k%2 != 0 || result.Vals.Len == 0 || !look.entry(rnd.below(result.Vals.Len), coord) {
+		if k%2 != 0 || result.Vals.Len == 0 || !look.entry(rnd.Int64N(result.Vals.Len), coord) {
 			for m, d := range dims {
-				coord[m] = rnd.below(d)
+				coord[m] = rnd.Int64N(d)
 			}
 		}
 		p, err := e.At(coord)

@@ -10,7 +10,10 @@ import (
 // chooseFormats settles how every tensor is stored, and refuses what cannot fit.
 func (r *run) chooseFormats() error {
 	r.pickFormats()
-	return r.planMemory()
+	if err := r.planMemory(); err != nil {
+		return err
+	}
+	return r.planGenerated()
 }
 
 func (r *run) pickFormats() {
@@ -57,6 +60,53 @@ func (r *run) planMemory() error {
 	return nil
 }
 
+// planGenerated readies generated data, and refuses what cannot fit, since the number
+// of its entries is known beforehand.
+func (r *run) planGenerated() (err error) {
+	for _, name := range r.p.names {
+		s := r.sources[name]
+		if s == nil || s.gen == nil {
+			continue
+		}
+		dims, f := r.sizes.Dims[name], r.formats[name]
+		if s.data, err = s.gen.Bind(name, dims, s.typ, r.job.Seed); err != nil {
+			return err
+		}
+		n, ranks := s.gen.Entries(dims), 1
+		if r.ranks != nil {
+			ranks = r.ranks.Size()
+		}
+		bytes, max := n*float64(r.entryBytes(name)), float64(r.limit.Max())*float64(ranks)
+		if f.AllDense() || max <= 0 || bytes <= max {
+			continue
+		}
+		msg := fmt.Sprintf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s at least, and the memory limit is %s (%s)",
+			name, s.gen, name, sizesString(dims), floatCount(n), formatName(f), r.types[name], floatSize(bytes), tcs.Size(r.limit.Max()), r.limitWhy)
+		if ranks > 1 {
+			msg += fmt.Sprintf(" at each of %d ranks", ranks)
+		}
+		return memoryErrorf("%s: make it smaller, or raise --memory-limit", msg)
+	}
+	return nil
+}
+
+// entryBytes is the least memory that an entry takes of a tensor with compressed levels:
+// its value, and its coordinate in the innermost level.
+func (r *run) entryBytes(name string) int {
+	f := r.formats[name]
+	bytes := r.types[name].Size()
+	if len(f.Levels) == 0 {
+		return bytes
+	}
+	if last := len(f.Levels) - 1; f.Levels[last] != format.Dense {
+		bytes += 4
+		if r.sizes.Dims[name][f.Order[last]] > 1<<31-1 {
+			bytes += 4
+		}
+	}
+	return bytes
+}
+
 // smaller names a flag that makes a tensor smaller.
 func (r *run) smaller(name string) string {
 	f := r.formats[name]
@@ -95,6 +145,14 @@ func formatName(f format.Format) string {
 		return "a scalar"
 	}
 	return f.String()
+}
+
+// floatCount prints a number that may pass 64 bits: exactly where a float64 is exact.
+func floatCount(n float64) string {
+	if n < 1<<53 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return fmt.Sprintf("%.4g", n)
 }
 
 // floatSize prints a count of bytes that may pass 64 bits.

@@ -1,7 +1,6 @@
 package spmd
 
 import (
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 )
@@ -16,14 +15,7 @@ func (r *run) planFull() error {
 	if f.AllDense() || max <= 0 || !r.full() {
 		return nil
 	}
-	width := r.types[name].Size()
-	if last := len(f.Levels) - 1; f.Levels[last] != format.Dense {
-		width += 4
-		if dims[f.Order[last]] > 1<<31-1 {
-			width += 4
-		}
-	}
-	bytes := float64(width)
+	bytes := float64(r.entryBytes(name))
 	for _, d := range dims {
 		bytes *= float64(d)
 	}

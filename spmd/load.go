@@ -1,12 +1,10 @@
 package spmd
 
 import (
-	"runtime"
-	"sync"
 	"time"
 
-	"distaff/codegen/format"
 	"distaff/io/coo"
+	"distaff/io/gen"
 	"distaff/io/tcs"
 )
 
@@ -55,20 +53,7 @@ func (r *run) loadOne(s *source) (*tcs.Tensor, error) {
 			return t, err
 		}
 	case s.gen != nil:
-		if err := s.gen.bind(s.name, r.sizes.Dims[s.name], s.typ, r.job.Seed); err != nil {
-			return nil, err
-		}
-		if s.gen.dense() && f.AllDense() {
-			t, err = r.fill(s, f)
-		} else {
-			only := alone()
-			only.limit = r.limit
-			if err := s.gen.draw(only); err != nil {
-				return nil, err
-			}
-			t, err = coo.Assemble(s.gen.stream(), spec, r.config())
-			s.gen.undraw()
-		}
+		t, err = r.generate(s, spec)
 	default:
 		stop := r.watch(s, s.stream)
 		t, err = coo.Assemble(s.stream, spec, r.config())
@@ -128,62 +113,19 @@ func (r *run) watch(s *source, in coo.Stream) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// fill generates a dense tensor in place, in parallel over its outermost level.
-func (r *run) fill(s *source, f format.Format) (*tcs.Tensor, error) {
-	g := s.gen
-	counts := make([]int64, len(f.Levels))
-	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: g.dims, Type: g.typ}, Kinds: f.Letters(), Modes: f.Order, Counts: counts}, r.limit, s.name)
+// generate makes a tensor of generated data.
+func (r *run) generate(s *source, spec coo.Spec) (*tcs.Tensor, error) {
+	if f := r.formats[s.name]; s.gen.Dense() && f.AllDense() {
+		t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: spec.Dims, Type: s.typ}, Kinds: spec.Kinds, Modes: spec.Modes, Counts: make([]int64, len(spec.Kinds))}, r.limit, s.name)
+		if err == nil {
+			s.data.Fill(t, r.threads)
+		}
+		return t, err
+	}
+	in, err := s.data.Stream(gen.Part{Limit: r.limit})
 	if err != nil {
 		return nil, err
 	}
-	if t.Vals.Len == 0 {
-		return t, nil
-	}
-	if len(f.Levels) == 0 {
-		t.SetValue(0, g.at(nil))
-		return t, nil
-	}
-	size, inner := g.dims[f.Order[0]], int64(1)
-	for _, m := range f.Order[1:] {
-		inner *= g.dims[m]
-	}
-	workers := int64(max(r.threads, 1))
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			at := make([]int64, len(g.dims))
-			for c := size * w / workers; c < size*(w+1)/workers; c++ {
-				at[f.Order[0]] = c
-				g.fillBelow(t, f, at, 1, c*inner)
-			}
-		}()
-	}
-	wait.Wait()
-	runtime.KeepAlive(t)
-	return t, nil
-}
-
-// fillBelow stores the values under the coordinates fixed so far, from position
-// p on, and returns the position after them.
-func (g *generator) fillBelow(t *tcs.Tensor, f format.Format, at []int64, level int, p int64) int64 {
-	if level == len(f.Levels) {
-		t.SetValue(p, g.at(at))
-		return p + 1
-	}
-	m := f.Order[level]
-	if level == len(f.Levels)-1 && m == len(at)-1 {
-		// Row-major: the hash of the other coordinates serves the whole row.
-		prefix := g.prefix(at[:m])
-		for c := range g.dims[m] {
-			t.SetValue(p+c, g.value(prefix, c))
-		}
-		return p + g.dims[m]
-	}
-	for c := range g.dims[m] {
-		at[m] = c
-		p = g.fillBelow(t, f, at, level+1, p)
-	}
-	return p
+	defer in.Close()
+	return coo.Assemble(in, spec, r.config())
 }

@@ -49,7 +49,7 @@ func (x *planner) beside(n int) (buffers, record, mark int64) {
 	src := r.sources[x.k.operands[n].tensor]
 	dense := sparseLevels(s.kinds) == 0
 	switch {
-	case src == nil || src.scalar != nil || src.gen != nil && src.gen.dense() && dense:
+	case src == nil || src.scalar != nil || src.gen != nil && src.gen.Dense() && dense:
 		return 0, 0, 0
 	case src.tensor != nil && r.asStored(src) && s.viewable(src.tensor):
 		return 0, 0, 0

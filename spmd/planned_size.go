@@ -129,13 +129,7 @@ func (s *source) entryCount(dims []int64) float64 {
 		}
 		return float64(s.tensor.Vals.Len)
 	case s.gen != nil:
-		switch s.gen.kind {
-		case "uniform", "zipf":
-			return float64(s.gen.nnz)
-		case "banded":
-			return s.gen.bandEntries(dims)
-		}
-		return all
+		return s.gen.Entries(dims)
 	case s.dense:
 		return all
 	case s.stream != nil:
@@ -162,28 +156,12 @@ func (s *source) countKnown() bool {
 	case s == nil:
 		return false
 	case s.gen != nil:
-		return s.gen.kind != "banded"
+		return true
 	case s.tensor != nil:
 		_, ok := s.tensor.FileStats()
 		return ok || s.tensor.Whole()
 	}
 	return s.dense || s.scalar != nil
-}
-
-// bandEntries is about how many coordinates differ by at most the width.
-func (g *generator) bandEntries(dims []int64) float64 {
-	if len(dims) == 0 {
-		return 1
-	}
-	least := dims[0]
-	for _, d := range dims {
-		least = min(least, d)
-	}
-	n, w := float64(least), math.Min(float64(g.width), float64(least-1))
-	if len(dims) == 2 && dims[0] == dims[1] {
-		return n*(2*w+1) - w*(w+1)
-	}
-	return min(space(dims), n*math.Pow(w+1, float64(len(dims)-1)))
 }
 
 // block sizes block b: where nothing else is known, as if the entries were

@@ -213,8 +213,8 @@ func (r *run) estimate(name string) float64 {
 		return 1
 	case s.tensor != nil:
 		return float64(s.entries)
-	case s.gen != nil && s.gen.nnz > 0:
-		return min(space, float64(s.gen.nnz))
+	case s.gen != nil && s.gen.NNZ() > 0:
+		return min(space, float64(s.gen.NNZ()))
 	case s.bytes > 0:
 		return min(space, float64(s.bytes)/8)
 	}

@@ -9,6 +9,7 @@ import (
 	"distaff/codegen"
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/gen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
@@ -157,7 +158,7 @@ func (r *run) openHere(name string, in Input, h sourceHeader) error {
 	case in.Generate != "":
 		s.from = "-g=" + name + ":" + in.Generate
 		var err error
-		s.gen, err = parseGenerator(name, in.Generate)
+		s.gen, err = gen.Parse(name, in.Generate)
 		return err
 	case in.Tensor != nil:
 		s.tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
@@ -198,10 +199,7 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 	case s.tensor != nil:
 		return g.Tensor(k.c, load.Source{Tensor: s.tensor, Check: s.in.File != "" && !r.job.TrustInput, AsIs: r.asStored(s), Alone: s.alone, Tmp: r.job.Tmp, Limit: r.limit})
 	case s.gen != nil:
-		if err := s.gen.bind(s.name, r.sizes.Dims[s.name], s.typ, r.job.Seed); err != nil {
-			return nil, err
-		}
-		if s.gen.dense() && f.AllDense() {
+		if s.gen.Dense() && f.AllDense() {
 			return k.fillBlocks(s, g)
 		}
 		return k.scatterGenerated(s, g)
@@ -227,12 +225,14 @@ func (k *ranked) loadOperand(o operand, cuts []int) (map[plan.Block]*tcs.Tensor,
 // scatterGenerated makes blocks of what every rank generates of a tensor.
 func (k *ranked) scatterGenerated(s *source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 	sum := func(n []int64) error { return k.c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }
-	if err := load.Agree(k.c, s.gen.draw(share{k.c.Rank(), k.c.Size(), sum, k.r.limit})); err != nil {
+	in, err := s.data.Stream(gen.Part{K: k.c.Rank(), N: k.c.Size(), Sum: sum, Limit: k.r.limit})
+	if err == nil {
+		defer in.Close()
+	}
+	if err := load.Agree(k.c, err); err != nil {
 		return nil, err
 	}
-	own, err := g.Scatter(k.c, s.gen.part(k.c.Rank(), k.c.Size()))
-	s.gen.undraw()
-	return own, err
+	return g.Scatter(k.c, in)
 }
 
 // fillBlocks generates dense blocks in place.
@@ -243,7 +243,7 @@ func (k *ranked) fillBlocks(s *source, g *load.Target) (map[plan.Block]*tcs.Tens
 		if k.problem.Owner(g.Cuts, b) != k.c.Rank() {
 			continue
 		}
-		header := tcs.Header{Dims: s.gen.dims, Box: k.problem.Box(g.Cuts, b, s.gen.dims), Type: s.gen.typ}
+		header := tcs.Header{Dims: g.Spec.Dims, Box: k.problem.Box(g.Cuts, b, g.Spec.Dims), Type: g.Spec.Type}
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, k.r.limit, s.name)
 		if err != nil {
 			for _, t := range own {
@@ -251,10 +251,7 @@ func (k *ranked) fillBlocks(s *source, g *load.Target) (map[plan.Block]*tcs.Tens
 			}
 			return nil, err
 		}
-		t.Entries(func(at []int64, i int64) bool {
-			t.SetValue(i, s.gen.at(at))
-			return true
-		})
+		s.data.Fill(t, k.r.threads)
 		own[b] = t
 	}
 	return own, nil

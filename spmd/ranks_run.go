@@ -119,6 +119,7 @@ func (j *Job) quiet() *Job {
 
 // loadRanked goes from the job's flags to blocks at their ranks.
 func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
+	r.ranks = c
 	if err := r.openRanked(c); err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.c, r.ranks = c, c
+	k.c = c
 	if c.OneProcess() && r.runner != nil { // the rank's own goroutine has a thread (comm/local)
 		r.runner.Close()
 		r.runner = nil

@@ -7,6 +7,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/gen"
 	"distaff/io/tcs"
 	"distaff/io/text"
 )
@@ -25,7 +26,8 @@ type source struct {
 	stream coo.Stream  // a text file, .npy, .npz; at rank 0 only
 	part   text.Part   // of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
 	tensor *tcs.Tensor // a .tcs file, or the caller's
-	gen    *generator
+	gen    *gen.Kind
+	data   *gen.Generator // of gen, once sizes and formats are known
 	scalar *tcs.Value
 
 	alone   bool  // the tensor is at rank 0 only, and others have nothing of it
@@ -61,8 +63,8 @@ func (r *run) open() error {
 			if s.typ == tcs.Invalid {
 				s.typ = tcs.Float64
 			}
-			if s.gen, err = parseGenerator(name, in.Generate); err == nil {
-				s.dense = s.gen.dense()
+			if s.gen, err = gen.Parse(name, in.Generate); err == nil {
+				s.dense = s.gen.Dense()
 			}
 		case in.Scalar != nil:
 			var v tcs.Value

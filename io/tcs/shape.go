@@ -298,3 +298,21 @@ func Scalar(v Value) *Tensor {
 	t.SetValue(0, v)
 	return t
 }
+
+// Coordinates is the number of coordinates of a tensor of sizes dims, and whether it fits
+// an int64; where not, it is the largest one.
+func Coordinates(dims []int64) (n int64, fits bool) {
+	n, fits = 1, true
+	for _, d := range dims {
+		if d == 0 {
+			return 0, true
+		}
+		hi, lo := bits.Mul64(uint64(n), uint64(d))
+		if hi != 0 || lo > math.MaxInt64 {
+			n, fits = math.MaxInt64, false
+			continue
+		}
+		n = int64(lo)
+	}
+	return n, fits
+}

@@ -1,10 +1,6 @@
-package spmd
+package gen
 
-import (
-	"math"
-
-	"distaff/codegen/place"
-)
+import "math"
 
 // zipfSmall draws without replacement from a space not much larger than the
 // number of entries: the nnz smallest of exponential variates over weights
@@ -12,9 +8,9 @@ import (
 // its number alone, so that none is kept: the largest that belongs is found digit by
 // digit, by counting.
 type zipfSmall struct {
-	g       *generator
+	g       *Generator
 	space   int64
-	lo, hi  int64 // the numbers that are this process's
+	lo, hi  int64 // the numbers that are this part's
 	seed    random
 	weights [][]float64 // by mode and coordinate; nil for a mode of many
 	last    uint64      // the largest variate that belongs, as ordered gives it
@@ -27,9 +23,8 @@ const manyWeights = 1 << 17
 // smallDigit is the bits of a variate that are counted at once.
 const smallDigit = 16
 
-func (g *generator) newZipfSmall(space int64, s share) (*zipfSmall, error) {
-	cuts := place.EvenCuts(space, int64(s.n))
-	z := &zipfSmall{g: g, space: space, lo: cuts[s.k], hi: cuts[s.k+1], seed: random(mix(g.key ^ 0x7a697066)), weights: make([][]float64, len(g.dims))}
+func (g *Generator) newZipfSmall(space int64, p Part) (*zipfSmall, error) {
+	z := &zipfSmall{g: g, space: space, lo: cut(int64(p.K), space, int64(p.N)), hi: cut(int64(p.K)+1, space, int64(p.N)), seed: random(mix(g.key ^ 0x7a697066)), weights: make([][]float64, len(g.dims))}
 	for m, d := range g.dims {
 		if d >= manyWeights {
 			continue
@@ -47,7 +42,7 @@ func (g *generator) newZipfSmall(space int64, s share) (*zipfSmall, error) {
 				counts[v>>shift&(1<<smallDigit-1)]++
 			}
 		}
-		if err := s.sum(counts); err != nil {
+		if err := p.sum(counts); err != nil {
 			return nil, err
 		}
 		digit := 0
@@ -98,7 +93,7 @@ func ordered(x float64) uint64 {
 	return b | 1<<63
 }
 
-// keys yields the numbers of this process's coordinates, in order.
+// keys yields the numbers of this part's coordinates, in order.
 func (z *zipfSmall) keys(yield func(key int64) bool) {
 	for key := z.lo; key < z.hi; key++ {
 		if v := z.variate(key); v < z.last || v == z.last && key <= z.tie {

@@ -1,4 +1,4 @@
-package spmd
+package gen
 
 // set is a hash set of numbers, open addressing.
 type set struct {

@@ -1,4 +1,4 @@
-package spmd
+package gen
 
 import (
 	"math"
@@ -74,24 +74,4 @@ func unshuffle(key uint64, n, x int64) int64 {
 			return x
 		}
 	}
-}
-
-// product is the product of sizes, and whether it fits an int64.
-func product(dims []int64) (int64, bool) {
-	p, fits := int64(1), true
-	for _, d := range dims {
-		if d == 0 {
-			return 0, true
-		}
-		if fits {
-			hi, lo := bits.Mul64(uint64(p), uint64(d))
-			if hi != 0 || lo > math.MaxInt64 {
-				fits = false
-				p = math.MaxInt64
-				continue
-			}
-			p = int64(lo)
-		}
-	}
-	return p, fits
 }

@@ -1,4 +1,4 @@
-package spmd
+package gen
 
 import "math"
 
@@ -9,13 +9,13 @@ import "math"
 // alone. So any range can be generated without the others, nothing is sorted
 // and nothing kept. Every split is feasible, so the total is exact.
 type uniform struct {
-	g     *generator
+	g     *Generator
 	at    []int64
 	rest  []float64 // coordinates below one coordinate of mode m
 	yield func([]int64) bool
 }
 
-func newUniform(g *generator, at []int64, yield func([]int64) bool) *uniform {
+func newUniform(g *Generator, at []int64, yield func([]int64) bool) *uniform {
 	u := &uniform{g: g, at: at, rest: make([]float64, len(at)), yield: yield}
 	p := 1.0
 	for m := len(at) - 1; m >= 0; m-- {

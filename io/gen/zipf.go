@@ -1,4 +1,4 @@
-package spmd
+package gen
 
 import (
 	"cmp"
@@ -8,22 +8,12 @@ import (
 	"distaff/io/tcs"
 )
 
-// share is what one of several processes makes of a tensor that all make together.
-type share struct {
-	k, n int
-	// sum adds numbers over all processes, in place. Every one calls it as often.
-	sum   func([]int64) error
-	limit *tcs.Limit
-}
-
-// alone is the share of a process that makes everything.
-func alone() share { return share{0, 1, func([]int64) error { return nil }, nil} }
-
-// zipfDrawn is a share of the entries of a zipf tensor: nnz distinct coordinates,
+// zipfDrawn is a part's share of the entries of a zipf tensor: nnz distinct coordinates,
 // every mode's by Zipf's law (the r-th most frequent one has weight r^-skew), the
-// ranks of a mode shuffled over its coordinates. All processes draw all of them, since
+// ranks of a mode shuffled over its coordinates. All parts draw all of them, since
 // distinctness ties them together, and keep those whose hash is theirs.
 type zipfDrawn struct {
+	g     *Generator
 	small *zipfSmall
 	keys  []int64 // numbers of coordinates, in order
 	all   []int64 // coordinates one after another, where they have no numbers below 2^63
@@ -31,81 +21,60 @@ type zipfDrawn struct {
 	limit *tcs.Limit
 }
 
-// draw makes this process's share. Collective; where memory is refused to one, only
+// draw makes a part's share. Every part calls it; where memory is refused to one, only
 // that one has the error.
-func (g *generator) draw(s share) error {
-	if g.kind != "zipf" || len(g.dims) == 0 || g.nnz == 0 {
-		return nil
+func (g *Generator) draw(p Part) (*zipfDrawn, error) {
+	d := &zipfDrawn{g: g, limit: p.Limit}
+	space, fits := tcs.Coordinates(g.dims)
+	if g.nnz == 0 || fits && space == 0 {
+		return d, nil
 	}
-	space, fits := product(g.dims)
-	if fits && space == 0 {
-		return nil
-	}
-	d := &zipfDrawn{limit: s.limit}
 	each := int64(8)
 	switch {
-	case fits && space <= max(1<<16, 8*g.nnz):
-		small, err := g.newZipfSmall(space, s)
-		if err != nil {
-			return err
-		}
+	case fits && (space <= 1<<16 || (space-1)/8 < g.nnz):
+		small, err := g.newZipfSmall(space, p)
 		d.small = small
-		g.drawn = d
-		return nil
+		return d, err
 	case !fits:
 		each = int64(8*len(g.dims) + 32)
 	}
-	d.held = each * (g.nnz/int64(s.n) + 1)
-	err := s.limit.Reserve(d.held, "generating a tensor")
+	d.held = each * min(g.nnz/int64(p.N)+1, math.MaxInt64/each)
+	err := p.Limit.Reserve(d.held, "generating a tensor")
 	failed := []int64{0}
 	if err != nil {
 		d.held, failed[0] = 0, 1
 	}
-	if e := s.sum(failed); e != nil || failed[0] > 0 {
+	if e := p.sum(failed); e != nil || failed[0] > 0 {
 		d.drop()
-		return cmp.Or(err, e)
+		return d, cmp.Or(err, e)
 	}
 	if fits {
-		d.keys, err = g.zipfKeys(s)
+		d.keys, err = g.zipfKeys(p)
 	} else {
-		d.all, err = g.zipfCoords(s)
+		d.all, err = g.zipfCoords(p)
 	}
 	if err != nil {
 		d.drop()
-		return err
 	}
-	g.drawn = d
-	return nil
+	return d, err
 }
 
 // drop gives the share up.
 func (d *zipfDrawn) drop() {
 	d.limit.Release(d.held)
-	d.held, d.keys, d.all = 0, nil, nil
+	d.held, d.small, d.keys, d.all = 0, nil, nil, nil
 }
 
-// undraw gives up what was drawn.
-func (g *generator) undraw() {
-	if g.drawn != nil {
-		g.drawn.drop()
-		g.drawn = nil
-	}
-}
-
-// zipfEntries yields the share's entries whose mode 0 lies in [lo, hi).
-func (g *generator) zipfEntries(at []int64, lo, hi int64, yield func([]int64) bool) {
-	if g.drawn == nil {
-		if err := g.draw(alone()); err != nil || g.drawn == nil {
-			return // without entries: one process's own draw has no other fault
-		}
-	}
-	d := g.drawn
+// entries yields the share's coordinates. The slice is reused.
+func (d *zipfDrawn) entries(yield func([]int64) bool) {
+	dims := d.g.dims
+	at := make([]int64, len(dims))
 	emit := func(key int64) bool {
 		for m := len(at) - 1; m >= 0; m-- {
-			at[m] = key % g.dims[m]
-			key /= g.dims[m]
+			at[m] = key % dims[m]
+			key /= dims[m]
 		}
-		return at[0] < lo || at[0] >= hi || yield(at)
+		return yield(at)
 	}
 	if d.small != nil {
 		d.small.keys(emit)
@@ -118,22 +87,22 @@ func (g *generator) zipfEntries(at []int64, lo, hi int64, yield func([]int64) bo
 	}
 	for k := 0; k < len(d.all); k += len(at) {
 		copy(at, d.all[k:])
-		if at[0] >= lo && at[0] < hi && !yield(at) {
+		if !yield(at) {
 			return
 		}
 	}
 }
 
 // zipfKeys draws numbers of coordinates until nnz distinct ones are found.
-func (g *generator) zipfKeys(s share) ([]int64, error) {
-	keys := make([]int64, 0, g.nnz/int64(s.n)*17/16+64)
+func (g *Generator) zipfKeys(p Part) ([]int64, error) {
+	keys := make([]int64, 0, g.nnz/int64(p.N)*17/16+64)
 	sorted := 0
-	err := g.zipfDraw(s, func(c []int64) {
+	err := g.zipfDraw(p, func(c []int64) {
 		key := int64(0)
 		for m, x := range c {
 			key = key*g.dims[m] + x
 		}
-		if s.n == 1 || mix(uint64(key))%uint64(s.n) == uint64(s.k) {
+		if p.owns(mix(uint64(key))) {
 			keys = append(keys, key)
 		}
 	}, func() int64 {
@@ -168,26 +137,26 @@ func mergeKeys(keys []int64, n int) []int64 {
 
 // zipfCoords draws coordinates that have no number below 2^63: they are told apart
 // by a hash. Two that share one count as equal, and one of them is redrawn.
-func (g *generator) zipfCoords(s share) ([]int64, error) {
+func (g *Generator) zipfCoords(p Part) ([]int64, error) {
 	var all []int64
-	seen := newSet(g.nnz/int64(s.n)*17/16 + 64)
-	err := g.zipfDraw(s, func(c []int64) {
+	seen := newSet(g.nnz/int64(p.N)*17/16 + 64)
+	err := g.zipfDraw(p, func(c []int64) {
 		h := g.key
 		for _, x := range c {
 			h = mix(h + phi*uint64(x+1))
 		}
-		if (s.n == 1 || mix(h)%uint64(s.n) == uint64(s.k)) && seen.add(h) {
+		if p.owns(mix(h)) && seen.add(h) {
 			all = append(all, c...)
 		}
 	}, func() int64 { return seen.n })
 	return all, err
 }
 
-// zipfDraw draws until all processes together have nnz distinct coordinates; add is told
-// each, and count, after a round, how many distinct ones this process has. Where
+// zipfDraw draws until all parts together have nnz distinct coordinates; add is told
+// each, and count, after a round, how many distinct ones this part has. Where
 // the law's weight sits in fewer coordinates than are asked for, later rounds draw from a
 // flatter law, so that it ends.
-func (g *generator) zipfDraw(s share, add func(at []int64), count func() int64) error {
+func (g *Generator) zipfDraw(p Part, add func(at []int64), count func() int64) error {
 	at := make([]int64, len(g.dims))
 	skew := g.skew
 	found := []int64{0}
@@ -207,14 +176,14 @@ func (g *generator) zipfDraw(s share, add func(at []int64), count func() int64) 
 			add(at)
 		}
 		found[0] = count()
-		if err := s.sum(found); err != nil {
+		if err := p.sum(found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *generator) modeKey(m int) uint64 { return mix(g.key + uint64(m)*phi + 1) }
+func (g *Generator) modeKey(m int) uint64 { return mix(g.key + uint64(m)*phi + 1) }
 
 // zipfLaw draws ranks 1 to n with weight r^-s by rejection-inversion
 // (Hörmann and Derflinger, 1996).

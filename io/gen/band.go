@@ -1,0 +1,101 @@
+package gen
+
+import (
+	"math"
+	"math/big"
+	"slices"
+)
+
+// walk yields every coordinate whose modes differ by at most width, in order, from mode m
+// on, whose range is [lo, hi). No coordinate of a mode is passed through that has no entry.
+func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]int64) bool) bool {
+	for _, d := range g.dims[m+1:] {
+		if width < hi-d { // a coordinate past d-1+width is too far from all of that mode
+			hi = d + width
+		}
+	}
+	for c := lo; c < hi; c++ {
+		at[m] = c
+		if m == len(at)-1 {
+			if !yield(at) {
+				return false
+			}
+			continue
+		}
+		nlo, nhi := int64(0), g.dims[m+1]
+		if width < math.MaxInt64 {
+			low, high := at[0], at[0]
+			for _, x := range at[1 : m+1] {
+				low, high = min(low, x), max(high, x)
+			}
+			nlo = max(nlo, high-width)
+			if low < nhi-1-width {
+				nhi = low + width + 1
+			}
+		}
+		if !g.walk(at, m+1, nlo, nhi, width, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// bandEntries is the number of coordinates of sizes dims whose modes differ by at most
+// width: for each a, of those whose smallest coordinate is a,
+//
+//	Π min(width+1, d-a) - Π min(width, d-a-1)    over all sizes d
+//
+// which is a polynomial of a between the points at which a size begins to cut the band.
+func bandEntries(dims []int64, width int64) float64 {
+	if len(dims) == 0 {
+		return 1
+	}
+	least := slices.Min(dims)
+	ends := []int64{0, least}
+	for _, d := range dims {
+		if d-1 > width && d-1-width < least {
+			ends = append(ends, d-1-width)
+		}
+	}
+	slices.Sort(ends)
+	begins := func(a int64) *big.Int {
+		all, above := big.NewInt(1), big.NewInt(1)
+		for _, d := range dims {
+			n := d - a // how many coordinates of the mode lie in the band above a, a too
+			if width < n {
+				n = width + 1
+			}
+			all.Mul(all, big.NewInt(n))
+			above.Mul(above, big.NewInt(n-1))
+		}
+		return all.Sub(all, above)
+	}
+	sum := new(big.Int)
+	for k, end := range ends[1:] {
+		sum.Add(sum, sumPolynomial(begins, ends[k], end, len(dims)))
+	}
+	n, _ := new(big.Float).SetInt(sum).Float64()
+	return n
+}
+
+// sumPolynomial is the sum of f over [lo, hi), where f is a polynomial there of at most
+// that degree: by Newton's forward differences, whose sums are binomial coefficients.
+func sumPolynomial(f func(int64) *big.Int, lo, hi int64, degree int) *big.Int {
+	sum := new(big.Int)
+	var diffs []*big.Int
+	for x := lo; x < hi && x <= lo+int64(degree); x++ {
+		diffs = append(diffs, f(x))
+	}
+	for round := 1; round < len(diffs); round++ {
+		for k := len(diffs) - 1; k >= round; k-- {
+			diffs[k].Sub(diffs[k], diffs[k-1])
+		}
+	}
+	choose := big.NewInt(hi - lo) // of hi-lo, k+1
+	for k, d := range diffs {
+		sum.Add(sum, new(big.Int).Mul(d, choose))
+		choose.Mul(choose, big.NewInt(hi-lo-int64(k)-1))
+		choose.Quo(choose, big.NewInt(int64(k)+2))
+	}
+	return sum
+}

@@ -1,0 +1,107 @@
+package gen
+
+import (
+	"runtime"
+	"sync"
+
+	"distaff/io/tcs"
+)
+
+// A Generator makes one tensor: its entries as streams (Stream), or a dense one in place
+// (Fill). It may be used from several goroutines.
+type Generator struct {
+	Kind
+	key  uint64 // of seed and name
+	dims []int64
+	typ  tcs.Type
+}
+
+// prefix and value split the hash of a coordinate: value(prefix(at[:n-1]), at[n-1]).
+func (g *Generator) prefix(at []int64) uint64 {
+	h := g.key ^ 0x76616c7565 // "value"
+	for _, c := range at {
+		h = mix(h + phi*uint64(c+1))
+	}
+	return h
+}
+
+func (g *Generator) value(prefix uint64, last int64) tcs.Value {
+	h := mix(prefix + phi*uint64(last+1))
+	v := tcs.Value{Type: g.typ}
+	switch {
+	case g.typ.IsInt():
+		v.I = int64(1 + h%9)
+	case g.integer && g.typ.IsComplex():
+		v.C = complex(float64(1+h%9), float64(1+mix(h)%9))
+	case g.integer:
+		v.C = complex(float64(1+h%9), 0)
+	case g.typ.IsComplex():
+		v.C = complex(unit(h), unit(mix(h)))
+	default:
+		v.C = complex(unit(h), 0)
+	}
+	return v
+}
+
+// at is the value at a coordinate.
+func (g *Generator) at(coord []int64) tcs.Value {
+	if len(coord) == 0 {
+		return g.value(g.prefix(nil), 0)
+	}
+	return g.value(g.prefix(coord[:len(coord)-1]), coord[len(coord)-1])
+}
+
+// Fill stores the values of a dense tensor, or of a block of it: t has the generator's
+// sizes and type, dense levels only, and memory that may be written. Threads share the
+// outermost level.
+func (g *Generator) Fill(t *tcs.Tensor, threads int) {
+	if t.Vals.Len == 0 {
+		return
+	}
+	if len(t.Levels) == 0 {
+		t.SetValue(0, g.at(nil))
+		return
+	}
+	outer := t.Levels[0]
+	inner, workers := t.Vals.Len/outer.Size, int64(max(threads, 1))
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			at := make([]int64, len(g.dims))
+			for c := cut(w, outer.Size, workers); c < cut(w+1, outer.Size, workers); c++ {
+				at[outer.Mode] = outer.Offset + c
+				g.fillBelow(t, at, 1, c*inner)
+			}
+		}()
+	}
+	wait.Wait()
+	runtime.KeepAlive(t)
+}
+
+// fillBelow stores the values under the coordinates fixed so far, from position
+// p on, and returns the position after them.
+func (g *Generator) fillBelow(t *tcs.Tensor, at []int64, level int, p int64) int64 {
+	if level == len(t.Levels) {
+		t.SetValue(p, g.at(at))
+		return p + 1
+	}
+	lev := &t.Levels[level]
+	if level == len(t.Levels)-1 && lev.Mode == len(at)-1 {
+		// Row-major: the hash of the other coordinates serves the whole row.
+		prefix := g.prefix(at[:lev.Mode])
+		for c := range lev.Size {
+			t.SetValue(p+c, g.value(prefix, lev.Offset+c))
+		}
+		return p + lev.Size
+	}
+	for c := range lev.Size {
+		at[lev.Mode] = lev.Offset + c
+		p = g.fillBelow(t, at, level+1, p)
+	}
+	return p
+}
+
+// cut is where part k of n begins of a range of a size: ⌊k·size/n⌋, without overflow.
+func cut(k, size, n int64) int64 { return k*(size/n) + k*(size%n)/n }

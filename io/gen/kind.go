@@ -1,0 +1,131 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"distaff/io/tcs"
+)
+
+// Kind is a kind of generated data with its parameters: what -g says.
+type Kind struct {
+	name    string // dense, uniform, zipf, banded
+	nnz     int64  // of uniform and zipf
+	skew    float64
+	width   int64
+	integer bool // values 1 to 9 instead of (0,1]
+}
+
+// parameters is how many each kind takes.
+var parameters = map[string]int{"dense": 0, "uniform": 1, "zipf": 2, "banded": 1}
+
+// Parse reads a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each also with
+// :int. The tensor's name is for messages. The error is an *Error.
+func Parse(tensor, kind string) (*Kind, error) {
+	const want = "want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, and :int at the end for integers"
+	bad := func(why string) error {
+		return errorf("-g=%s:%s: %s; %s", tcs.Printable(tensor), tcs.Printable(kind), why, want)
+	}
+	parts := strings.Split(kind, ":")
+	k := &Kind{name: parts[0]}
+	if parts[len(parts)-1] == "int" && len(parts) > 1 {
+		k.integer = true
+		parts = parts[:len(parts)-1]
+	}
+	n, ok := parameters[k.name]
+	if !ok {
+		return nil, bad("there is no kind " + strconv.Quote(k.name))
+	}
+	if len(parts)-1 != n {
+		return nil, bad("got " + tcs.Count(len(parts)-1, "parameter") + ", want " + strconv.Itoa(n))
+	}
+	switch k.name {
+	case "uniform", "zipf":
+		if k.nnz, ok = whole(parts[1]); !ok {
+			return nil, bad("NNZ is " + strconv.Quote(parts[1]) + ", no count")
+		}
+		if k.name == "zipf" {
+			var err error
+			if k.skew, err = strconv.ParseFloat(parts[2], 64); err != nil || !(k.skew >= 0 && k.skew <= 100) {
+				return nil, bad("SKEW is " + strconv.Quote(parts[2]) + ", no number from 0 to 100")
+			}
+		}
+	case "banded":
+		if k.width, ok = whole(parts[1]); !ok {
+			return nil, bad("WIDTH is " + strconv.Quote(parts[1]) + ", no count")
+		}
+	}
+	return k, nil
+}
+
+// whole reads a count, which may be written as 1e6.
+func whole(s string) (int64, bool) {
+	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return v, v >= 0
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return int64(f), err == nil && f >= 0 && f < 1<<62 && f == math.Trunc(f)
+}
+
+// String is the kind as -g takes it, without :int.
+func (k *Kind) String() string {
+	switch k.name {
+	case "uniform":
+		return fmt.Sprintf("uniform:%d", k.nnz)
+	case "zipf":
+		return fmt.Sprintf("zipf:%d:%s", k.nnz, strconv.FormatFloat(k.skew, 'g', -1, 64))
+	case "banded":
+		return fmt.Sprintf("banded:%d", k.width)
+	}
+	return k.name
+}
+
+// Dense reports whether every coordinate has an entry.
+func (k *Kind) Dense() bool { return k.name == "dense" }
+
+// NNZ is the number of entries that the kind names, 0 where it names none.
+func (k *Kind) NNZ() int64 { return k.nnz }
+
+// Entries is the number of entries that a tensor of sizes dims has, rounded to a float64.
+// Of uniform and zipf it is what they ask for, which Bind refuses past the number of
+// coordinates.
+func (k *Kind) Entries(dims []int64) float64 {
+	switch k.name {
+	case "uniform", "zipf":
+		return float64(k.nnz)
+	case "banded":
+		return bandEntries(dims, k.width)
+	}
+	n := 1.0
+	for _, d := range dims {
+		n *= float64(d)
+	}
+	return n
+}
+
+// Bind fixes the sizes, the type and the seed. Refused, with an *Error, are more entries
+// than there are coordinates, and fractions for an integer type. dims is kept.
+func (k *Kind) Bind(tensor string, dims []int64, typ tcs.Type, seed int64) (*Generator, error) {
+	if typ.IsInt() && !k.integer {
+		return nil, errorf("-g=%s:%s generates values in (0,1], which %v cannot hold; -g=%s:%s:int generates integers", tensor, k, typ, tensor, k)
+	}
+	if space, fits := tcs.Coordinates(dims); fits && k.nnz > space {
+		return nil, errorf("-g=%s:%s: %s has %s for %s (sizes %s)", tensor, k, tensor,
+			tcs.Count(space, "coordinate"), tcs.Count(k.nnz, "entry"), sizes(dims))
+	}
+	g := &Generator{Kind: *k, dims: dims, typ: typ, key: mix(uint64(seed) * phi)}
+	for _, c := range []byte(tensor) {
+		g.key = mix(g.key ^ uint64(c) + phi)
+	}
+	return g, nil
+}
+
+// sizes is "3x4x5", or "scalar".
+func sizes(dims []int64) string {
+	if len(dims) == 0 {
+		return "scalar"
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "x")
+}

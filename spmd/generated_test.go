@@ -1,0 +1,75 @@
+package spmd_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+	"distaff/spmd"
+)
+
+// Generated data whose entries, counted beforehand, cannot fit is refused before
+// anything is made, with the count; what fits is made, however large the sizes are.
+func TestGeneratedThatCannotFit(t *testing.T) {
+	const huge = 1 << 60
+	for _, c := range []struct {
+		kind string
+		size []int64
+		want string // of the message; "" where it fits
+		exit int
+	}{
+		{"banded:1000", []int64{huge, huge}, "has 2.307e+21 entries", diag.ExitMemory},
+		{"banded:1:int", []int64{1_000_000, 1_000_000}, "has 2999998 entries, which stored as ss in float64 take 34.33 MiB at least", diag.ExitMemory},
+		{"uniform:1e15", []int64{huge, huge}, "has 1000000000000000 entries", diag.ExitMemory},
+		{"zipf:4e18:1", []int64{huge, huge}, "has 4e+18 entries", diag.ExitMemory},
+		{"dense", []int64{1 << 30, 1 << 30}, "has 1.153e+18 entries", diag.ExitMemory},
+		{"uniform:1e15", []int64{10, 10}, "B has 100 coordinates for 1000000000000000 entries", diag.ExitCommand},
+		{"banded:0", []int64{huge, 100}, "", 0},
+		{"banded:1", []int64{100, huge}, "", 0},
+		{"uniform:100", []int64{huge, huge}, "", 0},
+		{"zipf:100:1", []int64{huge, huge}, "", 0},
+	} {
+		for _, ranks := range []int{1, 3} {
+			j := &spmd.Job{Statement: "a = B(i,j)", Formats: map[string]string{"B": "ss"}, Sizes: map[string][]int64{"B": c.size},
+				Inputs: map[string]spmd.Input{"B": spmd.Generated(c.kind)}}
+			j.Interpret, j.Ranks, j.MemoryLimit = true, ranks, 4<<20
+			_, err := j.Run(context.Background())
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s of %v on %d ranks: %v", c.kind, c.size, ranks, err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || exitCode(err) != c.exit):
+				t.Errorf("%s of %v on %d ranks: got %v (exit %d), want %q (exit %d)", c.kind, c.size, ranks, err, exitCode(err), c.want, c.exit)
+			}
+		}
+	}
+}
+
+// The one entry of a generated scalar is there once, at any number of ranks.
+func TestGeneratedScalarOnRanks(t *testing.T) {
+	for _, kind := range []string{"dense", "uniform:1", "zipf:1:2", "banded:3"} {
+		var lines [2]string
+		for i, ranks := range []int{1, 3} {
+			j := &spmd.Job{Statement: "y = x", Inputs: map[string]spmd.Input{"x": spmd.Generated(kind)}}
+			j.Interpret, j.Ranks = true, ranks
+			report, err := j.Run(context.Background())
+			if err != nil {
+				t.Fatalf("%s on %d ranks: %v", kind, ranks, err)
+			}
+			lines[i] = report.Lines[0]
+		}
+		if lines[0] != lines[1] {
+			t.Errorf("%s: got %s on 3 ranks, %s on one", kind, lines[1], lines[0])
+		}
+	}
+}
+
+// exitCode is the code that an error asks for, 1 where it asks for none.
+func exitCode(err error) int {
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	return diag.ExitRun
+}
