@@ -60,8 +60,8 @@ type Options struct {
 	// leak checked. For tests.
 	Interpret bool
 	Checksums bool // note the checksums of input files in Stats
-	// StatsFile is where the caller will write Stats: a job fails before it
-	// computes, and writes no output, where that can't be. "" for nowhere.
+	// StatsFile is where Stats are written ("-" is standard output), together with the
+	// outputs: a job that cannot write one of its files replaces none. "" for nowhere.
 	StatsFile string
 
 	Schedule          []string // scheduling commands

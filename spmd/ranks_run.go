@@ -62,6 +62,7 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 		return nil, err
 	}
 	defer r.close()
+	defer r.blameInput(&err)
 	var outputs *outputs
 	if root {
 		if outputs, err = r.createOutputs(); err != nil {
@@ -107,6 +108,9 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	if !root {
 		return nil, nil
 	}
+	if err := outputs.commit(r, difference == nil); err != nil {
+		return nil, err
+	}
 	return r.report, difference
 }
 
@@ -145,6 +149,7 @@ func (r *run) loadRanked(c comm.Comm) (*ranked, error) {
 // result's blocks. A repeat takes as long as its slowest rank.
 func (k *ranked) computePhase() (map[plan.Block]*tcs.Tensor, error) {
 	r := k.r
+	defer r.watchInputs()()
 	repeat := max(r.job.Repeat, 1)
 	var blocks map[plan.Block]*tcs.Tensor
 	for n := range r.job.Warmup + repeat {

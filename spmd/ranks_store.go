@@ -59,7 +59,7 @@ func (k *ranked) storePhase(out *outputs, own map[plan.Block]*tcs.Tensor) (diffe
 		return nil, err
 	}
 	if out != nil && difference == nil {
-		if err := outfile.CommitAll(out.files...); err != nil {
+		if err := outfile.FlushAll(out.files...); err != nil {
 			return nil, err
 		}
 	}

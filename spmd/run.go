@@ -77,6 +77,7 @@ func (j *Job) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer r.close()
+	defer r.blameInput(&err)
 	outputs, err := r.createOutputs()
 	if err != nil {
 		return nil, err
@@ -117,6 +118,10 @@ func (j *Job) Run(ctx context.Context) (report *Report, err error) {
 	r.summarize(result)
 	r.fillStats()
 	st.Phases.Total = seconds(start)
+	if err := outputs.commit(r, difference == nil); err != nil {
+		result.Close()
+		return nil, err
+	}
 	if j.Keep {
 		r.report.Result = result
 	} else {
@@ -224,6 +229,7 @@ func (r *run) compile() (err error) {
 // computePhase runs the statement warmup and repeat times, and keeps the last
 // result.
 func (r *run) computePhase() (*tcs.Tensor, error) {
+	defer r.watchInputs()()
 	repeat := max(r.job.Repeat, 1)
 	var result *tcs.Tensor
 	for k := range r.job.Warmup + repeat {

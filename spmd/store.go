@@ -38,7 +38,7 @@ func (o *outputs) abort() {
 	}
 }
 
-// store writes every output, and names them all once all are complete.
+// store writes every output and brings it to disk. commit names them.
 func (o *outputs) store(r *run) error {
 	for k, out := range o.job {
 		if err := r.ctx.Err(); err != nil {
@@ -54,5 +54,26 @@ func (o *outputs) store(r *run) error {
 	if err := r.unchanged(); err != nil {
 		return err
 	}
-	return outfile.CommitAll(o.files...)
+	return outfile.FlushAll(o.files...)
+}
+
+// commit writes the statistics and then gives all files of the job their names: the
+// outputs' too, if results says so. After an error every file is as it was before the job.
+func (o *outputs) commit(r *run, results bool) error {
+	var files []*outfile.File
+	if results {
+		files = append(files, o.files...)
+	}
+	if path := r.job.StatsFile; path != "" {
+		f, err := outfile.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Abort()
+		if _, err := f.Write(r.report.Stats.JSON()); err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	return outfile.CommitAll(files...)
 }

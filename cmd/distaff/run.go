@@ -52,11 +52,6 @@ func run(x *invocation) error {
 		return err
 	}
 	// A difference that --check found is an error with a report.
-	if path := x.String("stats"); path != "" {
-		if werr := writeWhole(path, report.Stats.JSON()); werr != nil && err == nil {
-			err = werr
-		}
-	}
 	w := x.stdout
 	if j.StatsFile == "-" {
 		w = x.stderr

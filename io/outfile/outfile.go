@@ -245,6 +245,20 @@ func (o *File) Buffered() *bufio.Writer { return bufio.NewWriterSize(o, 1<<20) }
 // what was there before.
 func (o *File) Commit() error { return CommitAll(o) }
 
+// FlushAll brings the data of several outputs to disk. CommitAll then has nothing left to do
+// that wants room.
+func FlushAll(files ...*File) error {
+	for _, o := range files {
+		if o.done || o.target == "" {
+			continue
+		}
+		if err := o.flush(); err != nil {
+			return o.Errorf(err)
+		}
+	}
+	return nil
+}
+
 // CommitAll commits several outputs: names are given only once all of them are
 // on disk. If one fails, it and those after it are aborted.
 func CommitAll(files ...*File) (err error) {
@@ -255,13 +269,8 @@ func CommitAll(files ...*File) (err error) {
 			}
 		}
 	}()
-	for _, o := range files {
-		if o.done || o.target == "" {
-			continue
-		}
-		if err := o.flush(); err != nil {
-			return o.Errorf(err)
-		}
+	if err := FlushAll(files...); err != nil {
+		return err
 	}
 	for _, o := range files {
 		if o.done || o.target != "" {
