@@ -265,7 +265,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 
 // assembly is how the leaf writes its result.
 func (c *compilation) assembly() strategy.Assembly {
-	p := strategy.Pattern{Shared: c.share != nil, Accumulate: c.unit.Result.Into, Given: c.Values}
+	p := strategy.Pattern{Shared: c.share != nil, Accumulate: c.unit.Result.Into, Fixed: c.Values}
 	s, scheduled := c.unit.CIN.(*cin.SuchThat)
 	return strategy.AssemblyOf(c.unit.Result.Format, p, scheduled && s.Insert)
 }

@@ -16,7 +16,7 @@
 // condition, since a sparse result holds a coordinate exactly where something
 // was assigned below it.
 //
-// A result whose level arrays are given (strategy.GivenPattern) is not assembled: loops visit the
+// A result whose level arrays are given (strategy.FixedPattern) is not assembled: loops visit the
 // same coordinates in the same order, and its own rows are walked beside them.
 package lower
 

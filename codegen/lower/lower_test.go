@@ -314,7 +314,7 @@ func TestHuge(t *testing.T) {
 func TestStretch(t *testing.T) {
 	const sum = "forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + C(i,j)))"
 	cuts := func(s *lower.Spec) { s.LongRow = 10 }
-	given := func(s *lower.Spec) { s.LongRow, s.Assembly = 10, strategy.GivenPattern }
+	given := func(s *lower.Spec) { s.LongRow, s.Assembly = 10, strategy.FixedPattern }
 	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
 	run(t, []holds{
 		{leaf{sum, "A:ds B:ds C:ds", cuts}, cut},

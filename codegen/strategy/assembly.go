@@ -15,9 +15,9 @@ const (
 	// others', and values already. The leaf adds to those at the positions that a map
 	// gives for the operand's (accumulation into a union pattern).
 	Mapped
-	// GivenPattern: the level arrays are given, and the leaf writes every value (the
+	// FixedPattern: the level arrays are given, and the leaf writes every value (the
 	// numeric phase of a computation whose symbolic phase was done before).
-	GivenPattern
+	FixedPattern
 	// Append: coordinates and values are appended in order to arrays that grow.
 	Append
 	// TwoPass: a first pass counts the coordinates of each level, a second one writes
@@ -25,7 +25,7 @@ const (
 	TwoPass
 )
 
-var assemblies = [...]string{"Dense", "SharedPattern", "Mapped", "GivenPattern", "Append", "TwoPass"}
+var assemblies = [...]string{"Dense", "SharedPattern", "Mapped", "FixedPattern", "Append", "TwoPass"}
 
 func (a Assembly) String() string { return assemblies[a] }
 
@@ -33,7 +33,7 @@ func (a Assembly) String() string { return assemblies[a] }
 type Pattern struct {
 	Shared     bool // it is that of an operand
 	Accumulate bool // with Shared: the result holds other coordinates too, and the leaf adds to it
-	Given      bool // the caller has the level arrays
+	Fixed      bool // the caller has the level arrays
 }
 
 // AssemblyOf chooses the assembly of a result. insert says that a schedule asks for
@@ -46,8 +46,8 @@ func AssemblyOf(f format.Format, p Pattern, insert bool) Assembly {
 		return Mapped
 	case p.Shared:
 		return SharedPattern
-	case p.Given:
-		return GivenPattern
+	case p.Fixed:
+		return FixedPattern
 	case insert:
 		return TwoPass
 	}

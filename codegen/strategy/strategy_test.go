@@ -14,10 +14,10 @@ func TestAssemblyOf(t *testing.T) {
 		want   Assembly
 	}{
 		{"", Pattern{}, false, Dense},
-		{"dd", Pattern{Given: true}, true, Dense},
+		{"dd", Pattern{Fixed: true}, true, Dense},
 		{"ds", Pattern{}, false, Append},
 		{"sd", Pattern{}, true, TwoPass},
-		{"ds", Pattern{Given: true}, false, GivenPattern},
+		{"ds", Pattern{Fixed: true}, false, FixedPattern},
 		{"ds", Pattern{Shared: true}, true, SharedPattern},
 		{"dsd", Pattern{Shared: true, Accumulate: true}, false, Mapped},
 	} {
