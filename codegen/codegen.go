@@ -24,6 +24,7 @@ import (
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
 )
 
 // Request is what to compile.
@@ -248,7 +249,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: set(c.Clip), Parts: set(c.Parts), Share: share, Into: u.Result.Into, Values: u.Result.Values, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
+		Clip: set(c.Clip), Parts: set(c.Parts), Assembly: c.assembly(), Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
 		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
@@ -260,6 +261,13 @@ func (c *compilation) leaf() (*ir.Func, error) {
 		return f, nil
 	}
 	return c.refused(err)
+}
+
+// assembly is how the leaf writes its result.
+func (c *compilation) assembly() strategy.Assembly {
+	p := strategy.Pattern{Shared: c.share != nil, Accumulate: c.unit.Result.Into, Fixed: c.Values}
+	s, scheduled := c.unit.CIN.(*cin.SuchThat)
+	return strategy.AssemblyOf(c.unit.Result.Format, p, scheduled && s.Insert)
 }
 
 func set(list []string) map[string]bool {

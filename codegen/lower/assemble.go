@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // assembly builds the result.
@@ -76,14 +77,16 @@ func (l *lowerer) newAssembly() *assembly {
 			a.deep, a.sparse = k, true
 		}
 	}
-	if !a.sparse || a.shared() || l.spec.Values {
+	if !a.sparse || a.shared() || a.given() {
 		a.dense = op.vals()
 	}
 	return a
 }
 
 // shared tells whether the result's level arrays are an operand's.
-func (a *assembly) shared() bool { return a.l.spec.Share != "" }
+func (a *assembly) shared() bool {
+	return a.l.spec.Assembly == strategy.SharedPattern || a.l.spec.Assembly == strategy.Mapped
+}
 
 // newMap is the map of positions of a result that is added to.
 func (l *lowerer) newMap() *ir.Array {

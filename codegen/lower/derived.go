@@ -42,7 +42,6 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 	if !ok {
 		return
 	}
-	l.insert = t.Insert
 	l.sched = &schedule{g: t.Relations, comps: map[string]*component{}}
 	for _, r := range t.Relations.Relations() {
 		if r.Kind == provenance.Precompute {

@@ -3,9 +3,10 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
-// A leaf that computes alone (Spec.Values) is given a result with level arrays and
+// A leaf that computes alone (strategy.FixedPattern) is given a result with level arrays and
 // writes its values. It visits the coordinates that it would append, in the same
 // order, and finds the position of each by moving along the row of the result that
 // it belongs to: a coordinate that is not there is a failure, and nothing is
@@ -24,7 +25,7 @@ type known struct {
 }
 
 // given tells whether the result has its level arrays already.
-func (a *assembly) given() bool { return a.sparse && a.l.spec.Values && !a.shared() }
+func (a *assembly) given() bool { return a.l.spec.Assembly == strategy.FixedPattern }
 
 // expect fails where the result does not hold the coordinates at hand.
 func (l *lowerer) expect(cond ir.Expr, e *env) {

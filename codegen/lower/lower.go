@@ -16,7 +16,7 @@
 // condition, since a sparse result holds a coordinate exactly where something
 // was assigned below it.
 //
-// A result whose level arrays are given (Spec.Values) is not assembled: loops visit the
+// A result whose level arrays are given (strategy.FixedPattern) is not assembled: loops visit the
 // same coordinates in the same order, and its own rows are walked beside them.
 package lower
 
@@ -30,6 +30,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 )
 
 // Operand is a tensor as the leaf sees it.
@@ -75,20 +76,16 @@ type Spec struct {
 	// Exact are the variables whose range is always [0, Exact[v]): loops over
 	// them have constant trip counts.
 	Exact map[string]int64
-	// Share, if not "", is the key of the access whose level arrays are the
-	// result's own, down to the result's last compressed level: values, or
-	// blocks of dense levels below, are written at its positions.
-	Share string
-	// Into, with Share, says that the result has more positions, and other
-	// leaves' values: this one adds to it. crd[p] of level 0 of the argument behind all
-	// operands, as wide as the pos array of the result's last compressed level, is the
+	// Assembly is how the result is written.
+	Assembly strategy.Assembly
+	// Share, of a SharedPattern or Mapped result, is the key of the access whose
+	// level arrays the result has, down to its last compressed level: values, or
+	// blocks of dense levels below, are written at its positions. Of a Mapped result, which
+	// has others too, crd[p] of level 0 of the argument behind all operands, as wide as
+	// the pos array of the result's last compressed level, is the
 	// result's position q for Share's position p, or -1-q where the values there are
 	// not set yet.
-	Into bool
-	// Values says that the result, which grows otherwise, has its level arrays
-	// already, with every coordinate that the statement gives and maybe others: the
-	// leaf writes values alone, into memory of the caller's.
-	Values bool
+	Share string
 	// Note, if not nil, is told of what the schedule says and is done in another way.
 	Note func(string)
 }
@@ -148,7 +145,7 @@ func lower(s Spec) *ir.Func {
 	}
 	f.Body = l.inScope(func() {
 		l.out = l.newAssembly()
-		if s.Into {
+		if s.Assembly == strategy.Mapped {
 			l.out.at = l.newMap()
 		}
 		pieces := false // the result is made in chunks
@@ -164,9 +161,9 @@ func lower(s Spec) *ir.Func {
 		l.checkBounds(e)
 		own := l.out.sparse && !l.out.shared() && !pieces
 		switch {
-		case own && s.Values:
+		case own && l.out.given():
 			l.out.wholeKnown(func() { l.stmt(s.Stmt, e, false) })
-		case own && l.insert:
+		case own && s.Assembly == strategy.TwoPass:
 			l.inChunks(ir.Int(1), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
 				op := l.out.op
 				lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
@@ -227,8 +224,6 @@ type lowerer struct {
 	// segments are the loops over sparse segments that have more than one iteration
 	// or two, with how many lanes suit them.
 	segments map[*ir.For]int64
-	// insert: a result that grows is put together in two passes.
-	insert bool
 	// sched is nil for a statement without a schedule.
 	sched *schedule
 	// hooks lower loops that lowering itself made.

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
+	"distaff/codegen/strategy"
 )
 
 // leaf is a statement in concrete index notation and the formats of its
@@ -57,6 +58,7 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 			cin.ExprAccesses(a.RHS, add)
 		}
 	})
+	spec.Assembly = strategy.AssemblyOf(spec.Operands[0].Format, strategy.Pattern{}, false)
 	if x.change != nil {
 		x.change(&spec)
 	}
@@ -156,7 +158,7 @@ func TestLevels(t *testing.T) {
 
 // TestAssembly: how a result with compressed levels is made.
 func TestAssembly(t *testing.T) {
-	share := func(s *lower.Spec) { s.Share = "A(i,j)" }
+	share := func(s *lower.Spec) { s.Assembly, s.Share = strategy.SharedPattern, "A(i,j)" }
 	const add, threads = "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", "suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
 	const scale = "forall(i, forall(j, C(i,j) = A(i,j) * b(j)))"
 	run(t, []holds{
@@ -297,8 +299,8 @@ func TestRefused(t *testing.T) {
 // TestHuge: long rows are left to all threads where no sum, or one, runs along them.
 func TestHuge(t *testing.T) {
 	const sddmm = "forall(i, CPUThread, forall(j, where(A(i,j) = t, forall(k, t += B(i,j) * C(i,k) * D(j,k)))))"
-	share := func(s *lower.Spec) { s.Share, s.LongRow = "B(i,j)", 10 }
-	short := func(s *lower.Spec) { s.Share = "B(i,j)" }
+	share := func(s *lower.Spec) { s.Assembly, s.Share, s.LongRow = strategy.SharedPattern, "B(i,j)", 10 }
+	short := func(s *lower.Spec) { s.Assembly, s.Share = strategy.SharedPattern, "B(i,j)" }
 	run(t, []holds{
 		{leaf{sddmm, "A:ds B:ds C:dd D:dd", share}, map[string]int{`\b10 < `: 2, `alloc huge bool`: 1, ` parallel`: 2, `sum`: 0}},
 		{leaf{sddmm, "A:ds B:ds C:dd D:dd", short}, map[string]int{`alloc huge`: 0, ` parallel`: 1}},
@@ -312,7 +314,7 @@ func TestHuge(t *testing.T) {
 func TestStretch(t *testing.T) {
 	const sum = "forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + C(i,j)))"
 	cuts := func(s *lower.Spec) { s.LongRow = 10 }
-	given := func(s *lower.Spec) { s.LongRow, s.Values = 10, true }
+	given := func(s *lower.Spec) { s.LongRow, s.Assembly = 10, strategy.FixedPattern }
 	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
 	run(t, []holds{
 		{leaf{sum, "A:ds B:ds C:ds", cuts}, cut},

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // chunksPerThread is how many chunks of equal work a parallel loop has for
@@ -27,7 +28,7 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 	}
 	a := l.out
 	grows := a.sparse && !a.shared() && !a.given()
-	if grows && !l.insert {
+	if grows && l.spec.Assembly == strategy.Append {
 		return l.inTurns(f, e)
 	}
 	chunks := l.chunks()

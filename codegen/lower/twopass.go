@@ -2,6 +2,7 @@ package lower
 
 import (
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // twoPass puts a sparse result together in memory of the right size: the chunks
@@ -29,7 +30,7 @@ type passLevel struct {
 // the chunks, each of which opens its piece (lo is where its range of level 0's
 // variable starts), and keeps it (hi is where that ends).
 func (l *lowerer) inChunks(chunks ir.Expr, run func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr))) {
-	if !l.insert {
+	if l.spec.Assembly == strategy.Append {
 		g := l.out.newGather(chunks)
 		run(func(_, lo ir.Expr) { g.open(lo, chunks) }, func(c, hi ir.Expr) {
 			g.end(c, hi)
