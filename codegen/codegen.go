@@ -47,7 +47,6 @@ type Request struct {
 	// Exact lists variables that the leaf is always called with the whole range
 	// of. Where such a range is short and its loops are dense, it is compiled in.
 	Exact []string
-	Wide  bool   // the result's positions in 64 bits, whatever is expected
 	Name  string // of the leaf: a C identifier; "" for "leaf"
 	// Threads is 1 for a leaf that is to run on one thread alone. Any other
 	// leaf takes the number of threads as it is called.
@@ -70,10 +69,6 @@ type Request struct {
 	// with, where it is far below what they are expected to take: they grow from there. 0
 	// is no bound.
 	RoomBytes int64
-	// Clip lists variables whose ranges, as the leaf is called, may be less
-	// than what its operands' sparse levels store: it then leaves out the rest.
-	// Dense levels hold a range's coordinates in any case.
-	Clip []string
 	// Schedule, if not nil, has scheduling commands, which take the place of
 	// the default schedule. The leaf is then called on the whole range of every
 	// variable but those of Parts, on which it is called with operands that
@@ -125,7 +120,7 @@ type Tensor struct {
 type Unit struct {
 	Func   *ir.Func
 	Args   []Arg    // the leaf's arguments; Args[0] is the result
-	Vars   []string // the variables whose ranges the leaf takes, in order
+	Vars   []string // the variables whose ranges the leaf takes, in order; its operands store nothing outside them
 	Result Result
 	Notes  []string // one line for each conversion, and for what a schedule says and gets in another way
 	Order  []string // the loop order of all variables
@@ -249,7 +244,7 @@ func (c *compilation) leaf() (*ir.Func, error) {
 	}
 	f, err := lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Clip: set(c.Clip), Parts: set(c.Parts), Assembly: c.assembly(), Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
+		Parts: set(c.Parts), Assembly: c.assembly(), Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
 		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {

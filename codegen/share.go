@@ -115,7 +115,7 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) boo
 	switch s := s.(type) {
 	case *cin.Forall:
 		lat := lattice.Of(s.Body, c.static(s.Var, bound))
-		if lat.Coarse || len(lat.Points) != 1 || c.size(s.Var) == 0 || slices.Contains(c.Clip, s.Var) {
+		if lat.Coarse || len(lat.Points) != 1 || c.size(s.Var) == 0 {
 			return false
 		}
 		p := lat.Points[0]

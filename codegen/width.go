@@ -10,8 +10,12 @@ import (
 // narrow is the largest number that 32-bit positions and coordinates hold.
 const narrow = math.MaxInt32
 
-// widths are the widths of the result's level arrays: 4 bytes where no
-// coordinate, or count of positions, can pass what they hold, or as the request says.
+// widths are the widths of the result's level arrays, or as the request says.
+// A position or coordinate takes 4 bytes only where none can be larger than these
+// hold, so that no leaf has to ask. A coordinate is below its variable's size. The
+// positions of a level are distinct coordinates of the variables down to it: no more
+// than the product of their sizes, and no more than the coordinates of the whole
+// result that a term may assign, which entries bounds. A pos element is such a count.
 func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
 	if t := c.tensor(c.Stmt.LHS.Name); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth
@@ -29,7 +33,7 @@ func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
 		if size <= narrow {
 			crd[l] = 4
 		}
-		if min(dims, entries) <= narrow && !c.Wide {
+		if min(dims, entries) <= narrow {
 			pos[l] = 4
 		}
 	}

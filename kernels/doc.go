@@ -35,6 +35,6 @@
 // # Failure
 //
 // A leaf reports what can go wrong by its return value, which Call turns into
-// errors: tcs.MemoryError, DivideError, BoundError, ErrOverflow. A leaf that
+// errors: tcs.MemoryError, DivideError, BoundError, PatternError. A leaf that
 // crashes ends the process.
 package kernels

@@ -6,7 +6,6 @@ package kernels
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -64,10 +63,6 @@ func (e *PatternError) Error() string {
 
 func (e *PatternError) ExitCode() int { return 3 }
 
-// ErrOverflow says that 32-bit positions do not hold the result: the statement
-// is to be compiled with wide ones.
-var ErrOverflow = errors.New("a result's positions pass 2^31: 64-bit ones are needed")
-
 func failText(what, statement string, vars []string, coord []int64) string {
 	var b strings.Builder
 	b.WriteString(what)
@@ -114,8 +109,6 @@ func Failure(code ir.FailCode, coord []int64, env Env) error {
 		return &DivideError{env.What, env.Vars, coord}
 	case ir.FailBound:
 		return &BoundError{What: env.What, Vars: env.Vars, Coord: coord}
-	case ir.FailOverflow:
-		return ErrOverflow
 	case ir.FailPattern:
 		return &PatternError{env.What, env.Vars, coord}
 	}

@@ -27,8 +27,8 @@ type Leaf interface {
 	// a result the array of another argument (an equal pattern), the result shares
 	// it.
 	//
-	// Errors: *tcs.MemoryError, *DivideError, *BoundError, ErrOverflow, and the
-	// context's if it ended before the call; a running leaf is not interrupted.
+	// Errors: *tcs.MemoryError, *DivideError, *BoundError, *PatternError, and
+	// the context's if it ended before the call; a running leaf is not interrupted.
 	// After an error no array was published.
 	Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env Env) error
 	Close() error

@@ -3,7 +3,6 @@ package spmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -38,7 +37,6 @@ type statement struct {
 	typ      dtype.Type      // of the result
 	dims     []int64         // of the result
 	exact    []string        // variables that the leaf always gets the whole range of
-	wide     bool            // the result's positions in 64 bits, whatever is expected
 	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
 	into     bool            // the leaf adds to a result, if it can (unit.Result.Into)
 	values   bool            // the leaf writes values into a pattern that is given (unit.Result.Values)
@@ -83,7 +81,7 @@ func (s *statement) compile() (codegen.Request, error) {
 	r := s.r
 	req := codegen.Request{
 		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Wide: s.wide, Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into, Values: s.values,
+		ComputeType: irTypes[r.compute], Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into, Values: s.values,
 		RoomBytes: r.job.MemoryLimit / 8, // the same at every rank, which compile one leaf
 	}
 	maps.Copy(req.Tensors, s.operands)
@@ -391,15 +389,6 @@ func (e *compiledEngine) close()           { e.s.close() }
 
 func (e *compiledEngine) run(ctx context.Context) (*tcs.Tensor, error) {
 	t, err := e.s.call(ctx, e.args, nil, nil)
-	if errors.Is(err, kernels.ErrOverflow) && !e.s.wide {
-		// More entries than 32-bit positions count: the leaf is made anew.
-		e.s.close()
-		e.s.wide = true
-		if err := e.s.build(); err != nil {
-			return nil, fmt.Errorf("compiling for 64-bit positions: %w", err)
-		}
-		t, err = e.s.call(ctx, e.args, nil, nil)
-	}
 	if err != nil {
 		return nil, err
 	}

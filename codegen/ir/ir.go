@@ -325,12 +325,11 @@ func (*Fail) stmt()       {}
 type FailCode int
 
 const (
-	OK           FailCode = 0
-	FailMemory   FailCode = 1
-	FailDivide   FailCode = 2 // integer division by zero
-	FailBound    FailCode = 3 // a bound() of the schedule does not hold
-	FailOverflow FailCode = 4 // a 32-bit position would overflow; recompile wide
-	FailPattern  FailCode = 5 // the result's level arrays are of another pattern
+	OK          FailCode = 0
+	FailMemory  FailCode = 1
+	FailDivide  FailCode = 2 // integer division by zero
+	FailBound   FailCode = 3 // a bound() of the schedule does not hold
+	FailPattern FailCode = 5 // the result's level arrays are of another pattern
 )
 
 // Part names one piece of a tensor argument.

@@ -82,7 +82,7 @@ func (k ForKind) String() string {
 }
 
 var failNames = [...]string{
-	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailOverflow: "overflow", FailPattern: "pattern",
+	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailPattern: "pattern",
 }
 
 // String is the code's name in the text form.

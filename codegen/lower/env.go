@@ -79,7 +79,7 @@ func (l *lowerer) span(e *env, v string) span {
 	if l.sched != nil && !l.spec.Parts[l.sched.g.Original(v)] {
 		return span{lo: ir.Int(0), hi: b[1]}
 	}
-	return span{lo: b[0], hi: b[1], clip: l.spec.Clip[v]}
+	return span{lo: b[0], hi: b[1]}
 }
 
 func (e *env) clone() *env {

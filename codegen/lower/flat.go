@@ -38,7 +38,7 @@ func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
 	for k, v := range l.resultVars[:a.deep+1] {
 		g, ok := s.(*cin.Forall)
 		_, cut := e.ranges[v]
-		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !root.op.caps(k).HasPos) || cut || l.spec.Clip[v] {
+		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !root.op.caps(k).HasPos) || cut {
 			return nil
 		}
 		fl.last, s = g, g.Body

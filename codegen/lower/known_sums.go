@@ -43,7 +43,7 @@ func (l *lowerer) whereKnown(s *cin.Where, t *cin.Access, e *env) (some ir.Expr,
 		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
 		l.when(here, func() { l.set(end, l.deepest(w.from+1, behind)) })
 	}
-	if v := l.resultVars[w.from]; w.first != nil && l.fitsDense(v) && !l.spec.Clip[v] {
+	if w.first != nil && l.fitsDense(l.resultVars[w.from]) {
 		l.placeRow(w)
 	}
 	a.skip(end)

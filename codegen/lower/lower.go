@@ -52,9 +52,6 @@ type Spec struct {
 	Sizes    map[string]int64
 	Operands []Operand // Operands[0] is the result
 	Compute  ir.Type
-	// Clip are the variables whose range may be less than what the operands'
-	// sparse levels store.
-	Clip map[string]bool
 	// Parts are the variables of a scheduled statement of which a call has a part
 	// of the range, and operands that store no more than that; it has the whole of others.
 	Parts map[string]bool

@@ -151,8 +151,6 @@ func TestLevels(t *testing.T) {
 		{leaf{spmv, "y:d A:sq x:d", nil}, map[string]int{`for A_p in`: 1, `A_pos1`: 0, `A_crd1\[`: 1}},
 		// Padding has a coordinate below 0.
 		{leaf{spmv, "y:d A:dp x:d", nil}, map[string]int{`if 0 <= j`: 1}},
-		// Where the range may be less than what is stored, its ends are searched.
-		{leaf{"forall(i, y(i) = a(i))", "y:d a:s", func(s *lower.Spec) { s.Clip = map[string]bool{"i": true} }}, map[string]int{search: 2, `i_lo\)`: 1, `i_hi\)`: 1}},
 	})
 }
 

@@ -33,7 +33,7 @@ func Canonical(r codegen.Request) (codegen.Request, Names) {
 	}
 	c.Stmt.Src = notation.ExprString(c.Stmt.LHS) + op + notation.ExprString(c.Stmt.RHS)
 	c.Name, c.Threads = "leaf", 1
-	c.Tensors, c.Sizes, c.Exact, c.Clip = map[string]codegen.Tensor{}, map[string]int64{}, nil, nil
+	c.Tensors, c.Sizes, c.Exact = map[string]codegen.Tensor{}, map[string]int64{}, nil
 	size, entries := int64(narrowSize), int64(narrowSize)
 	for _, t := range r.Tensors {
 		if slices.Contains(t.PosWidth, 8) || slices.Contains(t.CrdWidth, 8) {
@@ -50,11 +50,7 @@ func Canonical(r codegen.Request) (codegen.Request, Names) {
 		if _, ok := r.Sizes[from]; ok {
 			c.Sizes[to] = size
 		}
-		if slices.Contains(r.Clip, from) {
-			c.Clip = append(c.Clip, to)
-		}
 	}
-	slices.Sort(c.Clip)
 	return c, n
 }
 
