@@ -6,11 +6,6 @@ import (
 	"distaff/codegen"
 )
 
-// unknownSize stands for the size of a variable that nothing gives, and for an
-// unknown count of entries, where a statement is compiled without its data. They
-// decide between dense and hashed workspaces, the order of loops, and widths.
-const unknownSize = 1 << 20
-
 // anySize compiles the request for sizes that nobody knows: the leaf that
 // `compile --cache` leaves for any later data of the same formats, types and
 // widths. u is the request's own unit. The answer is nil where the leaf does not

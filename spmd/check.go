@@ -58,12 +58,29 @@ type checker struct {
 	n     int64 // of coordinates that differ
 }
 
-// check compares the result with the reference evaluator, where the job asks
-// for it; a difference is no error yet.
-func (r *run) check(result *tcs.Tensor) (*Difference, error) {
-	if !r.job.Check {
-		return nil, nil
+// check brings the result to rank 0, where the job asks for the whole of it, and compares
+// it with the reference evaluator; a difference is no error yet. Collective.
+func (r *run) check() error {
+	if !r.Check && !r.job.Keep {
+		return nil
 	}
+	result, err := r.gather()
+	if err != nil || result == nil {
+		return err
+	}
+	if r.job.Keep {
+		r.kept = result
+	} else {
+		defer result.Close()
+	}
+	if r.Check {
+		r.difference, err = r.compare(result)
+	}
+	return err
+}
+
+// compare compares the result with the reference evaluator.
+func (r *run) compare(result *tcs.Tensor) (*Difference, error) {
 	p, err := r.problem()
 	if err != nil {
 		return nil, err

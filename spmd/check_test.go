@@ -9,6 +9,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
+	"distaff/spmd/comm/local"
 )
 
 // checked loads a job, computes its result, lets spoil change
@@ -16,21 +17,20 @@ import (
 func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Difference {
 	t.Helper()
 	j.Check = true
-	r, err := j.prepare(context.Background(), 1, 1)
+	c, end := local.Alone(context.Background())
+	defer end()
+	r, err := j.begin(c, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
-	if err := r.loadPhase(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.compile(); err != nil {
+	if err := r.through(r.phases()[:computed]); err != nil {
 		if errors.Is(err, cc.ErrNoCompiler) {
 			t.Skip(err)
 		}
 		t.Fatal(err)
 	}
-	result, err := r.engine.run(context.Background())
+	result, err := r.gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Diff
 	if spoil != nil {
 		spoil(result)
 	}
-	d, err := r.check(result)
+	d, err := r.compare(result)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 
 	"distaff/codegen"
-	"distaff/codegen/emit/c"
+	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/ir"
-	"distaff/codegen/notation"
-	"distaff/io/tcs"
 	"distaff/kernels/cc"
+	"distaff/spmd/comm/local"
 )
 
 // Compiled is a statement that was compiled and not run.
@@ -29,59 +28,40 @@ type Compiled struct {
 // to have fewer than 2^31 entries. name is the leaf's; "" is "leaf", with the
 // trip counts of short dense loops compiled in, as Run has them.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
-	given := true
 	p, err := j.parse(false)
 	if err != nil {
 		return nil, err
 	}
+	if err := j.refuse(); err != nil {
+		return nil, err
+	}
+	spec, err := j.blockSpec()
+	if err != nil {
+		return nil, err
+	}
+	given := true
 	for _, t := range p.names[1:] {
 		if _, ok := j.Inputs[t]; !ok {
 			given = false
 		}
 	}
-	r, err := j.newRun(ctx, p, 1, 1)
-	if err != nil {
-		return nil, err
-	}
+	c, end := local.Alone(ctx)
+	defer end()
+	r := j.newRun(p, c, 1, 1)
 	defer r.close()
-	if given {
-		err = r.loadPhase()
-	} else {
-		err = r.headersPhase()
-	}
-	if err != nil {
-		return nil, err
-	}
-	q := r.request()
-	q.Exact = p.norm.Vars
-	if name != "" { // for callers of any sizes
-		q.Name, q.Exact = name, nil
-	}
-	if !given {
-		for n, t := range q.Tensors {
-			if n != p.result && t.NNZ < 0 {
-				t.NNZ = unknownSize
-				q.Tensors[n] = t
-			}
-		}
-	}
-	unit, err := codegen.Compile(q)
+	q, unit, err := r.compileAlone(given, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range unit.Notes {
 		j.note(n)
 	}
-	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: c.File(unit.Func), job: j}
-	spec, err := j.blockSpec()
-	if err != nil {
-		return nil, err
-	}
+	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: emitc.File(unit.Func), job: j}
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
 	if (!given || several) && len(j.Schedule) == 0 {
 		if u := anySize(q, unit); u != nil {
-			out.anySize = c.File(u.Func)
+			out.anySize = emitc.File(u.Func)
 		}
 	}
 	for _, a := range unit.Args {
@@ -100,7 +80,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 // whose operands all have inputs, it compiles the leaves that Run would call, too:
 // those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
-	b, err := (&run{job: u.job}).builder()
+	b, err := (&env{Options: &u.job.Options}).builder()
 	if err != nil {
 		return err
 	}
@@ -117,43 +97,66 @@ func (u *Compiled) Build(ctx context.Context) error {
 	}
 	j := *u.job
 	j.compileOnly, j.Outputs, j.StatsFile = true, nil, ""
-	_, err = j.runEmbedded(ctx)
+	if j.Ranks > 1 {
+		_, err = j.runEmbedded(ctx)
+		return err
+	}
+	c, end := local.Alone(ctx)
+	defer end()
+	_, err = j.RunOn(c, 1, 1)
 	return err
 }
 
-// headersPhase is loadPhase without data: what no input tells is taken from the
-// flags, and else is float64, dense and of unknown size.
-func (r *run) headersPhase() error {
-	if err := r.open(); err != nil {
-		return err
+// compileAlone compiles the whole statement as one rank's: over operands that are loaded,
+// where all are given, else over what can be told of them.
+func (r *run) compileAlone(given bool, name string) (codegen.Request, *codegen.Unit, error) {
+	phases := []phase{{nil, r.open}, {nil, r.infer}, {nil, r.planWhole}, {nil, r.load}}
+	if !given {
+		r.missing, phases = guessed, phases[:3]
 	}
-	// A guess is a lower bound, which counts only where nothing is exact.
-	known := map[string][]notation.Known{}
-	for _, name := range r.p.names {
-		if s := r.sources[name]; s != nil && s.dims != nil && s.exact {
-			known[name] = s.known()
-			continue
+	if err := r.through(phases); err != nil {
+		return codegen.Request{}, nil, err
+	}
+	like := r.prepared.guess
+	if given {
+		like = r.prepared.like
+	}
+	specs, err := like()
+	if err != nil {
+		return codegen.Request{}, nil, err
+	}
+	s := r.statement(specs)
+	s.name = name
+	if len(r.Schedule) > 0 {
+		s.schedule = r.Schedule
+	}
+	if name == "" { // else it is for callers of any sizes
+		s.exact = r.p.norm.Vars
+	}
+	q, err := s.compile()
+	return q, s.unit, err
+}
+
+// guess is like for operands that were not loaded: the leaf is for tensors of fewer than
+// 2^31 entries and coordinates.
+func (k *prepared) guess() (map[string]codegen.Tensor, error) {
+	out := map[string]codegen.Tensor{}
+	for _, o := range k.operands {
+		f := k.r.formats[o.tensor]
+		t := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: unknownSize}
+		if o.tensor == k.r.p.result {
+			t.NNZ = -1
 		}
-		for range r.p.orders[name] {
-			known[name] = append(known[name], notation.Known{Size: unknownSize, From: "the compiler's guess"})
-		}
-	}
-	var err error
-	if r.sizes, err = notation.InferSizes(r.p.norm, known, r.job.Sizes); err != nil {
-		return err
-	}
-	for _, name := range r.p.names[1:] {
-		if r.sources[name] == nil {
-			typ := tcsType(r.p.types[name])
-			if typ == tcs.Invalid {
-				typ = tcs.Float64
+		t.PosWidth, t.CrdWidth = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
+		for l, kind := range f.Levels {
+			if kind.Caps().HasPos {
+				t.PosWidth[l] = 4
 			}
-			r.sources[name] = &source{name: name, order: r.p.orders[name], typ: typ, dense: true}
+			if kind.Caps().HasCrd {
+				t.CrdWidth[l] = 4
+			}
 		}
+		out[o.name] = t
 	}
-	if err := r.inferTypes(); err != nil {
-		return err
-	}
-	r.pickFormats()
-	return nil
+	return out, nil
 }

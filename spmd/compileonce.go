@@ -15,10 +15,10 @@ import (
 // kind of CPU compiles it (or finds it in its cache), and its bytes go to the
 // others of that kind: one compilation a job, however many nodes share no cache. Collective then.
 func (r *run) loadLeaf(b *cc.Builder, src cc.Source, name string) (kernels.Leaf, error) {
-	if r.ranks == nil || r.ranks.Size() == 1 {
+	if r.comm.Size() == 1 {
 		return kernels.New(r.ctx, b, src, name)
 	}
-	c := r.ranks.Uncounted()
+	c := r.comm.Uncounted()
 	h := fnv.New64a()
 	h.Write([]byte(b.CPUKind()))
 	kinds := make([]int64, c.Size())

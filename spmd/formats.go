@@ -7,15 +7,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// chooseFormats settles how every tensor is stored, and refuses what cannot fit.
-func (r *run) chooseFormats() error {
-	r.pickFormats()
-	if err := r.planMemory(); err != nil {
-		return err
-	}
-	return r.planGenerated()
-}
-
+// pickFormats settles how every tensor is stored.
 func (r *run) pickFormats() {
 	for _, name := range r.p.names {
 		f, given := r.p.formats[name]
@@ -72,10 +64,7 @@ func (r *run) planGenerated() (err error) {
 		if s.data, err = s.gen.Bind(name, dims, s.typ, r.job.Seed); err != nil {
 			return err
 		}
-		n, ranks := s.gen.Entries(dims), 1
-		if r.ranks != nil {
-			ranks = r.ranks.Size()
-		}
+		n, ranks := s.gen.Entries(dims), r.comm.Size()
 		bytes, max := n*float64(r.entryBytes(name)), float64(r.limit.Max())*float64(ranks)
 		if f.AllDense() || max <= 0 || bytes <= max {
 			continue

@@ -6,13 +6,13 @@ import (
 )
 
 // planFull refuses a result of compressed levels that holds every coordinate,
-// such as that of a number added to a sparse tensor, if it can't fit: its size is
+// such as that of a number added to a sparse tensor, if it can't fit one rank: its size is
 // known before anything is computed.
 func (r *run) planFull() error {
 	name := r.p.result
 	f, dims := r.formats[name], r.sizes.Dims[name]
 	max := r.limit.Max()
-	if f.AllDense() || max <= 0 || !r.full() {
+	if r.comm.Size() > 1 || f.AllDense() || max <= 0 || !r.full() {
 		return nil
 	}
 	bytes := float64(r.entryBytes(name))

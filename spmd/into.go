@@ -2,61 +2,62 @@ package spmd
 
 import (
 	"bytes"
-	"context"
 	"slices"
 
+	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 )
 
-// intoEngine computes values into a result that has its level arrays (Job.Into).
-type intoEngine struct {
-	*compiledEngine
+// into is the result of a former job into which values are computed (Job.Into).
+type into struct {
 	given *tcs.Tensor // the caller's
 	// made is what the leaf writes: given itself, or, where given is in a format that
 	// results are repacked to, its entries as the leaf can write them. padded says that
 	// these have memory of their own for the values: given's are not in the same places.
 	made   *tcs.Tensor
 	padded bool
+	values bool            // the leaf writes values into a pattern that is given
+	widths *codegen.Result // which made has
 }
 
-// compileInto readies the engine of a job with Into.
-func (r *run) compileInto() (engine, error) {
+// readyInto looks how the statement would make its result, and so how its leaf can write
+// the values of one that is there.
+func (k *prepared) readyInto() error {
+	r := k.r
 	if err := r.fitsInto(); err != nil {
-		return nil, err
+		return err
 	}
-	e := &intoEngine{compiledEngine: r.newEngine(), given: r.job.Into, made: r.job.Into}
-	s := e.s
-	if _, err := s.compile(); err != nil {
-		return nil, err
+	if _, _, err := k.compileGroups(); err != nil {
+		return err
 	}
-	if err := e.operands(); err != nil {
-		return nil, err
+	e := &into{given: r.job.Into, made: r.job.Into}
+	s := k.statements[0]
+	k.into = e
+	if err := k.bind(); err != nil {
+		return err
 	}
 	u := s.unit.Result
-	if !u.Format.AllDense() && !e.likeOperand() {
-		if u.Repack {
-			var err error
-			if e.made, err = coo.Repack(e.given, u.Format.Letters(), u.Format.Order, coo.KeepAll, r.config()); err != nil {
-				return nil, err
-			}
-			r.closers = append(r.closers, e.made.Close)
-			if e.padded = e.made.Vals.Len != e.given.Vals.Len || slices.Contains(e.s.format.Levels, format.SingletonPadded); !e.padded {
-				e.made.Vals = e.given.Vals
-			}
-		}
-		widths := u
-		widths.PosWidth, widths.CrdWidth = nil, nil
-		for _, lev := range e.made.Levels {
-			widths.PosWidth, widths.CrdWidth = append(widths.PosWidth, lev.Pos.Width), append(widths.CrdWidth, lev.Crd.Width)
-		}
-		s.values, s.widths = true, &widths
+	if u.Format.AllDense() || e.likeOperand(s, k.bound) {
+		return nil
 	}
-	if err := s.build(); err != nil {
-		return nil, err
+	if u.Repack {
+		var err error
+		if e.made, err = coo.Repack(e.given, u.Format.Letters(), u.Format.Order, coo.KeepAll, r.config()); err != nil {
+			return err
+		}
+		r.closing(e.made)
+		if e.padded = e.made.Vals.Len != e.given.Vals.Len || slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
+			e.made.Vals = e.given.Vals
+		}
 	}
-	return e, nil
+	u.PosWidth, u.CrdWidth = nil, nil
+	for _, lev := range e.made.Levels {
+		u.PosWidth, u.CrdWidth = append(u.PosWidth, lev.Pos.Width), append(u.CrdWidth, lev.Crd.Width)
+	}
+	e.values, e.widths = true, &u
+	return nil
 }
 
 // fitsInto refuses a tensor that is no result of this job.
@@ -72,9 +73,9 @@ func (r *run) fitsInto() error {
 		return commandErrorf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole", sizesString(t.Dims), formatName(formatOf(t)), dataType(t.Type),
 			sizesString(r.sizes.Dims[name]), formatName(r.formats[name]), want)
 	}
-	for operand, o := range r.tensors {
-		if overlap(t.Vals, o.Vals) {
-			return commandErrorf("a result to compute into: its values are those of the operand %s", operand)
+	for i, o := range r.prepared.operands {
+		if overlap(t.Vals, r.prepared.exec.Own[i][0].Vals) {
+			return commandErrorf("a result to compute into: its values are those of the operand %s", o.tensor)
 		}
 	}
 	return nil
@@ -87,12 +88,12 @@ func overlap(a, b tcs.Array) bool {
 
 // likeOperand tells whether the leaf that shares an operand's level arrays writes
 // what is given: it has the same ones.
-func (e *intoEngine) likeOperand() bool {
-	u := e.s.unit.Result
+func (e *into) likeOperand(s *statement, bound []*tcs.Tensor) bool {
+	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {
 		return false
 	}
-	from := e.args[u.Shares-1]
+	from := bound[u.Shares-1]
 	for l, k := range u.Format.Levels[:len(u.Format.Levels)-u.Format.TrailingDense()] {
 		a, b := &e.given.Levels[l], &from.Levels[l]
 		if k != format.Dense && (!sameArray(a.Pos, b.Pos) || !sameArray(a.Crd, b.Crd)) {
@@ -109,12 +110,14 @@ func sameArray(a, b tcs.Array) bool {
 	return a.Len == 0 || a.Ptr == b.Ptr || bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-func (e *intoEngine) run(ctx context.Context) (*tcs.Tensor, error) {
-	if err := e.s.run(ctx, e.made, e.args, nil); err != nil {
+// run computes the values: the result is one more tensor over the memory of what was given.
+func (e *into) run(k *prepared) (*tcs.Tensor, error) {
+	s := k.statements[0]
+	if err := s.run(k.r.ctx, e.made, k.bound, nil); err != nil {
 		return nil, err
 	}
 	if e.padded {
-		t, err := coo.Repack(e.made, e.s.format.Letters(), e.s.format.Order, coo.KeepAll, e.s.r.config())
+		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll, s.r.config())
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func EndLaunched(ctx context.Context, err error, say func(error)) error {
 // job. At ranks other than 0 there is no report. An error from before MPI is open is this
 // process's own: see EndLaunched.
 func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) {
-	if err := j.faults(); err != nil {
+	if _, err := j.faults(l.Size); err != nil {
 		return nil, err
 	}
 	if j.Ranks > 1 {

@@ -29,6 +29,7 @@ var irTypes = map[dtype.Type]ir.Type{
 // tensors, whole or blocks, that are stored as the compiler was told.
 type statement struct {
 	r        *run
+	name     string           // the leaf's; "" for the compiler's choice
 	stmt     *notation.Stmt   // for its left side, and for messages
 	norm     *notation.Normal // what to compute, if not the whole of stmt
 	operands map[string]codegen.Tensor
@@ -50,37 +51,22 @@ type statement struct {
 	compiler string
 }
 
-// statement describes the job's own statement, over operands stored as given.
+// statement describes the job's own statement, over operands stored as given: the
+// result's name is that of the tensor which += adds to.
 func (r *run) statement(operands map[string]codegen.Tensor) *statement {
 	name := r.p.result
-	return &statement{r: r, stmt: r.p.stmt, operands: operands, format: r.formats[name], typ: r.types[name], dims: r.sizes.Dims[name]}
-}
-
-// specTensor is what the compiler is told of a stored tensor.
-func specTensor(t *tcs.Tensor) codegen.Tensor {
-	s := codegen.Tensor{Format: formatOf(t), Type: irTypes[dataType(t.Type)], Dims: t.Dims, NNZ: t.Vals.Len}
-	for l, lev := range t.Levels {
-		s.PosWidth = append(s.PosWidth, lev.Pos.Width)
-		s.CrdWidth = append(s.CrdWidth, lev.Crd.Width)
-		s.Counts = append(s.Counts, t.Positions(l))
+	s := &statement{r: r, stmt: r.p.stmt, operands: operands, format: r.formats[name], typ: r.types[name], dims: r.sizes.Dims[name]}
+	if old, ok := operands[name]; ok {
+		s.old = &old
 	}
 	return s
-}
-
-// build compiles and loads.
-func (s *statement) build() error {
-	req, err := s.compile()
-	if err != nil {
-		return err
-	}
-	return s.load(req)
 }
 
 // compile makes the unit. It runs no C compiler.
 func (s *statement) compile() (codegen.Request, error) {
 	r := s.r
 	req := codegen.Request{
-		Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
+		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
 		ComputeType: irTypes[r.compute], Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into, Values: s.values,
 		RoomBytes: r.job.MemoryLimit / 8, // the same at every rank, which compile one leaf
 	}
@@ -117,7 +103,7 @@ func (s *statement) load(req codegen.Request) (err error) {
 			return err
 		}
 		// Blocks of several leaves, and of ranks, are put together: they must be alike.
-		if u := anySize(req, s.unit); u != nil && (r.ranks == nil || reflect.DeepEqual(u.Result, s.unit.Result)) {
+		if u := anySize(req, s.unit); u != nil && (r.prepared.whole || reflect.DeepEqual(u.Result, s.unit.Result)) {
 			leaf, err := r.loadLeaf(builder, s.source(u), emitc.Symbol(u.Func.Name))
 			if err == nil {
 				s.unit, s.leaf = u, leaf
@@ -134,7 +120,7 @@ func (s *statement) load(req codegen.Request) (err error) {
 		}
 		err = missing
 		if leaf := builtin.Find(req, s.unit); leaf != nil {
-			r.job.note("no C compiler: a built-in leaf runs the statement, on one thread")
+			r.note("no C compiler: a built-in leaf runs the statement, on one thread")
 			s.leaf, err = leaf, nil
 		}
 	}
@@ -153,37 +139,34 @@ func (s *statement) close() {
 }
 
 // builder is the job's compiler and cache.
-func (r *run) builder() (*cc.Builder, error) {
-	if r.cc != nil {
-		return r.cc, nil
+func (e *env) builder() (*cc.Builder, error) {
+	if e.cc != nil {
+		return e.cc, nil
 	}
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, commandErrorf("%v", err)
 	}
-	cfg.CPU, cfg.Flags = r.job.CPU, emitc.Flags("")
-	cfg.Note, cfg.Run = r.job.note, r.job.compiler
+	cfg.CPU, cfg.Flags = e.CPU, emitc.Flags("")
+	cfg.Note, cfg.Run = e.note, e.compiler
 	if cfg.Run == nil && serves {
 		cfg.Run = compileAside
 	}
-	if r.job.Tmp != "" {
-		cfg.Tmp = r.job.Tmp
+	if e.Tmp != "" {
+		cfg.Tmp = e.Tmp
 	}
-	r.cc, err = cc.New(cfg)
-	return r.cc, err
+	e.cc, err = cc.New(cfg)
+	return e.cc, err
 }
 
 // arguments are the leaf's operands: those given, or conversions of them, which
 // belong to the caller (in made).
-func (s *statement) arguments(operands map[string]*tcs.Tensor, old *tcs.Tensor) (args []*tcs.Tensor, made []*tcs.Tensor, err error) {
+func (s *statement) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, made []*tcs.Tensor, err error) {
 	for _, a := range s.unit.Args[1:] {
 		if a.Map {
 			continue
 		}
 		t := operands[a.Tensor]
-		if a.Old {
-			t = old
-		}
 		if t == nil {
 			panic("BUG: spmd: no tensor for argument " + a.Tensor)
 		}
@@ -240,8 +223,12 @@ func (s *statement) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, 
 	return err
 }
 
-// repack brings what call returned into the wanted format; it takes t over.
-func (s *statement) repack(t *tcs.Tensor) (*tcs.Tensor, error) {
+// finish brings what call returned into the wanted format, and its positions into the
+// narrowest width; it takes t over.
+func (s *statement) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
+	if s.unit.Result.Shares < 0 { // its arrays are its own
+		t.Narrow()
+	}
 	if !s.unit.Result.Repack {
 		return t, nil
 	}
@@ -324,76 +311,4 @@ func (s *statement) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, e
 	t.Vals.First = first
 	t.Hold(mem)
 	return t, mem.Release()
-}
-
-// compiledEngine runs the whole statement on one rank.
-type compiledEngine struct {
-	s    *statement
-	args []*tcs.Tensor
-}
-
-// compileWhole compiles the statement and converts what must be converted.
-func (r *run) compileWhole() (engine, error) {
-	e := r.newEngine()
-	if err := e.s.build(); err != nil {
-		return nil, err
-	}
-	if err := e.operands(); err != nil {
-		e.s.close()
-		return nil, err
-	}
-	return e, nil
-}
-
-// newEngine describes the statement over the tensors that were loaded.
-func (r *run) newEngine() *compiledEngine {
-	specs := map[string]codegen.Tensor{}
-	for name, t := range r.tensors {
-		if name != r.p.result {
-			specs[name] = specTensor(t)
-		}
-	}
-	e := &compiledEngine{s: r.statement(specs)}
-	if len(r.job.Schedule) > 0 {
-		e.s.schedule = r.job.Schedule
-	} else {
-		e.s.exact = r.p.norm.Vars
-	}
-	old := r.tensors[r.p.result]
-	if old != nil {
-		spec := specTensor(old)
-		e.s.old = &spec
-	}
-	return e
-}
-
-// operands converts what must be converted.
-func (e *compiledEngine) operands() error {
-	r := e.s.r
-	for _, n := range e.s.unit.Notes {
-		r.job.note(n)
-	}
-	args, made, err := e.s.arguments(r.tensors, r.tensors[r.p.result])
-	if err != nil {
-		return err
-	}
-	for _, t := range made {
-		r.closers = append(r.closers, t.Close)
-	}
-	e.args = args
-	return nil
-}
-
-func (e *compiledEngine) compiler() string { return e.s.compiler }
-func (e *compiledEngine) close()           { e.s.close() }
-
-func (e *compiledEngine) run(ctx context.Context) (*tcs.Tensor, error) {
-	t, err := e.s.call(ctx, e.args, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	if e.s.unit.Result.Shares < 0 { // its arrays are its own
-		t.Narrow()
-	}
-	return e.s.repack(t)
 }

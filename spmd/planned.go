@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"distaff/codegen/format"
-	"distaff/io/tcs"
+	"distaff/spmd/comm/local"
 	"distaff/spmd/plan"
 )
 
@@ -110,7 +110,7 @@ type PlannedSum struct {
 
 // planner counts while it goes over the plan.
 type planner struct {
-	k       *ranked
+	k       *prepared
 	p       *plan.Problem
 	out     *Planned
 	sizers  []*sizer // of operands, then of the result
@@ -135,19 +135,24 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := j.newRun(ctx, p, 1, 1)
+	if err := j.refuse(); err != nil {
+		return nil, err
+	}
+	spec, err := j.blockSpec()
 	if err != nil {
 		return nil, err
 	}
+	c, end := local.Alone(ctx)
+	defer end()
+	r := j.newRun(p, c, 1, 1)
 	defer r.close()
-	if err := r.planHeaders(); err != nil {
-		return nil, err
-	}
+	r.missing = dense
 	ranks := max(j.Ranks, 1)
-	k, err := r.newRanked(ranks)
+	err = r.through([]phase{{nil, r.open}, {nil, r.infer}, {nil, func() error { return r.planFor(ranks, spec) }}})
 	if err != nil {
 		return nil, err
 	}
+	k := r.prepared
 	x := &planner{k: k, p: k.problem, bcast: k.problem.Broadcasts(), out: &Planned{
 		Version: Version(), Statement: p.stmt.String(), Ranks: ranks, MemoryLimit: j.MemoryLimit,
 		Steps: make([]int64, ranks), Owned: make([]int64, ranks), Memory: make([]int64, ranks), Map: []string{}, Loops: []PlannedLoop{},
@@ -182,36 +187,6 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	x.memory()
 	x.loading()
 	return x.out, nil
-}
-
-// planHeaders takes the job from its flags to sizes, types and formats. Inputs
-// may be missing of tensors that are stored dense.
-func (r *run) planHeaders() error {
-	for _, name := range r.p.names[1:] {
-		if _, ok := r.job.Inputs[name]; ok {
-			continue
-		}
-		f, given := r.p.formats[name]
-		if given && !f.AllDense() {
-			return commandErrorf("%s is stored as %v, and no input tells how many entries it has: give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
-		}
-		typ := tcsType(r.p.types[name])
-		if typ == tcs.Invalid {
-			typ = tcs.Float64
-		}
-		r.sources[name] = &source{name: name, order: r.p.orders[name], typ: typ, dense: true}
-	}
-	if err := r.open(); err != nil {
-		return err
-	}
-	if err := r.inferSizes(); err != nil {
-		return err
-	}
-	if err := r.inferTypes(); err != nil {
-		return err
-	}
-	r.pickFormats()
-	return nil
 }
 
 // describe fills in the loops and the tensors.
@@ -402,7 +377,7 @@ func (b PlannedBlock) String() string {
 }
 
 // largest is the operand that is taken to have most entries, or -1.
-func (k *ranked) largest() int {
+func (k *prepared) largest() int {
 	largest, most := -1, -1.0
 	for i, o := range k.operands {
 		if e := k.r.estimate(o.tensor); e > most {

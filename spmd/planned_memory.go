@@ -66,7 +66,7 @@ func (x *planner) resultMemory() (m resultMemory) {
 			several = several || p.steps > 1 && !m.dense
 		}
 	}
-	if _, err := k.compileGroups(x.like(), several); err != nil {
+	if _, err := k.compileUnits(x.like(), several); err != nil {
 		return m // as if they grew: the run will say what is wrong
 	}
 	if m.dense {
@@ -81,7 +81,7 @@ func (x *planner) resultMemory() (m resultMemory) {
 	return m
 }
 
-// like is ranked.like before there are blocks.
+// like is prepared.like before there are blocks.
 func (x *planner) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.operands {

@@ -14,10 +14,10 @@ func (r *run) problem() (reference.Problem, error) {
 		Normal: r.p.norm, Sizes: r.sizes.Vars, Compute: r.compute, Result: r.types[r.p.result],
 		Tensors: map[string]*reference.Tensor{},
 	}
-	for name, s := range r.sources {
-		t := r.tensors[s.name]
-		if name == r.p.result {
-			t = r.old
+	for name := range r.sources {
+		t, err := r.whole(name)
+		if err != nil {
+			return p, err
 		}
 		if t.Vals.Len > math.MaxInt32 {
 			return p, runErrorf("%s has %s: the reference evaluator takes at most %d", name, plural(t.Vals.Len, "value"), math.MaxInt32)

@@ -7,22 +7,91 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/load"
 )
 
-// inferSizes settles every size. A .tns file has none: where nothing else
-// decides a mode's size, the file is read for its largest coordinates first.
-func (r *run) inferSizes() error {
-	return r.inferSizesBy(func(s *source) error {
-		if s.stream == nil {
-			return nil
+// missing is what becomes of operands without an input.
+type missing uint8
+
+const (
+	refused missing = iota // the job must not come here
+	dense                  // they are dense tensors, whose sizes must be known
+	guessed                // and where their sizes are not known, those are unknownSize
+)
+
+// unknownSize stands for the size of a variable that nothing gives, and for an
+// unknown count of entries, where a statement is compiled without its data. They
+// decide between dense and hashed workspaces, the order of loops, and widths.
+const unknownSize = 1 << 20
+
+// declare makes the sources of operands without an input.
+func (r *run) declare() error {
+	for _, name := range r.p.names[1:] {
+		if _, ok := r.job.Inputs[name]; ok {
+			continue
 		}
-		return r.scan(s)
-	})
+		f, given := r.p.formats[name]
+		if r.missing == dense && given && !f.AllDense() {
+			return commandErrorf("%s is stored as %v, and no input tells how many entries it has: give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
+		}
+		typ := tcsType(r.p.types[name])
+		if typ == tcs.Invalid {
+			typ = tcs.Float64
+		}
+		r.sources[name] = &source{name: name, order: r.p.orders[name], typ: typ, dense: true}
+	}
+	return nil
 }
 
-// inferSizesBy is inferSizes with the function that reads a file for its
-// largest coordinates.
-func (r *run) inferSizesBy(scan func(s *source) error) error {
+// infer settles every size, type and format, and refuses what cannot fit. Collective.
+func (r *run) infer() error {
+	settle := r.inferSizes
+	if r.missing == guessed {
+		settle = r.guessSizes
+	}
+	if err := settle(); err != nil {
+		return err
+	}
+	operands := r.operandTypes()
+	computed, result, err := notation.InferTypes(r.p.stmt, operands, r.p.types[r.p.result])
+	if err != nil {
+		return err
+	}
+	r.compute, r.types = computed, operands
+	r.types[r.p.result] = result
+	r.pickFormats()
+	if r.missing != refused {
+		return nil
+	}
+	for _, refuse := range []func() error{r.planMemory, r.planGenerated, r.planFull} {
+		if err := refuse(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guessSizes takes a guess as a lower bound, which counts only where nothing is exact.
+func (r *run) guessSizes() (err error) {
+	known := map[string][]notation.Known{}
+	for _, name := range r.p.names {
+		if s := r.sources[name]; s != nil && s.dims != nil && s.exact {
+			known[name] = s.known()
+			continue
+		}
+		for range r.p.orders[name] {
+			known[name] = append(known[name], notation.Known{Size: unknownSize, From: "the compiler's guess"})
+		}
+	}
+	r.sizes, err = notation.InferSizes(r.p.norm, known, r.job.Sizes)
+	return err
+}
+
+// inferSizes settles every size. A .tns file has none: where nothing else
+// decides a mode's size, the file is read for its largest coordinates first. Collective.
+func (r *run) inferSizes() error {
 	sizes, err := r.sizesFrom(func(s *source) bool { return s.exact })
 	var e *diag.Error
 	if err != nil && !(errors.As(err, &e) && e.Code == diag.SizeUnknown) {
@@ -32,7 +101,7 @@ func (r *run) inferSizesBy(scan func(s *source) error) error {
 		// Something is left open; the files without sizes must tell.
 		for _, name := range r.p.names {
 			if s := r.sources[name]; s != nil && s.dims != nil && !s.exact {
-				if err := scan(s); err != nil {
+				if err := r.scan(s); err != nil {
 					return err
 				}
 			}
@@ -55,8 +124,23 @@ func (r *run) sizesFrom(use func(*source) bool) (*notation.Sizes, error) {
 	return notation.InferSizes(r.p.norm, known, r.job.Sizes)
 }
 
-// scan reads a stream to its end for its largest coordinates, and counts its entries.
-func (r *run) scan(s *source) error {
+// scan finds the largest coordinates of a file without sizes: every rank in its
+// part, or rank 0 alone. Collective.
+func (r *run) scan(s *source) (err error) {
+	if s.part != nil {
+		s.dims, err = load.Sizes(r.comm, s.part)
+		return err
+	}
+	if s.stream != nil {
+		if err := r.scanStream(s); err != nil {
+			return err
+		}
+	}
+	return r.comm.Uncounted().Bcast(comm.Of(s.dims), 0)
+}
+
+// scanStream reads a stream to its end for its largest coordinates, and counts its entries.
+func (r *run) scanStream(s *source) error {
 	var b coo.Batch
 	s.counted = 0
 	if k, ok := s.stream.(interface{ Keep() }); ok {

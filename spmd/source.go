@@ -45,8 +45,8 @@ type source struct {
 	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
 }
 
-// open finds out what each input says about itself.
-func (r *run) open() error {
+// openInputs finds out what each input says about itself.
+func (r *run) openInputs() error {
 	for _, name := range r.p.names {
 		in, ok := r.job.Inputs[name]
 		if !ok {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"distaff/io/tcs"
+	"distaff/spmd/comm"
 )
 
 // summaryLine is the line about a result of which no rank has all.
@@ -25,6 +26,9 @@ func describeTensor(name string, t *tcs.Tensor) string {
 
 // summary is the line about a result that no file was asked for.
 func summary(name string, t *tcs.Tensor) string {
+	if t.Order() == 0 {
+		return describeTensor(name, t)
+	}
 	return describeTensor(name, t) + ", sum " + FormatValue(sum(t))
 }
 
@@ -97,6 +101,23 @@ func (a *adder) merge(o adder) {
 	}{{&a.re, &a.cre, o.re}, {&a.re, &a.cre, o.cre}, {&a.im, &a.cim, o.im}, {&a.im, &a.cim, o.cim}} {
 		compensated(x.s, x.c, x.v)
 	}
+}
+
+// gather is the sum over all ranks, at rank 0. Collective.
+func (a *adder) gather(c comm.Comm) (tcs.Value, error) {
+	ints, floats := make([]int64, c.Size()), make([]float64, 4*c.Size())
+	if err := c.Gather(comm.Of([]int64{a.n}), comm.Of(ints), 0); err != nil {
+		return tcs.Value{}, err
+	}
+	if err := c.Gather(comm.Of([]float64{a.re, a.cre, a.im, a.cim}), comm.Of(floats), 0); err != nil {
+		return tcs.Value{}, err
+	}
+	total := adder{typ: a.typ}
+	for n := range ints {
+		f := floats[4*n:]
+		total.merge(adder{n: ints[n], re: f[0], cre: f[1], im: f[2], cim: f[3]})
+	}
+	return total.total(), nil
 }
 
 func (a *adder) total() tcs.Value {

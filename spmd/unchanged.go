@@ -29,7 +29,7 @@ func (r *run) unchanged() error {
 			if err := s.tensor.Changed(); err != nil {
 				return err
 			}
-		} else if err := s.changed(r.ranks != nil); err != nil {
+		} else if err := s.changed(r.comm.Size() > 1); err != nil {
 			return err
 		}
 	}

@@ -128,7 +128,7 @@ func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[strin
 		fmt.Fprintf(w, "  owns   %v, %s\n", b, size(b))
 	}
 	for k, s := range r.Steps {
-		var at []string
+		at := []string{fmt.Sprint("step ", k)}
 		for v, c := range s.Ranges {
 			at = append(at, fmt.Sprintf("%s=%d:%d", p.Loops[v].Var, c[0], c[1]))
 		}
@@ -136,7 +136,7 @@ func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[strin
 		if s.First {
 			what = "begins the result"
 		}
-		fmt.Fprintf(w, "  step %d %s: terms %s, %s\n", k, strings.Join(at, " "), strings.Trim(fmt.Sprint(s.Terms), "[]"), what)
+		fmt.Fprintf(w, "  %s: terms %s, %s\n", strings.Join(at, " "), strings.Trim(fmt.Sprint(s.Terms), "[]"), what)
 		for _, f := range s.Fetches {
 			switch {
 			case f.From == n:

@@ -15,6 +15,7 @@ package load
 import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
 
@@ -29,6 +30,9 @@ type Target struct {
 }
 
 func (g *Target) space() plan.Space { return g.Plan.SpaceOf(g.Cuts) }
+
+// whole tells whether there is one rank and one block, which is the tensor.
+func (g *Target) whole(c comm.Comm) bool { return c.Size() == 1 && g.space().Size() == 1 }
 
 // blocks lists the blocks that rank owns, in order.
 func (g *Target) blocks(rank int) []plan.Block {

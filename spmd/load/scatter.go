@@ -14,7 +14,7 @@ import (
 )
 
 // Scatter assembles the blocks that this rank owns from the pieces that all
-// ranks read. in is this rank's piece; pieces follow one another in the order
+// ranks read: the one block of a single rank as coo.Assemble does. in is this rank's piece; pieces follow one another in the order
 // of ranks, so that repeated coordinates are summed in the order of the input.
 //
 // Where every piece comes in the storage order of the blocks, as those of a
@@ -27,6 +27,13 @@ import (
 // What fails is the same mistake at any number of ranks: the input's first.
 // Collective. The caller closes the blocks.
 func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
+	if g.whole(c) { // nothing is cut, and nothing travels
+		t, err := coo.Assemble(in, g.Spec, g.Cfg)
+		if err != nil {
+			return nil, err
+		}
+		return map[plan.Block]*tcs.Tensor{0: t}, nil
+	}
 	s := &scatterer{g: g.settled(in.Type()), c: c}
 	s.part, _ = in.(text.Part)
 	own, err := s.run(in)

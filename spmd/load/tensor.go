@@ -27,7 +27,10 @@ type Source struct {
 // tensor that they show.
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
-	if s.Alone && c.Size() > 1 {
+	switch {
+	case g.whole(c):
+		return g.fromWhole(c, s)
+	case s.Alone && c.Size() > 1:
 		return g.fromFirst(c, s)
 	}
 	if err := Agree(c, t.LoadLazily(s.Limit)); err != nil {
@@ -48,6 +51,18 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 		piece.Trust()
 	}
 	return g.Scatter(c, coo.FromTensor(piece, coo.ZerosFor(t, g.Spec.Kinds, g.Spec.Modes, false)))
+}
+
+// fromWhole makes the one block of a single rank, which is the tensor itself where it
+// may stay as it is.
+func (g *Target) fromWhole(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if s.AsIs {
+		return map[plan.Block]*tcs.Tensor{0: s.Tensor.Alias()}, nil
+	}
+	return g.Scatter(c, coo.FromTensor(s.Tensor, coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
 // fromFirst makes the blocks of a tensor that rank 0 has alone, which streams it.

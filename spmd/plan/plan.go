@@ -26,6 +26,11 @@ type Problem struct {
 	Result []int
 }
 
+// Whole is the problem of one rank that holds everything in one block.
+func Whole() *Problem {
+	return &Problem{Blocking: &place.Blocking{}, Ranks: 1}
+}
+
 // Operand is one access of the right side. A tensor that is read through two
 // accesses with different variables is two operands: each has blocks of its own.
 type Operand struct {

@@ -78,6 +78,15 @@ func RunWith(ctx context.Context, n int, o Options, f func(comm.Comm) error) err
 	return w.leftover()
 }
 
+// Alone is the communicator of a job of one rank, for the calling goroutine: no
+// thread and no watchdog is started, and an error keeps the form in which it was made.
+// end gives it back. A failure that Abort reports ends it as well.
+func Alone(ctx context.Context) (c comm.Comm, end func()) {
+	w := newWorld(ctx, 1)
+	p := w.ranks[0]
+	return comm.World(p, 1, p.board), func() { w.cancel(nil) }
+}
+
 // run is one rank, on its locked thread.
 func (w *world) run(r int, f func(comm.Comm) error) {
 	p := w.ranks[r]

@@ -14,7 +14,7 @@ import (
 // accumulates tells whether leaves that add to a sparse result are worth
 // asking for: several steps of a rank add to one block, and every rank can compile.
 // Built-in leaves make blocks of their own. Collective.
-func (k *ranked) accumulates() (bool, error) {
+func (k *prepared) accumulates() (bool, error) {
 	r := k.r
 	if r.formats[r.p.result].AllDense() {
 		return false, nil
@@ -37,7 +37,7 @@ func (k *ranked) accumulates() (bool, error) {
 	if b.Compiler() != nil {
 		can[0] = 1
 	}
-	if err := k.c.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {
+	if err := k.r.comm.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {
 		return false, err
 	}
 	return can[0] == 1, nil
@@ -45,7 +45,7 @@ func (k *ranked) accumulates() (bool, error) {
 
 // source is the operand whose level arrays the blocks of a group's leaf would
 // have; -1 for none.
-func (k *ranked) source(group int) int {
+func (k *prepared) source(group int) int {
 	u := k.statements[group].unit
 	if !u.Result.Into || u.Args[u.Result.Shares].Convert {
 		return -1
@@ -56,7 +56,7 @@ func (k *ranked) source(group int) int {
 
 // inPlace tells whether every step of every rank can add to its result in
 // place: its leaf can, and the block whose pattern the leaf follows lives at the rank.
-func (k *ranked) inPlace() bool {
+func (k *prepared) inPlace() bool {
 	sources := make([]int, len(k.statements))
 	for g := range sources {
 		if sources[g] = k.source(g); sources[g] < 0 {
@@ -74,7 +74,7 @@ func (k *ranked) inPlace() bool {
 }
 
 // accumulate says how steps add to sparse blocks of the result.
-func (k *ranked) accumulate(inPlace bool) {
+func (k *prepared) accumulate(inPlace bool) {
 	r, result := k.r, k.statements[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
@@ -92,7 +92,7 @@ func (k *ranked) accumulate(inPlace bool) {
 }
 
 // leafInto runs a step's group on its operand blocks, added to sum.
-func (k *ranked) leafInto(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
+func (k *prepared) leafInto(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
 	return k.onBlocks(s, operands, func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error {
 		return st.run(k.r.ctx, sum, append(args, at), ranges)
 	})

@@ -150,18 +150,15 @@ func TestLeavesAddInPlace(t *testing.T) {
 		j := (&summedCase{c.stmt, c.formats}).job()
 		j.Splits, j.Ranks = []string{"i:2", "l:4"}, 2
 		err := local.Run(context.Background(), 2, func(comm comm.Comm) error {
-			r, err := j.prepare(comm.Context(), 2, 2)
+			r, err := j.begin(comm, 2, 2)
 			if err != nil {
 				return err
 			}
 			defer r.close()
-			k, err := r.loadRanked(comm)
-			if err != nil {
+			if err := r.through(r.phases()[:compiled]); err != nil {
 				return err
 			}
-			if err := k.compile(); err != nil {
-				return err
-			}
+			k := r.prepared
 			if got := k.exec.Sparse != nil && k.exec.Sparse.Into != nil; got != c.inPlace {
 				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"distaff/codegen"
+	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
@@ -16,29 +17,31 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// ranked is a job's computation over several ranks: the block schedule, the
-// plan, and this rank's blocks.
-type ranked struct {
+// prepared is a statement that was planned, compiled and loaded, at one rank: running
+// it (exec.Rank.Compute) opens and compiles nothing.
+type prepared struct {
 	r *run
-	c comm.Comm
 
-	norm       *notation.Normal // each operand of the plan under a name of its own
+	// whole says that nothing is cut and one rank has everything: the leaf gets the
+	// tensors themselves, and its block is the result.
+	whole      bool
+	norm       *notation.Normal // what is computed: the accesses are operands' names
 	operands   []operand
 	problem    *plan.Problem
-	statements []*statement // one a group
-	sum        *statement   // result = P + Q
-	wholes     bool         // rank 0 has loaded the operands whole
+	statements []*statement  // one a group
+	sum        *statement    // result = P + Q
+	bound      []*tcs.Tensor // the leaf's arguments, where they are the same at every run
+	into       *into         // of Job.Into; nil for a result of its own
 	exec       *exec.Rank
-
-	before, after comm.Counters // around the last repeat
 }
 
-// operand is one access of the right side, with blocks of its own.
+// operand is what has blocks of its own: an access of the right side, or of a statement
+// on whole tensors a tensor.
 type operand struct {
 	name   string // in norm
 	tensor string
-	vars   []string
-	groups []int
+	vars   []string // by mode
+	groups []int    // that read it
 }
 
 // leftOld is the operand that += reads.
@@ -46,7 +49,7 @@ const leftOld = "_old"
 
 // distinct gives every access that differs in tensor or variables a name of
 // its own, and makes the old value that += reads an operand.
-func (k *ranked) distinct(n *notation.Normal, orders map[string]int) {
+func (k *prepared) distinct(n *notation.Normal, orders map[string]int) {
 	taken := map[string]bool{}
 	for name := range orders {
 		taken[name] = true
@@ -95,20 +98,57 @@ func (k *ranked) distinct(n *notation.Normal, orders map[string]int) {
 	k.norm = &out
 }
 
-// newRanked plans the job for a number of ranks. Every rank plans the same.
-func (r *run) newRanked(ranks int) (*ranked, error) {
-	k := &ranked{r: r}
-	k.distinct(r.p.norm, r.p.orders)
-	spec, err := r.job.blockSpec()
-	if err != nil {
-		return nil, err
+// tensors makes every tensor that is read an operand.
+func (k *prepared) tensors() {
+	k.norm = k.r.p.norm
+	for _, name := range k.r.p.names {
+		if k.r.sources[name] != nil {
+			k.operands = append(k.operands, operand{name: name, tensor: name, vars: k.accessVars(name)})
+		}
 	}
-	if spec.Empty() {
+}
+
+// accessVars are the variables of a tensor's first access.
+func (k *prepared) accessVars(name string) (vars []string) {
+	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{k.norm.LHS}}}, k.norm.Terms...) {
+		notation.MapAccesses(t, func(a *notation.Access) *notation.Access {
+			if a.Name == name && vars == nil {
+				vars = a.Vars
+			}
+			return a
+		})
+	}
+	return vars
+}
+
+// plan plans the job for the ranks there are.
+func (r *run) plan() error {
+	spec, err := r.blockSpec()
+	if err != nil {
+		return err
+	}
+	return r.planFor(r.comm.Size(), spec)
+}
+
+// planWhole plans the job for one rank, whatever its block schedule.
+func (r *run) planWhole() error { return r.planFor(1, &place.BlockSpec{}) }
+
+// planFor settles which rank holds which blocks of each tensor and runs which steps.
+// Every rank plans the same.
+func (r *run) planFor(ranks int, spec *place.BlockSpec) error {
+	k := &prepared{r: r, whole: ranks == 1 && spec.Empty()}
+	r.prepared = k
+	if k.whole {
+		k.tensors()
+	} else {
+		k.distinct(r.p.norm, r.p.orders)
+	}
+	if ranks > 1 && spec.Empty() {
 		spec = k.defaultSpec(ranks)
 	}
 	b, err := place.Resolve(spec, k.norm, r.sizes.Vars)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cut := func(vars []string) []int {
 		out := make([]int, len(vars))
@@ -121,14 +161,23 @@ func (r *run) newRanked(ranks int) (*ranked, error) {
 	for i := range k.operands {
 		o := &k.operands[i]
 		for g, group := range b.Groups {
-			if slices.ContainsFunc(group.Terms, func(t int) bool { return reads(k.norm.Terms[t], o.name) }) {
+			if k.whole || slices.ContainsFunc(group.Terms, func(t int) bool { return reads(k.norm.Terms[t], o.name) }) {
 				o.groups = append(o.groups, g)
 			}
 		}
 		p.Operands = append(p.Operands, plan.Operand{Tensor: o.name, Modes: cut(o.vars), Groups: o.groups})
 	}
 	k.problem = p
-	return k, nil
+	k.exec = &exec.Rank{Comm: r.comm, Plan: p, Limit: r.limit, Alloc: r.arena.Alloc, Leaf: k.leaf, Add: k.add}
+	for _, o := range k.operands {
+		k.exec.Like = append(k.exec.Like, r.likeOf(o.tensor, r.formats[o.tensor]))
+	}
+	return nil
+}
+
+// likeOf describes the blocks of a tensor in a format.
+func (r *run) likeOf(name string, f format.Format) transfer.Like {
+	return transfer.Like{Name: name, Dims: r.sizes.Dims[name], Type: tcsType(r.types[name]), Kinds: f.Letters(), Modes: f.Order}
 }
 
 func reads(t *notation.Term, name string) bool {
@@ -175,7 +224,7 @@ func (o *Options) blockSpec() (*place.BlockSpec, error) {
 
 // defaultSpec cuts the outermost stored mode of the largest operand over all
 // ranks; where its variable cannot be cut, the next stored mode or operand.
-func (k *ranked) defaultSpec(ranks int) *place.BlockSpec {
+func (k *prepared) defaultSpec(ranks int) *place.BlockSpec {
 	ops := slices.Clone(k.operands)
 	slices.SortStableFunc(ops, func(a, b operand) int {
 		x, y := k.r.estimate(a.tensor), k.r.estimate(b.tensor)
@@ -221,69 +270,83 @@ func (r *run) estimate(name string) float64 {
 	return space
 }
 
-// load makes this rank's blocks.
-func (k *ranked) load() error {
-	k.exec = &exec.Rank{Comm: k.c, Plan: k.problem, Limit: k.r.limit, Alloc: k.r.arena.Alloc, Leaf: k.leaf, Add: k.add}
-	for i, o := range k.operands {
-		own, err := k.loadOperand(o, k.problem.Operands[i].Modes)
-		if err != nil {
+// compile makes a leaf for each group of terms, and the sum of two blocks. Collective.
+func (r *run) compile() error {
+	k := r.prepared
+	if r.job.Into != nil {
+		if err := k.readyInto(); err != nil {
 			return err
 		}
-		for _, t := range own {
-			k.r.closers = append(k.r.closers, t.Close)
-		}
-		f := k.r.formats[o.tensor]
-		k.exec.Own = append(k.exec.Own, own)
-		k.exec.Like = append(k.exec.Like, transfer.Like{Name: o.tensor, Dims: k.r.sizes.Dims[o.tensor],
-			Type: tcsType(k.r.types[o.tensor]), Kinds: f.Letters(), Modes: f.Order})
 	}
-	return nil
-}
-
-// compile compiles a leaf for each group of terms, and the sum of two blocks.
-func (k *ranked) compile() error {
-	r := k.r
-	like, err := k.like()
+	reqs, inPlace, err := k.compileGroups()
 	if err != nil {
 		return err
-	}
-	multi, err := k.accumulates()
-	if err != nil {
-		return err
-	}
-	reqs, err := k.compileGroups(like, multi)
-	if err != nil {
-		return err
-	}
-	in := multi && k.inPlace()
-	if multi && !in {
-		if reqs, err = k.compileGroups(like, false); err != nil {
-			return err
-		}
 	}
 	for g, s := range k.statements {
 		if err := s.load(reqs[g]); err != nil {
 			return err
 		}
 		r.closers = append(r.closers, func() error { s.close(); return nil })
-		if k.c.Rank() == 0 {
+		if r.root() {
 			for _, n := range s.unit.Notes {
-				r.job.note(k.userNote(n))
+				r.note(k.userNote(n))
 			}
 		}
 	}
 	result := k.statements[0].unit.Result
-	k.exec.Result = transfer.Like{Name: r.p.result, Dims: r.sizes.Dims[r.p.result], Type: tcsType(r.types[r.p.result]),
-		Kinds: result.Format.Letters(), Modes: result.Format.Order}
+	k.exec.Result = r.likeOf(r.p.result, result.Format)
 	if !result.Format.AllDense() {
-		k.accumulate(in)
+		k.accumulate(inPlace)
+	}
+	if k.whole {
+		return k.bind()
 	}
 	return k.compileSum()
 }
 
-// compileGroups makes the units of all groups; into asks for leaves that add
+// compileGroups makes the units of all groups: of leaves that add to a result, where that
+// is worth while (see accumulates) and every one can. Collective.
+func (k *prepared) compileGroups() (reqs []codegen.Request, inPlace bool, err error) {
+	like, err := k.like()
+	if err != nil {
+		return nil, false, err
+	}
+	several, err := k.accumulates()
+	if err != nil {
+		return nil, false, err
+	}
+	reqs, err = k.compileUnits(like, several)
+	if err != nil || !several || k.inPlace() {
+		return reqs, several, err
+	}
+	reqs, err = k.compileUnits(like, false)
+	return reqs, false, err
+}
+
+// bind brings the operands of a statement on whole tensors into the form in which its
+// leaf reads them, once for all runs.
+func (k *prepared) bind() error {
+	if k.bound != nil {
+		return nil
+	}
+	var blocks []*tcs.Tensor
+	for _, own := range k.exec.Own {
+		blocks = append(blocks, own[0])
+	}
+	args, made, err := k.statements[0].arguments(k.given(blocks))
+	if err != nil {
+		return err
+	}
+	for _, t := range made {
+		k.r.closing(t)
+	}
+	k.bound = args
+	return nil
+}
+
+// compileUnits makes the units of all groups; into asks for leaves that add
 // to a result.
-func (k *ranked) compileGroups(like map[string]codegen.Tensor, into bool) ([]codegen.Request, error) {
+func (k *prepared) compileUnits(like map[string]codegen.Tensor, into bool) ([]codegen.Request, error) {
 	k.statements = nil
 	var reqs []codegen.Request
 	for _, g := range k.problem.Groups {
@@ -294,11 +357,13 @@ func (k *ranked) compileGroups(like map[string]codegen.Tensor, into bool) ([]cod
 		}
 		s := k.r.statement(like)
 		s.into = into
-		if !k.whole(g.Terms) {
+		if !k.asWritten(g.Terms) {
 			s.norm = &norm
 		}
 		k.scheduled(s)
-		if len(k.statements) > 0 { // blocks of all groups are summed
+		if k.into != nil {
+			s.values, s.widths = k.into.values, k.into.widths
+		} else if len(k.statements) > 0 { // blocks of all groups are summed
 			s.widths = &k.statements[0].unit.Result
 		}
 		req, err := s.compile()
@@ -310,21 +375,25 @@ func (k *ranked) compileGroups(like map[string]codegen.Tensor, into bool) ([]cod
 	return reqs, nil
 }
 
-// whole tells whether these terms, under the names that operands have here, are
+// asWritten tells whether these terms, under the names that operands have here, are
 // the job's statement as it is.
-func (k *ranked) whole(terms []int) bool {
-	return len(terms) == len(k.norm.Terms) && !k.r.p.norm.Accumulate &&
+func (k *prepared) asWritten(terms []int) bool {
+	return k.whole || len(terms) == len(k.norm.Terms) && !k.r.p.norm.Accumulate &&
 		!slices.ContainsFunc(k.operands, func(o operand) bool { return o.name != o.tensor })
 }
 
 // scheduled gives the leaf of a group the job's schedule, which orders the loops
 // over a block; where there is none, the sizes of what no split cuts.
-func (k *ranked) scheduled(s *statement) {
+func (k *prepared) scheduled(s *statement) {
 	if len(k.r.job.Schedule) == 0 {
 		s.exact = k.uncut()
 		return
 	}
-	s.schedule, s.names = k.r.job.Schedule, map[string]string{}
+	s.schedule = k.r.job.Schedule
+	if k.whole {
+		return
+	}
+	s.names = map[string]string{}
 	for _, b := range k.problem.Vars {
 		s.parts = append(s.parts, b.Name)
 	}
@@ -334,7 +403,7 @@ func (k *ranked) scheduled(s *statement) {
 }
 
 // uncut lists the variables that no split cuts.
-func (k *ranked) uncut() []string {
+func (k *prepared) uncut() []string {
 	var list []string
 	for _, v := range k.norm.Vars {
 		if !slices.ContainsFunc(k.problem.Vars, func(b place.BlockVar) bool { return b.Name == v }) {
@@ -345,7 +414,7 @@ func (k *ranked) uncut() []string {
 }
 
 // userNote puts the user's names of tensors into a line of the compiler's.
-func (k *ranked) userNote(note string) string {
+func (k *prepared) userNote(note string) string {
 	words := strings.Split(note, " ")
 	for i, w := range words {
 		for _, o := range k.operands {
@@ -358,34 +427,38 @@ func (k *ranked) userNote(note string) string {
 }
 
 // leaf runs a step's group on its operand blocks.
-func (k *ranked) leaf(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tensor, err error) {
+func (k *prepared) leaf(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tensor, err error) {
+	if k.into != nil {
+		return k.into.run(k)
+	}
 	err = k.onBlocks(s, operands, func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error {
 		box := k.problem.Box(k.problem.Result, s.Partial.Result, k.r.sizes.Dims[k.r.p.result])
 		out, err = st.call(k.r.ctx, args, ranges, box)
 		return err
 	})
-	return out, err
+	if err != nil || !k.whole {
+		return out, err
+	}
+	return k.statements[0].finish(out)
 }
 
 // onBlocks calls f with a step's statement, the arguments of its leaf and the
 // ranges of its loops.
-func (k *ranked) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
+func (k *prepared) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
 	st := k.statements[s.Group]
-	given := map[string]*tcs.Tensor{}
-	for i, t := range operands {
-		if t != nil {
-			given[k.operands[i].name] = t
+	args := k.bound
+	if args == nil {
+		var made []*tcs.Tensor
+		var err error
+		if args, made, err = st.arguments(k.given(operands)); err != nil {
+			return err
 		}
+		defer func() {
+			for _, t := range made {
+				t.Close()
+			}
+		}()
 	}
-	args, made, err := st.arguments(given, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		for _, t := range made {
-			t.Close()
-		}
-	}()
 	ranges := map[string][2]int64{}
 	for v, b := range k.problem.Vars {
 		at := s.Tuple[v]
@@ -394,9 +467,20 @@ func (k *ranked) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *statem
 	return f(st, args, ranges)
 }
 
+// given names operand blocks.
+func (k *prepared) given(operands []*tcs.Tensor) map[string]*tcs.Tensor {
+	out := map[string]*tcs.Tensor{}
+	for i, t := range operands {
+		if t != nil {
+			out[k.operands[i].name] = t
+		}
+	}
+	return out
+}
+
 // compileSum compiles the addition of two blocks of the result, where the tree
 // sums have any.
-func (k *ranked) compileSum() error {
+func (k *prepared) compileSum() error {
 	r := k.r
 	result := k.statements[0].unit.Result
 	adds := slices.ContainsFunc(k.problem.Sums(), func(s plan.Sum) bool { return len(s.Adds) > 0 })
@@ -414,17 +498,21 @@ func (k *ranked) compileSum() error {
 	k.sum = r.statement(map[string]codegen.Tensor{"P": like, "Q": like})
 	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
 	r.closers = append(r.closers, func() error { k.sum.close(); return nil })
-	return k.sum.build()
+	req, err := k.sum.compile()
+	if err != nil {
+		return err
+	}
+	return k.sum.load(req)
 }
 
 // add sums two partial blocks: b's values are added to a's where both are
 // dense, and so hold the same coordinates.
-func (k *ranked) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
+func (k *prepared) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.sum == nil {
 		reduce.AddDense(a, b, k.r.threads)
 		return a, nil
 	}
-	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b}, nil)
+	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b})
 	if err != nil {
 		return nil, err
 	}
@@ -433,4 +521,44 @@ func (k *ranked) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 		ranges[v] = a.Range(m)
 	}
 	return k.sum.call(k.r.ctx, args, ranges, a.Box)
+}
+
+// like tells the compiler of each operand's blocks what holds at every rank:
+// the widest arrays and the sum of entries, and of positions at each level. Collective.
+func (k *prepared) like() (map[string]codegen.Tensor, error) {
+	out := map[string]codegen.Tensor{}
+	for i, o := range k.operands {
+		f := k.r.formats[o.tensor]
+		n := len(f.Levels)
+		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last: entries
+		for _, t := range k.exec.Own[i] {
+			counts[n] += t.Vals.Len
+			for l, lev := range t.Levels {
+				counts[l] += t.Positions(l)
+				widths[2*l] = max(widths[2*l], int64(lev.Pos.Width))
+				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
+			}
+		}
+		c := k.r.comm.Uncounted()
+		if err := c.Allreduce(comm.Of(widths), comm.Max); err != nil {
+			return nil, err
+		}
+		for _, t := range k.exec.Own[i] {
+			for l, lev := range t.Levels {
+				if int64(lev.Pos.Width) != widths[2*l] || int64(lev.Crd.Width) != widths[2*l+1] {
+					return nil, runErrorf("%s: blocks with 32-bit and with 64-bit positions at different ranks; use fewer entries a block", o.tensor)
+				}
+			}
+		}
+		if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
+			return nil, err
+		}
+		spec := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: counts[n], Counts: counts[:n]}
+		for l := range n {
+			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
+			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))
+		}
+		out[o.name] = spec
+	}
+	return out, nil
 }
