@@ -1,23 +1,3 @@
-// Package lower turns concrete index notation into imperative code.
-//
-// A statement is lowered from the outside in, in an environment: the coordinate of
-// every variable bound so far, and for each access a cursor, how far down its
-// tensor's levels these coordinates lead. A cursor has a position (a run of
-// positions, where coordinates may repeat) and a presence: an IR condition
-// that folds to true or false where the code around it already decides.
-//
-// A forall asks the merge lattice which coordinates to visit, emits loops over
-// them, and lowers its body once for each case of what is present: absent
-// accesses then vanish from the body. Where cases would be too many, or their
-// bodies too large, one body is lowered with presences left as conditions; both
-// forms are the same code here, run on different presences.
-//
-// Every lowering function returns whether anything was assigned, as a
-// condition, since a sparse result holds a coordinate exactly where something
-// was assigned below it.
-//
-// A result whose level arrays are given (strategy.FixedPattern) is not assembled: loops visit the
-// same coordinates in the same order, and its own rows are walked beside them.
 package lower
 
 import (
