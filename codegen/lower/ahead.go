@@ -36,7 +36,7 @@ const manyTerms = 32
 func (l *lowerer) newAhead(f *cin.Forall, e *env) *ahead {
 	op := l.out.op
 	s, ok := f.Body.(*cin.Where)
-	if !ok || l.sched != nil || !l.out.sparse || l.out.shared() || !op.caps(0).Locate {
+	if !ok || l.sched != nil || !l.assembly.inOrder() || !op.caps(0).Locate {
 		return nil
 	}
 	t := cin.Target(s.Producer)
@@ -63,7 +63,7 @@ func (l *lowerer) newAhead(f *cin.Forall, e *env) *ahead {
 	if a.rows == nil {
 		return nil
 	}
-	placed := l.out.given() && l.out.vals().Elem == l.spec.Compute && l.copied(s.Consumer, t, 1)
+	placed := l.assembly.sumsInPlace(s.Consumer, t, 1)
 	a.stores = !placed && !l.fitsBits(t, p)
 	return a
 }

@@ -47,8 +47,7 @@ func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 }
 
 // assignResult stores to the result at its cursor. A place that holds no 0 yet
-// is written in any case; one appended to a sparse result counts only if its
-// value is present.
+// is written in any case.
 func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	a := l.out
 	pos := e.res.pos
@@ -69,12 +68,5 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), s.Accumulate, e) })
 		return
 	}
-	appended := a.sparse && !a.shared() && a.deep == a.op.order()-1
-	if e.res.row != nil {
-		l.storeKnown(x, e)
-		return
-	}
-	if !(appended && never(x.pres)) {
-		l.store(a.vals(), pos, ir.Convert(a.vals().Elem, l.masked(x)))
-	}
+	l.assembly.store(x, e)
 }

@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"math"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -72,56 +70,6 @@ func (l *lowerer) products(x cin.Expr) (n float64, exact bool) {
 		}
 	})
 	return n, exact
-}
-
-// A result has room for maxGrowth times as many entries as the operands at
-// first, since few sparse matrices are uniform, or for more where their number is sure,
-// and not for more than maxRoom on that account.
-const (
-	maxGrowth = 8
-	maxRoom   = 1 << 26
-)
-
-// growth is how many times as many entries as the sparse operands together the
-// result is expected to have where they are added up in workspaces, or are products
-// that it stores: a power of two.
-func (l *lowerer) growth() int64 {
-	entries, places, added := 1.0, 1.0, 0.0
-	most := int64(maxGrowth)
-	for _, o := range l.spec.Operands[1:] {
-		if o.NNZ < 0 {
-			return 1
-		}
-		if !o.Format.AllDense() {
-			entries += float64(o.NNZ)
-		}
-	}
-	for _, v := range l.resultVars {
-		places *= max(float64(l.spec.Sizes[v]), 1)
-	}
-	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
-		switch s := s.(type) {
-		case *cin.Where:
-			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
-				added += l.additions(s.Producer, t)
-			}
-		case *cin.Assign: // of no sum: all its variables are the result's
-			if l.assigns(s) && !s.Accumulate {
-				n, exact := l.products(s.RHS)
-				added += n
-				if exact {
-					most = maxRoom
-				}
-			}
-		}
-	})
-	// Of so many values thrown at so many places.
-	expected := -places * math.Expm1(-added/places)
-	n := int64(1)
-	for n < most && float64(n)*entries < expected && float64(2*n)*entries <= maxRoom {
-		n *= 2
-	}
-	return n
 }
 
 func (l *lowerer) newBitSpace(t *cin.Access) *bitSpace {

@@ -89,7 +89,7 @@ func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
 		if some, ok := l.separate(f, e, want); ok {
 			return some
 		}
-		if f.Race != cin.Unsaid && l.assigns(f) && l.out.sparse && !l.out.shared() {
+		if f.Race != cin.Unsaid && l.assigns(f) && l.assembly.inOrder() {
 			g := *f
 			g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
 			return l.parallel(&g, e)

@@ -24,11 +24,11 @@ type flat struct {
 // newFlat is f as such a nest; nil where it is none. It emits the reading of
 // the range of positions.
 func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
-	a := l.out
-	if l.sched != nil || !a.shared() || a.deep == 0 || e.res.level != 0 {
+	a, key := l.out, l.assembly.pattern()
+	if l.sched != nil || key == "" || a.deep == 0 || e.res.level != 0 {
 		return nil
 	}
-	root := e.cur[l.spec.Share]
+	root := e.cur[key]
 	if root == nil || root.level != 0 || !always(root.pres) {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
 		switch {
 		case x.Name == a.op.Name:
 			return
-		case x.Key() == l.spec.Share:
+		case x.Key() == key:
 			vars = root.vars[a.deep+1:]
 		}
 		ok = ok && !slices.ContainsFunc(vars, func(v string) bool { return slices.Contains(above, v) })
@@ -111,9 +111,9 @@ func (fl *flat) parallel(e *env) ir.Expr {
 
 // loop lowers the loop over the positions from lo up to hi.
 func (fl *flat) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
-	l, a, cur := fl.l, fl.l.out, fl.cur
+	l, cur := fl.l, fl.cur
 	p := l.newVar(cur.op.prefix() + "_p")
-	it := &iter{key: l.spec.Share, cur: cur, p: p}
+	it := &iter{key: l.assembly.pattern(), cur: cur, p: p}
 	if fl.reads {
 		it.crd = cur.op.crd(cur.level)
 	}
@@ -126,7 +126,7 @@ func (fl *flat) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
 		}
 		in.cur[it.key] = it.enter(ir.Truth(true))
 		l.enterAll(fl.last.Body, in)
-		in.res = a.sharedAt(p)
+		in.res = l.assembly.at(p)
 		l.enterResult(in)
 		some = l.stmt(fl.last.Body, in, want)
 	})})

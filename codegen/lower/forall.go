@@ -39,8 +39,8 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 
 // serial lowers a loop as one that runs in order.
 func (l *lowerer) serial(f *cin.Forall, e *env, want bool) ir.Expr {
-	if level, ok := l.appends(f, e); ok {
-		return l.appendLoop(f, e, level, want)
+	if level, ok := l.assembles(f, e); ok {
+		return l.assembly.loop(f, e, level, want)
 	}
 	return l.loops(&loop{f: f, e: e, want: want, body: func(in *env) ir.Expr { return l.stmt(f.Body, in, want) }})
 }
@@ -51,7 +51,8 @@ type loop struct {
 	e    *env
 	want bool
 	body func(in *env) ir.Expr // lowers the body in the environment of an iteration
-	room func(n ir.Expr)       // if not nil, is told how many iterations there are at most, before them
+	// reserve, if not nil, is told how many iterations there are at most, before them.
+	reserve func(n ir.Expr)
 	// merge, if not nil, lowers loops over several iterators in another way, and
 	// returns false where it does not.
 	merge func(p *loop) bool
@@ -109,8 +110,8 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	if all.Len() > 1 || all.Len() == 1 && p.lat.Universe() {
 		l.single(p)
 	}
-	if p.room != nil {
-		p.room(l.atMost(p))
+	if p.reserve != nil {
+		p.reserve(l.atMost(p))
 	}
 	if p.lat.Universe() {
 		if all.Len() == 0 {

@@ -26,8 +26,8 @@ func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
 
 // inRows tells whether rows lowers f.
 func (l *lowerer) inRows(f *cin.Forall, e *env, o *opened) bool {
-	appends := l.assigns(f) && l.out.sparse && !l.out.shared()
-	return !appends && o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key)
+	inOrder := l.assigns(f) && l.assembly.inOrder()
+	return !inOrder && o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key)
 }
 
 // findRows searches for the first row of the tile of fused variables that is left
@@ -276,7 +276,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 // row's alone: of one row in c's space, met once, in the only statement that
 // assigns to the result.
 func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
-	if l.out.sparse || e.copy != nil || e.res.tile != nil {
+	if l.out.sparse() || e.copy != nil || e.res.tile != nil {
 		return false
 	}
 	only := func(vars ...string) bool {
@@ -327,28 +327,4 @@ func (l *lowerer) ownsRows(e *env, c *component, op *operand, k int) bool {
 		}
 	}
 	return true
-}
-
-// bindResultAt moves the result's cursor after f's variable was bound in in, at
-// cursors that are there already.
-func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
-	if !l.assigns(f) {
-		return
-	}
-	if a := l.out; a.shared() && in.res.level <= a.deep {
-		v := l.resultVars[a.deep]
-		if cur := in.cur[l.spec.Share]; in.coord[v] != nil && cur != nil && cur.level > a.deep {
-			in.res = resultCursor{level: a.deep + 1, pos: l.sharedPos(cur)}
-		}
-	}
-	l.enterResult(in)
-}
-
-// sharedPos is the position of the result's last compressed level that a
-// cursor of the operand with its pattern stands at.
-func (l *lowerer) sharedPos(cur *cursor) ir.Expr {
-	if cur.level != l.out.deep+1 {
-		panic(&Refusal{Why: "the position of " + l.out.op.Name + " in the pattern that it shares is not known here", Pattern: true})
-	}
-	return cur.pos
 }

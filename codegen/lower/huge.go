@@ -27,21 +27,21 @@ type huge struct {
 // into a scalar or a row of a dense result, or writes to the positions of a
 // pattern that the result shares; nil for another.
 func (l *lowerer) newHuge(f *cin.Forall, w *work) *huge {
-	if w.driver == nil || l.out.sparse && !l.out.shared() || w.driver.op.NNZ >= 0 && w.driver.op.NNZ < l.spec.LongRow {
+	if w.driver == nil || w.driver.op.NNZ >= 0 && w.driver.op.NNZ < l.spec.LongRow {
 		return nil
 	}
 	h := &huge{l: l, key: w.key}
 	var inner *cin.Forall
 	switch s := f.Body.(type) {
 	case *cin.Where:
-		if len(cin.Target(s.Producer).Vars) == 0 && !l.out.sparse {
+		if len(cin.Target(s.Producer).Vars) == 0 && !l.out.sparse() {
 			if p, ok := s.Producer.(*cin.Forall); ok {
 				inner = p
 				h.body = &cin.Where{Consumer: s.Consumer, Producer: onThreads(p)}
 			}
 		}
 	case *cin.Forall:
-		if l.sums(s) != l.out.sparse {
+		if l.sums(s) != l.out.sparse() {
 			inner = s
 			h.body = onThreads(s)
 		}

@@ -1,23 +1,3 @@
-// Package lower turns concrete index notation into imperative code.
-//
-// A statement is lowered from the outside in, in an environment: the coordinate of
-// every variable bound so far, and for each access a cursor, how far down its
-// tensor's levels these coordinates lead. A cursor has a position (a run of
-// positions, where coordinates may repeat) and a presence: an IR condition
-// that folds to true or false where the code around it already decides.
-//
-// A forall asks the merge lattice which coordinates to visit, emits loops over
-// them, and lowers its body once for each case of what is present: absent
-// accesses then vanish from the body. Where cases would be too many, or their
-// bodies too large, one body is lowered with presences left as conditions; both
-// forms are the same code here, run on different presences.
-//
-// Every lowering function returns whether anything was assigned, as a
-// condition, since a sparse result holds a coordinate exactly where something
-// was assigned below it.
-//
-// A result whose level arrays are given (strategy.FixedPattern) is not assembled: loops visit the
-// same coordinates in the same order, and its own rows are walked beside them.
 package lower
 
 import (
@@ -141,14 +121,12 @@ func lower(s Spec) *ir.Func {
 		l.resultVars = append(l.resultVars, lhs.Vars[mode])
 	}
 	f.Body = l.inScope(func() {
-		l.out = l.newAssembly()
-		if s.Assembly == strategy.Mapped {
-			l.out.at = l.newMap()
-		}
-		pieces := false // the result is made in chunks
+		l.out = l.newResult()
+		l.assembly = l.newAssembly(s.Assembly)
+		inChunks := false
 		cin.Walk(s.Stmt, func(s cin.Stmt) {
 			f, ok := s.(*cin.Forall)
-			pieces = pieces || ok && f.Unit == cin.CPUThread && l.assigns(f)
+			inChunks = inChunks || ok && f.Unit == cin.CPUThread && l.assigns(f)
 		})
 		if hasThreads(s.Stmt) {
 			l.threads = l.newVar("threads")
@@ -156,28 +134,7 @@ func lower(s Spec) *ir.Func {
 		}
 		e := l.rootEnv(s.Stmt)
 		l.checkBounds(e)
-		own := l.out.sparse && !l.out.shared() && !pieces
-		switch {
-		case own && l.out.given():
-			l.out.wholeKnown(func() { l.stmt(s.Stmt, e, false) })
-		case own && s.Assembly == strategy.TwoPass:
-			l.inChunks(ir.Int(1), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
-				op := l.out.op
-				lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
-				if op.caps(0).Locate {
-					lo, hi = op.offset(0), ir.Plus(op.offset(0), op.size(0))
-				}
-				open(ir.Int(0), lo)
-				l.stmt(s.Stmt, e.clone(), false)
-				keep(ir.Int(0), hi)
-			})
-		case own:
-			l.out.open(l.out.guess(), nil, ir.Int(0))
-			l.stmt(s.Stmt, e, false)
-			l.out.publishAll()
-		default:
-			l.stmt(s.Stmt, e, false)
-		}
+		l.assembly.whole(inChunks, func() { l.stmt(s.Stmt, e.clone(), false) })
 	})
 	if l.sched == nil {
 		l.vectorize(f.Body)
@@ -198,7 +155,9 @@ type lowerer struct {
 	bounds map[string][2]*ir.Var
 	levels map[string][]string // by access key: the variable of each storage level
 	params []ir.Param
-	out    *assembly
+	out    *result
+	// assembly is how out is written.
+	assembly assembly
 	// threads is the number of threads; nil where the leaf is serial.
 	threads *ir.Var
 	// resultVars is the variable of each storage level of the result.
@@ -344,7 +303,7 @@ func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
 	list := s.List
 	switch {
 	case !l.assigns(s):
-	case l.sched != nil && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse && !e.res.zeroed:
+	case l.sched != nil && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
 		some, list = l.stmt(list[0], e.clone(), want), list[1:]
 		e.res.zeroed = true
 	default:

@@ -266,7 +266,7 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want boo
 
 // tilesOf emits the loop over the tile numbers that are left.
 func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
-	if f.Unit == cin.CPUThread && l.assigns(f) && l.out.sparse && !l.out.shared() {
+	if f.Unit == cin.CPUThread && l.assigns(f) && l.assembly.inOrder() {
 		l.tilePieces(f, e, c, o)
 		return ir.Truth(true)
 	}
@@ -295,7 +295,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 // tilePieces emits a loop over tile numbers on threads, each of which makes a
 // piece of a result that grows.
 func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
-	l.inChunks(ir.Minus(o.iv.hi, o.iv.lo), func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
+	l.assembly.chunks(ir.Minus(o.iv.hi, o.iv.lo), func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 		v := l.newVar(f.Var)
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
@@ -305,7 +305,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 			open(number, span.lo)
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
 			l.stmt(f.Body, in, false)
-			keep(number, span.hi)
+			closeAt(number, span.hi)
 		})
 		l.emit(l.dress(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
 	})

@@ -5,7 +5,6 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
-	"distaff/codegen/strategy"
 )
 
 // chunksPerThread is how many chunks of equal work a parallel loop has for
@@ -26,22 +25,15 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 			a.free()
 		}()
 	}
-	a := l.out
-	grows := a.sparse && !a.shared() && !a.given()
-	if grows && l.spec.Assembly == strategy.Append {
-		return l.inTurns(f, e)
-	}
-	chunks := l.chunks()
+	return l.assembly.parallel(f, e)
+}
+
+// parallel runs the chunks of a result with random access. Long rows are left out of
+// them, and cut into chunks of their own.
+func (a randomAccess) parallel(f *cin.Forall, e *env) ir.Expr {
+	l, chunks := a.l, a.l.chunks()
 	if !a.prefixed(f) {
 		l.zero(e)
-	}
-	if a.given() {
-		l.parallelKnown(f, e, chunks)
-		return ir.Truth(true)
-	}
-	if grows {
-		l.inPasses(f, e, chunks)
-		return ir.Truth(true)
 	}
 	w := l.work(f, e, chunks)
 	h := l.newHuge(f, w)
@@ -73,44 +65,10 @@ func (l *lowerer) chunks() ir.Expr {
 	return l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
 }
 
-// inPasses lowers such a loop over level 0's variable of a result that two passes make.
-func (l *lowerer) inPasses(f *cin.Forall, e *env, chunks ir.Expr) {
-	w := l.work(f, e, chunks)
-	l.inChunks(chunks, func(open func(c, lo ir.Expr), keep func(c, hi ir.Expr)) {
-		c := l.newVar("chunk")
-		body := l.inScope(func() {
-			s := w.chunk(f.Var, c)
-			open(c, s.lo)
-			in := e.clone()
-			in.ranges[f.Var] = s
-			l.serial(f, in, false)
-			keep(c, s.hi)
-		})
-		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
-	})
-}
-
 // chunk is the range of chunk c of v.
 func (w *work) chunk(v string, c ir.Expr) span {
 	lo := w.l.named(v+"_from", w.boundary(c))
 	return span{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
-}
-
-// prefixed tells whether f's variable is that of the result's level 0, so that
-// chunks of it are blocks of the result.
-func (a *assembly) prefixed(f *cin.Forall) bool {
-	return a.op.order() > 0 && a.l.resultVars[0] == f.Var
-}
-
-// zeroAll sets the whole of a dense result to 0, by pieces.
-func (l *lowerer) zeroAll(lo, size ir.Expr) {
-	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
-	n := l.named("values", size)
-	c := l.newVar("piece")
-	at := func(c ir.Expr) ir.Expr { return ir.Plus(lo, ir.Over(ir.Times(n, c), pieces)) }
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
-		l.emit(&ir.Fill{A: l.out.vals(), Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))), X: ir.Zero(l.out.vals().Elem)})
-	})})
 }
 
 // work cuts a variable's range so that the pieces have about as much to do:

@@ -35,7 +35,7 @@ func (l *lowerer) parallelSum(f *cin.Forall, e *env, want bool) (some ir.Expr, o
 	if t := l.scalars[cin.Target(f).Name]; t != nil {
 		return l.parallelScalar(f, e, t, want), true
 	}
-	if !l.assigns(f) || l.out.sparse {
+	if !l.assigns(f) || l.out.sparse() {
 		return nil, false
 	}
 	n := l.rowParts
@@ -140,14 +140,14 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	first := l.named("first", ir.Times(e.res.pos, size))
 	parts := l.newArray(a.op.prefix()+"_parts", l.spec.Compute)
 	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Int(n)), Zero: true})
-	whole := a.dense
-	a.dense = parts
-	l.chunked(f, e, n, func(c *ir.Var, in *env) {
-		in.res = resultCursor{level: level, pos: c, zeroed: true}
-		l.enterResult(in)
-		l.stmt(&cin.Forall{Var: f.Var, Body: f.Body}, in, false)
+	whole := a.vals()
+	a.writingTo(parts, func() {
+		l.chunked(f, e, n, func(c *ir.Var, in *env) {
+			in.res = resultCursor{level: level, pos: c, zeroed: true}
+			l.enterResult(in)
+			l.stmt(&cin.Forall{Var: f.Var, Body: f.Body}, in, false)
+		})
 	})
-	a.dense = whole
 	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
 	at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(size, c), pieces) }
 	c := l.newVar("piece")

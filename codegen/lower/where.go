@@ -73,8 +73,8 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	if a := l.ahead; a != nil && a.where == s {
 		return a.lower(e)
 	}
-	if some, ok := l.whereKnown(s, t, e); ok {
-		return some
+	if l.assembly.sumsInPlace(s.Consumer, t, e.res.level) {
+		return l.assembly.sum(s, t, e)
 	}
 	w := l.newWorkspace(t, s.Producer)
 	outer := l.spaces[t.Name]

@@ -7,9 +7,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// knownSpace takes the place of a workspace whose sums go to a result that has its
-// level arrays: they are added up there.
-type knownSpace struct {
+// fixedSums takes the place of a workspace whose sums go to a result with a fixed pattern:
+// they are added up there.
+type fixedSums struct {
+	a     *fixedResult
 	name  string
 	from  int // the level that the sums begin at
 	e     *env
@@ -23,48 +24,41 @@ type knownSpace struct {
 	base  ir.Expr
 }
 
-// whereKnown lowers a where whose temporary the consumer copies to such a result, and
-// returns false where it is not that.
-func (l *lowerer) whereKnown(s *cin.Where, t *cin.Access, e *env) (some ir.Expr, ok bool) {
-	a := l.out
-	if !a.given() || e.res.level > a.deep || a.vals().Elem != l.spec.Compute || !l.copied(s.Consumer, t, e.res.level) {
-		return nil, false
-	}
-	w := &knownSpace{name: t.Name, from: e.res.level, e: e, vars: t.Vars}
-	end := l.declare(a.op.prefix()+"_rows_end", a.known.done)
+// sumsInPlace tells whether consumer does nothing but copy t to the result, of the type that t is
+// summed in.
+func (a *fixedResult) sumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
+	return k <= a.deep && a.vals().Elem == a.l.spec.Compute && a.l.copiesTo(consumer, t, k)
+}
+
+// sum zeroes the row at hand, and adds to it what the producer adds to the workspace.
+func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
+	l := a.l
+	w := &fixedSums{a: a, name: t.Name, from: e.res.level, e: e, vars: t.Vars}
+	end := l.declare(a.op.prefix()+"_rows_end", a.done)
 	if a.op.caps(w.from).HasPos {
-		w.first, w.end = l.knownRow(e, w.from)
-		l.set(end, l.deepest(w.from+1, w.end))
+		w.first, w.end = a.row(e, w.from)
+		l.set(end, a.firstBelow(w.from+1, w.end))
 	} else {
 		here := e.res.here
 		if here == nil {
 			here = ir.Truth(true)
 		}
 		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
-		l.when(here, func() { l.set(end, l.deepest(w.from+1, behind)) })
+		l.when(here, func() { l.set(end, a.firstBelow(w.from+1, behind)) })
 	}
 	if w.first != nil && l.fitsDense(l.resultVars[w.from]) {
-		l.placeRow(w)
+		w.scatterPositions(l)
 	}
-	a.skip(end)
+	a.zeroUntil(end)
 	outer := l.spaces[t.Name]
 	l.spaces[t.Name] = w
-	some = l.stmt(s.Producer, e, false)
+	some := l.stmt(s.Producer, e, false)
 	l.spaces[t.Name] = outer
-	return some, true
+	return some
 }
 
-// deepest is where the children of position p of level k-1, and of those behind it,
-// begin in the last compressed level.
-func (l *lowerer) deepest(k int, p ir.Expr) ir.Expr {
-	for ; k <= l.out.deep; k++ {
-		p = l.out.under(k, p)
-	}
-	return p
-}
-
-// copied tells whether s copies t to the levels of the result from k on.
-func (l *lowerer) copied(s cin.Stmt, t *cin.Access, k int) bool {
+// copiesTo tells whether s copies t to the levels of the result from k on, and does nothing else.
+func (l *lowerer) copiesTo(s cin.Stmt, t *cin.Access, k int) bool {
 	for _, v := range l.resultVars[k:] {
 		f, ok := s.(*cin.Forall)
 		if !ok || f.Var != v || f.Unit != cin.Serial || !slices.Contains(t.Vars, v) {
@@ -80,9 +74,9 @@ func (l *lowerer) copied(s cin.Stmt, t *cin.Access, k int) bool {
 	return ok && x.Key() == t.Key()
 }
 
-// placeRow notes the places of the row at hand.
-func (l *lowerer) placeRow(w *knownSpace) {
-	a := l.out
+// scatterPositions notes the positions of the row at hand by their coordinates.
+func (w *fixedSums) scatterPositions(l *lowerer) {
+	a := w.a
 	b := l.bounds[l.resultVars[w.from]]
 	w.base = b[0]
 	if w.place = l.places[w.name]; w.place == nil {
@@ -98,17 +92,17 @@ func (l *lowerer) placeRow(w *knownSpace) {
 	})})
 }
 
-func (w *knownSpace) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
-	a := l.out
+func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
+	a := w.a
 	at := func(k int) ir.Expr { return e.coord[l.resultVars[k]] }
 	p, k := w.e.res.pos, w.from
 	if w.place != nil {
 		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(k), w.base)))
-		stands := ir.Less(w.first, behind)
+		held := ir.Less(w.first, behind)
 		if w.e.res.here != nil { // else there may be places of a row before
-			stands = ir.Both(w.e.res.here, stands)
+			held = ir.Both(w.e.res.here, held)
 		}
-		l.expect(stands, e)
+		l.expect(held, e)
 		p = ir.Minus(behind, ir.Int(1))
 		k++
 	}
@@ -126,7 +120,7 @@ func (w *knownSpace) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 			lo, hi = l.named(a.op.prefix()+"_row", ir.Coord(pos, p)), l.named(a.op.prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
 		}
 		p = l.named(a.op.prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
-		l.expect(a.stands(k, p, hi, at(k)), e)
+		l.expect(a.holds(k, p, hi, at(k)), e)
 	}
 	l.emit(&ir.Store{A: a.vals(), Index: p, Accumulate: true, X: x})
 }

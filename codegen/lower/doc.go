@@ -1,0 +1,84 @@
+// Package lower turns concrete index notation into imperative code.
+//
+// A statement is lowered from the outside in, in an environment: the coordinate of
+// every variable bound so far, and for each access a cursor, how far down its
+// tensor's levels these coordinates lead. A cursor has a position (a run of
+// positions, where coordinates may repeat) and a presence: an IR condition
+// that folds to true or false where the code around it already decides.
+//
+// A forall asks the merge lattice which coordinates to visit, emits loops over
+// them, and lowers its body once for each case of what is present: absent
+// accesses then vanish from the body. Where cases would be too many, or their
+// bodies too large, one body is lowered with presences left as conditions; both
+// forms are the same code here, run on different presences.
+//
+// Every lowering function returns whether anything was assigned, as a
+// condition, since a sparse result holds a coordinate exactly where something
+// was assigned below it.
+//
+// # Who calls whom
+//
+// Lower calls stmt, which calls forall, where, assign and seq; these call stmt for what is
+// inside of them. What a place in the nest knows is in env.go and operand.go.
+//
+//	lower.go     Spec and Lower; the lowerer, which emits statements into blocks
+//
+// Loops over the coordinates of one variable, and expressions:
+//
+//	forall.go    which kind of loop a forall becomes; loops over a whole range
+//	iter.go      a loop over the segment of one sparse level
+//	coiterate.go loops over several segments together, a case for each set of
+//	picked.go    those that are present (bodies.go counts them), or one body with
+//	             predicates
+//	gallop.go    intersections by searching
+//	locate.go    a coordinate that is bound already, in a dense or sparse level
+//	expr.go      values with their presence
+//	tile.go      rows of the result that are summed in registers, tile by tile
+//	vector.go    innermost loops in lanes; prefetch.go, rows that are fetched ahead
+//
+// Workspaces:
+//
+//	where.go     a producer and its consumer; workspace.go the kinds: a list with
+//	bits.go      marks, a bitmap,
+//	hash.go      a hash table,
+//	ordered.go   a list that is filled in order,
+//	dense.go     an array that is filled everywhere or nowhere
+//
+// Threads:
+//
+//	parallel.go    chunks of about equal work
+//	reduce.go      sums, each chunk into a place of its own
+//	rows.go        sums of which each thread has some rows of the result
+//	flat.go        a nest as one loop over positions
+//	huge.go        long rows of dense results and shared patterns, on all threads,
+//	stretch.go     of sparse results, cut at coordinates inside of them,
+//	ahead.go       and of sparse products, computed before the loop (rowsums.go)
+//	copies.go      privatization: threads add to copies of the result,
+//	spacepieces.go or to workspaces of their own
+//
+// The result. An assembly is how it is written; strategy.Assembly says which:
+//
+//	assembly.go  the interface, and how the result's cursor moves; result.go what all have
+//	assign.go    in common; assignments
+//
+//	result_dense.go   all levels are dense; random access in general
+//	result_shared.go  the pattern is an operand's
+//	result_mapped.go  the pattern holds an operand's; values are added
+//	result_fixed.go   the pattern is given: the numeric phase, which finds coordinates.
+//	                  fixed_rows.go walks the result's rows where it can, fixed_sums.go
+//	                  sums in the result what a workspace would have
+//	result_append.go  coordinates are appended; growing.go the loops that do so,
+//	                  capacity.go how much memory that begins with
+//	ordered_chunks.go chunks of an appended result, placed one after another as they
+//	joined_chunks.go  are made, or joined in the end
+//	result_twopass.go coordinates are counted, then written; strip.go removes from the
+//	                  counting pass what does not count
+//
+// Schedules. Loops over derived variables of one component are lowered together:
+//
+//	derived.go   which way; what a schedule says of a loop
+//	narrow.go    in natural order: intervals that become narrower
+//	count.go     in any other order: loops that count, and guards
+//	fused.go     intervals of fused variables (fusedpos.go, their positions)
+//	runs.go      tiles that end where a run of repeated coordinates does
+package lower

@@ -1,0 +1,149 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// growing is what append and two passes have in common: compressed levels grow in
+// order. Such a level has some count of coordinates so far; the next one is written at
+// that place while its children are computed below it, and counts only if some
+// were. pos arrays are closed behind each parent position. Parents are visited in
+// ascending order, but under dense levels not all of them are: the gap up to the next
+// parent is closed as that comes.
+//
+// No value is written twice, and none behind the last: a coordinate that was passed cannot
+// be added to. The result follows no operand's pattern, and at is not asked.
+type growing struct {
+	*result
+	// levels are the arrays of the compressed levels, whole ones or those of a chunk.
+	levels []growingLevel
+	// valsCap is the capacity of the values; nil where it suffices.
+	valsCap *ir.Var
+}
+
+// growingLevel is a compressed level that grows; the fields of a dense level are nil.
+type growingLevel struct {
+	pos, crd *ir.Array
+	// The capacities of the arrays; nil where they suffice. That of pos does where all
+	// levels above are dense.
+	posCap, crdCap *ir.Var
+	count          *ir.Var // of coordinates
+	// closed is the place of pos up to which it is written; nil under a compressed level, whose
+	// positions are all visited.
+	closed *ir.Var
+	// limit, where capacities suffice, is the count in the end. Where it is reached, nothing
+	// is left to append, and the next place is not ours to try.
+	limit ir.Expr
+}
+
+func (*growing) inOrder() bool { return true }
+
+func (*growing) pattern() string { return "" }
+
+func (*growing) at(ir.Expr) resultCursor {
+	panic("BUG: lower: a result that grows follows no pattern")
+}
+
+func (*growing) sumsInPlace(cin.Stmt, *cin.Access, int) bool { return false }
+
+func (*growing) sum(*cin.Where, *cin.Access, *env) ir.Expr {
+	panic("BUG: lower: a workspace is summed in a result that grows")
+}
+
+// store stores at the place behind the last value. Where that is a place of its own, it
+// counts only if x is present.
+func (a *growing) store(x value, e *env) {
+	if a.deep == a.op.order()-1 && never(x.pres) {
+		return
+	}
+	a.l.store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, a.l.masked(x)))
+}
+
+// loop appends the coordinates that f visits, and closes their parent.
+func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
+	l, lev := a.l, &a.levels[k]
+	next := ir.Plus(e.res.pos, ir.Int(1))
+	if lev.closed != nil {
+		l.closePos(lev, next) // the children before this parent are all there
+	}
+	from := ir.Expr(lev.count)
+	if want {
+		from = l.declare(lev.count.Name+"_from", lev.count)
+	}
+	some := l.loops(&loop{f: f, e: e, want: false,
+		reserve: func(n ir.Expr) { a.reserve(k, n) },
+		body:    func(in *env) ir.Expr { return a.appendOne(f, in, k) }})
+	closed := ir.Expr(ir.Truth(true))
+	if open := e.ranges[f.Var].open; open != nil {
+		closed = ir.Inverse(open)
+	}
+	l.when(closed, func() { l.store(lev.pos, next, lev.count) })
+	if lev.closed != nil {
+		l.set(lev.closed, next)
+	}
+	if never(some) || !want {
+		return some
+	}
+	return l.named("some_"+f.Var, ir.Unequal(lev.count, from))
+}
+
+// closePos closes the parents from the last closed one on up to place end.
+func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
+	q := l.newVar(lev.pos.Name + "_q")
+	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1, Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
+}
+
+// appendOne lowers the body for one coordinate of compressed level k. Capacity for
+// what stands at the coordinate itself is reserved before the loop; blocks of dense levels
+// below are large enough to be looked at one by one.
+func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
+	l, lev := a.l, &a.levels[k]
+	some := ir.Expr(ir.Truth(false))
+	body := l.within(func() {
+		more := ir.Plus(lev.count, ir.Int(1))
+		switch next := a.nextSparse(k + 1); {
+		case lev.crdCap == nil:
+		case next > k+1:
+			below := &a.levels[next]
+			l.reserve(below.pos, below.posCap, ir.Plus(ir.Times(more, a.between(k+1, next)), ir.Int(1)))
+		case next < 0 && k+1 < a.op.order():
+			l.reserve(a.vals(), a.valsCap, ir.Times(more, a.block(k+1)))
+		}
+		in.res = resultCursor{level: k + 1, pos: lev.count}
+		l.enterResult(in)
+		some = l.stmt(f.Body, in, true)
+		l.when(some, func() {
+			l.store(lev.crd, lev.count, in.coord[f.Var])
+			l.incr(lev.count, ir.Int(1))
+		})
+	})
+	left := ir.Expr(ir.Truth(!never(some)))
+	if lev.limit != nil && !always(some) && !never(some) {
+		left = ir.Less(lev.count, lev.limit)
+	}
+	l.when(left, func() { l.blk.List = append(l.blk.List, body.List...) })
+	return some
+}
+
+// reserve reserves the capacity that n more coordinates of level k need, so that the
+// loop that appends them need not look.
+func (a *growing) reserve(k int, n ir.Expr) {
+	l, lev := a.l, &a.levels[k]
+	if lev.crdCap == nil {
+		return
+	}
+	end := l.named(lev.count.Name+"_end", ir.Plus(lev.count, n))
+	l.reserve(lev.crd, lev.crdCap, end)
+	switch next := a.nextSparse(k + 1); {
+	case next == k+1:
+		l.reserve(a.levels[next].pos, a.levels[next].posCap, ir.Plus(end, ir.Int(1)))
+	case next < 0 && k+1 == a.op.order():
+		l.reserve(a.vals(), a.valsCap, end)
+	}
+}
+
+// reserve grows an array whose capacity is less than what is needed.
+func (l *lowerer) reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
+	l.when(ir.Less(have, need), func() { l.emit(&ir.Grow{A: a, Cap: have, Need: need}) })
+}

@@ -1,0 +1,378 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/ir"
+)
+
+// joinedChunks collects the pieces of an appended result that the chunks of a loop over
+// its level 0 make, in their order: each as it is made (ordered_chunks.go), or all of them when
+// the last is. It has a slot for each chunk.
+type joinedChunks struct {
+	a     *appendResult
+	slots ir.Expr
+	// pos is the outermost compressed level's array where the levels above are
+	// all dense, which the chunks write in place: that of slot k the places
+	// (base[k], until[k]].
+	pos         *ir.Array
+	base, until *ir.Array
+	start       ir.Expr // base[k] of the chunk at hand
+	first       int     // the outermost compressed level
+	levels      []joinedLevel
+	vals        *ir.Table
+	whole       joinedArrays // what the pieces are copied to
+	// streamed, if not nil, tells whether they are together too large for a cache.
+	streamed ir.Expr
+}
+
+// joinedLevel is one compressed level's pieces: made[k] coordinates in slot k, behind
+// the before[k] of those before it.
+type joinedLevel struct {
+	level        int
+	pos, crd     *ir.Table // pos is nil for the outermost
+	made, before *ir.Array
+	from, n      ir.Expr // before and made of the slot at hand
+}
+
+// joinedArrays are a result's arrays, by compressed level, and their capacities.
+type joinedArrays struct {
+	pos, crd       []*ir.Array
+	vals           *ir.Array
+	posCap, crdCap []*ir.Var
+	valsCap        *ir.Var
+}
+
+// chunks makes the result of separate pieces, which are joined in the end. The loop runs once.
+func (a *appendResult) chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
+	j := a.newJoin(n)
+	run(func(_, lo ir.Expr) {
+		a.use(a.newArrays())
+		a.alloc(j.chunkCapacity(n))
+		j.begin(lo)
+	}, func(c, hi ir.Expr) {
+		j.end(c, hi)
+		j.keep(c)
+	})
+	j.publish()
+}
+
+func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
+	l := a.l
+	j := &joinedChunks{a: a, slots: slots, first: a.nextSparse(0)}
+	table := func(name string, t ir.Type) *ir.Table {
+		tab := &ir.Table{Name: l.fresh(name), Elem: t}
+		l.emit(&ir.AllocTable{T: tab, Len: slots})
+		return tab
+	}
+	counts := func(name string, n ir.Expr) *ir.Array {
+		return l.alloc(name, ir.Int64, n, false)
+	}
+	j.pos = a.newPos(j.first)
+	parents := a.between(0, j.first)
+	l.emit(&ir.Alloc{A: j.pos, Len: ir.Plus(parents, ir.Int(1))})
+	l.store(j.pos, ir.Int(0), ir.Int(0))
+	j.base, j.until = counts("base", slots), counts("until", slots)
+	for k := range a.op.order() {
+		if !a.op.caps(k).HasPos {
+			continue
+		}
+		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.CrdWidth[k])), made: counts("made", slots), before: counts("before", ir.Plus(slots, ir.Int(1)))}
+		if k != j.first {
+			p.pos = table("poss", intOf(a.op.PosWidth[k]))
+		}
+		j.levels = append(j.levels, p)
+	}
+	j.vals = table("valss", a.op.Type)
+	return j
+}
+
+// chunkCapacity is the capacity, in entries, that one chunk of so many begins with.
+func (j *joinedChunks) chunkCapacity(chunks ir.Expr) ir.Expr {
+	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(16))
+}
+
+// begin starts filling the arrays of a chunk whose range starts at lo.
+func (j *joinedChunks) begin(lo ir.Expr) {
+	a := j.a
+	if j.first == 0 {
+		// All chunks append below the root: each writes a pos of its own,
+		// which comes to nothing.
+		a.begin(nil, ir.Int(0))
+		return
+	}
+	first := ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, j.first))
+	j.start = a.l.named("first", first)
+	a.begin(j.pos, j.start)
+}
+
+// end closes the positions of a chunk, whose range ends at hi, and notes in slot
+// k what it has made.
+func (j *joinedChunks) end(k, hi ir.Expr) {
+	a, l := j.a, j.a.l
+	if j.first == 0 {
+		l.emit(&ir.Free{A: a.levels[0].pos})
+	} else {
+		end := ir.Times(ir.Minus(hi, a.op.offset(0)), a.between(1, j.first))
+		l.closePos(&a.levels[j.first], ir.Plus(end, ir.Int(1)))
+		l.store(j.base, k, j.start)
+		l.store(j.until, k, end)
+	}
+	for _, p := range j.levels {
+		lev := &a.levels[p.level]
+		if p.pos != nil && lev.closed != nil {
+			above := j.above(p.level)
+			parents := ir.Times(a.levels[above].count, a.between(above+1, p.level))
+			l.closePos(lev, ir.Plus(parents, ir.Int(1)))
+		}
+		l.store(p.made, k, lev.count)
+	}
+}
+
+// keep hands the arrays at hand to slot k.
+func (j *joinedChunks) keep(k ir.Expr) {
+	a, l := j.a, j.a.l
+	for _, p := range j.levels {
+		if p.pos != nil {
+			l.emit(&ir.Keep{T: p.pos, Index: k, A: a.levels[p.level].pos})
+		}
+		l.emit(&ir.Keep{T: p.crd, Index: k, A: a.levels[p.level].crd})
+	}
+	l.emit(&ir.Keep{T: j.vals, Index: k, A: a.values})
+}
+
+// take takes the arrays of slot k.
+func (j *joinedChunks) take(k ir.Expr) *growingArrays {
+	l := j.a.l
+	b := j.a.newArrays()
+	for _, p := range j.levels {
+		if p.pos != nil {
+			l.emit(&ir.Take{A: b.levels[p.level].pos, T: p.pos, Index: k})
+		}
+		l.emit(&ir.Take{A: b.levels[p.level].crd, T: p.crd, Index: k})
+	}
+	l.emit(&ir.Take{A: b.vals, T: j.vals, Index: k})
+	return b
+}
+
+// freeArrays frees the arrays of a piece.
+func (j *joinedChunks) freeArrays(b *growingArrays) {
+	l := j.a.l
+	for _, p := range j.levels {
+		if p.pos != nil {
+			l.emit(&ir.Free{A: b.levels[p.level].pos})
+		}
+		l.emit(&ir.Free{A: b.levels[p.level].crd})
+	}
+	l.emit(&ir.Free{A: b.vals})
+}
+
+// above is the last compressed level before k.
+func (j *joinedChunks) above(k int) int {
+	for k--; !j.a.op.caps(k).HasPos; k-- {
+	}
+	return k
+}
+
+// publish makes the result of the pieces: of a single one as it is, else by
+// copying each to its place.
+func (j *joinedChunks) publish() {
+	a, l := j.a, j.a.l
+	one := l.within(j.publishOne)
+	many := l.within(func() {
+		j.scan()
+		j.alloc(j.count, ir.Times(j.count(a.deep), a.block(a.deep+1)))
+		j.copyKept(func(ir.Expr) ir.Expr { return ir.Truth(true) })
+		j.publishCopies()
+	})
+	l.emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
+	j.free()
+}
+
+func (j *joinedChunks) free() {
+	l := j.a.l
+	l.emit(&ir.Free{A: j.base})
+	l.emit(&ir.Free{A: j.until})
+	for _, p := range j.levels {
+		if p.pos != nil {
+			l.emit(&ir.FreeTable{T: p.pos})
+		}
+		l.emit(&ir.FreeTable{T: p.crd})
+		l.emit(&ir.Free{A: p.made})
+		l.emit(&ir.Free{A: p.before})
+	}
+	l.emit(&ir.FreeTable{T: j.vals})
+}
+
+// parents is the number of positions of the level above a compressed one, given the
+// number of coordinates of each compressed level.
+func (j *joinedChunks) parents(k int, count func(level int) ir.Expr) ir.Expr {
+	if k == j.first {
+		return j.a.between(0, k)
+	}
+	above := j.above(k)
+	return ir.Times(count(above), j.a.between(above+1, k))
+}
+
+func (j *joinedChunks) at(level int) *joinedLevel {
+	i := slices.IndexFunc(j.levels, func(p joinedLevel) bool { return p.level == level })
+	return &j.levels[i]
+}
+
+func (j *joinedChunks) publishOne() {
+	a, l := j.a, j.a.l
+	count := func(level int) ir.Expr { return ir.At(j.at(level).made, ir.Int(0)) }
+	b := j.take(ir.Int(0))
+	for _, p := range j.levels {
+		pos := j.pos
+		if p.pos != nil {
+			pos = b.levels[p.level].pos
+		} else if p.level == 0 {
+			l.store(pos, ir.Int(1), count(0))
+		}
+		a.publish(p.level, ir.Pos, pos, ir.Plus(j.parents(p.level, count), ir.Int(1)))
+		a.publish(p.level, ir.Crd, b.levels[p.level].crd, count(p.level))
+	}
+	a.publish(0, ir.Vals, b.vals, ir.Times(count(a.deep), a.block(a.deep+1)))
+}
+
+// count is the number of coordinates of a compressed level in all slots.
+func (j *joinedChunks) count(level int) ir.Expr { return ir.At(j.at(level).before, j.slots) }
+
+// scan adds up what the slots hold.
+func (j *joinedChunks) scan() {
+	l := j.a.l
+	for _, p := range j.levels {
+		l.store(p.before, ir.Int(0), ir.Int(0))
+	}
+	k := l.newVar("slot")
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Body: l.within(func() {
+		for _, p := range j.levels {
+			l.store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(ir.At(p.before, k), ir.At(p.made, k)))
+		}
+	})})
+}
+
+// alloc makes the arrays that the pieces are copied to, for so many coordinates
+// of each compressed level and so many values.
+func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
+	a, l := j.a, j.a.l
+	n := len(j.levels)
+	out := joinedArrays{pos: make([]*ir.Array, n), crd: make([]*ir.Array, n), posCap: make([]*ir.Var, n), crdCap: make([]*ir.Var, n)}
+	alloc := func(arr *ir.Array, n ir.Expr) (*ir.Array, *ir.Var) {
+		have := l.declare(arr.Name+"_cap", n)
+		l.emit(&ir.Alloc{A: arr, Len: have})
+		return arr, have
+	}
+	for i, p := range j.levels {
+		out.pos[i] = j.pos
+		if p.pos != nil {
+			out.pos[i], out.posCap[i] = alloc(a.newPos(p.level), ir.Plus(j.parents(p.level, count), ir.Int(1)))
+			l.store(out.pos[i], ir.Int(0), ir.Int(0))
+		}
+		out.crd[i], out.crdCap[i] = alloc(l.newArray(a.op.prefix()+"_crd", p.crd.Elem), count(p.level))
+	}
+	out.vals, out.valsCap = alloc(l.newArray(a.op.prefix()+"_vals", a.op.Type), vals)
+	j.whole = out
+}
+
+// grow reserves capacity for all that is counted.
+func (j *joinedChunks) grow() {
+	a, l := j.a, j.a.l
+	for i, p := range j.levels {
+		if p.pos != nil {
+			l.reserve(j.whole.pos[i], j.whole.posCap[i], ir.Plus(j.parents(p.level, j.count), ir.Int(1)))
+		}
+		l.reserve(j.whole.crd[i], j.whole.crdCap[i], j.count(p.level))
+	}
+	l.reserve(j.whole.vals, j.whole.valsCap, ir.Times(j.count(a.deep), a.block(a.deep+1)))
+}
+
+// locate reads the places of slot k, which are known.
+func (j *joinedChunks) locate(k ir.Expr) {
+	l := j.a.l
+	for i := range j.levels {
+		p := &j.levels[i]
+		p.from = l.named("from", ir.At(p.before, k))
+		p.n = l.named("n", ir.At(p.made, k))
+	}
+}
+
+// copyKept copies the pieces of the slots that which tells to keep some.
+func (j *joinedChunks) copyKept(which func(k ir.Expr) ir.Expr) {
+	l := j.a.l
+	k := l.newVar("slot")
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
+		l.when(which(k), func() {
+			b := j.take(k)
+			j.locate(k)
+			j.copy(k, b)
+			j.freeArrays(b)
+		})
+	})})
+}
+
+// copy moves slot k's pieces, in the arrays b, to their places.
+func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
+	a, l := j.a, j.a.l
+	block := a.block(a.deep + 1)
+	for i, p := range j.levels {
+		from, n := p.from, p.n
+		lev := &b.levels[p.level]
+		if p.pos == nil {
+			if p.level > 0 {
+				j.shift(j.pos, ir.At(j.base, k), ir.At(j.until, k), from)
+			}
+		} else {
+			above := j.at(j.above(p.level))
+			size := a.between(above.level+1, p.level)
+			lo := l.named("lo", ir.Times(above.from, size))
+			j.copyPos(j.whole.pos[i], lo, lev.pos, ir.Times(above.n, size), from)
+		}
+		pieces := func(stream bool) *ir.Block {
+			return l.within(func() {
+				l.emit(&ir.Copy{Dst: j.whole.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n, Stream: stream})
+				if p.level == a.deep {
+					l.emit(&ir.Copy{Dst: j.whole.vals, DstLo: ir.Times(from, block), Src: b.vals, SrcLo: ir.Int(0), N: ir.Times(n, block), Stream: stream})
+				}
+			})
+		}
+		if j.streamed == nil {
+			l.emit(pieces(false))
+			continue
+		}
+		l.emit(&ir.If{Cond: j.streamed, Then: pieces(true), Else: pieces(false)})
+	}
+}
+
+// publishCopies hands the copies to the caller.
+func (j *joinedChunks) publishCopies() {
+	a, l := j.a, j.a.l
+	for i, p := range j.levels {
+		if p.level == 0 {
+			l.store(j.pos, ir.Int(1), j.count(0))
+		}
+		a.publish(p.level, ir.Pos, j.whole.pos[i], ir.Plus(j.parents(p.level, j.count), ir.Int(1)))
+		a.publish(p.level, ir.Crd, j.whole.crd[i], j.count(p.level))
+	}
+	a.publish(0, ir.Vals, j.whole.vals, ir.Times(j.count(a.deep), a.block(a.deep+1)))
+}
+
+// shift adds from to the places (lo, hi] of a pos array.
+func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
+	l := j.a.l
+	q := l.newVar("q")
+	l.emit(&ir.For{V: q, Lo: ir.Plus(lo, ir.Int(1)), Hi: ir.Plus(hi, ir.Int(1)), Step: 1, Body: l.within(func() {
+		l.store(pos, q, ir.Plus(ir.Coord(pos, q), from))
+	})})
+}
+
+// copyPos copies the first n places behind 0 of a chunk's pos array to those
+// behind lo.
+func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, from ir.Expr) {
+	l := j.a.l
+	q := l.newVar("q")
+	l.emit(&ir.For{V: q, Lo: ir.Int(1), Hi: ir.Plus(n, ir.Int(1)), Step: 1, Body: l.within(func() {
+		l.store(pos, ir.Plus(lo, q), ir.Plus(ir.Coord(piece, q), from))
+	})})
+}

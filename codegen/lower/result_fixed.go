@@ -1,0 +1,320 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// fixedResult is the numeric phase of a result with a fixed pattern: the level arrays are
+// given, of an earlier result over operands with the same patterns for example, and
+// the leaf writes the values. It visits the coordinates that it would append, in the same
+// order, and finds the position of each by moving along the row of the result that
+// it belongs to: a coordinate that is not there is a failure, and nothing is
+// stored anywhere else. Positions are visited in ascending order, so that one
+// count tells which values are written; those that it passes are set to 0.
+//
+// In two cases the result's row is walked instead: sums of the entries of several rows
+// (fixed_rows.go), and sums that the whole leaf collects in a workspace, which are added up in the
+// result itself (fixed_sums.go): there is no list of coordinates, and nothing is sorted.
+//
+// The result follows no operand's pattern, so that at is not asked. Schedules place
+// coordinates chunk by chunk of tiles, which only what grows can do: chunks is not asked.
+type fixedResult struct {
+	*result
+	// Of the whole result, or the chunk at hand: done is the first position of the last
+	// compressed level with values that are not written yet; lo and hi are the range of positions
+	// of level 0, where that is a compressed one.
+	done   *ir.Var
+	lo, hi ir.Expr
+}
+
+func newFixedResult(r *result) *fixedResult {
+	r.values = r.op.vals()
+	return &fixedResult{result: r}
+}
+
+func (*fixedResult) inOrder() bool { return true }
+
+func (*fixedResult) pattern() string { return "" }
+
+func (*fixedResult) at(ir.Expr) resultCursor {
+	panic("BUG: lower: a fixed pattern is no operand's")
+}
+
+func (*fixedResult) chunks(ir.Expr, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
+	panic("BUG: lower: a schedule's chunks of a result with a fixed pattern")
+}
+
+// expect fails where the result does not hold the coordinates at hand.
+func (l *lowerer) expect(cond ir.Expr, e *env) {
+	l.when(ir.Inverse(cond), func() { l.emit(&ir.Fail{Code: ir.FailPattern, Coord: l.coords(e)}) })
+}
+
+// arrays are the positions and coordinates of compressed level k.
+func (a *fixedResult) arrays(k int) (pos, crd *ir.Array) {
+	pos, crd = a.op.pos(k), a.op.crd(k)
+	pos.Const, crd.Const = true, true
+	return pos, crd
+}
+
+// whole writes all values, unless parallel loops do.
+func (a *fixedResult) whole(parallel bool, run func()) {
+	if parallel {
+		run()
+		return
+	}
+	if a.op.caps(0).Locate {
+		a.write(ir.Int(0), a.op.size(0), nil, run)
+		return
+	}
+	pos, _ := a.arrays(0)
+	a.write(ir.Coord(pos, ir.Int(0)), ir.Coord(pos, ir.Int(1)), nil, run)
+}
+
+// parallel writes the values of a chunk's rows.
+func (a *fixedResult) parallel(f *cin.Forall, e *env) ir.Expr {
+	l, chunks := a.l, a.l.chunks()
+	w := l.work(f, e, chunks)
+	w.along = l.cutAlong(f, e, w)
+	c := l.newVar("chunk")
+	body := l.inScope(func() {
+		s := w.stretch(f, c)
+		lo, hi := a.positions(span{lo: s.rows.lo, hi: s.closed}, c, chunks)
+		a.write(lo, hi, s, func() { s.lower(l, e.clone()) })
+	})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	return ir.Truth(true)
+}
+
+// write lowers what writes the values below the positions lo up to hi of level 0,
+// run; of a stretch s, if not nil, those of its parts of rows.
+func (a *fixedResult) write(lo, hi ir.Expr, s *stretch, run func()) {
+	l, op := a.l, a.op
+	a.lo, a.hi = l.named(op.prefix()+"_lo", lo), l.named(op.prefix()+"_hi", hi)
+	done := l.declare(op.prefix()+"_done", a.firstBelow(1, a.lo))
+	end := l.declare(op.prefix()+"_end", a.firstBelow(1, a.hi))
+	if s != nil && s.v != "" {
+		l.when(s.begins, func() { l.set(done, a.inRow(s.first, s.from)) })
+		l.when(s.ends, func() { l.set(end, a.inRow(s.last, s.to)) })
+	}
+	a.done = done
+	run()
+	a.zeroUntil(end)
+}
+
+// inRow is where the values of row r from coordinate c on begin.
+func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
+	pos, crd := a.arrays(1)
+	p := ir.Minus(r, a.op.offset(0))
+	return a.firstBelow(2, &ir.Search{A: crd, Lo: ir.Coord(pos, p), Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
+}
+
+// positions are those of level 0 of the coordinates of chunk c, s. The first
+// and the last chunk have what is before and behind those of all.
+func (a *fixedResult) positions(s span, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
+	l := a.l
+	if a.op.caps(0).Locate {
+		return ir.Minus(s.lo, a.op.offset(0)), ir.Minus(s.hi, a.op.offset(0))
+	}
+	pos, crd := a.arrays(0)
+	from := l.named(a.op.prefix()+"_from", ir.Coord(pos, ir.Int(0)))
+	to := l.named(a.op.prefix()+"_to", ir.Coord(pos, ir.Int(1)))
+	at := func(x ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: from, Hi: to, Key: x} }
+	first, last := ir.Equal(c, ir.Int(0)), ir.AtLeast(ir.Plus(c, ir.Int(1)), chunks)
+	return ir.Choose(first, from, at(s.lo)), ir.Choose(last, to, at(s.hi))
+}
+
+// children is where those of position p of level k-1, and of the positions behind it, begin
+// in level k.
+func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
+	if a.op.caps(k).HasPos {
+		pos, _ := a.arrays(k)
+		return ir.Coord(pos, p)
+	}
+	return ir.Times(p, a.op.size(k))
+}
+
+// firstBelow is the first position of the last compressed level below position p of level
+// k-1, or below those behind it.
+func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
+	for ; k <= a.deep; k++ {
+		p = a.children(k, p)
+	}
+	return p
+}
+
+// zeroUntil sets the values before position p to 0 that are not written yet.
+func (a *fixedResult) zeroUntil(p ir.Expr) {
+	l, done := a.l, a.done
+	l.when(ir.Less(done, p), func() {
+		a.zeroBlocks(done, p)
+		l.set(done, p)
+	})
+}
+
+// zeroBlocks sets the values of positions lo up to hi of the last compressed level to 0.
+func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
+	n := a.block(a.deep + 1)
+	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n), X: ir.Zero(a.vals().Elem)})
+}
+
+// row is the range of positions of compressed level k below the position at
+// hand; it is empty where the result does not hold the coordinates of that.
+func (a *fixedResult) row(e *env, k int) (lo, hi ir.Expr) {
+	l := a.l
+	name := a.op.prefix() + "_row"
+	if k == 0 {
+		return a.lo, a.hi
+	}
+	pos, _ := a.arrays(k)
+	from, to := ir.Coord(pos, e.res.pos), ir.Coord(pos, ir.Plus(e.res.pos, ir.Int(1)))
+	if e.res.here == nil {
+		from, to = l.named(name, from), l.named(name+"_end", to)
+		if s := e.ranges[l.resultVars[k]]; s.open != nil {
+			return l.clipped(s, name, a.op.crd(k), from, to)
+		}
+		return from, to
+	}
+	none := ir.Expr(ir.Int(0))
+	if k == a.deep {
+		none = a.done
+	}
+	vlo, vhi := l.declare(name, none), l.declare(name+"_end", none)
+	l.when(e.res.here, func() {
+		l.set(vlo, from)
+		l.set(vhi, to)
+	})
+	return vlo, vhi
+}
+
+// loop finds the positions of the coordinates that f visits.
+func (a *fixedResult) loop(f *cin.Forall, e *env, k int, _ bool) ir.Expr {
+	l := a.l
+	lo, hi := a.row(e, k)
+	if k < a.deep {
+		at := l.declare(a.op.prefix()+"_at", lo)
+		return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr { return a.enterAbove(f, in, k, at, hi) }})
+	}
+	a.zeroUntil(lo)
+	p := &loop{f: f, e: e, body: func(in *env) ir.Expr { return a.writeBlock(f, in, hi) }}
+	if a.deep == a.op.order()-1 && l.storesOnce(f.Body) {
+		p.body = func(in *env) ir.Expr {
+			in.res = resultCursor{level: k + 1, pos: a.done, row: hi}
+			return l.stmt(f.Body, in, true)
+		}
+		p.merge = func(p *loop) bool { return a.mergeRows(p, hi) }
+	}
+	return l.loops(p)
+}
+
+// storesOnce tells whether s stores a value of the result by one assignment, which
+// sets it.
+func (l *lowerer) storesOnce(s cin.Stmt) bool {
+	switch s := s.(type) {
+	case *cin.Assign:
+		return l.assigns(s) && !s.Accumulate
+	case *cin.Where:
+		return l.storesOnce(s.Consumer)
+	}
+	return false
+}
+
+// holds tells whether position p, of those before end, of level k holds coordinate c.
+func (a *fixedResult) holds(k int, p, end, c ir.Expr) ir.Expr {
+	_, crd := a.arrays(k)
+	return ir.Both(ir.Less(p, end), ir.Equal(ir.Coord(crd, p), c))
+}
+
+// advance moves p, of level k, to the first position before end that holds c or more.
+func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
+	l := a.l
+	_, crd := a.arrays(k)
+	l.while(ir.Both(ir.Less(p, end), ir.Less(ir.Coord(crd, p), c)), func() { l.incr(p, ir.Int(1)) })
+}
+
+// find moves the count of written positions to that of coordinate c in the row
+// that ends at end, or of the first behind it. moved, if not nil, emits what is to follow
+// where it moved.
+func (a *fixedResult) find(end, c ir.Expr, moved func()) {
+	l := a.l
+	l.when(ir.Inverse(a.holds(a.deep, a.done, end, c)), func() {
+		from := l.named(a.op.prefix()+"_from", a.done)
+		a.advance(a.deep, a.done, end, c)
+		a.zeroBlocks(from, a.done)
+		if moved != nil {
+			moved()
+		}
+	})
+}
+
+// store stores a value at its place in the row at hand of the last level, or, inside a
+// block, at the cursor.
+func (a *fixedResult) store(x value, e *env) {
+	l := a.l
+	switch {
+	case e.res.row != nil:
+		l.when(x.pres, func() {
+			c := e.coord[l.resultVars[a.deep]]
+			a.find(e.res.row, c, func() { l.expect(a.holds(a.deep, a.done, e.res.row, c), e) })
+			l.store(a.vals(), a.done, ir.Convert(a.vals().Elem, x.v))
+			l.incr(a.done, ir.Int(1))
+		})
+	case a.deep == a.op.order()-1 && never(x.pres):
+	default:
+		l.store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, l.masked(x)))
+	}
+}
+
+// enterAbove lowers the body for one coordinate of a level above the last compressed
+// one, whose row goes on at position at and ends at end.
+func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
+	l := a.l
+	c := in.coord[f.Var]
+	a.advance(k, at, end, c)
+	here := l.named(a.op.prefix()+"_here", a.holds(k, at, end, c))
+	in.res = resultCursor{level: k + 1, pos: at, here: here}
+	l.enterResult(in)
+	return l.stmt(f.Body, in, false)
+}
+
+// writeBlock lowers the body for one coordinate of the last compressed level, where
+// a block of values is written below it. Where the result does not hold the
+// coordinate, it is only found out whether anything would be.
+func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
+	l := a.l
+	c := in.coord[f.Var]
+	a.find(end, c, nil)
+	here := a.holds(a.deep, a.done, end, c)
+	again := in.clone()
+	some := ir.Expr(ir.Truth(false))
+	body := func(in *env) *ir.Block {
+		return l.within(func() {
+			in.res = resultCursor{level: a.deep + 1, pos: a.done}
+			l.enterResult(in)
+			some = l.stmt(f.Body, in, true)
+		})
+	}
+	b := body(in)
+	if never(some) {
+		return some
+	}
+	next := &ir.Assign{V: a.done, Accumulate: true, X: ir.Int(1)}
+	if always(some) {
+		l.expect(here, in)
+		l.blk.List = append(append(l.blk.List, b.List...), next)
+		return some
+	}
+	nowhere := l.newArray("vals", a.op.Type)
+	var rest *ir.Block
+	a.writingTo(nowhere, func() {
+		rest = l.within(func() {
+			b := body(again)
+			l.blk.List = append(l.blk.List, b.List...)
+			l.when(some, func() { l.expect(ir.Truth(false), again) })
+		})
+	})
+	strip(rest, map[*ir.Array]bool{nowhere: true})
+	b.List = append(b.List, next)
+	l.emit(&ir.If{Cond: here, Then: b, Else: rest})
+	return some
+}

@@ -1,0 +1,59 @@
+package lower
+
+import "distaff/codegen/ir"
+
+// mappedResult is a result whose pattern is a union that holds an operand's pattern. It
+// has values of other leaves, to which this one adds. The leaf reads no level array of it:
+// positions maps those of the operand to those of the result. Values that another leaf
+// sets at the same time cannot be added to: leaves run one after another.
+type mappedResult struct {
+	sharedResult
+	positions *ir.Array
+}
+
+func newMappedResult(r *result) *mappedResult {
+	l := r.l
+	last := 0
+	for _, o := range l.spec.Operands {
+		last = max(last, o.Arg)
+	}
+	shared := newSharedResult(r)
+	a := l.newArray(r.op.prefix()+"_at", intOf(r.op.PosWidth[r.deep]))
+	a.Const = true
+	l.params = append(l.params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0, Part: ir.Crd}, A: a})
+	return &mappedResult{*shared, a}
+}
+
+// at reads the map. The first that comes to a position finds no values there, and sets
+// them to 0.
+func (a *mappedResult) at(p ir.Expr) resultCursor {
+	l := a.l
+	size := a.block(a.deep + 1)
+	a.prefetch(ir.Plus(p, ir.Int(MapAhead)), size)
+	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.positions, p))
+	l.when(ir.Less(q, ir.Int(0)), func() {
+		l.set(q, ir.Minus(ir.Int(-1), q))
+		first := ir.Times(q, size)
+		l.emit(&ir.Fill{A: a.vals(), Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.vals().Elem)})
+	})
+	return resultCursor{level: a.deep + 1, pos: l.named(a.op.prefix()+"_p", q), zeroed: true}
+}
+
+// prefetch fetches the result's block for position p of the map, where blocks
+// are as long as a cache line: they lie apart from one another.
+func (a *mappedResult) prefetch(p, size ir.Expr) {
+	l := a.l
+	width := int64(1)
+	for _, v := range l.resultVars[a.deep+1:] {
+		width = min(width*l.spec.Sizes[v], prefetchLines*cacheLine)
+	}
+	line := cacheLine / a.vals().Elem.Size()
+	if width < line {
+		return
+	}
+	q := l.named(a.op.prefix()+"_at_next", ir.Coord(a.positions, p))
+	first := l.named(a.op.prefix()+"_next", ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
+	for x := int64(0); x < min(width, prefetchLines*line); x += line {
+		l.emit(&ir.Prefetch{A: a.vals(), Index: ir.Plus(first, ir.Int(x))})
+	}
+}

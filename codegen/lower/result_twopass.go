@@ -1,0 +1,210 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// twoPassResult puts the result together in memory of the right size: the chunks
+// of a loop run twice. The first time they only count the coordinates of each
+// compressed level; the prefix sums of the counts give each
+// chunk its place in every level; the second time they write there. Nothing
+// grows or is copied, for computing the pattern twice (assemble(T, Insert)). What the
+// statement's loops do besides, such as filling a workspace, is done twice.
+type twoPassResult struct{ growing }
+
+// passes are the two passes over some number of chunks.
+type passes struct {
+	a      *twoPassResult
+	chunks ir.Expr
+	levels []passLevel
+	vals   *ir.Array
+	drop   map[*ir.Array]bool // arrays to which nothing is written after all
+}
+
+// passLevel is a compressed level. before[c] is the number of its coordinates
+// in the chunks before c.
+type passLevel struct {
+	level            int
+	before, pos, crd *ir.Array
+}
+
+// whole makes one chunk, unless parallel loops make the result.
+func (a *twoPassResult) whole(parallel bool, run func()) {
+	if parallel {
+		run()
+		return
+	}
+	a.chunks(ir.Int(1), func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
+		if a.op.caps(0).Locate {
+			lo, hi = a.op.offset(0), ir.Plus(a.op.offset(0), a.op.size(0))
+		}
+		open(ir.Int(0), lo)
+		run()
+		closeAt(ir.Int(0), hi)
+	})
+}
+
+// parallel runs the loop over the chunks twice.
+func (a *twoPassResult) parallel(f *cin.Forall, e *env) ir.Expr {
+	l := a.l
+	chunks := l.chunks()
+	w := l.work(f, e, chunks)
+	a.chunks(chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		c := l.newVar("chunk")
+		body := l.inScope(func() {
+			s := w.chunk(f.Var, c)
+			open(c, s.lo)
+			in := e.clone()
+			in.ranges[f.Var] = s
+			l.serial(f, in, false)
+			closeAt(c, s.hi)
+		})
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	})
+	return ir.Truth(true)
+}
+
+// chunks calls run once for each pass.
+func (a *twoPassResult) chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
+	l, t := a.l, a.newPasses(n)
+	pass := func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		b := l.within(func() { run(open, closeAt) })
+		strip(b, t.drop)
+		l.blk.List = append(l.blk.List, b.List...)
+	}
+	pass(t.count, t.counted)
+	t.scan()
+	pass(t.fill, t.filled)
+	t.publish()
+}
+
+func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
+	l := a.l
+	t := &passes{a: a, chunks: chunks, drop: map[*ir.Array]bool{}}
+	for k := range a.op.order() {
+		if !a.op.caps(k).HasPos {
+			continue
+		}
+		p := passLevel{level: k, before: l.newArray("before", ir.Int64)}
+		l.emit(&ir.Alloc{A: p.before, Len: ir.Plus(chunks, ir.Int(1))})
+		l.store(p.before, ir.Int(0), ir.Int(0))
+		t.levels = append(t.levels, p)
+	}
+	return t
+}
+
+// nowhere is an array that takes what is not to be written.
+func (t *passes) nowhere(name string, typ ir.Type) *ir.Array {
+	arr := t.a.l.newArray(name, typ)
+	t.drop[arr] = true
+	return arr
+}
+
+// count opens a chunk that only counts.
+func (t *passes) count(_, _ ir.Expr) {
+	a, l := t.a, t.a.l
+	a.levels, a.values = make([]growingLevel, a.op.order()), t.nowhere("vals", a.op.Type)
+	for _, p := range t.levels {
+		a.levels[p.level] = growingLevel{
+			pos: t.nowhere("pos", ir.Int64), crd: t.nowhere("crd", ir.Int64), count: l.declare(t.countName(p.level), ir.Int(0)),
+		}
+	}
+}
+
+func (t *passes) countName(k int) string { return t.a.op.prefix() + "_n" + string(rune('0'+k)) }
+
+// counted keeps a chunk's counts.
+func (t *passes) counted(c, _ ir.Expr) {
+	for _, p := range t.levels {
+		t.a.l.store(p.before, ir.Plus(c, ir.Int(1)), t.a.levels[p.level].count)
+	}
+}
+
+// scan makes the counts their prefix sums, and the arrays of the result.
+func (t *passes) scan() {
+	a, l := t.a, t.a.l
+	c := l.newVar("chunk")
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: t.chunks, Step: 1, Body: l.within(func() {
+		for _, p := range t.levels {
+			l.emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true, X: ir.At(p.before, c)})
+		}
+	})})
+	for k := range t.levels {
+		p := &t.levels[k]
+		p.pos, p.crd = a.newPos(p.level), l.newArray(a.op.prefix()+"_crd", intOf(a.op.CrdWidth[p.level]))
+		l.emit(&ir.Alloc{A: p.pos, Len: ir.Plus(t.parents(k, t.chunks), ir.Int(1))})
+		l.store(p.pos, ir.Int(0), ir.Int(0))
+		l.emit(&ir.Alloc{A: p.crd, Len: ir.At(p.before, t.chunks)})
+		if p.level == 0 {
+			l.store(p.pos, ir.Int(1), ir.At(p.before, t.chunks))
+		}
+	}
+	t.vals = l.newArray(a.op.prefix()+"_vals", a.op.Type)
+	l.emit(&ir.Alloc{A: t.vals, Len: t.size()})
+}
+
+// size is the number of values.
+func (t *passes) size() ir.Expr {
+	return ir.Times(ir.At(t.levels[len(t.levels)-1].before, t.chunks), t.a.block(t.a.deep+1))
+}
+
+// parents is the number of positions of the level above compressed level number k in the
+// chunks before c.
+func (t *passes) parents(k int, c ir.Expr) ir.Expr {
+	level := t.levels[k].level
+	if k == 0 {
+		return t.a.between(0, level)
+	}
+	above := t.levels[k-1]
+	return ir.Times(ir.At(above.before, c), t.a.between(above.level+1, level))
+}
+
+// fill opens a chunk's places.
+func (t *passes) fill(c, lo ir.Expr) {
+	a, l := t.a, t.a.l
+	a.levels, a.values = make([]growingLevel, a.op.order()), t.vals
+	for k, p := range t.levels {
+		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.declare(t.countName(p.level), ir.At(p.before, c)),
+			limit: l.named(t.countName(p.level)+"_end", ir.At(p.before, ir.Plus(c, ir.Int(1))))}
+		gaps := p.level > 0 && !a.op.caps(p.level-1).HasPos
+		switch {
+		case p.level == 0:
+			lev.pos = t.nowhere("pos", ir.Int64) // the root's end is known
+		case k == 0:
+			lev.closed = l.declare(lev.count.Name+"_last", ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))
+		case gaps:
+			lev.closed = l.declare(lev.count.Name+"_last", t.parents(k, c))
+		}
+		a.levels[p.level] = lev
+	}
+}
+
+// filled closes the parents of a chunk whose range ends at hi.
+func (t *passes) filled(c, hi ir.Expr) {
+	a, l := t.a, t.a.l
+	for k, p := range t.levels {
+		lev := &a.levels[p.level]
+		if lev.closed == nil {
+			continue
+		}
+		end := t.parents(k, ir.Plus(c, ir.Int(1)))
+		if k == 0 {
+			end = ir.Times(ir.Minus(hi, a.op.offset(0)), a.between(1, p.level))
+		}
+		l.closePos(lev, ir.Plus(end, ir.Int(1)))
+	}
+}
+
+// publish hands the arrays to the caller.
+func (t *passes) publish() {
+	for k, p := range t.levels {
+		t.a.publish(p.level, ir.Pos, p.pos, ir.Plus(t.parents(k, t.chunks), ir.Int(1)))
+		t.a.publish(p.level, ir.Crd, p.crd, ir.At(p.before, t.chunks))
+	}
+	t.a.publish(0, ir.Vals, t.vals, t.size())
+	for _, p := range t.levels {
+		t.a.l.emit(&ir.Free{A: p.before})
+	}
+}
