@@ -2,6 +2,7 @@ package exec_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,55 +12,70 @@ import (
 	"distaff/spmd/plan"
 )
 
-// slow is a group whose ranks share no memory, and whose links take a time for
-// every message of payload.
-type slow struct {
+// apart is a group whose ranks share no memory. came, if not nil, gets a token for
+// each payload when it has arrived.
+type apart struct {
 	comm.Comm
-	each time.Duration
+	came chan struct{}
 }
 
-func (s slow) OneProcess() bool { return false }
+func (a apart) OneProcess() bool { return false }
 
-func (s slow) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
-	time.Sleep(s.each)
-	return s.Comm.Irecv(b, from, tag)
+func (a apart) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
+	r, err := a.Comm.Irecv(b, from, tag)
+	if err == nil && a.came != nil {
+		err = r.Wait()
+		a.came <- struct{}{}
+	}
+	return r, err
 }
 
-// took is how long a job of 12 steps a rank takes whose blocks each take a time on the
-// way and whose leaf computes for another.
-func took(t *testing.T, link, compute time.Duration) time.Duration {
-	t.Helper()
-	p := problem(2, 2, 12, false, []int{0})
-	// Rank 1 fetches a block of c for each of its steps of the second group.
-	at := time.Now()
+// TestBlocksTravelWhileOthersCompute: a leaf that does not return before the block of
+// the next step has arrived does return, and no block but that one is under way.
+func TestBlocksTravelWhileOthersCompute(t *testing.T) {
+	const steps = cols
+	p := problem(2, 2, steps, false, []int{0})
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
-		r := rank(t, slow{c, link}, p)
+		blocks := 0 // that the rank fetches: one of c for each of its steps of the second group
+		for f := range p.Fetches(c.Rank()) {
+			if f.Owner != c.Rank() {
+				blocks++
+			}
+		}
+		if want := []int{0, steps}[c.Rank()]; blocks != want {
+			t.Errorf("rank %d fetches %d blocks, want %d", c.Rank(), blocks, want)
+		}
+		came := make(chan struct{}, blocks)
+		r := rank(t, apart{c, came}, p)
 		leaf := r.Leaf
+		step, arrived := 0, 0
 		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
-			done := c.Busy()
-			time.Sleep(compute)
-			done()
+			if s.Group == 1 {
+				for ; arrived < min(step+2, blocks); arrived++ {
+					select {
+					case <-came:
+					case <-time.After(time.Minute):
+						return nil, fmt.Errorf("step %d: the next block does not come while this one is computed with", step)
+					}
+				}
+				if len(came) > 0 {
+					t.Errorf("step %d: %d blocks too many have come", step, len(came))
+				}
+				step++
+			}
 			return leaf(s, ops)
 		}
-		blocks, err := r.Compute()
-		for _, b := range blocks {
+		blocksOut, err := r.Compute()
+		for _, b := range blocksOut {
 			b.Close()
+		}
+		if c.Rank() == 1 && step != steps {
+			t.Errorf("%d steps, want %d", step, steps)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	return time.Since(at)
-}
-
-// Blocks travel while others compute: a job takes less than its communication
-// and its computation one after the other.
-func TestBlocksTravelWhileOthersCompute(t *testing.T) {
-	const each = 15 * time.Millisecond
-	travel, compute, both := took(t, each, 0), took(t, 0, each), took(t, each, each)
-	if sum := travel + compute; both > sum*8/10 {
-		t.Errorf("took %v; communication alone %v, computation alone %v", both, travel, compute)
 	}
 }
 
@@ -70,7 +86,7 @@ func TestBlocksOverMessages(t *testing.T) {
 		got := make([]float64, rows)
 		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			before := c.Counters()
-			blocks, err := rank(t, slow{Comm: c}, p).Compute()
+			blocks, err := rank(t, apart{Comm: c}, p).Compute()
 			if err != nil {
 				return err
 			}
