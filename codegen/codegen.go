@@ -118,13 +118,14 @@ type Tensor struct {
 
 // Unit is a compiled statement.
 type Unit struct {
-	Func   *ir.Func
-	Args   []Arg    // the leaf's arguments; Args[0] is the result
-	Vars   []string // the variables whose ranges the leaf takes, in order; its operands store nothing outside them
-	Result Result
-	Notes  []string // one line for each conversion, and for what a schedule says and gets in another way
-	Order  []string // the loop order of all variables
-	CIN    cin.Stmt
+	Request Request // what was compiled, which shares the caller's maps
+	Func    *ir.Func
+	Args    []Arg    // the leaf's arguments; Args[0] is the result
+	Vars    []string // the variables whose ranges the leaf takes, in order; its operands store nothing outside them
+	Result  Result
+	Notes   []string // one line for each conversion, and for what a schedule says and gets in another way
+	Order   []string // the loop order of all variables
+	CIN     cin.Stmt
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
 }
@@ -210,7 +211,7 @@ func Compile(r Request) (*Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.Func = f
+	u.Func, u.Request = f, r
 	if err := ir.Verify(u.Func); err != nil {
 		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
 	}

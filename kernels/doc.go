@@ -11,10 +11,13 @@
 // them, the bounds of its loops, and an environment: a number of threads, an
 // allocator, a place to say where it failed.
 //
-// Package cc compiles; Open loads the object and keeps it; Library.Leaf finds a
+// A Backend makes leaves of compiled statements (codegen.Unit), for one target. C is
+// that of CPUs: package cc compiles; Open loads the object and keeps it; Library.Leaf finds a
 // function in it; Leaf.Call calls it. An object is loaded from memory that
 // nothing else can write to after its hash was checked, so what runs is what was
-// compiled.
+// compiled. Package interpret is the backend that checks every access, and package
+// builtin has leaves for machines without a compiler. Package backendtest is the suite
+// that a Backend passes.
 //
 // # Memory
 //

@@ -58,23 +58,27 @@ int leaf(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestBuiltIn(t *testing.T) {
 	text := c.Header() + constant("11")
 	none, err := cc.New(cc.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(context.Background(), none, cc.Source{Text: text}, "leaf"); err != cc.ErrNoCompiler {
+	if _, err := none.Build(context.Background(), cc.Source{Text: text}); err != ErrNoCompiler {
 		t.Errorf("got %v, want ErrNoCompiler", err)
 	}
 	some, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := New(context.Background(), some, cc.Source{Text: text}, "leaf")
-	if err == cc.ErrNoCompiler {
+	o, err := some.Build(context.Background(), cc.Source{Text: text})
+	if err == ErrNoCompiler {
 		t.Skip(err)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := Load(o, "leaf")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/ir"
-	"distaff/kernels/cc"
+	"distaff/kernels"
 	"distaff/spmd/comm/local"
 )
 
@@ -18,8 +18,8 @@ type Compiled struct {
 	C         string    // the leaf's source
 
 	job     *Job
-	ranks   bool   // Build compiles the leaves of several ranks or blocks, too
-	anySize string // the C of the leaf for any sizes, where not all data is known or ranks have parts of it; "" for none
+	ranks   bool          // Build compiles the leaves of several ranks or blocks, too
+	anySize *codegen.Unit // for any sizes, where not all data is known or ranks have parts of it; nil for none
 }
 
 // Compile compiles the job's statement. Where every operand has an input, they
@@ -49,7 +49,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	defer end()
 	r := j.newRun(p, c, 1, 1)
 	defer r.close()
-	q, unit, err := r.compileAlone(given, name)
+	unit, err := r.compileAlone(given, name)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +60,12 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
 	if (!given || several) && len(j.Schedule) == 0 {
-		if u := anySize(q, unit); u != nil {
-			out.anySize = emitc.File(u.Func)
-		}
+		out.anySize = kernels.AnySize(unit)
 	}
 	for _, a := range unit.Args {
-		t := q.Tensors[a.Tensor].Type
+		t := unit.Request.Tensors[a.Tensor].Type
 		if a.Old {
-			t = q.Old.Type
+			t = unit.Request.Old.Type
 		}
 		out.Types = append(out.Types, t)
 	}
@@ -80,15 +78,15 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 // whose operands all have inputs, it compiles the leaves that Run would call, too:
 // those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
-	b, err := (&env{Options: &u.job.Options}).builder()
+	b, err := u.job.compiles()
 	if err != nil {
 		return err
 	}
-	if _, err = b.Build(ctx, cc.Source{Text: u.C, Label: u.Statement}); err != nil {
-		return err
-	}
-	if u.anySize != "" && u.anySize != u.C {
-		if _, err = b.Build(ctx, cc.Source{Text: u.anySize, Label: u.Statement}); err != nil {
+	for _, unit := range []*codegen.Unit{u.Unit, u.anySize} {
+		if unit == nil {
+			continue
+		}
+		if _, err := b.Object(ctx, unit); err != nil {
 			return err
 		}
 	}
@@ -109,13 +107,13 @@ func (u *Compiled) Build(ctx context.Context) error {
 
 // compileAlone compiles the whole statement as one rank's: over operands that are loaded,
 // where all are given, else over what can be told of them.
-func (r *run) compileAlone(given bool, name string) (codegen.Request, *codegen.Unit, error) {
+func (r *run) compileAlone(given bool, name string) (*codegen.Unit, error) {
 	phases := []phase{{nil, r.open}, {nil, r.infer}, {nil, r.planWhole}, {nil, r.load}}
 	if !given {
 		r.missing, phases = guessed, phases[:3]
 	}
 	if err := r.through(phases); err != nil {
-		return codegen.Request{}, nil, err
+		return nil, err
 	}
 	like := r.prepared.guess
 	if given {
@@ -123,7 +121,7 @@ func (r *run) compileAlone(given bool, name string) (codegen.Request, *codegen.U
 	}
 	specs, err := like()
 	if err != nil {
-		return codegen.Request{}, nil, err
+		return nil, err
 	}
 	s := r.statement(specs)
 	s.name = name
@@ -133,8 +131,8 @@ func (r *run) compileAlone(given bool, name string) (codegen.Request, *codegen.U
 	if name == "" { // else it is for callers of any sizes
 		s.exact = r.p.norm.Vars
 	}
-	q, err := s.compile()
-	return q, s.unit, err
+	err = s.compile()
+	return s.unit, err
 }
 
 // guess is like for operands that were not loaded: the leaf is for tensors of fewer than
@@ -143,7 +141,7 @@ func (k *prepared) guess() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.operands {
 		f := k.r.formats[o.tensor]
-		t := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: unknownSize}
+		t := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: kernels.UnknownSize}
 		if o.tensor == k.r.p.result {
 			t.NNZ = -1
 		}

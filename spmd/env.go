@@ -6,7 +6,6 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels"
-	"distaff/kernels/cc"
 	"distaff/spmd/comm"
 )
 
@@ -20,7 +19,7 @@ type env struct {
 	limitWhy string
 	arena    *kernels.Arena  // where leaves get memory
 	runner   *kernels.Runner // the thread that they run on; nil for the caller's
-	cc       *cc.Builder     // nil until a leaf is compiled
+	backend  kernels.Backend // nil until a leaf is made
 }
 
 // newEnv is the environment of a rank of c; onNode of its ranks are on this machine,

@@ -26,15 +26,15 @@ func (k *prepared) accumulates() (bool, error) {
 			break
 		}
 	}
-	if !several || r.job.Interpret {
-		return several, nil
+	if !several {
+		return false, nil
 	}
-	b, err := r.builder()
+	b, err := r.makesLeaves()
 	if err != nil {
 		return false, err
 	}
 	can := []int64{0}
-	if b.Compiler() != nil {
+	if b.Complete() {
 		can[0] = 1
 	}
 	if err := k.r.comm.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {

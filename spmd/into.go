@@ -29,7 +29,7 @@ func (k *prepared) readyInto() error {
 	if err := r.fitsInto(); err != nil {
 		return err
 	}
-	if _, _, err := k.compileGroups(); err != nil {
+	if _, err := k.compileGroups(); err != nil {
 		return err
 	}
 	e := &into{given: r.job.Into, made: r.job.Into}

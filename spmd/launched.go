@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"distaff/kernels"
+	"distaff/spmd/build"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/mpi"
 )
@@ -31,6 +32,12 @@ func EndLaunched(ctx context.Context, err error, say func(error)) error {
 	return &OtherRank{err}
 }
 
+// ServeCompiler is what a program that runs jobs calls first in its main, at least where
+// they run under mpirun or srun. In a child that a job started to compile it serves, and does not
+// return. Elsewhere it returns at once. A program that does not call it starts the C compiler
+// from its own process, or from the ranks'.
+func ServeCompiler() { build.Serve() }
+
 // runLaunched runs the job as the rank that this process is of the launcher's
 // job. At ranks other than 0 there is no report. An error from before MPI is open is this
 // process's own: see EndLaunched.
@@ -52,15 +59,15 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see loadLeaf
-		server, err := startCompileServer()
+	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see build.Shared
+		server, err := build.Start()
 		if err != nil {
 			return nil, err
 		}
 		if server != nil {
-			defer server.close()
+			defer server.Close()
 			served := *j
-			served.compiler = server.run
+			served.compiler = server.Run
 			j = &served
 		}
 	}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"reflect"
 
 	"distaff/codegen"
 	"distaff/codegen/dtype"
-	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
@@ -18,6 +16,8 @@ import (
 	"distaff/kernels"
 	"distaff/kernels/builtin"
 	"distaff/kernels/cc"
+	"distaff/kernels/interpret"
+	"distaff/spmd/build"
 )
 
 var irTypes = map[dtype.Type]ir.Type{
@@ -63,7 +63,7 @@ func (r *run) statement(operands map[string]codegen.Tensor) *statement {
 }
 
 // compile makes the unit. It runs no C compiler.
-func (s *statement) compile() (codegen.Request, error) {
+func (s *statement) compile() error {
 	r := s.r
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
@@ -78,58 +78,25 @@ func (s *statement) compile() (codegen.Request, error) {
 	req.Tensors[s.stmt.LHS.Name] = result
 	var err error
 	s.unit, err = codegen.Compile(req)
-	return req, err
-}
-
-// load makes the leaf of the unit. Collective, where there are several ranks.
-func (s *statement) load(req codegen.Request) (err error) {
-	r := s.r
-	if r.job.Interpret {
-		s.compiler = "interpreter"
-		s.leaf, err = newInterpLeaf(s.unit.Func, !s.unit.Result.Into)
-		return err
-	}
-	builder, err := r.builder()
-	if err != nil {
-		return err
-	}
-	s.compiler = "none: built-in leaves"
-	if c := builder.Compiler(); c != nil {
-		s.compiler = c.Path
-	}
-	s.leaf, err = r.loadLeaf(builder, s.source(s.unit), emitc.Symbol(s.unit.Func.Name))
-	if errors.Is(err, cc.ErrNoCompiler) {
-		if s.schedule != nil {
-			return err
-		}
-		// Blocks of several leaves, and of ranks, are put together: they must be alike.
-		if u := anySize(req, s.unit); u != nil && (r.prepared.whole || reflect.DeepEqual(u.Result, s.unit.Result)) {
-			leaf, err := r.loadLeaf(builder, s.source(u), emitc.Symbol(u.Func.Name))
-			if err == nil {
-				s.unit, s.leaf = u, leaf
-			}
-			if !errors.Is(err, cc.ErrNoCompiler) {
-				return err
-			}
-		}
-		// Built-in leaves take any size.
-		missing := err
-		req.Exact = nil
-		if s.unit, err = codegen.Compile(req); err != nil {
-			return err
-		}
-		err = missing
-		if leaf := builtin.Find(req, s.unit); leaf != nil {
-			r.note("no C compiler: a built-in leaf runs the statement, on one thread")
-			s.leaf, err = leaf, nil
-		}
-	}
 	return err
 }
 
-// source is a unit's C, for the compiler and its cache.
-func (s *statement) source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.File(u.Func), Label: s.stmt.String()}
+// load makes the leaf of the unit, which may become another: see builtin.StandIn.
+// Collective, where there are several ranks.
+func (s *statement) load() error {
+	r := s.r
+	b, err := r.makesLeaves()
+	if err != nil {
+		return err
+	}
+	s.compiler = b.Name()
+	leaf, err := b.Build(r.ctx, s.unit)
+	if errors.Is(err, kernels.ErrNoCompiler) {
+		// Blocks of several leaves, and of ranks, are put together: they must be alike.
+		leaf, s.unit, err = builtin.StandIn(r.ctx, b, s.unit, !r.prepared.whole, r.note, err)
+	}
+	s.leaf = leaf
+	return err
 }
 
 func (s *statement) close() {
@@ -138,25 +105,39 @@ func (s *statement) close() {
 	}
 }
 
-// builder is the job's compiler and cache.
-func (e *env) builder() (*cc.Builder, error) {
-	if e.cc != nil {
-		return e.cc, nil
+// makesLeaves is what makes the leaves: a backend for the job's target.
+func (e *env) makesLeaves() (kernels.Backend, error) {
+	if e.backend != nil {
+		return e.backend, nil
 	}
+	if e.Interpret {
+		e.backend = interpret.Backend{}
+		return e.backend, nil
+	}
+	c, err := e.compiles()
+	if err != nil {
+		return nil, err
+	}
+	if e.backend = c; e.comm.Size() > 1 {
+		e.backend = build.Shared(e.comm, c)
+	}
+	return e.backend, nil
+}
+
+// compiles is the backend that compiles C, as the options and the environment say.
+func (o *Options) compiles() (*kernels.C, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, commandErrorf("%v", err)
 	}
-	cfg.CPU, cfg.Flags = e.CPU, emitc.Flags("")
-	cfg.Note, cfg.Run = e.note, e.compiler
-	if cfg.Run == nil && serves {
-		cfg.Run = compileAside
+	cfg.CPU, cfg.Note, cfg.Run = o.CPU, o.note, o.compiler
+	if cfg.Run == nil {
+		cfg.Run = build.Aside
 	}
-	if e.Tmp != "" {
-		cfg.Tmp = e.Tmp
+	if o.Tmp != "" {
+		cfg.Tmp = o.Tmp
 	}
-	e.cc, err = cc.New(cfg)
-	return e.cc, err
+	return kernels.NewC(cfg)
 }
 
 // arguments are the leaf's operands: those given, or conversions of them, which

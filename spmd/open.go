@@ -87,7 +87,7 @@ func (r *run) shareHeads() (*jobHeader, error) {
 		}
 		data = b.Bytes()
 	}
-	data, err := bcastFrom(r.comm.Uncounted(), data, 0)
+	data, err := comm.BcastBytes(r.comm.Uncounted(), data, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (x *planner) resultMemory() (m resultMemory) {
 			several = several || p.steps > 1 && !m.dense
 		}
 	}
-	if _, err := k.compileUnits(x.like(), several); err != nil {
+	if err := k.compileUnits(x.like(), several); err != nil {
 		return m // as if they grew: the run will say what is wrong
 	}
 	if m.dense {

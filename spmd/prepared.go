@@ -278,12 +278,12 @@ func (r *run) compile() error {
 			return err
 		}
 	}
-	reqs, inPlace, err := k.compileGroups()
+	inPlace, err := k.compileGroups()
 	if err != nil {
 		return err
 	}
-	for g, s := range k.statements {
-		if err := s.load(reqs[g]); err != nil {
+	for _, s := range k.statements {
+		if err := s.load(); err != nil {
 			return err
 		}
 		r.closers = append(r.closers, func() error { s.close(); return nil })
@@ -306,21 +306,19 @@ func (r *run) compile() error {
 
 // compileGroups makes the units of all groups: of leaves that add to a result, where that
 // is worth while (see accumulates) and every one can. Collective.
-func (k *prepared) compileGroups() (reqs []codegen.Request, inPlace bool, err error) {
+func (k *prepared) compileGroups() (inPlace bool, err error) {
 	like, err := k.like()
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	several, err := k.accumulates()
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	reqs, err = k.compileUnits(like, several)
-	if err != nil || !several || k.inPlace() {
-		return reqs, several, err
+	if err := k.compileUnits(like, several); err != nil || !several || k.inPlace() {
+		return several, err
 	}
-	reqs, err = k.compileUnits(like, false)
-	return reqs, false, err
+	return false, k.compileUnits(like, false)
 }
 
 // bind brings the operands of a statement on whole tensors into the form in which its
@@ -346,9 +344,8 @@ func (k *prepared) bind() error {
 
 // compileUnits makes the units of all groups; into asks for leaves that add
 // to a result.
-func (k *prepared) compileUnits(like map[string]codegen.Tensor, into bool) ([]codegen.Request, error) {
+func (k *prepared) compileUnits(like map[string]codegen.Tensor, into bool) error {
 	k.statements = nil
-	var reqs []codegen.Request
 	for _, g := range k.problem.Groups {
 		norm := *k.norm
 		norm.Terms = nil
@@ -366,13 +363,12 @@ func (k *prepared) compileUnits(like map[string]codegen.Tensor, into bool) ([]co
 		} else if len(k.statements) > 0 { // blocks of all groups are summed
 			s.widths = &k.statements[0].unit.Result
 		}
-		req, err := s.compile()
-		if err != nil {
-			return nil, err
+		if err := s.compile(); err != nil {
+			return err
 		}
-		k.statements, reqs = append(k.statements, s), append(reqs, req)
+		k.statements = append(k.statements, s)
 	}
-	return reqs, nil
+	return nil
 }
 
 // asWritten tells whether these terms, under the names that operands have here, are
@@ -498,11 +494,10 @@ func (k *prepared) compileSum() error {
 	k.sum = r.statement(map[string]codegen.Tensor{"P": like, "Q": like})
 	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
 	r.closers = append(r.closers, func() error { k.sum.close(); return nil })
-	req, err := k.sum.compile()
-	if err != nil {
+	if err := k.sum.compile(); err != nil {
 		return err
 	}
-	return k.sum.load(req)
+	return k.sum.load()
 }
 
 // add sums two partial blocks: b's values are added to a's where both are

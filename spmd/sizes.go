@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/kernels"
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
 )
@@ -18,13 +19,8 @@ type missing uint8
 const (
 	refused missing = iota // the job must not come here
 	dense                  // they are dense tensors, whose sizes must be known
-	guessed                // and where their sizes are not known, those are unknownSize
+	guessed                // and where their sizes are not known, those are kernels.UnknownSize
 )
-
-// unknownSize stands for the size of a variable that nothing gives, and for an
-// unknown count of entries, where a statement is compiled without its data. They
-// decide between dense and hashed workspaces, the order of loops, and widths.
-const unknownSize = 1 << 20
 
 // declare makes the sources of operands without an input.
 func (r *run) declare() error {
@@ -82,7 +78,7 @@ func (r *run) guessSizes() (err error) {
 			continue
 		}
 		for range r.p.orders[name] {
-			known[name] = append(known[name], notation.Known{Size: unknownSize, From: "the compiler's guess"})
+			known[name] = append(known[name], notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"})
 		}
 	}
 	r.sizes, err = notation.InferSizes(r.p.norm, known, r.job.Sizes)

@@ -40,8 +40,9 @@ func init() {
 }
 
 // Find is the built-in leaf of a compiled statement, or nil. It is called as the
-// leaf of u is, which is what codegen.Compile made of r.
-func Find(r codegen.Request, u *codegen.Unit) kernels.Leaf {
+// leaf of u is.
+func Find(u *codegen.Unit) kernels.Leaf {
+	r := u.Request
 	if r.Normal != nil {
 		return nil // a part of a statement
 	}

@@ -251,7 +251,7 @@ func TestKernels(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", k.Name, err)
 		}
-		leaf := Find(r, u)
+		leaf := Find(u)
 		if leaf == nil {
 			stale = append(stale, k.Name)
 			continue
@@ -352,7 +352,7 @@ func TestFindOnlyEquals(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if Find(r, u) != nil {
+		if Find(u) != nil {
 			t.Errorf("%s: found", what)
 		}
 	}

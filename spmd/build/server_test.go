@@ -1,4 +1,4 @@
-package spmd
+package build
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // served is a compile server in this process.
-func served(t *testing.T) *compileServer {
+func served(t *testing.T) *Server {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -25,7 +25,7 @@ func served(t *testing.T) *compileServer {
 		outW.Close()
 	}()
 	t.Cleanup(func() { inW.Close() })
-	return &compileServer{in: inW, enc: gob.NewEncoder(inW), dec: gob.NewDecoder(outR)}
+	return &Server{in: inW, enc: gob.NewEncoder(inW), dec: gob.NewDecoder(outR)}
 }
 
 func TestCompileServer(t *testing.T) {
@@ -45,12 +45,12 @@ func TestCompileServer(t *testing.T) {
 		{"echo bad >&2; exit 3", "bad\n", "exit status 3"},
 		{"echo again", "again\n", ""},
 	} {
-		said, err := s.run(context.Background(), cc.Command{Argv: []string{sh, "-c", k.script}, Env: []string{"WORD=hello"}, Dir: dir})
+		said, err := s.Run(context.Background(), cc.Command{Argv: []string{sh, "-c", k.script}, Env: []string{"WORD=hello"}, Dir: dir})
 		if said != k.said || (err == nil) != (k.err == "") || (err != nil && err.Error() != k.err) {
 			t.Errorf("%s: said %q, %v; want %q, %q", k.script, said, err, k.said, k.err)
 		}
 	}
-	if _, err := s.run(context.Background(), cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := s.Run(context.Background(), cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(dir); err != nil {
@@ -59,7 +59,7 @@ func TestCompileServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	at := time.Now()
-	if _, err := s.run(ctx, cc.Command{Argv: []string{sh, "-c", "sleep 60"}, Dir: dir}); err == nil {
+	if _, err := s.Run(ctx, cc.Command{Argv: []string{sh, "-c", "sleep 60"}, Dir: dir}); err == nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
 	if took := time.Since(at); took > 20*time.Second {

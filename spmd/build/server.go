@@ -1,4 +1,4 @@
-package spmd
+package build
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // serverVar is set in the environment of the child.
 const serverVar = "DISTAFF_COMPILE_SERVER"
 
-// serves tells that main called ServeCompiler, so that a child of this program would serve.
+// serves tells that main called Serve, so that a child of this program would serve.
 var serves bool
 
 type compileReply struct {
@@ -31,11 +31,8 @@ type compileReply struct {
 	Failed    bool
 }
 
-// ServeCompiler is what a program that runs jobs calls first in its main, at least where
-// they run under mpirun or srun. In a child that a job started to compile it serves, and does not
-// return. Elsewhere it returns at once. A program that does not call it starts the C compiler
-// from its own process, or from the ranks'.
-func ServeCompiler() {
+// Serve is for the beginning of main: see spmd.ServeCompiler.
+func Serve() {
 	if os.Getenv(serverVar) == "" {
 		serves = true
 		return
@@ -77,8 +74,8 @@ func serveCompiles(in io.Reader, out io.Writer) {
 	}
 }
 
-// compileServer is the parent's end.
-type compileServer struct {
+// Server is the parent's end of a child that compiles.
+type Server struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 
@@ -87,8 +84,8 @@ type compileServer struct {
 	dec *gob.Decoder
 }
 
-// startCompileServer starts the child; nil where this program cannot serve.
-func startCompileServer() (*compileServer, error) {
+// Start starts the child; nil where this program cannot serve.
+func Start() (*Server, error) {
 	if !serves {
 		return nil, nil
 	}
@@ -96,7 +93,7 @@ func startCompileServer() (*compileServer, error) {
 	if err != nil {
 		return nil, nil
 	}
-	s := &compileServer{cmd: exec.Command(self)}
+	s := &Server{cmd: exec.Command(self)}
 	s.cmd.Args[0] = os.Args[0]
 	s.cmd.Env = append(os.Environ(), serverVar+"=1")
 	// A signal to this process's group is not for the child, which has to outlive this process.
@@ -115,8 +112,8 @@ func startCompileServer() (*compileServer, error) {
 	return s, nil
 }
 
-// run is cc.Config.Run in the child.
-func (s *compileServer) run(ctx context.Context, c cc.Command) (string, error) {
+// Run is cc.Config.Run in the child.
+func (s *Server) Run(ctx context.Context, c cc.Command) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { s.in.Close() }) // the child stops the compiler
@@ -134,18 +131,18 @@ func (s *compileServer) run(ctx context.Context, c cc.Command) (string, error) {
 	return a.Said, nil
 }
 
-// close ends the child.
-func (s *compileServer) close() {
+// Close ends the child.
+func (s *Server) Close() {
 	s.in.Close()
 	s.cmd.Wait() // its code tells nothing
 }
 
-// compileAside is cc.Config.Run in a child of its own.
-func compileAside(ctx context.Context, c cc.Command) (string, error) {
-	s, err := startCompileServer()
+// Aside is cc.Config.Run in a child of its own, and in this process where it cannot serve.
+func Aside(ctx context.Context, c cc.Command) (string, error) {
+	s, err := Start()
 	if err != nil || s == nil {
 		return cc.Run(ctx, c)
 	}
-	defer s.close()
-	return s.run(ctx, c)
+	defer s.Close()
+	return s.Run(ctx, c)
 }

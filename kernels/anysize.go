@@ -1,4 +1,4 @@
-package spmd
+package kernels
 
 import (
 	"maps"
@@ -6,33 +6,39 @@ import (
 	"distaff/codegen"
 )
 
-// anySize compiles the request for sizes that nobody knows: the leaf that
+// UnknownSize stands for the size of a variable that nothing gives, and for an
+// unknown count of entries, where a statement is compiled without its data. They
+// decide between dense and hashed workspaces, the order of loops, and widths.
+const UnknownSize = 1 << 20
+
+// AnySize compiles the request of u for sizes that nobody knows: the leaf that
 // `compile --cache` leaves for any later data of the same formats, types and
-// widths. u is the request's own unit. The answer is nil where the leaf does not
-// fit the request: its result's arrays are narrower, or of another format.
-func anySize(r codegen.Request, u *codegen.Unit) *codegen.Unit {
+// widths. The answer is nil where the leaf does not fit the request: its result's
+// arrays are narrower, or of another format.
+func AnySize(u *codegen.Unit) *codegen.Unit {
+	r := u.Request
 	unknown := func(t codegen.Tensor) codegen.Tensor {
 		dims := make([]int64, len(t.Dims))
 		for m := range dims {
-			dims[m] = unknownSize
+			dims[m] = UnknownSize
 		}
 		t.Dims, t.Counts = dims, nil
 		return t
 	}
 	r.Exact, r.Tensors, r.Sizes = nil, maps.Clone(r.Tensors), maps.Clone(r.Sizes)
 	for v := range r.Sizes {
-		r.Sizes[v] = unknownSize
+		r.Sizes[v] = UnknownSize
 	}
 	for n, t := range r.Tensors {
 		t = unknown(t)
 		if n != r.Stmt.LHS.Name {
-			t.NNZ = unknownSize
+			t.NNZ = UnknownSize
 		}
 		r.Tensors[n] = t
 	}
 	if r.Old != nil {
 		old := unknown(*r.Old)
-		old.NNZ = unknownSize
+		old.NNZ = UnknownSize
 		r.Old = &old
 	}
 	v, err := codegen.Compile(r)

@@ -1,25 +1,11 @@
 package kernels
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"sync"
 	"unsafe"
-
-	"distaff/kernels/cc"
 )
-
-// New makes the leaf called name of a source: from b's cache, or compiled. The
-// error is cc.ErrNoCompiler where a machine without a compiler has no object of it;
-// package builtin may still have a leaf of the statement.
-func New(ctx context.Context, b *cc.Builder, src cc.Source, name string) (Leaf, error) {
-	o, err := b.Build(ctx, src)
-	if err != nil {
-		return nil, err
-	}
-	return Load(o, name)
-}
 
 // builtins are the functions in the program, by the SourceKey of their source.
 var builtins sync.Map

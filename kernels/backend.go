@@ -1,0 +1,93 @@
+package kernels
+
+import (
+	"context"
+
+	"distaff/codegen"
+	emitc "distaff/codegen/emit/c"
+	"distaff/kernels/cc"
+)
+
+// ErrNoCompiler is the error of a Backend that would have to compile, and has nothing to
+// compile with. Package builtin may still have a leaf of the statement.
+var ErrNoCompiler = cc.ErrNoCompiler
+
+// Backend makes leaves for one target of what the compiler made of statements. Its
+// methods may be called from several goroutines at once.
+type Backend interface {
+	// Build makes the leaf of u, which is called with the arguments that u.Args tells,
+	// and stays the caller's, who closes it. Errors: ErrNoCompiler; cc.CompileError and
+	// LoadError, which are faults of this machine or of ours; the context's own.
+	Build(ctx context.Context, u *codegen.Unit) (Leaf, error)
+	// Complete tells whether it makes the leaf of every unit; false where only leaves
+	// that were made before can be had.
+	Complete() bool
+	// Name is what makes the leaves, for reports: a compiler's path.
+	Name() string
+}
+
+// Portable is a Backend whose leaves are objects: bytes that another process may load.
+type Portable interface {
+	Backend
+	// Kind tells machines apart: an object serves where the Kind is the same.
+	Kind() string
+	// Object makes the object of u's leaf, with the errors of Build.
+	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
+	// Load makes the leaf of u of an object of its, which it checks and copies.
+	Load(object []byte, u *codegen.Unit) (Leaf, error)
+}
+
+// C is the Backend of CPUs: emit/c prints the leaf, package cc compiles it or finds it in
+// its cache, and the object is loaded into this process.
+type C struct{ builder *cc.Builder }
+
+// NewC is the backend that compiles as cfg says. Its errors are those of cc.New: a CPU
+// that is none, a compiler that was named and is not there.
+func NewC(cfg cc.Config) (*C, error) {
+	b, err := cc.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &C{b}, nil
+}
+
+func (c *C) Build(ctx context.Context, u *codegen.Unit) (Leaf, error) {
+	o, err := c.builder.Build(ctx, source(u))
+	if err != nil {
+		return nil, err
+	}
+	return Load(o, symbol(u))
+}
+
+func (c *C) Complete() bool { return c.builder.Compiler() != nil }
+
+// Name is the compiler's path.
+func (c *C) Name() string {
+	if k := c.builder.Compiler(); k != nil {
+		return k.Path
+	}
+	return "none: built-in leaves"
+}
+
+// Kind is the kind of CPU.
+func (c *C) Kind() string { return c.builder.CPUKind() }
+
+func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
+	o, err := c.builder.Build(ctx, source(u))
+	if err != nil {
+		return nil, err
+	}
+	return o.Bytes, nil
+}
+
+func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
+	return Load(&cc.Object{Bytes: object}, symbol(u))
+}
+
+// source is a unit's C, for the compiler and its cache.
+func source(u *codegen.Unit) cc.Source {
+	return cc.Source{Text: emitc.File(u.Func), Label: u.Request.Stmt.String()}
+}
+
+// symbol is the name of a unit's leaf in its object.
+func symbol(u *codegen.Unit) string { return emitc.Symbol(u.Func.Name) }

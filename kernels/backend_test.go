@@ -1,0 +1,61 @@
+package kernels_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/kernels"
+	"distaff/kernels/backendtest"
+	"distaff/kernels/cc"
+)
+
+// quick are flags that compile a leaf in little time.
+var quick = []string{"-O1", "-fopenmp"}
+
+func TestC(t *testing.T) {
+	b, err := kernels.NewC(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Flags: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backendtest.Run(t, b)
+}
+
+// carried is a Portable whose every leaf goes by way of its bytes.
+type carried struct{ kernels.Portable }
+
+func (c carried) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {
+	object, err := c.Object(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return c.Load(object, u)
+}
+
+func TestCObjects(t *testing.T) {
+	b, err := kernels.NewC(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Flags: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backendtest.Run(t, carried{b})
+}
+
+func TestCWithoutCompiler(t *testing.T) {
+	b, err := kernels.NewC(cc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Complete() {
+		t.Error("a backend without a compiler says that it makes every leaf")
+	}
+	u := backendtest.Unit(t)
+	if _, err := b.Build(context.Background(), u); !errors.Is(err, kernels.ErrNoCompiler) {
+		t.Errorf("got %v, want %v", err, kernels.ErrNoCompiler)
+	}
+	var load *kernels.LoadError
+	if _, err := b.Load([]byte("no object"), u); !errors.As(err, &load) {
+		t.Errorf("got %v of what is no object, want a LoadError", err)
+	}
+}

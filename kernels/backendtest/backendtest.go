@@ -1,0 +1,264 @@
+// Package backendtest is the suite that every kernels.Backend passes: leaves of each
+// way in which results come to be, and what a call promises where it fails.
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+	"distaff/io/tcs"
+	"distaff/kernels"
+)
+
+// statement is compiled over matrices of 3 x 4 and vectors; levels are their formats'.
+type statement struct {
+	src    string
+	levels map[string]string
+	typ    ir.Type
+}
+
+// Run runs the suite on b. A machine without what b needs skips it.
+func Run(t *testing.T, b kernels.Backend) {
+	if b.Name() == "" {
+		t.Error("the backend has no name")
+	}
+	t.Run("dense", func(t *testing.T) {
+		check(t, b, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}}, "[20 0 320]")
+	})
+	t.Run("published", func(t *testing.T) {
+		check(t, b, statement{src: "C(i,j) = A(i,j) + B(i,j)", levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}},
+			"pos [0 2 3 5] crd [0 1 2 0 3] vals [10 2 20 3 35]")
+	})
+	t.Run("shared", func(t *testing.T) {
+		check(t, b, statement{src: "C(i,j) = 2 * A(i,j)", levels: map[string]string{"A": "ds", "C": "ds"}},
+			"pos [0 1 1 3] crd [1 0 3] vals [4 6 10]")
+	})
+	t.Run("divide", func(t *testing.T) { divide(t, b) })
+	t.Run("memory", func(t *testing.T) { memory(t, b) })
+	t.Run("cancelled", func(t *testing.T) { cancelled(t, b) })
+	t.Run("several", func(t *testing.T) { several(t, b) })
+}
+
+// data are the operands by name.
+func data() map[string]*tcs.Tensor {
+	matrix := func(pos, crd []int32, vals []float64) *tcs.Tensor {
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Vals: tcs.Of(vals),
+			Levels: []tcs.Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 4, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
+	}
+	integers := func(v ...int64) *tcs.Tensor {
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Int64}, Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: 3}}}
+	}
+	return map[string]*tcs.Tensor{
+		"A": matrix([]int32{0, 1, 1, 3}, []int32{1, 0, 3}, []float64{2, 3, 5}),
+		"B": matrix([]int32{0, 1, 2, 3}, []int32{0, 2, 3}, []float64{10, 20, 30}),
+		"x": {Header: tcs.Header{Dims: []int64{4}, Type: tcs.Float64}, Vals: tcs.Of([]float64{40, 10, 20, 40}), Levels: []tcs.Level{{Kind: 'd', Size: 4}}},
+		"n": integers(6, 7, 8), "z": integers(3, 0, 2), "m": integers(3, 1, 2),
+	}
+}
+
+// unit compiles a statement.
+func unit(t *testing.T, s statement) *codegen.Unit {
+	t.Helper()
+	stmt, err := notation.Parse(s.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.typ == ir.Invalid {
+		s.typ = ir.Float64
+	}
+	sizes := map[string]int64{"i": 3, "j": 4}
+	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: sizes}
+	add := func(a *notation.Access) {
+		f := format.DenseOf(len(a.Vars))
+		x := codegen.Tensor{Format: f, Type: s.typ, NNZ: -1}
+		if levels := s.levels[a.Name]; levels != "" {
+			if _, x.Format, err = format.ParseFlag(a.Name + ":" + levels); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for l, k := range x.Format.Levels {
+			x.Dims = append(x.Dims, sizes[a.Vars[l]])
+			width := uint8(0)
+			if k != format.Dense {
+				width = 4
+			}
+			x.PosWidth, x.CrdWidth = append(x.PosWidth, width), append(x.CrdWidth, width)
+		}
+		r.Tensors[a.Name] = x
+	}
+	add(stmt.LHS)
+	notation.Walk(stmt.RHS, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok {
+			add(a)
+		}
+		return true
+	})
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// Unit is a statement that was compiled, for tests of what builds leaves.
+func Unit(t *testing.T) *codegen.Unit {
+	return unit(t, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}})
+}
+
+// build makes a leaf; the test closes it.
+func build(t *testing.T, b kernels.Backend, u *codegen.Unit) kernels.Leaf {
+	t.Helper()
+	leaf, err := b.Build(context.Background(), u)
+	if errors.Is(err, kernels.ErrNoCompiler) {
+		if b.Complete() {
+			t.Fatalf("a complete backend says %v", err)
+		}
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+// arguments are the operands of u, and its result before the leaf runs.
+func arguments(u *codegen.Unit) []*tcs.Tensor {
+	in := data()
+	args := []*tcs.Tensor{nil}
+	for _, a := range u.Args[1:] {
+		args = append(args, in[a.Tensor])
+	}
+	c := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}[:len(u.Result.Format.Levels)], Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
+	if u.Compute == ir.Int64 {
+		c.Type = tcs.Int64
+	}
+	for l, k := range u.Result.Format.Levels {
+		lev := tcs.Level{Kind: byte(k), Mode: l, Size: c.Dims[l]}
+		if k != format.Dense {
+			lev.Pos.Width, lev.Crd.Width = u.Result.PosWidth[l], u.Result.CrdWidth[l]
+		}
+		c.Levels = append(c.Levels, lev)
+	}
+	switch share := u.Result.Shares; {
+	case share >= 0:
+		c.Levels[1] = args[share].Levels[1]
+		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99}) // memory that nobody cleared
+	case u.Result.Format.AllDense() && c.Type == tcs.Int64:
+		c.Vals = tcs.Of([]int64{-9, -9, -9})
+	case u.Result.Format.AllDense():
+		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99})
+	}
+	args[0] = c
+	return args
+}
+
+func bounds(u *codegen.Unit) (out [][2]int64) {
+	for _, v := range u.Vars {
+		out = append(out, [2]int64{0, map[string]int64{"i": 3, "j": 4}[v]})
+	}
+	return out
+}
+
+func show(c *tcs.Tensor) string {
+	if len(c.Levels) == 1 {
+		return fmt.Sprint(tcs.Slice[float64](c.Vals))
+	}
+	return fmt.Sprintf("pos %v crd %v vals %v", tcs.Slice[int32](c.Levels[1].Pos), tcs.Slice[int32](c.Levels[1].Crd), tcs.Slice[float64](c.Vals))
+}
+
+// check calls the leaf of a statement on one thread and on three, with memory that is
+// counted and without.
+func check(t *testing.T, b kernels.Backend, s statement, want string) {
+	u := unit(t, s)
+	leaf := build(t, b, u)
+	defer leaf.Close()
+	limit := tcs.NewLimit(1 << 20)
+	for _, env := range []kernels.Env{{Threads: 1}, {Threads: 3, Arena: kernels.NewArena(limit)}} {
+		args := arguments(u)
+		if err := leaf.Call(context.Background(), args, bounds(u), env); err != nil {
+			t.Fatal(err)
+		}
+		if got := show(args[0]); got != want {
+			t.Errorf("%s on %d threads: got %s, want %s", s.src, env.Threads, got, want)
+		}
+		if err := args[0].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if limit.Used() != 0 {
+		t.Errorf("%d bytes stay counted", limit.Used())
+	}
+}
+
+// divide: a division by zero is an error that has the coordinate.
+func divide(t *testing.T, b kernels.Backend) {
+	for _, c := range []struct{ by, want string }{{"z", "at i = 1"}, {"m", ""}} {
+		u := unit(t, statement{src: "q(i) = n(i) / " + c.by + "(i)", typ: ir.Int64})
+		leaf := build(t, b, u)
+		defer leaf.Close()
+		args := arguments(u)
+		err := leaf.Call(context.Background(), args, bounds(u), kernels.Env{Threads: 1, Vars: u.Vars, What: "q"})
+		var zero *kernels.DivideError
+		switch {
+		case c.want != "" && !errors.As(err, &zero):
+			t.Errorf("a division by zero: got %v, want a DivideError", err)
+		case c.want != "" && (len(zero.Coord) != 1 || zero.Coord[0] != 1):
+			t.Errorf("got a division by zero at %v, want [1]", zero.Coord)
+		case c.want == "" && (err != nil || fmt.Sprint(tcs.Slice[int64](args[0].Vals)) != "[2 7 4]"):
+			t.Errorf("got %v, %v, want [2 7 4]", tcs.Slice[int64](args[0].Vals), err)
+		}
+	}
+}
+
+// memory: a result that passes the limit is an error, and nothing is published.
+func memory(t *testing.T, b kernels.Backend) {
+	u := unit(t, statement{src: "C(i,j) = A(i,j) + B(i,j)", levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}})
+	leaf := build(t, b, u)
+	defer leaf.Close()
+	limit := tcs.NewLimit(16)
+	args := arguments(u)
+	err := leaf.Call(context.Background(), args, bounds(u), kernels.Env{Threads: 1, Arena: kernels.NewArena(limit)})
+	var refused *tcs.MemoryError
+	if !errors.As(err, &refused) {
+		t.Errorf("got %v, want a MemoryError", err)
+	}
+	if args[0].Vals.Ptr != nil || args[0].Levels[1].Crd.Ptr != nil || limit.Used() != 0 {
+		t.Errorf("a leaf that failed has published arrays, or %d bytes stay counted", limit.Used())
+	}
+}
+
+// cancelled: a call whose context has ended does nothing.
+func cancelled(t *testing.T, b kernels.Backend) {
+	u := Unit(t)
+	leaf := build(t, b, u)
+	defer leaf.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	args := arguments(u)
+	if err := leaf.Call(ctx, args, bounds(u), kernels.Env{Threads: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	if got := show(args[0]); got != "[1e+99 1e+99 1e+99]" {
+		t.Errorf("a cancelled call has written %s", got)
+	}
+}
+
+// several leaves, of one unit too, live side by side; closing one harms no other.
+func several(t *testing.T, b kernels.Backend) {
+	u := Unit(t)
+	first, second := build(t, b, u), build(t, b, u)
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	defer second.Close()
+	args := arguments(u)
+	if err := second.Call(context.Background(), args, bounds(u), kernels.Env{Threads: 1}); err != nil || show(args[0]) != "[20 0 320]" {
+		t.Errorf("got %s, %v", show(args[0]), err)
+	}
+}

@@ -1,0 +1,152 @@
+// Package interpret is the backend that interprets leaves: slowly, without a compiler,
+// and with every access to memory checked.
+package interpret
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"unsafe"
+
+	"distaff/codegen"
+	"distaff/codegen/interp"
+	"distaff/io/tcs"
+	"distaff/kernels"
+)
+
+// leaf is a leaf that is interpreted.
+type leaf struct {
+	prog  *interp.Program
+	fresh bool // the result's memory holds anything
+}
+
+// Backend makes leaves for the checking interpreter (codegen/interp).
+type Backend struct{}
+
+func (Backend) Build(_ context.Context, u *codegen.Unit) (kernels.Leaf, error) {
+	p, err := interp.Compile(u.Func)
+	if err != nil {
+		return nil, err
+	}
+	return &leaf{p, !u.Result.Into}, nil
+}
+
+func (Backend) Complete() bool { return true }
+func (Backend) Name() string   { return "interpreter" }
+
+func (f *leaf) Close() error { return nil }
+
+func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	in := make([]interp.Arg, len(args))
+	for k, t := range args {
+		for _, lev := range t.Levels {
+			in[k].Levels = append(in[k].Levels, interp.Level{Size: lev.Size, Offset: lev.Offset,
+				Pos: array(lev.Pos, tcs.Int64), Crd: array(lev.Crd, tcs.Int64)})
+		}
+		in[k].Vals = array(t.Vals, t.Type)
+	}
+	in[0].Vals.Fresh = f.fresh
+	h := fnv.New64a()
+	fmt.Fprint(h, env.What, bounds)
+	fail, err := f.prog.Run(in, bounds, interp.Env{Threads: env.Threads, Seed: h.Sum64()})
+	if err != nil {
+		return err
+	}
+	if fail != nil {
+		return kernels.Failure(fail.Code, fail.Coord, env)
+	}
+	return publish(args[0], in[0], env)
+}
+
+// array is an array's memory as the interpreter takes it; integers of 4
+// bytes are read as such.
+func array(a tcs.Array, t tcs.Type) interp.Array {
+	out := interp.Array{First: a.First}
+	if a.Ptr == nil || a.Len == 0 {
+		return out
+	}
+	if t == tcs.Int64 && a.Width == 4 {
+		t = tcs.Int32
+	}
+	switch t {
+	case tcs.Float64:
+		out.Data = tcs.Slice[float64](a)
+	case tcs.Float32:
+		out.Data = tcs.Slice[float32](a)
+	case tcs.Int64:
+		out.Data = tcs.Slice[int64](a)
+	case tcs.Int32:
+		out.Data = tcs.Slice[int32](a)
+	case tcs.Complex128:
+		out.Data = tcs.Slice[complex128](a)
+	case tcs.Complex64:
+		out.Data = tcs.Slice[complex64](a)
+	}
+	return out
+}
+
+// publish copies the arrays that the leaf made into memory of the result's: all of them,
+// or none where memory is refused.
+func publish(out *tcs.Tensor, from interp.Arg, env kernels.Env) error {
+	var limit *tcs.Limit
+	if env.Arena != nil {
+		limit = env.Arena.Limit()
+	}
+	var mems []*tcs.Memory
+	var changes []func()
+	var err error
+	take := func(a *tcs.Array, from interp.Array) {
+		src, n := memory(from)
+		if err != nil || n == 0 || src == a.Ptr {
+			return
+		}
+		bytes := int64(n) * int64(a.Width)
+		var mem *tcs.Memory
+		if mem, err = tcs.Alloc(limit, bytes, "a result"); err != nil {
+			return
+		}
+		copy(mem.Slice(), unsafe.Slice((*byte)(src), bytes))
+		mems = append(mems, mem)
+		changes = append(changes, func() {
+			*a = mem.Array(0, int64(n), a.Width)
+			a.First = from.First
+			out.Hold(mem)
+		})
+	}
+	for l := range out.Levels {
+		take(&out.Levels[l].Pos, from.Levels[l].Pos)
+		take(&out.Levels[l].Crd, from.Levels[l].Crd)
+	}
+	take(&out.Vals, from.Vals)
+	if err == nil {
+		for _, change := range changes {
+			change()
+		}
+	}
+	for _, mem := range mems {
+		mem.Release() // the tensor has references of its own
+	}
+	return err
+}
+
+// memory is where an array of the interpreter's lies, and its length.
+func memory(a interp.Array) (unsafe.Pointer, int) {
+	switch d := a.Data.(type) {
+	case []int32:
+		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	case []int64:
+		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	case []float32:
+		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	case []float64:
+		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	case []complex64:
+		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	case []complex128:
+		return unsafe.Pointer(unsafe.SliceData(d)), len(d)
+	}
+	return nil, 0
+}

@@ -1,0 +1,96 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/kernels"
+	"distaff/spmd/comm"
+)
+
+// Shared is a Backend over all ranks of c, on which b makes leaves: the lowest rank of each
+// Kind makes a leaf's object, and its bytes go to the others of that kind. So there is one
+// compilation a job, however many nodes share no cache. Build is collective; its leaf is made
+// at every rank, or at none.
+func Shared(c comm.Comm, b kernels.Portable) kernels.Backend {
+	return &shared{b, c.Uncounted()}
+}
+
+type shared struct {
+	kernels.Portable
+	c comm.Comm
+}
+
+func (s *shared) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {
+	c := s.c
+	h := fnv.New64a()
+	h.Write([]byte(s.Kind()))
+	kinds := make([]int64, c.Size())
+	if err := c.Allgather(comm.Of([]int64{int64(h.Sum64())}), comm.Of(kinds)); err != nil {
+		return nil, err
+	}
+	mine := int64(h.Sum64())
+	var object []byte
+	// Where no one of a kind has a compiler, each of that kind looks for what it has:
+	// alone, if it is one of them, and somewhere, if there are any.
+	alone, somewhere := false, false
+	for root, kind := range kinds {
+		if slices.Index(kinds, kind) != root {
+			continue
+		}
+		var data []byte
+		if root == c.Rank() {
+			var err error
+			if object, err = s.Object(ctx, u); errors.Is(err, kernels.ErrNoCompiler) {
+				object = nil
+			} else if err != nil {
+				return nil, err
+			}
+			data = object
+		}
+		data, err := comm.BcastBytes(c, data, root)
+		if err != nil {
+			return nil, err
+		}
+		somewhere = somewhere || len(data) == 0
+		switch {
+		case kind != mine:
+		case len(data) == 0:
+			alone = true
+		default:
+			object = data
+		}
+	}
+	var leaf kernels.Leaf
+	var err error
+	if alone {
+		leaf, err = s.Portable.Build(ctx, u)
+	} else {
+		leaf, err = s.Load(object, u)
+	}
+	if !somewhere || err != nil && !errors.Is(err, kernels.ErrNoCompiler) {
+		return leaf, err
+	}
+	// Leaves that differ may not combine: all ranks have this one, or none.
+	lacks := []int64{0}
+	if err != nil {
+		lacks[0] = 1
+	}
+	if err := c.Allreduce(comm.Of(lacks), comm.Max); err != nil {
+		return nil, err
+	}
+	if lacks[0] == 0 {
+		return leaf, nil
+	}
+	if leaf != nil {
+		leaf.Close()
+	}
+	if err == nil {
+		return nil, fmt.Errorf("on another rank's node: %w", kernels.ErrNoCompiler)
+	}
+	return nil, err
+}
