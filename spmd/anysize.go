@@ -20,6 +20,7 @@ func anySize(r codegen.Request, u *codegen.Unit) *codegen.Unit {
 		return t
 	}
 	r.Exact, r.Tensors, r.Sizes = nil, maps.Clone(r.Tensors), maps.Clone(r.Sizes)
+	r.Trace = nil
 	for v := range r.Sizes {
 		r.Sizes[v] = unknownSize
 	}
