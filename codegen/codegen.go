@@ -1,10 +1,10 @@
 // Package codegen is the compiler: from a statement of tensor index notation
 // and the formats of its tensors to the leaf that computes it.
 //
-// Compile runs the stages one after another: the normal form (notation), one
+// Compile runs a table of passes (passes.go): the normal form (notation), one
 // order of all loops and the conversions that it forces (order.go, convert.go), the
-// nest in concrete index notation (nest.go, cin), and the leaf (lattice, lower,
-// ir). Each stage's outcome stands in the Unit, printable.
+// nest in concrete index notation (terms.go, factor.go, nest.go, cin), what is decided of
+// its loops and its result, and the leaf (lower, lattice, ir).
 //
 // A leaf does not depend on sizes but for the width of its integers and the
 // choice of workspaces: every variable's range is an argument, and dense
@@ -12,9 +12,8 @@
 package codegen
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
+	"time"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
@@ -24,7 +23,6 @@ import (
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
-	"distaff/codegen/strategy"
 )
 
 // Request is what to compile.
@@ -86,6 +84,11 @@ type Request struct {
 	// with the same patterns, and writes its values (see Result.Values). The left one
 	// of Tensors has the widths of these arrays.
 	Values bool
+	// Verify runs the verifier of each pass behind it. One that fails is a bug: a panic.
+	Verify bool
+	// Trace, if not nil, is told of each pass behind it. text prints what it made, and is
+	// called before Trace returns, if at all.
+	Trace func(pass string, took time.Duration, text func() string)
 }
 
 // DefaultLongRow is the LongRow of a request that has none: the work of several
@@ -128,6 +131,14 @@ type Unit struct {
 	CIN     cin.Stmt
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
+	// Times are the passes that made it, in their order.
+	Times []PassTime
+}
+
+// PassTime is how long a pass took, with all of its runs.
+type PassTime struct {
+	Pass string
+	Took time.Duration
 }
 
 // Arg is an argument of the leaf.
@@ -180,114 +191,46 @@ type Result struct {
 // Compile compiles a statement that notation.Check accepts. Errors are the
 // user's mistakes.
 func Compile(r Request) (*Unit, error) {
-	c := &compilation{Request: r}
 	if r.Values && r.Schedule != nil {
 		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
 	}
-	if r.Normal != nil {
-		normal := *r.Normal
-		c.normal = &normal
-	} else {
-		c.normal = notation.Normalize(r.Stmt)
-	}
-	if err := c.types(); err != nil {
+	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	if err := c.run(); err != nil {
 		return nil, err
 	}
-	c.result()
-	c.collect()
-	u := c.unit
-	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
-	c.operands()
-	c.build()
-	switch {
-	case r.Schedule != nil:
-		if err := c.schedule(); err != nil {
-			return nil, err
-		}
-	case !r.Values: // else its level arrays are given
-		c.share = c.shared()
-	}
-	f, err := c.leaf()
-	if err != nil {
-		return nil, err
-	}
-	u.Func, u.Request = f, r
-	if err := ir.Verify(u.Func); err != nil {
-		panic(fmt.Sprintf("BUG: codegen: %v of %s", err, cin.String(u.CIN)))
-	}
-	return u, nil
-}
-
-// leaf lowers the statement.
-func (c *compilation) leaf() (*ir.Func, error) {
-	u := c.unit
-	if err := cin.Verify(u.CIN); err != nil {
-		panic(fmt.Sprintf("BUG: codegen: %v in %s", err, cin.String(u.CIN)))
-	}
-	u.Vars = c.normal.Vars
-	sizes := map[string]int64{}
-	for _, v := range u.Vars {
-		sizes[v] = c.size(v)
-	}
-	share := ""
-	if a := c.share; a != nil {
-		k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
-		share = a.Key()
-		u.Result.Shares = k
-		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[k])
-		if c.Into {
-			c.into()
-		}
-	}
-	u.Result.Values = c.Values && !u.Result.Format.AllDense()
-	if c.Threads != 1 && c.Schedule == nil {
-		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
-	}
-	f, err := lower.Lower(lower.Spec{
-		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Assembly: c.assembly(), Share: share, Exact: c.exact(), LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
-		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
-		Note: func(text string) {
-			if !slices.Contains(u.Notes, text) {
-				u.Notes = append(u.Notes, text)
-			}
-		},
-	})
-	if err == nil {
-		return f, nil
-	}
-	return c.refused(err)
-}
-
-// assembly is how the leaf writes its result.
-func (c *compilation) assembly() strategy.Assembly {
-	p := strategy.Pattern{Shared: c.share != nil, Accumulate: c.unit.Result.Into, Fixed: c.Values}
-	s, scheduled := c.unit.CIN.(*cin.SuchThat)
-	return strategy.AssemblyOf(c.unit.Result.Format, p, scheduled && s.Insert)
-}
-
-func set(list []string) map[string]bool {
-	out := map[string]bool{}
-	for _, v := range list {
-		out[v] = true
-	}
-	return out
+	return c.unit, nil
 }
 
 // compilation is a Compile in progress.
 type compilation struct {
 	Request
-	normal *notation.Normal
-	unit   *Unit
-	uses   []*use
-	byKey  map[string]*use
-	ops    []lower.Operand
-	share  *cin.Access // whose level arrays the result has too; nil for none
-	// Of a schedule: the commands, the statement without them, and whether the
-	// result must have level arrays of its own.
+	normal  *notation.Normal
+	unit    *Unit
+	planned Result // the result, with level arrays of its own
+	uses    []*use
+	byKey   map[string]*use
+	ops     []lower.Operand
+	args    []Arg // those that ops are
+	nest    *nest
+	plain   cin.Stmt    // what the nest became, without a schedule
+	share   *cin.Access // whose level arrays the result has too; nil for none
+	own     bool        // the result must have level arrays of its own
+	// commands are those of a schedule.
 	commands []*schedule.Command
-	plain    cin.Stmt
-	own      bool
+	exact    map[string]int64 // variables whose ranges are compiled in
+	lowered  *lower.Lowered
+}
+
+// normalize brings the statement into the normal form, unless the request has it.
+func (c *compilation) normalize() error {
+	if c.Normal != nil {
+		normal := *c.Normal
+		c.normal = &normal
+	} else {
+		c.normal = notation.Normalize(c.Stmt)
+	}
+	c.unit.Vars = c.normal.Vars
+	return nil
 }
 
 // size is the size of a variable.
@@ -313,7 +256,6 @@ func (c *compilation) tensor(name string) Tensor {
 
 // types finds the type to compute in.
 func (c *compilation) types() error {
-	c.unit = &Unit{Compute: c.ComputeType}
 	if c.ComputeType != ir.Invalid {
 		return nil
 	}
@@ -349,7 +291,7 @@ func valueType(t ir.Type) dtype.Type {
 
 // result plans the leaf's result: requested levels that are neither dense nor
 // compressed are made as compressed ones.
-func (c *compilation) result() {
+func (c *compilation) result() error {
 	t := c.tensor(c.Stmt.LHS.Name)
 	r := Result{Shares: -1, Format: format.Format{Levels: slices.Clone(t.Format.Levels), Order: slices.Clone(t.Format.Order)}}
 	for l, k := range r.Format.Levels {
@@ -358,11 +300,12 @@ func (c *compilation) result() {
 		}
 	}
 	r.PosWidth, r.CrdWidth = c.widths(r.Format)
-	c.unit.Result = r
+	c.planned, c.unit.Result = r, r
+	return nil
 }
 
 // collect finds the uses of tensors, and adds the term that += reads.
-func (c *compilation) collect() {
+func (c *compilation) collect() error {
 	lhs := c.normal.LHS
 	if c.normal.Accumulate && c.Old != nil {
 		c.normal.Terms = append([]*notation.Term{{Factors: []notation.Factor{&notation.Access{Name: lhs.Name, Vars: lhs.Vars, At: lhs.At, VarAt: lhs.VarAt}}}}, c.normal.Terms...)
@@ -382,11 +325,19 @@ func (c *compilation) collect() {
 		c.byKey[key] = u
 		c.uses = append(c.uses, u)
 	}
+	return nil
+}
+
+// order finds the loop order, and the conversions that it forces.
+func (c *compilation) order() error {
+	u := c.unit
+	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
+	return nil
 }
 
 // operands makes the leaf's arguments: the result, and each tensor once for
 // each format that it is read in.
-func (c *compilation) operands() {
+func (c *compilation) operands() error {
 	u := c.unit
 	lhs := c.Stmt.LHS.Name
 	c.ops = []lower.Operand{{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth, CrdWidth: u.Result.CrdWidth}}
@@ -414,22 +365,17 @@ func (c *compilation) operands() {
 		c.ops = append(c.ops, op)
 		u.Args = append(u.Args, Arg{Tensor: s.tensor, Name: s.name, Format: s.format, Convert: s.convert, Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
 	}
+	c.args = u.Args
+	return nil
 }
 
-// build makes the concrete index notation.
-func (c *compilation) build() {
-	taken := map[string]bool{}
-	for name := range c.Tensors {
-		taken[name] = true
-	}
-	for _, v := range c.normal.Vars {
-		taken[v] = true
-	}
-	n := &nest{
+// terms makes products of the normal form's terms.
+func (c *compilation) terms() error {
+	c.nest = &nest{
 		order:   c.unit.Order,
 		name:    func(a *notation.Access) string { return c.byKey[useKey(a)].name },
 		result:  c.unit.Result.Format,
-		taken:   taken,
+		taken:   c.taken(),
 		formats: map[string]format.Format{},
 		counts:  map[string][]int64{},
 		sizes:   c.size,
@@ -437,12 +383,39 @@ func (c *compilation) build() {
 		plain:   c.Schedule != nil,
 	}
 	for _, op := range c.ops[1:] {
-		n.formats[op.Name] = op.Format
+		c.nest.formats[op.Name] = op.Format
 	}
 	for _, s := range c.uses {
 		if !s.convert {
-			n.counts[s.name] = s.given.Counts
+			c.nest.counts[s.name] = s.given.Counts
 		}
 	}
-	c.unit.CIN = n.statement(c.normal.LHS, c.normal.Terms)
+	c.nest.target = c.nest.newTarget(c.normal.LHS)
+	c.nest.makeTerms(c.normal.Terms)
+	return nil
+}
+
+// taken are the names that no temporary may have.
+func (c *compilation) taken() map[string]bool {
+	taken := map[string]bool{}
+	for name := range c.Tensors {
+		taken[name] = true
+	}
+	for _, v := range c.normal.Vars {
+		taken[v] = true
+	}
+	return taken
+}
+
+// factor takes sums out of the terms.
+func (c *compilation) factor() error {
+	c.nest.factor()
+	return nil
+}
+
+// loops makes the concrete index notation.
+func (c *compilation) loops() error {
+	c.plain = c.nest.statement()
+	c.unit.CIN = c.plain
+	return nil
 }

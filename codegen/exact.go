@@ -10,12 +10,14 @@ const (
 	longest  = 256
 )
 
-// exact is which of the variables that Request.Exact allows have their size
-// compiled in: those of short dense loops, that index nothing but dense levels.
-func (c *compilation) exact() map[string]int64 {
+// trips finds which of the variables that Request.Exact allows have their size
+// compiled in: those of short dense loops, that index nothing but dense levels. A
+// schedule says itself what is bound().
+func (c *compilation) trips() error {
 	out := map[string]int64{}
-	if len(c.Schedule) > 0 { // it says itself what is bound()
-		return out
+	c.exact = out
+	if len(c.Schedule) > 0 {
+		return nil
 	}
 	for _, v := range c.Exact {
 		if n := c.size(v); slices.Contains(c.normal.Vars, v) && n >= shortest && n <= longest {
@@ -35,7 +37,7 @@ func (c *compilation) exact() map[string]int64 {
 	result := c.unit.Result.Format
 	drop(c.normal.LHS.Vars, func(m int) bool { return result.Levels[slices.Index(result.Order, m)].Caps().Locate })
 	c.innermost(out)
-	return out
+	return nil
 }
 
 // innermost keeps, of the candidates, those that are a last storage level

@@ -1,50 +1,137 @@
 package codegen
 
 import (
+	"fmt"
 	"slices"
 
 	"distaff/codegen/cin"
 )
 
-// scalar sums terms, some of which sum order[k], where the target has no
-// variables left: into temporaries, which are then assigned. In integer
-// arithmetic factors that hold no summed variable are multiplied once, with the sum;
-// floats are not rearranged so, since inf*(x-x) is not inf*x - inf*x.
-func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
-	var here, plain []*term
-	var producers []cin.Stmt
-	into := func(list []*term) *cin.Access {
-		temp := &cin.Access{Name: n.fresh("t")}
-		producers = append(producers, n.sum(list, k, target{lhs: temp, temp: true, accumulate: true}))
-		return temp
+// part is a sum that factoring took out of a term: its temporary is a factor of the
+// term instead.
+type part struct {
+	k      int         // it is computed where the loop over order[k] would begin
+	at     *cin.Access // the temporary, without a name until the nest is built
+	letter string      // its name begins with
+	body   []*term
+}
+
+// hasPart tells whether a part of x is computed at order[k].
+func (t *term) hasPart(k int) bool {
+	return slices.ContainsFunc(t.parts, func(p *part) bool { return p.k == k })
+}
+
+// whole is the term with its parts multiplied out again: the factors in another order.
+func (t *term) whole() *term {
+	if len(t.parts) == 0 {
+		return t
 	}
-	for _, x := range terms {
-		if len(x.sums) == 0 {
-			here = append(here, x)
+	c := *t
+	c.parts, c.factors, c.sums = nil, nil, slices.Clone(t.sums)
+	for _, f := range t.factors {
+		k := slices.IndexFunc(t.parts, func(p *part) bool { return f == cin.Expr(p.at) })
+		if k < 0 {
+			c.factors = append(c.factors, f)
 			continue
 		}
-		outer, inner := n.split(x)
-		if !n.exact || len(outer) == 0 || len(inner) == 0 {
-			plain = append(plain, x)
+		inner := t.parts[k].body[0].whole()
+		c.factors = append(c.factors, inner.factors...)
+		c.sums = append(c.sums, inner.sums...)
+	}
+	return &c
+}
+
+// factor takes sums out of the statement's terms, so that factors which hold no summed
+// variable are multiplied once, with the sum: in integer arithmetic, where the sum is a
+// scalar; and where it pays, a row of the target at a time. Floats are not rearranged to
+// scalars, since inf*(x-x) is not inf*x - inf*x. It goes the way that the loops take.
+func (n *nest) factor() {
+	if n.perfect() == nil {
+		n.terms = n.factored(n.terms, 0, 0, n.target)
+	}
+}
+
+// factored are terms, on their way at order[k], without what is taken out of them; the
+// loops around are those over order[:bound].
+func (n *nest) factored(terms []*term, k, bound int, t target) []*term {
+	for ; k < len(n.order); k++ {
+		v := n.order[k]
+		if slices.Contains(t.left, v) {
+			if len(t.ordered) > 0 && t.ordered[0] != v {
+				t.ordered, t.temp = nil, true // the terms go to a workspace
+			}
+			t, bound = t.without(v), k+1
 			continue
 		}
-		temp := into([]*term{{factors: inner, sums: x.sums}})
-		here = append(here, &term{neg: x.neg, factors: append(outer, temp)})
+		if slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) }) {
+			return n.factoredSum(terms, k, bound, t)
+		}
 	}
-	if len(plain) > 0 {
-		here = append(here, &term{factors: []cin.Expr{into(plain)}})
+	return terms
+}
+
+// factoredSum is factored for terms some of which sum order[k].
+func (n *nest) factoredSum(terms []*term, k, bound int, t target) []*term {
+	if len(t.left) > 0 && len(t.ordered) > 0 {
+		t.ordered, t.temp = nil, true
 	}
-	var s cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)}
-	for i := len(producers) - 1; i >= 0; i-- {
-		s = &cin.Where{Consumer: s, Producer: producers[i]}
+	out := slices.Clone(terms)
+	if len(t.left) == 0 {
+		for i, x := range terms {
+			outer, inner := n.split(x, bound)
+			if n.exact && len(x.sums) > 0 && len(outer) > 0 && len(inner) > 0 {
+				out[i] = x.without(&part{k: k, at: &cin.Access{}, letter: "t", body: []*term{{factors: inner, sums: x.sums}}}, outer)
+			}
+		}
+		return out
 	}
-	return s
+	if len(terms) == 1 && !n.plain {
+		if x := n.row(terms[0], k, bound, t); x != nil {
+			return []*term{x}
+		}
+	}
+	v := n.order[k]
+	index := map[*term]int{}
+	for i, x := range terms {
+		index[x] = i
+	}
+	for _, group := range n.groups(terms, v) {
+		if !slices.Contains(group[0].sums, v) {
+			for i, y := range n.factored(group, k+1, bound, t) {
+				out[index[group[i]]] = y
+			}
+			continue
+		}
+		inner := make([]*term, len(group))
+		for i, x := range group {
+			c := *x
+			c.sums = remove(x.sums, v)
+			inner[i] = &c
+		}
+		for i, y := range n.factored(inner, k+1, k+1, t) {
+			if y != inner[i] {
+				y.sums = append(slices.Clone(y.sums), v)
+				out[index[group[i]]] = y
+			}
+		}
+	}
+	return out
+}
+
+// without is the term with a part in the place of all but its outer factors.
+func (t *term) without(p *part, outer []cin.Expr) *term {
+	c := *t
+	c.factors = append(slices.Clone(outer), p.at)
+	c.sums = nil
+	c.parts = append(slices.Clone(t.parts), p)
+	return &c
 }
 
 // split parts a term's factors into those that hold none of the variables that
-// it has yet to sum, and the others.
-func (n *nest) split(x *term) (outer, inner []cin.Expr) {
-	if len(x.pending) > 0 {
+// it has yet to sum, and the others. One that waits for a sum inside the loops over
+// order[:bound] stays whole.
+func (n *nest) split(x *term, bound int) (outer, inner []cin.Expr) {
+	if slices.ContainsFunc(x.pending, func(p *pending) bool { return !n.bound(p.free, bound) }) {
 		return nil, x.factors
 	}
 	for _, f := range x.factors {
@@ -89,25 +176,25 @@ const (
 	minFiber = 2
 )
 
-// row sums one term over order[k] into a workspace over the last variable
-// left, and multiplies that by the factors that hold the variable and none that
-// is summed: w(l) += B(i,j,k)*D(k,l), then A(i,l) += w(l)*C(j,l). It returns nil
-// where there are none, or where it is not known to pay.
-func (n *nest) row(terms []*term, k int, t target) cin.Stmt {
-	if len(terms) != 1 || len(t.left) != 1 {
+// row takes the sum over order[k] out of a term, into a workspace over the last variable
+// left, where the factors that hold the variable and none that is summed multiply it:
+// w(l) += B(i,j,k)*D(k,l), then A(i,l) += w(l)*C(j,l). It returns nil where there are none,
+// or where it is not known to pay.
+func (n *nest) row(x *term, k, bound int, t target) *term {
+	if len(t.left) != 1 {
 		return nil
 	}
-	x, l := terms[0], t.left[0]
-	outer, inner := n.split(x)
+	l := t.left[0]
+	outer, inner := n.split(x, bound)
 	along := slices.ContainsFunc(outer, func(f cin.Expr) bool { return holds(f, t.left) })
 	if !along || len(inner) == 0 || !slices.ContainsFunc(inner, func(f cin.Expr) bool { return holds(f, t.left) }) ||
 		n.sizes(l) < minRow || !n.runsAlong(x, l, t) || !n.long(inner, n.order[k]) {
 		return nil
 	}
-	w := &cin.Access{Name: n.fresh("w"), Vars: []string{l}}
-	producer := n.sum([]*term{{factors: inner, sums: x.sums}}, k, target{lhs: w, left: t.left, temp: true, accumulate: true})
-	rhs := n.x(&term{neg: x.neg, factors: append(outer, w)})
-	return &cin.Where{Consumer: &cin.Forall{Var: l, Body: &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: rhs}}, Producer: producer}
+	p := &part{k: k, at: &cin.Access{Vars: []string{l}}, letter: "w"}
+	t.temp = true
+	p.body = n.factoredSum([]*term{{factors: inner, sums: x.sums}}, k, bound, t)
+	return x.without(p, outer)
 }
 
 // runsAlong tells whether l is the last, dense, level of all that has it.
@@ -149,22 +236,26 @@ func (n *nest) long(factors []cin.Expr, v string) bool {
 	return known && !few
 }
 
-func (n *nest) isSparse(a *cin.Access) bool {
-	f, ok := n.formats[a.Name]
-	return ok && !f.AllDense()
-}
-
-func (n *nest) sumOf(terms []*term) cin.Expr {
-	var sum cin.Expr
-	for _, t := range terms {
-		switch {
-		case sum == nil:
-			sum = n.x(t)
-		case t.neg:
-			sum = &cin.Binary{Op: '-', X: sum, Y: n.x(&term{factors: t.factors})}
-		default:
-			sum = &cin.Binary{Op: '+', X: sum, Y: n.x(t)}
+// verifyFactors checks that factors and sums are those that the terms had.
+func verifyFactors(before, after []*term) error {
+	if len(before) != len(after) {
+		return fmt.Errorf("%d terms of %d", len(after), len(before))
+	}
+	for k, x := range before {
+		y := after[k].whole()
+		if got, want := sortedKeys(y), sortedKeys(x); !slices.Equal(got, want) || x.neg != y.neg {
+			return fmt.Errorf("%s, which is not %s", after[k], x)
 		}
 	}
-	return sum
+	return nil
+}
+
+// sortedKeys are the texts of a term's factors, and the variables that it sums.
+func sortedKeys(x *term) []string {
+	keys := slices.Clone(x.sums)
+	for _, f := range x.factors {
+		keys = append(keys, cin.ExprString(f))
+	}
+	slices.Sort(keys)
+	return keys
 }

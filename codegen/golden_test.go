@@ -89,7 +89,7 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 	if err := notation.Check(s); err != nil {
 		t.Fatal(err)
 	}
-	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64}
+	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64, Verify: true}
 	for _, v := range notation.Normalize(s).Vars {
 		r.Sizes[v] = 1000
 	}

@@ -7,7 +7,6 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 )
 
@@ -28,50 +27,9 @@ type nest struct {
 	sizes   func(string) int64
 	exact   bool // the arithmetic is that of integers
 	plain   bool // for a schedule: one nest of loops where that will do
-}
-
-// term is a product on its way down.
-type term struct {
-	neg     bool
-	factors []cin.Expr
-	sums    []string // variables to sum, those not yet bound
-	pending []*pending
-}
-
-// x is the term's expression. Factors come in the order in which their
-// variables are bound, so that what does not change in an inner loop is
-// multiplied outside it.
-func (n *nest) x(t *term) cin.Expr {
-	factors := slices.Clone(t.factors)
-	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
-	x := factors[0]
-	for _, f := range factors[1:] {
-		x = &cin.Binary{Op: '*', X: x, Y: f}
-	}
-	if t.neg {
-		x = &cin.Neg{X: x}
-	}
-	return x
-}
-
-// depth is the number of loops that must be around x; a temporary stands for
-// what is computed where it is read.
-func (n *nest) depth(x cin.Expr) int {
-	d := 0
-	cin.ExprAccesses(x, func(a *cin.Access) {
-		for _, v := range a.Vars {
-			d = max(d, slices.Index(n.order, v)+1)
-		}
-	})
-	return d
-}
-
-// pending is an explicit sum beside other factors, to be computed as
-// temporary temp as soon as its free variables are bound.
-type pending struct {
-	temp string
-	free []string
-	body []*term
+	// The statement: what the terms are assigned to, and these.
+	target target
+	terms  []*term
 }
 
 // target is what terms are assigned to.
@@ -98,8 +56,8 @@ func (n *nest) fresh(letter string) string {
 	}
 }
 
-// statement is the whole statement.
-func (n *nest) statement(lhs *notation.Access, terms []*notation.Term) cin.Stmt {
+// newTarget is the whole statement's.
+func (n *nest) newTarget(lhs *notation.Access) target {
 	t := target{lhs: &cin.Access{Name: lhs.Name, Vars: lhs.Vars}}
 	deep := -1
 	for l, mode := range n.result.Order {
@@ -109,75 +67,15 @@ func (n *nest) statement(lhs *notation.Access, terms []*notation.Term) cin.Stmt 
 		}
 	}
 	t.ordered = t.left[:deep+1]
-	var list []*term
-	for _, x := range terms {
-		list = append(list, n.term(x, x.Sum))
-	}
-	if n.plain {
-		if s := n.perfect(list, t); s != nil {
-			return s
-		}
-	}
-	return n.build(list, 0, t)
+	return t
 }
 
-func (n *nest) term(t *notation.Term, sums []string) *term {
-	out := &term{sums: sums, neg: t.Negative}
-	for _, f := range t.Factors {
-		out.factors = append(out.factors, n.factor(f, out))
+// statement is the whole statement.
+func (n *nest) statement() cin.Stmt {
+	if vars := n.perfect(); vars != nil {
+		return n.perfectNest(vars)
 	}
-	return out
-}
-
-func (n *nest) factor(f notation.Factor, t *term) cin.Expr {
-	switch f := f.(type) {
-	case *notation.Access:
-		return n.expr(f, t)
-	case *notation.Number:
-		return n.expr(f, t)
-	case *notation.Group:
-		return n.expr(f.X, t)
-	case *notation.Quotient:
-		return &cin.Binary{Op: '/', X: n.expr(f.Num, t), Y: n.expr(f.Den, t)}
-	case *notation.Reduction:
-		return n.expr(&notation.ReductionExpr{Reduction: f}, t)
-	}
-	panic(fmt.Sprintf("BUG: codegen: factor %T", f))
-}
-
-// expr is a plain expression; sums in it become temporaries that t waits for.
-func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
-	switch x := x.(type) {
-	case *notation.Access:
-		return &cin.Access{Name: n.name(x), Vars: x.Vars}
-	case *notation.Number:
-		return number(x)
-	case *notation.Neg:
-		return &cin.Neg{X: n.expr(x.X, t)}
-	case *notation.Binary:
-		return &cin.Binary{Op: x.Op, X: n.expr(x.X, t), Y: n.expr(x.Y, t)}
-	case *notation.ReductionExpr:
-		p := &pending{temp: n.fresh("t"), free: notation.FreeVars(x)}
-		for _, b := range x.Body {
-			sums := slices.Clone(x.Vars)
-			for _, v := range b.Sum {
-				if !slices.Contains(sums, v) {
-					sums = append(sums, v)
-				}
-			}
-			p.body = append(p.body, n.term(b, sums))
-		}
-		t.pending = append(t.pending, p)
-		return &cin.Access{Name: p.temp}
-	}
-	panic(fmt.Sprintf("BUG: codegen: expression %T", x))
-}
-
-func number(x *notation.Number) *cin.Lit {
-	if x.IsInt {
-		return cin.Number(x.Text, ir.Int(x.Int))
-	}
-	return cin.Number(x.Text, ir.Number(ir.Float64, complex(x.Float, 0)))
+	return n.build(n.terms, 0, n.target)
 }
 
 // build is the nest of the terms over the variables from order[k] on.
@@ -223,7 +121,7 @@ func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 			}
 			return &cin.Forall{Var: v, Body: n.build(terms, k+1, t.without(v))}
 		}
-		if slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) }) {
+		if slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) || x.hasPart(k) }) {
 			return n.sum(terms, k, t)
 		}
 	}
@@ -240,16 +138,16 @@ func remove(list []string, v string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(u string) bool { return u == v })
 }
 
-// sum builds terms some of which sum order[k].
+// sum builds terms some of which sum order[k], or have parts that do.
 func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		return n.workspace(terms, k, t)
 	}
+	if slices.ContainsFunc(terms, func(x *term) bool { return x.hasPart(k) }) {
+		return n.parts(terms, k, t)
+	}
 	if len(t.left) == 0 && !(t.temp && len(t.lhs.Vars) == 0) {
 		return n.scalar(terms, k, t)
-	}
-	if s := n.row(terms, k, t); s != nil && !n.plain {
-		return s
 	}
 	v := n.order[k]
 	t.accumulate = true
@@ -271,6 +169,54 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 		return list[0]
 	}
 	return &cin.Seq{List: list}
+}
+
+// parts builds terms some of which have parts that sum order[k]: each part is computed
+// into its temporary before what reads it.
+func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
+	var here []*part
+	rest := make([]*term, len(terms))
+	for i, x := range terms {
+		rest[i] = x
+		if x.hasPart(k) {
+			c := *x
+			c.parts = nil
+			for _, p := range x.parts {
+				if p.k == k {
+					p.at.Name = n.fresh(p.letter)
+					here = append(here, p)
+				} else {
+					c.parts = append(c.parts, p)
+				}
+			}
+			rest[i] = &c
+		}
+	}
+	s := n.loops(rest, k, t)
+	for i := len(here) - 1; i >= 0; i-- {
+		p := here[i]
+		s = &cin.Where{Consumer: s, Producer: n.sum(p.body, k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})}
+	}
+	return s
+}
+
+// scalar sums terms, some of which sum order[k], into a temporary where the target has
+// no variables left, and assigns that and the other terms.
+func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
+	var here, summed []*term
+	for _, x := range terms {
+		if len(x.sums) == 0 {
+			here = append(here, x)
+		} else {
+			summed = append(summed, x)
+		}
+	}
+	temp := &cin.Access{Name: n.fresh("t")}
+	here = append(here, &term{factors: []cin.Expr{temp}})
+	return &cin.Where{
+		Consumer: &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)},
+		Producer: n.sum(summed, k, target{lhs: temp, temp: true, accumulate: true}),
+	}
 }
 
 // groups parts terms into those that share a nest: the ones that do not sum v
@@ -298,19 +244,20 @@ func (n *nest) groups(terms []*term, v string) [][]*term {
 
 // walks is what a term that sums depends on for its loops, as a key.
 func (n *nest) walks(x *term) string {
-	var parts []string
+	var keys []string
+	x = x.whole()
 	cin.ExprAccesses(n.x(x), func(a *cin.Access) {
-		if n.isSparse(a) && !slices.Contains(parts, a.Key()) {
-			parts = append(parts, a.Key())
+		if n.isSparse(a) && !slices.Contains(keys, a.Key()) {
+			keys = append(keys, a.Key())
 		}
 	})
 	for _, p := range x.pending {
-		parts = append(parts, p.temp)
+		keys = append(keys, p.temp)
 	}
-	slices.Sort(parts)
+	slices.Sort(keys)
 	sums := slices.Clone(x.sums)
 	slices.Sort(sums)
-	return "sum " + strings.Join(sums, ",") + " of " + strings.Join(parts, " ")
+	return "sum " + strings.Join(sums, ",") + " of " + strings.Join(keys, " ")
 }
 
 // workspace builds the terms into a workspace over the variables that are left
@@ -323,4 +270,24 @@ func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
 		consumer = &cin.Forall{Var: t.left[i], Body: consumer}
 	}
 	return &cin.Where{Consumer: consumer, Producer: producer}
+}
+
+func (n *nest) isSparse(a *cin.Access) bool {
+	f, ok := n.formats[a.Name]
+	return ok && !f.AllDense()
+}
+
+func (n *nest) sumOf(terms []*term) cin.Expr {
+	var sum cin.Expr
+	for _, t := range terms {
+		switch {
+		case sum == nil:
+			sum = n.x(t)
+		case t.neg:
+			sum = &cin.Binary{Op: '-', X: sum, Y: n.x(&term{factors: t.factors})}
+		default:
+			sum = &cin.Binary{Op: '+', X: sum, Y: n.x(t)}
+		}
+	}
+	return sum
 }

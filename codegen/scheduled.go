@@ -2,14 +2,11 @@ package codegen
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
-	"distaff/codegen/ir"
-	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
 )
 
@@ -17,17 +14,22 @@ import (
 // innermost statement adds all terms to the result: what schedules reorder,
 // fuse and split most freely. It needs terms that sum the same variables, and,
 // where the result has compressed levels, a loop order that has all of the
-// result's variables before the summed ones; nil where that is not so.
-func (n *nest) perfect(terms []*term, t target) cin.Stmt {
-	sums := terms[0].sums
-	for _, x := range terms {
+// result's variables before the summed ones; nil where that is not so, or there is no
+// schedule. Its variables are those of the loops.
+func (n *nest) perfect() []string {
+	if !n.plain {
+		return nil
+	}
+	t := n.target
+	sums := n.terms[0].sums
+	for _, x := range n.terms {
 		same := len(x.sums) == len(sums) && !slices.ContainsFunc(x.sums, func(v string) bool { return !slices.Contains(sums, v) })
-		if len(x.pending) > 0 || !same {
+		if len(x.pending) > 0 || len(x.parts) > 0 || !same {
 			return nil
 		}
 	}
 	ordered := t.ordered
-	var vars []string
+	vars := []string{}
 	for _, v := range n.order {
 		summed := slices.Contains(sums, v)
 		if !summed && !slices.Contains(t.lhs.Vars, v) {
@@ -43,28 +45,26 @@ func (n *nest) perfect(terms []*term, t target) cin.Stmt {
 		}
 		vars = append(vars, v)
 	}
-	var s cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: len(sums) > 0, RHS: n.sumOf(terms)}
+	return vars
+}
+
+// perfectNest is the one nest of loops over vars.
+func (n *nest) perfectNest(vars []string) cin.Stmt {
+	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: len(n.terms[0].sums) > 0, RHS: n.sumOf(n.terms)}
 	for k := len(vars) - 1; k >= 0; k-- {
 		s = &cin.Forall{Var: vars[k], Body: s}
 	}
 	return s
 }
 
-// schedule applies the request's scheduling commands.
+// schedule applies the request's scheduling commands, if there are any.
 func (c *compilation) schedule() (err error) {
+	c.unit.CIN = c.plain
+	if c.Schedule == nil {
+		return nil
+	}
 	if c.commands, err = schedule.Parse(c.Schedule); err != nil {
 		return err
-	}
-	c.plain = c.unit.CIN
-	return c.apply()
-}
-
-// apply applies the commands to the plain statement.
-func (c *compilation) apply() error {
-	c.unit.CIN = c.plain
-	c.share = nil
-	if !c.own {
-		c.share = c.shared()
 	}
 	formats := map[string]format.Format{}
 	for _, op := range c.ops {
@@ -85,22 +85,4 @@ func (c *compilation) apply() error {
 	}
 	c.unit.CIN = s
 	return nil
-}
-
-// refused tries once more without an operand's level arrays where lowering
-// says that this would do; else it says which command it cannot follow.
-func (c *compilation) refused(err error) (*ir.Func, error) {
-	var no *lower.Refusal
-	if !errors.As(err, &no) {
-		return nil, err
-	}
-	if !no.Pattern || c.own {
-		return nil, schedule.Blame(c.commands, c.unit.CIN, no.Var, no.Why)
-	}
-	c.own = true
-	c.result()
-	if err := c.apply(); err != nil {
-		return nil, err
-	}
-	return c.leaf()
 }

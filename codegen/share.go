@@ -14,41 +14,23 @@ import (
 // every loop over a compressed one visits what this operand stores and nothing
 // else, every loop over a dense one the whole range, and wherever the operand
 // has an entry there is a value. That needs what every stored tensor keeps: a
-// compressed coordinate has children.
-func (c *compilation) shared() *cin.Access {
-	result := c.unit.Result.Format
-	if result.AllDense() {
+// compressed coordinate has children. There is none where the level arrays are given, or
+// were found to have to be the result's own.
+func (c *compilation) shared() error {
+	c.share = nil
+	if c.unit.Result.Format.AllDense() || c.own || c.Values {
 		return nil
 	}
 	var found *cin.Access
-	cin.Accesses(c.unit.CIN, func(a *cin.Access) {
-		if found == nil && c.sharesLevels(a) && c.samePattern(c.unit.CIN, a, nil) {
+	cin.Accesses(c.plain, func(a *cin.Access) {
+		if found == nil && c.sharesLevels(a) && c.samePattern(c.plain, a, nil) {
 			found = a
 		}
 	})
-	if found != nil && !c.takesWidths(*c.operand(found.Name)) {
-		return nil
+	if found != nil && c.takesWidths(*c.operand(found.Name)) {
+		c.share = found
 	}
-	return found
-}
-
-// into makes the leaf add to a result that is there: its values to those at the
-// positions of a map, which becomes the last argument.
-func (c *compilation) into() {
-	u := c.unit
-	result := u.Result.Format
-	width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
-	u.Result.Into = true
-	u.Args = append(u.Args, Arg{Map: true, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}, PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
-	c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
-	target := cin.Target(u.CIN).Name
-	u.CIN = cin.Map(u.CIN, func(s cin.Stmt) cin.Stmt {
-		a, ok := s.(*cin.Assign)
-		if !ok || a.LHS.Name != target {
-			return s
-		}
-		return &cin.Assign{LHS: a.LHS, Accumulate: true, RHS: a.RHS}
-	})
+	return nil
 }
 
 // takesWidths tells whether the result may have an operand's widths: where its

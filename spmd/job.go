@@ -77,6 +77,9 @@ type Options struct {
 	// Note is told, in a line each, what a user should know: a conversion, a
 	// default that matters. Detail is told more. Either may be nil.
 	Note, Detail func(string)
+	// Trace is told of each pass of the compiler behind it; text prints what the pass made,
+	// and is called before Trace returns, if at all. It may be nil.
+	Trace func(pass string, text func() string)
 	// Progress is told how far loading is: bytes read of a file, and its size (0 where
 	// that cannot be known). It is called from another goroutine. It may be nil.
 	Progress func(file string, done, total int64)

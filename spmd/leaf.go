@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"time"
 
 	"distaff/codegen"
 	"distaff/codegen/dtype"
@@ -76,8 +77,13 @@ func (s *statement) compile() error {
 		result.PosWidth, result.CrdWidth = s.widths.PosWidth, s.widths.CrdWidth
 	}
 	req.Tensors[s.stmt.LHS.Name] = result
+	if req.Verify = r.Detail != nil; r.Trace != nil {
+		req.Trace = func(pass string, _ time.Duration, text func() string) { r.Trace(pass, text) }
+	}
 	var err error
-	s.unit, err = codegen.Compile(req)
+	if s.unit, err = codegen.Compile(req); err == nil {
+		r.detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
+	}
 	return err
 }
 

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"distaff/cmd/argv"
+	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/emit/gopkg"
 	"distaff/codegen/ir"
@@ -23,6 +26,7 @@ func compileCommand() *command {
   ir       the imperative leaf, independent of the target
   c        the leaf in C99 with OpenMP (the default)
   go       a Go package with the C under cgo, ready to import: --out names its folder
+  after:PASS  what a pass of the compiler made, for those who work on it
 
 Where every operand has an input, they are loaded and the leaf is the one that run
 would call. Else a tensor without an input is float64 and dense unless -t and -f
@@ -32,7 +36,8 @@ compiler. Where not every operand has an input, or with --ranks or --split, a le
 for any sizes goes with it, which serves any data of the same formats and types, on
 any number of ranks; where every operand has one, --ranks and --split add what
 their blocks need: leaves for groups of terms, the sum of two blocks. It takes
-the flags of run; those that only concern a run change nothing.`,
+the flags of run; those that only concern a run change nothing. With -v the passes
+say how long they took, in their order, and what each made is verified.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,
@@ -40,7 +45,7 @@ the flags of run; those that only concern a run change nothing.`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|provenance|lattice|ir|c|go` the stage to print"),
+			text("emit", nil, catOutput, "`cin|provenance|lattice|ir|c|go|after:PASS` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
@@ -63,8 +68,14 @@ func compile(x *invocation) error {
 	if why, ok := unbuilt[stage]; ok {
 		return argv.Errorf("--emit=%s: %s", stage, why)
 	}
-	if stage, err = x.choice("emit", "cin", "provenance", "lattice", "ir", "c", "go"); err != nil {
-		return err
+	pass, after := strings.CutPrefix(stage, "after:")
+	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
+		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage, strings.Join(passes, ", "))
+	}
+	if !after {
+		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "ir", "c", "go"); err != nil {
+			return err
+		}
 	}
 	if stage == "" && !x.Bool("cache") {
 		stage = "c"
@@ -84,6 +95,12 @@ func compile(x *invocation) error {
 	if stage == "go" {
 		name = gopkg.Name(filepath.Base(filepath.Clean(out)))
 	}
+	made := ""
+	j.Trace = func(p string, text func() string) {
+		if p == pass {
+			made = text()
+		}
+	}
 	u, err := j.Compile(x.Context.Context, name)
 	if err != nil {
 		return err
@@ -100,6 +117,9 @@ func compile(x *invocation) error {
 	case "go":
 		return writePackage(out, name, u)
 	}
+	if after {
+		return x.put(out, made)
+	}
 	text := map[string]func() string{
 		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },
 		"lattice":    u.Unit.Lattices,
@@ -107,10 +127,15 @@ func compile(x *invocation) error {
 		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
 		"c":          func() string { return u.C },
 	}[stage]()
-	if out != "" {
-		return writeWhole(out, []byte(text))
+	return x.put(out, text)
+}
+
+// put writes a text to a file, or to standard output where that is "".
+func (x *invocation) put(file, text string) error {
+	if file != "" {
+		return writeWhole(file, []byte(text))
 	}
-	_, err = fmt.Fprint(x.stdout, text)
+	_, err := fmt.Fprint(x.stdout, text)
 	return err
 }
 

@@ -80,14 +80,39 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Why }
 
+// Lowered is a leaf, with what Vectorize knows of its loops.
+type Lowered struct {
+	Func *ir.Func
+	l    *lowerer
+}
+
+// Vectorize marks the innermost loops that run in lanes, in place: of a statement
+// without a schedule, which says itself what does.
+func (x *Lowered) Vectorize() {
+	if x.l.sched == nil {
+		x.l.vectorize(x.Func.Body)
+	}
+}
+
+// Simplify takes out what a schedule's loops compute for nothing, in place. A local
+// that is a parameter stays: its name says what the parameter is there.
+func (x *Lowered) Simplify() {
+	if x.l.sched != nil {
+		params := x.Func.Params
+		x.Func.Params = nil
+		ir.Simplify(x.Func)
+		x.Func.Params = params
+	}
+}
+
 // Lower makes the leaf of a verified statement. An error is a *Refusal; without
 // a schedule there is none.
-func Lower(s Spec) (f *ir.Func, err error) {
+func Lower(s Spec) (x *Lowered, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case *Refusal:
-			f, err = nil, r
+			x, err = nil, r
 		default:
 			panic(r)
 		}
@@ -95,7 +120,7 @@ func Lower(s Spec) (f *ir.Func, err error) {
 	return lower(s), nil
 }
 
-func lower(s Spec) *ir.Func {
+func lower(s Spec) *Lowered {
 	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]int64{}}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
@@ -136,16 +161,11 @@ func lower(s Spec) *ir.Func {
 		l.checkBounds(e)
 		l.assembly.whole(inChunks, func() { l.stmt(s.Stmt, e.clone(), false) })
 	})
-	if l.sched == nil {
-		l.vectorize(f.Body)
-	} else {
-		ir.Simplify(f)
-	}
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Part, q.Slot.Part))
 	})
-	return f
+	return &Lowered{Func: f, l: l}
 }
 
 type lowerer struct {

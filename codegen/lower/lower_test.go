@@ -62,13 +62,17 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	if x.change != nil {
 		x.change(&spec)
 	}
-	f, err := lower.Lower(spec)
-	if err == nil {
-		if err := ir.Verify(f); err != nil {
+	low, err := lower.Lower(spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, pass := range []func(){func() {}, low.Vectorize, low.Simplify} {
+		pass()
+		if err := ir.Verify(low.Func); err != nil {
 			t.Errorf("%s with %s: %v", x.stmt, x.formats, err)
 		}
 	}
-	return f, err
+	return low.Func, nil
 }
 
 // holds counts patterns in the leaf's text.

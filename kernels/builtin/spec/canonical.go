@@ -32,7 +32,7 @@ func Canonical(r codegen.Request) (codegen.Request, Names) {
 		op = " += "
 	}
 	c.Stmt.Src = notation.ExprString(c.Stmt.LHS) + op + notation.ExprString(c.Stmt.RHS)
-	c.Name, c.Threads = "leaf", 1
+	c.Name, c.Threads, c.Trace = "leaf", 1, nil
 	c.Tensors, c.Sizes, c.Exact = map[string]codegen.Tensor{}, map[string]int64{}, nil
 	size, entries := int64(narrowSize), int64(narrowSize)
 	for _, t := range r.Tensors {

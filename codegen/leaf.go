@@ -1,0 +1,121 @@
+package codegen
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/lower"
+	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
+)
+
+// arrays says whose level arrays the result has: an operand's, given ones, or its own.
+func (c *compilation) arrays() error {
+	u := c.unit
+	u.Result = c.planned
+	if a := c.share; a != nil {
+		u.Result.Shares = slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
+		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
+	}
+	u.Result.Values = c.Values && !u.Result.Format.AllDense()
+	return nil
+}
+
+// into makes the leaf add to a result that is there, where the request asks for that and
+// the result has an operand's level arrays: its values to those at the positions of a map,
+// which becomes the last argument.
+func (c *compilation) into() error {
+	u := c.unit
+	u.Args, u.Result.Into = slices.Clone(c.args), c.Into && u.Result.Shares >= 0
+	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
+	if !u.Result.Into {
+		return nil
+	}
+	result := u.Result.Format
+	width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
+	u.Args = append(u.Args, Arg{Map: true, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}, PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
+	c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
+	target := cin.Target(u.CIN).Name
+	u.CIN = cin.Map(u.CIN, func(s cin.Stmt) cin.Stmt {
+		a, ok := s.(*cin.Assign)
+		if !ok || a.LHS.Name != target {
+			return s
+		}
+		return &cin.Assign{LHS: a.LHS, Accumulate: true, RHS: a.RHS}
+	})
+	return nil
+}
+
+// threads runs the outermost loop on threads, unless a schedule says what runs where.
+func (c *compilation) threads() error {
+	if u := c.unit; c.Threads != 1 && c.Schedule == nil {
+		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
+	}
+	return nil
+}
+
+// lower makes the leaf. Where it says that a result with level arrays of its own would do,
+// it asks to go back to where these are chosen; else it says which command of the schedule
+// cannot be followed.
+func (c *compilation) lower() error {
+	u := c.unit
+	sizes := map[string]int64{}
+	for _, v := range u.Vars {
+		sizes[v] = c.size(v)
+	}
+	share := ""
+	if c.share != nil {
+		share = c.share.Key()
+	}
+	var err error
+	c.lowered, err = lower.Lower(lower.Spec{
+		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
+		Parts: set(c.Parts), Assembly: c.assembly(), Share: share, Exact: c.exact, LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
+		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
+		Note: func(text string) {
+			if !slices.Contains(u.Notes, text) {
+				u.Notes = append(u.Notes, text)
+			}
+		},
+	})
+	var no *lower.Refusal
+	switch {
+	case err == nil:
+		u.Func = c.lowered.Func
+		return nil
+	case !errors.As(err, &no):
+		return err
+	case no.Pattern && !c.own:
+		c.own = true
+		return &goBack{to: "shared"}
+	}
+	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
+}
+
+func (c *compilation) vectorize() error {
+	c.lowered.Vectorize()
+	return nil
+}
+
+func (c *compilation) simplify() error {
+	c.lowered.Simplify()
+	return nil
+}
+
+// assembly is how the leaf writes its result.
+func (c *compilation) assembly() strategy.Assembly {
+	p := strategy.Pattern{Shared: c.share != nil, Accumulate: c.unit.Result.Into, Fixed: c.Values}
+	s, scheduled := c.unit.CIN.(*cin.SuchThat)
+	return strategy.AssemblyOf(c.unit.Result.Format, p, scheduled && s.Insert)
+}
+
+func set(list []string) map[string]bool {
+	out := map[string]bool{}
+	for _, v := range list {
+		out[v] = true
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// The texts of what passes make, and their verifiers, where these are not those of
+// packages cin and ir.
+
+func (c *compilation) normalText() string { return c.normal.String() + "\n" }
+
+// verifyNormal: what a term holds, the result or the term's sums do.
+func (c *compilation) verifyNormal() error {
+	for _, t := range c.normal.Terms {
+		for _, v := range t.FreeVars() {
+			if !slices.Contains(c.normal.LHS.Vars, v) && !slices.Contains(t.Sum, v) {
+				return fmt.Errorf("%s does not sum %s", t, v)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *compilation) typeText() string { return c.unit.Compute.String() + "\n" }
+
+func (c *compilation) verifyTypes() error {
+	if t := c.unit.Compute; t == ir.Invalid || t == ir.Bool {
+		return fmt.Errorf("computes in %v", t)
+	}
+	return nil
+}
+
+func (c *compilation) resultText() string {
+	r := c.unit.Result
+	how := "its own"
+	switch {
+	case r.Format.AllDense():
+		how = "none"
+	case r.Values:
+		how = "given"
+	case r.Shares >= 0:
+		how = "those of " + c.ops[r.Shares].Name
+	}
+	return fmt.Sprintf("format %s, level arrays: %s, bytes of positions %v, of coordinates %v\n", r.Format, how, r.PosWidth, r.CrdWidth)
+}
+
+// verifyResult: the result has levels that leaves make, and widths of its arrays.
+func (c *compilation) verifyResult() error {
+	r := c.unit.Result
+	for l, k := range r.Format.Levels {
+		switch {
+		case k != format.Dense && k != format.Compressed:
+			return fmt.Errorf("the result's level %d is %v", l, k)
+		case k == format.Compressed && (r.PosWidth[l] == 0 || r.CrdWidth[l] == 0):
+			return fmt.Errorf("the result's level %d has no widths", l)
+		}
+	}
+	return nil
+}
+
+func (c *compilation) usesText() string {
+	var b strings.Builder
+	for _, u := range c.uses {
+		fmt.Fprintf(&b, "%s(%s): %s, %d entries\n", u.tensor, strings.Join(u.vars, ","), u.given.Format, u.given.NNZ)
+	}
+	return b.String()
+}
+
+// verifyUses: each access of the terms is one of the uses.
+func (c *compilation) verifyUses() error {
+	for _, a := range c.normal.Accesses() {
+		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name || len(u.given.Format.Levels) != len(a.Vars) {
+			return fmt.Errorf("%s is no use", a)
+		}
+	}
+	return nil
+}
+
+func (c *compilation) orderText() string {
+	return strings.Join(c.unit.Order, " ") + "\n" + strings.Join(append(c.unit.Notes, ""), "\n")
+}
+
+// verifyOrder: the order has every variable once, and levels that are walked come behind
+// those above them.
+func (c *compilation) verifyOrder() error {
+	order, all := slices.Sorted(slices.Values(c.unit.Order)), slices.Sorted(slices.Values(c.normal.Vars))
+	if !slices.Equal(order, all) {
+		return fmt.Errorf("%v are not the variables %v", order, all)
+	}
+	g := newGraph(c.normal.Vars)
+	g.access(c.normal.LHS.Vars, c.unit.Result.Format)
+	for _, u := range c.uses {
+		g.access(u.vars, u.format)
+	}
+	for k, v := range c.unit.Order {
+		for _, u := range c.unit.Order[:k] {
+			if g.after[v][u] {
+				return fmt.Errorf("%s comes before %s, which a storage order forbids", u, v)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *compilation) operandsText() string {
+	var b strings.Builder
+	for k, a := range c.unit.Args {
+		fmt.Fprintf(&b, "%s: %s %v", c.ops[k].Name, a.Format, c.ops[k].Type)
+		if a.Convert {
+			b.WriteString(", converted")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// verifyOperands: operands have names of their own, and every use has one, of its format.
+func (c *compilation) verifyOperands() error {
+	seen := map[string]bool{}
+	for _, o := range c.ops {
+		if seen[o.Name] {
+			return fmt.Errorf("two operands %s", o.Name)
+		}
+		seen[o.Name] = true
+	}
+	for _, u := range c.uses {
+		if f, ok := c.formatOf(u.name); !ok || !f.Equal(u.format) {
+			return fmt.Errorf("%s is read as %s, and is no operand of that format", u.tensor, u.format)
+		}
+	}
+	return nil
+}
+
+func (c *compilation) termsText() string { return termTexts(c.nest.terms, "\n") + "\n" }
+
+// verifyTerms: the terms have the factors of the normal form's, and sum what these do.
+func (c *compilation) verifyTerms() error {
+	again := *c.nest
+	again.terms, again.taken = nil, c.taken()
+	again.makeTerms(c.normal.Terms)
+	return verifyFactors(again.terms, c.nest.terms)
+}
+
+func (c *compilation) sharedText() string {
+	if c.share == nil {
+		return "none\n"
+	}
+	return c.share.Key() + "\n"
+}
+
+// verifyShared: what the result shares is an operand of the nest.
+func (c *compilation) verifyShared() error {
+	found := c.share == nil
+	cin.Accesses(c.plain, func(a *cin.Access) { found = found || a.Key() == c.share.Key() && c.sharesLevels(a) })
+	if !found {
+		return fmt.Errorf("%s is not read, or has other levels", c.share.Key())
+	}
+	return nil
+}
+
+func (c *compilation) tripsText() string {
+	var b strings.Builder
+	for _, v := range c.normal.Vars {
+		if n, ok := c.exact[v]; ok {
+			fmt.Fprintf(&b, "%s = %d\n", v, n)
+		}
+	}
+	return b.String()
+}
+
+// verifyTrips: only sizes of variables whose whole range is asked for are compiled in.
+func (c *compilation) verifyTrips() error {
+	for v, n := range c.exact {
+		if n != c.size(v) || !slices.Contains(c.Exact, v) {
+			return fmt.Errorf("%s = %d is compiled in", v, n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package codegen
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// pass is a step of Compile. It reads the facts that it needs, and makes those that it
+// gives, each of which one pass gives. text is what it made, and verify the first rule that
+// this breaks.
+type pass struct {
+	name   string
+	needs  []fact
+	gives  []fact
+	run    func(*compilation) error
+	text   func(*compilation) string
+	verify func(*compilation) error
+}
+
+// fact is what passes know of the statement at hand.
+type fact string
+
+const (
+	normalForm  fact = "the normal form"
+	computeType fact = "the type to compute in"
+	resultKinds fact = "the levels of the result"
+	tensorUses  fact = "the uses of tensors"
+	loopOrder   fact = "the order of loops, and what is converted for it"
+	operandList fact = "the leaf's operands"
+	products    fact = "the terms as products"
+	factoredSum fact = "the terms, factored"
+	plainNest   fact = "the nest of loops"
+	sameLevels  fact = "whose level arrays the result can have"
+	loopNest    fact = "the nest, as a schedule changes it"
+	levelArrays fact = "whose level arrays the result has"
+	additions   fact = "the nest, which adds or assigns to the result"
+	unitsOfLoop fact = "the nest, with what runs each loop"
+	tripCounts  fact = "the ranges that are compiled in"
+	leafCode    fact = "the leaf"
+	laneLoops   fact = "the leaf, with its loops in lanes"
+	finalCode   fact = "the leaf, simplified"
+)
+
+// passes are what Compile runs, in this order.
+//
+// A pass that contracts products of many tensors rewrites the normal form: it stands behind
+// "normal", before anything reads that. What decides how loops run and results are made
+// from statistics and the target, as commands of the default schedule, stands in the place of
+// "threads" and "trips": behind it only "lower" and what follows see the nest, and nothing
+// before it depends on what it decides.
+var passes = []pass{
+	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText, (*compilation).verifyNormal},
+	{"types", []fact{normalForm}, []fact{computeType}, (*compilation).types, (*compilation).typeText, (*compilation).verifyTypes},
+	{"result", []fact{normalForm}, []fact{resultKinds}, (*compilation).result, (*compilation).resultText, (*compilation).verifyResult},
+	{"uses", []fact{normalForm}, []fact{tensorUses}, (*compilation).collect, (*compilation).usesText, (*compilation).verifyUses},
+	{"order", []fact{normalForm, resultKinds, tensorUses}, []fact{loopOrder}, (*compilation).order, (*compilation).orderText, (*compilation).verifyOrder},
+	{"operands", []fact{resultKinds, tensorUses, loopOrder}, []fact{operandList}, (*compilation).operands, (*compilation).operandsText, (*compilation).verifyOperands},
+	{"terms", []fact{normalForm, computeType, loopOrder, operandList}, []fact{products}, (*compilation).terms, (*compilation).termsText, (*compilation).verifyTerms},
+	{"factor", []fact{products, operandList}, []fact{factoredSum}, (*compilation).factor, (*compilation).termsText, (*compilation).verifyTerms},
+	{"nest", []fact{factoredSum}, []fact{plainNest}, (*compilation).loops, (*compilation).cinText, (*compilation).verifyCIN},
+	{"shared", []fact{plainNest, resultKinds, operandList}, []fact{sameLevels}, (*compilation).shared, (*compilation).sharedText, (*compilation).verifyShared},
+	{"schedule", []fact{plainNest, sameLevels, operandList, computeType}, []fact{loopNest}, (*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
+	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays}, (*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
+	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions}, (*compilation).into, (*compilation).cinText, (*compilation).verifyCIN},
+	{"threads", []fact{additions, resultKinds}, []fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
+	{"trips", []fact{tensorUses, resultKinds, loopOrder}, []fact{tripCounts}, (*compilation).trips, (*compilation).tripsText, (*compilation).verifyTrips},
+	{"lower", []fact{unitsOfLoop, tripCounts, operandList, levelArrays, computeType}, []fact{leafCode}, (*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
+	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText, (*compilation).verifyIR},
+	{"simplify", []fact{laneLoops}, []fact{finalCode}, (*compilation).simplify, (*compilation).irText, (*compilation).verifyIR},
+}
+
+// passOrder are constraints on the order of passes, beyond that facts are given before they
+// are needed, each with its reason.
+var passOrder = []struct{ before, after, why string }{
+	{"types", "result", "a mistake in the types is the user's, and is told before anything is planned"},
+	{"result", "uses", "the widths of the result count the old value of a += apart from the terms, which uses adds it to"},
+	{"order", "terms", "factors are sorted by the loops that bind them"},
+	{"factor", "nest", "the nest computes what is taken out of a term before the loops that read it"},
+	{"shared", "schedule", "loops over an operand's positions may come in any order, those that append may not"},
+	{"schedule", "arrays", "loops that a schedule moved may no longer visit what the operand stores, and nothing else"},
+	{"arrays", "into", "only a result with an operand's level arrays has a map"},
+	{"schedule", "threads", "a schedule says itself what runs on threads"},
+	{"vectorize", "simplify", "loops in lanes are found by the form that lowering gives them"},
+}
+
+func init() {
+	if err := checkPasses(passes); err != nil {
+		panic("BUG: codegen: " + err.Error())
+	}
+}
+
+// checkPasses says which pass is in a wrong place.
+func checkPasses(list []pass) error {
+	given := map[fact]string{}
+	at := map[string]int{}
+	for k, p := range list {
+		if _, twice := at[p.name]; twice {
+			return fmt.Errorf("two passes %s", p.name)
+		}
+		at[p.name] = k
+		for _, f := range p.needs {
+			if given[f] == "" {
+				return fmt.Errorf("pass %s needs %s, which no pass before it gives", p.name, f)
+			}
+		}
+		for _, f := range p.gives {
+			if given[f] != "" {
+				return fmt.Errorf("passes %s and %s both give %s", given[f], p.name, f)
+			}
+			given[f] = p.name
+		}
+	}
+	for _, o := range passOrder {
+		before, ok := at[o.before]
+		after, also := at[o.after]
+		if !ok || !also || before >= after {
+			return fmt.Errorf("pass %s does not come before %s: %s", o.before, o.after, o.why)
+		}
+	}
+	return nil
+}
+
+// goBack is the error of a pass that needs an earlier one to decide again.
+type goBack struct{ to string }
+
+func (e *goBack) Error() string { return "back to pass " + e.to }
+
+// run runs the passes.
+func (c *compilation) run() error {
+	times := make([]PassTime, len(passes))
+	for k := 0; k < len(passes); k++ {
+		p := &passes[k]
+		start := time.Now()
+		err := p.run(c)
+		took := time.Since(start)
+		times[k] = PassTime{p.name, times[k].Took + took}
+		var back *goBack
+		switch {
+		case errors.As(err, &back):
+			k = slices.IndexFunc(passes, func(p pass) bool { return p.name == back.to }) - 1
+			continue
+		case err != nil:
+			return err
+		}
+		if c.Verify {
+			if err := p.verify(c); err != nil {
+				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.normal, p.text(c)))
+			}
+		}
+		if c.Trace != nil {
+			c.Trace(p.name, took, func() string { return p.text(c) })
+		}
+	}
+	c.unit.Times = times
+	if err := c.verifyIR(); err != nil {
+		panic(fmt.Sprintf("BUG: codegen: %v, of %s", err, cin.String(c.unit.CIN)))
+	}
+	return nil
+}
+
+// TimesText is how long each pass took, on a line.
+func (u *Unit) TimesText() string {
+	texts := make([]string, len(u.Times))
+	total := time.Duration(0)
+	for k, t := range u.Times {
+		texts[k] = fmt.Sprintf("%s %v", t.Pass, t.Took.Round(time.Microsecond))
+		total += t.Took
+	}
+	return fmt.Sprintf("passes %v: %s", total.Round(time.Microsecond), strings.Join(texts, ", "))
+}
+
+// PassNames are the passes of Compile, in their order.
+func PassNames() []string {
+	names := make([]string, len(passes))
+	for k, p := range passes {
+		names[k] = p.name
+	}
+	return names
+}
+
+func (c *compilation) cinText() string  { return cin.Pretty(c.unit.CIN) }
+func (c *compilation) irText() string   { return ir.Print(c.unit.Func) }
+func (c *compilation) verifyCIN() error { return cin.Verify(c.unit.CIN) }
+func (c *compilation) verifyIR() error  { return ir.Verify(c.unit.Func) }
