@@ -131,6 +131,8 @@ type Unit struct {
 	CIN     cin.Stmt
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
+	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).
+	Lattices string
 	// Times are the passes that made it, in their order.
 	Times []PassTime
 }

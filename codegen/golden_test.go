@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 			a.Files = []txtar.File{
 				{Name: "order", Data: []byte(order)},
 				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
-				{Name: "lattice", Data: []byte(u.Lattices())}, // none of a scheduled statement
+				{Name: "lattice", Data: []byte(u.Lattices)},
 				{Name: "ir", Data: []byte(ir.Print(u.Func))},
 			}
 			if hasC {

@@ -84,7 +84,7 @@ func (c *compilation) lower() error {
 	var no *lower.Refusal
 	switch {
 	case err == nil:
-		u.Func = c.lowered.Func
+		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
 		return nil
 	case !errors.As(err, &no):
 		return err

@@ -96,7 +96,7 @@ func (c *compilation) sharesLevels(a *cin.Access) bool {
 func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) bool {
 	switch s := s.(type) {
 	case *cin.Forall:
-		lat := lattice.Of(s.Body, c.static(s.Var, bound))
+		lat := lattice.Loop(s.Var, s.Body, c.place(s.Var, bound))
 		if lat.Coarse || len(lat.Points) != 1 || c.size(s.Var) == 0 {
 			return false
 		}
@@ -149,27 +149,17 @@ func (c *compilation) always(x cin.Expr) bool {
 	return ok
 }
 
-// static tells what an access is to a loop over v, inside loops over bound, in
-// whose bodies nothing is known to be absent.
-func (c *compilation) static(v string, bound []string) lattice.Query {
-	return func(a *cin.Access) lattice.Kind {
+// place is where a loop over v, inside loops over bound, finds an access: a workspace's
+// list of coordinates is walked, unless it is a row of the result's.
+func (c *compilation) place(v string, bound []string) func(a *cin.Access) lattice.Place {
+	return func(a *cin.Access) lattice.Place {
 		f, ok := c.formatOf(a.Name)
 		switch {
-		case !ok && slices.Contains(a.Vars, v) && !c.denseBelow(a):
-			return lattice.Iterate // a workspace's list
-		case !ok:
-			return lattice.Full
+		case ok:
+			return lattice.Below(a, f, func(u string) bool { return slices.Contains(bound, u) })
+		case slices.Contains(a.Vars, v) && !c.denseBelow(a):
+			return lattice.Place{Next: v, Walked: true}
 		}
-		for l, mode := range f.Order {
-			u := a.Vars[mode]
-			if slices.Contains(bound, u) {
-				continue
-			}
-			if u == v && !f.Levels[l].Caps().Locate {
-				return lattice.Iterate
-			}
-			return lattice.Full
-		}
-		return lattice.Full
+		return lattice.Place{}
 	}
 }

@@ -22,7 +22,7 @@ func compileCommand() *command {
 
   cin      concrete index notation: loops, workspaces, assignments
   provenance  where the schedule's index variables come from, as a DOT graph
-  lattice  the merge lattice of every loop: where it has to look for values
+  lattice  the merge lattice of every loop: where it looks for values
   ir       the imperative leaf, independent of the target
   c        the leaf in C99 with OpenMP (the default)
   go       a Go package with the C under cgo, ready to import: --out names its folder
@@ -122,7 +122,7 @@ func compile(x *invocation) error {
 	}
 	text := map[string]func() string{
 		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },
-		"lattice":    u.Unit.Lattices,
+		"lattice":    func() string { return u.Unit.Lattices },
 		"ir":         func() string { return ir.Print(u.Unit.Func) },
 		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
 		"c":          func() string { return u.C },

@@ -101,24 +101,24 @@ type Lattice struct {
 	Coarse bool
 }
 
-// Kind is what an access is to a loop over a variable.
-type Kind uint8
+// kind is what an access is to a loop over a variable.
+type kind uint8
 
 const (
-	Absent  Kind = iota // it has no value here
-	Full                // it has one at every coordinate: dense, located, or not of this variable
-	Iterate             // a sparse level holds its coordinates
+	absent  kind = iota // it has no value here
+	full                // it has one at every coordinate: dense, located, or not of this variable
+	iterate             // a sparse level holds its coordinates
 )
 
-// Query tells what an access is to the loop at hand.
-type Query func(a *cin.Access) Kind
+// query tells what an access is to the loop at hand.
+type query func(a *cin.Access) kind
 
 // maxPoints is the number of points past which a lattice becomes coarse.
 const maxPoints = 256
 
-// Of is the lattice of a loop with body s. An access to a temporary whose producer lies in s
+// of is the lattice of a loop with body s. An access to a temporary whose producer lies in s
 // stands for the producer.
-func Of(s cin.Stmt, q Query) *Lattice {
+func of(s cin.Stmt, q query) *Lattice {
 	b := &builder{q: q, temps: map[string]points{}}
 	pts := b.stmt(s)
 	if b.coarse {
@@ -151,7 +151,7 @@ func (ps points) add(p Point) points {
 }
 
 type builder struct {
-	q      Query
+	q      query
 	iters  []string
 	temps  map[string]points
 	coarse bool
@@ -180,7 +180,7 @@ func (b *builder) stmt(s cin.Stmt) points {
 	case *cin.Assign:
 		return b.expr(s.RHS)
 	}
-	panic("BUG: lattice.Of: unknown statement")
+	panic("BUG: lattice: unknown statement")
 }
 
 func (b *builder) expr(x cin.Expr) points {
@@ -190,9 +190,9 @@ func (b *builder) expr(x cin.Expr) points {
 			return p
 		}
 		switch b.q(x) {
-		case Absent:
+		case absent:
 			return nil
-		case Full:
+		case full:
 			return points{{Universe: true}}
 		}
 		k := slices.Index(b.iters, x.Key())
@@ -215,7 +215,7 @@ func (b *builder) expr(x cin.Expr) points {
 		}
 		return b.union(l, r)
 	}
-	panic("BUG: lattice.Of: unknown expression")
+	panic("BUG: lattice: unknown expression")
 }
 
 func (b *builder) pairs(l, r points, universe func(p, q Point) bool) points {

@@ -8,14 +8,14 @@ import (
 )
 
 // kinds: lower-case names are dense or located, Z is absent, others are iterated.
-func kinds(a *cin.Access) Kind {
+func kinds(a *cin.Access) kind {
 	switch {
 	case a.Name == "Z":
-		return Absent
+		return absent
 	case a.Name == strings.ToLower(a.Name):
-		return Full
+		return full
 	}
-	return Iterate
+	return iterate
 }
 
 func TestPoints(t *testing.T) {
@@ -46,7 +46,7 @@ func TestPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Of(s, kinds)
+		got := of(s, kinds)
 		if !sameText(got.String(), c.want) {
 			t.Errorf("%s: got %s, want %s", c.src, got, c.want)
 		}
@@ -90,7 +90,7 @@ func TestClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := Of(s, kinds)
+		l := of(s, kinds)
 		has := map[Point]bool{}
 		for _, p := range l.Points {
 			has[p] = true
@@ -116,7 +116,7 @@ func TestCoarse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Of(s, kinds)
+	l := of(s, kinds)
 	if !l.Coarse || len(l.Points) != 1 || l.Points[0].Iters.Len() != len(names) || l.Universe() {
 		t.Errorf("got %s, coarse %v", l, l.Coarse)
 	}
@@ -124,7 +124,7 @@ func TestCoarse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l = Of(s, kinds); !l.Coarse || !l.Universe() {
+	if l = of(s, kinds); !l.Coarse || !l.Universe() {
 		t.Errorf("got %s, coarse %v, want the universe", l, l.Coarse)
 	}
 }

@@ -30,28 +30,16 @@ func (l *lowerer) tooMany(p *loop) bool {
 	return s.bodies(p.f, maxBodies+1) > maxBodies
 }
 
-// query tells what an access is to a loop over v.
-func (s shape) query(v string) lattice.Query {
-	return func(a *cin.Access) lattice.Kind {
-		op := s.l.ops[a.Name]
-		if op == nil { // a temporary
-			return lattice.Full
-		}
-		key := a.Key()
-		if slices.Contains(s.absent, key) {
-			return lattice.Absent
-		}
-		for level, u := range s.l.levelVars(a) {
-			if slices.Contains(s.bound, u) {
-				continue
-			}
-			if u == v && !op.caps(level).Locate {
-				return lattice.Iterate
-			}
-			return lattice.Full
-		}
-		return lattice.Full
+// place is how far the loops have come in an access.
+func (s shape) place(a *cin.Access) lattice.Place {
+	op := s.l.ops[a.Name]
+	switch {
+	case op == nil: // a temporary
+		return lattice.Place{}
+	case slices.Contains(s.absent, a.Key()):
+		return lattice.Place{Absent: true}
 	}
+	return lattice.Below(a, op.Format, func(v string) bool { return slices.Contains(s.bound, v) })
 }
 
 // bodies counts the innermost bodies of st, up to limit.
@@ -79,7 +67,7 @@ func (s shape) loopBodies(f *cin.Forall, limit int) int {
 		return inner.bodies(f.Body, limit)
 	}
 	v := vars[0]
-	lat := lattice.Of(f.Body, s.query(v))
+	lat := lattice.Loop(v, f.Body, s.place)
 	inner := shape{l: s.l, bound: append(slices.Clone(s.bound), v)}
 	points := lat.Points
 	if lat.Universe() {

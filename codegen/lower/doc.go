@@ -31,6 +31,7 @@
 //	picked.go    those that are present (bodies.go counts them), or one body with
 //	             predicates
 //	gallop.go    intersections by searching
+//	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
 //	locate.go    a coordinate that is bound already, in a dense or sparse level
 //	expr.go      values with their presence
 //	tile.go      rows of the result that are summed in registers, tile by tile

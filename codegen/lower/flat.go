@@ -2,9 +2,11 @@ package lower
 
 import (
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lattice"
 )
 
 // flat is a nest of loops over the levels of the operand that the result shares
@@ -117,6 +119,9 @@ func (fl *flat) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
 	if fl.reads {
 		it.crd = cur.op.crd(cur.level)
 	}
+	above := e.clone()
+	above.cur[it.key] = cur
+	defer l.used.enter(strings.Join(l.resultVars[:cur.level+1], ", "), lattice.Loop(fl.last.Var, fl.last.Body, l.place(above)))()
 	some := ir.Expr(ir.Truth(false))
 	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
 		in := e.clone()

@@ -66,37 +66,32 @@ type loop struct {
 // v is the loop's variable.
 func (p *loop) v() string { return p.f.Var }
 
-// query tells what an access is to a loop over v in e.
-func (l *lowerer) query(e *env, v string) lattice.Query {
-	return func(a *cin.Access) lattice.Kind {
+// place is how far the loops have come in an access in e.
+func (l *lowerer) place(e *env) func(a *cin.Access) lattice.Place {
+	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.temps[a.Name]; ok {
-			if never(t.pres) {
-				return lattice.Absent
-			}
-			return lattice.Full
+			return lattice.Place{Absent: never(t.pres)}
 		}
 		if r, ok := e.rows[a.Name]; ok {
-			if never(r.pres) {
-				return lattice.Absent
-			}
-			return lattice.Full
+			return lattice.Place{Absent: never(r.pres)}
 		}
 		c := e.cur[a.Key()]
 		switch {
 		case c == nil:
 			panic("BUG: lower: access " + a.Key() + " is not in scope")
 		case never(c.pres):
-			return lattice.Absent
-		case c.next() == v && !c.op.caps(c.level).Locate:
-			return lattice.Iterate
+			return lattice.Place{Absent: true}
+		case c.next() == "":
+			return lattice.Place{}
 		}
-		return lattice.Full
+		return lattice.Place{Next: c.next(), Walked: !c.op.caps(c.level).Locate}
 	}
 }
 
 // loops emits the loops over the coordinates of a variable.
 func (l *lowerer) loops(p *loop) ir.Expr {
-	p.lat = lattice.Of(p.f.Body, l.query(p.e, p.v()))
+	p.lat = lattice.Loop(p.v(), p.f.Body, l.place(p.e))
+	defer l.used.enter(p.v(), p.lat)()
 	if l.assigns(p.f) && !(l.atResult(p) && p.lat.Universe()) {
 		l.zero(p.e)
 	}

@@ -233,22 +233,11 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 			bound[r] = true
 		}
 	}
-	lat := lattice.Of(f.Body, func(a *cin.Access) lattice.Kind {
-		form := s.formatOf(a)
+	lat := lattice.Loop(v, f.Body, func(a *cin.Access) lattice.Place {
 		if _, tensor := s.Formats[a.Name]; !tensor {
-			return lattice.Full
+			return lattice.Place{}
 		}
-		for l, mode := range form.Order {
-			u := a.Vars[mode]
-			if bound[u] {
-				continue
-			}
-			if u == v && !form.Levels[l].Caps().Locate {
-				return lattice.Iterate
-			}
-			return lattice.Full
-		}
-		return lattice.Full
+		return lattice.Below(a, s.formatOf(a), func(u string) bool { return bound[u] })
 	})
 	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {
 		what := "several operands together: " + strings.Join(lat.Iters, ", ")
