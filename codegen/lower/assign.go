@@ -58,7 +58,7 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	case e.res.level != a.op.order():
 		panic("BUG: lower: the result's position is not known at " + s.LHS.Key())
 	}
-	if c := e.copy; c != nil {
+	if c := e.private; c != nil {
 		l.when(x.pres, func() {
 			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate, Atomic: e.atomic && s.Accumulate, X: x.v})
 		})

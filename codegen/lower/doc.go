@@ -54,7 +54,7 @@
 //	huge.go        long rows of dense results and shared patterns, on all threads,
 //	stretch.go     of sparse results, cut at coordinates inside of them,
 //	ahead.go       and of sparse products, computed before the loop (rowsums.go)
-//	copies.go      privatization: threads add to copies of the result,
+//	privatize.go   privatization: threads add to copies of the result,
 //	spacepieces.go or to workspaces of their own
 //
 // The result. An assembly is how it is written; strategy.Assembly says which:

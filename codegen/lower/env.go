@@ -32,9 +32,9 @@ type env struct {
 	racing *component
 	own    ir.Expr
 	// threads: the loops around run on threads, which share the result, or
-	// the copy of it.
+	// the private copy of it.
 	threads bool
-	copy    *copyOf
+	private *privateCopy
 	piece   *pieceOf
 	// picks tells of accesses, by key, whether they are present in a sum that
 	// takes the place of cases (picked.go).

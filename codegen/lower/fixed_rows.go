@@ -5,9 +5,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// mergeRows lowers the loop over the last level of a fixed pattern where its coordinates are
-// those of several rows together, whose entries are summed (see followsResult), and
-// returns false where they are not. Rows some of which are empty are merged as in any result.
+// mergeRows lowers the loop over the last level of a fixed pattern where it sums the entries
+// of several rows, so that the result's row can be walked instead of a merge of these
+// (see followsResult). It returns false for another loop. Where some rows are empty, as is
+// known when the leaf runs, they are merged as in any result.
 func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 	l := a.l
 	its := p.subset(p.lat.All())

@@ -276,7 +276,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 // row's alone: of one row in c's space, met once, in the only statement that
 // assigns to the result.
 func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
-	if l.out.sparse() || e.copy != nil || e.res.tile != nil {
+	if l.out.sparse() || e.private != nil || e.res.tile != nil {
 		return false
 	}
 	only := func(vars ...string) bool {
@@ -317,7 +317,7 @@ func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
 // are parted between threads that race, each row is stored once, and has places of
 // the result of its own.
 func (l *lowerer) ownsRows(e *env, c *component, op *operand, k int) bool {
-	if !e.atomic || e.racing != c || e.copy != nil {
+	if !e.atomic || e.racing != c || e.private != nil {
 		return false
 	}
 	d := len(c.Roots) - 1

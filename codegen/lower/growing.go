@@ -5,15 +5,17 @@ import (
 	"distaff/codegen/ir"
 )
 
-// growing is what append and two passes have in common: compressed levels grow in
-// order. Such a level has some count of coordinates so far; the next one is written at
-// that place while its children are computed below it, and counts only if some
-// were. pos arrays are closed behind each parent position. Parents are visited in
-// ascending order, but under dense levels not all of them are: the gap up to the next
-// parent is closed as that comes.
+// growing is what append and two passes have in common: the compressed levels grow in
+// the order of their coordinates.
 //
-// No value is written twice, and none behind the last: a coordinate that was passed cannot
-// be added to. The result follows no operand's pattern, and at is not asked.
+// A level has a count of the coordinates that it has so far. The place behind them is where
+// the next coordinate goes. Its children are computed first, and it is counted only if they
+// assigned something. A position of the level above, a parent, is closed when its loop ends:
+// its pos entry becomes the count. Parents come in ascending order. Where the level
+// above is dense, some may not come at all: those between two that come are closed together.
+//
+// A coordinate that was passed cannot be written any more, nor added to. The result follows no
+// operand's pattern: calling at is a bug.
 type growing struct {
 	*result
 	// levels are the arrays of the compressed levels, whole ones or those of a chunk.
@@ -32,8 +34,8 @@ type growingLevel struct {
 	// closed is the place of pos up to which it is written; nil under a compressed level, whose
 	// positions are all visited.
 	closed *ir.Var
-	// limit, where capacities suffice, is the count in the end. Where it is reached, nothing
-	// is left to append, and the next place is not ours to try.
+	// limit, in a second pass, is the count in the end. Where it is reached, nothing
+	// is left to append, and the place behind belongs to the next chunk.
 	limit ir.Expr
 }
 
@@ -51,8 +53,8 @@ func (*growing) sum(*cin.Where, *cin.Access, *env) ir.Expr {
 	panic("BUG: lower: a workspace is summed in a result that grows")
 }
 
-// store stores at the place behind the last value. Where that is a place of its own, it
-// counts only if x is present.
+// store writes the value of the coordinate at hand. Where the last level is compressed, an
+// absent value is not written: its coordinate is not counted.
 func (a *growing) store(x value, e *env) {
 	if a.deep == a.op.order()-1 && never(x.pres) {
 		return
@@ -88,15 +90,15 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	return l.named("some_"+f.Var, ir.Unequal(lev.count, from))
 }
 
-// closePos closes the parents from the last closed one on up to place end.
+// closePos closes the parents behind the last closed one, up to but without place end.
 func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
 	q := l.newVar(lev.pos.Name + "_q")
 	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1, Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
 }
 
-// appendOne lowers the body for one coordinate of compressed level k. Capacity for
-// what stands at the coordinate itself is reserved before the loop; blocks of dense levels
-// below are large enough to be looked at one by one.
+// appendOne lowers the body for one coordinate of compressed level k. The loop has reserved
+// capacity for the coordinate itself. Capacity for a block of dense levels below it
+// is reserved here: blocks are large enough for a test each.
 func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	l, lev := a.l, &a.levels[k]
 	some := ir.Expr(ir.Truth(false))

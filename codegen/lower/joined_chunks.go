@@ -6,15 +6,16 @@ import (
 	"distaff/codegen/ir"
 )
 
-// joinedChunks collects the pieces of an appended result that the chunks of a loop over
-// its level 0 make, in their order: each as it is made (ordered_chunks.go), or all of them when
-// the last is. It has a slot for each chunk.
+// joinedChunks joins the pieces of an appended result that the chunks of a loop over its
+// level 0 make. The order is that of the chunks. A piece is copied to its place as soon as
+// it is made (ordered_chunks.go), or all pieces are when the last is made. Each chunk has
+// a slot, where its counts are and where its arrays are kept until they are copied.
 type joinedChunks struct {
 	a     *appendResult
 	slots ir.Expr
-	// pos is the outermost compressed level's array where the levels above are
-	// all dense, which the chunks write in place: that of slot k the places
-	// (base[k], until[k]].
+	// pos is the array of the outermost compressed level. The levels above are all dense,
+	// so that its length is known: the chunks write in place, that of slot k the
+	// places (base[k], until[k]].
 	pos         *ir.Array
 	base, until *ir.Array
 	start       ir.Expr // base[k] of the chunk at hand
@@ -22,7 +23,7 @@ type joinedChunks struct {
 	levels      []joinedLevel
 	vals        *ir.Table
 	whole       joinedArrays // what the pieces are copied to
-	// streamed, if not nil, tells whether they are together too large for a cache.
+	// streamed, if not nil, tells whether the pieces are together too large for a cache.
 	streamed ir.Expr
 }
 
@@ -43,7 +44,7 @@ type joinedArrays struct {
 	valsCap        *ir.Var
 }
 
-// chunks makes the result of separate pieces, which are joined in the end. The loop runs once.
+// chunks keeps all pieces until the loop has ended, and then joins them.
 func (a *appendResult) chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)
 	run(func(_, lo ir.Expr) {

@@ -22,9 +22,9 @@ type resultCursor struct {
 	// zeroed: the values below are 0 already. Otherwise each is written once,
 	// or the whole block below is set to 0 where that is not so.
 	zeroed bool
-	// Of a result with a fixed pattern: here tells whether that holds the
-	// coordinates at hand; nil where it does in any case. row, if not nil, is the end
-	// of the row that a value's position is found in as it is stored.
+	// Of a result with a fixed pattern: here tells whether the pattern holds the
+	// coordinates at hand; it is nil where the pattern does in any case. row, if not nil, is
+	// the end of the row in which a value's position is found when the value is stored.
 	here, row ir.Expr
 	// tile, if not nil, is where the row below is summed instead.
 	tile *ir.Array

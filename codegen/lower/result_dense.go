@@ -5,13 +5,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// randomAccess is what the assemblies have in common in which a value's
-// position does not hang on those that were written before: the memory is the caller's,
-// values are written in any order and by several threads, and no coordinate is placed.
-// The loops are those of the operands alone, so that loop, chunks and sum are not asked.
+// randomAccess is what the assemblies have in common in which a value's position does not
+// depend on the values that were written before. The memory is the caller's. Values may be
+// written in any order and by several threads, and no coordinate is stored. Loops visit the
+// coordinates of the operands alone: calling loop, chunks or sum is a bug.
 type randomAccess struct{ *result }
 
-// The values are the caller's memory: nothing is made before or after.
+// whole runs the statement: there is nothing to allocate before it, or to publish after it.
 func (randomAccess) whole(_ bool, run func()) { run() }
 
 func (randomAccess) inOrder() bool { return false }
@@ -35,7 +35,7 @@ func (randomAccess) sum(*cin.Where, *cin.Access, *env) ir.Expr {
 }
 
 // denseResult is a result of dense levels alone. The position of a coordinate is
-// computed from it; there is no pattern, so that pattern is "" and at is not asked.
+// computed from the coordinate. There is no pattern to follow: calling at is a bug.
 type denseResult struct{ randomAccess }
 
 func newDenseResult(r *result) *denseResult {

@@ -5,20 +5,23 @@ import (
 	"distaff/codegen/ir"
 )
 
-// fixedResult is the numeric phase of a result with a fixed pattern: the level arrays are
-// given, of an earlier result over operands with the same patterns for example, and
-// the leaf writes the values. It visits the coordinates that it would append, in the same
-// order, and finds the position of each by moving along the row of the result that
-// it belongs to: a coordinate that is not there is a failure, and nothing is
-// stored anywhere else. Positions are visited in ascending order, so that one
-// count tells which values are written; those that it passes are set to 0.
+// fixedResult is the numeric phase of a result with a fixed pattern. The level arrays are
+// given: those of an earlier result over operands with the same patterns, for example. The
+// leaf writes the values.
 //
-// In two cases the result's row is walked instead: sums of the entries of several rows
-// (fixed_rows.go), and sums that the whole leaf collects in a workspace, which are added up in the
-// result itself (fixed_sums.go): there is no list of coordinates, and nothing is sorted.
+// It visits the coordinates that it would append, in the same order, and finds the position
+// of each by moving along the result's row that the coordinate belongs to. It fails
+// where the row does not hold the coordinate, and stores nothing elsewhere. Positions
+// come in ascending order, so that one count tells which values are written. Those that
+// the count passes are set to 0.
 //
-// The result follows no operand's pattern, so that at is not asked. Schedules place
-// coordinates chunk by chunk of tiles, which only what grows can do: chunks is not asked.
+// Two shapes are lowered in another way. A sum of the entries of several rows walks the
+// result's row, and looks into each of these (fixed_rows.go). A sum that another leaf would
+// collect in a workspace is added up in the result (fixed_sums.go), so that there is no list
+// of coordinates and nothing is sorted.
+//
+// The result follows no operand's pattern: calling at is a bug. So is calling chunks, since
+// a numeric phase takes no schedule whose loops over tiles run on threads.
 type fixedResult struct {
 	*result
 	// Of the whole result, or the chunk at hand: done is the first position of the last

@@ -2,10 +2,11 @@ package lower
 
 import "distaff/codegen/ir"
 
-// mappedResult is a result whose pattern is a union that holds an operand's pattern. It
-// has values of other leaves, to which this one adds. The leaf reads no level array of it:
-// positions maps those of the operand to those of the result. Values that another leaf
-// sets at the same time cannot be added to: leaves run one after another.
+// mappedResult is a result whose pattern is a union of patterns, among them an operand's. It
+// has values of other leaves already, to which this one adds. The leaf does not read the
+// result's level arrays: an array maps the operand's positions to the result's. Leaves that
+// add to one result must run one after another, since the first that comes to a position
+// sets its values.
 type mappedResult struct {
 	sharedResult
 	positions *ir.Array
@@ -24,8 +25,8 @@ func newMappedResult(r *result) *mappedResult {
 	return &mappedResult{*shared, a}
 }
 
-// at reads the map. The first that comes to a position finds no values there, and sets
-// them to 0.
+// at reads the map. A negative entry means that this leaf is the first that comes to the
+// position: the values there are set to 0.
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l := a.l
 	size := a.block(a.deep + 1)
@@ -39,8 +40,8 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 	return resultCursor{level: a.deep + 1, pos: l.named(a.op.prefix()+"_p", q), zeroed: true}
 }
 
-// prefetch fetches the result's block for position p of the map, where blocks
-// are as long as a cache line: they lie apart from one another.
+// prefetch fetches the result's block for position p of the map. It does so only where
+// blocks are at least as long as a cache line, since they lie apart from one another.
 func (a *mappedResult) prefetch(p, size ir.Expr) {
 	l := a.l
 	width := int64(1)

@@ -2,9 +2,9 @@ package lower
 
 import "distaff/codegen/ir"
 
-// sharedResult is a result whose level arrays are an operand's: every entry of that
-// operand gives a value, or a block of dense levels, at the same position. The leaf
-// writes values alone. Coordinates that the operand lacks cannot be written.
+// sharedResult is a result whose level arrays are an operand's. Every entry of that
+// operand gives a value, or a block of dense levels, at the position of the entry. The leaf
+// writes values alone, and cannot write to a coordinate that the operand lacks.
 type sharedResult struct {
 	randomAccess
 	key string // of the access to the operand

@@ -5,12 +5,12 @@ import (
 	"distaff/codegen/ir"
 )
 
-// twoPassResult puts the result together in memory of the right size: the chunks
-// of a loop run twice. The first time they only count the coordinates of each
-// compressed level; the prefix sums of the counts give each
-// chunk its place in every level; the second time they write there. Nothing
-// grows or is copied, for computing the pattern twice (assemble(T, Insert)). What the
-// statement's loops do besides, such as filling a workspace, is done twice.
+// twoPassResult puts the result together in memory of the right size (assemble(T, Insert)).
+// The chunks of a loop run twice. The first time they only count the coordinates of each
+// compressed level. The prefix sums of the counts give each chunk its place in every
+// level, where it writes the second time. Nothing grows and nothing is copied, but the
+// pattern is computed twice, and with it all that it depends on, such as workspaces. Chunks
+// of the second pass write to arrays of the whole result: none has arrays of its own.
 type twoPassResult struct{ growing }
 
 // passes are the two passes over some number of chunks.

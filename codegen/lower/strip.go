@@ -2,8 +2,9 @@ package lower
 
 import "distaff/codegen/ir"
 
-// strip removes what is written to arrays, and then what is computed for
-// nothing else: variables that nothing reads, and statements without content.
+// strip removes the statements that write to some arrays, and then what was computed for
+// these alone: variables that nothing reads, and statements without content. It makes a
+// counting pass of a statement that writes.
 func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	filter(b, func(s ir.Stmt) bool {
 		switch s := s.(type) {

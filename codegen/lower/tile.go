@@ -60,7 +60,7 @@ func widest(n int64) int64 {
 func (l *lowerer) jammed(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 	k := e.res.level
 	if f.Unit == cin.CPUThread || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
-		e.atomic || e.copy != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
+		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
 		return nil, 0
 	}
 	var inner []*cin.Forall

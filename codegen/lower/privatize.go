@@ -5,11 +5,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// copies lowers a parallel loop whose iterations may add to the same places of
-// the result: its range is cut into as many pieces as there are threads, each
-// adds to a copy of the result's block, and the copies are added to it in
-// order.
-func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
+// privatized lowers a parallel loop whose iterations may add to the same places of
+// the result. Its range is cut into as many pieces as there are threads. Each piece
+// adds to a private copy of the result's block, and these are added to the block in
+// the order of the pieces.
+func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
 	l.zero(e)
 	size := l.named("values", a.block(e.res.level))
@@ -18,7 +18,7 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	tmp := l.newArray(a.op.prefix()+"_copies", l.spec.Compute)
 	l.emit(&ir.Alloc{A: tmp, Len: ir.Times(pieces, size), Zero: true})
 	l.pieces(f, e, pieces, func(c *ir.Var, in *env, run func()) {
-		in.copy = &copyOf{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
+		in.private = &privateCopy{vals: tmp, shift: ir.Minus(ir.Times(c, size), base)}
 		run()
 	})
 	k := l.newVar("value")
@@ -30,7 +30,7 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 			l.incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
 		})})
 		add := &ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.vals().Elem, sum)}
-		if outer := e.copy; outer != nil {
+		if outer := e.private; outer != nil {
 			add = &ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, Atomic: e.atomic, X: sum}
 		}
 		// The block may hold more than this loop adds to: places that other
@@ -45,14 +45,14 @@ func (l *lowerer) copies(f *cin.Forall, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// separate lowers a parallel loop of which each thread adds to a copy of its own
+// separate lowers a parallel loop of which each thread adds to a private copy
 // (Temporary), and returns false where f is none.
 func (l *lowerer) separate(f *cin.Forall, e *env, want bool) (some ir.Expr, ok bool) {
 	switch {
 	case f.Unit != cin.CPUThread || f.Race != cin.Temporary:
 		return nil, false
 	case l.manyPlaces(f, e):
-		return l.copies(f, e), true
+		return l.privatized(f, e), true
 	case l.spaces[cin.Target(f).Name] != nil:
 		return l.spacePieces(f, e, want), true
 	}
@@ -85,8 +85,9 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr, each func(c *ir.
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: body})
 }
 
-// copyOf is where additions to the result go instead.
-type copyOf struct {
+// privateCopy is where additions to the result go instead: the value at position p of the
+// result is at p+shift.
+type privateCopy struct {
 	vals  *ir.Array
 	shift ir.Expr
 }
