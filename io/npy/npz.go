@@ -177,8 +177,10 @@ func (a *archive) matrixShape() ([]int64, error) {
 	if _, err := e.ints(dims); err != nil {
 		return nil, fault(a.what("shape"), err)
 	}
-	if slices.Min(dims) < 0 {
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got the sizes %v, want none below 0", dims)
+	for m, d := range dims {
+		if err := tcs.CheckSize(d); err != nil {
+			return nil, text.Dataf(a.what("shape"), 0, 0, "element %d: %v", m, err)
+		}
 	}
 	return dims, nil
 }

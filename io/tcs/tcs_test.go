@@ -82,12 +82,8 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 		a, err := openBytes(t, b)
 		if i >= header {
 			if err == nil {
-				inArray := false
-				for _, s := range a.file.header.sections {
-					inArray = inArray || int64(i) >= s.Offset && int64(i) < s.Offset+s.stored
-				}
-				if verr := a.Verify(); (verr != nil) != inArray {
-					t.Errorf("byte %d changed: Verify says %v", i, verr)
+				if a.Verify() == nil {
+					t.Errorf("byte %d changed, and Verify passes", i)
 				}
 				a.Close()
 			}
