@@ -71,7 +71,7 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 		for _, s := range strings.Split(v, ",") {
 			n, err := tcs.ParseSize(s)
 			if err != nil {
-				return o, argv.Errorf("-d=%s: %v", tcs.Printable(v), err)
+				return o, argv.Errorf("-d=%s: %v", v, err)
 			}
 			o.Dims = append(o.Dims, n)
 		}
@@ -119,7 +119,7 @@ func Tmp(x *cli.Context) (string, error) {
 		err = pe.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from, v, err)
+		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from, tcs.Printable(v), err)
 	}
 	return v, nil
 }

@@ -153,12 +153,12 @@ func Printable(s string) string {
 
 // Errorf makes an error about no place in particular.
 func Errorf(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Msg: Sprintf(format, args...)}
 }
 
 // At makes an error about src[pos:end].
 func At(code Code, src string, pos, end int, format string, args ...any) *Error {
-	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Src: src, Pos: pos, End: end}
+	return &Error{Code: code, Msg: Sprintf(format, args...), Src: src, Pos: pos, End: end}
 }
 
 // InFile returns a copy of e placed in a file: line and col are where e.Src
