@@ -21,15 +21,15 @@ func (e *Error) Error() string { return e.Msg }
 func (e *Error) ExitCode() int { return e.Exit }
 
 func commandErrorf(format string, args ...any) error {
-	return &Error{diag.ExitCommand, fmt.Sprintf(format, args...)}
+	return &Error{diag.ExitCommand, diag.Sprintf(format, args...)}
 }
 
 func memoryErrorf(format string, args ...any) error {
-	return &Error{diag.ExitMemory, fmt.Sprintf(format, args...)}
+	return &Error{diag.ExitMemory, diag.Sprintf(format, args...)}
 }
 
 func runErrorf(format string, args ...any) error {
-	return &Error{diag.ExitRun, fmt.Sprintf(format, args...)}
+	return &Error{diag.ExitRun, diag.Sprintf(format, args...)}
 }
 
 // Abandon removes what unfinished jobs of this process were writing, and lets

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
+	"distaff/io/tcs"
 	"distaff/io/text"
 )
 
@@ -66,6 +67,13 @@ func (j *Job) parse(complete bool) (*parsed, error) {
 			return nil, commandErrorf("-t=%s:%s: %v", name, printable(j.Types[name]), err)
 		}
 		p.types[name] = t
+	}
+	for _, name := range sorted(j.Sizes) {
+		for _, n := range j.Sizes[name] {
+			if err := tcs.CheckSize(n); err != nil {
+				return nil, commandErrorf("-d=%s: %v", printable(name), err)
+			}
+		}
 	}
 	if p.sizes, err = notation.UserSizes(p.norm, j.Sizes); err != nil {
 		return nil, err

@@ -10,9 +10,10 @@
 package argv
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
+
+	"distaff/codegen/diag"
 
 	"github.com/urfave/cli/v2"
 )
@@ -27,7 +28,7 @@ func (e *Error) ExitCode() int { return 2 }
 
 // Errorf makes an Error.
 func Errorf(format string, args ...any) error {
-	return &Error{fmt.Sprintf(format, args...)}
+	return &Error{diag.Sprintf(format, args...)}
 }
 
 // A Table maps every spelling of a flag to its main name and kind.

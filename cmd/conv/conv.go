@@ -69,12 +69,9 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	}
 	if v := x.String("d"); v != "" {
 		for _, s := range strings.Split(v, ",") {
-			n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
-			if err != nil || n < 0 {
-				return o, argv.Errorf("-d=%s: got size %q, want a whole number from 0", v, s)
-			}
-			if n > tcs.MaxSize {
-				return o, argv.Errorf("-d=%s: got size %q, want at most %d: sizes are below 2^62", v, s, int64(tcs.MaxSize))
+			n, err := tcs.ParseSize(s)
+			if err != nil {
+				return o, argv.Errorf("-d=%s: %v", v, err)
 			}
 			o.Dims = append(o.Dims, n)
 		}
@@ -122,7 +119,7 @@ func Tmp(x *cli.Context) (string, error) {
 		err = pe.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from, v, err)
+		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from, tcs.Printable(v), err)
 	}
 	return v, nil
 }

@@ -33,7 +33,7 @@ func cache(x *invocation) error {
 	}
 	switch verb {
 	case "path":
-		_, err = fmt.Fprintln(x.stdout, root)
+		_, err = fmt.Fprintln(x.stdout, tcs.Printable(root))
 	case "list":
 		err = listCache(x, root)
 	case "clear":

@@ -8,6 +8,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
+	"distaff/codegen/diag"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/spmd"
@@ -36,7 +37,7 @@ func doctor(x *invocation) error {
 		return err
 	}
 	line := func(state, what, format string, args ...any) {
-		if _, werr := fmt.Fprintf(x.stdout, "%-8s %-12s %s\n", state, what, fmt.Sprintf(format, args...)); werr != nil && err == nil {
+		if _, werr := fmt.Fprintf(x.stdout, "%-8s %-12s %s\n", state, what, diag.Sprintf(format, args...)); werr != nil && err == nil {
 			err = werr
 		}
 	}

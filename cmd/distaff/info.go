@@ -132,7 +132,7 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Type)
 	}
 	if verify {
-		if err := t.Verify(); err != nil {
+		if err := convert.Ready(t, opt); err != nil {
 			return err
 		}
 		f.Verified = true

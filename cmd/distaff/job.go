@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -125,12 +124,9 @@ func (x *invocation) tensors(j *spmd.Job) error {
 func parseSizes(list string) ([]int64, error) {
 	var sizes []int64
 	for _, s := range strings.Split(list, ",") {
-		n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("got size %q, want a whole number from 0", s)
-		}
-		if n > tcs.MaxSize {
-			return nil, fmt.Errorf("got size %q, want at most %d: sizes are below 2^62", s, int64(tcs.MaxSize))
+		n, err := tcs.ParseSize(s)
+		if err != nil {
+			return nil, err
 		}
 		sizes = append(sizes, n)
 	}

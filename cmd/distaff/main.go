@@ -26,12 +26,16 @@ func main() {
 
 // mainExit runs one command line and returns its exit code.
 func mainExit(args []string, stdout, stderr io.Writer) int {
+	out, words := front.NewTerminal(stdout), front.NewTerminal(stderr)
+	defer out.Flush()
+	defer words.Flush()
+	stdout, stderr = out, words
 	return front.Main("distaff", stderr, func(ctx context.Context) error {
 		err := dispatch(ctx, args, stdout, stderr)
 		err = spmd.EndLaunched(ctx, err, func(err error) {
 			var rank *comm.RankError
 			if errors.As(err, &rank) {
-				fmt.Fprintln(stderr, err)
+				fmt.Fprintln(stderr, front.Clip(err.Error()))
 			} else {
 				front.Report("distaff", err, stderr)
 			}

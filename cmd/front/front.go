@@ -57,7 +57,7 @@ func Report(name string, err error, stderr io.Writer) int {
 	}
 	var quiet *Silent
 	if !errors.As(err, &quiet) {
-		fmt.Fprintf(stderr, "%s: %s\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, Clip(err.Error()))
 	}
 	return ExitCode(err)
 }

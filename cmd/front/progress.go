@@ -32,6 +32,9 @@ type Progress struct {
 // NewProgress is a Progress on w for --progress=always, for auto where w is a
 // terminal and quiet is not set, and nil otherwise.
 func NewProgress(w io.Writer, mode string, quiet bool) *Progress {
+	if t, ok := w.(*Terminal); ok { // which would escape what moves the cursor
+		w = t.w
+	}
 	if mode == "always" || mode != "never" && !quiet && IsTerminal(w) {
 		return &Progress{w: w}
 	}

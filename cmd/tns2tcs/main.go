@@ -22,6 +22,10 @@ import (
 func main() { os.Exit(mainExit(os.Args, os.Stdout, os.Stderr)) }
 
 func mainExit(args []string, stdout, stderr io.Writer) int {
+	out, words := front.NewTerminal(stdout), front.NewTerminal(stderr)
+	defer out.Flush()
+	defer words.Flush()
+	stdout, stderr = out, words
 	return front.Main("tns2tcs", stderr, func(ctx context.Context) error { return run(ctx, args, stdout, stderr) })
 }
 

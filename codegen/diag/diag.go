@@ -83,20 +83,65 @@ func caret(src string, pos, end int) string {
 		to = pos + k
 	}
 	end = min(end, to)
+	from, to, cutLeft, cutRight := around(src, from, pos, to)
+	end = min(end, to)
 	line := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
 	}, src[from:to])
-	before := utf8.RuneCountInString(src[from:pos])
+	before := utf8.RuneCountInString(src[from:pos]) + len(cutLeft)
 	under := max(utf8.RuneCountInString(src[pos:end]), 1)
-	return "\n    " + line + "\n    " + strings.Repeat(" ", before) + strings.Repeat("^", under)
+	return "\n    " + cutLeft + line + cutRight + "\n    " + strings.Repeat(" ", before) + strings.Repeat("^", under)
 }
 
-// Printable is s with its control and unprintable characters escaped, for
-// names and text from files that stand in a message.
+// MaxShown is how many characters of a text that is not ours a message shows.
+const MaxShown = 300
+
+// around narrows the line src[from:to] to MaxShown characters around offset pos,
+// a third of them before it, and returns the marks of what was cut off.
+func around(src string, from, pos, to int) (lo, hi int, left, right string) {
+	if utf8.RuneCountInString(src[from:to]) <= MaxShown {
+		return from, to, "", ""
+	}
+	lo, hi = pos, pos
+	for n := 0; n < MaxShown/3 && lo > from; n++ {
+		_, size := utf8.DecodeLastRuneInString(src[from:lo])
+		lo -= size
+	}
+	for n := utf8.RuneCountInString(src[lo:pos]); n < MaxShown && hi < to; n++ {
+		_, size := utf8.DecodeRuneInString(src[hi:to])
+		hi += size
+	}
+	for n := utf8.RuneCountInString(src[lo:hi]); n < MaxShown && lo > from; n++ { // near the end
+		_, size := utf8.DecodeLastRuneInString(src[from:lo])
+		lo -= size
+	}
+	if lo > from {
+		left = "..."
+	}
+	if hi < to {
+		right = "..."
+	}
+	return lo, hi, left, right
+}
+
+// Clip is s, or its first MaxShown characters and how many bytes follow.
+func Clip(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > MaxShown {
+			return fmt.Sprintf("%s... (and %d more bytes)", s[:i], len(s)-i)
+		}
+	}
+	return s
+}
+
+// Printable is s with its control and unprintable characters escaped, and clipped,
+// for names and text from files that stand in a message.
 func Printable(s string) string {
+	s = Clip(s)
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
 			q := strconv.Quote(s)
@@ -108,12 +153,12 @@ func Printable(s string) string {
 
 // Errorf makes an error about no place in particular.
 func Errorf(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Msg: Sprintf(format, args...)}
 }
 
 // At makes an error about src[pos:end].
 func At(code Code, src string, pos, end int, format string, args ...any) *Error {
-	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Src: src, Pos: pos, End: end}
+	return &Error{Code: code, Msg: Sprintf(format, args...), Src: src, Pos: pos, End: end}
 }
 
 // InFile returns a copy of e placed in a file: line and col are where e.Src

@@ -175,18 +175,6 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
-func TestParseSize(t *testing.T) {
-	name, sizes, err := ParseSize("A:1000,32")
-	if err != nil || name != "A" || !reflect.DeepEqual(sizes, []int64{1000, 32}) {
-		t.Errorf("got %v %v %v", name, sizes, err)
-	}
-	for _, s := range []string{"", "i", "i:", ":3", "i:-1", "i:x", "A:1,", "A:99999999999999999999"} {
-		if _, _, err := ParseSize(s); err == nil {
-			t.Errorf("ParseSize(%q) gave no error", s)
-		}
-	}
-}
-
 func TestSameSize(t *testing.T) {
 	got := Normalize(mustParse(t, "A(i,j) = B(i,k)*C(k,l) + B(j,j) + d(m)")).SameSize()
 	want := map[string]string{"i": "i", "j": "i", "k": "i", "l": "l", "m": "m"}

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/diag"
 )
 
-// maxDepth bounds the nesting of parentheses, signs and sums.
-const maxDepth = 1000
+// MaxDepth is how many parentheses, signs and sums may stand inside one another.
+const MaxDepth = 1000
 
 // Parse reads one statement by SPEC's grammar:
 //
@@ -170,8 +170,9 @@ func (p *parser) term() Expr {
 }
 
 func (p *parser) factor() Expr {
-	if p.depth++; p.depth > maxDepth {
-		p.fail(diag.TooLarge, p.peek().at, "nested more than %d deep", maxDepth)
+	// The operand inside MaxDepth of them is one factor deeper.
+	if p.depth++; p.depth > MaxDepth+1 {
+		p.fail(diag.TooLarge, p.peek().at, "nested more than %d deep", MaxDepth)
 	}
 	defer func() { p.depth-- }()
 	if p.err != nil {

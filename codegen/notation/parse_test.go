@@ -115,8 +115,8 @@ func TestParseErrors(t *testing.T) {
 		{"A(i) == B(i)", `got "=", want an operand`, 6},
 		{"1 = b", `got "1", want the name of the result`, 0},
 		{"A(,) = b", `got ",", want an index variable`, 2},
-		{"a = " + strings.Repeat("(", 2000), "nested more than 1000 deep", 1004},
-		{"a = " + strings.Repeat("-", 200000) + "b", "nested more than 1000 deep", 1004},
+		{"a = " + strings.Repeat("(", 2000), "nested more than 1000 deep", 1005},
+		{"a = " + strings.Repeat("-", 200000) + "b", "nested more than 1000 deep", 1005},
 	} {
 		_, err := Parse(c.src)
 		var d *diag.Error

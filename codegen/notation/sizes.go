@@ -37,27 +37,6 @@ type Overrun struct {
 	SizeFrom  string
 }
 
-// ParseSize reads the value of -d: NAME:SIZE or NAME:SIZE,SIZE,...
-func ParseSize(s string) (name string, sizes []int64, err error) {
-	name, list, ok := strings.Cut(s, ":")
-	if !ok || !isName(name) {
-		return "", nil, diag.At(diag.Syntax, s, 0, len(s), "got no name and sizes, want NAME:SIZES, as in i:1000 or A:1000,32")
-	}
-	at := len(name) + 1
-	for _, p := range strings.Split(list, ",") {
-		n, err := strconv.ParseInt(strings.TrimSpace(p), 10, 64)
-		if err != nil || n < 0 {
-			return "", nil, diag.At(diag.Syntax, s, at, at+len(p), "got size %q, want a whole number from 0", p)
-		}
-		if n >= 1<<62 {
-			return "", nil, diag.At(diag.Syntax, s, at, at+len(p), "got size %q, want at most %d: sizes are below 2^62", p, int64(1<<62-1))
-		}
-		sizes = append(sizes, n)
-		at += len(p) + 1
-	}
-	return name, sizes, nil
-}
-
 // InferSizes finds the size of every variable and tensor mode. tensors has
 // what files and generators tell, a Known a mode (a tensor of which nothing is
 // known is absent); user has -d's values, by variable (one size) or tensor (one

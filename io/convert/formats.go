@@ -42,6 +42,10 @@ type Format struct {
 	// and their number; nil where only entries are listed.
 	Strides func(dims []int64, opt coo.WriteOptions) (strides []int64, total int64)
 
+	// Least is the least number of bytes that a file of nnz entries takes; nil
+	// where it is about what the entries take. It may be past what 63 bits count.
+	Least func(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64
+
 	// Modes is the order in which Write wants the entries of a tensor of that
 	// order; nil: mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
@@ -67,8 +71,8 @@ var formats = []*Format{
 	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
 		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2, Repeats: true},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},
-	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head, Body: npy.Body, Strides: npy.Strides, Filled: true},
-	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
+	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head, Body: npy.Body, Strides: npy.Strides, Least: npy.Least, Filled: true},
+	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Least: npy.LeastNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
 	{Name: "Rutherford-Boeing", Exts: []string{".rb"}, Open: hb.Open},
 	{Name: "Harwell-Boeing", Exts: []string{".hb", ".rua", ".rsa", ".rza", ".rha", ".rra", ".cua", ".csa", ".cza", ".cha", ".cra",
 		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"}, Open: hb.Open},

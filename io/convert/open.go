@@ -103,15 +103,17 @@ func openTCS(path string, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ready(t, opt); err != nil {
+	if err := Ready(t, opt); err != nil {
 		t.Close()
 		return nil, err
 	}
 	return &tensorFile{coo.FromTensor(t, coo.DropFill), t}, nil
 }
 
-// ready loads and checks the arrays.
-func ready(t *tcs.Tensor, opt coo.Options) error {
+// Ready loads the arrays of a .tcs file, where memory has no room by way of a
+// file without a name in opt.Tmp, and checks all that a valid file must hold,
+// unless opt.Trust is set.
+func Ready(t *tcs.Tensor, opt coo.Options) error {
 	if err := checkDims(t, opt.Dims); err != nil {
 		return err
 	}
@@ -135,10 +137,7 @@ func ready(t *tcs.Tensor, opt coo.Options) error {
 		t.Trust()
 		return nil
 	}
-	if err := t.Validate(); err != nil {
-		return err
-	}
-	return t.VerifyShare(0, 1)
+	return t.Verify()
 }
 
 // checkDims holds sizes that were given against the file's.

@@ -125,16 +125,20 @@ func Compressed(path string) bool {
 	return false
 }
 
-// Room refuses an output that lists every coordinate, in values of size bytes,
-// where the disk has no room for that.
-func Room(f *outfile.File, name string, dims []int64, size int) error {
-	bytes := float64(size)
-	for _, n := range dims {
-		bytes *= float64(n)
+// Room refuses an output of nnz entries for which the disk has no room, as far as
+// its format tells: one that lists every coordinate, or every row.
+func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) error {
+	if f.Least == nil {
+		return nil
 	}
-	if free := f.Free(); free >= 0 && bytes > float64(free) {
-		return &tcs.Error{Exit: 1, File: name, Msg: fmt.Sprintf("with every coordinate listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
-			atLeast(bytes), tcs.Size(free))}
+	what := "every row or column"
+	if f.Filled {
+		what = "every coordinate"
+	}
+	bytes := f.Least(typ, dims, nnz, opt)
+	if free := to.Free(); free >= 0 && bytes > float64(free) {
+		return &tcs.Error{Exit: 1, File: name, Msg: fmt.Sprintf("with %s listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
+			what, atLeast(bytes), tcs.Size(free))}
 	}
 	return nil
 }
@@ -153,8 +157,9 @@ func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, w
 		return err
 	}
 	defer o.Free()
-	if f.Filled {
-		if err := room(w, name, o); err != nil {
+	if file, ok := w.(*outfile.File); ok {
+		dims, _ := o.Dims()
+		if err := f.Room(file, name, o.Type(), dims, o.NNZ(), wo); err != nil {
 			return err
 		}
 	}
@@ -189,16 +194,6 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 		return err
 	}
 	return b.Flush()
-}
-
-// room is Room where w is a file.
-func room(w io.Writer, name string, o *coo.Ordered) error {
-	f, ok := w.(*outfile.File)
-	if !ok {
-		return nil
-	}
-	dims, _ := o.Dims()
-	return Room(f, name, dims, o.Type().Size())
 }
 
 // atLeast prints bytes, as a bound where 63 bits can't count them.

@@ -255,7 +255,7 @@ func (c *collector) outside(l int) error {
 			return c.spec.dataErr("coordinate %d of mode %d is no index", x, m)
 		}
 		if x > maxCoord {
-			return c.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are below 2^62", x+1, m, int64(tcs.MaxSize))
+			return c.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", x+1, m, int64(tcs.MaxSize))
 		}
 		if x < r[0] || r[1] >= 0 && x >= r[1] {
 			if r[0] > 0 || c.spec.Box != nil {

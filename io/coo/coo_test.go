@@ -355,7 +355,7 @@ func TestRefusals(t *testing.T) {
 		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dq"}, 3, "has no coordinate, and q wants exactly one: p allows none"},
 		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "ds", Type: tcs.Int64}, 2, "value 0.5 does not fit type int64, at (1,2)"},
 		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dss"}, 2, `format "dss" has 3 levels for a tensor of 2 modes`},
-		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "takes more than 2^63 bytes"},
+		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "takes more than 2^62 bytes"},
 		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "dd", Name: "B"}, 5,
 			"tensor B of sizes [1073741824 2048] as dd takes 16 TiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit); compressed levels (-f) store entries only"},
 		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "memory limit of 1 GiB"},

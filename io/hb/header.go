@@ -112,6 +112,11 @@ func (h *header) matrix(file string, n int, line string) error {
 		return err
 	}
 	h.rows, h.cols, h.nnz = vs[0], vs[1], vs[2]
+	for _, d := range vs[:2] {
+		if err := tcs.CheckSize(d); err != nil {
+			return text.Dataf(file, n, 15, "%v", err)
+		}
+	}
 	switch {
 	case h.sym != 'u' && h.sym != 'r' && h.rows != h.cols:
 		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one", tcs.Count(h.rows, "row"), tcs.Count(h.cols, "column"), word)
@@ -119,8 +124,8 @@ func (h *header) matrix(file string, n int, line string) error {
 		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex", word)
 	case h.sym == 'z' && h.kind == 'p':
 		return text.Dataf(file, n, 1, "got the type %s, want a skew-symmetric matrix to have values", word)
-	case h.cols == 1<<63-1 || h.nnz == 1<<63-1:
-		return text.Dataf(file, n, 15, "got counts of %s and %s, want smaller ones", tcs.Count(h.cols, "column"), tcs.Count(h.nnz, "entry"))
+	case h.nnz > tcs.MaxCount:
+		return text.Dataf(file, n, 15, "got %s, want less than 2^62", tcs.Count(h.nnz, "entry"))
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package mtx
 
 import (
 	"io"
-	"math"
-	"math/bits"
 	"strings"
 
 	"distaff/io/tcs"
@@ -161,6 +159,14 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 		if k >= want+extra && h.object != "tensor" {
 			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want the end of the line after %s", text.Quote(f.Text), what)
 		}
+		if k < want && text.Whole(f.Text) {
+			d, err := text.Size(f.Text)
+			if err != nil {
+				return text.Dataf(file, h.sizeLine, f.Col, "%v", err)
+			}
+			h.dims = append(h.dims, d)
+			continue
+		}
 		v, err := text.Int64(f.Text)
 		if err != nil || v < 0 {
 			hint := ""
@@ -168,9 +174,6 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 				hint = ", or the banner " + bannerWord
 			}
 			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want %s: integers from 0%s", text.Quote(f.Text), what, hint)
-		}
-		if k < want && v > tcs.MaxSize && !h.array {
-			return text.Dataf(file, h.sizeLine, f.Col, "got size %d, want at most %d: sizes are below 2^62", v, int64(tcs.MaxSize))
 		}
 		if k < want {
 			h.dims = append(h.dims, v)
@@ -192,24 +195,13 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 
 // arrayCount sets nnz to the number of values that an array lists.
 func (h *header) arrayCount(file string) error {
-	n, over := uint64(1), uint64(0)
+	if err := tcs.CheckSpace(h.dims, tcs.Complex128.Size()); err != nil {
+		return text.Dataf(file, h.sizeLine, 1, "%v", err)
+	}
+	h.nnz = 1
 	for _, d := range h.dims {
-		if d == 0 {
-			h.nnz = 0
-			return nil
-		}
+		h.nnz *= d
 	}
-	for _, d := range h.dims {
-		var hi uint64
-		if hi, n = bits.Mul64(n, uint64(d)); hi != 0 || n > math.MaxInt64 {
-			over = 1
-			break
-		}
-	}
-	if over != 0 {
-		return text.Dataf(file, h.sizeLine, 1, "got an array of sizes %s, want one whose values 63 bits can count", text.Sizes(h.dims))
-	}
-	h.nnz = int64(n)
 	d := int64(0)
 	if h.sym != general {
 		d = h.dims[0]

@@ -174,7 +174,7 @@ func TestRead(t *testing.T) {
 		{"vector", "%%MatrixMarket vector coordinate real general\n5 1\n4 2.5\n", coo.Options{}, "[5]", "[[3]:(2.5+0i)]"},
 		{"column as vector", banner + "real general\n5 1 1\n4 1 2.5\n", coo.Options{Order: 1}, "[5]", "[[3]:(2.5+0i)]"},
 		{"row as vector", "%%MatrixMarket matrix array real general\n1 3\n4\n5\n6\n", coo.Options{Order: 1}, "[3]", "[[0]:(4+0i) [1]:(5+0i) [2]:(6+0i)]"},
-		{"huge", banner + "integer general\n4611686018427387903 1 1\n4611686018427387903 1 9007199254740993\n", coo.Options{Type: tcs.Int64}, "[4611686018427387903 1]", "[[4611686018427387902 0]:(9.007199254740992e+15+0i)]"},
+		{"huge", banner + "integer general\n2305843009213693952 1 1\n2305843009213693952 1 9007199254740993\n", coo.Options{Type: tcs.Int64}, "[2305843009213693952 1]", "[[2305843009213693951 0]:(9.007199254740992e+15+0i)]"},
 		{"whole reals", banner + "real general\n1 2 2\n1 1 3.0\n1 2 250e-1\n", coo.Options{Type: tcs.Int32}, "[1 2]", "[[0 0]:(3+0i) [0 1]:(25+0i)]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -225,9 +225,9 @@ func TestMalformed(t *testing.T) {
 		{"sizes missing", banner + "real general\n2 3\n", coo.Options{}, 3, "x.mtx:2:4: got 2 numbers, want 3: the sizes and the number of entries"},
 		{"sizes extra", banner + "real general\n2 3 1 7\n", coo.Options{}, 3, `x.mtx:2:7: got "7", want the end of the line after the sizes and the number of entries`},
 		{"sizes negative", banner + "real general\n2 -3 1\n", coo.Options{}, 3, `x.mtx:2:3: got "-3", want the sizes`},
-		{"sizes large", banner + "real general\n2 99999999999999999999 1\n", coo.Options{}, 3, `x.mtx:2:3: got "99999999999999999999", want`},
-		{"large", "%%MatrixMarket matrix coordinate real general\n4611686018427387904 3 1\n1 1 1\n", coo.Options{}, 3, "x.mtx:2:1: got size 4611686018427387904, want at most 4611686018427387903: sizes are below 2^62"},
-		{"array large", "%%MatrixMarket matrix array real general\n9223372036854775807 3\n1\n", coo.Options{}, 3, "x.mtx:2:1: got an array of sizes 9223372036854775807x3, want one whose values 63 bits can count"},
+		{"sizes large", banner + "real general\n2 99999999999999999999 1\n", coo.Options{}, 3, `x.mtx:2:3: got size 99999999999999999999, want`},
+		{"large", "%%MatrixMarket matrix coordinate real general\n2305843009213693953 3 1\n1 1 1\n", coo.Options{}, 3, "x.mtx:2:1: got size 2305843009213693953, want a whole number from 0 to 2305843009213693952 (2^61)"},
+		{"array large", "%%MatrixMarket matrix array real general\n9223372036854775807 3\n1\n", coo.Options{}, 3, "x.mtx:2:1: got size 9223372036854775807, want a whole number from 0 to 2305843009213693952 (2^61)"},
 		{"not square", banner + "real symmetric\n2 3 1\n1 1 1\n", coo.Options{}, 3, "x.mtx:2:1: got sizes 2x3 of a symmetric matrix, want a square one"},
 		{"real hermitian", banner + "real hermitian\n2 2 1\n1 1 1\n", coo.Options{}, 3, "x.mtx:1:39: got a real matrix that is hermitian"},
 		{"too few", banner + "real general\n2 3 2\n1 1 1\n\n", coo.Options{}, 3, "x.mtx:5:1: got the end of the file after 1 entry, want 2 entries as line 2 says"},

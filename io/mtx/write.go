@@ -3,7 +3,6 @@ package mtx
 import (
 	"fmt"
 	"io"
-	"math/bits"
 	"strconv"
 
 	"distaff/io/coo"
@@ -65,8 +64,8 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 	if !opt.Dense {
 		return fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate %s general\n%d %d %d\n", field, rows, cols, nnz), nil
 	}
-	if hi, total := bits.Mul64(uint64(rows), uint64(cols)); hi != 0 || total >= 1<<63 {
-		return nil, text.Commandf("Matrix Market", 0, 0, "got an array of sizes %s, want one whose values 63 bits can count", text.Sizes(dims))
+	if err := tcs.CheckSpace([]int64{rows, cols}, tcs.Complex128.Size()); err != nil {
+		return nil, text.Commandf("Matrix Market", 0, 0, "%v", err)
 	}
 	return fmt.Appendf(nil, "%%%%MatrixMarket matrix array %s general\n%d %d\n", field, rows, cols), nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -208,27 +207,22 @@ func parseHeader(s string) (*header, error) {
 	return h, h.measure()
 }
 
-// measure counts the elements, and refuses what 63 bits can't count in bytes.
+// widest is the bytes of a value of the widest type, by which shapes are judged:
+// what is read can be converted to it.
+var widest = tcs.Complex128.Size()
+
+// measure counts the elements, and refuses shapes that no tensor has.
 func (h *header) measure() error {
 	if len(h.shape) > tcs.MaxOrder {
 		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape), tcs.MaxOrder)
 	}
-	zero := false
+	if err := tcs.CheckSpace(h.shape, max(h.dtype.size, widest)); err != nil {
+		return fmt.Errorf("the header's shape: %v", err)
+	}
+	h.count = 1
 	for _, d := range h.shape {
-		zero = zero || d == 0
+		h.count *= d
 	}
-	if zero {
-		return nil
-	}
-	n := uint64(max(h.dtype.size, 16))
-	for _, d := range h.shape {
-		hi, lo := bits.Mul64(n, uint64(d))
-		if hi != 0 || lo >= 1<<63 {
-			return fmt.Errorf("got the shape %v, want one whose bytes 63 bits can count", h.shape)
-		}
-		n = lo
-	}
-	h.count = int64(n) / int64(max(h.dtype.size, 16))
 	return nil
 }
 
@@ -285,8 +279,12 @@ func (p *literal) tuple() ([]int64, bool) {
 		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
 			n++
 		}
-		v, err := strconv.ParseInt(s[:n], 10, 64)
+		if n == 0 {
+			return nil, false
+		}
+		v, err := tcs.ParseSize(s[:n])
 		if err != nil {
+			p.err = fmt.Errorf("the header's shape: %v", err)
 			return nil, false
 		}
 		dims = append(dims, v)

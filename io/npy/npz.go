@@ -39,6 +39,9 @@ func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 
 // NewNpz reads src, which the stream owns from then on.
 func NewNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
+	if err := isZip(src); err != nil {
+		return nil, err
+	}
 	at, size, err := src.ReaderAt()
 	if err != nil {
 		return nil, err
@@ -72,6 +75,28 @@ func NewNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// isZip looks at the first bytes of a file that is not there as it is, so that
+// nothing else is unpacked.
+func isZip(src *text.Source) error {
+	if f, _ := src.Plain(); f != nil {
+		return nil
+	}
+	r, err := src.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	head := make([]byte, 2)
+	n, err := io.ReadFull(r, head)
+	if err != nil && !short(err) {
+		return err
+	}
+	if string(head[:n]) != "PK" {
+		return text.Dataf(src.Name, 0, 0, "got %s at the start, want a zip archive of .npy files", text.Quote(head[:n]))
+	}
+	return nil
 }
 
 // list names the members.
@@ -177,8 +202,10 @@ func (a *archive) matrixShape() ([]int64, error) {
 	if _, err := e.ints(dims); err != nil {
 		return nil, fault(a.what("shape"), err)
 	}
-	if slices.Min(dims) < 0 {
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got the sizes %v, want none below 0", dims)
+	for m, d := range dims {
+		if err := tcs.CheckSize(d); err != nil {
+			return nil, text.Dataf(a.what("shape"), 0, 0, "element %d: %v", m, err)
+		}
 	}
 	return dims, nil
 }

@@ -4,10 +4,10 @@ import (
 	"archive/zip"
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"strings"
 
 	"distaff/io/coo"
@@ -54,24 +54,23 @@ func appendHeader(descr string, dims []int64) []byte {
 	return append(append(append(b, dict...), strings.Repeat(" ", pad)...), '\n')
 }
 
-// strides are those of C order; ok is false if 63 bits can't count the bytes.
-func strides(dims []int64, size int) (s []int64, total int64, ok bool) {
-	s = make([]int64, len(dims))
-	n := uint64(1)
+// strides are those of C order, of sizes that Head accepts.
+func strides(dims []int64) (s []int64, total int64) {
+	s, total = make([]int64, len(dims)), 1
 	for m := len(dims) - 1; m >= 0; m-- {
-		s[m] = int64(n)
-		hi, lo := bits.Mul64(n, uint64(dims[m]))
-		if hi != 0 || lo > math.MaxInt64/uint64(size) {
-			for _, d := range dims {
-				if d == 0 {
-					return make([]int64, len(dims)), 0, true
-				}
-			}
-			return nil, 0, false
-		}
-		n = lo
+		s[m] = total
+		total *= dims[m]
 	}
-	return s, int64(n), true
+	return s, total
+}
+
+// Least is the number of bytes of an array's elements.
+func Least(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
+	bytes := float64(typ.Size())
+	for _, n := range dims {
+		bytes *= float64(n)
+	}
+	return bytes
 }
 
 // Write writes the entries of in, which comes in the order of its coordinates,
@@ -85,15 +84,15 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
-	_, total, _ := strides(dims, in.Type().Size())
+	_, total := strides(dims)
 	return Body(w, in, 0, total, opt)
 }
 
 // Head is what comes before the elements; it refuses arrays that are too large
 // (exit 2).
 func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
-	if _, _, ok := strides(dims, typ.Size()); !ok {
-		return nil, text.Commandf("NumPy", 0, 0, "got an array of sizes %s, want one whose bytes 63 bits can count: .tns and .tcs store only entries", text.Sizes(dims))
+	if err := tcs.CheckSpace(dims, widest); err != nil {
+		return nil, text.Commandf("NumPy", 0, 0, "%v: .tns and .tcs store only entries", err)
 	}
 	return appendHeader(descr(typ), dims), nil
 }
@@ -101,15 +100,14 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 // Strides are the steps in the array of a step in each mode, and the array's
 // length.
 func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
-	s, total, _ := strides(dims, 1)
-	return s, total
+	return strides(dims)
 }
 
 // Body writes elements [from, to), in which all entries lie.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	size := in.Type().Size()
-	s, _, _ := strides(dims, size)
+	s, _ := strides(dims)
 	return text.WriteSpan(w, in, s, from, to, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		n := int(p.To-p.From) * size
 		if cap(dst) < n {
@@ -136,6 +134,23 @@ func NpzModes(order int, opt coo.WriteOptions) []int {
 	return modes
 }
 
+// smallNpz tells whether the integers of a matrix of nnz entries are of 32 bits, as
+// SciPy's are.
+func smallNpz(dims []int64, nnz int64) bool { return max(dims[0], dims[1], nnz) <= math.MaxInt32 }
+
+// LeastNpz is the number of bytes of a matrix's arrays: a pointer for each row,
+// or column, and an index and a value for each entry.
+func LeastNpz(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
+	outer, width := dims[0], 8.0
+	if opt.ColumnMajor {
+		outer = dims[1]
+	}
+	if smallNpz(dims, nnz) {
+		width = 4
+	}
+	return (float64(outer)+1)*width + float64(nnz)*(width+float64(typ.Size()))
+}
+
 // WriteNpz writes the entries of in, a matrix in the order of NpzModes, as
 // SciPy's CSR or, if opt.ColumnMajor, CSC. Other orders are refused (exit 2). The
 // members are written one after another, so that in is read three times.
@@ -148,46 +163,57 @@ func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	if opt.ColumnMajor {
 		outer, format = 1, "csc"
 	}
-	if dims[outer] == math.MaxInt64 {
-		return text.Commandf("SciPy's .npz", 0, 0, "got sizes %s, want smaller ones", text.Sizes(dims))
+	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tcs.MaxCount {
+		return text.Commandf("SciPy's .npz", 0, 0, "got sizes %s, want some whose row (or column) pointers take less than 2^62 bytes: .tns and .tcs store only entries", text.Sizes(dims))
 	}
-	small := max(dims[0], dims[1], in.NNZ()) <= math.MaxInt32
-	z := &npz{zip: zip.NewWriter(w), in: in, small: small}
-	z.integers("indices", []int64{in.NNZ()}, func(put func(int64)) error {
-		return z.each(func(b *coo.Batch) {
+	z := &npz{zip: zip.NewWriter(w), in: in, small: smallNpz(dims, in.NNZ())}
+	z.integers("indices", []int64{in.NNZ()}, func(put func(int64) error) error {
+		return z.each(func(b *coo.Batch) error {
 			for _, c := range b.Coords[1-outer][:b.N] {
-				put(c)
+				if err := put(c); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	})
-	z.integers("indptr", []int64{dims[outer] + 1}, func(put func(int64)) error {
-		n, segment := int64(0), int64(0)
-		put(0)
-		err := z.each(func(b *coo.Batch) {
+	z.integers("indptr", []int64{dims[outer] + 1}, func(put func(int64) error) error {
+		n, segment := int64(0), int64(-1)
+		upTo := func(c int64) error {
+			for ; segment < c; segment++ {
+				if err := put(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		err := z.each(func(b *coo.Batch) error {
 			for _, c := range b.Coords[outer][:b.N] {
-				for ; segment < c; segment++ {
-					put(n)
+				if err := upTo(c); err != nil {
+					return err
 				}
 				n++
 			}
+			return nil
 		})
-		for ; err == nil && segment < dims[outer]; segment++ {
-			put(n)
+		if err != nil {
+			return err
 		}
-		return err
+		return upTo(dims[outer])
 	})
 	z.member("format", appendHeader("|S3", nil), func(out *bufio.Writer) error {
 		_, err := out.WriteString(format)
 		return err
 	})
 	z.small = false
-	z.integers("shape", []int64{2}, func(put func(int64)) error {
-		put(dims[0])
-		put(dims[1])
-		return nil
+	z.integers("shape", []int64{2}, func(put func(int64) error) error {
+		return errors.Join(put(dims[0]), put(dims[1]))
 	})
 	z.member("data", appendHeader(descr(in.Type()), []int64{in.NNZ()}), func(out *bufio.Writer) error {
-		return z.each(func(b *coo.Batch) { out.Write(b.Vals[:b.N*in.Type().Size()]) })
+		return z.each(func(b *coo.Batch) error {
+			_, err := out.Write(b.Vals[:b.N*in.Type().Size()])
+			return err
+		})
 	})
 	if z.err != nil {
 		return z.err
@@ -203,8 +229,8 @@ type npz struct {
 	err   error
 }
 
-// member writes a member that is not compressed. body need not look at the
-// errors of out.
+// member writes a member that is not compressed. body returns the first error of
+// out: what it writes may be far longer than a disk.
 func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
 	if z.err != nil {
 		return
@@ -212,8 +238,10 @@ func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) er
 	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err == nil {
 		out := bufio.NewWriterSize(w, 1<<18)
-		out.Write(header)
-		if err = body(out); err == nil {
+		if _, err = out.Write(header); err == nil {
+			err = body(out)
+		}
+		if err == nil {
 			err = out.Flush()
 		}
 	}
@@ -221,7 +249,7 @@ func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) er
 }
 
 // integers writes a member of integers, those that body puts.
-func (z *npz) integers(name string, dims []int64, body func(put func(int64)) error) {
+func (z *npz) integers(name string, dims []int64, body func(put func(int64) error) error) {
 	typ := tcs.Int64
 	if z.small {
 		typ = tcs.Int32
@@ -229,14 +257,20 @@ func (z *npz) integers(name string, dims []int64, body func(put func(int64)) err
 	z.member(name, appendHeader(descr(typ), dims), func(out *bufio.Writer) error {
 		le := binary.LittleEndian
 		if z.small {
-			return body(func(v int64) { out.Write(le.AppendUint32(out.AvailableBuffer(), uint32(v))) })
+			return body(func(v int64) error {
+				_, err := out.Write(le.AppendUint32(out.AvailableBuffer(), uint32(v)))
+				return err
+			})
 		}
-		return body(func(v int64) { out.Write(le.AppendUint64(out.AvailableBuffer(), uint64(v))) })
+		return body(func(v int64) error {
+			_, err := out.Write(le.AppendUint64(out.AvailableBuffer(), uint64(v)))
+			return err
+		})
 	})
 }
 
 // each reads the entries from the first on.
-func (z *npz) each(f func(*coo.Batch)) error {
+func (z *npz) each(f func(*coo.Batch) error) error {
 	if err := z.in.Rewind(); err != nil {
 		return err
 	}
@@ -249,6 +283,8 @@ func (z *npz) each(f func(*coo.Batch)) error {
 		if err != nil {
 			return err
 		}
-		f(&b)
+		if err := f(&b); err != nil {
+			return err
+		}
 	}
 }

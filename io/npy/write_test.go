@@ -2,10 +2,12 @@ package npy
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"distaff/io/coo"
@@ -191,4 +193,43 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// small is a disk of n bytes.
+type small struct{ n int }
+
+func (s *small) Write(b []byte) (int, error) {
+	if len(b) > s.n {
+		return 0, syscall.ENOSPC
+	}
+	s.n -= len(b)
+	return len(b), nil
+}
+
+// A writer that fails ends WriteNpz with its error, wherever it fails: of a
+// trillion rows, no more are counted out than went to it.
+func TestNpzOnAFullDisk(t *testing.T) {
+	in := &readertest.List{Sizes: []int64{1 << 40, 5}, Of: tcs.Float64, Entries: []readertest.Entry{
+		{Coords: []int64{3, 1}, Val: 1}, {Coords: []int64{1 << 39, 4}, Val: 2}}}
+	for _, room := range []int{0, 1 << 10, 1 << 20} {
+		in.Rewind()
+		if err := WriteNpz(&small{room}, readertest.Ordered(t, in, nil), coo.WriteOptions{}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("with room for %d bytes: got %v, want %v", room, err, syscall.ENOSPC)
+		}
+	}
+	few := readertest.Random([]int64{300, 400}, tcs.Float64, 5000, 2)
+	var whole bytes.Buffer
+	if err := WriteNpz(&whole, readertest.Ordered(t, few, nil), coo.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for room := 0; room < whole.Len(); room += whole.Len()/50 + 1 {
+		few.Rewind()
+		if err := WriteNpz(&small{room}, readertest.Ordered(t, few, nil), coo.WriteOptions{}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("with room for %d of %d bytes: got %v, want %v", room, whole.Len(), err, syscall.ENOSPC)
+		}
+	}
+	huge := &readertest.List{Sizes: []int64{1 << 61, 2}, Of: tcs.Float64}
+	if err := WriteNpz(&bytes.Buffer{}, readertest.Ordered(t, huge, nil), coo.WriteOptions{}); err == nil {
+		t.Error("2^61 row pointers were written")
+	}
 }

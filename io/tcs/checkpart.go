@@ -51,7 +51,20 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 		}
 		*a = a.Sub(from, max(from, to))
 	}
-	if err := v.validate(); err != nil {
+	if err := v.checkArrays(); err != nil {
+		return err
+	}
+	if err := t.checkPads(func(level int, part Part) (from, to int64) {
+		for i, sec := range t.file.header.sections {
+			if sec.Part != part || sec.Level != level {
+				continue
+			}
+			if from, to = lo[i], max(lo[i], hi[i]); part == PosPart {
+				to = max(from, min(to, sec.Len-1))
+			}
+		}
+		return from, to
+	}); err != nil {
 		return err
 	}
 	kinds, _ := t.Format()
@@ -105,7 +118,7 @@ func (t *Tensor) SumPart(i int, lo, hi int64) (sum uint32, err error) {
 }
 
 // CheckSums compares the checksums of the sections, combined from those of
-// parts: sums[k][i] is that of elements [at[k][i], at[k+1][i]) of section i.
+// parts, and looks for zeros between them: sums[k][i] is that of elements [at[k][i], at[k+1][i]) of section i.
 func (t *Tensor) CheckSums(at [][]int64, sums [][]uint32) error {
 	for i, sec := range t.file.header.sections {
 		sum := uint32(0)
@@ -113,8 +126,8 @@ func (t *Tensor) CheckSums(at [][]int64, sums [][]uint32) error {
 			sum = CombineCRC(sum, sums[k][i], (at[k+1][i]-at[k][i])*int64(sec.Width))
 		}
 		if sum != sec.crc {
-			return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Part, sec.Level, sum, sec.crc)
+			return t.sumErr(i, sum)
 		}
 	}
-	return nil
+	return t.checkGaps()
 }

@@ -42,9 +42,24 @@ func dataErr(file, format string, args ...any) error {
 	return &Error{Exit: exitData, File: file, Msg: fmt.Sprintf(format, args...)}
 }
 
+// MaxQuoted is how many characters of a value that is not ours a message shows.
+const MaxQuoted = 300
+
+// Clip is s, or the first MaxQuoted characters of it and how many bytes follow.
+func Clip(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > MaxQuoted {
+			return fmt.Sprintf("%s... (and %d more bytes)", s[:i], len(s)-i)
+		}
+	}
+	return s
+}
+
 // Printable quotes s if it holds control characters, so that names from files
-// and folders cannot drive a terminal.
+// and folders cannot drive a terminal, and clips it.
 func Printable(s string) string {
+	s = Clip(s)
 	q := strconv.Quote(s)
 	if q[1:len(q)-1] == s || !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return s

@@ -129,14 +129,10 @@ func (r *headerReader) fail(format string, args ...any) {
 	}
 }
 
-// MaxSize is the largest size of a mode: sums and halves of two coordinates stay in
-// 63 bits.
-const MaxSize = 1<<62 - 1
-
-// size reads a number that must be from 0 to MaxSize.
+// size reads a number that must be from 0 to MaxCount.
 func (r *headerReader) size(at int, what string) int64 {
 	v := binary.LittleEndian.Uint64(r.b[at:])
-	if v > MaxSize {
+	if v > MaxCount {
 		r.fail("%s is %d, not below 2^62", what, v)
 		return 0
 	}
@@ -218,6 +214,9 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		what := fmt.Sprintf("of mode %d", m)
 		n, lo, hi := r.size(at, "the size "+what), r.size(at+8, "the box "+what), r.size(at+16, "the box "+what)
 		sp := Split{r.size(at+24, "the split index "+what), r.size(at+32, "the split count "+what)}
+		if err := CheckSize(n); err != nil {
+			r.fail("mode %d (byte %d): %v", m, at, err)
+		}
 		if lo > hi || hi > n {
 			r.fail("box [%d,%d) of mode %d is not in [0,%d)", lo, hi, m, n)
 		}

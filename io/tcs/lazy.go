@@ -2,7 +2,6 @@ package tcs
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"sync"
 
@@ -43,10 +42,7 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 	if err != nil {
 		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total, Max: MachineMemory(), Machine: true}
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(t.file.header.chunk)))
-	if err != nil {
-		panic("BUG: tcs: zstd decoder: " + err.Error())
-	}
+	dec := newDecoder()
 	z := &lazy{t: t, offs: offs, limit: limit, dec: dec}
 	z.mem = Foreign(ptr, total, func() error {
 		limit.Release(z.held)
@@ -102,17 +98,8 @@ func (z *lazy) chunk(i int, k int64) error {
 	z.held += want
 	dst := z.mem.Slice()[z.offs[i]+k*h.chunk:][:want]
 	stored := z.t.file.mapped.Slice()[sec.Offset+at[k] : sec.Offset+at[k+1]]
-	out, err := z.dec.DecodeAll(stored, dst[:0:want])
-	if err == nil && int64(len(out)) != want {
-		err = fmt.Errorf("chunk %d has %s, want %d", k, Count(len(out), "byte"), want)
-	} else if err != nil {
-		err = fmt.Errorf("chunk %d: %v", k, err)
-	}
-	if err != nil {
-		return z.t.dataErr("section %d is corrupt: %v", i, err)
-	}
-	if &out[0] != &dst[0] {
-		copy(dst, out)
+	if err := frame(z.dec, stored, dst); err != nil {
+		return z.t.dataErr("section %d is corrupt: chunk %d: %v", i, k, err)
 	}
 	z.sums[i][k] = 1<<32 | int64(crc32.ChecksumIEEE(dst))
 	return nil
@@ -251,8 +238,8 @@ func (t *Tensor) CheckChunkSums(sums []int64) error {
 		}
 		sums = sums[n:]
 		if sum != sec.crc {
-			return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
+			return t.sumErr(i, sum)
 		}
 	}
-	return nil
+	return t.checkGaps()
 }

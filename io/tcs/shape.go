@@ -141,20 +141,20 @@ func KeepsRepeats(kinds string) bool {
 }
 
 // Layout computes the layout. It refuses (exit 5) what would take more than
-// 2^63 bytes.
+// 2^62 bytes.
 func (s *Shape) Layout() (*Layout, error) {
 	if err := CheckFormat(s.Kinds, s.Modes, len(s.Dims)); err != nil {
 		return nil, err
 	}
 	lay := &Layout{Positions: make([]int64, len(s.Kinds))}
 	over := func() error {
-		return &Error{Exit: exitMemory, Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^63 bytes; compressed levels (-f) store entries only",
+		return &Error{Exit: exitMemory, Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^62 bytes; compressed levels (-f) store entries only",
 			s.Dims, FormatString(s.Kinds, s.Modes))}
 	}
 	add := func(level int, part Part, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
 		hi, lo := bits.Mul64(uint64(n), uint64(width))
-		if hi != 0 || lo > math.MaxInt64/2 || off > math.MaxInt64/2 {
+		if hi != 0 || lo > MaxCount || off > MaxCount {
 			return false
 		}
 		lay.Sections = append(lay.Sections, Section{Level: level, Part: part, Width: width, Len: n, Offset: off})
@@ -169,7 +169,7 @@ func (s *Shape) Layout() (*Layout, error) {
 		switch s.Kinds[l] {
 		case 'd':
 			hi, lo := bits.Mul64(uint64(parent), uint64(r[1]-r[0]))
-			if hi != 0 || lo > math.MaxInt64/2 {
+			if hi != 0 || lo > MaxCount {
 				return nil, over()
 			}
 			n = int64(lo)
@@ -193,7 +193,7 @@ func (s *Shape) Layout() (*Layout, error) {
 
 // width is 4 where n and all below fit in 31 bits, else 8.
 func (s *Shape) width(n int64) uint8 {
-	if n <= math.MaxInt32 && !s.Wide {
+	if n <= 1<<31-1 && !s.Wide {
 		return 4
 	}
 	return 8

@@ -98,21 +98,9 @@ func openFile(path string, f *os.File) (*Tensor, error) {
 // openStream reads a .tcs from a pipe or device into memory.
 func openStream(path string, f io.ReadCloser) (*Tensor, error) {
 	defer f.Close()
-	buf := make([]byte, fixedLen, maxHeader)
-	n, err := io.ReadFull(f, buf)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, openErr(path, err)
-	}
-	h, order, sections, err := decodeFixed(buf[:n], -1)
+	h, buf, err := streamHeader(path, f)
 	if err != nil {
-		return nil, headerErr(path, err)
-	}
-	buf = buf[:h.length]
-	if _, err := io.ReadFull(f, buf[fixedLen:]); err != nil {
-		return nil, headerErr(path, errors.New("truncated in its header"))
-	}
-	if err := h.decodeTables(buf, order, sections); err != nil {
-		return nil, headerErr(path, err)
+		return nil, err
 	}
 	src := &source{path: path, header: *h}
 	if src.mapped, err = Alloc(nil, h.total, "the file"); err != nil {
@@ -121,7 +109,11 @@ func openStream(path string, f io.ReadCloser) (*Tensor, error) {
 	copy(src.mapped.Slice(), buf)
 	if n, err := io.ReadFull(f, src.mapped.Slice()[h.length:]); err != nil {
 		src.mapped.Release()
-		return nil, dataErr(path, "truncated: %s, and the header says %d", Count(h.length+int64(n), "byte"), h.total)
+		return nil, truncated(path, h, int64(n))
+	}
+	if err := atEnd(path, h, f); err != nil {
+		src.mapped.Release()
+		return nil, err
 	}
 	return src.tensor(), nil
 }

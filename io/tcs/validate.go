@@ -2,9 +2,9 @@ package tcs
 
 // Validate checks the arrays, which it loads if need be: positions grow and end
 // at the number of coordinates, coordinates are in the box and sorted as their
-// level's kind asks. The first fault is an *Error (exit 3) that says where.
-// A tensor that passed is not read again. For a view it checks what the view
-// shows.
+// level's kind asks, and nothing is below padded slots. The first fault is an
+// *Error (exit 3) that says where. A tensor that passed is not read again. For a
+// view it checks what the view shows. Of a file, Verify checks the rest too.
 func (t *Tensor) Validate() error {
 	if t.validated {
 		return nil
@@ -24,6 +24,20 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
+// Verify is all that a file must pass before its arrays are used, beside what
+// Open checked: Validate, the checksums of the arrays and the zeros between
+// them. Every command that reads a .tcs whole calls it; ranks that have a part
+// each call CheckPart, SumPart and CheckSums, which together check the same.
+func (t *Tensor) Verify() error {
+	if err := t.Validate(); err != nil || t.file == nil {
+		return err
+	}
+	if err := t.checkSums(); err != nil {
+		return err
+	}
+	return t.checkGaps()
+}
+
 // Trust marks the tensor as valid without a look (--trust-input).
 func (t *Tensor) Trust() { t.validated = true }
 
@@ -31,9 +45,22 @@ func (t *Tensor) Trust() { t.validated = true }
 const part = 1 << 18
 
 func (t *Tensor) validate() error {
+	if err := t.checkArrays(); err != nil {
+		return err
+	}
+	return t.checkPads(func(level int, part Part) (from, to int64) {
+		a := t.array(level, part)
+		if from, to = a.First, a.First+a.Len; part == PosPart {
+			to = max(from, to-1)
+		}
+		return from, to
+	})
+}
+
+// checkArrays is validate without what padding asks for.
+func (t *Tensor) checkArrays() error {
 	kinds, _ := t.Format()
 	depths := Depths(kinds)
-	lo, hi := make([]int64, len(kinds)), make([]int64, len(kinds))
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		if lev.Kind == 's' || lev.Kind == 'u' {
@@ -42,7 +69,6 @@ func (t *Tensor) validate() error {
 			}
 		}
 	}
-	t.intervals(lo, hi)
 	for l := 0; l < len(t.Levels); l++ {
 		lev := &t.Levels[l]
 		if lev.Kind == 'd' {
@@ -251,26 +277,11 @@ func (t *Tensor) checkRange(l int, inChain bool) error {
 	})
 }
 
-// mayPad reports whether -1 is right at position q of level l: in a p level, or
-// below a padded slot.
+// mayPad reports whether -1 may stand at position q of level l: in a p level, or
+// in a singleton below a padded slot, where checkPads asks for it.
 func (t *Tensor) mayPad(l int, q int64) bool {
-	if t.Levels[l].Kind == 'p' {
-		return true
-	}
-	for k := l - 1; k >= 0; k-- {
-		lev := &t.Levels[k]
-		switch {
-		case lev.Kind == 'd' && lev.Size > 0:
-			q /= lev.Size
-		case Singleton(lev.Kind):
-			if lev.Crd.At(q) == -1 {
-				return true
-			}
-		default:
-			return false
-		}
-	}
-	return false
+	kind := t.Levels[l].Kind
+	return kind == 'p' || Singleton(kind) && t.mayHoldPads(l-1)
 }
 
 // outside is the first index of a coordinate outside [r0, r1), or -1.

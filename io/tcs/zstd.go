@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -15,6 +16,11 @@ import (
 const (
 	defaultChunk = 1 << 20
 	maxChunk     = 16 << 20
+
+	// maxWindow is the largest window that a frame may declare: what the zstd
+	// command line accepts. It takes no memory here: a frame is decompressed into
+	// its chunk, in which every match lies.
+	maxWindow = 128 << 20
 )
 
 // chunks is how many chunks n bytes make.
@@ -150,6 +156,34 @@ func (t *Tensor) decompress(limit *Limit) error {
 	return t.adopt(m, offs)
 }
 
+// newDecoder makes a decoder of one frame at a time, of any window up to maxWindow and of no
+// more bytes than it is given room for.
+func newDecoder() *zstd.Decoder {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic("BUG: tcs: zstd decoder: " + err.Error())
+	}
+	return dec
+}
+
+// frame decompresses a frame into dst, which it must fill.
+func frame(dec *zstd.Decoder, stored, dst []byte) error {
+	out, err := dec.DecodeAll(stored, dst[:0:len(dst)])
+	switch {
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return fmt.Errorf("its window, or what it refers back to, is larger than %s", Size(maxWindow))
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("it has more than %s", Count(len(dst), "byte"))
+	case err != nil:
+		return err
+	case len(out) != len(dst):
+		return fmt.Errorf("it has %s, want %d", Count(len(out), "byte"), len(dst))
+	case &out[0] != &dst[0]:
+		copy(dst, out)
+	}
+	return nil
+}
+
 // inflate decompresses a section's stored bytes into dst, which it must fill.
 func (h *fileHeader) inflate(dst, stored []byte) error {
 	return h.inflateTo(int64(len(dst)), stored, func(at int64, b []byte) error {
@@ -175,21 +209,14 @@ func (h *fileHeader) inflateTo(size int64, stored []byte, put func(at int64, b [
 		return fmt.Errorf("%s after the last chunk", Count(int64(len(stored))-at[n], "byte"))
 	}
 	return parallel(n, func() func(int64) error {
-		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(h.chunk)))
-		if err != nil {
-			panic("BUG: tcs: zstd decoder: " + err.Error())
-		}
-		var scratch []byte
+		dec := newDecoder()
+		scratch := make([]byte, min(h.chunk, size))
 		return func(i int64) error {
-			want := min(h.chunk, size-i*h.chunk)
-			scratch, err = dec.DecodeAll(stored[at[i]:at[i+1]], scratch[:0])
-			if err != nil {
+			b := scratch[:min(h.chunk, size-i*h.chunk)]
+			if err := frame(dec, stored[at[i]:at[i+1]], b); err != nil {
 				return fmt.Errorf("chunk %d: %v", i, err)
 			}
-			if int64(len(scratch)) != want {
-				return fmt.Errorf("chunk %d has %s, want %d", i, Count(len(scratch), "byte"), want)
-			}
-			return put(i*h.chunk, scratch)
+			return put(i*h.chunk, b)
 		}
 	})
 }
@@ -265,7 +292,7 @@ func (t *Tensor) adopt(m *Memory, offs []int64) error {
 	for i, sec := range h.sections {
 		if sum := crc32.ChecksumIEEE(m.Array(offs[i], sec.Len, sec.Width).Bytes()); sum != sec.crc {
 			m.Release()
-			return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
+			return t.sumErr(i, sum)
 		}
 	}
 	for i, sec := range h.sections {
@@ -275,61 +302,45 @@ func (t *Tensor) adopt(m *Memory, offs []int64) error {
 	return nil
 }
 
-// inflatedCRC is the checksum of a section of size bytes, from those of its
-// chunks.
-func (h *fileHeader) inflatedCRC(size int64, stored []byte) (uint32, error) {
-	crcs := make([]uint32, chunks(size, h.chunk))
-	err := h.inflateTo(size, stored, func(at int64, b []byte) error {
-		crcs[at/h.chunk] = crc32.ChecksumIEEE(b)
-		return nil
-	})
-	sum := uint32(0)
-	for i, c := range crcs {
-		sum = CombineCRC(sum, c, min(h.chunk, size-int64(i)*h.chunk))
-	}
-	return sum, err
-}
-
-// Verify compares the checksums in the file with its arrays.
-func (t *Tensor) Verify() error {
-	if t.file == nil {
-		return nil
-	}
+// checkSums compares the checksums in the file with its arrays, but for those
+// of a compressed file: they are compared as it is loaded.
+func (t *Tensor) checkSums() error {
 	h := &t.file.header
 	if h.compress != compressNone {
-		return t.guarded(func() error {
-			for i, sec := range h.sections {
-				sum, err := h.inflatedCRC(sec.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored])
-				if err != nil {
-					return t.dataErr("section %d is corrupt: %v", i, err)
-				}
-				if sum != sec.crc {
-					return t.dataErr("section %d is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
-				}
-			}
-			return nil
-		})
-	}
-	return t.VerifyShare(0, 1)
-}
-
-// VerifyShare is one of n shares of Verify, for ranks that check a file
-// together. What is compressed has no share: its frames' own checksums are
-// compared as it is loaded.
-func (t *Tensor) VerifyShare(k, n int) error {
-	if t.file == nil || t.file.header.compress != compressNone {
 		return nil
 	}
-	h := &t.file.header
 	return t.guarded(func() error {
 		for i, sec := range h.sections {
-			if i%n != k {
-				continue
-			}
 			b := t.file.mapped.Array(sec.Offset, sec.Len, sec.Width).Bytes()
 			if sum := crc32.ChecksumIEEE(b); sum != sec.crc {
-				return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Part, sec.Level, sum, sec.crc)
+				return t.sumErr(i, sum)
 			}
+		}
+		return nil
+	})
+}
+
+// sumErr is the fault of section i, which has the checksum sum.
+func (t *Tensor) sumErr(i int, sum uint32) error {
+	sec := &t.file.header.sections[i]
+	if sec.Part == ValsPart {
+		return t.dataErr("section %d (the values) is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
+	}
+	return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Part, sec.Level, sum, sec.crc)
+}
+
+// checkGaps checks that zeros fill the file between its header and the sections.
+func (t *Tensor) checkGaps() error {
+	h := &t.file.header
+	return t.guarded(func() error {
+		end := h.length
+		for i, sec := range h.sections {
+			for k, c := range t.file.mapped.Slice()[end:sec.Offset] {
+				if c != 0 {
+					return t.dataErr("byte %d, before section %d, is %#x, want 0", end+int64(k), i, c)
+				}
+			}
+			end = sec.Offset + sec.stored
 		}
 		return nil
 	})

@@ -258,9 +258,9 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 	case err == nil && v < l.Base:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m, l.Base, l.Hint)
 	case l.Lims[m] == tcs.MaxSize:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: sizes are below 2^62", Quote(tok), m, l.Lims[m]-1+l.Base)
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: sizes are at most 2^61", Quote(tok), m, l.Lims[m]-1+l.Base)
 	default:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tok, m, l.Lims[m]-1+l.Base, l.Lims[m])
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tcs.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m])
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"distaff/io/tcs"
 )
 
 // Exit codes of SPEC's "Errors".
@@ -63,8 +65,9 @@ func Quote(b []byte) string {
 	return strconv.Quote(string(b))
 }
 
-// Clean escapes the control characters of a file's name.
+// Clean escapes the control characters of a file's name, and clips it.
 func Clean(s string) string {
+	s = tcs.Clip(s)
 	for _, r := range s {
 		if !strconv.IsPrint(r) {
 			q := strconv.Quote(s)

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"strconv"
 	"unsafe"
+
+	"distaff/io/tcs"
 )
 
 // blank tells white space within a line.
@@ -309,6 +311,16 @@ func Int64(tok []byte) (int64, error) {
 	}
 	return v, nil
 }
+
+// Whole tells whether tok is a whole number from 0, of however many digits.
+func Whole(tok []byte) bool {
+	_, err := Int64(tok)
+	return err != errSyntax && tok[0] != '-'
+}
+
+// Size parses all of tok as the size of a mode: see tcs.ParseSize. Its error has no
+// place.
+func Size(tok []byte) (int64, error) { return tcs.ParseSize(string(tok)) }
 
 // wholeInt64 parses a decimal number that may be written with a point or an
 // exponent, and must be an integer all the same: 3, 3.0, 30e-1.

@@ -191,12 +191,12 @@ func readHead(src *text.Source) (*head, error) {
 	}
 	var dims []int64
 	for _, f := range sizes {
-		d, err := text.Int64(f.Text)
-		if err != nil || d < 0 {
+		if !text.Whole(f.Text) {
 			return h, nil
 		}
-		if d > tcs.MaxSize {
-			return h, text.Dataf(src.Name, in.Line, f.Col, "got size %d, want at most %d: sizes are below 2^62", d, int64(tcs.MaxSize))
+		d, err := text.Size(f.Text)
+		if err != nil {
+			return h, text.Dataf(src.Name, in.Line, f.Col, "%v", err)
 		}
 		dims = append(dims, d)
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"distaff/codegen/diag"
 )
 
 // Compiler is a C compiler as found on this machine.
@@ -37,7 +39,7 @@ type FindError struct {
 }
 
 func (e *FindError) Error() string {
-	return fmt.Sprintf("DISTAFF_CC=%s: %s", e.Given, e.Reason)
+	return diag.Sprintf("DISTAFF_CC=%s: %s", e.Given, e.Reason)
 }
 
 func (e *FindError) ExitCode() int { return 1 }

@@ -93,10 +93,7 @@ func (s *Source) ready() error {
 	if err != nil || !s.Check {
 		return err
 	}
-	if err := t.Validate(); err != nil {
-		return err
-	}
-	return t.VerifyShare(0, 1)
+	return t.Verify()
 }
 
 // agree is Agree on an error of making a view.

@@ -86,7 +86,7 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	if c.Rank() == 0 {
 		whole := t.Check()
 		if whole == nil {
-			whole = t.VerifyShare(0, 1)
+			whole = t.Verify()
 		}
 		if whole != nil {
 			fault = whole

@@ -54,10 +54,8 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 	wo := f.Options(t.dense(), t.Modes, cfg.Threads)
 	how := []int64{0, 0} // whether ranks write by themselves, and in order
 	if c.Rank() == 0 {
-		if f.Filled {
-			if err := convert.Room(file, name, t.Dims, t.Type.Size()); err != nil {
-				return err
-			}
+		if err := f.Room(file, name, t.Type, t.Dims, 0, wo); err != nil {
+			return err
 		}
 		if len(t.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) && !file.Streams() {
 			how[0] = 1

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/codegen/diag"
 	"distaff/kernels/cc"
 )
 
@@ -74,7 +75,7 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string, note f
 	if err != nil {
 		var f *cc.FindError
 		if errors.As(err, &f) {
-			return nil, fmt.Errorf("MPI compiler %s: %s", mpicc, f.Reason)
+			return nil, errors.New(diag.Sprintf("MPI compiler %s: %s", mpicc, f.Reason))
 		}
 		return nil, err
 	}
@@ -200,7 +201,7 @@ func Install(ctx context.Context, dir string, getenv func(string) string) (lines
 	for _, mpicc := range Compilers(getenv, "") {
 		w, err := Build(ctx, mpicc, getenv, func(string) {})
 		if err != nil {
-			lines = append(lines, fmt.Sprintf("%s: no wrapper: %v", mpicc, err))
+			lines = append(lines, diag.Sprintf("%s: no wrapper: %v", mpicc, err))
 			continue
 		}
 		if done[w.Family] {
@@ -214,7 +215,7 @@ func Install(ctx context.Context, dir string, getenv func(string) string) (lines
 		if err := os.WriteFile(path, w.bytes, 0o755); err != nil {
 			return lines, err
 		}
-		lines = append(lines, fmt.Sprintf("%s: for %s %s, by %s", path, w.Family, w.Version, mpicc))
+		lines = append(lines, diag.Sprintf("%s: for %s %s, by %s", path, w.Family, w.Version, mpicc))
 	}
 	if len(lines) == 0 {
 		lines = []string{"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first run"}

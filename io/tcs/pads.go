@@ -1,0 +1,114 @@
+package tcs
+
+import "unsafe"
+
+// A slot of a p level that holds -1 is padding: it stands for no coordinate.
+// Below it singletons hold -1 too, compressed levels have no coordinates, and
+// values are zero, so that no reader need look up to tell padding from an entry.
+
+// mayHoldPads reports whether a position of level l can be in or below a padded
+// slot: whether a p level is l, or above it with dense levels and singletons
+// alone between. Below a compressed level is no padding: it has no positions
+// there.
+func (t *Tensor) mayHoldPads(l int) bool {
+	for ; l >= 0; l-- {
+		switch kind := t.Levels[l].Kind; {
+		case kind == 'p':
+			return true
+		case kind != 'd' && !Singleton(kind):
+			return false
+		}
+	}
+	return false
+}
+
+// padded reports whether position q of level l is in or below a padded slot.
+func (t *Tensor) padded(l int, q int64) bool {
+	for ; l >= 0; l-- {
+		lev := &t.Levels[l]
+		switch {
+		case lev.Kind == 'd':
+			q /= lev.Size
+		case !Singleton(lev.Kind):
+			return false
+		case lev.Crd.At(q) == -1:
+			return true
+		}
+	}
+	return false
+}
+
+// checkPads checks what stands for padding, and that nothing is below it, at the
+// positions that shown gives: of level's part of that name, of parents for pos.
+func (t *Tensor) checkPads(shown func(level int, part Part) (from, to int64)) error {
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		if lev.Kind == 'd' || !t.mayHoldPads(l-1) {
+			continue
+		}
+		fault := func(q int64) error {
+			switch x := lev.Crd.At(q); {
+			case x == -1 && lev.Kind != 'p' && !t.padded(l-1, q):
+				return t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p level has empty slots", q, l)
+			case x != -1 && t.padded(l-1, q):
+				return t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q, l, x)
+			}
+			return nil
+		}
+		from, to := shown(l, CrdPart)
+		if !Singleton(lev.Kind) {
+			from, to = shown(l, PosPart)
+			fault = func(p int64) error {
+				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && t.padded(l-1, p) {
+					return t.dataErr("level %d has %s below the empty slot of parent %d, want none", l, Count(n, "coordinate"), p)
+				}
+				return nil
+			}
+		}
+		if err := t.eachAbove(l-1, from, to, fault); err != nil {
+			return err
+		}
+	}
+	last := len(t.Levels) - 1
+	if !t.mayHoldPads(last) {
+		return nil
+	}
+	from, to := shown(-1, ValsPart)
+	return t.eachAbove(last, from, to, func(q int64) error {
+		if !t.padded(last, q) {
+			return nil
+		}
+		i := q - t.Vals.First
+		v := t.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
+		if !v.IsZero() {
+			return t.dataErr("value %d is %v in an empty slot, want 0", q, v)
+		}
+		return nil
+	})
+}
+
+// eachAbove calls check with the positions [from, to) whose parents, at the same
+// place or further out, are in level l; of a file that is decompressed as it is
+// looked at, what padded reads of them is made readable first.
+func (t *Tensor) eachAbove(l int, from, to int64, check func(q int64) error) error {
+	if from >= to {
+		return nil
+	}
+	for lo, hi := from, to; l >= 0 && (t.Levels[l].Kind == 'd' || Singleton(t.Levels[l].Kind)); l-- {
+		if t.Levels[l].Kind == 'd' {
+			lo, hi = lo/t.Levels[l].Size, (hi-1)/t.Levels[l].Size+1
+		} else if err := t.need(l, CrdPart, lo, hi); err != nil {
+			return err
+		}
+	}
+	return parallel(chunks(to-from, part), func() func(int64) error {
+		return func(c int64) error {
+			for q := from + c*part; q < min(from+(c+1)*part, to); q++ {
+				if err := check(q); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	})
+}
