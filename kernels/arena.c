@@ -231,7 +231,7 @@ static void refuse(dst_call *c, int64_t bytes, int by_system) {
     __atomic_store_n(&c->by_system, by_system, __ATOMIC_RELAXED);
 }
 
-static void *leaf_alloc(dst_env *env, int64_t bytes, int32_t zero) {
+static void *call_alloc(dst_env *env, int64_t bytes, int32_t zero) {
     dst_call *c = (dst_call *)env;
     int by_system = 0;
     dst_block *b = new_block(c->arena, bytes, zero, &by_system);
@@ -244,9 +244,8 @@ static void *leaf_alloc(dst_env *env, int64_t bytes, int32_t zero) {
     return data_of(b);
 }
 
-static void leaf_release(dst_env *env, void *ptr, int64_t bytes) {
+static void call_release(dst_env *env, void *ptr) {
     dst_call *c = (dst_call *)env;
-    (void)bytes; // the header knows
     if (!ptr)
         return;
     dst_block *b = block_of(ptr);
@@ -305,10 +304,10 @@ static dst_block *grow_large(dst_arena *a, dst_block *b, int64_t size, int *by_s
     return n;
 }
 
-static void *leaf_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_bytes) {
+static void *call_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_bytes) {
     dst_call *c = (dst_call *)env;
     if (!ptr)
-        return leaf_alloc(env, new_bytes, 0);
+        return call_alloc(env, new_bytes, 0);
     dst_block *b = block_of(ptr);
     if (new_bytes >= 0 && new_bytes <= b->size)
         return ptr;
@@ -334,6 +333,29 @@ static void *leaf_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_b
     destroy(b);
     link_block(c, n);
     return data_of(n);
+}
+
+// A leaf is not left (guard.c) while it holds an arena's lock or is in the C library's allocator.
+
+static void *leaf_alloc(dst_env *env, int64_t bytes, int32_t zero) {
+    dst_guard_held++;
+    void *p = call_alloc(env, bytes, zero);
+    dst_guard_held--;
+    return p;
+}
+
+static void *leaf_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_bytes) {
+    dst_guard_held++;
+    void *p = call_grow(env, ptr, old_bytes, new_bytes);
+    dst_guard_held--;
+    return p;
+}
+
+static void leaf_release(dst_env *env, void *ptr, int64_t bytes) {
+    (void)bytes; // the header knows
+    dst_guard_held++;
+    call_release(env, ptr);
+    dst_guard_held--;
 }
 
 dst_arena *dst_arena_new(int64_t *used, int64_t *peak, int64_t max) {

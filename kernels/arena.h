@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "dst.h"
+#include "guard.h"
 #include <pthread.h>
 
 typedef struct dst_block dst_block;
@@ -29,6 +30,7 @@ typedef struct {
     int64_t refused;   // bytes that were asked for and refused; 0: none were
     int64_t in_use;    // bytes in use at that moment
     int32_t by_system; // the refusal was the system's, not the limit's
+    dst_fault fault;   // of a call that was left in its middle
 } dst_call;
 
 dst_arena *dst_arena_new(int64_t *used, int64_t *peak, int64_t max);

@@ -39,7 +39,21 @@ void *dst_symbol(void *handle, const char *name) {
     return p;
 }
 
+struct run {
+    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);
+    dst_tensor **t;
+    const int64_t (*bounds)[2];
+    dst_env *env;
+};
+
+static int run(void *arg) {
+    struct run *r = arg;
+    return r->leaf(r->t, r->bounds, r->env);
+}
+
 int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c, dst_arena *a, int32_t threads) {
     dst_call_init(c, a, threads);
-    return ((int (*)(dst_tensor **, const int64_t(*)[2], dst_env *))leaf)(t, bounds, &c->env);
+    struct run r = {(int (*)(dst_tensor **, const int64_t (*)[2], dst_env *))leaf, t, bounds, &c->env};
+    int rc;
+    return dst_guarded(run, &r, &rc, &c->fault) ? rc : DST_STOPPED;
 }

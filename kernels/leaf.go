@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+
+	"golang.org/x/sys/unix"
 )
 
 // Leaf is a compiled function over tensors. It may be called from several
@@ -27,8 +29,9 @@ type Leaf interface {
 	// a result the array of another argument (an equal pattern), the result shares
 	// it.
 	//
-	// Errors: *tcs.MemoryError, *DivideError, *BoundError, *PatternError, and
-	// the context's if it ended before the call; a running leaf is not interrupted.
+	// Errors: *tcs.MemoryError, *DivideError, *BoundError, *PatternError, and the
+	// context's if it ended before the call; a running leaf is not interrupted by it.
+	// *FaultError, where the leaf was left in its middle: see there.
 	// After an error no array was published.
 	Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env Env) error
 	Close() error
@@ -72,7 +75,7 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 		return err
 	}
 	f.mu.Lock()
-	fn := f.fn
+	fn, lib := f.fn, f.lib
 	f.mu.Unlock()
 	if fn == nil {
 		panic("BUG: kernels: a closed leaf called")
@@ -80,24 +83,32 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	if env.Arena == nil {
 		env.Arena = unlimited()
 	}
+	var err error
 	if env.Runner != nil {
-		var err error
 		env.Runner.Do(func() { err = call(fn, args, bounds, &env) })
-		return err
+	} else {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err = call(fn, args, bounds, &env)
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return call(fn, args, bounds, &env)
+	if _, left := err.(*FaultError); left && lib != nil {
+		lib.keep()
+	}
+	return err
 }
 
 // call runs fn on the thread that it is called on.
 func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) error {
-	var pins runtime.Pinner
-	defer pins.Unpin()
-	f := newFrame(args, bounds, &pins)
-	defer C.free(unsafe.Pointer(f.call))
+	pins := new(runtime.Pinner)
+	f := newFrame(args, bounds, pins)
 	c := f.call
 	rc := int(C.dst_run(fn, f.args, f.bounds, c, env.Arena.c, C.int32_t(env.Threads)))
+	if rc == C.DST_STOPPED {
+		keepAll(args, env.Arena, pins)
+		return &FaultError{env.What, unix.Signal(c.fault.signal), uint64(c.fault.address)}
+	}
+	defer pins.Unpin()
+	defer C.free(unsafe.Pointer(c))
 	if rc == 0 {
 		f.publish(args, env.Arena)
 	}
@@ -110,6 +121,18 @@ func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) er
 		return nil
 	}
 	return failure(rc, c, env)
+}
+
+// kept is what leaves that were left in their middle may still reach.
+var kept sync.Map
+
+// keepAll keeps the memory of a call for good.
+func keepAll(args []*tcs.Tensor, arena *Arena, pins *runtime.Pinner) {
+	for _, t := range args {
+		kept.Store(t.Alias(), true)
+	}
+	kept.Store(arena, true)
+	kept.Store(pins, true)
 }
 
 // frame holds the C structures of one call, in one piece of C memory.

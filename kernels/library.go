@@ -74,6 +74,7 @@ func Open(o *cc.Object) (*Library, error) {
 		}
 	}
 	libraries.Add(1)
+	Arm()
 	return l, nil
 }
 
@@ -153,6 +154,13 @@ func (l *Library) Leaf(name string) (Leaf, error) {
 	}
 	l.leaves++
 	return &cLeaf{fn: fn, lib: l}, nil
+}
+
+// keep has the library stay loaded for good: threads may still run in it.
+func (l *Library) keep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaves++
 }
 
 // Close unloads the library once its leaves are closed too.

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -43,6 +44,35 @@ func (c cores) count() int {
 	return n
 }
 
+// MostThreads is the most threads that a rank may be given: 8 times what the machine's hardware
+// runs at once, and 64 at least. OpenMP's library faults or hangs with far more than a process can have.
+func MostThreads() int { return mostThreads(HardwareThreads()) }
+
+func mostThreads(hardware int) int { return max(64, 8*hardware) }
+
+// HardwareThreads is the CPUs that the machine has online, whatever this process may use of them.
+func HardwareThreads() int {
+	b, err := os.ReadFile("/sys/devices/system/cpu/online")
+	n := 0
+	for _, part := range strings.Split(string(bytes.TrimSpace(b)), ",") {
+		from, to, list := strings.Cut(part, "-")
+		if !list {
+			to = from
+		}
+		lo, err1 := strconv.Atoi(from)
+		hi, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || hi < lo {
+			err = strconv.ErrSyntax
+			break
+		}
+		n += hi - lo + 1
+	}
+	if err != nil {
+		return findCores().affinity
+	}
+	return n
+}
+
 // DefaultThreads is the number of threads of a rank where the user gives none,
 // and why, in words. ranksOnNode ranks share this process's CPUs (those on this
 // node with the same affinity mask), ranksInProcess of them are in this process.
@@ -57,7 +87,8 @@ func DefaultThreads(ranksOnNode, ranksInProcess int) (n int, why string) {
 func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
 	// A list gives a number for each level of nesting.
 	first, _, _ := strings.Cut(c.getenv("OMP_NUM_THREADS"), ",")
-	if v, err := strconv.Atoi(strings.TrimSpace(first)); err == nil && v > 0 {
+	v, err := strconv.Atoi(strings.TrimSpace(first))
+	if (err == nil || errors.Is(err, strconv.ErrRange)) && v > 0 { // out of range, it is the largest int
 		return v, "OMP_NUM_THREADS"
 	}
 	total := c.count()

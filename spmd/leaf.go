@@ -204,6 +204,9 @@ func (s *statement) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, 
 	}
 	env := kernels.Env{Threads: r.threads, Arena: r.arena, Vars: r.userNames(s.unit.Vars), What: r.p.stmt.String(), Runner: r.runner}
 	err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
+	if fault := (*kernels.FaultError)(nil); errors.As(err, &fault) {
+		return s.left(fault)
+	}
 	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
 		return brokenBound(broken, s.schedule, r.sizes.Vars)
 	}

@@ -1,6 +1,12 @@
 package spmd
 
-import "distaff/codegen/schedule"
+import (
+	"fmt"
+	"os"
+
+	"distaff/codegen/schedule"
+	"distaff/kernels"
+)
 
 // refuse says which part of what is asked for is not built: a job must not
 // silently run as another one.
@@ -14,6 +20,9 @@ func (o *Options) refuse() error {
 			return err
 		}
 	}
+	if err := o.tooManyThreads(); err != nil {
+		return err
+	}
 	switch {
 	case o.Target == "cuda":
 		return no("--target=cuda", "leaves run on the CPU in this version; no GPU code is built")
@@ -23,6 +32,21 @@ func (o *Options) refuse() error {
 		return no("-p="+o.Placements[0], noGrid)
 	case o.Network != "" && o.Network != "auto" && o.Network != "direct":
 		return no("--network="+o.Network, "contraction sequences are not built in this version; a product runs as one loop nest (direct)")
+	}
+	return nil
+}
+
+// tooManyThreads refuses more threads a rank than the machine can be meant to run.
+func (o *Options) tooManyThreads() error {
+	n, from := o.Threads, fmt.Sprintf("--threads=%d", o.Threads)
+	if n == 0 {
+		if n, from = kernels.DefaultThreads(1, 1); from != "OMP_NUM_THREADS" {
+			return nil
+		}
+		from = "OMP_NUM_THREADS=" + printable(os.Getenv(from))
+	}
+	if most := kernels.MostThreads(); n > most {
+		return commandErrorf("%s: a rank has %d threads at most, 8 times the %d that this machine's hardware runs at once, and 64 at least", from, most, kernels.HardwareThreads())
 	}
 	return nil
 }

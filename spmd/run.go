@@ -88,6 +88,7 @@ type run struct {
 
 	closers []func() error
 	report  *Report
+	ending  ending
 }
 
 // phase is a part of a job's way.
@@ -181,6 +182,7 @@ func (r *run) close() {
 		r.closers[k]() // what was read only; an error here changes no result
 	}
 	r.env.close()
+	r.ending.over()
 }
 
 func (r *run) closeBlocks() {

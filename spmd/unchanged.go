@@ -22,10 +22,10 @@ func (s *source) find() {
 func (r *run) unchanged() error {
 	for _, name := range r.p.names {
 		s := r.sources[name]
-		if s == nil || s.in.File == "" {
+		if s == nil {
 			continue
 		}
-		if s.tensor != nil {
+		if s.tensor != nil { // a caller's may be of a file, too
 			if err := s.tensor.Changed(); err != nil {
 				return err
 			}

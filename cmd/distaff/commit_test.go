@@ -34,3 +34,28 @@ func TestStatsFail(t *testing.T) {
 		}
 	}
 }
+
+// TestStatsToStdout: statistics to /dev/stdout go on where a log has come to.
+func TestStatsToStdout(t *testing.T) {
+	if !haveCompiler() {
+		t.Skip("no C compiler on PATH")
+	}
+	dir := t.TempDir()
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.WriteString("a line of before\n"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := distaffCommand(t, dir, "run", "y(i) = x(i)", "-g=x:dense:int", "-d=i:4", "--stats=/dev/stdout")
+	cmd.Stdout = log
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "log"))
+	if err != nil || !strings.HasPrefix(string(text), "a line of before\n{\n") || !strings.HasSuffix(string(text), "}\n") {
+		t.Errorf("the log: %v\n%s", err, text)
+	}
+}

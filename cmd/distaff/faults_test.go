@@ -17,11 +17,11 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// faultRuns is how many faults TestFaults tries: DISTAFF_FAULTS, or 24; from
-// number DISTAFF_FAULTS_FIRST on.
-func faultRuns(t *testing.T) (first, n int) {
-	n = 24
-	for name, to := range map[string]*int{"DISTAFF_FAULTS": &n, "DISTAFF_FAULTS_FIRST": &first} {
+// runsOf is how many runs a test makes: what a variable of the environment says, or few; from
+// the number in the variable with _FIRST on.
+func runsOf(t *testing.T, variable string, few int) (first, n int) {
+	n = few
+	for name, to := range map[string]*int{variable: &n, variable + "_FIRST": &first} {
 		if v := os.Getenv(name); v != "" {
 			k, err := strconv.Atoi(v)
 			if err != nil {
@@ -223,7 +223,7 @@ func TestFaults(t *testing.T) {
 	f := newFaults(t)
 	var launchers []mpitest.Launcher
 	t.Run("launchers", func(t *testing.T) { launchers = mpiLaunchers(t) })
-	first, n := faultRuns(t)
+	first, n := runsOf(t, "DISTAFF_FAULTS", 24)
 	for k := range n {
 		f.try(t, f.draw(first+k, launchers), first+k)
 	}

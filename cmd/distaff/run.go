@@ -53,7 +53,7 @@ func run(x *invocation) error {
 	}
 	// A difference that --check found is an error with a report.
 	w := x.stdout
-	if j.StatsFile == "-" {
+	if outfile.Stdout(j.StatsFile) {
 		w = x.stderr
 	}
 	for _, o := range j.Outputs {

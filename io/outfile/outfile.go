@@ -1,15 +1,14 @@
 // Package outfile writes files that appear whole, under their name, or not at
 // all. Data goes to a file without a name where the system has those (so that
 // even a killed process leaves nothing), else to a temporary name in the same
-// folder; Commit flushes it to disk and renames it into place. Pipes, devices
-// and standard output are written as the data comes.
+// folder; Commit flushes it to disk and renames it into place. Pipes, devices,
+// standard output and descriptors (/dev/stdout, /dev/fd/3) are written as the data comes.
 package outfile
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -82,6 +81,9 @@ func CreateNamed(path string) (*File, error) { return create(path, true) }
 func create(path string, named bool) (*File, error) {
 	if path == "-" {
 		return &File{f: os.Stdout, path: "standard output"}, nil
+	}
+	if fd, ok := descriptor(path); ok {
+		return openDescriptor(path, fd)
 	}
 	o := &File{path: path, target: path}
 	st, err := os.Stat(path)
@@ -240,157 +242,6 @@ func (o *File) Reserve(n int64) error {
 
 // Buffered is a large buffer before the file; Flush it before Commit.
 func (o *File) Buffered() *bufio.Writer { return bufio.NewWriterSize(o, 1<<20) }
-
-// Commit flushes to disk and gives the file its name. After a failure there is
-// what was there before.
-func (o *File) Commit() error { return CommitAll(o) }
-
-// FlushAll brings the data of several outputs to disk. CommitAll then has nothing left to do
-// that wants room.
-func FlushAll(files ...*File) error {
-	for _, o := range files {
-		if o.done || o.target == "" {
-			continue
-		}
-		if err := o.flush(); err != nil {
-			return o.Errorf(err)
-		}
-	}
-	return nil
-}
-
-// CommitAll commits several outputs: names are given only once all of them are
-// on disk. If one fails, it and those after it are aborted.
-func CommitAll(files ...*File) (err error) {
-	defer func() {
-		if err != nil {
-			for _, o := range files {
-				o.Abort()
-			}
-		}
-	}()
-	if err := FlushAll(files...); err != nil {
-		return err
-	}
-	for _, o := range files {
-		if o.done || o.target != "" {
-			continue
-		}
-		o.done = true
-		if o.f != os.Stdout {
-			if err := o.f.Close(); err != nil {
-				return o.Errorf(err)
-			}
-		}
-	}
-	return nameAll(files)
-}
-
-// nameAll gives flushed files their names: Stop comes before all, or after.
-func nameAll(files []*File) error {
-	pending.Lock()
-	defer pending.Unlock()
-	for _, o := range files {
-		if o.done {
-			continue
-		}
-		if err := o.name(); err != nil {
-			return o.Errorf(err)
-		}
-		if err := o.f.Close(); err != nil {
-			return o.Errorf(err)
-		}
-	}
-	return nil
-}
-
-// flush brings the data to disk, under a temporary name where the file's own is
-// taken: what can fail for want of room is behind it then.
-func (o *File) flush() error {
-	if o.mode != 0 {
-		if err := o.f.Chmod(o.mode); err != nil {
-			return err
-		}
-	}
-	return o.f.Sync()
-}
-
-// name gives a flushed file its name; the caller holds pending.
-func (o *File) name() error {
-	if pending.abandoned {
-		return errors.New("the program is ending")
-	}
-	placed := false
-	if o.temp == "" {
-		var err error
-		if placed, err = o.link(); err != nil {
-			return err
-		}
-	}
-	if !placed {
-		if err := os.Rename(o.temp, o.target); err != nil {
-			return err
-		}
-		o.temp = ""
-	}
-	o.syncFolder()
-	o.done = true
-	delete(pending.files, o)
-	return nil
-}
-
-// link names an unnamed file: by its own name at once where that is free
-// (placed), else by a temporary one, since a link replaces nothing.
-func (o *File) link() (placed bool, err error) {
-	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
-	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)
-	if err == nil {
-		return true, nil
-	}
-	for try := 0; err == unix.EEXIST && try < 100; try++ {
-		name := tempName(o.target)
-		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err == nil {
-			o.temp = name
-			return false, nil
-		}
-	}
-	if err == unix.ENOENT || err == unix.EPERM || err == unix.EXDEV {
-		return false, o.copyOut() // no /proc, or a file system that links no unnamed files
-	}
-	return false, err
-}
-
-func (o *File) syncFolder() {
-	if d, err := os.Open(filepath.Dir(o.target)); err == nil {
-		d.Sync() // some file systems refuse this for folders; the rename stands
-		d.Close()
-	}
-}
-
-// copyOut copies an unnamed file to a temporary name.
-func (o *File) copyOut() error {
-	st, err := o.f.Stat()
-	if err != nil {
-		return err
-	}
-	f, name, err := tempFile(o.target)
-	if err != nil {
-		return err
-	}
-	o.temp = name
-	from := o.f
-	o.f = f
-	defer from.Close()
-	if _, err := io.Copy(f, io.NewSectionReader(from, 0, st.Size())); err != nil {
-		return err
-	}
-	if o.mode != 0 {
-		if err := f.Chmod(o.mode); err != nil {
-			return err
-		}
-	}
-	return f.Sync()
-}
 
 // Abort drops the output. What was there under its name stays as it was.
 func (o *File) Abort() {

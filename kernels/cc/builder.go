@@ -38,6 +38,9 @@ type Config struct {
 	Kind      string   // the cache's folder; "" is "leaf"
 	Cache     string   // the cache's root; "": no cache
 	Tmp       string   // where compilations happen; "": os.TempDir
+	// Ours says that the sources are the program's own, of no interest to its user: one that
+	// the compiler refuses is not kept.
+	Ours bool
 	// Run runs the compiler: Argv[0] is its absolute path. It returns what the
 	// compiler said, and an error where it did not end well. nil: as a child of this process.
 	Run  func(ctx context.Context, c Command) (string, error)
@@ -195,6 +198,15 @@ func (b *Builder) anyObject(src Source) *Object {
 // name is an object's name in the cache.
 func (b *Builder) name(src Source) string {
 	return strings.Join([]string{b.sourceKey(src), cpuTag(b.cfg.CPU), b.flagsKey(), b.compilerKey()}, ".") + objectSuffix
+}
+
+// Key is the name in the cache of the object that Build makes of src; without a compiler, what all
+// names of objects of src begin with.
+func (b *Builder) Key(src Source) string {
+	if b.compiler == nil {
+		return b.sourceKey(src)
+	}
+	return b.name(src)
 }
 
 // isObjectName reports whether a file's name is one that Build gives.

@@ -16,7 +16,7 @@ import (
 type CompileError struct {
 	Compiler string   // path
 	Args     []string // what it was given
-	Source   string   // where the C source was kept
+	Source   string   // where the C source was kept; "" for nowhere
 	Output   string   // what it said
 	Err      error    // how it ended
 }
@@ -70,9 +70,12 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		keep = true
-		os.Remove(out)
-		return nil, &CompileError{b.compiler.Path, b.args(flags, in, out), in, printable(said), err}
+		failed := &CompileError{Compiler: b.compiler.Path, Args: b.args(flags, in, out), Output: printable(said), Err: err}
+		if !b.cfg.Ours {
+			keep, failed.Source = true, in
+			os.Remove(out)
+		}
+		return nil, failed
 	}
 	elfBytes, err := os.ReadFile(out)
 	if err != nil {

@@ -111,4 +111,7 @@ func TestFind(t *testing.T) {
 	if _, err := find(context.Background(), l, env("PATH="+dir+":/usr/bin:/bin", "DISTAFF_MPICC="+bad, "DISTAFF_TMP="+dir), note); err == nil || !strings.Contains(err.Error(), "No such file") {
 		t.Error(err)
 	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "distaff-*")); len(left) > 0 {
+		t.Errorf("a compiler that fails leaves %v", left)
+	}
 }

@@ -69,7 +69,7 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string, note f
 	if err != nil {
 		return nil, err
 	}
-	cfg.Compiler, cfg.UserFlags, cfg.CPU, cfg.Kind, cfg.Note = mpicc, nil, cc.NoCPU, "mpi", note
+	cfg.Compiler, cfg.UserFlags, cfg.CPU, cfg.Kind, cfg.Ours, cfg.Note = mpicc, nil, cc.NoCPU, "mpi", true, note
 	cfg.Flags = []string{"-std=gnu99", "-O2"}
 	b, err := cc.New(cfg)
 	if err != nil {

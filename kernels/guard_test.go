@@ -1,4 +1,4 @@
-package mapguard
+package kernels
 
 import (
 	"os"

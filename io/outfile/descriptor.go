@@ -1,0 +1,64 @@
+package outfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stdout tells whether an output to path goes to standard output.
+func Stdout(path string) bool {
+	fd, ok := descriptor(path)
+	return path == "-" || ok && fd == 1
+}
+
+// descriptor is the number of the open descriptor that path names: /dev/stdout, /dev/stderr,
+// /dev/fd/N, /proc/self/fd/N, or a symbolic link to one. What such a name stands for is open, at a place in the
+// file: a file opened anew would be written from its beginning.
+func descriptor(path string) (fd int, ok bool) {
+	for range 40 { // as many links as Linux follows
+		path = filepath.Clean(path)
+		switch path {
+		case "/dev/stdout":
+			return 1, true
+		case "/dev/stderr":
+			return 2, true
+		}
+		dir, name := filepath.Split(path)
+		n, err := strconv.Atoi(name)
+		switch filepath.Clean(dir) {
+		case "/dev/fd", "/proc/self/fd", "/proc/thread-self/fd", "/proc/" + strconv.Itoa(os.Getpid()) + "/fd":
+			return n, err == nil && n >= 0 && !strings.HasPrefix(name, "+")
+		}
+		link, err := os.Readlink(path)
+		if err != nil {
+			return 0, false
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(dir, link)
+		}
+		path = link
+	}
+	return 0, false
+}
+
+// openDescriptor is the output to a descriptor of this process.
+func openDescriptor(path string, fd int) (*File, error) {
+	o := &File{path: path}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil && flags&unix.O_ACCMODE == unix.O_RDONLY {
+		err = errors.New("it is not open for writing")
+	}
+	if err != nil {
+		return nil, o.Errorf(err)
+	}
+	if fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+		return nil, o.Errorf(err)
+	}
+	o.f = os.NewFile(uintptr(fd), path)
+	return o, nil
+}

@@ -1,0 +1,117 @@
+package kernels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"distaff/codegen/emit/c"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+
+	"golang.org/x/sys/unix"
+)
+
+// faultSource is a leaf that does what its bound says, on all threads but the first where it has several.
+const faultSource = `
+#include <stdlib.h>
+#include <omp.h>
+int broken(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    volatile int64_t *p = (volatile int64_t *)t[0]->vals.ptr;
+    #pragma omp parallel num_threads(env->threads) if (env->threads > 1)
+    if (env->threads == 1 || omp_get_thread_num() > 0)
+        switch (bounds[0][0]) {
+        case 1: *(volatile int64_t *)64 = 1; break;
+        case 2: abort();
+        case 3: for (;;) p[0]++;
+        case 4: for (;;) { void *b = env->alloc(env, 1000, 0); env->release(env, b, 1000); }
+        case 5: p[(int64_t)1 << 44] = 1; break;
+        }
+    return 0;
+}
+`
+
+var faultKinds = map[string]int64{"store": 1, "abort": 2, "endless": 3, "allocates": 4, "wild": 5}
+
+// TestFaults: a leaf that faults, or that is stopped, comes back as an error, on one thread
+// and on OpenMP's; Go's own faults stay Go's. Each in a process of its own, since no leaf runs after.
+func TestFaults(t *testing.T) {
+	if kind := os.Getenv("KERNELS_FAULT"); kind != "" {
+		faultChild(t, kind)
+		return
+	}
+	testLeaf(t, "spmv") // skips without a compiler
+	for kind := range faultKinds {
+		for _, threads := range []string{"1", "3"} {
+			t.Run(kind+" "+threads, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFaults$")
+				cmd.Env = append(os.Environ(), "KERNELS_FAULT="+kind, "KERNELS_THREADS="+threads)
+				if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+}
+
+// faultChild calls the leaf in this process.
+func faultChild(t *testing.T, kind string) {
+	threads := 1
+	if os.Getenv("KERNELS_THREADS") == "3" {
+		threads = 3
+	}
+	b, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp"}, CPU: cc.NoCPU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := New(context.Background(), b, cc.Source{Text: c.Header() + faultSource, Label: kind}, "broken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(what int64) error {
+		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt([]int64{0})}, [][2]int64{{what, 0}}, Env{Threads: threads, What: "a = b"})
+	}
+	if err := call(0); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]unix.Signal{"store": unix.SIGSEGV, "wild": unix.SIGSEGV, "abort": unix.SIGABRT}[kind]
+	done := make(chan error, 1)
+	go func() { done <- call(faultKinds[kind]) }()
+	if want == 0 {
+		time.Sleep(100 * time.Millisecond)
+		for Stop() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	var fault *FaultError
+	if err := <-done; !errors.As(err, &fault) || fault.Signal != want || !strings.Contains(err.Error(), "a = b") {
+		t.Fatalf("got %v, want a fault by signal %d", err, want)
+	}
+	if kind == "store" && fault.Address != 64 {
+		t.Errorf("at address %#x, want 0x40", fault.Address)
+	}
+	if err := call(0); !errors.As(err, &fault) {
+		t.Errorf("a later call: got %v, want a fault", err)
+	}
+	if got := nilDereference(); !strings.Contains(got, "nil pointer dereference") {
+		t.Errorf("a fault of Go's: %s", got)
+	}
+	if err := leaf.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// nilDereference is the text of the panic that Go makes of a fault.
+func nilDereference() (text string) {
+	defer func() { text = fmt.Sprint(recover()) }()
+	var p *[4]int
+	return fmt.Sprint(p[len(os.Args)%4])
+}

@@ -1,0 +1,117 @@
+package kernels
+
+/*
+#include "guard.h"
+
+// touch reads one byte a page as a leaf would: from C.
+static int64_t touch(const char *p, int64_t n) {
+	int64_t sum = 0;
+	for (int64_t i = 0; i < n; i += 4096)
+		sum += ((const volatile char *)p)[i];
+	return sum;
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"distaff/io/tcs"
+
+	"golang.org/x/sys/unix"
+)
+
+// FaultError says that a leaf was left in its middle: it faulted, or Stop was called. What it wrote to is
+// undefined, and other threads of it may still run: memory that it could reach stays, and every later
+// call of a leaf in this process fails alike.
+type FaultError struct {
+	What    string      // the statement
+	Signal  unix.Signal // that a thread of the leaf got; 0 for Stop
+	Address uint64      // that was accessed, for SIGSEGV and SIGBUS
+}
+
+func (e *FaultError) Error() string {
+	what := "the leaf"
+	if e.What != "" {
+		what += " of " + e.What
+	}
+	switch e.Signal {
+	case 0:
+		return what + " was stopped"
+	case unix.SIGSEGV, unix.SIGBUS:
+		return fmt.Sprintf("%s faulted: %s at address %#x", what, unix.SignalName(e.Signal), e.Address)
+	}
+	return fmt.Sprintf("%s faulted: %s", what, unix.SignalName(e.Signal))
+}
+
+// ExitCode is 1.
+func (e *FaultError) ExitCode() int { return 1 }
+
+// Stop has every call of a leaf that runs in this process return a *FaultError, and every
+// later one. It returns how many still run: a leaf may be where it can't be left, so that the
+// caller comes back.
+func Stop() (left int) { return int(C.dst_guard_stop()) }
+
+// Arm puts the handlers of faults in place, again where something, such as an MPI, has
+// replaced them since.
+func Arm() { C.dst_guard_arm() }
+
+func init() { tcs.SetGuard(guard{}) }
+
+// guard keeps the process alive when a mapped file shrinks: reads of pages that have no file
+// behind them any more give zeros, and a leaf that reads one is left.
+type guard struct{}
+
+var guards struct {
+	sync.Mutex
+	slot map[unsafe.Pointer]int
+	free []int
+	next int
+}
+
+// Watch makes reads of [ptr, ptr+n) safe against a file that shrinks. With thousands of
+// files mapped at once, the last go without.
+func (guard) Watch(ptr unsafe.Pointer, n int64) {
+	guards.Lock()
+	defer guards.Unlock()
+	i := guards.next
+	if k := len(guards.free); k > 0 {
+		i, guards.free = guards.free[k-1], guards.free[:k-1]
+	} else if i == C.DST_GUARD_MAPS {
+		return
+	} else {
+		guards.next++
+	}
+	if guards.slot == nil {
+		guards.slot = map[unsafe.Pointer]int{}
+	}
+	guards.slot[ptr] = i
+	C.dst_guard_arm()
+	C.dst_guard_map(C.int(i), C.uintptr_t(uintptr(ptr)), C.uintptr_t(uintptr(ptr)+uintptr(n)))
+}
+
+// Unwatch ends what Watch began at ptr.
+func (guard) Unwatch(ptr unsafe.Pointer) {
+	guards.Lock()
+	defer guards.Unlock()
+	if i, ok := guards.slot[ptr]; ok {
+		C.dst_guard_map(C.int(i), 0, 0)
+		delete(guards.slot, ptr)
+		guards.free = append(guards.free, i)
+	}
+}
+
+// Torn reports whether a page of the map at ptr was gone when it was read.
+func (guard) Torn(ptr unsafe.Pointer) bool {
+	guards.Lock()
+	defer guards.Unlock()
+	i, ok := guards.slot[ptr]
+	return ok && C.dst_guard_torn(C.int(i)) != 0
+}
+
+// touchC reads a byte of each page from C.
+func touchC(ptr unsafe.Pointer, n int64) int64 {
+	return int64(C.touch((*C.char)(ptr), C.int64_t(n)))
+}
