@@ -24,6 +24,8 @@ type Backend interface {
 	Complete() bool
 	// Name is what makes the leaves, for reports: a compiler's path.
 	Name() string
+	// Key is the name of u's leaf where the backend keeps leaves; "" if it keeps none.
+	Key(u *codegen.Unit) string
 }
 
 // Portable is a Backend whose leaves are objects: bytes that another process may load.
@@ -68,6 +70,9 @@ func (c *C) Name() string {
 	}
 	return "none: built-in leaves"
 }
+
+// Key is the name in the compiler's cache.
+func (c *C) Key(u *codegen.Unit) string { return c.builder.Key(source(u)) }
 
 // Kind is the kind of CPU.
 func (c *C) Kind() string { return c.builder.CPUKind() }

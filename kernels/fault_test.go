@@ -72,7 +72,11 @@ func faultChild(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := New(context.Background(), b, cc.Source{Text: c.Header() + faultSource, Label: kind}, "broken")
+	o, err := b.Build(context.Background(), cc.Source{Text: c.Header() + faultSource, Label: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := Load(o, "broken")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,11 +128,11 @@ func (s *statement) left(f *kernels.FaultError) error {
 
 // cacheKey names the statement's leaf in the cache.
 func (s *statement) cacheKey() string {
-	b, err := s.r.builder()
+	b, err := s.r.makesLeaves()
 	if err != nil {
 		return "unknown: " + err.Error()
 	}
-	return b.Key(s.source(s.unit))
+	return b.Key(s.unit)
 }
 
 // inputFault is what is wrong with the input files of a job in which something broke that a valid input
