@@ -12,7 +12,7 @@ help:
 	@echo "test     every test; fetches what is missing with apt where it may"
 	@echo "check    format, vet, staticcheck, import graph, tidy, goldens, no diff"
 	@echo "golden   rewrite the stage goldens, pictures and generated files"
-	@echo "fuzz     the random oracle at length, and every fuzz target for a while"
+	@echo "fuzz     the random oracle and mutated files at length, and every fuzz target for a while"
 	@echo "bench    benchmarks, as ratios within one run"
 	@echo "install  binaries, man pages, MPI wrappers, sbatch scripts into PREFIX"
 	@echo "clean    remove build outputs"
