@@ -32,7 +32,10 @@ type Pool struct {
 }
 
 // NewPool shares a quarter of what the limit has left.
-func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: max(limit.Free()/4, 1<<20)} }
+func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: PoolBudget(limit.Free())} }
+
+// PoolBudget is the bytes of records that a Pool holds, where so many are free.
+func PoolBudget(free int64) int64 { return max(free/4, 1<<20) }
 
 // relieve sends the largest builder's records to disk; false if there are none.
 func (p *Pool) relieve() (bool, error) {
