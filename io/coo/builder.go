@@ -250,7 +250,7 @@ func (s *store) join(o *store) {
 // Finish is the tensor, which the caller closes. The builder is empty then.
 func (b *Builder) Finish(wide bool) (*tcs.Tensor, error) {
 	b.spec.Wide = b.spec.Wide || wide
-	if dense(b.spec.Kinds) && b.spec.Duplicates != Refuse {
+	if tcs.AllDense(b.spec.Kinds) && b.spec.Duplicates != Refuse {
 		return b.spread()
 	}
 	src, err := b.collected()
@@ -278,15 +278,6 @@ func (b *Builder) relieved(err error) (bool, error) {
 		return false, errors.Join(e, err)
 	}
 	return true, nil
-}
-
-func dense(kinds string) bool {
-	for _, k := range kinds {
-		if k != 'd' {
-			return false
-		}
-	}
-	return true
 }
 
 // spread makes a dense tensor, which needs no sorting.

@@ -26,16 +26,7 @@ type Tensor struct {
 }
 
 // Sparse tells whether some level is not dense.
-func (t *Tensor) Sparse() bool { return sparse(t.Kinds) }
-
-func sparse(kinds string) bool {
-	for _, k := range kinds {
-		if k != 'd' {
-			return true
-		}
-	}
-	return false
-}
+func (t *Tensor) Sparse() bool { return !tcs.AllDense(t.Kinds) }
 
 // Space is the number of coordinates of some sizes.
 func Space(dims []int64) float64 {
@@ -116,18 +107,18 @@ func (t *Tensor) estimate(box [][2]int64) (z plan.Size) {
 			outer *= extent(m) / d
 		}
 		n := parents * extent(m)
-		switch t.Kinds[l] {
-		case 'd':
-		case 's':
-			n = t.distinct(l, outer, share, entries)
-			z.Add(Round(parents)+1, Width(t.Entries))
-			z.Add(Round(n), Width(d))
-		case 'u':
+		kind := tcs.KindOf(t.Kinds[l])
+		switch kind.Form {
+		case tcs.Segmented:
 			n = entries
+			if !kind.Repeats {
+				n = t.distinct(l, outer, share, entries)
+			}
 			z.Add(Round(parents)+1, Width(t.Entries))
-			z.Add(Round(n), Width(d))
-		default:
+		case tcs.Single:
 			n = parents
+		}
+		if kind.HasCrd() {
 			z.Add(Round(n), Width(d))
 		}
 		parents = n
@@ -169,7 +160,7 @@ func (t *Tensor) distinct(l int, outer, share, entries float64) float64 {
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
 	for l, m := range t.Modes {
-		if t.Kinds[l] != 'd' {
+		if tcs.KindOf(t.Kinds[l]).HasCrd() {
 			return 4 * (p + 1)
 		}
 		p *= float64(box[m][1] - box[m][0])

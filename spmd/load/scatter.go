@@ -143,7 +143,7 @@ const (
 func (g *Target) way(in coo.Stream, room *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
-	case allDense(g.Spec.Kinds):
+	case tcs.AllDense(g.Spec.Kinds):
 		return spreading
 	case stored && coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || room == nil):
 		return joining
@@ -161,15 +161,6 @@ func (g *Target) placing(in coo.Stream) coo.Placing {
 		return coo.Set
 	}
 	return coo.Add
-}
-
-func allDense(kinds string) bool {
-	for _, k := range kinds {
-		if k != 'd' {
-			return false
-		}
-	}
-	return true
 }
 
 func kindsOf(t coo.Tensored) string {
