@@ -104,7 +104,7 @@ func TestOracleMPI(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", l.Name, ranks), func(t *testing.T) {
 				n, first := uint64(100), *firstFlag
 				if *nFlag > 0 {
-					n = max(*nFlag/20, 1)
+					n = *nFlag
 				}
 				if first == 0 {
 					first = uint64(10000 * ranks)
