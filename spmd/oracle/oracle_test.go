@@ -135,7 +135,7 @@ func TestOracleJobs(t *testing.T) {
 func TestOracleRanks(t *testing.T) {
 	e := Jobs{Blocks: true, Interpret: true, Limits: true, Dir: t.TempDir()}
 	caseFiles(t, e)
-	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 500)
+	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 350)
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every
