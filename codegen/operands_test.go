@@ -43,7 +43,7 @@ func TestLongSums(t *testing.T) {
 			}
 		}
 	}
-	many, err := longSum(t, 150, "s", " + ")
+	many, err := longSum(t, 120, "s", " + ")
 	if err != nil {
 		t.Fatal(err)
 	}
