@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 // The Go runtime reserves address space for its tables, by rules of its own, and starts some threads at
-// once. Under a limit of address space below TRIAL_SPACE a trial tells whether it can begin, with
-// SPARE_SPACE less than there is.
+// once. Under a limit of address space below TRIAL_SPACE, trials tell whether it can begin, with what there
+// is and with SPARE_SPACE less: it takes more where it finds more.
 static const rlim_t TRIAL_SPACE = (rlim_t)4 << 30;
 static const size_t SPARE_SPACE = (size_t)64 << 20;
 enum { LEAST_THREADS = 6 };
@@ -66,15 +66,15 @@ static int threads(void) {
     return n == LEAST_THREADS;
 }
 
-// begins tells whether the runtime begins in a copy of this process.
-static int begins(void) {
+// begins tells whether the runtime begins in a copy of this process, which has less address space.
+static int begins(size_t less) {
     pid_t child = fork();
     if (child == 0) {
         trial = 1;
         int null = open("/dev/null", O_RDWR);
         dup2(null, 1);
         dup2(null, 2);
-        if (mmap(0, SPARE_SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+        if (less > 0 && mmap(0, less, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
             _exit(1);
         return 1;
     }
@@ -87,13 +87,15 @@ static int begins(void) {
 __attribute__((constructor)) static void probe(void) {
     char a[32], u[32];
     struct rlimit space;
-    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < TRIAL_SPACE && !begins()) {
-        const char *words[] = {program_invocation_short_name, ": there is too little address space to begin: the limit is ", limit(RLIMIT_AS, 1024, a, sizeof a), " KiB (ulimit -v), and 4 GiB or more are wanted"};
+    if (!threads()) {
+        const char *words[] = {program_invocation_short_name, ": there are too few threads to begin: the user's limit is ", limit(RLIMIT_NPROC, 1, u, sizeof u), " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"};
         say(words, 4);
         _exit(1);
     }
-    if (!trial && !threads()) {
-        const char *words[] = {program_invocation_short_name, ": there are too few threads to begin: the user's limit is ", limit(RLIMIT_NPROC, 1, u, sizeof u), " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"};
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur >= TRIAL_SPACE)
+        return;
+    if (!begins(0) || (!trial && !begins(SPARE_SPACE))) {
+        const char *words[] = {program_invocation_short_name, ": there is too little address space to begin: the limit is ", limit(RLIMIT_AS, 1024, a, sizeof a), " KiB (ulimit -v), and 4 GiB or more are wanted"};
         say(words, 4);
         _exit(1);
     }
