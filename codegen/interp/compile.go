@@ -48,7 +48,7 @@ type compiler struct {
 type trackedLoop struct {
 	kind    ir.ForKind
 	written map[*ir.Array]bool
-	turn    *ir.Turn // nil for none
+	ordered *ir.Ordered // nil for none
 }
 
 // Compile turns f into a Program; the error is ir.Verify's.

@@ -15,9 +15,9 @@
 // Iterations of a Parallel loop run one after another in an order shuffled by
 // Env.Seed; those of a Vector loop in order. In both, a location that one
 // iteration writes and another touches is a race, except where both write it
-// by atomic stores, or both in their Turns. A Parallel loop inside a Parallel loop
-// is a serial one. In a loop with a Turn, iterations are cut before and behind it, and
-// their parts run in any order that keeps the Turns in theirs.
+// by atomic stores, or both in their ordered sections. A Parallel loop inside a Parallel loop
+// is a serial one. In a loop with an ordered section, iterations are cut before and behind it, and
+// their parts run in any order that keeps the ordered sections in theirs.
 package interp
 
 import (

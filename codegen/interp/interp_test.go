@@ -124,10 +124,10 @@ func TestRules(t *testing.T) {
 		{"for i in 0 : 3 parallel {\n atomic x[0] += 1.0\n x[1] = x[0]\n }", "race"},
 		{"for i in 0 : 3 parallel {\n atomic x[0] += 1.0\n if i == 1 {\n x[0] = 1.0\n }\n }", "race"},
 		{"for i in 0 : 3 parallel {\n fill x[i : i + 2] = 0.0\n }", "race"},
-		{"for i in 0 : 3 parallel(dynamic, 1) {\n x[0] = 1.0\n turn {\n k[0] = i\n }\n }", "race in a parallel loop: x[0]"},
-		{"for i in 0 : 3 parallel(dynamic, 1) {\n turn {\n x[i] = 1.0\n x[i + 1] = x[i]\n }\n x[i + 1] = 2.0\n }", "race in a parallel loop: x[1] is written by iteration 1 and written by iteration 0"},
-		{"for i in 0 : 2 parallel(dynamic, 1) {\n y[i] = x[i]\n turn {\n x[i + 1] = x[i]\n }\n }", "race in a parallel loop: x[1] is "},
-		{"for i in 0 : 3 parallel {\n for j in 0 : 2 parallel(dynamic, 1) {\n turn {\n x[j] = 1.0\n }\n }\n }", "race in a parallel loop: x[0]"},
+		{"for i in 0 : 3 parallel(dynamic, 1) {\n x[0] = 1.0\n ordered {\n k[0] = i\n }\n }", "race in a parallel loop: x[0]"},
+		{"for i in 0 : 3 parallel(dynamic, 1) {\n ordered {\n x[i] = 1.0\n x[i + 1] = x[i]\n }\n x[i + 1] = 2.0\n }", "race in a parallel loop: x[1] is written by iteration 1 and written by iteration 0"},
+		{"for i in 0 : 2 parallel(dynamic, 1) {\n y[i] = x[i]\n ordered {\n x[i + 1] = x[i]\n }\n }", "race in a parallel loop: x[1] is "},
+		{"for i in 0 : 3 parallel {\n for j in 0 : 2 parallel(dynamic, 1) {\n ordered {\n x[j] = 1.0\n }\n }\n }", "race in a parallel loop: x[0]"},
 		{"for i in 0 : 3 parallel {\n for j in 0 : 2 vector {\n x[j] = 1.0\n }\n }", "race in a parallel loop"},
 		{"for i in 0 : 2 parallel {\n for j in 0 : 2 vector {\n x[i] = 1.0\n }\n }", "race in a vector loop"},
 		{"copy x[0] = x[1], 2", "the ranges overlap"},
@@ -168,7 +168,7 @@ func TestRules(t *testing.T) {
 }
 
 // TestOrders looks at which iteration of a loop is the first to come to a statement
-// that fails: any, and to its Turn the first one.
+// that fails: any, and to its ordered section the first one.
 func TestOrders(t *testing.T) {
 	for _, c := range []struct {
 		loop string
@@ -176,10 +176,10 @@ func TestOrders(t *testing.T) {
 	}{
 		{"parallel {\n fail divide(i)\n }", true},
 		{"{\n fail divide(i)\n }", false},
-		{"parallel(dynamic, 1) {\n fail divide(i)\n turn {\n }\n }", true},
-		{"parallel(dynamic, 1) {\n turn {\n fail divide(i)\n }\n }", false},
-		{"parallel(dynamic, 1) {\n turn {\n }\n fail divide(i)\n }", true},
-		{"parallel(dynamic, 1) {\n turn {\n }\n if i == 0 {\n fail divide(i)\n }\n }", false},
+		{"parallel(dynamic, 1) {\n fail divide(i)\n ordered {\n }\n }", true},
+		{"parallel(dynamic, 1) {\n ordered {\n fail divide(i)\n }\n }", false},
+		{"parallel(dynamic, 1) {\n ordered {\n }\n fail divide(i)\n }", true},
+		{"parallel(dynamic, 1) {\n ordered {\n }\n if i == 0 {\n fail divide(i)\n }\n }", false},
 	} {
 		f, err := ir.Parse("func f\n bounds n _\n{\n for i in 0 : n " + c.loop + "\n}")
 		if err != nil {
@@ -218,7 +218,7 @@ func TestPartsAreHeld(t *testing.T) {
   alloc w int64[i + 1] zero
   w[i] = a
   sum += i
-  turn {
+  ordered {
    x[0] += 1
    a = a + x[0]
   }

@@ -10,7 +10,7 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 		switch {
 		case s.Kind != ir.Parallel:
 			return tracked(v, lo, hi, step, d, c.block(s.Body))
-		case ir.TurnOf(s) != nil:
+		case ir.OrderedOf(s) != nil:
 			return ordered(v, lo, hi, step, d, c.parts(s), c.ownOf(s.Body))
 		}
 		return shuffled(v, lo, hi, step, d, c.block(s.Body))
@@ -30,16 +30,16 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 	}
 }
 
-// turn compiles a Turn. In a loop without a track, which is inside another Parallel
+// orderedSection compiles an ordered section. In a loop without a track, which is inside another Parallel
 // one, it is a block as any.
-func (c *compiler) turn(s *ir.Turn) stmtFn {
+func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 	body := c.block(s.Body)
 	for d, l := range c.loops {
-		if l.turn == s {
+		if l.ordered == s {
 			return func(fr *frame) {
-				fr.tracks[d].inTurn = true
+				fr.tracks[d].inOrdered = true
 				body(fr)
-				fr.tracks[d].inTurn = false
+				fr.tracks[d].inOrdered = false
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (c *compiler) track(s *ir.For) int {
 		}
 	}
 	d := len(c.loops)
-	c.loops = append(c.loops, trackedLoop{kind: s.Kind, written: written(s.Body), turn: ir.TurnOf(s)})
+	c.loops = append(c.loops, trackedLoop{kind: s.Kind, written: written(s.Body), ordered: ir.OrderedOf(s)})
 	c.p.tracks = max(c.p.tracks, d+1)
 	return d
 }

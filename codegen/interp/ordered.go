@@ -6,10 +6,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// parts compiles the body of a loop with a Turn in three parts: what stands before
-// the Turn, the Turn, and what stands behind it.
+// parts compiles the body of a loop with an ordered section in three parts: what stands before
+// the ordered section, the ordered section, and what stands behind it.
 func (c *compiler) parts(s *ir.For) (parts [3]stmtFn) {
-	at := slices.Index(s.Body.List, ir.Stmt(ir.TurnOf(s)))
+	at := slices.Index(s.Body.List, ir.Stmt(ir.OrderedOf(s)))
 	for k, list := range [3][]ir.Stmt{s.Body.List[:at], s.Body.List[at : at+1], s.Body.List[at+1:]} {
 		parts[k] = c.block(&ir.Block{List: list})
 	}
@@ -86,10 +86,10 @@ func put[T any](all []T, at []int, values []T) {
 	}
 }
 
-// ordered runs the iterations of a loop with a Turn, and watches for races. The
-// three parts of an iteration follow one another, the Turns are in the order of the
+// ordered runs the iterations of a loop with an ordered section, and watches for races. The
+// three parts of an iteration follow one another, the ordered sections are in the order of the
 // iterations, and anything else is in a random order: an iteration may begin before
-// or after any other one's Turn that it does not wait for, and end as late.
+// or after any other one's ordered section that it does not wait for, and end as late.
 func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)
@@ -107,16 +107,16 @@ func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stm
 			parts[part](fr)
 			iters[k] = o.save(fr)
 		}
-		begin, turn := fr.rng.Perm(n), 0
+		begin, next := fr.rng.Perm(n), 0
 		var end []int
 		for range 3 * n {
-			waits := turn < n && iters[turn] != nil
+			waits := next < n && iters[next] != nil
 			choice := fr.rng.IntN(3)
 			switch {
 			case waits && (choice == 0 || len(begin)+len(end) == 0):
-				run(1, turn)
-				end = append(end, turn)
-				turn++
+				run(1, next)
+				end = append(end, next)
+				next++
 			case len(begin) > 0 && (choice == 1 || len(end) == 0):
 				run(0, begin[0])
 				begin = begin[1:]

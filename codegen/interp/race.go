@@ -8,8 +8,8 @@ type track struct {
 	epoch uint32
 	iter  int32
 	kind  ir.ForKind
-	// inTurn: the iteration is in its Turn.
-	inTurn bool
+	// inOrdered: the iteration is in its ordered section.
+	inOrdered bool
 }
 
 // cell is what the current epoch of one track did to one element: the
@@ -18,8 +18,8 @@ type cell struct {
 	epoch          uint32
 	writer, reader int32
 	atomic         bool
-	// wroteInTurn and readInTurn: nobody did outside of a Turn.
-	wroteInTurn, readInTurn bool
+	// wroteOrdered and readOrdered: nobody did outside of an ordered section.
+	wroteOrdered, readOrdered bool
 }
 
 const many = -1
@@ -53,10 +53,10 @@ func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 		c := m.cell(fr, d, i)
 		t := &fr.tracks[d]
 		if a == reading {
-			if c.writer != 0 && c.writer != t.iter && !(c.wroteInTurn && t.inTurn) {
+			if c.writer != 0 && c.writer != t.iter && !(c.wroteOrdered && t.inOrdered) {
 				fr.race(m, i, t, "read", "written", c.writer)
 			}
-			c.readInTurn = t.inTurn && (c.reader == 0 || c.readInTurn)
+			c.readOrdered = t.inOrdered && (c.reader == 0 || c.readOrdered)
 			switch c.reader {
 			case 0:
 				c.reader = t.iter
@@ -66,13 +66,13 @@ func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 			}
 			continue
 		}
-		if c.reader != 0 && c.reader != t.iter && !(c.readInTurn && t.inTurn) {
+		if c.reader != 0 && c.reader != t.iter && !(c.readOrdered && t.inOrdered) {
 			fr.race(m, i, t, "written", "read", c.reader)
 		}
-		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) && !(c.wroteInTurn && t.inTurn) {
+		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) && !(c.wroteOrdered && t.inOrdered) {
 			fr.race(m, i, t, "written", "written", c.writer)
 		}
-		c.wroteInTurn = t.inTurn && (c.writer == 0 || c.wroteInTurn)
+		c.wroteOrdered = t.inOrdered && (c.writer == 0 || c.wroteOrdered)
 		if c.writer == 0 {
 			c.atomic = a == updating
 		} else {

@@ -59,8 +59,8 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		}
 	case *ir.If:
 		return c.branch(s)
-	case *ir.Turn:
-		return c.turn(s)
+	case *ir.Ordered:
+		return c.orderedSection(s)
 	case *ir.Alloc:
 		return c.alloc(s)
 	case *ir.Prefetch:

@@ -178,10 +178,10 @@ type (
 		Then *Block
 		Else *Block // nil for none
 	}
-	// Turn stands once in the body of a Parallel loop, not inside another statement:
+	// Ordered stands once in the body of a Parallel loop, not inside another statement:
 	// the loop's iterations run it one after another, in their order. An
 	// iteration after one that fails does not come to it.
-	Turn struct{ Body *Block }
+	Ordered struct{ Body *Block }
 	// Alloc makes A a fresh array of Len elements, owned by the leaf until
 	// Free or Publish; zeroed where Zero. Failure returns the out-of-memory code.
 	Alloc struct {
@@ -302,7 +302,7 @@ func (*Store) stmt()      {}
 func (*For) stmt()        {}
 func (*While) stmt()      {}
 func (*If) stmt()         {}
-func (*Turn) stmt()       {}
+func (*Ordered) stmt()    {}
 func (*Alloc) stmt()      {}
 func (*Prefetch) stmt()   {}
 func (*Local) stmt()      {}

@@ -257,8 +257,8 @@ func (p *parser) stmt() Stmt {
 			s.Else = p.block()
 		}
 		return s
-	case p.accept("turn"):
-		return &Turn{Body: p.block()}
+	case p.accept("ordered"):
+		return &Ordered{Body: p.block()}
 	case p.accept("publish"):
 		s := &Publish{Slot: p.slot()}
 		p.expect("=")

@@ -82,7 +82,7 @@ func (x *Search) String() string { return PrintExpr(x) }
 var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
-	"while": true, "if": true, "turn": true, "else": true, "alloc": true, "local": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
+	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
 	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
 	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
@@ -182,8 +182,8 @@ func (p *printer) stmt(s Stmt) {
 			p.block(s.Else)
 		}
 		p.line("}")
-	case *Turn:
-		p.line("turn {")
+	case *Ordered:
+		p.line("ordered {")
 		p.block(s.Body)
 		p.line("}")
 	case *Alloc:

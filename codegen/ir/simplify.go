@@ -195,12 +195,12 @@ func (s *simplifier) stmt(t Stmt) Stmt {
 		return &While{Cond: cond, Body: s.block(t.Body)}
 	case *If:
 		return s.branch(t)
-	case *Turn:
+	case *Ordered:
 		b := s.block(t.Body)
 		if len(b.List) == 0 {
 			return s.drop()
 		}
-		return &Turn{Body: b}
+		return &Ordered{Body: b}
 	}
 	return s.memory(t)
 }
@@ -307,8 +307,8 @@ func (s *simplifier) loop(t *For) Stmt {
 		s.changed = true
 		b := &Block{List: []Stmt{&Declare{V: t.V, Init: lo}}}
 		for _, u := range t.Body.List {
-			if turn, ok := u.(*Turn); ok {
-				u = turn.Body
+			if o, ok := u.(*Ordered); ok {
+				u = o.Body
 			}
 			b.List = append(b.List, u)
 		}

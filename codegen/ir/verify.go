@@ -24,7 +24,7 @@ const MaxFailCoord = 16
 //   - In a Parallel or Vector loop, scalars from outside are assigned only if
 //     Reduce lists them, and then only added to and not read; arrays from
 //     outside are not allocated, grown, freed. No Parallel loop is in a Vector one.
-//   - A Turn stands once in the body itself of a Parallel loop of chunks of 1.
+//   - An Ordered stands once in the body itself of a Parallel loop of chunks of 1.
 func Verify(f *Func) error {
 	v := &verifier{
 		f:       f,
@@ -83,10 +83,10 @@ type verifier struct {
 
 // verifyLoop is a loop around the statement at hand.
 type verifyLoop struct {
-	kind   ForKind
-	turn   *Turn // that stands where it may
-	reduce map[*Var]bool
-	inside map[any]bool // variables and arrays made in it
+	kind    ForKind
+	ordered *Ordered // that stands where it may
+	reduce  map[*Var]bool
+	inside  map[any]bool // variables and arrays made in it
 }
 
 func (l *verifyLoop) guarded() bool { return l.kind == Parallel || l.kind == Vector }
@@ -247,8 +247,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.inLoop(&verifyLoop{kind: Serial, inside: map[any]bool{}}, s.Body)
 	case *If:
 		return v.branch(s)
-	case *Turn:
-		return v.turn(s)
+	case *Ordered:
+		return v.orderedSection(s)
 	case *Alloc:
 		return v.alloc(s)
 	case *Prefetch:
@@ -537,7 +537,7 @@ func (v *verifier) loop(s *For) error {
 	}
 	l := &verifyLoop{kind: s.Kind, reduce: map[*Var]bool{}, inside: map[any]bool{}}
 	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {
-		l.turn = TurnOf(s)
+		l.ordered = OrderedOf(s)
 	}
 	for _, x := range s.Reduce {
 		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
@@ -563,9 +563,9 @@ func (v *verifier) loop(s *For) error {
 	return nil
 }
 
-func (v *verifier) turn(s *Turn) error {
-	if n := len(v.loops); n == 0 || v.loops[n-1].turn != s {
-		return errors.New("a turn that is not the only one in the body of a parallel(dynamic, 1) loop")
+func (v *verifier) orderedSection(s *Ordered) error {
+	if n := len(v.loops); n == 0 || v.loops[n-1].ordered != s {
+		return errors.New("an ordered section that is not the only one in the body of a parallel(dynamic, 1) loop")
 	}
 	return v.block(s.Body)
 }

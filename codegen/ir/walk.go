@@ -18,15 +18,15 @@ func Walk(s Stmt, fn func(Stmt)) {
 	case *If:
 		Walk(s.Then, fn)
 		Walk(s.Else, fn)
-	case *Turn:
+	case *Ordered:
 		Walk(s.Body, fn)
 	}
 }
 
-// TurnOf is the Turn of a Parallel loop; nil for none.
-func TurnOf(s *For) *Turn {
+// OrderedOf is the ordered section of a Parallel loop; nil for none.
+func OrderedOf(s *For) *Ordered {
 	for _, t := range s.Body.List {
-		if t, ok := t.(*Turn); ok {
+		if t, ok := t.(*Ordered); ok {
 			return t
 		}
 	}

@@ -154,7 +154,7 @@ func (j *joinedChunks) follow(k ir.Expr) {
 		j.levels[i].from = l.declare("from", ir.Int(0))
 		j.levels[i].n = l.named("n", j.a.levels[j.levels[i].level].count)
 	}
-	l.emit(&ir.Turn{Body: l.within(func() {
+	l.emit(&ir.Ordered{Body: l.within(func() {
 		for _, p := range j.levels {
 			l.set(p.from.(*ir.Var), ir.At(p.before, k))
 			l.store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(p.from, p.n))

@@ -82,7 +82,7 @@ func filter(b *ir.Block, keep func(ir.Stmt) bool) {
 		case *ir.If:
 			filter(s.Then, keep)
 			filter(s.Else, keep)
-		case *ir.Turn:
+		case *ir.Ordered:
 			filter(s.Body, keep)
 		}
 		if keep(s) {

@@ -123,7 +123,7 @@ func withoutMemory(t *testing.T, exe string, x irtest.Case) {
 
 // firstFailure holds the coordinates of leaves that fail: the first in the order
 // of the loop, whatever the threads do.
-var firstFailure = map[string][]int64{"divide": {33, 34, -3}, "guarded": {33}, "turnfails": {33}}
+var firstFailure = map[string][]int64{"divide": {33, 34, -3}, "guarded": {33}, "scanfails": {33}}
 
 // execute runs one leaf of the program, and returns its arguments as they are
 // afterwards.
@@ -220,7 +220,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestGolden(t *testing.T) {
 	golden := 0
 	for _, f := range funcs() {
-		if !slices.Contains([]string{"spmv", "spgemm", "turns"}, f.Name) {
+		if !slices.Contains([]string{"spmv", "spgemm", "scan"}, f.Name) {
 			continue
 		}
 		golden++

@@ -25,10 +25,10 @@ type cfunc struct {
 	owns   bool                  // there is something to release at the end
 	b      strings.Builder
 	depth  int
-	// turnsOf is the loop whose iterations take turns, nil for none; turned is what they
+	// orderedOf is the loop whose iterations have an ordered section, nil for none; turned is what they
 	// hand on.
-	turnsOf *ir.For
-	turned  map[*ir.Array]bool
+	orderedOf *ir.For
+	turned    map[*ir.Array]bool
 }
 
 func (l *leaf) newFunc() *cfunc {

@@ -120,7 +120,7 @@ func outer(s ir.Stmt, fn func(ir.Stmt)) {
 		if s.Else != nil {
 			outer(s.Else, fn)
 		}
-	case *ir.Turn:
+	case *ir.Ordered:
 		outer(s.Body, fn)
 	}
 }

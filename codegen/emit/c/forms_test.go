@@ -47,7 +47,7 @@ func TestForms(t *testing.T) {
 		// Arrays that iterations leave behind are freed with their table.
 		"tables": {`dst_free_table\(env, [TV], [TV]_len`: 4, `entry->ptr = `: 4, `dst_sort_by\(`: 3, parallel: 2},
 		// The turn of those behind an iteration that fails never comes.
-		"turnfails": {`if \(!dst_await\(turn, i\)\)`: 1, `dst_pass\(turn, i \+ 1\)`: 1, `schedule\(monotonic:dynamic, 1\)`: 1},
+		"scanfails": {`if \(!dst_await\(turn, i\)\)`: 1, `dst_pass\(turn, i \+ 1\)`: 1, `schedule\(monotonic:dynamic, 1\)`: 1},
 		"union":     {`dst_grow\(`: 2, `dst_grown\(`: 2, `while \(p < pend \|\| q < qend\)`: 1, `t\[0\]->levels\[0\]\.crd = `: 1},
 		// Arrays begin at the position that their tensors say.
 		"view": {`dst_base\(`: 5, `->levels\[0\]\.offset`: 1, `crd\[p\] - off`: 1, `\brestrict\b`: 5},

@@ -270,7 +270,7 @@ func statements(b *ir.Block) int64 {
 			}
 		case *ir.Block:
 			n += statements(s)
-		case *ir.Turn:
+		case *ir.Ordered:
 			n += statements(s.Body)
 		default:
 			n++
@@ -382,7 +382,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 			f.line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
 		}
 	}
-	if p.turns {
+	if p.ordered {
 		f.need("turn")
 		c.turn = f.temps.fresh(v + "_turn")
 		f.line("dst_turn %s = {%s, %s};", c.turn, begin, failures(c))
@@ -396,7 +396,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		if s.Dynamic {
 			kind = "dynamic"
 		}
-		if p.turns {
+		if p.ordered {
 			kind = "monotonic:dynamic" // a piece is taken up after all before it
 		}
 		f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
@@ -431,13 +431,13 @@ func failures(c *call) string {
 	return "&" + c.fault
 }
 
-// turn writes what a parallel loop's iterations do in turn.
-func (f *cfunc) turn(s *ir.Turn) {
-	if f.turnsOf == nil || ir.TurnOf(f.turnsOf) != s { // of a loop that is serial here
+// ordered writes what a parallel loop's iterations do one after another.
+func (f *cfunc) ordered(s *ir.Ordered) {
+	if f.orderedOf == nil || ir.OrderedOf(f.orderedOf) != s { // of a loop that is serial here
 		f.stmt(s.Body)
 		return
 	}
-	v := f.variable(f.turnsOf.V)
+	v := f.variable(f.orderedOf.V)
 	if f.fails {
 		f.line("if (!dst_await(turn, %s)) {", v)
 		f.scoped(func() { f.fail("0") })
@@ -446,7 +446,7 @@ func (f *cfunc) turn(s *ir.Turn) {
 		f.line("dst_await(turn, %s);", v)
 	}
 	f.stmt(s.Body)
-	f.line("dst_pass(turn, %s + %s);", v, integer(f.turnsOf.Step, precSum))
+	f.line("dst_pass(turn, %s + %s);", v, integer(f.orderedOf.Step, precSum))
 }
 
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does

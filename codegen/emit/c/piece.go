@@ -9,15 +9,15 @@ import (
 
 // piece is the function of a parallel loop, which runs a part of its range.
 type piece struct {
-	name   string
-	arrays []*ir.Array
-	tables []*ir.Table
-	vars   []*ir.Var
-	reduce []*ir.Var // sums that it hands out through pointers
-	env    bool
-	fails  bool
-	atomic bool // it stores atomically where it is told that others run beside it
-	turns  bool // its iterations take turns
+	name    string
+	arrays  []*ir.Array
+	tables  []*ir.Table
+	vars    []*ir.Var
+	reduce  []*ir.Var // sums that it hands out through pointers
+	env     bool
+	fails   bool
+	atomic  bool // it stores atomically where it is told that others run beside it
+	ordered bool // its iterations have an ordered section
 }
 
 // pieceOf prints the function of a parallel loop.
@@ -32,10 +32,10 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	f.nameAll(u)
 	f.variable(s.V)
 	p.atomic = storesAtomically(s.Body)
-	turn := ir.TurnOf(s)
-	if p.turns = turn != nil; p.turns {
-		f.turnsOf, f.turned = s, map[*ir.Array]bool{}
-		for _, a := range l.usageIn(true, turn.Body).arrays {
+	ordered := ir.OrderedOf(s)
+	if p.ordered = ordered != nil; p.ordered {
+		f.orderedOf, f.turned = s, map[*ir.Array]bool{}
+		for _, a := range l.usageIn(true, ordered.Body).arrays {
 			f.turned[a] = !a.Const
 		}
 	}
@@ -83,7 +83,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	if p.atomic {
 		params = append(params, "int shared")
 	}
-	if p.turns {
+	if p.ordered {
 		params = append(params, "dst_turn *turn")
 	}
 	f.own(u, u.made, u.madeTables)
@@ -116,7 +116,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		// A copy for each of its two calls, one without atomic instructions.
 		result = "inline __attribute__((always_inline)) " + result
 	}
-	if p.turns {
+	if p.ordered {
 		// It is long, and one for both of its calls.
 		result = "__attribute__((noinline)) " + result
 	}

@@ -56,8 +56,8 @@ func (f *cfunc) stmt(s ir.Stmt) {
 			f.nested(s.Else)
 		}
 		f.line("}")
-	case *ir.Turn:
-		f.turn(s)
+	case *ir.Ordered:
+		f.ordered(s)
 	case *ir.Fill:
 		f.fill(s)
 	case *ir.Copy:

@@ -71,10 +71,10 @@ var inputs = map[string]input{
 			vals(make([]float64, 90)), vals(integers[float64](20, 41)), {Vals: fresh(make([]int32, 3))}, result(0), result(0),
 		}
 	}},
-	"turns": {args: func() []interp.Arg {
+	"scan": {args: func() []interp.Arg {
 		return []interp.Arg{result(0), vals(integers[int64](90, 93))}
 	}, bounds: [][2]int64{{90, 0}}},
-	"turnfails": {args: divideArgs, bounds: [][2]int64{{50, 0}}, fail: ir.FailDivide},
+	"scanfails": {args: divideArgs, bounds: [][2]int64{{50, 0}}, fail: ir.FailDivide},
 	"divide":    {args: divideArgs, bounds: [][2]int64{{0, 50}}, fail: ir.FailDivide},
 	"guarded":   {args: divideArgs, fail: ir.FailDivide},
 	"literals": {args: func() []interp.Arg {
