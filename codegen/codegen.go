@@ -23,6 +23,7 @@ import (
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
 )
 
 // Request is what to compile.
@@ -212,14 +213,16 @@ type compilation struct {
 	uses    []*use
 	byKey   map[string]*use
 	ops     []lower.Operand
-	args    []Arg // those that ops are
+	stats   []strategy.Tensor // their entries and counts
+	args    []Arg             // those that ops are
 	nest    *nest
 	plain   cin.Stmt    // what the nest became, without a schedule
 	share   *cin.Access // whose level arrays the result has too; nil for none
 	own     bool        // the result must have level arrays of its own
 	// commands are those of a schedule.
 	commands []*schedule.Command
-	exact    map[string]int64 // variables whose ranges are compiled in
+	orders   []schedule.Order // what they say of the strategy
+	strategy *strategy.Value
 	lowered  *lower.Lowered
 }
 
@@ -343,6 +346,7 @@ func (c *compilation) operands() error {
 	u := c.unit
 	lhs := c.Stmt.LHS.Name
 	c.ops = []lower.Operand{{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth, CrdWidth: u.Result.CrdWidth}}
+	c.stats = []strategy.Tensor{{}}
 	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
 	names := map[string]bool{lhs: true}
 	for _, s := range c.uses {
@@ -358,12 +362,14 @@ func (c *compilation) operands() error {
 			s.name += "'"
 		}
 		names[s.name] = true
-		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth, NNZ: s.given.NNZ}
+		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth}
+		stats := strategy.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
 		} else {
-			op.Counts = s.given.Counts
+			stats.Counts = s.given.Counts
 		}
+		c.stats = append(c.stats, stats)
 		c.ops = append(c.ops, op)
 		u.Args = append(u.Args, Arg{Tensor: s.tensor, Name: s.name, Format: s.format, Convert: s.convert, Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
 	}
@@ -382,7 +388,7 @@ func (c *compilation) terms() error {
 		counts:  map[string][]int64{},
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),
-		plain:   c.Schedule != nil,
+		plain:   c.Schedule != nil && !schedule.Temporaries(c.Schedule),
 	}
 	for _, op := range c.ops[1:] {
 		c.nest.formats[op.Name] = op.Format

@@ -52,7 +52,7 @@ func (c *compilation) into() error {
 // threads runs the outermost loop on threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
 	if u := c.unit; c.Threads != 1 && c.Schedule == nil {
-		u.CIN = threaded(u.CIN, cin.Target(u.CIN), u.Result.Format)
+		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	return nil
 }
@@ -62,19 +62,14 @@ func (c *compilation) threads() error {
 // cannot be followed.
 func (c *compilation) lower() error {
 	u := c.unit
-	sizes := map[string]int64{}
-	for _, v := range u.Vars {
-		sizes[v] = c.size(v)
-	}
 	share := ""
 	if c.share != nil {
 		share = c.share.Key()
 	}
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
-		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: sizes, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Assembly: c.assembly(), Share: share, Exact: c.exact, LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
-		FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
+		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: c.sizes(), Operands: c.ops, Compute: u.Compute,
+		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
@@ -103,13 +98,6 @@ func (c *compilation) vectorize() error {
 func (c *compilation) simplify() error {
 	c.lowered.Simplify()
 	return nil
-}
-
-// assembly is how the leaf writes its result.
-func (c *compilation) assembly() strategy.Assembly {
-	p := strategy.Pattern{Shared: c.share != nil, Accumulate: c.unit.Result.Into, Fixed: c.Values}
-	s, scheduled := c.unit.CIN.(*cin.SuchThat)
-	return strategy.AssemblyOf(c.unit.Result.Format, p, scheduled && s.Insert)
 }
 
 func set(list []string) map[string]bool {

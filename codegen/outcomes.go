@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // The texts of what passes make, and their verifiers, where these are not those of
@@ -164,21 +165,26 @@ func (c *compilation) verifyShared() error {
 	return nil
 }
 
-func (c *compilation) tripsText() string {
-	var b strings.Builder
-	for _, v := range c.normal.Vars {
-		if n, ok := c.exact[v]; ok {
-			fmt.Fprintf(&b, "%s = %d\n", v, n)
+// strategyText is the default strategy as commands, or the commands of a schedule.
+func (c *compilation) strategyText() string { return strings.Join(c.scheduleLines(), "\n") + "\n" }
+
+// verifyStrategy: it speaks of loops and workspaces that there are, and only sizes of
+// variables whose whole range is asked for are compiled in.
+func (c *compilation) verifyStrategy() error {
+	statements := strategy.Numbers(cin.Body(c.unit.CIN))
+	for _, n := range statements {
+		if c.strategy.Tiles[n] < 0 {
+			return fmt.Errorf("tiles of %d values", c.strategy.Tiles[n])
 		}
 	}
-	return b.String()
-}
-
-// verifyTrips: only sizes of variables whose whole range is asked for are compiled in.
-func (c *compilation) verifyTrips() error {
-	for v, n := range c.exact {
-		if n != c.size(v) || !slices.Contains(c.Exact, v) {
-			return fmt.Errorf("%s = %d is compiled in", v, n)
+	for n := range c.strategy.Loops {
+		if n >= len(statements) {
+			return fmt.Errorf("statement %d of %d has a strategy", n, len(statements))
+		}
+	}
+	for v, t := range c.strategy.Trips {
+		if t.N != c.size(v) || c.Schedule == nil && !slices.Contains(c.Exact, v) {
+			return fmt.Errorf("%s = %d is compiled in", v, t.N)
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ const (
 	levelArrays fact = "whose level arrays the result has"
 	additions   fact = "the nest, which adds or assigns to the result"
 	unitsOfLoop fact = "the nest, with what runs each loop"
-	tripCounts  fact = "the ranges that are compiled in"
+	choices     fact = "how loops, workspaces and the result are lowered"
 	leafCode    fact = "the leaf"
 	laneLoops   fact = "the leaf, with its loops in lanes"
 	finalCode   fact = "the leaf, simplified"
@@ -50,10 +50,9 @@ const (
 // passes are what Compile runs, in this order.
 //
 // A pass that contracts products of many tensors rewrites the normal form: it stands behind
-// "normal", before anything reads that. What decides how loops run and results are made
-// from statistics and the target, as commands of the default schedule, stands in the place of
-// "threads" and "trips": behind it only "lower" and what follows see the nest, and nothing
-// before it depends on what it decides.
+// "normal", before anything reads that. How loops run and workspaces are made is chosen
+// by "strategy" alone, from statistics and the target: behind it only "lower" and what follows
+// see the nest, and nothing before it depends on what it chooses.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText, (*compilation).verifyNormal},
 	{"types", []fact{normalForm}, []fact{computeType}, (*compilation).types, (*compilation).typeText, (*compilation).verifyTypes},
@@ -69,8 +68,8 @@ var passes = []pass{
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays}, (*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
 	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions}, (*compilation).into, (*compilation).cinText, (*compilation).verifyCIN},
 	{"threads", []fact{additions, resultKinds}, []fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
-	{"trips", []fact{tensorUses, resultKinds, loopOrder}, []fact{tripCounts}, (*compilation).trips, (*compilation).tripsText, (*compilation).verifyTrips},
-	{"lower", []fact{unitsOfLoop, tripCounts, operandList, levelArrays, computeType}, []fact{leafCode}, (*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
+	{"strategy", []fact{unitsOfLoop, operandList, levelArrays, computeType}, []fact{choices}, (*compilation).choose, (*compilation).strategyText, (*compilation).verifyStrategy},
+	{"lower", []fact{unitsOfLoop, choices, operandList, levelArrays, computeType}, []fact{leafCode}, (*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText, (*compilation).verifyIR},
 	{"simplify", []fact{laneLoops}, []fact{finalCode}, (*compilation).simplify, (*compilation).irText, (*compilation).verifyIR},
 }

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/codegen/strategy"
 )
 
 // TestPassOrder: a pass before one whose facts it needs, or on the wrong side of a
@@ -94,7 +95,7 @@ func TestPassTraced(t *testing.T) {
 	for pass, want := range map[string]string{
 		"normal": "A(i,j) = sum(k, B(i,j)*C(i,k)*D(j,k))\n", "types": "int64\n", "order": "i j k\n", "uses": "B(i,j): ds, 1000 entries", "operands": "D: dd int64\n",
 		"terms": "sum(k, B(i,j) * C(i,k) * D(j,k))\n", "factor": "B(i,j) * t{sum(k, C(i,k) * D(j,k))}\n",
-		"nest": "t += C(i,k) * D(j,k)", "shared": "B(i,j)\n", "schedule": "t += ", "arrays": "those of B", "into": "A(i,j) = ", "threads": "CPUThread", "trips": "k = 100\n",
+		"nest": "t += C(i,k) * D(j,k)", "shared": "B(i,j)\n", "schedule": "t += ", "arrays": "those of B", "into": "A(i,j) = ", "threads": "CPUThread", "strategy": "parallelize(i,CPUThread,",
 		"lower": "func leaf", "vectorize": "vector", "simplify": "vector", "result": "format ds, level arrays: its own",
 	} {
 		if !strings.Contains(texts[pass], want) {
@@ -133,7 +134,7 @@ func TestVerifiers(t *testing.T) {
 			})
 		},
 		"threads":   func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "j", Body: c.unit.CIN} },
-		"trips":     func(c *compilation) { c.exact["k"] = 99 },
+		"strategy":  func(c *compilation) { c.strategy.Trips["k"] = strategy.Trip{N: 99} },
 		"lower":     func(c *compilation) { c.unit.Func.Params = nil },
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },

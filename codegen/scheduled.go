@@ -70,8 +70,9 @@ func (c *compilation) schedule() (err error) {
 	for _, op := range c.ops {
 		formats[op.Name] = op.Format
 	}
-	s, shared, err := schedule.Apply(schedule.Problem{
-		Stmt: c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.Parts,
+	s, err := schedule.Apply(schedule.Problem{
+		Strategy: c.strategyProblem,
+		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.Parts,
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
 			return cmp.Or(c.Names[name], name)
@@ -80,9 +81,9 @@ func (c *compilation) schedule() (err error) {
 	if err != nil {
 		return err
 	}
-	if !shared {
+	if !s.Shared {
 		c.share = nil
 	}
-	c.unit.CIN = s
+	c.unit.CIN, c.orders = s.Stmt, s.Orders
 	return nil
 }

@@ -4,10 +4,11 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // ahead computes, before a parallel loop, those of its rows that a workspace sums and
-// that are more than a thread's share of them all, and have more than Spec.LongRow terms,
+// that are more than a thread's share of them all, and have more terms than the strategy says,
 // each on all threads (rowsums.go); in the loop they are read as they stand.
 type ahead struct {
 	l     *lowerer
@@ -16,6 +17,7 @@ type ahead struct {
 	t     *cin.Access // the workspace
 	terms *cin.Forall // adds a row's terms to it
 	rows  *cursor     // of the operand whose rows are long
+	long  strategy.Long
 	// stores: the first value at a place is stored, as in the workspace otherwise,
 	// else added to 0: -0 tells the two apart.
 	stores bool
@@ -28,43 +30,16 @@ type ahead struct {
 	capC, capV *ir.Var
 }
 
-// manyTerms is how many times Spec.LongRow the terms of all rows are at least for the
-// code to be worth its compilation.
-const manyTerms = 32
-
-// newAhead is the ahead of parallel loop f; nil where none suits.
-func (l *lowerer) newAhead(f *cin.Forall, e *env) *ahead {
-	op := l.out.op
+// newAhead is the ahead of parallel loop f.
+func (l *lowerer) newAhead(f *cin.Forall, e *env, long strategy.Long) *ahead {
 	s, ok := f.Body.(*cin.Where)
-	if !ok || l.sched != nil || !l.assembly.inOrder() || !op.caps(0).Locate {
-		return nil
+	if !ok {
+		panic("BUG: lower: the loop over " + f.Var + " has no workspace for its long rows")
 	}
 	t := cin.Target(s.Producer)
-	p, ok := s.Producer.(*cin.Forall)
-	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !l.sums(p) || !l.fitsDense(t.Vars[0]) {
-		return nil
-	}
-	if _, cut := e.ranges[t.Vars[0]]; cut || p.Var == t.Vars[0] {
-		return nil
-	}
-	a := &ahead{l: l, f: f, where: s, t: t, terms: p}
-	cin.Accesses(p.Body, func(x *cin.Access) {
-		c := e.cur[x.Key()]
-		if c == nil || c.level != 0 || c.next() != f.Var || !always(c.pres) || c.op.order() < 2 || c.vars[1] != p.Var {
-			return
-		}
-		if !c.op.caps(0).Locate || !c.op.caps(1).HasPos || !c.op.caps(1).Unique || c.op.NNZ >= 0 && c.op.NNZ < manyTerms*l.spec.LongRow {
-			return
-		}
-		if a.rows == nil || a.rows.op.NNZ < c.op.NNZ {
-			a.rows = c
-		}
-	})
-	if a.rows == nil {
-		return nil
-	}
+	a := &ahead{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall), rows: e.cur[long.Key], long: long}
 	placed := l.assembly.sumsInPlace(s.Consumer, t, 1)
-	a.stores = !placed && !l.fitsBits(t, p)
+	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Kind != strategy.Bitmap
 	return a
 }
 
@@ -83,9 +58,9 @@ func (a *ahead) compute(e *env) {
 	last, _ := a.ends(all.hi)
 	lo := l.named("terms_lo", first)
 	n := l.named("terms", ir.Minus(last, lo))
-	a.least = l.named("long_least", ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(l.spec.LongRow)))
+	a.least = l.named("long_least", ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(a.long.N)))
 	a.n = l.declare("long", ir.Int(0))
-	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(l.spec.LongRow)), ir.Int(1)))
+	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(a.long.N)), ir.Int(1)))
 	a.row = l.alloc("long_row", ir.Int64, most, false)
 	a.at = l.alloc("long_at", ir.Int64, ir.Plus(most, ir.Int(1)), false)
 	l.store(a.at, ir.Int(0), ir.Int(0))
@@ -104,12 +79,12 @@ func (a *ahead) compute(e *env) {
 	})
 }
 
-// find notes the long rows: each has one of the positions that are LongRow apart.
+// find notes the long rows: each has one of the positions that are as far apart.
 func (a *ahead) find(all span, lo, n ir.Expr) {
 	l := a.l
-	step := ir.Int(l.spec.LongRow)
+	step := ir.Int(a.long.N)
 	m := l.newVar("m")
-	l.emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(l.spec.LongRow-1)), step), Step: 1, Body: l.within(func() {
+	l.emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), Step: 1, Body: l.within(func() {
 		q := l.named("q", ir.Plus(lo, ir.Times(m, step)))
 		x, y := l.declare("x", all.lo), l.declare("y", all.hi)
 		l.while(ir.Less(x, y), func() {
@@ -120,15 +95,15 @@ func (a *ahead) find(all span, lo, n ir.Expr) {
 			l.emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
 		})
 		fresh := ir.Either(ir.Equal(a.n, ir.Int(0)), ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
-		l.when(ir.Both(a.long(x), fresh), func() {
+		l.when(ir.Both(a.isLong(x), fresh), func() {
 			l.store(a.row, a.n, x)
 			l.incr(a.n, ir.Int(1))
 		})
 	})})
 }
 
-// long tells whether row r is long.
-func (a *ahead) long(r ir.Expr) ir.Expr {
+// isLong tells whether row r is long.
+func (a *ahead) isLong(r ir.Expr) ir.Expr {
 	lo, hi := a.ends(r)
 	return ir.Less(a.least, ir.Minus(hi, lo))
 }
@@ -166,6 +141,6 @@ func (a *ahead) lower(e *env) ir.Expr {
 	some := ir.Expr(ir.Truth(false))
 	rest := l.within(func() { some = l.whereWorkspace(s, a.t, e, false) })
 	l.ahead = a
-	l.emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.long(r)), Then: read, Else: rest})
+	l.emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.isLong(r)), Then: read, Else: rest})
 	return some
 }

@@ -32,8 +32,8 @@ type assembly interface {
 	// See lowerer.stmt for want and what is returned.
 	loop(f *cin.Forall, e *env, k int, want bool) ir.Expr
 	// parallel lowers f, whose iterations write different places of the result, as
-	// chunks of about equal work on threads. In order, f is over the result's level 0.
-	parallel(f *cin.Forall, e *env) ir.Expr
+	// chunks of about equal work on threads, as o says. In order, f is over the result's level 0.
+	parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr
 	// chunks makes the result of n chunks that a schedule's loop over tiles makes. run
 	// emits that loop. An iteration opens chunk c, whose range of level 0's variable begins at lo,
 	// and closes it where that range ends, at hi. run may be called twice.

@@ -20,58 +20,6 @@ type bitSpace struct {
 	n     *ir.Var // of words, then of coordinates in list
 }
 
-// bitSpaceWork is how many values are added to a bitSpace, in all of a leaf, for
-// each of its places at least: every chunk sets its places to 0, and a row
-// of very few coordinates is sorted as fast.
-const bitSpaceWork = 16
-
-// fitsBits tells whether t, which producer fills, is worth a bitSpace.
-func (l *lowerer) fitsBits(t *cin.Access, producer cin.Stmt) bool {
-	return l.sched == nil && l.additions(producer, t) >= bitSpaceWork*float64(l.spec.Sizes[t.Vars[0]])
-}
-
-// additions is how many values a leaf adds to workspace t, were all patterns
-// uniform and apart; 0 where that is not known.
-func (l *lowerer) additions(producer cin.Stmt, t *cin.Access) float64 {
-	total := 0.0
-	cin.Walk(producer, func(s cin.Stmt) {
-		a, ok := s.(*cin.Assign)
-		if !ok || a.LHS.Name != t.Name {
-			return
-		}
-		n, _ := l.products(a.RHS)
-		total += n
-	})
-	return total
-}
-
-// products is at how many places all factors of a product have a value, were their
-// patterns uniform and apart, and whether that is so in any case, as they share no
-// variable; 0 of another expression, or where it is not known.
-func (l *lowerer) products(x cin.Expr) (n float64, exact bool) {
-	if !product(x) {
-		return 0, false
-	}
-	n, exact = 1, true
-	seen := map[string]bool{}
-	cin.ExprAccesses(x, func(x *cin.Access) {
-		o := l.ops[x.Name]
-		if o == nil || o.NNZ < 0 {
-			n, exact = 0, false
-			return
-		}
-		n *= float64(o.NNZ)
-		for _, v := range x.Vars {
-			if seen[v] {
-				n /= max(float64(l.spec.Sizes[v]), 1)
-				exact = false
-			}
-			seen[v] = true
-		}
-	})
-	return n, exact
-}
-
 func (l *lowerer) newBitSpace(t *cin.Access) *bitSpace {
 	b := l.bounds[t.Vars[0]]
 	w := &bitSpace{

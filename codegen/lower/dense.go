@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"slices"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
@@ -14,52 +12,6 @@ import (
 type denseSpace struct {
 	vals   *ir.Array
 	lo, hi ir.Expr
-}
-
-// uniform tells whether what s adds to workspace t is present at all
-// coordinates of its variable or at none.
-func (l *lowerer) uniform(s cin.Stmt, t *cin.Access) bool {
-	if len(t.Vars) != 1 || l.spec.Sizes[t.Vars[0]] > maxDenseWorkspace {
-		return false
-	}
-	producers := map[string]cin.Stmt{}
-	cin.Walk(s, func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok {
-			producers[cin.Target(w.Producer).Name] = w.Producer
-		}
-	})
-	ok := true
-	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
-		if a.LHS.Name != t.Name {
-			return
-		}
-		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-			m := slices.Index(x.Vars, a.LHS.Vars[0])
-			p := producers[x.Name]
-			switch {
-			case m < 0 && p != nil:
-				ok = false // computed anew at each coordinate, and present at some
-			case m < 0:
-			case p != nil:
-				ok = ok && l.uniform(p, cin.Target(p))
-			case l.ops[x.Name] == nil:
-				ok = false
-			default:
-				op := l.ops[x.Name]
-				// From the outermost level of the variable on, which an access may
-				// hold twice, all are dense.
-				for n, v := range x.Vars {
-					if v != x.Vars[m] {
-						continue
-					}
-					for k := op.Format.Level(n); k < op.order(); k++ {
-						ok = ok && op.caps(k).Locate
-					}
-				}
-			}
-		})
-	})
-	return ok
 }
 
 // add adds x at a's coordinate.

@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 )
 
 // A scheduled statement loops over derived variables. Those of one component
@@ -38,11 +39,12 @@ type schedule struct {
 }
 
 func (l *lowerer) readSchedule(s cin.Stmt) {
+	l.sched = &schedule{g: &provenance.Graph{}, comps: map[string]*component{}}
 	t, ok := s.(*cin.SuchThat)
 	if !ok {
 		return
 	}
-	l.sched = &schedule{g: t.Relations, comps: map[string]*component{}}
+	l.sched.g = t.Relations
 	for _, r := range t.Relations.Relations() {
 		if r.Kind == provenance.Precompute {
 			continue
@@ -63,36 +65,28 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 	}
 }
 
+// derives tells whether a schedule has made variables: the leaf is then called on whole
+// ranges but for those of Spec.Parts, and its coordinates are computed.
+func (l *lowerer) derives() bool { return len(l.sched.g.Relations()) > 0 }
+
 // refuse ends the lowering, for a reason that the loop over v gives.
 func (l *lowerer) refuse(v, format string, args ...any) {
 	panic(&Refusal{Var: v, Why: fmt.Sprintf(format, args...)})
 }
 
-// scheduled lowers a loop of a scheduled statement.
-func (l *lowerer) scheduled(f *cin.Forall, e *env, want bool) ir.Expr {
-	if s := l.promoted(f, e); s != nil {
-		return l.stmt(s, e, want)
-	}
-	c := l.sched.comps[f.Var]
-	switch {
-	case c == nil || l.sched.g.ReplacedBy(f.Var) != nil:
-		return l.styled(f, e, want)
-	case c.natural:
-		return l.narrowing(f, e, c, want)
-	}
-	return l.counting(f, e, c, want)
-}
-
-// styled lowers a loop over an original variable, as the schedule says.
-func (l *lowerer) styled(f *cin.Forall, e *env, want bool) ir.Expr {
+// styled lowers a loop over an original variable, as its notes and its strategy say.
+func (l *lowerer) styled(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread {
+		if f.Race == cin.Unsaid {
+			return l.onThreads(f, e, o, want)
+		}
 		if some, ok := l.separate(f, e, want); ok {
 			return some
 		}
-		if f.Race != cin.Unsaid && l.assigns(f) && l.assembly.inOrder() {
+		if l.assigns(f) && l.assembly.inOrder() {
 			g := *f
 			g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
-			return l.parallel(&g, e)
+			return l.parallel(&g, e, o)
 		}
 	}
 	if s, width := l.jammed(f, e); width > 0 {
@@ -190,6 +184,7 @@ func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
 
 // dress gives a loop the kind that the schedule says.
 func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
+	l.over[s] = f.Var
 	switch {
 	case f.Unit == cin.CPUThread && f.Race != cin.Unsaid:
 		s.Kind, s.Chunk, s.Dynamic = ir.Parallel, f.Chunk, f.Chunk > 0
@@ -295,7 +290,7 @@ func (l *lowerer) tally(p *loop) (done func() ir.Expr) {
 
 // onUnits tells whether a schedule runs the loop itself on threads or in lanes.
 func (l *lowerer) onUnits(p *loop) bool {
-	return l.sched != nil && (p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid)
+	return p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
 }
 
 // single refuses a loop that was to run in parallel, and is not a single one.
@@ -308,9 +303,6 @@ func (l *lowerer) single(p *loop) {
 // determined are the original variables that the loop over v determines; nil
 // where it narrows or counts.
 func (l *lowerer) determined(v string) []string {
-	if l.sched == nil {
-		return []string{v}
-	}
 	c := l.sched.comps[v]
 	switch {
 	case c == nil || l.sched.g.ReplacedBy(v) != nil:

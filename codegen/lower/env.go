@@ -72,11 +72,11 @@ func (l *lowerer) span(e *env, v string) span {
 	if s, ok := e.ranges[v]; ok {
 		return s
 	}
-	if n, ok := l.spec.Exact[v]; ok {
-		return span{lo: ir.Int(0), hi: ir.Int(n)}
+	if t, ok := l.spec.Strategy.Trips[v]; ok {
+		return span{lo: ir.Int(0), hi: ir.Int(t.N)}
 	}
 	b := l.bounds[v]
-	if l.sched != nil && !l.spec.Parts[l.sched.g.Original(v)] {
+	if l.derives() && !l.spec.Parts[l.sched.g.Original(v)] {
 		return span{lo: ir.Int(0), hi: b[1]}
 	}
 	return span{lo: b[0], hi: b[1]}

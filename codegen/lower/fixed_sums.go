@@ -46,7 +46,7 @@ func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
 		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
 		l.when(here, func() { l.set(end, a.firstBelow(w.from+1, behind)) })
 	}
-	if w.first != nil && l.fitsDense(l.resultVars[w.from]) {
+	if w.first != nil && l.spec.Strategy.Result.Places[l.resultVars[w.from]] {
 		w.scatterPositions(l)
 	}
 	a.zeroUntil(end)

@@ -23,43 +23,24 @@ type flat struct {
 	lo, hi ir.Expr
 }
 
-// newFlat is f as such a nest; nil where it is none. It emits the reading of
-// the range of positions.
+// newFlat is f as such a nest. It emits the reading of the range of positions.
 func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
 	a, key := l.out, l.assembly.pattern()
-	if l.sched != nil || key == "" || a.deep == 0 || e.res.level != 0 {
-		return nil
-	}
 	root := e.cur[key]
-	if root == nil || root.level != 0 || !always(root.pres) {
-		return nil
+	if root == nil || root.level != 0 || e.res.level != 0 {
+		panic("BUG: lower: the loop over " + f.Var + " is not the outermost one over " + key)
 	}
-	fl := &flat{l: l}
-	above := l.resultVars[:a.deep]
-	s := cin.Stmt(f)
-	for k, v := range l.resultVars[:a.deep+1] {
-		g, ok := s.(*cin.Forall)
-		_, cut := e.ranges[v]
-		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !root.op.caps(k).HasPos) || cut {
-			return nil
-		}
-		fl.last, s = g, g.Body
+	fl := &flat{l: l, last: f}
+	for range a.deep {
+		fl.last = fl.last.Body.(*cin.Forall)
 	}
-	ok := true
-	cin.Accesses(s, func(x *cin.Access) {
+	cin.Accesses(fl.last.Body, func(x *cin.Access) {
 		vars := x.Vars
-		switch {
-		case x.Name == a.op.Name:
-			return
-		case x.Key() == key:
+		if x.Key() == key {
 			vars = root.vars[a.deep+1:]
 		}
-		ok = ok && !slices.ContainsFunc(vars, func(v string) bool { return slices.Contains(above, v) })
 		fl.reads = fl.reads || slices.Contains(vars, fl.last.Var)
 	})
-	if !ok {
-		return nil
-	}
 	cur := *root
 	cur.level, cur.pos, cur.base = a.deep, nil, nil
 	fl.cur = &cur

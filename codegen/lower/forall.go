@@ -4,6 +4,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/strategy"
 )
 
 // maxBodies is the number of copies of innermost bodies past which a loop over
@@ -15,26 +16,61 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if fn := l.hooks[f]; fn != nil {
 		return fn(e, want)
 	}
-	if l.sched != nil {
-		return l.scheduled(f, e, want)
-	}
-	if fl := l.newFlat(f, e); fl != nil {
-		if f.Unit == cin.CPUThread {
-			return fl.parallel(e)
-		}
-		return fl.serial(e, want)
-	}
+	o := l.orders(f)
 	switch {
-	case f.Unit != cin.CPUThread:
-	case !l.sums(f):
-		return l.parallel(f, e)
-	default:
-		if some, ok := l.parallelSum(f, e, want); ok {
-			return some
-		}
-		return l.stmt(&cin.Forall{Var: f.Var, Body: f.Body}, e, want)
+	case o.Flat != "" && f.Unit == cin.CPUThread:
+		return l.newFlat(f, e).parallel(e)
+	case o.Flat != "":
+		return l.newFlat(f, e).serial(e, want)
 	}
-	return l.serial(f, e, want)
+	if s := l.promoted(f, e); s != nil {
+		return l.stmt(s, e, want)
+	}
+	c := l.sched.comps[f.Var]
+	switch {
+	case c == nil || l.sched.g.ReplacedBy(f.Var) != nil:
+		return l.styled(f, e, o, want)
+	case c.natural:
+		return l.narrowing(f, e, c, want)
+	}
+	return l.counting(f, e, c, want)
+}
+
+// orders is the strategy of a loop.
+func (l *lowerer) orders(f *cin.Forall) strategy.Loop {
+	if c, ok := l.cuts[f]; ok {
+		return strategy.Loop{Cut: c}
+	}
+	if n, ok := l.numbers[f]; ok {
+		return l.spec.Strategy.Loops[n]
+	}
+	return strategy.Loop{}
+}
+
+// serialCopy is f as a loop that runs in order, of the same number.
+func (l *lowerer) serialCopy(f *cin.Forall) *cin.Forall {
+	g := &cin.Forall{Var: f.Var, Body: f.Body}
+	if n, ok := l.numbers[f]; ok {
+		l.numbers[g] = n
+	}
+	return g
+}
+
+// onThreads lowers a loop that runs on threads, as its strategy says.
+func (l *lowerer) onThreads(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
+	switch o.Cut.How {
+	case strategy.Blocks, strategy.Ordered:
+		return l.parallel(f, e, o)
+	case strategy.Reduction:
+		return l.parallelScalar(f, e, o.Cut.N, want)
+	case strategy.Partial:
+		l.parallelDense(f, e, o.Cut.N)
+		return ir.Truth(true)
+	case strategy.Rows:
+		l.ownRows(f, e)
+		return ir.Truth(true)
+	}
+	return l.stmt(l.serialCopy(f), e, want)
 }
 
 // serial lowers a loop as one that runs in order.

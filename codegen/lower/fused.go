@@ -142,7 +142,7 @@ func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir
 	g := &cin.Forall{Var: root, Body: f.Body, Gallop: f.Gallop}
 	if d == len(c.Roots)-1 {
 		g.Unit, g.Race, g.Chunk, g.Unroll = f.Unit, f.Race, f.Chunk, f.Unroll
-		return l.scheduled(g, in, want)
+		return l.forall(g, in, want)
 	}
 	// Only the loop's extent is taken from g: its body is the next root's loop.
 	g.Body = &cin.Forall{Var: c.Roots[d+1], Body: f.Body}
@@ -267,7 +267,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	if whole && l.storedOnce(e, c, cur) && l.sumsOne(&g, in) {
 		in.res.zeroed = false // nothing to add to
 	}
-	some := l.scheduled(&g, in, p.want)
+	some := l.forall(&g, in, p.want)
 	l.note(p, some)
 	return some
 }

@@ -3,20 +3,14 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
-
-// A row of a parallel loop with more than Spec.LongRow entries is itself cut
-// into chunks, so that a matrix with all its work in a few rows keeps every
-// thread busy. That number is fixed, and so is that of those chunks, since sums
-// cross them: hugeParts where the sum is a row, else sumChunks. A result that
-// shares an operand's pattern has no sums along it: any chunks do.
-const hugeParts = 16
 
 // huge leaves long rows out of a parallel loop, and runs them afterwards, one
 // after another, each on all threads.
 type huge struct {
 	l    *lowerer
-	key  string    // of the access whose rows may be long
+	long strategy.Long
 	body cin.Stmt  // the loop's body, with the loop over the row on threads
 	seen *ir.Array // by chunk: whether it has left a row out
 	// zeroed: the chunks have set the result to 0 before they wrote to it.
@@ -25,46 +19,37 @@ type huge struct {
 
 // newHuge makes a huge for a loop whose body sums the segment of a sparse level
 // into a scalar or a row of a dense result, or writes to the positions of a
-// pattern that the result shares; nil for another.
-func (l *lowerer) newHuge(f *cin.Forall, w *work) *huge {
-	if w.driver == nil || w.driver.op.NNZ >= 0 && w.driver.op.NNZ < l.spec.LongRow {
-		return nil
-	}
-	h := &huge{l: l, key: w.key}
-	var inner *cin.Forall
-	switch s := f.Body.(type) {
-	case *cin.Where:
-		if len(cin.Target(s.Producer).Vars) == 0 && !l.out.sparse() {
-			if p, ok := s.Producer.(*cin.Forall); ok {
-				inner = p
-				h.body = &cin.Where{Consumer: s.Consumer, Producer: onThreads(p)}
-			}
+// pattern that the result shares.
+func (l *lowerer) newHuge(f *cin.Forall, w *work, long strategy.Long) *huge {
+	h := &huge{l: l, long: long}
+	parted := func(s cin.Stmt) *cin.Forall {
+		p, ok := s.(*cin.Forall)
+		if !ok || w.key != long.Key {
+			panic("BUG: lower: the loop over " + f.Var + " has no loop along the rows of " + long.Key)
 		}
-	case *cin.Forall:
-		if l.sums(s) != l.out.sparse() {
-			inner = s
-			h.body = onThreads(s)
+		g := &cin.Forall{Var: p.Var, Unit: cin.CPUThread, Body: p.Body}
+		if n, ok := l.numbers[p]; ok {
+			l.numbers[g] = n
 		}
+		l.cuts[g] = long.Parts
+		return g
 	}
-	op := w.driver.op
-	if inner == nil || op.order() < 2 || w.driver.level != 0 || w.driver.vars[1] != inner.Var || !op.caps(1).HasPos || !op.caps(0).Unique {
-		return nil
+	if s, ok := f.Body.(*cin.Where); ok {
+		h.body = &cin.Where{Consumer: s.Consumer, Producer: parted(s.Producer)}
+	} else {
+		h.body = parted(f.Body)
 	}
 	return h
 }
 
-func onThreads(f *cin.Forall) *cin.Forall {
-	return &cin.Forall{Var: f.Var, Unit: cin.CPUThread, Body: f.Body}
-}
-
-// long tells whether the row at hand is long.
-func (h *huge) long(in *env) ir.Expr {
-	c := in.cur[h.key]
+// isLong tells whether the row at hand is long.
+func (h *huge) isLong(in *env) ir.Expr {
+	c := in.cur[h.long.Key]
 	if c.level != 1 || never(c.pres) {
 		return ir.Truth(false)
 	}
 	pos := c.op.pos(1)
-	return ir.Both(c.pres, ir.Greater(ir.Minus(ir.Coord(pos, ir.Plus(c.pos, ir.Int(1))), ir.Coord(pos, c.pos)), ir.Int(h.l.spec.LongRow)))
+	return ir.Both(c.pres, ir.Greater(ir.Minus(ir.Coord(pos, ir.Plus(c.pos, ir.Int(1))), ir.Coord(pos, c.pos)), ir.Int(h.long.N)))
 }
 
 // loop lowers a chunk's loop without the long rows.
@@ -72,7 +57,7 @@ func (h *huge) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
 	l := h.l
 	defer func() { h.zeroed = e.res.zeroed }()
 	return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr {
-		long := h.long(in)
+		long := h.isLong(in)
 		some := ir.Expr(ir.Truth(false))
 		body := l.within(func() { some = l.stmt(f.Body, in, false) })
 		switch {
@@ -95,13 +80,10 @@ func (h *huge) rest(f *cin.Forall, e *env, w *work) {
 			in := e.clone()
 			in.ranges[f.Var] = w.chunk(f.Var, c)
 			in.res.zeroed = h.zeroed
-			parts := l.rowParts
-			l.rowParts = hugeParts
 			l.loops(&loop{f: f, e: in, body: func(in *env) ir.Expr {
-				l.when(h.long(in), func() { l.stmt(h.body, in, false) })
+				l.when(h.isLong(in), func() { l.stmt(h.body, in, false) })
 				return ir.Truth(true)
 			}})
-			l.rowParts = parts
 		})
 	})})
 	l.emit(&ir.Free{A: h.seen})

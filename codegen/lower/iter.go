@@ -110,7 +110,7 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 				l.note(p, some)
 			})
 		})
-		l.emit(l.dress(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body}, it.cur)))
+		l.emit(l.dress(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body}, it.key, p.v())))
 	}, func() bool { return never(some) || always(some) && !it.padded })
 	if done != nil {
 		return done()

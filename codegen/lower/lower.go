@@ -20,8 +20,6 @@ type Operand struct {
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
-	NNZ                int64   // stored values; -1 unknown
-	Counts             []int64 // positions a level; nil unknown
 }
 
 // Spec is what to lower.
@@ -35,24 +33,8 @@ type Spec struct {
 	// Parts are the variables of a scheduled statement of which a call has a part
 	// of the range, and operands that store no more than that; it has the whole of others.
 	Parts map[string]bool
-	// LongRow is the number of entries past which a row is cut into chunks of
-	// its own.
-	LongRow int64
-	// TurnWork is the number of entries, and rows, that a chunk of a result that
-	// is made in turns has at least.
-	TurnWork int64
-	// FarBytes is the size of a dense operand from which on the rows that a sparse
-	// operand picks are prefetched.
-	FarBytes int64
-	// NearBytes is the size of the dense operands that a loop gathers from up to
-	// which short loops run in masked lanes.
-	NearBytes int64
-	// RoomBytes is the most that the arrays of a result that grows begin with; 0:
-	// no bound.
-	RoomBytes int64
-	// Exact are the variables whose range is always [0, Exact[v]): loops over
-	// them have constant trip counts.
-	Exact map[string]int64
+	// Strategy is how loops, workspaces and the room of the result are made.
+	Strategy *strategy.Value
 	// Assembly is how the result is written.
 	Assembly strategy.Assembly
 	// Share, of a SharedPattern or Mapped result, is the key of the access whose
@@ -86,18 +68,13 @@ type Lowered struct {
 	l    *lowerer
 }
 
-// Vectorize marks the innermost loops that run in lanes, in place: of a statement
-// without a schedule, which says itself what does.
-func (x *Lowered) Vectorize() {
-	if x.l.sched == nil {
-		x.l.vectorize(x.Func.Body)
-	}
-}
+// Vectorize marks the innermost loops that run in lanes, in place.
+func (x *Lowered) Vectorize() { x.l.vectorize(x.Func.Body) }
 
 // Simplify takes out what a schedule's loops compute for nothing, in place. A local
 // that is a parameter stays: its name says what the parameter is there.
 func (x *Lowered) Simplify() {
-	if x.l.sched != nil {
+	if x.l.derives() {
 		params := x.Func.Params
 		x.Func.Params = nil
 		ir.Simplify(x.Func)
@@ -121,21 +98,20 @@ func Lower(s Spec) (x *Lowered, err error) {
 }
 
 func lower(s Spec) *Lowered {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]int64{}, used: newUsed()}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]*strategy.Gather{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, used: newUsed()}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
+	l.numbers = strategy.Numbers(s.Stmt)
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.newVar(v + "_lo"), l.newVar(v + "_hi")}
 		l.bounds[v] = b
 		f.Bounds = append(f.Bounds, b)
 	}
-	if l.sched != nil {
-		for _, r := range l.sched.g.Relations() {
-			if r.Kind == provenance.Precompute && l.sched.g.MadeBy(r.From[0]) == nil {
-				v := l.sched.g.Original(r.From[0])
-				l.bounds[r.To[0]], s.Sizes[r.To[0]] = l.bounds[v], s.Sizes[v]
-			}
+	for _, r := range l.sched.g.Relations() {
+		if r.Kind == provenance.Precompute && l.sched.g.MadeBy(r.From[0]) == nil {
+			v := l.sched.g.Original(r.From[0])
+			l.bounds[r.To[0]], s.Sizes[r.To[0]] = l.bounds[v], s.Sizes[v]
 		}
 	}
 	for _, o := range s.Operands {
@@ -194,13 +170,14 @@ type lowerer struct {
 
 	// ahead has the long rows of the parallel loop at hand, where a workspace sums them.
 	ahead *ahead
-	// rowParts is the number of partial sums of a row of the result that a loop
-	// on threads makes; 0 where there is no such loop.
-	rowParts int64
-	// segments are the loops over sparse segments that have more than one iteration
-	// or two, with how many lanes suit them.
-	segments map[*ir.For]int64
-	// sched is nil for a statement without a schedule.
+	// numbers are those of the statements, by which the strategy has them, and cuts are
+	// those of the loops that lowering itself runs on threads.
+	numbers map[cin.Stmt]int
+	cuts    map[*cin.Forall]strategy.Cut
+	// segments are the loops over sparse segments that are to run in lanes.
+	segments map[*ir.For]*strategy.Gather
+	// over has the variable of each loop of the statement.
+	over  map[*ir.For]string
 	sched *schedule
 	// hooks lower loops that lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
@@ -301,7 +278,7 @@ func (l *lowerer) inScope(f func()) *ir.Block {
 // change no more; otherwise the result is only known to be false where it
 // folds to it.
 func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
-	if width := l.tileWidth(s, e); width > 0 && l.sched == nil {
+	if width := l.rowTile(s); width > 0 && e.ranges[l.spec.Strategy.Row.Var].lo == nil {
 		return l.tiled(s, e, width, want)
 	}
 	switch s := s.(type) {
@@ -325,7 +302,7 @@ func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
 	list := s.List
 	switch {
 	case !l.assigns(s):
-	case l.sched != nil && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
+	case l.derives() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
 		some, list = l.stmt(list[0], e.clone(), want), list[1:]
 		e.res.zeroed = true
 	default:

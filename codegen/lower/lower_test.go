@@ -18,7 +18,7 @@ import (
 // positions and coordinates 32 bits wide.
 type leaf struct {
 	stmt, formats string
-	change        func(*lower.Spec)
+	change        func(*lower.Spec, *strategy.Problem)
 }
 
 func (x leaf) lower(t *testing.T) (*ir.Func, error) {
@@ -30,7 +30,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	if err := cin.Verify(s); err != nil {
 		t.Fatalf("%s: %v", x.stmt, err)
 	}
-	spec := lower.Spec{Name: "leaf", Stmt: s, Sizes: map[string]int64{}, Compute: ir.Float64, LongRow: 1 << 16, TurnWork: 1 << 13, FarBytes: 8 << 20}
+	spec := lower.Spec{Name: "leaf", Stmt: s, Sizes: map[string]int64{}, Compute: ir.Float64}
+	of := strategy.Problem{Sizes: spec.Sizes, Target: strategy.Target{LongRow: 1 << 16, TurnWork: 1 << 13, FarBytes: 8 << 20}}
 	for k, f := range strings.Fields(x.formats) {
 		name, text, _ := strings.Cut(f, ":")
 		var layout format.Format
@@ -40,7 +41,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 			}
 		}
 		widths := slices.Repeat([]uint8{4}, len(layout.Levels))
-		spec.Operands = append(spec.Operands, lower.Operand{Name: name, Arg: k, Format: layout, Type: ir.Float64, PosWidth: widths, CrdWidth: widths, NNZ: 1000})
+		spec.Operands = append(spec.Operands, lower.Operand{Name: name, Arg: k, Format: layout, Type: ir.Float64, PosWidth: widths, CrdWidth: widths})
+		of.Tensors = append(of.Tensors, strategy.Tensor{NNZ: 1000})
 	}
 	add := func(a *cin.Access) {
 		if !slices.ContainsFunc(spec.Operands, func(o lower.Operand) bool { return o.Name == a.Name }) {
@@ -60,7 +62,16 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	})
 	spec.Assembly = strategy.AssemblyOf(spec.Operands[0].Format, strategy.Pattern{}, false)
 	if x.change != nil {
-		x.change(&spec)
+		x.change(&spec, &of)
+	}
+	of.Stmt, of.Compute, of.Assembly, of.Share = s, spec.Compute, spec.Assembly, spec.Share
+	for k, o := range spec.Operands {
+		t := &of.Tensors[k]
+		t.Name, t.Format, t.Type, t.CrdWidth = o.Name, o.Format, o.Type, o.CrdWidth
+	}
+	spec.Strategy = strategy.Choose(&of)
+	if cin.Relations(s) != nil {
+		spec.Strategy = strategy.Plain(&of)
 	}
 	low, err := lower.Lower(spec)
 	if err != nil {
@@ -160,7 +171,7 @@ func TestLevels(t *testing.T) {
 
 // TestAssembly: how a result with compressed levels is made.
 func TestAssembly(t *testing.T) {
-	share := func(s *lower.Spec) { s.Assembly, s.Share = strategy.SharedPattern, "A(i,j)" }
+	share := func(s *lower.Spec, _ *strategy.Problem) { s.Assembly, s.Share = strategy.SharedPattern, "A(i,j)" }
 	const add, threads = "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", "suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
 	const scale = "forall(i, forall(j, C(i,j) = A(i,j) * b(j)))"
 	run(t, []holds{
@@ -182,16 +193,16 @@ func TestAssembly(t *testing.T) {
 // TestWorkspaces: what a product of sparse matrices sums its rows in.
 func TestWorkspaces(t *testing.T) {
 	const spgemm = "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
-	long := func(s *lower.Spec) { s.Sizes["j"] = 1 << 40 }
-	wide := func(s *lower.Spec) {
+	long := func(s *lower.Spec, _ *strategy.Problem) { s.Sizes["j"] = 1 << 40 }
+	wide := func(s *lower.Spec, _ *strategy.Problem) {
 		s.Sizes["j"] = 1 << 40
 		for k := range s.Operands {
 			s.Operands[k].CrdWidth = []uint8{0, 8}
 		}
 	}
-	few := func(s *lower.Spec) {
-		for k := range s.Operands {
-			s.Operands[k].NNZ = 100
+	few := func(_ *lower.Spec, p *strategy.Problem) {
+		for k := range p.Tensors {
+			p.Tensors[k].NNZ = 100
 		}
 	}
 	run(t, []holds{
@@ -214,7 +225,7 @@ func TestWorkspaces(t *testing.T) {
 // TestPicked: sums of floats take what is present without a branch; integers add a 0.
 func TestPicked(t *testing.T) {
 	const add = "forall(i, y(i) = a(i) + b(i))"
-	ints := func(s *lower.Spec) {
+	ints := func(s *lower.Spec, _ *strategy.Problem) {
 		s.Compute = ir.Int64
 		for k := range s.Operands {
 			s.Operands[k].Type = ir.Int64
@@ -260,7 +271,7 @@ func TestRaces(t *testing.T) {
 	run(t, []holds{
 		{leaf{"suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))", "y:d A:ds x:d", nil}, map[string]int{`atomic`: 0, `alloc`: 0, `parallel`: 1}},
 		{csc("Atomics"), map[string]int{`atomic y_vals`: 1, `alloc`: 0}},
-		{csc("IgnoreRaces"), map[string]int{`atomic`: 0, `alloc`: 0, `for j in 0 : j_hi parallel`: 1}},
+		{csc("IgnoreRaces"), map[string]int{`atomic`: 0, `alloc`: 0, `for j in j_lo : j_hi parallel`: 1}},
 		// A copy of the result for each chunk of a number of its own.
 		{csc("Temporary"), map[string]int{`atomic`: 0, `alloc y_`: 1, `for j in`: 1}},
 		{leaf{"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))", "s: A:ds", nil}, map[string]int{`atomic`: 0, `reduce\(`: 1}},
@@ -271,8 +282,8 @@ func TestRaces(t *testing.T) {
 // TestRows: short rows of dense operands are kept in registers, far ones fetched ahead.
 func TestRows(t *testing.T) {
 	const spmm = "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))"
-	known := func(s *lower.Spec) { s.Exact = map[string]int64{"k": 32}; s.Sizes["k"] = 32 }
-	far := func(s *lower.Spec) { s.FarBytes = 1 }
+	known := func(s *lower.Spec, p *strategy.Problem) { p.Exact = []string{"k"}; s.Sizes["k"] = 32 }
+	far := func(_ *lower.Spec, p *strategy.Problem) { p.Target.FarBytes = 1 }
 	run(t, []holds{
 		{leaf{spmm, "C:dd A:ds B:dd", known}, map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0, `k_hi`: 1}},
 		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_nnz`: 1, `prefetch`: 12}},
@@ -288,7 +299,7 @@ func TestRefused(t *testing.T) {
 		v, why  string
 		pattern bool
 	}{
-		{leaf{"forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j)))", "C:ds A:ds B:ds", nil}, "i", "append to C_crd1", false},
+		{leaf{"forall(i, CPUVector/NoRaces, y(i) = a(i) + b(i))", "y:d a:s b:s", nil}, "i", "steps through several operands", false},
 	} {
 		_, err := c.lower(t)
 		r, ok := err.(*lower.Refusal)
@@ -301,8 +312,10 @@ func TestRefused(t *testing.T) {
 // TestHuge: long rows are left to all threads where no sum, or one, runs along them.
 func TestHuge(t *testing.T) {
 	const sddmm = "forall(i, CPUThread, forall(j, where(A(i,j) = t, forall(k, t += B(i,j) * C(i,k) * D(j,k)))))"
-	share := func(s *lower.Spec) { s.Assembly, s.Share, s.LongRow = strategy.SharedPattern, "B(i,j)", 10 }
-	short := func(s *lower.Spec) { s.Assembly, s.Share = strategy.SharedPattern, "B(i,j)" }
+	share := func(s *lower.Spec, p *strategy.Problem) {
+		s.Assembly, s.Share, p.Target.LongRow = strategy.SharedPattern, "B(i,j)", 10
+	}
+	short := func(s *lower.Spec, _ *strategy.Problem) { s.Assembly, s.Share = strategy.SharedPattern, "B(i,j)" }
 	run(t, []holds{
 		{leaf{sddmm, "A:ds B:ds C:dd D:dd", share}, map[string]int{`\b10 < `: 2, `alloc huge bool`: 1, ` parallel`: 2, `sum`: 0}},
 		{leaf{sddmm, "A:ds B:ds C:dd D:dd", short}, map[string]int{`alloc huge`: 0, ` parallel`: 1}},
@@ -315,8 +328,10 @@ func TestHuge(t *testing.T) {
 // TestStretch: long rows of a sum are cut at coordinates, and closed by one chunk.
 func TestStretch(t *testing.T) {
 	const sum = "forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + C(i,j)))"
-	cuts := func(s *lower.Spec) { s.LongRow = 10 }
-	given := func(s *lower.Spec) { s.LongRow, s.Assembly = 10, strategy.FixedPattern }
+	cuts := func(_ *lower.Spec, p *strategy.Problem) { p.Target.LongRow = 10 }
+	given := func(s *lower.Spec, p *strategy.Problem) {
+		p.Target.LongRow, s.Assembly = 10, strategy.FixedPattern
+	}
 	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
 	run(t, []holds{
 		{leaf{sum, "A:ds B:ds C:ds", cuts}, cut},
@@ -330,11 +345,11 @@ func TestStretch(t *testing.T) {
 // terms by stretches of 16 positions in bands of 32 coordinates.
 func TestAhead(t *testing.T) {
 	const product = "forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
-	cuts := func(s *lower.Spec) {
-		s.LongRow = 1 << 7
+	cuts := func(s *lower.Spec, p *strategy.Problem) {
+		p.Target.LongRow = 1 << 7
 		s.Sizes["j"] = 1 << 10
-		for k := range s.Operands {
-			s.Operands[k].NNZ = 1 << 13
+		for k := range p.Tensors {
+			p.Tensors[k].NNZ = 1 << 13
 		}
 	}
 	run(t, []holds{

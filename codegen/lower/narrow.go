@@ -232,9 +232,6 @@ func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 // checkBounds checks what bounds say of the statement's own variables, before
 // anything else runs.
 func (l *lowerer) checkBounds(e *env) {
-	if l.sched == nil {
-		return
-	}
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Bound && l.sched.g.MadeBy(r.From[0]) == nil {
 			l.checkBound(&r, l.span(e, r.From[0]).hi, e)
@@ -430,5 +427,5 @@ func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want
 	}
 	g := *f
 	g.Var = root
-	return l.scheduled(&g, in, want)
+	return l.forall(&g, in, want)
 }

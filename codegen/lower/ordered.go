@@ -21,32 +21,6 @@ type orderedSpace struct {
 	once bool    // no coordinate comes twice
 }
 
-// inOrder tells whether s adds to workspace t in the order of its variables, and
-// whether once to each coordinate: the outermost loops of s determine these
-// variables, in their order, and none of its loops runs on threads.
-func (l *lowerer) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
-	left := cin.Target(s).Vars
-	if hasThreads(s) {
-		return false, false
-	}
-	for len(left) > 0 {
-		f, ok := s.(*cin.Forall)
-		if !ok {
-			return false, false
-		}
-		if c := l.sched.comps[f.Var]; c != nil && l.sched.g.ReplacedBy(f.Var) == nil && !c.natural {
-			return false, false
-		}
-		vars := l.determined(f.Var)
-		if len(vars) == 0 || len(vars) > len(left) || !slices.Equal(vars, left[:len(vars)]) {
-			return false, false
-		}
-		left, s = left[len(vars):], f.Body
-	}
-	_, once = s.(*cin.Assign)
-	return true, once
-}
-
 func (l *lowerer) newOrderedSpace(t *cin.Access, once bool) *orderedSpace {
 	w := &orderedSpace{name: t.Name, caps: map[*ir.Array]*ir.Var{}, once: once}
 	array := func(part string, t ir.Type) *ir.Array {

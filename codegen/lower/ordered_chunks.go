@@ -1,10 +1,9 @@
 package lower
 
 import (
-	"math/bits"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // Ordered chunks: how a parallel loop appends to a result. Each chunk computes its piece
@@ -15,65 +14,21 @@ import (
 // through memory once. Chunks for which the capacity, an estimate, does not suffice keep their
 // arrays until all are counted.
 
-// cachedChunks is how many chunks' entries are taken to stay in a cache until the
-// result is read; a larger result is copied past it.
-const cachedChunks = 512
-
-// cheapChunks tells whether a loop's chunks are cheap to begin. A chunk clears its workspaces:
-// they are such that many values are added to each place.
-func (l *lowerer) cheapChunks(f *cin.Forall) bool {
-	cheap := true
-	eachWorkspace(f, func(t *cin.Access, producer cin.Stmt) {
-		cheap = cheap && len(t.Vars) == 1 && l.fitsDense(t.Vars[0]) && l.fitsBits(t, producer)
-	})
-	return cheap
-}
-
-// eachWorkspace calls fn for each workspace of a loop's body.
-func eachWorkspace(f *cin.Forall, fn func(t *cin.Access, producer cin.Stmt)) {
-	cin.Walk(f.Body, func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok {
-			if t := cin.Target(w.Producer); len(t.Vars) > 0 {
-				fn(t, w.Producer)
-			}
-		}
-	})
-}
-
-// chunkWork is how much of w a chunk has at least. As many values as a workspace
-// has places are added to it. It is a power of two: data of about the same density
-// have the same leaf.
-func (l *lowerer) chunkWork(f *cin.Forall, w *work) int64 {
-	least := l.spec.TurnWork
-	eachWorkspace(f, func(t *cin.Access, producer cin.Stmt) {
-		if w.driver == nil {
-			return
-		}
-		each := max(l.additions(producer, t)/float64(max(w.driver.op.NNZ, 1)), 1)
-		work := max(float64(l.spec.TurnWork), float64(l.spec.Sizes[t.Vars[0]])) / each
-		least = powerOfTwo(work)
-	})
-	return least
-}
-
-// powerOfTwo is the largest power of two up to x, and 1 at least.
-func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
-
 // parallel appends ordered chunks. On one thread there is one, whose arrays are the result.
-func (a *appendResult) parallel(f *cin.Forall, e *env) ir.Expr {
+func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l := a.l
 	alone := ir.AtMost(l.threads, ir.Int(1))
 	w := l.work(f, e, nil)
-	w.along = l.cutAlong(f, e, w)
+	w.cutAlong(o.Long)
 	n := ir.Times(l.threads, ir.Int(chunksPerThread))
-	if w.total != nil && l.cheapChunks(f) {
-		n = ir.Greatest(n, ir.Over(w.total, ir.Int(l.chunkWork(f, w)*int64(len(w.others)+1))))
+	if o.Cut.N > 0 {
+		n = ir.Greatest(n, ir.Over(w.total, ir.Int(o.Cut.N)))
 	}
 	w.chunks = l.named("chunks", ir.Choose(alone, ir.Int(1), n))
 	j := a.newJoin(w.chunks)
 	capacity := l.named("room", ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
 	j.alloc(func(int) ir.Expr { return capacity }, capacity)
-	j.streamed = l.named("streamed", ir.Greater(capacity, ir.Int(cachedChunks*l.spec.TurnWork)))
+	j.streamed = l.named("streamed", ir.Greater(capacity, ir.Int(o.Cut.Streamed)))
 	for _, p := range j.levels {
 		l.store(p.before, ir.Int(0), ir.Int(0))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // chunksPerThread is how many chunks of equal work a parallel loop has for
@@ -16,8 +17,9 @@ const chunksPerThread = 8
 // each of which is a serial loop of its own with its own workspaces and, where
 // the result is sparse, its own buffers. No sum crosses a chunk, so that their
 // number, and that of threads, shows in no bit of the result.
-func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
-	if a := l.newAhead(f, e); a != nil {
+func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
+	if o.Long.How == strategy.Before {
+		a := l.newAhead(f, e, o.Long)
 		a.compute(e)
 		l.ahead = a
 		defer func() {
@@ -25,19 +27,20 @@ func (l *lowerer) parallel(f *cin.Forall, e *env) ir.Expr {
 			a.free()
 		}()
 	}
-	return l.assembly.parallel(f, e)
+	return l.assembly.parallel(f, e, o)
 }
 
 // parallel runs the chunks of a result with random access. Long rows are left out of
 // them, and cut into chunks of their own.
-func (a randomAccess) parallel(f *cin.Forall, e *env) ir.Expr {
+func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	if !a.prefixed(f) {
 		l.zero(e)
 	}
 	w := l.work(f, e, chunks)
-	h := l.newHuge(f, w)
-	if h != nil {
+	var h *huge
+	if o.Long.How == strategy.Apart {
+		h = l.newHuge(f, w, o.Long)
 		h.seen = l.newArray("huge", ir.Bool)
 		l.emit(&ir.Alloc{A: h.seen, Len: chunks, Zero: true})
 	}
@@ -82,12 +85,15 @@ type work struct {
 	others []*cursor // whose entries count as well: where the driver has all rows, those that do, too
 	lo, hi ir.Expr   // of the driver's rows or positions; nil without a driver
 	total  ir.Expr
-	along  string // the variable along the rows where long ones are cut (stretch.go), else ""
+	// along is the variable along the rows where those with more entries than cutRow
+	// are cut (stretch.go), else "".
+	along  string
+	cutRow int64
 }
 
 func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	w := &work{l: l, chunks: chunks, all: l.span(e, f.Var)}
-	var nnz int64 = -2
+	heaviest := -1
 	var rows []*cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
@@ -97,8 +103,8 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 		if caps := c.op.caps(c.level); !caps.HasPos && !(caps.Locate && c.level == 0) {
 			return
 		}
-		if c.op.NNZ > nnz {
-			w.driver, w.key, nnz = c, x.Key(), c.op.NNZ
+		if n := l.spec.Strategy.Weight[c.op.Name]; n > heaviest {
+			w.driver, w.key, heaviest = c, x.Key(), n
 		}
 		if c.op.caps(c.level).Locate && c.op.hasPosFrom(1) && !slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {
 			rows = append(rows, c)

@@ -17,7 +17,7 @@ import (
 // pickable tells whether a merge loop's point with the iterators its has such a
 // sum as its body; cases are the points under it.
 func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
-	return l.spec.Compute.IsFloat() && l.pickableTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
+	return l.spec.Strategy.Predicated[p.v()] != "" && l.pickableTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
 }
 
 // pickableTerms is pickable for sums of any type. placed tells whether a tensor that

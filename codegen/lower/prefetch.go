@@ -7,19 +7,15 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Rows of a dense operand that a sparse level's coordinates pick are fetched
-// prefetchAhead entries before their turn, where the operand, of at least
-// Spec.FarBytes, does not stay in a cache; at most prefetchLines cache lines of
-// each.
+// At most prefetchLines cache lines of a row are fetched ahead.
 const (
-	prefetchAhead = 16
 	prefetchLines = 8
 	cacheLine     = 64
 )
 
 // MapAhead is how far behind the last position the map of a result that is added
 // to is read.
-const MapAhead = prefetchAhead
+const MapAhead = 16
 
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
 // prefetching of the rows that a later iteration reads.
@@ -29,7 +25,8 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 		return
 	}
 	var done []string
-	var fetch []func(next ir.Expr)
+	fetch := map[int64][]func(next ir.Expr){} // by how far ahead
+	var order []int64
 	cin.Accesses(p.f.Body, func(a *cin.Access) {
 		key := a.Key()
 		c := p.e.cur[key]
@@ -45,7 +42,8 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 			return
 		}
 		size := c.op.Type.Size()
-		if float64(l.spec.Sizes[p.v()])*float64(l.spec.Sizes[v])*float64(size) < float64(l.spec.FarBytes) {
+		n := l.spec.Strategy.Ahead(key, p.v())
+		if n == 0 {
 			return
 		}
 		done = append(done, key)
@@ -54,7 +52,10 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 		if s.width > 0 {
 			width = s.width
 		}
-		fetch = append(fetch, func(next ir.Expr) {
+		if fetch[n] == nil {
+			order = append(order, n)
+		}
+		fetch[n] = append(fetch[n], func(next ir.Expr) {
 			row := ir.Minus(ir.Times(ir.Plus(c.base, next), c.op.size(k+1)), c.op.offset(k+1))
 			start := l.named(c.op.prefix()+"_next", ir.Plus(row, s.lo))
 			for x := int64(0); x < min(width, prefetchLines*cacheLine/size); x += cacheLine / size {
@@ -62,14 +63,13 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 			}
 		})
 	})
-	if len(fetch) == 0 {
-		return
+	for _, n := range order {
+		ahead := ir.Plus(it.p, ir.Int(n))
+		l.when(ir.Less(ahead, op.nnz()), func() {
+			next := l.named(p.v()+"_next", it.at(ahead))
+			for _, f := range fetch[n] {
+				f(next)
+			}
+		})
 	}
-	ahead := ir.Plus(it.p, ir.Int(prefetchAhead))
-	l.when(ir.Less(ahead, op.nnz()), func() {
-		next := l.named(p.v()+"_next", it.at(ahead))
-		for _, f := range fetch {
-			f(next)
-		}
-	})
 }

@@ -112,7 +112,7 @@ func (l *lowerer) zero(e *env) {
 	size := r.block(e.res.level)
 	lo := ir.Times(e.res.pos, size)
 	hi := ir.Plus(lo, size)
-	if k := e.res.level; k < r.op.order() && (k == 0 || l.sched != nil) {
+	if k := e.res.level; k < r.op.order() {
 		if s, ok := l.visited(e, l.resultVars[k]); ok {
 			row := func(c ir.Expr) ir.Expr {
 				return ir.Times(ir.Plus(ir.Times(e.res.pos, r.op.size(k)), ir.Minus(c, r.op.offset(k))), r.block(k+1))
@@ -140,7 +140,7 @@ func (l *lowerer) zeroAll(lo, size ir.Expr) {
 // visited is the part of v's range that the loops around leave to visit, where
 // that is not all of it.
 func (l *lowerer) visited(e *env, v string) (span, bool) {
-	if s, ok := e.ranges[v]; ok || l.sched == nil {
+	if s, ok := e.ranges[v]; ok {
 		return s, ok
 	}
 	c := l.sched.comps[v]

@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // fixedResult is the numeric phase of a result with a fixed pattern. The level arrays are
@@ -75,10 +76,10 @@ func (a *fixedResult) whole(parallel bool, run func()) {
 }
 
 // parallel writes the values of a chunk's rows.
-func (a *fixedResult) parallel(f *cin.Forall, e *env) ir.Expr {
+func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	w := l.work(f, e, chunks)
-	w.along = l.cutAlong(f, e, w)
+	w.cutAlong(o.Long)
 	c := l.newVar("chunk")
 	body := l.inScope(func() {
 		s := w.stretch(f, c)

@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // twoPassResult puts the result together in memory of the right size (assemble(T, Insert)).
@@ -47,7 +48,7 @@ func (a *twoPassResult) whole(parallel bool, run func()) {
 }
 
 // parallel runs the loop over the chunks twice.
-func (a *twoPassResult) parallel(f *cin.Forall, e *env) ir.Expr {
+func (a *twoPassResult) parallel(f *cin.Forall, e *env, _ strategy.Loop) ir.Expr {
 	l := a.l
 	chunks := l.chunks()
 	w := l.work(f, e, chunks)

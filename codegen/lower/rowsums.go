@@ -30,20 +30,11 @@ type rowSums struct {
 	capC, capV        *ir.Var
 }
 
-// bandsMost is the most bands of a row whose size is known.
-const bandsMost = 64
-
 func (a *ahead) newRowSums() *rowSums {
 	l := a.l
 	v := l.bounds[a.t.Vars[0]]
 	b := &rowSums{a: a, lo: v[0], dim: l.named("places", ir.Minus(v[1], v[0]))}
-	size := max(l.spec.Sizes[a.t.Vars[0]], 1)
-	b.width = max(powerOfTwo(float64(l.spec.LongRow)/16), powerOfTwo(2*float64(size)/bandsMost))
-	each := 16.0
-	if n := l.additions(a.terms, a.t); n > 0 {
-		each = max(n/float64(max(a.rows.op.NNZ, 1)), 1)
-	}
-	b.length = powerOfTwo(float64(l.spec.LongRow) / 4 / each)
+	b.width, b.length = a.long.Band, a.long.Stretch
 	b.bands = l.named("bands", ir.Plus(ir.Over(b.dim, ir.Int(b.width)), ir.Int(1)))
 	b.stretches = l.named("stretches", ir.Times(l.threads, ir.Int(chunksPerThread)))
 	coord := l.crdType(a.t.Vars[0])

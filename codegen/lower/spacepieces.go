@@ -68,7 +68,7 @@ func (l *lowerer) spacePieces(f *cin.Forall, e *env, want bool) ir.Expr {
 			l.emit(&ir.AllocTable{T: tab, Len: pieces})
 		}
 		l.pieces(f, e, pieces, func(c *ir.Var, in *env, run func()) {
-			w := l.newWorkspace(t, &cin.Forall{Var: f.Var, Body: f.Body})
+			w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Piece)
 			l.spaces[t.Name] = w
 			w.begin(l)
 			run()

@@ -3,11 +3,12 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // A chunk of a parallel loop whose result grows makes a stretch of it: some rows,
 // of which the first may begin, and the last end, at a coordinate inside. A row of more
-// entries than cutRow is cut so, at whatever coordinates make the chunks even:
+// entries than the strategy says is cut so, at whatever coordinates make the chunks even:
 // entries are computed one by one, so that no bit tells where. The chunk with a row's
 // end closes it.
 type stretch struct {
@@ -23,36 +24,11 @@ type stretch struct {
 	begins, ends ir.Expr // whether there is one
 }
 
-// cutRow is the number of entries up to which a row is one chunk's: as many as a chunk
-// has at least, so that none waits long for its turn.
-func (l *lowerer) cutRow() int64 { return min(l.spec.LongRow, l.spec.TurnWork) }
-
-// cutAlong is the variable along the rows of f's result where these may be cut, else "".
-// Every operand that counts in w has entries along it.
-func (l *lowerer) cutAlong(f *cin.Forall, e *env, w *work) string {
-	op := l.out.op
-	inner, ok := f.Body.(*cin.Forall)
-	if !ok || w.driver == nil || l.sched != nil || op.order() < 2 || !op.caps(0).Locate || !op.caps(1).HasPos || inner.Var != l.resultVars[1] {
-		return ""
+// cutAlong has the chunks cut long rows, where the strategy says so.
+func (w *work) cutAlong(long strategy.Long) {
+	if long.How == strategy.CutAlong {
+		w.along, w.cutRow = w.l.resultVars[1], long.N
 	}
-	if _, cut := e.ranges[inner.Var]; cut {
-		return ""
-	}
-	var entries int64
-	for _, c := range w.counted() {
-		if !c.op.caps(0).Locate || c.op.order() < 2 || !c.op.caps(1).HasPos || c.vars[1] != inner.Var {
-			return ""
-		}
-		if n := c.op.NNZ; n < 0 || entries < 0 {
-			entries = -1
-		} else {
-			entries += n
-		}
-	}
-	if entries >= 0 && entries < l.spec.LongRow {
-		return ""
-	}
-	return inner.Var
 }
 
 // stretch is what chunk c makes.
@@ -85,7 +61,7 @@ func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 		start := l.named("start", w.before(ir.Minus(x, ir.Int(1))))
 		end := l.named("end", w.before(x))
 		target := l.named("target", w.target(c))
-		long := ir.Less(ir.Int(l.cutRow()), ir.Minus(end, start))
+		long := ir.Less(ir.Int(w.cutRow), ir.Minus(end, start))
 		l.when(ir.Both(ir.Less(target, end), long), func() {
 			l.set(r, ir.Minus(x, ir.Int(1)))
 			y := l.declare("y", b[1])

@@ -4,52 +4,17 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 )
 
-// maxTile is the number of values of a row that are summed at a time, in
-// registers.
-const maxTile = 32
-
-// maxTiles is the number of tiles past which a row is summed in place: each
-// tile is a pass over the entries that are summed.
-const maxTiles = 16
-
-// tileWidth is the width of the tiles in which s sums a row of the result, the
-// dense last level, or 0 where it does not: s loops over something else than
-// that level's variable v, and v runs along the last, dense, level of
-// everything that has it.
-func (l *lowerer) tileWidth(s cin.Stmt, e *env) int64 {
-	k := e.res.level
-	if !l.assigns(s) || e.res.tile != nil || k != l.out.op.order()-1 || k <= l.out.deep {
-		return 0
+// rowTile is the width of the tiles in which s sums a row of the result, the dense last
+// level; 0 where it does not.
+func (l *lowerer) rowTile(s cin.Stmt) int64 {
+	n, ok := l.numbers[s]
+	if f, loop := s.(*cin.Forall); !ok || loop && f.Unit == cin.CPUThread {
+		return 0 // of the loops that it is cut into
 	}
-	v := l.resultVars[k]
-	switch s := s.(type) {
-	case *cin.Forall:
-		if s.Var == v {
-			return 0
-		}
-	case *cin.Seq:
-	default:
-		return 0
-	}
-	if _, bound := e.coord[v]; bound || hasThreads(s) || e.ranges[v].lo != nil || !l.lastOfAll(s, v) {
-		return 0
-	}
-	if l.spec.Sizes[v] > maxTile*maxTiles {
-		return 0
-	}
-	return widest(l.spec.Sizes[v])
-}
-
-// widest is the width of tiles in a row of n values; 0 where it is too short.
-func widest(n int64) int64 {
-	for width := int64(maxTile); width >= 4; width /= 2 {
-		if width <= n {
-			return width
-		}
-	}
-	return 0
+	return l.spec.Strategy.Tiles[n]
 }
 
 // jammed is what a scheduled loop over the last, dense, level of the result runs
@@ -88,7 +53,7 @@ func (l *lowerer) jammed(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 		g.Body = s
 		s = &g
 	}
-	return s, widest(l.longest(f.Var))
+	return s, strategy.Widest(l.longest(f.Var))
 }
 
 // longest is how many coordinates a loop over an original variable has at most:

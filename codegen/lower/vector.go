@@ -1,107 +1,42 @@
 package lower
 
-import (
-	"math"
-	"slices"
-
-	"distaff/codegen/cin"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
-)
+import "distaff/codegen/ir"
 
 // vectorize marks the innermost loops of b that run along contiguous memory as
 // Vector: their bodies declare values, add to scalars from outside (which are
 // then reduced) and store to places one apart, and every load is of one place
-// or of places one apart too. Those over a sparse level's segments that do
-// nothing but sum what they gather are Vector from fewestLanes iterations on:
-// several sums at once wait less for each other, whether or not the C compiler
-// finds that a gather pays. Shorter ones run in masked lanes where what they gather
-// is near: then the branch at a segment's end, seldom foreseen, is what takes time.
-// Where it is far, that branch lets the next segments' loads start early.
+// or of places one apart too. Of the statement's loops these are those over variables that
+// the strategy has run in lanes. Those over a sparse level's segments that do
+// nothing but sum what they gather are Vector where the strategy says so.
 func (l *lowerer) vectorize(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
 			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{}, stored: map[*ir.Array]bool{}}
+			g := l.segments[f]
+			over, made := l.over[f]
 			switch {
 			case !v.fits():
 			case v.contiguous():
-				f.Kind, f.Reduce = ir.Vector, v.reduce
-			case l.segments[f] != 0 && v.gathers():
-				f.Kind, f.Reduce, f.Factor = ir.Vector, v.reduce, fewestLanes
-				if v.plain() && l.gathered(v) <= float64(l.spec.NearBytes) {
-					f.Lanes = l.segments[f]
+				if !made || l.spec.Strategy.Lanes[over] != "" {
+					f.Kind, f.Reduce = ir.Vector, v.reduce
+				}
+			case g != nil && v.gathers():
+				f.Kind, f.Reduce, f.Factor = ir.Vector, v.reduce, g.From
+				if v.plain() {
+					f.Lanes = g.Masked
 				}
 			}
 		}
 	})
 }
 
-// fewestLanes is from how many iterations on a loop that gathers runs in lanes.
-// With fewer, adding up the lanes costs more than they save.
-const fewestLanes = 17
-
-// minSegment is how many entries the segments of a level have at least, on the
-// average, for loops over them to be worth a test of fewestLanes.
-const minSegment = 3
-
-// Masked lanes, fewer where segments have less than longSegment entries on the
-// average: lanes without work cost time, too, and so does one more group.
-const (
-	fewLanes    = 8
-	manyLanes   = 16
-	longSegment = 7
-)
-
-// segmentLoop notes of a loop over a segment below c whether it has many
-// iterations now and then.
-func (l *lowerer) segmentLoop(f *ir.For, c *cursor) *ir.For {
-	k := c.level
-	switch counts := c.op.Counts; {
-	case k == 0:
-		l.segments[f] = manyLanes
-	case counts == nil && c.op.caps(k-1).Locate:
-		l.segments[f] = fewLanes
-	case counts == nil || counts[k] < minSegment*counts[k-1]:
-	case counts[k] < longSegment*counts[k-1]:
-		l.segments[f] = fewLanes
-	default:
-		l.segments[f] = manyLanes
+// segmentLoop notes of a loop over variable v in a segment of the access called key how
+// it is to run in lanes.
+func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
+	if g := l.spec.Strategy.GatherOf(key, v); g != nil {
+		l.segments[f] = g
 	}
 	return f
-}
-
-// gathered is how many bytes the dense operands have that the loop reads here and
-// there; infinite where it reads other arrays so.
-func (l *lowerer) gathered(v *vectorLoop) (bytes float64) {
-	sizes := map[*ir.Array]float64{}
-	cin.Accesses(l.spec.Stmt, func(a *cin.Access) {
-		op := l.ops[a.Name]
-		if op == nil || slices.ContainsFunc(op.Format.Levels, func(k format.Kind) bool { return !k.Caps().Locate }) {
-			return
-		}
-		if vals := op.arrays[ir.Slot{Arg: op.Arg, Part: ir.Vals}]; vals != nil {
-			n := float64(op.Type.Size())
-			for _, x := range a.Vars {
-				n *= float64(l.spec.Sizes[x])
-			}
-			sizes[vals] = n
-		}
-	})
-	seen := map[*ir.Array]bool{}
-	ir.WalkExprs(v.f.Body, func(x ir.Expr) {
-		if x, ok := x.(*ir.Load); ok && !seen[x.A] {
-			if step, linear := v.step(x.Index); linear && (step == 0 || step == 1) {
-				return
-			}
-			seen[x.A] = true
-			if n, ok := sizes[x.A]; ok {
-				bytes += n
-			} else {
-				bytes = math.Inf(1)
-			}
-		}
-	})
-	return bytes
 }
 
 // plain tells whether the body's operations on values are additions, subtractions

@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // where lowers a producer and its consumer.
@@ -35,7 +36,7 @@ func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
 		if !ok {
 			return
 		}
-		if to := a.LHS.Name; l.sched != nil && l.ops[to] == nil && to != t && uses(a.RHS, t) {
+		if to := a.LHS.Name; l.ops[to] == nil && to != t && uses(a.RHS, t) {
 			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to)
 		}
 		if l.spaces[a.LHS.Name] != nil && uses(a.RHS, t) || isFactor(a.RHS, t) {
@@ -65,9 +66,19 @@ func isFactor(x cin.Expr, t string) bool {
 	return false
 }
 
+// readsOnly tells whether a consumer has values only where the workspace of that name
+// has.
+func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
+	only := true
+	cin.Accesses(consumer, func(a *cin.Access) {
+		only = only && (a.Name != name || drivenBy(consumer, a.Key()))
+	})
+	return only
+}
+
 // whereWorkspace lowers a where whose temporary is a workspace.
 func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
-	if l.sched != nil && l.uniform(s.Producer, t) {
+	if l.spec.Strategy.Spaces[t.Name].Kind == strategy.Array {
 		return l.whereDense(s, t, e, want)
 	}
 	if a := l.ahead; a != nil && a.where == s {
@@ -76,7 +87,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	if l.assembly.sumsInPlace(s.Consumer, t, e.res.level) {
 		return l.assembly.sum(s, t, e)
 	}
-	w := l.newWorkspace(t, s.Producer)
+	w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Form)
 	outer := l.spaces[t.Name]
 	l.spaces[t.Name] = w
 	w.begin(l)
@@ -84,8 +95,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = outer
 	if never(some) {
 		w.end(l)
-		if l.sched != nil {
-			// The consumer may have other terms.
+		if !l.readsOnly(s.Consumer, t.Name) {
 			in := e.clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {
 				if a.Name == t.Name {

@@ -4,6 +4,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // adder is a temporary over index variables that sums values at random
@@ -25,44 +26,23 @@ type workspace interface {
 	end(l *lowerer)
 }
 
-// A workspace has a place for every coordinate of a dimension of at most
-// maxDenseWorkspace that is, unless small, at most denseWorkspaceRatio times
-// the entries of all operands: each chunk clears its marks once.
-const (
-	maxDenseWorkspace   = 1 << 24
-	smallWorkspace      = 1 << 16
-	denseWorkspaceRatio = 8
-)
-
-// fitsDense tells whether a workspace over v has a place for every coordinate.
-func (l *lowerer) fitsDense(v string) bool {
-	size, entries := l.spec.Sizes[v], int64(0)
-	for _, o := range l.spec.Operands[1:] {
-		if o.NNZ < 0 {
-			return size <= maxDenseWorkspace
-		}
-		entries += o.NNZ
-	}
-	return size <= maxDenseWorkspace && (size <= smallWorkspace || size/denseWorkspaceRatio <= entries)
-}
-
-// newWorkspace is the workspace for t, which producer fills: one for all uses in a scope.
-func (l *lowerer) newWorkspace(t *cin.Access, producer cin.Stmt) workspace {
+// newWorkspace is the workspace for t, of such a form: one for all uses in a scope.
+func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	w := l.made[t.Name]
-	ordered, once := false, false
-	if l.sched != nil && w == nil {
-		ordered, once = l.inOrder(producer, t)
+	if w != nil {
+		return w
 	}
-	switch {
-	case w != nil:
-	case ordered:
-		w = l.newOrderedSpace(t, once)
-	case len(t.Vars) == 1 && l.fitsDense(t.Vars[0]) && l.fitsBits(t, producer):
+	switch s.Kind {
+	case strategy.SortedList:
+		w = l.newOrderedSpace(t, s.Once)
+	case strategy.Bitmap:
 		w = l.newBitSpace(t)
-	case len(t.Vars) == 1 && l.fitsDense(t.Vars[0]):
+	case strategy.MarkedList:
 		w = l.newListSpace(t)
-	default:
+	case strategy.HashTable:
 		w = l.newHashSpace(t)
+	default:
+		panic("BUG: lower: no workspace of kind " + s.Kind.String())
 	}
 	l.made[t.Name] = w
 	return w

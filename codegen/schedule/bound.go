@@ -6,14 +6,19 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 )
 
 // bound says where a variable's range starts or ends: bound(i, ib, N, TYPE). It
 // is checked as the leaf runs, and removes guards that it makes needless.
+// bound(i, i, N, MaxExact) has the size of i, which is N, compiled in.
 func bound(s *state) error {
 	v, err := s.variable(0)
 	if err != nil {
 		return err
+	}
+	if s.cmd.Args[1].Text == v {
+		return s.exactly(v)
 	}
 	b, err := s.fresh(1)
 	if err != nil {
@@ -40,4 +45,18 @@ func bound(s *state) error {
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: b, Body: f.Body} })
 	return s.relate(provenance.Relation{Kind: provenance.Bound, From: []string{v}, To: []string{b}, N: n, Bound: kind})
+}
+
+// exactly compiles the size of v in.
+func (s *state) exactly(v string) error {
+	n, err := s.factor(2)
+	switch {
+	case err != nil:
+		return err
+	case s.cmd.Args[3].Text != "MaxExact":
+		return s.refuse(3, "got %s: a bound that is not exact has a name of its own for what it bounds", s.cmd.Args[3].Text)
+	case s.g.MadeBy(v) != nil:
+		return s.refuse(0, "%s is not a variable of the statement; a bound of it has a name of its own", v)
+	}
+	return s.order(strategy.Count{Var: v, N: n})
 }

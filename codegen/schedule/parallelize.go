@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"distaff/codegen/cin"
@@ -11,6 +12,14 @@ import (
 // parallelize runs a loop's iterations on threads, or in the lanes of a vector
 // unit: parallelize(i, UNIT, STRATEGY[, CHUNK]).
 func parallelize(s *state) error {
+	if len(s.cmd.Args) > 3 {
+		if _, err := strconv.Atoi(s.cmd.Args[3].Text); err != nil {
+			return s.chunked()
+		}
+	}
+	if len(s.cmd.Args) > 4 {
+		return s.cmd.Args[4].errorf(BadCommand, "parallelize: got a number behind that of iterations, want Work, Ordered, Rows or Whole before it")
+	}
 	v, err := s.looped(0)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 		commands, want, at string
 	}{
 		// The language.
-		{spmv, "tile(i,4)", "got tile, want a scheduling command: assemble bound coord", "tile(i,4)"},
+		{spmv, "skew(i,4)", "got skew, want a scheduling command: assemble bound coord", "skew(i,4)"},
 		{spmv, "distribute(i)", "distribution commands are not built", "distribute(i)"},
 		{spmv, "split(i,i0,i1)", "got 3 arguments, want split(i, i0, i1, N)", "split(i,i0,i1)"},
 		{spmv, "reorder(i)", "got 1 argument, want reorder(i, j, ...)", "reorder(i)"},
@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 		// unroll and mergeby.
 		{spmv, "unroll(i,0)", "got 0, want at least 1", "0"},
 		{spmv, "unroll(k)", "got k, want a variable", "k"},
-		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger or Gallop", "Binary"},
+		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop or Predicated", "Binary"},
 
 		// assemble.
 		{spmv, "assemble(A,Append)", "got A, want the result, y", "A"},

@@ -23,6 +23,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 )
 
 // Problem is what to schedule.
@@ -38,6 +39,9 @@ type Problem struct {
 	Size func(string) int64
 	// Parts are the original variables of whose range a call has a part.
 	Parts []string
+	// Strategy is what there is to choose for a statement, whose result may have an operand's
+	// level arrays.
+	Strategy func(s cin.Stmt, shared bool) *strategy.Problem
 	// Source is the name that the user gave a tensor of Stmt; nil for the name
 	// without the marks of its further formats.
 	Source func(string) string
@@ -62,10 +66,17 @@ var commands = map[string]command{
 	"coord":       {"coord(p, c)", 2, 2, coord, false},
 	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false},
 	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
-	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK])", 3, 4, parallelize, true},
+	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
 	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop)", 2, 2, mergeby, false},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated)", 2, 2, mergeby, false},
 	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, false},
+	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
+	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted)", 2, 2, workspace, true},
+	"flatten":     {"flatten(i)", 1, 1, flatten, true},
+	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
+	"tile":        {"tile(i, N)", 2, 2, tile, true},
+	"vectorize":   {"vectorize(i[, T, N[, LANES]])", 1, 4, vectorize, true},
+	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
 }
 
 // across are the commands that schedule several ranks.
@@ -77,42 +88,72 @@ type state struct {
 	body   cin.Stmt
 	g      *provenance.Graph
 	cmd    *Command // at hand
-	insert bool     // assemble says Insert
+	first  *Command
+	insert bool // assemble says Insert
 	// parallel is the first parallelize, nil before.
 	parallel *Command
+	orders   []Order
 }
 
-// Apply applies commands in order, and tells whether the result still shares
-// its pattern with an operand. Refusals are *diag.Error with the place.
-func Apply(p Problem, list []*Command) (stmt cin.Stmt, shared bool, err error) {
+// Order is what a command says of how the statement is lowered.
+type Order struct {
+	strategy.Order
+	By *Command
+}
+
+// Scheduled is a statement as a schedule has it.
+type Scheduled struct {
+	Stmt   cin.Stmt
+	Shared bool    // the result still has the pattern that it shares with an operand
+	Orders []Order // how it is to be lowered; to be checked once more, as commands follow them
+}
+
+// order notes what a command says, unless it cannot be followed.
+func (s *state) order(o strategy.Order) error {
+	before := make([]strategy.Order, len(s.orders))
+	for k, x := range s.orders {
+		before[k] = x.Order
+	}
+	if err := strategy.Check(s.Strategy(s.stmt(), s.Shared), before, o); err != nil {
+		return s.refuse(-1, "%v", err)
+	}
+	s.orders = append(s.orders, Order{o, s.cmd})
+	return nil
+}
+
+// Apply applies commands in order. Refusals are *diag.Error with the place.
+func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
 	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt)}
 	for _, c := range list {
 		s.cmd = c
+		if s.first == nil {
+			s.first = c
+		}
 		rule, ok := commands[c.Name]
 		switch {
 		case slices.Contains(across, c.Name):
-			return nil, false, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
+			return nil, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
 		case !ok:
-			return nil, false, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
+			return nil, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
 		case len(c.Args) < rule.min || len(c.Args) > rule.max:
-			return nil, false, c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
+			return nil, c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
 		case s.parallel != nil && !rule.late:
-			return nil, false, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
+			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
 		if err := rule.apply(s); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if err := s.check(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	if s.g == nil {
 		s.g = &provenance.Graph{}
 	}
-	return s.stmt(), s.Shared, nil
+	return &Scheduled{s.stmt(), s.Shared, s.orders}, nil
 }
 
 func names() []string {
@@ -200,6 +241,19 @@ func (s *state) looped(k int) (string, error) {
 	}
 	return s.variable(k)
 }
+
+// ref is argument k as the name of a loop: a variable that has one, with [N] behind it for
+// the Nth of several.
+func (s *state) ref(k int) (strategy.Ref, error) {
+	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
+	if !ok || !isName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
+		return r, s.cmd.Args[k].errorf(Refused, "%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
+	}
+	return r, nil
+}
+
+// target is the result's name, as the user gave it.
+func (s *state) target() string { return s.Source(cin.Target(s.body).Name) }
 
 func (s *state) hasLoop(a Arg) error {
 	v := a.Text

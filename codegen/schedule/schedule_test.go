@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
 )
 
 // problem is a statement in concrete index notation, and the formats of its
@@ -58,14 +60,16 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 			t.Fatal(err)
 		}
 	}
+	in.Strategy = p.strategy(in)
 	list, err := schedule.Parse([]string{commands})
 	if err != nil {
 		return "", false, err
 	}
-	out, shared, err := schedule.Apply(in, list)
+	scheduled, err := schedule.Apply(in, list)
 	if err != nil {
 		return "", false, err
 	}
+	out := scheduled.Stmt
 	if err := cin.Verify(out); err != nil {
 		t.Errorf("%s: %v", cin.String(out), err)
 	}
@@ -73,7 +77,41 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	if err != nil || cin.String(back) != cin.String(out) {
 		t.Errorf("%s does not read back: %v", cin.String(out), err)
 	}
-	return cin.String(out), shared, nil
+	return cin.String(out), scheduled.Shared, nil
+}
+
+// strategy is what there is to choose for the problem: all sizes are 100, and sparse
+// operands have 10 entries a row.
+func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *strategy.Problem {
+	return func(s cin.Stmt, shared bool) *strategy.Problem {
+		out := &strategy.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute, Target: strategy.Target{LongRow: 1 << 16, TurnWork: 1 << 13, FarBytes: 8 << 20, NearBytes: 1 << 20}}
+		sizes := func(a *cin.Access) {
+			for _, v := range a.Vars {
+				if out.Sizes[v] == 0 && !slices.Contains(in.Parts, v) {
+					out.Exact = append(out.Exact, v)
+				}
+				out.Sizes[v] = 100
+			}
+		}
+		cin.Accesses(s, sizes)
+		sizes(cin.Target(s))
+		for k, f := range strings.Fields(p.formats) {
+			name, _, _ := strings.Cut(f, ":")
+			form := in.Formats[name]
+			out.Tensors = append(out.Tensors, strategy.Tensor{Name: name, Format: form, Type: in.Compute, NNZ: 1000})
+			if k == 0 {
+				out.Assembly = strategy.AssemblyOf(form, strategy.Pattern{Shared: shared}, s.(*cin.SuchThat).Insert)
+			}
+		}
+		if shared {
+			cin.Accesses(s, func(a *cin.Access) {
+				if f := in.Formats[a.Name]; out.Share == "" && !f.AllDense() {
+					out.Share = a.Key()
+				}
+			})
+		}
+		return out
+	}
 }
 
 // TestCommands has what each command makes of a statement.

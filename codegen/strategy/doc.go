@@ -1,3 +1,19 @@
-// Package strategy decides, before a statement is lowered, how its leaf computes:
-// strategies are values, which package lower follows.
+// Package strategy chooses how a statement in concrete index notation is lowered, as a
+// value, before it is: how each loop is cut for threads, its tiles, lanes, prefetching,
+// long rows and merging, the kind of each workspace, and the room of the result. Package
+// lower takes its orders from the value, and knows no statistics.
+//
+//	assembly.go     how the result is written
+//	strategy.go     the value: plain data, with a reason at each choice
+//	problem.go      what is chosen for: the statement, formats, statistics, the target
+//	choose.go       the default chooser, and the plain strategy
+//	threads.go      which loops run on threads, and how they are cut
+//	long.go         rows too long for one thread
+//	flat.go         one loop over the positions of a shared pattern
+//	tiles.go        rows summed in registers
+//	trips.go        constant trip counts
+//	memory.go       prefetching, and lanes of loops that gather
+//	merges.go       predicated merges
+//	workspaces.go   kinds of workspaces, the room of a result
+//	inorder.go      workspaces that a schedule makes
 package strategy

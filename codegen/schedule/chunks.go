@@ -1,0 +1,59 @@
+package schedule
+
+import (
+	"strconv"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// chunked runs the outermost loop over i on threads, in chunks that are cut by the work in
+// them: parallelize(i, CPUThread, STRATEGY, CUT[, N]).
+//
+//	NoRaces, Work               chunks of about equal work, eight a thread
+//	NoRaces, Ordered[, N]       the same, each of which appends to the result behind the one before; N is the least work of one
+//	NoRaces, Rows               each thread runs the loop for rows of the result of its own, which the loop inside it is over
+//	NoRaces, Whole              the loop is not cut: threads only set the result to 0 before
+//	Temporary, Work, N          N chunks with a partial result each, added up in order
+//	ParallelReduction, Work, N  N chunks with a partial sum each, added up in order
+func (s *state) chunked() error {
+	r, err := s.ref(0)
+	if err != nil {
+		return err
+	}
+	race, cut := s.cmd.Args[2].Text, s.cmd.Args[3].Text
+	how, ok := strategy.HowByName(race, cut)
+	switch {
+	case s.cmd.Args[1].Text != "CPUThread":
+		return s.refuse(1, "chunks of work are for CPUThread; got %s", s.cmd.Args[1].Text)
+	case !ok:
+		return s.cmd.Args[3].errorf(BadCommand, "parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
+	}
+	o := strategy.Threads{Loop: r, How: how}
+	if len(s.cmd.Args) > 4 {
+		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
+			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number", s.cmd.Args[4].Text)
+		}
+	}
+	loops := map[*cin.Forall]bool{}
+	for _, f := range r.Outermost(s.body) {
+		if f.Unit != cin.Serial {
+			return s.refuse(0, "%s is parallel already", r)
+		}
+		if s.component(f.Var) != nil || f.Unroll != 0 {
+			return s.refuse(0, "%s is not a plain loop over a variable of the statement", r)
+		}
+		loops[f] = true
+	}
+	if len(loops) == 0 {
+		return s.refuse(0, "chunks of work are cut of outermost loops; the one over %s is inside another", r)
+	}
+	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
+		if f, ok := t.(*cin.Forall); ok && loops[f] {
+			return &cin.Forall{Var: f.Var, Unit: cin.CPUThread, Gallop: f.Gallop, Body: f.Body}
+		}
+		return t
+	})
+	s.parallel = s.cmd
+	return s.order(o)
+}

@@ -1,0 +1,83 @@
+package codegen
+
+import (
+	"cmp"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// choose decides how the statement is lowered: as by default, or as its schedule says.
+func (c *compilation) choose() error {
+	p := c.strategyProblem(c.unit.CIN, c.share != nil)
+	if c.Schedule == nil {
+		c.strategy = strategy.Choose(p)
+		return nil
+	}
+	orders := make([]strategy.Order, len(c.orders))
+	for k, o := range c.orders {
+		orders[k] = o.Order
+	}
+	v, n, err := strategy.Follow(p, orders)
+	if err != nil {
+		return c.orders[n].By.Refuse(c.orders[n].By.Name + ": " + err.Error())
+	}
+	c.strategy = v
+	return nil
+}
+
+// strategyProblem is what there is to choose for statement s. shared says that the
+// result has an operand's level arrays.
+func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
+	p := &strategy.Problem{
+		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
+		Target: strategy.Target{
+			LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
+			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
+		},
+	}
+	if shared {
+		p.Share = c.share.Key()
+	}
+	if c.Schedule != nil { // the leaf is called on whole ranges
+		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(c.Parts, v) })
+	}
+	for k, o := range c.ops {
+		t := c.stats[k]
+		t.Name, t.Format, t.Type, t.CrdWidth = o.Name, o.Format, o.Type, o.CrdWidth
+		p.Tensors = append(p.Tensors, t)
+	}
+	return p
+}
+
+// sizes are those of the statement's variables.
+func (c *compilation) sizes() map[string]int64 {
+	sizes := map[string]int64{}
+	for _, v := range c.unit.Vars {
+		sizes[v] = c.size(v)
+	}
+	return sizes
+}
+
+// assemblyOf is how a leaf for statement s writes its result.
+func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
+	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Into, Fixed: c.Values}
+	t, scheduled := s.(*cin.SuchThat)
+	return strategy.AssemblyOf(c.planned.Format, p, scheduled && t.Insert)
+}
+
+// scheduleLines are the scheduling commands that the leaf is made by.
+func (c *compilation) scheduleLines() []string {
+	var lines []string
+	if c.Schedule != nil {
+		for _, x := range c.commands {
+			lines = append(lines, x.String())
+		}
+		return lines
+	}
+	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
+		lines = append(lines, o.String()+"  # "+o.Why)
+	}
+	return lines
+}

@@ -1,0 +1,55 @@
+package strategy
+
+// Choose is the default strategy of a statement.
+func Choose(p *Problem) *Value {
+	f := newFacts(p)
+	v := f.plain()
+	for _, l := range f.parallel() {
+		loop := Loop{Cut: f.cut(l)}
+		if loop.Flat = f.flat(l); loop.Flat == "" {
+			loop.Long = f.long(l, loop.Cut)
+		}
+		v.Loops[f.numbers[l]] = loop
+	}
+	for _, l := range outermost(f.stmt) {
+		if why := f.flat(l); why != "" {
+			loop := v.Loops[f.numbers[l]]
+			loop.Flat = why
+			v.Loops[f.numbers[l]] = loop
+		}
+	}
+	if x, found := f.rowTiles(v.Loops); len(found) > 0 {
+		v.Row = f.row(x)
+		if v.Row.Width > 0 {
+			for _, n := range found {
+				v.Tiles[n] = v.Row.Width
+			}
+		}
+	}
+	v.Trips = f.trips()
+	v.Prefetch = f.prefetch()
+	v.Gathers = f.gathers()
+	v.Lanes = f.lanes()
+	v.Predicated = f.predicated()
+	return v
+}
+
+// Plain is the strategy of a statement whose schedule says nothing of it: assembly and
+// workspaces are as by default, and everything else is the plainest.
+func Plain(p *Problem) *Value {
+	f := newFacts(p)
+	v := f.plain()
+	for _, l := range f.parallel() {
+		if f.grows() && !sums(l) {
+			v.Loops[f.numbers[l]] = Loop{Cut: f.cut(l)}
+		}
+	}
+	return v
+}
+
+func (f *facts) plain() *Value {
+	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, Weight: f.weights(), Result: f.room()}
+	f.spaces = v.Spaces
+	f.workspaces()
+	return v
+}

@@ -1,0 +1,127 @@
+package strategy
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// Listed is an order of the default strategy, with the reason for it. A Minor one changes
+// the leaf only where its loops have the form that it is about.
+type Listed struct {
+	Order
+	Why   string
+	Minor bool
+}
+
+// List is the default strategy of a statement as orders, in the order in which commands
+// give them.
+func List(p *Problem) []Listed {
+	f, v := newFacts(p), Choose(p)
+	var out []Listed
+	add := func(o Order, why string, minor bool) { out = append(out, Listed{o, why, minor}) }
+	for _, x := range sortedKeys(v.Trips) {
+		add(Count{x, v.Trips[x].N}, v.Trips[x].Why, true)
+	}
+	for _, x := range sortedKeys(v.Predicated) {
+		add(Predicate{x}, v.Predicated[x], true)
+	}
+	eachWorkspace(f.stmt, func(t *cin.Access, _ cin.Stmt) {
+		s := v.Spaces[t.Name]
+		add(Workspace{t.Name, s.Kind}, s.Why, false)
+	})
+	f.listLoops(v, add)
+	if v.Row.Width > 0 {
+		add(Tile{v.Row.Var, v.Row.Width}, v.Row.Why, true)
+	}
+	for _, x := range sortedKeys(v.Lanes) {
+		add(Vectorize{Var: x}, v.Lanes[x], true)
+	}
+	for _, g := range v.Gathers {
+		add(Vectorize{g.Var, f.short(g.Key), g.From, g.Masked}, g.Why, true)
+	}
+	for _, x := range v.Prefetch {
+		add(Fetch{f.short(x.Key), x.Var, x.Ahead}, x.Why, true)
+	}
+	return out
+}
+
+// listLoops lists what is said of the outermost loops.
+func (f *facts) listLoops(v *Value, add func(o Order, why string, minor bool)) {
+	top := outermost(f.stmt)
+	each := func(order func(l *cin.Forall, x Loop, r Ref) (Order, string)) {
+		done := map[string]bool{}
+		for _, l := range top {
+			same := true
+			one, why := order(l, v.Loops[f.numbers[l]], Ref{Var: l.Var})
+			for _, m := range top {
+				if m.Var == l.Var {
+					other, _ := order(m, v.Loops[f.numbers[m]], Ref{Var: m.Var})
+					same = same && other == one
+				}
+			}
+			if !same {
+				one, why = order(l, v.Loops[f.numbers[l]], f.ref(l))
+			}
+			if one != nil && !done[one.String()] {
+				done[one.String()] = true
+				add(one, why, false)
+			}
+		}
+	}
+	each(func(l *cin.Forall, x Loop, r Ref) (Order, string) {
+		if l.Unit != cin.CPUThread {
+			return nil, ""
+		}
+		return Threads{r, x.Cut.How, x.Cut.N}, x.Cut.Why
+	})
+	each(func(l *cin.Forall, x Loop, r Ref) (Order, string) {
+		if x.Flat == "" {
+			return nil, ""
+		}
+		return Flatten{r}, x.Flat
+	})
+	each(func(l *cin.Forall, x Loop, r Ref) (Order, string) {
+		if x.Long.How == Kept {
+			return nil, ""
+		}
+		return CutRows{r, f.short(x.Long.Key), x.Long.N}, x.Long.Why
+	})
+}
+
+// ref is the name of a loop among those over its variable.
+func (f *facts) ref(l *cin.Forall) Ref {
+	n, at := 0, 0
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		if m, ok := s.(*cin.Forall); ok && m.Var == l.Var {
+			if n++; m == l {
+				at = n
+			}
+		}
+	})
+	return Ref{l.Var, at}
+}
+
+// short is the name of an access: the tensor's, where it is read at one place.
+func (f *facts) short(key string) string {
+	name, several := "", false
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if a.Key() == key {
+			name = a.Name
+		}
+	})
+	cin.Accesses(f.stmt, func(a *cin.Access) { several = several || a.Name == name && a.Key() != key })
+	if several {
+		return key
+	}
+	return name
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,205 @@
+package strategy
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+)
+
+// Tile has rows of the result summed in registers: tile(k,N).
+type Tile struct {
+	Var   string
+	Width int64
+}
+
+func (o Tile) String() string { return fmt.Sprintf("tile(%s,%d)", o.Var, o.Width) }
+
+func (o Tile) follow(f *facts, v *Value) error {
+	x, found := f.rowTiles(v.Loops)
+	switch {
+	case o.Width < 2 || o.Width > 2*maxTile:
+		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
+	case x != o.Var || len(found) == 0:
+		return fmt.Errorf("%s is not along rows of the result that are summed: a last dense level of the result and of all that has it, inside loops that sum", o.Var)
+	}
+	v.Row = Row{Var: x, Width: o.Width}
+	for _, n := range found {
+		v.Tiles[n] = o.Width
+	}
+	return nil
+}
+
+// Count says that the range of a variable is [0, N): bound(i,i,N,MaxExact).
+type Count struct {
+	Var string
+	N   int64
+}
+
+func (o Count) String() string { return fmt.Sprintf("bound(%s,%s,%d,MaxExact)", o.Var, o.Var, o.N) }
+
+func (o Count) follow(f *facts, v *Value) error {
+	whole := false
+	for _, u := range f.Exact {
+		whole = whole || u == o.Var
+	}
+	switch {
+	case !whole:
+		return fmt.Errorf("the range of %s is cut into blocks, or is not known to be whole", o.Var)
+	case f.Sizes[o.Var] != o.N:
+		return fmt.Errorf("%s has %d coordinates, got %d", o.Var, f.Sizes[o.Var], o.N)
+	}
+	if v.Trips == nil {
+		v.Trips = map[string]Trip{}
+	}
+	v.Trips[o.Var] = Trip{N: o.N}
+	return nil
+}
+
+// Fetch has rows of a dense operand that v picks fetched ahead: prefetch(T,i,N).
+type Fetch struct {
+	Tensor, Var string
+	Ahead       int64
+}
+
+func (o Fetch) String() string { return fmt.Sprintf("prefetch(%s,%s,%d)", o.Tensor, o.Var, o.Ahead) }
+
+func (o Fetch) follow(f *facts, v *Value) error {
+	a, _, err := f.access(o.Tensor)
+	if err != nil {
+		return err
+	}
+	if o.Ahead < 1 || o.Ahead > 1<<16 {
+		return fmt.Errorf("got %d entries ahead, want at least 1 and at most %d", o.Ahead, 1<<16)
+	}
+	done := false
+	f.picks(func(b *cin.Access, _ *Tensor, u string, _ float64) {
+		if b.Key() == a.Key() && u == o.Var && !done {
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead})
+			done = true
+		}
+	})
+	if !done {
+		return fmt.Errorf("%s picks no rows of %s: its last two levels are to be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
+	}
+	return nil
+}
+
+// Vectorize has innermost loops run in lanes: vectorize(i) those that run along
+// contiguous memory; vectorize(i,T,FROM[,MASKED]) those along the entries of T too,
+// which sum what they gather.
+type Vectorize struct {
+	Var          string
+	Tensor       string // "" for contiguous memory
+	From, Masked int64
+}
+
+func (o Vectorize) String() string {
+	switch {
+	case o.Tensor == "":
+		return fmt.Sprintf("vectorize(%s)", o.Var)
+	case o.Masked == 0:
+		return fmt.Sprintf("vectorize(%s,%s,%d)", o.Var, o.Tensor, o.From)
+	}
+	return fmt.Sprintf("vectorize(%s,%s,%d,%d)", o.Var, o.Tensor, o.From, o.Masked)
+}
+
+func (o Vectorize) follow(f *facts, v *Value) error {
+	if o.Tensor == "" {
+		if !f.has(o.Var) {
+			return fmt.Errorf("no loop is over %s", o.Var)
+		}
+		if v.Lanes == nil {
+			v.Lanes = map[string]string{}
+		}
+		v.Lanes[o.Var] = "so ordered"
+		return nil
+	}
+	a, t, err := f.access(o.Tensor)
+	if err != nil {
+		return err
+	}
+	for k, u := range t.levels(a) {
+		if u != o.Var || t.caps(k).Locate {
+			continue
+		}
+		switch {
+		case o.From < 1 || o.From > 1<<20:
+			return fmt.Errorf("got %d iterations, want at least 1 and at most %d", o.From, 1<<20)
+		case o.Masked != 0 && o.Masked != fewLanes && o.Masked != manyLanes:
+			return fmt.Errorf("got %d masked lanes, want %d or %d", o.Masked, fewLanes, manyLanes)
+		}
+		v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u, From: o.From, Masked: o.Masked})
+		return nil
+	}
+	return fmt.Errorf("%s does not store entries along %s", a.Key(), o.Var)
+}
+
+// Predicate has merge loops compute all terms, and choose by predicates which to add:
+// mergeby(i,Predicated).
+type Predicate struct{ Var string }
+
+func (o Predicate) String() string { return fmt.Sprintf("mergeby(%s,Predicated)", o.Var) }
+
+func (o Predicate) follow(f *facts, v *Value) error {
+	if _, ok := f.predicated()[o.Var]; !ok {
+		return fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", o.Var)
+	}
+	if v.Predicated == nil {
+		v.Predicated = map[string]string{}
+	}
+	v.Predicated[o.Var] = "so ordered"
+	return nil
+}
+
+// Workspace says how a workspace is stored: workspace(W,KIND).
+type Workspace struct {
+	Name string
+	Kind Kind
+}
+
+func (o Workspace) String() string { return fmt.Sprintf("workspace(%s,%s)", o.Name, o.Kind) }
+
+// KindByName is the inverse of Kind.String.
+func KindByName(name string) (Kind, bool) {
+	for k, text := range kindNames {
+		if text == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
+func (o Workspace) follow(f *facts, v *Value) error {
+	s, ok := v.Spaces[o.Name]
+	if !ok {
+		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
+	}
+	var err error
+	eachWorkspace(f.stmt, func(t *cin.Access, producer cin.Stmt) {
+		if t.Name != o.Name {
+			return
+		}
+		s.Form = Form{Kind: o.Kind}
+		switch o.Kind {
+		case MarkedList, Bitmap:
+			if n := f.Sizes[t.Vars[0]]; len(t.Vars) != 1 || n > maxPlaces {
+				err = fmt.Errorf("a place for every coordinate is for one variable of at most %d coordinates; got %s", maxPlaces, t.Key())
+			}
+		case Array:
+			if !f.uniform(producer, t) {
+				err = fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
+			}
+		case SortedList:
+			ok, once := f.inOrder(producer, t)
+			s.Once = once
+			if !ok {
+				err = fmt.Errorf("%s is not filled in the order of its variables", t.Key())
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	v.Spaces[o.Name] = s
+	return nil
+}

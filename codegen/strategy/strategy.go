@@ -1,0 +1,179 @@
+package strategy
+
+// Value is how a statement is lowered. Loops, and sequences of statements, are known by
+// their number: the place in the order of cin.Walk, from 0.
+type Value struct {
+	Loops map[int]Loop
+	// Tiles has the statements that sum a row of the result in registers, a tile of
+	// so many values at a time.
+	Tiles map[int]int64
+	// Row is the variable along such rows, and Why the reason for its tiles.
+	Row Row
+	// Trips are the variables whose range is always [0, N).
+	Trips map[string]Trip
+	// Prefetch has the rows that are fetched ahead.
+	Prefetch []Prefetch
+	// Gathers has the loops over segments that run in lanes though what they read is
+	// gathered.
+	Gathers []Gather
+	// Lanes are the variables whose loops run in lanes where they run along
+	// contiguous memory.
+	Lanes map[string]string
+	// Predicated are the variables whose merge loops compute all terms of a sum of
+	// floats, and choose by predicates what is added.
+	Predicated map[string]string
+	// Spaces are the workspaces, by name.
+	Spaces map[string]Space
+	// Result is how much room the arrays of a result that grows begin with.
+	Result Result
+	// Weight ranks the operands by their entries: chunks of equal work are cut by
+	// the entries of the heaviest that their loop walks.
+	Weight map[string]int
+}
+
+// Loop is how one loop is lowered.
+type Loop struct {
+	Cut Cut
+	// Flat: the nest from here down to the last compressed level that the result
+	// shares with an operand is one loop over the positions of that level.
+	Flat string
+	Long Long
+}
+
+// How is a way of cutting a loop for threads.
+type How uint8
+
+const (
+	Whole     How = iota // not cut: threads only set the result to 0 before it
+	Blocks               // chunks of equal work, each a block of the result
+	Ordered              // chunks of equal work, in order: each appends to the result behind the one before
+	Partial              // N chunks of equal work, each with a partial result, which are added up in order
+	Reduction            // N chunks of equal work, each with a partial sum, which are added up in order
+	Rows                 // every thread runs all of the loop for rows of the result of its own
+)
+
+// Cut is how a loop is cut for threads.
+type Cut struct {
+	How How
+	// N is the number of chunks of Partial and Reduction; of Ordered, the least work of
+	// a chunk, 0 for chunks whose number depends on the threads alone.
+	N int64
+	// Streamed is the number of entries from which on a result made by Ordered
+	// chunks is copied past the caches.
+	Streamed int64
+	Why      string
+}
+
+// LongRows is what is done about rows that are too long for one thread.
+type LongRows uint8
+
+const (
+	Kept     LongRows = iota // nothing
+	Apart                    // they are left out, and run one after another, each on all threads
+	Before                   // they are computed before the loop, each on all threads
+	CutAlong                 // chunks begin and end inside of them
+)
+
+// Long is what is done about rows of an operand of more than N entries.
+type Long struct {
+	How LongRows
+	Key string // of the access
+	N   int64
+	Why string
+	// Parts is how a row that is left out is cut for the threads.
+	Parts Cut
+	// Of rows computed Before: the places of a band of coordinates, and the entries
+	// of a stretch of the row.
+	Band, Stretch int64
+}
+
+// Row is a dense last level of the result that is summed in tiles.
+type Row struct {
+	Var   string
+	Width int64
+	Why   string
+}
+
+// Trip is a constant trip count.
+type Trip struct {
+	N   int64
+	Why string
+}
+
+// Prefetch is that of the rows of the access called Key that variable Var picks, by
+// Ahead entries before they are read.
+type Prefetch struct {
+	Key, Var string
+	Ahead    int64
+	Why      string
+}
+
+// Gather is a loop over the entries of the access called Key at variable Var: from From
+// iterations on it runs in lanes, or, where Masked is not 0, in so many
+// masked lanes always.
+type Gather struct {
+	Key, Var     string
+	From, Masked int64
+	Why          string
+}
+
+// Kind is a kind of workspace.
+type Kind uint8
+
+const (
+	HashTable  Kind = iota
+	MarkedList      // a place and a mark for every coordinate, and the list of those marked
+	Bitmap          // a place and a bit for every coordinate
+	Array           // an array, filled everywhere or nowhere
+	SortedList      // a list that is filled in order
+)
+
+var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice.
+type Form struct {
+	Kind Kind
+	Once bool
+}
+
+// Space is a workspace. Piece is the form of those that threads have of their own, where
+// a loop on threads fills it.
+type Space struct {
+	Form
+	Piece Form
+	Why   string
+}
+
+// Result is what is known of the room that a result takes.
+type Result struct {
+	// Growth is how many times as many entries as the sparse operands together there
+	// is room for at first; Most bounds that number, 0 is no bound.
+	Growth, Most int64
+	// Places are the variables for whose coordinates an array of places in a given
+	// row is worth its memory.
+	Places map[string]bool
+}
+
+// Ahead is by how many entries the rows of the access called key that v picks are
+// fetched ahead; 0 where they are not.
+func (v *Value) Ahead(key, picks string) int64 {
+	for _, p := range v.Prefetch {
+		if p.Key == key && p.Var == picks {
+			return p.Ahead
+		}
+	}
+	return 0
+}
+
+// GatherOf is how loops over a variable along the access called key run in lanes; nil
+// where they do not.
+func (v *Value) GatherOf(key, along string) *Gather {
+	for k := range v.Gathers {
+		if g := &v.Gathers[k]; g.Key == key && g.Var == along {
+			return g
+		}
+	}
+	return nil
+}

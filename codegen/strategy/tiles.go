@@ -1,0 +1,127 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// maxTile is the number of values of a row that are summed at a time, in
+// registers.
+const maxTile = 32
+
+// maxTiles is the number of tiles past which a row is summed in place: each
+// tile is a pass over the entries that are summed.
+const maxTiles = 16
+
+// Widest is the width of tiles in a row of n values; 0 where it is too short.
+func Widest(n int64) int64 {
+	for width := int64(maxTile); width >= 4; width /= 2 {
+		if width <= n {
+			return width
+		}
+	}
+	return 0
+}
+
+// tiles finds the statements that sum a row of the result, its dense last level:
+// those that loop over something else than that level's variable v, where
+// v runs along the last, dense, level of everything that has it.
+type tiles struct {
+	*facts
+	v     string
+	bound []string
+	found []int
+	cuts  map[int]Loop
+}
+
+// rowTiles are the statements whose rows can be summed in tiles.
+func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int) {
+	k := len(f.vars) - 1
+	if k < 0 || k <= f.deep {
+		return "", nil
+	}
+	t := &tiles{facts: f, v: f.vars[k], cuts: loops}
+	t.find(f.stmt, false)
+	return t.v, t.found
+}
+
+// here tells whether s sums a row; serial says that its outermost loop runs in order,
+// though it is marked to run on threads.
+func (t *tiles) here(s cin.Stmt, serial bool) bool {
+	k := len(t.vars) - 1
+	for _, v := range t.vars[:k] {
+		if !slices.Contains(t.bound, v) {
+			return false
+		}
+	}
+	switch s := s.(type) {
+	case *cin.Forall:
+		if s.Var == t.v || !serial && s.Unit == cin.CPUThread || threaded(s.Body) {
+			return false
+		}
+	case *cin.Seq:
+		if threaded(s) {
+			return false
+		}
+	default:
+		return false
+	}
+	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v)
+}
+
+// find goes through s, whose outermost loop is a chunk's if serial says so.
+func (t *tiles) find(s cin.Stmt, serial bool) {
+	if !t.assigns(s) {
+		return
+	}
+	if t.here(s, serial) {
+		t.found = append(t.found, t.numbers[s])
+		return
+	}
+	switch s := s.(type) {
+	case *cin.Where:
+		t.find(s.Consumer, serial)
+	case *cin.Seq:
+		for _, u := range s.List {
+			t.find(u, serial)
+		}
+	case *cin.Forall:
+		if s.Unit == cin.CPUThread && !serial && sums(s) {
+			switch t.cuts[t.numbers[s]].Cut.How {
+			case Whole, Partial:
+				t.find(s, true)
+				return
+			case Rows:
+				if len(t.vars) == 1 {
+					return // each thread has a part of the row
+				}
+			}
+		}
+		t.bound = append(t.bound, s.Var)
+		t.find(s.Body, false)
+		t.bound = t.bound[:len(t.bound)-1]
+	}
+}
+
+// threaded tells whether loops in s run on threads: they are around tiles, not
+// in them.
+func threaded(s cin.Stmt) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		found = found || ok && f.Unit == cin.CPUThread
+	})
+	return found
+}
+
+// row chooses the width of tiles.
+func (f *facts) row(v string) Row {
+	n := f.Sizes[v]
+	if n > maxTile*maxTiles {
+		return Row{}
+	}
+	width := Widest(n)
+	return Row{Var: v, Width: width, Why: fmt.Sprintf("rows of %d values, dense in all that has %s", n, v)}
+}

@@ -1,0 +1,209 @@
+package strategy
+
+import (
+	"fmt"
+	"math"
+
+	"distaff/codegen/cin"
+)
+
+// A workspace has a place for every coordinate of a dimension of at most
+// maxPlaces that is, unless small, at most placesRatio times the entries of all
+// operands: each chunk clears its marks once.
+const (
+	maxPlaces   = 1 << 24
+	smallPlaces = 1 << 16
+	placesRatio = 8
+)
+
+// fits tells whether a workspace over v has a place for every coordinate.
+func (f *facts) fits(v string) bool {
+	size, entries := f.Sizes[v], int64(0)
+	for _, t := range f.Tensors[1:] {
+		if t.NNZ < 0 {
+			return size <= maxPlaces
+		}
+		entries += t.NNZ
+	}
+	return size <= maxPlaces && (size <= smallPlaces || size/placesRatio <= entries)
+}
+
+// bitmapWork is how many values are added to a Bitmap workspace, in all of a leaf, for
+// each of its places at least: every chunk sets its places to 0, and a row
+// of very few coordinates is sorted as fast.
+const bitmapWork = 16
+
+// workspace is the kind of workspace t, which producer fills.
+func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
+	size := float64(1)
+	for _, v := range t.Vars {
+		size *= float64(f.Sizes[v])
+	}
+	if len(t.Vars) != 1 || !f.fits(t.Vars[0]) {
+		return Space{Form: Form{Kind: HashTable}, Why: fmt.Sprintf("%s has %.4g coordinates", t.Key(), size)}
+	}
+	if n := f.additions(producer, t); n >= bitmapWork*size {
+		return Space{Form: Form{Kind: Bitmap}, Why: fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, size)}
+	}
+	return Space{Form: Form{Kind: MarkedList}, Why: fmt.Sprintf("%s has %.4g coordinates", t.Key(), size)}
+}
+
+// eachWorkspace calls fn for each workspace that is filled in s.
+func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, producer cin.Stmt)) {
+	cin.Walk(s, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			if t := cin.Target(w.Producer); len(t.Vars) > 0 {
+				fn(t, w.Producer)
+			}
+		}
+	})
+}
+
+// additions is how many values a leaf adds to workspace t, were all patterns
+// uniform and apart; 0 where that is not known.
+func (f *facts) additions(producer cin.Stmt, t *cin.Access) float64 {
+	total := 0.0
+	cin.Walk(producer, func(s cin.Stmt) {
+		a, ok := s.(*cin.Assign)
+		if !ok || a.LHS.Name != t.Name {
+			return
+		}
+		n, _ := f.products(a.RHS)
+		total += n
+	})
+	return total
+}
+
+// products is at how many places all factors of a product have a value, were their
+// patterns uniform and apart, and whether that is so in any case, as they share no
+// variable; 0 of another expression, or where it is not known.
+func (f *facts) products(x cin.Expr) (n float64, exact bool) {
+	if !product(x) {
+		return 0, false
+	}
+	n, exact = 1, true
+	seen := map[string]bool{}
+	cin.ExprAccesses(x, func(a *cin.Access) {
+		t := f.tensor(a.Name)
+		if t == nil || t.NNZ < 0 {
+			n, exact = 0, false
+			return
+		}
+		n *= float64(t.NNZ)
+		for _, v := range a.Vars {
+			if seen[v] {
+				n /= max(float64(f.Sizes[v]), 1)
+				exact = false
+			}
+			seen[v] = true
+		}
+	})
+	return n, exact
+}
+
+// product tells whether an expression has only products and quotients of
+// accesses, numbers and their negatives.
+func product(x cin.Expr) bool {
+	switch x := x.(type) {
+	case *cin.Binary:
+		return (x.Op == '*' || x.Op == '/') && product(x.X) && product(x.Y)
+	case *cin.Neg:
+		return product(x.X)
+	}
+	return true
+}
+
+// A result has room for maxGrowth times as many entries as the operands at
+// first, since few sparse matrices are uniform, or for more where their number is sure,
+// and not for more than maxRoom on that account.
+const (
+	maxGrowth = 8
+	maxRoom   = 1 << 26
+)
+
+// growth is how many times as many entries as the sparse operands together the
+// result is expected to have where they are added up in workspaces, or are products
+// that it stores: a power of two.
+func (f *facts) growth() int64 {
+	entries, places, added := 1.0, 1.0, 0.0
+	most := int64(maxGrowth)
+	for _, t := range f.Tensors[1:] {
+		if t.NNZ < 0 {
+			return 1
+		}
+		if !t.Format.AllDense() {
+			entries += float64(t.NNZ)
+		}
+	}
+	for _, v := range f.vars {
+		places *= max(float64(f.Sizes[v]), 1)
+	}
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		switch s := s.(type) {
+		case *cin.Where:
+			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
+				added += f.additions(s.Producer, t)
+			}
+		case *cin.Assign: // of no sum: all its variables are the result's
+			if f.assigns(s) && !s.Accumulate {
+				n, exact := f.products(s.RHS)
+				added += n
+				if exact {
+					most = maxRoom
+				}
+			}
+		}
+	})
+	// Of so many values thrown at so many places.
+	expected := -places * math.Expm1(-added/places)
+	n := int64(1)
+	for n < most && float64(n)*entries < expected && float64(2*n)*entries <= maxRoom {
+		n *= 2
+	}
+	return n
+}
+
+// room is what is known of the room that the result takes. crdWidths are those of its
+// levels.
+func (f *facts) room() Result {
+	r := Result{Growth: 1, Places: map[string]bool{}}
+	if f.sparse() && !f.shared() {
+		r.Growth = f.growth()
+		r.Most = f.mostRoom(r.Growth)
+	}
+	for _, v := range f.vars {
+		r.Places[v] = f.fits(v)
+	}
+	return r
+}
+
+// mostRoom is the entries that there is to be room for at most at first, 0 where the
+// operands are known to have so few that it does not matter.
+func (f *facts) mostRoom(growth int64) int64 {
+	if f.Target.RoomBytes <= 0 {
+		return 0
+	}
+	entry, expected := float64(f.result.Type.Size()), 16.0
+	for k, v := range f.vars {
+		if k > f.deep {
+			entry *= max(float64(f.Sizes[v]), 1) // a block of values
+		}
+	}
+	for _, width := range f.result.CrdWidth {
+		entry += float64(width)
+	}
+	for _, t := range f.Tensors[1:] {
+		switch {
+		case t.Format.AllDense():
+		case t.NNZ < 0:
+			expected = math.Inf(1)
+		default:
+			expected += float64(t.NNZ)
+		}
+	}
+	most := max(float64(f.Target.RoomBytes)/entry, 16)
+	if expected*float64(growth) <= most {
+		return 0
+	}
+	return int64(most)
+}
