@@ -9,10 +9,10 @@ LDFLAGS  = -X distaff/spmd.version=$(VERSION)
 
 help:
 	@echo "build    bin/distaff and bin/tns2tcs"
-	@echo "test     every test; fetches what is missing with apt where it may"
+	@echo "test     every test, a line a package; fetches what is missing with apt where it may"
 	@echo "check    format, vet, staticcheck, import graph, tidy, goldens, no diff"
 	@echo "golden   rewrite the stage goldens, pictures and generated files"
-	@echo "fuzz     the random oracle at length, and every fuzz target for a while"
+	@echo "fuzz     everything random at length, in stages: at most an hour on two cores"
 	@echo "bench    benchmarks, as ratios within one run"
 	@echo "install  binaries, man pages, MPI wrappers, sbatch scripts into PREFIX"
 	@echo "clean    remove build outputs"

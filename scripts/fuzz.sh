@@ -1,20 +1,77 @@
 #!/usr/bin/env bash
-# `make fuzz`: the random oracle at length (N statements and N schedules, default
-# 20000), then every fuzz target for FUZZTIME (default 20s) each.
-set -euo pipefail
+# `make fuzz`: everything random, at length, in stages; about three quarters of an
+# hour on two cores. All draw from one seed (SEED; the time without it), which each
+# stage prints, so that a failure comes again with it. SCALE multiplies every count
+# (default 1), ONLY picks stages by a regular expression of their names, FUZZTIME is
+# how long each fuzz target runs (default 60s). A table of all stages ends the run,
+# which fails where one did.
+set -uo pipefail
 cd "$(dirname "$0")/.."
 seed=${SEED:-$(date +%s)}
-sweep() { # TITLE FLAGS...
-    echo "$1: ${N:-20000} cases, seed $seed"
-    go test ./spmd/oracle -count=1 -timeout 120m "${@:2}" -oracle.n="${N:-20000}" -oracle.seed="$seed" -v
-}
-sweep "random schedules, interpreted; a tenth compiled" -run OracleSchedules
-sweep "random statements" -run Oracle -skip OracleSchedules
-DISTAFF_FAULTS="${FAULTS:-200}" go test ./cmd/distaff -count=1 -timeout 60m -run '^TestFaults$' -v
-go list ./... | while read -r pkg; do
-    dir=$(go list -f '{{.Dir}}' "$pkg")
-    { grep -hoE '^func (Fuzz[A-Za-z0-9_]+)' "$dir"/*_test.go 2>/dev/null || true; } | awk '{print $2}' | while read -r f; do
-        echo "fuzz: $pkg $f"
-        go test "$pkg" -run '^$' -fuzz "^$f\$" -fuzzminimizetime 1x -fuzztime "${FUZZTIME:-20s}"
+scale=${SCALE:-1}
+logs=$(mktemp -d)
+table=()
+failed=0
+
+# stage NAME COUNT COMMAND...: runs the command, in whose arguments and environment %N and
+# %S stand for the count and the seed, shows what it says in sum, and all of it if it fails.
+stage() {
+    local name=$1 count log="$logs/$((${#table[@]} + 1))" begun=$SECONDS status=ok args=()
+    count=$(awk -v n="$2" -v s="$scale" 'BEGIN { c = int(n * s); print c < 1 ? 1 : c }')
+    [[ $name =~ ${ONLY:-} ]] || return 0
+    for a in "${@:3}"; do
+        a=${a//%N/$count}
+        args+=("${a//%S/$seed}")
     done
-done
+    echo "$name: $count, seed $seed"
+    echo "    ${args[*]}"
+    if ! env "${args[@]}" >"$log" 2>&1; then
+        status=FAIL failed=$((failed + 1))
+        cat "$log"
+    elif grep -q -- '--- SKIP' "$log"; then
+        status=skipped
+    fi
+    grep -hoE '_test\.go:[0-9]+: .*(cases|jobs|faults|files|right).*' "$log" | sed 's/^[^ ]* /    /' || true
+    table+=("$(printf '%-44s %8s %12s %8d  %s' "$name" "$count" "$seed" $((SECONDS - begun)) "$status")")
+}
+
+# oracle NAME COUNT TEST: a test of spmd/oracle.
+oracle() { stage "$1" "$2" go test ./spmd/oracle -count=1 -timeout 60m -v -run "$3" -oracle.n=%N -oracle.seed=%S; }
+
+oracle "statements, interpreted" 20000 '^TestOracleInterp$'
+oracle "schedules, interpreted" 20000 '^TestOracleSchedules$'
+oracle "kernels, interpreted" 4000 '^TestKernels$'
+oracle "statements in C, -O0" 4000 '^TestOracleC$/^O0$'
+oracle "statements in C, -O1" 600 '^TestOracleC$/^O1$'
+oracle "statements in C, -O3" 300 '^TestOracleC$/^O3$'
+oracle "schedules in C, -O0" 3000 '^TestOracleSchedulesInC$/^O0$'
+oracle "schedules in C, -O1" 400 '^TestOracleSchedulesInC$/^O1$'
+oracle "schedules by level kinds in C, all" 1 '^TestKindsInC$'
+oracle "statements in C, under sanitizers" 250 '^TestOracleSanitized$'
+oracle "schedules in C, under sanitizers" 150 '^TestOracleSchedulesSanitized$'
+oracle "long rows, interpreted and in C" 300 '^TestLongRows$'
+oracle "long rows in C, under sanitizers" 40 '^TestLongRowsSanitized$'
+oracle "whole jobs in C, twice" 700 '^TestOracleJobs$'
+oracle "ranks in one process, interpreted" 6000 '^TestOracleRanks$'
+oracle "files of 1 to 8 ranks, byte for byte" 300 '^TestOracleSameBytes$'
+oracle "ranks under each MPI, at 2, 3 and 4" 300 '^TestOracleMPI$'
+stage "faults" 200 DISTAFF_FAULTS=%N DISTAFF_FAULTS_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestFaults$'
+stage "mutated files of every format" 5000 DISTAFF_MUTATIONS=%N DISTAFF_MUTATIONS_FIRST=$((seed % 1000000000)) go test ./cmd/distaff -count=1 -timeout 60m -v -run '^TestMutations$'
+stage "real files, every one in every format" 1 DISTAFF_ALL_DATA=1 go test ./io/convert -count=1 -timeout 30m -v -run '^TestRealFiles$'
+while read -r pkg target; do
+    stage "$target of ${pkg#distaff/}" 1 go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzzminimizetime 1x -fuzztime "${FUZZTIME:-60s}"
+done < <(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}' ./... |
+    while read -r pkg file; do
+        [ -n "$pkg" ] && sed -nE "s#^func (Fuzz[A-Za-z0-9_]+).*#$pkg \1#p" "$file"
+    done)
+
+echo
+printf '%-44s %8s %12s %8s\n' stage count seed seconds
+printf '%s\n' "${table[@]}"
+printf '%d stages, %d failed, %d s\n' "${#table[@]}" "$failed" "$SECONDS"
+if [ "$failed" -gt 0 ]; then
+    echo "the logs are in $logs"
+    exit 1
+fi
+rm -rf "$logs"
+[ "${#table[@]}" -gt 0 ]

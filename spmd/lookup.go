@@ -23,13 +23,13 @@ func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
 	lev := &t.Levels[l]
 	c := coord[lev.Mode]
 	lo, hi := p, p+1
-	switch lev.Kind {
-	case 'd':
+	switch lev.Form() {
+	case tcs.Full:
 		if c < lev.Offset || c >= lev.Offset+lev.Size {
 			return acc
 		}
 		return k.below(l+1, p*lev.Size+c-lev.Offset, coord, acc)
-	case 's', 'u':
+	case tcs.Segmented:
 		lo, hi = lev.Pos.At(p), lev.Pos.At(p+1)
 		n := int(hi - lo)
 		first := sort.Search(n, func(i int) bool { return lev.Crd.At(lo+int64(i)) >= c })
@@ -49,8 +49,7 @@ func (k *lookup) entry(i int64, coord []int64) bool {
 	p := i
 	for l := len(k.t.Levels) - 1; l >= 0; l-- {
 		lev := &k.t.Levels[l]
-		switch lev.Kind {
-		case 'd':
+		if lev.Form() == tcs.Full {
 			coord[lev.Mode] = lev.Offset + p%lev.Size
 			p /= lev.Size
 			continue
@@ -60,7 +59,7 @@ func (k *lookup) entry(i int64, coord []int64) bool {
 			return false
 		}
 		coord[lev.Mode] = c
-		if lev.Kind == 's' || lev.Kind == 'u' {
+		if lev.Form() == tcs.Segmented {
 			// The parent is the last segment that begins at or before p.
 			p = int64(sort.Search(int(lev.Pos.Len), func(q int) bool { return lev.Pos.Int(int64(q)) > p })) - 1
 		}

@@ -76,13 +76,8 @@ func (r *run) asStored(s *source) bool {
 
 // loadBlocks makes the blocks of an operand that live at this rank of c. Collective.
 func (r *run) loadBlocks(c comm.Comm, p *plan.Problem, cuts []int, s *source) (map[plan.Block]*tcs.Tensor, error) {
-	f := r.formats[s.name]
-	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.sizes.Dims[s.name], Type: s.typ, Name: s.from}
-	if s.in.NoDuplicates {
-		spec.Duplicates = coo.Refuse
-		spec.Locate = r.locate(s)
-	}
-	g := &load.Target{Plan: p, Cuts: cuts, Spec: spec, Cfg: r.config()}
+	f, g := r.formats[s.name], r.target(s.name, cuts)
+	g.Plan = p
 	switch {
 	case s.scalar != nil:
 		own := map[plan.Block]*tcs.Tensor{}
@@ -114,6 +109,17 @@ func (r *run) loadBlocks(c comm.Comm, p *plan.Problem, cuts []int, s *source) (m
 	stop := r.watch(s, in)
 	defer stop()
 	return g.Scatter(c, in)
+}
+
+// target says what blocks are to be made of an operand.
+func (r *run) target(name string, cuts []int) *load.Target {
+	f, s := r.formats[name], r.sources[name]
+	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.sizes.Dims[name], Type: s.typ, Name: s.from}
+	if s.in.NoDuplicates {
+		spec.Duplicates = coo.Refuse
+		spec.Locate = r.locate(s)
+	}
+	return &load.Target{Plan: r.prepared.problem, Cuts: cuts, Spec: spec, Cfg: r.config()}
 }
 
 // scatterGenerated makes blocks of what every rank generates of a tensor.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
 )
 
@@ -108,22 +108,6 @@ type PlannedSum struct {
 	Final bool `json:"final,omitempty"`
 }
 
-// planner counts while it goes over the plan.
-type planner struct {
-	k       *prepared
-	p       *plan.Problem
-	out     *Planned
-	sizers  []*sizer // of operands, then of the result
-	bcast   []bool
-	largest int
-	detail  func(rank int) *PlannedRank // nil for a rank that is not wanted
-
-	incoming [][]struct{ most, count int64 }  // by rank and operand: foreign blocks
-	needs    [][]plan.Block                   // the same: the largest block that a step reads, -1 for none
-	partials []map[plan.Partial]*partialBlock // by rank
-	extra    []int64                          // the largest block that is added to another
-}
-
 // Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
 // file without sizes, as a run does), and needs no input of a dense tensor whose sizes are
 // known. detail says how many ranks' steps to list, the first ones; negative for all.
@@ -152,41 +136,52 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := r.prepared
-	x := &planner{k: k, p: k.problem, bcast: k.problem.Broadcasts(), out: &Planned{
-		Version: Version(), Statement: p.stmt.String(), Ranks: ranks, MemoryLimit: j.MemoryLimit,
-		Steps: make([]int64, ranks), Owned: make([]int64, ranks), Memory: make([]int64, ranks), Map: []string{}, Loops: []PlannedLoop{},
-		Comm:    Comm{make([]int64, ranks), make([]int64, ranks), make([]int64, ranks)},
-		Balance: Balance{make([]int64, ranks)}, PerRank: []PlannedRank{},
-	}}
-	x.describe()
+	x := &planner{forecast: r.forecast(), out: newPlanned(p, ranks, j.MemoryLimit)}
 	if detail < 0 || detail > ranks {
 		detail = ranks
 	}
 	for n := range detail {
 		x.out.PerRank = append(x.out.PerRank, PlannedRank{Rank: n, Owns: []PlannedBlock{}, Steps: []PlannedStep{}, Sends: []PlannedMove{}, Sums: []PlannedSum{}})
 	}
-	x.detail = func(rank int) *PlannedRank {
-		if rank >= detail {
-			return nil
-		}
-		return &x.out.PerRank[rank]
-	}
-	x.incoming, x.needs = make([][]struct{ most, count int64 }, ranks), make([][]plan.Block, ranks)
-	for n := range x.incoming {
-		x.incoming[n] = make([]struct{ most, count int64 }, len(x.p.Operands))
-		x.needs[n] = slices.Repeat([]plan.Block{-1}, len(x.p.Operands))
-	}
-	x.partials, x.extra = make([]map[plan.Partial]*partialBlock, ranks), make([]int64, ranks)
-	x.broadcasts()
-	if err := x.steps(ctx); err != nil {
+	if err := x.fill(ctx); err != nil {
 		return nil, err
 	}
-	x.sums()
-	x.owns()
-	x.memory()
-	x.loading()
 	return x.out, nil
+}
+
+func newPlanned(p *parsed, ranks int, limit int64) *Planned {
+	return &Planned{
+		Version: Version(), Statement: p.stmt.String(), Ranks: ranks, MemoryLimit: limit,
+		Owned: make([]int64, ranks), Memory: make([]int64, ranks), Map: []string{}, Loops: []PlannedLoop{},
+		Balance: Balance{make([]int64, ranks)}, PerRank: []PlannedRank{},
+	}
+}
+
+// planner fills a plan with what the parts of a run forecast.
+type planner struct {
+	*forecast
+	out     *Planned
+	largest int                 // the operand that is taken to have most entries, or -1
+	used    map[plan.Block]bool // blocks of that which were counted
+}
+
+// fill asks for everything.
+func (x *planner) fill(ctx context.Context) error {
+	x.describe()
+	x.used = map[plan.Block]bool{}
+	cost, err := x.computing(ctx, x)
+	if err != nil {
+		return err
+	}
+	for n := range x.out.PerRank {
+		d := &x.out.PerRank[n]
+		slices.SortStableFunc(d.Sends, func(a, b PlannedMove) int { return a.To - b.To })
+	}
+	x.out.Steps = cost.Steps
+	x.out.Comm = Comm{cost.Sent, cost.Received, cost.Messages}
+	x.owns()
+	x.out.Memory = x.memory(cost)
+	return nil
 }
 
 // describe fills in the loops and the tensors.
@@ -198,37 +193,34 @@ func (x *planner) describe() {
 	for _, v := range p.Map {
 		x.out.Map = append(x.out.Map, k.r.userName(p.Vars[v].Name))
 	}
-	x.largest = k.largest()
-	add := func(name string, vars []string, f format.Format, modes []int, s *sizer, result bool) {
-		space := p.SpaceOf(modes)
-		t := PlannedTensor{Name: name, Sizes: s.dims, Format: formatName(f), Type: s.typ.String(), Result: result, Blocks: space.Size(),
-			Entries: round(s.entries), Exact: s.exactWhole(), Counted: s.exactWhole() || k.r.sources[name].countKnown(), Vars: []string{}}
-		for _, v := range vars {
-			t.Vars = append(t.Vars, k.r.userName(v))
-		}
-		if src := k.r.sources[name]; src != nil {
-			t.Source = src.from
-		}
-		for b := range plan.Block(t.Blocks) {
-			t.Owners = append(t.Owners, p.Owner(modes, b))
-			t.Bytes += s.block(b).bytes
-		}
-		x.out.Estimated = x.out.Estimated || !t.Exact
-		x.out.Tensors = append(x.out.Tensors, t)
-	}
 	for n, o := range k.operands {
-		s := x.newSizer(o.tensor, p.Operands[n].Modes)
-		x.sizers = append(x.sizers, s)
-		add(o.tensor, o.vars, k.r.formats[o.tensor], p.Operands[n].Modes, s, false)
+		x.tensor(o.tensor, o.vars, x.tensors[n], false)
 		x.out.Tensors[n].Broadcast = x.bcast[n]
 	}
-	name := k.r.p.result
-	s := x.resultSizer()
-	x.sizers = append(x.sizers, s)
-	add(name, k.norm.LHS.Vars, k.r.formats[name], p.Result, s, true)
-	if x.largest >= 0 {
+	x.tensor(k.r.p.result, k.norm.LHS.Vars, x.result(), true)
+	if x.largest = k.largest(); x.largest >= 0 {
 		x.out.Largest = k.operands[x.largest].tensor
 	}
+}
+
+// tensor describes a tensor.
+func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, result bool) {
+	r := x.k.r
+	src := r.sources[name]
+	t := PlannedTensor{Name: name, Sizes: s.Dims, Format: formatName(r.formats[name]), Type: s.Type.String(), Result: result, Blocks: x.p.SpaceOf(s.Cuts).Size(),
+		Entries: estimate.Round(s.Entries), Exact: s.Exact(), Counted: s.Exact() || src.countKnown(), Vars: []string{}}
+	for _, v := range vars {
+		t.Vars = append(t.Vars, r.userName(v))
+	}
+	if src != nil {
+		t.Source = src.from
+	}
+	for b := range plan.Block(t.Blocks) {
+		t.Owners = append(t.Owners, x.p.Owner(s.Cuts, b))
+		t.Bytes += s.Block(b).Bytes
+	}
+	x.out.Estimated = x.out.Estimated || !t.Exact
+	x.out.Tensors = append(x.out.Tensors, t)
 }
 
 // userName is a variable of the normal form as the user wrote it.
@@ -236,115 +228,52 @@ func (r *run) userName(v string) string { return r.userNames([]string{v})[0] }
 
 // block is a planned block of an operand (n) or the result (the last).
 func (x *planner) block(n int, b plan.Block) PlannedBlock {
-	s := x.sizers[n].block(b)
-	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: s.box, Entries: s.entries, Bytes: s.bytes}
+	z := x.tensors[n].Block(b)
+	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: x.tensors[n].Box(b), Entries: z.Entries, Bytes: z.Bytes}
 }
 
-// travel counts a block that goes from one rank to another.
-func (x *planner) travel(n int, b plan.Block, from, to int) {
-	s := x.sizers[n].block(b)
-	x.out.Comm.BytesSent[from] += s.bytes
-	x.out.Comm.MessagesSent[from] += s.messages
-	x.out.Comm.BytesReceived[to] += s.bytes
-}
-
-// broadcasts counts the operands that are broadcast: once for the sender, and
-// once for each receiver.
-func (x *planner) broadcasts() {
-	for n, all := range x.bcast {
-		if !all {
-			continue
-		}
-		s, owner := x.sizers[n].block(0), x.p.Owner(x.p.Operands[n].Modes, 0)
-		x.out.Comm.BytesSent[owner] += s.bytes
-		x.out.Comm.MessagesSent[owner] += s.messages
-		for rank := range x.p.Ranks {
-			if rank != owner {
-				x.out.Comm.BytesReceived[rank] += s.bytes
-				x.incoming[rank][n].most, x.incoming[rank][n].count = s.memory(), 1
-			}
-		}
-		if d := x.detail(owner); d != nil {
-			d.Sends = append(d.Sends, PlannedMove{x.block(n, 0), owner, -1, true})
-		}
+// detail is where the steps of a rank are listed, nil for one that is not wanted.
+func (x *planner) detail(rank int) *PlannedRank {
+	if rank >= len(x.out.PerRank) {
+		return nil
 	}
+	return &x.out.PerRank[rank]
 }
 
-// steps goes over every rank's steps once.
-func (x *planner) steps(ctx context.Context) error {
-	holders := make([]*plan.Holder, x.p.Ranks)
-	used := map[plan.Block]bool{} // blocks of the largest operand, at their owners
-	result := len(x.sizers) - 1
-	for rank, s := range x.p.AllSteps() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if holders[rank] == nil {
-			holders[rank] = x.p.NewHolder()
-		}
-		x.out.Steps[rank]++
-		d := x.detail(rank)
-		var step PlannedStep
-		for f := range holders[rank].Fetches(s) {
-			n := f.Operand
-			if n == x.largest && f.Owner == rank && !used[f.Block] {
-				used[f.Block] = true
-				x.out.Balance.Nonzeros[rank] += x.sizers[n].block(f.Block).entries
-			}
-			if d != nil {
-				step.Fetches = append(step.Fetches, PlannedMove{x.block(n, f.Block), f.Owner, rank, x.bcast[n]})
-			}
-			if f.Owner == rank || x.bcast[n] {
-				continue
-			}
-			x.travel(n, f.Block, f.Owner, rank)
-			in := &x.incoming[rank][n]
-			in.most, in.count = max(in.most, x.sizers[n].block(f.Block).memory()), in.count+1
-			if from := x.detail(f.Owner); from != nil {
-				from.Sends = append(from.Sends, PlannedMove{x.block(n, f.Block), f.Owner, rank, false})
-			}
-		}
-		block := x.sizers[result].block(s.Partial.Result)
-		x.partial(rank, s, block)
-		if !s.First {
-			x.extra[rank] = max(x.extra[rank], block.memory())
+// Step, Send and Sum: exec.Watcher.
+func (x *planner) Step(rank int, s plan.Step, fetches []plan.Fetch) {
+	d := x.detail(rank)
+	var step PlannedStep
+	for _, f := range fetches {
+		if f.Operand == x.largest && f.Owner == rank && !x.used[f.Block] {
+			x.used[f.Block] = true
+			x.out.Balance.Nonzeros[rank] += x.tensors[f.Operand].Block(f.Block).Entries
 		}
 		if d != nil {
-			for v, i := range s.Tuple {
-				cuts := x.p.Vars[v].Cuts
-				step.Ranges = append(step.Ranges, [2]int64{cuts[i], cuts[i+1]})
-			}
-			step.Terms, step.First = x.p.Groups[s.Group].Terms, s.First
-			d.Steps = append(d.Steps, step)
+			step.Fetches = append(step.Fetches, PlannedMove{x.block(f.Operand, f.Block), f.Owner, rank, x.bcast[f.Operand]})
 		}
 	}
-	for n := range x.out.PerRank {
-		d := &x.out.PerRank[n]
-		slices.SortStableFunc(d.Sends, func(a, b PlannedMove) int { return a.To - b.To })
+	if d == nil {
+		return
 	}
-	return nil
+	for v, i := range s.Tuple {
+		cuts := x.p.Vars[v].Cuts
+		step.Ranges = append(step.Ranges, [2]int64{cuts[i], cuts[i+1]})
+	}
+	step.Terms, step.First = x.p.Groups[s.Group].Terms, s.First
+	d.Steps = append(d.Steps, step)
 }
 
-// sums counts the tree sums and the moves of results to their owners.
-func (x *planner) sums() {
-	result := len(x.sizers) - 1
-	move := func(b plan.Block, from, to int, final bool) {
-		if from != to {
-			x.travel(result, b, from, to)
-			x.extra[to] = max(x.extra[to], x.sizers[result].block(b).memory())
-		}
-		for k, rank := range []int{from, to} {
-			if d := x.detail(rank); d != nil && (k == 0 || from != to) {
-				d.Sums = append(d.Sums, PlannedSum{PlannedMove{x.block(result, b), from, to, false}, final})
-			}
-		}
+func (x *planner) Send(operand int, b plan.Block, from, to int) {
+	if d := x.detail(from); d != nil {
+		d.Sends = append(d.Sends, PlannedMove{x.block(operand, b), from, to, to < 0})
 	}
-	for _, s := range x.p.Sums() {
-		for _, a := range s.Adds {
-			move(s.Result, a.From.Rank, a.To.Rank, false)
-		}
-		if s.Root.Rank != s.Owner {
-			move(s.Result, s.Root.Rank, s.Owner, true)
+}
+
+func (x *planner) Sum(b plan.Block, from, to int, complete bool) {
+	for k, rank := range []int{from, to} {
+		if d := x.detail(rank); d != nil && (k == 0 || from != to) {
+			d.Sums = append(d.Sums, PlannedSum{PlannedMove{x.block(len(x.tensors)-1, b), from, to, false}, complete})
 		}
 	}
 }
@@ -353,10 +282,7 @@ func (x *planner) sums() {
 func (x *planner) owns() {
 	for n, t := range x.out.Tensors {
 		for b, rank := range t.Owners {
-			x.out.Owned[rank] += x.sizers[n].block(plan.Block(b)).bytes
-			if !x.sizers[n].mapped && n < len(x.sizers)-1 {
-				x.out.Memory[rank] += x.sizers[n].block(plan.Block(b)).memory()
-			}
+			x.out.Owned[rank] += x.tensors[n].Block(plan.Block(b)).Bytes
 			if d := x.detail(rank); d != nil {
 				d.Owns = append(d.Owns, x.block(n, plan.Block(b)))
 			}

@@ -257,6 +257,10 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 				ending := []string{"tcs", "tns"}[ranks-2]
 				job.Outputs = []spmd.Output{{Tensor: c.stmt[:1], File: filepath.Join(dir, "out."+ending)}}
 			}
+			job.MemoryLimit = 0
+			if ranks == 3 { // buffers are as large as the limit lets them be
+				job.MemoryLimit = 128 << 20
+			}
 			p, err := job.Plan(context.Background(), 0)
 			if err != nil {
 				t.Fatal(err)

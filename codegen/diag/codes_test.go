@@ -2,7 +2,9 @@ package diag_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"distaff/codegen"
 	"distaff/codegen/diag"
@@ -73,6 +75,18 @@ func TestErrorPlaces(t *testing.T) {
 	}
 	if e.ExitCode() != 2 || (&diag.Error{Exit: 3}).ExitCode() != 3 {
 		t.Error("exit codes")
+	}
+	long := strings.Repeat("é+", 50000)
+	for _, pos := range []int{0, len(long) / 3, len(long)} {
+		lines := strings.Split(diag.At(diag.Syntax, long, pos, pos+90000, "got %s", long).Error(), "\n")
+		if len(lines) != 3 || utf8.RuneCountInString(lines[0]) > diag.MaxShown+50 || utf8.RuneCountInString(lines[1]) > diag.MaxShown+10 || utf8.RuneCountInString(lines[2]) > diag.MaxShown+10 {
+			t.Errorf("a long statement at %d: %.1000q", pos, lines)
+			continue
+		}
+		at := []rune(lines[1] + "  ")[strings.Index(lines[2], "^")]
+		if want := []rune(long[pos:] + " ")[0]; at != want {
+			t.Errorf("a long statement: the caret of offset %d stands under %q, want %q", pos, at, want)
+		}
 	}
 	if got := diag.At(diag.Syntax, "ab", 9, 12, "x").Error(); got != "x\n    ab\n      ^" {
 		t.Errorf("a place past the end: %q", got)

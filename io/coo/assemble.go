@@ -165,7 +165,7 @@ func (s *sorted) fit(sh *tcs.Shape) {
 		}
 	}
 	for l, m := range sh.Modes {
-		if sh.Kinds[l] == 'd' && s.max[l] >= 0 {
+		if tcs.KindOf(sh.Kinds[l]).Form == tcs.Full && s.max[l] >= 0 {
 			sh.Box[m] = [2]int64{s.min[l], s.max[l] + 1}
 		}
 	}
@@ -313,12 +313,7 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	if spec.Dims != nil {
 		dims, exact = spec.Dims, true
 	}
-	for _, k := range spec.Kinds {
-		if k != 'd' {
-			return nil, nil
-		}
-	}
-	if !exact || spec.FitDense || spec.Duplicates == Refuse {
+	if !tcs.AllDense(spec.Kinds) || !exact || spec.FitDense || spec.Duplicates == Refuse {
 		return nil, nil
 	}
 	shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type}, Kinds: spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}

@@ -32,7 +32,10 @@ type Pool struct {
 }
 
 // NewPool shares a quarter of what the limit has left.
-func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: max(limit.Free()/4, 1<<20)} }
+func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: PoolBudget(limit.Free())} }
+
+// PoolBudget is the bytes of records that a Pool holds, where so many are free.
+func PoolBudget(free int64) int64 { return max(free/4, 1<<20) }
 
 // relieve sends the largest builder's records to disk; false if there are none.
 func (p *Pool) relieve() (bool, error) {
@@ -247,7 +250,7 @@ func (s *store) join(o *store) {
 // Finish is the tensor, which the caller closes. The builder is empty then.
 func (b *Builder) Finish(wide bool) (*tcs.Tensor, error) {
 	b.spec.Wide = b.spec.Wide || wide
-	if dense(b.spec.Kinds) && b.spec.Duplicates != Refuse {
+	if tcs.AllDense(b.spec.Kinds) && b.spec.Duplicates != Refuse {
 		return b.spread()
 	}
 	src, err := b.collected()
@@ -275,15 +278,6 @@ func (b *Builder) relieved(err error) (bool, error) {
 		return false, errors.Join(e, err)
 	}
 	return true, nil
-}
-
-func dense(kinds string) bool {
-	for _, k := range kinds {
-		if k != 'd' {
-			return false
-		}
-	}
-	return true
 }
 
 // spread makes a dense tensor, which needs no sorting.

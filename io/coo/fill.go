@@ -22,7 +22,7 @@ type filler struct {
 }
 
 type fillLevel struct {
-	kind         byte
+	kind         tcs.LevelKind
 	depth        uint8 // an entry that first differs at or above it has a new position
 	size, offset int64
 	span         int64 // a singleton: its positions may have no child (they get -1) in whole spans: 1 for p, below a p what a slot of it holds; 0 for never
@@ -37,16 +37,16 @@ func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Par
 		diff: make([]uint8, BatchSize), at: make([]int64, BatchSize), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsPart)}
 	for l := range f.levels {
 		r := shape.Range(shape.Modes[l])
-		lev := fillLevel{kind: shape.Kinds[l], depth: uint8(depth[l])}
-		switch lev.kind {
-		case 'd':
+		lev := fillLevel{kind: tcs.KindOf(shape.Kinds[l]), depth: uint8(depth[l])}
+		switch lev.kind.Form {
+		case tcs.Full:
 			lev.size, lev.offset = r[1]-r[0], r[0]
-		case 's', 'u':
+		case tcs.Segmented:
 			lev.pos, lev.crd = sinkOf(l, tcs.PosPart), sinkOf(l, tcs.CrdPart)
-		default:
+		case tcs.Single:
 			lev.crd = sinkOf(l, tcs.CrdPart)
 			lev.span = 1
-			if lev.kind != 'p' {
+			if !lev.kind.Padded {
 				lev.span = padSpan(f.levels[:l])
 			}
 		}
@@ -73,13 +73,15 @@ func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Par
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {
-		switch levels[l].kind {
-		case 'p':
-			return span
-		case 's', 'u':
+		switch lev := &levels[l]; lev.kind.Form {
+		case tcs.Full:
+			span *= lev.size
+		case tcs.Segmented:
 			return 0
-		case 'd':
-			span *= levels[l].size
+		case tcs.Single:
+			if lev.kind.Padded {
+				return span
+			}
 		}
 	}
 	return 0
@@ -104,14 +106,14 @@ func (f *filler) resume(prev, counts []int64) {
 	parent := int64(0)
 	for l := range f.levels {
 		lev := &f.levels[l]
-		switch lev.kind {
-		case 'd':
+		switch lev.kind.Form {
+		case tcs.Full:
 			parent = parent*lev.size + prev[l] - lev.offset
-		case 's', 'u':
+		case tcs.Segmented:
 			lev.pos.n = int(parent + 1)
 			lev.crd.n = int(counts[l])
 			parent = counts[l] - 1
-		default:
+		case tcs.Single:
 			lev.crd.n = int(parent + 1)
 		}
 	}
@@ -146,12 +148,12 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	for l := range f.levels {
 		lev := &f.levels[l]
 		col := cols[l][from:to]
-		switch lev.kind {
-		case 'd':
+		switch lev.kind.Form {
+		case tcs.Full:
 			for i, x := range col {
 				at[i] = at[i]*lev.size + x - lev.offset
 			}
-		case 's', 'u':
+		case tcs.Segmented:
 			if lev.crd.room() < n && lev.crd.file != nil {
 				lev.crd.flush()
 			}
@@ -160,7 +162,7 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 			} else {
 				appendChildren(lev, lev.crd.i64, diff, at, col)
 			}
-		default:
+		case tcs.Single:
 			for i, x := range col {
 				if diff[i] > lev.depth {
 					continue
@@ -217,14 +219,14 @@ func (f *filler) finish() error {
 	parents := int64(1)
 	for l := range f.levels {
 		lev := &f.levels[l]
-		switch lev.kind {
-		case 'd':
+		switch lev.kind.Form {
+		case tcs.Full:
 			parents *= lev.size
-		case 's', 'u':
+		case tcs.Segmented:
 			n := lev.crd.next()
 			lev.pos.fill(n, parents+1)
 			parents = n
-		default:
+		case tcs.Single:
 			if !lev.pad(parents) {
 				return f.gapErr(l)
 			}
@@ -240,14 +242,14 @@ func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 		at[f.spec.Modes[k]] = cols[k][i]
 	}
 	what := "c or u above it would repeat its coordinate for each"
-	if f.levels[l].kind == 'p' {
+	if f.levels[l].kind.Padded {
 		what = "a p level has room for one; s has for any number"
 	}
 	return f.spec.dataErr("entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
-		place(at), l, f.levels[l].kind, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
+		place(at), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
 }
 
 func (f *filler) gapErr(l int) error {
 	return f.spec.dataErr("position %d above level %d (%c) of format %s has no coordinate, and %c wants exactly one: p allows none",
-		f.levels[l].crd.next(), l, f.levels[l].kind, tcs.FormatString(f.spec.Kinds, f.spec.Modes), f.levels[l].kind)
+		f.levels[l].crd.next(), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), f.levels[l].kind.Letter)
 }

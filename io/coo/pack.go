@@ -48,6 +48,17 @@ func RecordBytes(sizes []int64, typ tcs.Type) int64 {
 // takes beside.
 func SortBytes(packed int64) int64 { return packed/3 + 1<<20 }
 
+// AssemblyBytes is about what Assemble takes beside a tensor of so many bytes, of so many
+// entries with coordinates below those sizes, where a limit of memory (0: none) lets it: what
+// passes a quarter of that goes to disk.
+func AssemblyBytes(sizes []int64, typ tcs.Type, entries, bytes, limit int64) int64 {
+	packed := RecordBytes(sizes, typ) * entries
+	if budget := limit / 4; budget > 0 && packed > budget {
+		return budget + SortBytes(budget)
+	}
+	return max(packed+SortBytes(packed)-bytes, 0)
+}
+
 // bitsFor is how many bits coordinates below n take.
 func bitsFor(n int64) uint {
 	if n <= 1 {

@@ -51,7 +51,7 @@ func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 // trailing is the first of the dense levels after all others.
 func trailing(kinds string) int {
 	n := len(kinds)
-	for n > 0 && kinds[n-1] == 'd' {
+	for n > 0 && tcs.KindOf(kinds[n-1]).Form == tcs.Full {
 		n--
 	}
 	return n
@@ -66,7 +66,7 @@ func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zero
 // streams at once.
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
-	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Kind == 'd',
+	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
 		index: make([]int64, n)}
 	if kinds, _ := t.Format(); s.drop && zeros == KeepPaths && trailing(kinds) > 0 {
 		s.below = t.Levels[trailing(kinds):]

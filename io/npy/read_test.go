@@ -1,6 +1,9 @@
 package npy
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -308,5 +311,32 @@ func TestHalf(t *testing.T) {
 	}
 	if f := half(0x8000); f != 0 || !math.Signbit(float64(f)) {
 		t.Errorf("got %v, want -0", f)
+	}
+}
+
+// An archive whose directory says that a member lies before the file, as one cut at
+// its front does, is malformed, however the file is read.
+func TestMemberBeforeTheStart(t *testing.T) {
+	whole, err := os.ReadFile("testdata/csr.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.LastIndex(whole, []byte("PK\x05\x06"))
+	le := binary.LittleEndian
+	le.PutUint32(whole[end+16:], le.Uint32(whole[end+16:])+5) // where the directory is
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(whole)
+	z.Close()
+	for name, b := range map[string][]byte{"a.npz": whole, "a.npz.gz": packed.Bytes()} {
+		s, err := OpenNpz(save(t, name, b), coo.Options{})
+		if err == nil {
+			_, err = readertest.Collect(s)
+			s.Close()
+		}
+		var coded interface{ ExitCode() int }
+		if !errors.As(err, &coded) || coded.ExitCode() != 3 {
+			t.Errorf("%s: got %v, want an error of exit code 3", name, err)
+		}
 	}
 }

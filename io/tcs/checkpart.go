@@ -71,7 +71,7 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	depths := Depths(kinds)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Kind != 's' && lev.Kind != 'u' {
+		if lev.Form() != Segmented {
 			continue
 		}
 		if err := t.checkEnds(l, v); err != nil {

@@ -34,12 +34,12 @@ func (t *Tensor) Cursor() *Cursor {
 	t.intervals(c.lo, c.hi)
 	for l, lev := range t.Levels {
 		r := t.Range(lev.Mode)
-		if lev.Kind == 'd' {
+		if lev.Form() == Full {
 			c.clip[l] = r[0] > lev.Offset || r[1] < lev.Offset+lev.Size
 		} else {
 			c.clip[l] = r != [2]int64{0, t.Dims[lev.Mode]}
 		}
-		c.filter = c.filter || l > c.run && (lev.Kind == 'p' || c.clip[l])
+		c.filter = c.filter || l > c.run && (KindOf(lev.Kind).Padded || c.clip[l])
 	}
 	// Below a p, a singleton's -1 is skipped with its parent's.
 	return c
@@ -51,18 +51,18 @@ func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {
 		lev := &t.Levels[i]
-		if lev.Kind != 'd' {
+		if lev.Form() != Full {
 			l, h = max(l, lev.Crd.First), min(h, lev.Crd.First+lev.Crd.Len)
 		}
 		lo[i], hi[i] = l, h
-		switch lev.Kind {
-		case 'd':
+		switch lev.Form() {
+		case Full:
 			if lev.Size == 0 {
 				l, h = 0, math.MaxInt64
 			} else {
 				l, h = l/lev.Size, (h+lev.Size-1)/lev.Size
 			}
-		case 's', 'u':
+		case Segmented:
 			l, h = lev.Pos.First, lev.Pos.First+lev.Pos.Len-1
 		}
 	}
@@ -71,15 +71,15 @@ func (t *Tensor) intervals(lo, hi []int64) {
 // open sets level l to the children of position p of the level above.
 func (c *Cursor) open(l int, p int64) (a, b int64) {
 	lev := &c.t.Levels[l]
-	switch lev.Kind {
-	case 'd':
+	switch lev.Form() {
+	case Full:
 		c.base[l] = p * lev.Size
 		a, b = c.base[l], c.base[l]+lev.Size
 		if c.clip[l] {
 			r := c.t.Range(lev.Mode)
 			a, b = max(a, c.base[l]+r[0]-lev.Offset), min(b, c.base[l]+r[1]-lev.Offset)
 		}
-	case 's', 'u':
+	case Segmented:
 		q := p - lev.Pos.First
 		if q < 0 || q+1 >= lev.Pos.Len {
 			return 0, 0
@@ -92,7 +92,7 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 			b = f + lev.Crd.search(a-f, b-f, r[1])
 		}
 		return a, b
-	default:
+	case Single:
 		a, b = p, p+1
 	}
 	return max(a, c.lo[l]), min(b, c.hi[l])
@@ -102,12 +102,12 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 // outside the box.
 func (c *Cursor) at(l int) bool {
 	lev := &c.t.Levels[l]
-	switch lev.Kind {
-	case 'd':
+	switch lev.Form() {
+	case Full:
 		c.crd[l] = lev.Offset + c.cur[l] - c.base[l]
-	case 's', 'u':
+	case Segmented:
 		c.crd[l] = lev.Crd.At(c.cur[l])
-	default:
+	case Single:
 		x := lev.Crd.At(c.cur[l])
 		c.crd[l] = x
 		r := c.t.Range(lev.Mode)
@@ -198,7 +198,7 @@ func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 			for i := range dst {
 				dst[i] = x
 			}
-		case lev.Kind == 'd':
+		case lev.Form() == Full:
 			x := lev.Offset + c.a - c.base[l]
 			for i := range dst {
 				dst[i] = x + int64(i)

@@ -92,7 +92,7 @@ func (h *fileHeader) encode() []byte {
 		b[at] = s.Kinds[l]
 		m := s.Modes[l]
 		le.PutUint32(b[at+4:], uint32(m))
-		if s.Kinds[l] == 'd' {
+		if KindOf(s.Kinds[l]).Form == Full {
 			r := s.Range(m)
 			le.PutUint64(b[at+8:], uint64(r[1]-r[0]))
 			le.PutUint64(b[at+16:], uint64(r[0]))
@@ -237,7 +237,7 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		m := le.Uint32(b[at+4:])
 		s.Modes = append(s.Modes, int(m))
 		size, off := r.size(at+8, "a dense size"), r.size(at+16, "a dense offset")
-		if kinds[l] != 'd' {
+		if levelKinds[kinds[l]].Form != Full { // a letter that is none is refused below
 			if size != 0 || off != 0 {
 				r.fail("level %d is not dense and has a dense size or offset", l)
 			}

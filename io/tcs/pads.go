@@ -12,10 +12,10 @@ import "unsafe"
 // there.
 func (t *Tensor) mayHoldPads(l int) bool {
 	for ; l >= 0; l-- {
-		switch kind := t.Levels[l].Kind; {
-		case kind == 'p':
+		switch kind := KindOf(t.Levels[l].Kind); {
+		case kind.Padded:
 			return true
-		case kind != 'd' && !Singleton(kind):
+		case kind.Form == Segmented:
 			return false
 		}
 	}
@@ -26,13 +26,15 @@ func (t *Tensor) mayHoldPads(l int) bool {
 func (t *Tensor) padded(l int, q int64) bool {
 	for ; l >= 0; l-- {
 		lev := &t.Levels[l]
-		switch {
-		case lev.Kind == 'd':
+		switch lev.Form() {
+		case Full:
 			q /= lev.Size
-		case !Singleton(lev.Kind):
+		case Segmented:
 			return false
-		case lev.Crd.At(q) == -1:
-			return true
+		case Single:
+			if lev.Crd.At(q) == -1 {
+				return true
+			}
 		}
 	}
 	return false
@@ -43,12 +45,13 @@ func (t *Tensor) padded(l int, q int64) bool {
 func (t *Tensor) checkPads(shown func(level int, part Part) (from, to int64)) error {
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Kind == 'd' || !t.mayHoldPads(l-1) {
+		kind := KindOf(lev.Kind)
+		if !kind.HasCrd() || !t.mayHoldPads(l-1) {
 			continue
 		}
 		fault := func(q int64) error {
 			switch x := lev.Crd.At(q); {
-			case x == -1 && lev.Kind != 'p' && !t.padded(l-1, q):
+			case x == -1 && !kind.Padded && !t.padded(l-1, q):
 				return t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p level has empty slots", q, l)
 			case x != -1 && t.padded(l-1, q):
 				return t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q, l, x)
@@ -56,7 +59,7 @@ func (t *Tensor) checkPads(shown func(level int, part Part) (from, to int64)) er
 			return nil
 		}
 		from, to := shown(l, CrdPart)
-		if !Singleton(lev.Kind) {
+		if kind.HasPos() {
 			from, to = shown(l, PosPart)
 			fault = func(p int64) error {
 				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && t.padded(l-1, p) {
@@ -94,8 +97,8 @@ func (t *Tensor) eachAbove(l int, from, to int64, check func(q int64) error) err
 	if from >= to {
 		return nil
 	}
-	for lo, hi := from, to; l >= 0 && (t.Levels[l].Kind == 'd' || Singleton(t.Levels[l].Kind)); l-- {
-		if t.Levels[l].Kind == 'd' {
+	for lo, hi := from, to; l >= 0 && t.Levels[l].Form() != Segmented; l-- {
+		if t.Levels[l].Form() == Full {
 			lo, hi = lo/t.Levels[l].Size, (hi-1)/t.Levels[l].Size+1
 		} else if err := t.need(l, CrdPart, lo, hi); err != nil {
 			return err

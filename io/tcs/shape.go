@@ -71,7 +71,7 @@ func CheckFormat(kinds string, modes []int, order int) error {
 	if len(kinds) != order {
 		return bad("format %q has %s for a tensor of %s", kinds, Count(len(kinds), "level"), Count(order, "mode"))
 	}
-	if i := strings.IndexFunc(kinds, func(r rune) bool { return !strings.ContainsRune("dsuqcp", r) }); i >= 0 {
+	if i := strings.IndexFunc(kinds, func(r rune) bool { return !strings.ContainsRune(LevelLetters, r) }); i >= 0 {
 		return bad("level kind %q in format %q is none of d s u q c p", kinds[i:i+1], kinds)
 	}
 	if len(modes) != order {
@@ -96,9 +96,6 @@ func Identity(n int) []int {
 	return m
 }
 
-// Singleton reports whether a level of that kind has one slot a parent position.
-func Singleton(kind byte) bool { return kind == 'q' || kind == 'c' || kind == 'p' }
-
 // Depths says which coordinates make a position: two entries share a position
 // of level l exactly if they agree in levels 0 to Depths[l]. That is l itself
 // but for levels that repeat their coordinate (u and c before a singleton, or
@@ -109,7 +106,7 @@ func Depths(kinds string) []int {
 	d := make([]int, n)
 	for l := n - 1; l >= 0; l-- {
 		d[l] = l
-		if kinds[l] != 'u' && kinds[l] != 'c' {
+		if !KindOf(kinds[l]).Repeats {
 			continue
 		}
 		if l == n-1 {
@@ -119,18 +116,24 @@ func Depths(kinds string) []int {
 		}
 	}
 	// A last c keeps repeats only where all above it, up to a u, repeat too.
-	if n > 0 && kinds[n-1] == 'c' {
+	if n > 0 && repeatsSingly(kinds[n-1]) {
 		l := n - 1
-		for l >= 0 && kinds[l] == 'c' {
+		for l >= 0 && repeatsSingly(kinds[l]) {
 			l--
 		}
-		if l < 0 || kinds[l] != 'u' {
+		if l < 0 || !KindOf(kinds[l]).Repeats {
 			for i := n - 1; i > l; i-- {
 				d[i] = n - 1
 			}
 		}
 	}
 	return d
+}
+
+// repeatsSingly tells whether a level of that kind is a singleton that repeats.
+func repeatsSingly(kind byte) bool {
+	k := KindOf(kind)
+	return k.Form == Single && k.Repeats
 }
 
 // KeepsRepeats reports whether a tensor of these levels can hold one
@@ -166,17 +169,17 @@ func (s *Shape) Layout() (*Layout, error) {
 		n := parent
 		ok := true
 		r := s.Range(s.Modes[l])
-		switch s.Kinds[l] {
-		case 'd':
+		switch KindOf(s.Kinds[l]).Form {
+		case Full:
 			hi, lo := bits.Mul64(uint64(parent), uint64(r[1]-r[0]))
 			if hi != 0 || lo > MaxCount {
 				return nil, over()
 			}
 			n = int64(lo)
-		case 's', 'u':
+		case Segmented:
 			n = s.Counts[l]
 			ok = add(l, PosPart, s.width(n), parent+1) && add(l, CrdPart, s.width(s.Dims[s.Modes[l]]), n)
-		default:
+		case Single:
 			ok = add(l, CrdPart, s.width(s.Dims[s.Modes[l]]), n)
 		}
 		if !ok {
@@ -254,7 +257,7 @@ func (s *Shape) bare() *Tensor {
 	for l := range s.Kinds {
 		m := s.Modes[l]
 		t.Levels[l] = Level{Kind: s.Kinds[l], Mode: m, Size: t.Dims[m]}
-		if s.Kinds[l] == 'd' {
+		if KindOf(s.Kinds[l]).Form == Full {
 			t.Levels[l].Size, t.Levels[l].Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
 		}
 	}
@@ -269,7 +272,7 @@ func (t *Tensor) Shape() (*Shape, bool) {
 	lay := int64(1)
 	for l, lev := range t.Levels {
 		r := t.Range(lev.Mode)
-		if lev.Kind == 'd' && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
+		if lev.Form() == Full && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
 			lev.Pos.First != 0 || lev.Crd.First != 0 || lev.Pos.Len != 0 && lev.Pos.Len != lay+1 || Singleton(lev.Kind) && lev.Crd.Len != lay {
 			return nil, false
 		}

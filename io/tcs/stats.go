@@ -24,17 +24,17 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 	padded := false
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		switch lev.Kind {
-		case 'd':
+		switch lev.Form() {
+		case Full:
 			sh.Most[l] = lev.Size
-		case 's', 'u':
+		case Segmented:
 			lo, hi := part(lev.Pos.Len - 1)
 			if pos := lev.Pos.Sub(lo, hi+1); pos.Width == 4 {
 				sh.Sums[l], sh.Most[l] = segments(Slice[int32](pos))
 			} else {
 				sh.Sums[l], sh.Most[l] = segments(Slice[int64](pos))
 			}
-		default:
+		case Single:
 			lo, hi := part(lev.Crd.Len)
 			for i := lo; i < hi; i++ {
 				if lev.Crd.Int(i) < 0 {
@@ -43,7 +43,7 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 					sh.Most[l] = 1
 				}
 			}
-			padded = padded || lev.Kind == 'p'
+			padded = padded || KindOf(lev.Kind).Padded
 		}
 	}
 	lo, hi := part(t.Vals.Len)
@@ -80,7 +80,7 @@ func (sh StatsShare) stats(t *Tensor) Stats {
 	for l := range st.Levels {
 		s := &st.Levels[l]
 		s.Positions, s.Empty, s.Most = t.Positions(l), sh.Sums[l], sh.Most[l]
-		if lev := &t.Levels[l]; lev.Kind == 'd' && lev.Size == 0 {
+		if lev := &t.Levels[l]; lev.Form() == Full && lev.Size == 0 {
 			s.Empty = parents
 		}
 		parents = s.Positions
@@ -129,12 +129,12 @@ func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
 	}
 	end := t.Positions(0)
 	coordinate := func(p int64) int64 {
-		if t.Levels[0].Kind == 'd' {
+		if t.Levels[0].Form() == Full {
 			return p
 		}
 		return t.Levels[0].Crd.Int(p)
 	}
-	if t.Levels[0].Kind != 'd' {
+	if t.Levels[0].Form() != Full {
 		for lo > 0 && lo < hi && coordinate(lo) == coordinate(lo-1) {
 			lo++
 		}
@@ -151,13 +151,13 @@ func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
 		}
 		for l := 1; l < len(t.Levels); l++ {
 			lev := &t.Levels[l]
-			switch lev.Kind {
-			case 'd':
+			switch lev.Form() {
+			case Full:
 				a, b = a*lev.Size, b*lev.Size
-			case 's', 'u':
+			case Segmented:
 				a, b = lev.Pos.Int(a), lev.Pos.Int(b)
-			case 'p':
-				if b == a+1 && lev.Crd.Int(a) < 0 {
+			case Single:
+				if b == a+1 && KindOf(lev.Kind).Padded && lev.Crd.Int(a) < 0 {
 					b = a
 				}
 			}
@@ -206,10 +206,10 @@ func (f *File) Stats(sh StatsShare) Stats {
 	h := f.h
 	t := h.shape.bare()
 	for l := range t.Levels {
-		switch k := t.Levels[l].Kind; {
-		case k == 's', k == 'u':
+		switch t.Levels[l].Form() {
+		case Segmented:
 			t.Levels[l].Crd.Len = h.shape.Counts[l]
-		case Singleton(k):
+		case Single:
 			t.Levels[l].Crd.Len = t.Positions(l - 1)
 		}
 	}

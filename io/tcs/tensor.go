@@ -27,6 +27,9 @@ type Level struct {
 	Pos, Crd     Array
 }
 
+// Form is how the level's positions count.
+func (l *Level) Form() Form { return KindOf(l.Kind).Form }
+
 // Split is a mode's place in a split tensor (SuperTaco section 4.3): block
 // Index of Count, covering the header's Box in that mode.
 type Split struct{ Index, Count int64 }
@@ -95,7 +98,7 @@ func FormatString(kinds string, order []int) string {
 // box has a value. Scalars are dense.
 func (t *Tensor) Dense() bool {
 	for _, l := range t.Levels {
-		if l.Kind != 'd' {
+		if l.Form() != Full {
 			return false
 		}
 	}
@@ -130,10 +133,10 @@ func (h *Header) Clone() Header {
 func (t *Tensor) Positions(l int) int64 {
 	p := int64(1)
 	for i := 0; i <= l; i++ {
-		switch t.Levels[i].Kind {
-		case 'd':
+		switch t.Levels[i].Form() {
+		case Full:
 			p *= t.Levels[i].Size
-		default:
+		case Segmented, Single:
 			p = t.Levels[i].Crd.Len
 		}
 	}

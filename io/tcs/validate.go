@@ -63,7 +63,7 @@ func (t *Tensor) checkArrays() error {
 	depths := Depths(kinds)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Kind == 's' || lev.Kind == 'u' {
+		if lev.Form() == Segmented {
 			if err := t.checkPos(l); err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func (t *Tensor) checkArrays() error {
 	}
 	for l := 0; l < len(t.Levels); l++ {
 		lev := &t.Levels[l]
-		if lev.Kind == 'd' {
+		if lev.Form() == Full {
 			continue
 		}
 		if Singleton(lev.Kind) && l > 0 && chained(kinds, l) {
@@ -89,7 +89,7 @@ func chained(kinds string, l int) bool {
 	for l >= 0 && Singleton(kinds[l]) {
 		l--
 	}
-	return l >= 0 && kinds[l] != 'd'
+	return l >= 0 && KindOf(kinds[l]).Form == Segmented
 }
 
 // checkPos checks level l's pos array.
@@ -155,7 +155,7 @@ func (t *Tensor) checkChain(l int, depths []int) error {
 		}
 	}
 	lev := &t.Levels[l]
-	if lev.Kind != 's' && lev.Kind != 'u' || lev.Pos.Len == 0 {
+	if lev.Form() != Segmented || lev.Pos.Len == 0 {
 		return nil
 	}
 	// Neighbours must first differ at or above this level, and grow there.
@@ -231,7 +231,7 @@ func (t *Tensor) grows(l, end int, q int64, unique int) bool {
 // coordinates, or end-1.
 func (t *Tensor) firstUnique(l, end int) int {
 	for k := l; k < end; k++ {
-		if kind := t.Levels[k].Kind; kind != 'u' && kind != 'c' {
+		if !KindOf(t.Levels[k].Kind).Repeats {
 			return k
 		}
 	}
@@ -241,7 +241,7 @@ func (t *Tensor) firstUnique(l, end int) int {
 func (t *Tensor) orderErr(l int, q int64) error {
 	c := t.Levels[l].Crd
 	return t.dataErr("coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l, c.At(q), c.At(q-1),
-		map[bool]string{true: " and differ"}[t.Levels[l].Kind == 's'])
+		map[bool]string{true: " and differ"}[!KindOf(t.Levels[l].Kind).Repeats])
 }
 
 // checkRange checks that level l's coordinates are in the box, or where
@@ -280,8 +280,8 @@ func (t *Tensor) checkRange(l int, inChain bool) error {
 // mayPad reports whether -1 may stand at position q of level l: in a p level, or
 // in a singleton below a padded slot, where checkPads asks for it.
 func (t *Tensor) mayPad(l int, q int64) bool {
-	kind := t.Levels[l].Kind
-	return kind == 'p' || Singleton(kind) && t.mayHoldPads(l-1)
+	kind := KindOf(t.Levels[l].Kind)
+	return kind.Padded || kind.Form == Single && t.mayHoldPads(l-1)
 }
 
 // outside is the first index of a coordinate outside [r0, r1), or -1.

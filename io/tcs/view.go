@@ -141,14 +141,14 @@ func clampTo(a Array, lo, hi int64) (int64, int64) {
 func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 	lev := &v.Levels[l]
 	r := v.Range(lev.Mode)
-	switch lev.Kind {
-	case 'd':
+	switch lev.Form() {
+	case Full:
 		if lo >= hi || r[0] >= r[1] {
 			p := lo*lev.Size + min(max(r[0]-lev.Offset, 0), lev.Size)
 			return p, p, nil
 		}
 		return lo*lev.Size + r[0] - lev.Offset, (hi-1)*lev.Size + r[1] - lev.Offset, nil
-	case 's', 'u':
+	case Segmented:
 		if lev.Pos.Len == 0 || lo >= hi {
 			// Of no parents, the pos element where they would be is left: what
 			// follows starts there, and ends.
@@ -179,7 +179,7 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 			b = f + v.search(l, CrdPart, a-f, b-f, r[1])
 		}
 		lo, hi = clampTo(lev.Crd, a, b)
-	default:
+	case Single:
 		lo, hi = clampTo(lev.Crd, lo, hi)
 	}
 	lev.Crd = lev.Crd.Sub(lo-lev.Crd.First, hi-lev.Crd.First)
@@ -192,18 +192,18 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 func (v *Tensor) cutAt(l int, lo, hi int64) {
 	for ; l >= 0; l-- {
 		lev := &v.Levels[l]
-		if lev.Kind != 'd' {
+		if lev.Form() != Full {
 			lo, hi = clampTo(lev.Crd, lo, hi)
 			lev.Crd = lev.Crd.Sub(lo-lev.Crd.First, hi-lev.Crd.First)
 		}
-		switch lev.Kind {
-		case 'd':
+		switch lev.Form() {
+		case Full:
 			if lev.Size > 0 && lo < hi {
 				lo, hi = lo/lev.Size, (hi+lev.Size-1)/lev.Size
 			} else {
 				lo, hi = lo/max(lev.Size, 1), lo/max(lev.Size, 1)
 			}
-		case 's', 'u':
+		case Segmented:
 			if lev.Pos.Len == 0 {
 				lo, hi = lev.Pos.First, lev.Pos.First
 				break

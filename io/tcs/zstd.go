@@ -126,7 +126,7 @@ func (t *Tensor) loaded() bool {
 		return false
 	}
 	for _, l := range t.Levels {
-		if l.Kind != 'd' && l.Crd.Ptr == nil {
+		if l.Form() != Full && l.Crd.Ptr == nil {
 			return false
 		}
 	}

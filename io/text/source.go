@@ -271,6 +271,9 @@ type countedAt struct {
 }
 
 func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, errBefore
+	}
 	n, err := c.f.ReadAt(p, off)
 	c.s.done.Add(int64(n))
 	if err != nil && err != io.EOF {

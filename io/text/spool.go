@@ -1,6 +1,7 @@
 package text
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,8 +107,14 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// errBefore is the fault of a file that says that a part of it lies before its start.
+var errBefore = errors.New("a part is said to lie before the file's start")
+
 // ReadAt reads what was taken from the pipe already.
 func (s *spool) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, errBefore
+	}
 	done := 0
 	for done < len(p) {
 		n, err := s.readAt(p[done:], off+int64(done))

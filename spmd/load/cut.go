@@ -33,7 +33,7 @@ func (s *bytesBefore) at(p int64) int64 {
 	n := p * int64(s.t.Vals.Width)
 	for l := len(s.t.Levels) - 1; l >= 0; l-- {
 		lev := &s.t.Levels[l]
-		if lev.Kind == 'd' {
+		if lev.Form() == tcs.Full {
 			p /= max(lev.Size, 1)
 			continue
 		}

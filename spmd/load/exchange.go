@@ -17,18 +17,6 @@ const (
 	inboxRooms = 4
 )
 
-// Buffers is how many bytes a rank takes beside its blocks while a tensor of that
-// many modes and blocks is scattered over ranks: held from the beginning, and about
-// as many as most more if there are that many entries on their way.
-func Buffers(ranks int, blocks int64, modes int, typ tcs.Type) (held, most int64) {
-	record := int64(8*modes + typ.Size())
-	stage := min(max(stageBytes/(record*max(blocks, 1)), stageLeast), stageMost) * record * blocks
-	if ranks == 1 {
-		return stage, 0
-	}
-	return stage + sendBytes, (1 + inboxRooms) * sendBytes
-}
-
 // sink takes entries of the blocks that a rank owns. A lane is a sender's: those
 // of the lower rank come first in the input.
 type sink interface {
@@ -143,7 +131,7 @@ func (x *exchange) deliver() error {
 	for _, k := range got {
 		in += k
 	}
-	inbox := inboxRooms * sendRoom(x.limit)
+	inbox := inboxRooms * sendRoom(x.limit.Free())
 	turns, err := comm.AllreduceValue(control, (in+inbox-1)/inbox, comm.Max)
 	if err != nil || turns == 0 {
 		return err

@@ -10,6 +10,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
+	"distaff/spmd/plan"
 )
 
 // scattered yields every entry i of n with i%of == part, at coordinates in no order.
@@ -104,9 +105,10 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			held, most := load.Buffers(ranks, int64(p.SpaceOf([]int{0, -1}).Size()), 2, tcs.Float64)
+			g := &load.Target{Plan: p, Cuts: []int{0, -1}, Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64}}
+			buffers := g.Cost(load.Input{Entries: n}, func(plan.Block) plan.Size { return plan.Size{} }, 0).Buffers
 			for r, peak := range peaks {
-				if want := bytes[r]*3/2 + held + most; peak > want {
+				if want := bytes[r]*3/2 + buffers; peak > want {
 					t.Errorf("%s, alone %v, rank %d of %d: took %d bytes for %d, want at most %d", c.kinds, c.alone, r, ranks, peak, bytes[r], want)
 				}
 				if bytes[r] < 4*n/int64(ranks) {

@@ -49,13 +49,28 @@ type modeCuts struct {
 	again  int     // the level that has it, or -1
 }
 
-// bytes is what the router takes.
-func (r *router) bytes() int64 {
-	return int64(len(r.stage)) * int64(r.room*(8*len(r.split)+r.size))
+// sendRoom is how much a rank sends in a round: sendBytes, or what so many free bytes of
+// memory allow.
+func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
+
+// staged is how many entries of record bytes are staged for each of so many blocks.
+func staged(blocks, record, free int64) int64 {
+	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), stageLeast), stageMost)
 }
 
-// sendRoom is how much a rank sends in a round: sendBytes, or what the limit allows.
-func sendRoom(limit *tcs.Limit) int64 { return min(sendBytes, max(limit.Free()/16, 1<<16)) }
+// recordBytes is what an entry takes of so many modes, while it is not packed.
+func recordBytes(modes int, typ tcs.Type) int64 { return int64(8*modes + typ.Size()) }
+
+// buffers is what a rank takes from the beginning of a Scatter to its end, beside blocks:
+// what the router stages, and where there are several ranks a message to all.
+func buffers(ranks int, blocks int64, modes int, typ tcs.Type, free int64) int64 {
+	record := recordBytes(modes, typ)
+	n := blocks * staged(blocks, record, free) * record
+	if ranks > 1 {
+		n += sendRoom(free)
+	}
+	return n
+}
 
 // tableBits is the size of the table: more costs cache, fewer steps.
 const tableBits = 12
@@ -64,12 +79,17 @@ func newRouter(g *Target, in *coo.Intake) *router {
 	r := &router{in: in, size: g.Spec.Type.Size(), vals: true}
 	space := g.space()
 	r.stage = make([]stage, space.Size())
-	record := int64(8*len(g.Cuts) + r.size)
-	r.room = int(min(max(min(stageBytes, sendRoom(g.Cfg.Limit))/(record*max(int64(len(r.stage)), 1)), stageLeast), stageMost))
-	r.split = make([]modeCuts, len(g.Cuts))
-	seen := map[int]int{}
+	r.room = int(staged(space.Size(), recordBytes(len(g.Cuts), g.Spec.Type), g.Cfg.Limit.Free()))
+	r.split = g.split()
+	return r
+}
+
+// split is how the mode of each level is cut.
+func (g *Target) split() []modeCuts {
+	split := make([]modeCuts, len(g.Cuts))
+	space, seen := g.space(), map[int]int{}
 	for l, m := range g.Spec.Modes {
-		s := &r.split[l]
+		s := &split[l]
 		s.again = -1
 		v := g.Cuts[m]
 		if v < 0 {
@@ -91,7 +111,7 @@ func newRouter(g *Target, in *coo.Intake) *router {
 		}
 		s.tabulate(g.Spec.Dims[m])
 	}
-	return r
+	return split
 }
 
 func (s *modeCuts) tabulate(size int64) {

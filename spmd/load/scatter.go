@@ -84,37 +84,19 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		}
 	}
 	s.router = newRouter(g, intake)
-	held := s.router.bytes()
-	if s.c.Size() > 1 {
-		held += sendRoom(g.Cfg.Limit)
-	}
+	held := buffers(s.c.Size(), space.Size(), len(g.Cuts), g.Spec.Type, g.Cfg.Limit.Free())
 	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err != nil {
 		return nil, err
 	}
 	defer g.Cfg.Limit.Release(held)
-	t, _ := in.(coo.Tensored)
 	room := newSlots(g, s.router.split)
-	how := int64(collecting)
-	switch {
-	case allDense(g.Spec.Kinds):
-		how = spreading
-	case t == nil:
-	case coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || room == nil):
-		how = joining
-	}
-	if how, err = comm.AllreduceValue(s.c.Uncounted(), how, comm.Min); err != nil {
+	way, err := comm.AllreduceValue(s.c.Uncounted(), g.way(in, room), comm.Min)
+	if err != nil {
 		return nil, err
 	}
-	switch how {
+	switch way {
 	case spreading:
-		how := coo.Once
-		if t != nil && g.Spec.Duplicates != coo.Refuse && !tcs.KeepsRepeats(kindsOf(t)) {
-			how = coo.Add
-			if t.Tensor().Dense() {
-				how = coo.Set
-			}
-		}
-		own, err := s.spread(how)
+		own, err := s.spread(g.placing(in))
 		if err != errRepeated {
 			return own, err
 		}
@@ -151,18 +133,34 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 
 // The ways to assemble blocks.
 const (
-	collecting = iota // packed at the owner, then sorted
-	spreading         // dense, each entry to its place
-	joining           // counted first, then filled in place
+	collecting int64 = iota // packed at the owner, then sorted
+	spreading               // dense, each entry to its place
+	joining                 // counted first, then filled in place
 )
 
-func allDense(kinds string) bool {
-	for _, k := range kinds {
-		if k != 'd' {
-			return false
-		}
+// way is how blocks are made of a stream, as far as a rank's piece tells; room is what
+// newSlots tells.
+func (g *Target) way(in coo.Stream, room *slots) int64 {
+	_, stored := in.(coo.Tensored)
+	switch {
+	case tcs.AllDense(g.Spec.Kinds):
+		return spreading
+	case stored && coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || room == nil):
+		return joining
 	}
-	return true
+	return collecting
+}
+
+// placing is how entries of a stream are put into dense blocks.
+func (g *Target) placing(in coo.Stream) coo.Placing {
+	t, stored := in.(coo.Tensored)
+	switch {
+	case !stored || g.Spec.Duplicates == coo.Refuse || tcs.KeepsRepeats(kindsOf(t)):
+		return coo.Once
+	case t.Tensor().Dense():
+		return coo.Set
+	}
+	return coo.Add
 }
 
 func kindsOf(t coo.Tensored) string {
@@ -182,7 +180,7 @@ func (s *scatterer) exchange(to sink) error {
 	x := newExchange(s.c, s.g, s.owners, to)
 	r := s.router
 	r.vals, r.flush = true, x.pack
-	most := int(sendRoom(s.g.Cfg.Limit))
+	most := int(sendRoom(s.g.Cfg.Limit.Free()))
 	for {
 		var fail error
 		for !r.done && x.sent < most && fail == nil {

@@ -25,7 +25,7 @@ type slots struct {
 // newSlots is nil where no entry makes room in blocks that are not its own.
 func newSlots(g *Target, split []modeCuts) *slots {
 	kinds := g.Spec.Kinds
-	from := strings.LastIndexFunc(kinds, func(k rune) bool { return k != 'd' }) + 1
+	from := strings.LastIndexFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).HasCrd() }) + 1
 	if from == 0 || tcs.KeepsRepeats(kinds) {
 		return nil
 	}

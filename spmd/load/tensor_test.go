@@ -245,8 +245,8 @@ func TestMemoryOfARank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held, most := load.Buffers(ranks, 6, 2, tcs.Float64)
-		buffers := held + most
+		g := &load.Target{Plan: p, Cuts: []int{0, 1}, Spec: spec}
+		buffers := g.Cost(load.Input{Entries: bytes / 12}, func(plan.Block) plan.Size { return plan.Size{} }, 0).Buffers
 		if buffers > 100<<20 {
 			t.Errorf("%d ranks: %d bytes of buffers, want at most 100 MB", ranks, buffers)
 		}

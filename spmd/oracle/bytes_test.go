@@ -17,7 +17,7 @@ import (
 func TestOracleSameBytes(t *testing.T) {
 	n := uint64(25)
 	if *nFlag > 0 {
-		n = max(*nFlag/80, 1)
+		n = *nFlag
 	}
 	dir := t.TempDir()
 	for k := range n {

@@ -79,7 +79,7 @@ func interpArgs(args []*tcs.Tensor) []interp.Arg {
 	for k, t := range args {
 		for _, lev := range t.Levels {
 			l := interp.Level{Pos: intArray(lev.Pos), Crd: intArray(lev.Crd)}
-			if lev.Kind == 'd' {
+			if lev.Form() == tcs.Full {
 				l.Size, l.Offset = lev.Size, lev.Offset
 			}
 			in[k].Levels = append(in[k].Levels, l)

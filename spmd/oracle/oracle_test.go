@@ -24,12 +24,11 @@ var (
 	nFlag     = flag.Uint64("oracle.n", 0, "how many random cases (0: the tests' own number)")
 )
 
-// sweep runs the random cases of the flags, or n of them, on an engine. share is
-// how many engines part the flags' cases between them.
-func sweep(t *testing.T, e Engine, o Options, n, share uint64) {
+// sweep runs the random cases of the flags, or n of them, on an engine.
+func sweep(t *testing.T, e Engine, o Options, n uint64) {
 	t.Helper()
 	if *nFlag > 0 {
-		n = max(*nFlag/share, 1)
+		n = *nFlag
 	}
 	if b, ok := e.(batcher); ok && *traceFlag {
 		e = traced{b}
@@ -48,6 +47,7 @@ func caseFiles(t *testing.T, e Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var cases []*Case
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -55,42 +55,67 @@ func caseFiles(t *testing.T, e Engine) {
 		}
 		c, err := ParseCase(string(text))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+			t.Fatalf("%s: %v", name, err)
 		}
-		if err := Check(context.Background(), e, c); err != nil {
-			t.Errorf("%s: %s: %v", name, e.Name(), err)
+		cases = append(cases, c)
+	}
+	for k, err := range checkAll(t, e, cases) {
+		if err != nil {
+			t.Errorf("%s: %s: %v", files[k], e.Name(), err)
 		}
 	}
+}
+
+// checkAll holds an engine to the reference, case by case. One that compiles many
+// cases at once does.
+func checkAll(t *testing.T, e Engine, cases []*Case) []error {
+	t.Helper()
+	ctx := context.Background()
+	errs := make([]error, len(cases))
+	b, ok := e.(batcher)
+	if !ok {
+		for k, c := range cases {
+			errs[k] = Check(ctx, e, c)
+		}
+		return errs
+	}
+	all := make([]*Prepared, len(cases))
+	for k, c := range cases {
+		var err error
+		if all[k], err = c.Prepare(); err != nil {
+			t.Fatalf("%v\n%s", err, c.Text())
+		}
+	}
+	for k, run := range b.batch(ctx, all) {
+		_, errs[k] = check(ctx, all[k], run)
+	}
+	return errs
 }
 
 // TestOracleInterp holds the compiler to the reference, its leaves interpreted.
 func TestOracleInterp(t *testing.T) {
 	caseFiles(t, Interp{})
-	sweep(t, Interp{}, Options{}, 2000, 1)
+	sweep(t, Interp{}, Options{}, 2000)
 }
 
 // TestOracleC holds compiled leaves to the reference. Without optimization a
-// leaf compiles in a quarter of the time, so only a twentieth of the cases are
-// optimized as leaves are, and of those of the flags a tenth a little.
+// leaf compiles in a quarter of the time, so that few of the cases are optimized as leaves are.
 func TestOracleC(t *testing.T) {
 	for _, l := range []struct {
 		level string
 		n     uint64
-		share uint64
-	}{{"-O0", 2000, 1}, {"-O1", 0, 10}, {"-O3", 100, 20}} {
-		if l.n == 0 && *nFlag == 0 {
-			continue
-		}
-		e, err := NewC(os.Getenv, l.level)
-		if errors.Is(err, cc.ErrNoCompiler) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		caseFiles(t, e)
-		sweep(t, e, Options{}, l.n, l.share)
+	}{{"-O0", 400}, {"-O1", 60}, {"-O3", 24}} {
+		t.Run(l.level[1:], func(t *testing.T) {
+			e, err := NewC(os.Getenv, l.level)
+			if errors.Is(err, cc.ErrNoCompiler) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			caseFiles(t, e)
+			sweep(t, e, Options{}, l.n)
+		})
 	}
 }
 
@@ -101,8 +126,8 @@ func TestOracleJobs(t *testing.T) {
 	}
 	t.Setenv("DISTAFF_CACHE", t.TempDir())
 	t.Setenv("DISTAFF_CFLAGS", "-O0")
-	sweep(t, Jobs{Ranks: 1}, Options{}, 10, 20)
-	sweep(t, Jobs{Blocks: true}, Options{}, 20, 20)
+	sweep(t, Jobs{Ranks: 1}, Options{}, 70)
+	sweep(t, Jobs{Blocks: true}, Options{}, 130)
 }
 
 // TestOracleRanks holds jobs on 1 to 8 ranks, by random block schedules, to the
@@ -110,7 +135,7 @@ func TestOracleJobs(t *testing.T) {
 func TestOracleRanks(t *testing.T) {
 	e := Jobs{Blocks: true, Interpret: true, Limits: true, Dir: t.TempDir()}
 	caseFiles(t, e)
-	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 500, 4)
+	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 350)
 }
 
 // TestBrute holds the reference evaluator to a second one, which visits every

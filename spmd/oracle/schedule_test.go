@@ -486,7 +486,7 @@ func TestOracleSchedules(t *testing.T) {
 	var seen scheduleCounts
 	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
-	sweep(t, e, Options{Beside: 0.15}, 2000, 1)
+	sweep(t, e, Options{Beside: 0.15}, 2000)
 	seen.log(t)
 	if *nFlag == 0 && seen.ranks.Load() == 0 {
 		t.Error("no job over ranks")
@@ -495,15 +495,22 @@ func TestOracleSchedules(t *testing.T) {
 
 // TestOracleSchedulesInC runs random schedules compiled, on 1, 2 and 4 threads.
 func TestOracleSchedulesInC(t *testing.T) {
-	c, err := NewC(os.Getenv, "-O1")
-	if errors.Is(err, cc.ErrNoCompiler) {
+	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	var seen scheduleCounts
-	sweep(t, scheduledC{c, drawer{&seen}}, Options{Beside: 0.15}, 500, 10)
+	for _, l := range []struct {
+		level string
+		n     uint64
+	}{{"-O0", 300}, {"-O1", 60}} {
+		t.Run(l.level[1:], func(t *testing.T) {
+			c, err := NewC(os.Getenv, l.level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sweep(t, scheduledC{c, drawer{&seen}}, Options{Beside: 0.15}, l.n)
+		})
+	}
 	seen.log(t)
 }
 

@@ -21,7 +21,7 @@ type Shape struct {
 // deep is the last compressed level, or -1.
 func (s *Shape) deep() int {
 	for l := len(s.Kinds) - 1; l >= 0; l-- {
-		if s.Kinds[l] != 'd' {
+		if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
 			return l
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Shape) frame(box [][2]int64) *tcs.Tensor {
 	for l := range s.Kinds {
 		m := s.Modes[l]
 		lev := tcs.Level{Kind: s.Kinds[l], Mode: m, Size: s.Dims[m]}
-		if lev.Kind == 'd' {
+		if lev.Form() == tcs.Full {
 			lev.Size, lev.Offset = box[m][1]-box[m][0], box[m][0]
 		}
 		t.Levels[l] = lev

@@ -85,7 +85,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 	for l := range u.deep + 1 {
 		list := make([]level, len(sources))
 		for k, t := range sources {
-			if s.Kinds[l] != 'd' {
+			if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
 				list[k] = level{newInts(t.Levels[l].Pos), newInts(t.Levels[l].Crd)}
 			}
 		}
@@ -111,7 +111,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 		roots = append(roots, head{int32(k), 0})
 	}
 	for l := range u.pos {
-		if s.Kinds[l] != 'd' {
+		if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
 			u.push(&u.pos[l], 0)
 		}
 	}
@@ -154,7 +154,7 @@ func (u *union) pattern() *Pattern {
 	n := int64(1)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Kind == 'd' {
+		if lev.Form() == tcs.Full {
 			n *= lev.Size
 			continue
 		}
@@ -178,7 +178,7 @@ func (u *union) below(l int, heads []head) {
 	if u.err != nil {
 		return
 	}
-	if u.shape.Kinds[l] == 'd' {
+	if tcs.KindOf(u.shape.Kinds[l]).Form == tcs.Full {
 		u.dense(l, heads)
 		return
 	}

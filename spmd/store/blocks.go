@@ -43,14 +43,7 @@ func (t *Blocks) stored() bool {
 }
 
 // dense tells whether every level is dense; scalars are.
-func (t *Blocks) dense() bool {
-	for _, k := range t.Kinds {
-		if k != 'd' {
-			return false
-		}
-	}
-	return true
-}
+func (t *Blocks) dense() bool { return tcs.AllDense(t.Kinds) }
 
 // shape is the whole tensor's, given its counts.
 func (t *Blocks) shape(counts []int64) *tcs.Shape {
@@ -94,8 +87,8 @@ func exact(t *tcs.Tensor) bool {
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		r := t.Range(lev.Mode)
-		switch lev.Kind {
-		case 'd':
+		switch lev.Form() {
+		case tcs.Full:
 			if l > 0 && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) {
 				return false
 			}
@@ -105,7 +98,7 @@ func exact(t *tcs.Tensor) bool {
 				lo, hi = lo*lev.Size, hi*lev.Size
 			}
 			continue
-		case 's', 'u':
+		case tcs.Segmented:
 			if lev.Pos.Len != hi-lo+1 || lev.Pos.First != lo {
 				return false
 			}

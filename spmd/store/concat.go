@@ -85,7 +85,7 @@ const smallResult = 1 << 16
 
 // positions is how many positions of level l a block that is exact has.
 func positions(b *tcs.Tensor, l int) int64 {
-	if b.Levels[l].Kind != 'd' {
+	if b.Levels[l].Form() != tcs.Full {
 		return b.Levels[l].Crd.Len
 	}
 	r := b.Range(b.Levels[l].Mode)

@@ -29,7 +29,7 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 		b := t.Own[k]
 		kinds, _ := b.Format()
 		repeats := tcs.KeepsRepeats(kinds)
-		if !strings.Contains(kinds, "p") && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) && exact(b) {
+		if !padded(kinds) && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) && exact(b) {
 			list = append(list, &run{t: b, zeros: zeros})
 			continue
 		}
@@ -41,6 +41,11 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 		list = append(list, &run{t: s, own: true, zeros: coo.KeepAll})
 	}
 	return list, nil
+}
+
+// padded tells whether positions may have no entry.
+func padded(kinds string) bool {
+	return strings.ContainsFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).Padded })
 }
 
 func closeRuns(list []*run) {
@@ -95,14 +100,14 @@ func (r *run) at(i int64, coord []int64) {
 	p := r.t.Vals.First + i
 	for l := len(r.t.Levels) - 1; l >= 0; l-- {
 		lev := &r.t.Levels[l]
-		switch lev.Kind {
-		case 'd':
+		switch lev.Form() {
+		case tcs.Full:
 			coord[l] = lev.Offset + p%lev.Size
 			p /= lev.Size
-		case 's', 'u':
+		case tcs.Segmented:
 			coord[l] = lev.Crd.At(p)
 			p = lev.Pos.First + after(lev.Pos, p) - 1
-		default:
+		case tcs.Single:
 			coord[l] = lev.Crd.At(p)
 		}
 	}

@@ -9,9 +9,10 @@ import (
 
 // file is a C file as it is made.
 type file struct {
-	names *namer // of functions
-	needs map[string]bool
-	body  strings.Builder
+	names   *namer // of functions
+	needs   map[string]bool
+	body    strings.Builder
+	longest int // bytes of a leaf in body
 }
 
 func newFile() *file {
@@ -37,16 +38,17 @@ const (
 )
 
 // plainly keeps GCC from optimizations whose time grows with the square of a
-// function's length, in text of more than maxOptimized bytes: sums of dozens of
-// sparse operands.
+// function's length, where a leaf has more than maxOptimized bytes of text: sums of
+// dozens of sparse operands.
 const (
 	plainly      = "#pragma GCC optimize (\"O1\")\n"
 	maxOptimized = 150_000
 )
 
 func (f *file) text() string {
-	text := f.prelude() + f.body.String()
-	if len(text) > maxOptimized {
+	prelude := f.prelude()
+	text := prelude + f.body.String()
+	if len(prelude)+f.longest > maxOptimized {
 		text = plainly + text
 	}
 	if f.needs[unrolled] {
@@ -99,6 +101,7 @@ func (f *file) leaf(fn *ir.Func) {
 	}
 	main := l.main(bodyName)
 	f.body.WriteString(main)
+	f.longest = max(f.longest, len(main))
 }
 
 // outer calls fn for the statements of a leaf that are not in a parallel loop.

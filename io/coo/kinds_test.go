@@ -1,0 +1,209 @@
+package coo
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/io/tcs"
+)
+
+// TestEveryLevelKind is what a level kind has to do, at each place of a format: every
+// format of three levels, over all kinds that there are, holds one entry and one entry
+// a row, or refuses them with the place; what holds them has the arrays that its kinds
+// say, is valid, gives its entries back, whole and in blocks, from memory and from a file, and is
+// invalid with a coordinate that its kinds forbid.
+func TestEveryLevelKind(t *testing.T) {
+	dims := []int64{5, 4, 6}
+	one := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 3, coords: [][]int64{{2, 1, 3}}, vals: []tcs.Value{{Type: tcs.Float64, C: 7}}}
+	rows := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 2}
+	for i := range dims[0] {
+		rows.coords = append(rows.coords, []int64{i, (3 * i) % 4, (5*i + 1) % 6})
+		rows.vals = append(rows.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i+1), 0)})
+	}
+	held := map[string]bool{} // letter and level
+	for _, a := range tcs.LevelLetters {
+		for _, b := range tcs.LevelLetters {
+			for _, c := range tcs.LevelLetters {
+				kinds := string([]rune{a, b, c})
+				for _, in := range []*memStream{one, rows} {
+					in.at = 0
+					x, err := Assemble(in, Spec{Kinds: kinds, Name: "T"}, Config{})
+					var refused *Error
+					if errors.As(err, &refused) {
+						if refused.Exit != 3 || in == one && !strings.Contains(kinds, "d") {
+							t.Errorf("%s of %d entries: %v", kinds, len(in.coords), err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					for l := range kinds {
+						held[kinds[l:l+1]+fmt.Sprint(l)] = true
+					}
+					if err := conforms(t, x, in.sums()); err != nil {
+						t.Errorf("%s of %d entries: %v", kinds, len(in.coords), err)
+					}
+					x.Close()
+				}
+			}
+		}
+	}
+	for _, k := range tcs.LevelLetters {
+		for l := range 3 {
+			if !held[string(k)+fmt.Sprint(l)] {
+				t.Errorf("no format with %c at level %d was tried", k, l)
+			}
+		}
+	}
+}
+
+// conforms holds a tensor to what its kinds say.
+func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
+	kinds, _ := x.Format()
+	shape, whole := x.Shape()
+	if !whole {
+		return errors.New("a tensor in memory has no shape")
+	}
+	lay, err := shape.Layout()
+	if err != nil {
+		return err
+	}
+	for l := range x.Levels {
+		lev, k := &x.Levels[l], tcs.KindOf(kinds[l])
+		if k.Letter != kinds[l] || (lev.Pos.Width > 0) != k.HasPos() || (lev.Crd.Width > 0) != k.HasCrd() {
+			return fmt.Errorf("level %d has pos of %d bytes and crd of %d", l, lev.Pos.Width, lev.Crd.Width)
+		}
+		if n := x.Positions(l); n != lay.Positions[l] {
+			return fmt.Errorf("level %d has %d positions, its layout %d", l, n, lay.Positions[l])
+		}
+	}
+	if err := x.Check(); err != nil {
+		return err
+	}
+	if got := meaning(x); !maps.Equal(got, want) {
+		return fmt.Errorf("got entries %v, want %v", got, want)
+	}
+	if err := inBlocks(x, want); err != nil {
+		return err
+	}
+	path := filepath.Join(t.TempDir(), "x.tcs")
+	if err := tcs.Write(path, x, tcs.WriteOptions{}); err != nil {
+		return err
+	}
+	y, err := tcs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer y.Close()
+	if err := y.Check(); err != nil {
+		return fmt.Errorf("from its file: %w", err)
+	}
+	st, ok := y.FileStats()
+	if got := meaning(y); !maps.Equal(got, want) || !ok || st.Entries < int64(len(want)) {
+		return fmt.Errorf("from its file: got entries %v, statistics %+v, want %v", got, st, want)
+	}
+	return forbidden(x)
+}
+
+// inBlocks holds two blocks of rows to the whole.
+func inBlocks(x *tcs.Tensor, want map[string]complex128) error {
+	got := map[string]complex128{}
+	for _, r := range [][2]int64{{0, 3}, {3, 5}} {
+		v, err := x.View(tcs.Block{Box: [][2]int64{r, {0, 4}, {0, 6}}})
+		if err != nil {
+			return err
+		}
+		for at, val := range meaning(v) {
+			if _, twice := got[at]; twice {
+				return fmt.Errorf("%s is in two blocks", at)
+			}
+			got[at] = val
+		}
+		v.Close()
+	}
+	if !maps.Equal(got, want) {
+		return fmt.Errorf("got entries %v in blocks, want %v", got, want)
+	}
+	return nil
+}
+
+// forbidden puts into each array what its kind forbids, and wants Check to say so.
+func forbidden(x *tcs.Tensor) error {
+	kinds, _ := x.Format()
+	for l := range x.Levels {
+		lev, k := &x.Levels[l], tcs.KindOf(kinds[l])
+		if k.HasPos() {
+			was := lev.Pos.Int(0)
+			lev.Pos.SetInt(0, was+1)
+			if x.Check() == nil {
+				return fmt.Errorf("level %d: a pos that does not begin at its coordinates is valid", l)
+			}
+			lev.Pos.SetInt(0, was)
+		}
+		if k.HasCrd() && lev.Crd.Len > 0 {
+			was := lev.Crd.Int(0)
+			for _, bad := range []int64{-1, -2, lev.Size} {
+				lev.Crd.SetInt(0, bad)
+				if valid := x.Check() == nil; valid && !(bad == -1 && padding(x, l)) {
+					return fmt.Errorf("level %d: coordinate %d of %d is valid", l, bad, lev.Size)
+				}
+			}
+			lev.Crd.SetInt(0, was)
+		}
+		if k.HasPos() && !k.Repeats && lev.Crd.Len > 1 && lev.Pos.Int(1)-lev.Pos.Int(0) > 1 {
+			was := lev.Crd.Int(1)
+			lev.Crd.SetInt(1, lev.Crd.Int(0))
+			if x.Check() == nil {
+				return fmt.Errorf("level %d: a coordinate that stands twice is valid", l)
+			}
+			lev.Crd.SetInt(1, was)
+		}
+	}
+	return x.Check()
+}
+
+// padding tells whether the first position of level l may have no entry: its kind is
+// padded, or it is a singleton below such a position without one.
+func padding(x *tcs.Tensor, l int) bool {
+	for k := tcs.KindOf(x.Levels[l].Kind); k.Form == tcs.Single && !k.Padded; k = tcs.KindOf(x.Levels[l].Kind) {
+		if l--; l < 0 || x.Levels[l].Form() == tcs.Single && x.Levels[l].Crd.Int(0) >= 0 {
+			return false
+		}
+		for l > 0 && x.Levels[l].Form() == tcs.Full {
+			l--
+		}
+	}
+	return tcs.KindOf(x.Levels[l].Kind).Padded
+}
+
+// A letter that is no level kind is a bug wherever a tensor's levels are looked at.
+func TestUnknownLevelKind(t *testing.T) {
+	bad := func() *tcs.Tensor {
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Float64}, Vals: tcs.Of([]float64{1, 2, 3}),
+			Levels: []tcs.Level{{Kind: 'x', Size: 3, Crd: tcs.Of([]int32{0, 1, 2})}}}
+	}
+	for what, f := range map[string]func(){
+		"positions": func() { bad().Positions(0) },
+		"check":     func() { bad().Check() },
+		"cursor":    func() { bad().Cursor() },
+		"view":      func() { bad().View(tcs.Block{Box: [][2]int64{{0, 2}}}) },
+		"shape":     func() { bad().Shape() },
+		"singleton": func() { tcs.Singleton('x') },
+		"dense":     func() { tcs.AllDense("x") },
+		"nothing":   func() { tcs.Nothing(bad().Header, "x", []int{0}) },
+	} {
+		func() {
+			defer func() {
+				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "BUG: tcs: 'x' is no level kind") {
+					t.Errorf("%s: got %v, want a BUG", what, r)
+				}
+			}()
+			f()
+		}()
+	}
+}

@@ -1,0 +1,185 @@
+// Package estimate tells sizes of blocks before there are any: from what the heads of
+// inputs say, and where nothing else is known as if entries were spread evenly over the
+// coordinates, and independent of one another.
+package estimate
+
+import (
+	"math"
+
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+)
+
+// Tensor is a tensor that is to be cut into blocks.
+type Tensor struct {
+	Plan    *plan.Problem
+	Cuts    []int // plan.Operand.Modes
+	Dims    []int64
+	Kinds   string
+	Modes   []int // of the levels
+	Type    tcs.Type
+	Entries float64
+
+	levels []float64  // positions of each level of the whole tensor; nil where unknown
+	whole  *plan.Size // of the whole tensor in one block, where it is stored so
+	known  map[plan.Block]plan.Size
+}
+
+// Sparse tells whether some level is not dense.
+func (t *Tensor) Sparse() bool { return !tcs.AllDense(t.Kinds) }
+
+// Space is the number of coordinates of some sizes.
+func Space(dims []int64) float64 {
+	n := 1.0
+	for _, d := range dims {
+		n *= float64(d)
+	}
+	return n
+}
+
+// Exact tells whether the sizes of blocks are no estimates.
+func (t *Tensor) Exact() bool { return t.whole != nil || !t.Sparse() }
+
+// Stored takes over what x, the tensor itself in its format, tells of its levels.
+func (t *Tensor) Stored(x *tcs.Tensor) {
+	for l := range x.Levels {
+		t.levels = append(t.levels, float64(x.Positions(l)))
+	}
+}
+
+// Uncut says that the one block is x itself.
+func (t *Tensor) Uncut(x *tcs.Tensor) {
+	t.whole = &plan.Size{Entries: Round(t.Entries)}
+	for _, lev := range x.Levels {
+		t.whole.Add(lev.Pos.Len, int64(lev.Pos.Width))
+		t.whole.Add(lev.Crd.Len, int64(lev.Crd.Width))
+	}
+	t.whole.Add(x.Vals.Len, int64(x.Vals.Width))
+}
+
+// As is the same tensor, stored in another format.
+func (t *Tensor) As(kinds string, modes []int) *Tensor {
+	return &Tensor{Plan: t.Plan, Cuts: t.Cuts, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries}
+}
+
+// LevelSizes are the sizes of the levels' modes.
+func (t *Tensor) LevelSizes() []int64 {
+	sizes := make([]int64, len(t.Modes))
+	for l, m := range t.Modes {
+		sizes[l] = t.Dims[m]
+	}
+	return sizes
+}
+
+// Box is the range of each mode that block b has.
+func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Plan.Box(t.Cuts, b, t.Dims) }
+
+// Block is the size of block b: plan.Sizes.
+func (t *Tensor) Block(b plan.Block) plan.Size {
+	if t.whole != nil {
+		return *t.whole
+	}
+	z, ok := t.known[b]
+	if !ok {
+		z = t.estimate(t.Box(b))
+		if t.known == nil {
+			t.known = map[plan.Block]plan.Size{}
+		}
+		t.known[b] = z
+	}
+	return z
+}
+
+func (t *Tensor) estimate(box [][2]int64) (z plan.Size) {
+	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
+	share := 1.0 // of the coordinates
+	for m, d := range t.Dims {
+		if d > 0 {
+			share *= extent(m) / float64(d)
+		}
+	}
+	entries := t.Entries * share
+	parents := 1.0
+	outer := 1.0 // the share in the modes of the levels so far
+	for l, m := range t.Modes {
+		d := float64(t.Dims[m])
+		if d > 0 {
+			outer *= extent(m) / d
+		}
+		n := parents * extent(m)
+		kind := tcs.KindOf(t.Kinds[l])
+		switch kind.Form {
+		case tcs.Segmented:
+			n = entries
+			if !kind.Repeats {
+				n = t.distinct(l, outer, share, entries)
+			}
+			z.Add(Round(parents)+1, Width(t.Entries))
+		case tcs.Single:
+			n = parents
+		}
+		if kind.HasCrd() {
+			z.Add(Round(n), Width(d))
+		}
+		parents = n
+	}
+	z.Add(Round(parents), int64(t.Type.Size()))
+	z.Entries = Round(parents)
+	return z
+}
+
+// distinct is about how many positions level l has in a block with that many
+// entries: prefixes of coordinates with an entry below.
+func (t *Tensor) distinct(l int, outer, share, entries float64) float64 {
+	if l == len(t.Kinds)-1 && t.levels == nil {
+		return entries
+	}
+	if t.levels != nil {
+		n := t.levels[l]
+		if n == 0 {
+			return 0
+		}
+		if share == outer {
+			return n * outer
+		}
+		// Of a prefix's entries each is in the block with probability share/outer.
+		return n * outer * -math.Expm1(t.Entries/n*math.Log1p(-min(share/outer, 1-1e-12)))
+	}
+	prefixes := outer
+	for _, m := range t.Modes[:l+1] {
+		prefixes *= float64(t.Dims[m])
+	}
+	if prefixes == 0 {
+		return 0
+	}
+	return prefixes * -math.Expm1(-entries/prefixes)
+}
+
+// Fixed is what block b takes whatever its entries are: the values of an all-dense one,
+// else the positions below its outer dense levels.
+func (t *Tensor) Fixed(b plan.Block) float64 {
+	box, p := t.Box(b), 1.0
+	for l, m := range t.Modes {
+		if tcs.KindOf(t.Kinds[l]).HasCrd() {
+			return 4 * (p + 1)
+		}
+		p *= float64(box[m][1] - box[m][0])
+	}
+	return p * float64(t.Type.Size())
+}
+
+// Width is the bytes of a position or coordinate up to n.
+func Width(n float64) int64 {
+	if n <= math.MaxInt32 {
+		return 4
+	}
+	return 8
+}
+
+// Round is the nearest whole number, at most 2^62.
+func Round(x float64) int64 {
+	if x >= 1<<62 {
+		return 1 << 62
+	}
+	return int64(math.Round(x))
+}

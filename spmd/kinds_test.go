@@ -1,0 +1,33 @@
+package spmd_test
+
+import (
+	"testing"
+
+	"distaff/codegen/format"
+	"distaff/io/tcs"
+)
+
+// The letter of a level kind means the same to the compiler and to files.
+func TestLevelKindsAgree(t *testing.T) {
+	for k := range 256 {
+		if letter := byte(k); format.Kind(letter).Valid() != containsByte(tcs.LevelLetters, letter) {
+			t.Errorf("%q is a level kind to one of the compiler and files only", letter)
+		}
+	}
+	for _, letter := range []byte(tcs.LevelLetters) {
+		c, k := format.Kind(letter).Caps(), tcs.KindOf(letter)
+		if c.HasPos != k.HasPos() || c.HasCrd != k.HasCrd() || c.Unique == k.Repeats || c.Padded != k.Padded ||
+			c.Full != (k.Form == tcs.Full) || c.Branchless != (k.Form == tcs.Single) {
+			t.Errorf("%c: the compiler has %+v, files have %+v", letter, c, k)
+		}
+	}
+}
+
+func containsByte(s string, b byte) bool {
+	for i := range len(s) {
+		if s[i] == b {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"math"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+)
+
+// Input is what is known of a tensor's entries before they are read.
+type Input struct {
+	Tensor   *tcs.Tensor // Source's; its head is enough; nil for entries that come in a stream
+	AsIs     bool        // Source's
+	InPlace  bool        // blocks are filled where they are, and nothing travels
+	Distinct bool        // no coordinate comes twice
+	Alone    bool        // Source's
+	Mapped   bool        // Tensor is a file whose pages take no memory of a rank's
+	Entries  int64
+}
+
+// Cost is what loading a tensor takes at each rank.
+type Cost struct {
+	Kept    []int64 // by its blocks
+	Peak    []int64 // by those and what is on its way, at most
+	Buffers int64   // of Peak, what does not grow with blocks
+}
+
+// Cost is what Tensor or Scatter take for blocks of those sizes, with that limit of
+// memory (0: none).
+func (g *Target) Cost(in Input, sizes plan.Sizes, limit int64) Cost {
+	ranks := g.Plan.Ranks
+	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
+	var way int64
+	way, c.Buffers = g.forecast(in, limit)
+	sorted, marks := make([]int64, ranks), make([]int64, ranks)
+	record := int64(0)
+	if way == collecting {
+		record = coo.RecordBytes(g.levelSizes(), g.Spec.Type)
+	}
+	collected := make([]int64, ranks)
+	for b := range plan.Block(g.space().Size()) {
+		rank, z := g.Plan.Owner(g.Cuts, b), sizes(b)
+		bytes := z.Memory()
+		if in.Mapped && g.shown(in) {
+			bytes = 0
+		}
+		c.Kept[rank] += bytes
+		if way == spreading && in.Tensor == nil {
+			marks[rank] += z.Entries / 8 // a bit for each place that is taken: coo.Once
+		}
+		collected[rank] += record * z.Entries
+		sorted[rank] += max(bytes, record*z.Entries) // a block's entries go as it is filled
+	}
+	for rank := range ranks {
+		c.Peak[rank] = c.Kept[rank] + marks[rank]
+		if n := collected[rank]; n > 0 {
+			c.Peak[rank] = max(sorted[rank], n+coo.SortBytes(n))
+			if limit > 0 { // what passes the pool's budget goes to disk
+				budget := coo.PoolBudget(limit)
+				c.Peak[rank] = min(c.Peak[rank], c.Kept[rank]+budget+coo.SortBytes(budget))
+			}
+		}
+		c.Peak[rank] += c.Buffers
+	}
+	return c
+}
+
+// forecast is the way in which blocks will be made, and what its buffers take at most.
+func (g *Target) forecast(in Input, limit int64) (way, bytes int64) {
+	if in.InPlace || g.shown(in) {
+		return shared, 0
+	}
+	free := limit
+	if free <= 0 {
+		free = math.MaxInt64
+	}
+	ranks, modes, typ := g.Plan.Ranks, len(g.Cuts), g.Spec.Type
+	bytes = buffers(ranks, g.space().Size(), modes, typ, free)
+	if ranks > 1 { // a small tensor does not fill what is sent, and comes
+		bytes += min((1+inboxRooms)*sendRoom(free), 4*recordBytes(modes, typ)*max(in.Entries, 1))
+	}
+	var entries coo.Stream
+	if in.Tensor != nil {
+		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
+	}
+	if way = g.way(entries, newSlots(g, g.split())); way != spreading || in.Distinct {
+		return way, bytes
+	}
+	if g.placing(entries) == coo.Once { // where a coordinate does come twice, all are collected
+		way = collecting
+	}
+	return way, bytes
+}
+
+// shared is the way of blocks that take no memory but their own.
+const shared = -1
+
+// levelSizes are the sizes of the levels' modes.
+func (g *Target) levelSizes() []int64 {
+	sizes := make([]int64, len(g.Spec.Modes))
+	for l, m := range g.Spec.Modes {
+		sizes[l] = g.Spec.Dims[m]
+	}
+	return sizes
+}
+
+// shown tells whether blocks are views of the tensor.
+func (g *Target) shown(in Input) bool {
+	return in.Tensor != nil && in.AsIs && !(in.Alone && g.Plan.Ranks > 1) && g.Viewable(in.Tensor)
+}
