@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # `make test`: installs what is missing where it may, then runs every test,
-# prints a line a package as it ends, and says what was skipped and why. The
-# tests have a budget of processor time (BUDGET, builds included): twice what
-# they take.
+# prints a line a package as it ends, and says what was skipped and why. One
+# package more than there are cores runs at once, since tests under a launcher
+# wait much. The tests have a budget of processor time (BUDGET, builds included):
+# twice what they take.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
@@ -10,4 +11,4 @@ bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 go build -o "$bin/testsum" ./scripts/testsum
 packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -c .)
-"$bin/testsum" -packages "$packages" -budget "${BUDGET:-25m}" go test -timeout 30m -json ./...
+"$bin/testsum" -packages "$packages" -budget "${BUDGET:-25m}" go test -p "$(($(nproc) + 1))" -timeout 30m -json ./...

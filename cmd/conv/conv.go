@@ -16,6 +16,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/kernels"
 	"distaff/spmd"
 
 	"github.com/urfave/cli/v2"
@@ -94,6 +95,9 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 {
 			return o, argv.Errorf("--threads=%s: got %q, want a whole number from 1", v, v)
+		}
+		if most := kernels.MostThreads(); n > most {
+			return o, argv.Errorf("--threads=%d: at most %d, 8 times the %d that this machine's hardware runs at once, and 64 at least", n, most, kernels.HardwareThreads())
 		}
 		o.Threads = n
 	}

@@ -13,6 +13,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
+	_ "distaff/cmd/limits"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 

@@ -13,6 +13,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
 	"distaff/cmd/front"
+	_ "distaff/cmd/limits"
 	"distaff/io/convert"
 	"distaff/io/tcs"
 

@@ -4,9 +4,9 @@
 //
 // # Who calls whom
 //
-// Write picks one of six ways, the same at every rank. Each ends in ranks that
-// write at offsets of one file (a site), without any of them holding more than
-// its share:
+// Write takes the first of the ways in writers.go that applies, the same one at every
+// rank. Each ends in ranks that write at offsets of one file (a site), without any of
+// them holding more than its share:
 //
 //	dense.go     a dense result to .tcs or .npy: the values are laid out in windows
 //	             of positions. Blocks that are whole rows are written where they are,

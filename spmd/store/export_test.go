@@ -1,6 +1,9 @@
 package store
 
-import "distaff/spmd/comm"
+import (
+	"distaff/io/convert"
+	"distaff/spmd/comm"
+)
 
 // SmallWindows has windows of fibers hold fewer entries, until the function that it
 // returns is called.
@@ -17,4 +20,23 @@ func FiberWindows(c comm.Comm, t *Blocks) (int, error) {
 		return 0, err
 	}
 	return len(x.ends), err
+}
+
+// WayOf is the way in which a file of that name is written. Collective.
+func WayOf(c comm.Comm, t *Blocks, name string) (string, error) {
+	f, err := convert.FormatOf(name)
+	if err != nil {
+		return "", err
+	}
+	way, _, err := choose(&site{c: c}, &output{t: t, format: f})
+	return way, err
+}
+
+// Ways are the names of all ways.
+func Ways() []string {
+	var names []string
+	for _, w := range writers {
+		names = append(names, w.name)
+	}
+	return names
 }

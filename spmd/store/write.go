@@ -73,7 +73,7 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 			return err
 		}
 		if ok {
-			err := s.store(t, f, wo, cfg)
+			err := s.store(&output{t: t, format: f, wo: wo, cfg: cfg})
 			if e := s.closePart(); err == nil {
 				err = e
 			}
@@ -92,75 +92,6 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 	return Gather(c, t, modes, zeros, cfg, func(in coo.Stream) error {
 		return convert.WriteStream(file, name, in, t.spec(), wo, convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
 	})
-}
-
-// store writes the file by all ranks.
-func (s *site) store(t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg coo.Config) error {
-	dense := t.dense()
-	if dense {
-		var err error
-		if dense, err = agree(s.c, t.stored()); err != nil {
-			return err
-		}
-	}
-	switch {
-	case dense && f.Name == "tcs":
-		lay, err := tcs.NewFile(t.shape(make([]int64, len(t.Kinds))))
-		if err != nil {
-			return err
-		}
-		if err := s.resize(lay.Size()); err != nil {
-			return err
-		}
-		spans, err := writeDense(s, t, t.Modes, lay.Sections()[0].Offset, cfg.Limit)
-		if err != nil {
-			return err
-		}
-		return s.finish(lay, spans)
-	case dense && f.Filled:
-		head, err := f.Head(t.Type, t.Dims, 0, wo)
-		if err != nil {
-			return err
-		}
-		_, total := f.Strides(t.Dims, wo)
-		if err := s.resize(int64(len(head)) + total*int64(t.Type.Size())); err != nil {
-			return err
-		}
-		spans, err := writeDense(s, t, tcs.Identity(len(t.Dims)), int64(len(head)), cfg.Limit)
-		if err != nil {
-			return err
-		}
-		return s.finishArray(head, total, spans)
-	case f.Name != "tcs":
-		return writeListed(s, t, f, wo, cfg)
-	}
-	x, err := newConcat(s.c, t)
-	if err != nil {
-		return err
-	}
-	if x == nil {
-		g, err := newSegments(s.c, t, cfg.Limit)
-		if err != nil {
-			return err
-		}
-		if g != nil {
-			return writeSegments(s, g)
-		}
-		if f, err := newFibers(s.c, t, cfg.Limit); err != nil {
-			return err
-		} else if f != nil {
-			return writeFibers(s, f)
-		}
-		return writeMerged(s, t, cfg)
-	}
-	if err := s.resize(x.lay.Size()); err != nil {
-		return err
-	}
-	var spans []coo.Span
-	if err := s.write(func() (err error) { spans, err = x.write(s); return err }); err != nil {
-		return err
-	}
-	return s.finish(x.lay, spans)
 }
 
 // finishArray writes the head of an array whose values are there. Collective.

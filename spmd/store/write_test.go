@@ -181,6 +181,23 @@ func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limi
 	return got, err
 }
 
+// taken is how the ranks write a file of that name.
+func (x *cut) taken(t *tcs.Tensor, ranks int, name string) (way string, err error) {
+	err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
+		b, done, err := x.own(t, c.Rank())
+		if err != nil {
+			return err
+		}
+		defer done()
+		got, err := store.WayOf(c, b, name)
+		if c.Rank() == 0 {
+			way = got
+		}
+		return err
+	})
+	return way, err
+}
+
 // oneRank is the file that one rank writes.
 func oneRank(t *testing.T, whole *tcs.Tensor, name string) []byte {
 	t.Helper()
@@ -193,6 +210,7 @@ func oneRank(t *testing.T, whole *tcs.Tensor, name string) []byte {
 
 func TestFilesAreThoseOfOneRank(t *testing.T) {
 	dir := t.TempDir()
+	ways := map[string]int{}
 	seeds := uint64(6)
 	if testing.Short() {
 		seeds = 3
@@ -227,9 +245,21 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 						t.Fatalf("%s: %v", what, err)
 					}
 					same(t, what, got, oneRank(t, whole, name))
+					if !convert.Compressed(name) {
+						way, err := x.taken(whole, ranks, name)
+						if err != nil {
+							t.Fatalf("%s: %v", what, err)
+						}
+						ways[way]++
+					}
 				}
 				whole.Close()
 			}
+		}
+	}
+	for _, way := range store.Ways() {
+		if ways[way] == 0 {
+			t.Errorf("no file was written in the way %q: %v", way, ways)
 		}
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

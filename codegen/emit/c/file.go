@@ -12,7 +12,7 @@ type file struct {
 	names   *namer // of functions
 	needs   map[string]bool
 	body    strings.Builder
-	longest int // bytes of a leaf in body
+	longest int // bytes of a leaf in body, with its functions for parallel loops
 }
 
 func newFile() *file {
@@ -77,6 +77,7 @@ type leaf struct {
 type lateSlot struct{ name, len string }
 
 func (f *file) leaf(fn *ir.Func) {
+	begin := f.body.Len()
 	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{}, printed: map[*ir.For]*piece{}}
 	l.live, l.assigned = liveness(fn.Body)
 	l.used = l.usage(fn.Body).seen
@@ -101,7 +102,7 @@ func (f *file) leaf(fn *ir.Func) {
 	}
 	main := l.main(bodyName)
 	f.body.WriteString(main)
-	f.longest = max(f.longest, len(main))
+	f.longest = max(f.longest, f.body.Len()-begin)
 }
 
 // outer calls fn for the statements of a leaf that are not in a parallel loop.

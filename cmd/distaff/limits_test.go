@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTooManyThreads: more threads than a machine can be meant to run are refused with both numbers.
+func TestTooManyThreads(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"run", "y(i) = x(i)", "-g=x:dense", "-d=i:4"}
+	for _, c := range []struct {
+		args      []string
+		env, says string
+	}{
+		{append(run, "--threads=300000"), "", "--threads=300000: a rank has "},
+		{append(run, "--threads=1000000000", "--ranks=2"), "", "--threads=1000000000: a rank has "},
+		{run, "OMP_NUM_THREADS=1000000000", "OMP_NUM_THREADS=1000000000: a rank has "},
+		{run, "OMP_NUM_THREADS=99999999999999999999", "OMP_NUM_THREADS=99999999999999999999: a rank has "},
+		{[]string{"convert", "x.tns", "x.tcs", "--threads=300000"}, "", "--threads=300000: at most "},
+	} {
+		cmd := distaffCommand(t, dir, c.args...)
+		cmd.Env = append(cmd.Env, c.env)
+		out, err := cmd.CombinedOutput()
+		if exitStatus(err) != 2 || !strings.Contains(string(out), c.says) || !strings.Contains(string(out), "hardware") {
+			t.Errorf("%s %q: got %v: %s", c.env, c.args, err, out)
+		}
+	}
+}
+
+// limitKinds are the resources that TestLimits limits.
+var limitKinds = []string{"space", "processes", "file size", "disk"}
+
+// TestLimits runs a job with too little of one resource, or just enough: it ends with
+// words and the code of a failed run, or its output is whole. DISTAFF_LIMITS runs, or 12, from
+// number DISTAFF_LIMITS_FIRST on.
+func TestLimits(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	f := newFaults(t)
+	uid := f.user(t)
+	first, n := runsOf(t, "DISTAFF_LIMITS", 12)
+	for k := first; k < first+n; k++ {
+		f.limited(t, k, uid)
+	}
+}
+
+// user makes a folder for a user of its own, whose processes are counted by themselves; where this process
+// may not have one, 0.
+func (f *faults) user(t *testing.T) int {
+	home := filepath.Join(f.dir, "user")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() != 0 {
+		return 0
+	}
+	uid := 600000 + os.Getpid()%100000
+	if err := os.Chown(home, uid, uid); err != nil {
+		t.Fatal(err)
+	}
+	for dir := f.dir; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { os.RemoveAll(fmt.Sprintf("/dev/shm/distaff-%d", uid)) }) // locks of the cache
+	return uid
+}
+
+func (f *faults) limited(t *testing.T, n, uid int) {
+	rng := rand.New(rand.NewPCG(uint64(n), 9))
+	kind := limitKinds[n%len(limitKinds)]
+	in := filepath.Join(f.dir, "in.tcs")
+	if err := os.WriteFile(in, f.inputs[".tcs"], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(f.dir, "user")
+	if kind != "processes" {
+		home = filepath.Join(f.dir, fmt.Sprintf("home-%d", n))
+		if err := os.Mkdir(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, out := []byte("an old file\n"), filepath.Join(home, fmt.Sprintf("limited-%d.tcs", n))
+	want := f.wants[".tcs"]
+	set := "true"
+	switch kind {
+	case "space":
+		set = fmt.Sprintf("ulimit -v %d", 300_000+rng.IntN(2_200_000))
+	case "processes":
+		set = fmt.Sprintf("ulimit -u %d", 1+rng.IntN(30))
+	case "file size":
+		set = fmt.Sprintf("ulimit -f %d", rng.IntN(len(want)/1024))
+	case "disk":
+		room := 4096 * (1 + rng.Int64N(int64(len(want))/4096-8))
+		if f.tiny == "" {
+			set = fmt.Sprintf("ulimit -f %d", room/1024)
+		} else if out = filepath.Join(f.tiny, "limited.tcs"); syscall.Mount("", f.tiny, "", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", room+4096)) != nil {
+			t.Fatal("the small disk takes no other size")
+		}
+	}
+	if err := os.WriteFile(out, old, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(out)
+	tmp := filepath.Join(home, "tmp")
+	if err := os.MkdirAll(tmp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	argv := append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, f.job("in.tcs", out, fmt.Sprintf("--ranks=%d", 1+rng.IntN(3)), "--tmp="+tmp)...)
+	name := fmt.Sprintf("limit %d: %s: %q %q", n, kind, set, argv[4:])
+	mark := fmt.Sprintf("DISTAFF_FAULT=%d-limit-%d", os.Getpid(), n)
+	cmd := exec.Command("bash", argv...)
+	cmd.Dir = f.dir
+	cmd.Env = append(cleanEnv(t), mark, "DISTAFF_CFLAGS=-O1", "DISTAFF_CACHE="+filepath.Join(home, fmt.Sprintf("cache-%d", n)))
+	if kind == "processes" && uid > 0 {
+		if err := os.Chown(tmp, uid, uid); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		if err := os.Chown(out, uid, uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	code := exitStatus(cmd.Wait())
+	timer.Stop()
+	got, err := os.ReadFile(out)
+	switch {
+	case code != 0 && code != 1 && code != 5:
+		t.Errorf("%s: exit code %d, want 0, 1 or 5\n%s", name, code, errs.String())
+	case code == 0 && !bytes.Equal(got, want), code != 0 && !bytes.Equal(got, old):
+		t.Errorf("%s: exit code %d, and an output of %d bytes, %v\n%s", name, code, len(got), err, errs.String())
+	case code != 0 && !strings.Contains(errs.String(), "distaff: ") && !strings.Contains(errs.String(), "libgomp: "):
+		t.Errorf("%s: exit code %d without words:\n%s", name, code, errs.String())
+	}
+	for _, left := range f.leftovers(&fault{out: out}, mark) {
+		if !strings.HasPrefix(filepath.Base(left), "distaff-leaf-") { // the source that the compiler refused
+			t.Errorf("%s: left behind: %s\n%s", name, left, errs.String())
+		}
+		os.RemoveAll(left)
+	}
+	line := strings.TrimSpace(errs.String())
+	if len(line) > 100 {
+		line = line[:100] + "..."
+	}
+	t.Logf("limit %d: %s %s: exit code %d, %s", n, kind, set, code, line)
+}

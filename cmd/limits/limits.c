@@ -1,0 +1,129 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// The Go runtime reserves address space for its tables, by rules of its own, and starts some threads at
+// once. Under a limit of address space below TRIAL_SPACE, trials tell whether it can begin, with what there
+// is and with SPARE_SPACE less: it takes more where it finds more.
+static const rlim_t TRIAL_SPACE = (rlim_t)4 << 30;
+static const size_t SPARE_SPACE = (size_t)64 << 20;
+enum { LEAST_THREADS = 6 };
+static int trial; // this process is one: it ends once the runtime has begun
+
+// say writes a line to standard error; it may be called in a handler of signals.
+static void say(const char *const *words, int n) {
+    char line[600];
+    size_t at = 0;
+    for (int i = 0; i < n; i++)
+        for (const char *w = words[i]; *w && at < sizeof line - 1; w++)
+            line[at++] = *w;
+    line[at++] = '\n';
+    if (write(2, line, at) < 0)
+        return;
+}
+
+// limit puts a limit into text, in units; "unlimited" where there is none.
+static const char *limit(int what, rlim_t unit, char *text, size_t room) {
+    struct rlimit l;
+    if (getrlimit(what, &l) != 0 || l.rlim_cur == RLIM_INFINITY)
+        return "unlimited";
+    char *p = text + room;
+    *--p = 0;
+    rlim_t n = l.rlim_cur / unit;
+    do
+        *--p = (char)('0' + n % 10);
+    while ((n /= 10) > 0 && p > text);
+    return p;
+}
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_at_gate(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return 0;
+}
+
+// threads tells whether as many threads as the runtime begins with can be had at once.
+static int threads(void) {
+    pthread_t t[LEAST_THREADS];
+    int n = 0;
+    pthread_mutex_lock(&gate);
+    while (n < LEAST_THREADS && pthread_create(&t[n], 0, wait_at_gate, 0) == 0)
+        n++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < n; i++)
+        pthread_join(t[i], 0);
+    return n == LEAST_THREADS;
+}
+
+// begins tells whether the runtime begins in a copy of this process, which has less address space.
+static int begins(size_t less) {
+    pid_t child = fork();
+    if (child == 0) {
+        trial = 1;
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, 1);
+        dup2(null, 2);
+        if (less > 0 && mmap(0, less, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+            _exit(1);
+        return 1;
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0;
+}
+
+__attribute__((constructor)) static void probe(void) {
+    char a[32], u[32];
+    struct rlimit space;
+    if (!threads()) {
+        const char *words[] = {program_invocation_short_name, ": there are too few threads to begin: the user's limit is ", limit(RLIMIT_NPROC, 1, u, sizeof u), " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"};
+        say(words, 4);
+        _exit(1);
+    }
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur >= TRIAL_SPACE)
+        return;
+    if (!begins(0) || (!trial && !begins(SPARE_SPACE))) {
+        const char *words[] = {program_invocation_short_name, ": there is too little address space to begin: the limit is ", limit(RLIMIT_AS, 1024, a, sizeof a), " KiB (ulimit -v), and 4 GiB or more are wanted"};
+        say(words, 4);
+        _exit(1);
+    }
+}
+
+static struct sigaction older;
+
+// on_abort ends the process where it aborts itself. What has failed is said before, by
+// who aborts. An abort from elsewhere goes to the runtime's handler.
+static void on_abort(int sig, siginfo_t *info, void *context) {
+    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
+        char a[32], u[32];
+        const char *words[] = {program_invocation_short_name, ": ended by what is said above; address space: ", limit(RLIMIT_AS, 1024, a, sizeof a), " KiB (ulimit -v), processes and threads: ",
+                               limit(RLIMIT_NPROC, 1, u, sizeof u), " (ulimit -u)"};
+        say(words, 6);
+        _exit(1);
+    }
+    if (older.sa_flags & SA_SIGINFO)
+        older.sa_sigaction(sig, info, context);
+}
+
+void dst_limits_arm(void) {
+    if (trial)
+        _exit(0);
+    struct sigaction mine;
+    memset(&mine, 0, sizeof mine);
+    mine.sa_sigaction = on_abort;
+    mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigfillset(&mine.sa_mask);
+    sigaction(SIGABRT, &mine, &older);
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// output is what is written to a file by all ranks.
+type output struct {
+	t      *Blocks
+	format *convert.Format
+	wo     coo.WriteOptions
+	cfg    coo.Config
+	dense  bool // the values are an array, in the order of the result
+}
+
+func (o *output) tcs() bool { return o.format.Name == "tcs" }
+
+// writer is a way to write a file by all ranks. applies gives what writes it, or nil,
+// at every rank, where the way is not for that output. Both are collective.
+type writer struct {
+	name    string
+	applies func(s *site, o *output) (write func() error, err error)
+}
+
+// writers are all ways; the first that applies is taken, and the last one always does.
+var writers = []writer{
+	{"dense", denseFile},
+	{"array", denseArray},
+	{"listed", listedFile},
+	{"concat", concatFile},
+	{"segments", segmentsFile},
+	{"fibers", fibersFile},
+	{"merged", mergedFile},
+}
+
+// choose finds the way for an output, and what writes it. Collective.
+func choose(s *site, o *output) (way string, write func() error, err error) {
+	if o.dense = o.t.dense(); o.dense {
+		if o.dense, err = agree(s.c, o.t.stored()); err != nil {
+			return "", nil, err
+		}
+	}
+	for _, w := range writers {
+		if write, err = w.applies(s, o); write != nil || err != nil {
+			return w.name, write, err
+		}
+	}
+	panic("BUG: store: no way to write a file " + o.format.Name)
+}
+
+// store writes the file by all ranks.
+func (s *site) store(o *output) error {
+	_, write, err := choose(s, o)
+	if err != nil {
+		return err
+	}
+	return write()
+}
+
+// denseFile writes the values of a dense .tcs.
+func denseFile(s *site, o *output) (func() error, error) {
+	if !o.dense || !o.tcs() {
+		return nil, nil
+	}
+	return func() error {
+		lay, err := tcs.NewFile(o.t.shape(make([]int64, len(o.t.Kinds))))
+		if err != nil {
+			return err
+		}
+		if err := s.resize(lay.Size()); err != nil {
+			return err
+		}
+		spans, err := writeDense(s, o.t, o.t.Modes, lay.Sections()[0].Offset, o.cfg.Limit)
+		if err != nil {
+			return err
+		}
+		return s.finish(lay, spans)
+	}, nil
+}
+
+// denseArray writes the values of an array of another format, behind its head.
+func denseArray(s *site, o *output) (func() error, error) {
+	if !o.dense || !o.format.Filled {
+		return nil, nil
+	}
+	return func() error {
+		head, err := o.format.Head(o.t.Type, o.t.Dims, 0, o.wo)
+		if err != nil {
+			return err
+		}
+		_, total := o.format.Strides(o.t.Dims, o.wo)
+		if err := s.resize(int64(len(head)) + total*int64(o.t.Type.Size())); err != nil {
+			return err
+		}
+		spans, err := writeDense(s, o.t, tcs.Identity(len(o.t.Dims)), int64(len(head)), o.cfg.Limit)
+		if err != nil {
+			return err
+		}
+		return s.finishArray(head, total, spans)
+	}, nil
+}
+
+// listedFile writes any other output that is no .tcs.
+func listedFile(s *site, o *output) (func() error, error) {
+	if o.tcs() {
+		return nil, nil
+	}
+	return func() error { return writeListed(s, o.t, o.format, o.wo, o.cfg) }, nil
+}
+
+// concatFile writes a .tcs whose arrays are the blocks' one after another.
+func concatFile(s *site, o *output) (func() error, error) {
+	x, err := newConcat(s.c, o.t)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	return func() error {
+		if err := s.resize(x.lay.Size()); err != nil {
+			return err
+		}
+		var spans []coo.Span
+		if err := s.write(func() (err error) { spans, err = x.write(s); return err }); err != nil {
+			return err
+		}
+		return s.finish(x.lay, spans)
+	}, nil
+}
+
+// segmentsFile writes a .tcs of rows under dense levels, whose parts the blocks hold.
+func segmentsFile(s *site, o *output) (func() error, error) {
+	x, err := newSegments(s.c, o.t, o.cfg.Limit)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	return func() error { return writeSegments(s, x) }, nil
+}
+
+// fibersFile writes a .tcs of rows under compressed levels, whose parts the blocks hold.
+func fibersFile(s *site, o *output) (func() error, error) {
+	x, err := newFibers(s.c, o.t, o.cfg.Limit)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	return func() error { return writeFibers(s, x) }, nil
+}
+
+// mergedFile writes any .tcs from its merged entries.
+func mergedFile(s *site, o *output) (func() error, error) {
+	return func() error { return writeMerged(s, o.t, o.cfg) }, nil
+}
