@@ -76,15 +76,15 @@ type Request struct {
 	Parts    []string
 	// Names has the names that the user gave tensors, where Normal has others.
 	Names map[string]string
-	// Into asks for a leaf that adds to a result which is there already, and
+	// Accumulate asks for a leaf that adds to a result which is there already, and
 	// holds, among other coordinates, those that it would store. It is made
-	// where the result would have an operand's level arrays (see Result.Into).
-	Into bool
-	// Values asks for a leaf that computes alone: it is called with a result that
+	// where the result would have an operand's level arrays (see Result.Accumulate).
+	Accumulate bool
+	// FixedPattern asks for the numeric phase alone: the leaf is called with a result that
 	// has its level arrays already, such as those of an earlier result over operands
-	// with the same patterns, and writes its values (see Result.Values). The left one
+	// with the same patterns, and writes its values (see Result.FixedPattern). The left one
 	// of Tensors has the widths of these arrays.
-	Values bool
+	FixedPattern bool
 	// Verify runs the verifier of each pass behind it. One that fails is a bug: a panic.
 	Verify bool
 	// Trace, if not nil, is told of each pass behind it. text prints what it made, and is
@@ -178,23 +178,23 @@ type Result struct {
 	// values as that level of the argument has positions, times the sizes of
 	// the dense levels below it.
 	Shares int
-	// Into: the leaf adds its values to those that the result has, at the
+	// Accumulate: the leaf adds its values to those that the result has, at the
 	// positions that the last argument (Arg.Map) tells, and reads and writes
 	// nothing else of it. The widths are those of Shares all the same.
-	Into bool
-	// Values: the leaf takes the level arrays, whose owner they stay with, as well
+	Accumulate bool
+	// FixedPattern: the leaf takes the level arrays, whose owner they stay with, as well
 	// as memory for the values from the caller. It writes every value: 0 at
 	// coordinates that the statement gives none for. At a coordinate that the arrays
 	// lack it fails with ir.FailPattern; nothing is stored elsewhere, and the other
 	// values are undefined. The arrays themselves are trusted as operands' are.
-	Values             bool
+	FixedPattern       bool
 	PosWidth, CrdWidth []uint8
 }
 
 // Compile compiles a statement that notation.Check accepts. Errors are the
 // user's mistakes.
 func Compile(r Request) (*Unit, error) {
-	if r.Values && r.Schedule != nil {
+	if r.FixedPattern && r.Schedule != nil {
 		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
 	}
 	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}

@@ -20,7 +20,7 @@ func (c *compilation) arrays() error {
 		u.Result.Shares = slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
 	}
-	u.Result.Values = c.Values && !u.Result.Format.AllDense()
+	u.Result.FixedPattern = c.FixedPattern && !u.Result.Format.AllDense()
 	return nil
 }
 
@@ -29,9 +29,9 @@ func (c *compilation) arrays() error {
 // which becomes the last argument.
 func (c *compilation) into() error {
 	u := c.unit
-	u.Args, u.Result.Into = slices.Clone(c.args), c.Into && u.Result.Shares >= 0
+	u.Args, u.Result.Accumulate = slices.Clone(c.args), c.Accumulate && u.Result.Shares >= 0
 	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
-	if !u.Result.Into {
+	if !u.Result.Accumulate {
 		return nil
 	}
 	result := u.Result.Format

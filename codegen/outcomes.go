@@ -43,7 +43,7 @@ func (c *compilation) resultText() string {
 	switch {
 	case r.Format.AllDense():
 		how = "none"
-	case r.Values:
+	case r.FixedPattern:
 		how = "given"
 	case r.Shares >= 0:
 		how = "those of " + c.ops[r.Shares].Name

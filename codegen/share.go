@@ -18,7 +18,7 @@ import (
 // were found to have to be the result's own.
 func (c *compilation) shared() error {
 	c.share = nil
-	if c.unit.Result.Format.AllDense() || c.own || c.Values {
+	if c.unit.Result.Format.AllDense() || c.own || c.FixedPattern {
 		return nil
 	}
 	var found *cin.Access

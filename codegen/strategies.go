@@ -62,7 +62,7 @@ func (c *compilation) sizes() map[string]int64 {
 
 // assemblyOf is how a leaf for statement s writes its result.
 func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
-	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Into, Fixed: c.Values}
+	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate, Fixed: c.FixedPattern}
 	t, scheduled := s.(*cin.SuchThat)
 	return strategy.AssemblyOf(c.planned.Format, p, scheduled && t.Insert)
 }

@@ -26,13 +26,13 @@ func TestValues(t *testing.T) {
 		{"A(i,j)=B(i,k)*C(k,j) A:sd B:ss C:dd", []string{"fail pattern"}, nil},
 	} {
 		r := goldenRequest(t, strings.ReplaceAll(c.request, " ", "\n"))
-		r.Values = true
+		r.FixedPattern = true
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%s: %v", c.request, err)
 			continue
 		}
-		if !u.Result.Values || u.Result.Shares >= 0 {
+		if !u.Result.FixedPattern || u.Result.Shares >= 0 {
 			t.Errorf("%s: got %+v, want a result whose pattern is given", c.request, u.Result)
 		}
 		text := ir.Print(u.Func)
@@ -52,7 +52,7 @@ func TestValues(t *testing.T) {
 // TestValuesOfSchedules: the loops of a schedule assemble.
 func TestValuesOfSchedules(t *testing.T) {
 	r := goldenRequest(t, "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds")
-	r.Values, r.Schedule = true, []string{"split(i,i0,i1,4)"}
+	r.FixedPattern, r.Schedule = true, []string{"split(i,i0,i1,4)"}
 	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "values alone are computed by the default one") {
 		t.Errorf("got %v, want a refusal", err)
 	}

@@ -17,7 +17,7 @@
 //	         together once all of them are complete
 //
 // A result that was kept can be computed again from other values of the same
-// patterns (Job.Into): then a leaf without assembly writes its values in place.
+// patterns (Job.FixedPattern): then the numeric phase alone writes its values in place.
 //
 // A mistake of the user's is an error with an ExitCode method: 2 for the
 // statement and its flags, 3 for data, 4 for a difference that Check found, 5

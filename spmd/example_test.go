@@ -98,7 +98,7 @@ func ExampleJob_into() {
 	fmt.Println(tcs.Values[float64](first.Result))
 
 	job.Inputs["A"] = spmd.InMemory(bidiagonal(3, 5)) // the same pattern
-	job.Into, job.Keep = first.Result, false
+	job.FixedPattern, job.Keep = first.Result, false
 	if _, err := job.Run(context.Background()); err != nil {
 		log.Fatal(err)
 	}

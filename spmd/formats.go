@@ -13,8 +13,8 @@ func (r *run) pickFormats() {
 		f, given := r.p.formats[name]
 		if s := r.sources[name]; !given {
 			switch {
-			case name == r.p.result && r.job.Into != nil:
-				f = formatOf(r.job.Into)
+			case name == r.p.result && r.job.FixedPattern != nil:
+				f = formatOf(r.job.FixedPattern)
 			case s == nil || name == r.p.result:
 				f = format.DenseOf(r.p.orders[name])
 			case s.tensor != nil:
@@ -115,7 +115,7 @@ func (r *run) fixedBytes(name string) float64 {
 	if s := r.sources[name]; s != nil && s.tensor != nil && r.asStored(s) {
 		return 0 // mapped, or the caller's
 	}
-	if name == r.p.result && r.job.Into != nil {
+	if name == r.p.result && r.job.FixedPattern != nil {
 		return 0 // the caller's
 	}
 	f, dims := r.formats[name], r.sizes.Dims[name]

@@ -47,7 +47,7 @@ func (k *prepared) accumulates() (bool, error) {
 // have; -1 for none.
 func (k *prepared) source(group int) int {
 	u := k.statements[group].unit
-	if !u.Result.Into || u.Args[u.Result.Shares].Convert {
+	if !u.Result.Accumulate || u.Args[u.Result.Shares].Convert {
 		return -1
 	}
 	name := u.Args[u.Result.Shares].Tensor
@@ -85,14 +85,14 @@ func (k *prepared) accumulate(inPlace bool) {
 		Keep:    max(r.job.Repeat, 1)+r.job.Warmup > 1,
 	}
 	if inPlace {
-		y.Into, y.Source = k.leafInto, k.source
+		y.Accumulate, y.Source = k.leafAccumulate, k.source
 	}
 	k.exec.Sparse = y
 	r.closers = append(r.closers, y.Close)
 }
 
-// leafInto runs a step's group on its operand blocks, added to sum.
-func (k *prepared) leafInto(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
+// leafAccumulate runs a step's group on its operand blocks, added to sum.
+func (k *prepared) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
 	return k.onBlocks(s, operands, func(st *statement, args []*tcs.Tensor, ranges map[string][2]int64) error {
 		return st.run(k.r.ctx, sum, append(args, at), ranges)
 	})

@@ -159,7 +159,7 @@ func TestLeavesAddInPlace(t *testing.T) {
 				return err
 			}
 			k := r.prepared
-			if got := k.exec.Sparse != nil && k.exec.Sparse.Into != nil; got != c.inPlace {
+			if got := k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil; got != c.inPlace {
 				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
 			}
 			return nil

@@ -10,7 +10,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// into is the result of a former job into which values are computed (Job.Into).
+// into is the result of a former job into which values are computed (Job.FixedPattern).
 type into struct {
 	given *tcs.Tensor // the caller's
 	// made is what the leaf writes: given itself, or, where given is in a format that
@@ -32,7 +32,7 @@ func (k *prepared) readyInto() error {
 	if _, err := k.compileGroups(); err != nil {
 		return err
 	}
-	e := &into{given: r.job.Into, made: r.job.Into}
+	e := &into{given: r.job.FixedPattern, made: r.job.FixedPattern}
 	s := k.statements[0]
 	k.into = e
 	if err := k.bind(); err != nil {
@@ -62,7 +62,7 @@ func (k *prepared) readyInto() error {
 
 // fitsInto refuses a tensor that is no result of this job.
 func (r *run) fitsInto() error {
-	name, t := r.p.result, r.job.Into
+	name, t := r.p.result, r.job.FixedPattern
 	if len(r.job.Schedule) > 0 {
 		return commandErrorf("a result to compute into: the job has a schedule; values alone are computed without one")
 	}

@@ -94,7 +94,7 @@ func TestInto(t *testing.T) {
 			}
 			want := keep(t, newJob(c.statement, format, threads, c.operands))
 			again := newJob(c.statement, "", threads, c.operands)
-			again.Into, again.Repeat, again.Check = into, 2, true
+			again.FixedPattern, again.Repeat, again.Check = into, 2, true
 			got := keep(t, again)
 			switch {
 			case text(got) != text(want):
@@ -119,7 +119,7 @@ func TestIntoOtherPatterns(t *testing.T) {
 			few["B"], many["B"] = stored(t, "C", "ds", "banded:1", 12, 12), stored(t, "D", "ds", "banded:2", 12, 12)
 		}
 		large := newJob(c.statement, c.format, 2, few)
-		large.Into = keep(t, newJob(c.statement, c.format, 2, many))
+		large.FixedPattern = keep(t, newJob(c.statement, c.format, 2, many))
 		want := keep(t, newJob(c.statement, c.format, 2, few))
 		nonzero := func(s string) []string {
 			return slices.DeleteFunc(strings.Split(s, "\n"), func(line string) bool { return strings.HasSuffix(line, "] 0") })
@@ -128,7 +128,7 @@ func TestIntoOtherPatterns(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.statement, text(got), text(want))
 		}
 		small := newJob(c.statement, c.format, 2, many)
-		small.Into = want
+		small.FixedPattern = want
 		_, err := small.Run(context.Background())
 		var e *kernels.PatternError
 		if !errors.As(err, &e) || e.ExitCode() != 3 || len(e.Coord) < 2 || e.Coord[0] < 0 {
@@ -154,8 +154,8 @@ func TestIntoRefuses(t *testing.T) {
 		change func(j *spmd.Job)
 		want   string
 	}{
-		{func(j *spmd.Job) { j.Into = a }, "its values are those of the operand A"},
-		{func(j *spmd.Job) { j.Into = opened }, "is not to be changed"},
+		{func(j *spmd.Job) { j.FixedPattern = a }, "its values are those of the operand A"},
+		{func(j *spmd.Job) { j.FixedPattern = opened }, "is not to be changed"},
 		{func(j *spmd.Job) { j.Formats = map[string]string{"Y": "ss"} }, "got 10x10, ds, float64, want 10x10, ss, float64"},
 		{func(j *spmd.Job) { j.Types = map[string]string{"Y": "float32"} }, "want 10x10, ds, float32"},
 		{func(j *spmd.Job) { j.Ranks = 2 }, "for a job of one rank"},
@@ -163,7 +163,7 @@ func TestIntoRefuses(t *testing.T) {
 		{func(j *spmd.Job) { j.Schedule = []string{"reorder(j,i)"} }, "the job has a schedule"},
 	} {
 		j := newJob("Y(i,j) = 2 * A(i,j)", "", 1, map[string]*tcs.Tensor{"A": a})
-		j.Into = y
+		j.FixedPattern = y
 		c.change(j)
 		_, err := j.Run(context.Background())
 		var coded interface{ ExitCode() int }

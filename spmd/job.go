@@ -26,7 +26,7 @@ type Job struct {
 	Outputs []Output
 	// Keep leaves the result in Report.Result; the caller closes it.
 	Keep bool
-	// Into, if not nil, is a former result of the statement (of a job with Keep)
+	// FixedPattern, if not nil, is a former result of the statement (of a job with Keep)
 	// over operands with the same patterns: the job computes its values alone, in
 	// place, and makes no level arrays. It stays the caller's, who closes it after
 	// the job; Report.Result is one more tensor over the same memory. It must be
@@ -35,7 +35,7 @@ type Job struct {
 	// the value 0; one that it lacks is a *kernels.PatternError (exit code 3), after
 	// which, as after any error of computing, its values are undefined. It is for one
 	// rank without a schedule. Compute times are those of values alone.
-	Into *tcs.Tensor
+	FixedPattern *tcs.Tensor
 
 	Options
 }

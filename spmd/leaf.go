@@ -29,19 +29,19 @@ var irTypes = map[dtype.Type]ir.Type{
 // statement is a statement of the job, compiled and loaded: it is called on
 // tensors, whole or blocks, that are stored as the compiler was told.
 type statement struct {
-	r        *run
-	name     string           // the leaf's; "" for the compiler's choice
-	stmt     *notation.Stmt   // for its left side, and for messages
-	norm     *notation.Normal // what to compute, if not the whole of stmt
-	operands map[string]codegen.Tensor
-	old      *codegen.Tensor // of a +=
-	format   format.Format   // of the result, as it is wanted
-	typ      dtype.Type      // of the result
-	dims     []int64         // of the result
-	exact    []string        // variables that the leaf always gets the whole range of
-	widths   *codegen.Result // whose widths the result has, nil for the compiler's choice
-	into     bool            // the leaf adds to a result, if it can (unit.Result.Into)
-	values   bool            // the leaf writes values into a pattern that is given (unit.Result.Values)
+	r            *run
+	name         string           // the leaf's; "" for the compiler's choice
+	stmt         *notation.Stmt   // for its left side, and for messages
+	norm         *notation.Normal // what to compute, if not the whole of stmt
+	operands     map[string]codegen.Tensor
+	old          *codegen.Tensor // of a +=
+	format       format.Format   // of the result, as it is wanted
+	typ          dtype.Type      // of the result
+	dims         []int64         // of the result
+	exact        []string        // variables that the leaf always gets the whole range of
+	widths       *codegen.Result // whose widths the result has, nil for the compiler's choice
+	accumulate   bool            // the leaf adds to a result, if it can (unit.Result.Accumulate)
+	fixedPattern bool            // the leaf writes values into a pattern that is given (unit.Result.FixedPattern)
 
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
@@ -68,7 +68,7 @@ func (s *statement) compile() error {
 	r := s.r
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
-		ComputeType: irTypes[r.compute], Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Into: s.into, Values: s.values,
+		ComputeType: irTypes[r.compute], Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
 		RoomBytes: r.job.MemoryLimit / 8, // the same at every rank, which compile one leaf
 	}
 	maps.Copy(req.Tensors, s.operands)

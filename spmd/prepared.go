@@ -31,7 +31,7 @@ type prepared struct {
 	statements []*statement  // one a group
 	sum        *statement    // result = P + Q
 	bound      []*tcs.Tensor // the leaf's arguments, where they are the same at every run
-	into       *into         // of Job.Into; nil for a result of its own
+	into       *into         // of Job.FixedPattern; nil for a result of its own
 	exec       *exec.Rank
 }
 
@@ -273,7 +273,7 @@ func (r *run) estimate(name string) float64 {
 // compile makes a leaf for each group of terms, and the sum of two blocks. Collective.
 func (r *run) compile() error {
 	k := r.prepared
-	if r.job.Into != nil {
+	if r.job.FixedPattern != nil {
 		if err := k.readyInto(); err != nil {
 			return err
 		}
@@ -353,13 +353,13 @@ func (k *prepared) compileUnits(like map[string]codegen.Tensor, into bool) error
 			norm.Terms = append(norm.Terms, k.norm.Terms[t])
 		}
 		s := k.r.statement(like)
-		s.into = into
+		s.accumulate = into
 		if !k.asWritten(g.Terms) {
 			s.norm = &norm
 		}
 		k.scheduled(s)
 		if k.into != nil {
-			s.values, s.widths = k.into.values, k.into.widths
+			s.fixedPattern, s.widths = k.into.values, k.into.widths
 		} else if len(k.statements) > 0 { // blocks of all groups are summed
 			s.widths = &k.statements[0].unit.Result
 		}

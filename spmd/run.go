@@ -226,7 +226,7 @@ func (j *Job) faults(ranks int) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Into != nil && (ranks > 1 || !spec.Empty()) {
+	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
 		return nil, commandErrorf("a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
 	}
 	return p, j.refuse()

@@ -69,7 +69,7 @@ func (j *Job) said() [][2]string {
 	option("--trust-input", j.TrustInput)
 	option("an interpreter", j.Interpret)
 	option("a result to keep", j.Keep)
-	option("a result to compute into", j.Into != nil)
+	option("a result to compute into", j.FixedPattern != nil)
 	say("--write", j.Write)
 	say("-s", j.Schedule...)
 	say("-m", j.Machine)

@@ -82,7 +82,7 @@ func (b *bench) into(k kernel, threads int, result *tcs.Tensor) ([]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	j.Into, j.Keep = result, false
+	j.FixedPattern, j.Keep = result, false
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return nil, err

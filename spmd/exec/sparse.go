@@ -9,7 +9,7 @@ import (
 // Sparse is how the steps of a rank that add to one sparse block do so: over
 // the union of their patterns, which is built once. It is built from the level arrays
 // of operands, before the steps run, where each step's block would have those of one
-// (Into); the leaves then add in place. Else steps make blocks of their own, which are
+// (Accumulate); the leaves then add in place. Else steps make blocks of their own, which are
 // gathered, as far as memory allows, and merged at once.
 //
 // Either way a value is the sum over the steps in their order, whatever was merged when.
@@ -21,10 +21,10 @@ type Sparse struct {
 	// Keep the unions and maps for the next Compute, which has the same
 	// patterns. Close gives them back.
 	Keep bool
-	// Into, if not nil, runs a step's leaf to add to sum, of a pattern that
+	// Accumulate, if not nil, runs a step's leaf to add to sum, of a pattern that
 	// holds what the step stores, at the positions that the map at tells.
-	Into func(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error
-	// Source is, with Into, the operand whose level arrays the blocks of a
+	Accumulate func(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error
+	// Source is, with Accumulate, the operand whose level arrays the blocks of a
 	// group's steps would have. This rank owns all blocks of it that its steps read.
 	Source func(group int) int
 
@@ -87,7 +87,7 @@ func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
 	u := &sums{Sparse: r.Sparse, r: r, done: done, steps: map[plan.Partial][]source{}, open: map[plan.Partial]*sum{}}
 	for s := range r.Plan.Steps(r.Comm.Rank()) {
 		var from source
-		if u.Into != nil {
+		if u.Accumulate != nil {
 			from.operand = u.Source(s.Group)
 			for _, n := range s.Need {
 				if n.Operand == from.operand {
@@ -138,7 +138,7 @@ func (u *sums) step(s plan.Step, operands []*tcs.Tensor) error {
 func (u *sums) begin(p plan.Partial) (*sum, error) {
 	x := &sum{layout: u.kept[p]}
 	u.open[p] = x
-	if x.layout == nil && u.Into != nil {
+	if x.layout == nil && u.Accumulate != nil {
 		var sources []*tcs.Tensor
 		for _, s := range u.steps[p] {
 			sources = append(sources, u.r.Own[s.operand][s.block])
@@ -159,8 +159,8 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 
 // run adds a step to its sum, or puts its block beside it.
 func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
-	if u.Into != nil {
-		return u.Into(s, operands, x.sum, x.layout.maps[x.n])
+	if u.Accumulate != nil {
+		return u.Accumulate(s, operands, x.sum, x.layout.maps[x.n])
 	}
 	block, err := u.r.Leaf(s, operands)
 	if err != nil {

@@ -91,7 +91,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
 		again.Tensors = maps.Clone(req.Tensors)
 		again.Tensors[p.Tensors[0].Name] = left
-		again.Values, again.Name = true, name+"_values"
+		again.FixedPattern, again.Name = true, name+"_values"
 		if c.values, err = codegen.Compile(again); err != nil {
 			return c, err
 		}

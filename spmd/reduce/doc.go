@@ -4,7 +4,7 @@
 // (AddDense). Of sparse blocks the union of the patterns is built once (Union), from
 // the blocks themselves or from operands whose level arrays theirs would be, with a
 // map for each: where its positions are in the union. Values then are added at mapped
-// positions, by Add or by a leaf that was compiled to do so (codegen.Request.Into).
+// positions, by Add or by a leaf that was compiled to do so (codegen.Request.Accumulate).
 // The first source of a position finds no values there: its map says so, and nothing
 // is ever filled with zeros. A value's sum is in the order of the sources.
 package reduce
