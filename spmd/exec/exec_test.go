@@ -157,33 +157,30 @@ func TestBlocksGiveTheWholeResult(t *testing.T) {
 	}
 }
 
-// traffic compares what a rank received with what the plan says.
+// traffic compares what a rank sent and received with what is forecast.
 func traffic(p *plan.Problem, c comm.Comm, before comm.Counters) error {
-	var bytes int64
-	size := func(modes []int, b plan.Block, dims []int64) int64 {
-		n := int64(8)
-		for _, r := range p.Box(modes, b, dims) {
-			n *= r[1] - r[0]
-		}
-		return n
-	}
-	for f := range p.Fetches(c.Rank()) {
-		if f.Owner != c.Rank() {
-			bytes += size(p.Operands[f.Operand].Modes, f.Block, sizes[f.Operand])
-		}
-	}
-	for _, s := range p.Sums() {
-		for _, a := range s.Adds {
-			if a.To.Rank == c.Rank() && a.From.Rank != c.Rank() {
-				bytes += size(p.Result, s.Result, []int64{rows})
+	sized := func(modes []int, dims []int64) plan.Sizes {
+		return func(b plan.Block) (z plan.Size) {
+			z.Entries = 1
+			for _, r := range p.Box(modes, b, dims) {
+				z.Entries *= r[1] - r[0]
 			}
-		}
-		if s.Owner == c.Rank() && s.Root.Rank != c.Rank() {
-			bytes += size(p.Result, s.Result, []int64{rows})
+			z.Add(z.Entries, 8)
+			return z
 		}
 	}
-	if got := c.Counters().Sub(before).BytesReceived; got != bytes {
-		return fmt.Errorf("rank %d received %d bytes, the plan says %d", c.Rank(), got, bytes)
+	f := &exec.Forecast{Plan: p, Result: sized(p.Result, []int64{rows})}
+	for k, o := range p.Operands {
+		f.Operands = append(f.Operands, sized(o.Modes, sizes[k]))
+	}
+	cost, err := f.Cost(context.Background())
+	if err != nil {
+		return err
+	}
+	got, r := c.Counters().Sub(before), c.Rank()
+	if got.BytesReceived != cost.Received[r] || got.BytesSent != cost.Sent[r] || got.MessagesSent != cost.Messages[r] {
+		return fmt.Errorf("rank %d received %d bytes and sent %d in %d messages; %d, %d and %d are forecast",
+			r, got.BytesReceived, got.BytesSent, got.MessagesSent, cost.Received[r], cost.Sent[r], cost.Messages[r])
 	}
 	return nil
 }

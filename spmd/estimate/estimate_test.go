@@ -1,0 +1,70 @@
+package estimate
+
+import (
+	"math"
+	"testing"
+
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+)
+
+// cutInRows is a problem whose one variable cuts mode 0 at points.
+func cutInRows(points ...int64) *plan.Problem {
+	return &plan.Problem{Blocking: &place.Blocking{Vars: []place.BlockVar{{Name: "i", Cuts: points}}}, Ranks: 1}
+}
+
+// Blocks of dense tensors are exact; those of sparse ones have their share of the entries,
+// and the arrays that their level kinds have.
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct {
+		kinds string
+		want  plan.Size // of rows 0 to 25 of 100 x 40, of 1000 entries of 8 bytes
+		fixed float64
+	}{
+		{"dd", plan.Size{Entries: 1000, Bytes: 8000, Arrays: 1}, 8000},
+		{"ds", plan.Size{Entries: 250, Bytes: 26*4 + 250*4 + 250*8, Arrays: 3}, 4 * 26},
+		{"uq", plan.Size{Entries: 250, Bytes: 2*4 + 2*250*4 + 250*8, Arrays: 4}, 4 * 2},
+		{"dp", plan.Size{Entries: 25, Bytes: 25*4 + 25*8, Arrays: 2}, 4 * 26},
+	} {
+		x := &Tensor{Plan: cutInRows(0, 25, 100), Cuts: []int{0, -1}, Dims: []int64{100, 40}, Kinds: c.kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 1000}
+		if got := x.Block(0); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.kinds, got, c.want)
+		}
+		if got := x.Fixed(0); got != c.fixed {
+			t.Errorf("%s: got %v fixed bytes, want %v", c.kinds, got, c.fixed)
+		}
+		if got := x.Exact(); got != (c.kinds == "dd") {
+			t.Errorf("%s: exact is %v", c.kinds, got)
+		}
+	}
+	// Two compressed levels: of 1000 entries over 100 rows all but a few have some.
+	x := &Tensor{Plan: cutInRows(0, 100), Cuts: []int{0, -1}, Dims: []int64{100, 40}, Kinds: "ss", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+	if z := x.Block(0); z.Bytes != 2*4+39*4+40*4+50*4+50*8 || z.Entries != 50 {
+		t.Errorf("ss of 50 entries: got %+v, want 39 rows", z)
+	}
+}
+
+// Densities of products and sums are those of independent entries.
+func TestDensities(t *testing.T) {
+	of := map[string]float64{"A": 0.1, "B": 0.5, "x": 1}
+	d := Densities{Of: func(name string) float64 { return of[name] }, Size: map[string]int64{"i": 10, "j": 3, "k": 1000}}
+	for src, want := range map[string]float64{
+		"C(i,j) = A(i,j) * B(i,j)": 0.05,
+		"C(i,j) = A(i,j) + B(i,j)": 1 - 0.9*0.5,
+		"C(i,j) = A(i,j) * x(j)":   0.1,
+		"y(i) = A(i,j) * x(j)":     1 - math.Pow(0.9, 3),
+		"C(i,j) = A(i,k) * B(k,j)": 1 - math.Pow(0.95, 1000),
+		"C(i,j) = A(i,j) / B(i,j)": 0.1,
+		"C(i,j) = A(i,j) + 2":      1,
+	} {
+		s, err := notation.Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Sum(notation.Normalize(s).Terms, nil); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s: got %v, want %v", src, got, want)
+		}
+	}
+}
