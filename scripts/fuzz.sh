@@ -56,6 +56,8 @@ oracle "ranks in one process, interpreted" 6000 '^TestOracleRanks$'
 oracle "files of 1 to 8 ranks, byte for byte" 300 '^TestOracleSameBytes$'
 oracle "ranks under each MPI, at 2, 3 and 4" 300 '^TestOracleMPI$'
 stage "faults" 200 DISTAFF_FAULTS=%N DISTAFF_FAULTS_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestFaults$'
+stage "inputs that change while leaves run" 100 DISTAFF_OVERWRITES=%N DISTAFF_OVERWRITES_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestOverwritten$'
+stage "too little of a resource" 50 DISTAFF_LIMITS=%N DISTAFF_LIMITS_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestLimits$'
 stage "mutated files of every format" 5000 DISTAFF_MUTATIONS=%N DISTAFF_MUTATIONS_FIRST=$((seed % 1000000000)) go test ./cmd/distaff -count=1 -timeout 60m -v -run '^TestMutations$'
 stage "real files, every one in every format" 1 DISTAFF_ALL_DATA=1 go test ./io/convert -count=1 -timeout 30m -v -run '^TestRealFiles$'
 while read -r pkg target; do

@@ -34,7 +34,7 @@ func Flags() []cli.Flag {
 		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
 		text("`sum|error` what becomes of repeated coordinates (default: sum)", "duplicates"),
 		&cli.BoolFlag{Name: "fit-dense", Usage: "dense levels cover the smallest to the largest coordinate only"},
-		&cli.BoolFlag{Name: "trust-input", Usage: "skips the check of a .tcs input's checksums and arrays"},
+		&cli.BoolFlag{Name: "trust-input", Usage: "skips the checks of a .tcs input's checksums and arrays: a bad file may then crash the program or give garbage; the output still gets its name only when all is done"},
 		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else a quarter of the machine's)", "memory-limit"),
 		text("`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)", "tmp"),
 		text("`N` threads (default: all cores)", "threads"),

@@ -23,6 +23,8 @@ func compileCommand() *command {
   cin      concrete index notation: loops, workspaces, assignments
   provenance  where the schedule's index variables come from, as a DOT graph
   lattice  the merge lattice of every loop: where it looks for values
+  schedule the commands that the leaf is made by, those of the default schedule too, a
+           line each, with the reason for it; given back by -s=@FILE they make the same leaf
   ir       the imperative leaf, independent of the target
   c        the leaf in C99 with OpenMP (the default)
   go       a Go package with the C under cgo, ready to import: --out names its folder
@@ -45,7 +47,7 @@ say how long they took, in their order, and what each made is verified.`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|provenance|lattice|ir|c|go|after:PASS` the stage to print"),
+			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|ir|c|go|after:PASS` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
@@ -73,7 +75,7 @@ func compile(x *invocation) error {
 		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage, strings.Join(passes, ", "))
 	}
 	if !after {
-		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "ir", "c", "go"); err != nil {
+		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "ir", "c", "go"); err != nil {
 			return err
 		}
 	}
@@ -119,6 +121,13 @@ func compile(x *invocation) error {
 	}
 	if after {
 		return x.put(out, made)
+	}
+	if stage == "schedule" {
+		lines, err := codegen.Schedule(u.Unit.Request)
+		if err != nil {
+			return err
+		}
+		return x.put(out, codegen.ScheduleText(lines))
 	}
 	text := map[string]func() string{
 		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },

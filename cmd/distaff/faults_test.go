@@ -291,7 +291,7 @@ func (f *faults) leftovers(x *fault, mark string) []string {
 	for _, pattern := range []string{filepath.Join(filepath.Dir(x.out), ".*"), filepath.Join(f.tmp, "*"), "/dev/shm/*distaff*"} {
 		names, _ := filepath.Glob(pattern)
 		for _, name := range names {
-			if !strings.HasPrefix(name, "/dev/shm/distaff-") { // locks of the cache
+			if _, err := strconv.Atoi(strings.TrimPrefix(name, "/dev/shm/distaff-")); err != nil { // else a user's locks of the cache
 				left = append(left, name)
 			}
 		}

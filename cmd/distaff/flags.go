@@ -40,7 +40,7 @@ func dataFlags() []cli.Flag {
 		list("index-base", nil, catData, "`[T:]0|1` the first coordinate in .tns files (default: 1)"),
 		list("duplicates", nil, catData, "`[T:]sum|error` what becomes of repeated coordinates (default: sum)"),
 		text("seed", nil, catData, "`N` fixes generated data, together with the tensor's name (default: 0)"),
-		on("trust-input", nil, catData, "skips the check of .tcs checksums and level arrays as they are read"),
+		on("trust-input", nil, catData, "skips the checks of a .tcs file's checksums and level arrays: a bad file may then crash the job, keep it from ending or give garbage; outputs and statistics still get their names only when all is done"),
 	}
 }
 
@@ -64,7 +64,7 @@ func placeFlags() []cli.Flag {
 func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		text("ranks", nil, catRun, "`N` ranks inside one process, without MPI (default: 1)"),
-		text("threads", nil, catRun, "`N` threads a rank (default: OMP_NUM_THREADS, else the rank's share of the cores that affinity, cgroup and Slurm leave)"),
+		text("threads", nil, catRun, "`N` threads a rank (default: OMP_NUM_THREADS, else the rank's share of the cores that affinity, cgroup and Slurm leave; at most 8 times the machine's hardware threads, or 64)"),
 		text("target", nil, catRun, "`cpu|cuda` what leaves run on (default: cpu)"),
 		text("cpu", nil, catRun, "`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for (default: native)"),
 		text("memory-limit", nil, catRun, "`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, cgroup and Slurm allow)"),
@@ -80,7 +80,7 @@ func runFlags() []cli.Flag {
 		on("check", nil, catRun, "compares the result with the reference evaluator; exit 4 where they differ"),
 		list("o", al("output"), catOutput, "`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard output"),
 		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output: at once, or one after another (default: auto, which is ordered on network file systems only)"),
-		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance"),
+		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance; it and the outputs are replaced together, or none is"),
 		text("progress", nil, catOutput, "`auto|always|never` shows how far loading is (default: auto, on a terminal)"),
 		list("D", al("define"), catOutput, "`NAME=VALUE` sets a parameter of a job file"),
 	}

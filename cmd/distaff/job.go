@@ -345,9 +345,28 @@ func (x *invocation) memoryLimit() (int64, error) {
 	return n, nil
 }
 
+// scheduleTexts are the values of -s, with what is in a file where one says @FILE.
+func scheduleTexts(values []string) ([]string, error) {
+	var out []string
+	for _, v := range values {
+		if file, ok := strings.CutPrefix(v, "@"); ok {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			v = string(text)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // schedule reads schedules, machines, placements and block schedules.
 func (x *invocation) schedule(j *spmd.Job) error {
-	j.Schedule = x.StringSlice("s")
+	var err error
+	if j.Schedule, err = scheduleTexts(x.StringSlice("s")); err != nil {
+		return err
+	}
 	j.Machine = x.String("m")
 	j.Placements = x.StringSlice("p")
 	j.Splits = x.StringSlice("split")

@@ -117,9 +117,11 @@ static void on_abort(int sig, siginfo_t *info, void *context) {
         older.sa_sigaction(sig, info, context);
 }
 
+int dst_limits_trial(void) { return trial; }
+
+void dst_limits_passed(void) { _exit(0); }
+
 void dst_limits_arm(void) {
-    if (trial)
-        _exit(0);
     struct sigaction mine;
     memset(&mine, 0, sizeof mine);
     mine.sa_sigaction = on_abort;

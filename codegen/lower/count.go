@@ -9,11 +9,9 @@ import (
 )
 
 // counts is the state of a component whose loops count: the number of values
-// of each of its variables, and those that are bound, all counted from 0; but
-// where positions are counted, the coordinates are those that they hold.
+// of each of its variables, and those that are bound.
 type counts struct {
-	n     map[string]ir.Expr
-	value map[string]ir.Expr
+	*provenance.Counting
 	// start is the first of the positions that a pos is about.
 	start ir.Expr
 }
@@ -37,27 +35,26 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 	}
 	p := &loop{f: f, e: e, want: want}
 	done := l.tally(p)
-	from, to := l.pieceRange(e, f.Var, ir.Int(0), s.n[f.Var])
+	from, to := l.pieceRange(e, f.Var, ir.Int(0), code(s.N[f.Var]))
 	sure := map[string]bool{}
-	if len(s.value) == len(c.Leaves)-1 {
-		to, sure = l.reach(f.Var, s, to)
+	if len(s.Value) == len(c.Leaves)-1 {
+		var end provenance.Form
+		end, sure = s.Reach(f.Var, form(to), l.nameForm)
+		to = code(end)
 	}
 	v := l.newVar(f.Var)
 	some := ir.Expr(ir.Truth(false))
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
-			next := &counts{n: s.n, start: s.start, value: map[string]ir.Expr{f.Var: v}}
-			for x, y := range s.value {
-				next.value[x] = y
-			}
+			next := &counts{s.Bind(f.Var, form(v)), s.start}
 			in.counts[id] = next
 			inner := func(in *env) {
 				got := l.stmt(f.Body, in, p.want || p.count != nil)
 				l.note(p, got)
 				some = anyOf(some, got)
 			}
-			if len(next.value) < len(c.Leaves) {
+			if len(next.Value) < len(c.Leaves) {
 				inner(in)
 				return
 			}
@@ -81,111 +78,27 @@ func (l *lowerer) overNothing(c *component, e *env) bool {
 
 // countAll finds the number of values of every variable of a component.
 func (l *lowerer) countAll(c *component, e *env) *counts {
-	s := &counts{n: map[string]ir.Expr{}}
+	s := &counts{Counting: &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}}
 	for _, r := range c.Roots {
 		b := l.span(e, r)
-		s.n[r] = ir.Minus(b.hi, b.lo)
+		s.N[r] = form(ir.Minus(b.hi, b.lo))
 	}
 	for _, r := range l.sched.g.Relations() {
-		if r.Kind == provenance.Precompute || s.n[r.From[0]] == nil {
+		if r.Kind == provenance.Precompute || s.N[r.From[0]] == nil {
 			continue
 		}
-		n := s.n[r.From[0]]
 		switch r.Kind {
-		case provenance.Bound:
-			iv := l.bounded(&r, interval{lo: ir.Int(0), hi: n, size: -1}, e)
-			n = iv.hi
-		case provenance.Fuse:
-			n = l.named(r.To[0]+"_n", ir.Times(n, s.n[r.From[1]]))
 		case provenance.Pos:
 			lo, hi := l.segment(e.cur[r.Access])
-			s.start, n = lo, l.named(r.To[0]+"_n", ir.Minus(hi, lo))
-		case provenance.Split, provenance.Divide:
-			// There are no more parts, and none is longer, than there are things to part.
-			few, many := r.To[0], r.To[1]
-			if r.Kind == provenance.Divide {
-				few, many = many, few
-			}
-			s.n[few] = l.named(few+"_n", ir.Over(ir.Plus(n, ir.Int(r.N-1)), ir.Int(r.N)))
-			s.n[many] = l.named(many+"_n", piecesOf(n, r.N))
+			s.start = lo
+			s.N[r.To[0]] = l.nameForm(r.To[0]+"_n", form(ir.Minus(hi, lo)))
 			continue
+		case provenance.Bound:
+			l.bounded(&r, interval{lo: ir.Int(0), hi: code(s.N[r.From[0]]), size: -1}, e) // checked
 		}
-		s.n[r.To[0]] = n
+		s.Count(&r, l.nameForm)
 	}
 	return s
-}
-
-// reach is where the loop over v, the last of a component's, ends instead of at to, so
-// that variables which grow with v stay in their ranges, and which these are: no
-// iteration has to ask.
-func (l *lowerer) reach(v string, s *counts, to ir.Expr) (end ir.Expr, sure map[string]bool) {
-	sure = map[string]bool{}
-	a, b := ir.Expr(ir.Int(1)), ir.Expr(ir.Int(0)) // x is a*v + b
-	for x := v; ; {
-		r := l.sched.g.MadeBy(x)
-		switch {
-		case r == nil || r.Kind == provenance.Pos || r.Kind == provenance.Fuse:
-			return l.named(v+"_end", to), sure
-		case len(r.To) == 2:
-			tile := s.n[r.To[1]]
-			if x == r.To[0] {
-				inner := l.valueOf(r.To[1], s)
-				if inner == nil {
-					return l.named(v+"_end", to), sure
-				}
-				a, b = ir.Times(a, tile), ir.Plus(ir.Times(b, tile), inner)
-			} else {
-				outer := l.valueOf(r.To[0], s)
-				if outer == nil {
-					return l.named(v+"_end", to), sure
-				}
-				b = ir.Plus(ir.Times(outer, tile), b)
-			}
-			sure[r.From[0]] = true
-			if n := s.n[r.From[0]]; !even(n, r.N) {
-				left := ir.Greatest(ir.Minus(n, b), ir.Int(0))
-				to = ir.Least(to, ir.Over(ir.Minus(ir.Plus(left, a), ir.Int(1)), a))
-			}
-		}
-		x = r.From[0]
-	}
-}
-
-// even tells whether a number of coordinates is known, and a multiple of n, so that
-// neither tiles of n nor n tiles of them reach past the end.
-func even(x ir.Expr, n int64) bool {
-	k, ok := x.(*ir.Lit)
-	return ok && k.I%n == 0
-}
-
-// valueOf is the value of a variable of a component where the loops around determine
-// it; nil where they do not, or by a coordinate that is looked up.
-func (l *lowerer) valueOf(x string, s *counts) ir.Expr {
-	r := l.sched.g.ReplacedBy(x)
-	if r == nil {
-		return s.value[x]
-	}
-	v := l.valueOf(r.To[0], s)
-	if v == nil {
-		return nil
-	}
-	switch r.Kind {
-	case provenance.Split, provenance.Divide:
-		inner := l.valueOf(r.To[1], s)
-		if inner == nil {
-			return nil
-		}
-		return ir.Plus(ir.Times(v, s.n[r.To[1]]), inner)
-	case provenance.Fuse:
-		n := ir.Greatest(s.n[r.From[1]], ir.Int(1))
-		if x == r.From[0] {
-			return ir.Over(v, n)
-		}
-		return ir.Modulo(v, n)
-	case provenance.Pos:
-		return nil
-	}
-	return v
 }
 
 // recover computes the component's variables from those of its loops and runs
@@ -198,37 +111,20 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 			body()
 			return
 		}
-		r := rels[k]
-		if r.Kind == provenance.Precompute || s.n[r.From[0]] == nil || l.sched.comps[r.From[0]] != c {
-			back(k - 1)
-			return
-		}
-		x := s.value[r.To[0]]
-		switch r.Kind {
-		case provenance.Split, provenance.Divide:
-			tile := s.n[r.To[1]]
-			x = l.named(r.From[0], ir.Plus(ir.Times(x, tile), s.value[r.To[1]]))
-			s.value[r.From[0]] = x
-			if sure[r.From[0]] || even(s.n[r.From[0]], r.N) {
-				back(k - 1)
-				return
-			}
-			l.when(ir.Less(x, s.n[r.From[0]]), func() { back(k - 1) })
-			return
-		case provenance.Fuse:
-			n := ir.Greatest(s.n[r.From[1]], ir.Int(1))
-			s.value[r.From[0]] = l.named(r.From[0], ir.Over(x, n))
-			s.value[r.From[1]] = l.named(r.From[1], ir.Modulo(x, n))
-		case provenance.Pos:
+		r := &rels[k]
+		switch {
+		case r.Kind == provenance.Precompute || s.N[r.From[0]] == nil || l.sched.comps[r.From[0]] != c:
+		case r.Kind == provenance.Pos:
 			cur := in.cur[r.Access]
-			p := l.named(r.To[0], ir.Plus(s.start, x))
+			p := l.named(r.To[0], ir.Plus(s.start, code(s.Value[r.To[0]])))
 			d := *cur
 			d.level++
 			d.pos, d.end, d.base, d.pres = p, nil, nil, ir.Truth(true)
-			s.value[r.From[0]] = l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p))
+			s.Value[r.From[0]] = form(l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p)))
 			in.cur[r.Access] = &d
-		default:
-			s.value[r.From[0]] = x
+		case s.Recover(r, sure, l.nameForm):
+			l.when(ir.Less(code(s.Value[r.From[0]]), code(s.N[r.From[0]])), func() { back(k - 1) })
+			return
 		}
 		back(k - 1)
 	}
@@ -239,9 +135,9 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) {
 	s := in.counts[c.Roots[0]]
 	for _, r := range c.Roots {
-		in.coord[r] = s.value[r]
+		in.coord[r] = code(s.Value[r])
 		if s.start == nil {
-			in.coord[r] = l.named(r, ir.Plus(s.value[r], l.span(in, r).lo))
+			in.coord[r] = l.named(r, ir.Plus(in.coord[r], l.span(in, r).lo))
 		}
 	}
 	l.enterAll(f.Body, in)

@@ -78,6 +78,7 @@
 // Schedules. Loops over derived variables of one component are lowered together:
 //
 //	derived.go   which way; what a schedule says of a loop
+//	forms.go     bounds and coordinates, which package provenance gives as forms, as code
 //	narrow.go    in natural order: intervals that become narrower
 //	count.go     in any other order: loops that count, and guards
 //	fused.go     intervals of fused variables (fusedpos.go, their positions)

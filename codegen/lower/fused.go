@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
 )
 
 // A fused space is that of several variables in lexicographic order. An
@@ -110,13 +111,9 @@ func (l *lowerer) tuples(iv interval, e *env) (from, to []ir.Expr) {
 // the first coordinate is one too large and the others are their first ones.
 func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 	out := make([]ir.Expr, len(roots))
-	for d := len(roots) - 1; d > 0; d-- {
-		b := l.span(e, roots[d])
-		n := ir.Greatest(ir.Minus(b.hi, b.lo), ir.Int(1))
-		out[d] = l.named(roots[d]+"_edge", ir.Plus(b.lo, ir.Modulo(x, n)))
-		x = l.named(roots[0]+"_rows", ir.Over(x, n))
+	for d, f := range provenance.Digits(roots, l.spanForms(e, roots), form(x), l.nameForm) {
+		out[d] = code(f)
 	}
-	out[0] = ir.Plus(l.span(e, roots[0]).lo, x)
 	return out
 }
 

@@ -42,11 +42,15 @@ type interval struct {
 	ancestor []ir.Expr // the range of positions of each root's level, outermost first: pairs
 }
 
-func (iv interval) extent() ir.Expr {
-	if iv.size >= 0 {
-		return ir.Int(iv.size)
-	}
-	return ir.Minus(iv.hi, iv.lo)
+// bounds are the interval's, as forms.
+func (iv interval) bounds() provenance.Range {
+	return provenance.Range{Lo: form(iv.lo), Hi: form(iv.hi), Size: iv.size}
+}
+
+// within is the interval with other bounds.
+func (iv interval) within(r provenance.Range) interval {
+	iv.lo, iv.hi, iv.size = code(r.Lo), code(r.Hi), r.Size
+	return iv
 }
 
 // opened is how far a component's loops have come.
@@ -60,11 +64,10 @@ type opened struct {
 	at []ir.Expr
 }
 
+// frame is a split of an interval.
 type frame struct {
-	rel  *provenance.Relation
-	iv   interval // of what was split
-	tile ir.Expr  // its length
-	size int64    // the tile's length where it is known; else -1
+	provenance.Tiling
+	iv interval
 }
 
 // narrowing lowers a loop of a component whose loops are in natural order.
@@ -90,18 +93,8 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 		s := l.span(e, roots[0])
 		return interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
 	}
-	n := l.points(roots, e)
+	n := code(provenance.Points(l.spanForms(e, roots)))
 	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: roots}
-}
-
-// points is the number of points of several variables' space.
-func (l *lowerer) points(roots []string, e *env) ir.Expr {
-	n := ir.Expr(ir.Int(1))
-	for _, r := range roots {
-		b := l.span(e, r)
-		n = ir.Times(n, ir.Minus(b.hi, b.lo))
-	}
-	return n
 }
 
 // widened is the points of an interval with all of the variables that r fuses its
@@ -116,10 +109,8 @@ func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval 
 		rows.lo, rows.hi = ir.Minus(iv.lo, first), ir.Minus(iv.hi, first)
 		out.lo, out.hi = rows.lo, rows.hi
 	}
-	n := l.points(more, e)
 	out.roots = slices.Concat(rows.roots, more)
-	out.lo, out.hi = l.named(r.To[0]+"_lo", ir.Times(out.lo, n)), l.named(r.To[0]+"_hi", ir.Times(out.hi, n))
-	return out
+	return out.within(out.bounds().Times(provenance.Points(l.spanForms(e, more)), r.To[0], l.nameForm))
 }
 
 // descend goes from x down to the next variable that has a loop.
@@ -137,50 +128,16 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 		case provenance.Coord:
 			iv = l.toCoords(iv, e)
 		case provenance.Split, provenance.Divide:
-			fr := frame{rel: r, iv: iv, tile: ir.Int(r.N), size: r.N}
-			extent := iv.extent()
-			n := ir.Over(ir.Plus(extent, ir.Int(r.N-1)), ir.Int(r.N))
-			count := int64(-1)
-			if iv.size >= 0 {
-				count = (iv.size + r.N - 1) / r.N
-			}
-			if r.Kind == provenance.Divide {
-				fr.tile = l.named(r.To[1]+"_size", ir.Greatest(n, ir.Int(1)))
-				if fr.size = max(count, 1); count < 0 {
-					fr.size = -1
-				}
-				n, count = piecesOf(extent, r.N), -1
-				if k, ok := n.(*ir.Lit); ok {
-					count = k.I
-				}
-			} else if iv.unit == positions && !l.emptyMayGo(f, iv) {
-				n = ir.Greatest(n, ir.Int(1))
-			}
-			if r.Kind == provenance.Split && count >= 0 && iv.unit != positions {
-				n = ir.Int(count)
-			} else if r.Kind == provenance.Split {
-				count = -1
-			}
-			frames = append(slices.Clone(frames), fr)
-			iv = interval{unit: numbers, lo: ir.Int(0), hi: l.named(r.To[0]+"_n", n), size: count, whole: true}
+			o := provenance.TileOptions{Positions: iv.unit == positions}
+			o.Some = o.Positions && !l.emptyMayGo(f, iv)
+			t, all := r.Tile(iv.bounds(), o, l.nameForm)
+			frames = append(slices.Clone(frames), frame{t, iv})
+			iv = interval{unit: numbers, whole: true}.within(all)
 		case provenance.Fuse:
 			iv = l.widened(r, iv, e)
 		}
 		x = r.To[0]
 	}
-}
-
-// manyPieces is from how many pieces on a divide that finds less to part makes
-// fewer of them: the others would be empty.
-const manyPieces = 256
-
-// piecesOf is the number of pieces that a divide of so many things by n makes; one at
-// least, since it may have a place of the result to set.
-func piecesOf(extent ir.Expr, n int64) ir.Expr {
-	if n < manyPieces {
-		return ir.Int(n)
-	}
-	return ir.Least(ir.Int(n), ir.Greatest(extent, ir.Int(1)))
 }
 
 // emptyMayGo tells whether there is nothing to do where a level has no
@@ -202,11 +159,10 @@ func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
 // tells.
 func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval {
 	if l.sched.g.MadeBy(r.From[0]) != nil {
-		l.checkBound(r, iv.extent(), e)
+		l.checkBound(r, code(iv.bounds().Extent()), e)
 	}
 	if r.Bound == provenance.MaxExact {
-		iv.size = r.N
-		iv.hi = ir.Plus(iv.lo, ir.Int(r.N))
+		iv = iv.within(r.Bounded(iv.bounds()))
 		iv.rows = nil
 	}
 	return iv
@@ -311,21 +267,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 // tile is what is left of the variable inside tile v.
 func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
 	fr := o.frames[len(o.frames)-1]
-	x, iv = fr.rel.To[1], fr.iv
-	lo := ir.Plus(fr.iv.lo, ir.Times(v, fr.tile))
-	exact := fr.iv.size >= 0 && fr.size >= 0 && fr.iv.size%fr.size == 0 &&
-		(fr.rel.Kind == provenance.Split || fr.iv.size/fr.size == fr.rel.N)
-	if fr.rel.Kind == provenance.Divide && !exact {
-		lo = ir.Least(lo, fr.iv.hi)
-	}
-	iv.lo = l.named(x+"_lo", lo)
-	iv.hi, iv.size = ir.Plus(iv.lo, fr.tile), -1
-	if exact {
-		iv.size = fr.size
-	} else {
-		iv.hi = ir.Least(iv.hi, fr.iv.hi)
-	}
-	iv.hi = l.named(x+"_hi", iv.hi)
+	x, iv = fr.Rel.To[1], fr.iv.within(fr.At(form(v), l.nameForm))
 	iv.rows = nil
 	if from := l.atRun(iv, iv.lo, e); from != iv.lo {
 		iv.lo, iv.hi, iv.size = from, l.atRun(iv, iv.hi, e), -1
@@ -341,7 +283,7 @@ func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, fra
 func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 	for ; iv.unit == numbers; frames = frames[:len(frames)-1] {
 		fr := frames[len(frames)-1]
-		at := func(n ir.Expr) ir.Expr { return ir.Least(ir.Plus(fr.iv.lo, ir.Times(n, fr.tile)), fr.iv.hi) }
+		at := func(n ir.Expr) ir.Expr { return code(fr.Edge(form(n))) }
 		sub := fr.iv
 		sub.rows = nil
 		sub.lo, sub.hi, sub.size, sub.whole = l.atRun(sub, at(iv.lo), e), l.atRun(sub, at(iv.hi), e), -1, false

@@ -12,6 +12,10 @@
 // Everything that fusions connect is a component: its underived variables,
 // outermost first, and its fully derived ones in natural order, which is the
 // order of loops that visits the original space in its own order.
+//
+// Bounds and coordinates are forms (form.go), which lowering turns into code and planning
+// into numbers: the ranges that tiles leave of a variable (bounds.go: Relation.Tile,
+// Narrowed), and the coordinates of loops that count (counting.go).
 package provenance
 
 import (

@@ -46,14 +46,16 @@ func (c *Command) Refuse(why string) error { return c.errorf(Refused, "%s", why)
 func (c *Command) String() string { return c.src[c.pos:c.end] }
 
 // Parse reads the values of -s, in order: each one or more commands, separated
-// by commas; blank ones have none.
+// by commas or on lines of their own; blank ones have none. What stands behind # on a line
+// is a comment.
 func Parse(texts []string) ([]*Command, error) {
 	var out []*Command
 	for _, t := range texts {
-		if strings.TrimSpace(t) == "" {
+		p := &reader{src: t}
+		if p.space(); p.at == len(t) {
 			continue // no commands: the loops as they are
 		}
-		p := &reader{src: t}
+		p.at = 0
 		list, err := p.commands()
 		if err != nil {
 			return nil, err
@@ -68,10 +70,20 @@ type reader struct {
 	at  int
 }
 
-func (p *reader) space() {
-	for p.at < len(p.src) && strings.IndexByte(" \t\r\n", p.src[p.at]) >= 0 {
-		p.at++
+// space goes past spaces and comments, and tells whether a line ended there.
+func (p *reader) space() (ended bool) {
+	comment := false
+	for ; p.at < len(p.src); p.at++ {
+		switch c := p.src[p.at]; {
+		case c == '\n':
+			ended, comment = true, false
+		case c == '#':
+			comment = true
+		case !comment && strings.IndexByte(" \t\r", c) < 0:
+			return ended
+		}
 	}
+	return ended
 }
 
 // got fails at the next character, which is not what is wanted.
@@ -91,14 +103,15 @@ func (p *reader) commands() ([]*Command, error) {
 			return nil, err
 		}
 		out = append(out, c)
-		p.space()
-		if p.at == len(p.src) {
+		ended := p.space()
+		switch {
+		case p.at == len(p.src):
 			return out, nil
-		}
-		if p.src[p.at] != ',' {
+		case p.src[p.at] == ',':
+			p.at++
+		case !ended:
 			return nil, p.got(`"," and another command, or the end`)
 		}
-		p.at++
 	}
 }
 

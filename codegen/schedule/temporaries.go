@@ -1,7 +1,5 @@
 package schedule
 
-import "strings"
-
 // temporaries has sums taken in temporaries before they are stored, as the default
 // schedule has them: in scalars where the loops around determine the place, in workspaces
 // over a row where a factor can be taken out. It says what the statement is that all other
@@ -19,10 +17,6 @@ func temporaries(s *state) error {
 
 // Temporaries tells whether a schedule begins with that command.
 func Temporaries(texts []string) bool {
-	for _, t := range texts {
-		if t = strings.TrimSpace(t); t != "" {
-			return strings.HasPrefix(t, "temporaries")
-		}
-	}
-	return false
+	list, err := Parse(texts)
+	return err == nil && len(list) > 0 && list[0].Name == "temporaries"
 }

@@ -98,8 +98,11 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			return c, fmt.Errorf("got %d partial sums, want at least 1 and at most %d", o.N, mostParts)
 		}
 	case Whole:
-		if o.N > 0 {
+		switch {
+		case o.N > 0:
 			return c, fmt.Errorf("the loop is not cut; got %d", o.N)
+		case !sums(l) || !f.assigns(l) || f.Assembly != Dense:
+			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got %s", target.Key())
 		}
 	case Rows:
 		if !f.ownRows(l) || o.N > 0 {
@@ -145,14 +148,16 @@ type CutRows struct {
 
 func (o CutRows) String() string { return fmt.Sprintf("longrows(%s,%s,%d)", o.Loop, o.Tensor, o.N) }
 
+// follow says nothing of a loop that is not cut into chunks of equal work: nothing is left to
+// one thread there that others wait for.
 func (o CutRows) follow(f *facts, v *Value) error {
-	list, err := f.loops(o.Loop)
-	if err != nil {
-		return err
-	}
 	a, _, err := f.access(o.Tensor)
 	if err != nil {
 		return err
+	}
+	list, err := f.loops(o.Loop)
+	if err != nil {
+		return nil
 	}
 	done := false
 	for _, l := range list {

@@ -76,7 +76,7 @@ func (f *facts) evenBy(l *cin.Forall) string {
 	case d == nil:
 		return "chunks are even"
 	case d.t.NNZ < 0:
-		return "chunks have as many entries of " + d.key
+		return "chunks are of equal work, by the entries of " + d.key
 	}
 	return fmt.Sprintf("chunks are of equal work, by the %d entries of %s", d.t.NNZ, d.key)
 }

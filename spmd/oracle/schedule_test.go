@@ -27,7 +27,8 @@ import (
 
 var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 
-var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble"}
+var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble",
+	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch"}
 
 // scheduleCounts count what was drawn: commands that were taken and refused, by
 // kind, and jobs that ran, or were refused, over ranks and blocks.
@@ -104,6 +105,9 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.St
 		return list, err
 	}
 	list = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
+	if rng.IntN(3) == 0 {
+		list = []string{"temporaries(" + p.Tensors[0].Name + ")"}
+	}
 	s, err := compile(list)
 	if err != nil {
 		return list, err
@@ -380,12 +384,15 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	v := pick(vars)
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
-	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11}[rng.IntN(22)]
+	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17}[rng.IntN(30)]
 	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
 	if parallel {
-		kind = 8
+		kind = []int{8, 8, 8, 12, 13, 14, 15, 16, 17}[rng.IntN(9)]
+	}
+	if kind >= 12 || kind == 8 && rng.IntN(3) == 0 {
+		return kind, drawForm(rng, s, commandNames[kind], v, pick)
 	}
 	switch commandNames[kind] {
 	case "split", "divide":
@@ -442,6 +449,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 			size = 5000
 		}
 		if ok && rng.IntN(2) == 0 {
+			if rng.IntN(2) == 0 {
+				return kind, fmt.Sprintf("bound(%s,%s,%d,MaxExact)", v, v, size)
+			}
 			return kind, fmt.Sprintf("bound(%s,%s,%d,MaxExact)", v, fresh(0), size)
 		}
 		return kind, fmt.Sprintf("bound(%s,%s,%d,MaxConstraint)", v, fresh(0), size+int64(rng.IntN(3)))
@@ -450,7 +460,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "assemble":
 		return kind, fmt.Sprintf("assemble(%s,%s)", p.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
 	case "mergeby":
-		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop"}[rng.IntN(2)])
+		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated"}[rng.IntN(3)])
 	case "precompute":
 		i := pick(vars)
 		w := i
@@ -480,6 +490,37 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	return 8, fmt.Sprintf("parallelize(%s,%s,%s%s)", v, unit, race, chunk)
 }
 
+// drawForm is a command on the form of a loop or workspace, or chunks of work, that may be legal.
+func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) string) string {
+	var tensors, spaces []string
+	cin.Accesses(s, func(a *cin.Access) { tensors = append(tensors, a.Name) })
+	cin.Walk(s, func(t cin.Stmt) {
+		if w, ok := t.(*cin.Where); ok {
+			spaces = append(spaces, cin.Target(w.Producer).Name)
+		}
+	})
+	small := 1 + rng.IntN(5)
+	switch name {
+	case "workspace":
+		return fmt.Sprintf("workspace(%s,%s)", pick(spaces), []string{"Hash", "List", "Bitmap", "Dense", "Sorted"}[rng.IntN(5)])
+	case "flatten":
+		return fmt.Sprintf("flatten(%s)", v)
+	case "longrows":
+		return fmt.Sprintf("longrows(%s,%s,%d)", v, pick(tensors), small)
+	case "tile":
+		return fmt.Sprintf("tile(%s,%d)", v, 1+small)
+	case "vectorize":
+		if rng.IntN(2) == 0 {
+			return fmt.Sprintf("vectorize(%s)", v)
+		}
+		return fmt.Sprintf("vectorize(%s,%s,%d%s)", v, pick(tensors), small, []string{"", ",8", ",16"}[rng.IntN(3)])
+	case "prefetch":
+		return fmt.Sprintf("prefetch(%s,%s,%d)", pick(tensors), v, small)
+	}
+	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}
+	return fmt.Sprintf("parallelize(%s,CPUThread,%s)", v, how[rng.IntN(len(how))])
+}
+
 // TestOracleSchedules runs random schedules through the interpreter, which
 // finds races too.
 func TestOracleSchedules(t *testing.T) {
@@ -487,6 +528,21 @@ func TestOracleSchedules(t *testing.T) {
 	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
 	sweep(t, e, Options{Beside: 0.15}, 2000)
+	n := uint64(15)
+	if *nFlag > 0 {
+		n = max(*nFlag/uint64(len(kernelLines)), 1)
+	}
+	for k := *firstFlag; k < *firstFlag+n; k++ {
+		for m, line := range kernelLines {
+			p, err := kernelCase(line, Rand(*seedFlag+uint64(m)<<32, k))
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if err := Check(context.Background(), e, p.Case); err != nil {
+				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Text())
+			}
+		}
+	}
 	seen.log(t)
 	if *nFlag == 0 && seen.ranks.Load() == 0 {
 		t.Error("no job over ranks")

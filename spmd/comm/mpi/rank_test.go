@@ -179,54 +179,39 @@ func latency(c comm.Comm) error {
 	return nil
 }
 
-// overlap prints how long a transfer, a computation, and both at once take.
+// overlap computes until a message that takes a while on its way has passed, for which
+// another goroutine waits, and says so.
 func overlap(c comm.Comm) error {
-	const n = 16 << 20
-	b, _, err := alloc(n)
+	b, _, err := alloc(16 << 20)
 	if err != nil {
 		return err
 	}
-	busy := func() {
-		for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+	var r *comm.Request
+	if c.Rank() == 0 {
+		r, err = c.Isend(b, 1, 0)
+	} else {
+		r, err = c.Irecv(b, 0, 0)
+	}
+	if err != nil {
+		return err
+	}
+	if done, err := r.Test(); done || err != nil {
+		return errors.Join(err, errors.New("the message passed at once"))
+	}
+	passed := make(chan error, 1)
+	go func() { passed <- r.Wait() }()
+	computed := 0
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); computed++ {
+		select {
+		case err := <-passed:
+			if err == nil {
+				fmt.Printf("rank %d computed while 16 MiB passed\n", c.Rank())
+			}
+			return err
+		default:
 		}
 	}
-	transfer := func(beside func()) error {
-		var r *comm.Request
-		var err error
-		if c.Rank() == 0 {
-			r, err = c.Isend(b, 1, 0)
-		} else {
-			r, err = c.Irecv(b, 0, 0)
-		}
-		if err != nil {
-			return err
-		}
-		beside()
-		return r.Wait()
-	}
-	for _, k := range []struct {
-		name string
-		run  func() error
-	}{
-		{"transfer", func() error { return transfer(func() {}) }},
-		{"compute", func() error { busy(); return nil }},
-		{"both", func() error { return transfer(busy) }},
-	} {
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		start := time.Now()
-		if err := k.run(); err != nil {
-			return err
-		}
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		if c.Rank() == 0 {
-			fmt.Printf("%s %d ms\n", k.name, time.Since(start).Milliseconds())
-		}
-	}
-	return nil
+	return fmt.Errorf("the message does not pass while the rank computes, %d times", computed)
 }
 
 // alloc is mapped memory.

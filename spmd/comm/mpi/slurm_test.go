@@ -157,21 +157,11 @@ func TestTwoHosts(t *testing.T) {
 	if r.Code != 0 || !strings.Contains(r.Out, "all passed") {
 		t.Fatalf("exit code %d\n%s\n%s", r.Code, r.Out, r.Err)
 	}
-	for try := 1; ; try++ { // a busy machine may spoil one
-		r = launchArgv(t, mpirun(2), "overlap", nil, nil)
-		var transfer, compute, both int
-		if _, err := fmt.Sscanf(r.Out, "transfer %d ms\ncompute %d ms\nboth %d ms", &transfer, &compute, &both); err != nil {
-			t.Fatalf("exit code %d: %v\n%s\n%s", r.Code, err, r.Out, r.Err)
-		}
-		t.Logf("16 MiB: transfer %d ms, compute %d ms, both %d ms", transfer, compute, both)
-		switch {
-		case transfer >= 100 && both <= transfer*3/10+compute:
-			return
-		case try < 8:
-		case transfer < 100:
-			t.Fatalf("the link is not shaped: 16 MiB took %d ms", transfer)
-		default:
-			t.Fatalf("transfer and computation do not overlap: %d ms and %d ms took %d ms at once", transfer, compute, both)
+	// A message over this link takes more than 100 ms: it passes while both ranks compute.
+	r = launchArgv(t, mpirun(2), "overlap", nil, nil)
+	for rank := range 2 {
+		if want := fmt.Sprintf("rank %d computed while 16 MiB passed\n", rank); r.Code != 0 || !strings.Contains(r.Out, want) {
+			t.Errorf("exit code %d, want %q\n%s\n%s", r.Code, want, r.Out, r.Err)
 		}
 	}
 }

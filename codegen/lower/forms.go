@@ -1,0 +1,50 @@
+package lower
+
+import (
+	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
+)
+
+// coded is an expression as a symbol of a form.
+type coded struct{ ir.Expr }
+
+func (c coded) String() string { return ir.PrintExpr(c.Expr) }
+
+// form is an expression as a form.
+func form(x ir.Expr) provenance.Form {
+	if c, ok := x.(*ir.Lit); ok {
+		return provenance.Const(c.I)
+	}
+	return provenance.Of(coded{x})
+}
+
+var codeOps = [...]ir.Op{provenance.Add: ir.Add, provenance.Sub: ir.Sub, provenance.Mul: ir.Mul, provenance.Div: ir.Div,
+	provenance.Rem: ir.Rem, provenance.Min: ir.Min, provenance.Max: ir.Max}
+
+// code is a form as an expression.
+func code(f provenance.Form) ir.Expr {
+	return provenance.Fold(f, provenance.Arith[ir.Expr]{
+		Const:  func(n int64) ir.Expr { return ir.Int(n) },
+		Symbol: func(s provenance.Symbol) ir.Expr { return s.(coded).Expr },
+		Binary: func(op provenance.Op, x, y ir.Expr) ir.Expr { return ir.Bin(codeOps[op], x, y) },
+	})
+}
+
+// nameForm declares a local for a form.
+func (l *lowerer) nameForm(name string, f provenance.Form) provenance.Form {
+	return form(l.named(name, code(f)))
+}
+
+// spanForm is the range of a variable.
+func (l *lowerer) spanForm(e *env, v string) provenance.Range {
+	s := l.span(e, v)
+	return provenance.Range{Lo: form(s.lo), Hi: form(s.hi), Size: -1}
+}
+
+func (l *lowerer) spanForms(e *env, vars []string) []provenance.Range {
+	out := make([]provenance.Range, len(vars))
+	for k, v := range vars {
+		out[k] = l.spanForm(e, v)
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package codegen
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
+
+// ScheduleLine is a scheduling command, and the reason for it.
+type ScheduleLine struct{ Command, Why string }
+
+// ScheduleText has lines as a file for -s=@FILE.
+func ScheduleText(lines []ScheduleLine) string {
+	width := 0
+	for _, l := range lines {
+		width = max(width, len(l.Command))
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		if l.Why == "" {
+			fmt.Fprintln(&b, l.Command)
+		} else {
+			fmt.Fprintf(&b, "%-*s  # %s\n", width, l.Command, l.Why)
+		}
+	}
+	return b.String()
+}
+
+// Schedule is the schedule that a request's leaf is made by: the commands that it gives, or
+// those of the default schedule. Given as the Schedule of the same request they make the
+// same leaf, but for the fixed pattern of a request for values alone, which has no schedule.
+// Commands that would change nothing are left out.
+func Schedule(r Request) ([]ScheduleLine, error) {
+	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	if err := c.run(); err != nil {
+		return nil, err
+	}
+	if r.Schedule != nil {
+		var out []ScheduleLine
+		for _, x := range c.commands {
+			out = append(out, ScheduleLine{Command: x.String()})
+		}
+		return out, nil
+	}
+	return c.needed(c.printed(), ir.Print(c.unit.Func))
+}
+
+// line is one of the default schedule. A minor one may change nothing.
+type line struct {
+	ScheduleLine
+	minor bool
+}
+
+// printed is the default schedule.
+func (c *compilation) printed() []line {
+	result := cmp.Or(c.Names[c.Stmt.LHS.Name], c.Stmt.LHS.Name)
+	out := []line{{ScheduleLine{"temporaries(" + result + ")", c.sumsText()}, true}}
+	if c.assemblyOf(c.unit.CIN, c.share != nil) == strategy.Append {
+		out = append(out, line{ScheduleLine{"assemble(" + result + ",Append)", "one pass; its arrays grow, and chunks are joined"}, false})
+	}
+	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
+		out = append(out, line{ScheduleLine{o.String(), o.Why}, o.Minor})
+	}
+	return out
+}
+
+// sumsText says what temporaries the statement has.
+func (c *compilation) sumsText() string {
+	var temps []string
+	cin.Walk(c.unit.CIN, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			temps = append(temps, cin.Target(w.Producer).Key())
+		}
+	})
+	if len(temps) == 0 {
+		return "terms are summed in loops of their own"
+	}
+	return "sums are taken in " + strings.Join(temps, ", ")
+}
+
+// needed are lines without the minor ones that change nothing of the leaf, whose text want is.
+func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) {
+	same := func(lines []line) bool {
+		q := c.Request
+		q.Trace, q.Verify, q.Schedule = nil, false, []string{}
+		for _, l := range lines {
+			q.Schedule = append(q.Schedule, l.Command)
+		}
+		u, err := Compile(q)
+		return err == nil && ir.Print(u.Func) == want
+	}
+	if !same(lines) {
+		return nil, fmt.Errorf("the default schedule of this statement has no text: the leaf that its commands make is another one")
+	}
+	for k := len(lines) - 1; k >= 0; k-- {
+		if !lines[k].minor {
+			continue
+		}
+		rest := append(append([]line{}, lines[:k]...), lines[k+1:]...)
+		if same(rest) {
+			lines = rest
+		}
+	}
+	out := make([]ScheduleLine, len(lines))
+	for k, l := range lines {
+		out[k] = l.ScheduleLine
+	}
+	return out, nil
+}

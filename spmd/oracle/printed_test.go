@@ -1,0 +1,135 @@
+package oracle
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/emit/c"
+)
+
+// grow multiplies sizes and statistics, so that what depends on them shows; the leaf is
+// not run.
+func grow(r *rand.Rand, q *codegen.Request) {
+	f, g := []int64{1, 10, 1000, 100000}[r.IntN(4)], []int64{1, 10, 1000}[r.IntN(3)]
+	row := []int64{1, 4, 16, 32, 300}[r.IntN(5)] // of what is short
+	short := int64(r.IntN(5))
+	sizes := map[string]int64{}
+	for v, n := range q.Sizes {
+		sizes[v] = n * f
+		if n == short {
+			sizes[v] = n * row
+		}
+	}
+	q.Sizes = sizes
+	tensors := map[string]codegen.Tensor{}
+	for name, t := range q.Tensors {
+		if t.NNZ > 0 {
+			t.NNZ = min(t.NNZ*f*g, 1<<40)
+		}
+		t.Counts = slices.Clone(t.Counts)
+		for l := range t.Counts {
+			t.Counts[l] *= f * int64(1+l*l*int(g%7))
+		}
+		tensors[name] = t
+	}
+	q.Tensors = tensors
+	if r.IntN(2) == 0 {
+		q.LongRow, q.ChunkWork, q.FarBytes, q.NearBytes = 0, 0, 0, 0
+	}
+	if r.IntN(4) == 0 {
+		q.Threads = 1
+	}
+}
+
+// roundTrip holds the printed schedule of a case's leaf to what it is for: the commands make
+// the same C, and each can be left out by itself. It returns the commands.
+func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
+	t.Helper()
+	made, err := compileAs(p, "leaf", func(q *codegen.Request) error {
+		grow(r, q)
+		u, err := codegen.Compile(*q)
+		if err != nil {
+			return err
+		}
+		lines, err := codegen.Schedule(*q)
+		if err != nil {
+			return err
+		}
+		again := *q
+		again.Schedule = []string{codegen.ScheduleText(lines)}
+		v, err := codegen.Compile(again)
+		if err != nil {
+			return err
+		}
+		if got, want := c.File(v.Func), c.File(u.Func); got != want {
+			t.Errorf("%s\nthe schedule\n%smakes another leaf:\n%s\nwant\n%s", p.Text(), again.Schedule[0], got, want)
+		}
+		for _, l := range lines {
+			list = append(list, l.Command)
+		}
+		for k, l := range list {
+			again.Schedule = slices.Delete(slices.Clone(list), k, k+1)
+			if _, err := codegen.Compile(again); err != nil && !strings.HasPrefix(l, "temporaries(") {
+				t.Errorf("%s\nwithout %s: %v", p.Text(), l, err)
+			}
+		}
+		return nil
+	})
+	made.close()
+	if err != nil {
+		t.Errorf("%s: %v", p.Text(), err)
+	}
+	return list
+}
+
+// TestPrintedSchedules: the default schedule of a statement, printed and given back, makes
+// the same leaf; and without some of its commands, another one that is right.
+func TestPrintedSchedules(t *testing.T) {
+	commands := map[string]int{}
+	one := func(p *Prepared, r *rand.Rand) {
+		list := roundTrip(t, p, r)
+		for _, x := range list {
+			name, _, _ := strings.Cut(x, "(")
+			commands[name]++
+		}
+		// Sizes and statistics are others as it runs: what these do not allow is left out.
+		list = slices.DeleteFunc(list, func(x string) bool { return strings.HasPrefix(x, "bound(") || r.IntN(4) == 0 })
+		x := p.Clone()
+		x.Schedule = list
+		if err := Check(context.Background(), scheduleEngine{}, x); len(list) > 0 && err != nil {
+			t.Errorf("%s\n-s=%s: %v", p.Text(), strings.Join(list, ","), err)
+		}
+	}
+	n := uint64(120)
+	if *nFlag > 0 {
+		n = *nFlag
+	}
+	for k := *firstFlag; k < *firstFlag+n && !t.Failed(); k++ {
+		r := Rand(*seedFlag+77, k)
+		p, err := Generate(r, Options{Exact: true}).Prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		one(p, r)
+	}
+	for k := *firstFlag; k < *firstFlag+max(n/30, 1) && !t.Failed(); k++ {
+		for m, line := range kernelLines {
+			r := Rand(*seedFlag+uint64(m)<<32, 500+k)
+			p, err := kernelCase(line, r)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			one(p, r)
+		}
+	}
+	t.Logf("%v", commands)
+	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby", "parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch"} {
+		if commands[x] == 0 {
+			t.Errorf("no schedule had a %s", x)
+		}
+	}
+}
