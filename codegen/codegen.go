@@ -54,20 +54,20 @@ type Request struct {
 	// itself run on all threads; 0 for DefaultLongRow. It shows in the bits of a
 	// sum of floats.
 	LongRow int64
-	// TurnWork is the number of stored entries from which on it pays a thread to
-	// take up another chunk of a sparse result; 0 for DefaultTurnWork. It shows in
+	// ChunkWork is the number of stored entries from which on it pays a thread to
+	// take up another chunk of a sparse result; 0 for DefaultChunkWork. It shows in
 	// no bit of the result.
-	TurnWork int64
+	ChunkWork int64
 	// FarBytes is the size of a dense operand that stays in no cache, so that
 	// rows picked from it are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
 	// NearBytes is the size of dense operands that stay in a core's own cache, so
 	// that gathering from them takes no time to wait for; 0 for DefaultNearBytes.
 	NearBytes int64
-	// RoomBytes is the most that the arrays of a result of unknown length begin
+	// CapacityBytes is the most that the arrays of a result of unknown length begin
 	// with, where it is far below what they are expected to take: they grow from there. 0
 	// is no bound.
-	RoomBytes int64
+	CapacityBytes int64
 	// Schedule, if not nil, has scheduling commands, which take the place of
 	// the default schedule. The leaf is then called on the whole range of every
 	// variable but those of Parts, on which it is called with operands that
@@ -99,9 +99,9 @@ const DefaultLongRow = 1 << 16
 // MapAhead is the number of elements that a map has behind those that count (Arg.Map).
 const MapAhead = lower.MapAhead
 
-// DefaultTurnWork is the TurnWork of a request that has none: chunks whose
+// DefaultChunkWork is the ChunkWork of a request that has none: chunks whose
 // results lie in a core's own cache.
-const DefaultTurnWork = 1 << 13
+const DefaultChunkWork = 1 << 13
 
 // DefaultFarBytes is the FarBytes of a request that has none.
 const DefaultFarBytes = 8 << 20

@@ -33,8 +33,8 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 	p := &strategy.Problem{
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
 		Target: strategy.Target{
-			LongRow: cmp.Or(c.LongRow, DefaultLongRow), TurnWork: cmp.Or(c.TurnWork, DefaultTurnWork),
-			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), RoomBytes: c.RoomBytes,
+			LongRow: cmp.Or(c.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.ChunkWork, DefaultChunkWork),
+			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), CapacityBytes: c.CapacityBytes,
 		},
 	}
 	if shared {

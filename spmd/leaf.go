@@ -69,7 +69,7 @@ func (s *statement) compile() error {
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: r.sizes.Vars,
 		ComputeType: irTypes[r.compute], Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
-		RoomBytes: r.job.MemoryLimit / 8, // the same at every rank, which compile one leaf
+		CapacityBytes: r.job.MemoryLimit / 8, // the same at every rank, which compile one leaf
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: irTypes[s.typ], Dims: s.dims, NNZ: -1}

@@ -33,7 +33,7 @@ type Spec struct {
 	// Parts are the variables of a scheduled statement of which a call has a part
 	// of the range, and operands that store no more than that; it has the whole of others.
 	Parts map[string]bool
-	// Strategy is how loops, workspaces and the room of the result are made.
+	// Strategy is how loops and workspaces are made, and with what capacity the result begins.
 	Strategy *strategy.Value
 	// Assembly is how the result is written.
 	Assembly strategy.Assembly

@@ -31,7 +31,7 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		t.Fatalf("%s: %v", x.stmt, err)
 	}
 	spec := lower.Spec{Name: "leaf", Stmt: s, Sizes: map[string]int64{}, Compute: ir.Float64}
-	of := strategy.Problem{Sizes: spec.Sizes, Target: strategy.Target{LongRow: 1 << 16, TurnWork: 1 << 13, FarBytes: 8 << 20}}
+	of := strategy.Problem{Sizes: spec.Sizes, Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
 	for k, f := range strings.Fields(x.formats) {
 		name, text, _ := strings.Cut(f, ":")
 		var layout format.Format
@@ -175,14 +175,14 @@ func TestAssembly(t *testing.T) {
 	const add, threads = "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", "suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
 	const scale = "forall(i, forall(j, C(i,j) = A(i,j) * b(j)))"
 	run(t, []holds{
-		// Room for a row before it is merged, none asked for inside.
+		// Capacity for a row is reserved before it is merged, none inside.
 		{leaf{add, "C:ds A:ds B:ds", nil}, map[string]int{`grow C_crd1`: 1, `grow C_vals`: 1, `publish`: 3, `C_n1_end int64 = C_n1 \+`: 1}},
 		{leaf{add, "C:ss A:ss B:ss", nil}, map[string]int{`publish`: 5, `C_crd0\[`: 5}},
 		{leaf{add, "C:dd A:ds B:ds", nil}, map[string]int{`publish|grow|alloc`: 0, `fill C_vals`: 1}},
 		// A dense level below is a block for each entry above.
 		{leaf{"forall(i, forall(j, C(i,j) = A(i,j)))", "C:sd A:ss", nil}, map[string]int{`publish`: 3, `C_crd1`: 0}},
-		// In parallel, in turns: a chunk has room for a row before it is merged, and is copied
-		// behind the one before, or later where there is no room for it.
+		// In parallel, in ordered chunks: one has capacity for a row before it is merged, and is copied
+		// behind the one before, or later where there is no capacity for it.
 		{leaf{threads, "C:ds A:ds B:ds", nil}, map[string]int{`for chunk in 0 : chunks parallel\(dynamic, 1\)`: 1, `ordered \{`: 1, `before\[chunk \+ 1\] = from \+ n`: 1, `copy C_crd\[from`: 2, `keep crds`: 1, `if room < before\[chunks\]`: 1}},
 		// An operand's pattern: only values are written, at its positions.
 		{leaf{scale, "C:ss A:ss b:d", share}, map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p\] = `: 1}},

@@ -48,7 +48,7 @@ func Plain(p *Problem) *Value {
 }
 
 func (f *facts) plain() *Value {
-	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, Weight: f.weights(), Result: f.room()}
+	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, Weight: f.weights(), Result: f.capacity()}
 	f.spaces = v.Spaces
 	f.workspaces()
 	return v

@@ -1,6 +1,6 @@
 // Package strategy chooses how a statement in concrete index notation is lowered, as a
 // value, before it is: how each loop is cut for threads, its tiles, lanes, prefetching,
-// long rows and merging, the kind of each workspace, and the room of the result. Package
+// long rows and merging, the kind of each workspace, and the capacity of the result. Package
 // lower takes its orders from the value, and knows no statistics.
 //
 //	assembly.go     how the result is written
@@ -14,6 +14,6 @@
 //	trips.go        constant trip counts
 //	memory.go       prefetching, and lanes of loops that gather
 //	merges.go       predicated merges
-//	workspaces.go   kinds of workspaces, the room of a result
+//	workspaces.go   kinds of workspaces, the capacity of a result
 //	inorder.go      workspaces that a schedule makes
 package strategy

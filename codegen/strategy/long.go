@@ -14,7 +14,7 @@ import (
 func (f *facts) long(l *cin.Forall, c Cut) Long {
 	x := f.longRows(l, c, f.Target.LongRow, func(least int64, entries int64) bool { return entries < 0 || entries >= least })
 	if x.How == CutAlong {
-		x.N = min(x.N, f.Target.TurnWork)
+		x.N = min(x.N, f.Target.ChunkWork)
 	}
 	return x
 }

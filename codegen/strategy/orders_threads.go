@@ -78,7 +78,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			return c, fmt.Errorf("%s is not appended to; chunks of Work need no order", target.Key())
 		}
 		if o.How == Ordered {
-			c.Streamed = cachedChunks * f.Target.TurnWork
+			c.Streamed = cachedChunks * f.Target.ChunkWork
 			if d, _ := f.drivers(l); d == nil && o.N > 0 {
 				return c, fmt.Errorf("no operand's entries tell how much work an iteration of %s has", l.Var)
 			}

@@ -14,15 +14,15 @@ type Target struct {
 	// LongRow is the number of entries past which one row of a parallel loop is
 	// itself run on all threads.
 	LongRow int64
-	// TurnWork is the number of stored entries from which on it pays a thread to
+	// ChunkWork is the number of stored entries from which on it pays a thread to
 	// take up another chunk of a sparse result.
-	TurnWork int64
+	ChunkWork int64
 	// FarBytes is the size of a dense operand that stays in no cache, NearBytes that of
 	// what stays in a core's own.
 	FarBytes, NearBytes int64
-	// RoomBytes is the most that the arrays of a result that grows begin with; 0 is
+	// CapacityBytes is the most that the arrays of a result that grows begin with; 0 is
 	// no bound.
-	RoomBytes int64
+	CapacityBytes int64
 }
 
 // Tensor is what is known of an operand, or of the result.

@@ -24,7 +24,7 @@ type Value struct {
 	Predicated map[string]string
 	// Spaces are the workspaces, by name.
 	Spaces map[string]Space
-	// Result is how much room the arrays of a result that grows begin with.
+	// Result is the capacity that the arrays of a result that grows begin with.
 	Result Result
 	// Weight ranks the operands by their entries: chunks of equal work are cut by
 	// the entries of the heaviest that their loop walks.
@@ -146,10 +146,10 @@ type Space struct {
 	Why   string
 }
 
-// Result is what is known of the room that a result takes.
+// Result is what is known of the capacity that a result needs.
 type Result struct {
 	// Growth is how many times as many entries as the sparse operands together there
-	// is room for at first; Most bounds that number, 0 is no bound.
+	// is capacity for at first; Most bounds that number, 0 is no bound.
 	Growth, Most int64
 	// Places are the variables for whose coordinates an array of places in a given
 	// row is worth its memory.

@@ -182,7 +182,7 @@ const cachedChunks = 512
 // A chunk clears its workspaces: it is cheap where they are such that many values are
 // added to each place.
 func (f *facts) ordered(l *cin.Forall) Cut {
-	c := Cut{How: Ordered, Streamed: cachedChunks * f.Target.TurnWork, Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
+	c := Cut{How: Ordered, Streamed: cachedChunks * f.Target.ChunkWork, Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
 	d, others := f.drivers(l)
 	cheap := true
 	eachWorkspace(l.Body, func(t *cin.Access, _ cin.Stmt) { cheap = cheap && f.spaces[t.Name].Kind == Bitmap })
@@ -196,10 +196,10 @@ func (f *facts) ordered(l *cin.Forall) Cut {
 // has places are added to it. It is a power of two: data of about the same density
 // have the same leaf.
 func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
-	least := f.Target.TurnWork
+	least := f.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, producer cin.Stmt) {
 		each := max(f.additions(producer, t)/float64(max(d.t.NNZ, 1)), 1)
-		work := max(float64(f.Target.TurnWork), float64(f.Sizes[t.Vars[0]])) / each
+		work := max(float64(f.Target.ChunkWork), float64(f.Sizes[t.Vars[0]])) / each
 		least = powerOfTwo(work)
 	})
 	return least

@@ -113,12 +113,12 @@ func product(x cin.Expr) bool {
 	return true
 }
 
-// A result has room for maxGrowth times as many entries as the operands at
+// A result has capacity for maxGrowth times as many entries as the operands at
 // first, since few sparse matrices are uniform, or for more where their number is sure,
-// and not for more than maxRoom on that account.
+// and not for more than maxCapacity on that account.
 const (
 	maxGrowth = 8
-	maxRoom   = 1 << 26
+	maxCapacity   = 1 << 26
 )
 
 // growth is how many times as many entries as the sparse operands together the
@@ -149,7 +149,7 @@ func (f *facts) growth() int64 {
 				n, exact := f.products(s.RHS)
 				added += n
 				if exact {
-					most = maxRoom
+					most = maxCapacity
 				}
 			}
 		}
@@ -157,19 +157,19 @@ func (f *facts) growth() int64 {
 	// Of so many values thrown at so many places.
 	expected := -places * math.Expm1(-added/places)
 	n := int64(1)
-	for n < most && float64(n)*entries < expected && float64(2*n)*entries <= maxRoom {
+	for n < most && float64(n)*entries < expected && float64(2*n)*entries <= maxCapacity {
 		n *= 2
 	}
 	return n
 }
 
-// room is what is known of the room that the result takes. crdWidths are those of its
+// capacity is what is known of the capacity that the result needs. crdWidths are those of its
 // levels.
-func (f *facts) room() Result {
+func (f *facts) capacity() Result {
 	r := Result{Growth: 1, Places: map[string]bool{}}
 	if f.sparse() && !f.shared() {
 		r.Growth = f.growth()
-		r.Most = f.mostRoom(r.Growth)
+		r.Most = f.mostCapacity(r.Growth)
 	}
 	for _, v := range f.vars {
 		r.Places[v] = f.fits(v)
@@ -177,10 +177,10 @@ func (f *facts) room() Result {
 	return r
 }
 
-// mostRoom is the entries that there is to be room for at most at first, 0 where the
+// mostCapacity is the entries that there is to be capacity for at most at first, 0 where the
 // operands are known to have so few that it does not matter.
-func (f *facts) mostRoom(growth int64) int64 {
-	if f.Target.RoomBytes <= 0 {
+func (f *facts) mostCapacity(growth int64) int64 {
+	if f.Target.CapacityBytes <= 0 {
 		return 0
 	}
 	entry, expected := float64(f.result.Type.Size()), 16.0
@@ -201,7 +201,7 @@ func (f *facts) mostRoom(growth int64) int64 {
 			expected += float64(t.NNZ)
 		}
 	}
-	most := max(float64(f.Target.RoomBytes)/entry, 16)
+	most := max(float64(f.Target.CapacityBytes)/entry, 16)
 	if expected*float64(growth) <= most {
 		return 0
 	}

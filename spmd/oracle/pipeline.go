@@ -43,7 +43,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	left := p.Tensors[0]
 	req := codegen.Request{
 		Stmt: p.Parsed, Tensors: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars,
-		ComputeType: irTypes[p.Compute], Name: name, TurnWork: 1 + int64(p.Variant%2)<<10, Verify: true,
+		ComputeType: irTypes[p.Compute], Name: name, ChunkWork: 1 + int64(p.Variant%2)<<10, Verify: true,
 	}
 	if p.Variant/64%2 == 0 {
 		req.LongRow = 1 // rows as long as this are cut over the threads
