@@ -125,4 +125,4 @@ func TestLongRows(t *testing.T) {
 }
 
 // TestLongRowsSanitized does so under sanitizers.
-func TestLongRowsSanitized(t *testing.T) { longRows(t, newSanitized(t), 4) }
+func TestLongRowsSanitized(t *testing.T) { longRows(t, newSanitized(t), 2) }

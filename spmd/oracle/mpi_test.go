@@ -96,13 +96,13 @@ func mpiCases(c comm.Comm, seed, first, n uint64) error {
 	return nil
 }
 
-// TestOracleMPI runs 50 random jobs by random block schedules under each MPI at
+// TestOracleMPI runs 30 random jobs by random block schedules under each MPI at
 // 2, 3 and 4 ranks, in one launch each.
 func TestOracleMPI(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, ranks := range []int{2, 3, 4} {
 			t.Run(fmt.Sprintf("%s/%d", l.Name, ranks), func(t *testing.T) {
-				n, first := uint64(50), *firstFlag
+				n, first := uint64(30), *firstFlag
 				if *nFlag > 0 {
 					n = *nFlag
 				}

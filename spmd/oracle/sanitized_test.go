@@ -159,12 +159,12 @@ func newSanitized(t *testing.T) sanitized {
 
 // TestOracleSanitized holds leaves under sanitizers to the reference.
 func TestOracleSanitized(t *testing.T) {
-	sweep(t, newSanitized(t), Options{}, 40)
+	sweep(t, newSanitized(t), Options{}, 20)
 }
 
 // TestOracleSchedulesSanitized does so under random schedules.
 func TestOracleSchedulesSanitized(t *testing.T) {
 	e := newSanitized(t)
 	e.schedules = &drawer{}
-	sweep(t, e, Options{}, 25)
+	sweep(t, e, Options{}, 10)
 }

@@ -527,7 +527,7 @@ func TestOracleSchedules(t *testing.T) {
 	var seen scheduleCounts
 	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
-	sweep(t, e, Options{Beside: 0.15}, 2000)
+	sweep(t, e, Options{Beside: 0.15}, 1200)
 	n := uint64(15)
 	if *nFlag > 0 {
 		n = max(*nFlag/uint64(len(kernelLines)), 1)
@@ -558,7 +558,7 @@ func TestOracleSchedulesInC(t *testing.T) {
 	for _, l := range []struct {
 		level string
 		n     uint64
-	}{{"-O0", 300}, {"-O1", 60}} {
+	}{{"-O0", 200}, {"-O1", 20}} {
 		t.Run(l.level[1:], func(t *testing.T) {
 			c, err := NewC(os.Getenv, l.level)
 			if err != nil {
