@@ -30,7 +30,7 @@ func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Diff
 		}
 		t.Fatal(err)
 	}
-	result, err := r.gather()
+	result, err := r.result().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Diff
 		if order == "1,0" {
 			modes = []int{1, 0}
 		}
-		packed, err := coo.Repack(result, levels, modes, coo.KeepAll, r.config())
+		packed, err := coo.Repack(result, levels, modes, coo.KeepAll, r.Config())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,10 @@ import (
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/ir"
+	"distaff/codegen/place"
 	"distaff/kernels"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/input"
 )
 
 // Compiled is a statement that was compiled and not run.
@@ -40,23 +42,34 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		return nil, err
 	}
 	given := true
-	for _, t := range p.names[1:] {
+	for _, t := range p.Names[1:] {
 		if _, ok := j.Inputs[t]; !ok {
 			given = false
 		}
 	}
 	c, end := local.Alone(ctx)
 	defer end()
-	r := j.newRun(p, c, 1, 1)
+	missing := input.Refused
+	if !given {
+		missing = input.Guessed
+	}
+	r := j.newRun(p, c, 1, 1, missing)
 	defer r.close()
-	unit, err := r.compileAlone(given, name)
+	phases := []phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(1, &place.BlockSpec{}) }}, {nil, r.load}}
+	if !given {
+		phases = phases[:3]
+	}
+	if err := r.through(phases); err != nil {
+		return nil, err
+	}
+	unit, err := r.prepared.CompileAlone(given, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range unit.Notes {
 		j.note(n)
 	}
-	out := &Compiled{Statement: p.stmt.String(), Unit: unit, C: emitc.File(unit.Func), job: j}
+	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, C: emitc.File(unit.Func), job: j}
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
 	if (!given || several) && len(j.Schedule) == 0 {
@@ -78,7 +91,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 // whose operands all have inputs, it compiles the leaves that Run would call, too:
 // those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
-	b, err := u.job.compiles()
+	b, err := u.job.settings().C()
 	if err != nil {
 		return err
 	}
@@ -103,58 +116,4 @@ func (u *Compiled) Build(ctx context.Context) error {
 	defer end()
 	_, err = j.RunOn(c, 1, 1)
 	return err
-}
-
-// compileAlone compiles the whole statement as one rank's: over operands that are loaded,
-// where all are given, else over what can be told of them.
-func (r *run) compileAlone(given bool, name string) (*codegen.Unit, error) {
-	phases := []phase{{nil, r.open}, {nil, r.infer}, {nil, r.planWhole}, {nil, r.load}}
-	if !given {
-		r.missing, phases = guessed, phases[:3]
-	}
-	if err := r.through(phases); err != nil {
-		return nil, err
-	}
-	like := r.prepared.guess
-	if given {
-		like = r.prepared.like
-	}
-	specs, err := like()
-	if err != nil {
-		return nil, err
-	}
-	s := r.statement(specs)
-	s.name = name
-	if len(r.Schedule) > 0 {
-		s.schedule = r.Schedule
-	}
-	if name == "" { // else it is for callers of any sizes
-		s.exact = r.p.norm.Vars
-	}
-	err = s.compile()
-	return s.unit, err
-}
-
-// guess is like for operands that were not loaded: the leaf is for tensors of fewer than
-// 2^31 entries and coordinates.
-func (k *prepared) guess() (map[string]codegen.Tensor, error) {
-	out := map[string]codegen.Tensor{}
-	for _, o := range k.operands {
-		f := k.r.formats[o.tensor]
-		t := codegen.Tensor{Format: f, Type: irTypes[k.r.types[o.tensor]], Dims: k.r.sizes.Dims[o.tensor], NNZ: kernels.UnknownSize}
-		if o.tensor == k.r.p.result {
-			t.NNZ = -1
-		}
-		t.PosWidth, t.CrdWidth = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
-		for l, kind := range f.Levels {
-			if kind.Caps().HasPos {
-				t.PosWidth[l] = 4
-			}
-			if kind.Caps().HasCrd {
-				t.CrdWidth[l] = 4
-			}
-		}
-		out[o.name] = t
-	}
-	return out, nil
 }

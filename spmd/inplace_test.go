@@ -158,8 +158,7 @@ func TestLeavesAddInPlace(t *testing.T) {
 			if err := r.through(r.phases()[:compiled]); err != nil {
 				return err
 			}
-			k := r.prepared
-			if got := k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil; got != c.inPlace {
+			if got := r.prepared.AddsInPlace(); got != c.inPlace {
 				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
 			}
 			return nil

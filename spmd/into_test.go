@@ -33,7 +33,7 @@ func stored(t *testing.T, name, formats, kind string, dims ...int64) *tcs.Tensor
 func text(x *tcs.Tensor) string {
 	s := x.FormatString() + "\n"
 	x.Entries(func(at []int64, i int64) bool {
-		s += fmt.Sprintln(at, spmd.FormatValue(x.Value(i)))
+		s += fmt.Sprintln(at, x.Value(i).Text())
 		return true
 	})
 	return s

@@ -3,8 +3,15 @@ package spmd
 import (
 	"context"
 
+	"distaff/codegen/place"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
+	"distaff/spmd/check"
+	"distaff/spmd/env"
+	"distaff/spmd/fault"
+	"distaff/spmd/input"
+	"distaff/spmd/output"
 )
 
 // Job is one statement with its data. The zero value of every field but
@@ -95,23 +102,7 @@ type Options struct {
 
 // Input is where a tensor comes from: exactly one of File, Generate, Scalar and
 // Tensor.
-type Input struct {
-	// File is read by its extension. "-.tns" reads standard input as a .tns
-	// file. Where the tensor is a scalar, a number may stand here.
-	File string
-	// ZeroBased says that a .tns file's first coordinate is 0.
-	ZeroBased bool
-	// NoDuplicates refuses repeated coordinates, which are summed otherwise.
-	NoDuplicates bool
-	// Generate is a kind of generated data: "uniform:1000".
-	Generate string
-	// Scalar is the value of a scalar: an int, int64, int32, float64, float32,
-	// complex128 or complex64, whose type becomes the tensor's.
-	Scalar any
-	// Tensor is a tensor in memory, which stays the caller's: the job reads it
-	// and neither changes nor closes it. It must be whole, and valid.
-	Tensor *tcs.Tensor
-}
+type Input = input.Input
 
 // File is an Input that reads a file.
 func File(path string) Input { return Input{File: path} }
@@ -128,7 +119,32 @@ func InMemory(t *tcs.Tensor) Input { return Input{Tensor: t} }
 
 // Output is a file to be written, by its extension. "-.mtx" writes standard
 // output as a .mtx file.
-type Output struct{ Tensor, File string }
+type Output = output.Output
+
+// Error is a failure of a job, with the exit code that it asks for (SPEC, Errors).
+type Error = fault.Error
+
+// Difference is what Check found (exit 4).
+type Difference = check.Difference
+
+// Abandon removes what unfinished jobs of this process were writing, and lets
+// none of them finish: what a program calls before it exits on a signal.
+func Abandon() { outfile.Cleanup() }
+
+// FormatSize prints bytes with a binary unit: 1.5 GiB.
+func FormatSize(bytes int64) string { return tcs.Size(bytes) }
+
+// FileSum is the SHA-256 of a plain file's bytes, as statistics give it; ""
+// for standard input, pipes and devices, which are read once.
+func FileSum(path string) (string, error) { return input.FileSum(path) }
+
+// ParseSize reads a count of bytes: 1000, 512M, 1.5G. K, M, G and T are powers
+// of 1024; B, iB after them and lower case are allowed.
+func ParseSize(s string) (int64, error) { return env.ParseSize(s) }
+
+// DefaultMemory is the memory limit of a job of one rank where none is given,
+// and what it is 90% of, in words.
+func DefaultMemory() (bytes int64, why string) { return env.DefaultMemory(1) }
 
 // note and detail report to the user, if he listens.
 func (o *Options) note(s string) {
@@ -141,4 +157,35 @@ func (o *Options) detail(s string) {
 	if o.Detail != nil {
 		o.Detail(s)
 	}
+}
+
+// blockSpec is the job's own block schedule.
+func (o *Options) blockSpec() (*place.BlockSpec, error) {
+	s := &place.BlockSpec{}
+	for _, text := range o.Splits {
+		split, err := place.ParseSplit(text)
+		if err != nil {
+			return nil, err
+		}
+		s.Splits = append(s.Splits, split)
+	}
+	var err error
+	if o.BlockOrder != "" {
+		if s.Order, err = place.ParseVars("order", o.BlockOrder); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range o.Extend {
+		vars, err := place.ParseVars("extend", text)
+		if err != nil {
+			return nil, err
+		}
+		s.Extend = append(s.Extend, vars...)
+	}
+	if o.Map != "" {
+		if s.Map, err = place.ParseVars("map", o.Map); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }

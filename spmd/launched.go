@@ -5,10 +5,12 @@ import (
 	"errors"
 	"os"
 
+	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd/build"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/mpi"
+	"distaff/spmd/fault"
 )
 
 // OtherRank is the error of a process of a launcher's job whose failure was told,
@@ -46,7 +48,7 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 		return nil, err
 	}
 	if j.Ranks > 1 {
-		return nil, commandErrorf("--ranks=%d: %s has started %d ranks already; leave the flag out", j.Ranks, l.Kind, l.Size)
+		return nil, fault.Commandf("--ranks=%d: %s has started %d ranks already; leave the flag out", j.Ranks, l.Kind, l.Size)
 	}
 	o := mpi.Options{Threads: j.Threads}
 	if n, why := kernels.DefaultThreads(1, 1); o.Threads == 0 && why == "OMP_NUM_THREADS" {
@@ -115,7 +117,7 @@ func (j *Job) shareCores(places []comm.Place, rank int) *Job {
 	n, why := kernels.DefaultThreads(comm.Sharing(places, rank), 1)
 	q.Threads = n
 	if rank == 0 {
-		j.detail(plural(int64(n), "thread") + " a rank (" + why + ")")
+		j.detail(tcs.Count(int64(n), "thread") + " a rank (" + why + ")")
 	}
 	return &q
 }

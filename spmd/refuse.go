@@ -5,14 +5,16 @@ import (
 	"os"
 
 	"distaff/codegen/schedule"
+	"distaff/io/tcs"
 	"distaff/kernels"
+	"distaff/spmd/fault"
 )
 
 // refuse says which part of what is asked for is not built: a job must not
 // silently run as another one.
 func (o *Options) refuse() error {
 	no := func(flag, why string) error {
-		return commandErrorf("%s: %s", flag, why)
+		return fault.Commandf("%s: %s", flag, why)
 	}
 	const noGrid = "machine grids and placements are not built in this version; --ranks, --split, --order, --extend and --map distribute a job"
 	if len(o.Schedule) > 0 {
@@ -43,10 +45,10 @@ func (o *Options) tooManyThreads() error {
 		if n, from = kernels.DefaultThreads(1, 1); from != "OMP_NUM_THREADS" {
 			return nil
 		}
-		from = "OMP_NUM_THREADS=" + printable(os.Getenv(from))
+		from = "OMP_NUM_THREADS=" + tcs.Printable(os.Getenv(from))
 	}
 	if most := kernels.MostThreads(); n > most {
-		return commandErrorf("%s: a rank has %d threads at most, 8 times the %d that this machine's hardware runs at once, and 64 at least", from, most, kernels.HardwareThreads())
+		return fault.Commandf("%s: a rank has %d threads at most, 8 times the %d that this machine's hardware runs at once, and 64 at least", from, most, kernels.HardwareThreads())
 	}
 	return nil
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"time"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
-	"distaff/codegen/notation"
-	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/env"
+	"distaff/spmd/fault"
+	"distaff/spmd/input"
+	"distaff/spmd/output"
 	"distaff/spmd/plan"
+	"distaff/spmd/prepared"
 )
 
 // Report is what a job tells when it is done.
@@ -65,59 +66,21 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 
 // run is a job on its way at one rank.
 type run struct {
-	*env
+	*input.Reader
 	job   *Job
-	p     *parsed
+	p     *input.Statement
 	start time.Time
 
-	missing missing // what becomes of operands without an input
-	sources map[string]*source
-	sizes   *notation.Sizes
-	types   map[string]dtype.Type // of every tensor
-	compute dtype.Type            // that the statement computes in
-	formats map[string]format.Format
-
-	prepared *prepared
+	prepared *prepared.Statement
 	blocks   map[plan.Block]*tcs.Tensor // of the result that live here
-	wholes   map[string]*tcs.Tensor     // operands at this rank, whole: see whole
+	traffic  comm.Counters              // of the last repeat
 
-	files      []*outfile.File // of Job.Outputs; none at ranks other than 0
-	traffic    comm.Counters   // of the last repeat
-	kept       *tcs.Tensor     // the result, whole at rank 0, where it is asked for
+	files      *output.Files
+	kept       *tcs.Tensor // the result, whole at rank 0, where it is asked for
 	difference *Difference
 
-	closers []func() error
-	report  *Report
-	ending  ending
+	report *Report
 }
-
-// phase is a part of a job's way.
-type phase struct {
-	takes *float64 // to which the seconds are added that it takes; nil for none
-	do    func() error
-}
-
-// phases are a job's way, at every rank. Each is collective.
-func (r *run) phases() []phase {
-	t := &r.report.Stats.Phases
-	return []phase{
-		{&t.Load, r.open},         // what each input says of itself
-		{&t.Load, r.infer},        // every size, type and format
-		{&t.Load, r.plan},         // which rank holds which blocks, and runs which steps
-		{&t.Load, r.load},         // the blocks of operands, at their ranks
-		{nil, r.checksums},        // of the input files
-		{&t.Compile, r.compile},   // the leaves
-		{nil, r.computeRepeats},   // the result's blocks, as often as is asked for
-		{&t.Store, r.check},       // against the reference
-		{&t.Store, r.store},       // outputs, without their names
-		{&t.Store, r.summarize},   // the result that no file was asked for, in a line
-		{nil, r.gatherStatistics}, // of all ranks, at rank 0
-		{nil, r.commit},           // outputs and statistics get their names, together
-	}
-}
-
-// compiled and computed are how many phases there are up to the leaves, and to the result.
-const compiled, computed = 6, 7
 
 // RunOn runs the job as one rank of c; onNode of its ranks are on this machine,
 // inProcess of them in this process. Every rank calls it with the same job. The report is rank 0's;
@@ -132,17 +95,18 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 		return nil, err
 	}
 	defer r.close()
-	defer r.blameInput(&err)
+	defer r.Blame(&err)
 	r.start = start
-	if err := r.createOutputs(); err != nil {
+	if r.files, err = output.Create(r.Env, j.Outputs, j.StatsFile); err != nil {
 		return nil, err
 	}
+	defer r.files.Abort() // nothing, where they have their names
 	r.report.Stats.Phases.Load = seconds(start)
 	phases := r.phases()
 	if j.compileOnly {
 		phases = phases[:compiled]
 	}
-	if err := r.through(phases); err != nil || !r.root() || j.compileOnly {
+	if err := r.through(phases); err != nil || !r.Root() || j.compileOnly {
 		return nil, err
 	}
 	r.report.Result, r.kept = r.kept, nil
@@ -158,15 +122,31 @@ func (j *Job) begin(c comm.Comm, onNode, inProcess int) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.newRun(p, c, onNode, inProcess), nil
+	return j.newRun(p, c, onNode, inProcess, input.Refused), nil
 }
 
 // newRun is a job at one rank before anything is opened.
-func (j *Job) newRun(p *parsed, c comm.Comm, onNode, inProcess int) *run {
-	return &run{
-		env: j.newEnv(c, onNode, inProcess), job: j, p: p, report: &Report{},
-		sources: map[string]*source{}, formats: map[string]format.Format{}, wholes: map[string]*tcs.Tensor{},
+func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) *run {
+	e := env.New(c, j.settings(), onNode, inProcess)
+	in := input.NewReader(e, p, input.Options{Inputs: j.Inputs, Sizes: j.Sizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums})
+	return &run{Reader: in, job: j, p: p, report: &Report{}}
+}
+
+// settings are what the job says of its environment.
+func (j *Job) settings() env.Settings {
+	return env.Settings{Threads: j.Threads, MemoryLimit: j.MemoryLimit, Tmp: j.Tmp, CPU: j.CPU, Interpret: j.Interpret, Compiler: j.compiler,
+		Note: j.Note, Detail: j.Detail, Progress: j.Progress}
+}
+
+// parse reads the statement and all that names its tensors. complete says that
+// every operand must have an input.
+func (j *Job) parse(complete bool) (*input.Statement, error) {
+	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes, Inputs: j.Inputs}
+	p, err := g.Parse(complete)
+	if err != nil {
+		return nil, err
 	}
+	return p, output.Check(j.Outputs, p)
 }
 
 // close gives back all but the result that the report has.
@@ -175,14 +155,11 @@ func (r *run) close() {
 	if r.kept != nil {
 		r.kept.Close()
 	}
-	for _, f := range r.files {
-		f.Abort() // nothing, where it has its name
+	if r.prepared != nil {
+		r.prepared.Close()
 	}
-	for k := len(r.closers) - 1; k >= 0; k-- {
-		r.closers[k]() // what was read only; an error here changes no result
-	}
-	r.env.close()
-	r.ending.over()
+	r.Reader.Close()
+	r.Env.Close()
 }
 
 func (r *run) closeBlocks() {
@@ -192,31 +169,14 @@ func (r *run) closeBlocks() {
 	r.blocks = nil
 }
 
-// closing has close close t.
-func (r *run) closing(t *tcs.Tensor) { r.closers = append(r.closers, t.Close) }
-
-// through takes the job through phases.
-func (r *run) through(phases []phase) error {
-	for _, p := range phases {
-		at := time.Now()
-		if err := p.do(); err != nil {
-			return err
-		}
-		if p.takes != nil {
-			*p.takes += seconds(at)
-		}
-	}
-	return nil
-}
-
 // mostEmbedded is how many ranks one process may hold: each takes threads of the
 // operating system. mostPlanned is how many a plan counts for.
 const mostEmbedded, mostPlanned = 1024, 1 << 20
 
 // faults is what is wrong with the job on so many ranks before any file is opened.
-func (j *Job) faults(ranks int) (*parsed, error) {
+func (j *Job) faults(ranks int) (*input.Statement, error) {
 	if j.Ranks > mostEmbedded {
-		return nil, commandErrorf("--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, mostEmbedded)
+		return nil, fault.Commandf("--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, mostEmbedded)
 	}
 	p, err := j.parse(true)
 	if err != nil {
@@ -227,7 +187,7 @@ func (j *Job) faults(ranks int) (*parsed, error) {
 		return nil, err
 	}
 	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
-		return nil, commandErrorf("a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
+		return nil, fault.Commandf("a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
 	}
 	return p, j.refuse()
 }
@@ -237,33 +197,4 @@ func (j *Job) quiet() *Job {
 	q := *j
 	q.Note, q.Detail, q.Progress = nil, nil, nil
 	return &q
-}
-
-// computeRepeats runs the statement warmup and repeat times, and keeps the last
-// result's blocks. A repeat takes as long as its slowest rank.
-func (r *run) computeRepeats() error {
-	defer r.watchInputs()()
-	c := r.comm.Uncounted()
-	for n := range r.Warmup + max(r.Repeat, 1) {
-		r.closeBlocks() // one result at a time: memory is planned for one
-		if err := c.Barrier(); err != nil {
-			return err
-		}
-		before := r.comm.Counters()
-		at := time.Now()
-		var err error
-		if r.blocks, err = r.prepared.exec.Compute(); err != nil {
-			return err
-		}
-		took := []float64{seconds(at)}
-		r.traffic = r.comm.Counters().Sub(before)
-		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
-			return err
-		}
-		if n >= r.Warmup {
-			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
-		}
-	}
-	r.arena.Reuse(false) // what stores the result wants the memory
-	return r.unchanged()
 }

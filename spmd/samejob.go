@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/fault"
 )
 
 // said is what a rank was told, in the words of the command line, "" for nothing:
@@ -113,7 +115,7 @@ func (j *Job) sameEverywhere(c comm.Comm) error {
 			if k < len(first) {
 				theirs = first[k][1]
 			}
-			err = commandErrorf("this rank was given another job than rank 0: %s %s, and there %s; give every rank the same command line and program", p[0], orNothing(p[1]), orNothing(theirs))
+			err = fault.Commandf("this rank was given another job than rank 0: %s %s, and there %s; give every rank the same command line and program", p[0], orNothing(p[1]), orNothing(theirs))
 			break
 		}
 	}
@@ -124,5 +126,5 @@ func orNothing(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return printable(s)
+	return tcs.Printable(s)
 }

@@ -27,7 +27,7 @@ func TestRanksAreToldTheSame(t *testing.T) {
 		{func(j *Job) { j.Inputs["A"] = Input{File: "a.tns", NoDuplicates: true} }, "A:error, and there nothing;"},
 		{func(j *Job) { j.Formats = map[string]string{"A": "ds"} }, "-f A:ds, and there nothing;"},
 		{func(j *Job) { j.Sizes = map[string][]int64{"A": {3, 4}} }, "-d A:[3 4], and there nothing;"},
-		{func(j *Job) { j.Outputs = []Output{{"y", "y.tns"}} }, "-o y:y.tns, and there nothing;"},
+		{func(j *Job) { j.Outputs = []Output{{Tensor: "y", File: "y.tns"}} }, "-o y:y.tns, and there nothing;"},
 		{func(j *Job) { j.Splits = []string{"i:4", "j:2"} }, "--split i:4 j:2, and there nothing;"},
 		{func(j *Job) { j.Seed = 4 }, "--seed 4, and there nothing;"},
 		{func(j *Job) { j.TrustInput = true }, "--trust-input on, and there nothing;"},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	"distaff/codegen/format"
@@ -18,8 +20,6 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd"
-
-	"github.com/urfave/cli/v2"
 )
 
 // Flags are a conversion's flags.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/cmd/argv"
-
 	"github.com/urfave/cli/v2"
+
+	"distaff/cmd/argv"
 )
 
 // command is one of distaff's commands: what help, man pages and completion

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"distaff/cmd/argv"
-
 	"github.com/urfave/cli/v2"
+
+	"distaff/cmd/argv"
 )
 
 func completionCommand() *command {

@@ -11,7 +11,6 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/spmd"
 )
 
 func diffCommand() *command {
@@ -85,7 +84,7 @@ func diff(x *invocation) error {
 			}
 			at += strconv.FormatInt(c+1, 10)
 		}
-		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, spmd.FormatValue(f.A), spmd.FormatValue(f.B))
+		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, f.A.Text(), f.B.Text())
 	}
 	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %s; largest difference %s, relative %s\n",
 		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, tcs.Count(d.Compared, "coordinate"), short(d.MaxAbs), short(d.MaxRel))
@@ -95,7 +94,7 @@ func diff(x *invocation) error {
 // short prints a number in three digits, inf and nan as elsewhere.
 func short(f float64) string {
 	if math.IsInf(f, 0) || f != f {
-		return spmd.FormatValue(tcs.Value{Type: tcs.Float64, C: complex(f, 0)})
+		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}.Text()
 	}
 	return fmt.Sprintf("%.3g", f)
 }

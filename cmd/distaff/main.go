@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	_ "distaff/cmd/limits"
 	"distaff/spmd"
 	"distaff/spmd/comm"
-
-	"github.com/urfave/cli/v2"
 )
 
 func main() {

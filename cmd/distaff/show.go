@@ -10,7 +10,6 @@ import (
 	"distaff/cmd/conv"
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/spmd"
 )
 
 // readFlags say how show, info and diff read a file.
@@ -85,7 +84,7 @@ func printEntries(w *bufio.Writer, s coo.Stream, head int64, stopped func() erro
 				w.WriteByte(' ')
 			}
 			v := s.Type().Load(unsafe.Pointer(&b.Vals[k*size]))
-			w.WriteString(spmd.FormatValue(v))
+			w.WriteString(v.Text())
 			if err := w.WriteByte('\n'); err != nil {
 				return err
 			}

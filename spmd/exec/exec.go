@@ -68,7 +68,7 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	}
 	since(at, &r.spent.Fetch)
 	partials, err := r.steps(f)
-	if err != nil {
+	if err != nil && r.Comm.Size() > 1 {
 		// The other ranks stop too, so that waiting for what is under way ends.
 		r.Comm.Abort(comm.ExitCode(err), err.Error())
 	}

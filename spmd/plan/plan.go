@@ -13,13 +13,18 @@ import (
 	"iter"
 	"slices"
 
+	"distaff/codegen/notation"
 	"distaff/codegen/place"
 )
 
 // Problem is one statement over blocks, on Ranks ranks.
 type Problem struct {
 	*place.Blocking
-	Ranks    int
+	Ranks int
+	// Whole says that nothing is cut and one rank has everything: the leaf gets the
+	// tensors themselves, and its block is the result.
+	Whole    bool
+	Norm     *notation.Normal // what is computed: its accesses are operands' names
 	Operands []Operand
 	// Result lists, for each mode of the result, the split variable that cuts
 	// it (an index in Blocking.Vars), or -1.
@@ -31,10 +36,13 @@ func Whole() *Problem {
 	return &Problem{Blocking: &place.Blocking{}, Ranks: 1}
 }
 
-// Operand is one access of the right side. A tensor that is read through two
-// accesses with different variables is two operands: each has blocks of its own.
+// Operand is what has blocks of its own: an access of the right side, so that a tensor that
+// is read through two accesses with different variables is two operands; or, where
+// nothing is cut, a tensor.
 type Operand struct {
+	Name   string // in Norm
 	Tensor string
+	Vars   []string // by mode
 	// Modes lists, for each mode, the split variable that cuts it, or -1.
 	Modes []int
 	// Groups lists the groups (Blocking.Groups) that read it.

@@ -48,14 +48,14 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 	if err := convert.Writable(name, len(t.Dims)); err != nil {
 		return err
 	}
-	if c.Size() == 1 && len(t.Owners) == 1 && t.stored() { // the block is the tensor
-		return convert.WriteTo(file, name, t.Own[0], convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
-	}
 	wo := f.Options(t.dense(), t.Modes, cfg.Threads)
 	how := []int64{0, 0} // whether ranks write by themselves, and in order
 	if c.Rank() == 0 {
 		if err := f.Room(file, name, t.Type, t.Dims, 0, wo); err != nil {
 			return err
+		}
+		if c.Size() == 1 && len(t.Owners) == 1 && t.stored() { // the block is the tensor
+			return convert.WriteTo(file, name, t.Own[0], convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
 		}
 		if len(t.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) && !file.Streams() {
 			how[0] = 1

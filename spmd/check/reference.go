@@ -1,0 +1,45 @@
+package check
+
+import (
+	"math"
+
+	"distaff/codegen/reference"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/fault"
+)
+
+// reference is the problem as the reference evaluator takes it: every operand as
+// coordinates in memory.
+func (p *Problem) reference() (reference.Problem, error) {
+	out := reference.Problem{
+		Normal: p.Norm, Sizes: p.Sizes.Vars, Compute: p.Compute, Result: p.Types[p.Norm.LHS.Name],
+		Tensors: map[string]*reference.Tensor{},
+	}
+	for name, t := range p.Tensors {
+		if t.Vals.Len > math.MaxInt32 {
+			return out, fault.Runf("%s has %s: the reference evaluator takes at most %d", name, tcs.Count(t.Vals.Len, "value"), math.MaxInt32)
+		}
+		// The evaluator keeps its own copy outside the limit's allocator.
+		need := t.Vals.Len * int64(8*t.Order()+16)
+		limit := p.Env.Limit
+		if max := limit.Max(); max > 0 && need > max-limit.Used() {
+			return out, fault.Memoryf("the reference evaluator's copy of %s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+				name, tcs.Size(need), tcs.Size(limit.Used()), tcs.Size(max))
+		}
+		out.Tensors[name] = referenceTensor(t)
+	}
+	return out, nil
+}
+
+func referenceTensor(t *tcs.Tensor) *reference.Tensor {
+	out := reference.NewTensor(bridge.Type(t.Type), t.Dims...)
+	t.Entries(func(coord []int64, i int64) bool {
+		v := t.Value(i)
+		out.Append(coord, reference.Value{I: v.I, C: v.C})
+		return true
+	})
+	return out.Finish()
+}
+
+func tcsValue(t tcs.Type, v reference.Value) tcs.Value { return tcs.Value{Type: t, I: v.I, C: v.C} }

@@ -1,0 +1,144 @@
+// Package env is where statements run at one rank: what outlives a statement and its
+// tensors. The memory that a rank may take is found in memory.go.
+package env
+
+import (
+	"context"
+	"os"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/kernels/interpret"
+	"distaff/spmd/build"
+	"distaff/spmd/comm"
+	"distaff/spmd/fault"
+)
+
+// Settings are what a job says of its environment.
+type Settings struct {
+	Threads     int   // a rank; 0 for the default
+	MemoryLimit int64 // bytes a rank; 0 for the default
+	Tmp         string
+	CPU         string // what leaves are compiled for
+	Interpret   bool   // leaves run in the checking interpreter
+	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
+	Compiler func(ctx context.Context, c cc.Command) (string, error)
+	// Note is told, in a line each, what a user should know, Detail more. Either may be nil.
+	Note, Detail func(string)
+	// Progress is told how far the reading of a file is, from another goroutine. It may be nil.
+	Progress func(file string, done, total int64)
+}
+
+// Env is one rank's.
+type Env struct {
+	Ctx      context.Context
+	Comm     comm.Comm
+	Threads  int
+	Limit    *tcs.Limit
+	LimitWhy string          // what sets the limit, in words
+	Arena    *kernels.Arena  // where leaves get memory
+	Runner   *kernels.Runner // the thread that they run on; nil for the caller's
+	Tmp      string
+
+	set     Settings
+	backend kernels.Backend // nil until a leaf is made
+}
+
+// New is the environment of a rank of c; onNode of its ranks are on this machine,
+// inProcess of them in this process. The caller closes it.
+func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
+	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, Tmp: s.Tmp, set: s}
+	if e.Threads == 0 {
+		why := ""
+		e.Threads, why = kernels.DefaultThreads(onNode, inProcess)
+		e.Detail(tcs.Count(e.Threads, "thread") + " (" + why + ")")
+	}
+	bytes, why := s.MemoryLimit, "--memory-limit"
+	if bytes == 0 {
+		bytes, why = DefaultMemory(onNode)
+		why = "90% of " + why
+	}
+	e.Limit, e.LimitWhy = tcs.NewLimit(bytes), why
+	e.Arena = kernels.NewArena(e.Limit)
+	e.Arena.Reuse(true)
+	if e.Threads > 1 && inProcess == 1 { // each of several ranks has a thread (comm/local)
+		e.Runner = kernels.NewRunner()
+	}
+	return e
+}
+
+// Close gives the memory and the thread back.
+func (e *Env) Close() {
+	e.Arena.Reuse(false)
+	if e.Runner != nil {
+		e.Runner.Close()
+	}
+}
+
+// Root tells whether this is the rank that speaks for all.
+func (e *Env) Root() bool { return e.Comm.Rank() == 0 }
+
+// Config is how entries are sorted and tensors assembled.
+func (e *Env) Config() coo.Config {
+	return coo.Config{Limit: e.Limit, Tmp: e.Tmp, Threads: e.Threads}
+}
+
+// Note tells the user what he should know, if he listens.
+func (e *Env) Note(s string) { e.set.note(s) }
+
+func (s *Settings) note(line string) {
+	if s.Note != nil {
+		s.Note(line)
+	}
+}
+
+// Detail tells him more.
+func (e *Env) Detail(s string) {
+	if e.set.Detail != nil {
+		e.set.Detail(s)
+	}
+}
+
+// Listens tells whether anybody listens to Progress.
+func (e *Env) Listens() bool { return e.set.Progress != nil }
+
+// Progress tells how far the reading of a file is: bytes read, and its size (0 where that
+// cannot be known).
+func (e *Env) Progress(file string, done, total int64) { e.set.Progress(file, done, total) }
+
+// Backend is what makes the leaves.
+func (e *Env) Backend() (kernels.Backend, error) {
+	if e.backend != nil {
+		return e.backend, nil
+	}
+	if e.set.Interpret {
+		e.backend = interpret.Backend{}
+		return e.backend, nil
+	}
+	c, err := e.set.C()
+	if err != nil {
+		return nil, err
+	}
+	if e.backend = c; e.Comm.Size() > 1 {
+		e.backend = build.Shared(e.Comm, c)
+	}
+	return e.backend, nil
+}
+
+// C is the backend that compiles C, as the settings and the environment say.
+func (s Settings) C() (*kernels.C, error) {
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		return nil, fault.Commandf("%v", err)
+	}
+	cfg.CPU, cfg.Note, cfg.Run = s.CPU, s.note, s.Compiler
+	if cfg.Run == nil {
+		cfg.Run = build.Aside
+	}
+	if s.Tmp != "" {
+		cfg.Tmp = s.Tmp
+	}
+	return kernels.NewC(cfg)
+}

@@ -1,0 +1,122 @@
+package env
+
+import (
+	"bufio"
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"distaff/spmd/fault"
+)
+
+// ParseSize reads a count of bytes: 1000, 512M, 1.5G. K, M, G and T are powers
+// of 1024; B, iB after them and lower case are allowed.
+func ParseSize(s string) (int64, error) {
+	t := strings.ToUpper(strings.TrimSpace(s))
+	t = strings.TrimSuffix(strings.TrimSuffix(t, "B"), "I")
+	unit := 1.0
+	if n := len(t); n > 0 {
+		if k := strings.IndexByte("KMGT", t[n-1]); k >= 0 {
+			unit = math.Pow(1024, float64(k+1))
+			t = t[:n-1]
+		}
+	}
+	v, err := strconv.ParseFloat(t, 64)
+	if err != nil || !(v*unit >= 1 && v*unit < 1<<62) {
+		return 0, fault.Commandf("got size %q, want bytes, or a number with K, M, G or T: 512M", s)
+	}
+	return int64(v * unit), nil
+}
+
+// DefaultMemory is a rank's share of 90% of what machine, cgroup and Slurm allow,
+// and what sets it, in words.
+func DefaultMemory(ranksOnNode int) (int64, string) {
+	bytes, why := machineMemory(), "the machine's memory"
+	if b := cgroupMemory(); b > 0 && b < bytes {
+		bytes, why = b, "the cgroup's limit"
+	}
+	if b := slurmMemory(os.Getenv); b > 0 && b < bytes {
+		bytes, why = b, "Slurm's limit"
+	}
+	return bytes / 10 * 9 / int64(max(ranksOnNode, 1)), why
+}
+
+func machineMemory() int64 {
+	var s unix.Sysinfo_t
+	if unix.Sysinfo(&s) != nil {
+		return math.MaxInt64
+	}
+	return int64(s.Totalram) * int64(s.Unit)
+}
+
+// cgroupMemory is the tightest limit between this process's cgroup and the
+// root, or 0.
+func cgroupMemory() int64 {
+	f, err := os.Open("/proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	best := int64(0)
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		base, file := "", ""
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+			base, file = "/sys/fs/cgroup", "memory.max"
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			base, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
+			if b, err := os.ReadFile(path.Join(base, dir, file)); err == nil {
+				v, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+				if err == nil && v > 0 && (best == 0 || v < best) {
+					best = v
+				}
+			}
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return best
+}
+
+// slurmMemory is what Slurm's environment grants this node, or 0.
+func slurmMemory(getenv func(string) string) int64 {
+	number := func(name string) int64 {
+		v, err := strconv.ParseInt(getenv(name), 10, 64)
+		if err != nil || v <= 0 || v > 1<<40 {
+			return 0
+		}
+		return v << 20 // MiB
+	}
+	if v := number("SLURM_MEM_PER_NODE"); v > 0 {
+		return v
+	}
+	per := number("SLURM_MEM_PER_CPU")
+	cpus, err := strconv.ParseInt(getenv("SLURM_CPUS_ON_NODE"), 10, 64)
+	if per == 0 || err != nil || cpus < 1 {
+		return 0
+	}
+	return per * cpus
+}
+
+// PeakRSS is the largest resident set of this process so far, in bytes.
+func PeakRSS() int64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return u.Maxrss << 10
+}

@@ -1,0 +1,212 @@
+package forecast
+
+import (
+	"context"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/io/coo"
+	"distaff/spmd/bridge"
+	"distaff/spmd/estimate"
+	"distaff/spmd/exec"
+	"distaff/spmd/output"
+	"distaff/spmd/plan"
+	"distaff/spmd/prepared"
+	"distaff/spmd/store"
+)
+
+// Wanted is what a job asks of its memory.
+type Wanted struct {
+	Outputs     []output.Output
+	Whole       bool  // rank 0 wants the whole result
+	MemoryLimit int64 // that is given, 0 for none
+}
+
+// Forecast is what a planned statement would take. Each part of the way says its own cost:
+// load, exec and store.
+type Forecast struct {
+	k       *prepared.Statement
+	p       *plan.Problem
+	want    Wanted
+	units   []*codegen.Unit    // of the statement's groups, as far as is known
+	tensors []*estimate.Tensor // operands, then the result
+	bcast   []bool
+}
+
+// New estimates the tensors of a statement that was planned.
+func New(k *prepared.Statement, want Wanted) *Forecast {
+	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts()}
+	for n, o := range k.Problem.Operands {
+		x.tensors = append(x.tensors, x.estimated(o.Tensor, x.p.Operands[n].Modes))
+	}
+	name := k.Problem.Norm.LHS.Name
+	s := &estimate.Tensor{Plan: x.p, Cuts: x.p.Result, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name])}
+	f := k.Formats[name]
+	s.Kinds, s.Modes = f.Letters(), f.Order
+	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
+		d := estimate.Densities{Of: x.density, Size: k.Sizes.Vars}
+		s.Entries *= d.Sum(k.Problem.Norm.Terms, nil)
+	}
+	x.tensors = append(x.tensors, s)
+	return x
+}
+
+func (x *Forecast) result() *estimate.Tensor { return x.tensors[len(x.tensors)-1] }
+
+// density is the share of coordinates at which an operand has an entry.
+func (x *Forecast) density(name string) float64 {
+	n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
+	if n < 0 {
+		return 1
+	}
+	s := x.tensors[n]
+	if all := estimate.Space(s.Dims); s.Sparse() && all > 0 {
+		return min(1, s.Entries/all)
+	}
+	return 1
+}
+
+// estimated sizes an operand from what its input's head says.
+func (x *Forecast) estimated(name string, cuts []int) *estimate.Tensor {
+	f, src := x.k.Formats[name], x.k.Sources[name]
+	s := &estimate.Tensor{Plan: x.p, Cuts: cuts, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
+	if s.Entries = src.EntryCount(s.Dims); !s.Sparse() {
+		s.Entries = estimate.Space(s.Dims)
+	}
+	if t := src.Tensor; t != nil && x.k.AsStored(src) {
+		s.Stored(t)
+		if x.k.Target(x.p, cuts, name).Viewable(t) && x.p.SpaceOf(cuts).Size() == 1 {
+			s.Uncut(t)
+		}
+	}
+	return s
+}
+
+// computing asks exec what computing takes.
+func (x *Forecast) computing(ctx context.Context, watch exec.Watcher) (*exec.Cost, error) {
+	f := &exec.Forecast{Plan: x.p, Result: x.result().Block, Watch: watch}
+	for _, s := range x.tensors[:len(x.tensors)-1] {
+		f.Operands = append(f.Operands, s.Block)
+	}
+	return f.Cost(ctx)
+}
+
+// memory is the most that each rank takes while it loads, computes and stores.
+func (x *Forecast) memory(cost *exec.Cost) []int64 {
+	own, peak := x.loading()
+	making := x.making(cost)
+	for rank := range own {
+		copies, beside := x.converted(cost.Needs(rank))
+		most, kept := cost.Memory(rank, making, copies, beside)
+		storing := kept
+		if x.p.Ranks > 1 {
+			storing += x.storing(rank, own[rank]+kept)
+			if rank == 0 && x.want.Whole { // the whole result
+				for b := range plan.Block(x.p.SpaceOf(x.p.Result).Size()) {
+					storing += x.result().Block(b).Bytes
+				}
+			}
+		}
+		peak[rank] = max(peak[rank], own[rank]+max(most, storing))
+	}
+	return peak
+}
+
+// loading asks load what the operands' blocks take at each rank, and the most while they
+// are made, one operand after another.
+func (x *Forecast) loading() (own, peak []int64) {
+	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
+	for n, o := range x.k.Problem.Operands {
+		s := x.tensors[n]
+		cost := x.k.Target(x.p, s.Cuts, o.Tensor).Cost(x.k.Foretold(o.Tensor, estimate.Round(s.Entries)), s.Block, x.want.MemoryLimit)
+		for rank := range own {
+			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
+			own[rank] += cost.Kept[rank]
+		}
+	}
+	return own, peak
+}
+
+// making asks the compiler how leaves make blocks of the result, of operands as large as
+// they are taken to be.
+func (x *Forecast) making(cost *exec.Cost) exec.Making {
+	k, s := x.k, x.result()
+	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size())}
+	several := !m.Dense && cost.Several()
+	units, inPlace, err := k.Units(x.like(), several)
+	x.units = units
+	if err != nil || m.Dense {
+		return m // as if they grew: the run will say what is wrong
+	}
+	m.Shared, m.InPlace = true, inPlace
+	for _, u := range units {
+		shares := u.Result.Shares
+		m.Shared = m.Shared && shares >= 0
+		m.Copied = m.Shared && u.Args[shares].Convert
+	}
+	return m
+}
+
+// like is prepared.like before there are blocks.
+func (x *Forecast) like() map[string]codegen.Tensor {
+	out := map[string]codegen.Tensor{}
+	for n, o := range x.k.Problem.Operands {
+		s, f := x.tensors[n], x.k.Formats[o.Tensor]
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries)}
+		for l, kind := range f.Levels {
+			var pos, crd uint8
+			if kind.Caps().HasPos {
+				pos = uint8(estimate.Width(s.Entries))
+			}
+			if kind.Caps().HasCrd {
+				crd = uint8(estimate.Width(float64(s.Dims[s.Modes[l]])))
+			}
+			spec.PosWidth, spec.CrdWidth = append(spec.PosWidth, pos), append(spec.CrdWidth, crd)
+		}
+		out[o.Name] = spec
+	}
+	return out
+}
+
+// converted is what the copies take that a rank's leaf reads in place of operands
+// stored otherwise, and what making one takes more. needs is the largest block of each
+// operand that a step reads.
+func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
+	for _, u := range x.units {
+		sum, most := int64(0), int64(0)
+		for _, a := range u.Args[1:] {
+			n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Tensor })
+			if !a.Convert || n < 0 || needs[n] < 0 {
+				continue
+			}
+			s := x.tensors[n].As(a.Format.Letters(), a.Format.Order)
+			z := s.Block(needs[n])
+			sum += z.Memory()
+			most = max(most, coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Entries, z.Memory(), x.want.MemoryLimit))
+		}
+		held, beside = max(held, sum), max(beside, most)
+	}
+	return held, beside
+}
+
+// storing asks store what a rank takes beside its blocks, of which it holds used, while
+// the result is written.
+func (x *Forecast) storing(rank int, used int64) int64 {
+	s := x.result()
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit}
+	if len(x.units) > 0 {
+		made := x.units[0].Result.Format
+		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
+	}
+	for b := range plan.Block(x.p.SpaceOf(s.Cuts).Size()) {
+		f.Owners, f.Boxes = append(f.Owners, x.p.Owner(s.Cuts, b)), append(f.Boxes, s.Box(b))
+	}
+	most := int64(0)
+	for _, o := range x.want.Outputs {
+		if o.Tensor == x.k.Problem.Norm.LHS.Name {
+			most = max(most, f.Cost(rank, o.File, used))
+		}
+	}
+	return most
+}

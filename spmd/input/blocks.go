@@ -1,0 +1,151 @@
+package input
+
+import (
+	"io"
+	"time"
+
+	"distaff/io/coo"
+	"distaff/io/gen"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
+	"distaff/spmd/load"
+	"distaff/spmd/plan"
+)
+
+// AsStored tells whether a tensor in memory or in a .tcs file serves as it is.
+func (r *Reader) AsStored(s *Source) bool {
+	return s.Tensor.Type == s.typ && s.Tensor.Whole() && r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
+}
+
+// Blocks makes the blocks of a tensor that live at this rank of c, of p and cut as
+// load.Target says. The caller closes them. Collective.
+func (r *Reader) Blocks(c comm.Comm, p *plan.Problem, cuts []int, name string) (map[plan.Block]*tcs.Tensor, error) {
+	s := r.Sources[name]
+	f, g := r.Formats[name], r.Target(p, cuts, name)
+	switch {
+	case s.Scalar != nil:
+		own := map[plan.Block]*tcs.Tensor{}
+		if p.Owner(cuts, 0) == c.Rank() {
+			own[0] = tcs.Scalar(*s.Scalar)
+		}
+		return own, nil
+	case s.Tensor != nil:
+		return g.Tensor(c, load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Tmp, Limit: r.Limit})
+	case s.Gen != nil:
+		if s.Gen.Dense() && f.AllDense() {
+			return r.fillBlocks(c, s, g)
+		}
+		return r.scatterGenerated(c, s, g)
+	}
+	var in coo.Stream = nothing{s}
+	switch {
+	case s.part != nil && c.Size() > 1:
+		in = s.part
+	case s.stream != nil:
+		in = s.stream
+	}
+	if s.read { // by an operand before, or for the sizes
+		if err := in.Rewind(); err != nil {
+			return nil, err
+		}
+	}
+	s.read = true
+	stop := r.watch(s, in)
+	defer stop()
+	return g.Scatter(c, in)
+}
+
+// Target says what blocks are to be made of a tensor.
+func (r *Reader) Target(p *plan.Problem, cuts []int, name string) *load.Target {
+	f, s := r.Formats[name], r.Sources[name]
+	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.Sizes.Dims[name], Type: s.typ, Name: s.From}
+	if s.In.NoDuplicates {
+		spec.Duplicates = coo.Refuse
+		spec.Locate = r.locate(s)
+	}
+	return &load.Target{Plan: p, Cuts: cuts, Spec: spec, Cfg: r.Config()}
+}
+
+// Foretold is what load is told of a tensor to say what making its blocks costs. entries
+// is about how many it has.
+func (r *Reader) Foretold(name string, entries int64) load.Input {
+	s := r.Sources[name]
+	in := load.Input{Entries: entries}
+	switch {
+	case s.Scalar != nil || s.Gen != nil && s.Gen.Dense() && r.Formats[name].AllDense():
+		in.InPlace = true
+	case s.Tensor != nil:
+		in.Tensor, in.AsIs, in.Alone = s.Tensor, r.AsStored(s), s.alone
+		in.Mapped = s.In.File != "" && !s.Tensor.Compressed()
+	default:
+		in.Distinct = s.Dense || s.Gen != nil
+	}
+	return in
+}
+
+// scatterGenerated makes blocks of what every rank generates of a tensor.
+func (r *Reader) scatterGenerated(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+	sum := func(n []int64) error { return c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }
+	in, err := s.data.Stream(gen.Part{K: c.Rank(), N: c.Size(), Sum: sum, Limit: r.Limit})
+	if err == nil {
+		defer in.Close()
+	}
+	if err := load.Agree(c, err); err != nil {
+		return nil, err
+	}
+	return g.Scatter(c, in)
+}
+
+// fillBlocks generates dense blocks in place.
+func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+	own := map[plan.Block]*tcs.Tensor{}
+	for b := range plan.Block(g.Plan.SpaceOf(g.Cuts).Size()) {
+		if g.Plan.Owner(g.Cuts, b) != c.Rank() {
+			continue
+		}
+		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Plan.Box(g.Cuts, b, g.Spec.Dims), Type: g.Spec.Type}
+		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, r.Limit, s.name)
+		if err != nil {
+			for _, t := range own {
+				t.Close()
+			}
+			return nil, err
+		}
+		s.data.Fill(t, r.Threads)
+		own[b] = t
+	}
+	return own, nil
+}
+
+// nothing is the piece of a rank that reads no part of a file.
+type nothing struct{ s *Source }
+
+func (n nothing) Dims() ([]int64, bool)   { return n.s.dims, true }
+func (n nothing) Type() tcs.Type          { return n.s.typ }
+func (n nothing) Next(b *coo.Batch) error { return io.EOF }
+func (n nothing) Rewind() error           { return nil }
+func (n nothing) Close() error            { return nil }
+
+// watch reports the progress of a stream of s until stop is called.
+func (r *Reader) watch(s *Source, in coo.Stream) (stop func()) {
+	p, ok := in.(coo.Progressed)
+	if !ok || !r.Listens() {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := time.NewTicker(time.Second / 5); ; {
+			select {
+			case <-quit:
+				tick.Stop()
+				return
+			case <-tick.C:
+				at, total := p.Progress()
+				r.Progress(s.From, at, total)
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}

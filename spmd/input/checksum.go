@@ -1,0 +1,52 @@
+package input
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+
+	"distaff/io/text"
+)
+
+// Checksums notes what the input files held, before any output replaces them.
+// A .tcs file's is what its own checksums say, another one's the SHA-256 of its
+// bytes; standard input and pipes have none.
+func (r *Reader) Checksums() error {
+	if !r.o.Checksums {
+		return nil
+	}
+	for _, name := range r.p.Names {
+		s := r.Sources[name]
+		switch {
+		case s == nil || s.In.File == "" || s.Scalar != nil || text.Stdin(s.In.File):
+		case s.Tensor != nil:
+			s.Checksum = s.Tensor.Checksum()
+		default:
+			sum, err := FileSum(s.In.File)
+			if err != nil {
+				return err
+			}
+			s.Checksum = sum
+		}
+	}
+	return nil
+}
+
+// FileSum is the SHA-256 of a plain file's bytes, as statistics give it; ""
+// for standard input, pipes and devices, which are read once.
+func FileSum(path string) (string, error) {
+	if info, err := os.Stat(path); text.Stdin(path) || err == nil && !info.Mode().IsRegular() {
+		return "", nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}

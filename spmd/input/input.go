@@ -1,0 +1,69 @@
+package input
+
+import (
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/io/tcs"
+	"distaff/spmd/env"
+)
+
+// Input is where a tensor comes from: exactly one of File, Generate, Scalar and
+// Tensor.
+type Input struct {
+	// File is read by its extension. "-.tns" reads standard input as a .tns
+	// file. Where the tensor is a scalar, a number may stand here.
+	File string
+	// ZeroBased says that a .tns file's first coordinate is 0.
+	ZeroBased bool
+	// NoDuplicates refuses repeated coordinates, which are summed otherwise.
+	NoDuplicates bool
+	// Generate is a kind of generated data: "uniform:1000".
+	Generate string
+	// Scalar is the value of a scalar: an int, int64, int32, float64, float32,
+	// complex128 or complex64, whose type becomes the tensor's.
+	Scalar any
+	// Tensor is a tensor in memory, which stays the caller's: the job reads it
+	// and neither changes nor closes it. It must be whole, and valid.
+	Tensor *tcs.Tensor
+}
+
+// Options are how inputs are read; see spmd.Options.
+type Options struct {
+	Inputs       map[string]Input
+	Sizes        map[string][]int64 // those that are given
+	FixedPattern *tcs.Tensor        // a result that is there already, whose format then is the result's; nil for none
+	Missing      Missing
+	Seed         int64
+	TrustInput   bool
+	Checksums    bool
+}
+
+// Reader takes the operands of a statement to blocks, at one rank.
+type Reader struct {
+	*env.Env
+	p *Statement
+	o Options
+
+	Sources     map[string]*Source
+	Sizes       *notation.Sizes
+	Types       map[string]dtype.Type // of every tensor
+	ComputeType dtype.Type            // that the statement computes in
+	Formats     map[string]format.Format
+
+	closers []func() error
+	ending  ending
+}
+
+// NewReader is a reader that has opened nothing. The caller closes it.
+func NewReader(e *env.Env, p *Statement, o Options) *Reader {
+	return &Reader{Env: e, p: p, o: o, Sources: map[string]*Source{}, Formats: map[string]format.Format{}}
+}
+
+// Close closes the inputs. Blocks that show their memory hold it.
+func (r *Reader) Close() {
+	r.ending.over()
+	for k := len(r.closers) - 1; k >= 0; k-- {
+		r.closers[k]() // what was read only; an error here changes no result
+	}
+}

@@ -1,0 +1,202 @@
+package input
+
+import (
+	"os"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/notation"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/gen"
+	"distaff/io/tcs"
+	"distaff/io/text"
+	"distaff/spmd/bridge"
+	"distaff/spmd/fault"
+)
+
+// Source is an operand before it is loaded: what its input tells of it without
+// reading the data.
+type Source struct {
+	name  string
+	In    Input
+	order int
+	From  string   // for messages: the file, or -g=...
+	typ   tcs.Type // of the tensor to be
+	Dense bool     // every coordinate is there: stored dense by default
+
+	// One of these holds the data.
+	stream coo.Stream  // a text file, .npy, .npz; at rank 0 only
+	part   text.Part   // of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
+	Tensor *tcs.Tensor // a .tcs file, or the caller's
+	Gen    *gen.Kind
+	data   *gen.Generator // of gen, once sizes and formats are known
+	Scalar *tcs.Value
+
+	alone   bool  // the tensor is at rank 0 only, and others have nothing of it
+	entries int64 // of the tensor
+
+	Checksum string // of the file, where Options.Checksums asks for it
+
+	dims  []int64 // of stream and tensor
+	exact bool    // dims are the sizes, not lower bounds
+	bytes int64   // of stream's file, where known
+	read  bool    // stream was read before: for the sizes, or for another use
+
+	counted int64 // stream's entries, repeats too, where it was read for its sizes
+
+	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
+}
+
+// openInputs finds out what each input says about itself.
+func (r *Reader) openInputs() error {
+	for _, name := range r.p.Names {
+		in, ok := r.o.Inputs[name]
+		if !ok {
+			continue
+		}
+		s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File}
+		r.Sources[name] = s // closed with the run, whatever happens below
+		want := bridge.TCS(r.p.Types[name])
+		var err error
+		switch {
+		case in.Generate != "":
+			s.From = "-g=" + name + ":" + in.Generate
+			s.typ = want
+			if s.typ == tcs.Invalid {
+				s.typ = tcs.Float64
+			}
+			if s.Gen, err = gen.Parse(name, in.Generate); err == nil {
+				s.Dense = s.Gen.Dense()
+			}
+		case in.Scalar != nil:
+			var v tcs.Value
+			if v, err = scalarValue(in.Scalar); err == nil {
+				err = s.setScalar(v, want)
+			}
+		case in.Tensor != nil:
+			s.From = name + " in memory"
+			err = s.setTensor(in.Tensor, want)
+		default:
+			s.find()
+			err = r.openFile(s, want)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setScalar converts v to the wanted type, which refuses what would be lost.
+func (s *Source) setScalar(v tcs.Value, want tcs.Type) error {
+	s.typ, s.Dense = v.Type, true
+	if want != tcs.Invalid {
+		s.typ = want
+	}
+	out, err := convertValue(v, s.typ)
+	if err != nil {
+		return fault.Commandf("-t=%s:%v: %v", s.name, s.typ, err)
+	}
+	s.Scalar = &out
+	return nil
+}
+
+func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
+	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Dims, true, t.Type, t.Dense(), t.Vals.Len
+	if want != tcs.Invalid {
+		if err := tcs.CanConvert(want, t.Type); err != nil {
+			return fault.Commandf("-t=%s:%v: %v", s.name, want, err)
+		}
+		s.typ = want
+	}
+	return nil
+}
+
+// openFile opens a file by its extension. A number in a scalar's place is its
+// value.
+func (r *Reader) openFile(s *Source, want tcs.Type) error {
+	if s.order == 0 {
+		if v, ok := parseScalar(s.In.File, want); ok {
+			s.From = "-i=" + s.name + ":" + s.In.File
+			return s.setScalar(v, want)
+		}
+		if _, err := convert.FormatOf(s.In.File); err != nil {
+			return fault.Commandf("-i=%s:%s: got %q, want a number (2.5, 1e-3, 1+2i) or a file: %v", s.name, tcs.Printable(s.In.File), s.In.File, err)
+		}
+	}
+	if convert.Ext(s.In.File) == ".tcs" {
+		t, mapped, err := convert.OpenTensorFile(s.In.File, r.Tmp)
+		if err != nil {
+			return err
+		}
+		s.alone = !mapped
+		r.closers = append(r.closers, t.Close)
+		if t.Order() != s.order {
+			return fault.Commandf("%s has %s, but %s has %d in the statement", tcs.Printable(s.In.File),
+				tcs.Count(int64(t.Order()), "mode"), s.name, s.order)
+		}
+		return s.setTensor(t, want)
+	}
+	st, err := convert.Open(s.In.File, r.streamOptions(s, nil))
+	if err != nil {
+		return err
+	}
+	s.stream = st
+	r.closers = append(r.closers, func() error { return s.stream.Close() })
+	s.dims, s.exact = st.Dims()
+	if len(s.dims) != s.order {
+		return fault.Commandf("%s has %s, but %s has %d in the statement", tcs.Printable(s.In.File),
+			tcs.Count(int64(len(s.dims)), "mode"), s.name, s.order)
+	}
+	s.typ = st.Type()
+	if d, ok := st.(coo.Densed); ok {
+		s.Dense = d.Dense()
+	}
+	return nil
+}
+
+// streamOptions are what a reader of s is told; dims are the sizes, where known.
+func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
+	if dims == nil {
+		dims = r.o.Sizes[s.name]
+		if f, err := convert.FormatOf(s.In.File); err == nil && f.Loose {
+			dims = r.p.Sizes[s.name]
+		}
+	}
+	return coo.Options{
+		Order: s.order, Dims: dims, Type: bridge.TCS(r.p.Types[s.name]), ZeroBased: s.In.ZeroBased,
+		Threads: r.Threads, Tmp: r.Tmp, Limit: r.Limit.Max(),
+	}
+}
+
+// locate finds the lines of a coordinate of s, for messages.
+func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
+	return func(at []int64) (first, second int) {
+		if s.In.File == "" {
+			return 0, 0
+		}
+		opt := r.streamOptions(s, r.Sizes.Dims[s.name])
+		if first, second = convert.Locate(s.In.File, opt, at); second == 0 && s.stream != nil && s.part == nil {
+			first, second = text.Locate(s.stream, at)
+		}
+		return first, second
+	}
+}
+
+// known is what s tells of its sizes.
+func (s *Source) known() []notation.Known {
+	out := make([]notation.Known, len(s.dims))
+	for m, d := range s.dims {
+		out[m] = notation.Known{Size: d, Exact: s.exact, From: s.From}
+	}
+	return out
+}
+
+// types lists the operands' types for InferTypes.
+func (r *Reader) operandTypes() map[string]dtype.Type {
+	out := map[string]dtype.Type{}
+	for name, s := range r.Sources {
+		out[name] = bridge.Type(s.typ)
+	}
+	return out
+}

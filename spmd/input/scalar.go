@@ -1,0 +1,60 @@
+package input
+
+import (
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"distaff/io/tcs"
+	"distaff/spmd/fault"
+)
+
+// parseScalar reads 2.5, -1e-3, inf, nan, 1+2i; false for text that is no
+// number. Its type is complex128 where it has an imaginary part, else float64,
+// and the wanted type where that is an integer type and so is the number.
+func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
+	s = strings.TrimSpace(s)
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tcs.Int64 {
+		return tcs.Value{Type: tcs.Int64, I: n}, true
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && !strings.ContainsAny(s, "_xX") {
+		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}, true
+	}
+	if k := len(strings.TrimSuffix(s, ")")) - 1; k >= 0 && (s[k] == 'i' || s[k] == 'j') { // j: as Python prints them
+		if c, err := strconv.ParseComplex(s[:k]+"i"+s[k+1:], 128); err == nil {
+			return tcs.Value{Type: tcs.Complex128, C: c}, true
+		}
+	}
+	return tcs.Value{}, false
+}
+
+// scalarValue is a Go number as a value of its type.
+func scalarValue(x any) (tcs.Value, error) {
+	switch x := x.(type) {
+	case int:
+		return tcs.Value{Type: tcs.Int64, I: int64(x)}, nil
+	case int64:
+		return tcs.Value{Type: tcs.Int64, I: x}, nil
+	case int32:
+		return tcs.Value{Type: tcs.Int32, I: int64(x)}, nil
+	case float64:
+		return tcs.Value{Type: tcs.Float64, C: complex(x, 0)}, nil
+	case float32:
+		return tcs.Value{Type: tcs.Float32, C: complex(float64(x), 0)}, nil
+	case complex128:
+		return tcs.Value{Type: tcs.Complex128, C: x}, nil
+	case complex64:
+		return tcs.Value{Type: tcs.Complex64, C: complex128(x)}, nil
+	}
+	return tcs.Value{}, fault.Commandf("got a scalar of Go type %T; want a number", x)
+}
+
+// convertValue is v as a value of type to; what would be lost is an error.
+func convertValue(v tcs.Value, to tcs.Type) (tcs.Value, error) {
+	var src, dst [16]byte
+	v.Type.Store(unsafe.Pointer(&src[0]), v)
+	if _, err := tcs.ConvertValues(dst[:], to, src[:v.Type.Size()], v.Type, 1); err != nil {
+		return tcs.Value{}, err
+	}
+	return to.Load(unsafe.Pointer(&dst[0])), nil
+}

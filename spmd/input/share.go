@@ -1,0 +1,153 @@
+package input
+
+import (
+	"strconv"
+
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/gen"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// sourceHeader is what every rank must know of an input that rank 0 reads.
+type sourceHeader struct {
+	Type   tcs.Type
+	Dense  bool
+	Dims   []int64
+	Bytes  int64
+	Scalar *tcs.Value
+	Stream bool
+	Exact  bool   // Dims are the sizes
+	Head   []byte // of a text file that ranks can read in parts
+	Alone  *storedHeader
+}
+
+// storedHeader is a .tcs that only rank 0 can open: it is compressed as a whole, or
+// comes through a pipe.
+type storedHeader struct {
+	Header  tcs.Header
+	Kinds   string
+	Modes   []int
+	Entries int64
+}
+
+// Open opens the inputs. Rank 0 reads the heads of all, and tells other ranks what
+// they say; every rank then opens .tcs
+// files and those text files that can be read in parts, of which it reads its
+// own part only. Array files, files compressed as a whole and pipes are read by rank 0. Collective.
+func (r *Reader) Open() error {
+	if err := r.declare(); err != nil {
+		return err
+	}
+	if r.Root() {
+		if err := r.openInputs(); err != nil {
+			return err
+		}
+	}
+	if r.Comm.Size() == 1 {
+		return nil
+	}
+	heads, err := r.shareHeads()
+	if err != nil {
+		return err
+	}
+	if !r.Root() {
+		for name, in := range r.o.Inputs {
+			if err := r.openTold(name, in, heads[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return r.openParts(heads)
+}
+
+// shareHeads tells every rank what rank 0 has found. Collective.
+func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
+	heads := map[string]sourceHeader{}
+	if r.Root() {
+		for name, s := range r.Sources {
+			if p, ok := s.stream.(coo.Progressed); ok {
+				_, s.bytes = p.Progress()
+			}
+			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, Bytes: s.bytes, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
+			if s.stream != nil {
+				h.Head = convert.HeadOf(s.stream)
+			}
+			heads[name] = h
+		}
+	}
+	err := comm.BcastValue(r.Comm, &heads, 0)
+	return heads, err
+}
+
+// aloneHeader describes a tensor that only rank 0 has.
+func (s *Source) aloneHeader() *storedHeader {
+	if !s.alone {
+		return nil
+	}
+	h := &storedHeader{Header: s.Tensor.Header, Entries: s.entries}
+	h.Kinds, h.Modes = s.Tensor.Format()
+	return h
+}
+
+// openParts opens this rank's part of every text file that has a head. A file
+// that some rank does not see, or sees otherwise, stays with rank 0. Collective.
+func (r *Reader) openParts(heads map[string]sourceHeader) error {
+	c := r.Comm
+	for _, name := range r.p.Names {
+		head := heads[name].Head
+		if head == nil {
+			continue
+		}
+		s := r.Sources[name]
+		part, err := convert.OpenPart(s.In.File, head, c.Rank(), c.Size(), r.streamOptions(s, nil))
+		blind := c.Size()
+		if err != nil {
+			blind = c.Rank()
+		} else {
+			r.closers = append(r.closers, part.Close)
+		}
+		if blind, err = comm.AllreduceValue(c.Uncounted(), blind, comm.Min); err != nil {
+			return err
+		}
+		if blind < c.Size() {
+			r.Note(tcs.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) + " does not see that file")
+			continue
+		}
+		s.part = part
+	}
+	return nil
+}
+
+// openTold opens an input at a rank other than 0.
+func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
+	s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File,
+		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, bytes: h.Bytes, Scalar: h.Scalar}
+	r.Sources[name] = s
+	switch {
+	case h.Scalar != nil || h.Stream:
+		s.find()
+		return nil
+	case in.Generate != "":
+		s.From = "-g=" + name + ":" + in.Generate
+		var err error
+		s.Gen, err = gen.Parse(name, in.Generate)
+		return err
+	case in.Tensor != nil:
+		s.Tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
+		return nil
+	case h.Alone != nil:
+		s.Tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Kinds, h.Alone.Modes), true, h.Alone.Entries
+		return nil
+	case convert.Ext(in.File) == ".tcs":
+		t, err := tcs.Open(in.File)
+		if err != nil {
+			return err
+		}
+		r.closers = append(r.closers, t.Close)
+		s.Tensor, s.entries = t, t.Vals.Len
+		return nil
+	}
+	panic("BUG: spmd: rank 0 opened an input that no other rank knows")
+}

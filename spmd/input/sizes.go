@@ -1,0 +1,189 @@
+package input
+
+import (
+	"errors"
+	"io"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
+	"distaff/spmd/fault"
+	"distaff/spmd/load"
+)
+
+// Missing is what becomes of operands without an input.
+type Missing uint8
+
+const (
+	Refused Missing = iota // the job must not come here
+	Dense                  // they are dense tensors, whose sizes must be known
+	Guessed                // and where their sizes are not known, those are kernels.UnknownSize
+)
+
+// declare makes the sources of operands without an input.
+func (r *Reader) declare() error {
+	for _, name := range r.p.Names[1:] {
+		if _, ok := r.o.Inputs[name]; ok {
+			continue
+		}
+		f, given := r.p.Formats[name]
+		if r.o.Missing == Dense && given && !f.AllDense() {
+			return fault.Commandf("%s is stored as %v, and no input tells how many entries it has: give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
+		}
+		typ := bridge.TCS(r.p.Types[name])
+		if typ == tcs.Invalid {
+			typ = tcs.Float64
+		}
+		r.Sources[name] = &Source{name: name, order: r.p.Orders[name], typ: typ, Dense: true}
+	}
+	return nil
+}
+
+// Infer settles every size, type and format, and refuses what cannot fit. Collective.
+func (r *Reader) Infer() error {
+	settle := r.inferSizes
+	if r.o.Missing == Guessed {
+		settle = r.guessSizes
+	}
+	if err := settle(); err != nil {
+		return err
+	}
+	operands := r.operandTypes()
+	computed, result, err := notation.InferTypes(r.p.Stmt, operands, r.p.Types[r.p.Result])
+	if err != nil {
+		return err
+	}
+	r.ComputeType, r.Types = computed, operands
+	r.Types[r.p.Result] = result
+	r.pickFormats()
+	if r.o.Missing != Refused {
+		return nil
+	}
+	for _, refuse := range []func() error{r.planMemory, r.planGenerated, r.planFull} {
+		if err := refuse(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guessSizes takes a guess as a lower bound, which counts only where nothing is exact.
+func (r *Reader) guessSizes() (err error) {
+	known := map[string][]notation.Known{}
+	for _, name := range r.p.Names {
+		if s := r.Sources[name]; s != nil && s.dims != nil && s.exact {
+			known[name] = s.known()
+			continue
+		}
+		for range r.p.Orders[name] {
+			known[name] = append(known[name], notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"})
+		}
+	}
+	r.Sizes, err = notation.InferSizes(r.p.Norm, known, r.o.Sizes)
+	return err
+}
+
+// inferSizes settles every size. A .tns file has none: where nothing else
+// decides a mode's size, the file is read for its largest coordinates first. Collective.
+func (r *Reader) inferSizes() error {
+	sizes, err := r.sizesFrom(func(s *Source) bool { return s.exact })
+	var e *diag.Error
+	if err != nil && !(errors.As(err, &e) && e.Code == diag.SizeUnknown) {
+		return err
+	}
+	if err != nil {
+		// Something is left open; the files without sizes must tell.
+		for _, name := range r.p.Names {
+			if s := r.Sources[name]; s != nil && s.dims != nil && !s.exact {
+				if err := r.scan(s); err != nil {
+					return err
+				}
+			}
+		}
+		if sizes, err = r.sizesFrom(func(*Source) bool { return true }); err != nil {
+			return err
+		}
+	}
+	r.Sizes = sizes
+	return r.settleStreams()
+}
+
+func (r *Reader) sizesFrom(use func(*Source) bool) (*notation.Sizes, error) {
+	known := map[string][]notation.Known{}
+	for name, s := range r.Sources {
+		if s.dims != nil && use(s) {
+			known[name] = s.known()
+		}
+	}
+	return notation.InferSizes(r.p.Norm, known, r.o.Sizes)
+}
+
+// scan finds the largest coordinates of a file without sizes: every rank in its
+// part, or rank 0 alone. Collective.
+func (r *Reader) scan(s *Source) (err error) {
+	if s.part != nil {
+		s.dims, err = load.Sizes(r.Comm, s.part)
+		return err
+	}
+	if s.stream != nil {
+		if err := r.scanStream(s); err != nil {
+			return err
+		}
+	}
+	return r.Comm.Uncounted().Bcast(comm.Of(s.dims), 0)
+}
+
+// scanStream reads a stream to its end for its largest coordinates, and counts its entries.
+func (r *Reader) scanStream(s *Source) error {
+	var b coo.Batch
+	s.counted = 0
+	if k, ok := s.stream.(interface{ Keep() }); ok {
+		k.Keep()
+	}
+	for {
+		if err := r.Ctx.Err(); err != nil {
+			return err
+		}
+		err := s.stream.Next(&b)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		s.counted += int64(b.N)
+	}
+	s.dims, s.exact = s.stream.Dims()
+	return s.stream.Rewind()
+}
+
+// settleStreams tells streams without sizes those that were found, so that a
+// coordinate past them is refused with its line.
+func (r *Reader) settleStreams() error {
+	for _, name := range r.p.Names {
+		s := r.Sources[name]
+		if s == nil || s.exact {
+			continue
+		}
+		if s.part != nil {
+			s.part.SetDims(r.Sizes.Dims[name])
+		}
+		if s.stream == nil {
+			if s.dims != nil { // of a stream that rank 0 has
+				s.dims, s.exact = r.Sizes.Dims[name], true
+			}
+			continue
+		}
+		sizable, ok := s.stream.(coo.Sizable)
+		if !ok {
+			panic("BUG: spmd: a stream that neither has sizes nor takes them")
+		}
+		sizable.SetDims(r.Sizes.Dims[name])
+		s.dims, s.exact = s.stream.Dims()
+	}
+	return nil
+}

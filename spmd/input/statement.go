@@ -1,0 +1,172 @@
+package input
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/io/tcs"
+	"distaff/io/text"
+	"distaff/spmd/fault"
+)
+
+// Statement is a statement and what is said of its tensors, which fit each other.
+type Statement struct {
+	Stmt    *notation.Stmt
+	Norm    *notation.Normal
+	Result  string
+	Names   []string                 // every tensor, the result first
+	Orders  map[string]int           // modes of each
+	Formats map[string]format.Format // those that are given
+	Types   map[string]dtype.Type    // those that are given
+	Sizes   map[string][]int64       // of each tensor, those that are given; -1 for others
+}
+
+// Given is a statement with what a job says of its tensors, by their names: see spmd.Job.
+type Given struct {
+	Statement string
+	Formats   map[string]string
+	Types     map[string]string
+	Sizes     map[string][]int64 // of index variables, too
+	Inputs    map[string]Input
+}
+
+// Parse reads the statement and all that names its tensors. complete says that
+// every operand must have an input.
+func (j *Given) Parse(complete bool) (*Statement, error) {
+	stmt, err := notation.Parse(j.Statement)
+	if err != nil {
+		return nil, err
+	}
+	if err := notation.Check(stmt); err != nil {
+		return nil, err
+	}
+	p := &Statement{
+		Stmt: stmt, Norm: notation.Normalize(stmt), Result: stmt.LHS.Name,
+		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
+	}
+	for _, t := range stmt.Tensors() {
+		p.Names = append(p.Names, t.Name)
+		p.Orders[t.Name] = t.Order
+	}
+	for _, name := range sorted(j.Formats) {
+		if err := p.Has(name, "format", "-f="+name+":"+j.Formats[name]); err != nil {
+			return nil, err
+		}
+		_, f, err := format.ParseFlag(name + ":" + j.Formats[name])
+		if err != nil {
+			return nil, err
+		}
+		if f.NumModes() != p.Orders[name] {
+			return nil, fault.Commandf("-f=%s:%s: got %s, want %d: %s has %s in the statement", name, j.Formats[name],
+				tcs.Count(int64(f.NumModes()), "level"), p.Orders[name], name, tcs.Count(int64(p.Orders[name]), "mode"))
+		}
+		p.Formats[name] = f
+	}
+	for _, name := range sorted(j.Sizes) {
+		for _, n := range j.Sizes[name] {
+			if err := tcs.CheckSize(n); err != nil {
+				return nil, fault.Commandf("-d=%s: %v", tcs.Printable(name), err)
+			}
+		}
+	}
+	for _, name := range sorted(j.Types) {
+		if err := p.Has(name, "type", "-t="+name+":"+j.Types[name]); err != nil {
+			return nil, err
+		}
+		t, err := dtype.Parse(j.Types[name])
+		if err != nil {
+			return nil, fault.Commandf("-t=%s:%s: %v", name, tcs.Printable(j.Types[name]), err)
+		}
+		p.Types[name] = t
+	}
+	if p.Sizes, err = notation.UserSizes(p.Norm, j.Sizes); err != nil {
+		return nil, err
+	}
+	return p, p.inputs(j, complete)
+}
+
+// sorted lists a map's keys in order, so that messages do not vary.
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// Has refuses what is said of a tensor that the statement lacks.
+func (p *Statement) Has(name, what, flag string) error {
+	if _, ok := p.Orders[name]; ok {
+		return nil
+	}
+	return &diag.Error{Code: diag.NoTensor, Msg: tcs.Printable(flag) + ": got " + article(what) + " for " + tcs.Printable(name) +
+		", a tensor that the statement lacks; its tensors are " + strings.Join(p.Names, ", ")}
+}
+
+// inputs checks that operands have one input each, where complete says that they
+// must, and that nothing else has.
+func (p *Statement) inputs(j *Given, complete bool) error {
+	for _, name := range sorted(j.Inputs) {
+		in := j.Inputs[name]
+		flag, kinds := "-i="+name+":"+in.File, 0
+		for _, given := range []bool{in.File != "", in.Generate != "", in.Scalar != nil, in.Tensor != nil} {
+			if given {
+				kinds++
+			}
+		}
+		if in.Generate != "" {
+			flag = "-g=" + name + ":" + in.Generate
+		}
+		if err := p.Has(name, "input", flag); err != nil {
+			return err
+		}
+		if kinds != 1 {
+			return fault.Commandf("the input of %s has %d of File, Generate, Scalar and Tensor; want one", name, kinds)
+		}
+		if in.Scalar != nil && p.Orders[name] != 0 {
+			return fault.Commandf("the input of %s is a scalar; want a tensor of %s", name, tcs.Count(int64(p.Orders[name]), "mode"))
+		}
+		if in.Tensor != nil && in.Tensor.Order() != p.Orders[name] {
+			return fault.Commandf("the input of %s has %s; want %d", name, tcs.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
+		}
+		if name == p.Result && !p.Stmt.Accumulate {
+			return fault.Commandf("%s: got an input for the result %s, which = overwrites; %s += ... adds to it", tcs.Printable(flag), name, p.Stmt.LHS)
+		}
+	}
+	stdin := ""
+	for _, name := range sorted(j.Inputs) {
+		if f := j.Inputs[name].File; f == "" || !text.Stdin(f) {
+			continue
+		}
+		if stdin != "" {
+			return fault.Commandf("-i=%s:%s: %s is read from standard input already; want it for one tensor", name, j.Inputs[name].File, stdin)
+		}
+		stdin = name
+	}
+	var missing []string
+	for _, name := range p.Names[1:] {
+		if _, ok := j.Inputs[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	if complete && len(missing) > 0 {
+		name := missing[0]
+		if p.Orders[name] == 0 {
+			return fault.Commandf("%s has no input; give it with -i=%s:VALUE or -i=%s:FILE", strings.Join(missing, ", "), name, name)
+		}
+		return fault.Commandf("%s: no input; give each with -i=%s:FILE or -g=%s:KIND", strings.Join(missing, ", "), name, name)
+	}
+	return nil
+}

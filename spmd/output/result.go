@@ -1,0 +1,61 @@
+package output
+
+import (
+	"strings"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/env"
+	"distaff/spmd/store"
+	"distaff/spmd/summary"
+	"distaff/spmd/transfer"
+)
+
+// Result is a statement's result: a tensor over ranks.
+type Result struct {
+	Env    *env.Env
+	Name   string
+	Blocks *store.Blocks
+	Like   transfer.Like // how blocks travel
+	// Whole says that the one block of a single rank is the tensor, in its own format.
+	Whole bool
+}
+
+// Gather brings the result to rank 0, in its own format; nil elsewhere. The caller
+// closes it. Collective.
+func (r *Result) Gather() (*tcs.Tensor, error) {
+	b := r.Blocks
+	if r.Whole {
+		return b.Own[0].Alias(), nil
+	}
+	if tcs.AllDense(b.Kinds) {
+		return r.gatherDense()
+	}
+	var whole *tcs.Tensor
+	err := store.Gather(r.Env.Comm, b, b.Modes, coo.KeepAll, r.Env.Config(), func(s coo.Stream) (err error) {
+		spec := coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Name: r.Name}
+		whole, err = coo.Assemble(s, spec, r.Env.Config())
+		return err
+	})
+	return whole, err
+}
+
+// Summary is the line about the result, at rank 0. Collective.
+func (r *Result) Summary() (string, error) {
+	b := r.Blocks
+	if r.Whole || len(b.Dims) == 0 || strings.Contains(b.Kinds, "p") { // a value; or padding, which is found in the whole
+		whole, err := r.Gather()
+		if err != nil || whole == nil {
+			return "", err
+		}
+		defer whole.Close()
+		return summary.Of(r.Name, whole), nil
+	}
+	mine := summary.Sum{Type: b.Type}
+	entries, err := store.Summary(r.Env.Comm, b, r.Env.Config(), mine.Add)
+	if err != nil {
+		return "", err
+	}
+	total, err := mine.Gather(r.Env.Comm.Uncounted())
+	return summary.Line(r.Name, b.Dims, tcs.FormatString(b.Kinds, b.Modes), b.Type, entries, total), err
+}

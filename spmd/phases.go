@@ -1,0 +1,204 @@
+package spmd
+
+import (
+	"time"
+
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/check"
+	"distaff/spmd/comm"
+	"distaff/spmd/env"
+	"distaff/spmd/output"
+	"distaff/spmd/prepared"
+	"distaff/spmd/stats"
+)
+
+// phase is a part of a job's way.
+type phase struct {
+	takes *float64 // to which the seconds are added that it takes; nil for none
+	do    func() error
+}
+
+// phases are a job's way, at every rank. Each is collective.
+func (r *run) phases() []phase {
+	t := &r.report.Stats.Phases
+	return []phase{
+		{&t.Load, r.Open},         // what each input says of itself
+		{&t.Load, r.Infer},        // every size, type and format
+		{&t.Load, r.plan},         // which rank holds which blocks, and runs which steps
+		{&t.Load, r.load},         // the blocks of operands, at their ranks
+		{nil, r.Checksums},        // of the input files
+		{&t.Compile, r.compile},   // the leaves
+		{nil, r.compute},          // the result's blocks, as often as is asked for
+		{&t.Store, r.check},       // against the reference
+		{&t.Store, r.store},       // outputs, without their names
+		{&t.Store, r.summarize},   // the result that no file was asked for, in a line
+		{nil, r.gatherStatistics}, // of all ranks, at rank 0
+		{nil, r.commit},           // outputs and statistics get their names, together
+	}
+}
+
+// compiled and computed are how many phases there are up to the leaves, and to the result.
+const compiled, computed = 6, 7
+
+// through takes the job through phases.
+func (r *run) through(phases []phase) error {
+	for _, p := range phases {
+		at := time.Now()
+		if err := p.do(); err != nil {
+			return err
+		}
+		if p.takes != nil {
+			*p.takes += seconds(at)
+		}
+	}
+	return nil
+}
+
+// plan plans the job for the ranks there are.
+func (r *run) plan() error {
+	spec, err := r.job.blockSpec()
+	if err != nil {
+		return err
+	}
+	return r.planFor(r.Comm.Size(), spec)
+}
+
+// planFor plans the job for a number of ranks.
+func (r *run) planFor(ranks int, spec *place.BlockSpec) (err error) {
+	j := r.job
+	r.prepared, err = prepared.Plan(r.Reader, r.p, prepared.Options{Schedule: j.Schedule, MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
+		Several: max(j.Repeat, 1)+j.Warmup > 1, Verify: j.Detail != nil, Trace: j.Trace}, ranks, spec)
+	return err
+}
+
+func (r *run) load() error    { return r.prepared.Load() }
+func (r *run) compile() error { return r.prepared.Compile() }
+
+// compute runs the statement warmup and repeat times, and keeps the last
+// result's blocks. A repeat takes as long as its slowest rank.
+func (r *run) compute() error {
+	defer r.Watch()()
+	c := r.Comm.Uncounted()
+	for n := range r.job.Warmup + max(r.job.Repeat, 1) {
+		r.closeBlocks() // one result at a time: memory is planned for one
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+		before := r.Comm.Counters()
+		at := time.Now()
+		var err error
+		if r.blocks, err = r.prepared.Compute(); err != nil {
+			return err
+		}
+		took := []float64{seconds(at)}
+		r.traffic = r.Comm.Counters().Sub(before)
+		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
+			return err
+		}
+		if n >= r.job.Warmup {
+			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
+		}
+	}
+	r.Arena.Reuse(false) // what stores the result wants the memory
+	return r.Unchanged()
+}
+
+// result is the result over its ranks.
+func (r *run) result() *output.Result {
+	k := r.prepared
+	return &output.Result{Env: r.Env, Name: r.p.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
+}
+
+// check brings the result to rank 0, where the job asks for the whole of it, and compares
+// it with the reference evaluator; a difference is no error yet. Collective.
+func (r *run) check() error {
+	if !r.job.Check && !r.job.Keep {
+		return nil
+	}
+	whole, err := r.result().Gather()
+	if err != nil || whole == nil {
+		return err
+	}
+	if r.job.Keep {
+		r.kept = whole
+	} else {
+		defer whole.Close()
+	}
+	if r.job.Check {
+		r.difference, err = r.compare(whole)
+	}
+	return err
+}
+
+// compare compares the whole result with the reference evaluator.
+func (r *run) compare(whole *tcs.Tensor) (*Difference, error) {
+	p := check.Problem{Env: r.Env, Norm: r.p.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.job.Seed}
+	for _, name := range r.p.Names {
+		if r.Sources[name] == nil {
+			continue
+		}
+		t, err := r.prepared.WholeOperand(name)
+		if err != nil {
+			return nil, err
+		}
+		p.Tensors[name] = t
+	}
+	said, difference, err := p.Compare(whole)
+	if said != "" {
+		r.report.Lines = append(r.report.Lines, said)
+	}
+	return difference, err
+}
+
+// store writes every output, and brings it to disk; none where the check has found a
+// difference. commit names them. Collective.
+func (r *run) store() error {
+	differs := r.difference != nil
+	if err := comm.BcastValue(r.Comm, &differs, 0); err != nil {
+		return err
+	}
+	if !differs {
+		if err := r.files.Store(r.result(), r.job.Write, r.prepared.WholeOperand); err != nil {
+			return err
+		}
+	}
+	// Blocks of the result may share level arrays with a mapped file: what was
+	// written counts once every rank has found its files as they were.
+	if err := r.Unchanged(); err != nil {
+		return err
+	}
+	if err := r.Comm.Uncounted().Barrier(); err != nil || differs {
+		return err
+	}
+	return r.files.Flush()
+}
+
+// summarize adds the line about the result that no file was asked for. Collective.
+func (r *run) summarize() error {
+	if r.files.Writes(r.p.Result) {
+		return nil
+	}
+	line, err := r.result().Summary()
+	if err == nil && r.Root() {
+		r.report.Lines = append(r.report.Lines, line)
+	}
+	return err
+}
+
+// gatherStatistics brings all ranks' statistics to rank 0. Collective.
+func (r *run) gatherStatistics() error {
+	st, d := &r.report.Stats, r.traffic
+	used, owned := r.prepared.Nonzeros(r.Comm.Rank())
+	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
+		PeakRSS: env.PeakRSS(), Used: used, Owned: owned, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
+	if err == nil && r.Root() {
+		r.fillStats(ranks)
+	}
+	return err
+}
+
+// commit names all files of the job, the statistics' too, together.
+func (r *run) commit() error {
+	return r.files.Commit(r.difference == nil, r.report.Stats.JSON())
+}

@@ -1,0 +1,58 @@
+package spmd
+
+import (
+	"context"
+
+	"distaff/spmd/comm/local"
+	"distaff/spmd/fault"
+	"distaff/spmd/forecast"
+	"distaff/spmd/input"
+)
+
+// Planned is what a job would do on its ranks, without running it, and what it lists:
+// see package forecast.
+type (
+	Planned       = forecast.Planned
+	PlannedLoop   = forecast.PlannedLoop
+	PlannedTensor = forecast.PlannedTensor
+	PlannedRank   = forecast.PlannedRank
+	PlannedBlock  = forecast.PlannedBlock
+	PlannedStep   = forecast.PlannedStep
+	PlannedMove   = forecast.PlannedMove
+	PlannedSum    = forecast.PlannedSum
+)
+
+// Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
+// file without sizes, as a run does), and needs no input of a dense tensor whose sizes are
+// known. detail says how many ranks' steps to list, the first ones; negative for all.
+func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
+	if j.Ranks > mostPlanned {
+		return nil, fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
+	}
+	p, err := j.parse(false)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.refuse(); err != nil {
+		return nil, err
+	}
+	spec, err := j.blockSpec()
+	if err != nil {
+		return nil, err
+	}
+	c, end := local.Alone(ctx)
+	defer end()
+	r := j.newRun(p, c, 1, 1, input.Dense)
+	defer r.close()
+	err = r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(max(j.Ranks, 1), spec) }}})
+	if err != nil {
+		return nil, err
+	}
+	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, MemoryLimit: j.MemoryLimit})
+	out, err := x.Plan(ctx, p.Stmt.String(), detail)
+	if err != nil {
+		return nil, err
+	}
+	out.Version = Version()
+	return out, nil
+}

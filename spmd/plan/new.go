@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+)
+
+// Given is what a problem is made of.
+type Given struct {
+	Norm    *notation.Normal
+	Names   []string         // of all tensors
+	Read    []string         // tensors that are read, what += adds to under the result's name
+	Sizes   map[string]int64 // of the index variables
+	Blocks  *place.BlockSpec // empty for the default
+	Ranks   int
+	Order   func(tensor string) []int   // the modes of its levels, outermost first
+	Entries func(tensor string) float64 // about how many it has
+}
+
+// New settles which rank holds which blocks of each tensor and runs which steps. Every rank
+// makes the same of the same.
+func New(g Given) (*Problem, error) {
+	p := &Problem{Ranks: g.Ranks, Whole: g.Ranks == 1 && g.Blocks.Empty()}
+	if p.Whole {
+		p.tensors(&g)
+	} else {
+		p.distinct(&g)
+	}
+	spec := g.Blocks
+	if g.Ranks > 1 && spec.Empty() {
+		spec = p.defaultSpec(&g)
+	}
+	var err error
+	if p.Blocking, err = place.Resolve(spec, p.Norm, g.Sizes); err != nil {
+		return nil, err
+	}
+	p.Result = p.cuts(p.Norm.LHS.Vars)
+	for i := range p.Operands {
+		o := &p.Operands[i]
+		o.Modes = p.cuts(o.Vars)
+		for n, group := range p.Groups {
+			if p.Whole || slices.ContainsFunc(group.Terms, func(t int) bool { return reads(p.Norm.Terms[t], o.Name) }) {
+				o.Groups = append(o.Groups, n)
+			}
+		}
+	}
+	return p, nil
+}
+
+// cuts lists the split variables that cut modes of these variables, -1 for none.
+func (p *Problem) cuts(vars []string) []int {
+	out := make([]int, len(vars))
+	for m, v := range vars {
+		out[m] = slices.IndexFunc(p.Vars, func(x place.BlockVar) bool { return x.Name == v })
+	}
+	return out
+}
+
+// leftOld is the operand that += reads.
+const leftOld = "_old"
+
+// distinct gives every access that differs in tensor or variables a name of
+// its own, and makes the old value that += reads an operand.
+func (p *Problem) distinct(g *Given) {
+	n := g.Norm
+	taken := map[string]bool{}
+	for _, name := range g.Names {
+		taken[name] = true
+	}
+	for _, v := range n.Vars {
+		taken[v] = true
+	}
+	fresh := func(name string) string {
+		for taken[name] {
+			name += "_"
+		}
+		taken[name] = true
+		return name
+	}
+	byKey := map[string]string{}
+	used := map[string]bool{}
+	rename := func(a *notation.Access) *notation.Access {
+		key := fmt.Sprint(a.Name, a.Vars)
+		name, ok := byKey[key]
+		if !ok {
+			name = a.Name
+			if a.Name == n.LHS.Name {
+				name = fresh(a.Name + leftOld)
+			} else if used[a.Name] {
+				name = fresh(a.Name)
+			}
+			used[a.Name], byKey[key] = true, name
+			p.Operands = append(p.Operands, Operand{Name: name, Tensor: a.Name, Vars: a.Vars})
+		}
+		c := *a
+		c.Name = name
+		return &c
+	}
+	out := *n
+	out.Terms = nil
+	terms := n.Terms
+	if n.Accumulate {
+		if slices.Contains(g.Read, n.LHS.Name) {
+			terms = append([]*notation.Term{{Factors: []notation.Factor{n.LHS}}}, terms...)
+		}
+		out.Accumulate = false
+	}
+	for _, t := range terms {
+		out.Terms = append(out.Terms, notation.MapAccesses(t, rename))
+	}
+	p.Norm = &out
+}
+
+// tensors makes every tensor that is read an operand.
+func (p *Problem) tensors(g *Given) {
+	p.Norm = g.Norm
+	for _, name := range g.Read {
+		p.Operands = append(p.Operands, Operand{Name: name, Tensor: name, Vars: p.accessVars(name)})
+	}
+}
+
+// accessVars are the variables of a tensor's first access.
+func (p *Problem) accessVars(name string) (vars []string) {
+	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{p.Norm.LHS}}}, p.Norm.Terms...) {
+		notation.MapAccesses(t, func(a *notation.Access) *notation.Access {
+			if a.Name == name && vars == nil {
+				vars = a.Vars
+			}
+			return a
+		})
+	}
+	return vars
+}
+
+func reads(t *notation.Term, name string) bool {
+	found := false
+	notation.WalkTerm(t, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok && a.Name == name {
+			found = true
+		}
+		return true
+	})
+	return found
+}
+
+// defaultSpec cuts the outermost stored mode of the largest operand over all
+// ranks; where its variable cannot be cut, the next stored mode or operand.
+func (p *Problem) defaultSpec(g *Given) *place.BlockSpec {
+	ops := slices.Clone(p.Operands)
+	slices.SortStableFunc(ops, func(a, b Operand) int {
+		x, y := g.Entries(a.Tensor), g.Entries(b.Tensor)
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	for _, o := range ops {
+		for _, m := range g.Order(o.Tensor) {
+			if place.Splittable(p.Norm, o.Vars[m]) == "" {
+				return place.Default(p.Norm, o.Vars[m], g.Ranks)
+			}
+		}
+	}
+	for _, v := range p.Norm.LHS.Vars {
+		return place.Default(p.Norm, v, g.Ranks)
+	}
+	return &place.BlockSpec{}
+}

@@ -1,0 +1,290 @@
+package prepared
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
+	"distaff/spmd/fault"
+	"distaff/spmd/plan"
+)
+
+// Compile makes a leaf for each group of terms, and the sum of two blocks. Collective.
+func (k *Statement) Compile() error {
+	if k.o.FixedPattern != nil {
+		if err := k.readyInto(); err != nil {
+			return err
+		}
+	}
+	inPlace, err := k.compileGroups()
+	if err != nil {
+		return err
+	}
+	for _, s := range k.leaves {
+		if err := s.load(); err != nil {
+			return err
+		}
+		k.closers = append(k.closers, func() error { s.close(); return nil })
+		if k.Root() {
+			for _, n := range s.unit.Notes {
+				k.Note(k.userNote(n))
+			}
+		}
+	}
+	result := k.leaves[0].unit.Result
+	k.exec.Result = k.likeOf(k.p.Result, result.Format)
+	if !result.Format.AllDense() {
+		k.accumulate(inPlace)
+	}
+	if k.Problem.Whole {
+		return k.bind()
+	}
+	return k.compileSum()
+}
+
+// compileGroups makes the units of all groups: of leaves that add to a result, where that
+// is worth while (see accumulates) and every one can. Collective.
+func (k *Statement) compileGroups() (inPlace bool, err error) {
+	like, err := k.like()
+	if err != nil {
+		return false, err
+	}
+	several, err := k.accumulates()
+	if err != nil {
+		return false, err
+	}
+	if err := k.compileUnits(like, several); err != nil || !several || k.inPlace() {
+		return several, err
+	}
+	return false, k.compileUnits(like, false)
+}
+
+// Units is what the compiler makes of the statement's groups over operands that are like
+// those: of several steps that add to one block, where they can in place.
+func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit, inPlace bool, err error) {
+	err = k.compileUnits(like, several)
+	for _, s := range k.leaves {
+		units = append(units, s.unit)
+	}
+	return units, err == nil && several && k.inPlace(), err
+}
+
+// bind brings the operands of a statement on whole tensors into the form in which its
+// leaf reads them, once for all runs.
+func (k *Statement) bind() error {
+	if k.bound != nil {
+		return nil
+	}
+	var blocks []*tcs.Tensor
+	for _, own := range k.exec.Own {
+		blocks = append(blocks, own[0])
+	}
+	args, made, err := k.leaves[0].arguments(k.given(blocks))
+	if err != nil {
+		return err
+	}
+	for _, t := range made {
+		k.closing(t)
+	}
+	k.bound = args
+	return nil
+}
+
+// compileUnits makes the units of all groups; into asks for leaves that add
+// to a result.
+func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) error {
+	k.leaves = nil
+	for _, g := range k.Problem.Groups {
+		norm := *k.Problem.Norm
+		norm.Terms = nil
+		for _, t := range g.Terms {
+			norm.Terms = append(norm.Terms, k.Problem.Norm.Terms[t])
+		}
+		s := k.leafOf(like)
+		s.accumulate = into
+		if !k.asWritten(g.Terms) {
+			s.norm = &norm
+		}
+		k.scheduled(s)
+		if k.into != nil {
+			s.fixedPattern, s.widths = k.into.values, k.into.widths
+		} else if len(k.leaves) > 0 { // blocks of all groups are summed
+			s.widths = &k.leaves[0].unit.Result
+		}
+		if err := s.compile(); err != nil {
+			return err
+		}
+		k.leaves = append(k.leaves, s)
+	}
+	return nil
+}
+
+// asWritten tells whether these terms, under the names that operands have here, are
+// the job's statement as it is.
+func (k *Statement) asWritten(terms []int) bool {
+	return k.Problem.Whole || len(terms) == len(k.Problem.Norm.Terms) && !k.p.Norm.Accumulate &&
+		!slices.ContainsFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name != o.Tensor })
+}
+
+// scheduled gives the leaf of a group the job's schedule, which orders the loops
+// over a block; where there is none, the sizes of what no split cuts.
+func (k *Statement) scheduled(s *leaf) {
+	if len(k.o.Schedule) == 0 {
+		s.exact = k.uncut()
+		return
+	}
+	s.schedule = k.o.Schedule
+	if k.Problem.Whole {
+		return
+	}
+	s.names = map[string]string{}
+	for _, b := range k.Problem.Vars {
+		s.parts = append(s.parts, b.Name)
+	}
+	for _, o := range k.Problem.Operands {
+		s.names[o.Name] = o.Tensor
+	}
+}
+
+// uncut lists the variables that no split cuts.
+func (k *Statement) uncut() []string {
+	var list []string
+	for _, v := range k.Problem.Norm.Vars {
+		if !slices.ContainsFunc(k.Problem.Vars, func(b place.BlockVar) bool { return b.Name == v }) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// userNote puts the user's names of tensors into a line of the compiler's.
+func (k *Statement) userNote(note string) string {
+	words := strings.Split(note, " ")
+	for i, w := range words {
+		for _, o := range k.Problem.Operands {
+			if w == o.Name {
+				words[i] = o.Tensor
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// compileSum compiles the addition of two blocks of the result, where the tree
+// sums have any.
+func (k *Statement) compileSum() error {
+	result := k.leaves[0].unit.Result
+	adds := slices.ContainsFunc(k.Problem.Sums(), func(s plan.Sum) bool { return len(s.Adds) > 0 })
+	if !adds || result.Format.AllDense() { // dense blocks are added in place
+		return nil
+	}
+	vars := k.p.Stmt.LHS.Vars
+	stmt := &notation.Stmt{
+		LHS: &notation.Access{Name: "S", Vars: vars},
+		RHS: &notation.Binary{Op: '+', X: &notation.Access{Name: "P", Vars: vars}, Y: &notation.Access{Name: "Q", Vars: vars}},
+	}
+	stmt.Src = stmt.String()
+	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.Types[k.p.Result]), Dims: k.Sizes.Dims[k.p.Result],
+		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
+	k.sum = k.leafOf(map[string]codegen.Tensor{"P": like, "Q": like})
+	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
+	k.closers = append(k.closers, func() error { k.sum.close(); return nil })
+	if err := k.sum.compile(); err != nil {
+		return err
+	}
+	return k.sum.load()
+}
+
+// like tells the compiler of each operand's blocks what holds at every rank:
+// the widest arrays and the sum of entries, and of positions at each level. Collective.
+func (k *Statement) like() (map[string]codegen.Tensor, error) {
+	out := map[string]codegen.Tensor{}
+	for i, o := range k.Problem.Operands {
+		f := k.Formats[o.Tensor]
+		n := len(f.Levels)
+		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last: entries
+		for _, t := range k.exec.Own[i] {
+			counts[n] += t.Vals.Len
+			for l, lev := range t.Levels {
+				counts[l] += t.Positions(l)
+				widths[2*l] = max(widths[2*l], int64(lev.Pos.Width))
+				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
+			}
+		}
+		c := k.Comm.Uncounted()
+		if err := c.Allreduce(comm.Of(widths), comm.Max); err != nil {
+			return nil, err
+		}
+		for _, t := range k.exec.Own[i] {
+			for l, lev := range t.Levels {
+				if int64(lev.Pos.Width) != widths[2*l] || int64(lev.Crd.Width) != widths[2*l+1] {
+					return nil, fault.Runf("%s: blocks with 32-bit and with 64-bit positions at different ranks; use fewer entries a block", o.Tensor)
+				}
+			}
+		}
+		if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
+			return nil, err
+		}
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(k.Types[o.Tensor]), Dims: k.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
+		for l := range n {
+			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
+			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))
+		}
+		out[o.Name] = spec
+	}
+	return out, nil
+}
+
+// CompileAlone compiles a statement on whole tensors, and makes no leaf: over operands that
+// are loaded, or over what can be told of them. name is the leaf's; "" is the compiler's
+// choice, with the trip counts of short dense loops compiled in.
+func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error) {
+	like := k.guess
+	if loaded {
+		like = k.like
+	}
+	specs, err := like()
+	if err != nil {
+		return nil, err
+	}
+	s := k.leafOf(specs)
+	s.name = name
+	if len(k.o.Schedule) > 0 {
+		s.schedule = k.o.Schedule
+	}
+	if name == "" { // else it is for callers of any sizes
+		s.exact = k.p.Norm.Vars
+	}
+	err = s.compile()
+	return s.unit, err
+}
+
+// guess is like for operands that were not loaded: the leaf is for tensors of fewer than
+// 2^31 entries and coordinates.
+func (k *Statement) guess() (map[string]codegen.Tensor, error) {
+	out := map[string]codegen.Tensor{}
+	for _, o := range k.Problem.Operands {
+		f := k.Formats[o.Tensor]
+		t := codegen.Tensor{Format: f, Type: bridge.IR(k.Types[o.Tensor]), Dims: k.Sizes.Dims[o.Tensor], NNZ: kernels.UnknownSize}
+		if o.Tensor == k.p.Result {
+			t.NNZ = -1
+		}
+		t.PosWidth, t.CrdWidth = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
+		for l, kind := range f.Levels {
+			if kind.Caps().HasPos {
+				t.PosWidth[l] = 4
+			}
+			if kind.Caps().HasCrd {
+				t.CrdWidth[l] = 4
+			}
+		}
+		out[o.Name] = t
+	}
+	return out, nil
+}

@@ -1,0 +1,103 @@
+package prepared
+
+import (
+	"slices"
+
+	"distaff/codegen"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/exec"
+	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
+)
+
+// accumulates tells whether leaves that add to a sparse result are worth
+// asking for: several steps of a rank add to one block, and every rank can compile.
+// Built-in leaves make blocks of their own. Collective.
+func (k *Statement) accumulates() (bool, error) {
+	if k.Formats[k.p.Result].AllDense() {
+		return false, nil
+	}
+	several := false
+	for _, s := range k.Problem.AllSteps() {
+		if !s.First {
+			several = true
+			break
+		}
+	}
+	if !several {
+		return false, nil
+	}
+	b, err := k.Backend()
+	if err != nil {
+		return false, err
+	}
+	can := []int64{0}
+	if b.Complete() {
+		can[0] = 1
+	}
+	if err := k.Comm.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {
+		return false, err
+	}
+	return can[0] == 1, nil
+}
+
+// source is the operand whose level arrays the blocks of a group's leaf would
+// have; -1 for none.
+func (k *Statement) source(group int) int {
+	u := k.leaves[group].unit
+	if !u.Result.Accumulate || u.Args[u.Result.Shares].Convert {
+		return -1
+	}
+	name := u.Args[u.Result.Shares].Tensor
+	return slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
+}
+
+// inPlace tells whether every step of every rank can add to its result in
+// place: its leaf can, and the block whose pattern the leaf follows lives at the rank.
+func (k *Statement) inPlace() bool {
+	sources := make([]int, len(k.leaves))
+	for g := range sources {
+		if sources[g] = k.source(g); sources[g] < 0 {
+			return false
+		}
+	}
+	for rank, s := range k.Problem.AllSteps() {
+		for _, n := range s.Need {
+			if n.Operand == sources[s.Group] && k.Problem.Owner(k.Problem.Operands[n.Operand].Modes, n.Block) != rank {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// AddsInPlace tells whether the leaves of a compiled statement add to sparse blocks in place.
+func (k *Statement) AddsInPlace() bool {
+	return k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil
+}
+
+// accumulate says how steps add to sparse blocks of the result.
+func (k *Statement) accumulate(inPlace bool) {
+	result := k.leaves[0].unit.Result
+	like := k.exec.Result
+	y := &exec.Sparse{
+		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, Ahead: codegen.MapAhead},
+		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Box(k.Problem.Result, b, like.Dims) },
+		Alloc:   k.Arena.Alloc,
+		Threads: k.Threads,
+		Keep:    k.o.Several,
+	}
+	if inPlace {
+		y.Accumulate, y.Source = k.leafAccumulate, k.source
+	}
+	k.exec.Sparse = y
+	k.closers = append(k.closers, y.Close)
+}
+
+// leafAccumulate runs a step's group on its operand blocks, added to sum.
+func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
+	return k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+		return st.run(k.Ctx, sum, append(args, at), ranges)
+	})
+}

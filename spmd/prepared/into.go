@@ -1,0 +1,132 @@
+package prepared
+
+import (
+	"bytes"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/codegen/format"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/fault"
+)
+
+// into is the result of a former job into which values are computed (Job.FixedPattern).
+type into struct {
+	given *tcs.Tensor // the caller's
+	// made is what the leaf writes: given itself, or, where given is in a format that
+	// results are repacked to, its entries as the leaf can write them. padded says that
+	// these have memory of their own for the values: given's are not in the same places.
+	made   *tcs.Tensor
+	padded bool
+	values bool            // the leaf writes values into a pattern that is given
+	widths *codegen.Result // which made has
+}
+
+// readyInto looks how the statement would make its result, and so how its leaf can write
+// the values of one that is there.
+func (k *Statement) readyInto() error {
+	if err := k.fitsInto(); err != nil {
+		return err
+	}
+	if _, err := k.compileGroups(); err != nil {
+		return err
+	}
+	e := &into{given: k.o.FixedPattern, made: k.o.FixedPattern}
+	s := k.leaves[0]
+	k.into = e
+	if err := k.bind(); err != nil {
+		return err
+	}
+	u := s.unit.Result
+	if u.Format.AllDense() || e.likeOperand(s, k.bound) {
+		return nil
+	}
+	if u.Repack {
+		var err error
+		if e.made, err = coo.Repack(e.given, u.Format.Letters(), u.Format.Order, coo.KeepAll, k.Config()); err != nil {
+			return err
+		}
+		k.closing(e.made)
+		if e.padded = e.made.Vals.Len != e.given.Vals.Len || slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
+			e.made.Vals = e.given.Vals
+		}
+	}
+	u.PosWidth, u.CrdWidth = nil, nil
+	for _, lev := range e.made.Levels {
+		u.PosWidth, u.CrdWidth = append(u.PosWidth, lev.Pos.Width), append(u.CrdWidth, lev.Crd.Width)
+	}
+	e.values, e.widths = true, &u
+	return nil
+}
+
+// fitsInto refuses a tensor that is no result of this job.
+func (k *Statement) fitsInto() error {
+	name, t := k.p.Result, k.o.FixedPattern
+	if len(k.o.Schedule) > 0 {
+		return fault.Commandf("a result to compute into: the job has a schedule; values alone are computed without one")
+	}
+	if t.File() != "" {
+		return fault.Commandf("a result to compute into: %s is the file %s, which is not to be changed", name, t.File())
+	}
+	if want := k.Types[name]; bridge.Type(t.Type) != want || !t.Whole() || !slices.Equal(t.Dims, k.Sizes.Dims[name]) || !bridge.Format(t).Equal(k.Formats[name]) {
+		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole", fault.Sizes(t.Dims), fault.Format(bridge.Format(t)), bridge.Type(t.Type),
+			fault.Sizes(k.Sizes.Dims[name]), fault.Format(k.Formats[name]), want)
+	}
+	for i, o := range k.Problem.Operands {
+		if overlap(t.Vals, k.exec.Own[i][0].Vals) {
+			return fault.Commandf("a result to compute into: its values are those of the operand %s", o.Tensor)
+		}
+	}
+	return nil
+}
+
+func overlap(a, b tcs.Array) bool {
+	from, other := uintptr(a.Ptr), uintptr(b.Ptr)
+	return a.Len > 0 && b.Len > 0 && from < other+uintptr(b.Len)*uintptr(b.Width) && other < from+uintptr(a.Len)*uintptr(a.Width)
+}
+
+// likeOperand tells whether the leaf that shares an operand's level arrays writes
+// what is given: it has the same ones.
+func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
+	u := s.unit.Result
+	if u.Shares < 0 || u.Repack {
+		return false
+	}
+	from := bound[u.Shares-1]
+	for l, k := range u.Format.Levels[:len(u.Format.Levels)-u.Format.TrailingDense()] {
+		a, b := &e.given.Levels[l], &from.Levels[l]
+		if k != format.Dense && (!sameArray(a.Pos, b.Pos) || !sameArray(a.Crd, b.Crd)) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameArray(a, b tcs.Array) bool {
+	if a.Width != b.Width || a.Len != b.Len || a.First != b.First {
+		return false
+	}
+	return a.Len == 0 || a.Ptr == b.Ptr || bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// run computes the values: the result is one more tensor over the memory of what was given.
+func (e *into) run(k *Statement) (*tcs.Tensor, error) {
+	s := k.leaves[0]
+	if err := s.run(k.Ctx, e.made, k.bound, nil); err != nil {
+		return nil, err
+	}
+	if e.padded {
+		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Config())
+		if err != nil {
+			return nil, err
+		}
+		defer t.Close()
+		if t.Vals.Len != e.given.Vals.Len {
+			panic("BUG: prepared: a result that was repacked twice has other entries")
+		}
+		copy(e.given.Vals.Bytes(), t.Vals.Bytes())
+	}
+	return e.given.Alias(), nil
+}

@@ -1,0 +1,287 @@
+package prepared
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"distaff/codegen"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/builtin"
+	"distaff/spmd/bridge"
+	"distaff/spmd/fault"
+)
+
+// statement is a statement of the job, compiled and loaded: it is called on
+// tensors, whole or blocks, that are stored as the compiler was told.
+type leaf struct {
+	k            *Statement
+	name         string           // the leaf's; "" for the compiler's choice
+	stmt         *notation.Stmt   // for its left side, and for messages
+	norm         *notation.Normal // what to compute, if not the whole of stmt
+	operands     map[string]codegen.Tensor
+	old          *codegen.Tensor // of a +=
+	format       format.Format   // of the result, as it is wanted
+	typ          dtype.Type      // of the result
+	dims         []int64         // of the result
+	exact        []string        // variables that the leaf always gets the whole range of
+	widths       *codegen.Result // whose widths the result has, nil for the compiler's choice
+	accumulate   bool            // the leaf adds to a result, if it can (unit.Result.Accumulate)
+	fixedPattern bool            // the leaf writes values into a pattern that is given (unit.Result.FixedPattern)
+
+	schedule []string          // the job's
+	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
+	names    map[string]string // the user's names of operands, where norm has others
+
+	unit     *codegen.Unit
+	leaf     kernels.Leaf
+	compiler string
+}
+
+// leafOf describes the job's own statement, over operands stored as given: the
+// result's name is that of the tensor which += adds to.
+func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
+	name := k.p.Result
+	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Formats[name], typ: k.Types[name], dims: k.Sizes.Dims[name]}
+	if old, ok := operands[name]; ok {
+		s.old = &old
+	}
+	return s
+}
+
+// compile makes the unit. It runs no C compiler.
+func (s *leaf) compile() error {
+	k := s.k
+	req := codegen.Request{
+		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Sizes.Vars,
+		ComputeType: bridge.IR(k.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
+		CapacityBytes: k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
+	}
+	maps.Copy(req.Tensors, s.operands)
+	result := codegen.Tensor{Format: s.format, Type: bridge.IR(s.typ), Dims: s.dims, NNZ: -1}
+	if s.widths != nil {
+		result.PosWidth, result.CrdWidth = s.widths.PosWidth, s.widths.CrdWidth
+	}
+	req.Tensors[s.stmt.LHS.Name] = result
+	if req.Verify = k.o.Verify; k.o.Trace != nil {
+		req.Trace = func(pass string, _ time.Duration, text func() string) { k.o.Trace(pass, text) }
+	}
+	var err error
+	if s.unit, err = codegen.Compile(req); err == nil {
+		k.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
+	}
+	return err
+}
+
+// load makes the leaf of the unit, which may become another: see builtin.StandIn.
+// Collective, where there are several ranks.
+func (s *leaf) load() error {
+	k := s.k
+	b, err := k.Backend()
+	if err != nil {
+		return err
+	}
+	s.compiler = b.Name()
+	leaf, err := b.Build(k.Ctx, s.unit)
+	if errors.Is(err, kernels.ErrNoCompiler) {
+		// Blocks of several leaves, and of ranks, are put together: they must be alike.
+		leaf, s.unit, err = builtin.StandIn(k.Ctx, b, s.unit, !k.Problem.Whole, k.Note, err)
+	}
+	s.leaf = leaf
+	return err
+}
+
+func (s *leaf) close() {
+	if s.leaf != nil {
+		s.leaf.Close()
+	}
+}
+
+// arguments are the leaf's operands: those given, or conversions of them, which
+// belong to the caller (in made).
+func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, made []*tcs.Tensor, err error) {
+	for _, a := range s.unit.Args[1:] {
+		if a.Map {
+			continue
+		}
+		t := operands[a.Tensor]
+		if t == nil {
+			panic("BUG: prepared: no tensor for argument " + a.Tensor)
+		}
+		if a.Convert {
+			t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Config())
+			if err == nil {
+				made = append(made, t)
+				err = t.Widen(a.PosWidth, a.CrdWidth, s.k.Limit)
+			}
+			if err != nil {
+				for _, m := range made {
+					m.Close()
+				}
+				return nil, nil, err
+			}
+		}
+		args = append(args, t)
+	}
+	return args, made, nil
+}
+
+// call runs the leaf on args (see arguments) over the ranges of the variables
+// (all of a variable's where there is none), and returns the result's block of
+// that box, stored as unit.Result says.
+func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) (*tcs.Tensor, error) {
+	t, err := s.newResult(args, box)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx, t, args, ranges); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Trust()
+	return t, nil
+}
+
+// run runs the leaf on its result and args.
+func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, ranges map[string][2]int64) error {
+	k := s.k
+	bounds := make([][2]int64, len(s.unit.Vars))
+	for n, v := range s.unit.Vars {
+		b, ok := ranges[v]
+		if !ok {
+			b = [2]int64{0, k.Sizes.Vars[v]}
+		}
+		bounds[n] = b
+	}
+	env := kernels.Env{Threads: k.Threads, Arena: k.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Runner}
+	err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
+	if fault := (*kernels.FaultError)(nil); errors.As(err, &fault) {
+		return s.left(fault)
+	}
+	if f := (*kernels.FaultError)(nil); errors.As(err, &f) {
+		return s.left(f)
+	}
+	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
+		return brokenBound(broken, s.schedule, k.Sizes.Vars)
+	}
+	return err
+}
+
+// finish brings what call returned into the wanted format, and its positions into the
+// narrowest width; it takes t over.
+func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
+	if s.unit.Result.Shares < 0 { // its arrays are its own
+		t.Narrow()
+	}
+	if !s.unit.Result.Repack {
+		return t, nil
+	}
+	defer t.Close()
+	return coo.Repack(t, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Config())
+}
+
+// UserNames are variables of the normal form as the user wrote them.
+func (k *Statement) UserNames(vars []string) []string {
+	out := make([]string, len(vars))
+	for n, v := range vars {
+		out[n] = v
+		if s, ok := k.p.Norm.Source[v]; ok {
+			out[n] = s
+		}
+	}
+	return out
+}
+
+// newResult is the result before the leaf runs: memory for a dense one, level
+// arrays shared with an operand, or a frame that the leaf publishes into.
+func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error) {
+	k, u := s.k, s.unit.Result
+	header := tcs.Header{Dims: s.dims, Box: box, Type: bridge.TCS(s.typ)}
+	if u.Format.AllDense() {
+		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(u.Format.Levels))}
+		return tcs.NewIn(shape, s.stmt.LHS.Name, k.Arena.Alloc)
+	}
+	if box == nil {
+		for _, d := range header.Dims {
+			header.Box = append(header.Box, [2]int64{0, d})
+		}
+	}
+	if u.Shares >= 0 {
+		return s.sharing(header, args[u.Shares-1])
+	}
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(u.Format.Levels))}
+	t.Vals.Width = uint8(t.Type.Size())
+	for l, kind := range u.Format.Levels {
+		m := u.Format.Order[l]
+		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: t.Dims[m]}
+		if kind == format.Dense {
+			lev.Size, lev.Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
+		} else {
+			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
+		}
+		t.Levels[l] = lev
+	}
+	return t, nil
+}
+
+// sharing is a result over the level arrays of an operand's outer levels, down
+// to the result's last compressed one, with values of its own.
+func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
+	f := s.unit.Result.Format
+	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
+	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
+	for l, m := range f.Order {
+		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Box[m][1] - t.Box[m][0], Offset: t.Box[m][0]}
+		if l < len(f.Order)-f.TrailingDense() {
+			lev = from.Levels[l]
+			t.ShareArray(from, lev.Pos.Ptr)
+			t.ShareArray(from, lev.Crd.Ptr)
+		}
+		lev.Mode = m
+		t.Levels[l] = lev
+		if lev.Kind == byte(format.Dense) {
+			n, first = n*lev.Size, first*lev.Size
+		} else {
+			n, first = lev.Crd.Len, lev.Crd.First
+		}
+	}
+	width := uint8(t.Type.Size())
+	mem, err := s.k.Arena.Alloc(n*int64(width), "the values of "+s.stmt.LHS.Name)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Vals = mem.Array(0, n, width)
+	t.Vals.First = first
+	t.Hold(mem)
+	return t, mem.Release()
+}
+
+// left is the error of a leaf that was left in its middle.
+func (s *leaf) left(f *kernels.FaultError) error {
+	k := s.k
+	err := k.Fault()
+	if err == nil && f.Signal != 0 {
+		err = fault.Runf("BUG: %v; no input file has changed meanwhile; the leaf's key in the cache is %s", f, s.cacheKey())
+	}
+	if err == nil { // stopped by another job of the process, or another rank, whose own error says why
+		err = f
+	}
+	k.End(err)
+	return err
+}
+
+// cacheKey names the statement's leaf in the cache.
+func (s *leaf) cacheKey() string {
+	b, err := s.k.Backend()
+	if err != nil {
+		return "unknown: " + err.Error()
+	}
+	return b.Key(s.unit)
+}

@@ -1,0 +1,77 @@
+package prepared
+
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
+)
+
+// runStep runs a step's group on its operand blocks.
+func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tensor, err error) {
+	if k.into != nil {
+		return k.into.run(k)
+	}
+	err = k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+		box := k.Problem.Box(k.Problem.Result, s.Partial.Result, k.Sizes.Dims[k.p.Result])
+		out, err = st.call(k.Ctx, args, ranges, box)
+		return err
+	})
+	if err != nil || !k.Problem.Whole {
+		return out, err
+	}
+	return k.leaves[0].finish(out)
+}
+
+// onBlocks calls f with a step's statement, the arguments of its leaf and the
+// ranges of its loops.
+func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
+	st := k.leaves[s.Group]
+	args := k.bound
+	if args == nil {
+		var made []*tcs.Tensor
+		var err error
+		if args, made, err = st.arguments(k.given(operands)); err != nil {
+			return err
+		}
+		defer func() {
+			for _, t := range made {
+				t.Close()
+			}
+		}()
+	}
+	ranges := map[string][2]int64{}
+	for v, b := range k.Problem.Vars {
+		at := s.Tuple[v]
+		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
+	}
+	return f(st, args, ranges)
+}
+
+// given names operand blocks.
+func (k *Statement) given(operands []*tcs.Tensor) map[string]*tcs.Tensor {
+	out := map[string]*tcs.Tensor{}
+	for i, t := range operands {
+		if t != nil {
+			out[k.Problem.Operands[i].Name] = t
+		}
+	}
+	return out
+}
+
+// add sums two partial blocks: b's values are added to a's where both are
+// dense, and so hold the same coordinates.
+func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
+	if k.sum == nil {
+		reduce.AddDense(a, b, k.Threads)
+		return a, nil
+	}
+	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b})
+	if err != nil {
+		return nil, err
+	}
+	ranges := map[string][2]int64{}
+	for m, v := range k.sum.stmt.LHS.Vars {
+		ranges[v] = a.Range(m)
+	}
+	return k.sum.call(k.Ctx, args, ranges, a.Box)
+}

@@ -1,0 +1,101 @@
+package prepared
+
+import (
+	"distaff/codegen/format"
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/exec"
+	"distaff/spmd/input"
+	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
+)
+
+// Statement is a statement at one rank, on its way to be run: planned (Plan), with its
+// operands' blocks at their ranks (Load) and its leaves compiled (Compile). Running it (Compute)
+// opens and compiles nothing. The caller closes it.
+type Statement struct {
+	*input.Reader
+	p *input.Statement
+	o Options
+
+	Problem *plan.Problem
+
+	leaves []*leaf       // one a group
+	sum    *leaf         // result = P + Q
+	bound  []*tcs.Tensor // the leaf's arguments, where they are the same at every run
+	into   *into         // of Options.FixedPattern; nil for a result of its own
+	exec   *exec.Rank
+	wholes map[string]*tcs.Tensor // operands of several blocks, whole at this rank
+
+	closers []func() error
+}
+
+// Options are how a statement is compiled and run; see spmd.Options.
+type Options struct {
+	Schedule     []string
+	MemoryLimit  int64       // that is given, 0 for none: the same at every rank, which compile one leaf
+	FixedPattern *tcs.Tensor // what values are computed into; nil for a result of its own
+	Several      bool        // it will run more than once
+	Verify       bool        // the compiler checks what its passes make
+	Trace        func(pass string, text func() string)
+}
+
+// Plan settles which rank holds which blocks of each tensor and runs which steps, for a
+// number of ranks: by spec, or the default where that is empty. Every rank plans the same.
+func Plan(in *input.Reader, p *input.Statement, o Options, ranks int, spec *place.BlockSpec) (*Statement, error) {
+	k := &Statement{Reader: in, p: p, o: o, wholes: map[string]*tcs.Tensor{}}
+	var read []string
+	for _, name := range p.Names {
+		if in.Sources[name] != nil {
+			read = append(read, name)
+		}
+	}
+	var err error
+	k.Problem, err = plan.New(plan.Given{Norm: p.Norm, Names: p.Names, Read: read, Sizes: in.Sizes.Vars, Blocks: spec, Ranks: ranks,
+		Order: func(tensor string) []int { return in.Formats[tensor].Order }, Entries: in.Estimate})
+	if err != nil {
+		return nil, err
+	}
+	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add}
+	for _, o := range k.Problem.Operands {
+		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
+	}
+	return k, nil
+}
+
+// likeOf describes the blocks of a tensor in a format.
+func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
+	return transfer.Like{Name: name, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name]), Kinds: f.Letters(), Modes: f.Order}
+}
+
+// Compute runs the statement once, and returns the result's blocks that live at this rank.
+// Collective. The caller closes the blocks.
+func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) { return k.exec.Compute() }
+
+// Spent is where the time of the last Compute went.
+func (k *Statement) Spent() exec.Spent { return k.exec.Spent() }
+
+// Compiler is what made the leaves.
+func (k *Statement) Compiler() string { return k.leaves[0].compiler }
+
+// Close gives back all that the statement holds; results are their owners'.
+func (k *Statement) Close() {
+	for n := len(k.closers) - 1; n >= 0; n-- {
+		k.closers[n]()
+	}
+}
+
+// closing has Close close t.
+func (k *Statement) closing(t *tcs.Tensor) { k.closers = append(k.closers, t.Close) }
+
+// Largest is the operand that is taken to have most entries, or -1.
+func (k *Statement) Largest() int {
+	largest, most := -1, -1.0
+	for i, o := range k.Problem.Operands {
+		if e := k.Estimate(o.Tensor); e > most {
+			largest, most = i, e
+		}
+	}
+	return largest
+}

@@ -1,0 +1,59 @@
+// Package stats is what a job counts and times, at each rank (Gather) and in all (Stats).
+package stats
+
+import "encoding/json"
+
+// Stats is what --stats writes. Times are in seconds, of the slowest rank.
+type Stats struct {
+	Version   string           `json:"version"`
+	Argv      []string         `json:"argv"`
+	Statement string           `json:"statement"`
+	Schedule  string           `json:"schedule"`
+	Ranks     int              `json:"ranks"`
+	Threads   int              `json:"threads"`
+	Target    string           `json:"target"`
+	Hosts     []string         `json:"hosts"`
+	Compiler  string           `json:"compiler"`
+	Inputs    map[string]Input `json:"inputs"`
+	Phases    Phases           `json:"phases"`
+	Comm      Comm             `json:"comm"`
+	Balance   Balance          `json:"balance"`
+	PeakRSS   []int64          `json:"peak_rss_bytes"`
+}
+
+// Input names a file that was read, and its content's checksum.
+type Input struct {
+	File     string `json:"file"`
+	Checksum string `json:"checksum"`
+}
+
+// Phases are the times of a job's phases.
+type Phases struct {
+	Load    float64   `json:"load"`
+	Compile float64   `json:"compile"`
+	Compute []float64 `json:"compute"` // every repeat after the warm-up
+	Store   float64   `json:"store"`
+	Total   float64   `json:"total"`
+}
+
+// Comm counts the payload of the last repeat, a rank.
+type Comm struct {
+	BytesSent     []int64 `json:"bytes_sent"`
+	BytesReceived []int64 `json:"bytes_received"`
+	MessagesSent  []int64 `json:"messages_sent"`
+}
+
+// Balance counts the stored entries of the largest operand that each rank
+// computes with.
+type Balance struct {
+	Nonzeros []int64 `json:"nonzeros"`
+}
+
+// JSON is the text that --stats writes.
+func (s *Stats) JSON() []byte {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic("BUG: stats: statistics do not marshal: " + err.Error())
+	}
+	return append(b, '\n')
+}

@@ -1,0 +1,140 @@
+// Package summary says in a line what a tensor is, also one of which no rank has all.
+package summary
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"unsafe"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/fault"
+)
+
+// Line is the line about a result of which no rank has all.
+func Line(name string, dims []int64, format string, typ tcs.Type, stored int64, total tcs.Value) string {
+	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, fault.Sizes(dims), format, typ, tcs.Count(stored, "entry"), total.Text())
+}
+
+// Describe is a line about a tensor: sizes, format, type, entries.
+func Describe(name string, t *tcs.Tensor) string {
+	if t.Order() == 0 {
+		return name + " = " + t.Value(0).Text()
+	}
+	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Dims), t.FormatString(), t.Type, tcs.Count(Entries(t), "entry"))
+}
+
+// Of is the line about a result that no file was asked for.
+func Of(name string, t *tcs.Tensor) string {
+	if t.Order() == 0 {
+		return Describe(name, t)
+	}
+	return Describe(name, t) + ", sum " + sumOf(t).Text()
+}
+
+// Entries counts the stored entries: every position of the values that is not
+// padding.
+func Entries(t *tcs.Tensor) int64 {
+	kinds, _ := t.Format()
+	if !strings.Contains(kinds, "p") {
+		return t.Vals.Len
+	}
+	n := int64(0)
+	t.Entries(func([]int64, int64) bool { n++; return true })
+	return n
+}
+
+// sumOf adds all values.
+func sumOf(t *tcs.Tensor) tcs.Value {
+	a := Sum{Type: t.Type}
+	a.Add(t.Vals.Bytes())
+	return a.total()
+}
+
+// Sum adds values, floats with compensation (Neumaier 1974), so that the
+// printed sum does not depend on the size of the tensor.
+type Sum struct {
+	Type     tcs.Type
+	n        int64
+	re, im   float64
+	cre, cim float64
+}
+
+// Add adds the values in b.
+func (a *Sum) Add(b []byte) {
+	size := a.Type.Size()
+	if a.Type == tcs.Float64 {
+		s, c := a.re, a.cre
+		for ; len(b) >= 8; b = b[8:] {
+			compensated(&s, &c, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		}
+		a.re, a.cre = s, c
+		return
+	}
+	for ; len(b) > 0; b = b[size:] {
+		v := a.Type.Load(unsafe.Pointer(unsafe.SliceData(b)))
+		if a.Type.IsInt() {
+			a.n += v.I
+			continue
+		}
+		compensated(&a.re, &a.cre, real(v.C))
+		compensated(&a.im, &a.cim, imag(v.C))
+	}
+}
+
+func compensated(s, c *float64, x float64) {
+	n := *s + x
+	if math.Abs(*s) >= math.Abs(x) {
+		*c += *s - n + x
+	} else {
+		*c += x - n + *s
+	}
+	*s = n
+}
+
+// merge adds what another Sum has added.
+func (a *Sum) merge(o Sum) {
+	a.n += o.n
+	for _, x := range []struct {
+		s, c *float64
+		v    float64
+	}{{&a.re, &a.cre, o.re}, {&a.re, &a.cre, o.cre}, {&a.im, &a.cim, o.im}, {&a.im, &a.cim, o.cim}} {
+		compensated(x.s, x.c, x.v)
+	}
+}
+
+// Gather is the sum over all ranks, at rank 0. Collective.
+func (a *Sum) Gather(c comm.Comm) (tcs.Value, error) {
+	ints, floats := make([]int64, c.Size()), make([]float64, 4*c.Size())
+	if err := c.Gather(comm.Of([]int64{a.n}), comm.Of(ints), 0); err != nil {
+		return tcs.Value{}, err
+	}
+	if err := c.Gather(comm.Of([]float64{a.re, a.cre, a.im, a.cim}), comm.Of(floats), 0); err != nil {
+		return tcs.Value{}, err
+	}
+	total := Sum{Type: a.Type}
+	for n := range ints {
+		f := floats[4*n:]
+		total.merge(Sum{n: ints[n], re: f[0], cre: f[1], im: f[2], cim: f[3]})
+	}
+	return total.total(), nil
+}
+
+func (a *Sum) total() tcs.Value {
+	if a.Type.IsInt() {
+		return tcs.Value{Type: tcs.Int64, I: a.n}
+	}
+	whole := func(s, c float64) float64 {
+		if math.IsNaN(c) || math.IsInf(s, 0) {
+			return s
+		}
+		return s + c
+	}
+	v := tcs.Value{Type: tcs.Float64, C: complex(whole(a.re, a.cre), whole(a.im, a.cim))}
+	if a.Type.IsComplex() {
+		v.Type = tcs.Complex128
+	}
+	return v
+}
