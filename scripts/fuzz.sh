@@ -3,7 +3,7 @@
 # hour on two cores. All draw from one seed (SEED; the time without it), which each
 # stage prints, so that a failure comes again with it. SCALE multiplies every count
 # (default 1), ONLY picks stages by a regular expression of their names, FUZZTIME is
-# how long each fuzz target runs (default 60s). A table of all stages ends the run,
+# how long each fuzz target runs (default 45s). A table of all stages ends the run,
 # which fails where one did.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -61,7 +61,7 @@ stage "too little of a resource" 50 DISTAFF_LIMITS=%N DISTAFF_LIMITS_FIRST=$((se
 stage "mutated files of every format" 5000 DISTAFF_MUTATIONS=%N DISTAFF_MUTATIONS_FIRST=$((seed % 1000000000)) go test ./cmd/distaff -count=1 -timeout 60m -v -run '^TestMutations$'
 stage "real files, every one in every format" 1 DISTAFF_ALL_DATA=1 go test ./io/convert -count=1 -timeout 30m -v -run '^TestRealFiles$'
 while read -r pkg target; do
-    stage "$target of ${pkg#distaff/}" 1 go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzzminimizetime 1x -fuzztime "${FUZZTIME:-60s}"
+    stage "$target of ${pkg#distaff/}" 1 go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzzminimizetime 1x -fuzztime "${FUZZTIME:-45s}"
 done < <(go list -f '{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}' ./... |
     while read -r pkg file; do
         [ -n "$pkg" ] && sed -nE "s#^func (Fuzz[A-Za-z0-9_]+).*#$pkg \1#p" "$file"
