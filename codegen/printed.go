@@ -40,14 +40,48 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 		return nil, err
 	}
 	if r.Schedule != nil {
-		var out []ScheduleLine
-		for _, x := range c.commands {
-			out = append(out, ScheduleLine{Command: x.String()})
-		}
-		return out, nil
+		return c.given(), nil
 	}
 	return c.needed(c.printed(), ir.Print(c.unit.Func))
 }
+
+// given are the commands of a schedule, with what it does not say of assembly and
+// workspaces.
+func (c *compilation) given() (out []ScheduleLine) {
+	said := map[string]bool{}
+	for _, x := range c.commands {
+		out = append(out, ScheduleLine{Command: x.String()})
+		said[x.Name] = true
+		if x.Name == "workspace" {
+			said[x.Args[0].Text] = true
+		}
+	}
+	if !said["assemble"] {
+		out = append(out, c.assembleLine()...)
+	}
+	cin.Walk(cin.Body(c.unit.CIN), func(s cin.Stmt) {
+		w, ok := s.(*cin.Where)
+		if !ok {
+			return
+		}
+		t := cin.Target(w.Producer)
+		if space := c.strategy.Spaces[t.Name]; len(t.Vars) > 0 && !said[t.Name] {
+			out = append(out, ScheduleLine{strategy.Workspace{Name: t.Name, Kind: space.Kind}.String(), space.Why})
+		}
+	})
+	return out
+}
+
+// assembleLine says how a result is made that is appended to.
+func (c *compilation) assembleLine() []ScheduleLine {
+	if c.assemblyOf(c.unit.CIN, c.share != nil) != strategy.Append {
+		return nil
+	}
+	return []ScheduleLine{{"assemble(" + c.resultName() + ",Append)", "one pass: its arrays grow, and chunks of it are joined"}}
+}
+
+// resultName is the name that the user gave the result.
+func (c *compilation) resultName() string { return cmp.Or(c.Names[c.Stmt.LHS.Name], c.Stmt.LHS.Name) }
 
 // line is one of the default schedule. A minor one may change nothing.
 type line struct {
@@ -57,10 +91,9 @@ type line struct {
 
 // printed is the default schedule.
 func (c *compilation) printed() []line {
-	result := cmp.Or(c.Names[c.Stmt.LHS.Name], c.Stmt.LHS.Name)
-	out := []line{{ScheduleLine{"temporaries(" + result + ")", c.sumsText()}, true}}
-	if c.assemblyOf(c.unit.CIN, c.share != nil) == strategy.Append {
-		out = append(out, line{ScheduleLine{"assemble(" + result + ",Append)", "one pass; its arrays grow, and chunks are joined"}, false})
+	out := []line{{ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, true}}
+	for _, l := range c.assembleLine() {
+		out = append(out, line{l, false})
 	}
 	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
 		out = append(out, line{ScheduleLine{o.String(), o.Why}, o.Minor})

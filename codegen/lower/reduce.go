@@ -1,16 +1,9 @@
 package lower
 
 import (
-	"slices"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
-
-// sums tells whether f's variable is summed: iterations then write one place.
-func (l *lowerer) sums(f *cin.Forall) bool {
-	return !slices.Contains(cin.Target(f).Vars, f.Var)
-}
 
 // chunked emits a parallel loop over n chunks of f's variable. The body lowers
 // a chunk's serial loop in the environment that it is given.

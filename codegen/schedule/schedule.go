@@ -69,7 +69,7 @@ var commands = map[string]command{
 	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
 	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
 	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated)", 2, 2, mergeby, false},
-	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, false},
+	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
 	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
 	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted)", 2, 2, workspace, true},
 	"flatten":     {"flatten(i)", 1, 1, flatten, true},

@@ -28,7 +28,8 @@ func List(p *Problem) []Listed {
 	}
 	eachWorkspace(f.stmt, func(t *cin.Access, _ cin.Stmt) {
 		s := v.Spaces[t.Name]
-		add(Workspace{t.Name, s.Kind}, s.Why, false)
+		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
+		add(Workspace{t.Name, s.Kind}, s.Why, inTile)
 	})
 	f.listLoops(v, add)
 	if v.Row.Width > 0 {

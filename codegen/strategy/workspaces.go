@@ -117,8 +117,8 @@ func product(x cin.Expr) bool {
 // first, since few sparse matrices are uniform, or for more where their number is sure,
 // and not for more than maxCapacity on that account.
 const (
-	maxGrowth = 8
-	maxCapacity   = 1 << 26
+	maxGrowth   = 8
+	maxCapacity = 1 << 26
 )
 
 // growth is how many times as many entries as the sparse operands together the

@@ -1,0 +1,150 @@
+package codegen_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/emit/c"
+	"distaff/codegen/ir"
+)
+
+// large is a request like a golden's, with a million rows and ten entries in each.
+func large(t *testing.T, text string) codegen.Request {
+	t.Helper()
+	r := goldenRequest(t, text)
+	for v, n := range r.Sizes {
+		if n == 1000 {
+			r.Sizes[v] = 1000000
+		}
+	}
+	for name, x := range r.Tensors {
+		if name == r.Stmt.LHS.Name {
+			continue
+		}
+		x.NNZ = 10000000
+		n := int64(1000000)
+		for l, k := range x.Format.Levels {
+			if !x.Format.AllDense() && l > 0 {
+				n *= map[bool]int64{true: 10, false: 1000000}[!k.Caps().Locate]
+			}
+			x.Counts[l] = n
+		}
+		r.Tensors[name] = x
+	}
+	for _, a := range r.Stmt.Accesses() {
+		x := r.Tensors[a.Name]
+		for m, v := range a.Vars {
+			x.Dims[m] = r.Sizes[v]
+		}
+	}
+	for v := range r.Sizes {
+		r.Exact = append(r.Exact, v)
+	}
+	slices.Sort(r.Exact)
+	return r
+}
+
+// TestDefaultSchedules: the default schedules of common kernels, each command of which has a
+// reason with figures, make the leaf that there is without a schedule.
+func TestDefaultSchedules(t *testing.T) {
+	for text, want := range map[string][]string{
+		"y(i)=A(i,j)*x(j)\nA:ds":                 {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries", "vectorize(j,A,17) segments of A(i,j) have 10.0 entries on average"},
+		"y(i)=A(i,j)*x(j)\nA:ds\nj=2000":         {"temporaries(y)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)", "vectorize(j,A,17,16) within the 1 MiB of a core's own cache"},
+		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000":   {"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
+		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
+		"a=x(i)*y(i)":                            {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i)"},
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
+			"tile(k,32) rows of 32 values", "vectorize(k)", "prefetch(B,j,16) rows of B(j,k) lie in 244.1 MiB, more than the 8 MiB"},
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16":       {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16)"},
+		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":              {"assemble(A,Append)", "mergeby(j,Predicated) which of the terms", "parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order", "longrows(i,B,8192)"},
+		"A(i,j)=B(i,j)+C(i,j)+D(i,j)\nA:ds\nB:ds\nC:ds\nD:ds": {"assemble(A,Append)", "mergeby(j,Predicated)", "parallelize(i,CPUThread,NoRaces,Ordered,24576)", "longrows(i,B,8192)"},
+		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds":              {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)"},
+		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":                   {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i", "vectorize(k,B,17)"},
+		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16":        {"bound(l,l,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)", "prefetch(C,k,16)"},
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32":          {"temporaries(A) sums are taken in w(l)", "bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)", "prefetch(D,k,16)"},
+	} {
+		r := large(t, text)
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		said := codegen.ScheduleText(lines)
+		for _, w := range want {
+			command, why, _ := strings.Cut(w, ") ")
+			command = strings.TrimSuffix(command, ")") + ")"
+			if !slices.ContainsFunc(lines, func(l codegen.ScheduleLine) bool { return l.Command == command && strings.Contains(l.Why, why) }) {
+				t.Errorf("%s: there is no %s, for %q, in\n%s", text, command, why, said)
+			}
+		}
+		if len(lines) != len(want) {
+			t.Errorf("%s: got %d commands, want %d:\n%s", text, len(lines), len(want), said)
+		}
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Schedule = []string{said}
+		v, err := codegen.Compile(r)
+		if err != nil {
+			t.Errorf("%s: %v, of\n%s", text, err, said)
+		} else if c.File(v.Func) != c.File(u.Func) {
+			t.Errorf("%s: another leaf is made by\n%s", text, said)
+		}
+	}
+}
+
+// TestForms: what each command makes of a leaf, and that it is not there without.
+func TestForms(t *testing.T) {
+	const spmv, spmm, add, spgemm = "y(i)=A(i,j)*x(j)\nA:ds", "C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32", "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds"
+	for _, x := range []struct {
+		text, before, command string
+		pattern               string
+		n                     int
+	}{
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=1000", "", "temporaries(A)", `w_vals`, 5},
+		{spmm, "", "bound(k,k,32,MaxExact)", `for k in 0 : 32 `, 1},
+		{spmv, "", "parallelize(i,CPUThread,NoRaces,Work)", `for chunk in 0 : chunks parallel\(dynamic, 1\)`, 1},
+		{spmv, "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,500)", `\b500 < `, 2},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,Temporary,Work,7)", `for chunk in 0 : 7 parallel`, 1},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows)", `for part in 0 : @"threads" parallel`, 1},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Whole)", `for piece in 0 : pieces parallel`, 1},
+		{"a=x(i)*y(i)", "temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,9)", `for chunk in 0 : 9 parallel`, 1},
+		{add, "", "parallelize(i,CPUThread,NoRaces,Ordered,4096)", `work / 4096`, 1},
+		{add, "parallelize(i,CPUThread,NoRaces,Ordered)", "longrows(i,B,500)", `\b500 < `, 2},
+		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered)", "longrows(i,A,1024)", `alloc long_row`, 1},
+		{add, "", "mergeby(j,Predicated)", `select\(B_at, `, 1},
+		{spgemm, "", "workspace(w,Hash)", `alloc w_table`, 2},
+		{spgemm, "", "workspace(w,Bitmap)", `mark w_bits`, 1},
+		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "", "flatten(i)", `B_pos1\[i_lo - B_off0:64\]`, 1},
+		{spmm, "", "tile(k,8)", `for k_tile in k_lo : k_hi - 7 step 8`, 1},
+		{spmm, "", "vectorize(k)", `for k in k_lo : k_hi vector`, 1},
+		{spmv, "temporaries(y)", "vectorize(j,A,5,8)", `for A_p_1 in A_s : A_e vector\(5, 8\)`, 1},
+		{spmm, "", "prefetch(B,j,3)", `A_p_1 \+ 3 < A_nnz`, 1},
+	} {
+		count := func(commands ...string) int {
+			r := large(t, x.text)
+			r.Exact = nil
+			r.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...), func(s string) bool { return s == "" })
+			if len(r.Schedule) == 0 {
+				r.Schedule = []string{""}
+			}
+			u, err := codegen.Compile(r)
+			if err != nil {
+				t.Errorf("%s: -s=%q: %v", x.text, r.Schedule, err)
+				return -1
+			}
+			n := len(regexp.MustCompile(x.pattern).FindAllString(ir.Print(u.Func), -1))
+			if n != x.n && len(commands) > 0 {
+				t.Errorf("%s: -s=%q: %s is there %d times, want %d, in\n%s", x.text, r.Schedule, x.pattern, n, x.n, ir.Print(u.Func))
+			}
+			return n
+		}
+		if with, without := count(x.command), count(); with == without {
+			t.Errorf("%s: %s is there %d times with and without %s", x.text, x.pattern, with, x.command)
+		}
+	}
+}
