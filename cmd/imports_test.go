@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,21 @@ var allowed = map[string][]string{
 
 // cgoFree are rooms whose packages may not use cgo.
 var cgoFree = []string{"codegen", "io"}
+
+// ranks lists the packages of spmd: each may import only those behind it.
+var ranks = []string{
+	"oracle", ".", "forecast", "output", "check", "stats", "prepared", "input", "env", "build", "estimate", "load", "exec", "store",
+	"reduce", "merge", "transfer", "plan", "summary", "bridge", "fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
+}
+
+// rank is a package's place in ranks, -1 for none.
+func rank(path string) int {
+	rest, ok := strings.CutPrefix(path+"/", "distaff/spmd/")
+	if rest = strings.TrimSuffix(rest, "/"); ok && rest == "" {
+		rest = "."
+	}
+	return slices.Index(ranks, rest)
+}
 
 type pkg struct {
 	ImportPath string
@@ -65,6 +81,9 @@ func TestImportGraph(t *testing.T) {
 			to := room(imp)
 			if to == "" {
 				continue
+			}
+			if from == "spmd" && to == "spmd" && rank(imp) <= rank(p.ImportPath) {
+				t.Errorf("%s imports %s, which is not behind it in the list of spmd's packages", p.ImportPath, imp)
 			}
 			if !contains(ok, to) {
 				t.Errorf("%s imports %s: %s may import only %s", p.ImportPath, imp, from, strings.Join(ok, ", "))

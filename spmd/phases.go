@@ -9,6 +9,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/env"
 	"distaff/spmd/output"
+	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
 	"distaff/spmd/stats"
 )
@@ -64,12 +65,17 @@ func (r *run) plan() error {
 	return r.planFor(r.Comm.Size(), spec)
 }
 
-// planFor plans the job for a number of ranks.
-func (r *run) planFor(ranks int, spec *place.BlockSpec) (err error) {
+// planFor settles which rank holds which blocks of each tensor and runs which steps, for
+// a number of ranks: by the block schedule, or the default one where that is empty.
+func (r *run) planFor(ranks int, blocks *place.BlockSpec) error {
+	problem, err := plan.New(r.Reader.Plan(ranks, blocks))
+	if err != nil {
+		return err
+	}
 	j := r.job
-	r.prepared, err = prepared.Plan(r.Reader, r.p, prepared.Options{Schedule: j.Schedule, MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Several: max(j.Repeat, 1)+j.Warmup > 1, Verify: j.Detail != nil, Trace: j.Trace}, ranks, spec)
-	return err
+	r.prepared = prepared.New(r.Reader, r.p, prepared.Options{Schedule: j.Schedule, MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
+		Several: max(j.Repeat, 1)+j.Warmup > 1, Verify: j.Detail != nil, Trace: j.Trace}, problem)
+	return nil
 }
 
 func (r *run) load() error    { return r.prepared.Load() }

@@ -1,8 +1,10 @@
 package input
 
 import (
+	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/spmd/estimate"
+	"distaff/spmd/plan"
 )
 
 // Estimate is about how many entries a tensor has, from what is known before
@@ -69,4 +71,16 @@ func (s *Source) CountKnown() bool {
 		return ok || s.Tensor.Whole()
 	}
 	return s.Dense || s.Scalar != nil
+}
+
+// Plan is what a plan of the statement is made of, for a number of ranks.
+func (r *Reader) Plan(ranks int, blocks *place.BlockSpec) plan.Given {
+	var read []string
+	for _, name := range r.p.Names {
+		if r.Sources[name] != nil {
+			read = append(read, name)
+		}
+	}
+	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
+		Order: func(tensor string) []int { return r.Formats[tensor].Order }, Entries: r.Estimate}
 }

@@ -2,7 +2,6 @@ package prepared
 
 import (
 	"distaff/codegen/format"
-	"distaff/codegen/place"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
 	"distaff/spmd/exec"
@@ -11,7 +10,7 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Statement is a statement at one rank, on its way to be run: planned (Plan), with its
+// Statement is a statement at one rank, on its way to be run: planned (New), with its
 // operands' blocks at their ranks (Load) and its leaves compiled (Compile). Running it (Compute)
 // opens and compiles nothing. The caller closes it.
 type Statement struct {
@@ -41,27 +40,14 @@ type Options struct {
 	Trace        func(pass string, text func() string)
 }
 
-// Plan settles which rank holds which blocks of each tensor and runs which steps, for a
-// number of ranks: by spec, or the default where that is empty. Every rank plans the same.
-func Plan(in *input.Reader, p *input.Statement, o Options, ranks int, spec *place.BlockSpec) (*Statement, error) {
-	k := &Statement{Reader: in, p: p, o: o, wholes: map[string]*tcs.Tensor{}}
-	var read []string
-	for _, name := range p.Names {
-		if in.Sources[name] != nil {
-			read = append(read, name)
-		}
-	}
-	var err error
-	k.Problem, err = plan.New(plan.Given{Norm: p.Norm, Names: p.Names, Read: read, Sizes: in.Sizes.Vars, Blocks: spec, Ranks: ranks,
-		Order: func(tensor string) []int { return in.Formats[tensor].Order }, Entries: in.Estimate})
-	if err != nil {
-		return nil, err
-	}
+// New is a statement of in's tensors that goes by a plan, before its operands are loaded.
+func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
+	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
 	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add}
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
 	}
-	return k, nil
+	return k
 }
 
 // likeOf describes the blocks of a tensor in a format.

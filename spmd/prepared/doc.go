@@ -1,0 +1,11 @@
+// Package prepared is a statement between its plan and its results.
+//
+//	statement.go  Statement: made of a plan, loaded, compiled, run, closed
+//	load.go       operands' blocks at their ranks, and whole at one; the result's blocks
+//	compile.go    a leaf for each group of terms, and the sum of two blocks
+//	leaf.go       one leaf: its unit, its arguments, its result's memory, its call
+//	run.go        a step of the plan: a leaf on the blocks that came
+//	inplace.go    steps that add to one sparse block
+//	into.go       values into a result that is there (spmd.Job.FixedPattern)
+//	bounds.go     bound() commands that do not hold
+package prepared
