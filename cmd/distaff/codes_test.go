@@ -61,7 +61,7 @@ func TestLaunchedCodes(t *testing.T) {
 		{"no file at one rank", 1, "[1] a.tcs", spmv, "", "folder"},
 		{"no cache at one rank", 0, "", spmv, "", "nocache"},
 		{"cores", 0, "3 threads share", more("--threads=3"), "", ""},
-		{"cores by OpenMP's variable", 0, "100 threads share", spmv, "OMP_NUM_THREADS=100", ""},
+		{"cores by OpenMP's variable", 0, "50 threads share", spmv, "OMP_NUM_THREADS=50", ""},
 	}
 	for place := range len(launchers) + 1 {
 		where := "local"

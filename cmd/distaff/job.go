@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
+	"distaff/codegen/diag"
 	"distaff/io/convert"
 	"distaff/io/tcs"
 	"distaff/spmd"
@@ -351,6 +354,9 @@ func scheduleTexts(values []string) ([]string, error) {
 	for _, v := range values {
 		if file, ok := strings.CutPrefix(v, "@"); ok {
 			text, err := os.ReadFile(file)
+			if path := (*fs.PathError)(nil); errors.As(err, &path) {
+				err = errors.New(diag.Sprintf("-s=@%s: %v", file, path.Err))
+			}
 			if err != nil {
 				return nil, err
 			}
