@@ -107,6 +107,11 @@ func (u *Compiled) Build(ctx context.Context) error {
 		return nil
 	}
 	j := *u.job
+	return j.runLeaves(ctx)
+}
+
+// runLeaves runs a job of several ranks or blocks until its leaves are there.
+func (j *Job) runLeaves(ctx context.Context) (err error) {
 	j.compileOnly, j.Outputs, j.StatsFile = true, nil, ""
 	if j.Ranks > 1 {
 		_, err = j.runEmbedded(ctx)
@@ -116,4 +121,15 @@ func (u *Compiled) Build(ctx context.Context) error {
 	defer end()
 	_, err = j.RunOn(c, 1, 1)
 	return err
+}
+
+// Leaves are the units of all leaves that Run would call: that of the whole statement, or, of a
+// job of several ranks or blocks whose operands all have inputs, those of groups of its terms.
+func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error) {
+	if !u.ranks {
+		return []*codegen.Unit{u.Unit}, nil
+	}
+	j := *u.job
+	j.Interpret, j.made = true, &units
+	return units, j.runLeaves(ctx)
 }

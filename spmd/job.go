@@ -3,6 +3,7 @@ package spmd
 import (
 	"context"
 
+	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
@@ -98,6 +99,8 @@ type Options struct {
 	compiler func(ctx context.Context, c cc.Command) (string, error)
 	// compileOnly ends a job of several ranks when its leaves are there.
 	compileOnly bool
+	// made, if not nil, is told the units of such a job's leaves.
+	made *[]*codegen.Unit
 }
 
 // Input is where a tensor comes from: exactly one of File, Generate, Scalar and

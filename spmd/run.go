@@ -106,8 +106,14 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	if j.compileOnly {
 		phases = phases[:compiled]
 	}
-	if err := r.through(phases); err != nil || !r.Root() || j.compileOnly {
+	if err := r.through(phases); err != nil || !r.Root() {
 		return nil, err
+	}
+	if j.compileOnly {
+		if j.made != nil {
+			*j.made = r.prepared.Made()
+		}
+		return nil, nil
 	}
 	r.report.Result, r.kept = r.kept, nil
 	if r.difference != nil {

@@ -123,11 +123,11 @@ func compile(x *invocation) error {
 		return x.put(out, made)
 	}
 	if stage == "schedule" {
-		lines, err := codegen.Schedule(u.Unit.Request)
+		text, err := scheduleText(x, u)
 		if err != nil {
 			return err
 		}
-		return x.put(out, codegen.ScheduleText(lines))
+		return x.put(out, text)
 	}
 	text := map[string]func() string{
 		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },
@@ -137,6 +137,26 @@ func compile(x *invocation) error {
 		"c":          func() string { return u.C },
 	}[stage]()
 	return x.put(out, text)
+}
+
+// scheduleText is the schedule of each leaf of a job.
+func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
+	units, err := u.Leaves(x.Context.Context)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for k, unit := range units {
+		lines, err := codegen.Schedule(unit.Request)
+		if err != nil {
+			return "", err
+		}
+		if len(units) > 1 {
+			fmt.Fprintf(&b, "# Leaf %d of %d, of %s: -s takes it for a statement of these terms alone.\n", k+1, len(units), unit.Request.Normal)
+		}
+		b.WriteString(codegen.ScheduleText(lines))
+	}
+	return b.String(), nil
 }
 
 // put writes a text to a file, or to standard output where that is "".

@@ -1,6 +1,7 @@
 package prepared
 
 import (
+	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
@@ -61,6 +62,15 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) { return k.exe
 
 // Spent is where the time of the last Compute went.
 func (k *Statement) Spent() exec.Spent { return k.exec.Spent() }
+
+// Made are the units of the leaves, one for each group of terms.
+func (k *Statement) Made() []*codegen.Unit {
+	var out []*codegen.Unit
+	for _, s := range k.leaves {
+		out = append(out, s.unit)
+	}
+	return out
+}
 
 // Compiler is what made the leaves.
 func (k *Statement) Compiler() string { return k.leaves[0].compiler }
