@@ -28,7 +28,7 @@ func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 }
 
 // followsResult tells whether a loop's body is a sum that can be computed at each coordinate of
-// the result, whatever is present (see pickable): one of integers divides by nothing.
+// the result, whatever is present (see canPredicateTerms): one of integers divides by nothing.
 func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 	t := l.spec.Compute
 	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || divides(s.RHS)) {
