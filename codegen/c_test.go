@@ -28,7 +28,7 @@ func TestC(t *testing.T) {
 		// are few, one by one.
 		"coo": {parallel: 1, merge: 0, memory: 0, `while \(B_r < B_e_2 && B_crd0\[B_r\] == i\)`: 1, sums: 3, `#pragma GCC unroll 4`: 1},
 		// One search in each row, a piece of the result for each chunk, in order.
-		"diagonal": {`dst_search_i32\(B_crd1`: 1, parallel: 2, ordered: 1, `dst_await\(`: 1, merge: 0},
+		"diagonal": {`dst_search_i32\(B_crd1`: 1, parallel: 2, ordered: 1, `dst_ordered_enter\(`: 1, merge: 0},
 		// Sums of chunks, added in their order.
 		"dot": {parallel: 1, merge: 0, `t_parts\[chunk\] = `: 1, memory: 1, sums: 4},
 		// Where both have entries, then the rest of the numerator.

@@ -33,7 +33,7 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 func Standing(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {
-			if v := g.Stands(f.Var); v != f.Var {
+			if v := g.ConsumerVar(f.Var); v != f.Var {
 				h := *f
 				h.Var = v
 				return &h

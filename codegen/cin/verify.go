@@ -38,7 +38,7 @@ func (v *verifier) stmt(s Stmt) error {
 		}
 		n := len(v.bound)
 		v.bound = append(v.bound, s.Var)
-		if u := v.relations.Stands(s.Var); u != s.Var {
+		if u := v.relations.ConsumerVar(s.Var); u != s.Var {
 			if slices.Contains(v.bound, u) {
 				return fmt.Errorf("forall over %s inside a forall over %s, which it stands for", s.Var, u)
 			}

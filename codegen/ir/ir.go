@@ -202,7 +202,7 @@ type (
 		A     *Array
 		Index Expr
 	}
-	// Grow makes room for at least Need elements in A (which Alloc made),
+	// Grow raises the capacity of A to at least Need elements (which Alloc made),
 	// keeping the first ones: where Need > Cap, Cap becomes max(Need, 2*Cap).
 	// New elements are undefined.
 	Grow struct {
@@ -242,7 +242,7 @@ type (
 	}
 	// Mark sets bit At of Bits (Int64, the bits of each from the lowest on). Where
 	// it is the first in its word, the number of that is appended to Words (Int32)
-	// at N, which grows by one. Words has room for one more than there are words.
+	// at N, which grows by one. Words has capacity for one word more than there are.
 	Mark struct {
 		Bits, Words *Array
 		N           *Var
@@ -252,7 +252,7 @@ type (
 	// up and ascending, to List (Int32) from 0 on, and clears them. Words[0:N] are
 	// those with bits; N becomes the number of bits. Len is the number of words of
 	// Bits; Flags (Bool) has as many elements, rounded up to 64, all false before
-	// and after; List has room for one more.
+	// and after; List has capacity for one more.
 	Collect struct {
 		Bits, Words, Flags, List *Array
 		N                        *Var

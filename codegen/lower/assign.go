@@ -8,8 +8,8 @@ import (
 // assign lowers an assignment and returns whether it took place.
 func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	var x value
-	if e.picks != nil {
-		x = value{pres: ir.Truth(true), v: l.pickedSum(s.RHS, e, false), zeroed: true}
+	if e.predicates != nil {
+		x = value{pres: ir.Truth(true), v: l.predicatedSum(s.RHS, e, false), zeroed: true}
 	} else {
 		x = l.expr(s.RHS, e, ir.Truth(true))
 	}

@@ -2,8 +2,9 @@ package lower
 
 import "distaff/codegen/ir"
 
-// initialCapacity is how many entries there is to be capacity for at first: those of the
-// sparse operands together, or growth times as many, if the result has as many coordinates.
+// initialCapacity is the number of entries that the arrays of the result have capacity for at
+// first: the strategy's factor times the entries of all sparse operands, but no more than the
+// result has coordinates, nor than the strategy's bound.
 func (a *appendResult) initialCapacity() ir.Expr {
 	n := ir.Expr(ir.Int(16))
 	for _, o := range a.l.spec.Operands[1:] {
@@ -11,7 +12,7 @@ func (a *appendResult) initialCapacity() ir.Expr {
 			n = ir.Plus(n, a.l.ops[o.Name].nnz())
 		}
 	}
-	n = ir.Times(n, ir.Int(a.l.spec.Strategy.Result.Growth))
+	n = ir.Times(n, ir.Int(a.l.spec.Strategy.Result.Factor))
 	all := 1.0
 	for _, v := range a.l.resultVars[:a.deep+1] {
 		all *= float64(a.l.spec.Sizes[v])

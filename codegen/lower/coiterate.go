@@ -49,8 +49,8 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 		for _, it := range its {
 			l.findRun(it, c, len(its) == 1)
 		}
-		if l.pickable(p, its, cases) {
-			any = l.picked(p, c, its)
+		if l.canPredicate(p, its, cases) {
+			any = l.predicatedMerge(p, c, its)
 			// The flags, not comparisons anew: of these the C compiler makes
 			// branches that depend on the data.
 			for _, it := range its {
@@ -103,7 +103,7 @@ func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point)
 	some := ir.Expr(ir.Truth(false))
 	then := l.within(func() {
 		s := l.iteration(p, c, here, nil)
-		l.note(p, s)
+		l.noteAssigned(p, s)
 		some = anyOf(some, s)
 	})
 	rest := l.within(func() { some = anyOf(some, l.cases(p, c, its, points[1:])) })
@@ -156,7 +156,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 			}
 			if flagged {
 				some = l.iteration(p, i, its, flags)
-				l.note(p, some)
+				l.noteAssigned(p, some)
 			} else {
 				some = l.universeCases(p, i, its, flags, p.lat.UniversePoints())
 			}
@@ -183,7 +183,7 @@ func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr
 	some := ir.Expr(ir.Truth(false))
 	then := l.within(func() {
 		s := l.iteration(p, i, here, nil)
-		l.note(p, s)
+		l.noteAssigned(p, s)
 		some = anyOf(some, s)
 	})
 	if len(here) == 0 {
@@ -216,7 +216,7 @@ func (l *lowerer) flaggedLoop(p *loop) ir.Expr {
 			}
 			l.when(l.pointsHold(p, func(it *iter) ir.Expr { return at[it] }), func() {
 				some = l.iteration(p, c, its, flags)
-				l.note(p, some)
+				l.noteAssigned(p, some)
 			})
 			for k, it := range its {
 				l.advance(it, flags[k])

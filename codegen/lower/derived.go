@@ -74,13 +74,13 @@ func (l *lowerer) refuse(v, format string, args ...any) {
 	panic(&Refusal{Var: v, Why: fmt.Sprintf(format, args...)})
 }
 
-// styled lowers a loop over an original variable, as its notes and its strategy say.
-func (l *lowerer) styled(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
+// originalLoop lowers a loop over an original variable, as the schedule and the strategy say.
+func (l *lowerer) originalLoop(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread {
 		if f.Race == cin.Unsaid {
 			return l.onThreads(f, e, o, want)
 		}
-		if some, ok := l.separate(f, e, want); ok {
+		if some, ok := l.privateLoop(f, e, want); ok {
 			return some
 		}
 		if l.assigns(f) && l.assembly.inOrder() {
@@ -89,7 +89,7 @@ func (l *lowerer) styled(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.E
 			return l.parallel(&g, e, o)
 		}
 	}
-	if s, width := l.jammed(f, e); width > 0 {
+	if s, width := l.unrollAndJam(f, e); width > 0 {
 		return l.tiled(s, e, width, want)
 	}
 	return l.serial(f, l.atomically(f, e), want)
@@ -174,7 +174,7 @@ func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
 	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp}, Producer: producer}
 }
 
-// body emits a loop's body: for threads, in a scope of its own.
+// bodyOf emits a loop's body: for threads, in a scope of its own.
 func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
 	if f.Unit == cin.CPUThread && f.Race != cin.Unsaid {
 		return l.inScope(fn)
@@ -182,8 +182,8 @@ func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
 	return l.within(fn)
 }
 
-// dress gives a loop the kind that the schedule says.
-func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
+// setKind gives a loop the kind that the schedule says: parallel, vector or unrolled.
+func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 	l.over[s] = f.Var
 	switch {
 	case f.Unit == cin.CPUThread && f.Race != cin.Unsaid:
@@ -196,7 +196,7 @@ func (l *lowerer) dress(f *cin.Forall, s *ir.For) *ir.For {
 		l.scalarLanes(f, s.Body)
 	case f.Unroll != 0:
 		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
-		if n := l.longest(f.Var); s.Factor == 0 && l.sched.g.MadeBy(f.Var) == nil && n <= mostUnrolled {
+		if n := l.maxTrips(f.Var); s.Factor == 0 && l.sched.g.MadeBy(f.Var) == nil && n <= mostUnrolled {
 			s.Factor = n
 		}
 		return s
@@ -277,9 +277,9 @@ func hasPlaces(w adder) bool {
 	return false
 }
 
-// tally counts the iterations that assigned, where they run in parallel and the
-// loop's result is wanted: a flag would be set by several.
-func (l *lowerer) tally(p *loop) (done func() ir.Expr) {
+// countAssigned counts the iterations that assigned, where they run in parallel and the
+// loop's result is wanted: several iterations would set a flag at once. done is the result.
+func (l *lowerer) countAssigned(p *loop) (done func() ir.Expr) {
 	if !p.want || p.f.Unit == cin.Serial || p.f.Race == cin.Unsaid {
 		return nil
 	}
@@ -293,15 +293,15 @@ func (l *lowerer) onUnits(p *loop) bool {
 	return p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
 }
 
-// single refuses a loop that was to run in parallel, and is not a single one.
-func (l *lowerer) single(p *loop) {
+// refuseParallelMerge refuses a loop that was to run in parallel, and merges several operands.
+func (l *lowerer) refuseParallelMerge(p *loop) {
 	if l.onUnits(p) {
 		l.refuse(p.v(), "the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
 	}
 }
 
 // determined are the original variables that the loop over v determines; nil
-// where it narrows or counts.
+// where it determines none.
 func (l *lowerer) determined(v string) []string {
 	c := l.sched.comps[v]
 	switch {

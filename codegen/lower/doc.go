@@ -28,7 +28,7 @@
 //	forall.go    which kind of loop a forall becomes; loops over a whole range
 //	iter.go      a loop over the segment of one sparse level
 //	coiterate.go loops over several segments together, a case for each set of
-//	picked.go    those that are present (bodies.go counts them), or one body with
+//	predicated.go  those that are present (bodies.go counts them), or one body with
 //	             predicates
 //	gallop.go    intersections by searching
 //	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
@@ -40,7 +40,7 @@
 // Workspaces:
 //
 //	where.go     a producer and its consumer; workspace.go the kinds: a list with
-//	bits.go      marks, a bitmap,
+//	bitmap.go    marks, a bitmap,
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
 //	dense.go     an array that is filled everywhere or nowhere
@@ -50,12 +50,16 @@
 //	parallel.go    chunks of about equal work
 //	reduce.go      sums, each chunk into a place of its own
 //	rows.go        sums of which each thread has some rows of the result
-//	flat.go        a nest as one loop over positions
-//	huge.go        long rows of dense results and shared patterns, on all threads,
-//	stretch.go     of sparse results, cut at coordinates inside of them,
-//	ahead.go       and of sparse products, computed before the loop (rowsums.go)
-//	privatize.go   privatization: threads add to copies of the result,
-//	spacepieces.go or to workspaces of their own
+//	positionloop.go  a nest as one loop over positions
+//	privatize.go     privatization: threads add to copies of the result,
+//	privatize_workspace.go  or to workspaces of their own
+//
+// Long rows, which would leave the work of the other threads to one:
+//
+//	longrows_dense.go     of dense results and shared patterns: each on all threads
+//	longrows_sparse.go    of appended results: cut at coordinates inside them
+//	longrows_products.go  of sums in workspaces: computed before the loop, by bands of
+//	longrows_sums.go      coordinates
 //
 // The result. An assembly is how it is written; strategy.Assembly says which:
 //
@@ -79,8 +83,8 @@
 //
 //	derived.go   which way; what a schedule says of a loop
 //	forms.go     bounds and coordinates, which package provenance gives as forms, as code
-//	narrow.go    in natural order: intervals that become narrower
-//	count.go     in any other order: loops that count, and guards
+//	bounds.go    in natural order: bounds inference, by intervals that become narrower
+//	guards.go    in any other order: loops that count, and guards
 //	fused.go     intervals of fused variables (fusedpos.go, their positions)
 //	runs.go      tiles that end where a run of repeated coordinates does
 package lower

@@ -36,14 +36,14 @@ type env struct {
 	threads bool
 	private *privateCopy
 	piece   *pieceOf
-	// picks tells of accesses, by key, whether they are present in a sum that
-	// takes the place of cases (picked.go).
-	picks map[string]ir.Expr
+	// predicates tells of accesses, by key, whether they are present at the coordinate of a
+	// predicated merge (predicated.go).
+	predicates map[string]ir.Expr
 }
 
 // span is the range of coordinates that a loop visits. clip says that operands
 // may hold coordinates outside it, and when, if not nil, where alone they may; width, if
-// not 0, that it is a tile (tile.go) of that many. Of a row that may be cut (stretch.go),
+// not 0, that it is a tile (tile.go) of that many. Of a row that may be cut (longrows_sparse.go),
 // open tells whether it goes on behind the range.
 type span struct {
 	lo, hi ir.Expr

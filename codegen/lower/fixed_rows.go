@@ -28,13 +28,13 @@ func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 }
 
 // followsResult tells whether a loop's body is a sum that can be computed at each coordinate of
-// the result, whatever is present (see pickable): one of integers divides by nothing.
+// the result, whatever is present (see canPredicateTerms): one of integers divides by nothing.
 func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 	t := l.spec.Compute
 	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || divides(s.RHS)) {
 		return false
 	}
-	return l.pickableTerms(p, its, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool {
+	return l.canPredicateTerms(p, its, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool {
 		k := c.level
 		for ; k < c.op.order() && c.vars[k] == p.v() && c.op.caps(k).Locate; k++ {
 		}
@@ -81,8 +81,8 @@ func (a *fixedResult) walkRow(p *loop, its []*iter, end ir.Expr) {
 			any = ir.Either(any, here)
 		}
 		in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
-		in.picks = picks
-		x := l.pickedSum(p.f.Body.(*cin.Assign).RHS, in, false)
+		in.predicates = picks
+		x := l.predicatedSum(p.f.Body.(*cin.Assign).RHS, in, false)
 		if none.Typ.IsFloat() { // without terms the sum may be -0
 			x = ir.Plus(x, ir.Choose(any, none, ir.Zero(none.Typ)))
 		}

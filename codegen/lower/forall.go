@@ -18,10 +18,10 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	}
 	o := l.orders(f)
 	switch {
-	case o.Flat != "" && f.Unit == cin.CPUThread:
-		return l.newFlat(f, e).parallel(e)
-	case o.Flat != "":
-		return l.newFlat(f, e).serial(e, want)
+	case o.OverPositions != "" && f.Unit == cin.CPUThread:
+		return l.newPositionLoop(f, e).parallel(e)
+	case o.OverPositions != "":
+		return l.newPositionLoop(f, e).serial(e, want)
 	}
 	if s := l.promoted(f, e); s != nil {
 		return l.stmt(s, e, want)
@@ -29,11 +29,11 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	c := l.sched.comps[f.Var]
 	switch {
 	case c == nil || l.sched.g.ReplacedBy(f.Var) != nil:
-		return l.styled(f, e, o, want)
+		return l.originalLoop(f, e, o, want)
 	case c.natural:
-		return l.narrowing(f, e, c, want)
+		return l.boundsLoop(f, e, c, want)
 	}
-	return l.counting(f, e, c, want)
+	return l.guardedLoop(f, e, c, want)
 }
 
 // orders is the strategy of a loop.
@@ -139,7 +139,7 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	}
 	all := p.lat.All()
 	if all.Len() > 1 || all.Len() == 1 && p.lat.Universe() {
-		l.single(p)
+		l.refuseParallelMerge(p)
 	}
 	if p.reserve != nil {
 		p.reserve(l.atMost(p))
@@ -196,18 +196,18 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 	if b.width > 0 {
 		return l.laneLoop(p, b)
 	}
-	done := l.tally(p)
+	done := l.countAssigned(p)
 	i := l.newVar(p.v())
 	var some ir.Expr
 	l.inFlag(p, func() {
 		body := l.bodyOf(p.f, func() {
 			some = l.iteration(p, i, nil, nil)
-			l.note(p, some)
+			l.noteAssigned(p, some)
 		})
 		if p.count != nil && always(some) {
 			dropAssigns(body, p.count)
 		}
-		l.emit(l.dress(p.f, &ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body}))
+		l.emit(l.setKind(p.f, &ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body}))
 	}, func() bool { return always(some) || never(some) })
 	switch {
 	case always(some):
@@ -229,9 +229,9 @@ func (l *lowerer) laneLoop(p *loop, b span) ir.Expr {
 			inner.e = p.e.clone()
 			inner.e.lanes[p.v()] = k
 			some = l.iteration(&inner, i, nil, nil)
-			l.note(p, some)
+			l.noteAssigned(p, some)
 		})
-		l.emit(l.dress(p.f, &ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.width), Step: 1, Body: body}))
+		l.emit(l.setKind(p.f, &ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.width), Step: 1, Body: body}))
 	}, func() bool { return always(some) || never(some) })
 	if always(some) || never(some) {
 		return some
@@ -285,8 +285,8 @@ func dropAssigns(b *ir.Block, v *ir.Var) *ir.Block {
 	return b
 }
 
-// note records in the loop's flag that an iteration assigned.
-func (l *lowerer) note(p *loop, some ir.Expr) {
+// noteAssigned records in the loop's flag that an iteration assigned.
+func (l *lowerer) noteAssigned(p *loop, some ir.Expr) {
 	switch {
 	case p.count != nil:
 		l.when(some, func() { l.incr(p.count, ir.Int(1)) })

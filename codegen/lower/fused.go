@@ -185,7 +185,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 	root := c.Roots[d]
 	cur := e.cur[o.iv.key]
 	op, k := cur.op, cur.level
-	lo, hi := l.segment2(cur, e)
+	lo, hi := l.childRange(cur, e)
 	q := l.declare(op.prefix()+"_p", ir.Greatest(lo, at[d]))
 	begins := func(p ir.Expr) ir.Expr {
 		for j := d + 1; j < len(c.Roots); j++ {
@@ -265,7 +265,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 		in.res.zeroed = false // nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
-	l.note(p, some)
+	l.noteAssigned(p, some)
 	return some
 }
 

@@ -9,7 +9,7 @@ import "distaff/codegen/ir"
 // fusedPositions is the positions of the last of the fused levels under a cursor
 // that is at the first: all, or those whose coordinates lie in an interval.
 func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
-	lo, hi := l.segment2(c, e)
+	lo, hi := l.childRange(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)
 	for k := c.level + 1; k < c.level+len(out.roots); k++ {
 		lo, hi = l.below(c.op, k, lo), l.below(c.op, k, hi)
@@ -40,7 +40,7 @@ func (l *lowerer) corners(iv interval, e *env) (from, to []ir.Expr) {
 func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) ir.Expr {
 	p := l.declare(c.op.prefix()+"_at", end)
 	last := len(iv.roots) - 1
-	deepest := func(d int, q ir.Expr) ir.Expr {
+	firstBelow := func(d int, q ir.Expr) ir.Expr {
 		for ; d < last; d++ {
 			q = l.below(c.op, c.level+d+1, q)
 		}
@@ -60,7 +60,7 @@ func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) 
 				next = &ir.Search{A: c.op.crd(k), Lo: q, Hi: hi, Key: at[d], Upper: true}
 			}
 		}
-		l.set(p, deepest(d, q))
+		l.set(p, firstBelow(d, q))
 		if d == len(at)-1 {
 			return
 		}
@@ -89,9 +89,9 @@ func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 	return n
 }
 
-// segment2 is the range of positions of a cursor's next level, a dense one too:
-// all of it, or that of the coordinates in a part of the range.
-func (l *lowerer) segment2(c *cursor, e *env) (lo, hi ir.Expr) {
+// childRange is the range of positions of a cursor's next level, be it compressed or dense: those
+// of all children, or, of a dense level whose leaf is called on a part of the variable's range, of that part.
+func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 	if !c.op.caps(c.level).Locate {
 		return l.segment(c)
 	}

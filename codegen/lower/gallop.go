@@ -45,19 +45,19 @@ func (l *lowerer) gallopLoop(p *loop) ir.Expr {
 			}
 			then := l.within(func() {
 				some = l.iteration(p, c, its, nil)
-				l.note(p, some)
+				l.noteAssigned(p, some)
 				for _, it := range its {
 					l.incr(it.p, ir.Int(1))
 				}
 			})
-			seek := l.within(func() {
+			advance := l.within(func() {
 				for _, it := range its {
 					l.when(ir.Less(it.c, c), func() {
 						l.set(it.p, &ir.Search{A: it.crd, Lo: ir.Plus(it.p, ir.Int(1)), Hi: it.hi, Key: c})
 					})
 				}
 			})
-			l.emit(&ir.If{Cond: ir.Both(meet...), Then: then, Else: seek})
+			l.emit(&ir.If{Cond: ir.Both(meet...), Then: then, Else: advance})
 		})
 	}, func() bool { return never(some) })
 	return p.result(some)

@@ -12,7 +12,7 @@ type iter struct {
 	crd    *ir.Array
 	lo, hi ir.Expr
 	p      *ir.Var // the position; declared by start
-	here   ir.Expr // of a picked body: whether the iterator stands at the coordinate
+	here   ir.Expr // of a predicated body: whether the iterator stands at the coordinate
 	c      *ir.Var // the coordinate at p
 	run    *ir.Var // the end of the run of positions with the coordinate, where the level has runs
 	runs   bool
@@ -98,7 +98,7 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 		}
 		return l.mergeLoops(p)
 	}
-	done := l.tally(p)
+	done := l.countAssigned(p)
 	it.p = l.newVar(it.name() + "_p")
 	var some ir.Expr
 	l.inFlag(p, func() {
@@ -107,10 +107,10 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 			l.prefetch(p, it)
 			l.when(it.entry(c), func() {
 				some = l.iteration(p, c, []*iter{it}, nil)
-				l.note(p, some)
+				l.noteAssigned(p, some)
 			})
 		})
-		l.emit(l.dress(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body}, it.key, p.v())))
+		l.emit(l.setKind(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body}, it.key, p.v())))
 	}, func() bool { return never(some) || always(some) && !it.padded })
 	if done != nil {
 		return done()

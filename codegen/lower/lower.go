@@ -168,8 +168,8 @@ type lowerer struct {
 	// dense are those of the scope that are filled everywhere or nowhere.
 	dense map[string]*ir.Array
 
-	// ahead has the long rows of the parallel loop at hand, where a workspace sums them.
-	ahead *ahead
+	// longRows has the long rows of the parallel loop at hand, where a workspace sums them.
+	longRows *longProductRows
 	// numbers are those of the statements, by which the strategy has them, and cuts are
 	// those of the loops that lowering itself runs on threads.
 	numbers map[cin.Stmt]int

@@ -19,20 +19,20 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 	l := a.l
 	alone := ir.AtMost(l.threads, ir.Int(1))
 	w := l.work(f, e, nil)
-	w.cutAlong(o.Long)
+	w.cutLongRows(o.Long)
 	n := ir.Times(l.threads, ir.Int(chunksPerThread))
 	if o.Cut.N > 0 {
 		n = ir.Greatest(n, ir.Over(w.total, ir.Int(o.Cut.N)))
 	}
 	w.chunks = l.named("chunks", ir.Choose(alone, ir.Int(1), n))
 	j := a.newJoin(w.chunks)
-	capacity := l.named("room", ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
+	capacity := l.named("capacity", ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
 	j.alloc(func(int) ir.Expr { return capacity }, capacity)
 	j.streamed = l.named("streamed", ir.Greater(capacity, ir.Int(o.Cut.Streamed)))
 	for _, p := range j.levels {
 		l.store(p.before, ir.Int(0), ir.Int(0))
 	}
-	each := l.named("guess", j.chunkCapacity(w.chunks))
+	each := l.named("estimate", j.chunkCapacity(w.chunks))
 
 	some := ir.Expr(ir.Truth(false))
 	k := l.newVar("chunk")
@@ -40,7 +40,7 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 		b := a.newArrays()
 		a.use(b)
 		a.alloc(each)
-		s := w.stretch(f, k)
+		s := w.rowRange(f, k)
 		j.begin(s.rows.lo)
 		some = s.lower(l, e.clone())
 		j.end(k, s.closed)

@@ -18,12 +18,12 @@ const chunksPerThread = 8
 // the result is sparse, its own buffers. No sum crosses a chunk, so that their
 // number, and that of threads, shows in no bit of the result.
 func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
-	if o.Long.How == strategy.Before {
-		a := l.newAhead(f, e, o.Long)
+	if o.Long.How == strategy.Precomputed {
+		a := l.newLongProductRows(f, e, o.Long)
 		a.compute(e)
-		l.ahead = a
+		l.longRows = a
 		defer func() {
-			l.ahead = nil
+			l.longRows = nil
 			a.free()
 		}()
 	}
@@ -31,18 +31,18 @@ func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 }
 
 // parallel runs the chunks of a result with random access. Long rows are left out of
-// them, and cut into chunks of their own.
+// the chunks; after them each is cut into chunks of its own.
 func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	if !a.prefixed(f) {
 		l.zero(e)
 	}
 	w := l.work(f, e, chunks)
-	var h *huge
-	if o.Long.How == strategy.Apart {
-		h = l.newHuge(f, w, o.Long)
-		h.seen = l.newArray("huge", ir.Bool)
-		l.emit(&ir.Alloc{A: h.seen, Len: chunks, Zero: true})
+	var h *longDenseRows
+	if o.Long.How == strategy.Separate {
+		h = l.newLongDenseRows(f, w, o.Long)
+		h.leftOut = l.newArray("long_left_out", ir.Bool)
+		l.emit(&ir.Alloc{A: h.leftOut, Len: chunks, Zero: true})
 	}
 	some := ir.Expr(ir.Truth(false))
 	c := l.newVar("chunk")
@@ -58,7 +58,7 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
 	if h != nil {
-		h.rest(f, e, w)
+		h.lowerLong(f, e, w)
 	}
 	return some
 }
@@ -85,10 +85,10 @@ type work struct {
 	others []*cursor // whose entries count as well: where the driver has all rows, those that do, too
 	lo, hi ir.Expr   // of the driver's rows or positions; nil without a driver
 	total  ir.Expr
-	// along is the variable along the rows where those with more entries than cutRow
-	// are cut (stretch.go), else "".
-	along  string
-	cutRow int64
+	// along is the variable along the rows where those with more entries than longRow
+	// are cut (longrows_sparse.go), else "".
+	cutVar  string
+	longRow int64
 }
 
 func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {

@@ -45,16 +45,16 @@ func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// separate lowers a parallel loop of which each thread adds to a private copy
-// (Temporary), and returns false where f is none.
-func (l *lowerer) separate(f *cin.Forall, e *env, want bool) (some ir.Expr, ok bool) {
+// privateLoop lowers a parallel loop each of whose threads adds to a private copy of the
+// result or workspace (Temporary). It returns false where f is no such loop.
+func (l *lowerer) privateLoop(f *cin.Forall, e *env, want bool) (some ir.Expr, ok bool) {
 	switch {
 	case f.Unit != cin.CPUThread || f.Race != cin.Temporary:
 		return nil, false
 	case l.manyPlaces(f, e):
 		return l.privatized(f, e), true
 	case l.spaces[cin.Target(f).Name] != nil:
-		return l.spacePieces(f, e, want), true
+		return l.privatizedWorkspace(f, e, want), true
 	}
 	return nil, false
 }

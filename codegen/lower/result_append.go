@@ -62,7 +62,7 @@ func (a *appendResult) use(b *growingArrays) { a.levels, a.values = b.levels, b.
 // alloc allocates the arrays at hand with capacity for so many entries.
 func (a *appendResult) alloc(entries ir.Expr) {
 	l := a.l
-	entries = l.named("guess", entries)
+	entries = l.named("estimate", entries)
 	alloc := func(arr *ir.Array, n ir.Expr) *ir.Var {
 		have := l.declare(arr.Name+"_cap", n)
 		l.emit(&ir.Alloc{A: arr, Len: have})

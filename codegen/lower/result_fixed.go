@@ -79,10 +79,10 @@ func (a *fixedResult) whole(parallel bool, run func()) {
 func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	w := l.work(f, e, chunks)
-	w.cutAlong(o.Long)
+	w.cutLongRows(o.Long)
 	c := l.newVar("chunk")
 	body := l.inScope(func() {
-		s := w.stretch(f, c)
+		s := w.rowRange(f, c)
 		lo, hi := a.positions(span{lo: s.rows.lo, hi: s.closed}, c, chunks)
 		a.write(lo, hi, s, func() { s.lower(l, e.clone()) })
 	})
@@ -91,13 +91,13 @@ func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 }
 
 // write lowers what writes the values below the positions lo up to hi of level 0,
-// run; of a stretch s, if not nil, those of its parts of rows.
-func (a *fixedResult) write(lo, hi ir.Expr, s *stretch, run func()) {
+// run; where s is not nil, those of its rows and parts of rows.
+func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	l, op := a.l, a.op
 	a.lo, a.hi = l.named(op.prefix()+"_lo", lo), l.named(op.prefix()+"_hi", hi)
 	done := l.declare(op.prefix()+"_done", a.firstBelow(1, a.lo))
 	end := l.declare(op.prefix()+"_end", a.firstBelow(1, a.hi))
-	if s != nil && s.v != "" {
+	if s != nil && s.cutVar != "" {
 		l.when(s.begins, func() { l.set(done, a.inRow(s.first, s.from)) })
 		l.when(s.ends, func() { l.set(end, a.inRow(s.last, s.to)) })
 	}

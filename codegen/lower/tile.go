@@ -17,12 +17,11 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 	return l.spec.Strategy.Tiles[n]
 }
 
-// jammed is what a scheduled loop over the last, dense, level of the result runs
-// around further loops, with itself inside them, so that a tile of the row is
-// summed in registers as these go on once, instead of one value as they go on
-// for each: the lanes of the loop run together. Each value's sum keeps its
-// order. nil where f is no such loop.
-func (l *lowerer) jammed(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
+// unrollAndJam moves a scheduled loop f over the last level of the result, a dense one, into the
+// loops inside it: s is these loops around f. A tile of the row, of width values, is then summed
+// in registers while the inner loops run once, instead of once for each value. The terms of
+// each value are added in the same order. It returns nil where f is no such loop.
+func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 	k := e.res.level
 	if f.Unit == cin.CPUThread || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
 		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
@@ -53,12 +52,12 @@ func (l *lowerer) jammed(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 		g.Body = s
 		s = &g
 	}
-	return s, strategy.Widest(l.longest(f.Var))
+	return s, strategy.Widest(l.maxTrips(f.Var))
 }
 
-// longest is how many coordinates a loop over an original variable has at most:
+// maxTrips is how many coordinates a loop over an original variable has at most:
 // its size, or what the splits that it is inside of leave of it.
-func (l *lowerer) longest(v string) int64 {
+func (l *lowerer) maxTrips(v string) int64 {
 	n := l.spec.Sizes[v]
 	c := l.sched.comps[v]
 	if c == nil {

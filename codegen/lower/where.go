@@ -81,7 +81,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	if l.spec.Strategy.Spaces[t.Name].Kind == strategy.Array {
 		return l.whereDense(s, t, e, want)
 	}
-	if a := l.ahead; a != nil && a.where == s {
+	if a := l.longRows; a != nil && a.where == s {
 		return a.lower(e)
 	}
 	if l.assembly.sumsInPlace(s.Consumer, t, e.res.level) {

@@ -36,7 +36,7 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	case strategy.SortedList:
 		w = l.newOrderedSpace(t, s.Once)
 	case strategy.Bitmap:
-		w = l.newBitSpace(t)
+		w = l.newBitmapSpace(t)
 	case strategy.MarkedList:
 		w = l.newListSpace(t)
 	case strategy.HashTable:

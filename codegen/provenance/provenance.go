@@ -159,13 +159,13 @@ func (g *Graph) Original(v string) string {
 	return v
 }
 
-// Stands is the derived variable that v stands for in the producer of a
+// ConsumerVar is the variable of the consumer that v stands for in the producer of a
 // workspace, where a precompute says so; else v. A loop over v is then one over
 // that variable, under a name of its own.
-func (g *Graph) Stands(v string) string {
+func (g *Graph) ConsumerVar(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil {
-			return g.Stands(r.From[0])
+			return g.ConsumerVar(r.From[0])
 		}
 	}
 	return v

@@ -52,7 +52,7 @@ type path struct {
 func (s *state) newPath(loops []*cin.Forall) *path {
 	loops = slices.Clone(loops)
 	for k, f := range loops {
-		if v := s.g.Stands(f.Var); v != f.Var {
+		if v := s.g.ConsumerVar(f.Var); v != f.Var {
 			g := *f
 			g.Var = v
 			loops[k] = &g
@@ -182,7 +182,7 @@ func (s *state) component(v string) *provenance.Component {
 	if s.plain(v) {
 		return nil
 	}
-	return s.g.Component(s.g.Stands(v))
+	return s.g.Component(s.g.ConsumerVar(v))
 }
 
 // plain tells whether a loop over v is one over an original variable that other

@@ -10,7 +10,7 @@ import (
 
 // fuse makes one loop of two that are directly nested: fuse(i, j, f), f running
 // over the pairs in the order of the nest. Terms that stand beside the loop over j,
-// in a result that is added to, get loops of their own first (apart.go).
+// in a result that is added to, get loops of their own first (fission.go).
 func fuse(s *state) error {
 	i, err := s.variable(0)
 	if err != nil {
@@ -38,7 +38,7 @@ func fuse(s *state) error {
 			pairs = append(pairs, l)
 		}
 	}
-	pairs = append(pairs, s.apart(i, j)...)
+	pairs = append(pairs, s.fission(i, j)...)
 	// Loops over original variables that stand elsewhere stay as they are.
 	switch {
 	case len(pairs) == 0:

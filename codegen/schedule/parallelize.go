@@ -165,7 +165,7 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 // where all that f's variable comes from are variables of the target, since what its
 // iterations determine then differs.
 func (s *state) races(f *cin.Forall, target *cin.Access) bool {
-	return slices.ContainsFunc(s.g.Underived(s.g.Stands(f.Var)), func(r string) bool { return !slices.Contains(target.Vars, r) })
+	return slices.ContainsFunc(s.g.Underived(s.g.ConsumerVar(f.Var)), func(r string) bool { return !slices.Contains(target.Vars, r) })
 }
 
 // allKnown tells whether the loops around determine the target's variables.
@@ -179,7 +179,7 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 			leaves = c.Leaves // the last of them determines all of the component
 		}
 		for _, x := range leaves {
-			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return s.g.Stands(o.Var) == x }) {
+			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return s.g.ConsumerVar(o.Var) == x }) {
 				return false
 			}
 		}
@@ -225,7 +225,7 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, 
 func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 	v := f.Var
 	if c := s.component(f.Var); c != nil {
-		if !cin.Natural(s.body, s.g, c) || s.g.Stands(f.Var) != c.Leaves[len(c.Leaves)-1] {
+		if !cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1] {
 			return nil // it counts
 		}
 		if len(c.Roots) > 1 {

@@ -117,7 +117,7 @@ func (r *recipe) read() error {
 			}
 		}
 		w := to[k].Text
-		if w != a.Text && (!isName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.Stands(w) != w || slices.Contains(r.names, w)) {
+		if w != a.Text && (!isName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
 			return r.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
 		}
 		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
@@ -150,8 +150,8 @@ func (r *recipe) determined(v string) ([]string, error) {
 	switch {
 	case c == nil:
 		return []string{v}, nil
-	case r.g.Stands(v) != v:
-		return nil, r.refuse(1, "%s stands for %s in the producer of a workspace; one over %s is made there first", v, r.g.Stands(v), v)
+	case r.g.ConsumerVar(v) != v:
+		return nil, r.refuse(1, "%s stands for %s in the producer of a workspace; one over %s is made there first", v, r.g.ConsumerVar(v), v)
 	case !cin.Natural(r.body, r.g, c) || v != c.Leaves[len(c.Leaves)-1]:
 		return nil, r.refuse(1, "%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
 	}

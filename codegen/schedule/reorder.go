@@ -49,7 +49,7 @@ func reorder(s *state) error {
 		return nil, false
 	})
 	switch {
-	case (some != nil || done == 0) && s.standsSo(order):
+	case (some != nil || done == 0) && s.hasOrder(order):
 		return nil
 	case some != nil:
 		return some
@@ -60,9 +60,9 @@ func reorder(s *state) error {
 	return nil
 }
 
-// standsSo tells whether the loops have the order already, other statements between
+// hasOrder tells whether the loops have the order already, other statements between
 // them or not: around one assignment all of them, around others perhaps some.
-func (s *state) standsSo(order []string) bool {
+func (s *state) hasOrder(order []string) bool {
 	all, sorted := false, true
 	cin.Paths(s.body, func(loops []*cin.Forall, _ *cin.Assign) {
 		next, n := 0, 0

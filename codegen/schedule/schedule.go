@@ -234,7 +234,7 @@ func (s *state) variable(k int) (string, error) {
 }
 
 // looped is argument k as a variable of a loop that may be over a replaced one, where
-// a term has loops of its own (apart.go).
+// a term has loops of its own (fission.go).
 func (s *state) looped(k int) (string, error) {
 	if v := s.cmd.Args[k].Text; s.plain(v) && len(s.loops(v)) > 0 {
 		return v, nil
@@ -336,11 +336,11 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 
 // noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
 func (s *state) noted(k int, v string) error {
-	if u := s.g.Stands(v); u != v {
+	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", v, u, u)
 	}
 	for _, u := range s.loopVars() {
-		if u != v && s.g.Stands(u) == v {
+		if u != v && s.g.ConsumerVar(u) == v {
 			return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", u, v, v)
 		}
 	}

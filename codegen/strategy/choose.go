@@ -6,15 +6,15 @@ func Choose(p *Problem) *Value {
 	v := f.plain()
 	for _, l := range f.parallel() {
 		loop := Loop{Cut: f.cut(l)}
-		if loop.Flat = f.flat(l); loop.Flat == "" {
+		if loop.OverPositions = f.positionLoop(l); loop.OverPositions == "" {
 			loop.Long = f.long(l, loop.Cut)
 		}
 		v.Loops[f.numbers[l]] = loop
 	}
 	for _, l := range outermost(f.stmt) {
-		if why := f.flat(l); why != "" {
+		if why := f.positionLoop(l); why != "" {
 			loop := v.Loops[f.numbers[l]]
-			loop.Flat = why
+			loop.OverPositions = why
 			v.Loops[f.numbers[l]] = loop
 		}
 	}

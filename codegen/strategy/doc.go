@@ -8,8 +8,8 @@
 //	problem.go      what is chosen for: the statement, formats, statistics, the target
 //	choose.go       the default chooser, and the plain strategy
 //	threads.go      which loops run on threads, and how they are cut
-//	long.go         rows too long for one thread
-//	flat.go         one loop over the positions of a shared pattern
+//	longrows.go     rows too long for one thread
+//	positionloop.go one loop over the positions of a shared pattern
 //	tiles.go        rows summed in registers
 //	trips.go        constant trip counts
 //	memory.go       prefetching, and lanes of loops that gather

@@ -77,10 +77,10 @@ func (f *facts) listLoops(v *Value, add func(o Order, why string, minor bool)) {
 		return Threads{r, x.Cut.How, x.Cut.N}, x.Cut.Why
 	})
 	each(func(l *cin.Forall, x Loop, r Ref) (Order, string) {
-		if x.Flat == "" {
+		if x.OverPositions == "" {
 			return nil, ""
 		}
-		return Flatten{r}, x.Flat
+		return Flatten{r}, x.OverPositions
 	})
 	each(func(l *cin.Forall, x Loop, r Ref) (Order, string) {
 		if x.Long.How == Kept {

@@ -123,7 +123,7 @@ func (o Flatten) follow(f *facts, v *Value) error {
 		return fmt.Errorf("no outermost loop is over %s", o.Loop)
 	}
 	for _, l := range list {
-		why := f.flat(l)
+		why := f.positionLoop(l)
 		if why == "" {
 			return fmt.Errorf("the loop over %s is not the first over the levels of an operand whose pattern %s shares, or other operands read their coordinates", l.Var, f.result.Name)
 		}
@@ -132,7 +132,7 @@ func (o Flatten) follow(f *facts, v *Value) error {
 		}
 		n := f.numbers[l]
 		loop := v.Loops[n]
-		loop.Flat = why
+		loop.OverPositions = why
 		v.Loops[n] = loop
 	}
 	return nil
@@ -164,7 +164,7 @@ func (o CutRows) follow(f *facts, v *Value) error {
 		n := f.numbers[l]
 		loop := v.Loops[n]
 		x := f.longRows(l, loop.Cut, o.N, func(int64, int64) bool { return true })
-		if x.How == Kept || x.Key != a.Key() || loop.Flat != "" {
+		if x.How == Kept || x.Key != a.Key() || loop.OverPositions != "" {
 			continue
 		}
 		loop.Long, done = x, true

@@ -34,10 +34,11 @@ type Value struct {
 // Loop is how one loop is lowered.
 type Loop struct {
 	Cut Cut
-	// Flat: the nest from here down to the last compressed level that the result
-	// shares with an operand is one loop over the positions of that level.
-	Flat string
-	Long Long
+	// OverPositions, where it is not "", is the reason for which the nest from here down to the
+	// last compressed level that the result shares with an operand is one loop over the
+	// positions of that level.
+	OverPositions string
+	Long          Long
 }
 
 // How is a way of cutting a loop for threads.
@@ -68,10 +69,10 @@ type Cut struct {
 type LongRows uint8
 
 const (
-	Kept     LongRows = iota // nothing
-	Apart                    // they are left out, and run one after another, each on all threads
-	Before                   // they are computed before the loop, each on all threads
-	CutAlong                 // chunks begin and end inside of them
+	Kept        LongRows = iota // nothing
+	Separate                    // they are left out, and run one after another, each on all threads
+	Precomputed                 // they are computed before the loop, each on all threads
+	CutInside                   // chunks begin and end inside of them
 )
 
 // Long is what is done about rows of an operand of more than N entries.
@@ -82,7 +83,7 @@ type Long struct {
 	Why string
 	// Parts is how a row that is left out is cut for the threads.
 	Parts Cut
-	// Of rows computed Before: the places of a band of coordinates, and the entries
+	// Of Precomputed rows: the places of a band of coordinates, and the entries
 	// of a stretch of the row.
 	Band, Stretch int64
 }
@@ -148,9 +149,9 @@ type Space struct {
 
 // Result is what is known of the capacity that a result needs.
 type Result struct {
-	// Growth is how many times as many entries as the sparse operands together there
-	// is capacity for at first; Most bounds that number, 0 is no bound.
-	Growth, Most int64
+	// Factor is the capacity at first, as a multiple of the entries of all sparse operands
+	// together; Most bounds that number, 0 is no bound.
+	Factor, Most int64
 	// Places are the variables for whose coordinates an array of places in a given
 	// row is worth its memory.
 	Places map[string]bool

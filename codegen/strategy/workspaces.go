@@ -113,20 +113,20 @@ func product(x cin.Expr) bool {
 	return true
 }
 
-// A result has capacity for maxGrowth times as many entries as the operands at
+// A result has capacity for maxCapacityFactor times as many entries as the operands at
 // first, since few sparse matrices are uniform, or for more where their number is sure,
 // and not for more than maxCapacity on that account.
 const (
-	maxGrowth   = 8
-	maxCapacity = 1 << 26
+	maxCapacityFactor = 8
+	maxCapacity       = 1 << 26
 )
 
-// growth is how many times as many entries as the sparse operands together the
+// capacityFactor is how many times as many entries as the sparse operands together the
 // result is expected to have where they are added up in workspaces, or are products
 // that it stores: a power of two.
-func (f *facts) growth() int64 {
+func (f *facts) capacityFactor() int64 {
 	entries, places, added := 1.0, 1.0, 0.0
-	most := int64(maxGrowth)
+	most := int64(maxCapacityFactor)
 	for _, t := range f.Tensors[1:] {
 		if t.NNZ < 0 {
 			return 1
@@ -166,10 +166,10 @@ func (f *facts) growth() int64 {
 // capacity is what is known of the capacity that the result needs. crdWidths are those of its
 // levels.
 func (f *facts) capacity() Result {
-	r := Result{Growth: 1, Places: map[string]bool{}}
+	r := Result{Factor: 1, Places: map[string]bool{}}
 	if f.sparse() && !f.shared() {
-		r.Growth = f.growth()
-		r.Most = f.mostCapacity(r.Growth)
+		r.Factor = f.capacityFactor()
+		r.Most = f.mostCapacity(r.Factor)
 	}
 	for _, v := range f.vars {
 		r.Places[v] = f.fits(v)

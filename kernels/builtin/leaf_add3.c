@@ -72,8 +72,8 @@ typedef long dst_bits_f64 __attribute__((vector_size(16)));
 typedef double dst_lanes_f64 __attribute__((vector_size(16)));
 
 /* c ? x : y without a branch, in a vector's first lane: of fewer instructions than
- * dst_pick_f64, for loops that run one iteration at a time. */
-static inline double dst_pick_one_f64(_Bool c, double x, double y) {
+ * dst_select_f64, for loops that run one iteration at a time. */
+static inline double dst_select_one_f64(_Bool c, double x, double y) {
     const dst_bits_f64 keep = {-(long)c};
     union { dst_lanes_f64 x; dst_bits_f64 u; } a = {{x}}, b = {{y}};
     a.u = (a.u & keep) | (b.u & ~keep);
@@ -121,43 +121,43 @@ static int builtin_add3_sss_sss_sss_32_body(const int32_t *restrict T1_pos0, con
     int32_t *T0_pos0 = 0;
     int64_t T0_pos0_len = 0;
     int rc = 0;
-    const int64_t guess = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000000001);
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000000001);
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd0_cap = guess;
+    int64_t T0_crd0_cap = estimate;
     T0_crd0_len = T0_crd0_cap;
     T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int32_t), 0);
     if (!T0_crd0) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int32_t), 0);
     if (!T0_crd1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos1_cap = guess + 1;
+    int64_t T0_pos1_cap = estimate + 1;
     T0_pos1_len = T0_pos1_cap;
     T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int32_t), 0);
     if (!T0_pos1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd2_cap = guess;
+    int64_t T0_crd2_cap = estimate;
     T0_crd2_len = T0_crd2_cap;
     T0_crd2 = dst_alloc(env, T0_crd2_len, sizeof(int32_t), 0);
     if (!T0_crd2) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos2_cap = guess + 1;
+    int64_t T0_pos2_cap = estimate + 1;
     T0_pos2_len = T0_pos2_cap;
     T0_pos2 = dst_alloc(env, T0_pos2_len, sizeof(int32_t), 0);
     if (!T0_pos2) {
@@ -296,7 +296,7 @@ static int builtin_add3_sss_sss_sss_32_body(const int32_t *restrict T1_pos0, con
                         const double T2_v = T2_vals[T2_p_2];
                         const double term = T1_v;
                         const double term_1 = T2_v;
-                        T0_vals[T0_n2] = dst_pick_one_f64(T1_at, term, -0.0) + dst_pick_one_f64(T2_at, term_1, -0.0);
+                        T0_vals[T0_n2] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
                         T0_crd2[T0_n2] = (int32_t)i2;
                         T0_n2 += 1;
                         T1_p_2 += (int64_t)T1_at;
@@ -912,43 +912,43 @@ static int builtin_add3_sss_sss_sss_64_body(const int64_t *restrict T1_pos0, con
     int64_t *T0_pos0 = 0;
     int64_t T0_pos0_len = 0;
     int rc = 0;
-    const int64_t guess = T1_nnz + 16 + T2_nnz;
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = T1_nnz + 16 + T2_nnz;
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd0_cap = guess;
+    int64_t T0_crd0_cap = estimate;
     T0_crd0_len = T0_crd0_cap;
     T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int64_t), 0);
     if (!T0_crd0) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int64_t), 0);
     if (!T0_crd1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos1_cap = guess + 1;
+    int64_t T0_pos1_cap = estimate + 1;
     T0_pos1_len = T0_pos1_cap;
     T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int64_t), 0);
     if (!T0_pos1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd2_cap = guess;
+    int64_t T0_crd2_cap = estimate;
     T0_crd2_len = T0_crd2_cap;
     T0_crd2 = dst_alloc(env, T0_crd2_len, sizeof(int64_t), 0);
     if (!T0_crd2) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos2_cap = guess + 1;
+    int64_t T0_pos2_cap = estimate + 1;
     T0_pos2_len = T0_pos2_cap;
     T0_pos2 = dst_alloc(env, T0_pos2_len, sizeof(int64_t), 0);
     if (!T0_pos2) {
@@ -1087,7 +1087,7 @@ static int builtin_add3_sss_sss_sss_64_body(const int64_t *restrict T1_pos0, con
                         const double T2_v = T2_vals[T2_p_2];
                         const double term = T1_v;
                         const double term_1 = T2_v;
-                        T0_vals[T0_n2] = dst_pick_one_f64(T1_at, term, -0.0) + dst_pick_one_f64(T2_at, term_1, -0.0);
+                        T0_vals[T0_n2] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
                         T0_crd2[T0_n2] = i2;
                         T0_n2 += 1;
                         T1_p_2 += (int64_t)T1_at;
@@ -1699,29 +1699,29 @@ static int builtin_add3_ssd_ssd_ssd_32_body(const int32_t *restrict T1_pos0, con
     int32_t *T0_pos0 = 0;
     int64_t T0_pos0_len = 0;
     int rc = 0;
-    const int64_t guess = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd0_cap = guess;
+    int64_t T0_crd0_cap = estimate;
     T0_crd0_len = T0_crd0_cap;
     T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int32_t), 0);
     if (!T0_crd0) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int32_t), 0);
     if (!T0_crd1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos1_cap = guess + 1;
+    int64_t T0_pos1_cap = estimate + 1;
     T0_pos1_len = T0_pos1_cap;
     T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int32_t), 0);
     if (!T0_pos1) {
@@ -2237,29 +2237,29 @@ static int builtin_add3_ssd_ssd_ssd_64_body(const int64_t *restrict T1_pos0, con
     int64_t *T0_pos0 = 0;
     int64_t T0_pos0_len = 0;
     int rc = 0;
-    const int64_t guess = T1_nnz + 16 + T2_nnz;
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = T1_nnz + 16 + T2_nnz;
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd0_cap = guess;
+    int64_t T0_crd0_cap = estimate;
     T0_crd0_len = T0_crd0_cap;
     T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int64_t), 0);
     if (!T0_crd0) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int64_t), 0);
     if (!T0_crd1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos1_cap = guess + 1;
+    int64_t T0_pos1_cap = estimate + 1;
     T0_pos1_len = T0_pos1_cap;
     T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int64_t), 0);
     if (!T0_pos1) {

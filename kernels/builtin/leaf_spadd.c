@@ -72,8 +72,8 @@ typedef long dst_bits_f64 __attribute__((vector_size(16)));
 typedef double dst_lanes_f64 __attribute__((vector_size(16)));
 
 /* c ? x : y without a branch, in a vector's first lane: of fewer instructions than
- * dst_pick_f64, for loops that run one iteration at a time. */
-static inline double dst_pick_one_f64(_Bool c, double x, double y) {
+ * dst_select_f64, for loops that run one iteration at a time. */
+static inline double dst_select_one_f64(_Bool c, double x, double y) {
     const dst_bits_f64 keep = {-(long)c};
     union { dst_lanes_f64 x; dst_bits_f64 u; } a = {{x}}, b = {{y}};
     a.u = (a.u & keep) | (b.u & ~keep);
@@ -114,15 +114,15 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
-    const int64_t guess = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int32_t), 0);
     if (!T0_crd1) {
@@ -187,7 +187,7 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
             const double T2_v = T2_vals[T2_p_1];
             const double term = T1_v;
             const double term_1 = T2_v;
-            T0_vals[T0_n1] = dst_pick_one_f64(T1_at, term, -0.0) + dst_pick_one_f64(T2_at, term_1, -0.0);
+            T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
             T0_crd1[T0_n1] = (int32_t)i1;
             T0_n1 += 1;
             T1_p_1 += (int64_t)T1_at;
@@ -262,15 +262,15 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
-    const int64_t guess = T1_nnz + 16 + T2_nnz;
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = T1_nnz + 16 + T2_nnz;
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int64_t), 0);
     if (!T0_crd1) {
@@ -335,7 +335,7 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
             const double T2_v = T2_vals[T2_p_1];
             const double term = T1_v;
             const double term_1 = T2_v;
-            T0_vals[T0_n1] = dst_pick_one_f64(T1_at, term, -0.0) + dst_pick_one_f64(T2_at, term_1, -0.0);
+            T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
             T0_crd1[T0_n1] = i1;
             T0_n1 += 1;
             T1_p_1 += (int64_t)T1_at;
@@ -412,29 +412,29 @@ static int builtin_spadd_ss_ss_ss_32_body(const int32_t *restrict T1_pos0, const
     int32_t *T0_pos0 = 0;
     int64_t T0_pos0_len = 0;
     int rc = 0;
-    const int64_t guess = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = dst_min_i64(T1_nnz + 16 + T2_nnz, 1000001);
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd0_cap = guess;
+    int64_t T0_crd0_cap = estimate;
     T0_crd0_len = T0_crd0_cap;
     T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int32_t), 0);
     if (!T0_crd0) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int32_t), 0);
     if (!T0_crd1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos1_cap = guess + 1;
+    int64_t T0_pos1_cap = estimate + 1;
     T0_pos1_len = T0_pos1_cap;
     T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int32_t), 0);
     if (!T0_pos1) {
@@ -534,7 +534,7 @@ static int builtin_spadd_ss_ss_ss_32_body(const int32_t *restrict T1_pos0, const
                 const double T2_v = T2_vals[T2_p_1];
                 const double term = T1_v;
                 const double term_1 = T2_v;
-                T0_vals[T0_n1] = dst_pick_one_f64(T1_at, term, -0.0) + dst_pick_one_f64(T2_at, term_1, -0.0);
+                T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
                 T0_crd1[T0_n1] = (int32_t)i1;
                 T0_n1 += 1;
                 T1_p_1 += (int64_t)T1_at;
@@ -801,29 +801,29 @@ static int builtin_spadd_ss_ss_ss_64_body(const int64_t *restrict T1_pos0, const
     int64_t *T0_pos0 = 0;
     int64_t T0_pos0_len = 0;
     int rc = 0;
-    const int64_t guess = T1_nnz + 16 + T2_nnz;
-    int64_t T0_vals_cap = guess;
+    const int64_t estimate = T1_nnz + 16 + T2_nnz;
+    int64_t T0_vals_cap = estimate;
     T0_vals_len = T0_vals_cap;
     T0_vals = dst_alloc(env, T0_vals_len, sizeof(double), 0);
     if (!T0_vals) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd0_cap = guess;
+    int64_t T0_crd0_cap = estimate;
     T0_crd0_len = T0_crd0_cap;
     T0_crd0 = dst_alloc(env, T0_crd0_len, sizeof(int64_t), 0);
     if (!T0_crd0) {
         rc = 1;
         goto done;
     }
-    int64_t T0_crd1_cap = guess;
+    int64_t T0_crd1_cap = estimate;
     T0_crd1_len = T0_crd1_cap;
     T0_crd1 = dst_alloc(env, T0_crd1_len, sizeof(int64_t), 0);
     if (!T0_crd1) {
         rc = 1;
         goto done;
     }
-    int64_t T0_pos1_cap = guess + 1;
+    int64_t T0_pos1_cap = estimate + 1;
     T0_pos1_len = T0_pos1_cap;
     T0_pos1 = dst_alloc(env, T0_pos1_len, sizeof(int64_t), 0);
     if (!T0_pos1) {
@@ -923,7 +923,7 @@ static int builtin_spadd_ss_ss_ss_64_body(const int64_t *restrict T1_pos0, const
                 const double T2_v = T2_vals[T2_p_1];
                 const double term = T1_v;
                 const double term_1 = T2_v;
-                T0_vals[T0_n1] = dst_pick_one_f64(T1_at, term, -0.0) + dst_pick_one_f64(T2_at, term_1, -0.0);
+                T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
                 T0_crd1[T0_n1] = i1;
                 T0_n1 += 1;
                 T1_p_1 += (int64_t)T1_at;

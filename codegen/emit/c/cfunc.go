@@ -25,10 +25,10 @@ type cfunc struct {
 	owns   bool                  // there is something to release at the end
 	b      strings.Builder
 	depth  int
-	// orderedOf is the loop whose iterations have an ordered section, nil for none; turned is what they
-	// hand on.
+	// orderedOf is the loop whose iterations have an ordered section, nil for none; changing is what
+	// iterations before have changed.
 	orderedOf *ir.For
-	turned    map[*ir.Array]bool
+	changing  map[*ir.Array]bool
 }
 
 func (l *leaf) newFunc() *cfunc {
@@ -38,7 +38,7 @@ func (l *leaf) newFunc() *cfunc {
 		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 		depth: 1,
 	}
-	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "turn", "done"} {
+	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done"} {
 		f.names.take(own)
 	}
 	f.temps = f.names
@@ -112,7 +112,7 @@ func (f *cfunc) arrayParam(a *ir.Array) string {
 	if a.Const {
 		return "const " + ctype(a.Elem) + " *restrict " + f.array(a)
 	}
-	if f.turned[a] { // others change it while the function runs
+	if f.changing[a] { // others change it while the function runs
 		return ctype(a.Elem) + " *" + f.array(a)
 	}
 	return ctype(a.Elem) + " *restrict " + f.array(a)

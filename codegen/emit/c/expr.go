@@ -63,9 +63,9 @@ func (f *cfunc) expr(x ir.Expr, prec int) string {
 	case *ir.Select:
 		if _, v := x.X.(*ir.Var); v && isLit(x.Y) && x.Type().IsFloat() {
 			// Compilers branch where a floating-point number is chosen.
-			name := "pick"
+			name := "select"
 			if f.single {
-				name = "pick_one"
+				name = "select_one"
 			}
 			return fmt.Sprintf("%s(%s, %s, %s)", f.helper(name, x.Type()), f.expr(x.Cond, 0), f.expr(x.X, 0), f.expr(x.Y, 0))
 		}

@@ -39,15 +39,15 @@ func TestForms(t *testing.T) {
 		// Fills, copies, streamed copies, unrolled loops with and without a rest, lanes.
 		"memory": {`dst_copy\(`: 2, `dst_stream\(`: 3, `#pragma GCC unroll 4\n`: 1, `#pragma GCC unroll 3\n`: 1, `u_whole; u_at \+= 3`: 1, `for \(int64_t u = u_whole; u < u_end; u\+\+\)`: 1,
 			`#pragma omp simd\n`: 1, `rc = 3;`: 1, `t\[[34]\]->vals = `: 2},
-		"nested":   {`dst_grown\(room, j \+ 1\)`: 1, `dst_grow\(`: 1, `rc = 3;`: 1, `fault->fail_ncoord = 0;`: 1, freed: 1},
+		"nested":   {`dst_grown\(capacity, j \+ 1\)`: 1, `dst_grow\(`: 1, `rc = 3;`: 1, `fault->fail_ncoord = 0;`: 1, freed: 1},
 		"searches": {`dst_search_i(32|64)\(`: 2, `dst_search_upper_i(32|64)\(`: 2},
 		"sorts":    {`dst_sort_i32\(a, lo, hi\)`: 1, `dst_sort_i64\(b, lo, hi\)`: 1},
 		// Sums of floats over threads have 256 parts, whatever the threads, added in order.
 		"sums": {`t_2_part\[256\]`: 1, `t_2 \+= t_2_part\[k_2 / i_size\]`: 1, `#pragma omp simd reduction\(\+ : `: 4, `reduction\(\+ : zz_re, zz_im\)`: 1, parallel: 1, atomic: 0},
 		// Arrays that iterations leave behind are freed with their table.
 		"tables": {`dst_free_table\(env, [TV], [TV]_len`: 4, `entry->ptr = `: 4, `dst_sort_by\(`: 3, parallel: 2},
-		// The turn of those behind an iteration that fails never comes.
-		"scanfails": {`if \(!dst_await\(turn, i\)\)`: 1, `dst_pass\(turn, i \+ 1\)`: 1, `schedule\(monotonic:dynamic, 1\)`: 1},
+		// Iterations behind one that fails never enter the ordered section.
+		"scanfails": {`if \(!dst_ordered_enter\(ordered, i\)\)`: 1, `dst_ordered_leave\(ordered, i \+ 1\)`: 1, `schedule\(monotonic:dynamic, 1\)`: 1},
 		"union":     {`dst_grow\(`: 2, `dst_grown\(`: 2, `while \(p < pend \|\| q < qend\)`: 1, `t\[0\]->levels\[0\]\.crd = `: 1},
 		// Arrays begin at the position that their tensors say.
 		"view": {`dst_base\(`: 5, `->levels\[0\]\.offset`: 1, `crd\[p\] - off`: 1, `\brestrict\b`: 5},

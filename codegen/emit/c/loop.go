@@ -113,7 +113,7 @@ func (f *cfunc) groups(s *ir.For) {
 // serialLoop writes a plain loop.
 func (f *cfunc) serialLoop(s *ir.For) {
 	if s.Kind == ir.Unrolled {
-		f.clones(s)
+		f.unrolledLoop(s)
 		return
 	}
 	end := f.end(s.Hi, f.variable(s.V), s.Body)
@@ -122,12 +122,12 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	f.line("}")
 }
 
-// clones writes an unrolled loop: as long as all copies of its body are within its
-// bounds one that makes all of them, and asks no more, and a plain one for the rest.
-func (f *cfunc) clones(s *ir.For) {
+// unrolledLoop writes a loop whose body is unrolled by a factor: a loop over whole groups of
+// iterations, which are not tested one by one, and a plain loop for the rest.
+func (f *cfunc) unrolledLoop(s *ir.For) {
 	n := unrollFactor(s)
 	if known(s, n) || n == 1 {
-		f.copies(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, precSum))
+		f.fullyUnrolled(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, precSum))
 		return
 	}
 	v := f.variable(s.V)
@@ -136,16 +136,15 @@ func (f *cfunc) clones(s *ir.For) {
 	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	f.line("const int64_t %s = %s + (%s - %s) / %d * %d;", whole, from, end, from, n*s.Step, n*s.Step)
 	f.line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, from, at, whole, at, n*s.Step)
-	f.scoped(func() { f.copies(s, n, at, fmt.Sprintf("%s + %d", at, n*s.Step)) })
+	f.scoped(func() { f.fullyUnrolled(s, n, at, fmt.Sprintf("%s + %d", at, n*s.Step)) })
 	f.line("}")
 	f.head(s, whole, end)
 	f.nested(s.Body)
 	f.line("}")
 }
 
-// copies writes a loop of n iterations at most that the compiler is to replace by
-// them.
-func (f *cfunc) copies(s *ir.For, n int64, lo, hi string) {
+// fullyUnrolled writes a loop of at most n iterations for the C compiler to unroll completely.
+func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 	f.need(unrolled)
 	f.pragma("GCC unroll %d", n)
 	f.head(s, lo, hi)
@@ -383,9 +382,9 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		}
 	}
 	if p.ordered {
-		f.need("turn")
-		c.turn = f.temps.fresh(v + "_turn")
-		f.line("dst_turn %s = {%s, %s};", c.turn, begin, failures(c))
+		f.need("ordered")
+		c.ordered = f.temps.fresh(v + "_ordered")
+		f.line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
 	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, integer(s.Step, precSum))
 	f.scoped(func() {
@@ -418,7 +417,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 type call struct {
 	piece                       *piece
 	begin, end, at, size, fault string
-	turn                        string   // whose turn it is, among threads
+	ordered                     string   // the state of the ordered section, among threads
 	parts                       []string // arrays of partial sums
 	step                        int64
 }
@@ -439,14 +438,14 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 	}
 	v := f.variable(f.orderedOf.V)
 	if f.fails {
-		f.line("if (!dst_await(turn, %s)) {", v)
+		f.line("if (!dst_ordered_enter(ordered, %s)) {", v)
 		f.scoped(func() { f.fail("0") })
 		f.line("}")
 	} else {
-		f.line("dst_await(turn, %s);", v)
+		f.line("dst_ordered_enter(ordered, %s);", v)
 	}
 	f.stmt(s.Body)
-	f.line("dst_pass(turn, %s + %s);", v, integer(f.orderedOf.Step, precSum))
+	f.line("dst_ordered_leave(ordered, %s + %s);", v, integer(f.orderedOf.Step, precSum))
 }
 
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does

@@ -34,9 +34,9 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	p.atomic = storesAtomically(s.Body)
 	ordered := ir.OrderedOf(s)
 	if p.ordered = ordered != nil; p.ordered {
-		f.orderedOf, f.turned = s, map[*ir.Array]bool{}
+		f.orderedOf, f.changing = s, map[*ir.Array]bool{}
 		for _, a := range l.usageIn(true, ordered.Body).arrays {
-			f.turned[a] = !a.Const
+			f.changing[a] = !a.Const
 		}
 	}
 	reduced := map[*ir.Var]bool{}
@@ -84,7 +84,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		params = append(params, "int shared")
 	}
 	if p.ordered {
-		params = append(params, "dst_turn *turn")
+		params = append(params, "dst_ordered *ordered")
 	}
 	f.own(u, u.made, u.madeTables)
 	for _, r := range p.reduce {
@@ -168,8 +168,8 @@ func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shar
 	if c.piece.atomic {
 		args = append(args, fmt.Sprint(truth(shared)))
 	}
-	if c.turn != "" {
-		args = append(args, "&"+c.turn)
+	if c.ordered != "" {
+		args = append(args, "&"+c.ordered)
 	}
 	return c.piece.name + "(" + strings.Join(args, ", ") + ")"
 }

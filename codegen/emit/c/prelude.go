@@ -22,8 +22,8 @@ var helpers = []struct {
 	{name: "bytes"},
 	{name: "min", types: []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}},
 	{name: "max", types: []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}},
-	{name: "pick", types: []ir.Type{ir.Float32, ir.Float64}},
-	{name: "pick_one", types: []ir.Type{ir.Float32, ir.Float64}},
+	{name: "select", types: []ir.Type{ir.Float32, ir.Float64}},
+	{name: "select_one", types: []ir.Type{ir.Float32, ir.Float64}},
 	{name: "div", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "rem", types: []ir.Type{ir.Int32, ir.Int64}},
 	{name: "trunc_i32"},
@@ -37,7 +37,7 @@ var helpers = []struct {
 	{name: "copy"},
 	{name: "stream", uses: []string{"copy"}},
 	{name: "sort", types: []ir.Type{ir.Int32, ir.Int64}},
-	{name: "bits", uses: []string{"sort:int32"}},
+	{name: "bitmap", uses: []string{"sort:int32"}},
 	{name: "alloc", uses: []string{"bytes"}},
 	{name: "release"},
 	{name: "grow", uses: []string{"bytes"}},
@@ -45,7 +45,7 @@ var helpers = []struct {
 	{name: "sort_by", uses: []string{"alloc", "release"}},
 	{name: "chunk"},
 	{name: "fault"},
-	{name: "turn", uses: []string{"fault"}},
+	{name: "ordered", uses: []string{"fault"}},
 }
 
 // suffix names a type in the names of the prelude.

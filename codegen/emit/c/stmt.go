@@ -70,10 +70,10 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Sort:
 		f.line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
 	case *ir.Mark:
-		f.need("bits")
+		f.need("bitmap")
 		f.line("dst_mark(%s, %s, &%s, %s);", f.array(s.Bits), f.array(s.Words), f.variable(s.N), f.expr(s.At, 0))
 	case *ir.Collect:
-		f.need("bits")
+		f.need("bitmap")
 		n := f.variable(s.N)
 		f.line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.array(s.List), f.array(s.Words), n, f.array(s.Bits), f.array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
 	case *ir.SortBy:
@@ -237,16 +237,16 @@ func (f *cfunc) alloc(s *ir.Alloc) {
 
 func (f *cfunc) grow(s *ir.Grow) {
 	f.need("grow")
-	a, n, room := f.array(s.A), f.lens[s.A], f.variable(s.Cap)
-	f.line("if (%s > %s) {", f.expr(s.Need, precSum), room)
+	a, n, capacity := f.array(s.A), f.lens[s.A], f.variable(s.Cap)
+	f.line("if (%s > %s) {", f.expr(s.Need, precSum), capacity)
 	f.scoped(func() {
 		more, size := f.temps.fresh(a+"_more"), f.temps.fresh(a+"_size")
-		f.line("const int64_t %s = dst_grown(%s, %s);", size, room, f.expr(s.Need, 0))
+		f.line("const int64_t %s = dst_grown(%s, %s);", size, capacity, f.expr(s.Need, 0))
 		f.line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size, ctype(s.A.Elem))
 		f.line("if (!%s) {", more)
 		f.noMemory()
 		f.line("%s = %s;", a, more)
-		f.line("%s = %s = %s;", n, room, size)
+		f.line("%s = %s = %s;", n, capacity, size)
 	})
 	f.line("}")
 }

@@ -6,39 +6,40 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// A chunk of a parallel loop whose result grows makes a stretch of it: some rows,
-// of which the first may begin, and the last end, at a coordinate inside. A row of more
-// entries than the strategy says is cut so, at whatever coordinates make the chunks even:
-// entries are computed one by one, so that no bit tells where. The chunk with a row's
-// end closes it.
-type stretch struct {
+// rowRange is the rows that one chunk of a parallel loop computes, of a sparse result that is
+// appended to. A row with more entries than the strategy says may be cut: the first row of the
+// range may then begin, and the last one end, at a coordinate inside the row. Cuts are where
+// they make the chunks even. Every entry of the result is computed by one chunk, so that the
+// result does not depend on where the cuts are. The chunk that has a row's end closes the row.
+type rowRange struct {
 	f    *cin.Forall
 	rows span
-	// closed is behind the last row that ends here.
+	// closed is one more than the last row whose end is in the range.
 	closed ir.Expr
-	// v is the variable along the rows, "" where none is cut. first and last are the
-	// rows that begin at from and end at to, each a row before all where there is none.
-	v            string
+	// cutVar is the variable along the rows, "" where no row is cut. Row first begins at
+	// coordinate from, and row last ends at coordinate to. Where the range begins or ends
+	// with a whole row, first or last is a row number before all rows.
+	cutVar       string
 	first, last  ir.Expr
 	from, to     ir.Expr
-	begins, ends ir.Expr // whether there is one
+	begins, ends ir.Expr // whether there is such a first, and such a last row
 }
 
-// cutAlong has the chunks cut long rows, where the strategy says so.
-func (w *work) cutAlong(long strategy.Long) {
-	if long.How == strategy.CutAlong {
-		w.along, w.cutRow = w.l.resultVars[1], long.N
+// cutLongRows lets chunks cut long rows, where the strategy says so.
+func (w *work) cutLongRows(long strategy.Long) {
+	if long.How == strategy.CutInside {
+		w.cutVar, w.longRow = w.l.resultVars[1], long.N
 	}
 }
 
-// stretch is what chunk c makes.
-func (w *work) stretch(f *cin.Forall, c ir.Expr) *stretch {
-	if w.along == "" {
+// rowRange is the rows of chunk c.
+func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
+	if w.cutVar == "" {
 		s := w.chunk(f.Var, c)
-		return &stretch{f: f, rows: s, closed: s.hi}
+		return &rowRange{f: f, rows: s, closed: s.hi}
 	}
 	l := w.l
-	s := &stretch{f: f, v: w.along}
+	s := &rowRange{f: f, cutVar: w.cutVar}
 	var lo, hi ir.Expr
 	lo, s.first, s.from, s.begins = w.edge(f.Var+"_from", c)
 	lo = l.named(f.Var+"_first", ir.Choose(s.begins, s.first, lo))
@@ -48,20 +49,20 @@ func (w *work) stretch(f *cin.Forall, c ir.Expr) *stretch {
 	return s
 }
 
-// edge is where chunk c starts: at row x, unless inside, from coordinate at of row on,
-// the one before x. Otherwise that is a row before all.
+// edge is where chunk c starts. It starts at row x, or, where inside is true, in the row
+// before x, at coordinate at. That row is then called row; else row is a number before all rows.
 func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 	l := w.l
 	x = l.named(name, w.boundary(c))
 	none := ir.Minus(w.lo, ir.Int(1))
 	r := l.declare(name+"_row", none)
-	b := l.bounds[w.along]
-	j := l.declare(name+"_"+w.along, b[0])
+	b := l.bounds[w.cutVar]
+	j := l.declare(name+"_"+w.cutVar, b[0])
 	l.when(ir.Less(w.lo, x), func() {
 		start := l.named("start", w.before(ir.Minus(x, ir.Int(1))))
 		end := l.named("end", w.before(x))
 		target := l.named("target", w.target(c))
-		long := ir.Less(ir.Int(w.cutRow), ir.Minus(end, start))
+		long := ir.Less(ir.Int(w.longRow), ir.Minus(end, start))
 		l.when(ir.Both(ir.Less(target, end), long), func() {
 			l.set(r, ir.Minus(x, ir.Int(1)))
 			y := l.declare("y", b[1])
@@ -76,7 +77,8 @@ func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 	return x, r, j, ir.Less(none, r)
 }
 
-// beforeIn is the work before coordinate j of row r, and all rows before, but the rows themselves.
+// beforeIn is the number of entries before coordinate j of row r, those of all rows before r
+// included. Unlike before, it does not count the rows themselves.
 func (w *work) beforeIn(r, j ir.Expr) ir.Expr {
 	var n ir.Expr = ir.Int(0)
 	for _, c := range w.counted() {
@@ -89,22 +91,22 @@ func (w *work) beforeIn(r, j ir.Expr) ir.Expr {
 }
 
 // lower lowers the chunk's loop.
-func (s *stretch) lower(l *lowerer, e *env) ir.Expr {
+func (s *rowRange) lower(l *lowerer, e *env) ir.Expr {
 	e.ranges[s.f.Var] = s.rows
-	if s.v == "" {
+	if s.cutVar == "" {
 		return l.serial(s.f, e, false)
 	}
 	return l.loops(&loop{f: s.f, e: e, body: func(in *env) ir.Expr {
 		row := in.coord[s.f.Var]
-		all := l.span(in, s.v)
+		all := l.span(in, s.cutVar)
 		begins, ends := ir.Equal(row, s.first), ir.Equal(row, s.last)
 		all.open = l.named("open", ends)
 		if !all.clip {
 			all.clip, all.when = true, l.named("cut", ir.Either(begins, all.open))
 		}
-		all.lo = l.named(s.v+"_from", ir.Choose(begins, s.from, all.lo))
-		all.hi = l.named(s.v+"_to", ir.Choose(all.open, s.to, all.hi))
-		in.ranges[s.v] = all
+		all.lo = l.named(s.cutVar+"_from", ir.Choose(begins, s.from, all.lo))
+		all.hi = l.named(s.cutVar+"_to", ir.Choose(all.open, s.to, all.hi))
+		in.ranges[s.cutVar] = all
 		return l.stmt(s.f.Body, in, false)
 	}})
 }

@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestRoom: at first there is room for what a result is expected to have.
-func TestRoom(t *testing.T) {
-	for _, c := range []struct{ request, room string }{
+// TestCapacity: the capacity at first is that of what a result is expected to have.
+func TestCapacity(t *testing.T) {
+	for _, c := range []struct{ request, capacity string }{
 		// As many as the operands, together.
 		{"A(i,j)=B(i,j)+C(i,j) A:ds B:ds C:ds", "min(B_nnz + 16 + C_nnz, 1000001)"},
 		{"A(i,j)=B(i,j)*C(i,j) A:ss B:ss C:ss", "min(B_nnz + 16 + C_nnz, 1000001)"},
@@ -18,7 +18,7 @@ func TestRoom(t *testing.T) {
 		// Ten terms for each entry of B, of uniform rows, and five entries.
 		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", "min((B_nnz + 16 + C_nnz) * 8, 1000001)"},
 		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds k=10 i=100000 j=100000", "min((B_nnz + 16 + C_nnz) * 8, 10000000001)"},
-		// 10,000 for each of 10,000: as many as there is room for in any case, 1 << 26.
+		// 10,000 for each of 10,000: the largest capacity in any case, 1 << 26.
 		{"A(i,j)=b(i)*c(j) A:ss b:s c:s i=100000 j=100000", "min((b_nnz + 16 + c_nnz) * 2048, 10000000001)"},
 		{"A(i,j)=b(i)*c(j) A:ss b:s c:s", "min((b_nnz + 16 + c_nnz) * 64, 1000001)"},
 		{"A(i,j)=2*b(i)*d(j) A:ss b:s d:d", "min((b_nnz + 16) * 128, 1000001)"},
@@ -29,10 +29,10 @@ func TestRoom(t *testing.T) {
 			continue
 		}
 		text := ir.Print(u.Func)
-		if !strings.Contains(text, "var room int64 = select(@\"threads\" <= 1, 0, "+c.room) {
-			_, text, _ = strings.Cut(text, "var room")
+		if !strings.Contains(text, "var capacity int64 = select(@\"threads\" <= 1, 0, "+c.capacity) {
+			_, text, _ = strings.Cut(text, "var capacity")
 			text, _, _ = strings.Cut(text, "\n")
-			t.Errorf("%s: room%s, want %s", c.request, text, c.room)
+			t.Errorf("%s: capacity%s, want %s", c.request, text, c.capacity)
 		}
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"distaff/codegen/cin"
 )
 
-// apart gives what stands beside the loop over j in the one over i, such as the old
-// value of a +=, loops of its own before those: forall i { S; forall j T } becomes
-// forall i S; forall i forall j T. All of it adds to a result, or a temporary, that
-// is written at random, so that the order shows in nothing but rounding. The loops
+// fission is loop fission: statements beside the loop over j in the loop over i, such as the
+// one that adds the old value of a +=, get loops of their own before it: forall i { S; forall j T }
+// becomes forall i S; forall i forall j T. Only additions to a result, or a temporary, with
+// random access are moved so, whose order shows in nothing but rounding. The loops
 // of S are over the original variables, whatever replaced these, and stay so: only
 // parallelize and unroll concern them. It returns the loops over i that are around
 // those over j then.
-func (s *state) apart(i, j string) (own []*cin.Forall) {
+func (s *state) fission(i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
 		if !ok {
@@ -202,11 +202,11 @@ func (s *state) originals(chain []*cin.Forall) (vars [][]string, ok bool) {
 	if c == nil {
 		return [][]string{{chain[len(chain)-1].Var}}, true
 	}
-	within := func(f *cin.Forall) bool { return slices.Contains(c.Leaves, s.g.Stands(f.Var)) }
+	within := func(f *cin.Forall) bool { return slices.Contains(c.Leaves, s.g.ConsumerVar(f.Var)) }
 	n := 0
 	for _, f := range chain {
 		switch {
-		case s.g.Stands(f.Var) != f.Var:
+		case s.g.ConsumerVar(f.Var) != f.Var:
 			return nil, false
 		case within(f):
 			n++

@@ -6,22 +6,23 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// huge leaves long rows out of a parallel loop, and runs them afterwards, one
+// longDenseRows are the rows of a dense result, or of a shared pattern, that have too many
+// entries for one thread. The parallel loop leaves them out. They are computed after it, one
 // after another, each on all threads.
-type huge struct {
-	l    *lowerer
-	long strategy.Long
-	body cin.Stmt  // the loop's body, with the loop over the row on threads
-	seen *ir.Array // by chunk: whether it has left a row out
+type longDenseRows struct {
+	l       *lowerer
+	long    strategy.Long
+	body    cin.Stmt  // the loop's body, with the loop over the row on threads
+	leftOut *ir.Array // by chunk: whether it has left a row out
 	// zeroed: the chunks have set the result to 0 before they wrote to it.
 	zeroed bool
 }
 
-// newHuge makes a huge for a loop whose body sums the segment of a sparse level
-// into a scalar or a row of a dense result, or writes to the positions of a
-// pattern that the result shares.
-func (l *lowerer) newHuge(f *cin.Forall, w *work, long strategy.Long) *huge {
-	h := &huge{l: l, long: long}
+// newLongDenseRows is the long rows of a loop whose body sums the segment of a sparse level
+// into a scalar or into a row of a dense result, or writes to the positions of a pattern
+// that the result shares.
+func (l *lowerer) newLongDenseRows(f *cin.Forall, w *work, long strategy.Long) *longDenseRows {
+	h := &longDenseRows{l: l, long: long}
 	parted := func(s cin.Stmt) *cin.Forall {
 		p, ok := s.(*cin.Forall)
 		if !ok || w.key != long.Key {
@@ -42,8 +43,8 @@ func (l *lowerer) newHuge(f *cin.Forall, w *work, long strategy.Long) *huge {
 	return h
 }
 
-// isLong tells whether the row at hand is long.
-func (h *huge) isLong(in *env) ir.Expr {
+// isLong tells whether the row of environment in is long.
+func (h *longDenseRows) isLong(in *env) ir.Expr {
 	c := in.cur[h.long.Key]
 	if c.level != 1 || never(c.pres) {
 		return ir.Truth(false)
@@ -52,8 +53,8 @@ func (h *huge) isLong(in *env) ir.Expr {
 	return ir.Both(c.pres, ir.Greater(ir.Minus(ir.Coord(pos, ir.Plus(c.pos, ir.Int(1))), ir.Coord(pos, c.pos)), ir.Int(h.long.N)))
 }
 
-// loop lowers a chunk's loop without the long rows.
-func (h *huge) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
+// loop lowers the loop of one chunk, which leaves out the long rows.
+func (h *longDenseRows) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
 	l := h.l
 	defer func() { h.zeroed = e.res.zeroed }()
 	return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr {
@@ -64,19 +65,19 @@ func (h *huge) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
 		case never(long):
 			l.blk.List = append(l.blk.List, body.List...)
 		default:
-			leave := l.within(func() { l.store(h.seen, chunk, ir.Truth(true)) })
+			leave := l.within(func() { l.store(h.leftOut, chunk, ir.Truth(true)) })
 			l.emit(&ir.If{Cond: long, Then: leave, Else: body})
 		}
 		return some
 	}})
 }
 
-// rest lowers the long rows of all chunks.
-func (h *huge) rest(f *cin.Forall, e *env, w *work) {
+// lowerLong computes the rows that the chunks left out.
+func (h *longDenseRows) lowerLong(f *cin.Forall, e *env, w *work) {
 	l := h.l
 	c := l.newVar("chunk")
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Body: l.within(func() {
-		l.when(ir.At(h.seen, c), func() {
+		l.when(ir.At(h.leftOut, c), func() {
 			in := e.clone()
 			in.ranges[f.Var] = w.chunk(f.Var, c)
 			in.res.zeroed = h.zeroed
@@ -86,5 +87,5 @@ func (h *huge) rest(f *cin.Forall, e *env, w *work) {
 			}})
 		})
 	})})
-	l.emit(&ir.Free{A: h.seen})
+	l.emit(&ir.Free{A: h.leftOut})
 }

@@ -7,12 +7,12 @@ import (
 	"distaff/codegen/cin"
 )
 
-// flat tells whether a nest of loops is one over the positions of the operand that the
+// positionLoop tells whether a nest of loops is one over the positions of the operand that the
 // result shares its pattern with: it loops over the levels of that operand, down to the
-// result's last compressed one, and nothing else reads the coordinates of any level but
-// that. Short fibers then cost no loop of their own, and threads part positions, not
-// rows. It returns the reason, "" where it is not so.
-func (f *facts) flat(l *cin.Forall) string {
+// result's last compressed one, and nothing else reads coordinates of the levels above
+// that. Short fibers then cost no loop of their own, and chunks for threads are cut at
+// positions, not at rows. It returns the reason, "" where it is not so.
+func (f *facts) positionLoop(l *cin.Forall) string {
 	if !f.shared() || f.deep == 0 {
 		return ""
 	}
@@ -48,7 +48,7 @@ func (f *facts) flat(l *cin.Forall) string {
 	return fmt.Sprintf("%s has the pattern of %s, and nothing else reads %s", f.result.Name, f.Share, list(above))
 }
 
-// list is names, apart by commas.
+// list is names, separated by commas.
 func list(names []string) string {
 	out := ""
 	for k, v := range names {

@@ -5,18 +5,20 @@ import (
 	"distaff/codegen/ir"
 )
 
-// rowSums sums the terms of one long row after another on all threads, in rounds, each
-// of stretches of terms. First the terms of each stretch are counted by bands of coordinates;
-// then they go to their bands, where they stay in order; then each band is summed by
-// one thread. A place is so summed in the order in which one thread would, and no bit
-// tells how many there were. (Propagation blocking: Beamer, Asanovic, Patterson 2017.)
+// rowSums computes long rows of products, one after another, each on all threads, by
+// propagation blocking (Beamer, Asanovic, Patterson 2017). The terms of a row are taken in
+// rounds, and those of a round are cut into stretches. The threads first count how many terms of
+// each stretch fall into each band of coordinates; then they copy the terms to their bands, in
+// which these stay in order; then each band is summed by one thread. So the terms of each
+// coordinate are added in the order in which one thread would add them, and the result
+// does not depend on the number of threads.
 type rowSums struct {
-	a   *ahead
+	a   *longProductRows
 	lo  ir.Expr // the coordinate of place 0
 	dim ir.Expr // places
-	// A band has width places, a stretch that many positions of the row.
+	// width is the number of coordinates of a band, and length that of the terms of a stretch.
 	width, length    int64
-	bands, stretches ir.Expr // the latter of a round
+	bands, stretches ir.Expr // how many bands there are, and how many stretches in a round
 
 	sums *ir.Array // the row's
 	mark *ir.Array // whether there is one
@@ -30,7 +32,7 @@ type rowSums struct {
 	capC, capV        *ir.Var
 }
 
-func (a *ahead) newRowSums() *rowSums {
+func (a *longProductRows) newRowSums() *rowSums {
 	l := a.l
 	v := l.bounds[a.t.Vars[0]]
 	b := &rowSums{a: a, lo: v[0], dim: l.named("places", ir.Minus(v[1], v[0]))}

@@ -13,7 +13,7 @@ import (
 // long is what is done about the long rows of a loop on threads, where there may be such.
 func (f *facts) long(l *cin.Forall, c Cut) Long {
 	x := f.longRows(l, c, f.Target.LongRow, func(least int64, entries int64) bool { return entries < 0 || entries >= least })
-	if x.How == CutAlong {
+	if x.How == CutInside {
 		x.N = min(x.N, f.Target.ChunkWork)
 	}
 	return x
@@ -26,14 +26,14 @@ func (f *facts) longRows(l *cin.Forall, c Cut, n int64, worth func(least, entrie
 	case sums(l):
 		return Long{}
 	case f.sparse() && !f.shared():
-		if x := f.before(l, n, worth); x.How != Kept {
+		if x := f.precomputedRows(l, n, worth); x.How != Kept {
 			return x
 		}
 		if c.How == Ordered || f.Assembly == FixedPattern {
-			return f.cutAlong(l, n, worth)
+			return f.cutInside(l, n, worth)
 		}
 	case c.How == Blocks:
-		return f.apart(l, n, worth)
+		return f.separateRows(l, n, worth)
 	}
 	return Long{}
 }
@@ -46,10 +46,10 @@ func entriesOf(w *walked) string {
 	return fmt.Sprintf("%s has %d entries", w.key, w.t.NNZ)
 }
 
-// apart are the long rows of a loop whose body sums the segment of a sparse level
+// separateRows are the long rows of a loop whose body sums the segment of a sparse level
 // into a scalar or a row of a dense result, or writes to the positions of a
 // pattern that the result shares.
-func (f *facts) apart(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
+func (f *facts) separateRows(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	d, _ := f.drivers(l)
 	if d == nil || !worth(n, d.t.NNZ) {
 		return Long{}
@@ -58,11 +58,11 @@ func (f *facts) apart(l *cin.Forall, n int64, worth func(least, entries int64) b
 	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos || !d.t.caps(0).Unique {
 		return Long{}
 	}
-	return Long{How: Apart, Key: d.key, N: n, Parts: f.rowParts(l), Why: entriesOf(d) + ", which may be in few rows"}
+	return Long{How: Separate, Key: d.key, N: n, Parts: f.rowParts(l), Why: entriesOf(d) + ", which may be in few rows"}
 }
 
-// hugeParts is the number of partial results of one row.
-const hugeParts = 16
+// longRowParts is the number of partial results of one row.
+const longRowParts = 16
 
 // rowParts is how a row of l is cut: into parts whose number is fixed, as sums
 // cross them. A result that shares an operand's pattern has no sums along it: any
@@ -74,7 +74,7 @@ func (f *facts) rowParts(l *cin.Forall) Cut {
 	case scalar:
 		return Cut{How: Reduction, N: sumChunks}
 	case f.vars[0] == l.Var:
-		return Cut{How: Partial, N: hugeParts}
+		return Cut{How: Partial, N: longRowParts}
 	}
 	if n, _ := f.partials(); n >= 2 {
 		return Cut{How: Partial, N: n}
@@ -105,9 +105,9 @@ const manyTerms = 32
 // bandsMost is the most bands of a row whose size is known.
 const bandsMost = 64
 
-// before are the long rows of a loop that sums each in a workspace: their terms
+// precomputedRows are the long rows of a loop that sums each in a workspace: their terms
 // are those of the operand with most entries.
-func (f *facts) before(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
+func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.result.caps(0).Locate {
 		return Long{}
@@ -142,13 +142,13 @@ func (f *facts) before(l *cin.Forall, n int64, worth func(least, entries int64) 
 		each = max(added/float64(max(rows.t.NNZ, 1)), 1)
 	}
 	size := max(f.Sizes[t.Vars[0]], 1)
-	return Long{How: Before, Key: rows.key, N: n, Why: entriesOf(rows) + ", each of which is a row of terms",
+	return Long{How: Precomputed, Key: rows.key, N: n, Why: entriesOf(rows) + ", each of which is a row of terms",
 		Band: max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)), Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
-// cutAlong are the rows that chunks may begin and end inside of, where every operand
+// cutInside are the rows that chunks may begin and end inside of, where every operand
 // that counts has entries along it.
-func (f *facts) cutAlong(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
+func (f *facts) cutInside(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	d, others := f.drivers(l)
 	inner, ok := l.Body.(*cin.Forall)
 	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).Locate || !f.result.caps(1).HasPos || inner.Var != f.vars[1] {
@@ -168,5 +168,5 @@ func (f *facts) cutAlong(l *cin.Forall, n int64, worth func(least, entries int64
 	if !worth(n, entries) {
 		return Long{}
 	}
-	return Long{How: CutAlong, Key: d.key, N: n, Why: entriesOf(d) + ", which may be in few rows"}
+	return Long{How: CutInside, Key: d.key, N: n, Why: entriesOf(d) + ", which may be in few rows"}
 }

@@ -5,10 +5,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// bitSpace is a workspace over one variable for sums of many values: a value, 0 between
-// uses, and a bit for every coordinate. To add sets both without asking whether
-// the coordinate is new, and the bits give the coordinates in order.
-type bitSpace struct {
+// bitmapSpace is a workspace over one variable for rows that sum many terms (a bitmap
+// accumulator). It has a value, which is 0 between uses, and a bit for every coordinate. An
+// addition adds to the value and sets the bit, without a branch on whether the coordinate is
+// new. In the end the bits give the coordinates in ascending order.
+type bitmapSpace struct {
 	name  string
 	lo    ir.Expr // the coordinate of place 0
 	vals  *ir.Array
@@ -20,9 +21,9 @@ type bitSpace struct {
 	n     *ir.Var // of words, then of coordinates in list
 }
 
-func (l *lowerer) newBitSpace(t *cin.Access) *bitSpace {
+func (l *lowerer) newBitmapSpace(t *cin.Access) *bitmapSpace {
 	b := l.bounds[t.Vars[0]]
-	w := &bitSpace{
+	w := &bitmapSpace{
 		name: t.Name, lo: b[0],
 		vals:  l.newArray(t.Name+"_vals", l.spec.Compute),
 		bits:  l.newArray(t.Name+"_bits", ir.Int64),
@@ -46,20 +47,20 @@ func (l *lowerer) newBitSpace(t *cin.Access) *bitSpace {
 	return w
 }
 
-func (w *bitSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+func (w *bitmapSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
 
-func (w *bitSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+func (w *bitmapSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	at := l.named(w.name+"_at", ir.Minus(e.coord[a.Vars[0]], w.lo))
 	l.emit(&ir.Store{A: w.vals, Index: at, Accumulate: true, X: x})
 	l.emit(&ir.Mark{Bits: w.bits, Words: w.words, N: w.n, At: at})
 }
 
-func (w *bitSpace) finish(l *lowerer) *operand {
+func (w *bitmapSpace) finish(l *lowerer) *operand {
 	l.emit(&ir.Collect{Bits: w.bits, Words: w.words, Flags: w.flags, List: w.list, N: w.n, Len: w.len, Base: w.lo})
 	return l.listed(w.name, w.list, w.vals, w.lo, w.n)
 }
 
-func (w *bitSpace) end(l *lowerer) {
+func (w *bitmapSpace) end(l *lowerer) {
 	p := l.newVar(w.name + "_p")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
 		l.store(w.vals, ir.Minus(ir.Coord(w.list, p), w.lo), ir.Zero(w.vals.Elem))

@@ -8,21 +8,21 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// A sum of floats of which each term hangs on one iterator of a merge loop has
-// one body instead of a case for each set of terms that are present. Which set
-// that is depends on the data, so that a branch would often be mispredicted:
-// all terms are computed, and an absent one is replaced by a number that changes
-// no sum: -0 where it is added, 0 where it is subtracted.
+// Predicated merges. A merge loop over several sparse operands has a case for each set of
+// operands that are present. Which case it is depends on the data, so that processors often
+// mispredict the branch. Where the body is a sum of floats, each of whose terms reads one of
+// these operands, one body does for all cases: it computes all terms, and selects for an absent
+// one a number that changes no sum, -0 where it is added and 0 where it is subtracted.
 
-// pickable tells whether a merge loop's point with the iterators its has such a
-// sum as its body; cases are the points under it.
-func (l *lowerer) pickable(p *loop, its []*iter, cases []lattice.Point) bool {
-	return l.spec.Strategy.Predicated[p.v()] != "" && l.pickableTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
+// canPredicate tells whether the strategy predicates a merge loop, and its body is such a sum at
+// the lattice point with the iterators its; cases are the points under that one.
+func (l *lowerer) canPredicate(p *loop, its []*iter, cases []lattice.Point) bool {
+	return l.spec.Strategy.Predicated[p.v()] != "" && l.canPredicateTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
 }
 
-// pickableTerms is pickable for sums of any type. placed tells whether a tensor that
+// canPredicateTerms is canPredicate for sums of any type, whatever the strategy says. placed tells whether a tensor that
 // is read at each coordinate, whatever is present, has a value there.
-func (l *lowerer) pickableTerms(p *loop, its []*iter, cases []lattice.Point, placed func(*cursor) bool) bool {
+func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point, placed func(*cursor) bool) bool {
 	s, ok := p.f.Body.(*cin.Assign)
 	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.lat.Coarse || p.lat.Universe() {
 		return false
@@ -84,9 +84,9 @@ func product(x cin.Expr) bool {
 	return true
 }
 
-// picked lowers the body at coordinate c of a point with the iterators its.
-func (l *lowerer) picked(p *loop, c ir.Expr, its []*iter) ir.Expr {
-	cursors, picks := map[string]*cursor{}, map[string]ir.Expr{}
+// predicatedMerge lowers the body at coordinate c of a point with the iterators its.
+func (l *lowerer) predicatedMerge(p *loop, c ir.Expr, its []*iter) ir.Expr {
+	cursors, predicates := map[string]*cursor{}, map[string]ir.Expr{}
 	for _, it := range p.iters {
 		cursors[it.key] = it.cur.absent()
 	}
@@ -106,21 +106,21 @@ func (l *lowerer) picked(p *loop, c ir.Expr, its []*iter) ir.Expr {
 			}
 		}
 		it.here = l.named(it.name()+"_at", ir.AtMost(it.c, least))
-		picks[it.key] = it.here
+		predicates[it.key] = it.here
 	}
 	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
-	in.picks = picks
+	in.predicates = predicates
 	l.bindResult(p, in)
 	some := p.body(in)
-	l.note(p, some)
+	l.noteAssigned(p, some)
 	return some
 }
 
-// pickedSum is the value of a sum or term; minus says that it is subtracted.
+// predicatedSum is the value of a sum or term; minus says that it is subtracted.
 // Terms whose iterators have run out are left out.
-func (l *lowerer) pickedSum(x cin.Expr, e *env, minus bool) ir.Expr {
+func (l *lowerer) predicatedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
-		p, q := l.pickedSum(b.X, e, false), l.pickedSum(b.Y, e, b.Op == '-')
+		p, q := l.predicatedSum(b.X, e, false), l.predicatedSum(b.Y, e, b.Op == '-')
 		switch {
 		case q == nil:
 			return p
@@ -139,8 +139,8 @@ func (l *lowerer) pickedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 	}
 	here := ir.Expr(ir.Truth(false))
 	cin.ExprAccesses(x, func(a *cin.Access) {
-		if pick := e.picks[a.Key()]; pick != nil {
-			here = pick
+		if predicate := e.predicates[a.Key()]; predicate != nil {
+			here = predicate
 		}
 	})
 	t := l.spec.Compute

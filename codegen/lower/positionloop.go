@@ -9,12 +9,12 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// flat is a nest of loops over the levels of the operand that the result shares
-// its pattern with, where nothing else reads the coordinates of any level but
-// the last: it is one loop over the positions of that level, which are those of
-// the result, from the first row's to the last one's. Short fibers then cost no
-// loop of their own, and threads part positions, not rows.
-type flat struct {
+// positionLoop is one loop over the positions of a level, in the place of the nest of loops
+// over that level and those above it. It serves a result that shares an operand's pattern,
+// where nothing reads coordinates of the levels above: positions of the operand are those of the
+// result. Short fibers then cost no loop of their own, and chunks for threads are cut at
+// positions, not at rows.
+type positionLoop struct {
 	l    *lowerer
 	cur  *cursor     // of the operand, at its last level of these
 	last *cin.Forall // the loop over that level
@@ -23,14 +23,15 @@ type flat struct {
 	lo, hi ir.Expr
 }
 
-// newFlat is f as such a nest. It emits the reading of the range of positions.
-func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
+// newPositionLoop makes the loop that takes the place of f and the loops inside it. It emits the
+// code that finds the range of positions.
+func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 	a, key := l.out, l.assembly.pattern()
 	root := e.cur[key]
 	if root == nil || root.level != 0 || e.res.level != 0 {
 		panic("BUG: lower: the loop over " + f.Var + " is not the outermost one over " + key)
 	}
-	fl := &flat{l: l, last: f}
+	fl := &positionLoop{l: l, last: f}
 	for range a.deep {
 		fl.last = fl.last.Body.(*cin.Forall)
 	}
@@ -49,7 +50,7 @@ func (l *lowerer) newFlat(f *cin.Forall, e *env) *flat {
 }
 
 // positions finds the range of positions of the last level.
-func (fl *flat) positions(root *cursor, e *env) {
+func (fl *positionLoop) positions(root *cursor, e *env) {
 	l, op := fl.l, root.op
 	if op.caps(0).Locate {
 		s := l.span(e, root.vars[0])
@@ -64,7 +65,7 @@ func (fl *flat) positions(root *cursor, e *env) {
 }
 
 // serial lowers the nest as a loop in order.
-func (fl *flat) serial(e *env, want bool) ir.Expr {
+func (fl *positionLoop) serial(e *env, want bool) ir.Expr {
 	some := fl.loop(fl.lo, fl.hi, e, want)
 	if want && !never(some) {
 		return ir.Less(fl.lo, fl.hi)
@@ -73,7 +74,7 @@ func (fl *flat) serial(e *env, want bool) ir.Expr {
 }
 
 // parallel lowers the nest as chunks of about equal work, on threads.
-func (fl *flat) parallel(e *env) ir.Expr {
+func (fl *positionLoop) parallel(e *env) ir.Expr {
 	l := fl.l
 	w := &work{l: l, chunks: l.chunks(), lo: fl.lo, hi: fl.hi}
 	if fl.cur.op.hasPosFrom(fl.cur.level + 1) {
@@ -93,7 +94,7 @@ func (fl *flat) parallel(e *env) ir.Expr {
 }
 
 // loop lowers the loop over the positions from lo up to hi.
-func (fl *flat) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
+func (fl *positionLoop) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
 	l, cur := fl.l, fl.cur
 	p := l.newVar(cur.op.prefix() + "_p")
 	it := &iter{key: l.assembly.pattern(), cur: cur, p: p}

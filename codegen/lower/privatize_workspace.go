@@ -32,11 +32,11 @@ func entriesOf(w workspace) entries {
 	panic(fmt.Sprintf("BUG: lower: a schedule has a %T", w))
 }
 
-// spacePieces lowers a parallel loop that fills a workspace: its range is cut into
+// privatizedWorkspace lowers a parallel loop that fills a workspace. Its range is cut into
 // as many pieces as there are threads, each fills a workspace of its own and hands
 // out the coordinates and sums, and these are added to the one around the loop, piece
 // after piece. On one thread the loop fills that itself.
-func (l *lowerer) spacePieces(f *cin.Forall, e *env, want bool) ir.Expr {
+func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr {
 	t := cin.Target(f)
 	outer := l.spaces[t.Name]
 	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))

@@ -7,10 +7,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// ahead computes, before a parallel loop, those of its rows that a workspace sums and
-// that are more than a thread's share of them all, and have more terms than the strategy says,
-// each on all threads (rowsums.go); in the loop they are read as they stand.
-type ahead struct {
+// longProductRows are the long rows of a parallel loop that sums each row in a workspace, as
+// sparse matrix products do. A row is long where it has more terms than the strategy says, and
+// more than one thread's share of the terms of all rows. The long rows are computed before the
+// loop, each on all threads (longrows_sums.go), and the loop reads them from there.
+type longProductRows struct {
 	l     *lowerer
 	f     *cin.Forall
 	where *cin.Where
@@ -18,40 +19,40 @@ type ahead struct {
 	terms *cin.Forall // adds a row's terms to it
 	rows  *cursor     // of the operand whose rows are long
 	long  strategy.Long
-	// stores: the first value at a place is stored, as in the workspace otherwise,
-	// else added to 0: -0 tells the two apart.
+	// stores: the first value at a coordinate is stored, as the workspace does, and not
+	// added to 0. The two differ where the value is -0.
 	stores bool
 
-	least      ir.Expr   // a long row has more terms
-	n          *ir.Var   // long rows
-	row        *ir.Array // they, in order
-	at         *ir.Array // row x has the coordinates crd[at[x]:at[x+1]] and values vals
+	least      ir.Expr   // a long row has more terms than that
+	n          *ir.Var   // the number of long rows
+	row        *ir.Array // the long rows, in ascending order
+	at         *ir.Array // long row number x has coordinates crd[at[x]:at[x+1]], and values alike
 	crd, vals  *ir.Array
 	capC, capV *ir.Var
 }
 
-// newAhead is the ahead of parallel loop f.
-func (l *lowerer) newAhead(f *cin.Forall, e *env, long strategy.Long) *ahead {
+// newLongProductRows is the long rows of parallel loop f.
+func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) *longProductRows {
 	s, ok := f.Body.(*cin.Where)
 	if !ok {
 		panic("BUG: lower: the loop over " + f.Var + " has no workspace for its long rows")
 	}
 	t := cin.Target(s.Producer)
-	a := &ahead{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall), rows: e.cur[long.Key], long: long}
+	a := &longProductRows{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall), rows: e.cur[long.Key], long: long}
 	placed := l.assembly.sumsInPlace(s.Consumer, t, 1)
 	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Kind != strategy.Bitmap
 	return a
 }
 
 // ends are the positions of row r's terms.
-func (a *ahead) ends(r ir.Expr) (lo, hi ir.Expr) {
+func (a *longProductRows) ends(r ir.Expr) (lo, hi ir.Expr) {
 	op := a.rows.op
 	p := ir.Minus(r, op.offset(0))
 	return ir.Coord(op.pos(1), p), ir.Coord(op.pos(1), ir.Plus(p, ir.Int(1)))
 }
 
 // compute computes the long rows.
-func (a *ahead) compute(e *env) {
+func (a *longProductRows) compute(e *env) {
 	l := a.l
 	all := l.span(e, a.f.Var)
 	first, _ := a.ends(all.lo)
@@ -79,8 +80,9 @@ func (a *ahead) compute(e *env) {
 	})
 }
 
-// find notes the long rows: each has one of the positions that are as far apart.
-func (a *ahead) find(all span, lo, n ir.Expr) {
+// find lists the long rows. A long row has more than long.N terms, so that it has one of
+// every long.N-th terms: only the rows of these are looked at.
+func (a *longProductRows) find(all span, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
 	m := l.newVar("m")
@@ -103,20 +105,20 @@ func (a *ahead) find(all span, lo, n ir.Expr) {
 }
 
 // isLong tells whether row r is long.
-func (a *ahead) isLong(r ir.Expr) ir.Expr {
+func (a *longProductRows) isLong(r ir.Expr) ir.Expr {
 	lo, hi := a.ends(r)
 	return ir.Less(a.least, ir.Minus(hi, lo))
 }
 
 // free frees the rows.
-func (a *ahead) free() {
+func (a *longProductRows) free() {
 	for _, arr := range []*ir.Array{a.row, a.at, a.crd, a.vals} {
 		a.l.emit(&ir.Free{A: arr})
 	}
 }
 
 // lower lowers the where for one row, which is read where it was computed.
-func (a *ahead) lower(e *env) ir.Expr {
+func (a *longProductRows) lower(e *env) ir.Expr {
 	l, s, name := a.l, a.where, a.t.Name
 	r := e.coord[a.f.Var]
 	read := l.within(func() {
@@ -137,10 +139,10 @@ func (a *ahead) lower(e *env) ir.Expr {
 		l.stmt(s.Consumer, in, false)
 		l.ops[name] = shadowed
 	})
-	l.ahead = nil
+	l.longRows = nil
 	some := ir.Expr(ir.Truth(false))
 	rest := l.within(func() { some = l.whereWorkspace(s, a.t, e, false) })
-	l.ahead = a
+	l.longRows = a
 	l.emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.isLong(r)), Then: read, Else: rest})
 	return some
 }

@@ -10,7 +10,7 @@ static inline void dst_mark(int64_t *bits, int32_t *words, int64_t *n, int64_t a
 
 /* Appends the numbers of the bits of word w, which it clears, to a list of n:
  * two at a time, since most words have few, behind which nothing counts. */
-static inline int64_t dst_bits_of(int32_t *list, int64_t n, int64_t *bits, int64_t w, int64_t base) {
+static inline int64_t dst_bitmap_word(int32_t *list, int64_t n, int64_t *bits, int64_t w, int64_t base) {
     unsigned long x = (unsigned long)bits[w];
     bits[w] = 0;
     const int64_t end = n + __builtin_popcountll(x);
@@ -27,12 +27,12 @@ static inline int64_t dst_bits_of(int32_t *list, int64_t n, int64_t *bits, int64
 
 /* Lists the numbers of the bits that are set in the n words listed, ascending, and
  * clears them. Few words are sorted, but many found by a flag each. */
-__attribute__((noinline)) static int64_t dst_collect_bits(int32_t *list, int32_t *words, int64_t n, int64_t *bits, _Bool *flags, int64_t len, int64_t base) {
+__attribute__((noinline)) static int64_t dst_bitmap_list(int32_t *list, int32_t *words, int64_t n, int64_t *bits, _Bool *flags, int64_t len, int64_t base) {
     int64_t m = 0;
     if (n <= 32 ? 8 * n <= len : 32 * n <= len) {
         dst_sort_i32(words, 0, n);
         for (int64_t k = 0; k < n; k++)
-            m = dst_bits_of(list, m, bits, words[k], base);
+            m = dst_bitmap_word(list, m, bits, words[k], base);
         return m;
     }
     for (int64_t k = 0; k < n; k++)
@@ -48,7 +48,7 @@ __attribute__((noinline)) static int64_t dst_collect_bits(int32_t *list, int32_t
             continue;
         __builtin_memset(flags + w, 0, 64);
         do {
-            m = dst_bits_of(list, m, bits, w + __builtin_ctzl(any), base);
+            m = dst_bitmap_word(list, m, bits, w + __builtin_ctzl(any), base);
             any &= any - 1;
         } while (any);
     }
@@ -56,5 +56,5 @@ __attribute__((noinline)) static int64_t dst_collect_bits(int32_t *list, int32_t
 }
 
 static inline int64_t dst_collect(int32_t *list, int32_t *words, int64_t n, int64_t *bits, _Bool *flags, int64_t len, int64_t base) {
-    return n == 0 ? 0 : dst_collect_bits(list, words, n, bits, flags, len, base);
+    return n == 0 ? 0 : dst_bitmap_list(list, words, n, bits, flags, len, base);
 }

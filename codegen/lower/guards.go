@@ -16,9 +16,10 @@ type counts struct {
 	start ir.Expr
 }
 
-// counting lowers a loop of a component whose loops do not come in natural
-// order.
-func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
+// guardedLoop lowers a loop of a component whose loops are not in natural order. Every loop
+// counts from 0, and the last one computes the original variables from all counts, and runs its
+// body only where they are in their ranges.
+func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
 	id := c.Roots[0]
 	s := e.counts[id]
 	if s == nil {
@@ -30,11 +31,11 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 		}
 		s = l.countAll(c, e)
 	}
-	if some, ok := l.separate(f, e, want); ok {
+	if some, ok := l.privateLoop(f, e, want); ok {
 		return some
 	}
 	p := &loop{f: f, e: e, want: want}
-	done := l.tally(p)
+	done := l.countAssigned(p)
 	from, to := l.pieceRange(e, f.Var, ir.Int(0), code(s.N[f.Var]))
 	sure := map[string]bool{}
 	if len(s.Value) == len(c.Leaves)-1 {
@@ -51,7 +52,7 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 			in.counts[id] = next
 			inner := func(in *env) {
 				got := l.stmt(f.Body, in, p.want || p.count != nil)
-				l.note(p, got)
+				l.noteAssigned(p, got)
 				some = anyOf(some, got)
 			}
 			if len(next.Value) < len(c.Leaves) {
@@ -60,7 +61,7 @@ func (l *lowerer) counting(f *cin.Forall, e *env, c *component, want bool) ir.Ex
 			}
 			l.recover(c, next, sure, in, func() { l.arrive(f, c, in, inner) })
 		})
-		l.emit(l.dress(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
+		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
 	}, func() bool { return never(some) })
 	if done != nil {
 		return done()

@@ -17,13 +17,13 @@ const (
 	numbers               // tiles
 )
 
-// interval is what the loops so far left of a variable.
+// interval is the values of a variable that remain inside the loops so far (bounds inference).
 type interval struct {
 	unit   unit
 	lo, hi ir.Expr
 	// size is hi-lo where that is known; else -1.
 	size int64
-	// whole: nothing was cut away.
+	// whole: the interval is the variable's whole range.
 	whole bool
 	// roots are the variables of a fused space.
 	roots []string
@@ -70,8 +70,9 @@ type frame struct {
 	iv interval
 }
 
-// narrowing lowers a loop of a component whose loops are in natural order.
-func (l *lowerer) narrowing(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
+// boundsLoop lowers a loop of a component whose loops are in natural order: its bounds follow
+// from those of the loops around it.
+func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
 	o := e.open[c.Top]
 	if o == nil {
 		iv := l.spaceOf(e, c)
@@ -211,7 +212,7 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want boo
 	if l.assigns(f) && !inTiles {
 		l.zero(e)
 	}
-	if some, ok := l.separate(f, e, want); ok {
+	if some, ok := l.privateLoop(f, e, want); ok {
 		return some
 	}
 	return l.tilesOf(f, e, c, o, want)
@@ -224,7 +225,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 		return ir.Truth(true)
 	}
 	p := &loop{f: f, e: e, want: want}
-	done := l.tally(p)
+	done := l.countAssigned(p)
 	from, to := l.pieceRange(e, f.Var, o.iv.lo, o.iv.hi)
 	v := l.newVar(f.Var)
 	var some ir.Expr
@@ -235,9 +236,9 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
 			l.findRows(f, in, c)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
-			l.note(p, some)
+			l.noteAssigned(p, some)
 		})
-		l.emit(l.dress(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
+		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
 	}, func() bool { return never(some) })
 	if done != nil {
 		return done()
@@ -260,7 +261,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 			l.stmt(f.Body, in, false)
 			closeAt(number, span.hi)
 		})
-		l.emit(l.dress(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
+		l.emit(l.setKind(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
 	})
 }
 
