@@ -10,6 +10,19 @@ import (
 // narrow is the largest number that 32-bit positions and coordinates hold.
 const narrow = math.MaxInt32
 
+// Widths are those that Compile chooses for the level arrays of a request's result, where
+// they are the result's own. The request may be of more terms than a leaf computes.
+func Widths(r Request) (pos, crd []uint8, err error) {
+	c := &compilation{Request: r, unit: &Unit{Request: r}}
+	if err := c.normalize(); err != nil {
+		return nil, nil, err
+	}
+	if err := c.result(); err != nil {
+		return nil, nil, err
+	}
+	return c.planned.PosWidth, c.planned.CrdWidth, nil
+}
+
 // widths are the widths of the result's level arrays, or as the request says.
 // A position or coordinate takes 4 bytes only where none can be larger than these
 // hold, so that no leaf has to ask. A coordinate is below its variable's size. The

@@ -73,3 +73,29 @@ func exitCode(err error) int {
 	}
 	return diag.ExitRun
 }
+
+// Ranks hold a tensor together that is too large for one of them; what is too large for all
+// is refused before anything is made.
+func TestDenseTensorsOverRanks(t *testing.T) {
+	for _, c := range []struct {
+		ranks int
+		want  string // of the message; "" where it fits
+	}{
+		{1, "A (1000x1000) stored as dd in float64 takes 7.629 MiB, and the memory limit is 4 MiB (--memory-limit): store it sparse"},
+		{2, ""}, {4, ""},
+	} {
+		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Sizes: map[string][]int64{"A": {1000, 1000}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")}}
+		j.Interpret, j.Ranks, j.MemoryLimit = true, c.ranks, 4<<20
+		_, err := j.Run(context.Background())
+		if c.want == "" && err != nil || c.want != "" && (exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d ranks: got %v, want %q", c.ranks, err, c.want)
+		}
+	}
+	j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Sizes: map[string][]int64{"A": {4000, 1000}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")}}
+	j.Interpret, j.Ranks, j.MemoryLimit = true, 2, 4<<20
+	if _, err := j.Run(context.Background()); exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), "(--memory-limit) at each of 2 ranks") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}

@@ -95,19 +95,23 @@ func (x *Forecast) computing(ctx context.Context, watch exec.Watcher) (*exec.Cos
 func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	own, peak := x.loading()
 	making := x.making(cost)
+	most, kept := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
-		most, kept := cost.Memory(rank, making, copies, beside)
-		storing := kept
-		if x.p.Ranks > 1 {
-			storing += x.storing(rank, own[rank]+kept)
-			if rank == 0 && x.want.Whole { // the whole result
-				for b := range plan.Block(x.p.SpaceOf(x.p.Result).Size()) {
-					storing += x.result().Block(b).Bytes
-				}
+		computing, blocks := cost.Memory(rank, making, copies, beside)
+		most[rank], kept[rank] = own[rank]+computing, own[rank]+blocks
+	}
+	storing := make([]int64, x.p.Ranks)
+	if x.p.Ranks > 1 {
+		storing = x.storing(kept)
+		if x.want.Whole { // the whole result
+			for b := range plan.Block(x.p.SpaceOf(x.p.Result).Size()) {
+				storing[0] += x.result().Block(b).Bytes
 			}
 		}
-		peak[rank] = max(peak[rank], own[rank]+max(most, storing))
+	}
+	for rank := range peak {
+		peak[rank] = max(peak[rank], most[rank], kept[rank]+storing[rank])
 	}
 	return peak
 }
@@ -189,9 +193,9 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 	return held, beside
 }
 
-// storing asks store what a rank takes beside its blocks, of which it holds used, while
+// storing asks store what each rank takes beside its blocks, of which it holds used, while
 // the result is written.
-func (x *Forecast) storing(rank int, used int64) int64 {
+func (x *Forecast) storing(used []int64) []int64 {
 	s := x.result()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
 		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit}
@@ -202,10 +206,13 @@ func (x *Forecast) storing(rank int, used int64) int64 {
 	for b := range plan.Block(x.p.SpaceOf(s.Cuts).Size()) {
 		f.Owners, f.Boxes = append(f.Owners, x.p.Owner(s.Cuts, b)), append(f.Boxes, s.Box(b))
 	}
-	most := int64(0)
+	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {
-		if o.Tensor == x.k.Problem.Norm.LHS.Name {
-			most = max(most, f.Cost(rank, o.File, used))
+		if o.Tensor != x.k.Problem.Norm.LHS.Name {
+			continue
+		}
+		for rank, n := range f.Cost(o.File, used) {
+			most[rank] = max(most[rank], n)
 		}
 	}
 	return most

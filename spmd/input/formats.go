@@ -31,9 +31,9 @@ func (r *Reader) pickFormats() {
 	}
 }
 
-// planMemory adds up what dense levels fix in advance, and refuses what cannot
-// fit before anything is allocated. What counts decide is refused when it is
-// allocated, by the limit.
+// planMemory adds up what dense levels fix in advance, and refuses what all ranks
+// together have no room for, before anything is allocated. What counts decide, and what one
+// rank has of blocks, is refused when it is allocated, by the limit.
 func (r *Reader) planMemory() error {
 	total, worst, worstBytes := 0.0, "", 0.0
 	for _, name := range r.p.Names {
@@ -43,13 +43,13 @@ func (r *Reader) planMemory() error {
 			worst, worstBytes = name, b
 		}
 	}
-	if max := r.Limit.Max(); max > 0 && total > float64(max) {
+	if max := r.Limit.Max(); max > 0 && total > float64(max)*float64(r.Comm.Size()) {
 		dims := r.Sizes.Dims[worst]
 		msg := fmt.Sprintf("%s (%s) stored as %s in %v takes %s", worst, fault.Sizes(dims), fault.Format(r.Formats[worst]), r.Types[worst], fault.Bytes(worstBytes))
 		if total > 1.01*worstBytes {
 			msg += fmt.Sprintf(" of %s for all tensors", fault.Bytes(total))
 		}
-		return fault.Memoryf("%s, and the memory limit is %s (%s): %s or raise --memory-limit", msg, tcs.Size(max), r.LimitWhy, r.smaller(worst))
+		return fault.Memoryf("%s, and the memory limit is %s: %s or raise --memory-limit", msg, r.limitText(), r.smaller(worst))
 	}
 	return nil
 }
@@ -71,14 +71,20 @@ func (r *Reader) planGenerated() (err error) {
 		if f.AllDense() || max <= 0 || bytes <= max {
 			continue
 		}
-		msg := fmt.Sprintf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s at least, and the memory limit is %s (%s)",
-			name, s.Gen, name, fault.Sizes(dims), floatCount(n), fault.Format(f), r.Types[name], fault.Bytes(bytes), tcs.Size(r.Limit.Max()), r.LimitWhy)
-		if ranks > 1 {
-			msg += fmt.Sprintf(" at each of %d ranks", ranks)
-		}
+		msg := fmt.Sprintf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s at least, and the memory limit is %s",
+			name, s.Gen, name, fault.Sizes(dims), floatCount(n), fault.Format(f), r.Types[name], fault.Bytes(bytes), r.limitText())
 		return fault.Memoryf("%s: make it smaller, or raise --memory-limit", msg)
 	}
 	return nil
+}
+
+// limitText is the memory limit with what sets it, for messages.
+func (r *Reader) limitText() string {
+	s := fmt.Sprintf("%s (%s)", tcs.Size(r.Limit.Max()), r.LimitWhy)
+	if n := r.Comm.Size(); n > 1 {
+		s += fmt.Sprintf(" at each of %d ranks", n)
+	}
+	return s
 }
 
 // entryBytes is the least memory that an entry takes of a tensor with compressed levels:

@@ -120,9 +120,40 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 		if err := s.compile(); err != nil {
 			return err
 		}
+		if len(k.leaves) == 0 {
+			if err := k.widen(s); err != nil {
+				return err
+			}
+		}
 		k.leaves = append(k.leaves, s)
 	}
 	return nil
+}
+
+// widen compiles the first group's leaf anew where the arrays of its result are too narrow
+// for a block that is put together of several: such a block holds what all steps of all
+// groups make, while the leaf's widths are for what its own terms make, or those of an operand's
+// block whose arrays it has.
+func (k *Statement) widen(s *leaf) error {
+	r := s.unit.Result
+	summed := slices.ContainsFunc(k.Problem.Vars, func(b place.BlockVar) bool { return b.Reduction })
+	if k.Problem.Whole || r.Format.AllDense() || !summed && len(k.Problem.Groups) == 1 {
+		return nil
+	}
+	all := k.leafOf(s.operands)
+	all.norm = k.Problem.Norm
+	pos, crd, err := codegen.Widths(all.request())
+	if err != nil {
+		return err
+	}
+	for l := range pos {
+		pos[l], crd[l] = max(pos[l], r.PosWidth[l]), max(crd[l], r.CrdWidth[l])
+	}
+	if slices.Equal(pos, r.PosWidth) && slices.Equal(crd, r.CrdWidth) {
+		return nil
+	}
+	s.widths = &codegen.Result{PosWidth: pos, CrdWidth: crd}
+	return s.compile()
 }
 
 // asWritten tells whether these terms, under the names that operands have here, are

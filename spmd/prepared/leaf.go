@@ -55,8 +55,8 @@ func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	return s
 }
 
-// compile makes the unit. It runs no C compiler.
-func (s *leaf) compile() error {
+// request is what the compiler is asked for.
+func (s *leaf) request() codegen.Request {
 	k := s.k
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Sizes.Vars,
@@ -72,8 +72,14 @@ func (s *leaf) compile() error {
 	if req.Verify = k.o.Verify; k.o.Trace != nil {
 		req.Trace = func(pass string, _ time.Duration, text func() string) { k.o.Trace(pass, text) }
 	}
+	return req
+}
+
+// compile makes the unit. It runs no C compiler.
+func (s *leaf) compile() error {
+	k := s.k
 	var err error
-	if s.unit, err = codegen.Compile(req); err == nil {
+	if s.unit, err = codegen.Compile(s.request()); err == nil {
 		k.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
 	}
 	return err
@@ -161,9 +167,6 @@ func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, range
 	}
 	env := kernels.Env{Threads: k.Threads, Arena: k.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Runner}
 	err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
-	if fault := (*kernels.FaultError)(nil); errors.As(err, &fault) {
-		return s.left(fault)
-	}
 	if f := (*kernels.FaultError)(nil); errors.As(err, &f) {
 		return s.left(f)
 	}

@@ -27,14 +27,11 @@ type concat struct {
 // another mode than the outermost stored one is cut, or one rank has too much.
 // Collective.
 func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
-	levels := len(t.Kinds)
-	if levels == 0 || tcs.Singleton(t.Kinds[0]) {
-		return nil, nil
-	}
-	order, ok := t.rowwise(t.Modes[0])
+	order, ok := t.parts()
 	if !ok {
 		return nil, nil
 	}
+	levels := len(t.Kinds)
 	fine := t.stored()
 	counts := make([]int64, len(t.Owners)*levels) // positions, a block and level
 	share := make([]int64, c.Size())
@@ -54,11 +51,7 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	if err := c.Allreduce(comm.Of(share), comm.Sum); err != nil {
 		return nil, err
 	}
-	total, most := int64(0), int64(0)
-	for _, n := range share {
-		total, most = total+n, max(most, n)
-	}
-	if float64(most) > skewMost*float64(total)/float64(c.Size()) && total > smallResult {
+	if skewed(share) {
 		return nil, nil
 	}
 	if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
@@ -78,6 +71,24 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	var err error
 	x.lay, err = tcs.NewFile(x.shape)
 	return x, err
+}
+
+// parts are the blocks in the order in which their arrays follow one another, where their
+// cuts let them.
+func (t *Blocks) parts() (order []int, ok bool) {
+	if len(t.Kinds) == 0 || tcs.Singleton(t.Kinds[0]) {
+		return nil, false
+	}
+	return t.rowwise(t.Modes[0])
+}
+
+// skewed tells whether some rank has too many of the entries, of which each has a share.
+func skewed(share []int64) bool {
+	total, most := int64(0), int64(0)
+	for _, n := range share {
+		total, most = total+n, max(most, n)
+	}
+	return float64(most) > skewMost*float64(total)/float64(len(share)) && total > smallResult
 }
 
 // smallResult is the entries up to which shares do not matter.

@@ -18,52 +18,62 @@ type Forecast struct {
 	Limit      int64 // of a rank's memory; 0: none
 }
 
-// Cost is what a rank takes beside its blocks, at most but for very many ranks, while Write
-// writes the tensor to a file of that name together with others: its buffers, unless blocks
-// stand in the file as they are, and copies of blocks that are to come in another order.
-// used is what the rank holds. A name of no format costs nothing: Write refuses it.
-func (f *Forecast) Cost(rank int, name string, used int64) int64 {
+// Cost is what each rank takes beside its blocks, at most but for very many ranks, while
+// Write writes the tensor to a file of that name together with others: its buffers, unless
+// blocks stand in the file as they are, and copies of blocks that are to come in another order.
+// used is what each holds. A name of no format costs nothing: Write refuses it.
+func (f *Forecast) Cost(name string, used []int64) []int64 {
+	cost := make([]int64, f.Ranks)
 	form, err := convert.FormatOf(name)
 	if err != nil {
-		return 0
+		return cost
 	}
-	share, entries, largest := int64(0), int64(0), int64(0)
+	share, entries, largest := make([]int64, f.Ranks), make([]int64, f.Ranks), make([]int64, f.Ranks)
 	for b, owner := range f.Owners {
-		if owner == rank {
-			z := f.Sizes(plan.Block(b))
-			share, entries, largest = share+z.Memory(), entries+z.Entries, max(largest, z.Entries)
-		}
+		z := f.Sizes(plan.Block(b))
+		share[owner] += z.Memory()
+		entries[owner] += z.Entries
+		largest[owner] = max(largest[owner], z.Entries)
 	}
 	modes, text := f.Modes, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
 		modes = form.Order(len(f.Dims), form.Options(f.dense(), f.Modes, 1))
 	}
-	inOrder := slices.Equal(f.BlockModes, modes)
-	n := int64(0)
-	if text || f.BlockKinds != f.Kinds || !inOrder || !f.inRows(modes) {
-		n = f.buffers(share, max(f.Limit-used, 1))
-		if text && entries > 0 {
-			n += min(entries*int64(textMost*(len(f.Dims)+1)), spoolMemory+spoolChunk)
+	buffered, copied := !f.inPlace(form, modes, entries), !f.dense() && !slices.Equal(f.BlockModes, modes)
+	for rank := range cost {
+		n := &cost[rank]
+		if buffered {
+			*n = f.buffers(share[rank], max(f.Limit-used[rank], 1))
+		}
+		if text {
+			*n += min(entries[rank]*int64(textMost*(len(f.Dims)+1)), spoolMemory+spoolChunk)
+		}
+		if copied { // sortedCopy
+			each, sizes := int64(f.Type.Size()), make([]int64, len(modes))
+			for l, m := range modes {
+				sizes[l] = f.Dims[m]
+				each += width(f.Dims[m])
+			}
+			*n += entries[rank]*each + coo.AssemblyBytes(sizes, f.Type, largest[rank], largest[rank]*each, f.Limit)
 		}
 	}
-	if !f.dense() && !inOrder { // sortedCopy
-		each, sizes := int64(f.Type.Size()), make([]int64, len(modes))
-		for l, m := range modes {
-			sizes[l] = f.Dims[m]
-			each += width(f.Dims[m])
-		}
-		n += entries*each + coo.AssemblyBytes(sizes, f.Type, largest, largest*each, f.Limit)
-	}
-	return n
+	return cost
 }
 
-// inRows tells whether the blocks stand one after another in the order of modes.
-func (f *Forecast) inRows(modes []int) bool {
-	if len(modes) == 0 {
-		return true
+// inPlace tells whether each rank writes its blocks, of so many entries, as they stand in
+// memory.
+func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) bool {
+	if f.BlockKinds != f.Kinds || !slices.Equal(f.BlockModes, modes) {
+		return false
 	}
-	_, ok := f.rowwise(modes[0])
-	return ok
+	switch {
+	case f.dense() && (form.Name == "tcs" || form.Filled):
+		return f.intervals(newFrame(f.Dims, modes))
+	case form.Name == "tcs":
+		_, ok := f.parts()
+		return ok && !skewed(entries)
+	}
+	return false
 }
 
 // buffers is what windows or messages take of a share of so many bytes: two windows of all

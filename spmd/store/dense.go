@@ -32,17 +32,22 @@ func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([
 			panic("BUG: store: a dense block with a frame of another size")
 		}
 	}
-	rows := true
-	for _, box := range t.Boxes {
-		_, _, ok := d.f.rows(box)
-		rows = rows && ok
-	}
 	var spans []coo.Span
-	if rows {
+	if t.intervals(d.f) {
 		err := s.write(func() (err error) { spans, err = d.writeRows(); return err })
 		return spans, err
 	}
 	return d.exchange(s)
+}
+
+// intervals tells whether each block fills an interval of the array.
+func (t *Blocks) intervals(f *frame) bool {
+	for _, box := range t.Boxes {
+		if _, _, ok := f.rows(box); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // sameOrder tells whether blocks are stored in the order of the array.
