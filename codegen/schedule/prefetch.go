@@ -5,7 +5,7 @@ import "distaff/codegen/strategy"
 // prefetch has the rows of T, a tensor whose last two levels are dense, that loops over the
 // entries of another pick by i fetched into the cache N entries before they are read.
 func prefetch(s *state) error {
-	v, err := s.variable(1)
+	v, err := s.indexed(1)
 	if err != nil {
 		return err
 	}

@@ -233,6 +233,15 @@ func (s *state) variable(k int) (string, error) {
 	return v, s.hasLoop(s.cmd.Args[k])
 }
 
+// indexed is argument k as a variable that has a loop, or had one that others took the
+// place of.
+func (s *state) indexed(k int) (string, error) {
+	if v := s.cmd.Args[k].Text; s.g.ReplacedBy(v) != nil && s.g.MadeBy(v) == nil {
+		return v, nil
+	}
+	return s.variable(k)
+}
+
 // looped is argument k as a variable of a loop that may be over a replaced one, where
 // a term has loops of its own (fission.go).
 func (s *state) looped(k int) (string, error) {

@@ -7,7 +7,7 @@ import "distaff/codegen/strategy"
 // gather, from N iterations on; vectorize(i, T, N, LANES) in so many masked lanes where they
 // have fewer. A sum in lanes is made in another order.
 func vectorize(s *state) error {
-	v, err := s.variable(0)
+	v, err := s.indexed(0)
 	if err != nil {
 		return err
 	}

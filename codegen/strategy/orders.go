@@ -108,13 +108,3 @@ func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
 	}
 	return nil, nil, fmt.Errorf("%s appears at different variables; name the access", text)
 }
-
-// has tells whether a statement loops over v.
-func (f *facts) has(v string) bool {
-	found := false
-	cin.Walk(f.stmt, func(s cin.Stmt) {
-		l, ok := s.(*cin.Forall)
-		found = found || ok && l.Var == v
-	})
-	return found
-}

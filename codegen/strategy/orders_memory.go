@@ -105,9 +105,6 @@ func (o Vectorize) String() string {
 
 func (o Vectorize) follow(f *facts, v *Value) error {
 	if o.Tensor == "" {
-		if !f.has(o.Var) {
-			return fmt.Errorf("no loop is over %s", o.Var)
-		}
 		if v.Lanes == nil {
 			v.Lanes = map[string]string{}
 		}

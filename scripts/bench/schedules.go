@@ -52,11 +52,11 @@ func contests() []contest {
 		return contest{"SpMV " + m, "y(i) = A(i,j)*x(j)", map[string]string{"A": m, "x": "vec " + m}, []string{"A", "x"}, false,
 			append([]scheduled{halves, positions}, more...), []claim{{positions.name, halves.name, least}}}
 	}
-	const eights = "pos(j,jpos,A),split(jpos,jpos0,jpos1,8)"
-	plain := scheduled{"A.13, untiled", "assemble(C,Insert)", "spmm_plain"}
-	tiled := scheduled{"A.12, tiled", eights + ",reorder(i,jpos0,k,jpos1)", "spmm_tiled"}
-	lanes := scheduled{"A.12, 32 columns in lanes", "bound(k,kb,32,MaxExact)," + eights + ",reorder(i,jpos0,kb,jpos1),parallelize(kb,CPUVector,NoRaces)", "spmm_tiled32"}
-	threads := scheduled{"A.3", "split(i,i0,i1,8)," + eights + ",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)", "spmm_threads"}
+	const eights, ahead = "pos(j,jpos,A),split(jpos,jpos0,jpos1,8)", ",prefetch(B,j,16)"
+	plain := scheduled{"A.13, untiled", "assemble(C,Insert)" + ahead, "spmm_plain"}
+	tiled := scheduled{"A.12, tiled", eights + ",reorder(i,jpos0,k,jpos1)" + ahead, "spmm_tiled"}
+	lanes := scheduled{"A.12, 32 columns in lanes", "bound(k,kb,32,MaxExact)," + eights + ",reorder(i,jpos0,kb,jpos1),parallelize(kb,CPUVector,NoRaces)" + ahead, "spmm_tiled32"}
+	threads := scheduled{"A.3", "split(i,i0,i1,8)," + eights + ",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)" + ahead, "spmm_threads"}
 	spmm := map[string]string{"A": "long", "B": "mat long"}
 	list := []contest{
 		spmv("skewed", 1.6, byRows, bySixteen),
