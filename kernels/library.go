@@ -198,7 +198,8 @@ func (l *Library) unload() error {
 // unclosed holds the files of objects that the loader did not let go.
 var unclosed sync.Map
 
-// Load loads an object and finds one leaf in it, which keeps the object.
+// Load loads an object, which a cc.Builder sealed with its length and hash, and finds one leaf in it,
+// which keeps the object.
 func Load(o *cc.Object, name string) (Leaf, error) {
 	l, err := Open(o)
 	if err != nil {

@@ -1,6 +1,9 @@
 package spmd_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"distaff/codegen/format"
@@ -19,6 +22,21 @@ func TestLevelKindsAgree(t *testing.T) {
 		if c.HasPos != k.HasPos() || c.HasCrd != k.HasCrd() || c.Unique == k.Repeats || c.Padded != k.Padded ||
 			c.Full != (k.Form == tcs.Full) || c.Branchless != (k.Form == tcs.Single) {
 			t.Errorf("%c: the compiler has %+v, files have %+v", letter, c, k)
+		}
+	}
+}
+
+// The pages of the format and of the flags have a row for each letter.
+func TestLevelKindsDocumented(t *testing.T) {
+	for page, row := range map[string]string{"../docs/tcs.md": "\n| `%c` ", "../docs/reference.md": "\n| `%c` | "} {
+		doc, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, letter := range []byte(tcs.LevelLetters) {
+			if !strings.Contains(string(doc), fmt.Sprintf(row, letter)) {
+				t.Errorf("%s has no row for level kind %c", page, letter)
+			}
 		}
 	}
 }

@@ -1,6 +1,12 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"distaff/codegen/format"
+)
 
 // Categories of flags, in the order that help shows them.
 const (
@@ -29,10 +35,19 @@ func on(name string, aliases []string, cat, usage string) cli.Flag {
 
 func al(names ...string) []string { return names }
 
+// levelKinds are the letters of level kinds, each with its word.
+func levelKinds() string {
+	var out []string
+	for _, k := range format.Kinds {
+		out = append(out, k.String()+" "+k.Word())
+	}
+	return strings.Join(out, ", ")
+}
+
 // dataFlags say what the tensors of a statement are.
 func dataFlags() []cli.Flag {
 	return []cli.Flag{
-		list("f", al("format"), catData, "`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: d dense, s compressed, u compressed with repeats, q singleton, c singleton with repeats, p padded singleton; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
+		list("f", al("format"), catData, "`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
 		list("t", al("type"), catData, "`T:TYPE` float64, float32, int64, int32, complex128 or complex64"),
 		list("d", al("dims"), catData, "`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor"),
 		list("i", al("input"), catData, "`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); T:-.tns reads standard input, and alpha:2.5 sets a scalar"),

@@ -70,7 +70,7 @@ func parse(src string, at int) (Format, error) {
 		if !kind.Valid() {
 			r := []rune(levels[k:])[0]
 			return Format{}, diag.At(diag.BadFormat, src, at+k, at+k+len(string(r)),
-				"got level %q, want one of d (dense), s (compressed), u (compressed with repeats), q (singleton), c (singleton with repeats), p (padded singleton)", r)
+				"got level %q, want one of %s", r, listed())
 		}
 		f.Levels = append(f.Levels, kind)
 		if msg := f.refuse(k); msg != "" {
@@ -106,6 +106,15 @@ func parse(src string, at int) (Format, error) {
 		pos += len(p) + 1
 	}
 	return f, nil
+}
+
+// listed are the kinds in words.
+func listed() string {
+	var out []string
+	for _, k := range Kinds {
+		out = append(out, k.String()+" ("+k.Word()+")")
+	}
+	return strings.Join(out, ", ")
 }
 
 // Check refuses a format that was built by hand and could not have been parsed.

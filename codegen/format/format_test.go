@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		{"udq", "got level q under d"},
 		{"csr", "got csr, want a letter for each level: CSR is ds"},
 		{"CSC:1,0", "CSC is ds:1,0"},
-		{"dx", `got level 'x', want one of d`},
+		{"dx", `got level 'x', want one of d (dense), s (compressed), u (compressed with repeats), q (singleton), c (singleton with repeats), p (padded singleton)`},
 		{"dé", `got level 'é'`},
 		{"Ds", `got level 'D'`},
 		{"ds:1", "got 1 mode in the order, want 2"},

@@ -37,7 +37,7 @@ var caps = map[Kind]Caps{
 		HasCrd: true, PosIter: true, Insert: true, Append: true},
 }
 
-// Valid tells whether k is one of the six letters.
+// Valid tells whether k is the letter of a kind.
 func (k Kind) Valid() bool { _, ok := caps[k]; return ok }
 
 // Caps returns the kind's properties and capabilities.

@@ -138,7 +138,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		case slices.Contains(across, c.Name):
 			return nil, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
 		case !ok:
-			return nil, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(names(), " "))
+			return nil, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(Names(), " "))
 		case len(c.Args) < rule.min || len(c.Args) > rule.max:
 			return nil, c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
 		case s.parallel != nil && !rule.late:
@@ -157,7 +157,8 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	return &Scheduled{s.stmt(), s.Shared, s.orders}, nil
 }
 
-func names() []string {
+// Names are the commands of the language, sorted.
+func Names() []string {
 	var out []string
 	for n := range commands {
 		out = append(out, n)

@@ -72,7 +72,7 @@ func CheckFormat(kinds string, modes []int, order int) error {
 		return bad("format %q has %s for a tensor of %s", kinds, Count(len(kinds), "level"), Count(order, "mode"))
 	}
 	if i := strings.IndexFunc(kinds, func(r rune) bool { return !strings.ContainsRune(LevelLetters, r) }); i >= 0 {
-		return bad("level kind %q in format %q is none of d s u q c p", kinds[i:i+1], kinds)
+		return bad("level kind %q in format %q is none of %s", kinds[i:i+1], kinds, strings.Join(strings.Split(LevelLetters, ""), " "))
 	}
 	if len(modes) != order {
 		return bad("format %q has %s but %s in its order", kinds, Count(order, "level"), Count(len(modes), "mode"))

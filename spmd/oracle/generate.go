@@ -16,7 +16,7 @@ type Options struct {
 	MaxOperands int    // leaves of the right side; 0 for 5
 	MaxOrder    int    // modes of a tensor; 0 for 5
 	MaxPoints   int64  // points of the iteration space of all variables; 0 for 4,000
-	Kinds       string // level kinds of operands; "" for dsuqcp
+	Kinds       string // level kinds of operands; "" for all
 	// Exact leaves out what may round or depend on the order of evaluation:
 	// fractions, division, infinities and NaN.
 	Exact bool
@@ -44,7 +44,7 @@ func (o Options) withDefaults() Options {
 		o.MaxPoints = 4000
 	}
 	if o.Kinds == "" {
-		o.Kinds = "dsuqcp"
+		o.Kinds = format.Format{Levels: format.Kinds}.Letters()
 	}
 	return o
 }
@@ -211,7 +211,9 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 	weight := map[byte]int{'d': 40, 's': 45, 'u': 12, 'q': 30, 'c': 12, 'p': 6}
 	weights := make([]int, len(kinds))
 	for k := range kinds {
-		weights[k] = weight[kinds[k]]
+		if weights[k] = weight[kinds[k]]; weights[k] == 0 {
+			weights[k] = 20
+		}
 	}
 	for {
 		b := make([]byte, order)
@@ -227,7 +229,7 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 			text += ":" + strings.Join(modes, ",")
 		}
 		f, err := format.Parse(text)
-		if err == nil && !(result && (len(f.Bound()) > 0 || strings.ContainsRune(f.Letters(), 'p'))) {
+		if err == nil && !(result && (len(f.Bound()) > 0 || slices.ContainsFunc(f.Levels, func(k format.Kind) bool { return k.Caps().Padded }))) {
 			return f
 		}
 	}

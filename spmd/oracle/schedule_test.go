@@ -30,6 +30,15 @@ var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble",
 	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch"}
 
+// Every command is drawn: those of commandNames one after another, temporaries as the first.
+func TestEveryCommandDrawn(t *testing.T) {
+	drawn := append([]string{"temporaries"}, commandNames[:]...)
+	slices.Sort(drawn)
+	if want := sched.Names(); !slices.Equal(drawn, want) {
+		t.Errorf("got %v, want %v", drawn, want)
+	}
+}
+
 // scheduleCounts count what was drawn: commands that were taken and refused, by
 // kind, and jobs that ran, or were refused, over ranks and blocks.
 type scheduleCounts struct {

@@ -187,7 +187,7 @@ func (p *Package) levels(arg int) string {
 		if arg == 0 {
 			size = "n." + sizeField(u, vars[f.Order[l]])
 		}
-		fmt.Fprintf(&b, "{%q, %d, %d, %s}, ", byte(k), w[0], w[1], size)
+		fmt.Fprintf(&b, "{%d, %d, %s}, ", w[0], w[1], size)
 	}
 	return b.String() + "}"
 }

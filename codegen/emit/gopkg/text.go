@@ -50,10 +50,9 @@ type Level struct {
 
 // goRest is the part of the Go file that is the same for all statements.
 const goRest = `
-// want is what the leaf expects of a level: its kind, the bytes of a pos and a
-// crd element (0: none), and a result's size.
+// want is what the leaf expects of a level: the bytes of a pos and a crd element
+// (0: none), and a result's size.
 type want struct {
-	kind     byte
 	pos, crd uint8
 	size     int64
 }
@@ -114,7 +113,7 @@ func operand[T Value](c *call, arg int, name string, levels []want, t Tensor[T])
 			return fmt.Errorf("%s: level %d: want pos of %d bits and crd of %d", name, l, 8*w.pos, 8*w.crd)
 		}
 		var err error
-		if at, err = have.positions(w.kind, at); err != nil {
+		if at, err = have.positions(w, at); err != nil {
 			return fmt.Errorf("%s: level %d: %w", name, l, err)
 		}
 	}
@@ -127,12 +126,12 @@ func operand[T Value](c *call, arg int, name string, levels []want, t Tensor[T])
 
 // positions is how many positions the level has below those of the one above.
 // It refuses arrays that are too short for that; what is in them is the caller's word.
-func (l *Level) positions(kind byte, above int64) (int64, error) {
+func (l *Level) positions(w want, above int64) (int64, error) {
 	n := above
 	switch pos := len(l.Pos32) + len(l.Pos64); {
-	case kind == 'd':
+	case w.crd == 0: // every coordinate has a position
 		return above * max(l.Size, 0), nil
-	case kind != 's' && kind != 'u':
+	case w.pos == 0: // each position above has one
 	case int64(pos) <= above:
 		return 0, fmt.Errorf("got a pos of %d, want %d", pos, above+1)
 	case l.Pos32 != nil:
@@ -153,7 +152,7 @@ func newResult[T Value](c *call, levels []want, dense bool) Tensor[T] {
 	t := Tensor[T]{Levels: make([]Level, len(levels))}
 	n := int64(1)
 	for l, w := range levels {
-		if w.kind == 'd' {
+		if w.crd == 0 {
 			t.Levels[l].Size = w.size
 			cl[l].size = C.int64_t(w.size)
 			n *= w.size
