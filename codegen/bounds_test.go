@@ -160,12 +160,12 @@ func (v *visits) recover(s *provenance.Counting, sure map[string]bool, c *proven
 func logged(u *codegen.Unit) {
 	var result *ir.Array
 	for _, p := range u.Func.Params {
-		if p.Slot == (ir.Slot{Arg: 0, Part: ir.Vals}) {
+		if p.Slot == (ir.Slot{Arg: 0, Field: ir.Vals}) {
 			result = p.A
 		}
 	}
 	log, n := ir.NewArray("log", ir.Int64), ir.NewVar("logged", ir.Int64)
-	u.Func.Params = append(u.Func.Params, ir.Param{Slot: ir.Slot{Arg: len(u.Args), Part: ir.Vals}, A: log})
+	u.Func.Params = append(u.Func.Params, ir.Param{Slot: ir.Slot{Arg: len(u.Args), Field: ir.Vals}, A: log})
 	ir.Walk(u.Func.Body, func(s ir.Stmt) {
 		b, ok := s.(*ir.Block)
 		if !ok {

@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// part is a sum that factoring took out of a term: its temporary is a factor of the
+// hoistedSum is a sum that factoring took out of a term: its temporary is a factor of the
 // term instead.
-type part struct {
+type hoistedSum struct {
 	k      int         // it is computed where the loop over order[k] would begin
 	at     *cin.Access // the temporary, without a name until the nest is built
 	letter string      // its name begins with
@@ -18,7 +18,7 @@ type part struct {
 
 // hasPart tells whether a part of x is computed at order[k].
 func (t *term) hasPart(k int) bool {
-	return slices.ContainsFunc(t.parts, func(p *part) bool { return p.k == k })
+	return slices.ContainsFunc(t.parts, func(p *hoistedSum) bool { return p.k == k })
 }
 
 // whole is the term with its parts multiplied out again: the factors in another order.
@@ -29,7 +29,7 @@ func (t *term) whole() *term {
 	c := *t
 	c.parts, c.factors, c.sums = nil, nil, slices.Clone(t.sums)
 	for _, f := range t.factors {
-		k := slices.IndexFunc(t.parts, func(p *part) bool { return f == cin.Expr(p.at) })
+		k := slices.IndexFunc(t.parts, func(p *hoistedSum) bool { return f == cin.Expr(p.at) })
 		if k < 0 {
 			c.factors = append(c.factors, f)
 			continue
@@ -64,14 +64,14 @@ func (n *nest) factored(terms []*term, k, bound int, t target) []*term {
 			continue
 		}
 		if slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) }) {
-			return n.factoredSum(terms, k, bound, t)
+			return n.hoistedSum(terms, k, bound, t)
 		}
 	}
 	return terms
 }
 
-// factoredSum is factored for terms some of which sum order[k].
-func (n *nest) factoredSum(terms []*term, k, bound int, t target) []*term {
+// hoistedSum is factored for terms some of which sum order[k].
+func (n *nest) hoistedSum(terms []*term, k, bound int, t target) []*term {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		t.ordered, t.temp = nil, true
 	}
@@ -80,7 +80,7 @@ func (n *nest) factoredSum(terms []*term, k, bound int, t target) []*term {
 		for i, x := range terms {
 			outer, inner := n.split(x, bound)
 			if n.exact && len(x.sums) > 0 && len(outer) > 0 && len(inner) > 0 {
-				out[i] = x.without(&part{k: k, at: &cin.Access{}, letter: "t", body: []*term{{factors: inner, sums: x.sums}}}, outer)
+				out[i] = x.without(&hoistedSum{k: k, at: &cin.Access{}, letter: "t", body: []*term{{factors: inner, sums: x.sums}}}, outer)
 			}
 		}
 		return out
@@ -119,7 +119,7 @@ func (n *nest) factoredSum(terms []*term, k, bound int, t target) []*term {
 }
 
 // without is the term with a part in the place of all but its outer factors.
-func (t *term) without(p *part, outer []cin.Expr) *term {
+func (t *term) without(p *hoistedSum, outer []cin.Expr) *term {
 	c := *t
 	c.factors = append(slices.Clone(outer), p.at)
 	c.sums = nil
@@ -191,9 +191,9 @@ func (n *nest) row(x *term, k, bound int, t target) *term {
 		n.sizes(l) < minRow || !n.runsAlong(x, l, t) || !n.long(inner, n.order[k]) {
 		return nil
 	}
-	p := &part{k: k, at: &cin.Access{Vars: []string{l}}, letter: "w"}
+	p := &hoistedSum{k: k, at: &cin.Access{Vars: []string{l}}, letter: "w"}
 	t.temp = true
-	p.body = n.factoredSum([]*term{{factors: inner, sums: x.sums}}, k, bound, t)
+	p.body = n.hoistedSum([]*term{{factors: inner, sums: x.sums}}, k, bound, t)
 	return x.without(p, outer)
 }
 

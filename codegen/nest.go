@@ -174,7 +174,7 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 // parts builds terms some of which have parts that sum order[k]: each part is computed
 // into its temporary before what reads it.
 func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
-	var here []*part
+	var here []*hoistedSum
 	rest := make([]*term, len(terms))
 	for i, x := range terms {
 		rest[i] = x

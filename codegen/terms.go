@@ -16,7 +16,7 @@ type term struct {
 	factors []cin.Expr
 	sums    []string // variables to sum, those not yet bound
 	pending []*pending
-	parts   []*part // sums that factoring took out of it
+	parts   []*hoistedSum // sums that factoring took out of it
 }
 
 // x is the term's expression. Factors come in the order in which their

@@ -21,7 +21,7 @@ type phase struct {
 }
 
 // phases are a job's way, at every rank. Each is collective.
-func (r *run) phases() []phase {
+func (r *rankJob) phases() []phase {
 	t := &r.report.Stats.Phases
 	return []phase{
 		{&t.Load, r.Open},         // what each input says of itself
@@ -43,7 +43,7 @@ func (r *run) phases() []phase {
 const compiled, computed = 6, 7
 
 // through takes the job through phases.
-func (r *run) through(phases []phase) error {
+func (r *rankJob) through(phases []phase) error {
 	for _, p := range phases {
 		at := time.Now()
 		if err := p.do(); err != nil {
@@ -57,7 +57,7 @@ func (r *run) through(phases []phase) error {
 }
 
 // plan plans the job for the ranks there are.
-func (r *run) plan() error {
+func (r *rankJob) plan() error {
 	spec, err := r.job.blockSpec()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r *run) plan() error {
 
 // planFor settles which rank holds which blocks of each tensor and runs which steps, for
 // a number of ranks: by the block schedule, or the default one where that is empty.
-func (r *run) planFor(ranks int, blocks *place.BlockSpec) error {
+func (r *rankJob) planFor(ranks int, blocks *place.BlockSpec) error {
 	problem, err := plan.New(r.Reader.Plan(ranks, blocks))
 	if err != nil {
 		return err
@@ -78,12 +78,12 @@ func (r *run) planFor(ranks int, blocks *place.BlockSpec) error {
 	return nil
 }
 
-func (r *run) load() error    { return r.prepared.Load() }
-func (r *run) compile() error { return r.prepared.Compile() }
+func (r *rankJob) load() error    { return r.prepared.Load() }
+func (r *rankJob) compile() error { return r.prepared.Compile() }
 
 // compute runs the statement warmup and repeat times, and keeps the last
 // result's blocks. A repeat takes as long as its slowest rank.
-func (r *run) compute() error {
+func (r *rankJob) compute() error {
 	defer r.Watch()()
 	c := r.Comm.Uncounted()
 	for n := range r.job.Warmup + max(r.job.Repeat, 1) {
@@ -111,14 +111,14 @@ func (r *run) compute() error {
 }
 
 // result is the result over its ranks.
-func (r *run) result() *output.Result {
+func (r *rankJob) result() *output.Result {
 	k := r.prepared
 	return &output.Result{Env: r.Env, Name: r.p.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
 }
 
 // check brings the result to rank 0, where the job asks for the whole of it, and compares
 // it with the reference evaluator; a difference is no error yet. Collective.
-func (r *run) check() error {
+func (r *rankJob) check() error {
 	if !r.job.Check && !r.job.Keep {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (r *run) check() error {
 }
 
 // compare compares the whole result with the reference evaluator.
-func (r *run) compare(whole *tcs.Tensor) (*Difference, error) {
+func (r *rankJob) compare(whole *tcs.Tensor) (*Difference, error) {
 	p := check.Problem{Env: r.Env, Norm: r.p.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.job.Seed}
 	for _, name := range r.p.Names {
 		if r.Sources[name] == nil {
@@ -159,7 +159,7 @@ func (r *run) compare(whole *tcs.Tensor) (*Difference, error) {
 
 // store writes every output, and brings it to disk; none where the check has found a
 // difference. commit names them. Collective.
-func (r *run) store() error {
+func (r *rankJob) store() error {
 	differs := r.difference != nil
 	if err := comm.BcastValue(r.Comm, &differs, 0); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (r *run) store() error {
 }
 
 // summarize adds the line about the result that no file was asked for. Collective.
-func (r *run) summarize() error {
+func (r *rankJob) summarize() error {
 	if r.files.Writes(r.p.Result) {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (r *run) summarize() error {
 }
 
 // gatherStatistics brings all ranks' statistics to rank 0. Collective.
-func (r *run) gatherStatistics() error {
+func (r *rankJob) gatherStatistics() error {
 	st, d := &r.report.Stats, r.traffic
 	used, owned := r.prepared.Nonzeros(r.Comm.Rank())
 	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
@@ -205,6 +205,6 @@ func (r *run) gatherStatistics() error {
 }
 
 // commit names all files of the job, the statistics' too, together.
-func (r *run) commit() error {
+func (r *rankJob) commit() error {
 	return r.files.Commit(r.difference == nil, r.report.Stats.JSON())
 }

@@ -3,7 +3,7 @@ package spmd
 import "distaff/spmd/stats"
 
 // fillStats makes the statistics of all ranks' own.
-func (r *run) fillStats(ranks []stats.Rank) {
+func (r *rankJob) fillStats(ranks []stats.Rank) {
 	st := &r.report.Stats
 	st.Version, st.Argv, st.Statement = Version(), r.job.Argv, r.job.Statement
 	if st.Argv == nil {
@@ -45,7 +45,7 @@ func (r *run) fillStats(ranks []stats.Rank) {
 
 // largest is the operand with most stored entries: the first of equals, but a sparse one
 // before a dense one. It is -1 where there is none. What += adds to does not count.
-func (r *run) largest(ranks []stats.Rank) int {
+func (r *rankJob) largest(ranks []stats.Rank) int {
 	largest, most := -1, int64(-1)
 	for i, o := range r.prepared.Problem.Operands {
 		n := int64(0)

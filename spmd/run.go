@@ -64,8 +64,8 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
-// run is a job on its way at one rank.
-type run struct {
+// rankJob is a job on its way at one rank.
+type rankJob struct {
 	*input.Reader
 	job   *Job
 	p     *input.Statement
@@ -123,7 +123,7 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 }
 
 // begin reads the job without opening any file.
-func (j *Job) begin(c comm.Comm, onNode, inProcess int) (*run, error) {
+func (j *Job) begin(c comm.Comm, onNode, inProcess int) (*rankJob, error) {
 	p, err := j.faults(c.Size())
 	if err != nil {
 		return nil, err
@@ -132,10 +132,10 @@ func (j *Job) begin(c comm.Comm, onNode, inProcess int) (*run, error) {
 }
 
 // newRun is a job at one rank before anything is opened.
-func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) *run {
+func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) *rankJob {
 	e := env.New(c, j.settings(), onNode, inProcess)
 	in := input.NewReader(e, p, input.Options{Inputs: j.Inputs, Sizes: j.Sizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums})
-	return &run{Reader: in, job: j, p: p, report: &Report{}}
+	return &rankJob{Reader: in, job: j, p: p, report: &Report{}}
 }
 
 // settings are what the job says of its environment.
@@ -156,7 +156,7 @@ func (j *Job) parse(complete bool) (*input.Statement, error) {
 }
 
 // close gives back all but the result that the report has.
-func (r *run) close() {
+func (r *rankJob) close() {
 	r.closeBlocks()
 	if r.kept != nil {
 		r.kept.Close()
@@ -168,7 +168,7 @@ func (r *run) close() {
 	r.Env.Close()
 }
 
-func (r *run) closeBlocks() {
+func (r *rankJob) closeBlocks() {
 	for _, b := range r.blocks {
 		b.Close()
 	}

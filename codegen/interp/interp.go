@@ -191,7 +191,7 @@ type published struct {
 
 func (o published) publish(args []Arg) {
 	a := Array{Data: o.m.prefix(o.n)}
-	switch arg := &args[o.slot.Arg]; o.slot.Part {
+	switch arg := &args[o.slot.Arg]; o.slot.Field {
 	case ir.Pos:
 		arg.Levels[o.slot.Level].Pos = a
 	case ir.Crd:
@@ -207,7 +207,7 @@ func (fr *frame) slot(args []Arg, s ir.Slot) (arg *Arg, level *Level) {
 		fr.errorf("slot %s: got %d arguments", s, len(args))
 	}
 	arg = &args[s.Arg]
-	if !s.Part.HasLevel() {
+	if !s.Field.HasLevel() {
 		return arg, nil
 	}
 	if s.Level < 0 || s.Level >= len(arg.Levels) {
@@ -223,7 +223,7 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 	}
 	for _, q := range p.params {
 		arg, level := fr.slot(args, q.slot)
-		switch q.slot.Part {
+		switch q.slot.Field {
 		case ir.Pos:
 			fr.arrays[q.index] = fr.wrap(p.arrays[q.index], level.Pos)
 		case ir.Crd:
@@ -262,7 +262,7 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 func (p *Program) checkAliases(fr *frame) {
 	seen := map[any]int{}
 	for _, q := range p.params {
-		if !q.slot.Part.IsArray() {
+		if !q.slot.Field.IsArray() {
 			continue
 		}
 		key := fr.arrays[q.index].address()

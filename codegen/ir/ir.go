@@ -332,22 +332,22 @@ const (
 	FailPattern FailCode = 5 // the result's level arrays are of another pattern
 )
 
-// Part names one piece of a tensor argument.
-type Part uint8
+// Field names one field of a tensor argument.
+type Field uint8
 
 const (
-	Pos    Part = iota // array
-	Crd                // array
-	Vals               // array; Level is ignored
-	Size               // Int64, of a dense level
-	Offset             // Int64, of a dense level
-	NNZ                // Int64, length of vals
+	Pos    Field = iota // array
+	Crd                 // array
+	Vals                // array; Level is ignored
+	Size                // Int64, of a dense level
+	Offset              // Int64, of a dense level
+	NNZ                 // Int64, length of vals
 )
 
 // Slot is a part of a tensor argument: Arg indexes the leaf's arguments.
 type Slot struct {
 	Arg, Level int
-	Part       Part
+	Field      Field
 }
 
 // Param binds a local to a slot of an argument: A for arrays, V for sizes.

@@ -206,7 +206,7 @@ func (p *parser) slot() Slot {
 	}
 	for part := Pos; part <= NNZ; part++ {
 		if p.accept(part.String()) {
-			s.Part = part
+			s.Field = part
 			return s
 		}
 	}

@@ -162,7 +162,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyNodes(t *testing.T) {
 	x, y := ir.NewVar("x", ir.Int64), ir.NewVar("x", ir.Int64)
 	a, b := ir.NewArray("a", ir.Float64), ir.NewArray("b", ir.Float64)
-	valsOf := ir.Slot{Part: ir.Vals}
+	valsOf := ir.Slot{Field: ir.Vals}
 	cases := []struct {
 		f    *ir.Func
 		want string
@@ -175,8 +175,8 @@ func TestVerifyNodes(t *testing.T) {
 		{&ir.Func{Body: ir.Seq(&ir.If{Cond: ir.Truth(true)})}, "nil block"},
 		{&ir.Func{Params: []ir.Param{{Slot: valsOf, A: a}, {Slot: valsOf, A: b}}, Body: ir.Seq()}, "bound twice"},
 		{&ir.Func{Params: []ir.Param{{Slot: valsOf, V: x}}, Body: ir.Seq()}, "needs one"},
-		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Part: ir.Size}, A: a}}, Body: ir.Seq()}, "needs a variable"},
-		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Part: ir.Pos}, A: a}}, Body: ir.Seq()}, "wants integers"},
+		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Field: ir.Size}, A: a}}, Body: ir.Seq()}, "needs a variable"},
+		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Field: ir.Pos}, A: a}}, Body: ir.Seq()}, "wants integers"},
 		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: &ir.Lit{Typ: ir.Int32, I: 1 << 40}})}, "no int32 literal"},
 		{&ir.Func{Body: ir.Seq(&ir.Fail{Code: 9})}, "no such failure"},
 	}

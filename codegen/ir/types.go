@@ -96,7 +96,7 @@ func (c FailCode) String() string {
 var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Size: "size", Offset: "offset", NNZ: "nnz"}
 
 // String is the part's name in the text form.
-func (p Part) String() string {
+func (p Field) String() string {
 	if int(p) < len(partNames) {
 		return partNames[p]
 	}
@@ -104,17 +104,17 @@ func (p Part) String() string {
 }
 
 // IsArray reports whether the part is an array; the others are Int64 scalars.
-func (p Part) IsArray() bool { return p <= Vals }
+func (p Field) IsArray() bool { return p <= Vals }
 
 // HasLevel reports whether the slot's Level is meaningful for the part.
-func (p Part) HasLevel() bool { return p != Vals && p != NNZ }
+func (p Field) HasLevel() bool { return p != Vals && p != NNZ }
 
 // String is the slot in the text form: t1.level0.pos, t0.vals.
 func (s Slot) String() string {
-	if s.Part.HasLevel() {
-		return fmt.Sprintf("t%d.level%d.%s", s.Arg, s.Level, s.Part)
+	if s.Field.HasLevel() {
+		return fmt.Sprintf("t%d.level%d.%s", s.Arg, s.Level, s.Field)
 	}
-	return fmt.Sprintf("t%d.%s", s.Arg, s.Part)
+	return fmt.Sprintf("t%d.%s", s.Arg, s.Field)
 }
 
 func (x *Var) Type() Type { return x.Typ }

@@ -119,10 +119,10 @@ func (v *verifier) run() error {
 }
 
 func (v *verifier) param(q Param, seen map[Slot]bool) error {
-	if q.Slot.Arg < 0 || q.Slot.Level < 0 || q.Slot.Part > NNZ {
+	if q.Slot.Arg < 0 || q.Slot.Level < 0 || q.Slot.Field > NNZ {
 		return fmt.Errorf("no such slot: %s", q.Slot)
 	}
-	if !q.Slot.Part.IsArray() {
+	if !q.Slot.Field.IsArray() {
 		if q.A != nil || q.V == nil {
 			return fmt.Errorf("slot %s is a number, and needs a variable", q.Slot)
 		}
@@ -132,7 +132,7 @@ func (v *verifier) param(q Param, seen map[Slot]bool) error {
 		return fmt.Errorf("slot %s is an array, and needs one", q.Slot)
 	}
 	key := q.Slot
-	if !key.Part.HasLevel() {
+	if !key.Field.HasLevel() {
 		key.Level = 0
 	}
 	if seen[key] {
@@ -153,7 +153,7 @@ func (v *verifier) param(q Param, seen map[Slot]bool) error {
 }
 
 func (v *verifier) slotElem(s Slot, a *Array) error {
-	if s.Part != Vals && !a.Elem.IsInt() {
+	if s.Field != Vals && !a.Elem.IsInt() {
 		return fmt.Errorf("%s holds %s, and %s wants integers", a.Name, a.Elem, s)
 	}
 	if a.Elem == Invalid || a.Elem.Size() == 0 {
@@ -497,7 +497,7 @@ func (v *verifier) publish(s *Publish) error {
 	if err := firstError(want(Int64, s.Len, "length"), v.owned(s.A)); err != nil {
 		return err
 	}
-	if !s.Slot.Part.IsArray() || s.Slot.Arg < 0 || s.Slot.Level < 0 {
+	if !s.Slot.Field.IsArray() || s.Slot.Arg < 0 || s.Slot.Level < 0 {
 		return fmt.Errorf("slot %s is no array", s.Slot)
 	}
 	if len(v.loops) > 0 {

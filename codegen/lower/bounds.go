@@ -91,7 +91,7 @@ func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.
 func (l *lowerer) spaceOf(e *env, c *component) interval {
 	roots := l.sched.g.Underived(c.Top)
 	if len(roots) == 1 {
-		s := l.span(e, roots[0])
+		s := l.rangeOf(e, roots[0])
 		return interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
 	}
 	n := code(provenance.Points(l.spanForms(e, roots)))
@@ -106,7 +106,7 @@ func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval 
 	out := interval{unit: coords, lo: iv.lo, hi: iv.hi, size: -1, whole: iv.whole, rows: &rows}
 	if iv.roots == nil {
 		rows.roots = l.sched.g.Underived(r.From[0])
-		first := l.span(e, rows.roots[0]).lo
+		first := l.rangeOf(e, rows.roots[0]).lo
 		rows.lo, rows.hi = ir.Minus(iv.lo, first), ir.Minus(iv.hi, first)
 		out.lo, out.hi = rows.lo, rows.hi
 	}
@@ -191,7 +191,7 @@ func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 func (l *lowerer) checkBounds(e *env) {
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Bound && l.sched.g.MadeBy(r.From[0]) == nil {
-			l.checkBound(&r, l.span(e, r.From[0]).hi, e)
+			l.checkBound(&r, l.rangeOf(e, r.From[0]).hi, e)
 		}
 	}
 }
@@ -270,8 +270,8 @@ func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, fra
 	fr := o.frames[len(o.frames)-1]
 	x, iv = fr.Rel.To[1], fr.iv.within(fr.At(form(v), l.nameForm))
 	iv.rows = nil
-	if from := l.atRun(iv, iv.lo, e); from != iv.lo {
-		iv.lo, iv.hi, iv.size = from, l.atRun(iv, iv.hi, e), -1
+	if from := l.pastRepeats(iv, iv.lo, e); from != iv.lo {
+		iv.lo, iv.hi, iv.size = from, l.pastRepeats(iv, iv.hi, e), -1
 	}
 	iv.whole = false
 	if iv.first != nil {
@@ -287,7 +287,7 @@ func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 		at := func(n ir.Expr) ir.Expr { return code(fr.Edge(form(n))) }
 		sub := fr.iv
 		sub.rows = nil
-		sub.lo, sub.hi, sub.size, sub.whole = l.atRun(sub, at(iv.lo), e), l.atRun(sub, at(iv.hi), e), -1, false
+		sub.lo, sub.hi, sub.size, sub.whole = l.pastRepeats(sub, at(iv.lo), e), l.pastRepeats(sub, at(iv.hi), e), -1, false
 		if sub.first != nil {
 			sub.first = ir.Both(sub.first, ir.Equal(iv.lo, ir.Int(0)))
 		}
@@ -364,7 +364,7 @@ func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want
 	root := c.Roots[0]
 	in := e.clone()
 	iv := l.toCoords(o.iv, e)
-	in.ranges[root] = span{lo: iv.lo, hi: iv.hi, clip: !iv.whole}
+	in.ranges[root] = coordRange{lo: iv.lo, hi: iv.hi, clip: !iv.whole}
 	if o.iv.unit == positions && !o.iv.whole && !never(e.cur[o.iv.key].pres) {
 		in.parts[place(o.iv.key, root)] = [2]ir.Expr{o.iv.lo, o.iv.hi}
 	}

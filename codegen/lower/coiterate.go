@@ -144,7 +144,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 	for _, it := range its {
 		l.start(it)
 	}
-	b := l.span(p.e, p.v())
+	b := l.rangeOf(p.e, p.v())
 	i := l.newVar(p.v())
 	var some ir.Expr
 	l.inFlag(p, func() {

@@ -23,7 +23,7 @@ func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 // loops over tiles of its variable it holds a tile.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	v := t.Vars[0]
-	s := l.span(&env{}, v)
+	s := l.rangeOf(&env{}, v)
 	w := &denseSpace{vals: l.dense[t.Name], lo: s.lo, hi: s.hi}
 	size := ir.Minus(s.hi, s.lo)
 	if c := l.sched.comps[v]; c != nil && len(c.Roots) == 1 && e.open[c.Top] != nil {
@@ -46,13 +46,13 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 // operand is the workspace as its consumer reads it.
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}}})
-	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = w.vals
-	for part, x := range map[ir.Part]ir.Expr{ir.Size: ir.Minus(w.hi, w.lo), ir.Offset: w.lo} {
+	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
+	for part, x := range map[ir.Field]ir.Expr{ir.Size: ir.Minus(w.hi, w.lo), ir.Offset: w.lo} {
 		v, ok := x.(*ir.Var)
 		if !ok {
 			v = l.declare(name+"_"+part.String(), x)
 		}
-		op.sizes[ir.Slot{Arg: -1, Level: 0, Part: part}] = v
+		op.sizes[ir.Slot{Arg: -1, Level: 0, Field: part}] = v
 	}
 	return op
 }

@@ -86,5 +86,5 @@
 //	bounds.go    in natural order: bounds inference, by intervals that become narrower
 //	guards.go    in any other order: loops that count, and guards
 //	fused.go     intervals of fused variables (fusedpos.go, their positions)
-//	runs.go      tiles that end where a run of repeated coordinates does
+//	repeats.go   tiles that end where the repeats of a coordinate do
 package lower

@@ -14,7 +14,7 @@ type env struct {
 	temps map[string]value   // scalar temporaries
 	res   resultCursor
 	// ranges are those of variables whose range is cut to a chunk or tile.
-	ranges map[string]span
+	ranges map[string]coordRange
 	rows   map[string]row // workspaces of tiles
 	// lanes are the places in their tile of variables whose range is one.
 	lanes map[string]ir.Expr
@@ -41,11 +41,11 @@ type env struct {
 	predicates map[string]ir.Expr
 }
 
-// span is the range of coordinates that a loop visits. clip says that operands
+// coordRange is the range of coordinates that a loop visits. clip says that operands
 // may hold coordinates outside it, and when, if not nil, where alone they may; width, if
 // not 0, that it is a tile (tile.go) of that many. Of a row that may be cut (longrows_sparse.go),
 // open tells whether it goes on behind the range.
-type span struct {
+type coordRange struct {
 	lo, hi ir.Expr
 	clip   bool
 	when   ir.Expr
@@ -54,7 +54,7 @@ type span struct {
 }
 
 // clipped are the positions of lo up to hi, which crd belongs to, with coordinates in the range.
-func (l *lowerer) clipped(s span, name string, crd *ir.Array, lo, hi ir.Expr) (from, to ir.Expr) {
+func (l *lowerer) clipped(s coordRange, name string, crd *ir.Array, lo, hi ir.Expr) (from, to ir.Expr) {
 	find := func(key ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: lo, Hi: hi, Key: key} }
 	if s.when == nil {
 		return l.named(name+"_s", find(s.lo)), l.named(name+"_e", find(s.hi))
@@ -67,19 +67,19 @@ func (l *lowerer) clipped(s span, name string, crd *ir.Array, lo, hi ir.Expr) (f
 	return vlo, vhi
 }
 
-// span is v's range in e.
-func (l *lowerer) span(e *env, v string) span {
+// rangeOf is v's range in e.
+func (l *lowerer) rangeOf(e *env, v string) coordRange {
 	if s, ok := e.ranges[v]; ok {
 		return s
 	}
 	if t, ok := l.spec.Strategy.Trips[v]; ok {
-		return span{lo: ir.Int(0), hi: ir.Int(t.N)}
+		return coordRange{lo: ir.Int(0), hi: ir.Int(t.N)}
 	}
 	b := l.bounds[v]
 	if l.derives() && !l.spec.Parts[l.sched.g.Original(v)] {
-		return span{lo: ir.Int(0), hi: b[1]}
+		return coordRange{lo: ir.Int(0), hi: b[1]}
 	}
-	return span{lo: b[0], hi: b[1]}
+	return coordRange{lo: b[0], hi: b[1]}
 }
 
 func (e *env) clone() *env {
@@ -144,7 +144,7 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv is the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]span{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0)}, ranges: map[string]coordRange{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
 		open: map[string]*opened{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {

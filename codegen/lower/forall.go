@@ -172,7 +172,7 @@ func (l *lowerer) atResult(p *loop) bool {
 // atMost is the largest number of iterations that the loops can have.
 func (l *lowerer) atMost(p *loop) ir.Expr {
 	if p.lat.Universe() {
-		s := l.span(p.e, p.v())
+		s := l.rangeOf(p.e, p.v())
 		return ir.Minus(s.hi, s.lo)
 	}
 	length := func(it *iter) ir.Expr { return ir.Minus(it.hi, it.lo) }
@@ -192,7 +192,7 @@ func (l *lowerer) atMost(p *loop) ir.Expr {
 
 // countLoop runs over the whole range of the variable.
 func (l *lowerer) countLoop(p *loop) ir.Expr {
-	b := l.span(p.e, p.v())
+	b := l.rangeOf(p.e, p.v())
 	if b.width > 0 {
 		return l.laneLoop(p, b)
 	}
@@ -219,7 +219,7 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 }
 
 // laneLoop runs over the places of a tile.
-func (l *lowerer) laneLoop(p *loop, b span) ir.Expr {
+func (l *lowerer) laneLoop(p *loop, b coordRange) ir.Expr {
 	k := l.newVar(p.v() + "_lane")
 	var some ir.Expr
 	l.inFlag(p, func() {

@@ -37,7 +37,7 @@ func (l *lowerer) nameForm(name string, f provenance.Form) provenance.Form {
 
 // spanForm is the range of a variable.
 func (l *lowerer) spanForm(e *env, v string) provenance.Range {
-	s := l.span(e, v)
+	s := l.rangeOf(e, v)
 	return provenance.Range{Lo: form(s.lo), Hi: form(s.hi), Size: -1}
 }
 

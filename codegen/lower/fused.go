@@ -102,7 +102,7 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 func (l *lowerer) tuples(iv interval, e *env) (from, to []ir.Expr) {
 	from, to = l.corners(iv, e)
 	for _, r := range iv.roots[len(from):] {
-		from, to = append(from, l.span(e, r).lo), append(to, l.span(e, r).lo)
+		from, to = append(from, l.rangeOf(e, r).lo), append(to, l.rangeOf(e, r).lo)
 	}
 	return from, to
 }
@@ -121,17 +121,17 @@ func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 // tell whether the roots before it stand at the edges.
 func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo, atHi ir.Expr, want bool) ir.Expr {
 	root := c.Roots[d]
-	all := l.span(e, root)
+	all := l.rangeOf(e, root)
 	rest := ir.Expr(ir.Truth(false)) // whether the last row has anything in it
 	for k, x := range hi[d+1:] {
-		rest = ir.Either(rest, ir.Less(l.span(e, c.Roots[d+1+k]).lo, x))
+		rest = ir.Either(rest, ir.Less(l.rangeOf(e, c.Roots[d+1+k]).lo, x))
 	}
 	if d == len(c.Roots)-1 {
 		rest = ir.Truth(false)
 	}
 	end := ir.Choose(rest, ir.Plus(hi[d], ir.Int(1)), hi[d])
 	in := e.clone()
-	in.ranges[root] = span{
+	in.ranges[root] = coordRange{
 		lo:   l.named(root+"_lo", ir.Choose(atLo, lo[d], all.lo)),
 		hi:   l.named(root+"_hi", ir.Choose(atHi, end, all.hi)),
 		clip: true,
@@ -194,7 +194,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		return p
 	}
 	until := hi
-	if op.hasRuns(k) && op.Format.RunEnd(k) >= k+len(c.Roots)-1-d { // the positions are those of the last level
+	if op.hasRepeats(k) && op.Format.RunEnd(k) >= k+len(c.Roots)-1-d { // the positions are those of the last level
 		until = l.named(op.prefix()+"_until", ir.Least(hi, o.iv.hi))
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -203,7 +203,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		next := *cur
 		next.level, next.pos, next.end, next.base = k+1, q, nil, nil
 		var run *ir.Var
-		if op.hasRuns(k) {
+		if op.hasRepeats(k) {
 			run = l.declare(op.prefix()+"_r", ir.Plus(q, ir.Int(1)))
 			l.while(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
 			next.end = run
@@ -235,7 +235,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 // ends where the next one's begins.
 func (l *lowerer) plainRows(op *operand, k int) bool {
 	caps := op.caps(k + 1)
-	return !op.hasRuns(k) && (caps.HasPos || caps.Locate)
+	return !op.hasRepeats(k) && (caps.HasPos || caps.Locate)
 }
 
 // lastRow lowers the loop over the last root, one row of its level: of a whole
@@ -281,7 +281,7 @@ func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
 	}
 	last := len(c.Roots) - 1
 	for j := range last {
-		if row.op.hasRuns(row.level - last + j) {
+		if row.op.hasRepeats(row.level - last + j) {
 			return false
 		}
 	}
@@ -319,7 +319,7 @@ func (l *lowerer) ownsRows(e *env, c *component, op *operand, k int) bool {
 	}
 	d := len(c.Roots) - 1
 	for j, root := range c.Roots[:d] {
-		if !slices.Contains(l.resultVars, root) || op.hasRuns(k-d+j) {
+		if !slices.Contains(l.resultVars, root) || op.hasRepeats(k-d+j) {
 			return false
 		}
 	}

@@ -56,7 +56,7 @@ func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) 
 		} else {
 			q = l.named(c.op.prefix()+"_at", &ir.Search{A: c.op.crd(k), Lo: lo, Hi: hi, Key: at[d]})
 			next, found = ir.Plus(q, ir.Int(1)), ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.op.crd(k), q), at[d]))
-			if c.op.hasRuns(k) {
+			if c.op.hasRepeats(k) {
 				next = &ir.Search{A: c.op.crd(k), Lo: q, Hi: hi, Key: at[d], Upper: true}
 			}
 		}
@@ -80,7 +80,7 @@ func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 	l.when(ir.Less(p, iv.all[1]), func() {
 		above, x := c.pos, ir.Expr(ir.Int(0))
 		for d, q := range l.ancestors(c, iv, len(iv.roots), p) {
-			b := l.span(e, iv.roots[d])
+			b := l.rangeOf(e, iv.roots[d])
 			x = ir.Plus(ir.Times(x, ir.Minus(b.hi, b.lo)), ir.Minus(l.coordAt(c, d, above, q), b.lo))
 			above = q
 		}
@@ -98,7 +98,7 @@ func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 	size := c.op.size(c.level)
 	from, to := ir.Times(c.pos, size), ir.Times(ir.Plus(c.pos, ir.Int(1)), size)
 	if v := c.next(); l.spec.Parts[l.sched.g.Original(v)] {
-		s := l.span(e, v)
+		s := l.rangeOf(e, v)
 		base := ir.Minus(from, c.op.offset(c.level))
 		from, to = ir.Plus(base, s.lo), ir.Plus(base, s.hi)
 	}

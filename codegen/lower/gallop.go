@@ -9,7 +9,7 @@ func (l *lowerer) gallops(p *loop) bool {
 		return false
 	}
 	for _, it := range p.subset(p.lat.All()) {
-		if it.runs || it.padded {
+		if it.repeats || it.padded {
 			return false
 		}
 	}

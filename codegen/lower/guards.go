@@ -81,7 +81,7 @@ func (l *lowerer) overNothing(c *component, e *env) bool {
 func (l *lowerer) countAll(c *component, e *env) *counts {
 	s := &counts{Counting: &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}}
 	for _, r := range c.Roots {
-		b := l.span(e, r)
+		b := l.rangeOf(e, r)
 		s.N[r] = form(ir.Minus(b.hi, b.lo))
 	}
 	for _, r := range l.sched.g.Relations() {
@@ -138,7 +138,7 @@ func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) 
 	for _, r := range c.Roots {
 		in.coord[r] = code(s.Value[r])
 		if s.start == nil {
-			in.coord[r] = l.named(r, ir.Plus(in.coord[r], l.span(in, r).lo))
+			in.coord[r] = l.named(r, ir.Plus(in.coord[r], l.rangeOf(in, r).lo))
 		}
 	}
 	l.enterAll(f.Body, in)

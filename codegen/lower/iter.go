@@ -6,30 +6,30 @@ import (
 
 // iter walks the segment of a sparse level below a cursor.
 type iter struct {
-	key    string
-	number int // in the lattice
-	cur    *cursor
-	crd    *ir.Array
-	lo, hi ir.Expr
-	p      *ir.Var // the position; declared by start
-	here   ir.Expr // of a predicated body: whether the iterator stands at the coordinate
-	c      *ir.Var // the coordinate at p
-	run    *ir.Var // the end of the run of positions with the coordinate, where the level has runs
-	runs   bool
-	padded bool
-	span   span
+	key     string
+	number  int // in the lattice
+	cur     *cursor
+	crd     *ir.Array
+	lo, hi  ir.Expr
+	p       *ir.Var // the position; declared by start
+	here    ir.Expr // of a predicated body: whether the iterator stands at the coordinate
+	c       *ir.Var // the coordinate at p
+	run     *ir.Var // the end of the run of positions with the coordinate, where the level has runs
+	repeats bool
+	padded  bool
+	span    coordRange
 }
 
 func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	it := &iter{key: p.lat.Iters[number], number: number, cur: c, crd: c.op.crd(c.level)}
-	it.runs = c.op.hasRuns(c.level)
+	it.repeats = c.op.hasRepeats(c.level)
 	it.padded = c.op.caps(c.level).Padded
 	if part, ok := p.e.parts[place(it.key, p.v())]; ok {
 		it.lo, it.hi = part[0], part[1]
 		return it
 	}
 	it.lo, it.hi = l.segment(c)
-	if it.span = l.span(p.e, p.v()); it.span.clip && !it.padded {
+	if it.span = l.rangeOf(p.e, p.v()); it.span.clip && !it.padded {
 		it.lo, it.hi = l.clipped(it.span, it.name(), it.crd, it.lo, it.hi)
 	}
 	return it
@@ -45,7 +45,7 @@ func (it *iter) enter(pres ir.Expr) *cursor {
 	d := *it.cur
 	d.level++
 	d.pos, d.end, d.base, d.pres = it.p, nil, nil, pres
-	if it.runs {
+	if it.repeats {
 		d.end = it.run
 	}
 	return &d
@@ -68,7 +68,7 @@ func (it *iter) live() ir.Expr { return ir.Less(it.p, it.hi) }
 // findRun declares the end of the run of positions with coordinate c from p
 // on: p itself where there is none. there says that c is the coordinate at p.
 func (l *lowerer) findRun(it *iter, c ir.Expr, there bool) {
-	if !it.runs {
+	if !it.repeats {
 		return
 	}
 	from := ir.Expr(it.p)
@@ -81,7 +81,7 @@ func (l *lowerer) findRun(it *iter, c ir.Expr, there bool) {
 
 // advance moves the iterator past coordinate c, if it is there: here says so.
 func (l *lowerer) advance(it *iter, here ir.Expr) {
-	if it.runs {
+	if it.repeats {
 		l.set(it.p, it.run)
 		return
 	}
@@ -92,7 +92,7 @@ func (l *lowerer) advance(it *iter, here ir.Expr) {
 // singleLoop runs over one iterator's segment.
 func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	it := p.iters[p.lat.All().First()]
-	if it.runs {
+	if it.repeats {
 		if l.onUnits(p) {
 			l.refuse(p.v(), "the loop over %s steps from a coordinate of %s to the next, past its repeats; strip-mine it with split or divide, and run the tiles in parallel", p.v(), it.key)
 		}

@@ -32,7 +32,7 @@ func (l *lowerer) locateSearch(c *cursor, at ir.Expr) *cursor {
 	}
 	d.pres = l.named(name+"_has", ir.Both(ir.Less(p, hi), ir.Equal(here(p), at)))
 	d.pos, d.end, d.base = p, nil, nil
-	if c.op.hasRuns(c.level) {
+	if c.op.hasRepeats(c.level) {
 		d.end = l.declare(name+"_e", &ir.Search{A: crd, Lo: p, Hi: hi, Key: at, Upper: true})
 	}
 	d.level++

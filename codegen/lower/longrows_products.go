@@ -54,7 +54,7 @@ func (a *longProductRows) ends(r ir.Expr) (lo, hi ir.Expr) {
 // compute computes the long rows.
 func (a *longProductRows) compute(e *env) {
 	l := a.l
-	all := l.span(e, a.f.Var)
+	all := l.rangeOf(e, a.f.Var)
 	first, _ := a.ends(all.lo)
 	last, _ := a.ends(all.hi)
 	lo := l.named("terms_lo", first)
@@ -82,7 +82,7 @@ func (a *longProductRows) compute(e *env) {
 
 // find lists the long rows. A long row has more than long.N terms, so that it has one of
 // every long.N-th terms: only the rows of these are looked at.
-func (a *longProductRows) find(all span, lo, n ir.Expr) {
+func (a *longProductRows) find(all coordRange, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
 	m := l.newVar("m")
@@ -124,9 +124,9 @@ func (a *longProductRows) lower(e *env) ir.Expr {
 	read := l.within(func() {
 		x := l.named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
 		op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
-		op.arrays[ir.Slot{Arg: -1, Part: ir.Pos}] = a.at
-		op.arrays[ir.Slot{Arg: -1, Part: ir.Crd}] = a.crd
-		op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = a.vals
+		op.arrays[ir.Slot{Arg: -1, Field: ir.Pos}] = a.at
+		op.arrays[ir.Slot{Arg: -1, Field: ir.Crd}] = a.crd
+		op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = a.vals
 		op.PosWidth, op.CrdWidth = []uint8{0}, []uint8{0}
 		in := e.clone()
 		shadowed := l.ops[name]

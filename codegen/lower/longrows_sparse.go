@@ -13,7 +13,7 @@ import (
 // result does not depend on where the cuts are. The chunk that has a row's end closes the row.
 type rowRange struct {
 	f    *cin.Forall
-	rows span
+	rows coordRange
 	// closed is one more than the last row whose end is in the range.
 	closed ir.Expr
 	// cutVar is the variable along the rows, "" where no row is cut. Row first begins at
@@ -44,7 +44,7 @@ func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	lo, s.first, s.from, s.begins = w.edge(f.Var+"_from", c)
 	lo = l.named(f.Var+"_first", ir.Choose(s.begins, s.first, lo))
 	hi, s.last, s.to, s.ends = w.edge(f.Var+"_to", ir.Plus(c, ir.Int(1)))
-	s.rows = span{lo: lo, hi: hi, clip: true}
+	s.rows = coordRange{lo: lo, hi: hi, clip: true}
 	s.closed = l.named(f.Var+"_closed", ir.Choose(s.ends, s.last, hi))
 	return s
 }
@@ -98,7 +98,7 @@ func (s *rowRange) lower(l *lowerer, e *env) ir.Expr {
 	}
 	return l.loops(&loop{f: s.f, e: e, body: func(in *env) ir.Expr {
 		row := in.coord[s.f.Var]
-		all := l.span(in, s.cutVar)
+		all := l.rangeOf(in, s.cutVar)
 		begins, ends := ir.Equal(row, s.first), ir.Equal(row, s.last)
 		all.open = l.named("open", ends)
 		if !all.clip {

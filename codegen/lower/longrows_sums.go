@@ -109,9 +109,9 @@ func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
 	l.when(ir.Less(from, to), func() {
 		v := a.terms.Var
 		in := e.clone()
-		all := l.span(e, v)
+		all := l.rangeOf(e, v)
 		at := a.rows.op.crd(1)
-		s := span{clip: true}
+		s := coordRange{clip: true}
 		s.lo = l.named(v+"_from", ir.Choose(ir.Equal(from, lo), all.lo, ir.Greatest(all.lo, ir.Coord(at, from))))
 		s.hi = l.named(v+"_to", ir.Choose(ir.Equal(to, hi), all.hi, ir.Greatest(s.lo, ir.Least(all.hi, ir.Coord(at, to)))))
 		in.ranges[v] = s

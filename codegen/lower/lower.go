@@ -139,7 +139,7 @@ func lower(s Spec) *Lowered {
 	})
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
-		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Part, q.Slot.Part))
+		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
 	return &Lowered{Func: f, l: l}
 }

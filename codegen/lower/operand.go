@@ -39,8 +39,8 @@ func (o *operand) prefix() string {
 	return string(b)
 }
 
-func (o *operand) array(level int, part ir.Part, name string, t ir.Type) *ir.Array {
-	s := ir.Slot{Arg: o.Arg, Level: level, Part: part}
+func (o *operand) array(level int, part ir.Field, name string, t ir.Type) *ir.Array {
+	s := ir.Slot{Arg: o.Arg, Level: level, Field: part}
 	a, ok := o.arrays[s]
 	if !ok {
 		a = o.l.newArray(name, t)
@@ -51,8 +51,8 @@ func (o *operand) array(level int, part ir.Part, name string, t ir.Type) *ir.Arr
 	return a
 }
 
-func (o *operand) number(level int, part ir.Part, name string) ir.Expr {
-	s := ir.Slot{Arg: o.Arg, Level: level, Part: part}
+func (o *operand) number(level int, part ir.Field, name string) ir.Expr {
+	s := ir.Slot{Arg: o.Arg, Level: level, Field: part}
 	v, ok := o.sizes[s]
 	if !ok {
 		v = o.l.newVar(name)
@@ -98,9 +98,9 @@ func (o *operand) hasPosFrom(k int) bool {
 	return slices.ContainsFunc(o.Format.Levels[k:], func(kind format.Kind) bool { return kind.Caps().HasPos })
 }
 
-// hasRuns tells whether one coordinate may stand at several neighbouring
+// hasRepeats tells whether one coordinate may stand at several neighbouring
 // positions of the level: where repeats are kept for the values to be summed,
 // or for singletons below to tell apart.
-func (o *operand) hasRuns(level int) bool {
+func (o *operand) hasRepeats(level int) bool {
 	return !o.caps(level).Unique && (level == o.order()-1 || o.caps(level+1).Branchless)
 }

@@ -91,9 +91,9 @@ func (l *lowerer) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir
 	op := newOperand(l, o)
 	op.rootLen = n
 	for m, k := range crd {
-		op.arrays[ir.Slot{Arg: -1, Level: m, Part: ir.Crd}] = k
+		op.arrays[ir.Slot{Arg: -1, Level: m, Field: ir.Crd}] = k
 	}
-	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = vals
+	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals
 	return op
 }
 

@@ -69,9 +69,9 @@ func (l *lowerer) chunks() ir.Expr {
 }
 
 // chunk is the range of chunk c of v.
-func (w *work) chunk(v string, c ir.Expr) span {
+func (w *work) chunk(v string, c ir.Expr) coordRange {
 	lo := w.l.named(v+"_from", w.boundary(c))
-	return span{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
+	return coordRange{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
 }
 
 // work cuts a variable's range so that the pieces have about as much to do:
@@ -79,7 +79,7 @@ func (w *work) chunk(v string, c ir.Expr) span {
 type work struct {
 	l      *lowerer
 	chunks ir.Expr
-	all    span
+	all    coordRange
 	driver *cursor
 	key    string    // of the driver's access
 	others []*cursor // whose entries count as well: where the driver has all rows, those that do, too
@@ -92,7 +92,7 @@ type work struct {
 }
 
 func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
-	w := &work{l: l, chunks: chunks, all: l.span(e, f.Var)}
+	w := &work{l: l, chunks: chunks, all: l.rangeOf(e, f.Var)}
 	heaviest := -1
 	var rows []*cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {

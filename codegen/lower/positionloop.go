@@ -53,7 +53,7 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 func (fl *positionLoop) positions(root *cursor, e *env) {
 	l, op := fl.l, root.op
 	if op.caps(0).Locate {
-		s := l.span(e, root.vars[0])
+		s := l.rangeOf(e, root.vars[0])
 		fl.lo, fl.hi = ir.Minus(s.lo, op.offset(0)), ir.Minus(s.hi, op.offset(0))
 	} else {
 		fl.lo, fl.hi = l.segment(root)

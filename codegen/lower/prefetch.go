@@ -47,7 +47,7 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 			return
 		}
 		done = append(done, key)
-		s := l.span(p.e, v)
+		s := l.rangeOf(p.e, v)
 		width := l.spec.Sizes[v]
 		if s.width > 0 {
 			width = s.width

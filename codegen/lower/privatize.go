@@ -70,10 +70,10 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr, each func(c *ir.
 		in := e.clone()
 		in.atomic, in.threads = false, false
 		if c2 := l.sched.comps[f.Var]; c2 == nil || l.sched.g.ReplacedBy(f.Var) != nil {
-			s := l.span(e, f.Var)
+			s := l.rangeOf(e, f.Var)
 			n := ir.Minus(s.hi, s.lo)
 			at := func(k ir.Expr) ir.Expr { return l.named(f.Var+"_cut", ir.Plus(s.lo, ir.Over(ir.Times(n, k), pieces))) }
-			in.ranges[f.Var] = span{lo: at(c), hi: at(ir.Plus(c, ir.Int(1))), clip: true}
+			in.ranges[f.Var] = coordRange{lo: at(c), hi: at(ir.Plus(c, ir.Int(1))), clip: true}
 			for key := range in.cur {
 				delete(in.parts, place(key, f.Var))
 			}

@@ -94,8 +94,8 @@ func (r *result) prefixed(f *cin.Forall) bool {
 }
 
 // publish hands n elements of an array to the caller.
-func (r *result) publish(level int, part ir.Part, arr *ir.Array, n ir.Expr) {
-	r.l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Part: part}, A: arr, Len: n})
+func (r *result) publish(level int, part ir.Field, arr *ir.Array, n ir.Expr) {
+	r.l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
 }
 
 // assigns tells whether a statement's target is the result.
@@ -139,15 +139,15 @@ func (l *lowerer) zeroAll(lo, size ir.Expr) {
 
 // visited is the part of v's range that the loops around leave to visit, where
 // that is not all of it.
-func (l *lowerer) visited(e *env, v string) (span, bool) {
+func (l *lowerer) visited(e *env, v string) (coordRange, bool) {
 	if s, ok := e.ranges[v]; ok {
 		return s, ok
 	}
 	c := l.sched.comps[v]
 	if c == nil || len(c.Roots) > 1 || e.open[c.Top] == nil {
-		return span{}, false
+		return coordRange{}, false
 	}
 	o := e.open[c.Top]
 	iv := l.coverage(o.iv, o.frames, e)
-	return span{lo: iv.lo, hi: iv.hi}, true
+	return coordRange{lo: iv.lo, hi: iv.hi}, true
 }

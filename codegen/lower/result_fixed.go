@@ -83,7 +83,7 @@ func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	c := l.newVar("chunk")
 	body := l.inScope(func() {
 		s := w.rowRange(f, c)
-		lo, hi := a.positions(span{lo: s.rows.lo, hi: s.closed}, c, chunks)
+		lo, hi := a.positions(coordRange{lo: s.rows.lo, hi: s.closed}, c, chunks)
 		a.write(lo, hi, s, func() { s.lower(l, e.clone()) })
 	})
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
@@ -115,7 +115,7 @@ func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 
 // positions are those of level 0 of the coordinates of chunk c, s. The first
 // and the last chunk have what is before and behind those of all.
-func (a *fixedResult) positions(s span, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
+func (a *fixedResult) positions(s coordRange, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.l
 	if a.op.caps(0).Locate {
 		return ir.Minus(s.lo, a.op.offset(0)), ir.Minus(s.hi, a.op.offset(0))

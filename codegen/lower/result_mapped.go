@@ -21,7 +21,7 @@ func newMappedResult(r *result) *mappedResult {
 	shared := newSharedResult(r)
 	a := l.newArray(r.op.prefix()+"_at", intOf(r.op.PosWidth[r.deep]))
 	a.Const = true
-	l.params = append(l.params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0, Part: ir.Crd}, A: a})
+	l.params = append(l.params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0, Field: ir.Crd}, A: a})
 	return &mappedResult{*shared, a}
 }
 

@@ -15,14 +15,14 @@ func (l *lowerer) ownRows(f *cin.Forall, e *env) {
 	serial := &cin.Forall{Var: f.Var, Body: f.Body}
 	alone := l.within(func() { l.serial(serial, e.clone(), false) })
 	parted := l.within(func() {
-		all := l.span(e, v)
+		all := l.rangeOf(e, v)
 		at := func(c ir.Expr) ir.Expr {
 			return ir.Plus(all.lo, ir.Over(ir.Times(ir.Minus(all.hi, all.lo), c), l.threads))
 		}
 		c := l.newVar("part")
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: l.threads, Step: 1, Kind: ir.Parallel, Body: l.inScope(func() {
 			in := e.clone()
-			in.ranges[v] = span{lo: l.named(v+"_from", at(c)), hi: l.named(v+"_to", at(ir.Plus(c, ir.Int(1)))), clip: true}
+			in.ranges[v] = coordRange{lo: l.named(v+"_from", at(c)), hi: l.named(v+"_to", at(ir.Plus(c, ir.Int(1)))), clip: true}
 			l.serial(serial, in, false)
 		})})
 	})

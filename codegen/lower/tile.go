@@ -109,7 +109,7 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	op := l.out.op
 	v := l.resultVars[e.res.level]
-	all := l.span(e, v)
+	all := l.rangeOf(e, v)
 	base := e.res.base
 	if base == nil {
 		panic("BUG: lower: the result's row is not known")
@@ -133,7 +133,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		sums := l.newArray(op.prefix()+"_row", l.spec.Compute)
 		l.emit(&ir.Local{A: sums, Len: width})
 		in := e.clone()
-		in.ranges[v] = span{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width}
+		in.ranges[v] = coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width}
 		in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
 		part(in)
 		k := l.newVar(v + "_lane")
@@ -145,7 +145,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	rest := l.named(v+"_rest", ir.Plus(all.lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
 	l.when(ir.Less(rest, all.hi), func() {
 		in := e.clone()
-		in.ranges[v] = span{lo: rest, hi: all.hi, width: -width}
+		in.ranges[v] = coordRange{lo: rest, hi: all.hi, width: -width}
 		in.res.zeroed = true
 		if !e.res.zeroed {
 			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(l.out.vals().Elem)})

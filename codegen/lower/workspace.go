@@ -107,8 +107,8 @@ func (w *listSpace) finish(l *lowerer) *operand {
 func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
 	op.rootLen = n
-	op.arrays[ir.Slot{Arg: -1, Level: 0, Part: ir.Crd}] = list
-	op.arrays[ir.Slot{Arg: -1, Part: ir.Vals}] = vals
+	op.arrays[ir.Slot{Arg: -1, Level: 0, Field: ir.Crd}] = list
+	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals
 	op.CrdWidth = []uint8{0}
 	op.valueAt = func(p, c ir.Expr) ir.Expr { return ir.Minus(c, lo) }
 	return op

@@ -84,6 +84,16 @@ func scanNumber(src string, k int) int {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 
+// IsName tells whether s is a NAME of the grammar.
+func IsName(s string) bool {
+	for k := 0; k < len(s); k++ {
+		if !isLetter(s[k]) && (k == 0 || !isDigit(s[k]) && s[k] != '_') {
+			return false
+		}
+	}
+	return s != ""
+}
+
 // describe says what a token is, for messages.
 func describe(src string, t token) string {
 	if t.kind == tokEnd {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
+	"distaff/codegen/notation"
 )
 
 // BlockSpec is a block schedule as the user wrote it.
@@ -37,7 +38,7 @@ func ParseSplit(s string) (SplitSpec, error) {
 		return diag.At("split", s, pos, end, "a split is VAR:COUNT or VAR:POINT,POINT,... (one point: VAR:POINT,); %s", want)
 	}
 	name, value, ok := strings.Cut(s, ":")
-	if !ok || !isName(name) {
+	if !ok || !notation.IsName(name) {
 		return SplitSpec{}, bad(0, len(name), "got "+strconv.Quote(s))
 	}
 	at := len(name) + 1
@@ -72,7 +73,7 @@ func ParseVars(flag, s string) ([]string, error) {
 	at := 0
 	for part := range strings.SplitSeq(s, ",") {
 		name := strings.TrimSpace(part)
-		if !isName(name) {
+		if !notation.IsName(name) {
 			return nil, diag.At("block-vars", s, at, at+max(len(part), 1), "--%s wants index variables with commas between them, got %q", flag, part)
 		}
 		for _, other := range names {
@@ -84,14 +85,4 @@ func ParseVars(flag, s string) ([]string, error) {
 		at += len(part) + 1
 	}
 	return names, nil
-}
-
-func isName(s string) bool {
-	for k, c := range s {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (k == 0 || !('0' <= c && c <= '9' || c == '_')) {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -117,7 +117,7 @@ func (r *recipe) read() error {
 			}
 		}
 		w := to[k].Text
-		if w != a.Text && (!isName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
+		if w != a.Text && (!notation.IsName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
 			return r.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
 		}
 		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
@@ -130,7 +130,7 @@ func (r *recipe) read() error {
 	}
 	if len(r.cmd.Args) == 4 {
 		r.name = r.cmd.Args[3].Text
-		if !isName(r.name) {
+		if !notation.IsName(r.name) {
 			return r.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", r.name)
 		}
 		if r.taken(r.name) {

@@ -22,6 +22,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/notation"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
 )
@@ -207,15 +208,6 @@ func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	return at.errorf(Refused, "%s: %s", at.Name, why)
 }
 
-func isName(t string) bool {
-	for k := range len(t) {
-		if !nameByte(t[k], k > 0) {
-			return false
-		}
-	}
-	return t != ""
-}
-
 // loops are the statement's loops over v.
 func (s *state) loops(v string) []*cin.Forall {
 	var out []*cin.Forall
@@ -255,7 +247,7 @@ func (s *state) looped(k int) (string, error) {
 // the Nth of several.
 func (s *state) ref(k int) (strategy.Ref, error) {
 	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
-	if !ok || !isName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
+	if !ok || !notation.IsName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
 		return r, s.cmd.Args[k].errorf(Refused, "%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
 	}
 	return r, nil
@@ -269,7 +261,7 @@ func (s *state) hasLoop(a Arg) error {
 	if r := s.g.ReplacedBy(v); r != nil {
 		return a.errorf(Refused, "%s: %s was replaced, by %s", s.cmd.Name, v, r)
 	}
-	if !isName(v) || len(s.loops(v)) == 0 {
+	if !notation.IsName(v) || len(s.loops(v)) == 0 {
 		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s", s.cmd.Name, v, strings.Join(s.loopVars(), ", "))
 	}
 	return nil
@@ -302,7 +294,7 @@ func (s *state) inUse(name string) bool {
 // fresh is argument k as the name of a new variable.
 func (s *state) fresh(k int) (string, error) {
 	v := s.cmd.Args[k].Text
-	if !isName(v) {
+	if !notation.IsName(v) {
 		return "", s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a name for a new variable", s.cmd.Name, v)
 	}
 	if s.inUse(v) {

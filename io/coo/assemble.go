@@ -237,12 +237,12 @@ func (s *sorted) fillMemory(t *tcs.Tensor, shape *tcs.Shape, hists [][]int64) er
 }
 
 // sinksOf gives the arrays of a tensor in memory, from their start on.
-func sinksOf(t *tcs.Tensor) func(level int, part tcs.Part) *sink {
-	return func(level int, part tcs.Part) *sink {
+func sinksOf(t *tcs.Tensor) func(level int, part tcs.ArrayKind) *sink {
+	return func(level int, part tcs.ArrayKind) *sink {
 		switch part {
-		case tcs.PosPart:
+		case tcs.PosArray:
 			return memorySink(t.Levels[level].Pos, 0)
-		case tcs.CrdPart:
+		case tcs.CrdArray:
 			return memorySink(t.Levels[level].Crd, 0)
 		}
 		return memorySink(t.Vals, 0)
@@ -434,8 +434,8 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	for i, sec := range sections {
 		sinks[i] = fileSink(out, sec)
 	}
-	f := newFiller(&src.spec, shape, func(level int, part tcs.Part) *sink {
-		return sinks[slices.IndexFunc(sections, func(s tcs.Section) bool { return s.Level == level && s.Part == part })]
+	f := newFiller(&src.spec, shape, func(level int, part tcs.ArrayKind) *sink {
+		return sinks[slices.IndexFunc(sections, func(s tcs.Section) bool { return s.Level == level && s.Array == part })]
 	})
 	r, err := src.open()
 	if err != nil {

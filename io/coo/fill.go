@@ -30,11 +30,11 @@ type fillLevel struct {
 }
 
 // newFiller fills the arrays of t, or the sinks that sinkOf gives for them.
-func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Part) *sink) *filler {
+func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.ArrayKind) *sink) *filler {
 	n := len(shape.Kinds)
 	depth := tcs.Depths(shape.Kinds)
 	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1), prev: make([]int64, n),
-		diff: make([]uint8, BatchSize), at: make([]int64, BatchSize), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsPart)}
+		diff: make([]uint8, BatchSize), at: make([]int64, BatchSize), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
 	for l := range f.levels {
 		r := shape.Range(shape.Modes[l])
 		lev := fillLevel{kind: tcs.KindOf(shape.Kinds[l]), depth: uint8(depth[l])}
@@ -42,9 +42,9 @@ func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Par
 		case tcs.Full:
 			lev.size, lev.offset = r[1]-r[0], r[0]
 		case tcs.Segmented:
-			lev.pos, lev.crd = sinkOf(l, tcs.PosPart), sinkOf(l, tcs.CrdPart)
+			lev.pos, lev.crd = sinkOf(l, tcs.PosArray), sinkOf(l, tcs.CrdArray)
 		case tcs.Single:
-			lev.crd = sinkOf(l, tcs.CrdPart)
+			lev.crd = sinkOf(l, tcs.CrdArray)
 			lev.span = 1
 			if !lev.kind.Padded {
 				lev.span = padSpan(f.levels[:l])

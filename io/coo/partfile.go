@@ -10,7 +10,7 @@ import (
 
 // CountPart makes the first pass over a part of a tensor's entries that come in
 // the order of modes.
-func CountPart(in Stream, kinds string, modes []int) (Part, error) {
+func CountPart(in Stream, kinds string, modes []int) (PartCount, error) {
 	c := NewPartCounter(kinds)
 	cols := make([][]int64, len(kinds))
 	var b Batch
@@ -20,7 +20,7 @@ func CountPart(in Stream, kinds string, modes []int) (Part, error) {
 			return c.Part(), nil
 		}
 		if err != nil {
-			return Part{}, err
+			return PartCount{}, err
 		}
 		for l, m := range modes {
 			cols[l] = b.Coords[m][:b.N]
@@ -35,9 +35,9 @@ func (j *Joined) Shape() *tcs.Shape {
 		Kinds: j.spec.Kinds, Modes: j.spec.Modes, Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide}
 }
 
-// Span is a part of a section of a file that was written: N elements from From
+// FileRange is a range of a section of a file that was written: N elements from From
 // on, and the CRC-32 of their bytes.
-type Span struct {
+type FileRange struct {
 	Section, From, N int64
 	CRC              uint32
 }
@@ -45,14 +45,14 @@ type Span struct {
 // WritePart makes the second pass over a part, which in holds: it writes what
 // the part adds to each section of the file that lay lays out (source 000, sections
 // 4.6.3 and 4.6.4), and, if it is the last part, what follows the last entry.
-func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([]Span, error) {
+func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([]FileRange, error) {
 	sections := lay.Sections()
 	sinks := make([]*sink, len(sections))
 	for i, sec := range sections {
 		sinks[i] = fileSink(w, sec)
 	}
-	f := newFiller(&j.spec, j.Shape(), func(level int, part tcs.Part) *sink {
-		return sinks[slices.IndexFunc(sections, func(s tcs.Section) bool { return s.Level == level && s.Part == part })]
+	f := newFiller(&j.spec, j.Shape(), func(level int, part tcs.ArrayKind) *sink {
+		return sinks[slices.IndexFunc(sections, func(s tcs.Section) bool { return s.Level == level && s.Array == part })]
 	})
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {
@@ -74,7 +74,7 @@ func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([
 			return nil, err
 		}
 	}
-	spans := make([]Span, len(sinks))
+	spans := make([]FileRange, len(sinks))
 	for i, s := range sinks {
 		s.flush()
 		if s.err != nil {
@@ -83,7 +83,7 @@ func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([
 		if last && s.next() != sections[i].Len {
 			panic(fmt.Sprintf("BUG: coo: section %d has %d elements, %d were counted", i, s.next(), sections[i].Len))
 		}
-		spans[i] = Span{int64(i), from[i], s.next() - from[i], s.crc}
+		spans[i] = FileRange{int64(i), from[i], s.next() - from[i], s.crc}
 	}
 	return spans, nil
 }

@@ -7,10 +7,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Part is what the first pass finds in one part of a tensor's entries, which
+// PartCount is what the first pass finds in one part of a tensor's entries, which
 // are in storage order; parts follow one another (SuperTaco section 4.4.2: the
 // partial header of a block, with the edges that the whole header needs).
-type Part struct {
+type PartCount struct {
 	N           int64
 	Hist        []int64 // how many entries first differ at level k from the one before; the first entry: at 0; [levels]: nowhere
 	First, Last []int64 // coordinates by level, where N > 0
@@ -20,12 +20,12 @@ type Part struct {
 // PartCounter makes the first pass over a part.
 type PartCounter struct {
 	c counter
-	p Part
+	p PartCount
 }
 
 // NewPartCounter counts a part of a tensor of those level kinds.
 func NewPartCounter(kinds string) *PartCounter {
-	return &PartCounter{c: *newCounter(kinds), p: Part{Sorted: true}}
+	return &PartCounter{c: *newCounter(kinds), p: PartCount{Sorted: true}}
 }
 
 // Add counts n entries: columns by level.
@@ -43,7 +43,7 @@ func (p *PartCounter) Add(cols [][]int64, n int) {
 }
 
 // Part is what was counted.
-func (p *PartCounter) Part() Part {
+func (p *PartCounter) Part() PartCount {
 	p.p.Hist, p.p.Last = p.c.hist, p.c.prev
 	return p.p
 }
@@ -54,7 +54,7 @@ func (p *PartCounter) Part() Part {
 type Joined struct {
 	spec   Spec
 	hist   []int64
-	parts  []Part
+	parts  []PartCount
 	before [][]int64 // a part, the coordinates that each level has before it
 	shape  *tcs.Shape
 	t      *tcs.Tensor
@@ -67,7 +67,7 @@ type Joined struct {
 var ErrUnordered = errors.New("parts are not in storage order")
 
 // Join puts parts together to the tensor of spec, whose sizes, modes and type are set.
-func Join(spec Spec, parts []Part) (*Joined, error) {
+func Join(spec Spec, parts []PartCount) (*Joined, error) {
 	levels := len(spec.Kinds)
 	j := &Joined{spec: spec, parts: parts, hist: make([]int64, levels+1)}
 	var last []int64

@@ -122,7 +122,7 @@ func (s *tensorStream) Next(b *Batch) error {
 		if lo, hi := s.index[0], s.index[n-1]; hi-lo == int64(n-1) && !s.drop {
 			b.Vals = vals[lo*int64(size) : (hi+1)*int64(size)]
 		} else {
-			n = s.gather(vals, size, n)
+			n = s.copyKept(vals, size, n)
 			if n == 0 {
 				continue
 			}
@@ -136,9 +136,9 @@ func (s *tensorStream) Next(b *Batch) error {
 	}
 }
 
-// gather copies the values of the n entries, without dropped zeros, and returns
+// copyKept copies the values of the n entries, without dropped zeros, and returns
 // how many there are.
-func (s *tensorStream) gather(vals []byte, size, n int) int {
+func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	w := 0
 	for i, at := range s.index[:n] {
 		v := vals[at*int64(size):][:size]

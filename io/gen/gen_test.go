@@ -27,7 +27,7 @@ func bind(t testing.TB, kind string, dims []int64, typ tcs.Type, seed int64) *Ge
 }
 
 // collect reads a part's coordinates, sorted.
-func collect(t testing.TB, g *Generator, p Part) [][]int64 {
+func collect(t testing.TB, g *Generator, p Share) [][]int64 {
 	t.Helper()
 	s, err := g.Stream(p)
 	if err != nil {
@@ -100,7 +100,7 @@ func parts(t *testing.T, g *Generator, n int) [][]int64 {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			own := collect(t, g, Part{k, n, a.sum, limit})
+			own := collect(t, g, Share{k, n, a.sum, limit})
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, own...)
@@ -157,7 +157,7 @@ func TestGenerateCounts(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.kind, c.dims), func(t *testing.T) {
 			g := bind(t, c.kind, c.dims, tcs.Float64, 0)
-			all := collect(t, g, Part{})
+			all := collect(t, g, Share{})
 			if len(all) != c.want {
 				t.Fatalf("got %d entries, want %d", len(all), c.want)
 			}
@@ -199,7 +199,7 @@ func TestGenerateValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := 0.0
-			for _, at := range collect(t, g, Part{}) {
+			for _, at := range collect(t, g, Share{}) {
 				v := g.at(at).Float()
 				if integer && (v != math.Trunc(v) || v < 1 || v > 9) || !integer && !(v > 0 && v <= 1) {
 					t.Fatalf("%v %s: got value %v", typ, kind, v)
@@ -220,7 +220,7 @@ func TestGenerateValues(t *testing.T) {
 func TestGenerateSeeds(t *testing.T) {
 	dims := []int64{1000, 1000}
 	same := func(a, b *Generator) bool {
-		return slices.EqualFunc(collect(t, a, Part{}), collect(t, b, Part{}), slices.Equal)
+		return slices.EqualFunc(collect(t, a, Share{}), collect(t, b, Share{}), slices.Equal)
 	}
 	a := bind(t, "uniform:100", dims, tcs.Float64, 7)
 	if !same(a, bind(t, "uniform:100", dims, tcs.Float32, 7)) {
@@ -242,7 +242,7 @@ func TestGenerateSeeds(t *testing.T) {
 func TestUniformSpread(t *testing.T) {
 	g := bind(t, "uniform:20000", []int64{1000, 1000}, tcs.Float64, 3)
 	var top, left int
-	for _, at := range collect(t, g, Part{}) {
+	for _, at := range collect(t, g, Share{}) {
 		if at[0] < 500 {
 			top++
 		}
@@ -262,7 +262,7 @@ func TestZipfSkew(t *testing.T) {
 	const n, nnz = 1000, 20000
 	g := bind(t, "zipf:20000:1", []int64{n, 1 << 40}, tcs.Float64, 3)
 	rows := map[int64]int{}
-	for _, at := range collect(t, g, Part{}) {
+	for _, at := range collect(t, g, Share{}) {
 		rows[at[0]]++
 	}
 	harmonic := 0.0
@@ -280,7 +280,7 @@ func TestZipfSkew(t *testing.T) {
 
 func TestGeneratedStream(t *testing.T) {
 	g := bind(t, "uniform:10000:int", []int64{300, 300}, tcs.Int32, 0)
-	s, err := g.Stream(Part{})
+	s, err := g.Stream(Share{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func BenchmarkZipf(b *testing.B)    { benchmark(b, "zipf:1000000:1.1") }
 func benchmark(b *testing.B, kind string) {
 	g := bind(b, kind, []int64{1000000, 1000000}, tcs.Float64, 0)
 	for b.Loop() {
-		s, err := g.Stream(Part{})
+		s, err := g.Stream(Share{})
 		if err != nil {
 			b.Fatal(err)
 		}

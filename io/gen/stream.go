@@ -10,10 +10,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Part is one of several parts of a tensor that processes make side by side. Parts are
-// disjoint, and together they are the tensor. The zero Part is the whole tensor.
-type Part struct {
-	K, N int // part K of N; N 0 for the whole
+// Share is one of several shares of a tensor that processes make side by side. Shares are
+// disjoint, and together they are the tensor. The zero Share is the whole tensor.
+type Share struct {
+	K, N int // share K of N; N 0 for the whole
 	// Sum adds numbers over all parts, in place; needed where N is above 1. A kind
 	// that is drawn by all together (zipf) calls it at every part, as often.
 	Sum func([]int64) error
@@ -22,7 +22,7 @@ type Part struct {
 }
 
 // sum adds numbers over all parts, in place.
-func (p Part) sum(n []int64) error {
+func (p Share) sum(n []int64) error {
 	if p.N == 1 {
 		return nil
 	}
@@ -30,13 +30,13 @@ func (p Part) sum(n []int64) error {
 }
 
 // owns tells whether an entry is this part's by its hash.
-func (p Part) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == uint64(p.K) }
+func (p Share) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == uint64(p.K) }
 
 // Stream is a part's entries, which the caller closes: of zipf those whose hash is the
 // part's, in no order of modes; else an even range of mode 0, in order. Where memory is
 // refused to one part (*tcs.MemoryError), it alone has the error, and the others' streams
 // lack entries: the parts have to agree on it.
-func (g *Generator) Stream(p Part) (coo.Stream, error) {
+func (g *Generator) Stream(p Share) (coo.Stream, error) {
 	if p.N == 0 {
 		p.K, p.N = 0, 1
 	}

@@ -23,7 +23,7 @@ type zipfDrawn struct {
 
 // draw makes a part's share. Every part calls it; where memory is refused to one, only
 // that one has the error.
-func (g *Generator) draw(p Part) (*zipfDrawn, error) {
+func (g *Generator) draw(p Share) (*zipfDrawn, error) {
 	d := &zipfDrawn{g: g, limit: p.Limit}
 	space, fits := tcs.Coordinates(g.dims)
 	if g.nnz == 0 || fits && space == 0 {
@@ -94,7 +94,7 @@ func (d *zipfDrawn) entries(yield func([]int64) bool) {
 }
 
 // zipfKeys draws numbers of coordinates until nnz distinct ones are found.
-func (g *Generator) zipfKeys(p Part) ([]int64, error) {
+func (g *Generator) zipfKeys(p Share) ([]int64, error) {
 	keys := make([]int64, 0, g.nnz/int64(p.N)*17/16+64)
 	sorted := 0
 	err := g.zipfDraw(p, func(c []int64) {
@@ -137,7 +137,7 @@ func mergeKeys(keys []int64, n int) []int64 {
 
 // zipfCoords draws coordinates that have no number below 2^63: they are told apart
 // by a hash. Two that share one count as equal, and one of them is redrawn.
-func (g *Generator) zipfCoords(p Part) ([]int64, error) {
+func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 	var all []int64
 	seen := newSet(g.nnz/int64(p.N)*17/16 + 64)
 	err := g.zipfDraw(p, func(c []int64) {
@@ -156,7 +156,7 @@ func (g *Generator) zipfCoords(p Part) ([]int64, error) {
 // each, and count, after a round, how many distinct ones this part has. Where
 // the law's weight sits in fewer coordinates than are asked for, later rounds draw from a
 // flatter law, so that it ends.
-func (g *Generator) zipfDraw(p Part, add func(at []int64), count func() int64) error {
+func (g *Generator) zipfDraw(p Share, add func(at []int64), count func() int64) error {
 	at := make([]int64, len(g.dims))
 	skew := g.skew
 	found := []int64{0}

@@ -23,7 +23,7 @@ const manyWeights = 1 << 17
 // smallDigit is the bits of a variate that are counted at once.
 const smallDigit = 16
 
-func (g *Generator) newZipfSmall(space int64, p Part) (*zipfSmall, error) {
+func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 	z := &zipfSmall{g: g, space: space, lo: cut(int64(p.K), space, int64(p.N)), hi: cut(int64(p.K)+1, space, int64(p.N)), seed: random(mix(g.key ^ 0x7a697066)), weights: make([][]float64, len(g.dims))}
 	for m, d := range g.dims {
 		if d >= manyWeights {

@@ -68,30 +68,30 @@ func machine() string {
 	return strings.TrimSpace(string(b))
 }
 
-// Part is an output as one of its writers sees it.
-type Part struct {
+// Writer is an output as one of its writers sees it.
+type Writer struct {
 	f    *os.File
 	path string
 	own  bool // the creator's: the File's own descriptor
 	here bool // under the creator's kernel: its flush covers what is written here
 }
 
-// Part is the creator's part.
-func (o *File) Part() *Part { return &Part{f: o.f, path: o.path, own: true, here: true} }
+// Writer is the creator's.
+func (o *File) Writer() *Writer { return &Writer{f: o.f, path: o.path, own: true, here: true} }
 
-// OpenPart opens the file of a handle.
-func OpenPart(h Handle) (*Part, error) {
+// OpenWriter opens the file of a handle.
+func OpenWriter(h Handle) (*Writer, error) {
 	err := error(unix.ENOENT)
 	if h.Machine != "" && h.Machine == machine() {
 		var f *os.File
 		if f, err = openToken(fmt.Sprintf("/proc/%d/fd/%d", h.Pid, h.Fd), h.Token); err == nil {
-			return &Part{f: f, path: h.Path, here: true}, nil
+			return &Writer{f: f, path: h.Path, here: true}, nil
 		}
 	}
 	if h.Name != "" {
 		var f *os.File
 		if f, err = openToken(h.Name, h.Token); err == nil {
-			return &Part{f: f, path: h.Path}, nil
+			return &Writer{f: f, path: h.Path}, nil
 		}
 	}
 	return nil, &Error{h.Path, err}
@@ -113,20 +113,20 @@ func openToken(name string, token []byte) (*os.File, error) {
 }
 
 // WriteAt writes at an offset.
-func (p *Part) WriteAt(b []byte, off int64) (int, error) {
+func (p *Writer) WriteAt(b []byte, off int64) (int, error) {
 	n, err := p.f.WriteAt(b, off)
 	return n, p.errorf(err)
 }
 
 // errorf is err as the output's error.
-func (p *Part) errorf(err error) error { return (&File{path: p.path}).Errorf(err) }
+func (p *Writer) errorf(err error) error { return (&File{path: p.path}).Errorf(err) }
 
 // Fd is the descriptor, for mapping what was written.
-func (p *Part) Fd() uintptr { return p.f.Fd() }
+func (p *Writer) Fd() uintptr { return p.f.Fd() }
 
 // Flush brings what was written here to disk, unless the creator's own flush
 // does.
-func (p *Part) Flush() error {
+func (p *Writer) Flush() error {
 	if p.here {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (p *Part) Flush() error {
 }
 
 // Close lets go of the file.
-func (p *Part) Close() error {
+func (p *Writer) Close() error {
 	if p.own {
 		return nil
 	}

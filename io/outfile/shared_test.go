@@ -40,7 +40,7 @@ func TestParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.spoil(&h)
-		p, err := OpenPart(h)
+		p, err := OpenWriter(h)
 		if (err == nil) != x.ok {
 			t.Errorf("%s: %v", x.name, err)
 		}
@@ -53,7 +53,7 @@ func TestParts(t *testing.T) {
 			if _, err := p.WriteAt(bytes.Repeat([]byte("b"), 20), 20); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Part().WriteAt(bytes.Repeat([]byte("a"), 20), 0); err != nil {
+			if _, err := f.Writer().WriteAt(bytes.Repeat([]byte("a"), 20), 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.Flush(); err != nil {

@@ -11,7 +11,7 @@ import "hash/crc32"
 func (t *Tensor) Starts() []int64 {
 	var at []int64
 	for _, sec := range t.file.header.sections {
-		at = append(at, t.array(sec.Level, sec.Part).First)
+		at = append(at, t.array(sec.Level, sec.Array).First)
 	}
 	return at
 }
@@ -36,17 +36,17 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	v := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals, file: t.file, part: true, edges: true}
 	first := make([]int64, len(t.Levels)) // a level, the first position of the part
 	for i, sec := range t.file.header.sections {
-		a := v.array(sec.Level, sec.Part)
+		a := v.array(sec.Level, sec.Array)
 		from, to := lo[i], hi[i]
 		if t.lazy != nil { // with the elements next to the part
 			if err := t.lazy.want(i, from-1, to+2); err != nil {
 				return err
 			}
 		}
-		switch sec.Part {
-		case PosPart:
+		switch sec.Array {
+		case PosArray:
 			to = min(to+2, sec.Len) // with the end of a segment that the next part shares
-		case CrdPart:
+		case CrdArray:
 			first[sec.Level] = from
 		}
 		*a = a.Sub(from, max(from, to))
@@ -54,12 +54,12 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	if err := v.checkArrays(); err != nil {
 		return err
 	}
-	if err := t.checkPads(func(level int, part Part) (from, to int64) {
+	if err := t.checkPads(func(level int, part ArrayKind) (from, to int64) {
 		for i, sec := range t.file.header.sections {
-			if sec.Part != part || sec.Level != level {
+			if sec.Array != part || sec.Level != level {
 				continue
 			}
-			if from, to = lo[i], max(lo[i], hi[i]); part == PosPart {
+			if from, to = lo[i], max(lo[i], hi[i]); part == PosArray {
 				to = max(from, min(to, sec.Len-1))
 			}
 		}

@@ -105,7 +105,7 @@ func (h *fileHeader) encode() []byte {
 	}
 	for _, sec := range h.sections {
 		le.PutUint32(b[at:], uint32(int32(sec.Level)))
-		b[at+4], b[at+5] = byte(sec.Part), sec.Width
+		b[at+4], b[at+5] = byte(sec.Array), sec.Width
 		le.PutUint64(b[at+8:], uint64(sec.Offset))
 		le.PutUint64(b[at+16:], uint64(sec.stored))
 		le.PutUint64(b[at+24:], uint64(sec.Len))
@@ -257,7 +257,7 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		return r.err
 	}
 	for range sections {
-		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))), Part: Part(b[at+4]), Width: b[at+5],
+		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))), Array: ArrayKind(b[at+4]), Width: b[at+5],
 			Offset: r.size(at+8, "a section's offset"), Len: r.size(at+24, "a section's count")},
 			stored: r.size(at+16, "a section's length"), crc: le.Uint32(b[at+32:])}
 		h.sections = append(h.sections, sec)
@@ -288,13 +288,13 @@ func (h *fileHeader) checkSections() error {
 	end := h.length
 	for i := range h.sections {
 		got, want := &h.sections[i], lay.Sections[i]
-		what := fmt.Sprintf("section %d (%v of level %d)", i, want.Part, want.Level)
+		what := fmt.Sprintf("section %d (%v of level %d)", i, want.Array, want.Level)
 		switch {
-		case got.Level != want.Level || got.Part != want.Part:
-			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i, got.Part, got.Level, want.Part, want.Level)
+		case got.Level != want.Level || got.Array != want.Array:
+			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i, got.Array, got.Level, want.Array, want.Level)
 		case got.Len != want.Len:
 			return fmt.Errorf("%s has %s, want %d", what, Count(got.Len, "element"), want.Len)
-		case want.Part == ValsPart && got.Width != want.Width, want.Part != ValsPart && got.Width != 4 && got.Width != 8, got.Width < want.Width:
+		case want.Array == ValsArray && got.Width != want.Width, want.Array != ValsArray && got.Width != 4 && got.Width != 8, got.Width < want.Width:
 			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.Width), "byte"), want.Width)
 		case got.Offset%Align != 0 || got.Offset < end:
 			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what, got.Offset, Align, end)

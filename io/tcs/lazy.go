@@ -51,7 +51,7 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 	})
 	for i, sec := range t.file.header.sections {
 		z.sums = append(z.sums, make([]int64, chunks(sec.Bytes(), t.file.header.chunk)))
-		*t.array(sec.Level, sec.Part) = z.mem.Array(offs[i], sec.Len, sec.Width)
+		*t.array(sec.Level, sec.Array) = z.mem.Array(offs[i], sec.Len, sec.Width)
 	}
 	z.at = make([][]int64, len(z.sums))
 	t.held = append(t.held, z.mem)
@@ -141,12 +141,12 @@ func (z *lazy) all() error {
 
 // need makes elements [lo, hi) of a level's array (counted in the whole tensor)
 // readable in a tensor that is decompressed as it is looked at.
-func (t *Tensor) need(level int, part Part, lo, hi int64) error {
+func (t *Tensor) need(level int, part ArrayKind, lo, hi int64) error {
 	if t.lazy == nil {
 		return nil
 	}
 	for i, sec := range t.file.header.sections {
-		if sec.Part == part && (sec.Level == level || part == ValsPart) {
+		if sec.Array == part && (sec.Level == level || part == ValsArray) {
 			return t.lazy.want(i, lo, hi)
 		}
 	}
@@ -159,7 +159,7 @@ func (t *Tensor) needShown() error {
 		return nil
 	}
 	for i, sec := range t.file.header.sections {
-		a := t.array(sec.Level, sec.Part)
+		a := t.array(sec.Level, sec.Array)
 		if err := t.lazy.want(i, a.First, a.First+a.Len); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (t *Tensor) needShown() error {
 }
 
 // search is Array.search in a level's array.
-func (t *Tensor) search(level int, part Part, lo, hi, key int64) int64 {
+func (t *Tensor) search(level int, part ArrayKind, lo, hi, key int64) int64 {
 	a := t.array(level, part)
 	if t.lazy == nil {
 		return a.search(lo, hi, key)
@@ -192,7 +192,7 @@ func (t *Tensor) search(level int, part Part, lo, hi, key int64) int64 {
 // View will say so.
 func (t *Tensor) PosAt(l int, i int64) int64 {
 	a := &t.Levels[l].Pos
-	if t.need(l, PosPart, a.First+i, a.First+i+1) != nil {
+	if t.need(l, PosArray, a.First+i, a.First+i+1) != nil {
 		return 0
 	}
 	return a.Int(i)

@@ -42,7 +42,7 @@ func (t *Tensor) padded(l int, q int64) bool {
 
 // checkPads checks what stands for padding, and that nothing is below it, at the
 // positions that shown gives: of level's part of that name, of parents for pos.
-func (t *Tensor) checkPads(shown func(level int, part Part) (from, to int64)) error {
+func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64)) error {
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		kind := KindOf(lev.Kind)
@@ -58,9 +58,9 @@ func (t *Tensor) checkPads(shown func(level int, part Part) (from, to int64)) er
 			}
 			return nil
 		}
-		from, to := shown(l, CrdPart)
+		from, to := shown(l, CrdArray)
 		if kind.HasPos() {
-			from, to = shown(l, PosPart)
+			from, to = shown(l, PosArray)
 			fault = func(p int64) error {
 				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && t.padded(l-1, p) {
 					return t.dataErr("level %d has %s below the empty slot of parent %d, want none", l, Count(n, "coordinate"), p)
@@ -76,7 +76,7 @@ func (t *Tensor) checkPads(shown func(level int, part Part) (from, to int64)) er
 	if !t.mayHoldPads(last) {
 		return nil
 	}
-	from, to := shown(-1, ValsPart)
+	from, to := shown(-1, ValsArray)
 	return t.eachAbove(last, from, to, func(q int64) error {
 		if !t.padded(last, q) {
 			return nil
@@ -100,7 +100,7 @@ func (t *Tensor) eachAbove(l int, from, to int64, check func(q int64) error) err
 	for lo, hi := from, to; l >= 0 && t.Levels[l].Form() != Segmented; l-- {
 		if t.Levels[l].Form() == Full {
 			lo, hi = lo/t.Levels[l].Size, (hi-1)/t.Levels[l].Size+1
-		} else if err := t.need(l, CrdPart, lo, hi); err != nil {
+		} else if err := t.need(l, CrdArray, lo, hi); err != nil {
 			return err
 		}
 	}

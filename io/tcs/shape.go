@@ -25,22 +25,22 @@ type Shape struct {
 	Wide   bool // all pos and crd arrays in 64 bits, whatever they hold
 }
 
-// Part names one array of a tensor.
-type Part uint8
+// ArrayKind names one array of a tensor.
+type ArrayKind uint8
 
 const (
-	PosPart Part = iota
-	CrdPart
-	ValsPart
+	PosArray ArrayKind = iota
+	CrdArray
+	ValsArray
 )
 
-func (p Part) String() string { return [...]string{"pos", "crd", "vals"}[p] }
+func (p ArrayKind) String() string { return [...]string{"pos", "crd", "vals"}[p] }
 
 // Section is one array in a layout: Len elements of Width bytes, Offset bytes
 // after the start of the data. Level is -1 for the values.
 type Section struct {
 	Level  int
-	Part   Part
+	Array  ArrayKind
 	Width  uint8
 	Len    int64
 	Offset int64
@@ -154,13 +154,13 @@ func (s *Shape) Layout() (*Layout, error) {
 		return &Error{Exit: exitMemory, Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^62 bytes; compressed levels (-f) store entries only",
 			s.Dims, FormatString(s.Kinds, s.Modes))}
 	}
-	add := func(level int, part Part, width uint8, n int64) bool {
+	add := func(level int, part ArrayKind, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
 		hi, lo := bits.Mul64(uint64(n), uint64(width))
 		if hi != 0 || lo > MaxCount || off > MaxCount {
 			return false
 		}
-		lay.Sections = append(lay.Sections, Section{Level: level, Part: part, Width: width, Len: n, Offset: off})
+		lay.Sections = append(lay.Sections, Section{Level: level, Array: part, Width: width, Len: n, Offset: off})
 		lay.Bytes = off + int64(lo)
 		return true
 	}
@@ -178,9 +178,9 @@ func (s *Shape) Layout() (*Layout, error) {
 			n = int64(lo)
 		case Segmented:
 			n = s.Counts[l]
-			ok = add(l, PosPart, s.width(n), parent+1) && add(l, CrdPart, s.width(s.Dims[s.Modes[l]]), n)
+			ok = add(l, PosArray, s.width(n), parent+1) && add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
 		case Single:
-			ok = add(l, CrdPart, s.width(s.Dims[s.Modes[l]]), n)
+			ok = add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
 		}
 		if !ok {
 			return nil, over()
@@ -188,7 +188,7 @@ func (s *Shape) Layout() (*Layout, error) {
 		lay.Positions[l] = n
 		parent = n
 	}
-	if !add(-1, ValsPart, uint8(s.Type.Size()), parent) {
+	if !add(-1, ValsArray, uint8(s.Type.Size()), parent) {
 		return nil, over()
 	}
 	return lay, nil
@@ -239,7 +239,7 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	}
 	t := s.bare()
 	for _, sec := range lay.Sections {
-		*t.array(sec.Level, sec.Part) = m.Array(sec.Offset, sec.Len, sec.Width)
+		*t.array(sec.Level, sec.Array) = m.Array(sec.Offset, sec.Len, sec.Width)
 	}
 	t.held = []*Memory{m}
 	return t, nil
@@ -282,11 +282,11 @@ func (t *Tensor) Shape() (*Shape, bool) {
 	return s, t.Vals.First == 0 && t.Vals.Len == lay && !t.part
 }
 
-func (t *Tensor) array(level int, part Part) *Array {
+func (t *Tensor) array(level int, part ArrayKind) *Array {
 	switch part {
-	case PosPart:
+	case PosArray:
 		return &t.Levels[level].Pos
-	case CrdPart:
+	case CrdArray:
 		return &t.Levels[level].Crd
 	}
 	return &t.Vals

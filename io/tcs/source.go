@@ -151,7 +151,7 @@ func (src *source) tensor() *Tensor {
 	t.file = src
 	t.held = []*Memory{src.mapped}
 	for _, sec := range h.sections {
-		a := t.array(sec.Level, sec.Part)
+		a := t.array(sec.Level, sec.Array)
 		if h.compress == compressNone {
 			*a = src.mapped.Array(sec.Offset, sec.Len, sec.Width)
 		} else {

@@ -290,7 +290,7 @@ func TestFileInPieces(t *testing.T) {
 	got := make([]byte, f.Size())
 	var crcs []uint32
 	for _, sec := range f.Sections() {
-		b := a.array(sec.Level, sec.Part).Bytes()
+		b := a.array(sec.Level, sec.Array).Bytes()
 		copy(got[sec.Offset:], b)
 		crcs = append(crcs, CombineCRC(crc32.ChecksumIEEE(b[:5]), crc32.ChecksumIEEE(b[5:]), int64(len(b)-5)))
 	}
@@ -555,7 +555,7 @@ func TestOpenReader(t *testing.T) {
 func TestOpenReaderWithoutRoom(t *testing.T) {
 	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: Float64}, Kinds: "d", Modes: []int{0}}, length: headerLen(1, 1)}
 	h.stats.Levels = []LevelStats{{Positions: 1 << 52}}
-	h.sections = []fileSection{{Section: Section{Level: -1, Part: ValsPart, Width: 8, Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}
+	h.sections = []fileSection{{Section: Section{Level: -1, Array: ValsArray, Width: 8, Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}
 	h.total = alignUp(h.length) + 1<<55
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {

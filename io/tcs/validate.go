@@ -48,9 +48,9 @@ func (t *Tensor) validate() error {
 	if err := t.checkArrays(); err != nil {
 		return err
 	}
-	return t.checkPads(func(level int, part Part) (from, to int64) {
+	return t.checkPads(func(level int, part ArrayKind) (from, to int64) {
 		a := t.array(level, part)
-		if from, to = a.First, a.First+a.Len; part == PosPart {
+		if from, to = a.First, a.First+a.Len; part == PosArray {
 			to = max(from, to-1)
 		}
 		return from, to

@@ -175,8 +175,8 @@ func (v *Tensor) narrow(l int, lo, hi int64) (int64, int64, error) {
 		if hi-lo == 1 {
 			f := lev.Crd.First
 			a, b = clampTo(lev.Crd, a, b)
-			a = f + v.search(l, CrdPart, a-f, b-f, r[0])
-			b = f + v.search(l, CrdPart, a-f, b-f, r[1])
+			a = f + v.search(l, CrdArray, a-f, b-f, r[0])
+			b = f + v.search(l, CrdArray, a-f, b-f, r[1])
 		}
 		lo, hi = clampTo(lev.Crd, a, b)
 	case Single:
@@ -213,14 +213,14 @@ func (v *Tensor) cutAt(l int, lo, hi int64) {
 			// segment ends at or after hi. Of no positions, the pos element is left
 			// that a part which starts there begins with.
 			n := lev.Pos.Len - 1
-			p0 := v.search(l, PosPart, 0, n+1, lo+1) - 1
+			p0 := v.search(l, PosArray, 0, n+1, lo+1) - 1
 			if lo >= hi {
 				p0 = max(p0, 0)
 				lev.Pos = lev.Pos.Sub(p0, p0+1)
 				lo, hi = lev.Pos.First, lev.Pos.First
 				break
 			}
-			p1 := v.search(l, PosPart, max(p0, 0), n+1, hi)
+			p1 := v.search(l, PosArray, max(p0, 0), n+1, hi)
 			p0, p1 = max(p0, 0), max(min(p1, n), 0)
 			lev.Pos = lev.Pos.Sub(p0, p1+1)
 			lo, hi = lev.Pos.First, lev.Pos.First+p1-p0

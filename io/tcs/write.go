@@ -46,7 +46,7 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	}
 	for i := range h.sections {
 		sec := &h.sections[i]
-		a := *t.array(sec.Level, sec.Part)
+		a := *t.array(sec.Level, sec.Array)
 		sec.Width = a.Width // a tensor may be wider than it must be
 		sec.crc = crc32.ChecksumIEEE(a.Bytes())
 	}
@@ -60,7 +60,7 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	at := h.length
 	for _, sec := range h.sections {
 		b.Write(make([]byte, sec.Offset-at))
-		if _, err := b.Write(t.array(sec.Level, sec.Part).Bytes()); err != nil {
+		if _, err := b.Write(t.array(sec.Level, sec.Array).Bytes()); err != nil {
 			return err
 		}
 		at = sec.Offset + sec.stored
@@ -165,7 +165,7 @@ func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error
 	at := h.length
 	for i := range h.sections {
 		sec := &h.sections[i]
-		p, err := compress(t.array(sec.Level, sec.Part).Bytes(), h.chunk, limit)
+		p, err := compress(t.array(sec.Level, sec.Array).Bytes(), h.chunk, limit)
 		if err != nil {
 			return err
 		}

@@ -296,7 +296,7 @@ func (t *Tensor) adopt(m *Memory, offs []int64) error {
 		}
 	}
 	for i, sec := range h.sections {
-		*t.array(sec.Level, sec.Part) = m.Array(offs[i], sec.Len, sec.Width)
+		*t.array(sec.Level, sec.Array) = m.Array(offs[i], sec.Len, sec.Width)
 	}
 	t.held = append(t.held, m)
 	return nil
@@ -323,10 +323,10 @@ func (t *Tensor) checkSums() error {
 // sumErr is the fault of section i, which has the checksum sum.
 func (t *Tensor) sumErr(i int, sum uint32) error {
 	sec := &t.file.header.sections[i]
-	if sec.Part == ValsPart {
+	if sec.Array == ValsArray {
 		return t.dataErr("section %d (the values) is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
 	}
-	return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Part, sec.Level, sum, sec.crc)
+	return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Array, sec.Level, sum, sec.crc)
 }
 
 // checkGaps checks that zeros fill the file between its header and the sections.

@@ -41,22 +41,22 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 		return nil, err
 	}
 	s.Entries.Part(k, n)
-	return &part{stream: s}, nil
+	return &entriesPart{stream: s}, nil
 }
 
-// part is a part of a file, which announces no number of entries.
-type part struct {
+// entriesPart is a part of a file, which announces no number of entries.
+type entriesPart struct {
 	*stream
 	seen int64
 }
 
-func (p *part) Ordinals() bool                       { return false }
-func (p *part) Count() int64                         { return 0 }
-func (p *part) Begin(before int64)                   {}
-func (p *part) Seen() int64                          { return p.seen }
-func (p *part) Settle(before int64, last bool) error { return nil }
+func (p *entriesPart) Ordinals() bool                       { return false }
+func (p *entriesPart) Count() int64                         { return 0 }
+func (p *entriesPart) Begin(before int64)                   {}
+func (p *entriesPart) Seen() int64                          { return p.seen }
+func (p *entriesPart) Settle(before int64, last bool) error { return nil }
 
-func (p *part) Next(b *coo.Batch) error {
+func (p *entriesPart) Next(b *coo.Batch) error {
 	err := p.stream.Next(b)
 	if err == nil {
 		p.seen += int64(b.N)
@@ -64,14 +64,14 @@ func (p *part) Next(b *coo.Batch) error {
 	return err
 }
 
-func (p *part) Rewind() error {
+func (p *entriesPart) Rewind() error {
 	p.seen = 0
 	return p.stream.Rewind()
 }
 
 // SetDims gives the sizes of a file that has none; of one that has, they must
 // be its own.
-func (p *part) SetDims(dims []int64) {
+func (p *entriesPart) SetDims(dims []int64) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")
 	}

@@ -87,7 +87,7 @@ func (r *Reader) Foretold(name string, entries int64) load.Input {
 // scatterGenerated makes blocks of what every rank generates of a tensor.
 func (r *Reader) scatterGenerated(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 	sum := func(n []int64) error { return c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }
-	in, err := s.data.Stream(gen.Part{K: c.Rank(), N: c.Size(), Sum: sum, Limit: r.Limit})
+	in, err := s.data.Stream(gen.Share{K: c.Rank(), N: c.Size(), Sum: sum, Limit: r.Limit})
 	if err == nil {
 		defer in.Close()
 	}

@@ -395,7 +395,7 @@ func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 
 // count makes the first pass over this rank's piece, and sends what it found to
 // the owners: the result has, for each block of this rank, every rank's part.
-func (s *scatterer) count() (map[plan.Block][]coo.Part, error) {
+func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	r, kinds := s.router, s.g.Spec.Kinds
 	counters := make([]*coo.PartCounter, len(s.owners))
 	r.vals = false
@@ -420,9 +420,9 @@ func (s *scatterer) count() (map[plan.Block][]coo.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := map[plan.Block][]coo.Part{}
+	parts := map[plan.Block][]coo.PartCount{}
 	for _, b := range s.mine {
-		parts[b] = make([]coo.Part, s.c.Size())
+		parts[b] = make([]coo.PartCount, s.c.Size())
 		for from := range parts[b] {
 			parts[b][from].Sorted = true
 		}
@@ -437,7 +437,7 @@ func (s *scatterer) count() (map[plan.Block][]coo.Part, error) {
 }
 
 // appendPart writes a part as numbers; takePart reads it back.
-func appendPart(out []int64, p coo.Part) []int64 {
+func appendPart(out []int64, p coo.PartCount) []int64 {
 	sorted := int64(0)
 	if p.Sorted {
 		sorted = 1
@@ -447,8 +447,8 @@ func appendPart(out []int64, p coo.Part) []int64 {
 	return append(append(out, p.First...), p.Last...)
 }
 
-func takePart(in []int64, levels int) (coo.Part, []int64) {
-	p := coo.Part{N: in[0], Sorted: in[1] == 1}
+func takePart(in []int64, levels int) (coo.PartCount, []int64) {
+	p := coo.PartCount{N: in[0], Sorted: in[1] == 1}
 	in = in[2:]
 	p.Hist, in = in[:levels+1], in[levels+1:]
 	p.First, in = in[:levels], in[levels:]

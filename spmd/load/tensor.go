@@ -112,7 +112,7 @@ func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error
 		return nil, err
 	}
 	if s.Check {
-		if err := verify(c, s.Tensor, g.viewSpans(own)); err != nil {
+		if err := verify(c, s.Tensor, g.viewParts(own)); err != nil {
 			closeAll(own)
 			return nil, err
 		}

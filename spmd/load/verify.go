@@ -6,15 +6,15 @@ import (
 	"distaff/spmd/plan"
 )
 
-// span is a part of a .tcs file that one rank reads: a piece or a block.
-type span struct {
+// filePart is the part of a .tcs file that one rank reads: a piece or a block.
+type filePart struct {
 	owner int
 	view  *tcs.Tensor // at the owner
 }
 
-// pieces are the spans of every rank's piece.
-func pieces(c comm.Comm, mine *tcs.Tensor) []span {
-	list := make([]span, c.Size())
+// pieces are the file parts of every rank's piece.
+func pieces(c comm.Comm, mine *tcs.Tensor) []filePart {
+	list := make([]filePart, c.Size())
 	for r := range list {
 		list[r].owner = r
 	}
@@ -22,11 +22,11 @@ func pieces(c comm.Comm, mine *tcs.Tensor) []span {
 	return list
 }
 
-// viewSpans are the spans of all blocks, which are views.
-func (g *Target) viewSpans(own map[plan.Block]*tcs.Tensor) []span {
-	list := make([]span, g.space().Size())
+// viewParts are the file parts of all blocks, which are views.
+func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
+	list := make([]filePart, g.space().Size())
 	for b := range list {
-		list[b] = span{g.Plan.Owner(g.Cuts, plan.Block(b)), own[plan.Block(b)]}
+		list[b] = filePart{g.Plan.Owner(g.Cuts, plan.Block(b)), own[plan.Block(b)]}
 	}
 	return list
 }
@@ -34,7 +34,7 @@ func (g *Target) viewSpans(own map[plan.Block]*tcs.Tensor) []span {
 // verify checks the file of t, of which every rank has the spans that it owns:
 // together they cover it. Each rank reads its spans only. A fault is the one that
 // a single reader finds first, which then reads it all. Collective.
-func verify(c comm.Comm, t *tcs.Tensor, spans []span) error {
+func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 	at, err := fences(c, t, spans)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 
 // fences are where each span starts in every section, and after the last span
 // the sections' lengths. Collective.
-func fences(c comm.Comm, t *tcs.Tensor, spans []span) ([][]int64, error) {
+func fences(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	var mine []int64
 	for k, s := range spans {
 		if s.owner == c.Rank() {
@@ -128,7 +128,7 @@ func fences(c comm.Comm, t *tcs.Tensor, spans []span) ([][]int64, error) {
 
 // compareSums puts the checksums of all spans together, at rank 0: of many ranks
 // each would do the same. Collective.
-func compareSums(c comm.Comm, t *tcs.Tensor, spans []span, at [][]int64, mine []int64) (fault, err error) {
+func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, mine []int64) (fault, err error) {
 	all, err := comm.Allgatherv(c.Uncounted(), mine)
 	if err != nil || c.Rank() != 0 {
 		return nil, err

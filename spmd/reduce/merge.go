@@ -2,8 +2,8 @@ package reduce
 
 import "slices"
 
-// run is a source's segment on its way.
-type run struct {
+// mergeSource is a source's segment on its way.
+type mergeSource struct {
 	crd   *ints
 	p, hi int64
 	c     int64 // the coordinate at p
@@ -11,10 +11,10 @@ type run struct {
 }
 
 // head is the position that the run stands at.
-func (r *run) head() head { return head{r.src, r.p} }
+func (r *mergeSource) head() head { return head{r.src, r.p} }
 
 // next moves the run on and tells whether it has another coordinate.
-func (r *run) next() bool {
+func (r *mergeSource) next() bool {
 	if r.p++; r.p >= r.hi {
 		return false
 	}
@@ -42,7 +42,7 @@ func (u *union) merge(l int, heads []head) {
 	for _, h := range heads {
 		crd, lo, hi := u.segment(l, h)
 		if lo < hi {
-			s.runs = append(s.runs, run{crd: crd, p: lo, hi: hi, c: crd.at(lo), src: h.src})
+			s.runs = append(s.runs, mergeSource{crd: crd, p: lo, hi: hi, c: crd.at(lo), src: h.src})
 			n += hi - lo
 		}
 	}
@@ -138,7 +138,7 @@ func (u *union) dealt(l int, s *scratch, n int64) {
 // heap visits the entries of many runs, or long ones, by their smallest.
 func (u *union) heap(l int, s *scratch) {
 	h := s.runs
-	less := func(a, b *run) bool { return a.c < b.c || a.c == b.c && a.src < b.src }
+	less := func(a, b *mergeSource) bool { return a.c < b.c || a.c == b.c && a.src < b.src }
 	down := func(i int) {
 		for {
 			k := 2*i + 1

@@ -63,7 +63,7 @@ func (a *ints) set(p, v int64) {
 // scratch is memory that a level uses again and again.
 type scratch struct {
 	heads []head
-	runs  []run
+	runs  []mergeSource
 	keys  []uint64
 	count []int32
 	all   []head

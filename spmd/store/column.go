@@ -19,7 +19,7 @@ type column struct {
 	sec  tcs.Section
 	buf  []int64
 	n    int
-	span coo.Span // what was written
+	span coo.FileRange // what was written
 	err  error
 }
 

@@ -107,9 +107,9 @@ func positions(b *tcs.Tensor, l int) int64 {
 }
 
 // write writes this rank's blocks to w.
-func (x *concat) write(w io.WriterAt) ([]coo.Span, error) {
+func (x *concat) write(w io.WriterAt) ([]coo.FileRange, error) {
 	x.w = w
-	var spans []coo.Span
+	var spans []coo.FileRange
 	for i, sec := range x.lay.Sections() {
 		for n, k := range x.order {
 			b := x.t.Own[k]
@@ -129,16 +129,16 @@ func (x *concat) write(w io.WriterAt) ([]coo.Span, error) {
 
 // section writes what a block has of a section: the block that is first in
 // storage order also what comes before all of them.
-func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.Span, error) {
-	switch sec.Part {
-	case tcs.ValsPart:
+func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.FileRange, error) {
+	switch sec.Array {
+	case tcs.ValsArray:
 		return x.array(sec, b.Vals, start[len(start)-1], 0)
-	case tcs.CrdPart:
+	case tcs.CrdArray:
 		return x.array(sec, b.Levels[sec.Level].Crd, start[sec.Level], 0)
 	}
 	if sec.Level == 0 { // one segment, over all blocks
 		if !first {
-			return coo.Span{}, nil
+			return coo.FileRange{}, nil
 		}
 		return x.array(sec, tcs.Of([]int64{0, x.shape.Counts[0]}), 0, 0)
 	}
@@ -155,8 +155,8 @@ func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bo
 const piece = 1 << 20
 
 // array writes a to the section from element `from` on, shift added to each.
-func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.Span, error) {
-	span := coo.Span{From: from, N: a.Len}
+func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.FileRange, error) {
+	span := coo.FileRange{From: from, N: a.Len}
 	width := int64(sec.Width)
 	step := piece / width
 	var buf []int64 // converted, in words

@@ -25,14 +25,14 @@ type dense struct {
 
 // writeDense writes the values in the order of modes, at off in the site's file,
 // and returns the spans of them (of section 0). Collective.
-func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.Span, error) {
+func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.FileRange, error) {
 	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(), size: int64(t.Type.Size()), limit: limit, w: s, off: off}
 	for _, k := range d.own {
 		if !exact(t.Own[k]) {
 			panic("BUG: store: a dense block with a frame of another size")
 		}
 	}
-	var spans []coo.Span
+	var spans []coo.FileRange
 	if t.intervals(d.f) {
 		err := s.write(func() (err error) { spans, err = d.writeRows(); return err })
 		return spans, err
@@ -61,13 +61,13 @@ func (d *dense) sameOrder() bool {
 }
 
 // writeRows writes blocks that each fill an interval of the array.
-func (d *dense) writeRows() ([]coo.Span, error) {
-	var spans []coo.Span
+func (d *dense) writeRows() ([]coo.FileRange, error) {
+	var spans []coo.FileRange
 	var window []byte
 	direct := d.sameOrder()
 	for _, k := range d.own {
 		lo, hi, _ := d.f.rows(d.t.Boxes[k])
-		span := coo.Span{From: lo, N: hi - lo}
+		span := coo.FileRange{From: lo, N: hi - lo}
 		step := int64(windowMost) / d.size
 		for a := lo; a < hi; a += step {
 			b := min(a+step, hi)
@@ -114,12 +114,12 @@ func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 			from += (c - base[l]) * stride[l]
 			step = stride[l]
 		}
-		gather(dst(p, n), vals[from*d.size:], step, d.size)
+		copyStrided(dst(p, n), vals[from*d.size:], step, d.size)
 	})
 }
 
-// gather copies every step-th value to dst.
-func gather(dst, src []byte, step, size int64) {
+// copyStrided copies every step-th value to dst.
+func copyStrided(dst, src []byte, step, size int64) {
 	if step == 1 {
 		copy(dst, src)
 		return
@@ -146,7 +146,7 @@ func (w windows) part(rank int) (lo, hi int64) {
 
 // exchange writes blocks that share rows: every rank assembles the windows of
 // its part of the array from what all ranks send.
-func (d *dense) exchange(s *site) ([]coo.Span, error) {
+func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
 	room, err := room(d.c, d.limit)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (d *dense) exchange(s *site) ([]coo.Span, error) {
 			}
 		})
 	}
-	var span coo.Span
+	var span coo.FileRange
 	done := d.c.Busy()
 	err = s.write(func() (err error) { span, err = d.receive(w); return err })
 	done()
@@ -182,7 +182,7 @@ func (d *dense) exchange(s *site) ([]coo.Span, error) {
 	if err == nil {
 		err = failed
 	}
-	return []coo.Span{span}, err
+	return []coo.FileRange{span}, err
 }
 
 // shares are how many positions of [a, b) each rank has.
@@ -258,9 +258,9 @@ func (d *dense) ask(a, b int64, mem []byte) (*arriving, error) {
 
 // receive assembles and writes this rank's windows; the next one's parts are on
 // their way meanwhile.
-func (d *dense) receive(w windows) (coo.Span, error) {
+func (d *dense) receive(w windows) (coo.FileRange, error) {
 	lo, hi := w.part(d.c.Rank())
-	span := coo.Span{From: lo, N: hi - lo}
+	span := coo.FileRange{From: lo, N: hi - lo}
 	if lo == hi {
 		return span, nil
 	}

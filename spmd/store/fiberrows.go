@@ -26,7 +26,7 @@ func writeFibers(s *site, x *fibers) error {
 	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.size,
 		pack: func(mem []byte, w int) { x.pack(x.bundle(mem, w, x.c.Rank()), w) },
 	}
-	var spans []coo.Span
+	var spans []coo.FileRange
 	err = s.resizing(x.lay.Size(), func() error {
 		return p.exchange(func() error {
 			return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
@@ -165,10 +165,10 @@ func (x *fibers) layOut() (err error) {
 	}
 	x.pos, x.crd = make([]int, len(counts)), make([]int, len(counts))
 	for i, sec := range x.lay.Sections() {
-		switch sec.Part {
-		case tcs.ValsPart:
+		switch sec.Array {
+		case tcs.ValsArray:
 			x.vals = i
-		case tcs.CrdPart:
+		case tcs.CrdArray:
 			x.crd[sec.Level] = i
 		default:
 			x.pos[sec.Level] = i
@@ -191,7 +191,7 @@ type fiberRows struct {
 	all    rowList    // a window's rows
 	rowCrd []byte     // their coordinates,
 	rowPos []byte     // and where they begin
-	spans  [4]coo.Span
+	spans  [4]coo.FileRange
 }
 
 // arrays are the sections that are written by whole windows, as fiberRows.spans.
@@ -200,7 +200,7 @@ func (x *fibers) arrays() [4]int {
 }
 
 // receive puts together and writes this rank's windows.
-func (x *fibers) receive(s *site, p *parcels) ([]coo.Span, error) {
+func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	first, end := x.first[x.c.Rank()], x.first[x.c.Rank()+1]
 	if first == end {
 		return nil, nil
@@ -265,7 +265,7 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 	a.pos, a.crd = make([]*column, x.row+1), make([]*column, x.row)
 	sections := x.lay.Sections()
 	open := func(section int, from int64) *column {
-		c := &column{s: a.s, sec: sections[section], buf: words[int64](bufs[0]), span: coo.Span{Section: int64(section), From: from}}
+		c := &column{s: a.s, sec: sections[section], buf: words[int64](bufs[0]), span: coo.FileRange{Section: int64(section), From: from}}
 		bufs = bufs[1:]
 		return c
 	}
@@ -284,7 +284,7 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 		}
 	}
 	for i, from := range [4]int64{a.count[x.row], a.count[x.row], x.starts[w], x.starts[w]} {
-		a.spans[i] = coo.Span{Section: int64(x.arrays()[i]), From: from}
+		a.spans[i] = coo.FileRange{Section: int64(x.arrays()[i]), From: from}
 	}
 }
 

@@ -128,9 +128,9 @@ func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	if err := p.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
 		return nil, err
 	}
-	var list []coo.Part
+	var list []coo.PartCount
 	for ; len(all) > 0; all = all[len(mine):] {
-		list = append(list, coo.Part{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)], Sorted: true})
+		list = append(list, coo.PartCount{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)], Sorted: true})
 	}
 	return coo.Join(p.t.spec(), list)
 }
@@ -142,7 +142,7 @@ func writeMerged(s *site, t *Blocks, cfg coo.Config) (err error) {
 		return err
 	}
 	var lay *tcs.File
-	var spans []coo.Span
+	var spans []coo.FileRange
 	defer func() {
 		if err == nil {
 			err = s.finish(lay, spans)

@@ -21,7 +21,7 @@ func writeSegments(s *site, x *segments) error {
 		x.t, x.near = near, true
 		allMine(x.entries, x.c)
 	}
-	var spans []coo.Span
+	var spans []coo.FileRange
 	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near,
 		size: func(w, rank int) int64 { n, _ := x.size(w, rank); return n },
 		pack: func(mem []byte, w int) { x.pack(x.parcel(mem, w, x.c.Rank()), w) },
@@ -38,7 +38,7 @@ func writeSegments(s *site, x *segments) error {
 }
 
 // receive puts together and writes this rank's windows.
-func (x *segments) receive(s *site, p *parcels) ([]coo.Span, error) {
+func (x *segments) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	first, end := x.first[x.c.Rank()], x.first[x.c.Rank()+1]
 	if first == end {
 		return nil, nil
@@ -60,9 +60,9 @@ func (x *segments) receive(s *site, p *parcels) ([]coo.Span, error) {
 	a.next, a.pos, a.crd, a.vals = words[int64](bufs[2]), bufs[3], bufs[4], bufs[5]
 	lo, _ := x.span(first)
 	n := x.starts[end] - x.starts[first]
-	a.spans[0] = coo.Span{Section: int64(x.pos), From: lo + 1, N: x.ends[end-1] - lo}
-	a.spans[1] = coo.Span{Section: int64(x.crd), From: x.starts[first], N: n}
-	a.spans[2] = coo.Span{Section: int64(x.vals), From: x.starts[first], N: n}
+	a.spans[0] = coo.FileRange{Section: int64(x.pos), From: lo + 1, N: x.ends[end-1] - lo}
+	a.spans[1] = coo.FileRange{Section: int64(x.crd), From: x.starts[first], N: n}
+	a.spans[2] = coo.FileRange{Section: int64(x.vals), From: x.starts[first], N: n}
 	if first == 0 {
 		a.spans[0].From, a.spans[0].N = 0, a.spans[0].N+1
 	}
@@ -78,7 +78,7 @@ type assembly struct {
 	pos   []byte
 	crd   []byte
 	vals  []byte
-	spans [3]coo.Span
+	spans [3]coo.FileRange
 }
 
 // window puts a window together and writes it.

@@ -162,13 +162,13 @@ func (r *run) stream(lo, hi int64, n int) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &part{coo.FromTensorBy(v, r.zeros, n), v}, nil
+	return &viewStream{coo.FromTensorBy(v, r.zeros, n), v}, nil
 }
 
-// part is a stream of a view that it closes.
-type part struct {
+// viewStream is a stream of a view that it closes.
+type viewStream struct {
 	coo.Stream
 	v *tcs.Tensor
 }
 
-func (p *part) Close() error { return p.v.Close() }
+func (p *viewStream) Close() error { return p.v.Close() }

@@ -78,10 +78,10 @@ func newSegments(c comm.Comm, t *Blocks, limit *tcs.Limit) (*segments, error) {
 		return nil, err
 	}
 	for i, sec := range x.lay.Sections() {
-		switch sec.Part {
-		case tcs.ValsPart:
+		switch sec.Array {
+		case tcs.ValsArray:
 			x.vals = i
-		case tcs.CrdPart:
+		case tcs.CrdArray:
 			x.crd = i
 		default:
 			x.pos = i

@@ -16,7 +16,7 @@ type site struct {
 	c       comm.Comm
 	file    *outfile.File // at rank 0
 	handle  outfile.Handle
-	part    *outfile.Part // open; nil in ordered mode but in a rank's turn
+	part    *outfile.Writer // open; nil in ordered mode but in a rank's turn
 	ordered bool
 }
 
@@ -65,11 +65,11 @@ func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, e
 // open opens the file; rank 0 too where it must see what others have written.
 func (s *site) open() (err error) {
 	if s.c.Rank() == 0 && !s.ordered {
-		s.part = s.file.Part()
+		s.part = s.file.Writer()
 		return nil
 	}
-	if s.part, err = outfile.OpenPart(s.handle); err != nil && s.c.Rank() == 0 {
-		s.part, err = s.file.Part(), nil
+	if s.part, err = outfile.OpenWriter(s.handle); err != nil && s.c.Rank() == 0 {
+		s.part, err = s.file.Writer(), nil
 	}
 	return err
 }
@@ -151,7 +151,7 @@ func (s *site) write(f func() error) error {
 
 // finish writes the header of a .tcs file whose sections are there: their spans
 // must tile the layout. Collective.
-func (s *site) finish(lay *tcs.File, spans []coo.Span) error {
+func (s *site) finish(lay *tcs.File, spans []coo.FileRange) error {
 	if err := s.c.Barrier(); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *site) finish(lay *tcs.File, spans []coo.Span) error {
 }
 
 // gatherSpans brings all ranks' spans to rank 0. Collective.
-func gatherSpans(c comm.Comm, spans []coo.Span) ([]coo.Span, error) {
+func gatherSpans(c comm.Comm, spans []coo.FileRange) ([]coo.FileRange, error) {
 	var mine []int64
 	for _, s := range spans {
 		if s.N > 0 {
@@ -198,16 +198,16 @@ func gatherSpans(c comm.Comm, spans []coo.Span) ([]coo.Span, error) {
 	if err := c.Gatherv(comm.Of(mine), comm.Of(all), counts, 0); err != nil || c.Rank() != 0 {
 		return nil, err
 	}
-	var list []coo.Span
+	var list []coo.FileRange
 	for ; len(all) > 0; all = all[4:] {
-		list = append(list, coo.Span{Section: all[0], From: all[1], N: all[2], CRC: uint32(all[3])})
+		list = append(list, coo.FileRange{Section: all[0], From: all[1], N: all[2], CRC: uint32(all[3])})
 	}
 	return list, nil
 }
 
 // tile puts the spans together to checksums of whole sections.
-func tile(sections []tcs.Section, spans []coo.Span) []uint32 {
-	slices.SortFunc(spans, func(a, b coo.Span) int {
+func tile(sections []tcs.Section, spans []coo.FileRange) []uint32 {
+	slices.SortFunc(spans, func(a, b coo.FileRange) int {
 		return compare([]int64{a.Section, a.From}, []int64{b.Section, b.From})
 	})
 	crcs, next := make([]uint32, len(sections)), make([]int64, len(sections))

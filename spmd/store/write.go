@@ -95,7 +95,7 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 }
 
 // finishArray writes the head of an array whose values are there. Collective.
-func (s *site) finishArray(head []byte, total int64, spans []coo.Span) error {
+func (s *site) finishArray(head []byte, total int64, spans []coo.FileRange) error {
 	all, err := gatherSpans(s.c, spans)
 	if err != nil || s.c.Rank() != 0 {
 		return err

@@ -120,7 +120,7 @@ func concatFile(s *site, o *output) (func() error, error) {
 		if err := s.resize(x.lay.Size()); err != nil {
 			return err
 		}
-		var spans []coo.Span
+		var spans []coo.FileRange
 		if err := s.write(func() (err error) { spans, err = x.write(s); return err }); err != nil {
 			return err
 		}

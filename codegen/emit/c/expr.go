@@ -184,7 +184,7 @@ func (f *cfunc) cast(x *ir.Cast, prec int) string {
 		return "dst_" + name + "(" + f.expr(x.X, 0) + ")"
 	case from.IsComplex() && to.IsFloat():
 		s := "__real__ " + f.expr(x.X, precUnary)
-		if part(from) != to {
+		if component(from) != to {
 			s = "(" + ctype(to) + ")" + s
 		}
 		return paren(s, precUnary, prec)

@@ -333,11 +333,11 @@ func publishesLast(b *ir.Block, l *leaf) bool {
 func slotExpr(s ir.Slot) string {
 	arg := fmt.Sprintf("t[%d]->", s.Arg)
 	level := fmt.Sprintf("%slevels[%d].", arg, s.Level)
-	switch s.Part {
+	switch s.Field {
 	case ir.Vals:
 		return arg + "vals"
 	case ir.NNZ:
 		return arg + "vals.len"
 	}
-	return level + s.Part.String()
+	return level + s.Field.String()
 }

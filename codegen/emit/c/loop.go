@@ -321,7 +321,7 @@ func (f *cfunc) inLanes(s *ir.For, head func(), within func(body func())) {
 			name := f.variable(r)
 			pair := [2]string{f.temps.fresh(name + "_re"), f.temps.fresh(name + "_im")}
 			split[r] = pair
-			f.line("%s %s = 0, %s = 0;", ctype(part(r.Typ)), pair[0], pair[1])
+			f.line("%s %s = 0, %s = 0;", ctype(component(r.Typ)), pair[0], pair[1])
 			sums = append(sums, pair[0], pair[1])
 		default:
 			sums = append(sums, f.variable(r))

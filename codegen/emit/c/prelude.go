@@ -64,8 +64,8 @@ func ctype(t ir.Type) string {
 	}[t]
 }
 
-// part is the C type of a component of a complex number.
-func part(t ir.Type) ir.Type {
+// component is the type of a component of a complex number.
+func component(t ir.Type) ir.Type {
 	if t == ir.Complex64 {
 		return ir.Float32
 	}
@@ -110,7 +110,7 @@ func (f *file) prelude() string {
 			if f.needs[h.name+":"+t.String()] {
 				unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long", ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
 				b.WriteString("\n" + strings.NewReplacer(
-					"$T", ctype(t), "$S", suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(part(t)),
+					"$T", ctype(t), "$S", suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(component(t)),
 				).Replace(snippet(h.name)))
 			}
 		}

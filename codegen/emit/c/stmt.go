@@ -175,7 +175,7 @@ func (f *cfunc) atomic(s *ir.Store, at, op, x string) {
 		f.line("%s %s %s;", at, op, x)
 		return
 	}
-	p := ctype(part(s.A.Elem))
+	p := ctype(component(s.A.Elem))
 	value, to := f.temps.fresh("atom"), f.temps.fresh("parts")
 	f.line("const %s %s = %s;", ctype(s.A.Elem), value, x)
 	f.line("%s *const %s = (%s *)&%s;", p, to, p, at)

@@ -72,7 +72,7 @@ func types(f *ir.Func, args []interp.Arg) []ir.Type {
 		if !ok {
 			return
 		}
-		switch arg := &args[p.Slot.Arg]; p.Slot.Part {
+		switch arg := &args[p.Slot.Arg]; p.Slot.Field {
 		case ir.Pos:
 			of[&arg.Levels[p.Slot.Level].Pos] = p.A.Elem
 		case ir.Crd:

@@ -3,18 +3,18 @@ package lower
 import "distaff/codegen/ir"
 
 // Where a level keeps repeated coordinates, as all but the last of COO do, tiles
-// of its positions end where a run of them does: a coordinate is in one tile.
+// of its positions end where the repeats of one coordinate do: a coordinate is in one tile.
 
-// atRun is position p of an interval's level, or where it is inside a run of
-// positions with the same coordinates, of all that number their positions alike,
-// the end of that run.
-func (l *lowerer) atRun(iv interval, p ir.Expr, e *env) ir.Expr {
+// pastRepeats is position p of an interval's level, or, where the position before p has the same
+// coordinates, in this level and in those above that number their positions alike, the first
+// position behind p whose coordinates are others.
+func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
 	if iv.unit != positions || never(e.cur[iv.key].pres) {
 		return p
 	}
 	c := e.cur[iv.key]
 	last := c.level + max(len(iv.roots), 1) - 1
-	if !c.op.hasRuns(last) {
+	if !c.op.hasRepeats(last) {
 		return p
 	}
 	first := last
