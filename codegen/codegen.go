@@ -9,6 +9,23 @@
 // A leaf does not depend on sizes but for the width of its integers and the
 // choice of workspaces: every variable's range is an argument, and dense
 // levels have a size and an offset.
+//
+// # Files
+//
+//	codegen.go     Request and Unit; Compile
+//	passes.go      the table of passes, and what runs it
+//	outcomes.go    what passes make: its text, and its verifiers
+//	terms.go       products on their way down the order of variables
+//	order.go       the one order of all variables
+//	factor.go      sums that are taken out of a term, and computed by themselves
+//	nest.go        the default nest of loops, with workspaces
+//	scheduled.go   the perfect nest that a schedule starts from
+//	convert.go     operands that another format serves better
+//	share.go       results that have an operand's level arrays
+//	width.go       widths of positions and coordinates
+//	strategies.go  the strategy: the default, or a schedule's
+//	printed.go     the strategy as scheduling commands
+//	leaf.go        lowering, and what comes before and after it
 package codegen
 
 import (

@@ -40,4 +40,18 @@
 // A leaf reports what can go wrong by its return value, which Call turns into
 // errors: tcs.MemoryError, DivideError, BoundError, PatternError. A leaf that
 // crashes ends the process.
+//
+// # Files
+//
+//	backend.go     Backend, and that of CPUs
+//	leaf.go        a leaf, and its call
+//	library.go     shared objects
+//	registered.go  leaves inside the program
+//	arena.go       memory for leaves
+//	threads.go     how many threads
+//	runner.go      threads that leaves run on
+//	guard.go       leaves that are stopped, and files that shrink under them
+//	fail.go        errors that a leaf ends with
+//	anysize.go     leaves of unknown sizes
+//	doctor.go      what the machine has
 package kernels

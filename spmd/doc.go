@@ -22,4 +22,18 @@
 // A mistake of the user's is an error with an ExitCode method: 2 for the
 // statement and its flags, 3 for data, 4 for a difference that Check found, 5
 // for memory; other errors are 1.
+//
+// # Files
+//
+//	job.go       Job: a statement with its data
+//	run.go       Run and RunOn
+//	phases.go    a job's phases, in order
+//	compile.go   a job compiled and not run
+//	plan.go      a job planned and not run
+//	launched.go  a process that a launcher started
+//	samejob.go   that all ranks are told the same
+//	refuse.go    what is not built
+//	report.go    Report, filled
+//	stats.go     the statistics of a job
+//	wrappers.go  the MPI wrappers, installed
 package spmd

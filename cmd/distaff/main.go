@@ -1,5 +1,25 @@
 // Command distaff compiles one line of tensor index notation to C and runs it
 // on tensors from files. See docs/reference.md, or distaff help.
+//
+// # Files
+//
+//	main.go        the entry: which command runs, exit codes
+//	command.go     the table of commands, and what help says of them
+//	flags.go       flags that commands share
+//	job.go         a spmd.Job from flags
+//	run.go         run
+//	compile.go     compile, with its --emit stages
+//	plan.go        plan; planprint.go, its text; planhtml.go, its page
+//	convert.go     convert
+//	show.go        show, and how show, info and diff read a file
+//	info.go        info
+//	diff.go        diff
+//	cache.go       cache
+//	doctor.go      doctor
+//	wrappers.go    wrappers: the MPI wrappers, built ahead
+//	version.go     version
+//	completion.go  shell completion
+//	man.go         man pages
 package main
 
 import (

@@ -19,6 +19,14 @@
 //
 // Nodes are immutable: a rewrite makes new ones. String and Parse are the text
 // form, both ways; Verify holds a statement to the rules.
+//
+// # Files
+//
+//	cin.go     the nodes
+//	loops.go   walks over loops and assignments
+//	print.go   the text form, which parse.go reads back
+//	parse.go   the reader of the text form
+//	verify.go  the rules that every statement keeps
 package cin
 
 import (

@@ -18,6 +18,21 @@
 // by atomic stores, or both in their ordered sections. A Parallel loop inside a Parallel loop
 // is a serial one. In a loop with an ordered section, iterations are cut before and behind it, and
 // their parts run in any order that keeps the ordered sections in theirs.
+//
+// # Files
+//
+//	interp.go     Run, and its errors
+//	compile.go    a function as closures
+//	stmts.go      statements
+//	loops.go      loops, and their iterations in shuffled order
+//	ordered.go    loops with an ordered section
+//	ints.go       expressions of type Bool, Int32 and Int64
+//	floats.go     of floats
+//	complexes.go  of complex numbers
+//	memory.go     arrays, with bounds and what was written
+//	tables.go     tables of arrays
+//	bits.go       bitmaps
+//	race.go       races between iterations
 package interp
 
 import (

@@ -15,6 +15,23 @@
 //
 // Constructors (Plus, Less, At, Seq, ...) fold constants; Verify states the
 // rules of a well-formed Func; Simplify cleans one; Print and Parse are its text form.
+//
+// # Files
+//
+//	ir.go           the nodes
+//	types.go        value types
+//	build.go        constructors
+//	fold.go         constant folding
+//	complex.go      complex products and quotients, and casts to integers
+//	simplify.go     clean code of the same meaning
+//	walk.go         walks over statements and expressions
+//	print.go        the text form, which parse.go reads back
+//	lex.go          its tokens
+//	parse.go        its statements
+//	parseexpr.go    its expressions
+//	verify.go       the rules of statements,
+//	verifyexpr.go   of expressions,
+//	verifytable.go  and of tables
 package ir
 
 // Type is the type of an expression or of an array's elements.

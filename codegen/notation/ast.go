@@ -4,6 +4,19 @@
 // A statement assigns an expression over tensor accesses to one access. The
 // normal form (Normalize) is what the compiler starts from: a sum of terms,
 // products of sums multiplied out where that matters, each term with the variables that it sums.
+//
+// # Files
+//
+//	ast.go        the syntax tree, and the normal form
+//	token.go      tokens, and what a name is
+//	parse.go      the parser
+//	check.go      what a statement must keep
+//	normal.go     the normal form
+//	print.go      the text forms
+//	walk.go       walks over both forms
+//	mapaccess.go  terms with other accesses
+//	sizes.go      sizes of index variables, inferred
+//	types.go      types, inferred
 package notation
 
 // Span is a range of byte offsets in the statement's source text.

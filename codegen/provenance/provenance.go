@@ -16,6 +16,13 @@
 // Bounds and coordinates are forms (form.go), which lowering turns into code and planning
 // into numbers: the ranges that tiles leave of a variable (bounds.go: Relation.Tile,
 // Narrowed), and the coordinates of loops that count (counting.go).
+//
+// # Files
+//
+//	provenance.go  relations, and the components of the graph that they make
+//	form.go        symbolic integers
+//	bounds.go      ranges of variables: tiles, bounds, fused spaces
+//	counting.go    loops that count, in any order
 package provenance
 
 import (

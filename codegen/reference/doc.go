@@ -20,4 +20,14 @@
 // Not every point of the iteration space is visited: the points of a term are
 // found by joining the entries of its sparse factors (join.go), a superset of
 // those where it is present, at each of which the definition is then applied.
+//
+// # Files
+//
+//	eval.go     a problem, and its points
+//	compile.go  the right side as closures
+//	join.go     the points of a term
+//	row.go      the points of one row, accumulated
+//	point.go    a point, and how near two values are to be
+//	tensor.go   tensors as maps of coordinates
+//	arith.go    arithmetic of all types
 package reference

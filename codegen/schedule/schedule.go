@@ -12,6 +12,30 @@
 //
 // The language is that of source 004, chapters 5 and 7, with TACO's precompute
 // (Kjolstad et al., "Tensor Algebra Compilation with Workspaces", 2019).
+//
+// # Files
+//
+//	schedule.go     Apply, and the state that commands change
+//	parse.go        the text of commands
+//	check.go        what a scheduled statement must keep
+//	split.go        split and divide
+//	fuse.go         fuse; fission.go, the loop fission that it may need
+//	reorder.go      reorder
+//	pos.go          pos: from coordinates to positions
+//	coord.go        coord: and back
+//	bound.go        bound
+//	precompute.go   precompute
+//	unroll.go       unroll
+//	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work
+//	mergeby.go      mergeby
+//	assemble.go     assemble
+//	temporaries.go  temporaries
+//	workspace.go    workspace
+//	flatten.go      flatten
+//	longrows.go     longrows
+//	tile.go         tile
+//	vectorize.go    vectorize
+//	prefetch.go     prefetch
 package schedule
 
 import (

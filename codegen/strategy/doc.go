@@ -3,17 +3,21 @@
 // long rows and merging, the kind of each workspace, and the capacity of the result. Package
 // lower takes its orders from the value, and knows no statistics.
 //
-//	assembly.go     how the result is written
-//	strategy.go     the value: plain data, with a reason at each choice
-//	problem.go      what is chosen for: the statement, formats, statistics, the target
-//	choose.go       the default chooser, and the plain strategy
-//	threads.go      which loops run on threads, and how they are cut
-//	longrows.go     rows too long for one thread
-//	positionloop.go one loop over the positions of a shared pattern
-//	tiles.go        rows summed in registers
-//	trips.go        constant trip counts
-//	memory.go       prefetching, and lanes of loops that gather
-//	merges.go       predicated merges
-//	workspaces.go   kinds of workspaces, the capacity of a result
-//	inorder.go      workspaces that a schedule makes
+//	assembly.go       how the result is written
+//	strategy.go       the value: plain data, with a reason at each choice
+//	problem.go        what is chosen for: the statement, formats, statistics, the target
+//	choose.go         the default chooser, and the plain strategy
+//	threads.go        which loops run on threads, and how they are cut
+//	longrows.go       rows too long for one thread
+//	positionloop.go   one loop over the positions of a shared pattern
+//	tiles.go          rows summed in registers
+//	trips.go          constant trip counts
+//	memory.go         prefetching, and lanes of loops that gather
+//	merges.go         predicated merges
+//	workspaces.go     kinds of workspaces, the capacity of a result
+//	inorder.go        workspaces that a schedule makes
+//	list.go           the default strategy as a list of orders
+//	orders.go         an order: one choice, as a scheduling command makes it
+//	orders_threads.go orders of loops on threads
+//	orders_memory.go  orders of tiles, lanes, prefetching and workspaces
 package strategy

@@ -10,6 +10,15 @@
 // text), so every conversion is: open, bring into order (coo.Sort, which may
 // find nothing to do), write. A .tcs is assembled in two passes instead
 // (coo.AssembleFile).
+//
+// # Files
+//
+//	convert.go  options; File
+//	open.go     any file as a stream, or as a tensor
+//	write.go    any stream as a file
+//	formats.go  the table of formats
+//	stored.go   what a format stores of a stream's entries
+//	gzip.go     compressed output
 package convert
 
 import (

@@ -20,6 +20,34 @@
 // of 16-byte records. What passes the memory budget is sorted in runs on disk
 // and merged. Sums of repeated coordinates are made in the order of input,
 // whatever the path.
+//
+// # Files
+//
+//	coo.go        streams and batches
+//	options.go    what a job says of one input file
+//	intake.go     a stream's entries by level, checked
+//	survey.go     what a pass over a stream tells
+//	ordered.go    Sort
+//	collect.go    the sort: entries into memory or sorted runs
+//	store.go      packed entries in memory
+//	pack.go       keys and values in words
+//	radix.go      the sort in memory
+//	inplace.go    the sort of a large store, with little memory beside it
+//	split.go      buckets of about equal size
+//	spill.go      sorted runs in a file
+//	sum.go        entries of one coordinate, summed or refused
+//	presorted.go  streams that are known to be in order
+//	spec.go       what an assembly is to make
+//	assemble.go   a stream as a tensor, in two passes:
+//	count.go      the first counts
+//	fill.go       the second fills the arrays
+//	sink.go       an array that is appended to, in memory or in a file
+//	builder.go    a tensor of entries from several lanes
+//	parts.go      the first pass over parts of a tensor, joined
+//	partfile.go   the second, into one file
+//	spread.go     entries at once into a dense block
+//	tensor.go     a tensor as a stream
+//	diff.go       where two tensors differ
 package coo
 
 import "distaff/io/tcs"

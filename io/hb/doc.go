@@ -21,4 +21,12 @@
 //
 // A stream has three readers of the file, at the pointers, the indices and the
 // values, so that its memory does not grow with the file.
+//
+// # Files
+//
+//	header.go    the first lines
+//	format.go    Fortran's formats
+//	cards.go     numbers of fixed width
+//	read.go      the stream
+//	symmetry.go  values, and entries that are mirrored
 package hb

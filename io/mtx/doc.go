@@ -17,4 +17,14 @@
 // zero in a skew-symmetric and real in a Hermitian matrix. Words of the banner
 // may be in either case. A file without a banner is read as a matrix, coordinate,
 // real, general. Comments may stand anywhere, %%GraphBLAS ones too.
+//
+// # Files
+//
+//	banner.go    the banner, and the sizes
+//	read.go      the stream
+//	array.go     the array format
+//	symmetry.go  entries that are mirrored
+//	count.go     the announced count
+//	part.go      parts of a file, for several readers
+//	write.go     writing
 package mtx

@@ -13,4 +13,13 @@
 // archive of one array as that array, dense. Of BSR and DIA, which make room for
 // entries that are not there, zeros are no entries. CSR and CSC are written, as
 // stored members.
+//
+// # Files
+//
+//	header.go    the header of an array
+//	elements.go  an array's elements
+//	read.go      an array as a stream
+//	npz.go       archives
+//	sparse.go    SciPy's sparse matrices as streams
+//	write.go     writing
 package npy

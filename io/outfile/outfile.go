@@ -3,6 +3,13 @@
 // even a killed process leaves nothing), else to a temporary name in the same
 // folder; Commit flushes it to disk and renames it into place. Pipes, devices,
 // standard output and descriptors (/dev/stdout, /dev/fd/3) are written as the data comes.
+//
+// # Files
+//
+//	outfile.go     files that appear whole
+//	commit.go      flushing and naming
+//	shared.go      outputs that several processes write
+//	descriptor.go  standard output and other descriptors
 package outfile
 
 import (

@@ -36,4 +36,34 @@
 // Arrays lie outside the Go heap: in mapped files or in memory from Alloc,
 // counted by a Limit. Memory is reference counted; a tensor releases what it
 // holds in Close, and views hold what they show.
+//
+// # Files
+//
+//	tensor.go     Tensor and Array
+//	shape.go      what a tensor's arrays are, and their layout in a file
+//	levelkind.go  what each kind of level is
+//	value.go      value types
+//	sizes.go      sizes of modes
+//	header.go     the file's header
+//	source.go     the file behind a tensor; Open
+//	openfile.go   files that are open already, and streams
+//	lazy.go       compressed files, decompressed as they are read
+//	zstd.go       compression in chunks
+//	write.go      writing
+//	array.go      elements of an array
+//	cursor.go     entries in storage order
+//	view.go       blocks that share memory
+//	nothing.go    a tensor without entries or memory
+//	validate.go   checks of the arrays,
+//	checkpart.go  by several readers
+//	pads.go       padded levels
+//	crc.go        checksums of parts, joined
+//	stats.go      statistics
+//	narrow.go     arrays in 32 bits
+//	widen.go      arrays in 64 bits
+//	memory.go     memory, and the limit that counts it
+//	counters.go   the limit for allocators outside Go
+//	guard.go      mapped files that shrink
+//	errors.go     errors and exit codes
+//	print.go      values as text
 package tcs

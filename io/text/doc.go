@@ -15,4 +15,20 @@
 //
 // Numbers are parsed by hand: integers digit by digit, floating-point numbers
 // exactly, to the bits that strconv.ParseFloat gives (number.go).
+//
+// # Files
+//
+//	source.go   a file that is read from its start any number of times
+//	spool.go    a pipe as one
+//	kept.go     what a compressed file holds, kept
+//	pipe.go     reading in blocks
+//	head.go     header lines
+//	entries.go  lines of entries
+//	values.go   numbers into values of a type
+//	stream.go   entries as a coo.Stream
+//	part.go     parts of a file, for several readers
+//	locate.go   lines of given entries, for messages
+//	print.go    values as text
+//	emit.go     text made by several threads, in order
+//	error.go    errors and exit codes
 package text

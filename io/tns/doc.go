@@ -21,6 +21,12 @@
 // Values are real. Complex tensors are written with two columns for a value,
 // after a first line that says so (ComplexMark): without it the columns of a
 // complex tensor of order n are those of a real one of order n+1.
+//
+// # Files
+//
+//	read.go   the stream
+//	part.go   parts of a file, for several readers
+//	write.go  writing
 package tns
 
 // ComplexMark is the comment that announces values of two columns.

@@ -31,4 +31,19 @@
 //
 // Compilers are started by absolute path with an argument vector, never through
 // a shell, in a process group of their own that dies with the context.
+//
+// # Files
+//
+//	builder.go    Builder: from text to object
+//	find.go       the compiler
+//	compile.go    one compilation
+//	child.go      the compiler's process
+//	cpu.go        the CPU that objects are for,
+//	cpu_amd64.go  as CPUID tells it,
+//	cpu_other.go  or the kernel
+//	object.go     what an object says of itself
+//	cache.go      objects that are kept
+//	lock.go       one compilation at a time of one text
+//	read.go       files that are run as code
+//	trust.go      whose files may be
 package cc

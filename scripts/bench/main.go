@@ -4,6 +4,20 @@
 // tensors and threads, so that a ratio holds when the machine's speed drifts.
 //
 //	go run ./scripts/bench [-only leaves] [-lines spmv] [-scale 1] [-threads 1,2] [-rounds 3]
+//
+// # Files
+//
+//	main.go       the command, and how it measures
+//	inputs.go     the inputs
+//	leaves.go     leaves against kernels by hand
+//	assembly.go   assembly against compute alone
+//	schedules.go  schedules against the default
+//	text.go       text files
+//	load.go       loading
+//	store.go      storing
+//	ranks.go      ranks against one
+//	latency.go    small jobs
+//	peers.go      other libraries
 package main
 
 import (

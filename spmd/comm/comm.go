@@ -33,6 +33,24 @@
 // cancelled with the cause, and the job ends with that rank's message and exit
 // code. When every rank waits and nothing moves, as in a collective
 // that a rank does not join, the watchdog says who waits where and ends the job.
+//
+// # Files
+//
+//	comm.go        Comm, and groups of its ranks
+//	transport.go   Transport: what moves bytes
+//	group.go       Comm over a Transport
+//	call.go        a collective's kind and number
+//	collective.go  collectives that move
+//	reduce.go      collectives that add
+//	op.go          the operations
+//	request.go     messages under way
+//	buf.go         buffers
+//	slices.go      the same for Go slices,
+//	values.go      and for values
+//	place.go       where ranks run
+//	board.go       what a rank waits for
+//	errors.go      errors
+//	exit.go        what must not outlive the process
 package comm
 
 import "context"

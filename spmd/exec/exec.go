@@ -1,6 +1,13 @@
 // Package exec runs a plan on one rank: it fetches operand blocks (those of the
 // next step while the current one computes), runs a leaf a step, accumulates
 // partial blocks of the result, and takes part in the tree sums.
+//
+// # Files
+//
+//	exec.go    Compute: a rank's steps
+//	fetch.go   operand blocks, fetched ahead
+//	sparse.go  steps that add to one sparse block
+//	cost.go    what it moves and holds, before there are blocks
 package exec
 
 import (

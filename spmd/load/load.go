@@ -10,6 +10,19 @@
 // the input is not in the blocks' storage order it first holds its entries packed,
 // which are sorted in their place and go as the blocks are filled. What is wrong with the input is said by the rank with the first
 // mistake, and ends the job at all (Agree).
+//
+// # Files
+//
+//	load.go      a target's blocks; blocks that are views
+//	tensor.go    from a tensor that every rank has
+//	cut.go       each rank's piece of it
+//	verify.go    its file, checked by all ranks
+//	scatter.go   from a stream at each rank
+//	route.go     entries to the ranks of their blocks
+//	exchange.go  in messages
+//	slots.go     dense levels inside others, across blocks
+//	agree.go     steps that succeed at all ranks or none
+//	cost.go      what it moves and holds, before there are entries
 package load
 
 import (

@@ -12,4 +12,24 @@
 // Entries are integers in most cases, so that values must be equal whatever
 // the order of evaluation; a fraction of cases has infinities, NaN, or values
 // that round, and is compared within the reference's bounds.
+//
+// # Files
+//
+//	case.go      a case
+//	generate.go  random cases
+//	data.go      their values
+//	follow.go    results with an operand's pattern
+//	files.go     operands and results in files,
+//	texts.go     in text formats
+//	text.go      cases as files
+//	assemble.go  operands stored
+//	forced.go    operands that must be converted
+//	engine.go    Engine, and how results are compared
+//	pipeline.go  a case compiled
+//	interp.go    the interpreter
+//	c.go         compiled C
+//	job.go       whole jobs
+//	values.go    leaves that compute values alone
+//	sweep.go     many cases
+//	shrink.go    small failing cases
 package oracle

@@ -7,6 +7,13 @@
 // A Problem is a statement's block loops (codegen/place) with the accesses of
 // its operands. Everything is a function of block indices: the rank that runs a
 // block, the rank where a tensor's block lives, and so the whole traffic.
+//
+// # Files
+//
+//	plan.go     Plan, and what it says of a rank
+//	new.go      a plan from a block schedule
+//	combine.go  sums of partial blocks
+//	size.go     what blocks take
 package plan
 
 import (

@@ -7,4 +7,11 @@
 // positions, by Add or by a leaf that was compiled to do so (codegen.Request.Accumulate).
 // The first source of a position finds no values there: its map says so, and nothing
 // is ever filled with zeros. A value's sum is in the order of the sources.
+//
+// # Files
+//
+//	add.go      dense blocks
+//	pattern.go  sparse blocks: their common shape
+//	union.go    the union of patterns
+//	merge.go    of segments of one coordinate
 package reduce

@@ -46,4 +46,19 @@
 // when the one before has closed it, as NFS wants. The spans' checksums meet at
 // rank 0, which holds them against the layout: a file with a gap is a bug, not an
 // output. Naming the file is left to the caller, after all ranks are through.
+//
+// # Other files
+//
+//	write.go     Write, and modes of writing one file
+//	blocks.go    blocks of one tensor, at their ranks
+//	box.go       boxes in an array's linear order
+//	cost.go      what it moves and holds, before there are blocks
+//	cut.go       where pieces are cut
+//	exchange.go  runs' parts to the ranks of their pieces
+//	union.go     sorted lists of keys, merged
+//	column.go    a column of a file, through a buffer
+//	room.go      how much memory windows take
+//	site.go      the file as one rank writes it
+//	spool.go     text that waits for its place
+//	summary.go   counts of the whole tensor
 package store

@@ -37,4 +37,16 @@
 //
 // A variable keeps its name where that is a C identifier that no header
 // defines; else it is changed a little. Names of the prelude begin with dst_.
+//
+// # Files
+//
+//	file.go     a file: interface, helpers, leaves
+//	cfunc.go    one function while it is printed
+//	stmt.go     statements
+//	expr.go     expressions
+//	loop.go     loops: serial, unrolled, of lanes, parallel
+//	piece.go    the function that runs a part of a parallel loop's range
+//	names.go    names that differ
+//	prelude.go  the helpers, one file each in prelude/
+//	flags.go    compiler flags, and the header
 package c

@@ -1,6 +1,13 @@
 // Package commtest is the suite that every communicator passes: Cases hold at
 // any number of ranks and leave the communicator as they found it, so that one
 // launch runs them all; Failures each end a job, and say how it must end.
+//
+// # Files
+//
+//	commtest.go    the cases, and what runs them
+//	collective.go  collectives
+//	group.go       groups
+//	failure.go     jobs that must fail
 package commtest
 
 import (

@@ -27,4 +27,17 @@
 // 0 aborts by itself. Every rank watches one neighbour on its node and reports
 // its death, and nodes watch each other, for launchers that would wait on. Ranks that all wait, with nothing
 // moving, report what they wait for; rank 0 then ends the job as stuck.
+//
+// # Files
+//
+//	launch.go     what started the process
+//	run.go        Run: MPI opened, the job, MPI closed
+//	unopened.go   ranks that fail before MPI is open
+//	wrapper.go    the wrapper of one MPI, built and found
+//	engine.go     calls of the wrapper
+//	transport.go  comm.Transport
+//	monitor.go    failures told to all ranks
+//	guard.go      ranks whose processes die
+//	stuck.go      ranks that wait for ever
+//	probe.go      a wrapper opened in a process of its own
 package mpi

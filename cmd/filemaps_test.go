@@ -1,0 +1,90 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unmapped is the number of files up to which a package needs no map of them.
+const unmapped = 3
+
+var (
+	fileName = regexp.MustCompile(`\b[a-z0-9_]+\.go\b`)
+	// mapLine is a line of a map: a file's name, and what is in the file.
+	mapLine = regexp.MustCompile(`(?m)^//\t+([a-z0-9_]+\.go)\s`)
+)
+
+// TestFileMaps: the comment of each package of more than three files says of every file what
+// it is for, and its map names no file that is not there.
+func TestFileMaps(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles", "distaff/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	maps := 0
+	for {
+		var p struct {
+			ImportPath, Dir                   string
+			GoFiles, CgoFiles, IgnoredGoFiles []string
+		}
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		files := slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles)
+		files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") || f == "doc.go" })
+		if len(files) <= unmapped {
+			continue
+		}
+		maps++
+		doc := packageComment(t, p.Dir)
+		named := fileName.FindAllString(doc, -1)
+		for _, f := range files {
+			if !slices.Contains(named, f) {
+				t.Errorf("the package comment of %s does not say what %s is for", p.ImportPath, f)
+			}
+		}
+		for _, m := range mapLine.FindAllStringSubmatch(doc, -1) {
+			if !slices.Contains(files, m[1]) {
+				t.Errorf("the package comment of %s says what %s is for, which is not there", p.ImportPath, m[1])
+			}
+		}
+	}
+	if maps < 30 {
+		t.Fatalf("%d packages have more than %d files, want at least 30", maps, unmapped)
+	}
+}
+
+// packageComment is the comment of the package in a folder, as it stands in the source.
+func packageComment(t *testing.T, dir string) string {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc strings.Builder
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Doc != nil {
+			for _, c := range f.Doc.List {
+				doc.WriteString(c.Text + "\n")
+			}
+		}
+	}
+	return doc.String()
+}
