@@ -31,7 +31,7 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 }
 
 // orderedSection compiles an ordered section. In a loop without a track, which is inside another Parallel
-// one, it is a block as any.
+// one, it is compiled like any other block.
 func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 	body := c.block(s.Body)
 	for d, l := range c.loops {
