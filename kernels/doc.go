@@ -44,6 +44,7 @@
 // # Files
 //
 //	backend.go     Backend, and that of CPUs
+//	target.go      the backend of each target, by its name
 //	leaf.go        a leaf, and its call
 //	library.go     shared objects
 //	registered.go  leaves inside the program

@@ -91,7 +91,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 // whose operands all have inputs, it compiles the leaves that Run would call, too:
 // those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
-	b, err := u.job.settings().C()
+	b, err := u.job.settings().Portable()
 	if err != nil {
 		return err
 	}

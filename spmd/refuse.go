@@ -26,8 +26,8 @@ func (o *Options) refuse() error {
 		return err
 	}
 	switch {
-	case o.Target == "cuda":
-		return no("--target=cuda", "leaves run on the CPU in this version; no GPU code is built")
+	case !kernels.HasTarget(o.Target):
+		return no("--target="+tcs.Printable(o.Target), "leaves run on the CPU in this version; no GPU code is built")
 	case o.Machine != "":
 		return no("-m="+o.Machine, noGrid)
 	case len(o.Placements) > 0:

@@ -1,6 +1,11 @@
 package spmd
 
-import "distaff/spmd/stats"
+import (
+	"cmp"
+
+	"distaff/kernels"
+	"distaff/spmd/stats"
+)
 
 // fillStats makes the statistics of all ranks' own.
 func (r *rankJob) fillStats(ranks []stats.Rank) {
@@ -10,7 +15,7 @@ func (r *rankJob) fillStats(ranks []stats.Rank) {
 		st.Argv = []string{}
 	}
 	st.Schedule = r.job.scheduleText()
-	st.Ranks, st.Threads, st.Target = len(ranks), r.Threads, "cpu"
+	st.Ranks, st.Threads, st.Target = len(ranks), r.Threads, cmp.Or(r.job.Target, kernels.DefaultTarget)
 	st.Compiler = r.prepared.Compiler()
 	st.Inputs = map[string]InputStats{}
 	for name, s := range r.Sources {

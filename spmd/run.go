@@ -140,7 +140,7 @@ func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, mis
 
 // settings are what the job says of its environment.
 func (j *Job) settings() env.Settings {
-	return env.Settings{Threads: j.Threads, MemoryLimit: j.MemoryLimit, Tmp: j.Tmp, CPU: j.CPU, Interpret: j.Interpret, Compiler: j.compiler,
+	return env.Settings{Threads: j.Threads, MemoryLimit: j.MemoryLimit, Tmp: j.Tmp, Target: j.Target, CPU: j.CPU, Interpret: j.Interpret, Compiler: j.compiler,
 		Note: j.Note, Detail: j.Detail, Progress: j.Progress}
 }
 

@@ -138,6 +138,16 @@ func Clip(s string) string {
 	return s
 }
 
+// Lines is a message of any number of lines, each of which is Printable: for what is
+// printed past the gate of a command.
+func Lines(s string) string {
+	lines := strings.Split(s, "\n")
+	for k, l := range lines {
+		lines[k] = Printable(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Printable is s with its control and unprintable characters escaped, and clipped,
 // for names and text from files that stand in a message.
 func Printable(s string) string {

@@ -68,6 +68,9 @@ func New(p Problem) *Evaluator {
 		for _, v := range t.Sum {
 			open = append(open, slots[v])
 		}
+		if slices.ContainsFunc(slices.Concat(e.left, open), func(s int) bool { return e.p.slotSizes[s] == 0 }) {
+			continue // an empty index space, whose other variables may be huge
+		}
 		e.terms = append(e.terms, tm)
 		e.sums = append(e.sums, open)
 		e.at = append(e.at, nil)

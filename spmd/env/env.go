@@ -21,6 +21,7 @@ type Settings struct {
 	Threads     int   // a rank; 0 for the default
 	MemoryLimit int64 // bytes a rank; 0 for the default
 	Tmp         string
+	Target      string // what leaves run on; "" for the default
 	CPU         string // what leaves are compiled for
 	Interpret   bool   // leaves run in the checking interpreter
 	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
@@ -117,18 +118,18 @@ func (e *Env) Backend() (kernels.Backend, error) {
 		e.backend = interpret.Backend{}
 		return e.backend, nil
 	}
-	c, err := e.set.C()
+	b, err := e.set.Portable()
 	if err != nil {
 		return nil, err
 	}
-	if e.backend = c; e.Comm.Size() > 1 {
-		e.backend = build.Shared(e.Comm, c)
+	if e.backend = b; e.Comm.Size() > 1 {
+		e.backend = build.Shared(e.Comm, b)
 	}
 	return e.backend, nil
 }
 
-// C is the backend that compiles C, as the settings and the environment say.
-func (s Settings) C() (*kernels.C, error) {
+// Portable is the target's backend, as the settings and the environment say.
+func (s Settings) Portable() (kernels.Portable, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, fault.Commandf("%v", err)
@@ -140,5 +141,5 @@ func (s Settings) C() (*kernels.C, error) {
 	if s.Tmp != "" {
 		cfg.Tmp = s.Tmp
 	}
-	return kernels.NewC(cfg)
+	return kernels.ForTarget(s.Target, cfg)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"distaff/codegen/diag"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -99,7 +100,7 @@ func (e *ending) by(err error) {
 	e.once.Do(func() {
 		comm.OnExit(outfile.Cleanup)
 		e.timer = time.AfterFunc(endWithin, func() {
-			fmt.Fprintf(os.Stderr, "distaff: %v\n", err)
+			fmt.Fprintln(os.Stderr, diag.Lines("distaff: "+err.Error()))
 			comm.Exit(comm.ExitCode(err))
 		})
 	})

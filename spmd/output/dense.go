@@ -47,7 +47,10 @@ func (r *Result) gatherDense() (*tcs.Tensor, error) {
 // copyDense copies a block of a dense tensor into its place.
 func copyDense(whole, block *tcs.Tensor) {
 	n := len(whole.Levels)
-	if n == 0 {
+	switch {
+	case block.Vals.Len == 0: // of a mode of size 0, whatever the others'
+		return
+	case n == 0:
 		whole.SetValue(0, block.Value(0))
 		return
 	}

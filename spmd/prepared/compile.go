@@ -101,16 +101,8 @@ func (k *Statement) bind() error {
 func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) error {
 	k.leaves = nil
 	for _, g := range k.Problem.Groups {
-		norm := *k.Problem.Norm
-		norm.Terms = nil
-		for _, t := range g.Terms {
-			norm.Terms = append(norm.Terms, k.Problem.Norm.Terms[t])
-		}
 		s := k.leafOf(like)
-		s.accumulate = into
-		if !k.asWritten(g.Terms) {
-			s.norm = &norm
-		}
+		s.accumulate, s.norm = into, k.part(g.Terms, s.old != nil)
 		k.scheduled(s)
 		if k.into != nil {
 			s.fixedPattern, s.widths = k.into.values, k.into.widths
@@ -128,6 +120,29 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 		k.leaves = append(k.leaves, s)
 	}
 	return nil
+}
+
+// part is the normal form of these terms; nil for the whole statement.
+func (k *Statement) part(terms []int, old bool) *notation.Normal {
+	whole := k.asWritten(terms)
+	norm := k.p.Norm
+	if !whole {
+		part := *k.Problem.Norm
+		part.Terms = nil
+		for _, t := range terms {
+			part.Terms = append(part.Terms, k.Problem.Norm.Terms[t])
+		}
+		norm = &part
+	}
+	if len(k.o.Schedule) == 0 {
+		if some := k.without(norm, norm.Accumulate && old); some != norm {
+			return some
+		}
+	}
+	if whole {
+		return nil
+	}
+	return norm
 }
 
 // widen compiles the first group's leaf anew where the arrays of its result are too narrow

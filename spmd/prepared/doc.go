@@ -5,6 +5,7 @@
 //	compile.go    a leaf for each group of terms, and the sum of two blocks
 //	leaf.go       one leaf: its unit, its arguments, its result's memory, its call
 //	run.go        a step of the plan: a leaf on the blocks that came
+//	empty.go      terms over empty index spaces, which loop over nothing
 //	inplace.go    steps that add to one sparse block
 //	into.go       values into a result that is there (spmd.Job.FixedPattern)
 //	bounds.go     bound() commands that do not hold

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"distaff/codegen"
@@ -157,11 +158,14 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 // run runs the leaf on its result and args.
 func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, ranges map[string][2]int64) error {
 	k := s.k
-	bounds := make([][2]int64, len(s.unit.Vars))
+	bounds, idle := make([][2]int64, len(s.unit.Vars)), s.idle()
 	for n, v := range s.unit.Vars {
 		b, ok := ranges[v]
 		if !ok {
 			b = [2]int64{0, k.Sizes.Vars[v]}
+		}
+		if slices.Contains(idle, v) {
+			b[1] = b[0]
 		}
 		bounds[n] = b
 	}

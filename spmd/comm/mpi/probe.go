@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"distaff/codegen/diag"
 )
 
 // probeVar holds the wrapper's path in the process that Probe starts.
@@ -66,7 +68,7 @@ func init() {
 		return e.finalize()
 	}()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, diag.Lines(err.Error()))
 		os.Exit(1)
 	}
 	os.Exit(0)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"distaff/codegen/diag"
 	"distaff/spmd/comm"
 )
 
@@ -65,7 +66,7 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 		o.Note = func(string) {}
 	}
 	if o.OnFail == nil {
-		o.OnFail = func(err error) { fmt.Fprintln(os.Stderr, err) }
+		o.OnFail = func(err error) { fmt.Fprintln(os.Stderr, diag.Lines(err.Error())) }
 	}
 	if l.Bare {
 		return nil, l.singletons(1, "")

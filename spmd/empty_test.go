@@ -1,0 +1,64 @@
+package spmd_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"distaff/spmd"
+)
+
+// A statement over an empty index space ends at once, however large its other sizes are.
+func TestEmptySpaces(t *testing.T) {
+	const huge = 1 << 56
+	for _, c := range []struct {
+		stmt    string
+		formats map[string]string
+		inputs  map[string]string // beside T, which is dense
+		entries int64             // of the result
+	}{
+		{"a = T(i,j)", nil, nil, 1},
+		{"a += T(i,j)", nil, nil, 1},
+		{"a(j) = T(i,j)", nil, nil, 0},
+		{"a(k) = T(i,j)*b(k)", nil, map[string]string{"b": "dense"}, 3},
+		{"a(k) += T(i,j)*b(k)", nil, map[string]string{"b": "dense", "a": "dense"}, 3},
+		{"a(i,j) = T(i,j)", nil, nil, 0},
+		{"a(i,j) = T(i,j)", map[string]string{"a": "dd:1,0"}, nil, 0},
+		{"a(j,i) = 2*T(i,j)", map[string]string{"a": "ss"}, nil, 0},
+		{"a(i,j) += T(i,j)", map[string]string{"a": "ss"}, map[string]string{"a": "uniform:0"}, 0},
+		{"a(i) = T(i,j)", map[string]string{"a": "s"}, nil, 0},
+		{"a(i,k) = T(i,j)*b(k)", map[string]string{"a": "sd"}, map[string]string{"b": "dense"}, 0},
+		{"a(k,i) = T(i,j)*b(k)", map[string]string{"a": "ds"}, map[string]string{"b": "dense"}, 0},
+		{"a = T(i,j)*c(i)", map[string]string{"c": "s"}, map[string]string{"c": "uniform:4"}, 1},
+		{"a(i) = T(i,j) + c(i)", map[string]string{"a": "s", "c": "s"}, map[string]string{"c": "uniform:4"}, 4},
+		{"a(i) = c(i) - T(i,j)*b(k)", map[string]string{"a": "s", "c": "s"}, map[string]string{"c": "uniform:4", "b": "dense"}, 4},
+		{"a(i) += T(i,j)", map[string]string{"a": "s"}, map[string]string{"a": "uniform:4"}, 4},
+	} {
+		for _, ranks := range []int{1, 2, 3} {
+			j := &spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: map[string][]int64{"T": {huge, 0}, "b": {3}, "c": {huge}},
+				Inputs: map[string]spmd.Input{"T": spmd.Generated("dense")}, Keep: true}
+			for name, kind := range c.inputs {
+				j.Inputs[name] = spmd.Generated(kind)
+				if name == "a" {
+					j.Sizes["a"] = map[string][]int64{"s": {huge}, "ss": {huge, 0}, "": {3}}[c.formats["a"]]
+				}
+			}
+			for _, name := range []string{"b", "c"} {
+				if c.inputs[name] == "" {
+					delete(j.Sizes, name)
+				}
+			}
+			j.Interpret, j.Ranks, j.Check = true, ranks, true
+			rep, err := j.Run(context.Background())
+			what := fmt.Sprintf("%s, %v, %d ranks", c.stmt, c.formats, ranks)
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+				continue
+			}
+			if got := rep.Result.Vals.Len; got != c.entries {
+				t.Errorf("%s: got %d entries, want %d", what, got, c.entries)
+			}
+			rep.Result.Close()
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package prepared
+
+import (
+	"slices"
+
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// A term whose index space is empty, since one of its variables has the size 0, adds
+// nothing. Its loops over the other variables run all the same, and may be as long as
+// sizes can be: a file of 2^56 x 0 is short. So no leaf runs them. A job's
+// schedule says itself which loops there are, and its leaves run them.
+
+// fewPoints is up to how many coordinates of the other variables an empty term is left in a
+// leaf, which then is that of any sizes.
+const fewPoints = 1 << 20
+
+// without is a normal form without its terms over empty spaces, where others
+// are left; the same one where none is to go.
+func (k *Statement) without(n *notation.Normal, old bool) *notation.Normal {
+	var kept []*notation.Term
+	for _, t := range n.Terms {
+		if empty, points := k.space(n, t); !empty || points <= fewPoints {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) == len(n.Terms) || len(kept) == 0 && !old {
+		return n
+	}
+	c := *n
+	c.Terms = kept
+	return &c
+}
+
+// space tells whether the index space of a term is empty, and how many coordinates its
+// other variables have.
+func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
+	points = 1
+	for _, v := range slices.Concat(n.LHS.Vars, t.Sum) {
+		if size := k.Sizes.Vars[v]; size > 0 {
+			points *= float64(size)
+		} else {
+			empty = true
+		}
+	}
+	return empty, points
+}
+
+// idle lists the variables that a leaf need not loop over, since no term has any
+// coordinate: operands store nothing along them, and the result needs no array for them.
+func (s *leaf) idle() []string {
+	k, n := s.k, s.norm
+	if n == nil {
+		n = k.p.Norm
+	}
+	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {
+		return nil
+	}
+	for _, t := range n.Terms {
+		if empty, _ := k.space(n, t); !empty {
+			return nil
+		}
+	}
+	needed := map[string]bool{}
+	need := func(vars ...string) {
+		for _, v := range vars {
+			needed[v] = true
+		}
+	}
+	f := s.unit.Result.Format
+	deep := len(f.Levels) - f.TrailingDense()
+	for l, m := range f.Order {
+		// A dense level above a compressed one has positions; values of 0 lie in others.
+		if f.Levels[l] == format.Dense && (l < deep || f.AllDense() && !slices.Contains(s.dims, 0)) {
+			need(n.LHS.Vars[m])
+		}
+	}
+	if s.old != nil && !slices.Contains(s.old.Dims, 0) {
+		need(n.LHS.Vars...)
+	}
+	for _, t := range n.Terms {
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			if a, ok := e.(*notation.Access); ok && !slices.Contains(s.operands[a.Name].Dims, 0) {
+				need(a.Vars...)
+			}
+			return true
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(s.unit.Vars), func(v string) bool { return needed[v] })
+}
