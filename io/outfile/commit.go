@@ -63,10 +63,10 @@ func CommitAll(files ...*File) (err error) {
 func nameAll(files []*File) (err error) {
 	pending.Lock()
 	defer pending.Unlock()
-	var todo []*File
+	var unnamed []*File
 	for _, o := range files {
 		if !o.done {
-			todo = append(todo, o)
+			unnamed = append(unnamed, o)
 		}
 	}
 	var named []replaced
@@ -80,9 +80,9 @@ func nameAll(files []*File) (err error) {
 			}
 		}
 	}()
-	for k, o := range todo {
+	for k, o := range unnamed {
 		r := replaced{target: o.target}
-		if k < len(todo)-1 { // a rename that fails changes nothing, so that the last needs no undoing
+		if k < len(unnamed)-1 { // a rename that fails changes nothing, so that the last needs no undoing
 			if err := r.keep(); err != nil {
 				return o.Errorf(err)
 			}
@@ -92,7 +92,7 @@ func nameAll(files []*File) (err error) {
 		}
 		named = append(named, r)
 	}
-	for _, o := range todo {
+	for _, o := range unnamed {
 		o.syncFolder()
 		o.done = true
 		o.f.Close() // flushed: it has nothing left to report
