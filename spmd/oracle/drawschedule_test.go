@@ -1,0 +1,204 @@
+package oracle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+)
+
+// ofFused is, half the time, a change of the space of a loop over fused variables or
+// a tile of them: to positions of an access that has them, or back to coordinates.
+func ofFused(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command string, ok bool) {
+	t, scheduled := s.(*cin.SuchThat)
+	if !scheduled || rng.IntN(2) == 0 {
+		return 0, "", false
+	}
+	var list []string
+	for _, v := range vars {
+		roots := t.Relations.Underived(v)
+		if len(roots) < 2 || t.Relations.Component(v) == nil {
+			continue
+		}
+		if t.Relations.PositionsOf(v) != "" {
+			list = append(list, fmt.Sprintf("coord(%s,x%d)", v, n))
+			continue
+		}
+		cin.Accesses(s, func(a *cin.Access) {
+			for _, r := range roots {
+				if !slices.Contains(a.Vars, r) {
+					return
+				}
+			}
+			list = append(list, fmt.Sprintf("pos(%s,x%d,%s)", v, n, strings.ReplaceAll(a.Key(), "'", "")))
+		})
+	}
+	if len(list) == 0 {
+		return 0, "", false
+	}
+	command = list[rng.IntN(len(list))]
+	return slices.Index(commandNames[:], command[:strings.Index(command, "(")]), command, true
+}
+
+// drawCommand is a command that may be legal.
+func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
+	var vars, accesses []string
+	cin.Walk(s, func(t cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok && !slices.Contains(vars, f.Var) {
+			vars = append(vars, f.Var)
+		}
+	})
+	cin.Accesses(s, func(a *cin.Access) { accesses = append(accesses, strings.ReplaceAll(a.Key(), "'", "")) })
+	pick := func(list []string) string {
+		if len(list) == 0 {
+			return "none"
+		}
+		return list[rng.IntN(len(list))]
+	}
+	v := pick(vars)
+	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
+	small := 1 + rng.IntN(5)
+	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17}[rng.IntN(30)]
+	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
+		return kind, c
+	}
+	if parallel {
+		kind = []int{8, 8, 8, 12, 13, 14, 15, 16, 17}[rng.IntN(9)]
+	}
+	if kind >= 12 || kind == 8 && rng.IntN(3) == 0 {
+		return kind, drawForm(rng, s, commandNames[kind], v, pick)
+	}
+	switch commandNames[kind] {
+	case "split", "divide":
+		factor := int64(small)
+		if rng.IntN(12) == 0 { // more than there is to part
+			factor = []int64{64, 300, 1 << 33, 1 << 40}[rng.IntN(4)]
+		}
+		return kind, fmt.Sprintf("%s(%s,%s,%s,%d)", commandNames[kind], v, fresh(0), fresh(1), factor)
+	case "fuse":
+		k := rng.IntN(max(len(vars)-1, 1))
+		if len(vars) < 2 {
+			return kind, "fuse(a,b,c)"
+		}
+		if rng.IntN(2) == 0 { // the outer ones, which a tensor's first levels may have
+			k = 0
+		}
+		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(3) == 0 { // what is left inside tiles
+			for n, v := range vars[:len(vars)-1] {
+				if r := t.Relations.MadeBy(v); r != nil && len(r.To) == 2 && v == r.To[1] {
+					k = n
+				}
+			}
+		}
+		return kind, fmt.Sprintf("fuse(%s,%s,%s)", vars[k], vars[k+1], fresh(0))
+	case "reorder":
+		list := slices.Clone(vars)
+		rng.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+		return kind, "reorder(" + strings.Join(list[:min(len(list), 2+rng.IntN(3))], ",") + ")"
+	case "pos":
+		if rng.IntN(4) > 0 {
+			roots := []string{v}
+			if t, ok := s.(*cin.SuchThat); ok {
+				roots = t.Relations.Underived(v)
+			}
+			if holding := slices.DeleteFunc(slices.Clone(accesses), func(a string) bool {
+				return slices.ContainsFunc(roots, func(r string) bool {
+					return !slices.Contains(strings.FieldsFunc(a, func(c rune) bool { return strings.ContainsRune("(,)", c) })[1:], r)
+				})
+			}); len(holding) > 0 {
+				return kind, fmt.Sprintf("pos(%s,%s,%s)", v, fresh(0), pick(holding))
+			}
+		}
+		return kind, fmt.Sprintf("pos(%s,%s,%s)", v, fresh(0), pick(accesses))
+	case "coord":
+		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(4) > 0 {
+			if in := slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return t.Relations.PositionsOf(v) == "" }); len(in) > 0 {
+				v = pick(in)
+			}
+		}
+		return kind, fmt.Sprintf("coord(%s,%s)", v, fresh(0))
+	case "bound":
+		size, ok := p.Sizes.Vars[v]
+		if !ok {
+			size = 5000
+		}
+		if ok && rng.IntN(2) == 0 {
+			if rng.IntN(2) == 0 {
+				return kind, fmt.Sprintf("bound(%s,%s,%d,MaxExact)", v, v, size)
+			}
+			return kind, fmt.Sprintf("bound(%s,%s,%d,MaxExact)", v, fresh(0), size)
+		}
+		return kind, fmt.Sprintf("bound(%s,%s,%d,MaxConstraint)", v, fresh(0), size+int64(rng.IntN(3)))
+	case "unroll":
+		return kind, fmt.Sprintf("unroll(%s,%d)", v, small)
+	case "assemble":
+		return kind, fmt.Sprintf("assemble(%s,%s)", p.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
+	case "mergeby":
+		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated"}[rng.IntN(3)])
+	case "precompute":
+		i := pick(vars)
+		w := i
+		if rng.IntN(2) == 0 {
+			w = fresh(0)
+		}
+		e := pick(accesses)
+		if f := pick(accesses); f != e && rng.IntN(2) == 0 {
+			e += "*" + f
+		}
+		switch rng.IntN(6) {
+		case 0:
+			return kind, fmt.Sprintf("precompute(%s,{},{},W%d)", e, n)
+		case 1:
+			if j := pick(vars); j != i {
+				return kind, fmt.Sprintf("precompute(%s,{%s,%s},{%s,%s},W%d)", e, i, j, w, fresh(1), n)
+			}
+		}
+		return kind, fmt.Sprintf("precompute(%s,%s,%s,W%d)", e, i, w, n)
+	}
+	unit := []string{"CPUThread", "CPUThread", "CPUVector"}[rng.IntN(3)]
+	race := []string{"NoRaces", "NoRaces", "Atomics", "Temporary", "ParallelReduction"}[rng.IntN(5)]
+	chunk := ""
+	if rng.IntN(2) == 0 && unit == "CPUThread" {
+		chunk = fmt.Sprintf(",%d", small)
+	}
+	return 8, fmt.Sprintf("parallelize(%s,%s,%s%s)", v, unit, race, chunk)
+}
+
+// drawForm is a command on the form of a loop or workspace, or chunks of work, that may be legal.
+func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) string) string {
+	var tensors, spaces []string
+	cin.Accesses(s, func(a *cin.Access) { tensors = append(tensors, a.Name) })
+	cin.Walk(s, func(t cin.Stmt) {
+		if w, ok := t.(*cin.Where); ok {
+			spaces = append(spaces, cin.Target(w.Producer).Name)
+		}
+	})
+	small := 1 + rng.IntN(5)
+	switch name {
+	case "workspace":
+		return fmt.Sprintf("workspace(%s,%s)", pick(spaces), []string{"Hash", "List", "Bitmap", "Dense", "Sorted"}[rng.IntN(5)])
+	case "flatten":
+		if first, ok := cin.Body(s).(*cin.Forall); ok {
+			v = first.Var
+		}
+		return fmt.Sprintf("flatten(%s)", v)
+	case "longrows":
+		return fmt.Sprintf("longrows(%s,%s,%d)", v, pick(tensors), small)
+	case "tile":
+		if left := cin.Target(s).Vars; len(left) > 0 && rng.IntN(2) == 0 {
+			v = pick(left)
+		}
+		return fmt.Sprintf("tile(%s,%d)", v, 1+small)
+	case "vectorize":
+		if rng.IntN(2) == 0 {
+			return fmt.Sprintf("vectorize(%s)", v)
+		}
+		return fmt.Sprintf("vectorize(%s,%s,%d%s)", v, pick(tensors), small, []string{"", ",8", ",16"}[rng.IntN(3)])
+	case "prefetch":
+		return fmt.Sprintf("prefetch(%s,%s,%d)", pick(tensors), v, small)
+	}
+	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}
+	return fmt.Sprintf("parallelize(%s,CPUThread,%s)", v, how[rng.IntN(len(how))])
+}
