@@ -27,7 +27,7 @@ var cgoFree = []string{"codegen", "io"}
 
 // ranks lists the packages of spmd: each may import only those behind it.
 var ranks = []string{
-	"oracle", ".", "forecast", "output", "check", "stats", "prepared", "input", "env", "build", "estimate", "load", "exec", "store",
+	"oracle", ".", "jobs", "program", "forecast", "output", "check", "stats", "launch", "prepared", "input", "env", "build", "estimate", "load", "exec", "store",
 	"reduce", "merge", "transfer", "plan", "summary", "bridge", "fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
 }
 

@@ -19,6 +19,7 @@
 //	order.go       the one order of all variables
 //	factor.go      sums that are taken out of a term, and computed by themselves
 //	nest.go        the default nest of loops, with workspaces
+//	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
 //	convert.go     operands that another format serves better
 //	share.go       results that have an operand's level arrays
@@ -78,9 +79,6 @@ type Request struct {
 	// FarBytes is the size of a dense operand that stays in no cache, so that
 	// rows picked from it are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
-	// NearBytes is the size of dense operands that stay in a core's own cache, so
-	// that gathering from them takes no time to wait for; 0 for DefaultNearBytes.
-	NearBytes int64
 	// CapacityBytes is the most that the arrays of a result of unknown length begin
 	// with, where it is far below what they are expected to take: they grow from there. 0
 	// is no bound.
@@ -122,10 +120,6 @@ const DefaultChunkWork = 1 << 13
 
 // DefaultFarBytes is the FarBytes of a request that has none.
 const DefaultFarBytes = 8 << 20
-
-// DefaultNearBytes is the NearBytes of a request that has none: half of a cache
-// of level 2 of 2 MiB.
-const DefaultNearBytes = 1 << 20
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
@@ -405,6 +399,7 @@ func (c *compilation) terms() error {
 		counts:  map[string][]int64{},
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),
+		rounds:  c.tensor(c.Stmt.LHS.Name).Type != c.unit.Compute,
 		plain:   c.Schedule != nil && !schedule.Temporaries(c.Schedule),
 	}
 	for _, op := range c.ops[1:] {

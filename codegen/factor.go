@@ -57,7 +57,7 @@ func (n *nest) factored(terms []*term, k, bound int, t target) []*term {
 	for ; k < len(n.order); k++ {
 		v := n.order[k]
 		if slices.Contains(t.left, v) {
-			if len(t.ordered) > 0 && t.ordered[0] != v {
+			if len(t.ordered) > 0 && t.ordered[0] != v || (len(t.ordered) > 0 || n.rounds) && n.apart(terms, k) != nil {
 				t.ordered, t.temp = nil, true // the terms go to a workspace
 			}
 			t, bound = t.without(v), k+1

@@ -26,6 +26,7 @@ type nest struct {
 	counts  map[string][]int64
 	sizes   func(string) int64
 	exact   bool // the arithmetic is that of integers
+	rounds  bool // the result is of another type than the sums that it takes
 	plain   bool // for a schedule: one nest of loops where that will do
 	// The statement: what the terms are assigned to, and these.
 	target target
@@ -118,6 +119,9 @@ func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 		if slices.Contains(t.left, v) {
 			if len(t.ordered) > 0 && t.ordered[0] != v {
 				return n.workspace(terms, k, t)
+			}
+			if groups := n.apart(terms, k); groups != nil {
+				return n.inTurn(groups, k, t)
 			}
 			return &cin.Forall{Var: v, Body: n.build(terms, k+1, t.without(v))}
 		}

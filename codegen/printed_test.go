@@ -51,18 +51,18 @@ func large(t *testing.T, text string) codegen.Request {
 // reason with figures, make the leaf that there is without a schedule.
 func TestDefaultSchedules(t *testing.T) {
 	for text, want := range map[string][]string{
-		"y(i)=A(i,j)*x(j)\nA:ds":                 {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries", "vectorize(j,A,17) segments of A(i,j) have 10.0 entries on average"},
-		"y(i)=A(i,j)*x(j)\nA:ds\nj=2000":         {"temporaries(y)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)", "vectorize(j,A,17,16) within the 1 MiB of a core's own cache"},
+		"y(i)=A(i,j)*x(j)\nA:ds":                 {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000":   {"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
 		"a=x(i)*y(i)":                            {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i)"},
+		"a=x(i)*y(i)\nx:s":                       {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i,x) segments of x(i) have 1000000.0 entries on average"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
 			"tile(k,32) rows of 32 values", "vectorize(k)", "prefetch(B,j,16) rows of B(j,k) lie in 244.1 MiB, more than the 8 MiB"},
 		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16":       {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16)"},
 		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":              {"assemble(A,Append)", "mergeby(j,Predicated) which of the terms", "parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order", "longrows(i,B,8192)"},
 		"A(i,j)=B(i,j)+C(i,j)+D(i,j)\nA:ds\nB:ds\nC:ds\nD:ds": {"assemble(A,Append)", "mergeby(j,Predicated)", "parallelize(i,CPUThread,NoRaces,Ordered,24576)", "longrows(i,B,8192)"},
 		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds":              {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)"},
-		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":                   {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i", "vectorize(k,B,17)"},
+		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":                   {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
 		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16":        {"bound(l,l,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)", "prefetch(C,k,16)"},
 		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32":          {"temporaries(A) sums are taken in w(l)", "bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)", "prefetch(D,k,16)"},
 	} {
@@ -122,7 +122,7 @@ func TestForms(t *testing.T) {
 		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "", "flatten(i)", `B_pos1\[i_lo - B_off0:64\]`, 1},
 		{spmm, "", "tile(k,8)", `for k_tile in k_lo : k_hi - 7 step 8`, 1},
 		{spmm, "", "vectorize(k)", `for k in k_lo : k_hi vector`, 1},
-		{spmv, "temporaries(y)", "vectorize(j,A,5,8)", `for A_p_1 in A_s : A_e vector\(5, 8\)`, 1},
+		{spmv, "temporaries(y)", "vectorize(j,A)", `for A_p_1 in A_s : A_e vector`, 1},
 		{spmm, "", "prefetch(B,j,3)", `A_p_1 \+ 3 < A_nnz`, 1},
 	} {
 		count := func(commands ...string) int {
@@ -145,6 +145,29 @@ func TestForms(t *testing.T) {
 		}
 		if with, without := count(x.command), count(); with == without {
 			t.Errorf("%s: %s is there %d times with and without %s", x.text, x.pattern, with, x.command)
+		}
+	}
+}
+
+// TestTileOfDerivedLoop: a tile is of a loop over the variable itself, not of one that other
+// commands, before or behind it, make of that.
+func TestTileOfDerivedLoop(t *testing.T) {
+	for _, schedule := range []string{"tile(k,4),split(k,k0,k1,2)", "tile(k,4),divide(k,k0,k1,5)", "tile(k,4),bound(k,k0,1000000,MaxExact)"} {
+		r := large(t, "C(i,k)=A(i,j)*B(j,k)\nA:ds")
+		r.Schedule = []string{schedule}
+		if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "with a loop over k itself") {
+			t.Errorf("%s: got %v", schedule, err)
+		}
+	}
+}
+
+// TestTileOfAddedRows: no tiles where threads add to one row.
+func TestTileOfAddedRows(t *testing.T) {
+	for _, race := range []string{"Temporary", "Atomics"} {
+		r := large(t, "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss")
+		r.Schedule = []string{"tile(l,4),parallelize(i,CPUThread," + race + ")"}
+		if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "l is not along rows of the result that are summed") {
+			t.Errorf("%s: got %v", race, err)
 		}
 	}
 }

@@ -28,6 +28,12 @@ func TestPromisedLoops(t *testing.T) {
 		// One pass over the positions, the row tracked, found by one search before. The rows
 		// within a tile, between two at its edges, are stored as a whole.
 		"fig_2-1d": {anySearch: 1, `B_p \+= 1`: 2, `for B_p_1 in j_lo_1 : j_hi_1`: 1, `for B_p_2 in B_s_1 : B_e_3`: 1, `a_vals\[a_p_1\] = `: 1, `for i in`: 0, `atomic`: 0},
+		// The user's workspace alone, one a thread in each of two passes.
+		"spgemm": {`for chunk[_0-9]* in 0 : chunks parallel`: 2, `alloc w_vals`: 2, `alloc w1`: 0, `sort w_list`: 2, `atomic`: 0},
+		// Values are set to 0 at first; then the entries of a tile, in lanes, for each j.
+		"sddmm": {`fill A_vals\[B_s : B_e\] = 0.0`: 1, `for i0 in 0 : i0_n parallel`: 1, `for j in 0 : j_hi`: 1, `for B_p_1 in kpos1_lo : kpos1_hi vector`: 1, guard: 0, merge: 0, anySearch: 0},
+		// A sum in lanes for each entry of a tile, which no other tile has.
+		"sddmm_pos": {anySearch: 1, `for p0 in 0 : p0_n parallel`: 1, `vector reduce\(sum`: 2, `atomic`: 0, `fill `: 0},
 		// A tile of 16 positions: one search for its first row, then the next row
 		// instead of a search; one atomic addition for each row at an edge of the tile.
 		"fig_6-1": {anySearch: 1, `for p0 in 0 : p0_n parallel\(dynamic, 1\)`: 1, `B_p \+= 1`: 2, `atomic a_vals\[a_p\] \+= sum_1`: 1, `atomic`: 1, `a_vals\[a_p_1\] = `: 1,

@@ -22,6 +22,11 @@ func (n *nest) perfect() []string {
 	}
 	t := n.target
 	sums := n.terms[0].sums
+	for k := range n.order {
+		if n.apart(n.terms, k) != nil {
+			return nil
+		}
+	}
 	for _, x := range n.terms {
 		same := len(x.sums) == len(sums) && !slices.ContainsFunc(x.sums, func(v string) bool { return !slices.Contains(sums, v) })
 		if len(x.pending) > 0 || len(x.parts) > 0 || !same {

@@ -22,8 +22,9 @@ func (c *compilation) shared() error {
 		return nil
 	}
 	var found *cin.Access
+	lattices := map[*cin.Forall]*lattice.Lattice{} // of all loops, which many operands are held to
 	cin.Accesses(c.plain, func(a *cin.Access) {
-		if found == nil && c.sharesLevels(a) && c.samePattern(c.plain, a, nil) {
+		if found == nil && c.sharesLevels(a) && c.samePattern(c.plain, a, nil, lattices) {
 			found = a
 		}
 	})
@@ -93,10 +94,14 @@ func (c *compilation) sharesLevels(a *cin.Access) bool {
 
 // samePattern tells whether s, with the variables bound around it, assigns its
 // target once for each entry of a.
-func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) bool {
+func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string, lattices map[*cin.Forall]*lattice.Lattice) bool {
 	switch s := s.(type) {
 	case *cin.Forall:
-		lat := lattice.Loop(s.Var, s.Body, c.place(s.Var, bound))
+		lat := lattices[s]
+		if lat == nil {
+			lat = lattice.Loop(s.Var, s.Body, c.place(s.Var, bound))
+			lattices[s] = lat
+		}
 		if lat.Coarse || len(lat.Points) != 1 || c.size(s.Var) == 0 {
 			return false
 		}
@@ -108,9 +113,9 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string) boo
 		if slices.Contains(c.normal.LHS.Vars, s.Var) && walksA != c.walks(a, s.Var) {
 			return false
 		}
-		return c.samePattern(s.Body, a, append(slices.Clone(bound), s.Var))
+		return c.samePattern(s.Body, a, append(slices.Clone(bound), s.Var), lattices)
 	case *cin.Where:
-		return c.denseBelow(cin.Target(s.Producer)) && c.samePattern(s.Producer, a, bound) && c.samePattern(s.Consumer, a, bound)
+		return c.denseBelow(cin.Target(s.Producer)) && c.samePattern(s.Producer, a, bound, lattices) && c.samePattern(s.Consumer, a, bound, lattices)
 	case *cin.Assign:
 		return c.always(s.RHS)
 	}

@@ -34,7 +34,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
 		Target: strategy.Target{
 			LongRow: cmp.Or(c.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.ChunkWork, DefaultChunkWork),
-			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), NearBytes: cmp.Or(c.NearBytes, DefaultNearBytes), CapacityBytes: c.CapacityBytes,
+			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes,
 		},
 	}
 	if shared {

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"math"
+	"slices"
 
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
@@ -54,47 +55,20 @@ func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
 }
 
 // entries bounds the number of coordinates that the result stores in its
-// compressed levels: for each term, the entries of one of its factors at every
-// coordinate of the variables that this factor lacks.
+// compressed levels.
 func (c *compilation) entries() float64 {
-	total := 0.0
+	total := Entries(c.normal, Counting[float64]{
+		Stored: func(tensor string) float64 { return known(c.tensor(tensor).NNZ) },
+		Size:   func(v string) float64 { return float64(c.size(v)) },
+		Times:  func(x, y float64) float64 { return x * y },
+		Plus:   func(x, y float64) float64 { return x + y },
+		Least:  func(x, y float64) float64 { return min(x, y) },
+		Any:    math.Inf(1),
+	})
 	if c.normal.Accumulate && c.Old != nil {
 		total += known(c.Old.NNZ)
 	}
-	for _, t := range c.normal.Terms {
-		least := math.Inf(1)
-		for _, f := range t.Factors {
-			switch f := f.(type) {
-			case *notation.Access:
-				least = min(least, c.bound(f))
-			case *notation.Group:
-				least = min(least, c.bound(f.X))
-			case *notation.Quotient:
-				least = min(least, c.bound(f.Num))
-			}
-		}
-		total += least
-	}
 	return total
-}
-
-// bound is entries for a plain expression.
-func (c *compilation) bound(e notation.Expr) float64 {
-	switch e := e.(type) {
-	case *notation.Access:
-		return known(c.tensor(e.Name).NNZ) * c.lacking(e)
-	case *notation.Neg:
-		return c.bound(e.X)
-	case *notation.Binary:
-		switch e.Op {
-		case '*':
-			return min(c.bound(e.X), c.bound(e.Y))
-		case '/':
-			return c.bound(e.X)
-		}
-		return c.bound(e.X) + c.bound(e.Y)
-	}
-	return math.Inf(1)
 }
 
 func known(nnz int64) float64 {
@@ -104,16 +78,78 @@ func known(nnz int64) float64 {
 	return float64(nnz)
 }
 
-// lacking is the number of coordinates of the left side's variables that a lacks.
-func (c *compilation) lacking(a *notation.Access) float64 {
-	n := 1.0
-	for _, v := range c.normal.LHS.Vars {
-		has := false
-		for _, u := range a.Vars {
-			has = has || u == v
+// Counting is the arithmetic of Entries, on numbers or on the text of expressions.
+type Counting[T any] struct {
+	Stored             func(tensor string) T // its stored values
+	Size               func(v string) T      // a variable's
+	Times, Plus, Least func(x, y T) T
+	Any                T // more than any count
+}
+
+// Entries bounds the number of coordinates that a result stores in its compressed levels:
+// for each term, the entries of one of its factors at every coordinate of the variables of
+// the left side that this factor lacks. The left tensor's old value is not among them.
+func Entries[T any](n *notation.Normal, by Counting[T]) T {
+	b := bounding[T]{by, n.LHS.Vars}
+	var total T
+	for k, t := range n.Terms {
+		least := by.Any
+		for i, f := range t.Factors {
+			bound := by.Any
+			switch f := f.(type) {
+			case *notation.Access:
+				bound = b.access(f)
+			case *notation.Group:
+				bound = b.of(f.X)
+			case *notation.Quotient:
+				bound = b.of(f.Num)
+			}
+			if i == 0 {
+				least = bound
+			} else {
+				least = by.Least(least, bound)
+			}
 		}
-		if !has {
-			n *= float64(c.size(v))
+		if k == 0 {
+			total = least
+		} else {
+			total = by.Plus(total, least)
+		}
+	}
+	return total
+}
+
+// bounding is an Entries in progress.
+type bounding[T any] struct {
+	Counting[T]
+	left []string // the left side's variables
+}
+
+// of is Entries of a plain expression.
+func (b bounding[T]) of(e notation.Expr) T {
+	switch e := e.(type) {
+	case *notation.Access:
+		return b.access(e)
+	case *notation.Neg:
+		return b.of(e.X)
+	case *notation.Binary:
+		switch e.Op {
+		case '*':
+			return b.Least(b.of(e.X), b.of(e.Y))
+		case '/':
+			return b.of(e.X)
+		}
+		return b.Plus(b.of(e.X), b.of(e.Y))
+	}
+	return b.Any
+}
+
+// access is the entries of a, each at all coordinates of the left side's variables that a lacks.
+func (b bounding[T]) access(a *notation.Access) T {
+	n := b.Stored(a.Name)
+	for _, v := range b.left {
+		if !slices.Contains(a.Vars, v) {
+			n = b.Times(n, b.Size(v))
 		}
 	}
 	return n

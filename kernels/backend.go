@@ -91,7 +91,18 @@ func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 
 // source is a unit's C, for the compiler and its cache.
 func source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.File(u.Func), Label: u.Request.Stmt.String()}
+	s := cc.Source{Text: emitc.File(u.Func), Label: u.Request.Stmt.String()}
+	for n, a := range u.Args {
+		if a.Map || a.Old {
+			continue
+		}
+		t := cc.Tensor{Name: a.Tensor, Format: a.Format.String(), Type: u.Request.Tensors[a.Tensor].Type.String()}
+		if n == 0 {
+			t.Format = u.Result.Format.String()
+		}
+		s.Tensors = append(s.Tensors, t)
+	}
+	return s
 }
 
 // symbol is the name of a unit's leaf in its object.

@@ -63,6 +63,23 @@ func (e *PatternError) Error() string {
 
 func (e *PatternError) ExitCode() int { return 3 }
 
+// NarrowError is a value of the result that the type asked for does not hold. It ends a
+// run with code 3.
+type NarrowError struct {
+	Value int64
+	Name  string // of the result
+	Type  tcs.Type
+	What  string
+	Vars  []string
+	Coord []int64
+}
+
+func (e *NarrowError) Error() string {
+	return failText(fmt.Sprintf("got the value %d for %s, want one that fits into %v", e.Value, e.Name, e.Type), e.What, e.Vars, e.Coord)
+}
+
+func (e *NarrowError) ExitCode() int { return 3 }
+
 func failText(what, statement string, vars []string, coord []int64) string {
 	var b strings.Builder
 	b.WriteString(what)

@@ -16,6 +16,13 @@ import (
 // it, and returns what the check finds.
 func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Difference {
 	t.Helper()
+	_, d := checkedBy(t, j, format, spoil)
+	return d
+}
+
+// checkedBy is checked, with the lines for the user.
+func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) ([]string, *Difference) {
+	t.Helper()
 	j.Check = true
 	c, end := local.Alone(context.Background())
 	defer end()
@@ -55,7 +62,7 @@ func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Diff
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return r.report.Lines, d
 }
 
 // TestCheckFinds: a right result passes in every format, and a value changed

@@ -2,6 +2,7 @@ package spmd
 
 import (
 	"context"
+	"fmt"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
@@ -19,15 +20,18 @@ type Compiled struct {
 	Types     []ir.Type // value types of the unit's arguments
 	C         string    // the leaf's source
 
-	job     *Job
-	ranks   bool          // Build compiles the leaves of several ranks or blocks, too
-	anySize *codegen.Unit // for any sizes, where not all data is known or ranks have parts of it; nil for none
+	job   *Job
+	ranks bool // Build compiles the leaves of several ranks or blocks, too
+	// units are what Build compiles: Unit; where what += adds to has no input, the same for a
+	// run without one; and both for any sizes, where not all data is known or ranks have parts of it.
+	units []*codegen.Unit
 }
 
 // Compile compiles the job's statement. Where every operand has an input, they
 // are loaded and the leaf is the one that Run would call; else the compiler is
 // told what formats, types, sizes and the files' headers say, and takes tensors
-// to have fewer than 2^31 entries. name is the leaf's; "" is "leaf", with the
+// to have fewer than 2^31 entries; what += adds to is then an operand of the leaf, with an
+// input or without. name is the leaf's; "" is "leaf", with the
 // trip counts of short dense loops compiled in, as Run has them.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	p, err := j.parse(false)
@@ -72,8 +76,20 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, C: emitc.File(unit.Func), job: j}
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
+	out.units = []*codegen.Unit{unit}
+	if _, ok := j.Inputs[p.Result]; p.Stmt.Accumulate && !ok {
+		if given {
+			j.note(fmt.Sprintf("%s has no input: the leaf adds to zero, as a run does; -i=%s:FILE or -g=%s:KIND makes %s an operand", p.Result, p.Result, p.Result, p.Result))
+		} else if err := out.addToZero(); err != nil {
+			return nil, err
+		}
+	}
 	if (!given || several) && len(j.Schedule) == 0 {
-		out.anySize = kernels.AnySize(unit)
+		for _, u := range out.units {
+			if any := kernels.AnySize(u); any != nil {
+				out.units = append(out.units, any)
+			}
+		}
 	}
 	for _, a := range unit.Args {
 		t := unit.Request.Tensors[a.Tensor].Type
@@ -85,20 +101,26 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	return out, nil
 }
 
+// addToZero adds the leaf that a run calls where what += adds to has no input.
+func (u *Compiled) addToZero() error {
+	req := u.Unit.Request
+	req.Old, req.Trace = nil, nil
+	unit, err := codegen.Compile(req)
+	u.units = append(u.units, unit)
+	return err
+}
+
 // Build compiles the C of the leaf into the cache, and where that is another,
 // the one for any sizes: a machine without a compiler runs the statement by it on
 // whatever data has these formats and types. Of a job of several ranks or blocks
 // whose operands all have inputs, it compiles the leaves that Run would call, too:
 // those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
-	b, err := u.job.settings().Portable()
+	b, err := u.job.settings(false).Portable()
 	if err != nil {
 		return err
 	}
-	for _, unit := range []*codegen.Unit{u.Unit, u.anySize} {
-		if unit == nil {
-			continue
-		}
+	for _, unit := range u.units {
 		if _, err := b.Object(ctx, unit); err != nil {
 			return err
 		}

@@ -19,19 +19,35 @@
 // A result that was kept can be computed again from other values of the same
 // patterns (Job.FixedPattern): then the numeric phase alone writes its values in place.
 //
+// # Tensors in memory
+//
+// Dense, CSR, CSC, COO and CSF make tensors over slices of the program, without copying them,
+// for Job.Inputs (InMemory). The memory stays the caller's, who may change the values between
+// runs, but not the length, positions or coordinates. A tensor shows it until
+// Close, which frees nothing of it. A result may show the positions and coordinates of an operand
+// with the same pattern. Values, Pos and Crd give the memory of any tensor as slices, that of Report.Result too;
+// they are not to be used after Close. A wrong argument is an error that names it, with exit
+// code 3.
+//
+// # Errors
+//
 // A mistake of the user's is an error with an ExitCode method: 2 for the
 // statement and its flags, 3 for data, 4 for a difference that Check found, 5
 // for memory; other errors are 1.
 //
 // # Files
 //
+//	program.go   Start: a program, of several statements over tensors that stay
+//	jobfile.go   FileJob: a program in a file
 //	job.go       Job: a statement with its data
 //	run.go       Run and RunOn
 //	phases.go    a job's phases, in order
 //	compile.go   a job compiled and not run
 //	plan.go      a job planned and not run
 //	launched.go  a process that a launcher started
+//	tensors.go   tensors of slices
 //	samejob.go   that all ranks are told the same
+//	notes.go     what a user may not have meant
 //	refuse.go    what is not built
 //	report.go    Report, filled
 //	stats.go     the statistics of a job

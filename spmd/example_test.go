@@ -13,10 +13,10 @@ import (
 // A job from Go code: a sparse matrix from a file times a vector that the
 // program holds, into a tensor that the program keeps.
 func Example() {
-	x := &tcs.Tensor{
-		Header: tcs.Header{Dims: []int64{4}, Type: tcs.Float64},
-		Levels: []tcs.Level{{Kind: 'd', Mode: 0, Size: 4}},
-		Vals:   tcs.Of([]float64{1, 2, 3, 4}),
+	ctx := context.Background()
+	x, err := spmd.Dense([]float64{1, 2, 3, 4}, 4)
+	if err != nil {
+		log.Fatal(err)
 	}
 	job := spmd.Job{
 		Statement: "y(i) = A(i,j) * x(j)",
@@ -27,16 +27,101 @@ func Example() {
 		},
 		Keep: true,
 	}
-	report, err := job.Run(context.Background())
+	report, err := job.Run(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer report.Result.Close()
-	fmt.Println(tcs.Values[float64](report.Result))
+	y, err := spmd.Values[float64](report.Result)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(y)
 	fmt.Println(report.Lines[0])
 	// Output:
 	// [-2 7 0 14]
 	// y: 4, d, float64, 4 entries, sum 19
+}
+
+// A matrix whose arrays the program has, which are not copied: values may be changed
+// between runs. The result of a product of sparse matrices is read as slices, too.
+func ExampleCSR() {
+	ctx := context.Background()
+	// 1 2 0
+	// 0 0 3
+	pos, crd := []int32{0, 2, 3}, []int32{0, 1, 2}
+	values := []float64{1, 2, 3}
+	A, err := spmd.CSR(2, 3, pos, crd, values)
+	if err != nil {
+		log.Fatal(err)
+	}
+	job := spmd.Job{
+		Statement: "C(i,k) = A(i,j) * A(k,j)",
+		Formats:   map[string]string{"C": "ds"},
+		Inputs:    map[string]spmd.Input{"A": spmd.InMemory(A)},
+		Keep:      true,
+	}
+	for range 2 {
+		report, err := job.Run(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		rows, err := spmd.Pos[int32](report.Result, 1)
+		if err != nil {
+			log.Fatal(err)
+		}
+		columns, err := spmd.Crd[int32](report.Result, 1)
+		if err != nil {
+			log.Fatal(err)
+		}
+		products, err := spmd.Values[float64](report.Result)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(rows, columns, products)
+		report.Result.Close() // the three slices are not to be used from here on
+		values[2] = 10
+	}
+	// Output:
+	// [0 1 2] [0 1] [5 9]
+	// [0 1 2] [0 1] [5 100]
+}
+
+// A list of entries, sorted and distinct. Other lists are errors that name the entry.
+func ExampleCOO() {
+	i, j := []int{0, 1, 1}, []int{2, 1, 0}
+	_, err := spmd.COO([]int64{2, 3}, [][]int{i, j}, []float32{1, 2, 3})
+	fmt.Println(err)
+	j[1], j[2] = 0, 1
+	t, err := spmd.COO([]int64{2, 3}, [][]int{i, j}, []float32{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.FormatString(), t.Type)
+	// Output:
+	// COO: entry 2 (1, 0) comes after entry 1 (1, 1): entries are sorted by coords[0], then coords[1]
+	// uq float32
+}
+
+// A tensor of three modes as a tree: two coordinates of mode 0, which have two and one
+// of mode 1, which have one, two and one of mode 2.
+func ExampleCSF() {
+	t, err := spmd.CSF([]int64{4, 5, 6}, nil,
+		[][]int32{{0, 2}, {0, 2, 3}, {0, 1, 3, 4}},
+		[][]int32{{0, 3}, {1, 4, 0}, {5, 0, 2, 2}},
+		[]int64{10, 20, 30, 40})
+	if err != nil {
+		log.Fatal(err)
+	}
+	t.Entries(func(at []int64, k int64) bool {
+		fmt.Println(at, t.Value(k))
+		return true
+	})
+	// Output:
+	// [0 1 5] 10
+	// [0 4 0] 20
+	// [0 4 2] 30
+	// [3 0 2] 40
 }
 
 // A scalar result of generated data. The seed and the tensor's name fix the
@@ -95,27 +180,69 @@ func ExampleJob_into() {
 		log.Fatal(err)
 	}
 	defer first.Result.Close()
-	fmt.Println(tcs.Values[float64](first.Result))
+	fmt.Println(spmd.Values[float64](first.Result))
 
 	job.Inputs["A"] = spmd.InMemory(bidiagonal(3, 5)) // the same pattern
 	job.FixedPattern, job.Keep = first.Result, false
 	if _, err := job.Run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(tcs.Values[float64](first.Result))
+	fmt.Println(spmd.Values[float64](first.Result))
 	// Output:
-	// [1 3 2 1 3 1]
-	// [3 8 5 3 8 3]
+	// [1 3 2 1 3 1] <nil>
+	// [3 8 5 3 8 3] <nil>
 }
 
 // bidiagonal is a 3x3 matrix with d on its diagonal and u above it.
 func bidiagonal(d, u float64) *tcs.Tensor {
-	return &tcs.Tensor{
-		Header: tcs.Header{Dims: []int64{3, 3}, Type: tcs.Float64},
-		Levels: []tcs.Level{
-			{Kind: 'd', Mode: 0, Size: 3},
-			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of([]int32{0, 2, 4, 5}), Crd: tcs.Of([]int32{0, 1, 1, 2, 2})},
-		},
-		Vals: tcs.Of([]float64{d, u, d, u, d}),
+	t, err := spmd.CSR(3, 3, []int32{0, 2, 4, 5}, []int32{0, 1, 1, 2, 2}, []float64{d, u, d, u, d})
+	if err != nil {
+		log.Fatal(err)
 	}
+	return t
+}
+
+// power is power iteration: five statements, prepared once and run until the eigenvalue
+// stays. The tensors stay in memory between runs.
+func power(p *spmd.Program) error {
+	for range 20 {
+		for _, text := range []string{"y(i) = A(i,j) * x(j)", "xy = x(i) * y(i)", "xx = x(i) * x(i)", "norm = xy / xx", "x(i) = y(i) / norm"} {
+			if err := p.Do(text); err != nil {
+				return err
+			}
+		}
+	}
+	norm, err := p.Value("norm")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%.6f\n", real(norm.C))
+	return nil
+}
+
+// Several statements over tensors that stay in memory.
+func ExampleStart() {
+	// 2 1
+	// 1 2
+	A, err := spmd.CSR(2, 2, []int32{0, 2, 4}, []int32{0, 1, 0, 1}, []float64{2, 1, 1, 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	start, err := spmd.Dense([]float64{1, 0}, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = spmd.Start(context.Background(), spmd.Options{}, func(p *spmd.Program) error {
+		if err := p.Set("A", spmd.InMemory(A), spmd.Storage{}); err != nil {
+			return err
+		}
+		if err := p.Set("x", spmd.InMemory(start), spmd.Storage{}); err != nil {
+			return err
+		}
+		return power(p)
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: 3.000000
 }

@@ -60,7 +60,7 @@ type Options struct {
 	Check         bool   // compare with the reference evaluator
 	MemoryLimit   int64  // bytes a rank; 0 for the default
 	Tmp           string // the folder for temporary files; "" for the default
-	TrustInput    bool   // do not validate the level arrays of .tcs files
+	TrustInput    bool   // do not validate the level arrays of .tcs files and tensors in memory
 	Write         string // "auto" (also ""), "parallel" or "ordered"
 	AllowUserCode bool
 	// Interpret runs leaves in the checking interpreter instead of compiling
@@ -91,6 +91,10 @@ type Options struct {
 	// Progress is told how far loading is: bytes read of a file, and its size (0 where
 	// that cannot be known). It is called from another goroutine. It may be nil.
 	Progress func(file string, done, total int64)
+	// Working is told how far what takes longer than a moment is, in no unit: the runs of the
+	// compute phase, and the check. what is "" when it is done. It is called from another goroutine.
+	// It may be nil.
+	Working func(what string, done, total int64)
 
 	// Argv is the command line, for Stats.
 	Argv []string
@@ -117,7 +121,8 @@ func Generated(kind string) Input { return Input{Generate: kind} }
 // Scalar is an Input of one value; see Input.Scalar for v's types.
 func Scalar(v any) Input { return Input{Scalar: v} }
 
-// InMemory is an Input of a tensor that the program holds.
+// InMemory is an Input of a tensor that the program holds: one of Dense, CSR, CSC, COO and
+// CSF, or a result that was kept.
 func InMemory(t *tcs.Tensor) Input { return Input{Tensor: t} }
 
 // Output is a file to be written, by its extension. "-.mtx" writes standard
@@ -149,46 +154,14 @@ func ParseSize(s string) (int64, error) { return env.ParseSize(s) }
 // and what it is 90% of, in words.
 func DefaultMemory() (bytes int64, why string) { return env.DefaultMemory(1) }
 
-// note and detail report to the user, if he listens.
+// note reports to the user, if he listens.
 func (o *Options) note(s string) {
 	if o.Note != nil {
 		o.Note(s)
 	}
 }
 
-func (o *Options) detail(s string) {
-	if o.Detail != nil {
-		o.Detail(s)
-	}
-}
-
 // blockSpec is the job's own block schedule.
 func (o *Options) blockSpec() (*place.BlockSpec, error) {
-	s := &place.BlockSpec{}
-	for _, text := range o.Splits {
-		split, err := place.ParseSplit(text)
-		if err != nil {
-			return nil, err
-		}
-		s.Splits = append(s.Splits, split)
-	}
-	var err error
-	if o.BlockOrder != "" {
-		if s.Order, err = place.ParseVars("order", o.BlockOrder); err != nil {
-			return nil, err
-		}
-	}
-	for _, text := range o.Extend {
-		vars, err := place.ParseVars("extend", text)
-		if err != nil {
-			return nil, err
-		}
-		s.Extend = append(s.Extend, vars...)
-	}
-	if o.Map != "" {
-		if s.Map, err = place.ParseVars("map", o.Map); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return place.ParseBlocks(o.Splits, o.BlockOrder, o.Extend, o.Map)
 }

@@ -5,20 +5,15 @@ import (
 	"errors"
 	"os"
 
-	"distaff/io/tcs"
-	"distaff/kernels"
 	"distaff/spmd/build"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/mpi"
-	"distaff/spmd/fault"
+	"distaff/spmd/launch"
 )
 
 // OtherRank is the error of a process of a launcher's job whose failure was told,
 // or is told by another process. It has that failure's exit code.
-type OtherRank struct{ Err error }
-
-func (e *OtherRank) Error() string { return e.Err.Error() }
-func (e *OtherRank) Unwrap() error { return e.Err }
+type OtherRank = launch.OtherRank
 
 // EndLaunched is for a program's main that mpirun or srun started as one of several
 // ranks, with the error that ends it: where that is from before MPI was opened, such as
@@ -26,12 +21,12 @@ func (e *OtherRank) Unwrap() error { return e.Err }
 // let them. It has say say the error, at one rank where all fail alike, and ends the
 // job. It returns the error to exit with: *OtherRank where it was said.
 func EndLaunched(ctx context.Context, err error, say func(error)) error {
-	l, ok, _ := launcher()
+	l, ok, _ := launch.Launched()
 	if err == nil || !ok || mpi.Opened() {
 		return err
 	}
 	l.Refuse(ctx, err, os.Getenv, say)
-	return &OtherRank{err}
+	return &OtherRank{Err: err}
 }
 
 // ServeCompiler is what a program that runs jobs calls first in its main, at least where
@@ -47,46 +42,15 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	if _, err := j.faults(l.Size); err != nil {
 		return nil, err
 	}
-	if j.Ranks > 1 {
-		return nil, fault.Commandf("--ranks=%d: %s has started %d ranks already; leave the flag out", j.Ranks, l.Kind, l.Size)
-	}
-	o := mpi.Options{Threads: j.Threads}
-	if n, why := kernels.DefaultThreads(1, 1); o.Threads == 0 && why == "OMP_NUM_THREADS" {
-		o.Threads = n
-	}
-	if l.Rank == 0 {
-		o.Note = j.note
-	}
-	m, err := mpi.Prepare(ctx, l, o)
-	if err != nil {
-		return nil, err
-	}
-	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see build.Shared
-		server, err := build.Start()
-		if err != nil {
-			return nil, err
-		}
-		if server != nil {
-			defer server.Close()
-			served := *j
-			served.compiler = server.Run
-			j = &served
-		}
-	}
-	defer comm.OnExit(Abandon)()
 	var report *Report
 	var difference error
-	err = m.Run(ctx, func(c comm.Comm, info mpi.Info) error {
-		if c.Rank() == 0 {
-			for _, n := range info.Notes {
-				j.note(n)
-			}
-		}
-		if err := j.sameEverywhere(c); err != nil {
+	err := j.launched(ctx, l, func(c comm.Comm, o Options, here int) error {
+		k := *j
+		k.Options = o
+		if err := k.told().Same(c); err != nil {
 			return err
 		}
-		_, here := comm.Local(info.Places, c.Rank())
-		rep, err := j.shareCores(info.Places, c.Rank()).RunOn(c, here, 1)
+		rep, err := k.RunOn(c, here, 1)
 		report = rep
 		var d *Difference
 		if errors.As(err, &d) {
@@ -94,33 +58,21 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 		}
 		return err
 	})
-	var agreed *comm.AgreedError
-	if errors.As(err, &agreed) {
-		return nil, &OtherRank{err}
-	}
-	if err != nil { // every rank's alike
-		if l.Rank > 0 {
-			err = &OtherRank{err}
-		}
+	if err != nil {
 		return nil, err
 	}
 	return report, difference
 }
 
-// shareCores is the job with the threads of a rank whose cores only some of the
-// node's ranks share, where the user gives none: mpirun binds each rank to cores of its own.
-func (j *Job) shareCores(places []comm.Place, rank int) *Job {
-	if j.Threads > 0 {
-		return j
-	}
-	q := *j
-	n, why := kernels.DefaultThreads(comm.Sharing(places, rank), 1)
-	q.Threads = n
-	if rank == 0 {
-		j.detail(tcs.Count(int64(n), "thread") + " a rank (" + why + ")")
-	}
-	return &q
+// launched opens MPI as the rank that this process is of the launcher's job, and runs f, with
+// the options as they are for this rank; here of the ranks are on this machine.
+func (o Options) launched(ctx context.Context, l mpi.Launcher, f func(c comm.Comm, o Options, here int) error) error {
+	set := launch.Options{Ranks: o.Ranks, Threads: o.Threads, Note: o.Note, Detail: o.Detail, Abandon: Abandon}
+	return launch.Run(ctx, l, set, func(c comm.Comm, r launch.Rank) error {
+		o.Threads = r.Threads
+		if r.Compiler != nil {
+			o.compiler = r.Compiler
+		}
+		return f(c, o, r.Here)
+	})
 }
-
-// launcher is what started this process as one of several ranks, if anything did.
-func launcher() (l mpi.Launcher, ok bool, err error) { return mpi.Launched(os.Getenv) }

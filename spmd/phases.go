@@ -1,6 +1,7 @@
 package spmd
 
 import (
+	"sync/atomic"
 	"time"
 
 	"distaff/codegen/place"
@@ -62,7 +63,12 @@ func (r *rankJob) plan() error {
 	if err != nil {
 		return err
 	}
-	return r.planFor(r.Comm.Size(), spec)
+	if err := r.planFor(r.Comm.Size(), spec); err != nil {
+		return err
+	}
+	r.noteIdle(spec)
+	r.noteDense()
+	return nil
 }
 
 // planFor settles which rank holds which blocks of each tensor and runs which steps, for
@@ -85,19 +91,23 @@ func (r *rankJob) compile() error { return r.prepared.Compile() }
 // result's blocks. A repeat takes as long as its slowest rank.
 func (r *rankJob) compute() error {
 	defer r.Watch()()
+	runs := r.job.Warmup + max(r.job.Repeat, 1)
+	at := &runsDone{total: int64(runs)}
+	defer r.WatchWork("compute", at)()
 	c := r.Comm.Uncounted()
-	for n := range r.job.Warmup + max(r.job.Repeat, 1) {
+	for n := range runs {
 		r.closeBlocks() // one result at a time: memory is planned for one
 		if err := c.Barrier(); err != nil {
 			return err
 		}
 		before := r.Comm.Counters()
-		at := time.Now()
+		begun := time.Now()
 		var err error
 		if r.blocks, err = r.prepared.Compute(); err != nil {
 			return err
 		}
-		took := []float64{seconds(at)}
+		took := []float64{seconds(begun)}
+		at.done.Add(1)
 		r.traffic = r.Comm.Counters().Sub(before)
 		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
 			return err
@@ -109,6 +119,15 @@ func (r *rankJob) compute() error {
 	r.Arena.Reuse(false) // what stores the result wants the memory
 	return r.Unchanged()
 }
+
+// runsDone is how many runs of a compute phase are done.
+type runsDone struct {
+	done  atomic.Int64
+	total int64
+}
+
+// Progress is coo.Progressed's.
+func (r *runsDone) Progress() (done, total int64) { return r.done.Load(), r.total }
 
 // result is the result over its ranks.
 func (r *rankJob) result() *output.Result {
@@ -127,6 +146,7 @@ func (r *rankJob) check() error {
 		return err
 	}
 	if r.job.Keep {
+		whole.Trust() // leaves made it
 		r.kept = whole
 	} else {
 		defer whole.Close()
@@ -195,9 +215,12 @@ func (r *rankJob) summarize() error {
 // gatherStatistics brings all ranks' statistics to rank 0. Collective.
 func (r *rankJob) gatherStatistics() error {
 	st, d := &r.report.Stats, r.traffic
-	used, owned := r.prepared.Nonzeros(r.Comm.Rank())
+	nonzeros, err := r.prepared.Nonzeros()
+	if err != nil {
+		return err
+	}
 	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-		PeakRSS: env.PeakRSS(), Used: used, Owned: owned, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
+		PeakRSS: env.PeakRSS(), Nonzeros: nonzeros, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
 	if err == nil && r.Root() {
 		r.fillStats(ranks)
 	}

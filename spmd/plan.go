@@ -48,6 +48,8 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.noteIdle(spec)
+	r.noteDense()
 	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {

@@ -20,47 +20,18 @@ func (r *rankJob) fillStats(ranks []stats.Rank) {
 	st.Inputs = map[string]InputStats{}
 	for name, s := range r.Sources {
 		if s.In.File != "" && s.Scalar == nil {
+			if name == r.p.Old {
+				name = r.p.Result
+			}
 			st.Inputs[name] = InputStats{File: s.In.File, Checksum: s.Checksum}
 		}
 	}
-	largest := r.largest(ranks)
-	seen := map[string]bool{}
+	st.AddRanks(ranks)
 	for _, x := range ranks {
-		if !seen[x.Host] {
-			seen[x.Host] = true
-			st.Hosts = append(st.Hosts, x.Host)
-		}
-		st.Comm.BytesSent = append(st.Comm.BytesSent, x.Sent)
-		st.Comm.BytesReceived = append(st.Comm.BytesReceived, x.Received)
-		st.Comm.MessagesSent = append(st.Comm.MessagesSent, x.Messages)
-		n := int64(0)
-		if largest >= 0 {
-			n = x.Used[largest]
-		}
-		st.Balance.Nonzeros = append(st.Balance.Nonzeros, n)
-		st.PeakRSS = append(st.PeakRSS, x.PeakRSS)
 		r.report.Allocated = append(r.report.Allocated, x.Allocated)
-		st.Phases.Load, st.Phases.Compile = max(st.Phases.Load, x.Load), max(st.Phases.Compile, x.Compile)
 	}
 	if !r.prepared.Problem.Whole {
 		r.Detail(stats.Spent(ranks))
 	}
 	st.Phases.Total = seconds(r.start)
-}
-
-// largest is the operand with most stored entries: the first of equals, but a sparse one
-// before a dense one. It is -1 where there is none. What += adds to does not count.
-func (r *rankJob) largest(ranks []stats.Rank) int {
-	largest, most := -1, int64(-1)
-	for i, o := range r.prepared.Problem.Operands {
-		n := int64(0)
-		for _, x := range ranks {
-			n += x.Owned[i]
-		}
-		sparser := largest >= 0 && n == most && !r.Formats[o.Tensor].AllDense() && r.Formats[r.prepared.Problem.Operands[largest].Tensor].AllDense()
-		if o.Tensor != r.p.Result && (n > most || sparser) {
-			largest, most = i, n
-		}
-	}
-	return largest
 }

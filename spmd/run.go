@@ -10,6 +10,7 @@ import (
 	"distaff/spmd/env"
 	"distaff/spmd/fault"
 	"distaff/spmd/input"
+	"distaff/spmd/launch"
 	"distaff/spmd/output"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
@@ -35,7 +36,7 @@ type Report struct {
 // In a process that mpirun or srun started as one of several ranks, the job
 // runs on all of them. The report is then rank 0's, and nil at other ranks.
 func (j *Job) Run(ctx context.Context) (*Report, error) {
-	if l, ok, err := launcher(); err != nil {
+	if l, ok, err := launch.Launched(); err != nil {
 		return nil, err
 	} else if ok {
 		return j.runLaunched(ctx, l)
@@ -133,15 +134,17 @@ func (j *Job) begin(c comm.Comm, onNode, inProcess int) (*rankJob, error) {
 
 // newRun is a job at one rank before anything is opened.
 func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) *rankJob {
-	e := env.New(c, j.settings(), onNode, inProcess)
-	in := input.NewReader(e, p, input.Options{Inputs: j.Inputs, Sizes: j.Sizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums})
+	j.noteQuotients(p.Stmt)
+	e := env.New(c, j.settings(false), onNode, inProcess)
+	in := input.NewReader(e, p, input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums})
 	return &rankJob{Reader: in, job: j, p: p, report: &Report{}}
 }
 
-// settings are what the job says of its environment.
-func (j *Job) settings() env.Settings {
-	return env.Settings{Threads: j.Threads, MemoryLimit: j.MemoryLimit, Tmp: j.Tmp, Target: j.Target, CPU: j.CPU, Interpret: j.Interpret, Compiler: j.compiler,
-		Note: j.Note, Detail: j.Detail, Progress: j.Progress}
+// settings are what the options say of the environment; locked tells whether leaves run on the
+// caller's thread.
+func (o *Options) settings(locked bool) env.Settings {
+	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, CPU: o.CPU, Interpret: o.Interpret, Compiler: o.compiler, Locked: locked,
+		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 
 // parse reads the statement and all that names its tensors. complete says that
@@ -201,6 +204,6 @@ func (j *Job) faults(ranks int) (*input.Statement, error) {
 // quiet is the job without what only rank 0 says.
 func (j *Job) quiet() *Job {
 	q := *j
-	q.Note, q.Detail, q.Progress = nil, nil, nil
+	q.Note, q.Detail, q.Progress, q.Working = nil, nil, nil, nil
 	return &q
 }

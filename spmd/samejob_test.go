@@ -41,9 +41,9 @@ func TestRanksAreToldTheSame(t *testing.T) {
 		c.change(&other)
 		err := local.Run(context.Background(), 3, func(w comm.Comm) error {
 			if w.Rank() == 2 {
-				return other.sameEverywhere(w)
+				return other.told().Same(w)
 			}
-			return base.sameEverywhere(w)
+			return base.told().Same(w)
 		})
 		switch {
 		case c.want == "" && err != nil:

@@ -6,7 +6,8 @@
 // no flag. So Arrange first rewrites the arguments into one shape, every flag
 // as --name=value, then --, then what is left; it also reports what that
 // package would report badly: an unknown flag (with the nearest name), a flag
-// without its value or with an empty one, a value for a flag that takes none.
+// without its value or with an empty one, a value for a flag that takes none, two
+// values for a flag that takes one.
 package argv
 
 import (
@@ -39,18 +40,20 @@ type flag struct {
 	bool bool
 	one  bool   // one value, which is not empty; what the values of a list may be is the command's affair
 	want string // the value, for messages
+	said bool   // help tells of it
 }
 
 // NewTable lists the flags that a command knows.
 func NewTable(flags []cli.Flag) Table {
-	help := flag{name: "help", bool: true}
+	help := flag{name: "help", bool: true, said: true}
 	t := Table{"help": help, "h": help}
 	for _, f := range flags {
 		_, isBool := f.(*cli.BoolFlag)
 		_, isOne := f.(*cli.StringFlag)
+		v, ok := f.(cli.VisibleFlag)
 		names := f.Names()
 		for _, n := range names {
-			t[n] = flag{names[0], isBool, isOne, placeholder(f)}
+			t[n] = flag{names[0], isBool, isOne, placeholder(f), !ok || v.IsVisible()}
 		}
 	}
 	return t
@@ -80,6 +83,7 @@ func bare(arg string) bool {
 // Arrange puts flags first. "--" ends the flags.
 func (t Table) Arrange(args []string) (*Arranged, error) {
 	var a Arranged
+	once := map[string]given{}
 	for k := 0; k < len(args); k++ {
 		arg := args[k]
 		if arg == "--" {
@@ -103,9 +107,13 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 				}
 				value = strconv.FormatBool(on)
 				a.Flags = append(a.Flags, "--"+f.name+"="+value)
-				continue
+			} else {
+				value = "true"
+				a.Flags = append(a.Flags, "--"+f.name)
 			}
-			a.Flags = append(a.Flags, "--"+f.name)
+			if err := f.given(once, arg, value); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if !hasValue {
@@ -114,13 +122,32 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			}
 			k++
 			value = args[k]
+			arg += "=" + value
 		}
 		if f.one && value == "" {
 			return nil, Errorf("%s=: got no value, want %s=%s", dashed(name), dashed(name), f.want)
 		}
+		if f.one {
+			if err := f.given(once, arg, value); err != nil {
+				return nil, err
+			}
+		}
 		a.Flags = append(a.Flags, "--"+f.name+"="+value)
 	}
 	return &a, nil
+}
+
+// given is a flag of one value as it stands on the command line.
+type given struct{ arg, value string }
+
+// given refuses a second value of a flag that takes one; the same value again is none.
+func (f flag) given(once map[string]given, arg, value string) error {
+	old, ok := once[f.name]
+	if ok && old.value != value {
+		return Errorf("got %s and %s: want one value for %s", old.arg, arg, dashed(f.name))
+	}
+	once[f.name] = given{arg, value}
+	return nil
 }
 
 // Positional finds the first argument that is no flag and no flag's value, and
@@ -160,8 +187,10 @@ func (t Table) isFlag(arg string) bool {
 
 func (t Table) unknown(arg, name string) error {
 	var names []string
-	for n := range t {
-		names = append(names, n)
+	for n, f := range t {
+		if f.said {
+			names = append(names, n)
+		}
 	}
 	shown := arg
 	if i := strings.IndexByte(arg, '='); i >= 0 {

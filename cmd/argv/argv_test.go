@@ -15,6 +15,7 @@ var table = NewTable([]cli.Flag{
 	&cli.StringFlag{Name: "repeat", Usage: "`N` times"},
 	&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}},
 	&cli.BoolFlag{Name: "check"},
+	&cli.StringFlag{Name: "network", Hidden: true},
 })
 
 func TestArrange(t *testing.T) {
@@ -30,7 +31,9 @@ func TestArrange(t *testing.T) {
 		{"-.mtx -f=x -.tns", "--format=x -- -.mtx -.tns"},
 		{"-i=B:-.tns -i -.tns", "--input=B:-.tns --input=-.tns"},
 		{"-f=", "--format="},
+		{"--network=direct", "--network=direct"},
 		{"-i=a=b", "--input=a=b"},
+		{"-i=a -i=b --repeat=3 --repeat 3 -v --verbose", "--input=a --input=b --repeat=3 --repeat=3 --verbose --verbose"},
 	} {
 		a, err := table.Arrange(strings.Fields(c.in))
 		if err != nil {
@@ -47,12 +50,15 @@ func TestArrangeErrors(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"S --repeet=3", `there is no flag "--repeet"; did you mean --repeat?`},
 		{"S --mem=3G", `there is no flag "--mem"; did you mean --memory-limit?`},
+		{"S --netwrk=3", `there is no flag "--netwrk"`},
 		{"S --zzz", `there is no flag "--zzz"`},
 		{"S -z", `there is no flag "-z"`},
 		{"S --repeat", "--repeat wants a value: --repeat=N"},
 		{"S --repeat=", "--repeat=: got no value, want --repeat=N"},
 		{"S --memory-limit=", "--memory-limit=: got no value, want --memory-limit=VALUE"},
 		{"S -f --check", "-f wants a value: -f=VALUE"},
+		{"S --repeat=3 --check --repeat 4", "got --repeat=3 and --repeat=4: want one value for --repeat"},
+		{"S -v --verbose=false", "got -v and --verbose=false: want one value for --verbose"},
 		{"S --check=3", `--check: got "3", want no value, true or false`},
 	} {
 		_, err := table.Arrange(strings.Fields(c.in))

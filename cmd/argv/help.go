@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -40,6 +41,26 @@ func parts(f cli.Flag) (value, usage string) {
 	}
 	return "", usage
 }
+
+// Values are those that a flag's value has, where it is one of some words: the value's name
+// then lists them, as auto|always|never. A word with capital letters among them stands for
+// others; a letter alone is an index variable.
+func Values(f cli.Flag) []string {
+	value, _ := parts(f)
+	words := strings.Split(value, "|")
+	if len(words) == 1 && len(value) < 2 || strings.Contains(value, "[") {
+		return nil
+	}
+	var out []string
+	for _, w := range words {
+		if valueWord.MatchString(w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+var valueWord = regexp.MustCompile(`^[a-z0-9-]+$`)
 
 // placeholder is the name of a flag's value in messages.
 func placeholder(f cli.Flag) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	"distaff/codegen/format"
+	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -53,7 +55,32 @@ func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
 			return v, nil
 		}
 	}
+	if err := named("--"+flag, v, strings.Join(words, "|"), func(rest string) bool { return slices.Contains(words, rest) }); err != nil {
+		return "", err
+	}
 	return "", argv.Errorf("--%s=%s: got %q, want %s", flag, v, v, strings.Join(words, ", "))
+}
+
+// named refuses a flag's value that begins with the name of a tensor, as run wants it,
+// before one that is right here, where a file has one tensor without a name.
+func named(flag, v, want string, right func(rest string) bool) error {
+	name, rest, ok := strings.Cut(v, ":")
+	if !ok || !notation.IsName(name) || !right(rest) {
+		return nil
+	}
+	return argv.Errorf("%s=%s: got the name of a tensor, %s, want %s=%s, for a file has one tensor: %s=%s", flag, v, name, flag, want, flag, rest)
+}
+
+// parseSizes reads 1000,32.
+func parseSizes(v string) (dims []int64, err error) {
+	for _, s := range strings.Split(v, ",") {
+		n, err := tcs.ParseSize(s)
+		if err != nil {
+			return nil, err
+		}
+		dims = append(dims, n)
+	}
+	return dims, nil
 }
 
 // ReadOptions reads the flags that say how a file is read: -t, -d,
@@ -63,18 +90,21 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	var o coo.Options
 	if v := x.String("t"); v != "" {
 		t, ok := tcs.ParseType(v)
+		if err := named("-t", v, "TYPE", func(rest string) bool { _, ok := tcs.ParseType(rest); return ok }); err != nil {
+			return o, err
+		}
 		if !ok {
 			return o, argv.Errorf("-t=%s: got type %q, want float64, float32, int64, int32, complex128 or complex64", v, v)
 		}
 		o.Type = t
 	}
 	if v := x.String("d"); v != "" {
-		for _, s := range strings.Split(v, ",") {
-			n, err := tcs.ParseSize(s)
-			if err != nil {
-				return o, argv.Errorf("-d=%s: %v", v, err)
-			}
-			o.Dims = append(o.Dims, n)
+		var err error
+		if err := named("-d", v, "N,N,...", func(rest string) bool { _, err := parseSizes(rest); return err == nil }); err != nil {
+			return o, err
+		}
+		if o.Dims, err = parseSizes(v); err != nil {
+			return o, argv.Errorf("-d=%s: %v", v, err)
 		}
 		o.Order = len(o.Dims)
 	}
@@ -128,9 +158,9 @@ func Tmp(x *cli.Context) (string, error) {
 	return v, nil
 }
 
-// limit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else a quarter of the
+// Limit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else a quarter of the
 // machine's memory.
-func limit(x *cli.Context) (*tcs.Limit, error) {
+func Limit(x *cli.Context) (*tcs.Limit, error) {
 	from, v := "--memory-limit", x.String("memory-limit")
 	if !x.IsSet("memory-limit") {
 		from, v = "DISTAFF_MEMORY_LIMIT", os.Getenv("DISTAFF_MEMORY_LIMIT")
@@ -155,6 +185,11 @@ func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 	if v := x.String("f"); v != "" {
 		f, err := format.Parse(v)
 		if err != nil {
+			levels := func(s string) bool { _, err := format.Parse(s); return err == nil }
+			name, _, _ := strings.Cut(v, ":")
+			if hint := named("-f", v, "LEVELS[:ORDER]", levels); hint != nil && !levels(name) {
+				err = hint
+			}
 			return err
 		}
 		o.Kinds, o.Modes, o.HasFormat = f.Letters(), f.Order, true
@@ -169,9 +204,12 @@ func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 	if dup == "error" {
 		o.Duplicates = coo.Refuse
 	}
+	if !quiet {
+		o.Read.Note = func(s string) { fmt.Fprintln(stderr, "distaff: "+s) }
+	}
 	o.FitDense = x.Bool("fit-dense")
 	o.Write = convert.WriteOptions{Threads: o.Read.Threads, Tmp: o.Read.Tmp}
-	if o.Write.Limit, err = limit(x); err != nil {
+	if o.Write.Limit, err = Limit(x); err != nil {
 		return err
 	}
 	mode, err := choice(x, "progress", "auto", "auto", "always", "never")

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
 
 	"distaff/cmd/argv"
 	"distaff/io/tcs"
@@ -14,9 +20,12 @@ func cacheCommand() *command {
 	return &command{
 		name: "cache", args: "path|list|clear", short: "shows or empties the cache of compiled leaves",
 		long: `path prints the cache's folder, list what it holds, clear removes all of it. The
-folder is DISTAFF_CACHE, else distaff in XDG_CACHE_HOME, else ~/.cache/distaff.`,
-		examples: []string{"distaff cache list", "distaff cache clear"},
-		flags:    talkFlags(),
+folder is DISTAFF_CACHE, else distaff in XDG_CACHE_HOME, else ~/.cache/distaff. The list has a
+line for each leaf, the one that was used last first: the beginning of its key, size, when it was made and last used, the CPU
+that it is for, the statement, and the format and type of each tensor as the leaf takes it. The use
+of a leaf in a cache that only others may write is not recorded.`,
+		examples: []string{"distaff cache list", "distaff cache list --json", "distaff cache clear"},
+		flags:    join([]cliFlag{on("json", nil, "", "prints the list as JSON")}, talkFlags()),
 		words:    []string{"path", "list", "clear"},
 		action:   cache,
 	}
@@ -52,20 +61,99 @@ func leaves(n int) string {
 	return fmt.Sprintf("%d leaves", n)
 }
 
-func listCache(x *invocation, root string) error {
+// listedKey is how much of a leaf's key the list shows.
+const listedKey = 12
+
+// cacheList is what the cache holds.
+type cacheList struct {
+	Folder string       `json:"folder"`
+	Leaves []cachedLeaf `json:"leaves"`
+	Bytes  int64        `json:"bytes"`
+}
+
+// cachedLeaf is an object of the cache.
+type cachedLeaf struct {
+	File      string      `json:"file"` // in the folder
+	Bytes     int64       `json:"bytes"`
+	Made      *time.Time  `json:"made,omitempty"`
+	Used      time.Time   `json:"last_used"`
+	CPU       string      `json:"cpu,omitempty"`
+	Compiler  string      `json:"compiler,omitempty"`
+	Statement string      `json:"statement,omitempty"` // or what else it is
+	Tensors   []cc.Tensor `json:"tensors,omitempty"`
+	Damaged   string      `json:"damaged,omitempty"` // why it cannot be used
+}
+
+// listed is what root holds, what was used last first.
+func listed(root string) (*cacheList, error) {
 	entries, err := cc.List(root)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(entries, func(a, b cc.Entry) int { return b.Used.Compare(a.Used) })
+	list := &cacheList{Folder: root, Leaves: []cachedLeaf{}}
+	for _, e := range entries {
+		list.Bytes += e.Size
+		l := cachedLeaf{File: filepath.Join(e.Kind, e.Name), Bytes: e.Size, Used: e.Used.UTC().Truncate(time.Second)}
+		if e.Err != nil {
+			l.Damaged = e.Err.Error()
+		} else {
+			l.Made, l.CPU, l.Compiler, l.Statement, l.Tensors = &e.Meta.Made, e.Meta.CPU, e.Meta.Compiler, e.Meta.Label, e.Meta.Tensors
+		}
+		list.Leaves = append(list.Leaves, l)
+	}
+	return list, nil
+}
+
+func listCache(x *invocation, root string) error {
+	list, err := listed(root)
 	if err != nil {
 		return err
 	}
-	total := int64(0)
-	for _, e := range entries {
-		total += e.Size
-		state := e.Meta.Label
-		if e.Err != nil {
-			state = "damaged: " + e.Err.Error()
+	if x.Bool("json") {
+		b, err := json.MarshalIndent(list, "", "  ")
+		if err != nil {
+			panic("BUG: distaff: the list of the cache does not marshal: " + err.Error())
 		}
-		fmt.Fprintf(x.stdout, "%-24s %10s  %-12s %s\n", e.Name[:min(len(e.Name), 24)], spmd.FormatSize(e.Size), e.Meta.CPU, state)
+		_, err = fmt.Fprintf(x.stdout, "%s\n", b)
+		return err
 	}
-	_, err = fmt.Fprintf(x.stdout, "%s, %s\n", leaves(len(entries)), spmd.FormatSize(total))
+	w := tabwriter.NewWriter(x.stdout, 0, 8, 2, ' ', 0)
+	if len(list.Leaves) > 0 {
+		fmt.Fprintln(w, "key\tsize\tmade\tlast used\tcpu\tstatement\tformats")
+	}
+	day := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	for _, l := range list.Leaves {
+		made, formats := "", formatsOf(l.Tensors)
+		if l.Made != nil {
+			made = day(*l.Made)
+		}
+		if l.Damaged != "" {
+			formats = "damaged: " + l.Damaged
+		}
+		key := filepath.Base(l.File)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key[:min(len(key), listedKey)], spmd.FormatSize(l.Bytes), made, day(l.Used), l.CPU, l.Statement, formats)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(x.stdout, "%s, %s\n", leaves(len(list.Leaves)), spmd.FormatSize(list.Bytes))
 	return err
+}
+
+// formatsOf lists formats as -f takes them, with the types; one that all have comes once, at the end.
+func formatsOf(tensors []cc.Tensor) string {
+	one := !slices.ContainsFunc(tensors, func(t cc.Tensor) bool { return t.Type != tensors[0].Type })
+	var list []string
+	for _, t := range tensors {
+		s := strings.TrimSuffix(t.Name+":"+t.Format, ":")
+		if !one {
+			s += " " + t.Type
+		}
+		list = append(list, s)
+	}
+	if one && len(tensors) > 0 {
+		return strings.Join(list, " ") + " " + tensors[0].Type
+	}
+	return strings.Join(list, ", ")
 }

@@ -27,7 +27,7 @@ type command struct {
 
 func commands() []*command {
 	return []*command{
-		runCommand(), compileCommand(), planCommand(), convertCommand(), infoCommand(), showCommand(), diffCommand(), doctorCommand(), cacheCommand(),
+		runCommand(), compileCommand(), planCommand(), convertCommand(), infoCommand(), showCommand(), diffCommand(), spyCommand(), doctorCommand(), cacheCommand(),
 		completionCommand(), versionCommand(), manCommand(), wrappersCommand(),
 	}
 }
@@ -115,7 +115,7 @@ func (c *command) usage() string {
 
 func (c *command) category(cat string) []cli.Flag {
 	var out []cli.Flag
-	for _, f := range c.flags {
+	for _, f := range shown(c.flags) {
 		if categoryOf(f) == cat {
 			out = append(out, f)
 		}

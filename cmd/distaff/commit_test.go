@@ -35,27 +35,48 @@ func TestStatsFail(t *testing.T) {
 	}
 }
 
-// TestStatsToStdout: statistics to /dev/stdout go on where a log has come to.
-func TestStatsToStdout(t *testing.T) {
+// TestOutputsToALog: what goes to /dev/stdout goes on where a log has come to, and other
+// lines about the job do not stand in it.
+func TestOutputsToALog(t *testing.T) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
 	}
-	dir := t.TempDir()
-	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	if _, err := log.WriteString("a line of before\n"); err != nil {
-		t.Fatal(err)
-	}
-	cmd := distaffCommand(t, dir, "run", "y(i) = x(i)", "-g=x:dense:int", "-d=i:4", "--stats=/dev/stdout")
-	cmd.Stdout = log
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "log"))
-	if err != nil || !strings.HasPrefix(string(text), "a line of before\n{\n") || !strings.HasSuffix(string(text), "}\n") {
-		t.Errorf("the log: %v\n%s", err, text)
+	vector := []string{"run", "y(i) = x(i)", "-g=x:dense:int", "-d=i:4"}
+	for _, c := range []struct {
+		name        string
+		args        []string
+		first, last string // of what is written
+	}{
+		{"statistics", append(vector[:4:4], "--stats=/dev/stdout"), "{\n", "}\n"},
+		{"statistics of a scalar", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4", "--stats=/dev/stdout"}, "{\n", "}\n"},
+		{"an output", append(vector[:4:4], "-o=y:/dev/stdout"), "1 ", "\n"},
+		{"an operand beside a result", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4", "-o=x:/dev/fd/1"}, "1 ", "\n4 2\n"},
+		{"an output of ranks", append(vector[:4:4], "-o=y:/dev/stdout", "--ranks=3"), "1 ", "\n"},
+		{"an output with an ending", append(vector[:4:4], "-o=y:-.mtx"), "%%MatrixMarket", "\n"},
+		{"an output and statistics", append(vector[:4:4], "-o=y:/dev/stdout", "--stats=/dev/stdout"), "1 ", "}\n"},
+		{"a stage", []string{"compile", "y(i) = A(i,j)*x(j)", "-f=A:ds", "--emit=cin", "--out=/dev/stdout"}, "forall(", ")\n"},
+		{"a page", []string{"plan", "y(i) = A(i,j)*x(j)", "-d=A:4,4", "--html=/dev/stdout", "--json"}, "<!DOCTYPE", "</html>\n"},
+	} {
+		for _, appends := range []int{0, os.O_APPEND} {
+			file := filepath.Join(t.TempDir(), "log")
+			log, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|appends, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
+			log.WriteString("a line of before\n")
+			cmd := distaffCommand(t, filepath.Dir(file), c.args...)
+			cmd.Stdout = log
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			log.WriteString("a line of after\n")
+			text, err := os.ReadFile(file)
+			between, before := strings.CutPrefix(string(text), "a line of before\n")
+			between, after := strings.CutSuffix(between, "a line of after\n")
+			if err != nil || !before || !after || !strings.HasPrefix(between, c.first) || !strings.HasSuffix(between, c.last) {
+				t.Errorf("%s, appended %v: %v\n%s", c.name, appends != 0, err, text)
+			}
+		}
 	}
 }

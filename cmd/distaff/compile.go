@@ -10,14 +10,18 @@ import (
 	"distaff/cmd/argv"
 	"distaff/codegen"
 	"distaff/codegen/cin"
+	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/emit/clib"
 	"distaff/codegen/emit/gopkg"
+	"distaff/codegen/emit/signature"
 	"distaff/codegen/ir"
+	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
 func compileCommand() *command {
 	return &command{
-		name: "compile", args: "STATEMENT", short: "prints the stages of compiling a statement",
+		name: "compile", args: "STATEMENT|FILE.dst", short: "prints the stages of compiling a statement",
 		long: `Compiles a statement without running it, and prints the stage that --emit names:
 
   cin      concrete index notation: loops, workspaces, assignments
@@ -26,29 +30,34 @@ func compileCommand() *command {
   schedule the commands that the leaf is made by, those of the default schedule too, a
            line each, with the reason for it; given back by -s=@FILE they make the same leaf
   ir       the imperative leaf, independent of the target
-  c        the leaf in C99 with OpenMP (the default)
+  c        the leaf in C99 with OpenMP (the default). With --out=FOLDER/ it is for other
+           programs: FOLDER/NAME.c and FOLDER/NAME.h, named after the folder
   go       a Go package with the C under cgo, ready to import: --out names its folder
   after:PASS  what a pass of the compiler made, for those who work on it
 
 Where every operand has an input, they are loaded and the leaf is the one that run
 would call. Else a tensor without an input is float64 and dense unless -t and -f
-say otherwise, and a size that nothing gives is taken as large. --cache compiles
+say otherwise, a size that nothing gives is taken as large, and the leaf of a +=
+has an operand for the old value of the left side. --cache compiles
 the C for --cpu into the cache: there, run finds it on a machine without a
 compiler. Where not every operand has an input, or with --ranks or --split, a leaf
 for any sizes goes with it, which serves any data of the same formats and types, on
 any number of ranks; where every operand has one, --ranks and --split add what
 their blocks need: leaves for groups of terms, the sum of two blocks. It takes
 the flags of run; those that only concern a run change nothing. With -v the passes
-say how long they took, in their order, and what each made is verified.`,
+say how long they took, in their order, and what each made is verified. Of a job file it prints
+the stage of each statement, under a line that names it; go makes a package for each, in
+a folder named by its line.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=go --out=spmv`,
+			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=c --out=spmv/`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
 			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|ir|c|go|after:PASS` the stage to print"),
-			text("out", nil, catOutput, "`PATH` the file, or for go the folder, to write instead of standard output"),
+			text("out", nil, catOutput, "`PATH` the file, or for go and c a folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
 		action: compile,
@@ -61,10 +70,12 @@ var unbuilt = map[string]string{
 	"cuda":    "no GPU code is built in this version",
 }
 
-func compile(x *invocation) error {
-	statement, err := x.statement()
-	if err != nil {
-		return err
+func compile(x *invocation) (err error) {
+	statement := ""
+	if !x.isJobFile() {
+		if statement, err = x.statement(); err != nil {
+			return err
+		}
 	}
 	stage := x.String("emit")
 	if why, ok := unbuilt[stage]; ok {
@@ -89,13 +100,59 @@ func compile(x *invocation) error {
 	if stage == "" && out != "" {
 		return argv.Errorf("--out=%s wants --emit", out)
 	}
-	j, err := x.job(statement)
+	if !x.isJobFile() {
+		j, err := x.job(statement)
+		if err != nil {
+			return err
+		}
+		return x.emit(j, stage, pass, out, func(text string) error { return x.put(out, text) })
+	}
+	f, err := x.fileJob()
 	if err != nil {
 		return err
 	}
+	parts, err := f.Jobs()
+	if err != nil {
+		return err
+	}
+	var all strings.Builder
+	for _, p := range parts {
+		to := out
+		if stage == "go" || stage == "c" && isFolder(out) { // a folder for each
+			to = filepath.Join(out, fmt.Sprintf("line%d", p.Line)) + "/"
+		}
+		err := x.emit(p.Job, stage, pass, to, func(text string) error {
+			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tcs.Printable(x.Args().First()), p.Line, p.Statement, text)
+			return nil
+		})
+		if err != nil {
+			return p.Locate(err)
+		}
+	}
+	if all.Len() == 0 {
+		return nil
+	}
+	return x.put(out, all.String())
+}
+
+// comment begins a line of a stage's text that is none of it.
+func comment(stage string) string {
+	if stage == "c" || stage == "provenance" {
+		return "//"
+	}
+	return "#"
+}
+
+// emit compiles a job, and gives put the text of a stage, or of a pass, unless it goes to a
+// folder.
+func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string) error) error {
+	after := strings.HasPrefix(stage, "after:")
 	name := ""
-	if stage == "go" {
-		name = gopkg.Name(filepath.Base(filepath.Clean(out)))
+	switch {
+	case stage == "go":
+		name = gopkg.Name(folderName(out))
+	case stage == "c" && isFolder(out):
+		name, stage = emitc.Symbol(folderName(out)), library
 	}
 	made := ""
 	j.Trace = func(p string, text func() string) {
@@ -116,18 +173,18 @@ func compile(x *invocation) error {
 	switch stage {
 	case "":
 		return nil
-	case "go":
-		return writePackage(out, name, u)
+	case "go", library:
+		return x.writeFolder(out, name, stage, u)
 	}
 	if after {
-		return x.put(out, made)
+		return put(made)
 	}
 	if stage == "schedule" {
 		text, err := scheduleText(x, u)
 		if err != nil {
 			return err
 		}
-		return x.put(out, text)
+		return put(text)
 	}
 	text := map[string]func() string{
 		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },
@@ -136,7 +193,7 @@ func compile(x *invocation) error {
 		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
 		"c":          func() string { return u.C },
 	}[stage]()
-	return x.put(out, text)
+	return put(text)
 }
 
 // scheduleText is the schedule of each leaf of a job.
@@ -168,20 +225,46 @@ func (x *invocation) put(file, text string) error {
 	return err
 }
 
-// writePackage writes the Go package into a folder: with a go.mod of its own
-// unless the folder lies in a module.
-func writePackage(dir, name string, u *spmd.Compiled) error {
-	p := &gopkg.Package{Name: name, Statement: u.Statement, Unit: u.Unit, Types: u.Types}
-	files := p.Files()
+// library is the stage c where --out is a folder.
+const library = "c library"
+
+// isFolder tells whether an --out is to be a folder: it ends in a slash, or is one.
+func isFolder(out string) bool {
+	info, err := os.Stat(out)
+	return out != "" && (os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir())
+}
+
+// folderName is the last name of a folder's path, of "." too.
+func folderName(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return filepath.Base(path)
+}
+
+// writeFolder writes the leaf for other programs: as a Go package, with a go.mod of its own
+// unless the folder lies in a module, or as a C file and its header.
+func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) error {
+	left := u.Unit.Args[0].Tensor
+	if u.Unit.Result.Repack {
+		x.note("%s is made with levels %s: no leaf makes %s", left, u.Unit.Result.Format, u.Unit.Request.Tensors[left].Format)
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if !inModule(abs) {
-		files["go.mod"] = "module " + name + "\n\ngo 1.21\n"
+	var files map[string]string
+	if stage == library {
+		files = clib.Files(name, clib.Leaf{Func: u.Unit.Func, Signature: signature.Of(u.Statement, u.Unit, u.Types)})
+	} else {
+		p := &gopkg.Package{Name: name, Statement: u.Statement, Unit: u.Unit, Values: gopkg.Values(u.Unit), Types: u.Types}
+		files = p.Files()
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		if !inModule(abs) {
+			files["go.mod"] = "module " + name + "\n\ngo 1.21\n"
+		}
 	}
 	for _, f := range sortedKeys(files) {
 		if err := writeWhole(filepath.Join(dir, f), []byte(files[f])); err != nil {

@@ -8,12 +8,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"distaff/cmd/argv"
+	"distaff/codegen"
 )
 
 func completionCommand() *command {
 	return &command{
 		name: "completion", args: "bash|zsh|fish", short: "prints a script that completes command lines",
-		long: `Prints a script for the shell that completes distaff's commands and flags:
+		long: `Prints a script for the shell that completes distaff's commands, flags, and the
+values of flags that have some words to choose from:
 
   bash   source <(distaff completion bash)
   zsh    distaff completion zsh > "${fpath[1]}/_distaff"
@@ -49,9 +51,10 @@ func dashes(n string) string {
 	return "--" + n
 }
 
+// spellings are all names of the flags that help tells of.
 func spellings(flags []cli.Flag) []string {
 	out := []string{"--help"}
-	for _, f := range flags {
+	for _, f := range shown(flags) {
 		for _, n := range f.Names() {
 			out = append(out, dashes(n))
 		}
@@ -59,27 +62,73 @@ func spellings(flags []cli.Flag) []string {
 	return out
 }
 
+// values are the words that a flag's value can be; nil where it is not one of some words.
+func values(f cli.Flag) []string {
+	out := argv.Values(f)
+	if strings.Contains(f.(cli.DocGenerationFlag).GetUsage(), "|after:PASS`") {
+		for _, pass := range codegen.PassNames() {
+			out = append(out, "after:"+pass)
+		}
+	}
+	return out
+}
+
+// settings are all flags with such a value, each with each: --cpu=native.
+func settings(flags []cli.Flag) []string {
+	var out []string
+	for _, f := range shown(flags) {
+		for _, v := range values(f) {
+			for _, n := range f.Names() {
+				out = append(out, dashes(n)+"="+v)
+			}
+		}
+	}
+	return out
+}
+
+// bashCompletion completes the text from the last blank to the cursor. Bash cuts it at = and :
+// where COMP_WORDBREAKS has them, and replaces what comes after the last of these alone.
 func bashCompletion(w io.Writer, commands []*command) error {
 	var names []string
 	var cases strings.Builder
 	for _, c := range commands {
 		names = append(names, c.name)
-		fmt.Fprintf(&cases, "        %s) flags=%q; words=%q ;;\n", c.name, strings.Join(spellings(c.flags), " "), strings.Join(c.words, " "))
+		fmt.Fprintf(&cases, "        %s) flags=%q; settings=%q; words=%q ;;\n", c.name, strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "), strings.Join(c.words, " "))
 	}
 	_, err := fmt.Fprintf(w, `_distaff() {
-    local cur=${COMP_WORDS[COMP_CWORD]} flags= words=
+    local word=${COMP_LINE:0:COMP_POINT} before=${COMP_WORDS[COMP_CWORD-1]} breaks=${COMP_WORDBREAKS//[^=:]/}
+    local flags= settings= words= kept= file all k
+    word=${word##*[[:space:]]}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W %q -- "$cur"))
+        COMPREPLY=($(compgen -W %q -- "$word"))
         return
     fi
     case ${COMP_WORDS[1]} in
 %s        help) words=%q ;;
     esac
-    case $cur in
-        -*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
-        *) if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$cur"))
-           else COMPREPLY=($(compgen -f -- "${cur#*:}")); fi ;;
+    [ -n "$breaks" ] && kept=${word%%"${word##*[$breaks]}"}
+    all=
+    for k in $settings; do
+        case $k in
+            "$before"=*) [ "$word" = "${word#*[=:]}" ] && all="$all ${k#*=}" ;;
+        esac
+    done
+    if [ -n "$all" ]; then
+        COMPREPLY=($(compgen -W "$all" -- "$word"))
+        return
+    fi
+    case $word in
+        -*=*) COMPREPLY=($(compgen -W "$settings" -- "$word")) ;;
+        -*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
+        *) [ -n "$words" ] && COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
     esac
+    if [ ${#COMPREPLY[@]} -eq 0 ] && [ -z "$words" ]; then
+        file=${word##*[=:]}
+        COMPREPLY=($(compgen -f -P "${word%%"$file"}" -- "$file"))
+    fi
+    for k in "${!COMPREPLY[@]}"; do
+        COMPREPLY[k]=${COMPREPLY[k]#"$kept"}
+    done
 }
 complete -o default -F _distaff distaff
 `, strings.Join(append(names, "help"), " "), cases.String(), strings.Join(names, " "))
@@ -88,7 +137,7 @@ complete -o default -F _distaff distaff
 
 func zshCompletion(w io.Writer, commands []*command) error {
 	var b strings.Builder
-	b.WriteString("#compdef distaff\n_distaff() {\n    local -a commands\n    commands=(\n")
+	b.WriteString("#compdef distaff\n_distaff() {\n    local -a commands flags settings rest chosen\n    commands=(\n")
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	var names []string
 	for _, c := range commands {
@@ -97,14 +146,30 @@ func zshCompletion(w io.Writer, commands []*command) error {
 	}
 	b.WriteString("        'help:prints what a command does'\n    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n")
 	for _, c := range commands {
-		rest := "_files"
-		if len(c.words) > 0 {
-			rest = "compadd " + strings.Join(c.words, " ")
-		}
-		fmt.Fprintf(&b, "        %s) if [[ $PREFIX == -* ]]; then compadd -- %s; else %s; fi ;;\n", c.name, strings.Join(spellings(c.flags), " "), rest)
+		fmt.Fprintf(&b, "        %s) flags=(%s); settings=(%s); rest=(%s) ;;\n", c.name, strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "), strings.Join(c.words, " "))
 	}
-	fmt.Fprintf(&b, "        help) compadd %s ;;\n", strings.Join(names, " "))
-	b.WriteString("    esac\n}\n_distaff \"$@\"\n")
+	fmt.Fprintf(&b, "        help) rest=(%s) ;;\n    esac\n", strings.Join(names, " "))
+	b.WriteString(`    chosen=(${(M)settings:#${words[CURRENT-1]}=*})
+    if (( $#chosen )); then
+        compadd -- ${chosen#*=}
+    elif [[ $PREFIX == -*=* ]]; then
+        chosen=(${(M)settings:#${PREFIX%%=*}=*})
+        if (( $#chosen )); then
+            compadd -- $chosen
+        else
+            compset -P '*[=:]'
+            _files
+        fi
+    elif [[ $PREFIX == -* ]]; then
+        compadd -- $flags
+    elif (( $#rest )); then
+        compadd -- $rest
+    else
+        _files
+    fi
+}
+_distaff "$@"
+`)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -122,7 +187,7 @@ func fishCompletion(w io.Writer, commands []*command) error {
 		if len(c.words) > 0 {
 			fmt.Fprintf(&b, "complete -c distaff -n %s -f -a %s\n", seen, quote(strings.Join(c.words, " ")))
 		}
-		for _, f := range c.flags {
+		for _, f := range shown(c.flags) {
 			_, usage := argv.Describe(f)
 			line := "complete -c distaff -n " + seen
 			for _, n := range f.Names() {
@@ -132,7 +197,10 @@ func fishCompletion(w io.Writer, commands []*command) error {
 					line += " -l " + n
 				}
 			}
-			if _, isBool := f.(*cli.BoolFlag); !isBool {
+			_, isBool := f.(*cli.BoolFlag)
+			if words := values(f); len(words) > 0 {
+				line += " -x -a " + quote(strings.Join(words, " "))
+			} else if !isBool {
 				line += " -r"
 			}
 			fmt.Fprintf(&b, "%s -d %s\n", line, quote(usage))

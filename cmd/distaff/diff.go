@@ -53,7 +53,8 @@ func diff(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	cfg := coo.Config{Limit: convert.DefaultLimit(), Tmp: opt.Tmp, Threads: opt.Threads}
+	opt.Note = x.line
+	cfg := sorting(opt)
 	files := x.Args().Slice()
 	var streams [2]coo.Stream
 	for k := range streams {

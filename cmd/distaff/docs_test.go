@@ -47,6 +47,21 @@ func examples(t *testing.T, path string) []example {
 	return out
 }
 
+// fileBlocks are the blocks of a document whose first line is a comment that names a file,
+// by that name.
+func fileBlocks(t *testing.T, path string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile("(?ms)^```(?:go|c|python)\n(?:// |# |/\\* )(\\S+)(?: \\*/)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		out[m[1]] = m[2]
+	}
+	return out
+}
+
 // matches compares an output with lines that may hold "...".
 func matches(want []string, got string) bool {
 	var b strings.Builder
@@ -82,16 +97,21 @@ func runExamples(t *testing.T, path, dir string, env []string, skip func(string)
 		t.Fatalf("%s has no commands", path)
 	}
 	var changed []example
+	// Each command begins in the folder where the one before it ended.
+	at := filepath.Join(t.TempDir(), "at")
 	for _, e := range all {
 		if why := skip(e.command); why != "" {
 			t.Logf("%s:%d: not run (%s): %s", path, e.line, why, e.command)
 			continue
 		}
-		cmd := exec.Command("bash", "-c", e.command)
-		cmd.Dir, cmd.Env = dir, env
+		cmd := exec.Command("bash", "-c", e.command+"\n"+`code=$?; pwd > "$AT"; exit $code`)
+		cmd.Dir, cmd.Env = dir, append(env[:len(env):len(env)], "AT="+at)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		err := cmd.Run()
+		if now, err := os.ReadFile(at); err == nil {
+			dir = strings.TrimSpace(string(now))
+		}
 		if matches(e.want, out.String()) {
 			continue
 		}
@@ -189,6 +209,63 @@ func TestTutorial(t *testing.T) {
 	})
 }
 
+// TestPrograms builds and runs the programs of docs/programs.md, without a network. The C
+// example is also compiled with warnings as errors, as C99, and run under sanitizers.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the Go compiler")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := filepath.Join(root, "docs/programs.md")
+	dir := t.TempDir()
+	if err := os.Symlink(root, filepath.Join(dir, "distaff")); err != nil {
+		t.Fatal(err)
+	}
+	files := fileBlocks(t, page)
+	for _, name := range []string{"product/main.go", "multiply.c", "spmv.py", "sparse/main.go"} {
+		text, ok := files[name]
+		if !ok {
+			t.Fatalf("%s has no %s", page, name)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	python := exec.Command("python3", "-c", "import numpy").Run()
+	// -trimpath keeps what is compiled of Distaff in Go's cache, whatever the folder.
+	env := append(cleanEnv(t), "GOFLAGS=-trimpath", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	runExamples(t, page, dir, env, func(c string) string {
+		switch {
+		case strings.HasPrefix(c, "python3 ") && python != nil:
+			return "python3 with numpy: " + python.Error()
+		case strings.HasPrefix(c, "mkdir "):
+			return "the folder is there"
+		}
+		return ""
+	})
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no gcc in PATH")
+	}
+	for _, command := range []string{
+		"gcc -std=c99 -pedantic -Wall -Wextra -Werror -c -o multiply.o multiply.c",
+		"gcc -std=gnu99 -O3 -fopenmp -Wall -Wextra -Werror -c -o spmv.o spmv_c/spmv_c.c",
+		"gcc -std=gnu99 -g -fopenmp -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -o sanitized multiply.c spmv_c/spmv_c.c",
+		"test \"$(./sanitized)\" = '102 30'",
+	} {
+		cmd := exec.Command("bash", "-c", command)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
 func TestMatches(t *testing.T) {
 	for _, c := range []struct {
 		want string
@@ -217,7 +294,7 @@ func commandsText() string {
 		}
 		rows, same := "", map[string]bool{}
 		var also []string
-		for _, f := range c.flags {
+		for _, f := range shown(c.flags) {
 			head, usage := argv.Describe(f)
 			row := fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(head, "|", "\\|"), strings.ReplaceAll(usage, "|", "\\|"))
 			if first, ok := shared[row]; ok {

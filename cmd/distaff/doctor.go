@@ -102,6 +102,9 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 				continue
 			}
 			line("ok", "MPI", "%s, %s, by %s", library, threads, mpicc)
+			if w.Family == "openmpi" && refusesRoot(os.Geteuid(), os.Getenv) {
+				line("note", "", "as root its mpirun starts nothing without --allow-run-as-root, or OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+			}
 		}
 	}
 	for _, family := range []string{"openmpi", "mpich"} {
@@ -115,6 +118,11 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 	if len(compilers) == 0 {
 		line("missing", "MPI", "no mpicc and no wrapper: jobs run in one process (--ranks=N), not under mpirun or srun")
 	}
+}
+
+// refusesRoot tells whether Open MPI's mpirun wants to be told that it may run as this user.
+func refusesRoot(uid int, getenv func(string) string) bool {
+	return uid == 0 && (getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" || getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1")
 }
 
 func tmpFolder() string {

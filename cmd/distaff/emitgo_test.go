@@ -2,156 +2,209 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// TestEmitGo writes packages with compile --emit=go and runs a test of each that
-// calls it from Go: a dense result, a sparse one that the leaf allocates, some
-// that share an operand's pattern, and several packages in one program.
-func TestEmitGo(t *testing.T) {
+// goModule is a module with packages of compile --emit=go.
+type goModule struct {
+	t   *testing.T
+	dir string
+}
+
+// newGoModule makes a module called m of statements, by package, and other files. The
+// packages' C is compiled with little optimization, but for that of package spmv.
+func newGoModule(t *testing.T, statements map[string][]string, files map[string]string) goModule {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs the Go compiler")
 	}
 	if _, err := exec.LookPath("go"); err != nil || !haveCompiler() {
 		t.Skip("needs the go command and a C compiler on PATH")
 	}
-	dir := t.TempDir()
-	for _, c := range []struct {
-		name string
-		args []string
-	}{
-		{"spmv", []string{"y(i) = A(i,j) * x(j)", "-f=A:ds"}},
-		{"product", []string{"C(i,k) = A(i,j) * B(j,k)", "-f=A:ds", "-f=B:ds", "-f=C:ds", "-d=i:2", "-d=j:2", "-d=k:3"}},
-		{"sddmm", []string{"A(i,j) = B(i,j) * c(i) * d(j)", "-f=A:ds", "-f=B:ds", "-t=d:float32"}},
-		{"ttm", []string{"A(i,j,l) = B(i,j,k) * C(k,l)", "-f=B:sss", "-f=A:ssd"}},
-	} {
+	m := goModule{t, t.TempDir()}
+	for name, args := range statements {
 		var out, errs bytes.Buffer
-		args := append([]string{"distaff", "compile", "--emit=go", "--out=" + filepath.Join(dir, "m", c.name)}, c.args...)
+		args = append([]string{"distaff", "compile", "--emit=go", "--out=" + filepath.Join(m.dir, name)}, args...)
 		if code := mainExit(args, &out, &errs); code != 0 {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
 		}
-	}
-	files := map[string]string{"m/go.mod": "module m\n\ngo 1.21\n", "m/both_test.go": bothTest}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"spmv", "product", "sddmm", "ttm"} {
-		// Each was made outside a module and has one of its own; here they are
-		// one.
-		if err := os.Remove(filepath.Join(dir, "m", name, "go.mod")); err != nil {
+		// Each was made outside a module and has one of its own; here they are one.
+		if err := os.Remove(filepath.Join(m.dir, name, "go.mod")); err != nil {
 			t.Errorf("%s has no go.mod of its own: %v", name, err)
 		}
+		call := filepath.Join(m.dir, name, "call.go")
+		text, err := os.ReadFile(call)
+		if err != nil || !bytes.Contains(text, []byte(" -O3 ")) {
+			t.Fatalf("%s/call.go: no -O3, %v", name, err)
+		}
+		if name != "spmv" {
+			m.write(name+"/call.go", strings.Replace(string(text), " -O3 ", " -O1 ", 1))
+		}
 	}
-	cmd := exec.Command("go", "test", "./...")
-	cmd.Dir = filepath.Join(dir, "m")
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go test: %v\n%s", err, out)
+	m.write("go.mod", "module m\n\ngo 1.21\n")
+	for name, text := range files {
+		m.write(name, text)
+	}
+	return m
+}
+
+func (m goModule) write(name, text string) {
+	m.t.Helper()
+	path := filepath.Join(m.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		m.t.Fatal(err)
 	}
 }
 
-const bothTest = `package m
+// run runs the go command in the module, which is to succeed.
+func (m goModule) run(args ...string) string {
+	m.t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = m.dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// matrix is one of y(i) = A(i,j) * x(j), in a format and a type: the fields of A's levels,
+// and its values.
+type matrix struct {
+	name, format, typ string
+	levels, vals      string
+	want              string // y of x = 1, 10, 100, 1000
+	size              int    // of j: 4 but where more bits are wanted
+}
+
+// matrices are, but for the last two,
+//
+//	2 0 1 0
+//	0 0 0 0
+//	0 3 0 4
+//
+// in every kind of level, every type, and both widths of coordinates.
+var matrices = []matrix{
+	{"csc", "ds:1,0", "float32", "{Size: 4}, {Pos32: []int32{0, 1, 2, 3, 4}, Crd32: []int32{0, 2, 0, 2}}", "2, 3, 1, 4", "102, 0, 4030", 4},
+	{"coo", "uq", "complex128", "{Pos32: []int32{0, 4}, Crd32: []int32{0, 0, 2, 2}}, {Crd32: []int32{0, 2, 1, 3}}", "2, 1, 3, 4", "102, 0, 4030", 4},
+	{"repeated", "uc", "complex64", "{Pos32: []int32{0, 5}, Crd32: []int32{0, 0, 0, 2, 2}}, {Crd32: []int32{0, 0, 2, 1, 3}}", "1, 1, 1, 3, 4", "102, 0, 4030", 4},
+	{"dcsr", "ss", "int64", "{Pos32: []int32{0, 2}, Crd32: []int32{0, 2}}, {Pos32: []int32{0, 2, 4}, Crd32: []int32{0, 2, 1, 3}}", "2, 1, 3, 4", "102, 0, 4030", 4},
+	{"full", "dd", "int32", "{Size: 3}, {Size: 4}", "2, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 4", "102, 0, 4030", 4},
+	{"padded", "dp", "float64", "{Size: 3}, {Crd32: []int32{2, -1, 1}}", "1, 0, 3", "100, 0, 30", 4},
+	{"wide", "ds", "float64", "{Size: 3}, {Pos32: []int32{0, 2, 2, 4}, Crd64: []int64{0, 2, 1, 3_000_000_000}}", "2, 1, 3, 4", "102, 0, 10", 3_000_000_001},
+}
+
+// matrixTest tests one of matrices: name, levels, values, type, j's size, y, the field of x's levels,
+// its values.
+const matrixTest = `package %[1]s
 
 import (
 	"reflect"
 	"testing"
-
-	"m/product"
-	"m/sddmm"
-	"m/spmv"
-	"m/ttm"
 )
 
-func TestSpMV(t *testing.T) {
-	// [2 0 1]
-	// [0 3 0]
-	a := spmv.Tensor[float64]{Levels: []spmv.Level{{Size: 2}, {Pos32: []int32{0, 2, 3}, Crd32: []int32{0, 2, 1}}}, Vals: []float64{2, 1, 3}}
-	x := spmv.Tensor[float64]{Levels: []spmv.Level{{Size: 3}}, Vals: []float64{1, 10, 100}}
-	y, err := spmv.Run(spmv.Sizes{I: 2, J: 3}, spmv.Operands{A: a, X: x}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []float64{102, 30}; !reflect.DeepEqual(y.Vals, want) {
-		t.Errorf("got %v, want %v", y.Vals, want)
-	}
-	// Arrays too short for what they say are refused.
-	for k, want := range []string{"A: level 1: got a pos of 2, want 3", "A: level 1: got 2 coordinates, want 3", "A: got 2 values, want 3", "x: got 2 values, want 3"} {
-		b, z := a, x
-		b.Levels = append([]spmv.Level{}, a.Levels...)
-		switch k {
-		case 0:
-			b.Levels[1].Pos32 = []int32{0, 3}
-		case 1:
-			b.Levels[1].Crd32 = []int32{0, 2}
-		case 2:
-			b.Vals = a.Vals[:2]
-		case 3:
-			z.Vals = x.Vals[:2]
-		}
-		if _, err := spmv.Run(spmv.Sizes{I: 2, J: 3}, spmv.Operands{A: b, X: z}, 2); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-	a.Levels[1].Pos32, a.Levels[1].Pos64 = nil, []int64{0, 2, 3}
-	if _, err := spmv.Run(spmv.Sizes{I: 2, J: 3}, spmv.Operands{A: a, X: x}, 1); err == nil {
-		t.Error("numbers of another width are not refused")
-	}
-}
-
 func TestProduct(t *testing.T) {
-	a := product.Tensor[float64]{Levels: []product.Level{{Size: 2}, {Pos32: []int32{0, 1, 3}, Crd32: []int32{1, 0, 1}}}, Vals: []float64{2, 1, 3}}
-	b := product.Tensor[float64]{Levels: []product.Level{{Size: 2}, {Pos32: []int32{0, 1, 3}, Crd32: []int32{2, 0, 2}}}, Vals: []float64{5, 7, 1}}
-	c, err := product.Run(product.Sizes{I: 2, J: 2, K: 3}, product.Operands{A: a, B: b}, 1)
-	if err != nil {
-		t.Fatal(err)
+	n := Sizes{I: 3, J: %[5]d}
+	in := Operands{
+		A: Tensor[%[4]s]{Levels: []Level{%[2]s}, Vals: []%[4]s{%[3]s}},
+		X: Tensor[%[4]s]{Levels: []Level{%[7]s}, Vals: []%[4]s{%[8]s}},
 	}
-	if got, want := c.Levels[1].Pos32, []int32{0, 2, 4}; !reflect.DeepEqual(got, want) {
-		t.Errorf("pos: got %v, want %v", got, want)
-	}
-	if got, want := c.Levels[1].Crd32, []int32{0, 2, 0, 2}; !reflect.DeepEqual(got, want) {
-		t.Errorf("crd: got %v, want %v", got, want)
-	}
-	if want := []float64{14, 2, 21, 8}; !reflect.DeepEqual(c.Vals, want) {
-		t.Errorf("vals: got %v, want %v", c.Vals, want)
-	}
-}
-
-func TestSDDMM(t *testing.T) {
-	b := sddmm.Tensor[float64]{Levels: []sddmm.Level{{Size: 2}, {Pos32: []int32{0, 2, 3}, Crd32: []int32{0, 2, 1}}}, Vals: []float64{2, 1, 3}}
-	c := sddmm.Tensor[float64]{Levels: []sddmm.Level{{Size: 2}}, Vals: []float64{10, 100}}
-	d := sddmm.Tensor[float32]{Levels: []sddmm.Level{{Size: 3}}, Vals: []float32{1, 2, 3}}
-	a, err := sddmm.Run(sddmm.Sizes{I: 2, J: 3}, sddmm.Operands{B: b, C: c, D: d}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(a.Levels[1].Crd32, b.Levels[1].Crd32) || !reflect.DeepEqual(a.Levels[1].Pos32, b.Levels[1].Pos32) {
-		t.Errorf("got levels %v, want those of B", a.Levels)
-	}
-	if want := []float64{20, 30, 600}; !reflect.DeepEqual(a.Vals, want) {
-		t.Errorf("got %v, want %v", a.Vals, want)
-	}
-}
-
-func TestTTM(t *testing.T) {
-	// B(0,1,0) = 2, B(0,1,2) = 3, B(4,0,1) = 5
-	b := ttm.Tensor[float64]{Levels: []ttm.Level{
-		{Pos32: []int32{0, 2}, Crd32: []int32{0, 4}}, {Pos32: []int32{0, 1, 2}, Crd32: []int32{1, 0}}, {Pos32: []int32{0, 2, 3}, Crd32: []int32{0, 2, 1}},
-	}, Vals: []float64{2, 3, 5}}
-	c := ttm.Tensor[float64]{Levels: []ttm.Level{{Size: 3}, {Size: 2}}, Vals: []float64{1, 10, 2, 20, 3, 30}}
-	a, err := ttm.Run(ttm.Sizes{I: 5, J: 2, K: 3, L: 2}, ttm.Operands{B: b, C: c}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []float64{11, 110, 10, 100}; !reflect.DeepEqual(a.Vals, want) {
-		t.Errorf("got %v, want %v", a.Vals, want)
-	}
-	if !reflect.DeepEqual(a.Levels[1].Crd32, []int32{1, 0}) || a.Levels[2].Size != 2 {
-		t.Errorf("got levels %v", a.Levels)
+	want := []%[4]s{%[6]s}
+	for threads := 1; threads <= 3; threads++ {
+		y, err := Run(n, in, threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(y.Vals, want) {
+			t.Errorf("got %%v, want %%v", y.Vals, want)
+		}
+		at := &y.Vals[0]
+		*at = 7
+		if err := RunInto(&y, n, in, threads); err != nil || !reflect.DeepEqual(y.Vals, want) || at != &y.Vals[0] {
+			t.Errorf("into a result: got %%v, %%v, want %%v in the same memory", y.Vals, err, want)
+		}
+		in.A.Trusted = !in.A.Trusted
 	}
 }
 `
+
+// TestEmitGo writes packages with compile --emit=go, vets them and runs a test of each that
+// calls it from Go: dense results, sparse ones that the leaf allocates, some that share an
+// operand's pattern, += of each, values alone, and several packages in one program.
+func TestEmitGo(t *testing.T) {
+	test, err := os.ReadFile("testdata/emitgo_all.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := map[string][]string{
+		"spmv":    {"y(i) = A(i,j) * x(j)", "-f=A:ds"},
+		"product": {"C(i,k) = A(i,j) * B(j,k)", "-f=A:ds", "-f=B:ds", "-f=C:ds", "-d=i:2", "-d=j:2", "-d=k:3"},
+		"sddmm":   {"A(i,j) = B(i,j) * c(i) * d(j)", "-f=A:ds", "-f=B:ds", "-t=d:float32"},
+		"ttm":     {"A(i,j,l) = B(i,j,k) * C(k,l)", "-f=B:sss", "-f=A:ssd"},
+		"plus":    {"y(i) += A(i,j) * x(j)", "-f=A:ds"},
+		"addto":   {"C(i,j) += A(i,j)", "-f=A:ds", "-f=C:ds", "-g=C:uniform:10", "-d=C:100,100"},
+		"square":  {"s = A(i,j) * A(j,i)", "-f=A:ds", "-t=A:int64"},
+		"divided": {"y(i) = a(i) / b(i)", "-t=a:int32", "-t=b:int32"},
+	}
+	files := map[string]string{"all_test.go": string(test)}
+	for _, c := range matrices {
+		statements[c.name] = []string{"y(i) = A(i,j) * x(j)", "-f=A:" + c.format, "-t=A:" + c.typ, "-t=x:" + c.typ}
+		x, vals := "{Size: 4}", "1, 10, 100, 1000"
+		if c.size != 4 {
+			statements[c.name] = append(statements[c.name], fmt.Sprintf("-d=j:%d", c.size), "-f=x:s")
+			x = "{Pos32: []int32{0, 3}, Crd64: []int64{0, 2, 1 << 31}}"
+			vals = "1, 100, 1000"
+			c.want = "102, 0, 0"
+		}
+		files[c.name+"/product_test.go"] = fmt.Sprintf(matrixTest, c.name, c.levels, c.vals, c.typ, c.size, c.want, x, vals)
+	}
+	m := newGoModule(t, statements, files)
+	m.run("vet", "./...")
+	m.run("test", "./...")
+}
+
+// TestEmitGoErrors holds what packages say of wrong arguments to a golden file.
+func TestEmitGoErrors(t *testing.T) {
+	program, err := os.ReadFile("testdata/emitgo_wrong.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := map[string][]string{
+		"spmv":  {"y(i) = A(i,j) * x(j)", "-f=A:ds"},
+		"coo":   {"s = A(i,j)", "-f=A:uq"},
+		"ell":   {"y(i) = A(i,j)", "-f=A:dp"},
+		"outer": {"C(i,j) = A(i,j) + B(i,j)", "-f=A:ds", "-f=B:ds", "-f=C:ds"},
+		"same":  {"A(i,j) = B(i,j) * B(j,i)", "-f=B:ds"},
+		"into":  {"A(i,j) = B(i,j) * c(i)", "-f=A:ds", "-f=B:ds"},
+		"room":  {"C(i,j) = a(i) * b(j)", "-f=a:s", "-f=b:s", "-f=C:ss", "-d=i:100", "-d=j:100"},
+		"quot":  {"y(i) = a(i) / b(i)", "-t=a:int32", "-t=b:int32"},
+	}
+	m := newGoModule(t, statements, map[string]string{"main.go": string(program)})
+	got := m.run("run", ".")
+	const golden = "testdata/emitgo_wrong.golden"
+	want, err := os.ReadFile(golden)
+	if *update {
+		err = os.WriteFile(golden, []byte(got), 0o666)
+		want = []byte(got)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got:\n%s\nwant, as in %s:\n%s", got, golden, want)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(got), "\n") {
+		if strings.HasSuffix(line, "<nil>") {
+			t.Errorf("taken: %s", line)
+		}
+	}
+}

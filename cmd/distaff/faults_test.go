@@ -106,7 +106,12 @@ func newFaults(t *testing.T) *faults {
 }
 
 func (f *faults) job(in, out string, more ...string) []string {
-	return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int", "-d=A:3000,2000", "-f=A:ds", "-f=C:ds", "--threads=1", "--tmp=" + f.tmp, "-o=C:" + out}, more...)
+	return f.jobIn(f.tmp, in, out, more...)
+}
+
+// jobIn is job with a folder for its temporary files.
+func (f *faults) jobIn(tmp, in, out string, more ...string) []string {
+	return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int", "-d=A:3000,2000", "-f=A:ds", "-f=C:ds", "--threads=1", "--tmp=" + tmp, "-o=C:" + out}, more...)
 }
 
 // draw is fault number n: each kind comes to ranks in one process and to each MPI's in turn.

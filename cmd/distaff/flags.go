@@ -11,7 +11,7 @@ import (
 // Categories of flags, in the order that help shows them.
 const (
 	catData     = "Data"
-	catSchedule = "Schedule, machine and placement"
+	catSchedule = "Schedule and blocks"
 	catRun      = "Running"
 	catOutput   = "Output"
 )
@@ -31,6 +31,31 @@ func list(name string, aliases []string, cat, usage string) cli.Flag {
 
 func on(name string, aliases []string, cat, usage string) cli.Flag {
 	return &cli.BoolFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage}
+}
+
+// hidden is a flag that is accepted, and refused with the reason where the job is read:
+// help, man pages and completion leave it out.
+func hidden(f cli.Flag) cli.Flag {
+	switch f := f.(type) {
+	case *cli.StringFlag:
+		f.Hidden = true
+	case *cli.StringSliceFlag:
+		f.Hidden = true
+	case *cli.BoolFlag:
+		f.Hidden = true
+	}
+	return f
+}
+
+// shown are the flags that help tells of.
+func shown(flags []cli.Flag) []cli.Flag {
+	var out []cli.Flag
+	for _, f := range flags {
+		if v, ok := f.(cli.VisibleFlag); !ok || v.IsVisible() {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func al(names ...string) []string { return names }
@@ -63,15 +88,15 @@ func dataFlags() []cli.Flag {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		list("s", al("schedule"), catSchedule, "`COMMAND(...),...` scheduling commands, applied in order; the default schedule is then off"),
-		text("m", al("machine"), catSchedule, "`2x2` arranges the ranks in a grid named M"),
-		list("p", al("place"), catSchedule, "`\"B(x,y) -> M(x)\"` where the pieces of a tensor lie"),
+		hidden(text("m", al("machine"), catSchedule, "`2x2` arranges the ranks in a grid named M")),
+		hidden(list("p", al("place"), catSchedule, "`\"B(x,y) -> M(x)\"` where the pieces of a tensor lie")),
 		list("split", nil, catSchedule, "`i:4` or i:100,200 cuts an index variable's range into blocks"),
 		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
 		list("extend", nil, catSchedule, "`j` partial outputs for each block of a reduction variable, summed in a tree"),
 		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
-		text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted"),
-		text("intermediate-order", nil, catSchedule, "`N` the largest order of an intermediate tensor of a network"),
-		on("allow-user-code", nil, catSchedule, "allows substitute(\"file.c:name\") to compile and run that C"),
+		hidden(text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted")),
+		hidden(text("intermediate-order", nil, catSchedule, "`N` the largest order of an intermediate tensor of a network")),
+		hidden(on("allow-user-code", nil, catSchedule, "allows substitute(\"file.c:name\") to compile and run that C")),
 	}
 }
 
@@ -80,7 +105,7 @@ func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		text("ranks", nil, catRun, "`N` ranks inside one process, without MPI (default: 1)"),
 		text("threads", nil, catRun, "`N` threads a rank (default: OMP_NUM_THREADS, else the rank's share of the cores that affinity, cgroup and Slurm leave; at most 8 times the machine's hardware threads, or 64)"),
-		text("target", nil, catRun, "`cpu|cuda` what leaves run on (default: cpu)"),
+		text("target", nil, catRun, "`cpu` what leaves run on (default: cpu)"),
 		text("cpu", nil, catRun, "`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for (default: native)"),
 		text("memory-limit", nil, catRun, "`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, cgroup and Slurm allow)"),
 		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
@@ -92,12 +117,12 @@ func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("repeat", nil, catRun, "`N` runs the compute phase N times; the result is that of one run (default: 1)"),
 		text("warmup", nil, catRun, "`N` further runs before those, untimed (default: 0)"),
-		on("check", nil, catRun, "compares the result with the reference evaluator; exit 4 where they differ"),
+		on("check", nil, catRun, "compares the result with the reference evaluator, on all threads; exit 4 where they differ"),
 		list("o", al("output"), catOutput, "`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard output"),
 		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output: at once, or one after another (default: auto, which is ordered on network file systems only)"),
 		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance; it and the outputs are replaced together, or none is"),
-		text("progress", nil, catOutput, "`auto|always|never` shows how far loading is (default: auto, on a terminal)"),
-		list("D", al("define"), catOutput, "`NAME=VALUE` sets a parameter of a job file"),
+		text("progress", nil, catOutput, "`auto|always|never` shows how far loading, computing and --check are (default: auto, on a terminal)"),
+		list("D", al("define"), catData, "`NAME=NUMBER` gives a param of a job file another value"),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
@@ -21,9 +20,11 @@ func infoCommand() *command {
 	return &command{
 		name: "info", args: "FILE", short: "tells what a file of tensors holds",
 		long: `Tells a file's sizes, value type, storage, widths of numbers, statistics and
-checksum. Of a .tcs file only the header is read; --verify reads everything, and
-checks checksums and level arrays (exit 3 where they are wrong). Other files are read to their
-end, with progress.`,
+checksum; of a matrix where the entries lie: diagonal, bandwidth, and how many of those off the
+diagonal have a mirror image, in the pattern and with the same value. Of a .tcs file of more than
+64 MiB only the header is read; --verify reads everything, and checks checksums and level arrays
+(exit 3 where they are wrong). Other files are read to their end, with progress. What was not
+computed is said, with the reason: symmetry is not where there are more than 33554432 entries.`,
 		examples: []string{"distaff info b.tcs", "distaff info b.tcs --verify", "distaff info matrix.mtx.gz --json"},
 		flags: join([]cliFlag{
 			on("verify", nil, "", "reads and checks the whole file"),
@@ -49,9 +50,12 @@ type fileInfo struct {
 	Splits   []tcs.Split `json:"splits,omitempty"`
 	Storage  []levelInfo `json:"storage,omitempty"`
 	Modes    []modeInfo  `json:"modes,omitempty"`
+	Matrix   *matrixInfo `json:"matrix,omitempty"`
 	Checksum string      `json:"checksum,omitempty"`
 	Zstd     bool        `json:"zstd,omitempty"`
 	Verified bool        `json:"verified,omitempty"`
+
+	NotComputed map[string]string `json:"not_computed,omitempty"` // what, and why
 }
 
 // levelInfo is a storage level of a .tcs file.
@@ -69,13 +73,13 @@ type levelInfo struct {
 
 // modeInfo is how a file's entries spread over a mode.
 type modeInfo struct {
-	Mode   int     `json:"mode"`
-	Filled int64   `json:"filled"`
-	Empty  int64   `json:"empty"`
-	Most   int64   `json:"most"`
-	Mean   float64 `json:"mean"`
-	Skew   float64 `json:"skew"`
-	Gini   float64 `json:"gini"`
+	Mode   int      `json:"mode"`
+	Filled int64    `json:"filled"`
+	Empty  int64    `json:"empty"`
+	Most   int64    `json:"most"`
+	Mean   float64  `json:"mean"`
+	Skew   float64  `json:"skew"`
+	Gini   *float64 `json:"gini,omitempty"` // nil where the entries were not read
 }
 
 func info(x *invocation) error {
@@ -87,6 +91,7 @@ func info(x *invocation) error {
 	if err != nil {
 		return err
 	}
+	opt.Note = x.line
 	mode, err := x.choice("progress", "auto", "always", "never")
 	if err != nil {
 		return err
@@ -131,12 +136,6 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	if opt.Type != tcs.Invalid && opt.Type != t.Type {
 		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Type)
 	}
-	if verify {
-		if err := convert.Ready(t, opt); err != nil {
-			return err
-		}
-		f.Verified = true
-	}
 	f.Sizes, f.Type, f.Levels, f.Dense = t.Dims, t.Type.String(), t.FormatString(), t.Dense()
 	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Splits
 	if !t.Whole() {
@@ -160,7 +159,28 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 		// The header counts the outermost mode alone.
 		f.Modes = append(f.Modes, modeInfo{Mode: lev.Mode, Filled: n - st.EmptySlices, Empty: st.EmptySlices, Most: st.MaxSlice, Mean: mean, Skew: float64(st.MaxSlice) / mean})
 	}
-	return nil
+	return f.read(t, opt, verify)
+}
+
+// read reads the arrays of a .tcs file where that is asked for, or takes no time.
+func (f *fileInfo) read(t *tcs.Tensor, opt coo.Options, verify bool) error {
+	if !verify && t.Bytes() > readMost {
+		f.unread(t.Order(), tooLarge(t.Bytes()))
+		return nil
+	}
+	if err := convert.Ready(t, opt); err != nil {
+		if verify {
+			return err
+		}
+		f.unread(t.Order(), err.Error())
+		return nil
+	}
+	f.Verified = verify
+	if !t.Whole() {
+		f.unread(t.Order(), "the file holds a block of a tensor")
+		return nil
+	}
+	return f.fromEntries(t, sorting(opt))
 }
 
 // fromStream reads another file to its end.
@@ -170,24 +190,7 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 		return err
 	}
 	defer s.Close()
-	if p, ok := s.(coo.Progressed); ok && bar != nil {
-		quit, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			tick := time.NewTicker(time.Second / 5)
-			defer tick.Stop()
-			for {
-				select {
-				case <-quit:
-					return
-				case <-tick.C:
-					at, total := p.Progress()
-					bar.Show(path, at, total)
-				}
-			}
-		}()
-		defer func() { close(quit); <-done }()
-	}
+	defer bar.Watch(path, s)()
 	survey, err := coo.Look(s)
 	if err != nil {
 		return err
@@ -198,8 +201,9 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 	if d, ok := s.(coo.Densed); ok {
 		f.Dense = d.Dense()
 	}
-	for k, m := range survey.Modes {
-		f.Modes = append(f.Modes, modeInfo{k, m.Filled, m.Empty, m.Most, m.Mean, m.Skew, m.Gini})
+	f.survey(survey)
+	if err := f.matrix(survey, s, sorting(opt)); err != nil {
+		return err
 	}
 	f.Checksum, err = spmd.FileSum(path)
 	return err
@@ -212,11 +216,7 @@ func (f *fileInfo) print(w io.Writer) error {
 	}
 	line("file", "%s", tcs.Printable(f.File))
 	line("format", "%s", f.Format)
-	sizes := "scalar"
-	if len(f.Sizes) > 0 {
-		sizes = strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Sizes), "[]"), " ", " x ")
-	}
-	line("sizes", "%s", sizes)
+	line("sizes", "%s", sizesOf(f.Sizes))
 	line("type", "%s", f.Type)
 	if len(f.Sizes) > 0 {
 		line("levels", "%s", f.Levels)
@@ -258,11 +258,15 @@ func (f *fileInfo) print(w io.Writer) error {
 	}
 	for _, s := range f.Modes {
 		text := fmt.Sprintf("%d filled, %d empty, at most %s, %.4g on average, skew %.4g", s.Filled, s.Empty, tcs.Count(s.Most, "entry"), s.Mean, s.Skew)
-		if s.Gini > 0 {
-			text += fmt.Sprintf(", Gini %.3g", s.Gini)
+		if s.Gini != nil {
+			text += fmt.Sprintf(", Gini %.3g", *s.Gini)
 		}
 		line(fmt.Sprintf("mode %d", s.Mode), "%s", text)
 	}
+	if f.Matrix != nil {
+		f.Matrix.text(line)
+	}
+	f.printWithout(line)
 	if f.Checksum != "" {
 		line("checksum", "%s", f.Checksum)
 	}

@@ -27,6 +27,7 @@ func readings(path, out string, order int, more ...string) [][]string {
 	return [][]string{
 		append([]string{"info", path, "--verify"}, more...),
 		append([]string{"show", path}, more...),
+		append([]string{"spy", path}, more...),
 		append([]string{"convert", path, out}, more...),
 		run,
 		append(slices.Clone(run), "--ranks=3"),
@@ -174,6 +175,7 @@ func brokenTCS() map[string][]byte {
 	word("a size of 2^61 and 1", 128, 1<<61+1)
 	word("a box that ends before it begins", 128+8, 4)
 	word("a box past the size", 128+64+16, 5)
+	word("a box that ends before a coordinate", 128+64+16, 3)
 	word("a block that is not there", 128+24, 1)
 	at("a level of no kind", 256, 'x')
 	at("a mode twice", 256+4, 1)

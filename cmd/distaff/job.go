@@ -13,6 +13,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
 	"distaff/codegen/diag"
+	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/tcs"
 	"distaff/spmd"
@@ -27,9 +28,6 @@ func (x *invocation) statement() (string, error) {
 		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n, strings.Join(quoted(x.Args().Slice()), " "))
 	}
 	s := x.Args().First()
-	if strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=") {
-		return "", argv.Errorf("%s: job files are not built yet: %s takes a statement and its flags", s, x.name)
-	}
 	if len(x.StringSlice("D")) > 0 {
 		return "", argv.Errorf("-D=%s sets a parameter of a job file, and %q is a statement", x.StringSlice("D")[0], s)
 	}
@@ -78,6 +76,9 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 // named splits T:REST, the value of a flag.
 func named(flag, value, want string) (name, rest string, err error) {
 	name, rest, ok := strings.Cut(value, ":")
+	if tensor, file, assigned := strings.Cut(value, "="); assigned && notation.IsName(tensor) {
+		return "", "", argv.Errorf("-%s=%s: got \"=\" after %s, want -%s=%s; did you mean -%s=%s:%s?", flag, value, tensor, flag, want, flag, tensor, file)
+	}
 	if !ok || name == "" {
 		return "", "", argv.Errorf("-%s=%s: got no tensor, want -%s=%s", flag, value, flag, want)
 	}
@@ -276,6 +277,9 @@ func (x *invocation) count(flag string, least int64) (int64, error) {
 	return n, nil
 }
 
+// meant has values that are said elsewhere, with ours.
+var meant = map[string]string{"gpu": "cuda", "nvidia": "cuda"}
+
 // choice reads a flag that is one of some words, "" where not given.
 func (x *invocation) choice(flag string, words ...string) (string, error) {
 	v := x.String(flag)
@@ -287,8 +291,10 @@ func (x *invocation) choice(flag string, words ...string) (string, error) {
 			return v, nil
 		}
 	}
-	near := ""
-	if n := argv.Nearest(v, words); n != "" {
+	near, lower := "", strings.ToLower(v)
+	if n := meant[lower]; slices.Contains(words, n) {
+		near = "; did you mean " + n + "?"
+	} else if n := argv.Nearest(lower, words); n != "" {
 		near = "; did you mean " + n + "?"
 	}
 	return "", argv.Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)

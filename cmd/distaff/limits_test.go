@@ -120,7 +120,7 @@ func (f *faults) limited(t *testing.T, n, uid int) {
 	if err := os.MkdirAll(tmp, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	argv := append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, f.job("in.tcs", out, fmt.Sprintf("--ranks=%d", 1+rng.IntN(3)), "--tmp="+tmp)...)
+	argv := append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, f.jobIn(tmp, "in.tcs", out, fmt.Sprintf("--ranks=%d", 1+rng.IntN(3)))...)
 	name := fmt.Sprintf("limit %d: %s: %q %q", n, kind, set, argv[4:])
 	mark := fmt.Sprintf("DISTAFF_FAULT=%d-limit-%d", os.Getpid(), n)
 	cmd := exec.Command("bash", argv...)

@@ -6,14 +6,18 @@
 //	main.go        the entry: which command runs, exit codes
 //	command.go     the table of commands, and what help says of them
 //	flags.go       flags that commands share
+//	jobfile.go     a spmd.FileJob from a job file and flags, and its run
 //	job.go         a spmd.Job from flags
 //	run.go         run
 //	compile.go     compile, with its --emit stages
-//	plan.go        plan; planprint.go, its text; planhtml.go, its page
+//	plan.go        plan; planprint.go, its text; planhtml.go, its page;
+//	               plandraw.go, the pictures of it; plancolor.go, the colors of ranks
 //	convert.go     convert
-//	show.go        show, and how show, info and diff read a file
+//	show.go        show, and how show, info, diff and spy read a file
 //	info.go        info
+//	entries.go     what info reads of the entries: modes, and where those of a matrix lie
 //	diff.go        diff
+//	spy.go         spy
 //	cache.go       cache
 //	doctor.go      doctor
 //	wrappers.go    wrappers: the MPI wrappers, built ahead
@@ -133,6 +137,9 @@ func (x *invocation) note(format string, args ...any) {
 	}
 }
 
+// line is note of a line as it is.
+func (x *invocation) line(s string) { x.note("%s", s) }
+
 // noCommand serves a command line of flags alone.
 func noCommand(args []string, commands []*command, stdout, stderr io.Writer) error {
 	for _, a := range args {
@@ -151,9 +158,9 @@ func noCommand(args []string, commands []*command, stdout, stderr io.Writer) err
 }
 
 // unknownCommand explains a first word that is no command: a TACO user's
-// statement, or a slip of the finger.
+// statement, einsum's subscripts, or a slip of the finger.
 func unknownCommand(name string, names []string) error {
-	if strings.Contains(name, "=") {
+	if strings.Contains(name, "=") || strings.Contains(name, "->") {
 		return argv.Errorf("a command comes before the statement: distaff run %q runs it on data, and distaff compile %q prints its code", name, name)
 	}
 	if strings.HasSuffix(name, ".dst") {

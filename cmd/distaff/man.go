@@ -77,7 +77,8 @@ var environment = [][2]string{
 	{"DISTAFF_MEMORY_LIMIT", "as --memory-limit"},
 	{"DISTAFF_TMP", "as --tmp (default: TMPDIR)"},
 	{"OMP_NUM_THREADS", "threads a rank"},
-	{"NO_COLOR, CUDA_VISIBLE_DEVICES", "as elsewhere"},
+	{"NO_COLOR, LC_ALL, LC_CTYPE, LANG", "pictures in characters are plain ASCII where NO_COLOR is set, or the first of the others that is set says no UTF-8"},
+	{"CUDA_VISIBLE_DEVICES", "as elsewhere"},
 }
 
 // tns2tcs describes the other program.

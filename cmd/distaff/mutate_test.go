@@ -98,7 +98,8 @@ func seeds(t *testing.T) []seedFile {
 	}
 	arrays := filepath.Join("..", "..", "io", "npy", "testdata")
 	for name, order := range map[string]int{"f8.npy": 2, "i4.npy": 2, "fortran.npy": 2, "order1.npy": 1, "version2.npy": 2, "c16.npy": 2, "empty.npy": 2,
-		"csr.npz": 2, "csc.npz": 2, "coo.npz": 2, "bsr.npz": 2, "dia.npz": 2, "csr_deflated.npz": 2} {
+		"csr.npz": 2, "csc.npz": 2, "coo.npz": 2, "bsr.npz": 2, "dia.npz": 2, "csr_deflated.npz": 2,
+		"coo3.npz": 3, "coo3_stored.npz": 3, "coo_fortran.npz": 3, "sparse3.npz": 3, "coo1.npz": 1} {
 		b, err := os.ReadFile(filepath.Join(arrays, name))
 		if err != nil {
 			t.Fatal(err)

@@ -3,23 +3,31 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
+	"distaff/cmd/argv"
+	"distaff/io/outfile"
+	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
 func planCommand() *command {
 	return &command{
-		name: "plan", args: "STATEMENT", short: "prints what every rank would do, without running it",
+		name: "plan", args: "STATEMENT|FILE.dst", short: "prints what every rank would do, without running it",
 		long: `Prints what every rank owns, fetches, computes and sends, step by step, with
 bytes, messages, memory and balance. It takes the flags of run; those that only
 concern a run change nothing. It runs and compiles nothing, needs no MPI and reads headers
 only, but for a .tns file without sizes, whose coordinates give them. Bytes of dense
 tensors are those of a run. Those of sparse blocks are estimates, as if entries were spread
-evenly; they are marked with ~. Of many ranks the first four are printed in full, and all with -v.`,
+evenly; they are marked with ~. So are counts of entries, but for those of a .tcs file, a generated
+tensor, and a file that was read and repeats no coordinate: repeats are summed, and headers do not
+tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, and all with -v. Of a job file it prints the
+plan of each statement, where it stands, as if every tensor came from its inputs: what moves a tensor from where a statement
+left it to where the next one wants it is not counted.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
-			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page with the grid of blocks and the tables")}),
+			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page: which rank owns which block, in colors, and what each rank does")}),
 		action: planAction,
 	}
 }
@@ -27,7 +35,64 @@ evenly; they are marked with ~. Of many ranks the first four are printed in full
 // listedRanks is how many ranks the text form lists in full.
 const listedRanks = 4
 
+// planDetail is how many ranks are listed in full; -1 for all.
+func (x *invocation) planDetail() int {
+	if x.Bool("v") || x.Bool("json") {
+		return -1
+	}
+	return listedRanks
+}
+
+// planFile plans each statement of a job file, in its order.
+func planFile(x *invocation) error {
+	if x.IsSet("html") {
+		return argv.Errorf("--html draws the plan of one statement; a job file has a plan for each of its own")
+	}
+	f, err := x.fileJob()
+	if err != nil {
+		return err
+	}
+	parts, err := f.Jobs()
+	if err != nil {
+		return err
+	}
+	type planned struct {
+		Line int           `json:"line"`
+		Plan *spmd.Planned `json:"plan"`
+	}
+	var all []planned
+	for _, part := range parts {
+		part.Check = false
+		p, err := part.Plan(x.Context.Context, x.planDetail())
+		if err != nil {
+			return part.Locate(err)
+		}
+		all = append(all, planned{part.Line, p})
+	}
+	var out bytes.Buffer
+	if x.Bool("json") {
+		b, err := json.MarshalIndent(all, "", "  ")
+		if err != nil {
+			panic("BUG: distaff: a plan does not marshal: " + err.Error())
+		}
+		out.Write(append(b, '\n'))
+	} else {
+		for k, p := range all {
+			if k > 0 {
+				out.WriteString("\n")
+			}
+			fmt.Fprintf(&out, "%s:%d\n", tcs.Printable(x.Args().First()), p.Line)
+			printPlan(&out, p.Plan)
+		}
+	}
+	_, err = x.stdout.Write(out.Bytes())
+	return err
+}
+
 func planAction(x *invocation) error {
+	if x.isJobFile() {
+		return planFile(x)
+	}
 	statement, err := x.statement()
 	if err != nil {
 		return err
@@ -36,11 +101,7 @@ func planAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	detail := listedRanks
-	if x.Bool("v") || x.Bool("json") {
-		detail = -1
-	}
-	p, err := j.Plan(x.Context.Context, detail)
+	p, err := j.Plan(x.Context.Context, x.planDetail())
 	if err != nil {
 		return err
 	}
@@ -55,46 +116,75 @@ func planAction(x *invocation) error {
 	}
 	var out bytes.Buffer
 	if x.Bool("json") {
-		e := json.NewEncoder(&out)
-		if err := e.Encode(p); err != nil {
+		b, err := json.MarshalIndent(p, "", "  ")
+		if err != nil {
 			panic("BUG: distaff: a plan does not marshal: " + err.Error())
 		}
+		out.Write(append(b, '\n'))
 	} else {
 		printPlan(&out, p)
 	}
-	_, err = x.stdout.Write(out.Bytes())
+	w := x.stdout
+	if outfile.Stdout(x.String("html")) {
+		w = x.stderr
+	}
+	_, err = w.Write(out.Bytes())
 	return err
+}
+
+// planQuantity is something that each rank has, does or takes.
+type planQuantity struct {
+	name   string
+	values []int64 // a rank
+	bytes  bool
+}
+
+// planQuantities are the quantities of a plan.
+func planQuantities(p *spmd.Planned) []planQuantity {
+	list := []planQuantity{
+		{"steps", p.Steps, false},
+		{"owned", p.Owned, true},
+		{"sent", p.Comm.BytesSent, true},
+		{"received", p.Comm.BytesReceived, true},
+		{"messages", p.Comm.MessagesSent, false},
+		{"memory", p.Memory, true},
+	}
+	if p.Largest != "" {
+		list = append(list, planQuantity{"entries read of " + p.Largest, p.Balance.Nonzeros, false})
+	}
+	return list
+}
+
+// text prints a value; plain prints a count.
+func (q planQuantity) text(n float64, plain func(float64) string) string {
+	if q.bytes {
+		return sizeOf(int64(n + 0.5))
+	}
+	return plain(n)
 }
 
 // planTotal is a line of the table of totals.
 type planTotal struct {
 	Name                  string
 	Total, Min, Mean, Max string
+	At                    string // the first rank with the most; "all" where all are equal
 }
 
-// planTotals are the quantities of a plan that ranks have each for itself.
-func planTotals(p *spmd.Planned) []planTotal {
-	plain := func(n float64) string { return compact(n) }
-	size := func(n float64) string { return sizeOf(int64(n + 0.5)) }
-	line := func(name string, v []int64, show func(float64) string) planTotal {
-		var sum float64
-		lo, hi := v[0], v[0]
-		for _, x := range v {
-			sum += float64(x)
-			lo, hi = min(lo, x), max(hi, x)
+// total sums a quantity up over the ranks.
+func (q planQuantity) total(plain func(float64) string) planTotal {
+	var sum float64
+	lo, hi := q.values[0], 0
+	for r, x := range q.values {
+		sum += float64(x)
+		lo = min(lo, x)
+		if x > q.values[hi] {
+			hi = r
 		}
-		return planTotal{name, show(sum), show(float64(lo)), show(sum / float64(len(v))), show(float64(hi))}
 	}
-	lines := []planTotal{
-		line("steps", p.Steps, plain),
-		line("owned", p.Owned, size),
-		line("sent", p.Comm.BytesSent, size),
-		line("received", p.Comm.BytesReceived, size),
-		line("messages", p.Comm.MessagesSent, plain),
-		line("memory", p.Memory, size),
+	at := "all"
+	if lo < q.values[hi] {
+		at = plain(float64(hi))
 	}
-	if p.Largest != "" {
-		lines = append(lines, line("entries of "+p.Largest, p.Balance.Nonzeros, plain))
-	}
-	return lines
+	show := func(n float64) string { return q.text(n, plain) }
+	return planTotal{q.name, show(sum), show(float64(lo)), show(sum / float64(len(q.values))), show(float64(q.values[hi])), at}
 }

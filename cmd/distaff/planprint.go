@@ -14,10 +14,22 @@ import (
 
 func sizeOf(n int64) string { return tcs.Size(n) }
 
-// compact prints a count, with one digit after the point where it is no whole number.
+// sizesOf prints sizes: 3 x 4.
+func sizesOf(sizes []int64) string {
+	if len(sizes) == 0 {
+		return "scalar"
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", " x ")
+}
+
+// compact prints a count, with one digit after the point where it is no whole number, and two
+// that count below one.
 func compact(n float64) string {
 	if n == float64(int64(n)) {
 		return strconv.FormatInt(int64(n), 10)
+	}
+	if n < 1 {
+		return strconv.FormatFloat(n, 'g', 2, 64)
 	}
 	return strconv.FormatFloat(n, 'f', 1, 64)
 }
@@ -80,18 +92,15 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 		if x.Broadcast {
 			note = strings.TrimSpace(note + " broadcast to all ranks")
 		}
-		sizes := "scalar"
-		if len(x.Sizes) > 0 {
-			sizes = strings.ReplaceAll(strings.Trim(fmt.Sprint(x.Sizes), "[]"), " ", " x ")
-		}
-		fmt.Fprintf(t, "%s\t%s %s\t%s\t%d\t%s\t%s\t%s\n", tensorLabel(x), x.Format, x.Type, sizes, x.Blocks,
+		fmt.Fprintf(t, "%s\t%s %s\t%s\t%d\t%s\t%s\t%s\n", tensorLabel(x), x.Format, x.Type, sizesOf(x.Sizes), x.Blocks,
 			about(x.Counted, strconv.FormatInt(x.Entries, 10)), about(x.Exact, sizeOf(x.Bytes)), tcs.Printable(note))
 	}
 	t.Flush()
 	fmt.Fprintln(w)
 	t = tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "a rank\ttotal\tmin\tmean\tmax\t")
-	for _, l := range planTotals(p) {
+	for _, q := range planQuantities(p) {
+		l := q.total(compact)
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", l.Name, l.Total, l.Min, l.Mean, l.Max)
 	}
 	t.Flush()

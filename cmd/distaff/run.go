@@ -10,9 +10,10 @@ import (
 
 func runCommand() *command {
 	return &command{
-		name: "run", args: "STATEMENT", short: "runs a statement on tensors from files",
+		name: "run", args: "STATEMENT|FILE.dst", short: "runs a statement, or a job file, on tensors from files",
 		long: `Runs one statement of tensor index notation: loads its operands, computes, and
-writes or prints the result. A scalar result without -o is printed, another one
+writes or prints the result. Of a job file (FILE.dst) it runs all statements, with
+tensors that stay in memory between them: docs/jobs.md. A scalar result without -o is printed, another one
 is summed up in one line. Sizes come from the inputs; -d gives those that no
 input knows. Exit codes: 0 done, 1 the run failed, 2 the command or statement is
 wrong, 3 the data is wrong, 4 --check found a difference, 5 the memory limit
@@ -22,6 +23,7 @@ would be passed.`,
 			`distaff run "y(i) = A(i,j) * x(j)" -i=A:matrix.mtx -g=x:dense -o=y:y.mtx`,
 			`distaff run "s = A(i,j) * A(i,j)" -i=A:matrix.mtx.gz`,
 			`distaff run "C(i,j) = A(i,k) * B(k,j)" -g=A:uniform:1000000 -g=B:zipf:1000000:1.1 -d=A:100000,100000 -d=j:100000 -f=C:ds --check`,
+			`distaff run job.dst -D n=4096 -i=A:matrix.mtx -o=x:x.npy --ranks=4`,
 		},
 		flags:  join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags()),
 		action: run,
@@ -29,6 +31,9 @@ would be passed.`,
 }
 
 func run(x *invocation) error {
+	if x.isJobFile() {
+		return runFile(x)
+	}
 	statement, err := x.statement()
 	if err != nil {
 		return err
@@ -44,7 +49,7 @@ func run(x *invocation) error {
 	}
 	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
 	if bar != nil {
-		j.Progress = bar.Show
+		j.Progress, j.Working = bar.Show, bar.Work
 	}
 	report, err := j.Run(x.Context.Context)
 	bar.Clear()
@@ -57,7 +62,7 @@ func run(x *invocation) error {
 		w = x.stderr
 	}
 	for _, o := range j.Outputs {
-		if textio.Stdin(o.File) { // a tensor goes there, which a line would spoil
+		if textio.Stdin(o.File) || outfile.Stdout(o.File) { // a tensor goes there, which a line would spoil
 			w = x.stderr
 		}
 	}

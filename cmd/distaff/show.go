@@ -12,7 +12,7 @@ import (
 	"distaff/io/coo"
 )
 
-// readFlags say how show, info and diff read a file.
+// readFlags say how show, info, diff and spy read a file.
 func readFlags() []cliFlag {
 	return []cliFlag{
 		text("d", al("dims"), "", "`N,N,...` sizes, one a mode, for a file that has none"),
@@ -21,6 +21,11 @@ func readFlags() []cliFlag {
 		text("tmp", nil, "", "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
 		text("threads", nil, "", "`N` threads (default: all cores)"),
 	}
+}
+
+// sorting is what sorting the entries of a file may take.
+func sorting(opt coo.Options) coo.Config {
+	return coo.Config{Limit: convert.DefaultLimit(), Tmp: opt.Tmp, Threads: opt.Threads}
 }
 
 func showCommand() *command {
@@ -49,6 +54,7 @@ func show(x *invocation) error {
 	if err != nil {
 		return err
 	}
+	opt.Note = x.line
 	s, err := convert.Open(x.Args().First(), opt)
 	if err != nil {
 		return err

@@ -52,6 +52,7 @@ func base(dir string) map[string][]string {
 		"info":    {in},
 		"show":    {in},
 		"diff":    {in, in},
+		"spy":     {in},
 		"doctor":  {}, "cache": {"path"}, "completion": {"bash"}, "version": {}, "man": {}, "wrappers": {},
 	}
 }
@@ -111,10 +112,10 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	for _, v := range []string{"DISTAFF_CC", "DISTAFF_CFLAGS", "DISTAFF_CACHE", "XDG_CACHE_HOME", "HOME", "DISTAFF_BLAS", "DISTAFF_MPICC", "DISTAFF_MPI_WRAPPER", "DISTAFF_MEMORY_LIMIT",
-		"DISTAFF_TMP", "TMPDIR", "OMP_NUM_THREADS", "NO_COLOR", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PATH"} {
+		"DISTAFF_TMP", "TMPDIR", "OMP_NUM_THREADS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PATH"} {
 		t.Run(v, func(t *testing.T) {
 			t.Setenv(v, "/nowhere/"+evil)
-			for _, args := range [][]string{append([]string{"run"}, base(dir)["run"]...), {"doctor"}, {"cache", "path"}, {"cache", "list"}, {"cache", "clear"}, {"convert", "a.tns", "b.tcs"}} {
+			for _, args := range [][]string{append([]string{"run"}, base(dir)["run"]...), {"doctor"}, {"cache", "path"}, {"cache", "list"}, {"cache", "clear"}, {"convert", "a.tns", "b.tcs"}, {"spy", "a.tns"}} {
 				try(t, v+" "+args[0], false, args...)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"distaff/io/coo"
 	"distaff/io/tcs"
 
 	"golang.org/x/term"
@@ -19,7 +20,7 @@ func IsTerminal(w io.Writer) bool {
 }
 
 // Progress is a line on a terminal that is overwritten: how much of a file was
-// read, how fast, and how long it will take. A nil Progress shows nothing.
+// read, how fast, and how long it will take; or how much of some work was done. A nil Progress shows nothing.
 type Progress struct {
 	w     io.Writer
 	mu    sync.Mutex
@@ -45,23 +46,57 @@ func NewProgress(w io.Writer, mode string, quiet bool) *Progress {
 func (p *Progress) Show(file string, done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	if file != p.file || done < p.last { // another file, or a second pass
-		p.file, p.begun = file, now
-	}
-	p.last, p.shown = done, true
+	took := p.since(file, done)
 	line := tcs.Printable(file) + ": " + tcs.Size(done)
 	if total > 0 {
 		line += fmt.Sprintf(" of %s (%d%%)", tcs.Size(total), int64(100*float64(done)/float64(total)))
 	}
-	if took := now.Sub(p.begun).Seconds(); took > 0.5 && done > 0 {
-		rate := float64(done) / took
-		line += ", " + tcs.Size(int64(rate)) + "/s"
-		if total > done {
-			line += fmt.Sprintf(", %s left", (time.Duration(float64(total-done)/rate+0.5) * time.Second))
-		}
+	if took > 0.5 && done > 0 {
+		line += ", " + tcs.Size(int64(float64(done)/took)) + "/s"
 	}
-	fmt.Fprint(p.w, "\r\033[K"+line)
+	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
+}
+
+// Work replaces the line by how much of some work is done, or removes it where what is "".
+func (p *Progress) Work(what string, done, total int64) {
+	if what == "" {
+		p.Clear()
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := p.since(what, done)
+	line := what
+	if total > 0 {
+		line += fmt.Sprintf(": %d%%", int64(100*float64(done)/float64(total)))
+	}
+	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
+}
+
+// since notes what is shown, and tells how many seconds it has been.
+func (p *Progress) since(what string, done int64) float64 {
+	now := time.Now()
+	if what != p.file || done < p.last { // another file, or a second pass
+		p.file, p.begun = what, now
+	}
+	p.last, p.shown = done, true
+	return now.Sub(p.begun).Seconds()
+}
+
+// left is how long the rest will take, where that can be told.
+func left(took float64, done, total int64) string {
+	if took <= 0.5 || done <= 0 || total <= done {
+		return ""
+	}
+	return fmt.Sprintf(", %s left", time.Duration(float64(total-done)*took/float64(done)+0.5)*time.Second)
+}
+
+// Watch shows how far a stream is read until stop is called.
+func (p *Progress) Watch(file string, s coo.Stream) (stop func()) {
+	if p == nil {
+		return func() {}
+	}
+	return coo.Watch(s, time.Second/5, func(done, total int64) { p.Show(file, done, total) })
 }
 
 // Clear removes the line.

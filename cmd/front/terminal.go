@@ -2,12 +2,16 @@ package front
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 // Terminal is the last gate before a terminal, or whatever stands in its place:
@@ -24,6 +28,27 @@ type Terminal struct {
 
 // NewTerminal writes to w.
 func NewTerminal(w io.Writer) *Terminal { return &Terminal{w: w} }
+
+// Columns is how many characters a line of the terminal behind w has, 80 where there is none.
+func Columns(w io.Writer) int {
+	if t, ok := w.(*Terminal); ok {
+		w = t.w
+	}
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 80
+}
+
+// Unicode tells whether pictures on standard output may hold more than ASCII: not where NO_COLOR is set, or the
+// first that is set of LC_ALL, LC_CTYPE and LANG does not say UTF-8.
+func Unicode() bool {
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
+	utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8")
+	return utf8 && os.Getenv("NO_COLOR") == ""
+}
 
 // Write writes p, but for a character at its end that is not whole.
 func (t *Terminal) Write(p []byte) (int, error) {

@@ -2,9 +2,13 @@ package front
 
 import (
 	"bytes"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestTerminal(t *testing.T) {
@@ -42,5 +46,42 @@ func TestClip(t *testing.T) {
 	}
 	if short := strings.Repeat("é", maxLine) + "\n" + strings.Repeat("x", maxLine); Clip(short) != short {
 		t.Error("lines of the longest length are cut")
+	}
+}
+
+func TestUnicode(t *testing.T) {
+	for _, c := range []struct {
+		all, ctype, lang, plain string
+		want                    bool
+	}{
+		{"C.UTF-8", "", "", "", true}, {"", "", "", "", false}, {"C", "en_US.UTF-8", "en_US.UTF-8", "", false}, {"", "de_DE.utf8", "C", "", true},
+		{"", "", "en_US.UTF-8", "", true}, {"", "POSIX", "en_US.UTF-8", "", false}, {"C.UTF-8", "", "", "1", false}, {"", "", "de_DE.ISO-8859-1", "", false},
+	} {
+		for name, v := range map[string]string{"LC_ALL": c.all, "LC_CTYPE": c.ctype, "LANG": c.lang, "NO_COLOR": c.plain} {
+			t.Setenv(name, v)
+		}
+		if got := Unicode(); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
+// TestColumns: the width is that of the terminal, also where it is written to through a Terminal, and 80 elsewhere.
+func TestColumns(t *testing.T) {
+	if got := Columns(&bytes.Buffer{}); got != 80 {
+		t.Errorf("got %d columns without a terminal, want 80", got)
+	}
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal can be made: %v", err)
+	}
+	defer f.Close()
+	if err := unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 133}); err != nil {
+		t.Skipf("no terminal can be made: %v", err)
+	}
+	for _, w := range []io.Writer{f, NewTerminal(f)} {
+		if got := Columns(w); got != 133 {
+			t.Errorf("got %d columns, want 133", got)
+		}
 	}
 }

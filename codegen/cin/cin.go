@@ -223,6 +223,25 @@ func ExprAccesses(x Expr, fn func(*Access)) {
 	}
 }
 
+// MapAccesses is x with each access in it replaced by what fn makes of it. Expressions that do
+// not change are the same afterwards.
+func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
+	switch x := x.(type) {
+	case *Access:
+		return fn(x)
+	case *Neg:
+		if y := MapAccesses(x.X, fn); y != x.X {
+			return &Neg{X: y}
+		}
+	case *Binary:
+		p, q := MapAccesses(x.X, fn), MapAccesses(x.Y, fn)
+		if p != x.X || q != x.Y {
+			return &Binary{Op: x.Op, X: p, Y: q}
+		}
+	}
+	return x
+}
+
 // Walk calls fn for s and the statements in it, outer ones first, consumers
 // before producers.
 func Walk(s Stmt, fn func(Stmt)) {

@@ -172,12 +172,8 @@ type (
 		Lo, Hi Expr
 		Step   int64
 		Kind   ForKind
-		// Factor is the unroll factor of Unrolled (0: fully); of Vector, the number
-		// of iterations below which lanes do not pay and the loop runs as Serial.
+		// Factor is the unroll factor of Unrolled (0: fully).
 		Factor int64
-		// Lanes, of a Vector loop with a Factor, is the number of iterations that run
-		// at once where it has few and the machine's lanes have masks; 0 for none.
-		Lanes int64
 		// Dynamic and Chunk are the OpenMP schedule of Parallel; Chunk 0 is the default.
 		Dynamic bool
 		Chunk   int64

@@ -530,13 +530,6 @@ func (p *parser) loop() Stmt {
 		}
 	case p.accept("vector"):
 		s.Kind = Vector
-		if p.accept("(") {
-			s.Factor = p.int()
-			if p.accept(",") {
-				s.Lanes = p.int()
-			}
-			p.expect(")")
-		}
 	case p.accept("unrolled"):
 		s.Kind = Unrolled
 		if p.accept("(") {

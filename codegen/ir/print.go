@@ -265,12 +265,6 @@ func loopClauses(s *For) string {
 		}
 	case Vector:
 		b.WriteString(" vector")
-		switch {
-		case s.Lanes != 0:
-			fmt.Fprintf(&b, "(%d, %d)", s.Factor, s.Lanes)
-		case s.Factor != 0:
-			fmt.Fprintf(&b, "(%d)", s.Factor)
-		}
 	case Unrolled:
 		b.WriteString(" unrolled")
 		if s.Factor != 0 {

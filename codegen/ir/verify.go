@@ -532,8 +532,8 @@ func (v *verifier) loop(s *For) error {
 	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Unrolled {
 		return fmt.Errorf("step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step, s.Factor, s.Chunk, s.Kind)
 	}
-	if s.Lanes != 0 && (s.Lanes < 0 || s.Kind != Vector || s.Factor == 0 || s.Step != 1) {
-		return fmt.Errorf("lanes of %d: want a vector loop of step 1 with a factor", s.Lanes)
+	if s.Factor != 0 && s.Kind != Unrolled {
+		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
 	}
 	l := &verifyLoop{kind: s.Kind, reduce: map[*Var]bool{}, inside: map[any]bool{}}
 	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {

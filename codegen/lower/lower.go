@@ -98,7 +98,7 @@ func Lower(s Spec) (x *Lowered, err error) {
 }
 
 func lower(s Spec) *Lowered {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]*strategy.Gather{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, used: newUsed()}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, used: newUsed()}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	l.numbers = strategy.Numbers(s.Stmt)
@@ -135,7 +135,10 @@ func lower(s Spec) *Lowered {
 		}
 		e := l.rootEnv(s.Stmt)
 		l.checkBounds(e)
-		l.assembly.whole(inChunks, func() { l.stmt(s.Stmt, e.clone(), false) })
+		l.assembly.whole(inChunks, func() {
+			l.clearBefore(s.Stmt, e)
+			l.stmt(s.Stmt, e.clone(), false)
+		})
 	})
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
@@ -174,11 +177,11 @@ type lowerer struct {
 	// those of the loops that lowering itself runs on threads.
 	numbers map[cin.Stmt]int
 	cuts    map[*cin.Forall]strategy.Cut
-	// segments are the loops over sparse segments that are to run in lanes.
-	segments map[*ir.For]*strategy.Gather
-	// over has the variable of each loop of the statement.
-	over  map[*ir.For]string
-	sched *schedule
+	// over has the variable of each loop of the statement, segments the loops over segments
+	// that run in lanes though they gather.
+	over     map[*ir.For]string
+	segments map[*ir.For]bool
+	sched    *schedule
 	// hooks lower loops that lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 

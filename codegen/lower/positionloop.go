@@ -45,23 +45,25 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 	cur := *root
 	cur.level, cur.pos, cur.base = a.deep, nil, nil
 	fl.cur = &cur
-	fl.positions(root, e)
+	fl.lo, fl.hi = l.positions(root, a.deep, e)
 	return fl
 }
 
-// positions finds the range of positions of the last level.
-func (fl *positionLoop) positions(root *cursor, e *env) {
-	l, op := fl.l, root.op
+// positions are the first and last of a level that a leaf's part of the statement visits, from
+// the cursor before all levels.
+func (l *lowerer) positions(root *cursor, level int, e *env) (lo, hi ir.Expr) {
+	op := root.op
 	if op.caps(0).Locate {
 		s := l.rangeOf(e, root.vars[0])
-		fl.lo, fl.hi = ir.Minus(s.lo, op.offset(0)), ir.Minus(s.hi, op.offset(0))
+		lo, hi = ir.Minus(s.lo, op.offset(0)), ir.Minus(s.hi, op.offset(0))
 	} else {
-		fl.lo, fl.hi = l.segment(root)
+		lo, hi = l.segment(root)
 	}
-	for k := 1; k <= fl.cur.level; k++ {
-		fl.lo = l.named(op.prefix()+"_s", l.below(op, k, fl.lo))
-		fl.hi = l.named(op.prefix()+"_e", l.below(op, k, fl.hi))
+	for k := 1; k <= level; k++ {
+		lo = l.named(op.prefix()+"_s", l.below(op, k, lo))
+		hi = l.named(op.prefix()+"_e", l.below(op, k, hi))
 	}
+	return lo, hi
 }
 
 // serial lowers the nest as a loop in order.

@@ -34,10 +34,20 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.positions, p))
 	l.when(ir.Less(q, ir.Int(0)), func() {
 		l.set(q, ir.Minus(ir.Int(-1), q))
-		first := ir.Times(q, size)
-		l.emit(&ir.Fill{A: a.vals(), Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.vals().Elem)})
+		if !a.cleared {
+			first := ir.Times(q, size)
+			l.emit(&ir.Fill{A: a.vals(), Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.vals().Elem)})
+		}
 	})
 	return resultCursor{level: a.deep + 1, pos: l.named(a.op.prefix()+"_p", q), zeroed: true}
+}
+
+// clear sets the values to 0 that this leaf is the first to come to.
+func (a *mappedResult) clear(lo, hi ir.Expr) {
+	l := a.l
+	p := l.newVar(a.op.prefix() + "_p")
+	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() { a.at(p) })})
+	a.cleared = true
 }
 
 // prefetch fetches the result's block for position p of the map. It does so only where

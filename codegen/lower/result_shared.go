@@ -1,6 +1,11 @@
 package lower
 
-import "distaff/codegen/ir"
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
 
 // sharedResult is a result whose level arrays are an operand's. Every entry of that
 // operand gives a value, or a block of dense levels, at the position of the entry. The leaf
@@ -8,6 +13,8 @@ import "distaff/codegen/ir"
 type sharedResult struct {
 	randomAccess
 	key string // of the access to the operand
+	// cleared: all values are 0 before the first is added, since loops come back to them.
+	cleared bool
 }
 
 func newSharedResult(r *result) *sharedResult {
@@ -17,4 +24,40 @@ func newSharedResult(r *result) *sharedResult {
 
 func (a *sharedResult) pattern() string { return a.key }
 
-func (a *sharedResult) at(p ir.Expr) resultCursor { return resultCursor{level: a.deep + 1, pos: p} }
+func (a *sharedResult) at(p ir.Expr) resultCursor {
+	return resultCursor{level: a.deep + 1, pos: p, zeroed: a.cleared}
+}
+
+func (a *sharedResult) clear(lo, hi ir.Expr) {
+	a.cleared = true
+	size := a.block(a.deep + 1)
+	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size), X: ir.Zero(a.vals().Elem)})
+}
+
+// clearBefore sets the values of a result with an operand's pattern to 0 where a loop of a sum is
+// around one that leads to them, and so comes back to each.
+func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
+	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
+	if !ok || !l.comesBack(s) {
+		return
+	}
+	a.clear(l.positions(e.cur[l.assembly.pattern()], l.out.deep, e))
+}
+
+// comesBack tells whether a loop over no variable of the result is around one over a variable down
+// to its last compressed level.
+func (l *lowerer) comesBack(s cin.Stmt) bool {
+	found := false
+	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
+		if a.LHS.Name != l.out.op.Name {
+			return
+		}
+		summed := false
+		for _, f := range loops {
+			roots := l.sched.g.Underived(f.Var)
+			found = found || summed && slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
+			summed = summed || !slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(l.resultVars, v) })
+		}
+	})
+	return found
+}

@@ -12,53 +12,20 @@ func (l *lowerer) vectorize(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
 			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{}, stored: map[*ir.Array]bool{}}
-			g := l.segments[f]
 			over, made := l.over[f]
-			switch {
-			case !v.fits():
-			case v.contiguous():
-				if !made || l.spec.Strategy.Lanes[over] != "" {
-					f.Kind, f.Reduce = ir.Vector, v.reduce
-				}
-			case g != nil && v.gathers():
-				f.Kind, f.Reduce, f.Factor = ir.Vector, v.reduce, g.From
-				if v.plain() {
-					f.Lanes = g.Masked
-				}
+			asked := !made || l.spec.Strategy.Lanes[over] != ""
+			if v.fits() && (asked && v.contiguous() || l.segments[f] && !v.contiguous() && v.gathers()) {
+				f.Kind, f.Reduce = ir.Vector, v.reduce
 			}
 		}
 	})
 }
 
-// segmentLoop notes of a loop over variable v in a segment of the access called key how
+// segmentLoop notes of a loop over variable v in a segment of the access called key whether
 // it is to run in lanes.
 func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
-	if g := l.spec.Strategy.GatherOf(key, v); g != nil {
-		l.segments[f] = g
-	}
+	l.segments[f] = l.spec.Strategy.Gather(key, v)
 	return f
-}
-
-// plain tells whether the body's operations on values are additions, subtractions
-// and products of numbers that a machine's lanes hold.
-func (v *vectorLoop) plain() bool {
-	ok := true
-	lane := func(t ir.Type) bool { return t == ir.Float32 || t == ir.Float64 || t == ir.Int32 || t == ir.Int64 }
-	for x := range v.sums {
-		ok = ok && lane(x.Typ)
-	}
-	ir.WalkExprs(v.f.Body, func(x ir.Expr) {
-		switch x := x.(type) {
-		case *ir.Lit, *ir.Var:
-		case *ir.Load:
-			ok = ok && lane(x.A.Elem)
-		case *ir.Binary:
-			ok = ok && (x.Op == ir.Add || x.Op == ir.Sub || x.Op == ir.Mul)
-		default:
-			ok = false
-		}
-	})
-	return ok
 }
 
 type vectorLoop struct {

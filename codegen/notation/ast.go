@@ -10,11 +10,14 @@
 //	ast.go        the syntax tree, and the normal form
 //	token.go      tokens, and what a name is
 //	parse.go      the parser
+//	hints.go      what other notations mean in this one, for its errors
 //	check.go      what a statement must keep
+//	old.go        the old value of the left tensor, on the right side
 //	normal.go     the normal form
 //	print.go      the text forms
 //	walk.go       walks over both forms
 //	mapaccess.go  terms with other accesses
+//	quotients.go  quotients that are summed, of which a user is told
 //	sizes.go      sizes of index variables, inferred
 //	types.go      types, inferred
 package notation

@@ -15,7 +15,14 @@ const MaxTerms = 4096
 // right; sum over a variable that its body lacks; a tensor with two different
 // numbers of modes; one name for a tensor (or scalar) and a variable. It also
 // refuses a statement of more than MaxTerms terms. Errors are *diag.Error.
-func Check(s *Stmt) error {
+func Check(s *Stmt) error { return check(s, false) }
+
+// CheckUpdate is Check for a statement whose right side may read the left tensor's old
+// value, as in r(i) = r(i) - q(i).
+func CheckUpdate(s *Stmt) error { return check(s, true) }
+
+// check is Check, which update lets pass the left tensor on the right.
+func check(s *Stmt, update bool) error {
 	c := &checker{s: s, orders: map[string]int{}, tensors: map[string]Span{}, vars: map[string]Span{}}
 	for k, v := range s.LHS.Vars {
 		for _, w := range s.LHS.Vars[:k] {
@@ -32,7 +39,7 @@ func Check(s *Stmt) error {
 		}
 		switch e := e.(type) {
 		case *Access:
-			if e.Name == s.LHS.Name {
+			if e.Name == s.LHS.Name && !update {
 				c.err = c.at(diag.LeftOnRight, nil, 0, e.At,
 					"got %s on both sides, want the left tensor on the left only (%s += ... adds to what it holds)", e.Name, s.LHS)
 			}

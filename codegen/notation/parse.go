@@ -26,8 +26,11 @@ const MaxDepth = 1000
 // of sum(i, j, x) are the names that a comma follows: its body is the last
 // item. Errors are *diag.Error with the place in src. Parse reports syntax
 // alone; Check has the rest.
-func Parse(src string) (*Stmt, error) {
-	p := &parser{src: src, toks: scan(src)}
+func Parse(src string) (*Stmt, error) { return ParseIn(src, Span{0, len(src)}) }
+
+// ParseIn is Parse of a part of src. Spans, of errors too, are those of src.
+func ParseIn(src string, at Span) (*Stmt, error) {
+	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the statement"}
 	s, err := p.statement()
 	if err != nil {
 		return nil, err
@@ -35,11 +38,27 @@ func Parse(src string) (*Stmt, error) {
 	return s, nil
 }
 
+// ParseExprIn reads a part of src that is an expression by SPEC's grammar. Spans, of
+// errors too, are those of src.
+func ParseExprIn(src string, at Span) (Expr, error) {
+	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression"}
+	x := p.expr()
+	if p.err == nil && p.peek().kind != tokEnd {
+		p.got(p.peek(), "an operator or the end of the expression")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return x, nil
+}
+
 // parser is a recursive descent over the tokens. The first error is kept in
 // err, after which every method returns at once with no meaning.
 type parser struct {
 	src   string
+	part  Span // of src, that is parsed
 	toks  []token
+	end   string // what tokEnd is called in messages
 	k     int
 	depth int
 	err   *diag.Error
@@ -62,14 +81,7 @@ func (p *parser) text(t token) string { return p.src[t.at.Pos:t.at.End] }
 
 // got fails at token t, which is not what is wanted there.
 func (p *parser) got(t token, want string) {
-	got := describe(p.src, t)
-	switch got {
-	case `"["`:
-		want += "; indices stand in parentheses, as in A(i,j)"
-	case `"^"`:
-		want += "; a power is a product, as in x(i)*x(i)"
-	}
-	p.fail(diag.Syntax, t.at, "got %s, want %s", got, want)
+	p.fail(diag.Syntax, t.at, "got %s, want %s%s", p.describe(t), want, hint(p.src, t.at))
 }
 
 func (p *parser) fail(code diag.Code, at Span, format string, args ...any) {
@@ -88,6 +100,10 @@ func (p *parser) expect(kind tokenKind, want string) token {
 }
 
 func (p *parser) statement() (*Stmt, error) {
+	if statement, arrow := fromEinsum(p.src[p.part.Pos:p.part.End]); statement != "" {
+		p.fail(diag.Syntax, Span{p.part.Pos + arrow.Pos, p.part.Pos + arrow.End}, `got "->", want a statement with "=" or "+=": einsum's subscripts are here %s`, statement)
+		return nil, p.err
+	}
 	s := &Stmt{Src: p.src}
 	name := p.expect(tokName, "the name of the result, as in A(i,j) = ...")
 	if p.err == nil {

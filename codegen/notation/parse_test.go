@@ -2,6 +2,7 @@ package notation
 
 import (
 	"errors"
+	"fmt"
 	"math/rand"
 	"reflect"
 	"strings"
@@ -95,6 +96,14 @@ func TestParseErrors(t *testing.T) {
 		{"A(i) = B[i]", `indices stand in parentheses`, 8},
 		{"A(i) = sin(B(i))", `want "," or ")" after an index variable of sin; sin(...) is a tensor's access, and sum(i, ...) the only function`, 12},
 		{"A(i) = B(i)^2", `want an operator or the end of the statement; a power is a product, as in x(i)*x(i)`, 11},
+		{"A(i) = B(i)**2", `got "*", want an operand: a tensor, a number, sum(...) or a parenthesis; a power is a product, as in x(i)*x(i)`, 12},
+		{"A(i) = B(i,j) @ c(j)", `want an operator or the end of the statement; a matrix product is a sum over the variable that its factors share`, 14},
+		{"A(i) := B(i)", `got ":", want "=" or "+=" after the left side; an assignment is one "="`, 5},
+		{"A(i) == B(i)", `; an assignment is one "="`, 6},
+		{"A(i) -= B(i)", `got "-", want "=" or "+=" after the left side; to subtract, add the negative, as in y(i) += -x(i)`, 5},
+		{"ij,j->i", `got "->", want a statement with "=" or "+=": einsum's subscripts are here C(i) = A(i,j) * B(j)`, 4},
+		{" Ab , bc-> Ac ", `einsum's subscripts are here D(A,c) = B(A,b) * C(b,c)`, 8},
+		{"ij->", `einsum's subscripts are here B() = A(i,j)`, 2},
 		{"A(i) = ", "got the end of the statement, want an operand", 7},
 		{"A(i) = B(i) C(i)", `got "C", want an operator or the end`, 12},
 		{"A(i) = B(i))", `got ")", want an operator or the end`, 11},
@@ -198,4 +207,60 @@ func FuzzParse(f *testing.F) {
 			_ = Normalize(s).String()
 		}
 	})
+}
+
+// TestParseIn: spans, of errors too, are those of the text around a part.
+func TestParseIn(t *testing.T) {
+	const src = "((= a(i) = b(i)*c =))"
+	s, err := ParseIn(src, Span{4, 17})
+	if err != nil || s.String() != "a(i) = b(i)*c" {
+		t.Fatalf("got %v, %v", s, err)
+	}
+	for want, at := range map[string]Span{"a(i)": s.LHS.At, "i": s.LHS.VarAt[0], "b(i)*c": s.RHS.Span()} {
+		if got := src[at.Pos:at.End]; got != want {
+			t.Errorf("got %q at the place of %q", got, want)
+		}
+	}
+	x, err := ParseExprIn(src, Span{11, 17})
+	if err != nil || ExprString(x) != "b(i)*c" || x.Span() != (Span{11, 17}) {
+		t.Errorf("got %s at %v, %v", ExprString(x), x.Span(), err)
+	}
+	for want, part := range map[string]Span{
+		`got "=", want an operator or the end of the expression at 9`:                                         {4, 17},
+		"got the end of the expression, want an operand: a tensor, a number, sum(...) or a parenthesis at 16": {11, 16},
+		`got "=", want an operator or the end of the expression at 18`:                                        {11, 19},
+	} {
+		var d *diag.Error
+		if _, err := ParseExprIn(src, part); !errors.As(err, &d) || fmt.Sprintf("%s at %d", d.Msg, d.Pos) != want {
+			t.Errorf("%q: got %v", src[part.Pos:part.End], err)
+		}
+	}
+}
+
+// TestEinsumIn: hints look at the part alone.
+func TestEinsumIn(t *testing.T) {
+	var d *diag.Error
+	if _, err := ParseIn("# in einsum: ij,j->i", Span{12, 20}); !errors.As(err, &d) || d.Pos != 17 || d.End != 19 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheckUpdate: the left tensor may be read, in the number of modes that it has.
+func TestCheckUpdate(t *testing.T) {
+	for src, want := range map[string]diag.Code{
+		"a(i) = a(i) + b(i)": "",
+		"a(i) = a(j)*B(i,j)": "",
+		"a = a + a(i)":       diag.OrderMismatch,
+		"a(i,i) = a(i,j)":    diag.LeftRepeat,
+		"i(j) = a(i,j)":      diag.NameClash,
+	} {
+		s, err := Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d *diag.Error
+		if err := CheckUpdate(s); errors.As(err, &d) != (want != "") || want != "" && d.Code != want {
+			t.Errorf("%s: got %v, want %q", src, err, want)
+		}
+	}
 }

@@ -40,8 +40,8 @@ type Overrun struct {
 // InferSizes finds the size of every variable and tensor mode. tensors has
 // what files and generators tell, a Known a mode (a tensor of which nothing is
 // known is absent); user has -d's values, by variable (one size) or tensor (one
-// a mode). A variable's size is that of every mode that it indexes; exact
-// sizes must agree, and lower bounds count only where none is exact.
+// a mode, -1 for a mode that is not given). A variable's size is that of every mode that
+// it indexes; exact sizes must agree, and lower bounds count only where none is exact.
 //
 // Errors are *diag.Error: a clash names both places, and a size that nothing
 // gives asks for -d. A variable of sum() that was renamed takes -d's size
@@ -188,6 +188,9 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", from, diag.Count(len(sizes), "size"), order, name)
 			}
 			for m, s := range sizes {
+				if s == -1 {
+					continue
+				}
 				g.facts = append(g.facts, sizeFact{Known{s, true, from}, name, m, modeNode(name, m)})
 			}
 			continue

@@ -21,11 +21,12 @@ type token struct {
 	at   Span
 }
 
-// scan cuts src into tokens, the last of kind tokEnd. A character that starts
+// scan cuts a part of src into tokens, the last of kind tokEnd. A character that starts
 // no token becomes a tokBad, which no rule of the grammar accepts.
-func scan(src string) []token {
+func scan(src string, part Span) []token {
 	var out []token
-	for k := 0; k < len(src); {
+	src = src[:part.End]
+	for k := part.Pos; k < len(src); {
 		c := src[k]
 		start, kind := k, tokBad
 		switch {
@@ -95,9 +96,9 @@ func IsName(s string) bool {
 }
 
 // describe says what a token is, for messages.
-func describe(src string, t token) string {
+func (p *parser) describe(t token) string {
 	if t.kind == tokEnd {
-		return "the end of the statement"
+		return p.end
 	}
-	return fmt.Sprintf("%q", src[t.at.Pos:t.at.End])
+	return fmt.Sprintf("%q", p.text(t))
 }

@@ -86,3 +86,34 @@ func ParseVars(flag, s string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// ParseBlocks reads a block schedule: the values of --split, --order, --extend and --map.
+func ParseBlocks(splits []string, order string, extend []string, mapped string) (*BlockSpec, error) {
+	s := &BlockSpec{}
+	for _, text := range splits {
+		split, err := ParseSplit(text)
+		if err != nil {
+			return nil, err
+		}
+		s.Splits = append(s.Splits, split)
+	}
+	var err error
+	if order != "" {
+		if s.Order, err = ParseVars("order", order); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range extend {
+		vars, err := ParseVars("extend", text)
+		if err != nil {
+			return nil, err
+		}
+		s.Extend = append(s.Extend, vars...)
+	}
+	if mapped != "" {
+		if s.Map, err = ParseVars("map", mapped); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}

@@ -73,29 +73,37 @@ func Convert(v Value, from, to dtype.Type) Value {
 // is inf*(1-3), an infinity instead of NaN. open says that it was divided by what may
 // as well be zero, or of the other sign, by the rounding of the sum that it is.
 type num struct {
-	v        Value
-	mag      float64
-	ops      int64
-	exact    bool
-	unsigned bool
-	wild     bool
-	loose    bool
-	open     bool
+	v     Value
+	mag   float64
+	ops   int64
+	exact bool
+	flags flags
 }
 
-// of is the flags of what was made of a and b.
-func (x num) of(a, b num) num {
-	re := real(x.v.C)
-	x.unsigned = a.unsigned || b.unsigned || re == 0 && math.Signbit(re)
-	x.wild = x.wild || a.wild || b.wild
-	x.loose = x.loose || a.loose || b.loose
-	x.open = x.open || a.open || b.open
-	return x
+// flags are what else is known of a num; they go from operands to results.
+type flags uint8
+
+const (
+	unsigned flags = 1 << iota
+	wild
+	loose
+	open
+)
+
+// marked is unsigned where a float's value is -0.
+func (v Value) marked() flags {
+	if re := real(v.C); re == 0 && math.Signbit(re) {
+		return unsigned
+	}
+	return 0
 }
 
-// madeWild tells whether v, of a and b that are not NaN, is not finite.
-func madeWild(v Value, a, b num) bool {
-	return !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C)
+// madeWild is wild where v, of a and b that are not NaN, is not finite.
+func madeWild(v Value, a, b *num) flags {
+	if !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C) {
+		return wild
+	}
+	return 0
 }
 
 // operand makes a num of an input value or literal.
@@ -105,35 +113,47 @@ func operand(t dtype.Type, v Value) num {
 	}
 	re, im := real(v.C), imag(v.C)
 	mag := math.Abs(re) + math.Abs(im)
-	return num{v: v, mag: mag, unsigned: re == 0 && math.Signbit(re), exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
+	return num{v: v, mag: mag, flags: v.marked(), exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
 }
 
-func plus(t dtype.Type, a, b num) num {
-	mag := a.mag + b.mag
-	s := num{v: add(t, a.v, b.v), mag: mag, ops: max(a.ops, b.ops) + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
-	s.loose = s.loose || s.wild
-	return s
+// plus adds y to x.
+func (x *num) plus(t dtype.Type, y *num) {
+	x.mag += y.mag
+	x.v = add(t, x.v, y.v)
+	x.ops = max(x.ops, y.ops) + 1
+	x.exact = t.IsInt() || x.exact && y.exact && x.mag <= t.ExactMax()
+	x.flags |= y.flags | x.v.marked()
+	if x.flags&wild != 0 {
+		x.flags |= loose
+	}
 }
 
-func times(t dtype.Type, a, b num) num {
-	mag := a.mag * b.mag
-	p := num{v: mul(t, a.v, b.v), mag: mag, ops: a.ops + b.ops + 1, exact: t.IsInt() || a.exact && b.exact && mag <= t.ExactMax()}.of(a, b)
-	p.wild = p.wild || madeWild(p.v, a, b)
-	return p
+// times multiplies x by y.
+func (x *num) times(t dtype.Type, y *num) {
+	v := mul(t, x.v, y.v)
+	x.mag *= y.mag
+	x.ops += y.ops + 1
+	x.exact = t.IsInt() || x.exact && y.exact && x.mag <= t.ExactMax()
+	x.flags |= y.flags | v.marked() | madeWild(v, x, y)
+	x.v = v
 }
 
-func negate(t dtype.Type, a num) num {
-	a.v = neg(t, a.v)
-	return a.of(a, a)
+func (x *num) negate(t dtype.Type) {
+	x.v = neg(t, x.v)
+	x.flags |= x.v.marked()
 }
 
 // over is a/b. The error of the denominator counts relative to its size.
-func over(t dtype.Type, a, b num) num {
-	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}.of(a, b)
-	q.wild = q.wild || madeWild(q.v, a, b)
-	q.loose = q.loose || t.IsFloat() && b.unsigned && isZero(t, b.v)
+func over(t dtype.Type, a, b *num) num {
+	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
+	q.flags = a.flags | b.flags | q.v.marked() | madeWild(q.v, a, b)
+	if t.IsFloat() && b.flags&unsigned != 0 && isZero(t, b.v) {
+		q.flags |= loose
+	}
 	size := abs(t, b.v)
-	q.open = q.open || !b.exact && size <= openWithin*rounding(t.Epsilon(), b.ops, b.mag)
+	if !b.exact && size <= openWithin*rounding(t.Epsilon(), b.ops, b.mag) {
+		q.flags |= open
+	}
 	if size > 0 {
 		q.mag = a.mag / size * max(1, b.mag/size)
 	}

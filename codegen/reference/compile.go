@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,11 +10,11 @@ import (
 	"distaff/codegen/notation"
 )
 
-// node is a part of the right side. eval gives its value at the coordinates
-// of env (one for each variable), and whether it is present there. An error
-// counts only where the node, and all it is multiplied by, are present.
+// node is a part of the right side. eval writes its value at the coordinates
+// of env (one for each variable) to x, and tells whether it is present there; x is of no
+// meaning where it is not. An error counts only where the node, and all it is multiplied by, are present.
 type node interface {
-	eval(env []int64) (x num, present bool, err error)
+	eval(env []int64, x *num) (present bool, err error)
 }
 
 type (
@@ -39,15 +40,18 @@ type (
 		t        dtype.Type
 		factors  []node
 		negative bool
+		factor   num // the current one
 	}
 	sum struct {
 		t        dtype.Type
 		x, y     node
 		subtract bool
+		right    num // y's value
 	}
 	quotient struct {
 		t        dtype.Type
 		num, den node
+		divisor  num
 		text     string
 		vars     []string
 		slots    []int
@@ -60,7 +64,7 @@ type (
 	}
 )
 
-func (a *access) eval(env []int64) (num, bool, error) {
+func (a *access) eval(env []int64, x *num) (bool, error) {
 	e, ok := a.entry, true
 	if !a.joined {
 		for m, s := range a.slots {
@@ -68,82 +72,96 @@ func (a *access) eval(env []int64) (num, bool, error) {
 		}
 		e, ok = a.t.Find(a.coord)
 	}
-	if !ok {
-		return num{}, false, nil
+	if ok {
+		*x = a.num(e)
 	}
-	return operand(a.to, Convert(a.t.Value(e), a.t.Type, a.to)), true, nil
+	return ok, nil
 }
 
-func (c *constant) eval([]int64) (num, bool, error) { return c.x, true, nil }
+// num is the value of entry e.
+func (a *access) num(e int) num { return operand(a.to, Convert(a.t.Value(e), a.t.Type, a.to)) }
 
-func (n *negation) eval(env []int64) (num, bool, error) {
-	x, ok, err := n.x.eval(env)
-	return negate(n.t, x), ok, err
+func (c *constant) eval(_ []int64, x *num) (bool, error) {
+	*x = c.x
+	return true, nil
 }
 
-func (p *product) eval(env []int64) (num, bool, error) {
-	var out num
+func (n *negation) eval(env []int64, x *num) (bool, error) {
+	ok, err := n.x.eval(env, x)
+	if ok && err == nil {
+		x.negate(n.t)
+	}
+	return ok, err
+}
+
+func (p *product) eval(env []int64, x *num) (bool, error) { return p.from(0, env, x) }
+
+// from multiplies x, the product of the first lead factors, by the others.
+func (p *product) from(lead int, env []int64, x *num) (bool, error) {
 	var first error
-	for k, f := range p.factors {
-		x, ok, err := f.eval(env)
-		if !ok {
-			return num{}, false, nil
+	for k := lead; k < len(p.factors); k++ {
+		y := x
+		if k > 0 {
+			y = &p.factor
 		}
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			continue
-		}
-		if k == 0 {
-			out = x
-		} else {
-			out = times(p.t, out, x)
+		ok, err := p.factors[k].eval(env, y)
+		switch {
+		case !ok:
+			return false, nil
+		case err != nil:
+			first = cmp.Or(first, err)
+		case k > 0 && first == nil:
+			x.times(p.t, y)
 		}
 	}
-	if p.negative {
-		out = negate(p.t, out)
+	if p.negative && first == nil {
+		x.negate(p.t)
 	}
-	return out, true, first
+	return true, first
 }
 
-func (s *sum) eval(env []int64) (num, bool, error) {
-	x, okx, errx := s.x.eval(env)
-	y, oky, erry := s.y.eval(env)
+func (s *sum) eval(env []int64, x *num) (bool, error) {
+	okx, errx := s.x.eval(env, x)
+	if !okx {
+		*x = num{}
+	}
+	oky, erry := s.y.eval(env, &s.right)
 	if okx && errx != nil {
-		return num{}, true, errx
+		return true, errx
 	}
 	if oky && erry != nil {
-		return num{}, true, erry
+		return true, erry
+	}
+	if !oky {
+		return okx, nil
 	}
 	if s.subtract {
-		y = negate(s.t, y)
+		s.right.negate(s.t)
 	}
-	switch {
-	case okx && oky:
-		return plus(s.t, x, y), true, nil
-	case oky:
-		return y, true, nil
+	if okx {
+		x.plus(s.t, &s.right)
+	} else {
+		*x = s.right
 	}
-	return x, okx, nil
+	return true, nil
 }
 
-func (q *quotient) eval(env []int64) (num, bool, error) {
-	x, ok, err := q.num.eval(env)
-	if !ok || err != nil {
-		return num{}, ok, err
+func (q *quotient) eval(env []int64, x *num) (bool, error) {
+	if ok, err := q.num.eval(env, x); !ok || err != nil {
+		return ok, err
 	}
-	y, ok, err := q.den.eval(env)
+	ok, err := q.den.eval(env, &q.divisor)
 	switch {
 	case !ok:
-		y = num{exact: true} // absent is zero
+		q.divisor = num{exact: true} // absent is zero
 	case err != nil:
-		return num{}, true, err
+		return true, err
 	}
-	if q.t.IsInt() && isZero(q.t, y.v) {
-		return num{}, true, q.zero(env)
+	if q.t.IsInt() && isZero(q.t, q.divisor.v) {
+		return true, q.zero(env)
 	}
-	return over(q.t, x, y), true, nil
+	*x = over(q.t, x, &q.divisor)
+	return true, nil
 }
 
 func (q *quotient) zero(env []int64) error {
@@ -160,14 +178,15 @@ func (q *quotient) zero(env []int64) error {
 	return e
 }
 
-func (r *reduction) eval(env []int64) (num, bool, error) {
+func (r *reduction) eval(env []int64, x *num) (bool, error) {
 	var acc accumulator
 	for k, t := range r.terms {
 		if err := r.plans[k].each(env, func() error { return acc.addTerm(r.t, t, env) }); err != nil {
-			return num{}, true, err
+			return true, err
 		}
 	}
-	return acc.num(), acc.present, nil
+	*x = acc.num()
+	return acc.present, nil
 }
 
 // accumulator adds up terms at one coordinate.
@@ -178,23 +197,32 @@ type accumulator struct {
 }
 
 func (a *accumulator) addTerm(t dtype.Type, tm *term, env []int64) error {
-	x, ok, err := tm.eval(env)
+	ok, err := tm.eval(env, &tm.x)
 	if ok && err == nil {
-		a.add(t, x)
+		a.add(t, &tm.x)
 	}
 	return err
 }
 
-func (a *accumulator) add(t dtype.Type, x num) {
+func (a *accumulator) add(t dtype.Type, x *num) {
 	if !a.present {
-		a.present, a.x = true, x
+		a.present, a.x = true, *x
 		return
 	}
 	// The longest way is through one term and all additions, not through all terms.
 	ops := max(a.x.ops, x.ops)
-	a.x = plus(t, a.x, x)
+	a.x.plus(t, x)
 	a.x.ops = ops
 	a.adds++
+}
+
+// merge adds what another accumulator of the coordinate has added.
+func (a *accumulator) merge(t dtype.Type, b *accumulator) {
+	if !b.present {
+		return
+	}
+	a.add(t, &b.x)
+	a.adds += b.adds
 }
 
 func (a *accumulator) num() num {
@@ -203,16 +231,43 @@ func (a *accumulator) num() num {
 	return x
 }
 
-// term is a product and the accesses without which it is absent.
+// term is a product and the accesses without which it is absent. The join of these multiplies
+// the term's leading factors, as far as they are accesses of it, where it finds their entries: a
+// factor of outer steps is multiplied once for all points of the inner ones.
 type term struct {
 	product
 	needs []*access
+	leads int
+	led   []num // by number of leading factors, 1 and on: their product
+	x     num   // the value
+}
+
+// lead multiplies the leading factors from the from-th on to the to-th, which have their entries.
+func (t *term) lead(from, to int) {
+	for k := from; k < to; k++ {
+		a := t.factors[k].(*access)
+		if k == 0 {
+			t.led[1] = a.num(a.entry)
+			continue
+		}
+		x := a.num(a.entry)
+		t.led[k+1] = t.led[k]
+		t.led[k+1].times(t.t, &x)
+	}
+}
+
+func (t *term) eval(env []int64, x *num) (bool, error) {
+	if t.leads > 0 {
+		*x = t.led[t.leads]
+	}
+	return t.from(t.leads, env, x)
 }
 
 // builder turns a normal form into nodes.
 type builder struct {
 	p     *Problem
 	slots map[string]int
+	pulse *pulse
 }
 
 func (b *builder) access(a *notation.Access) *access {
@@ -251,6 +306,13 @@ func (b *builder) term(t *notation.Term) *term {
 		out.factors = append(out.factors, n)
 		out.need(n)
 	}
+	for out.leads < len(out.factors) {
+		if a, ok := out.factors[out.leads].(*access); !ok || a.t.full {
+			break
+		}
+		out.leads++
+	}
+	out.led = make([]num, out.leads+1)
 	return out
 }
 
@@ -289,7 +351,7 @@ func (b *builder) expr(e notation.Expr) node {
 		case '/':
 			return b.quotient(e.X, e.Y)
 		}
-		return &sum{b.p.Compute, b.expr(e.X), b.expr(e.Y), e.Op == '-'}
+		return &sum{t: b.p.Compute, x: b.expr(e.X), y: b.expr(e.Y), subtract: e.Op == '-'}
 	}
 	panic("BUG: reference: not a part of a normal form")
 }
@@ -318,7 +380,7 @@ func (b *builder) reduction(r *notation.Reduction) node {
 			open = append(open, b.slots[v])
 		}
 		out.terms = append(out.terms, tm)
-		out.plans = append(out.plans, newPlan(tm.needs, open, b.p.slotSizes))
+		out.plans = append(out.plans, newPlan(tm, open, b.p.slotSizes, b.pulse))
 	}
 	return out
 }

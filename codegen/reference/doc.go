@@ -24,6 +24,7 @@
 // # Files
 //
 //	eval.go     a problem, and its points
+//	team.go     its points by several threads
 //	compile.go  the right side as closures
 //	join.go     the points of a term
 //	row.go      the points of one row, accumulated

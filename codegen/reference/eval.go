@@ -32,13 +32,14 @@ type Evaluator struct {
 	left  []int   // the variables of the left side
 	env   []int64
 	at    []*plan // of each term, the whole left side known
-	rows  []*plan // of each term, the left side's first variable known
+	inRow *row    // nil until a row is computed
+	pulse *pulse
 }
 
 // New checks that the problem is complete (a missing or unfinished tensor, or
 // one of other sizes, is a panic with BUG) and prepares its evaluation.
 func New(p Problem) *Evaluator {
-	e := &Evaluator{p: p}
+	e := &Evaluator{p: p, pulse: &pulse{}}
 	slots := map[string]int{}
 	for k, v := range p.Normal.Vars {
 		size, ok := p.Sizes[v]
@@ -57,7 +58,7 @@ func New(p Problem) *Evaluator {
 	for _, a := range accesses {
 		e.checkTensor(a)
 	}
-	b := &builder{p: &e.p, slots: slots}
+	b := &builder{p: &e.p, slots: slots, pulse: e.pulse}
 	e.env = make([]int64, len(p.Normal.Vars))
 	for _, v := range p.Normal.LHS.Vars {
 		e.left = append(e.left, slots[v])
@@ -74,7 +75,6 @@ func New(p Problem) *Evaluator {
 		e.terms = append(e.terms, tm)
 		e.sums = append(e.sums, open)
 		e.at = append(e.at, nil)
-		e.rows = append(e.rows, nil)
 	}
 	return e
 }
@@ -107,7 +107,7 @@ func (e *Evaluator) At(coord []int64) (Point, error) {
 	var acc accumulator
 	for k, t := range e.terms {
 		if e.at[k] == nil {
-			e.at[k] = newPlan(t.needs, e.sums[k], e.p.slotSizes)
+			e.at[k] = newPlan(t, e.sums[k], e.p.slotSizes, e.pulse)
 		}
 		err := e.at[k].each(e.env, func() error { return acc.addTerm(e.p.Compute, t, e.env) })
 		if err != nil {
@@ -119,8 +119,9 @@ func (e *Evaluator) At(coord []int64) (Point, error) {
 
 func (e *Evaluator) point(a *accumulator) Point {
 	x := a.num()
-	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present, loose: x.loose, open: x.open, compute: e.p.Compute, result: e.p.Result}
+	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present, loose: x.flags&loose != 0, open: x.flags&open != 0, compute: e.p.Compute, result: e.p.Result}
 	p.Value = Convert(x.v, e.p.Compute, e.p.Result)
+	p.Overflow = e.p.Compute.IsInt() && p.Value.I != x.v.I
 	// A sum may be accumulated in the result itself.
 	p.Exact = p.Exact && (e.p.Compute.IsInt() || x.mag <= e.p.Result.ExactMax() || !a.present)
 	return p
@@ -133,34 +134,15 @@ func (e *Evaluator) point(a *accumulator) Point {
 // It works row by row: one coordinate of the left side's first mode at a time,
 // whose points are kept until the row is done.
 func (e *Evaluator) Each(ctx context.Context, f func(coord []int64, p Point) error) error {
-	r := newRow(e)
-	if len(e.left) == 0 {
-		return r.run(ctx, nil, f)
-	}
-	for k, t := range e.terms {
-		e.rows[k] = newPlan(t.needs, append(slices.Clone(e.left[1:]), e.sums[k]...), e.p.slotSizes)
-	}
-	visit := func(first int64) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return r.run(ctx, []int64{first}, f)
-	}
-	if rows, ok := e.candidates(); ok {
-		for _, c := range rows {
-			if err := visit(c); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for c := int64(0); c < e.p.slotSizes[e.left[0]]; c++ {
-		if err := visit(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	t := &Team{members: []*Evaluator{e}}
+	return t.Each(ctx, func(lo, hi int64) (Visitor, error) { return visitor(f), nil })
 }
+
+// visitor is a function of points.
+type visitor func(coord []int64, p Point) error
+
+func (f visitor) Point(coord []int64, p Point) error { return f(coord, p) }
+func (f visitor) Close() error                       { return nil }
 
 // All evaluates the whole statement: the result tensor and, for each of its
 // entries in order, the point. It holds the result in memory, some 100 bytes

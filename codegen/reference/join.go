@@ -1,15 +1,20 @@
 package reference
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // plan finds the points of a term: the values of its open variables, given
 // all others, at which each access in steps has an entry. Steps run in order,
 // each over the entries that agree with what is known; the variables left
 // open by all then run over their whole ranges.
 type plan struct {
+	t     *term
 	steps []step
 	loops []int
 	sizes []int64
+	pulse *pulse
 }
 
 // step matches one access.
@@ -19,19 +24,25 @@ type step struct {
 	key   []int64
 	perm  []int32
 	open  []int // modes whose variable is not
+	leads int   // of the term's leading factors, those that have an entry after the step
 }
 
 // newPlan orders the accesses so that the number of visited points is
 // smallest, by an estimate that takes coordinates as evenly spread. open are
 // the variables to be found; sizes are by variable.
-func newPlan(needs []*access, open []int, sizes []int64) *plan {
-	p := &plan{sizes: sizes}
+func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
+	p := &plan{t: t, sizes: sizes, pulse: pulse}
 	isOpen := map[int]bool{}
 	for _, s := range open {
 		isOpen[s] = true
 	}
-	for _, a := range order(needs, isOpen) {
+	var joined []*access
+	for _, a := range order(t.needs, isOpen) {
 		st := step{a: a}
+		joined = append(joined, a)
+		for st.leads < t.leads && slices.Contains(joined, t.factors[st.leads].(*access)) {
+			st.leads++
+		}
 		var fresh []int
 		for m, s := range a.slots {
 			if isOpen[s] {
@@ -118,13 +129,63 @@ func matches(a *access, isOpen, known map[int]bool) float64 {
 }
 
 // each calls f at every point, with env set to it; f's error stops it.
-func (p *plan) each(env []int64, f func() error) error { return p.step(0, env, f) }
+func (p *plan) each(env []int64, f func() error) error { return p.step(0, env, piece{}, f) }
 
-func (p *plan) step(k int, env []int64, f func() error) error {
+// piece is the k-th of n pieces, in order, of the points of a plan; all of them where n is 0.
+type piece struct{ k, n int }
+
+// of is the piece's share of [lo, hi).
+func (c piece) of(lo, hi int64) (int64, int64) {
+	if c.n <= 1 {
+		return lo, hi
+	}
+	at := func(k int) int64 {
+		d := hi - lo
+		return lo + d/int64(c.n)*int64(k) + d%int64(c.n)*int64(k)/int64(c.n)
+	}
+	return at(c.k), at(c.k + 1)
+}
+
+// pieceOf is about how many points a piece has at the least.
+const pieceOf = 64
+
+// pieces is into how many pieces, of at most max, the points are cut: along the first access or loop
+// that has a choice. It depends on nothing but the data, and so do the sums of pieces.
+func (p *plan) pieces(env []int64, max int) int {
+	n := int64(1)
+	for k := range p.steps {
+		if st := &p.steps[k]; len(st.open) > 0 {
+			lo, hi := 0, st.a.t.Len()
+			if len(st.known) > 0 {
+				lo, hi = st.segment(env)
+			}
+			return min(max, (hi-lo)/pieceOf+1)
+		}
+	}
+	if len(p.loops) > 0 {
+		n = p.sizes[p.loops[0]]
+	}
+	return int(min(int64(max), n/pieceOf+1))
+}
+
+// segment is the range of the entries that agree with what is known.
+func (st *step) segment(env []int64) (lo, hi int) {
+	for i, m := range st.known {
+		st.key[i] = env[st.a.slots[m]]
+	}
+	return st.a.t.segment(st.perm, st.known, st.key)
+}
+
+// step joins the accesses from the k-th on.
+func (p *plan) step(k int, env []int64, c piece, f func() error) error {
 	if k == len(p.steps) {
-		return p.loop(0, env, f)
+		return p.loop(0, env, c, f)
 	}
 	st := &p.steps[k]
+	from := 0
+	if k > 0 {
+		from = p.steps[k-1].leads
+	}
 	a := st.a
 	if len(st.open) == 0 {
 		for m, s := range a.slots {
@@ -135,17 +196,22 @@ func (p *plan) step(k int, env []int64, f func() error) error {
 			return nil
 		}
 		a.entry = e
-		return p.step(k+1, env, f)
-	}
-	for i, m := range st.known {
-		st.key[i] = env[a.slots[m]]
+		p.t.lead(from, st.leads)
+		return p.step(k+1, env, c, f)
 	}
 	lo, hi := 0, a.t.Len()
 	if len(st.known) > 0 {
-		lo, hi = a.t.segment(st.perm, st.known, st.key)
+		lo, hi = st.segment(env)
+	}
+	if c.n > 1 {
+		l, h := c.of(int64(lo), int64(hi))
+		lo, hi, c = int(l), int(h), piece{}
 	}
 next:
 	for q := lo; q < hi; q++ {
+		if err := p.pulse.beat(); err != nil {
+			return err
+		}
 		e := q
 		if st.perm != nil {
 			e = int(st.perm[q])
@@ -160,21 +226,26 @@ next:
 			env[a.slots[m]] = c
 		}
 		a.entry = e
-		if err := p.step(k+1, env, f); err != nil {
+		p.t.lead(from, st.leads)
+		if err := p.step(k+1, env, c, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *plan) loop(k int, env []int64, f func() error) error {
+func (p *plan) loop(k int, env []int64, c piece, f func() error) error {
 	if k == len(p.loops) {
 		return f()
 	}
 	s := p.loops[k]
-	for c := int64(0); c < p.sizes[s]; c++ {
-		env[s] = c
-		if err := p.loop(k+1, env, f); err != nil {
+	lo, hi := c.of(0, p.sizes[s])
+	for at := lo; at < hi; at++ {
+		if err := p.pulse.beat(); err != nil {
+			return err
+		}
+		env[s] = at
+		if err := p.loop(k+1, env, piece{}, f); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ type Point struct {
 	Ops     int64   // the number of operations that may have rounded
 	Exact   bool    // no order of evaluation gives another value
 
+	Overflow bool // an integer that the result's type does not hold: Value is what is left of it
+
 	loose           bool // not finite: which of NaN and the infinities is open
 	open            bool // any value may come of it
 	compute, result dtype.Type

@@ -411,3 +411,21 @@ func BenchmarkMTTKRP(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(50000*rank), "ns/point")
 }
+
+func BenchmarkChain(b *testing.B) {
+	r := rand.New(rand.NewSource(1))
+	const n, row = 1000, 20
+	B := NewTensor(dtype.Float64, n, n)
+	for range n * row {
+		B.Append([]int64{r.Int63n(n), r.Int63n(n)}, Float(r.Float64()))
+	}
+	s, _ := notation.Parse("A(i,l) = B(i,j)*C(j,k)*D(k,l)")
+	ts := map[string]*Tensor{"B": B.Finish(), "C": B, "D": B}
+	for b.Loop() {
+		e := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": n}, Compute: dtype.Float64, Result: dtype.Float64, Tensors: ts})
+		if err := e.Each(context.Background(), func([]int64, Point) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*row*row*row), "ns/point")
+}

@@ -1,8 +1,8 @@
 package reference
 
 import (
-	"context"
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -12,7 +12,9 @@ import (
 // their numbers do), and named by their bytes otherwise.
 type row struct {
 	e     *Evaluator
-	rest  []int // the left side's variables but the first
+	plans []*plan        // of each term, the left side's first variable known
+	adds  []func() error // add each at the current point
+	rest  []int          // the left side's variables but the first
 	dims  []int64
 	dense []int32 // by number, 1 + the index in accs; nil for large rows
 	byNum map[int64]int32
@@ -20,6 +22,7 @@ type row struct {
 	accs  []accumulator
 	nums  []int64
 	keys  []string
+	key   []byte
 	coord []int64
 }
 
@@ -28,6 +31,11 @@ const denseRow = 1 << 22
 
 func newRow(e *Evaluator) *row {
 	r := &row{e: e, coord: make([]int64, len(e.left))}
+	others := e.left[min(1, len(e.left)):]
+	for k, t := range e.terms {
+		r.plans = append(r.plans, newPlan(t, slices.Concat(others, e.sums[k]), e.p.slotSizes, e.pulse))
+		r.adds = append(r.adds, func() error { return r.addHere(t) })
+	}
 	space, fits := uint64(1), true
 	for m, s := range e.left {
 		if m == 0 {
@@ -51,51 +59,70 @@ func newRow(e *Evaluator) *row {
 	return r
 }
 
-// run evaluates the row at first (nil for a scalar) and calls f for each point.
-func (r *row) run(ctx context.Context, first []int64, f func([]int64, Point) error) error {
-	e := r.e
-	plans := e.rows
-	if len(first) > 0 {
-		e.env[e.left[0]] = first[0]
-	} else {
-		for k, t := range e.terms {
-			plans[k] = newPlan(t.needs, e.sums[k], e.p.slotSizes)
-		}
+// row is the evaluator's.
+func (e *Evaluator) row() *row {
+	if e.inRow == nil {
+		e.inRow = newRow(e)
 	}
-	visited := 0
-	for k, t := range e.terms {
-		err := plans[k].each(e.env, func() error {
-			if visited++; visited&0xffff == 0 {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-			}
-			return r.add(t)
-		})
-		if err != nil {
+	return e.inRow
+}
+
+// rowSpace is how many coordinates a row has, at most math.MaxInt64.
+func (e *Evaluator) rowSpace() int64 {
+	space := uint64(1)
+	for _, s := range e.left[min(1, len(e.left)):] {
+		hi, lo := bits.Mul64(space, uint64(e.p.slotSizes[s]))
+		if hi != 0 || lo > math.MaxInt64 {
+			return math.MaxInt64
+		}
+		space = lo
+	}
+	return int64(space)
+}
+
+// enter empties the row and makes first its coordinate (of no meaning for a scalar).
+func (r *row) enter(first int64) {
+	r.clear() // of a call that ended with an error
+	if len(r.e.left) > 0 {
+		r.e.env[r.e.left[0]] = first
+	}
+}
+
+// run evaluates the row at first and calls f for each point.
+func (r *row) run(first int64, f func([]int64, Point) error) error {
+	if err := r.e.pulse.ctx.Err(); err != nil {
+		return err
+	}
+	r.enter(first)
+	for k := range r.e.terms {
+		if err := r.add(k, piece{}); err != nil {
 			return err
 		}
 	}
 	return r.flush(first, f)
 }
 
-// add adds the term at the current point, if it is present there.
-func (r *row) add(t *term) error {
-	x, ok, err := t.eval(r.e.env)
+// add adds a piece of the k-th term, where it is present.
+func (r *row) add(k int, c piece) error { return r.plans[k].step(0, r.e.env, c, r.adds[k]) }
+
+// addHere adds the term at the current point, if it is present there.
+func (r *row) addHere(t *term) error {
+	ok, err := t.eval(r.e.env, &t.x)
 	if !ok || err != nil {
 		return err
 	}
-	r.at().add(r.e.p.Compute, x)
+	r.at().add(r.e.p.Compute, &t.x)
 	return nil
 }
 
 // at is the accumulator of the current point.
 func (r *row) at() *accumulator {
 	if r.byKey != nil {
-		var key []byte
+		key := r.key[:0]
 		for _, s := range r.rest {
 			key = binary.BigEndian.AppendUint64(key, uint64(r.e.env[s]))
 		}
+		r.key = key
 		k, ok := r.byKey[string(key)]
 		if !ok {
 			k = int32(len(r.accs))
@@ -109,13 +136,16 @@ func (r *row) at() *accumulator {
 	for m, s := range r.rest {
 		n = n*r.dims[m] + r.e.env[s]
 	}
-	var k int32
+	return r.numbered(n)
+}
+
+// numbered is the accumulator of point n.
+func (r *row) numbered(n int64) *accumulator {
+	k := int32(-1)
 	if r.dense != nil {
 		k = r.dense[n] - 1
 	} else if at, ok := r.byNum[n]; ok {
 		k = at
-	} else {
-		k = -1
 	}
 	if k < 0 {
 		k = int32(len(r.accs))
@@ -131,15 +161,16 @@ func (r *row) at() *accumulator {
 }
 
 // flush calls f for the row's points in order, and empties the row.
-func (r *row) flush(first []int64, f func([]int64, Point) error) error {
-	copy(r.coord, first)
+func (r *row) flush(first int64, f func([]int64, Point) error) error {
+	if len(r.coord) > 0 {
+		r.coord[0] = first
+	}
 	slices.Sort(r.nums)
 	slices.Sort(r.keys)
 	for _, n := range r.nums {
 		var k int32
 		if r.dense != nil {
 			k = r.dense[n] - 1
-			r.dense[n] = 0
 		} else {
 			k = r.byNum[n]
 		}
@@ -159,8 +190,18 @@ func (r *row) flush(first []int64, f func([]int64, Point) error) error {
 			return err
 		}
 	}
+	r.clear()
+	return nil
+}
+
+// clear empties the row.
+func (r *row) clear() {
+	if r.dense != nil {
+		for _, n := range r.nums {
+			r.dense[n] = 0
+		}
+	}
 	r.accs, r.nums, r.keys = r.accs[:0], r.nums[:0], r.keys[:0]
 	clear(r.byNum)
 	clear(r.byKey)
-	return nil
 }

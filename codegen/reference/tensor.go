@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync"
 
 	"distaff/codegen/dtype"
 )
@@ -44,6 +45,7 @@ type Tensor struct {
 	complex  []complex128
 	full     bool
 	finished bool
+	indexing sync.Mutex
 	indexes  map[string][]int32 // by the modes that lead the order
 }
 
@@ -213,6 +215,8 @@ func (t *Tensor) index(modes []int) []int32 {
 		return nil
 	}
 	key := fmt.Sprint(modes)
+	t.indexing.Lock()
+	defer t.indexing.Unlock()
 	if perm, ok := t.indexes[key]; ok {
 		return perm
 	}

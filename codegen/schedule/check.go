@@ -82,14 +82,20 @@ func (p *path) before(u, v string) bool {
 // formatOf is an access's format: that of a temporary is compressed levels in
 // the order of its variables.
 func (s *state) formatOf(a *cin.Access) format.Format {
-	if f, ok := s.Formats[a.Name]; ok {
-		return f
+	if s.tensor(a.Name) {
+		return s.Formats[a.Name]
 	}
 	f := format.Format{}
 	for m := range a.Vars {
 		f.Levels, f.Order = append(f.Levels, format.Compressed), append(f.Order, m)
 	}
 	return f
+}
+
+// tensor tells whether a name is that of an operand or of the result.
+func (s *state) tensor(name string) bool {
+	_, ok := s.Formats[name]
+	return ok
 }
 
 // inOrder refuses to enter a level that stores coordinates before the levels
@@ -101,6 +107,9 @@ func (s *state) inOrder(p *path, a *cin.Access) error {
 		v := a.Vars[mode]
 		if !f.Levels[l].Caps().Locate && !slices.Contains(above, v) {
 			for _, u := range above {
+				if !p.before(u, v) && !s.tensor(a.Name) {
+					return s.refuse(-1, "%s is read in the order of its variables, and the loops reach %s before %s: name them in the order of the loops", a.Key(), v, u)
+				}
 				if !p.before(u, v) {
 					return s.refuse(-1, "%s stores %s below %s (its format is %s), and the loops would reach %s first", a.Key(), v, u, f, v)
 				}
@@ -112,7 +121,7 @@ func (s *state) inOrder(p *path, a *cin.Access) error {
 }
 
 // resultInOrder refuses to write a result with compressed levels out of order,
-// or to come back to an entry.
+// or to come back to an entry of one that is appended to.
 func (s *state) resultInOrder(p *path, a *cin.Access) error {
 	f := s.Formats[a.Name]
 	if f.AllDense() {
@@ -140,6 +149,8 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 		roots := s.rootsOf(l.Var)
 		within := !slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(outer, r) })
 		switch {
+		case s.Shared && !slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(outer, r) }):
+			continue // a sum that comes back to the places that the operand's positions are
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
 			return s.refuse(-1, "%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
 		case !within && !(k == last && roots[0] == outer[len(outer)-1]):

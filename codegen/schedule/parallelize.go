@@ -107,7 +107,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		return s.appendedRace(f, outer, unit, race)
 	case races && race == cin.NoRaces:
 		return s.refuse(2, "iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
-	case races && s.Shared && race != cin.Atomics && race != cin.IgnoreRaces:
+	case races && s.Shared && race != cin.Atomics && race != cin.IgnoreRaces && !s.allKnown(target, outer):
 		return s.refuse(2, "iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.Formats[target.Name])
 	case races && race == cin.Atomics && s.Compute.IsComplex():
 		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
@@ -212,6 +212,8 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, 
 	form := s.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
 	switch {
+	case unit == cin.CPUVector && (race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
+		return nil // it sums one value, which is appended behind the loop
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(1, "%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it for each chunk of its outermost variable", target.Key(), form)
 	case len(outer) > 0 || s.rootsOf(f.Var)[0] != first || len(s.rootsOf(f.Var)) > 1:

@@ -43,6 +43,9 @@ func (a arg) errorf(code diag.Code, format string, args ...any) error {
 // Refuse is the error that says, with the place of the command, what speaks against it.
 func (c *Command) Refuse(why string) error { return c.errorf(Refused, "%s", why) }
 
+// Place is where the command stands in the text that Parse was given.
+func (c *Command) Place() (pos, end int) { return c.pos, c.end }
+
 func (c *Command) String() string { return c.src[c.pos:c.end] }
 
 // Parse reads the values of -s, in order: each one or more commands, separated

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,36 +21,70 @@ import (
 //
 // Loops over variables that only EXPR has move into the producer, which sums
 // them, where EXPR is a factor: the rest distributes over that sum.
+//
+// Where an implicit workspace sums EXPR for the result, W takes its place if the result can then be
+// written, and is one more beside it otherwise.
 func precompute(s *state) error {
-	r := &recipe{state: s, name: "w"}
+	r := &recipe{state: s}
 	if err := r.read(); err != nil {
 		return err
 	}
+	sum, err := r.find()
+	if err != nil {
+		return err
+	}
+	var why error
+	if x := s.replaceable(sum); x != nil {
+		t := *s
+		tried := *r
+		tried.state, tried.instead = &t, x
+		if why = tried.apply(x.body, x.sum); why == nil {
+			*s = t
+			return nil
+		}
+	}
+	if err := r.apply(s.body, sum); err != nil {
+		return cmp.Or(why, err)
+	}
+	return nil
+}
+
+// find is the assignment that r's expression is a part of.
+func (r *recipe) find() (*cin.Assign, error) {
 	var found []*cin.Assign
-	cin.Paths(s.body, func(_ []*cin.Forall, a *cin.Assign) {
+	cin.Paths(r.body, func(_ []*cin.Forall, a *cin.Assign) {
 		if _, ok := r.without(a.RHS); ok {
 			found = append(found, a)
 		}
 	})
 	switch {
 	case len(found) == 0:
-		return s.refuse(0, "%s is not a part of the statement: %s", s.cmd.Args[0].Text, cin.String(s.body))
+		return nil, r.refuse(0, "%s is not a part of the statement: %s", r.cmd.Args[0].Text, cin.String(r.body))
 	case len(found) > 1:
-		return s.refuse(0, "%s is a part of %s", s.cmd.Args[0].Text, plural(len(found), "statement"))
+		return nil, r.refuse(0, "%s is a part of %s", r.cmd.Args[0].Text, plural(len(found), "statement"))
+	}
+	return found[0], nil
+}
+
+// apply makes the workspace in the body, for assignment sum.
+func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
+	r.body = body
+	if err := r.takeName(); err != nil {
+		return err
 	}
 	done := false
 	var err error
-	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
+	r.body = cin.Descend(r.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		chain, rest := []*cin.Forall(nil), t
 		if f, ok := t.(*cin.Forall); ok {
 			chain, rest = nested(f)
 		}
-		if rest != cin.Stmt(found[0]) {
+		if rest != cin.Stmt(sum) {
 			return nil, false
 		}
 		done = true
 		var out cin.Stmt
-		if out, err = r.place(chain, found[0]); err != nil {
+		if out, err = r.place(chain, sum); err != nil {
 			return t, true
 		}
 		return out, true
@@ -60,25 +95,45 @@ func precompute(s *state) error {
 	if !done {
 		panic("BUG: schedule: the statement to precompute in was not found again")
 	}
-	s.body = body
-	s.Shared = false // a workspace has a pattern of its own
+	r.Shared = false // a workspace has a pattern of its own
+	r.made = append(slices.Clone(r.made), r.name)
 	for k, v := range r.loops {
 		if r.names[k] != v {
-			if err := s.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.names[k]}}); err != nil {
+			if err := r.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.names[k]}}); err != nil {
 				return err
 			}
 		}
 	}
+	if r.instead != nil {
+		return r.written()
+	}
 	return nil
+}
+
+// written refuses a workspace that takes the place of an implicit one where the result
+// is not assigned from it once for each coordinate, in order.
+func (r *recipe) written() error {
+	result := r.instead.into.LHS
+	own := true
+	cin.Paths(r.body, func(loops []*cin.Forall, a *cin.Assign) {
+		if a.LHS.Name == result.Name {
+			own = own && r.within(loops, result.Vars)
+		}
+	})
+	if !own {
+		return r.refuse(0, "%s is summed beside the workspace", result.Key())
+	}
+	return r.check()
 }
 
 // recipe is a precompute while it is applied.
 type recipe struct {
 	*state
 	expr         cin.Expr
-	vars, into   []string // of the workspace, in the consumer and the producer
-	loops, names []string // the loops over it there
-	name         string   // of the workspace
+	vars, into   []string  // of the workspace, in the consumer and the producer
+	loops, names []string  // the loops over it there
+	name         string    // of the workspace
+	instead      *replaced // the implicit workspace that it takes the place of, nil for none
 }
 
 func (r *recipe) read() error {
@@ -117,6 +172,7 @@ func (r *recipe) read() error {
 			}
 		}
 		w := to[k].Text
+		r.giveWay(w)
 		if w != a.Text && (!notation.IsName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
 			return r.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
 		}
@@ -129,15 +185,27 @@ func (r *recipe) read() error {
 		}
 	}
 	if len(r.cmd.Args) == 4 {
-		r.name = r.cmd.Args[3].Text
-		if !notation.IsName(r.name) {
-			return r.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", r.name)
+		name := r.cmd.Args[3].Text
+		if !notation.IsName(name) {
+			return r.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", name)
 		}
-		if r.taken(r.name) {
+		r.giveWay(name)
+	}
+	return nil
+}
+
+// takeName finds the workspace's name.
+func (r *recipe) takeName() error {
+	if r.instead != nil {
+		defer func() { r.renameOrders(r.instead.name, r.name) }()
+	}
+	if len(r.cmd.Args) == 4 {
+		if r.name = r.cmd.Args[3].Text; r.taken(r.name) {
 			return r.refuse(3, "the name %s is in use", r.name)
 		}
 		return nil
 	}
+	r.name = "w"
 	for k := 1; r.taken(r.name); k++ {
 		r.name = fmt.Sprintf("w%d", k)
 	}
@@ -279,7 +347,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	})
 	// Where the expression is one factor among others, the sum over a variable
 	// of its own alone can be taken before the product.
-	_, _, factor := r.split(a.RHS)
+	_, _, factor := r.split(positive(a.RHS))
 	only := func(f *cin.Forall, has, lacks []string) bool {
 		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
 	}
@@ -294,19 +362,21 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	}
 	for _, v := range r.loops {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
-			around := "another statement"
 			if d > 0 && summed(chain[d-1]) && !factor {
 				return nil, r.refuse(0, "the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
 					r.cmd.Args[0].Text, strings.Join(r.rootsOf(chain[d-1].Var), ", "), cin.ExprString(a.RHS), v, chain[d-1].Var)
 			}
-			if d > 0 {
-				around = "the loop over " + chain[d-1].Var
+			if d == 0 {
+				return nil, r.refuse(1, "the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
 			}
-			return nil, r.refuse(1, "the loop over %s is around %s, in which the workspace over %s would have one entry; reorder puts it inside", v, around, v)
+			return nil, r.refuse(1, "the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
 		}
 	}
 	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true, RHS: r.renamed(a.RHS)}
 	var use cin.Stmt = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate, RHS: rest}
+	if r.instead != nil {
+		use = r.instead.consumer(rest)
+	}
 	for k := len(chain) - 1; k >= d; k-- {
 		f := chain[k]
 		if !consumer(f) {
@@ -330,6 +400,17 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 		out = &f
 	}
 	return out, nil
+}
+
+// positive is x without the minus signs before all of it.
+func positive(x cin.Expr) cin.Expr {
+	for {
+		n, ok := x.(*cin.Neg)
+		if !ok {
+			return x
+		}
+		x = n.X
+	}
 }
 
 // over tells whether f is over a variable of the workspace.
@@ -360,26 +441,16 @@ func (r *recipe) renamed(x cin.Expr) cin.Expr {
 		}
 		return nil
 	}
-	var rename func(x cin.Expr) cin.Expr
-	rename = func(x cin.Expr) cin.Expr {
-		switch x := x.(type) {
-		case *cin.Access:
-			b := &cin.Access{Name: x.Name}
-			for _, v := range x.Vars {
-				if k := slices.Index(r.vars, v); k >= 0 {
-					v = r.into[k]
-				}
-				b.Vars = append(b.Vars, v)
+	return cin.MapAccesses(find(x), func(x *cin.Access) *cin.Access {
+		b := &cin.Access{Name: x.Name}
+		for _, v := range x.Vars {
+			if k := slices.Index(r.vars, v); k >= 0 {
+				v = r.into[k]
 			}
-			return b
-		case *cin.Neg:
-			return &cin.Neg{X: rename(x.X)}
-		case *cin.Binary:
-			return &cin.Binary{Op: x.Op, X: rename(x.X), Y: rename(x.Y)}
+			b.Vars = append(b.Vars, v)
 		}
-		return x
-	}
-	return rename(find(x))
+		return b
+	})
 }
 
 func plural(n int, noun string) string {

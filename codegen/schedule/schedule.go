@@ -24,7 +24,7 @@
 //	pos.go          pos: from coordinates to positions
 //	coord.go        coord: and back
 //	bound.go        bound
-//	precompute.go   precompute
+//	precompute.go   precompute; implicit.go, the temporaries that no command made
 //	unroll.go       unroll
 //	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work
 //	mergeby.go      mergeby
@@ -100,7 +100,7 @@ var commands = map[string]command{
 	"flatten":     {"flatten(i)", 1, 1, flatten, true},
 	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
 	"tile":        {"tile(i, N)", 2, 2, tile, true},
-	"vectorize":   {"vectorize(i[, T, N[, LANES]])", 1, 4, vectorize, true},
+	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
 	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
 }
 
@@ -118,6 +118,7 @@ type state struct {
 	// parallel is the first parallelize, nil before.
 	parallel *Command
 	orders   []Order
+	made     []string // the workspaces of precompute commands
 }
 
 // Order is what a command says of how the statement is lowered.
@@ -157,15 +158,11 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if s.first == nil {
 			s.first = c
 		}
-		rule, ok := commands[c.Name]
-		switch {
-		case slices.Contains(across, c.Name):
-			return nil, c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
-		case !ok:
-			return nil, c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(Names(), " "))
-		case len(c.Args) < rule.min || len(c.Args) > rule.max:
-			return nil, c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
-		case s.parallel != nil && !rule.late:
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
+		rule := commands[c.Name]
+		if s.parallel != nil && !rule.late {
 			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
 		if err := rule.apply(s); err != nil {
@@ -179,6 +176,21 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		s.g = &provenance.Graph{}
 	}
 	return &Scheduled{s.stmt(), s.Shared, s.orders}, nil
+}
+
+// Check refuses what is wrong of a command whatever statement it is for: its name, or its
+// number of arguments.
+func (c *Command) Check() error {
+	rule, ok := commands[c.Name]
+	switch {
+	case slices.Contains(across, c.Name):
+		return c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
+	case !ok:
+		return c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(Names(), " "))
+	case len(c.Args) < rule.min || len(c.Args) > rule.max:
+		return c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
+	}
+	return nil
 }
 
 // Names are the commands of the language, sorted.
@@ -322,6 +334,7 @@ func (s *state) fresh(k int) (string, error) {
 	if !notation.IsName(v) {
 		return "", s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a name for a new variable", s.cmd.Name, v)
 	}
+	s.giveWay(v)
 	if s.inUse(v) {
 		return "", s.refuse(k, "the name %s is in use", v)
 	}

@@ -33,6 +33,10 @@ var (
 	diagon    = problem{stmt: "forall(i, y(i) = A(i,i))", formats: "y:d A:ds"}
 	sum       = problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds"}
 	sddmm     = problem{stmt: "forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))", formats: "Y:ds A:ds C:dd D:dd", shared: true}
+	sddmmOwn  = problem{stmt: sddmm.stmt, formats: "Y:ss A:ds C:dd D:dd"}
+	spgemm    = problem{stmt: "forall(i, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))", formats: "A:ds B:ds C:ds"}
+	spgemmTo  = problem{stmt: "forall(i, where(forall(j, A(i,j) = w(j)), seq(forall(j, w(j) += D(i,j)), forall(k, forall(j, w(j) += -(2 * B(i,k) * C(k,j)))))))", formats: "A:ds B:ds C:ds D:ds"}
+	twoSums   = problem{stmt: "forall(i, where(forall(j, A(i,j) = w(j)), seq(forall(k, forall(j, w(j) += B(i,k) * C(k,j))), forall(l, forall(j, w(j) += D(i,l) * C(l,j))))))", formats: "A:ds B:ds C:ds D:ds"}
 	mttkrp    = problem{stmt: "forall(i, forall(k, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:dss C:dd D:dd"}
 	mttkrpAll = mttkrp.with("A:dd B:ddd C:dd D:dd")
 	rowSum    = problem{stmt: "forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", formats: "y:d z:d A:ds"}
@@ -84,7 +88,7 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 // operands have 10 entries a row.
 func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *strategy.Problem {
 	return func(s cin.Stmt, shared bool) *strategy.Problem {
-		out := &strategy.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute, Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20, NearBytes: 1 << 20}}
+		out := &strategy.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute, Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
 		sizes := func(a *cin.Access) {
 			for _, v := range a.Vars {
 				if out.Sizes[v] == 0 && !slices.Contains(in.Parts, v) {
@@ -155,6 +159,27 @@ func TestCommands(t *testing.T) {
 		// The consumer's loop over j stands alone.
 		{mttkrpAll, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l)",
 			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(j, forall(l, W(j) += B(i,k,l) * D(l,j)))))))"},
+		// A workspace of the user's takes the place of the implicit one, whatever the names.
+		{spgemm, "precompute(B(i,k)*C(k,j),j,j,w)", "suchthat(" + spgemm.stmt + ")"},
+		{spgemm, "precompute(C(k,j)*B(i,k),j,jw,v)", "suchthat(forall(i, where(forall(j, A(i,j) = v(j)), forall(k, forall(jw, v(jw) += C(k,jw) * B(i,k))))), precompute(j, jw))"},
+		{spgemm, "precompute(B(i,k)*C(k,j),j,j)", "suchthat(" + spgemm.stmt + ")"},
+		{spgemm, "precompute(B(i,k)*C(k,j),{i,j},{i,j},w)", "suchthat(where(forall(i, forall(j, A(i,j) = w(i,j))), forall(i, forall(k, forall(j, w(i,j) += B(i,k) * C(k,j))))))"},
+		{spgemm, "split(i,i0,i1,4),precompute(B(i,k)*C(k,j),j,j,w)",
+			"suchthat(forall(i0, forall(i1, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))), split(i, i0, i1, 4))"},
+		// With terms of no sum beside it.
+		{spgemmTo, "precompute(B(i,k)*C(k,j),j,j,w)", "suchthat(forall(i, where(forall(j, A(i,j) = D(i,j) + -(w(j) * 2)), forall(k, forall(j, w(j) += B(i,k) * C(k,j))))))"},
+		// Where the implicit one has other sums too, or the result could not be written without it, it stays.
+		{twoSums, "precompute(B(i,k)*C(k,j),j,j,w)", "suchthat(forall(i, where(forall(j, A(i,j) = w1(j)), " +
+			"seq(where(forall(j, w1(j) += w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))), forall(l, forall(j, w1(j) += D(i,l) * C(l,j)))))))"},
+		{spgemm, "precompute(B(i,k),k,k,w)", "suchthat(forall(i, where(forall(j, A(i,j) = w1(j)), where(forall(k, forall(j, w1(j) += w(k) * C(k,j))), forall(k, w(k) += B(i,k))))))"},
+		// Its name is free for variables too.
+		{spgemm, "split(i,w,v,4)", "suchthat(forall(w, forall(v, where(forall(j, A(i,j) = w1(j)), forall(k, forall(j, w1(j) += B(i,k) * C(k,j)))))), split(i, w, v, 4))"},
+
+		// Loops of a sum come back to the values of a result with an operand's pattern.
+		{sddmm, "split(j,j0,j1,4),reorder(j0,k,j1)", "suchthat(forall(i, forall(j0, forall(k, forall(j1, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))), split(j, j0, j1, 4))"},
+		{sddmm, "parallelize(k,CPUVector,ParallelReduction)", "suchthat(forall(i, forall(j, forall(k, CPUVector/ParallelReduction, Y(i,j) += A(i,j) * C(i,k) * D(j,k)))))"},
+		{sddmmOwn, "parallelize(k,CPUVector,ParallelReduction)", "suchthat(forall(i, forall(j, forall(k, CPUVector/ParallelReduction, Y(i,j) += A(i,j) * C(i,k) * D(j,k)))))"},
+
 		{spmm, "split(k,k0,k1,8),reorder(k0,i,j,k1)", "suchthat(forall(k0, forall(i, forall(j, forall(k1, C(i,k) += A(i,j) * B(j,k))))), split(k, k0, k1, 8))"},
 
 		{spmv, "pos(j,p,A)", "suchthat(forall(i, forall(p, y(i) += A(i,j) * x(j))), pos(j, p, A(i,j)))"},

@@ -39,7 +39,7 @@ func List(p *Problem) []Listed {
 		add(Vectorize{Var: x}, v.Lanes[x], true)
 	}
 	for _, g := range v.Gathers {
-		add(Vectorize{g.Var, f.short(g.Key), g.From, g.Masked}, g.Why, true)
+		add(Vectorize{g.Var, f.short(g.Key)}, g.Why, true)
 	}
 	for _, x := range v.Prefetch {
 		add(Fetch{f.short(x.Key), x.Var, x.Ahead}, x.Why, true)

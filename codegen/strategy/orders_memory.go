@@ -20,7 +20,7 @@ func (o Tile) follow(f *facts, v *Value) error {
 	case o.Width < 2 || o.Width > 2*maxTile:
 		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
 	case x != o.Var || len(found) == 0:
-		return fmt.Errorf("%s is not along rows of the result that are summed: a last dense level of the result and of all that has it, inside loops that sum", o.Var)
+		return fmt.Errorf("%s is not along rows of the result that are summed: a last dense level of the result and of all that has it, inside loops that sum, with a loop over %s itself", o.Var, o.Var)
 	}
 	v.Row = Row{Var: x, Width: o.Width}
 	for _, n := range found {
@@ -84,23 +84,18 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Vectorize has innermost loops run in lanes: vectorize(i) those that run along
-// contiguous memory; vectorize(i,T,FROM[,MASKED]) those along the entries of T too,
-// which sum what they gather.
+// Vectorize has innermost loops over a variable run in lanes: vectorize(i) those along
+// contiguous memory, vectorize(i,T) those along the entries of T that only sum what they gather.
 type Vectorize struct {
-	Var          string
-	Tensor       string // "" for contiguous memory
-	From, Masked int64
+	Var    string
+	Tensor string // "" for contiguous memory
 }
 
 func (o Vectorize) String() string {
-	switch {
-	case o.Tensor == "":
+	if o.Tensor == "" {
 		return fmt.Sprintf("vectorize(%s)", o.Var)
-	case o.Masked == 0:
-		return fmt.Sprintf("vectorize(%s,%s,%d)", o.Var, o.Tensor, o.From)
 	}
-	return fmt.Sprintf("vectorize(%s,%s,%d,%d)", o.Var, o.Tensor, o.From, o.Masked)
+	return fmt.Sprintf("vectorize(%s,%s)", o.Var, o.Tensor)
 }
 
 func (o Vectorize) follow(f *facts, v *Value) error {
@@ -116,17 +111,10 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 		return err
 	}
 	for k, u := range t.levels(a) {
-		if u != o.Var || t.caps(k).Locate {
-			continue
+		if u == o.Var && !t.caps(k).Locate {
+			v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u})
+			return nil
 		}
-		switch {
-		case o.From < 1 || o.From > 1<<20:
-			return fmt.Errorf("got %d iterations, want at least 1 and at most %d", o.From, 1<<20)
-		case o.Masked != 0 && o.Masked != fewLanes && o.Masked != manyLanes:
-			return fmt.Errorf("got %d masked lanes, want %d or %d", o.Masked, fewLanes, manyLanes)
-		}
-		v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u, From: o.From, Masked: o.Masked})
-		return nil
 	}
 	return fmt.Errorf("%s does not store entries along %s", a.Key(), o.Var)
 }

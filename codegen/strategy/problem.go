@@ -17,9 +17,8 @@ type Target struct {
 	// ChunkWork is the number of stored entries from which on it pays a thread to
 	// take up another chunk of a sparse result.
 	ChunkWork int64
-	// FarBytes is the size of a dense operand that stays in no cache, NearBytes that of
-	// what stays in a core's own.
-	FarBytes, NearBytes int64
+	// FarBytes is the size of a dense operand that stays in no cache.
+	FarBytes int64
 	// CapacityBytes is the most that the arrays of a result that grows begin with; 0 is
 	// no bound.
 	CapacityBytes int64

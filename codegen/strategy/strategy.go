@@ -1,5 +1,7 @@
 package strategy
 
+import "slices"
+
 // Value is how a statement is lowered. Loops, and sequences of statements, are known by
 // their number: the place in the order of cin.Walk, from 0.
 type Value struct {
@@ -109,14 +111,8 @@ type Prefetch struct {
 	Why      string
 }
 
-// Gather is a loop over the entries of the access called Key at variable Var: from From
-// iterations on it runs in lanes, or, where Masked is not 0, in so many
-// masked lanes always.
-type Gather struct {
-	Key, Var     string
-	From, Masked int64
-	Why          string
-}
+// Gather is a loop over the entries of the access called Key at variable Var.
+type Gather struct{ Key, Var, Why string }
 
 // Kind is a kind of workspace.
 type Kind uint8
@@ -168,13 +164,8 @@ func (v *Value) Ahead(key, picks string) int64 {
 	return 0
 }
 
-// GatherOf is how loops over a variable along the access called key run in lanes; nil
-// where they do not.
-func (v *Value) GatherOf(key, along string) *Gather {
-	for k := range v.Gathers {
-		if g := &v.Gathers[k]; g.Key == key && g.Var == along {
-			return g
-		}
-	}
-	return nil
+// Gather tells whether loops over a variable along the access called key run in lanes
+// though they gather.
+func (v *Value) Gather(key, along string) bool {
+	return slices.ContainsFunc(v.Gathers, func(g Gather) bool { return g.Key == key && g.Var == along })
 }

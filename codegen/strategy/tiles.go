@@ -68,7 +68,18 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v)
+	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && loops(s, t.v)
+}
+
+// loops tells whether s has a loop over v itself: one that commands have cut, or that a
+// bound has given a length, is not along what a tile leaves of the row.
+func loops(s cin.Stmt, v string) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		found = found || ok && f.Var == v
+	})
+	return found
 }
 
 // find goes through s, whose outermost loop is a chunk's if serial says so.
@@ -89,6 +100,9 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 		}
 	case *cin.Forall:
 		if s.Unit == cin.CPUThread && !serial && sums(s) {
+			if s.Race == cin.Atomics || s.Race == cin.Temporary || s.Race == cin.ParallelReduction {
+				return // threads add to one row, which a tile would be stored over
+			}
 			switch t.cuts[t.numbers[s]].Cut.How {
 			case Whole, Partial:
 				t.find(s, true)

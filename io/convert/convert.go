@@ -58,11 +58,11 @@ func File(in, out string, opt Options) error {
 	if opt.Read.Limit == 0 {
 		opt.Read.Limit = opt.Write.Limit.Max()
 	}
-	target, err := FormatOf(out)
-	if err != nil {
+	if err := CanWrite(out); err != nil {
 		return err
 	}
-	if err := CanWrite(out); err != nil {
+	target, err := FormatOf(out)
+	if err != nil {
 		return err
 	}
 	if opt.FitDense && target.Name != "tcs" {
@@ -130,24 +130,8 @@ func File(in, out string, opt Options) error {
 
 // watch reports the stream's progress until stop is called.
 func (o *Options) watch(s coo.Stream) (stop func()) {
-	p, ok := s.(coo.Progressed)
-	if o.Progress == nil || !ok {
+	if o.Progress == nil {
 		return func() {}
 	}
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				at, total := p.Progress()
-				o.Progress(at, total)
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
+	return coo.Watch(s, 100*time.Millisecond, o.Progress)
 }

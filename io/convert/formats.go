@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"distaff/io/hb"
 	"distaff/io/mtx"
 	"distaff/io/npy"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/io/text"
 	"distaff/io/tns"
@@ -60,8 +60,8 @@ type Format struct {
 	// Filled formats list every coordinate.
 	Filled bool
 
-	// Write takes tensors of MinOrder to MaxOrder modes; MaxOrder 0: any number.
-	MinOrder, MaxOrder int
+	// Write takes tensors of at most MaxOrder modes; 0: any number.
+	MaxOrder int
 }
 
 // formats is the table of formats. The first match of an ending counts.
@@ -72,7 +72,7 @@ var formats = []*Format{
 		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2, Repeats: true},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},
 	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head, Body: npy.Body, Strides: npy.Strides, Least: npy.Least, Filled: true},
-	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Least: npy.LeastNpz, Modes: npy.NpzModes, MinOrder: 2, MaxOrder: 2},
+	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Least: npy.LeastNpz, Modes: npy.NpzModes},
 	{Name: "Rutherford-Boeing", Exts: []string{".rb"}, Open: hb.Open},
 	{Name: "Harwell-Boeing", Exts: []string{".hb", ".rua", ".rsa", ".rza", ".rha", ".rra", ".cua", ".csa", ".cza", ".cha", ".cra",
 		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"}, Open: hb.Open},
@@ -104,10 +104,13 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 	return nil, errorf(path, "files of ending %q are not known: want one of %s", ext, endings(pass))
 }
 
-// stream tells whether the path is that of a pipe or a character device, as
-// /dev/null is or what a shell puts in the place of <(...): their names have no
+// stream tells whether the path is that of a pipe, a character device or an open descriptor,
+// as /dev/null is, /dev/fd/3 or what a shell puts in the place of <(...): their names have no
 // ending, and their format is that of "-" alone.
 func stream(path string) bool {
+	if outfile.Descriptor(path) {
+		return true
+	}
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) != 0
 }
@@ -140,14 +143,10 @@ func Based(paths ...string) error {
 
 // holds refuses orders that the format has no room for.
 func (f *Format) holds(path string, order int) error {
-	if order >= f.MinOrder && (f.MaxOrder == 0 || order <= f.MaxOrder) {
+	if f.MaxOrder == 0 || order <= f.MaxOrder {
 		return nil
 	}
-	want := fmt.Sprintf("at most %d modes", f.MaxOrder)
-	if f.MinOrder == f.MaxOrder {
-		want = fmt.Sprintf("tensors of %d modes", f.MaxOrder)
-	}
-	return errorf(path, "a %s file holds %s, and the tensor has %d: .tns and .tcs hold any number", f.Name, want, order)
+	return errorf(path, "a %s file holds at most %d modes, and the tensor has %d: .tns and .tcs hold any number", f.Name, f.MaxOrder, order)
 }
 
 // CanWrite refuses a path whose ending is no writable format's.

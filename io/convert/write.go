@@ -55,11 +55,11 @@ func WriteTensor(path string, t *tcs.Tensor, opt WriteOptions) error {
 // be loaded and valid. Entries of compressed levels are written even where they
 // are zero, zeros for which only a dense level makes room are not.
 func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
-	f, err := FormatOf(name)
-	if err != nil {
+	if err := Writable(name, t.Order()); err != nil {
 		return err
 	}
-	if err := Writable(name, t.Order()); err != nil {
+	f, err := FormatOf(name)
+	if err != nil {
 		return err
 	}
 	if f.Name == "tcs" {

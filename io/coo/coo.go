@@ -27,6 +27,8 @@
 //	options.go    what a job says of one input file
 //	intake.go     a stream's entries by level, checked
 //	survey.go     what a pass over a stream tells
+//	distinct.go   how many coordinates differ
+//	matrix.go     bandwidth, diagonal and symmetry of a matrix
 //	ordered.go    Sort
 //	collect.go    the sort: entries into memory or sorted runs
 //	store.go      packed entries in memory

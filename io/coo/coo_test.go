@@ -567,3 +567,29 @@ func TestMinusZero(t *testing.T) {
 		}
 	}
 }
+
+// TestMinusZeroInRoom: of a dense level that has room under a stored coordinate, a zero
+// with a minus sign is left out as others are; of dense levels alone it stays.
+func TestMinusZeroInRoom(t *testing.T) {
+	minus := math.Copysign(0, -1)
+	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
+		for kinds, want := range map[string]int{"dd": 2, "sd": 1, "ds": 2, "ss": 2} {
+			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2, coords: [][]int64{{0, 1}, {1, 2}},
+				vals: []tcs.Value{{Type: typ, C: complex(minus, 0)}, {Type: typ, C: 2}}}
+			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := FromTensor(a, DropFill)
+			n := 0
+			var b Batch
+			for s.Next(&b) == nil {
+				n += b.N
+			}
+			if n != want {
+				t.Errorf("%v as %s: got %d entries, want %d", typ, kinds, n, want)
+			}
+			a.Close()
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package coo
 
-import "distaff/io/tcs"
+import (
+	"time"
+
+	"distaff/io/tcs"
+)
 
 // Options are what a job says of one input file, over what the file says.
 // The zero value takes everything from the file.
@@ -13,6 +17,8 @@ type Options struct {
 	Tmp       string   // the folder in which standard input is kept for a second pass; "" for os.TempDir
 	Trust     bool     // --trust-input: the arrays of a .tcs are not checked
 	Limit     int64    // bytes of memory that a reader or writer may take; 0 for no limit
+
+	Note func(string) // takes a line about what was passed over in the file; nil for none
 }
 
 // A Densed stream tells whether its file lists every coordinate (an .npy, an
@@ -25,6 +31,30 @@ type Densed interface{ Dense() bool }
 // many there are (0 where that can't be known: a pipe). It may be asked from
 // another goroutine.
 type Progressed interface{ Progress() (done, total int64) }
+
+// Watch calls tell with the progress of s, each time that every has passed, from a goroutine
+// of its own, until stop is called. It does nothing for a stream that is not Progressed.
+func Watch(s Stream, every time.Duration, tell func(done, total int64)) (stop func()) {
+	p, ok := s.(Progressed)
+	if !ok {
+		return func() {}
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				tell(p.Progress())
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
+}
 
 // A Sizable stream is one whose file may have no sizes. SetDims gives it the
 // sizes that were found elsewhere, before its first Next or between a Rewind and

@@ -11,6 +11,7 @@ type Survey struct {
 	Entries int64   // as they come: repeated coordinates count each time
 	Sorted  bool    // mode 0 first, and no coordinate comes twice
 	Modes   []ModeSurvey
+	Matrix  *Matrix // of two modes; else nil
 }
 
 // ModeSurvey is how the entries spread over the coordinates of a mode.
@@ -112,6 +113,7 @@ func Look(in Stream) (*Survey, error) {
 	s := &Survey{Sorted: true, Modes: make([]ModeSurvey, n)}
 	tallies := make([]tally, n)
 	prev := make([]int64, n)
+	var diagonals band
 	var b Batch
 	for {
 		err := in.Next(&b)
@@ -124,6 +126,9 @@ func Look(in Stream) (*Survey, error) {
 		for m := range tallies {
 			tallies[m].add(b.Coords[m][:b.N])
 		}
+		if n == 2 {
+			diagonals.add(b.Coords[0][:b.N], b.Coords[1])
+		}
 		if s.Sorted && b.N > 0 {
 			c := &counter{hist: make([]int64, n+1), prev: prev, any: s.Entries > 0}
 			s.Sorted = c.add(b.Coords, b.N) && c.hist[n] == 0
@@ -133,6 +138,9 @@ func Look(in Stream) (*Survey, error) {
 	s.Dims, _ = in.Dims()
 	for m := range tallies {
 		s.Modes[m] = tallies[m].survey(s.Dims[m], s.Entries)
+	}
+	if n == 2 {
+		s.Matrix = diagonals.matrix(s.Dims)
 	}
 	return s, nil
 }

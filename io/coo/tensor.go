@@ -12,8 +12,11 @@ import (
 type Zeros uint8
 
 const (
-	// DropFill leaves out zeros whose bits are zero where the last level is
-	// dense: there they may be but room that a dense level makes. For files.
+	// DropFill leaves out zeros where the last level is dense: there they may be but
+	// room that a dense level makes. For files. Of a tensor whose levels are all dense,
+	// a zero with a minus sign stays: it is no room. Under a level that is not, sums of
+	// blocks turn it into one without a sign, at some numbers of ranks and not at
+	// others.
 	DropFill Zeros = iota
 	// KeepAll takes every value for an entry, as statements do: for operands.
 	KeepAll
@@ -67,9 +70,12 @@ func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zero
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
-		index: make([]int64, n)}
-	if kinds, _ := t.Format(); s.drop && zeros == KeepPaths && trailing(kinds) > 0 {
-		s.below = t.Levels[trailing(kinds):]
+		index: make([]int64, n), zero: allZero}
+	if kinds, _ := t.Format(); s.drop && trailing(kinds) > 0 {
+		s.zero = zeroOf(t.Type)
+		if zeros == KeepPaths {
+			s.below = t.Levels[trailing(kinds):]
+		}
 	}
 	return s
 }
@@ -78,8 +84,9 @@ type tensorStream struct {
 	t     *tcs.Tensor
 	c     *tcs.Cursor
 	drop  bool
-	below []tcs.Level // KeepPaths: the dense levels after all others
-	kept  bool        // some entry was kept under the coordinate above those
+	zero  func(v []byte) bool // which values are left out
+	below []tcs.Level         // KeepPaths: the dense levels after all others
+	kept  bool                // some entry was kept under the coordinate above those
 	index []int64
 	own   Batch // memory of the batches
 	done  int64
@@ -142,7 +149,7 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	w := 0
 	for i, at := range s.index[:n] {
 		v := vals[at*int64(size):][:size]
-		if s.drop && allZero(v) && !s.stands(i) {
+		if s.drop && s.zero(v) && !s.stands(i) {
 			if s.below != nil && s.ends(i) {
 				s.kept = false
 			}
@@ -175,6 +182,27 @@ func (s *tensorStream) stands(i int) bool {
 func (s *tensorStream) ends(i int) bool {
 	for l := range s.below {
 		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Range(m)[1]-1 {
+			return false
+		}
+	}
+	return true
+}
+
+// zeroOf tells whether a value of that type is zero, with any sign.
+func zeroOf(typ tcs.Type) func(v []byte) bool {
+	switch typ {
+	case tcs.Float64, tcs.Complex128:
+		return signed[float64]
+	case tcs.Float32, tcs.Complex64:
+		return signed[float32]
+	}
+	return allZero
+}
+
+func signed[T float32 | float64](v []byte) bool {
+	var z T
+	for p := 0; p < len(v); p += int(unsafe.Sizeof(z)) {
+		if *(*T)(unsafe.Pointer(&v[p])) != 0 {
 			return false
 		}
 	}

@@ -30,6 +30,7 @@ type header struct {
 	sizeLine int
 	start    int64 // the offset of the body
 	line     int   // lines before it
+	ones     bool  // the first entry of a pattern has a value
 }
 
 const bannerWord = "%%MatrixMarket"
@@ -65,13 +66,31 @@ func headerFrom(r io.Reader, src *text.Source) (*header, error) {
 	for {
 		if fs := text.Fields(line, '%'); len(fs) > 0 {
 			h.start, h.line, h.sizeLine = in.Off, in.Line, in.Line
-			return h, h.sizes(src.Name, fs, len(line)+1, banner)
+			if err := h.sizes(src.Name, fs, len(line)+1, banner); err != nil {
+				return nil, err
+			}
+			h.ones = h.values == 0 && h.valued(in)
+			return h, nil
 		}
 		line, err = in.Next()
 		if err == io.EOF {
 			return nil, text.Dataf(src.Name, in.Line+1, 1, "got the end of the file, want the line of sizes")
 		} else if err != nil {
 			return nil, err
+		}
+	}
+}
+
+// valued tells whether the first entry has one word more than coordinates. What is wrong
+// with the line is said where entries are read.
+func (h *header) valued(in *text.Head) bool {
+	for {
+		line, err := in.Next()
+		if err != nil {
+			return false
+		}
+		if fs := text.Fields(line, '%'); len(fs) > 0 {
+			return len(fs) == len(h.dims)+1
 		}
 	}
 }

@@ -14,7 +14,9 @@
 //
 // Of a matrix with a symmetry, one triangle is stored; the stream has both. An
 // entry of either triangle is mirrored; one on the diagonal is not, and must be
-// zero in a skew-symmetric and real in a Hermitian matrix. Words of the banner
+// zero in a skew-symmetric and real in a Hermitian matrix. A file that has an entry and
+// its mirror image is refused. After the coordinates of a pattern a 1 is passed over, if
+// the first entry has one. Words of the banner
 // may be in either case. A file without a banner is read as a matrix, coordinate,
 // real, general. Comments may stand anywhere, %%GraphBLAS ones too.
 //
@@ -24,6 +26,7 @@
 //	read.go      the stream
 //	array.go     the array format
 //	symmetry.go  entries that are mirrored
+//	triangles.go entries whose mirror images are stored too
 //	count.go     the announced count
 //	part.go      parts of a file, for several readers
 //	write.go     writing

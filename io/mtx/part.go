@@ -14,6 +14,7 @@ import (
 type head struct {
 	text.Header
 	Text []byte
+	Ones bool // a third column: see header
 }
 
 // headOf is the head of a file for OpenPart, or nil where it can't be read in
@@ -23,7 +24,7 @@ func headOf(src *text.Source, h *header) []byte {
 	if f == nil {
 		return nil
 	}
-	out := head{text.Header{Size: size}, make([]byte, h.start)}
+	out := head{text.Header{Size: size}, make([]byte, h.start), h.ones}
 	if _, err := f.ReadAt(out.Text, 0); err != nil {
 		return nil // reading it as a whole will say what is wrong
 	}
@@ -72,6 +73,7 @@ func openPart(src *text.Source, h *head, opt coo.Options) (text.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	hdr.ones = h.Ones
 	s, err := open(src, hdr, opt)
 	if err != nil {
 		return nil, err
@@ -91,6 +93,11 @@ func (p *matrixPart) Ordinals() bool     { return false }
 func (p *matrixPart) Count() int64       { return 0 }
 func (p *matrixPart) Begin(before int64) {}
 func (p *matrixPart) Seen() int64        { return p.count.seen }
+
+// Marks, Suspect, Judge: see text.Marked.
+func (p *matrixPart) Marks() uint8             { return p.count.marks }
+func (p *matrixPart) Suspect(marks uint8) bool { return suspect(marks) }
+func (p *matrixPart) Judge() error             { return p.count.judge() }
 
 // SetDims does nothing: the file has sizes.
 func (p *matrixPart) SetDims([]int64) {}

@@ -31,7 +31,11 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(src, h, opt)
+	s, err := open(src, h, opt)
+	if err == nil && h.ones && opt.Note != nil {
+		opt.Note(tcs.Printable(src.Name) + ": the column of ones after the coordinates of a pattern is passed over")
+	}
+	return s, err
 }
 
 // open makes the stream of a file with that header: a *matrix or an *array.
@@ -51,7 +55,7 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	layout := &text.Layout{File: src.Name, Order: len(h.dims), Values: h.values, Base: 1, Lims: h.dims,
-		Comment: '%', Integer: h.integer, Type: typ, Room: 1}
+		Comment: '%', Integer: h.integer, Type: typ, Room: 1, Ones: h.ones}
 	e := text.Entries{Src: src, Start: h.start, Line: h.line, Comment: '%', Order: len(h.dims), Value: typ, Opt: opt,
 		Sizes: h.dims, Parse: layout.Parse}
 	count := &counter{h: h, file: src.Name}
@@ -68,6 +72,7 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	count.lineBefore = s.LineBefore
 	s.Check = count.check
 	if h.sym != general {
+		count.judge = func() error { return bothTriangles(e, layout, h, opt) }
 		layout.Room = 2
 		s.Parse = func(b *text.Block) {
 			layout.Parse(b)

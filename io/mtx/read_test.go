@@ -153,9 +153,12 @@ func TestRead(t *testing.T) {
 		{"spaces", "%%matrixmarket MATRIX Coordinate REAL General\r\n\t% c\r\n\r\n 2\t3 2  \r\n\r\n2 1 -0.5\r\n% c\r\n \t1 3 +1e3\t\r\n%", coo.Options{}, "[2 3]", "[[0 2]:(1000+0i) [1 0]:(-0.5+0i)]"},
 		{"no banner", "% c\n2 3 1\n2 1 4\n", coo.Options{}, "[2 3]", "[[1 0]:(4+0i)]"},
 		{"pattern", banner + "pattern general\n2 3 2\n2 1\n1 3\n", coo.Options{}, "[2 3]", "[[0 2]:(1+0i) [1 0]:(1+0i)]"},
+		{"pattern with ones", banner + "pattern general\n% c\n2 3 4\n% c\n\n2 1 1\n1 3\n1 1 1.0 % c\n 2 2\t+1e0 \r\n", coo.Options{}, "[2 3]", "[[0 0]:(1+0i) [0 2]:(1+0i) [1 0]:(1+0i) [1 1]:(1+0i)]"},
 		{"pattern int", banner + "pattern general\n2 3 1\n2 1\n", coo.Options{Type: tcs.Int32}, "[2 3]", "[[1 0]:(1+0i)]"},
 		{"symmetric", banner + "real symmetric\n2 2 3\n1 1 1\n2 1 2\n2 2 0\n", coo.Options{}, "[2 2]", "[[0 0]:(1+0i) [0 1]:(2+0i) [1 0]:(2+0i) [1 1]:(0+0i)]"},
 		{"upper", banner + "real symmetric\n2 2 1\n1 2 2\n", coo.Options{}, "[2 2]", "[[0 1]:(2+0i) [1 0]:(2+0i)]"},
+		{"both triangles", banner + "real symmetric\n3 3 4\n1 2 2\n3 1 4\n1 2 3\n3 3 1\n", coo.Options{Limit: 1 << 20}, "[3 3]",
+			"[[0 1]:(2+0i) [0 1]:(3+0i) [0 2]:(4+0i) [1 0]:(2+0i) [1 0]:(3+0i) [2 0]:(4+0i) [2 2]:(1+0i)]"},
 		{"skew", banner + "integer skew-symmetric\n2 2 2\n2 1 2\n1 1 0\n", coo.Options{Type: tcs.Int64}, "[2 2]", "[[0 0]:(0+0i) [0 1]:(-2+0i) [1 0]:(2+0i)]"},
 		{"hermitian", banner + "complex hermitian\n2 2 2\n2 1 2 3\n1 1 4 0\n", coo.Options{}, "[2 2]", "[[0 0]:(4+0i) [0 1]:(2-3i) [1 0]:(2+3i)]"},
 		{"complex symmetric", banner + "complex symmetric\n2 2 1\n2 1 2 3\n", coo.Options{Type: tcs.Complex64}, "[2 2]", "[[0 1]:(2+3i) [1 0]:(2+3i)]"},
@@ -246,7 +249,16 @@ func TestMalformed(t *testing.T) {
 		{"bad value", banner + "real general\n2 3 1\n1 1 1.5x\n", coo.Options{}, 3, `x.mtx:3:5: got "1.5x", want a number`},
 		{"no imaginary", banner + "complex general\n2 3 1\n1 1 1.5\n", coo.Options{}, 3, "x.mtx:3:8: got the end of the line, want the imaginary part"},
 		{"real with three", banner + "real general\n2 3 1\n1 1 1.5 2\n", coo.Options{}, 3, `x.mtx:3:9: got "2", want the end of the line after 2 coordinates and a value`},
-		{"pattern with value", banner + "pattern general\n2 3 1\n1 1 1\n", coo.Options{}, 3, `x.mtx:3:5: got "1", want the end of the line after 2 coordinates`},
+		{"pattern with value", banner + "pattern general\n2 3 2\n1 1 1\n1 2 1.5\n", coo.Options{}, 3, `x.mtx:4:5: got "1.5" after the coordinates, want 1 or nothing: every value of a pattern is 1`},
+		{"pattern with first value", banner + "pattern general\n2 3 2\n1 1 0\n1 2 1\n", coo.Options{}, 3, `x.mtx:3:5: got "0" after the coordinates, want 1 or nothing`},
+		{"pattern with word", banner + "pattern general\n2 3 2\n1 1 1\n1 2 x\n", coo.Options{}, 3, `x.mtx:4:5: got "x" after the coordinates, want 1 or nothing`},
+		{"pattern with two ones", banner + "pattern general\n2 3 2\n1 1 1\n1 2 1 1\n", coo.Options{}, 3, `x.mtx:4:7: got "1", want the end of the line after 2 coordinates`},
+		{"pattern with late value", banner + "pattern general\n2 3 2\n1 1\n1 2 1\n", coo.Options{}, 3, `x.mtx:4:5: got "1", want the end of the line after 2 coordinates`},
+		{"symmetric twice", banner + "real symmetric\n3 3 5\n1 1 1\n3 2 5\n2 1 4\n\n1 2 4\n2 3 0\n", coo.Options{}, 3,
+			"x.mtx:7:1: got (1,2) where line 5 has (2,1), want entries of one triangle: a symmetric matrix has the mirror image of each"},
+		{"skew twice", banner + "integer skew-symmetric\n3 3 2\n1 2 1\n2 1 -1\n", coo.Options{}, 3, "x.mtx:4:1: got (2,1) where line 3 has (1,2), want entries of one triangle: a skew-symmetric matrix"},
+		{"hermitian twice", banner + "complex hermitian\n3 3 2\n1 2 1 1\n2 1 1 -1\n", coo.Options{Type: tcs.Complex64, Limit: 1 << 20}, 3, "x.mtx:4:1: got (2,1) where line 3 has (1,2)"},
+		{"pattern twice", banner + "pattern symmetric\n3 3 2\n1 2 1\n2 1 1\n", coo.Options{Type: tcs.Int32}, 3, "x.mtx:4:1: got (2,1) where line 3 has (1,2)"},
 		{"integer with real", banner + "integer general\n2 3 1\n1 1 1.5\n", coo.Options{}, 3, `x.mtx:3:5: got "1.5", want an integer`},
 		{"out of range", banner + "real general\n2 3 1\n1 1 1e400\n", coo.Options{}, 3, `x.mtx:3:5: got "1e400", want a number that float64 can hold`},
 		{"skew diagonal", banner + "real skew-symmetric\n2 2 2\n2 1 1\n1 1 2\n", coo.Options{}, 3, "x.mtx:4:1: got 2 on the diagonal"},
@@ -269,4 +281,36 @@ func TestMalformed(t *testing.T) {
 func TestMissing(t *testing.T) {
 	checkError(t, "/nowhere/x.mtx", coo.Options{}, 1, "/nowhere/x.mtx: no such file or directory")
 	checkError(t, t.TempDir(), coo.Options{}, 1, "a folder, want a file")
+}
+
+// The check for both triangles takes little memory, and finds a pair that is far apart
+// among many entries.
+func TestManyInBothTriangles(t *testing.T) {
+	const n = 200000
+	text := func(last string) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%%%%MatrixMarket matrix coordinate pattern symmetric\n%d %d %d\n", n, n, n)
+		for k := range n - 1 { // in every row one entry, below and above the diagonal in turn
+			i := (k*7919)%(n-1) + 2
+			if i%2 == 0 {
+				fmt.Fprintln(&b, i, i/2)
+			} else {
+				fmt.Fprintln(&b, i/2, i)
+			}
+		}
+		return b.String() + last
+	}
+	opt := coo.Options{Limit: 8 << 20, Tmp: t.TempDir()}
+	s, err := Open(write(t, text("9 9\n")), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		if es, err := readertest.Collect(s); err != nil || len(es) != 2*(n-1)+1 {
+			t.Fatalf("got %d entries, %v; want %d", len(es), err, 2*(n-1)+1)
+		}
+		s.Rewind()
+	}
+	checkError(t, write(t, text("1 2\n")), opt, 3, fmt.Sprintf("x.mtx:%d:1: got (1,2) where line 3 has (2,1), want entries of one triangle", n+2))
 }

@@ -58,7 +58,7 @@ func mirror(b *text.Block, sym symmetry, l *text.Layout) {
 func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect func(T, symmetry) T) {
 	vals := valuesOf[T](b.Vals[:cap(b.Vals)])
 	rows, cols := b.Coords[0], b.Coords[1]
-	n := b.Raw
+	n, marks := b.Raw, uint8(0)
 	for k := range b.Raw {
 		if rows[k] == cols[k] {
 			if msg := onDiagonal(vals[k], sym); msg != "" {
@@ -67,10 +67,15 @@ func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect fun
 			}
 			continue
 		}
+		if rows[k] > cols[k] {
+			marks |= below
+		} else {
+			marks |= above
+		}
 		rows[n], cols[n], vals[n] = cols[k], rows[k], reflect(vals[k], sym)
 		n++
 	}
-	b.N = n
+	b.N, b.Marks = n, marks
 	var z T
 	b.Vals = b.Vals[:n*int(unsafe.Sizeof(z))]
 }

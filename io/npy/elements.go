@@ -13,9 +13,10 @@ import (
 // elements reads an array's elements in the order of the file.
 type elements struct {
 	header
-	r    io.ReadCloser
-	left int64 // elements not read yet
-	raw  []byte
+	r     io.ReadCloser
+	left  int64 // elements not read yet
+	after int64 // elements behind those, which are not wanted
+	raw   []byte
 }
 
 // chunk is how many elements are read at once.
@@ -40,12 +41,12 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	raw := e.raw[:n*e.dtype.size]
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
-			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early", tcs.Count(e.count-e.left+int64(got/max(e.dtype.size, 1)), "element"), e.count, e.shape)
+			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early", tcs.Count(e.count-e.after-e.left+int64(got/max(e.dtype.size, 1)), "element"), e.count, e.shape)
 		}
 		return nil, 0, err
 	}
 	e.left -= int64(n)
-	if e.left == 0 {
+	if e.left == 0 && e.after == 0 {
 		var one [1]byte
 		if got, err := io.ReadFull(e.r, one[:]); got > 0 {
 			return nil, 0, fmt.Errorf("got more bytes than the shape %v takes", e.shape)

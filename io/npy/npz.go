@@ -2,10 +2,9 @@ package npy
 
 import (
 	"archive/zip"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/klauspost/compress/flate"
 
@@ -21,9 +20,9 @@ type archive struct {
 	names   []string
 }
 
-// OpenNpz reads path, an .npz file: a sparse matrix as SciPy saves it, or the
-// only array of the archive, dense. The stream is exact in its sizes and owns
-// the file.
+// OpenNpz reads path, an .npz file: a sparse array as SciPy or pydata/sparse saves
+// it, or the only array of the archive, dense. The stream is exact in its sizes and
+// owns the file.
 func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 	src, err := text.OpenSource(path, opt.Tmp)
 	if err != nil {
@@ -63,11 +62,11 @@ func NewNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		a.members[name] = f
 		a.names = append(a.names, name)
 	}
-	if a.members["format"] != nil {
+	if a.members["format"] != nil || a.members["coords"] != nil {
 		return a.sparse(opt)
 	}
 	if len(a.names) != 1 {
-		return nil, text.Dataf(src.Name, 0, 0, "got %s%s, want one array or a matrix that scipy.sparse.save_npz wrote",
+		return nil, text.Dataf(src.Name, 0, 0, "got %s%s, want one array or what scipy.sparse.save_npz or sparse.save_npz wrote",
 			text.Plural(int64(len(a.names)), "array", "arrays"), a.list())
 	}
 	d := &array{src: src, open: a.opener(a.names[0]), what: a.what(a.names[0]), opt: opt}
@@ -153,15 +152,29 @@ func (a *archive) elements(name string, dims int) (*elements, error) {
 // integers opens a member of integers in one dimension.
 func (a *archive) integers(name string) (*elements, error) {
 	e, err := a.elements(name, 1)
-	if err == nil && (!e.dtype.typ().Valid() || !e.dtype.typ().IsInt()) {
-		e.close()
-		return nil, text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.dtype.kind, e.dtype.size)
+	if err != nil {
+		return nil, err
 	}
-	return e, err
+	if err := a.wantIntegers(name, e); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
 }
 
-// format reads the name of the storage format, bytes or a string.
+func (a *archive) wantIntegers(name string, e *elements) error {
+	if typ := e.dtype.typ(); typ.Valid() && typ.IsInt() {
+		return nil
+	}
+	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.dtype.kind, e.dtype.size)
+}
+
+// format reads the name of the storage format, bytes or a string. Archives that
+// pydata/sparse wrote before version 0.16 have none.
 func (a *archive) format() (string, error) {
+	if a.members["format"] == nil {
+		return "coo", nil
+	}
 	e, err := a.elements("format", 0)
 	if err != nil {
 		return "", err
@@ -188,17 +201,25 @@ func (a *archive) format() (string, error) {
 	return strings.TrimRight(string(raw), "\x00"), nil
 }
 
-// matrixShape reads the sizes of a sparse matrix.
-func (a *archive) matrixShape() ([]int64, error) {
-	e, err := a.integers("shape")
+// sizes reads the sizes of a sparse array: 2, those of a matrix, or any number.
+func (a *archive) sizes(any bool) ([]int64, error) {
+	e, err := a.elements("shape", 1)
 	if err != nil {
 		return nil, err
 	}
 	defer e.close()
-	dims := make([]int64, 2)
-	if e.count != 2 {
+	switch {
+	case any && e.count == 0: // NumPy makes of Python's () an array of floats
+		return []int64{}, nil
+	case !any && e.count != 2:
 		return nil, text.Dataf(a.what("shape"), 0, 0, "got %s, want 2: numbers of rows and columns", text.Plural(e.count, "size", "sizes"))
+	case e.count > tcs.MaxOrder:
+		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.count, tcs.MaxOrder)
 	}
+	if err := a.wantIntegers("shape", e); err != nil {
+		return nil, err
+	}
+	dims := make([]int64, e.count)
 	if _, err := e.ints(dims); err != nil {
 		return nil, fault(a.what("shape"), err)
 	}
@@ -210,28 +231,65 @@ func (a *archive) matrixShape() ([]int64, error) {
 	return dims, nil
 }
 
-// sparse makes the stream of SciPy's matrix.
+// checkFill refuses a fill value, pydata/sparse's word for what absent entries are,
+// that is not zero.
+func (a *archive) checkFill() error {
+	const name = "fill_value"
+	if a.members[name] == nil {
+		return nil
+	}
+	e, err := a.elements(name, 0)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	typ := e.dtype.typ()
+	if typ == tcs.Invalid {
+		return text.Dataf(a.what(name), 0, 0, "got a string, want the number 0")
+	}
+	var b buffer
+	raw := b.bytes(typ.Size())
+	if _, err := e.values(raw, 1); err != nil {
+		return fault(a.what(name), err)
+	}
+	if v := typ.Load(unsafe.Pointer(unsafe.SliceData(raw))); v.I != 0 || v.C != 0 {
+		return text.Dataf(a.what(name), 0, 0, "got %v, want 0: what a sparse tensor does not store is zero", v)
+	}
+	return nil
+}
+
+// sparse makes the stream of a sparse array.
 func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	name, err := a.format()
 	if err != nil {
 		return nil, err
 	}
-	dims, err := a.matrixShape()
-	if err != nil {
+	if err := a.checkFill(); err != nil {
 		return nil, err
 	}
-	s := &sparse{a: a, rows: dims[0], cols: dims[1]}
-	switch name {
-	case "csr", "csc":
+	s := &sparse{a: a}
+	points := name == "coo" && a.members["coords"] != nil
+	switch {
+	case points:
+		s.start = func() (walker, error) { return a.points(s) }
+	case name == "csr", name == "csc":
 		s.start = func() (walker, error) { return a.compressed(s, name == "csc") }
-	case "bsr":
+	case name == "bsr":
 		s.start = func() (walker, error) { return a.blocks(s) }
-	case "coo":
+	case name == "coo":
 		s.start = func() (walker, error) { return a.coordinates(s) }
-	case "dia":
+	case name == "dia":
 		s.start = func() (walker, error) { return a.diagonals(s) }
+	case name == "gcxs":
+		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want coo: x.asformat('coo') is what sparse.save_npz can be given", text.Quote([]byte(name)))
 	default:
 		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want csr, csc, coo, bsr or dia", text.Quote([]byte(name)))
+	}
+	if s.full, err = a.sizes(points); err != nil {
+		return nil, err
+	}
+	if !points {
+		s.rows, s.cols = s.full[0], s.full[1]
 	}
 	w, err := s.start()
 	if err != nil {
@@ -242,149 +300,6 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	if s.nat == tcs.Invalid {
 		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
 	}
-	s.shape, err = fit(a.src.Name, dims, s.nat, opt)
+	s.shape, err = fit(a.src.Name, s.full, s.nat, opt)
 	return s, err
-}
-
-// walker yields the entries of a sparse matrix in the order of the file.
-type walker interface {
-	// next fills rows, cols and vals (of the file's type) with at most len(rows)
-	// entries, and returns how many; 0 is the end.
-	next(rows, cols []int64, vals []byte) (int, error)
-	data() *elements
-	close()
-}
-
-// sparse is the stream of SciPy's matrix.
-type sparse struct {
-	a          *archive
-	rows, cols int64
-	start      func() (walker, error)
-	nat        tcs.Type
-	count      int64 // elements of data
-	shape
-
-	w        walker
-	own      coo.Batch
-	raw, out buffer
-	err      error
-}
-
-func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.dims), true }
-func (s *sparse) Type() tcs.Type                { return s.typ }
-func (s *sparse) Progress() (done, total int64) { return s.a.src.Progress() }
-
-// NNZ is the most entries that there can be: the elements of data. Zeros of blocks and
-// diagonals are among them.
-func (s *sparse) NNZ() int64 { return s.count }
-
-func (s *sparse) Rewind() error {
-	s.stop()
-	s.a.src.Restart()
-	s.err = nil
-	return nil
-}
-
-func (s *sparse) stop() {
-	if s.w != nil {
-		s.w.close()
-		s.w = nil
-	}
-}
-
-func (s *sparse) Close() error {
-	s.stop()
-	s.err = io.ErrClosedPipe
-	return s.a.src.Close()
-}
-
-// Next yields up to chunk entries.
-func (s *sparse) Next(b *coo.Batch) error {
-	if s.err == nil {
-		s.err = s.next(b)
-	}
-	return s.err
-}
-
-func (s *sparse) next(b *coo.Batch) (err error) {
-	if s.w == nil {
-		if s.w, err = s.start(); err != nil {
-			return err
-		}
-		if s.w.data().dtype.typ() != s.nat {
-			return text.Dataf(s.a.src.Name, 0, 0, "the file changed while it was read")
-		}
-	}
-	s.own.Resize(2, chunk, 0)
-	vals := s.raw.bytes(chunk * s.nat.Size())
-	n, err := s.w.next(s.own.Coords[0], s.own.Coords[1], vals)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		s.stop()
-		return io.EOF
-	}
-	if s.nat != s.typ {
-		to := s.out.bytes(chunk * s.typ.Size())
-		if bad, err := tcs.ConvertValues(to, s.typ, vals, s.nat, n); err != nil {
-			bad = max(bad, 0)
-			return text.Commandf(s.a.src.Name, 0, 0, "entry (%d,%d), counted from 1: %v", s.own.Coords[0][bad]+1, s.own.Coords[1][bad]+1, err)
-		}
-		vals = to
-	}
-	b.N, b.Vals = n, vals[:n*s.typ.Size()]
-	b.Coords = b.Coords[:0]
-	for _, m := range s.keep {
-		b.Coords = append(b.Coords, s.own.Coords[m][:n])
-	}
-	return nil
-}
-
-// index is a buffered array of integers.
-type index struct {
-	e    *elements
-	name string // for messages
-	buf  []int64
-	pos  int
-	at   int64 // elements taken
-}
-
-// next is the next integer, which must be from lo to hi.
-func (x *index) next(lo, hi int64) (int64, error) {
-	if x.pos == len(x.buf) {
-		if x.buf == nil {
-			x.buf = make([]int64, chunk)
-		}
-		x.buf = x.buf[:cap(x.buf)]
-		n, err := x.e.ints(x.buf)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("got %s, want more", text.Plural(x.e.count, "element", "elements"))
-		}
-		if err != nil {
-			return 0, fault(x.name, err)
-		}
-		x.buf, x.pos = x.buf[:n], 0
-	}
-	v := x.buf[x.pos]
-	if v < lo || v > hi {
-		return 0, text.Dataf(x.name, 0, 0, "got %d as element %d, want one from %d to %d", v, x.at, lo, hi)
-	}
-	x.pos++
-	x.at++
-	return v, nil
-}
-
-func (a *archive) index(name string) (*index, error) {
-	e, err := a.integers(name)
-	if err != nil {
-		return nil, err
-	}
-	return &index{e: e, name: a.what(name)}, nil
-}
-
-func (x *index) close() {
-	if x != nil {
-		x.e.close()
-	}
 }

@@ -96,6 +96,7 @@ func TestOrders(t *testing.T) {
 func TestReadSparse(t *testing.T) {
 	const want = "[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"
 	const full = "[[0 1]:(1.5+0i) [2 0]:(2+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"
+	const three = "[[0 2 3]:(1.5+0i) [1 0 3]:(0+0i) [1 1 0]:(-3+0i)]"
 	for _, c := range []struct {
 		file string
 		typ  tcs.Type
@@ -110,6 +111,10 @@ func TestReadSparse(t *testing.T) {
 		{"complex", tcs.Complex128, "[4 4]", "[[0 1]:(1.5+3i) [2 0]:(2+4i) [2 3]:(-3-6i) [3 3]:(4+8i)]"},
 		{"dia_wide", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
 		{"dia_fortran", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
+		{"coo3", tcs.Float64, "[2 3 4]", three}, {"coo_old", tcs.Float64, "[2 3 4]", three}, {"coo_fortran", tcs.Float64, "[2 3 4]", three}, {"sparse3", tcs.Float64, "[2 3 4]", three},
+		{"coo3_stored", tcs.Complex64, "[2 3 4]", three}, {"coo1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"sparse2", tcs.Float64, "[2 3]", "[[0 2]:(1.5+0i) [1 0]:(2+0i) [1 1]:(-3+0i)]"},
+		{"sparse0", tcs.Float64, "[]", "[[]:(2.5+0i)]"}, {"sparse_empty", tcs.Float64, "[5]", "[]"},
 		{"format_string", tcs.Float64, "[2 3]", "[[1 2]:(5+0i)]"},
 		{"one", tcs.Int64, "[2 3]", "[[0 1]:(1+0i) [0 2]:(2+0i) [1 0]:(3+0i) [1 1]:(4+0i) [1 2]:(5+0i)]"},
 	} {
@@ -232,7 +237,27 @@ func TestMalformed(t *testing.T) {
 		{"testdata/bad_block.npz", coo.Options{}, 3, "got blocks of 2x2, want some that divide the sizes 3x3"},
 		{"testdata/missing.npz", coo.Options{}, 3, "got no member indices (format, shape, indptr, data)"},
 		{"testdata/member.npz", coo.Options{}, 3, `got the member "readme.txt", want .npy files`},
-		{"testdata/two.npz", coo.Options{}, 3, "got 2 arrays (a, b), want one array or a matrix"},
+		{"testdata/two.npz", coo.Options{}, 3, "got 2 arrays (a, b), want one array or what"},
+		{"testdata/bad_coords_low.npz", coo.Options{}, 3, "bad_coords_low.npz: coords: got -1 at [0,0], want one from 0 to 1: the size of mode 0 is 2"},
+		{"testdata/bad_coords_high.npz", coo.Options{}, 3, "coords: got 3 at [2,0], want one from 0 to 2: the size of mode 2 is 3"},
+		{"testdata/bad_coords_fortran.npz", coo.Options{}, 3, "coords: got 2 at [1,0], want one from 0 to 1: the size of mode 1 is 2"},
+		{"testdata/bad_coords_rows.npz", coo.Options{}, 3, "coords: got 2 rows, want 3: as many as there are sizes in shape"},
+		{"testdata/bad_coords_count.npz", coo.Options{}, 3, "coords: got coordinates of 3 entries, want 2: as many as there are elements in data"},
+		{"testdata/bad_coords_flat.npz", coo.Options{}, 3, "coords: got the shape [9], want 2 dimensions"},
+		{"testdata/bad_coords_float.npz", coo.Options{}, 3, "coords: got an array of type f8, want integers"},
+		{"testdata/bad_coords_objects.npz", coo.Options{}, 3, "coords: got an array of Python objects"},
+		{"testdata/bad_data_objects.npz", coo.Options{}, 3, "data: got an array of Python objects"},
+		{"testdata/bad_shape_negative.npz", coo.Options{}, 3, "shape: element 1: "},
+		{"testdata/bad_shape_past.npz", coo.Options{}, 3, "shape: element 1: "},
+		{"testdata/bad_shape_float.npz", coo.Options{}, 3, "shape: got an array of type f8, want integers"},
+		{"testdata/bad_shape_many.npz", coo.Options{}, 3, "shape: got 65 sizes, want at most 64"},
+		{"testdata/bad_fill_string.npz", coo.Options{}, 3, "fill_value: got a string, want the number 0"},
+		{"testdata/bad_fill_array.npz", coo.Options{}, 3, "fill_value: got the shape [1], want 0 dimensions"},
+		{"testdata/bad_none.npz", coo.Options{}, 3, "got no member shape (coords, data)"},
+		{"testdata/sparse_fill.npz", coo.Options{}, 3, "fill_value: got 7, want 0: what a sparse tensor does not store is zero"},
+		{"testdata/sparse_gcxs.npz", coo.Options{}, 3, `format: got "gcxs", want coo: x.asformat('coo')`},
+		{"testdata/coo3.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,3,4), counted from 1"},
+		{"testdata/coo3.npz", coo.Options{Order: 2}, 2, "want 2"},
 		{"long.npz", coo.Options{}, 3, "got no zip archive"},
 		{"testdata/special.npy", coo.Options{Type: tcs.Int64}, 2, "element [2]"},
 		{"testdata/csr.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,2), counted from 1"},

@@ -57,7 +57,8 @@ func (w *compressed) segments() int64 {
 	return w.s.rows
 }
 
-func (w *compressed) next(rows, cols []int64, vals []byte) (int, error) {
+func (w *compressed) next(at [][]int64, vals []byte, room int) (int, error) {
+	rows, cols := at[0][:room], at[1][:room]
 	if w.byColumn {
 		rows, cols = cols, rows
 	}
@@ -119,7 +120,7 @@ func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
 	return n, nil
 }
 
-// coordinates walks COO.
+// coordinates walks COO of a matrix.
 type coordinates struct {
 	s        *sparse
 	row, col *index
@@ -144,7 +145,8 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 	return w, nil
 }
 
-func (w *coordinates) next(rows, cols []int64, vals []byte) (int, error) {
+func (w *coordinates) next(at [][]int64, vals []byte, room int) (int, error) {
+	rows, cols := at[0][:room], at[1][:room]
 	n := 0
 	for ; n < len(rows) && w.row.at < w.row.e.count; n++ {
 		var err error
@@ -208,7 +210,8 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 }
 
 // next spreads blocks out and leaves zeros out.
-func (w *blocks) next(rows, cols []int64, vals []byte) (int, error) {
+func (w *blocks) next(at [][]int64, vals []byte, room int) (int, error) {
+	rows, cols := at[0][:room], at[1][:room]
 	for {
 		n := 0
 		for n < len(rows) {
@@ -236,7 +239,7 @@ func (w *blocks) next(rows, cols []int64, vals []byte) (int, error) {
 		if _, err := w.inner.fill(w.vals, vals, n); err != nil {
 			return 0, err
 		}
-		if n = dropZeros([][]int64{rows, cols}, vals, w.vals.dtype.typ().Size(), n); n > 0 {
+		if n = dropZeros(at, vals, w.vals.dtype.typ().Size(), n); n > 0 {
 			return n, nil
 		}
 	}
@@ -281,7 +284,8 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 }
 
 // next leaves zeros out, and what lies outside the matrix.
-func (w *diagonals) next(rows, cols []int64, vals []byte) (int, error) {
+func (w *diagonals) next(at [][]int64, vals []byte, room int) (int, error) {
+	rows, cols := at[0][:room], at[1][:room]
 	size := w.vals.dtype.typ().Size()
 	for {
 		n, err := w.vals.values(vals, len(rows))
@@ -301,7 +305,7 @@ func (w *diagonals) next(rows, cols []int64, vals []byte) (int, error) {
 			}
 			w.advance()
 		}
-		if keep = dropZeros([][]int64{rows, cols}, vals, size, keep); keep > 0 {
+		if keep = dropZeros(at, vals, size, keep); keep > 0 {
 			return keep, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -65,6 +66,36 @@ func TestNpzRoundTrip(t *testing.T) {
 	}
 }
 
+func TestPointsRoundTrip(t *testing.T) {
+	for _, typ := range types {
+		for _, dims := range [][]int64{{}, {50}, {70, 50, 40}, {1 << 40, 3, 1 << 50}, {2, 3, 4, 2, 3, 2}, {3, 0, 2}} {
+			n := 20
+			if len(dims) == 0 {
+				n = 1
+			} else if dims[len(dims)-1] == 2 && dims[0] == 3 {
+				n = 0
+			}
+			in := readertest.Random(dims, typ, n, 5)
+			var b bytes.Buffer
+			if err := WriteNpz(&b, readertest.Ordered(t, in, NpzModes(len(dims), coo.WriteOptions{})), coo.WriteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			check(t, save(t, "x.npz", b.Bytes()), in, false)
+		}
+	}
+}
+
+// More entries than a reader takes at once, of a file that NumPy may have written in
+// either order.
+func TestManyPoints(t *testing.T) {
+	in := readertest.Random([]int64{70, 50, 40}, tcs.Int64, 3*chunk+7, 6)
+	var b bytes.Buffer
+	if err := WriteNpz(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, save(t, "x.npz", b.Bytes()), in, false)
+}
+
 func check(t *testing.T, path string, in *readertest.List, dense bool) {
 	t.Helper()
 	s, err := open(path, coo.Options{})
@@ -104,25 +135,73 @@ func TestAsNumPy(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	three := &readertest.List{Sizes: []int64{2, 2, 2}, Of: tcs.Float64}
-	if err := WriteNpz(&bytes.Buffer{}, readertest.Ordered(t, three, nil), coo.WriteOptions{}); err == nil {
-		t.Error("a tensor of order 3 was written as .npz")
-	}
 	huge := &readertest.List{Sizes: []int64{1 << 40, 1 << 40}, Of: tcs.Float64}
 	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, huge, nil), coo.WriteOptions{}); err == nil {
 		t.Error("an array of 2^80 elements was written")
 	}
 }
 
-// SciPy reads what is written here, where it is installed ($PYTHON, or python3).
-func TestSciPyReads(t *testing.T) {
+// python is an interpreter ($PYTHON, or python3) that does what imports say.
+func python(t *testing.T, imports string) string {
+	t.Helper()
 	python := os.Getenv("PYTHON")
 	if python == "" {
 		python = "python3"
 	}
-	if err := exec.Command(python, "-c", "import numpy, scipy.sparse").Run(); err != nil {
-		t.Skipf("no SciPy: %s -c 'import numpy, scipy.sparse': %v", python, err)
+	if err := exec.Command(python, "-c", imports).Run(); err != nil {
+		t.Skipf("%s -c '%s': %v", python, imports, err)
 	}
+	return python
+}
+
+// SciPy and pydata/sparse read tensors of every order that are written here, and what
+// they write of them again reads the same.
+func TestPythonReadsPoints(t *testing.T) {
+	for _, lib := range []struct{ name, imports, load, same string }{
+		{"scipy", "import numpy as np, scipy.sparse as lib; lib.coo_array((2, 2, 2))", "x.coords", "len(x.shape) > 0"},
+		{"sparse", "import numpy as np, sparse as lib", "x.coords", "x.fill_value == 0 and (np.diff(x.linear_loc()) > 0).all()"},
+	} {
+		t.Run(lib.name, func(t *testing.T) {
+			python := python(t, lib.imports)
+			for k, dims := range [][]int64{{50}, {70, 50, 40}, {1 << 33, 1 << 20, 3}, {7, 3, 4, 2, 3}, {3, 0, 2}} {
+				typ := types[k]
+				n := 20
+				if dims[0] == 3 {
+					n = 0
+				}
+				in := readertest.Random(dims, typ, n, 7)
+				var b bytes.Buffer
+				if err := WriteNpz(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				path := save(t, "x.npz", b.Bytes())
+				again := filepath.Join(filepath.Dir(path), "again.npz")
+				out, err := exec.Command(python, "-c", lib.imports+`
+import sys
+x = lib.load_npz(sys.argv[1])
+assert `+lib.same+`, x
+lib.save_npz(sys.argv[2], x)
+print(list(x.shape), x.dtype, len(x.data), int(sum(sum(int(c) for c in m) for m in x.coords)))
+`, path, again).CombinedOutput()
+				sum := int64(0)
+				for _, e := range in.Entries {
+					for _, c := range e.Coords {
+						sum += c
+					}
+				}
+				want := fmt.Sprintf("%s %v %d %d\n", strings.ReplaceAll(fmt.Sprint(dims), " ", ", "), typ, n, sum)
+				if err != nil || string(out) != want {
+					t.Fatalf("%v: got %v, %q, want %q", dims, err, out, want)
+				}
+				check(t, again, in, false)
+			}
+		})
+	}
+}
+
+// SciPy reads what is written here, where it is installed.
+func TestSciPyReads(t *testing.T) {
+	python := python(t, "import numpy, scipy.sparse")
 	dir := t.TempDir()
 	in := readertest.Random([]int64{60, 70}, tcs.Float64, 200, 4)
 	for name, column := range map[string]bool{"csr.npz": false, "csc.npz": true} {

@@ -16,6 +16,12 @@ func Stdout(path string) bool {
 	return path == "-" || ok && fd == 1
 }
 
+// Descriptor tells whether path names an open descriptor of this process, as /dev/fd/3 does.
+func Descriptor(path string) bool {
+	_, ok := descriptor(path)
+	return ok
+}
+
 // descriptor is the number of the open descriptor that path names: /dev/stdout, /dev/stderr,
 // /dev/fd/N, /proc/self/fd/N, or a symbolic link to one. What such a name stands for is open, at a place in the
 // file: a file opened anew would be written from its beginning.

@@ -18,8 +18,7 @@ func Slice[T any](a Array) []T {
 	return unsafe.Slice((*T)(a.Ptr), a.Len)
 }
 
-// Of is an array over the elements of s, which the caller keeps alive. Memory
-// of the Go heap is for tests and for tensors that no C code or MPI sees.
+// Of is an array over the elements of s, whose memory stays the caller's.
 func Of[T any](s []T) Array {
 	var z T
 	return Array{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Width: uint8(unsafe.Sizeof(z))}
@@ -82,13 +81,14 @@ func (a Array) Bytes() []byte {
 	return unsafe.Slice((*byte)(a.Ptr), a.Len*int64(a.Width))
 }
 
-// Sub is the elements [lo, hi), counted from Ptr.
+// Sub is the elements [lo, hi), counted from Ptr. Where there are none, Ptr stays that of a:
+// behind the last element may begin what the collector has freed.
 func (a Array) Sub(lo, hi int64) Array {
 	if lo < 0 || hi < lo || hi > a.Len {
 		panic("BUG: tcs: array bounds out of range")
 	}
 	s := Array{Len: hi - lo, First: a.First + lo, Width: a.Width, Ptr: a.Ptr}
-	if a.Ptr != nil {
+	if lo < hi && a.Ptr != nil {
 		s.Ptr = unsafe.Add(a.Ptr, lo*int64(a.Width))
 	}
 	return s

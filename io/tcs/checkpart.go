@@ -33,7 +33,7 @@ func (t *Tensor) CheckPart(lo, hi []int64) error {
 }
 
 func (t *Tensor) checkPart(lo, hi []int64) error {
-	v := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals, file: t.file, part: true, edges: true}
+	v := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals, file: t.file, part: t.part, edges: true}
 	first := make([]int64, len(t.Levels)) // a level, the first position of the part
 	for i, sec := range t.file.header.sections {
 		a := v.array(sec.Level, sec.Array)

@@ -20,6 +20,15 @@ type Error struct {
 	File string // "" where no file is concerned
 	Msg  string
 	Err  error // the cause, or nil
+
+	Place *Place // the element that Validate refuses, or nil
+}
+
+// Place is an element of a tensor's arrays: that of position Index in the whole tensor.
+type Place struct {
+	Level int
+	Array ArrayKind
+	Index int64
 }
 
 func (e *Error) Error() string {

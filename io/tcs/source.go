@@ -240,6 +240,11 @@ var errShrank = errors.New("the file shrank while it was read")
 // file behind them changed meanwhile, that is the error, whatever f says.
 func (t *Tensor) Guarded(f func() error) error { return t.guarded(f) }
 
+// placeErr is dataErr of one element.
+func (t *Tensor) placeErr(level int, array ArrayKind, index int64, format string, args ...any) error {
+	return &Error{Exit: exitData, File: t.File(), Msg: fmt.Sprintf(format, args...), Place: &Place{level, array, index}}
+}
+
 func (t *Tensor) dataErr(format string, args ...any) error {
 	return dataErr(t.File(), format, args...)
 }

@@ -566,3 +566,34 @@ func TestOpenReaderWithoutRoom(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A part without elements points into the array, not behind it, where other memory may begin.
+func TestEmptyPartOfArray(t *testing.T) {
+	a := Of([]float64{1, 2, 3})
+	for lo := range a.Len + 1 {
+		if s := a.Sub(lo, lo); uintptr(s.Ptr) < uintptr(a.Ptr) || uintptr(s.Ptr) >= uintptr(a.Ptr)+24 || s.First != lo {
+			t.Errorf("the part [%d,%d) is at byte %d and begins at %d", lo, lo, uintptr(s.Ptr)-uintptr(a.Ptr), s.First)
+		}
+	}
+}
+
+// An error of one element says where it is.
+func TestPlaceOfError(t *testing.T) {
+	matrix := func(pos []int32, crd []int64) *Tensor {
+		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: Float64}, Vals: Of(make([]float64, len(crd))),
+			Levels: []Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 4, Pos: Of(pos), Crd: Of(crd)}}}
+	}
+	for _, c := range []struct {
+		t    *Tensor
+		want Place
+	}{
+		{matrix([]int32{0, 3, 2, 3}, []int64{0, 1, 2}), Place{1, PosArray, 2}},
+		{matrix([]int32{0, 1, 2, 3}, []int64{0, 4, 2}), Place{1, CrdArray, 1}},
+		{matrix([]int32{0, 1, 1, 3}, []int64{0, 3, 3}), Place{1, CrdArray, 2}},
+	} {
+		var e *Error
+		if err := c.t.Validate(); !errors.As(err, &e) || e.Place == nil || *e.Place != c.want {
+			t.Errorf("got %v, want an error at %v", err, c.want)
+		}
+	}
+}

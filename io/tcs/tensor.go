@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -58,7 +59,8 @@ type Tensor struct {
 
 	lazy *lazy // of a compressed file of which only parts are decompressed; nil in its views
 
-	validated bool
+	validated atomic.Bool             // the arrays passed, or are trusted
+	passed    atomic.Pointer[[]Level] // which arrays those are; nil for a view's
 }
 
 // Order is the number of modes.
@@ -184,6 +186,15 @@ func (t *Tensor) ShareArray(o *Tensor, a unsafe.Pointer) {
 	t.Share(o) // of an empty array, whose memory may end where it begins
 }
 
+// Holds reports whether the tensor holds the memory in which a, one of its arrays, lies. Where
+// not, it is the memory of the program that made the tensor, and may be of the Go heap.
+func (t *Tensor) Holds(a Array) bool {
+	return slices.ContainsFunc(t.held, func(m *Memory) bool {
+		off := uintptr(a.Ptr) - uintptr(m.Ptr)
+		return off < uintptr(max(m.Bytes, 1))
+	})
+}
+
 // Close releases the tensor's memory, which is freed when no view or sharer
 // holds it. The arrays are not to be used afterwards. A second Close does nothing.
 func (t *Tensor) Close() error {
@@ -198,5 +209,6 @@ func (t *Tensor) Close() error {
 		t.Levels[l].Pos.Ptr, t.Levels[l].Crd.Ptr = nil, nil
 	}
 	t.Vals.Ptr = nil
+	t.passed.Store(nil) // no pointer may stay to memory that is given back
 	return first
 }

@@ -1,12 +1,14 @@
 package tcs
 
+import "slices"
+
 // Validate checks the arrays, which it loads if need be: positions grow and end
 // at the number of coordinates, coordinates are in the box and sorted as their
 // level's kind asks, and nothing is below padded slots. The first fault is an
 // *Error (exit 3) that says where. A tensor that passed is not read again. For a
 // view it checks what the view shows. Of a file, Verify checks the rest too.
 func (t *Tensor) Validate() error {
-	if t.validated {
+	if t.validated.Load() {
 		return nil
 	}
 	return t.Check()
@@ -20,8 +22,17 @@ func (t *Tensor) Check() error {
 	if err := t.guarded(t.validate); err != nil {
 		return err
 	}
-	t.validated = true
+	t.Trust()
 	return nil
+}
+
+// ValidateGiven is Validate for a tensor whose fields a program may set: arrays other than those that
+// passed are checked anew. What was written into the same arrays it does not see.
+func (t *Tensor) ValidateGiven() error {
+	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
+		return nil
+	}
+	return t.Check()
 }
 
 // Verify is all that a file must pass before its arrays are used, beside what
@@ -39,7 +50,11 @@ func (t *Tensor) Verify() error {
 }
 
 // Trust marks the tensor as valid without a look (--trust-input).
-func (t *Tensor) Trust() { t.validated = true }
+func (t *Tensor) Trust() {
+	levels := slices.Clone(t.Levels)
+	t.passed.Store(&levels)
+	t.validated.Store(true)
+}
 
 // part is how many elements one thread checks at a time.
 const part = 1 << 18
@@ -117,7 +132,7 @@ func (t *Tensor) checkPos(l int) error {
 			k := min(i+part, n-1)
 			if bad := firstDrop(lev.Pos.Sub(i, k+1)); bad >= 0 {
 				i += bad
-				return t.dataErr("position %d of level %d is %d, less than the %d before it", i+1, l, lev.Pos.Int(i+1), lev.Pos.Int(i))
+				return t.placeErr(l, PosArray, i+1+lev.Pos.First, "position %d of level %d is %d, less than the %d before it", i+1, l, lev.Pos.Int(i+1), lev.Pos.Int(i))
 			}
 			return nil
 		}
@@ -240,7 +255,7 @@ func (t *Tensor) firstUnique(l, end int) int {
 
 func (t *Tensor) orderErr(l int, q int64) error {
 	c := t.Levels[l].Crd
-	return t.dataErr("coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l, c.At(q), c.At(q-1),
+	return t.placeErr(l, CrdArray, q, "coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l, c.At(q), c.At(q-1),
 		map[bool]string{true: " and differ"}[!KindOf(t.Levels[l].Kind).Repeats])
 }
 
@@ -268,7 +283,7 @@ func (t *Tensor) checkRange(l int, inChain bool) error {
 				}
 				i += bad
 				if x := lev.Crd.Int(i); x != -1 || !t.mayPad(l, i+lev.Crd.First) {
-					return t.dataErr("coordinate %d of level %d is %d, want one in [%d,%d)", i+lev.Crd.First, l, x, r[0], r[1])
+					return t.placeErr(l, CrdArray, i+lev.Crd.First, "coordinate %d of level %d is %d, want one in [%d,%d)", i+lev.Crd.First, l, x, r[0], r[1])
 				}
 				i++
 			}

@@ -22,7 +22,8 @@ type Block struct {
 // block, and may hold more than its box. It reads O(order) elements and a few
 // binary searches; positions that it reads are checked.
 func (t *Tensor) View(b Block) (*Tensor, error) {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, part: t.part || b.Cut, edges: t.edges || b.Cut, lazy: t.lazy, validated: t.validated}
+	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, part: t.part || b.Cut, edges: t.edges || b.Cut, lazy: t.lazy}
+	v.validated.Store(t.validated.Load())
 	v.file = t.file
 	if b.Box != nil {
 		if len(b.Box) != len(t.Dims) {
@@ -77,12 +78,13 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 // Alias is the tensor again, over the same memory, which it holds: each may be
 // closed before the other.
 func (t *Tensor) Alias() *Tensor {
-	v := *t
-	v.Header, v.Levels, v.held = t.Clone(), slices.Clone(t.Levels), slices.Clone(t.held)
+	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, held: slices.Clone(t.held), file: t.file, part: t.part, edges: t.edges, lazy: t.lazy}
+	v.passed.Store(t.passed.Load())
+	v.validated.Store(t.validated.Load())
 	for _, m := range v.held {
 		m.Retain()
 	}
-	return &v
+	return v
 }
 
 // OwnEdges gives the view pos arrays of its own wherever a segment at an end

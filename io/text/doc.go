@@ -26,6 +26,7 @@
 //	entries.go  lines of entries
 //	values.go   numbers into values of a type
 //	stream.go   entries as a coo.Stream
+//	sample.go   about how many entries there are
 //	part.go     parts of a file, for several readers
 //	locate.go   lines of given entries, for messages
 //	print.go    values as text

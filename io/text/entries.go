@@ -22,6 +22,7 @@ type Layout struct {
 	Type    tcs.Type // what the values become
 	Room    int      // how many times the entries a block must have room for; 0 counts as 1
 	Hint    string   // added to the message about a coordinate below Base
+	Ones    bool     // with Values 0: a 1 may follow the coordinates
 }
 
 // Parse fills b from b.Text. It stops at the first mistake.
@@ -115,6 +116,18 @@ func (l *Layout) Parse(b *Block) {
 		for text[i] <= ' ' && blank(text[i]) {
 			i++
 		}
+		if l.Ones && text[i] != '\n' && text[i] != comment {
+			tok := l.token(text[i:end])
+			if v, err := slowFloat(tok, 64); err != nil || v != 1 {
+				l.finish(b, n, lines)
+				b.Err = Dataf(l.File, lines+1, i-start+1, "got %s after the coordinates, want 1 or nothing: every value of a pattern is 1", Quote(tok))
+				return
+			}
+			i += len(tok)
+			for blank(text[i]) {
+				i++
+			}
+		}
 		if c := text[i]; c == comment {
 			i += bytes.IndexByte(text[i:], '\n')
 		} else if c != '\n' {
@@ -137,7 +150,7 @@ func (l *Layout) finish(b *Block, n, lines int) {
 
 // reserve makes room for as many entries as b.Text can hold.
 func (l *Layout) reserve(b *Block) {
-	b.N, b.Raw, b.Lines, b.Err = 0, 0, 0, nil
+	b.N, b.Raw, b.Lines, b.Err, b.Marks = 0, 0, 0, nil, 0
 	n := (len(b.Text)/max(2*(l.Order+l.Values), 1) + 1) * max(l.Room, 1)
 	if len(b.Coords) != l.Order {
 		b.Coords = make([][]int64, l.Order)

@@ -38,6 +38,16 @@ type Part interface {
 	Settle(before int64, last bool) error
 }
 
+// A Marked part has entries of several kinds, not all of which may be in one file.
+type Marked interface {
+	// Marks are the kinds that were read so far, a bit each.
+	Marks() uint8
+	// Suspect tells whether a file with all those kinds may be wrong.
+	Suspect(marks uint8) bool
+	// Judge finds out whether the file is, which takes a reading of all of it.
+	Judge() error
+}
+
 // Header is the part of a Head that every format has.
 type Header struct{ Size int64 }
 

@@ -20,6 +20,7 @@ type Block struct {
 	Vals   []byte
 	Max    []int64 // the largest coordinate in each mode, -1 where there is none
 	Err    *Error  // the first mistake, its Line counted from 1 in the block
+	Marks  uint8   // what kinds of entries there are, bits of the format's own
 
 	words []uint64 // the memory of Vals
 	buf   []byte   // the memory of Text

@@ -36,12 +36,15 @@ typedef struct {
     dst_array vals;
 } dst_tensor;
 
-/* What a call depends on beside its tensors. The three functions are called from
- * any thread of the leaf; alloc and grow return 0 when there is no memory (a size
- * that int64_t cannot hold is asked for as INT64_MAX); a failed grow leaves the
- * block as it was; bytes are what was last asked for. What the leaf stores into
- * a tensor's array belongs to the caller; all else it releases. After a failure,
- * fail_coord holds fail_ncoord coordinates that say where. */
+/* What a call depends on beside its tensors; a null pointer to one stands for one
+ * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
+ * three functions are called from any thread of the leaf; alloc and grow return 0
+ * when there is no memory (a size that int64_t cannot hold is asked for as
+ * INT64_MAX); a failed grow leaves the block as it was; bytes are what was last
+ * asked for. Where alloc is null, memory is malloc's, and the other two are not
+ * called. What the leaf stores into a tensor's array belongs to the caller; all else
+ * it releases. After a failure, fail_coord holds fail_ncoord coordinates that say
+ * where. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);

@@ -36,12 +36,15 @@ typedef struct {
     dst_array vals;
 } dst_tensor;
 
-/* What a call depends on beside its tensors. The three functions are called from
- * any thread of the leaf; alloc and grow return 0 when there is no memory (a size
- * that int64_t cannot hold is asked for as INT64_MAX); a failed grow leaves the
- * block as it was; bytes are what was last asked for. What the leaf stores into
- * a tensor's array belongs to the caller; all else it releases. After a failure,
- * fail_coord holds fail_ncoord coordinates that say where. */
+/* What a call depends on beside its tensors; a null pointer to one stands for one
+ * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
+ * three functions are called from any thread of the leaf; alloc and grow return 0
+ * when there is no memory (a size that int64_t cannot hold is asked for as
+ * INT64_MAX); a failed grow leaves the block as it was; bytes are what was last
+ * asked for. Where alloc is null, memory is malloc's, and the other two are not
+ * called. What the leaf stores into a tensor's array belongs to the caller; all else
+ * it releases. After a failure, fail_coord holds fail_ncoord coordinates that say
+ * where. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
@@ -83,12 +86,19 @@ static inline double dst_select_one_f64(_Bool c, double x, double y) {
 /* Never null for memory: an empty array has a byte. Not inlined, so that the
  * compiler knows that the memory is no other's. */
 __attribute__((malloc, noinline)) static void *dst_alloc(dst_env *env, int64_t n, int64_t size, int32_t zero) {
-    return env->alloc(env, n == 0 ? 1 : dst_bytes(n, size), zero);
+    const int64_t bytes = n == 0 ? 1 : dst_bytes(n, size);
+    if (env->alloc)
+        return env->alloc(env, bytes, zero);
+    if (bytes == 9223372036854775807L)
+        return 0;
+    return zero ? __builtin_calloc(1, (__SIZE_TYPE__)bytes) : __builtin_malloc((__SIZE_TYPE__)bytes);
 }
 
 static inline void dst_release(dst_env *env, void *ptr, int64_t n, int64_t size) {
-    if (ptr)
+    if (ptr && env->alloc)
         env->release(env, ptr, n == 0 ? 1 : n * size);
+    else if (ptr)
+        __builtin_free(ptr);
 }
 
 /* What a full array of cap elements grows to when it needs more. */
@@ -97,7 +107,10 @@ static inline int64_t dst_grown(int64_t cap, int64_t need) {
 }
 
 __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr, int64_t from, int64_t to, int64_t size) {
-    return env->grow(env, ptr, from == 0 ? 1 : from * size, dst_bytes(to, size));
+    const int64_t bytes = dst_bytes(to, size);
+    if (env->alloc)
+        return env->grow(env, ptr, from == 0 ? 1 : from * size, bytes);
+    return bytes == 9223372036854775807L ? 0 : __builtin_realloc(ptr, (__SIZE_TYPE__)bytes);
 }
 
 static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const int32_t *restrict T1_pos1,
@@ -230,6 +243,8 @@ done:
 }
 
 int builtin_spadd_ds_ds_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    dst_env none = {0};
+    env = env ? env : &none;
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
@@ -378,6 +393,8 @@ done:
 }
 
 int builtin_spadd_ds_ds_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    dst_env none = {0};
+    env = env ? env : &none;
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
@@ -769,6 +786,8 @@ done:
 
 int builtin_spadd_ss_ss_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     (void)bounds;
+    dst_env none = {0};
+    env = env ? env : &none;
     const int32_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int32_t));
     const int32_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int32_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
@@ -1158,6 +1177,8 @@ done:
 
 int builtin_spadd_ss_ss_ss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     (void)bounds;
+    dst_env none = {0};
+    env = env ? env : &none;
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));

@@ -36,12 +36,15 @@ typedef struct {
     dst_array vals;
 } dst_tensor;
 
-/* What a call depends on beside its tensors. The three functions are called from
- * any thread of the leaf; alloc and grow return 0 when there is no memory (a size
- * that int64_t cannot hold is asked for as INT64_MAX); a failed grow leaves the
- * block as it was; bytes are what was last asked for. What the leaf stores into
- * a tensor's array belongs to the caller; all else it releases. After a failure,
- * fail_coord holds fail_ncoord coordinates that say where. */
+/* What a call depends on beside its tensors; a null pointer to one stands for one
+ * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
+ * three functions are called from any thread of the leaf; alloc and grow return 0
+ * when there is no memory (a size that int64_t cannot hold is asked for as
+ * INT64_MAX); a failed grow leaves the block as it was; bytes are what was last
+ * asked for. Where alloc is null, memory is malloc's, and the other two are not
+ * called. What the leaf stores into a tensor's array belongs to the caller; all else
+ * it releases. After a failure, fail_coord holds fail_ncoord coordinates that say
+ * where. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
@@ -73,53 +76,13 @@ static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *rest
         double t_2 = 0.0;
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
-#if defined __AVX512VL__ || defined DST_MASKED
-        if (T1_e - T1_s < 33) {
-            for (int64_t T1_p_1_group = T1_s; T1_p_1_group < T1_e; T1_p_1_group += 8) {
-                const int32_t lanes = (int32_t)(T1_e - T1_p_1_group);
-#pragma omp simd reduction(+ : t_2)
-                for (int32_t lane = 0; lane < 8; lane++) {
-                    if (lane < lanes) {
-                        const int64_t T1_p_1 = T1_p_1_group + lane;
-                        const int64_t i1 = T1_crd1[T1_p_1];
-                        const double T1_v = T1_vals[T1_p_1];
-                        const int64_t T2_p = T2_b + i1;
-                        const double T2_v = T2_vals[T2_p];
-                        t_2 += T1_v * T2_v;
-                    }
-                }
-            }
-        } else {
-#pragma omp simd reduction(+ : t_2)
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
+        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+            const int64_t i1 = T1_crd1[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i1;
+            const double T2_v = T2_vals[T2_p];
+            t_2 += T1_v * T2_v;
         }
-#else
-        if (T1_e - T1_s < 17) {
-#pragma GCC unroll 4
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
-        } else {
-#pragma omp simd reduction(+ : t_2)
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
-        }
-#endif
         T0_vals[T0_p] = t_2;
     }
 }
@@ -152,24 +115,12 @@ static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *rest
         double t_2 = 0.0;
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
-        if (T1_e - T1_s < 17) {
-#pragma GCC unroll 4
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
-        } else {
-#pragma omp simd reduction(+ : t_2)
-            for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = T2_b + i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-            }
+        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+            const int64_t i1 = T1_crd1[T1_p_1];
+            const double T1_v = T1_vals[T1_p_1];
+            const int64_t T2_p = T2_b + i1;
+            const double T2_v = T2_vals[T2_p];
+            t_2 += T1_v * T2_v;
         }
         T0_vals[T0_p] = t_2;
     }

@@ -25,6 +25,8 @@ var linkFlags = []string{"-shared", "-fPIC", "-pipe"}
 type Source struct {
 	Text  string
 	Label string // one line for people: the statement it computes
+	// Tensors are those of the statement, for people too; nil where it computes none.
+	Tensors []Tensor
 }
 
 // Config says how a Builder compiles. The zero value finds a compiler on no PATH

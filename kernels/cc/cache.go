@@ -52,11 +52,13 @@ func OpenCache(root, kind string) (*Cache, error) {
 	return &Cache{real}, nil
 }
 
-// Get reads the object called name. The error is fs.ErrNotExist where there is
+// Get reads the object called name, and marks it as used. The error is fs.ErrNotExist where there is
 // none; any other says why what is there is of no use.
-func (c *Cache) Get(name string) (*Object, error) {
+func (c *Cache) Get(name string) (*Object, error) { return c.read(name, true) }
+
+func (c *Cache) read(name string, used bool) (*Object, error) {
 	path := filepath.Join(c.dir, name)
-	b, err := readChecked(path)
+	b, err := readChecked(path, used)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +115,12 @@ func (c *Cache) names(prefix string) ([]string, error) {
 
 // Entry is one object in the cache.
 type Entry struct {
-	Kind string // the folder: "leaf", ...
-	Name string // the file's name in it
-	Size int64  // in bytes
-	Made time.Time
-	Meta Meta  // zero where Err is set
-	Err  error // why the object cannot be used
+	Kind string    // the folder: "leaf", ...
+	Name string    // the file's name in it
+	Size int64     // in bytes
+	Used time.Time // last, to a minute: when it was made, or Get gave it to one who may change the file's times
+	Meta Meta      // zero where Err is set
+	Err  error     // why the object cannot be used
 }
 
 // List lists what root holds, kind by kind, each by name. A root that does not
@@ -144,9 +146,9 @@ func List(root string) ([]Entry, error) {
 		for _, n := range names {
 			e := Entry{Kind: k.Name(), Name: n}
 			if st, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
-				e.Size, e.Made = st.Size(), st.ModTime()
+				e.Size, e.Used = st.Size(), st.ModTime()
 			}
-			if o, err := c.Get(n); err != nil {
+			if o, err := c.read(n, false); err != nil {
 				e.Err = err
 			} else {
 				e.Meta = o.Meta

@@ -522,6 +522,56 @@ func TestListAndClear(t *testing.T) {
 	}
 }
 
+// The list tells when an object was last used: by Get, not by the list.
+func TestLastUse(t *testing.T) {
+	cfg := testConfig(t)
+	b, _ := newBuilder(t, cfg)
+	src := Source{Text: add, Label: "a + b", Tensors: []Tensor{{"A", "ds", "float64"}}}
+	if _, err := b.Build(context.Background(), src); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cfg.Cache, "leaf", b.Key(src))
+	old := time.Now().Add(-48 * time.Hour).Truncate(time.Second)
+	entry := func() Entry {
+		t.Helper()
+		l, err := List(cfg.Cache)
+		if err != nil || len(l) != 1 || l[0].Err != nil {
+			t.Fatalf("List: %+v, %v", l, err)
+		}
+		return l[0]
+	}
+	for _, mode := range []os.FileMode{0o644, 0o444} {
+		os.Chmod(path, mode)
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if e := entry(); !e.Used.Equal(old) || !reflect.DeepEqual(e.Meta.Tensors, src.Tensors) || time.Since(e.Meta.Made) > time.Hour {
+				t.Errorf("before its use: %+v, want the time %v", e, old)
+			}
+		}
+		if o, err := b.Build(context.Background(), src); err != nil || !o.Cached {
+			t.Fatal(err)
+		}
+		if e := entry(); time.Since(e.Used) > time.Hour {
+			t.Errorf("mode %o, after its use: %v", mode, e.Used)
+		}
+	}
+	// What another may write is refused as before, and not marked.
+	os.Chmod(path, 0o666)
+	os.Chtimes(path, old, old)
+	c, err := OpenCache(cfg.Cache, "leaf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(b.Key(src)); err == nil || !strings.Contains(err.Error(), "writable by everyone") {
+		t.Errorf("a file that everyone may write: %v", err)
+	}
+	if st, err := os.Stat(path); err != nil || !st.ModTime().Equal(old) {
+		t.Errorf("it was marked as used: %v, %v", st, err)
+	}
+}
+
 func TestDefaultRoot(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string

@@ -22,6 +22,8 @@
 // machine without a compiler takes any object whose source and flags are equal
 // and whose CPU it has (see Builder.Build).
 //
+// A file's time of change is that of its last use, which Get sets.
+//
 // Entries are written under a temporary name and renamed, so correctness needs
 // no lock; a lock on a local file only keeps two processes from compiling the
 // same leaf at once. A damaged entry fails its hash and is rebuilt. The cache is

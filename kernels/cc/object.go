@@ -22,6 +22,14 @@ type Meta struct {
 	CPU      string    `json:"cpu"`
 	Warning  string    `json:"warning,omitempty"` // what this object lacks, in words for the user
 	Made     time.Time `json:"made"`
+	Tensors  []Tensor  `json:"tensors,omitempty"` // Source.Tensors
+}
+
+// Tensor is how an object's code takes a tensor.
+type Tensor struct {
+	Name   string `json:"name"`
+	Format string `json:"format"` // as -f takes it; "" for a scalar
+	Type   string `json:"type"`
 }
 
 // Object is a compiled translation unit. Bytes are an ELF shared object with a

@@ -16,8 +16,6 @@ import (
 	"strings"
 
 	"modernc.org/cc/v4"
-
-	emitc "distaff/codegen/emit/c"
 )
 
 //go:embed include/*.h
@@ -32,13 +30,9 @@ func (e *Error) Error() string { return strings.Join(e.List, "\n") }
 
 func (e *Error) ExitCode() int { return 1 }
 
-// Check parses and types src, a C translation unit, without and with masked lanes
-// where it has such.
+// Check parses and types src, a C translation unit.
 func Check(src string) error {
 	_, err := translate(src)
-	if err == nil && strings.Contains(src, emitc.Masked) {
-		_, err = translate("#define " + emitc.Masked + " 1\n#line 1\n" + src)
-	}
 	return err
 }
 

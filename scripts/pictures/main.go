@@ -1,5 +1,5 @@
 // Command pictures draws docs/pictures: the way of a statement through the house,
-// and the first table of docs/benchmarks.md as bars.
+// the first table of docs/benchmarks.md as bars, and by distaff spy where the entries of real inputs lie.
 //
 //	go run ./scripts/pictures
 package main
@@ -7,8 +7,15 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
+
+// spied are the inputs that distaff spy draws, and its pictures.
+var spied = map[string]string{
+	"matrices/west0479.rb":           "matrix.svg",
+	"tensors/flights20k_odth.tns.gz": "tensor.svg",
+}
 
 func main() {
 	table, err := os.ReadFile("docs/benchmarks.md")
@@ -24,6 +31,13 @@ func main() {
 	}
 	if err := speed(lines, filepath.Join("docs", "pictures", "speed.svg")); err != nil {
 		fail(err)
+	}
+	for file, picture := range spied {
+		spy := exec.Command("go", "run", "./cmd/distaff", "spy", filepath.Join("testdata", "real", file), "--out="+filepath.Join("docs", "pictures", picture))
+		spy.Stderr = os.Stderr
+		if err := spy.Run(); err != nil {
+			fail(fmt.Errorf("%s: %w", spy, err))
+		}
 	}
 }
 

@@ -37,7 +37,11 @@ func Type(t tcs.Type) dtype.Type {
 
 // Format is a stored tensor's format.
 func Format(t *tcs.Tensor) format.Format {
-	kinds, order := t.Format()
+	return FormatOf(t.Format())
+}
+
+// FormatOf is the format of these level kinds and modes.
+func FormatOf(kinds string, order []int) format.Format {
 	f := format.Format{Order: order}
 	for _, k := range []byte(kinds) {
 		f.Levels = append(f.Levels, format.Kind(k))

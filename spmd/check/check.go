@@ -1,19 +1,23 @@
 // Package check compares a result with the reference evaluator (codegen/reference), which
-// computes the statement by its definition.
+// computes the statement by its definition, on all threads of the rank.
+//
+// # Files
+//
+//	check.go      a problem, and a difference
+//	all.go        every coordinate compared
+//	sample.go     some of very many coordinates compared
+//	lookup.go     values of a tensor by coordinate
+//	reference.go  the problem as the reference evaluator takes it
 package check
 
 import (
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"slices"
-	"unsafe"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
-	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/env"
 )
@@ -60,6 +64,12 @@ func (d *Difference) ExitCode() int { return diag.ExitDiffer }
 // checker compares a result with the reference.
 type checker struct {
 	*Problem
+	team *reference.Team
+	found
+}
+
+// found is what differs at some of the coordinates.
+type found struct {
 	first *Difference
 	n     int64 // of coordinates that differ
 }
@@ -83,8 +93,9 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 	if err != nil {
 		return "", nil, err
 	}
-	e := reference.New(q)
-	c := &checker{Problem: p}
+	team := reference.NewTeam(q, p.Env.Threads)
+	c := &checker{Problem: p, team: team}
+	defer p.Env.WatchWork("check of "+tcs.Printable(p.Norm.LHS.Name), team)()
 	name := p.Norm.LHS.Name
 	space, fits := tcs.Coordinates(p.Sizes.Dims[name])
 	if fits && space <= checkAll {
@@ -92,10 +103,10 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 		if space == 1 {
 			said = name + " agrees"
 		}
-		err = c.all(e, result)
+		err = c.all(result)
 	} else {
 		said = fmt.Sprintf("%d sampled coordinates of %s agree", checkSample, name)
-		err = c.sample(e, result)
+		err = c.sample(result)
 	}
 	if err != nil {
 		return "", nil, err
@@ -107,154 +118,24 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 	return "check: " + said + " with the reference", nil, nil
 }
 
-// all compares every coordinate: the evaluator's points and the result's
-// entries, both in order, are merged. What one side lacks is zero.
-func (c *checker) all(e *reference.Evaluator, result *tcs.Tensor) error {
-	s, err := c.inOrder(result)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	err = e.Each(c.Env.Ctx, func(coord []int64, p reference.Point) error {
-		for {
-			at, v, ok, err := s.peek()
-			if err != nil {
-				return err
-			}
-			cmp := 1
-			if ok {
-				cmp = slices.Compare(at, coord)
-			}
-			if cmp < 0 { // the reference is absent here
-				c.compareAbsent(at, v)
-				s.advance()
-				continue
-			}
-			if cmp > 0 {
-				v = tcs.Value{Type: result.Type}
-			} else {
-				s.advance()
-			}
-			c.compare(coord, p, v)
-			return nil
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for {
-		at, v, ok, err := s.peek()
-		if err != nil || !ok {
-			return err
-		}
-		c.compareAbsent(at, v)
-		s.advance()
-	}
-}
-
 // compare holds a value against the reference's point.
-func (c *checker) compare(coord []int64, p reference.Point, v tcs.Value) {
+func (c *checker) compare(f *found, coord []int64, p reference.Point, v tcs.Value) {
 	if p.Agrees(reference.Value{I: v.I, C: v.C}) {
 		return
 	}
-	c.differ(coord, v, tcsValue(v.Type, p.Value).Text(), p.Tolerance())
+	c.differ(f, coord, v, tcsValue(v.Type, p.Value).Text(), p.Tolerance())
 }
 
 // compareAbsent holds a value against absence, which is zero.
-func (c *checker) compareAbsent(coord []int64, v tcs.Value) {
+func (c *checker) compareAbsent(f *found, coord []int64, v tcs.Value) {
 	if !v.IsZero() {
-		c.differ(coord, v, "0 (absent)", 0)
+		c.differ(f, coord, v, "0 (absent)", 0)
 	}
 }
 
-func (c *checker) differ(coord []int64, v tcs.Value, want string, within float64) {
-	c.n++
-	if c.first == nil {
-		c.first = &Difference{Tensor: c.Norm.LHS.Name, Vars: c.Norm.LHS.Vars, Coord: slices.Clone(coord), Got: v.Text(), Want: want, Within: within}
-	}
-}
-
-// sample compares coordinates drawn evenly, and entries of the result.
-func (c *checker) sample(e *reference.Evaluator, result *tcs.Tensor) error {
-	look := &lookup{result}
-	rnd := rand.New(rand.NewPCG(uint64(c.Seed), 0x636865636b))
-	dims := c.Sizes.Dims[c.Norm.LHS.Name]
-	coord := make([]int64, len(dims))
-	for k := range checkSample {
-		if err := c.Env.Ctx.Err(); err != nil {
-			return err
-		}
-		// Every other one where the result has entries: an even draw would
-		// hardly meet one.
-		if k%2 != 0 || result.Vals.Len == 0 || !look.entry(rnd.Int64N(result.Vals.Len), coord) {
-			for m, d := range dims {
-				coord[m] = rnd.Int64N(d)
-			}
-		}
-		p, err := e.At(coord)
-		if err != nil {
-			return err
-		}
-		c.compare(coord, p, look.at(coord))
-	}
-	return nil
-}
-
-// inOrder makes the result's entries a cursor in order of modes.
-func (c *checker) inOrder(result *tcs.Tensor) (*entryCursor, error) {
-	kinds, order := result.Format()
-	t := result
-	if !slices.Equal(order, tcs.Identity(len(order))) || tcs.KeepsRepeats(kinds) {
-		sparse := make([]byte, len(order))
-		for l := range sparse {
-			sparse[l] = 's'
-		}
-		packed, err := coo.Repack(result, string(sparse), nil, coo.KeepAll, c.Env.Config())
-		if err != nil {
-			return nil, err
-		}
-		t = packed
-	}
-	s := &entryCursor{t: t, own: t != result, stream: coo.FromTensor(t, coo.KeepAll), coord: make([]int64, t.Order())}
-	return s, nil
-}
-
-// entryCursor walks a tensor's entries one by one.
-type entryCursor struct {
-	t      *tcs.Tensor
-	own    bool
-	stream coo.Stream
-	b      coo.Batch
-	k      int
-	end    bool
-	coord  []int64
-}
-
-// peek is the current entry; ok is false after the last. The coordinates are
-// valid until the next call.
-func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
-	for !s.end && s.k == s.b.N {
-		s.k = 0
-		if err := s.stream.Next(&s.b); err == io.EOF {
-			s.end = true
-		} else if err != nil {
-			return nil, v, false, err
-		}
-	}
-	if s.end {
-		return nil, v, false, nil
-	}
-	for m := range s.coord {
-		s.coord[m] = s.b.Coords[m][s.k]
-	}
-	return s.coord, s.t.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Type.Size()])), true, nil
-}
-
-func (s *entryCursor) advance() { s.k++ }
-
-func (s *entryCursor) close() {
-	s.stream.Close()
-	if s.own {
-		s.t.Close()
+func (c *checker) differ(f *found, coord []int64, v tcs.Value, want string, within float64) {
+	f.n++
+	if f.first == nil {
+		f.first = &Difference{Tensor: c.Norm.LHS.Name, Vars: c.Norm.LHS.Vars, Coord: slices.Clone(coord), Got: v.Text(), Want: want, Within: within}
 	}
 }

@@ -14,6 +14,7 @@ import (
 // message that starts or ends at the rank.
 type Board struct {
 	Rank     int
+	Ranks    int // of the job
 	Progress atomic.Uint64
 
 	busy     atomic.Int32
@@ -22,8 +23,10 @@ type Board struct {
 	waits    map[*waiting]struct{}
 }
 
-// NewBoard is the board of a job-wide rank.
-func NewBoard(rank int) *Board { return &Board{Rank: rank, waits: map[*waiting]struct{}{}} }
+// NewBoard is the board of a job-wide rank of so many.
+func NewBoard(rank, ranks int) *Board {
+	return &Board{Rank: rank, Ranks: ranks, waits: map[*waiting]struct{}{}}
+}
 
 // Finish says that the rank's function has returned.
 func (b *Board) Finish() {

@@ -150,10 +150,13 @@ func TestErrors(t *testing.T) {
 		t.Error("exit codes")
 	}
 	in := &RankError{Rank: 1, Code: 5, Err: errors.New("x")}
-	if Failure(3, in) != error(in) || ExitCode(Failure(3, &Error{Err: in})) != 5 {
+	if Failure(3, 4, in) != error(in) || ExitCode(Failure(3, 4, &Error{Err: in})) != 5 {
 		t.Error("a failure lost whose it is")
 	}
-	if got := Failure(3, errors.New("y")).Error(); got != "[3] y" {
+	if got := Failure(0, 1, &Error{Err: errors.New("y")}); got.Error() != (&Error{Err: errors.New("y")}).Error() || ExitCode(got) != 1 {
+		t.Errorf("of a job of one rank: got %q", got)
+	}
+	if got := Failure(3, 4, errors.New("y")).Error(); got != "[3] y" {
 		t.Errorf("%q", got)
 	}
 }

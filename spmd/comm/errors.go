@@ -42,14 +42,22 @@ func (e *Error) Unwrap() error { return e.Err }
 // ExitCode is the cause's, else 1.
 func (e *Error) ExitCode() int { return ExitCode(e.Err) }
 
-// RankError is a rank's failure, which ends the job. It prints as `[rank] message`.
+// RankError is a rank's failure, which ends the job. It prints as `[rank] message`, and
+// as the message where the job has one rank.
 type RankError struct {
-	Rank int
-	Code int // the exit code
-	Err  error
+	Rank  int
+	Alone bool // the job has one rank
+	Code  int  // the exit code
+	Err   error
 }
 
-func (e *RankError) Error() string { return fmt.Sprintf("[%d] %v", e.Rank, e.Err) }
+func (e *RankError) Error() string {
+	if e.Alone {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("[%d] %v", e.Rank, e.Err)
+}
+
 func (e *RankError) Unwrap() error { return e.Err }
 
 // ExitCode is the job's exit code.
@@ -129,13 +137,13 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Failure makes err a rank's failure, unless it already says whose it is.
-func Failure(rank int, err error) error {
+// Failure makes err the failure of one of a job's ranks, unless it already says whose it is.
+func Failure(rank, ranks int, err error) error {
 	var re *RankError
 	var ae *AgreedError
 	var in *Interrupted
 	if errors.As(err, &re) || errors.As(err, &ae) || errors.As(err, &in) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &RankError{Rank: rank, Code: ExitCode(err), Err: err}
+	return &RankError{Rank: rank, Alone: ranks == 1, Code: ExitCode(err), Err: err}
 }

@@ -101,7 +101,7 @@ func (g *group) Busy() func() {
 
 // Abort: see Comm.
 func (g *group) Abort(code int, msg string) error {
-	err := &RankError{Rank: g.board.Rank, Code: code, Err: errors.New(msg)}
+	err := &RankError{Rank: g.board.Rank, Alone: g.board.Ranks == 1, Code: code, Err: errors.New(msg)}
 	g.t.Fail(err)
 	return err
 }

@@ -24,12 +24,16 @@ type Settings struct {
 	Target      string // what leaves run on; "" for the default
 	CPU         string // what leaves are compiled for
 	Interpret   bool   // leaves run in the checking interpreter
+	Locked      bool   // the caller's goroutine is locked to its thread, which runs the leaves
 	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
 	// Note is told, in a line each, what a user should know, Detail more. Either may be nil.
 	Note, Detail func(string)
 	// Progress is told how far the reading of a file is, from another goroutine. It may be nil.
 	Progress func(file string, done, total int64)
+	// Working is told how far what takes long is, in no unit, from another goroutine; what is ""
+	// when it is done. It may be nil.
+	Working func(what string, done, total int64)
 }
 
 // Env is one rank's.
@@ -42,9 +46,19 @@ type Env struct {
 	Arena    *kernels.Arena  // where leaves get memory
 	Runner   *kernels.Runner // the thread that they run on; nil for the caller's
 	Tmp      string
+	// Locate, if not nil, has errors say where they arose, before other ranks are told of them.
+	Locate func(error) error
 
 	set     Settings
 	backend kernels.Backend // nil until a leaf is made
+}
+
+// Located is an error with where it arose.
+func (e *Env) Located(err error) error {
+	if e.Locate == nil || err == nil {
+		return err
+	}
+	return e.Locate(err)
 }
 
 // New is the environment of a rank of c; onNode of its ranks are on this machine,
@@ -64,7 +78,7 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	e.Limit, e.LimitWhy = tcs.NewLimit(bytes), why
 	e.Arena = kernels.NewArena(e.Limit)
 	e.Arena.Reuse(true)
-	if e.Threads > 1 && inProcess == 1 { // each of several ranks has a thread (comm/local)
+	if e.Threads > 1 && inProcess == 1 && !s.Locked { // each of several ranks has a thread (comm/local)
 		e.Runner = kernels.NewRunner()
 	}
 	return e
@@ -101,13 +115,6 @@ func (e *Env) Detail(s string) {
 		e.set.Detail(s)
 	}
 }
-
-// Listens tells whether anybody listens to Progress.
-func (e *Env) Listens() bool { return e.set.Progress != nil }
-
-// Progress tells how far the reading of a file is: bytes read, and its size (0 where that
-// cannot be known).
-func (e *Env) Progress(file string, done, total int64) { e.set.Progress(file, done, total) }
 
 // Backend is what makes the leaves.
 func (e *Env) Backend() (kernels.Backend, error) {

@@ -40,6 +40,8 @@ type Rank struct {
 	// Add sums two blocks of one box and storage. It may change and return
 	// a, or make a block of its own; what it does not return stays the caller's.
 	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
+	// Located, if not nil, is an error with where it arose, for other ranks.
+	Located func(error) error
 	// Sparse, where the result has compressed levels, is how a rank's own
 	// steps add to one block; nil: by Add.
 	Sparse *Sparse
@@ -77,6 +79,9 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	partials, err := r.steps(f)
 	if err != nil && r.Comm.Size() > 1 {
 		// The other ranks stop too, so that waiting for what is under way ends.
+		if r.Located != nil {
+			err = r.Located(err)
+		}
 		r.Comm.Abort(comm.ExitCode(err), err.Error())
 	}
 	at = time.Now()

@@ -40,7 +40,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		x.tensors = append(x.tensors, x.estimated(o.Tensor, x.p.Operands[n].Modes))
 	}
 	name := k.Problem.Norm.LHS.Name
-	s := &estimate.Tensor{Plan: x.p, Cuts: x.p.Result, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name])}
+	s := &estimate.Tensor{Plan: x.p, Cuts: x.p.Result, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.ResultType)}
 	f := k.Formats[name]
 	s.Kinds, s.Modes = f.Letters(), f.Order
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {

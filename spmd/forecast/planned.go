@@ -8,6 +8,7 @@ import (
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
 	"distaff/spmd/plan"
+	"distaff/spmd/prepared"
 	"distaff/spmd/stats"
 )
 
@@ -132,14 +133,20 @@ func (x *Forecast) Plan(ctx context.Context, statement string, detail int) (*Pla
 type planner struct {
 	*Forecast
 	out     *Planned
-	largest int                 // the operand that is taken to have most entries, or -1
-	used    map[plan.Block]bool // blocks of that which were counted
+	largest int            // the operand that is taken to have most entries, or -1
+	read    map[reads]bool // what was counted of that
+}
+
+// reads is a block of the largest operand that a rank reads.
+type reads struct {
+	rank  int
+	block plan.Block
 }
 
 // fill asks for everything.
 func (x *planner) fill(ctx context.Context) error {
 	x.describe()
-	x.used = map[plan.Block]bool{}
+	x.read = map[reads]bool{}
 	cost, err := x.computing(ctx, x)
 	if err != nil {
 		return err
@@ -169,7 +176,11 @@ func (x *planner) describe() {
 		x.out.Tensors[n].Broadcast = x.bcast[n]
 	}
 	x.tensor(k.Problem.Norm.LHS.Name, k.Problem.Norm.LHS.Vars, x.result(), true)
-	if x.largest = k.Largest(); x.largest >= 0 {
+	var entries []float64
+	for n := range k.Problem.Operands {
+		entries = append(entries, x.tensors[n].Entries)
+	}
+	if x.largest = prepared.Largest(k, entries); x.largest >= 0 {
 		x.out.Largest = k.Problem.Operands[x.largest].Tensor
 	}
 }
@@ -215,8 +226,8 @@ func (x *planner) Step(rank int, s plan.Step, fetches []plan.Fetch) {
 	d := x.detail(rank)
 	var step PlannedStep
 	for _, f := range fetches {
-		if f.Operand == x.largest && f.Owner == rank && !x.used[f.Block] {
-			x.used[f.Block] = true
+		if at := (reads{rank, f.Block}); f.Operand == x.largest && !x.read[at] {
+			x.read[at] = true
 			x.out.Balance.Nonzeros[rank] += x.tensors[f.Operand].Block(f.Block).Entries
 		}
 		if d != nil {

@@ -2,7 +2,6 @@ package input
 
 import (
 	"io"
-	"time"
 
 	"distaff/io/coo"
 	"distaff/io/gen"
@@ -13,8 +12,11 @@ import (
 	"distaff/spmd/plan"
 )
 
-// AsStored tells whether a tensor in memory or in a .tcs file serves as it is.
+// AsStored tells whether a tensor in memory, over ranks or in a .tcs file serves as it is.
 func (r *Reader) AsStored(s *Source) bool {
+	if h := s.held; h != nil {
+		return h.AsIs && h.Blocks.Type == s.typ && r.Formats[s.name].Equal(bridge.FormatOf(h.Blocks.Kinds, h.Blocks.Modes))
+	}
 	return s.Tensor.Type == s.typ && s.Tensor.Whole() && r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
 }
 
@@ -30,6 +32,9 @@ func (r *Reader) Blocks(c comm.Comm, p *plan.Problem, cuts []int, name string) (
 			own[0] = tcs.Scalar(*s.Scalar)
 		}
 		return own, nil
+	case s.held != nil:
+		own, _, err := g.Held(c, s.held.Blocks, r.AsStored(s))
+		return own, err
 	case s.Tensor != nil:
 		return g.Tensor(c, load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Tmp, Limit: r.Limit})
 	case s.Gen != nil:
@@ -51,7 +56,7 @@ func (r *Reader) Blocks(c comm.Comm, p *plan.Problem, cuts []int, name string) (
 		}
 	}
 	s.read = true
-	stop := r.watch(s, in)
+	stop := r.WatchFile(s.From, in)
 	defer stop()
 	return g.Scatter(c, in)
 }
@@ -126,26 +131,3 @@ func (n nothing) Type() tcs.Type          { return n.s.typ }
 func (n nothing) Next(b *coo.Batch) error { return io.EOF }
 func (n nothing) Rewind() error           { return nil }
 func (n nothing) Close() error            { return nil }
-
-// watch reports the progress of a stream of s until stop is called.
-func (r *Reader) watch(s *Source, in coo.Stream) (stop func()) {
-	p, ok := in.(coo.Progressed)
-	if !ok || !r.Listens() {
-		return func() {}
-	}
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for tick := time.NewTicker(time.Second / 5); ; {
-			select {
-			case <-quit:
-				tick.Stop()
-				return
-			case <-tick.C:
-				at, total := p.Progress()
-				r.Progress(s.From, at, total)
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
-}

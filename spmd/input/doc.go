@@ -4,10 +4,12 @@
 //	statement.go  the statement, and what flags say of its tensors (Given.Parse)
 //	input.go      what a tensor can come from
 //	open.go       what each input says of itself, at rank 0 (Source)
+//	memory.go     checks of tensors that the program gives
 //	share.go      and at the other ranks (Reader.Open)
 //	sizes.go      every size and type (Reader.Infer)
 //	formats.go    every format, and what they take in memory at least
 //	full.go       results that hold every coordinate
+//	dense.go      dense results that would be smaller sparse
 //	estimate.go   about how many entries an input has
 //	blocks.go     blocks of an input at their owners (Reader.Blocks), by package load
 //	scalar.go     numbers as inputs

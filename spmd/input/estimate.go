@@ -15,12 +15,12 @@ func (r *Reader) Estimate(name string) float64 {
 	switch {
 	case s == nil || s.Scalar != nil:
 		return 1
-	case s.Tensor != nil:
+	case s.Tensor != nil, s.held != nil:
 		return float64(s.entries)
 	case s.Gen != nil && s.Gen.NNZ() > 0:
 		return min(all, float64(s.Gen.NNZ()))
-	case s.bytes > 0:
-		return min(all, float64(s.bytes)/8)
+	case s.about != nil && !s.Dense:
+		return min(all, float64(*s.about))
 	}
 	return all
 }
@@ -37,26 +37,39 @@ func (s *Source) EntryCount(dims []int64) float64 {
 			return float64(st.Entries)
 		}
 		return float64(s.Tensor.Vals.Len)
+	case s.held != nil:
+		return float64(s.entries)
 	case s.Gen != nil:
 		return s.Gen.Entries(dims)
 	case s.Dense:
 		return all
-	case s.stream != nil:
-		if n, ok := s.stream.(interface{ NNZ() int64 }); ok {
-			return min(all, float64(n.NNZ()))
-		}
-	}
-	if s.counted > 0 {
-		return min(all, float64(s.counted))
-	}
-	bytes := s.bytes
-	if p, ok := s.stream.(coo.Progressed); ok && bytes == 0 {
-		_, bytes = p.Progress()
-	}
-	if bytes > 0 { // of a text file: a short number for each coordinate, and a value
-		return min(all, float64(bytes)/float64(4*len(dims)+6))
+	case s.counted > 0 || s.distinct:
+		return float64(s.counted)
+	case s.about != nil:
+		return min(all, float64(*s.about))
 	}
 	return all
+}
+
+// aboutEntries is about how many entries a stream has, from what its file says in its
+// beginning: the count of a header, or the length of its first lines; nil where that is not known.
+func aboutEntries(s coo.Stream, order int) *int64 {
+	if n, ok := s.(interface{ NNZ() int64 }); ok {
+		n := n.NNZ()
+		return &n
+	}
+	if x, ok := s.(interface{ About() (int64, bool) }); ok {
+		if n, ok := x.About(); ok {
+			return &n
+		}
+	}
+	if p, ok := s.(coo.Progressed); ok {
+		if _, bytes := p.Progress(); bytes > 0 { // a short number for each coordinate, and a value
+			n := bytes / int64(4*order+6)
+			return &n
+		}
+	}
+	return nil
 }
 
 // CountKnown tells whether EntryCount is no estimate.
@@ -64,13 +77,13 @@ func (s *Source) CountKnown() bool {
 	switch {
 	case s == nil:
 		return false
-	case s.Gen != nil:
+	case s.Gen != nil, s.held != nil:
 		return true
 	case s.Tensor != nil:
 		_, ok := s.Tensor.FileStats()
 		return ok || s.Tensor.Whole()
 	}
-	return s.Dense || s.Scalar != nil
+	return s.Dense || s.Scalar != nil || s.distinct
 }
 
 // Plan is what a plan of the statement is made of, for a number of ranks.

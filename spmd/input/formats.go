@@ -21,6 +21,8 @@ func (r *Reader) pickFormats() {
 				f = format.DenseOf(r.p.Orders[name])
 			case s.Tensor != nil:
 				f = bridge.Format(s.Tensor)
+			case s.held != nil:
+				f = bridge.FormatOf(s.held.Blocks.Kinds, s.held.Blocks.Modes)
 			case s.Dense:
 				f = format.DenseOf(s.order)
 			default:
@@ -120,7 +122,7 @@ func (r *Reader) smaller(name string) string {
 // fixedBytes is the memory that a tensor takes whatever its entries are: the
 // values of an all-dense one, else the positions below its outer dense levels.
 func (r *Reader) fixedBytes(name string) float64 {
-	if s := r.Sources[name]; s != nil && s.Tensor != nil && r.AsStored(s) {
+	if s := r.Sources[name]; s != nil && (s.Tensor != nil || s.held != nil) && r.AsStored(s) {
 		return 0 // mapped, or the caller's
 	}
 	if name == r.p.Result && r.o.FixedPattern != nil {

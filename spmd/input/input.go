@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/spmd/env"
+	"distaff/spmd/store"
 )
 
 // Input is where a tensor comes from: exactly one of File, Generate, Scalar and
@@ -24,9 +25,23 @@ type Input struct {
 	// complex128 or complex64, whose type becomes the tensor's.
 	Scalar any
 	// Tensor is a tensor in memory, which stays the caller's: the job reads it
-	// and neither changes nor closes it. It must be whole, and valid.
+	// and neither changes nor closes it. It must be whole. What a leaf relies on is checked
+	// in every job; its positions and coordinates in the first alone (and where the tensor has other
+	// arrays since), and not with Options.TrustInput.
 	Tensor *tcs.Tensor
+
+	held *Held
 }
+
+// Held is a tensor that a program holds, over its ranks.
+type Held struct {
+	Blocks  *store.Blocks
+	Entries int64 // stored, at all ranks
+	AsIs    bool  // every block has the tensor's own storage
+}
+
+// Hold is an Input of a tensor that the ranks hold. It stays the caller's.
+func Hold(h *Held) Input { return Input{held: h} }
 
 // Options are how inputs are read; see spmd.Options.
 type Options struct {
@@ -49,6 +64,7 @@ type Reader struct {
 	Sizes       *notation.Sizes
 	Types       map[string]dtype.Type // of every tensor
 	ComputeType dtype.Type            // that the statement computes in
+	ResultType  dtype.Type            // that the result is computed and summed in: wider than in Types where integers are to be narrowed
 	Formats     map[string]format.Format
 
 	closers []func() error

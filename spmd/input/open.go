@@ -2,6 +2,7 @@ package input
 
 import (
 	"os"
+	"slices"
 
 	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
@@ -29,6 +30,7 @@ type Source struct {
 	part   text.Part   // of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
 	Tensor *tcs.Tensor // a .tcs file, or the caller's
 	Gen    *gen.Kind
+	held   *Held
 	data   *gen.Generator // of gen, once sizes and formats are known
 	Scalar *tcs.Value
 
@@ -39,10 +41,11 @@ type Source struct {
 
 	dims  []int64 // of stream and tensor
 	exact bool    // dims are the sizes, not lower bounds
-	bytes int64   // of stream's file, where known
+	about *int64  // stream's entries, about, as its beginning tells; nil unknown
 	read  bool    // stream was read before: for the sizes, or for another use
 
-	counted int64 // stream's entries, repeats too, where it was read for its sizes
+	counted  int64 // stream's entries, where it was read for its sizes
+	distinct bool  // counted has no repeats in it
 
 	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
 }
@@ -76,6 +79,8 @@ func (r *Reader) openInputs() error {
 		case in.Tensor != nil:
 			s.From = name + " in memory"
 			err = s.setTensor(in.Tensor, want)
+		case in.held != nil:
+			err = s.setHeld(in.held, want)
 		default:
 			s.find()
 			err = r.openFile(s, want)
@@ -101,6 +106,18 @@ func (s *Source) setScalar(v tcs.Value, want tcs.Type) error {
 	return nil
 }
 
+// promote gives what += adds to the result's type; s may be nil.
+func (s *Source) promote(to tcs.Type) (err error) {
+	if s == nil || s.typ == to {
+		return nil
+	}
+	s.typ = to
+	if s.Scalar != nil {
+		*s.Scalar, err = convertValue(*s.Scalar, to)
+	}
+	return err
+}
+
 func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
 	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Dims, true, t.Type, t.Dense(), t.Vals.Len
 	if want != tcs.Invalid {
@@ -109,6 +126,30 @@ func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
 		}
 		s.typ = want
 	}
+	return nil
+}
+
+func (s *Source) setHeld(h *Held, want tcs.Type) error {
+	b := h.Blocks
+	s.From = s.name + " of the program"
+	s.held, s.dims, s.exact, s.typ, s.Dense, s.entries = h, b.Dims, true, b.Type, tcs.AllDense(b.Kinds), h.Entries
+	if want != tcs.Invalid {
+		if err := tcs.CanConvert(want, b.Type); err != nil {
+			return fault.Commandf("the type of %s: %v", s.name, err)
+		}
+		s.typ = want
+	}
+	return nil
+}
+
+// Hold puts a tensor over the ranks in the place of the source called name, of the same
+// sizes, and of a type that the source's takes.
+func (r *Reader) Hold(name string, h *Held) error {
+	s := &Source{name: name, In: Hold(h), order: r.p.Orders[name]}
+	if err := s.setHeld(h, r.Sources[name].typ); err != nil {
+		return err
+	}
+	r.Sources[name] = s
 	return nil
 }
 
@@ -137,7 +178,9 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 		}
 		return s.setTensor(t, want)
 	}
-	st, err := convert.Open(s.In.File, r.streamOptions(s, nil))
+	opt := r.streamOptions(s, nil)
+	opt.Note = r.Note
+	st, err := convert.Open(s.In.File, opt)
 	if err != nil {
 		return err
 	}
@@ -148,7 +191,7 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 		return fault.Commandf("%s has %s, but %s has %d in the statement", tcs.Printable(s.In.File),
 			tcs.Count(int64(len(s.dims)), "mode"), s.name, s.order)
 	}
-	s.typ = st.Type()
+	s.typ, s.about = st.Type(), aboutEntries(st, s.order)
 	if d, ok := st.(coo.Densed); ok {
 		s.Dense = d.Dense()
 	}
@@ -161,6 +204,8 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 		dims = r.o.Sizes[s.name]
 		if f, err := convert.FormatOf(s.In.File); err == nil && f.Loose {
 			dims = r.p.Sizes[s.name]
+		} else if slices.Contains(dims, -1) { // the file says them all
+			dims = nil
 		}
 	}
 	return coo.Options{

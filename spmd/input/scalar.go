@@ -49,6 +49,20 @@ func scalarValue(x any) (tcs.Value, error) {
 	return tcs.Value{}, fault.Commandf("got a scalar of Go type %T; want a number", x)
 }
 
+// ScalarTensor is the value of Input.Scalar as a tensor, of the type wanted, if it is one. The
+// caller closes it.
+func ScalarTensor(name string, x any, want tcs.Type) (*tcs.Tensor, error) {
+	v, err := scalarValue(x)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{name: name}
+	if err := s.setScalar(v, want); err != nil {
+		return nil, err
+	}
+	return tcs.Scalar(*s.Scalar), nil
+}
+
 // convertValue is v as a value of type to; what would be lost is an error.
 func convertValue(v tcs.Value, to tcs.Type) (tcs.Value, error) {
 	var src, dst [16]byte

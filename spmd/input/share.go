@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"distaff/io/convert"
-	"distaff/io/coo"
 	"distaff/io/gen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
@@ -15,7 +14,7 @@ type sourceHeader struct {
 	Type   tcs.Type
 	Dense  bool
 	Dims   []int64
-	Bytes  int64
+	About  *int64 // Source.about
 	Scalar *tcs.Value
 	Stream bool
 	Exact  bool   // Dims are the sizes
@@ -41,6 +40,9 @@ func (r *Reader) Open() error {
 		return err
 	}
 	if r.Root() {
+		if err := r.checkMemory(); err != nil {
+			return err
+		}
 		if err := r.openInputs(); err != nil {
 			return err
 		}
@@ -53,6 +55,9 @@ func (r *Reader) Open() error {
 		return err
 	}
 	if !r.Root() {
+		if err := r.checkMemory(); err != nil {
+			return err
+		}
 		for name, in := range r.o.Inputs {
 			if err := r.openTold(name, in, heads[name]); err != nil {
 				return err
@@ -67,10 +72,7 @@ func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	heads := map[string]sourceHeader{}
 	if r.Root() {
 		for name, s := range r.Sources {
-			if p, ok := s.stream.(coo.Progressed); ok {
-				_, s.bytes = p.Progress()
-			}
-			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, Bytes: s.bytes, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
+			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, About: s.about, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
 			if s.stream != nil {
 				h.Head = convert.HeadOf(s.stream)
 			}
@@ -123,7 +125,7 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 // openTold opens an input at a rank other than 0.
 func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File,
-		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, bytes: h.Bytes, Scalar: h.Scalar}
+		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, about: h.About, Scalar: h.Scalar}
 	r.Sources[name] = s
 	switch {
 	case h.Scalar != nil || h.Stream:
@@ -134,6 +136,9 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 		var err error
 		s.Gen, err = gen.Parse(name, in.Generate)
 		return err
+	case in.held != nil:
+		s.held, s.entries = in.held, in.held.Entries
+		return nil
 	case in.Tensor != nil:
 		s.Tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
 		return nil

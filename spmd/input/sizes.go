@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -21,12 +22,16 @@ type Missing uint8
 const (
 	Refused Missing = iota // the job must not come here
 	Dense                  // they are dense tensors, whose sizes must be known
-	Guessed                // and where their sizes are not known, those are kernels.UnknownSize
+	Guessed                // so, what += adds to is one of them, and sizes that are not known are kernels.UnknownSize
 )
 
 // declare makes the sources of operands without an input.
 func (r *Reader) declare() error {
-	for _, name := range r.p.Names[1:] {
+	operands := r.p.Names[1:]
+	if r.o.Missing == Guessed && r.p.Stmt.Accumulate {
+		operands = r.p.Names
+	}
+	for _, name := range operands {
 		if _, ok := r.o.Inputs[name]; ok {
 			continue
 		}
@@ -53,12 +58,21 @@ func (r *Reader) Infer() error {
 		return err
 	}
 	operands := r.operandTypes()
+	if err := r.guessOldType(operands); err != nil {
+		return err
+	}
 	computed, result, err := notation.InferTypes(r.p.Stmt, operands, r.p.Types[r.p.Result])
 	if err != nil {
 		return err
 	}
 	r.ComputeType, r.Types = computed, operands
-	r.Types[r.p.Result] = result
+	r.Types[r.p.Result], r.ResultType = result, result
+	if result.IsInt() { // partial sums may pass what the result can hold
+		r.ResultType = computed
+	}
+	if err := r.Sources[r.p.Result].promote(bridge.TCS(result)); err != nil {
+		return err
+	}
 	r.pickFormats()
 	if r.o.Missing != Refused {
 		return nil
@@ -69,6 +83,20 @@ func (r *Reader) Infer() error {
 		}
 	}
 	return nil
+}
+
+// guessOldType gives what += adds to, where it has neither an input nor a type, the type
+// that the result has without it.
+func (r *Reader) guessOldType(operands map[string]dtype.Type) error {
+	name := r.p.Result
+	s := r.Sources[name]
+	if _, given := r.o.Inputs[name]; s == nil || given || r.p.Types[name] != dtype.None {
+		return nil
+	}
+	delete(operands, name)
+	_, result, err := notation.InferTypes(r.p.Stmt, operands, dtype.None)
+	operands[name], s.typ = result, bridge.TCS(result)
+	return err
 }
 
 // guessSizes takes a guess as a lower bound, which counts only where nothing is exact.
@@ -137,10 +165,10 @@ func (r *Reader) scan(s *Source) (err error) {
 	return r.Comm.Uncounted().Bcast(comm.Of(s.dims), 0)
 }
 
-// scanStream reads a stream to its end for its largest coordinates, and counts its entries.
+// scanStream reads a stream to its end for its largest coordinates, and for a plan counts its entries.
 func (r *Reader) scanStream(s *Source) error {
 	var b coo.Batch
-	s.counted = 0
+	count, planned := coo.Distinct{}, r.o.Missing == Dense
 	if k, ok := s.stream.(interface{ Keep() }); ok {
 		k.Keep()
 	}
@@ -155,7 +183,12 @@ func (r *Reader) scanStream(s *Source) error {
 		if err != nil {
 			return err
 		}
-		s.counted += int64(b.N)
+		if planned {
+			count.Add(&b)
+		}
+	}
+	if planned {
+		s.counted, s.distinct = count.Count()
 	}
 	s.dims, s.exact = s.stream.Dims()
 	return s.stream.Rewind()

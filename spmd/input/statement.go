@@ -1,6 +1,7 @@
 package input
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +24,13 @@ type Statement struct {
 	Formats map[string]format.Format // those that are given
 	Types   map[string]dtype.Type    // those that are given
 	Sizes   map[string][]int64       // of each tensor, those that are given; -1 for others
+
+	// Old is the operand's name under which the right side reads the result's old value,
+	// which it has from the result's input; "" where it does not.
+	Old string
+	// Inputs and UserSizes are those of Given, for Old too.
+	Inputs    map[string]Input
+	UserSizes map[string][]int64
 }
 
 // Given is a statement with what a job says of its tensors, by their names: see spmd.Job.
@@ -32,6 +40,7 @@ type Given struct {
 	Types     map[string]string
 	Sizes     map[string][]int64 // of index variables, too
 	Inputs    map[string]Input
+	Partial   bool // a size of -1 is one that is not given
 }
 
 // Parse reads the statement and all that names its tensors. complete says that
@@ -41,11 +50,18 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
+	old, err := notation.NameOld(stmt)
+	if err != nil {
+		return nil, err
+	}
 	if err := notation.Check(stmt); err != nil {
 		return nil, err
 	}
+	if old != "" {
+		j = j.withOld(old, stmt)
+	}
 	p := &Statement{
-		Stmt: stmt, Norm: notation.Normalize(stmt), Result: stmt.LHS.Name,
+		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, Stmt: stmt, Norm: notation.Normalize(stmt), Result: stmt.LHS.Name,
 		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
 	}
 	for _, t := range stmt.Tensors() {
@@ -68,6 +84,9 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	}
 	for _, name := range sorted(j.Sizes) {
 		for _, n := range j.Sizes[name] {
+			if n == -1 && j.Partial {
+				continue
+			}
 			if err := tcs.CheckSize(n); err != nil {
 				return nil, fault.Commandf("-d=%s: %v", tcs.Printable(name), err)
 			}
@@ -87,6 +106,26 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		return nil, err
 	}
 	return p, p.inputs(j, complete)
+}
+
+// withOld gives the operand old what is said of the result, whose old value it is.
+func (j *Given) withOld(old string, stmt *notation.Stmt) *Given {
+	result := stmt.LHS.Name
+	g := *j
+	g.Formats, g.Types, g.Sizes, g.Inputs = also(j.Formats, result, old), also(j.Types, result, old), also(j.Sizes, result, old), also(j.Inputs, result, old)
+	if !stmt.Accumulate {
+		delete(g.Inputs, result)
+	}
+	return &g
+}
+
+// also is a map in which a second key has the value of a first, where there is one.
+func also[V any](m map[string]V, first, second string) map[string]V {
+	out := maps.Clone(m)
+	if v, ok := m[first]; ok {
+		out[second] = v
+	}
+	return out
 }
 
 // sorted lists a map's keys in order, so that messages do not vary.
@@ -121,7 +160,7 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 	for _, name := range sorted(j.Inputs) {
 		in := j.Inputs[name]
 		flag, kinds := "-i="+name+":"+in.File, 0
-		for _, given := range []bool{in.File != "", in.Generate != "", in.Scalar != nil, in.Tensor != nil} {
+		for _, given := range []bool{in.File != "", in.Generate != "", in.Scalar != nil, in.Tensor != nil, in.held != nil} {
 			if given {
 				kinds++
 			}
@@ -131,6 +170,9 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		}
 		if err := p.Has(name, "input", flag); err != nil {
 			return err
+		}
+		if kinds == 0 {
+			return fault.Commandf("the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one", name)
 		}
 		if kinds != 1 {
 			return fault.Commandf("the input of %s has %d of File, Generate, Scalar and Tensor; want one", name, kinds)
@@ -142,7 +184,7 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 			return fault.Commandf("the input of %s has %s; want %d", name, tcs.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
 		}
 		if name == p.Result && !p.Stmt.Accumulate {
-			return fault.Commandf("%s: got an input for the result %s, which = overwrites; %s += ... adds to it", tcs.Printable(flag), name, p.Stmt.LHS)
+			return fault.Commandf("%s: got an input for the result %s, which = overwrites; %s += ... adds to it, and on the right side %[2]s is its old value", tcs.Printable(flag), name, p.Stmt.LHS)
 		}
 	}
 	stdin := ""
@@ -163,6 +205,9 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 	}
 	if complete && len(missing) > 0 {
 		name := missing[0]
+		if name == p.Old {
+			return fault.Commandf("%s stands on the right side for its old value, and has no input; give it with -i=%[1]s:FILE", p.Result)
+		}
 		if p.Orders[name] == 0 {
 			return fault.Commandf("%s has no input; give it with -i=%s:VALUE or -i=%s:FILE", strings.Join(missing, ", "), name, name)
 		}

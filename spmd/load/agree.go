@@ -42,7 +42,7 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 // settle ends the reading of a text file in parts. err is what this rank's part
 // failed with, or nil: then rest reads what is left of it, for an earlier
 // mistake than another rank's. The entries are counted over the ranks and held
-// against what the file announces. Collective.
+// against what the file announces, their kinds against each other. Collective.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {
@@ -64,6 +64,26 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 				err = e
 			}
 		}
+	}
+	if err := Agree(c, err); err != nil || part == nil {
+		return err
+	}
+	return judge(c, part)
+}
+
+// judge has rank 0 read a file of which the parts together have entries that may not
+// be in one file. Collective.
+func judge(c comm.Comm, part text.Part) error {
+	p, ok := part.(text.Marked)
+	if !ok {
+		return nil
+	}
+	all, err := comm.AllreduceValue(c.Uncounted(), int(p.Marks()), comm.Or)
+	if err != nil || !p.Suspect(uint8(all)) {
+		return err
+	}
+	if c.Rank() == 0 {
+		err = p.Judge()
 	}
 	return Agree(c, err)
 }

@@ -16,6 +16,7 @@
 //	load.go      a target's blocks; blocks that are views
 //	tensor.go    from a tensor that every rank has
 //	cut.go       each rank's piece of it
+//	held.go      from blocks of another kind that the ranks hold
 //	verify.go    its file, checked by all ranks
 //	scatter.go   from a stream at each rank
 //	route.go     entries to the ranks of their blocks

@@ -36,8 +36,6 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 		}
 	}
 	cfg.Flags = append(cfg.Flags, level, "-Wall", "-Wextra", "-Werror")
-	// Masked lanes, on any machine; as they are run, where all is optimized.
-	cfg.Flags = append(cfg.Flags, "-D"+emitc.Masked)
 	if level == "-O3" {
 		cfg.Flags = append(cfg.Flags, emitc.Flags("native")...)
 	}

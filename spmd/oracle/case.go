@@ -256,6 +256,9 @@ type Want struct {
 	// Err is set where the statement divides an integer by zero: an engine
 	// must fail with exit code 3.
 	Err error
+	// Overflow says that an integer result does not hold a value that is computed: a
+	// job must fail with exit code 3, and a leaf alone converts it as C does.
+	Overflow bool
 	// MayDivide says that a sum() divides integers: an engine that computes it
 	// where it is multiplied by what is absent, or used nowhere, may fail so
 	// though the result is defined.
@@ -276,6 +279,7 @@ func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 	err := e.Each(ctx, func(coord []int64, pt reference.Point) error {
 		w.Coords = append(w.Coords, slices.Clone(coord))
 		w.Points = append(w.Points, pt)
+		w.Overflow = w.Overflow || pt.Overflow
 		return nil
 	})
 	if ctx.Err() != nil {

@@ -64,6 +64,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
+	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
+		kind = 13
+	}
 	if parallel {
 		kind = []int{8, 8, 8, 12, 13, 14, 15, 16, 17}[rng.IntN(9)]
 	}
@@ -138,6 +141,11 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "mergeby":
 		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated"}[rng.IntN(3)])
 	case "precompute":
+		if rng.IntN(3) == 0 {
+			if c := drawSum(rng, s, n); c != "" {
+				return kind, c
+			}
+		}
 		i := pick(vars)
 		w := i
 		if rng.IntN(2) == 0 {
@@ -166,6 +174,35 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	return 8, fmt.Sprintf("parallelize(%s,%s,%s%s)", v, unit, race, chunk)
 }
 
+// drawSum is a precompute of all that an assignment adds up, over what it assigns to: where that is
+// a workspace, under the workspace's name at times, or over one more variable.
+func drawSum(rng *rand.Rand, s cin.Stmt, n int) string {
+	var list []*cin.Assign
+	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
+		if a.Accumulate && len(a.LHS.Vars) > 0 {
+			list = append(list, a)
+		}
+	})
+	if len(list) == 0 {
+		return ""
+	}
+	a := list[rng.IntN(len(list))]
+	name := []string{a.LHS.Name, "w", fmt.Sprintf("W%d", n)}[rng.IntN(3)]
+	from := slices.Clone(a.LHS.Vars)
+	for _, v := range cin.Target(s).Vars {
+		if !slices.Contains(from, v) && rng.IntN(4) == 0 {
+			from = append([]string{v}, from...)
+		}
+	}
+	to := slices.Clone(from)
+	for k := range to {
+		if rng.IntN(3) == 0 {
+			to[k] = fmt.Sprintf("%c%d", "uvw"[k%3], n)
+		}
+	}
+	return fmt.Sprintf("precompute(%s,{%s},{%s},%s)", strings.ReplaceAll(cin.ExprString(a.RHS), "'", ""), strings.Join(from, ","), strings.Join(to, ","), name)
+}
+
 // drawForm is a command on the form of a loop or workspace, or chunks of work, that may be legal.
 func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) string) string {
 	var tensors, spaces []string
@@ -187,17 +224,23 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 	case "longrows":
 		return fmt.Sprintf("longrows(%s,%s,%d)", v, pick(tensors), small)
 	case "tile":
-		if left := cin.Target(s).Vars; len(left) > 0 && rng.IntN(2) == 0 {
-			v = pick(left)
+		if left := cin.Target(s).Vars; len(left) > 0 && rng.IntN(4) > 0 {
+			v = left[len(left)-1]
 		}
 		return fmt.Sprintf("tile(%s,%d)", v, 1+small)
 	case "vectorize":
 		if rng.IntN(2) == 0 {
 			return fmt.Sprintf("vectorize(%s)", v)
 		}
-		return fmt.Sprintf("vectorize(%s,%s,%d%s)", v, pick(tensors), small, []string{"", ",8", ",16"}[rng.IntN(3)])
+		return fmt.Sprintf("vectorize(%s,%s)", v, pick(tensors))
 	case "prefetch":
-		return fmt.Sprintf("prefetch(%s,%s,%d)", pick(tensors), v, small)
+		t := pick(tensors)
+		cin.Accesses(s, func(a *cin.Access) {
+			if n := len(a.Vars); n > 1 && rng.IntN(2) == 0 {
+				t, v = a.Name, a.Vars[n-2]
+			}
+		})
+		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small)
 	}
 	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}
 	return fmt.Sprintf("parallelize(%s,CPUThread,%s)", v, how[rng.IntN(len(how))])

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"distaff/codegen/reference"
+	"distaff/kernels"
 )
 
 // Engine runs cases. A case that Prepare accepts must run (SPEC refuses none
@@ -25,6 +26,8 @@ type Output struct {
 	// Dense says that Entries do not tell what is stored from what is not (the
 	// result was written as a full array): absent coordinates may be zeros.
 	Dense bool
+	// Narrowed says that the engine refuses integers that the result's type does not hold.
+	Narrowed bool
 	// Converted names the operands that were stored anew in another order.
 	Converted []string
 	// How says what ran, for the message of a failure.
@@ -42,6 +45,12 @@ func (w *Want) Compare(out *Output, err error) error {
 			return fmt.Errorf("got error %w\nwant exit code 3: %v", err, w.Err)
 		}
 		return nil
+	}
+	if narrow := (*kernels.NarrowError)(nil); w.Overflow && errors.As(err, &narrow) {
+		return nil
+	}
+	if w.Overflow && err == nil && out.Narrowed {
+		return fmt.Errorf("no error, want one of a value that %v does not hold", w.Type)
 	}
 	if err != nil {
 		if w.MayDivide && exitCode(err) == 3 {

@@ -131,7 +131,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 		Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true, Options: e.options(p),
 	}
-	out = &Output{}
+	out = &Output{Narrowed: true}
 	job.Note = func(line string) {
 		if strings.Contains(line, "converting ") {
 			out.Converted = append(out.Converted, line)

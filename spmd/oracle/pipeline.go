@@ -50,7 +50,6 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	}
 	if p.Variant/256%2 == 0 {
 		req.Exact, req.FarBytes = p.Normal.Vars, 1 // sizes compiled in; rows prefetched
-		req.NearBytes = 1                          // no masked lanes
 	}
 	stored := map[string]*tcs.Tensor{}
 	for _, t := range p.Tensors {

@@ -38,7 +38,7 @@ func grow(r *rand.Rand, q *codegen.Request) {
 	}
 	q.Tensors = tensors
 	if r.IntN(2) == 0 {
-		q.LongRow, q.ChunkWork, q.FarBytes, q.NearBytes = 0, 0, 0, 0
+		q.LongRow, q.ChunkWork, q.FarBytes = 0, 0, 0
 	}
 	if r.IntN(4) == 0 {
 		q.Threads = 1

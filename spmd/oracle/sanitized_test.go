@@ -90,7 +90,7 @@ func (e sanitized) build(ctx context.Context, funcs []*ir.Func) (exe string, err
 		return "", err
 	}
 	exe = filepath.Join(dir, "leaves")
-	args := append(emitc.Flags(""), "-O1", "-g1", "-w", "-D"+emitc.Masked, "-fsanitize=address,undefined",
+	args := append(emitc.Flags(""), "-O1", "-g1", "-w", "-fsanitize=address,undefined",
 		"-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero", "-o", exe)
 	for name, text := range program.Sources(funcs...) {
 		path := filepath.Join(dir, name)

@@ -205,9 +205,28 @@ func closeInputs(j *spmd.Job) {
 
 // scheduled is a case as a job, with its schedule.
 func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Rand) (*spmd.Job, []string, error) {
+	j, err := g.job(p)
+	if err != nil {
+		return j, nil, err
+	}
+	j.Threads = 1 + rng.IntN(3)
+	list, err := g.draw(rng, p, func(list []string) (cin.Stmt, error) {
+		j.Schedule = list
+		u, err := j.Compile(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		return u.Unit.CIN, nil
+	})
+	j.Schedule = list
+	return j, list, err
+}
+
+// job is a case as an interpreted job without a schedule.
+func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Interpret, j.Threads = true, 1+rng.IntN(3)
+	j.Interpret = true
 	for k, t := range p.Tensors {
 		j.Formats[t.Name] = t.Format.String()
 		if t.Type != dtype.None {
@@ -219,20 +238,11 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 		}
 		in, err := t.Assemble(false)
 		if err != nil {
-			return j, nil, fmt.Errorf("assembling %s: %w", t.Name, err)
+			return j, fmt.Errorf("assembling %s: %w", t.Name, err)
 		}
 		j.Inputs[t.Name] = spmd.InMemory(in)
 	}
-	list, err := g.draw(rng, p, func(list []string) (cin.Stmt, error) {
-		j.Schedule = list
-		u, err := j.Compile(ctx, "")
-		if err != nil {
-			return nil, err
-		}
-		return u.Unit.CIN, nil
-	})
-	j.Schedule = list
-	return j, list, err
+	return j, nil
 }
 
 // run runs the job, some over several ranks and blocks; where the schedule is

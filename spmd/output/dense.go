@@ -2,6 +2,7 @@ package output
 
 import (
 	"distaff/io/tcs"
+	"distaff/spmd/load"
 	"distaff/spmd/transfer"
 )
 
@@ -36,38 +37,10 @@ func (r *Result) gatherDense() (*tcs.Tensor, error) {
 				return nil, err
 			}
 		}
-		copyDense(whole, block)
+		load.CopyCommon(whole, block)
 		if owner != 0 {
 			block.Close()
 		}
 	}
 	return whole, nil
-}
-
-// copyDense copies a block of a dense tensor into its place.
-func copyDense(whole, block *tcs.Tensor) {
-	n := len(whole.Levels)
-	switch {
-	case block.Vals.Len == 0: // of a mode of size 0, whatever the others'
-		return
-	case n == 0:
-		whole.SetValue(0, block.Value(0))
-		return
-	}
-	size := int64(whole.Type.Size())
-	from, to := block.Vals.Bytes(), whole.Vals.Bytes()
-	var copyBelow func(l int, src, dst int64)
-	copyBelow = func(l int, src, dst int64) {
-		b, w := block.Levels[l], whole.Levels[l]
-		at := b.Offset - w.Offset
-		if l == n-1 {
-			s, d := src*b.Size*size, (dst*w.Size+at)*size
-			copy(to[d:d+b.Size*size], from[s:s+b.Size*size])
-			return
-		}
-		for i := range b.Size {
-			copyBelow(l+1, src*b.Size+i, dst*w.Size+at+i)
-		}
-	}
-	copyBelow(0, 0, 0)
 }

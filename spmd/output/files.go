@@ -23,13 +23,20 @@ type Output struct{ Tensor, File string }
 // Check checks where tensors of a statement are to be written: names, extensions, and that
 // no two have one file.
 func Check(list []Output, p *input.Statement) error {
-	taken := map[string]string{}
 	for _, o := range list {
-		flag := "-o=" + o.Tensor + ":" + o.File
-		if err := p.Has(o.Tensor, "output", flag); err != nil {
+		if err := p.Has(o.Tensor, "output", "-o="+o.Tensor+":"+o.File); err != nil {
 			return err
 		}
-		if err := convert.Writable(o.File, p.Orders[o.Tensor]); err != nil {
+	}
+	return Writable(list, p.Orders)
+}
+
+// Writable checks that files can hold tensors of so many modes, by their extensions, and that no
+// two tensors have one file.
+func Writable(list []Output, orders map[string]int) error {
+	taken := map[string]string{}
+	for _, o := range list {
+		if err := convert.Writable(o.File, orders[o.Tensor]); err != nil {
 			return err
 		}
 		key := "standard output"
@@ -37,7 +44,7 @@ func Check(list []Output, p *input.Statement) error {
 			key = canonical(o.File)
 		}
 		if other, ok := taken[key]; ok {
-			return fault.Commandf("%s: got %s for two outputs (-o=%s)", tcs.Printable(flag), tcs.Printable(key), tcs.Printable(other))
+			return fault.Commandf("-o=%s:%s: got %s for two outputs (-o=%s)", o.Tensor, tcs.Printable(o.File), tcs.Printable(key), tcs.Printable(other))
 		}
 		taken[key] = o.Tensor + ":" + o.File
 	}

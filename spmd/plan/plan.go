@@ -12,6 +12,7 @@
 //
 //	plan.go     Plan, and what it says of a rank
 //	new.go      a plan from a block schedule
+//	idle.go     ranks that run nothing
 //	combine.go  sums of partial blocks
 //	size.go     what blocks take
 package plan
@@ -255,6 +256,24 @@ func (p *Problem) steps(only int) iter.Seq2[int, Step] {
 					}
 				}
 				if !yield(rank, s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Reads yields the blocks of an operand that a rank's steps read, each once.
+func (p *Problem) Reads(rank, operand int) iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		seen := map[Block]bool{}
+		for s := range p.Steps(rank) {
+			for _, need := range s.Need {
+				if need.Operand != operand || seen[need.Block] {
+					continue
+				}
+				seen[need.Block] = true
+				if !yield(need.Block) {
 					return
 				}
 			}

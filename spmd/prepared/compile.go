@@ -1,13 +1,13 @@
 package prepared
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"distaff/codegen"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
-	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
@@ -39,6 +39,7 @@ func (k *Statement) Compile() error {
 	}
 	result := k.leaves[0].unit.Result
 	k.exec.Result = k.likeOf(k.p.Result, result.Format)
+	k.exec.Result.Type = bridge.TCS(k.ResultType)
 	if !result.Format.AllDense() {
 		k.accumulate(inPlace)
 	}
@@ -73,27 +74,6 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 		units = append(units, s.unit)
 	}
 	return units, err == nil && several && k.inPlace(), err
-}
-
-// bind brings the operands of a statement on whole tensors into the form in which its
-// leaf reads them, once for all runs.
-func (k *Statement) bind() error {
-	if k.bound != nil {
-		return nil
-	}
-	var blocks []*tcs.Tensor
-	for _, own := range k.exec.Own {
-		blocks = append(blocks, own[0])
-	}
-	args, made, err := k.leaves[0].arguments(k.given(blocks))
-	if err != nil {
-		return err
-	}
-	for _, t := range made {
-		k.closing(t)
-	}
-	k.bound = args
-	return nil
 }
 
 // compileUnits makes the units of all groups; into asks for leaves that add
@@ -236,7 +216,7 @@ func (k *Statement) compileSum() error {
 		RHS: &notation.Binary{Op: '+', X: &notation.Access{Name: "P", Vars: vars}, Y: &notation.Access{Name: "Q", Vars: vars}},
 	}
 	stmt.Src = stmt.String()
-	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.Types[k.p.Result]), Dims: k.Sizes.Dims[k.p.Result],
+	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.ResultType), Dims: k.Sizes.Dims[k.p.Result],
 		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
 	k.sum = k.leafOf(map[string]codegen.Tensor{"P": like, "Q": like})
 	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
@@ -289,7 +269,8 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 
 // CompileAlone compiles a statement on whole tensors, and makes no leaf: over operands that
 // are loaded, or over what can be told of them. name is the leaf's; "" is the compiler's
-// choice, with the trip counts of short dense loops compiled in.
+// choice, with the trip counts of short dense loops compiled in. The unit's result has the type
+// asked for, to which the leaf converts integers as C does.
 func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error) {
 	like := k.guess
 	if loaded {
@@ -300,7 +281,7 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 		return nil, err
 	}
 	s := k.leafOf(specs)
-	s.name = name
+	s.name, s.typ = name, k.Types[k.p.Result]
 	if len(k.o.Schedule) > 0 {
 		s.schedule = k.o.Schedule
 	}
@@ -312,7 +293,7 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 }
 
 // guess is like for operands that were not loaded: the leaf is for tensors of fewer than
-// 2^31 entries and coordinates.
+// 2^31 entries. Coordinates take 64 bits where a size that is given passes what 32 hold.
 func (k *Statement) guess() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {
@@ -328,6 +309,9 @@ func (k *Statement) guess() (map[string]codegen.Tensor, error) {
 			}
 			if kind.Caps().HasCrd {
 				t.CrdWidth[l] = 4
+				if t.Dims[f.Order[l]] > math.MaxInt32 {
+					t.CrdWidth[l] = 8
+				}
 			}
 		}
 		out[o.Name] = t

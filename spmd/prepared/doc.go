@@ -4,9 +4,13 @@
 //	load.go       operands' blocks at their ranks, and whole at one; the result's blocks
 //	compile.go    a leaf for each group of terms, and the sum of two blocks
 //	leaf.go       one leaf: its unit, its arguments, its result's memory, its call
+//	whole.go      the one leaf of a statement on whole tensors, bound to its arguments
+//	exchange.go   other operands in the place of those that were loaded
 //	run.go        a step of the plan: a leaf on the blocks that came
 //	empty.go      terms over empty index spaces, which loop over nothing
 //	inplace.go    steps that add to one sparse block
+//	narrow.go     an int32 result of int64 sums
 //	into.go       values into a result that is there (spmd.Job.FixedPattern)
 //	bounds.go     bound() commands that do not hold
+//	balance.go    entries that each rank computes with
 package prepared

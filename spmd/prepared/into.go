@@ -20,6 +20,9 @@ type into struct {
 	// these have memory of their own for the values: given's are not in the same places.
 	made   *tcs.Tensor
 	padded bool
+	// wide is given, or, where its type is narrower than that which the statement computes
+	// in, a tensor of the same places whose values are brought to given's.
+	wide   *tcs.Tensor
 	values bool            // the leaf writes values into a pattern that is given
 	widths *codegen.Result // which made has
 }
@@ -33,24 +36,32 @@ func (k *Statement) readyInto() error {
 	if _, err := k.compileGroups(); err != nil {
 		return err
 	}
-	e := &into{given: k.o.FixedPattern, made: k.o.FixedPattern}
+	e := &into{given: k.o.FixedPattern, wide: k.o.FixedPattern}
+	if k.narrows() {
+		var err error
+		if e.wide, err = k.withValues(e.given, bridge.TCS(k.ResultType)); err != nil {
+			return err
+		}
+		k.closing(e.wide)
+	}
+	e.made = e.wide
 	s := k.leaves[0]
 	k.into = e
 	if err := k.bind(); err != nil {
 		return err
 	}
 	u := s.unit.Result
-	if u.Format.AllDense() || e.likeOperand(s, k.bound) {
+	if u.Format.AllDense() || e.likeOperand(s, k.bound.args) {
 		return nil
 	}
 	if u.Repack {
 		var err error
-		if e.made, err = coo.Repack(e.given, u.Format.Letters(), u.Format.Order, coo.KeepAll, k.Config()); err != nil {
+		if e.made, err = coo.Repack(e.wide, u.Format.Letters(), u.Format.Order, coo.KeepAll, k.Config()); err != nil {
 			return err
 		}
 		k.closing(e.made)
-		if e.padded = e.made.Vals.Len != e.given.Vals.Len || slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
-			e.made.Vals = e.given.Vals
+		if e.padded = e.made.Vals.Len != e.wide.Vals.Len || slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
+			e.made.Vals = e.wide.Vals
 		}
 	}
 	u.PosWidth, u.CrdWidth = nil, nil
@@ -114,7 +125,7 @@ func sameArray(a, b tcs.Array) bool {
 // run computes the values: the result is one more tensor over the memory of what was given.
 func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 	s := k.leaves[0]
-	if err := s.run(k.Ctx, e.made, k.bound, nil); err != nil {
+	if err := s.run(k.Ctx, e.made, k.bound.args, nil); err != nil {
 		return nil, err
 	}
 	if e.padded {
@@ -123,10 +134,15 @@ func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 			return nil, err
 		}
 		defer t.Close()
-		if t.Vals.Len != e.given.Vals.Len {
+		if t.Vals.Len != e.wide.Vals.Len {
 			panic("BUG: prepared: a result that was repacked twice has other entries")
 		}
-		copy(e.given.Vals.Bytes(), t.Vals.Bytes())
+		copy(e.wide.Vals.Bytes(), t.Vals.Bytes())
+	}
+	if e.wide != e.given {
+		if err := k.narrowValues(e.given, e.wide); err != nil {
+			return nil, err
+		}
 	}
 	return e.given.Alias(), nil
 }

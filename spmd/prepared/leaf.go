@@ -49,7 +49,7 @@ type leaf struct {
 // result's name is that of the tensor which += adds to.
 func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	name := k.p.Result
-	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Formats[name], typ: k.Types[name], dims: k.Sizes.Dims[name]}
+	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Formats[name], typ: k.ResultType, dims: k.Sizes.Dims[name]}
 	if old, ok := operands[name]; ok {
 		s.old = &old
 	}
@@ -157,25 +157,41 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 
 // run runs the leaf on its result and args.
 func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, ranges map[string][2]int64) error {
-	k := s.k
+	return s.called(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), s.bounds(ranges), s.env()))
+}
+
+// bounds are the ranges of the leaf's variables: all of a variable's where ranges has none.
+func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	bounds, idle := make([][2]int64, len(s.unit.Vars)), s.idle()
 	for n, v := range s.unit.Vars {
 		b, ok := ranges[v]
 		if !ok {
-			b = [2]int64{0, k.Sizes.Vars[v]}
+			b = [2]int64{0, s.k.Sizes.Vars[v]}
 		}
 		if slices.Contains(idle, v) {
 			b[1] = b[0]
 		}
 		bounds[n] = b
 	}
-	env := kernels.Env{Threads: k.Threads, Arena: k.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Runner}
-	err := s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, env)
+	return bounds
+}
+
+// env is what the leaf is called in.
+func (s *leaf) env() kernels.Env {
+	k := s.k
+	return kernels.Env{Threads: k.Threads, Arena: k.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Runner}
+}
+
+// called is the error of a call, in words for the user.
+func (s *leaf) called(err error) error {
+	if err == nil {
+		return nil
+	}
 	if f := (*kernels.FaultError)(nil); errors.As(err, &f) {
 		return s.left(f)
 	}
 	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
-		return brokenBound(broken, s.schedule, k.Sizes.Vars)
+		return brokenBound(broken, s.schedule, s.k.Sizes.Vars)
 	}
 	return err
 }

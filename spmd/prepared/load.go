@@ -22,9 +22,6 @@ func (k *Statement) Load() error {
 		if err != nil {
 			return err
 		}
-		for _, t := range own {
-			k.closing(t)
-		}
 		k.exec.Own = append(k.exec.Own, own)
 		if k.Problem.Whole {
 			k.Detail(summary.Describe(o.Tensor, own[0]))
@@ -59,12 +56,22 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 
 // ResultBlocks describes the result's blocks, of which own live at this rank.
 func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	p := k.Problem
-	f := k.Formats[k.p.Result]
-	b := &store.Blocks{Dims: k.Sizes.Dims[k.p.Result], Type: bridge.TCS(k.Types[k.p.Result]), Kinds: f.Letters(), Modes: f.Order, Own: map[int]*tcs.Tensor{}}
-	for n := range plan.Block(p.SpaceOf(p.Result).Size()) {
-		b.Owners = append(b.Owners, p.Owner(p.Result, n))
-		b.Boxes = append(b.Boxes, p.Box(p.Result, n, b.Dims))
+	return k.blocksOf(k.Problem, k.p.Result, k.Problem.Result, own)
+}
+
+// OperandBlocks describes the blocks of an operand, those of this rank with them.
+func (k *Statement) OperandBlocks(operand int) *store.Blocks {
+	o := k.Problem.Operands[operand]
+	return k.blocksOf(k.Problem, o.Tensor, o.Modes, k.exec.Own[operand])
+}
+
+// blocksOf describes the blocks of a tensor whose modes are cut so by p.
+func (k *Statement) blocksOf(p *plan.Problem, name string, cuts []int, own map[plan.Block]*tcs.Tensor) *store.Blocks {
+	f := k.Formats[name]
+	b := &store.Blocks{Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name]), Kinds: f.Letters(), Modes: f.Order, Own: map[int]*tcs.Tensor{}}
+	for n := range plan.Block(p.SpaceOf(cuts).Size()) {
+		b.Owners = append(b.Owners, p.Owner(cuts, n))
+		b.Boxes = append(b.Boxes, p.Box(cuts, n, b.Dims))
 	}
 	for n, t := range own {
 		b.Own[int(n)] = t
@@ -72,26 +79,9 @@ func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	return b
 }
 
-// Nonzeros counts, of each operand, the stored entries of the blocks that live at this
-// rank: of those that its steps read, and of all.
-func (k *Statement) Nonzeros(rank int) (used, owned []int64) {
-	used, owned = make([]int64, len(k.Problem.Operands)), make([]int64, len(k.Problem.Operands))
-	counts := make([]map[plan.Block]int64, len(k.Problem.Operands))
-	for n, own := range k.exec.Own {
-		counts[n] = map[plan.Block]int64{}
-		for b, t := range own {
-			counts[n][b] = summary.Entries(t)
-			owned[n] += counts[n][b]
-		}
-	}
-	for s := range k.Problem.Steps(rank) {
-		for _, need := range s.Need {
-			used[need.Operand] += counts[need.Operand][need.Block]
-			delete(counts[need.Operand], need.Block) // once
-		}
-	}
-	return used, owned
-}
-
 // ResultLike is how blocks of the result travel.
-func (k *Statement) ResultLike() transfer.Like { return k.exec.Result }
+func (k *Statement) ResultLike() transfer.Like {
+	like := k.exec.Result
+	like.Type = bridge.TCS(k.Types[k.p.Result])
+	return like
+}

@@ -26,8 +26,10 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 // ranges of its loops.
 func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
 	st := k.leaves[s.Group]
-	args := k.bound
-	if args == nil {
+	var args []*tcs.Tensor
+	if k.bound != nil {
+		args = k.bound.args
+	} else {
 		var made []*tcs.Tensor
 		var err error
 		if args, made, err = st.arguments(k.given(operands)); err != nil {

@@ -21,10 +21,10 @@ type Statement struct {
 
 	Problem *plan.Problem
 
-	leaves []*leaf       // one a group
-	sum    *leaf         // result = P + Q
-	bound  []*tcs.Tensor // the leaf's arguments, where they are the same at every run
-	into   *into         // of Options.FixedPattern; nil for a result of its own
+	leaves []*leaf // one a group
+	sum    *leaf   // result = P + Q
+	bound  *whole  // the call of the leaf of a statement on whole tensors; nil until it is bound
+	into   *into   // of Options.FixedPattern; nil for a result of its own
 	exec   *exec.Rank
 	wholes map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
@@ -37,6 +37,7 @@ type Options struct {
 	MemoryLimit  int64       // that is given, 0 for none: the same at every rank, which compile one leaf
 	FixedPattern *tcs.Tensor // what values are computed into; nil for a result of its own
 	Several      bool        // it will run more than once
+	Locked       bool        // all runs are from one thread, which is the caller's
 	Verify       bool        // the compiler checks what its passes make
 	Trace        func(pass string, text func() string)
 }
@@ -44,7 +45,7 @@ type Options struct {
 // New is a statement of in's tensors that goes by a plan, before its operands are loaded.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
-	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add}
+	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located}
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
 	}
@@ -58,7 +59,13 @@ func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.
 // Collective. The caller closes the blocks.
-func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) { return k.exec.Compute() }
+func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
+	blocks, err := k.exec.Compute()
+	if err != nil || !k.narrows() || k.into != nil {
+		return blocks, err
+	}
+	return k.narrow(blocks)
+}
 
 // Spent is where the time of the last Compute went.
 func (k *Statement) Spent() exec.Spent { return k.exec.Spent() }
@@ -77,21 +84,21 @@ func (k *Statement) Compiler() string { return k.leaves[0].compiler }
 
 // Close gives back all that the statement holds; results are their owners'.
 func (k *Statement) Close() {
+	k.unbind()
+	for _, own := range k.exec.Own {
+		closeBlocks(own)
+	}
+	k.exec.Own = nil
 	for n := len(k.closers) - 1; n >= 0; n-- {
 		k.closers[n]()
 	}
 }
 
+func closeBlocks(own map[plan.Block]*tcs.Tensor) {
+	for _, t := range own {
+		t.Close()
+	}
+}
+
 // closing has Close close t.
 func (k *Statement) closing(t *tcs.Tensor) { k.closers = append(k.closers, t.Close) }
-
-// Largest is the operand that is taken to have most entries, or -1.
-func (k *Statement) Largest() int {
-	largest, most := -1, -1.0
-	for i, o := range k.Problem.Operands {
-		if e := k.Estimate(o.Tensor); e > most {
-			largest, most = i, e
-		}
-	}
-	return largest
-}

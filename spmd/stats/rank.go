@@ -15,7 +15,7 @@ type Rank struct {
 	Host                     string // set by Gather
 	Sent, Received, Messages int64  // payload of the last repeat
 	PeakRSS                  int64
-	Used, Owned              []int64 // by operand: entries of the blocks here that steps read, and of all
+	Nonzeros                 int64 // entries of the largest operand that its steps read
 	Load, Compile            float64
 	Spent                    exec.Spent // in the last repeat
 	Allocated                int64

@@ -1,7 +1,10 @@
 // Package stats is what a job counts and times, at each rank (Gather) and in all (Stats).
 package stats
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Stats is what --stats writes. Times are in seconds, of the slowest rank.
 type Stats struct {
@@ -44,9 +47,24 @@ type Comm struct {
 }
 
 // Balance counts the stored entries of the largest operand that each rank
-// computes with.
+// computes with: of the blocks that its steps read, wherever they live, each once.
 type Balance struct {
 	Nonzeros []int64 `json:"nonzeros"`
+}
+
+// AddRanks adds what the ranks told of themselves, in their order.
+func (s *Stats) AddRanks(ranks []Rank) {
+	for _, x := range ranks {
+		if !slices.Contains(s.Hosts, x.Host) {
+			s.Hosts = append(s.Hosts, x.Host)
+		}
+		s.Comm.BytesSent = append(s.Comm.BytesSent, x.Sent)
+		s.Comm.BytesReceived = append(s.Comm.BytesReceived, x.Received)
+		s.Comm.MessagesSent = append(s.Comm.MessagesSent, x.Messages)
+		s.Balance.Nonzeros = append(s.Balance.Nonzeros, x.Nonzeros)
+		s.PeakRSS = append(s.PeakRSS, x.PeakRSS)
+		s.Phases.Load, s.Phases.Compile = max(s.Phases.Load, x.Load), max(s.Phases.Compile, x.Compile)
+	}
 }
 
 // JSON is the text that --stats writes.

@@ -68,8 +68,12 @@ func arrays(t *tcs.Tensor) []*tcs.Array {
 	return append(list, &t.Vals)
 }
 
-func buf(a *tcs.Array) comm.Buf {
-	return comm.Mem(a.Ptr, a.Len*int64(a.Width), comm.Byte)
+// buf is the memory of an array of t: the Go heap's, where the tensor shows slices of the
+// program's.
+func buf(t *tcs.Tensor, a *tcs.Array) comm.Buf {
+	b := comm.Mem(a.Ptr, a.Len*int64(a.Width), comm.Byte)
+	b.Heap = !t.Holds(*a)
+	return b
 }
 
 // Sending is a block under way; its memory must stay as it is until Wait.
@@ -97,7 +101,7 @@ func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 		if a.Len == 0 {
 			continue
 		}
-		r, err := c.Isend(buf(a), to, tag)
+		r, err := c.Isend(buf(t, a), to, tag)
 		if err != nil {
 			comm.WaitAll(s.requests...)
 			return nil, err
@@ -130,7 +134,7 @@ func Recv(c comm.Comm, like Like, from, tag int, alloc Alloc) (*tcs.Tensor, erro
 		if a.Len == 0 {
 			continue
 		}
-		r, err = c.Irecv(buf(a), from, tag)
+		r, err = c.Irecv(buf(t, a), from, tag)
 		if err != nil {
 			break
 		}
@@ -169,7 +173,7 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.T
 		if a.Len == 0 {
 			continue
 		}
-		if err := c.Bcast(buf(a), root); err != nil {
+		if err := c.Bcast(buf(t, a), root); err != nil {
 			if c.Rank() != root {
 				t.Close()
 			}

@@ -131,3 +131,27 @@ func TestFailedJobsGiveBlocksBack(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// Slices of a program lie in the Go heap, which an MPI must not hold on to; blocks in memory
+// that a tensor holds are sent from there.
+func TestBuffersOfTheGoHeap(t *testing.T) {
+	closed := 0
+	held := block(&closed)
+	defer held.Close()
+	view, err := held.View(tcs.Block{Box: [][2]int64{{1, 3}, {0, 4}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Close()
+	slices := &tcs.Tensor{Header: tcs.Header{Dims: []int64{2}, Type: tcs.Float64}, Levels: []tcs.Level{{Kind: 'd', Size: 2}}, Vals: tcs.Of([]float64{1, 2})}
+	for _, c := range []struct {
+		t    *tcs.Tensor
+		heap bool
+	}{{held, false}, {view, false}, {slices, true}} {
+		for _, a := range arrays(c.t) {
+			if b := buf(c.t, a); a.Len > 0 && b.Heap != c.heap {
+				t.Errorf("%s: a buffer of %d bytes is of the Go heap: %v, want %v", c.t.FormatString(), b.Len, b.Heap, c.heap)
+			}
+		}
+	}
+}

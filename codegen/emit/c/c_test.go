@@ -78,6 +78,7 @@ func TestAgainstInterp(t *testing.T) {
 				}
 				if name == "sanitized" {
 					withoutMemory(t, exe, x)
+					withoutAllocator(t, exe, x)
 				}
 			}
 		})
@@ -102,6 +103,32 @@ func compare(t *testing.T, exe string, x irtest.Case, threads int) {
 		}
 	} else if msg := difference(got, want); msg != "" {
 		t.Errorf("%s, %d threads: %s", x.Name, threads, msg)
+	}
+}
+
+// withoutAllocator calls a leaf with null allocators, and with a null environment: its
+// results are malloc's.
+func withoutAllocator(t *testing.T, exe string, x irtest.Case) {
+	t.Helper()
+	f := x.Func()
+	want := x.Args()
+	fail, err := interp.Run(f, want, x.Bounds, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []int64{-1, -2} {
+		out, got := execute(t, exe, f, x, 1, how)
+		if out.Code != x.Fail {
+			t.Errorf("%s, FAIL %d: returned %v, want %v", x.Name, how, out.Code, x.Fail)
+		}
+		if out.Allocs != 0 {
+			t.Errorf("%s, FAIL %d: %d calls of an allocator that the leaf was not given", x.Name, how, out.Allocs)
+		}
+		if fail == nil {
+			if msg := difference(got, want); msg != "" {
+				t.Errorf("%s, FAIL %d: %s", x.Name, how, msg)
+			}
+		}
 	}
 }
 

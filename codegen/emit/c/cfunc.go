@@ -38,7 +38,7 @@ func (l *leaf) newFunc() *cfunc {
 		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 		depth: 1,
 	}
-	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done"} {
+	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done", "none"} {
 		f.names.take(own)
 	}
 	f.temps = f.names
@@ -81,9 +81,6 @@ func (f *cfunc) pragma(format string, args ...any) {
 	fmt.Fprintf(&f.b, format, args...)
 	f.b.WriteByte('\n')
 }
-
-// directive writes a line for the preprocessor, at the margin.
-func (f *cfunc) directive(text string) { f.b.WriteString("#" + text + "\n") }
 
 // variable is the C name of v.
 func (f *cfunc) variable(v *ir.Var) string {
@@ -298,12 +295,16 @@ func (f *cfunc) unpack(u *usage) string {
 	}
 	usesEnv := u.env
 	if v := f.fn.Threads; v != nil && u.seen[v] {
-		g.line("const int64_t %s = env->threads;", g.variable(v))
+		g.line("const int64_t %s = env->threads > 1 ? env->threads : 1;", g.variable(v))
 		usesEnv = true
 	}
 	if u.fails {
 		g.line("env->fail_ncoord = 0;")
 		usesEnv = true
+	}
+	ownEnv := ""
+	if usesEnv {
+		ownEnv = nullEnv
 	}
 	unused := ""
 	for _, p := range []struct {
@@ -314,8 +315,13 @@ func (f *cfunc) unpack(u *usage) string {
 			unused += "    (void)" + p.name + ";\n"
 		}
 	}
-	return unused + g.b.String()
+	return unused + ownEnv + g.b.String()
 }
+
+// nullEnv puts an environment of zeros in the place of a null pointer.
+const nullEnv = `    dst_env none = {0};
+    env = env ? env : &none;
+`
 
 // bodyParams are the parameters of the body's function and the arguments for
 // them.

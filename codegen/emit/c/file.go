@@ -41,7 +41,7 @@ const (
 // function's length, where a leaf has more than maxOptimized bytes of text: sums of
 // dozens of sparse operands.
 const (
-	plainly      = "#pragma GCC optimize (\"O1\")\n"
+	plainly      = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
 	maxOptimized = 150_000
 )
 

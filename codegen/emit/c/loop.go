@@ -12,102 +12,16 @@ import (
 // by one.
 const mostPieces = 256
 
-// shortUnroll is the unroll factor of the serial loop that stands in for a vector
-// loop of few iterations: its sum is a chain, and only branches can be saved.
-const shortUnroll = 4
-
-// manyLanes is from how many masked lanes on loops of few iterations do not use them.
-const manyLanes = 16
-
-// Masked is a macro that asks for masked lanes where the machine has none.
-const Masked = "DST_MASKED"
-
-// mostMasked is the number of iterations up to which a vector loop runs in masked
-// lanes, whose sums are added up after every group.
-const mostMasked = 32
-
 func (f *cfunc) loop(s *ir.For) {
 	if s.Kind == ir.Parallel && !f.piece {
 		f.parallel(s)
 		return
 	}
 	if s.Kind == ir.Vector && f.vectorizable(s) {
-		f.lanes(s)
-		return
-	}
-	f.serialLoop(s)
-}
-
-// lanes writes a vector loop, and another one beside it for too few iterations:
-// a serial one or, where the lanes of the machine have masks, one in masked lanes.
-func (f *cfunc) lanes(s *ir.For) {
-	switch {
-	case s.Factor == 0:
 		f.vector(s)
-	case s.Lanes == 0:
-		f.unlessShort(s, s.Factor, f.unrolled)
-	default:
-		f.directive("if defined __AVX512VL__ || defined " + Masked)
-		f.unlessShort(s, mostMasked+1, f.masked)
-		f.directive("else")
-		f.unlessShort(s, s.Factor, f.unrolled)
-		f.directive("endif")
-	}
-}
-
-// unlessShort writes a vector loop for so many iterations or more, and what
-// short writes for fewer.
-func (f *cfunc) unlessShort(s *ir.For, least int64, short func(*ir.For)) {
-	f.line("if (%s - %s < %s) {", f.expr(s.Hi, precSum), f.expr(s.Lo, precProduct), integer(least, precSum))
-	f.scoped(func() { short(s) })
-	f.line("} else {")
-	f.scoped(func() { f.vector(s) })
-	f.line("}")
-}
-
-// unrolled writes a serial loop of few iterations.
-func (f *cfunc) unrolled(s *ir.For) {
-	f.pragma("GCC unroll %d", shortUnroll)
-	f.serialLoop(s)
-}
-
-// masked writes a vector loop of few iterations in groups of s.Lanes, of which
-// those past the end do nothing: no branch changes its way from one short loop to
-// the next. Where there are many lanes, a loop that would fill no more than a
-// corner of them is serial: it is an exception, or one of a run of such, which
-// branches foresee.
-func (f *cfunc) masked(s *ir.For) {
-	if s.Lanes >= manyLanes {
-		f.line("if (%s - %s < %d) {", f.expr(s.Hi, precSum), f.expr(s.Lo, precProduct), s.Lanes/4)
-		f.scoped(func() { f.unrolled(s) })
-		f.line("} else {")
-		f.scoped(func() { f.groups(s) })
-		f.line("}")
 		return
 	}
-	f.groups(s)
-}
-
-// groups writes a vector loop in groups of s.Lanes.
-func (f *cfunc) groups(s *ir.For) {
-	v := f.variable(s.V)
-	end := f.end(s.Hi, v, s.Body)
-	group, lane, most := f.temps.fresh(v+"_group"), f.temps.fresh("lane"), f.temps.fresh("lanes")
-	f.line("for (int64_t %s = %s; %s < %s; %s += %d) {", group, f.expr(s.Lo, 0), group, end, group, s.Lanes)
-	f.scoped(func() {
-		f.line("const int32_t %s = (int32_t)(%s - %s);", most, end, group)
-		f.inLanes(s, func() {
-			f.line("for (int32_t %s = 0; %s < %d; %s++) {", lane, lane, s.Lanes, lane)
-		}, func(body func()) {
-			f.line("if (%s < %s) {", lane, most)
-			f.scoped(func() {
-				f.line("const int64_t %s = %s + %s;", v, group, lane)
-				body()
-			})
-			f.line("}")
-		})
-	})
-	f.line("}")
+	f.serialLoop(s)
 }
 
 // serialLoop writes a plain loop.
@@ -296,7 +210,8 @@ func (f *cfunc) vectorizable(s *ir.For) bool {
 	return ok
 }
 
-// vector writes an omp simd loop.
+// vector writes an omp simd loop. Complex sums run on two scalars, real and imaginary
+// part, which vectorize where a complex one does not.
 func (f *cfunc) vector(s *ir.For) {
 	v := f.variable(s.V)
 	end := f.temps.fresh(v + "_end")
@@ -305,13 +220,6 @@ func (f *cfunc) vector(s *ir.For) {
 	} else {
 		f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	}
-	f.inLanes(s, func() { f.head(s, f.expr(s.Lo, 0), end) }, func(body func()) { body() })
-}
-
-// inLanes writes the omp simd loop with this head, around what within puts around the
-// body of s. Complex sums run on two scalars, real and imaginary part, which
-// vectorize where a complex one does not.
-func (f *cfunc) inLanes(s *ir.For, head func(), within func(body func())) {
 	var sums []string
 	split := map[*ir.Var][2]string{}
 	for _, r := range s.Reduce {
@@ -332,8 +240,8 @@ func (f *cfunc) inLanes(s *ir.For, head func(), within func(body func())) {
 		clause = " reduction(+ : " + strings.Join(sums, ", ") + ")"
 	}
 	f.pragma("omp simd%s", clause)
-	head()
-	f.scoped(func() { within(func() { f.splitSums(s.Body.List, split) }) })
+	f.head(s, f.expr(s.Lo, 0), end)
+	f.scoped(func() { f.splitSums(s.Body.List, split) })
 	f.line("}")
 	for _, r := range s.Reduce {
 		if pair, ok := split[r]; ok {

@@ -72,11 +72,13 @@ func TestFields(t *testing.T) {
 		t.Errorf("operands: got %s, want A A_", got)
 	}
 	for name, text := range files {
-		if strings.Contains(text, "LEAF") {
-			t.Errorf("%s holds the placeholder of the leaf's name", name)
+		for _, placeholder := range []string{"LEAF", "PACKAGE", "CALL;"} {
+			if strings.Contains(text, placeholder) {
+				t.Errorf("%s holds the placeholder %s", name, placeholder)
+			}
 		}
 	}
-	if !strings.Contains(files["call.c"], "int both(") || !strings.Contains(files["leaf.c"], "int both(") {
+	if !strings.Contains(files["call.c"], " both(c->t, ") || !strings.Contains(files["leaf.c"], "int both(") || !strings.Contains(files["leaf.h"], "int both(") {
 		t.Error("the C function is not called both")
 	}
 }

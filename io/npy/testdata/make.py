@@ -1,6 +1,7 @@
-"""Writes the files of this folder: python3 make.py, with NumPy and SciPy."""
+"""Writes the files of this folder: python3 make.py, with NumPy, SciPy 1.15 or later, and
+pydata/sparse 0.16 or later (PyPI's sparse)."""
 import io, sys, zipfile
-import numpy as np, scipy.sparse as sp
+import numpy as np, scipy.sparse as sp, sparse
 
 a = np.array([[1, 0, 2], [0, -3, 4]])
 for t in ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "c16", "c8"]:
@@ -50,6 +51,20 @@ np.savez("one.npz", np.arange(6).reshape(2, 3))
 np.savez("two.npz", a=np.arange(3), b=np.arange(3))
 np.savez("objects.npz", format=b"coo", shape=(2, 2), row=[0], col=[1], data=np.array([None], dtype=object))
 
+# Coordinates of any order. coo_old.npz is what pydata/sparse before 0.16 writes.
+at = np.array([[0, 1, 1], [2, 0, 1], [3, 3, 0]])
+sp.save_npz("coo3.npz", sp.coo_array((np.array([1.5, 0, -3]), tuple(at)), shape=(2, 3, 4)))
+sp.save_npz("coo3_stored.npz", sp.coo_array((np.array([1.5, 0, -3], "c8"), tuple(at.astype("i4"))), shape=(2, 3, 4)), compressed=False)
+sp.save_npz("coo1.npz", sp.coo_array((np.array([1, 2], "i4"), (np.array([4, 0]),)), shape=(6,)))
+sparse.save_npz("sparse3.npz", sparse.COO(at, np.array([1.5, 0, -3]), shape=(2, 3, 4)))
+sparse.save_npz("sparse2.npz", sparse.COO(at[:2], np.array([1.5, 2, -3]), shape=(2, 3)))
+sparse.save_npz("sparse0.npz", sparse.COO(np.zeros((0, 1), dtype=int), np.array([2.5]), shape=()))
+sparse.save_npz("sparse_empty.npz", sparse.COO(np.zeros((1, 0), dtype=int), np.array([]), shape=(5,)))
+sparse.save_npz("sparse_fill.npz", sparse.COO(at, np.array([1.5, 0, -3]), shape=(2, 3, 4), fill_value=7.0))
+sparse.save_npz("sparse_gcxs.npz", sparse.GCXS.from_coo(sparse.COO(at, np.array([1.5, 2, -3]), shape=(2, 3, 4))))
+np.savez("coo_old.npz", data=np.array([1.5, 0, -3]), coords=at, shape=(2, 3, 4), fill_value=0.0)
+np.savez("coo_fortran.npz", format="coo", data=np.array([1.5, 0, -3]), coords=np.asfortranarray(at), shape=(2, 3, 4))
+
 # Malformed ones.
 def npz(name, **kw):
     np.savez(name, **kw)
@@ -66,5 +81,23 @@ npz("bad_format.npz", format=b"xyz", shape=(2, 2))
 npz("bad_float.npz", format=b"csr", shape=(2, 2), indptr=[0.0, 1, 2], indices=[0, 1], data=[1.0, 2])
 npz("bad_block.npz", format=b"bsr", shape=(3, 3), indptr=[0, 1], indices=[0], data=np.ones((1, 2, 2)))
 npz("missing.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], data=[1.0, 2])
+def points(name, **kw):
+    npz(name, **{**dict(format="coo", shape=(2, 3, 4), coords=at, data=[1.0, 2, 3]), **kw})
+points("bad_coords_low.npz", coords=at - 1)
+points("bad_coords_high.npz", shape=(2, 3, 3))
+points("bad_coords_fortran.npz", shape=(2, 2, 4), coords=np.asfortranarray(at))
+points("bad_coords_rows.npz", coords=at[:2])
+points("bad_coords_count.npz", data=[1.0, 2])
+points("bad_coords_flat.npz", coords=at.ravel())
+points("bad_coords_float.npz", coords=at * 1.0)
+points("bad_coords_objects.npz", coords=at.astype(object))
+points("bad_data_objects.npz", data=np.array([1, 2, None], dtype=object))
+points("bad_shape_negative.npz", shape=(2, -3, 4))
+points("bad_shape_past.npz", shape=np.array([2, 2**62, 4]))
+points("bad_shape_float.npz", shape=np.array([2.0, 3, 4]))
+points("bad_shape_many.npz", shape=(1,) * 65)
+points("bad_fill_string.npz", fill_value="zero")
+points("bad_fill_array.npz", fill_value=[0.0])
+npz("bad_none.npz", coords=at, data=[1.0, 2, 3])
 with zipfile.ZipFile("member.npz", "w") as z:
     z.writestr("readme.txt", "no array")

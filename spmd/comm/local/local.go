@@ -95,9 +95,9 @@ func (w *world) run(r int, f func(comm.Comm) error) {
 		v := recover()
 		switch {
 		case v != nil:
-			w.Fail(comm.Failure(r, &comm.PanicError{Value: v, Stack: debug.Stack()}))
+			w.Fail(comm.Failure(r, len(w.ranks), &comm.PanicError{Value: v, Stack: debug.Stack()}))
 		case !returned:
-			w.Fail(comm.Failure(r, errors.New("the rank's function ended its goroutine")))
+			w.Fail(comm.Failure(r, len(w.ranks), errors.New("the rank's function ended its goroutine")))
 		}
 		p.board.Finish()
 	}()
@@ -109,7 +109,7 @@ func (w *world) run(r int, f func(comm.Comm) error) {
 	case errors.As(err, &agreed):
 		p.agreed = err // the other ranks return it too
 	default:
-		w.Fail(comm.Failure(r, err))
+		w.Fail(comm.Failure(r, len(w.ranks), err))
 	}
 }
 

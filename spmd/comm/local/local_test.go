@@ -32,6 +32,24 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestFailureAlone: a job of one rank names no rank, however it fails.
+func TestFailureAlone(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		run        func(comm.Comm) error
+	}{
+		{"error", "disk full", func(comm.Comm) error { return errors.New("disk full") }},
+		{"panic", "panic: lost", func(comm.Comm) error { panic("lost") }},
+		{"abort", "needs 3 GB", func(c comm.Comm) error { return c.Abort(5, "needs 3 GB") }},
+		{"after an abort", "needs 3 GB", func(c comm.Comm) error { c.Abort(5, "needs 3 GB"); return c.Barrier() }},
+	} {
+		err := local.RunWith(t.Context(), 1, quick, c.run)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for _, f := range commtest.Failures() {
 		for _, n := range []int{2, 3, 5} {

@@ -47,7 +47,7 @@ func newWorld(ctx context.Context, n int) *world {
 		w.spin = 30 * time.Microsecond
 	}
 	for r := range n {
-		w.ranks = append(w.ranks, &rank{w: w, board: comm.NewBoard(r), posted: map[key][]*op{}, arrived: map[key][]*message{}})
+		w.ranks = append(w.ranks, &rank{w: w, board: comm.NewBoard(r, n), posted: map[key][]*op{}, arrived: map[key][]*message{}})
 	}
 	return w
 }

@@ -150,7 +150,7 @@ func (m *monitor) finish(err error) {
 		m.mu.Lock()
 		m.returned = true
 		m.mu.Unlock()
-		m.fail(comm.Failure(m.t.e.rank, err))
+		m.fail(comm.Failure(m.t.e.rank, m.t.e.size, err))
 	}
 	m.t.board.Finish()
 	m.poke()
@@ -249,7 +249,7 @@ func (m *monitor) words(own error) error {
 	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code && c.Text == m.agreed.Text {
 		return own
 	}
-	return &comm.RankError{Rank: m.agreed.Rank, Code: m.agreed.Code, Err: errors.New(m.agreed.Text)}
+	return &comm.RankError{Rank: m.agreed.Rank, Alone: m.t.e.size == 1, Code: m.agreed.Code, Err: errors.New(m.agreed.Text)}
 }
 
 // endAll says goodbye where all ranks have ended alike.

@@ -101,7 +101,7 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 		// As many jobs as ranks: each ends by itself, in order.
 		return errors.Join(err, e.finalize())
 	}
-	t := &transport{e: e, board: comm.NewBoard(e.rank), kick: make(chan struct{}, 1)}
+	t := &transport{e: e, board: comm.NewBoard(e.rank, e.size), kick: make(chan struct{}, 1)}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	defer t.cancel(nil)
 	t.mon = newMonitor(t, j.o)

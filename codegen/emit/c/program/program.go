@@ -5,8 +5,9 @@
 //
 //	PROGRAM LEAF THREADS FAIL
 //
-// FAIL is the number of the allocation that is to fail, or 0. It ends with a
-// message if the leaf leaks memory or releases what it did not allocate.
+// FAIL is the number of the allocation that is to fail, or 0: then the program ends with a
+// message if the leaf leaks memory or releases what it did not allocate. With -1 the leaf
+// gets no allocator, and with -2 no environment.
 package program
 
 import (

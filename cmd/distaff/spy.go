@@ -1,0 +1,165 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"distaff/cmd/argv"
+	"distaff/cmd/conv"
+	"distaff/cmd/front"
+	"distaff/cmd/spy"
+	"distaff/io/bins"
+	"distaff/io/convert"
+	"distaff/io/outfile"
+	"distaff/io/tcs"
+)
+
+func spyCommand() *command {
+	return &command{
+		name: "spy", args: "FILE", short: "draws where the entries of a file lie",
+		long: `Draws where the entries of any readable file lie: a matrix, with mode 0 down and
+mode 1 across; each pair of modes of a tensor of higher order, or the pair that
+--modes says; a vector, or one mode, as a strip. Entries are counted in bins of
+equal width, stored zeros too, and repeated coordinates as often as they come.
+The picture says how large a bin is and how many entries its colors mean, in
+even steps, or, where the counts span more than two decades, in steps of equal
+ratio. The longer side is at most three times the shorter. The file is read once,
+in memory that does not depend on its size.
+
+Without --out the picture is made of characters, as wide as the terminal, or 80
+wide where there is none: a dot for each bin that has an entry, where at most half
+of them have, else shades. They are plain ASCII where NO_COLOR is set, or where
+LC_ALL, LC_CTYPE or LANG says no UTF-8. An .svg file suits light and dark pages,
+a .png file has a white page. Either appears whole or not at all.`,
+		examples: []string{
+			"distaff spy matrix.mtx",
+			"distaff spy matrix.mtx.gz --out=matrix.svg",
+			"distaff spy b.tns --modes=0,2 --out=b.png",
+		},
+		flags: join([]cliFlag{
+			text("modes", nil, "", "`M,N` the mode that goes down and the one that goes across, or one mode for a strip; modes count from 0 (default: each pair)"),
+			text("out", nil, "", "`FILE.svg|FILE.png` draws into a file; -.svg or -.png is standard output (default: characters on standard output)"),
+			text("memory-limit", nil, "", "`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else a quarter of the machine's)"),
+			text("progress", nil, "", "`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
+		}, readFlags(), talkFlags()),
+		action: spyAction,
+	}
+}
+
+func spyAction(x *invocation) error {
+	if x.Args().Len() != 1 {
+		return argv.Errorf("spy wants one file, got %s", tcs.Count(x.Args().Len(), "argument"))
+	}
+	path, out := x.Args().First(), x.String("out")
+	ending := strings.ToLower(filepath.Ext(out))
+	if x.IsSet("out") && ending != ".svg" && ending != ".png" {
+		return argv.Errorf("--out=%s: got a name that ends in %q, want one that ends in .svg or .png", out, ending)
+	}
+	modes, err := x.modes()
+	if err != nil {
+		return err
+	}
+	opt, err := conv.ReadOptions(x.Context, path)
+	if err != nil {
+		return err
+	}
+	opt.Note = x.line
+	limit, err := conv.Limit(x.Context)
+	if err != nil {
+		return err
+	}
+	opt.Limit = limit.Max()
+	mode, err := x.choice("progress", "auto", "always", "never")
+	if err != nil {
+		return err
+	}
+	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	defer bar.Clear()
+	s, err := convert.Open(path, opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	dims, _ := s.Dims()
+	views, err := x.views(path, len(dims), modes)
+	if err != nil {
+		return err
+	}
+	page := spy.Page{Columns: front.Columns(x.stdout), Unicode: front.Unicode()}
+	longest, most := page.Longest(len(views)), page.Most()
+	var f *outfile.File
+	if out != "" {
+		if f, err = convert.Create(out); err != nil {
+			return err
+		}
+		defer f.Abort()
+		most = spy.DrawnLongest(len(views))
+		longest = func([2]int64) int { return most }
+	}
+	stop := bar.Watch(path, s)
+	counted, err := bins.Count(s, spy.Views(views, longest), bins.Options{Name: path, Most: 4 * most, Limit: limit, Stopped: x.Context.Context.Err})
+	stop()
+	if err != nil {
+		return err
+	}
+	bar.Clear()
+	picture := spy.New(path, counted)
+	if f == nil {
+		return picture.Text(x.stdout, page)
+	}
+	draw := picture.SVG
+	if ending == ".png" {
+		draw = picture.PNG
+	}
+	w := f.Buffered()
+	if err := draw(w); err != nil {
+		return f.Errorf(err)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// modes reads --modes; nil where it is not given.
+func (x *invocation) modes() ([]int, error) {
+	if !x.IsSet("modes") {
+		return nil, nil
+	}
+	v := x.String("modes")
+	var modes []int
+	for _, s := range strings.Split(v, ",") {
+		m, err := strconv.Atoi(s)
+		if err != nil || m < 0 {
+			return nil, argv.Errorf("--modes=%s: got %q, want the number of a mode, from 0", v, s)
+		}
+		modes = append(modes, m)
+	}
+	switch {
+	case len(modes) > 2:
+		return nil, argv.Errorf("--modes=%s: got %d modes, want two, or one for a strip", v, len(modes))
+	case len(modes) == 2 && modes[0] == modes[1]:
+		return nil, argv.Errorf("--modes=%s: got mode %d twice, want two modes", v, modes[0])
+	}
+	return modes, nil
+}
+
+// views are those of a tensor of that order: what --modes says, or all.
+func (x *invocation) views(path string, order int, modes []int) ([][2]int, error) {
+	if order == 0 {
+		return nil, argv.Errorf("%s: holds a scalar, whose one entry has no coordinate: want a tensor of one mode or more (distaff show prints a scalar)", tcs.Printable(path))
+	}
+	for _, m := range modes {
+		if m >= order {
+			return nil, argv.Errorf("--modes=%s: got mode %d, and %s has %s, numbered from 0", x.String("modes"), m, tcs.Printable(path), tcs.Count(order, "mode"))
+		}
+	}
+	switch len(modes) {
+	case 0:
+		return spy.Modes(order), nil
+	case 1:
+		return [][2]int{{-1, modes[0]}}, nil
+	}
+	return [][2]int{{modes[0], modes[1]}}, nil
+}

@@ -1,0 +1,26 @@
+package front
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestProgressWork: a line of work says how much is done, and goes when it is over.
+func TestProgressWork(t *testing.T) {
+	var w strings.Builder
+	p := NewProgress(&w, "always", false)
+	p.Work("check of C", 0, 0)
+	p.Work("check of C", 1, 3)
+	p.Work("", 0, 0)
+	p.Work("", 0, 0) // nothing is left to remove
+	const line = "\r\033[K"
+	if got, want := w.String(), line+"check of C"+line+"check of C: 33%"+line; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if NewProgress(&w, "auto", false) != nil || NewProgress(&w, "never", false) != nil {
+		t.Error("got progress on what is no terminal, or with never; want none")
+	}
+	if got := left(2, 1, 4); got != ", 6s left" {
+		t.Errorf("got %q left, want 6s", got)
+	}
+}

@@ -1,0 +1,133 @@
+package spy
+
+import (
+	"fmt"
+	"math"
+
+	"distaff/io/bins"
+)
+
+// class is counts from low to high.
+type class struct{ low, high int64 }
+
+func (c class) text(dash string) string {
+	if c.low == c.high {
+		return fmt.Sprint(c.low)
+	}
+	return fmt.Sprintf("%d%s%d", c.low, dash, c.high)
+}
+
+// entries is the class as a number of entries.
+func (c class) entries(dash string) string {
+	if c.high == 1 {
+		return "1 entry"
+	}
+	return c.text(dash) + " entries"
+}
+
+// scale is classes of the counts of a grid, from the least on; without one where no bin has an entry.
+type scale struct {
+	classes []class
+	log     bool
+	skipped int // classes of even steps below the first, in which no count is
+}
+
+// newScale makes at most most classes of the counts above 0: even steps from 0 on, so that counts that
+// are nearly equal look so, or, where they span more than two decades, steps of nearly equal ratio.
+func newScale(g *bins.Grid, most int) scale {
+	low, high := int64(math.MaxInt64), int64(0)
+	for _, n := range g.Counts {
+		if n > 0 {
+			low, high = min(low, n), max(high, n)
+		}
+	}
+	if high == 0 {
+		return scale{}
+	}
+	if high/100 > low || high/100 == low && high%100 > 0 {
+		return scale{classes: ratios(low, high, most), log: true}
+	}
+	step := niceStep(high, most)
+	if step == 1 {
+		s := scale{skipped: int(low - 1)}
+		for n := low; n <= high; n++ {
+			s.classes = append(s.classes, class{n, n})
+		}
+		return s
+	}
+	s := scale{skipped: int(low / step)}
+	for n := low / step * step; n <= high; n += step {
+		s.classes = append(s.classes, class{max(n, low), min(n+step-1, high)})
+	}
+	return s
+}
+
+// niceStep is the least of 1, 2, 5, 10, 20, ... that makes at most that many steps of the counts up to n, which is
+// below 2^60.
+func niceStep(n int64, most int) int64 {
+	for ten := int64(1); ; ten *= 10 {
+		for _, k := range []int64{1, 2, 5} {
+			if step := k * ten; step == 1 && n <= int64(most) || step > 1 && n/step < int64(most) {
+				return step
+			}
+		}
+	}
+}
+
+// ratios are classes from low to high that begin at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten, whichever
+// makes the most of them that are not too many.
+func ratios(low, high int64, most int) []class {
+	for every := 1; ; every++ {
+		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {
+			if every > 1 && len(leads) > 1 {
+				continue
+			}
+			var starts []int64
+			ten := int64(1)
+			for power := 0; power < 19; power++ {
+				for _, k := range leads {
+					if power%every == 0 && ten <= math.MaxInt64/k && k*ten <= high {
+						starts = append(starts, k*ten)
+					}
+				}
+				if ten <= math.MaxInt64/10 {
+					ten *= 10
+				}
+			}
+			var out []class
+			for k, from := range starts {
+				to := high
+				if k+1 < len(starts) {
+					to = starts[k+1] - 1
+				}
+				if to >= low {
+					out = append(out, class{max(from, low), min(to, high)})
+				}
+			}
+			if len(out) <= most {
+				return out
+			}
+		}
+	}
+}
+
+// of is the class of a count, -1 for 0.
+func (s *scale) of(n int64) int {
+	if n == 0 {
+		return -1
+	}
+	k := 0
+	for n > s.classes[k].high {
+		k++
+	}
+	return k
+}
+
+// at is where class k lies between the least and the most that a color can show, from 0 to 1.
+func (s *scale) at(k int) float64 {
+	all := s.skipped + len(s.classes)
+	if all == 1 {
+		return 0.6
+	}
+	return float64(s.skipped+k) / float64(all-1)
+}

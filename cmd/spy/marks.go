@@ -1,0 +1,141 @@
+package spy
+
+import (
+	"strings"
+
+	"distaff/io/bins"
+)
+
+// A character holds two dots across and four down, which are about square.
+const (
+	dotsAcross = 2
+	dotsDown   = 4
+)
+
+// charset is what a picture in characters is made of.
+type charset struct {
+	shades  []rune // for classes, few entries first
+	braille bool   // there are dots
+	dash    string
+	// The frame: corners from the top left on, clockwise, then the lines across and down.
+	frame [6]string
+}
+
+var (
+	unicodeSet = charset{shades: []rune("░▒▓█"), braille: true, dash: "–", frame: [6]string{"┌", "┐", "┘", "└", "─", "│"}}
+	asciiSet   = charset{shades: []rune(".:+*#@"), dash: "-", frame: [6]string{"+", "+", "+", "+", "-", "|"}}
+)
+
+// zoom is how many dots a bin takes down and across: 1, 2, or a multiple of 4, so that a character holds
+// whole bins or a bin whole characters.
+func zoom(g *bins.Grid, longest int) [2]int {
+	sides, proportional := extents(g.Size, longest)
+	if g.Modes[0] < 0 { // two lines high
+		sides, proportional = [2]int{2 * dotsDown, min(longest, 2*dotsDown*g.Bins[1])}, false
+	}
+	var z [2]int
+	for k := range z {
+		z[k] = sides[k] / max(g.Bins[k], 1)
+	}
+	if proportional {
+		z[0] = min(z[0], z[1], 4)
+		z[1] = z[0]
+	}
+	for k := range z {
+		switch {
+		case z[k] >= 4:
+			z[k] = z[k] / 4 * 4
+		case z[k] == 3:
+			z[k] = 2
+		}
+	}
+	return [2]int{max(1, z[0]), max(1, z[1])}
+}
+
+// marks is a grid in characters, and what they mean. Where characters hold several bins
+// and at most half of the bins have an entry, each bin is a dot (Braille); elsewhere characters are shades.
+func marks(g *bins.Grid, longest int, set charset) (rows []string, legend []string) {
+	z := zoom(g, longest)
+	several := z[0] < dotsDown || z[1] < dotsAcross
+	if set.braille && several && 2*g.Filled() <= len(g.Counts) {
+		return braille(g, z), brailleLegend(g, set)
+	}
+	g = g.Coarsen([2]int{max(1, dotsDown/z[0]), max(1, dotsAcross/z[1])})
+	return shades(g, [2]int{max(1, z[0]/dotsDown), max(1, z[1]/dotsAcross)}, set)
+}
+
+// dotBits are the bits of a Braille character's dots, by row and column.
+var dotBits = [dotsDown][dotsAcross]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
+
+func braille(g *bins.Grid, z [2]int) []string {
+	down, across := g.Bins[0]*z[0], g.Bins[1]*z[1]
+	var rows []string
+	for top := 0; top < down; top += dotsDown {
+		line := make([]rune, (across+dotsAcross-1)/dotsAcross)
+		for i := top; i < min(top+dotsDown, down); i++ {
+			counts := g.Row(i / z[0])
+			for j := range across {
+				if counts[j/z[1]] > 0 {
+					line[j/dotsAcross] |= dotBits[i%dotsDown][j%dotsAcross]
+				}
+			}
+		}
+		for k, bits := range line {
+			if line[k] = ' '; bits != 0 {
+				line[k] = '⠀' + bits
+			}
+		}
+		rows = append(rows, string(line))
+	}
+	return rows
+}
+
+// brailleLegend tells how many entries a dot stands for.
+func brailleLegend(g *bins.Grid, set charset) []string {
+	s := newScale(g, 1)
+	if len(s.classes) == 0 {
+		return nil
+	}
+	c := class{s.classes[0].low, s.classes[len(s.classes)-1].high}
+	return append(binWords("a dot:", g), "with "+c.entries(set.dash))
+}
+
+// binWords tells of a grid's bins in pieces that a line may end between.
+func binWords(what string, g *bins.Grid) []string {
+	n, noun, _ := strings.Cut(bin(g), " c")
+	return []string{what, "a bin of", n, "c" + noun}
+}
+
+// shades draws each bin as size[0] lines of size[1] characters.
+func shades(g *bins.Grid, size [2]int, set charset) (rows, legend []string) {
+	s := newScale(g, len(set.shades))
+	mark := make([]rune, len(s.classes))
+	for k := range mark {
+		mark[k] = set.shades[len(set.shades)-1]
+		if len(s.classes)+s.skipped > 1 {
+			mark[k] = set.shades[int(s.at(k)*float64(len(set.shades)-1)+0.5)]
+		}
+		legend = append(legend, string(mark[k])+" "+s.classes[k].text(set.dash))
+	}
+	for i := range g.Bins[0] {
+		var line strings.Builder
+		for _, n := range g.Row(i) {
+			c := " "
+			if k := s.of(n); k >= 0 {
+				c = string(mark[k])
+			}
+			line.WriteString(strings.Repeat(c, size[1]))
+		}
+		for range size[0] {
+			rows = append(rows, line.String())
+		}
+	}
+	switch n := len(s.classes); {
+	case n == 0:
+	case s.classes[n-1].high == 1:
+		legend = append(legend, binWords("entry in", g)...)
+	default:
+		legend = append(legend, binWords("entries in", g)...)
+	}
+	return rows, legend
+}

@@ -1,0 +1,48 @@
+package spy
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// tick is a coordinate that is named along an axis.
+type tick struct {
+	at   float64 // from the start of the axis, in its unit
+	text string
+}
+
+// ticks names coordinates, which count from 1, along an axis of that size and length, with at least
+// gap between one and the next: multiples of 1, 2 or 5 times a power of ten.
+func ticks(size int64, length, gap float64) []tick {
+	if size == 0 {
+		return nil
+	}
+	least := max(1, float64(size)*gap/length)
+	step := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, k := range []float64{1, 2, 5, 10} {
+		if k*step >= least*(1-1e-9) {
+			step *= k
+			break
+		}
+	}
+	var out []tick
+	for c := step; c <= float64(size); c += step {
+		out = append(out, tick{(c - 0.5) / float64(size) * length, short(c)})
+	}
+	return out
+}
+
+// short prints a whole number of few digits: 20000, 300k, 1.2M.
+func short(n float64) string {
+	if n < 1e5 {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	units := "kMGTPE"
+	n /= 1000
+	for n >= 1000 && len(units) > 1 {
+		n /= 1000
+		units = units[1:]
+	}
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(n, 'f', 2, 64), "0"), ".") + units[:1]
+}

@@ -1,0 +1,79 @@
+package clib
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/emit/signature"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// ctypes are the C types of values.
+var ctypes = map[ir.Type]string{
+	ir.Int32: "int32_t", ir.Int64: "int64_t", ir.Float32: "float", ir.Float64: "double",
+	ir.Complex64: "float _Complex", ir.Complex128: "double _Complex",
+}
+
+// argument says what t[k] is to hold.
+func argument(s *signature.Signature, k int) string {
+	a := s.Args[k]
+	var b strings.Builder
+	fmt.Fprintf(&b, "t[%d] is %s", k, a.Tensor)
+	switch {
+	case k == 0:
+		b.WriteString(", the result")
+	case a.Old:
+		b.WriteString(", what is added to")
+	}
+	if f := a.Format.String(); f != "" {
+		fmt.Fprintf(&b, ", stored as %s", f)
+	} else {
+		b.WriteString(", a scalar")
+	}
+	fmt.Fprintf(&b, "; nlevels is %d:\n", len(a.Levels))
+	given := k > 0 || s.Result.Dense || s.Result.Shares >= 0 || s.Result.Pattern
+	for l, lev := range a.Levels {
+		fmt.Fprintf(&b, "    levels[%d]  %s\n", l, level(s, l, lev, given))
+	}
+	vals := fmt.Sprintf("    vals       %s", ctypes[a.Type])
+	switch {
+	case k > 0:
+		b.WriteString(vals + ", one for each position of the last level\n")
+	case given:
+		b.WriteString(vals + ", memory of the caller's for each position of the last level, written whole\n")
+	default:
+		b.WriteString(vals + ", made by the leaf\n")
+	}
+	switch {
+	case k == 0 && s.Result.Shares >= 0:
+		fmt.Fprintf(&b, "    The arrays of its levels that are not dense are those of t[%d].\n", s.Result.Shares)
+	case k == 0 && !given:
+		b.WriteString("    What the leaf makes is the caller's to free: free() frees it where env has no allocator.\n")
+	}
+	return b.String()
+}
+
+// level says what a level is to hold.
+func level(s *signature.Signature, l int, lev signature.Level, given bool) string {
+	v := s.Vars[lev.Var].Name
+	if lev.Kind == format.Dense {
+		return fmt.Sprintf("dense, %s: size is that of %s, offset 0", v, v)
+	}
+	text := fmt.Sprintf("%s, %s: ", lev.Kind.Word(), v)
+	above := "positions of the level above"
+	if l == 0 {
+		above = "1"
+	}
+	switch {
+	case !given:
+		text += "made by the leaf, "
+		if lev.Pos != 0 {
+			text += fmt.Sprintf("pos int%d_t, ", 8*lev.Pos)
+		}
+		return text + fmt.Sprintf("crd int%d_t", 8*lev.Crd)
+	case lev.Pos != 0:
+		return text + fmt.Sprintf("pos int%d_t[%s + 1], crd int%d_t[the last of pos]", 8*lev.Pos, above, 8*lev.Crd)
+	}
+	return text + fmt.Sprintf("crd int%d_t[%s]", 8*lev.Crd, above)
+}

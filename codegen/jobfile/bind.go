@@ -1,0 +1,268 @@
+package jobfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+)
+
+// Bind gives params the values that -D gives them, others those of the file, and puts all
+// of them into the statements, sizes, conditions, commands and kinds that name them. A
+// param that the file lacks, and a value that is no number, are errors (exit code 2), as is
+// a number that does not fit where the param stands.
+func (f *File) Bind(params map[string]string) error {
+	for _, p := range f.params {
+		p.Value, _ = parseNumber(p.text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		p := f.Param(name)
+		if p == nil {
+			return f.noParam(name, params[name])
+		}
+		v, ok := parseNumber(params[name])
+		if !ok {
+			return diag.Errorf(BadNumber, "-D=%s=%s: got %q for param %s, want a number", name, params[name], params[name], name)
+		}
+		p.Value = v
+	}
+	return f.bind(f.Items)
+}
+
+func (f *File) noParam(name, value string) error {
+	var names []string
+	for _, p := range f.params {
+		names = append(names, p.Name)
+	}
+	has := "it has none"
+	if len(names) > 0 {
+		has = "its params are " + strings.Join(names, ", ")
+	}
+	return diag.Errorf(Unknown, "-D=%s=%s: %s has no param %s; %s", name, value, f.Name, name, has)
+}
+
+func (f *File) bind(items []Item) error {
+	for _, it := range items {
+		var err error
+		switch it := it.(type) {
+		case *Machine:
+			f.bindSizes(it.Extents)
+		case *Tensor:
+			f.bindTensor(it)
+		case *Statement:
+			err = it.bind()
+		case *Repeat:
+			err = f.bindRepeat(it)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) bindSizes(sizes []Size) {
+	for k := range sizes {
+		sizes[k].bind()
+	}
+}
+
+func (s *Size) bind() {
+	s.expr = s.f.put(s.raw, func(name string) bool { return s.ranks && name == "p" })
+}
+
+func (f *File) bindTensor(t *Tensor) {
+	f.bindSizes(t.Sizes)
+	if t.from == "" {
+		return
+	}
+	if p := f.Param(t.from); p != nil && t.Order == 0 {
+		t.FromNumber, t.FromKind = p.Value.Text, ""
+		return
+	}
+	kind, rest, ok := strings.Cut(t.from, ":")
+	if ok {
+		kind += ":" + f.putParts(rest, ":")
+	}
+	t.FromKind, t.FromNumber = kind, ""
+}
+
+// putParts is a list with numbers for params.
+func (f *File) putParts(list, separator string) string {
+	parts := strings.Split(list, separator)
+	for k, part := range parts {
+		if p := f.Param(part); p != nil {
+			parts[k] = p.Value.Text
+		}
+	}
+	return strings.Join(parts, separator)
+}
+
+func (f *File) bindRepeat(t *Repeat) error {
+	t.count.bind()
+	var err error
+	t.N, err = t.count.Eval(func(string) (int64, bool) { return 0, false })
+	if err != nil {
+		for _, name := range t.count.Names() {
+			return f.Errorf(notation.Span(t.count.span), Unknown, "got %s for the number of passes, which is no param, want numbers and params", name)
+		}
+		return err
+	}
+	if c := t.Until; c != nil {
+		c.X, c.Y = f.put(c.rawX, nil), f.put(c.rawY, nil)
+	}
+	return f.bind(t.Body)
+}
+
+func (s *Statement) bind() error {
+	f := s.file
+	if p := f.Param(s.raw.LHS.Name); p != nil {
+		return f.Errorf(s.raw.LHS.At, NameClash, "got the param %s of line %d on the left side, want a tensor", p.Name, f.line(p.span))
+	}
+	stmt := *s.raw
+	stmt.RHS = f.put(s.raw.RHS, nil)
+	s.Stmt = &stmt
+	whole := textEdits{text: f.clean[s.span.Pos:s.span.End]}
+	for _, a := range s.raw.Accesses() {
+		if p := f.Param(a.Name); p != nil {
+			if len(a.Vars) > 0 {
+				return f.Errorf(a.At, NameClash, "got the param %s of line %d with index variables, want it as %s", p.Name, f.line(p.span), p.Name)
+			}
+			whole.replace(a.At.Pos-s.span.Pos, a.At.End-s.span.Pos, p.Value.Text)
+		}
+	}
+	s.Text, s.edits = whole.result()
+	vars := map[string]bool{}
+	for _, a := range append(s.raw.Accesses(), s.raw.LHS) {
+		for _, v := range a.Vars {
+			vars[v] = true
+		}
+	}
+	for k := range s.Schedule {
+		s.Schedule[k].bind(f, vars)
+	}
+	return s.bindLines()
+}
+
+// bindLines puts params into split lines.
+func (s *Statement) bindLines() error {
+	s.Split, s.Extend, s.Order, s.Map = nil, nil, "", ""
+	for _, b := range s.lines {
+		switch b.word {
+		case "split":
+			value := b.value
+			if name, rest, ok := strings.Cut(value, ":"); ok {
+				value = name + ":" + s.file.putParts(rest, ",")
+			}
+			if _, err := place.ParseSplit(value); err != nil {
+				return s.placedIn(err, b)
+			}
+			s.Split = append(s.Split, value)
+		case "extend":
+			s.Extend = append(s.Extend, b.value)
+		case "order":
+			s.Order = b.value
+		case "map":
+			s.Map = b.value
+		}
+	}
+	return nil
+}
+
+// put is e with numbers for params, but for those that keep names.
+func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
+	switch e := e.(type) {
+	case *notation.Access:
+		p := f.Param(e.Name)
+		if p == nil || len(e.Vars) > 0 || keep != nil && keep(e.Name) {
+			return e
+		}
+		x := p.Value.Expr()
+		switch n := x.(type) {
+		case *notation.Number:
+			n.At = e.At
+		case *notation.Neg:
+			n.At, n.X.(*notation.Number).At = e.At, e.At
+		}
+		return x
+	case *notation.Neg:
+		return &notation.Neg{X: f.put(e.X, keep), At: e.At}
+	case *notation.Binary:
+		return &notation.Binary{Op: e.Op, X: f.put(e.X, keep), Y: f.put(e.Y, keep)}
+	case *notation.Sum:
+		return &notation.Sum{Vars: e.Vars, VarAt: e.VarAt, X: f.put(e.X, keep), At: e.At}
+	}
+	return e
+}
+
+// line is the line on which something begins.
+func (f *File) line(s span) int {
+	n, _ := f.Position(s.Pos)
+	return n
+}
+
+// edit is a replacement: text[pos:end] by size bytes.
+type edit struct{ pos, end, size int }
+
+// textEdits replaces parts of a text, from left to right.
+type textEdits struct {
+	text  string
+	out   strings.Builder
+	at    int
+	edits []edit
+}
+
+func (t *textEdits) replace(pos, end int, by string) {
+	t.out.WriteString(t.text[t.at:pos] + by)
+	t.at = end
+	t.edits = append(t.edits, edit{pos, end, len(by)})
+}
+
+func (t *textEdits) result() (string, []edit) {
+	return t.out.String() + t.text[t.at:], t.edits
+}
+
+// bind puts params into c's arguments: words that are no index variables of the statement,
+// and stand neither before "(" nor beside a point or in quotes.
+func (c *Command) bind(f *File, vars map[string]bool) {
+	e := textEdits{text: c.raw}
+	quoted := false
+	for k := strings.IndexByte(c.raw, '('); k < len(c.raw); k++ {
+		if c.raw[k] == '"' {
+			quoted = !quoted
+		}
+		end := k
+		for end < len(c.raw) && (wordByte(c.raw[end]) || c.raw[end] == '.') {
+			end++
+		}
+		if end == k {
+			continue
+		}
+		word := c.raw[k:end]
+		p := f.Param(word)
+		if p != nil && !quoted && !vars[word] && !strings.HasPrefix(strings.TrimLeft(c.raw[end:], " \t\r\n"), "(") {
+			e.replace(k, end, p.Value.Text)
+		}
+		k = end - 1
+	}
+	c.Text, c.edits = e.result()
+}
+
+// before is where offset k of a text that edits made was before them.
+func before(edits []edit, k int) int {
+	by := 0 // how much longer the text is than it was, so far
+	for _, e := range edits {
+		at := e.pos + by
+		switch {
+		case k <= at:
+			return k - by
+		case k < at+e.size:
+			return e.pos
+		}
+		by += e.size - (e.end - e.pos)
+	}
+	return k - by
+}

@@ -1,0 +1,256 @@
+package jobfile
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+)
+
+// defaultMachine is the machine that there is without a declaration: one dimension with all
+// ranks.
+const defaultMachine = "M"
+
+// Check refuses what is wrong of a file whatever its data are; the package comment says
+// what. It adds the temporaries to Tensors. What statements can only be held to with data,
+// sizes and the types of files among them, is left to those who run them (see CheckTypes and
+// CheckSizes).
+// Errors are *diag.Error with a place in the file.
+func (f *File) Check() error {
+	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
+	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{}, firstWrite: map[string]notation.Span{}}
+	for _, step := range []func() error{c.declareNames, c.declarations, c.order, c.outputs} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if _, err := f.CheckTypes(f.givenTypes()); err != nil {
+		return err
+	}
+	_, err := f.CheckSizes(nil)
+	return err
+}
+
+type checker struct {
+	f     *File
+	names map[string]named
+	// states are those of the tensors that are declared, or have been written.
+	states map[string]*state
+	// firstWrite is the first left side that a tensor stands on, in the order of the file.
+	firstWrite map[string]notation.Span
+}
+
+// named is what a name means, and where it got the meaning.
+type named struct {
+	what string
+	at   notation.Span
+}
+
+// state is what is known of a tensor at a point of the file's run.
+type state struct {
+	t       *Tensor
+	at      notation.Span // what says how many modes it has
+	written bool          // it has values
+}
+
+// name gives a name a meaning. A size may get its name several times.
+func (c *checker) name(name, what string, at notation.Span) error {
+	old, ok := c.names[name]
+	if !ok {
+		c.names[name] = named{what, at}
+		return nil
+	}
+	if old.what == "size" && what == "size" {
+		return nil
+	}
+	return c.clash(name, what, at, old)
+}
+
+func (c *checker) clash(name, what string, at notation.Span, old named) error {
+	if old.what == what {
+		return c.f.Errorf(at, NameClash, "got %s %s twice, the first on line %d, want it once", what, name, c.f.line(span(old.at)))
+	}
+	return c.f.Errorf(at, NameClash, "got %s as a %s, and as a %s on line %d, want a name for each", name, what, old.what, c.f.line(span(old.at)))
+}
+
+// declareNames gives names their meanings, those of sizes last.
+func (c *checker) declareNames() error {
+	for _, it := range c.f.Items {
+		var err error
+		switch it := it.(type) {
+		case *Param:
+			err = c.name(it.Name, "param", it.at)
+		case *Machine:
+			err = c.name(it.Name, "machine", it.at)
+		case *Tensor:
+			err = c.name(it.Name, "tensor", it.at)
+			c.states[it.Name] = &state{t: it, at: it.at, written: it.given()}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, it := range c.f.Items {
+		var sizes []Size
+		switch it := it.(type) {
+		case *Machine:
+			sizes = it.Extents
+		case *Tensor:
+			sizes = it.Sizes
+		}
+		for _, s := range sizes {
+			for _, a := range s.accesses() {
+				if s.ranks && a.Name == "p" {
+					continue
+				}
+				if err := c.name(a.Name, "size", a.At); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// given tells whether a tensor has values before anything is written to it.
+func (t *Tensor) given() bool { return t.From != "" || t.FromKind != "" || t.FromNumber != "" }
+
+// declarations checks machines and tensors on their own.
+func (c *checker) declarations() error {
+	bound := map[string]bool{}
+	for name := range c.f.Sizes {
+		bound[name] = true
+	}
+	for _, t := range c.f.Tensors {
+		for _, s := range t.Sizes {
+			if name, ok := s.Name(); ok && t.From != "" {
+				bound[name] = true
+			}
+		}
+	}
+	for _, it := range c.f.Items {
+		var err error
+		switch it := it.(type) {
+		case *Machine:
+			if err = c.machine(it); err == nil {
+				err = c.sizes(it.Extents, bound)
+			}
+		case *Tensor:
+			if err = c.tensor(it); err == nil {
+				err = c.sizes(it.Sizes, bound)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machine refuses what is no machine of one dimension.
+func (c *checker) machine(m *Machine) error {
+	const want = "distribution over anything but one dimension of ranks is not built in this version"
+	if m.Text != "" {
+		return c.f.Errorf(notation.Span(m.span), NotBuilt, "got the hierarchy %s of nodes: %s", m.Name, want)
+	}
+	if n := len(m.Extents); n > 1 {
+		return c.f.Errorf(notation.Span(m.span), NotBuilt, "got machine %s of %s: %s", m.Name, diag.Count(n, "dimension"), want)
+	}
+	return nil
+}
+
+// sizes checks that each name in sizes gets a value, and those without any on their own.
+func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
+	for _, s := range sizes {
+		constant := true
+		for _, a := range s.accesses() {
+			if s.ranks && a.Name == "p" {
+				constant = false
+				continue
+			}
+			if _, ok := c.f.Sizes[a.Name]; !ok {
+				constant = false
+			}
+			if !bound[a.Name] {
+				return c.f.Errorf(a.At, diag.SizeUnknown,
+					"nothing gives the size %s: it is no param, and no tensor that is read from a file has it for a mode; want param %s = NUMBER, or -d=%s:SIZE", a.Name, a.Name, a.Name)
+			}
+		}
+		if !constant {
+			continue
+		}
+		lookup := func(name string) (int64, bool) { n, ok := c.f.Sizes[name]; return n, ok }
+		if _, err := s.Eval(lookup); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tensor checks a declaration.
+func (c *checker) tensor(t *Tensor) error {
+	if t.FromNumber != "" && t.Order > 0 {
+		return c.f.Errorf(t.FromAt, Declaration, "got the number %s for tensor %s of %s, want a file, or what -g takes: a number is a scalar's", t.FromNumber, t.Name, diag.Count(t.Order, "mode"))
+	}
+	if t.Placement == nil {
+		return nil
+	}
+	return c.placement(t, t.Placement)
+}
+
+// placement checks that a placement fits a tensor, and is built.
+func (c *checker) placement(t *Tensor, p *Placed) error {
+	at := notation.Span(p.span)
+	for _, l := range p.Placement {
+		if len(l.Modes) != t.Order {
+			return c.f.Errorf(at, Declaration, "got a placement of %s for tensor %s, want %d", diag.Count(len(l.Modes), "mode"), t.Name, t.Order)
+		}
+		n, ok := c.names[l.Machine]
+		if ok && n.what != "machine" {
+			return c.f.Errorf(at, NameClash, "got %s as a machine, and as a %s on line %d, want a name for each", l.Machine, n.what, c.f.line(span(n.at)))
+		}
+		if !ok && l.Machine != defaultMachine {
+			return c.f.Errorf(at, Unknown, "got machine %s, which is not declared; there is %s", l.Machine, strings.Join(c.machines(), ", "))
+		}
+		if ok && len(l.Dims) > 1 {
+			return c.f.Errorf(at, Declaration, "got a placement over %s, want one: machine %s has one", diag.Count(len(l.Dims), "dimension"), l.Machine)
+		}
+	}
+	if _, ok := p.Even(); !ok {
+		return c.f.Errorf(at, NotBuilt, "got the placement %s: placements are not built in this version but for those that cut one mode evenly, or copy, over one dimension of ranks", p.Placement)
+	}
+	return nil
+}
+
+// machines are the names of those that there are.
+func (c *checker) machines() []string {
+	var names []string
+	for _, it := range c.f.Items {
+		if m, ok := it.(*Machine); ok {
+			names = append(names, m.Name)
+		}
+	}
+	if _, ok := c.names[defaultMachine]; !ok {
+		names = append(names, defaultMachine)
+	}
+	return names
+}
+
+// outputs checks what is written at the end.
+func (c *checker) outputs() error {
+	files := map[string]*Tensor{}
+	for _, t := range c.f.Tensors {
+		if t.To == "" {
+			continue
+		}
+		if old := files[t.To]; old != nil {
+			return c.f.Errorf(t.ToAt, Declaration, "got %q for tensor %s, which tensor %s is written to (line %d), want a file for each", t.To, t.Name, old.Name, c.f.line(span(old.ToAt)))
+		}
+		files[t.To] = t
+		if s := c.states[t.Name]; !s.written {
+			return c.f.Errorf(t.ToAt, ReadEarly, "got a file for tensor %s, which has no values: it has no from, and no statement writes it", t.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package jobfile
+
+import (
+	"math"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+	"distaff/codegen/reference"
+)
+
+// Cond compares two scalar expressions.
+type Cond struct {
+	span
+	Op         string // < <= > >= == !=
+	X, Y       notation.Expr
+	f          *File
+	rawX, rawY notation.Expr // with the names of params
+	opAt       notation.Span
+}
+
+// Scalar is the value of a scalar tensor.
+type Scalar struct {
+	Type dtype.Type
+	reference.Value
+}
+
+// cond reads a condition, up to the end.
+func (p *parser) cond(r *reader) *Cond {
+	c := &Cond{f: p.f}
+	if r.next() == 0 {
+		r.got("a comparison of scalars, as in until rr < 1e-9")
+	}
+	x := r.until("<>=!")
+	c.Op, c.opAt = r.comparison()
+	y := r.until("<>=!")
+	if r.err == nil && r.next() != 0 {
+		op, at := r.comparison()
+		r.fail(at, Syntax, "got a second comparison, %s, want one", op)
+	}
+	c.span = span{Pos: x.Pos, End: y.End}
+	c.rawX, c.rawY = r.expr(x), r.expr(y)
+	for _, e := range []notation.Expr{c.rawX, c.rawY} {
+		notation.Walk(e, func(e notation.Expr) bool {
+			switch e := e.(type) {
+			case *notation.Sum:
+				r.fail(e.At, Syntax, "got sum(...) in a condition, want scalars: a statement before the end of the repeat may sum")
+			case *notation.Access:
+				if len(e.Vars) > 0 {
+					r.fail(e.At, Syntax, "got %s in a condition, want scalars", e)
+				}
+			}
+			return r.err == nil
+		})
+	}
+	c.X, c.Y = c.rawX, c.rawY
+	return c
+}
+
+// comparison reads an operator.
+func (r *reader) comparison() (string, notation.Span) {
+	from := r.at
+	for _, op := range operators {
+		if r.skip(op) {
+			return op, notation.Span{Pos: r.at - len(op), End: r.at}
+		}
+	}
+	switch {
+	case r.err != nil:
+	case r.next() == '=':
+		r.got("< <= > >= == or != between two scalar expressions")
+	default:
+		r.fail(r.f.trimmed(notation.Span{Pos: from, End: r.end}), Syntax, "got a condition without a comparison, want < <= > >= == or != between two scalar expressions")
+	}
+	return "", notation.Span{Pos: r.at, End: r.at}
+}
+
+// Scalars are the names of the scalars in c, each once.
+func (c *Cond) Scalars() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, a := range c.accesses() {
+		if !seen[a.Name] {
+			seen[a.Name] = true
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+func (c *Cond) accesses() []*notation.Access {
+	list := (&notation.Stmt{RHS: c.X}).Accesses()
+	return append(list, (&notation.Stmt{RHS: c.Y}).Accesses()...)
+}
+
+// String is c as the file has it.
+func (c *Cond) String() string {
+	return notation.ExprString(c.rawX) + " " + c.Op + " " + notation.ExprString(c.rawY)
+}
+
+// Eval tells whether c holds. value gives the scalars. Both sides are computed in the type
+// that a statement over the same scalars and numbers is computed in, floats of 32 bits as
+// such of 64. A comparison with NaN is false, and != true. Errors with the place in the
+// file, next to those of value: an order of complex numbers (exit code 2); a division of
+// integers by zero, or an integer past 2^63 (exit code 3).
+func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
+	e := &condEval{f: c.f, values: map[string]Scalar{}}
+	types := map[string]dtype.Type{}
+	for _, name := range c.Scalars() {
+		v, err := value(name)
+		if err != nil {
+			return false, err
+		}
+		e.values[name], types[name] = v, v.Type
+	}
+	if err := c.order(types); err != nil {
+		return false, err
+	}
+	e.t = c.typ(types)
+	x := e.eval(c.X)
+	y := e.eval(c.Y)
+	if e.err != nil {
+		return false, e.err
+	}
+	less, equal := real(x.C) < real(y.C), x.C == y.C
+	if e.t.IsInt() {
+		less, equal = x.I < y.I, x.I == y.I
+	}
+	nan := math.IsNaN(real(x.C)) || math.IsNaN(real(y.C))
+	switch c.Op {
+	case "<":
+		return less, nil
+	case "<=":
+		return less || equal, nil
+	case ">":
+		return !less && !equal && !nan, nil
+	case ">=":
+		return !less && !nan, nil
+	case "==":
+		return equal, nil
+	}
+	return !equal, nil
+}
+
+// typ is the type that c is computed in: of 64-bit parts.
+func (c *Cond) typ(types map[string]dtype.Type) dtype.Type {
+	left := &notation.Access{Name: "(the condition)"} // no tensor's name
+	t, _, err := notation.InferTypes(&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, dtype.None)
+	switch {
+	case err != nil || t.IsInt(): // a literal past 32 bits
+		return dtype.Int64
+	case t.IsComplex():
+		return dtype.Complex128
+	}
+	return dtype.Float64
+}
+
+// order refuses to order complex numbers, where the types that are known tell.
+func (c *Cond) order(types map[string]dtype.Type) error {
+	if c.Op == "==" || c.Op == "!=" {
+		return nil
+	}
+	for _, a := range c.accesses() {
+		if types[a.Name].IsComplex() {
+			return c.f.Errorf(a.At, diag.LossyType, "got the complex scalar %s beside %s, want real ones: complex numbers have no order", a.Name, c.Op)
+		}
+	}
+	return nil
+}
+
+type condEval struct {
+	f      *File
+	values map[string]Scalar
+	t      dtype.Type
+	err    error
+}
+
+func (v *condEval) fail(at notation.Span, code diag.Code, format string, args ...any) reference.Value {
+	if v.err == nil {
+		d := v.f.Errorf(at, code, format, args...)
+		d.Exit = diag.ExitData
+		v.err = d
+	}
+	return reference.Value{}
+}
+
+func (v *condEval) eval(e notation.Expr) reference.Value {
+	switch e := e.(type) {
+	case *notation.Number:
+		if v.t.IsInt() {
+			return reference.Value{I: e.Int}
+		}
+		return reference.Value{C: complex(e.Float, 0)}
+	case *notation.Access:
+		s := v.values[e.Name]
+		return reference.Convert(s.Value, s.Type, v.t)
+	case *notation.Neg:
+		return v.binary(e.At, '-', reference.Value{}, v.eval(e.X), true)
+	case *notation.Binary:
+		x, y := v.eval(e.X), v.eval(e.Y)
+		return v.binary(e.Span(), e.Op, x, y, false)
+	}
+	panic("BUG: jobfile: a condition with what its parser refuses")
+}
+
+// binary is x op y, or -y.
+func (v *condEval) binary(at notation.Span, op byte, x, y reference.Value, negate bool) reference.Value {
+	switch {
+	case v.err != nil:
+		return reference.Value{}
+	case v.t.IsInt():
+		if op == '/' && y.I == 0 {
+			return v.fail(at, diag.DivideByZero, "got an integer division by zero")
+		}
+		n, ok := arith(op, x.I, y.I)
+		if !ok {
+			return v.fail(at, BadNumber, "got an integer past 2^63")
+		}
+		return reference.Value{I: n}
+	case negate:
+		return reference.Value{C: -y.C}
+	}
+	return reference.Value{C: complexArith(op, x.C, y.C, v.t)}
+}
+
+// complexArith is x op y in type t, float64 or complex128.
+func complexArith(op byte, x, y complex128, t dtype.Type) complex128 {
+	switch {
+	case op == '+':
+		return x + y
+	case op == '-':
+		return x - y
+	case op == '*' && t.IsComplex():
+		return ir.MulComplex(x, y)
+	case op == '/' && t.IsComplex():
+		return ir.DivComplex(x, y)
+	case op == '*':
+		return complex(real(x)*real(y), 0)
+	}
+	return complex(real(x)/real(y), 0)
+}
+
+// operators are those of conditions, the longer ones first.
+var operators = []string{"<=", ">=", "==", "!=", "<", ">"}

@@ -1,0 +1,264 @@
+package jobfile
+
+import (
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+)
+
+// param reads NAME = NUMBER.
+func (p *parser) param(r *reader, at span) Item {
+	t := &Param{span: at}
+	t.Name, t.at = r.name("a name, as in param n = 100")
+	r.want("=", "and a number")
+	if r.next(); r.err != nil {
+		return t
+	}
+	value := r.f.trimmed(notation.Span{Pos: r.at, End: r.end})
+	r.at, t.text = r.end, p.f.clean[value.Pos:value.End]
+	var ok bool
+	if t.Value, ok = parseNumber(t.text); !ok {
+		r.fail(value, BadNumber, "got %q for param %s, want a number", t.text, t.Name)
+	}
+	p.f.params = append(p.f.params, t)
+	if p.f.named[t.Name] == nil { // Check refuses a second one
+		p.f.named[t.Name] = t
+	}
+	return t
+}
+
+// parseNumber reads a number, with a sign or without.
+func parseNumber(text string) (Number, bool) {
+	digits := strings.TrimSpace(text)
+	sign := int64(1)
+	if rest, ok := strings.CutPrefix(digits, "-"); ok {
+		digits, sign = rest, -1
+	} else {
+		digits = strings.TrimPrefix(digits, "+")
+	}
+	digits = strings.TrimSpace(digits)
+	x, err := notation.ParseExprIn(digits, notation.Span{End: len(digits)})
+	n, ok := x.(*notation.Number)
+	if err != nil || !ok || strings.ContainsAny(digits, "()") {
+		return Number{}, false
+	}
+	out := Number{Text: digits, IsInt: n.IsInt, Int: sign * n.Int, Float: float64(sign) * n.Float}
+	if sign < 0 {
+		out.Text = "-" + digits
+	}
+	return out, true
+}
+
+// Expr is n as an expression of notation.
+func (n Number) Expr() notation.Expr {
+	digits, negative := strings.CutPrefix(n.Text, "-")
+	x := &notation.Number{Text: digits, IsInt: n.IsInt, Int: n.Int, Float: n.Float}
+	if !negative {
+		return x
+	}
+	x.Int, x.Float = -x.Int, -x.Float
+	return &notation.Neg{X: x}
+}
+
+// machine reads NAME(E, ...) or NAME = "...".
+func (p *parser) machine(r *reader, at span) Item {
+	t := &Machine{span: at}
+	t.Name, t.at = r.name("a name, as in machine M(p)")
+	if r.skip("=") {
+		t.Text, _ = r.quoted(`the grids of each level in quotes, as in "nodes=2x2;gpus=4"`)
+		if r.err == nil && t.Text == "" {
+			r.fail(notation.Span{Pos: r.at - 2, End: r.at}, Syntax, "got no grids, want those of each level, as in \"nodes=2x2;gpus=4\"")
+		}
+		return t
+	}
+	if r.next(); r.err == nil && r.next() != '(' {
+		r.got(`"(" and the extents, as in machine M(p), or "="`)
+	}
+	t.Extents = p.sizes(r)
+	for k := range t.Extents {
+		e := &t.Extents[k]
+		e.what, e.least, e.ranks = "an extent of "+t.Name, 1, true
+	}
+	if r.err == nil && len(t.Extents) == 0 {
+		r.fail(notation.Span{Pos: r.at - 1, End: r.at}, Syntax, "got no extents, want one at least, as in machine M(p)")
+	}
+	return t
+}
+
+// sizes reads "(" [SIZE {"," SIZE}] ")".
+func (p *parser) sizes(r *reader) []Size {
+	var list []Size
+	r.want("(", "")
+	if r.skip(")") {
+		return nil
+	}
+	for r.err == nil {
+		from := r.at
+		at := r.until(",)")
+		if at.Pos == at.End {
+			r.at = from
+			r.got("a size")
+		}
+		list = append(list, p.size(r, at))
+		if r.skip(")") {
+			break
+		}
+		r.want(",", `or ")"`)
+	}
+	return list
+}
+
+// tensor reads NAME[(SIZE, ...)][: LEVELS[:ORDER]] and its clauses.
+func (p *parser) tensor(r *reader, at span) Item {
+	t := &Tensor{span: at, Declared: true}
+	t.Name, t.at = r.name("a name, as in tensor A(n, m): ds")
+	if r.next() == '(' {
+		t.Sizes = p.sizes(r)
+	}
+	t.Order = len(t.Sizes)
+	if r.skip(":") {
+		p.levels(r, t)
+	}
+	seen := map[string]bool{}
+	for r.err == nil && r.next() != 0 {
+		word, at := r.word()
+		clause, ok := clauses[word]
+		switch {
+		case !ok:
+			r.at = at.Pos
+			want := wants["tensor"]
+			if len(seen) == 0 && t.Format == "" {
+				want = `":" and levels, ` + want
+			}
+			r.got(want)
+		case seen[word]:
+			r.fail(at, Declaration, "got %s twice for tensor %s, want it once", word, t.Name)
+		default:
+			seen[word] = true
+			clause(p, r, t)
+		}
+	}
+	p.f.Tensors = append(p.f.Tensors, t)
+	return t
+}
+
+// clauses read what follows a word in a tensor's declaration.
+var clauses = map[string]func(*parser, *reader, *Tensor){
+	"type": func(_ *parser, r *reader, t *Tensor) {
+		word, at := r.word()
+		if word == "" {
+			r.got("a type, as in type float64")
+			return
+		}
+		if _, err := dtype.Parse(word); err != nil && r.err == nil {
+			r.fail(at, diag.BadType, "%v", err)
+		}
+		t.Type = word
+	},
+	"place": func(_ *parser, r *reader, t *Tensor) { t.Placement = r.placement() },
+	"from":  (*parser).from,
+	"to": func(_ *parser, r *reader, t *Tensor) {
+		if t.To, t.ToAt = r.quoted(`a file in quotes, as in to "a.npy"`); t.To == "" {
+			r.fail(t.ToAt, Syntax, "got no name of a file, want one, as in to \"a.npy\"")
+		}
+	},
+}
+
+// levels reads LEVELS[:ORDER].
+func (p *parser) levels(r *reader, t *Tensor) {
+	letters, at := r.word()
+	if letters == "" {
+		r.got(`a letter for each level, as in ": ds"`)
+		return
+	}
+	if r.skip(":") {
+		order := r.next()
+		for '0' <= order && order <= '9' {
+			r.word()
+			if !r.skip(",") {
+				break
+			}
+			order = r.next()
+		}
+		if at.End = r.at; order < '0' || order > '9' {
+			r.got(`the mode that each level stores, as in ": ds:1,0"`)
+			return
+		}
+	}
+	t.Format = compact(p.f.clean[at.Pos:at.End])
+	f, err := format.Parse(t.Format)
+	if err != nil {
+		exact := len(t.Format) == at.End-at.Pos
+		if r.err = p.f.placed(err, at.Pos); !exact {
+			r.err = nil
+			r.fail(at, diag.BadFormat, "%s", err.(*diag.Error).Msg)
+		}
+		return
+	}
+	if f.NumModes() != t.Order {
+		r.fail(at, diag.BadFormat, "got %s for tensor %s, want %d: it has %s", diag.Count(f.NumModes(), "level"), t.Name, t.Order, diag.Count(t.Order, "size"))
+	}
+}
+
+// compact is text without spaces.
+func compact(text string) string { return strings.Join(strings.Fields(text), "") }
+
+// from reads "FILE", a number or a kind.
+func (p *parser) from(r *reader, t *Tensor) {
+	if r.next() == '"' {
+		if t.From, t.FromAt = r.quoted(""); t.From == "" {
+			r.fail(t.FromAt, Syntax, "got no name of a file, want one, as in from \"a.tcs\"")
+		}
+		return
+	}
+	from := r.at
+	for r.at < r.end && strings.IndexByte(" \t\r\n\"", p.f.clean[r.at]) < 0 {
+		r.at++
+	}
+	t.FromAt = notation.Span{Pos: from, End: r.at}
+	t.from = p.f.clean[from:r.at]
+	switch {
+	case t.from == "":
+		r.got(`a file in quotes, a number, or what -g takes, as in from "b.tcs" or from uniform:1000`)
+	case isNumber(t.from):
+		t.FromNumber, t.from = t.from, ""
+	case !notation.IsName(t.from[:1]) || !isKind(t.from):
+		r.fail(t.FromAt, Syntax, "got %q behind from, want a file in quotes, a number, or what -g takes, as in uniform:1000", t.from)
+	}
+}
+
+// isNumber tells whether text is a number as -i takes it for a scalar.
+func isNumber(text string) bool {
+	if strings.ContainsAny(text, "_xX") {
+		return false
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return true
+	}
+	text, paren := strings.CutSuffix(text, ")")
+	if n := len(text); n > 0 && text[n-1] == 'j' { // as Python prints them
+		text = text[:n-1] + "i"
+	}
+	if !strings.HasSuffix(text, "i") {
+		return false
+	}
+	if paren {
+		text += ")"
+	}
+	_, err := strconv.ParseComplex(text, 128)
+	return err == nil
+}
+
+// isKind tells whether text is made of words, numbers and colons.
+func isKind(text string) bool {
+	for k := range len(text) {
+		if c := text[k]; !wordByte(c) && strings.IndexByte(":.+-", c) < 0 {
+			return false
+		}
+	}
+	return true
+}

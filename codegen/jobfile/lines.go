@@ -1,0 +1,222 @@
+package jobfile
+
+import (
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+)
+
+// Limits of a file.
+const (
+	MaxBytes = 16 << 20 // of its text
+	MaxLine  = 1 << 20  // of a line, with those that continue it
+	MaxDepth = 1000     // of repeats inside one another
+)
+
+// tabStop is how far apart the columns are to which tabs indent.
+const tabStop = 8
+
+// clean is text with spaces in the place of comments. A quote that its line does not close
+// is an error.
+func clean(f *File) (string, error) {
+	out := []byte(f.text)
+	quote := -1 // where a quote was opened
+	for k := 0; k < len(out); k++ {
+		switch c := out[k]; {
+		case c == '\n' && quote >= 0:
+			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax, "got no second quote on the line, want one at the end of the name")
+		case c == '"' && quote >= 0:
+			quote = -1
+		case c == '"':
+			quote = k
+		case c == '#' && quote < 0:
+			for k < len(out) && out[k] != '\n' {
+				out[k] = ' '
+				k++
+			}
+			k--
+		case c == '\r' && quote < 0 && k+1 < len(out) && out[k+1] == '\n':
+			out[k] = ' '
+		}
+	}
+	if quote >= 0 {
+		return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax, "got no second quote on the line, want one at the end of the name")
+	}
+	return string(out), nil
+}
+
+// line is a line of the file with those that continue it.
+type line struct {
+	at     notation.Span
+	indent int  // of its first character
+	inside bool // behind something on the same line
+}
+
+// lineReader cuts a text without comments into lines.
+type lineReader struct {
+	f  *File
+	at int
+	// inside says that what comes up to the end of the line stands behind what was read.
+	inside bool
+}
+
+// peek is the next line, which is not gone past. ok is false at the end of the file.
+func (r *lineReader) peek() (l line, ok bool, err error) {
+	text, k, indent, inside := r.f.clean, r.at, 0, r.inside
+	for ; k < len(text); k++ {
+		switch c := text[k]; c {
+		case '\n':
+			indent, inside = 0, false
+		case ' ', '\r':
+			indent++
+		case '\t':
+			indent += tabStop - indent%tabStop
+		default:
+			l = line{at: notation.Span{Pos: k}, indent: indent, inside: inside}
+			if l.at.End, err = r.end(k); err == nil && l.at.End-k > MaxLine {
+				err = r.f.Errorf(notation.Span{Pos: k, End: k}, diag.TooLarge, "got a line of %d bytes, want at most %d", l.at.End-k, MaxLine)
+			}
+			return l, true, err
+		}
+	}
+	return line{at: notation.Span{Pos: len(text), End: len(text)}}, false, nil
+}
+
+// past goes on to offset k, behind something.
+func (r *lineReader) past(k int) { r.at, r.inside = k, true }
+
+// bracket is one that is open.
+type bracket struct {
+	at    int
+	close byte
+}
+
+// end is the end of the line that begins at from: where a line of the text ends outside of
+// brackets and not with an operator; or at the brace that opens a repeat's body, or one that
+// closes it.
+func (r *lineReader) end(from int) (int, error) {
+	text := r.f.clean
+	if text[from] == '}' {
+		return from + 1, nil
+	}
+	repeats := keyword(text, notation.Span{Pos: from, End: len(text)}, "repeat") != ""
+	var open []bracket
+	last := from // behind the last character that is no space
+	for k := from; k < len(text); k++ {
+		c := text[k]
+		switch c {
+		case '\n':
+			if len(open) == 0 && !continues(text[from:last]) {
+				return last, nil
+			}
+			continue
+		case ' ', '\t', '\r':
+			continue
+		case '"':
+			k += 1 + strings.IndexByte(text[k+1:], '"') // clean saw to it that there is one
+		case '(':
+			open = append(open, bracket{k, ')'})
+		case '[':
+			open = append(open, bracket{k, ']'})
+		case '{':
+			if len(open) == 0 && repeats {
+				return last, nil
+			}
+			open = append(open, bracket{k, '}'})
+		case '}', ')', ']':
+			if len(open) == 0 && c == '}' {
+				return last, nil
+			}
+			if len(open) > 0 {
+				b := open[len(open)-1]
+				if b.close != c {
+					return 0, r.unclosed(b, text[k:k+1])
+				}
+				open = open[:len(open)-1]
+			}
+		}
+		last = k + 1
+	}
+	if len(open) > 0 {
+		return 0, r.unclosed(open[0], "")
+	}
+	return last, nil
+}
+
+func (r *lineReader) unclosed(b bracket, got string) error {
+	at := notation.Span{Pos: b.at, End: b.at + 1}
+	if got == "" {
+		return r.f.Errorf(at, Syntax, "got the end of the file, want %q for this bracket", string(b.close))
+	}
+	return r.f.Errorf(at, Syntax, "got %q, want %q for this bracket first", got, string(b.close))
+}
+
+// continues tells whether a line that ends like text goes on: it ends with an operator.
+func continues(text string) bool {
+	return text != "" && strings.IndexByte("+-*/=<>", text[len(text)-1]) >= 0
+}
+
+// keyword is the one of words that text begins with at a place, "" for none. A word is none
+// where a statement's left side is: before "(", "=" or "+=". What repeat has behind it may
+// begin with a parenthesis that no "=" or "+=" follows.
+func keyword(text string, at notation.Span, words ...string) string {
+	rest := text[at.Pos:at.End]
+	for _, w := range words {
+		after, ok := strings.CutPrefix(rest, w)
+		if !ok || after != "" && wordByte(after[0]) {
+			continue
+		}
+		after = strings.TrimLeft(after, " \t\r")
+		if w == "repeat" && strings.HasPrefix(after, "(") {
+			if after = behindParenthesis(after); after == "" {
+				return w
+			}
+		}
+		if strings.HasPrefix(after, "(") || strings.HasPrefix(after, "=") || strings.HasPrefix(after, "+=") {
+			return ""
+		}
+		return w
+	}
+	return ""
+}
+
+// behindParenthesis is what follows the parenthesis that text begins with, "" where nothing
+// closes it.
+func behindParenthesis(text string) string {
+	depth := 0
+	for k := range len(text) {
+		switch text[k] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return strings.TrimLeft(text[k+1:], " \t\r")
+			}
+		}
+	}
+	return ""
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// Parse reads a job file. name is what messages call it. Errors are *diag.Error with a
+// place in the file; those that Bind finds with the values of the file's own params are
+// among them.
+func Parse(name, text string) (*File, error) {
+	f := &File{Name: name, text: strings.TrimPrefix(text, "\ufeff"), named: map[string]*Param{}}
+	if len(text) > MaxBytes {
+		return nil, &diag.Error{Code: diag.TooLarge, Msg: diag.Sprintf("got a job file of %d bytes, want at most %d", len(text), MaxBytes), File: name}
+	}
+	var err error
+	if f.clean, err = clean(f); err != nil {
+		return nil, err
+	}
+	p := &parser{f: f, lines: lineReader{f: f}}
+	if f.Items, err = p.items(0); err != nil {
+		return nil, err
+	}
+	return f, f.Bind(nil)
+}

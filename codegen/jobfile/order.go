@@ -1,0 +1,194 @@
+package jobfile
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/codegen/schedule"
+)
+
+// order checks items in the order in which the file runs. The body of a repeat runs once at
+// least, and what it reads before it writes it is read so in its first pass: one walk finds
+// all.
+func (c *checker) order() error {
+	c.f.statements(c.f.Items, func(s *Statement) error {
+		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
+			c.firstWrite[s.raw.LHS.Name] = s.raw.LHS.At
+		}
+		return nil
+	})
+	return c.items(c.f.Items)
+}
+
+// statements calls do for every statement, in the order of the file, until one fails.
+func (f *File) statements(items []Item, do func(*Statement) error) error {
+	for _, it := range items {
+		var err error
+		switch it := it.(type) {
+		case *Statement:
+			err = do(it)
+		case *Repeat:
+			err = f.statements(it.Body, do)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) items(items []Item) error {
+	for _, it := range items {
+		var err error
+		switch it := it.(type) {
+		case *Statement:
+			err = c.statement(it)
+		case *Print:
+			_, err = c.read(it.Name, it.at)
+		case *Place:
+			var s *state
+			if s, err = c.read(it.Name, it.at); err == nil {
+				err = c.placement(s.t, it.Placement)
+			}
+		case *Repeat:
+			if err = c.items(it.Body); err == nil && it.Until != nil {
+				err = c.until(it.Until)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until checks the scalars of a condition.
+func (c *checker) until(cond *Cond) error {
+	for _, a := range cond.accesses() {
+		s, err := c.read(a.Name, a.At)
+		if err != nil {
+			return err
+		}
+		if s.t.Order != 0 {
+			return c.f.Errorf(a.At, diag.OrderMismatch, "got %s in a condition, want a scalar: it has %s (line %d)", a.Name, diag.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
+		}
+	}
+	return nil
+}
+
+// read is the state of a tensor that is read at a place, where it must have values.
+func (c *checker) read(name string, at notation.Span) (*state, error) {
+	if n, ok := c.names[name]; ok && n.what != "tensor" {
+		return nil, c.clash(name, "tensor", at, n)
+	}
+	s := c.states[name]
+	if s != nil && s.written {
+		return s, nil
+	}
+	first, later := c.firstWrite[name]
+	line := c.f.line(span(first))
+	switch {
+	case s == nil && !later:
+		return nil, c.f.Errorf(at, Unknown, "got %s, which is neither declared nor written before", name)
+	case s == nil:
+		return nil, c.f.Errorf(at, ReadEarly, "got %s, which has no values yet: line %d is the first to write it", name, line)
+	case !later:
+		return nil, c.f.Errorf(at, ReadEarly, "got %s, which has no values: its declaration on line %d has no from, and no statement writes it", name, c.f.line(span(s.at)))
+	}
+	return nil, c.f.Errorf(at, ReadEarly, "got %s, which has no values yet: its declaration on line %d has no from, and line %d is the first to write it", name, c.f.line(span(s.at)), line)
+}
+
+// statement checks a statement that runs after what was checked before.
+func (c *checker) statement(s *Statement) error {
+	if err := notation.CheckUpdate(s.raw); err != nil {
+		return s.Locate(err)
+	}
+	for _, a := range s.Stmt.Accesses() {
+		t, err := c.read(a.Name, a.At)
+		if err == nil {
+			err = c.modes(t, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.write(s); err != nil {
+		return err
+	}
+	return c.schedule(s)
+}
+
+// modes holds an access to the number of modes that its tensor has.
+func (c *checker) modes(s *state, a *notation.Access) error {
+	if s.t.Order == len(a.Vars) {
+		return nil
+	}
+	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d as on line %d", a.Name, diag.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
+}
+
+// write notes that a statement gives its left tensor values. A tensor that nothing has
+// named before is a temporary.
+func (c *checker) write(s *Statement) error {
+	left := s.raw.LHS
+	if n, ok := c.names[left.Name]; ok && n.what != "tensor" {
+		return c.clash(left.Name, "tensor", left.At, n)
+	}
+	t := c.states[left.Name]
+	if t == nil {
+		if err := c.temporarySizes(s); err != nil {
+			return err
+		}
+		t = &state{t: &Tensor{span: span(left.At), at: left.At, Name: left.Name, Order: len(left.Vars)}, at: left.At}
+		c.f.Tensors = append(c.f.Tensors, t.t)
+		c.states[left.Name] = t
+		c.names[left.Name] = named{"tensor", left.At}
+	}
+	t.written = true
+	return c.modes(t, left)
+}
+
+// temporarySizes checks that the right side of a temporary's first statement gives each
+// mode a size.
+func (c *checker) temporarySizes(s *Statement) error {
+	left, free := s.raw.LHS, notation.FreeVars(s.raw.RHS)
+	for k, v := range left.Vars {
+		if _, ok := c.f.Sizes[v]; !ok && !slices.Contains(free, v) {
+			return c.f.Errorf(left.VarAt[k], diag.SizeUnknown, "nothing gives the size of %s: %s is not declared, and no tensor on the right side has %s; want tensor %s(SIZE, ...) with its sizes, or -d=%s:SIZE", v, left.Name, v, left.Name, v)
+		}
+	}
+	return nil
+}
+
+// schedule checks commands as far as they can be without the loops that they are for.
+func (c *checker) schedule(s *Statement) error {
+	for _, cmd := range s.Schedule {
+		list, err := schedule.Parse([]string{cmd.Text})
+		if err != nil {
+			return s.Locate(err)
+		}
+		for _, x := range list {
+			if err := x.Check(); err != nil {
+				return s.Locate(err)
+			}
+			if arg := extent(x.Args); arg != "" {
+				return c.f.Errorf(notation.Span(cmd.span), NotBuilt, "got %s, the extent of a machine: distribution commands are not built in this version", arg)
+			}
+		}
+	}
+	return nil
+}
+
+// extent is the first argument that is a machine's extent, such as M.x; "" for none.
+func extent(args []schedule.Arg) string {
+	for _, a := range args {
+		if machine, dim, ok := strings.Cut(a.Text, "."); ok && notation.IsName(machine) && dim != "" {
+			return a.Text
+		}
+		if found := extent(a.List); found != "" {
+			return found
+		}
+	}
+	return ""
+}

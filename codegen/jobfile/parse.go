@@ -1,0 +1,203 @@
+package jobfile
+
+import (
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+)
+
+// parser reads the items of a file.
+type parser struct {
+	f     *File
+	lines lineReader
+}
+
+// keywords begin the lines that are no statements.
+var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
+
+// blockWords begin lines under a statement that are no scheduling commands.
+var blockWords = []string{"split", "order", "extend", "map"}
+
+// items reads items up to the end of the file, or the brace that closes the repeat in which
+// they are: depth is the number of repeats around them.
+func (p *parser) items(depth int) ([]Item, error) {
+	var items []Item
+	for {
+		l, ok, err := p.lines.peek()
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			return items, nil
+		case p.f.clean[l.at.Pos] == '}':
+			if depth == 0 {
+				return nil, p.f.Errorf(l.at, Syntax, `got "}", and no repeat is open`)
+			}
+			return items, nil
+		case l.inside:
+			r := p.f.reader(l.at)
+			r.got("the end of the line")
+			return nil, r.err
+		}
+		item, err := p.item(l, depth)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+}
+
+// item reads one item that begins with line l, and the lines that belong to it.
+func (p *parser) item(l line, depth int) (Item, error) {
+	word := keyword(p.f.clean, l.at, keywords...)
+	switch word {
+	case "":
+		return p.statement(l)
+	case "repeat":
+		return p.repeat(l, depth)
+	case "tensor":
+		if err := p.further(&l); err != nil {
+			return nil, err
+		}
+	}
+	p.lines.past(l.at.End)
+	r := p.f.reader(l.at)
+	r.skip(word)
+	if depth > 0 && (word == "param" || word == "machine" || word == "tensor") {
+		r.fail(l.at, Declaration, "got a %s inside a repeat, want declarations outside of it", word)
+		return nil, r.err
+	}
+	item := p.declared(r, word, span(l.at))
+	if r.ends(wants[word]); r.err != nil {
+		return nil, r.err
+	}
+	return item, p.nothingUnder(l, word)
+}
+
+// wants is what may follow each kind of item.
+var wants = map[string]string{
+	"param":   "the end of the line",
+	"machine": "the end of the line",
+	"tensor":  "type, place, from, to or the end of the line",
+	"place":   "the end of the line",
+	"print":   "the end of the line",
+}
+
+// declared reads what follows a keyword.
+func (p *parser) declared(r *reader, word string, at span) Item {
+	switch word {
+	case "param":
+		return p.param(r, at)
+	case "machine":
+		return p.machine(r, at)
+	case "tensor":
+		return p.tensor(r, at)
+	case "place":
+		t := &Place{span: at}
+		t.Name, t.at = r.name("a tensor, as in place A (x,y) -> M(x)")
+		t.Placement = r.placement()
+		return t
+	case "print":
+		t := &Print{span: at}
+		t.Name, t.at = r.name("a tensor, as in print A")
+		return t
+	}
+	panic("BUG: jobfile: no rule for " + word)
+}
+
+// further adds the lines that are indented deeper than l to it.
+func (p *parser) further(l *line) error {
+	for !l.inside {
+		p.lines.past(l.at.End)
+		next, ok, err := p.under(*l)
+		if err != nil || !ok {
+			return err
+		}
+		l.at.End = next.at.End
+	}
+	return nil
+}
+
+// under is the next line, if it is indented deeper than l.
+func (p *parser) under(l line) (line, bool, error) {
+	next, ok, err := p.lines.peek()
+	if err != nil || !ok || next.inside || next.indent <= l.indent || p.f.clean[next.at.Pos] == '}' {
+		return line{}, false, err
+	}
+	return next, true, nil
+}
+
+// nothingUnder refuses a line that is indented deeper than l.
+func (p *parser) nothingUnder(l line, word string) error {
+	if l.inside {
+		return nil
+	}
+	next, ok, err := p.under(l)
+	if err == nil && ok {
+		err = p.f.Errorf(next.at, Syntax, "got a line that is indented deeper than the %s above it, want it where that line begins", word)
+	}
+	return err
+}
+
+// repeat reads "repeat N [until COND [or fail]]" and its body.
+func (p *parser) repeat(l line, depth int) (Item, error) {
+	t := &Repeat{span: span(l.at)}
+	r := p.f.reader(l.at)
+	r.skip("repeat")
+	p.header(r, t)
+	brace := l.at.End
+	for brace < len(p.f.clean) && p.f.clean[brace] != '{' && p.f.clean[brace] != '\n' {
+		brace++
+	}
+	open := notation.Span{Pos: brace, End: brace + 1}
+	if r.err == nil && (brace == len(p.f.clean) || p.f.clean[brace] != '{') {
+		r.got(`"{" and the lines to repeat`)
+	}
+	if r.err == nil && depth == MaxDepth {
+		r.fail(open, diag.TooLarge, "got more than %d repeats inside one another", MaxDepth)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	p.lines.past(open.End)
+	first, ok, err := p.lines.peek()
+	if err != nil {
+		return nil, err
+	}
+	if ok && first.inside && p.f.clean[first.at.Pos] != '}' {
+		item, err := p.item(first, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		t.Body = []Item{item}
+		if last, ok, err := p.lines.peek(); err == nil && (!ok || !last.inside || p.f.clean[last.at.Pos] != '}') {
+			return nil, p.f.Errorf(first.at, Syntax, `got a line behind "{" that no "}" ends, want the lines to repeat on lines of their own, or one of them and "}"`)
+		}
+	} else if t.Body, err = p.items(depth + 1); err != nil {
+		return nil, err
+	}
+	last, ok, err := p.lines.peek()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, p.f.Errorf(open, Syntax, `got the end of the file, want "}" for this brace`)
+	}
+	p.lines.past(last.at.Pos + 1)
+	return t, p.nothingUnder(l, "repeat")
+}
+
+// header reads what stands between repeat and its brace.
+func (p *parser) header(r *reader, t *Repeat) {
+	if r.next() == 0 {
+		r.got("the number of passes, as in repeat 10 { ... }")
+	}
+	t.count = p.size(r, r.before("until", "or"))
+	t.count.what, t.count.least = "the number of passes", 1
+	if until, _ := r.word(); until == "until" {
+		t.Fail = r.orFail()
+		t.Until = p.cond(r)
+		return
+	}
+	r.at = t.count.End
+	r.ends(`"until" or "{"`)
+}

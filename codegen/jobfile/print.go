@@ -1,0 +1,133 @@
+package jobfile
+
+import (
+	"strings"
+
+	"distaff/codegen/schedule"
+)
+
+// String is the file as a text without comments, from which Parse makes the same file, but
+// for places.
+func (f *File) String() string {
+	p := &printer{}
+	p.items(f.Items)
+	return p.out.String()
+}
+
+type printer struct {
+	out    strings.Builder
+	indent string
+}
+
+func (p *printer) line(words ...string) {
+	p.out.WriteString(p.indent + strings.Join(words, " ") + "\n")
+}
+
+// deeper prints lines that are indented under the one before.
+func (p *printer) deeper(lines func()) {
+	old := p.indent
+	p.indent += "  "
+	lines()
+	p.indent = old
+}
+
+func (p *printer) items(items []Item) {
+	for _, it := range items {
+		it.print(p)
+	}
+}
+
+func (t *Param) print(p *printer) { p.line("param", t.Name, "=", t.text) }
+
+func (t *Machine) print(p *printer) {
+	if t.Text != "" {
+		p.line("machine", t.Name, "=", `"`+t.Text+`"`)
+		return
+	}
+	p.line("machine", t.Name+sizeList(t.Extents))
+}
+
+func sizeList(sizes []Size) string {
+	words := make([]string, len(sizes))
+	for k, s := range sizes {
+		words[k] = s.String()
+	}
+	return "(" + strings.Join(words, ", ") + ")"
+}
+
+func (t *Tensor) print(p *printer) {
+	head := t.Name
+	if t.Order > 0 {
+		head += sizeList(t.Sizes)
+	}
+	if t.Format != "" {
+		head += ": " + t.Format
+	}
+	words := []string{"tensor", head}
+	if t.Type != "" {
+		words = append(words, "type", t.Type)
+	}
+	if t.Placement != nil {
+		words = append(words, "place", t.Placement.String())
+	}
+	switch {
+	case t.From != "":
+		words = append(words, "from", `"`+t.From+`"`)
+	case t.from != "":
+		words = append(words, "from", t.from)
+	case t.FromKind != "" || t.FromNumber != "":
+		words = append(words, "from", t.FromKind+t.FromNumber)
+	}
+	if t.To != "" {
+		words = append(words, "to", `"`+t.To+`"`)
+	}
+	p.line(words...)
+}
+
+func (s *Statement) print(p *printer) {
+	p.line(s.raw.String())
+	p.deeper(func() {
+		for _, c := range s.Schedule {
+			p.line(c.text())
+		}
+		for _, b := range s.lines {
+			p.line(b.word, b.value)
+		}
+	})
+}
+
+// text is a command as the file has it, on one line.
+func (c *Command) text() string {
+	list, err := schedule.Parse([]string{c.raw})
+	if err != nil || len(list) != 1 {
+		panic("BUG: jobfile: a command that was parsed is none")
+	}
+	return list[0].Name + "(" + argsText(list[0].Args) + ")"
+}
+
+func argsText(args []schedule.Arg) string {
+	words := make([]string, len(args))
+	for k, a := range args {
+		if words[k] = strings.Join(strings.Fields(a.Text), " "); a.List != nil {
+			words[k] = "{" + argsText(a.List) + "}"
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (t *Place) print(p *printer) { p.line("place", t.Name, t.Placement.String()) }
+
+func (t *Print) print(p *printer) { p.line("print", t.Name) }
+
+func (t *Repeat) print(p *printer) {
+	words := []string{"repeat", t.count.String()}
+	if t.Until != nil {
+		words = append(words, "until", t.Until.String())
+	}
+	if t.Fail {
+		words = append(words, "or fail")
+	}
+	p.line(append(words, "{")...)
+	p.deeper(func() { p.items(t.Body) })
+	p.line("}")
+}

@@ -1,0 +1,219 @@
+package jobfile
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+)
+
+// reader reads the words of a part of the file. The first error is kept in err, after which
+// methods return at once with no meaning.
+type reader struct {
+	f   *File
+	at  int
+	end int
+	err error
+}
+
+func (f *File) reader(at notation.Span) *reader { return &reader{f: f, at: at.Pos, end: at.End} }
+
+func (r *reader) space() {
+	for r.at < r.end && strings.IndexByte(" \t\r\n", r.f.clean[r.at]) >= 0 {
+		r.at++
+	}
+}
+
+// next is the next character that is no space, 0 at the end.
+func (r *reader) next() byte {
+	if r.space(); r.at < r.end {
+		return r.f.clean[r.at]
+	}
+	return 0
+}
+
+func (r *reader) fail(at notation.Span, code diag.Code, format string, args ...any) {
+	if r.err == nil {
+		r.err = r.f.Errorf(at, code, format, args...)
+	}
+}
+
+// got fails at the next word or character, which is not what is wanted.
+func (r *reader) got(want string) {
+	if r.next() == 0 {
+		r.fail(notation.Span{Pos: r.at, End: r.at}, Syntax, "got the end of the line, want %s", want)
+		return
+	}
+	k := r.at
+	for k < r.end && wordByte(r.f.clean[k]) {
+		k++
+	}
+	if k == r.at {
+		_, n := utf8.DecodeRuneInString(r.f.clean[k:])
+		k += n
+	}
+	r.fail(notation.Span{Pos: r.at, End: k}, Syntax, "got %q, want %s", r.f.text[r.at:k], want)
+}
+
+// skip goes past a text, where it is next.
+func (r *reader) skip(text string) bool {
+	if r.space(); r.err != nil || !strings.HasPrefix(r.f.clean[r.at:r.end], text) {
+		return false
+	}
+	r.at += len(text)
+	return true
+}
+
+// want goes past a text; anything else is an error that names it.
+func (r *reader) want(text, where string) {
+	if !r.skip(text) && r.err == nil {
+		r.got(strconv.Quote(text) + " " + where)
+	}
+}
+
+// word is the next word, which may be none, and its place.
+func (r *reader) word() (string, notation.Span) {
+	r.space()
+	from := r.at
+	for r.at < r.end && wordByte(r.f.clean[r.at]) {
+		r.at++
+	}
+	return r.f.clean[from:r.at], notation.Span{Pos: from, End: r.at}
+}
+
+// name reads a NAME.
+func (r *reader) name(want string) (string, notation.Span) {
+	if r.err != nil {
+		return "", notation.Span{}
+	}
+	w, at := r.word()
+	if !notation.IsName(w) {
+		r.at = at.Pos
+		r.got(want)
+	}
+	return w, at
+}
+
+// quoted reads a text in quotes.
+func (r *reader) quoted(want string) (string, notation.Span) {
+	if r.err != nil {
+		return "", notation.Span{}
+	}
+	if r.next() != '"' {
+		r.got(want)
+		return "", notation.Span{}
+	}
+	from := r.at
+	n := strings.IndexByte(r.f.clean[from+1:r.end], '"')
+	r.at = from + n + 2
+	return r.f.clean[from+1 : r.at-1], notation.Span{Pos: from, End: r.at}
+}
+
+// ends fails where something is left.
+func (r *reader) ends(want string) {
+	if r.err == nil && r.next() != 0 {
+		r.got(want)
+	}
+}
+
+// until is the place of what comes before the next of some characters that is in no
+// brackets, or before the end. It goes past it.
+func (r *reader) until(chars string) notation.Span {
+	r.space()
+	from, depth := r.at, 0
+	for ; r.at < r.end; r.at++ {
+		c := r.f.clean[r.at]
+		if depth == 0 && strings.IndexByte(chars, c) >= 0 {
+			break
+		}
+		switch c {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		}
+	}
+	return r.f.trimmed(notation.Span{Pos: from, End: r.at})
+}
+
+// before is the place of a word or more up to the next of some words, or the end. It goes
+// past it.
+func (r *reader) before(words ...string) notation.Span {
+	r.space()
+	from := r.at
+	for first := true; r.at < r.end; first = false {
+		w, at := r.word()
+		if !first && slices.Contains(words, w) {
+			r.at = at.Pos
+			break
+		}
+		if w == "" && r.at < r.end {
+			r.at++
+		}
+	}
+	return r.f.trimmed(notation.Span{Pos: from, End: r.at})
+}
+
+// orFail tells whether the last words are "or fail", and takes them off.
+func (r *reader) orFail() bool {
+	rest := r.f.trimmed(notation.Span{Pos: r.at, End: r.end})
+	text := r.f.clean[rest.Pos:rest.End]
+	text, fail := strings.CutSuffix(text, "fail")
+	text, or := strings.CutSuffix(strings.TrimRight(text, " \t\r\n"), "or")
+	if !fail || !or || text != "" && wordByte(text[len(text)-1]) {
+		return false
+	}
+	r.end = rest.Pos + len(text)
+	return true
+}
+
+// trimmed is a place without the spaces at its end.
+func (f *File) trimmed(at notation.Span) notation.Span {
+	at.End = at.Pos + len(strings.TrimRight(f.clean[at.Pos:at.End], " \t\r\n"))
+	return at
+}
+
+// expr reads an expression.
+func (r *reader) expr(at notation.Span) notation.Expr {
+	if r.err != nil {
+		return &notation.Number{}
+	}
+	x, err := notation.ParseExprIn(r.f.clean, at)
+	if err != nil {
+		r.err = r.f.placed(err, 0)
+		return &notation.Number{}
+	}
+	return x
+}
+
+// placement reads a placement.
+func (r *reader) placement() *Placed {
+	r.space()
+	if r.err != nil {
+		return nil
+	}
+	from := r.at
+	p, end, err := place.ParsePlacement(r.f.clean, from, r.end)
+	if err != nil {
+		r.err = r.f.placed(err, 0)
+		return nil
+	}
+	r.at = end
+	return &Placed{span{Pos: from, End: end}, p}
+}
+
+// placed is an error whose source text begins at offset pos of the file, in the file.
+func (f *File) placed(err error, pos int) error {
+	var d *diag.Error
+	if !errors.As(err, &d) {
+		return err
+	}
+	c := *d
+	c.Pos, c.End, c.Src = pos+c.Pos, pos+c.End, f.text
+	return c.InFile(f.Name, 1, 1)
+}

@@ -1,0 +1,174 @@
+package jobfile
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+)
+
+// maxSize is the largest size of a mode.
+const maxSize = 1 << 61
+
+// Size is integer arithmetic over numbers, params and names that files give sizes to. In
+// the extents of a machine, p is the number of ranks. Division rounds toward zero.
+type Size struct {
+	span
+	f    *File
+	raw  notation.Expr // with the names of params
+	expr notation.Expr
+	// what is what the value is, in messages, and least its smallest value.
+	what  string
+	least int64
+	ranks bool // p is the number of ranks
+}
+
+// size reads the arithmetic that stands at a place.
+func (p *parser) size(r *reader, at notation.Span) Size {
+	s := Size{span: span(at), f: p.f, raw: r.expr(at), what: "a size"}
+	notation.Walk(s.raw, func(e notation.Expr) bool {
+		switch e := e.(type) {
+		case *notation.Access:
+			if strings.HasSuffix(p.f.clean[e.At.Pos:max(e.At.Pos, e.At.End)], ")") {
+				r.fail(e.At, Syntax, "got %s, want arithmetic over numbers and names", e)
+			}
+		case *notation.Sum:
+			r.fail(e.At, Syntax, "got sum(...), want arithmetic over numbers and names")
+		}
+		return r.err == nil
+	})
+	s.expr = s.raw
+	return s
+}
+
+// Name is the name that a file gives a size to, if s is a bare name and no param.
+func (s Size) Name() (string, bool) {
+	a, ok := s.expr.(*notation.Access)
+	if !ok {
+		return "", false
+	}
+	return a.Name, true
+}
+
+// Names are the names in s that are no params, each once; with those of machine extents, p.
+func (s Size) Names() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, a := range s.accesses() {
+		if !seen[a.Name] {
+			seen[a.Name] = true
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+func (s Size) accesses() []*notation.Access {
+	var list []*notation.Access
+	notation.Walk(s.expr, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok {
+			list = append(list, a)
+		}
+		return true
+	})
+	return list
+}
+
+// String is s as the file has it.
+func (s Size) String() string { return notation.ExprString(s.raw) }
+
+// Eval is the value of s. lookup gives those of its Names. Errors, with the place in the
+// file, are a name that lookup does not know, a number that is not whole, a division by
+// zero, and a value, of a part too, past an int64; also a size below 0 or past 2^61, and an
+// extent or a number of passes below 1.
+func (s Size) Eval(lookup func(name string) (int64, bool)) (int64, error) {
+	e := &sizeEval{s.f, lookup, nil}
+	n := e.eval(s.expr)
+	if e.err == nil && (n < s.least || n > maxSize) {
+		got := strconv.FormatInt(n, 10)
+		if text := s.String(); text != got {
+			got = text + " = " + got
+		}
+		e.fail(notation.Span(s.span), "got %s for %s, want %d to 2^61", got, s.what, s.least)
+	}
+	return n, e.err
+}
+
+type sizeEval struct {
+	f      *File
+	lookup func(name string) (int64, bool)
+	err    error
+}
+
+func (v *sizeEval) fail(at notation.Span, format string, args ...any) {
+	if v.err == nil {
+		v.err = v.f.Errorf(at, BadNumber, format, args...)
+	}
+}
+
+func (v *sizeEval) eval(e notation.Expr) int64 {
+	if v.err != nil {
+		return 0
+	}
+	switch e := e.(type) {
+	case *notation.Number:
+		n, ok := whole(e)
+		if !ok {
+			v.fail(e.At, "got %s, want a whole number", e)
+		}
+		return n
+	case *notation.Access:
+		n, ok := v.lookup(e.Name)
+		if !ok && v.err == nil {
+			v.err = v.f.Errorf(e.At, diag.SizeUnknown, "nothing gives the size %s", e.Name)
+		}
+		return n
+	case *notation.Neg:
+		n := v.eval(e.X)
+		if n == math.MinInt64 {
+			v.fail(e.At, "got a number past 2^63")
+		}
+		return -n
+	case *notation.Binary:
+		x, y := v.eval(e.X), v.eval(e.Y)
+		if e.Op == '/' && y == 0 && v.err == nil {
+			v.fail(e.Y.Span(), "got a division by zero")
+		}
+		if v.err != nil {
+			return 0
+		}
+		n, ok := arith(e.Op, x, y)
+		if !ok {
+			v.fail(e.Span(), "got a number past 2^63")
+		}
+		return n
+	}
+	panic("BUG: jobfile: a size with what its parser refuses")
+}
+
+// whole is a literal as an integer.
+func whole(n *notation.Number) (int64, bool) {
+	if n.IsInt {
+		return n.Int, true
+	}
+	return int64(n.Float), n.Float == math.Trunc(n.Float) && math.Abs(n.Float) < 1<<62
+}
+
+// arith is x op y for a y that is not 0 where op is a division; ok is false where the result
+// is no int64.
+func arith(op byte, x, y int64) (n int64, ok bool) {
+	switch op {
+	case '+':
+		n = x + y
+		return n, (n > x) == (y > 0)
+	case '-':
+		n = x - y
+		return n, (n < x) == (y > 0)
+	case '*':
+		n = x * y
+		return n, x == 0 || n/x == y && !(x == -1 && y == math.MinInt64)
+	}
+	return x / y, !(x == math.MinInt64 && y == -1)
+}

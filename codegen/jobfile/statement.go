@@ -1,0 +1,151 @@
+package jobfile
+
+import (
+	"errors"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+)
+
+// statement reads a statement that stands on line l, and the lines that are indented under it.
+func (p *parser) statement(l line) (Item, error) {
+	f := p.f
+	if word := keyword(f.clean, l.at, blockWords...); word != "" {
+		return nil, f.Errorf(l.at, Syntax, "got %s at the place of a statement, want it indented under one", word)
+	}
+	if c := f.clean[l.at.Pos]; !notation.IsName(string(rune(c))) {
+		r := f.reader(l.at)
+		r.got("a statement, as in y(i) = A(i,j) * x(j), or " + strings.Join(keywords, ", "))
+		return nil, r.err
+	}
+	raw, err := notation.ParseIn(f.clean, l.at)
+	if err != nil {
+		return nil, f.placed(err, 0)
+	}
+	raw.Src = f.text
+	s := &Statement{span: span(l.at), Stmt: raw, file: f, raw: raw}
+	p.lines.past(l.at.End)
+	for !l.inside {
+		next, ok, err := p.under(l)
+		if err == nil && ok {
+			err = s.under(next)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		p.lines.past(next.at.End)
+	}
+	return s, nil
+}
+
+// under adds a line that is indented under s.
+func (s *Statement) under(l line) error {
+	f := s.file
+	word := keyword(f.clean, l.at, blockWords...)
+	if word == "" {
+		at := l.at
+		if text := strings.TrimSuffix(f.clean[at.Pos:at.End], ","); strings.HasSuffix(text, ")") { // as in a list of -s
+			at.End = at.Pos + len(text)
+		}
+		list, err := schedule.Parse([]string{f.clean[at.Pos:at.End]})
+		if err != nil {
+			return under(f.placed(err, at.Pos))
+		}
+		for _, c := range list {
+			s.Schedule = append(s.Schedule, newCommand(f, at, c))
+		}
+		return nil
+	}
+	r := f.reader(l.at)
+	r.skip(word)
+	if r.next() == 0 {
+		r.got("its value, as in " + map[string]string{"split": "split i:4", "order": "order j,i", "extend": "extend j", "map": "map i,j"}[word])
+		return r.err
+	}
+	b := blockLine{span{Pos: r.at, End: l.at.End}, word, compact(f.clean[r.at:l.at.End])}
+	for _, old := range s.lines {
+		if old.word == word && (word == "order" || word == "map") {
+			return f.Errorf(l.at, Declaration, "got %s twice under a statement, want it once", word)
+		}
+	}
+	s.lines = append(s.lines, b)
+	if word == "split" { // it may name a param: Bind reads it
+		return nil
+	}
+	if _, err := place.ParseVars(word, b.value); err != nil {
+		return s.placedIn(err, b)
+	}
+	return nil
+}
+
+// under adds what may be wrong with a line that is no scheduling command.
+func under(err error) error {
+	var d *diag.Error
+	if errors.As(err, &d) {
+		d.Msg += "; a line that is indented deeper than a statement belongs to it"
+	}
+	return err
+}
+
+// placedIn places an error about a line's value in the file: where the value is written
+// without spaces and params, at its own place in it, else at all of it.
+func (s *Statement) placedIn(err error, b blockLine) error {
+	f := s.file
+	var d *diag.Error
+	if !errors.As(err, &d) {
+		return err
+	}
+	msg := strings.TrimPrefix(d.Msg, "--") // a line has no flag
+	if d.Src == f.clean[b.span.Pos:b.span.End] {
+		return f.Errorf(notation.Span{Pos: b.span.Pos + d.Pos, End: b.span.Pos + d.End}, d.Code, "%s", msg)
+	}
+	return f.Errorf(notation.Span(b.span), d.Code, "%s", msg)
+}
+
+// newCommand is a command whose line begins at a place.
+func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
+	pos, end := c.Place()
+	at = notation.Span{Pos: at.Pos + pos, End: at.Pos + end}
+	text := f.clean[at.Pos:at.End]
+	return Command{span: span(at), Text: text, raw: text}
+}
+
+// Locate places an error about s, from whatever works on Stmt, Text or Schedule, in the
+// file: at its own place where its source text is one of these, else at the statement. What
+// is no *diag.Error is returned as it is.
+func (s *Statement) Locate(err error) error {
+	f := s.file
+	var d *diag.Error
+	if !errors.As(err, &d) || d.File != "" {
+		return err
+	}
+	c := *d
+	switch {
+	case d.Src == f.text || d.Src == f.clean:
+	case s.command(d) != nil:
+		cmd := s.command(d)
+		c.Pos, c.End = cmd.span.Pos+before(cmd.edits, d.Pos), cmd.span.Pos+before(cmd.edits, d.End)
+	case d.Src == s.Text:
+		c.Pos, c.End = s.span.Pos+before(s.edits, d.Pos), s.span.Pos+before(s.edits, d.End)
+	default:
+		c.Pos, c.End = s.span.Pos, s.span.End
+	}
+	c.Src = f.text
+	return c.InFile(f.Name, 1, 1)
+}
+
+// command is the command whose text an error is about, nil for none.
+func (s *Statement) command(d *diag.Error) *Command {
+	for k := range s.Schedule {
+		if c := &s.Schedule[k]; d.Src == c.Text {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package jobfile
+
+import (
+	"maps"
+	"strconv"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/notation"
+)
+
+// givenTypes are the types of tensors that the file tells without its inputs.
+func (f *File) givenTypes() map[string]dtype.Type {
+	types := map[string]dtype.Type{}
+	for _, t := range f.Tensors {
+		_, err := strconv.ParseFloat(t.FromNumber, 64)
+		switch {
+		case t.Type != "": // CheckTypes knows it
+		case t.FromKind != "", t.FromNumber != "" && err == nil:
+			types[t.Name] = dtype.Float64
+		case t.FromNumber != "":
+			types[t.Name] = dtype.Complex128
+		}
+	}
+	return types
+}
+
+// CheckTypes gives every tensor its type: that of its declaration, else its own in known,
+// as inputs tell it, else that of its first assignment. A tensor is absent where these do
+// not tell, since the type of an input that it depends on is not known. Refused, at the
+// statement, are values that the type of the left side cannot hold; where no declaration
+// gives it, also those that it would round.
+func (f *File) CheckTypes(known map[string]dtype.Type) (map[string]dtype.Type, error) {
+	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{}, first: map[string]notation.Span{}}
+	if c.types == nil {
+		c.types = map[string]dtype.Type{}
+	}
+	for _, t := range f.Tensors {
+		if t.Type != "" {
+			typ, err := dtype.Parse(t.Type)
+			if err != nil {
+				return nil, f.Errorf(notation.Span(t.span), diag.BadType, "tensor %s: %v", t.Name, err)
+			}
+			c.types[t.Name], c.given[t.Name] = typ, true
+		}
+		if t.given() {
+			c.first[t.Name] = t.FromAt
+		}
+	}
+	if err := f.statements(f.Items, c.statement); err != nil {
+		return c.types, err
+	}
+	return c.types, c.conditions(f.Items)
+}
+
+// conditions refuses to order complex scalars.
+func (c *typeChecker) conditions(items []Item) error {
+	for _, it := range items {
+		r, ok := it.(*Repeat)
+		if !ok {
+			continue
+		}
+		if r.Until != nil {
+			if err := r.Until.order(c.types); err != nil {
+				return err
+			}
+		}
+		if err := c.conditions(r.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type typeChecker struct {
+	f     *File
+	types map[string]dtype.Type
+	given map[string]bool // by a declaration
+	// first is what gave a tensor its first values.
+	first map[string]notation.Span
+}
+
+func (c *typeChecker) statement(s *Statement) error {
+	left := s.Stmt.LHS
+	at, written := c.first[left.Name]
+	if !written {
+		c.first[left.Name] = left.At
+	}
+	for _, a := range s.Stmt.Accesses() {
+		if c.types[a.Name] == dtype.None {
+			return nil
+		}
+	}
+	want := c.types[left.Name]
+	if written && want == dtype.None {
+		return nil // the type of its first values is not known
+	}
+	_, got, err := notation.InferTypes(s.Stmt, c.types, want)
+	if err == nil && want != dtype.None && !c.given[left.Name] {
+		got, err = c.kept(s, want)
+	}
+	if err != nil {
+		if written && !c.given[left.Name] {
+			return c.f.Errorf(left.At, diag.LossyType, "got values of type %s for %s, which has type %s from line %d on: want values that it holds as they are, or a type in a declaration, as in tensor %s type %s",
+				c.natural(s), left.Name, want, c.f.line(span(at)), declared(left), c.natural(s))
+		}
+		return s.Locate(err)
+	}
+	c.types[left.Name] = got
+	return nil
+}
+
+// kept is type want, if it holds the values of a statement as they are.
+func (c *typeChecker) kept(s *Statement, want dtype.Type) (dtype.Type, error) {
+	if len(s.Stmt.Accesses()) == 0 {
+		return want, nil // literals take the type that they meet
+	}
+	if got := c.natural(s); dtype.Promote(want, got) != want {
+		return dtype.None, diag.Errorf(diag.LossyType, "%s does not hold %s", want, got)
+	}
+	return want, nil
+}
+
+// natural is the type of a statement's values, whatever takes them.
+func (c *typeChecker) natural(s *Statement) dtype.Type {
+	right := *s.Stmt
+	right.Accumulate = false
+	_, t, err := notation.InferTypes(&right, c.types, dtype.None)
+	if err != nil {
+		return dtype.Int64 // of integers with a literal past 32 bits
+	}
+	return t
+}
+
+// declared is an access as a declaration has it.
+func declared(a *notation.Access) string {
+	text := a.Name
+	for k := range a.Vars {
+		if k == 0 {
+			text += "("
+		} else {
+			text += ", "
+		}
+		text += "SIZE"
+	}
+	if len(a.Vars) > 0 {
+		text += ")"
+	}
+	return text
+}

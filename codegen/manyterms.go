@@ -1,0 +1,87 @@
+package codegen
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// One loop merges the terms of a sum. A coordinate then costs a comparison for each operand that is
+// merged, and the time of a C compiler grows faster than the length of a loop's body. Past these
+// numbers of operands in one loop, terms have loops of their own, one after another.
+const (
+	maxMerged   = 32  // operands whose coordinates are merged
+	maxOperands = 128 // operands whose values the loop reads
+)
+
+// apart are the terms in groups, in their order, each of which has a loop over order[k] of
+// its own; nil where one loop serves them all.
+func (n *nest) apart(terms []*term, k int) [][]*term {
+	if len(terms) == 1 {
+		return nil
+	}
+	merged, read := map[string]bool{}, map[string]bool{}
+	for _, x := range terms {
+		n.operandsOf(x, k, merged, read)
+	}
+	if len(merged) <= maxMerged && len(read) <= maxOperands {
+		return nil
+	}
+	var groups [][]*term
+	var walked map[string]bool // of the last group
+	for _, x := range terms {
+		here := map[string]bool{}
+		n.operandsOf(x, k, here, read)
+		last := len(groups) - 1
+		if last >= 0 && len(groups[last]) < maxOperands/2 && equalKeys(here, walked) {
+			groups[last] = append(groups[last], x)
+			continue
+		}
+		groups, walked = append(groups, []*term{x}), here
+	}
+	if len(groups) == 1 {
+		return nil
+	}
+	return groups
+}
+
+// operandsOf notes the operands that a term reads inside the loop over order[k] and in none that is
+// inside that one, and those whose coordinates it walks there.
+func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
+	cin.ExprAccesses(n.x(x.whole()), func(a *cin.Access) {
+		key := a.Key()
+		if n.depth(a) == k+1 {
+			read[key] = true
+		}
+		f, operand := n.formats[a.Name]
+		if m := slices.Index(a.Vars, n.order[k]); operand && m >= 0 && !f.Levels[f.Level(m)].Caps().Locate {
+			merged[key] = true
+		}
+	})
+}
+
+func equalKeys(a, b map[string]bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key := range a {
+		if !b[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// inTurn builds groups of terms, each in loops of its own from order[k] on, which add to the
+// target: to a workspace where the target cannot be added to, or would round each sum.
+func (n *nest) inTurn(groups [][]*term, k int, t target) cin.Stmt {
+	if len(t.ordered) > 0 || !t.temp && n.rounds {
+		return n.workspace(slices.Concat(groups...), k, t)
+	}
+	t.accumulate = true
+	s := &cin.Seq{}
+	for _, g := range groups {
+		s.List = append(s.List, n.loops(g, k, t))
+	}
+	return s
+}

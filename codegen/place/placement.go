@@ -1,0 +1,279 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+)
+
+// Placement says where the pieces of a tensor lie: one Level for each level of the
+// machine's hierarchy, the nodes first.
+type Placement []Level
+
+// Level places a tensor on one grid: (Modes...) -> Machine(Dims...), with a Dim for each
+// dimension of the grid. The names of modes are the placement's own.
+type Level struct {
+	Modes   []string
+	Machine string
+	Dims    []Dim
+}
+
+// Dim says what becomes of a tensor along one dimension of a grid.
+type Dim struct {
+	Kind  DimKind
+	Modes []int // Cut, Nonzeros: the modes, as indices
+	At    int64 // Fix: the coordinate of the grid
+}
+
+// DimKind is a kind of Dim.
+type DimKind byte
+
+const (
+	// Cut: the range of one mode is cut evenly.
+	Cut DimKind = iota
+	// Nonzeros: the stored coordinates of modes, fused, are cut evenly.
+	Nonzeros
+	// Copy: every coordinate of the grid has a copy.
+	Copy
+	// Fix: one coordinate of the grid has it.
+	Fix
+)
+
+// ParsePlacement reads a placement at src[from:end], such as
+//
+//	(x,y) -> M(x)            rows over the machine
+//	(x,y) -> M(*)            a copy everywhere
+//	(x,y) -> M(~(x,y))       equal counts of stored entries
+//	(x,y) -> M(x,0)          at column 0 of a grid
+//	(x,y) -> M(x); (x,y) -> N(y)
+//
+// and gives where it ended. Errors are *diag.Error with the place in src.
+func ParsePlacement(src string, from, end int) (Placement, int, error) {
+	p := &placementReader{src: src[:end], at: from}
+	for {
+		level := p.level()
+		if p.err != nil {
+			return nil, p.at, p.err
+		}
+		p.placement = append(p.placement, level)
+		last := p.at
+		if !p.skip(";") {
+			return p.placement, last, nil
+		}
+	}
+}
+
+type placementReader struct {
+	src       string
+	at        int
+	placement Placement
+	err       error
+}
+
+func (p *placementReader) fail(pos, end int, format string, args ...any) {
+	if p.err == nil {
+		p.err = diag.At("placement", p.src, pos, end, format, args...)
+	}
+}
+
+// got fails at the next character, which is not what is wanted.
+func (p *placementReader) got(want string) {
+	p.space()
+	got, n := "the end of the placement", 0
+	if p.at < len(p.src) {
+		_, n = utf8.DecodeRuneInString(p.src[p.at:])
+		got = strconv.Quote(p.src[p.at : p.at+n])
+	}
+	p.fail(p.at, p.at+n, "got %s, want %s", diag.Printable(got), want)
+}
+
+func (p *placementReader) space() {
+	for p.at < len(p.src) && strings.IndexByte(" \t\r\n", p.src[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+// skip goes past a text, where it is next.
+func (p *placementReader) skip(text string) bool {
+	p.space()
+	if !strings.HasPrefix(p.src[p.at:], text) {
+		return false
+	}
+	p.at += len(text)
+	return true
+}
+
+func (p *placementReader) want(text, where string) {
+	if p.err == nil && !p.skip(text) {
+		p.got(strconv.Quote(text) + " " + where)
+	}
+}
+
+// word reads letters, digits and underscores.
+func (p *placementReader) word() (word string, pos int) {
+	p.space()
+	pos = p.at
+	for p.at < len(p.src) {
+		c := p.src[p.at]
+		if c != '_' && (c < '0' || c > '9') && !notation.IsName(string(rune(c))) {
+			break
+		}
+		p.at++
+	}
+	return p.src[pos:p.at], pos
+}
+
+// name reads a NAME.
+func (p *placementReader) name(want string) string {
+	w, pos := p.word()
+	if notation.IsName(w) {
+		return w
+	}
+	p.at = pos
+	if p.err == nil {
+		p.got(want)
+	}
+	return ""
+}
+
+// list reads items with commas between them up to a closing parenthesis.
+func (p *placementReader) list(after string, item func()) {
+	if p.want("(", after); p.err != nil || p.skip(")") {
+		return
+	}
+	for p.err == nil {
+		if item(); p.err != nil || p.skip(")") {
+			return
+		}
+		if !p.skip(",") {
+			p.got(`"," or ")"`)
+		}
+	}
+}
+
+func (p *placementReader) level() Level {
+	var l Level
+	p.list("and the tensor's modes, as in (x,y) -> M(x)", func() {
+		pos := p.nextAt()
+		name := p.name("the name of a mode")
+		if slices.Contains(l.Modes, name) {
+			p.fail(pos, p.at, "got mode %s twice, want a name for each", name)
+		}
+		l.Modes = append(l.Modes, name)
+	})
+	p.want("->", "and a machine, as in (x,y) -> M(x)")
+	l.Machine = p.name("the name of a machine, as in (x,y) -> M(x)")
+	used := make([]bool, len(l.Modes))
+	p.list("after the machine's name "+l.Machine, func() {
+		pos := p.nextAt()
+		d := p.dim(&l)
+		if p.err != nil {
+			return
+		}
+		for _, m := range d.Modes {
+			if used[m] {
+				p.fail(pos, p.at, "got mode %s twice on the right of ->, want it cut once", l.Modes[m])
+			}
+			used[m] = true
+		}
+		l.Dims = append(l.Dims, d)
+	})
+	if p.err == nil && len(l.Dims) == 0 {
+		p.fail(p.at-1, p.at, "got no dimension of %s, want a mode, * or a number for each", l.Machine)
+	}
+	return l
+}
+
+// nextAt is where the next word begins.
+func (p *placementReader) nextAt() int {
+	p.space()
+	return p.at
+}
+
+func (p *placementReader) dim(l *Level) Dim {
+	mode := func() int {
+		pos := p.nextAt()
+		name := p.name("a mode of the tensor, *, a number or ~")
+		k := slices.Index(l.Modes, name)
+		if k < 0 {
+			p.fail(pos, p.at, "got %s, want a mode that stands on the left of ->: %s", name, strings.Join(l.Modes, ", "))
+		}
+		return k
+	}
+	if p.skip("*") {
+		return Dim{Kind: Copy}
+	}
+	if p.skip("~") {
+		d := Dim{Kind: Nonzeros}
+		if p.nextAt() < len(p.src) && p.src[p.at] == '(' {
+			p.list("after ~", func() { d.Modes = append(d.Modes, mode()) })
+			if p.err == nil && len(d.Modes) == 0 {
+				p.fail(p.at-1, p.at, "got no modes after ~, want one at least")
+			}
+			return d
+		}
+		d.Modes = []int{mode()}
+		return d
+	}
+	if pos := p.nextAt(); pos < len(p.src) && '0' <= p.src[pos] && p.src[pos] <= '9' {
+		w, _ := p.word()
+		n, err := strconv.ParseInt(w, 10, 64)
+		if err != nil {
+			p.fail(pos, p.at, "got %s, want a coordinate of the machine, a whole number", w)
+		}
+		return Dim{Kind: Fix, At: n}
+	}
+	return Dim{Kind: Cut, Modes: []int{mode()}}
+}
+
+// Even gives the mode whose range the placement cuts evenly over a machine of one
+// dimension, or -1 where each rank has a copy. ok is false for any other placement.
+func (p Placement) Even() (mode int, ok bool) {
+	if len(p) != 1 || len(p[0].Dims) != 1 {
+		return 0, false
+	}
+	switch d := p[0].Dims[0]; d.Kind {
+	case Cut:
+		return d.Modes[0], true
+	case Copy:
+		return -1, true
+	}
+	return 0, false
+}
+
+// String prints the placement so that ParsePlacement gives it back.
+func (p Placement) String() string {
+	levels := make([]string, len(p))
+	for k, l := range p {
+		dims := make([]string, len(l.Dims))
+		for n, d := range l.Dims {
+			dims[n] = l.dimText(d)
+		}
+		levels[k] = fmt.Sprintf("(%s) -> %s(%s)", strings.Join(l.Modes, ","), l.Machine, strings.Join(dims, ","))
+	}
+	return strings.Join(levels, "; ")
+}
+
+func (l Level) dimText(d Dim) string {
+	modes := make([]string, len(d.Modes))
+	for k, m := range d.Modes {
+		modes[k] = l.Modes[m]
+	}
+	switch d.Kind {
+	case Copy:
+		return "*"
+	case Fix:
+		return strconv.FormatInt(d.At, 10)
+	case Nonzeros:
+		if len(modes) == 1 {
+			return "~" + modes[0]
+		}
+		return "~(" + strings.Join(modes, ",") + ")"
+	}
+	return modes[0]
+}

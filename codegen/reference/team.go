@@ -1,0 +1,261 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Team evaluates one Problem on several threads. What it finds does not depend on how many.
+type Team struct {
+	members []*Evaluator
+	// Of the call in progress: calls of run, and pieces of work of the last of them.
+	runs, runsDone, total, done atomic.Int64
+	failed                      atomic.Int64 // the first piece of work that gave an error
+}
+
+// Visitor takes the points of a range of the result's first mode.
+type Visitor interface {
+	// Point is called for every present coordinate, in ascending order. It must keep neither
+	// coord nor p past its return.
+	Point(coord []int64, p Point) error
+	// Close is called after all of the range's points, unless there was an error.
+	Close() error
+}
+
+// NewTeam is New for the given number of threads, at least 1.
+func NewTeam(p Problem, threads int) *Team {
+	t := &Team{}
+	for range max(threads, 1) {
+		t.members = append(t.members, New(p))
+	}
+	return t
+}
+
+const (
+	// teamParts is the largest number of ranges that Each divides a result into.
+	teamParts = 1024
+	// fewRows is up to how many rows are each computed by all members, and smallRow the
+	// number of coordinates up to which: every piece of a row keeps its sums until they are added.
+	fewRows  = 64
+	smallRow = 1 << 12
+	// rowPieces is the largest number of pieces of such a row.
+	rowPieces = 64
+	// pointsHeld is how many points the rows in progress may have together, if they are of more
+	// than one member.
+	pointsHeld = 1 << 24
+)
+
+// Progress is how much of a call in progress is done, and of how much, in no unit; it may be
+// called meanwhile.
+func (t *Team) Progress() (done, total int64) {
+	n := t.total.Load()
+	return t.runsDone.Load()*n + t.done.Load(), t.runs.Load() * n
+}
+
+// Each opens a Visitor for each of several ranges [lo,hi) of the first mode, which together are
+// all of it ([0,1) for a scalar), and gives it the points there. Visitors of different ranges run
+// side by side. Of several errors (an integer division by zero, a Visitor's, the context's end), Each
+// returns that of the lowest coordinates.
+func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error)) error {
+	e := t.members[0]
+	t.begin(1)
+	if len(e.left) == 0 {
+		return t.together(ctx, []int64{0}, 1, open)
+	}
+	size := e.p.slotSizes[e.left[0]]
+	rows, some := e.candidates()
+	n := size
+	if some {
+		n = int64(len(rows))
+	}
+	if n < fewRows && e.rowSpace() <= smallRow {
+		if !some {
+			for c := range size {
+				rows = append(rows, c)
+			}
+		}
+		return t.together(ctx, rows, size, open)
+	}
+	members := int(max(1, min(int64(len(t.members)), pointsHeld/max(e.rowSpace(), 1))))
+	parts := min(n, teamParts)
+	return t.run(ctx, members, int(parts), func(e *Evaluator, k int) error {
+		own := piece{k, int(parts)}
+		lo, hi := own.of(0, n)
+		from, to := lo, hi
+		if some {
+			from, to = 0, size
+			if k > 0 {
+				from = rows[lo]
+			}
+			if hi < n {
+				to = rows[hi]
+			}
+		}
+		v, err := open(from, to)
+		if err != nil {
+			return err
+		}
+		for c := lo; c < hi; c++ {
+			first := c
+			if some {
+				first = rows[c]
+			}
+			if err := e.row().run(first, v.Point); err != nil {
+				return err
+			}
+		}
+		return v.Close()
+	})
+}
+
+// together computes one row after another, the pieces of each by all members.
+func (t *Team) together(ctx context.Context, rows []int64, size int64, open func(lo, hi int64) (Visitor, error)) error {
+	t.begin(len(rows))
+	v, err := open(0, size)
+	if err != nil {
+		return err
+	}
+	e := t.members[0]
+	if e.row().dense == nil {
+		panic("BUG: reference: pieces of a large row")
+	}
+	for _, first := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		type part struct {
+			term int
+			c    piece
+			nums []int64
+			accs []accumulator
+		}
+		var parts []part
+		e.row().enter(first)
+		for k := range e.terms {
+			n := e.row().plans[k].pieces(e.env, rowPieces)
+			for c := range n {
+				parts = append(parts, part{term: k, c: piece{c, n}})
+			}
+		}
+		err := t.run(ctx, len(t.members), len(parts), func(e *Evaluator, k int) error {
+			p := &parts[k]
+			r := e.row()
+			r.enter(first)
+			err := r.add(p.term, p.c)
+			p.nums, p.accs = slices.Clone(r.nums), slices.Clone(r.accs)
+			r.clear()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r := e.row()
+		for _, p := range parts {
+			for k, n := range p.nums {
+				r.numbered(n).merge(e.p.Compute, &p.accs[k])
+			}
+		}
+		if err := r.flush(first, v.Point); err != nil {
+			return err
+		}
+	}
+	return v.Close()
+}
+
+// At evaluates the statement at n coordinates of the left side: coord gives the k-th, and f takes
+// its point, of different k side by side. Of several errors it returns that of the lowest k.
+func (t *Team) At(ctx context.Context, n int, coord func(k int) []int64, f func(k int, p Point)) error {
+	t.begin(1)
+	return t.run(ctx, len(t.members), n, func(e *Evaluator, k int) error {
+		p, err := e.At(coord(k))
+		if err == nil {
+			f(k, p)
+		}
+		return err
+	})
+}
+
+// begin sets the progress of a call that is to make so many calls of run.
+func (t *Team) begin(runs int) {
+	t.runs.Store(int64(runs))
+	t.runsDone.Store(0)
+	t.total.Store(0)
+	t.done.Store(0)
+}
+
+// run does pieces of work 0 to n-1, each by one of the members. After an error no later piece is
+// begun, and those that were stop; all earlier ones are done, and the first error counts.
+func (t *Team) run(ctx context.Context, members, n int, work func(e *Evaluator, k int) error) error {
+	t.done.Store(0)
+	t.total.Store(int64(n))
+	t.failed.Store(math.MaxInt64)
+	var (
+		next  atomic.Int64
+		mu    sync.Mutex
+		first error
+		wait  sync.WaitGroup
+	)
+	member := func(e *Evaluator) {
+		defer e.pulse.rest()
+		for {
+			k := next.Add(1) - 1
+			if k >= int64(n) || k > t.failed.Load() {
+				return
+			}
+			err := ctx.Err()
+			if err == nil {
+				*e.pulse = pulse{ctx: ctx, failed: &t.failed, k: k}
+				err = work(e, int(k))
+			}
+			if err == nil {
+				t.done.Add(1)
+				continue
+			}
+			mu.Lock()
+			if k < t.failed.Load() && !errors.Is(err, errLater) {
+				t.failed.Store(k)
+				first = err
+			}
+			mu.Unlock()
+		}
+	}
+	for _, e := range t.members[1:min(members, max(n, 1))] {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			member(e)
+		}()
+	}
+	member(t.members[0])
+	wait.Wait()
+	t.runsDone.Add(1)
+	t.done.Store(0)
+	return first
+}
+
+// errLater ends work of coordinates after those of an error.
+var errLater = errors.New("reference: work after an error")
+
+// pulse tells the loops of an evaluator now and then whether they are to go on.
+type pulse struct {
+	n      uint32
+	ctx    context.Context // nil: they are
+	failed *atomic.Int64
+	k      int64 // the piece of work
+}
+
+func (p *pulse) beat() error {
+	if p.n++; p.n&0xffff != 0 || p.ctx == nil {
+		return nil
+	}
+	if p.failed.Load() < p.k {
+		return errLater
+	}
+	return p.ctx.Err()
+}
+
+func (p *pulse) rest() { *p = pulse{} }

@@ -1,0 +1,181 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// A temporary is implicit where no command made it: the statement has it because the
+// result cannot be summed into in the order of the loops. Its name is none of the
+// user's, and gives way to one that is.
+
+// implicit tells whether a name is that of an implicit temporary.
+func (s *state) implicit(name string) bool {
+	return !s.tensor(name) && !slices.Contains(s.made, name) && assigns(s.body, name)
+}
+
+// giveWay frees a name that an implicit temporary has: that one gets another.
+func (s *state) giveWay(name string) {
+	if !s.implicit(name) {
+		return
+	}
+	k := 1
+	for s.inUse(fmt.Sprintf("%s%d", name, k)) {
+		k++
+	}
+	s.rename(name, fmt.Sprintf("%s%d", name, k))
+}
+
+// rename gives a temporary another name, in the orders for it too.
+func (s *state) rename(from, to string) {
+	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
+		a, ok := t.(*cin.Assign)
+		if !ok {
+			return t
+		}
+		renamed := func(x *cin.Access) *cin.Access {
+			if x.Name != from {
+				return x
+			}
+			return &cin.Access{Name: to, Vars: x.Vars}
+		}
+		b := &cin.Assign{LHS: renamed(a.LHS), Accumulate: a.Accumulate, RHS: cin.MapAccesses(a.RHS, renamed)}
+		if b.LHS == a.LHS && b.RHS == a.RHS {
+			return a
+		}
+		return b
+	})
+	s.renameOrders(from, to)
+}
+
+func (s *state) renameOrders(from, to string) {
+	s.orders = slices.Clone(s.orders)
+	for k, o := range s.orders {
+		if w, ok := o.Order.(strategy.Workspace); ok && w.Name == from {
+			w.Name = to
+			s.orders[k].Order = w
+		}
+	}
+}
+
+// replaced is an implicit workspace that a precompute's takes the place of: the
+// result, in which the workspace's terms are summed without it, has them from the other one.
+type replaced struct {
+	name string
+	body cin.Stmt    // the statement without the implicit workspace
+	sum  *cin.Assign // in which the precomputed expression stands
+	into *cin.Assign // of the implicit workspace to the result
+	// before and after are the other terms of the workspace, in the order of the text.
+	before, after []cin.Expr
+}
+
+// consumer assigns to the result the expression that is left where the new workspace
+// stands, and the other terms.
+func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
+	terms := append(append(slices.Clone(x.before), rest), x.after...)
+	sum := terms[0]
+	for _, t := range terms[1:] {
+		sum = &cin.Binary{Op: '+', X: sum, Y: t}
+	}
+	return &cin.Assign{LHS: x.into.LHS, Accumulate: x.into.Accumulate, RHS: sum}
+}
+
+// replaceable is the implicit workspace that a adds to, if it is assigned to the result as
+// it is, and all of its terms but a's stand in loops over its own variables; nil otherwise.
+func (s *state) replaceable(a *cin.Assign) *replaced {
+	name := a.LHS.Name
+	if len(a.LHS.Vars) == 0 || !s.implicit(name) {
+		return nil
+	}
+	var where *cin.Where
+	x := &replaced{name: name}
+	cin.Walk(s.body, func(t cin.Stmt) {
+		w, ok := t.(*cin.Where)
+		if !ok || cin.Target(w.Producer).Name != name {
+			return
+		}
+		into, ok := innermost(w.Consumer).(*cin.Assign)
+		if !ok {
+			return
+		}
+		if read, ok := into.RHS.(*cin.Access); ok && read.Name == name && slices.Equal(read.Vars, a.LHS.Vars) {
+			where, x.into = w, into
+		}
+	})
+	if where == nil {
+		return nil
+	}
+	parts := []cin.Stmt{where.Producer}
+	if seq, ok := where.Producer.(*cin.Seq); ok {
+		parts = seq.List
+	}
+	var summed cin.Stmt
+	for _, part := range parts {
+		if summed == nil && holdsAssign(part, a) {
+			x.sum = &cin.Assign{LHS: x.into.LHS, Accumulate: true, RHS: a.RHS}
+			summed = cin.Map(part, func(t cin.Stmt) cin.Stmt {
+				if t == cin.Stmt(a) {
+					return x.sum
+				}
+				return t
+			})
+			if assigns(summed, name) {
+				return nil
+			}
+			continue
+		}
+		term, ok := s.plainTerm(part, a.LHS)
+		switch {
+		case !ok:
+			return nil
+		case summed == nil:
+			x.before = append(x.before, term)
+		default:
+			x.after = append(x.after, term)
+		}
+	}
+	x.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) { return summed, t == cin.Stmt(where) })
+	return x
+}
+
+// plainTerm is what part adds to workspace w, if its loops are all over w's variables.
+func (s *state) plainTerm(part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
+	a, ok := innermost(part).(*cin.Assign)
+	if !ok || !slices.Equal(a.LHS.Vars, w.Vars) {
+		return nil, false
+	}
+	own := true
+	cin.Paths(part, func(loops []*cin.Forall, _ *cin.Assign) { own = s.within(loops, w.Vars) })
+	return a.RHS, own
+}
+
+// within tells whether loops are all over some of the original variables.
+func (s *state) within(loops []*cin.Forall, vars []string) bool {
+	return !slices.ContainsFunc(loops, func(f *cin.Forall) bool {
+		return slices.ContainsFunc(s.rootsOf(f.Var), func(v string) bool { return !slices.Contains(vars, v) })
+	})
+}
+
+// innermost is what the loops that a statement begins with hold.
+func innermost(t cin.Stmt) cin.Stmt {
+	if f, ok := t.(*cin.Forall); ok {
+		_, t = nested(f)
+	}
+	return t
+}
+
+// assigns tells whether a statement assigns to anything of that name.
+func assigns(t cin.Stmt, name string) bool {
+	found := false
+	cin.Paths(t, func(_ []*cin.Forall, a *cin.Assign) { found = found || a.LHS.Name == name })
+	return found
+}
+
+func holdsAssign(t cin.Stmt, a *cin.Assign) bool {
+	found := false
+	cin.Walk(t, func(u cin.Stmt) { found = found || u == cin.Stmt(a) })
+	return found
+}

@@ -1,0 +1,61 @@
+package bins
+
+import (
+	"fmt"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// axis is bins along one mode, of one width.
+type axis struct {
+	mode  int   // -1: none, all entries are in the one bin
+	size  int64 // a lower bound where the axis grows
+	width int64 // coordinates a bin
+	bins  int
+	grows bool    // the size is not known: bins widen as coordinates come
+	at    []int32 // the bin of each entry of a batch
+}
+
+func newAxis(mode int, size, width int64, exact bool, most int) *axis {
+	a := &axis{mode: mode, size: size, width: width, grows: !exact, bins: most}
+	if exact {
+		if width < 1 {
+			panic(fmt.Sprintf("BUG: bins: a width of %d", width))
+		}
+		a.bins = int((size + width - 1) / width)
+	}
+	return a
+}
+
+// check holds a batch's coordinates to the size, and returns the largest.
+func (a *axis) check(col []int64, name string) (last int64, err error) {
+	low, last := col[0], col[0]
+	for _, x := range col {
+		low, last = min(low, x), max(last, x)
+	}
+	bad := func(format string, args ...any) error {
+		return &coo.Error{Exit: 3, Name: name, Msg: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case low < 0:
+		return 0, bad("coordinate %d of mode %d is no index", low, a.mode)
+	case !a.grows && last >= a.size:
+		return 0, bad("coordinate %d of mode %d is past its size %d", last+1, a.mode, a.size)
+	case last >= tcs.MaxSize:
+		return 0, bad("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", uint64(last)+1, a.mode, int64(tcs.MaxSize))
+	}
+	return last, nil
+}
+
+// place finds the bin of each coordinate, which was checked.
+func (a *axis) place(col []int64) {
+	if cap(a.at) < len(col) {
+		a.at = make([]int32, len(col))
+	}
+	a.at = a.at[:len(col)]
+	width := uint64(a.width)
+	for k, x := range col {
+		a.at[k] = int32(uint64(x) / width)
+	}
+}

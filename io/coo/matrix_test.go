@@ -1,0 +1,115 @@
+package coo
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"distaff/io/tcs"
+)
+
+// TestMatrix: bandwidth, diagonal and symmetry of matrices, in any order of entries, with
+// repeats, in memory and on disk.
+func TestMatrix(t *testing.T) {
+	nan := complex(math.NaN(), 0)
+	for _, c := range []struct {
+		name string
+		typ  tcs.Type
+		dims []int64
+		at   [][]int64
+		vals []complex128
+		m    Matrix
+		s    Symmetry
+	}{
+		{"empty", tcs.Float64, []int64{3, 3}, nil, nil, Matrix{0, 0, 0, 3, true}, Symmetry{1, 1, true, true, false}},
+		{"identity", tcs.Float64, []int64{2, 2}, [][]int64{{1, 1}, {0, 0}}, []complex128{1, 1}, Matrix{0, 0, 2, 2, true}, Symmetry{1, 1, true, false, false}},
+		{"wide", tcs.Float64, []int64{2, 5}, [][]int64{{0, 4}, {1, 0}, {1, 1}}, []complex128{1, 1, 1}, Matrix{1, 4, 1, 2, true}, Symmetry{}},
+		{"a part", tcs.Float64, []int64{4, 4}, [][]int64{{0, 1}, {1, 0}, {2, 0}, {0, 2}, {3, 0}, {0, 0}}, []complex128{1, 1, 2, 3, 4, 5},
+			Matrix{3, 2, 1, 4, true}, Symmetry{0.8, 0.4, false, false, false}},
+		{"skew", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}}, []complex128{7, -7}, Matrix{1, 1, 0, 3, true}, Symmetry{1, 0, false, true, false}},
+		{"skew but for the diagonal", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}, {2, 2}}, []complex128{7, -7, 1}, Matrix{1, 1, 1, 3, true}, Symmetry{1, 0, false, false, false}},
+		{"repeats", tcs.Float64, []int64{3, 3}, [][]int64{{2, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 1}}, []complex128{1, 3, 2, 1, 1}, Matrix{2, 2, 1, 3, true}, Symmetry{1, 1, true, false, false}},
+		{"Hermitian", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}}, []complex128{1 + 2i, 1 - 2i, 4}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
+		{"a complex diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}}, []complex128{1 + 2i, 1 - 2i, 4i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
+		{"complex symmetric", tcs.Complex64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{1 + 2i, 1 + 2i}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, false, false}},
+		{"NaN", tcs.Float32, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{nan, nan}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
+		{"zeros are stored", tcs.Float64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{0, 0}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
+	} {
+		s := &memStream{dims: c.dims, exact: true, typ: c.typ, batch: 2, coords: c.at}
+		for _, v := range c.vals {
+			s.vals = append(s.vals, tcs.Value{Type: c.typ, C: v, I: int64(real(v))})
+		}
+		v, err := Look(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *v.Matrix != c.m {
+			t.Errorf("%s: got %+v, want %+v", c.name, *v.Matrix, c.m)
+		}
+		if c.dims[0] != c.dims[1] {
+			continue
+		}
+		s.Rewind()
+		got, err := CompareTransposed(s, Config{Tmp: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *got != c.s {
+			t.Errorf("%s: got %+v, want %+v", c.name, *got, c.s)
+		}
+	}
+}
+
+// A diagonal that is too long is not counted, and said not to be.
+func TestLongDiagonal(t *testing.T) {
+	n := int64(1) << 40
+	s := &memStream{dims: []int64{n, n}, exact: true, typ: tcs.Float64, batch: 2, coords: [][]int64{{5, 5}, {n - 1, n - 1}, {0, 9}},
+		vals: []tcs.Value{{Type: tcs.Float64}, {Type: tcs.Float64}, {Type: tcs.Float64}}}
+	v, err := Look(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Matrix.DiagonalKnown || v.Matrix.Diagonal != 0 || v.Matrix.Upper != 9 {
+		t.Errorf("got %+v", *v.Matrix)
+	}
+}
+
+// Where memory has no room for the entries, the sorts go by way of files.
+func TestSymmetryInLittleMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 300
+	s := random(r, []int64{n, n}, 40000, tcs.Int64)
+	sums := map[[2]int64]int64{}
+	for k, at := range s.coords {
+		sums[[2]int64{at[0], at[1]}] += s.vals[k].I
+	}
+	var off, stored, equal float64
+	for at, v := range sums {
+		if at[0] == at[1] {
+			continue
+		}
+		off++
+		if w, ok := sums[[2]int64{at[1], at[0]}]; ok {
+			stored++
+			if v == w {
+				equal++
+			}
+		}
+	}
+	if stored == 0 || equal == 0 || equal == stored || stored == off {
+		t.Fatalf("%v, %v and %v entries: nothing to tell apart", off, stored, equal)
+	}
+	for _, limit := range []*tcs.Limit{nil, tcs.NewLimit(1 << 20)} {
+		s.Rewind()
+		got, err := CompareTransposed(s, Config{Limit: limit, Tmp: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Pattern != stored/off || got.Values != equal/off || got.Symmetric || got.Skew || got.Hermitian {
+			t.Errorf("got %+v, want %v and %v", *got, stored/off, equal/off)
+		}
+		if limit != nil && limit.Used() != 0 {
+			t.Errorf("%d bytes are still counted", limit.Used())
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package npy
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"io"
+	"math"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// NpzModes is the order in which WriteNpz wants the entries: rows first, for
+// CSR, or columns first, for CSC.
+func NpzModes(order int, opt coo.WriteOptions) []int {
+	modes := tcs.Identity(order)
+	if opt.ColumnMajor && order == 2 {
+		modes[0], modes[1] = 1, 0
+	}
+	return modes
+}
+
+// smallNpz tells whether the integers of a tensor of nnz entries are of 32 bits, as
+// SciPy's are.
+func smallNpz(dims []int64, nnz int64) bool {
+	widest := int64(0)
+	for _, n := range dims {
+		widest = max(widest, n)
+	}
+	if len(dims) == 2 {
+		widest = max(widest, nnz) // row pointers count entries
+	}
+	return widest <= math.MaxInt32
+}
+
+// LeastNpz is the number of bytes of a matrix's arrays: a pointer for each row,
+// or column, and an index and a value for each entry. It is 0 for other orders, whose
+// files list entries only.
+func LeastNpz(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
+	if len(dims) != 2 {
+		return 0
+	}
+	outer, width := dims[0], 8.0
+	if opt.ColumnMajor {
+		outer = dims[1]
+	}
+	if smallNpz(dims, nnz) {
+		width = 4
+	}
+	return (float64(outer)+1)*width + float64(nnz)*(width+float64(typ.Size()))
+}
+
+// WriteNpz writes the entries of in, which come in the order of NpzModes: a matrix as
+// SciPy's CSR or, if opt.ColumnMajor, CSC, a tensor of another order as SciPy's
+// n-dimensional COO. The members are written one after another, so that in is read
+// three times, or once for each mode and once for the values.
+func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
+	dims, _ := in.Dims()
+	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tcs.MaxCount {
+		return text.Commandf("SciPy's .npz", 0, 0, "got sizes %s, want some whose row (or column) pointers take less than 2^62 bytes: .tns and .tcs store only entries", text.Sizes(dims))
+	}
+	z := &npz{zip: zip.NewWriter(w), in: in, small: smallNpz(dims, in.NNZ())}
+	if len(dims) == 2 {
+		z.compressed(dims, opt)
+	} else {
+		z.coordinates(dims)
+	}
+	if z.err != nil {
+		return z.err
+	}
+	return z.zip.Close()
+}
+
+// compressed writes the members of a CSR, or a CSC.
+func (z *npz) compressed(dims []int64, opt coo.WriteOptions) {
+	outer, format := 0, "csr"
+	if opt.ColumnMajor {
+		outer, format = 1, "csc"
+	}
+	z.integers("indices", []int64{z.in.NNZ()}, func(put func(int64) error) error {
+		return z.mode(1-outer, put)
+	})
+	z.integers("indptr", []int64{dims[outer] + 1}, func(put func(int64) error) error {
+		n, segment := int64(0), int64(-1)
+		upTo := func(c int64) error {
+			for ; segment < c; segment++ {
+				if err := put(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		err := z.each(func(b *coo.Batch) error {
+			for _, c := range b.Coords[outer][:b.N] {
+				if err := upTo(c); err != nil {
+					return err
+				}
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return upTo(dims[outer])
+	})
+	z.member("format", appendHeader("|S3", nil), func(out *bufio.Writer) error {
+		_, err := out.WriteString(format)
+		return err
+	})
+	z.shape(dims)
+	z.data()
+}
+
+// coordinates writes the members of a COO of any order. SciPy reads the format's name
+// as bytes or a string, pydata/sparse as a string only; the fill value is its, and
+// _is_array SciPy's.
+func (z *npz) coordinates(dims []int64) {
+	z.integers("coords", []int64{int64(len(dims)), z.in.NNZ()}, func(put func(int64) error) error {
+		for m := range dims {
+			if err := z.mode(m, put); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	z.member("format", appendHeader("<U3", nil), func(out *bufio.Writer) error {
+		_, err := out.WriteString("c\x00\x00\x00o\x00\x00\x00o\x00\x00\x00")
+		return err
+	})
+	z.shape(dims)
+	z.data()
+	z.member("fill_value", appendHeader(descr(z.in.Type()), nil), func(out *bufio.Writer) error {
+		_, err := out.Write(make([]byte, z.in.Type().Size()))
+		return err
+	})
+	z.member("_is_array", appendHeader("|b1", nil), func(out *bufio.Writer) error {
+		return out.WriteByte(1)
+	})
+}
+
+func (z *npz) shape(dims []int64) {
+	z.small = false
+	z.integers("shape", []int64{int64(len(dims))}, func(put func(int64) error) error {
+		for _, n := range dims {
+			if err := put(n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (z *npz) data() {
+	z.member("data", appendHeader(descr(z.in.Type()), []int64{z.in.NNZ()}), func(out *bufio.Writer) error {
+		return z.each(func(b *coo.Batch) error {
+			_, err := out.Write(b.Vals[:b.N*z.in.Type().Size()])
+			return err
+		})
+	})
+}
+
+// mode puts the coordinates of all entries in one mode.
+func (z *npz) mode(m int, put func(int64) error) error {
+	return z.each(func(b *coo.Batch) error {
+		for _, c := range b.Coords[m][:b.N] {
+			if err := put(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// npz writes members; after an error nothing more.
+type npz struct {
+	zip   *zip.Writer
+	in    *coo.Ordered
+	small bool // integers in 32 bits
+	err   error
+}
+
+// member writes a member that is not compressed. body returns the first error of
+// out: what it writes may be far longer than a disk.
+func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
+	if z.err != nil {
+		return
+	}
+	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+	if err == nil {
+		out := bufio.NewWriterSize(w, 1<<18)
+		if _, err = out.Write(header); err == nil {
+			err = body(out)
+		}
+		if err == nil {
+			err = out.Flush()
+		}
+	}
+	z.err = err
+}
+
+// integers writes a member of integers, those that body puts.
+func (z *npz) integers(name string, dims []int64, body func(put func(int64) error) error) {
+	typ := tcs.Int64
+	if z.small {
+		typ = tcs.Int32
+	}
+	z.member(name, appendHeader(descr(typ), dims), func(out *bufio.Writer) error {
+		le := binary.LittleEndian
+		if z.small {
+			return body(func(v int64) error {
+				_, err := out.Write(le.AppendUint32(out.AvailableBuffer(), uint32(v)))
+				return err
+			})
+		}
+		return body(func(v int64) error {
+			_, err := out.Write(le.AppendUint64(out.AvailableBuffer(), uint64(v)))
+			return err
+		})
+	})
+}
+
+// each reads the entries from the first on.
+func (z *npz) each(f func(*coo.Batch) error) error {
+	if err := z.in.Rewind(); err != nil {
+		return err
+	}
+	var b coo.Batch
+	for {
+		err := z.in.Next(&b)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(&b); err != nil {
+			return err
+		}
+	}
+}

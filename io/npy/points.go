@@ -1,0 +1,129 @@
+package npy
+
+import (
+	"fmt"
+	"io"
+
+	"distaff/io/tcs"
+	"distaff/io/text"
+)
+
+// points walks COO of any order, whose member coords has a row for each mode and a
+// column for each entry.
+type points struct {
+	s     *sparse
+	modes []*index // in C order: a reader for each row
+	mixed *index   // in Fortran order: the columns one after another
+	vals  *elements
+	left  int64 // entries not read yet
+	k     int64 // the entry that is read
+}
+
+func (a *archive) points(s *sparse) (walker, error) {
+	w := &points{s: s}
+	err := a.openPoints(w)
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (a *archive) openPoints(w *points) (err error) {
+	const name = "coords"
+	if w.vals, err = a.elements("data", 1); err != nil {
+		return err
+	}
+	e, err := a.elements(name, 2)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if w.mixed == nil {
+			e.close()
+		}
+	}()
+	order := int64(len(w.s.full))
+	switch {
+	case e.shape[0] != order:
+		return text.Dataf(a.what(name), 0, 0, "got %s, want %d: as many as there are sizes in shape", text.Plural(e.shape[0], "row", "rows"), order)
+	case e.shape[1] != w.vals.count:
+		return text.Dataf(a.what(name), 0, 0, "got coordinates of %s, want %d: as many as there are elements in data", text.Plural(e.shape[1], "entry", "entries"), w.vals.count)
+	}
+	w.left = w.vals.count
+	if e.count == 0 {
+		return nil
+	}
+	if err := a.wantIntegers(name, e); err != nil {
+		return err
+	}
+	if e.fortran {
+		w.mixed = &index{e: e, name: a.what(name)}
+		return nil
+	}
+	for m := range order {
+		x, err := a.row(name, m)
+		if err != nil {
+			return err
+		}
+		w.modes = append(w.modes, x)
+	}
+	return nil
+}
+
+// row opens row m of a member of two dimensions in C order.
+func (a *archive) row(name string, m int64) (*index, error) {
+	e, err := a.elements(name, 2)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.only(m*e.shape[1], e.shape[1]); err != nil {
+		e.close()
+		return nil, fault(a.what(name), err)
+	}
+	return &index{e: e, name: a.what(name)}, nil
+}
+
+// only passes over elements and leaves n of those that follow to be read.
+func (e *elements) only(pass, n int64) error {
+	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.dtype.size))
+	if short(err) {
+		return fmt.Errorf("got %s, want %d of the shape %v: the data end early", tcs.Count(got/int64(e.dtype.size), "element"), e.count, e.shape)
+	}
+	e.after = e.count - pass - n
+	e.left = n
+	return err
+}
+
+func (w *points) next(at [][]int64, vals []byte, room int) (int, error) {
+	n := int(min(int64(room), w.left))
+	for k := range n {
+		for m, size := range w.s.full {
+			x := w.mixed
+			if x == nil {
+				x = w.modes[m]
+			}
+			c, err := x.next(-1<<63, 1<<63-1)
+			if err != nil {
+				return 0, err
+			}
+			if c < 0 || c >= size {
+				return 0, text.Dataf(x.name, 0, 0, "got %d at [%d,%d], want one from 0 to %d: the size of mode %d is %d", c, m, w.k, size-1, m, size)
+			}
+			at[m][k] = c
+		}
+		w.k++
+	}
+	w.left -= int64(n)
+	return w.s.fill(w.vals, vals, n)
+}
+
+func (w *points) data() *elements { return w.vals }
+
+func (w *points) close() {
+	for _, x := range w.modes {
+		x.close()
+	}
+	w.mixed.close()
+	w.vals.close()
+}

@@ -1,0 +1,78 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// sampled is how much text About looks at.
+const sampled = 1 << 20
+
+// About is about how many entries the file has: as many as fit into it if all its lines are as
+// long as the first ones, and compress as well. That is not known of a pipe, and of what cannot
+// be read.
+func (e *Entries) About() (n int64, known bool) {
+	content, share := e.Src.sample(sampled)
+	if share <= 0 || e.Start > int64(len(content)) {
+		return 0, false
+	}
+	body := content[e.Start:]
+	if share < 1 {
+		body = body[:bytes.LastIndexByte(body, '\n')+1]
+	}
+	entries, rest := 0, body
+	for len(rest) > 0 {
+		line, after, _ := bytes.Cut(rest, []byte{'\n'})
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != e.Comment {
+			entries++
+		}
+		rest = after
+	}
+	if share == 1 {
+		return int64(entries), true
+	}
+	all := float64(len(content))/share - float64(e.Start)
+	return int64(float64(entries)*all/float64(len(body)) + 0.5), entries > 0
+}
+
+// sample is at most n bytes from the beginning of the content, uncompressed, and the share
+// of the file that they are; 0 where that is unknown.
+func (s *Source) sample(n int) (content []byte, share float64) {
+	if s.file == nil || s.size == 0 {
+		return nil, 0
+	}
+	var read atomic.Int64
+	var r io.Reader = &counted{r: io.NewSectionReader(s.file, 0, s.size), n: &read}
+	switch s.pack {
+	case gzipped:
+		// What a buffer holds counts as read: it is a small one.
+		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<12))
+		if err != nil {
+			return nil, 0
+		}
+		defer z.Close()
+		r = z
+	case zstandard:
+		// One decoder reads no further than it is asked to.
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, 0
+		}
+		defer z.Close()
+		r = z
+	}
+	content = make([]byte, n+1)
+	m, err := io.ReadFull(r, content)
+	switch err {
+	case nil:
+		return content[:n], float64(n) / float64(n+1) * float64(read.Load()) / float64(s.size)
+	case io.EOF, io.ErrUnexpectedEOF:
+		return content[:m], 1
+	}
+	return nil, 0
+}

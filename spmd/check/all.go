@@ -1,0 +1,175 @@
+package check
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"distaff/codegen/reference"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// all compares every coordinate, ranges of the first mode side by side.
+func (c *checker) all(result *tcs.Tensor) error {
+	t, err := c.inOrder(result)
+	if err != nil {
+		return err
+	}
+	if t != result {
+		defer t.Close()
+	}
+	var mu sync.Mutex
+	var ranges []*rangeCheck
+	defer func() {
+		for _, r := range ranges {
+			r.entries.close()
+		}
+	}()
+	err = c.team.Each(c.Env.Ctx, func(lo, hi int64) (reference.Visitor, error) {
+		entries, err := entriesOf(t, lo, hi)
+		if err != nil {
+			return nil, err
+		}
+		r := &rangeCheck{c: c, lo: lo, entries: entries}
+		mu.Lock()
+		defer mu.Unlock()
+		ranges = append(ranges, r)
+		return r, nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(ranges, func(a, b *rangeCheck) int { return cmp.Compare(a.lo, b.lo) })
+	for _, r := range ranges {
+		c.n += r.n
+		if c.first == nil {
+			c.first = r.first
+		}
+	}
+	return nil
+}
+
+// rangeCheck compares the coordinates of a range of the first mode: the evaluator's points and the
+// result's entries, both in order, are merged. What one side lacks is zero.
+type rangeCheck struct {
+	c       *checker
+	lo      int64
+	entries *entryCursor
+	found
+}
+
+func (r *rangeCheck) Point(coord []int64, p reference.Point) error {
+	for {
+		at, v, ok, err := r.entries.peek()
+		if err != nil {
+			return err
+		}
+		order := 1
+		if ok {
+			order = slices.Compare(at, coord)
+		}
+		if order < 0 { // the reference is absent here
+			r.c.compareAbsent(&r.found, at, v)
+			r.entries.advance()
+			continue
+		}
+		if order > 0 {
+			v = tcs.Value{Type: r.entries.t.Type}
+		} else {
+			r.entries.advance()
+		}
+		r.c.compare(&r.found, coord, p, v)
+		return nil
+	}
+}
+
+// Close compares the entries after the last point.
+func (r *rangeCheck) Close() error {
+	for {
+		at, v, ok, err := r.entries.peek()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			r.entries.close()
+			return nil
+		}
+		r.c.compareAbsent(&r.found, at, v)
+		r.entries.advance()
+	}
+}
+
+// inOrder is the result, or a tensor of its entries in order of modes.
+func (c *checker) inOrder(result *tcs.Tensor) (*tcs.Tensor, error) {
+	kinds, order := result.Format()
+	if slices.Equal(order, tcs.Identity(len(order))) && !tcs.KeepsRepeats(kinds) {
+		return result, nil
+	}
+	sparse := make([]byte, len(order))
+	for l := range sparse {
+		sparse[l] = 's'
+	}
+	return coo.Repack(result, string(sparse), nil, coo.KeepAll, c.Env.Config())
+}
+
+// entryCursor walks a tensor's entries one by one.
+type entryCursor struct {
+	t      *tcs.Tensor // a view; nil when closed
+	stream coo.Stream
+	b      coo.Batch
+	k      int
+	end    bool
+	coord  []int64
+}
+
+// cursorBatch is how many entries a cursor takes at a time: there are many cursors.
+const cursorBatch = 512
+
+// entriesOf walks the entries whose first coordinate is in [lo, hi), or a scalar's.
+func entriesOf(t *tcs.Tensor, lo, hi int64) (*entryCursor, error) {
+	box := make([][2]int64, t.Order())
+	for m, d := range t.Dims {
+		box[m] = [2]int64{0, d}
+	}
+	if len(box) > 0 {
+		box[0] = [2]int64{lo, hi}
+	}
+	v, err := t.View(tcs.Block{Box: box})
+	if err != nil {
+		return nil, err
+	}
+	return &entryCursor{t: v, stream: coo.FromTensorBy(v, coo.KeepAll, cursorBatch), coord: make([]int64, t.Order())}, nil
+}
+
+// peek is the current entry; ok is false after the last. The coordinates are
+// valid until the next call.
+func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
+	for !s.end && s.k == s.b.N {
+		s.k = 0
+		if err := s.stream.Next(&s.b); err == io.EOF {
+			s.end = true
+		} else if err != nil {
+			return nil, v, false, err
+		}
+	}
+	if s.end {
+		return nil, v, false, nil
+	}
+	for m := range s.coord {
+		s.coord[m] = s.b.Coords[m][s.k]
+	}
+	return s.coord, s.t.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Type.Size()])), true, nil
+}
+
+func (s *entryCursor) advance() { s.k++ }
+
+func (s *entryCursor) close() {
+	if s.t != nil {
+		s.stream.Close()
+		s.t.Close()
+		s.t, s.stream, s.b = nil, nil, coo.Batch{}
+	}
+}

@@ -1,0 +1,104 @@
+package spmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+
+	"distaff/codegen/jobfile"
+	"distaff/kernels"
+	"distaff/spmd/jobs"
+	"distaff/spmd/launch"
+)
+
+// A FileJob is a job file with what is said of it beside: see RunFile.
+type FileJob struct {
+	File *jobfile.File // bound and checked
+	// Inputs and Outputs are by tensor, in the place of what the file says.
+	Inputs  map[string]Input
+	Outputs map[string]string
+	// Say is told each line that the job prints, as soon as it does, at rank 0.
+	Say func(line string)
+
+	Options
+}
+
+// FileReport is what a job file's run tells.
+type FileReport = jobs.Report
+
+// Run runs the file, as the program that it is: see Start. Where it ends with a difference
+// that Check found, or with a repeat whose condition was to hold, the error has exit code 4, and there is a
+// report. In a process of a launcher the report is rank 0's, and nil at other ranks.
+func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
+	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, kernels.DefaultTarget)}
+	var report *FileReport
+	var ended error // at every rank alike
+	err := j.start(ctx, j.told(), func(p *Program) error {
+		rep, err := jobs.Run(p, j.File, o)
+		var e *jobs.Ended
+		agreed := errors.As(err, &e)
+		switch {
+		case p.Rank() == 0:
+			if report = rep; agreed {
+				ended = err
+			}
+		case agreed && j.Ranks <= 1: // a process of its own
+			ended = &OtherRank{Err: err}
+		}
+		if agreed {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return report, ended
+}
+
+// told is what all ranks must be told alike: what flags have changed of the file is in its
+// printed form.
+func (j *FileJob) told() launch.Told {
+	t := launch.Told{{"job file", j.File.String()}}
+	outputs := map[string]string{}
+	maps.Copy(outputs, j.Outputs)
+	t.Say("-o", launch.Named(outputs)...)
+	t.Say("-d", launch.Named(j.File.Sizes)...)
+	t.Number("--seed", j.Seed)
+	t.Number("--repeat", int64(j.Repeat))
+	t.Option("--check", j.Check)
+	t.Option("--trust-input", j.TrustInput)
+	t.Say("--stats", j.StatsFile)
+	return t
+}
+
+// Part is a statement of a job file as a job of its own.
+type Part struct {
+	*Job
+	Line int // of the statement in the file
+	// Locate gives an error of the job its place in the file.
+	Locate func(error) error
+}
+
+// Jobs are the statements of the file, each as the job that it would be where it stands: tensors
+// that the file's inputs give, and those that statements before it write, with the sizes, types
+// and formats that they will have. Nothing is run. It is what plan and compile go by.
+func (j *FileJob) Jobs() ([]Part, error) {
+	parts, err := jobs.Parts(j.File, j.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	var out []Part
+	for _, x := range parts {
+		s, g := x.Statement, x.Given
+		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: j.Options}
+		for _, c := range s.Schedule {
+			k.Schedule = append(k.Schedule, c.Text)
+		}
+		k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
+		line, _ := j.File.Position(s.Span().Pos)
+		out = append(out, Part{k, line, s.Locate})
+	}
+	return out, nil
+}

@@ -1,0 +1,75 @@
+package jobs
+
+import (
+	"fmt"
+
+	"distaff/codegen/jobfile"
+	"distaff/io/tcs"
+	"distaff/spmd/program"
+)
+
+// checks compare the first and the last run of each statement with the reference evaluator.
+type checks struct {
+	r    *run
+	last map[*jobfile.Statement]*lastRun
+}
+
+// lastRun is the newest run of a statement that was not compared; nil where the first was the
+// last so far.
+type lastRun struct {
+	s *program.Statement
+	n *program.Snapshot
+}
+
+// after takes a run that was made.
+func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Snapshot) error {
+	if err := k.After(n); err != nil {
+		n.Close()
+		return err
+	}
+	old, again := c.last[s]
+	if !again {
+		c.last[s] = nil
+		return c.compare(s, k, n, "first")
+	}
+	if old != nil {
+		old.n.Close()
+	}
+	c.last[s] = &lastRun{k, n}
+	return nil
+}
+
+// finish compares the last runs.
+func (c *checks) finish() (err error) {
+	c.r.each(c.r.f.Items, func(s *jobfile.Statement) {
+		if l := c.last[s]; l != nil && err == nil {
+			err = c.compare(s, l.s, l.n, "last")
+		}
+	})
+	return err
+}
+
+// compare compares a run, whose snapshot it closes. A difference is an error at every rank.
+func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot, which string) error {
+	defer n.Close()
+	line, _ := c.r.f.Position(s.Span().Pos)
+	where := fmt.Sprintf("%s:%d: %s run: ", tcs.Printable(c.r.f.Name), line, which)
+	var differs string
+	err := program.Shared(c.r.p, &differs, func() error {
+		said, d, err := k.Compare(n)
+		if said != "" {
+			c.r.report.Lines = append(c.r.report.Lines, where+said)
+		}
+		if d != nil {
+			differs = where + d.Error()
+		}
+		return err
+	})
+	if err != nil {
+		return c.r.at(s, err)
+	}
+	if differs != "" {
+		return &Ended{differs}
+	}
+	return nil
+}

@@ -1,0 +1,348 @@
+// Package jobs runs job files (codegen/jobfile) as programs, at every rank.
+//
+// # Files
+//
+//	jobs.go    Run: the items of a file, in order
+//	sizes.go   what names stand for: inputs, and sizes, from files
+//	parts.go   the statements of a file apart, to be planned and compiled
+//	stats.go   statistics
+//	outputs.go what is written, and where
+//	check.go   runs of statements against the reference evaluator
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/jobfile"
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/input"
+	"distaff/spmd/program"
+)
+
+// Options are how a file is run.
+type Options struct {
+	Repeat int  // times that the whole of it runs, from its inputs; 0 is 1
+	Check  bool // each statement's first and last run against the reference evaluator
+	// Inputs are what -i and -g give tensors, in the place of what the file says.
+	Inputs  map[string]input.Input
+	Stats   string   // the file of the statistics; "" for none
+	Argv    []string // for them, and Version
+	Version string
+	Target  string
+	// Say is told each line that is printed, at rank 0, and Note what a user should know.
+	Say, Note func(line string)
+	// Outputs are the files that -o names, in the place of what the file says.
+	Outputs map[string]string
+}
+
+// Taken is what one statement of a file took.
+type Taken struct {
+	Statement string  `json:"statement"`
+	Line      int     `json:"line"`
+	Runs      int64   `json:"runs"`
+	Seconds   float64 `json:"seconds"` // of all runs
+	First     float64 `json:"first"`   // of the first, with what prepares it
+}
+
+// Report is what a run tells.
+type Report struct {
+	Statements []Taken   // in the order of the file
+	Passes     []float64 // seconds of each repeat of the whole file
+	Lines      []string  // what checks found
+}
+
+// Ended is the error with which a job ends at every rank alike, and writes no output: a
+// difference that a check found, or a repeat whose condition was to hold.
+type Ended struct{ Msg string }
+
+func (e *Ended) Error() string { return e.Msg }
+
+// ExitCode is 4.
+func (e *Ended) ExitCode() int { return 4 }
+
+// run is a file on its way at one rank.
+type run struct {
+	*names
+	p *program.Program
+	o Options
+
+	ready  map[*jobfile.Statement]*program.Statement
+	took   map[*jobfile.Statement]*Taken
+	report *Report
+	checks *checks
+	start  time.Time
+}
+
+// Run runs a file that was bound and checked, and writes its outputs at the end, all
+// together. Collective.
+func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
+	r := &run{names: newNames(f, o.Inputs), p: p, o: o, ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{}, report: &Report{Passes: []float64{}}, start: time.Now()}
+	if o.Check {
+		r.checks = &checks{r: r, last: map[*jobfile.Statement]*lastRun{}}
+	}
+	if err := r.bind(); err != nil {
+		return nil, err
+	}
+	if err := r.machines(); err != nil {
+		return nil, err
+	}
+	if err := r.writable(); err != nil {
+		return nil, err
+	}
+	r.list(f.Items)
+	err := r.passes()
+	var ended *Ended
+	if err != nil && !errors.As(err, &ended) {
+		return nil, err
+	}
+	if werr := r.write(err == nil); werr != nil {
+		return nil, werr
+	}
+	return r.report, err
+}
+
+// passes runs the file as often as is asked for.
+func (r *run) passes() error {
+	for range max(r.o.Repeat, 1) {
+		at := time.Now()
+		if err := r.declare(); err != nil {
+			return err
+		}
+		if err := r.items(r.f.Items); err != nil {
+			return err
+		}
+		r.report.Passes = append(r.report.Passes, time.Since(at).Seconds())
+	}
+	if r.checks != nil {
+		return r.checks.finish()
+	}
+	return nil
+}
+
+// list makes the table of what statements take.
+func (r *run) list(items []jobfile.Item) {
+	for _, it := range items {
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			line, _ := r.f.Position(it.Span().Pos)
+			r.report.Statements = append(r.report.Statements, Taken{Statement: it.Text, Line: line})
+		case *jobfile.Repeat:
+			r.list(it.Body)
+		}
+	}
+	n := 0
+	r.each(r.f.Items, func(s *jobfile.Statement) {
+		if n < len(r.report.Statements) {
+			r.took[s] = &r.report.Statements[n]
+		}
+		n++
+	})
+}
+
+// each calls f with every statement, in the order of the file.
+func (r *run) each(items []jobfile.Item, f func(s *jobfile.Statement)) {
+	for _, it := range items {
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			f(it)
+		case *jobfile.Repeat:
+			r.each(it.Body, f)
+		}
+	}
+}
+
+// declare gives the program the tensors that the file declares.
+func (r *run) declare() error {
+	for _, name := range r.p.Names() {
+		r.p.Drop(name)
+	}
+	for _, t := range r.f.Tensors {
+		if !t.Declared {
+			if t.Format != "" || t.Type != "" {
+				if err := r.p.Declare(t.Name, program.Storage{Format: t.Format, Type: t.Type}); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		how, err := r.storage(t)
+		if err != nil {
+			return err
+		}
+		if in, ok := r.input(t); ok {
+			if err := r.p.Set(t.Name, in, how); err != nil {
+				return err
+			}
+		} else if err := r.p.Declare(t.Name, how); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) items(items []jobfile.Item) error {
+	for _, it := range items {
+		if err := r.item(it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) item(it jobfile.Item) error {
+	if t, ok := it.(*jobfile.Repeat); ok {
+		return r.repeat(t)
+	}
+	r.p.Locate(func(err error) error { return r.at(it, err) })
+	defer r.p.Locate(nil)
+	switch it := it.(type) {
+	case *jobfile.Statement:
+		return r.at(it, r.statement(it))
+	case *jobfile.Print:
+		return r.at(it, r.print(it))
+	case *jobfile.Place:
+		mode, _ := it.Placement.Even()
+		return r.at(it, r.p.Place(it.Name, mode))
+	}
+	return nil
+}
+
+// located is an error that says where in the file it arose.
+type located struct{ error }
+
+func (e located) Unwrap() error { return e.error }
+
+// at gives an error of an item its place in the file, where it has none.
+func (r *run) at(it jobfile.Item, err error) error {
+	var has located
+	var ended *Ended
+	if err == nil || errors.As(err, &has) || errors.As(err, &ended) {
+		return err
+	}
+	var d *diag.Error
+	if errors.As(err, &d) {
+		if s, ok := it.(*jobfile.Statement); ok {
+			return located{s.Locate(err)}
+		}
+		if d.File != "" {
+			return located{err}
+		}
+	}
+	line, col := r.f.Position(it.Span().Pos)
+	return located{fmt.Errorf("%s:%d:%d: %w", tcs.Printable(r.f.Name), line, col, err)}
+}
+
+// statement prepares a statement, the first time, and runs it.
+func (r *run) statement(s *jobfile.Statement) error {
+	start := time.Now()
+	k := r.ready[s]
+	if k == nil {
+		how, err := How(s)
+		if err != nil {
+			return err
+		}
+		if k, err = r.p.Prepare(s.Text, how); err != nil {
+			return err
+		}
+		r.ready[s] = k
+	}
+	var before *program.Snapshot
+	if r.checks != nil {
+		var err error
+		if before, err = k.Before(); err != nil {
+			return err
+		}
+	}
+	if err := k.Run(); err != nil {
+		return err
+	}
+	took := r.took[s]
+	seconds := time.Since(start).Seconds()
+	if took.Runs++; took.Runs == 1 {
+		took.First = seconds
+	}
+	took.Seconds += seconds
+	if before != nil {
+		return r.checks.after(s, k, before)
+	}
+	return nil
+}
+
+// How is how a statement of a file is scheduled.
+func How(s *jobfile.Statement) (how program.How, err error) {
+	for _, c := range s.Schedule {
+		how.Schedule = append(how.Schedule, c.Text)
+	}
+	if how.Blocks, err = place.ParseBlocks(s.Split, s.Order, s.Extend, s.Map); err != nil {
+		return how, s.Locate(err)
+	}
+	return how, nil
+}
+
+// repeat runs a body.
+func (r *run) repeat(t *jobfile.Repeat) error {
+	for n := range t.N {
+		if err := r.items(t.Body); err != nil {
+			return err
+		}
+		if t.Until == nil {
+			continue
+		}
+		met, err := t.Until.Eval(r.scalar)
+		if err != nil {
+			return err
+		}
+		if met {
+			r.note(fmt.Sprintf("%s: %s holds after %s", r.where(t), t.Until, passes(n+1)))
+			return nil
+		}
+	}
+	if t.Until == nil {
+		return nil
+	}
+	msg := fmt.Sprintf("%s: %s does not hold after %s", r.where(t), t.Until, passes(t.N))
+	if t.Fail {
+		return &Ended{msg}
+	}
+	r.note(msg)
+	return nil
+}
+
+// passes is a number of passes.
+func passes(n int64) string {
+	if n == 1 {
+		return "1 pass"
+	}
+	return fmt.Sprintf("%d passes", n)
+}
+
+func (r *run) note(line string) {
+	if r.o.Note != nil && r.p.Rank() == 0 {
+		r.o.Note(line)
+	}
+}
+
+// scalar is the value of a scalar, the same at every rank.
+func (r *run) scalar(name string) (jobfile.Scalar, error) {
+	v, err := r.p.Value(name)
+	s := jobfile.Scalar{Type: bridge.Type(v.Type)}
+	s.I, s.C = v.I, v.C
+	return s, err
+}
+
+// print prints a tensor.
+func (r *run) print(it *jobfile.Print) error {
+	line, err := r.p.Summary(it.Name)
+	if err != nil {
+		return err
+	}
+	if r.p.Rank() == 0 && r.o.Say != nil {
+		r.o.Say(line)
+	}
+	return nil
+}

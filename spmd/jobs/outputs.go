@@ -1,0 +1,61 @@
+package jobs
+
+import (
+	"distaff/io/outfile"
+	"distaff/io/text"
+	"distaff/spmd/output"
+	"distaff/spmd/program"
+)
+
+// outputs are the files that are written at the end.
+func (r *run) outputs() (list []output.Output) {
+	for _, t := range r.f.Tensors {
+		if to, ok := r.o.Outputs[t.Name]; ok {
+			list = append(list, output.Output{Tensor: t.Name, File: to})
+		} else if t.To != "" {
+			list = append(list, output.Output{Tensor: t.Name, File: r.path(t.To)})
+		}
+	}
+	return list
+}
+
+// writable refuses outputs that cannot be written before anything runs, as far as that can be
+// told then. Collective.
+func (r *run) writable() error {
+	list := r.outputs()
+	orders := map[string]int{}
+	for _, t := range r.f.Tensors {
+		orders[t.Name] = t.Order
+	}
+	var nothing struct{}
+	return program.Shared(r.p, &nothing, func() error {
+		if err := output.Writable(list, orders); err != nil {
+			return err
+		}
+		for _, o := range list {
+			if text.Stdin(o.File) {
+				continue
+			}
+			if err := outfile.Check(o.File); err != nil {
+				return err
+			}
+		}
+		if r.o.Stats == "" {
+			return nil
+		}
+		return outfile.Check(r.o.Stats)
+	})
+}
+
+// write writes what the file says is to be written, unless the job has ended without results,
+// and the statistics. Collective.
+func (r *run) write(results bool) error {
+	var list []output.Output
+	if results {
+		list = r.outputs()
+	}
+	if len(list) == 0 && r.o.Stats == "" {
+		return nil
+	}
+	return r.p.WriteWith(r.o.Stats, r.statistics, list...)
+}

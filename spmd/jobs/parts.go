@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"errors"
+	"maps"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/jobfile"
+	"distaff/codegen/notation"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/input"
+)
+
+// Part is a statement of a file with what is known of its tensors where it stands, as a job
+// of its own would be told.
+type Part struct {
+	Statement *jobfile.Statement
+	Given     input.Given
+}
+
+// Parts are the statements of a file that was bound and checked, in its order.
+// Inputs are read for their sizes and types, and nothing is run.
+func Parts(f *jobfile.File, given map[string]input.Input) ([]Part, error) {
+	r := newNames(f, given)
+	found, err := r.filed()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(r.sizes, found)
+	known := map[string]dtype.Type{}
+	dims := map[string][]int64{}
+	for _, t := range f.Tensors {
+		in, ok := r.input(t)
+		if t.Declared {
+			how, err := r.storage(t)
+			if err != nil {
+				return nil, err
+			}
+			if len(how.Sizes) > 0 {
+				dims[t.Name] = how.Sizes
+			}
+		}
+		if ok && in.File != "" && t.FromNumber == "" {
+			typ, err := typeOf(in, t.Order)
+			if err != nil {
+				return nil, err
+			}
+			known[t.Name] = typ
+		}
+	}
+	types, err := f.CheckTypes(known)
+	if err != nil {
+		return nil, err
+	}
+	var out []Part
+	written := map[string]bool{}
+	x := &run{names: r}
+	x.each(f.Items, func(s *jobfile.Statement) {
+		if err != nil {
+			return
+		}
+		var g input.Given
+		if g, err = r.given1(s, types, dims, written); err == nil {
+			out = append(out, Part{s, g})
+		}
+	})
+	return out, err
+}
+
+// given1 is one statement, whose result's sizes it adds to dims.
+func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims map[string][]int64, written map[string]bool) (input.Given, error) {
+	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}}
+	stmt, err := notation.Parse(s.Text)
+	if err != nil {
+		return g, s.Locate(err)
+	}
+	old, err := notation.NameOld(stmt)
+	if err != nil {
+		return g, s.Locate(err)
+	}
+	result := stmt.LHS.Name
+	sizes := map[string][]notation.Known{}
+	for _, a := range stmt.Tensors() {
+		name := a.Name
+		if name == old {
+			name = result
+		}
+		t := r.f.Tensor(name)
+		if t == nil {
+			continue
+		}
+		if t.Format != "" {
+			g.Formats[name] = t.Format
+		}
+		if typ := types[name]; typ != dtype.None {
+			g.Types[name] = typ.String()
+		}
+		if d := dims[name]; d != nil {
+			g.Sizes[name] = d
+			for _, n := range d {
+				sizes[a.Name] = append(sizes[a.Name], notation.Known{Size: n, Exact: true, From: name})
+			}
+		}
+		in, ok := r.input(t)
+		if ok && !written[name] && (a.Name != result || stmt.Accumulate || old != "") {
+			g.Inputs[name] = in
+		}
+	}
+	if n, err := notation.InferSizes(notation.Normalize(stmt), sizes, nil); err == nil {
+		dims[result] = n.Dims[result]
+	} else if e := (*diag.Error)(nil); !errors.As(err, &e) || e.Code != diag.SizeUnknown {
+		return g, s.Locate(err)
+	}
+	written[result] = true
+	return g, nil
+}
+
+// typeOf is the type of a file's values.
+func typeOf(in input.Input, order int) (dtype.Type, error) {
+	if convert.Ext(in.File) == ".tcs" {
+		t, err := tcs.Open(in.File)
+		if err != nil {
+			return dtype.None, err
+		}
+		defer t.Close()
+		return bridge.Type(t.Type), nil
+	}
+	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
+	if err != nil {
+		return dtype.None, err
+	}
+	defer s.Close()
+	return bridge.Type(s.Type()), nil
+}

@@ -1,0 +1,102 @@
+package jobs_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"distaff/codegen/jobfile"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/readertest"
+	"distaff/spmd"
+)
+
+// file is the job of a file, with values for its params.
+func file(path, text string, params map[string]string) (*spmd.FileJob, error) {
+	f, err := jobfile.Parse(path, text)
+	if err == nil {
+		err = f.Bind(params)
+	}
+	if err == nil {
+		err = f.Check()
+	}
+	return &spmd.FileJob{File: f}, err
+}
+
+// told is a job with what it says.
+type told struct {
+	*spmd.FileJob
+	said, notes []string
+}
+
+// job is the job of a text that stands in a file of a folder, with what it will say.
+func job(t *testing.T, dir, text string, params map[string]string) *told {
+	t.Helper()
+	j, err := file(filepath.Join(dir, "job.dst"), text, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &told{FileJob: j}
+	j.Say = func(line string) { w.said = append(w.said, line) }
+	j.Note = func(line string) { w.notes = append(w.notes, line) }
+	j.Interpret, j.Threads = true, 1
+	return w
+}
+
+// run runs a job that is to end well.
+func (w *told) run(t *testing.T) *spmd.FileReport {
+	t.Helper()
+	report, err := w.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// values reads all of a file that has real numbers, in row-major order.
+func values(t *testing.T, path string) (dims []int64, list []float64) {
+	t.Helper()
+	s, err := convert.Open(path, coo.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dims, _ = s.Dims()
+	size := int64(1)
+	for _, n := range dims {
+		size *= n
+	}
+	list = make([]float64, size)
+	entries, err := readertest.Collect(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		at := int64(0)
+		for m, c := range e.Coords {
+			at = at*dims[m] + c
+		}
+		list[at] += real(e.Val)
+	}
+	return dims, list
+}
+
+// write writes a file of a folder.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// onRanks runs a test on several numbers of ranks.
+func onRanks(t *testing.T, test func(t *testing.T, ranks int), list ...int) {
+	for _, ranks := range list {
+		t.Run(fmt.Sprintf("%d", ranks), func(t *testing.T) { test(t, ranks) })
+	}
+}

@@ -1,0 +1,214 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+
+	"distaff/codegen/jobfile"
+	"distaff/codegen/notation"
+	"distaff/io/convert"
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
+	"distaff/spmd/fault"
+	"distaff/spmd/input"
+	"distaff/spmd/program"
+)
+
+// names is what the names of a file stand for: where tensors come from, and sizes.
+type names struct {
+	f     *jobfile.File
+	given map[string]input.Input // of tensors, in the place of what the file says
+	dir   string                 // of the file, to which paths in it are relative
+	sizes map[string]int64
+}
+
+// newNames knows the sizes that are given.
+func newNames(f *jobfile.File, given map[string]input.Input) *names {
+	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{}}
+	maps.Copy(r.sizes, f.Sizes)
+	return r
+}
+
+// bind gives values to the names of sizes: rank 0 reads what files say of theirs. Collective.
+func (r *run) bind() error {
+	var found map[string]int64
+	err := program.Shared(r.p, &found, func() (err error) {
+		found, err = r.filed()
+		return err
+	})
+	maps.Copy(r.sizes, found)
+	return err
+}
+
+// path is a file that the job file names, which is relative to it.
+func (r *names) path(name string) string {
+	if text.Stdin(name) || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(r.dir, name)
+}
+
+// input is where a tensor comes from; false for nowhere.
+func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
+	if in, ok := r.given[t.Name]; ok {
+		return in, true
+	}
+	switch {
+	case t.From != "":
+		return input.Input{File: r.path(t.From)}, true
+	case t.FromKind != "":
+		return input.Input{Generate: t.FromKind}, true
+	case t.FromNumber != "":
+		return input.Input{File: t.FromNumber}, true
+	}
+	return input.Input{}, false
+}
+
+func (r *names) lookup(name string) (int64, bool) {
+	n, ok := r.sizes[name]
+	return n, ok
+}
+
+// storage is how a declared tensor is stored.
+func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
+	how := program.Storage{Format: t.Format, Type: t.Type, Sizes: []int64{}}
+	for _, s := range t.Sizes {
+		n, err := s.Eval(r.lookup)
+		if err != nil {
+			return how, err
+		}
+		how.Sizes = append(how.Sizes, n)
+	}
+	return how, nil
+}
+
+// where is the line of an item.
+func (r *names) where(it jobfile.Item) string {
+	line, _ := r.f.Position(it.Span().Pos)
+	return fmt.Sprintf("%s:%d", tcs.Printable(r.f.Name), line)
+}
+
+// filed are the sizes of the names of a file, by what is given and by the tensors' inputs. What is
+// wrong of the sizes of the whole file is an error.
+func (r *names) filed() (map[string]int64, error) {
+	known := map[string][]notation.Known{}
+	exactly := map[string]bool{}
+	for _, t := range r.f.Tensors {
+		in, ok := r.input(t)
+		if !ok || !t.Declared || t.Order == 0 {
+			continue
+		}
+		dims, exact, err := sizesOf(in, t.Order, r.open(t))
+		if err != nil {
+			return nil, err
+		}
+		for m, n := range dims {
+			known[t.Name] = append(known[t.Name], notation.Known{Size: n, Exact: exact, From: in.File})
+			if name, ok := t.Sizes[m].Name(); ok && exact {
+				exactly[name] = true
+			}
+		}
+	}
+	sizes, err := r.f.CheckSizes(known)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range r.f.Tensors {
+		in, _ := r.input(t)
+		for _, s := range t.Sizes {
+			name, ok := s.Name()
+			n, has := sizes.Names[name]
+			switch _, given := r.f.Sizes[name]; {
+			case !ok || given || exactly[name] || n > 0:
+			case has:
+				return nil, fault.Commandf("%s: nothing gives the size %s: %s has no entries; want -d=%s:SIZE", r.where(t), name, tcs.Printable(in.File), name)
+			case text.Stdin(in.File):
+				return nil, fault.Commandf("%s: nothing gives the size %s: standard input is read once, and its sizes are those of a file before it is read; want -d=%s:SIZE", r.where(t), name, name)
+			}
+		}
+	}
+	return sizes.Names, nil
+}
+
+// machines holds the file's machines to the ranks that there are.
+func (r *run) machines() error {
+	ranks := int64(r.p.Ranks())
+	for _, it := range r.f.Items {
+		m, ok := it.(*jobfile.Machine)
+		if !ok {
+			continue
+		}
+		size := int64(1)
+		for _, e := range m.Extents {
+			n, err := e.Eval(func(name string) (int64, bool) {
+				if name == "p" {
+					return ranks, true
+				}
+				return r.lookup(name)
+			})
+			if err != nil {
+				return err
+			}
+			size *= n
+		}
+		if size != ranks {
+			return r.at(m, fault.Commandf("got machine %s of %s, and the job has %d: want as many", m.Name, tcs.Count(size, "rank"), ranks))
+		}
+	}
+	return nil
+}
+
+// open tells whether a tensor's declaration has a name whose size is not given.
+func (r *names) open(t *jobfile.Tensor) bool {
+	for _, s := range t.Sizes {
+		if name, ok := s.Name(); ok {
+			if _, known := r.sizes[name]; !known {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sizesOf are the sizes that an input tells, nil for none; exact says that they are no largest
+// coordinates. For those a file is read, if read says so.
+func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, err error) {
+	if in.Tensor != nil {
+		return in.Tensor.Dims, true, nil
+	}
+	if in.File == "" || text.Stdin(in.File) {
+		return nil, true, nil
+	}
+	if convert.Ext(in.File) == ".tcs" {
+		t, err := tcs.Open(in.File)
+		if err != nil {
+			return nil, false, err
+		}
+		defer t.Close()
+		return t.Dims, true, nil
+	}
+	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
+	if err != nil {
+		return nil, false, err
+	}
+	defer s.Close()
+	if dims, exact = s.Dims(); exact || !read {
+		if !exact {
+			dims = nil
+		}
+		return dims, exact, nil
+	}
+	var b coo.Batch
+	for {
+		if err := s.Next(&b); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, false, err
+		}
+	}
+	dims, _ = s.Dims()
+	return dims, false, nil
+}

@@ -1,0 +1,104 @@
+// Package launch is the way of a process that mpirun or srun started as one of several ranks
+// into MPI and to its work (launch.go), and the ranks' agreement that they were told the
+// same (same.go).
+package launch
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/spmd/build"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/mpi"
+	"distaff/spmd/fault"
+)
+
+// OtherRank is the error of a process of a launcher's job whose failure was told,
+// or is told by another process. It has that failure's exit code.
+type OtherRank struct{ Err error }
+
+func (e *OtherRank) Error() string { return e.Err.Error() }
+func (e *OtherRank) Unwrap() error { return e.Err }
+
+// Options are what was asked for.
+type Options struct {
+	Ranks        int          // in this process, which must not be asked for beside a launcher
+	Threads      int          // a rank; 0 for the default
+	Note, Detail func(string) // at rank 0
+	Abandon      func()       // what is to be done before the process exits in its middle
+}
+
+// Rank is what a rank has found out.
+type Rank struct {
+	Threads  int // of this rank
+	Here     int // ranks on this machine
+	Compiler func(ctx context.Context, c cc.Command) (string, error)
+}
+
+// Run opens MPI as the rank that this process is, and runs f.
+func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r Rank) error) error {
+	if set.Ranks > 1 {
+		return fault.Commandf("--ranks=%d: %s has started %d ranks already; leave the flag out", set.Ranks, l.Kind, l.Size)
+	}
+	o := mpi.Options{Threads: set.Threads}
+	if n, why := kernels.DefaultThreads(1, 1); o.Threads == 0 && why == "OMP_NUM_THREADS" {
+		o.Threads = n
+	}
+	if l.Rank == 0 {
+		o.Note = set.Note
+	}
+	m, err := mpi.Prepare(ctx, l, o)
+	if err != nil {
+		return err
+	}
+	rank := Rank{Threads: set.Threads}
+	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see build.Shared
+		server, err := build.Start()
+		if err != nil {
+			return err
+		}
+		if server != nil {
+			defer server.Close()
+			rank.Compiler = server.Run
+		}
+	}
+	defer comm.OnExit(set.Abandon)()
+	err = m.Run(ctx, func(c comm.Comm, info mpi.Info) error {
+		if c.Rank() == 0 && set.Note != nil {
+			for _, n := range info.Notes {
+				set.Note(n)
+			}
+		}
+		_, rank.Here = comm.Local(info.Places, c.Rank())
+		rank.shareCores(info.Places, c.Rank(), set.Detail)
+		return f(c, rank)
+	})
+	var agreed *comm.AgreedError
+	if errors.As(err, &agreed) {
+		return &OtherRank{err}
+	}
+	if err != nil && l.Rank > 0 { // every rank's alike
+		err = &OtherRank{err}
+	}
+	return err
+}
+
+// shareCores gives a rank threads whose cores only some of the node's ranks share,
+// where the user gives none: mpirun binds each rank to cores of its own.
+func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
+	if r.Threads > 0 {
+		return
+	}
+	n, why := kernels.DefaultThreads(comm.Sharing(places, rank), 1)
+	r.Threads = n
+	if rank == 0 && detail != nil {
+		detail(tcs.Count(int64(n), "thread") + " a rank (" + why + ")")
+	}
+}
+
+// Launched is what started this process as one of several ranks, if anything did.
+func Launched() (l mpi.Launcher, ok bool, err error) { return mpi.Launched(os.Getenv) }

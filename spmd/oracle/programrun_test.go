@@ -1,0 +1,289 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+	"distaff/spmd"
+)
+
+// TestOraclePrograms holds programs to the reference, statement by statement: tensors are
+// written over, given other patterns and sizes, moved between ranks, and statements run again.
+func TestOraclePrograms(t *testing.T) {
+	_, err := NewC(os.Getenv, "-O0")
+	compiler := !errors.Is(err, cc.ErrNoCompiler)
+	t.Setenv("DISTAFF_CACHE", t.TempDir())
+	t.Setenv("DISTAFF_CFLAGS", "-O0")
+	n := uint64(150)
+	if *nFlag > 0 {
+		n = *nFlag
+	}
+	var next, runs, bad atomic.Uint64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for k := next.Add(1) - 1; k < n && bad.Load() < 3; k = next.Add(1) - 1 {
+				c := randomProgram(*seedFlag, *firstFlag+k)
+				c.compile = c.compile && compiler
+				if err := c.follow(); err != nil {
+					t.Errorf("program %d: %v", *firstFlag+k, err)
+					return
+				}
+				err := c.check()
+				for _, s := range c.steps {
+					if s.want != nil {
+						runs.Add(1)
+					}
+				}
+				if err == nil {
+					continue
+				}
+				bad.Add(1)
+				small, why := c.shrink(err)
+				t.Errorf("%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOraclePrograms -oracle.seed=%d -oracle.first=%d -oracle.n=1\nthe program, of %d steps before it was made small:\n%s", why, *seedFlag, *firstFlag+k, len(c.steps), indent(small.String()))
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("seed %d: %d programs, %d runs of statements, %d programs not right", *seedFlag, min(next.Load(), n), runs.Load(), bad.Load())
+}
+
+// shrink leaves out steps as long as the program fails.
+func (c *programCase) shrink(err error) (*programCase, error) {
+	small := *c
+	tries := 0
+	try := func(d programCase) bool {
+		if tries++; tries > 300 || d.follow() != nil {
+			return false
+		}
+		got := d.check()
+		if got == nil {
+			return false
+		}
+		small, err = d, got
+		return true
+	}
+	for again := true; again; {
+		again = false
+		for k := len(small.steps) - 1; k >= 0; k-- {
+			d := small
+			d.steps = slices.Delete(slices.Clone(small.steps), k, k+1)
+			again = try(d) || again
+		}
+		for small.ranks > 1 {
+			d := small
+			d.ranks--
+			if !try(d) {
+				break
+			}
+			again = true
+		}
+		for k, s := range small.steps {
+			if s.op != "set" || len(s.tensor.Dims) == 0 {
+				continue
+			}
+			for n := len(s.tensor.Entries) - 1; n >= 0; n-- {
+				d, step, x := small, *small.steps[k], *small.steps[k].tensor
+				if n >= len(x.Entries) {
+					continue
+				}
+				x.Entries = slices.Delete(slices.Clone(x.Entries), n, n+1)
+				step.tensor = &x
+				d.steps = slices.Clone(small.steps)
+				d.steps[k] = &step
+				again = try(d) || again
+			}
+		}
+	}
+	small.follow()
+	return &small, err
+}
+
+// check runs the program, and says what is wrong.
+func (c *programCase) check() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var held []*tcs.Tensor // until the program has ended
+	defer func() {
+		for _, t := range held {
+			t.Close()
+		}
+	}()
+	keep := func(t *tcs.Tensor) { mu.Lock(); held = append(held, t); mu.Unlock() }
+	return spmd.Start(ctx, spmd.Options{Ranks: c.ranks, Threads: 1, Interpret: !c.compile, Check: c.fresh}, func(p *spmd.Program) (err error) {
+		defer recovered(&err)
+		return c.runAt(p, keep)
+	})
+}
+
+// runAt runs the program at one rank.
+func (c *programCase) runAt(p *spmd.Program, keep func(*tcs.Tensor)) error {
+	prepared := map[int]*spmd.ProgramStatement{}
+	given := map[string]*tcs.Tensor{}
+	for n, s := range c.steps {
+		if err := s.do(p, prepared, given, keep); err != nil {
+			return fmt.Errorf("rank %d, step %d, %v: %w", p.Rank(), n, s, err)
+		}
+		if s.want == nil {
+			continue
+		}
+		if err := compareTo(p, s.left, s.want); err != nil {
+			return fmt.Errorf("rank %d, step %d, %v: %w", p.Rank(), n, s, err)
+		}
+	}
+	if len(c.steps) == 0 {
+		return nil
+	}
+	state := c.steps[len(c.steps)-1].state
+	var names []string
+	for name := range state {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if got := p.Names(); !slices.Equal(got, names) {
+		return fmt.Errorf("tensors with a value: got %v, want %v", got, names)
+	}
+	for _, name := range names { // nothing has written what it must not
+		t := *state[name]
+		same := (&Case{Stmt: "R = 1", Tensors: []*Tensor{&t}}).whole(name)
+		if err := compareTo(p, name, same); err != nil {
+			return fmt.Errorf("rank %d, %s at the end: %w", p.Rank(), name, err)
+		}
+	}
+	return nil
+}
+
+// whole is a tensor as it must be found: its entries, those of one coordinate summed.
+func (c *Case) whole(name string) *Want {
+	t := c.Tensors[0]
+	vars := ""
+	for m := range t.Dims {
+		if m > 0 {
+			vars += ","
+		}
+		vars += string(rune('i' + m))
+	}
+	x := *t
+	x.Name = "V"
+	if len(t.Format.Bound()) > 0 || t.Format.Repeats() {
+		return nil
+	}
+	d := &Case{Stmt: fmt.Sprintf("R(%s) = V(%[1]s)", vars), Tensors: []*Tensor{{Name: "R", Format: t.Format, Type: t.Type, Dims: t.Dims}, &x}}
+	p, err := d.Prepare()
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	w, err := p.Expect(context.Background())
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return w
+}
+
+// compareTo holds a tensor of the program to what is wanted, at rank 0.
+func compareTo(p *spmd.Program, name string, want *Want) error {
+	if want == nil {
+		return nil
+	}
+	if len(want.Dims) == 0 {
+		v, err := p.Value(name)
+		if err != nil {
+			return err
+		}
+		w := Entry{}
+		if len(want.Points) > 0 {
+			w.Value = want.Points[0].Value
+		}
+		if v.I != w.Value.I || v.C != w.Value.C {
+			return fmt.Errorf("the value is %v, want %v", v, w.Value)
+		}
+	}
+	whole, err := p.Tensor(name)
+	if err != nil || p.Rank() > 0 {
+		return err
+	}
+	defer whole.Close()
+	if err := whole.Validate(); err != nil {
+		return err
+	}
+	if whole.Type != tcsTypes[want.Type] || whole.FormatString() != want.Format.String() || !slices.Equal(whole.Dims, want.Dims) {
+		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Type, whole.FormatString(), whole.Dims, want.Type, want.Format, want.Dims)
+	}
+	return want.Compare(output(whole), nil)
+}
+
+// do takes one step at one rank.
+func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement, given map[string]*tcs.Tensor, keep func(*tcs.Tensor)) error {
+	switch s.op {
+	case "set":
+		t := s.tensor
+		how := spmd.Storage{}
+		if len(t.Dims) == 0 {
+			return p.Set(t.Name, spmd.Scalar(scalar(t.Type, t.Entries[0].Value)), how)
+		}
+		x := *t
+		if s.plain {
+			x.Format = plainFormat(len(t.Dims))
+			how.Format = t.Format.String()
+		}
+		m, err := x.Assemble(s.wide)
+		if err != nil {
+			return err
+		}
+		keep(m)
+		given[t.Name] = m
+		return p.Set(t.Name, spmd.InMemory(m), how)
+	case "declare":
+		t := s.tensor
+		how := spmd.Storage{Format: t.Format.String(), Type: t.Type.String()}
+		if len(t.Dims) > 0 {
+			how.Sizes = t.Dims
+		}
+		return p.Declare(t.Name, how)
+	case "drop":
+		p.Drop(s.name)
+	case "place":
+		return p.Place(s.name, s.mode)
+	case "negate":
+		m := given[s.name]
+		for i := range m.Vals.Len {
+			v := m.Value(i)
+			m.SetValue(i, tcs.Value{Type: v.Type, I: -v.I, C: 0 - v.C})
+		}
+		return p.Set(s.name, spmd.InMemory(m), spmd.Storage{})
+	case "prepare":
+		how := spmd.How{}
+		if s.splits != nil {
+			how.Blocks = &place.BlockSpec{}
+			for _, text := range s.splits {
+				split, err := place.ParseSplit(text)
+				if err != nil {
+					return err
+				}
+				how.Blocks.Splits = append(how.Blocks.Splits, split)
+			}
+		}
+		var err error
+		prepared[s.id], err = p.Prepare(s.stmt, how)
+		return err
+	case "run":
+		return prepared[s.id].Run()
+	case "close":
+		prepared[s.id].Close()
+	case "do":
+		return p.Do(s.stmt)
+	}
+	return nil
+}

@@ -1,0 +1,569 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"strings"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/codegen/reference"
+)
+
+// A programCase is a random program: steps over tensors that keep their names.
+type programCase struct {
+	ranks   int
+	compile bool // leaves are compiled, and not interpreted
+	fresh   bool // results are never written over what their names held
+	steps   []*progStep
+}
+
+// progStep is one step of a program. What a statement must give is worked out by follow.
+type progStep struct {
+	op     string  // set, declare, do, prepare, run, close, place, drop, or negate: set again, all values negated
+	tensor *Tensor // of set and declare
+	wide   bool    // set: with 64-bit indices
+	plain  bool    // set: the caller's tensor has compressed levels alone
+	name   string  // of place, negate and drop
+	mode   int     // place
+	stmt   string  // do and prepare
+	splits []string
+	id     int // prepare, run, close
+
+	want  *Want  // do, run: nil where the statement is refused
+	left  string // do, run: the result's name
+	state map[string]*Tensor
+}
+
+// String is the step as a line, and a set's entries.
+func (s *progStep) String() string {
+	switch s.op {
+	case "set", "declare":
+		t := s.tensor
+		text := fmt.Sprintf("%s %s %s %s %v wide=%v plain=%v", s.op, t.Name, orDash(t.Format.String()), t.Type, t.Dims, s.wide, s.plain)
+		for _, e := range t.Entries {
+			text += fmt.Sprintf(" %v=%s", e.Coord, e.Value.Format(t.Type))
+		}
+		return text
+	case "do":
+		return "do " + s.stmt
+	case "prepare":
+		return fmt.Sprintf("prepare %d %s %v", s.id, s.stmt, s.splits)
+	case "run", "close":
+		return fmt.Sprintf("%s %d", s.op, s.id)
+	case "place":
+		return fmt.Sprintf("place %s %d", s.name, s.mode)
+	}
+	return s.op + " " + s.name
+}
+
+// String is the program as text.
+func (c *programCase) String() string {
+	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v\n", c.ranks, c.compile, c.fresh)
+	for _, s := range c.steps {
+		text += s.String() + "\n"
+	}
+	return text
+}
+
+// world is what a program holds after some steps, as the reference says.
+type world struct {
+	tensors  map[string]*Tensor // those with a value, and those that are declared, without Input
+	sized    map[string]bool    // by declare or set: statements cannot give them other sizes
+	moved    map[string]bool    // a statement has read or written it, so that it can be placed
+	direct   map[string]bool    // the tensor is the caller's, stored as it is to be
+	prepared map[int]*progStep
+}
+
+func newWorld() *world {
+	return &world{tensors: map[string]*Tensor{}, sized: map[string]bool{}, moved: map[string]bool{}, direct: map[string]bool{}, prepared: map[int]*progStep{}}
+}
+
+// valued lists the tensors that have a value.
+func (w *world) valued() []string {
+	var list []string
+	for name, t := range w.tensors {
+		if t.Input {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// caseOf is a statement over what there is.
+func (w *world) caseOf(text string) (*Case, error) {
+	s, err := notation.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	name := s.LHS.Name
+	old, err := notation.NameOld(s)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{Stmt: s.String()}
+	sizes := map[string]int64{}
+	for _, a := range notation.Normalize(s).Accesses() {
+		from := a.Name
+		if from == old {
+			from = name
+		}
+		t := w.tensors[from]
+		if t == nil || !t.Input || len(t.Dims) != len(a.Vars) {
+			return nil, fmt.Errorf("%s has no value with %d modes", from, len(a.Vars))
+		}
+		for m, v := range a.Vars {
+			sizes[v] = t.Dims[m]
+		}
+	}
+	is := w.tensors[name]
+	left := &Tensor{Name: name, Dims: []int64{}}
+	if is != nil {
+		if len(is.Format.Levels) != len(s.LHS.Vars) {
+			return nil, fmt.Errorf("%s has other modes", name)
+		}
+		left.Format, left.Type = is.Format, is.Type
+		if left.Input = s.Accumulate && is.Input; left.Input {
+			left.Entries = is.Entries
+		}
+	} else {
+		left.Format, _ = format.Parse(strings.Repeat("d", len(s.LHS.Vars)))
+	}
+	for m, v := range s.LHS.Vars {
+		n, ok := sizes[v]
+		switch {
+		case is != nil && (w.sized[name] || left.Input || !ok):
+			n = is.Dims[m]
+		case !ok:
+			return nil, fmt.Errorf("the size of %s is not known", v)
+		}
+		left.Dims = append(left.Dims, n)
+	}
+	c.Tensors = append(c.Tensors, left)
+	for _, u := range s.Tensors()[1:] {
+		from := u.Name
+		if from == old {
+			from = name
+		}
+		t := *w.tensors[from]
+		t.Name = u.Name
+		c.Tensors = append(c.Tensors, &t)
+	}
+	return c, nil
+}
+
+// errInexact is why a statement is left out.
+var errInexact = fmt.Errorf("values that other orders of evaluation change, or that grow")
+
+// assign is what a statement makes of what there is.
+func (w *world) assign(text string) (*Prepared, *Want, error) {
+	c, err := w.caseOf(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f := c.Tensors[0].Format; len(f.Bound()) > 0 || strings.Contains(f.Letters(), "p") {
+		return nil, nil, fmt.Errorf("the format %s has not room for every result", f)
+	}
+	p, err := c.Prepare()
+	if err != nil {
+		return nil, nil, err
+	}
+	space := 1.0
+	for _, v := range p.Normal.Vars {
+		space *= float64(max(p.Sizes.Vars[v], 1))
+	}
+	if space > 5000 {
+		return nil, nil, errInexact
+	}
+	want, err := p.Expect(context.Background())
+	if err != nil {
+		return nil, nil, err
+	}
+	if want.Err != nil || want.Overflow || want.MayDivide {
+		return nil, nil, errInexact
+	}
+	for _, pt := range want.Points {
+		if !pt.Exact || pt.Value.I > 1<<20 || pt.Value.I < -1<<20 || !(cmplx.Abs(pt.Value.C) < 1<<20) || real(pt.Value.C) != math.Trunc(real(pt.Value.C)) {
+			return nil, nil, errInexact
+		}
+	}
+	return p, want, nil
+}
+
+// take is a step's effect; an error says that it does not fit.
+func (w *world) take(s *progStep) error {
+	s.want, s.left = nil, ""
+	switch s.op {
+	case "set":
+		w.forget(s.tensor.Name)
+		w.tensors[s.tensor.Name] = s.tensor
+		w.direct[s.tensor.Name] = !s.plain && len(s.tensor.Dims) > 0
+	case "declare":
+		w.forget(s.tensor.Name)
+		w.tensors[s.tensor.Name] = s.tensor
+		w.sized[s.tensor.Name] = true
+	case "drop":
+		if w.tensors[s.name] == nil {
+			return fmt.Errorf("no tensor %s", s.name)
+		}
+		w.forget(s.name)
+	case "place":
+		if t := w.tensors[s.name]; !w.moved[s.name] || s.mode >= len(t.Dims) {
+			return fmt.Errorf("%s cannot be placed", s.name)
+		}
+	case "negate":
+		if !w.direct[s.name] {
+			return fmt.Errorf("%s is not the caller's", s.name)
+		}
+		t := *w.tensors[s.name]
+		w.forget(s.name)
+		w.direct[s.name] = true
+		t.Entries = slices.Clone(t.Entries)
+		for k := range t.Entries {
+			t.Entries[k].Value = negated(t.Entries[k].Value)
+		}
+		w.tensors[s.name] = &t
+	case "close":
+		if w.prepared[s.id] == nil {
+			return fmt.Errorf("nothing was prepared as %d", s.id)
+		}
+		delete(w.prepared, s.id)
+	case "prepare":
+		c, err := w.caseOf(s.stmt)
+		if err == nil {
+			_, err = c.Prepare()
+		}
+		if err != nil {
+			return err
+		}
+		w.prepared[s.id] = s
+		w.touch(s.stmt)
+	case "do", "run":
+		text := s.stmt
+		if s.op == "run" {
+			if w.prepared[s.id] == nil {
+				return fmt.Errorf("nothing was prepared as %d", s.id)
+			}
+			text = w.prepared[s.id].stmt
+		}
+		p, want, err := w.assign(text)
+		if err != nil {
+			return err
+		}
+		s.want, s.left = want, p.Parsed.LHS.Name
+		w.touch(text)
+		t := &Tensor{Name: s.left, Format: want.Format, Type: want.Type, Dims: want.Dims, Input: true}
+		for k, coord := range want.Coords {
+			t.Entries = append(t.Entries, Entry{coord, want.Points[k].Value})
+		}
+		if len(t.Dims) == 0 && len(t.Entries) == 0 {
+			t.Entries = []Entry{{Coord: []int64{}}}
+		}
+		w.tensors[s.left] = t
+		w.moved[s.left] = true
+		delete(w.direct, s.left)
+	}
+	return nil
+}
+
+func negated(v reference.Value) reference.Value { return reference.Value{I: -v.I, C: 0 - v.C} }
+
+func (w *world) forget(name string) {
+	delete(w.tensors, name)
+	delete(w.sized, name)
+	delete(w.moved, name)
+	delete(w.direct, name)
+}
+
+// touch notes that the tensors of a statement have come to ranks.
+func (w *world) touch(text string) {
+	s, err := notation.Parse(text)
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	for _, a := range s.Accesses() {
+		if t := w.tensors[a.Name]; t != nil && t.Input {
+			w.moved[a.Name] = true
+		}
+	}
+}
+
+// follow works out what each step must give; an error says that the steps make no program.
+func (c *programCase) follow() error {
+	w := newWorld()
+	for _, s := range c.steps {
+		if err := w.take(s); err != nil {
+			return fmt.Errorf("%v: %w", s, err)
+		}
+		s.state = map[string]*Tensor{}
+		for _, name := range w.valued() {
+			s.state[name] = w.tensors[name]
+		}
+	}
+	return nil
+}
+
+// programGen draws programs.
+type programGen struct {
+	*generator
+	w     *world
+	c     *programCase
+	sizes []int64
+	types func() dtype.Type
+	vars  []string // of the statement, with
+	size  map[string]int64
+}
+
+// programNames are the pool of tensors, by their numbers of modes.
+var programNames = [][]string{{"a", "b"}, {"X", "Y", "Z"}, {"A", "B", "C"}, {"T"}}
+
+// randomProgram draws a program of 2 to 8 statements, some of which run many times.
+func randomProgram(seed, k uint64) *programCase {
+	r := Rand(seed, k)
+	g := &programGen{generator: &generator{Rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld()}
+	g.c = &programCase{ranks: 1 + g.pick(40, 25, 20, 15), fresh: g.chance(0.1), compile: g.chance(0.1)}
+	g.types = g.generator.types()
+	g.sizes = []int64{int64(2 + g.IntN(5)), int64(g.IntN(8))}
+	if g.chance(0.5) {
+		g.sizes = g.sizes[:1]
+	}
+	for _, names := range programNames {
+		for _, name := range names {
+			if g.chance(0.75) {
+				g.add(g.input(name))
+			}
+		}
+	}
+	texts := []string{}
+	most := 2 + g.IntN(7)
+	for runs, tries := 0, 0; runs < most*3 && tries < 400; tries++ {
+		switch {
+		case len(texts) < most && (len(texts) < 2 || g.chance(0.3)):
+			text, ok := g.statement()
+			if !ok {
+				continue
+			}
+			if g.chance(0.25) {
+				s := &progStep{op: "prepare", stmt: text, id: len(g.c.steps), splits: g.splits(text)}
+				if g.add(s) && g.add(&progStep{op: "run", id: s.id}) {
+					texts = append(texts, text)
+					runs++
+				}
+			} else if g.add(&progStep{op: "do", stmt: text}) {
+				texts = append(texts, text)
+				runs++
+			}
+		case g.chance(0.12):
+			g.add(g.input(g.name()))
+		case g.chance(0.05):
+			g.add(g.declared(g.name()))
+		case g.chance(0.10):
+			name := g.name()
+			if t := g.w.tensors[name]; t != nil {
+				g.add(&progStep{op: "place", name: name, mode: g.IntN(len(t.Dims)+1) - 1})
+			}
+		case g.chance(0.05):
+			g.add(&progStep{op: "negate", name: g.name()})
+		case g.chance(0.02):
+			g.add(&progStep{op: "drop", name: g.name()})
+		case len(g.w.prepared) > 0 && g.chance(0.4):
+			var ids []int
+			for id := range g.w.prepared {
+				ids = append(ids, id)
+			}
+			slices.Sort(ids)
+			id := ids[g.IntN(len(ids))]
+			if g.chance(0.05) {
+				g.add(&progStep{op: "close", id: id})
+			} else if g.add(&progStep{op: "run", id: id}) {
+				runs++
+			}
+		case len(texts) > 0:
+			text := texts[g.IntN(len(texts))]
+			for range 1 + g.pick(60, 20, 10, 10) {
+				if g.add(&progStep{op: "do", stmt: text}) {
+					runs++
+				}
+			}
+		}
+	}
+	return g.c
+}
+
+// add takes a step, if it fits.
+func (g *programGen) add(s *progStep) bool {
+	if g.w.take(s) != nil {
+		return false
+	}
+	g.c.steps = append(g.c.steps, s)
+	return true
+}
+
+func (g *programGen) name() string {
+	names := programNames[g.pick(20, 35, 35, 10)]
+	return names[g.IntN(len(names))]
+}
+
+// drawn is a tensor without entries.
+func (g *programGen) drawn(name string, result bool) *Tensor {
+	order := 0
+	for n, names := range programNames {
+		if slices.Contains(names, name) {
+			order = n
+		}
+	}
+	t := &Tensor{Name: name, Dims: []int64{}, Type: g.types()}
+	for range order {
+		t.Dims = append(t.Dims, g.sizes[g.IntN(len(g.sizes))])
+	}
+	switch {
+	case result && g.chance(0.4):
+		t.Format = g.generator.format(order, "d", true)
+	case result:
+		t.Format = g.generator.format(order, "dddsssuqc", true)
+	default:
+		t.Format = g.generator.format(order, g.o.Kinds, false)
+	}
+	if order > 0 && g.chance(0.1) { // another size
+		t.Dims[g.IntN(order)] = int64(1 + g.IntN(7))
+	}
+	return t
+}
+
+func (g *programGen) input(name string) *progStep {
+	t := g.drawn(name, g.chance(0.7))
+	t.Input = true
+	if is := g.w.tensors[name]; is != nil && g.chance(0.6) { // other values, another pattern
+		t.Format, t.Type, t.Dims = is.Format, is.Type, is.Dims
+		if t.Type == dtype.None {
+			t.Type = dtype.Float64
+		}
+	}
+	g.entries(t, style{})
+	return &progStep{op: "set", tensor: t, wide: g.chance(0.2), plain: len(t.Dims) > 0 && g.chance(0.2)}
+}
+
+func (g *programGen) declared(name string) *progStep {
+	return &progStep{op: "declare", tensor: g.drawn(name, true)}
+}
+
+// access is a tensor at variables of its sizes.
+func (g *programGen) access(name string, distinct bool) *notation.Access {
+	a := &notation.Access{Name: name}
+	for _, n := range g.w.tensors[name].Dims {
+		var fit []string
+		for _, v := range g.vars {
+			if g.size[v] == n && !(slices.Contains(a.Vars, v) && (distinct || g.chance(0.9))) {
+				fit = append(fit, v)
+			}
+		}
+		if len(fit) == 0 || len(g.vars) < 4 && g.chance(0.25) {
+			v := string(rune('i' + len(g.vars)))
+			g.vars = append(g.vars, v)
+			g.size[v] = n
+			fit = []string{v}
+		}
+		a.Vars = append(a.Vars, fit[g.IntN(len(fit))])
+	}
+	return a
+}
+
+// tree is a random expression of some leaves, the first of which may be given.
+func (g *programGen) tree(n int, first *notation.Access) notation.Expr {
+	if n > 1 {
+		op := "*+-"[g.pick(50, 30, 20)]
+		x := g.tree(n-1, first)
+		y := g.tree(1, nil)
+		if g.chance(0.3) {
+			x, y = y, x
+		}
+		var e notation.Expr = &notation.Binary{Op: op, X: x, Y: y}
+		if free := notation.FreeVars(e); len(free) > 0 && g.chance(0.06) {
+			e = &notation.Sum{Vars: free[:1], X: e}
+		}
+		return e
+	}
+	if first != nil {
+		return first
+	}
+	if g.chance(0.12) {
+		s, err := notation.Parse("A = " + []string{"0", "1", "2", "3"}[g.IntN(4)])
+		if err != nil {
+			panic("BUG: oracle: " + err.Error())
+		}
+		return s.RHS
+	}
+	list := g.w.valued()
+	return g.access(list[g.IntN(len(list))], false)
+}
+
+// statement draws a statement over what there is.
+func (g *programGen) statement() (string, bool) {
+	list := g.w.valued()
+	if len(list) == 0 {
+		return "", false
+	}
+	g.vars, g.size = nil, map[string]int64{}
+	s := &notation.Stmt{LHS: &notation.Access{}}
+	if g.chance(0.4) { // over the result's own old value
+		name := list[g.IntN(len(list))]
+		s.LHS = g.access(name, true)
+		first := &notation.Access{Name: name, Vars: slices.Clone(s.LHS.Vars)}
+		switch g.pick(40, 30, 30) {
+		case 0:
+			s.Accumulate = true
+			if first = nil; g.chance(0.2) {
+				first = g.access(name, false)
+			}
+		case 1: // transposed, if its sizes allow it
+			first = g.access(name, false)
+		}
+		s.RHS = g.tree(1+g.pick(30, 40, 30), first)
+	} else {
+		s.RHS = g.tree(1+g.pick(25, 45, 30), nil)
+		free := notation.FreeVars(s.RHS)
+		g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+		order := min(g.IntN(4), len(free), 3)
+		names := programNames[order]
+		s.LHS.Name, s.LHS.Vars = names[g.IntN(len(names))], free[:order]
+		s.Accumulate = g.chance(0.1)
+	}
+	return s.String(), true
+}
+
+// splits are block loops of a statement that is prepared: none, mostly.
+func (g *programGen) splits(text string) []string {
+	c, err := g.w.caseOf(text)
+	if err != nil || g.chance(0.6) {
+		return nil
+	}
+	p, err := c.Prepare()
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, v := range p.Normal.Vars {
+		name := v
+		if s, ok := p.Normal.Source[v]; ok {
+			name = s
+		}
+		if splittable(p, name) && g.chance(0.5) && !slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, name+":") }) {
+			list = append(list, fmt.Sprint(name, ":", 1+g.IntN(4)))
+		}
+	}
+	return list
+}
+
+// plainFormat has compressed levels alone.
+func plainFormat(order int) format.Format {
+	f, err := format.Parse(strings.Repeat("s", order))
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return f
+}

@@ -1,0 +1,128 @@
+package oracle
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// published are schedules for CPUs that TACO's authors give for their kernels (source 004,
+// appendix A, and the tests and documentation of TACO), with the formats that they stand for and
+// others that a user may have, apart by slashes.
+var published = []struct{ line, schedule string }{
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "split(i,i0,i1,2),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,2),parallelize(p0,CPUThread,Atomics)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds x:d", "precompute(A(i,j)*x(j),i,i,precomputed)"},
+	{"y(j) = A(i,j,k)*x(k); y:d A:sss x:d", "parallelize(i,CPUThread,Atomics)"},
+	// SpMM.
+	{"C(i,k) = A(i,j)*B(j,k); C:dd A:ds B:dd",
+		"split(i,i0,i1,2),pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i0,i1,jp0,k,jp1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)"},
+	// SpGEMM, by rows, by columns and with inner products.
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd/sd B:ds/ss C:ds/ss", "reorder(i,k,j),precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd/uq B:ds/ss C:ds/ss", "precompute(B(i,k)*C(k,j),j,jw,w),assemble(A,Append),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds:1,0/ss:1,0/dd:1,0 B:ds:1,0/ss:1,0 C:ds:1,0/ss:1,0", "precompute(B(i,k)*C(k,j),i,iw,w),assemble(A,Insert),parallelize(j,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds:1,0", "precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd B:ds/ss C:ds/ss", "precompute(B(i,k)*C(k,j),{i,j},{iw,jw},w)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss B:ds:1,0/ss:1,0 C:ds/ss", "precompute(B(i,k)*C(k,j),{i,j},{i,j},w)"},
+	{"A(i,j) += B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds/ss", "precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = D(i,j)-2*B(i,k)*C(k,j); A:ds/ss/dd B:ds/ss C:ds/ss D:ds/ss", "precompute(B(i,k)*C(k,j),j,jw,v),workspace(v,Bitmap),split(i,i0,i1,2)"},
+	{"A(i,j) = D(i,j)*B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds/ss D:ds/ss", "precompute(B(i,k)*C(k,j),j,j,w)"},
+	// A sum of sparse matrices.
+	{"C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss", "assemble(C,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss A:sss/dss B:sss/dss", "assemble(C,Insert),parallelize(i,CPUThread,NoRaces)"},
+	// SDDMM: rows in tiles, entries of a row in tiles, all entries in tiles.
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds/ss B:ds/ss C:dd D:dd", "split(i,i0,i1,2),reorder(i0,i1,k,j),parallelize(i0,CPUThread,NoRaces)"},
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd",
+		"split(i,i0,i1,2),pos(k,kp,B(i,k)),split(kp,kp0,kp1,2),reorder(i0,i1,kp0,j,kp1),parallelize(i0,CPUThread,NoRaces),parallelize(kp1,CPUVector,ParallelReduction)"},
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ss B:ss C:dd D:dd",
+		"split(i,i0,i1,2),pos(k,kp,B(i,k)),split(kp,kp0,kp1,2),reorder(i0,i1,kp0,j,kp1),parallelize(i0,CPUThread,NoRaces),parallelize(kp1,CPUVector,ParallelReduction)"},
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds/ss B:ds C:dd D:dd",
+		"split(i,i0,i1,2),pos(k,kp,B(i,k)),split(kp,kp0,kp1,2),reorder(i0,i1,kp0,kp1,j),parallelize(i0,CPUThread,NoRaces),parallelize(j,CPUVector,ParallelReduction)"},
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd",
+		"reorder(i,k,j),fuse(i,k,f),pos(f,fp,B(i,k)),split(fp,chunk,fp2,3),reorder(chunk,fp2,j),parallelize(chunk,CPUThread,NoRaces),parallelize(j,CPUVector,ParallelReduction)"},
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds B:ds C:dd D:dd", "reorder(j,i,k)"},
+	// Tensor times vector, and times matrix.
+	{"A(i,j) = B(i,j,k)*c(k); A:dd/ss B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2),reorder(chunk,fp2,k),parallelize(chunk,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,j,k)*c(k); A:ds/ss B:sss c:d", "assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ssd B:sss C:dd",
+		"fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2),pos(k,kp,B(i,j,k)),split(kp,kp1,kp2,2),reorder(chunk,fp2,kp1,l,kp2),parallelize(chunk,CPUThread,NoRaces),parallelize(kp2,CPUVector,ParallelReduction)"},
+	// MTTKRP, of order 3 and 4.
+	{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/ds/ss B:dss/sss C:dd D:dd", "split(i,i1,i2,2),reorder(i1,i2,k,l,j),precompute(B(i,k,l)*D(l,j),j,j,w),parallelize(i1,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/ds/ss B:dss/sss C:dd D:dd", "precompute(B(i,k,l)*C(k,j)*D(l,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j); A:dd/ds B:dsss C:dd D:dd E:dd",
+		"split(i,i1,i2,2),reorder(i1,i2,k,l,m,j),precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,BDE),precompute(BDE(j)*C(k,j),j,j,w),parallelize(i1,CPUThread,NoRaces)"},
+	// Dense matrices in tiles of all three variables, and of sparse ones.
+	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/ds B:dd/ds:1,0", "split(i,i0,i1,2),split(j,j0,j1,2),split(k,k0,k1,2),reorder(i0,j0,k0,i1,j1,k1),parallelize(i0,CPUThread,NoRaces)"},
+}
+
+// TestPublished: published schedules are taken as they are, and give what the statement says.
+func TestPublished(t *testing.T) {
+	n := uint64(6)
+	if *nFlag > 0 {
+		n = max(*nFlag/uint64(len(published)), 1)
+	}
+	for m, x := range published {
+		ran := 0
+		for k := *firstFlag; k < *firstFlag+n; k++ {
+			p, err := kernelCase(x.line, Rand(*seedFlag+uint64(m)<<32, k))
+			if err != nil {
+				t.Fatalf("%s: %v", x.line, err)
+			}
+			if slices.ContainsFunc(p.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+				continue // a sum over nothing has no entries, so that no result has the pattern of an operand
+			}
+			p.Schedule = []string{x.schedule}
+			e := scheduleEngine{}
+			out, err := e.Run(context.Background(), p)
+			switch {
+			case err != nil:
+				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Text())
+			case out.How != x.schedule:
+				t.Fatalf("case %d: -s=%q is refused: %v\n%s", k, x.schedule, e.refusal(p), p.Text())
+			}
+			w, err := p.Expect(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Compare(out, nil); err != nil {
+				t.Fatalf("seed %d, case %d: -s=%q: %v\n%s", *seedFlag, k, x.schedule, err, p.Text())
+			}
+			ran++
+		}
+		if ran == 0 && *nFlag == 0 {
+			t.Errorf("%s: every case has a size of 0", x.line)
+		}
+	}
+}
+
+// TestPublishedRefused: where a result grows in order, schedules that come back to its rows are
+// refused for that reason.
+func TestPublishedRefused(t *testing.T) {
+	for _, x := range []struct{ line, schedule, want string }{
+		{"A(i,j) = B(i,j,k)*c(k); A:ds B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2)", "A(i,j) (its format is ds) is appended to in order, and tiles of i, j fused would come back to a row"},
+		{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ss B:ds C:dd D:dd", "split(k,k0,k1,2),reorder(k0,j,k1)", "the loop over j would come too early, and back to each entry"},
+		{"C(i,k) = A(i,j)*B(j,k); C:ds A:ds B:dd", "pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i,jp0,k,jp1)", "the loops are not directly nested"},
+	} {
+		p, err := kernelCase(x.line, Rand(*seedFlag, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Schedule = []string{x.schedule}
+		if err := (scheduleEngine{}).refusal(p); !isRefusal(err) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s\n-s=%s: got %v, want %q", x.line, x.schedule, err, x.want)
+		}
+	}
+}
+
+// refusal is why the schedule that a case fixes is refused, nil if it is not.
+func (g scheduleEngine) refusal(p *Prepared) error {
+	j, err := g.job(p)
+	defer closeInputs(j)
+	if err != nil {
+		return err
+	}
+	j.Schedule = p.Schedule
+	_, err = j.Compile(context.Background(), "")
+	return err
+}

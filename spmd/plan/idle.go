@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+)
+
+// Mapping is how many ranks a map of blocks to ranks gives work to.
+type Mapping struct {
+	Vars    []string // of the map, as the user writes them
+	Working int      // ranks that run a block
+}
+
+// Blocks is how many blocks are run, each group's for itself.
+func (p *Problem) Blocks() int64 {
+	total := int64(0)
+	for _, g := range p.Groups {
+		n := int64(1)
+		for k, v := range p.Vars {
+			if !v.Reduction || slices.Contains(g.Held, k) {
+				n *= v.Ranges()
+			}
+		}
+		total += n
+	}
+	return total
+}
+
+// Mapping is the problem's own.
+func (p *Problem) Mapping() Mapping {
+	m := Mapping{}
+	for _, k := range p.Map {
+		if v := p.userName(k); !slices.Contains(m.Vars, v) {
+			m.Vars = append(m.Vars, v)
+		}
+	}
+	seen := make([]bool, p.Ranks)
+	for tuple := range p.tuples() {
+		for g := range p.Groups {
+			if r := p.Rank(tuple); !seen[r] && p.runs(g, tuple) {
+				seen[r] = true
+				m.Working++
+			}
+		}
+		if m.Working == p.Ranks {
+			break
+		}
+	}
+	return m
+}
+
+// BetterMapping is a mapping by more of the split variables, as few as will do, that gives
+// work to more ranks than the problem's own; false where there is none.
+func (p *Problem) BetterMapping() (Mapping, bool) {
+	best, found := p.Mapping(), false
+	for at := p; ; {
+		if int64(best.Working) == min(int64(p.Ranks), p.Blocks()) {
+			return best, found
+		}
+		next := at
+		for k := range p.Vars {
+			q := at.mappedBy(k)
+			if m := q.Mapping(); m.Working > best.Working {
+				best, next = m, q
+			}
+		}
+		if next == at {
+			return best, found
+		}
+		at, found = next, true
+	}
+}
+
+// mappedBy is the problem with one more variable in its map, and those that the user calls
+// by the same name.
+func (p *Problem) mappedBy(k int) *Problem {
+	blocking := *p.Blocking
+	blocking.Map = slices.Clone(p.Map)
+	for n := range p.Vars {
+		if p.userName(n) == p.userName(k) && !slices.Contains(p.Map, n) {
+			blocking.Map = append(blocking.Map, n)
+		}
+	}
+	q := *p
+	q.Blocking = &blocking
+	return &q
+}
+
+// userName is a split variable as the user wrote it.
+func (p *Problem) userName(k int) string {
+	name := p.Vars[k].Name
+	if s, ok := p.Norm.Source[name]; ok {
+		return s
+	}
+	return name
+}
+
+// IdleNote tells the user of ranks to which a block schedule gives no work where another map
+// would; "" for none.
+func (p *Problem) IdleNote(spec *place.BlockSpec) string {
+	if p.Ranks == 1 || spec.Empty() {
+		return ""
+	}
+	better, ok := p.BetterMapping()
+	if !ok {
+		return ""
+	}
+	own, by := p.Mapping(), "without --map the variables of the result say which"
+	if spec.Map != nil {
+		by = "by --map=" + strings.Join(spec.Map, ",")
+	}
+	run := "run"
+	if own.Working == 1 {
+		run = "runs"
+	}
+	return fmt.Sprintf("of %d ranks %d %s all %s of the schedule (%s): with --map=%s %d ranks do", p.Ranks, own.Working, run,
+		tcs.Count(p.Blocks(), "block"), by, strings.Join(better.Vars, ","), better.Working)
+}

@@ -1,0 +1,161 @@
+package prepared
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/spmd/comm"
+	"distaff/spmd/input"
+	"distaff/spmd/plan"
+	"distaff/spmd/store"
+)
+
+// Exchange puts another tensor in the place of an operand, of the same sizes, type and
+// format: see Fits. Collective.
+func (k *Statement) Exchange(name string, h *input.Held) error {
+	if err := k.Hold(name, h); err != nil {
+		return err
+	}
+	k.forget()
+	if t := k.wholes[name]; t != nil {
+		delete(k.wholes, name) // Close closes it
+	}
+	for i, o := range k.Problem.Operands {
+		if o.Tensor != name {
+			continue
+		}
+		own, err := k.Blocks(k.Comm, k.Problem, o.Modes, name)
+		if err != nil {
+			return err
+		}
+		closeBlocks(k.exec.Own[i])
+		k.exec.Own[i] = own
+	}
+	return nil
+}
+
+// forget drops what runs keep of the operands' patterns.
+func (k *Statement) forget() {
+	k.unbind()
+	if k.exec.Sparse != nil {
+		k.exec.Sparse.Close()
+	}
+}
+
+// Release gives back this rank's blocks of an operand, which is exchanged before the
+// next run.
+func (k *Statement) Release(name string) {
+	k.forget()
+	for i, o := range k.Problem.Operands {
+		if o.Tensor == name {
+			closeBlocks(k.exec.Own[i])
+			k.exec.Own[i] = nil
+		}
+	}
+}
+
+// AllOf is an operand over the ranks, all of its entries: the blocks of an access whose modes
+// are cut along different variables, or else the whole of it at one rank, since the blocks of
+// A(i,i) are those on the diagonal. The caller closes the blocks. Collective.
+func (k *Statement) AllOf(name string) (*store.Blocks, error) {
+	order := 0
+	for i, o := range k.Problem.Operands {
+		if o.Tensor != name {
+			continue
+		}
+		order = len(o.Modes)
+		if !twice(o.Modes) {
+			b := k.OperandBlocks(i)
+			for n, t := range b.Own {
+				b.Own[n] = t.Alias()
+			}
+			return b, nil
+		}
+	}
+	p, uncut := plan.Whole(), slices.Repeat([]int{-1}, order)
+	p.Ranks = k.Comm.Size()
+	own, err := k.Blocks(k.Comm, p, uncut, name)
+	if err != nil {
+		return nil, err
+	}
+	return k.blocksOf(p, name, uncut, own), nil
+}
+
+// twice tells whether two modes are cut along one variable.
+func twice(cuts []int) bool {
+	for m, v := range cuts {
+		if v >= 0 && slices.Contains(cuts[:m], v) {
+			return true
+		}
+	}
+	return false
+}
+
+// Shows tells whether the blocks of an operand are those of the tensor itself, at every rank.
+func (k *Statement) Shows(operand int, b *store.Blocks) bool {
+	o := k.Problem.Operands[operand]
+	return k.Target(k.Problem, o.Modes, o.Tensor).Same(b)
+}
+
+// ResultStored tells whether the blocks of results are stored as the result is to be: others
+// have the levels that leaves can write.
+func (k *Statement) ResultStored() bool {
+	return k.Problem.Whole || !k.leaves[0].unit.Result.Repack
+}
+
+// Fits tells whether the leaves were compiled for blocks as wide as the operands', and for
+// results with as many entries as they can make, at every rank. Collective.
+func (k *Statement) Fits() (bool, error) {
+	bad := []int64{0}
+	if !k.sameWidths() {
+		bad[0] = 1
+	}
+	c := k.Comm.Uncounted()
+	if err := c.Allreduce(comm.Of(bad), comm.Max); err != nil || bad[0] > 0 {
+		return false, err
+	}
+	like, err := k.like()
+	if err != nil {
+		return false, err
+	}
+	more := false // than 32 bits may count
+	for name, t := range like {
+		was := k.leaves[0].operands[name]
+		more = more || t.NNZ > was.NNZ
+		if (t.NNZ > math.MaxInt32) != (was.NNZ > math.MaxInt32) { // of a conversion's arrays
+			return false, nil
+		}
+	}
+	r := k.leaves[0].unit.Result
+	if !more || r.Format.AllDense() || r.Shares >= 0 {
+		return true, nil
+	}
+	all := k.leafOf(like)
+	all.norm = k.Problem.Norm
+	pos, _, err := codegen.Widths(all.request())
+	if err != nil {
+		return false, err
+	}
+	for l := range pos {
+		if pos[l] > r.PosWidth[l] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// sameWidths tells whether this rank's blocks are as wide as the leaves want them.
+func (k *Statement) sameWidths() bool {
+	for i, o := range k.Problem.Operands {
+		like := k.leaves[0].operands[o.Name]
+		for _, t := range k.exec.Own[i] {
+			for l, lev := range t.Levels {
+				if lev.Pos.Width != like.PosWidth[l] || lev.Crd.Width != like.CrdWidth[l] {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package prepared
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/spmd/bridge"
+	"distaff/spmd/load"
+	"distaff/spmd/plan"
+)
+
+// narrows tells whether the result is an int32 one of a statement that computes in
+// int64. Its leaves and sums make int64: a part of a sum may pass what int32 holds where
+// the whole does not.
+func (k *Statement) narrows() bool { return k.Types[k.p.Result] != k.ResultType }
+
+// narrow brings computed blocks, which it takes over, into the type asked for. A value
+// that it does not hold is an error, that of the lowest rank which has one. Collective.
+func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+	var err error
+	for _, b := range slices.Sorted(maps.Keys(blocks)) {
+		wide := blocks[b]
+		if blocks[b], err = k.withValues(wide, bridge.TCS(k.Types[k.p.Result])); err == nil {
+			if err = k.narrowValues(blocks[b], wide); err == nil {
+				wide.Close()
+				continue
+			}
+			blocks[b].Close()
+		}
+		blocks[b] = wide
+		break
+	}
+	if err = load.Agree(k.Comm, err); err != nil {
+		for _, t := range blocks {
+			t.Close()
+		}
+		return nil, err
+	}
+	return blocks, nil
+}
+
+// withValues is t over the same level arrays, with values of a type and memory of its own.
+func (k *Statement) withValues(t *tcs.Tensor, typ tcs.Type) (*tcs.Tensor, error) {
+	width := uint8(typ.Size())
+	mem, err := k.Arena.Alloc(t.Vals.Len*int64(width), "the values of "+k.p.Result)
+	if err != nil {
+		return nil, err
+	}
+	out := &tcs.Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels)}
+	out.Type = typ
+	for _, lev := range t.Levels {
+		out.ShareArray(t, lev.Pos.Ptr)
+		out.ShareArray(t, lev.Crd.Ptr)
+	}
+	out.Vals = mem.Array(0, t.Vals.Len, width)
+	out.Vals.First = t.Vals.First
+	out.Hold(mem)
+	out.Trust()
+	return out, mem.Release()
+}
+
+// narrowValues stores the int64 values of wide, a tensor of the same places, in the int32
+// ones of t.
+func (k *Statement) narrowValues(t, wide *tcs.Tensor) error {
+	from, to := tcs.Slice[int64](wide.Vals), tcs.Slice[int32](t.Vals)
+	const most = 1 << 16 // values a turn
+	bad := make([]bool, max(k.Threads, 1))
+	var threads sync.WaitGroup
+	for n := range bad {
+		threads.Go(func() {
+			lost := int64(0) // bits that are not those of the sign
+			for lo := n * most; lo < len(from); lo += most * len(bad) {
+				for i, v := range from[lo:min(lo+most, len(from))] {
+					to[lo+i] = int32(v)
+					lost |= int64(int32(v)) ^ v
+				}
+			}
+			bad[n] = lost != 0
+		})
+	}
+	threads.Wait()
+	if !slices.Contains(bad, true) {
+		return nil
+	}
+	e := &kernels.NarrowError{Name: k.p.Result, Type: t.Type, What: k.p.Stmt.String(), Vars: k.UserNames(k.p.Norm.LHS.Vars)}
+	wide.Entries(func(coord []int64, i int64) bool {
+		e.Value, e.Coord = from[i], slices.Clone(coord)
+		return int64(int32(e.Value)) == e.Value
+	})
+	return e
+}

@@ -1,0 +1,221 @@
+package program
+
+import (
+	"distaff/io/convert"
+	"distaff/io/outfile"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/env"
+	"distaff/spmd/fault"
+	"distaff/spmd/output"
+	"distaff/spmd/stats"
+	"distaff/spmd/store"
+)
+
+// held is a tensor that lies in memory.
+func (p *Program) held(name string) (*tensor, error) {
+	if err := p.may(); err != nil {
+		return nil, err
+	}
+	t, err := p.tensor(name)
+	if err != nil {
+		return nil, err
+	}
+	if t.held == nil {
+		if err := p.fetch(t); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// fetch loads a tensor that no statement has read.
+func (p *Program) fetch(t *tensor) error {
+	vars, err := p.modesOf(t)
+	if err != nil {
+		return err
+	}
+	sum := t.name + "_"
+	for p.tensors[sum] != nil {
+		sum += "_"
+	}
+	s := &Statement{p: p, text: sum + " = " + t.name + "(" + vars + ")", loads: true}
+	defer s.close()
+	return s.prepare()
+}
+
+// modesOf are index variables for a tensor that is not held.
+func (p *Program) modesOf(t *tensor) (string, error) {
+	order := len(t.how.Sizes)
+	switch {
+	case order > 0:
+	case t.how.Sizes != nil: // a scalar
+	case t.in.Tensor != nil:
+		order = t.in.Tensor.Order()
+	case order == 0 && t.how.Format != "":
+		for _, c := range t.how.Format {
+			if c == ':' {
+				break
+			}
+			order++
+		}
+	case order == 0:
+		return "", fault.Commandf("%s: no statement has read it yet, and neither its sizes nor its format say how many modes it has", t.name)
+	}
+	vars := ""
+	for k := range order {
+		if k > 0 {
+			vars += ","
+		}
+		vars += t.name + "_" + string(rune('a'+k%26)) + string(rune('a'+k/26))
+	}
+	return vars, nil
+}
+
+// Value is the value of a scalar, at every rank. Collective.
+func (p *Program) Value(name string) (tcs.Value, error) {
+	t, err := p.held(name)
+	if err != nil {
+		return tcs.Value{}, err
+	}
+	b := t.held.Blocks
+	if len(b.Dims) != 0 {
+		return tcs.Value{}, fault.Commandf("%s has %s, want a scalar", name, tcs.Count(int64(len(b.Dims)), "mode"))
+	}
+	var v tcs.Value
+	if x := b.Own[0]; x != nil {
+		v = x.Value(0)
+	}
+	if p.env.Comm.Size() == 1 {
+		return v, nil
+	}
+	c := p.env.Comm.Uncounted()
+	parts := []float64{real(v.C), imag(v.C)}
+	number := []int64{v.I}
+	if err := c.Bcast(comm.Of(parts), b.Owners[0]); err != nil {
+		return v, p.failed(err)
+	}
+	if err := c.Bcast(comm.Of(number), b.Owners[0]); err != nil {
+		return v, p.failed(err)
+	}
+	return tcs.Value{Type: b.Type, I: number[0], C: complex(parts[0], parts[1])}, nil
+}
+
+// Tensor is the whole tensor at rank 0, nil at other ranks. The caller closes it. On one rank
+// it lies over the program's memory: a statement that writes the tensor later may change its
+// values. Collective.
+func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
+	t, err := p.held(name)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := p.result(t).Gather()
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	return whole, nil
+}
+
+// Statistics are the ranks', as a job's are: what each has sent and received since the program
+// began, and the most memory that it has taken. At rank 0; nil elsewhere. Collective.
+func (p *Program) Statistics() ([]stats.Rank, error) {
+	n := p.env.Comm.Counters()
+	return stats.Gather(p.env.Comm.Uncounted(), stats.Rank{Sent: n.BytesSent, Received: n.BytesReceived, Messages: n.MessagesSent, PeakRSS: env.PeakRSS(), Allocated: p.env.Limit.Peak()})
+}
+
+// Threads is the number of threads of a rank.
+func (p *Program) Threads() int { return p.env.Threads }
+
+// Summary is a line about a tensor, as run prints it, at rank 0. Collective.
+func (p *Program) Summary(name string) (string, error) {
+	t, err := p.held(name)
+	if err != nil {
+		return "", err
+	}
+	line, err := p.result(t).Summary()
+	if err != nil {
+		return "", p.failed(err)
+	}
+	return line, nil
+}
+
+// Write writes tensors to files, by their extensions, which all appear together and whole, or
+// none does. Collective.
+func (p *Program) Write(list ...output.Output) error { return p.WriteWith("", nil, list...) }
+
+// WriteWith is Write with one more file, of what stats gives rank 0 when the tensors are on
+// disk; it is called at every rank. No file where its name is "". Collective.
+func (p *Program) WriteWith(name string, stats func() ([]byte, error), list ...output.Output) (err error) {
+	if name != "" && p.env.Root() {
+		if err := outfile.Check(name); err != nil {
+			return p.failed(err)
+		}
+	}
+	for _, o := range list {
+		t, err := p.held(o.Tensor)
+		if err != nil {
+			return err
+		}
+		if err := convert.Writable(o.File, len(t.held.Blocks.Dims)); err != nil {
+			return err
+		}
+	}
+	var files []*outfile.File
+	defer func() {
+		for _, f := range files {
+			f.Abort()
+		}
+	}()
+	mode, err := store.ParseMode(p.o.Write)
+	if err != nil {
+		return fault.Commandf("%v", err)
+	}
+	for _, o := range list {
+		var file *outfile.File
+		if p.env.Root() {
+			if file, err = convert.Create(o.File); err != nil {
+				return p.failed(err)
+			}
+			files = append(files, file)
+		}
+		if err := store.Write(p.env.Comm, p.tensors[o.Tensor].held.Blocks, file, o.File, mode, p.env.Config()); err != nil {
+			if file != nil {
+				err = file.Errorf(err)
+			}
+			return p.failed(err)
+		}
+	}
+	for s := range p.statements { // what was read is what was there
+		if s.reader != nil {
+			if err := s.reader.Unchanged(); err != nil {
+				return p.failed(err)
+			}
+		}
+	}
+	if err := p.env.Comm.Uncounted().Barrier(); err != nil {
+		return p.failed(err)
+	}
+	if err := outfile.FlushAll(files...); err != nil {
+		return p.failed(err)
+	}
+	if name != "" {
+		text, err := stats()
+		if err != nil {
+			return p.failed(err)
+		}
+		if p.env.Root() {
+			file, err := outfile.Create(name)
+			if err != nil {
+				return p.failed(err)
+			}
+			files = append(files, file)
+			if _, err := file.Write(text); err != nil {
+				return p.failed(file.Errorf(err))
+			}
+		}
+	}
+	if err := outfile.CommitAll(files...); err != nil {
+		return p.failed(err)
+	}
+	return nil
+}

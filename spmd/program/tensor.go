@@ -1,0 +1,250 @@
+package program
+
+import (
+	"slices"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/io/memory"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
+	"distaff/spmd/env"
+	"distaff/spmd/fault"
+	"distaff/spmd/input"
+	"distaff/spmd/output"
+	"distaff/spmd/store"
+	"distaff/spmd/summary"
+	"distaff/spmd/transfer"
+)
+
+// tensor is a tensor of a program at one rank.
+type tensor struct {
+	name string
+	how  Storage
+	in   input.Input // where it comes from, while it is not held; the zero one for nowhere
+
+	held    *input.Held
+	version int64  // of its values: another number for others
+	ours    bool   // a statement made its memory
+	broken  string // the statement that left it half written; "" for none
+}
+
+// newTensor is a tensor that no statement has read or written yet.
+func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, error) {
+	t := &tensor{name: name, in: in, how: how, version: p.version()}
+	order := len(how.Sizes)
+	if in.Tensor != nil {
+		if err := memory.Check(in.Tensor, name, p.o.TrustInput); err != nil {
+			return nil, err
+		}
+		order = in.Tensor.Order()
+		if len(how.Sizes) > 0 && len(how.Sizes) != order {
+			return nil, fault.Commandf("%s: got %s, want %d: the tensor in memory has %s", name, tcs.Count(int64(len(how.Sizes)), "size"), order, tcs.Count(int64(order), "mode"))
+		}
+	}
+	if how.Format != "" {
+		_, f, err := format.ParseFlag(name + ":" + how.Format)
+		if err != nil {
+			return nil, err
+		}
+		if order > 0 && f.NumModes() != order {
+			return nil, fault.Commandf("%s: the format %s has %s, want %d", name, how.Format, tcs.Count(int64(f.NumModes()), "level"), order)
+		}
+	}
+	if how.Type != "" {
+		if _, err := dtype.Parse(how.Type); err != nil {
+			return nil, fault.Commandf("%s: %v", name, err)
+		}
+	}
+	for _, n := range how.Sizes {
+		if n != -1 {
+			if err := tcs.CheckSize(n); err != nil {
+				return nil, fault.Commandf("%s: %v", name, err)
+			}
+		}
+	}
+	if in.Scalar != nil {
+		return t, p.holdScalar(t)
+	}
+	if x := in.Tensor; x != nil && x.File() == "" && t.storedAs(x) {
+		t.hold(p.alone(x))
+	}
+	return t, nil
+}
+
+// holdScalar holds a scalar that is given as a number.
+func (p *Program) holdScalar(t *tensor) error {
+	if order := max(len(t.how.Sizes), len(t.how.Format)); order > 0 {
+		return fault.Commandf("%s: got a scalar, and sizes or a format of a tensor with modes", t.name)
+	}
+	typ := tcs.Invalid
+	if t.how.Type != "" {
+		d, err := dtype.Parse(t.how.Type)
+		if err != nil {
+			return fault.Commandf("%s: %v", t.name, err)
+		}
+		typ = bridge.TCS(d)
+	}
+	x, err := input.ScalarTensor(t.name, t.in.Scalar, typ)
+	if err != nil {
+		return err
+	}
+	t.hold(p.alone(x))
+	return x.Close()
+}
+
+// storedAs tells whether a tensor in memory has the storage that is asked for.
+func (t *tensor) storedAs(x *tcs.Tensor) bool {
+	for m, n := range t.how.Sizes {
+		if n != -1 && n != x.Dims[m] {
+			return false
+		}
+	}
+	if t.how.Type != "" {
+		if d, err := dtype.Parse(t.how.Type); err != nil || d != bridge.Type(x.Type) {
+			return false
+		}
+	}
+	if t.how.Format != "" {
+		if _, f, err := format.ParseFlag(t.name + ":" + t.how.Format); err != nil || !f.Equal(bridge.Format(x)) {
+			return false
+		}
+	}
+	return x.Whole()
+}
+
+// alone is a tensor that rank 0 holds whole.
+func (p *Program) alone(x *tcs.Tensor) *input.Held {
+	kinds, modes := x.Format()
+	b := &store.Blocks{Dims: slices.Clone(x.Dims), Type: x.Type, Kinds: kinds, Modes: modes, Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
+	var box [][2]int64
+	for _, d := range x.Dims {
+		box = append(box, [2]int64{0, d})
+	}
+	b.Boxes = [][][2]int64{box}
+	if p.env.Root() {
+		b.Own[0] = x.Alias()
+	}
+	return &input.Held{Blocks: b, Entries: summary.Entries(x), AsIs: true}
+}
+
+// hold gives the tensor its blocks.
+func (t *tensor) hold(h *input.Held) {
+	t.unhold()
+	t.held, t.in = h, input.Input{}
+}
+
+func (t *tensor) unhold() {
+	if t.held == nil {
+		return
+	}
+	for _, b := range t.held.Blocks.Own {
+		b.Close()
+	}
+	t.held = nil
+}
+
+// drop gives its memory back.
+func (t *tensor) drop() {
+	t.unhold()
+	t.in = input.Input{}
+}
+
+// valued tells whether the tensor has a value.
+func (t *tensor) valued() bool {
+	in := &t.in
+	return t.broken == "" && (t.held != nil || in.File != "" || in.Generate != "" || in.Tensor != nil)
+}
+
+// added tells whether += adds to the tensor, or refuses to, since it is half written.
+func (t *tensor) added() bool { return t.valued() || t.broken != "" }
+
+// sizes are those that a statement which writes the tensor is given, which takes those of
+// some modes from the tensor's value where none were declared; nil for none.
+func (t *tensor) sizes(asTheyWere []bool) []int64 {
+	var dims []int64
+	switch {
+	case len(t.how.Sizes) > 0 || asTheyWere == nil:
+		return t.how.Sizes
+	case t.held != nil:
+		dims = slices.Clone(t.held.Blocks.Dims)
+	case t.in.Tensor != nil:
+		dims = slices.Clone(t.in.Tensor.Dims)
+	}
+	if len(dims) != len(asTheyWere) {
+		return nil
+	}
+	for m, is := range asTheyWere {
+		if !is {
+			dims[m] = -1
+		}
+	}
+	return dims
+}
+
+// input is where a statement gets it.
+func (t *tensor) input() input.Input {
+	if t.held != nil {
+		return input.Hold(t.held)
+	}
+	return t.in
+}
+
+// format is its format as -f says it, "" where that is not settled.
+func (t *tensor) format() string {
+	if t.held != nil {
+		return tcs.FormatString(t.held.Blocks.Kinds, t.held.Blocks.Modes)
+	}
+	if t.how.Format == "" && t.in.Tensor != nil {
+		return t.in.Tensor.FormatString()
+	}
+	return t.how.Format
+}
+
+// typ is its type as -t says it, "" where that is not settled.
+func (t *tensor) typ() string {
+	if t.held != nil {
+		return bridge.Type(t.held.Blocks.Type).String()
+	}
+	if t.how.Type == "" && t.in.Tensor != nil {
+		return bridge.Type(t.in.Tensor.Type).String()
+	}
+	return t.how.Type
+}
+
+// sameStorage tells whether h stores what a statement was prepared for.
+func sameStorage(h *input.Held, dims []int64, typ tcs.Type, f format.Format) bool {
+	b := h.Blocks
+	return h.AsIs && b.Type == typ && slices.Equal(b.Dims, dims) && f.Equal(bridge.FormatOf(b.Kinds, b.Modes))
+}
+
+// result is the tensor over the ranks as files and rank 0 want it.
+func (t *tensor) result(e *env.Env) *output.Result {
+	b := t.held.Blocks
+	return &output.Result{Env: e, Name: t.name, Blocks: b, Whole: t.held.AsIs && e.Comm.Size() == 1 && len(b.Owners) == 1,
+		Like: transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}}
+}
+
+// counted is a tensor over the ranks, whose blocks asIs says have its own storage. Collective.
+func (p *Program) counted(b *store.Blocks, asIs bool) (*input.Held, error) {
+	h := &input.Held{Blocks: b, AsIs: asIs}
+	if tcs.AllDense(b.Kinds) {
+		h.Entries = 1
+		for _, d := range b.Dims {
+			h.Entries *= d
+		}
+		return h, nil
+	}
+	n := []int64{0}
+	for _, t := range b.Own {
+		n[0] += summary.Entries(t)
+	}
+	if p.env.Comm.Size() > 1 {
+		if err := p.env.Comm.Uncounted().Allreduce(comm.Of(n), comm.Sum); err != nil {
+			return nil, err
+		}
+	}
+	h.Entries = n[0]
+	return h, nil
+}
