@@ -72,10 +72,10 @@ func TestSignals(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(stdin, "1 2\n2 3\n"); err != nil {
+			// More than a pipe holds: it returns once the run reads, and so listens to signals.
+			if _, err := io.WriteString(stdin, strings.Repeat("1 2\n", 1<<16)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(300 * time.Millisecond)
 			if err := cmd.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)
 			}
