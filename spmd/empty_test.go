@@ -3,6 +3,8 @@ package spmd_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"distaff/spmd"
@@ -60,5 +62,29 @@ func TestEmptySpaces(t *testing.T) {
 			}
 			rep.Result.Close()
 		}
+	}
+}
+
+// A matrix whose file says that it has no entries is small at every rank: all have one plan.
+func TestEmptyFile(t *testing.T) {
+	dir := t.TempDir()
+	empty, v := filepath.Join(dir, "a.mtx"), filepath.Join(dir, "v.tns")
+	for file, text := range map[string]string{empty: "%%MatrixMarket matrix coordinate real general\n5 5 0\n", v: "4 2\n5 3\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ranks := range []int{1, 2, 3} {
+		j := &spmd.Job{Statement: "b(i,j) = A(i,j) + v(j)", Formats: map[string]string{"A": "dd"}, Inputs: map[string]spmd.Input{"A": spmd.File(empty), "v": spmd.File(v)}, Keep: true}
+		j.Interpret, j.Ranks = true, ranks
+		rep, err := j.Run(context.Background())
+		if err != nil {
+			t.Errorf("%d ranks: %v", ranks, err)
+			continue
+		}
+		if got, err := spmd.Values[float64](rep.Result); err != nil || fmt.Sprint(got[15:]) != "[0 0 0 2 3 0 0 0 2 3]" {
+			t.Errorf("%d ranks: got %v, %v", ranks, got, err)
+		}
+		rep.Result.Close()
 	}
 }

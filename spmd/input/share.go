@@ -11,15 +11,16 @@ import (
 
 // sourceHeader is what every rank must know of an input that rank 0 reads.
 type sourceHeader struct {
-	Type   tcs.Type
-	Dense  bool
-	Dims   []int64
-	About  *int64 // Source.about
-	Scalar *tcs.Value
-	Stream bool
-	Exact  bool   // Dims are the sizes
-	Head   []byte // of a text file that ranks can read in parts
-	Alone  *storedHeader
+	Type    tcs.Type
+	Dense   bool
+	Dims    []int64
+	About   int64 // Source.about, if Counted: gob sends no pointer to 0
+	Counted bool
+	Scalar  *tcs.Value
+	Stream  bool
+	Exact   bool   // Dims are the sizes
+	Head    []byte // of a text file that ranks can read in parts
+	Alone   *storedHeader
 }
 
 // storedHeader is a .tcs that only rank 0 can open: it is compressed as a whole, or
@@ -72,7 +73,10 @@ func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	heads := map[string]sourceHeader{}
 	if r.Root() {
 		for name, s := range r.Sources {
-			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, About: s.about, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
+			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, Counted: s.about != nil, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
+			if h.Counted {
+				h.About = *s.about
+			}
 			if s.stream != nil {
 				h.Head = convert.HeadOf(s.stream)
 			}
@@ -125,7 +129,10 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 // openTold opens an input at a rank other than 0.
 func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File,
-		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, about: h.About, Scalar: h.Scalar}
+		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, Scalar: h.Scalar}
+	if h.Counted {
+		s.about = &h.About
+	}
 	r.Sources[name] = s
 	switch {
 	case h.Scalar != nil || h.Stream:
