@@ -17,6 +17,8 @@
 //	store.go      storing
 //	ranks.go      ranks against one
 //	latency.go    small jobs
+//	programs.go   prepared statements
+//	alone.go      leaves called by a loop in C
 //	peers.go      other libraries
 package main
 
@@ -53,6 +55,7 @@ var sections = []section{
 	{"assembly", "leaves, which assemble their results, against compute alone", assembly},
 	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},
 	{"latency", "the distaff command on a tiny statement", latency},
+	{"programs", "prepared statements against their leaves, and conjugate gradients against SciPy's", programs},
 	{"peers", "leaves against other libraries: the ratio is to the best", peers},
 }
 

@@ -29,6 +29,7 @@ var peerSources embed.FS
 type peer struct {
 	name   string
 	serial bool
+	free   bool                       // it has the threads that it takes by itself
 	does   map[string]bool            // functions of table()
 	argv   func(threads int) []string // nil where the peer is not there
 	reason string                     // why not
@@ -135,7 +136,10 @@ func (p *peer) run(function string, threads, repeat int, files []string) ([]floa
 	argv := append(p.argv(threads), function, strconv.Itoa(threads), strconv.Itoa(repeat))
 	argv = append(argv, files...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMP_NUM_THREADS="+strconv.Itoa(threads), "OPENBLAS_NUM_THREADS=1")
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	if !p.free {
+		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS="+strconv.Itoa(threads), "OPENBLAS_NUM_THREADS=1")
+	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -1,11 +1,14 @@
 """Times a kernel of SciPy on matrices that `bench` dumped (peers.go gives the
 layout): scipy_peer.py KERNEL THREADS REPEAT FILE... prints, in one line, the
-times in seconds and the sum of the result's values. SciPy has one thread."""
+times in seconds and the sum of the result's values. SciPy's kernels have one thread.
+cgN is N steps of conjugate gradients."""
 import sys
 import time
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
+from scipy.sparse.linalg import cg
 
 
 def sparse(path):
@@ -45,6 +48,11 @@ elif kernel == "spadd3":
 elif kernel == "spgemm":
     b = sparse(files[1])
     run = lambda: product(a, b)
+elif kernel.startswith("cg"):
+    b = dense(files[1])[:, 0].copy()
+    modern = tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 12)
+    never = {"rtol" if modern else "tol": 0, "atol": 0, "maxiter": int(kernel[2:])}
+    run = lambda: cg(a, b, **never)[0]
 else:
     sys.exit(2)
 times = []

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	emitc "distaff/codegen/emit/c"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/spmd"
+)
+
+// alone is a leaf of a statement with a dense result, called by a loop in C: what it takes without
+// anything of Go.
+type alone struct {
+	leaf   kernels.Leaf
+	args   []*tcs.Tensor // the result first
+	bounds [][2]int64    // of the leaf, and behind them 0 and how often it is called
+	env    kernels.Env
+}
+
+// manyCalls calls a leaf as often as bounds says behind what it has for the leaf. A volatile pointer keeps the compiler
+// from making one call of several.
+const manyCalls = `
+int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    int (*volatile one_call)(dst_tensor **, const int64_t (*)[2], dst_env *) = %s;
+    int rc = 0;
+    for (int64_t k = 0; k < bounds[%d][1] && rc == 0; k++)
+        rc = one_call(t, bounds, env);
+    return rc;
+}
+`
+
+// alone compiles a statement over operands in memory as a job would, and gives it a result of its own.
+func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int) (*alone, error) {
+	j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{}}
+	for name, t := range operands {
+		j.Inputs[name] = spmd.InMemory(t)
+	}
+	made, err := j.Compile(b.ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", stmt, err)
+	}
+	u := made.Unit
+	object, err := b.object(made.C + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name), len(u.Vars)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", stmt, err)
+	}
+	a := &alone{env: kernels.Env{Threads: threads, Arena: kernels.NewArena(nil), What: stmt}}
+	for n, arg := range u.Args {
+		t := operands[arg.Tensor]
+		if n == 0 {
+			dims := u.Request.Tensors[arg.Tensor].Dims
+			shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Kinds: strings.Repeat("d", len(dims)), Modes: tcs.Identity(len(dims)), Counts: make([]int64, len(dims))}
+			if t, err = tcs.NewIn(shape, arg.Tensor, a.env.Arena.Alloc); err != nil {
+				return nil, err
+			}
+		}
+		if arg.Convert || t == nil {
+			return nil, fmt.Errorf("%s: an argument of the leaf is no operand: %s", stmt, arg.Name)
+		}
+		a.args = append(a.args, t)
+	}
+	for _, v := range u.Vars {
+		a.bounds = append(a.bounds, [2]int64{0, u.Request.Sizes[v]})
+	}
+	a.bounds = append(a.bounds, [2]int64{})
+	a.leaf, err = kernels.Load(object, "many_calls")
+	return a, err
+}
+
+func (a *alone) close() {
+	a.leaf.Close()
+	a.args[0].Close()
+}
+
+// seconds is what one of many calls takes.
+func (a *alone) seconds(b *bench, calls int) (float64, error) {
+	a.bounds[len(a.bounds)-1][1] = int64(calls)
+	at := time.Now()
+	err := a.leaf.Call(b.ctx, a.args, a.bounds, a.env)
+	return time.Since(at).Seconds() / float64(calls), err
+}
+
+// leavesOfStep are the leaves of a step of conjugate gradients over the first rows of a system. They read other tensors
+// than they write, so that values stay what they are however often they are called.
+func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone, err error) {
+	A, err := s.rows(rows)
+	if err != nil {
+		return nil, err
+	}
+	part, err := spmd.Dense(s.right[:rows], rows)
+	if err != nil {
+		return nil, err
+	}
+	one, err := spmd.Dense([]float64{1})
+	if err != nil {
+		return nil, err
+	}
+	operands := map[string]*tcs.Tensor{"A": A, "all": s.b, "p": part, "q": part, "r": part, "x": part, "rr": one, "pq": one, "old": one}
+	for _, leaf := range []struct{ stmt, operands string }{
+		{"out(i) = A(i,j) * all(j)", "A all"},
+		{"out = p(i) * q(i)", "p q"},
+		{"out(i) = x(i) + rr / pq * p(i)", "x rr pq p"},
+		{"out(i) = r(i) - rr / pq * q(i)", "r rr pq q"},
+		{"out = rr", "rr"},
+		{"out = r(i) * r(i)", "r"},
+		{"out(i) = r(i) + rr / old * p(i)", "r rr old p"},
+	} {
+		mine := map[string]*tcs.Tensor{}
+		for _, name := range strings.Fields(leaf.operands) {
+			mine[name] = operands[name]
+		}
+		a, err := b.alone(leaf.stmt, mine, 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
