@@ -210,3 +210,23 @@ func TestLocated(t *testing.T) {
 		})
 	}
 }
+
+// TestTypesOfInputs: a tensor has its input's type, also where a statement writes it before any
+// reads it; what that type would round is refused before anything runs.
+func TestTypesOfInputs(t *testing.T) {
+	onRanks(t, func(t *testing.T, ranks int) {
+		dir := t.TempDir()
+		job(t, dir, "tensor x(3): d type float32 to \"x.npy\"\ntensor y(3): d type float64 to \"y.npy\"\nx(i) = 1\ny(i) = 2\n", nil).run(t)
+		j := job(t, dir, "tensor x(n): d from \"x.npy\"\nx(i) = 3\nprint x\n", nil)
+		j.Ranks = ranks
+		j.run(t)
+		if want := []string{"x: 3, d, float32, 3 entries, sum 9"}; !slices.Equal(j.said, want) {
+			t.Errorf("got %q, want %q", j.said, want)
+		}
+		j = job(t, dir, "tensor x(n): d from \"x.npy\"\ntensor y(n): d from \"y.npy\"\nprint y\nx(i) = y(i)\n", nil)
+		j.Ranks = ranks
+		if _, err := j.Run(context.Background()); err == nil || comm.ExitCode(err) != 2 || !strings.Contains(err.Error(), "job.dst:4:1: got values of type float64 for x") || len(j.said) > 0 {
+			t.Errorf("got %v, and printed %q, want a refusal", err, j.said)
+		}
+	}, 1, 2)
+}
