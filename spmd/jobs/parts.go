@@ -116,7 +116,7 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 	return g, nil
 }
 
-// typed are the types of the inputs that say theirs: of files, and of tensors in memory.
+// typed are the types of the inputs that say theirs.
 func (r *names) typed() (map[string]dtype.Type, error) {
 	types := map[string]dtype.Type{}
 	for _, t := range r.f.Tensors {
@@ -125,7 +125,11 @@ func (r *names) typed() (map[string]dtype.Type, error) {
 		case !ok || text.Stdin(in.File):
 		case in.Tensor != nil:
 			types[t.Name] = bridge.Type(in.Tensor.Type)
-		case in.File != "" && t.FromNumber == "":
+		case in.Generate != "":
+			types[t.Name] = dtype.Float64
+		case t.Order == 0 && jobfile.IsNumber(in.File):
+			types[t.Name] = jobfile.NumberType(in.File)
+		case in.File != "":
 			typ, err := typeOf(in, t.Order)
 			if err != nil {
 				return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/spmd"
 	"distaff/spmd/comm"
 )
 
@@ -217,10 +218,10 @@ func TestTypesOfInputs(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()
 		job(t, dir, "tensor x(3): d type float32 to \"x.npy\"\ntensor y(3): d type float64 to \"y.npy\"\nx(i) = 1\ny(i) = 2\n", nil).run(t)
-		j := job(t, dir, "tensor x(n): d from \"x.npy\"\nx(i) = 3\nprint x\n", nil)
-		j.Ranks = ranks
+		j := job(t, dir, "tensor x(n): d from \"x.npy\"\ntensor k type int32 from 2\ntensor a from 1\ntensor b from 5\ntensor G(2): d from dense\nx(i) = 3\na = k\nb = k\nG(i) = k\nprint x\nprint G\na = a * 0.5\nb = b * 0.5\nprint a\nprint b\n", nil)
+		j.Ranks, j.Inputs = ranks, map[string]spmd.Input{"b": spmd.File("3")}
 		j.run(t)
-		if want := []string{"x: 3, d, float32, 3 entries, sum 9"}; !slices.Equal(j.said, want) {
+		if want := []string{"x: 3, d, float32, 3 entries, sum 9", "G: 2, d, float64, 2 entries, sum 4", "a = 1", "b = 1"}; !slices.Equal(j.said, want) {
 			t.Errorf("got %q, want %q", j.said, want)
 		}
 		j = job(t, dir, "tensor x(n): d from \"x.npy\"\ntensor y(n): d from \"y.npy\"\nprint y\nx(i) = y(i)\n", nil)
