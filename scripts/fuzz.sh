@@ -31,7 +31,7 @@ stage() {
     elif grep -q -- '--- SKIP' "$log"; then
         status=skipped
     fi
-    grep -hoE '_test\.go:[0-9]+: .*(cases|jobs|faults|files|right).*' "$log" | sed 's/^[^ ]* /    /' || true
+    grep -hoE '_test\.go:[0-9]+: .*(cases|jobs|faults|files|right|ranks: [0-9]+ runs).*' "$log" | sed 's/^[^ ]* /    /' || true
     table+=("$(printf '%-44s %8s %12s %8d  %s' "$name" "$count" "$seed" $((SECONDS - begun)) "$status")")
 }
 
@@ -54,6 +54,11 @@ oracle "long rows in C, under sanitizers" 40 '^TestLongRowsSanitized$'
 oracle "whole jobs in C, twice" 700 '^TestOracleJobs$'
 oracle "ranks in one process, interpreted" 6000 '^TestOracleRanks$'
 oracle "programs, most interpreted" 10000 '^TestOraclePrograms$'
+oracle "programs with steps that fail" 1000 '^TestOracleProgramErrors$'
+[[ "programs as job files" =~ ${ONLY:-} ]] && go build -o "$logs/distaff" ./cmd/distaff
+stage "programs as job files" 1000 go test ./spmd/oracle -count=1 -timeout 60m -v -run '^TestOracleFilePrograms$' -oracle.n=%N -oracle.seed=%S -oracle.distaff="$logs/distaff"
+stage "runs of prepared statements, under -race" 100000 DISTAFF_RUNS=%N go test ./spmd -race -count=1 -timeout 60m -v -run '^TestRuns$'
+stage "runs, under the address sanitizer" 100000 DISTAFF_RUNS=%N go test ./spmd -count=1 -timeout 60m -v -run '^TestRunsSanitized$'
 oracle "files of 1 to 8 ranks, byte for byte" 300 '^TestOracleSameBytes$'
 oracle "ranks under each MPI, at 2, 3 and 4" 300 '^TestOracleMPI$'
 stage "faults" 200 DISTAFF_FAULTS=%N DISTAFF_FAULTS_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestFaults$'

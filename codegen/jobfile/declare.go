@@ -224,15 +224,15 @@ func (p *parser) from(r *reader, t *Tensor) {
 	switch {
 	case t.from == "":
 		r.got(`a file in quotes, a number, or what -g takes, as in from "b.tcs" or from uniform:1000`)
-	case isNumber(t.from):
+	case IsNumber(t.from):
 		t.FromNumber, t.from = t.from, ""
 	case !notation.IsName(t.from[:1]) || !isKind(t.from):
 		r.fail(t.FromAt, Syntax, "got %q behind from, want a file in quotes, a number, or what -g takes, as in uniform:1000", t.from)
 	}
 }
 
-// isNumber tells whether text is a number as -i takes it for a scalar.
-func isNumber(text string) bool {
+// IsNumber tells whether text is a number as -i takes it for a scalar.
+func IsNumber(text string) bool {
 	if strings.ContainsAny(text, "_xX") {
 		return false
 	}

@@ -13,16 +13,23 @@ import (
 func (f *File) givenTypes() map[string]dtype.Type {
 	types := map[string]dtype.Type{}
 	for _, t := range f.Tensors {
-		_, err := strconv.ParseFloat(t.FromNumber, 64)
 		switch {
 		case t.Type != "": // CheckTypes knows it
-		case t.FromKind != "", t.FromNumber != "" && err == nil:
+		case t.FromKind != "":
 			types[t.Name] = dtype.Float64
 		case t.FromNumber != "":
-			types[t.Name] = dtype.Complex128
+			types[t.Name] = NumberType(t.FromNumber)
 		}
 	}
 	return types
+}
+
+// NumberType is the type of a scalar that is given as a number.
+func NumberType(text string) dtype.Type {
+	if _, err := strconv.ParseFloat(text, 64); err != nil {
+		return dtype.Complex128
+	}
+	return dtype.Float64
 }
 
 // CheckTypes gives every tensor its type: that of its declaration, else its own in known,

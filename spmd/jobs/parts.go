@@ -11,6 +11,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/text"
 	"distaff/spmd/bridge"
 	"distaff/spmd/input"
 )
@@ -31,26 +32,22 @@ func Parts(f *jobfile.File, given map[string]input.Input) ([]Part, error) {
 		return nil, err
 	}
 	maps.Copy(r.sizes, found)
-	known := map[string]dtype.Type{}
 	dims := map[string][]int64{}
 	for _, t := range f.Tensors {
-		in, ok := r.input(t)
-		if t.Declared {
-			how, err := r.storage(t)
-			if err != nil {
-				return nil, err
-			}
-			if len(how.Sizes) > 0 {
-				dims[t.Name] = how.Sizes
-			}
+		if !t.Declared {
+			continue
 		}
-		if ok && in.File != "" && t.FromNumber == "" {
-			typ, err := typeOf(in, t.Order)
-			if err != nil {
-				return nil, err
-			}
-			known[t.Name] = typ
+		how, err := r.storage(t)
+		if err != nil {
+			return nil, err
 		}
+		if len(how.Sizes) > 0 {
+			dims[t.Name] = how.Sizes
+		}
+	}
+	known, err := r.typed()
+	if err != nil {
+		return nil, err
 	}
 	types, err := f.CheckTypes(known)
 	if err != nil {
@@ -117,6 +114,30 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 	}
 	written[result] = true
 	return g, nil
+}
+
+// typed are the types of the inputs that say theirs.
+func (r *names) typed() (map[string]dtype.Type, error) {
+	types := map[string]dtype.Type{}
+	for _, t := range r.f.Tensors {
+		in, ok := r.input(t)
+		switch {
+		case !ok || text.Stdin(in.File):
+		case in.Tensor != nil:
+			types[t.Name] = bridge.Type(in.Tensor.Type)
+		case in.Generate != "":
+			types[t.Name] = dtype.Float64
+		case t.Order == 0 && jobfile.IsNumber(in.File):
+			types[t.Name] = jobfile.NumberType(in.File)
+		case in.File != "":
+			typ, err := typeOf(in, t.Order)
+			if err != nil {
+				return nil, err
+			}
+			types[t.Name] = typ
+		}
+	}
+	return types, nil
 }
 
 // typeOf is the type of a file's values.

@@ -100,3 +100,15 @@ func onRanks(t *testing.T, test func(t *testing.T, ranks int), list ...int) {
 		t.Run(fmt.Sprintf("%d", ranks), func(t *testing.T) { test(t, ranks) })
 	}
 }
+
+// TestChecksWhatIsAdded: a check's last run of += has what its result held then, also where the
+// first had nothing to add to.
+func TestChecksWhatIsAdded(t *testing.T) {
+	onRanks(t, func(t *testing.T, ranks int) {
+		j := job(t, t.TempDir(), "tensor y(3): d from dense:int\nrepeat 2 {\n  b += y(i)\n  z(i) += b * y(i)\n}\n", nil)
+		j.Ranks, j.Check = ranks, true
+		if report := j.run(t); len(report.Lines) != 4 {
+			t.Errorf("got %q, want two runs of two statements", report.Lines)
+		}
+	}, 1, 2)
+}

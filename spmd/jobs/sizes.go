@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 
+	"distaff/codegen/dtype"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
@@ -23,6 +24,7 @@ type names struct {
 	given map[string]input.Input // of tensors, in the place of what the file says
 	dir   string                 // of the file, to which paths in it are relative
 	sizes map[string]int64
+	types map[string]dtype.Type // of tensors that are declared without one, by their inputs
 }
 
 // newNames knows the sizes that are given.
@@ -32,14 +34,25 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	return r
 }
 
-// bind gives values to the names of sizes: rank 0 reads what files say of theirs. Collective.
+// bind gives values to the names of sizes, and types to tensors: rank 0 reads what files say of
+// theirs. What types do not hold is an error. Collective.
 func (r *run) bind() error {
-	var found map[string]int64
+	var found struct {
+		Sizes map[string]int64
+		Types map[string]dtype.Type
+	}
 	err := program.Shared(r.p, &found, func() (err error) {
-		found, err = r.filed()
+		if found.Sizes, err = r.filed(); err != nil {
+			return err
+		}
+		if found.Types, err = r.typed(); err != nil {
+			return err
+		}
+		_, err = r.f.CheckTypes(found.Types)
 		return err
 	})
-	maps.Copy(r.sizes, found)
+	maps.Copy(r.sizes, found.Sizes)
+	r.types = found.Types
 	return err
 }
 
@@ -75,6 +88,9 @@ func (r *names) lookup(name string) (int64, bool) {
 // storage is how a declared tensor is stored.
 func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	how := program.Storage{Format: t.Format, Type: t.Type, Sizes: []int64{}}
+	if typ := r.types[t.Name]; typ != dtype.None && t.Type == "" {
+		how.Type = typ.String()
+	}
 	for _, s := range t.Sizes {
 		n, err := s.Eval(r.lookup)
 		if err != nil {

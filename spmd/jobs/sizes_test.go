@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/spmd"
 	"distaff/spmd/comm"
 )
 
@@ -209,4 +210,24 @@ func TestLocated(t *testing.T) {
 			}, 1, 2)
 		})
 	}
+}
+
+// TestTypesOfInputs: a tensor has its input's type, also where a statement writes it before any
+// reads it; what that type would round is refused before anything runs.
+func TestTypesOfInputs(t *testing.T) {
+	onRanks(t, func(t *testing.T, ranks int) {
+		dir := t.TempDir()
+		job(t, dir, "tensor x(3): d type float32 to \"x.npy\"\ntensor y(3): d type float64 to \"y.npy\"\nx(i) = 1\ny(i) = 2\n", nil).run(t)
+		j := job(t, dir, "tensor x(n): d from \"x.npy\"\ntensor k type int32 from 2\ntensor a from 1\ntensor b from 5\ntensor G(2): d from dense\nx(i) = 3\na = k\nb = k\nG(i) = k\nprint x\nprint G\na = a * 0.5\nb = b * 0.5\nprint a\nprint b\n", nil)
+		j.Ranks, j.Inputs = ranks, map[string]spmd.Input{"b": spmd.File("3")}
+		j.run(t)
+		if want := []string{"x: 3, d, float32, 3 entries, sum 9", "G: 2, d, float64, 2 entries, sum 4", "a = 1", "b = 1"}; !slices.Equal(j.said, want) {
+			t.Errorf("got %q, want %q", j.said, want)
+		}
+		j = job(t, dir, "tensor x(n): d from \"x.npy\"\ntensor y(n): d from \"y.npy\"\nprint y\nx(i) = y(i)\n", nil)
+		j.Ranks = ranks
+		if _, err := j.Run(context.Background()); err == nil || comm.ExitCode(err) != 2 || !strings.Contains(err.Error(), "job.dst:4:1: got values of type float64 for x") || len(j.said) > 0 {
+			t.Errorf("got %v, and printed %q, want a refusal", err, j.said)
+		}
+	}, 1, 2)
 }

@@ -33,6 +33,7 @@ type progStep struct {
 	stmt   string  // do and prepare
 	splits []string
 	id     int // prepare, run, close
+	code   int // do, run: the exit code with which it must fail; 0 where it must not
 
 	want  *Want  // do, run: nil where the statement is refused
 	left  string // do, run: the result's name
@@ -41,6 +42,11 @@ type progStep struct {
 
 // String is the step as a line, and a set's entries.
 func (s *progStep) String() string {
+	if s.code > 0 {
+		x := *s
+		x.code = 0
+		return fmt.Sprintf("%v, which must fail with exit code %d", &x, s.code)
+	}
 	switch s.op {
 	case "set", "declare":
 		t := s.tensor
@@ -76,11 +82,12 @@ type world struct {
 	sized    map[string]bool    // by declare or set: statements cannot give them other sizes
 	moved    map[string]bool    // a statement has read or written it, so that it can be placed
 	direct   map[string]bool    // the tensor is the caller's, stored as it is to be
+	broken   map[string]bool    // a statement failed while it wrote it
 	prepared map[int]*progStep
 }
 
 func newWorld() *world {
-	return &world{tensors: map[string]*Tensor{}, sized: map[string]bool{}, moved: map[string]bool{}, direct: map[string]bool{}, prepared: map[int]*progStep{}}
+	return &world{tensors: map[string]*Tensor{}, sized: map[string]bool{}, moved: map[string]bool{}, direct: map[string]bool{}, broken: map[string]bool{}, prepared: map[int]*progStep{}}
 }
 
 // valued lists the tensors that have a value.
@@ -120,6 +127,9 @@ func (w *world) caseOf(text string) (*Case, error) {
 		for m, v := range a.Vars {
 			sizes[v] = t.Dims[m]
 		}
+	}
+	if s.Accumulate && w.broken[name] {
+		return nil, fmt.Errorf("%s has no value to add to", name)
 	}
 	is := w.tensors[name]
 	left := &Tensor{Name: name, Dims: []int64{}}
@@ -198,6 +208,9 @@ func (w *world) assign(text string) (*Prepared, *Want, error) {
 // take is a step's effect; an error says that it does not fit.
 func (w *world) take(s *progStep) error {
 	s.want, s.left = nil, ""
+	if s.code > 0 {
+		return w.fail(s)
+	}
 	switch s.op {
 	case "set":
 		w.forget(s.tensor.Name)
@@ -267,6 +280,7 @@ func (w *world) take(s *progStep) error {
 		w.tensors[s.left] = t
 		w.moved[s.left] = true
 		delete(w.direct, s.left)
+		delete(w.broken, s.left)
 	}
 	return nil
 }
@@ -278,6 +292,7 @@ func (w *world) forget(name string) {
 	delete(w.sized, name)
 	delete(w.moved, name)
 	delete(w.direct, name)
+	delete(w.broken, name)
 }
 
 // touch notes that the tensors of a statement have come to ranks.

@@ -24,6 +24,9 @@ func (n *Snapshot) Close() {
 // Before is what a run of the statement will read. Of a program with Options.Fresh, nothing
 // writes over it. Collective.
 func (s *Statement) Before() (*Snapshot, error) {
+	if err := s.ready(); err != nil { // what it reads is settled
+		return nil, err
+	}
 	n := &Snapshot{operands: map[string]*tcs.Tensor{}}
 	for _, r := range s.reads {
 		whole, err := s.p.Tensor(r.name)

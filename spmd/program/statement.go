@@ -397,6 +397,20 @@ func (s *Statement) rewritten() string {
 // After an error the result has no value, and the program of one rank goes on; that of
 // several ranks has ended, unless the error was found at every rank before anything was done.
 func (s *Statement) Run() error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	if err := s.compute(); err != nil {
+		return err
+	}
+	if s.adds || !s.parsed.Stmt.Accumulate {
+		s.wrote = s.p.tensors[s.parsed.Result]
+	}
+	return nil
+}
+
+// ready has the statement fit what its tensors are by now. Collective.
+func (s *Statement) ready() error {
 	p := s.p
 	if err := p.may(); err != nil {
 		return err
@@ -405,24 +419,14 @@ func (s *Statement) Run() error {
 		return fault.Commandf("%s: the statement is closed", s.text)
 	}
 	if s.k == nil {
-		if err := s.prepare(); err != nil {
-			return err
-		}
-	} else if again, err := s.refresh(); err != nil {
-		return err
-	} else if again != "" {
-		p.env.Detail(s.text + " is compiled again: " + again)
-		if err := s.prepare(); err != nil {
-			return err
-		}
+		return s.prepare()
 	}
-	if err := s.compute(); err != nil {
+	again, err := s.refresh()
+	if err != nil || again == "" {
 		return err
 	}
-	if s.adds || !s.parsed.Stmt.Accumulate {
-		s.wrote = p.tensors[s.parsed.Result]
-	}
-	return nil
+	p.env.Detail(s.text + " is compiled again: " + again)
+	return s.prepare()
 }
 
 // Close forgets the statement.

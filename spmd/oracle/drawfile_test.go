@@ -1,0 +1,319 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/codegen/jobfile"
+)
+
+// fileGen draws job files.
+type fileGen struct {
+	*programGen
+	c    *fileProgram
+	open []*fileItem // of repeats that are being drawn, one after another
+}
+
+// randomFile draws a job file of 2 to 8 statements, some in repeats.
+func randomFile(seed, k uint64) *fileProgram {
+	r := rand.New(rand.NewPCG(seed, k^1<<63))
+	g := &fileGen{programGen: &programGen{generator: &generator{Rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{}}
+	g.c.ranks, g.c.repeat = 1+g.pick(40, 25, 20, 15), 1+g.pick(85, 15)
+	g.c.compile, g.c.check, g.c.machine = g.chance(0.1), g.chance(0.15), g.chance(0.2)
+	g.types = g.generator.types()
+	g.sizes = []int64{int64(2 + g.IntN(5)), int64(g.IntN(8))}
+	if g.chance(0.5) {
+		g.sizes = g.sizes[:1]
+	}
+	g.declare()
+	g.w = g.c.world()
+	most := 2 + g.IntN(7)
+	for tries := 0; most > 0 && tries < 200; tries++ {
+		if it := g.item(0, &most); it != nil {
+			g.c.items = append(g.c.items, it)
+		}
+	}
+	for name := range g.w.tensors {
+		if t := g.c.declared(name); t != nil && g.w.tensors[name].Input {
+			t.to = g.chance(0.5)
+		}
+	}
+	return g.c
+}
+
+// declare draws the declarations.
+func (g *fileGen) declare() {
+	for _, names := range programNames {
+		for _, name := range names {
+			if !g.chance(0.75) {
+				continue
+			}
+			t := &fileTensor{Tensor: g.drawn(name, g.chance(0.7))}
+			if t.Input = g.chance(0.85); t.Input {
+				g.entries(t.Tensor, style{})
+				g.source(t)
+			} else {
+				t.Format = g.drawn(name, true).Format
+				g.result(t)
+			}
+			for _, n := range t.Dims {
+				t.sizes = append(t.sizes, fmt.Sprint(n))
+			}
+			if g.chance(0.1) {
+				modes := modeNames(len(t.Dims))
+				t.place = placementText(modes, g.IntN(len(modes)+1)-1)
+			}
+			g.c.tensors = append(g.c.tensors, t)
+		}
+	}
+	g.sizeNames()
+	g.param()
+}
+
+// source draws where a tensor is read from, and how its declaration stores it.
+func (g *fileGen) source(t *fileTensor) {
+	if len(t.Dims) == 0 {
+		t.file, t.text = "number", " type "+t.Type.String()
+		if t.Type == dtype.Float64 && g.chance(0.5) {
+			t.text = ""
+		}
+		return
+	}
+	for t.file == "" {
+		if t.file = inputKind(g.Rand, t.Tensor); t.file == "" && g.chance(0.3) {
+			t.file = ".tcs"
+		}
+	}
+	t.as, t.text = t.Format, ": "+t.Format.String()
+	switch {
+	case t.file == ".tcs" && g.chance(0.3):
+		t.text, t.own = "", true
+	case t.file == ".tcs" && g.chance(0.3) && !t.repeats():
+		t.as = g.format(len(t.Dims), "s", false)
+	case t.file == ".npy":
+		t.as = format.DenseOf(len(t.Dims))
+	}
+	if t.file != ".tcs" && t.file != ".npy" || g.chance(0.5) {
+		t.text += " type " + t.Type.String()
+	}
+}
+
+// result draws how the declaration of a tensor without an input stores it.
+func (g *fileGen) result(t *fileTensor) {
+	if len(t.Dims) > 0 && !(t.Format.Equal(format.DenseOf(len(t.Dims))) && g.chance(0.5)) {
+		t.text = ": " + t.Format.String()
+	}
+	if g.chance(0.7) {
+		t.Type = dtype.None
+	} else {
+		t.text += " type " + t.Type.String()
+	}
+}
+
+// sizeNames writes names for some sizes, where a file of exact sizes has them.
+func (g *fileGen) sizeNames() {
+	for k, name := range []string{"n", "i", "m"} {
+		if k >= len(g.sizes) || g.chance(0.4) {
+			continue
+		}
+		bound := func(t *fileTensor, m int) bool {
+			return t.Dims[m] == g.sizes[k] && t.sizes[m] == fmt.Sprint(g.sizes[k]) && slices.Contains([]string{".tcs", ".npy", ".mtx", ".rb"}, t.file)
+		}
+		if !slices.ContainsFunc(g.c.tensors, func(t *fileTensor) bool { return len(t.Dims) > 0 && bound(t, 0) }) {
+			continue
+		}
+		for _, t := range g.c.tensors {
+			for m, n := range t.Dims {
+				switch {
+				case t.sizes[m] != fmt.Sprint(n):
+				case n == g.sizes[k] && (m == 0 && bound(t, 0) || g.chance(0.5)):
+					t.sizes[m] = name
+				case n == 2*g.sizes[k] && g.chance(0.5):
+					t.sizes[m] = "2*" + name
+				case n == g.sizes[k]+1 && g.chance(0.5):
+					t.sizes[m] = name + "+1"
+				}
+			}
+		}
+	}
+}
+
+// param draws params for numbers of statements and of passes, some of which -D changes.
+func (g *fileGen) param() {
+	for n := range 4 {
+		if !g.chance(0.3) {
+			continue
+		}
+		p := [3]string{fmt.Sprint("p", n), fmt.Sprint(n), ""}
+		if g.chance(0.3) {
+			p[1], p[2] = "7", fmt.Sprint(n)
+		}
+		g.c.params = append(g.c.params, p)
+	}
+}
+
+var literal = regexp.MustCompile(`\b[0-3]\b`)
+
+// written is a text with params in the place of some of its numbers.
+func (g *fileGen) written(text string) string {
+	return literal.ReplaceAllStringFunc(text, func(n string) string {
+		if slices.ContainsFunc(g.c.params, func(p [3]string) bool { return p[0] == "p"+n }) && g.chance(0.7) {
+			return "p" + n
+		}
+		return n
+	})
+}
+
+// item draws an item that fits, and has the world follow it; nil where none was found.
+func (g *fileGen) item(depth int, most *int) *fileItem {
+	var it *fileItem
+	switch {
+	case depth < 2 && g.chance(0.2):
+		return g.repeated(depth, most)
+	case g.chance(0.12):
+		it = &fileItem{op: "print", name: g.name()}
+	case g.chance(0.08):
+		it = &fileItem{op: "place", name: g.name()}
+		if t := g.w.tensors[it.name]; t != nil {
+			it.splits = modeNames(len(t.Dims))
+			it.mode = g.IntN(len(t.Dims)+1) - 1
+		}
+	default:
+		text, ok := g.statement()
+		if !ok {
+			return nil
+		}
+		it = &fileItem{op: "do", stmt: text, text: g.written(text)}
+		if left, _, _ := strings.Cut(text, "("); slices.ContainsFunc(g.c.tensors, func(t *fileTensor) bool { return t.own && t.Name == left }) {
+			return nil // a result's format would depend on whether it was read before
+		}
+		if g.chance(0.2) {
+			it.splits = g.splits(text)
+		}
+	}
+	w := g.w.clone()
+	if on, err := g.c.item(w, it); err != nil || !on || !g.checks(it) {
+		return nil
+	}
+	g.w = w
+	if it.op == "do" {
+		*most--
+	}
+	return it
+}
+
+// repeated draws a repeat.
+func (g *fileGen) repeated(depth int, most *int) *fileItem {
+	before, mark := g.w, len(g.open)
+	g.w = before.clone()
+	it := &fileItem{op: "repeat"}
+	for tries := 0; tries < 30 && *most > 0 && (len(it.body) == 0 || g.chance(0.6)); tries++ {
+		if x := g.item(depth+1, most); x != nil {
+			it.body, g.open = append(it.body, x), append(g.open, x)
+		}
+	}
+	if g.chance(0.5) {
+		it.until = g.condition()
+	}
+	g.w, g.open = before, g.open[:mark]
+	if len(it.body) == 0 {
+		return nil
+	}
+	it.fail = it.until != nil && g.chance(0.2)
+	for it.n = 1 + g.pick(10, 30, 30, 20, 10); it.n > 0; it.n-- { // values grow
+		it.count = g.written(fmt.Sprint(it.n))
+		w := before.clone()
+		on, err := g.c.item(w, it)
+		if err != nil || !g.checks(it) {
+			continue
+		}
+		if g.w = w; !on {
+			*most = 0
+		}
+		return it
+	}
+	return nil
+}
+
+// condition draws a condition over scalars; nil where there are none.
+func (g *fileGen) condition() *fileCond {
+	var scalars []string
+	for _, name := range g.w.valued() {
+		if len(g.w.tensors[name].Dims) == 0 {
+			scalars = append(scalars, name)
+		}
+	}
+	if len(scalars) == 0 {
+		return nil
+	}
+	side := func() string {
+		x := scalars[g.IntN(len(scalars))]
+		switch g.pick(40, 30, 20, 10) {
+		case 1:
+			return fmt.Sprint(g.IntN(20) - 3)
+		case 2:
+			return x + " + " + fmt.Sprint(g.IntN(4))
+		case 3:
+			return x + " * " + scalars[g.IntN(len(scalars))]
+		}
+		return x
+	}
+	return &fileCond{scalars[g.IntN(len(scalars))], []string{"<", "<=", ">", ">=", "==", "!="}[g.IntN(6)], side()}
+}
+
+// checks tells whether the file is right with one more item, so far as it can be told without
+// running it: a file whose types do not fit is refused.
+func (g *fileGen) checks(it *fileItem) bool {
+	c := *g.c
+	c.items = slices.Concat(c.items, g.open, []*fileItem{it})
+	_, err := c.parse("job.dst")
+	var d *diag.Error
+	if err == nil {
+		return true
+	}
+	if errors.As(err, &d) && refusals[d.Code] {
+		return false
+	}
+	panic(fmt.Sprintf("a job file is refused: %v\n%s", err, indent(c.String())))
+}
+
+// refusals are why statements are left out of a file.
+var refusals = map[diag.Code]bool{diag.LossyType: true}
+
+// parse reads the file, with params, and the types of its inputs.
+func (c *fileProgram) parse(name string) (*jobfile.File, error) {
+	f, err := jobfile.Parse(name, c.String())
+	if err != nil {
+		return nil, err
+	}
+	params := map[string]string{}
+	for _, p := range c.params {
+		if p[2] != "" {
+			params[p[0]] = p[2]
+		}
+	}
+	if err := f.Bind(params); err != nil {
+		return nil, err
+	}
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	_, err = f.CheckTypes(c.types())
+	return f, err
+}
+
+// kinds are the endings of files that the program reads.
+func (c *fileProgram) kinds() string {
+	var list []string
+	for _, t := range c.tensors {
+		list = append(list, t.Name+" "+t.file+" "+t.as.String())
+	}
+	return strings.Join(list, ", ")
+}

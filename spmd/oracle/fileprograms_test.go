@@ -1,0 +1,304 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
+	"distaff/io/tcs"
+)
+
+// A fileProgram is a random program that is written as a job file: tensors that are declared, and
+// statements, prints, placements and repeats over them.
+type fileProgram struct {
+	ranks, repeat  int
+	compile, check bool // leaves are compiled, and not interpreted; with --check
+	machine        bool
+	params         [][3]string // name, number in the file, number by -D, "" for none
+	tensors        []*fileTensor
+	items          []*fileItem
+
+	// What follow finds:
+	says  []string // the lines that are printed, once; those of unknown entries end with "..."
+	ended bool     // a repeat ends the job, since its condition was not met
+	state map[string]*Tensor
+	runs  int
+}
+
+// fileTensor is a tensor that is declared.
+type fileTensor struct {
+	*Tensor
+	file  string        // the ending of the file that it is read from; "number" for a scalar; "" for nothing
+	as    format.Format // in which a .tcs file stores it
+	sizes []string      // as they are written
+	text  string        // behind the sizes: levels and type
+	own   bool          // its format is its file's
+	place string
+	to    bool // it says itself to which file it goes
+}
+
+// fileItem is an item of the file, or of a repeat's body.
+type fileItem struct {
+	op     string // do, print, place, repeat
+	stmt   string
+	text   string // the statement as it is written, with params
+	splits []string
+	name   string
+	mode   int
+	n      int
+	count  string // n as it is written
+	until  *fileCond
+	fail   bool
+	body   []*fileItem
+}
+
+// fileCond is a condition. Its sides are statements to a scalar.
+type fileCond struct{ x, op, y string }
+
+func (c *fileCond) String() string { return c.x + " " + c.op + " " + c.y }
+
+// line is the declaration, with the file that the tensor is read from.
+func (t *fileTensor) line() string {
+	text := "tensor " + t.Name
+	if len(t.sizes) > 0 {
+		text += "(" + strings.Join(t.sizes, ", ") + ")"
+	}
+	text += t.text
+	if t.place != "" {
+		text += " place " + t.place
+	}
+	switch t.file {
+	case "":
+	case "number":
+		text += " from " + numberText(t.Type, t.Entries[0])
+	default:
+		text += fmt.Sprintf(" from %q", t.Name+t.file)
+	}
+	if t.to {
+		text += fmt.Sprintf(" to %q", "out-"+t.Name+".tcs")
+	}
+	return text
+}
+
+// numberText is a scalar's value as a job file has it.
+func numberText(t dtype.Type, e Entry) string {
+	if t.IsComplex() {
+		return fmt.Sprintf("%g%+gi", real(e.Value.C), imag(e.Value.C))
+	}
+	return e.Value.Format(t)
+}
+
+// String is the job file.
+func (c *fileProgram) String() string {
+	var b strings.Builder
+	for _, p := range c.params {
+		fmt.Fprintf(&b, "param %s = %s\n", p[0], p[1])
+	}
+	if c.machine {
+		b.WriteString("machine M(p)\n")
+	}
+	for _, t := range c.tensors {
+		b.WriteString(t.line() + "\n")
+	}
+	for _, it := range c.items {
+		it.write(&b, "")
+	}
+	return b.String()
+}
+
+func (it *fileItem) write(b *strings.Builder, indent string) {
+	switch it.op {
+	case "do":
+		b.WriteString(indent + it.text + "\n")
+		for _, s := range it.splits {
+			b.WriteString(indent + "    split " + s + "\n")
+		}
+	case "print":
+		b.WriteString(indent + "print " + it.name + "\n")
+	case "place":
+		b.WriteString(indent + "place " + it.name + " " + it.placement() + "\n")
+	case "repeat":
+		b.WriteString(indent + "repeat " + it.count)
+		if it.until != nil {
+			b.WriteString(" until " + it.until.String())
+		}
+		if it.fail {
+			b.WriteString(" or fail")
+		}
+		b.WriteString(" {\n")
+		for _, x := range it.body {
+			x.write(b, indent+"  ")
+		}
+		b.WriteString(indent + "}\n")
+	}
+}
+
+// placement is a place of a tensor of so many modes as splits has names.
+func (it *fileItem) placement() string { return placementText(it.splits, it.mode) }
+
+// placementText cuts a mode of a tensor with these names for its modes, or copies the tensor.
+func placementText(modes []string, mode int) string {
+	to := "*"
+	if mode >= 0 {
+		to = modes[mode]
+	}
+	return "(" + strings.Join(modes, ",") + ") -> M(" + to + ")"
+}
+
+// world is what the file's program holds before its first item.
+func (c *fileProgram) world() *world {
+	w := newWorld()
+	for _, t := range c.tensors {
+		w.tensors[t.Name] = t.Tensor
+		w.sized[t.Name] = true
+	}
+	return w
+}
+
+// clone is a world that goes its own way.
+func (w *world) clone() *world {
+	return &world{tensors: maps.Clone(w.tensors), sized: maps.Clone(w.sized), moved: maps.Clone(w.moved), direct: maps.Clone(w.direct), broken: maps.Clone(w.broken), prepared: maps.Clone(w.prepared)}
+}
+
+// follow works out what the job must print and write; an error says that it is none.
+func (c *fileProgram) follow() error {
+	w := c.world()
+	c.says, c.ended, c.runs = nil, false, 0
+	_, err := c.all(w, c.items)
+	c.state = map[string]*Tensor{}
+	for _, name := range w.valued() {
+		c.state[name] = w.tensors[name]
+	}
+	return err
+}
+
+// all follows items; false says that the job has ended.
+func (c *fileProgram) all(w *world, items []*fileItem) (bool, error) {
+	for _, it := range items {
+		if on, err := c.item(w, it); err != nil || !on {
+			return on, err
+		}
+	}
+	return true, nil
+}
+
+func (c *fileProgram) item(w *world, it *fileItem) (bool, error) {
+	switch it.op {
+	case "do":
+		c.runs++
+		s := &progStep{op: "do", stmt: it.stmt}
+		if err := w.take(s); err != nil {
+			return false, err
+		}
+		w.sized[s.left] = true // a temporary keeps the sizes of its first statement
+		return true, nil
+	case "print", "place":
+		t := w.tensors[it.name]
+		if t == nil || !t.Input {
+			return false, fmt.Errorf("%s has no value", it.name)
+		}
+		if it.op == "print" {
+			c.says = append(c.says, summaryOf(t))
+		}
+		return true, nil
+	}
+	for range it.n {
+		if on, err := c.all(w, it.body); err != nil || !on {
+			return on, err
+		}
+		if it.until == nil {
+			continue
+		}
+		if met, err := it.until.holds(w); err != nil || met {
+			return true, err
+		}
+	}
+	c.ended = it.fail
+	return !c.ended, nil
+}
+
+// holds evaluates a condition, as the reference evaluates statements.
+func (c *fileCond) holds(w *world) (bool, error) {
+	var sides [2]complex128
+	ordered := true
+	for k, text := range []string{c.x, c.y} {
+		p, want, err := w.assign("condition_ = " + text)
+		if err != nil {
+			return false, err
+		}
+		ordered = ordered && !p.Result.IsComplex()
+		if len(want.Points) > 0 {
+			if v := want.Points[0].Value; p.Result.IsInt() {
+				sides[k] = complex(float64(v.I), 0)
+			} else {
+				sides[k] = v.C
+			}
+		}
+	}
+	x, y := real(sides[0]), real(sides[1])
+	switch c.op {
+	case "==":
+		return sides[0] == sides[1], nil
+	case "!=":
+		return sides[0] != sides[1], nil
+	}
+	if !ordered {
+		return false, fmt.Errorf("complex numbers have no order")
+	}
+	return map[string]bool{"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[c.op], nil
+}
+
+// summaryOf is the line that is printed of a tensor.
+func summaryOf(t *Tensor) string {
+	if len(t.Dims) == 0 {
+		return t.Name + " = " + tcsValue(tcsTypes[t.Type], t.Entries[0].Value).Text()
+	}
+	var dims []string
+	for _, d := range t.Dims {
+		dims = append(dims, fmt.Sprint(d))
+	}
+	text := fmt.Sprintf("%s: %s, %s, %s, ", t.Name, strings.Join(dims, "x"), t.Format, t.Type)
+	want := (&Case{Stmt: "R = 1", Tensors: []*Tensor{t}}).whole(t.Name)
+	if want == nil {
+		return text + "..."
+	}
+	sum := tcs.Value{Type: tcs.Float64}
+	for _, p := range want.Points {
+		sum.I, sum.C = sum.I+p.Value.I, sum.C+p.Value.C
+	}
+	switch {
+	case t.Type.IsInt():
+		sum.Type = tcs.Int64
+	case t.Type.IsComplex():
+		sum.Type = tcs.Complex128
+	}
+	return text + tcs.Count(int64(len(stored(t.Format, t.Dims, want.Coords))), "entry") + ", sum " + sum.Text()
+}
+
+// types are those of tensors that are declared, where inputs tell them.
+func (c *fileProgram) types() map[string]dtype.Type {
+	known := map[string]dtype.Type{}
+	for _, t := range c.tensors {
+		if t.Input {
+			known[t.Name] = t.Type
+		}
+	}
+	return known
+}
+
+// declared is the declaration of a tensor; nil for a temporary.
+func (c *fileProgram) declared(name string) *fileTensor {
+	k := slices.IndexFunc(c.tensors, func(t *fileTensor) bool { return t.Name == name })
+	if k < 0 {
+		return nil
+	}
+	return c.tensors[k]
+}
+
+// modeNames are names for a tensor's modes.
+func modeNames(order int) []string {
+	return []string{"x", "y", "z"}[:order]
+}
