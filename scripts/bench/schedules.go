@@ -4,10 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 
-	emitc "distaff/codegen/emit/c"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 	"distaff/spmd"
@@ -88,16 +86,7 @@ func contests() []contest {
 
 // schedules is the section of schedules, on the most threads asked for.
 func schedules(b *bench) error {
-	cfg, err := cc.FromEnv(os.Getenv)
-	if err != nil {
-		return err
-	}
-	cfg.CPU, cfg.Flags = "native", emitc.Flags("")
-	builder, err := cc.New(cfg)
-	if err != nil {
-		return err
-	}
-	object, err := builder.Build(b.ctx, cc.Source{Text: emitc.Header() + handScheduled, Label: "schedules by hand"})
+	object, err := b.object(handScheduled)
 	if err != nil {
 		return err
 	}
