@@ -139,6 +139,13 @@ func TestProgramErrors(t *testing.T) {
 		if err != nil || v.I != 49 {
 			t.Errorf("got %v, %v, want 49", v, err)
 		}
+		wants(p.Do("d = n / m"), "zero")
+		if err := p.Do("d = n + 1"); err != nil { // over the memory that d had
+			return err
+		}
+		if v, err = p.Value("d"); err != nil || v.I != 7 {
+			t.Errorf("got %v, %v, want 7", v, err)
+		}
 		return nil
 	})
 	if err != nil {

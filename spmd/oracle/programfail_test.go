@@ -328,8 +328,12 @@ func (c *programCase) limited(r *rand.Rand) error {
 			case c.ranks == 1:
 				return c.afterwards(p, n)
 			}
-			if e := ends(p); e != nil {
-				return e
+			if p.Do("over = 1") != nil {
+				return err // it has ended
+			}
+			v, err := p.Value("over") // what was refused was refused at every rank, before anything was done
+			if err != nil || v.C != 1 {
+				err = wrong{fmt.Errorf("rank %d: after step %d was refused, 1 is %v, %w", p.Rank(), n, v, err)}
 			}
 			return err
 		})

@@ -47,7 +47,7 @@ func (s *Statement) computeWhole(t *tensor) error {
 		return s.breaks(t, err)
 	}
 	if into == out {
-		t.version = s.p.version()
+		t.version, t.broken = s.p.version(), ""
 		return nil
 	}
 	h, err := s.p.counted(s.k.ResultBlocks(map[plan.Block]*tcs.Tensor{0: out}), true)
