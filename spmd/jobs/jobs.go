@@ -173,11 +173,6 @@ func (r *run) declare() error {
 	}
 	for _, t := range r.f.Tensors {
 		if !t.Declared {
-			if t.Format != "" || t.Type != "" {
-				if err := r.p.Declare(t.Name, program.Storage{Format: t.Format, Type: t.Type}); err != nil {
-					return err
-				}
-			}
 			continue
 		}
 		how, err := r.storage(t)
@@ -188,8 +183,8 @@ func (r *run) declare() error {
 			if err := r.p.Set(t.Name, in, how); err != nil {
 				return err
 			}
-			if err := r.settle(t.Name); err != nil {
-				return r.at(t, err)
+			if err := r.within(t, func() error { return r.settle(t.Name) }); err != nil {
+				return err
 			}
 		} else if err := r.p.Declare(t.Name, how); err != nil {
 			return err
@@ -230,18 +225,25 @@ func (r *run) item(it jobfile.Item) error {
 	if t, ok := it.(*jobfile.Repeat); ok {
 		return r.repeat(t)
 	}
+	return r.within(it, func() error {
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			return r.statement(it)
+		case *jobfile.Print:
+			return r.print(it)
+		case *jobfile.Place:
+			mode, _ := it.Placement.Even()
+			return r.counted(it, func() error { return r.p.Place(it.Name, mode) })
+		}
+		return nil
+	})
+}
+
+// within has errors of what do does, at any rank, say that they are of an item.
+func (r *run) within(it jobfile.Item, do func() error) error {
 	r.p.Locate(func(err error) error { return r.at(it, err) })
 	defer r.p.Locate(nil)
-	switch it := it.(type) {
-	case *jobfile.Statement:
-		return r.at(it, r.statement(it))
-	case *jobfile.Print:
-		return r.at(it, r.print(it))
-	case *jobfile.Place:
-		mode, _ := it.Placement.Even()
-		return r.at(it, r.counted(it, func() error { return r.p.Place(it.Name, mode) }))
-	}
-	return nil
+	return r.at(it, do())
 }
 
 // located is an error that says where in the file it arose.

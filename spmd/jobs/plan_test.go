@@ -186,6 +186,19 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
+// TestPlacedWrong: what is wrong of a tensor that is read to where it is placed is said with the place
+// of its declaration.
+func TestPlacedWrong(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.tns", "1 1 2\n5 2 4\n")
+	j := job(t, dir, "param n = 4\ntensor A(n, n): ds place (i,j) -> M(j) from \"a.tns\"\ns = A(i,j)\n", nil)
+	j.Ranks = 2
+	_, err := j.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "job.dst:2:1: ") || !strings.Contains(err.Error(), "a.tns:2") || comm.ExitCode(err) != 3 {
+		t.Errorf("got %v, exit %d", err, comm.ExitCode(err))
+	}
+}
+
 // TestStats: statistics tell the compiler and the schedule of each statement, and the checksum of
 // each input, as those of one statement do.
 func TestStats(t *testing.T) {
