@@ -7,7 +7,10 @@ import (
 	"maps"
 
 	"distaff/codegen/jobfile"
+	"distaff/codegen/place"
 	"distaff/kernels"
+	"distaff/spmd/forecast"
+	"distaff/spmd/input"
 	"distaff/spmd/jobs"
 	"distaff/spmd/launch"
 )
@@ -31,6 +34,9 @@ type FileReport = jobs.Report
 // that Check found, or with a repeat whose condition was to hold, the error has exit code 4, and there is a
 // report. In a process of a launcher the report is rank 0's, and nil at other ranks.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
+	if err := jobs.Kinds(j.File, j.Inputs); err != nil {
+		return nil, err
+	}
 	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, kernels.DefaultTarget)}
 	var report *FileReport
 	var ended error // at every rank alike
@@ -71,6 +77,22 @@ func (j *FileJob) told() launch.Told {
 	t.Option("--trust-input", j.TrustInput)
 	t.Say("--stats", j.StatsFile)
 	return t
+}
+
+// PlannedFile is what a job file would do on its ranks, without running it, and PlannedItem what one of its
+// statements would.
+type (
+	PlannedFile = jobs.Planned
+	PlannedItem = jobs.PlannedItem
+)
+
+// Plan plans the file for Options.Ranks ranks, as Job.Plan does each of its statements.
+func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
+	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
+		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: j.Options}
+		k.Schedule, k.Check = how.Schedule, false
+		return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
+	})
 }
 
 // Part is a statement of a job file as a job of its own.

@@ -3,6 +3,7 @@ package spmd
 import (
 	"context"
 
+	"distaff/codegen/place"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/fault"
 	"distaff/spmd/forecast"
@@ -25,20 +26,26 @@ type (
 // Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
 // file without sizes, as a run does), and needs no input of a dense tensor whose sizes are
 // known. detail says how many ranks' steps to list, the first ones; negative for all.
-func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
-	if j.Ranks > mostPlanned {
-		return nil, fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
-	}
-	p, err := j.parse(false)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.refuse(); err != nil {
-		return nil, err
-	}
+func (j *Job) Plan(ctx context.Context, detail int) (out *Planned, err error) {
 	spec, err := j.blockSpec()
 	if err != nil {
 		return nil, err
+	}
+	err = j.forecast(ctx, spec, detail, func(_ *forecast.Forecast, p *Planned) error { out = p; return nil })
+	return out, err
+}
+
+// forecast plans the job, and gives use the plan before anything is closed.
+func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, use func(*forecast.Forecast, *Planned) error) error {
+	if j.Ranks > mostPlanned {
+		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
+	}
+	p, err := j.parse(false)
+	if err != nil {
+		return err
+	}
+	if err := j.refuse(); err != nil {
+		return err
 	}
 	c, end := local.Alone(ctx)
 	defer end()
@@ -46,15 +53,15 @@ func (j *Job) Plan(ctx context.Context, detail int) (*Planned, error) {
 	defer r.close()
 	err = r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(max(j.Ranks, 1), spec) }}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.noteIdle(spec)
 	r.noteDense()
 	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out.Version = Version()
-	return out, nil
+	return use(x, out)
 }

@@ -2,7 +2,6 @@ package spmd
 
 import (
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"distaff/spmd/stats"
@@ -38,28 +37,11 @@ type (
 	Balance    = stats.Balance
 )
 
-// scheduleText is the job's schedule as flags say it, "default" without any.
+// scheduleText is the job's schedule as flags say it.
 func (o *Options) scheduleText() string {
-	var parts []string
-	add := func(flag string, values ...string) {
-		for _, v := range values {
-			if v != "" {
-				parts = append(parts, flag+"="+v)
-			}
-		}
-	}
-	add("-s", o.Schedule...)
-	add("-m", o.Machine)
-	add("-p", o.Placements...)
-	add("--split", o.Splits...)
-	add("--order", o.BlockOrder)
-	add("--extend", o.Extend...)
-	add("--map", o.Map)
-	add("--network", o.Network)
-	if len(parts) == 0 {
-		return "default"
-	}
-	return strings.Join(parts, " ")
+	one := func(name, value string) stats.Flag { return stats.Flag{Name: name, Values: []string{value}} }
+	return stats.Schedule(stats.Flag{Name: "-s", Values: o.Schedule}, one("-m", o.Machine), stats.Flag{Name: "-p", Values: o.Placements},
+		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder), stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network))
 }
 
 // seconds is the time since start.

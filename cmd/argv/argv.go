@@ -11,6 +11,7 @@
 package argv
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,7 +104,7 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			if hasValue {
 				on, err := strconv.ParseBool(value)
 				if err != nil {
-					return nil, Errorf("%s: got %q, want no value, true or false", dashed(name), value)
+					return nil, Errorf("%s: got %q, want no value, true or false", Dashed(name), value)
 				}
 				value = strconv.FormatBool(on)
 				a.Flags = append(a.Flags, "--"+f.name+"="+value)
@@ -118,14 +119,14 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 		}
 		if !hasValue {
 			if k+1 >= len(args) || t.isFlag(args[k+1]) {
-				return nil, Errorf("%s wants a value: %s=%s", dashed(name), dashed(name), f.want)
+				return nil, Errorf("%s wants a value: %s=%s", Dashed(name), Dashed(name), f.want)
 			}
 			k++
 			value = args[k]
 			arg += "=" + value
 		}
 		if f.one && value == "" {
-			return nil, Errorf("%s=: got no value, want %s=%s", dashed(name), dashed(name), f.want)
+			return nil, Errorf("%s=: got no value, want %s=%s", Dashed(name), Dashed(name), f.want)
 		}
 		if f.one {
 			if err := f.given(once, arg, value); err != nil {
@@ -144,7 +145,7 @@ type given struct{ arg, value string }
 func (f flag) given(once map[string]given, arg, value string) error {
 	old, ok := once[f.name]
 	if ok && old.value != value {
-		return Errorf("got %s and %s: want one value for %s", old.arg, arg, dashed(f.name))
+		return Errorf("got %s and %s: want one value for %s", old.arg, arg, Dashed(f.name))
 	}
 	once[f.name] = given{arg, value}
 	return nil
@@ -197,7 +198,7 @@ func (t Table) unknown(arg, name string) error {
 		shown = arg[:i]
 	}
 	if near := Nearest(name, names); near != "" {
-		return Errorf("there is no flag %s; did you mean %s?", strconv.Quote(shown), dashed(near))
+		return Errorf("there is no flag %s; did you mean %s?", strconv.Quote(shown), Dashed(near))
 	}
 	return Errorf("there is no flag %s", strconv.Quote(shown))
 }
@@ -207,11 +208,33 @@ func split(arg string) (name, value string, hasValue bool) {
 	return strings.Cut(arg, "=")
 }
 
-func dashed(name string) string {
+// Dashed is a flag as it is written: -i, --ranks.
+func Dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
 	}
 	return "--" + name
+}
+
+// meant has values that are said elsewhere, with ours.
+var meant = map[string]string{"gpu": "cuda", "nvidia": "cuda"}
+
+// Choice reads a flag that is one of some words, "" where it is not given.
+func Choice(x *cli.Context, flag string, words ...string) (string, error) {
+	v := x.String(flag)
+	if !x.IsSet(flag) {
+		return "", nil
+	}
+	if slices.Contains(words, v) {
+		return v, nil
+	}
+	near, lower := "", strings.ToLower(v)
+	if n := meant[lower]; slices.Contains(words, n) {
+		near = "; did you mean " + n + "?"
+	} else if n := Nearest(lower, words); n != "" {
+		near = "; did you mean " + n + "?"
+	}
+	return "", Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)
 }
 
 // Nearest is the name closest to what was typed by edit distance, or "" where

@@ -3,6 +3,7 @@
 package conv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,21 +45,16 @@ func Flags() []cli.Flag {
 	}
 }
 
-// choice reads a flag that is one of some words.
+// choice reads a flag that is one of some words, def where it is not given.
 func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
-	v := x.String(flag)
-	if !x.IsSet(flag) {
-		return def, nil
+	v, err := argv.Choice(x, flag, words...)
+	if err == nil {
+		return cmp.Or(v, def), nil
 	}
-	for _, w := range words {
-		if v == w {
-			return v, nil
-		}
+	if hint := named("--"+flag, x.String(flag), strings.Join(words, "|"), func(rest string) bool { return slices.Contains(words, rest) }); hint != nil {
+		err = hint
 	}
-	if err := named("--"+flag, v, strings.Join(words, "|"), func(rest string) bool { return slices.Contains(words, rest) }); err != nil {
-		return "", err
-	}
-	return "", argv.Errorf("--%s=%s: got %q, want %s", flag, v, v, strings.Join(words, ", "))
+	return "", err
 }
 
 // named refuses a flag's value that begins with the name of a tensor, as run wants it,

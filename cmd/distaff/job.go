@@ -277,27 +277,9 @@ func (x *invocation) count(flag string, least int64) (int64, error) {
 	return n, nil
 }
 
-// meant has values that are said elsewhere, with ours.
-var meant = map[string]string{"gpu": "cuda", "nvidia": "cuda"}
-
 // choice reads a flag that is one of some words, "" where not given.
 func (x *invocation) choice(flag string, words ...string) (string, error) {
-	v := x.String(flag)
-	if !x.IsSet(flag) {
-		return "", nil
-	}
-	for _, w := range words {
-		if v == w {
-			return v, nil
-		}
-	}
-	near, lower := "", strings.ToLower(v)
-	if n := meant[lower]; slices.Contains(words, n) {
-		near = "; did you mean " + n + "?"
-	} else if n := argv.Nearest(lower, words); n != "" {
-		near = "; did you mean " + n + "?"
-	}
-	return "", argv.Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)
+	return argv.Choice(x.Context, flag, words...)
 }
 
 // options reads how the job runs.

@@ -13,6 +13,8 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
 	"distaff/codegen/jobfile"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
@@ -33,19 +35,11 @@ var inFile = map[string]string{
 	"warmup": "nothing: --repeat runs the whole file again",
 }
 
-// dash is a flag as it is written.
-func dash(name string) string {
-	if len(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
-}
-
 // fileJob reads the job file and the flags that stand beside it.
 func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	for _, flag := range slices.Sorted(maps.Keys(inFile)) {
 		if x.IsSet(flag) {
-			return nil, argv.Errorf("%s is for one statement; a job file has %s", dash(flag), inFile[flag])
+			return nil, argv.Errorf("%s is for one statement; a job file has %s", argv.Dashed(flag), inFile[flag])
 		}
 	}
 	name := x.Args().First()
@@ -90,7 +84,7 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 			return nil, noTensor(f, "-o="+o.Tensor+":"+o.File, o.Tensor)
 		}
 		if old, ok := out.Outputs[o.Tensor]; ok && old != o.File {
-			return nil, argv.Errorf("got -o=%s:%s and -o=%[1]s:%s: want one file for %[1]s", o.Tensor, old, o.File)
+			return nil, argv.Errorf("got -o=%s:%s and -o=%[1]s:%[3]s: want one file for %[1]s", o.Tensor, old, o.File)
 		}
 		out.Outputs[o.Tensor] = o.File
 	}
@@ -106,7 +100,8 @@ func override(f *jobfile.File, j *spmd.Job) error {
 		}
 		return t, nil
 	}
-	for name, in := range j.Inputs {
+	for _, name := range sortedKeys(j.Inputs) {
+		in := j.Inputs[name]
 		flag, from := "-i="+name+":"+in.File, in.File
 		if in.Generate != "" {
 			flag, from = "-g="+name+":"+in.Generate, in.Generate
@@ -122,61 +117,100 @@ func override(f *jobfile.File, j *spmd.Job) error {
 			t.From = from
 		}
 	}
-	for name, v := range j.Formats {
-		t, err := declared("-f="+name+":"+v, name)
+	for _, name := range sortedKeys(j.Formats) {
+		v := j.Formats[name]
+		flag := "-f=" + name + ":" + v
+		t, err := declared(flag, name)
 		if err != nil {
 			return err
+		}
+		_, levels, err := format.ParseFlag(name + ":" + v)
+		if err != nil {
+			return err
+		}
+		if n := levels.NumModes(); n != t.Order {
+			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tcs.Count(int64(n), "level"), t.Order, name, tcs.Count(int64(t.Order), "mode"))
 		}
 		t.Format = v
 	}
-	for name, v := range j.Types {
-		t, err := declared("-t="+name+":"+v, name)
+	for _, name := range sortedKeys(j.Types) {
+		v := j.Types[name]
+		flag := "-t=" + name + ":" + v
+		t, err := declared(flag, name)
 		if err != nil {
 			return err
 		}
+		if _, err := dtype.Parse(v); err != nil {
+			return argv.Errorf("%s: %v", flag, err)
+		}
 		t.Type = v
 	}
-	for name, sizes := range j.Sizes {
+	return overrideSizes(f, j.Sizes)
+}
+
+// overrideSizes gives the file the sizes of -d: names of sizes their values, and tensors those
+// of their modes, also where the file declares others.
+func overrideSizes(f *jobfile.File, given map[string][]int64) error {
+	f.Sizes = map[string]int64{}
+	from := map[string]string{} // the flag that gave a name its size
+	give := func(flag, name string, n int64) error {
+		old, ok := f.Sizes[name]
+		if ok && old != n && from[name] == flag {
+			return argv.Errorf("%s: got %d and %d for %s, want one size: it is declared for both modes", flag, old, n, name)
+		}
+		if ok && old != n {
+			return argv.Errorf("got %s and %s: want one size for %s", from[name], flag, name)
+		}
+		f.Sizes[name], from[name] = n, flag
+		return nil
+	}
+	for _, name := range sortedKeys(given) {
+		sizes := given[name]
 		flag := "-d=" + name + ":" + joinSizes(sizes)
 		t := f.Tensor(name)
-		if t == nil {
-			if len(sizes) != 1 {
-				return noTensor(f, flag, name)
+		switch {
+		case t == nil && len(sizes) != 1:
+			return noTensor(f, flag, name)
+		case t == nil && f.Param(name) != nil:
+			return argv.Errorf("%s: %s is a param of the job file, want -D %[2]s=%d", flag, name, sizes[0])
+		case t == nil:
+			if err := give(flag, name, sizes[0]); err != nil {
+				return err
 			}
-			give(f, name, sizes[0])
 			continue
-		}
-		if len(sizes) != t.Order {
+		case len(sizes) != t.Order:
 			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tcs.Count(int64(len(sizes)), "size"), t.Order, name, tcs.Count(int64(t.Order), "mode"))
 		}
 		for m, s := range t.Sizes {
-			if size, ok := s.Name(); ok {
-				give(f, size, sizes[m])
+			size, ok := s.Name()
+			if !ok {
+				t.Sizes[m].Set(sizes[m])
+				continue
+			}
+			if err := give(flag, size, sizes[m]); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// give gives a name of the file a size.
-func give(f *jobfile.File, name string, n int64) {
-	if f.Sizes == nil {
-		f.Sizes = map[string]int64{}
-	}
-	f.Sizes[name] = n
-}
-
-// noTensor is the error of a flag about a tensor that the file lacks.
+// noTensor is the error of a flag about a tensor that the file lacks. Flags that change what
+// is declared are read before there are temporaries.
 func noTensor(f *jobfile.File, flag, name string) error {
 	var names []string
+	verb := "declares"
 	for _, t := range f.Tensors {
 		names = append(names, t.Name)
+		if !t.Declared {
+			verb = "has"
+		}
 	}
 	has := "none"
 	if len(names) > 0 {
 		has = strings.Join(names, ", ")
 	}
-	return argv.Errorf("%s: the job file has no tensor %s; it has %s", flag, name, has)
+	return argv.Errorf("%s: the job file %s no tensor %s; it %[2]s %[4]s", flag, verb, name, has)
 }
 
 // runFile runs a job file.
@@ -192,7 +226,7 @@ func runFile(x *invocation) error {
 	}
 	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
 	if bar != nil {
-		j.Progress = bar.Show
+		j.Progress, j.Working = bar.Show, bar.Work
 	}
 	w := x.stdout
 	files := []string{j.StatsFile}

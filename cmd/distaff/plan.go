@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"distaff/cmd/argv"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
@@ -22,8 +20,8 @@ tensors are those of a run. Those of sparse blocks are estimates, as if entries 
 evenly; they are marked with ~. So are counts of entries, but for those of a .tcs file, a generated
 tensor, and a file that was read and repeats no coordinate: repeats are summed, and headers do not
 tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, and all with -v. Of a job file it prints the
-plan of each statement, where it stands, as if every tensor came from its inputs: what moves a tensor from where a statement
-left it to where the next one wants it is not counted.`,
+plan of each statement, where it stands, with what moves tensors from where others left them to where it wants them,
+how often it runs, and what all of the file sends. Repeats count with all of their passes, also those that a condition may end.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
@@ -52,38 +50,19 @@ func planFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	parts, err := f.Jobs()
+	p, err := f.Plan(x.Context.Context, x.planDetail())
 	if err != nil {
 		return err
 	}
-	type planned struct {
-		Line int           `json:"line"`
-		Plan *spmd.Planned `json:"plan"`
-	}
-	var all []planned
-	for _, part := range parts {
-		part.Check = false
-		p, err := part.Plan(x.Context.Context, x.planDetail())
-		if err != nil {
-			return part.Locate(err)
-		}
-		all = append(all, planned{part.Line, p})
-	}
 	var out bytes.Buffer
 	if x.Bool("json") {
-		b, err := json.MarshalIndent(all, "", "  ")
+		b, err := json.MarshalIndent(p, "", "  ")
 		if err != nil {
 			panic("BUG: distaff: a plan does not marshal: " + err.Error())
 		}
 		out.Write(append(b, '\n'))
 	} else {
-		for k, p := range all {
-			if k > 0 {
-				out.WriteString("\n")
-			}
-			fmt.Fprintf(&out, "%s:%d\n", tcs.Printable(x.Args().First()), p.Line)
-			printPlan(&out, p.Plan)
-		}
+		printFilePlan(&out, x.Args().First(), p)
 	}
 	_, err = x.stdout.Write(out.Bytes())
 	return err

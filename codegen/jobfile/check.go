@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ const defaultMachine = "M"
 func (f *File) Check() error {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
 	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{}, firstWrite: map[string]notation.Span{}}
-	for _, step := range []func() error{c.declareNames, c.declarations, c.order, c.outputs} {
+	for _, step := range []func() error{c.declareNames, c.givenSizes, c.declarations, c.order, c.outputs} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -108,6 +109,25 @@ func (c *checker) declareNames() error {
 					return err
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// givenSizes refuses sizes for names that are neither sizes nor index variables.
+func (c *checker) givenSizes() error {
+	vars := map[string]bool{}
+	c.f.statements(c.f.Items, func(s *Statement) error {
+		for _, a := range append(s.raw.Accesses(), s.raw.LHS) {
+			for _, v := range a.Vars {
+				vars[v] = true
+			}
+		}
+		return nil
+	})
+	for _, name := range slices.Sorted(maps.Keys(c.f.Sizes)) {
+		if c.names[name].what != "size" && !vars[name] {
+			return diag.Errorf(Unknown, "-d=%s:%d: %s has neither a size nor an index variable %s", name, c.f.Sizes[name], diag.Printable(c.f.Name), name)
 		}
 	}
 	return nil

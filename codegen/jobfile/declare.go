@@ -171,6 +171,11 @@ var clauses = map[string]func(*parser, *reader, *Tensor){
 // levels reads LEVELS[:ORDER].
 func (p *parser) levels(r *reader, t *Tensor) {
 	letters, at := r.word()
+	if _, clause := clauses[letters]; clause {
+		r.at = at.Pos
+		r.got(`a letter for each level behind ":", as in ": ds"`)
+		return
+	}
 	if letters == "" {
 		r.got(`a letter for each level, as in ": ds"`)
 		return

@@ -52,6 +52,12 @@ func (s Size) Name() (string, bool) {
 	return a.Name, true
 }
 
+// Set gives s another value than the file does.
+func (s *Size) Set(n int64) {
+	x := &notation.Number{At: notation.Span(s.span), Text: strconv.FormatInt(n, 10), IsInt: true, Int: n, Float: float64(n)}
+	s.raw, s.expr = x, x
+}
+
 // Names are the names in s that are no params, each once; with those of machine extents, p.
 func (s Size) Names() []string {
 	var names []string

@@ -149,6 +149,16 @@ type Counters struct {
 	MessagesSent, MessagesReceived int64
 }
 
+// Add is what c and n count together.
+func (c Counters) Add(n Counters) Counters {
+	return Counters{
+		BytesSent:        c.BytesSent + n.BytesSent,
+		BytesReceived:    c.BytesReceived + n.BytesReceived,
+		MessagesSent:     c.MessagesSent + n.MessagesSent,
+		MessagesReceived: c.MessagesReceived + n.MessagesReceived,
+	}
+}
+
 // Sub is what was counted between two readings, from old to c.
 func (c Counters) Sub(old Counters) Counters {
 	return Counters{

@@ -9,6 +9,8 @@ import (
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
+	"distaff/spmd/input"
+	"distaff/spmd/load"
 	"distaff/spmd/output"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
@@ -52,6 +54,33 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 }
 
 func (x *Forecast) result() *estimate.Tensor { return x.tensors[len(x.tensors)-1] }
+
+// Access is an access of an operand, as the blocks that the statement wants of it.
+type Access struct {
+	Operand string
+	Blocks  *load.Target
+}
+
+// Accesses lists those of the statement.
+func (x *Forecast) Accesses() (list []Access) {
+	for _, o := range x.p.Operands {
+		list = append(list, Access{o.Tensor, x.k.Target(x.p, o.Modes, o.Tensor)})
+	}
+	return list
+}
+
+// Result is the name of the result.
+func (x *Forecast) Result() string { return x.p.Norm.LHS.Name }
+
+// Left says where a program has an operand or the result when the statement has run, and about
+// how many entries it has. It comes after Plan.
+func (x *Forecast) Left(name string) *input.Held {
+	if name == x.Result() {
+		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries), AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
+	}
+	n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Tensor == name })
+	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true}
+}
 
 // density is the share of coordinates at which an operand has an entry.
 func (x *Forecast) density(name string) float64 {

@@ -25,6 +25,9 @@ func (r *Reader) AsStored(s *Source) bool {
 func (r *Reader) Blocks(c comm.Comm, p *plan.Problem, cuts []int, name string) (map[plan.Block]*tcs.Tensor, error) {
 	s := r.Sources[name]
 	f, g := r.Formats[name], r.Target(p, cuts, name)
+	if s.held == nil { // what loading sends is no part of a statement's traffic
+		c = c.Uncounted()
+	}
 	switch {
 	case s.Scalar != nil:
 		own := map[plan.Block]*tcs.Tensor{}

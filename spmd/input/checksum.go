@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"distaff/io/convert"
 	"distaff/io/text"
 )
 
@@ -31,6 +32,19 @@ func (r *Reader) Checksums() error {
 		}
 	}
 	return nil
+}
+
+// Checksum is what statistics say of an input file, as Checksums does.
+func Checksum(file, tmp string) (string, error) {
+	if text.Stdin(file) || convert.Ext(file) != ".tcs" {
+		return FileSum(file)
+	}
+	t, _, err := convert.OpenTensorFile(file, tmp)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	return t.Checksum(), nil
 }
 
 // FileSum is the SHA-256 of a plain file's bytes, as statistics give it; ""

@@ -5,6 +5,7 @@
 //	jobs.go    Run: the items of a file, in order
 //	sizes.go   what names stand for: inputs, and sizes, from files
 //	parts.go   the statements of a file apart, to be planned and compiled
+//	plan.go    what a file would do and send, without running it
 //	stats.go   statistics
 //	outputs.go what is written, and where
 //	check.go   runs of statements against the reference evaluator
@@ -20,8 +21,10 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
 	"distaff/spmd/input"
 	"distaff/spmd/program"
+	"distaff/spmd/stats"
 )
 
 // Options are how a file is run.
@@ -47,6 +50,11 @@ type Taken struct {
 	Runs      int64   `json:"runs"`
 	Seconds   float64 `json:"seconds"` // of all runs
 	First     float64 `json:"first"`   // of the first, with what prepares it
+	Schedule  string  `json:"schedule"`
+	Compiler  string  `json:"compiler"`
+	// Comm is what it sends and receives, with what brings its operands to where it wants them,
+	// in the last run of the whole file. At rank 0, where there are statistics.
+	Comm stats.Comm `json:"comm"`
 }
 
 // Report is what a run tells.
@@ -71,11 +79,12 @@ type run struct {
 	p *program.Program
 	o Options
 
-	ready  map[*jobfile.Statement]*program.Statement
-	took   map[*jobfile.Statement]*Taken
-	report *Report
-	checks *checks
-	start  time.Time
+	ready   map[*jobfile.Statement]*program.Statement
+	took    map[*jobfile.Statement]*Taken
+	traffic map[jobfile.Item]comm.Counters // of statements and place, in the last run of the whole file
+	report  *Report
+	checks  *checks
+	start   time.Time
 }
 
 // Run runs a file that was bound and checked, and writes its outputs at the end, all
@@ -110,6 +119,7 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 func (r *run) passes() error {
 	for range max(r.o.Repeat, 1) {
 		at := time.Now()
+		r.traffic = map[jobfile.Item]comm.Counters{}
 		if err := r.declare(); err != nil {
 			return err
 		}
@@ -130,7 +140,7 @@ func (r *run) list(items []jobfile.Item) {
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			line, _ := r.f.Position(it.Span().Pos)
-			r.report.Statements = append(r.report.Statements, Taken{Statement: it.Text, Line: line})
+			r.report.Statements = append(r.report.Statements, Taken{Statement: it.Text, Line: line, Schedule: schedule(it)})
 		case *jobfile.Repeat:
 			r.list(it.Body)
 		}
@@ -163,11 +173,6 @@ func (r *run) declare() error {
 	}
 	for _, t := range r.f.Tensors {
 		if !t.Declared {
-			if t.Format != "" || t.Type != "" {
-				if err := r.p.Declare(t.Name, program.Storage{Format: t.Format, Type: t.Type}); err != nil {
-					return err
-				}
-			}
 			continue
 		}
 		how, err := r.storage(t)
@@ -178,11 +183,33 @@ func (r *run) declare() error {
 			if err := r.p.Set(t.Name, in, how); err != nil {
 				return err
 			}
+			if err := r.within(t, func() error { return r.settle(t.Name) }); err != nil {
+				return err
+			}
 		} else if err := r.p.Declare(t.Name, how); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settle brings a tensor to where its declaration places it, if that says so. One rank has all of
+// it anyway.
+func (r *run) settle(name string) error {
+	t := r.f.Tensor(name)
+	if t == nil || t.Placement == nil || r.p.Ranks() == 1 {
+		return nil
+	}
+	mode, _ := t.Placement.Even()
+	return r.p.Place(name, mode)
+}
+
+// counted counts the traffic of an item while do runs.
+func (r *run) counted(it jobfile.Item, do func() error) error {
+	before := r.p.Traffic()
+	err := do()
+	r.traffic[it] = r.traffic[it].Add(r.p.Traffic().Sub(before))
+	return err
 }
 
 func (r *run) items(items []jobfile.Item) error {
@@ -198,18 +225,25 @@ func (r *run) item(it jobfile.Item) error {
 	if t, ok := it.(*jobfile.Repeat); ok {
 		return r.repeat(t)
 	}
+	return r.within(it, func() error {
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			return r.statement(it)
+		case *jobfile.Print:
+			return r.print(it)
+		case *jobfile.Place:
+			mode, _ := it.Placement.Even()
+			return r.counted(it, func() error { return r.p.Place(it.Name, mode) })
+		}
+		return nil
+	})
+}
+
+// within has errors of what do does, at any rank, say that they are of an item.
+func (r *run) within(it jobfile.Item, do func() error) error {
 	r.p.Locate(func(err error) error { return r.at(it, err) })
 	defer r.p.Locate(nil)
-	switch it := it.(type) {
-	case *jobfile.Statement:
-		return r.at(it, r.statement(it))
-	case *jobfile.Print:
-		return r.at(it, r.print(it))
-	case *jobfile.Place:
-		mode, _ := it.Placement.Even()
-		return r.at(it, r.p.Place(it.Name, mode))
-	}
-	return nil
+	return r.at(it, do())
 }
 
 // located is an error that says where in the file it arose.
@@ -240,28 +274,27 @@ func (r *run) at(it jobfile.Item, err error) error {
 // statement prepares a statement, the first time, and runs it.
 func (r *run) statement(s *jobfile.Statement) error {
 	start := time.Now()
-	k := r.ready[s]
-	if k == nil {
-		how, err := How(s)
-		if err != nil {
-			return err
-		}
-		if k, err = r.p.Prepare(s.Text, how); err != nil {
-			return err
-		}
-		r.ready[s] = k
+	k, err := r.prepared(s)
+	if err != nil {
+		return err
 	}
 	var before *program.Snapshot
 	if r.checks != nil {
-		var err error
 		if before, err = k.Before(); err != nil {
 			return err
 		}
 	}
-	if err := k.Run(); err != nil {
+	err = r.counted(s, func() error {
+		if err := k.Run(); err != nil {
+			return err
+		}
+		return r.settle(k.Result())
+	})
+	if err != nil {
 		return err
 	}
 	took := r.took[s]
+	took.Compiler = k.Compiler()
 	seconds := time.Since(start).Seconds()
 	if took.Runs++; took.Runs == 1 {
 		took.First = seconds
@@ -273,6 +306,25 @@ func (r *run) statement(s *jobfile.Statement) error {
 	return nil
 }
 
+// prepared is a statement that can run.
+func (r *run) prepared(s *jobfile.Statement) (k *program.Statement, err error) {
+	if k = r.ready[s]; k != nil {
+		return k, nil
+	}
+	how, err := How(s)
+	if err != nil {
+		return nil, err
+	}
+	err = r.counted(s, func() error {
+		k, err = r.p.Prepare(s.Text, how)
+		return err
+	})
+	if err == nil {
+		r.ready[s] = k
+	}
+	return k, err
+}
+
 // How is how a statement of a file is scheduled.
 func How(s *jobfile.Statement) (how program.How, err error) {
 	for _, c := range s.Schedule {
@@ -282,6 +334,16 @@ func How(s *jobfile.Statement) (how program.How, err error) {
 		return how, s.Locate(err)
 	}
 	return how, nil
+}
+
+// schedule is that of a statement, as flags say it.
+func schedule(s *jobfile.Statement) string {
+	var commands []string
+	for _, c := range s.Schedule {
+		commands = append(commands, c.Text)
+	}
+	return stats.Schedule(stats.Flag{Name: "-s", Values: commands}, stats.Flag{Name: "--split", Values: s.Split}, stats.Flag{Name: "--order", Values: []string{s.Order}},
+		stats.Flag{Name: "--extend", Values: s.Extend}, stats.Flag{Name: "--map", Values: []string{s.Map}})
 }
 
 // repeat runs a body.

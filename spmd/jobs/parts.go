@@ -27,6 +27,9 @@ type Part struct {
 // Inputs are read for their sizes and types, and nothing is run.
 func Parts(f *jobfile.File, given map[string]input.Input) ([]Part, error) {
 	r := newNames(f, given)
+	if err := Kinds(f, given); err != nil {
+		return nil, err
+	}
 	found, err := r.filed()
 	if err != nil {
 		return nil, err

@@ -5,12 +5,14 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"distaff/codegen/dtype"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/gen"
 	"distaff/io/tcs"
 	"distaff/io/text"
 	"distaff/spmd/fault"
@@ -78,6 +80,25 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 		return input.Input{File: t.FromNumber}, true
 	}
 	return input.Input{}, false
+}
+
+// Kinds refuses kinds of generated data that there are not, and wrong parameters.
+func Kinds(f *jobfile.File, given map[string]input.Input) error {
+	r := newNames(f, given)
+	for _, t := range f.Tensors {
+		in, ok := r.input(t)
+		if !ok || in.Generate == "" {
+			continue
+		}
+		_, err := gen.Parse(t.Name, in.Generate)
+		if _, given := r.given[t.Name]; err != nil && !given {
+			msg := strings.TrimPrefix(err.Error(), fmt.Sprintf("-g=%s:", tcs.Printable(t.Name)))
+			return r.f.Errorf(t.FromAt, jobfile.Declaration, "from %s", msg)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *names) lookup(name string) (int64, bool) {

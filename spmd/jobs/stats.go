@@ -2,32 +2,56 @@ package jobs
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
+	"distaff/codegen/jobfile"
+	"distaff/spmd/comm"
+	"distaff/spmd/input"
 	"distaff/spmd/stats"
 )
 
-// fileStats are the statistics of a job file: those of a job, whose repeats are the passes over the
-// file, and what each statement took. Communication is that of the whole job.
+// fileStats are the statistics of a job file: those of a job, whose repeats are the runs of the whole
+// file, and what each statement took.
 type fileStats struct {
 	stats.Stats
 	Statements []Taken `json:"statements"`
 }
 
-// statistics is the text of the job's statistics, at rank 0. Collective.
+// statistics is the text of the job's statistics, at rank 0. It comes before outputs take the
+// place of files that were read. Collective.
 func (r *run) statistics() ([]byte, error) {
-	ranks, err := r.p.Statistics()
+	parts := []comm.Counters{} // and not what prints and outputs send
+	moving(r.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
+	ranks, err := r.p.Statistics(parts...)
 	if err != nil || r.p.Rank() != 0 {
 		return nil, err
 	}
+	n := 0
+	moving(r.f.Items, func(it jobfile.Item) {
+		if s, ok := it.(*jobfile.Statement); ok {
+			for _, x := range ranks {
+				r.took[s].Comm.Add(x.Parts[n])
+			}
+		}
+		n++
+	})
 	s := fileStats{Statements: r.report.Statements}
-	s.Version, s.Argv, s.Statement, s.Schedule = r.o.Version, r.o.Argv, r.f.Name, "default"
+	s.Version, s.Argv, s.Statement = r.o.Version, r.o.Argv, r.f.Name
+	s.Schedule, s.Compiler = r.inAll()
 	s.Ranks, s.Threads, s.Target = len(ranks), r.p.Threads(), r.o.Target
 	s.Inputs = map[string]stats.Input{}
 	for _, t := range r.f.Tensors {
-		if in, ok := r.input(t); ok && in.File != "" && t.FromNumber == "" {
-			s.Inputs[t.Name] = stats.Input{File: in.File}
+		in, ok := r.input(t)
+		if !ok || in.File == "" || t.Order == 0 && jobfile.IsNumber(in.File) {
+			continue
 		}
+		sum, err := input.Checksum(in.File, r.p.Tmp())
+		if err != nil {
+			return nil, err
+		}
+		s.Inputs[t.Name] = stats.Input{File: in.File, Checksum: sum}
 	}
 	s.Phases.Compute, s.Phases.Total = r.report.Passes, time.Since(r.start).Seconds()
 	s.AddRanks(ranks)
@@ -36,4 +60,30 @@ func (r *run) statistics() ([]byte, error) {
 		panic("BUG: jobs: statistics do not marshal: " + err.Error())
 	}
 	return append(b, '\n'), nil
+}
+
+// inAll are the schedules and the compilers of all statements, each once.
+func (r *run) inAll() (schedule, compiler string) {
+	var schedules, compilers []string
+	for _, t := range r.report.Statements {
+		if !slices.Contains(schedules, t.Schedule) {
+			schedules = append(schedules, t.Schedule)
+		}
+		if t.Compiler != "" && !slices.Contains(compilers, t.Compiler) {
+			compilers = append(compilers, t.Compiler)
+		}
+	}
+	return strings.Join(schedules, "; "), strings.Join(compilers, "; ")
+}
+
+// moving calls f with every statement and place, in the order of the file.
+func moving(items []jobfile.Item, f func(it jobfile.Item)) {
+	for _, it := range items {
+		switch it := it.(type) {
+		case *jobfile.Statement, *jobfile.Place:
+			f(it)
+		case *jobfile.Repeat:
+			moving(it.Body, f)
+		}
+	}
 }

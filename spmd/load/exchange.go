@@ -42,7 +42,7 @@ type exchange struct {
 func newExchange(c comm.Comm, g *Target, owners []int32, to sink) *exchange {
 	x := &exchange{c: c, owners: owners, to: to, size: g.Spec.Type.Size(), out: make([][]byte, c.Size()), limit: g.Cfg.Limit}
 	for _, m := range g.Spec.Modes {
-		x.wide = append(x.wide, g.Spec.Dims[m] > 1<<31)
+		x.wide = append(x.wide, wide(g.Spec.Dims[m]))
 	}
 	x.cols = make([][]int64, len(x.wide))
 	return x
@@ -77,6 +77,9 @@ func (x *exchange) pack(b plan.Block, cols [][]int64, vals []byte, n int) error 
 	x.sent += len(p) - from
 	return nil
 }
+
+// wide tells whether coordinates of a mode travel in 8 bytes.
+func wide(size int64) bool { return size > 1<<31 }
 
 func pad8(n int) int { return (n + 7) &^ 7 }
 

@@ -2,7 +2,9 @@ package load
 
 import (
 	"io"
+	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"distaff/io/coo"
@@ -49,52 +51,70 @@ func (g *Target) Same(from *store.Blocks) bool {
 // tagHeld is the tag of blocks that move.
 const tagHeld = 0
 
+// overlaps are the blocks of a tensor over the ranks beside those of a target.
+type overlaps struct {
+	from  *store.Blocks
+	boxes [][][][2]int64 // of the target's blocks, by rank
+}
+
+func (g *Target) overlaps(from *store.Blocks) *overlaps {
+	x := &overlaps{from, make([][][][2]int64, g.Plan.Ranks)}
+	for b := range plan.Block(g.space().Size()) {
+		rank := g.Plan.Owner(g.Cuts, b)
+		x.boxes[rank] = append(x.boxes[rank], g.Plan.Box(g.Cuts, b, from.Dims))
+	}
+	return x
+}
+
+// wants tells whether a rank owns a block of the target that overlaps block n.
+func (x *overlaps) wants(rank, n int) bool {
+	return slices.ContainsFunc(x.boxes[rank], func(box [][2]int64) bool { return overlap(box, x.from.Boxes[n]) })
+}
+
+// receivers are the ranks to which block n goes: those that want it, but for its owner.
+func (x *overlaps) receivers(n int) iter.Seq[int] {
+	return func(yield func(rank int) bool) {
+		for rank := range x.boxes {
+			if rank != x.from.Owners[n] && x.wants(rank, n) && !yield(rank) {
+				return
+			}
+		}
+	}
+}
+
 // moveDense copies what blocks of dense tensors have in common: every block goes once to each
 // rank that owns a block which overlaps it.
 func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (map[plan.Block]*tcs.Tensor, error) {
-	c = c.Uncounted()
 	own := map[plan.Block]*tcs.Tensor{}
 	fail := func(err error) (map[plan.Block]*tcs.Tensor, error) {
 		closeAll(own)
 		return nil, err
 	}
-	boxes := make([][][2]int64, g.space().Size())
-	for b := range plan.Block(len(boxes)) {
-		boxes[b] = g.Plan.Box(g.Cuts, b, from.Dims)
-		if g.Plan.Owner(g.Cuts, b) != c.Rank() {
-			continue
-		}
-		header := tcs.Header{Dims: from.Dims, Box: boxes[b], Type: from.Type}
+	for _, b := range g.blocks(c.Rank()) {
+		header := tcs.Header{Dims: from.Dims, Box: g.Plan.Box(g.Cuts, b, from.Dims), Type: from.Type}
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: from.Kinds, Modes: from.Modes, Counts: make([]int64, len(from.Kinds))}, g.Cfg.Limit, g.Spec.Name)
 		if err != nil {
 			return fail(err)
 		}
 		own[b] = t
 	}
-	// wants tells whether rank owns a block that overlaps block n.
-	wants := func(rank, n int) bool {
-		for b := range plan.Block(len(boxes)) {
-			if g.Plan.Owner(g.Cuts, b) == rank && overlap(boxes[b], from.Boxes[n]) {
-				return true
-			}
-		}
-		return false
-	}
+	x := g.overlaps(from)
 	var sending []*transfer.Sending
 	for n, owner := range from.Owners {
-		for rank := range c.Size() {
-			if owner == c.Rank() && rank != owner && wants(rank, n) {
-				s, err := transfer.Send(c, from.Own[n], rank, tagHeld)
-				if err != nil {
-					return fail(err)
-				}
-				sending = append(sending, s)
+		if owner != c.Rank() {
+			continue
+		}
+		for rank := range x.receivers(n) {
+			s, err := transfer.Send(c, from.Own[n], rank, tagHeld)
+			if err != nil {
+				return fail(err)
 			}
+			sending = append(sending, s)
 		}
 	}
 	like := transfer.Like{Name: g.Spec.Name, Dims: from.Dims, Type: from.Type, Kinds: from.Kinds, Modes: from.Modes}
 	for n, owner := range from.Owners {
-		if !wants(c.Rank(), n) {
+		if !x.wants(c.Rank(), n) {
 			continue
 		}
 		t := from.Own[n]
@@ -117,6 +137,77 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (map[plan.Block]*tcs
 		}
 	}
 	return own, nil
+}
+
+// Moves tells travel what Held sends from rank to rank, as comm.Counters count it: exactly of a
+// dense tensor that has the target's format and type, and else about, as if its entries were
+// spread evenly.
+func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func(z plan.Size, from, to int)) {
+	if asIs && g.Same(from) {
+		return
+	}
+	x := g.overlaps(from)
+	dense := asIs && tcs.AllDense(from.Kinds)
+	for n, owner := range from.Owners {
+		for rank := range x.receivers(n) {
+			var z plan.Size
+			if dense {
+				z.Add(int64(coordinates(from.Boxes[n])), int64(from.Type.Size()))
+				travel(z, owner, rank)
+				continue
+			}
+			for _, box := range x.boxes[rank] {
+				if share := coordinates(common(box, from.Boxes[n])) / coordinates(whole(from.Dims)); share > 0 {
+					z.Entries += int64(math.Ceil(float64(entries) * share))
+				}
+			}
+			z.Bytes, z.Arrays = g.messageBytes(z.Entries), 1
+			if z.Entries > 0 {
+				travel(z, owner, rank)
+			}
+		}
+	}
+}
+
+// messageBytes is what a group of entries takes in a message: see exchange.
+func (g *Target) messageBytes(n int64) int64 {
+	bytes := 16 + int64(pad8(int(n)*g.Spec.Type.Size()))
+	for _, m := range g.Spec.Modes {
+		if wide(g.Spec.Dims[m]) {
+			bytes += 8 * n
+		} else {
+			bytes += int64(pad8(4 * int(n)))
+		}
+	}
+	return bytes
+}
+
+// whole is the box of all coordinates.
+func whole(dims []int64) [][2]int64 {
+	box := make([][2]int64, len(dims))
+	for m, d := range dims {
+		box[m][1] = d
+	}
+	return box
+}
+
+// common is what two boxes have in common.
+func common(a, b [][2]int64) [][2]int64 {
+	out := make([][2]int64, len(a))
+	for m := range a {
+		lo := max(a[m][0], b[m][0])
+		out[m] = [2]int64{lo, max(lo, min(a[m][1], b[m][1]))}
+	}
+	return out
+}
+
+// coordinates is the number of coordinates of a box.
+func coordinates(box [][2]int64) float64 {
+	n := 1.0
+	for _, r := range box {
+		n *= float64(r[1] - r[0])
+	}
+	return n
 }
 
 func overlap(a, b [][2]int64) bool {

@@ -31,6 +31,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 )
 
 // Target says what to make of the entries.
@@ -57,6 +58,16 @@ func (g *Target) blocks(rank int) []plan.Block {
 		}
 	}
 	return list
+}
+
+// Blocks describes the target's blocks over the ranks, without any of them.
+func (g *Target) Blocks() *store.Blocks {
+	x := &store.Blocks{Dims: g.Spec.Dims, Type: g.Spec.Type, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Own: map[int]*tcs.Tensor{}}
+	for b := range plan.Block(g.space().Size()) {
+		x.Owners = append(x.Owners, g.Plan.Owner(g.Cuts, b))
+		x.Boxes = append(x.Boxes, g.Plan.Box(g.Cuts, b, g.Spec.Dims))
+	}
+	return x
 }
 
 // Viewable tells whether every block of t is a contiguous part of its arrays:

@@ -59,27 +59,41 @@ func (k *Statement) Release(name string) {
 // are cut along different variables, or else the whole of it at one rank, since the blocks of
 // A(i,i) are those on the diagonal. The caller closes the blocks. Collective.
 func (k *Statement) AllOf(name string) (*store.Blocks, error) {
+	access, p, cuts := k.allOf(name)
+	if access >= 0 {
+		b := k.OperandBlocks(access)
+		for n, t := range b.Own {
+			b.Own[n] = t.Alias()
+		}
+		return b, nil
+	}
+	own, err := k.Blocks(k.Comm, p, cuts, name)
+	if err != nil {
+		return nil, err
+	}
+	return k.blocksOf(p, name, cuts, own), nil
+}
+
+// Where describes the blocks that AllOf has, none of which need be there.
+func (k *Statement) Where(name string) *store.Blocks {
+	_, p, cuts := k.allOf(name)
+	return k.blocksOf(p, name, cuts, nil)
+}
+
+// allOf is how AllOf has an operand cut, and the access that is; -1 for none.
+func (k *Statement) allOf(name string) (access int, p *plan.Problem, cuts []int) {
 	order := 0
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != name {
 			continue
 		}
-		order = len(o.Modes)
-		if !twice(o.Modes) {
-			b := k.OperandBlocks(i)
-			for n, t := range b.Own {
-				b.Own[n] = t.Alias()
-			}
-			return b, nil
+		if order = len(o.Modes); !twice(o.Modes) {
+			return i, k.Problem, o.Modes
 		}
 	}
-	p, uncut := plan.Whole(), slices.Repeat([]int{-1}, order)
-	p.Ranks = k.Comm.Size()
-	own, err := k.Blocks(k.Comm, p, uncut, name)
-	if err != nil {
-		return nil, err
-	}
-	return k.blocksOf(p, name, uncut, own), nil
+	p = plan.Whole()
+	p.Ranks = k.Problem.Ranks
+	return -1, p, slices.Repeat([]int{-1}, order)
 }
 
 // twice tells whether two modes are cut along one variable.

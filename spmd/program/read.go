@@ -1,6 +1,9 @@
 package program
 
 import (
+	"strings"
+
+	"distaff/codegen/place"
 	"distaff/io/convert"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
@@ -22,54 +25,64 @@ func (p *Program) held(name string) (*tensor, error) {
 		return nil, err
 	}
 	if t.held == nil {
-		if err := p.fetch(t); err != nil {
+		if err := p.fetch(t, nil); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// fetch loads a tensor that no statement has read.
-func (p *Program) fetch(t *tensor) error {
-	vars, err := p.modesOf(t)
+// fetch loads a tensor that no statement has read, to where a block schedule of Loading cuts it;
+// nil for the default one.
+func (p *Program) fetch(t *tensor, blocks *place.BlockSpec) error {
+	order, err := t.order()
 	if err != nil {
 		return err
 	}
-	sum := t.name + "_"
-	for p.tensors[sum] != nil {
-		sum += "_"
-	}
-	s := &Statement{p: p, text: sum + " = " + t.name + "(" + vars + ")", loads: true}
+	text, _ := Loading(t.name, order, func(name string) bool { return p.tensors[name] != nil })
+	s := &Statement{p: p, text: text, how: How{Blocks: blocks}, loads: true}
 	defer s.close()
 	return s.prepare()
 }
 
-// modesOf are index variables for a tensor that is not held.
-func (p *Program) modesOf(t *tensor) (string, error) {
-	order := len(t.how.Sizes)
-	switch {
-	case order > 0:
-	case t.how.Sizes != nil: // a scalar
-	case t.in.Tensor != nil:
-		order = t.in.Tensor.Order()
-	case order == 0 && t.how.Format != "":
-		for _, c := range t.how.Format {
-			if c == ':' {
-				break
-			}
-			order++
-		}
-	case order == 0:
-		return "", fault.Commandf("%s: no statement has read it yet, and neither its sizes nor its format say how many modes it has", t.name)
-	}
-	vars := ""
+// Loading is a statement that reads a tensor, and its index variables, one a mode. Its result is
+// none of the tensors that are taken.
+func Loading(name string, order int, taken func(name string) bool) (statement string, vars []string) {
 	for k := range order {
-		if k > 0 {
-			vars += ","
-		}
-		vars += t.name + "_" + string(rune('a'+k%26)) + string(rune('a'+k/26))
+		vars = append(vars, name+"_"+string(rune('a'+k%26))+string(rune('a'+k/26)))
 	}
-	return vars, nil
+	sum := name + "_"
+	for taken(sum) {
+		sum += "_"
+	}
+	return sum + " = " + name + "(" + strings.Join(vars, ",") + ")", vars
+}
+
+// Evenly is the block schedule of Loading that cuts one of its variables evenly over the ranks,
+// or, where mode is -1, brings all to rank 0.
+func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
+	switch {
+	case len(vars) == 0:
+		return nil
+	case mode < 0:
+		mode, ranks = 0, 1
+	}
+	v := vars[mode]
+	return &place.BlockSpec{Splits: []place.SplitSpec{{Var: v, Count: int64(ranks)}}, Extend: []string{v}, Map: []string{v}}
+}
+
+// order is the number of modes of a tensor that is not held.
+func (t *tensor) order() (int, error) {
+	switch {
+	case t.how.Sizes != nil: // a scalar has none
+		return len(t.how.Sizes), nil
+	case t.in.Tensor != nil:
+		return t.in.Tensor.Order(), nil
+	case t.how.Format != "":
+		letters, _, _ := strings.Cut(t.how.Format, ":")
+		return len(letters), nil
+	}
+	return 0, fault.Commandf("%s: no statement has read it yet, and neither its sizes nor its format say how many modes it has", t.name)
 }
 
 // Value is the value of a scalar, at every rank. Collective.
@@ -116,12 +129,25 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	return whole, nil
 }
 
-// Statistics are the ranks', as a job's are: what each has sent and received since the program
-// began, and the most memory that it has taken. At rank 0; nil elsewhere. Collective.
-func (p *Program) Statistics() ([]stats.Rank, error) {
-	n := p.env.Comm.Counters()
-	return stats.Gather(p.env.Comm.Uncounted(), stats.Rank{Sent: n.BytesSent, Received: n.BytesReceived, Messages: n.MessagesSent, PeakRSS: env.PeakRSS(), Allocated: p.env.Limit.Peak()})
+// Traffic is what this rank has sent and received so far of what statements compute, and of what
+// moves between them.
+func (p *Program) Traffic() comm.Counters { return p.env.Comm.Counters() }
+
+// Statistics are the ranks', as a job's are: their traffic, which is that in parts or, without
+// any, all so far, and the most memory that each has taken. At rank 0; nil elsewhere. Collective.
+func (p *Program) Statistics(parts ...comm.Counters) ([]stats.Rank, error) {
+	all := p.Traffic()
+	if parts != nil {
+		all = comm.Counters{}
+	}
+	for _, n := range parts {
+		all = all.Add(n)
+	}
+	return stats.Gather(p.env.Comm.Uncounted(), stats.Rank{Sent: all.BytesSent, Received: all.BytesReceived, Messages: all.MessagesSent, Parts: parts, PeakRSS: env.PeakRSS(), Allocated: p.env.Limit.Peak()})
 }
+
+// Tmp is the folder for temporary files.
+func (p *Program) Tmp() string { return p.env.Tmp }
 
 // Threads is the number of threads of a rank.
 func (p *Program) Threads() int { return p.env.Threads }

@@ -91,14 +91,30 @@ func (s *Statement) breaks(t *tensor, err error) error {
 }
 
 // Place cuts a mode of a tensor evenly over the ranks, or, where mode is -1, brings the whole of
-// it to rank 0, from where statements have it sent. Its values stay. Collective.
+// it to rank 0, from where statements have it sent. What was not read yet is read to there. Its
+// values stay. Collective.
 func (p *Program) Place(name string, mode int) error {
-	t, err := p.held(name)
+	if err := p.may(); err != nil {
+		return err
+	}
+	t, err := p.tensor(name)
 	if err != nil {
 		return err
 	}
-	if mode < -1 || mode >= len(t.held.Blocks.Dims) {
-		return fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode, tcs.Count(int64(len(t.held.Blocks.Dims)), "mode"))
+	order, err := len(t.how.Sizes), error(nil)
+	if t.held != nil {
+		order = len(t.held.Blocks.Dims)
+	} else if order, err = t.order(); err != nil {
+		return err
+	}
+	if mode < -1 || mode >= order {
+		return fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode, tcs.Count(int64(order), "mode"))
+	}
+	if t.held == nil {
+		_, vars := Loading(name, order, func(string) bool { return false })
+		if err := p.fetch(t, Evenly(vars, mode, p.Ranks())); err != nil {
+			return err
+		}
 	}
 	h, err := p.moved(t, mode)
 	if err != nil {
@@ -113,16 +129,9 @@ func (p *Program) Place(name string, mode int) error {
 
 // moved is the tensor with a mode cut evenly; nil where it is so already. Collective.
 func (p *Program) moved(t *tensor, mode int) (*input.Held, error) {
-	b, ranks := t.held.Blocks, p.env.Comm.Size()
-	problem := plan.Whole()
-	problem.Ranks = ranks
-	cuts := slices.Repeat([]int{-1}, len(b.Dims))
-	if mode >= 0 && ranks > 1 {
-		v := place.BlockVar{Name: "x", Cuts: place.EvenCuts(b.Dims[mode], int64(ranks))}
-		problem.Blocking = &place.Blocking{Vars: []place.BlockVar{v}, Map: []int{0}}
-		cuts[mode] = 0
-	}
-	g := &load.Target{Plan: problem, Cuts: cuts, Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Name: t.name}, Cfg: p.env.Config()}
+	b := t.held.Blocks
+	g := Placed(b, mode, p.Ranks())
+	g.Spec.Name, g.Cfg = t.name, p.env.Config()
 	own, moved, err := g.Held(p.env.Comm, b, t.held.AsIs)
 	if err != nil {
 		return nil, err
@@ -133,13 +142,22 @@ func (p *Program) moved(t *tensor, mode int) (*input.Held, error) {
 		}
 		return nil, nil
 	}
-	out := &store.Blocks{Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes, Own: map[int]*tcs.Tensor{}}
-	for n := range plan.Block(problem.SpaceOf(cuts).Size()) {
-		out.Owners = append(out.Owners, problem.Owner(cuts, n))
-		out.Boxes = append(out.Boxes, problem.Box(cuts, n, b.Dims))
-		if own[n] != nil {
-			out.Own[int(n)] = own[n]
-		}
+	out := g.Blocks()
+	for n, x := range own {
+		out.Own[int(n)] = x
 	}
 	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true}, nil
+}
+
+// Placed is a tensor over the ranks as the target of Place.
+func Placed(b *store.Blocks, mode, ranks int) *load.Target {
+	problem := plan.Whole()
+	problem.Ranks = ranks
+	cuts := slices.Repeat([]int{-1}, len(b.Dims))
+	if mode >= 0 && ranks > 1 {
+		v := place.BlockVar{Name: "x", Cuts: place.EvenCuts(b.Dims[mode], int64(ranks))}
+		problem.Blocking = &place.Blocking{Vars: []place.BlockVar{v}, Map: []int{0}}
+		cuts[mode] = 0
+	}
+	return &load.Target{Plan: problem, Cuts: cuts, Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
 }

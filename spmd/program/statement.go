@@ -88,6 +88,14 @@ func (s *Statement) Text() string { return s.text }
 // Result is the name of the tensor that it writes.
 func (s *Statement) Result() string { return s.parsed.Result }
 
+// Compiler is what made its leaves; "" before it is prepared.
+func (s *Statement) Compiler() string {
+	if s.k == nil {
+		return ""
+	}
+	return s.k.Compiler()
+}
+
 // close gives back all that it holds.
 func (s *Statement) close() {
 	if s.unwatch != nil {

@@ -19,6 +19,7 @@ type Rank struct {
 	Load, Compile            float64
 	Spent                    exec.Spent // in the last repeat
 	Allocated                int64
+	Parts                    []comm.Counters // of a job file: of each of its statements
 }
 
 // Gather brings what every rank tells to rank 0; nil elsewhere. Collective.

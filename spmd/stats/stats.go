@@ -4,6 +4,9 @@ package stats
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"distaff/spmd/comm"
 )
 
 // Stats is what --stats writes. Times are in seconds, of the slowest rank.
@@ -46,6 +49,13 @@ type Comm struct {
 	MessagesSent  []int64 `json:"messages_sent"`
 }
 
+// Add adds what one more rank has counted.
+func (c *Comm) Add(n comm.Counters) {
+	c.BytesSent = append(c.BytesSent, n.BytesSent)
+	c.BytesReceived = append(c.BytesReceived, n.BytesReceived)
+	c.MessagesSent = append(c.MessagesSent, n.MessagesSent)
+}
+
 // Balance counts the stored entries of the largest operand that each rank
 // computes with: of the blocks that its steps read, wherever they live, each once.
 type Balance struct {
@@ -58,9 +68,7 @@ func (s *Stats) AddRanks(ranks []Rank) {
 		if !slices.Contains(s.Hosts, x.Host) {
 			s.Hosts = append(s.Hosts, x.Host)
 		}
-		s.Comm.BytesSent = append(s.Comm.BytesSent, x.Sent)
-		s.Comm.BytesReceived = append(s.Comm.BytesReceived, x.Received)
-		s.Comm.MessagesSent = append(s.Comm.MessagesSent, x.Messages)
+		s.Comm.Add(comm.Counters{BytesSent: x.Sent, BytesReceived: x.Received, MessagesSent: x.Messages})
 		s.Balance.Nonzeros = append(s.Balance.Nonzeros, x.Nonzeros)
 		s.PeakRSS = append(s.PeakRSS, x.PeakRSS)
 		s.Phases.Load, s.Phases.Compile = max(s.Phases.Load, x.Load), max(s.Phases.Compile, x.Compile)
@@ -74,4 +82,26 @@ func (s *Stats) JSON() []byte {
 		panic("BUG: stats: statistics do not marshal: " + err.Error())
 	}
 	return append(b, '\n')
+}
+
+// Flag is a flag with the values that it is given; "" is none.
+type Flag struct {
+	Name   string
+	Values []string
+}
+
+// Schedule is a schedule as flags say it, "default" without any.
+func Schedule(flags ...Flag) string {
+	var parts []string
+	for _, f := range flags {
+		for _, v := range f.Values {
+			if v != "" {
+				parts = append(parts, f.Name+"="+v)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return "default"
+	}
+	return strings.Join(parts, " ")
 }

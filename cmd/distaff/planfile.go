@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"distaff/io/tcs"
+	"distaff/spmd"
+)
+
+// printFilePlan prints the plan of a job file as text.
+func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
+	for k, s := range p.Items {
+		if k > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s:%d: %s\n", tcs.Printable(file), s.Line, tcs.Count(s.Runs, "run"))
+		if s.Plan == nil {
+			fmt.Fprintln(w, s.Text)
+		} else {
+			printPlan(w, s.Plan)
+		}
+		if len(s.Moves) == 0 {
+			continue
+		}
+		fmt.Fprintln(w)
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(t, "moves\ttimes\tmessages\tbytes\t")
+		for _, m := range s.Moves {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t\n", m.Tensor, m.Times, about(m.Exact, strconv.FormatInt(m.Messages, 10)), about(m.Exact, sizeOf(m.Bytes)))
+		}
+		t.Flush()
+	}
+	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tcs.Printable(file), map[bool]string{true: ", at most: a repeat may end earlier"}[p.AtMost])
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "a rank\ttotal\tmin\tmean\tmax\t")
+	for _, q := range []planQuantity{{"sent", p.Comm.BytesSent, true}, {"received", p.Comm.BytesReceived, true}, {"messages", p.Comm.MessagesSent, false}} {
+		l := q.total(compact)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", l.Name, l.Total, l.Min, l.Mean, l.Max)
+	}
+	t.Flush()
+	if p.Estimated {
+		fmt.Fprintln(w, "estimated: entries of sparse tensors are taken to be spread evenly")
+	}
+}

@@ -1,0 +1,513 @@
+package jobs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"distaff/codegen/jobfile"
+	"distaff/codegen/notation"
+	"distaff/spmd/forecast"
+	"distaff/spmd/input"
+	"distaff/spmd/plan"
+	"distaff/spmd/program"
+	"distaff/spmd/stats"
+)
+
+// Planned is what a job file would do on its ranks, without running it. Bytes and messages
+// are those that Taken and the statistics count, estimated where those of forecast.Planned are.
+type Planned struct {
+	Items []PlannedItem `json:"items"` // statements and places, in the order of the file
+	Comm  stats.Comm    `json:"comm"`  // of all of them, in all of their runs
+	// AtMost says that some repeat may end before its last pass: counts are those of all passes.
+	AtMost    bool `json:"at_most"`
+	Estimated bool `json:"estimated"`
+}
+
+// PlannedItem is a statement, with its plan, or a place.
+type PlannedItem struct {
+	Line  int               `json:"line"`
+	Text  string            `json:"text"`
+	Runs  int64             `json:"runs"`
+	Moves []PlannedTransfer `json:"moves"` // what brings tensors to where the item wants them
+	Comm  stats.Comm        `json:"comm"`  // of all runs, with those moves
+	Plan  *forecast.Planned `json:"plan,omitempty"`
+}
+
+// PlannedTransfer is what moves of one tensor, from where other items left it.
+type PlannedTransfer struct {
+	Tensor   string `json:"tensor"`
+	Times    int64  `json:"times"`
+	Bytes    int64  `json:"bytes"` // of all times and ranks, as are messages
+	Messages int64  `json:"messages"`
+	Exact    bool   `json:"exact"`
+}
+
+// Planner plans a statement for the ranks, and gives use what it would do before anything is
+// closed.
+type Planner func(g *input.Given, how program.How, use func(x *forecast.Forecast, p *forecast.Planned) error) error
+
+// Plan plans a file that was bound and checked, and follows its items over so many ranks: where
+// each leaves its tensors, and what the next ones move.
+func Plan(f *jobfile.File, given map[string]input.Input, ranks int, by Planner) (*Planned, error) {
+	parts, err := Parts(f, given)
+	if err != nil {
+		return nil, err
+	}
+	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
+		placed: map[string]*input.Held{}, done: map[string]passed{}, tally: tally{}, at: newState()}
+	found, err := x.filed()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(x.sizes, found)
+	for _, p := range parts {
+		x.given[p.Statement] = p.Given
+	}
+	for _, t := range f.Tensors {
+		if _, ok := x.input(t); ok && t.Declared && t.Placement != nil && ranks > 1 {
+			mode, _ := t.Placement.Even()
+			if err := x.place(t, t.Name, mode); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := x.items(f.Items); err != nil {
+		return nil, err
+	}
+	return x.report(), nil
+}
+
+// follower follows the items of a file as a run takes them.
+type follower struct {
+	*names
+	ranks    int
+	by       Planner
+	given    map[*jobfile.Statement]input.Given
+	variants map[variant]*planned
+	placed   map[string]*input.Held // what place has made, by tensor and mode
+	done     map[string]passed      // passes of repeats, by where they began
+	tally    tally
+	at       *state
+	atMost   bool
+}
+
+// variant is a statement, whose += finds a value to add to or does not.
+type variant struct {
+	s    *jobfile.Statement
+	adds bool
+}
+
+// planned is what is known of a variant.
+type planned struct {
+	result, old string // old is the operand that is the result's old value
+	plan        *forecast.Planned
+	accesses    []forecast.Access
+	left        map[string]*input.Held
+}
+
+// state is where tensors lie between two items, and which statements have them as they are.
+type state struct {
+	held  map[string]*input.Held
+	ready map[*jobfile.Statement]*planned
+	has   map[*jobfile.Statement]map[string]bool // by tensor
+}
+
+func newState() *state {
+	return &state{map[string]*input.Held{}, map[*jobfile.Statement]*planned{}, map[*jobfile.Statement]map[string]bool{}}
+}
+
+func (s *state) clone() *state {
+	c := &state{maps.Clone(s.held), maps.Clone(s.ready), map[*jobfile.Statement]map[string]bool{}}
+	for k, v := range s.has {
+		c.has[k] = maps.Clone(v)
+	}
+	return c
+}
+
+// key is the same for states from which the same follows.
+func (s *state) key() string {
+	var list []string
+	for name, h := range s.held {
+		list = append(list, fmt.Sprintf("%s %p", name, h))
+	}
+	for k, p := range s.ready {
+		for name := range s.has[k] {
+			list = append(list, fmt.Sprintf("%p %p %s", k, p, name))
+		}
+		list = append(list, fmt.Sprintf("%p %p", k, p))
+	}
+	slices.Sort(list)
+	return strings.Join(list, "\n")
+}
+
+// write puts another tensor in the place of one.
+func (s *state) write(name string, h *input.Held) {
+	s.held[name] = h
+	for _, has := range s.has {
+		delete(has, name)
+	}
+}
+
+// tally counts what items do.
+type tally map[count]int64
+
+// count is one number of an item's: of a rank, or of all moves of a tensor.
+type count struct {
+	item   jobfile.Item
+	what   what
+	tensor string
+	rank   int
+}
+
+type what byte
+
+const (
+	runs what = iota
+	sent
+	received
+	messages
+	times
+	inexact
+)
+
+// add adds n times as much as another has counted.
+func (t tally) add(o tally, n int64) {
+	for k, v := range o {
+		t[k] += n * v
+	}
+}
+
+// travel counts a message of an item, of a tensor that moves or, where that is "", of what it
+// computes.
+func (t tally) travel(it jobfile.Item, tensor string, z plan.Size, from, to int) {
+	for _, c := range []struct {
+		what what
+		rank int
+		n    int64
+	}{{sent, from, z.Bytes}, {messages, from, z.Arrays}, {received, to, z.Bytes}} {
+		t[count{it, c.what, tensor, c.rank}] += c.n
+	}
+}
+
+func (x *follower) items(items []jobfile.Item) error {
+	for _, it := range items {
+		var err error
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			if err = x.statement(it); err != nil {
+				err = it.Locate(err)
+			}
+		case *jobfile.Place:
+			mode, _ := it.Placement.Even()
+			x.tally[count{item: it, what: runs}]++
+			err = x.place(it, it.Name, mode)
+		case *jobfile.Print:
+			err = x.fetch(it.Name, nil)
+		case *jobfile.Repeat:
+			err = x.repeat(it)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed is what a pass has counted, and the state that it ended with.
+type passed struct {
+	counted tally
+	end     *state
+}
+
+// repeat follows passes until one leaves everything as it was before: the others count the same.
+func (x *follower) repeat(t *jobfile.Repeat) error {
+	x.atMost = x.atMost || t.Until != nil
+	for left := t.N; left > 0; left-- {
+		begin := x.at.key()
+		key := fmt.Sprintf("%p\n%s", t, begin)
+		if _, ok := x.done[key]; !ok {
+			all := x.tally
+			x.tally = tally{}
+			if err := x.pass(t); err != nil {
+				return err
+			}
+			x.done[key] = passed{x.tally, x.at.clone()}
+			x.tally = all
+		}
+		p := x.done[key]
+		x.at = p.end.clone()
+		if x.at.key() == begin {
+			x.tally.add(p.counted, left)
+			return nil
+		}
+		x.tally.add(p.counted, 1)
+	}
+	return nil
+}
+
+func (x *follower) pass(t *jobfile.Repeat) error {
+	if err := x.items(t.Body); err != nil || t.Until == nil {
+		return err
+	}
+	for _, name := range t.Until.Scalars() {
+		if err := x.fetch(name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statement follows one run of a statement.
+func (x *follower) statement(s *jobfile.Statement) error {
+	k, err := x.variant(s)
+	if err != nil {
+		return err
+	}
+	at := x.at
+	if at.ready[s] != k {
+		at.ready[s], at.has[s] = k, map[string]bool{}
+	}
+	x.tally[count{item: s, what: runs}]++
+	moved := map[string]bool{}
+	for _, a := range k.accesses {
+		name := k.name(a.Operand)
+		if h := at.held[name]; h != nil && !at.has[s][name] {
+			x.move(s, name, a, h, !moved[name])
+			moved[name] = true
+		}
+	}
+	for _, a := range k.accesses {
+		name := k.name(a.Operand)
+		if at.held[name] == nil {
+			at.held[name] = k.left[a.Operand]
+		}
+		at.has[s][name] = true
+	}
+	for rank := range x.ranks {
+		c := &k.plan.Comm
+		for what, n := range map[what]int64{sent: c.BytesSent[rank], received: c.BytesReceived[rank], messages: c.MessagesSent[rank]} {
+			x.tally[count{s, what, "", rank}] += n
+		}
+	}
+	at.write(k.result, k.left[k.result])
+	t := x.f.Tensor(k.result)
+	if t.Placement == nil || x.ranks == 1 {
+		return nil
+	}
+	mode, _ := t.Placement.Even()
+	return x.place(s, t.Name, mode)
+}
+
+// name is the tensor that an operand is.
+func (k *planned) name(operand string) string {
+	if operand == k.old {
+		return k.result
+	}
+	return operand
+}
+
+// move counts what brings a tensor to where an access wants it. first says that it is the first
+// of the tensor's accesses.
+func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held, first bool) {
+	any := false
+	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds && slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
+	a.Blocks.Moves(h.Blocks, asIs, h.Entries, func(z plan.Size, from, to int) {
+		any = true
+		x.tally.travel(it, name, z, from, to)
+		if z.Entries > 0 {
+			x.tally[count{item: it, what: inexact, tensor: name}]++
+		}
+	})
+	if any && first {
+		x.tally[count{item: it, what: times, tensor: name}]++
+	}
+}
+
+// variant plans a statement where it stands, the first time.
+func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
+	stmt, err := notation.Parse(s.Text)
+	if err != nil {
+		return nil, err
+	}
+	old, err := notation.NameOld(stmt)
+	if err != nil {
+		return nil, err
+	}
+	g := x.given[s]
+	result := stmt.LHS.Name
+	_, read := g.Inputs[result]
+	v := variant{s, stmt.Accumulate && (read || x.at.held[result] != nil)}
+	if k := x.variants[v]; k != nil {
+		return k, nil
+	}
+	g.Inputs = map[string]input.Input{}
+	for _, a := range stmt.Tensors() {
+		name := a.Name
+		if name == old {
+			name = result
+		}
+		if name == result && old == "" && !stmt.Accumulate {
+			continue
+		}
+		if h := x.at.held[name]; h != nil {
+			g.Inputs[name] = input.Hold(h)
+		} else if in, ok := x.input(x.f.Tensor(name)); ok {
+			g.Inputs[name] = in
+		}
+	}
+	how, err := How(s)
+	if err != nil {
+		return nil, err
+	}
+	k, err := x.planned(&g, how)
+	if err != nil {
+		return nil, err
+	}
+	k.result, k.old = result, old
+	x.variants[v] = k
+	return k, nil
+}
+
+// planned plans a statement.
+func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
+	k := &planned{left: map[string]*input.Held{}}
+	err := x.by(g, how, func(f *forecast.Forecast, p *forecast.Planned) error {
+		k.plan, k.accesses = p, f.Accesses()
+		for _, a := range k.accesses {
+			k.left[a.Operand] = f.Left(a.Operand)
+		}
+		k.left[f.Result()] = f.Left(f.Result())
+		return nil
+	})
+	return k, err
+}
+
+// fetch brings a tensor that no statement has read to the ranks, as program.Place and what reads
+// values do: to where it is placed, or to where a statement would have it.
+func (x *follower) fetch(name string, mode *int) error {
+	t := x.f.Tensor(name)
+	in, ok := x.input(t)
+	if x.at.held[name] != nil || !ok {
+		return nil
+	}
+	how, err := x.storage(t)
+	if err != nil {
+		return err
+	}
+	text, vars := program.Loading(name, t.Order, func(s string) bool { return x.f.Tensor(s) != nil })
+	g := &input.Given{Statement: text, Inputs: map[string]input.Input{name: in}, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}}
+	if how.Format != "" {
+		g.Formats[name] = how.Format
+	}
+	if how.Type != "" {
+		g.Types[name] = how.Type
+	}
+	if len(how.Sizes) > 0 {
+		g.Sizes[name] = how.Sizes
+	}
+	var loading program.How
+	if mode != nil {
+		loading.Blocks = program.Evenly(vars, *mode, x.ranks)
+	}
+	k, err := x.planned(g, loading)
+	if err == nil {
+		x.at.held[name] = k.left[name]
+	}
+	return err
+}
+
+// place follows program.Place.
+func (x *follower) place(it jobfile.Item, name string, mode int) error {
+	if err := x.fetch(name, &mode); err != nil {
+		return err
+	}
+	h := x.at.held[name]
+	g := program.Placed(h.Blocks, mode, x.ranks)
+	if h.AsIs && g.Same(h.Blocks) {
+		return nil
+	}
+	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)
+	key := fmt.Sprintf("%s %d", name, mode)
+	if x.placed[key] == nil {
+		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true}
+	}
+	x.at.write(name, x.placed[key])
+	return nil
+}
+
+// report is the plan of the whole file.
+func (x *follower) report() *Planned {
+	out := &Planned{AtMost: x.atMost, Comm: newComm(x.ranks)}
+	items := map[jobfile.Item]int{}
+	moving(x.f.Items, func(it jobfile.Item) {
+		items[it] = len(out.Items)
+		line, _ := x.f.Position(it.Span().Pos)
+		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: newComm(x.ranks)}
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			p.Text = it.Text
+			for _, adds := range []bool{false, true} { // the last variant that there is
+				if k := x.variants[variant{it, adds}]; k != nil {
+					p.Plan = k.plan
+					out.Estimated = out.Estimated || k.plan.Estimated
+				}
+			}
+		case *jobfile.Place:
+			p.Text = "place " + it.Name + " " + it.Placement.String()
+		}
+		out.Items = append(out.Items, p)
+	})
+	for c, n := range x.tally {
+		k, ok := items[c.item]
+		if ok && c.rank < x.ranks {
+			addTo(&out.Comm, c, n)
+			addTo(&out.Items[k].Comm, c, n)
+		}
+		if ok && c.tensor != "" {
+			out.Items[k].transfer(c, n)
+		}
+	}
+	for k := range out.Items {
+		p := &out.Items[k]
+		slices.SortFunc(p.Moves, func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
+		out.Estimated = out.Estimated || slices.ContainsFunc(p.Moves, func(t PlannedTransfer) bool { return !t.Exact })
+	}
+	return out
+}
+
+// transfer adds a number to what moves of its tensor.
+func (p *PlannedItem) transfer(c count, n int64) {
+	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
+	if k < 0 {
+		k = len(p.Moves)
+		p.Moves = append(p.Moves, PlannedTransfer{Tensor: c.tensor, Exact: true})
+	}
+	switch t := &p.Moves[k]; c.what {
+	case sent:
+		t.Bytes += n
+	case messages:
+		t.Messages += n
+	case times:
+		t.Times += n
+	case inexact:
+		t.Exact = false
+	}
+}
+
+func newComm(ranks int) stats.Comm {
+	return stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
+}
+
+// addTo adds a number to a rank's, if it is one of those.
+func addTo(to *stats.Comm, c count, n int64) {
+	switch c.what {
+	case sent:
+		to.BytesSent[c.rank] += n
+	case received:
+		to.BytesReceived[c.rank] += n
+	case messages:
+		to.MessagesSent[c.rank] += n
+	}
+}
