@@ -29,6 +29,7 @@
 //	survey.go     what a pass over a stream tells
 //	distinct.go   how many coordinates differ
 //	matrix.go     bandwidth, diagonal and symmetry of a matrix
+//	triangles.go  entries of a matrix whose mirror images are stored too
 //	ordered.go    Sort
 //	collect.go    the sort: entries into memory or sorted runs
 //	store.go      packed entries in memory

@@ -16,6 +16,7 @@ type cards struct {
 	in     *text.Head
 	line   []byte
 	no     int // the line's number
+	col    int // the column of the last number that integer read, from 1
 	next   int // of format
 }
 
@@ -72,6 +73,7 @@ func (c *cards) integer(what string, lo, hi int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	c.col = col
 	v, ok := int64(0), len(tok) <= 18
 	for _, d := range tok {
 		if d -= '0'; d > 9 {

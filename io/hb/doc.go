@@ -11,7 +11,8 @@
 // TYPE's letters are the field (r real, c complex, i integer, p pattern), the
 // symmetry (u none, r none and rectangular, s symmetric, z skew, h Hermitian) and
 // a for assembled; elemental matrices (e) are refused. Right-hand sides are not
-// read. Of a symmetric matrix one triangle is stored; the stream has both.
+// read. Of a symmetric matrix one triangle is stored; the stream has both, and a file in
+// which an entry and its mirror image are stored is refused at its end.
 //
 // Fields are cut by column as the format says, with or without blanks between
 // them. A number is taken as it is written: with an exponent of D, E or none but
@@ -29,4 +30,5 @@
 //	cards.go     numbers of fixed width
 //	read.go      the stream
 //	symmetry.go  values, and entries that are mirrored
+//	triangles.go entries whose mirror images are stored too
 package hb

@@ -21,6 +21,14 @@ type header struct {
 	dimLine, fmtLine int
 }
 
+// triangle tells whether the file stores one triangle of a matrix.
+func (h *header) triangle() bool { return h.sym != 'u' && h.sym != 'r' }
+
+// symWord is the symmetry of a file that stores one triangle.
+func (h *header) symWord() string {
+	return map[byte]string{'s': "symmetric", 'z': "skew-symmetric", 'h': "Hermitian"}[h.sym]
+}
+
 // readHeader reads the lines before the column pointers.
 func readHeader(src *text.Source) (*header, error) {
 	r, err := src.Reader()
@@ -118,7 +126,7 @@ func (h *header) matrix(file string, n int, line string) error {
 		}
 	}
 	switch {
-	case h.sym != 'u' && h.sym != 'r' && h.rows != h.cols:
+	case h.triangle() && h.rows != h.cols:
 		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one", tcs.Count(h.rows, "row"), tcs.Count(h.cols, "column"), word)
 	case h.sym == 'h' && h.kind != 'c':
 		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex", word)

@@ -29,6 +29,10 @@ type stream struct {
 	vals          []byte
 	num           []byte
 	err           error
+
+	opt   coo.Options
+	sides [2]bool // whether entries below and above the diagonal were read
+	right bool    // the file was searched for mirror images
 }
 
 // Open reads path as a stream of entries, column by column, exact in its sizes.
@@ -52,7 +56,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{src: src, h: h, typ: opt.Type}
+	s := &stream{src: src, h: h, typ: opt.Type, opt: opt}
 	if s.typ == tcs.Invalid {
 		s.typ = tcs.Float64
 		if h.kind == 'c' {
@@ -70,14 +74,19 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m, have, d)
 		}
 	}
+	s.reserve()
+	return s, nil
+}
+
+// reserve makes the memory of batches.
+func (s *stream) reserve() {
 	room := batch
-	if h.sym != 'u' && h.sym != 'r' {
+	if s.h.triangle() {
 		room *= 2
 	}
 	s.cols[0], s.cols[1] = make([]int64, room), make([]int64, room)
 	s.words = make([]uint64, 2*room)
 	s.vals = unsafe.Slice((*byte)(unsafe.Pointer(&s.words[0])), 16*room)
-	return s, nil
 }
 
 func (s *stream) Dims() ([]int64, bool)         { return []int64{s.h.rows, s.h.cols}, true }
@@ -87,7 +96,7 @@ func (s *stream) Progress() (done, total int64) { return s.src.Progress() }
 // NNZ is the most entries that the header lets expect: those that it announces,
 // twice where there is a symmetry.
 func (s *stream) NNZ() int64 {
-	if s.h.sym != 'u' && s.h.sym != 'r' {
+	if s.h.triangle() {
 		return 2 * min(s.h.nnz, math.MaxInt64/2)
 	}
 	return s.h.nnz
@@ -145,50 +154,73 @@ func (s *stream) start() (err error) {
 // have one.
 func (s *stream) Next(b *coo.Batch) error {
 	if s.err == nil {
-		s.err = s.fill(b)
+		s.err = s.fill(b, s.entry)
+		if s.err == io.EOF && s.sides == [2]bool{true, true} && !s.right {
+			if err := s.bothTriangles(); err != nil {
+				s.err = err
+				return err
+			}
+			s.right = true // once is enough
+		}
 	}
 	return s.err
 }
 
-func (s *stream) fill(b *coo.Batch) error {
+// fill makes a batch of up to so many stored entries; entry reads one as the n-th of the
+// batch, and returns how many entries that makes.
+func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	if s.ptr == nil {
 		if err := s.start(); err != nil {
 			return err
 		}
 	}
 	n := 0
-	for range batch {
-		for s.at == s.end && s.col < s.h.cols {
-			p, err := s.ptr.integer("a column pointer", s.end+1, s.h.nnz+1)
+	for n == 0 { // stored entries may make none
+		for range batch {
+			if more, err := s.column(); err != nil {
+				return err
+			} else if !more {
+				break
+			}
+			k, err := entry(n)
 			if err != nil {
 				return err
 			}
-			s.col++
-			s.end = p - 1
+			n += k
+			s.at++
 		}
-		if s.at == s.end {
-			break
+		if n == 0 && s.at == s.end && s.col == s.h.cols {
+			return s.finish()
 		}
-		k, err := s.entry(n)
-		if err != nil {
-			return err
-		}
-		n += k
-		s.at++
-	}
-	if n == 0 {
-		if s.at != s.h.nnz {
-			return text.Dataf(s.src.Name, s.ptr.no, 1, "got %d as the last column pointer, want %d: one more than the number of entries", s.end+1, s.h.nnz+1)
-		}
-		if _, err := io.Copy(io.Discard, s.last().r); err != nil { // what follows, and a compressed file's checksum
-			return err
-		}
-		s.stop()
-		return io.EOF
 	}
 	b.N, b.Vals = n, s.vals[:n*s.typ.Size()]
 	b.Coords = append(b.Coords[:0], s.cols[0][:n], s.cols[1][:n])
 	return nil
+}
+
+// column goes on to the column of the next entry, and tells whether there is one.
+func (s *stream) column() (more bool, err error) {
+	for s.at == s.end && s.col < s.h.cols {
+		p, err := s.ptr.integer("a column pointer", s.end+1, s.h.nnz+1)
+		if err != nil {
+			return false, err
+		}
+		s.col++
+		s.end = p - 1
+	}
+	return s.at < s.end, nil
+}
+
+// finish checks the end of the file, and is io.EOF where nothing is wrong.
+func (s *stream) finish() error {
+	if s.at != s.h.nnz {
+		return text.Dataf(s.src.Name, s.ptr.no, 1, "got %d as the last column pointer, want %d: one more than the number of entries", s.end+1, s.h.nnz+1)
+	}
+	if _, err := io.Copy(io.Discard, s.last().r); err != nil { // what follows, and a compressed file's checksum
+		return err
+	}
+	s.stop()
+	return io.EOF
 }
 
 // entry reads the next stored entry as the n-th of the batch, and adds its
@@ -215,12 +247,13 @@ func (s *stream) entry(n int) (int, error) {
 			return 0, err
 		}
 	}
-	if s.h.sym == 'u' || s.h.sym == 'r' {
+	if !s.h.triangle() {
 		return 1, nil
 	}
 	if i == j {
 		return 1, s.diagonal(n)
 	}
+	s.side(i, j)
 	s.cols[0][n+1], s.cols[1][n+1] = j, i
 	s.reflect(n)
 	return 2, nil

@@ -133,6 +133,8 @@ func TestRead(t *testing.T) {
 		{"integer", file("iua", counts(1, 2, 2), f3("(16I5)", "(16I5)", "(2I5)"), "    1    2    3\n    1    1\n    7   -9\n"), coo.Options{Type: tcs.Int64}, "[[0 0]:(7+0i) [0 1]:(-9+0i)]"},
 		{"empty", file("RUA", counts(2, 2, 0), f3("(16I5)", "(16I5)", "(2F5.1)"), "    1    1    1\n"), coo.Options{}, "[]"},
 		{"no columns", file("RUA", counts(2, 0, 0), f3("(16I5)", "(16I5)", "(2F5.1)"), "    1\n"), coo.Options{}, "[]"},
+		{"both sides of the diagonal", file("RSA", counts(3, 3, 3), f3("(16I5)", "(16I5)", "(4F5.1)"), "    1    2    3    4\n    2    2    1\n  1.0  2.0  3.0\n"), coo.Options{},
+			"[[0 1]:(1+0i) [0 2]:(3+0i) [1 0]:(1+0i) [1 1]:(2+0i) [2 0]:(3+0i)]"},
 		{"right-hand side", strings.Replace(file("RUA", counts(1, 1, 1), "(16I5)          (16I5)          (F5.1)              (F5.1)", "F                          1             0\n    1    2\n    1\n  2.5\n  9.9\n"),
 			fmt.Sprintf("%14d\n", 0), fmt.Sprintf("%14d\n", 1), 1), coo.Options{}, "[[0 0]:(2.5+0i)]"},
 	} {
@@ -156,6 +158,7 @@ func TestRead(t *testing.T) {
 
 func TestMalformed(t *testing.T) {
 	formats := fmt.Sprintf("%-16s%-16s%-20s", "(16I5)", "(16I5)", "(3F5.1)")
+	f1 := fmt.Sprintf("%-16s%-16s%-20s", "(16I5)", "(I1)", "(3F5.1)") // an index a line
 	for _, c := range []struct {
 		name, in string
 		opt      coo.Options
@@ -187,6 +190,14 @@ func TestMalformed(t *testing.T) {
 		{"huge counts", file("RUA", "             1 999999999999999999 999999999999999999", formats, "    1    2    3\n    1    2\n"), coo.Options{}, 3, "x.rb"},
 		{"skew diagonal", file("RZA", counts(2, 2, 1), formats, "    1    2    2\n    1\n  1.0\n"), coo.Options{}, 3, "x.rb:7:1: got 1 in row and column 1, want no entry, or a zero"},
 		{"hermitian diagonal", file("CHA", counts(2, 2, 1), formats, "    1    2    2\n    1\n  1.0  2.0\n"), coo.Options{}, 3, "x.rb:7:1: got (1+2i) in row and column 1, want a real value"},
+		{"both triangles", file("RSA", counts(3, 3, 4), formats, "    1    3    4    5\n    1    2    1    3\n  1.0  2.0  2.0\n  5.0\n"), coo.Options{}, 3,
+			"x.rb:6:15: got (1,2) where line 6 has (2,1), want entries of one triangle: a symmetric matrix has the mirror image of each"},
+		{"skew twice", file("RZA", counts(2, 2, 2), f1, "    1    2    3\n2\n1\n  2.0 -2.0\n"), coo.Options{}, 3,
+			"x.rb:7:1: got (1,2) where line 6 has (2,1), want entries of one triangle: a skew-symmetric matrix"},
+		{"hermitian twice", file("CHA", counts(2, 2, 2), f1, "    1    2    3\n2\n1\n  1.0  2.0  1.0\n -2.0\n"), coo.Options{Limit: 1 << 20}, 3,
+			"x.rb:7:1: got (1,2) where line 6 has (2,1), want entries of one triangle: a Hermitian matrix"},
+		{"pattern twice", file("PSA", counts(3, 3, 4), f1, "    1    3    4    5\n3\n3\n2\n1\n"), coo.Options{}, 3,
+			"x.rb:9:1: got (1,3) where line 6 has (3,1), want entries of one triangle"},
 		{"to real", file("CUA", counts(2, 2, 1), formats, ""), coo.Options{Type: tcs.Int64}, 2, "x.rb:3:1: its values are complex, the type asked for is real"},
 		{"to integer", file("RUA", counts(1, 1, 1), formats, "    1    2\n    1\n  1.5\n"), coo.Options{Type: tcs.Int64}, 2, `x.rb:7:3: got "1.5", want an integer: the type asked for is int64`},
 		{"order", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Order: 3}, 2, "x.rb:3:1: the file has order 2 (sizes 2x2), want 3"},
@@ -203,6 +214,55 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("got %v, want an error with %q and exit code %d", err, c.want, c.exit)
 			}
 		})
+	}
+}
+
+// Many entries on both sides of the diagonal are searched for pairs in little memory, and
+// diagonals longer than a batch are passed over.
+func TestManyInBothTriangles(t *testing.T) {
+	const n = 20000
+	text := func(last, row int) string {
+		var ptr, ind strings.Builder
+		at := 1
+		fmt.Fprintf(&ptr, "%10d\n", at)
+		for j := 1; j <= n; j++ {
+			at++
+			fmt.Fprintf(&ind, "%10d\n", j)
+			if j > n/2 {
+				at++
+				fmt.Fprintf(&ind, "%10d\n", n+1-j+n%2) // above the diagonal
+			}
+			if j == 1 {
+				at++
+				fmt.Fprintf(&ind, "%10d\n", 2) // below it
+			}
+			if j == last {
+				at++
+				fmt.Fprintf(&ind, "%10d\n", row)
+			}
+			fmt.Fprintf(&ptr, "%10d\n", at)
+		}
+		return file("PSA", counts(n, n, at-1), fmt.Sprintf("%-16s%-16s", "(I10)", "(I10)"), ptr.String()+ind.String())
+	}
+	opt := coo.Options{Limit: 1 << 20, Tmp: t.TempDir()}
+	s, err := Open(write(t, text(0, 0)), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		if es, err := readertest.Collect(s); err != nil || len(es) != n+2*(n/2)+2 {
+			t.Fatalf("got %d entries, %v; want %d", len(es), err, n+2*(n/2)+2)
+		}
+		s.Rewind()
+	}
+	s, err = Open(write(t, text(2, 1)), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err = readertest.Collect(s); err == nil || !strings.Contains(err.Error(), "got (1,2) where line 20007 has (2,1)") {
+		t.Errorf("got %v", err)
 	}
 }
 

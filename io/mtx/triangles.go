@@ -19,8 +19,7 @@ const (
 func suspect(marks uint8) bool { return marks == below|above }
 
 // bothTriangles refuses a file in which an entry off the diagonal and its mirror image
-// are both stored. It sorts all entries, by their places in one triangle; on disk, where
-// they do not fit into sortMemory. e is the file's stream.
+// are both stored. e is the file's stream.
 func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) error {
 	sides := *l
 	sides.Room = 1
@@ -29,31 +28,12 @@ func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) e
 			sides.Parse(b)
 			fold(b)
 		}}
-	limit := int64(sortMemory)
-	if opt.Limit > 0 {
-		limit = min(limit, opt.Limit/8)
-	}
-	o, err := coo.Sort(&e, coo.Spec{Name: l.File}, coo.Config{Limit: tcs.NewLimit(limit), Tmp: opt.Tmp, Threads: opt.Threads})
-	if err != nil {
+	i, j, found, err := coo.MirrorPair(&e, l.File, opt)
+	if err != nil || !found {
 		return err
 	}
-	defer o.Free()
-	var b coo.Batch
-	for {
-		if err := o.Next(&b); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		for k, v := range valuesOf[complex64](b.Vals)[:b.N] {
-			if real(v) != 0 && imag(v) != 0 {
-				return pairError(e, &sides, h, b.Coords[0][k], b.Coords[1][k])
-			}
-		}
-	}
+	return pairError(e, &sides, h, i, j)
 }
-
-const sortMemory = 256 << 20
 
 // fold moves all entries off the diagonal to one triangle. Their values are 1 for those
 // from below it, and i for those from above: in the sum of one place, no part is zero
@@ -102,6 +82,5 @@ func pairError(e text.Entries, l *text.Layout, h *header, i, j int64) error {
 	if first > second {
 		first, second, i, j = second, first, j, i
 	}
-	return text.Dataf(l.File, second, 1, "got (%d,%d) where line %d has (%d,%d), want entries of one triangle: a %s matrix has the mirror image of each",
-		j+1, i+1, first, i+1, j+1, h.symWord)
+	return text.Dataf(l.File, second, 1, "%s", coo.PairText(i, j, first, h.symWord))
 }

@@ -104,9 +104,15 @@ func Agree(c Comm, err error) error {
 	if e := BcastValue(c, &f, int(lowest)); e != nil {
 		return e
 	}
-	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Code: f.Code, Err: errors.New(f.Text)}}
+	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Alone: alone(c), Code: f.Code, Err: errors.New(f.Text)}}
 	if mine == lowest {
 		a.Err = err
 	}
 	return a
+}
+
+// alone tells whether the job has one rank; a group of one rank may be part of a larger job.
+func alone(c Comm) bool {
+	g, ok := c.(*group)
+	return ok && g.board.Ranks == 1
 }

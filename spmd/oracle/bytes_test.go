@@ -13,48 +13,103 @@ import (
 )
 
 // TestOracleSameBytes holds the files that jobs of integer-valued data write, on 1 to 8
-// ranks by a block schedule, to that of one rank without one.
+// ranks by a block schedule, to that of one rank without one. Half of the cases have zeros
+// of either sign, and tensors with dense levels under others.
 func TestOracleSameBytes(t *testing.T) {
 	n := uint64(25)
 	if *nFlag > 0 {
 		n = *nFlag
 	}
-	dir := t.TempDir()
 	for k := range n {
 		o := Options{Exact: true, Types: []dtype.Type{dtype.Float64}}
-		if k%3 == 0 {
+		switch k % 6 {
+		case 0:
 			o.Types = []dtype.Type{dtype.Int64}
+		case 1:
+			o.Types = []dtype.Type{dtype.Complex64}
+		}
+		if k%2 == 1 {
+			o.Zeros, o.Beside, o.MaxPoints = 0.8, 0.3, 300
 		}
 		c := Generate(Rand(*seedFlag+77, *firstFlag+k), o)
-		p, err := c.Prepare()
+		kinds := []string{".tcs", ".tns", ".npy", ".mtx", ".tcs", ".tcs", ".npz"}
+		kind := kinds[k%uint64(len(kinds))]
+		if order := len(c.Tensors[0].Dims); kind == ".mtx" && order > 2 || kind == ".npz" && order == 0 {
+			kind = ".tns"
+		}
+		sameBytes(t, fmt.Sprint("case ", k), c, kind)
+	}
+}
+
+// TestZerosSameBytes: a zero with a minus sign has it in a result's file at every number of
+// ranks or at none.
+func TestZerosSameBytes(t *testing.T) {
+	for k, text := range []string{
+		// one rank assigns the -0 of a dense level, two add to a block that has a 0 there
+		`A(i,j) = -B(i,j,k)
+variant 782244
+result A sd - 4x4
+tensor B ssd:2,1,0 float64 4x4x5
+2 0 1 -0
+3 2 3 -1
+2 2 4 -3
+3 3 1 -1
+0 1 4 -3
+2 0 1 1
+1 3 2 -0
+`,
+		// a block of the product has a 0 where the whole one has nothing to add
+		`A(i) = b(i) + C(i,j)*d(j)
+variant 858409
+result A s complex64 3
+tensor b s complex64 3
+0 (-1+5i)
+2 (-3-1i)
+1 (-0-1i)
+tensor C sd complex64 3x2
+0 1 (-0-0i)
+tensor d d complex64 2
+1 (-0+0i)
+0 (-1-0i)
+`,
+	} {
+		c, err := ParseCase(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []byte
-		for i, e := range []Jobs{{Ranks: 1}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
-			e.Interpret = true
-			kinds := []string{".tcs", ".tns", ".npy", ".mtx"}
-			kind := kinds[k%uint64(len(kinds))]
-			if kind == ".mtx" && len(p.Tensors[0].Dims) > 2 {
-				kind = ".tns"
-			}
-			file := filepath.Join(dir, fmt.Sprint(i, kind))
-			_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
-				j.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: file}}
-				return j.Run(context.Background())
-			})
-			if err != nil {
-				t.Fatalf("case %d on %d ranks: %v\n%s", k, e.Ranks, err, c.Text())
-			}
-			got, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want == nil {
-				want = got
-			} else if !bytes.Equal(got, want) {
-				t.Errorf("case %d: %d bytes that differ from the %d of one rank (%s)\n%s", k, len(got), len(want), e.Flags(p), c.Text())
-			}
+		for _, kind := range []string{".tcs", ".tns", ".npy", ".npz", ".mtx"} {
+			sameBytes(t, fmt.Sprint("case ", k), c, kind)
+		}
+	}
+}
+
+// sameBytes holds the files of a kind that jobs on many ranks write to that of one rank.
+func sameBytes(t *testing.T, name string, c *Case, kind string) {
+	t.Helper()
+	dir := t.TempDir()
+	p, err := c.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for i, e := range []Jobs{{Ranks: 1}, {Ranks: 2}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
+		e.Interpret = true
+		file := filepath.Join(dir, fmt.Sprint(i, kind))
+		_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
+			j.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: file}}
+			return j.Run(context.Background())
+		})
+		if err != nil {
+			t.Fatalf("%s on %d ranks: %v\n%s", name, e.Ranks, err, c.Text())
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		} else if !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes of a %s that differ from the %d of one rank (%s)\n%s", name, len(got), kind, len(want), e.Flags(p), c.Text())
 		}
 	}
 }

@@ -235,6 +235,8 @@ func (g *generator) integer(st style) int64 {
 
 func (g *generator) float(t dtype.Type, st style) float64 {
 	switch {
+	case g.o.Zeros > 0 && g.chance(g.o.Zeros):
+		return []float64{0, math.Copysign(0, -1), math.Copysign(0, -1), -1}[g.IntN(4)]
 	case st.special && g.chance(0.12):
 		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}[g.IntN(4)]
 	case st.fraction && g.chance(0.7):

@@ -141,3 +141,22 @@ func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string
 	}
 	return f, modes
 }
+
+// zeroSum is a statement that, over zeros of either sign and -1, gives a zero whose sign
+// depends on which terms are added where.
+func (g *generator) zeroSum() *notation.Stmt {
+	texts := []string{
+		"A(i,j) = B(i,j) + C(i,k)*D(k,j)", "A(i,j) = B(i,j) - c(i)*D(k,j)", "A(i,j) = -B(i,j,k)", "A(i,j) = b(i)*C(i,j,k)", "A(i,j) += B(i,j)",
+		"A(i,j) += b(j)*C(i,k)", "A(i,j) = b(i)*c(j) + D(i,j,k)", "A(i,j,k) = B(i,j,k) + C(i,l)*D(l,j,k)", "A(i,j,k) += b(k)*C(i,j,l)", "A(i) = b(i) + C(i,j)*d(j)",
+		"A(i) = b(i)*C(j,i)", "A(i,j) = B(i,j) + C(i,j)", "A(i,j) = b(i)*C(i,j)",
+	}
+	s, err := notation.Parse(texts[g.IntN(len(texts))])
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	g.formats = map[string]format.Format{}
+	for _, u := range s.Tensors() {
+		g.formats[u.Name] = g.format(u.Order, "dss", true)
+	}
+	return s
+}

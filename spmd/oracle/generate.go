@@ -31,6 +31,10 @@ type Options struct {
 	// Beside is the share of cases that add a product to other terms of the result's
 	// variables.
 	Beside float64
+	// Zeros is the share of floats that are -1 or zeros, with a minus sign and without, of
+	// tensors with a dense level last, under one that is not, and of cases in which the
+	// sign of a zero depends on how a sum is cut.
+	Zeros float64
 }
 
 func (o Options) withDefaults() Options {
@@ -63,6 +67,8 @@ func Generate(r *rand.Rand, o Options) *Case {
 			s = g.following()
 		case o.Long > 0 && g.chance(o.Long/2):
 			s = g.product()
+		case o.Zeros > 0 && g.chance(o.Zeros):
+			s = g.zeroSum()
 		case o.Beside > 0 && g.chance(o.Beside):
 			s = g.beside()
 		default:
@@ -215,10 +221,14 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 			weights[k] = 20
 		}
 	}
+	room := order > 1 && strings.Trim(kinds, "d") != "" && g.o.Zeros > 0 && g.chance(g.o.Zeros)
 	for {
 		b := make([]byte, order)
 		for l := range b {
 			b[l] = kinds[g.pick(weights...)]
+		}
+		if room {
+			b[order-1] = 'd'
 		}
 		text := string(b)
 		if order > 1 && g.chance(0.4) {
@@ -229,6 +239,9 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 			text += ":" + strings.Join(modes, ",")
 		}
 		f, err := format.Parse(text)
+		if err == nil && room && f.AllDense() {
+			continue
+		}
 		if err == nil && !(result && (len(f.Bound()) > 0 || slices.ContainsFunc(f.Levels, func(k format.Kind) bool { return k.Caps().Padded }))) {
 			return f
 		}

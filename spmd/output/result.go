@@ -25,6 +25,7 @@ type Result struct {
 // closes it. Collective.
 func (r *Result) Gather() (*tcs.Tensor, error) {
 	b := r.Blocks
+	b.Unsign(r.Env.Threads)
 	if r.Whole {
 		return b.Own[0].Alias(), nil
 	}

@@ -3,6 +3,7 @@ package prepared
 import (
 	"slices"
 
+	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm/local"
@@ -56,7 +57,28 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 
 // ResultBlocks describes the result's blocks, of which own live at this rank.
 func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	return k.blocksOf(k.Problem, k.p.Result, k.Problem.Result, own)
+	b := k.blocksOf(k.Problem, k.p.Result, k.Problem.Result, own)
+	b.Sums = k.Sums()
+	return b
+}
+
+// Sums tells whether the statement adds: whether it sums over a variable, has several terms, or is
+// a +=. It may then depend on the plan, and on how leaves are compiled, which sign a zero has.
+func (k *Statement) Sums() bool {
+	n := k.p.Norm
+	return n.Accumulate || len(n.Terms) > 1 || slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
+		adds := len(t.Sum) > 0
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			switch e := e.(type) {
+			case *notation.ReductionExpr:
+				adds = true
+			case *notation.Binary:
+				adds = adds || e.Op == '+' || e.Op == '-'
+			}
+			return !adds
+		})
+		return adds
+	})
 }
 
 // OperandBlocks describes the blocks of an operand, those of this rank with them.

@@ -30,7 +30,7 @@ func (s *Statement) compute() error {
 	if err != nil {
 		return p.failed(s.breaks(t, err))
 	}
-	h, err := p.counted(s.k.ResultBlocks(own), s.k.ResultStored())
+	h, err := p.counted(s.result(own), s.k.ResultStored())
 	if err != nil {
 		return p.failed(s.breaks(t, err))
 	}
@@ -47,16 +47,29 @@ func (s *Statement) computeWhole(t *tensor) error {
 		return s.breaks(t, err)
 	}
 	if into == out {
+		t.held.Blocks.Sums = s.sums()
 		t.version, t.broken = s.p.version(), ""
 		return nil
 	}
-	h, err := s.p.counted(s.k.ResultBlocks(map[plan.Block]*tcs.Tensor{0: out}), true)
+	h, err := s.p.counted(s.result(map[plan.Block]*tcs.Tensor{0: out}), true)
 	if err != nil {
 		out.Close()
 		return s.breaks(t, err)
 	}
 	s.p.replace(t, h)
 	return nil
+}
+
+// result describes the blocks that the statement made.
+func (s *Statement) result(own map[plan.Block]*tcs.Tensor) *store.Blocks {
+	b := s.k.ResultBlocks(own)
+	b.Sums = s.sums()
+	return b
+}
+
+// sums tells whether the sign of zeros is uncertain: of what the statement adds, or reads.
+func (s *Statement) sums() bool {
+	return s.k.Sums() || slices.ContainsFunc(s.reads, func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
 
 // over is the result's own tensor, where the statement can write over it: it is dense, made
@@ -143,6 +156,7 @@ func (p *Program) moved(t *tensor, mode int) (*input.Held, error) {
 		return nil, nil
 	}
 	out := g.Blocks()
+	out.Sums = b.Sums
 	for n, x := range own {
 		out.Own[int(n)] = x
 	}

@@ -19,6 +19,8 @@ type Blocks struct {
 	Owners []int
 	Boxes  [][][2]int64 // a block, the range of each mode; together they are the tensor
 	Own    map[int]*tcs.Tensor
+	// Sums says that the values are sums, whose zeros are to have no sign (Unsign).
+	Sums bool
 }
 
 // numbers lists this rank's blocks in order.

@@ -60,5 +60,6 @@
 //	room.go      how much memory windows take
 //	site.go      the file as one rank writes it
 //	spool.go     text that waits for its place
+//	unsign.go    zeros of sums, which have no sign
 //	summary.go   counts of the whole tensor
 package store

@@ -11,6 +11,7 @@ import (
 // them, as files have it, entries of one coordinate are summed. Collective.
 func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config, write func(coo.Stream) error) error {
 	c = c.Uncounted()
+	t.Unsign(cfg.Threads)
 	runs, err := t.runs(modes, zeros, zeros == coo.DropFill, cfg)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ func ParseMode(s string) (Mode, error) {
 // Collective.
 func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, cfg coo.Config) error {
 	c = c.Uncounted()
+	t.Unsign(cfg.Threads)
 	f, err := convert.FormatOf(name)
 	if err != nil {
 		return err

@@ -88,10 +88,10 @@ func (p *rank) Groups() int { return math.MaxInt }
 func (w *world) leftover() error {
 	for r, p := range w.ranks {
 		for k, q := range p.arrived {
-			return fmt.Errorf("[%d] finished without receiving a message of %d bytes from rank %d, tag %d", r, q[0].n, k.from, k.tag)
+			return comm.Failure(r, len(w.ranks), fmt.Errorf("finished without receiving a message of %d bytes from rank %d, tag %d", q[0].n, k.from, k.tag))
 		}
 		for k := range p.posted {
-			return fmt.Errorf("[%d] finished with a receive from rank %d, tag %d, that nothing was sent to", r, k.from, k.tag)
+			return comm.Failure(r, len(w.ranks), fmt.Errorf("finished with a receive from rank %d, tag %d, that nothing was sent to", k.from, k.tag))
 		}
 	}
 	return nil

@@ -363,7 +363,7 @@ func (m *monitor) handle(from int, c control) {
 	case ctlCancel:
 		m.agreed = &c
 		m.spread(c)
-		m.fail(&comm.RankError{Rank: c.Rank, Code: c.Code, Err: errors.New(c.Text)})
+		m.fail(&comm.RankError{Rank: c.Rank, Alone: m.t.e.size == 1, Code: c.Code, Err: errors.New(c.Text)})
 	case ctlDone:
 		if m.done++; m.done == m.t.e.size {
 			m.doneAt = time.Now()

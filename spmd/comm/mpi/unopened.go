@@ -167,7 +167,7 @@ func (j *Job) watchOpening(ctx context.Context) (done func()) {
 		l := j.Launcher
 		var err error = fmt.Errorf("MPI did not open within %v: of the %d ranks that %s started some have not come, or have ended before, or are another program", j.o.Opening, l.Size, l.Kind)
 		if l.Rank == 0 {
-			err = &comm.RankError{Rank: 0, Code: 1, Err: err}
+			err = &comm.RankError{Rank: 0, Alone: l.Size == 1, Code: 1, Err: err}
 		}
 		l.Refuse(ctx, err, j.o.Getenv, j.o.OnFail)
 		comm.Exit(1)

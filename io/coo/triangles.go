@@ -1,0 +1,50 @@
+package coo
+
+import (
+	"fmt"
+	"io"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// pairMemory is the most memory for the entries that MirrorPair sorts.
+const pairMemory = 256 << 20
+
+// MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored
+// too. The stream has all such entries as complex64, moved to one triangle: those from
+// below the diagonal with the value 1, and those from above it with the value i. In the
+// sum of one place, no part is zero where both were there. The entries are sorted in an
+// eighth of the limit at most, and on disk where they do not fit.
+func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, err error) {
+	limit := int64(pairMemory)
+	if opt.Limit > 0 {
+		limit = min(limit, opt.Limit/8)
+	}
+	o, err := Sort(in, Spec{Name: file}, Config{Limit: tcs.NewLimit(limit), Tmp: opt.Tmp, Threads: opt.Threads})
+	if err != nil {
+		return 0, 0, false, err
+	}
+	defer o.Free()
+	var b Batch
+	for {
+		if err := o.Next(&b); err == io.EOF {
+			return 0, 0, false, nil
+		} else if err != nil {
+			return 0, 0, false, err
+		}
+		vals := unsafe.Slice((*complex64)(unsafe.Pointer(unsafe.SliceData(b.Vals))), b.N)
+		for k, v := range vals {
+			if real(v) != 0 && imag(v) != 0 {
+				return b.Coords[0][k], b.Coords[1][k], true, nil
+			}
+		}
+	}
+}
+
+// PairText says what is wrong with the entry (j,i) of a file in which another line has (i,j),
+// from 0.
+func PairText(i, j int64, line int, symmetry string) string {
+	return fmt.Sprintf("got (%d,%d) where line %d has (%d,%d), want entries of one triangle: a %s matrix has the mirror image of each",
+		j+1, i+1, line, i+1, j+1, symmetry)
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// Unsign takes the sign off zeros among this rank's values, where they are sums (Sums):
+// where -0 is all that is added, it depends on how a sum is cut whether a 0 is added
+// to it.
+func (t *Blocks) Unsign(threads int) {
+	if !t.Sums {
+		return
+	}
+	for _, b := range t.Own {
+		switch t.Type {
+		case tcs.Float64, tcs.Complex128:
+			unsign(parts[float64](b.Vals), threads)
+		case tcs.Float32, tcs.Complex64:
+			unsign(parts[float32](b.Vals), threads)
+		}
+	}
+}
+
+// parts are values as real numbers, two for a complex one.
+func parts[T float64 | float32](a tcs.Array) []T {
+	if a.Len == 0 {
+		return nil
+	}
+	var z T
+	return unsafe.Slice((*T)(a.Ptr), a.Len*int64(a.Width)/int64(unsafe.Sizeof(z)))
+}
+
+// unsign writes to zeros with a minus sign alone.
+func unsign[T float64 | float32](x []T, threads int) {
+	const least = 1 << 18 // values a thread
+	n := max(min(threads, len(x)/least), 1)
+	var wait sync.WaitGroup
+	for k := range n {
+		part := x[len(x)*k/n : len(x)*(k+1)/n]
+		wait.Go(func() {
+			for i, v := range part {
+				if v == 0 && math.Signbit(float64(v)) {
+					part[i] = 0
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
