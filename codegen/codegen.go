@@ -27,6 +27,7 @@
 //	strategies.go  the strategy: the default, or a schedule's
 //	printed.go     the strategy as scheduling commands
 //	leaf.go        lowering, and what comes before and after it
+//	inplace.go     leaves that write over the left tensor's old value
 package codegen
 
 import (
@@ -100,6 +101,9 @@ type Request struct {
 	// with the same patterns, and writes its values (see Result.FixedPattern). The left one
 	// of Tensors has the widths of these arrays.
 	FixedPattern bool
+	// InPlace is the operand, or the left tensor for what += adds to, that is the left tensor's
+	// old value, and whose memory the result may take: see Result.InPlace. "" for none.
+	InPlace string
 	// Verify runs the verifier of each pass behind it. One that fails is a bug: a panic.
 	Verify bool
 	// Trace, if not nil, is told of each pass behind it. text prints what it made, and is
@@ -198,7 +202,10 @@ type Result struct {
 	// coordinates that the statement gives none for. At a coordinate that the arrays
 	// lack it fails with ir.FailPattern; nothing is stored elsewhere, and the other
 	// values are undefined. The arrays themselves are trusted as operands' are.
-	FixedPattern       bool
+	FixedPattern bool
+	// InPlace is the argument whose values the leaf reads from the result's memory, which holds
+	// them as it begins: the argument itself may be the result. 0 for none.
+	InPlace            int
 	PosWidth, CrdWidth []uint8
 }
 

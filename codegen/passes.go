@@ -44,7 +44,8 @@ const (
 	choices     fact = "how loops, workspaces and the result are lowered"
 	leafCode    fact = "the leaf"
 	laneLoops   fact = "the leaf, with its loops in lanes"
-	finalCode   fact = "the leaf, simplified"
+	simplified  fact = "the leaf, simplified"
+	finalCode   fact = "the leaf, which may read the result's memory"
 )
 
 // passes are what Compile runs, in this order.
@@ -71,7 +72,8 @@ var passes = []pass{
 	{"strategy", []fact{unitsOfLoop, operandList, levelArrays, computeType}, []fact{choices}, (*compilation).choose, (*compilation).strategyText, (*compilation).verifyStrategy},
 	{"lower", []fact{unitsOfLoop, choices, operandList, levelArrays, computeType}, []fact{leafCode}, (*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText, (*compilation).verifyIR},
-	{"simplify", []fact{laneLoops}, []fact{finalCode}, (*compilation).simplify, (*compilation).irText, (*compilation).verifyIR},
+	{"simplify", []fact{laneLoops}, []fact{simplified}, (*compilation).simplify, (*compilation).irText, (*compilation).verifyIR},
+	{"inplace", []fact{simplified, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{finalCode}, (*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
 }
 
 // passOrder are constraints on the order of passes, beyond that facts are given before they
@@ -85,6 +87,7 @@ var passOrder = []struct{ before, after, why string }{
 	{"schedule", "arrays", "loops that a schedule moved may no longer visit what the operand stores, and nothing else"},
 	{"arrays", "into", "only a result with an operand's level arrays has a map"},
 	{"schedule", "threads", "a schedule says itself what runs on threads"},
+	{"vectorize", "inplace", "loops in lanes read no memory that they write"},
 	{"vectorize", "simplify", "loops in lanes are found by the form that lowering gives them"},
 }
 

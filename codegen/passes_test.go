@@ -138,6 +138,7 @@ func TestVerifiers(t *testing.T) {
 		"lower":     func(c *compilation) { c.unit.Func.Params = nil },
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },
+		"inplace":   func(c *compilation) { c.unit.Result.InPlace = 1 },
 	}
 	for k, p := range passes {
 		c := &compilation{Request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"), unit: &Unit{Compute: ir.Int64}}

@@ -24,6 +24,8 @@
 //	fold.go         constant folding
 //	complex.go      complex products and quotients, and casts to integers
 //	simplify.go     clean code of the same meaning
+//	inplace.go      reads of an argument from the result's memory
+//	polynomial.go   indices that can be told to be the same
 //	walk.go         walks over statements and expressions
 //	print.go        the text form, which parse.go reads back
 //	lex.go          its tokens

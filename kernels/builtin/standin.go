@@ -29,7 +29,7 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 		}
 	}
 	r := u.Request
-	r.Exact = nil // built-in leaves take any size
+	r.Exact, r.InPlace = nil, "" // built-in leaves take any size, and write to memory of its own
 	own, err := codegen.Compile(r)
 	if err != nil {
 		return nil, nil, err

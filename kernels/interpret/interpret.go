@@ -28,7 +28,7 @@ func (Backend) Build(_ context.Context, u *codegen.Unit) (kernels.Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leaf{p, !u.Result.Accumulate}, nil
+	return &leaf{p, !u.Result.Accumulate && u.Result.InPlace == 0}, nil
 }
 
 func (Backend) Complete() bool { return true }

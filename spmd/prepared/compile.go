@@ -37,6 +37,9 @@ func (k *Statement) Compile() error {
 			}
 		}
 	}
+	if k.overwrites, err = k.allInPlace(); err != nil {
+		return err
+	}
 	result := k.leaves[0].unit.Result
 	k.exec.Result = k.likeOf(k.p.Result, result.Format)
 	k.exec.Result.Type = bridge.TCS(k.ResultType)
@@ -83,6 +86,7 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 	for _, g := range k.Problem.Groups {
 		s := k.leafOf(like)
 		s.accumulate, s.norm = into, k.part(g.Terms, s.old != nil)
+		s.inPlace = k.oldOperand()
 		k.scheduled(s)
 		if k.into != nil {
 			s.fixedPattern, s.widths = k.into.values, k.into.widths

@@ -4,6 +4,7 @@
 //	load.go       operands' blocks at their ranks, and whole at one; the result's blocks
 //	compile.go    a leaf for each group of terms, and the sum of two blocks
 //	leaf.go       one leaf: its unit, its arguments, its result's memory, its call
+//	over.go       leaves that write over the result's old value
 //	whole.go      the one leaf of a statement on whole tensors, bound to its arguments
 //	exchange.go   other operands in the place of those that were loaded
 //	run.go        a step of the plan: a leaf on the blocks that came

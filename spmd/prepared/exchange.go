@@ -35,6 +35,13 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	return nil
 }
 
+// Rewritten says that the values of an operand are others, in the same memory: conversions of operands are made anew.
+func (k *Statement) Rewritten() {
+	if k.bound != nil && len(k.bound.made) > 0 {
+		k.unbind()
+	}
+}
+
 // forget drops what runs keep of the operands' patterns.
 func (k *Statement) forget() {
 	k.unbind()

@@ -35,6 +35,7 @@ type leaf struct {
 	widths       *codegen.Result // whose widths the result has, nil for the compiler's choice
 	accumulate   bool            // the leaf adds to a result, if it can (unit.Result.Accumulate)
 	fixedPattern bool            // the leaf writes values into a pattern that is given (unit.Result.FixedPattern)
+	inPlace      string          // the operand that the leaf may write over (unit.Result.InPlace); "" for none
 
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
@@ -61,7 +62,7 @@ func (s *leaf) request() codegen.Request {
 	k := s.k
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Sizes.Vars,
-		ComputeType: bridge.IR(k.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
+		ComputeType: bridge.IR(k.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern, InPlace: s.inPlace,
 		CapacityBytes: k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
 	}
 	maps.Copy(req.Tensors, s.operands)
@@ -141,9 +142,9 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 
 // call runs the leaf on args (see arguments) over the ranges of the variables
 // (all of a variable's where there is none), and returns the result's block of
-// that box, stored as unit.Result says.
+// that box, stored as unit.Result says: the old value's, where that is written over.
 func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) (*tcs.Tensor, error) {
-	t, err := s.newResult(args, box)
+	t, err := s.resultOver(args, box, s.k.over)
 	if err != nil {
 		return nil, err
 	}

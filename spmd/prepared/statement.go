@@ -21,12 +21,14 @@ type Statement struct {
 
 	Problem *plan.Problem
 
-	leaves []*leaf // one a group
-	sum    *leaf   // result = P + Q
-	bound  *whole  // the call of the leaf of a statement on whole tensors; nil until it is bound
-	into   *into   // of Options.FixedPattern; nil for a result of its own
-	exec   *exec.Rank
-	wholes map[string]*tcs.Tensor // operands of several blocks, whole at this rank
+	leaves     []*leaf // one a group
+	sum        *leaf   // result = P + Q
+	bound      *whole  // the call of the leaf of a statement on whole tensors; nil until it is bound
+	into       *into   // of Options.FixedPattern; nil for a result of its own
+	overwrites bool    // every rank's leaf can write over the result's old value
+	over       bool    // the run writes over the result's old value
+	exec       *exec.Rank
+	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
 	closers []func() error
 }
@@ -38,6 +40,7 @@ type Options struct {
 	FixedPattern *tcs.Tensor // what values are computed into; nil for a result of its own
 	Several      bool        // it will run more than once
 	Locked       bool        // all runs are from one thread, which is the caller's
+	Over         bool        // leaves that can write over the result's old value are wanted
 	Verify       bool        // the compiler checks what its passes make
 	Trace        func(pass string, text func() string)
 }
@@ -65,6 +68,17 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 		return blocks, err
 	}
 	return k.narrow(blocks)
+}
+
+// ComputeOver is Compute, which writes over the result's old value: that Overwrites, and
+// that the blocks of the old value are the result's, is the caller's to know. The blocks that it returns are these. Collective.
+func (k *Statement) ComputeOver() (map[plan.Block]*tcs.Tensor, error) {
+	if err := k.settled(); err != nil {
+		return nil, err
+	}
+	k.over = true
+	defer func() { k.over = false }()
+	return k.Compute()
 }
 
 // Spent is where the time of the last Compute went.

@@ -66,8 +66,9 @@ func (k *Statement) unbind() {
 }
 
 // ComputeWhole runs the leaf of a statement on whole tensors once. It writes over into, a
-// former result with dense levels alone that no operand shares memory with, or makes a
-// tensor, which the caller closes. After an error what into holds is undefined.
+// former result with dense levels alone, or, of a leaf that works in place, the result's old value; or it
+// makes a tensor, which the caller closes: always where into is nil, or shares memory
+// with another operand. After an error what into holds is undefined.
 func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.into != nil {
 		return k.into.run(k)
@@ -80,10 +81,13 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	s, w := k.leaves[0], k.bound
+	if into != nil && !s.apart(into, w.args) {
+		into = nil
+	}
 	t := into
 	if t == nil {
 		var err error
-		if t, err = s.newResult(w.args, nil); err != nil {
+		if t, err = s.resultOver(w.args, nil, false); err != nil {
 			return nil, err
 		}
 	}

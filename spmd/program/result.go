@@ -26,6 +26,9 @@ func (s *Statement) compute() error {
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
 	}
+	if s.overOld(t) {
+		return s.computeOver(t)
+	}
 	own, err := s.k.Compute()
 	if err != nil {
 		return p.failed(s.breaks(t, err))
@@ -72,14 +75,27 @@ func (s *Statement) sums() bool {
 	return s.k.Sums() || slices.ContainsFunc(s.reads, func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
 
-// over is the result's own tensor, where the statement can write over it: it is dense, made
-// by a statement, of the sizes that it will have, and is not read.
-func (s *Statement) over(t *tensor) *tcs.Tensor {
-	if !t.ours || t.held == nil || len(t.held.Blocks.Owners) != 1 || s.p.o.Fresh {
-		return nil
+// computeOver runs a statement over ranks that writes over its result's old value.
+func (s *Statement) computeOver(t *tensor) error {
+	own, err := s.k.ComputeOver()
+	for _, x := range own { // they are the tensor's own blocks again
+		x.Close()
 	}
-	b, r := t.held.Blocks, s.reader
-	if !tcs.AllDense(b.Kinds) || b.Type != bridge.TCS(r.Types[t.name]) || !slices.Equal(b.Dims, r.Sizes.Dims[t.name]) || !r.Formats[t.name].Equal(bridge.FormatOf(b.Kinds, b.Modes)) {
+	if err != nil {
+		return s.p.failed(s.breaks(t, err))
+	}
+	t.held.Blocks.Sums = s.sums()
+	t.version, t.broken = s.p.version(), ""
+	return nil
+}
+
+// over is the result's own tensor, where the statement can write over it: it is dense and is not
+// read, or is its old value that the leaf reads in place.
+func (s *Statement) over(t *tensor) *tcs.Tensor {
+	if s.overOld(t) {
+		return t.held.Blocks.Own[0]
+	}
+	if !s.standing(t) || len(t.held.Blocks.Owners) != 1 || !tcs.AllDense(t.held.Blocks.Kinds) {
 		return nil
 	}
 	for _, x := range s.reads {
@@ -87,7 +103,30 @@ func (s *Statement) over(t *tensor) *tcs.Tensor {
 			return nil
 		}
 	}
-	return b.Own[0]
+	return t.held.Blocks.Own[0]
+}
+
+// overOld tells whether the statement can write over the result's old value: the leaf reads
+// that in place, from blocks that are the tensor's own, and so at every rank.
+func (s *Statement) overOld(t *tensor) bool {
+	if !s.k.Overwrites() || !s.standing(t) {
+		return false
+	}
+	for _, x := range s.reads {
+		if x.name == t.name {
+			return x.shown && x.held == t.held
+		}
+	}
+	return false
+}
+
+// standing tells whether the result is stored as it will be, in memory that a statement made.
+func (s *Statement) standing(t *tensor) bool {
+	if !t.ours || t.held == nil || !t.held.AsIs || s.p.o.Fresh {
+		return false
+	}
+	b, r := t.held.Blocks, s.reader
+	return b.Type == bridge.TCS(r.Types[t.name]) && slices.Equal(b.Dims, r.Sizes.Dims[t.name]) && r.Formats[t.name].Equal(bridge.FormatOf(b.Kinds, b.Modes))
 }
 
 // replace gives a tensor that a statement made to a name.

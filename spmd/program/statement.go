@@ -184,7 +184,7 @@ func (s *Statement) try(sized bool) error {
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed, prepared.Options{Schedule: s.how.Schedule, MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Verify: p.o.Verify}, problem)
+	s.k = prepared.New(r, s.parsed, prepared.Options{Schedule: s.how.Schedule, MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Verify: p.o.Verify}, problem)
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}
@@ -345,6 +345,9 @@ func (s *Statement) refresh() (again string, err error) {
 			return "", err
 		}
 		if !r.gone && t.held == r.held && (t.version == r.version || r.shown) {
+			if t.version != r.version {
+				s.k.Rewritten()
+			}
 			r.version = t.version
 			continue
 		}

@@ -1,0 +1,290 @@
+package ir
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ReadInPlace has f read the values of argument old, which has the result's levels, from the
+// memory of the result's values, argument 0, which then holds them as f begins. It tells
+// whether that is shown to give the same result, and leaves f as it is where it is not.
+//
+// It is shown where each value of old is read before the one at its place is written:
+//
+//   - The result's values are written by plain stores alone. They are not read, filled, copied to
+//     or added to.
+//   - The place of a store depends on every loop around it, so that no loop stores at one place again
+//     and again. That loops whose variables the place depends on store at different places is
+//     the caller's to know.
+//   - A read of old is followed, wherever it runs, by a store at its place, in the same iteration of
+//     all loops around both, and none goes before it there. A read that a condition lets run where
+//     it lets no store run is followed by none. Two loops with the same bounds, one after the
+//     other, go through the same places.
+//
+// What any other iteration stores is then at other places than those that this one reads, whichever
+// thread or lane runs it.
+func ReadInPlace(f *Func, old int) bool {
+	c := &inPlace{stands: map[*Var]polynomial{}, depends: map[*Var][]*Var{}}
+	if !c.parameters(f, old) {
+		return false
+	}
+	s := &simplifier{f: f}
+	s.survey()
+	c.fixed = s.fixed
+	c.dependencies(f.Body)
+	use := c.block(f.Body)
+	if c.otherwise || len(use.reads) > 0 || len(use.stores) == 0 {
+		return false
+	}
+	c.rewrite(f)
+	return true
+}
+
+// inPlace is a ReadInPlace in progress.
+type inPlace struct {
+	result, old *Array
+	fixed       map[*Var]bool       // variables that do not change
+	stands      map[*Var]polynomial // what variables stand for, where that is one
+	depends     map[*Var][]*Var     // the variables that one is computed from, or a loop's bounds are
+	around      [][]*Var            // of each loop around the statement at hand, the variables that change in it
+	otherwise   bool                // values are used in another way
+}
+
+// places are indices by their text.
+type places map[string]polynomial
+
+// uses are what a statement reads of old that it does not store to behind that, what it
+// stores to, and of this what it stores to whenever it runs.
+type uses struct{ reads, stores, sure places }
+
+// parameters finds the arrays of values, and takes old's sizes and offsets for the result's.
+func (c *inPlace) parameters(f *Func, old int) bool {
+	heads := map[Slot]*Var{}
+	for _, p := range f.Params {
+		switch {
+		case p.Slot.Field == Vals && p.Slot.Arg == 0:
+			c.result = p.A
+		case p.Slot.Field == Vals && p.Slot.Arg == old:
+			c.old = p.A
+		case p.V != nil && p.Slot.Arg == 0:
+			heads[p.Slot] = p.V
+		}
+	}
+	for _, p := range f.Params {
+		slot := p.Slot
+		slot.Arg = 0
+		if v := heads[slot]; v != nil && p.V != nil && p.Slot.Arg == old {
+			c.stands[p.V] = variable(v)
+		}
+	}
+	return c.result != nil && c.old != nil && c.result.Elem == c.old.Elem
+}
+
+// dependencies finds what variables are computed from.
+func (c *inPlace) dependencies(b *Block) {
+	Walk(b, func(t Stmt) {
+		switch t := t.(type) {
+		case *Declare:
+			c.depends[t.V] = append(c.depends[t.V], variables(t.Init)...)
+		case *Assign:
+			c.depends[t.V] = append(c.depends[t.V], variables(t.X)...)
+		case *For:
+			c.depends[t.V] = append(c.depends[t.V], variables(t.Lo, t.Hi)...)
+		}
+	})
+}
+
+func variables(list ...Expr) (vars []*Var) {
+	for _, x := range list {
+		WalkExpr(x, func(x Expr) {
+			if v, ok := x.(*Var); ok {
+				vars = append(vars, v)
+			}
+		})
+	}
+	return vars
+}
+
+// block is what b's statements use, one after another.
+func (c *inPlace) block(b *Block) uses {
+	all := uses{places{}, places{}, places{}}
+	if b == nil {
+		return all
+	}
+	for _, t := range b.List {
+		u := c.stmt(t)
+		for at := range u.reads {
+			c.otherwise = c.otherwise || all.stores[at] != nil
+		}
+		maps.Copy(all.reads, u.reads)
+		maps.DeleteFunc(all.reads, func(at string, _ polynomial) bool { return u.sure[at] != nil })
+		maps.Copy(all.stores, u.stores)
+		maps.Copy(all.sure, u.sure)
+	}
+	return all
+}
+
+// stmt is what a statement uses.
+func (c *inPlace) stmt(t Stmt) uses {
+	u := uses{places{}, places{}, places{}}
+	for _, x := range Exprs(t) {
+		c.reads(x, u.reads)
+	}
+	switch t := t.(type) {
+	case *Block:
+		return c.block(t)
+	case *Ordered:
+		return c.block(t.Body)
+	case *Declare:
+		if p, ok := c.polynomial(t.Init); ok && c.fixed[t.V] && t.V.Typ == Int64 {
+			c.stands[t.V] = p
+		}
+	case *Store:
+		c.store(t, u)
+	case *For:
+		body := c.inLoop([]*Var{t.V}, t.Body)
+		bounds, ok := c.bounds(t)
+		for _, l := range []struct{ from, to places }{{body.reads, u.reads}, {body.stores, u.stores}, {body.sure, u.sure}} {
+			for _, p := range l.from {
+				if ok {
+					p = p.over(t.V, bounds)
+				}
+				l.to[p.String()] = p
+			}
+		}
+	case *While:
+		body := c.inLoop(changing(t.Body), t.Body)
+		c.otherwise = c.otherwise || len(u.reads) > 0 || len(body.reads) > 0
+		u.stores = body.stores
+	case *If:
+		then, other := c.block(t.Then), c.block(t.Else)
+		maps.Copy(u.reads, then.reads)
+		maps.Copy(u.reads, other.reads)
+		maps.Copy(u.stores, then.stores)
+		maps.Copy(u.stores, other.stores)
+		for at, p := range then.sure {
+			if other.sure[at] != nil {
+				u.sure[at] = p
+			}
+		}
+	default:
+		c.otherwise = c.otherwise || c.handles(t)
+	}
+	return u
+}
+
+// handles tells whether a statement on whole arrays is about the values.
+func (c *inPlace) handles(t Stmt) bool {
+	is := func(list ...*Array) bool { return slices.Contains(list, c.result) || slices.Contains(list, c.old) }
+	switch t := t.(type) {
+	case *Fill:
+		return is(t.A)
+	case *Copy:
+		return is(t.Dst, t.Src)
+	case *Sort:
+		return is(t.A)
+	case *SortBy:
+		return is(append(t.Keys, t.Perm)...)
+	case *Grow:
+		return is(t.A)
+	case *Free:
+		return is(t.A)
+	case *Publish:
+		return is(t.A)
+	case *Keep:
+		return is(t.A)
+	case *Prefetch:
+		return t.A == c.result
+	}
+	return false
+}
+
+// changing are the variables that a loop's body declares or sets.
+func changing(b *Block) (vars []*Var) {
+	Walk(b, func(t Stmt) {
+		switch t := t.(type) {
+		case *Declare:
+			vars = append(vars, t.V)
+		case *Assign:
+			vars = append(vars, t.V)
+		case *For:
+			vars = append(vars, t.V)
+		}
+	})
+	return vars
+}
+
+// inLoop is what the body of a loop uses.
+func (c *inPlace) inLoop(vars []*Var, body *Block) uses {
+	c.around = append(c.around, vars)
+	u := c.block(body)
+	c.around = c.around[:len(c.around)-1]
+	return u
+}
+
+// bounds are those of a loop, as text: the same of loops through the same numbers.
+func (c *inPlace) bounds(t *For) (text string, ok bool) {
+	lo, okLo := c.polynomial(t.Lo)
+	hi, okHi := c.polynomial(t.Hi)
+	return fmt.Sprint(lo, ":", hi, ":", t.Step), okLo && okHi
+}
+
+// reads adds the places of old that x reads.
+func (c *inPlace) reads(x Expr, to places) {
+	WalkExpr(x, func(x Expr) {
+		switch x := x.(type) {
+		case *Load:
+			if x.A == c.old {
+				p, ok := c.polynomial(x.Index)
+				c.otherwise = c.otherwise || !ok
+				to[p.String()] = p
+			}
+			c.otherwise = c.otherwise || x.A == c.result
+		case *Search:
+			c.otherwise = c.otherwise || x.A == c.result || x.A == c.old
+		}
+	})
+}
+
+// store adds the place of a store to the result, which follows what its value reads.
+func (c *inPlace) store(t *Store, u uses) {
+	if t.A != c.result {
+		c.otherwise = c.otherwise || t.A == c.old
+		return
+	}
+	p, ok := c.polynomial(t.Index)
+	c.otherwise = c.otherwise || !ok || t.Accumulate || t.Atomic
+	on := map[*Var]bool{}
+	c.follow(variables(t.Index), on)
+	for _, loop := range c.around {
+		c.otherwise = c.otherwise || !slices.ContainsFunc(loop, func(v *Var) bool { return on[v] })
+	}
+	at := p.String()
+	u.stores[at], u.sure[at] = p, p
+}
+
+// follow finds all that variables are computed from, and they.
+func (c *inPlace) follow(vars []*Var, on map[*Var]bool) {
+	for _, v := range vars {
+		if !on[v] {
+			on[v] = true
+			c.follow(c.depends[v], on)
+		}
+	}
+}
+
+// rewrite has all reads of old go to the result.
+func (c *inPlace) rewrite(f *Func) {
+	Walk(f.Body, func(t Stmt) {
+		if t, ok := t.(*Prefetch); ok && t.A == c.old {
+			t.A = c.result
+		}
+	})
+	WalkExprs(f.Body, func(x Expr) {
+		if x, ok := x.(*Load); ok && x.A == c.old {
+			x.A = c.result
+		}
+	})
+	f.Params = slices.DeleteFunc(f.Params, func(p Param) bool { return p.A != nil && p.A == c.old })
+}

@@ -1,0 +1,113 @@
+package ir
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// polynomial is an Int64 expression as a sum of products: by the names of their variables, in order and
+// with a space between two, what number each product is multiplied by. Int64 wraps, and so
+// do these numbers: two expressions with one polynomial have one value.
+type polynomial map[string]int64
+
+func variable(v *Var) polynomial { return polynomial{v.Name: 1} }
+
+// String is the same text for the same polynomial.
+func (p polynomial) String() string {
+	var b strings.Builder
+	for _, product := range slices.Sorted(maps.Keys(p)) {
+		fmt.Fprintf(&b, "%+d", p[product])
+		if product != "" {
+			b.WriteString(" " + product)
+		}
+	}
+	return b.String()
+}
+
+// plus is p + n*q.
+func (p polynomial) plus(q polynomial, n int64) polynomial {
+	sum := maps.Clone(p)
+	for product, k := range q {
+		if sum[product] += n * k; sum[product] == 0 {
+			delete(sum, product)
+		}
+	}
+	return sum
+}
+
+func (p polynomial) times(q polynomial) polynomial {
+	out := polynomial{}
+	for a, n := range p {
+		for b, m := range q {
+			vars := append(strings.Fields(a), strings.Fields(b)...)
+			slices.Sort(vars)
+			out = out.plus(polynomial{strings.Join(vars, " "): 1}, n*m)
+		}
+	}
+	return out
+}
+
+// over is p with the variable of a loop that it stands outside of as one whose name says the bounds, and how
+// many such variables p has already, so that those of two loops inside one another differ.
+func (p polynomial) over(v *Var, bounds string) polynomial {
+	n := 0
+	has := false
+	for product := range p {
+		for _, x := range strings.Fields(product) {
+			var at int
+			if _, err := fmt.Sscanf(x, "<%d,", &at); err == nil {
+				n = max(n, at)
+			}
+			has = has || x == v.Name
+		}
+	}
+	if !has {
+		return p
+	}
+	name := fmt.Sprintf("<%d,%s>", n+1, strings.ReplaceAll(bounds, " ", "*"))
+	out := polynomial{}
+	for product, k := range p {
+		vars := strings.Fields(product)
+		for i, x := range vars {
+			if x == v.Name {
+				vars[i] = name
+			}
+		}
+		slices.Sort(vars)
+		out = out.plus(polynomial{strings.Join(vars, " "): 1}, k)
+	}
+	return out
+}
+
+// polynomial is x as one, where it is one of variables that do not change.
+func (c *inPlace) polynomial(x Expr) (p polynomial, ok bool) {
+	switch x := x.(type) {
+	case *Var:
+		if p, ok := c.stands[x]; ok {
+			return p, true
+		}
+		return variable(x), c.fixed[x]
+	case *Lit:
+		if x.I == 0 {
+			return polynomial{}, true
+		}
+		return polynomial{"": x.I}, x.Typ == Int64
+	case *Binary:
+		a, okA := c.polynomial(x.X)
+		b, okB := c.polynomial(x.Y)
+		if !okA || !okB || len(a)*len(b) > 1000 {
+			return polynomial{}, false
+		}
+		switch x.Op {
+		case Add:
+			return a.plus(b, 1), true
+		case Sub:
+			return a.plus(b, -1), true
+		case Mul:
+			return a.times(b), true
+		}
+	}
+	return polynomial{}, false
+}

@@ -1,0 +1,103 @@
+package prepared
+
+import (
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+)
+
+// oldOperand is the operand that is the result's old value, where a leaf may write over it; "" for
+// none: the caller asks for that, it is read by one access, and each block of the result is
+// made by one step, at the rank where the block of the old value lies.
+func (k *Statement) oldOperand() string {
+	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Groups) != 1 {
+		return ""
+	}
+	n := -1
+	for i, o := range k.Problem.Operands {
+		if !k.isOld(o.Tensor) {
+			continue
+		}
+		if n >= 0 {
+			return ""
+		}
+		n = i
+	}
+	if n < 0 || !k.Problem.Whole && !k.oneStep(n) {
+		return ""
+	}
+	return k.Problem.Operands[n].Name
+}
+
+// isOld tells whether an operand's tensor is the result's old value.
+func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
+
+// oneStep tells whether each block of a dense result is made by one step, from the same block of an operand,
+// both at one rank.
+func (k *Statement) oneStep(operand int) bool {
+	old, result := k.Problem.Operands[operand].Modes, k.Problem.Result
+	if !k.Formats[k.p.Result].AllDense() || !slices.Equal(old, result) {
+		return false
+	}
+	seen := map[plan.Block]bool{}
+	for rank, s := range k.Problem.AllSteps() {
+		b := s.Partial.Result
+		if seen[b] || k.Problem.Owner(result, b) != rank {
+			return false
+		}
+		seen[b] = true
+	}
+	return true
+}
+
+// allInPlace tells whether every rank's leaf works in place: a built-in one in its stead does not. Collective.
+func (k *Statement) allInPlace() (bool, error) {
+	n := k.leaves[0].unit.Result.InPlace
+	if k.Problem.Whole || k.oldOperand() == "" {
+		return n > 0, nil
+	}
+	all := []int64{int64(n)}
+	err := k.Comm.Uncounted().Allreduce(comm.Of(all), comm.Min)
+	return all[0] > 0, err
+}
+
+// Overwrites tells whether the leaves can write over the result's old value.
+func (k *Statement) Overwrites() bool { return k.overwrites }
+
+// settled waits until no rank has memory any more that an earlier statement handed it: ranks of one process share that. Collective.
+func (k *Statement) settled() error {
+	if c := k.Comm; c.Size() > 1 && c.OneProcess() {
+		return c.Uncounted().Barrier()
+	}
+	return nil
+}
+
+// resultOver is the result before the leaf runs: of a leaf that works in place, the operand itself
+// where over says that it may be written, else a copy of its values.
+func (s *leaf) resultOver(args []*tcs.Tensor, box [][2]int64, over bool) (*tcs.Tensor, error) {
+	n := s.unit.Result.InPlace
+	if n == 0 {
+		return s.newResult(args, box)
+	}
+	if old := args[n-1]; over {
+		return old.Alias(), nil
+	}
+	t, err := s.newResult(args, box)
+	if err == nil {
+		copy(t.Vals.Bytes(), args[n-1].Vals.Bytes())
+	}
+	return t, err
+}
+
+// apart tells whether no argument shares memory with a result that is to be written over, but
+// the one that a leaf reads in place.
+func (s *leaf) apart(t *tcs.Tensor, args []*tcs.Tensor) bool {
+	for n, a := range args {
+		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {
+			return false
+		}
+	}
+	return true
+}
