@@ -68,6 +68,40 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// hanging are calls of MPI that do not return: MPI_Abort, whose launcher does not answer, and
+// the monitor's, which lets others come a hundred times before it keeps the wrapper's mutex.
+var hanging = map[string]string{
+	"MPI_Abort":  "int MPI_Abort(void *c, int code) { for (;;) pause(); }",
+	"MPI_Iprobe": "int MPI_Iprobe(int from, int tag, void *c, int *flag, void *st) { static int n; if (n++ < 100) return 15; for (;;) pause(); }",
+}
+
+// TestMPIHangs: the processes of a job that fails end, with its message once and its exit
+// code, though MPI does not end them.
+func TestMPIHangs(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	dir := t.TempDir()
+	for call, text := range hanging {
+		file := filepath.Join(dir, call)
+		if err := os.WriteFile(file+".c", []byte("#include <unistd.h>\n"+text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", file+".so", file+".c").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, l := range mpitest.Launchers(t) {
+			t.Run(l.Name+"/"+call, func(t *testing.T) {
+				t.Parallel()
+				r := launch(t, l, 2, "failure:error", "LD_PRELOAD="+file+".so")
+				if r.Code != 3 || !strings.Contains(r.Err, "[1] b.tns:7:3: no number") {
+					t.Errorf("exit code %d after %v\n%s%s", r.Code, r.Took, r.Out, r.Err)
+				}
+			})
+		}
+	}
+}
+
 // TestNeverOpened: ranks that another program stands beside do not wait for it for ever.
 func TestNeverOpened(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
