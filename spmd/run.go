@@ -167,8 +167,8 @@ func (r *rankJob) close() {
 	if r.prepared != nil {
 		r.prepared.Close()
 	}
-	r.Reader.Close()
 	r.Env.Close()
+	r.Reader.Close()
 }
 
 func (r *rankJob) closeBlocks() {
