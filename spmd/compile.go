@@ -152,6 +152,6 @@ func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error
 		return []*codegen.Unit{u.Unit}, nil
 	}
 	j := *u.job
-	j.Interpret, j.made = true, &units
+	j.Target, j.made = Interpreter, &units
 	return units, j.runLeaves(ctx)
 }

@@ -237,7 +237,7 @@ func odd() unsafe.Pointer { return unsafe.Pointer(&make([]byte, 64)[4]) }
 // multiply is a job that multiplies a by a vector.
 func multiply(a *tcs.Tensor) *spmd.Job {
 	j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
-	j.Interpret, j.Threads = true, 1
+	j.Target, j.Threads = spmd.Interpreter, 1
 	return j
 }
 

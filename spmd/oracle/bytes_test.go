@@ -32,7 +32,7 @@ func TestOracleSameBytes(t *testing.T) {
 		}
 		var want []byte
 		for i, e := range []Jobs{{Ranks: 1}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
-			e.Interpret = true
+			e.Target = spmd.Interpreter
 			kinds := []string{".tcs", ".tns", ".npy", ".mtx"}
 			kind := kinds[k%uint64(len(kinds))]
 			if kind == ".mtx" && len(p.Tensors[0].Dims) > 2 {
