@@ -49,8 +49,7 @@ type Job struct {
 	Options
 }
 
-// Interpreter is the Target that runs leaves in the checking interpreter instead of compiling
-// them: very slowly, without a C compiler, and with every access, race and leak checked.
+// Interpreter is the Target that needs no C compiler, and checks every access, very slowly.
 const Interpreter = target.Interpreter
 
 // Options are how a job runs.

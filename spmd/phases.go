@@ -67,15 +67,12 @@ func (r *rankJob) plan() error {
 	if err := r.planFor(r.Comm.Size(), spec); err != nil {
 		return err
 	}
-	if err := r.fits(); err != nil {
-		return err
-	}
+	defer r.noteDense()
 	r.noteIdle(spec)
-	r.noteDense()
-	return nil
+	return r.fits()
 }
 
-// fits refuses a job that would take more memory than there is, by what its plan tells of that.
+// fits refuses a job that takes more memory than there is, by what its plan tells of that.
 func (r *rankJob) fits() error {
 	return forecast.NewLeast(r.prepared, r.job.FixedPattern != nil).Fits()
 }
