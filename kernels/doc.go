@@ -15,8 +15,8 @@
 // that of CPUs: package cc compiles; Open loads the object and keeps it; Library.Leaf finds a
 // function in it; Leaf.Call calls it. An object is loaded from memory that
 // nothing else can write to after its hash was checked, so what runs is what was
-// compiled. Package interpret is the backend that checks every access, and package
-// builtin has leaves for machines without a compiler. Package backendtest is the suite
+// compiled. Package interpret is the backend that checks every access, package
+// target leads from a target's name to its backend, and package builtin has leaves for machines without a compiler. Package backendtest is the suite
 // that a Backend passes.
 //
 // # Memory
@@ -44,7 +44,6 @@
 // # Files
 //
 //	backend.go     Backend, and that of CPUs
-//	target.go      the backend of each target, by its name
 //	leaf.go        a leaf, and its call
 //	library.go     shared objects
 //	registered.go  leaves inside the program

@@ -75,7 +75,7 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 					}
 					go os.WriteFile(pipe, content, 0o600)
 				}
-				job.Interpret, job.Threads, job.Ranks, job.Splits = true, 1, ranks, splits
+				job.Target, job.Threads, job.Ranks, job.Splits = spmd.Interpreter, 1, ranks, splits
 				if _, err := job.Run(context.Background()); err != nil {
 					t.Fatalf("%s as %s, %s, %d ranks: %v", c.made, as, filepath.Base(in), ranks, err)
 				}

@@ -73,7 +73,7 @@ func TestEveryCode(t *testing.T) {
 // job runs a job whose operands are generated, and returns its error.
 func job(stmt string, set func(*spmd.Job)) error {
 	j := &spmd.Job{Statement: stmt, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}}
-	j.Interpret = true
+	j.Target = spmd.Interpreter
 	if s, err := notation.Parse(stmt); err == nil {
 		for _, x := range s.Tensors()[1:] {
 			j.Inputs[x.Name] = spmd.Generated("dense")

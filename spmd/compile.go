@@ -59,7 +59,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	}
 	r := j.newRun(p, c, 1, 1, missing)
 	defer r.close()
-	phases := []phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(1, &place.BlockSpec{}) }}, {nil, r.load}}
+	phases := []phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(1, &place.BlockSpec{}) }}, {nil, r.fits}, {nil, r.load}}
 	if !given {
 		phases = phases[:3]
 	}
@@ -152,6 +152,6 @@ func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error
 		return []*codegen.Unit{u.Unit}, nil
 	}
 	j := *u.job
-	j.Interpret, j.made = true, &units
+	j.Target, j.made = Interpreter, &units
 	return units, j.runLeaves(ctx)
 }

@@ -41,7 +41,7 @@ func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 				job.Inputs[name] = spmd.Generated("dense:int")
 			}
 		}
-		job.Interpret, job.Threads, job.Ranks = true, 1, c.ranks
+		job.Target, job.Threads, job.Ranks = spmd.Interpreter, 1, c.ranks
 		p, err := job.Plan(context.Background(), 0)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)

@@ -50,7 +50,7 @@ func TestEmptySpaces(t *testing.T) {
 					delete(j.Sizes, name)
 				}
 			}
-			j.Interpret, j.Ranks, j.Check = true, ranks, true
+			j.Target, j.Ranks, j.Check = spmd.Interpreter, ranks, true
 			rep, err := j.Run(context.Background())
 			what := fmt.Sprintf("%s, %v, %d ranks", c.stmt, c.formats, ranks)
 			if err != nil {
@@ -76,7 +76,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 	for _, ranks := range []int{1, 2, 3} {
 		j := &spmd.Job{Statement: "b(i,j) = A(i,j) + v(j)", Formats: map[string]string{"A": "dd"}, Inputs: map[string]spmd.Input{"A": spmd.File(empty), "v": spmd.File(v)}, Keep: true}
-		j.Interpret, j.Ranks = true, ranks
+		j.Target, j.Ranks = spmd.Interpreter, ranks
 		rep, err := j.Run(context.Background())
 		if err != nil {
 			t.Errorf("%d ranks: %v", ranks, err)

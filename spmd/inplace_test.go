@@ -58,7 +58,7 @@ func (s *summedCase) job() *Job {
 		j.Inputs["A"] = Generated("uniform:50:int")
 		j.Sizes["A"] = []int64{23, 19}
 	}
-	j.Threads, j.Interpret = 1, true
+	j.Threads, j.Target = 1, Interpreter
 	return j
 }
 
@@ -106,7 +106,7 @@ func TestStepsAddToSparseBlocks(t *testing.T) {
 			{Splits: []string{"l:17"}, Ranks: 2, Extend: []string{"l"}, Map: "l", Repeat: 2},
 		} {
 			j := s.job()
-			o.Threads, o.Interpret = 1, true
+			o.Threads, o.Target = 1, Interpreter
 			j.Options = o
 			report, err := j.Run(context.Background())
 			if err != nil {

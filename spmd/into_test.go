@@ -20,7 +20,7 @@ func stored(t *testing.T, name, formats, kind string, dims ...int64) *tcs.Tensor
 	vars := strings.Join(strings.Split("ijkl"[:len(dims)], ""), ",")
 	j := spmd.Job{Statement: fmt.Sprintf("T(%s) = %s(%s)", vars, name, vars), Sizes: map[string][]int64{name: dims}, Inputs: map[string]spmd.Input{name: spmd.Generated(kind)},
 		Formats: map[string]string{"T": formats, name: strings.Repeat("s", len(dims))}, Keep: true}
-	j.Interpret, j.Threads = true, 1
+	j.Target, j.Threads = spmd.Interpreter, 1
 	r, err := j.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func newJob(statement, result string, threads int, operands map[string]*tcs.Tens
 	for name, x := range operands {
 		j.Inputs[name] = spmd.InMemory(x)
 	}
-	j.Interpret, j.Threads = true, threads
+	j.Target, j.Threads = spmd.Interpreter, threads
 	return j
 }
 

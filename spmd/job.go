@@ -8,6 +8,7 @@ import (
 	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
+	"distaff/kernels/target"
 	"distaff/spmd/check"
 	"distaff/spmd/env"
 	"distaff/spmd/fault"
@@ -48,12 +49,15 @@ type Job struct {
 	Options
 }
 
+// Interpreter is the Target that needs no C compiler, and checks every access, very slowly.
+const Interpreter = target.Interpreter
+
 // Options are how a job runs.
 type Options struct {
 	Seed          int64  // fixes generated data, with the tensor's name
 	Ranks         int    // ranks in this process; 0 is 1
 	Threads       int    // threads a rank; 0 for the default
-	Target        string // "cpu" (also ""), or "cuda"
+	Target        string // what leaves run on: "cpu" (also ""), or "interpreter", see Interpreter
 	CPU           string // "native" (also ""), or an architecture level
 	Repeat        int    // timed runs of the compute phase; 0 is 1
 	Warmup        int    // runs before those, untimed
@@ -63,11 +67,7 @@ type Options struct {
 	TrustInput    bool   // do not validate the level arrays of .tcs files and tensors in memory
 	Write         string // "auto" (also ""), "parallel" or "ordered"
 	AllowUserCode bool
-	// Interpret runs leaves in the checking interpreter instead of compiling
-	// them: very slowly, without a C compiler, and with every access, race and
-	// leak checked. For tests.
-	Interpret bool
-	Checksums bool // note the checksums of input files in Stats
+	Checksums     bool // note the checksums of input files in Stats
 	// StatsFile is where Stats are written ("-" is standard output), together with the
 	// outputs: a job that cannot write one of its files replaces none. "" for nowhere.
 	StatsFile string

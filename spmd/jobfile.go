@@ -8,7 +8,7 @@ import (
 
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
-	"distaff/kernels"
+	"distaff/kernels/target"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/jobs"
@@ -37,7 +37,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Kinds(j.File, j.Inputs); err != nil {
 		return nil, err
 	}
-	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, kernels.DefaultTarget)}
+	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	var report *FileReport
 	var ended error // at every rank alike
 	err := j.start(ctx, j.told(), func(p *Program) error {

@@ -77,7 +77,9 @@ func TestNarrowResult(t *testing.T) {
 						if split != "" {
 							j.Splits = []string{split}
 						}
-						j.Interpret = ranks != 2 || format == "uq"
+						if ranks != 2 || format == "uq" {
+							j.Target = spmd.Interpreter
+						}
 						r, err := j.Run(context.Background())
 						if len(entries) == len(fits) {
 							if err != nil {

@@ -39,7 +39,7 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 		stored := filepath.Join(dir, "a.tcs")
 		store := spmd.Job{Statement: "B" + access + " = A" + access, Sizes: j.sizes, Inputs: map[string]spmd.Input{"A": {File: in}},
 			Formats: map[string]string{"B": strings.Repeat("s", len(j.sizes["A"]))}, Outputs: []spmd.Output{{Tensor: "B", File: stored}}}
-		store.Interpret, store.Threads = true, 1
+		store.Target, store.Threads = spmd.Interpreter, 1
 		if _, err := store.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 			out := filepath.Join(dir, "out.tns")
 			job := spmd.Job{Statement: j.statement, Formats: j.formats, Sizes: j.sizes, Inputs: map[string]spmd.Input{"A": {File: in, NoDuplicates: unique}},
 				Outputs: []spmd.Output{{Tensor: j.statement[:1], File: out}}}
-			job.Interpret, job.Threads, job.Ranks, job.Splits = true, 1, ranks, splits
+			job.Target, job.Threads, job.Ranks, job.Splits = spmd.Interpreter, 1, ranks, splits
 			if _, err := job.Run(context.Background()); err != nil {
 				t.Fatalf("%s on %d ranks, %v: %v", j.statement, ranks, splits, err)
 			}
@@ -104,7 +104,7 @@ func TestStoredZerosStay(t *testing.T) {
 			if typ != "" {
 				job.Types = map[string]string{"A": typ}
 			}
-			job.Interpret, job.Threads, job.Ranks, job.Splits = true, 1, ranks, splits
+			job.Target, job.Threads, job.Ranks, job.Splits = spmd.Interpreter, 1, ranks, splits
 			if _, err := job.Run(context.Background()); err != nil {
 				t.Fatalf("%s as %s on %d ranks, %v: %v", c.made, c.as, ranks, splits, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"distaff/spmd/check"
 	"distaff/spmd/comm"
 	"distaff/spmd/env"
+	"distaff/spmd/forecast"
 	"distaff/spmd/output"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
@@ -27,7 +28,7 @@ func (r *rankJob) phases() []phase {
 	return []phase{
 		{&t.Load, r.Open},         // what each input says of itself
 		{&t.Load, r.Infer},        // every size, type and format
-		{&t.Load, r.plan},         // which rank holds which blocks, and runs which steps
+		{&t.Load, r.plan},         // which rank holds which blocks, and runs which steps; what they take at least fits
 		{&t.Load, r.load},         // the blocks of operands, at their ranks
 		{nil, r.Checksums},        // of the input files
 		{&t.Compile, r.compile},   // the leaves
@@ -66,9 +67,14 @@ func (r *rankJob) plan() error {
 	if err := r.planFor(r.Comm.Size(), spec); err != nil {
 		return err
 	}
+	defer r.noteDense()
 	r.noteIdle(spec)
-	r.noteDense()
-	return nil
+	return r.fits()
+}
+
+// fits refuses a job that takes more memory than there is, by what its plan tells of that.
+func (r *rankJob) fits() error {
+	return forecast.NewLeast(r.prepared, r.job.FixedPattern != nil).Fits()
 }
 
 // planFor settles which rank holds which blocks of each tensor and runs which steps, for

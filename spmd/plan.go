@@ -57,7 +57,7 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	}
 	r.noteIdle(spec)
 	r.noteDense()
-	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, MemoryLimit: j.MemoryLimit})
+	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {
 		return err

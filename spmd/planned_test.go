@@ -38,7 +38,7 @@ func TestARunMovesWhatThePlanSays(t *testing.T) {
 				job.Inputs[name] = spmd.Generated("dense:int")
 			}
 		}
-		job.Interpret, job.Threads = true, 1
+		job.Target, job.Threads = spmd.Interpreter, 1
 		for ranks := 1; ranks <= 8; ranks++ {
 			job.Ranks = ranks
 			p, err := job.Plan(context.Background(), -1)
@@ -118,14 +118,14 @@ func TestEstimatesOfSparseBlocks(t *testing.T) {
 	file := filepath.Join(dir, "b.tcs")
 	make := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"}, Sizes: map[string][]int64{"A": {400, 300}},
 		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9000:int")}, Outputs: []spmd.Output{{Tensor: "B", File: file}}}
-	make.Interpret, make.Threads = true, 1
+	make.Target, make.Threads = spmd.Interpreter, 1
 	if _, err := make.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for _, format := range []string{"ds", "ss", "uq"} {
 		job := spmd.Job{Statement: "y(j) = B(i,j)*x(i)", Formats: map[string]string{"B": format},
 			Inputs:  map[string]spmd.Input{"B": spmd.File(file), "x": spmd.Generated("dense:int")},
-			Options: spmd.Options{Splits: []string{"i:4", "j:3"}, Extend: []string{"i"}, Map: "j", Ranks: 3, Interpret: true, Threads: 1}}
+			Options: spmd.Options{Splits: []string{"i:4", "j:3"}, Extend: []string{"i"}, Map: "j", Ranks: 3, Target: spmd.Interpreter, Threads: 1}}
 		p, err := job.Plan(context.Background(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 		vars := "i,j,k"[:2*len(in.dims)-1]
 		j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Formats: map[string]string{"S": in.format, "T": in.format}, Sizes: map[string][]int64{"S": in.dims},
 			Inputs: map[string]spmd.Input{"S": spmd.Generated(in.kind)}, Outputs: []spmd.Output{{Tensor: "T", File: files[name]}}}
-		j.Interpret, j.Threads = true, 1
+		j.Target, j.Threads = spmd.Interpreter, 1
 		if _, err := j.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func onRanks(t *testing.T, ranks []int, f func(t *testing.T, p *spmd.Program) er
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			if err := spmd.Start(ctx, spmd.Options{Ranks: n, Interpret: true}, func(p *spmd.Program) error { return f(t, p) }); err != nil {
+			if err := spmd.Start(ctx, spmd.Options{Ranks: n, Target: spmd.Interpreter}, func(p *spmd.Program) error { return f(t, p) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestAddsToNarrowerType(t *testing.T) {
 			t.Fatal(err)
 		}
 		for stmt, in := range map[string]spmd.Input{"x(i) += y(i)": spmd.InMemory(x), "x += y(i)": spmd.Scalar(float32(2))} {
-			j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{"x": in, "y": spmd.InMemory(y)}, Keep: true, Options: spmd.Options{Ranks: ranks, Interpret: true}}
+			j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{"x": in, "y": spmd.InMemory(y)}, Keep: true, Options: spmd.Options{Ranks: ranks, Target: spmd.Interpreter}}
 			r, err := j.Run(context.Background())
 			if err != nil {
 				t.Errorf("%s, %d ranks: %v", stmt, ranks, err)

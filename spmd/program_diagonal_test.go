@@ -18,7 +18,7 @@ func TestProgramDiagonal(t *testing.T) {
 				want := ""
 				for ranks := 1; ranks <= 4; ranks++ {
 					got := ""
-					err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1, Interpret: true}, func(p *spmd.Program) error {
+					err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter}, func(p *spmd.Program) error {
 						if err := p.Set("A", in, spmd.Storage{Format: "ds", Sizes: []int64{n, n}}); err != nil {
 							return err
 						}

@@ -17,7 +17,7 @@ import (
 func TestProgramExchange(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		var again []string
-		o := spmd.Options{Ranks: ranks, Interpret: true, Detail: func(line string) {
+		o := spmd.Options{Ranks: ranks, Target: spmd.Interpreter, Detail: func(line string) {
 			if strings.Contains(line, "compiled again") {
 				again = append(again, line)
 			}
@@ -81,7 +81,7 @@ func TestProgramExchange(t *testing.T) {
 func TestProgramExchangeWidens(t *testing.T) {
 	const n, many = 1 << 17, 1 << 15
 	said := ""
-	o := spmd.Options{Interpret: true, Detail: func(line string) {
+	o := spmd.Options{Target: spmd.Interpreter, Detail: func(line string) {
 		if strings.Contains(line, "compiled again") {
 			said += line
 		}
@@ -133,7 +133,7 @@ func TestProgramCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- spmd.Start(ctx, spmd.Options{Ranks: ranks, Interpret: true}, func(p *spmd.Program) error {
+			ended <- spmd.Start(ctx, spmd.Options{Ranks: ranks, Target: spmd.Interpreter}, func(p *spmd.Program) error {
 				if err := setDense(p, "x", make([]float64, 50), 50); err != nil {
 					return err
 				}
@@ -164,7 +164,7 @@ func TestProgramFailsAtOneRank(t *testing.T) {
 	wrong := errors.New("wrong at rank 1")
 	ended := make(chan error, 1)
 	go func() {
-		ended <- spmd.Start(context.Background(), spmd.Options{Ranks: 3, Interpret: true}, func(p *spmd.Program) error {
+		ended <- spmd.Start(context.Background(), spmd.Options{Ranks: 3, Target: spmd.Interpreter}, func(p *spmd.Program) error {
 			if err := setDense(p, "x", []float64{1, 2, 3, 4}, 4); err != nil {
 				return err
 			}
@@ -196,7 +196,7 @@ func TestProgramClosed(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		var p *spmd.Program
 		var s *spmd.ProgramStatement
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Interpret: true}, func(q *spmd.Program) error {
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter}, func(q *spmd.Program) error {
 			if err := setDense(q, "x", []float64{1, 2}, 2); err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ func TestProgramClosed(t *testing.T) {
 // when there is room again.
 func TestProgramMemoryLimit(t *testing.T) {
 	const n, limit = 1 << 15, 2 << 20 // vectors of 256 KiB, of which fewer than eight fit
-	err := spmd.Start(context.Background(), spmd.Options{Interpret: true, MemoryLimit: limit}, func(p *spmd.Program) error {
+	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: limit}, func(p *spmd.Program) error {
 		if err := setDense(p, "x", make([]float64, n), n); err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func TestProgramMemoryLimit(t *testing.T) {
 // TestProgramPreparedAgain: a statement that could not be prepared for another tensor runs when
 // its tensor fits again.
 func TestProgramPreparedAgain(t *testing.T) {
-	err := spmd.Start(context.Background(), spmd.Options{Interpret: true, MemoryLimit: 1 << 20}, func(p *spmd.Program) error {
+	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: 1 << 20}, func(p *spmd.Program) error {
 		set := func(n int) error {
 			values := make([]float64, n)
 			for k := range n {
@@ -318,7 +318,7 @@ func TestProgramPreparedAgain(t *testing.T) {
 func TestProgramMemoryConstant(t *testing.T) {
 	const n, limit = 500, 400 << 10
 	for _, ranks := range []int{1, 2} {
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Interpret: true, MemoryLimit: limit}, func(p *spmd.Program) error {
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter, MemoryLimit: limit}, func(p *spmd.Program) error {
 			var at []int32
 			for i := range int32(n) {
 				at = append(at, i)

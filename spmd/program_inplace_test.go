@@ -28,7 +28,7 @@ func TestProgramInPlace(t *testing.T) {
 			if sparse := text[0] == 'B'; ranks > 1 && (!inPlace || sparse) {
 				continue // moves between ranks take memory too
 			}
-			err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1, Interpret: true}, func(p *spmd.Program) error {
+			err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter}, func(p *spmd.Program) error {
 				for name, sizes := range map[string][]int64{"x": {n}, "y": {n}, "X": {n / 16, 16}, "Y": {n / 16, 16}, "W": {91, 91}} {
 					if err := p.Declare(name, spmd.Storage{Sizes: sizes}); err != nil {
 						return err

@@ -7,6 +7,7 @@ import (
 	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/kernels"
+	"distaff/kernels/target"
 	"distaff/spmd/fault"
 )
 
@@ -26,7 +27,7 @@ func (o *Options) refuse() error {
 		return err
 	}
 	switch {
-	case !kernels.HasTarget(o.Target):
+	case !target.Has(o.Target):
 		return no("--target="+tcs.Printable(o.Target), "leaves run on the CPU in this version; no GPU code is built")
 	case o.Machine != "":
 		return no("-m="+o.Machine, noGrid)

@@ -3,7 +3,7 @@ package spmd
 import (
 	"cmp"
 
-	"distaff/kernels"
+	"distaff/kernels/target"
 	"distaff/spmd/stats"
 )
 
@@ -15,7 +15,7 @@ func (r *rankJob) fillStats(ranks []stats.Rank) {
 		st.Argv = []string{}
 	}
 	st.Schedule = r.job.scheduleText()
-	st.Ranks, st.Threads, st.Target = len(ranks), r.Threads, cmp.Or(r.job.Target, kernels.DefaultTarget)
+	st.Ranks, st.Threads, st.Target = len(ranks), r.Threads, cmp.Or(r.job.Target, target.CPU)
 	st.Compiler = r.prepared.Compiler()
 	st.Inputs = map[string]InputStats{}
 	for name, s := range r.Sources {

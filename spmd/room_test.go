@@ -75,7 +75,7 @@ func TestTransposedResultsFitTheLimit(t *testing.T) {
 	b, out := filepath.Join(dir, "b.tcs"), filepath.Join(dir, "a.tcs")
 	made := spmd.Job{Statement: "B(i,j) = G(i,j)", Formats: map[string]string{"G": "ds", "B": "ds"}, Sizes: map[string][]int64{"G": {40000, 30000}},
 		Inputs: map[string]spmd.Input{"G": spmd.Generated("uniform:400000")}, Outputs: []spmd.Output{{Tensor: "B", File: b}}}
-	made.Interpret = true
+	made.Target = spmd.Interpreter
 	if _, err := made.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

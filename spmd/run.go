@@ -143,7 +143,7 @@ func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, mis
 // settings are what the options say of the environment; locked tells whether leaves run on the
 // caller's thread.
 func (o *Options) settings(locked bool) env.Settings {
-	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, CPU: o.CPU, Interpret: o.Interpret, Compiler: o.compiler, Locked: locked,
+	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, CPU: o.CPU, Compiler: o.compiler, Locked: locked,
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 
@@ -167,8 +167,8 @@ func (r *rankJob) close() {
 	if r.prepared != nil {
 		r.prepared.Close()
 	}
-	r.Reader.Close()
 	r.Env.Close()
+	r.Reader.Close()
 }
 
 func (r *rankJob) closeBlocks() {

@@ -46,7 +46,6 @@ func (j *Job) told() launch.Told {
 	t.Number("--warmup", int64(j.Warmup))
 	t.Option("--check", j.Check)
 	t.Option("--trust-input", j.TrustInput)
-	t.Option("an interpreter", j.Interpret)
 	t.Option("a result to keep", j.Keep)
 	t.Option("a result to compute into", j.FixedPattern != nil)
 	t.Say("--write", j.Write)

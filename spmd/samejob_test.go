@@ -31,6 +31,7 @@ func TestRanksAreToldTheSame(t *testing.T) {
 		{func(j *Job) { j.Splits = []string{"i:4", "j:2"} }, "--split i:4 j:2, and there nothing;"},
 		{func(j *Job) { j.Seed = 4 }, "--seed 4, and there nothing;"},
 		{func(j *Job) { j.TrustInput = true }, "--trust-input on, and there nothing;"},
+		{func(j *Job) { j.Target = Interpreter }, "--target interpreter, and there nothing;"},
 		{func(j *Job) { j.StatsFile = "s.json" }, "--stats s.json, and there nothing;"},
 	} {
 		other := base

@@ -60,7 +60,7 @@ func TestScheduledForms(t *testing.T) {
 		{"ranks, counted", add, map[string]string{"A": "ds", "B": "ss", "C": "ds"}, both, "assemble(C,Insert),split(i,i0,i1,4),parallelize(i0,CPUThread,NoRaces)", 3, nil},
 	} {
 		j := &spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes, Inputs: map[string]spmd.Input{}}
-		j.Interpret, j.Check, j.Threads, j.Ranks = true, true, 3, c.ranks
+		j.Target, j.Check, j.Threads, j.Ranks = spmd.Interpreter, true, 3, c.ranks
 		j.Schedule, j.Splits = []string{c.schedule}, c.splits
 		for _, name := range []string{"A", "B", "C", "b", "x"} {
 			if !operandOf(c.stmt, name) {

@@ -115,7 +115,7 @@ func TestPublishedSchedules(t *testing.T) {
 				}
 			}
 			j := scheduled(k)
-			j.Interpret, j.Threads = true, 3
+			j.Target, j.Threads = spmd.Interpreter, 3
 			if _, err := j.Run(context.Background()); err != nil {
 				t.Errorf("%v in\n%s", err, text)
 			}
@@ -227,7 +227,7 @@ func TestBoundChecked(t *testing.T) {
 	}{{"30,MaxExact", false}, {"31,MaxExact", true}, {"29,MaxConstraint", true}, {"30,MaxConstraint", false}, {"0,MinExact", false}, {"1,MinConstraint", true}} {
 		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {30, 20}},
 			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:50:int"), "x": spmd.Generated("dense:int")}}
-		j.Interpret, j.Check = true, true
+		j.Target, j.Check = spmd.Interpreter, true
 		j.Schedule = []string{fmt.Sprintf("bound(i,ib,%s)", c.bound)}
 		_, err := j.Run(context.Background())
 		var e interface{ ExitCode() int }

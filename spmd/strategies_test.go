@@ -98,7 +98,7 @@ func eachStrategy(t *testing.T, run func(j *spmd.Job) error) {
 // interpreter, which finds races.
 func TestStrategies(t *testing.T) {
 	eachStrategy(t, func(j *spmd.Job) error {
-		j.Interpret = true
+		j.Target = spmd.Interpreter
 		_, err := j.Run(context.Background())
 		return err
 	})

@@ -76,7 +76,7 @@ func TestRandomSlices(t *testing.T) {
 			}
 			ran++
 			j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
-			j.Interpret, j.Threads, j.Check, j.Ranks = true, 1, true, 1+made/4%2
+			j.Target, j.Threads, j.Check, j.Ranks = spmd.Interpreter, 1, true, 1+made/4%2
 			if _, err := j.Run(context.Background()); err != nil {
 				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.FormatString(), a.Dims, err, pos, roots, crd, coords, fibers)
 			}

@@ -185,7 +185,7 @@ type (
 // Jobs over tensors of slices give what the reference gives: every constructor, type of
 // values and width of indices.
 func TestTensorsOfSlices(t *testing.T) {
-	interpret := func(j *spmd.Job) { j.Interpret = true }
+	interpret := func(j *spmd.Job) { j.Target = spmd.Interpreter }
 	everyWidth[float64](t, interpret)
 	everyWidth[float32](t, interpret)
 	everyWidth[int64](t, interpret)
@@ -193,8 +193,8 @@ func TestTensorsOfSlices(t *testing.T) {
 	everyWidth[complex128](t, interpret)
 	everyWidth[complex64](t, interpret)
 	sums[length](t, tensors[length, int32, vertex](t), interpret)
-	sums[float64](t, tensors[float64, int32, int32](t), func(j *spmd.Job) { j.Interpret, j.Ranks = true, 3 })
-	sums[complex64](t, tensors[complex64, int, int](t), func(j *spmd.Job) { j.Interpret, j.Ranks, j.Splits = true, 2, []string{"j:3"} })
+	sums[float64](t, tensors[float64, int32, int32](t), func(j *spmd.Job) { j.Target, j.Ranks = spmd.Interpreter, 3 })
+	sums[complex64](t, tensors[complex64, int, int](t), func(j *spmd.Job) { j.Target, j.Ranks, j.Splits = spmd.Interpreter, 2, []string{"j:3"} })
 }
 
 // Compiled leaves read the same memory.
@@ -241,7 +241,7 @@ func TestEmptyTensorsOfSlices(t *testing.T) {
 	} {
 		for _, ranks := range []int{1, 2} {
 			j := &spmd.Job{Statement: c.statement, Inputs: map[string]spmd.Input{"A": spmd.InMemory(c.a)}, Keep: true}
-			j.Interpret, j.Threads, j.Check, j.Ranks = true, 1, true, ranks
+			j.Target, j.Threads, j.Check, j.Ranks = spmd.Interpreter, 1, true, ranks
 			r, err := j.Run(context.Background())
 			if err != nil {
 				t.Errorf("case %d on %d ranks: %v", k, ranks, err)
@@ -275,7 +275,7 @@ func TestTensorsShareSlices(t *testing.T) {
 	}
 	run := func() string {
 		j := &spmd.Job{Statement: "C(i,j) = 2 * A(i,j)", Formats: map[string]string{"C": "ds"}, Inputs: map[string]spmd.Input{"A": spmd.InMemory(a)}, Keep: true}
-		j.Interpret, j.Threads = true, 1
+		j.Target, j.Threads = spmd.Interpreter, 1
 		r, err := j.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -309,7 +309,7 @@ func TestCoordinatesAreCheckedOnce(t *testing.T) {
 	}
 	run := func(x *tcs.Tensor, trust bool) error {
 		j := &spmd.Job{Statement: "y(i) = A(i,j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(x)}}
-		j.Interpret, j.Threads, j.Ranks, j.TrustInput = true, 1, 2, trust
+		j.Target, j.Threads, j.Ranks, j.TrustInput = spmd.Interpreter, 1, 2, trust
 		return of(j.Run(context.Background()))
 	}
 	seen := byHand()

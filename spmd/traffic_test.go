@@ -23,7 +23,7 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 				j.Inputs[name] = spmd.Generated("dense:int")
 			}
 		}
-		j.Interpret, j.Threads = true, 1
+		j.Target, j.Threads = spmd.Interpreter, 1
 		return j
 	}
 	first := func(p int, v int64) []int64 { // rank 0 alone
@@ -119,13 +119,13 @@ func TestPlansOfSparseBroadcastsAreExact(t *testing.T) {
 		file := filepath.Join(dir, name+".tcs")
 		w := &spmd.Job{Statement: "T(i,j) = S(i,j)", Formats: map[string]string{"S": "ds", "T": "ds"}, Sizes: map[string][]int64{"S": in.dims},
 			Inputs: map[string]spmd.Input{"S": spmd.Generated(in.kind)}, Outputs: []spmd.Output{{Tensor: "T", File: file}}}
-		w.Interpret, w.Threads = true, 1
+		w.Target, w.Threads = spmd.Interpreter, 1
 		if _, err := w.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		job.Inputs[name] = spmd.File(file)
 	}
-	job.Interpret, job.Threads = true, 1
+	job.Target, job.Threads = spmd.Interpreter, 1
 	for p := 2; p <= 6; p++ {
 		job.Ranks = p
 		plan, err := job.Plan(context.Background(), 0)

@@ -90,8 +90,8 @@ func TestLaunchedCodes(t *testing.T) {
 					if n := strings.Count(r.Err, k.once); k.once != "" && n != 1 {
 						t.Errorf("%q is there %d times, want once", k.once, n)
 					}
-					if r.Code != 0 && r.Took > 10*time.Second {
-						t.Errorf("took %v to end", r.Took)
+					if strings.Contains(r.Err, stuck) {
+						t.Error("only the watchdog of ranks that wait ended it")
 					}
 					if left, _ := filepath.Glob(filepath.Join(dir, "*"+out+"*")); k.code != 0 && len(left) > 0 {
 						t.Errorf("left behind: %v", left)
@@ -109,13 +109,15 @@ func TestLaunchedCodes(t *testing.T) {
 	}
 }
 
+// stuck begins what the watchdog says of a job whose ranks all wait.
+const stuck = "every rank waits"
+
 // interrupted signals one rank of a long job, and the launcher of another.
 func interrupted(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		for _, whom := range []string{"a rank", "the launcher"} {
 			t.Run(fmt.Sprintf("%s/%v to %s", l.Name, sig, whom), func(t *testing.T) {
 				argv := l.Argv(2, append([]string{distaff}, append(append([]string{}, spmv[:6]...), "-o=y:interrupted-"+l.Name+".tns", "--repeat=2000000000")...)...)
-				var at time.Time
 				r := launchIn(t, dir, argv, nil, func(cmd *exec.Cmd) {
 					var ids []int
 					for range 600 {
@@ -125,7 +127,6 @@ func interrupted(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 						time.Sleep(20 * time.Millisecond)
 					}
 					time.Sleep(time.Second)
-					at = time.Now()
 					if whom == "a rank" && len(ids) == 2 {
 						syscall.Kill(ids[1], sig)
 					} else {
@@ -140,8 +141,8 @@ func interrupted(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 				if n := strings.Count(r.Err, "interrupted by") + strings.Count(r.Err, "distaff: stopped by"); n > 1 {
 					t.Errorf("said %d times:\n%s", n, r.Err)
 				}
-				if took := time.Since(at); took > 10*time.Second {
-					t.Errorf("took %v to end", took)
+				if strings.Contains(r.Err, stuck) {
+					t.Errorf("only the watchdog of ranks that wait ended it:\n%s", r.Err)
 				}
 				if left, _ := filepath.Glob(filepath.Join(dir, "*interrupted-"+l.Name+"*")); len(left) > 0 {
 					t.Errorf("left behind: %v", left)

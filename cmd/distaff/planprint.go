@@ -107,6 +107,9 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	if p.Estimated {
 		fmt.Fprintln(w, "~ and what rests on it: estimated, as if entries were spread evenly")
 	}
+	if p.Least > 0 {
+		fmt.Fprintf(w, "a rank takes %s of memory at least: a run with a lower limit is refused\n", sizeOf(p.Least))
+	}
 	if p.MemoryLimit > 0 {
 		if most := slices.Max(p.Memory); most > p.MemoryLimit {
 			fmt.Fprintf(w, "a rank would want %s, and --memory-limit is %s\n", sizeOf(most), sizeOf(p.MemoryLimit))

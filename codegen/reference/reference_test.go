@@ -31,8 +31,8 @@ func tensor(t dtype.Type, dims []int64, entries map[string]float64) *Tensor {
 	return out.Finish()
 }
 
-// evaluate runs a statement over tensors of one type.
-func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64, tensors map[string]map[string]float64) (*Evaluator, map[string]float64, error) {
+// problem is a statement over variables of these sizes, without its tensors.
+func problem(t testing.TB, src string, ty dtype.Type, sizes map[string]int64) Problem {
 	t.Helper()
 	s, err := notation.Parse(src)
 	if err != nil {
@@ -50,6 +50,14 @@ func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64, t
 		}
 		p.Sizes[v] = sizes[name]
 	}
+	return p
+}
+
+// evaluate runs a statement over tensors of one type.
+func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64, tensors map[string]map[string]float64) (*Evaluator, map[string]float64, error) {
+	t.Helper()
+	p := problem(t, src, ty, sizes)
+	n := p.Normal
 	for _, a := range append(n.Accesses(), n.LHS) {
 		if a == n.LHS && tensors[a.Name] == nil {
 			continue

@@ -12,27 +12,14 @@ import (
 	"time"
 
 	"distaff/codegen/dtype"
-	"distaff/codegen/notation"
 )
 
 // teamProblem is a statement over random tensors of sizes that its variables have.
 func teamProblem(t *testing.T, src string, ty dtype.Type, sizes map[string]int64, entries int, seed int64) Problem {
 	t.Helper()
-	s, err := notation.Parse(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := notation.Normalize(s)
-	p := Problem{Normal: n, Sizes: map[string]int64{}, Compute: ty, Result: ty, Tensors: map[string]*Tensor{}}
-	for _, v := range n.Vars {
-		name := v
-		if user, ok := n.Source[v]; ok {
-			name = user
-		}
-		p.Sizes[v] = sizes[name]
-	}
+	p := problem(t, src, ty, sizes)
 	r := rand.New(rand.NewSource(seed))
-	for _, a := range n.Accesses() {
+	for _, a := range p.Normal.Accesses() {
 		dims := make([]int64, len(a.Vars))
 		for m, v := range a.Vars {
 			dims[m] = p.Sizes[v]

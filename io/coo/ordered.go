@@ -25,6 +25,16 @@ type WriteOptions struct {
 	Threads     int  // formatters of a text file; 0 for GOMAXPROCS
 }
 
+// Listed is the order of modes in which a file lists entries: mode 0 first, or, of a matrix by
+// columns, mode 1.
+func Listed(order int, byColumns bool) []int {
+	modes := tcs.Identity(order)
+	if byColumns && order == 2 {
+		modes[0], modes[1] = 1, 0
+	}
+	return modes
+}
+
 // Sort brings a stream into the order of spec.Modes (nil: mode 0 first). Of the
 // spec's Kinds nothing is needed: with none, repeated coordinates are summed (or
 // refused). Closing the Ordered closes the stream.

@@ -12,13 +12,7 @@ import (
 
 // Modes is the order in which Write wants the entries of a tensor of that
 // order: arrays list columns, coordinates are sorted by row first.
-func Modes(order int, opt coo.WriteOptions) []int {
-	modes := tcs.Identity(order)
-	if opt.Dense && order == 2 {
-		modes[0], modes[1] = 1, 0
-	}
-	return modes
-}
+func Modes(order int, opt coo.WriteOptions) []int { return coo.Listed(order, opt.Dense) }
 
 // Write writes the entries of in, which comes in the order of Modes: as an array
 // if opt.Dense, else as coordinates; general. A vector is a matrix of one column,

@@ -14,13 +14,7 @@ import (
 
 // NpzModes is the order in which WriteNpz wants the entries: rows first, for
 // CSR, or columns first, for CSC.
-func NpzModes(order int, opt coo.WriteOptions) []int {
-	modes := tcs.Identity(order)
-	if opt.ColumnMajor && order == 2 {
-		modes[0], modes[1] = 1, 0
-	}
-	return modes
-}
+func NpzModes(order int, opt coo.WriteOptions) []int { return coo.Listed(order, opt.ColumnMajor) }
 
 // smallNpz tells whether the integers of a tensor of nnz entries are of 32 bits, as
 // SciPy's are.

@@ -10,7 +10,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/cc"
-	"distaff/kernels/interpret"
+	"distaff/kernels/target"
 	"distaff/spmd/build"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
@@ -23,7 +23,6 @@ type Settings struct {
 	Tmp         string
 	Target      string // what leaves run on; "" for the default
 	CPU         string // what leaves are compiled for
-	Interpret   bool   // leaves run in the checking interpreter
 	Locked      bool   // the caller's goroutine is locked to its thread, which runs the leaves
 	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
@@ -121,22 +120,19 @@ func (e *Env) Backend() (kernels.Backend, error) {
 	if e.backend != nil {
 		return e.backend, nil
 	}
-	if e.set.Interpret {
-		e.backend = interpret.Backend{}
-		return e.backend, nil
-	}
-	b, err := e.set.Portable()
+	b, err := e.set.Backend()
 	if err != nil {
 		return nil, err
 	}
-	if e.backend = b; e.Comm.Size() > 1 {
-		e.backend = build.Shared(e.Comm, b)
+	if p, ok := b.(kernels.Portable); ok && e.Comm.Size() > 1 {
+		b = build.Shared(e.Comm, p)
 	}
-	return e.backend, nil
+	e.backend = b
+	return b, nil
 }
 
-// Portable is the target's backend, as the settings and the environment say.
-func (s Settings) Portable() (kernels.Portable, error) {
+// Backend is the target's, as the settings and the environment say.
+func (s Settings) Backend() (kernels.Backend, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return nil, fault.Commandf("%v", err)
@@ -148,5 +144,18 @@ func (s Settings) Portable() (kernels.Portable, error) {
 	if s.Tmp != "" {
 		cfg.Tmp = s.Tmp
 	}
-	return kernels.ForTarget(s.Target, cfg)
+	return target.Backend(s.Target, cfg)
+}
+
+// Portable is the same, for leaves that are kept.
+func (s Settings) Portable() (kernels.Portable, error) {
+	b, err := s.Backend()
+	if err != nil {
+		return nil, err
+	}
+	p, ok := b.(kernels.Portable)
+	if !ok {
+		return nil, fault.Commandf("--target=%s: nothing is compiled for it that could be kept; leaves of --target=%s are", s.Target, target.CPU)
+	}
+	return p, nil
 }

@@ -21,6 +21,7 @@ import (
 type Wanted struct {
 	Outputs     []output.Output
 	Whole       bool  // rank 0 wants the whole result
+	Given       bool  // the result is computed into a tensor of the caller's
 	MemoryLimit int64 // that is given, 0 for none
 }
 

@@ -35,8 +35,11 @@ type Planned struct {
 	// results with what adding to them takes, buffers that store the result, and at rank 0
 	// the whole result where it is checked; leaves' workspaces are not known. MemoryLimit is
 	// a rank's limit, where it is known.
-	Memory      []int64 `json:"memory_bytes"`
-	MemoryLimit int64   `json:"memory_limit,omitempty"`
+	Memory []int64 `json:"memory_bytes"`
+	// Least is the memory that some rank takes for certain, as far as that is known before
+	// anything is read: see Least. A run with a lower limit is refused with this figure, before it allocates.
+	Least       int64 `json:"least_memory_bytes"`
+	MemoryLimit int64 `json:"memory_limit,omitempty"`
 
 	PerRank []PlannedRank `json:"per_rank"` // of the ranks that were asked for
 }
@@ -159,6 +162,7 @@ func (x *planner) fill(ctx context.Context) error {
 	x.out.Comm = stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}
 	x.owns()
 	x.out.Memory = x.memory(cost)
+	x.out.Least = NewLeast(x.k, x.want.Given).Bytes()
 	return nil
 }
 

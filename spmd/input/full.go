@@ -1,35 +1,10 @@
 package input
 
-import (
-	"distaff/codegen/notation"
-	"distaff/io/tcs"
-	"distaff/spmd/fault"
-)
+import "distaff/codegen/notation"
 
-// planFull refuses a result of compressed levels that holds every coordinate,
-// such as that of a number added to a sparse tensor, if it can't fit one rank: its size is
-// known before anything is computed.
-func (r *Reader) planFull() error {
-	name := r.p.Result
-	f, dims := r.Formats[name], r.Sizes.Dims[name]
-	max := r.Limit.Max()
-	if r.Comm.Size() > 1 || f.AllDense() || max <= 0 || !r.full() {
-		return nil
-	}
-	bytes := float64(r.entryBytes(name))
-	for _, d := range dims {
-		bytes *= float64(d)
-	}
-	if bytes <= float64(max) {
-		return nil
-	}
-	return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s, and the memory limit is %s (%s): raise --memory-limit, or leave out what makes them present",
-		name, fault.Sizes(dims), fault.Format(f), r.Types[name], fault.Bytes(bytes), tcs.Size(max), r.LimitWhy)
-}
-
-// full reports whether a term of the statement alone makes every coordinate of
+// Full reports whether a term of the statement alone makes every coordinate of
 // the result present; false where that is not plain to see.
-func (r *Reader) full() bool {
+func (r *Reader) Full() bool {
 	for _, n := range r.Sizes.Vars {
 		if n == 0 {
 			return false

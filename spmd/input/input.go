@@ -76,10 +76,11 @@ func NewReader(e *env.Env, p *Statement, o Options) *Reader {
 	return &Reader{Env: e, p: p, o: o, Sources: map[string]*Source{}, Formats: map[string]format.Format{}}
 }
 
-// Close closes the inputs. Blocks that show their memory hold it.
+// Close closes the inputs, as the last of what the job closes: until then the process of a job
+// whose inputs have changed is ended where the job does not end. Blocks that show their memory hold it.
 func (r *Reader) Close() {
-	r.ending.over()
 	for k := len(r.closers) - 1; k >= 0; k-- {
 		r.closers[k]() // what was read only; an error here changes no result
 	}
+	r.ending.over()
 }

@@ -48,7 +48,7 @@ func (r *Reader) declare() error {
 	return nil
 }
 
-// Infer settles every size, type and format, and refuses what cannot fit. Collective.
+// Infer settles every size, type and format. Collective.
 func (r *Reader) Infer() error {
 	settle := r.inferSizes
 	if r.o.Missing == Guessed {
@@ -77,12 +77,7 @@ func (r *Reader) Infer() error {
 	if r.o.Missing != Refused {
 		return nil
 	}
-	for _, refuse := range []func() error{r.planMemory, r.planGenerated, r.planFull} {
-		if err := refuse(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.bindGenerated()
 }
 
 // guessOldType gives what += adds to, where it has neither an input nor a type, the type

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"distaff/spmd"
 	"encoding/json"
 	"math"
 	"os"
@@ -98,7 +99,9 @@ func TestExamples(t *testing.T) {
 				j, want := example(t, x.name)
 				j.Ranks, j.Threads = ranks, 1
 				// Compiled on several ranks; on one rank where there are many passes.
-				j.Interpret = ranks == 1 && !slices.Contains([]string{"cg", "jacobi"}, x.name)
+				if ranks == 1 && !slices.Contains([]string{"cg", "jacobi"}, x.name) {
+					j.Target = spmd.Interpreter
+				}
 				if _, err := j.Run(context.Background()); err != nil {
 					t.Fatal(err)
 				}
@@ -117,7 +120,10 @@ func TestExamplesChecked(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			onRanks(t, func(t *testing.T, ranks int) {
 				j, _ := example(t, x.name)
-				j.Ranks, j.Threads, j.Check, j.Interpret = ranks, 1, true, ranks == 1
+				j.Ranks, j.Threads, j.Check = ranks, 1, true
+				if ranks == 1 {
+					j.Target = spmd.Interpreter
+				}
 				report, err := j.Run(context.Background())
 				if err != nil {
 					t.Fatal(err)

@@ -206,7 +206,7 @@ func TestStats(t *testing.T) {
 	file := write(t, dir, "a.tns", "1 1 2\n3 2 4\n")
 	tcs := filepath.Join(dir, "a.tcs")
 	one := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"}, Inputs: map[string]spmd.Input{"A": spmd.File(file)}, Outputs: []spmd.Output{{Tensor: "B", File: tcs}}}
-	one.Interpret, one.Checksums = true, true
+	one.Target, one.Checksums = spmd.Interpreter, true
 	want, err := one.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func job(t *testing.T, dir, text string, params map[string]string) *told {
 	w := &told{FileJob: j}
 	j.Say = func(line string) { w.said = append(w.said, line) }
 	j.Note = func(line string) { w.notes = append(w.notes, line) }
-	j.Interpret, j.Threads = true, 1
+	j.Target, j.Threads = spmd.Interpreter, 1
 	return w
 }
 

@@ -201,7 +201,7 @@ func TestLocated(t *testing.T) {
 			onRanks(t, func(t *testing.T, ranks int) {
 				x, err := file(filepath.Join(dir, "job.dst"), c.text, nil)
 				if err == nil {
-					x.Interpret, x.Threads, x.Ranks = true, 1, ranks
+					x.Target, x.Threads, x.Ranks = spmd.Interpreter, 1, ranks
 					_, err = x.Run(context.Background())
 				}
 				if err == nil || !strings.Contains(err.Error(), c.want) || comm.ExitCode(err) != c.exit {

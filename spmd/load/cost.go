@@ -66,6 +66,19 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, limit int64) Cost {
 	return c
 }
 
+// Least is what the blocks of each rank take at least, of what each takes whatever its entries
+// are: nothing where they show the tensor.
+func (g *Target) Least(in Input, fixed func(plan.Block) float64) []float64 {
+	least := make([]float64, g.Plan.Ranks)
+	if in.Tensor != nil && in.AsIs && g.Viewable(in.Tensor) {
+		return least
+	}
+	for b := range plan.Block(g.space().Size()) {
+		least[g.Plan.Owner(g.Cuts, b)] += fixed(b)
+	}
+	return least
+}
+
 // forecast is the way in which blocks will be made, and what its buffers take at most.
 func (g *Target) forecast(in Input, limit int64) (way, bytes int64) {
 	if in.InPlace || g.shown(in) {

@@ -93,7 +93,7 @@ func sameBytes(t *testing.T, name string, c *Case, kind string) {
 	}
 	var want []byte
 	for i, e := range []Jobs{{Ranks: 1}, {Ranks: 2}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
-		e.Interpret = true
+		e.Target = spmd.Interpreter
 		file := filepath.Join(dir, fmt.Sprint(i, kind))
 		_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
 			j.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: file}}

@@ -126,7 +126,10 @@ func (c *fileProgram) run(dir string) (err error) {
 	defer cancel()
 	var said []string
 	j := &spmd.FileJob{File: f, Outputs: c.outputs(dir), Say: func(line string) { said = append(said, line) },
-		Options: spmd.Options{Ranks: c.ranks, Threads: 1, Interpret: !c.compile, Check: c.check, Repeat: c.repeat}}
+		Options: spmd.Options{Ranks: c.ranks, Threads: 1, Check: c.check, Repeat: c.repeat}}
+	if !c.compile {
+		j.Target = spmd.Interpreter
+	}
 	report, err := j.Run(ctx)
 	if report == nil && err == nil {
 		return errors.New("neither a report nor an error")

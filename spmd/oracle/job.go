@@ -21,8 +21,7 @@ type Jobs struct {
 	Ranks int // 0: 1, 2, 3, 4, 6 or 8, as the case's variant fixes
 	// Blocks gives each case a random block schedule, which its variant fixes.
 	Blocks bool
-	// Interpret has leaves interpreted, and not compiled.
-	Interpret bool
+	Target string // spmd.Options.Target
 	// Dir, if not "", is a folder for files: half of the jobs read some of their
 	// operands from there, and write some results there, as their variants fix.
 	Dir string
@@ -40,8 +39,8 @@ func (e Jobs) Name() string {
 	if e.Blocks {
 		name += " by blocks"
 	}
-	if e.Interpret {
-		name += ", interpreted"
+	if e.Target != "" {
+		name += ", target " + e.Target
 	}
 	return name
 }
@@ -49,8 +48,8 @@ func (e Jobs) Name() string {
 // options are the case's choices.
 func (e Jobs) options(p *Prepared) spmd.Options {
 	r := rand.New(rand.NewPCG(p.Variant, 5))
-	o := spmd.Options{Ranks: e.Ranks, Threads: 1 + r.IntN(2), Interpret: e.Interpret}
-	if e.Interpret {
+	o := spmd.Options{Ranks: e.Ranks, Threads: 1 + r.IntN(2), Target: e.Target}
+	if e.Target == spmd.Interpreter {
 		o.Threads = 1
 	}
 	if e.Ranks == 0 {
@@ -67,6 +66,9 @@ func (e Jobs) options(p *Prepared) spmd.Options {
 func (e Jobs) Flags(p *Prepared) string {
 	o := e.options(p)
 	out := fmt.Sprintf(" --ranks=%d --threads=%d", o.Ranks, o.Threads)
+	if o.Target != "" {
+		out += " --target=" + o.Target
+	}
 	for _, s := range o.Splits {
 		out += " --split=" + s
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"distaff/spmd"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/mpi"
 	"distaff/spmd/comm/mpi/mpitest"
@@ -59,7 +60,7 @@ func oracleRank(what string) int {
 // mpiCases runs n cases as jobs of c, and compares at rank 0. A case that divides
 // integers by zero ends its job, as it must; the next takes its place.
 func mpiCases(c comm.Comm, seed, first, n uint64) error {
-	e := Jobs{Blocks: true, Interpret: true, Dir: os.Getenv(dirVar)}
+	e := Jobs{Blocks: true, Target: spmd.Interpreter, Dir: os.Getenv(dirVar)}
 	cut, stored := 0, 0
 	k := first
 	for done := uint64(0); done < n; k++ {

@@ -16,6 +16,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
 	"distaff/kernels/cc"
+	"distaff/spmd"
 )
 
 var (
@@ -135,7 +136,7 @@ func TestOracleJobs(t *testing.T) {
 // TestOracleRanks holds jobs on 1 to 8 ranks, by random block schedules, to the
 // reference.
 func TestOracleRanks(t *testing.T) {
-	e := Jobs{Blocks: true, Interpret: true, Limits: true, Dir: t.TempDir()}
+	e := Jobs{Blocks: true, Target: spmd.Interpreter, Limits: true, Dir: t.TempDir()}
 	caseFiles(t, e)
 	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 250)
 }

@@ -241,7 +241,10 @@ func (c *programCase) start(ctx context.Context, o spmd.Options, f func(p *spmd.
 		}
 	}()
 	keep := func(t *tcs.Tensor) { mu.Lock(); held = append(held, t); mu.Unlock() }
-	o.Ranks, o.Threads, o.Interpret = c.ranks, 1, !c.compile
+	o.Ranks, o.Threads = c.ranks, 1
+	if !c.compile {
+		o.Target = spmd.Interpreter
+	}
 	return spmd.Start(ctx, o, func(p *spmd.Program) (err error) {
 		defer recovered(&err)
 		return f(p, keep)

@@ -122,7 +122,11 @@ func (c *programCase) check() error {
 		}
 	}()
 	keep := func(t *tcs.Tensor) { mu.Lock(); held = append(held, t); mu.Unlock() }
-	err := spmd.Start(ctx, spmd.Options{Ranks: c.ranks, Threads: 1, Interpret: !c.compile, Check: c.fresh}, func(p *spmd.Program) (err error) {
+	o := spmd.Options{Ranks: c.ranks, Threads: 1, Check: c.fresh}
+	if !c.compile {
+		o.Target = spmd.Interpreter
+	}
+	err := spmd.Start(ctx, o, func(p *spmd.Program) (err error) {
 		defer recovered(&err)
 		return c.runAt(p, keep)
 	})

@@ -226,7 +226,7 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Interpret = true
+	j.Target = spmd.Interpreter
 	for k, t := range p.Tensors {
 		j.Formats[t.Name] = t.Format.String()
 		if t.Type != dtype.None {

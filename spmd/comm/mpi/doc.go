@@ -24,7 +24,7 @@
 // that fails tells rank 0, which chooses one failure, tells all ranks, whose
 // waits then end, and ends the job with that failure's exit code when they
 // have cleaned up, by MPI_Abort (under srun, by each rank's exit), or by MPI_Abort after two seconds. A rank that cannot reach rank
-// 0 aborts by itself. Every rank watches one neighbour on its node and reports
+// 0 aborts by itself, and the process of a failed rank that MPI does not end, MPI_Abort neither, ends by itself after eight seconds. Every rank watches one neighbour on its node and reports
 // its death, and nodes watch each other, for launchers that would wait on. Ranks that all wait, with nothing
 // moving, report what they wait for; rank 0 then ends the job as stuck.
 //

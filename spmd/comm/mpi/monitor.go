@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -19,6 +20,7 @@ const (
 	// MPICH's launcher drops output that it has not read when a job aborts.
 	drainTime = 200 * time.Millisecond
 	patience  = 5 * time.Second // after which a rank that hears nothing aborts by itself
+	lastly    = 8 * time.Second // after which the process of a failed rank ends, whatever MPI does
 )
 
 // The kinds of control message.
@@ -70,9 +72,9 @@ type monitor struct {
 	over chan struct{} // closed when the job may end in order
 	quit chan struct{} // closed when the monitor has stopped
 
-	told    bool     // rank 0 knows of this rank's failure
-	agreed  *control // the failure that ends the job
-	printed bool
+	told    bool        // rank 0 knows of this rank's failure
+	agreed  *control    // the failure that ends the job
+	said    atomic.Bool // the failure was printed, or another rank prints it
 	cleaned bool
 	done    int // at rank 0: ranks that have cleaned up, and when the last had
 	doneAt  time.Time
@@ -115,10 +117,23 @@ func (m *monitor) fail(err error) {
 	m.mu.Lock()
 	if m.failed == nil {
 		m.failed, m.failedAt = err, time.Now()
+		time.AfterFunc(lastly, m.die)
 	}
 	m.mu.Unlock()
 	m.t.cancel(err)
 	m.poke()
+}
+
+// die ends the process of a failed rank that is still there: a call of MPI that does not
+// return, MPI_Abort too, holds up the monitor. The launcher and the other ranks see that it is gone.
+func (m *monitor) die() {
+	m.mu.Lock()
+	failed := m.failed
+	m.mu.Unlock()
+	if m.said.CompareAndSwap(false, true) {
+		m.onErr(failed)
+	}
+	comm.Exit(comm.ExitCode(failed))
 }
 
 func (m *monitor) sinceFailure() time.Duration {
@@ -202,8 +217,7 @@ func (m *monitor) step() {
 		m.told = true
 		m.send(0, m.failure(failed))
 	}
-	if m.agreed != nil && m.agreed.Reporter == rank && !m.printed {
-		m.printed = true
+	if m.agreed != nil && m.said.CompareAndSwap(false, true) && m.agreed.Reporter == rank {
 		m.onErr(m.words(failed))
 	}
 	if m.agreed != nil && !m.cleaned && (returned || since > settleTime/2) {
@@ -217,7 +231,7 @@ func (m *monitor) step() {
 	case m.agreed != nil && rank == 0 && (m.done == size && time.Since(m.doneAt) > drainTime || since > settleTime):
 		m.t.e.abort(m.agreed.Code)
 	case since > patience:
-		if m.agreed == nil && !m.printed {
+		if m.said.CompareAndSwap(false, true) {
 			m.onErr(failed)
 		}
 		if !m.cleaned {

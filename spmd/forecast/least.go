@@ -1,0 +1,213 @@
+package forecast
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"distaff/codegen/format"
+	"distaff/io/tcs"
+	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
+	"distaff/spmd/estimate"
+	"distaff/spmd/fault"
+	"distaff/spmd/plan"
+	"distaff/spmd/prepared"
+)
+
+// Least is the memory that a statement takes at a rank at the least, as far as it is known
+// before anything is read or computed: the blocks of operands and of the result, which are held
+// together at the end of computing. Of an operand that is read into blocks it is what dense
+// levels fix, and the entries of generated data; of the result the values of a dense one, and
+// the entries of one in which every coordinate is present. A tensor that is read twice, or
+// added to, counts once.
+type Least struct {
+	k    *prepared.Statement
+	list []*leastOf
+	at   []float64 // by rank
+	mean float64   // of all ranks, where it is not known which has which entries: some rank takes that; else 0
+}
+
+// leastOf is what one tensor takes.
+type leastOf struct {
+	name    string
+	at      []float64 // by rank
+	spread  float64   // beside that, at all ranks together
+	entries float64   // of generated data, or of a result with every coordinate; else 0
+}
+
+// NewLeast adds up what is known of a statement that was planned. given says that the result
+// is computed into a tensor of the caller's.
+func NewLeast(k *prepared.Statement, given bool) *Least {
+	x := &Least{k: k, at: make([]float64, k.Problem.Ranks)}
+	for _, o := range k.Problem.Operands {
+		x.operand(o)
+	}
+	if !given {
+		x.result()
+	}
+	spread := 0.0
+	for _, t := range x.list {
+		spread += t.spread
+		for rank, n := range t.at {
+			x.at[rank] += n
+		}
+	}
+	if spread > 0 {
+		x.mean = (spread + sum(x.at)) / float64(k.Problem.Ranks)
+	}
+	return x
+}
+
+func sum(list []float64) (n float64) {
+	for _, v := range list {
+		n += v
+	}
+	return n
+}
+
+// tensor is a tensor whose modes are cut so.
+func (x *Least) tensor(name string, cuts []int) *estimate.Tensor {
+	f := x.k.Formats[name]
+	return &estimate.Tensor{Plan: x.k.Problem, Cuts: cuts, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
+}
+
+// add counts what a tensor takes: where it is counted already, the larger of both at each rank.
+func (x *Least) add(t *leastOf) {
+	for _, u := range x.list {
+		if u.name != t.name {
+			continue
+		}
+		for rank := range u.at {
+			u.at[rank] = max(u.at[rank], t.at[rank])
+		}
+		u.spread, u.entries = max(u.spread, t.spread), max(u.entries, t.entries)
+		return
+	}
+	x.list = append(x.list, t)
+}
+
+func (x *Least) operand(o plan.Operand) {
+	s, src := x.tensor(o.Tensor, o.Modes), x.k.Sources[o.Tensor]
+	if len(s.Dims) == 0 {
+		return // scalars take no memory of a rank's
+	}
+	t := &leastOf{name: o.Tensor, at: x.k.Target(x.k.Problem, o.Modes, o.Tensor).Least(x.k.Foretold(o.Tensor, 0), s.Fixed)}
+	if src.Gen != nil && s.Sparse() {
+		t.entries = src.Gen.Entries(s.Dims)
+		t.spread = t.entries * float64(x.k.EntryBytes(o.Tensor))
+	}
+	x.add(t)
+}
+
+func (x *Least) result() {
+	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
+	s := x.tensor(name, p.Result)
+	if len(s.Dims) == 0 || s.Sparse() && !x.k.Full() {
+		return
+	}
+	t := &leastOf{name: name, at: make([]float64, p.Ranks)}
+	for b := range plan.Block(p.SpaceOf(p.Result).Size()) {
+		rank, n := p.Owner(p.Result, b), s.Fixed(b)
+		if s.Sparse() {
+			entries := 1.0
+			for _, r := range s.Box(b) {
+				entries *= float64(r[1] - r[0])
+			}
+			t.entries += entries
+			n += entries * float64(x.k.EntryBytes(name))
+		}
+		t.at[rank] += n
+	}
+	x.add(t)
+}
+
+// Bytes is the least limit of memory that Fits accepts.
+func (x *Least) Bytes() int64 {
+	most := int64(0)
+	for rank := range x.at {
+		most = max(most, x.bytes(rank))
+	}
+	return most
+}
+
+// bytes is the least limit for a rank.
+func (x *Least) bytes(rank int) int64 {
+	return estimate.Round(math.Ceil(max(x.at[rank], x.mean)))
+}
+
+// Fits refuses, at every rank alike, a statement for which the memory limit of some rank is too
+// low. Collective.
+func (x *Least) Fits() error {
+	rank := x.k.Comm.Rank()
+	var err error
+	if most := x.k.Limit.Max(); most > 0 && x.bytes(rank) > most {
+		err = x.refusal(rank)
+	}
+	if len(x.at) == 1 {
+		return err
+	}
+	return comm.Agree(x.k.Comm, err)
+}
+
+// refusal names the tensor that takes most, and what would help.
+func (x *Least) refusal(rank int) error {
+	share := func(t *leastOf) float64 { return t.at[rank] }
+	if x.mean > x.at[rank] {
+		share = func(t *leastOf) float64 { return (t.spread + sum(t.at)) / float64(len(x.at)) }
+	}
+	worst := x.list[0]
+	for _, t := range x.list {
+		if share(t) > share(worst) {
+			worst = t
+		}
+	}
+	k, name := x.k, worst.name
+	need, limit, part := x.bytes(rank), k.Limit.Max(), share(worst)
+	f, typ := k.Formats[name], k.Types[name]
+	sizes := fault.Sizes(k.Sizes.Dims[name])
+	size := tcs.Size
+	if size(need) == size(limit) {
+		size = func(n int64) string { return tcs.Count(n, "byte") }
+	}
+	takes := size(estimate.Round(part))
+	if part >= 1<<62 {
+		takes = fault.Bytes(part)
+	}
+	if len(x.at) > 1 {
+		takes += " at a rank"
+	}
+	if all := size(need); float64(need) > part && all != size(estimate.Round(part)) {
+		takes += " of " + all + " for all tensors"
+	}
+	takes += ", and the memory limit is " + size(limit) + " (" + k.LimitWhy + ")"
+	if n := len(x.at); n > 1 {
+		takes += fmt.Sprintf(" at each of %d ranks", n)
+	}
+	src := k.Sources[name]
+	switch {
+	case worst.entries > 0 && src != nil && src.Gen != nil:
+		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s: make it smaller, or raise --memory-limit",
+			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes)
+	case worst.entries > 0:
+		return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s: raise --memory-limit, or leave out what makes them present",
+			name, sizes, fault.Format(f), typ, takes)
+	}
+	return fault.Memoryf("%s (%s) stored as %s in %v takes %s: %s or raise --memory-limit", name, sizes, fault.Format(f), typ, takes, smaller(name, f))
+}
+
+// smaller names a flag that makes a tensor smaller.
+func smaller(name string, f format.Format) string {
+	if f.AllDense() {
+		return fmt.Sprintf("store it sparse (-f=%s:%v)", name, format.SparseOf(f.NumModes()))
+	}
+	return fmt.Sprintf("compress its outer levels (-f=%s:%s)", name, strings.Repeat("s", f.NumModes()))
+}
+
+// count prints a number that may pass 64 bits: exactly where a float64 is exact.
+func count(n float64) string {
+	if n < 1<<53 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return fmt.Sprintf("%.4g", n)
+}
