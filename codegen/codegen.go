@@ -202,7 +202,8 @@ type Result struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Compile compiles a statement that notation.Check accepts. Errors are the
+// Compile compiles a statement that notation.Check accepts, and in which the left tensor's
+// old value, where it is read, has a name of its own (notation.NameOld). Errors are the
 // user's mistakes.
 func Compile(r Request) (*Unit, error) {
 	if r.FixedPattern && r.Schedule != nil {
