@@ -112,7 +112,7 @@ type Request struct {
 const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of elements that a map has behind those that count (Arg.Map).
-const MapAhead = lower.MapAhead
+const MapAhead = strategy.MapAhead
 
 // DefaultChunkWork is the ChunkWork of a request that has none: chunks whose
 // results lie in a core's own cache.

@@ -76,6 +76,11 @@ func TestRefusals(t *testing.T) {
 		{spmm, "tile(j,4)", "j is not along rows of the result that are summed", "tile(j,4)"},
 		{spmm, "tile(l,4)", "got l, want a variable that the statement loops over", "l"},
 		{spmm.with("C:dd:1,0 A:ds B:dd"), "tile(k,4)", "k is not along rows of the result that are summed", "tile(k,4)"},
+		{spmm, "jam(k,8)", "no loop over k can be moved into those inside it", "jam(k,8)"},
+		{spmm, "reorder(i,k,j),jam(j,8)", "no loop over j can be moved into those inside it", "jam(j,8)"},
+		{spmm, "reorder(i,k,j),jam(k,65)", "got tiles of 65 values, want at most 64; 1 leaves the loop where it is", "jam(k,65)"},
+		{spmm.with("C:dd:1,0 A:ds B:dd"), "reorder(i,k,j),jam(k,8)", "no loop over k can be moved into those inside it", "jam(k,8)"},
+		{add, "mergeby(i,OneBody)", "no loop over i steps through several operands", "mergeby(i,OneBody)"},
 		{spmm, "prefetch(A,j,16)", "j picks no rows of A(i,j): its last two levels are to be dense", "prefetch(A,j,16)"},
 		{spmm, "prefetch(B,k,16)", "k picks no rows of B(j,k)", "prefetch(B,k,16)"},
 		{spmm, "prefetch(Z,j,16)", "got Z, want a tensor of the statement, or one of its accesses", "prefetch(Z,j,16)"},
@@ -174,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		// unroll and mergeby.
 		{spmv, "unroll(i,0)", "got 0, want at least 1", "0"},
 		{spmv, "unroll(k)", "got k, want a variable", "k"},
-		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop or Predicated", "Binary"},
+		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop, Predicated or OneBody", "Binary"},
 
 		// assemble.
 		{spmv, "assemble(A,Append)", "got A, want the result, y", "A"},
