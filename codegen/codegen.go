@@ -116,7 +116,7 @@ type Request struct {
 const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of elements that a map has behind those that count (Arg.Map).
-const MapAhead = lower.MapAhead
+const MapAhead = strategy.MapAhead
 
 // DefaultChunkWork is the ChunkWork of a request that has none: chunks whose
 // results lie in a core's own cache.
@@ -209,7 +209,8 @@ type Result struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Compile compiles a statement that notation.Check accepts. Errors are the
+// Compile compiles a statement that notation.Check accepts, and in which the left tensor's
+// old value, where it is read, has a name of its own (notation.NameOld). Errors are the
 // user's mistakes.
 func Compile(r Request) (*Unit, error) {
 	if r.FixedPattern && r.Schedule != nil {

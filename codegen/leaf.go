@@ -68,7 +68,7 @@ func (c *compilation) lower() error {
 	}
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
-		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Sizes: c.sizes(), Operands: c.ops, Compute: u.Compute,
+		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
 		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {

@@ -45,8 +45,8 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 	return c.needed(c.printed(), ir.Print(c.unit.Func))
 }
 
-// given are the commands of a schedule, with what it does not say of assembly and
-// workspaces.
+// given are the commands of a schedule, with what it does not say of assembly, workspaces
+// and the loops that are not plain without it.
 func (c *compilation) given() (out []ScheduleLine) {
 	said := map[string]bool{}
 	for _, x := range c.commands {
@@ -69,6 +69,9 @@ func (c *compilation) given() (out []ScheduleLine) {
 			out = append(out, ScheduleLine{strategy.Workspace{Name: t.Name, Kind: space.Kind}.String(), space.Why})
 		}
 	})
+	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
+		out = append(out, ScheduleLine{o.String(), o.Why})
+	}
 	return out
 }
 

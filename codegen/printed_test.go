@@ -9,6 +9,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
 	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
 )
 
 // large is a request like a golden's, with a million rows and ten entries in each.
@@ -97,6 +98,61 @@ func TestDefaultSchedules(t *testing.T) {
 	}
 }
 
+// TestUnsaid: what a schedule does not say of assembly, workspaces, jammed loops and loops with one
+// body is printed with it, and makes the same leaf when it is said.
+func TestUnsaid(t *testing.T) {
+	const spmm = "C(i,k)=A(i,j)*B(j,k)\nA:ds\n"
+	for _, x := range []struct {
+		text, schedule string
+		want           []string
+	}{
+		{spmm + "k=32", "reorder(i,k,j)", []string{"jam(k,32) of at most 32 values"}},
+		{spmm + "k=9", "reorder(i,k,j)", []string{"jam(k,8) of at most 9 values"}},
+		{spmm + "k=3", "reorder(i,k,j)", nil},
+		{spmm + "k=32", "reorder(i,k,j),jam(k,1)", nil},
+		{spmm + "k=32", "reorder(i,k,j),jam(k,16)", nil},
+		{spmm + "k=32", "split(k,k0,k1,8),reorder(i,k0,k1,j)", []string{"jam(k,8) of at most 8 values"}},
+		{spmm + "k=32", "pos(j,jp,A),split(jp,jp0,jp1,8),reorder(i,jp0,k,jp1)", []string{"jam(k,32)"}},
+		{spmm + "k=32", "reorder(k,i,j)", nil}, // around loops that sum nothing, too
+		{spmm + "k=32", "tile(k,8)", nil},
+		{"a(i)=b(i)+c(i)+d(i)+e(i)\nb:s\nc:s\nd:s\ne:s", "unroll(i,2)", []string{"mergeby(i,OneBody) more than 32"}},
+		{"a(i)=b(i)+c(i)+d(i)\nb:s\nc:s\nd:s", "unroll(i,2)", nil},
+		{"a(i)=b(i)+c(i)+d(i)\nb:s\nc:s\nd:s", "mergeby(i,OneBody)", nil},
+		{"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\nk=1099511627776", "reorder(i,j,k),precompute(A(i,j)*B(j,k),k,kw,w)", // no place for each coordinate
+			[]string{"assemble(C,Append)", "workspace(w,Hash) 1.1e+12 coordinates"}},
+	} {
+		r := large(t, x.text)
+		r.Exact, r.Schedule = nil, []string{x.schedule}
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Errorf("%s: -s=%s: %v", x.text, x.schedule, err)
+			continue
+		}
+		said := codegen.ScheduleText(lines)
+		given, err := schedule.Parse(r.Schedule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := lines[len(given):]
+		ok := len(rest) == len(x.want)
+		for k, w := range x.want {
+			command, why, _ := strings.Cut(w, ") ")
+			ok = ok && rest[k].Command == strings.TrimSuffix(command, ")")+")" && strings.Contains(rest[k].Why, why)
+		}
+		if !ok {
+			t.Errorf("%s: -s=%s: want %q behind it, got\n%s", x.text, x.schedule, x.want, said)
+		}
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Schedule = []string{said}
+		if v, err := codegen.Compile(r); err != nil || ir.Print(v.Func) != ir.Print(u.Func) {
+			t.Errorf("%s: another leaf is made by\n%s: %v", x.text, said, err)
+		}
+	}
+}
+
 // TestForms: what each command makes of a leaf, and that it is not there without.
 func TestForms(t *testing.T) {
 	const spmv, spmm, add, spgemm = "y(i)=A(i,j)*x(j)\nA:ds", "C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32", "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds"
@@ -117,6 +173,11 @@ func TestForms(t *testing.T) {
 		{add, "parallelize(i,CPUThread,NoRaces,Ordered)", "longrows(i,B,500)", `\b500 < `, 2},
 		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered)", "longrows(i,A,1024)", `alloc long_row`, 1},
 		{add, "", "mergeby(j,Predicated)", `select\(B_at, `, 1},
+		{add, "split(j,j0,j1,8)", "mergeby(j1,Predicated)", `select\(B_at, `, 1},
+		{add, "", "mergeby(j,OneBody)", `if B_at \|\| C_at`, 2},
+		{spmm, "reorder(i,k,j)", "jam(k,8)", `for k_tile in k_lo : k_hi - 7 step 8`, 1},
+		{spmm, "reorder(i,k,j)", "jam(k,1)", `k_tile`, 0},
+		{spmm, "split(k,k0,k1,8)", "vectorize(k1)", `for k in k1_lo : k1_hi vector`, 1},
 		{spgemm, "", "workspace(w,Hash)", `alloc w_table`, 2},
 		{spgemm, "", "workspace(w,Bitmap)", `mark w_bits`, 1},
 		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "", "flatten(i)", `B_pos1\[i_lo - B_off0:64\]`, 1},

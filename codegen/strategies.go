@@ -15,16 +15,21 @@ func (c *compilation) choose() error {
 		c.strategy = strategy.Choose(p)
 		return nil
 	}
-	orders := make([]strategy.Order, len(c.orders))
-	for k, o := range c.orders {
-		orders[k] = o.Order
-	}
-	v, n, err := strategy.Follow(p, orders)
+	v, n, err := strategy.Follow(p, c.said())
 	if err != nil {
 		return c.orders[n].By.Refuse(c.orders[n].By.Name + ": " + err.Error())
 	}
 	c.strategy = v
 	return nil
+}
+
+// said are the orders of the schedule.
+func (c *compilation) said() []strategy.Order {
+	orders := make([]strategy.Order, len(c.orders))
+	for k, o := range c.orders {
+		orders[k] = o.Order
+	}
+	return orders
 }
 
 // strategyProblem is what there is to choose for statement s. shared says that the

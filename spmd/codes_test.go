@@ -27,13 +27,6 @@ func TestEveryCode(t *testing.T) {
 		diag.SizeClash: func() error {
 			return job("a(i) = B(i) * C(i)", func(j *spmd.Job) { j.Sizes = map[string][]int64{"B": {3}, "C": {4}} })
 		},
-		diag.LeftOnRight: func() error { // of a statement whose old value was given no name of its own
-			s, err := notation.Parse("a(i) = a(i) + b(i)")
-			if err != nil {
-				return err
-			}
-			return notation.Check(s)
-		},
 		diag.SizeUnknown: func() error { return job("a(i) = B(i)", func(*spmd.Job) {}) },
 		diag.DivideByZero: func() error {
 			s, err := notation.Parse("a = 1 / b")

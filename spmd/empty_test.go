@@ -5,10 +5,62 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"distaff/spmd"
 )
+
+// A schedule changes nothing of that: not even where other terms remain, and where the
+// schedule is one of all terms. What it says is checked all the same.
+func TestEmptySpacesScheduled(t *testing.T) {
+	const huge = 1 << 56
+	for _, c := range []struct {
+		stmt     string
+		formats  map[string]string
+		schedule string
+		entries  int64 // of the result
+		want     string
+	}{
+		{"a = T(i,j)", nil, "", 1, ""},
+		{"a = T(i,j)", nil, "split(i,i0,i1,16)", 1, ""},
+		{"a = T(i,j)", nil, "reorder(j,i),divide(i,i0,i1,4),parallelize(j,CPUThread,ParallelReduction)", 1, ""},
+		{"a = T(i,j)", nil, "bound(j,jb,4,MaxConstraint)", 1, ""},
+		{"a = T(i,j)", nil, "bound(i,ib,1024,MaxExact)", 0, "bound(i,ib,1024,MaxExact)"},
+		{"a = T(i,j)", nil, "split(i,i0,i1,16),unroll(i)", 0, "i was replaced"},
+		{"a(j) = T(i,j)", nil, "reorder(i,j)", 0, ""},
+		{"a(k) = T(i,j)*b(k)", nil, "reorder(i,j,k)", 3, ""},
+		{"a(k) = T(i,j)*b(k) + b(k)", nil, "temporaries(a),unroll(k,2)", 3, ""},
+		{"a(i,j) = T(i,j)", nil, "split(i,i0,i1,16),parallelize(i0,CPUThread,NoRaces)", 0, ""},
+		{"a(i) = T(i,j)", map[string]string{"a": "s"}, "assemble(a,Insert)", 0, ""},
+		{"a(i) = T(i,j) + c(i)", map[string]string{"a": "s", "c": "s"}, "assemble(a,Insert)", 4, ""},
+	} {
+		for _, ranks := range []int{1, 2} {
+			j := &spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: map[string][]int64{"T": {huge, 0}},
+				Inputs: map[string]spmd.Input{"T": spmd.Generated("dense")}, Keep: true}
+			for name, x := range map[string]string{"b": "dense", "c": "uniform:4"} {
+				if strings.Contains(c.stmt, name+"(") {
+					j.Inputs[name], j.Sizes[name] = spmd.Generated(x), map[string][]int64{"b": {3}, "c": {huge}}[name]
+				}
+			}
+			j.Schedule, j.Interpret, j.Ranks, j.Check = []string{c.schedule}, true, ranks, true
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			rep, err := j.Run(ctx)
+			cancel()
+			what := fmt.Sprintf("%s, -s=%s, %d ranks", c.stmt, c.schedule, ranks)
+			switch {
+			case err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want)), err == nil && c.want != "":
+				t.Errorf("%s: got %v, want %q", what, err, c.want)
+			case err == nil:
+				if got := rep.Result.Vals.Len; got != c.entries {
+					t.Errorf("%s: got %d entries, want %d", what, got, c.entries)
+				}
+				rep.Result.Close()
+			}
+		}
+	}
+}
 
 // A statement over an empty index space ends at once, however large its other sizes are.
 func TestEmptySpaces(t *testing.T) {

@@ -6,7 +6,6 @@ const (
 	Syntax        Code = "syntax"         // the text is no statement
 	TooLarge      Code = "too-large"      // nested or multiplied out past what we build
 	LeftRepeat    Code = "left-repeat"    // a variable twice on the left
-	LeftOnRight   Code = "left-on-right"  // the left tensor is read
 	SumVariable   Code = "sum-variable"   // sum over a variable that its body lacks
 	OrderMismatch Code = "order-mismatch" // a tensor with two numbers of modes
 	NameClash     Code = "name-clash"     // one name for a tensor and a variable
@@ -38,7 +37,6 @@ var Codes = []Info{
 	{TooLarge, "the statement is nested too deeply, or has too many terms when multiplied out", "",
 		"a = (b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)"},
 	{LeftRepeat, "a variable stands twice on the left side", "", "A(i,i) = B(i)"},
-	{LeftOnRight, "the tensor on the left side is read on the right", "", "a(i) = a(i) + b(i)"},
 	{SumVariable, "sum() over a variable that its body does not hold", "", "a(i) = sum(j, B(i))"},
 	{OrderMismatch, "a tensor is read with two different numbers of modes", "", "a(i) = B(i,j) * B(i)"},
 	{NameClash, "one name stands for a tensor and for a variable", "", "a(i) = i(j) * b(j)"},

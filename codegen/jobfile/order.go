@@ -102,7 +102,7 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 
 // statement checks a statement that runs after what was checked before.
 func (c *checker) statement(s *Statement) error {
-	if err := notation.CheckUpdate(s.raw); err != nil {
+	if err := notation.Check(s.raw); err != nil {
 		return s.Locate(err)
 	}
 	for _, a := range s.Stmt.Accesses() {

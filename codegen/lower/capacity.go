@@ -4,7 +4,7 @@ import "distaff/codegen/ir"
 
 // initialCapacity is the number of entries that the arrays of the result have capacity for at
 // first: the strategy's factor times the entries of all sparse operands, but no more than the
-// result has coordinates, nor than the strategy's bound.
+// strategy's bound.
 func (a *appendResult) initialCapacity() ir.Expr {
 	n := ir.Expr(ir.Int(16))
 	for _, o := range a.l.spec.Operands[1:] {
@@ -13,13 +13,6 @@ func (a *appendResult) initialCapacity() ir.Expr {
 		}
 	}
 	n = ir.Times(n, ir.Int(a.l.spec.Strategy.Result.Factor))
-	all := 1.0
-	for _, v := range a.l.resultVars[:a.deep+1] {
-		all *= float64(a.l.spec.Sizes[v])
-	}
-	if all < 1<<40 {
-		n = ir.Least(n, ir.Int(int64(all)+1))
-	}
 	if most := a.l.spec.Strategy.Result.Most; most > 0 {
 		n = ir.Least(n, ir.Int(most))
 	}

@@ -196,8 +196,8 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 		l.scalarLanes(f, s.Body)
 	case f.Unroll != 0:
 		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
-		if n := l.maxTrips(f.Var); s.Factor == 0 && l.sched.g.MadeBy(f.Var) == nil && n <= mostUnrolled {
-			s.Factor = n
+		if s.Factor == 0 {
+			s.Factor = l.spec.Strategy.Unrolled[f.Var]
 		}
 		return s
 	default:
@@ -263,10 +263,6 @@ func atomicStore(s ir.Stmt) bool {
 	return ok && t.Atomic
 }
 
-// mostUnrolled is the number of iterations that a loop has at most for all of them to be
-// unrolled where it may have fewer.
-const mostUnrolled = 64
-
 // hasPlaces tells whether a workspace is an array with a place for each coordinate,
 // and notes nothing else.
 func hasPlaces(w adder) bool {
@@ -298,19 +294,6 @@ func (l *lowerer) refuseParallelMerge(p *loop) {
 	if l.onUnits(p) {
 		l.refuse(p.v(), "the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
 	}
-}
-
-// determined are the original variables that the loop over v determines; nil
-// where it determines none.
-func (l *lowerer) determined(v string) []string {
-	c := l.sched.comps[v]
-	switch {
-	case c == nil || l.sched.g.ReplacedBy(v) != nil:
-		return []string{v}
-	case v == c.Leaves[len(c.Leaves)-1]:
-		return c.Roots
-	}
-	return nil
 }
 
 // drivenBy tells whether a statement has values only where an access has

@@ -28,8 +28,7 @@
 //	forall.go    which kind of loop a forall becomes; loops over a whole range
 //	iter.go      a loop over the segment of one sparse level
 //	coiterate.go loops over several segments together, a case for each set of
-//	predicated.go  those that are present (bodies.go counts them), or one body with
-//	             predicates
+//	predicated.go  those that are present, or one body with predicates
 //	gallop.go    intersections by searching
 //	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
 //	locate.go    a coordinate that is bound already, in a dense or sparse level

@@ -7,10 +7,6 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// maxBodies is the number of copies of innermost bodies past which a loop over
-// several sparse iterators is lowered with one body for all cases.
-const maxBodies = 32
-
 // forall lowers a loop. See stmt for want and the result.
 func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if fn := l.hooks[f]; fn != nil {
@@ -144,11 +140,12 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	if p.reserve != nil {
 		p.reserve(l.atMost(p))
 	}
+	oneBody := p.lat.Coarse || all.Len() > 1 && l.spec.Strategy.OneBody[p.v()] != ""
 	if p.lat.Universe() {
 		if all.Len() == 0 {
 			return l.countLoop(p)
 		}
-		return l.universeLoop(p, p.lat.Coarse || all.Len() > 1 && l.tooMany(p))
+		return l.universeLoop(p, oneBody)
 	}
 	if len(p.lat.Points) == 1 && all.Len() == 1 && !p.lat.Coarse {
 		return l.singleLoop(p)
@@ -156,7 +153,7 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	if l.gallops(p) {
 		return l.gallopLoop(p)
 	}
-	if p.lat.Coarse || l.tooMany(p) {
+	if oneBody {
 		return l.flaggedLoop(p)
 	}
 	return l.mergeLoops(p)

@@ -38,7 +38,7 @@ func (a *longProductRows) newRowSums() *rowSums {
 	b := &rowSums{a: a, lo: v[0], dim: l.named("places", ir.Minus(v[1], v[0]))}
 	b.width, b.length = a.long.Band, a.long.Stretch
 	b.bands = l.named("bands", ir.Plus(ir.Over(b.dim, ir.Int(b.width)), ir.Int(1)))
-	b.stretches = l.named("stretches", ir.Times(l.threads, ir.Int(chunksPerThread)))
+	b.stretches = l.named("stretches", ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread)))
 	coord := l.crdType(a.t.Vars[0])
 	b.sums = l.alloc(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
 	b.mark = l.alloc(a.t.Name+"_sum", ir.Bool, b.dim, true)

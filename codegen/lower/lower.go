@@ -26,8 +26,7 @@ type Operand struct {
 type Spec struct {
 	Name     string
 	Stmt     cin.Stmt
-	Vars     []string // in the order of the leaf's bounds
-	Sizes    map[string]int64
+	Vars     []string  // in the order of the leaf's bounds
 	Operands []Operand // Operands[0] is the result
 	Compute  ir.Type
 	// Parts are the variables of a scheduled statement of which a call has a part
@@ -111,7 +110,7 @@ func lower(s Spec) *Lowered {
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Precompute && l.sched.g.MadeBy(r.From[0]) == nil {
 			v := l.sched.g.Original(r.From[0])
-			l.bounds[r.To[0]], s.Sizes[r.To[0]] = l.bounds[v], s.Sizes[v]
+			l.bounds[r.To[0]] = l.bounds[v]
 		}
 	}
 	for _, o := range s.Operands {

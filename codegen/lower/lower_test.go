@@ -30,8 +30,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	if err := cin.Verify(s); err != nil {
 		t.Fatalf("%s: %v", x.stmt, err)
 	}
-	spec := lower.Spec{Name: "leaf", Stmt: s, Sizes: map[string]int64{}, Compute: ir.Float64}
-	of := strategy.Problem{Sizes: spec.Sizes, Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
+	spec := lower.Spec{Name: "leaf", Stmt: s, Compute: ir.Float64}
+	of := strategy.Problem{Sizes: map[string]int64{}, Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
 	for k, f := range strings.Fields(x.formats) {
 		name, text, _ := strings.Cut(f, ":")
 		var layout format.Format
@@ -49,8 +49,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 			return // a temporary
 		}
 		for _, v := range a.Vars {
-			if spec.Sizes[v] == 0 {
-				spec.Vars, spec.Sizes[v] = append(spec.Vars, v), 100
+			if of.Sizes[v] == 0 {
+				spec.Vars, of.Sizes[v] = append(spec.Vars, v), 100
 			}
 		}
 	}
@@ -193,9 +193,9 @@ func TestAssembly(t *testing.T) {
 // TestWorkspaces: what a product of sparse matrices sums its rows in.
 func TestWorkspaces(t *testing.T) {
 	const spgemm = "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
-	long := func(s *lower.Spec, _ *strategy.Problem) { s.Sizes["j"] = 1 << 40 }
-	wide := func(s *lower.Spec, _ *strategy.Problem) {
-		s.Sizes["j"] = 1 << 40
+	long := func(_ *lower.Spec, p *strategy.Problem) { p.Sizes["j"] = 1 << 40 }
+	wide := func(s *lower.Spec, p *strategy.Problem) {
+		p.Sizes["j"] = 1 << 40
 		for k := range s.Operands {
 			s.Operands[k].CrdWidth = []uint8{0, 8}
 		}
@@ -282,7 +282,7 @@ func TestRaces(t *testing.T) {
 // TestRows: short rows of dense operands are kept in registers, far ones fetched ahead.
 func TestRows(t *testing.T) {
 	const spmm = "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))"
-	known := func(s *lower.Spec, p *strategy.Problem) { p.Exact = []string{"k"}; s.Sizes["k"] = 32 }
+	known := func(s *lower.Spec, p *strategy.Problem) { p.Exact = []string{"k"}; p.Sizes["k"] = 32 }
 	far := func(_ *lower.Spec, p *strategy.Problem) { p.Target.FarBytes = 1 }
 	run(t, []holds{
 		{leaf{spmm, "C:dd A:ds B:dd", known}, map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0, `k_hi`: 1}},
@@ -345,9 +345,9 @@ func TestStretch(t *testing.T) {
 // terms by stretches of 16 positions in bands of 32 coordinates.
 func TestAhead(t *testing.T) {
 	const product = "forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
-	cuts := func(s *lower.Spec, p *strategy.Problem) {
+	cuts := func(_ *lower.Spec, p *strategy.Problem) {
 		p.Target.LongRow = 1 << 7
-		s.Sizes["j"] = 1 << 10
+		p.Sizes["j"] = 1 << 10
 		for k := range p.Tensors {
 			p.Tensors[k].NNZ = 1 << 13
 		}

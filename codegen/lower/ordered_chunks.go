@@ -20,7 +20,7 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 	alone := ir.AtMost(l.threads, ir.Int(1))
 	w := l.work(f, e, nil)
 	w.cutLongRows(o.Long)
-	n := ir.Times(l.threads, ir.Int(chunksPerThread))
+	n := ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread))
 	if o.Cut.N > 0 {
 		n = ir.Greatest(n, ir.Over(w.total, ir.Int(o.Cut.N)))
 	}

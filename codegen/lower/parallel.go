@@ -8,10 +8,6 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// chunksPerThread is how many chunks of equal work a parallel loop has for
-// each thread, so that one that is slower than it looked delays no other.
-const chunksPerThread = 8
-
 // parallel lowers a loop over a variable of the result whose iterations run on
 // several threads: the variable's range is cut into chunks of about equal work,
 // each of which is a serial loop of its own with its own workspaces and, where
@@ -65,7 +61,7 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 
 // chunks is the number of chunks of a parallel loop.
 func (l *lowerer) chunks() ir.Expr {
-	return l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(chunksPerThread))))
+	return l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread))))
 }
 
 // chunk is the range of chunk c of v.

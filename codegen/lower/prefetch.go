@@ -5,17 +5,8 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
-
-// At most prefetchLines cache lines of a row are fetched ahead.
-const (
-	prefetchLines = 8
-	cacheLine     = 64
-)
-
-// MapAhead is how far behind the last position the map of a result that is added
-// to is read.
-const MapAhead = 16
 
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
 // prefetching of the rows that a later iteration reads.
@@ -41,16 +32,17 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 		if _, bound := p.e.coord[v]; bound || v == p.v() {
 			return
 		}
-		size := c.op.Type.Size()
-		n := l.spec.Strategy.Ahead(key, p.v())
+		how := l.spec.Strategy.Fetched(key, p.v())
+		n := how.Ahead
 		if n == 0 {
 			return
 		}
 		done = append(done, key)
 		s := l.rangeOf(p.e, v)
-		width := l.spec.Sizes[v]
+		line := strategy.CacheLine / c.op.Type.Size()
+		width := how.Lines * line
 		if s.width > 0 {
-			width = s.width
+			width = min(width, s.width)
 		}
 		if fetch[n] == nil {
 			order = append(order, n)
@@ -58,7 +50,7 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 		fetch[n] = append(fetch[n], func(next ir.Expr) {
 			row := ir.Minus(ir.Times(ir.Plus(c.base, next), c.op.size(k+1)), c.op.offset(k+1))
 			start := l.named(c.op.prefix()+"_next", ir.Plus(row, s.lo))
-			for x := int64(0); x < min(width, prefetchLines*cacheLine/size); x += cacheLine / size {
+			for x := int64(0); x < width; x += line {
 				l.emit(&ir.Prefetch{A: c.op.vals(), Index: ir.Plus(start, ir.Int(x))})
 			}
 		})

@@ -1,6 +1,9 @@
 package lower
 
-import "distaff/codegen/ir"
+import (
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
 
 // mappedResult is a result whose pattern is a union of patterns, among them an operand's. It
 // has values of other leaves already, to which this one adds. The leaf does not read the
@@ -30,7 +33,7 @@ func newMappedResult(r *result) *mappedResult {
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l := a.l
 	size := a.block(a.deep + 1)
-	a.prefetch(ir.Plus(p, ir.Int(MapAhead)), size)
+	a.prefetch(ir.Plus(p, ir.Int(strategy.MapAhead)), size)
 	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.positions, p))
 	l.when(ir.Less(q, ir.Int(0)), func() {
 		l.set(q, ir.Minus(ir.Int(-1), q))
@@ -50,21 +53,18 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch fetches the result's block for position p of the map. It does so only where
-// blocks are at least as long as a cache line, since they lie apart from one another.
+// prefetch fetches as many lines as the strategy says of the result's block for position p of
+// the map.
 func (a *mappedResult) prefetch(p, size ir.Expr) {
 	l := a.l
-	width := int64(1)
-	for _, v := range l.resultVars[a.deep+1:] {
-		width = min(width*l.spec.Sizes[v], prefetchLines*cacheLine)
-	}
-	line := cacheLine / a.vals().Elem.Size()
-	if width < line {
+	n := l.spec.Strategy.Result.Lines
+	if n == 0 {
 		return
 	}
 	q := l.named(a.op.prefix()+"_at_next", ir.Coord(a.positions, p))
 	first := l.named(a.op.prefix()+"_next", ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
-	for x := int64(0); x < min(width, prefetchLines*line); x += line {
+	for k := range n {
+		x := k * (strategy.CacheLine / a.vals().Elem.Size())
 		l.emit(&ir.Prefetch{A: a.vals(), Index: ir.Plus(first, ir.Int(x))})
 	}
 }

@@ -3,8 +3,6 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
-	"distaff/codegen/provenance"
-	"distaff/codegen/strategy"
 )
 
 // rowTile is the width of the tiles in which s sums a row of the result, the dense last
@@ -20,9 +18,13 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 // unrollAndJam moves a scheduled loop f over the last level of the result, a dense one, into the
 // loops inside it: s is these loops around f. A tile of the row, of width values, is then summed
 // in registers while the inner loops run once, instead of once for each value. The terms of
-// each value are added in the same order. It returns nil where f is no such loop.
+// each value are added in the same order. width is 0 where f is no such loop, or the strategy
+// leaves it where it is.
 func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 	k := e.res.level
+	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
+		return nil, 0
+	}
 	if f.Unit == cin.CPUThread || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
 		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
 		return nil, 0
@@ -52,25 +54,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 		g.Body = s
 		s = &g
 	}
-	return s, strategy.Widest(l.maxTrips(f.Var))
-}
-
-// maxTrips is how many coordinates a loop over an original variable has at most:
-// its size, or what the splits that it is inside of leave of it.
-func (l *lowerer) maxTrips(v string) int64 {
-	n := l.spec.Sizes[v]
-	c := l.sched.comps[v]
-	if c == nil {
-		return n
-	}
-	x := c.Leaves[len(c.Leaves)-1]
-	for r := l.sched.g.MadeBy(x); r != nil; r = l.sched.g.MadeBy(x) {
-		if r.Kind == provenance.Split && x == r.To[1] {
-			n = min(n, r.N)
-		}
-		x = r.From[0]
-	}
-	return n
+	return s, l.spec.Strategy.Jam.Width
 }
 
 // hasThreads tells whether loops in s run on threads: they are around tiles, not

@@ -74,13 +74,8 @@ func (l *lowerer) newListSpace(t *cin.Access) *listSpace {
 	return w
 }
 
-// crdType is the narrowest type of a variable's coordinates.
-func (l *lowerer) crdType(v string) ir.Type {
-	if l.spec.Sizes[v] < 1<<31 {
-		return ir.Int32
-	}
-	return ir.Int64
-}
+// crdType is the type of a variable's coordinates in workspaces.
+func (l *lowerer) crdType(v string) ir.Type { return intOf(l.spec.Strategy.CrdWidth[v]) }
 
 func (w *listSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
 

@@ -11,18 +11,11 @@ import (
 const MaxTerms = 4096
 
 // Check refuses what SPEC refuses of statements that parse, as far as the
-// statement alone tells: a variable twice on the left; the left tensor on the
-// right; sum over a variable that its body lacks; a tensor with two different
-// numbers of modes; one name for a tensor (or scalar) and a variable. It also
-// refuses a statement of more than MaxTerms terms. Errors are *diag.Error.
-func Check(s *Stmt) error { return check(s, false) }
-
-// CheckUpdate is Check for a statement whose right side may read the left tensor's old
-// value, as in r(i) = r(i) - q(i).
-func CheckUpdate(s *Stmt) error { return check(s, true) }
-
-// check is Check, which update lets pass the left tensor on the right.
-func check(s *Stmt, update bool) error {
+// statement alone tells: a variable twice on the left; sum over a variable
+// that its body lacks; a tensor with two different numbers of modes; one name
+// for a tensor (or scalar) and a variable. It also refuses a statement of more
+// than MaxTerms terms. Errors are *diag.Error.
+func Check(s *Stmt) error {
 	c := &checker{s: s, orders: map[string]int{}, tensors: map[string]Span{}, vars: map[string]Span{}}
 	for k, v := range s.LHS.Vars {
 		for _, w := range s.LHS.Vars[:k] {
@@ -39,10 +32,6 @@ func check(s *Stmt, update bool) error {
 		}
 		switch e := e.(type) {
 		case *Access:
-			if e.Name == s.LHS.Name && !update {
-				c.err = c.at(diag.LeftOnRight, nil, 0, e.At,
-					"got %s on both sides, want the left tensor on the left only (%s += ... adds to what it holds)", e.Name, s.LHS)
-			}
 			c.use(e)
 		case *Sum:
 			c.sum(e)

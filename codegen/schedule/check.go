@@ -21,6 +21,9 @@ func (s *state) check() error {
 		p := s.newPath(loops)
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			if err == nil {
+				err = s.determined(p, x)
+			}
+			if err == nil {
 				err = s.inOrder(p, x)
 			}
 		})
@@ -96,6 +99,26 @@ func (s *state) formatOf(a *cin.Access) format.Format {
 func (s *state) tensor(name string) bool {
 	_, ok := s.Formats[name]
 	return ok
+}
+
+// determined refuses to read an access where not all loops are around that its variables
+// follow from.
+func (s *state) determined(p *path, a *cin.Access) error {
+	around := func(v string) bool {
+		return slices.ContainsFunc(p.loops, func(f *cin.Forall) bool { return f.Var == v })
+	}
+	for _, v := range a.Vars {
+		c := s.g.Component(v)
+		if c == nil || around(v) {
+			continue
+		}
+		for _, x := range c.Leaves {
+			if !around(x) {
+				return s.refuse(-1, "%s would be read outside of the loop over %s, without which %s is not known", a.Key(), x, v)
+			}
+		}
+	}
+	return nil
 }
 
 // inOrder refuses to enter a level that stores coordinates before the levels

@@ -9,18 +9,25 @@ import (
 // common: mergeby(i, TwoFinger) goes through all of them, mergeby(i, Gallop)
 // searches each for the largest coordinate that another stands at. mergeby(i, Predicated)
 // has a union's sum of floats computed without branches: all terms are, and predicates
-// choose which are added.
+// choose which are added. mergeby(i, OneBody) has one body for all cases of what is present.
 func mergeby(s *state) error {
-	v, err := s.variable(0)
+	how := s.cmd.Args[1].Text
+	named := s.variable
+	if how == "Predicated" || how == "OneBody" {
+		named = s.indexed
+	}
+	v, err := named(0)
 	if err != nil {
 		return err
 	}
-	how := s.cmd.Args[1].Text
-	if how != "TwoFinger" && how != "Gallop" && how != "Predicated" {
-		return s.cmd.Args[1].errorf(BadCommand, "mergeby: got %s, want TwoFinger, Gallop or Predicated", how)
-	}
-	if how == "Predicated" {
+	switch how {
+	case "TwoFinger", "Gallop":
+	case "Predicated":
 		return s.order(strategy.Predicate{Var: v})
+	case "OneBody":
+		return s.order(strategy.Unite{Var: v})
+	default:
+		return s.cmd.Args[1].errorf(BadCommand, "mergeby: got %s, want TwoFinger, Gallop, Predicated or OneBody", how)
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt {
 		g := *f

@@ -76,6 +76,11 @@ func TestRefusals(t *testing.T) {
 		{spmm, "tile(j,4)", "j is not along rows of the result that are summed", "tile(j,4)"},
 		{spmm, "tile(l,4)", "got l, want a variable that the statement loops over", "l"},
 		{spmm.with("C:dd:1,0 A:ds B:dd"), "tile(k,4)", "k is not along rows of the result that are summed", "tile(k,4)"},
+		{spmm, "jam(k,8)", "no loop over k can be moved into those inside it", "jam(k,8)"},
+		{spmm, "reorder(i,k,j),jam(j,8)", "no loop over j can be moved into those inside it", "jam(j,8)"},
+		{spmm, "reorder(i,k,j),jam(k,65)", "got tiles of 65 values, want at most 64; 1 leaves the loop where it is", "jam(k,65)"},
+		{spmm.with("C:dd:1,0 A:ds B:dd"), "reorder(i,k,j),jam(k,8)", "no loop over k can be moved into those inside it", "jam(k,8)"},
+		{add, "mergeby(i,OneBody)", "no loop over i steps through several operands", "mergeby(i,OneBody)"},
 		{spmm, "prefetch(A,j,16)", "j picks no rows of A(i,j): its last two levels are to be dense", "prefetch(A,j,16)"},
 		{spmm, "prefetch(B,k,16)", "k picks no rows of B(j,k)", "prefetch(B,k,16)"},
 		{spmm, "prefetch(Z,j,16)", "got Z, want a tensor of the statement, or one of its accesses", "prefetch(Z,j,16)"},
@@ -118,6 +123,9 @@ func TestRefusals(t *testing.T) {
 			"the loop over j is not directly inside the one over i: for each i it fills the workspace w(k), as C(i,k) (its format is ds) takes entries in order; a dense C needs no workspace, and loops over parts of i can be split, and run in parallel", "j"},
 		{pieces.with("y:s z:d A:ds"), "fuse(i,j,f)", "other terms stand beside it, and y(i) (its format is s) takes entries in order; a dense y can be added to in any", "j"},
 		{nested, "split(j,j0,j1,2),fuse(i,j0,f)", "the loop over j0 is not directly inside the one over i", "j0"},
+		{problem{stmt: "forall(l, forall(k, A(l,k) = B(l) * C(l,k)))", formats: "A:dd B:s C:dd:1,0"},
+			"split(l,l0,l1,4),split(k,k0,k1,4),reorder(l0,k0,l1),precompute(B(l),{},{},W),fuse(l0,k0,f)",
+			"B(l) would be read outside of the loop over k1, without which l is not known", "fuse(l0,k0,f)"},
 		{spmv, "pos(j,p,A),fuse(i,p,f)", "p runs over positions of A(i,j); fuse the coordinates first", "p"},
 		{spmv, "fuse(i,j,x)", "the name x is in use", "x"},
 		{spmv, "unroll(j,2),fuse(i,j,f)", "the loop over j is unrolled", "j"},
@@ -174,7 +182,7 @@ func TestRefusals(t *testing.T) {
 		// unroll and mergeby.
 		{spmv, "unroll(i,0)", "got 0, want at least 1", "0"},
 		{spmv, "unroll(k)", "got k, want a variable", "k"},
-		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop or Predicated", "Binary"},
+		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop, Predicated or OneBody", "Binary"},
 
 		// assemble.
 		{spmv, "assemble(A,Append)", "got A, want the result, y", "A"},

@@ -34,6 +34,7 @@
 //	flatten.go      flatten
 //	longrows.go     longrows
 //	tile.go         tile
+//	jam.go          jam
 //	vectorize.go    vectorize
 //	prefetch.go     prefetch
 package schedule
@@ -93,13 +94,14 @@ var commands = map[string]command{
 	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
 	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
 	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated)", 2, 2, mergeby, false},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false},
 	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
 	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
 	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted)", 2, 2, workspace, true},
 	"flatten":     {"flatten(i)", 1, 1, flatten, true},
 	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
 	"tile":        {"tile(i, N)", 2, 2, tile, true},
+	"jam":         {"jam(i, N)", 2, 2, jam, true},
 	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
 	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
 }

@@ -35,7 +35,8 @@ func Choose(p *Problem) *Value {
 }
 
 // Plain is the strategy of a statement whose schedule says nothing of it: assembly and
-// workspaces are as by default, and everything else is the plainest.
+// workspaces, one body for many cases and the tiles of jammed loops are as by default, and
+// everything else is the plainest.
 func Plain(p *Problem) *Value {
 	f := newFacts(p)
 	v := f.plain()
@@ -48,8 +49,9 @@ func Plain(p *Problem) *Value {
 }
 
 func (f *facts) plain() *Value {
-	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, Weight: f.weights(), Result: f.capacity()}
+	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread, Result: f.capacity()}
 	f.spaces = v.Spaces
 	f.workspaces()
+	v.OneBody, v.Jam, v.Unrolled = f.oneBody(), f.jam(), f.unrolled()
 	return v
 }

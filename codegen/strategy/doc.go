@@ -1,7 +1,7 @@
 // Package strategy chooses how a statement in concrete index notation is lowered, as a
 // value, before it is: how each loop is cut for threads, its tiles, lanes, prefetching,
 // long rows and merging, the kind of each workspace, and the capacity of the result. Package
-// lower takes its orders from the value, and knows no statistics.
+// lower takes its orders from the value, and knows no sizes, statistics or target.
 //
 //	assembly.go       how the result is written
 //	strategy.go       the value: plain data, with a reason at each choice
@@ -14,10 +14,13 @@
 //	trips.go          constant trip counts
 //	memory.go         prefetching, and lanes of loops that gather
 //	merges.go         predicated merges
+//	cases.go          one body for all cases of a merge
+//	jam.go            unroll-and-jam
+//	loops.go          which variables the loops of a schedule are over
 //	workspaces.go     kinds of workspaces, the capacity of a result
 //	inorder.go        workspaces that a schedule makes
 //	list.go           the default strategy as a list of orders
 //	orders.go         an order: one choice, as a scheduling command makes it
 //	orders_threads.go orders of loops on threads
-//	orders_memory.go  orders of tiles, lanes, prefetching and workspaces
+//	orders_memory.go  orders of merges, tiles, lanes, prefetching and workspaces
 package strategy

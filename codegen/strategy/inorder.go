@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/provenance"
 )
 
 // workspaces chooses the kind of every workspace, outer ones first. Where a
@@ -44,18 +43,6 @@ func (f *facts) piecesInOrder(producer cin.Stmt, t *cin.Access) (ok, once bool) 
 		}
 	})
 	return ok && n > 0, once
-}
-
-// component is that of v where a schedule splits, fuses or bounds it, or takes its
-// positions; nil elsewhere. natural says that its loops come in natural order.
-func (f *facts) component(v string) (c *provenance.Component, natural bool) {
-	for _, r := range f.g.Relations() {
-		if r.Kind != provenance.Precompute && (slices.Contains(r.From, v) || slices.Contains(r.To, v)) {
-			c = f.g.Component(v)
-			return c, cin.Natural(f.stmt, f.g, c)
-		}
-	}
-	return nil, false
 }
 
 // inOrder tells whether s adds to workspace t in the order of its variables, and

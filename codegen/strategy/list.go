@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"fmt"
 	"slices"
 
 	"distaff/codegen/cin"
@@ -26,6 +27,9 @@ func List(p *Problem) []Listed {
 	for _, x := range sortedKeys(v.Predicated) {
 		add(Predicate{x}, v.Predicated[x], true)
 	}
+	for _, l := range kept(v) {
+		add(l.Order, l.Why, l.Minor)
+	}
 	eachWorkspace(f.stmt, func(t *cin.Access, _ cin.Stmt) {
 		s := v.Spaces[t.Name]
 		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
@@ -45,6 +49,27 @@ func List(p *Problem) []Listed {
 		add(Fetch{f.short(x.Key), x.Var, x.Ahead}, x.Why, true)
 	}
 	return out
+}
+
+// kept are the orders that a schedule need not give: what they say is so without them.
+func kept(v *Value) (out []Listed) {
+	for _, x := range sortedKeys(v.OneBody) {
+		out = append(out, Listed{Unite{x}, v.OneBody[x], false})
+	}
+	if v.Jam.Width > 0 {
+		out = append(out, Listed{Jam{v.Jam.Var, v.Jam.Width}, v.Jam.Why, false})
+	}
+	return out
+}
+
+// Unsaid are the orders that the strategy of a schedule follows though the schedule does
+// not give them.
+func Unsaid(p *Problem, given []Order) []Listed {
+	v, n, err := Follow(p, given)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: strategy: order %d, which was followed: %v", n, err))
+	}
+	return slices.DeleteFunc(kept(v), func(l Listed) bool { return l.Why == soOrdered })
 }
 
 // listLoops lists what is said of the outermost loops.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/ir"
 )
 
 // Rows of a dense operand that a sparse level's coordinates pick are fetched
@@ -11,8 +12,39 @@ import (
 // Target.FarBytes, does not stay in a cache.
 const prefetchAhead = 16
 
-// picks calls fn for each dense row, along the last level, that a variable picks.
-func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, bytes float64)) {
+// CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
+// fetched ahead.
+const (
+	CacheLine     = 64
+	prefetchLines = 8
+)
+
+// MapAhead is how far behind the last position the map of a result that is added
+// to is read.
+const MapAhead = 16
+
+// lines is how many cache lines of a row of n values of a type are fetched ahead.
+func lines(n int64, t ir.Type) int64 {
+	line := CacheLine / t.Size()
+	return (min(n, prefetchLines*line) + line - 1) / line
+}
+
+// mappedLines is how many lines of each block of a Mapped result are fetched ahead: none of
+// one shorter than a line, since they lie apart from one another.
+func (f *facts) mappedLines() int64 {
+	n := int64(1)
+	for _, v := range f.vars[f.deep+1:] {
+		n = min(n*f.Sizes[v], prefetchLines*CacheLine)
+	}
+	if f.Assembly != Mapped || n < CacheLine/f.result.Type.Size() {
+		return 0
+	}
+	return lines(n, f.result.Type)
+}
+
+// picks calls fn for each dense row, along the last level, that a variable picks, with its
+// values and the bytes of all rows.
+func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
@@ -23,16 +55,17 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, bytes float64)
 		k := t.order() - 2
 		vars := t.levels(a)
 		if t.caps(k).Locate && t.caps(k+1).Locate && vars[k] != vars[k+1] {
-			fn(a, t, vars[k], float64(f.Sizes[vars[k]])*float64(f.Sizes[vars[k+1]])*float64(t.Type.Size()))
+			row := f.Sizes[vars[k+1]]
+			fn(a, t, vars[k], row, float64(f.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
 		}
 	})
 }
 
 // prefetch is that of the rows of far operands.
 func (f *facts) prefetch() (out []Prefetch) {
-	f.picks(func(a *cin.Access, t *Tensor, v string, bytes float64) {
+	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
 		if bytes >= float64(f.Target.FarBytes) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: prefetchAhead,
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: prefetchAhead, Lines: lines(row, t.Type),
 				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a cache", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
 		}
 	})

@@ -15,7 +15,7 @@ func (f *facts) predicated() map[string]string {
 		if l, ok := s.(*cin.Forall); ok {
 			if a, ok := l.Body.(*cin.Assign); ok {
 				if b, ok := a.RHS.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
-					out[l.Var] = "which of the terms of " + cin.ExprString(a.RHS) + " are present depends on the data"
+					out[f.standing(l.Var)] = "which of the terms of " + cin.ExprString(a.RHS) + " are present depends on the data"
 				}
 			}
 		}

@@ -16,6 +16,9 @@ type Order interface {
 	follow(f *facts, v *Value) error
 }
 
+// soOrdered is the reason for what an order says.
+const soOrdered = "so ordered"
+
 // Ref names a loop: one of those over Var, the Nth in the order of the text, from 1; or
 // those of them that can be meant, if N is 0.
 type Ref struct {

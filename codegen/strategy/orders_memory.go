@@ -29,6 +29,30 @@ func (o Tile) follow(f *facts, v *Value) error {
 	return nil
 }
 
+// Jam has loops over a variable moved into the loops inside them that sum, a tile of N
+// values at a time: jam(k,N).
+type Jam struct {
+	Var   string
+	Width int64
+}
+
+func (o Jam) String() string { return fmt.Sprintf("jam(%s,%d)", o.Var, o.Width) }
+
+func (o Jam) follow(f *facts, v *Value) error {
+	x := f.standing(o.Var)
+	switch {
+	case o.Width > 2*maxTile:
+		return fmt.Errorf("got tiles of %d values, want at most %d; 1 leaves the loop where it is", o.Width, 2*maxTile)
+	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep || !f.jams(f.stmt, nil):
+		return fmt.Errorf("no loop over %s can be moved into those inside it: that takes one over the result's last level, a dense one as in all that has %s, directly around loops in order that sum", o.Var, o.Var)
+	}
+	v.Jam = Row{}
+	if o.Width > 1 {
+		v.Jam = Row{Var: x, Width: o.Width, Why: soOrdered}
+	}
+	return nil
+}
+
 // Count says that the range of a variable is [0, N): bound(i,i,N,MaxExact).
 type Count struct {
 	Var string
@@ -72,9 +96,9 @@ func (o Fetch) follow(f *facts, v *Value) error {
 		return fmt.Errorf("got %d entries ahead, want at least 1 and at most %d", o.Ahead, 1<<16)
 	}
 	done := false
-	f.picks(func(b *cin.Access, _ *Tensor, u string, _ float64) {
+	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
 		if b.Key() == a.Key() && u == o.Var && !done {
-			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead})
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Lines: lines(row, t.Type)})
 			done = true
 		}
 	})
@@ -103,7 +127,7 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 		if v.Lanes == nil {
 			v.Lanes = map[string]string{}
 		}
-		v.Lanes[o.Var] = "so ordered"
+		v.Lanes[f.standing(o.Var)] = soOrdered
 		return nil
 	}
 	a, t, err := f.access(o.Tensor)
@@ -111,7 +135,7 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 		return err
 	}
 	for k, u := range t.levels(a) {
-		if u == o.Var && !t.caps(k).Locate {
+		if u == f.standing(o.Var) && !t.caps(k).Locate {
 			v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u})
 			return nil
 		}
@@ -126,13 +150,29 @@ type Predicate struct{ Var string }
 func (o Predicate) String() string { return fmt.Sprintf("mergeby(%s,Predicated)", o.Var) }
 
 func (o Predicate) follow(f *facts, v *Value) error {
-	if _, ok := f.predicated()[o.Var]; !ok {
+	x := f.standing(o.Var)
+	if _, ok := f.predicated()[x]; !ok {
 		return fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", o.Var)
 	}
 	if v.Predicated == nil {
 		v.Predicated = map[string]string{}
 	}
-	v.Predicated[o.Var] = "so ordered"
+	v.Predicated[x] = soOrdered
+	return nil
+}
+
+// Unite has merge loops have one body for all cases of what is present: mergeby(i,OneBody).
+type Unite struct{ Var string }
+
+func (o Unite) String() string { return fmt.Sprintf("mergeby(%s,OneBody)", o.Var) }
+
+func (o Unite) follow(f *facts, v *Value) error {
+	x, found := f.standing(o.Var), false
+	f.merges(f.stmt, inside{}, func(u string, _ int) { found = found || u == x })
+	if !found {
+		return fmt.Errorf("no loop over %s steps through several operands", o.Var)
+	}
+	v.OneBody[x] = soOrdered
 	return nil
 }
 

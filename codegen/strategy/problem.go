@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"maps"
 	"slices"
 
 	"distaff/codegen/cin"
@@ -82,7 +83,21 @@ func newFacts(p *Problem) *facts {
 		}
 	}
 	f.numbers = Numbers(f.stmt)
+	f.size()
 	return f
+}
+
+// size gives the variables that a precompute made for a workspace the sizes of those that they
+// stand for.
+func (f *facts) size() {
+	p := *f.Problem
+	p.Sizes = maps.Clone(p.Sizes)
+	for _, r := range f.g.Relations() {
+		if r.Kind == provenance.Precompute && f.g.MadeBy(r.From[0]) == nil {
+			p.Sizes[r.To[0]] = p.Sizes[f.g.Original(r.From[0])]
+		}
+	}
+	f.Problem = &p
 }
 
 // Numbers numbers the statements in s.

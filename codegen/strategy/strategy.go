@@ -11,6 +11,9 @@ type Value struct {
 	Tiles map[int]int64
 	// Row is the variable along such rows, and Why the reason for its tiles.
 	Row Row
+	// Jam is the variable whose loops, around others that sum, are moved into these, a
+	// tile at a time.
+	Jam Row
 	// Trips are the variables whose range is always [0, N).
 	Trips map[string]Trip
 	// Prefetch has the rows that are fetched ahead.
@@ -24,8 +27,17 @@ type Value struct {
 	// Predicated are the variables whose merge loops compute all terms of a sum of
 	// floats, and choose by predicates what is added.
 	Predicated map[string]string
-	// Spaces are the workspaces, by name.
-	Spaces map[string]Space
+	// OneBody are the variables whose merge loops have one body for all cases of what is
+	// present.
+	OneBody map[string]string
+	// Unrolled is the number of copies that loops have which are unrolled completely, where it is known.
+	Unrolled map[string]int64
+	// PerThread is the number of chunks of equal work that a loop has for each thread.
+	PerThread int64
+	// Spaces are the workspaces, by name, and CrdWidth the bytes that each variable's coordinates
+	// take in their lists.
+	Spaces   map[string]Space
+	CrdWidth map[string]uint8
 	// Result is the capacity that the arrays of a result that grows begin with.
 	Result Result
 	// Weight ranks the operands by their entries: chunks of equal work are cut by
@@ -104,11 +116,11 @@ type Trip struct {
 }
 
 // Prefetch is that of the rows of the access called Key that variable Var picks, by
-// Ahead entries before they are read.
+// Ahead entries before they are read: of so many cache lines each.
 type Prefetch struct {
-	Key, Var string
-	Ahead    int64
-	Why      string
+	Key, Var     string
+	Ahead, Lines int64
+	Why          string
 }
 
 // Gather is a loop over the entries of the access called Key at variable Var.
@@ -148,20 +160,23 @@ type Result struct {
 	// Factor is the capacity at first, as a multiple of the entries of all sparse operands
 	// together; Most bounds that number, 0 is no bound.
 	Factor, Most int64
+	// Lines is how many cache lines of each block of a Mapped result are fetched MapAhead
+	// positions before they are added to.
+	Lines int64
 	// Places are the variables for whose coordinates an array of places in a given
 	// row is worth its memory.
 	Places map[string]bool
 }
 
-// Ahead is by how many entries the rows of the access called key that v picks are
-// fetched ahead; 0 where they are not.
-func (v *Value) Ahead(key, picks string) int64 {
+// Fetched is how the rows of the access called key that a variable picks are fetched
+// ahead; the zero value where they are not.
+func (v *Value) Fetched(key, picks string) Prefetch {
 	for _, p := range v.Prefetch {
 		if p.Key == key && p.Var == picks {
-			return p.Ahead
+			return p
 		}
 	}
-	return 0
+	return Prefetch{}
 }
 
 // Gather tells whether loops over a variable along the access called key run in lanes

@@ -42,6 +42,10 @@ func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format) cin.Stmt {
 	return s
 }
 
+// chunksPerThread is how many chunks of equal work a parallel loop has for
+// each thread, so that one that is slower than it looked delays no other.
+const chunksPerThread = 8
+
 // sumChunks is the number of chunks of a sum into a scalar. It is fixed: each
 // chunk has a sum of its own, and these are added in order, so that the number
 // of threads shows in no bit.

@@ -16,6 +16,17 @@ const (
 	placesRatio = 8
 )
 
+// crdWidths are the bytes that coordinates of each variable take at least.
+func (f *facts) crdWidths() map[string]uint8 {
+	out := map[string]uint8{}
+	for v, n := range f.Sizes {
+		if out[v] = 4; n >= 1<<31 {
+			out[v] = 8
+		}
+	}
+	return out
+}
+
 // fits tells whether a workspace over v has a place for every coordinate.
 func (f *facts) fits(v string) bool {
 	size, entries := f.Sizes[v], int64(0)
@@ -163,13 +174,19 @@ func (f *facts) capacityFactor() int64 {
 	return n
 }
 
-// capacity is what is known of the capacity that the result needs. crdWidths are those of its
-// levels.
+// capacity is what is known of the capacity that the result needs.
 func (f *facts) capacity() Result {
-	r := Result{Factor: 1, Places: map[string]bool{}}
+	r := Result{Factor: 1, Lines: f.mappedLines(), Places: map[string]bool{}}
 	if f.sparse() && !f.shared() {
 		r.Factor = f.capacityFactor()
 		r.Most = f.mostCapacity(r.Factor)
+		all := 1.0
+		for _, v := range f.vars[:f.deep+1] {
+			all *= float64(f.Sizes[v])
+		}
+		if n := int64(min(all, 1<<40)) + 1; n <= 1<<40 && (r.Most == 0 || n < r.Most) {
+			r.Most = n // the result has no more coordinates
+		}
 	}
 	for _, v := range f.vars {
 		r.Places[v] = f.fits(v)

@@ -50,13 +50,10 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, err := notation.NameOld(stmt)
-	if err != nil {
-		return nil, err
-	}
 	if err := notation.Check(stmt); err != nil {
 		return nil, err
 	}
+	old := notation.NameOld(stmt)
 	if old != "" {
 		j = j.withOld(old, stmt)
 	}

@@ -78,10 +78,7 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 	if err != nil {
 		return g, s.Locate(err)
 	}
-	old, err := notation.NameOld(stmt)
-	if err != nil {
-		return g, s.Locate(err)
-	}
+	old := notation.NameOld(stmt)
 	result := stmt.LHS.Name
 	sizes := map[string][]notation.Known{}
 	for _, a := range stmt.Tensors() {

@@ -331,10 +331,7 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, err := notation.NameOld(stmt)
-	if err != nil {
-		return nil, err
-	}
+	old := notation.NameOld(stmt)
 	g := x.given[s]
 	result := stmt.LHS.Name
 	_, read := g.Inputs[result]

@@ -91,6 +91,9 @@ func (c *Case) Prepare() (*Prepared, error) {
 	if err := notation.Check(s); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(s.Accesses(), func(a *notation.Access) bool { return a.Name == s.LHS.Name }) {
+		return nil, fmt.Errorf("%s stands on the right: its old value has no name of its own", s.LHS.Name)
+	}
 	p := &Prepared{Case: c, Parsed: s, Normal: notation.Normalize(s)}
 	uses := s.Tensors()
 	if len(uses) != len(c.Tensors) {

@@ -109,10 +109,7 @@ func (w *world) caseOf(text string) (*Case, error) {
 		return nil, err
 	}
 	name := s.LHS.Name
-	old, err := notation.NameOld(s)
-	if err != nil {
-		return nil, err
-	}
+	old := notation.NameOld(s)
 	c := &Case{Stmt: s.String()}
 	sizes := map[string]int64{}
 	for _, a := range notation.Normalize(s).Accesses() {

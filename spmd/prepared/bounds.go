@@ -2,6 +2,7 @@ package prepared
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,16 +22,9 @@ func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int
 // whichBound says which bound() of a schedule does not hold, and gives the first that may be
 // meant: by the sizes, if it is of a variable of the statement, else one of those that there are.
 func whichBound(list []string, sizes map[string]int64) (string, *schedule.Command) {
-	commands, err := schedule.Parse(list)
-	if err != nil {
-		panic("BUG: prepared: a schedule that ran does not parse: " + err.Error())
-	}
 	var others []string
 	var first *schedule.Command
-	for _, c := range commands {
-		if c.Name != "bound" {
-			continue
-		}
+	for _, c := range boundsOf(list) {
 		size, ok := sizes[c.Args[0].Text]
 		if !ok {
 			others = append(others, c.String())
@@ -39,10 +33,7 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 			}
 			continue
 		}
-		n, kind := c.Args[2].Text, c.Args[3].Text
-		want, err := strconv.ParseInt(n, 10, 64)
-		holds := kind == "MaxExact" && size == want || kind == "MaxConstraint" && size <= want || kind == "MinExact" && want == 0 || kind == "MinConstraint" && want <= 0
-		if err == nil && !holds {
+		if !holds(c, size) {
 			return fmt.Sprintf("%s of the schedule does not hold: %s runs from 0 to %d,", c, c.Args[0].Text, size), c
 		}
 	}
@@ -53,4 +44,36 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 		return others[0] + " of the schedule does not hold", first
 	}
 	return "one of " + strings.Join(others, ", ") + " of the schedule does not hold", first
+}
+
+// boundsHold tells whether all bound() of a schedule that are of variables of the statement
+// hold, by their sizes.
+func boundsHold(list []string, sizes map[string]int64) bool {
+	return !slices.ContainsFunc(boundsOf(list), func(c *schedule.Command) bool {
+		size, ok := sizes[c.Args[0].Text]
+		return ok && !holds(c, size)
+	})
+}
+
+// boundsOf are the bound() of a schedule that was followed.
+func boundsOf(list []string) []*schedule.Command {
+	commands, err := schedule.Parse(list)
+	if err != nil {
+		panic("BUG: prepared: a schedule that was followed does not parse: " + err.Error())
+	}
+	return slices.DeleteFunc(commands, func(c *schedule.Command) bool { return c.Name != "bound" })
+}
+
+// holds tells whether a bound() holds of a variable that runs from 0 to size.
+func holds(c *schedule.Command, size int64) bool {
+	want, err := strconv.ParseInt(c.Args[2].Text, 10, 64)
+	switch c.Args[3].Text {
+	case "MaxExact":
+		return err != nil || size == want
+	case "MaxConstraint":
+		return err != nil || size <= want
+	case "MinExact":
+		return err != nil || want == 0
+	}
+	return err != nil || want <= 0
 }

@@ -85,9 +85,13 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 	k.leaves = nil
 	for _, g := range k.Problem.Groups {
 		s := k.leafOf(like)
-		s.accumulate, s.norm = into, k.part(g.Terms, s.old != nil)
+		s.accumulate, s.norm = into, k.part(g.Terms)
 		s.inPlace = k.oldOperand()
-		k.scheduled(s)
+		if len(k.o.Schedule) > 0 {
+			k.scheduled(s)
+		} else {
+			k.unscheduled(s)
+		}
 		if k.into != nil {
 			s.fixedPattern, s.widths = k.into.values, k.into.widths
 		} else if len(k.leaves) > 0 { // blocks of all groups are summed
@@ -95,6 +99,12 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 		}
 		if err := s.compile(); err != nil {
 			return err
+		}
+		if s.schedule != nil && s.vast() {
+			k.unscheduled(s)
+			if err := s.compile(); err != nil {
+				return err
+			}
 		}
 		if len(k.leaves) == 0 {
 			if err := k.widen(s); err != nil {
@@ -107,26 +117,16 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 }
 
 // part is the normal form of these terms; nil for the whole statement.
-func (k *Statement) part(terms []int, old bool) *notation.Normal {
-	whole := k.asWritten(terms)
-	norm := k.p.Norm
-	if !whole {
-		part := *k.Problem.Norm
-		part.Terms = nil
-		for _, t := range terms {
-			part.Terms = append(part.Terms, k.Problem.Norm.Terms[t])
-		}
-		norm = &part
-	}
-	if len(k.o.Schedule) == 0 {
-		if some := k.without(norm, norm.Accumulate && old); some != norm {
-			return some
-		}
-	}
-	if whole {
+func (k *Statement) part(terms []int) *notation.Normal {
+	if k.asWritten(terms) {
 		return nil
 	}
-	return norm
+	part := *k.Problem.Norm
+	part.Terms = nil
+	for _, t := range terms {
+		part.Terms = append(part.Terms, k.Problem.Norm.Terms[t])
+	}
+	return &part
 }
 
 // widen compiles the first group's leaf anew where the arrays of its result are too narrow
@@ -162,13 +162,18 @@ func (k *Statement) asWritten(terms []int) bool {
 		!slices.ContainsFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name != o.Tensor })
 }
 
-// scheduled gives the leaf of a group the job's schedule, which orders the loops
-// over a block; where there is none, the sizes of what no split cuts.
-func (k *Statement) scheduled(s *leaf) {
-	if len(k.o.Schedule) == 0 {
-		s.exact = k.uncut()
-		return
+// unscheduled gives the leaf of a group the sizes of what no split cuts, and no term that
+// need not be computed: it has the default schedule.
+func (k *Statement) unscheduled(s *leaf) {
+	s.schedule, s.parts, s.names, s.exact = nil, nil, nil, k.uncut()
+	if n := s.normal(); k.without(n, n.Accumulate && s.old != nil) != n {
+		s.norm = k.without(n, n.Accumulate && s.old != nil)
 	}
+}
+
+// scheduled gives the leaf of a group the job's schedule, which orders the loops
+// over a block.
+func (k *Statement) scheduled(s *leaf) {
 	s.schedule = k.o.Schedule
 	if k.Problem.Whole {
 		return

@@ -9,8 +9,9 @@ import (
 
 // A term whose index space is empty, since one of its variables has the size 0, adds
 // nothing. Its loops over the other variables run all the same, and may be as long as
-// sizes can be: a file of 2^56 x 0 is short. So no leaf runs them. A job's
-// schedule says itself which loops there are, and its leaves run them.
+// sizes can be: a file of 2^56 x 0 is short. So no leaf runs them. A job's schedule says
+// itself which loops there are: where they would be long, it is held to its statement, and the leaf
+// has the default schedule.
 
 // fewPoints is up to how many coordinates of the other variables an empty term is left in a
 // leaf, which then is that of any sizes.
@@ -33,6 +34,24 @@ func (k *Statement) without(n *notation.Normal, old bool) *notation.Normal {
 	return &c
 }
 
+// normal is the normal form of what the leaf computes.
+func (s *leaf) normal() *notation.Normal {
+	if s.norm != nil {
+		return s.norm
+	}
+	return s.k.p.Norm
+}
+
+// vast tells whether the loops of a schedule would be long for a term that adds nothing. It
+// is not so where a bound of the schedule does not hold: its leaf says so before all loops.
+func (s *leaf) vast() bool {
+	n := s.normal()
+	return boundsHold(s.schedule, s.k.Sizes.Vars) && slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
+		empty, points := s.k.space(n, t)
+		return empty && points > fewPoints
+	})
+}
+
 // space tells whether the index space of a term is empty, and how many coordinates its
 // other variables have.
 func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
@@ -50,10 +69,7 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 // idle lists the variables that a leaf need not loop over, since no term has any
 // coordinate: operands store nothing along them, and the result needs no array for them.
 func (s *leaf) idle() []string {
-	k, n := s.k, s.norm
-	if n == nil {
-		n = k.p.Norm
-	}
+	k, n := s.k, s.normal()
 	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {
 		return nil
 	}

@@ -129,6 +129,9 @@ var inputs = map[string]input{
 	"names": {args: func() []interp.Arg {
 		return []interp.Arg{vals(integers[float64](20, 91)), vals(integers[float64](20, 92)), result(1)}
 	}, bounds: [][2]int64{{5, 20}}},
+	"rows": {args: func() []interp.Arg {
+		return []interp.Arg{{Vals: fresh(make([]float64, 20))}, vals(integers[float64](60, 94))}
+	}},
 	"nested": {args: func() []interp.Arg {
 		return []interp.Arg{{Vals: fresh(make([]float64, 200))}, vals(integers[float64](10, 70))}
 	}, bounds: [][2]int64{{0, 20}}},

@@ -1,0 +1,108 @@
+package irtest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"testing"
+
+	"distaff/codegen/interp"
+	"distaff/codegen/ir"
+	"distaff/codegen/ir/irtest"
+)
+
+// nodes are the types of the package's statements and expressions: those that have the methods
+// of Stmt and Expr.
+func nodes(t *testing.T) map[string]bool {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "../ir.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv == nil || fn.Name.Name != "stmt" && fn.Name.Name != "Type" {
+			continue
+		}
+		if p, ok := fn.Recv.List[0].Type.(*ast.StarExpr); ok {
+			out["*ir."+p.X.(*ast.Ident).Name] = true
+		}
+	}
+	return out
+}
+
+// TestEveryNode: the leaves have every statement and expression of the IR, every kind of loop
+// and every operator, so that what runs all of them has met all.
+func TestEveryNode(t *testing.T) {
+	want := nodes(t)
+	if len(want) < 25 {
+		t.Fatalf("got %d kinds of nodes of package ir, want all", len(want))
+	}
+	kinds, ops := map[ir.ForKind]bool{}, map[ir.Op]bool{}
+	for _, c := range irtest.Cases() {
+		f := c.Func()
+		ir.Walk(f.Body, func(s ir.Stmt) {
+			delete(want, fmt.Sprintf("%T", s))
+			if l, ok := s.(*ir.For); ok {
+				kinds[l.Kind] = true
+			}
+		})
+		ir.WalkExprs(f.Body, func(x ir.Expr) {
+			delete(want, fmt.Sprintf("%T", x))
+			if b, ok := x.(*ir.Binary); ok {
+				ops[b.Op] = true
+			}
+		})
+	}
+	for name := range want {
+		t.Errorf("no leaf has a %s", name)
+	}
+	for _, k := range []ir.ForKind{ir.Serial, ir.Parallel, ir.Vector, ir.Unrolled} {
+		if !kinds[k] {
+			t.Errorf("no leaf has a loop of kind %v", k)
+		}
+	}
+	for _, op := range []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem, ir.Min, ir.Max, ir.And, ir.Or, ir.Eq, ir.Ne, ir.Lt, ir.Le} {
+		if !ops[op] {
+			t.Errorf("no leaf has operator %v", op)
+		}
+	}
+}
+
+// TestInputs: each leaf is right by the rules of the IR, and ends on its inputs as the case says;
+// inputs are the same at each call, and fresh.
+func TestInputs(t *testing.T) {
+	for _, c := range irtest.Cases() {
+		f := c.Func()
+		if err := ir.Verify(f); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		args := c.Args()
+		if !reflect.DeepEqual(args, c.Args()) && c.Name != "arith" { // which has NaN
+			t.Errorf("%s: other inputs at another call", c.Name)
+		}
+		prog, err := interp.Compile(f)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		fail, err := prog.Run(args, c.Bounds, interp.Env{Threads: 2, Steps: 1e8})
+		code := ir.OK
+		if fail != nil {
+			code = fail.Code
+		}
+		if err != nil || code != c.Fail {
+			t.Errorf("%s: ends with %v, %v, want %v", c.Name, code, err, c.Fail)
+		}
+		for k, a := range c.Args() {
+			x, y := reflect.ValueOf(a.Vals.Data), reflect.ValueOf(args[k].Vals.Data)
+			if x.IsValid() && y.IsValid() && x.Len() > 0 && x.Pointer() == y.Pointer() {
+				t.Errorf("%s: argument %d of two calls is the same memory", c.Name, k)
+			}
+		}
+	}
+}
