@@ -5,6 +5,8 @@
 //	compile.go    a leaf for each group of terms, and the sum of two blocks
 //	leaf.go       one leaf: its unit, its arguments, its result's memory, its call
 //	whole.go      the one leaf of a statement on whole tensors, bound to its arguments
+//	near.go       a statement of which each rank runs one step, over what it has
+//	replica.go    small operands that every rank has whole
 //	exchange.go   other operands in the place of those that were loaded
 //	run.go        a step of the plan: a leaf on the blocks that came
 //	empty.go      terms over empty index spaces, which loop over nothing

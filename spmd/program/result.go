@@ -26,6 +26,14 @@ func (s *Statement) compute() error {
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
 	}
+	if s.k.Near() {
+		h, err := s.k.ComputeNear()
+		if err != nil {
+			return p.failed(s.breaks(t, err))
+		}
+		p.replace(t, h)
+		return nil
+	}
 	own, err := s.k.Compute()
 	if err != nil {
 		return p.failed(s.breaks(t, err))
