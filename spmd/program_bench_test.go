@@ -15,7 +15,7 @@ func BenchmarkProgram(b *testing.B) {
 		name  string
 		n     int
 		ranks int
-	}{{"1k", 1000, 1}, {"100k", 100_000, 1}, {"1k, 2 ranks", 1000, 2}} {
+	}{{"1k", 1000, 1}, {"100k", 100_000, 1}, {"1k, 2 ranks", 1000, 2}, {"1k, 4 ranks", 1000, 4}} {
 		n := size.n
 		rng := rand.New(rand.NewPCG(1, 2))
 		pos, crd, values, right := []int32{0}, []int32{}, []float64{}, make([]float64, n)

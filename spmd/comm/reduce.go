@@ -40,8 +40,8 @@ func (g *group) Allreduce(b Buf, op Op) error {
 	}
 	if c.long(b) {
 		err = c.allreduceLong(b, f)
-	} else if err = c.reduceTree(b, f, 0); err == nil {
-		err = c.bcast(b, 0)
+	} else {
+		err = c.allreduceShort(b, f)
 	}
 	if err = c.end(err); err != nil {
 		return err
@@ -130,6 +130,54 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 		}
 		return c.wait()
 	})
+}
+
+// allreduceShort leaves the combination in b of every rank, in log2(P) rounds: in each, the
+// two halves of a block of the tree exchange theirs, and every rank combines the left with the
+// right one. Where the right half is incomplete, its ranks send theirs to several of the left.
+func (c *call) allreduceShort(b Buf, f combiner) error {
+	p, me := len(c.g.members), c.g.rank
+	if p == 1 {
+		return nil
+	}
+	in, err := c.temp(b.Len, b.Type)
+	if err != nil {
+		return err
+	}
+	for n := 1; n < p; n *= 2 {
+		left := me &^ (2*n - 1)
+		right := left + n
+		if right >= p {
+			continue // a left half alone
+		}
+		width := min(n, p-right)
+		isLeft, i := me < right, me&(n-1)
+		from := left + i
+		if isLeft {
+			from = right + i%width
+		}
+		if err := c.irecv(in, from); err != nil {
+			return err
+		}
+		for to := i; isLeft && to < width || !isLeft && to < n; to += width {
+			peer := left + to
+			if isLeft {
+				peer = right + to
+			}
+			if err := c.isend(b, peer); err != nil {
+				return err
+			}
+		}
+		if err := c.wait(); err != nil {
+			return err
+		}
+		if isLeft {
+			f(b.Ptr, b.Ptr, in.Ptr, b.Len)
+		} else {
+			f(b.Ptr, in.Ptr, b.Ptr, b.Len)
+		}
+	}
+	return nil
 }
 
 // reduceParts leaves in the result part me of the combination over all ranks.

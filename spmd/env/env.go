@@ -40,6 +40,7 @@ type Env struct {
 	Ctx      context.Context
 	Comm     comm.Comm
 	Threads  int
+	OneNode  bool // all ranks are on this machine
 	Limit    *tcs.Limit
 	LimitWhy string          // what sets the limit, in words
 	Arena    *kernels.Arena  // where leaves get memory
@@ -63,7 +64,7 @@ func (e *Env) Located(err error) error {
 // New is the environment of a rank of c; onNode of its ranks are on this machine,
 // inProcess of them in this process. The caller closes it.
 func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
-	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, Tmp: s.Tmp, set: s}
+	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, OneNode: onNode == c.Size(), Tmp: s.Tmp, set: s}
 	if e.Threads == 0 {
 		why := ""
 		e.Threads, why = kernels.DefaultThreads(onNode, inProcess)

@@ -30,6 +30,9 @@ type Rank struct {
 
 	// Own has, for each operand, the blocks that live at this rank.
 	Own []map[plan.Block]*tcs.Tensor
+	// Replicas are, by operand, this rank's copy of the one block, where every rank has one; they
+	// are not broadcast. Nil, or nil of an operand, where the owner alone has it.
+	Replicas []*tcs.Tensor
 	// Like describes each operand's blocks, Result those of the result.
 	Like   []transfer.Like
 	Result transfer.Like

@@ -62,6 +62,10 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 			f.start(k)
 			continue
 		}
+		if r.Replicas != nil && r.Replicas[k] != nil {
+			f.held[k] = r.Replicas[k]
+			continue
+		}
 		owner := r.Plan.Owner(r.Plan.Operands[k].Modes, 0)
 		t, err := transfer.Bcast(r.Comm, r.Own[k][0], r.Like[k], owner, r.Alloc)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 )
 
 // AsStored tells whether a tensor in memory, over ranks or in a .tcs file serves as it is.
@@ -62,6 +63,28 @@ func (r *Reader) Blocks(c comm.Comm, p *plan.Problem, cuts []int, name string) (
 	stop := r.WatchFile(s.From, in)
 	defer stop()
 	return g.Scatter(c, in)
+}
+
+// Replica is an operand that every rank has whole, and stored as it is to be: nil at every rank
+// where they do not. The caller closes it.
+func (r *Reader) Replica(name string) *tcs.Tensor {
+	s := r.Sources[name]
+	switch {
+	case s.Scalar != nil:
+		return tcs.Scalar(*s.Scalar)
+	case s.held != nil && s.held.Replica != nil && r.AsStored(s):
+		return s.held.Replica.Alias()
+	}
+	return nil
+}
+
+// HeldBlocks are the blocks of an operand that a program holds, stored as they are to be; nil at
+// every rank for any other.
+func (r *Reader) HeldBlocks(name string) *store.Blocks {
+	if s := r.Sources[name]; s.held != nil && r.AsStored(s) {
+		return s.held.Blocks
+	}
+	return nil
 }
 
 // Target says what blocks are to be made of a tensor.

@@ -38,6 +38,9 @@ type Held struct {
 	Blocks  *store.Blocks
 	Entries int64 // stored, at all ranks
 	AsIs    bool  // every block has the tensor's own storage
+	// Replica is, of a tensor of one block that every rank has, this rank's: at the block's
+	// owner the block. It is nil at every rank where the owner alone has it.
+	Replica *tcs.Tensor
 }
 
 // Hold is an Input of a tensor that the ranks hold. It stays the caller's.

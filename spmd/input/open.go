@@ -145,6 +145,10 @@ func (s *Source) setHeld(h *Held, want tcs.Type) error {
 // Hold puts a tensor over the ranks in the place of the source called name, of the same
 // sizes, and of a type that the source's takes.
 func (r *Reader) Hold(name string, h *Held) error {
+	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Type == h.Blocks.Type && s.held.Blocks.Kinds == h.Blocks.Kinds && slices.Equal(s.dims, h.Blocks.Dims) {
+		s.In, s.held, s.entries = Hold(h), h, h.Entries
+		return nil
+	}
 	s := &Source{name: name, In: Hold(h), order: r.p.Orders[name]}
 	if err := s.setHeld(h, r.Sources[name].typ); err != nil {
 		return err

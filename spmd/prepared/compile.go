@@ -46,6 +46,9 @@ func (k *Statement) Compile() error {
 	if !result.Format.AllDense() {
 		k.accumulate(inPlace)
 	}
+	if !result.Format.AllDense() || result.Repack {
+		k.near = nil
+	}
 	if k.Problem.Whole {
 		return k.bind()
 	}

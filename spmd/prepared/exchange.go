@@ -25,12 +25,12 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 		if o.Tensor != name {
 			continue
 		}
-		own, err := k.Blocks(k.Comm, k.Problem, o.Modes, name)
+		own, replica, err := k.here(i)
 		if err != nil {
 			return err
 		}
-		closeBlocks(k.exec.Own[i])
-		k.exec.Own[i] = own
+		k.drop(i)
+		k.exec.Own[i], k.exec.Replicas[i] = own, replica
 	}
 	return nil
 }
@@ -56,8 +56,7 @@ func (k *Statement) Release(name string) {
 	k.forget()
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name {
-			closeBlocks(k.exec.Own[i])
-			k.exec.Own[i] = nil
+			k.drop(i)
 		}
 	}
 }
@@ -113,10 +112,26 @@ func twice(cuts []int) bool {
 	return false
 }
 
-// Shows tells whether the blocks of an operand are those of the tensor itself, at every rank.
-func (k *Statement) Shows(operand int, b *store.Blocks) bool {
+// Shows tells whether the blocks of an operand are those of the tensor itself, which is stored as
+// the operand is, at every rank.
+func (k *Statement) Shows(operand int, h *input.Held) bool {
+	if k.replicated[operand] && h.Replica == nil {
+		return false
+	}
+	return k.same(operand, h.Blocks)
+}
+
+// same tells whether a tensor lies in the blocks that the plan wants of an operand.
+func (k *Statement) same(operand int, b *store.Blocks) bool {
+	if last := k.shown[operand]; last != nil && last.LaidAs(b) {
+		return true
+	}
 	o := k.Problem.Operands[operand]
-	return k.Target(k.Problem, o.Modes, o.Tensor).Same(b)
+	if !k.Target(k.Problem, o.Modes, o.Tensor).Same(b) {
+		return false
+	}
+	k.shown[operand] = &store.Blocks{Owners: b.Owners, Boxes: b.Boxes}
+	return true
 }
 
 // ResultStored tells whether the blocks of results are stored as the result is to be: others

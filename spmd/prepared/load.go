@@ -19,11 +19,12 @@ func (k *Statement) Load() error {
 		if err := k.Ctx.Err(); err != nil {
 			return err
 		}
-		own, err := k.Blocks(k.Comm, k.Problem, k.Problem.Operands[i].Modes, o.Tensor)
+		own, replica, err := k.here(i)
 		if err != nil {
 			return err
 		}
 		k.exec.Own = append(k.exec.Own, own)
+		k.exec.Replicas[i] = replica
 		if k.Problem.Whole {
 			k.Detail(summary.Describe(o.Tensor, own[0]))
 		}

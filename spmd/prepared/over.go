@@ -10,9 +10,10 @@ import (
 
 // oldOperand is the operand that is the result's old value, where a leaf may write over it; "" for
 // none: the caller asks for that, it is read by one access, and each block of the result is
-// made by one step, at the rank where the block of the old value lies.
+// made by one step, at the rank where the block of the old value lies. Where each rank runs one
+// step over what it has, its block may still be on the way to others: results have memory of their own.
 func (k *Statement) oldOperand() string {
-	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Groups) != 1 {
+	if !k.o.Over || k.near != nil || k.narrows() || k.into != nil || len(k.Problem.Groups) != 1 {
 		return ""
 	}
 	n := -1

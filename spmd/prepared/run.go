@@ -27,7 +27,7 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
 	st := k.leaves[s.Group]
 	var args []*tcs.Tensor
-	if k.bound != nil {
+	if k.bound != nil && k.bound.ready {
 		args = k.bound.args
 	} else {
 		var made []*tcs.Tensor
@@ -41,12 +41,17 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *lea
 			}
 		}()
 	}
+	return f(st, args, k.ranges(s))
+}
+
+// ranges are those of the split variables in a step.
+func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}
 	for v, b := range k.Problem.Vars {
 		at := s.Tuple[v]
 		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
 	}
-	return f(st, args, ranges)
+	return ranges
 }
 
 // given names operand blocks.

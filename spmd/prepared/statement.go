@@ -8,6 +8,7 @@ import (
 	"distaff/spmd/exec"
 	"distaff/spmd/input"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 	"distaff/spmd/transfer"
 )
 
@@ -24,11 +25,15 @@ type Statement struct {
 	leaves     []*leaf // one a group
 	sum        *leaf   // result = P + Q
 	bound      *whole  // the call of the leaf of a statement on whole tensors; nil until it is bound
+	near       *near   // of a program on several ranks; nil where steps go by the plan
 	into       *into   // of Options.FixedPattern; nil for a result of its own
 	overwrites bool    // every rank's leaf can write over the result's old value
 	over       bool    // the run writes over the result's old value
 	exec       *exec.Rank
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
+
+	replicated []bool          // operands of which every rank has the whole (exec.Rank.Replicas)
+	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
 
 	closers []func() error
 }
@@ -41,6 +46,7 @@ type Options struct {
 	Several      bool        // it will run more than once
 	Locked       bool        // all runs are from one thread, which is the caller's
 	Over         bool        // leaves that can write over the result's old value are wanted
+	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
 	Verify       bool        // the compiler checks what its passes make
 	Trace        func(pass string, text func() string)
 }
@@ -51,6 +57,11 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located}
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
+	}
+	n := len(problem.Operands)
+	k.replicated, k.exec.Replicas, k.shown = make([]bool, n), make([]*tcs.Tensor, n), make([]*store.Blocks, n)
+	if o.Replicas && problem.Ranks > 1 {
+		k.settleReplicas()
 	}
 	return k
 }
@@ -99,12 +110,22 @@ func (k *Statement) Compiler() string { return k.leaves[0].compiler }
 // Close gives back all that the statement holds; results are their owners'.
 func (k *Statement) Close() {
 	k.unbind()
-	for _, own := range k.exec.Own {
-		closeBlocks(own)
+	for i := range k.exec.Own {
+		k.drop(i)
 	}
 	k.exec.Own = nil
 	for n := len(k.closers) - 1; n >= 0; n-- {
 		k.closers[n]()
+	}
+}
+
+// drop gives back this rank's blocks of an operand.
+func (k *Statement) drop(operand int) {
+	closeBlocks(k.exec.Own[operand])
+	k.exec.Own[operand] = nil
+	if t := k.exec.Replicas[operand]; t != nil {
+		t.Close()
+		k.exec.Replicas[operand] = nil
 	}
 }
 

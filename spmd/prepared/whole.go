@@ -1,17 +1,22 @@
 package prepared
 
 import (
+	"slices"
+
 	"distaff/io/tcs"
 	"distaff/kernels"
 )
 
-// whole is the call of the leaf of a statement on whole tensors, whose arguments and ranges
-// are the same at every run.
+// whole is the call of the leaf of a statement on whole tensors, or of the one step of a
+// rank, whose arguments and ranges are the same at every run.
 type whole struct {
 	args   []*tcs.Tensor // but the result
 	all    []*tcs.Tensor // room for the result, and args
 	made   []*tcs.Tensor // conversions among args
+	at     []int         // by operand, where it is in args; -1 where a conversion is, or it is not read
+	ready  bool          // args are there
 	bounds [][2]int64
+	box    [][2]int64 // of the result; nil for the whole
 	env    kernels.Env
 }
 
@@ -20,46 +25,103 @@ type whole struct {
 // depends on the number of threads.
 const smallWork = 1 << 15
 
-// bind brings the operands of a statement on whole tensors into the form in which its
-// leaf reads them, once for all runs.
+// bind brings the operands of the one call into the form in which its leaf reads them, once for
+// all runs.
 func (k *Statement) bind() error {
-	if k.bound != nil {
+	w, blocks := k.bound, k.blocksOfCall
+	if w != nil && w.ready {
 		return nil
 	}
-	var blocks []*tcs.Tensor
-	work := int64(0)
-	for _, own := range k.exec.Own {
-		blocks = append(blocks, own[0])
-		work += own[0].Vals.Len
-	}
-	s := k.leaves[0]
-	args, made, err := s.arguments(k.given(blocks))
-	if err != nil {
-		return err
-	}
-	env := s.env()
-	if k.o.Locked {
-		if s.unit.Result.Format.AllDense() {
-			n := int64(1)
-			for _, d := range s.dims {
-				n *= d
+	if w == nil {
+		var err error
+		if w, err = k.newCall(blocks()); err != nil {
+			return err
+		}
+		k.bound = w
+	} else {
+		for n, t := range blocks() {
+			if at := w.at[n]; at >= 0 {
+				w.args[at], w.all[at+1] = t, t
 			}
-			work += n
-		}
-		if work < smallWork {
-			env.Threads = 1
 		}
 	}
-	k.bound = &whole{args: args, all: append([]*tcs.Tensor{nil}, args...), made: made, bounds: s.bounds(nil), env: env}
+	w.env.Threads = k.threads(w.box)
+	w.ready = true
 	return nil
 }
 
-// unbind forgets the call.
+// newCall is the call on these blocks.
+func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
+	s := k.leaves[0]
+	args, made, err := s.arguments(k.given(blocks))
+	if err != nil {
+		return nil, err
+	}
+	w := &whole{args: args, all: append([]*tcs.Tensor{nil}, args...), made: made, env: s.env(), at: make([]int, len(blocks))}
+	for n, t := range blocks {
+		w.at[n] = -1
+		if t != nil {
+			w.at[n] = slices.Index(args, t)
+		}
+	}
+	if k.near == nil {
+		w.bounds = s.bounds(nil)
+		return w, nil
+	}
+	w.bounds, w.box = s.bounds(k.ranges(k.near.step)), k.near.box()
+	return w, nil
+}
+
+// threads are those of the call, whose result has that box, nil for the whole.
+func (k *Statement) threads(box [][2]int64) int {
+	if !k.o.Locked {
+		return k.Threads
+	}
+	work, s := int64(0), k.leaves[0]
+	for _, t := range k.bound.args {
+		work += t.Vals.Len
+	}
+	if s.unit.Result.Format.AllDense() {
+		n := int64(1)
+		for m, d := range s.dims {
+			if box != nil {
+				d = box[m][1] - box[m][0]
+			}
+			n *= d
+		}
+		work += n
+	}
+	if work < smallWork {
+		return 1
+	}
+	return k.Threads
+}
+
+// blocksOfCall are the blocks that the one call of a leaf reads, by operand; nil for those that
+// it does not.
+func (k *Statement) blocksOfCall() []*tcs.Tensor {
+	if k.near != nil {
+		return k.near.blocks(k)
+	}
+	var blocks []*tcs.Tensor
+	for _, own := range k.exec.Own {
+		blocks = append(blocks, own[0])
+	}
+	return blocks
+}
+
+// unbind lets go of the call's operands, which others take the place of.
 func (k *Statement) unbind() {
-	if k.bound == nil {
+	w := k.bound
+	if w == nil {
 		return
 	}
-	for _, t := range k.bound.made {
+	if w.ready = false; len(w.made) == 0 {
+		clear(w.args)
+		clear(w.all)
+		return
+	}
+	for _, t := range w.made {
 		t.Close()
 	}
 	k.bound = nil

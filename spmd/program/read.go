@@ -99,6 +99,9 @@ func (p *Program) Value(name string) (tcs.Value, error) {
 	if x := b.Own[0]; x != nil {
 		v = x.Value(0)
 	}
+	if x := t.held.Replica; x != nil {
+		return x.Value(0), nil
+	}
 	if p.env.Comm.Size() == 1 {
 		return v, nil
 	}

@@ -26,7 +26,16 @@ func (s *Statement) compute() error {
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
 	}
-	if s.overOld(t) {
+	if s.k.Near() {
+		h, err := s.k.ComputeNear()
+		if err != nil {
+			return p.failed(s.breaks(t, err))
+		}
+		h.Blocks.Sums = s.sums()
+		p.replace(t, h)
+		return nil
+	}
+	if s.overOld(t) && t.held.Replica == nil { // which other statements may show
 		return s.computeOver(t)
 	}
 	own, err := s.k.Compute()

@@ -184,7 +184,7 @@ func (s *Statement) try(sized bool) error {
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed, prepared.Options{Schedule: s.how.Schedule, MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Verify: p.o.Verify}, problem)
+	s.k = prepared.New(r, s.parsed, prepared.Options{Schedule: s.how.Schedule, MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify}, problem)
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}
@@ -308,6 +308,9 @@ func (s *Statement) adopt() error {
 			if err != nil {
 				return err
 			}
+			if len(b.Owners) == 1 {
+				h.Replica = s.k.ReplicaOf(o.Tensor)
+			}
 			t.hold(h)
 		}
 		r.version, r.held, r.shown = t.version, t.held, s.shows(o.Tensor, t.held)
@@ -323,7 +326,7 @@ func (s *Statement) shows(operand string, h *input.Held) bool {
 		return false
 	}
 	for i, o := range s.k.Problem.Operands {
-		if o.Tensor == operand && !s.k.Shows(i, h.Blocks) {
+		if o.Tensor == operand && !s.k.Shows(i, h) {
 			return false
 		}
 	}

@@ -90,7 +90,9 @@ func (p *Program) holdScalar(t *tensor) error {
 	if err != nil {
 		return err
 	}
-	t.hold(p.alone(x))
+	h := p.alone(x)
+	h.Replica = x.Alias()
+	t.hold(h)
 	return x.Close()
 }
 
@@ -141,6 +143,9 @@ func (t *tensor) unhold() {
 	}
 	for _, b := range t.held.Blocks.Own {
 		b.Close()
+	}
+	if r := t.held.Replica; r != nil {
+		r.Close()
 	}
 	t.held = nil
 }

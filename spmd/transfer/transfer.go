@@ -76,6 +76,9 @@ func buf(t *tcs.Tensor, a *tcs.Array) comm.Buf {
 	return b
 }
 
+// Values are a tensor's values as bytes to be sent or received.
+func Values(t *tcs.Tensor) comm.Buf { return buf(t, &t.Vals) }
+
 // Sending is a block under way; its memory must stay as it is until Wait.
 type Sending struct {
 	requests []*comm.Request

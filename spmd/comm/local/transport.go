@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -20,7 +21,7 @@ type world struct {
 	ranks  []*rank
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	spin   time.Duration // how long a wait spins before it sleeps
+	spins  bool // waits spin before they sleep: every rank has a processor
 }
 
 // rank is one rank's mailbox and transport.
@@ -28,6 +29,7 @@ type rank struct {
 	w      *world
 	board  *comm.Board
 	agreed error
+	spin   atomic.Int64 // how long the rank's next wait spins before it sleeps
 
 	mu      sync.Mutex
 	posted  map[key][]*op      // receives that wait for a message
@@ -44,7 +46,7 @@ func newWorld(ctx context.Context, n int) *world {
 	w := &world{}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if n <= runtime.GOMAXPROCS(0) {
-		w.spin = 30 * time.Microsecond
+		w.spins = true
 	}
 	for r := range n {
 		w.ranks = append(w.ranks, &rank{w: w, board: comm.NewBoard(r, n), posted: map[key][]*op{}, arrived: map[key][]*message{}})
@@ -97,6 +99,29 @@ func (w *world) leftover() error {
 	return nil
 }
 
+// A wait spins longest after others that were not in vain: waking a sleeping thread on another
+// processor takes some tens of microseconds. Where the rank that is waited for does not run, since
+// other programs have the processors, spinning keeps it from them, and goes on but shortly.
+const (
+	spinMost  = 200 * time.Microsecond
+	spinLeast = 10 * time.Microsecond
+)
+
+// spun spins until ready, for a while: false where that was in vain.
+func (p *rank) spun(ready func() bool) bool {
+	most := max(time.Duration(p.spin.Load()), spinLeast)
+	for end := time.Now().Add(most); time.Now().Before(end); {
+		for range 32 {
+			if ready() {
+				p.spin.Store(int64(min(2*most, spinMost)))
+				return true
+			}
+		}
+	}
+	p.spin.Store(int64(most / 4))
+	return false
+}
+
 // Park sleeps until an operation is done or can be moved by its owner.
 func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
 	ready := func() bool {
@@ -107,12 +132,8 @@ func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
 		}
 		return false
 	}
-	if p.w.spin > 0 {
-		for end := time.Now().Add(p.w.spin); time.Now().Before(end); {
-			if ready() {
-				return nil
-			}
-		}
+	if p.w.spins && p.spun(ready) {
+		return nil
 	}
 	w := make(waiter, 1)
 	for _, o := range ops {

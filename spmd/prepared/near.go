@@ -1,0 +1,175 @@
+package prepared
+
+import (
+	"context"
+	"time"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/input"
+	"distaff/spmd/plan"
+	"distaff/spmd/store"
+	"distaff/spmd/transfer"
+)
+
+// near is a statement with a dense result of which each rank runs one step, over blocks that
+// it has: its own, and those that every rank has. What the step makes is a block of the result that stays
+// at the rank; or a part of a sum, which the ranks exchange, so that each has the result. A
+// statement of nothing that is cut, on scalars say, runs at every rank over what each has.
+type near struct {
+	step       plan.Step // this rank's
+	everywhere bool      // it is the plan's one step, which every rank runs
+	sum        bool      // the result is the sum over the ranks
+	result     *store.Blocks
+}
+
+// newNear is the statement as such a one, but for what its step reads (see reaches); nil for
+// any other.
+func (k *Statement) newNear() *near {
+	p := k.Problem
+	if len(p.Groups) != 1 || !k.Formats[k.p.Result].AllDense() || k.narrows() || k.o.FixedPattern != nil {
+		return nil
+	}
+	n, steps := &near{}, make([]bool, p.Ranks)
+	total := 0
+	for rank, s := range p.AllSteps() {
+		if steps[rank] {
+			return nil
+		}
+		steps[rank] = true
+		if total++; rank == k.Comm.Rank() || total == 1 {
+			n.step = s
+		}
+	}
+	small := k.bytes(k.p.Result) <= resultMost
+	switch {
+	case total == 1 && len(p.Vars) == 0 && small && k.OneNode: // processors of other kinds may give other bits
+		n.everywhere = true
+	case total < p.Ranks:
+		return nil
+	case small && inOrder(p):
+		n.sum = true
+	case !stays(p):
+		return nil
+	}
+	n.result = k.ResultBlocks(nil)
+	return n
+}
+
+// stays tells whether each rank makes the blocks of the result that are its own.
+func stays(p *plan.Problem) bool {
+	for _, s := range p.Sums() {
+		if len(s.Adds) > 0 || s.Root.Rank != s.Owner {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder tells whether the result is one sum of a part of each rank, in their order, which
+// is the order in which comm adds.
+func inOrder(p *plan.Problem) bool {
+	list := p.Partials()
+	for n, part := range list {
+		if part.Rank != n || part.Result != 0 {
+			return false
+		}
+	}
+	return len(list) == p.Ranks && p.SpaceOf(p.Result).Size() == 1
+}
+
+// reaches tells whether every rank has what its step reads.
+func (n *near) reaches(k *Statement) bool {
+	for rank, s := range k.Problem.AllSteps() {
+		for _, need := range s.Need {
+			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Owner(k.Problem.Operands[i].Modes, need.Block) != rank) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// blocks are what the step reads, by operand.
+func (n *near) blocks(k *Statement) []*tcs.Tensor {
+	blocks := make([]*tcs.Tensor, len(k.Problem.Operands))
+	for _, need := range n.step.Need {
+		i := need.Operand
+		if blocks[i] = k.exec.Own[i][need.Block]; k.replicated[i] {
+			blocks[i] = k.exec.Replicas[i]
+		}
+	}
+	return blocks
+}
+
+// box is that of what the step makes.
+func (n *near) box() [][2]int64 { return n.result.Boxes[n.step.Partial.Result] }
+
+// Near tells whether each rank runs one step over what it has: see ComputeNear.
+func (k *Statement) Near() bool { return k.near != nil }
+
+// ComputeNear runs the statement once, and returns the result over the ranks, which the caller
+// closes. Collective.
+func (k *Statement) ComputeNear() (*input.Held, error) {
+	if err := k.bind(); err != nil {
+		return nil, err
+	}
+	n, s, w := k.near, k.leaves[0], k.bound
+	t, err := s.newResult(w.args, w.box)
+	if err != nil {
+		return nil, err
+	}
+	w.all[0] = t
+	err = s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
+	w.all[0] = nil
+	if err != nil {
+		err = k.first(err)
+	} else if n.sum {
+		values := transfer.Values(t)
+		values.Type = elements[t.Type]
+		values.Len = t.Vals.Len
+		err = k.Comm.Allreduce(values, comm.Sum)
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Trust()
+	return n.held(k, t), nil
+}
+
+// elements are the types of values as comm adds them.
+var elements = map[tcs.Type]comm.Type{tcs.Float64: comm.Float64, tcs.Float32: comm.Float32, tcs.Int64: comm.Int64, tcs.Int32: comm.Int32,
+	tcs.Complex128: comm.Complex128, tcs.Complex64: comm.Complex64}
+
+// first has rank 0 tell of an error that all ranks find in what each runs alike: others wait a
+// moment for it.
+func (k *Statement) first(err error) error {
+	if !k.near.everywhere || k.Comm.Rank() == 0 {
+		return err
+	}
+	select {
+	case <-k.Ctx.Done():
+		return context.Cause(k.Ctx)
+	case <-time.After(time.Second):
+		return err
+	}
+}
+
+// held is the result over the ranks, of which this rank has t.
+func (n *near) held(k *Statement, t *tcs.Tensor) *input.Held {
+	b := *n.result
+	b.Own = map[int]*tcs.Tensor{}
+	block := int(n.step.Partial.Result)
+	if b.Owners[block] == k.Comm.Rank() {
+		b.Own[block] = t
+	}
+	h := &input.Held{Blocks: &b, Entries: 1, AsIs: true}
+	for _, d := range b.Dims {
+		h.Entries *= d
+	}
+	if n.sum || n.everywhere {
+		h.Replica = t
+	}
+	return h
+}

@@ -1,0 +1,165 @@
+package prepared
+
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+	"distaff/spmd/store"
+	"distaff/spmd/transfer"
+)
+
+// replicaMost is the size in bytes up to which every rank keeps a dense operand that all read
+// whole, and resultMost the same of a result that is not cut.
+const (
+	replicaMost = 16 << 20
+	resultMost  = 64 << 10
+)
+
+// settleReplicas settles which operands every rank has whole, and whether each rank runs
+// its one step over what it has: every rank settles the same.
+func (k *Statement) settleReplicas() {
+	all := k.Problem.Broadcasts()
+	mark := func(everywhere bool) {
+		for i, o := range k.Problem.Operands {
+			k.replicated[i] = (all[i] || everywhere) && k.Formats[o.Tensor].AllDense() && k.bytes(o.Tensor) <= replicaMost
+		}
+	}
+	k.near = k.newNear()
+	mark(k.near != nil && k.near.everywhere)
+	if k.near != nil && !k.near.reaches(k) {
+		k.near = nil
+		mark(false)
+	}
+}
+
+// bytes are those of a tensor with dense levels.
+func (k *Statement) bytes(name string) float64 {
+	n := float64(k.likeOf(name, k.Formats[name]).Type.Size())
+	for _, d := range k.Sizes.Dims[name] {
+		n *= float64(d)
+	}
+	return n
+}
+
+// here makes this rank's blocks of an operand, and, of one that is replicated, the whole of it.
+// The caller closes them. Collective.
+func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor, err error) {
+	o := k.Problem.Operands[operand]
+	if !k.replicated[operand] {
+		if b := k.HeldBlocks(o.Tensor); b != nil && k.same(operand, b) {
+			own = make(map[plan.Block]*tcs.Tensor, len(b.Own))
+			for n, t := range b.Own {
+				own[plan.Block(n)] = t.Alias()
+			}
+			return own, nil, nil
+		}
+		own, err = k.Blocks(k.Comm, k.Problem, o.Modes, o.Tensor)
+		return own, nil, err
+	}
+	owner := k.Problem.Owner(o.Modes, 0)
+	if replica = k.Replica(o.Tensor); replica == nil {
+		if b := k.HeldBlocks(o.Tensor); b != nil && inRows(b, k.Comm.Size()) {
+			replica, err = k.gathered(o.Tensor, b)
+		} else if own, err = k.Blocks(k.Comm, k.Problem, o.Modes, o.Tensor); err == nil {
+			replica, err = k.spread(o.Tensor, own[0], owner)
+		}
+	}
+	if err != nil {
+		closeBlocks(own)
+		return nil, nil, err
+	}
+	if own == nil {
+		own = map[plan.Block]*tcs.Tensor{}
+		if k.Comm.Rank() == owner {
+			own[0] = replica.Alias()
+		}
+	}
+	return own, replica, nil
+}
+
+// inRows tells whether the ranks, in order, have one block each, of consecutive ranges of the
+// outermost level.
+func inRows(b *store.Blocks, ranks int) bool {
+	if len(b.Dims) == 0 || len(b.Owners) != ranks {
+		return false
+	}
+	end := int64(0)
+	for n, owner := range b.Owners {
+		if owner != n {
+			return false
+		}
+		for m, r := range b.Boxes[n] {
+			switch {
+			case m != b.Modes[0] && r != [2]int64{0, b.Dims[m]}, m == b.Modes[0] && r[0] != end:
+				return false
+			case m == b.Modes[0]:
+				end = r[1]
+			}
+		}
+	}
+	return end == b.Dims[b.Modes[0]]
+}
+
+// gathered is the whole of a dense tensor of which each rank has rows. Collective.
+func (k *Statement) gathered(name string, b *store.Blocks) (*tcs.Tensor, error) {
+	t, err := k.room(name)
+	if err != nil {
+		return nil, err
+	}
+	row := int64(t.Type.Size())
+	for _, m := range b.Modes[1:] {
+		row *= b.Dims[m]
+	}
+	counts := make([]int64, len(b.Owners))
+	for n, box := range b.Boxes {
+		r := box[b.Modes[0]]
+		counts[n] = (r[1] - r[0]) * row
+	}
+	me := k.Comm.Rank()
+	send := comm.Buf{}
+	if counts[me] > 0 { // the block may show a part of more rows
+		own := b.Own[me]
+		first := (b.Boxes[me][b.Modes[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(t.Type.Size())
+		send = transfer.Values(own).Slice(first, first+counts[me])
+	}
+	if err := k.Comm.Allgatherv(send, transfer.Values(t), counts); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Trust()
+	return t, nil
+}
+
+// spread is the whole of a dense tensor that its owner has in t. Collective.
+func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, error) {
+	var err error
+	if k.Comm.Rank() == owner {
+		t = t.Alias()
+	} else if t, err = k.room(name); err != nil {
+		return nil, err
+	}
+	if err := k.Comm.Bcast(transfer.Values(t), owner); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Trust()
+	return t, nil
+}
+
+// room is a dense tensor of any values.
+func (k *Statement) room(name string) (*tcs.Tensor, error) {
+	like := k.likeOf(name, k.Formats[name])
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	return tcs.NewIn(shape, name, k.Arena.Alloc)
+}
+
+// ReplicaOf is an operand that every rank has whole, nil at every rank for any other. The caller
+// closes it.
+func (k *Statement) ReplicaOf(name string) *tcs.Tensor {
+	for i, o := range k.Problem.Operands {
+		if t := k.exec.Replicas[i]; o.Tensor == name && t != nil {
+			return t.Alias()
+		}
+	}
+	return nil
+}
