@@ -44,7 +44,7 @@ func TestEmptySpacesScheduled(t *testing.T) {
 					j.Inputs[name], j.Sizes[name] = spmd.Generated(x), map[string][]int64{"b": {3}, "c": {huge}}[name]
 				}
 			}
-			j.Schedule, j.Interpret, j.Ranks, j.Check = []string{c.schedule}, true, ranks, true
+			j.Schedule, j.Target, j.Ranks, j.Check = []string{c.schedule}, spmd.Interpreter, ranks, true
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			rep, err := j.Run(ctx)
 			cancel()

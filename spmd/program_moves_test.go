@@ -15,7 +15,7 @@ import (
 func TestProgramMoves(t *testing.T) {
 	const n = 60
 	for _, ranks := range []int64{2, 3, 4} {
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: int(ranks), Interpret: true}, func(p *spmd.Program) error {
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: int(ranks), Target: spmd.Interpreter}, func(p *spmd.Program) error {
 			if err := setDense(p, "A", make([]float64, n*n), n, n); err != nil {
 				return err
 			}
@@ -79,14 +79,14 @@ func TestProgramSumsAsJobsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := spmd.Job{Statement: "s = y(i) * y(i) * y(i)", Keep: true, Inputs: map[string]spmd.Input{"y": spmd.InMemory(y)}, Options: spmd.Options{Ranks: ranks, Interpret: true}}
+		job := spmd.Job{Statement: "s = y(i) * y(i) * y(i)", Keep: true, Inputs: map[string]spmd.Input{"y": spmd.InMemory(y)}, Options: spmd.Options{Ranks: ranks, Target: spmd.Interpreter}}
 		report, err := job.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := real(report.Result.Value(0).Complex())
 		report.Result.Close()
-		err = spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Interpret: true}, func(p *spmd.Program) error {
+		err = spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter}, func(p *spmd.Program) error {
 			if err := setDense(p, "y", values, n); err != nil {
 				return err
 			}

@@ -109,13 +109,13 @@ func (n *near) box() [][2]int64 { return n.result.Boxes[n.step.Partial.Result] }
 func (k *Statement) Near() bool { return k.near != nil }
 
 // ComputeNear runs the statement once, and returns the result over the ranks, which the caller
-// closes. Collective.
-func (k *Statement) ComputeNear() (*input.Held, error) {
+// closes. With over it writes over the result's old value, as ComputeOver does. Collective.
+func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 	if err := k.bind(); err != nil {
 		return nil, err
 	}
 	n, s, w := k.near, k.leaves[0], k.bound
-	t, err := s.newResult(w.args, w.box)
+	t, err := s.resultOver(w.args, w.box, over)
 	if err != nil {
 		return nil, err
 	}

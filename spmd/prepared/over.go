@@ -6,14 +6,14 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 )
 
 // oldOperand is the operand that is the result's old value, where a leaf may write over it; "" for
 // none: the caller asks for that, it is read by one access, and each block of the result is
-// made by one step, at the rank where the block of the old value lies. Where each rank runs one
-// step over what it has, its block may still be on the way to others: results have memory of their own.
+// made by one step, at the rank where the block of the old value lies.
 func (k *Statement) oldOperand() string {
-	if !k.o.Over || k.near != nil || k.narrows() || k.into != nil || len(k.Problem.Groups) != 1 {
+	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Groups) != 1 {
 		return ""
 	}
 	n := -1
@@ -67,12 +67,18 @@ func (k *Statement) allInPlace() (bool, error) {
 // Overwrites tells whether the leaves can write over the result's old value.
 func (k *Statement) Overwrites() bool { return k.overwrites }
 
-// settled waits until no rank has memory any more that an earlier statement handed it: ranks of one process share that. Collective.
-func (k *Statement) settled() error {
-	if c := k.Comm; c.Size() > 1 && c.OneProcess() {
-		return c.Uncounted().Barrier()
+// Lends tells whether the statement hands blocks of an operand to other ranks, which may read them
+// after its run: ranks of one process share their memory then. The same at every rank.
+func (k *Statement) Lends(operand string, b *store.Blocks) bool {
+	for i, o := range k.Problem.Operands {
+		if o.Tensor != operand {
+			continue
+		}
+		if k.near == nil || !k.same(i, b) && !(k.replicated[i] && inRows(b, k.Comm.Size())) {
+			return true
+		}
 	}
-	return nil
+	return false
 }
 
 // resultOver is the result before the leaf runs: of a leaf that works in place, the operand itself

@@ -84,9 +84,6 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 // ComputeOver is Compute, which writes over the result's old value: that Overwrites, and
 // that the blocks of the old value are the result's, is the caller's to know. The blocks that it returns are these. Collective.
 func (k *Statement) ComputeOver() (map[plan.Block]*tcs.Tensor, error) {
-	if err := k.settled(); err != nil {
-		return nil, err
-	}
 	k.over = true
 	defer func() { k.over = false }()
 	return k.Compute()

@@ -15,7 +15,7 @@ import (
 	"distaff/spmd/store"
 )
 
-// held is a tensor that lies in memory.
+// held is a tensor that lies in memory, whose blocks are read outside of a statement's run.
 func (p *Program) held(name string) (*tensor, error) {
 	if err := p.may(); err != nil {
 		return nil, err
@@ -29,6 +29,7 @@ func (p *Program) held(name string) (*tensor, error) {
 			return nil, err
 		}
 	}
+	t.lent = true
 	return t, nil
 }
 
@@ -128,6 +129,9 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	whole, err := p.result(t).Gather()
 	if err != nil {
 		return nil, p.failed(err)
+	}
+	if p.env.Comm.Size() > 1 {
+		t.ours = false // the caller may have the memory of another rank's block
 	}
 	return whole, nil
 }

@@ -26,17 +26,18 @@ func (s *Statement) compute() error {
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
 	}
+	s.lends()
+	if s.overOld(t) && t.held.Replica == nil { // which other statements may show
+		return s.computeOver(t)
+	}
 	if s.k.Near() {
-		h, err := s.k.ComputeNear()
+		h, err := s.k.ComputeNear(false)
 		if err != nil {
 			return p.failed(s.breaks(t, err))
 		}
 		h.Blocks.Sums = s.sums()
 		p.replace(t, h)
 		return nil
-	}
-	if s.overOld(t) && t.held.Replica == nil { // which other statements may show
-		return s.computeOver(t)
 	}
 	own, err := s.k.Compute()
 	if err != nil {
@@ -86,16 +87,54 @@ func (s *Statement) sums() bool {
 
 // computeOver runs a statement over ranks that writes over its result's old value.
 func (s *Statement) computeOver(t *tensor) error {
-	own, err := s.k.ComputeOver()
-	for _, x := range own { // they are the tensor's own blocks again
-		x.Close()
+	if err := s.p.settle(t); err != nil {
+		return s.p.failed(err)
 	}
-	if err != nil {
+	if err := s.runOver(); err != nil {
 		return s.p.failed(s.breaks(t, err))
 	}
 	t.held.Blocks.Sums = s.sums()
 	t.version, t.broken = s.p.version(), ""
 	return nil
+}
+
+// runOver runs the leaves over the result's old value, whose blocks are the tensor's own again.
+func (s *Statement) runOver() error {
+	if s.k.Near() {
+		h, err := s.k.ComputeNear(true)
+		if err == nil {
+			closeAll(h.Blocks.Own)
+		}
+		return err
+	}
+	own, err := s.k.ComputeOver()
+	closeAll(own)
+	return err
+}
+
+func closeAll[K comparable](own map[K]*tcs.Tensor) {
+	for _, x := range own {
+		x.Close()
+	}
+}
+
+// lends notes the tensors of which a run of the statement hands blocks to other ranks.
+func (s *Statement) lends() {
+	for _, r := range s.reads {
+		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Lends(r.operand, t.held.Blocks) {
+			t.lent = true
+		}
+	}
+}
+
+// settle waits until no rank reads any more what it was handed of a tensor's blocks. Collective.
+func (p *Program) settle(t *tensor) error {
+	c := p.env.Comm
+	if !t.lent || c.Size() == 1 || !c.OneProcess() {
+		return nil
+	}
+	t.lent = false
+	return c.Uncounted().Barrier()
 }
 
 // over is the result's own tensor, where the statement can write over it: it is dense and is not

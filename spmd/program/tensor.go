@@ -27,6 +27,7 @@ type tensor struct {
 	held    *input.Held
 	version int64  // of its values: another number for others
 	ours    bool   // a statement made its memory
+	lent    bool   // other ranks of this process may still read its blocks
 	broken  string // the statement that left it half written; "" for none
 }
 
@@ -134,7 +135,7 @@ func (p *Program) alone(x *tcs.Tensor) *input.Held {
 // hold gives the tensor its blocks.
 func (t *tensor) hold(h *input.Held) {
 	t.unhold()
-	t.held, t.in = h, input.Input{}
+	t.held, t.in, t.lent = h, input.Input{}, false
 }
 
 func (t *tensor) unhold() {
