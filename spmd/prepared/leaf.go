@@ -144,11 +144,12 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 // (all of a variable's where there is none), and returns the result's block of
 // that box, stored as unit.Result says: the old value's, where that is written over.
 func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) (*tcs.Tensor, error) {
-	t, err := s.resultOver(args, box, s.k.over)
-	if err != nil {
+	all := make([]*tcs.Tensor, 1+len(args))
+	if err := s.resultOver(all, args, box, s.k.over); err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, t, args, ranges); err != nil {
+	t := all[0]
+	if err := s.run(ctx, t, all[1:], ranges); err != nil {
 		t.Close()
 		return nil, err
 	}

@@ -115,12 +115,11 @@ func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 		return nil, err
 	}
 	n, s, w := k.near, k.leaves[0], k.bound
-	t, err := s.resultOver(w.args, w.box, over)
-	if err != nil {
+	if err := s.resultOver(w.all, w.args, w.box, over); err != nil {
 		return nil, err
 	}
-	w.all[0] = t
-	err = s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
+	t := w.all[0]
+	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if err != nil {
 		err = k.first(err)

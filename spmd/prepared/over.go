@@ -5,6 +5,7 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/load"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -81,21 +82,28 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 	return false
 }
 
-// resultOver is the result before the leaf runs: of a leaf that works in place, the operand itself
-// where over says that it may be written, else a copy of its values.
-func (s *leaf) resultOver(args []*tcs.Tensor, box [][2]int64, over bool) (*tcs.Tensor, error) {
+// resultOver puts the result before the leaf runs into all, in front of args. Of a leaf that works in
+// place it is the operand itself, where over says that it may be written, else a copy of its
+// values, which the leaf then reads in the operand's stead: the two may lie differently.
+func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) error {
 	n := s.unit.Result.InPlace
-	if n == 0 {
-		return s.newResult(args, box)
-	}
-	if old := args[n-1]; over {
-		return old.Alias(), nil
+	copy(all[1:], args)
+	if n > 0 && over {
+		all[0] = args[n-1].Alias()
+		return nil
 	}
 	t, err := s.newResult(args, box)
-	if err == nil {
+	if err != nil || n == 0 {
+		all[0] = t
+		return err
+	}
+	if s.unit.Result.Format.AllDense() {
+		load.CopyCommon(t, args[n-1])
+	} else {
 		copy(t.Vals.Bytes(), args[n-1].Vals.Bytes())
 	}
-	return t, err
+	all[0], all[n] = t, t
+	return nil
 }
 
 // apart tells whether no argument shares memory with a result that is to be written over, but

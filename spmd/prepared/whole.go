@@ -146,14 +146,13 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if into != nil && !s.apart(into, w.args) {
 		into = nil
 	}
-	t := into
-	if t == nil {
-		var err error
-		if t, err = s.resultOver(w.args, nil, false); err != nil {
-			return nil, err
-		}
+	if into != nil {
+		w.all[0] = into
+		copy(w.all[1:], w.args)
+	} else if err := s.resultOver(w.all, w.args, nil, false); err != nil {
+		return nil, err
 	}
-	w.all[0] = t
+	t := w.all[0]
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if into != nil {
