@@ -201,7 +201,7 @@ func (p *Program) Place(name string, mode int) error {
 	if err != nil {
 		return err
 	}
-	order, err := len(t.how.Sizes), error(nil)
+	var order int
 	if t.held != nil {
 		order = len(t.held.Blocks.Dims)
 	} else if order, err = t.order(); err != nil {
