@@ -76,6 +76,7 @@ func TestRefusals(t *testing.T) {
 		{spmm, "tile(j,4)", "j is not along rows of the result that are summed", "tile(j,4)"},
 		{spmm, "tile(l,4)", "got l, want a variable that the statement loops over", "l"},
 		{spmm.with("C:dd:1,0 A:ds B:dd"), "tile(k,4)", "k is not along rows of the result that are summed", "tile(k,4)"},
+		{problem{stmt: "forall(i, forall(j, y(j) += B(i,j) * x(i)))", formats: "y:d B:ss x:d"}, "precompute(B(i,j),j,l,W),tile(j,3)", "j is not along rows of the result that are summed", "tile(j,3)"},
 		{spmm, "jam(k,8)", "no loop over k can be moved into those inside it", "jam(k,8)"},
 		{spmm, "reorder(i,k,j),jam(j,8)", "no loop over j can be moved into those inside it", "jam(j,8)"},
 		{spmm, "reorder(i,k,j),jam(k,65)", "got tiles of 65 values, want at most 64; 1 leaves the loop where it is", "jam(k,65)"},

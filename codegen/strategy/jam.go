@@ -47,7 +47,7 @@ func (f *facts) jamsHere(l *cin.Forall, loops []string) bool {
 	k := len(f.vars) - 1
 	roots, walked := f.determined(loops)
 	return walked && len(roots) > 0 && roots[len(roots)-1] == f.vars[k] &&
-		l.Unit != cin.CPUThread && l.Unroll == 0 && f.assigns(l) && f.lastOfAll(l, f.vars[k]) && sumsInside(l.Body) &&
+		l.Unit != cin.CPUThread && l.Unroll == 0 && f.assigns(l) && f.lastOfAll(l, f.vars[k]) && !f.gathered(l, f.vars[k]) && sumsInside(l.Body) &&
 		!slices.ContainsFunc(f.vars[:k], func(v string) bool { return !f.known(v, loops) })
 }
 

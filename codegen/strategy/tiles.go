@@ -68,7 +68,21 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && loops(s, t.v)
+	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && !t.gathered(s, t.v) && loops(s, t.v)
+}
+
+// gathered tells whether v goes in s through what was added to a workspace elsewhere, or by loops
+// over another variable: through all of that, and not through a tile's part.
+func (f *facts) gathered(s cin.Stmt, v string) (found bool) {
+	filled := map[string][]string{}
+	eachWorkspace(s, func(t *cin.Access, _ cin.Stmt) { filled[t.Name] = t.Vars })
+	cin.Accesses(s, func(a *cin.Access) {
+		if k := slices.Index(a.Vars, v); k >= 0 && f.tensor(a.Name) == nil {
+			by := filled[a.Name]
+			found = found || by == nil || by[k] != v
+		}
+	})
+	return found
 }
 
 // loops tells whether s has a loop over v itself: one that commands have cut, or that a
