@@ -13,6 +13,9 @@ type Forecast struct {
 	Operands []plan.Sizes // by operand
 	Result   plan.Sizes
 	Watch    Watcher // may be nil
+	// Replicated says, by operand, that every rank has the whole, so that nothing of it
+	// travels; nil where none is.
+	Replicated []bool
 }
 
 // Watcher is told of all that ranks do, in the order in which each does it.
@@ -87,7 +90,7 @@ func (c *Cost) travel(z plan.Size, from, to int) {
 // once for each receiver.
 func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	for n, one := range all {
-		if !one {
+		if !one || f.replicated(n) {
 			continue
 		}
 		z, owner := f.Operands[n](0), f.Plan.Owner(f.Plan.Operands[n].Modes, 0)
@@ -103,6 +106,10 @@ func (f *Forecast) broadcasts(c *Cost, all []bool) {
 			f.Watch.Send(n, 0, owner, -1)
 		}
 	}
+}
+
+func (f *Forecast) replicated(operand int) bool {
+	return f.Replicated != nil && f.Replicated[operand]
 }
 
 // steps goes over every rank's steps once.
@@ -121,7 +128,7 @@ func (f *Forecast) steps(ctx context.Context, c *Cost, all []bool) error {
 		fetches = fetches[:0]
 		for x := range holders[rank].Fetches(s) {
 			fetches = append(fetches, x)
-			if x.Owner == rank || all[x.Operand] {
+			if x.Owner == rank || all[x.Operand] || f.replicated(x.Operand) {
 				continue
 			}
 			z := f.Operands[x.Operand](x.Block)

@@ -14,6 +14,7 @@ import (
 	"distaff/spmd/output"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
+	"distaff/spmd/stats"
 	"distaff/spmd/store"
 )
 
@@ -58,16 +59,49 @@ func (x *Forecast) result() *estimate.Tensor { return x.tensors[len(x.tensors)-1
 
 // Access is an access of an operand, as the blocks that the statement wants of it.
 type Access struct {
-	Operand string
-	Blocks  *load.Target
+	Operand    string
+	Blocks     *load.Target
+	Replicated bool // every rank has the whole, once it was sent
+	Number     bool // a scalar that is given as a number, which every rank knows
 }
 
 // Accesses lists those of the statement.
 func (x *Forecast) Accesses() (list []Access) {
-	for _, o := range x.p.Operands {
-		list = append(list, Access{o.Tensor, x.k.Target(x.p, o.Modes, o.Tensor)})
+	for n, o := range x.p.Operands {
+		list = append(list, Access{o.Tensor, x.k.Target(x.p, o.Modes, o.Tensor), x.k.Replicated()[n], x.k.Sources[o.Tensor].Scalar != nil})
 	}
 	return list
+}
+
+// Running is what one run of the statement in a program moves, whose operands are where it
+// wants them. known tells whether every rank has the result then. From then on Accesses are those of a
+// program.
+func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err error) {
+	if x.p.Ranks > 1 {
+		x.k.SettleReplicas()
+	}
+	n := x.p.Ranks
+	c = stats.Comm{BytesSent: make([]int64, n), BytesReceived: make([]int64, n), MessagesSent: make([]int64, n)}
+	if x.k.NearSum() {
+		z := x.result().Block(0)
+		for rank := 1; rank < n; rank++ { // to its parent in the binomial tree
+			parent := rank & (rank - 1)
+			c.BytesSent[rank], c.MessagesSent[rank] = z.Bytes, z.Arrays
+			c.BytesReceived[parent] += z.Bytes
+			c.BytesReceived[rank] += z.Bytes // of the broadcast
+		}
+		c.BytesSent[0], c.MessagesSent[0] = z.Bytes, z.Arrays
+	}
+	if x.k.Near() {
+		return c, x.k.NearKnown(), nil
+	}
+	f := x.exec()
+	f.Replicated = x.k.Replicated()
+	cost, err := f.Cost(ctx)
+	if err != nil {
+		return c, false, err
+	}
+	return stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}, false, nil
 }
 
 // Result is the name of the result.
@@ -112,13 +146,13 @@ func (x *Forecast) estimated(name string, cuts []int) *estimate.Tensor {
 	return s
 }
 
-// computing asks exec what computing takes.
-func (x *Forecast) computing(ctx context.Context, watch exec.Watcher) (*exec.Cost, error) {
-	f := &exec.Forecast{Plan: x.p, Result: x.result().Block, Watch: watch}
+// exec is what exec is asked of computing.
+func (x *Forecast) exec() *exec.Forecast {
+	f := &exec.Forecast{Plan: x.p, Result: x.result().Block}
 	for _, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands = append(f.Operands, s.Block)
 	}
-	return f.Cost(ctx)
+	return f
 }
 
 // memory is the most that each rank takes while it loads, computes and stores.

@@ -150,7 +150,9 @@ type reads struct {
 func (x *planner) fill(ctx context.Context) error {
 	x.describe()
 	x.read = map[reads]bool{}
-	cost, err := x.computing(ctx, x)
+	f := x.exec()
+	f.Watch = x
+	cost, err := f.Cost(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/plan"
+	"distaff/spmd/prepared"
 	"distaff/spmd/program"
 	"distaff/spmd/stats"
 )
@@ -56,7 +58,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, by Planner) 
 		return nil, err
 	}
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
-		placed: map[string]*input.Held{}, done: map[string]passed{}, tally: tally{}, at: newState()}
+		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, tally: tally{}, at: newState()}
 	found, err := x.filed()
 	if err != nil {
 		return nil, err
@@ -87,6 +89,7 @@ type follower struct {
 	given    map[*jobfile.Statement]input.Given
 	variants map[variant]*planned
 	placed   map[string]*input.Held // what place has made, by tensor and mode
+	known    map[*input.Held]bool   // what every rank has
 	done     map[string]passed      // passes of repeats, by where they began
 	tally    tally
 	at       *state
@@ -103,6 +106,7 @@ type variant struct {
 type planned struct {
 	result, old string // old is the operand that is the result's old value
 	plan        *forecast.Planned
+	running     stats.Comm // of a run, of operands that are where it wants them
 	accesses    []forecast.Access
 	left        map[string]*input.Held
 }
@@ -273,10 +277,15 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	moved := map[string]bool{}
 	for _, a := range k.accesses {
 		name := k.name(a.Operand)
-		if h := at.held[name]; h != nil && !at.has[s][name] {
+		switch h := at.held[name]; {
+		case at.has[s][name], h == nil && !a.Replicated:
+			continue
+		case a.Replicated:
+			x.replicate(s, name, a, h, !moved[name])
+		default:
 			x.move(s, name, a, h, !moved[name])
-			moved[name] = true
 		}
+		moved[name] = true
 	}
 	for _, a := range k.accesses {
 		name := k.name(a.Operand)
@@ -286,7 +295,7 @@ func (x *follower) statement(s *jobfile.Statement) error {
 		at.has[s][name] = true
 	}
 	for rank := range x.ranks {
-		c := &k.plan.Comm
+		c := &k.running
 		for what, n := range map[what]int64{sent: c.BytesSent[rank], received: c.BytesReceived[rank], messages: c.MessagesSent[rank]} {
 			x.tally[count{s, what, "", rank}] += n
 		}
@@ -321,6 +330,46 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 		}
 	})
 	if any && first {
+		x.tally[count{item: it, what: times, tensor: name}]++
+	}
+}
+
+// replicate counts what brings the whole of a dense tensor to every rank: h is nil for one that
+// rank 0 reads, which the owner of the one block then broadcasts.
+func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held, first bool) {
+	z := plan.Size{}
+	bytes := int64(a.Blocks.Spec.Type.Size())
+	for _, d := range a.Blocks.Spec.Dims {
+		bytes *= d
+	}
+	z.Add(bytes, 1)
+	c := func(w what, rank int, n int64) { x.tally[count{it, w, name, rank}] += n }
+	switch {
+	case h == nil && a.Number, x.known[h]:
+		return
+	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
+		for n, box := range h.Blocks.Boxes {
+			r := box[h.Blocks.Modes[0]]
+			own := bytes / max(h.Blocks.Dims[h.Blocks.Modes[0]], 1) * (r[1] - r[0])
+			if c(sent, n, own); own > 0 {
+				c(messages, n, 1)
+			}
+			c(received, n, bytes-own)
+		}
+	default:
+		if h != nil {
+			x.move(it, name, a, h, false)
+		}
+		owner := a.Blocks.Plan.Owner(a.Blocks.Cuts, 0)
+		c(sent, owner, z.Bytes)
+		c(messages, owner, z.Arrays)
+		for rank := range x.ranks {
+			if rank != owner {
+				c(received, rank, z.Bytes)
+			}
+		}
+	}
+	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
 	}
 }
@@ -371,11 +420,17 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 	k := &planned{left: map[string]*input.Held{}}
 	err := x.by(g, how, func(f *forecast.Forecast, p *forecast.Planned) error {
-		k.plan, k.accesses = p, f.Accesses()
-		for _, a := range k.accesses {
-			k.left[a.Operand] = f.Left(a.Operand)
+		running, known, err := f.Running(context.Background())
+		if err != nil {
+			return err
 		}
-		k.left[f.Result()] = f.Left(f.Result())
+		k.plan, k.running, k.accesses = p, running, f.Accesses()
+		for _, a := range k.accesses {
+			h := f.Left(a.Operand)
+			k.left[a.Operand], x.known[h] = h, a.Replicated && len(h.Blocks.Owners) == 1
+		}
+		h := f.Left(f.Result())
+		k.left[f.Result()], x.known[h] = h, known
 		return nil
 	})
 	return k, err

@@ -108,6 +108,12 @@ func (n *near) box() [][2]int64 { return n.result.Boxes[n.step.Partial.Result] }
 // Near tells whether each rank runs one step over what it has: see ComputeNear.
 func (k *Statement) Near() bool { return k.near != nil }
 
+// NearSum tells whether what ranks make so is summed over them, and so known to all.
+func (k *Statement) NearSum() bool { return k.near != nil && k.near.sum }
+
+// NearKnown tells whether every rank has the result of such a statement.
+func (k *Statement) NearKnown() bool { return k.near != nil && (k.near.sum || k.near.everywhere) }
+
 // ComputeNear runs the statement once, and returns the result over the ranks, which the caller
 // closes. With over it writes over the result's old value, as ComputeOver does. Collective.
 func (k *Statement) ComputeNear(over bool) (*input.Held, error) {

@@ -75,7 +75,7 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 		if o.Tensor != operand {
 			continue
 		}
-		if k.near == nil || !k.same(i, b) && !(k.replicated[i] && inRows(b, k.Comm.Size())) {
+		if k.near == nil || !k.same(i, b) && !(k.replicated[i] && InRows(b, k.Comm.Size())) {
 			return true
 		}
 	}

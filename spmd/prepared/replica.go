@@ -15,9 +15,9 @@ const (
 	resultMost  = 64 << 10
 )
 
-// settleReplicas settles which operands every rank has whole, and whether each rank runs
+// SettleReplicas settles which operands every rank has whole, and whether each rank runs
 // its one step over what it has: every rank settles the same.
-func (k *Statement) settleReplicas() {
+func (k *Statement) SettleReplicas() {
 	all := k.Problem.Broadcasts()
 	mark := func(everywhere bool) {
 		for i, o := range k.Problem.Operands {
@@ -31,6 +31,9 @@ func (k *Statement) settleReplicas() {
 		mark(false)
 	}
 }
+
+// Replicated tells, by operand, which every rank has whole.
+func (k *Statement) Replicated() []bool { return k.replicated }
 
 // bytes are those of a tensor with dense levels.
 func (k *Statement) bytes(name string) float64 {
@@ -58,7 +61,7 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 	}
 	owner := k.Problem.Owner(o.Modes, 0)
 	if replica = k.Replica(o.Tensor); replica == nil {
-		if b := k.HeldBlocks(o.Tensor); b != nil && inRows(b, k.Comm.Size()) {
+		if b := k.HeldBlocks(o.Tensor); b != nil && InRows(b, k.Comm.Size()) {
 			replica, err = k.gathered(o.Tensor, b)
 		} else if own, err = k.Blocks(k.Comm, k.Problem, o.Modes, o.Tensor); err == nil {
 			replica, err = k.spread(o.Tensor, own[0], owner)
@@ -77,9 +80,9 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 	return own, replica, nil
 }
 
-// inRows tells whether the ranks, in order, have one block each, of consecutive ranges of the
+// InRows tells whether the ranks, in order, have one block each, of consecutive ranges of the
 // outermost level.
-func inRows(b *store.Blocks, ranks int) bool {
+func InRows(b *store.Blocks, ranks int) bool {
 	if len(b.Dims) == 0 || len(b.Owners) != ranks {
 		return false
 	}

@@ -61,7 +61,7 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 	n := len(problem.Operands)
 	k.replicated, k.exec.Replicas, k.shown = make([]bool, n), make([]*tcs.Tensor, n), make([]*store.Blocks, n)
 	if o.Replicas && problem.Ranks > 1 {
-		k.settleReplicas()
+		k.SettleReplicas()
 	}
 	return k
 }
