@@ -60,7 +60,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	v := pick(vars)
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
-	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17}[rng.IntN(30)]
+	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17, 18}[rng.IntN(31)]
 	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
@@ -139,7 +139,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "assemble":
 		return kind, fmt.Sprintf("assemble(%s,%s)", p.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
 	case "mergeby":
-		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated"}[rng.IntN(3)])
+		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated", "OneBody"}[rng.IntN(4)])
 	case "precompute":
 		if rng.IntN(3) == 0 {
 			if c := drawSum(rng, s, n); c != "" {
@@ -223,11 +223,11 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 		return fmt.Sprintf("flatten(%s)", v)
 	case "longrows":
 		return fmt.Sprintf("longrows(%s,%s,%d)", v, pick(tensors), small)
-	case "tile":
+	case "tile", "jam":
 		if left := cin.Target(s).Vars; len(left) > 0 && rng.IntN(4) > 0 {
 			v = left[len(left)-1]
 		}
-		return fmt.Sprintf("tile(%s,%d)", v, 1+small)
+		return fmt.Sprintf("%s(%s,%d)", name, v, 1+small)
 	case "vectorize":
 		if rng.IntN(2) == 0 {
 			return fmt.Sprintf("vectorize(%s)", v)
