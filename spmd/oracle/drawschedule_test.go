@@ -67,6 +67,15 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
 		kind = 13
 	}
+	if left := cin.Target(s).Vars; n == 0 && len(vars) > 1 && len(left) > 0 && left[len(left)-1] == vars[len(vars)-1] && rng.IntN(6) == 0 {
+		order := slices.Clone(vars) // so that a loop over the result's last mode is around one that sums
+		k := len(order) - 1
+		order[k-1], order[k] = order[k], order[k-1]
+		return slices.Index(commandNames[:], "reorder"), fmt.Sprintf("reorder(%s)", strings.Join(order, ","))
+	}
+	if v := aroundSums(s); v != "" && rng.IntN(2) == 0 {
+		return slices.Index(commandNames[:], "jam"), fmt.Sprintf("jam(%s,%d)", v, 1+small)
+	}
 	if parallel {
 		kind = []int{8, 8, 8, 12, 13, 14, 15, 16, 17}[rng.IntN(9)]
 	}
@@ -201,6 +210,24 @@ func drawSum(rng *rand.Rand, s cin.Stmt, n int) string {
 		}
 	}
 	return fmt.Sprintf("precompute(%s,{%s},{%s},%s)", strings.ReplaceAll(cin.ExprString(a.RHS), "'", ""), strings.Join(from, ","), strings.Join(to, ","), name)
+}
+
+// aroundSums is the variable of the result's last mode, where a loop over it is directly around
+// one that sums; "" for none.
+func aroundSums(s cin.Stmt) (v string) {
+	left := cin.Target(s).Vars
+	cin.Walk(s, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		if !ok || len(left) == 0 || f.Var != left[len(left)-1] {
+			return
+		}
+		if inner, ok := f.Body.(*cin.Forall); ok {
+			if a, ok := inner.Body.(*cin.Assign); ok && a.Accumulate {
+				v = f.Var
+			}
+		}
+	})
+	return v
 }
 
 // drawForm is a command on the form of a loop or workspace, or chunks of work, that may be legal.
