@@ -101,10 +101,11 @@ func (w *world) leftover() error {
 
 // A wait spins longest after others that were not in vain: waking a sleeping thread on another
 // processor takes some tens of microseconds. Where the rank that is waited for does not run, since
-// other programs have the processors, spinning keeps it from them, and goes on but shortly.
+// other programs have the processors, spinning keeps it from them, and goes on but shortly: for about
+// as long as waking takes, since shorter waits would all be in vain once both sides sleep.
 const (
 	spinMost  = 200 * time.Microsecond
-	spinLeast = 10 * time.Microsecond
+	spinLeast = 60 * time.Microsecond
 )
 
 // spun spins until ready, for a while: false where that was in vain.
