@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 
 	"distaff/cmd/argv"
 	"distaff/io/outfile"
@@ -54,17 +55,7 @@ func planFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if x.Bool("json") {
-		b, err := json.MarshalIndent(p, "", "  ")
-		if err != nil {
-			panic("BUG: distaff: a plan does not marshal: " + err.Error())
-		}
-		out.Write(append(b, '\n'))
-	} else {
-		printFilePlan(&out, x.Args().First(), p)
-	}
-	_, err = x.stdout.Write(out.Bytes())
+	_, err = x.stdout.Write(x.planText(p, func(w io.Writer) { printFilePlan(w, x.Args().First(), p) }))
 	return err
 }
 
@@ -93,22 +84,26 @@ func planAction(x *invocation) error {
 			return err
 		}
 	}
-	var out bytes.Buffer
-	if x.Bool("json") {
-		b, err := json.MarshalIndent(p, "", "  ")
-		if err != nil {
-			panic("BUG: distaff: a plan does not marshal: " + err.Error())
-		}
-		out.Write(append(b, '\n'))
-	} else {
-		printPlan(&out, p)
-	}
 	w := x.stdout
 	if outfile.Stdout(x.String("html")) {
 		w = x.stderr
 	}
-	_, err = w.Write(out.Bytes())
+	_, err = w.Write(x.planText(p, func(w io.Writer) { printPlan(w, p) }))
 	return err
+}
+
+// planText is a plan as --json has it, or else as print writes it.
+func (x *invocation) planText(plan any, print func(io.Writer)) []byte {
+	if !x.Bool("json") {
+		var out bytes.Buffer
+		print(&out)
+		return out.Bytes()
+	}
+	b, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		panic("BUG: distaff: a plan does not marshal: " + err.Error())
+	}
+	return append(b, '\n')
 }
 
 // planQuantity is something that each rank has, does or takes.
