@@ -96,6 +96,9 @@ const (
 	Serial    Unit = iota
 	CPUThread      // threads, each with a chunk of consecutive iterations
 	CPUVector      // the lanes of a vector unit
+	GPUBlock       // blocks of a GPU's threads
+	GPUWarp        // the warps of a block
+	GPUThread      // the threads of a warp, or of a block outside of a loop on warps
 )
 
 // Race is what a parallel loop does where iterations may write one place.
@@ -110,7 +113,8 @@ const (
 	ParallelReduction      // they add to one scalar, in parts that are added in order
 )
 
-var unitNames = [...]string{Serial: "NotParallel", CPUThread: "CPUThread", CPUVector: "CPUVector"}
+var unitNames = [...]string{Serial: "NotParallel", CPUThread: "CPUThread", CPUVector: "CPUVector",
+	GPUBlock: "GPUBlock", GPUWarp: "GPUWarp", GPUThread: "GPUThread"}
 
 func (u Unit) String() string { return unitNames[u] }
 

@@ -142,7 +142,17 @@ const (
 	Parallel         // OpenMP threads; iterations touch disjoint memory or use Atomic stores
 	Vector           // omp simd
 	Unrolled         // fully unrolled or by Factor
+
+	// The loops of a GPU, which package simt turns into Launch. Blocks stands in no other
+	// loop of these, Warps in one of Blocks, Lanes in one of Blocks or of Warps. Their
+	// iterations touch disjoint memory or use Atomic stores; Reduce lists scalars that they sum.
+	Blocks // an iteration is run by a block of threads
+	Warps  // iteration number n, from 0, is run by warp n mod Width of the block
+	Lanes  // iteration number n by thread n mod Width: of the warp, which has 32, or of the block outside of Warps
 )
+
+// WarpSize is the number of threads of a warp.
+const WarpSize = 32
 
 type (
 	Block   struct{ List []Stmt }
@@ -182,7 +192,9 @@ type (
 		// Reduce lists scalars summed over the iterations of a Vector loop
 		// (and, where the schedule says ParallelReduction, a Parallel one).
 		Reduce []*Var
-		Body   *Block
+		// Width is the number of warps or threads that a loop of Warps or Lanes is spread over.
+		Width int64
+		Body  *Block
 	}
 	While struct {
 		Cond Expr
@@ -302,10 +314,46 @@ type (
 		A    *Array
 		Len  Expr
 	}
-	// Fail ends the leaf with an error; Coord are coordinates for the message.
+	// Fail ends the leaf with an error; Coord are coordinates for the message. In a
+	// Launch it ends the thread: the leaf ends once the others did, with one of their errors.
 	Fail struct {
 		Code  FailCode
 		Coord []Expr
+	}
+	// Launch runs Body once for each of Threads threads (a multiple of WarpSize) of each of
+	// Grid blocks, on a GPU: Block and Thread (Int64) are their numbers, from 0. What follows
+	// sees what all of them stored. Of the leaf's arrays and variables Body may read all,
+	// and store to arrays; it assigns to no variable from outside. Inside there is no other
+	// Launch, and none of Alloc, Free, Grow, Publish, tables and loops other than Serial and Unrolled.
+	Launch struct {
+		Name          string // of the kernel, unique in the leaf
+		Grid          Expr
+		Threads       int64
+		Block, Thread *Var
+		Body          *Block
+	}
+	// Shared makes A an array of Len elements that the threads of a block share, for the rest of
+	// the enclosing block; what it holds is undefined until it is stored. It stands in a Launch.
+	Shared struct {
+		A   *Array
+		Len int64
+	}
+	// Barrier: no thread of the block (of the warp, where Warp) goes on before all have come to it,
+	// and what they stored before is seen behind it. Every thread that has not ended comes to the
+	// same ones. It stands in a Launch.
+	Barrier struct{ Warp bool }
+	// Shuffle sets V to the X of the thread whose number in the warp differs from this one's in
+	// the bits of Mask. All threads of the warp come to it. It stands in a Launch.
+	Shuffle struct {
+		V    *Var
+		X    Expr
+		Mask int64
+	}
+	// Scan replaces A[Lo:Hi], integers, by their sums from Lo on: A[k] becomes A[Lo] + ... + A[k].
+	// It stands in no loop.
+	Scan struct {
+		A      *Array
+		Lo, Hi Expr
 	}
 )
 
@@ -335,6 +383,11 @@ func (*Take) stmt()       {}
 func (*FreeTable) stmt()  {}
 func (*Publish) stmt()    {}
 func (*Fail) stmt()       {}
+func (*Launch) stmt()     {}
+func (*Shared) stmt()     {}
+func (*Barrier) stmt()    {}
+func (*Shuffle) stmt()    {}
+func (*Scan) stmt()       {}
 
 // FailCode is a leaf's return value.
 type FailCode int

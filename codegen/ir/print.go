@@ -84,7 +84,7 @@ var words = map[string]bool{
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
 	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
 	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
-	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
+	"publish": true, "fail": true, "launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "warp": true, "lanes": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
 	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
 }
@@ -232,6 +232,22 @@ func (p *printer) stmt(s Stmt) {
 		p.line("publish %s = %s, %s", s.Slot, name(s.A.Name), expr(s.Len, 0))
 	case *Fail:
 		p.line("fail %s(%s)", s.Code, exprs(s.Coord))
+	case *Launch:
+		p.line("launch %s[%s, %d] %s, %s {", name(s.Name), expr(s.Grid, 0), s.Threads, name(s.Block.Name), name(s.Thread.Name))
+		p.block(s.Body)
+		p.line("}")
+	case *Shared:
+		p.line("shared %s %s[%d]", name(s.A.Name), elem(s.A), s.Len)
+	case *Barrier:
+		if s.Warp {
+			p.line("barrier warp")
+		} else {
+			p.line("barrier")
+		}
+	case *Shuffle:
+		p.line("shuffle %s = %s, %d", name(s.V.Name), expr(s.X, 0), s.Mask)
+	case *Scan:
+		p.line("scan %s[%s : %s]", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0))
 	default:
 		panic(fmt.Sprintf("BUG: ir.Print: statement %T", s))
 	}
@@ -265,6 +281,12 @@ func loopClauses(s *For) string {
 		}
 	case Vector:
 		b.WriteString(" vector")
+	case Blocks:
+		b.WriteString(" blocks")
+	case Warps:
+		fmt.Fprintf(&b, " warps(%d)", s.Width)
+	case Lanes:
+		fmt.Fprintf(&b, " lanes(%d)", s.Width)
 	case Unrolled:
 		b.WriteString(" unrolled")
 		if s.Factor != 0 {

@@ -20,6 +20,8 @@ func Walk(s Stmt, fn func(Stmt)) {
 		Walk(s.Else, fn)
 	case *Ordered:
 		Walk(s.Body, fn)
+	case *Launch:
+		Walk(s.Body, fn)
 	}
 }
 
@@ -77,6 +79,12 @@ func Exprs(s Stmt) []Expr {
 		return []Expr{s.Len}
 	case *Fail:
 		return s.Coord
+	case *Launch:
+		return []Expr{s.Grid}
+	case *Shuffle:
+		return []Expr{s.X}
+	case *Scan:
+		return []Expr{s.Lo, s.Hi}
 	}
 	return nil
 }
