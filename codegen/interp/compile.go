@@ -60,11 +60,6 @@ func Compile(f *ir.Func) (*Program, error) {
 	if err := ir.Verify(f); err != nil {
 		return nil, fmt.Errorf("interp: %w", err)
 	}
-	return compile(f), nil
-}
-
-// compile is Compile of a leaf that is known to follow the rules.
-func compile(f *ir.Func) *Program {
 	c := &compiler{
 		p:      &Program{name: f.Name, threads: -1},
 		vars:   map[*ir.Var]int{},
@@ -92,7 +87,7 @@ func compile(f *ir.Func) *Program {
 		c.p.threads = c.variable(f.Threads)
 	}
 	c.p.body = c.block(f.Body)
-	return c.p
+	return c.p, nil
 }
 
 // array is the handle's place in the frame.
