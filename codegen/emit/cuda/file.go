@@ -52,8 +52,8 @@ func Kernels(f *ir.Func) []Kernel {
 }
 
 // File is a CUDA C++ file with a kernel for each of f's Launches: `extern "C" __global__`, with the
-// parameters that Kernels says. It includes nothing: NVRTC compiles it as it is. It panics on a leaf whose Launches
-// hold what a Launch may not.
+// parameters that Kernels says. It includes nothing: NVRTC compiles it as it is. It panics
+// on a leaf that ir.Verify refuses.
 func File(f *ir.Func) string {
 	text, _ := print(f)
 	return text
@@ -84,6 +84,9 @@ type file struct {
 var own = []string{"status", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
 
 func newFile(f *ir.Func) *file {
+	if err := ir.Verify(f); err != nil {
+		panic("BUG: emit/cuda: " + err.Error())
+	}
 	file := &file{fn: f, needs: map[string]bool{}, names: clike.NewNamer(nil), values: valued(f.Body), live: ir.Reads(f.Body)}
 	for _, name := range own {
 		file.names.Take(name)

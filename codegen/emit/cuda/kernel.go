@@ -84,11 +84,6 @@ func (k *kernel) parameters() {
 			if s.Accumulate && !s.Atomic {
 				array(s.A, false)
 			}
-		case *ir.Fill:
-			array(s.A, true)
-		case *ir.Copy:
-			array(s.Dst, true)
-			array(s.Src, false)
 		case *ir.Fail:
 			k.Fails = true
 		case *ir.Barrier, *ir.Shuffle:

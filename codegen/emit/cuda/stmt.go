@@ -69,10 +69,6 @@ func (k *kernel) stmt(s ir.Stmt) {
 		}
 	case *ir.Shuffle:
 		k.shuffle(s)
-	case *ir.Fill:
-		k.fill(s)
-	case *ir.Copy:
-		k.copy(s)
 	case *ir.Prefetch: // advice that hides no latency where other warps run meanwhile
 	case *ir.Fail:
 		k.fail(s)
@@ -148,27 +144,6 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	default:
 		k.line("%s = __shfl_xor_sync(0xffffffffu, %s, %d);", v, x, s.Mask)
 	}
-}
-
-func (k *kernel) fill(s *ir.Fill) {
-	x := k.value(s.A, s.X)
-	at := k.temps.Fresh("k")
-	if !clike.IsLit(s.X) {
-		value := k.temps.Fresh("value")
-		k.line("const %s %s = %s;", k.Type(s.A.Elem), value, x)
-		x = value
-	}
-	end := k.end(s.Hi, at, &ir.Block{List: []ir.Stmt{s}})
-	k.line("for (long long %s = %s; %s < %s; %s++)", at, k.expr(s.Lo, 0), at, end, at)
-	k.line("    %s[%s] = %s;", k.Array(s.A), at, x)
-}
-
-// copy prints a thread's copy between two arrays.
-func (k *kernel) copy(s *ir.Copy) {
-	at, to, from, n := k.temps.Fresh("k"), k.temps.Fresh("to"), k.temps.Fresh("from"), k.temps.Fresh("count")
-	k.line("const long long %s = %s, %s = %s, %s = %s;", to, k.expr(s.DstLo, 0), from, k.expr(s.SrcLo, 0), n, k.expr(s.N, 0))
-	k.line("for (long long %s = 0; %s < %s; %s++)", at, at, n, at)
-	k.line("    %s[%s + %s] = %s[%s + %s];", k.Array(s.Dst), to, at, k.Array(s.Src), from, at)
 }
 
 // fail ends the thread.
