@@ -6,9 +6,10 @@ import (
 	"sync"
 
 	"distaff/codegen"
-	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/codegen/ir"
 	"distaff/io/tcs"
 	"distaff/kernels"
+	"distaff/kernels/cc"
 )
 
 // Config says which GPU leaves run on, and where compiled ones are kept.
@@ -24,10 +25,16 @@ type Backend struct {
 	dev      device
 	compiler compiler
 	store    *store
+
+	mu     sync.Mutex // over shared
+	shared module     // the kernels that leaves share; nil until a leaf wants them
 }
 
 // compiler makes an image, which its device loads, of CUDA C++.
 type compiler interface {
+	// text is the source of a leaf's kernels, and prelude that of the kernels that leaves share.
+	text(f *ir.Func) string
+	prelude() string
 	// build returns the object whose payload the device loads, from a cache or compiled.
 	build(ctx context.Context, src source) ([]byte, error)
 	complete() bool
@@ -41,9 +48,9 @@ type compiler interface {
 
 // source is the text of a leaf's kernels.
 type source struct {
-	text  string
-	label string
-	unit  *codegen.Unit
+	text    string
+	label   string // the statement
+	tensors []cc.Tensor
 }
 
 // New is the backend of the GPU that cfg tells. Without a driver or a GPU it fails with a
@@ -74,7 +81,7 @@ func newBackend(dev device, c compiler) *Backend {
 }
 
 func (b *Backend) source(u *codegen.Unit) source {
-	return source{text: emitcuda.File(u.Func), label: u.Request.Stmt.String(), unit: u}
+	return source{text: b.compiler.text(u.Func), label: u.Request.Stmt.String(), tensors: kernels.Tensors(u)}
 }
 
 // Build compiles the leaf of u, or finds it in the cache. Errors: *SetupError where there is no
@@ -117,13 +124,13 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.leaf(code, p)
-}
-
-// leaf makes a leaf of what the device loads.
-func (b *Backend) leaf(code []byte, p *program) (*Leaf, error) {
 	l := &leaf{dev: b.dev, store: b.store, p: p}
-	err := b.dev.do(func() (err error) {
+	if usesPrelude(u.Func) {
+		if l.shared, err = b.prelude(); err != nil {
+			return nil, err
+		}
+	}
+	err = b.dev.do(func() (err error) {
 		l.module, err = b.dev.load(code, p.what)
 		return err
 	})
@@ -133,23 +140,41 @@ func (b *Backend) leaf(code []byte, p *program) (*Leaf, error) {
 	return &Leaf{leaf: l}, nil
 }
 
+// prelude has the kernels ready that leaves share. They stay.
+func (b *Backend) prelude() (module, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shared != nil {
+		return b.shared, nil
+	}
+	const what = "fills and scans"
+	object, err := b.compiler.build(context.Background(), source{text: b.compiler.prelude(), label: what})
+	if err != nil {
+		return nil, err
+	}
+	code, err := b.compiler.payload(object)
+	if err != nil {
+		return nil, &kernels.LoadError{What: what, Err: err}
+	}
+	err = b.dev.do(func() (err error) {
+		b.shared, err = b.dev.load(code, what)
+		return err
+	})
+	return b.shared, err
+}
+
 // Resident says that no array of t changes until Forget(t), but for those that leaves of this backend
 // store to: from their first use on, they stay on the device, as far as its memory goes. Where t is the
 // result of a call, what the leaf makes stays there too. The memory of t is held meanwhile. A tensor
 // that was named several times is forgotten as often.
 func (b *Backend) Resident(t *tcs.Tensor) {
-	b.dev.do(func() error {
-		b.store.keep(t)
-		return nil
-	})
+	b.dev.always(func() { b.store.keep(t) })
 }
 
 // Forget ends what Resident(t) began. It comes before t changes, and before t is closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
-	err := b.dev.do(func() error { return b.store.forget(t) })
-	if err != nil {
-		b.store.abandon(t)
-	}
+	// What the driver refuses to free belongs to a device that is lost, as the next call tells.
+	b.dev.always(func() { b.store.forget(t) })
 }
 
 // leaf is a leaf on a device.
@@ -158,6 +183,7 @@ type leaf struct {
 	store  *store
 	p      *program
 	module module
+	shared module // nil where the leaf fills and scans nothing
 }
 
 // Leaf is a leaf that runs on a GPU. It is a kernels.Leaf.

@@ -12,8 +12,8 @@ import (
 type block struct {
 	name  string
 	elem  ir.Type
-	n     int64 // elements
-	first int64 // the index of the first
+	n     int64   // elements
+	first int64   // the index of the first
 	at    pointer // on the device; 0: not there
 	// Of an argument's array:
 	host  unsafe.Pointer // on the host; nil for an array that the leaf makes

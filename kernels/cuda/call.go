@@ -24,6 +24,11 @@ type call struct {
 	timer     *timer  // nil: nobody measures
 }
 
+// newCall is a call that has not begun.
+func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *call {
+	return &call{leaf: l, args: args, bounds: bounds, env: env, vars: scope{}, blocks: map[*ir.Array]*block{}}
+}
+
 // publication is an array that a leaf gives to a result.
 type publication struct {
 	slot ir.Slot

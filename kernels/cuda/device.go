@@ -21,6 +21,8 @@ type slot [2]uint64
 type device interface {
 	// do runs f on the device's thread. A device that is lost is an error, and f is not run.
 	do(f func() error) error
+	// always runs f on the device's thread, on a lost device too, which has no memory to free.
+	always(f func())
 	describe() description
 	// alloc is memory of that many bytes, holding anything. Refusals are *MemoryError.
 	alloc(bytes int64, what string) (pointer, error)
@@ -34,8 +36,8 @@ type device interface {
 	copy(dst, src pointer, bytes int64) error
 	// load makes a compiled image ready. A module is of use until it is unloaded.
 	load(image []byte, what string) (module, error)
-	// launch starts a kernel; what names the leaf.
-	launch(m module, kernel string, grid, threads int64, params []slot, what string) error
+	// launch starts a kernel.
+	launch(l launch) error
 	// sync waits for all that was started.
 	sync(what string) error
 	// onFull has f called where memory is short, until it returns false: it frees what could be had again.
@@ -71,12 +73,12 @@ func Local(local, devices int) int {
 func of(l *ir.Lit) slot {
 	var s slot
 	p := unsafe.Pointer(&s)
-	store(p, l)
+	write(p, l)
 	return s
 }
 
-// store writes a scalar's bytes to p.
-func store(p unsafe.Pointer, l *ir.Lit) {
+// write writes a scalar's bytes to p.
+func write(p unsafe.Pointer, l *ir.Lit) {
 	switch l.Typ {
 	case ir.Bool:
 		*(*bool)(p) = l.I != 0

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"unsafe"
 
+	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/io/tcs"
 	"distaff/kernels"
 )
 
@@ -108,6 +110,8 @@ func (d *driver) start() error {
 	return nil
 }
 
+func (d *driver) always(f func()) { d.runner.Do(f) }
+
 func (d *driver) describe() description { return d.desc }
 
 // do sets the context each time: a library that a leaf calls may have set another.
@@ -194,23 +198,30 @@ func (d *driver) copy(dst, src pointer, bytes int64) error {
 	return d.check(C.cu_copy(d.lib.fn, C.dst_cu_ptr(dst), C.dst_cu_ptr(src), C.size_t(bytes), d.compute), "cuMemcpyDtoDAsync")
 }
 
-// maxGrid is the number of blocks that a launch may have.
-const maxGrid = 1<<31 - 1
+// attributeShared is the function attribute that lets a launch have more shared memory than
+// every GPU has.
+const attributeShared = 8
 
-func (d *driver) launch(m module, kernel string, grid, threads int64, params []slot, what string) error {
-	if grid > maxGrid {
-		return &SetupError{fmt.Sprintf("kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement over more ranks", kernel, what, grid, int64(maxGrid))}
+func (d *driver) launch(l launch) error {
+	if l.grid > emitcuda.MaxGrid {
+		return &SetupError{fmt.Sprintf("kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement over more ranks", l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
 	}
-	f, err := m.(*image).function(kernel)
+	f, err := l.module.(*image).function(l.kernel)
 	if err != nil {
 		return err
+	}
+	if l.shared > 0 {
+		if rc := C.cu_function_attribute(d.lib.fn, f, attributeShared, C.int(l.shared)); rc != 0 {
+			return &SetupError{fmt.Sprintf("kernel %s of %s wants %s of shared memory a block, which %s has not: choose smaller tiles or workspaces",
+				l.kernel, l.what, tcs.Size(l.shared), d.desc.name)}
+		}
 	}
 	if err := d.await(); err != nil {
 		return err
 	}
-	d.what = what
-	slots := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(params)))
-	rc := C.dst_cuda_launch(d.lib.fn, f, C.uint(grid), C.uint(threads), d.compute, C.int(len(params)), slots)
+	d.what = l.what
+	slots := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(l.params)))
+	rc := C.dst_cuda_launch(d.lib.fn, f, C.uint(l.grid), C.uint(l.threads), C.uint(l.shared), d.compute, C.int(len(l.params)), slots)
 	return d.check(rc, "cuLaunchKernel")
 }
 

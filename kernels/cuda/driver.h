@@ -65,16 +65,16 @@ dst_cuda *dst_cuda_open(const char *path, char **why, const char **missing);
 
 // Wrappers, since Go cannot call what a pointer points to: cu_NAME(driver, ...).
 #define DST_X(name, symbol, params, args) \
-    static inline int cu_##name(const dst_cuda *d, params) { return d->name(args); }
+    static inline int cu_##name(const dst_cuda *driver, params) { return driver->name(args); }
 DST_CUDA_CALLS(DST_X)
 #undef DST_X
 
 // dst_cuda_launch launches f over a line of blocks. Parameter k is at slots + 2 * k.
-static inline int dst_cuda_launch(const dst_cuda *d, dst_cu_handle f, unsigned grid, unsigned threads, dst_cu_handle s, int n, uint64_t *slots) {
+static inline int dst_cuda_launch(const dst_cuda *d, dst_cu_handle f, unsigned grid, unsigned threads, unsigned shared, dst_cu_handle s, int n, uint64_t *slots) {
     void *params[n + 1];
     for (int k = 0; k < n; k++)
         params[k] = slots + 2 * k;
-    return d->launch(f, grid, 1, 1, threads, 1, 1, 0, s, params, 0);
+    return d->launch(f, grid, 1, 1, threads, 1, 1, shared, s, params, 0);
 }
 
 #endif

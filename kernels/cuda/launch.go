@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"math/bits"
 	"unsafe"
 
 	emitcuda "distaff/codegen/emit/cuda"
@@ -102,8 +101,7 @@ func (c *call) readStatus() error {
 	return c.failure(code, coord)
 }
 
-// fill sets a range of an array. Bytes that are all the same are set by the device; else
-// the elements that are set are copied behind themselves, until there are enough.
+// fill sets a range of an array. Bytes that are all the same are set by the device itself.
 func (c *call) fill(s *ir.Fill) error {
 	b, err := c.block(s.A)
 	if err != nil {
@@ -132,17 +130,52 @@ func (c *call) fill(s *ir.Fill) error {
 		}
 		return c.dev.set(at, same, bytes)
 	}
-	if err := c.settle(); err != nil { // what goes up does not wait for kernels
+	return c.prelude(emitcuda.Fill(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), elem)
+}
+
+// scan replaces elements by their sums.
+func (c *call) scan(s *ir.Scan) error {
+	b, err := c.block(s.A)
+	if err != nil {
 		return err
 	}
-	if err := c.dev.upload(at, unsafe.Pointer(&elem), b.elem.Size()); err != nil {
+	v, err := c.ints(s.Lo, s.Hi)
+	if err != nil || v[0] >= v[1] {
 		return err
+	}
+	if err := c.reach(b); err != nil {
+		return err
+	}
+	at, _, err := b.span(v[0], v[1])
+	if err != nil {
+		return err
+	}
+	b.stale = true
+	return c.prelude(emitcuda.Scan(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), slot{})
+}
+
+// prelude launches kernels that every leaf may use, over the n elements at an address.
+func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot) error {
+	var sums pointer
+	if what.Sums > 0 {
+		var err error
+		if sums, err = c.alloc(what.Sums, size); err != nil {
+			return err
+		}
+		defer c.dev.free(sums)
 	}
 	if err := c.work(); err != nil {
 		return err
 	}
-	for done := b.elem.Size(); done < bytes; done *= 2 {
-		if err := c.dev.copy(at+pointer(done), at, min(done, bytes-done)); err != nil {
+	for _, step := range what.Steps {
+		l := launch{module: c.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads, what: c.statement()}
+		for _, a := range step.Args {
+			l.params = append(l.params, map[emitcuda.ArgKind]slot{
+				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)}, emitcuda.ArgValue: value,
+				emitcuda.ArgSums: {uint64(sums)}, emitcuda.ArgBlocks: {uint64(what.Sums)},
+			}[a])
+		}
+		if err := c.dev.launch(l); err != nil {
 			return err
 		}
 	}
@@ -158,10 +191,3 @@ func sameBytes(b []byte) (byte, bool) {
 	}
 	return b[0], true
 }
-
-// newCall is a call that has not begun.
-func newCall(l *leaf, args arguments) *call {
-	return &call{leaf: l, arguments: args, vars: scope{}, blocks: map[*ir.Array]*block{}}
-}
-
-var _ = bits.Len

@@ -9,7 +9,7 @@ import (
 
 // program is a leaf as it is run: its host part, and what is known of it before any call.
 type program struct {
-	f *ir.Func
+	f       *ir.Func
 	kernels map[*ir.Launch]*emitcuda.Kernel
 	fresh   bool   // the values of argument 0 are undefined as a call begins
 	what    string // the statement
@@ -60,4 +60,31 @@ func (p *program) host(s ir.Stmt) error {
 
 func (p *program) refuse(why string) error {
 	return &SetupError{fmt.Sprintf("the leaf of %s is not for a GPU: %s", p.what, why)}
+}
+
+// usesPrelude tells whether the host part fills or adds up arrays by kernels that all leaves share.
+func usesPrelude(f *ir.Func) bool {
+	var uses bool
+	var host func(s ir.Stmt)
+	host = func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Block:
+			for _, t := range s.List {
+				host(t)
+			}
+		case *ir.If:
+			host(s.Then)
+			if s.Else != nil {
+				host(s.Else)
+			}
+		case *ir.For:
+			host(s.Body)
+		case *ir.While:
+			host(s.Body)
+		case *ir.Fill, *ir.Scan:
+			uses = true
+		}
+	}
+	host(f.Body)
+	return uses
 }
