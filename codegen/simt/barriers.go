@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"maps"
 	"slices"
 
 	"distaff/codegen/ir"
@@ -187,24 +188,30 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 		w.block(s.Else, other)
 		since.add(other)
 	case *ir.For:
-		w.again(s.Body, nil, since)
+		w.again(s.Body, w.l.apart[s], nil, since)
 	case *ir.While:
 		cond := accesses{}
 		w.reads(ir.Exprs(s), readByAll, cond)
-		w.again(s.Body, cond, since)
+		w.again(s.Body, false, cond, since)
 	}
 }
 
 // again places barriers in the body of a loop, where each iteration but the first follows another, with
-// what a condition reads between.
-func (w *waits) again(body *ir.Block, cond, since accesses) {
+// what a condition reads between. Iterations of a loop of Blocks or Warps that are apart share nothing but
+// arrays that the launch itself has.
+func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
+	begin := since.clone()
 	for {
 		strip(body)
-		in := since.clone()
+		in := begin.clone()
 		w.block(body, in)
 		w.wait(cond, in, body)
 		in.add(cond)
-		if !since.add(in) {
+		since.add(in)
+		if apart {
+			maps.DeleteFunc(in, func(a *ir.Array, _ access) bool { return !w.l.made[a] })
+		}
+		if !begin.add(in) {
 			return
 		}
 	}

@@ -13,10 +13,12 @@ type launcher struct {
 	warp    *ir.Var // the thread's warp, and its number in that
 	lane    *ir.Var
 	roles   map[ir.Stmt]role
-	own     map[*ir.Array]level // arrays of which each warp, or thread, uses a part of its own
-	shared  []ir.Stmt // the Shared arrays, which stand at the head of the launch
-	bytes   int64     // that they hold
-	bases   []ir.Stmt // where a thread's, warp's or block's part of hoisted arrays begins
+	made    map[*ir.Array]bool  // arrays that only the launch uses
+	own     map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
+	apart   map[ir.Stmt]bool    // loops through iterations of Blocks or Warps
+	shared  []ir.Stmt           // the Shared arrays, which stand at the head of the launch
+	bytes   int64               // that they hold
+	bases   []ir.Stmt           // where a thread's, warp's or block's part of hoisted arrays begins
 	hoisted []hoisted
 	inner   map[*ir.Var]bool // variables that the loop declares
 }
@@ -33,7 +35,7 @@ const (
 // newLauncher begins the leaf's next launch; loop is nil for one of a single thread.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	return &launcher{
-		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, own: map[*ir.Array]level{},
+		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, apart: map[ir.Stmt]bool{},
 		block: h.names.newVar("block", ir.Int64), thread: h.names.newVar("thread", ir.Int64),
 		warp: h.names.newVar("warp", ir.Int64), lane: h.names.newVar("lane", ir.Int64),
 	}
@@ -88,7 +90,9 @@ func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	at := ir.Plus(l.block, ir.Times(turn, grid))
 	first := &ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(at, ir.Int(s.Step)))}
 	body.List = append([]ir.Stmt{first}, body.List...)
-	return &ir.For{V: turn, Lo: ir.Int(0), Hi: turns, Step: 1, Body: body}
+	loop := &ir.For{V: turn, Lo: ir.Int(0), Hi: turns, Step: 1, Body: body}
+	l.apart[loop] = true
+	return loop
 }
 
 // count is the number of iterations of a loop.
@@ -96,6 +100,11 @@ func count(s *ir.For) ir.Expr {
 	n := ir.Minus(s.Hi, s.Lo)
 	if s.Step > 1 {
 		n = ir.Over(ir.Plus(n, ir.Int(s.Step-1)), ir.Int(s.Step))
+	}
+	if b, ok := n.(*ir.Binary); ok && b.Op == ir.Max {
+		if least, ok := b.Y.(*ir.Lit); ok && least.I >= 0 {
+			return n
+		}
 	}
 	return ir.Greatest(n, ir.Int(0))
 }

@@ -9,6 +9,7 @@ func (l *launcher) share(a *ir.Array, n int64) bool {
 	}
 	l.bytes += n * a.Elem.Size()
 	l.shared = append(l.shared, &ir.Shared{A: a, Len: n})
+	l.made[a] = true
 	return true
 }
 
@@ -22,8 +23,13 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 	case *ir.Free: // of what the launch makes, or the host before and frees behind it
 	case *ir.Fill:
 		a, lo := l.place(s.A, s.Lo)
-		k := l.h.names.newVar("k", ir.Int64)
-		l.spreadOver(k, lo, ir.Plus(l.array(s.A).base, l.expr(s.Hi)), at, &ir.Store{A: a, Index: k, X: l.expr(s.X)}, out)
+		k, x := l.h.names.newVar("k", ir.Int64), l.expr(s.X)
+		if reads(x) {
+			v := l.h.names.newVar("x", x.Type())
+			out.Append(&ir.Declare{V: v, Init: x})
+			x = v
+		}
+		l.spreadOver(k, lo, ir.Plus(l.array(s.A).base, l.expr(s.Hi)), at, &ir.Store{A: a, Index: k, X: x}, out)
 	case *ir.Copy:
 		l.copy(s, at, out)
 	default:
@@ -121,6 +127,7 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	base := l.h.names.newVar(a.Name+"_at", ir.Int64)
 	l.bases = append(l.bases, &ir.Declare{V: base, Init: ir.Times(unit, t.length)})
 	l.views[a] = view{t.a, base}
+	l.made[t.a] = true
 	if at != ofBlock {
 		l.own[t.a] = at
 	}
