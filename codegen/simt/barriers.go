@@ -82,6 +82,7 @@ type waits struct {
 	l      *launcher
 	stored map[*ir.Array]bool // that several threads may see
 	warp   bool               // the code is a warp's
+	loops  int                // around the statement at hand
 }
 
 // shares tells whether threads that the code is of may see what others of them store to a.
@@ -136,7 +137,13 @@ func (w *waits) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 	out.List = append(out.List, s)
 	if role == eachWarp {
 		in := &waits{l: w.l, stored: w.stored, warp: true}
-		in.within(s, accesses{})
+		before := accesses{}
+		if w.loops > 0 {
+			// The warp may have come through here before: what it has of its own, its threads may still use.
+			in.gather(s, eachWarp, before)
+			maps.DeleteFunc(before, func(a *ir.Array, _ access) bool { return w.l.own[a] != ofWarp })
+		}
+		in.within(s, before)
 	}
 }
 
@@ -201,6 +208,8 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 // arrays that the launch itself has.
 func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
 	begin := since.clone()
+	w.loops++
+	defer func() { w.loops-- }()
 	for {
 		strip(body)
 		in := begin.clone()
