@@ -14,8 +14,13 @@ type host struct {
 	bounds   *bounds
 	launches int
 	loops    int // of the host, around the statement at hand
+	ids      ids
 	refusal  *Refusal
 }
+
+// ids are the numbers of a block, of a thread in it, of the thread's warp, and of the thread in the warp. All
+// launches have the same variables.
+type ids struct{ block, thread, warp, lane *ir.Var }
 
 // refuse keeps the first reason.
 func (h *host) refuse(loop, format string, args ...any) {

@@ -5,13 +5,10 @@ import "distaff/codegen/ir"
 // launcher makes one Launch of a loop of Blocks.
 type launcher struct {
 	rewriter
+	ids
 	h       *host
 	loop    *ir.For
 	threads int64
-	block   *ir.Var
-	thread  *ir.Var
-	warp    *ir.Var // the thread's warp, and its number in that
-	lane    *ir.Var
 	roles   map[ir.Stmt]role
 	made    map[*ir.Array]bool  // arrays that only the launch uses
 	own     map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
@@ -34,11 +31,23 @@ const (
 
 // newLauncher begins the leaf's next launch; loop is nil for one of a single thread.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
-	return &launcher{
+	l := &launcher{
 		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, apart: map[ir.Stmt]bool{},
-		block: h.names.newVar("block", ir.Int64), thread: h.names.newVar("thread", ir.Int64),
-		warp: h.names.newVar("warp", ir.Int64), lane: h.names.newVar("lane", ir.Int64),
+		ids: h.ids,
 	}
+	if l.numbered() {
+		l.block = loop.V
+	}
+	return l
+}
+
+// numbered tells whether the iterations of the loop are the numbers of blocks.
+func (l *launcher) numbered() bool {
+	if l.loop == nil || l.loop.Step != 1 || len(l.hoisted) > 0 {
+		return false
+	}
+	first, ok := l.loop.Lo.(*ir.Lit)
+	return ok && first.I == 0
 }
 
 // launch has the host launch s, a loop of Blocks.
@@ -57,10 +66,13 @@ func (h *host) launch(s *ir.For, out *ir.Block) {
 	for _, v := range s.Reduce {
 		head.Append(&ir.Declare{V: l.vars[v], Init: ir.Zero(v.Typ)})
 	}
-	if len(l.hoisted) == 0 {
+	switch {
+	case l.numbered():
+		head.List = append(head.List, body.List...)
+	case len(l.hoisted) == 0:
 		head.Append(&ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(l.block, ir.Int(s.Step)))})
 		head.List = append(head.List, body.List...)
-	} else {
+	default:
 		head.Append(l.strided(body, lo, count(s), grid))
 	}
 	for k, v := range s.Reduce {

@@ -115,6 +115,7 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 		a: l.h.names.newArray(a.Name+"_all", a.Elem), length: l.h.names.newVar(a.Name+"_len", ir.Int64),
 		init: ir.Greatest(length, ir.Int(0)), units: 1,
 	}
+	l.block = l.h.ids.block // and no longer the loop's variable, of which a block has several
 	unit := ir.Expr(l.block)
 	switch at {
 	case ofWarp:

@@ -56,6 +56,8 @@ func (r *Refusal) Error() string {
 // is as it was. What f means stays, but for the order of sums.
 func Launches(f *ir.Func) error {
 	h := &host{f: f, names: names(f), bounds: newBounds(f)}
+	number := func(of string) *ir.Var { return h.names.newVar(of+"_id", ir.Int64) }
+	h.ids = ids{number("block"), number("thread"), number("warp"), number("lane")}
 	body := h.block(f.Body)
 	if h.refusal != nil {
 		return h.refusal
