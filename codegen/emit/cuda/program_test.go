@@ -19,7 +19,8 @@ import (
 type program struct {
 	t      *testing.T
 	path   string
-	fibers bool // also for kernels whose threads do not wait
+	fibers bool             // also for kernels whose threads do not wait
+	stderr *strings.Builder // what the kernels print goes there, where not nil
 }
 
 // build compiles emulated kernels, which have these names. The test is skipped where there is no g++.
@@ -84,6 +85,9 @@ func (p *program) run(kernel string, grid int64, args ...any) error {
 	out, err := cmd.Output()
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s", kernel, err, errors.String())
+	}
+	if p.stderr != nil {
+		p.stderr.WriteString(errors.String())
 	}
 	r := bytes.NewReader(out)
 	get := func(x any) {
