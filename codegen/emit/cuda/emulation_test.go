@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -11,10 +12,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// parse reads a leaf with one launch of 64 threads in two blocks, whose body is given.
-func parse(t *testing.T, body string) *ir.Func {
+// parse reads a leaf with one launch of 64 threads in two blocks, whose name and body are given.
+func parse(t *testing.T, name, body string) *ir.Func {
 	t.Helper()
-	f, err := ir.Parse("func leaf\n  param y float64 = t0.vals\n{\n  launch leaf_1[2, 64] b, t {\n" + body + "\n  }\n}\n")
+	f, err := ir.Parse(fmt.Sprintf("func leaf\n  param y float64 = t0.vals\n{\n  launch %s[2, 64] b, t {\n%s\n  }\n}\n", name, body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,32 +24,35 @@ func parse(t *testing.T, body string) *ir.Func {
 
 // TestDivergent: threads that pass others by at a barrier or a shuffle are found, and named.
 func TestDivergent(t *testing.T) {
-	for _, x := range []struct{ name, body, want string }{
+	cases := []struct{ name, body, want string }{
 		{"half of the block at its barrier", "if t < 32 {\nbarrier\n}", "not all threads of the block come to its barrier: thread 32 is at the end"},
 		{"half of a warp at its barrier", "if t % 32 < 16 {\nbarrier warp\n}", "not all lanes of the warp come to one place: thread 16 is at the end"},
 		{"two kinds in a warp", "if t % 2 == 0 {\nbarrier warp\n} else {\nbarrier\n}", "lanes of one warp wait at a barrier of the block and at one of the warp"},
 		{"a shuffle and a barrier of the warp", "var v float64 = 1.0\nif t < 7 {\nbarrier warp\n} else {\nshuffle v = v, 1\n}\ny[t] = v", "not all lanes of the warp come to one place"},
 		{"a shuffle in a loop of different lengths", "var v float64 = 1.0\nfor k in 0 : t {\nshuffle v = v, 1\n}\ny[t] = v", "thread 0 is at the end"},
 		{"warps at two barriers", "if t < 32 {\nbarrier\nbarrier\n} else {\nbarrier\n}", "block 0: divergent: not all threads of the block come to its barrier"},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			f := parse(t, x.body)
-			h := newHost(t, f, vals(make([]float64, 64)))
-			h.block(f.Body)
-			if h.err == nil || !strings.Contains(h.err.Error(), x.want) {
-				t.Errorf("got %v, want %q", h.err, x.want)
-			}
-			if _, err := interp.Run(f, vals(make([]float64, 64)), nil, 1); err == nil {
-				t.Error("interp finds nothing wrong")
-			}
-		})
+	}
+	var list []*ir.Func
+	for k, x := range cases {
+		list = append(list, parse(t, fmt.Sprintf("divergent_%d", k), x.body))
+	}
+	p := buildLeaves(t, list)
+	for k, x := range cases {
+		h := newHost(t, p, list[k], vals(make([]float64, 64)))
+		h.block(list[k].Body)
+		if h.err == nil || !strings.Contains(h.err.Error(), x.want) {
+			t.Errorf("%s: got %v, want %q", x.name, h.err, x.want)
+		}
+		if _, err := interp.Run(list[k], vals(make([]float64, 64)), nil, 1); err == nil {
+			t.Errorf("%s: interp finds nothing wrong", x.name)
+		}
 	}
 }
 
 // TestAggregated: additions of a whole warp to one place are one addition of their sum, those of a part of it are
 // made one by one, and both come to the same.
 func TestAggregated(t *testing.T) {
-	f := parse(t, "atomic y[0] += 1.0\nif t % 3 == 0 {\natomic y[1] += 1.0\n}\natomic y[2 + t % 32] += 1.0\nbarrier")
+	f := parse(t, "leaf_1", "atomic y[0] += 1.0\nif t % 3 == 0 {\natomic y[1] += 1.0\n}\natomic y[2 + t % 32] += 1.0\nbarrier")
 	text := strings.Replace(cuda.Emulated(f), "static inline T atomicAdd(T *a, T x) {", "static inline T atomicAdd(T *a, T x) {\n    fprintf(stderr, \"+%d \", (int)x);", 1)
 	p := build(t, text, []string{"leaf_1"})
 	var said strings.Builder
@@ -73,7 +77,7 @@ func TestPortable(t *testing.T) {
 	if _, err := interp.Run(f, want, nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	h := newHost(t, f, args, "-DDST_PORTABLE")
+	h := newHost(t, buildLeaves(t, []*ir.Func{f}, "-DDST_PORTABLE"), f, args)
 	h.block(f.Body)
 	if h.err != nil || !reflect.DeepEqual(args[0], want[0]) || !reflect.DeepEqual(args[1], want[1]) {
 		t.Errorf("got %v, %v and error %v, want %v, %v", args[0], args[1], h.err, want[0], want[1])
@@ -82,7 +86,7 @@ func TestPortable(t *testing.T) {
 
 // TestPrelude fills and scans arrays of many lengths.
 func TestPrelude(t *testing.T) {
-	p := buildPrelude(t)
+	p := buildLeaves(t, nil)
 	for _, n := range []int{1, 2, 31, 255, 256, 257, 4095, 4096, 4097, 10000} {
 		scan(t, p, make([]int32, n))
 		scan(t, p, make([]int64, n))
