@@ -75,6 +75,9 @@ func TestPromisedLoops(t *testing.T) {
 		// thread between these. Rows that are shared are added to atomically, others are not.
 		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `block_rows\[block_start\] = `: 1,
 			` blocks \{`: 2, `warps\(16\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1, `y_vals\[y_p_1\] = `: 1},
+		// A thread's loads come first, seven at a time without a test in between, and then the sums.
+		"a2": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `local pc float64\[7\]`: 1, `for j_place in 0 : 7 unrolled\(7\) \{`: 1,
+			`lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
 		// One search a warp; its lanes have a column each.
 		"a4": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, nnz_lo\)`: 1, `for dense_val in 0 : 4 \{`: 1, `for k in thread_lo : thread_hi lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1},
 		// And one for each of the two upper levels.
