@@ -42,7 +42,8 @@
 //	bitmap.go    marks, a bitmap,
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
-//	dense.go     an array that is filled everywhere or nowhere
+//	dense.go     an array that is filled everywhere or nowhere,
+//	positionspace.go  a place for each position of an operand that a tile has
 //
 // Threads:
 //
@@ -52,6 +53,8 @@
 //	positionloop.go  a nest as one loop over positions
 //	privatize.go     privatization: threads add to copies of the result,
 //	privatize_workspace.go  or to workspaces of their own
+//
+// Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin.
 //
 // Long rows, which would leave the work of the other threads to one:
 //
