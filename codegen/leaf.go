@@ -51,7 +51,7 @@ func (c *compilation) into() error {
 
 // threads runs the outermost loop on threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
-	if u := c.unit; c.Threads != 1 && c.Schedule == nil {
+	if u := c.unit; c.Threads != 1 && c.Schedule == nil && c.Target == CPU {
 		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (c *compilation) lower() error {
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy,
+		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
@@ -91,6 +91,9 @@ func (c *compilation) lower() error {
 }
 
 func (c *compilation) vectorize() error {
+	if c.Target == CUDA {
+		return nil
+	}
 	c.lowered.Vectorize()
 	return nil
 }

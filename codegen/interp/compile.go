@@ -44,7 +44,7 @@ type compiler struct {
 	loops  []trackedLoop
 }
 
-// trackedLoop is a Parallel or Vector loop around the statement at hand.
+// trackedLoop is a loop whose iterations must not race around the statement at hand.
 type trackedLoop struct {
 	kind    ir.ForKind
 	written map[*ir.Array]bool
@@ -56,6 +56,11 @@ func Compile(f *ir.Func) (*Program, error) {
 	if err := ir.Verify(f); err != nil {
 		return nil, fmt.Errorf("interp: %w", err)
 	}
+	return compile(f), nil
+}
+
+// compile is Compile of a leaf that is known to follow the rules.
+func compile(f *ir.Func) *Program {
 	c := &compiler{
 		p:      &Program{name: f.Name, threads: -1},
 		vars:   map[*ir.Var]int{},
@@ -83,7 +88,7 @@ func Compile(f *ir.Func) (*Program, error) {
 		c.p.threads = c.variable(f.Threads)
 	}
 	c.p.body = c.block(f.Body)
-	return c.p, nil
+	return c.p
 }
 
 // array is the handle's place in the frame.

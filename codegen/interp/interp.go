@@ -13,7 +13,7 @@
 // and a race.
 //
 // Iterations of a Parallel loop run one after another in an order shuffled by
-// Env.Seed; those of a Vector loop in order. In both, a location that one
+// Env.Seed, and so do those of Blocks, Warps and Lanes; those of a Vector loop in order. In all, a location that one
 // iteration writes and another touches is a race, except where both write it
 // by atomic stores, or both in their ordered sections. A Parallel loop inside a Parallel loop
 // is a serial one. In a loop with an ordered section, iterations are cut before and behind it, and

@@ -119,6 +119,8 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			own[s.A] = true
 		case *ir.SortBy:
 			set[s.Perm] = true
+		case *ir.Scan:
+			set[s.A] = true
 		}
 	})
 	for a := range own {
