@@ -126,9 +126,10 @@ type gpuShape struct {
 	used  map[string]bool
 }
 
-// newGPUShape looks at a request's nest after commands.
+// newGPUShape looks at a request's nest after commands, which say nothing of units yet: it is
+// that of a CPU, whose loops may be serial.
 func newGPUShape(r Request, commands []string) (*gpuShape, error) {
-	r.Schedule, r.Parts, r.Trace, r.InPlace = commands, partsOf(r), nil, ""
+	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
 	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.runTo("schedule"); err != nil {
 		return nil, err

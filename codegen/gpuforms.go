@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Sizes of the default schedules of source 004, section 8.4 and appendix A.
+// Sizes of the default schedules: those of source 004, appendix A, where nothing was measured to be better.
 const (
 	gpuThreads     = 256     // of a block whose threads have nothing to do with each other
 	gpuLanes       = 32      // of a warp
 	gpuWarps       = 16      // of a block that has warps
 	gpuPerThread   = 7       // entries that a thread sums before it adds to the result (A.2)
-	gpuPerWarp     = 16      // entries that a warp takes whose threads have a dense variable (A.4)
-	gpuPerWarpTree = 4       // the same, of an operand of order 3 or more (A.8)
+	gpuPerWarp     = 32      // entries that a warp takes whose threads have a dense variable (A.4 has 16)
+	gpuPerWarpTree = 128     // the same, of an operand of order 3 or more, whose slices may be huge (A.8 has 4)
+	gpuCopied      = 4       // entries that a thread takes which has nothing to sum
 	gpuScalar      = 8       // entries, or places, that a thread sums of a scalar result
 	gpuFewResults  = 1 << 13 // results below which a warp computes each, where sums are long
 )
@@ -21,19 +22,21 @@ const (
 // forms are those that the statement's shape allows, the best first.
 func (s *gpuShape) forms() []gpuForm {
 	var out []gpuForm
-	add := func(f gpuForm) {
-		if f != nil {
-			out = append(out, f)
+	try := func(ways ...func() gpuForm) {
+		for _, way := range ways {
+			s.used = s.c.taken()
+			if f := way(); f != nil {
+				out = append(out, f)
+			}
 		}
 	}
 	if s.loops != nil && s.drive != nil {
-		add(s.positions())
+		try(s.positions, s.plainPositions)
 	}
 	if s.loops != nil && s.drive == nil && !s.sparse(s.sum.RHS) && s.c.unit.Result.Format.AllDense() {
-		add(s.dense())
+		try(s.dense)
 	}
-	add(s.warpRows())
-	add(s.rows())
+	try(s.warpRows, s.rows, s.tiledRows)
 	return out
 }
 
@@ -72,9 +75,18 @@ func (s *gpuShape) positions() gpuForm {
 	case len(c.sums) > 0 && !races && !s.walked(c.sums):
 		return s.sumInside(c)
 	case races:
-		return s.entriesOfThreads(c)
+		return s.entriesOfThreads(c, true)
 	}
-	return s.threadPerPosition(c)
+	return s.ownPlaces(c)
+}
+
+// plainPositions is the form of entries that threads sum without their products in a workspace (A.11).
+func (s *gpuShape) plainPositions() gpuForm {
+	c := s.cut()
+	if c == nil || len(c.inner) > 0 || len(s.c.normal.LHS.Vars) == 0 {
+		return nil
+	}
+	return s.entriesOfThreads(c, false)
 }
 
 // cut makes one loop of those over drive's levels, over the positions of the last of them that
@@ -141,14 +153,14 @@ func (s *gpuShape) scalar(c *cut) gpuForm {
 
 // entriesOfThreads gives each thread a few neighbouring entries (A.2): the factors of all are loaded first,
 // then summed by row, and a row's sum is added atomically.
-func (s *gpuShape) entriesOfThreads(c *cut) gpuForm {
+func (s *gpuShape) entriesOfThreads(c *cut, products bool) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("thread_nz")
 	in1, in2 := s.name(c.pos+"1"), s.name(c.pos+"2")
 	texts := append(c.texts,
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, gpuPerThread*gpuLanes*gpuWarps),
 		fmt.Sprintf("split(%s,%s,%s,%d)", in1, warp, in2, gpuPerThread*gpuLanes),
 		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a thread", in2, thread, nz, gpuPerThread))
-	if len(c.sums) == 0 {
+	if products && len(c.sums) == 0 {
 		pre, w := s.name("thread_nz_pre"), s.name("products")
 		texts = append(texts,
 			fmt.Sprintf("precompute(%s,%s,%s,%s) # loads of a thread do not wait for each other", s.expr(s.sum.RHS), nz, pre, w),
@@ -172,8 +184,8 @@ func (s *gpuShape) denseInside(c *cut, races bool) gpuForm {
 	last := c.inner[len(c.inner)-1]
 	texts := append(c.texts,
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, entries*gpuWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, entries),
-		fmt.Sprintf("split(%s,%s,%s,%d) # the threads of a warp read and write neighbours along %s", last, tile, thread, gpuLanes, last))
+		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, entries))
+	texts = append(texts, s.overLanes(last, tile, thread, "the threads of a warp read and write neighbours along "+last)...)
 	order := slices.Concat([]string{block, warp}, c.inner[:len(c.inner)-1], []string{tile, thread, nz}, c.sums)
 	race := "NoRaces) # every entry writes places of its own"
 	outer := race
@@ -194,21 +206,37 @@ func (s *gpuShape) sumInside(c *cut) gpuForm {
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
 	last := c.sums[len(c.sums)-1]
 	order := slices.Concat([]string{block, warp, nz, thread, tile}, c.sums[:len(c.sums)-1])
-	return s.lines(append(c.texts,
+	texts := append(c.texts,
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, gpuPerWarp*gpuWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, gpuPerWarp),
-		fmt.Sprintf("split(%s,%s,%s,%d) # the threads of a warp sum over %s together", last, tile, thread, gpuLanes, last),
+		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, gpuPerWarp))
+	texts = append(texts, s.overLanes(last, tile, thread, "the threads of a warp sum over "+last+" together")...)
+	return s.lines(append(texts,
 		"reorder("+strings.Join(order, ",")+")",
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces) # every entry writes a place of its own", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
 		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles", thread))...)
 }
 
-// threadPerPosition gives each position a thread, which writes places of its own.
-func (s *gpuShape) threadPerPosition(c *cut) gpuForm {
-	block, thread := s.name("block"), s.name("thread")
+// overLanes cuts a dense variable for the threads of a warp. Where its size is known, and they share it
+// evenly, nothing asks for its end.
+func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
+	n := s.c.size(v)
+	if slices.Contains(s.c.Parts, v) || n%gpuLanes != 0 || n == 0 {
+		return []string{fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, tile, thread, gpuLanes, why)}
+	}
+	open := s.name(tile + "_unbounded")
+	return []string{
+		fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, open, thread, gpuLanes, why),
+		fmt.Sprintf("bound(%s,%s,%d,MaxExact) # %s has %d coordinates", open, tile, n/gpuLanes, v, n),
+	}
+}
+
+// ownPlaces gives each thread a few positions, which write places of their own.
+func (s *gpuShape) ownPlaces(c *cut) gpuForm {
+	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
 	return s.lines(append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, thread, gpuThreads),
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, gpuThreads*gpuCopied),
+		fmt.Sprintf("split(%s,%s,%s,%d)", in, thread, nz, gpuCopied),
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces) # every position writes places of its own", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }

@@ -44,8 +44,15 @@ func (s *gpuShape) dense() gpuForm {
 	}
 	f, more := s.fused(places)
 	block, thread := s.name("block"), s.name("thread")
+	if len(more) > 0 { // each thread computes the coordinates of its place
+		in, one := s.name(f+"1"), s.name("place")
+		more = append(more,
+			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, in, gpuThreads),
+			fmt.Sprintf("split(%s,%s,%s,1)", in, thread, one))
+	} else {
+		more = append(more, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, thread, gpuThreads))
+	}
 	return s.lines(append(append(texts, more...),
-		fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, thread, gpuThreads),
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
@@ -148,12 +155,17 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 }
 
 // rows gives each coordinate of every outermost loop to a thread.
-func (s *gpuShape) rows() gpuForm {
+func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
+
+// tiledRows gives a few coordinates to each thread, which searches for the first of them: loops that step
+// from one entry of an operand to the next have no number of their own for each.
+func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
+
+func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	var texts []string
 	if s.c.share == nil && !s.c.unit.Result.Format.AllDense() {
 		texts = append(texts, "assemble("+s.c.resultName()+",Insert) # entries are counted, then written to their places")
 	}
-	scalar := len(s.c.normal.LHS.Vars) == 0
 	seen := map[string]bool{}
 	for _, v := range outermostVars(s.body) {
 		if seen[v] {
@@ -161,22 +173,29 @@ func (s *gpuShape) rows() gpuForm {
 		}
 		seen[v] = true
 		block, thread := s.name("block"), s.name("thread")
-		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread, gpuThreads, v))
-		of := [2]string{"NoRaces", "NoRaces"}
-		switch {
-		case scalar:
-			of = [2]string{"Atomics) # one addition a block to the result", "ParallelReduction) # sums of threads are added by shuffles and in shared memory"}
-		case !s.inResult(v):
-			of = [2]string{"IgnoreRaces) # races are settled where threads add", "Atomics) # several threads add to one place of the result"}
+		if each == 1 {
+			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread, gpuThreads, v))
+		} else {
+			in, row := s.name(v+"1"), s.name(v+"_row")
+			texts = append(texts,
+				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, gpuThreads*each),
+				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row, each, each, v))
 		}
-		for k, unit := range []string{block + ",GPUBlock,", thread + ",GPUThread,"} {
-			texts = append(texts, "parallelize("+unit+of[k])
-			if !strings.Contains(of[k], ")") {
-				texts[len(texts)-1] += ")"
-			}
-		}
+		outer, inner := s.racesOver(v)
+		texts = append(texts, "parallelize("+block+",GPUBlock,"+outer, "parallelize("+thread+",GPUThread,"+inner)
 	}
 	return s.lines(texts...)
+}
+
+// racesOver is what blocks and threads do about iterations of a loop over v that write one place.
+func (s *gpuShape) racesOver(v string) (blocks, threads string) {
+	switch {
+	case len(s.c.normal.LHS.Vars) == 0:
+		return "Atomics) # one addition a block to the result", "ParallelReduction) # sums of threads are added by shuffles and in shared memory"
+	case !s.inResult(v):
+		return "IgnoreRaces) # races are settled where threads add", "Atomics) # several threads add to one place of the result"
+	}
+	return "NoRaces) # each writes places of its own", "NoRaces)"
 }
 
 // outermostVars are the variables of the loops that no other is around.

@@ -35,6 +35,13 @@ func ScheduleText(lines []ScheduleLine) string {
 // same leaf, but for the fixed pattern of a request for values alone, which has no schedule.
 // Commands that would change nothing are left out.
 func Schedule(r Request) ([]ScheduleLine, error) {
+	if r.Target == CUDA && r.Schedule == nil {
+		g, err := chooseGPU(r)
+		if err != nil {
+			return nil, err
+		}
+		return g.lines(), nil
+	}
 	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.run(); err != nil {
 		return nil, err
