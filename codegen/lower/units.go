@@ -24,7 +24,11 @@ const (
 
 // onGPU gives a loop the kind and the width of its unit.
 func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
-	most := l.sched.g.Most(f.Var)
+	v := f.Var
+	if c := l.sched.comps[v]; c != nil && l.sched.g.ReplacedBy(v) != nil {
+		v = c.Leaves[len(c.Leaves)-1] // it determines the original variable
+	}
+	most := l.sched.g.Most(v)
 	switch f.Unit {
 	case cin.GPUBlock:
 		s.Kind = ir.Blocks
@@ -45,7 +49,7 @@ func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 		}
 	}
 	if most > s.Width && l.spec.Note != nil {
-		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, f.Var, s.Width, f.Unit))
+		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, v, s.Width, f.Unit))
 	}
 }
 
