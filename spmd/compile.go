@@ -74,11 +74,12 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	for _, n := range unit.Notes {
 		j.note(n)
 	}
-	source := emitc.File
+	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, job: j}
 	if r.Code() == codegen.CUDA {
-		source = emitcuda.File
+		out.Source = emitcuda.File(unit.Func)
+	} else {
+		out.Source = emitc.File(unit.Func)
 	}
-	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, Source: source(unit.Func), job: j}
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
 	out.units = []*codegen.Unit{unit}
