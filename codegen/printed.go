@@ -3,6 +3,7 @@ package codegen
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"distaff/codegen/cin"
@@ -76,8 +77,13 @@ func (c *compilation) given() (out []ScheduleLine) {
 			out = append(out, ScheduleLine{strategy.Workspace{Name: t.Name, Kind: space.Kind}.String(), space.Why})
 		}
 	})
+	at := len(out) // commands come before the first parallelize
+	if k := slices.IndexFunc(out, func(l ScheduleLine) bool { return strings.HasPrefix(l.Command, "parallelize(") }); k >= 0 {
+		at = k
+	}
 	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
-		out = append(out, ScheduleLine{o.String(), o.Why})
+		out = slices.Insert(out, at, ScheduleLine{o.String(), o.Why})
+		at++
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/kernels"
 	"distaff/kernels/cc"
+	"distaff/kernels/cuda"
 	"distaff/spmd"
 	"distaff/spmd/comm/mpi"
 )
@@ -146,6 +147,29 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	doctorMPI(ctx, line)
 	doctorCUDA(line)
 	return f.CompilerErr == nil, nil
+}
+
+// doctorCUDA tells of the driver, of NVRTC, which compiles kernels, and of each GPU.
+func doctorCUDA(line func(state, what, format string, args ...any)) {
+	r := cuda.Probe()
+	if r.DriverErr != nil {
+		line("missing", "CUDA", "%v", r.DriverErr)
+		line("", "", "--target=cuda is refused; plan and compile --emit=cuda need no GPU")
+	} else {
+		line("ok", "CUDA", "driver %s, for CUDA %s", r.Driver, r.DriverVersion)
+	}
+	if r.NVRTCErr != nil {
+		line("missing", "NVRTC", "%v", r.NVRTCErr)
+	} else {
+		line("ok", "NVRTC", "%s, version %s", r.NVRTC, r.NVRTCVersion)
+	}
+	for _, d := range r.Devices {
+		if d.Err != nil {
+			line("missing", "GPU", "%d: %v", d.Index, d.Err)
+			continue
+		}
+		line("ok", "GPU", "%d: %s, %s, compute capability %s", d.Index, d.Name, spmd.FormatSize(d.Memory), d.Capability)
+	}
 }
 
 // doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here,

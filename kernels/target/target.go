@@ -2,6 +2,7 @@
 package target
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -38,7 +39,7 @@ var targets = map[string]func(cfg Config) (kernels.Backend, error){
 	CUDA: func(cfg Config) (kernels.Backend, error) {
 		b, err := cuda.New(cuda.Config{Cache: cfg.CC.Cache, Device: cfg.Local, Log: cfg.CC.Note})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--target=%s: %w", CUDA, err)
 		}
 		return b, nil
 	},

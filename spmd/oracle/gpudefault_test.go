@@ -2,12 +2,14 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"distaff/codegen"
+	"distaff/codegen/diag"
 	"distaff/codegen/interp"
 	"distaff/io/tcs"
 )
@@ -24,7 +26,7 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 		q := *r
 		q.Target = codegen.CUDA
 		lines, err := codegen.Schedule(q)
-		if isRefusal(err) && strings.Contains(err.Error(), "--target=cpu") {
+		if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
 			e.refused.Add(1)
 			return nil
 		}
