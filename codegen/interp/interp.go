@@ -102,7 +102,7 @@ func (e *Error) Error() string {
 // Env is what a run depends on beside its arguments.
 type Env struct {
 	Threads int    // what ir.Func.Threads receives; at least 1
-	Seed    uint64 // of the order of parallel iterations
+	Seed    uint64 // of the order of parallel iterations, blocks and threads
 	Steps   int64  // limit of loop iterations; 0: 10^9
 	Memory  int64  // limit of live allocated bytes, past which Alloc fails; 0: 2^31
 }

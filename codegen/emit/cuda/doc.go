@@ -43,6 +43,7 @@
 //	stmt.go       statements
 //	loop.go       loops
 //	expr.go       what expressions in CUDA have of their own; the rest is emit/clike
+//	values.go     integers whose arithmetic may wrap
 //	prelude.go    the helpers, one file each in prelude/
 //	builtin.go    Prelude's kernels: fills and scans
 //	emulation.go  kernels on a CPU, by emulation.h

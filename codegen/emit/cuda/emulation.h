@@ -58,7 +58,8 @@ struct fiber {
 
 struct block {
     fiber fibers[MAX_THREADS], scheduler;
-    unsigned long long given[MAX_THREADS]; // at the last meeting of the warp
+    unsigned long long given[MAX_THREADS]; // at the last meeting of the warp,
+    bool came[MAX_THREADS];                // by those that came to it
     int threads, current;
     thunk run;
     void **args;
@@ -181,6 +182,7 @@ static bool release(int first, bool &ok) {
     }
     for (int t = first; t < first + lanes; t++) {
         b.given[t] = b.fibers[t].give;
+        b.came[t] = b.fibers[t].on != ENDED;
         if (b.fibers[t].on != ENDED)
             b.fibers[t].on = NOTHING;
     }
@@ -317,7 +319,7 @@ template <class T> static inline T __shfl_up_sync(unsigned mask, T x, int by) {
 }
 
 // A thread of a loop is alone. Fibers that come to the same call run it together.
-static __attribute__((noinline)) unsigned __activemask() {
+static __attribute__((noinline, unused)) unsigned __activemask() {
     if (!dst_emulation::here)
         return 1u << (threadIdx.x % 32);
     dst_emulation::self().site = __builtin_return_address(0);
@@ -329,7 +331,7 @@ static inline unsigned __match_all_sync(unsigned mask, unsigned long long x, int
     const int first = dst_emulation::here->current / 32 * 32;
     dst_emulation::meet(dst_emulation::MATCH, mask, x);
     for (int t = first; t < first + 32; t++)
-        if (dst_emulation::here->fibers[t].on != dst_emulation::ENDED && dst_emulation::here->given[t] != x)
+        if (dst_emulation::here->came[t] && dst_emulation::here->given[t] != x)
             return *same = 0;
     *same = 1;
     return mask;
