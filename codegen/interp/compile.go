@@ -18,6 +18,7 @@ type Program struct {
 	publishes                      []ir.Slot
 	bounds                         [][2]int // slots in ints; -1 for none
 	threads                        int
+	kernels                        int
 	body                           stmtFn
 }
 
@@ -42,6 +43,9 @@ type compiler struct {
 	arrays map[*ir.Array]int
 	tables map[*ir.Table]int
 	loops  []trackedLoop
+	// kernel is that of the Launch around the statement at hand, launched the arrays that it stores to.
+	kernel   *kernel
+	launched map[*ir.Array]bool
 }
 
 // trackedLoop is a loop whose iterations must not race around the statement at hand.
@@ -56,11 +60,6 @@ func Compile(f *ir.Func) (*Program, error) {
 	if err := ir.Verify(f); err != nil {
 		return nil, fmt.Errorf("interp: %w", err)
 	}
-	return compile(f), nil
-}
-
-// compile is Compile of a leaf that is known to follow the rules.
-func compile(f *ir.Func) *Program {
 	c := &compiler{
 		p:      &Program{name: f.Name, threads: -1},
 		vars:   map[*ir.Var]int{},
@@ -88,7 +87,7 @@ func compile(f *ir.Func) *Program {
 		c.p.threads = c.variable(f.Threads)
 	}
 	c.p.body = c.block(f.Body)
-	return c.p
+	return c.p, nil
 }
 
 // array is the handle's place in the frame.
@@ -124,8 +123,15 @@ func (c *compiler) variable(v *ir.Var) int {
 	return k
 }
 
+// launchTracks are those of an array in which the threads of a launch may race. They have no
+// number: frame.touch tells them by its thread.
+var launchTracks = []int{}
+
 // tracks lists the loops around in which a may race; nil for most.
 func (c *compiler) tracks(a *ir.Array) []int {
+	if c.launched[a] {
+		return launchTracks
+	}
 	var list []int
 	for d, l := range c.loops {
 		if l.written[a] {

@@ -42,6 +42,8 @@ func (c *compiler) ownOf(b *ir.Block) (o own) {
 			o.arrays = append(o.arrays, c.array(s.A))
 		case *ir.Local:
 			o.arrays = append(o.arrays, c.array(s.A))
+		case *ir.Shared:
+			o.arrays = append(o.arrays, c.array(s.A))
 		case *ir.Take:
 			o.arrays = append(o.arrays, c.array(s.A))
 		case *ir.AllocTable:

@@ -80,6 +80,10 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.copy(s)
 	case *ir.Sort:
 		return c.sort(s)
+	case *ir.Launch:
+		return c.launch(s)
+	case *ir.Shared:
+		return c.sharedArray(s)
 	case *ir.Scan:
 		return c.scan(s)
 	case *ir.Mark:

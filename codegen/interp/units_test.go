@@ -1,54 +1,51 @@
-package interp
+package interp_test
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 
+	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 )
 
-// unitLoops parses a leaf in which loops over b, w and l are parallel, and makes them loops of
-// blocks, warps and lanes.
-func unitLoops(t *testing.T, body string) *Program {
+// unitLeaf is a leaf with a float64 array x, an int32 array k and a number n.
+func unitLeaf(t *testing.T, body string) *interp.Program {
 	t.Helper()
 	f, err := ir.Parse("func f\n param x float64 = t0.vals\n param k int32 = t1.vals\n bounds n _\n{\n" + body + "\n}")
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
-	kinds := map[string]ir.ForKind{"b": ir.Blocks, "w": ir.Warps, "l": ir.Lanes}
-	widths := map[string]int64{"w": 2, "l": ir.WarpSize}
-	ir.Walk(f.Body, func(s ir.Stmt) {
-		if s, ok := s.(*ir.For); ok && s.Kind == ir.Parallel {
-			s.Kind, s.Width = kinds[s.V.Name], widths[s.V.Name]
-		}
-	})
-	return compile(f)
+	p, err := interp.Compile(f)
+	if err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	return p
 }
 
 func TestUnitLoops(t *testing.T) {
 	// A sum over lanes and warps, once a block, and atomic stores from all.
-	p := unitLoops(t, `
- for b in 0 : n parallel {
+	p := unitLeaf(t, `
+ for b in 0 : n blocks {
   var sum float64 = 0.0
   local part float64[4]
-  for w in 0 : 4 parallel reduce(sum) {
+  for w in 0 : 4 warps(2) reduce(sum) {
    var own float64 = 0.0
-   for l in 0 : 40 parallel reduce(own) {
+   for l in 0 : 40 lanes(32) reduce(own) {
     own += float64(l)
     atomic k[w % 2] += int32(1)
    }
    part[w] = own
    sum += own
   }
-  for l in 0 : 4 parallel {
+  for l in 0 : 4 lanes(32) {
    atomic x[n] += part[l]
   }
   x[b] = sum
  }`)
 	for seed := range uint64(20) {
 		x, k := make([]float64, 4), make([]int32, 2)
-		fail, err := p.Run([]Arg{{Vals: Array{Data: x}}, {Vals: Array{Data: k}}}, [][2]int64{{3, 0}}, Env{Seed: seed})
+		fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: x}}, {Vals: interp.Array{Data: k}}}, [][2]int64{{3, 0}}, interp.Env{Seed: seed})
 		if fail != nil || err != nil {
 			t.Fatal(fail, err)
 		}
@@ -60,33 +57,33 @@ func TestUnitLoops(t *testing.T) {
 
 func TestUnitRaces(t *testing.T) {
 	for _, body := range []string{
-		"for b in 0 : n parallel {\n x[0] = 1.0\n }",
-		"for b in 0 : n parallel {\n for l in 0 : 1 parallel {\n x[0] += 1.0\n }\n }",
-		"for b in 0 : 1 parallel {\n for w in 0 : 2 parallel {\n for l in 0 : 2 parallel {\n x[l] = 1.0\n }\n }\n }",
-		"for b in 0 : 1 parallel {\n for w in 0 : 1 parallel {\n for l in 0 : 2 parallel {\n x[l] = x[0]\n }\n }\n }",
-		"for b in 0 : 1 parallel {\n for w in 0 : 2 parallel {\n x[w] = 1.0\n for l in 0 : 2 parallel {\n x[l + 1] = x[w]\n }\n }\n }",
-		"for b in 0 : 1 parallel {\n local u float64[2]\n for l in 0 : 40 parallel {\n u[l % 2] += 1.0\n }\n }",
-		"for b in 0 : 2 parallel {\n for l in 0 : 2 parallel {\n if b == 0 {\n atomic x[0] += 1.0\n }\n if b == 1 {\n x[0] = 1.0\n }\n }\n }",
+		"for b in 0 : n blocks {\n x[0] = 1.0\n }",
+		"for b in 0 : n blocks {\n for l in 0 : 1 lanes(32) {\n x[0] += 1.0\n }\n }",
+		"for b in 0 : 1 blocks {\n for w in 0 : 2 warps(2) {\n for l in 0 : 2 lanes(32) {\n x[l] = 1.0\n }\n }\n }",
+		"for b in 0 : 1 blocks {\n for w in 0 : 1 warps(2) {\n for l in 0 : 2 lanes(32) {\n x[l] = x[0]\n }\n }\n }",
+		"for b in 0 : 1 blocks {\n for w in 0 : 2 warps(2) {\n x[w] = 1.0\n for l in 0 : 2 lanes(32) {\n x[l + 1] = x[w]\n }\n }\n }",
+		"for b in 0 : 1 blocks {\n local u float64[2]\n for l in 0 : 40 lanes(32) {\n u[l % 2] += 1.0\n }\n }",
+		"for b in 0 : 2 blocks {\n for l in 0 : 2 lanes(32) {\n if b == 0 {\n atomic x[0] += 1.0\n }\n if b == 1 {\n x[0] = 1.0\n }\n }\n }",
 	} {
-		p := unitLoops(t, body)
+		p := unitLeaf(t, body)
 		for seed := range uint64(5) {
-			_, err := p.Run([]Arg{{Vals: Array{Data: make([]float64, 4)}}, {Vals: Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, Env{Seed: seed})
+			_, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: make([]float64, 4)}}, {Vals: interp.Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, interp.Env{Seed: seed})
 			if err == nil || !strings.Contains(err.Error(), "race in a ") {
 				t.Errorf("%s: got %v, want a race", body, err)
 			}
 		}
 	}
 	// What lanes stored, other lanes of the warp read in the next loop over them.
-	p := unitLoops(t, `for b in 0 : 2 parallel {
+	p := unitLeaf(t, `for b in 0 : 2 blocks {
   local u float64[4]
-  for l in 0 : 4 parallel {
+  for l in 0 : 4 lanes(32) {
    u[l] = 1.0
   }
-  for l in 0 : 2 parallel {
+  for l in 0 : 2 lanes(32) {
    x[2 * b + l] = u[3 - l]
   }
  }`)
-	if fail, err := p.Run([]Arg{{Vals: Array{Data: make([]float64, 4)}}, {Vals: Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, Env{}); fail != nil || err != nil {
+	if fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: make([]float64, 4)}}, {Vals: interp.Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, interp.Env{}); fail != nil || err != nil {
 		t.Error(fail, err)
 	}
 }
@@ -96,7 +93,7 @@ func TestScan(t *testing.T) {
 		a := ir.NewArray("k", elem)
 		f := &ir.Func{Name: "f", Params: []ir.Param{{Slot: ir.Slot{Field: ir.Vals}, A: a}},
 			Body: ir.Seq(&ir.Scan{A: a, Lo: ir.Int(lo), Hi: ir.Int(hi)})}
-		_, err := compile(f).Run([]Arg{{Vals: Array{Data: k}}}, nil, Env{})
+		_, err := interp.Run(f, []interp.Arg{{Vals: interp.Array{Data: k}}}, nil, 1)
 		return err
 	}
 	k := []int32{5, 1, -2, 3, 7}

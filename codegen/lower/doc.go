@@ -42,7 +42,8 @@
 //	bitmap.go    marks, a bitmap,
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
-//	dense.go     an array that is filled everywhere or nowhere
+//	dense.go     an array that is filled everywhere or nowhere,
+//	positionspace.go  a place for each position of an operand that a tile has
 //
 // Threads:
 //

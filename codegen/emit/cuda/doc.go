@@ -45,4 +45,5 @@
 //	expr.go       what expressions in CUDA have of their own; the rest is emit/clike
 //	prelude.go    the helpers, one file each in prelude/
 //	builtin.go    Prelude's kernels: fills and scans
+//	emulation.go  kernels on a CPU, by emulation.h
 package cuda
