@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/format"
 	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
+	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
 )
 
@@ -86,6 +88,8 @@ func (c *compilation) lower() error {
 	case no.Pattern && !c.own:
 		c.own = true
 		return &goBack{to: "shared"}
+	case len(c.commands) == 0:
+		return &diag.Error{Code: schedule.Refused, Msg: "--target=" + c.Target.String() + ": " + no.Why}
 	}
 	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
 }
@@ -101,6 +105,19 @@ func (c *compilation) vectorize() error {
 func (c *compilation) simplify() error {
 	c.lowered.Simplify()
 	return nil
+}
+
+// launch makes launches of a GPU's loops. What a GPU cannot run is refused as lower does.
+func (c *compilation) launch() error {
+	if c.Target != CUDA {
+		return nil
+	}
+	err := simt.Launches(c.unit.Func)
+	var no *simt.Refusal
+	if !errors.As(err, &no) || len(c.commands) == 0 {
+		return err
+	}
+	return schedule.Blame(c.commands, c.unit.CIN, no.Loop, no.Error())
 }
 
 func set(list []string) map[string]bool {

@@ -29,7 +29,8 @@
 // # Failure
 //
 // A thread that fails writes the code to the status word, by a compare-and-swap so that the first wins and alone
-// writes its coordinates, and ends. Barriers wait for threads that have not ended.
+// writes its coordinates, and ends. Barriers and shuffles wait for those of the block's or warp's threads that have not
+// ended; what a shuffle gives of one that has is undefined, and of no matter as the leaf fails.
 //
 // # Emulation
 //
@@ -43,6 +44,7 @@
 //	stmt.go       statements
 //	loop.go       loops
 //	expr.go       what expressions in CUDA have of their own; the rest is emit/clike
+//	values.go     integers whose arithmetic may wrap
 //	prelude.go    the helpers, one file each in prelude/
 //	builtin.go    Prelude's kernels: fills and scans
 //	emulation.go  kernels on a CPU, by emulation.h

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#if !defined __x86_64__ && !defined __aarch64__
+#if !defined __x86_64__ && !defined __aarch64__ || defined DST_PORTABLE
+#define DST_UCONTEXT 1
 #include <ucontext.h>
 #endif
 
@@ -44,10 +45,10 @@ const char *const names[] = {"nothing", "__syncthreads", "__activemask", "__sync
 typedef void (*thunk)(void **args);
 
 struct fiber {
-#if defined __x86_64__ || defined __aarch64__
-    void *sp;
-#else
+#if DST_UCONTEXT
     ucontext_t context;
+#else
+    void *sp;
 #endif
     wait on;
     bool failed;             // it ended by dst_fail, which may leave others behind
@@ -58,7 +59,8 @@ struct fiber {
 
 struct block {
     fiber fibers[MAX_THREADS], scheduler;
-    unsigned long long given[MAX_THREADS]; // at the last meeting of the warp
+    unsigned long long given[MAX_THREADS]; // at the last meeting of the warp,
+    bool came[MAX_THREADS];                // by those that came to it
     int threads, current;
     thunk run;
     void **args;
@@ -71,8 +73,19 @@ static thread_local char error[256];
 static thread_local unsigned char *dynamic;
 static thread_local long long dynamic_size;
 
-// To switch saves the registers that a call keeps, and the stack pointer, and goes on with another stack.
-#if defined __x86_64__
+// prepare has a fiber begin with boot, on a stack from bottom to top. change goes on with another fiber: it
+// saves the registers that a call keeps, and the stack pointer. DST_PORTABLE is for tests.
+#if DST_UCONTEXT
+static void prepare(fiber &f, char *bottom, char *top, void (*boot)()) {
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = bottom;
+    f.context.uc_stack.ss_size = top - bottom;
+    f.context.uc_link = 0;
+    makecontext(&f.context, boot, 0);
+}
+
+static void change(fiber &from, fiber &to) { swapcontext(&from.context, &to.context); }
+#elif defined __x86_64__
 extern "C" DST_OWN void dst_switch(void **from, void *to);
 __asm__(".text\n.p2align 4\ndst_switch:\n"
         "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
@@ -108,16 +121,6 @@ static void prepare(fiber &f, char *, char *top, void (*boot)()) {
 }
 
 static void change(fiber &from, fiber &to) { dst_switch(&from.sp, to.sp); }
-#else
-static void prepare(fiber &f, char *bottom, char *top, void (*boot)()) {
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = bottom;
-    f.context.uc_stack.ss_size = top - bottom;
-    f.context.uc_link = 0;
-    makecontext(&f.context, boot, 0);
-}
-
-static void change(fiber &from, fiber &to) { swapcontext(&from.context, &to.context); }
 #endif
 
 static fiber &self() { return here->fibers[here->current]; }
@@ -181,6 +184,7 @@ static bool release(int first, bool &ok) {
     }
     for (int t = first; t < first + lanes; t++) {
         b.given[t] = b.fibers[t].give;
+        b.came[t] = b.fibers[t].on != ENDED;
         if (b.fibers[t].on != ENDED)
             b.fibers[t].on = NOTHING;
     }
@@ -237,7 +241,8 @@ static bool run_block() {
     return ok;
 }
 
-// fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later launches.
+// fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later
+// launches. Null where there is no memory for them.
 static block *fibers() {
     static thread_local block *b;
     if (b)
@@ -245,8 +250,8 @@ static block *fibers() {
     void *stacks = mmap(0, (size_t)MAX_THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     b = (block *)calloc(1, sizeof *b);
     if (stacks == MAP_FAILED || !b) {
-        fprintf(stderr, "emulation: no memory for stacks\n");
-        abort();
+        free(b);
+        return b = 0;
     }
     b->stacks = (char *)stacks;
     for (int t = 0; t < MAX_THREADS; t++)
@@ -262,7 +267,7 @@ static int launch(thunk run, long long grid, int threads, bool waits, long long 
     blockDim.x = threads;
     gridDim.x = (unsigned)grid;
     here = waits || always ? fibers() : 0;
-    bool ok = true;
+    bool ok = here || !(waits || always) || failure("no memory for stacks", 0, "the start");
     for (long long at = 0; at < grid && ok; at++) {
         blockIdx.x = (unsigned)at;
         if (here) {
@@ -317,7 +322,7 @@ template <class T> static inline T __shfl_up_sync(unsigned mask, T x, int by) {
 }
 
 // A thread of a loop is alone. Fibers that come to the same call run it together.
-static __attribute__((noinline)) unsigned __activemask() {
+static __attribute__((noinline, unused)) unsigned __activemask() {
     if (!dst_emulation::here)
         return 1u << (threadIdx.x % 32);
     dst_emulation::self().site = __builtin_return_address(0);
@@ -329,7 +334,7 @@ static inline unsigned __match_all_sync(unsigned mask, unsigned long long x, int
     const int first = dst_emulation::here->current / 32 * 32;
     dst_emulation::meet(dst_emulation::MATCH, mask, x);
     for (int t = first; t < first + 32; t++)
-        if (dst_emulation::here->fibers[t].on != dst_emulation::ENDED && dst_emulation::here->given[t] != x)
+        if (dst_emulation::here->came[t] && dst_emulation::here->given[t] != x)
             return *same = 0;
     *same = 1;
     return mask;

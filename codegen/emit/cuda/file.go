@@ -76,7 +76,7 @@ type file struct {
 	needs   map[string]bool
 	names   *clike.Namer // of kernels
 	kernels []*kernel
-	values  map[*ir.Var]bool // integers computed from tensors' values, whose arithmetic may wrap
+	values  map[any]bool     // variables and arrays of tensors' values, whose arithmetic may wrap
 	live    map[*ir.Var]bool // variables that something reads
 }
 
@@ -87,7 +87,7 @@ func newFile(f *ir.Func) *file {
 	if err := ir.Verify(f); err != nil {
 		panic("BUG: emit/cuda: " + err.Error())
 	}
-	file := &file{fn: f, needs: map[string]bool{}, names: clike.NewNamer(nil), values: valued(f.Body), live: ir.Reads(f.Body)}
+	file := &file{fn: f, needs: map[string]bool{}, names: clike.NewNamer(nil), values: valued(f), live: ir.Reads(f.Body)}
 	for _, name := range own {
 		file.names.Take(name)
 	}
@@ -97,51 +97,4 @@ func newFile(f *ir.Func) *file {
 		}
 	})
 	return file
-}
-
-// valued finds the integer variables that are computed from elements of arrays: sums and
-// products of these may wrap, other than those of coordinates and positions.
-func valued(b *ir.Block) map[*ir.Var]bool {
-	values := map[*ir.Var]bool{}
-	for more := true; more; {
-		more = false
-		set := func(v *ir.Var, x ir.Expr) {
-			if v.Typ.IsInt() && !values[v] && isValue(x, values) {
-				values[v], more = true, true
-			}
-		}
-		ir.Walk(b, func(s ir.Stmt) {
-			switch s := s.(type) {
-			case *ir.Declare:
-				set(s.V, s.Init)
-			case *ir.Assign:
-				set(s.V, s.X)
-			case *ir.Shuffle:
-				set(s.V, s.X)
-			}
-		})
-	}
-	return values
-}
-
-// isValue reports an integer that is computed from tensors' values: an Int32, an element that is not
-// loaded as a coordinate or position, or a number with a fraction cut off.
-func isValue(x ir.Expr, values map[*ir.Var]bool) bool {
-	switch x := x.(type) {
-	case *ir.Var:
-		return values[x] || x.Typ == ir.Int32
-	case *ir.Lit:
-		return x.Typ == ir.Int32
-	case *ir.Load:
-		return !x.Widen && x.A.Elem.IsInt()
-	case *ir.Cast:
-		return x.Typ.IsInt() && !(x.X.Type() == ir.Bool) && (!x.X.Type().IsInt() || isValue(x.X, values))
-	case *ir.Unary:
-		return isValue(x.X, values)
-	case *ir.Binary:
-		return x.Type().IsInt() && (isValue(x.X, values) || isValue(x.Y, values))
-	case *ir.Select:
-		return isValue(x.X, values) || isValue(x.Y, values)
-	}
-	return false
 }

@@ -16,7 +16,7 @@ DST_FILL(dst_fill_16, dst_pair)
 
 // The sum of x over this thread and those before it in its block of 256, whose sum becomes total.
 // All threads of the block call it.
-template <class T> static __device__ __forceinline__ T dst_scan_block(T x, T &total) {
+template <class T> __device__ __forceinline__ T dst_scan_block(T x, T &total) {
     __shared__ T sums[8];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int step = 1; step < 32; step *= 2) {
@@ -39,7 +39,7 @@ template <class T> static __device__ __forceinline__ T dst_scan_block(T x, T &to
 }
 
 // Each block's sum of its 4096 elements.
-template <class T> static __device__ __forceinline__ void dst_scan_sums(const T *a, long long n, T *sums) {
+template <class T> __device__ __forceinline__ void dst_scan_sums(const T *a, long long n, T *sums) {
     const long long lo = blockIdx.x * 4096LL;
     T x = 0, total;
     for (int k = threadIdx.x; k < 4096 && lo + k < n; k += 256)
@@ -50,7 +50,7 @@ template <class T> static __device__ __forceinline__ void dst_scan_sums(const T 
 }
 
 // Replaces the n sums by those of the ones before each. One block runs it.
-template <class T> static __device__ __forceinline__ void dst_scan_offsets(T *sums, long long n) {
+template <class T> __device__ __forceinline__ void dst_scan_offsets(T *sums, long long n) {
     T carry = 0;
     for (long long lo = 0; lo < n; lo += 256) {
         const long long k = lo + threadIdx.x;
@@ -64,7 +64,7 @@ template <class T> static __device__ __forceinline__ void dst_scan_offsets(T *su
 }
 
 // Each block's 4096 elements become their sums from element 0 on.
-template <class T> static __device__ __forceinline__ void dst_scan_add(T *a, long long n, const T *sums) {
+template <class T> __device__ __forceinline__ void dst_scan_add(T *a, long long n, const T *sums) {
     const long long lo = blockIdx.x * 4096LL;
     T carry = sums[blockIdx.x];
     for (int from = 0; from < 4096 && lo + from < n; from += 256) {

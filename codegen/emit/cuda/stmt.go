@@ -93,7 +93,7 @@ func (k *kernel) sharedArray(s *ir.Shared) {
 }
 
 func (k *kernel) assign(s *ir.Assign) {
-	if s.Accumulate && s.V.Typ.IsInt() && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.values) {
+	if s.Accumulate && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.values) {
 		k.line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V), k.expr(s.X, 0))
 		return
 	}

@@ -1,5 +1,5 @@
 /* Smith's algorithm; by zero, each component is divided by +0. */
-static __device__ dst_c128 dst_div_c128(dst_c128 x, dst_c128 y) {
+__device__ __forceinline__ dst_c128 dst_div_c128(dst_c128 x, dst_c128 y) {
     const double a = x.re, b = x.im, c = y.re, d = y.im;
     if ((c < 0 ? -c : c) >= (d < 0 ? -d : d)) {
         const double zero = 0;

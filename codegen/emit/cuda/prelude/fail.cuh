@@ -2,7 +2,7 @@
 struct dst_status { int code, count; long long coord[16]; };
 
 /* Whether this thread is the first that fails, and says where. */
-static __device__ __forceinline__ bool dst_fail(dst_status *status, int code, int count) {
+__device__ __forceinline__ bool dst_fail(dst_status *status, int code, int count) {
     if (atomicCAS(&status->code, 0, code) != 0)
         return false;
     status->count = count;

@@ -1,1 +1,1 @@
-static __device__ __forceinline__ $T dst_max_$S($T x, $T y) { return x < y ? y : x; }
+__device__ __forceinline__ $T dst_max_$S($T x, $T y) { return x < y ? y : x; }

@@ -1,1 +1,1 @@
-static __device__ __forceinline__ $T dst_min_$S($T x, $T y) { return y < x ? y : x; }
+__device__ __forceinline__ $T dst_min_$S($T x, $T y) { return y < x ? y : x; }
