@@ -14,8 +14,8 @@ import (
 
 // TestPromisedLoops looks for what the published schedules of source 004 and others promise,
 // and for what they promise the lack of, in the leaves of testdata/golden/schedule_*: the
-// number of times that each pattern is in the IR, or in the C where it begins
-// with "C:".
+// number of times that each pattern is in the IR, that with loops on units of a GPU, or in the C
+// where it begins with "C:".
 func TestPromisedLoops(t *testing.T) {
 	const anySearch, guard, merge = `search`, `\bif `, `while `
 	for name, want := range map[string]map[string]int{
@@ -94,13 +94,16 @@ func TestPromisedLoops(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		u, err := codegen.Compile(goldenRequest(t, string(txtar.Parse(data).Comment)))
+		u, units, err := compileStages(goldenRequest(t, string(txtar.Parse(data).Comment)))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		for pattern, n := range want {
 			text, re := ir.Print(u.Func), pattern
+			if units != "" {
+				text = units
+			}
 			if len(re) > 2 && re[:2] == "C:" {
 				text, re = c.File(u.Func), re[2:]
 			}
