@@ -7,7 +7,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"distaff/codegen"
 	"distaff/codegen/emit/c"
 	"distaff/codegen/ir"
 )
