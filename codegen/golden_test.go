@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -40,7 +41,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := txtar.Parse(data)
-			u, err := codegen.Compile(goldenRequest(t, string(a.Comment)))
+			u, units, err := compileStages(goldenRequest(t, string(a.Comment)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,6 +51,7 @@ func TestGolden(t *testing.T) {
 				{Name: "order", Data: []byte(order)},
 				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
 				{Name: "lattice", Data: []byte(u.Lattices)},
+				{Name: "units", Data: []byte(units)},
 				{Name: "ir", Data: []byte(ir.Print(u.Func))},
 			}
 			if hasC {
@@ -75,6 +77,20 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compileStages compiles a request. units, for a GPU, is the leaf with its loops on units, before these
+// become launches.
+func compileStages(r codegen.Request) (u *codegen.Unit, units string, err error) {
+	if r.Target == codegen.CUDA {
+		r.Trace = func(pass string, _ time.Duration, text func() string) {
+			if pass == "simplify" {
+				units = text()
+			}
+		}
+	}
+	u, err = codegen.Compile(r)
+	return u, units, err
 }
 
 // goldenRequest reads a statement, formats and a schedule; a variable has size
