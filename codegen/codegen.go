@@ -66,6 +66,8 @@ type Request struct {
 	// of. Where such a range is short and its loops are dense, it is compiled in.
 	Exact []string
 	Name  string // of the leaf: a C identifier; "" for "leaf"
+	// Target is the machine that the leaf is for.
+	Target Target
 	// Threads is 1 for a leaf that is to run on one thread alone. Any other
 	// leaf takes the number of threads as it is called.
 	Threads int
@@ -110,6 +112,16 @@ type Request struct {
 	// called before Trace returns, if at all.
 	Trace func(pass string, took time.Duration, text func() string)
 }
+
+// Target is a machine that leaves run on.
+type Target uint8
+
+const (
+	CPU  Target = iota // threads and vector lanes
+	CUDA               // a GPU of NVIDIA's
+)
+
+func (t Target) String() string { return [...]string{"cpu", "cuda"}[t] }
 
 // DefaultLongRow is the LongRow of a request that has none: the work of several
 // starts of a parallel region.
@@ -215,6 +227,9 @@ type Result struct {
 func Compile(r Request) (*Unit, error) {
 	if r.FixedPattern && r.Schedule != nil {
 		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
+	}
+	if r.FixedPattern && r.Target == CUDA {
+		return nil, &diag.Error{Msg: "values alone are asked for, in the order of a pattern that is there: a GPU computes the pattern too"}
 	}
 	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.run(); err != nil {

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite testdata/golden")
 
 // TestGolden holds each stage of the kernels in testdata/golden to what it was.
 // The comment of an archive is the statement, then lines with a tensor's format,
-// a variable's size, or scheduling commands after "-s=". The C is held where the
+// a variable's size, scheduling commands after "-s=", or --target=cuda. The C is held where the
 // archive has it, which one of a class of kernels does: TestC and TestPromisedLoops
 // look for what is meant in that of others.
 func TestGolden(t *testing.T) {
@@ -99,6 +99,10 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 	for _, line := range lines[1:] {
 		if commands, ok := strings.CutPrefix(line, "-s="); ok {
 			r.Schedule = append(r.Schedule, commands)
+			continue
+		}
+		if line == "--target=cuda" {
+			r.Target = codegen.CUDA
 			continue
 		}
 		if v, n, ok := strings.Cut(line, "="); ok {

@@ -19,9 +19,9 @@ import (
 //     stores; loops of a user's are to be over variables of the left side;
 //   - the leaf reads and stores in the order that ir.ReadInPlace describes.
 //
-// Elsewhere the leaf keeps to two memories.
+// Elsewhere, and on a GPU, the leaf keeps to two memories.
 func (c *compilation) inPlace() error {
-	if k := c.overwritten(); k > 0 && c.assignsOnce() && ir.ReadInPlace(c.unit.Func, k) {
+	if k := c.overwritten(); k > 0 && c.Target == CPU && c.assignsOnce() && ir.ReadInPlace(c.unit.Func, k) {
 		c.unit.Result.InPlace = k
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
+	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
 )
 
@@ -51,7 +52,7 @@ func (c *compilation) into() error {
 
 // threads runs the outermost loop on threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
-	if u := c.unit; c.Threads != 1 && c.Schedule == nil {
+	if u := c.unit; c.Threads != 1 && c.Schedule == nil && c.Target == CPU {
 		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format)
 	}
 	return nil
@@ -69,7 +70,7 @@ func (c *compilation) lower() error {
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy,
+		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
@@ -91,6 +92,9 @@ func (c *compilation) lower() error {
 }
 
 func (c *compilation) vectorize() error {
+	if c.Target == CUDA {
+		return nil
+	}
 	c.lowered.Vectorize()
 	return nil
 }
@@ -98,6 +102,19 @@ func (c *compilation) vectorize() error {
 func (c *compilation) simplify() error {
 	c.lowered.Simplify()
 	return nil
+}
+
+// launch makes launches of a GPU's loops. What a GPU cannot run is refused as lower does.
+func (c *compilation) launch() error {
+	if c.Target != CUDA {
+		return nil
+	}
+	err := simt.Launches(c.unit.Func)
+	var no *simt.Refusal
+	if !errors.As(err, &no) || len(c.commands) == 0 {
+		return err
+	}
+	return schedule.Blame(c.commands, c.unit.CIN, no.Loop, no.Error())
 }
 
 func set(list []string) map[string]bool {

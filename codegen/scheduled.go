@@ -77,7 +77,7 @@ func (c *compilation) schedule() (err error) {
 	}
 	s, err := schedule.Apply(schedule.Problem{
 		Strategy: c.strategyProblem,
-		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.Parts,
+		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.Parts, GPU: c.Target == CUDA,
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
 			return cmp.Or(c.Names[name], name)

@@ -11,7 +11,7 @@ import (
 // choose decides how the statement is lowered: as by default, or as its schedule says.
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.share != nil)
-	if c.Schedule == nil {
+	if c.Schedule == nil && c.Target == CPU {
 		c.strategy = strategy.Choose(p)
 		return nil
 	}
@@ -39,7 +39,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
 		Target: strategy.Target{
 			LongRow: cmp.Or(c.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.ChunkWork, DefaultChunkWork),
-			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes,
+			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes, GPU: c.Target == CUDA,
 		},
 	}
 	if shared {
@@ -69,7 +69,7 @@ func (c *compilation) sizes() map[string]int64 {
 func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
 	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate, Fixed: c.FixedPattern}
 	t, scheduled := s.(*cin.SuchThat)
-	return strategy.AssemblyOf(c.planned.Format, p, scheduled && t.Insert)
+	return strategy.AssemblyOf(c.planned.Format, p, c.Target == CUDA || scheduled && t.Insert)
 }
 
 // scheduleLines are the scheduling commands that the leaf is made by.

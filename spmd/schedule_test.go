@@ -180,7 +180,7 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "coord(j,c)", "runs over coordinates already"},
 		{spmv, fm, "bound(i,ib,4,Exact)", "want MinExact, MinConstraint, MaxExact or MaxConstraint"},
 		{spmv, fm, "unroll(i,0)", "want at least 1"},
-		{spmv, fm, "parallelize(i,GPUBlock,NoRaces)", "no GPU code is built"},
+		{spmv, fm, "parallelize(i,GPUBlock,NoRaces)", "GPUBlock is a unit of a GPU"},
 		{spmv, fm, "parallelize(i,CPU,NoRaces)", "want CPUThread, CPUVector"},
 		{spmv, fm, "parallelize(i,CPUThread,Race)", "want NoRaces, IgnoreRaces"},
 		{spmv, fm, "parallelize(j,CPUThread,NoRaces)", "add to the same places of y(i)"},

@@ -27,6 +27,7 @@
 //	print.go   the text form, which parse.go reads back
 //	parse.go   the reader of the text form
 //	verify.go  the rules that every statement keeps
+//	units.go   those of the units of a GPU
 package cin
 
 import (
@@ -117,6 +118,15 @@ var unitNames = [...]string{Serial: "NotParallel", CPUThread: "CPUThread", CPUVe
 	GPUBlock: "GPUBlock", GPUWarp: "GPUWarp", GPUThread: "GPUThread"}
 
 func (u Unit) String() string { return unitNames[u] }
+
+// UnitByName is the inverse of String.
+func UnitByName(s string) (Unit, bool) {
+	k := slices.Index(unitNames[:], s)
+	return Unit(max(k, 0)), k >= 0
+}
+
+// OnGPU tells whether the unit is one of a GPU.
+func (u Unit) OnGPU() bool { return u >= GPUBlock }
 
 var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "IgnoreRaces", Atomics: "Atomics",
 	Temporary: "Temporary", ParallelReduction: "ParallelReduction"}

@@ -2,6 +2,7 @@ package cin
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -165,11 +166,8 @@ func (p *parser) stmt(outermost bool) Stmt {
 func (p *parser) forall() Stmt {
 	f := &Forall{Var: p.name()}
 	p.expect(",")
-	if p.notes("CPUThread", "CPUVector") {
-		f.Unit = CPUThread
-		if p.tok == "CPUVector" {
-			f.Unit = CPUVector
-		}
+	if p.notes(unitNames[1:]...) {
+		f.Unit = Unit(slices.Index(unitNames[:], p.tok))
 		p.next()
 		if p.take("/") {
 			race, ok := RaceByName(p.tok)

@@ -13,8 +13,12 @@ import (
 //     one that a schedule replaced, by those over all that come from it, or by its own;
 //   - a temporary is read only in the consumer of the Where whose producer
 //     assigns it, at variables that are bound there;
-//   - the statements of a Seq have one target, and each adds to it or comes first.
+//   - the statements of a Seq have one target, and each adds to it or comes first;
+//   - loops on a GPU's units stand as MisplacedUnit has it, and say what is done about races.
 func Verify(s Stmt) error {
+	if f, why := MisplacedUnit(s); f != nil {
+		return fmt.Errorf("forall over %s: %s", f.Var, why)
+	}
 	v := &verifier{temps: map[string]int{}, relations: Relations(s)}
 	return v.stmt(Body(s))
 }
@@ -35,6 +39,9 @@ func (v *verifier) stmt(s Stmt) error {
 		}
 		if r := v.relations.ReplacedBy(s.Var); r != nil && v.relations.MadeBy(s.Var) != nil {
 			return fmt.Errorf("forall over %s, which %s replaced", s.Var, r)
+		}
+		if s.Unit.OnGPU() && (s.Race == Unsaid || s.Chunk != 0) {
+			return fmt.Errorf("forall over %s on %s says nothing of races, or has chunks", s.Var, s.Unit)
 		}
 		n := len(v.bound)
 		v.bound = append(v.bound, s.Var)

@@ -18,6 +18,7 @@ type Program struct {
 	publishes                      []ir.Slot
 	bounds                         [][2]int // slots in ints; -1 for none
 	threads                        int
+	kernels                        int
 	body                           stmtFn
 }
 
@@ -42,9 +43,12 @@ type compiler struct {
 	arrays map[*ir.Array]int
 	tables map[*ir.Table]int
 	loops  []trackedLoop
+	// kernel is that of the Launch around the statement at hand, launched the arrays that it stores to.
+	kernel   *kernel
+	launched map[*ir.Array]bool
 }
 
-// trackedLoop is a Parallel or Vector loop around the statement at hand.
+// trackedLoop is a loop whose iterations must not race around the statement at hand.
 type trackedLoop struct {
 	kind    ir.ForKind
 	written map[*ir.Array]bool
@@ -119,8 +123,15 @@ func (c *compiler) variable(v *ir.Var) int {
 	return k
 }
 
+// launchTracks are those of an array in which the threads of a launch may race. They have no
+// number: frame.touch tells them by its thread.
+var launchTracks = []int{}
+
 // tracks lists the loops around in which a may race; nil for most.
 func (c *compiler) tracks(a *ir.Array) []int {
+	if c.launched[a] {
+		return launchTracks
+	}
 	var list []int
 	for d, l := range c.loops {
 		if l.written[a] {

@@ -10,14 +10,21 @@
 // owns them. What is found wrong is an *Error: an index out of bounds, a read of an
 // element never written, use after free or after Publish, a leak, a 64-bit
 // value stored where 32 bits cannot hold it, an integer division by zero, a loop that does not end,
-// and a race.
+// a race,
+// and a divergent barrier.
 //
 // Iterations of a Parallel loop run one after another in an order shuffled by
-// Env.Seed; those of a Vector loop in order. In both, a location that one
+// Env.Seed, and so do those of Blocks, Warps and Lanes; those of a Vector loop in order. In all, a location that one
 // iteration writes and another touches is a race, except where both write it
 // by atomic stores, or both in their ordered sections. A Parallel loop inside a Parallel loop
 // is a serial one. In a loop with an ordered section, iterations are cut before and behind it, and
 // their parts run in any order that keeps the ordered sections in theirs.
+//
+// The blocks of a Launch run one after another, and so do the threads of a block from one
+// Barrier or Shuffle to the next, all in shuffled orders. Threads that wait for others at one
+// statement while these are at another, in another iteration or have ended without a Fail are an
+// error, a divergent barrier. An element that one thread writes and another touches is a race,
+// except where both update it atomically, or a barrier of their block or warp is between.
 //
 // # Files
 //
@@ -33,6 +40,9 @@
 //	tables.go     tables of arrays
 //	bits.go       bitmaps
 //	race.go       races between iterations
+//	launch.go     launches as code that stops where threads meet
+//	threads.go    the threads of a block
+//	threadrace.go races between threads
 package interp
 
 import (
@@ -92,7 +102,7 @@ func (e *Error) Error() string {
 // Env is what a run depends on beside its arguments.
 type Env struct {
 	Threads int    // what ir.Func.Threads receives; at least 1
-	Seed    uint64 // of the order of parallel iterations
+	Seed    uint64 // of the order of parallel iterations, blocks and threads
 	Steps   int64  // limit of loop iterations; 0: 10^9
 	Memory  int64  // limit of live allocated bytes, past which Alloc fails; 0: 2^31
 }
@@ -128,6 +138,7 @@ func (p *Program) Run(args []Arg, bounds [][2]int64, env Env) (fail *Failure, er
 		arrays:   make([]*memory, len(p.arrays)),
 		tables:   make([]*table, len(p.tables)),
 		tracks:   make([]track, p.tracks),
+		grids:    make([]*grid, p.kernels),
 		steps:    env.Steps,
 		limit:    env.Memory,
 		rng:      rand.New(rand.NewPCG(env.Seed, 0x9e3779b97f4a7c15)),
@@ -175,6 +186,9 @@ type frame struct {
 	live      map[*memory]bool // allocated, neither freed nor published
 	published []published
 	inLoops   []int // slots of the loop variables, outermost first
+	launches  uint32
+	grids     []*grid // of the leaf's launches, once they ran
+	thread    *thread // whose frame it is; nil for the leaf's
 }
 
 // errorf ends the run with an *Error.

@@ -12,10 +12,10 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// TestCases runs every leaf in several orders of its parallel iterations, which
+// TestCases runs every leaf in several orders of its parallel iterations and threads, which
 // must not be seen in the results: all data are whole numbers.
 func TestCases(t *testing.T) {
-	for _, c := range irtest.Cases() {
+	for _, c := range irtest.All() {
 		t.Run(c.Name, func(t *testing.T) {
 			p, err := interp.Compile(c.Func())
 			if err != nil {
@@ -299,9 +299,11 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-func BenchmarkSpMV(b *testing.B) {
-	for _, c := range irtest.Cases() {
-		if c.Name == "spmv" {
+func BenchmarkSpMV(b *testing.B) { benchmark(b, "spmv") }
+
+func benchmark(b *testing.B, name string) {
+	for _, c := range irtest.All() {
+		if c.Name == name {
 			p, err := interp.Compile(c.Func())
 			if err != nil {
 				b.Fatal(err)

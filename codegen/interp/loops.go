@@ -8,12 +8,12 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 	if d := c.track(s); d >= 0 {
 		defer func() { c.loops = c.loops[:d] }()
 		switch {
-		case s.Kind != ir.Parallel:
+		case s.Kind == ir.Vector:
 			return tracked(v, lo, hi, step, d, c.block(s.Body))
 		case ir.OrderedOf(s) != nil:
 			return ordered(v, lo, hi, step, d, c.parts(s), c.ownOf(s.Body))
 		}
-		return shuffled(v, lo, hi, step, d, c.block(s.Body))
+		return shuffled(v, lo, hi, step, d, s.Kind, c.block(s.Body))
 	}
 	body := c.block(s.Body)
 	return func(fr *frame) {
@@ -47,9 +47,11 @@ func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 }
 
 // track opens a track for a loop whose iterations must not race, and is its
-// number; -1 for a serial loop.
+// number; -1 for a serial loop. A Warps loop in a Blocks loop has its own, and so has
+// a Lanes loop in either: an element may pass from one loop over the lanes to the next
+// one of the same warp, but not to another warp.
 func (c *compiler) track(s *ir.For) int {
-	if s.Kind != ir.Parallel && s.Kind != ir.Vector {
+	if s.Kind == ir.Serial || s.Kind == ir.Unrolled {
 		return -1
 	}
 	for _, l := range c.loops {
@@ -85,10 +87,10 @@ func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 }
 
 // shuffled runs the iterations in a random order, and watches for races.
-func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
+func shuffled(v int, lo, hi intFn, step int64, d int, kind ir.ForKind, body stmtFn) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)
-		n := fr.enter(v, first, hi(fr), step, d)
+		n := fr.enter(v, first, hi(fr), step, d, kind)
 		for _, k := range fr.rng.Perm(n) {
 			fr.step()
 			fr.tracks[d].iter = int32(k) + 1
@@ -99,12 +101,12 @@ func shuffled(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	}
 }
 
-// enter begins a Parallel loop and counts its iterations.
-func (fr *frame) enter(v int, first, end, step int64, d int) int {
+// enter begins a loop whose iterations run in any order and counts them.
+func (fr *frame) enter(v int, first, end, step int64, d int, kind ir.ForKind) int {
 	fr.inLoops = append(fr.inLoops, v)
 	t := &fr.tracks[d]
 	t.epoch++
-	t.kind = ir.Parallel
+	t.kind = kind
 	if first >= end {
 		return 0
 	}

@@ -35,6 +35,8 @@ type memory struct {
 	c128   []complex128
 	init   []bool // which elements were written; nil: all
 	shadow [][]cell
+	// byThread has a cell for each element, where threads of a launch stored.
+	byThread []threadCell
 }
 
 func (m *memory) len() int64 {

@@ -42,6 +42,8 @@ func (c *compiler) ownOf(b *ir.Block) (o own) {
 			o.arrays = append(o.arrays, c.array(s.A))
 		case *ir.Local:
 			o.arrays = append(o.arrays, c.array(s.A))
+		case *ir.Shared:
+			o.arrays = append(o.arrays, c.array(s.A))
 		case *ir.Take:
 			o.arrays = append(o.arrays, c.array(s.A))
 		case *ir.AllocTable:
@@ -93,7 +95,7 @@ func put[T any](all []T, at []int, values []T) {
 func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)
-		n := fr.enter(v, first, hi(fr), step, d)
+		n := fr.enter(v, first, hi(fr), step, d, ir.Parallel)
 		start := o.save(fr)
 		iters := make([]*held, n) // nil: not begun
 		run := func(part, k int) {

@@ -49,6 +49,10 @@ func (m *memory) cell(fr *frame, d int, i int64) *cell {
 // touch records an access to element i of m in the given tracks, and ends the
 // run where it races with another iteration.
 func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
+	if fr.thread != nil {
+		fr.thread.touch(m, i, a)
+		return
+	}
 	for _, d := range tracks {
 		c := m.cell(fr, d, i)
 		t := &fr.tracks[d]
@@ -119,6 +123,8 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			own[s.A] = true
 		case *ir.SortBy:
 			set[s.Perm] = true
+		case *ir.Scan:
+			set[s.A] = true
 		}
 	})
 	for a := range own {

@@ -80,6 +80,12 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.copy(s)
 	case *ir.Sort:
 		return c.sort(s)
+	case *ir.Launch:
+		return c.launch(s)
+	case *ir.Shared:
+		return c.sharedArray(s)
+	case *ir.Scan:
+		return c.scan(s)
 	case *ir.Mark:
 		return c.mark(s)
 	case *ir.Collect:
@@ -442,6 +448,34 @@ func (c *compiler) sort(s *ir.Sort) stmtFn {
 			slices.Sort(m.i32[l:h])
 		} else {
 			slices.Sort(m.i64[l:h])
+		}
+		fr.wrote(m, l, h, tracks)
+	}
+}
+
+// scan compiles sums from the first element on. One that does not fit into the array's
+// elements is a broken rule: they are positions.
+func (c *compiler) scan(s *ir.Scan) stmtFn {
+	k, lo, hi, tracks := c.array(s.A), c.int(s.Lo), c.int(s.Hi), c.tracks(s.A)
+	return func(fr *frame) {
+		m := fr.arrays[k]
+		l, h := fr.span(m, lo(fr), hi(fr))
+		fr.read(m, l, h, tracks)
+		sum := int64(0)
+		for i := l; i < h; i++ {
+			x := m.int(i)
+			if sum > 0 && x > math.MaxInt64-sum || sum < 0 && x < math.MinInt64-sum {
+				fr.errorf("scan %s: the sum up to [%d] does not fit into 64 bits", m.name, i+m.first)
+			}
+			sum += x
+			if m.elem == ir.Int64 {
+				m.i64[i] = sum
+				continue
+			}
+			if sum != int64(int32(sum)) {
+				fr.errorf("scan %s: %s[%d] = %d does not fit into 32 bits", m.name, m.name, i+m.first, sum)
+			}
+			m.i32[i] = int32(sum)
 		}
 		fr.wrote(m, l, h, tracks)
 	}

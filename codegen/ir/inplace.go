@@ -196,6 +196,10 @@ func (c *inPlace) handles(t Stmt) bool {
 		return is(t.A)
 	case *Prefetch:
 		return t.A == c.result
+	case *Scan:
+		return is(t.A)
+	case *Launch:
+		return true // what its threads do is not looked into
 	}
 	return false
 }

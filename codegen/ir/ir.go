@@ -29,11 +29,13 @@
 //	walk.go         walks over statements and expressions
 //	print.go        the text form, which parse.go reads back
 //	lex.go          its tokens
-//	parse.go        its statements
-//	parseexpr.go    its expressions
+//	parse.go        its statements,
+//	parsegpu.go     those of a GPU,
+//	parseexpr.go    and its expressions
 //	verify.go       the rules of statements,
 //	verifyexpr.go   of expressions,
-//	verifytable.go  and of tables
+//	verifytable.go  of tables,
+//	verifygpu.go    and of a GPU's loops and statements
 package ir
 
 // Type is the type of an expression or of an array's elements.
@@ -151,8 +153,17 @@ const (
 	Lanes  // iteration number n by thread n mod Width: of the warp, which has 32, or of the block outside of Warps
 )
 
+// OnGPU reports Blocks, Warps or Lanes.
+func (k ForKind) OnGPU() bool { return k >= Blocks && k <= Lanes }
+
 // WarpSize is the number of threads of a warp.
 const WarpSize = 32
+
+// MaxThreads is the largest number of threads of a block.
+const MaxThreads = 1024
+
+// MaxShared is the largest number of bytes of the Shared arrays of a block.
+const MaxShared = 48 << 10
 
 type (
 	Block   struct{ List []Stmt }
@@ -324,7 +335,7 @@ type (
 	// Grid blocks, on a GPU: Block and Thread (Int64) are their numbers, from 0. What follows
 	// sees what all of them stored. Of the leaf's arrays and variables Body may read all,
 	// and store to arrays; it assigns to no variable from outside. Inside there is no other
-	// Launch, and none of Alloc, Free, Grow, Publish, tables and loops other than Serial and Unrolled.
+	// Launch, no loop other than Serial and Unrolled, and no statement about whole arrays but Local and Shared.
 	Launch struct {
 		Name          string // of the kernel, unique in the leaf
 		Grid          Expr

@@ -279,6 +279,9 @@ func (p *parser) stmt() Stmt {
 	if s := p.memory(); s != nil {
 		return s
 	}
+	if s := p.gpu(); s != nil {
+		return s
+	}
 	return p.simple()
 }
 
@@ -536,6 +539,8 @@ func (p *parser) loop() Stmt {
 			s.Factor = p.int()
 			p.expect(")")
 		}
+	default:
+		p.gpuLoop(s)
 	}
 	if p.accept("reduce") {
 		p.expect("(")

@@ -8,7 +8,8 @@ package ir
 //     which changes, is replaced by it (copy propagation).
 //   - Variables that nothing reads are dropped with their assignments.
 //   - Constant conditions are decided; loops that do not run, empty blocks,
-//     branches and loops are dropped; a loop of one iteration becomes a block.
+//     branches, launches and loops are dropped; a loop of one iteration becomes a block, but for
+//     those of a GPU, which say what runs the loops inside.
 //   - Blocks that declare nothing, or end the block around them, are spliced in.
 //   - What follows a Fail in a block is dropped.
 //
@@ -52,6 +53,11 @@ func (s *simplifier) survey() {
 			assigned[t.N] = true
 		case *Collect:
 			assigned[t.N] = true
+		case *Shuffle:
+			assigned[t.V] = true
+		case *Launch:
+			declared[t.Block]++
+			declared[t.Thread]++
 		case *For:
 			declared[t.V]++
 			for _, v := range t.Reduce {
@@ -97,6 +103,10 @@ func Reads(b *Block) map[*Var]bool {
 					return
 				}
 			case *Assign:
+				if !read[t.V] {
+					return
+				}
+			case *Shuffle:
 				if !read[t.V] {
 					return
 				}
@@ -245,6 +255,32 @@ func (s *simplifier) memory(t Stmt) Stmt {
 		}
 		return &Fail{Code: t.Code, Coord: coord}
 	}
+	return s.gpu(t)
+}
+
+// gpu rebuilds a statement of a GPU's.
+func (s *simplifier) gpu(t Stmt) Stmt {
+	switch t := t.(type) {
+	case *Launch:
+		body := s.block(t.Body)
+		if nothing(body) {
+			return s.drop()
+		}
+		c := *t
+		c.Grid, c.Body = s.expr(t.Grid), body
+		return &c
+	case *Shuffle:
+		if !s.read[t.V] {
+			return s.drop() // in all threads alike
+		}
+		return &Shuffle{V: t.V, X: s.expr(t.X), Mask: t.Mask}
+	case *Scan:
+		lo, hi := s.expr(t.Lo), s.expr(t.Hi)
+		if Same(lo, hi) {
+			return s.drop()
+		}
+		return &Scan{A: t.A, Lo: lo, Hi: hi}
+	}
 	return t
 }
 
@@ -303,7 +339,7 @@ func (s *simplifier) loop(t *For) Stmt {
 	if empty {
 		return s.drop()
 	}
-	if okl && okh && len(t.Reduce) == 0 && l.I+t.Step >= h.I && l.I+t.Step > l.I {
+	if okl && okh && len(t.Reduce) == 0 && !t.Kind.OnGPU() && l.I+t.Step >= h.I && l.I+t.Step > l.I {
 		s.changed = true
 		b := &Block{List: []Stmt{&Declare{V: t.V, Init: lo}}}
 		for _, u := range t.Body.List {

@@ -39,6 +39,13 @@ func TestSimplify(t *testing.T) {
 		{"var s int64 = 0\nfor i in lo : hi vector reduce(s) {\nk[i] = 1\n}\nk[0] = s", "var s int64 = 0\nfor i in lo : hi vector reduce(s) {\nk[i] = 1\n}\nk[0] = s"},
 		{"var s int64 = k[0]\ns += 0\nk[1] = s", "var s int64 = k[0]\nk[1] = s"},
 		{"var s float64 = x[0]\ns += 0.0\nx[1] = s", "var s float64 = x[0]\ns += 0.0\nx[1] = s"},
+		{"for i in 2 : 3 blocks {\nfor j in 0 : 1 lanes(32) {\nk[i] = j\n}\n}", "for i in 2 : 3 blocks {\nfor j in 0 : 1 lanes(32) {\nk[i] = j\n}\n}"},
+		{"for i in lo : hi blocks {\nfor j in 0 : 0 lanes(32) {\nk[i] = j\n}\n}", ""},
+		{"launch g[lo - 0, 32] b, t {\nvar a int64 = b\nk[a] = t\n}", "launch g[lo, 32] b, t {\nk[b] = t\n}"},
+		{"launch g[lo, 32] b, t {\nvar a int64 = b\n}", ""},
+		{"launch g[lo, 32] b, t {\nvar a int64 = 0\nshuffle a = t + 0, 1\nk[b] = a\n}", "launch g[lo, 32] b, t {\nvar a int64 = 0\nshuffle a = t, 1\nk[b] = a\n}"},
+		{"launch g[lo, 32] b, t {\nvar a int64 = 0\nshuffle a = t, 1\nk[b] = t\n}", "launch g[lo, 32] b, t {\nk[b] = t\n}"},
+		{"scan k[lo : hi + 0]\nscan k[lo : lo]", "scan k[lo : hi]"},
 	}
 	for _, c := range cases {
 		f, err := ir.Parse(head + c.body + "\n}")

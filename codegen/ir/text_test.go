@@ -12,7 +12,7 @@ import (
 // TestRoundTrip holds Parse(Print(f)) = f and, as the leaves are written in
 // Print's own style but for redundant parentheses, Print(Parse(s)) = s.
 func TestRoundTrip(t *testing.T) {
-	for _, c := range irtest.Cases() {
+	for _, c := range irtest.All() {
 		f := c.Func()
 		text := ir.Print(f)
 		if text != c.Text {
@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestVerifyCases(t *testing.T) {
-	for _, c := range irtest.Cases() {
+	for _, c := range irtest.All() {
 		if err := ir.Verify(c.Func()); err != nil {
 			t.Error(err)
 		}
@@ -67,7 +67,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, c := range irtest.Cases() {
+	for _, c := range irtest.All() {
 		f.Add(c.Text)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
@@ -145,6 +145,41 @@ func TestVerify(t *testing.T) {
 		{"for i in 0 : 2 parallel(dynamic, 1) {\n ordered {\n n = 3\n }\n }", "n is a loop variable or of the function's head"},
 		{"alloctable T int64[3]\n for i in 0 : 3 parallel {\n freetable T\n }", "T is from outside the parallel loop"},
 		{"x[search(x, 0, 1, 0)] = 1.0", "only integers are searched"},
+		{"for i in 0 : 2 warps(2) {\n }", "a warps loop outside of a blocks loop"},
+		{"for i in 0 : 2 lanes(2) {\n }", "a lanes loop outside of a blocks loop"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 blocks {\n }\n }", "a blocks loop in a blocks loop"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 warps(33) {\n }\n }", "a warps loop of width 33, want 1 to 32"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 lanes(1025) {\n }\n }", "a lanes loop of width 1025, want 1 to 1024"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 warps(2) {\n for k in 0 : 2 lanes(16) {\n }\n }\n }", "16 lanes in a warp, want 32"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 lanes(2) {\n for k in 0 : 2 warps(2) {\n }\n }\n }", "a warps loop in a lanes loop"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 lanes(2) {\n for k in 0 : 2 lanes(2) {\n }\n }\n }", "a lanes loop in a lanes loop"},
+		{"for i in 0 : 2 blocks {\n for j in 0 : 2 parallel {\n }\n }", "a parallel loop in a blocks loop"},
+		{"for i in 0 : 2 parallel {\n for j in 0 : 2 blocks {\n }\n }", "a blocks loop in a parallel loop"},
+		{"var a int64 = 0\n for i in 0 : 2 blocks {\n a = i\n }", "a is from outside the blocks loop"},
+		{"for i in 0 : 2 blocks {\n var a int64 = 0\n for j in 0 : 2 lanes(2) {\n a += i\n }\n }", "a is from outside the lanes loop"},
+		{"for i in 0 : 2 blocks {\n }\n launch k[1, 32] b, t {\n }", "a launch in a leaf with a blocks loop"},
+		{"launch k[1, 32] b, t {\n }\n for i in 0 : 2 blocks {\n }", "a blocks loop in a leaf with a launch"},
+		{"launch k[1, 33] b, t {\n }", "a launch of 33 threads a block"},
+		{"launch k[1, 2048] b, t {\n }", "a launch of 2048 threads a block"},
+		{"launch k[true, 32] b, t {\n }", "grid true is of type bool"},
+		{"launch k[1, 32] b, t {\n }\n launch k[1, 32] b, t {\n }", `the name "k" of a launch is empty or another's`},
+		{"for i in 0 : 2 parallel {\n launch k[1, 32] b, t {\n }\n }", "a launch in a parallel loop"},
+		{"launch k[1, 32] b, t {\n launch l[1, 32] d, u {\n }\n }", "it cannot stand in a launch"},
+		{"launch k[1, 32] b, t {\n fill x[0 : 1] = 1.0\n }", "it cannot stand in a launch"},
+		{"launch k[1, 32] b, t {\n alloc w int64[1]\n }", "it cannot stand in a launch"},
+		{"launch k[1, 32] b, t {\n for i in 0 : 2 vector {\n }\n }", "a vector loop in a launch"},
+		{"launch k[1, 32] b, t {\n t = 1\n }", "t is a loop variable"},
+		{"var a int64 = 0\n launch k[1, 32] b, t {\n a = t\n }", "a is from outside the launch"},
+		{"launch k[1, 32] b, t {\n }\n x[t] = 1.0", "t is not declared here"},
+		{"launch k[1, 32] b, t {\n shared w float64[4000]\n shared z float64[4000]\n }", "shared arrays of 64000 bytes, want at most 49152"},
+		{"shared w float64[4]", "it stands in no launch"},
+		{"barrier", "it stands in no launch"},
+		{"launch k[1, 32] b, t {\n var a int64 = 0\n shuffle a = t, 32\n }", "a shuffle by mask 32, want 1 to 31"},
+		{"launch k[1, 32] b, t {\n var a int64 = 0\n shuffle a = true, 1\n }", "a is of type int64, its value bool"},
+		{"launch k[1, 32] b, t {\n shuffle n = t, 1\n }", "n is a loop variable or of the function's head"},
+		{"scan x[0 : 1]", "only integers are scanned"},
+		{"scan c[0 : 1]", "c is const"},
+		{"alloc w int64[1]\n for i in 0 : 2 {\n scan w[0 : 1]\n }", "scan in a loop"},
 	}
 	for _, c := range cases {
 		f, err := ir.Parse(head + c.body + "\n}")

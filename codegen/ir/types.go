@@ -71,7 +71,8 @@ func (op Op) IsCompare() bool { return op >= Eq && op <= Le }
 // IsLogic reports And or Or.
 func (op Op) IsLogic() bool { return op == And || op == Or }
 
-var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "vector", Unrolled: "unrolled"}
+var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "vector", Unrolled: "unrolled",
+	Blocks: "blocks", Warps: "warps", Lanes: "lanes"}
 
 // String is the loop kind as the text form writes it.
 func (k ForKind) String() string {

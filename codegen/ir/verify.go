@@ -23,7 +23,8 @@ const MaxFailCoord = 16
 //     published; a slot is published once, outside loops.
 //   - In a Parallel or Vector loop, scalars from outside are assigned only if
 //     Reduce lists them, and then only added to and not read; arrays from
-//     outside are not allocated, grown, freed. No Parallel loop is in a Vector one.
+//     outside are not allocated, grown, freed. No Parallel loop is in a Vector one. So it is in the
+//     loops of a GPU and in a Launch, with the rules of verifygpu.go.
 //   - An Ordered stands once in the body itself of a Parallel loop of chunks of 1.
 func Verify(f *Func) error {
 	v := &verifier{
@@ -33,6 +34,7 @@ func Verify(f *Func) error {
 		arrays:  map[*Array]arrayKind{},
 		tables:  map[*Table]bool{},
 		slots:   map[Slot]bool{},
+		kernels: map[string]bool{},
 	}
 	err := v.run()
 	if err == nil {
@@ -77,19 +79,35 @@ type verifier struct {
 	arrays  map[*Array]arrayKind
 	tables  map[*Table]bool
 	slots   map[Slot]bool // published
-	loops   []*verifyLoop
-	at      Stmt
+	kernels map[string]bool
+	units   bool // some loop is of Blocks
+
+	launched    bool  // the statement at hand is in a Launch
+	sharedBytes int64 // of the Launch at hand
+	loops       []*verifyLoop
+	at          Stmt
 }
 
-// verifyLoop is a loop around the statement at hand.
+// verifyLoop is a loop, or a launch, around the statement at hand.
 type verifyLoop struct {
 	kind    ForKind
+	launch  bool
 	ordered *Ordered // that stands where it may
 	reduce  map[*Var]bool
 	inside  map[any]bool // variables and arrays made in it
 }
 
-func (l *verifyLoop) guarded() bool { return l.kind == Parallel || l.kind == Vector }
+func (l *verifyLoop) guarded() bool {
+	return l.launch || l.kind == Parallel || l.kind == Vector || l.kind.OnGPU()
+}
+
+// String is what an error calls the loop.
+func (l *verifyLoop) String() string {
+	if l.launch {
+		return "launch"
+	}
+	return l.kind.String() + " loop"
+}
 
 func (v *verifier) run() error {
 	if v.f.Body == nil {
@@ -219,6 +237,9 @@ func (v *verifier) block(b *Block) error {
 }
 
 func (v *verifier) stmt(s Stmt) error {
+	if err := v.inLaunch(s); err != nil {
+		return err
+	}
 	for _, x := range Exprs(s) {
 		if err := v.expr(x); err != nil {
 			return err
@@ -283,6 +304,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.publish(s)
 	case *Fail:
 		return v.fail(s)
+	case *Launch, *Shared, *Barrier, *Shuffle, *Scan:
+		return v.gpu(s)
 	case nil:
 		return errors.New("a nil statement")
 	}
@@ -329,7 +352,7 @@ func (v *verifier) assign(s *Assign) error {
 	}
 	for _, l := range v.loops {
 		if l.guarded() && !l.inside[s.V] && !(s.Accumulate && l.reduce[s.V]) {
-			return fmt.Errorf("%s is from outside the %s loop; it is neither its own nor in reduce", s.V.Name, l.kind)
+			return fmt.Errorf("%s is from outside the %s; it is neither its own nor in reduce", s.V.Name, l)
 		}
 	}
 	return nil
@@ -373,7 +396,7 @@ func (v *verifier) owned(a *Array) error {
 	}
 	for _, l := range v.loops {
 		if l.guarded() && !l.inside[a] {
-			return fmt.Errorf("%s is from outside the %s loop", a.Name, l.kind)
+			return fmt.Errorf("%s is from outside the %s", a.Name, l)
 		}
 	}
 	return nil
@@ -529,7 +552,7 @@ func (v *verifier) loop(s *For) error {
 	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), want(Int64, s.V, "loop variable")); err != nil {
 		return err
 	}
-	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Unrolled {
+	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Lanes {
 		return fmt.Errorf("step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step, s.Factor, s.Chunk, s.Kind)
 	}
 	if s.Factor != 0 && s.Kind != Unrolled {
@@ -545,12 +568,8 @@ func (v *verifier) loop(s *For) error {
 		}
 		l.reduce[x] = true
 	}
-	if s.Kind == Parallel {
-		for _, outer := range v.loops {
-			if outer.kind == Vector {
-				return errors.New("a parallel loop in a vector loop")
-			}
-		}
+	if err := v.nested(s); err != nil {
+		return err
 	}
 	if err := v.introduce(s.V, fixed); err != nil {
 		return err

@@ -70,7 +70,7 @@ func (v *verifier) variable(x *Var) error {
 	}
 	for _, l := range v.loops {
 		if l.guarded() && l.reduce[x] {
-			return fmt.Errorf("%s is read in the %s loop that reduces it", x.Name, l.kind)
+			return fmt.Errorf("%s is read in the %s that reduces it", x.Name, l)
 		}
 	}
 	return nil

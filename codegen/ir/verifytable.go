@@ -68,7 +68,7 @@ func (v *verifier) ownTable(t *Table) error {
 	}
 	for _, l := range v.loops {
 		if l.guarded() && !l.inside[t] {
-			return fmt.Errorf("%s is from outside the %s loop", t.Name, l.kind)
+			return fmt.Errorf("%s is from outside the %s", t.Name, l)
 		}
 	}
 	return nil

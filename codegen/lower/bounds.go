@@ -227,12 +227,14 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 	p := &loop{f: f, e: e, want: want}
 	done := l.countAssigned(p)
 	from, to := l.pieceRange(e, f.Var, o.iv.lo, o.iv.hi)
+	rows := l.findBlockRows(f, e, c, o)
 	v := l.newVar(f.Var)
 	var some ir.Expr
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
 			x, iv, frames := l.tile(o, v, in)
+			iv, frames = rows.inside(l, v, iv, frames)
 			in.open[c.Top] = l.descend(frames, x, iv, f, in)
 			l.findRows(f, in, c)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
@@ -240,6 +242,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 		})
 		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
 	}, func() bool { return never(some) })
+	rows.free(l)
 	if done != nil {
 		return done()
 	}
@@ -282,6 +285,11 @@ func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, fra
 
 // coverage is the range of coordinates that an interval stands for.
 func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
+	return l.toCoords(l.inPositions(iv, frames, e), e)
+}
+
+// inPositions is what an interval of tiles of frames stands for: positions or coordinates.
+func (l *lowerer) inPositions(iv interval, frames []frame, e *env) interval {
 	for ; iv.unit == numbers; frames = frames[:len(frames)-1] {
 		fr := frames[len(frames)-1]
 		at := func(n ir.Expr) ir.Expr { return code(fr.Edge(form(n))) }
@@ -293,7 +301,7 @@ func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 		}
 		iv = sub
 	}
-	return l.toCoords(iv, e)
+	return iv
 }
 
 // toPositions is the interval of an access's positions whose coordinates lie in

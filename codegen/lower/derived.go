@@ -98,6 +98,9 @@ func (l *lowerer) originalLoop(f *cin.Forall, e *env, o strategy.Loop, want bool
 // atomically is e for what is inside f: additions to the result are atomic
 // where iterations may add to one place.
 func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
+	if f.Unit.OnGPU() {
+		return l.meeting(f, e)
+	}
 	if f.Unit != cin.CPUThread {
 		return e
 	}
@@ -148,6 +151,9 @@ func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 			if s.Unit == cin.CPUThread && (s.Race == cin.Atomics || s.Race == cin.IgnoreRaces) && cin.Target(s).Name == target.Name {
 				single = false
 			}
+			if s.Unit.OnGPU() && !sumsAcross(s) && cin.Target(s).Name == target.Name {
+				single = false
+			}
 		}
 	})
 	return single
@@ -174,9 +180,13 @@ func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
 	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp}, Producer: producer}
 }
 
-// bodyOf emits a loop's body: for threads, in a scope of its own.
+// bodyOf emits a loop's body: for threads, and for the units of a GPU, in a scope of its own.
 func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
-	if f.Unit == cin.CPUThread && f.Race != cin.Unsaid {
+	if f.Unit == cin.GPUWarp {
+		l.warps++
+		defer func() { l.warps-- }()
+	}
+	if f.Unit.OnGPU() || f.Unit == cin.CPUThread && f.Race != cin.Unsaid {
 		return l.inScope(fn)
 	}
 	return l.within(fn)
@@ -194,6 +204,8 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 		}
 		s.Kind = ir.Vector
 		l.scalarLanes(f, s.Body)
+	case f.Unit.OnGPU():
+		l.onGPU(f, s)
 	case f.Unroll != 0:
 		s.Kind, s.Factor = ir.Unrolled, max(f.Unroll, 0)
 		if s.Factor == 0 {
@@ -220,6 +232,9 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 			}
 			if !t.Accumulate {
 				l.refuse(f.Var, "iterations of %s, which are to run in parallel, set %s in turn", f.Var, t.V.Name)
+			}
+			if s.Kind == ir.Blocks {
+				l.refuse(f.Var, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var, t.V.Name)
 			}
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:
@@ -286,7 +301,7 @@ func (l *lowerer) countAssigned(p *loop) (done func() ir.Expr) {
 
 // onUnits tells whether a schedule runs the loop itself on threads or in lanes.
 func (l *lowerer) onUnits(p *loop) bool {
-	return p.f.Unit == cin.CPUVector || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
+	return p.f.Unit == cin.CPUVector || p.f.Unit.OnGPU() || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
 }
 
 // refuseParallelMerge refuses a loop that was to run in parallel, and merges several operands.

@@ -55,6 +55,8 @@
 //	privatize.go     privatization: threads add to copies of the result,
 //	privatize_workspace.go  or to workspaces of their own
 //
+// Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin.
+//
 // Long rows, which would leave the work of the other threads to one:
 //
 //	longrows_dense.go     of dense results and shared patterns: each on all threads

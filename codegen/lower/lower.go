@@ -36,6 +36,8 @@ type Spec struct {
 	Strategy *strategy.Value
 	// Assembly is how the result is written.
 	Assembly strategy.Assembly
+	// GPU: the leaf is for a GPU. What stands outside of its loops on blocks is the host's.
+	GPU bool
 	// Share, of a SharedPattern or Mapped result, is the key of the access whose
 	// level arrays the result has, down to its last compressed level: values, or
 	// blocks of dense levels below, are written at its positions. Of a Mapped result, which
@@ -132,6 +134,9 @@ func lower(s Spec) *Lowered {
 			l.threads = l.newVar("threads")
 			f.Threads = l.threads
 		}
+		if s.GPU {
+			l.refuseSpaces(s.Stmt)
+		}
 		e := l.rootEnv(s.Stmt)
 		l.checkBounds(e)
 		l.assembly.whole(inChunks, func() {
@@ -173,6 +178,8 @@ type lowerer struct {
 
 	// longRows has the long rows of the parallel loop at hand, where a workspace sums them.
 	longRows *longProductRows
+	// warps is the number of loops on a GPU's warps around what is emitted.
+	warps int
 	// numbers are those of the statements, by which the strategy has them, and cuts are
 	// those of the loops that lowering itself runs on threads.
 	numbers map[cin.Stmt]int

@@ -51,7 +51,7 @@ func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form, tile inter
 	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi, len: form.Len, each: form.Each != ""}
 	switch {
 	case w.vals != nil:
-	case form.Len <= maxStackPlaces || l.onGPU():
+	case form.Len <= maxStackPlaces || l.spec.GPU:
 		w.vals = l.newArray(t.Name, l.spec.Compute)
 		l.emit(&ir.Local{A: w.vals, Len: form.Len})
 	default:
@@ -61,16 +61,6 @@ func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form, tile inter
 		l.dense[t.Name] = w.vals
 	}
 	return w
-}
-
-// onGPU tells whether the statement's loops run on a GPU.
-func (l *lowerer) onGPU() bool {
-	found := false
-	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
-		f, ok := s.(*cin.Forall)
-		found = found || ok && f.Unit >= cin.GPUBlock
-	})
-	return found
 }
 
 // wherePositions lowers a where whose workspace has a place for each position of a tile. Its

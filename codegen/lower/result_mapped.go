@@ -48,6 +48,11 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 // clear sets the values to 0 that this leaf is the first to come to.
 func (a *mappedResult) clear(lo, hi ir.Expr) {
 	l := a.l
+	if l.spec.GPU {
+		l.spread(a.op.prefix()+"_p", lo, hi, func(p ir.Expr) { a.at(p) })
+		a.cleared = true
+		return
+	}
 	p := l.newVar(a.op.prefix() + "_p")
 	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() { a.at(p) })})
 	a.cleared = true

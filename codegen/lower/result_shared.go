@@ -38,10 +38,17 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 // around one that leads to them, and so comes back to each.
 func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
-	if !ok || !l.comesBack(s) {
+	if !ok || !l.comesBack(s) && !l.sharesFirst() {
 		return
 	}
 	a.clear(l.positions(e.cur[l.assembly.pattern()], l.out.deep, e))
+}
+
+// sharesFirst tells whether several threads may be the first that come to a position of a mapped
+// result, as those of a GPU that each have a part of its block.
+func (l *lowerer) sharesFirst() bool {
+	_, mapped := l.assembly.(*mappedResult)
+	return mapped && l.spec.GPU
 }
 
 // comesBack tells whether a loop over no variable of the result is around one over a variable down

@@ -25,7 +25,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
 		return nil, 0
 	}
-	if f.Unit == cin.CPUThread || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
+	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
 		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
 		return nil, 0
 	}

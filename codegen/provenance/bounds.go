@@ -230,3 +230,37 @@ func (n *Narrowed) At(x Form) []Form {
 	}
 	return Digits(n.Roots, n.spans(n.Roots), x, n.name)
 }
+
+// Most is the largest number of values that v can have, as far as the factors and bounds of the
+// schedule tell; 0 where they do not. A tile of positions may have more where a level repeats
+// coordinates, since it ends behind the repeats.
+func (g *Graph) Most(v string) int64 {
+	r := g.MadeBy(v)
+	if r == nil {
+		return 0
+	}
+	of := g.Most(r.From[0])
+	least := func(n int64) int64 {
+		if of == 0 {
+			return n
+		}
+		return min(n, of)
+	}
+	outer := v == r.To[0]
+	switch {
+	case r.Kind == Split && !outer, r.Kind == Divide && outer:
+		return least(r.N)
+	case r.Kind == Split, r.Kind == Divide:
+		return (of + r.N - 1) / r.N
+	case r.Kind == Fuse:
+		if n := g.Most(r.From[1]); of < 1<<31 && n < 1<<31 {
+			return of * n
+		}
+		return 0
+	case r.Kind == Bound && (r.Bound == MaxExact || r.Bound == MaxConstraint) && r.N > 0:
+		return least(r.N)
+	case r.Kind == Coord:
+		return 0 // coordinates between two entries are any number
+	}
+	return of
+}

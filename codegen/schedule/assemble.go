@@ -17,6 +17,9 @@ func assemble(s *state) error {
 	if how != "Append" && how != "Insert" {
 		return s.cmd.Args[1].errorf(BadCommand, "assemble: got %s, want Append or Insert", how)
 	}
+	if s.GPU && how == "Append" && s.appended() {
+		return s.refuse(1, "the blocks of a GPU do not append in order; with Insert, which is what is done, they count first")
+	}
 	s.insert = how == "Insert"
 	return nil
 }

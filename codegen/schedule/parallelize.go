@@ -24,17 +24,9 @@ func parallelize(s *state) error {
 	if err != nil {
 		return err
 	}
-	unit := cin.Serial
-	switch u := s.cmd.Args[1].Text; u {
-	case "NotParallel":
-	case "CPUThread":
-		unit = cin.CPUThread
-	case "CPUVector":
-		unit = cin.CPUVector
-	case "GPUBlock", "GPUWarp", "GPUThread":
-		return s.refuse(1, "%s: no GPU code is built in this version", u)
-	default:
-		return s.cmd.Args[1].errorf(BadCommand, "parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel", u)
+	unit, err := s.unit(1)
+	if err != nil {
+		return err
 	}
 	race, ok := cin.RaceByName(s.cmd.Args[2].Text)
 	if !ok {
@@ -45,8 +37,8 @@ func parallelize(s *state) error {
 		if chunk, err = s.factor(3); err != nil {
 			return err
 		}
-		if unit == cin.CPUVector {
-			return s.refuse(3, "CPUVector takes no chunk")
+		if unit == cin.CPUVector || unit.OnGPU() {
+			return s.refuse(3, "%s takes no chunk", unit)
 		}
 	}
 	for _, f := range s.loops(v) {
@@ -73,6 +65,21 @@ func parallelize(s *state) error {
 	})
 	s.parallel = s.cmd
 	return nil
+}
+
+// unit is argument k as what runs a loop's iterations, on the machine at hand.
+func (s *state) unit(k int) (cin.Unit, error) {
+	name := s.cmd.Args[k].Text
+	unit, ok := cin.UnitByName(name)
+	switch {
+	case !ok:
+		return 0, s.cmd.Args[k].errorf(BadCommand, "parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel", name)
+	case unit.OnGPU() && !s.GPU:
+		return 0, s.refuse(k, "%s is a unit of a GPU, and this leaf is for a CPU; --target=cuda compiles for a GPU", name)
+	case unit != cin.Serial && !unit.OnGPU() && s.GPU:
+		return 0, s.refuse(k, "%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, GPUWarp and GPUThread", name)
+	}
+	return unit, nil
 }
 
 // mayRun checks one loop.
@@ -105,6 +112,10 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	switch {
 	case s.appended():
 		return s.appendedRace(f, outer, unit, race)
+	case unit.OnGPU() && races && !s.allKnown(target, outer) && (race == cin.Temporary || race == cin.ParallelReduction):
+		return s.refuse(2, "iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, target.Key())
+	case unit == cin.GPUBlock && races && (race == cin.Temporary || race == cin.ParallelReduction):
+		return s.refuse(2, "iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var, target.Key())
 	case races && race == cin.NoRaces:
 		return s.refuse(2, "iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
 	case races && s.Shared && race != cin.Atomics && race != cin.IgnoreRaces && !s.allKnown(target, outer):
@@ -193,10 +204,15 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 
 // temporaryRace checks a loop in the producer of a temporary.
 func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race cin.Race) error {
+	onGPU := unit.OnGPU()
 	switch {
 	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
 		return nil
-	case len(t.Vars) > 0 && unit == cin.CPUVector && !s.races(f, t) && (race == cin.NoRaces || race == cin.IgnoreRaces):
+	case len(t.Vars) > 0 && onGPU && (s.races(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
+		return s.refuse(2, "the loop over %s fills the workspace %s, which its iterations share: they run on %s where each fills places of its own, with NoRaces", f.Var, t.Key(), unit)
+	case len(t.Vars) == 0 && unit == cin.GPUBlock:
+		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var, t.Name)
+	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.races(f, t) && (race == cin.NoRaces || race == cin.IgnoreRaces):
 		return nil // where it is an array, which lowering decides
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
 		return s.refuse(1, "the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
@@ -216,8 +232,10 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, 
 	form := s.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
 	switch {
-	case unit == cin.CPUVector && (race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
+	case (unit == cin.CPUVector || unit.OnGPU() && unit != cin.GPUBlock) && (race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
 		return nil // it sums one value, which is appended behind the loop
+	case unit.OnGPU():
+		return s.countedRace(f, outer, race)
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(1, "%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it for each chunk of its outermost variable", target.Key(), form)
 	case len(outer) > 0 || s.rootsOf(f.Var)[0] != first || len(s.rootsOf(f.Var)) > 1:

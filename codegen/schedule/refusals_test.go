@@ -190,7 +190,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "assemble(y,Both)", "got Both, want Append or Insert", "Both"},
 
 		// parallelize.
-		{spmv, "parallelize(i,GPUBlock,NoRaces)", "no GPU code is built", "GPUBlock"},
+		{spmv, "parallelize(i,GPUBlock,NoRaces)", "GPUBlock is a unit of a GPU, and this leaf is for a CPU; --target=cuda", "GPUBlock"},
 		{spmv, "parallelize(i,CPU,NoRaces)", "got CPU, want CPUThread, CPUVector", "CPU"},
 		{spmv, "parallelize(i,CPUThread,Race)", "got Race, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction", "Race"},
 		{spmv, "parallelize(i,CPUThread,NoRaces,0)", "got 0, want at least 1", "0"},

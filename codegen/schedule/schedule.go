@@ -26,7 +26,7 @@
 //	bound.go        bound
 //	precompute.go   precompute; implicit.go, the temporaries that no command made
 //	unroll.go       unroll
-//	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work
+//	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work; gpu.go, the rules of a GPU
 //	mergeby.go      mergeby
 //	assemble.go     assemble
 //	temporaries.go  temporaries
@@ -65,6 +65,8 @@ type Problem struct {
 	Size func(string) int64
 	// Parts are the original variables of whose range a call has a part.
 	Parts []string
+	// GPU: the loops run on a GPU, else on a CPU.
+	GPU bool
 	// Strategy is what there is to choose for a statement, whose result may have an operand's
 	// level arrays.
 	Strategy func(s cin.Stmt, shared bool) *strategy.Problem
@@ -81,29 +83,31 @@ type command struct {
 	apply    func(*state) error
 	// late commands may follow a parallelize.
 	late bool
+	// cpu is what the command is about, where only a CPU has that.
+	cpu string
 }
 
 var commands = map[string]command{
-	"split":       {"split(i, i0, i1, N)", 4, 4, split, false},
-	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false},
-	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false},
-	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false},
-	"pos":         {"pos(i, ip, T)", 3, 3, pos, false},
-	"coord":       {"coord(p, c)", 2, 2, coord, false},
-	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false},
-	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
-	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
-	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false},
-	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
-	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
-	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Positions)", 2, 2, workspace, true},
-	"flatten":     {"flatten(i)", 1, 1, flatten, true},
-	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
-	"tile":        {"tile(i, N)", 2, 2, tile, true},
-	"jam":         {"jam(i, N)", 2, 2, jam, true},
-	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
-	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
+	"split":       {"split(i, i0, i1, N)", 4, 4, split, false, ""},
+	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false, ""},
+	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false, ""},
+	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false, ""},
+	"pos":         {"pos(i, ip, T)", 3, 3, pos, false, ""},
+	"coord":       {"coord(p, c)", 2, 2, coord, false, ""},
+	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false, ""},
+	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false, ""},
+	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true, ""},
+	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false, ""},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false, ""},
+	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true, ""},
+	"temporaries": {"temporaries(T)", 1, 1, temporaries, false, ""},
+	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Positions)", 2, 2, workspace, true, ""},
+	"flatten":     {"flatten(i)", 1, 1, flatten, true, "the loop over positions is cut for threads of a CPU"},
+	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true, "long rows are cut for the threads of a CPU"},
+	"tile":        {"tile(i, N)", 2, 2, tile, true, "rows are summed in the registers of a CPU"},
+	"jam":         {"jam(i, N)", 2, 2, jam, true, "rows are summed in the registers of a CPU"},
+	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true, "the loop would run in the lanes of a CPU"},
+	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true, "rows are fetched into the caches of a CPU"},
 }
 
 // across are the commands that schedule several ranks.
@@ -114,7 +118,8 @@ type state struct {
 	*Problem
 	body   cin.Stmt
 	g      *provenance.Graph
-	cmd    *Command // at hand
+	list   []*Command // all of them
+	cmd    *Command   // at hand
 	first  *Command
 	insert bool // assemble says Insert
 	// parallel is the first parallelize, nil before.
@@ -154,7 +159,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
-	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt)}
+	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list, insert: p.GPU}
 	for _, c := range list {
 		s.cmd = c
 		if s.first == nil {
@@ -167,12 +172,18 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if s.parallel != nil && !rule.late {
 			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
+		if s.GPU && rule.cpu != "" {
+			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, rule.cpu)
+		}
 		if err := rule.apply(s); err != nil {
 			return nil, err
 		}
 		if err := s.check(); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.units(); err != nil {
+		return nil, err
 	}
 	if s.g == nil {
 		s.g = &provenance.Graph{}

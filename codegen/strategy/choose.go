@@ -52,6 +52,9 @@ func (f *facts) plain() *Value {
 	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread, Result: f.capacity()}
 	f.spaces = v.Spaces
 	f.workspaces()
-	v.OneBody, v.Jam, v.Unrolled = f.oneBody(), f.jam(), f.unrolled()
+	v.OneBody, v.Unrolled = f.oneBody(), f.unrolled()
+	if !f.Target.GPU {
+		v.Jam = f.jam()
+	}
 	return v
 }

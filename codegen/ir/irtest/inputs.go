@@ -8,14 +8,15 @@ import (
 )
 
 var inputs = map[string]input{
-	"spmv": {args: func() []interp.Arg {
-		pos, crd, a := sparse[int32](101, 60, 4, 1)
-		return []interp.Arg{
-			{Levels: []interp.Level{dense(101, 0)}, Vals: fresh(make([]float64, 101))},
-			{Levels: []interp.Level{dense(101, 0), level(pos, crd)}, Vals: data(a)},
-			vals(integers[float64](60, 2)),
-		}
-	}, bounds: [][2]int64{{0, math.MaxInt64}, {0, 0}}},
+	"spmv":       {args: spmvArgs, bounds: [][2]int64{{0, math.MaxInt64}, {0, 0}}},
+	"warpspmv":   {args: spmvArgs},
+	"warprows":   {args: spmvArgs},
+	"blocktiles": {args: countArgs},
+	"blocksum":   {args: countArgs},
+	"scanned": {args: func() []interp.Arg {
+		return []interp.Arg{result(1), vals(integers[float64](100, 95))}
+	}},
+	"threadfails": {args: divideArgs, fail: ir.FailDivide},
 	"union": {args: func() []interp.Arg {
 		_, bcrd, b := sparse[int32](1, 500, 90, 3)
 		_, ccrd, c := sparse[int64](1, 500, 70, 4)
@@ -135,6 +136,19 @@ var inputs = map[string]input{
 	"nested": {args: func() []interp.Arg {
 		return []interp.Arg{{Vals: fresh(make([]float64, 200))}, vals(integers[float64](10, 70))}
 	}, bounds: [][2]int64{{0, 20}}},
+}
+
+func spmvArgs() []interp.Arg {
+	pos, crd, a := sparse[int32](101, 60, 4, 1)
+	return []interp.Arg{
+		{Levels: []interp.Level{dense(101, 0)}, Vals: fresh(make([]float64, 101))},
+		{Levels: []interp.Level{dense(101, 0), level(pos, crd)}, Vals: data(a)},
+		vals(integers[float64](60, 2)),
+	}
+}
+
+func countArgs() []interp.Arg {
+	return []interp.Arg{{Vals: fresh(make([]int64, 1))}, vals(integers[int64](1000, 96)), {Vals: fresh(make([]int32, 19))}}
 }
 
 func divideArgs() []interp.Arg {

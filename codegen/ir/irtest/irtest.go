@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 )
 
-//go:embed testdata/*.ir
+//go:embed testdata
 var files embed.FS
 
 // A Case is a leaf and what to run it on.
@@ -35,15 +36,29 @@ func (c Case) Func() *ir.Func {
 	return f
 }
 
-// Cases are all leaves of testdata with their inputs.
-func Cases() []Case {
+// Cases are the leaves for a CPU, with their inputs.
+func Cases() []Case { return cases("testdata") }
+
+// Units are leaves with the loops of a GPU, before any Launch is made of them.
+func Units() []Case { return cases("testdata/units") }
+
+// Launches are leaves with launches.
+func Launches() []Case { return cases("testdata/launches") }
+
+// All are the leaves of Cases, Units and Launches.
+func All() []Case { return slices.Concat(Cases(), Units(), Launches()) }
+
+func cases(dir string) []Case {
 	var list []Case
-	entries, err := files.ReadDir("testdata")
+	entries, err := files.ReadDir(dir)
 	if err != nil {
 		panic(fmt.Sprintf("BUG: irtest: %v", err))
 	}
 	for _, e := range entries {
-		text, err := files.ReadFile(path.Join("testdata", e.Name()))
+		if e.IsDir() {
+			continue
+		}
+		text, err := files.ReadFile(path.Join(dir, e.Name()))
 		if err != nil {
 			panic(fmt.Sprintf("BUG: irtest: %v", err))
 		}

@@ -42,7 +42,7 @@ func TestEveryNode(t *testing.T) {
 		t.Fatalf("got %d kinds of nodes of package ir, want all", len(want))
 	}
 	kinds, ops := map[ir.ForKind]bool{}, map[ir.Op]bool{}
-	for _, c := range irtest.Cases() {
+	for _, c := range irtest.All() {
 		f := c.Func()
 		ir.Walk(f.Body, func(s ir.Stmt) {
 			delete(want, fmt.Sprintf("%T", s))
@@ -60,7 +60,7 @@ func TestEveryNode(t *testing.T) {
 	for name := range want {
 		t.Errorf("no leaf has a %s", name)
 	}
-	for _, k := range []ir.ForKind{ir.Serial, ir.Parallel, ir.Vector, ir.Unrolled} {
+	for _, k := range []ir.ForKind{ir.Serial, ir.Parallel, ir.Vector, ir.Unrolled, ir.Blocks, ir.Warps, ir.Lanes} {
 		if !kinds[k] {
 			t.Errorf("no leaf has a loop of kind %v", k)
 		}

@@ -1,0 +1,94 @@
+package interp
+
+// A threadCell is what the threads of a launch did to one element. Two accesses of two threads, one of them a
+// store and not both atomic, race unless a barrier is between them: of the block, or of
+// the warp if both threads are of it.
+type threadCell struct {
+	launch uint32
+	done   [3]doers // by access
+}
+
+// doers are those threads that did something to an element and that a barrier need not have
+// separated from the thread at hand: as blocks run one after another, and the threads of a block
+// from barrier to barrier, those of the latest block, of it since the latest barrier, and of
+// one warp since its latest.
+type doers struct {
+	block        int32  // from 1; 0 for none, many for several
+	epoch        uint32 // of the block: from barrier to barrier
+	warpEpoch    uint32
+	warp, thread int16 // from 1, many for several
+}
+
+// conflict reports whether some of the doers are other threads than t, and not
+// separated from it by a barrier.
+func (d *doers) conflict(t *thread) bool {
+	w := t.warp
+	switch g := w.grid; {
+	case d.block == 0:
+		return false
+	case d.block != g.block:
+		return true
+	case d.epoch != g.epoch:
+		return false
+	case d.warp != w.number:
+		return true
+	}
+	return d.warpEpoch == w.epoch && d.thread != t.number
+}
+
+func (d *doers) add(t *thread) {
+	w := t.warp
+	switch g := w.grid; {
+	case d.block != 0 && d.block != g.block:
+		d.block = many
+	case d.block == 0 || d.epoch != g.epoch:
+		*d = doers{g.block, g.epoch, w.epoch, w.number, t.number}
+	case d.warp != w.number:
+		d.warp = many
+	case d.warpEpoch != w.epoch:
+		d.warpEpoch, d.thread = w.epoch, t.number
+	case d.thread != t.number:
+		d.thread = many
+	}
+}
+
+var didWhat = [...]string{reading: "read", writing: "written", updating: "written atomically"}
+
+// touch records a thread's access to element i of m, and ends the run where it races with
+// another thread's.
+func (t *thread) touch(m *memory, i int64, a access) {
+	if n := m.len(); int64(len(m.byThread)) < n {
+		m.byThread = append(m.byThread, make([]threadCell, n-int64(len(m.byThread)))...)
+	}
+	c := &m.byThread[i]
+	if l := t.warp.grid.launch; c.launch != l {
+		*c = threadCell{launch: l}
+	}
+	for before := range c.done {
+		// Reads do not race with each other, nor do atomic stores.
+		if b := access(before); (b != a || a == writing) && c.done[b].conflict(t) {
+			t.race(m, i, a, b, &c.done[b])
+		}
+	}
+	c.done[a].add(t)
+}
+
+func (t *thread) race(m *memory, i int64, now, before access, d *doers) {
+	g := t.warp.grid
+	format := "race in launch %s: %s[%d] is %s by thread %d of block %d, and %s by "
+	args := []any{g.k.name, m.name, i + m.first, didWhat[now], t.number - 1, g.block - 1, didWhat[before]}
+	switch {
+	case d.block == many:
+		format += "several blocks"
+	case d.warp == many || d.thread == many:
+		format += "several threads of block %d"
+		args = append(args, d.block-1)
+	default:
+		format += "thread %d of block %d"
+		args = append(args, d.thread-1, d.block-1)
+	}
+	if d.block == g.block {
+		format += " with no barrier between them"
+	}
+	t.fr.errorf(format, args...)
+}

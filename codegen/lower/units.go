@@ -1,0 +1,235 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
+
+// Loops on a GPU's units become loops of blocks, warps and lanes. What their iterations mean is
+// what those of any loop mean, in any order; where iterations of several of them add to one
+// place of the result, they add atomically, or sum into a scalar first.
+
+// A block has so many threads, or warps, where the loop over them does not say by a constant
+// how many there are.
+const (
+	blockThreads = 256
+	blockWarps   = 16
+	mostThreads  = 1024 // of a block
+	mostWarps    = mostThreads / ir.WarpSize
+)
+
+// onGPU gives a loop the kind and the width of its unit.
+func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
+	v := f.Var
+	if c := l.sched.comps[v]; c != nil && l.sched.g.ReplacedBy(v) != nil {
+		v = c.Leaves[len(c.Leaves)-1] // it determines the original variable
+	}
+	most := l.sched.g.Most(v)
+	switch f.Unit {
+	case cin.GPUBlock:
+		s.Kind = ir.Blocks
+		return
+	case cin.GPUWarp:
+		s.Kind, s.Width = ir.Warps, blockWarps
+		if 0 < most && most <= mostWarps {
+			s.Width = most
+		}
+	case cin.GPUThread:
+		s.Kind, s.Width = ir.Lanes, ir.WarpSize
+		if l.warps > 0 {
+			break
+		}
+		s.Width = blockThreads
+		if 0 < most && most <= mostThreads {
+			s.Width = (most + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
+		}
+	}
+	if most > s.Width && l.spec.Note != nil {
+		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, v, s.Width, f.Unit))
+	}
+}
+
+// meeting is e for what is inside f, a loop on a GPU's unit: additions to the result are atomic
+// where iterations of f may add to one place, and it or a loop inside it says what is done of that.
+// IgnoreRaces leaves it to the loops inside; where none of these says more, it is the user's
+// word that iterations do not meet.
+func (l *lowerer) meeting(f *cin.Forall, e *env) *env {
+	if !l.assigns(f) || !l.races(f) || f.Race == cin.NoRaces || f.Race == cin.IgnoreRaces && !l.settled(f.Body) {
+		return e
+	}
+	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction { // else the sum is promoted
+		l.refuse(f.Var, "iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, cin.Target(f).Key())
+	}
+	if l.out.op.Type.IsComplex() {
+		l.refuse(f.Var, "iterations of %s add to the same places of %s, and complex numbers are not added atomically", f.Var, cin.Target(f).Key())
+	}
+	in := e.clone()
+	by := l.sched.comps[f.Var]
+	if e.atomic && e.racing != by {
+		by = nil
+	}
+	in.atomic, in.racing, in.own = true, by, nil
+	return in
+}
+
+// settled tells whether loops in s on units of a GPU say how they add to the result.
+func (l *lowerer) settled(s cin.Stmt) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		found = found || ok && f.Unit.OnGPU() && cin.SettlesRaces(f.Race) && l.assigns(f)
+	})
+	return found
+}
+
+// sumsAcross tells whether a loop's iterations, on units of a GPU, sum one value that all of them see.
+func sumsAcross(f *cin.Forall) bool {
+	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
+}
+
+// refuseSpaces refuses workspaces that take entries in turn.
+func (l *lowerer) refuseSpaces(s cin.Stmt) {
+	cin.Walk(s, func(s cin.Stmt) {
+		w, ok := s.(*cin.Where)
+		if !ok {
+			return
+		}
+		t := cin.Target(w.Producer)
+		switch kind := l.spec.Strategy.Spaces[t.Name].Kind; kind {
+		case strategy.HashTable, strategy.MarkedList, strategy.Bitmap, strategy.SortedList:
+			if len(t.Vars) > 0 {
+				l.refuse(t.Vars[0], "the workspace %s would be kept as %s, which takes entries in turn and is sorted: on a GPU workspaces are arrays, which are filled everywhere or nowhere", t.Key(), kind)
+			}
+		}
+	})
+}
+
+// spread emits a loop over lo up to hi on all threads of a GPU, for what lowering itself has
+// to do between those of the schedule.
+func (l *lowerer) spread(name string, lo, hi ir.Expr, body func(x ir.Expr)) {
+	lo, hi = l.named(name+"_lo", lo), l.named(name+"_hi", hi)
+	b, v := l.newVar(name+"_block"), l.newVar(name)
+	n := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Int(blockThreads-1)), ir.Int(blockThreads))
+	l.emit(&ir.For{V: b, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Blocks, Body: l.within(func() {
+		from := l.named(name+"_from", ir.Plus(lo, ir.Times(b, ir.Int(blockThreads))))
+		to := l.named(name+"_to", ir.Least(ir.Plus(from, ir.Int(blockThreads)), hi))
+		l.emit(&ir.For{V: v, Lo: from, Hi: to, Step: 1, Kind: ir.Lanes, Width: blockThreads, Body: l.inScope(func() { body(v) })})
+	})})
+}
+
+// setOne sets a[at] at the top level of a leaf: on a GPU that is the host, which fills.
+func (l *lowerer) setOne(a *ir.Array, at, x ir.Expr) {
+	if l.spec.GPU {
+		l.emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
+		return
+	}
+	l.store(a, at, x)
+}
+
+// blockRows are the rows in which the blocks of a loop over tiles of fused positions begin: an
+// array for each level that a search for the row of a position searches, with the row of each
+// block's first position, and that of the end.
+type blockRows struct {
+	c      *component
+	first  ir.Expr // the number of the first block
+	arrays []*ir.Array
+}
+
+// findBlockRows stores the rows in which the blocks of f begin, with a loop of its own, where warps or
+// threads of a block search for their rows each: they then search among the rows of
+// their block only. nil where that would not pay.
+func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) *blockRows {
+	base := positionsAmong(o.frames)
+	if f.Unit != cin.GPUBlock || len(c.Roots) < 2 || base == nil || !always(e.cur[base.key].pres) || !narrowsInBlock(f, c) {
+		return nil
+	}
+	cur := e.cur[base.key]
+	r := &blockRows{c: c, first: o.iv.lo, arrays: make([]*ir.Array, len(c.Roots))}
+	n := l.named(f.Var+"_count", ir.Minus(o.iv.hi, o.iv.lo))
+	searched := false
+	for d := 1; d < len(c.Roots); d++ {
+		if cur.op.caps(cur.level + d).HasPos {
+			r.arrays[d] = l.alloc(f.Var+"_rows", ir.Int64, ir.Plus(n, ir.Int(1)), false)
+			searched = true
+		}
+	}
+	if !searched {
+		return nil
+	}
+	l.spread(f.Var+"_start", ir.Int(0), ir.Plus(n, ir.Int(1)), func(b ir.Expr) {
+		at := ir.Plus(o.iv.lo, b)
+		iv := interval{unit: numbers, lo: at, hi: at, size: -1}
+		start := l.inPositions(iv, o.frames, e)
+		for d, p := range l.ancestors(cur, *base, len(c.Roots), start.lo) {
+			if d+1 < len(c.Roots) && r.arrays[d+1] != nil {
+				l.store(r.arrays[d+1], b, p)
+			}
+		}
+	})
+	return r
+}
+
+// narrowsInBlock tells whether warps or threads of a block narrow the positions of c further.
+func narrowsInBlock(f *cin.Forall, c *component) bool {
+	found := false
+	cin.Walk(f.Body, func(s cin.Stmt) {
+		g, ok := s.(*cin.Forall)
+		found = found || ok && g.Unit.OnGPU() && slices.Contains(c.Leaves, g.Var)
+	})
+	return found
+}
+
+// positionsAmong is the interval of positions that frames are tiles of; nil for none.
+func positionsAmong(frames []frame) *interval {
+	for k := range frames {
+		if frames[k].iv.unit == positions {
+			return &frames[k].iv
+		}
+	}
+	return nil
+}
+
+// inside restricts the searches in block v to its rows: in iv, or the interval of positions
+// that frames are tiles of.
+func (r *blockRows) inside(l *lowerer, v ir.Expr, iv interval, frames []frame) (interval, []frame) {
+	if r == nil {
+		return iv, frames
+	}
+	narrow := func(iv interval) interval {
+		iv.ancestor = slices.Clone(iv.ancestor)
+		b := ir.Minus(v, r.first)
+		for d, a := range r.arrays {
+			if a != nil {
+				iv.ancestor[2*d-2] = l.named(a.Name+"_from", ir.At(a, b))
+				iv.ancestor[2*d-1] = l.named(a.Name+"_to", ir.At(a, ir.Plus(b, ir.Int(1))))
+			}
+		}
+		return iv
+	}
+	if iv.unit == positions {
+		return narrow(iv), frames
+	}
+	frames = slices.Clone(frames)
+	for k := range frames {
+		if frames[k].iv.unit == positions {
+			frames[k].iv = narrow(frames[k].iv)
+		}
+	}
+	return iv, frames
+}
+
+// free frees the arrays behind the loop.
+func (r *blockRows) free(l *lowerer) {
+	if r == nil {
+		return
+	}
+	for _, a := range r.arrays {
+		if a != nil {
+			l.emit(&ir.Free{A: a})
+		}
+	}
+}

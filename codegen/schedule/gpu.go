@@ -1,0 +1,84 @@
+package schedule
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// A schedule for a GPU is held to the hardware's rules as a whole, once all of its commands are
+// applied, so that the order in which they name the units does not matter.
+
+// countedRace checks a loop on a unit of a GPU that writes a result which is counted and
+// then written row by row.
+func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) error {
+	target := cin.Target(s.body)
+	form := s.Formats[target.Name]
+	first := target.Vars[form.Order[0]]
+	apart := func(v string) bool { return slices.Equal(s.rootsOf(v), []string{first}) }
+	switch {
+	case race != cin.NoRaces && race != cin.IgnoreRaces:
+		return s.refuse(2, "%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its outermost variable, %s", target.Key(), form, first)
+	case !apart(f.Var) || slices.ContainsFunc(outer, func(o *cin.Forall) bool { return !apart(o.Var) }):
+		return s.refuse(0, "%s (its format is %s) is counted and written in parts of its outermost variable %s only: loops over it can run in parallel", target.Key(), form, first)
+	}
+	return nil
+}
+
+// settles tells whether loops in t on a GPU's units say how additions to the result are made
+// where they meet: what IgnoreRaces around them leaves to them.
+func (s *state) settles(t cin.Stmt) bool {
+	found := false
+	cin.Walk(t, func(t cin.Stmt) {
+		f, ok := t.(*cin.Forall)
+		found = found || ok && f.Unit.OnGPU() && cin.SettlesRaces(f.Race) && cin.Target(f).Name == cin.Target(s.body).Name
+	})
+	return found
+}
+
+// units holds the loops to the rules of a GPU.
+func (s *state) units() error {
+	if !s.GPU || s.first == nil {
+		return nil
+	}
+	if f, why := cin.MisplacedUnit(s.body); f != nil {
+		return s.refuseLoop(f, why)
+	}
+	return s.blocksOutermost()
+}
+
+// blocksOutermost refuses loops around those on blocks, each of whose iterations would launch
+// a grid, and nests without such a loop, which one thread would run; and additions to complex
+// numbers where blocks, warps or threads meet.
+func (s *state) blocksOutermost() (err error) {
+	target := cin.Target(s.body).Name
+	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
+		if err != nil || len(loops) == 0 {
+			return
+		}
+		k := slices.IndexFunc(loops, func(f *cin.Forall) bool { return f.Unit == cin.GPUBlock })
+		switch {
+		case k < 0:
+			err = s.cmd.errorf(Refused, "%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
+		case k > 0:
+			err = s.refuseLoop(loops[k], "the loop over "+loops[0].Var+" is around it, and each of its iterations would launch a grid of blocks: reorder has the loop on GPUBlock outermost")
+		}
+		for _, f := range loops {
+			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces && s.Compute.IsComplex() && s.races(f, a.LHS) && s.settles(f.Body) {
+				err = s.refuseLoop(f, "its iterations add to the same places of "+a.LHS.Key()+", and complex numbers are not added atomically")
+			}
+		}
+	})
+	return err
+}
+
+// refuseLoop is a refusal at the command that runs f on its unit.
+func (s *state) refuseLoop(f *cin.Forall, why string) error {
+	at := s.cmd
+	for _, c := range s.list {
+		if c.Name == "parallelize" && c.Args[0].Text == f.Var {
+			at = c
+		}
+	}
+	return at.errorf(Refused, "%s: %s on %s: %s", at.Name, f.Var, f.Unit, why)
+}
