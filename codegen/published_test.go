@@ -70,6 +70,15 @@ func TestPromisedLoops(t *testing.T) {
 		"unroll": {guard: 0, `for j in j1_lo : j1_hi unrolled\(4\)`: 1, `for i in 0 : i_hi unrolled\(2\)`: 1,
 			`C:#pragma GCC unroll 2\n\s*for \(int64_t i = i_at; i < i_at \+ 2; i\+\+\)`: 1, `C:#pragma GCC unroll 4\n\s*for \(int64_t j = j_at; j < j_at \+ 4; j\+\+\)`: 2,
 			`C:for \(int64_t i = i_whole; i < i_end; i\+\+\)`: 1},
+		// All products of a tile before the sums, in places that are known: a copy for whole tiles, and one
+		// that asks for each place.
+		"a2_unrolled": {anySearch: 1, `local pc float64\[7\]`: 1, `for j_place[_0-9]* in 0 : 7 unrolled\(7\) \{`: 4, `pc\[j_place[_0-9]*\]`: 4, `pc\[`: 4, `grow|sort`: 0},
+		// The workspace by position has no coordinates; rows are searched for once for each tile.
+		"positions_upper": {`searchupper`: 4, `local pc float64\[16\]`: 1, `pc\[B_p_[23] - p1_lo\] = `: 2, `grow|sort`: 0},
+		"positions_row":   {anySearch: 0, `alloc pc float64\[200\]`: 1, `for B_p_2 in kp1_lo : kp1_hi \{`: 1, `for pc_p in kp1_lo : kp1_hi unrolled\(4\)`: 1},
+		// A tile that is filled by 32 at a time and summed by 7.
+		"positions_apart": {`alloc pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi \{`: 1, `pc\[fpos2_pre - fpos2_lo\] = `: 1, `for thread in 0 : thread_n \{`: 1, `searchupper`: 2},
+		"gpu_tile":        {`local pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi lanes\(32\) \{`: 1, `for t in 0 : t_n unrolled\(7\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `if own \{`: 1},
 		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for each
 		// thread between these. Rows that are shared are added to atomically, others are not.
 		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `block_rows\[block_start\] = `: 1,
