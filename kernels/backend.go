@@ -91,7 +91,11 @@ func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 
 // source is a unit's C, for the compiler and its cache.
 func source(u *codegen.Unit) cc.Source {
-	s := cc.Source{Text: emitc.File(u.Func), Label: u.Request.Stmt.String()}
+	return cc.Source{Text: emitc.File(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u)}
+}
+
+// Tensors are those of a unit's statement as its leaf takes them, for people who look at a cache.
+func Tensors(u *codegen.Unit) (list []cc.Tensor) {
 	for n, a := range u.Args {
 		if a.Map || a.Old {
 			continue
@@ -100,9 +104,9 @@ func source(u *codegen.Unit) cc.Source {
 		if n == 0 {
 			t.Format = u.Result.Format.String()
 		}
-		s.Tensors = append(s.Tensors, t)
+		list = append(list, t)
 	}
-	return s
+	return list
 }
 
 // symbol is the name of a unit's leaf in its object.

@@ -156,6 +156,19 @@ func (l *Library) Leaf(name string) (Leaf, error) {
 	return &cLeaf{fn: fn, lib: l}, nil
 }
 
+// Symbol is the address of what the object calls name; nil where it has no such thing. It is of use
+// until the library is closed.
+func (l *Library) Symbol(name string) unsafe.Pointer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	s := C.CString(name)
+	defer C.free(unsafe.Pointer(s))
+	return C.dst_symbol(l.handle, s)
+}
+
 // keep has the library stay loaded for good: threads may still run in it.
 func (l *Library) keep() {
 	l.mu.Lock()

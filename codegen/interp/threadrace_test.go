@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// threadAccess is an access to an element by a thread, behind some barriers of its block and some of its warp.
+// threadAccess is an access to an element by a thread, behind some barriers of its block and some
+// of its warp. Its kind is 0 for a load, 1 for a store, 2 for an atomic one.
 type threadAccess struct {
 	kind, elem, block, thread, barriers, warpBarriers int
 }
@@ -35,7 +36,7 @@ func races(list []threadAccess) bool {
 func TestThreadRaces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	found := 0
-	const programs = 1500
+	const programs = 2500
 	for range programs {
 		shared := rng.IntN(2) == 0
 		var body strings.Builder
@@ -48,15 +49,17 @@ func TestThreadRaces(t *testing.T) {
 		var list []threadAccess
 		barriers, warpBarriers := 0, 0
 		for range 3 + rng.IntN(5) {
-			switch rng.IntN(5) {
+			switch rng.IntN(7) {
 			case 0:
 				body.WriteString("barrier\n")
 				barriers++
 			case 1:
 				body.WriteString("barrier warp\n")
 				warpBarriers++
+			case 2: // threads meet, and nothing is ordered
+				body.WriteString("shuffle a = a, 1\n")
 			default:
-				p := threadAccess{kind: rng.IntN(3), elem: rng.IntN(2), thread: []int{0, 1, 31, 32, 33}[rng.IntN(5)], barriers: barriers, warpBarriers: warpBarriers}
+				p := threadAccess{kind: []int{0, 0, 1, 2}[rng.IntN(4)], elem: rng.IntN(2), thread: []int{0, 0, 1, 1, 32, 33}[rng.IntN(6)], barriers: barriers, warpBarriers: warpBarriers}
 				what := []string{"a = %s[%d]", "%s[%d] = 1.0", "atomic %s[%d] += 1.0"}[p.kind]
 				at := fmt.Sprintf("t == %d", p.thread)
 				if !shared { // else each block does it, in memory of its own

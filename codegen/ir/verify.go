@@ -410,7 +410,7 @@ func (v *verifier) alloc(s *Alloc) error {
 }
 
 // MaxLocal is the largest number of elements of a Local array.
-const MaxLocal = 1024
+const MaxLocal = 1 << 14
 
 func (v *verifier) local(s *Local) error {
 	if s.Len < 1 || s.Len > MaxLocal {

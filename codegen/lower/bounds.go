@@ -366,6 +366,9 @@ func place(key, v string) string { return key + " at " + v }
 // determine lowers the loop that determines a component's coordinates: one over
 // each original variable, within what is left.
 func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	if l.fillPlaces(f, e, c, o) {
+		return ir.Truth(true)
+	}
 	if len(c.Roots) > 1 {
 		return l.determineFused(f, e, c, o, want)
 	}

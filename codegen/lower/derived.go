@@ -278,11 +278,11 @@ func atomicStore(s ir.Stmt) bool {
 	return ok && t.Atomic
 }
 
-// hasPlaces tells whether a workspace is an array with a place for each coordinate,
-// and notes nothing else.
+// hasPlaces tells whether a workspace is an array with a place for each coordinate, or
+// position, and notes nothing else.
 func hasPlaces(w adder) bool {
 	switch w.(type) {
-	case *denseSpace, *rowSpace:
+	case *denseSpace, *rowSpace, *positionSpace:
 		return true
 	}
 	return false

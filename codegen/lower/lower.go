@@ -172,7 +172,8 @@ type lowerer struct {
 	made map[string]workspace
 	// places are those of the scope whose sums go to a result with given level arrays.
 	places map[string]*ir.Array
-	// dense are those of the scope that are filled everywhere or nowhere.
+	// dense are those of the scope that are filled everywhere or nowhere, or at all positions
+	// of a tile.
 	dense map[string]*ir.Array
 
 	// longRows has the long rows of the parallel loop at hand, where a workspace sums them.

@@ -22,6 +22,17 @@ type operand struct {
 	// valueAt, in a workspace, is the position of the value of an entry at
 	// position p with the coordinate c in the last level; nil for p.
 	valueAt func(p, c ir.Expr) ir.Expr
+	// pattern, in a workspace, is the operand whose level arrays it has; nil where it has
+	// arrays of its own.
+	pattern *operand
+}
+
+// levels is the operand that has o's level arrays.
+func (o *operand) levels() *operand {
+	if o.pattern != nil {
+		return o.pattern.levels()
+	}
+	return o
 }
 
 func newOperand(l *lowerer, o Operand) *operand {
@@ -70,24 +81,31 @@ func intOf(width uint8) ir.Type {
 }
 
 func (o *operand) pos(level int) *ir.Array {
+	o = o.levels()
 	return o.array(level, ir.Pos, fmt.Sprintf("%s_pos%d", o.prefix(), level), intOf(o.PosWidth[level]))
 }
 
 func (o *operand) crd(level int) *ir.Array {
+	o = o.levels()
 	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level), intOf(o.CrdWidth[level]))
 }
 
 func (o *operand) vals() *ir.Array { return o.array(0, ir.Vals, o.prefix()+"_vals", o.Type) }
 
 func (o *operand) size(level int) ir.Expr {
+	o = o.levels()
 	return o.number(level, ir.Size, fmt.Sprintf("%s_size%d", o.prefix(), level))
 }
 
 func (o *operand) offset(level int) ir.Expr {
+	o = o.levels()
 	return o.number(level, ir.Offset, fmt.Sprintf("%s_off%d", o.prefix(), level))
 }
 
-func (o *operand) nnz() ir.Expr { return o.number(0, ir.NNZ, o.prefix()+"_nnz") }
+func (o *operand) nnz() ir.Expr {
+	o = o.levels()
+	return o.number(0, ir.NNZ, o.prefix()+"_nnz")
+}
 
 func (o *operand) order() int { return len(o.Format.Levels) }
 

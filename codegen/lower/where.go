@@ -78,8 +78,11 @@ func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
 
 // whereWorkspace lowers a where whose temporary is a workspace.
 func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
-	if l.spec.Strategy.Spaces[t.Name].Kind == strategy.Array {
+	switch l.spec.Strategy.Spaces[t.Name].Kind {
+	case strategy.Array:
 		return l.whereDense(s, t, e, want)
+	case strategy.Positions:
+		return l.wherePositions(s, t, e, want)
 	}
 	if a := l.longRows; a != nil && a.where == s {
 		return a.lower(e)

@@ -19,6 +19,7 @@
 //	loops.go          which variables the loops of a schedule are over
 //	workspaces.go     kinds of workspaces, the capacity of a result
 //	inorder.go        workspaces that a schedule makes
+//	positional.go     those with a place for each position of a tile
 //	list.go           the default strategy as a list of orders
 //	orders.go         an order: one choice, as a scheduling command makes it
 //	orders_threads.go orders of loops on threads

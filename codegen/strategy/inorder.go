@@ -1,16 +1,18 @@
 package strategy
 
 import (
+	"fmt"
 	"slices"
 
 	"distaff/codegen/cin"
 )
 
 // workspaces chooses the kind of every workspace, outer ones first. Where a
-// schedule is given, whose precompute makes workspaces that need not be sparse, an array or a
-// list may do.
+// schedule is given, whose precompute makes workspaces that need not be sparse, an array, a
+// list or a place for each position of a tile may do.
 func (f *facts) workspaces() {
-	eachWorkspace(f.stmt, func(t *cin.Access, producer cin.Stmt) {
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		producer := w.Producer
 		s := f.workspace(t, producer)
 		if f.g != nil {
 			if s.Kind == Bitmap {
@@ -25,6 +27,9 @@ func (f *facts) workspaces() {
 			}
 			if f.uniform(producer, t) {
 				s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
+			}
+			if form, err := f.positional(w, t); err == nil {
+				s.Form, s.Why = form, fmt.Sprintf("%s has a value at each position of %s, of which a tile has at most %d", t.Key(), form.Key, form.Len)
 			}
 		}
 		f.spaces[t.Name] = s

@@ -30,7 +30,7 @@ func List(p *Problem) []Listed {
 	for _, l := range kept(v) {
 		add(l.Order, l.Why, l.Minor)
 	}
-	eachWorkspace(f.stmt, func(t *cin.Access, _ cin.Stmt) {
+	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
 		s := v.Spaces[t.Name]
 		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
 		add(Workspace{t.Name, s.Kind}, s.Why, inTile)

@@ -200,10 +200,11 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
 	}
 	var err error
-	eachWorkspace(f.stmt, func(t *cin.Access, producer cin.Stmt) {
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		if t.Name != o.Name {
 			return
 		}
+		producer := w.Producer
 		s.Form = Form{Kind: o.Kind}
 		switch o.Kind {
 		case MarkedList, Bitmap:
@@ -220,6 +221,8 @@ func (o Workspace) follow(f *facts, v *Value) error {
 			if !ok {
 				err = fmt.Errorf("%s is not filled in the order of its variables", t.Key())
 			}
+		case Positions:
+			s.Form, err = f.positional(w, t)
 		}
 	})
 	if err != nil {

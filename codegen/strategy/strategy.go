@@ -135,16 +135,21 @@ const (
 	Bitmap          // a place and a bit for every coordinate
 	Array           // an array, filled everywhere or nowhere
 	SortedList      // a list that is filled in order
+	Positions       // a place for each position of an operand that a tile has
 )
 
-var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted"}
+var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted", Positions: "Positions"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice.
+// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Of
+// Positions, Key is the access whose positions have the places, and Len how many of them a
+// tile has at most.
 type Form struct {
 	Kind Kind
 	Once bool
+	Key  string
+	Len  int64
 }
 
 // Space is a workspace. Piece is the form of those that threads have of their own, where

@@ -189,7 +189,7 @@ func (f *facts) ordered(l *cin.Forall) Cut {
 	c := Cut{How: Ordered, Streamed: cachedChunks * f.Target.ChunkWork, Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
 	d, others := f.drivers(l)
 	cheap := true
-	eachWorkspace(l.Body, func(t *cin.Access, _ cin.Stmt) { cheap = cheap && f.spaces[t.Name].Kind == Bitmap })
+	eachWorkspace(l.Body, func(t *cin.Access, _ *cin.Where) { cheap = cheap && f.spaces[t.Name].Kind == Bitmap })
 	if d != nil && cheap {
 		c.N = f.chunkWork(l, d) * int64(len(others)+1)
 	}
@@ -201,8 +201,8 @@ func (f *facts) ordered(l *cin.Forall) Cut {
 // have the same leaf.
 func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
 	least := f.Target.ChunkWork
-	eachWorkspace(l.Body, func(t *cin.Access, producer cin.Stmt) {
-		each := max(f.additions(producer, t)/float64(max(d.t.NNZ, 1)), 1)
+	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
+		each := max(f.additions(w.Producer, t)/float64(max(d.t.NNZ, 1)), 1)
 		work := max(float64(f.Target.ChunkWork), float64(f.Sizes[t.Vars[0]])) / each
 		least = powerOfTwo(work)
 	})

@@ -75,7 +75,7 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 // over another variable: through all of that, and not through a tile's part.
 func (f *facts) gathered(s cin.Stmt, v string) (found bool) {
 	filled := map[string][]string{}
-	eachWorkspace(s, func(t *cin.Access, _ cin.Stmt) { filled[t.Name] = t.Vars })
+	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
 	cin.Accesses(s, func(a *cin.Access) {
 		if k := slices.Index(a.Vars, v); k >= 0 && f.tensor(a.Name) == nil {
 			by := filled[a.Name]

@@ -59,12 +59,12 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	return Space{Form: Form{Kind: MarkedList}, Why: fmt.Sprintf("%s has %.4g coordinates", t.Key(), size)}
 }
 
-// eachWorkspace calls fn for each workspace that is filled in s.
-func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, producer cin.Stmt)) {
+// eachWorkspace calls fn for each workspace that is filled in s, and the where that fills it.
+func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, w *cin.Where)) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
 			if t := cin.Target(w.Producer); len(t.Vars) > 0 {
-				fn(t, w.Producer)
+				fn(t, w)
 			}
 		}
 	})

@@ -113,6 +113,27 @@ func (c *Cache) names(prefix string) ([]string, error) {
 	return out, nil
 }
 
+// Find is an object of the cache whose name begins with prefix and that is whole; nil where there
+// is none.
+func (c *Cache) Find(prefix string) *Object {
+	names, err := c.names(prefix)
+	if err != nil {
+		return nil
+	}
+	for _, n := range names {
+		if o, err := c.Get(n); err == nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// Name is an object's name in a cache: of its source, the kind of machine that it is for, such as
+// "sm_90", the flags, and the compiler, by what tells it from others.
+func Name(source, machine string, flags, compiler []string) string {
+	return strings.Join([]string{key(magic, source), machine, key(flags...), key(compiler...)}, ".") + objectSuffix
+}
+
 // Entry is one object in the cache.
 type Entry struct {
 	Kind string    // the folder: "leaf", ...

@@ -49,6 +49,17 @@ const (
 	trailerSize = 4 + sha256.Size + len(magic)
 )
 
+// Seal makes an object of what was compiled: the bytes of an ELF file, or others that a
+// device's driver takes (see Payload).
+func Seal(payload []byte, m Meta) (*Object, error) { return encode(payload, m) }
+
+// Payload is what was compiled, without the trailer. It is a part of Bytes.
+func (o *Object) Payload() []byte {
+	body := o.Bytes[:len(o.Bytes)-len(magic)-sha256.Size]
+	n := int(binary.LittleEndian.Uint32(body[len(body)-4:]))
+	return body[:len(body)-4-n]
+}
+
 // encode appends the trailer to the bytes of an ELF file.
 func encode(elfBytes []byte, m Meta) (*Object, error) {
 	text, err := json.Marshal(m)

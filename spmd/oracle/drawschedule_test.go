@@ -42,6 +42,67 @@ func ofFused(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, comman
 	return slices.Index(commandNames[:], command[:strings.Index(command, "(")]), command, true
 }
 
+// ofTile is, two times of three, a command on a loop over positions: a split of it; of a tile, a
+// product that is computed first for all of its positions, or what is said of such a workspace.
+func ofTile(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command string, ok bool) {
+	t, scheduled := s.(*cin.SuchThat)
+	if !scheduled || rng.IntN(3) == 0 {
+		return 0, "", false
+	}
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	small := 1 + rng.IntN(7)
+	for _, v := range vars {
+		key := t.Relations.PositionsOf(t.Relations.ConsumerVar(v))
+		if key == "" {
+			continue
+		}
+		if t.Relations.MadeBy(v) == nil {
+			add("unroll(%s,%d)", v, small)
+			continue
+		}
+		if r := t.Relations.MadeBy(v); len(r.To) == 1 || rng.IntN(4) == 0 {
+			add("split(%s,x%d,y%d,%d)", v, n, n, small)
+			continue
+		}
+		cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
+			cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+				if x.Key() == key {
+					into := []string{v, fmt.Sprintf("u%d", n)}[rng.IntN(2)]
+					add("precompute(%s,%s,%s,W%d)", strings.ReplaceAll(cin.ExprString(factors(rng, a.RHS, key)), "'", ""), v, into, n)
+				}
+			})
+		})
+	}
+	cin.Walk(s, func(t cin.Stmt) {
+		if w, ok := t.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 && rng.IntN(3) == 0 {
+			add("workspace(%s,Positions)", cin.Target(w.Producer).Name)
+		}
+	})
+	if len(list) == 0 {
+		return 0, "", false
+	}
+	command = list[rng.IntN(len(list))]
+	return slices.Index(commandNames[:], command[:strings.Index(command, "(")]), command, true
+}
+
+// factors is a part of a product, with the access of a key.
+func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
+	b, ok := x.(*cin.Binary)
+	if !ok || b.Op != '*' || rng.IntN(3) == 0 {
+		return x
+	}
+	has := false
+	cin.ExprAccesses(b.X, func(a *cin.Access) { has = has || a.Key() == key })
+	switch {
+	case rng.IntN(2) == 0:
+		return x
+	case has:
+		return factors(rng, b.X, key)
+	}
+	return factors(rng, b.Y, key)
+}
+
 // drawCommand is a command that may be legal.
 func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
 	var vars, accesses []string
@@ -62,6 +123,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	small := 1 + rng.IntN(5)
 	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17, 18}[rng.IntN(31)]
 	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
+		return kind, c
+	}
+	if kind, c, ok := ofTile(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
 	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
@@ -242,7 +306,7 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 	small := 1 + rng.IntN(5)
 	switch name {
 	case "workspace":
-		return fmt.Sprintf("workspace(%s,%s)", pick(spaces), []string{"Hash", "List", "Bitmap", "Dense", "Sorted"}[rng.IntN(5)])
+		return fmt.Sprintf("workspace(%s,%s)", pick(spaces), []string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Positions"}[rng.IntN(6)])
 	case "flatten":
 		if first, ok := cin.Body(s).(*cin.Forall); ok {
 			v = first.Var

@@ -15,6 +15,12 @@ var published = []struct{ line, schedule string }{
 	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,2),parallelize(p0,CPUThread,Atomics)"},
 	{"y(i) = A(i,j)*x(j); y:d A:ds x:d", "precompute(A(i,j)*x(j),i,i,precomputed)"},
 	{"y(j) = A(i,j,k)*x(k); y:d A:sss x:d", "parallelize(i,CPUThread,Atomics)"},
+	// SpMV with the products of a tile of entries computed first.
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
+		"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3),parallelize(block,CPUThread,Atomics)"},
+	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,p0,p1,4),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Temporary)"},
+	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/ucq c:d d:d", "fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(pw,5)"},
+	{"Y(i,l) = A(i,j)*X(j,l); Y:dd A:ds X:dd", "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,100),reorder(p0,l,p1),precompute(A(i,j)*X(j,l),p1,pw,pc),workspace(pc,Positions),parallelize(p0,CPUThread,Atomics)"},
 	// SpMM.
 	{"C(i,k) = A(i,j)*B(j,k); C:dd A:ds B:dd",
 		"split(i,i0,i1,2),pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i0,i1,jp0,k,jp1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)"},

@@ -43,6 +43,7 @@ func TestEveryCommandDrawn(t *testing.T) {
 // kind, and jobs that ran, or were refused, over ranks and blocks.
 type scheduleCounts struct {
 	taken, refused      [len(commandNames)]atomic.Int64
+	places              atomic.Int64 // workspaces that are said to have a place for each position
 	ranks, ranksRefused atomic.Int64
 }
 
@@ -56,6 +57,10 @@ func (c *scheduleCounts) log(t *testing.T, need int) {
 		if y == 0 && *nFlag == 0 && k < need {
 			t.Errorf("no schedule had a %s", name)
 		}
+	}
+	t.Logf("%d workspaces by position", c.places.Load())
+	if *nFlag == 0 && need == len(commandNames) && c.places.Load() == 0 {
+		t.Error("no workspace by position")
 	}
 	t.Logf("%d of %d commands refused (%d%%); %d jobs over ranks and blocks, and %d of them refused", no, all, 100*no/max(all, 1), c.ranks.Load(), c.ranksRefused.Load())
 }
@@ -139,6 +144,9 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.St
 			parallel = parallel || strings.HasPrefix(c, "parallelize")
 			if d.seen != nil {
 				d.seen.taken[kind].Add(1)
+				if strings.HasSuffix(c, ",Positions)") {
+					d.seen.places.Add(1)
+				}
 			}
 			continue
 		}

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
 
 // cfunc is one C function as it is printed.
 type cfunc struct {
 	*leaf
-	names  *namer // of what the IR names, all given at the start
-	temps  *namer // of what is declared in the block at hand
+	names  *clike.Namer // of what the IR names, all given at the start
+	temps  *clike.Namer // of what is declared in the block at hand
 	vars   map[*ir.Var]string
 	arrays map[*ir.Array]string
 	lens   map[*ir.Array]string // of arrays made here: the variable with the length
@@ -33,13 +34,13 @@ type cfunc struct {
 
 func (l *leaf) newFunc() *cfunc {
 	f := &cfunc{
-		leaf: l, names: newNamer(l.file.names), fault: "env",
+		leaf: l, names: clike.NewNamer(l.file.names), fault: "env",
 		vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{}, lens: map[*ir.Array]string{},
 		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 		depth: 1,
 	}
 	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done", "none"} {
-		f.names.take(own)
+		f.names.Take(own)
 	}
 	f.temps = f.names
 	return f
@@ -62,7 +63,7 @@ func (f *cfunc) nameAll(u *usage) {
 // their own.
 func (f *cfunc) scoped(write func()) {
 	before := f.temps
-	f.temps = newNamer(before)
+	f.temps = clike.NewNamer(before)
 	f.depth++
 	write()
 	f.depth--
@@ -85,21 +86,21 @@ func (f *cfunc) pragma(format string, args ...any) {
 // variable is the C name of v.
 func (f *cfunc) variable(v *ir.Var) string {
 	if _, ok := f.vars[v]; !ok {
-		f.vars[v] = f.names.user(v.Name)
+		f.vars[v] = f.names.User(v.Name)
 	}
 	return f.vars[v]
 }
 
 func (f *cfunc) array(a *ir.Array) string {
 	if _, ok := f.arrays[a]; !ok {
-		f.arrays[a] = f.names.user(a.Name)
+		f.arrays[a] = f.names.User(a.Name)
 	}
 	return f.arrays[a]
 }
 
 func (f *cfunc) table(t *ir.Table) string {
 	if _, ok := f.tables[t]; !ok {
-		f.tables[t] = f.names.user(t.Name)
+		f.tables[t] = f.names.User(t.Name)
 	}
 	return f.tables[t]
 }
@@ -121,14 +122,14 @@ func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
 	f.fails = u.fails
 	for _, a := range made {
 		name := f.array(a)
-		f.lens[a] = f.names.fresh(name + "_len")
+		f.lens[a] = f.names.Fresh(name + "_len")
 		f.line("%s *%s = 0;", ctype(a.Elem), name)
 		f.line("int64_t %s = 0;", f.lens[a])
 		f.owns = true
 	}
 	for _, t := range tables {
 		name := f.table(t)
-		f.tlens[t] = f.names.fresh(name + "_len")
+		f.tlens[t] = f.names.Fresh(name + "_len")
 		f.line("dst_array *%s = 0;", name)
 		f.line("int64_t %s = 0;", f.tlens[t])
 		f.owns = true

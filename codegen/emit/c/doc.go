@@ -46,7 +46,6 @@
 //	expr.go     expressions
 //	loop.go     loops: serial, unrolled, of lanes, parallel
 //	piece.go    the function that runs a part of a parallel loop's range
-//	names.go    names that differ
 //	prelude.go  the helpers, one file each in prelude/
 //	flags.go    compiler flags, and the header
 package c

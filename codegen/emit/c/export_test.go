@@ -5,7 +5,7 @@ import "distaff/codegen/ir"
 // Functions is the text of a leaf's functions alone.
 func Functions(fn *ir.Func) string {
 	f := newFile()
-	f.names.take(Symbol(fn.Name))
+	f.names.Take(Symbol(fn.Name))
 	f.leaf(fn)
 	return f.body.String()
 }

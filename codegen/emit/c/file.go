@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"strings"
 
+	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
 
 // file is a C file as it is made.
 type file struct {
-	names   *namer // of functions
+	names   *clike.Namer // of functions
 	needs   map[string]bool
 	body    strings.Builder
 	longest int // bytes of a leaf in body, with its functions for parallel loops
 }
 
 func newFile() *file {
-	return &file{names: newNamer(nil), needs: map[string]bool{}}
+	return &file{names: clike.NewNamer(nil), needs: map[string]bool{}}
 }
 
 // unknownPragmas keeps a compiler without OpenMP quiet: the pragmas then mean
@@ -79,7 +80,7 @@ type lateSlot struct{ name, len string }
 func (f *file) leaf(fn *ir.Func) {
 	begin := f.body.Len()
 	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{}, printed: map[*ir.For]*piece{}}
-	l.live, l.assigned = liveness(fn.Body)
+	l.live, l.assigned = ir.Reads(fn.Body), clike.Assigned(fn.Body)
 	l.used = l.usage(fn.Body).seen
 	hasBody := false
 	// Names of functions come first, so that no local has one of them.
@@ -87,7 +88,7 @@ func (f *file) leaf(fn *ir.Func) {
 		switch s := s.(type) {
 		case *ir.For:
 			if s.Kind == ir.Parallel {
-				l.pieces[s] = f.names.fresh(l.symbol + "_" + identifier(s.V.Name))
+				l.pieces[s] = f.names.Fresh(l.symbol + "_" + clike.Identifier(s.V.Name))
 				return
 			}
 			hasBody = true
@@ -98,7 +99,7 @@ func (f *file) leaf(fn *ir.Func) {
 	l.tail = publishesLast(fn.Body, l)
 	bodyName := ""
 	if hasBody {
-		bodyName = f.names.fresh(l.symbol + "_body")
+		bodyName = f.names.Fresh(l.symbol + "_body")
 	}
 	main := l.main(bodyName)
 	f.body.WriteString(main)
@@ -129,36 +130,6 @@ func outer(s ir.Stmt, fn func(ir.Stmt)) {
 	}
 }
 
-// liveness finds the variables that are read, other than to compute one that is
-// not, and those that are assigned after their declaration.
-func liveness(b *ir.Block) (live, assigned map[*ir.Var]bool) {
-	assigned = map[*ir.Var]bool{}
-	ir.Walk(b, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Assign:
-			assigned[s.V] = true
-		case *ir.Grow:
-			assigned[s.Cap] = true
-		case *ir.Mark:
-			assigned[s.N] = true
-		case *ir.Collect:
-			assigned[s.N] = true
-		}
-	})
-	return ir.Reads(b), assigned
-}
-
-// dead reports a statement that computes only what nothing reads.
-func dead(s ir.Stmt, live map[*ir.Var]bool) bool {
-	switch s := s.(type) {
-	case *ir.Declare:
-		return !live[s.V]
-	case *ir.Assign:
-		return !live[s.V]
-	}
-	return false
-}
-
 // usage is what statements use and do.
 type usage struct {
 	vars       []*ir.Var // in the order of their first use
@@ -183,7 +154,7 @@ func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 	u := &usage{piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{}, isMade: map[any]bool{}}
 	for _, s := range list {
 		ir.Walk(s, func(s ir.Stmt) {
-			if dead(s, l.live) {
+			if clike.Dead(s, l.live) {
 				return
 			}
 			u.stmt(s)

@@ -3,6 +3,7 @@ package c
 import (
 	_ "embed"
 
+	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
 
@@ -30,11 +31,7 @@ func Flags(cpu string) []string {
 // Symbol is the name of the C function of a leaf called name: the name itself
 // where C allows it.
 func Symbol(name string) string {
-	s := identifier(name)
-	if reserved[s] || libc[s] || macroLike(s) {
-		return s + "_leaf"
-	}
-	return s
+	return clike.Symbol(name, "_leaf")
 }
 
 // File is a C file with the leaves in it, whose names are to differ. It panics
@@ -51,7 +48,7 @@ func File(funcs ...*ir.Func) string {
 			panic("BUG: emit/c: two leaves are named " + symbol)
 		}
 		symbols[symbol] = true
-		f.names.take(symbol)
+		f.names.Take(symbol)
 	}
 	for _, fn := range funcs {
 		f.leaf(fn)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
 
@@ -41,11 +42,11 @@ func (f *cfunc) serialLoop(s *ir.For) {
 func (f *cfunc) unrolledLoop(s *ir.For) {
 	n := unrollFactor(s)
 	if known(s, n) || n == 1 {
-		f.fullyUnrolled(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, precSum))
+		f.fullyUnrolled(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, clike.PrecSum))
 		return
 	}
 	v := f.variable(s.V)
-	from, end, whole, at := f.temps.fresh(v+"_from"), f.temps.fresh(v+"_end"), f.temps.fresh(v+"_whole"), f.temps.fresh(v+"_at")
+	from, end, whole, at := f.temps.Fresh(v+"_from"), f.temps.Fresh(v+"_end"), f.temps.Fresh(v+"_whole"), f.temps.Fresh(v+"_at")
 	f.line("const int64_t %s = %s;", from, f.expr(s.Lo, 0))
 	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	f.line("const int64_t %s = %s + (%s - %s) / %d * %d;", whole, from, end, from, n*s.Step, n*s.Step)
@@ -68,18 +69,8 @@ func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 
 // known tells whether a loop is known to have no more than n iterations.
 func known(s *ir.For, n int64) bool {
-	k, ok := trips(s)
+	k, ok := clike.Trips(s)
 	return ok && k <= n
-}
-
-// trips is a loop's number of iterations, where it is known.
-func trips(s *ir.For) (n int64, ok bool) {
-	lo, okl := s.Lo.(*ir.Lit)
-	hi, okh := s.Hi.(*ir.Lit)
-	if !okl || !okh {
-		return 0, false
-	}
-	return max(0, (hi.I-lo.I+s.Step-1)/s.Step), true
 }
 
 // head writes the first line of a loop.
@@ -87,7 +78,7 @@ func (f *cfunc) head(s *ir.For, lo, end string) {
 	v := f.variable(s.V)
 	step := v + "++"
 	if s.Step != 1 {
-		step = fmt.Sprintf("%s += %s", v, integer(s.Step, 0))
+		step = fmt.Sprintf("%s += %s", v, clike.Integer(f, s.Step, 0))
 	}
 	f.line("for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, end, step)
 }
@@ -95,45 +86,13 @@ func (f *cfunc) head(s *ir.For, lo, end string) {
 // end is a loop's upper bound as C evaluates it before every iteration: itself
 // if the body cannot change it, else a constant declared before the loop.
 func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
-	text := f.expr(hi, precSum)
-	if stable(hi, body) {
+	text := f.expr(hi, clike.PrecSum)
+	if clike.Stable(hi, body) {
 		return text
 	}
-	name := f.temps.fresh(v + "_end")
+	name := f.temps.Fresh(v + "_end")
 	f.line("const int64_t %s = %s;", name, f.expr(hi, 0))
 	return name
-}
-
-// stable reports that x has one value all through the body, and is cheap or
-// easily hoisted: no load from an array that is stored to, no search.
-func stable(x ir.Expr, body *ir.Block) bool {
-	assigned := map[*ir.Var]bool{}
-	ir.Walk(body, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Assign:
-			assigned[s.V] = true
-		case *ir.Grow:
-			assigned[s.Cap] = true
-		case *ir.Mark:
-			assigned[s.N] = true
-		case *ir.Collect:
-			assigned[s.N] = true
-		}
-	})
-	ok := true
-	ir.WalkExpr(x, func(x ir.Expr) {
-		switch x := x.(type) {
-		case *ir.Var:
-			ok = ok && !assigned[x]
-		case *ir.Load:
-			ok = ok && x.A.Const
-		case *ir.Search, *ir.Select:
-			ok = false
-		case *ir.Binary:
-			ok = ok && x.Op != ir.Div && x.Op != ir.Rem
-		}
-	})
-	return ok
 }
 
 // What GCC unrolls: its time grows with the square of what it makes of a loop.
@@ -150,7 +109,7 @@ const (
 // is known, as far as GCC gets it done in a second or so.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
-	if k, ok := trips(s); ok && (n == 0 || n > k) {
+	if k, ok := clike.Trips(s); ok && (n == 0 || n > k) {
 		n = max(k, 1)
 	} else if n == 0 {
 		n = 16
@@ -214,9 +173,9 @@ func (f *cfunc) vectorizable(s *ir.For) bool {
 // part, which vectorize where a complex one does not.
 func (f *cfunc) vector(s *ir.For) {
 	v := f.variable(s.V)
-	end := f.temps.fresh(v + "_end")
-	if stable(s.Hi, s.Body) {
-		end = f.expr(s.Hi, precSum)
+	end := f.temps.Fresh(v + "_end")
+	if clike.Stable(s.Hi, s.Body) {
+		end = f.expr(s.Hi, clike.PrecSum)
 	} else {
 		f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	}
@@ -227,9 +186,9 @@ func (f *cfunc) vector(s *ir.For) {
 		case !f.live[r]:
 		case r.Typ.IsComplex():
 			name := f.variable(r)
-			pair := [2]string{f.temps.fresh(name + "_re"), f.temps.fresh(name + "_im")}
+			pair := [2]string{f.temps.Fresh(name + "_re"), f.temps.Fresh(name + "_im")}
 			split[r] = pair
-			f.line("%s %s = 0, %s = 0;", ctype(component(r.Typ)), pair[0], pair[1])
+			f.line("%s %s = 0, %s = 0;", ctype(clike.Component(r.Typ)), pair[0], pair[1])
 			sums = append(sums, pair[0], pair[1])
 		default:
 			sums = append(sums, f.variable(r))
@@ -245,7 +204,7 @@ func (f *cfunc) vector(s *ir.For) {
 	f.line("}")
 	for _, r := range s.Reduce {
 		if pair, ok := split[r]; ok {
-			f.line("%s += %s(%s, %s);", f.variable(r), f.helper("make_c", r.Typ), pair[0], pair[1])
+			f.line("%s += %s(%s, %s);", f.variable(r), f.helper("make", r.Typ), pair[0], pair[1])
 		}
 	}
 }
@@ -270,31 +229,31 @@ func (f *cfunc) parallel(s *ir.For) {
 
 func (f *cfunc) callPieces(s *ir.For, p *piece) {
 	v := f.variable(s.V)
-	begin, end := f.temps.fresh(v+"_begin"), f.temps.fresh(v+"_end")
+	begin, end := f.temps.Fresh(v+"_begin"), f.temps.Fresh(v+"_end")
 	f.line("const int64_t %s = %s;", begin, f.expr(s.Lo, 0))
 	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
-	at, size := f.temps.fresh(v+"_at"), f.temps.fresh(v+"_size")
+	at, size := f.temps.Fresh(v+"_at"), f.temps.Fresh(v+"_size")
 	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
 	if p.fails {
 		f.need("fault")
-		c.fault = f.temps.fresh(v + "_fault")
-		f.line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, integer(math.MaxInt64, 0))
+		c.fault = f.temps.Fresh(v + "_fault")
+		f.line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, clike.Integer(f, math.MaxInt64, 0))
 	}
 	length := f.pieceLength(s, c)
 	if len(p.reduce) > 0 {
 		f.line("const int64_t %s = %s;", size, length)
 		for _, r := range p.reduce {
-			name := f.temps.fresh(f.variable(r) + "_part")
+			name := f.temps.Fresh(f.variable(r) + "_part")
 			c.parts = append(c.parts, name)
 			f.line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
 		}
 	}
 	if p.ordered {
 		f.need("ordered")
-		c.ordered = f.temps.fresh(v + "_ordered")
+		c.ordered = f.temps.Fresh(v + "_ordered")
 		f.line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
-	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, integer(s.Step, precSum))
+	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, clike.Integer(f, s.Step, clike.PrecSum))
 	f.scoped(func() {
 		if len(p.reduce) == 0 {
 			f.line("const int64_t %s = %s;", size, length)
@@ -353,7 +312,7 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 		f.line("dst_ordered_enter(ordered, %s);", v)
 	}
 	f.stmt(s.Body)
-	f.line("dst_ordered_leave(ordered, %s + %s);", v, integer(f.orderedOf.Step, precSum))
+	f.line("dst_ordered_leave(ordered, %s + %s);", v, clike.Integer(f, f.orderedOf.Step, clike.PrecSum))
 }
 
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does
@@ -361,11 +320,11 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	f.need("chunk")
 	even := func(count string) string {
-		return fmt.Sprintf("dst_piece(%s, %s, %s, %s)", c.begin, c.end, integer(s.Step, 0), count)
+		return fmt.Sprintf("dst_piece(%s, %s, %s, %s)", c.begin, c.end, clike.Integer(f, s.Step, 0), count)
 	}
 	chunk := ""
 	if s.Chunk > 0 {
-		chunk = integer(saturated(s.Chunk, s.Step), 0)
+		chunk = clike.Integer(f, saturated(s.Chunk, s.Step), 0)
 	}
 	switch {
 	case len(c.piece.reduce) > 0 && chunk != "":
@@ -401,7 +360,7 @@ func (f *cfunc) pieces(c *call, shared bool) {
 	case c.fault == "":
 		f.line("%s;", f.callOf(c, c.at, upTo, sums, "", shared))
 	case shared:
-		own := f.temps.fresh("own")
+		own := f.temps.Fresh("own")
 		f.line("if (dst_failed_before(&%s, %s))", c.fault, c.at)
 		f.line("    continue;")
 		f.line("dst_fault %s = {%s, 0, 0, {0}};", own, c.at)
@@ -439,7 +398,7 @@ func (f *cfunc) afterPieces(c *call) {
 	if len(c.parts) == 0 {
 		return
 	}
-	k := f.temps.fresh("k")
+	k := f.temps.Fresh("k")
 	f.line("for (int64_t %s = 0; %s < %s - %s; %s += %s) {", k, k, c.end, c.begin, k, c.size)
 	for i, r := range c.piece.reduce {
 		f.line("    %s += %s[%s / %s];", f.variable(r), c.parts[i], k, c.size)

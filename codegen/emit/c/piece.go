@@ -66,11 +66,11 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		}
 	}
 	v := f.variable(s.V)
-	begin, end := f.temps.fresh(v+"_begin"), f.temps.fresh(v+"_end")
+	begin, end := f.temps.Fresh(v+"_begin"), f.temps.Fresh(v+"_end")
 	params = append(params, "int64_t "+begin, "int64_t "+end)
 	var outs []string
 	for _, r := range p.reduce {
-		out := f.temps.fresh(f.variable(r) + "_out")
+		out := f.temps.Fresh(f.variable(r) + "_out")
 		outs = append(outs, out)
 		params = append(params, ctype(r.Typ)+" *"+out)
 	}

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
 
 func (f *cfunc) stmts(list []ir.Stmt) {
 	for _, s := range list {
-		if !dead(s, f.live) {
+		if !clike.Dead(s, f.live) {
 			f.stmt(s)
 		}
 	}
@@ -23,7 +24,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.line("}")
 	case *ir.Comment:
 		for _, l := range strings.Split(s.Text, "\n") {
-			f.line("// %s", comment(l))
+			f.line("// %s", clike.Comment(l))
 		}
 	case *ir.Declare:
 		constant := "const "
@@ -112,21 +113,6 @@ func (f *cfunc) nested(b *ir.Block) {
 	f.scoped(func() { f.stmts(b.List) })
 }
 
-// comment is text that a // comment can hold: no control characters, and
-// nothing that continues the line.
-func comment(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return ' '
-		case r == '\\':
-			return '/'
-		}
-		return r
-	}, s)
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "??", "? ?")
-}
-
 func (f *cfunc) assign(s *ir.Assign) {
 	name := f.variable(s.V)
 	pair, split := f.split[s.V]
@@ -134,7 +120,7 @@ func (f *cfunc) assign(s *ir.Assign) {
 	case !s.Accumulate:
 		f.line("%s = %s;", name, f.expr(s.X, 0))
 	case split:
-		x := f.temps.fresh(name + "_x")
+		x := f.temps.Fresh(name + "_x")
 		f.line("const %s %s = %s;", ctype(s.V.Typ), x, f.expr(s.X, 0))
 		f.line("%s += __real__ %s;", pair[0], x)
 		f.line("%s += __imag__ %s;", pair[1], x)
@@ -147,7 +133,7 @@ func (f *cfunc) store(s *ir.Store) {
 	at := f.array(s.A) + "[" + f.expr(s.Index, 0) + "]"
 	x := f.expr(s.X, 0)
 	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
-		x = "(int32_t)" + f.expr(s.X, precUnary)
+		x = "(int32_t)" + f.expr(s.X, clike.PrecUnary)
 	}
 	op := "="
 	if s.Accumulate {
@@ -175,8 +161,8 @@ func (f *cfunc) atomic(s *ir.Store, at, op, x string) {
 		f.line("%s %s %s;", at, op, x)
 		return
 	}
-	p := ctype(component(s.A.Elem))
-	value, to := f.temps.fresh("atom"), f.temps.fresh("parts")
+	p := ctype(clike.Component(s.A.Elem))
+	value, to := f.temps.Fresh("atom"), f.temps.Fresh("parts")
 	f.line("const %s %s = %s;", ctype(s.A.Elem), value, x)
 	f.line("%s *const %s = (%s *)&%s;", p, to, p, at)
 	for k, of := range []string{"__real__", "__imag__"} {
@@ -187,10 +173,10 @@ func (f *cfunc) atomic(s *ir.Store, at, op, x string) {
 
 func (f *cfunc) fill(s *ir.Fill) {
 	x := f.expr(s.X, 0)
-	k := f.temps.fresh("k")
+	k := f.temps.Fresh("k")
 	_, isLit := s.X.(*ir.Lit)
 	if !isLit {
-		value := f.temps.fresh("value")
+		value := f.temps.Fresh("value")
 		f.line("const %s %s = %s;", ctype(s.X.Type()), value, x)
 		x = value
 	}
@@ -208,7 +194,7 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 	for i, a := range s.Keys {
 		keys[i] = f.array(a)
 	}
-	list := f.temps.fresh("keys")
+	list := f.temps.Fresh("keys")
 	f.line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
 	f.line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
 	f.noMemory()
@@ -238,9 +224,9 @@ func (f *cfunc) alloc(s *ir.Alloc) {
 func (f *cfunc) grow(s *ir.Grow) {
 	f.need("grow")
 	a, n, capacity := f.array(s.A), f.lens[s.A], f.variable(s.Cap)
-	f.line("if (%s > %s) {", f.expr(s.Need, precSum), capacity)
+	f.line("if (%s > %s) {", f.expr(s.Need, clike.PrecSum), capacity)
 	f.scoped(func() {
-		more, size := f.temps.fresh(a+"_more"), f.temps.fresh(a+"_size")
+		more, size := f.temps.Fresh(a+"_more"), f.temps.Fresh(a+"_size")
 		f.line("const int64_t %s = dst_grown(%s, %s);", size, capacity, f.expr(s.Need, 0))
 		f.line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size, ctype(s.A.Elem))
 		f.line("if (!%s) {", more)
@@ -261,13 +247,13 @@ func (f *cfunc) tableStmt(s ir.Stmt) {
 		f.line("if (!%s) {", t)
 		f.noMemory()
 	case *ir.Keep:
-		at := f.temps.fresh("entry")
+		at := f.temps.Fresh("entry")
 		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
 		f.line("%s->ptr = %s;", at, f.array(s.A))
 		f.line("%s->len = %s;", at, f.lens[s.A])
 		f.line("%s = 0;", f.array(s.A))
 	case *ir.Take:
-		at := f.temps.fresh("entry")
+		at := f.temps.Fresh("entry")
 		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
 		f.line("%s = %s->ptr;", f.array(s.A), at)
 		f.line("%s = %s->len;", f.lens[s.A], at)
@@ -302,7 +288,7 @@ func (f *cfunc) declareLate() {
 		if !ok || f.slots[p.Slot].name != "" {
 			return
 		}
-		out := lateSlot{f.temps.fresh("out"), f.temps.fresh("out_len")}
+		out := lateSlot{f.temps.Fresh("out"), f.temps.Fresh("out_len")}
 		f.leaf.slots[p.Slot] = out
 		f.leaf.order = append(f.leaf.order, p)
 		f.line("dst_array %s = {0, 0, 0};", out.name)

@@ -1,48 +1,50 @@
-package c
+package clike
 
 import (
 	"fmt"
 	"strings"
 )
 
-// namer hands out names that differ.
-type namer struct {
-	parent *namer // names taken there are taken here
+// Namer hands out names that differ.
+type Namer struct {
+	parent *Namer // names taken there are taken here
 	taken  map[string]bool
 }
 
-func newNamer(parent *namer) *namer { return &namer{parent: parent, taken: map[string]bool{}} }
+// NewNamer is a namer whose names differ from those of parent too, if that is not nil.
+func NewNamer(parent *Namer) *Namer { return &Namer{parent: parent, taken: map[string]bool{}} }
 
-func (n *namer) has(s string) bool {
+func (n *Namer) has(s string) bool {
 	return n.taken[s] || n.parent != nil && n.parent.has(s)
 }
 
-// take reserves s as it is.
-func (n *namer) take(s string) string {
+// Take reserves s as it is.
+func (n *Namer) Take(s string) string {
 	n.taken[s] = true
 	return s
 }
 
-// fresh is want, or want with a number behind it if want is taken.
-func (n *namer) fresh(want string) string {
+// Fresh is want, or want with a number behind it if want is taken.
+func (n *Namer) Fresh(want string) string {
 	s := want
 	for k := 2; n.has(s); k++ {
 		s = fmt.Sprintf("%s_%d", want, k)
 	}
-	return n.take(s)
+	return n.Take(s)
 }
 
-// user is a name for what the IR calls name.
-func (n *namer) user(name string) string {
-	s := identifier(name)
+// User is a name for what the IR calls name: the same where C and C++ allow it and no header
+// is likely to define it.
+func (n *Namer) User(name string) string {
+	s := Identifier(name)
 	if reserved[s] || macroLike(s) {
 		s += "_v"
 	}
-	return n.fresh(s)
+	return n.Fresh(s)
 }
 
-// identifier is name with what C does not allow replaced by underscores.
-func identifier(name string) string {
+// Identifier is name with what C does not allow replaced by underscores.
+func Identifier(name string) string {
 	b := []byte(name)
 	for i, c := range b {
 		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
@@ -68,6 +70,17 @@ func macroLike(s string) bool {
 // isNumbered reports a letter with digits behind it, such as B2.
 func isNumbered(s string) bool {
 	return strings.Trim(s[1:], "0123456789") == ""
+}
+
+// Symbol is a name for a function that other files see, made of what the IR calls it: the same
+// where neither the languages nor their libraries have a function of that name, else with
+// an ending.
+func Symbol(name, ending string) string {
+	s := Identifier(name)
+	if reserved[s] || libc[s] || macroLike(s) {
+		return s + ending
+	}
+	return s
 }
 
 func set(words string) map[string]bool {

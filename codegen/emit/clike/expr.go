@@ -1,0 +1,274 @@
+// Package clike prints expressions of the IR in C and in languages like it: what emit/c and
+// emit/cuda have in common. A Dialect says where they differ.
+package clike
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// A Dialect is a language like C, in a function that is being printed.
+type Dialect interface {
+	// Type is the language's type of a value.
+	Type(t ir.Type) string
+	// Variable and Array are the names that the function has for what the IR names.
+	Variable(v *ir.Var) string
+	Array(a *ir.Array) string
+	// Helper is the name of one of the prelude's functions for operands of a type, which the
+	// file is to have. The names: min, max, make, mul and div of complex numbers, div and rem of
+	// integers, search and search_upper, and trunc, which is given the integer's type.
+	Helper(name string, t ir.Type) string
+	// Long ends a literal of an Int64 that does not fit an int.
+	Long() string
+	// Inf and NaN are expressions of a Float32 or Float64, of precedence PrecPrimary.
+	Inf(t ir.Type) string
+	NaN(t ir.Type) string
+	// Special prints x, in parentheses if it binds less than prec, where the language has a way
+	// of its own for it; else it returns false.
+	Special(x ir.Expr, prec int) (string, bool)
+}
+
+// Precedences of C's operators, as far as expressions are printed by them.
+const (
+	PrecOr      = 1
+	PrecAnd     = 2
+	PrecEqual   = 3
+	PrecLess    = 4
+	PrecSum     = 5
+	PrecProduct = 6
+	PrecUnary   = 7
+	PrecPrimary = 8
+)
+
+func precedence(op ir.Op) int {
+	switch op {
+	case ir.Or:
+		return PrecOr
+	case ir.And:
+		return PrecAnd
+	case ir.Eq, ir.Ne:
+		return PrecEqual
+	case ir.Lt, ir.Le:
+		return PrecLess
+	case ir.Add, ir.Sub:
+		return PrecSum
+	}
+	return PrecProduct
+}
+
+// Paren puts s, of precedence own, into parentheses where prec binds tighter.
+func Paren(s string, own, prec int) string {
+	if own < prec {
+		return "(" + s + ")"
+	}
+	return s
+}
+
+// Suffix names a type in the names of a prelude.
+func Suffix(t ir.Type) string {
+	return map[ir.Type]string{
+		ir.Bool: "b", ir.Int32: "i32", ir.Int64: "i64", ir.Float32: "f32", ir.Float64: "f64",
+		ir.Complex64: "c64", ir.Complex128: "c128",
+	}[t]
+}
+
+// Component is the type of a component of a complex number.
+func Component(t ir.Type) ir.Type {
+	if t == ir.Complex64 {
+		return ir.Float32
+	}
+	return ir.Float64
+}
+
+// Expr is x in d, in parentheses if it binds less than prec.
+func Expr(d Dialect, x ir.Expr, prec int) string {
+	if s, ok := d.Special(x, prec); ok {
+		return s
+	}
+	switch x := x.(type) {
+	case *ir.Var:
+		return d.Variable(x)
+	case *ir.Lit:
+		return literal(d, x, prec)
+	case *ir.Binary:
+		return binary(d, x, prec)
+	case *ir.Unary:
+		return unary(d, x, prec)
+	case *ir.Load:
+		return d.Array(x.A) + "[" + Expr(d, x.Index, 0) + "]"
+	case *ir.Cast:
+		return cast(d, x, prec)
+	case *ir.Select:
+		s := Expr(d, x.Cond, PrecOr+1) + " ? " + Expr(d, x.X, PrecOr) + " : " + Expr(d, x.Y, PrecOr)
+		return Paren(s, 0, prec+1)
+	case *ir.Search:
+		name := "search"
+		if x.Upper {
+			name = "search_upper"
+		}
+		return fmt.Sprintf("%s(%s, %s, %s, %s)", d.Helper(name, x.A.Elem), d.Array(x.A),
+			Expr(d, x.Lo, 0), Expr(d, x.Hi, 0), Expr(d, x.Key, 0))
+	}
+	panic(fmt.Sprintf("BUG: emit: expression %T", x))
+}
+
+// narrow reports an Int64 whose expression has type int: arithmetic with another such one must
+// be widened first.
+func narrow(x ir.Expr) bool {
+	switch x := x.(type) {
+	case *ir.Lit:
+		return x.Typ == ir.Int64 && x.I == int64(int32(x.I)) && x.I != math.MinInt32
+	case *ir.Load:
+		return x.Widen && x.A.Elem == ir.Int32
+	case *ir.Select:
+		return narrow(x.X) && narrow(x.Y)
+	}
+	return false
+}
+
+// Wide is x with the type that it has in the IR.
+func Wide(d Dialect, x ir.Expr, prec int) string {
+	if narrow(x) {
+		return Paren("("+d.Type(ir.Int64)+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
+	}
+	return Expr(d, x, prec)
+}
+
+func binary(d Dialect, x *ir.Binary, prec int) string {
+	t := x.X.Type()
+	if folded := ir.Bin(x.Op, x.X, x.Y); IsLit(x.X) && IsLit(x.Y) && IsLit(folded) {
+		return Expr(d, folded, prec)
+	}
+	call := func(name string) string {
+		return fmt.Sprintf("%s(%s, %s)", d.Helper(name, t), Expr(d, x.X, 0), Expr(d, x.Y, 0))
+	}
+	switch {
+	case x.Op == ir.Min:
+		return call("min")
+	case x.Op == ir.Max:
+		return call("max")
+	case x.Op == ir.Mul && t.IsComplex():
+		return call("mul")
+	case x.Op == ir.Div && t.IsComplex():
+		return call("div")
+	case x.Op == ir.Div && t.IsInt() && !plainDivisor(x.Y):
+		return call("div")
+	case x.Op == ir.Rem && !plainDivisor(x.Y):
+		return call("rem")
+	}
+	own := precedence(x.Op)
+	left, right := own, own+1
+	switch {
+	case x.Op.IsLogic():
+		left = operandOf(x.Op, x.X)
+		right = PrecEqual
+	case x.Op.IsCompare():
+		left, right = PrecSum, PrecSum
+	}
+	lhs := Expr(d, x.X, left)
+	if t == ir.Int64 && !x.Op.IsCompare() && narrow(x.X) && narrow(x.Y) {
+		lhs = Wide(d, x.X, left)
+	}
+	return Paren(lhs+" "+x.Op.String()+" "+Expr(d, x.Y, right), own, prec)
+}
+
+// operandOf is the precedence that the left operand of a logical operator
+// needs: a chain of one operator has no parentheses, a mixture has.
+func operandOf(op ir.Op, x ir.Expr) int {
+	if b, ok := x.(*ir.Binary); ok && b.Op == op {
+		return precedence(op)
+	}
+	return PrecEqual
+}
+
+// IsLit reports a literal.
+func IsLit(x ir.Expr) bool {
+	_, ok := x.(*ir.Lit)
+	return ok
+}
+
+// plainDivisor reports a literal by which C's division is defined.
+func plainDivisor(x ir.Expr) bool {
+	l, ok := x.(*ir.Lit)
+	return ok && l.I != 0 && l.I != -1
+}
+
+func unary(d Dialect, x *ir.Unary, prec int) string {
+	operand := Wide(d, x.X, PrecUnary)
+	if strings.HasPrefix(operand, "-") || strings.HasPrefix(operand, "!") {
+		operand = "(" + operand + ")"
+	}
+	return Paren(x.Op.String()+operand, PrecUnary, prec)
+}
+
+func cast(d Dialect, x *ir.Cast, prec int) string {
+	from, to := x.X.Type(), x.Typ
+	switch {
+	case from == to:
+		return Expr(d, x.X, prec)
+	case to == ir.Bool:
+		return Paren(Expr(d, x.X, PrecSum)+" != 0", PrecEqual, prec)
+	case to.IsInt() && from.IsFloat():
+		return d.Helper("trunc", to) + "(" + Expr(d, x.X, 0) + ")"
+	}
+	return Paren("("+d.Type(to)+")"+Expr(d, x.X, PrecUnary), PrecUnary, prec)
+}
+
+func literal(d Dialect, l *ir.Lit, prec int) string {
+	switch l.Typ {
+	case ir.Bool:
+		return strconv.FormatInt(l.I, 10)
+	case ir.Int32, ir.Int64:
+		return Integer(d, l.I, prec)
+	case ir.Float32, ir.Float64:
+		return float(d, real(l.C), l.Typ, prec)
+	}
+	part := Component(l.Typ)
+	return fmt.Sprintf("%s(%s, %s)", d.Helper("make", l.Typ), float(d, real(l.C), part, 0), float(d, imag(l.C), part, 0))
+}
+
+// Integer is the value of an int where it fits, else of an Int64; C has no
+// literal for the least of either.
+func Integer(d Dialect, i int64, prec int) string {
+	switch {
+	case i == math.MinInt64:
+		return "(-9223372036854775807" + d.Long() + " - 1)"
+	case i == math.MinInt32:
+		return "(-2147483647 - 1)"
+	case i != int64(int32(i)):
+		return Paren(strconv.FormatInt(i, 10)+d.Long(), signed(i < 0), prec)
+	}
+	return Paren(strconv.FormatInt(i, 10), signed(i < 0), prec)
+}
+
+func signed(negative bool) int {
+	if negative {
+		return PrecUnary
+	}
+	return PrecPrimary
+}
+
+// float is the shortest decimal that reads back as x.
+func float(d Dialect, x float64, t ir.Type, prec int) string {
+	switch {
+	case x != x:
+		return d.NaN(t)
+	case math.IsInf(x, 1):
+		return d.Inf(t)
+	case math.IsInf(x, -1):
+		return Paren("-"+d.Inf(t), PrecUnary, prec)
+	}
+	bits, suffix := 64, ""
+	if t == ir.Float32 {
+		bits, suffix = 32, "f"
+	}
+	s := strconv.FormatFloat(x, 'g', -1, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return Paren(s+suffix, signed(math.Signbit(x)), prec)
+}

@@ -1,0 +1,86 @@
+package clike
+
+import (
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// Comment is text that a // comment can hold: no control characters, and
+// nothing that continues the line.
+func Comment(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+			return ' '
+		case r == '\\':
+			return '/'
+		}
+		return r
+	}, s)
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "??", "? ?")
+}
+
+// Stable reports that x, a loop's bound, has one value all through the body, and is cheap or
+// easily hoisted: no load from an array that is stored to, no search.
+func Stable(x ir.Expr, body *ir.Block) bool {
+	assigned := Assigned(body)
+	ok := true
+	ir.WalkExpr(x, func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Var:
+			ok = ok && !assigned[x]
+		case *ir.Load:
+			ok = ok && x.A.Const
+		case *ir.Search, *ir.Select:
+			ok = false
+		case *ir.Binary:
+			ok = ok && x.Op != ir.Div && x.Op != ir.Rem
+		}
+	})
+	return ok
+}
+
+// Assigned are the variables that statements change after their declaration.
+func Assigned(s ir.Stmt) map[*ir.Var]bool {
+	assigned := map[*ir.Var]bool{}
+	ir.Walk(s, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Assign:
+			assigned[s.V] = true
+		case *ir.Shuffle:
+			assigned[s.V] = true
+		case *ir.Grow:
+			assigned[s.Cap] = true
+		case *ir.Mark:
+			assigned[s.N] = true
+		case *ir.Collect:
+			assigned[s.N] = true
+		}
+	})
+	return assigned
+}
+
+// Dead reports a statement that computes only what nothing reads; live are the variables
+// that something reads.
+func Dead(s ir.Stmt, live map[*ir.Var]bool) bool {
+	switch s := s.(type) {
+	case *ir.Declare:
+		return !live[s.V]
+	case *ir.Assign:
+		return !live[s.V]
+	case *ir.Shuffle:
+		return !live[s.V]
+	}
+	return false
+}
+
+// Trips is a loop's number of iterations, where it is known.
+func Trips(s *ir.For) (n int64, ok bool) {
+	lo, okl := s.Lo.(*ir.Lit)
+	hi, okh := s.Hi.(*ir.Lit)
+	if !okl || !okh {
+		return 0, false
+	}
+	return max(0, (hi.I-lo.I+s.Step-1)/s.Step), true
+}

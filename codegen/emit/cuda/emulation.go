@@ -1,0 +1,52 @@
+package cuda
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// Emulation is the C++ header that stands in front of kernels that run on a CPU. It declares what
+// they use of CUDA.
+//
+//go:embed emulation.h
+var Emulation string
+
+// EmulationFlags are a C++ compiler's flags (those of g++ and clang++) for Emulated's text, without those of the
+// output. -fwrapv and -ffp-contract=fast are as for C leaves.
+func EmulationFlags() []string {
+	return []string{"-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fwrapv", "-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}
+}
+
+// Emulated is a C++ file for the CPU with f's kernels, as File prints them: Emulation, the kernels, and a
+// C function for each, NAME_emulated, which emulation.h describes.
+func Emulated(f *ir.Func) string {
+	text, kernels := print(f)
+	var b strings.Builder
+	b.WriteString(Emulation + text + "\n")
+	for _, k := range kernels {
+		entry(&b, k.Name, k.Launch.Threads, k.waits, k.SharedBytes)
+	}
+	return b.String()
+}
+
+// EmulatedPrelude is Prelude as Emulated makes it.
+func EmulatedPrelude() string {
+	var b strings.Builder
+	b.WriteString(Emulation + Prelude + "\n")
+	for _, size := range []int{1, 4, 8, 16} {
+		entry(&b, fmt.Sprintf("dst_fill_%d", size), preludeThreads, false, 0)
+	}
+	for _, bits := range []int{32, 64} {
+		for _, what := range []string{"sums", "offsets", "add"} {
+			entry(&b, fmt.Sprintf("dst_scan_%s_%d", what, bits), preludeThreads, true, 0)
+		}
+	}
+	return b.String()
+}
+
+func entry(b *strings.Builder, name string, threads int64, waits bool, shared int64) {
+	fmt.Fprintf(b, "DST_ENTRY(%s, %d, %t, %d)\n", name, threads, waits, shared)
+}

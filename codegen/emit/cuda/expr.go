@@ -1,0 +1,111 @@
+package cuda
+
+import (
+	"fmt"
+
+	"distaff/codegen/emit/clike"
+	"distaff/codegen/ir"
+)
+
+// expr is x in CUDA, in parentheses if it binds less than prec.
+func (k *kernel) expr(x ir.Expr, prec int) string { return clike.Expr(k, x, prec) }
+
+// Type is the name of a type, which the file is to know.
+func (k *kernel) Type(t ir.Type) string {
+	if t.IsComplex() {
+		k.need("complex:" + t.String())
+	}
+	return ctype(t)
+}
+
+// Variable is the name of v.
+func (k *kernel) Variable(v *ir.Var) string {
+	if _, ok := k.vars[v]; !ok {
+		k.vars[v] = k.names.User(v.Name)
+	}
+	return k.vars[v]
+}
+
+// Array is the name of a.
+func (k *kernel) Array(a *ir.Array) string {
+	if _, ok := k.arrays[a]; !ok {
+		k.arrays[a] = k.names.User(a.Name)
+	}
+	return k.arrays[a]
+}
+
+// Long ends literals of type long long.
+func (k *kernel) Long() string { return "LL" }
+
+// Inf is an infinity, by its bits: NVRTC has no macro for it.
+func (k *kernel) Inf(t ir.Type) string {
+	if t == ir.Float32 {
+		return "__int_as_float(0x7f800000)"
+	}
+	return "__longlong_as_double(0x7ff0000000000000LL)"
+}
+
+// NaN is a quiet NaN, by its bits.
+func (k *kernel) NaN(t ir.Type) string {
+	if t == ir.Float32 {
+		return "__int_as_float(0x7fc00000)"
+	}
+	return "__longlong_as_double(0x7ff8000000000000LL)"
+}
+
+// Helper is the name of a helper, which it asks for.
+func (k *kernel) Helper(name string, t ir.Type) string {
+	switch {
+	case name == "make":
+		return k.typed("complex", name, t)
+	case name == "trunc" || name == "div" && t.IsComplex():
+		name += "_" + clike.Suffix(t)
+		k.need(name)
+		return "dst_" + name
+	}
+	return k.typed(name, name, t)
+}
+
+// Special prints arithmetic of integers that wraps, which CUDA's does not, and casts of complex
+// numbers, which are structs.
+func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
+	switch x := x.(type) {
+	case *ir.Binary:
+		name := map[ir.Op]string{ir.Add: "add", ir.Sub: "sub", ir.Mul: "mul"}[x.Op]
+		if name != "" && isValue(x, k.values) {
+			return fmt.Sprintf("%s(%s, %s)", k.typed("wrap", name, x.Type()), k.expr(x.X, 0), k.expr(x.Y, 0)), true
+		}
+	case *ir.Unary:
+		if x.Op == ir.Neg && isValue(x, k.values) {
+			return fmt.Sprintf("%s(0, %s)", k.typed("wrap", "sub", x.Type()), k.expr(x.X, 0)), true
+		}
+	case *ir.Cast:
+		return k.castComplex(x, prec)
+	}
+	return "", false
+}
+
+func (k *kernel) castComplex(x *ir.Cast, prec int) (string, bool) {
+	from, to := x.X.Type(), x.Typ
+	switch {
+	case from == to:
+		return "", false
+	case from.IsComplex() && to.IsComplex():
+		k.need("cast")
+		name := map[ir.Type]string{ir.Complex128: "dst_widen", ir.Complex64: "dst_narrow"}[to]
+		return name + "(" + k.expr(x.X, 0) + ")", true
+	case to.IsComplex():
+		part := clike.Component(to)
+		return fmt.Sprintf("%s(%s, 0)", k.Helper("make", to), k.expr(&ir.Cast{Typ: part, X: x.X}, 0)), true
+	case from.IsComplex() && to == ir.Bool:
+		zero := k.Helper("make", from) + "(0, 0)"
+		return clike.Paren(k.expr(x.X, clike.PrecSum)+" != "+zero, clike.PrecEqual, prec), true
+	case from.IsComplex():
+		s := k.expr(x.X, clike.PrecPrimary) + ".re"
+		if clike.Component(from) == to {
+			return s, true
+		}
+		return clike.Paren("("+ctype(to)+")"+s, clike.PrecUnary, prec), true
+	}
+	return "", false
+}

@@ -1,0 +1,234 @@
+package cuda
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/emit/clike"
+	"distaff/codegen/ir"
+)
+
+// kernel is one kernel as it is printed.
+type kernel struct {
+	*file
+	Kernel
+	names    *clike.Namer // of what the IR names, all given at the start
+	temps    *clike.Namer // of what is declared in the block at hand
+	vars     map[*ir.Var]string
+	arrays   map[*ir.Array]string
+	assigned map[*ir.Var]bool    // variables that change after their declaration
+	loads    map[*ir.Array]bool  // arrays that are read
+	used     []any               // variables and arrays, in the order of their first use
+	offsets  map[*ir.Array]int64 // of shared arrays in dynamic shared memory
+	waits    bool                // threads wait for each other
+	b        strings.Builder
+	depth    int
+}
+
+func (f *file) newKernel(l *ir.Launch) *kernel {
+	k := &kernel{
+		file: f, Kernel: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
+		names: clike.NewNamer(f.names), vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{},
+		assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, depth: 1,
+	}
+	k.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
+	k.parameters()
+	k.shared()
+	k.temps = k.names
+	return k
+}
+
+// parameters finds what the body uses and does not make itself.
+func (k *kernel) parameters() {
+	seen, inside := map[any]bool{}, map[any]bool{k.Launch.Block: true, k.Launch.Thread: true}
+	use := func(x any) {
+		if !seen[x] {
+			seen[x] = true
+			k.used = append(k.used, x)
+		}
+	}
+	array := func(a *ir.Array, stored bool) {
+		use(a)
+		if stored {
+			k.Stores[a] = true
+		} else {
+			k.loads[a] = true
+		}
+	}
+	expr := func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Var:
+			use(x)
+		case *ir.Load:
+			array(x.A, false)
+		case *ir.Search:
+			array(x.A, false)
+		}
+	}
+	ir.Walk(k.Launch.Body, func(s ir.Stmt) {
+		if clike.Dead(s, k.live) {
+			return
+		}
+		switch s := s.(type) {
+		case *ir.Declare:
+			inside[s.V] = true
+		case *ir.For:
+			use(s.V)
+			inside[s.V] = true
+		case *ir.Local:
+			inside[s.A] = true
+		case *ir.Shared:
+			inside[s.A] = true
+		case *ir.Store:
+			array(s.A, true)
+			if s.Accumulate && !s.Atomic {
+				array(s.A, false)
+			}
+		case *ir.Fail:
+			k.Fails = true
+		case *ir.Barrier, *ir.Shuffle:
+			k.waits = true
+		case *ir.Prefetch:
+			return
+		}
+		for _, x := range ir.Exprs(s) {
+			ir.WalkExpr(x, expr)
+		}
+	})
+	for _, x := range k.used {
+		if inside[x] {
+			continue
+		}
+		switch x := x.(type) {
+		case *ir.Array:
+			k.Arrays = append(k.Arrays, x)
+		case *ir.Var:
+			k.Vars = append(k.Vars, x)
+		}
+	}
+}
+
+// shared lays out shared arrays that need dynamic shared memory.
+func (k *kernel) shared() {
+	offsets, size := map[*ir.Array]int64{}, int64(0)
+	ir.Walk(k.Launch.Body, func(s ir.Stmt) {
+		if s, ok := s.(*ir.Shared); ok {
+			offsets[s.A] = size
+			size += (s.Len*s.A.Elem.Size() + 15) / 16 * 16
+		}
+	})
+	if size > MostStatic {
+		k.offsets, k.SharedBytes = offsets, size
+	}
+}
+
+// text is the kernel.
+func (k *kernel) text() string {
+	for _, a := range k.Arrays {
+		k.Array(a)
+	}
+	for _, v := range k.Vars {
+		k.Variable(v)
+	}
+	for _, x := range k.used {
+		switch x := x.(type) {
+		case *ir.Array:
+			k.Array(x)
+		case *ir.Var:
+			k.Variable(x)
+		}
+	}
+	l := k.Launch
+	for _, n := range []struct {
+		v  *ir.Var
+		is string
+	}{{l.Block, "blockIdx.x"}, {l.Thread, "threadIdx.x"}} {
+		if k.reads(n.v) {
+			k.line("const long long %s = %s;", k.Variable(n.v), n.is)
+		}
+	}
+	k.stmts(l.Body.List)
+	head := fmt.Sprintf("// %s blocks of %d threads.\n", clike.Comment(ir.PrintExpr(l.Grid)), l.Threads)
+	return head + k.prototype() + " {\n" + k.b.String() + "}\n"
+}
+
+func (k *kernel) reads(v *ir.Var) bool {
+	for _, x := range k.used {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+// prototype is the kernel's head, on lines of at most about 110 characters.
+func (k *kernel) prototype() string {
+	s := fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d)\n", k.Launch.Threads)
+	line := k.Name + "("
+	for i, p := range k.params() {
+		switch {
+		case i == 0:
+		case len(line)+len(p) > 110:
+			s += line + ",\n"
+			line = "        "
+		default:
+			line += ", "
+		}
+		line += p
+	}
+	return s + line + ")"
+}
+
+// params declares the parameters: this is the order that Kernel documents.
+func (k *kernel) params() []string {
+	var list []string
+	for _, a := range k.Arrays {
+		list = append(list, k.arrayParam(a))
+	}
+	for _, v := range k.Vars {
+		list = append(list, k.Type(v.Typ)+" "+k.Variable(v))
+	}
+	if k.Fails {
+		k.need("fail")
+		list = append(list, "dst_status *status")
+	}
+	return list
+}
+
+// arrayParam declares a parameter for an array. One that the kernel does not store to is loaded through
+// the read-only path, as const and restrict say. One that is both stored and loaded is not restrict:
+// threads see behind a barrier what others stored, which a compiler need not suppose of restrict.
+func (k *kernel) arrayParam(a *ir.Array) string {
+	t, name := k.Type(a.Elem), k.Array(a)
+	switch {
+	case !k.Stores[a]:
+		return "const " + t + " *__restrict__ " + name
+	case k.loads[a]:
+		return t + " *" + name
+	}
+	return t + " *__restrict__ " + name
+}
+
+// scoped runs write between two braces: temporaries of its block have names of their own.
+func (k *kernel) scoped(write func()) {
+	before := k.temps
+	k.temps = clike.NewNamer(before)
+	k.depth++
+	write()
+	k.depth--
+	k.temps = before
+}
+
+func (k *kernel) line(format string, args ...any) {
+	k.b.WriteString(strings.Repeat("    ", k.depth))
+	fmt.Fprintf(&k.b, format, args...)
+	k.b.WriteByte('\n')
+}
+
+func (k *kernel) need(name string) { k.needs[name] = true }
+
+// typed asks for a helper for a type, and is its name where that is built so.
+func (k *kernel) typed(helper, name string, t ir.Type) string {
+	k.need(helper + ":" + t.String())
+	return "dst_" + name + "_" + clike.Suffix(t)
+}

@@ -1,0 +1,129 @@
+package cuda_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"distaff/codegen/emit/cuda"
+	"distaff/codegen/ir"
+)
+
+// program is a file of emulated kernels as a program that runs one at a time.
+type program struct {
+	t      *testing.T
+	path   string
+	fibers bool // also for kernels whose threads do not wait
+}
+
+// build compiles emulated kernels, which have these names. The test is skipped where there is no g++.
+func build(t *testing.T, text string, names []string, flags ...string) *program {
+	t.Helper()
+	gxx, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skip("no g++ in PATH")
+	}
+	main, err := os.ReadFile("testdata/main.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text += "static const struct { const char *name; int (*run)(long long, void **); } table[] = {\n"
+	for _, n := range names {
+		text += fmt.Sprintf("    {\"%s\", %s_emulated},\n", n, n)
+	}
+	text += "};\n" + string(main)
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, "kernels.cc"), filepath.Join(dir, "kernels")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror", "-o", path}
+	for _, f := range cuda.EmulationFlags() {
+		if f != "-shared" && f != "-fPIC" {
+			args = append(args, f)
+		}
+	}
+	args = append(args, flags...)
+	if out, err := exec.Command(gxx, append(args, source)...).CombinedOutput(); err != nil {
+		t.Fatalf("g++: %v\n%s\n%s", err, out, numbered(text))
+	}
+	return &program{t: t, path: path}
+}
+
+// numbered is a text with numbers of lines.
+func numbered(text string) string {
+	var b strings.Builder
+	for i, l := range strings.Split(text, "\n") {
+		fmt.Fprintf(&b, "%4d %s\n", i+1, l)
+	}
+	return b.String()
+}
+
+// run runs a kernel over slices, which it may change, and numbers.
+func (p *program) run(kernel string, grid int64, args ...any) error {
+	p.t.Helper()
+	var in bytes.Buffer
+	put := func(x any) { binary.Write(&in, binary.NativeEndian, x) }
+	put(int64(len(args)))
+	for _, a := range args {
+		isArray := reflect.TypeOf(a).Kind() == reflect.Slice
+		put(map[bool]int64{true: 1}[isArray])
+		put(int64(binary.Size(a)))
+		put(a)
+	}
+	cmd := exec.Command(p.path, kernel, fmt.Sprint(grid), map[bool]string{true: "1", false: "0"}[p.fibers])
+	cmd.Stdin = &in
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatalf("%s: %v\n%s", kernel, err, errors.String())
+	}
+	r := bytes.NewReader(out)
+	get := func(x any) {
+		if err := binary.Read(r, binary.NativeEndian, x); err != nil {
+			p.t.Fatalf("%s: what the program wrote: %v", kernel, err)
+		}
+	}
+	var rc, n int64
+	get(&rc)
+	get(&n)
+	said := make([]byte, n)
+	get(said)
+	for _, a := range args {
+		if reflect.TypeOf(a).Kind() == reflect.Slice && reflect.ValueOf(a).Len() > 0 {
+			get(a)
+		}
+	}
+	if rc != 0 {
+		return fmt.Errorf("%s", said)
+	}
+	return nil
+}
+
+// slice is a slice of n elements of a type.
+func slice(t ir.Type, n int64) any {
+	return reflect.MakeSlice(map[ir.Type]reflect.Type{
+		ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](), ir.Int64: reflect.TypeFor[[]int64](),
+		ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
+		ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
+	}[t], int(n), int(n)).Interface()
+}
+
+func buildPrelude(t *testing.T) *program {
+	t.Helper()
+	var names []string
+	for _, size := range []string{"1", "4", "8", "16"} {
+		names = append(names, "dst_fill_"+size)
+	}
+	for _, bits := range []string{"32", "64"} {
+		names = append(names, "dst_scan_sums_"+bits, "dst_scan_offsets_"+bits, "dst_scan_add_"+bits)
+	}
+	return build(t, cuda.EmulatedPrelude(), names)
+}

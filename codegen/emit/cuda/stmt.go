@@ -1,0 +1,164 @@
+package cuda
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/emit/clike"
+	"distaff/codegen/ir"
+)
+
+func (k *kernel) stmts(list []ir.Stmt) {
+	for _, s := range list {
+		if !clike.Dead(s, k.live) {
+			k.stmt(s)
+		}
+	}
+}
+
+func (k *kernel) nested(b *ir.Block) {
+	k.scoped(func() { k.stmts(b.List) })
+}
+
+func (k *kernel) stmt(s ir.Stmt) {
+	switch s := s.(type) {
+	case *ir.Block:
+		k.line("{")
+		k.nested(s)
+		k.line("}")
+	case *ir.Comment:
+		for _, l := range strings.Split(s.Text, "\n") {
+			k.line("// %s", clike.Comment(l))
+		}
+	case *ir.Declare:
+		constant := "const "
+		if k.assigned[s.V] {
+			constant = ""
+		}
+		init := k.expr(s.Init, 0)
+		k.line("%s%s %s = %s;", constant, k.Type(s.V.Typ), k.Variable(s.V), init)
+	case *ir.Assign:
+		k.assign(s)
+	case *ir.Store:
+		k.store(s)
+	case *ir.For:
+		k.loop(s)
+	case *ir.While:
+		k.line("while (%s) {", k.expr(s.Cond, 0))
+		k.nested(s.Body)
+		k.line("}")
+	case *ir.If:
+		k.line("if (%s) {", k.expr(s.Cond, 0))
+		k.nested(s.Then)
+		if s.Else != nil {
+			k.line("} else {")
+			k.nested(s.Else)
+		}
+		k.line("}")
+	case *ir.Local:
+		if k.stores(s.A) {
+			k.line("%s %s[%d] = {};", k.Type(s.A.Elem), k.Array(s.A), s.Len)
+		}
+	case *ir.Shared:
+		k.sharedArray(s)
+	case *ir.Barrier:
+		if s.Warp {
+			k.line("__syncwarp();")
+		} else {
+			k.line("__syncthreads();")
+		}
+	case *ir.Shuffle:
+		k.shuffle(s)
+	case *ir.Prefetch: // advice that hides no latency where other warps run meanwhile
+	case *ir.Fail:
+		k.fail(s)
+	default:
+		panic(fmt.Sprintf("BUG: emit/cuda: statement %T in a launch", s))
+	}
+}
+
+// stores reports an array that the kernel loads or stores.
+func (k *kernel) stores(a *ir.Array) bool { return k.Stores[a] || k.loads[a] }
+
+func (k *kernel) sharedArray(s *ir.Shared) {
+	t, name := k.Type(s.A.Elem), k.Array(s.A)
+	switch {
+	case !k.stores(s.A):
+	case k.offsets == nil:
+		k.line("__shared__ %s %s[%d];", t, name, s.Len)
+	default:
+		k.need("dynamic")
+		k.line("%s *const %s = (%s *)(dst_dynamic() + %d);", t, name, t, k.offsets[s.A])
+	}
+}
+
+func (k *kernel) assign(s *ir.Assign) {
+	if s.Accumulate && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.values) {
+		k.line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V), k.expr(s.X, 0))
+		return
+	}
+	k.line("%s %s %s;", k.Variable(s.V), operator(s.Accumulate), k.expr(s.X, 0))
+}
+
+func operator(accumulate bool) string {
+	if accumulate {
+		return "+="
+	}
+	return "="
+}
+
+// store prints a store. One that is atomic and does not accumulate is a plain one: the hardware stores an
+// element at once, but for the two parts of a complex128.
+func (k *kernel) store(s *ir.Store) {
+	at := k.Array(s.A) + "[" + k.expr(s.Index, 0) + "]"
+	x := k.value(s.A, s.X)
+	t := s.A.Elem
+	switch {
+	case s.Accumulate && s.Atomic && t.IsComplex():
+		k.line("%s(&%s, %s);", k.typed("atomic_c", "atomic_add", t), at, x)
+	case s.Accumulate && s.Atomic:
+		k.line("%s(&%s, %s);", k.typed("atomic", "atomic_add", t), at, x)
+	case s.Accumulate && t.IsInt():
+		k.line("%s = %s(%s, %s);", at, k.typed("wrap", "add", t), at, x)
+	default:
+		k.line("%s %s %s;", at, operator(s.Accumulate), x)
+	}
+}
+
+// value is x as an element of a.
+func (k *kernel) value(a *ir.Array, x ir.Expr) string {
+	if a.Elem == ir.Int32 && x.Type() == ir.Int64 && !clike.IsLit(x) {
+		return "(int)" + k.expr(x, clike.PrecUnary)
+	}
+	return k.expr(x, 0)
+}
+
+func (k *kernel) shuffle(s *ir.Shuffle) {
+	v, x := k.Variable(s.V), k.expr(s.X, 0)
+	t := s.V.Typ
+	switch {
+	case t.IsComplex():
+		k.line("%s = %s(%s, %d);", v, k.typed("shuffle_c", "shuffle", t), x, s.Mask)
+	case t == ir.Bool:
+		k.line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary), s.Mask)
+	default:
+		k.line("%s = __shfl_xor_sync(0xffffffffu, %s, %d);", v, x, s.Mask)
+	}
+}
+
+// fail ends the thread.
+func (k *kernel) fail(s *ir.Fail) {
+	call := fmt.Sprintf("dst_fail(status, %d, %d)", s.Code, len(s.Coord))
+	if len(s.Coord) == 0 {
+		k.line("%s;", call)
+	} else {
+		k.line("if (%s) {", call)
+		k.scoped(func() {
+			for i, x := range s.Coord {
+				k.line("status->coord[%d] = %s;", i, k.expr(x, 0))
+			}
+		})
+		k.line("}")
+	}
+	k.line("return;")
+}

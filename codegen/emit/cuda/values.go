@@ -1,0 +1,62 @@
+package cuda
+
+import "distaff/codegen/ir"
+
+// valued finds the variables and arrays of 64-bit integers that hold tensors' values or what is computed
+// from them: sums and products of these may wrap, other than those of coordinates and positions.
+func valued(f *ir.Func) map[any]bool {
+	values := map[any]bool{}
+	for _, p := range f.Params {
+		if p.A != nil && p.Slot.Field == ir.Vals {
+			values[p.A] = true
+		}
+	}
+	for more := true; more; {
+		more = false
+		set := func(to any, is bool) {
+			if is && !values[to] {
+				values[to], more = true, true
+			}
+		}
+		ir.Walk(f.Body, func(s ir.Stmt) {
+			switch s := s.(type) {
+			case *ir.Declare:
+				set(s.V, isValue(s.Init, values))
+			case *ir.Assign:
+				set(s.V, isValue(s.X, values))
+			case *ir.Shuffle:
+				set(s.V, isValue(s.X, values))
+			case *ir.Store:
+				set(s.A, isValue(s.X, values))
+			case *ir.Fill:
+				set(s.A, isValue(s.X, values))
+			case *ir.Copy:
+				set(s.Dst, values[s.Src])
+			}
+		})
+	}
+	return values
+}
+
+// isValue reports an integer whose arithmetic may wrap: an Int32, a tensor's value, or a number
+// with its fraction cut off, and what is computed from these.
+func isValue(x ir.Expr, values map[any]bool) bool {
+	if x.Type() != ir.Int64 {
+		return x.Type() == ir.Int32
+	}
+	switch x := x.(type) {
+	case *ir.Var:
+		return values[x]
+	case *ir.Load:
+		return !x.Widen && values[x.A]
+	case *ir.Cast:
+		return x.X.Type() != ir.Bool && (!x.X.Type().IsInt() || isValue(x.X, values))
+	case *ir.Unary:
+		return isValue(x.X, values)
+	case *ir.Binary:
+		return isValue(x.X, values) || isValue(x.Y, values)
+	case *ir.Select:
+		return isValue(x.X, values) || isValue(x.Y, values)
+	}
+	return false
+}

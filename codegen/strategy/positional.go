@@ -1,0 +1,147 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+	"distaff/codegen/provenance"
+)
+
+// maxPositions is how many places a workspace over the positions of a tile has at most.
+const maxPositions = 1 << 14
+
+// positional is the form of workspace t, which w fills, with a place for each position of
+// an operand that a tile has; or an error that says why it has none. Producer and
+// consumer then both run over the tile's positions, and each position holds a value, so
+// that a place needs neither coordinates nor a mark.
+func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
+	loops, a, err := filling(w, t)
+	if err != nil {
+		return Form{}, err
+	}
+	key, n, err := f.tileOfPositions(loops, t)
+	if err != nil {
+		return Form{}, err
+	}
+	if err := f.everywhere(a, key, t); err != nil {
+		return Form{}, err
+	}
+	if err := readsPlaces(w.Consumer, t); err != nil {
+		return Form{}, err
+	}
+	return Form{Kind: Positions, Key: key, Len: n}, nil
+}
+
+// filling are the variables of the loops of a producer that does nothing but fill
+// workspace t, and the assignment inside them.
+func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err error) {
+	s := w.Producer
+	for {
+		switch x := s.(type) {
+		case *cin.Forall:
+			if x.Unit == cin.CPUThread {
+				return nil, nil, fmt.Errorf("the loop over %s, which fills %s, runs on threads", x.Var, t.Key())
+			}
+			loops, s = append(loops, x.Var), x.Body
+			continue
+		case *cin.Assign:
+			if len(loops) > 0 {
+				return loops, x, nil
+			}
+		}
+		return nil, nil, fmt.Errorf("%s is filled by more than one statement in loops", t.Key())
+	}
+}
+
+// tileOfPositions is the access whose positions the loops run over that fill workspace t,
+// and how many of them there are at most.
+func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n int64, err error) {
+	c, natural := f.component(loops[0])
+	last := loops[len(loops)-1]
+	switch {
+	case c == nil || f.g.PositionsOf(last) == "":
+		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over coordinates", last, t.Key())
+	case !natural || len(loops) > len(c.Leaves) || !slices.Equal(loops, c.Leaves[len(c.Leaves)-len(loops):]):
+		return "", 0, fmt.Errorf("the loops that fill %s do not run over a tile of positions in order", t.Key())
+	case !slices.Equal(t.Vars, c.Roots):
+		return "", 0, fmt.Errorf("%s is not over the variables of one tile of positions", t.Key())
+	}
+	tile := last
+	for r := f.g.MadeBy(tile); r.Kind != provenance.Pos && len(f.g.FullyDerived(r.From[0])) <= len(loops); r = f.g.MadeBy(tile) {
+		tile = r.From[0]
+	}
+	if n, ok := f.mostPositions(tile); ok && n <= maxPositions {
+		return f.g.PositionsOf(last), n, nil
+	}
+	return "", 0, fmt.Errorf("the tiles of positions over which %s is filled have no constant length of at most %d", t.Key(), maxPositions)
+}
+
+// mostPositions is how many positions v runs over at most, where relations bound that.
+func (f *facts) mostPositions(v string) (n int64, ok bool) {
+	r := f.g.MadeBy(v)
+	if r == nil {
+		return 0, false
+	}
+	n, ok = f.mostPositions(r.From[0])
+	switch {
+	case r.Kind == provenance.Split && v == r.To[1]:
+		if ok {
+			return min(n, r.N), true
+		}
+		return r.N, true
+	case r.Kind == provenance.Divide && v == r.To[1]:
+		return (n + r.N - 1) / r.N, ok
+	case r.Kind == provenance.Bound && r.Bound == provenance.MaxExact:
+		return r.N, true
+	}
+	return n, ok && r.Kind == provenance.Bound
+}
+
+// everywhere refuses an assignment to workspace t that has no value at some position of
+// the access called key, or one beside them.
+func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
+	if !lattice.Annihilates(a.RHS, key) {
+		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
+	}
+	var err error
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := f.tensor(x.Name)
+		switch {
+		case err != nil:
+		case x.Key() == key:
+			last := op.order() - 1
+			first := op.order() - len(t.Vars)
+			if first < 0 || !slices.Equal(op.levels(x)[first:], t.Vars) {
+				err = fmt.Errorf("%s has levels below those whose positions fill %s", key, t.Key())
+			} else if !op.caps(last).Unique {
+				err = fmt.Errorf("%s keeps repeated coordinates (its format is %s)", key, op.Format)
+			}
+		case op == nil || !op.Format.AllDense():
+			err = fmt.Errorf("%s has no value at positions of %s where %s has none", cin.ExprString(a.RHS), key, x.Key())
+		}
+	})
+	return err
+}
+
+// readsPlaces refuses a consumer of workspace t that has values beside t's, or reads it at
+// other coordinates than those that its loops stand at.
+func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
+	cin.Walk(consumer, func(s cin.Stmt) {
+		switch s := s.(type) {
+		case *cin.Where:
+			err = fmt.Errorf("the consumer of %s fills %s", t.Key(), cin.Target(s.Producer).Key())
+		case *cin.Assign:
+			if !lattice.Annihilates(s.RHS, t.Key()) {
+				err = fmt.Errorf("%s has values where %s has none", cin.ExprString(s.RHS), t.Key())
+			}
+			cin.ExprAccesses(s.RHS, func(x *cin.Access) {
+				if x.Name == t.Name && x.Key() != t.Key() {
+					err = fmt.Errorf("%s is read as %s", t.Key(), x.Key())
+				}
+			})
+		}
+	})
+	return err
+}

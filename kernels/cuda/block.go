@@ -1,0 +1,186 @@
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+)
+
+// block is the memory of an array in a call.
+type block struct {
+	name  string
+	elem  ir.Type
+	n     int64   // elements
+	first int64   // the index of the first
+	at    pointer // on the device; 0: not there
+	// Of an argument's array:
+	host  unsafe.Pointer // on the host; nil for an array that the leaf makes
+	fresh bool           // what it holds is undefined: it is not copied up
+	stale bool           // the device has stored to it: what the host has is old
+	kept  *resident      // whose memory on the device it is; nil: the call's
+}
+
+func (b *block) bytes() int64 { return b.n * b.elem.Size() }
+
+// base is the address of element 0.
+func (b *block) base() pointer { return b.at - pointer(b.first*b.elem.Size()) }
+
+// span is where elements [lo, hi) lie on the device, and their bytes.
+func (b *block) span(lo, hi int64) (pointer, int64, error) {
+	if lo >= hi {
+		return b.at, 0, nil
+	}
+	if lo < b.first || hi > b.first+b.n {
+		return 0, 0, fmt.Errorf("BUG: cuda: %s[%d : %d] is out of bounds [%d, %d)", b.name, lo, hi, b.first, b.first+b.n)
+	}
+	return b.base() + pointer(lo*b.elem.Size()), (hi - lo) * b.elem.Size(), nil
+}
+
+// elemType is the type of the elements of a slot's array.
+func arrayOf(t *tcs.Tensor, s ir.Slot) *tcs.Array {
+	switch s.Field {
+	case ir.Pos:
+		return &t.Levels[s.Level].Pos
+	case ir.Crd:
+		return &t.Levels[s.Level].Crd
+	}
+	return &t.Vals
+}
+
+// bind gives the parameters of the leaf their arguments.
+func (c *call) bind() error {
+	for _, q := range c.p.f.Params {
+		if q.Slot.Arg >= len(c.args) {
+			return fmt.Errorf("BUG: cuda: got %d arguments, want one for %s", len(c.args), q.Slot)
+		}
+		t := c.args[q.Slot.Arg]
+		if q.Slot.Field.HasLevel() && q.Slot.Level >= len(t.Levels) {
+			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want one for %s", len(t.Levels), q.Slot)
+		}
+		if q.V != nil {
+			c.vars[q.V] = ir.Int(scalarOf(t, q.Slot))
+		}
+		if q.A != nil {
+			if err := c.bindArray(q.A, q.Slot, arrayOf(t, q.Slot)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(c.bounds) < len(c.p.f.Bounds) {
+		return fmt.Errorf("BUG: cuda: got %d bounds, want %d", len(c.bounds), len(c.p.f.Bounds))
+	}
+	for k, vs := range c.p.f.Bounds {
+		for side, v := range vs {
+			if v != nil {
+				c.vars[v] = ir.Int(c.bounds[k][side])
+			}
+		}
+	}
+	if v := c.p.f.Threads; v != nil {
+		c.vars[v] = ir.Int(int64(c.env.Threads))
+	}
+	return nil
+}
+
+// scalarOf is the size that a slot names.
+func scalarOf(t *tcs.Tensor, s ir.Slot) int64 {
+	switch s.Field {
+	case ir.Size:
+		return t.Levels[s.Level].Size
+	case ir.Offset:
+		return t.Levels[s.Level].Offset
+	}
+	return t.Vals.Len
+}
+
+// bindArray gives a parameter its array. Two parameters with one array on the host have one
+// on the device too.
+func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
+	if from.Ptr != nil && from.Len > 0 && int64(from.Width) != a.Elem.Size() {
+		return fmt.Errorf("BUG: cuda: %s has elements of %d bytes, want %s", s, from.Width, a.Elem)
+	}
+	for _, b := range c.blocks {
+		if b.host != nil && b.host == from.Ptr && b.n == from.Len && b.elem == a.Elem && b.first == from.First {
+			c.blocks[a] = b
+			b.fresh = false // it is an operand's too
+			return nil
+		}
+	}
+	b := &block{name: a.Name, elem: a.Elem, n: from.Len, first: from.First, host: from.Ptr}
+	if from.Ptr == nil {
+		b.n = 0
+	}
+	b.fresh = c.p.fresh && s.Arg == 0 && s.Field == ir.Vals
+	c.blocks[a] = b
+	c.arguments = append(c.arguments, b)
+	return nil
+}
+
+// reach has a block on the device.
+func (c *call) reach(b *block) error {
+	if b.at != 0 || b.n == 0 {
+		return nil
+	}
+	if b.host == nil {
+		return fmt.Errorf("BUG: cuda: %s is used before it is allocated", b.name)
+	}
+	at, kept, err := c.store.use(b.host, b.bytes(), b.fresh, c.what())
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		b.at, b.kept = at, kept
+		return nil
+	}
+	if b.at, err = c.dev.alloc(b.bytes(), c.what()); err != nil {
+		return err
+	}
+	if b.fresh {
+		return nil
+	}
+	return c.dev.upload(b.at, b.host, b.bytes())
+}
+
+// load is an element, of the host's copy where that holds it.
+func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
+	b := c.blocks[a]
+	if b == nil {
+		return nil, fmt.Errorf("BUG: cuda: %s is read before it is allocated", a.Name)
+	}
+	i := index - b.first
+	if i < 0 || i >= b.n {
+		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index, b.first, b.first+b.n)
+	}
+	off := i * b.elem.Size()
+	if b.host != nil && !b.stale {
+		return fetch(unsafe.Add(b.host, off), b.elem), nil
+	}
+	if err := c.pause(); err != nil {
+		return nil, err
+	}
+	var s slot
+	if err := c.dev.download(unsafe.Pointer(&s), b.at+pointer(off), b.elem.Size()); err != nil {
+		return nil, err
+	}
+	return fetch(unsafe.Pointer(&s), b.elem), nil
+}
+
+// poke stores an element.
+func (c *call) poke(b *block, index int64, l *ir.Lit) error {
+	if err := c.reach(b); err != nil {
+		return err
+	}
+	at, bytes, err := b.span(index, index+1)
+	if err != nil {
+		return err
+	}
+	// What goes up does not wait for kernels, which may use this memory.
+	if err := c.settle(); err != nil {
+		return err
+	}
+	b.stale = true
+	s := of(ir.Convert(b.elem, l).(*ir.Lit))
+	return c.dev.upload(at, unsafe.Pointer(&s), bytes)
+}

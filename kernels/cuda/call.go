@@ -1,0 +1,204 @@
+package cuda
+
+import (
+	"errors"
+	"unsafe"
+
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+	"distaff/kernels"
+)
+
+// call is one call of a leaf, on the device's thread.
+type call struct {
+	*leaf
+	args   []*tcs.Tensor
+	bounds [][2]int64
+	env    *kernels.Env
+
+	vars      scope
+	blocks    map[*ir.Array]*block
+	arguments []*block // those of the parameters, each once
+	published []publication
+	status    pointer // of failing threads
+	timer     *timer  // nil: nobody measures
+}
+
+// newCall is a call that has not begun.
+func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *call {
+	return &call{leaf: l, args: args, bounds: bounds, env: env, vars: scope{}, blocks: map[*ir.Array]*block{}}
+}
+
+// publication is an array that a leaf gives to a result.
+type publication struct {
+	slot ir.Slot
+	b    *block
+	n    int64
+}
+
+// what names what memory is for.
+func (c *call) what() string {
+	what := "a leaf's arguments, results or workspaces"
+	if w := c.statement(); w != "" {
+		what = "an argument, a result or a workspace of " + w
+	}
+	return what
+}
+
+// statement is what is computed, for messages.
+func (c *call) statement() string {
+	if c.env.What != "" {
+		return c.env.What
+	}
+	return c.p.what
+}
+
+// failure is the error of a Fail statement.
+func (c *call) failure(code ir.FailCode, coord []int64) error {
+	if code == ir.FailMemory {
+		return &tcs.Error{Exit: 5, Msg: c.what() + " takes more memory than there are addresses"}
+	}
+	return kernels.Failure(code, coord, *c.env)
+}
+
+// perform runs the leaf and hands out what it made.
+func (c *call) perform() (err error) {
+	ok := false
+	defer func() {
+		if e := c.end(ok); err == nil {
+			err = e
+		}
+	}()
+	if err := c.execute(); err != nil {
+		return err
+	}
+	if err := c.give(); err != nil {
+		return err
+	}
+	ok = true
+	return nil
+}
+
+// execute runs the leaf, and waits for its kernels.
+func (c *call) execute() error {
+	if err := c.bind(); err != nil {
+		return err
+	}
+	if err := c.run(c.p.f.Body); err != nil {
+		return err
+	}
+	return c.settle()
+}
+
+// end gives back what the call has of the device. Where it did not end well, residents that it
+// stored to are not what the host has.
+func (c *call) end(ok bool) error {
+	var all []error
+	free := func(at pointer) {
+		if at != 0 {
+			all = append(all, c.dev.free(at))
+		}
+	}
+	for _, b := range c.arguments {
+		switch {
+		case b.kept != nil:
+			untouched := b.fresh && !b.stale // it holds anything
+			all = append(all, c.store.done(b.kept, !untouched && (ok || !b.stale)))
+		default:
+			free(b.at)
+		}
+		if b.stale {
+			all = append(all, c.store.changed(b.host, b.bytes(), b.kept))
+		}
+	}
+	for a, b := range c.blocks {
+		if b.host == nil && c.made(a) {
+			free(b.at)
+		}
+	}
+	for _, p := range c.published {
+		free(p.b.at)
+	}
+	free(c.status)
+	var lost *FaultError
+	if err := errors.Join(all...); err != nil && !errors.As(err, &lost) {
+		return err
+	}
+	return nil // a fault is told by what met it first
+}
+
+// made tells whether the leaf made an array: an empty argument's has no memory either.
+func (c *call) made(a *ir.Array) bool {
+	for _, q := range c.p.f.Params {
+		if q.A == a {
+			return false
+		}
+	}
+	return true
+}
+
+// give copies down what the leaf stored to, and hands its results out: all of them, or none.
+func (c *call) give() error {
+	mems := make([]*tcs.Memory, len(c.published))
+	defer func() {
+		for _, m := range mems {
+			if m != nil {
+				m.Release() // the tensors have references of their own
+			}
+		}
+	}()
+	for k, p := range c.published {
+		bytes := p.n * p.b.elem.Size()
+		var err error
+		if mems[k], err = c.env.Arena.Alloc(bytes, c.what()); err != nil {
+			return err
+		}
+		if err := c.dev.download(mems[k].Ptr, p.b.at, bytes); err != nil {
+			return err
+		}
+	}
+	for _, b := range c.arguments {
+		if b.stale {
+			if err := c.dev.download(b.host, b.at, b.bytes()); err != nil {
+				return err
+			}
+		}
+	}
+	changed := map[*tcs.Tensor]bool{}
+	made := map[unsafe.Pointer]pointer{}
+	for k, p := range c.published {
+		t := c.args[p.slot.Arg]
+		a := arrayOf(t, p.slot)
+		if int64(a.Width) != p.b.elem.Size() {
+			panic("BUG: cuda: a leaf published an array whose width the caller did not set")
+		}
+		t.Hold(mems[k])
+		a.Ptr, a.Len, a.First = mems[k].Ptr, p.n, 0
+		changed[t] = true
+		if p.n > 0 {
+			made[a.Ptr] = p.b.at
+		}
+	}
+	c.renew(changed, made)
+	return nil
+}
+
+// renew leaves on the device what belongs to tensors that stay there.
+func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
+	for t := range changed {
+		taken := c.store.renew(t, made)
+		for k := range c.published {
+			if b := c.published[k].b; taken[b.at] {
+				b.at = 0
+			}
+		}
+	}
+}
+
+// settle waits for all that was launched.
+func (c *call) settle() error {
+	if err := c.pause(); err != nil {
+		return err
+	}
+	return c.dev.sync(c.statement())
+}

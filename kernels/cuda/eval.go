@@ -1,0 +1,146 @@
+package cuda
+
+import (
+	"fmt"
+
+	"distaff/codegen/ir"
+)
+
+// memoryReader gives elements of arrays to expressions that are evaluated on the host.
+type memoryReader interface {
+	// load is an element of an array.
+	load(a *ir.Array, index int64) (*ir.Lit, error)
+}
+
+// scope holds the host's variables.
+type scope map[*ir.Var]*ir.Lit
+
+// eval is the value of an expression: the constants of package ir fold, as every engine computes.
+func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
+	switch x := x.(type) {
+	case *ir.Lit:
+		return x, nil
+	case *ir.Var:
+		if l := s[x]; l != nil {
+			return l, nil
+		}
+		return nil, fmt.Errorf("BUG: cuda: variable %s has no value", x.Name)
+	case *ir.Binary:
+		return s.binary(x, mem)
+	case *ir.Unary:
+		l, err := s.eval(x.X, mem)
+		if err != nil {
+			return nil, err
+		}
+		if x.Op == ir.Not {
+			return folded(ir.Inverse(l), x)
+		}
+		return folded(ir.Negated(l), x)
+	case *ir.Load:
+		i, err := s.int(x.Index, mem)
+		if err != nil {
+			return nil, err
+		}
+		l, err := mem.load(x.A, i)
+		if err != nil || !x.Widen {
+			return l, err
+		}
+		return &ir.Lit{Typ: ir.Int64, I: l.I}, nil
+	case *ir.Cast:
+		l, err := s.eval(x.X, mem)
+		if err != nil {
+			return nil, err
+		}
+		return folded(ir.Convert(x.Typ, l), x)
+	case *ir.Select:
+		cond, err := s.eval(x.Cond, mem)
+		if err != nil {
+			return nil, err
+		}
+		if cond.I != 0 {
+			return s.eval(x.X, mem)
+		}
+		return s.eval(x.Y, mem)
+	case *ir.Search:
+		return s.search(x, mem)
+	}
+	return nil, fmt.Errorf("BUG: cuda: an expression of type %T on the host", x)
+}
+
+// folded is a constant that a constructor made of constants.
+func folded(x, of ir.Expr) (*ir.Lit, error) {
+	if l, ok := x.(*ir.Lit); ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("BUG: cuda: %s has no value", of)
+}
+
+// int is the value of an integer expression.
+func (s scope) int(x ir.Expr, mem memoryReader) (int64, error) {
+	l, err := s.eval(x, mem)
+	if err != nil {
+		return 0, err
+	}
+	return l.I, nil
+}
+
+// truth is the value of a condition.
+func (s scope) truth(x ir.Expr, mem memoryReader) (bool, error) {
+	l, err := s.eval(x, mem)
+	return err == nil && l.I != 0, err
+}
+
+func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
+	a, err := s.eval(x.X, mem)
+	if err != nil {
+		return nil, err
+	}
+	// The second operand is not evaluated where the first decides.
+	if x.Op == ir.And && a.I == 0 || x.Op == ir.Or && a.I != 0 {
+		return a, nil
+	}
+	b, err := s.eval(x.Y, mem)
+	if err != nil {
+		return nil, err
+	}
+	if x.Op == ir.Mul && a.Typ == ir.Complex64 {
+		return &ir.Lit{Typ: ir.Complex64, C: complex128(mulComplex64(complex64(a.C), complex64(b.C)))}, nil
+	}
+	return folded(ir.Bin(x.Op, a, b), x)
+}
+
+// mulComplex64 rounds each product, which the constants of package ir do not.
+func mulComplex64(x, y complex64) complex64 {
+	a, b, c, d := real(x), imag(x), real(y), imag(y)
+	ac, bd, ad, bc := float32(a*c), float32(b*d), float32(a*d), float32(b*c)
+	return complex(ac-bd, ad+bc)
+}
+
+// search is a binary search.
+func (s scope) search(x *ir.Search, mem memoryReader) (*ir.Lit, error) {
+	lo, err := s.int(x.Lo, mem)
+	if err != nil {
+		return nil, err
+	}
+	hi, err := s.int(x.Hi, mem)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.int(x.Key, mem)
+	if err != nil {
+		return nil, err
+	}
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		l, err := mem.load(x.A, mid)
+		if err != nil {
+			return nil, err
+		}
+		if l.I < key || x.Upper && l.I == key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return ir.Int(lo), nil
+}

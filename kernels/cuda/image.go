@@ -1,0 +1,59 @@
+package cuda
+
+/*
+#include <stdlib.h>
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"distaff/kernels"
+)
+
+// image is a compiled module in the driver's hands.
+type image struct {
+	d         *driver
+	handle    C.dst_cu_handle
+	functions map[string]C.dst_cu_handle
+}
+
+// load hands a cubin, or PTX that ends with a zero byte, to the driver.
+func (d *driver) load(code []byte, what string) (module, error) {
+	m := &image{d: d, functions: map[string]C.dst_cu_handle{}}
+	// The driver reads it as words.
+	mem := C.CBytes(code)
+	defer C.free(mem)
+	rc := C.cu_module_load(d.lib.fn, &m.handle, mem, 0, nil, nil)
+	switch rc {
+	case 0:
+		return m, nil
+	case cuNoBinary, cuUnsupportedPTX, cuInvalidImage:
+		return nil, &kernels.LoadError{What: what, Err: fmt.Errorf("the NVIDIA driver, which is for CUDA %d.%d, takes no code of this NVRTC: %s: "+
+			"install a later driver, or an NVRTC of the driver's version (scripts/install-nvrtc.sh)", d.lib.version/1000, d.lib.version%1000/10, d.lib.text(int(rc)))}
+	}
+	return nil, &kernels.LoadError{What: what, Err: d.check(rc, "cuModuleLoadDataEx")}
+}
+
+// function is a kernel of the module.
+func (m *image) function(name string) (C.dst_cu_handle, error) {
+	if f := m.functions[name]; f != nil {
+		return f, nil
+	}
+	s := C.CString(name)
+	defer C.free(unsafe.Pointer(s))
+	var f C.dst_cu_handle
+	if rc := C.cu_module_function(m.d.lib.fn, &f, m.handle, s); rc != 0 {
+		return nil, &kernels.LoadError{What: name, Err: m.d.check(rc, "cuModuleGetFunction")}
+	}
+	m.functions[name] = f
+	return f, nil
+}
+
+func (m *image) unload() error {
+	defer runtime.KeepAlive(m)
+	return m.d.check(C.cu_module_unload(m.d.lib.fn, m.handle), "cuModuleUnload")
+}

@@ -1,0 +1,193 @@
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/codegen/ir"
+)
+
+// launch starts a kernel. One whose threads may fail is waited for: what follows relies on that they
+// did not.
+func (c *call) launch(s *ir.Launch) error {
+	grid, err := c.vars.int(s.Grid, c)
+	if err != nil || grid <= 0 {
+		return err
+	}
+	k := c.p.kernels[s]
+	params := make([]slot, 0, len(k.Arrays)+len(k.Vars)+1)
+	for _, a := range k.Arrays {
+		b, err := c.block(a)
+		if err != nil {
+			return err
+		}
+		if err := c.reach(b); err != nil {
+			return err
+		}
+		params = append(params, slot{uint64(b.base())})
+	}
+	for _, v := range k.Vars {
+		l := c.vars[v]
+		if l == nil {
+			return fmt.Errorf("BUG: cuda: variable %s of kernel %s has no value", v.Name, k.Name)
+		}
+		params = append(params, of(l))
+	}
+	if k.Fails {
+		if err := c.readyStatus(); err != nil {
+			return err
+		}
+		params = append(params, slot{uint64(c.status)})
+	}
+	if err := c.work(); err != nil {
+		return err
+	}
+	for _, a := range k.Arrays {
+		if b := c.blocks[a]; k.Stores[a] {
+			b.stale = true
+		}
+	}
+	l := launch{module: c.module, kernel: k.Name, grid: grid, threads: s.Threads, shared: k.SharedBytes, params: params, what: c.statement()}
+	if err := c.dev.launch(l); err != nil || !k.Fails {
+		return err
+	}
+	return c.readStatus()
+}
+
+// launch is what a device is told of one.
+type launch struct {
+	module  module
+	kernel  string
+	grid    int64 // blocks, at least 1
+	threads int64 // of a block
+	shared  int64 // bytes of shared memory that the kernel does not declare itself
+	params  []slot
+	what    string // the statement
+}
+
+// readyStatus has a status word that says that nothing failed.
+func (c *call) readyStatus() error {
+	if c.status != 0 {
+		return nil
+	}
+	at, err := c.dev.alloc(emitcuda.StatusSize, c.what())
+	if err != nil {
+		return err
+	}
+	c.status = at
+	return c.dev.set(at, 0, emitcuda.StatusSize)
+}
+
+// readStatus ends the leaf where a thread has failed.
+func (c *call) readStatus() error {
+	if err := c.settle(); err != nil {
+		return err
+	}
+	var word [emitcuda.StatusSize / 8]uint64
+	p := unsafe.Pointer(&word)
+	if err := c.dev.download(p, c.status, emitcuda.StatusSize); err != nil {
+		return err
+	}
+	code := ir.FailCode(*(*int32)(p))
+	if code == ir.OK {
+		return nil
+	}
+	n := min(max(int(*(*int32)(unsafe.Add(p, emitcuda.StatusCount))), 0), ir.MaxFailCoord)
+	coord := make([]int64, n)
+	for k := range coord {
+		coord[k] = int64(word[emitcuda.StatusCoord/8+k])
+	}
+	return c.failure(code, coord)
+}
+
+// fill sets a range of an array. Bytes that are all the same are set by the device itself.
+func (c *call) fill(s *ir.Fill) error {
+	b, err := c.block(s.A)
+	if err != nil {
+		return err
+	}
+	v, err := c.ints(s.Lo, s.Hi)
+	if err != nil || v[0] >= v[1] {
+		return err
+	}
+	x, err := c.vars.eval(s.X, c)
+	if err != nil {
+		return err
+	}
+	if err := c.reach(b); err != nil {
+		return err
+	}
+	at, bytes, err := b.span(v[0], v[1])
+	if err != nil {
+		return err
+	}
+	b.stale = true
+	elem := of(ir.Convert(b.elem, x).(*ir.Lit))
+	if same, ok := sameBytes(unsafe.Slice((*byte)(unsafe.Pointer(&elem)), b.elem.Size())); ok {
+		if err := c.work(); err != nil {
+			return err
+		}
+		return c.dev.set(at, same, bytes)
+	}
+	return c.prelude(emitcuda.Fill(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), elem)
+}
+
+// scan replaces elements by their sums.
+func (c *call) scan(s *ir.Scan) error {
+	b, err := c.block(s.A)
+	if err != nil {
+		return err
+	}
+	v, err := c.ints(s.Lo, s.Hi)
+	if err != nil || v[0] >= v[1] {
+		return err
+	}
+	if err := c.reach(b); err != nil {
+		return err
+	}
+	at, _, err := b.span(v[0], v[1])
+	if err != nil {
+		return err
+	}
+	b.stale = true
+	return c.prelude(emitcuda.Scan(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), slot{})
+}
+
+// prelude launches kernels that every leaf may use, over the n elements at an address.
+func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot) error {
+	var sums pointer
+	if what.Sums > 0 {
+		var err error
+		if sums, err = c.alloc(what.Sums, size); err != nil {
+			return err
+		}
+		defer c.dev.free(sums)
+	}
+	if err := c.work(); err != nil {
+		return err
+	}
+	for _, step := range what.Steps {
+		l := launch{module: c.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads, what: c.statement()}
+		for _, a := range step.Args {
+			l.params = append(l.params, map[emitcuda.ArgKind]slot{
+				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)}, emitcuda.ArgValue: value,
+				emitcuda.ArgSums: {uint64(sums)}, emitcuda.ArgBlocks: {uint64(what.Sums)},
+			}[a])
+		}
+		if err := c.dev.launch(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameBytes is the byte that all of b are.
+func sameBytes(b []byte) (byte, bool) {
+	for _, x := range b {
+		if x != b[0] {
+			return 0, false
+		}
+	}
+	return b[0], true
+}

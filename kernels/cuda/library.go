@@ -1,0 +1,183 @@
+package cuda
+
+/*
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// driverNames are where the driver's library is looked for, by the loader first.
+var driverNames = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
+
+// library is the driver's library, which is open, and its version, such as 12080 for CUDA 12.8.
+type library struct {
+	fn      *C.dst_cuda
+	path    string
+	version int
+}
+
+// Results of the driver's calls that have words of their own.
+const (
+	cuOutOfMemory     = 2
+	cuNoDevice        = 100
+	cuNoBinary        = 209
+	cuUnsupportedPTX  = 222
+	cuInvalidImage    = 200
+	cuSystemMismatch  = 803
+	cuCompatNotOnThis = 804
+)
+
+// opened are libraries by their names: a driver is opened once in a process.
+var opened struct {
+	sync.Mutex
+	libs map[string]*library
+}
+
+// openDriver opens the driver and makes it ready. The error is a *SetupError.
+func openDriver(names []string) (*library, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	key := strings.Join(names, "\x00")
+	if l := opened.libs[key]; l != nil {
+		return l, nil
+	}
+	l, err := openFirst(names)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.init(); err != nil {
+		return nil, err
+	}
+	if opened.libs == nil {
+		opened.libs = map[string]*library{}
+	}
+	opened.libs[key] = l
+	return l, nil
+}
+
+// openFirst opens the first library that can be.
+func openFirst(names []string) (*library, error) {
+	var first error
+	for _, name := range names {
+		l, err := openLibrary(name)
+		if err == nil {
+			return l, nil
+		}
+		if first == nil || errors.Is(err, errMissing) {
+			first = err
+		}
+	}
+	return nil, &SetupError{first.Error()}
+}
+
+// errMissing is that of a library which is there, and too old.
+var errMissing = errors.New("too old")
+
+func openLibrary(name string) (*library, error) {
+	path := C.CString(name)
+	defer C.free(unsafe.Pointer(path))
+	var why, missing *C.char
+	// dlopen's error text belongs to the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	fn := C.dst_cuda_open(path, &why, &missing)
+	if fn != nil {
+		return &library{fn: fn, path: name}, nil
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("the NVIDIA driver is %w: %s has no %s: install a later one%s", errMissing, name, C.GoString(missing), insteadCPU)
+	}
+	defer C.free(unsafe.Pointer(why))
+	return nil, fmt.Errorf("no driver: %s cannot be opened (%s): install the NVIDIA driver%s", name,
+		strings.TrimPrefix(C.GoString(why), name+": "), insteadCPU)
+}
+
+// init starts the driver, and finds its version.
+func (l *library) init() error {
+	if rc := C.cu_init(l.fn, 0); rc != 0 {
+		return &SetupError{l.refusal(int(rc))}
+	}
+	var v C.int
+	if rc := C.cu_driver_version(l.fn, &v); rc != 0 {
+		return &SetupError{"the NVIDIA driver does not tell its version: " + l.text(int(rc)) + insteadCPU}
+	}
+	l.version = int(v)
+	return nil
+}
+
+// refusal says why a driver does not start.
+func (l *library) refusal(rc int) string {
+	switch rc {
+	case cuNoDevice:
+		return "no GPU: the NVIDIA driver " + l.path + " finds none (CUDA_VISIBLE_DEVICES hides what it does not list): run where there is one" + insteadCPU
+	case cuSystemMismatch, cuCompatNotOnThis:
+		return "the NVIDIA driver does not start: " + l.text(rc) + ": its library " + l.path + " is of another version than the kernel's module; restart after an update of the driver" + insteadCPU
+	}
+	return "the NVIDIA driver does not start: " + l.text(rc) + fmt.Sprintf(" (%d)", rc) + insteadCPU
+}
+
+// text is what the driver says of a result.
+func (l *library) text(rc int) string {
+	var name, text *C.char
+	C.cu_error_name(l.fn, C.int(rc), &name)
+	C.cu_error_text(l.fn, C.int(rc), &text)
+	switch {
+	case text != nil && name != nil:
+		return C.GoString(text) + " (" + C.GoString(name) + ")"
+	case text != nil:
+		return C.GoString(text)
+	}
+	return fmt.Sprintf("error %d", rc)
+}
+
+// devices is how many there are.
+func (l *library) devices() (int, error) {
+	var n C.int
+	if rc := C.cu_device_count(l.fn, &n); rc != 0 && rc != cuNoDevice {
+		return 0, &SetupError{"the NVIDIA driver does not tell its devices: " + l.text(int(rc)) + insteadCPU}
+	}
+	return int(n), nil
+}
+
+// Attributes of devices.
+const (
+	attributeMajor = 75
+	attributeMinor = 76
+)
+
+// find describes a device.
+func (l *library) find(index int) (d description, err error) {
+	var dev C.dst_cu_device
+	if rc := C.cu_device_get(l.fn, &dev, C.int(index)); rc != 0 {
+		return d, &SetupError{fmt.Sprintf("GPU %d is not to be had: %s%s", index, l.text(int(rc)), insteadCPU)}
+	}
+	var name [256]C.char
+	var total C.size_t
+	if rc := C.cu_device_name(l.fn, &name[0], C.int(len(name)), dev); rc != 0 {
+		return d, &SetupError{fmt.Sprintf("GPU %d does not tell its name: %s%s", index, l.text(int(rc)), insteadCPU)}
+	}
+	if rc := C.cu_device_total(l.fn, &total, dev); rc != 0 {
+		total = 0
+	}
+	major, minor := l.attribute(dev, attributeMajor), l.attribute(dev, attributeMinor)
+	return description{name: C.GoString(&name[0]), arch: 10*major + minor, index: index, memory: int64(total)}, nil
+}
+
+// attribute is a number that a device has; 0 where it does not tell.
+func (l *library) attribute(dev C.dst_cu_device, which C.int) int {
+	var v C.int
+	if C.cu_device_attribute(l.fn, &v, which, dev) != 0 {
+		return 0
+	}
+	return int(v)
+}

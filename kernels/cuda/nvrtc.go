@@ -1,0 +1,162 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/codegen/ir"
+	"distaff/kernels/cc"
+	"distaff/kernels/cuda/nvrtc"
+)
+
+// compileFlags are NVRTC's options. A multiplication and an addition may be fused, as on a CPU.
+var compileFlags = []string{"--std=c++14", "--default-device"}
+
+// byNVRTC compiles for a GPU.
+type byNVRTC struct {
+	dev     description
+	lib     *nvrtc.Compiler // nil: none was found
+	missing error           // why
+	cache   *cc.Cache       // nil: none
+	note    func(string)
+}
+
+func newNVRTC(cfg Config, dev device) *byNVRTC {
+	n := &byNVRTC{dev: dev.describe(), note: cfg.Log}
+	if n.note == nil {
+		n.note = func(string) {}
+	}
+	if n.lib, n.missing = nvrtc.Open(); n.missing != nil {
+		n.lib = nil
+	}
+	if cfg.Cache != "" {
+		var err error
+		if n.cache, err = cc.OpenCache(cfg.Cache, "cuda"); err != nil {
+			n.note(fmt.Sprintf("the cache %s is not used: %v", cfg.Cache, err))
+		}
+	}
+	return n
+}
+
+func (n *byNVRTC) text(f *ir.Func) string { return emitcuda.File(f) }
+
+func (n *byNVRTC) prelude() string { return emitcuda.Prelude }
+
+func (n *byNVRTC) complete() bool { return n.lib != nil }
+
+func (n *byNVRTC) name() string {
+	if n.lib == nil {
+		return "cached kernels"
+	}
+	return "NVRTC " + n.version()
+}
+
+func (n *byNVRTC) version() string {
+	major, minor := n.lib.Version()
+	return fmt.Sprintf("%d.%d", major, minor)
+}
+
+// target is what code is made for: the GPU's own architecture, whose code the driver loads as it is, or
+// the latest before it that this NVRTC knows, as PTX, which the driver compiles.
+func (n *byNVRTC) target() string {
+	best := 0
+	for _, a := range n.lib.Architectures() {
+		if a == n.dev.arch {
+			return n.machine()
+		}
+		if a < n.dev.arch {
+			best = max(best, a)
+		}
+	}
+	if best == 0 {
+		return n.machine()
+	}
+	return fmt.Sprintf("compute_%d", best)
+}
+
+func (n *byNVRTC) machine() string { return fmt.Sprintf("sm_%d", n.dev.arch) }
+
+func (n *byNVRTC) kind() string {
+	if n.lib == nil {
+		return n.machine()
+	}
+	return n.machine() + " by " + n.name()
+}
+
+func (n *byNVRTC) key(src source) string {
+	if n.lib == nil {
+		return strings.SplitAfter(cc.Name(src.text, n.machine(), compileFlags, nil), ".")[0]
+	}
+	return cc.Name(src.text, n.machine(), compileFlags, []string{"NVRTC", n.version(), n.target()})
+}
+
+func (n *byNVRTC) payload(object []byte) ([]byte, error) {
+	o, err := cc.Decode(object)
+	if err != nil {
+		return nil, err
+	}
+	if o.Meta.CPU != n.machine() {
+		return nil, fmt.Errorf("it was compiled for %s, and %s is %s", o.Meta.CPU, n.dev.name, n.machine())
+	}
+	return o.Payload(), nil
+}
+
+func (n *byNVRTC) build(ctx context.Context, src source) ([]byte, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	name := n.key(src)
+	if o := n.cached(name, src); o != nil {
+		return o.Bytes, nil
+	}
+	if n.lib == nil {
+		return nil, &SetupError{n.missing.Error()}
+	}
+	target := n.target()
+	code, said, err := n.lib.Compile(src.text, target, compileFlags...)
+	if err != nil {
+		return nil, fmt.Errorf("the kernels of %s: %w", src.label, err)
+	}
+	if said = strings.TrimSpace(said); said != "" {
+		n.note("NVRTC says of the kernels of " + src.label + ": " + said)
+	}
+	o, err := cc.Seal(code, cc.Meta{
+		Label: src.label, Compiler: "NVRTC " + n.version() + " for " + target, Path: n.lib.Path(), Flags: slices.Clone(compileFlags),
+		CPU: n.machine(), Made: time.Now().UTC().Truncate(time.Second), Tensors: src.tensors,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n.cache != nil {
+		if err := n.cache.Put(name, o); err != nil {
+			n.note(fmt.Sprintf("the compiled leaf is not kept: %v", err))
+		}
+	}
+	return o.Bytes, nil
+}
+
+// cached is what the cache has of a source: of this NVRTC, or where there is none, of any.
+func (n *byNVRTC) cached(name string, src source) *cc.Object {
+	if n.cache == nil {
+		return nil
+	}
+	if n.lib == nil {
+		whole := cc.Name(src.text, n.machine(), compileFlags, nil)
+		// All but the compiler.
+		return n.cache.Find(strings.Join(strings.Split(whole, ".")[:3], ".") + ".")
+	}
+	o, err := n.cache.Get(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		n.note(fmt.Sprintf("a cached leaf is compiled again: %v", err))
+	}
+	if err != nil {
+		return nil
+	}
+	return o
+}

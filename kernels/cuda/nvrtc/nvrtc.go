@@ -1,0 +1,124 @@
+// Package nvrtc compiles CUDA C++ by NVIDIA's libnvrtc, which is opened at run time: neither
+// a GPU nor its driver nor a header is needed.
+package nvrtc
+
+/*
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "nvrtc.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"unsafe"
+)
+
+// Compiler is an open libnvrtc. Its methods may be called from several goroutines at once. It
+// stays open as long as the process runs: the library starts threads of its own.
+type Compiler struct {
+	lib  *C.dst_nvrtc
+	path string
+}
+
+// openPath opens the library at a path, or of a name that the loader looks for.
+func openPath(path string) (*Compiler, error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	lib := (*C.dst_nvrtc)(C.malloc(C.sizeof_dst_nvrtc))
+	// dlopen's error text belongs to the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if why := C.dst_nvrtc_open(lib, name); why != nil {
+		defer C.free(unsafe.Pointer(why))
+		C.free(unsafe.Pointer(lib))
+		return nil, fmt.Errorf("%s", strings.TrimPrefix(C.GoString(why), path+": "))
+	}
+	return &Compiler{lib: lib, path: path}, nil
+}
+
+// Path says which library this is: the file, or the name by which the loader found it.
+func (c *Compiler) Path() string { return c.path }
+
+// Version is NVRTC's version, such as 12, 4: that of the CUDA toolkit that it belongs to. PTX
+// wants a driver of at least this version; a cubin one of the same major version.
+func (c *Compiler) Version() (major, minor int) {
+	var a, b C.int
+	if C.dst_nvrtc_version(c.lib, &a, &b) != 0 {
+		return 0, 0
+	}
+	return int(a), int(b)
+}
+
+// Architectures are the compute capabilities that code can be made for, ascending: 80 stands for
+// sm_80 and compute_80. It is empty where the library cannot tell.
+func (c *Compiler) Architectures() []int {
+	var list [256]C.int
+	n := C.dst_nvrtc_archs(c.lib, &list[0], C.int(len(list)))
+	archs := make([]int, n)
+	for i := range archs {
+		archs[i] = int(list[i])
+	}
+	return archs
+}
+
+// Error says that a program was not compiled.
+type Error struct {
+	Arch   string
+	Reason string // NVRTC's name of the error
+	Log    string // what the compiler said, with lines of the source; "" for nothing
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("NVRTC cannot compile for %s: %s", e.Arch, e.Reason)
+	if e.Log != "" {
+		s += "\n" + strings.TrimSpace(e.Log)
+	}
+	return s
+}
+
+// Compile compiles a file of CUDA C++. arch says for what, and what comes out: "sm_90" makes
+// machine code for one architecture (a cubin), "compute_90" PTX for it and all later ones, with a
+// zero byte at its end; both are what cuModuleLoadData takes. log holds the compiler's warnings.
+// Options go to the compiler after --gpu-architecture. The error is an *Error.
+func (c *Compiler) Compile(source, arch string, options ...string) (image []byte, log string, err error) {
+	cubin := strings.HasPrefix(arch, "sm_")
+	if !cubin && !strings.HasPrefix(arch, "compute_") {
+		return nil, "", &Error{Arch: arch, Reason: "want an architecture such as sm_90 or compute_90"}
+	}
+	if cubin && c.lib.cubin == nil {
+		return nil, "", &Error{Arch: arch, Reason: "this version, before 11.1, makes PTX alone"}
+	}
+	options = append([]string{"--gpu-architecture=" + arch}, options...)
+	argv := (*[1 << 16]*C.char)(C.malloc(C.size_t(len(options)) * C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(argv))
+	for i, o := range options {
+		argv[i] = C.CString(o)
+		defer C.free(unsafe.Pointer(argv[i]))
+	}
+	text, name := C.CString(source), C.CString("leaf.cu")
+	defer C.free(unsafe.Pointer(text))
+	defer C.free(unsafe.Pointer(name))
+
+	var said, out *C.char
+	var size C.size_t
+	rc := C.dst_nvrtc_compile(c.lib, text, name, &argv[0], C.int(len(options)), C.int(truth(cubin)), &said, &out, &size)
+	defer C.free(unsafe.Pointer(said))
+	defer C.free(unsafe.Pointer(out))
+	if said != nil {
+		log = C.GoString(said)
+	}
+	if rc != 0 {
+		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)), Log: log}
+	}
+	return C.GoBytes(unsafe.Pointer(out), C.int(size)), log, nil
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

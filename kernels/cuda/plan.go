@@ -1,0 +1,206 @@
+package cuda
+
+import (
+	"errors"
+	"maps"
+
+	"distaff/codegen/ir"
+)
+
+// Sizes are what is known of a call before it.
+type Sizes struct {
+	Elements func(ir.Slot) int64 // of an argument's array; where it is not there, 0
+	Size     func(ir.Slot) int64 // that a slot of an integer names
+	Bounds   [][2]int64          // of the leaf's variables
+}
+
+// Need is the memory of a device that a call takes.
+type Need struct {
+	Arguments int64 // bytes of the arguments' arrays that kernels use, results among them
+	Peak      int64 // bytes at most: arguments and what the leaf allocates
+	// Unknown are arrays whose length only shows as the leaf runs, such as those of a sparse
+	// result. Peak does not count them.
+	Unknown []string
+}
+
+// Memory is the memory that a call of a leaf takes on its device. The device rounds each array up, to 2 MiB
+// at most.
+func Memory(f *ir.Func, sizes Sizes) Need {
+	p := &planner{f: f, vars: scope{}, live: map[*ir.Array]int64{}}
+	used := arraysUsed(f.Body)
+	for _, q := range f.Params {
+		switch {
+		case q.A != nil && used[q.A]:
+			p.need.Arguments += sizes.Elements(q.Slot) * q.A.Elem.Size()
+		case q.V != nil:
+			p.vars[q.V] = ir.Int(sizes.Size(q.Slot))
+		}
+	}
+	for k, vs := range f.Bounds {
+		for side, v := range vs {
+			if v != nil && k < len(sizes.Bounds) {
+				p.vars[v] = ir.Int(sizes.Bounds[k][side])
+			}
+		}
+	}
+	if f.Threads != nil {
+		p.vars[f.Threads] = ir.Int(1)
+	}
+	p.now, p.need.Peak = p.need.Arguments, p.need.Arguments
+	p.run(f.Body)
+	return p.need
+}
+
+// arraysUsed are the arrays that a device must have: those of launches, and of what the device does
+// by itself. What the host alone reads stays there.
+func arraysUsed(b *ir.Block) map[*ir.Array]bool {
+	used := map[*ir.Array]bool{}
+	loads := func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Load:
+			used[x.A] = true
+		case *ir.Search:
+			used[x.A] = true
+		}
+	}
+	ir.Walk(b, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Launch:
+			ir.WalkExprs(s.Body, loads)
+			ir.Walk(s.Body, func(t ir.Stmt) {
+				switch t := t.(type) {
+				case *ir.Store:
+					used[t.A] = true
+				case *ir.Fill:
+					used[t.A] = true
+				case *ir.Copy:
+					used[t.Dst], used[t.Src] = true, true
+				}
+			})
+		case *ir.Store:
+			used[s.A] = true
+		case *ir.Fill:
+			used[s.A] = true
+		case *ir.Scan:
+			used[s.A] = true
+		case *ir.Copy:
+			used[s.Dst], used[s.Src] = true, true
+		}
+	})
+	return used
+}
+
+// planner follows a leaf's host part without its data.
+type planner struct {
+	f    *ir.Func
+	vars scope
+	live map[*ir.Array]int64 // bytes of what is allocated
+	now  int64
+	need Need
+}
+
+// errUnknown is that of what only shows as the leaf runs.
+var errUnknown = errors.New("unknown")
+
+func (p *planner) load(*ir.Array, int64) (*ir.Lit, error) { return nil, errUnknown }
+
+// run follows a statement. A condition that is not known has both of its branches followed: what
+// either allocates counts.
+func (p *planner) run(s ir.Stmt) {
+	switch s := s.(type) {
+	case *ir.Block:
+		if s != nil {
+			for _, t := range s.List {
+				p.run(t)
+			}
+		}
+	case *ir.Declare:
+		p.assign(s.V, s.Init)
+	case *ir.Assign:
+		x := s.X
+		if s.Accumulate {
+			x = &ir.Binary{Op: ir.Add, X: s.V, Y: s.X}
+		}
+		p.assign(s.V, x)
+	case *ir.If:
+		p.branch(s)
+	case *ir.For:
+		p.unsettle(s.Body)
+		delete(p.vars, s.V)
+		p.run(s.Body)
+	case *ir.While:
+		p.unsettle(s.Body)
+		p.run(s.Body)
+	case *ir.Alloc:
+		p.alloc(s.A, s.Len)
+	case *ir.Local:
+		p.alloc(s.A, ir.Int(s.Len))
+	case *ir.Grow:
+		p.unknown(s.A)
+		delete(p.vars, s.Cap)
+	case *ir.Free:
+		p.now -= p.live[s.A]
+		delete(p.live, s.A)
+	}
+}
+
+func (p *planner) assign(v *ir.Var, x ir.Expr) {
+	if l, err := p.vars.eval(x, p); err == nil {
+		p.vars[v] = l
+	} else {
+		delete(p.vars, v)
+	}
+}
+
+func (p *planner) branch(s *ir.If) {
+	if yes, err := p.vars.truth(s.Cond, p); err == nil {
+		if yes {
+			p.run(s.Then)
+		} else {
+			p.run(s.Else)
+		}
+		return
+	}
+	before := maps.Clone(p.vars)
+	p.run(s.Then)
+	after := p.vars
+	p.vars = before
+	p.run(s.Else)
+	for v, l := range p.vars {
+		if after[v] == nil || !ir.Same(after[v], l) {
+			delete(p.vars, v)
+		}
+	}
+}
+
+// unsettle forgets the variables that a loop changes.
+func (p *planner) unsettle(b *ir.Block) {
+	ir.Walk(b, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Assign:
+			delete(p.vars, s.V)
+		case *ir.Grow:
+			delete(p.vars, s.Cap)
+		}
+	})
+}
+
+func (p *planner) alloc(a *ir.Array, length ir.Expr) {
+	n, err := p.vars.int(length, p)
+	if err != nil {
+		p.unknown(a)
+		return
+	}
+	p.now += n*a.Elem.Size() - p.live[a]
+	p.live[a] = n * a.Elem.Size()
+	p.need.Peak = max(p.need.Peak, p.now)
+}
+
+func (p *planner) unknown(a *ir.Array) {
+	for _, name := range p.need.Unknown {
+		if name == a.Name {
+			return
+		}
+	}
+	p.need.Unknown = append(p.need.Unknown, a.Name)
+}

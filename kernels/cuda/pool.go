@@ -1,0 +1,131 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"slices"
+)
+
+// pool keeps device memory that was freed for the next call: an allocation by the driver waits
+// for the device, and takes as long as many a kernel.
+type pool struct {
+	sizes map[pointer]int64 // of what is handed out
+	list  []freed           // by size
+	kept  int64             // bytes in list
+	epoch uint64            // how often all kernels were waited for
+	evict []func() bool     // give memory back that could be had again; false where there is none
+}
+
+// freed is a block in a pool.
+type freed struct {
+	p     pointer
+	size  int64
+	epoch uint64 // when it was freed: kernels launched before may use it
+}
+
+// poolShare is the part of the device's memory that a pool keeps at most: 1/poolShare.
+const poolShare = 4
+
+// blockSize is what is asked of the driver for so many bytes: in steps in which sizes that
+// differ little come to be the same.
+func blockSize(bytes int64) int64 {
+	step := int64(512)
+	switch {
+	case bytes >= 1<<20:
+		step = 2 << 20
+	case bytes >= 1<<14:
+		step = 1 << 14
+	}
+	return max((bytes+step-1)/step*step, step)
+}
+
+// take gives a block of the pool; recycled tells that kernels may still use it.
+func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
+	i, _ := slices.BinarySearchFunc(p.list, size, func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
+	if i == len(p.list) || p.list[i].size > size+size/4 {
+		return 0, false, false
+	}
+	f := p.list[i]
+	p.list = slices.Delete(p.list, i, i+1)
+	p.kept -= f.size
+	p.sizes[f.p] = f.size
+	return f.p, f.epoch == p.epoch, true
+}
+
+// settled says that no kernel runs.
+func (p *pool) settled() { p.epoch++ }
+
+func (d *driver) alloc(bytes int64, what string) (pointer, error) {
+	p := &d.pool
+	if p.sizes == nil {
+		p.sizes = map[pointer]int64{}
+	}
+	if bytes < 0 || bytes > 1<<48 {
+		free, total := d.room()
+		return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total, Device: d.desc.name}
+	}
+	size := blockSize(bytes)
+	if at, recycled, ok := p.take(size); ok {
+		d.recycled = d.recycled || recycled
+		return at, nil
+	}
+	for {
+		var at C.dst_cu_ptr
+		rc := C.cu_mem_alloc(d.lib.fn, &at, C.size_t(size))
+		if rc == 0 {
+			p.sizes[pointer(at)] = size
+			return pointer(at), nil
+		}
+		if rc != cuOutOfMemory {
+			return 0, d.check(rc, "cuMemAlloc")
+		}
+		if p.kept > 0 {
+			if err := d.trim(0); err != nil {
+				return 0, err
+			}
+		} else if !slices.ContainsFunc(p.evict, func(f func() bool) bool { return f() }) {
+			free, total := d.room()
+			return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total, Device: d.desc.name}
+		}
+	}
+}
+
+func (d *driver) free(at pointer) error {
+	p := &d.pool
+	size, ok := p.sizes[at]
+	if !ok {
+		panic(fmt.Sprintf("BUG: cuda: %#x is freed, and was not allocated", uint64(at)))
+	}
+	delete(p.sizes, at)
+	if d.lost != nil {
+		return nil
+	}
+	i, _ := slices.BinarySearchFunc(p.list, size, func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
+	p.list = slices.Insert(p.list, i, freed{at, size, p.epoch})
+	p.kept += size
+	if most := d.desc.memory / poolShare; p.kept > most {
+		return d.trim(most)
+	}
+	return nil
+}
+
+func (d *driver) onFull(f func() bool) { d.pool.evict = append(d.pool.evict, f) }
+
+// trim gives memory of the pool back to the driver, the largest blocks first, until no more than
+// that many bytes are kept. The driver waits for kernels that use it.
+func (d *driver) trim(keep int64) error {
+	p := &d.pool
+	for p.kept > keep {
+		f := p.list[len(p.list)-1]
+		p.list = p.list[:len(p.list)-1]
+		p.kept -= f.size
+		if err := d.check(C.cu_mem_free(d.lib.fn, C.dst_cu_ptr(f.p)), "cuMemFree"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package cuda
+
+import (
+	"fmt"
+
+	"distaff/kernels/cuda/nvrtc"
+)
+
+// Report is what a machine has for leaves on a GPU, as `distaff doctor` tells it. Where an Err
+// is set, its message says what is missing and what that costs.
+type Report struct {
+	Driver        string // the driver's library
+	DriverVersion string // of CUDA that it serves: "12.8"
+	DriverErr     error
+
+	Devices []Device
+
+	NVRTC        string // its library
+	NVRTCVersion string
+	NVRTCErr     error
+}
+
+// Device is a GPU.
+type Device struct {
+	Index      int
+	Name       string
+	Memory     int64  // bytes
+	Capability string // compute capability: "9.0"
+	Err        error  // why it cannot be used
+}
+
+// Probe finds out. It makes no context: it takes no memory of a GPU, and does not wait for one.
+func Probe() Report {
+	var r Report
+	if c, err := nvrtc.Open(); err != nil {
+		r.NVRTCErr = fmt.Errorf("%w; --target=cuda runs kernels of the cache alone", err)
+	} else {
+		major, minor := c.Version()
+		r.NVRTC, r.NVRTCVersion = c.Path(), fmt.Sprintf("%d.%d", major, minor)
+	}
+	lib, err := openDriver(driverNames)
+	if err != nil {
+		r.DriverErr = err
+		return r
+	}
+	r.Driver, r.DriverVersion = lib.path, fmt.Sprintf("%d.%d", lib.version/1000, lib.version%1000/10)
+	n, err := lib.devices()
+	if err == nil && n == 0 {
+		err = &SetupError{lib.refusal(cuNoDevice)}
+	}
+	r.DriverErr = err
+	for k := range n {
+		d, err := lib.find(k)
+		r.Devices = append(r.Devices, Device{Index: k, Name: d.name, Memory: d.memory, Capability: fmt.Sprintf("%d.%d", d.arch/10, d.arch%10), Err: err})
+	}
+	return r
+}

@@ -1,0 +1,90 @@
+package cuda
+
+import (
+	"fmt"
+
+	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/codegen/ir"
+)
+
+// program is a leaf as it is run: its host part, and what is known of it before any call.
+type program struct {
+	f       *ir.Func
+	kernels map[*ir.Launch]*emitcuda.Kernel
+	fresh   bool   // the values of argument 0 are undefined as a call begins
+	what    string // the statement
+}
+
+// newProgram takes a leaf apart, and refuses one that was not made for a GPU.
+func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
+	p := &program{f: f, kernels: map[*ir.Launch]*emitcuda.Kernel{}, fresh: fresh, what: what}
+	if err := p.host(f.Body); err != nil {
+		return nil, err
+	}
+	for _, k := range emitcuda.Kernels(f) {
+		p.kernels[k.Launch] = &k
+	}
+	return p, nil
+}
+
+// host goes over the statements that the host runs.
+func (p *program) host(s ir.Stmt) error {
+	switch s := s.(type) {
+	case *ir.Block:
+		if s == nil {
+			return nil
+		}
+		for _, t := range s.List {
+			if err := p.host(t); err != nil {
+				return err
+			}
+		}
+	case *ir.If:
+		if err := p.host(s.Then); err != nil {
+			return err
+		}
+		return p.host(s.Else)
+	case *ir.For:
+		if s.Kind != ir.Serial && s.Kind != ir.Unrolled {
+			return p.refuse(fmt.Sprintf("a %s loop over %s stands outside of its kernels", s.Kind, s.V.Name))
+		}
+		return p.host(s.Body)
+	case *ir.While:
+		return p.host(s.Body)
+	case *ir.Launch, *ir.Comment, *ir.Declare, *ir.Assign, *ir.Store, *ir.Alloc, *ir.Free, *ir.Grow, *ir.Fill, *ir.Copy, *ir.Scan, *ir.Publish, *ir.Fail, *ir.Prefetch, *ir.Local:
+	default:
+		return p.refuse(fmt.Sprintf("a statement of kind %T stands outside of its kernels", s))
+	}
+	return nil
+}
+
+func (p *program) refuse(why string) error {
+	return &SetupError{fmt.Sprintf("the leaf of %s is not for a GPU: %s", p.what, why)}
+}
+
+// usesPrelude tells whether the host part fills or adds up arrays by kernels that all leaves share.
+func usesPrelude(f *ir.Func) bool {
+	var uses bool
+	var host func(s ir.Stmt)
+	host = func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Block:
+			for _, t := range s.List {
+				host(t)
+			}
+		case *ir.If:
+			host(s.Then)
+			if s.Else != nil {
+				host(s.Else)
+			}
+		case *ir.For:
+			host(s.Body)
+		case *ir.While:
+			host(s.Body)
+		case *ir.Fill, *ir.Scan:
+			uses = true
+		}
+	}
+	host(f.Body)
+	return uses
+}

@@ -1,0 +1,215 @@
+package cuda
+
+import (
+	"slices"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// store has the arrays that stay on a device between calls: those of tensors of which the caller
+// says that they do not change (Backend.Resident). Nothing else tells a tensor's memory from other
+// data at the same address later on. Its methods are called within the device's do.
+type store struct {
+	dev     device
+	tensors map[*tcs.Tensor]*tenant
+	arrays  []*resident
+	clock   uint64
+}
+
+// tenant is a tensor that stays.
+type tenant struct {
+	alias  *tcs.Tensor // holds the memory of the arrays: no other data come to lie there
+	arrays []*resident
+	times  int // how often it was asked for
+}
+
+// resident is an array that stays, from its first use on.
+type resident struct {
+	host  unsafe.Pointer
+	bytes int64
+	at    pointer // 0: not on the device
+	refs  int     // tensors that have it
+	calls int     // that use it
+	last  uint64  // the clock at its last use
+}
+
+func newStore(dev device) *store {
+	return &store{dev: dev, tensors: map[*tcs.Tensor]*tenant{}}
+}
+
+// keep has a tensor stay.
+func (s *store) keep(t *tcs.Tensor) {
+	if e := s.tensors[t]; e != nil {
+		e.times++
+		return
+	}
+	e := &tenant{times: 1}
+	s.tensors[t] = e
+	s.enter(e, t)
+}
+
+// enter notes the arrays of a tensor.
+func (s *store) enter(e *tenant, t *tcs.Tensor) {
+	e.alias = t.Alias()
+	for l := range t.Levels {
+		s.enterArray(e, t.Levels[l].Pos)
+		s.enterArray(e, t.Levels[l].Crd)
+	}
+	s.enterArray(e, t.Vals)
+}
+
+func (s *store) enterArray(e *tenant, a tcs.Array) {
+	bytes := a.Len * int64(a.Width)
+	if a.Ptr == nil || bytes == 0 {
+		return
+	}
+	for _, r := range s.arrays {
+		if r.host == a.Ptr && r.bytes == bytes {
+			r.refs++
+			e.arrays = append(e.arrays, r)
+			return
+		}
+	}
+	r := &resident{host: a.Ptr, bytes: bytes, refs: 1}
+	s.arrays = append(s.arrays, r)
+	e.arrays = append(e.arrays, r)
+}
+
+// forget ends what keep began.
+func (s *store) forget(t *tcs.Tensor) error {
+	e := s.tensors[t]
+	if e == nil {
+		return nil
+	}
+	if e.times--; e.times > 0 {
+		return nil
+	}
+	delete(s.tensors, t)
+	return s.leave(e)
+}
+
+// leave gives up the arrays of a tensor.
+func (s *store) leave(e *tenant) error {
+	var first error
+	for _, r := range e.arrays {
+		if r.refs--; r.refs > 0 {
+			continue
+		}
+		s.arrays = slices.DeleteFunc(s.arrays, func(x *resident) bool { return x == r })
+		if err := s.drop(r); err != nil && first == nil {
+			first = err
+		}
+	}
+	e.arrays = nil
+	if err := e.alias.Close(); err != nil && first == nil {
+		first = err
+	}
+	return first
+}
+
+// drop takes an array off the device. It can come again.
+func (s *store) drop(r *resident) error {
+	if r.at == 0 {
+		return nil
+	}
+	at := r.at
+	r.at = 0
+	return s.dev.free(at)
+}
+
+// use is where memory of the host lies on the device, which it is copied to if need be, with
+// the array that it is a part of, until done is called of that; nil where it does not stay. The
+// contents of memory that is fresh are not asked for.
+func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer, *resident, error) {
+	r := s.around(host, bytes)
+	if r == nil {
+		return 0, nil, nil
+	}
+	s.clock++
+	r.last = s.clock
+	if r.at == 0 {
+		at, err := s.dev.alloc(r.bytes, what)
+		if err != nil {
+			return 0, nil, err
+		}
+		r.at = at
+		if !fresh || r.bytes > bytes {
+			if err := s.dev.upload(at, r.host, r.bytes); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	r.calls++
+	return r.at + pointer(uintptr(host)-uintptr(r.host)), r, nil
+}
+
+// around is an array that stays in which such memory lies: it itself, where there is one.
+func (s *store) around(host unsafe.Pointer, bytes int64) (found *resident) {
+	for _, r := range s.arrays {
+		off := uintptr(host) - uintptr(r.host)
+		if off == 0 && r.bytes == bytes {
+			return r
+		}
+		if off < uintptr(r.bytes) && int64(off)+bytes <= r.bytes {
+			found = r
+		}
+	}
+	return found
+}
+
+// done ends what use began. Where the array holds what the host's does not, it is dropped.
+func (s *store) done(r *resident, valid bool) error {
+	r.calls--
+	if valid && r.refs > 0 {
+		return nil
+	}
+	return s.drop(r)
+}
+
+// changed drops the arrays that overlap memory of the host that was written to, but for except.
+func (s *store) changed(host unsafe.Pointer, bytes int64, except *resident) error {
+	lo, hi := uintptr(host), uintptr(host)+uintptr(bytes)
+	for _, r := range s.arrays {
+		if r != except && uintptr(r.host) < hi && lo < uintptr(r.host)+uintptr(r.bytes) {
+			if err := s.drop(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// renew notes the arrays that a tensor has got from a leaf. made are those that are on the
+// device already: they stay there, and taken tells which. A device that is lost shows at the next
+// call: what the leaf made is whole.
+func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map[pointer]bool) {
+	e := s.tensors[t]
+	if e == nil {
+		return nil
+	}
+	old := *e
+	e.arrays = nil
+	s.enter(e, t)
+	taken = map[pointer]bool{}
+	for _, r := range e.arrays {
+		if at := made[r.host]; at != 0 && r.at == 0 {
+			r.at = at
+			taken[at] = true
+		}
+	}
+	s.leave(&old)
+	return taken
+}
+
+// evict drops the array that was used least recently, and by no call at hand; false where there
+// is none.
+func (s *store) evict() bool {
+	var least *resident
+	for _, r := range s.arrays {
+		if r.at != 0 && r.calls == 0 && (least == nil || r.last < least.last) {
+			least = r
+		}
+	}
+	return least != nil && s.drop(least) == nil
+}
