@@ -18,10 +18,23 @@ import (
 	"distaff/kernels/cc"
 )
 
+// cache keeps what tests compile for each other.
+var cache string
+
+func TestMain(m *testing.M) {
+	var err error
+	if cache, err = os.MkdirTemp("", "distaff-cuda-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(cache)
+	os.Exit(code)
+}
+
 // emulation is a backend on the CPU, with memory of so many bytes.
 func emulation(t *testing.T, memory int64) *Backend {
 	t.Helper()
-	b, err := emulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU}, memory)
+	b, err := emulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Cache: cache}, memory)
 	if err != nil {
 		t.Skip(err)
 	}
