@@ -2,10 +2,10 @@ package cuda
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +17,11 @@ import (
 	"distaff/kernels"
 	"distaff/kernels/cc"
 )
+
+// testdata goes with the test's binary to machines that have a GPU and no sources.
+//
+//go:embed testdata
+var testdata embed.FS
 
 // cache keeps what tests compile for each other.
 var cache string
@@ -44,7 +49,7 @@ func emulation(t *testing.T, memory int64) *Backend {
 // handmade is a unit of a leaf that stands in testdata.
 func handmade(t *testing.T, name, stmt string, result codegen.Result) *codegen.Unit {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".ir"))
+	text, err := testdata.ReadFile("testdata/" + name + ".ir")
 	if err != nil {
 		t.Fatal(err)
 	}
