@@ -83,31 +83,29 @@ type command struct {
 	apply    func(*state) error
 	// late commands may follow a parallelize.
 	late bool
-	// cpu is what the command is about, where only a CPU has that.
-	cpu string
 }
 
 var commands = map[string]command{
-	"split":       {"split(i, i0, i1, N)", 4, 4, split, false, ""},
-	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false, ""},
-	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false, ""},
-	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false, ""},
-	"pos":         {"pos(i, ip, T)", 3, 3, pos, false, ""},
-	"coord":       {"coord(p, c)", 2, 2, coord, false, ""},
-	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false, ""},
-	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false, ""},
-	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true, ""},
-	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false, ""},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false, ""},
-	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true, ""},
-	"temporaries": {"temporaries(T)", 1, 1, temporaries, false, ""},
-	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Positions)", 2, 2, workspace, true, ""},
-	"flatten":     {"flatten(i)", 1, 1, flatten, true, "the loop over positions is cut for threads of a CPU"},
-	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true, "long rows are cut for the threads of a CPU"},
-	"tile":        {"tile(i, N)", 2, 2, tile, true, "rows are summed in the registers of a CPU"},
-	"jam":         {"jam(i, N)", 2, 2, jam, true, "rows are summed in the registers of a CPU"},
-	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true, "the loop would run in the lanes of a CPU"},
-	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true, "rows are fetched into the caches of a CPU"},
+	"split":       {"split(i, i0, i1, N)", 4, 4, split, false},
+	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false},
+	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false},
+	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false},
+	"pos":         {"pos(i, ip, T)", 3, 3, pos, false},
+	"coord":       {"coord(p, c)", 2, 2, coord, false},
+	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false},
+	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
+	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
+	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false},
+	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
+	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
+	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Positions)", 2, 2, workspace, true},
+	"flatten":     {"flatten(i)", 1, 1, flatten, true},
+	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
+	"tile":        {"tile(i, N)", 2, 2, tile, true},
+	"jam":         {"jam(i, N)", 2, 2, jam, true},
+	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
+	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
 }
 
 // across are the commands that schedule several ranks.
@@ -172,8 +170,8 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if s.parallel != nil && !rule.late {
 			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
-		if s.GPU && rule.cpu != "" {
-			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, rule.cpu)
+		if why := onCPUOnly[c.Name]; s.GPU && why != "" {
+			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, why)
 		}
 		if err := rule.apply(s); err != nil {
 			return nil, err
@@ -388,6 +386,15 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 
 // noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
 func (s *state) noted(k int, v string) error {
+	if err := s.stands(k, v); err != nil {
+		return err
+	}
+	return s.unnoted(k, v)
+}
+
+// stands refuses to replace a variable that stands for one of a workspace's consumer, or that
+// one.
+func (s *state) stands(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", v, u, u)
 	}
@@ -396,6 +403,11 @@ func (s *state) noted(k int, v string) error {
 			return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", u, v, v)
 		}
 	}
+	return nil
+}
+
+// unnoted refuses to rewrite a loop that has notes.
+func (s *state) unnoted(k int, v string) error {
 	for _, f := range s.loops(v) {
 		if f.Unroll != 0 || f.Gallop {
 			return s.refuse(k, "the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)

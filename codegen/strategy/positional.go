@@ -3,6 +3,7 @@ package strategy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
@@ -31,7 +32,9 @@ func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 	if err := readsPlaces(w.Consumer, t); err != nil {
 		return Form{}, err
 	}
-	return Form{Kind: Positions, Key: key, Len: n}, nil
+	form := Form{Kind: Positions, Key: key, Len: n}
+	form.Each = f.eachPlace(w.Consumer, t, loops, form)
+	return form, nil
 }
 
 // filling are the variables of the loops of a producer that does nothing but fill
@@ -58,8 +61,12 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 // tileOfPositions is the access whose positions the loops run over that fill workspace t,
 // and how many of them there are at most.
 func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n int64, err error) {
-	c, natural := f.component(loops[0])
 	last := loops[len(loops)-1]
+	if tile := f.tileOf(loops); tile != "" {
+		loops = f.g.FullyDerived(tile)
+		last = loops[len(loops)-1]
+	}
+	c, natural := f.component(loops[0])
 	switch {
 	case c == nil || f.g.PositionsOf(last) == "":
 		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over coordinates", last, t.Key())
@@ -76,6 +83,29 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 		return f.g.PositionsOf(last), n, nil
 	}
 	return "", 0, fmt.Errorf("the tiles of positions over which %s is filled have no constant length of at most %d", t.Key(), maxPositions)
+}
+
+// tileOf is the variable of a workspace's consumer whose tile is visited by loops that come from
+// a variable of their own; else "".
+func (f *facts) tileOf(loops []string) string {
+	own := f.g.Underived(loops[0])[0]
+	tile := f.g.TileOf(own)
+	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) || !slices.Contains(f.g.Filled(loops), tile) {
+		return ""
+	}
+	return tile
+}
+
+// cutApart tells whether the loops that fill the workspace of a name come from a variable of
+// their own.
+func (f *facts) cutApart(name string) bool {
+	apart := false
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		if loops, _, err := filling(w, t); err == nil && t.Name == name {
+			apart = apart || f.tileOf(loops) != ""
+		}
+	})
+	return apart
 }
 
 // mostPositions is how many positions v runs over at most, where relations bound that.
@@ -123,6 +153,70 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 		}
 	})
 	return err
+}
+
+// maxEach is how many places a tile has at most for a loop over all of them, unrolled
+// completely.
+const maxEach = 64
+
+// eachPlace is the reason for which the consumer of workspace t is a loop over all places of a
+// tile, "" where it is one over rows. An unrolled loop over rows would be one for each row; one over
+// places has constant indices, so that a tile lies in registers.
+func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) string {
+	var last *cin.Forall
+	s := consumer
+	for l, ok := s.(*cin.Forall); ok; l, ok = s.(*cin.Forall) {
+		last, s = l, l.Body
+	}
+	a, ok := s.(*cin.Assign)
+	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial || form.Len > maxEach {
+		return ""
+	}
+	if !f.sumsRows(a, t) || !f.plainLevels(t, form.Key) {
+		return ""
+	}
+	switch {
+	case last.Unroll == cin.AllIterations || last.Unroll >= form.Len:
+		return fmt.Sprintf("the loop over %s is unrolled", last.Var)
+	case last.Unroll == 0 && f.onGPU():
+		return "a thread's registers have no addresses"
+	}
+	return ""
+}
+
+// sumsRows tells whether a only adds to a dense result what has a value at each place of
+// workspace t, and at coordinates of rows.
+func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
+	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() && !slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := f.tensor(x.Name)
+		ok = ok && (x.Name == t.Name || op != nil && op.Format.AllDense())
+	})
+	return ok
+}
+
+// plainLevels tells whether the rows of the levels that t is over follow one another: each is one
+// position of the level above.
+func (f *facts) plainLevels(t *cin.Access, key string) bool {
+	op := f.tensor(key[:strings.Index(key, "(")])
+	first := op.order() - len(t.Vars)
+	for k := first; k < op.order(); k++ {
+		caps := op.caps(k)
+		if !caps.Unique || k > first && !caps.HasPos && !caps.Locate {
+			return false
+		}
+	}
+	return true
+}
+
+// onGPU tells whether loops of the statement run on a GPU.
+func (f *facts) onGPU() bool {
+	found := false
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		l, ok := s.(*cin.Forall)
+		found = found || ok && l.Unit >= cin.GPUBlock
+	})
+	return found
 }
 
 // readsPlaces refuses a consumer of workspace t that has values beside t's, or reads it at
