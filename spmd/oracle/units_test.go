@@ -46,7 +46,7 @@ func (e unitsEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: p.Variant, Steps: 1e9}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	if out != nil {
 		out.How, out.Converted = "--target=cuda -s="+how, nil
