@@ -60,7 +60,7 @@ func TestTensor(t *testing.T) {
 	}
 }
 
-// Every statement is compiled for a GPU under every schedule, and right on the CPU.
+// Every statement is compiled for a GPU under every schedule, for an input of each section, and right on the CPU.
 func TestDry(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")
@@ -72,7 +72,7 @@ func TestDry(t *testing.T) {
 	}
 	var out bytes.Buffer
 	b := &bench{ctx: context.Background(), out: &out, dry: true, scale: 0.0005, rounds: 1}
-	if err := run(b, "", "", ""); err != nil {
+	if err := run(b, "", `^(uniform 1M x 10|uniform 400k x 10|c = 1.1|power law 2M, K 32)$`, ""); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, s := range names() {

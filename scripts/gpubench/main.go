@@ -68,12 +68,13 @@ type bench struct {
 	peers   *peers  // nil: none
 	speed   float64 // of the memory: bytes a second
 	missed  int     // figures beyond their limits, and results that are wrong
+	noted   map[string]bool
 }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
 func main() {
-	b := &bench{ctx: context.Background(), out: os.Stdout}
+	b := &bench{ctx: context.Background(), out: os.Stdout, noted: map[string]bool{}}
 	only := flag.String("only", "", "sections, by names with commas between: "+strings.Join(names(), ","))
 	lines := flag.String("lines", "", "a regular expression of a section's lines")
 	sparse := flag.String("cusparse", "", "cuSPARSE's library, if the loader does not find it")
@@ -129,6 +130,14 @@ func run(b *bench, only, lines, sparse string) (err error) {
 	return nil
 }
 
+// note prints what the backend says beside its errors, such as a compiler's warnings, once.
+func (b *bench) note(s string) {
+	if !b.noted[s] {
+		b.noted[s] = true
+		b.printf("%s\n", s)
+	}
+}
+
 // open opens what leaves run on, and its peers.
 func (b *bench) open(sparse string) (err error) {
 	if b.dry {
@@ -148,7 +157,7 @@ func (b *bench) open(sparse string) (err error) {
 		return err
 	}
 	b.printf("a copy within the card: %.0f GB/s, read and written\n", b.speed*1e-9)
-	if b.backend, err = gpu.New(gpu.Config{Log: func(s string) { b.printf("%s\n", s) }}); err != nil {
+	if b.backend, err = gpu.New(gpu.Config{Log: b.note}); err != nil {
 		return err
 	}
 	b.printf("%s\n", b.backend.Name())
