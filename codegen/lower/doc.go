@@ -43,7 +43,8 @@
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
 //	dense.go     an array that is filled everywhere or nowhere,
-//	positionspace.go  a place for each position of an operand that a tile has
+//	positionspace.go  a place for each position of an operand that a tile has, which
+//	positionsums.go   a consumer may sum in one loop
 //
 // Threads:
 //
@@ -79,7 +80,8 @@
 //	ordered_chunks.go chunks of an appended result, placed one after another as they
 //	joined_chunks.go  are made, or joined in the end
 //	result_twopass.go coordinates are counted, then written; strip.go removes from the
-//	                  counting pass what does not count
+//	                  counting pass what does not count. result_rows.go has them row by
+//	                  row, on a GPU
 //
 // Schedules. Loops over derived variables of one component are lowered together:
 //
