@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/format"
 	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
@@ -86,6 +87,8 @@ func (c *compilation) lower() error {
 	case no.Pattern && !c.own:
 		c.own = true
 		return &goBack{to: "shared"}
+	case len(c.commands) == 0:
+		return &diag.Error{Code: schedule.Refused, Msg: "--target=" + c.Target.String() + ": " + no.Why}
 	}
 	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
 }

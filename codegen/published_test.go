@@ -71,6 +71,23 @@ func TestPromisedLoops(t *testing.T) {
 		"unroll": {guard: 0, `for j in j1_lo : j1_hi unrolled\(4\)`: 1, `for i in 0 : i_hi unrolled\(2\)`: 1,
 			`C:#pragma GCC unroll 2\n\s*for \(int64_t i = i_at; i < i_at \+ 2; i\+\+\)`: 1, `C:#pragma GCC unroll 4\n\s*for \(int64_t j = j_at; j < j_at \+ 4; j\+\+\)`: 2,
 			`C:for \(int64_t i = i_whole; i < i_end; i\+\+\)`: 1},
+		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for each
+		// thread between these. Rows that are shared are added to atomically, others are not.
+		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `block_rows\[block_start\] = `: 1,
+			` blocks \{`: 2, `warps\(16\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1, `y_vals\[y_p_1\] = `: 1},
+		// A thread's loads come first, seven at a time without a test in between, and then the sums.
+		"a2": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `local pc float64\[7\]`: 1, `for j_place in 0 : 7 unrolled\(7\) \{`: 1,
+			`lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
+		// One search a warp; its lanes have a column each.
+		"a4": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, nnz_lo\)`: 1, `for dense_val in 0 : 4 \{`: 1, `for k in thread_lo : thread_hi lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1},
+		// And one for each of the two upper levels.
+		"a8": {`searchupper\(B_pos2, block_rows_1_from, `: 1, `searchupper\(B_pos1, block_rows_from, `: 1, `search`: 4, `lanes\(32\) \{`: 1, `atomic`: 2},
+		// A thread a row.
+		"a9": {`search`: 0, `atomic`: 0, `for i in thread_lo : thread_hi lanes\(256\) \{`: 1, `fill`: 0, `y_vals\[y_p\] = sum_1`: 1},
+		// A warp a row: its lanes sum one value, which is stored once.
+		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1, `y_vals\[y_p\] \+= sum_1`: 1},
+		// Rows are counted, summed up and written.
+		"gpu_add": {` blocks \{`: 2, `lanes\(256\) \{`: 2, `scan C_pos1\[0 : rows \+ 1\]`: 1, `atomic`: 0, `grow|search`: 0, `publish`: 3},
 	} {
 		data, err := os.ReadFile("testdata/golden/schedule_" + name + ".txtar")
 		if err != nil {

@@ -66,7 +66,7 @@ func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
 	case strategy.Append:
 		return &appendResult{growing{result: r}}
 	case strategy.TwoPass:
-		return &twoPassResult{growing{result: r}}
+		return &twoPassResult{growing: growing{result: r}}
 	}
 	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
 }

@@ -79,7 +79,8 @@
 //	ordered_chunks.go chunks of an appended result, placed one after another as they
 //	joined_chunks.go  are made, or joined in the end
 //	result_twopass.go coordinates are counted, then written; strip.go removes from the
-//	                  counting pass what does not count
+//	                  counting pass what does not count. result_rows.go has them row by
+//	                  row, on a GPU
 //
 // Schedules. Loops over derived variables of one component are lowered together:
 //

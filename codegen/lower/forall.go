@@ -74,7 +74,13 @@ func (l *lowerer) serial(f *cin.Forall, e *env, want bool) ir.Expr {
 	if level, ok := l.assembles(f, e); ok {
 		return l.assembly.loop(f, e, level, want)
 	}
-	return l.loops(&loop{f: f, e: e, want: want, body: func(in *env) ir.Expr { return l.stmt(f.Body, in, want) }})
+	body := func(in *env) ir.Expr { return l.stmt(f.Body, in, want) }
+	if a := l.rowsOf(f); a != nil {
+		body = func(in *env) ir.Expr {
+			return a.row(in.coord[f.Var], func() ir.Expr { return l.stmt(f.Body, in, want) })
+		}
+	}
+	return l.loops(&loop{f: f, e: e, want: want, body: body})
 }
 
 // loop is a forall while it is lowered.

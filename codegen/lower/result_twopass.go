@@ -12,7 +12,11 @@ import (
 // level, where it writes the second time. Nothing grows and nothing is copied, but the
 // pattern is computed twice, and with it all that it depends on, such as workspaces. Chunks
 // of the second pass write to arrays of the whole result: none has arrays of its own.
-type twoPassResult struct{ growing }
+type twoPassResult struct {
+	growing
+	// rows, on a GPU, are the chunks of the pass at hand.
+	rows *rowChunks
+}
 
 // passes are the two passes over some number of chunks.
 type passes struct {
@@ -28,10 +32,18 @@ type passes struct {
 type passLevel struct {
 	level            int
 	before, pos, crd *ir.Array
+	// On a GPU, where the host loads no element twice: chunks is the number of chunks, and all
+	// that of the coordinates in them, once it is known.
+	chunks, all ir.Expr
 }
 
-// whole makes one chunk, unless parallel loops make the result.
+// whole makes one chunk, unless parallel loops make the result. On a GPU there is a chunk for
+// each coordinate of level 0.
 func (a *twoPassResult) whole(parallel bool, run func()) {
+	if a.l.spec.GPU {
+		a.byRows(run)
+		return
+	}
 	if parallel {
 		run()
 		return
@@ -89,11 +101,36 @@ func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
 			continue
 		}
 		p := passLevel{level: k, before: l.newArray("before", ir.Int64)}
-		l.emit(&ir.Alloc{A: p.before, Len: ir.Plus(chunks, ir.Int(1))})
-		l.store(p.before, ir.Int(0), ir.Int(0))
+		n := ir.Plus(chunks, ir.Int(1))
+		if l.spec.GPU {
+			if len(t.levels) == 0 && k == 1 {
+				p.before = a.newPos(k) // each chunk is a row, whose children the level has
+			}
+			l.emit(&ir.Alloc{A: p.before, Len: n})
+			l.emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)}) // of rows that no loop comes to
+		} else {
+			l.emit(&ir.Alloc{A: p.before, Len: n})
+			l.store(p.before, ir.Int(0), ir.Int(0))
+		}
 		t.levels = append(t.levels, p)
 	}
 	return t
+}
+
+// at is how many coordinates of the level are in the chunks before c.
+func (p *passLevel) at(c ir.Expr) ir.Expr {
+	if p.all != nil && c == p.chunks {
+		return p.all
+	}
+	if p.before.Elem == ir.Int64 {
+		return ir.At(p.before, c)
+	}
+	return ir.Coord(p.before, c)
+}
+
+// isPos tells whether the counts, summed up, are the level's positions.
+func (t *passes) isPos(p *passLevel) bool {
+	return t.a.l.spec.GPU && p == &t.levels[0] && p.level == 1
 }
 
 // nowhere is an array that takes what is not to be written.
@@ -126,21 +163,37 @@ func (t *passes) counted(c, _ ir.Expr) {
 // scan makes the counts their prefix sums, and the arrays of the result.
 func (t *passes) scan() {
 	a, l := t.a, t.a.l
-	c := l.newVar("chunk")
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: t.chunks, Step: 1, Body: l.within(func() {
-		for _, p := range t.levels {
-			l.emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true, X: ir.At(p.before, c)})
+	if l.spec.GPU {
+		for k := range t.levels {
+			p := &t.levels[k]
+			l.emit(&ir.Scan{A: p.before, Lo: ir.Int(0), Hi: ir.Plus(t.chunks, ir.Int(1))})
+			p.chunks, p.all = t.chunks, l.named(t.countName(p.level)+"_all", p.at(t.chunks))
 		}
-	})})
+	} else {
+		c := l.newVar("chunk")
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: t.chunks, Step: 1, Body: l.within(func() {
+			for _, p := range t.levels {
+				l.emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true, X: ir.At(p.before, c)})
+			}
+		})})
+	}
 	for k := range t.levels {
 		p := &t.levels[k]
-		p.pos, p.crd = a.newPos(p.level), l.newArray(a.op.prefix()+"_crd", intOf(a.op.CrdWidth[p.level]))
-		l.emit(&ir.Alloc{A: p.pos, Len: ir.Plus(t.parents(k, t.chunks), ir.Int(1))})
-		l.store(p.pos, ir.Int(0), ir.Int(0))
-		l.emit(&ir.Alloc{A: p.crd, Len: ir.At(p.before, t.chunks)})
-		if p.level == 0 {
-			l.store(p.pos, ir.Int(1), ir.At(p.before, t.chunks))
+		p.crd = l.newArray(a.op.prefix()+"_crd", intOf(a.op.CrdWidth[p.level]))
+		if t.isPos(p) {
+			p.pos = p.before
+		} else {
+			p.pos = a.newPos(p.level)
+			l.emit(&ir.Alloc{A: p.pos, Len: ir.Plus(t.parents(k, t.chunks), ir.Int(1))})
+			l.setOne(p.pos, ir.Int(0), ir.Int(0))
 		}
+		l.emit(&ir.Alloc{A: p.crd, Len: p.at(t.chunks)})
+		if p.level == 0 {
+			l.setOne(p.pos, ir.Int(1), p.at(t.chunks))
+		}
+	}
+	if l.spec.GPU {
+		t.closeRows()
 	}
 	t.vals = l.newArray(a.op.prefix()+"_vals", a.op.Type)
 	l.emit(&ir.Alloc{A: t.vals, Len: t.size()})
@@ -148,7 +201,7 @@ func (t *passes) scan() {
 
 // size is the number of values.
 func (t *passes) size() ir.Expr {
-	return ir.Times(ir.At(t.levels[len(t.levels)-1].before, t.chunks), t.a.block(t.a.deep+1))
+	return ir.Times(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
 }
 
 // parents is the number of positions of the level above compressed level number k in the
@@ -159,20 +212,21 @@ func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 		return t.a.between(0, level)
 	}
 	above := t.levels[k-1]
-	return ir.Times(ir.At(above.before, c), t.a.between(above.level+1, level))
+	return ir.Times(above.at(c), t.a.between(above.level+1, level))
 }
 
 // fill opens a chunk's places.
 func (t *passes) fill(c, lo ir.Expr) {
 	a, l := t.a, t.a.l
 	a.levels, a.values = make([]growingLevel, a.op.order()), t.vals
-	for k, p := range t.levels {
-		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.declare(t.countName(p.level), ir.At(p.before, c)),
-			limit: l.named(t.countName(p.level)+"_end", ir.At(p.before, ir.Plus(c, ir.Int(1))))}
+	for k := range t.levels {
+		p := &t.levels[k]
+		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.declare(t.countName(p.level), p.at(c)),
+			limit: l.named(t.countName(p.level)+"_end", p.at(ir.Plus(c, ir.Int(1))))}
 		gaps := p.level > 0 && !a.op.caps(p.level-1).HasPos
 		switch {
-		case p.level == 0:
-			lev.pos = t.nowhere("pos", ir.Int64) // the root's end is known
+		case p.level == 0, t.isPos(p):
+			lev.pos = t.nowhere("pos", ir.Int64) // the end of the root, or of the row, is known
 		case k == 0:
 			lev.closed = l.declare(lev.count.Name+"_last", ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))
 		case gaps:
@@ -202,10 +256,12 @@ func (t *passes) filled(c, hi ir.Expr) {
 func (t *passes) publish() {
 	for k, p := range t.levels {
 		t.a.publish(p.level, ir.Pos, p.pos, ir.Plus(t.parents(k, t.chunks), ir.Int(1)))
-		t.a.publish(p.level, ir.Crd, p.crd, ir.At(p.before, t.chunks))
+		t.a.publish(p.level, ir.Crd, p.crd, p.at(t.chunks))
 	}
 	t.a.publish(0, ir.Vals, t.vals, t.size())
 	for _, p := range t.levels {
-		t.a.l.emit(&ir.Free{A: p.before})
+		if p.before != p.pos {
+			t.a.l.emit(&ir.Free{A: p.before})
+		}
 	}
 }

@@ -31,10 +31,46 @@ func TestRefusals(t *testing.T) {
 	quotient := problem{stmt: "forall(i, forall(j, y(i) += a(i) / B(i,j)))", formats: "y:d a:d B:dd"}
 	difference := problem{stmt: "forall(i, forall(j, y(i) += c(i) - B(i,j)))", formats: "y:d c:d B:dd"}
 	both := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))", formats: "C:ss A:dd B:dd"}
+	spmvGPU, spmmGPU, addGPU, rowSumGPU, complexGPU, spaceGPU := spmv, spmm, add, rowSum, spmm, lanes
+	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
+		p.gpu = true
+	}
+	complexGPU.compute = ir.Complex64
 	for _, c := range []struct {
 		problem
 		commands, want, at string
 	}{
+		// A GPU.
+		{spmvGPU, "parallelize(i,CPUThread,NoRaces)", "CPUThread is a unit of a CPU, and --target=cuda compiles for a GPU", "CPUThread"},
+		{spmvGPU, "parallelize(i,CPUVector,NoRaces)", "CPUVector is a unit of a CPU", "CPUVector"},
+		{spmvGPU, "parallelize(i,GPUBlock,NoRaces,4)", "GPUBlock takes no chunk", "4"},
+		{spmvGPU, "parallelize(i,CPUThread,NoRaces,Work)", "chunks of work are for the threads of a CPU", "Work"},
+		{spmmGPU, "vectorize(k)", "vectorize: the loop would run in the lanes of a CPU, and --target=cuda compiles for a GPU", "vectorize(k)"},
+		{spmmGPU, "jam(k,8)", "jam: rows are summed in the registers of a CPU", "jam(k,8)"},
+		{spmmGPU, "tile(k,8)", "tile: rows are summed in the registers of a CPU", "tile(k,8)"},
+		{spmmGPU, "prefetch(B,j,8)", "prefetch: rows are fetched into the caches of a CPU", "prefetch(B,j,8)"},
+		{spmvGPU, "longrows(i,A,100)", "longrows: long rows are cut for the threads of a CPU", "longrows(i,A,100)"},
+		{addGPU, "assemble(C,Append)", "the blocks of a GPU do not append in order; with Insert", "Append"},
+		{spmvGPU, "split(i,i0,i1,4)", "nothing runs the loop over i0, around y(i) += A(i,j) * x(j), on GPUBlock", "split(i,i0,i1,4)"},
+		{spmmGPU, "reorder(i,k,j),parallelize(k,GPUBlock,NoRaces)", "k on GPUBlock: the loop over i is around it, and each of its iterations would launch a grid", "parallelize(k,GPUBlock,NoRaces)"},
+		{spmvGPU, "parallelize(i,GPUThread,NoRaces)", "i on GPUThread: GPUThread is a part of a block", "parallelize(i,GPUThread,NoRaces)"},
+		{spmvGPU, "parallelize(i,GPUWarp,NoRaces)", "i on GPUWarp: GPUWarp is a part of a block", "parallelize(i,GPUWarp,NoRaces)"},
+		{spmmGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(k,GPUBlock,NoRaces)", "k on GPUBlock: the loop over i around it runs on GPUBlock already", "parallelize(k,GPUBlock,NoRaces)"},
+		{spmmGPU, "parallelize(k,GPUThread,NoRaces),parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
+			"k on GPUThread: the loop over j around it runs on GPUThread, and a thread runs alone", "parallelize(k,GPUThread,NoRaces)"},
+		{spmvGPU, "split(j,j0,j1,4),reorder(j0,i,j1),parallelize(j0,GPUBlock,NoRaces)", "iterations of j0 add to the same places of y(i)", "NoRaces"},
+		{spmvGPU, "split(j,j0,j1,4),reorder(j0,i,j1),parallelize(j0,GPUBlock,Temporary)", "iterations of j0 add to many places of y(i), and a GPU's threads have no copies of it; Atomics works", "Temporary"},
+		{spmmGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,ParallelReduction)", "iterations of j add to many places of C(i,k)", "ParallelReduction"},
+		{problem{stmt: "forall(j, s += x(j))", formats: "s: x:d", gpu: true}, "parallelize(j,GPUBlock,ParallelReduction)", "iterations of j add to s, and blocks have no sum in common", "ParallelReduction"},
+		{problem{stmt: "where(s = t * t, forall(j, t += x(j)))", formats: "s: x:d", gpu: true}, "parallelize(j,GPUBlock,ParallelReduction)", "iterations of j add to the scalar t, and blocks have none in common", "GPUBlock"},
+		{rowSumGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,NoRaces)", "iterations of j add to the scalar t", "NoRaces"},
+		{complexGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)", "complex numbers are not added atomically", "Atomics"},
+		{complexGPU, "split(j,j0,j1,4),reorder(j0,i,j1,k),parallelize(j0,GPUBlock,IgnoreRaces),parallelize(k,GPUThread,Atomics)",
+			"j0 on GPUBlock: its iterations add to the same places of C(i,k), and complex numbers are not added atomically", "parallelize(j0,GPUBlock,IgnoreRaces)"},
+		{spaceGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)", "the loop over j fills the workspace W(j), which its iterations share", "Atomics"},
+		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)", "C(i,j) (its format is ds) is counted and written row by row: NoRaces holds for loops over its outermost variable, i", "Atomics"},
+		{addGPU, "split(j,j0,j1,4),parallelize(i,GPUBlock,NoRaces),parallelize(j0,GPUThread,NoRaces)", "C(i,j) (its format is ds) is counted and written in parts of its outermost variable i only", "j0"},
+
 		// The language.
 		{spmv, "skew(i,4)", "got skew, want a scheduling command: assemble bound coord", "skew(i,4)"},
 		{spmv, "distribute(i)", "distribution commands are not built", "distribute(i)"},

@@ -83,31 +83,29 @@ type command struct {
 	apply    func(*state) error
 	// late commands may follow a parallelize.
 	late bool
-	// cpu is what the command is about, where only a CPU has that.
-	cpu string
 }
 
 var commands = map[string]command{
-	"split":       {"split(i, i0, i1, N)", 4, 4, split, false, ""},
-	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false, ""},
-	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false, ""},
-	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false, ""},
-	"pos":         {"pos(i, ip, T)", 3, 3, pos, false, ""},
-	"coord":       {"coord(p, c)", 2, 2, coord, false, ""},
-	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false, ""},
-	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false, ""},
-	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true, ""},
-	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false, ""},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false, ""},
-	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true, ""},
-	"temporaries": {"temporaries(T)", 1, 1, temporaries, false, ""},
-	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Positions)", 2, 2, workspace, true, ""},
-	"flatten":     {"flatten(i)", 1, 1, flatten, true, "the loop over positions is cut for threads of a CPU"},
-	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true, "long rows are cut for the threads of a CPU"},
-	"tile":        {"tile(i, N)", 2, 2, tile, true, "rows are summed in the registers of a CPU"},
-	"jam":         {"jam(i, N)", 2, 2, jam, true, "rows are summed in the registers of a CPU"},
-	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true, "the loop would run in the lanes of a CPU"},
-	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true, "rows are fetched into the caches of a CPU"},
+	"split":       {"split(i, i0, i1, N)", 4, 4, split, false},
+	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false},
+	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false},
+	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false},
+	"pos":         {"pos(i, ip, T)", 3, 3, pos, false},
+	"coord":       {"coord(p, c)", 2, 2, coord, false},
+	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false},
+	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
+	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
+	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false},
+	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
+	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
+	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Positions)", 2, 2, workspace, true},
+	"flatten":     {"flatten(i)", 1, 1, flatten, true},
+	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
+	"tile":        {"tile(i, N)", 2, 2, tile, true},
+	"jam":         {"jam(i, N)", 2, 2, jam, true},
+	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
+	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
 }
 
 // across are the commands that schedule several ranks.
@@ -172,8 +170,8 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if s.parallel != nil && !rule.late {
 			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
-		if s.GPU && rule.cpu != "" {
-			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, rule.cpu)
+		if why := onCPUOnly[c.Name]; s.GPU && why != "" {
+			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, why)
 		}
 		if err := rule.apply(s); err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ type problem struct {
 	shared        bool
 	compute       ir.Type
 	parts         []string // variables whose ranges are cut into blocks
+	gpu           bool
 }
 
 var (
@@ -53,7 +54,7 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 }, Parts: p.parts,
+	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 }, Parts: p.parts, GPU: p.gpu,
 		Source: func(name string) string { return name }}
 	if p.compute != ir.Invalid {
 		in.Compute = p.compute
