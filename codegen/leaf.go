@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
+	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
 )
 
@@ -104,6 +105,19 @@ func (c *compilation) vectorize() error {
 func (c *compilation) simplify() error {
 	c.lowered.Simplify()
 	return nil
+}
+
+// launch makes launches of a GPU's loops. What a GPU cannot run is refused as lower does.
+func (c *compilation) launch() error {
+	if c.Target != CUDA {
+		return nil
+	}
+	err := simt.Launches(c.unit.Func)
+	var no *simt.Refusal
+	if !errors.As(err, &no) || len(c.commands) == 0 {
+		return err
+	}
+	return schedule.Blame(c.commands, c.unit.CIN, no.Loop, no.Error())
 }
 
 func set(list []string) map[string]bool {

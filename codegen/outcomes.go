@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,6 +164,17 @@ func (c *compilation) verifyShared() error {
 		return fmt.Errorf("%s is not read, or has other levels", c.share.Key())
 	}
 	return nil
+}
+
+// verifyLaunches: the leaf is well formed, and a GPU's has no loops but those of the host and of its threads.
+func (c *compilation) verifyLaunches() error {
+	var err error
+	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {
+		if s, ok := s.(*ir.For); ok && c.Target == CUDA && s.Kind != ir.Serial && s.Kind != ir.Unrolled {
+			err = fmt.Errorf("the loop %s is left, of kind %s", s.V.Name, s.Kind)
+		}
+	})
+	return cmp.Or(err, c.verifyIR())
 }
 
 // strategyText is the default strategy as commands, or the commands of a schedule.

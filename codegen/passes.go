@@ -45,6 +45,7 @@ const (
 	leafCode    fact = "the leaf"
 	laneLoops   fact = "the leaf, with its loops in lanes"
 	simplified  fact = "the leaf, simplified"
+	launched    fact = "the leaf, with launches for a GPU's loops"
 	finalCode   fact = "the leaf, which may read the result's memory"
 )
 
@@ -73,7 +74,8 @@ var passes = []pass{
 	{"lower", []fact{unitsOfLoop, choices, operandList, levelArrays, computeType}, []fact{leafCode}, (*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText, (*compilation).verifyIR},
 	{"simplify", []fact{laneLoops}, []fact{simplified}, (*compilation).simplify, (*compilation).irText, (*compilation).verifyIR},
-	{"inplace", []fact{simplified, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{finalCode}, (*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
+	{"simt", []fact{simplified}, []fact{launched}, (*compilation).launch, (*compilation).irText, (*compilation).verifyLaunches},
+	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{finalCode}, (*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
 }
 
 // passOrder are constraints on the order of passes, beyond that facts are given before they

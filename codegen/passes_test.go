@@ -138,7 +138,11 @@ func TestVerifiers(t *testing.T) {
 		"lower":     func(c *compilation) { c.unit.Func.Params = nil },
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },
-		"inplace":   func(c *compilation) { c.unit.Result.InPlace = 1 },
+		"simt": func(c *compilation) {
+			c.Target = CUDA
+			c.unit.Func.Body.Append(&ir.For{V: ir.NewVar("none", ir.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1, Kind: ir.Blocks, Body: ir.Seq()})
+		},
+		"inplace": func(c *compilation) { c.unit.Result.InPlace = 1 },
 	}
 	for k, p := range passes {
 		c := &compilation{Request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"), unit: &Unit{Compute: ir.Int64}}

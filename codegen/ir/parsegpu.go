@@ -31,7 +31,7 @@ func (p *parser) gpu() Stmt {
 		p.expect("]")
 		return &Shared{A: p.newArray(name, t, constant), Len: n}
 	case p.accept("barrier"):
-		return &Barrier{Warp: p.accept("warp")}
+		return &Barrier{Warp: p.ofWarp()}
 	case p.accept("shuffle"):
 		s := &Shuffle{V: p.oldVar()}
 		p.expect("=")
@@ -45,6 +45,16 @@ func (p *parser) gpu() Stmt {
 		return s
 	}
 	return nil
+}
+
+// ofWarp reads the word warp behind barrier, which is not the variable that the next statement sets.
+func (p *parser) ofWarp() bool {
+	lex, tok := p.lex, p.tok
+	if p.accept("warp") && !p.is("=") && !p.is("+=") && !p.is("[") {
+		return true
+	}
+	p.lex, p.tok = lex, tok
+	return false
 }
 
 func (p *parser) launch() Stmt {

@@ -1,0 +1,90 @@
+package simt
+
+import (
+	"distaff/codegen/ir"
+)
+
+// inside is the code that each thread runs for b.
+func (l *launcher) inside(b *ir.Block, at level) *ir.Block {
+	out := &ir.Block{}
+	if b == nil {
+		return out
+	}
+	for _, s := range b.List {
+		l.stmt(s, at, out)
+	}
+	return out
+}
+
+// stmt appends what each thread runs for s.
+func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
+	switch s := s.(type) {
+	case *ir.Block:
+		out.Append(l.inside(s, at))
+	case *ir.Comment:
+		out.Append(s)
+	case *ir.Declare:
+		out.Append(&ir.Declare{V: s.V, Init: l.expr(s.Init)})
+	case *ir.Assign:
+		out.Append(&ir.Assign{V: l.variable(s.V), Accumulate: s.Accumulate, X: l.expr(s.X)})
+	case *ir.Store:
+		a, i := l.place(s.A, s.Index)
+		l.single(&ir.Store{A: a, Index: i, Accumulate: s.Accumulate, Atomic: s.Atomic, X: l.expr(s.X)}, at, out)
+	case *ir.For:
+		l.loopIn(s, at, out)
+	case *ir.While:
+		out.Append(&ir.While{Cond: l.expr(s.Cond), Body: l.inside(s.Body, at)})
+	case *ir.If:
+		t := &ir.If{Cond: l.expr(s.Cond), Then: l.inside(s.Then, at)}
+		if s.Else != nil {
+			t.Else = l.inside(s.Else, at)
+		}
+		out.Append(t)
+	case *ir.Fail:
+		// All threads of the block or warp fail, so that none goes on with what the others did not do.
+		out.Append(&ir.Fail{Code: s.Code, Coord: l.exprs(s.Coord)})
+	case *ir.Prefetch:
+		if at == ofThread {
+			a, i := l.place(s.A, s.Index)
+			out.Append(&ir.Prefetch{A: a, Index: i})
+		}
+	default:
+		l.memory(s, at, out)
+	}
+}
+
+// single has one thread of the block or warp run s.
+func (l *launcher) single(s ir.Stmt, at level, out *ir.Block) {
+	if at == ofThread {
+		out.Append(s)
+		return
+	}
+	if n := len(out.List); n > 0 {
+		if guard, ok := out.List[n-1].(*ir.If); ok && l.roles[guard] == oneThread {
+			guard.Then.Append(s)
+			return
+		}
+	}
+	n, _ := l.number(at)
+	guard := &ir.If{Cond: ir.Equal(n, ir.Int(0)), Then: ir.Seq(s)}
+	l.roles[guard] = oneThread
+	out.Append(guard)
+}
+
+// loopIn appends a loop inside of Blocks.
+func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
+	switch s.Kind {
+	case ir.Warps, ir.Lanes:
+		l.spread(s, at, out)
+	case ir.Serial, ir.Unrolled, ir.Vector:
+		kind := s.Kind
+		if kind == ir.Vector {
+			kind = ir.Serial
+		}
+		out.Append(&ir.For{
+			V: s.V, Lo: l.expr(s.Lo), Hi: l.expr(s.Hi), Step: s.Step, Kind: kind, Factor: s.Factor, Body: l.inside(s.Body, at),
+		})
+	default:
+		l.h.refuse(s.V.Name, "a loop that is %s cannot run in the threads of a GPU", s.Kind)
+	}
+}

@@ -1,0 +1,226 @@
+package simt
+
+import (
+	"fmt"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// host is a leaf whose code outside of Blocks is gone through.
+type host struct {
+	f        *ir.Func
+	names    namer
+	bounds   *bounds
+	launches int
+	loops    int // of the host, around the statement at hand
+	ids      ids
+	refusal  *Refusal
+}
+
+// ids are the numbers of a block, of a thread in it, of the thread's warp, and of the thread in the warp. All
+// launches have the same variables.
+type ids struct{ block, thread, warp, lane *ir.Var }
+
+// refuse keeps the first reason.
+func (h *host) refuse(loop, format string, args ...any) {
+	if h.refusal == nil {
+		h.refusal = &Refusal{loop, fmt.Sprintf(format, args...)}
+	}
+}
+
+// kernel is the name of the next launch.
+func (h *host) kernel() string {
+	h.launches++
+	return fmt.Sprintf("%s_%d", h.f.Name, h.launches)
+}
+
+// bound is x, or a variable that is x where it reads memory.
+func (h *host) bound(name string, x ir.Expr, out *ir.Block) ir.Expr {
+	if !reads(x) {
+		return x
+	}
+	v := h.names.newVar(name, ir.Int64)
+	out.Append(&ir.Declare{V: v, Init: x})
+	return v
+}
+
+// block is the host's code for b. Statements one after another that a device must run are one launch.
+func (h *host) block(b *ir.Block) *ir.Block {
+	if b == nil {
+		return nil
+	}
+	out := &ir.Block{}
+	var run, free []ir.Stmt
+	flush := func() {
+		if len(run) > 0 {
+			h.one(run, out)
+			run = nil
+		}
+	}
+	for _, s := range b.List {
+		if scans := h.scan(s); scans != nil {
+			flush()
+			out.List = append(out.List, scans...)
+			continue
+		}
+		if onDevice(s) {
+			run = append(run, s)
+			continue
+		}
+		flush()
+		if s, ok := s.(*ir.Local); ok {
+			out.Append(&ir.Alloc{A: s.A, Len: ir.Int(s.Len), Zero: true})
+			free = append(free, &ir.Free{A: s.A})
+			continue
+		}
+		h.stmt(s, out)
+	}
+	flush()
+	out.List = append(out.List, free...)
+	return out
+}
+
+// stmt appends the host's code for s.
+func (h *host) stmt(s ir.Stmt, out *ir.Block) {
+	switch s := s.(type) {
+	case *ir.Block:
+		out.Append(h.block(s))
+	case *ir.Comment, *ir.Declare, *ir.Assign, *ir.Alloc, *ir.Free, *ir.Fill, *ir.Copy, *ir.Publish, *ir.Fail, *ir.Scan:
+		out.Append(s)
+	case *ir.If:
+		out.Append(&ir.If{Cond: s.Cond, Then: h.block(s.Then), Else: h.block(s.Else)})
+	case *ir.While:
+		h.loops++
+		out.Append(&ir.While{Cond: s.Cond, Body: h.block(s.Body)})
+		h.loops--
+	case *ir.For:
+		h.loop(s, out)
+	case *ir.Prefetch:
+	default:
+		h.refuse("", "%s can be done neither by the host of a GPU nor by one of its threads", firstWord(s))
+	}
+}
+
+// loop appends a loop, with what its kind says of it.
+func (h *host) loop(s *ir.For, out *ir.Block) {
+	switch s.Kind {
+	case ir.Blocks:
+		h.launch(s, out)
+	case ir.Serial, ir.Vector, ir.Unrolled:
+		h.loops++
+		out.Append(&ir.For{V: s.V, Lo: s.Lo, Hi: s.Hi, Step: s.Step, Body: h.block(s.Body)})
+		h.loops--
+	default:
+		h.refuse(s.V.Name, "a loop that is %s cannot run on the host of a GPU", s.Kind)
+	}
+}
+
+// firstWord is the word that the statement's text begins with.
+func firstWord(s ir.Stmt) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(ir.PrintStmt(s)), " ")
+	return word
+}
+
+// reads tells whether x reads memory.
+func reads(x ir.Expr) bool {
+	found := false
+	ir.WalkExpr(x, func(x ir.Expr) {
+		switch x.(type) {
+		case *ir.Load, *ir.Search:
+			found = true
+		}
+	})
+	return found
+}
+
+// scan is s as prefix sums of arrays, for k in lo : hi { a[k + 1] += a[k] }; nil where it is something else.
+func (h *host) scan(s ir.Stmt) []ir.Stmt {
+	loop, ok := s.(*ir.For)
+	if !ok || h.loops > 0 || loop.Kind != ir.Serial || loop.Step != 1 {
+		return nil
+	}
+	var scans []ir.Stmt
+	seen := map[*ir.Array]bool{}
+	for _, t := range loop.Body.List {
+		if _, ok := t.(*ir.Comment); ok {
+			continue
+		}
+		t, ok := t.(*ir.Store)
+		if !ok || !t.Accumulate || t.Atomic || !t.A.Elem.IsInt() || seen[t.A] {
+			return nil
+		}
+		x, ok := t.X.(*ir.Load)
+		if !ok || x.A != t.A {
+			return nil
+		}
+		at := linear{}.plus(x.Index, 1).plus(loop.V, -1)
+		step := linear{}.plus(t.Index, 1).plus(x.Index, -1)
+		if len(at.terms) > 0 || len(step.terms) > 0 || step.n != 1 {
+			return nil
+		}
+		seen[t.A] = true
+		scans = append(scans, &ir.Scan{A: t.A, Lo: ir.Plus(loop.Lo, ir.Int(at.n)), Hi: ir.Plus(loop.Hi, ir.Int(at.n+1))})
+	}
+	for a := range seen {
+		if uses(loop.Lo, a) || uses(loop.Hi, a) {
+			return nil // the scan of one array would change the bounds of the next
+		}
+	}
+	return scans
+}
+
+// uses tells whether x reads a.
+func uses(x ir.Expr, a *ir.Array) bool {
+	found := false
+	ir.WalkExpr(x, func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Load:
+			found = found || x.A == a
+		case *ir.Search:
+			found = found || x.A == a
+		}
+	})
+	return found
+}
+
+// parts makes arrays of the sums that the blocks of a loop have of what it reduces.
+func (h *host) parts(s *ir.For, grid ir.Expr, out *ir.Block) []*ir.Array {
+	var parts []*ir.Array
+	for _, v := range s.Reduce {
+		a := h.names.newArray(v.Name+"_parts", v.Typ)
+		out.Append(&ir.Alloc{A: a, Len: grid})
+		parts = append(parts, a)
+	}
+	return parts
+}
+
+// sumThreads is the number of threads that add up the parts of blocks.
+const sumThreads = 256
+
+// addParts adds the parts of blocks to what they are of: a block of threads adds them up.
+func (h *host) addParts(s *ir.For, parts []*ir.Array, grid ir.Expr, out *ir.Block) {
+	if len(parts) == 0 {
+		return
+	}
+	one, k := h.names.newVar("one", ir.Int64), h.names.newVar("k", ir.Int64)
+	lanes := &ir.For{V: k, Lo: ir.Int(0), Hi: grid, Step: 1, Kind: ir.Lanes, Width: sumThreads, Body: &ir.Block{}}
+	body, after := &ir.Block{}, &ir.Block{}
+	var stores []ir.Stmt
+	for n, v := range s.Reduce {
+		total := h.names.newVar(v.Name+"_total", v.Typ)
+		cell := h.names.newArray(v.Name+"_cell", v.Typ)
+		body.Append(&ir.Declare{V: total, Init: ir.Zero(v.Typ)})
+		lanes.Reduce = append(lanes.Reduce, total)
+		lanes.Body.Append(&ir.Assign{V: total, Accumulate: true, X: ir.At(parts[n], k)})
+		stores = append(stores, &ir.Store{A: cell, Index: ir.Int(0), X: total})
+		out.Append(&ir.Alloc{A: cell, Len: ir.Int(1)})
+		after.Append(&ir.Assign{V: v, Accumulate: true, X: ir.At(cell, ir.Int(0))})
+		after.Append(&ir.Free{A: cell})
+		after.Append(&ir.Free{A: parts[n]})
+	}
+	body.Append(lanes)
+	body.List = append(body.List, stores...)
+	h.launch(&ir.For{V: one, Lo: ir.Int(0), Hi: ir.Int(1), Step: 1, Kind: ir.Blocks, Body: body}, out)
+	out.List = append(out.List, after.List...)
+}

@@ -1,0 +1,177 @@
+package simt
+
+import "distaff/codegen/ir"
+
+// launcher makes one Launch of a loop of Blocks.
+type launcher struct {
+	rewriter
+	ids
+	h       *host
+	loop    *ir.For
+	threads int64
+	roles   map[ir.Stmt]role
+	made    map[*ir.Array]bool  // arrays that only the launch uses
+	own     map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
+	apart   map[ir.Stmt]bool    // loops through iterations of Blocks or Warps
+	shared  []ir.Stmt           // the Shared arrays, which stand at the head of the launch
+	bytes   int64               // that they hold
+	bases   []ir.Stmt           // where a thread's, warp's or block's part of hoisted arrays begins
+	hoisted []hoisted
+	inner   map[*ir.Var]bool // variables that the loop declares
+}
+
+// level says whose a piece of code is.
+type level uint8
+
+const (
+	ofBlock level = iota
+	ofWarp
+	ofThread
+)
+
+// newLauncher begins the leaf's next launch; loop is nil for one of a single thread.
+func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
+	l := &launcher{
+		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, apart: map[ir.Stmt]bool{},
+		ids: h.ids,
+	}
+	if l.numbered() {
+		l.block = loop.V
+	}
+	return l
+}
+
+// numbered tells whether the iterations of the loop are the numbers of blocks.
+func (l *launcher) numbered() bool {
+	if l.loop == nil || l.loop.Step != 1 || len(l.hoisted) > 0 {
+		return false
+	}
+	first, ok := l.loop.Lo.(*ir.Lit)
+	return ok && first.I == 0
+}
+
+// launch has the host launch s, a loop of Blocks.
+func (h *host) launch(s *ir.For, out *ir.Block) {
+	l := h.newLauncher(s, threadsOf(s))
+	l.inner = declaredIn(s)
+	for _, v := range s.Reduce {
+		l.vars[v] = h.names.newVar(v.Name+"_block", v.Typ)
+	}
+	body := l.inside(s.Body, ofBlock)
+
+	grid, free := l.grid(h.bound("blocks", count(s), out), out)
+	lo := h.bound("first", s.Lo, out)
+	parts := h.parts(s, grid, out)
+	head := &ir.Block{}
+	for _, v := range s.Reduce {
+		head.Append(&ir.Declare{V: l.vars[v], Init: ir.Zero(v.Typ)})
+	}
+	switch {
+	case l.numbered():
+		head.List = append(head.List, body.List...)
+	case len(l.hoisted) == 0:
+		head.Append(&ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(l.block, ir.Int(s.Step)))})
+		head.List = append(head.List, body.List...)
+	default:
+		head.Append(l.strided(body, lo, count(s), grid))
+	}
+	for k, v := range s.Reduce {
+		l.single(&ir.Store{A: parts[k], Index: l.block, X: l.vars[v]}, ofBlock, head)
+	}
+	l.finish(head, grid, out)
+	out.List = append(out.List, free...)
+	h.addParts(s, parts, grid, out)
+}
+
+// finish appends the launch of a body.
+func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
+	l.barriers(body)
+	warpSize := ir.Int(ir.WarpSize)
+	head := ir.Seq(
+		&ir.Declare{V: l.warp, Init: ir.Over(l.thread, warpSize)},
+		&ir.Declare{V: l.lane, Init: ir.Modulo(l.thread, warpSize)})
+	head.List = append(append(head.List, l.shared...), l.bases...)
+	head.List = append(head.List, body.List...)
+	out.Append(&ir.Launch{Name: l.h.kernel(), Grid: grid, Threads: l.threads, Block: l.block, Thread: l.thread, Body: head})
+}
+
+// strided has a block run every one of grid iterations.
+func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
+	s, turn := l.loop, l.h.names.newVar("turn", ir.Int64)
+	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.block), grid)
+	at := ir.Plus(l.block, ir.Times(turn, grid))
+	first := &ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(at, ir.Int(s.Step)))}
+	body.List = append([]ir.Stmt{first}, body.List...)
+	loop := &ir.For{V: turn, Lo: ir.Int(0), Hi: turns, Step: 1, Body: body}
+	l.apart[loop] = true
+	return loop
+}
+
+// count is the number of iterations of a loop.
+func count(s *ir.For) ir.Expr {
+	n := ir.Minus(s.Hi, s.Lo)
+	if s.Step > 1 {
+		n = ir.Over(ir.Plus(n, ir.Int(s.Step-1)), ir.Int(s.Step))
+	}
+	if b, ok := n.(*ir.Binary); ok && b.Op == ir.Max {
+		if least, ok := b.Y.(*ir.Lit); ok && least.I >= 0 {
+			return n
+		}
+	}
+	return ir.Greatest(n, ir.Int(0))
+}
+
+// threadsOf is the number of threads that a block needs for the Warps and Lanes in s.
+func threadsOf(s *ir.For) int64 {
+	n := int64(ir.WarpSize)
+	inWarps := map[*ir.For]bool{}
+	ir.Walk(s.Body, func(t ir.Stmt) {
+		t2, ok := t.(*ir.For)
+		if !ok {
+			return
+		}
+		switch {
+		case t2.Kind == ir.Warps:
+			n = max(n, t2.Width*ir.WarpSize)
+			ir.Walk(t2.Body, func(u ir.Stmt) {
+				if u, ok := u.(*ir.For); ok {
+					inWarps[u] = true
+				}
+			})
+		case t2.Kind == ir.Lanes && !inWarps[t2]:
+			n = max(n, (t2.Width+ir.WarpSize-1)/ir.WarpSize*ir.WarpSize)
+		}
+	})
+	return n
+}
+
+// declaredIn are the variables that s and what it holds declare.
+func declaredIn(s *ir.For) map[*ir.Var]bool {
+	in := map[*ir.Var]bool{}
+	ir.Walk(s, func(t ir.Stmt) {
+		switch t := t.(type) {
+		case *ir.Declare:
+			in[t.V] = true
+		case *ir.For:
+			in[t.V] = true
+		}
+	})
+	return in
+}
+
+// refuse keeps the first reason.
+func (l *launcher) refuse(format string, args ...any) {
+	loop := ""
+	if l.loop != nil {
+		loop = l.loop.V.Name
+	}
+	l.h.refuse(loop, format, args...)
+}
+
+// number is that of a thread at a level, below width: of the block, of the warp, or its own.
+func (l *launcher) number(at level) (n *ir.Var, width int64) {
+	if at == ofWarp {
+		return l.lane, ir.WarpSize
+	}
+	return l.thread, l.threads
+}

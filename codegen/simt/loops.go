@@ -1,0 +1,62 @@
+package simt
+
+import "distaff/codegen/ir"
+
+// spread appends a loop of Warps or Lanes: thread or warp n runs the iterations n, n+Width and so on.
+func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
+	unit, units, inner := l.unitOf(s, at)
+	sums := l.beginSums(s)
+	body := l.inside(s.Body, inner)
+	l.endInner(sums)
+
+	whole := &ir.Block{}
+	for _, r := range sums {
+		whole.Append(&ir.Declare{V: r.part, Init: ir.Zero(r.part.Typ)})
+	}
+	loop := l.iterations(s, unit, units, body)
+	l.roles[loop] = eachThread
+	if inner == ofWarp {
+		l.roles[loop] = eachWarp
+	}
+	whole.Append(loop)
+	l.total(s, sums, at, whole)
+	if len(sums) == 0 {
+		out.List = append(out.List, whole.List...)
+		return
+	}
+	out.List = append(out.List, whole)
+}
+
+// unitOf is the number of the warp or thread that runs an iteration of s, how many of them a block or
+// warp has, and whose the body is.
+func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner level) {
+	switch {
+	case s.Kind == ir.Warps:
+		return l.warp, l.threads / ir.WarpSize, ofWarp
+	case at == ofWarp:
+		return l.lane, ir.WarpSize, ofThread
+	}
+	return l.thread, l.threads, ofThread
+}
+
+// iterations is the loop in one thread: a branch where no unit has two iterations, and no more than
+// a block where each has one.
+func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block) ir.Stmt {
+	lo, hi := l.expr(s.Lo), l.expr(s.Hi)
+	first := ir.Plus(lo, ir.Times(unit, ir.Int(s.Step)))
+	trips, known := l.h.bounds.trips(s)
+	if known && trips <= s.Width {
+		one := &ir.Declare{V: s.V, Init: first}
+		if n, isLit := count(s).(*ir.Lit); isLit && n.I == units {
+			body.List = append([]ir.Stmt{one}, body.List...)
+			return body
+		}
+		return &ir.Block{List: []ir.Stmt{one, &ir.If{Cond: ir.Less(s.V, hi), Then: body}}}
+	}
+	loop := &ir.For{V: s.V, Lo: first, Hi: hi, Step: s.Step * s.Width, Body: body}
+	l.apart[loop] = true
+	if s.Width == units {
+		return loop
+	}
+	return &ir.If{Cond: ir.Less(unit, ir.Int(s.Width)), Then: ir.Seq(loop)}
+}

@@ -1,0 +1,86 @@
+package simt
+
+import "distaff/codegen/ir"
+
+// onDevice tells whether a thread of a GPU is to run s, which is outside of Blocks: it stores to an array, or is or has a
+// loop that reads one, and holds nothing that only the host can do.
+func onDevice(s ir.Stmt) bool {
+	can, wants := true, false
+	ir.Walk(s, func(t ir.Stmt) {
+		switch t := t.(type) {
+		case *ir.Block, *ir.Comment, *ir.Declare, *ir.Assign, *ir.If, *ir.Local, *ir.Prefetch, *ir.Fail, *ir.Fill:
+		case *ir.Copy:
+			can = can && t.Dst != t.Src
+		case *ir.Store:
+			wants = true
+		case *ir.For:
+			can = can && (t.Kind == ir.Serial || t.Kind == ir.Unrolled || t.Kind == ir.Vector)
+			wants = wants || hasReads(t.Body)
+		case *ir.While:
+			wants = wants || hasReads(t)
+		default:
+			can = false
+		}
+	})
+	return can && wants
+}
+
+// hasReads tells whether an expression in s reads memory.
+func hasReads(s ir.Stmt) bool {
+	found := false
+	ir.WalkExprs(s, func(x ir.Expr) {
+		switch x.(type) {
+		case *ir.Load, *ir.Search:
+			found = true
+		}
+	})
+	return found
+}
+
+// one appends a launch of one thread that runs the statements. What these set of the host's variables comes back
+// through memory.
+func (h *host) one(run []ir.Stmt, out *ir.Block) {
+	l := h.newLauncher(nil, ir.WarpSize)
+	body, after := &ir.Block{}, &ir.Block{}
+	var cells []ir.Stmt
+	for _, v := range setOutside(run) {
+		here, cell := h.names.newVar(v.Name+"_here", v.Typ), h.names.newArray(v.Name+"_cell", v.Typ)
+		l.vars[v] = here
+		body.Append(&ir.Declare{V: here, Init: v})
+		cells = append(cells, &ir.Store{A: cell, Index: ir.Int(0), X: here})
+		out.Append(&ir.Alloc{A: cell, Len: ir.Int(1)})
+		after.Append(&ir.Assign{V: v, X: ir.At(cell, ir.Int(0))})
+		after.Append(&ir.Free{A: cell})
+	}
+	for _, s := range run {
+		l.stmt(s, ofThread, body)
+	}
+	body.List = append(body.List, cells...)
+	first := &ir.If{Cond: ir.Equal(l.thread, ir.Int(0)), Then: body}
+	l.roles[first] = oneThread
+	l.finish(ir.Seq(first), ir.Int(1), out)
+	out.List = append(out.List, after.List...)
+}
+
+// setOutside are the variables that the statements set and do not declare, in the order in which they set them.
+func setOutside(run []ir.Stmt) []*ir.Var {
+	own := map[*ir.Var]bool{}
+	var vars []*ir.Var
+	for _, s := range run {
+		ir.Walk(s, func(t ir.Stmt) {
+			switch t := t.(type) {
+			case *ir.Declare:
+				own[t.V] = true
+			case *ir.For:
+				own[t.V] = true
+			}
+			for _, v := range assigned(t) {
+				if !own[v] {
+					own[v] = true
+					vars = append(vars, v)
+				}
+			}
+		})
+	}
+	return vars
+}

@@ -1,0 +1,82 @@
+package simt
+
+import "distaff/codegen/ir"
+
+// A sum is a scalar that the iterations of a loop of Warps or Lanes add to.
+type sum struct {
+	total *ir.Var // as the loop names it
+	outer *ir.Var // what the leaf's code outside of the loop adds to
+	part  *ir.Var // what a thread or warp has added up
+}
+
+// beginSums has the loop's body add to variables of each thread's own.
+func (l *launcher) beginSums(s *ir.For) []sum {
+	var sums []sum
+	for _, v := range s.Reduce {
+		r := sum{v, l.variable(v), l.h.names.newVar(v.Name+"_part", v.Typ)}
+		l.vars[v] = r.part
+		sums = append(sums, r)
+	}
+	return sums
+}
+
+// endInner ends the body.
+func (l *launcher) endInner(sums []sum) {
+	for _, r := range sums {
+		l.vars[r.total] = r.outer
+	}
+}
+
+// total adds up what the threads or warps have, in the same order in all threads, which all see the sum.
+func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
+	if s.Kind == ir.Lanes {
+		for _, r := range sums {
+			l.overWarp(r.part, out)
+		}
+	}
+	if at == ofBlock && l.threads > ir.WarpSize && len(sums) > 0 {
+		warps := s.Width // whose parts are added up
+		if s.Kind == ir.Lanes {
+			warps = (s.Width + ir.WarpSize - 1) / ir.WarpSize
+		}
+		l.overBlock(sums, warps, out)
+		return
+	}
+	for _, r := range sums {
+		out.Append(&ir.Assign{V: r.outer, Accumulate: true, X: r.part})
+	}
+}
+
+// overWarp makes v the sum over the warp's threads. Threads that swap their sums add the same two numbers,
+// so that all have the same in the end, bit for bit.
+func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
+	other := l.h.names.newVar(v.Name+"_other", v.Typ)
+	out.Append(&ir.Declare{V: other, Init: ir.Zero(v.Typ)})
+	for mask := int64(ir.WarpSize / 2); mask > 0; mask /= 2 {
+		out.Append(&ir.Shuffle{V: other, X: v, Mask: mask})
+		out.Append(&ir.Assign{V: v, Accumulate: true, X: other})
+	}
+}
+
+// overBlock adds the parts of the block's first warps to the sums, in their order.
+func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
+	first := ir.Equal(l.lane, ir.Int(0))
+	if l.threads/ir.WarpSize > warps {
+		first = ir.Both(first, ir.Less(l.warp, ir.Int(warps)))
+	}
+	store := &ir.If{Cond: first, Then: &ir.Block{}}
+	l.roles[store] = eachThread
+	out.Append(store)
+	w := l.h.names.newVar("w", ir.Int64)
+	add := &ir.For{V: w, Lo: ir.Int(0), Hi: ir.Int(warps), Step: 1, Kind: ir.Unrolled, Body: &ir.Block{}}
+	out.Append(add)
+	for _, r := range sums {
+		parts := l.h.names.newArray(r.total.Name+"_parts", r.total.Typ)
+		if !l.share(parts, warps) {
+			l.refuse("the sums of %d warps and the arrays that a block shares take more than %d bytes", warps, ir.MaxShared)
+			return
+		}
+		store.Then.Append(&ir.Store{A: parts, Index: l.warp, X: r.part})
+		add.Body.Append(&ir.Assign{V: r.outer, Accumulate: true, X: ir.At(parts, w)})
+	}
+}

@@ -1,0 +1,77 @@
+package simt
+
+import "distaff/codegen/ir"
+
+// view is where an array of the leaf lies in a launch: in A, from Base on.
+type view struct {
+	a    *ir.Array
+	base ir.Expr
+}
+
+// rewriter has variables and arrays replaced.
+type rewriter struct {
+	vars  map[*ir.Var]*ir.Var
+	views map[*ir.Array]view
+}
+
+func newRewriter() rewriter {
+	return rewriter{vars: map[*ir.Var]*ir.Var{}, views: map[*ir.Array]view{}}
+}
+
+// variable is what v is replaced by, or v.
+func (r *rewriter) variable(v *ir.Var) *ir.Var {
+	if w := r.vars[v]; w != nil {
+		return w
+	}
+	return v
+}
+
+// array is where a lies.
+func (r *rewriter) array(a *ir.Array) view {
+	if v, ok := r.views[a]; ok {
+		return v
+	}
+	return view{a, ir.Int(0)}
+}
+
+// place is element i of a in the array where it lies.
+func (r *rewriter) place(a *ir.Array, i ir.Expr) (*ir.Array, ir.Expr) {
+	v := r.array(a)
+	return v.a, ir.Plus(v.base, r.expr(i))
+}
+
+// expr is x with all replaced.
+func (r *rewriter) expr(x ir.Expr) ir.Expr {
+	switch x := x.(type) {
+	case *ir.Var:
+		return r.variable(x)
+	case *ir.Binary:
+		return ir.Bin(x.Op, r.expr(x.X), r.expr(x.Y))
+	case *ir.Unary:
+		if x.Op == ir.Not {
+			return ir.Inverse(r.expr(x.X))
+		}
+		return ir.Negated(r.expr(x.X))
+	case *ir.Load:
+		a, i := r.place(x.A, x.Index)
+		return &ir.Load{A: a, Index: i, Widen: x.Widen}
+	case *ir.Cast:
+		return ir.Convert(x.Typ, r.expr(x.X))
+	case *ir.Select:
+		return ir.Choose(r.expr(x.Cond), r.expr(x.X), r.expr(x.Y))
+	case *ir.Search:
+		v := r.array(x.A)
+		at := func(i ir.Expr) ir.Expr { return ir.Plus(v.base, r.expr(i)) }
+		found := &ir.Search{A: v.a, Lo: at(x.Lo), Hi: at(x.Hi), Key: r.expr(x.Key), Upper: x.Upper}
+		return ir.Minus(found, v.base)
+	}
+	return x
+}
+
+func (r *rewriter) exprs(list []ir.Expr) []ir.Expr {
+	var out []ir.Expr
+	for _, x := range list {
+		out = append(out, r.expr(x))
+	}
+	return out
+}
