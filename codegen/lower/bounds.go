@@ -366,8 +366,8 @@ func place(key, v string) string { return key + " at " + v }
 // determine lowers the loop that determines a component's coordinates: one over
 // each original variable, within what is left.
 func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
-	if l.fillPlaces(f, e, c, o) {
-		return ir.Truth(true)
+	if l.fillPlaces(f, e, c, o) || l.sumPlaces(f, e, c, o) {
+		return ir.Less(o.iv.lo, o.iv.hi)
 	}
 	if len(c.Roots) > 1 {
 		return l.determineFused(f, e, c, o, want)

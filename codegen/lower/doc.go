@@ -43,7 +43,8 @@
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
 //	dense.go     an array that is filled everywhere or nowhere,
-//	positionspace.go  a place for each position of an operand that a tile has
+//	positionspace.go  a place for each position of an operand that a tile has, which
+//	positionsums.go   a consumer may sum in one loop
 //
 // Threads:
 //

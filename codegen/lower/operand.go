@@ -22,9 +22,10 @@ type operand struct {
 	// valueAt, in a workspace, is the position of the value of an entry at
 	// position p with the coordinate c in the last level; nil for p.
 	valueAt func(p, c ir.Expr) ir.Expr
-	// pattern, in a workspace, is the operand whose level arrays it has; nil where it has
-	// arrays of its own.
+	// pattern, in a workspace by position, is the operand whose level arrays it has, and
+	// places the workspace.
 	pattern *operand
+	places  *positionSpace
 }
 
 // levels is the operand that has o's level arrays.

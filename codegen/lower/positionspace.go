@@ -2,9 +2,11 @@ package lower
 
 import (
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lattice"
 	"distaff/codegen/strategy"
 )
 
@@ -12,21 +14,27 @@ import (
 // has: vals[p-lo] belongs to position p. Every position holds a value, so that the
 // workspace has the operand's pattern and needs neither coordinates nor marks.
 type positionSpace struct {
+	name   string
 	key    string // of the operand's access
 	vals   *ir.Array
 	lo, hi ir.Expr // the tile's positions
 	len    int64   // how many there are at most
+	each   bool    // the consumer is a loop over all places
 	// at is the place at hand in a loop over places, nil elsewhere.
-	at ir.Expr
+	at *ir.Var
 }
 
 // add stores x, the only value at the position at hand.
 func (w *positionSpace) add(l *lowerer, _ *cin.Access, x ir.Expr, e *env) {
-	at := w.at
-	if at == nil {
-		at = ir.Minus(e.cur[w.key].pos, w.lo)
+	l.store(w.vals, w.place(e.cur[w.key].pos), x)
+}
+
+// place is that of position p.
+func (w *positionSpace) place(p ir.Expr) ir.Expr {
+	if w.at != nil {
+		return w.at
 	}
-	l.store(w.vals, at, x)
+	return ir.Minus(p, w.lo)
 }
 
 // maxStackPlaces is the largest workspace that lies on the stack of a CPU's thread, where
@@ -36,7 +44,7 @@ const maxStackPlaces = 64
 // newPositionSpace is the workspace for t: on CPUs one array for all uses in a scope, where
 // it is large.
 func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form, tile interval) *positionSpace {
-	w := &positionSpace{key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi, len: form.Len}
+	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi, len: form.Len, each: form.Each != ""}
 	switch {
 	case w.vals != nil:
 	case form.Len <= maxStackPlaces || l.spec.GPU:
@@ -93,14 +101,10 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 // operand is the workspace as its consumer reads it, with the level arrays of another.
 func (w *positionSpace) operand(l *lowerer, name string, pattern *operand) *operand {
 	op := newOperand(l, pattern.Operand)
-	op.Name, op.Arg, op.Type, op.pattern = name, -1, l.spec.Compute, pattern
+	op.Name, op.Arg, op.Type = name, -1, l.spec.Compute
+	op.pattern, op.places = pattern, w
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
-	op.valueAt = func(p, _ ir.Expr) ir.Expr {
-		if w.at != nil {
-			return w.at
-		}
-		return ir.Minus(p, w.lo)
-	}
+	op.valueAt = func(p, _ ir.Expr) ir.Expr { return w.place(p) }
 	return op
 }
 
@@ -122,6 +126,18 @@ func (o *opened) along(key, other string) *opened {
 	return &out
 }
 
+// placeLoop is a loop over the positions of an interval of a workspace's tile.
+type placeLoop struct {
+	l     *lowerer
+	f     *cin.Forall
+	e     *env
+	c     *component
+	cur   *cursor // of the access whose positions they are, at the first of the component's levels
+	iv    interval
+	w     *positionSpace
+	reads []bool // which of the component's variables the body needs
+}
+
 // fillPlaces lowers the loop f that fills a workspace over an interval of positions, as one
 // loop over these: coordinates are loaded where the body reads them. It returns false where that
 // takes coordinates of which a level above has one for several positions.
@@ -130,32 +146,88 @@ func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *opened) boo
 	if !ok || w.key != o.iv.key {
 		return false
 	}
-	cur := e.cur[w.key]
-	reads := l.rootsRead(f.Body, c, w.key)
-	last := len(c.Roots) - 1
-	for d, read := range reads {
-		for k := d + 1; read && k <= last; k++ {
-			if !cur.op.caps(cur.level + k).Branchless {
+	p := &placeLoop{l, f, e, c, e.cur[w.key], o.iv, w, l.rootsRead(f.Body, c, w.key)}
+	if !p.flat() {
+		return false
+	}
+	p.emit(func(at ir.Expr) { l.stmt(f.Body, p.in(e, at), false) })
+	return true
+}
+
+// flat tells whether a position of the last of the component's levels gives those of the
+// coordinates above that are read: it is theirs as well.
+func (p *placeLoop) flat() bool {
+	for d, read := range p.reads {
+		for k := d + 1; read && k < len(p.reads); k++ {
+			if !p.cur.op.caps(p.cur.level + k).Branchless {
 				return false
 			}
 		}
 	}
-	g := *f
-	g.Var = c.Roots[last]
-	l.overPlaces(&g, cur.op.prefix(), o.iv, w, func(p ir.Expr) {
-		in := e.clone()
-		here := *cur
-		here.level, here.pos, here.end, here.base, here.pres = cur.op.order(), p, nil, nil, ir.Truth(true)
-		for d, root := range c.Roots {
-			if reads[d] {
-				in.coord[root] = l.declare(root, ir.Coord(cur.op.crd(cur.level+d), p))
-			}
-		}
-		in.cur[w.key] = &here
-		l.enterAll(f.Body, in)
-		l.stmt(f.Body, in, false)
-	})
 	return true
+}
+
+// in is e for the body at a position, with those coordinates that it reads and are not
+// known yet.
+func (p *placeLoop) in(e *env, at ir.Expr) *env {
+	in := e.clone()
+	here := *p.cur
+	here.level, here.pos, here.end, here.base, here.pres = p.cur.op.order(), at, nil, nil, ir.Truth(true)
+	for d, root := range p.c.Roots {
+		if p.reads[d] && in.coord[root] == nil {
+			in.coord[root] = p.l.declare(root, ir.Coord(p.cur.op.crd(p.cur.level+d), at))
+		}
+	}
+	in.cur[p.iv.key] = &here
+	p.l.enterAll(p.f.Body, in)
+	return in
+}
+
+// emit emits the loop. One that is unrolled completely has a copy for a whole tile, whose
+// number of iterations and whose places are constant, and one for what is less: a plain
+// one or, where all places are to be constant, one that asks for each.
+func (p *placeLoop) emit(body func(at ir.Expr)) {
+	l, iv, w := p.l, p.iv, p.w
+	last := len(p.c.Roots) - 1
+	above, cur := p.e.clone(), *p.cur
+	cur.level += last
+	above.cur[iv.key] = &cur
+	defer l.used.enter(strings.Join(p.c.Roots, ", "), lattice.Loop(p.c.Roots[last], p.f.Body, l.place(above)))()
+	f := *p.f
+	f.Var = p.c.Roots[last] // lowering knows loops by what they determine
+	name := cur.op.prefix() + "_p"
+	plain := func() {
+		at := l.newVar(name)
+		l.emit(l.setKind(&f, &ir.For{V: at, Lo: iv.lo, Hi: iv.hi, Step: 1, Body: l.within(func() { body(at) })}))
+	}
+	if !w.unrolls(&f, iv) {
+		plain()
+		return
+	}
+	f.Unroll = w.len
+	places := func(when func(at ir.Expr) ir.Expr) {
+		w.at = l.newVar(f.Var + "_place")
+		l.emit(l.setKind(&f, &ir.For{V: w.at, Lo: ir.Int(0), Hi: ir.Int(w.len), Step: 1, Body: l.within(func() {
+			at := l.named(name, ir.Plus(iv.lo, w.at))
+			l.when(when(at), func() { body(at) })
+		})}))
+		w.at = nil
+	}
+	all := func() { places(func(ir.Expr) ir.Expr { return ir.Truth(true) }) }
+	if iv.size == w.len {
+		all()
+		return
+	}
+	s := &ir.If{Cond: ir.Equal(ir.Minus(iv.hi, iv.lo), ir.Int(w.len)), Then: l.within(all)}
+	s.Else = l.within(func() {
+		if w.each {
+			places(func(at ir.Expr) ir.Expr { return ir.Less(at, iv.hi) })
+			return
+		}
+		f.Unroll = 0
+		plain()
+	})
+	l.emit(s)
 }
 
 // rootsRead tells which of a component's variables a statement needs that fills a
@@ -186,45 +258,13 @@ func hasQuotient(x cin.Expr) bool {
 	return false
 }
 
-// overPlaces emits the loop f over the positions of an interval of w's tile. One that is
-// unrolled completely has a copy for a whole tile, whose number of iterations is
-// constant, and a plain one for what is less.
-func (l *lowerer) overPlaces(f *cin.Forall, name string, iv interval, w *positionSpace, body func(p ir.Expr)) {
-	if !w.unrolls(f, iv) {
-		p := l.newVar(name + "_p")
-		l.emit(l.setKind(f, &ir.For{V: p, Lo: iv.lo, Hi: iv.hi, Step: 1, Body: l.within(func() { body(p) })}))
-		return
-	}
-	whole := ir.Expr(ir.Truth(iv.size == w.len))
-	if iv.size < 0 {
-		whole = ir.Equal(ir.Minus(iv.hi, iv.lo), ir.Int(w.len))
-	}
-	all := l.within(func() {
-		t := l.newVar(f.Var + "_place")
-		w.at = t
-		l.emit(l.setKind(f, &ir.For{V: t, Lo: ir.Int(0), Hi: ir.Int(w.len), Step: 1, Body: l.within(func() {
-			body(l.named(name+"_p", ir.Plus(iv.lo, t)))
-		})}))
-		w.at = nil
-	})
-	if always(whole) {
-		l.blk.List = append(l.blk.List, all.List...)
-		return
-	}
-	rest := l.within(func() {
-		g := *f
-		g.Unroll = 0
-		l.overPlaces(&g, name, iv, w, body)
-	})
-	l.emit(&ir.If{Cond: whole, Then: all, Else: rest})
-}
-
-// maxUnrolledPlaces is how many places a loop over a tile has at most for all to be
-// unrolled.
+// maxUnrolledPlaces is how many places a tile has at most for a loop over it to be unrolled
+// completely.
 const maxUnrolledPlaces = 64
 
-// unrolls tells whether a loop over an interval is unrolled for all of w's places.
+// unrolls tells whether a loop over an interval is unrolled for all of w's places: as its
+// schedule says, or as places are to be known where the consumer is a loop over each.
 func (w *positionSpace) unrolls(f *cin.Forall, iv interval) bool {
-	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len
+	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len || f.Unroll == 0 && w.each
 	return all && w.len <= maxUnrolledPlaces && iv.lo == w.lo && iv.hi == w.hi
 }

@@ -3,6 +3,7 @@ package strategy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
@@ -31,7 +32,9 @@ func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 	if err := readsPlaces(w.Consumer, t); err != nil {
 		return Form{}, err
 	}
-	return Form{Kind: Positions, Key: key, Len: n}, nil
+	form := Form{Kind: Positions, Key: key, Len: n}
+	form.Each = f.eachPlace(w.Consumer, t, loops, form)
+	return form, nil
 }
 
 // filling are the variables of the loops of a producer that does nothing but fill
@@ -123,6 +126,70 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 		}
 	})
 	return err
+}
+
+// maxEach is how many places a tile has at most for a loop over all of them, unrolled
+// completely.
+const maxEach = 64
+
+// eachPlace is the reason for which the consumer of workspace t is a loop over all places of a
+// tile, "" where it is one over rows. An unrolled loop over rows would be one for each row; one over
+// places has constant indices, so that a tile lies in registers.
+func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) string {
+	var last *cin.Forall
+	s := consumer
+	for l, ok := s.(*cin.Forall); ok; l, ok = s.(*cin.Forall) {
+		last, s = l, l.Body
+	}
+	a, ok := s.(*cin.Assign)
+	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial || form.Len > maxEach {
+		return ""
+	}
+	if !f.sumsRows(a, t) || !f.plainLevels(t, form.Key) {
+		return ""
+	}
+	switch {
+	case last.Unroll == cin.AllIterations || last.Unroll >= form.Len:
+		return fmt.Sprintf("the loop over %s is unrolled", last.Var)
+	case last.Unroll == 0 && f.onGPU():
+		return "a thread's registers have no addresses"
+	}
+	return ""
+}
+
+// sumsRows tells whether a only adds to a dense result what has a value at each place of
+// workspace t, and at coordinates of rows.
+func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
+	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() && !slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := f.tensor(x.Name)
+		ok = ok && (x.Name == t.Name || op != nil && op.Format.AllDense())
+	})
+	return ok
+}
+
+// plainLevels tells whether the rows of the levels that t is over follow one another: each is one
+// position of the level above.
+func (f *facts) plainLevels(t *cin.Access, key string) bool {
+	op := f.tensor(key[:strings.Index(key, "(")])
+	first := op.order() - len(t.Vars)
+	for k := first; k < op.order(); k++ {
+		caps := op.caps(k)
+		if !caps.Unique || k > first && !caps.HasPos && !caps.Locate {
+			return false
+		}
+	}
+	return true
+}
+
+// onGPU tells whether loops of the statement run on a GPU.
+func (f *facts) onGPU() bool {
+	found := false
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		l, ok := s.(*cin.Forall)
+		found = found || ok && l.Unit >= cin.GPUBlock
+	})
+	return found
 }
 
 // readsPlaces refuses a consumer of workspace t that has values beside t's, or reads it at

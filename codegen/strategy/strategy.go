@@ -144,12 +144,15 @@ func (k Kind) String() string { return kindNames[k] }
 
 // Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Of
 // Positions, Key is the access whose positions have the places, and Len how many of them a
-// tile has at most.
+// tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over
+// all places, of constant length, with a sum that is added to the result as a row ends. Else
+// it is one over rows, and over the places of each.
 type Form struct {
 	Kind Kind
 	Once bool
 	Key  string
 	Len  int64
+	Each string
 }
 
 // Space is a workspace. Piece is the form of those that threads have of their own, where

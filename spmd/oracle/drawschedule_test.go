@@ -52,13 +52,21 @@ func ofTile(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	small := 1 + rng.IntN(7)
+	filled := false
+	cin.Walk(s, func(t cin.Stmt) {
+		w, ok := t.(*cin.Where)
+		filled = filled || ok && len(cin.Target(w.Producer).Vars) > 0
+	})
 	for _, v := range vars {
 		key := t.Relations.PositionsOf(t.Relations.ConsumerVar(v))
 		if key == "" {
 			continue
 		}
-		if t.Relations.MadeBy(v) == nil {
+		if filled {
 			add("unroll(%s,%d)", v, small)
+			add("unroll(%s)", v)
+		}
+		if t.Relations.MadeBy(v) == nil {
 			continue
 		}
 		if r := t.Relations.MadeBy(v); len(r.To) == 1 || rng.IntN(4) == 0 {

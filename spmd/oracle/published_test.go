@@ -20,6 +20,10 @@ var published = []struct{ line, schedule string }{
 		"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3),parallelize(block,CPUThread,Atomics)"},
 	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,p0,p1,4),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Temporary)"},
 	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/ucq c:d d:d", "fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(pw,5)"},
+	{"y(j) = B(i,j,k)*c(j)*d(k)*e(i); y:d B:sss/dss/dds c:d d:d e:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
+	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/dds c:d d:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,6),precompute(B(i,j,k),p1,pw,pc),workspace(pc,Positions),unroll(p1)"},
+	{"y(i) = B(i,j,k)*d(k); y:d B:sss/dss/dds d:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,7),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
+	{"s = A(i,j)*x(j); s: A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,pc),unroll(p1)"},
 	{"Y(i,l) = A(i,j)*X(j,l); Y:dd A:ds X:dd", "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,100),reorder(p0,l,p1),precompute(A(i,j)*X(j,l),p1,pw,pc),workspace(pc,Positions),parallelize(p0,CPUThread,Atomics)"},
 	// SpMM.
 	{"C(i,k) = A(i,j)*B(j,k); C:dd A:ds B:dd",

@@ -1,0 +1,153 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// sumPlaces lowers the loop f of the consumer of a workspace by position, where it is the
+// innermost one and only sums, as one loop over the positions of its tile: into a scalar, or, as
+// the strategy says, into the sum of a row that is added to the result as the row ends (source
+// 004, figure 2-2). It returns false where rows are walked instead.
+func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *opened) bool {
+	cur := e.cur[o.iv.key]
+	a, ok := f.Body.(*cin.Assign)
+	if o.iv.unit != positions || cur == nil || cur.op.places == nil || !ok || !a.Accumulate || f.Unit != cin.Serial {
+		return false
+	}
+	w := cur.op.places
+	if never(cur.pres) || !l.valuedAtAll(a, o.iv.key) {
+		return false
+	}
+	p := &placeLoop{l, f, e, c, cur, o.iv, w, l.rootsRead(a, c, o.iv.key)}
+	inRows := slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) })
+	switch {
+	case inRows && w.each && e.res.tile == nil && l.assigns(f):
+		l.zero(e)
+		p.sumRows(a)
+		return true
+	case inRows || l.assigns(f) || !p.flat() || len(c.Roots) == 1 && !w.unrolls(f, o.iv):
+		return false
+	}
+	p.emit(func(at ir.Expr) { l.stmt(a, p.in(e, at), false) })
+	return true
+}
+
+// valuedAtAll tells whether an assignment has a value wherever the access called key has: all
+// else that it reads is dense.
+func (l *lowerer) valuedAtAll(a *cin.Assign, key string) bool {
+	all := true
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := l.ops[x.Name]
+		all = all && (x.Key() == key || op != nil && op.Format.AllDense())
+	})
+	return all
+}
+
+// rowWalk is how far a loop over positions has come in the rows above: the positions, which
+// it steps forward, of the levels of a component that its body needs.
+type rowWalk struct {
+	*placeLoop
+	at  []*ir.Var // of each level from the first one on, down to that of the rows
+	end *ir.Var   // the first position behind the row at hand
+}
+
+// sumRows emits the loop with a sum for the row at hand, which is added to the result where
+// the next row begins, and at the end.
+func (p *placeLoop) sumRows(a *cin.Assign) {
+	l := p.l
+	l.when(ir.Less(p.iv.lo, p.iv.hi), func() {
+		w := p.walkRows(a)
+		sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
+		l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+		temp := &cin.Access{Name: sum.Name}
+		l.scalars[temp.Name] = sum
+		p.emit(func(at ir.Expr) {
+			l.when(ir.AtMost(w.end, at), func() {
+				w.add(a, temp, sum)
+				l.set(sum, ir.Zero(sum.Typ))
+				w.advance(at)
+			})
+			l.stmt(&cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}, p.in(w.inRow(p.reads), at), false)
+		})
+		w.add(a, temp, sum)
+		delete(l.scalars, temp.Name)
+	})
+}
+
+// walkRows begins at the row of the interval's first position.
+func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
+	l, w := p.l, &rowWalk{placeLoop: p}
+	last := len(p.c.Roots) - 1
+	deepest := 0
+	for d, r := range p.c.Roots[:last] {
+		if p.reads[d] || slices.Contains(a.LHS.Vars, r) {
+			deepest = d
+		}
+	}
+	for _, at := range l.ancestors(p.cur, p.iv, len(p.c.Roots), p.iv.lo)[:deepest+1] {
+		w.at = append(w.at, l.declare(p.cur.op.prefix()+"_at", at))
+	}
+	w.end = l.declare(p.cur.op.prefix()+"_end", w.behind(deepest, last))
+	return w
+}
+
+// behind is the first position of the component's level number to that lies behind the
+// position at hand of level number d.
+func (w *rowWalk) behind(d, to int) ir.Expr {
+	p := ir.Plus(w.at[d], ir.Int(1))
+	for k := d + 1; k <= to; k++ {
+		p = w.l.below(w.cur.op, w.cur.level+k, p)
+	}
+	return p
+}
+
+// advance steps to the row that holds position p, which lies behind the row at hand.
+func (w *rowWalk) advance(p ir.Expr) {
+	l := w.l
+	row := len(w.at) - 1
+	l.while(ir.AtMost(w.end, p), func() {
+		l.incr(w.at[row], ir.Int(1))
+		l.set(w.end, w.behind(row, len(w.c.Roots)-1))
+	})
+	for d := row - 1; d >= 0; d-- {
+		l.while(ir.AtMost(w.behind(d, d+1), w.at[d+1]), func() { l.incr(w.at[d], ir.Int(1)) })
+	}
+}
+
+// inRow is the environment of the row at hand, with the coordinates that are read there.
+func (w *rowWalk) inRow(reads []bool) *env {
+	in := w.e.clone()
+	above := w.cur.pos
+	for d, p := range w.at {
+		if reads[d] {
+			in.coord[w.c.Roots[d]] = w.l.named(w.c.Roots[d], w.l.coordAt(w.cur, d, above, p))
+		}
+		above = p
+	}
+	return in
+}
+
+// add adds the sum of the row at hand to the result: atomically where others may add to
+// it, but for a row that lies within the interval.
+func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var) {
+	l := w.l
+	assigned := make([]bool, len(w.c.Roots))
+	for d, r := range w.c.Roots {
+		assigned[d] = slices.Contains(a.LHS.Vars, r)
+	}
+	in := w.inRow(assigned)
+	last := len(w.c.Roots) - 1
+	if row := len(w.at) - 1; l.ownsRows(w.e, w.c, w.cur.op, w.cur.level+last) {
+		first := ir.Expr(w.at[row])
+		for k := row + 1; k <= last; k++ {
+			first = l.below(w.cur.op, w.cur.level+k, first)
+		}
+		in.own = l.named("own", ir.Both(ir.AtLeast(first, w.iv.lo), ir.AtLeast(w.iv.hi, w.end)))
+	}
+	l.enterResult(in)
+	in.temps[temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
+	l.stmt(&cin.Assign{LHS: a.LHS, Accumulate: true, RHS: temp}, in, false)
+}
