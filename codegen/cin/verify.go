@@ -51,6 +51,9 @@ func (v *verifier) stmt(s Stmt) error {
 			}
 			v.bound = append(v.bound, u)
 		}
+		for _, u := range v.relations.Filled(v.bound) {
+			v.bound = append(v.bound, v.relations.FullyDerived(u)...)
+		}
 		err := v.stmt(s.Body)
 		v.bound = v.bound[:n]
 		return err

@@ -7,6 +7,9 @@ import (
 
 // assign lowers an assignment and returns whether it took place.
 func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
+	if w, ok := l.spaces[s.LHS.Name].(*positionSpace); ok && w.own != "" {
+		e = w.arrive(s, e)
+	}
 	var x value
 	if e.predicates != nil {
 		x = value{pres: ir.Truth(true), v: l.predicatedSum(s.RHS, e, false), zeroed: true}

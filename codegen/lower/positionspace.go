@@ -20,6 +20,10 @@ type positionSpace struct {
 	lo, hi ir.Expr // the tile's positions
 	len    int64   // how many there are at most
 	each   bool    // the consumer is a loop over all places
+	// own is the variable that the producer's loops over positions come from, where it is
+	// not the consumer's, and tile what is to be known to enter the operand at a position.
+	own  string
+	tile *placeLoop
 	// at is the place at hand in a loop over places, nil elsewhere.
 	at *ir.Var
 }
@@ -83,10 +87,15 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	w := l.newPositionSpace(t, form, tile)
 	outer := l.spaces[t.Name]
 	l.spaces[t.Name] = w
-	l.stmt(s.Producer, e.clone(), false)
+	in := e.clone()
+	if w.own = l.ownVariable(s.Producer); w.own != "" {
+		in.ranges[w.own] = coordRange{lo: w.lo, hi: w.hi}
+		w.tile = &placeLoop{l: l, e: e, c: c, cur: row, iv: tile, w: w}
+	}
+	l.stmt(s.Producer, in, false)
 	l.spaces[t.Name] = outer
 
-	in := e.clone()
+	in = e.clone()
 	cur := *row
 	cur.op = w.operand(l, t.Name, row.op)
 	in.cur[t.Key()] = &cur
@@ -96,6 +105,38 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
 	return pres
+}
+
+// ownVariable is the variable that the loops of a producer come from where they and those
+// of the consumer visit a tile of positions in different ways; else "".
+func (l *lowerer) ownVariable(producer cin.Stmt) string {
+	f, ok := producer.(*cin.Forall)
+	if !ok {
+		return ""
+	}
+	if v := l.sched.g.Underived(f.Var)[0]; l.sched.g.TileOf(v) != "" {
+		return v
+	}
+	return ""
+}
+
+// arrive is the environment of assignment a to w where e knows the position alone that the
+// producer has come to: the rows that hold it are searched for where their coordinates are read.
+func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
+	p := *w.tile
+	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, p.l.rootsRead(a, p.c, w.key)
+	at := e.coord[w.own]
+	in := e.clone()
+	if !p.flat() {
+		above := p.cur.pos
+		for d, q := range p.l.ancestors(p.cur, p.iv, len(p.c.Roots), at) {
+			if p.reads[d] {
+				in.coord[p.c.Roots[d]] = p.l.named(p.c.Roots[d], p.l.coordAt(p.cur, d, above, q))
+			}
+			above = q
+		}
+	}
+	return p.in(in, at)
 }
 
 // operand is the workspace as its consumer reads it, with the level arrays of another.

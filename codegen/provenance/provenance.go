@@ -44,7 +44,8 @@ const (
 	Bound
 	// Precompute says that To runs over the same range as From, in the producer
 	// of a workspace. It replaces nothing. Where a relation made From, accesses keep
-	// the underived variables: To stands for From.
+	// the underived variables: To stands for From, or, once one of both is replaced,
+	// is a variable of its own that runs over what From does.
 	Precompute
 )
 
@@ -171,11 +172,46 @@ func (g *Graph) Original(v string) string {
 // that variable, under a name of its own.
 func (g *Graph) ConsumerVar(v string) string {
 	for _, r := range g.Relations() {
-		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil {
+		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && !g.apart(&r) {
 			return g.ConsumerVar(r.From[0])
 		}
 	}
 	return v
+}
+
+// apart tells whether loops of producer and consumer come from the variables of a Precompute,
+// in ways of their own.
+func (g *Graph) apart(r *Relation) bool {
+	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
+}
+
+// TileOf is the variable of the consumer of a workspace whose tile the producer's variable v
+// runs over, where v is a variable of its own; else "".
+func (g *Graph) TileOf(v string) string {
+	for _, r := range g.Relations() {
+		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.apart(&r) {
+			return r.From[0]
+		}
+	}
+	return ""
+}
+
+// Filled are the variables of consumers whose tiles some loops of a producer visit: all
+// loops over a variable of its own are among them.
+func (g *Graph) Filled(loops []string) (tiles []string) {
+	for _, r := range g.Relations() {
+		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {
+			continue
+		}
+		all := true
+		for _, x := range g.FullyDerived(r.To[0]) {
+			all = all && slices.Contains(loops, x)
+		}
+		if all {
+			tiles = append(tiles, r.From[0])
+		}
+	}
+	return tiles
 }
 
 // Underived are the original variables that v comes from, outermost first.

@@ -177,6 +177,35 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
+// TestTileOf: the variables of a producer stand for the consumer's until one of both is replaced, and
+// are of their own then.
+func TestTileOf(t *testing.T) {
+	const tile = "pos(j, p, A(i,j)); split(p, p0, p1, 8); precompute(p1, pw)"
+	for _, c := range []struct {
+		graph, consumer, tileOf string
+		loops, filled           []string
+	}{
+		{tile, "p1", "", []string{"pw"}, nil},
+		{tile + "; split(pw, a, b, 2)", "pw", "p1", []string{"b", "a"}, []string{"p1"}},
+		{tile + "; split(pw, a, b, 2)", "pw", "p1", []string{"a"}, nil},
+		{tile + "; split(p1, a, b, 2)", "pw", "p1", []string{"i", "pw"}, []string{"p1"}},
+		{tile + "; split(p1, a, b, 2)", "pw", "p1", []string{"a", "b"}, nil},
+		{"precompute(j, jw); split(jw, a, b, 2)", "jw", "", []string{"a", "b"}, nil},
+	} {
+		g := graph(t, c.graph)
+		w := g.Relations()[slices.IndexFunc(g.Relations(), func(r Relation) bool { return r.Kind == Precompute })].To[0]
+		if got := g.ConsumerVar(w); got != c.consumer {
+			t.Errorf("%s: %s stands for %s, want %s", c.graph, w, got, c.consumer)
+		}
+		if got := g.TileOf(w); got != c.tileOf {
+			t.Errorf("%s: %s runs over a tile of %q, want %q", c.graph, w, got, c.tileOf)
+		}
+		if got := g.Filled(c.loops); !slices.Equal(got, c.filled) {
+			t.Errorf("%s: loops over %v visit %v, want %v", c.graph, c.loops, got, c.filled)
+		}
+	}
+}
+
 func TestWithRefuses(t *testing.T) {
 	for _, c := range []struct{ graph, add, want string }{
 		{stripMined, "split(i, a, b, 4)", "i was replaced by split(i, i0, i1, 32)"},

@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/codegen/lattice"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 )
 
 // check holds the whole statement to what lowering rests on. The command at
@@ -41,7 +42,31 @@ func (s *state) check() error {
 			}
 		}
 	}
-	return nil
+	return s.apartInPlace()
+}
+
+// apartInPlace refuses loops of a producer and a consumer that were cut in different ways,
+// where the workspace has no place for each position of their tile.
+func (s *state) apartInPlace() (err error) {
+	cin.Walk(s.body, func(t cin.Stmt) {
+		w, ok := t.(*cin.Where)
+		if !ok || err != nil || len(cin.Target(w.Producer).Vars) == 0 {
+			return
+		}
+		apart := false
+		cin.Walk(w.Producer, func(t cin.Stmt) {
+			f, ok := t.(*cin.Forall)
+			apart = apart || ok && s.g.TileOf(s.g.Underived(f.Var)[0]) != ""
+		})
+		if !apart {
+			return
+		}
+		o := strategy.Workspace{Name: cin.Target(w.Producer).Name, Kind: strategy.Positions}
+		if why := strategy.Check(s.Strategy(s.stmt(), s.Shared), nil, o); why != nil {
+			err = s.refuse(-1, "loops that fill a workspace and those that read it are cut alike, but over a tile of positions: %v", why)
+		}
+	})
+	return err
 }
 
 // path is what the loops around an assignment determine, and where.
@@ -50,6 +75,8 @@ type path struct {
 	at    map[string]int // of a root: the index of the loop that determines it
 	first map[string]int // of a root: the index of the first loop of its component
 	rank  map[string]int // of a root: its place among those of its component
+	// around are the variables of the loops, and those whose tiles loops of a producer visit.
+	around []string
 }
 
 func (s *state) newPath(loops []*cin.Forall) *path {
@@ -63,6 +90,13 @@ func (s *state) newPath(loops []*cin.Forall) *path {
 	}
 	p := &path{loops: loops, at: map[string]int{}, first: map[string]int{}, rank: map[string]int{}}
 	for k, f := range loops {
+		p.around = append(p.around, f.Var)
+		for _, u := range s.g.Filled(p.around) {
+			p.around = append(p.around, s.g.FullyDerived(u)...)
+			for n, r := range s.g.Component(u).Roots {
+				p.at[r], p.rank[r] = k, n
+			}
+		}
 		roots := []string{f.Var}
 		if c := s.component(f.Var); c != nil {
 			roots = c.Roots
@@ -104,9 +138,7 @@ func (s *state) tensor(name string) bool {
 // determined refuses to read an access where not all loops are around that its variables
 // follow from.
 func (s *state) determined(p *path, a *cin.Access) error {
-	around := func(v string) bool {
-		return slices.ContainsFunc(p.loops, func(f *cin.Forall) bool { return f.Var == v })
-	}
+	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {
 		c := s.g.Component(v)
 		if c == nil || around(v) {

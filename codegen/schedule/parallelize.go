@@ -176,7 +176,11 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 // where all that f's variable comes from are variables of the target, since what its
 // iterations determine then differs.
 func (s *state) races(f *cin.Forall, target *cin.Access) bool {
-	return slices.ContainsFunc(s.g.Underived(s.g.ConsumerVar(f.Var)), func(r string) bool { return !slices.Contains(target.Vars, r) })
+	v := s.g.ConsumerVar(f.Var)
+	if u := s.g.TileOf(s.g.Underived(v)[0]); u != "" {
+		v = u
+	}
+	return slices.ContainsFunc(s.g.Underived(v), func(r string) bool { return !slices.Contains(target.Vars, r) })
 }
 
 // allKnown tells whether the loops around determine the target's variables.

@@ -386,6 +386,15 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 
 // noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
 func (s *state) noted(k int, v string) error {
+	if err := s.stands(k, v); err != nil {
+		return err
+	}
+	return s.unnoted(k, v)
+}
+
+// stands refuses to replace a variable that stands for one of a workspace's consumer, or that
+// one.
+func (s *state) stands(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", v, u, u)
 	}
@@ -394,6 +403,11 @@ func (s *state) noted(k int, v string) error {
 			return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", u, v, v)
 		}
 	}
+	return nil
+}
+
+// unnoted refuses to rewrite a loop that has notes.
+func (s *state) unnoted(k int, v string) error {
 	for _, f := range s.loops(v) {
 		if f.Unroll != 0 || f.Gallop {
 			return s.refuse(k, "the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)

@@ -32,7 +32,12 @@ func cut(s *state, kind provenance.Kind) error {
 	if err != nil {
 		return err
 	}
-	if err := s.noted(0, v); err != nil {
+	if s.g.PositionsOf(s.g.ConsumerVar(v)) == "" { // else producer and consumer are cut each in its own way
+		if err := s.stands(0, v); err != nil {
+			return err
+		}
+	}
+	if err := s.unnoted(0, v); err != nil {
 		return err
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt {

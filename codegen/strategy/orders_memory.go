@@ -228,6 +228,9 @@ func (o Workspace) follow(f *facts, v *Value) error {
 	if err != nil {
 		return err
 	}
+	if o.Kind != Positions && f.cutApart(o.Name) {
+		return fmt.Errorf("%s is filled and read by loops that are cut in different ways, which a place for each position allows", o.Name)
+	}
 	v.Spaces[o.Name] = s
 	return nil
 }

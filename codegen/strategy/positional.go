@@ -61,8 +61,12 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 // tileOfPositions is the access whose positions the loops run over that fill workspace t,
 // and how many of them there are at most.
 func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n int64, err error) {
-	c, natural := f.component(loops[0])
 	last := loops[len(loops)-1]
+	if tile := f.tileOf(loops); tile != "" {
+		loops = f.g.FullyDerived(tile)
+		last = loops[len(loops)-1]
+	}
+	c, natural := f.component(loops[0])
 	switch {
 	case c == nil || f.g.PositionsOf(last) == "":
 		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over coordinates", last, t.Key())
@@ -79,6 +83,29 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 		return f.g.PositionsOf(last), n, nil
 	}
 	return "", 0, fmt.Errorf("the tiles of positions over which %s is filled have no constant length of at most %d", t.Key(), maxPositions)
+}
+
+// tileOf is the variable of a workspace's consumer whose tile is visited by loops that come from
+// a variable of their own; else "".
+func (f *facts) tileOf(loops []string) string {
+	own := f.g.Underived(loops[0])[0]
+	tile := f.g.TileOf(own)
+	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) || !slices.Contains(f.g.Filled(loops), tile) {
+		return ""
+	}
+	return tile
+}
+
+// cutApart tells whether the loops that fill the workspace of a name come from a variable of
+// their own.
+func (f *facts) cutApart(name string) bool {
+	apart := false
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		if loops, _, err := filling(w, t); err == nil && t.Name == name {
+			apart = apart || f.tileOf(loops) != ""
+		}
+	})
+	return apart
 }
 
 // mostPositions is how many positions v runs over at most, where relations bound that.

@@ -97,6 +97,8 @@ func (f *facts) size() {
 	for _, r := range f.g.Relations() {
 		if r.Kind == provenance.Precompute && f.g.MadeBy(r.From[0]) == nil {
 			p.Sizes[r.To[0]] = p.Sizes[f.g.Original(r.From[0])]
+		} else if r.Kind == provenance.Precompute && f.g.TileOf(r.To[0]) != "" {
+			p.Sizes[r.To[0]], _ = f.mostPositions(r.From[0])
 		}
 	}
 	f.Problem = &p

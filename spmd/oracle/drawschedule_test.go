@@ -67,6 +67,7 @@ func ofTile(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command
 			add("unroll(%s)", v)
 		}
 		if t.Relations.MadeBy(v) == nil {
+			add("split(%s,x%d,y%d,%d)", v, n, n, small)
 			continue
 		}
 		if r := t.Relations.MadeBy(v); len(r.To) == 1 || rng.IntN(4) == 0 {

@@ -27,6 +27,7 @@ var reasons = map[byte]string{
 	'o': "and the loops would reach j first",
 	'd': "is dense, and has no positions of its own",
 	'v': "keeps repeated coordinates, which are visited together",
+	'k': "are cut alike, but over a tile of positions: A(i,j) keeps repeated coordinates",
 	'p': "is padded: its positions are not in order",
 	'w': "is padded, and cannot be walked by position with those below it",
 	'n': "is not directly inside the one over",
@@ -84,6 +85,9 @@ d..pd....pd....pdwwp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),precompute(A(i,j)*x
 d..pd....pd....pdwwp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,7),divide(p1,p2,p3,3),precompute(A(i,j),p3,p3,W),unroll(p3)
 d..pd....pd....pdwwp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,3),precompute(A(i,j)*x(j),p1,pw,W),unroll(p1),parallelize(p0,CPUThread,Atomics)
 d..pd....pd....pdwwp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,5),precompute(A(i,j),p1,pw,W),unroll(p1),parallelize(p0,CPUThread,Temporary)
+d.kpd.k.kpd.k.kpdwwp fuse(i,j,f),pos(f,p,A),split(p,p0,p1,7),precompute(A(i,j)*x(j),p1,pw,W),split(pw,q0,q1,2),split(p1,p2,p3,3),parallelize(p0,CPUThread,Atomics)
+d.kpd.k.kpd.k.kpd.kp pos(j,p,A),split(p,p0,p1,9),precompute(A(i,j)*x(j),p1,pw,W),split(pw,q0,q1,4),reorder(q1,q0),parallelize(q0,CPUVector,NoRaces)
+d.kpd.k.kpd.k.kpd.kp pos(j,p,A),split(p,p0,p1,9),precompute(A(i,j)*x(j),p1,pw,W),divide(p1,p2,p3,4),unroll(p3)
 d..pd....pd....pd..p pos(j,p,A),split(p,p0,p1,2),precompute(A(i,j)*x(j),p1,pw,W),unroll(p1,2)
 d..pd....pd....pd..p pos(j,p,A),split(p,p0,p1,2),precompute(A(i,j)*x(j),p1,pw,W),unroll(pw,2)
 d..pd....pd....pd..p pos(j,p,A),split(p,p0,p1,100),precompute(A(i,j)*x(j),p1,pw,W),parallelize(p1,CPUVector,ParallelReduction)

@@ -20,6 +20,9 @@ var published = []struct{ line, schedule string }{
 		"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3),parallelize(block,CPUThread,Atomics)"},
 	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,p0,p1,4),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Temporary)"},
 	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/ucq c:d d:d", "fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(pw,5)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),precompute(A(i,j)*x(j),fpos2,fpos2_pre,pc)," +
+		"split(fpos2,thread,thread_nz,3),split(fpos2_pre,t,lane,4),parallelize(block,CPUThread,Atomics),parallelize(lane,CPUVector,NoRaces)"},
+	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss/uq x:d z:d", "fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,8),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),split(pw,q0,q1,3),reorder(q1,q0),unroll(q1),parallelize(p0,CPUThread,Temporary)"},
 	{"y(j) = B(i,j,k)*c(j)*d(k)*e(i); y:d B:sss/dss/dds c:d d:d e:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
 	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/dds c:d d:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,6),precompute(B(i,j,k),p1,pw,pc),workspace(pc,Positions),unroll(p1)"},
 	{"y(i) = B(i,j,k)*d(k); y:d B:sss/dss/dds d:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,7),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
