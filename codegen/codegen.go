@@ -26,6 +26,7 @@
 //	width.go       widths of positions and coordinates
 //	strategies.go  the strategy: the default, or a schedule's
 //	printed.go     the strategy as scheduling commands
+//	gpudefault.go  the default schedule of a GPU: one of the forms of gpuforms.go and gpurows.go
 //	leaf.go        lowering, and what comes before and after it
 //	inplace.go     leaves that write over the left tensor's old value
 package codegen
@@ -230,6 +231,13 @@ func Compile(r Request) (*Unit, error) {
 	}
 	if r.FixedPattern && r.Target == CUDA {
 		return nil, &diag.Error{Msg: "values alone are asked for, in the order of a pattern that is there: a GPU computes the pattern too"}
+	}
+	if r.Target == CUDA && r.Schedule == nil {
+		g, err := chooseGPU(r)
+		if err != nil {
+			return nil, err
+		}
+		return g.made.unit, nil
 	}
 	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.run(); err != nil {

@@ -3,6 +3,7 @@ package codegen
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"distaff/codegen/cin"
@@ -35,6 +36,13 @@ func ScheduleText(lines []ScheduleLine) string {
 // same leaf, but for the fixed pattern of a request for values alone, which has no schedule.
 // Commands that would change nothing are left out.
 func Schedule(r Request) ([]ScheduleLine, error) {
+	if r.Target == CUDA && r.Schedule == nil {
+		g, err := chooseGPU(r)
+		if err != nil {
+			return nil, err
+		}
+		return g.lines(), nil
+	}
 	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.run(); err != nil {
 		return nil, err
@@ -69,8 +77,13 @@ func (c *compilation) given() (out []ScheduleLine) {
 			out = append(out, ScheduleLine{strategy.Workspace{Name: t.Name, Kind: space.Kind}.String(), space.Why})
 		}
 	})
+	at := len(out) // commands come before the first parallelize
+	if k := slices.IndexFunc(out, func(l ScheduleLine) bool { return strings.HasPrefix(l.Command, "parallelize(") }); k >= 0 {
+		at = k
+	}
 	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
-		out = append(out, ScheduleLine{o.String(), o.Why})
+		out = slices.Insert(out, at, ScheduleLine{o.String(), o.Why})
+		at++
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
+	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/codegen/ir"
 	"distaff/codegen/place"
 	"distaff/kernels"
@@ -18,7 +19,7 @@ type Compiled struct {
 	Statement string
 	Unit      *codegen.Unit
 	Types     []ir.Type // value types of the unit's arguments
-	C         string    // the leaf's source
+	Source    string    // the leaf's, in C or, for a GPU, in CUDA C++
 
 	job   *Job
 	ranks bool // Build compiles the leaves of several ranks or blocks, too
@@ -73,7 +74,12 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	for _, n := range unit.Notes {
 		j.note(n)
 	}
-	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, C: emitc.File(unit.Func), job: j}
+	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, job: j}
+	if r.Code() == codegen.CUDA {
+		out.Source = emitcuda.File(unit.Func)
+	} else {
+		out.Source = emitc.File(unit.Func)
+	}
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
 	out.units = []*codegen.Unit{unit}
@@ -152,6 +158,6 @@ func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error
 		return []*codegen.Unit{u.Unit}, nil
 	}
 	j := *u.job
-	j.Target, j.made = Interpreter, &units
+	j.Target, j.compiled, j.made = Interpreter, j.Target, &units
 	return units, j.runLeaves(ctx)
 }

@@ -52,12 +52,16 @@ type Job struct {
 // Interpreter is the Target that needs no C compiler, and checks every access, very slowly.
 const Interpreter = target.Interpreter
 
+// CUDA is the Target of NVIDIA GPUs: each rank takes the one that has its number among the ranks of its
+// machine. Without a driver and a GPU a job ends with exit code 1; nothing runs on the CPU instead.
+const CUDA = target.CUDA
+
 // Options are how a job runs.
 type Options struct {
 	Seed          int64  // fixes generated data, with the tensor's name
 	Ranks         int    // ranks in this process; 0 is 1
 	Threads       int    // threads a rank; 0 for the default
-	Target        string // what leaves run on: "cpu" (also ""), or "interpreter", see Interpreter
+	Target        string // what leaves run on: "cpu" (also ""), "cuda", see CUDA, or "interpreter", see Interpreter
 	CPU           string // "native" (also ""), or an architecture level
 	Repeat        int    // timed runs of the compute phase; 0 is 1
 	Warmup        int    // runs before those, untimed
@@ -101,6 +105,10 @@ type Options struct {
 
 	// compiler starts the C compiler (cc.Config.Run), where this process must not.
 	compiler func(ctx context.Context, c cc.Command) (string, error)
+	// compiled is the target that leaves are compiled for, where Target does not say it.
+	compiled string
+	// local is the rank's number among those of its machine, of a launcher's job.
+	local int
 	// compileOnly ends a job of several ranks when its leaves are there.
 	compileOnly bool
 	// made, if not nil, is told the units of such a job's leaves.

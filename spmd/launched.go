@@ -69,7 +69,7 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 func (o Options) launched(ctx context.Context, l mpi.Launcher, f func(c comm.Comm, o Options, here int) error) error {
 	set := launch.Options{Ranks: o.Ranks, Threads: o.Threads, Note: o.Note, Detail: o.Detail, Abandon: Abandon}
 	return launch.Run(ctx, l, set, func(c comm.Comm, r launch.Rank) error {
-		o.Threads = r.Threads
+		o.Threads, o.local = r.Threads, r.Local
 		if r.Compiler != nil {
 			o.compiler = r.Compiler
 		}

@@ -3,6 +3,7 @@ package spmd
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"distaff/codegen/schedule"
 	"distaff/io/tcs"
@@ -28,7 +29,9 @@ func (o *Options) refuse() error {
 	}
 	switch {
 	case !target.Has(o.Target):
-		return no("--target="+tcs.Printable(o.Target), "leaves run on the CPU in this version; no GPU code is built")
+		return no("--target="+tcs.Printable(o.Target), "want one of "+strings.Join(target.Names(), ", "))
+	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
+		return no("--cpu="+tcs.Printable(o.CPU), "with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out")
 	case o.Machine != "":
 		return no("-m="+o.Machine, noGrid)
 	case len(o.Placements) > 0:

@@ -97,6 +97,9 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	}
 	defer r.close()
 	defer r.Blame(&err)
+	if err := r.Ready(); err != nil {
+		return nil, err
+	}
 	r.start = start
 	if r.files, err = output.Create(r.Env, j.Outputs, j.StatsFile); err != nil {
 		return nil, err
@@ -143,7 +146,7 @@ func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, mis
 // settings are what the options say of the environment; locked tells whether leaves run on the
 // caller's thread.
 func (o *Options) settings(locked bool) env.Settings {
-	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, CPU: o.CPU, Compiler: o.compiler, Locked: locked,
+	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, Compiled: o.compiled, Local: o.local, CPU: o.CPU, Compiler: o.compiler, Locked: locked,
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 

@@ -32,6 +32,8 @@ func compileCommand() *command {
   ir       the imperative leaf, independent of the target
   c        the leaf in C99 with OpenMP (the default). With --out=FOLDER/ it is for other
            programs: FOLDER/NAME.c and FOLDER/NAME.h, named after the folder
+  cuda     the kernels of the leaf in CUDA C++, with --target=cuda, which it implies, and
+           then the default; ir shows their launches. Neither needs a GPU
   go       a Go package with the C under cgo, ready to import: --out names its folder
   after:PASS  what a pass of the compiler made, for those who work on it
 
@@ -53,10 +55,11 @@ a folder named by its line.`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=go --out=spmv`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=c --out=spmv/`,
+			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds --emit=cuda`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|ir|c|go|after:PASS` the stage to print"),
+			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|ir|c|cuda|go|after:PASS` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go and c a folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
@@ -67,7 +70,6 @@ a folder named by its line.`,
 // unbuilt are the stages that --emit will know, and why it does not yet.
 var unbuilt = map[string]string{
 	"network": "contraction sequences are not built in this version",
-	"cuda":    "no GPU code is built in this version",
 }
 
 func compile(x *invocation) (err error) {
@@ -86,12 +88,12 @@ func compile(x *invocation) (err error) {
 		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage, strings.Join(passes, ", "))
 	}
 	if !after {
-		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "ir", "c", "go"); err != nil {
+		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "ir", "c", "cuda", "go"); err != nil {
 			return err
 		}
 	}
-	if stage == "" && !x.Bool("cache") {
-		stage = "c"
+	if stage, err = x.source(stage); err != nil {
+		return err
 	}
 	out := x.String("out")
 	if stage == "go" && out == "" {
@@ -105,11 +107,17 @@ func compile(x *invocation) (err error) {
 		if err != nil {
 			return err
 		}
+		if stage == "cuda" {
+			j.Target = spmd.CUDA
+		}
 		return x.emit(j, stage, pass, out, func(text string) error { return x.put(out, text) })
 	}
 	f, err := x.fileJob()
 	if err != nil {
 		return err
+	}
+	if stage == "cuda" {
+		f.Target = spmd.CUDA
 	}
 	parts, err := f.Jobs()
 	if err != nil {
@@ -135,9 +143,28 @@ func compile(x *invocation) (err error) {
 	return x.put(out, all.String())
 }
 
+// source is the stage that is printed where --emit names none, and one of source text held to the
+// target: C is for a CPU, CUDA C++ for a GPU.
+func (x *invocation) source(stage string) (string, error) {
+	target := x.String("target")
+	switch {
+	case stage == "" && x.Bool("cache"):
+		return "", nil
+	case stage == "" && target == spmd.CUDA:
+		return "cuda", nil
+	case stage == "":
+		return "c", nil
+	case target == spmd.CUDA && (stage == "c" || stage == "go"):
+		return "", argv.Errorf("--emit=%s --target=cuda: C is what leaves of a CPU are; --emit=cuda prints the kernels of a GPU, and without --target=cuda --emit=%s prints C", stage, stage)
+	case stage == "cuda" && target != "" && target != spmd.CUDA:
+		return "", argv.Errorf("--emit=cuda --target=%s: kernels are for --target=cuda, which --emit=cuda implies: leave --target out", target)
+	}
+	return stage, nil
+}
+
 // comment begins a line of a stage's text that is none of it.
 func comment(stage string) string {
-	if stage == "c" || stage == "provenance" {
+	if stage == "c" || stage == "cuda" || stage == "provenance" {
 		return "//"
 	}
 	return "#"
@@ -191,7 +218,8 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 		"lattice":    func() string { return u.Unit.Lattices },
 		"ir":         func() string { return ir.Print(u.Unit.Func) },
 		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
-		"c":          func() string { return u.C },
+		"c":          func() string { return u.Source },
+		"cuda":       func() string { return u.Source },
 	}[stage]()
 	return put(text)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/kernels"
 	"distaff/kernels/cc"
+	"distaff/kernels/cuda"
 	"distaff/spmd"
 	"distaff/spmd/comm/mpi"
 )
@@ -20,10 +23,12 @@ func doctorCommand() *command {
 		name: "doctor", short: "says what this machine has, what is missing and what that costs",
 		long: `Looks for all that jobs use: a C compiler with OpenMP, caches, MPI, CUDA and
 BLAS, the cores and the memory that this process may use. Each line says ok, note or missing,
-what was found and where; what is missing is followed by what it costs. The exit
-code is 0 where statements can be compiled and run, else 1.`,
-		examples: []string{"distaff doctor"},
-		flags:    talkFlags(),
+what was found and where; what is missing is followed by what it costs. Of CUDA these are the
+driver, NVRTC, which compiles for it, and each GPU. --json prints the same as a list, in which each
+has a state, what it is about, and the lines that tell of it. The exit
+code is 0 where statements can be compiled and run on this CPU, else 1.`,
+		examples: []string{"distaff doctor", "distaff doctor --json"},
+		flags:    join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON")}),
 		action:   doctor,
 	}
 }
@@ -32,20 +37,84 @@ func doctor(x *invocation) error {
 	if x.Args().Len() > 0 {
 		return argv.Errorf("doctor takes no arguments, got %q", x.Args().First())
 	}
-	err := printVersion(x.stdout)
+	tell, err := newTeller(x.stdout, x.Bool("json"))
 	if err != nil {
 		return err
 	}
-	line := func(state, what, format string, args ...any) {
-		if _, werr := fmt.Fprintf(x.stdout, "%-8s %-12s %s\n", state, what, diag.Sprintf(format, args...)); werr != nil && err == nil {
-			err = werr
+	well, err := examine(x.Context.Context, tell.line)
+	if err != nil {
+		return err
+	}
+	if err := tell.end(); err != nil {
+		return err
+	}
+	if !well {
+		return &front.Silent{Code: 1}
+	}
+	return nil
+}
+
+// finding is a thing that doctor looked for.
+type finding struct {
+	State string   `json:"state"` // ok, note or missing
+	What  string   `json:"what"`
+	Says  []string `json:"says"`
+}
+
+// teller tells what is found: a line at once, or JSON at the end.
+type teller struct {
+	w    io.Writer
+	json bool
+	list []finding
+	err  error
+}
+
+func newTeller(w io.Writer, json bool) (*teller, error) {
+	if json {
+		return &teller{w: w, json: true}, nil
+	}
+	return &teller{w: w}, printVersion(w)
+}
+
+// line tells one thing more. With no state it goes on with the one before.
+func (t *teller) line(state, what, format string, args ...any) {
+	text := diag.Sprintf(format, args...)
+	if !t.json {
+		if _, err := fmt.Fprintf(t.w, "%-8s %-12s %s\n", state, what, text); err != nil && t.err == nil {
+			t.err = err
 		}
+		return
 	}
-	cfg, cerr := cc.FromEnv(os.Getenv)
-	if cerr != nil {
-		return cerr
+	if n := len(t.list); n > 0 && (state == "" || what == "") {
+		t.list[n-1].Says = append(t.list[n-1].Says, text)
+		return
 	}
-	f := kernels.Doctor(x.Context.Context, cfg)
+	t.list = append(t.list, finding{state, what, []string{text}})
+}
+
+// end is behind the last line.
+func (t *teller) end() error {
+	if !t.json {
+		return t.err
+	}
+	b, err := json.MarshalIndent(struct {
+		Version string    `json:"version"`
+		Found   []finding `json:"found"`
+	}{spmd.Version(), t.list}, "", "  ")
+	if err != nil {
+		panic("BUG: distaff: what doctor found does not marshal: " + err.Error())
+	}
+	_, err = t.w.Write(append(b, '\n'))
+	return err
+}
+
+// examine looks for everything, and tells whether statements can be compiled and run on this CPU.
+func examine(ctx context.Context, line func(state, what, format string, args ...any)) (well bool, err error) {
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		return false, err
+	}
+	f := kernels.Doctor(ctx, cfg)
 	if f.CompilerErr != nil {
 		line("missing", "compiler", "%v", f.CompilerErr)
 		line("", "", "only statements whose leaves are in the cache or built in run")
@@ -75,12 +144,32 @@ func doctor(x *invocation) error {
 	}
 	line("ok", "BLAS", "%s", f.BLAS)
 	line("ok", "temporary", "%s", tmpFolder())
-	doctorMPI(x.Context.Context, line)
-	line("missing", "CUDA", "not part of this version: --target=cuda is refused, leaves run on the CPU")
-	if f.CompilerErr != nil && err == nil {
-		return &front.Silent{Code: 1}
+	doctorMPI(ctx, line)
+	doctorCUDA(line)
+	return f.CompilerErr == nil, nil
+}
+
+// doctorCUDA tells of the driver, of NVRTC, which compiles kernels, and of each GPU.
+func doctorCUDA(line func(state, what, format string, args ...any)) {
+	r := cuda.Probe()
+	if r.DriverErr != nil {
+		line("missing", "CUDA", "%v", r.DriverErr)
+		line("", "", "--target=cuda is refused; plan and compile --emit=cuda need no GPU")
+	} else {
+		line("ok", "CUDA", "driver %s, for CUDA %s", r.Driver, r.DriverVersion)
 	}
-	return err
+	if r.NVRTCErr != nil {
+		line("missing", "NVRTC", "%v", r.NVRTCErr)
+	} else {
+		line("ok", "NVRTC", "%s, version %s", r.NVRTC, r.NVRTCVersion)
+	}
+	for _, d := range r.Devices {
+		if d.Err != nil {
+			line("missing", "GPU", "%d: %v", d.Index, d.Err)
+			continue
+		}
+		line("ok", "GPU", "%d: %s, %s, compute capability %s", d.Index, d.Name, spmd.FormatSize(d.Memory), d.Capability)
+	}
 }
 
 // doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here,

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"distaff/kernels/cuda"
 )
 
 func TestMain(m *testing.M) {
@@ -44,6 +46,8 @@ func TestScripts(t *testing.T) {
 			switch cond {
 			case "cc":
 				return haveCompiler(), nil
+			case "gpu":
+				return cuda.Probe().DriverErr == nil, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -23,8 +23,18 @@ type statement struct {
 	typ    ir.Type
 }
 
-// Run runs the suite on b. A machine without what b needs skips it.
-func Run(t *testing.T, b kernels.Backend) {
+// suite is the suite over a backend of a target.
+type suite struct {
+	kernels.Backend
+	target codegen.Target
+}
+
+// Run runs the suite on b, a backend of CPUs. A machine without what b needs skips it.
+func Run(t *testing.T, b kernels.Backend) { RunOn(t, b, codegen.CPU) }
+
+// RunOn is Run for a backend of a target.
+func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
+	b := suite{backend, target}
 	if b.Name() == "" {
 		t.Error("the backend has no name")
 	}
@@ -63,7 +73,7 @@ func data() map[string]*tcs.Tensor {
 }
 
 // unit compiles a statement.
-func unit(t *testing.T, s statement) *codegen.Unit {
+func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 	t.Helper()
 	stmt, err := notation.Parse(s.src)
 	if err != nil {
@@ -73,7 +83,7 @@ func unit(t *testing.T, s statement) *codegen.Unit {
 		s.typ = ir.Float64
 	}
 	sizes := map[string]int64{"i": 3, "j": 4}
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: sizes}
+	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: sizes, Target: target}
 	add := func(a *notation.Access) {
 		f := format.DenseOf(len(a.Vars))
 		x := codegen.Tensor{Format: f, Type: s.typ, NNZ: -1}
@@ -108,11 +118,15 @@ func unit(t *testing.T, s statement) *codegen.Unit {
 
 // Unit is a statement that was compiled, for tests of what builds leaves.
 func Unit(t *testing.T) *codegen.Unit {
-	return unit(t, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}})
+	return spmv(t, codegen.CPU)
+}
+
+func spmv(t *testing.T, target codegen.Target) *codegen.Unit {
+	return unit(t, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}}, target)
 }
 
 // build makes a leaf; the test closes it.
-func build(t *testing.T, b kernels.Backend, u *codegen.Unit) kernels.Leaf {
+func build(t *testing.T, b suite, u *codegen.Unit) kernels.Leaf {
 	t.Helper()
 	leaf, err := b.Build(context.Background(), u)
 	if errors.Is(err, kernels.ErrNoCompiler) {
@@ -174,8 +188,8 @@ func show(c *tcs.Tensor) string {
 
 // check calls the leaf of a statement on one thread and on three, with memory that is
 // counted and without.
-func check(t *testing.T, b kernels.Backend, s statement, want string) {
-	u := unit(t, s)
+func check(t *testing.T, b suite, s statement, want string) {
+	u := unit(t, s, b.target)
 	leaf := build(t, b, u)
 	defer leaf.Close()
 	limit := tcs.NewLimit(1 << 20)
@@ -197,9 +211,9 @@ func check(t *testing.T, b kernels.Backend, s statement, want string) {
 }
 
 // divide: a division by zero is an error that has the coordinate.
-func divide(t *testing.T, b kernels.Backend) {
+func divide(t *testing.T, b suite) {
 	for _, c := range []struct{ by, want string }{{"z", "at i = 1"}, {"m", ""}} {
-		u := unit(t, statement{src: "q(i) = n(i) / " + c.by + "(i)", typ: ir.Int64})
+		u := unit(t, statement{src: "q(i) = n(i) / " + c.by + "(i)", typ: ir.Int64}, b.target)
 		leaf := build(t, b, u)
 		defer leaf.Close()
 		args := arguments(u)
@@ -217,8 +231,8 @@ func divide(t *testing.T, b kernels.Backend) {
 }
 
 // memory: a result that passes the limit is an error, and nothing is published.
-func memory(t *testing.T, b kernels.Backend) {
-	u := unit(t, statement{src: "C(i,j) = A(i,j) + B(i,j)", levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}})
+func memory(t *testing.T, b suite) {
+	u := unit(t, statement{src: "C(i,j) = A(i,j) + B(i,j)", levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}}, b.target)
 	leaf := build(t, b, u)
 	defer leaf.Close()
 	limit := tcs.NewLimit(16)
@@ -234,8 +248,8 @@ func memory(t *testing.T, b kernels.Backend) {
 }
 
 // cancelled: a call whose context has ended does nothing.
-func cancelled(t *testing.T, b kernels.Backend) {
-	u := Unit(t)
+func cancelled(t *testing.T, b suite) {
+	u := spmv(t, b.target)
 	leaf := build(t, b, u)
 	defer leaf.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -250,8 +264,8 @@ func cancelled(t *testing.T, b kernels.Backend) {
 }
 
 // several leaves, of one unit too, live side by side; closing one harms no other.
-func several(t *testing.T, b kernels.Backend) {
-	u := Unit(t)
+func several(t *testing.T, b suite) {
+	u := spmv(t, b.target)
 	first, second := build(t, b, u), build(t, b, u)
 	if err := first.Close(); err != nil {
 		t.Error(err)

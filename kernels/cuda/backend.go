@@ -25,9 +25,6 @@ type Backend struct {
 	dev      device
 	compiler compiler
 	store    *store
-
-	mu     sync.Mutex // over shared
-	shared module     // the kernels that leaves share; nil until a leaf wants them
 }
 
 // compiler makes an image, which its device loads, of CUDA C++.
@@ -140,12 +137,19 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	return &Leaf{leaf: l}, nil
 }
 
-// prelude has the kernels ready that leaves share. They stay.
+// preludes are the kernels that leaves share, of each device that has them. They stay for good: so do
+// devices, and what is loaded may not be dropped while the loader knows it.
+var preludes struct {
+	sync.Mutex
+	of map[device]module
+}
+
+// prelude has the kernels ready that leaves share.
 func (b *Backend) prelude() (module, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.shared != nil {
-		return b.shared, nil
+	preludes.Lock()
+	defer preludes.Unlock()
+	if m := preludes.of[b.dev]; m != nil {
+		return m, nil
 	}
 	const what = "fills and scans"
 	object, err := b.compiler.build(context.Background(), source{text: b.compiler.prelude(), label: what})
@@ -156,11 +160,18 @@ func (b *Backend) prelude() (module, error) {
 	if err != nil {
 		return nil, &kernels.LoadError{What: what, Err: err}
 	}
-	err = b.dev.do(func() (err error) {
-		b.shared, err = b.dev.load(code, what)
+	var m module
+	if err := b.dev.do(func() (err error) {
+		m, err = b.dev.load(code, what)
 		return err
-	})
-	return b.shared, err
+	}); err != nil {
+		return nil, err
+	}
+	if preludes.of == nil {
+		preludes.of = map[device]module{}
+	}
+	preludes.of[b.dev] = m
+	return m, nil
 }
 
 // Resident says that no array of t changes until Forget(t), but for those that leaves of this backend

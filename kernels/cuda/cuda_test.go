@@ -108,7 +108,7 @@ func product(a, x *tcs.Tensor) []float64 {
 
 const spmv = "y(i) = A(i,j) * x(j)"
 
-// each runs a test on the emulated device and, where there is one, on a GPU.
+// each runs a test on the emulated device, on a stand-in for the driver, and where there is one on a GPU.
 func each(t *testing.T, test func(t *testing.T, b *Backend)) {
 	t.Run("emulated", func(t *testing.T) {
 		b := emulation(t, 0)
@@ -117,7 +117,8 @@ func each(t *testing.T, test func(t *testing.T, b *Backend)) {
 			t.Errorf("%d arrays stay on the device", n)
 		}
 	})
-	t.Run("driver", func(t *testing.T) { test(t, onGPU(t)) })
+	t.Run("stand-in", func(t *testing.T) { test(t, onStandIn(t)) })
+	t.Run("GPU", func(t *testing.T) { test(t, onGPU(t)) })
 }
 
 // onGPU is the backend of a GPU. Without one, the test is skipped with the reason.

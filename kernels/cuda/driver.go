@@ -87,22 +87,29 @@ func (d *driver) start() error {
 	if rc := C.cu_device_get(d.lib.fn, &dev, C.int(d.desc.index)); rc != 0 {
 		return fail(rc)
 	}
-	if rc := C.cu_context_retain(d.lib.fn, &d.context, dev); rc != 0 {
+	var context C.dst_cu_handle
+	if rc := C.cu_context_retain(d.lib.fn, &context, dev); rc != 0 {
 		return fail(rc)
 	}
+	d.context = context
 	if rc := C.cu_context_set(d.lib.fn, d.context); rc != 0 {
 		return fail(rc)
 	}
 	for _, s := range []*C.dst_cu_handle{&d.compute, &d.uploads} {
-		if rc := C.cu_stream_create(d.lib.fn, s, streamAlone); rc != 0 {
+		var made C.dst_cu_handle // C must not see memory that points to Go's
+		if rc := C.cu_stream_create(d.lib.fn, &made, streamAlone); rc != 0 {
 			return fail(rc)
 		}
+		*s = made
 	}
-	events := map[*C.dst_cu_handle]C.uint{&d.uploaded: eventNoClock, &d.computed: eventNoClock, &d.from: 0, &d.to: 0}
+	events := map[*C.dst_cu_handle]C.uint{&d.uploaded: eventNoClock, &d.computed: eventNoClock, &d.from: 0, &d.to: 0,
+		&d.stage.busy[0]: eventNoClock, &d.stage.busy[1]: eventNoClock}
 	for e, flags := range events {
-		if rc := C.cu_event_create(d.lib.fn, e, flags); rc != 0 {
+		var made C.dst_cu_handle
+		if rc := C.cu_event_create(d.lib.fn, &made, flags); rc != 0 {
 			return fail(rc)
 		}
+		*e = made
 	}
 	if rc := d.stage.start(d); rc != 0 {
 		return fail(rc)

@@ -74,6 +74,7 @@ static inline int dst_cuda_launch(const dst_cuda *d, dst_cu_handle f, unsigned g
     void *params[n + 1];
     for (int k = 0; k < n; k++)
         params[k] = slots + 2 * k;
+    params[n] = 0;
     return d->launch(f, grid, 1, 1, threads, 1, 1, shared, s, params, 0);
 }
 

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -37,9 +38,12 @@ func emulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	dev := &emulated{memory: memory, blocks: map[pointer]int64{}, runner: kernels.NewRunner()}
+	dev := &emulated{memory: memory, blocks: map[pointer]int64{}, runner: emulator()}
 	return newBackend(dev, byCC{b}), nil
 }
+
+// emulator is the thread of all emulated devices: kernels' threads are fibers that belong to it.
+var emulator = sync.OnceValue(kernels.NewRunner)
 
 // byCC compiles for the emulation.
 type byCC struct{ builder *cc.Builder }
@@ -97,7 +101,6 @@ const (
 	freshByte = 0xff
 )
 
-// do runs f on one thread: kernels' threads are fibers that belong to it.
 func (d *emulated) do(f func() error) (err error) {
 	d.runner.Do(func() { err = f() })
 	return err

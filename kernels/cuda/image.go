@@ -27,9 +27,11 @@ func (d *driver) load(code []byte, what string) (module, error) {
 	// The driver reads it as words.
 	mem := C.CBytes(code)
 	defer C.free(mem)
-	rc := C.cu_module_load(d.lib.fn, &m.handle, mem, 0, nil, nil)
+	var handle C.dst_cu_handle
+	rc := C.cu_module_load(d.lib.fn, &handle, mem, 0, nil, nil)
 	switch rc {
 	case 0:
+		m.handle = handle
 		return m, nil
 	case cuNoBinary, cuUnsupportedPTX, cuInvalidImage:
 		return nil, &kernels.LoadError{What: what, Err: fmt.Errorf("the NVIDIA driver, which is for CUDA %d.%d, takes no code of this NVRTC: %s: "+

@@ -16,7 +16,7 @@ import (
 )
 
 // compileFlags are NVRTC's options. A multiplication and an addition may be fused, as on a CPU.
-var compileFlags = []string{"--std=c++14", "--default-device"}
+var compileFlags = []string{"--std=c++17"}
 
 // byNVRTC compiles for a GPU.
 type byNVRTC struct {

@@ -21,6 +21,7 @@ type stage struct {
 	used [2]bool            // such a copy was started
 	cur  int                // the half that is filled
 	fill int64              // bytes in it
+	torn bool               // a copy down was left in its middle, and may still write to the halves
 }
 
 // halfBytes is the size of a half.
@@ -29,16 +30,29 @@ const halfBytes = 8 << 20
 // start gets the buffers. Memory that is not pinned serves too, more slowly.
 func (s *stage) start(d *driver) C.int {
 	for k := range s.half {
-		if rc := C.cu_event_create(d.lib.fn, &s.busy[k], eventNoClock); rc != 0 {
-			return rc
-		}
-		if C.cu_host_alloc(d.lib.fn, &s.half[k], halfBytes, 0) != 0 || s.half[k] == nil {
-			if s.half[k] = C.malloc(halfBytes); s.half[k] == nil {
+		var half unsafe.Pointer
+		if C.cu_host_alloc(d.lib.fn, &half, halfBytes, 0) != 0 || half == nil {
+			if half = C.malloc(halfBytes); half == nil {
 				return cuOutOfMemory
 			}
 		}
+		s.half[k] = half
 	}
 	return 0
+}
+
+// mend waits for what a copy that was refused has left under way.
+func (s *stage) mend(d *driver) error {
+	if !s.torn {
+		return nil
+	}
+	for _, stream := range []C.dst_cu_handle{d.uploads, d.compute} {
+		if err := d.check(C.cu_stream_sync(d.lib.fn, stream), "cuStreamSynchronize"); err != nil {
+			return err
+		}
+	}
+	s.torn, s.fill, s.used = false, 0, [2]bool{}
+	return nil
 }
 
 // turn goes on to the other half, once it is empty.
@@ -68,6 +82,9 @@ func (d *driver) upload(dst pointer, src unsafe.Pointer, bytes int64) error {
 		return err
 	}
 	s := &d.stage
+	if err := s.mend(d); err != nil {
+		return err
+	}
 	for off := int64(0); off < bytes; {
 		if s.fill == halfBytes {
 			if err := s.turn(d, d.uploads); err != nil {
@@ -93,10 +110,13 @@ func (d *driver) download(dst unsafe.Pointer, src pointer, bytes int64) error {
 	if bytes <= 0 {
 		return nil
 	}
+	s := &d.stage
+	if err := s.mend(d); err != nil {
+		return err
+	}
 	if err := d.await(); err != nil {
 		return err
 	}
-	s := &d.stage
 	// The halves are of no use before what was uploaded from them has left.
 	if err := s.turn(d, d.uploads); err != nil {
 		return err
@@ -104,27 +124,34 @@ func (d *driver) download(dst unsafe.Pointer, src pointer, bytes int64) error {
 	if err := s.empty(d, 1-s.cur); err != nil {
 		return err
 	}
+	s.torn = true
 	parts := (bytes + halfBytes - 1) / halfBytes
 	for k := int64(0); k <= parts; k++ {
 		if k < parts {
 			off := k * halfBytes
-			rc := C.cu_download(d.lib.fn, s.half[k%2], C.dst_cu_ptr(src)+C.dst_cu_ptr(off), C.size_t(min(bytes-off, halfBytes)), d.compute)
-			if err := d.check(rc, "cuMemcpyDtoHAsync"); err != nil {
-				return err
-			}
-			if err := d.check(C.cu_event_record(d.lib.fn, s.busy[k%2], d.compute), "cuEventRecord"); err != nil {
+			if err := s.fetch(d, int(k%2), src+pointer(off), min(bytes-off, halfBytes)); err != nil {
 				return err
 			}
 		}
 		if k > 0 {
-			off := (k - 1) * halfBytes
-			if err := d.check(C.cu_event_sync(d.lib.fn, s.busy[(k-1)%2]), "cuEventSynchronize"); err != nil {
+			off, half := (k-1)*halfBytes, (k-1)%2
+			if err := d.check(C.cu_event_sync(d.lib.fn, s.busy[half]), "cuEventSynchronize"); err != nil {
 				return err
 			}
-			move(unsafe.Add(dst, off), s.half[(k-1)%2], min(bytes-off, halfBytes))
+			move(unsafe.Add(dst, off), s.half[half], min(bytes-off, halfBytes))
 		}
 	}
+	s.torn = false
 	return nil
+}
+
+// fetch starts to copy a part from the device to a half.
+func (s *stage) fetch(d *driver, half int, src pointer, bytes int64) error {
+	rc := C.cu_download(d.lib.fn, s.half[half], C.dst_cu_ptr(src), C.size_t(bytes), d.compute)
+	if err := d.check(rc, "cuMemcpyDtoHAsync"); err != nil {
+		return err
+	}
+	return d.check(C.cu_event_record(d.lib.fn, s.busy[half], d.compute), "cuEventRecord")
 }
 
 // moveAlone is the number of bytes from which on several threads copy: one does not keep up with

@@ -3,9 +3,11 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"os"
 
+	"distaff/codegen"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -22,6 +24,8 @@ type Settings struct {
 	MemoryLimit int64 // bytes a rank; 0 for the default
 	Tmp         string
 	Target      string // what leaves run on; "" for the default
+	Compiled    string // the target that they are compiled for, where that is another one
+	Local       int    // the rank's number among those of its machine, where some are on others
 	CPU         string // what leaves are compiled for
 	Locked      bool   // the caller's goroutine is locked to its thread, which runs the leaves
 	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
@@ -78,6 +82,9 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	e.Limit, e.LimitWhy = tcs.NewLimit(bytes), why
 	e.Arena = kernels.NewArena(e.Limit)
 	e.Arena.Reuse(true)
+	if e.OneNode {
+		e.set.Local = c.Rank()
+	}
 	if e.Threads > 1 && inProcess == 1 && !s.Locked { // each of several ranks has a thread (comm/local)
 		e.Runner = kernels.NewRunner()
 	}
@@ -116,6 +123,22 @@ func (e *Env) Detail(s string) {
 	}
 }
 
+// Ready makes sure that this machine has the target's hardware and libraries, where these are not a
+// matter of course, before anything is read.
+func (e *Env) Ready() error {
+	if e.set.Target != target.CUDA {
+		return nil
+	}
+	_, err := e.Backend()
+	return err
+}
+
+// Code is the kind of target that leaves are compiled for.
+func (e *Env) Code() codegen.Target { return e.set.Code() }
+
+// Code is the kind of target that leaves are compiled for.
+func (s *Settings) Code() codegen.Target { return target.Code(cmp.Or(s.Compiled, s.Target)) }
+
 // Backend is what makes the leaves.
 func (e *Env) Backend() (kernels.Backend, error) {
 	if e.backend != nil {
@@ -145,7 +168,7 @@ func (s Settings) Backend() (kernels.Backend, error) {
 	if s.Tmp != "" {
 		cfg.Tmp = s.Tmp
 	}
-	return target.Backend(s.Target, cfg)
+	return target.Backend(s.Target, target.Config{CC: cfg, Local: s.Local})
 }
 
 // Portable is the same, for leaves that are kept.

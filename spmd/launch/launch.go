@@ -36,6 +36,7 @@ type Options struct {
 type Rank struct {
 	Threads  int // of this rank
 	Here     int // ranks on this machine
+	Local    int // this one's number among them
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
 }
 
@@ -73,7 +74,7 @@ func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r
 				set.Note(n)
 			}
 		}
-		_, rank.Here = comm.Local(info.Places, c.Rank())
+		rank.Local, rank.Here = comm.Local(info.Places, c.Rank())
 		rank.shareCores(info.Places, c.Rank(), set.Detail)
 		return f(c, rank)
 	})

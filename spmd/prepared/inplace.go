@@ -13,9 +13,9 @@ import (
 
 // accumulates tells whether leaves that add to a sparse result are worth
 // asking for: several steps of a rank add to one block, and every rank can compile.
-// Built-in leaves make blocks of their own. Collective.
+// Built-in leaves, and those of a GPU, make blocks of their own. Collective.
 func (k *Statement) accumulates() (bool, error) {
-	if k.Formats[k.p.Result].AllDense() {
+	if k.Formats[k.p.Result].AllDense() || k.Code() == codegen.CUDA {
 		return false, nil
 	}
 	several := false

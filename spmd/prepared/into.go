@@ -75,6 +75,9 @@ func (k *Statement) readyInto() error {
 // fitsInto refuses a tensor that is no result of this job.
 func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
+	if k.Code() == codegen.CUDA {
+		return fault.Commandf("a result to compute into: --target=cuda makes results of its own; values alone are computed by --target=cpu")
+	}
 	if len(k.o.Schedule) > 0 {
 		return fault.Commandf("a result to compute into: the job has a schedule; values alone are computed without one")
 	}

@@ -64,6 +64,10 @@ func (s *leaf) request() codegen.Request {
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Sizes.Vars,
 		ComputeType: bridge.IR(k.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern, InPlace: s.inPlace,
 		CapacityBytes: k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
+		Target:        k.Code(),
+	}
+	if req.Target == codegen.CUDA { // its arrays are not those of the old value
+		req.InPlace = ""
 	}
 	maps.Copy(req.Tensors, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: bridge.IR(s.typ), Dims: s.dims, NNZ: -1}

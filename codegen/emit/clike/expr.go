@@ -1,5 +1,12 @@
 // Package clike prints expressions of the IR in C and in languages like it: what emit/c and
 // emit/cuda have in common. A Dialect says where they differ.
+//
+// # Files
+//
+//	expr.go     expressions
+//	stmt.go     what printers of statements ask: comments, bounds that stay, what nothing reads
+//	names.go    names that differ, and that neither language nor header has
+//	prelude.go  the helpers that a file needs
 package clike
 
 import (

@@ -164,24 +164,37 @@ func TestCompiles(t *testing.T) {
 
 // TestEmulated runs leaves on the CPU, and compares all arrays with what interp makes of them.
 func TestEmulated(t *testing.T) {
+	type run struct {
+		f    *ir.Func
+		args func() []interp.Arg
+	}
+	var runs []run
 	for name, args := range leaves {
-		t.Run(name, func(t *testing.T) { emulate(t, leaf(t, name), args) })
+		runs = append(runs, run{leaf(t, name), args})
 	}
 	for _, x := range irtest.Launches() {
-		t.Run("irtest/"+x.Name, func(t *testing.T) { emulate(t, x.Func(), x.Args) })
+		runs = append(runs, run{x.Func(), x.Args})
+	}
+	var funcs []*ir.Func
+	for _, r := range runs {
+		funcs = append(funcs, r.f)
+	}
+	p := buildLeaves(t, funcs, "-fsanitize=undefined", "-fno-sanitize=float-divide-by-zero", "-fno-sanitize-recover=all")
+	for _, r := range runs {
+		t.Run(r.f.Name, func(t *testing.T) { emulate(t, p, r.f, r.args) })
 	}
 }
 
-func emulate(t *testing.T, f *ir.Func, args func() []interp.Arg) {
+// emulate runs a leaf twice: threads that do not wait for each other as a loop, and as fibers.
+func emulate(t *testing.T, p *program, f *ir.Func, args func() []interp.Arg) {
 	want := args()
 	fail, err := interp.Run(f, want, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := args()
-	h := newHost(t, f, got, "-fsanitize=undefined", "-fno-sanitize=float-divide-by-zero", "-fno-sanitize-recover=all")
+	h := newHost(t, p, f, args())
 	for _, fibers := range []bool{false, true} {
-		h.args, h.leaf.fibers, h.fail = args(), fibers, nil
+		h.args, h.program.fibers, h.fail = args(), fibers, nil
 		for _, p := range f.Params {
 			h.param(p)
 		}

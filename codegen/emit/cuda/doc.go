@@ -29,7 +29,8 @@
 // # Failure
 //
 // A thread that fails writes the code to the status word, by a compare-and-swap so that the first wins and alone
-// writes its coordinates, and ends. Barriers wait for threads that have not ended.
+// writes its coordinates, and ends. Barriers and shuffles wait for those of the block's or warp's threads that have not
+// ended; what a shuffle gives of one that has is undefined, and of no matter as the leaf fails.
 //
 // # Emulation
 //

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#if !defined __x86_64__ && !defined __aarch64__
+#if !defined __x86_64__ && !defined __aarch64__ || defined DST_PORTABLE
+#define DST_UCONTEXT 1
 #include <ucontext.h>
 #endif
 
@@ -44,10 +45,10 @@ const char *const names[] = {"nothing", "__syncthreads", "__activemask", "__sync
 typedef void (*thunk)(void **args);
 
 struct fiber {
-#if defined __x86_64__ || defined __aarch64__
-    void *sp;
-#else
+#if DST_UCONTEXT
     ucontext_t context;
+#else
+    void *sp;
 #endif
     wait on;
     bool failed;             // it ended by dst_fail, which may leave others behind
@@ -72,8 +73,19 @@ static thread_local char error[256];
 static thread_local unsigned char *dynamic;
 static thread_local long long dynamic_size;
 
-// To switch saves the registers that a call keeps, and the stack pointer, and goes on with another stack.
-#if defined __x86_64__
+// prepare has a fiber begin with boot, on a stack from bottom to top. change goes on with another fiber: it
+// saves the registers that a call keeps, and the stack pointer. DST_PORTABLE is for tests.
+#if DST_UCONTEXT
+static void prepare(fiber &f, char *bottom, char *top, void (*boot)()) {
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = bottom;
+    f.context.uc_stack.ss_size = top - bottom;
+    f.context.uc_link = 0;
+    makecontext(&f.context, boot, 0);
+}
+
+static void change(fiber &from, fiber &to) { swapcontext(&from.context, &to.context); }
+#elif defined __x86_64__
 extern "C" DST_OWN void dst_switch(void **from, void *to);
 __asm__(".text\n.p2align 4\ndst_switch:\n"
         "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
@@ -109,16 +121,6 @@ static void prepare(fiber &f, char *, char *top, void (*boot)()) {
 }
 
 static void change(fiber &from, fiber &to) { dst_switch(&from.sp, to.sp); }
-#else
-static void prepare(fiber &f, char *bottom, char *top, void (*boot)()) {
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = bottom;
-    f.context.uc_stack.ss_size = top - bottom;
-    f.context.uc_link = 0;
-    makecontext(&f.context, boot, 0);
-}
-
-static void change(fiber &from, fiber &to) { swapcontext(&from.context, &to.context); }
 #endif
 
 static fiber &self() { return here->fibers[here->current]; }
@@ -239,7 +241,8 @@ static bool run_block() {
     return ok;
 }
 
-// fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later launches.
+// fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later
+// launches. Null where there is no memory for them.
 static block *fibers() {
     static thread_local block *b;
     if (b)
@@ -247,8 +250,8 @@ static block *fibers() {
     void *stacks = mmap(0, (size_t)MAX_THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     b = (block *)calloc(1, sizeof *b);
     if (stacks == MAP_FAILED || !b) {
-        fprintf(stderr, "emulation: no memory for stacks\n");
-        abort();
+        free(b);
+        return b = 0;
     }
     b->stacks = (char *)stacks;
     for (int t = 0; t < MAX_THREADS; t++)
@@ -264,7 +267,7 @@ static int launch(thunk run, long long grid, int threads, bool waits, long long 
     blockDim.x = threads;
     gridDim.x = (unsigned)grid;
     here = waits || always ? fibers() : 0;
-    bool ok = true;
+    bool ok = here || !(waits || always) || failure("no memory for stacks", 0, "the start");
     for (long long at = 0; at < grid && ok; at++) {
         blockIdx.x = (unsigned)at;
         if (here) {

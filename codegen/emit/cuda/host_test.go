@@ -15,23 +15,20 @@ type host struct {
 	t       *testing.T
 	args    []interp.Arg
 	kernels map[*ir.Launch]cuda.Kernel
-	leaf    *program
-	prelude *program
+	program *program
 	arrays  map[*ir.Array]any
 	vars    map[*ir.Var]int64
 	fail    *interp.Failure
 	err     error // of an emulated kernel
 }
 
-func newHost(t *testing.T, f *ir.Func, args []interp.Arg, flags ...string) *host {
+// newHost is a host for one of a program's leaves.
+func newHost(t *testing.T, p *program, f *ir.Func, args []interp.Arg) *host {
 	t.Helper()
-	h := &host{t: t, args: args, kernels: map[*ir.Launch]cuda.Kernel{}, arrays: map[*ir.Array]any{}, vars: map[*ir.Var]int64{}}
-	var names []string
+	h := &host{t: t, program: p, args: args, kernels: map[*ir.Launch]cuda.Kernel{}, arrays: map[*ir.Array]any{}, vars: map[*ir.Var]int64{}}
 	for _, k := range cuda.Kernels(f) {
 		h.kernels[k.Launch] = k
-		names = append(names, k.Name)
 	}
-	h.leaf = build(t, cuda.Emulated(f), names, flags...)
 	for _, p := range f.Params {
 		h.param(p)
 	}
@@ -114,7 +111,7 @@ func (h *host) launch(s *ir.Launch) {
 	if k.Fails {
 		args = append(args, status)
 	}
-	h.err = h.leaf.run(k.Name, h.eval(s.Grid), args...)
+	h.err = h.program.run(k.Name, h.eval(s.Grid), args...)
 	if code := int32(status[0]); code != 0 {
 		n := status[0] >> 32
 		h.fail = &interp.Failure{Code: ir.FailCode(code), Coord: status[1 : 1+n]}
@@ -123,15 +120,12 @@ func (h *host) launch(s *ir.Launch) {
 
 // call runs kernels of the prelude over a part of an array.
 func (h *host) call(c cuda.Call, a *ir.Array, lo, hi int64, x ir.Expr) {
-	if h.prelude == nil {
-		h.prelude = buildPrelude(h.t)
-	}
 	part := reflect.ValueOf(h.arrays[a]).Slice(int(lo), int(hi)).Interface()
 	var value any
 	if x != nil {
 		value = reflect.ValueOf(h.eval(x)).Convert(reflect.TypeOf(part).Elem()).Interface()
 	}
-	h.err = call(h.prelude, c, part, value, slice(a.Elem, c.Sums))
+	h.err = call(h.program, c, part, value, slice(a.Elem, c.Sums))
 }
 
 // call runs kernels of the prelude over a whole slice.

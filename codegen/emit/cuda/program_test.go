@@ -19,7 +19,8 @@ import (
 type program struct {
 	t      *testing.T
 	path   string
-	fibers bool // also for kernels whose threads do not wait
+	fibers bool             // also for kernels whose threads do not wait
+	stderr *strings.Builder // what the kernels print goes there, where not nil
 }
 
 // build compiles emulated kernels, which have these names. The test is skipped where there is no g++.
@@ -32,6 +33,9 @@ func build(t *testing.T, text string, names []string, flags ...string) *program 
 	main, err := os.ReadFile("testdata/main.cc")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, n := range names {
+		text += fmt.Sprintf("extern \"C\" int %s_emulated(long long grid, void **args);\n", n)
 	}
 	text += "static const struct { const char *name; int (*run)(long long, void **); } table[] = {\n"
 	for _, n := range names {
@@ -85,6 +89,9 @@ func (p *program) run(kernel string, grid int64, args ...any) error {
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s", kernel, err, errors.String())
 	}
+	if p.stderr != nil {
+		p.stderr.WriteString(errors.String())
+	}
 	r := bytes.NewReader(out)
 	get := func(x any) {
 		if err := binary.Read(r, binary.NativeEndian, x); err != nil {
@@ -116,14 +123,26 @@ func slice(t ir.Type, n int64) any {
 	}[t], int(n), int(n)).Interface()
 }
 
-func buildPrelude(t *testing.T) *program {
+// buildLeaves compiles leaves, whose kernels' names differ, and the prelude into one program.
+func buildLeaves(t *testing.T, leaves []*ir.Func, flags ...string) *program {
 	t.Helper()
 	var names []string
+	text := cuda.Emulation
+	add := func(k int, s string) {
+		text += fmt.Sprintf("namespace leaf%d {\n%s}\n", k, strings.TrimPrefix(s, cuda.Emulation))
+	}
+	for k, f := range leaves {
+		add(k, cuda.Emulated(f))
+		for _, k := range cuda.Kernels(f) {
+			names = append(names, k.Name)
+		}
+	}
+	add(len(leaves), cuda.EmulatedPrelude())
 	for _, size := range []string{"1", "4", "8", "16"} {
 		names = append(names, "dst_fill_"+size)
 	}
 	for _, bits := range []string{"32", "64"} {
 		names = append(names, "dst_scan_sums_"+bits, "dst_scan_offsets_"+bits, "dst_scan_add_"+bits)
 	}
-	return build(t, cuda.EmulatedPrelude(), names)
+	return build(t, text, names, flags...)
 }

@@ -14,7 +14,7 @@ static const __device__ struct { dst_thread_x x; } threadIdx = {};
 static const __device__ struct { dst_block_x x; } blockIdx = {};
 static const __device__ struct { dst_grid_x x; } gridDim = {};
 
-DST_DECLARED void __syncthreads() { __nvvm_bar_sync(0); }
+// __syncthreads is a builtin function of Clang.
 DST_DECLARED void __syncwarp(unsigned mask = 0xffffffffu) { __nvvm_bar_warp_sync(mask); }
 DST_DECLARED unsigned __activemask() {
     unsigned mask;

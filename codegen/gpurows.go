@@ -1,0 +1,216 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+)
+
+// Forms without positions: over places of the result, and over rows.
+
+// dense are the forms of a statement without a sparse tensor: a thread for each place of the
+// result, or, where these are few and sums long, a warp.
+func (s *gpuShape) dense() gpuForm {
+	var places, sums []string
+	for _, v := range s.loops {
+		if s.inResult(v) {
+			places = append(places, v)
+		} else {
+			sums = append(sums, v)
+		}
+	}
+	// Neighbouring threads write neighbouring places.
+	lhs := s.c.normal.LHS
+	slices.SortFunc(places, func(a, b string) int {
+		f := s.c.unit.Result.Format
+		return f.Level(slices.Index(lhs.Vars, a)) - f.Level(slices.Index(lhs.Vars, b))
+	})
+	n := int64(1)
+	for _, v := range places {
+		n *= max(s.c.size(v), 1)
+	}
+	var texts []string
+	if order := slices.Concat(places, sums); !slices.Equal(order, s.loops) {
+		texts = append(texts, "reorder("+strings.Join(order, ",")+") # places of the result outside")
+	}
+	switch {
+	case len(places) == 0:
+		return s.denseScalar(texts, sums)
+	case len(sums) > 0 && (n < gpuFewResults || len(places) == 1):
+		return s.warpPerPlace(texts, places, sums)
+	}
+	f, more := s.fused(places)
+	block, thread := s.name("block"), s.name("thread")
+	if len(more) > 0 { // each thread computes the coordinates of its place
+		in, one := s.name(f+"1"), s.name("place")
+		more = append(more,
+			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, in, gpuThreads),
+			fmt.Sprintf("split(%s,%s,%s,1)", in, thread, one))
+	} else {
+		more = append(more, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, thread, gpuThreads))
+	}
+	return s.lines(append(append(texts, more...),
+		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
+		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
+}
+
+// fused makes one loop of several that are directly nested.
+func (s *gpuShape) fused(vars []string) (one string, texts []string) {
+	one = vars[len(vars)-1]
+	for k := len(vars) - 2; k >= 0; k-- {
+		f := s.name("f" + vars[k])
+		texts = append(texts, fmt.Sprintf("fuse(%s,%s,%s)", vars[k], one, f))
+		one = f
+	}
+	return one, texts
+}
+
+// denseScalar sums everything: the threads of a block side by side, so that they read neighbours.
+func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
+	if len(sums) == 0 {
+		return nil
+	}
+	f, more := s.fused(sums)
+	block, thread, n, inside := s.name("block"), s.name("thread"), s.name("n"), s.name("inside")
+	return s.lines(append(append(texts, more...),
+		fmt.Sprintf("split(%s,%s,%s,%d)", f, block, inside, gpuThreads*gpuScalar),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d terms", inside, n, thread, gpuThreads, gpuScalar),
+		fmt.Sprintf("reorder(%s,%s,%s) # neighbouring threads read neighbours", block, thread, n),
+		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
+		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles and in shared memory", thread))...)
+}
+
+// warpPerPlace gives each place of the result to a warp, whose threads sum together along the last
+// variable that is summed.
+func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
+	f, more := s.fused(places)
+	block, warp, thread, tile := s.name("block"), s.name("warp"), s.name("thread"), s.name("tile")
+	last := sums[len(sums)-1]
+	order := slices.Concat([]string{block, warp, thread, tile}, sums[:len(sums)-1])
+	return s.lines(append(append(texts, more...),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each place of the result", f, block, warp, gpuWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d) # its threads sum along %s together", last, tile, thread, gpuLanes, last),
+		"reorder("+strings.Join(order, ",")+")",
+		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
+		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
+		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles", thread))...)
+}
+
+// warpRows gives each row of a sparse operand to a warp (A.10), where other terms stand beside the sum
+// over its entries: a loop over the positions of several rows cannot have them.
+func (s *gpuShape) warpRows() gpuForm {
+	outer, ok := s.body.(*cin.Forall)
+	if !ok || !s.inResult(outer.Var) || !s.c.unit.Result.Format.AllDense() {
+		return nil
+	}
+	var inner []*cin.Forall
+	cin.Walk(outer.Body, func(t cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok {
+			inner = append(inner, f)
+		}
+	})
+	if len(inner) != 1 || s.inResult(inner[0].Var) {
+		return nil
+	}
+	a := s.rowsOf(inner[0], outer.Var)
+	if a == nil {
+		return nil
+	}
+	i, j := outer.Var, inner[0].Var
+	block, row, warp, thread, nz, p := s.name("block"), s.name("warp_row"), s.name("warp"), s.name("thread"), s.name("thread_nz"), s.name(j+"pos")
+	inside := s.name("block_row")
+	return s.lines(
+		fmt.Sprintf("split(%s,%s,%s,%d)", i, block, inside, gpuThreads),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for a row at a time", inside, row, warp, gpuWarps),
+		fmt.Sprintf("pos(%s,%s,%s)", j, p, s.key(a)),
+		fmt.Sprintf("split(%s,%s,%s,%d) # its threads take neighbouring entries of %s", p, nz, thread, gpuLanes, s.key(a)),
+		fmt.Sprintf("reorder(%s,%s)", warp, row),
+		fmt.Sprintf("reorder(%s,%s)", thread, nz),
+		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
+		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
+		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles", thread))
+}
+
+// rowsOf is the one sparse operand of a sum over j whose rows over i are compressed.
+func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
+	var found *cin.Access
+	n := 0
+	cin.Accesses(j.Body, func(a *cin.Access) {
+		f, ok := s.c.formatOf(a.Name)
+		if !ok || f.AllDense() || found != nil && found.Key() == a.Key() {
+			return
+		}
+		n++
+		if len(f.Levels) == 2 && f.Levels[0] == format.Dense && a.Vars[f.Order[0]] == i && a.Vars[f.Order[1]] == j.Var {
+			found = a
+		}
+	})
+	if n != 1 {
+		return nil
+	}
+	return found
+}
+
+// rows gives each coordinate of every outermost loop to a thread.
+func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
+
+// tiledRows gives a few coordinates to each thread, which searches for the first of them: loops that step
+// from one entry of an operand to the next have no number of their own for each.
+func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
+
+func (s *gpuShape) rowsOfThreads(each int) gpuForm {
+	var texts []string
+	if s.c.share == nil && !s.c.unit.Result.Format.AllDense() {
+		texts = append(texts, "assemble("+s.c.resultName()+",Insert) # entries are counted, then written to their places")
+	}
+	seen := map[string]bool{}
+	for _, v := range outermostVars(s.body) {
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		block, thread := s.name("block"), s.name("thread")
+		if each == 1 {
+			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread, gpuThreads, v))
+		} else {
+			in, row := s.name(v+"1"), s.name(v+"_row")
+			texts = append(texts,
+				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, gpuThreads*each),
+				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row, each, each, v))
+		}
+		outer, inner := s.racesOver(v)
+		texts = append(texts, "parallelize("+block+",GPUBlock,"+outer, "parallelize("+thread+",GPUThread,"+inner)
+	}
+	return s.lines(texts...)
+}
+
+// racesOver is what blocks and threads do about iterations of a loop over v that write one place.
+func (s *gpuShape) racesOver(v string) (blocks, threads string) {
+	switch {
+	case len(s.c.normal.LHS.Vars) == 0:
+		return "Atomics) # one addition a block to the result", "ParallelReduction) # sums of threads are added by shuffles and in shared memory"
+	case !s.inResult(v):
+		return "IgnoreRaces) # races are settled where threads add", "Atomics) # several threads add to one place of the result"
+	}
+	return "NoRaces) # each writes places of its own", "NoRaces)"
+}
+
+// outermostVars are the variables of the loops that no other is around.
+func outermostVars(t cin.Stmt) []string {
+	switch t := t.(type) {
+	case *cin.Forall:
+		return []string{t.Var}
+	case *cin.Where:
+		return append(outermostVars(t.Producer), outermostVars(t.Consumer)...)
+	case *cin.Seq:
+		var out []string
+		for _, x := range t.List {
+			out = append(out, outermostVars(x)...)
+		}
+		return out
+	}
+	return nil
+}

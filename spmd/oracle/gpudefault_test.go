@@ -1,0 +1,77 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/diag"
+	"distaff/codegen/interp"
+	"distaff/io/tcs"
+)
+
+// defaultUnits runs a case by the default schedule of a GPU through the interpreter, or, where
+// there is none, that of a CPU.
+type defaultUnits struct{ taken, refused *atomic.Int64 }
+
+func (defaultUnits) Name() string { return "default schedules of a GPU" }
+
+func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
+	how := ""
+	c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
+		q := *r
+		q.Target = codegen.CUDA
+		lines, err := codegen.Schedule(q)
+		if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
+			e.refused.Add(1)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		e.taken.Add(1)
+		q.Schedule = []string{}
+		for _, l := range lines {
+			q.Schedule = append(q.Schedule, l.Command)
+		}
+		if how = strings.Join(q.Schedule, ","); q.Exact == nil {
+			q.Parts = p.Normal.Vars
+		}
+		*r = q
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--target=cuda -s=%q: %w", how, err)
+	}
+	defer c.close()
+	prog, err := interp.Compile(c.unit.Func)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+	})
+	if out != nil {
+		out.How = "--target=cuda -s=" + how
+	}
+	if err != nil && exitCode(err) == 1 {
+		err = fmt.Errorf("--target=cuda -s=%q: %w\n%s", how, err, c.stages())
+	}
+	return out, err
+}
+
+// TestOracleGPUDefaults: the schedules that a GPU gets by default are right, and most statements
+// have one.
+func TestOracleGPUDefaults(t *testing.T) {
+	e := defaultUnits{new(atomic.Int64), new(atomic.Int64)}
+	sweep(t, e, Options{Follow: 0.3, Beside: 0.1}, 400)
+	taken, refused := e.taken.Load(), e.refused.Load()
+	t.Logf("%d cases with a default schedule of a GPU, %d without", taken, refused)
+	if taken < 2*refused {
+		t.Errorf("%d statements have a default schedule of a GPU, and %d have none", taken, refused)
+	}
+}
