@@ -134,6 +134,20 @@ func reads(x ir.Expr) bool {
 	return found
 }
 
+// changeable tells whether x reads memory that may be stored to.
+func changeable(x ir.Expr) bool {
+	found := false
+	ir.WalkExpr(x, func(x ir.Expr) {
+		switch x := x.(type) {
+		case *ir.Load:
+			found = found || !x.A.Const
+		case *ir.Search:
+			found = found || !x.A.Const
+		}
+	})
+	return found
+}
+
 // scan is s as prefix sums of arrays, for k in lo : hi { a[k + 1] += a[k] }; nil where it is something else.
 func (h *host) scan(s ir.Stmt) []ir.Stmt {
 	loop, ok := s.(*ir.For)

@@ -159,6 +159,17 @@ func declaredIn(s *ir.For) map[*ir.Var]bool {
 	return in
 }
 
+// before is x as all threads compute it before any of them goes on: a variable where x reads memory
+// that may be stored to.
+func (l *launcher) before(name string, x ir.Expr, out *ir.Block) ir.Expr {
+	if !changeable(x) {
+		return x
+	}
+	v := l.h.names.newVar(name, x.Type())
+	out.Append(&ir.Declare{V: v, Init: x})
+	return v
+}
+
 // refuse keeps the first reason.
 func (l *launcher) refuse(format string, args ...any) {
 	loop := ""

@@ -13,7 +13,7 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	for _, r := range sums {
 		whole.Append(&ir.Declare{V: r.part, Init: ir.Zero(r.part.Typ)})
 	}
-	loop := l.iterations(s, unit, units, body)
+	loop := l.iterations(s, unit, units, body, func(name string, x ir.Expr) ir.Expr { return l.before(name, x, whole) })
 	l.roles[loop] = eachThread
 	if inner == ofWarp {
 		l.roles[loop] = eachWarp
@@ -41,8 +41,8 @@ func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner
 
 // iterations is the loop in one thread: a branch where no unit has two iterations, and no more than
 // a block where each has one.
-func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block) ir.Stmt {
-	lo, hi := l.expr(s.Lo), l.expr(s.Hi)
+func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block, before func(string, ir.Expr) ir.Expr) ir.Stmt {
+	lo, hi := before("first", l.expr(s.Lo)), before("end", l.expr(s.Hi))
 	first := ir.Plus(lo, ir.Times(unit, ir.Int(s.Step)))
 	trips, known := l.h.bounds.trips(s)
 	if known && trips <= s.Width {

@@ -22,14 +22,10 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 		l.make(s.A, s.Len, s.Zero, at, out)
 	case *ir.Free: // of what the launch makes, or the host before and frees behind it
 	case *ir.Fill:
-		a, lo := l.place(s.A, s.Lo)
-		k, x := l.h.names.newVar("k", ir.Int64), l.expr(s.X)
-		if reads(x) {
-			v := l.h.names.newVar("x", x.Type())
-			out.Append(&ir.Declare{V: v, Init: x})
-			x = v
-		}
-		l.spreadOver(k, lo, ir.Plus(l.array(s.A).base, l.expr(s.Hi)), at, &ir.Store{A: a, Index: k, X: x}, out)
+		k, v := l.h.names.newVar("k", ir.Int64), l.array(s.A)
+		x := l.before("x", l.expr(s.X), out)
+		lo, hi := ir.Plus(v.base, l.expr(s.Lo)), ir.Plus(v.base, l.expr(s.Hi))
+		l.spreadOver(k, lo, hi, at, &ir.Store{A: v.a, Index: k, X: x}, out)
 	case *ir.Copy:
 		l.copy(s, at, out)
 	default:
@@ -72,6 +68,7 @@ func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, ou
 		out.Append(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: ir.Seq(s)})
 		return
 	}
+	lo, hi = l.before("first", lo, out), l.before("end", hi, out)
 	n, width := l.number(at)
 	var each ir.Stmt = &ir.For{V: k, Lo: ir.Plus(lo, n), Hi: hi, Step: width, Body: ir.Seq(s)}
 	if most, known := l.h.bounds.atMost(ir.Minus(hi, lo)); known && most <= width {
@@ -92,6 +89,7 @@ func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	k := l.h.names.newVar("k", ir.Int64)
 	dst, to := l.place(s.Dst, s.DstLo)
 	src, from := l.place(s.Src, s.SrcLo)
+	to, from = l.before("to", to, out), l.before("from", from, out)
 	l.spreadOver(k, ir.Int(0), l.expr(s.N), at, &ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
 }
 

@@ -76,8 +76,7 @@ type file struct {
 	needs   map[string]bool
 	names   *clike.Namer // of kernels
 	kernels []*kernel
-	values  map[any]bool     // variables and arrays of tensors' values, whose arithmetic may wrap
-	live    map[*ir.Var]bool // variables that something reads
+	values  map[any]bool // variables and arrays of tensors' values, whose arithmetic may wrap
 }
 
 // own are names that a kernel uses itself.
@@ -87,7 +86,7 @@ func newFile(f *ir.Func) *file {
 	if err := ir.Verify(f); err != nil {
 		panic("BUG: emit/cuda: " + err.Error())
 	}
-	file := &file{fn: f, needs: map[string]bool{}, names: clike.NewNamer(nil), values: valued(f), live: ir.Reads(f.Body)}
+	file := &file{fn: f, needs: map[string]bool{}, names: clike.NewNamer(nil), values: valued(f)}
 	for _, name := range own {
 		file.names.Take(name)
 	}

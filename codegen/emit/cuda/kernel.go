@@ -16,6 +16,7 @@ type kernel struct {
 	temps    *clike.Namer // of what is declared in the block at hand
 	vars     map[*ir.Var]string
 	arrays   map[*ir.Array]string
+	live     map[*ir.Var]bool    // variables that something reads
 	assigned map[*ir.Var]bool    // variables that change after their declaration
 	loads    map[*ir.Array]bool  // arrays that are read
 	used     []any               // variables and arrays, in the order of their first use
@@ -29,7 +30,7 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 	k := &kernel{
 		file: f, Kernel: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
 		names: clike.NewNamer(f.names), vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{},
-		assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, depth: 1,
+		live: ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, depth: 1,
 	}
 	k.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
 	k.parameters()

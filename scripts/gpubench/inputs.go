@@ -1,0 +1,298 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"distaff/io/tcs"
+)
+
+// matrix is a sparse matrix by rows.
+type matrix struct {
+	name       string
+	rows, cols int64
+	pos, crd   []int32
+	vals       []float64
+	most       int64 // entries of the longest row
+}
+
+func (m *matrix) nnz() int64 { return int64(len(m.vals)) }
+
+// tensor3 is a tensor of order 3, all levels compressed: slices, their fibres, and entries.
+type tensor3 struct {
+	name             string
+	dims             [3]int64
+	pos0, crd0       []int32
+	pos1, crd1       []int32
+	pos2, crd2       []int32
+	vals             []float64
+	slices, fibres   int64
+	perFibre, widest int64 // entries of each fibre, and fibres of the widest slice
+}
+
+func (t *tensor3) nnz() int64 { return int64(len(t.vals)) }
+
+// mix is the finalizer of splitmix64: a number of no pattern for each z.
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// unit is a number in [0, 1) for each z.
+func unit(z uint64) float64 { return float64(mix(z)>>11) / (1 << 53) }
+
+// parallel runs f over pieces of [0, n) on all cores.
+func parallel(n int64, f func(lo, hi int64)) {
+	const piece = 1 << 16
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for {
+				lo := next.Add(piece) - piece
+				if lo >= n {
+					return
+				}
+				f(lo, min(lo+piece, n))
+			}
+		}()
+	}
+	wait.Wait()
+}
+
+// values are numbers between 1/2 and 3/2.
+func values(n int64, seed uint64) []float64 {
+	v := make([]float64, n)
+	parallel(n, func(lo, hi int64) {
+		for k := lo; k < hi; k++ {
+			v[k] = unit(uint64(k)^seed<<40) + 0.5
+		}
+	})
+	return v
+}
+
+// positions are the prefix sums of degrees.
+func positions(degree []int64) ([]int32, error) {
+	pos := make([]int32, len(degree)+1)
+	sum := int64(0)
+	for k, d := range degree {
+		if sum += d; sum > math.MaxInt32 {
+			return nil, fmt.Errorf("more entries than 32 bits count")
+		}
+		pos[k+1] = int32(sum)
+	}
+	return pos, nil
+}
+
+// scattered are strictly increasing coordinates below size under each parent: one of each of as many
+// even pieces of the range as the parent has children.
+func scattered(pos []int32, size int64, seed uint64) []int32 {
+	crd := make([]int32, pos[len(pos)-1])
+	parallel(int64(len(crd)), func(lo, hi int64) {
+		r := sort.Search(len(pos), func(r int) bool { return int64(pos[r]) > lo }) - 1
+		for p := lo; p < hi; p++ {
+			for int64(pos[r+1]) <= p {
+				r++
+			}
+			d, t := int64(pos[r+1]-pos[r]), p-int64(pos[r])
+			from, to := t*size/d, (t+1)*size/d
+			crd[p] = int32(from + int64(mix(uint64(p)^seed<<40)%uint64(to-from)))
+		}
+	})
+	return crd
+}
+
+// banded are coordinates beside the diagonal, without gaps.
+func banded(pos []int32, size int64) []int32 {
+	crd := make([]int32, pos[len(pos)-1])
+	parallel(int64(len(pos)-1), func(lo, hi int64) {
+		for r := lo; r < hi; r++ {
+			d := int64(pos[r+1] - pos[r])
+			first := min(max(r-d/2, 0), size-d)
+			for t := range d {
+				crd[int64(pos[r])+t] = int32(first + t)
+			}
+		}
+	})
+	return crd
+}
+
+// newMatrix makes a matrix whose row r has degree(r) entries.
+func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band bool) (*matrix, error) {
+	m := &matrix{name: name, rows: rows, cols: cols}
+	degrees := make([]int64, rows)
+	parallel(rows, func(lo, hi int64) {
+		for r := lo; r < hi; r++ {
+			degrees[r] = min(degree(r), cols)
+		}
+	})
+	for _, d := range degrees {
+		m.most = max(m.most, d)
+	}
+	var err error
+	if m.pos, err = positions(degrees); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if band {
+		m.crd = banded(m.pos, cols)
+	} else {
+		m.crd = scattered(m.pos, cols, 1)
+	}
+	m.vals = values(int64(len(m.crd)), 2)
+	return m, nil
+}
+
+// shuffled is a place of its own for each of n rows, so that rows of like lengths are not neighbours.
+func shuffled(r, n int64) int64 {
+	step := int64(2654435761 % uint64(n))
+	for gcd(step, n) != 1 {
+		step++
+	}
+	return r * step % n
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// rounded is x rounded up or down, so that sums over many r are right.
+func rounded(x float64, r int64) int64 {
+	n := math.Floor(x)
+	if unit(uint64(r)) < x-n {
+		n++
+	}
+	return int64(n)
+}
+
+// A shape makes a matrix at a scale.
+type shape struct {
+	name string
+	make func(name string, scale float64) (*matrix, error)
+}
+
+// scaled shrinks a size or a count.
+func scaled(n int64, scale float64) int64 { return max(int64(float64(n)*scale), 64) }
+
+// uniform has rows of equal length in columns of no pattern.
+func uniform(rows, cols, degree int64) func(string, float64) (*matrix, error) {
+	return func(name string, scale float64) (*matrix, error) {
+		return newMatrix(name, scaled(rows, scale), scaled(cols, scale), func(int64) int64 { return degree }, false)
+	}
+}
+
+// powerLaw has rows whose lengths are those of Zipf's law of exponent 1, in no order.
+func powerLaw(rows, nnz int64) func(string, float64) (*matrix, error) {
+	return func(name string, scale float64) (*matrix, error) {
+		n := scaled(rows, scale)
+		longest := float64(nnz) * scale / (math.Log(float64(n)) + 0.5772)
+		return newMatrix(name, n, n, func(r int64) int64 { return rounded(longest/float64(shuffled(r, n)+1), r) }, false)
+	}
+}
+
+// bands has 10 to 20 entries a row, beside the diagonal.
+func bands(rows int64) func(string, float64) (*matrix, error) {
+	return func(name string, scale float64) (*matrix, error) {
+		n := scaled(rows, scale)
+		return newMatrix(name, n, n, func(r int64) int64 { return 10 + int64(mix(uint64(r))%11) }, true)
+	}
+}
+
+// hugeRow has half of its entries in one row, the others in short ones.
+func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
+	return func(name string, scale float64) (*matrix, error) {
+		n := scaled(rows, scale)
+		return newMatrix(name, n, scaled(cols, scale), func(r int64) int64 {
+			if r == n/3 {
+				return n * degree
+			}
+			return degree
+		}, false)
+	}
+}
+
+// skewed is that of source 004, figure 8-7: row i of n has k*c^i entries, in a shuffled order, k such that there
+// are nnz together.
+func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, error) {
+	return func(name string, scale float64) (*matrix, error) {
+		n := scaled(rows, scale)
+		longest := float64(nnz) * scale / float64(n)
+		if c > 1 {
+			longest = float64(nnz) * scale * (1 - 1/c) / (1 - math.Pow(c, -float64(n)))
+		}
+		return newMatrix(name, n, scaled(cols, scale), func(r int64) int64 {
+			return rounded(longest*math.Pow(c, -float64(shuffled(r, n))), r)
+		}, false)
+	}
+}
+
+// newTensor3 makes a tensor of that many slices, with fibres of each on average, all of perFibre entries. share is the
+// part of all fibres that one slice in the middle has; 0 for as many in each.
+func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float64) (*tensor3, error) {
+	t := &tensor3{name: name, dims: dims, slices: dims[0], perFibre: perFibre}
+	all := dims[0] * fibres
+	degrees := make([]int64, dims[0])
+	for s := range degrees {
+		degrees[s] = fibres - int64(share*float64(fibres))
+		if share > 0 && int64(s) == dims[0]/2 {
+			degrees[s] = min(int64(share*float64(all)), dims[1])
+		}
+		t.widest = max(t.widest, degrees[s])
+	}
+	var err error
+	if t.pos1, err = positions(degrees); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t.pos0, t.crd0 = []int32{0, int32(dims[0])}, make([]int32, dims[0])
+	for s := range t.crd0 {
+		t.crd0[s] = int32(s)
+	}
+	t.crd1 = scattered(t.pos1, dims[1], 3)
+	t.fibres = int64(len(t.crd1))
+	if t.fibres*perFibre > math.MaxInt32 {
+		return nil, fmt.Errorf("%s: more entries than 32 bits count", name)
+	}
+	t.pos2 = make([]int32, t.fibres+1)
+	for f := range t.pos2 {
+		t.pos2[f] = int32(int64(f) * perFibre)
+	}
+	t.crd2 = scattered(t.pos2, dims[2], 4)
+	t.vals = values(int64(len(t.crd2)), 5)
+	return t, nil
+}
+
+// compressed is a compressed level.
+func compressed(mode int, size int64, pos, crd []int32) tcs.Level {
+	return tcs.Level{Kind: 's', Mode: mode, Size: size, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}
+}
+
+// dense is a dense tensor, row-major.
+func dense(vals []float64, dims ...int64) *tcs.Tensor {
+	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Vals: tcs.Of(vals)}
+	for m, d := range dims {
+		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: d})
+	}
+	return t
+}
+
+// tensor is the matrix of format ds, over its arrays.
+func (m *matrix) tensor() *tcs.Tensor {
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tcs.Float64}, Vals: tcs.Of(m.vals),
+		Levels: []tcs.Level{{Kind: 'd', Size: m.rows}, compressed(1, m.cols, m.pos, m.crd)}}
+}
+
+// tensor is the tensor of format sss, over its arrays.
+func (t *tensor3) tensor() *tcs.Tensor {
+	return &tcs.Tensor{Header: tcs.Header{Dims: t.dims[:], Type: tcs.Float64}, Vals: tcs.Of(t.vals),
+		Levels: []tcs.Level{compressed(0, t.dims[0], t.pos0, t.crd0), compressed(1, t.dims[1], t.pos1, t.crd1), compressed(2, t.dims[2], t.pos2, t.crd2)}}
+}

@@ -1,0 +1,47 @@
+// cuSPARSE and the CUDA driver, opened at run time, as far as the comparisons need
+// them: names, constants and signatures are those that their interfaces document.
+#ifndef GPUBENCH_PEERS_H
+#define GPUBENCH_PEERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef unsigned long long gb_ptr; // device memory
+
+// A call that fails leaves what failed in gb_error, and returns non-zero.
+extern char gb_error[256];
+
+// gb_open opens both libraries and makes device 0's primary context current to the thread. cuSPARSE
+// may be missing: gb_has_sparse tells. why is the loader's text where it is.
+int gb_open(const char *const *sparse, int names);
+int gb_has_sparse(void);
+const char *gb_sparse_path(void);
+const char *gb_sparse_why(void);
+int gb_attribute(int which);
+const char *gb_device_name(void);
+int gb_driver_version(void);
+
+int gb_alloc(gb_ptr *p, size_t bytes);
+int gb_free(gb_ptr p);
+int gb_up(gb_ptr to, const void *from, size_t bytes);
+int gb_down(void *to, gb_ptr from, size_t bytes);
+
+// gb_copy times n device-to-device copies of that many bytes.
+int gb_copy(gb_ptr to, gb_ptr from, size_t bytes, int n, float *ms);
+
+// A CSR matrix on the device, of doubles and 32-bit positions and coordinates.
+typedef struct {
+    int64_t rows, cols, nnz;
+    gb_ptr pos, crd, vals;
+} gb_csr;
+
+// Each runs the operation n times after two that are not timed, and gives the milliseconds of each by
+// the device's clock. prepared calls the library's preprocessing first, which is not timed. Results are 0
+// where done, 1 for an error, 2 where the library does not support what is asked for.
+int gb_spmv(const gb_csr *a, gb_ptr x, gb_ptr y, int algorithm, int prepared, int n, float *ms);
+// b and c are row-major, of k columns.
+int gb_spmm(const gb_csr *a, int64_t k, gb_ptr b, gb_ptr c, int algorithm, int prepared, int n, float *ms);
+// x is rows * k and y is cols * k, both row-major; the products take the place of a's values.
+int gb_sddmm(const gb_csr *a, int64_t k, gb_ptr x, gb_ptr y, int n, float *ms);
+
+#endif

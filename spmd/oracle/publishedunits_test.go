@@ -1,0 +1,85 @@
+package oracle
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// publishedUnits are the schedules for GPUs of source 004, appendix A, with numbers that cut the
+// data of these tests into several blocks, and others of their kinds.
+var publishedUnits = []struct{ name, line, schedule string }{
+	{"A.2", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
+		"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3)," + ignoring("Atomics")},
+	{"A.4", "C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss B:dd", "reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,8),split(fpos1,warp,nnz,4)," +
+		"split(k,dense_val,thread,2),reorder(block,warp,dense_val,thread,nnz)," + ignoring("Atomics")},
+	{"A.8", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:dss/sss C:dd D:dd", "reorder(i,k,l,j),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l)),split(fpos,block,fpos1,8),split(fpos1,warp,nnz,4)," +
+		"split(j,dense_val,thread,2),reorder(block,warp,dense_val,thread,nnz)," + ignoring("Atomics")},
+	{"A.9", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d/s", "split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"A.10", "y(i) = A(i,j)*x(j); y:d A:ds x:d", "split(i,block,block_row,4),split(block_row,warp_row,warp,2),pos(j,jpos,A(i,j)),split(jpos,thread_nz,thread,2)," +
+		"reorder(block,warp,warp_row,thread,thread_nz)," + ignoring("Temporary")},
+	{"A.11", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
+		"reorder(block,warp,thread,thread_nz)," + ignoring("Atomics")},
+	// Columns in blocks, each with all rows: what a warp sums over its lanes is added atomically.
+	{"columns", "y(i) = A(i,j)*x(j); y:d A:dd x:d", "split(j,block,j1,4),split(j1,nz,thread,2),reorder(block,i,thread,nz),parallelize(block,GPUBlock,IgnoreRaces),parallelize(i,GPUWarp,NoRaces),parallelize(thread,GPUThread,Temporary)"},
+	// Warps of a block share a row, and so do their lanes.
+	{"rows", "y(i) = A(i,j)*x(j); y:d A:ds x:d", "pos(j,jp,A(i,j)),split(jp,warp,jp1,4),parallelize(i,GPUBlock,NoRaces),parallelize(warp,GPUWarp,Temporary),parallelize(jp1,GPUThread,ParallelReduction)"},
+	// SDDMM: a warp an entry, a lane a part of the sum, and by tiles of entries.
+	{"sddmm", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd", "reorder(i,k,j),parallelize(i,GPUBlock,NoRaces),parallelize(k,GPUWarp,NoRaces),parallelize(j,GPUThread,Temporary)"},
+	{"sddmm by entries", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd B:ds C:dd D:dd",
+		"reorder(i,k,j),fuse(i,k,f),pos(f,fp,B(i,k)),split(fp,block,fp1,6),split(fp1,thread,fp2,2),reorder(block,thread,fp2,j),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	// Sparse results, counted and written.
+	{"add", "C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss", "split(i,block,thread,3),split(thread,t0,t1,2),parallelize(block,GPUBlock,NoRaces),parallelize(t0,GPUThread,NoRaces)"},
+	{"add three", "D(i,j) = A(i,j)+B(i,j)+C(i,j); D:ds A:ds B:ds C:ds", "split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"add of order 3", "C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss/dds A:sss/dss B:sss/dss", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"ttv", "A(i,j) = B(i,j,k)*c(k); A:ds/ss/dd B:sss/dss c:d", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+}
+
+// ignoring runs block, warp and thread on their units, as source 004 does: what is done about races is
+// said of the threads.
+func ignoring(race string) string {
+	return "parallelize(block,GPUBlock,IgnoreRaces),parallelize(warp,GPUWarp,IgnoreRaces),parallelize(thread,GPUThread," + race + ")"
+}
+
+// TestPublishedUnits: published schedules for GPUs are taken as they are, and give what the
+// statement says.
+func TestPublishedUnits(t *testing.T) {
+	n := uint64(8)
+	if *nFlag > 0 {
+		n = max(*nFlag/uint64(len(publishedUnits)), 1)
+	}
+	for m, x := range publishedUnits {
+		full := 0
+		for k := *firstFlag; k < *firstFlag+n; k++ {
+			p, err := kernelCase(x.line, Rand(*seedFlag+uint64(m)<<32, k))
+			if err != nil {
+				t.Fatalf("%s: %v", x.line, err)
+			}
+			if slices.ContainsFunc(p.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+				continue // as TestPublished has it
+			}
+			p.Schedule = []string{x.schedule}
+			out, err := unitsEngine{}.Run(context.Background(), p)
+			if err != nil {
+				t.Fatalf("%s: seed %d, case %d: %v\n%s", x.name, *seedFlag, k, err, p.Text())
+			}
+			if !strings.Contains(out.How, "parallelize(") {
+				t.Fatalf("%s: case %d: -s=%q is refused\n%s", x.name, k, x.schedule, p.Text())
+			}
+			w, err := p.Expect(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Compare(out, nil); err != nil {
+				t.Fatalf("%s: seed %d, case %d: -s=%q: %v\n%s", x.name, *seedFlag, k, x.schedule, err, p.Text())
+			}
+			if len(w.Coords) > 0 {
+				full++
+			}
+		}
+		if full == 0 && *nFlag == 0 {
+			t.Errorf("%s: every result is empty", x.name)
+		}
+	}
+}
