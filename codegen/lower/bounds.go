@@ -95,7 +95,11 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 	roots := l.sched.g.Underived(c.Top)
 	if len(roots) == 1 {
 		s := l.rangeOf(e, roots[0])
-		return interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
+		iv := interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
+		if s.size > 0 {
+			iv.size = s.size
+		}
+		return iv
 	}
 	n := code(provenance.Points(l.spanForms(e, roots)))
 	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: roots}

@@ -25,6 +25,7 @@ var publishedUnits = []struct{ name, line, schedule string }{
 	// The rows of a tile over the threads of its block, whose products they have loaded side by side.
 	{"rows of a tile", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
 	{"rows of large tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 64, 5)},
+	{"rows of tiles in order", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", strings.Replace(tileOfRows("A(i,j)*x(j)", 12, 2), ",reorder(lane,part)", "", 1)},
 	{"rows of small tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 3, 1)},
 	{"few rows", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 32, 1000)},
 	{"rows and more", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
@@ -54,10 +55,10 @@ var publishedUnits = []struct{ name, line, schedule string }{
 	{"ttv", "A(i,j) = B(i,j,k)*c(k); A:ds/ss/dd B:sss/dss c:d", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
 }
 
-// tileOfRows computes x for tiles of so many entries of A, loaded by eights, whose rows the threads of
+// tileOfRows computes x for tiles of so many entries of A, loaded by fours, whose rows the threads of
 // a block share out, each to one thread where there are least of them.
 func tileOfRows(x string, tile, least int) string {
-	return fmt.Sprintf("fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,8),unroll(part,2),"+
+	return fmt.Sprintf("fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,4),reorder(lane,part),unroll(part,3),"+
 		"parallelize(block,GPUBlock,IgnoreRaces),parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,%d)", tile, x, least)
 }
 
