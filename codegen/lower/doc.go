@@ -56,7 +56,8 @@
 //	privatize_workspace.go  or to workspaces of their own
 //
 // Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin;
-// rowlanes.go has the rows of a tile of positions shared out among threads.
+// rowlanes.go has the rows of a tile of positions shared out among threads, rowsums.go the sums of
+// rows inside others.
 //
 // Long rows, which would leave the work of the other threads to one:
 //

@@ -214,7 +214,8 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		if d+1 == len(c.Roots)-1 {
 			some = anyOf(some, l.lastRow(f, in, c, o, whole, p))
 		} else {
-			some = anyOf(some, l.row(f, in, c, o, at, d+1, p))
+			own := ir.Both(ir.AtLeast(begins(q), o.iv.lo), ir.AtLeast(o.iv.hi, begins(ir.Plus(q, ir.Int(1)))))
+			some = anyOf(some, l.inSum(f, in, c, cur, d, own, func(f *cin.Forall) ir.Expr { return l.row(f, in, c, o, at, d+1, p) }))
 		}
 		if run != nil {
 			l.set(q, run)
