@@ -89,12 +89,19 @@ func TestPromisedLoops(t *testing.T) {
 			`lanes\(32\) \{`: 1, `launches:barrier|shared`: 0, `launches:local pc`: 1, `atomic`: 3, `if own[_0-9]* \{`: 3, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
 		// One search a warp; its lanes have a column each.
 		"a4": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, nnz_lo\)`: 1, `for dense_val in 0 : 4 \{`: 1, `for k in thread_lo : thread_hi lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1},
-		// And one for each of the two upper levels.
-		"a8": {`searchupper\(B_pos2, block_rows_1_from, `: 1, `searchupper\(B_pos1, block_rows_from, `: 1, `search`: 4, `lanes\(32\) \{`: 1, `atomic`: 2},
+		// And one for each of the two upper levels. A lane adds the sum of a slice once.
+		"a8": {`searchupper\(B_pos2, block_rows_1_from, `: 1, `searchupper\(B_pos1, block_rows_from, `: 1, `search`: 4, `lanes\(32\) \{`: 1, `atomic`: 1, `sum \+= `: 2, `if own \{`: 1},
 		// A thread a row.
 		"a9": {`search`: 0, `atomic`: 0, `for i in thread_lo : thread_hi lanes\(256\) \{`: 1, `fill`: 0, `y_vals\[y_p\] = sum_1`: 1},
 		// A warp a row: its lanes sum one value, which is stored once.
 		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1, `launches:shuffle`: 5, `launches:barrier|shared`: 0, `y_vals\[y_p\] \+= sum_1`: 1},
+		// One search for each tile, in a kernel of its own. The products of a tile are loaded side by side; then a thread, or
+		// the lanes of a warp, have a row. A row that lies within the tile is stored without being read.
+		"gpu_rows": {`search`: 1, `local pc float64\[2048\]`: 1, `for k_1 in 0 : 8 unrolled\(8\) \{`: 1, `for lane_1 in 0 : 256 lanes\(256\) \{`: 1, `if 16 <= i_rows - block_rows_from \{`: 1,
+			`for pc_p in block_rows_from : i_rows lanes\(256\) \{`: 1, `for pc_p_2 in block_rows_from : i_rows warps\(8\) \{`: 1, `lanes\(32\) reduce\(sum_2\)`: 1,
+			`y_vals\[y_p(_1)?\] = sum`: 2, `atomic`: 2, `while`: 0},
+		// A warp searches for the rows of its tile, and each fiber for its slice, to which others add.
+		"gpu_rows_warp": {`search`: 6, `if 8 <= k_rows - pc_row \{`: 1, `lanes\(32\)`: 4, `warps\(8\)`: 1, `atomic`: 2, `if own`: 0},
 		// Rows are counted, summed up and written.
 		"gpu_add": {` blocks \{`: 2, `lanes\(256\) \{`: 2, `scan C_pos1\[0 : rows \+ 1\]`: 1, `atomic`: 0, `grow|search`: 0, `publish`: 3},
 	} {

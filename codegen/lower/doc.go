@@ -55,7 +55,9 @@
 //	privatize.go     privatization: threads add to copies of the result,
 //	privatize_workspace.go  or to workspaces of their own
 //
-// Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin.
+// Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin;
+// rowlanes.go has the rows of a tile of positions shared out among threads, rowsums.go the sums of
+// rows inside others.
 //
 // Long rows, which would leave the work of the other threads to one:
 //

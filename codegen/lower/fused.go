@@ -214,7 +214,8 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		if d+1 == len(c.Roots)-1 {
 			some = anyOf(some, l.lastRow(f, in, c, o, whole, p))
 		} else {
-			some = anyOf(some, l.row(f, in, c, o, at, d+1, p))
+			own := ir.Both(ir.AtLeast(begins(q), o.iv.lo), ir.AtLeast(o.iv.hi, begins(ir.Plus(q, ir.Int(1)))))
+			some = anyOf(some, l.inSum(f, in, c, cur, d, own, func(f *cin.Forall) ir.Expr { return l.row(f, in, c, o, at, d+1, p) }))
 		}
 		if run != nil {
 			l.set(q, run)
@@ -261,7 +262,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	}
 	g := *f
 	g.Var = root
-	if whole && l.storedOnce(e, c, cur) && l.sumsOne(&g, in) {
+	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.Roots)+1, len(c.Roots)-1) && l.sumsOne(&g, in) {
 		in.res.zeroed = false // nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
@@ -271,17 +272,17 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 
 // storedOnce tells whether a value of a dense result that a row sums is that
 // row's alone: of one row in c's space, met once, in the only statement that
-// assigns to the result.
-func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
+// assigns to the result. Rows are those of c's first n variables, whose levels in op are those from
+// first on.
+func (l *lowerer) storedOnce(e *env, c *component, op *operand, first, n int) bool {
 	if l.out.sparse() || e.private != nil || e.res.tile != nil {
 		return false
 	}
 	only := func(vars ...string) bool {
 		return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(l.resultVars, v) })
 	}
-	last := len(c.Roots) - 1
-	for j := range last {
-		if row.op.hasRepeats(row.level - last + j) {
+	for j := range n {
+		if op.hasRepeats(first + j) {
 			return false
 		}
 	}
@@ -300,13 +301,13 @@ func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
 			return false
 		}
 	}
-	n := 0
+	assigned := 0
 	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
 		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == l.out.op.Name {
-			n++
+			assigned++
 		}
 	})
-	return n == 1 && only(c.Roots[:last]...)
+	return assigned == 1 && only(c.Roots[:n]...)
 }
 
 // ownsRows tells whether a row that lies within an interval of positions is the

@@ -83,6 +83,9 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 	for _, r := range c.Roots {
 		b := l.rangeOf(e, r)
 		s.N[r] = form(ir.Minus(b.hi, b.lo))
+		if b.size > 0 {
+			s.N[r] = provenance.Const(b.size)
+		}
 	}
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Precompute || s.N[r.From[0]] == nil {
