@@ -169,7 +169,8 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 			if at == nil {
 				at = l.ancestors(e.cur[o.iv.key], o.iv, len(c.Roots), o.iv.lo)
 			}
-			some = l.row(f, e, c, o, at, 0, p)
+			kept := l.keepRow(f, e, c)
+			kept.walk(func() { some = l.row(f, e, c, o, at, 0, kept, p) })
 		})
 	}, func() bool { return some == nil || never(some) })
 	if some == nil {
@@ -181,7 +182,7 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 // row lowers the loop over root d of rows. The last rows, those of the last
 // root, that follow one that may lie partly outside of the interval run in a
 // loop of their own as long as they lie within it.
-func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, p *loop) ir.Expr {
+func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, kept *keptRow, p *loop) ir.Expr {
 	root := c.Roots[d]
 	cur := e.cur[o.iv.key]
 	op, k := cur.op, cur.level
@@ -211,11 +212,16 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
-		if d+1 == len(c.Roots)-1 {
-			some = anyOf(some, l.lastRow(f, in, c, o, whole, p))
+		inside := func(f *cin.Forall) ir.Expr {
+			if d+1 == len(c.Roots)-1 {
+				return l.lastRow(f, in, c, o, whole, p)
+			}
+			return l.row(f, in, c, o, at, d+1, kept, p)
+		}
+		if !whole && kept.fits(f, d, in) {
+			some = anyOf(some, kept.row(f, in, inside))
 		} else {
-			own := ir.Both(ir.AtLeast(begins(q), o.iv.lo), ir.AtLeast(o.iv.hi, begins(ir.Plus(q, ir.Int(1)))))
-			some = anyOf(some, l.inSum(f, in, c, cur, d, own, func(f *cin.Forall) ir.Expr { return l.row(f, in, c, o, at, d+1, p) }))
+			some = anyOf(some, inside(f))
 		}
 		if run != nil {
 			l.set(q, run)
