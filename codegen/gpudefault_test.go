@@ -13,8 +13,9 @@ import (
 // for, with a reason in each line of a choice, and, given back, make the same leaf.
 func TestGPUDefaults(t *testing.T) {
 	for text, want := range map[string][]string{
-		"y(i)=A(i,j)*x(j)\nA:ds":                        {"fuse(i,j,f)", "split(fpos,block,fpos1,3584)", "split(fpos2,thread,thread_nz,7)", "unroll(thread_nz_pre,7)", "parallelize(thread,GPUThread,Atomics)"},
-		"y(i)=A(i,j)*x(j)\nA:ss":                        {"pos(f,fpos,A(i,j))", "parallelize(thread,GPUThread,Atomics)"},
+		"y(i)=A(i,j)*x(j)\nA:ds":                        {"fuse(i,j,f)", "split(fpos,block,tile,2048)", "split(tile_pre,load,lane,256)", "unroll(load,8)", "parallelize(tile,GPUThread,Atomics,Rows) a row of the tile"},
+		"y(i)=A(i,j)*x(j)\nA:ss":                        {"pos(f,fpos,A(i,j))", "parallelize(tile,GPUThread,Atomics,Rows)"},
+		"y(i)=A(i,j)*x(j)\nA:uc":                        {"split(fpos,block,fpos1,3584)", "split(fpos2,thread,thread_nz,7)", "parallelize(thread,GPUThread,Atomics)"},
 		"y(i)=A(i,j)*x(j)+z(i)\nA:ds":                   {"pos(j,jpos,A(i,j))", "split(jpos,thread_nz,thread,32)", "parallelize(thread,GPUThread,ParallelReduction)"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128":             {"split(fpos1,warp,nz,32)", "bound(dense_val_unbounded,dense_val,4,MaxExact) k has 128 coordinates", "parallelize(thread,GPUThread,Atomics)"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=30":              {"split(k,dense_val,thread,32)"},

@@ -11,6 +11,7 @@ const (
 	gpuThreads     = 256     // of a block whose threads have nothing to do with each other
 	gpuLanes       = 32      // of a warp
 	gpuWarps       = 16      // of a block that has warps
+	gpuTile        = 2048    // entries that a block loads before its threads sum rows of them
 	gpuPerThread   = 7       // entries that a thread sums before it adds to the result (A.2)
 	gpuPerWarp     = 32      // entries that a warp takes whose threads have a dense variable (A.4 has 16)
 	gpuPerWarpTree = 128     // the same, of an operand of order 3 or more, whose slices may be huge (A.8 has 4)
@@ -31,7 +32,7 @@ func (s *gpuShape) forms() []gpuForm {
 		}
 	}
 	if s.loops != nil && s.drive != nil {
-		try(s.positions, s.plainPositions)
+		try(s.positions, s.loadedPositions, s.plainPositions)
 	}
 	if s.loops != nil && s.drive == nil && !s.sparse(s.sum.RHS) && s.c.unit.Result.Format.AllDense() {
 		try(s.dense)
@@ -75,9 +76,18 @@ func (s *gpuShape) positions() gpuForm {
 	case len(c.sums) > 0 && !races && !s.walked(c.sums):
 		return s.sumInside(c)
 	case races:
-		return s.entriesOfThreads(c, true)
+		return s.rowsOfTiles(c)
 	}
 	return s.ownPlaces(c)
+}
+
+// loadedPositions is the form of entries that threads sum after they loaded them (A.2).
+func (s *gpuShape) loadedPositions() gpuForm {
+	c := s.cut()
+	if c == nil || len(c.inner) > 0 || len(c.sums) > 0 || len(s.c.normal.LHS.Vars) == 0 {
+		return nil
+	}
+	return s.entriesOfThreads(c, true)
 }
 
 // plainPositions is the form of entries that threads sum without their products in a workspace (A.11).
@@ -151,6 +161,24 @@ func (s *gpuShape) scalar(c *cut) gpuForm {
 	)...)
 }
 
+// rowsOfTiles gives each block a tile of neighbouring entries: its threads load them side by side into shared
+// memory, and then have a row of the tile each, or a warp has where the tile lies in few rows.
+func (s *gpuShape) rowsOfTiles(c *cut) gpuForm {
+	if len(c.sums) > 0 {
+		return s.entriesOfThreads(c, false)
+	}
+	block, tile, pre, w, k, lane := s.name("block"), s.name("tile"), s.name("tile_pre"), s.name("products"), s.name("load"), s.name("lane")
+	return s.lines(append(c.texts,
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, tile, gpuTile),
+		fmt.Sprintf("precompute(%s,%s,%s,%s) # products of the tile's entries, before any row is summed", s.expr(s.sum.RHS), tile, pre, w),
+		fmt.Sprintf("split(%s,%s,%s,%d) # threads load neighbouring entries", pre, k, lane, gpuThreads),
+		fmt.Sprintf("reorder(%s,%s)", lane, k),
+		fmt.Sprintf("unroll(%s,%d) # loads of a thread do not wait for each other", k, gpuTile/gpuThreads),
+		fmt.Sprintf("parallelize(%s,GPUBlock,IgnoreRaces) # races are settled where threads add", block),
+		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", lane),
+		fmt.Sprintf("parallelize(%s,GPUThread,Atomics,Rows) # a row of the tile is summed by a thread, or by a warp where there are few; one that is cut is added", tile))...)
+}
+
 // entriesOfThreads gives each thread a few neighbouring entries (A.2): the factors of all are loaded first,
 // then summed by row, and a row's sum is added atomically.
 func (s *gpuShape) entriesOfThreads(c *cut, products bool) gpuForm {
@@ -160,7 +188,7 @@ func (s *gpuShape) entriesOfThreads(c *cut, products bool) gpuForm {
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, gpuPerThread*gpuLanes*gpuWarps),
 		fmt.Sprintf("split(%s,%s,%s,%d)", in1, warp, in2, gpuPerThread*gpuLanes),
 		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a thread", in2, thread, nz, gpuPerThread))
-	if products && len(c.sums) == 0 {
+	if products {
 		pre, w := s.name("thread_nz_pre"), s.name("products")
 		texts = append(texts,
 			fmt.Sprintf("precompute(%s,%s,%s,%s) # loads of a thread do not wait for each other", s.expr(s.sum.RHS), nz, pre, w),

@@ -67,8 +67,8 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		index := c.int(s.Index)
 		return func(fr *frame) { index(fr) }
 	case *ir.Local:
-		k, a, n := c.array(s.A), s.A, s.Len
-		return func(fr *frame) { fr.arrays[k] = makeMemory(a.Name, a.Elem, n, true) }
+		k, a, n, zero := c.array(s.A), s.A, s.Len, !s.Undefined
+		return func(fr *frame) { fr.arrays[k] = makeMemory(a.Name, a.Elem, n, zero) }
 	case *ir.Grow:
 		return c.grow(s)
 	case *ir.Free:

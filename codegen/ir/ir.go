@@ -229,10 +229,11 @@ type (
 	}
 	// Local makes A a zeroed array of Len elements for the rest of the enclosing
 	// block: few enough for registers or the stack. It is not the leaf's to
-	// grow, free or hand out.
+	// grow, free or hand out. Where Undefined, its elements are so until they are stored.
 	Local struct {
-		A   *Array
-		Len int64
+		A         *Array
+		Len       int64
+		Undefined bool
 	}
 	// Prefetch says that A[Index] will soon be read. It has no effect, and Index
 	// need not be in bounds.

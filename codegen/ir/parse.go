@@ -315,7 +315,8 @@ func (p *parser) memory() Stmt {
 			p.failf("the length of a local array is no int64 literal")
 		}
 		p.expect("]")
-		return &Local{A: p.newArray(name, t, constant), Len: n.I}
+		undefined := p.accept("undefined")
+		return &Local{A: p.newArray(name, t, constant), Len: n.I, Undefined: undefined}
 	case p.accept("prefetch"):
 		s := &Prefetch{A: p.oldArray()}
 		p.expect("[")

@@ -82,7 +82,7 @@ func (x *Search) String() string { return PrintExpr(x) }
 var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
-	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
+	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "undefined": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
 	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
 	"launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
 	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
@@ -194,7 +194,11 @@ func (p *printer) stmt(s Stmt) {
 		}
 		p.line("alloc %s %s[%s]%s", name(s.A.Name), elem(s.A), expr(s.Len, 0), zero)
 	case *Local:
-		p.line("local %s %s[%d]", name(s.A.Name), elem(s.A), s.Len)
+		undefined := ""
+		if s.Undefined {
+			undefined = " undefined"
+		}
+		p.line("local %s %s[%d]%s", name(s.A.Name), elem(s.A), s.Len, undefined)
 	case *Prefetch:
 		p.line("prefetch %s[%s]", name(s.A.Name), expr(s.Index, 0))
 	case *Grow:

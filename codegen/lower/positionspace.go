@@ -41,8 +41,7 @@ func (w *positionSpace) place(p ir.Expr) ir.Expr {
 	return ir.Minus(p, w.lo)
 }
 
-// maxStackPlaces is the largest workspace that lies on the stack of a CPU's thread, where
-// it is set to 0 at each use. A GPU's is what its threads keep it in.
+// maxStackPlaces is the largest workspace that lies on the stack of a CPU's thread. A GPU's is what its threads keep it in.
 const maxStackPlaces = 64
 
 // newPositionSpace is the workspace for t: on CPUs one array for all uses in a scope, where
@@ -53,7 +52,7 @@ func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form, tile inter
 	case w.vals != nil:
 	case form.Len <= maxStackPlaces || l.spec.GPU:
 		w.vals = l.newArray(t.Name, l.spec.Compute)
-		l.emit(&ir.Local{A: w.vals, Len: form.Len})
+		l.emit(&ir.Local{A: w.vals, Len: form.Len, Undefined: true})
 	default:
 		w.vals = l.newArray(t.Name, l.spec.Compute)
 		l.pre.Append(&ir.Alloc{A: w.vals, Len: ir.Int(form.Len)})

@@ -70,7 +70,7 @@ func (h *host) block(b *ir.Block) *ir.Block {
 		}
 		flush()
 		if s, ok := s.(*ir.Local); ok {
-			out.Append(&ir.Alloc{A: s.A, Len: ir.Int(s.Len), Zero: true})
+			out.Append(&ir.Alloc{A: s.A, Len: ir.Int(s.Len), Zero: !s.Undefined})
 			free = append(free, &ir.Free{A: s.A})
 			continue
 		}

@@ -17,7 +17,7 @@ func (l *launcher) share(a *ir.Array, n int64) bool {
 func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Local:
-		l.make(s.A, ir.Int(s.Len), true, at, out)
+		l.make(s.A, ir.Int(s.Len), !s.Undefined, at, out)
 	case *ir.Alloc:
 		l.make(s.A, s.Len, s.Zero, at, out)
 	case *ir.Free: // of what the launch makes, or the host before and frees behind it
@@ -43,8 +43,8 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 		fallthrough
 	case constant && at == ofThread && n.I <= ir.MaxLocal:
 		l.own[a] = ofThread
-		out.Append(&ir.Local{A: a, Len: n.I})
-		return // which is zero
+		out.Append(&ir.Local{A: a, Len: n.I, Undefined: !zero})
+		return
 	case constant && at == ofBlock && l.share(a, n.I):
 	case constant && at == ofWarp && n.I <= ir.MaxShared && l.share(a, n.I*l.threads/ir.WarpSize):
 		l.views[a] = view{a, ir.Times(l.warp, n)}

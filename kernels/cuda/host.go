@@ -46,7 +46,7 @@ func (c *call) memory(s ir.Stmt) error {
 	case *ir.Alloc:
 		return c.make(s.A, s.Len, s.Zero)
 	case *ir.Local:
-		return c.make(s.A, ir.Int(s.Len), true)
+		return c.make(s.A, ir.Int(s.Len), !s.Undefined)
 	case *ir.Free:
 		return c.release(s.A)
 	case *ir.Grow:

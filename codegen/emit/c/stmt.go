@@ -85,7 +85,11 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.line("__builtin_prefetch(%s + %s);", f.array(s.A), f.expr(s.Index, 5))
 	case *ir.Local:
 		if f.leaf.used[s.A] {
-			f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
+			zero := " = {0}"
+			if s.Undefined {
+				zero = ""
+			}
+			f.line("%s %s[%d]%s;", ctype(s.A.Elem), f.array(s.A), s.Len, zero)
 		}
 	case *ir.Grow:
 		f.grow(s)

@@ -60,7 +60,11 @@ func (k *kernel) stmt(s ir.Stmt) {
 		k.line("}")
 	case *ir.Local:
 		if k.stores(s.A) {
-			k.line("%s %s[%d] = {};", k.Type(s.A.Elem), k.Array(s.A), s.Len)
+			zero := " = {}"
+			if s.Undefined {
+				zero = ""
+			}
+			k.line("%s %s[%d]%s;", k.Type(s.A.Elem), k.Array(s.A), s.Len, zero)
 		}
 	case *ir.Shared:
 		k.sharedArray(s)
