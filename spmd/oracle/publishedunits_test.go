@@ -60,7 +60,7 @@ func TestPublishedUnits(t *testing.T) {
 				continue // as TestPublished has it
 			}
 			p.Schedule = []string{x.schedule}
-			out, err := unitsEngine{}.Run(context.Background(), p)
+			out, err := (gpuEngine{name: "GPU schedules", run: interpreted}).Run(context.Background(), p)
 			if err != nil {
 				t.Fatalf("%s: seed %d, case %d: %v\n%s", x.name, *seedFlag, k, err, p.Text())
 			}
