@@ -5,11 +5,12 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS  = -X distaff/spmd.version=$(VERSION)
 
-.PHONY: help build test check golden fuzz bench install clean
+.PHONY: help build test test-cuda check golden fuzz bench install clean
 
 help:
 	@echo "build    bin/distaff and bin/tns2tcs"
 	@echo "test     every test, a line a package; fetches what is missing with apt where it may"
+	@echo "test-cuda  tests on a GPU, where there is one, else why none ran"
 	@echo "check    format, vet, staticcheck, import graph, tidy, goldens, no diff"
 	@echo "golden   rewrite the stage goldens, pictures and generated files"
 	@echo "fuzz     everything random at length, in stages: at most an hour on two cores"
@@ -24,6 +25,9 @@ build:
 
 test:
 	@scripts/test.sh
+
+test-cuda:
+	@GO='$(GO)' scripts/test-cuda.sh
 
 check:
 	@scripts/check.sh

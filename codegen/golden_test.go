@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -40,17 +41,17 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := txtar.Parse(data)
-			u, err := codegen.Compile(goldenRequest(t, string(a.Comment)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			u, structured := goldenUnit(t, string(a.Comment))
 			hasC := slices.ContainsFunc(a.Files, func(f txtar.File) bool { return f.Name == "c" })
 			order := "order " + strings.Join(u.Order, " ") + "\n" + strings.Join(append(u.Notes, ""), "\n")
 			a.Files = []txtar.File{
 				{Name: "order", Data: []byte(order)},
 				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
 				{Name: "lattice", Data: []byte(u.Lattices)},
-				{Name: "ir", Data: []byte(ir.Print(u.Func))},
+				{Name: "ir", Data: []byte(structured)},
+			}
+			if text := ir.Print(u.Func); strings.Contains(string(a.Comment), "--target=cuda") {
+				a.Files = append(a.Files, txtar.File{Name: "launches", Data: []byte(text)})
 			}
 			if hasC {
 				_, body, _ := strings.Cut(c.File(u.Func), "\n#endif\n") // without the interface's header
@@ -75,6 +76,26 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// goldenUnit compiles what goldenRequest reads. The text is the leaf's before a GPU's loops become launches.
+func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) {
+	t.Helper()
+	r := goldenRequest(t, text)
+	after := "inplace"
+	if r.Target == codegen.CUDA {
+		after = "simplify"
+	}
+	r.Trace = func(pass string, _ time.Duration, text func() string) {
+		if pass == after {
+			structured = text()
+		}
+	}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u, structured
 }
 
 // goldenRequest reads a statement, formats and a schedule; a variable has size

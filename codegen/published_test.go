@@ -1,23 +1,21 @@
 package codegen_test
 
 import (
-	"cmp"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"distaff/codegen"
 	"distaff/codegen/emit/c"
 	"distaff/codegen/ir"
 )
 
 // TestPromisedLoops looks for what the published schedules of source 004 and others promise,
 // and for what they promise the lack of, in the leaves of testdata/golden/schedule_*: the
-// number of times that each pattern is in the IR, or in the C where it begins
-// with "C:".
+// number of times that each pattern is in the IR, in the C where it begins with "C:", or in
+// the launches that a GPU's loops become where it begins with "launches:".
 func TestPromisedLoops(t *testing.T) {
 	const anySearch, guard, merge = `search`, `\bif `, `while `
 	for name, want := range map[string]map[string]int{
@@ -73,13 +71,22 @@ func TestPromisedLoops(t *testing.T) {
 		"unroll": {guard: 0, `for j in j1_lo : j1_hi unrolled\(4\)`: 1, `for i in 0 : i_hi unrolled\(2\)`: 1,
 			`C:#pragma GCC unroll 2\n\s*for \(int64_t i = i_at; i < i_at \+ 2; i\+\+\)`: 1, `C:#pragma GCC unroll 4\n\s*for \(int64_t j = j_at; j < j_at \+ 4; j\+\+\)`: 2,
 			`C:for \(int64_t i = i_whole; i < i_end; i\+\+\)`: 1},
+		// All products of a tile before the sums, in places that are known: a copy for whole tiles, and one
+		// that asks for each place.
+		"a2_unrolled": {anySearch: 1, `local pc float64\[7\]`: 1, `for j_place[_0-9]* in 0 : 7 unrolled\(7\) \{`: 4, `pc\[j_place[_0-9]*\]`: 4, `pc\[`: 4, `grow|sort`: 0},
+		// The workspace by position has no coordinates; rows are searched for once for each tile.
+		"positions_upper": {`searchupper`: 4, `local pc float64\[16\]`: 1, `pc\[B_p_[23] - p1_lo\] = `: 2, `grow|sort`: 0},
+		"positions_row":   {anySearch: 0, `alloc pc float64\[200\]`: 1, `for B_p_2 in kp1_lo : kp1_hi \{`: 1, `for pc_p in kp1_lo : kp1_hi unrolled\(4\)`: 1},
+		// A tile that is filled by 32 at a time and summed by 7.
+		"positions_apart": {`alloc pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi \{`: 1, `pc\[fpos2_pre - fpos2_lo\] = `: 1, `for thread in 0 : thread_n \{`: 1, `searchupper`: 2},
+		"gpu_tile":        {`local pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi lanes\(32\) \{`: 1, `for t in 0 : t_n unrolled\(7\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `if own \{`: 1},
 		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for each
 		// thread between these. Rows that are shared are added to atomically, others are not.
 		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `block_rows\[block_start\] = `: 1,
-			` blocks \{`: 2, `warps\(16\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1, `y_vals\[y_p_1\] = `: 1},
+			` blocks \{`: 2, `warps\(16\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `launches:launch leaf_[12]\[`: 2, `launches:, 512\]`: 1, `launches:barrier|shuffle`: 0, `atomic`: 1, `if own \{`: 1, `y_vals\[y_p_1\] = `: 1},
 		// A thread's loads come first, seven at a time without a test in between, and then the sums.
 		"a2": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `local pc float64\[7\]`: 1, `for j_place in 0 : 7 unrolled\(7\) \{`: 1,
-			`lanes\(32\) \{`: 1, `atomic`: 3, `if own[_0-9]* \{`: 3, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
+			`lanes\(32\) \{`: 1, `launches:barrier|shared`: 0, `launches:local pc`: 1, `atomic`: 3, `if own[_0-9]* \{`: 3, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
 		// One search a warp; its lanes have a column each.
 		"a4": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, nnz_lo\)`: 1, `for dense_val in 0 : 4 \{`: 1, `for k in thread_lo : thread_hi lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1},
 		// And one for each of the two upper levels.
@@ -87,7 +94,7 @@ func TestPromisedLoops(t *testing.T) {
 		// A thread a row.
 		"a9": {`search`: 0, `atomic`: 0, `for i in thread_lo : thread_hi lanes\(256\) \{`: 1, `fill`: 0, `y_vals\[y_p\] = sum_1`: 1},
 		// A warp a row: its lanes sum one value, which is stored once.
-		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1, `y_vals\[y_p\] \+= sum_1`: 1},
+		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1, `launches:shuffle`: 5, `launches:barrier|shared`: 0, `y_vals\[y_p\] \+= sum_1`: 1},
 		// Rows are counted, summed up and written.
 		"gpu_add": {` blocks \{`: 2, `lanes\(256\) \{`: 2, `scan C_pos1\[0 : rows \+ 1\]`: 1, `atomic`: 0, `grow|search`: 0, `publish`: 3},
 	} {
@@ -96,21 +103,14 @@ func TestPromisedLoops(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		req, structured := goldenRequest(t, string(txtar.Parse(data).Comment)), ""
-		req.Trace = func(pass string, _ time.Duration, text func() string) {
-			if pass == "vectorize" && req.Target == codegen.CUDA { // loops on units, before they become launches
-				structured = text()
-			}
-		}
-		u, err := codegen.Compile(req)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		u, structured := goldenUnit(t, string(txtar.Parse(data).Comment))
 		for pattern, n := range want {
-			text, re := cmp.Or(structured, ir.Print(u.Func)), pattern
-			if len(re) > 2 && re[:2] == "C:" {
-				text, re = c.File(u.Func), re[2:]
+			text, re := structured, pattern
+			if rest, ok := strings.CutPrefix(re, "C:"); ok {
+				text, re = c.File(u.Func), rest
+			}
+			if rest, ok := strings.CutPrefix(re, "launches:"); ok {
+				text, re = ir.Print(u.Func), rest
 			}
 			if got := len(regexp.MustCompile(re).FindAllString(text, -1)); got != n {
 				t.Errorf("%s: %s is there %d times, want %d, in\n%s", name, pattern, got, n, text)

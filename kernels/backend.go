@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
+	"distaff/io/tcs"
 	"distaff/kernels/cc"
 )
 
@@ -37,6 +38,17 @@ type Portable interface {
 	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
 	// Load makes the leaf of u of an object of its, which it checks and copies.
 	Load(object []byte, u *codegen.Unit) (Leaf, error)
+}
+
+// Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay between calls.
+type Keeper interface {
+	Backend
+	// Resident says that t's arrays do not change until Forget(t), but for those that leaves of this
+	// backend store to, which may be all of t where it is a leaf's result. t's memory is held meanwhile.
+	// A tensor that is named several times is forgotten as often.
+	Resident(t *tcs.Tensor)
+	// Forget comes before t changes, and before it is closed or dropped.
+	Forget(t *tcs.Tensor)
 }
 
 // C is the Backend of CPUs: emit/c prints the leaf, package cc compiles it or finds it in

@@ -15,7 +15,7 @@
 // that of CPUs: package cc compiles; Open loads the object and keeps it; Library.Leaf finds a
 // function in it; Leaf.Call calls it. An object is loaded from memory that
 // nothing else can write to after its hash was checked, so what runs is what was
-// compiled. Package interpret is the backend that checks every access, package
+// compiled. Package interpret is the backend that checks every access, package cuda that of NVIDIA GPUs, package
 // target leads from a target's name to its backend, and package builtin has leaves for machines without a compiler. Package backendtest is the suite
 // that a Backend passes.
 //

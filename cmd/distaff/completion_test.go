@@ -25,7 +25,7 @@ var completed = []struct {
 	{"conv", []string{"convert"}},
 	{"completion z", []string{"completion", "zsh"}},
 	{"run S --verb", []string{"run", "S", "--verbose"}},
-	{"run S --target=c", []string{"run", "S", "--target=cpu"}},
+	{"run S --target=cp", []string{"run", "S", "--target=cpu"}},
 	{"run S --cpu=na", []string{"run", "S", "--cpu=native"}},
 	{"run S --cpu=x", []string{"run", "S", "--cpu=x86-64-v"}},
 	{"run S --write=pa", []string{"run", "S", "--write=parallel"}},

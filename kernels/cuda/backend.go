@@ -81,6 +81,12 @@ func (b *Backend) source(u *codegen.Unit) source {
 	return source{text: b.compiler.text(u.Func), label: u.Request.Stmt.String(), tensors: kernels.Tensors(u)}
 }
 
+var (
+	_ kernels.Portable = (*Backend)(nil)
+	_ kernels.Keeper   = (*Backend)(nil)
+	_ kernels.Leaf     = (*Leaf)(nil)
+)
+
 // Build compiles the leaf of u, or finds it in the cache. Errors: *SetupError where there is no
 // NVRTC; kernels.LoadError, nvrtc.Error, which are faults of this machine or of ours; the context's own.
 func (b *Backend) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {

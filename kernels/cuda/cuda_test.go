@@ -2,10 +2,10 @@ package cuda
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +18,28 @@ import (
 	"distaff/kernels/cc"
 )
 
+// testdata goes with the test's binary to machines that have a GPU and no sources.
+//
+//go:embed testdata
+var testdata embed.FS
+
+// cache keeps what tests compile for each other.
+var cache string
+
+func TestMain(m *testing.M) {
+	var err error
+	if cache, err = os.MkdirTemp("", "distaff-cuda-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(cache)
+	os.Exit(code)
+}
+
 // emulation is a backend on the CPU, with memory of so many bytes.
 func emulation(t *testing.T, memory int64) *Backend {
 	t.Helper()
-	b, err := emulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU}, memory)
+	b, err := emulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Cache: cache}, memory)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -31,7 +49,7 @@ func emulation(t *testing.T, memory int64) *Backend {
 // handmade is a unit of a leaf that stands in testdata.
 func handmade(t *testing.T, name, stmt string, result codegen.Result) *codegen.Unit {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".ir"))
+	text, err := testdata.ReadFile("testdata/" + name + ".ir")
 	if err != nil {
 		t.Fatal(err)
 	}

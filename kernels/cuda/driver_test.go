@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -17,16 +18,32 @@ import (
 	"distaff/kernels/cc"
 )
 
-// standIn is the stand-in for the driver's library, compiled afresh: its state is the test's own.
+// standIn is the stand-in for the driver's library, in a file of its own: its state is the test's own.
 func standIn(t *testing.T) []string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("no gcc, which compiles the stand-in for the driver")
 	}
+	made := filepath.Join(cache, "libcuda.so.1")
+	if _, err := os.Stat(made); err != nil {
+		text, err := testdata.ReadFile("testdata/libcuda.c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(gcc, "-O1", "-fPIC", "-shared", "-o", made, "-x", "c", "-", "-ldl")
+		cmd.Stdin = bytes.NewReader(text)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	bytes, err := os.ReadFile(made)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lib := filepath.Join(t.TempDir(), "libcuda.so.1")
-	if out, err := exec.Command(gcc, "-O1", "-fPIC", "-shared", "-o", lib, "testdata/libcuda.c", "-ldl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := os.WriteFile(lib, bytes, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	return []string{lib}
 }
@@ -114,8 +131,12 @@ func TestNames(t *testing.T) {
 }
 
 // TestCopies: copies of all sizes, through buffers that are used again and again, up and down.
-func TestCopies(t *testing.T) {
-	b := onStandIn(t)
+func TestCopies(t *testing.T) { copies(t, onStandIn(t)) }
+
+// TestDriverCopies is TestCopies on a GPU.
+func TestDriverCopies(t *testing.T) { copies(t, onGPU(t)) }
+
+func copies(t *testing.T, b *Backend) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var sent [][]byte
 	var to []pointer
@@ -163,8 +184,12 @@ func TestCopies(t *testing.T) {
 
 // TestRecycled: memory that is freed and given out again takes what goes up only once the kernels that used it
 // have ended.
-func TestRecycled(t *testing.T) {
-	b := onStandIn(t)
+func TestRecycled(t *testing.T) { recycled(t, onStandIn(t)) }
+
+// TestDriverRecycled is TestRecycled on a GPU.
+func TestDriverRecycled(t *testing.T) { recycled(t, onGPU(t)) }
+
+func recycled(t *testing.T, b *Backend) {
 	err := b.dev.do(func() error {
 		d := b.dev
 		first, err := d.alloc(1<<20, "a test")
@@ -226,6 +251,28 @@ func TestFaults(t *testing.T) {
 		t.Errorf("a later call: got %v", err)
 	}
 	b.Forget(a)
+}
+
+// TestDriverFault: a kernel that writes where there is no memory, on a GPU: in a process of its own,
+// as no leaf runs after it.
+func TestDriverFault(t *testing.T) {
+	b := onGPU(t)
+	if os.Getenv("CUDA_TEST_FAULT") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDriverFault$")
+		cmd.Env = append(os.Environ(), "CUDA_TEST_FAULT=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	leaf := build(t, b, handmade(t, "wild", "y(i) = 1", codegen.Result{Shares: -1}))
+	for _, later := range []bool{false, true} {
+		err := leaf.Call(t.Context(), []*tcs.Tensor{vector[float64](1, 2)}, nil, kernels.Env{Threads: 1, What: "wild"})
+		var fault *FaultError
+		if !errors.As(err, &fault) || fault.Later != later || fault.What != "wild" {
+			t.Errorf("got %v", err)
+		}
+	}
 }
 
 // TestRefusals: what the driver refuses is an error that names the call.

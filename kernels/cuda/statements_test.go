@@ -42,7 +42,7 @@ var statements = []scheduled{
 	{"SpAdd, two passes", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 400, "j": 100}, 0.1, "", ir.Float64},
 	{"SpAdd of integers", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100}, 0.02, "", ir.Int64},
 	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"}, map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", ir.Float64},
-	{"a sum", "s = A(i,j) * x(j)", map[string]string{"A": "ds"}, map[string]int64{"i": 300, "j": 100}, 0.1, "", ir.Complex128},
+	{"SpMV of complex numbers", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 300, "j": 100}, 0.1, "", ir.Complex128},
 }
 
 // TestStatements: what the compiler makes of statements and schedules runs as the interpreter runs

@@ -241,6 +241,9 @@ func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, er
 func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float64) (*tensor3, error) {
 	t := &tensor3{name: name, dims: dims, slices: dims[0], perFibre: perFibre}
 	all := dims[0] * fibres
+	if all*perFibre > math.MaxInt32 {
+		return nil, fmt.Errorf("%s: more entries than 32 bits count", name)
+	}
 	degrees := make([]int64, dims[0])
 	for s := range degrees {
 		degrees[s] = fibres - int64(share*float64(fibres))
@@ -259,9 +262,6 @@ func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float6
 	}
 	t.crd1 = scattered(t.pos1, dims[1], 3)
 	t.fibres = int64(len(t.crd1))
-	if t.fibres*perFibre > math.MaxInt32 {
-		return nil, fmt.Errorf("%s: more entries than 32 bits count", name)
-	}
 	t.pos2 = make([]int32, t.fibres+1)
 	for f := range t.pos2 {
 		t.pos2[f] = int32(int64(f) * perFibre)

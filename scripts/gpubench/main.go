@@ -6,7 +6,8 @@
 //	go run ./scripts/gpubench [-only spmv,skew] [-lines uniform] [-scale 1] [-rounds 21] [-cusparse PATH] [-emit FOLDER] [-dry]
 //
 // The program needs libcuda and libnvrtc when it runs, and no Go: what `go build` makes of it may be
-// carried to a machine with a GPU. -dry compiles every statement for the GPU, and computes it on the CPU, where no limits hold.
+// carried to a machine with a GPU. -dry interprets the leaves instead, checked and slowly: with a
+// -scale of 0.0005 it takes seconds. Its times mean nothing, and no limits hold.
 //
 // # Files
 //
@@ -34,8 +35,8 @@ import (
 	"time"
 
 	"distaff/kernels"
-	"distaff/kernels/cc"
 	gpu "distaff/kernels/cuda"
+	"distaff/kernels/interpret"
 )
 
 // section is a table.
@@ -63,24 +64,25 @@ type bench struct {
 	rounds  int
 	lines   *regexp.Regexp
 	emit    string // a folder for the kernels' text; "" for none
-	dry     bool   // on the CPU
+	dry     bool   // interpreted
 	backend kernels.Backend
 	peers   *peers  // nil: none
 	speed   float64 // of the memory: bytes a second
 	missed  int     // figures beyond their limits, and results that are wrong
+	noted   map[string]bool
 }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
 func main() {
-	b := &bench{ctx: context.Background(), out: os.Stdout}
+	b := &bench{ctx: context.Background(), out: os.Stdout, noted: map[string]bool{}}
 	only := flag.String("only", "", "sections, by names with commas between: "+strings.Join(names(), ","))
 	lines := flag.String("lines", "", "a regular expression of a section's lines")
 	sparse := flag.String("cusparse", "", "cuSPARSE's library, if the loader does not find it")
 	flag.Float64Var(&b.scale, "scale", 1, "sizes times this")
 	flag.IntVar(&b.rounds, "rounds", 21, "timed runs of each side")
 	flag.StringVar(&b.emit, "emit", "", "a folder that the kernels' CUDA C++ is written to")
-	flag.BoolVar(&b.dry, "dry", false, "compile for the GPU, compute on the CPU")
+	flag.BoolVar(&b.dry, "dry", false, "interpret the leaves, without a GPU")
 	flag.Parse()
 	if err := run(b, *only, *lines, *sparse); err != nil {
 		fmt.Fprintln(os.Stderr, "gpubench:", err)
@@ -129,16 +131,19 @@ func run(b *bench, only, lines, sparse string) (err error) {
 	return nil
 }
 
+// note prints what the backend says beside its errors, such as a compiler's warnings, once.
+func (b *bench) note(s string) {
+	if !b.noted[s] {
+		b.noted[s] = true
+		b.printf("%s\n", s)
+	}
+}
+
 // open opens what leaves run on, and its peers.
 func (b *bench) open(sparse string) (err error) {
 	if b.dry {
-		cfg, err := cc.FromEnv(os.Getenv)
-		if err != nil {
-			return err
-		}
-		b.backend, err = kernels.NewC(cfg)
-		b.speed = 1e10
-		return err
+		b.backend, b.speed = interpret.Backend{}, 1e9
+		return nil
 	}
 	if b.peers, err = openPeers(sparse); err != nil {
 		return err
@@ -148,7 +153,7 @@ func (b *bench) open(sparse string) (err error) {
 		return err
 	}
 	b.printf("a copy within the card: %.0f GB/s, read and written\n", b.speed*1e-9)
-	if b.backend, err = gpu.New(gpu.Config{Log: func(s string) { b.printf("%s\n", s) }}); err != nil {
+	if b.backend, err = gpu.New(gpu.Config{Log: b.note}); err != nil {
 		return err
 	}
 	b.printf("%s\n", b.backend.Name())

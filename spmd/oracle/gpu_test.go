@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,13 +16,10 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/diag"
-	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/codegen/dtype"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
-	"distaff/kernels"
-	"distaff/kernels/cc"
-	"distaff/kernels/cuda"
 )
 
 // gpuEngine runs a case under a random schedule for a GPU, or a GPU's default schedule. What no
@@ -166,7 +163,7 @@ func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
 		return nil, err
 	}
 	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Variant, Steps: 2e7}, fresh(c.unit))
+		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Variant, Steps: 1e9}, fresh(c.unit))
 	})
 }
 
@@ -195,25 +192,6 @@ func (c *gpuCounts) twice(ctx context.Context, k *compiled, structured string) (
 		}
 	}
 	return interpreted(ctx, k, "")
-}
-
-// on runs leaves by a backend.
-func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, error) {
-	return func(ctx context.Context, c *compiled, _ string) (*Output, error) {
-		leaf, err := b.Build(ctx, c.unit)
-		if err != nil {
-			return nil, err
-		}
-		defer leaf.Close()
-		arena := kernels.NewArena(nil)
-		out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
-		})
-		if err == nil && arena.Leaks() > 0 {
-			err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())
-		}
-		return out, err
-	}
 }
 
 func (e gpuEngine) fixed(_ context.Context, p *Prepared) []*Case {
@@ -281,46 +259,71 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 	return e.byDefault(p, r)
 }
 
-// byDefault gives r the default schedule of a GPU, if there is one.
+// byDefault gives r the default schedule of a GPU, or makes it a request for a CPU where there is none.
 func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
-	q := *r
-	lines, err := codegen.Schedule(q)
-	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
-		r.Target = codegen.CPU
-		return nil, nil
+	r.Target = codegen.CPU
+	list, err := defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
+	if r.Target == codegen.CUDA {
+		e.seen.note("by default")
 	}
-	if err != nil {
-		return nil, err
-	}
-	q.Schedule = []string{}
-	for _, l := range lines {
-		q.Schedule = append(q.Schedule, l.Command)
-	}
-	if q.Exact == nil {
-		q.Parts = p.Normal.Vars
-	}
-	*r = q
-	e.seen.note("by default")
-	return q.Schedule, nil
+	return list, err
 }
 
-// kernelSweep runs n cases of each of the statements of kernelLines.
-func kernelSweep(t *testing.T, e Engine, n uint64) {
+// gpuLines are statements with what GPUs are used for most: sums into dense results, and products on
+// the entries of a sparse operand. They have one type a case.
+var gpuLines = append([]string{
+	"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq/dd/cq x:d/d/s",
+	"y(j) = A(i,j)*x(i); y:d A:ds/ss/uq x:d",
+	"y(i) += A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
+	"a = A(i,j)*x(j); a: A:ds/ss/uq x:d",
+	"C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss/uq B:dd",
+	"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:sss/dss/dds C:dd D:dd",
+	"A(i,j) = B(i,j,k)*c(k); A:dd/ds/ss B:sss/dss c:d",
+	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
+}, kernelLines...)
+
+// gpuSweep runs random cases, and n of each of the statements of gpuLines; with -oracle.n, as many of
+// both.
+func gpuSweep(t *testing.T, e gpuEngine, random, n uint64) {
 	t.Helper()
 	if *nFlag > 0 {
-		n = *nFlag / uint64(len(kernelLines)) / 2
+		random = max(*nFlag/2, 1)
+		n = max(*nFlag/2/uint64(len(gpuLines)), 1)
 	}
+	rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1}, *seedFlag, *firstFlag, random, runtime.GOMAXPROCS(0))
+	t.Logf("%s, seed %d: %v", e.Name(), *seedFlag, &rep)
+	for _, f := range rep.Failures {
+		t.Errorf("%s: %v", e.Name(), f)
+	}
+	var wg sync.WaitGroup
+	for w := range uint64(runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for m := w; m < uint64(len(gpuLines)); m += uint64(runtime.GOMAXPROCS(0)) {
+				if err := lineSweep(e, m, n); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("and %d cases of each of %d statements", n, len(gpuLines))
+	e.seen.log(t, *nFlag == 0 && random > 100)
+}
+
+func lineSweep(e Engine, m, n uint64) error {
 	for k := *firstFlag; k < *firstFlag+n; k++ {
-		for m, line := range kernelLines {
-			p, err := kernelCase(line, Rand(*seedFlag+uint64(m)<<32, k))
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-			if err := Check(context.Background(), e, p.Case); err != nil {
-				t.Fatalf("%s: seed %d, case %d: %v\n%s", e.Name(), *seedFlag, k, err, p.Text())
-			}
+		r := Rand(*seedFlag+m<<32, k)
+		types := []dtype.Type{dtype.Float64, dtype.Float64, dtype.Float64, dtype.Float32, dtype.Int64, dtype.Int32, dtype.Complex128, dtype.Complex64}
+		p, err := kernelCaseOf(gpuLines[m], r, types[r.IntN(len(types))])
+		if err != nil {
+			return fmt.Errorf("%s: %w", gpuLines[m], err)
+		}
+		if err := Check(context.Background(), e, p.Case); err != nil {
+			f := shrunk(context.Background(), e, p.Case)
+			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Text(), f)
 		}
 	}
+	return nil
 }
 
 // TestOracleGPU runs random schedules for a GPU through the interpreter, which finds races,
@@ -328,60 +331,5 @@ func kernelSweep(t *testing.T, e Engine, n uint64) {
 func TestOracleGPU(t *testing.T) {
 	var seen gpuCounts
 	e := gpuEngine{"GPU schedules, interpreted", &seen, seen.twice}
-	sweep(t, e, Options{Beside: 0.15}, 200)
-	kernelSweep(t, e, 5)
-	seen.log(t, *nFlag == 0)
-}
-
-// TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU that
-// the CPU emulates.
-func TestOracleGPUEmulated(t *testing.T) {
-	b := emulatedGPU(t)
-	var seen gpuCounts
-	e := gpuEngine{"GPU schedules, emulated", &seen, on(b)}
-	sweep(t, e, Options{Beside: 0.15}, 60)
-	kernelSweep(t, e, 2)
-	seen.log(t, false)
-}
-
-// emulatedGPU is the backend of a GPU that the CPU emulates.
-func emulatedGPU(t *testing.T) kernels.Backend {
-	t.Helper()
-	cfg, err := cc.FromEnv(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Cache, cfg.Compiler = "", "" // a random case does not come again
-	cfg.Flags = nil
-	for _, f := range emitcuda.EmulationFlags() {
-		if f != "-O1" {
-			cfg.Flags = append(cfg.Flags, f)
-		}
-	}
-	cfg.Flags = append(cfg.Flags, "-O0", "-w")
-	b, err := cuda.Emulated(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !b.Complete() {
-		t.Skip("no C++ compiler")
-	}
-	return b
-}
-
-// TestOracleCUDA runs random schedules for a GPU on one, where there is one.
-func TestOracleCUDA(t *testing.T) {
-	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
-	if err != nil {
-		t.Skip(err)
-	}
-	if !b.Complete() {
-		t.Skip("no NVRTC, which compiles kernels: ", b.Name())
-	}
-	t.Log(b.Name())
-	var seen gpuCounts
-	e := gpuEngine{"GPU schedules on a GPU", &seen, on(b)}
-	sweep(t, e, Options{Beside: 0.15}, 300)
-	kernelSweep(t, e, 5)
-	seen.log(t, false)
+	gpuSweep(t, e, 150, 6)
 }

@@ -20,29 +20,36 @@ type defaultUnits struct{ taken, refused *atomic.Int64 }
 
 func (defaultUnits) Name() string { return "default schedules of a GPU" }
 
+// draw makes r a request for a GPU by the default schedule, which it names, or leaves it as it is.
+func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err error) {
+	q := *r
+	q.Target = codegen.CUDA
+	lines, err := codegen.Schedule(q)
+	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
+		e.refused.Add(1)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.taken.Add(1)
+	q.Schedule = []string{}
+	for _, l := range lines {
+		q.Schedule = append(q.Schedule, l.Command)
+	}
+	if q.Exact == nil {
+		q.Parts = p.Normal.Vars
+	}
+	*r = q
+	return q.Schedule, nil
+}
+
 func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 	how := ""
 	c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
-		q := *r
-		q.Target = codegen.CUDA
-		lines, err := codegen.Schedule(q)
-		if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
-			e.refused.Add(1)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		e.taken.Add(1)
-		q.Schedule = []string{}
-		for _, l := range lines {
-			q.Schedule = append(q.Schedule, l.Command)
-		}
-		if how = strings.Join(q.Schedule, ","); q.Exact == nil {
-			q.Parts = p.Normal.Vars
-		}
-		*r = q
-		return nil
+		list, err := e.draw(p, r)
+		how = strings.Join(list, ",")
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--target=cuda -s=%q: %w", how, err)

@@ -27,7 +27,7 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 		return u.CIN, nil
 	}
 	list = []string{"assemble(" + p.Tensors[0].Name + ",Insert)"}
-	if rng.IntN(4) == 0 {
+	if rng.IntN(8) == 0 {
 		list = []string{"temporaries(" + p.Tensors[0].Name + ")"}
 	}
 	if s, err = compile(list); err != nil {

@@ -1,0 +1,76 @@
+package codegen_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/ir"
+)
+
+// TestGPUDefaults: the default schedules of a GPU have the forms that the statement's shape asks
+// for, with a reason in each line of a choice, and, given back, make the same leaf.
+func TestGPUDefaults(t *testing.T) {
+	for text, want := range map[string][]string{
+		"y(i)=A(i,j)*x(j)\nA:ds":                        {"fuse(i,j,f)", "split(fpos,block,fpos1,3584)", "split(fpos2,thread,thread_nz,7)", "unroll(thread_nz_pre,7)", "parallelize(thread,GPUThread,Atomics)"},
+		"y(i)=A(i,j)*x(j)\nA:ss":                        {"pos(f,fpos,A(i,j))", "parallelize(thread,GPUThread,Atomics)"},
+		"y(i)=A(i,j)*x(j)+z(i)\nA:ds":                   {"pos(j,jpos,A(i,j))", "split(jpos,thread_nz,thread,32)", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128":             {"split(fpos1,warp,nz,32)", "bound(dense_val_unbounded,dense_val,4,MaxExact) k has 128 coordinates", "parallelize(thread,GPUThread,Atomics)"},
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=30":              {"split(k,dense_val,thread,32)"},
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sss\nl=32":    {"fuse(j,k,fj)", "fuse(i,fj,f)", "split(fpos1,warp,nz,128)", "parallelize(thread,GPUThread,Atomics)"},
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=64": {"split(fpos1,warp,nz,32)", "parallelize(warp,GPUWarp,NoRaces)", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"A(i,j)=B(i,j,k)*c(k)\nA:ss\nB:sss":             {"pos(f,fpos,B(i,j,k))", "parallelize(thread,GPUThread,NoRaces)"},
+		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":        {"assemble(A,Insert) entries are counted", "split(i,block,thread,256)", "parallelize(thread,GPUThread,NoRaces)"},
+		"a=B(i,j)*C(i,j)\nB:ds":                         {"parallelize(block,GPUBlock,Atomics) one addition a block", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"a=x(i)*y(i)":                                   {"split(inside,n,thread,256)", "reorder(block,thread,n)", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"C(i,k)=A(i,j)*B(j,k)\nk=64":                    {"reorder(i,k,j)", "fuse(i,k,fi)", "parallelize(thread,GPUThread,NoRaces)"},
+		"y(i)=A(i,j)*x(j)":                              {"split(j,tile,thread,32)", "parallelize(warp,GPUWarp,NoRaces)"},
+	} {
+		r := large(t, text)
+		r.Target = codegen.CUDA
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		for _, w := range want {
+			command, why, _ := strings.Cut(w, ") ")
+			command = strings.TrimSuffix(command, ")") + ")"
+			if !slices.ContainsFunc(lines, func(l codegen.ScheduleLine) bool { return l.Command == command && strings.Contains(l.Why, why) }) {
+				t.Errorf("%s: the schedule lacks %q:\n%s", text, w, codegen.ScheduleText(lines))
+			}
+		}
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := r
+		q.Schedule = []string{codegen.ScheduleText(lines)}
+		v, err := codegen.Compile(q)
+		if err != nil {
+			t.Errorf("%s: given back: %v", text, err)
+		} else if ir.Print(u.Func) != ir.Print(v.Func) {
+			t.Errorf("%s: given back, the schedule makes another leaf:\n%s", text, codegen.ScheduleText(lines))
+		}
+	}
+}
+
+// TestGPUWithout: what has no default schedule of a GPU is refused with the reason, and with where it runs.
+func TestGPUWithout(t *testing.T) {
+	for text, want := range map[string]string{
+		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": "workspace w(k)",
+		"y(j)=A(i,j)*x(i)\ny:s\nA:ds":            "w",
+	} {
+		r := large(t, text)
+		r.Target = codegen.CUDA
+		_, err := codegen.Compile(r)
+		if err == nil || !strings.Contains(err.Error(), "a GPU has no default schedule") || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--target=cpu") {
+			t.Errorf("%s: got %v, want a refusal that has %q", text, err, want)
+		}
+		r.FixedPattern = true
+		if _, err := codegen.Compile(r); err == nil {
+			t.Errorf("%s: values alone are compiled for a GPU", text)
+		}
+	}
+}

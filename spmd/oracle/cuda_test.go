@@ -1,0 +1,109 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+	emitcuda "distaff/codegen/emit/cuda"
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/kernels/cuda"
+	"distaff/spmd"
+)
+
+// on runs leaves by a backend.
+func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, error) {
+	return func(ctx context.Context, c *compiled, _ string) (*Output, error) {
+		leaf, err := b.Build(ctx, c.unit)
+		if err != nil {
+			return nil, err
+		}
+		defer leaf.Close()
+		arena := kernels.NewArena(nil)
+		out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
+		})
+		if err == nil && arena.Leaks() > 0 {
+			err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())
+		}
+		return out, err
+	}
+}
+
+// TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU that
+// the CPU emulates.
+func TestOracleGPUEmulated(t *testing.T) {
+	b := emulatedGPU(t)
+	var seen gpuCounts
+	e := gpuEngine{"GPU schedules, emulated", &seen, on(b)}
+	gpuSweep(t, e, 42, 2)
+}
+
+// emulatedGPU is the backend of a GPU that the CPU emulates.
+func emulatedGPU(t *testing.T) kernels.Backend {
+	t.Helper()
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Cache, cfg.Compiler = "", "" // a random case does not come again
+	cfg.Flags = nil
+	for _, f := range emitcuda.EmulationFlags() {
+		if f != "-O1" {
+			cfg.Flags = append(cfg.Flags, f)
+		}
+	}
+	cfg.Flags = append(cfg.Flags, "-O0", "-w")
+	b, err := cuda.Emulated(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Complete() {
+		t.Skip("no C++ compiler")
+	}
+	return b
+}
+
+// TestOracleCUDA runs random schedules for a GPU on one, where there is one.
+func TestOracleCUDA(t *testing.T) {
+	var seen gpuCounts
+	gpuSweep(t, gpuEngine{"GPU schedules on a GPU", &seen, on(realGPU(t))}, 150, 6)
+}
+
+// realGPU is the backend of a GPU. Without one, the test is skipped with the reason.
+func realGPU(t *testing.T) kernels.Backend {
+	t.Helper()
+	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Skip(err)
+	}
+	if !b.Complete() {
+		t.Skip(cuda.Probe().NVRTCErr)
+	}
+	t.Log(b.Name())
+	return b
+}
+
+// TestJobsCUDA holds whole jobs on a GPU to the reference.
+func TestJobsCUDA(t *testing.T) {
+	realGPU(t)
+	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
+}
+
+// cudaJobs are jobs on a GPU; one that has no default schedule there runs on the CPU.
+type cudaJobs struct{ Jobs }
+
+func (e cudaJobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	out, err := e.Jobs.Run(ctx, p)
+	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
+		e.Target = ""
+		return e.Jobs.Run(ctx, p)
+	}
+	return out, err
+}
