@@ -272,7 +272,7 @@ func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) 
 // gpuLines are statements with what GPUs are used for most: sums into dense results, and products on
 // the entries of a sparse operand. They have one type a case.
 var gpuLines = append([]string{
-	"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq/dd/cq x:d/d/s",
+	"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq/dd/uc x:d/d/s",
 	"y(j) = A(i,j)*x(i); y:d A:ds/ss/uq x:d",
 	"y(i) += A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
 	"a = A(i,j)*x(j); a: A:ds/ss/uq x:d",
