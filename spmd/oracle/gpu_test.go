@@ -290,7 +290,7 @@ func gpuSweep(t *testing.T, e gpuEngine, random, n uint64) {
 		random = max(*nFlag/2, 1)
 		n = max(*nFlag/2/uint64(len(gpuLines)), 1)
 	}
-	rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1}, *seedFlag, *firstFlag, random, runtime.GOMAXPROCS(0))
+	rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag, *firstFlag, random, runtime.GOMAXPROCS(0))
 	t.Logf("%s, seed %d: %v", e.Name(), *seedFlag, &rep)
 	for _, f := range rep.Failures {
 		t.Errorf("%s: %v", e.Name(), f)

@@ -183,6 +183,11 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 	}
 	if rng.IntN(2) == 0 {
 		cin.Paths(s, func(_ []*cin.Forall, x *cin.Assign) {
+			has := false
+			cin.ExprAccesses(x.RHS, func(b *cin.Access) { has = has || b.Key() == a.Key() })
+			if !has {
+				return
+			}
 			add("precompute(%s,%s,%s,pc)", strings.ReplaceAll(cin.ExprString(factors(rng, x.RHS, a.Key())), "'", ""), last, []string{last, "w"}[rng.IntN(2)])
 		})
 		add([]string{"workspace(pc,Positions)", "unroll(w,%[2]d)", "unroll(%[1]s)", "split(w,w0,w1,%[2]d)"}[rng.IntN(4)]+"%.0[1]s%.0[2]d", last, 1+rng.IntN(5))
