@@ -79,22 +79,29 @@ func TestPromisedLoops(t *testing.T) {
 		"positions_row":   {anySearch: 0, `alloc pc float64\[200\]`: 1, `for B_p_2 in kp1_lo : kp1_hi \{`: 1, `for pc_p in kp1_lo : kp1_hi unrolled\(4\)`: 1},
 		// A tile that is filled by 32 at a time and summed by 7.
 		"positions_apart": {`alloc pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi \{`: 1, `pc\[fpos2_pre - fpos2_lo\] = `: 1, `for thread in 0 : thread_n \{`: 1, `searchupper`: 2},
-		"gpu_tile":        {`local pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi lanes\(32\) \{`: 1, `for t in 0 : t_n unrolled\(7\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `if own \{`: 1},
+		"gpu_tile":        {`local pc float64\[224\]`: 1, `for fpos2_pre in lane_lo : lane_hi lanes\(32\) \{`: 1, `for t in 0 : t_n unrolled\(7\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `atomic`: 2, `row_at = `: 1, `y_vals\[y_p_1\] = `: 1},
 		// On a GPU. Before the blocks run, a search for each of their first rows, and then one for each
 		// thread between these. Rows that are shared are added to atomically, others are not.
 		"a11": {`search`: 2, `searchupper\(A_pos1, 0, A_e \+ 1, `: 1, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `block_rows\[block_start\] = `: 1,
-			` blocks \{`: 2, `warps\(16\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `launches:launch leaf_[12]\[`: 2, `launches:, 512\]`: 1, `launches:barrier|shuffle`: 0, `atomic`: 1, `if own \{`: 1, `y_vals\[y_p_1\] = `: 1},
+			` blocks \{`: 2, `warps\(16\)`: 1, `for thread in 0 : thread_n lanes\(32\) \{`: 1, `launches:launch leaf_[12]\[`: 2, `launches:, 512\]`: 1, `launches:barrier|shuffle`: 0, `atomic`: 2, `row_at = `: 1, `y_vals\[y_p_1\] = `: 1},
 		// A thread's loads come first, seven at a time without a test in between, and then the sums.
 		"a2": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, thread_nz_lo\)`: 1, `local pc float64\[7\]`: 1, `for j_place in 0 : 7 unrolled\(7\) \{`: 1,
-			`lanes\(32\) \{`: 1, `launches:barrier|shared`: 0, `launches:local pc`: 1, `atomic`: 3, `if own[_0-9]* \{`: 3, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
+			`lanes\(32\) \{`: 1, `launches:barrier|shared`: 0, `launches:local pc`: 1, `atomic`: 3, `if later \{`: 2, `y_vals\[y_p[_0-9]*\] = sum`: 2, `(?s)A_crd1\[.*searchupper\(A_pos1, block_rows_from`: 1},
 		// One search a warp; its lanes have a column each.
-		"a4": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, nnz_lo\)`: 1, `for dense_val in 0 : 4 \{`: 1, `for k in thread_lo : thread_hi lanes\(32\) \{`: 1, `atomic`: 1, `if own \{`: 1},
+		"a4": {`search`: 2, `searchupper\(A_pos1, block_rows_from, block_rows_to \+ 1, nnz_lo\)`: 1, `for dense_val in 0 : 4 \{`: 1, `for k in thread_lo : thread_hi lanes\(32\) \{`: 1, `atomic`: 2, `row_at = `: 1},
 		// And one for each of the two upper levels.
-		"a8": {`searchupper\(B_pos2, block_rows_1_from, `: 1, `searchupper\(B_pos1, block_rows_from, `: 1, `search`: 4, `lanes\(32\) \{`: 1, `atomic`: 2},
+		"a8": {`searchupper\(B_pos2, block_rows_1_from, `: 1, `searchupper\(B_pos1, block_rows_from, `: 1, `search`: 4, `lanes\(32\) \{`: 1, `atomic`: 2, `row_at = `: 1},
 		// A thread a row.
 		"a9": {`search`: 0, `atomic`: 0, `for i in thread_lo : thread_hi lanes\(256\) \{`: 1, `fill`: 0, `y_vals\[y_p\] = sum_1`: 1},
 		// A warp a row: its lanes sum one value, which is stored once.
-		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1, `launches:shuffle`: 5, `launches:barrier|shared`: 0, `y_vals\[y_p\] \+= sum_1`: 1},
+		"a10": {`search`: 0, `atomic`: 0, `warps\(16\)`: 1, `lanes\(32\) reduce\(sum_1\) \{`: 1, `launches:shuffle`: 5, `launches:barrier|shared`: 0, `y_vals\[y_p\] = sum_1`: 1, `fill`: 0, `for jpos in thread : jpos_n step 32 \{`: 1},
+		// One search for each tile, in a kernel of its own. The products of a tile are loaded side by side; then a thread, or
+		// the lanes of a warp, have a row. A row that lies within the tile is stored without being read.
+		"gpu_rows": {`search`: 1, `local pc float64\[2048\]`: 1, `for k_1 in 0 : 8 unrolled\(8\) \{`: 1, `for lane_1 in 0 : 256 lanes\(256\) \{`: 1, `if 16 <= i_rows - block_rows_from \{`: 1,
+			`for pc_p in block_rows_from : i_rows lanes\(256\) \{`: 1, `for pc_p_2 in block_rows_from : i_rows warps\(8\) \{`: 1, `lanes\(32\) reduce\(sum_2\)`: 1,
+			`y_vals\[y_p(_1)?\] = sum`: 2, `atomic`: 2, `while`: 0},
+		// A warp searches for the rows of its tile, and each fiber for its slice, to which others add.
+		"gpu_rows_warp": {`search`: 6, `if 8 <= k_rows - pc_row \{`: 1, `lanes\(32\)`: 4, `warps\(8\)`: 1, `atomic`: 2, `if own`: 0},
 		// Rows are counted, summed up and written.
 		"gpu_add": {` blocks \{`: 2, `lanes\(256\) \{`: 2, `scan C_pos1\[0 : rows \+ 1\]`: 1, `atomic`: 0, `grow|search`: 0, `publish`: 3},
 	} {

@@ -40,6 +40,9 @@ type interval struct {
 	among    *interval
 	first    ir.Expr
 	ancestor []ir.Expr // the range of positions of each root's level, outermost first: pairs
+	// rowsKnown: those of compressed rows are the row of the interval's first position, and that of the
+	// first one behind it.
+	rowsKnown bool
 }
 
 // bounds are the interval's, as forms.
@@ -92,7 +95,11 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 	roots := l.sched.g.Underived(c.Top)
 	if len(roots) == 1 {
 		s := l.rangeOf(e, roots[0])
-		return interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
+		iv := interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
+		if s.size > 0 {
+			iv.size = s.size
+		}
+		return iv
 	}
 	n := code(provenance.Points(l.spanForms(e, roots)))
 	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: roots}
@@ -164,7 +171,7 @@ func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval 
 	}
 	if r.Bound == provenance.MaxExact {
 		iv = iv.within(r.Bounded(iv.bounds()))
-		iv.rows = nil
+		iv.rows, iv.rowsKnown = nil, false
 	}
 	return iv
 }
@@ -272,7 +279,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
 	fr := o.frames[len(o.frames)-1]
 	x, iv = fr.Rel.To[1], fr.iv.within(fr.At(form(v), l.nameForm))
-	iv.rows = nil
+	iv.rows, iv.rowsKnown = nil, false
 	if from := l.pastRepeats(iv, iv.lo, e); from != iv.lo {
 		iv.lo, iv.hi, iv.size = from, l.pastRepeats(iv, iv.hi, e), -1
 	}
@@ -366,6 +373,10 @@ func place(key, v string) string { return key + " at " + v }
 // determine lowers the loop that determines a component's coordinates: one over
 // each original variable, within what is left.
 func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+	if n := l.orders(f).RowLanes; n > 0 {
+		l.shareRows(f, e, c, o, n)
+		return ir.Less(o.iv.lo, o.iv.hi)
+	}
 	if l.fillPlaces(f, e, c, o) || l.sumPlaces(f, e, c, o) {
 		return ir.Less(o.iv.lo, o.iv.hi)
 	}

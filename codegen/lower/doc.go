@@ -55,7 +55,8 @@
 //	privatize.go     privatization: threads add to copies of the result,
 //	privatize_workspace.go  or to workspaces of their own
 //
-// Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin.
+// Units of a GPU: units.go says what a loop on one becomes, and has the rows in which blocks begin;
+// rowlanes.go has the rows of a tile of positions shared out among threads.
 //
 // Long rows, which would leave the work of the other threads to one:
 //
@@ -90,5 +91,6 @@
 //	bounds.go    in natural order: bounds inference, by intervals that become narrower
 //	guards.go    in any other order: loops that count, and guards
 //	fused.go     intervals of fused variables (fusedpos.go, their positions)
+//	keptrows.go  the last row of a walk on a GPU, added where threads meet
 //	repeats.go   tiles that end where the repeats of a coordinate do
 package lower

@@ -43,13 +43,14 @@ type env struct {
 
 // coordRange is the range of coordinates that a loop visits. clip says that operands
 // may hold coordinates outside it, and when, if not nil, where alone they may; width, if
-// not 0, that it is a tile (tile.go) of that many. Of a row that may be cut (longrows_sparse.go),
+// not 0, that it is a tile (tile.go) of that many; size, if not 0, is hi-lo. Of a row that may be cut (longrows_sparse.go),
 // open tells whether it goes on behind the range.
 type coordRange struct {
 	lo, hi ir.Expr
 	clip   bool
 	when   ir.Expr
 	width  int64
+	size   int64
 	open   ir.Expr
 }
 

@@ -169,7 +169,8 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 			if at == nil {
 				at = l.ancestors(e.cur[o.iv.key], o.iv, len(c.Roots), o.iv.lo)
 			}
-			some = l.row(f, e, c, o, at, 0, p)
+			kept := l.keepRow(f, e, c)
+			kept.walk(func() { some = l.row(f, e, c, o, at, 0, kept, p) })
 		})
 	}, func() bool { return some == nil || never(some) })
 	if some == nil {
@@ -181,7 +182,7 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 // row lowers the loop over root d of rows. The last rows, those of the last
 // root, that follow one that may lie partly outside of the interval run in a
 // loop of their own as long as they lie within it.
-func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, p *loop) ir.Expr {
+func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, kept *keptRow, p *loop) ir.Expr {
 	root := c.Roots[d]
 	cur := e.cur[o.iv.key]
 	op, k := cur.op, cur.level
@@ -211,10 +212,16 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
-		if d+1 == len(c.Roots)-1 {
-			some = anyOf(some, l.lastRow(f, in, c, o, whole, p))
+		inside := func(f *cin.Forall) ir.Expr {
+			if d+1 == len(c.Roots)-1 {
+				return l.lastRow(f, in, c, o, whole, p)
+			}
+			return l.row(f, in, c, o, at, d+1, kept, p)
+		}
+		if !whole && kept.fits(f, d, in) {
+			some = anyOf(some, kept.row(f, in, inside))
 		} else {
-			some = anyOf(some, l.row(f, in, c, o, at, d+1, p))
+			some = anyOf(some, inside(f))
 		}
 		if run != nil {
 			l.set(q, run)
@@ -261,7 +268,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	}
 	g := *f
 	g.Var = root
-	if whole && l.storedOnce(e, c, cur) && l.sumsOne(&g, in) {
+	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.Roots)+1, len(c.Roots)-1) && l.sumsOne(&g, in) {
 		in.res.zeroed = false // nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
@@ -271,17 +278,17 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 
 // storedOnce tells whether a value of a dense result that a row sums is that
 // row's alone: of one row in c's space, met once, in the only statement that
-// assigns to the result.
-func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
+// assigns to the result. Rows are those of c's first n variables, whose levels in op are those from
+// first on.
+func (l *lowerer) storedOnce(e *env, c *component, op *operand, first, n int) bool {
 	if l.out.sparse() || e.private != nil || e.res.tile != nil {
 		return false
 	}
 	only := func(vars ...string) bool {
 		return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(l.resultVars, v) })
 	}
-	last := len(c.Roots) - 1
-	for j := range last {
-		if row.op.hasRepeats(row.level - last + j) {
+	for j := range n {
+		if op.hasRepeats(first + j) {
 			return false
 		}
 	}
@@ -300,13 +307,13 @@ func (l *lowerer) storedOnce(e *env, c *component, row *cursor) bool {
 			return false
 		}
 	}
-	n := 0
+	assigned := 0
 	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
 		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == l.out.op.Name {
-			n++
+			assigned++
 		}
 	})
-	return n == 1 && only(c.Roots[:last]...)
+	return assigned == 1 && only(c.Roots[:n]...)
 }
 
 // ownsRows tells whether a row that lies within an interval of positions is the

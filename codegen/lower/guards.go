@@ -23,10 +23,11 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	id := c.Roots[0]
 	s := e.counts[id]
 	if s == nil {
-		if l.assigns(f) {
+		nothing := l.overNothing(c, e)
+		if l.assigns(f) && (nothing || !l.storesEach(f, c, e)) {
 			l.zero(e)
 		}
-		if l.overNothing(c, e) {
+		if nothing {
 			return ir.Truth(false)
 		}
 		s = l.countAll(c, e)
@@ -36,19 +37,24 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	}
 	p := &loop{f: f, e: e, want: want}
 	done := l.countAssigned(p)
-	from, to := l.pieceRange(e, f.Var, ir.Int(0), code(s.N[f.Var]))
+	over, step := l.steps(f, c, s)
+	from, to := l.pieceRange(e, over, ir.Int(0), code(s.N[over]))
 	sure := map[string]bool{}
 	if len(s.Value) == len(c.Leaves)-1 {
 		var end provenance.Form
-		end, sure = s.Reach(f.Var, form(to), l.nameForm)
+		end, sure = s.Reach(over, form(to), l.nameForm)
 		to = code(end)
 	}
-	v := l.newVar(f.Var)
+	if step > 1 {
+		from = code(s.Value[l.sched.g.MadeBy(f.Var).To[1]])
+		sure[over] = true
+	}
+	v := l.newVar(over)
 	some := ir.Expr(ir.Truth(false))
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
-			next := &counts{s.Bind(f.Var, form(v)), s.start}
+			next := &counts{s.Bind(over, form(v)), s.start}
 			in.counts[id] = next
 			inner := func(in *env) {
 				got := l.stmt(f.Body, in, p.want || p.count != nil)
@@ -61,12 +67,54 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 			}
 			l.recover(c, next, sure, in, func() { l.arrive(f, c, in, inner) })
 		})
-		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
+		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: step, Body: body}))
 	}, func() bool { return never(some) })
 	if done != nil {
 		return done()
 	}
 	return p.result(some)
+}
+
+// steps is the variable that the loop f runs over, and by how much it grows. Of the last loop of a
+// component on a GPU, which counts the tiles of a split inside loops that have chosen a place in each, that
+// is the variable that was split: the place in the tile and those behind it, a tile apart, need neither
+// a number of tiles nor a product.
+func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, step int64) {
+	r := l.sched.g.MadeBy(f.Var)
+	if !l.spec.GPU || f.Unit != cin.Serial || f.Unroll != 0 || len(s.Value) < len(c.Leaves)-1 ||
+		r == nil || len(r.To) != 2 || r.To[0] != f.Var || s.Value[r.To[1]] == nil {
+		return f.Var, 1
+	}
+	if tile, ok := s.N[r.To[1]].(provenance.Const); ok && tile > 1 {
+		return r.From[0], int64(tile)
+	}
+	return f.Var, 1
+}
+
+// storesEach tells whether the loops from f on, over the component c and all nested directly, visit each
+// place of the result in turn, on a GPU, and each is then stored once: what they sum is summed in a scalar.
+func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
+	k := e.res.level
+	if !l.spec.GPU || e.res.zeroed || len(c.Roots) != 1 || l.out.sparse() || k != l.out.op.order()-1 || l.resultVars[k] != c.Roots[0] {
+		return false
+	}
+	s := cin.Stmt(f)
+	for range c.Leaves {
+		g, ok := s.(*cin.Forall)
+		if !ok || !slices.Contains(c.Leaves, g.Var) {
+			return false
+		}
+		s = g.Body
+	}
+	in := e.clone()
+	in.coord[c.Roots[0]] = ir.Int(0)
+	switch s := s.(type) {
+	case *cin.Forall:
+		return l.sumsOne(s, in)
+	case *cin.Assign:
+		return true
+	}
+	return false
 }
 
 // overNothing tells whether a component's loops are over positions of an operand
@@ -83,6 +131,9 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 	for _, r := range c.Roots {
 		b := l.rangeOf(e, r)
 		s.N[r] = form(ir.Minus(b.hi, b.lo))
+		if b.size > 0 {
+			s.N[r] = provenance.Const(b.size)
+		}
 	}
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Precompute || s.N[r.From[0]] == nil {
@@ -123,6 +174,7 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 			d.pos, d.end, d.base, d.pres = p, nil, nil, ir.Truth(true)
 			s.Value[r.From[0]] = form(l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p)))
 			in.cur[r.Access] = &d
+		case s.Value[r.From[0]] != nil: // the loops run over it
 		case s.Recover(r, sure, l.nameForm):
 			l.when(ir.Less(code(s.Value[r.From[0]]), code(s.N[r.From[0]])), func() { back(k - 1) })
 			return

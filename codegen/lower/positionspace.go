@@ -89,10 +89,11 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = w
 	in := e.clone()
 	if w.own = l.ownVariable(s.Producer); w.own != "" {
-		in.ranges[w.own] = coordRange{lo: w.lo, hi: w.hi}
 		w.tile = &placeLoop{l: l, e: e, c: c, cur: row, iv: tile, w: w}
+		w.fill(s.Producer, in)
+	} else {
+		l.stmt(s.Producer, in, false)
 	}
-	l.stmt(s.Producer, in, false)
 	l.spaces[t.Name] = outer
 
 	in = e.clone()
@@ -105,6 +106,31 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
 	return pres
+}
+
+// fill lowers a producer whose loops come from a variable of its own. One with an unrolled loop
+// has a copy for whole tiles, where the numbers of iterations are constant.
+func (w *positionSpace) fill(producer cin.Stmt, e *env) {
+	l := w.tile.l
+	over := func(hi ir.Expr, size int64) *ir.Block {
+		return l.within(func() {
+			in := e.clone()
+			in.ranges[w.own] = coordRange{lo: w.lo, hi: hi, size: size}
+			l.stmt(producer, in, false)
+		})
+	}
+	unrolled := false
+	cin.Walk(producer, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		unrolled = unrolled || ok && f.Unroll != 0
+	})
+	rest := over(w.hi, 0)
+	if !unrolled {
+		l.blk.List = append(l.blk.List, rest.List...)
+		return
+	}
+	whole := ir.Equal(ir.Minus(w.hi, w.lo), ir.Int(w.len))
+	l.emit(&ir.If{Cond: whole, Then: over(ir.Plus(w.lo, ir.Int(w.len)), w.len), Else: rest})
 }
 
 // ownVariable is the variable that the loops of a producer come from where they and those

@@ -52,6 +52,8 @@ type rowWalk struct {
 	*placeLoop
 	at  []*ir.Var // of each level from the first one on, down to that of the rows
 	end *ir.Var   // the first position behind the row at hand
+	// later, on a GPU, is set behind the first row: the rows that follow begin in the interval.
+	later *ir.Var
 }
 
 // sumRows emits the loop with a sum for the row at hand, which is added to the result where
@@ -66,13 +68,13 @@ func (p *placeLoop) sumRows(a *cin.Assign) {
 		l.scalars[temp.Name] = sum
 		p.emit(func(at ir.Expr) {
 			l.when(ir.AtMost(w.end, at), func() {
-				w.add(a, temp, sum)
+				w.add(a, temp, sum, true)
 				l.set(sum, ir.Zero(sum.Typ))
 				w.advance(at)
 			})
 			l.stmt(&cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}, p.in(w.inRow(p.reads), at), false)
 		})
-		w.add(a, temp, sum)
+		w.add(a, temp, sum, false)
 		delete(l.scalars, temp.Name)
 	})
 }
@@ -91,6 +93,10 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 		w.at = append(w.at, l.declare(p.cur.op.prefix()+"_at", at))
 	}
 	w.end = l.declare(p.cur.op.prefix()+"_end", w.behind(deepest, last))
+	if l.spec.GPU && l.ownsRows(p.e, p.c, p.cur.op, p.cur.level+last) {
+		w.later = ir.NewVar(l.fresh("later"), ir.Bool)
+		l.emit(&ir.Declare{V: w.later, Init: ir.Truth(false)})
+	}
 	return w
 }
 
@@ -131,23 +137,40 @@ func (w *rowWalk) inRow(reads []bool) *env {
 }
 
 // add adds the sum of the row at hand to the result: atomically where others may add to
-// it, but for a row that lies within the interval.
-func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var) {
+// it, but for a row that lies within the interval. On a GPU that is told of the rows that end
+// before the interval does, by whether one did before: the last one is added behind the loop, where
+// the threads of a warp meet, and those in one long row add together.
+func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	l := w.l
 	assigned := make([]bool, len(w.c.Roots))
 	for d, r := range w.c.Roots {
 		assigned[d] = slices.Contains(a.LHS.Vars, r)
 	}
 	in := w.inRow(assigned)
+	store := func(in *env) {
+		in.temps[temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
+		l.stmt(&cin.Assign{LHS: a.LHS, Accumulate: true, RHS: temp}, in, false)
+	}
 	last := len(w.c.Roots) - 1
-	if row := len(w.at) - 1; l.ownsRows(w.e, w.c, w.cur.op, w.cur.level+last) {
-		first := ir.Expr(w.at[row])
-		for k := row + 1; k <= last; k++ {
+	row := *w.cur
+	row.level += last
+	switch {
+	case w.later != nil && ended:
+		l.enterResult(in)
+		own := in.clone()
+		own.atomic, own.racing = false, nil
+		own.res.zeroed = own.res.zeroed && !l.storedOnce(w.e, w.c, w.cur.op, w.cur.level, last)
+		l.emit(&ir.If{Cond: w.later, Then: l.within(func() { store(own) }), Else: l.within(func() { store(in) })})
+		l.set(w.later, ir.Truth(true))
+		return
+	case !l.spec.GPU && l.ownsRows(w.e, w.c, w.cur.op, row.level):
+		deepest := len(w.at) - 1
+		first := ir.Expr(w.at[deepest])
+		for k := deepest + 1; k <= last; k++ {
 			first = l.below(w.cur.op, w.cur.level+k, first)
 		}
 		in.own = l.named("own", ir.Both(ir.AtLeast(first, w.iv.lo), ir.AtLeast(w.iv.hi, w.end)))
 	}
 	l.enterResult(in)
-	in.temps[temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
-	l.stmt(&cin.Assign{LHS: a.LHS, Accumulate: true, RHS: temp}, in, false)
+	store(in)
 }

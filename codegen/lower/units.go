@@ -43,14 +43,19 @@ func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 		if l.warps > 0 {
 			break
 		}
-		s.Width = blockThreads
-		if 0 < most && most <= mostThreads {
-			s.Width = (most + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
-		}
+		s.Width = threadsFor(most)
 	}
 	if most > s.Width && l.spec.Note != nil {
 		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, v, s.Width, f.Unit))
 	}
+}
+
+// threadsFor is how many threads of a block run a loop of at most so many iterations, 0 for no bound.
+func threadsFor(most int64) int64 {
+	if 0 < most && most <= mostThreads {
+		return (most + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
+	}
+	return blockThreads
 }
 
 // meeting is e for what is inside f, a loop on a GPU's unit: additions to the result are atomic
@@ -211,7 +216,9 @@ func (r *blockRows) inside(l *lowerer, v ir.Expr, iv interval, frames []frame) (
 		return iv
 	}
 	if iv.unit == positions {
-		return narrow(iv), frames
+		iv = narrow(iv)
+		iv.rowsKnown = true
+		return iv, frames
 	}
 	frames = slices.Clone(frames)
 	for k := range frames {

@@ -12,6 +12,9 @@ import (
 // parallelize runs a loop's iterations on threads, or in the lanes of a vector
 // unit: parallelize(i, UNIT, STRATEGY[, CHUNK]).
 func parallelize(s *state) error {
+	if s.sharesRows() {
+		return s.rowLanes()
+	}
 	if len(s.cmd.Args) > 3 {
 		if _, err := strconv.Atoi(s.cmd.Args[3].Text); err != nil {
 			return s.chunked()
@@ -41,6 +44,11 @@ func parallelize(s *state) error {
 			return s.refuse(3, "%s takes no chunk", unit)
 		}
 	}
+	return s.runs(v, unit, race, chunk)
+}
+
+// runs has the loops over v run on a unit.
+func (s *state) runs(v string, unit cin.Unit, race cin.Race, chunk int64) error {
 	for _, f := range s.loops(v) {
 		if f.Unit != cin.Serial {
 			return s.refuse(0, "%s is parallel already", v)
@@ -251,6 +259,9 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 	if c := s.component(f.Var); c != nil {
 		if !cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1] {
 			return nil // it counts
+		}
+		if len(c.Roots) > 1 && s.sharesRows() {
+			return nil
 		}
 		if len(c.Roots) > 1 {
 			return s.refuse(0, "the loop over %s is one over rows and one inside; split it first, and run its tiles in parallel", f.Var)

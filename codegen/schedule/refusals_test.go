@@ -36,6 +36,11 @@ func TestRefusals(t *testing.T) {
 		p.gpu = true
 	}
 	complexGPU.compute = ir.Complex64
+	columnsGPU := problem{stmt: "forall(i, forall(j, y(j) += A(i,j)))", formats: "y:d A:ds", gpu: true}
+	totalGPU := problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds", gpu: true}
+	tiled := func(command string) string {
+		return "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64)," + command
+	}
 	for _, c := range []struct {
 		problem
 		commands, want, at string
@@ -71,6 +76,18 @@ func TestRefusals(t *testing.T) {
 		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)", "C(i,j) (its format is ds) is counted and written row by row: NoRaces holds for loops over its outermost variable, i", "Atomics"},
 		{addGPU, "split(j,j0,j1,4),parallelize(i,GPUBlock,NoRaces),parallelize(j0,GPUThread,NoRaces)", "C(i,j) (its format is ds) is counted and written in parts of its outermost variable i only", "j0"},
 
+		// The rows of a tile on a GPU's threads.
+		{spmvGPU, tiled("parallelize(tile,GPUThread,Temporary,Rows)"), "rows are shared out with Atomics; got Temporary", "Temporary"},
+		{spmvGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows,0)"), "got 0, want a number of rows", "0"},
+		{spmvGPU, tiled("parallelize(tile,GPUThread,Atomics)"), "the loop over tile is one over rows and one inside", "tile"},
+		{spmv, tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "GPUThread is a unit of a GPU, and this leaf is for a CPU", "GPUThread"},
+		{spmvGPU, "parallelize(j,GPUThread,Atomics,Rows)", "the loop over j is not the innermost one over positions of rows and what is in them, fused", "parallelize(j,GPUThread,Atomics,Rows)"},
+		{spmvGPU, tiled("parallelize(block,GPUThread,Atomics,Rows)"), "the loop over block is not the innermost one over positions", "parallelize(block,GPUThread,Atomics,Rows)"},
+		{spmvGPU.with("y:d A:uq x:d"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "where its last level is compressed", "parallelize(tile,GPUThread,Atomics,Rows)"},
+		{spmvGPU.with("y:d A:ds x:s"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "x(j), beside A(i,j), is not found by position", "parallelize(tile,GPUThread,Atomics,Rows)"},
+		{spmmGPU, "reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64),parallelize(tile,GPUThread,Atomics,Rows)", "the loop over tile has more inside it than one sum", "parallelize(tile,GPUThread,Atomics,Rows)"},
+		{columnsGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "the loop over tile has a place of y(j) for each position: it sums no rows", "parallelize(tile,GPUThread,Atomics,Rows)"},
+		{totalGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "s is one value for all rows of A(i,j)", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		// The language.
 		{spmv, "skew(i,4)", "got skew, want a scheduling command: assemble bound coord", "skew(i,4)"},
 		{spmv, "distribute(i)", "distribution commands are not built", "distribute(i)"},

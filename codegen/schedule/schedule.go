@@ -26,7 +26,8 @@
 //	bound.go        bound
 //	precompute.go   precompute; implicit.go, the temporaries that no command made
 //	unroll.go       unroll
-//	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work; gpu.go, the rules of a GPU
+//	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work; gpu.go, the rules of a GPU;
+//	rowlanes.go     its form for rows of a tile
 //	mergeby.go      mergeby
 //	assemble.go     assemble
 //	temporaries.go  temporaries

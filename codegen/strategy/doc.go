@@ -20,6 +20,7 @@
 //	workspaces.go     kinds of workspaces, the capacity of a result
 //	inorder.go        workspaces that a schedule makes
 //	positional.go     those with a place for each position of a tile
+//	rowlanes.go       rows of such a tile, shared out among a GPU's threads
 //	list.go           the default strategy as a list of orders
 //	orders.go         an order: one choice, as a scheduling command makes it
 //	orders_threads.go orders of loops on threads

@@ -53,6 +53,9 @@ type Loop struct {
 	// positions of that level.
 	OverPositions string
 	Long          Long
+	// RowLanes, where it is not 0, has the rows of a tile of positions shared out among a GPU's
+	// threads: each is one thread's where the tile has at least so many.
+	RowLanes int64
 }
 
 // How is a way of cutting a loop for threads.

@@ -25,11 +25,6 @@ func positionsOfThreads(perThread, warps int, loads string) string {
 		"parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Atomics)", perThread*32*warps, perThread*32, perThread, loads)
 }
 
-// a9 gives a row to each thread.
-func a9() schedule {
-	return schedule{"A.9 a thread a row", "split(i,block,thread,256), parallelize(block,GPUBlock,NoRaces), parallelize(thread,GPUThread,NoRaces)"}
-}
-
 // a10 gives rows to warps, which go through a row together.
 func a10(rows, warps int) schedule {
 	return schedule{fmt.Sprintf("A.10 %d rows a block", rows), fmt.Sprintf("split(i,block,block_row,%d), split(block_row,warp_row,warp,%d), pos(j,jpos,A(i,j)), split(jpos,thread_nz,thread,32), "+

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,24 @@ var publishedUnits = []struct{ name, line, schedule string }{
 		"reorder(block,warp,warp_row,thread,thread_nz)," + ignoring("Temporary")},
 	{"A.11", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
 		"reorder(block,warp,thread,thread_nz)," + ignoring("Atomics")},
+	// The rows of a tile over the threads of its block, whose products they have loaded side by side.
+	{"rows of a tile", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
+	{"rows of large tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 64, 5)},
+	{"rows of tiles in order", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", strings.Replace(tileOfRows("A(i,j)*x(j)", 12, 2), ",reorder(lane,part)", "", 1)},
+	{"rows of small tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 3, 1)},
+	{"few rows", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 32, 1000)},
+	{"rows and more", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
+	{"rows times columns", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", tileOfRows("A(i,j)*z(i)", 12, 2)},
+	{"rows without products", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,12)," +
+		"parallelize(block,GPUBlock,Atomics),parallelize(tile,GPUThread,Atomics,Rows,3)"},
+	{"rows of a warp", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,48),split(fpos1,warp,tile,12)," +
+		"precompute(A(i,j)*x(j),tile,tile_pre,pc),split(tile_pre,k,lane,32),parallelize(block,GPUBlock,IgnoreRaces),parallelize(warp,GPUWarp,IgnoreRaces)," +
+		"parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,4)"},
+	{"rows of a block", "Y(i,b) = A(b,i,j)*x(j); Y:dd A:dds/dss/sss x:d", "reorder(b,i,j),fuse(i,j,f),pos(f,tile,A(b,i,j)),parallelize(b,GPUBlock,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,3)"},
+	{"slices", "y(i) = B(i,k,l)*d(l); y:d B:sss/dss/dds d:d", sliceTiles("B(i,k,l)*d(l)", 12, 2)},
+	{"fibers", "Y(i,k) = B(i,k,l)*d(l); Y:dd B:sss/dss/dds d:d", sliceTiles("B(i,k,l)*d(l)", 12, 2)},
+	{"fibers that meet", "y(i) = B(i,k,l)*c(k)*d(l); y:d B:sss/dss/dds c:d d:d", sliceTiles("B(i,k,l)*d(l)", 12, 2)},
+	{"fibers across", "y(k) = B(i,k,l)*c(i)*d(l); y:d B:sss/dss/dds c:d d:d", sliceTiles("B(i,k,l)*d(l)", 40, 6)},
 	// Columns in blocks, each with all rows: what a warp sums over its lanes is added atomically.
 	{"columns", "y(i) = A(i,j)*x(j); y:d A:dd x:d", "split(j,block,j1,4),split(j1,nz,thread,2),reorder(block,i,thread,nz),parallelize(block,GPUBlock,IgnoreRaces),parallelize(i,GPUWarp,NoRaces),parallelize(thread,GPUThread,Temporary)"},
 	// Warps of a block share a row, and so do their lanes.
@@ -34,6 +53,18 @@ var publishedUnits = []struct{ name, line, schedule string }{
 	{"add three", "D(i,j) = A(i,j)+B(i,j)+C(i,j); D:ds A:ds B:ds C:ds", "split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
 	{"add of order 3", "C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss/dds A:sss/dss B:sss/dss", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
 	{"ttv", "A(i,j) = B(i,j,k)*c(k); A:ds/ss/dd B:sss/dss c:d", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+}
+
+// tileOfRows computes x for tiles of so many entries of A, loaded by fours, whose rows the threads of
+// a block share out, each to one thread where there are least of them.
+func tileOfRows(x string, tile, least int) string {
+	return fmt.Sprintf("fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,4),reorder(lane,part),unroll(part,3),"+
+		"parallelize(block,GPUBlock,IgnoreRaces),parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,%d)", tile, x, least)
+}
+
+// sliceTiles does so for a tensor of order 3.
+func sliceTiles(x string, tile, least int) string {
+	return strings.Replace(tileOfRows(x, tile, least), "fuse(i,j,f),pos(f,fpos,A(i,j))", "reorder(i,k,l),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l))", 1)
 }
 
 // ignoring runs block, warp and thread on their units, as source 004 does: what is done about races is

@@ -21,6 +21,9 @@ type kernel struct {
 	loads    map[*ir.Array]bool  // arrays that are read
 	used     []any               // variables and arrays, in the order of their first use
 	offsets  map[*ir.Array]int64 // of shared arrays in dynamic shared memory
+	declared map[*ir.Var]int     // in how many loops a variable is declared
+	loops    int                 // those around what is printed
+	alone    bool                // what is printed is run by threads apart
 	waits    bool                // threads wait for each other
 	b        strings.Builder
 	depth    int
@@ -30,7 +33,7 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 	k := &kernel{
 		file: f, Kernel: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
 		names: clike.NewNamer(f.names), vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{},
-		live: ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, depth: 1,
+		live: ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, declared: map[*ir.Var]int{}, depth: 1,
 	}
 	k.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
 	k.parameters()

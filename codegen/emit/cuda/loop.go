@@ -21,7 +21,9 @@ func (k *kernel) loop(s *ir.For) {
 		step = fmt.Sprintf("%s += %s", v, clike.Integer(k, s.Step, 0))
 	}
 	k.line("for (long long %s = %s; %s < %s; %s) {", v, k.expr(s.Lo, 0), v, end, step)
+	k.loops++
 	k.nested(s.Body)
+	k.loops--
 	k.line("}")
 }
 

@@ -36,6 +36,7 @@ func (k *kernel) stmt(s ir.Stmt) {
 			constant = ""
 		}
 		init := k.expr(s.Init, 0)
+		k.declared[s.V] = k.loops
 		k.line("%s%s %s = %s;", constant, k.Type(s.V.Typ), k.Variable(s.V), init)
 	case *ir.Assign:
 		k.assign(s)
@@ -45,15 +46,17 @@ func (k *kernel) stmt(s ir.Stmt) {
 		k.loop(s)
 	case *ir.While:
 		k.line("while (%s) {", k.expr(s.Cond, 0))
-		k.nested(s.Body)
+		k.apart(true, func() { k.nested(s.Body) })
 		k.line("}")
 	case *ir.If:
 		k.line("if (%s) {", k.expr(s.Cond, 0))
-		k.nested(s.Then)
-		if s.Else != nil {
-			k.line("} else {")
-			k.nested(s.Else)
-		}
+		k.apart(k.carried(s.Cond), func() {
+			k.nested(s.Then)
+			if s.Else != nil {
+				k.line("} else {")
+				k.nested(s.Else)
+			}
+		})
 		k.line("}")
 	case *ir.Local:
 		if k.stores(s.A) {
@@ -116,6 +119,8 @@ func (k *kernel) store(s *ir.Store) {
 	switch {
 	case s.Accumulate && s.Atomic && t.IsComplex():
 		k.line("%s(&%s, %s);", k.typed("atomic_c", "atomic_add", t), at, x)
+	case s.Accumulate && s.Atomic && k.alone && !clike.IsLit(s.X):
+		k.line("%s;", k.atomicAdd(t, at, x))
 	case s.Accumulate && s.Atomic:
 		k.line("%s(&%s, %s);", k.typed("atomic", "atomic_add", t), at, x)
 	case s.Accumulate && t.IsInt():
@@ -123,6 +128,35 @@ func (k *kernel) store(s *ir.Store) {
 	default:
 		k.line("%s %s %s;", at, operator(s.Accumulate), x)
 	}
+}
+
+// atomicAdd adds x atomically for the thread alone.
+func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
+	if u := atomicType(t); u != ctype(t) {
+		return fmt.Sprintf("atomicAdd((%s *)&%s, (%s)(%s))", u, at, u, x)
+	}
+	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
+}
+
+// apart prints what, where alone is set, threads of a warp run each at a time of its own: they
+// have nobody to add together with, and do not ask.
+func (k *kernel) apart(alone bool, print func()) {
+	before := k.alone
+	k.alone = before || alone
+	print()
+	k.alone = before
+}
+
+// carried tells whether a condition is of what iterations of the loop around left to each other, such as the
+// end of the row that a thread has come to.
+func (k *kernel) carried(cond ir.Expr) bool {
+	found := false
+	ir.WalkExpr(cond, func(x ir.Expr) {
+		v, ok := x.(*ir.Var)
+		at, known := k.declared[v]
+		found = found || ok && known && k.assigned[v] && at < k.loops
+	})
+	return found
 }
 
 // value is x as an element of a.

@@ -1,0 +1,98 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// keptRow is the sum of the row that a thread's walk over an interval of positions summed last, on a
+// GPU where other threads may add to that row: it is added as the next such row is reached, and
+// the last one behind the walk. There the threads of a warp meet again, so that those whose
+// intervals lie in one long row add one sum (package emit/cuda); and an interval within one
+// row, whatever rows of lower levels it has, adds once.
+type keptRow struct {
+	l    *lowerer
+	e    *env    // around the walk
+	root int     // of the component: that which completes the row's coordinates
+	at   *ir.Var // the row's place in the result; -1 for none
+	sum  *ir.Var
+	used bool
+}
+
+// keepRow is the row to keep in the walk that f determines, nil where rows are added as they end.
+func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
+	if !l.spec.GPU || !e.atomic || e.private != nil || e.res.tile != nil || !l.assigns(f) || l.assembly.inOrder() {
+		return nil
+	}
+	k := &keptRow{l: l, e: e, root: -1}
+	for d, r := range c.Roots[:len(c.Roots)-1] {
+		if slices.Contains(l.resultVars, r) {
+			k.root = d
+		}
+	}
+	if k.root < 0 {
+		return nil
+	}
+	k.at = ir.NewVar(l.fresh("row_at"), ir.Int64)
+	k.sum = ir.NewVar(l.fresh("row_sum"), l.spec.Compute)
+	return k
+}
+
+// walk emits a walk over rows, and behind it the addition of the last one.
+func (k *keptRow) walk(emit func()) {
+	if k == nil {
+		emit()
+		return
+	}
+	l := k.l
+	b := l.within(emit)
+	if k.used {
+		l.emit(&ir.Declare{V: k.at, Init: ir.Int(-1)})
+		l.emit(&ir.Declare{V: k.sum, Init: ir.Zero(k.sum.Typ)})
+	}
+	l.blk.List = append(l.blk.List, b.List...)
+	if k.used {
+		k.add()
+	}
+}
+
+// fits tells whether root d of the walk is where a row's sum begins that is to be kept, in being what
+// is known there.
+func (k *keptRow) fits(f *cin.Forall, d int, in *env) bool {
+	return k != nil && k.root == d && in.atomic && in.res.zeroed && in.res.level == k.l.out.op.order() && in.res.here == nil && in.res.row == nil && k.l.sumsOne(f, in)
+}
+
+// row lowers the loops inside of a row, which emit lowers for the sum in place of the
+// result, and keeps their sum.
+func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall) ir.Expr) ir.Expr {
+	l := k.l
+	k.used = true
+	target := cin.Target(f).Name
+	sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
+	l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+	temp := &cin.Access{Name: sum.Name}
+	l.scalars[temp.Name] = sum
+	g := *f
+	g.Body = cin.Map(f.Body, func(s cin.Stmt) cin.Stmt {
+		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == target {
+			return &cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}
+		}
+		return s
+	})
+	some := emit(&g)
+	delete(l.scalars, temp.Name)
+	k.add()
+	l.set(k.at, in.res.pos)
+	l.set(k.sum, sum)
+	return some
+}
+
+// add adds the row that is kept, if one is.
+func (k *keptRow) add() {
+	l := k.l
+	l.when(ir.AtLeast(k.at, ir.Int(0)), func() {
+		l.emit(&ir.Store{A: l.out.vals(), Index: k.at, Accumulate: true, Atomic: true, X: ir.Convert(l.out.vals().Elem, k.sum)})
+	})
+}

@@ -1,0 +1,200 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// rowLanes is the loop over a tile of positions that sums into rows, on the threads of a block of a
+// GPU, or of a warp of it. The rows with a part in the tile are those from the row of its first
+// position to that of its last, so that they are the iterations of a loop: each thread sums the places of a row.
+// Where the tile has few rows, which leave most threads idle, the lanes of a warp sum
+// the places of one row together.
+type rowLanes struct {
+	*placeLoop
+	a    *cin.Assign
+	row  int         // the number of the variable of the rows among those that are fused
+	temp *cin.Access // the sum of a row
+	// alone: no two rows add to one place of the result; stored: and nothing else does.
+	alone, stored bool
+}
+
+// shareRows lowers f, with a thread for each row where the tile has at least n.
+func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *opened, n int64) {
+	cur := e.cur[o.iv.key]
+	a, ok := f.Body.(*cin.Assign)
+	if o.iv.unit != positions || cur == nil || !ok || e.private != nil || e.res.tile != nil || !l.valuedAtAll(a, o.iv.key) {
+		l.refuse(f.Var, "the loop over %s does not sum values at positions into rows alone", f.Var)
+	}
+	l.zero(e)
+	if never(cur.pres) {
+		return
+	}
+	r := &rowLanes{placeLoop: &placeLoop{l, f, e, c, cur, o.iv, cur.op.places, l.rootsRead(a, c, o.iv.key)}, a: a, temp: &cin.Access{Name: l.fresh("sum")}}
+	for d := range len(c.Roots) - 1 {
+		if r.needs(d) {
+			r.row = d
+		}
+	}
+	rows := c.Roots[:r.row+1]
+	r.alone = !slices.ContainsFunc(rows, func(v string) bool { return !slices.Contains(l.resultVars, v) })
+	r.stored = r.alone && l.storedOnce(e, c, cur.op, cur.level, len(rows))
+	if !r.alone && l.out.op.Type.IsComplex() {
+		l.refuse(f.Var, "rows of %s add to the same places of %s, and complex numbers are not added atomically", rows[r.row], a.LHS.Key())
+	}
+	l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
+		lo, hi := r.rows()
+		many := ir.AtLeast(ir.Minus(hi, lo), ir.Int(n))
+		l.emit(&ir.If{Cond: many, Then: l.within(func() { r.byThreads(lo, hi) }), Else: l.within(func() { r.byLanes(lo, hi) })})
+	})
+}
+
+// needs tells whether the coordinate of the component's variable number d is needed.
+func (r *rowLanes) needs(d int) bool {
+	return r.reads[d] || slices.Contains(r.a.LHS.Vars, r.c.Roots[d])
+}
+
+// rows are the positions of the rows with a part in the tile.
+func (r *rowLanes) rows() (lo, hi ir.Expr) {
+	l, d := r.l, r.row
+	name := r.c.Roots[d]
+	if r.iv.rowsKnown && r.cur.op.caps(r.cur.level+d+1).HasPos {
+		_, end := l.childRange(r.cur, r.e)
+		for k := 1; k <= d; k++ {
+			end = l.below(r.cur.op, r.cur.level+k, end)
+		}
+		return r.iv.ancestor[2*d], l.named(name+"_rows", ir.Least(ir.Plus(r.iv.ancestor[2*d+1], ir.Int(1)), end))
+	}
+	holds := func(p ir.Expr) ir.Expr { return l.ancestors(r.cur, r.iv, len(r.c.Roots), p)[d] }
+	lo = l.named(name+"_row", holds(r.iv.lo))
+	return lo, l.named(name+"_rows", ir.Plus(holds(ir.Minus(r.iv.hi, ir.Int(1))), ir.Int(1)))
+}
+
+// byThreads emits the loop over rows of which each thread has one at a time.
+func (r *rowLanes) byThreads(lo, hi ir.Expr) {
+	width := int64(ir.WarpSize)
+	if r.l.warps == 0 {
+		width = r.l.laneWidth(r.f)
+	}
+	r.over(lo, hi, &ir.For{Kind: ir.Lanes, Width: width}, ir.For{})
+}
+
+// byLanes emits the loop over rows of which each warp has one at a time.
+func (r *rowLanes) byLanes(lo, hi ir.Expr) {
+	lanes := ir.For{Kind: ir.Lanes, Width: ir.WarpSize}
+	if r.l.warps > 0 {
+		r.over(lo, hi, &ir.For{}, lanes)
+		return
+	}
+	r.l.warps++
+	r.over(lo, hi, &ir.For{Kind: ir.Warps, Width: r.l.laneWidth(r.f) / ir.WarpSize}, lanes)
+	r.l.warps--
+}
+
+// over emits a loop over rows, of a kind, around those over places.
+func (r *rowLanes) over(lo, hi ir.Expr, s *ir.For, places ir.For) {
+	l := r.l
+	q := l.newVar(r.cur.op.prefix() + "_p")
+	s.V, s.Lo, s.Hi, s.Step = q, lo, hi, 1
+	l.over[s] = r.f.Var
+	s.Body = l.inScope(func() { r.sum(q, places) })
+	l.emit(s)
+}
+
+// sum sums the places that row q has in the tile, and adds the sum to the result.
+func (r *rowLanes) sum(q ir.Expr, places ir.For) {
+	l, name := r.l, r.c.Roots[len(r.c.Roots)-1]
+	begin := l.named(name+"_begin", r.first(q))
+	end := l.named(name+"_end", r.first(ir.Plus(q, ir.Int(1))))
+	lo := l.named(name+"_lo", ir.Greatest(begin, r.iv.lo))
+	hi := l.named(name+"_hi", ir.Least(end, r.iv.hi))
+	l.when(ir.Less(lo, hi), func() {
+		in := r.inRow(q)
+		sum := ir.NewVar(l.fresh(r.temp.Name), l.spec.Compute)
+		l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+		l.scalars[r.temp.Name] = sum
+		p := l.newVar(r.cur.op.prefix() + "_p")
+		places.V, places.Lo, places.Hi, places.Step = p, lo, hi, 1
+		places.Body = l.within(func() {
+			l.stmt(&cin.Assign{LHS: r.temp, Accumulate: true, RHS: r.a.RHS}, r.in(in, p), false)
+		})
+		if places.Kind == ir.Lanes {
+			places.Reduce = []*ir.Var{sum}
+		}
+		l.over[&places] = r.f.Var
+		l.emit(&places)
+		delete(l.scalars, r.temp.Name)
+		in.temps[r.temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
+		r.store(in, ir.Both(ir.AtLeast(begin, r.iv.lo), ir.AtLeast(r.iv.hi, end)))
+	})
+}
+
+// first is the first position in row q.
+func (r *rowLanes) first(q ir.Expr) ir.Expr {
+	for d := r.row + 1; d < len(r.c.Roots); d++ {
+		q = r.l.below(r.cur.op, r.cur.level+d, q)
+	}
+	return q
+}
+
+// inRow is the environment of row q, with the coordinates that are needed there.
+func (r *rowLanes) inRow(q ir.Expr) *env {
+	l, in := r.l, r.e.clone()
+	at := make([]ir.Expr, r.row+1)
+	at[r.row] = q
+	if r.row > 0 && (r.cur.op.caps(r.cur.level+r.row).Locate || slices.ContainsFunc(r.c.Roots[:r.row], func(v string) bool { return r.needs(slices.Index(r.c.Roots, v)) })) {
+		at = l.ancestors(r.cur, r.iv, r.row+1, q)
+	}
+	above := r.cur.pos
+	for d, p := range at {
+		if r.needs(d) {
+			in.coord[r.c.Roots[d]] = l.named(r.c.Roots[d], l.coordAt(r.cur, d, above, p))
+		}
+		above = p
+	}
+	cin.ExprAccesses(r.a.RHS, func(x *cin.Access) {
+		if x.Key() != r.iv.key {
+			in.cur[x.Key()] = l.enter(in.cur[x.Key()], in)
+		}
+	})
+	l.enterResult(in)
+	return in
+}
+
+// store adds a row's sum to its place of the result: atomically where others may add to it,
+// and without reading it where the row is whole and alone has it.
+func (r *rowLanes) store(in *env, whole ir.Expr) {
+	l := r.l
+	add := func(atomic, whole bool) {
+		in := in.clone()
+		in.atomic, in.racing, in.own = atomic, nil, nil
+		if whole && r.stored {
+			in.res.zeroed = false // nothing to add to
+		}
+		l.stmt(&cin.Assign{LHS: r.a.LHS, Accumulate: true, RHS: r.temp}, in, false)
+	}
+	switch {
+	case !r.alone || r.e.atomic && r.e.racing != r.c:
+		add(true, false)
+	case r.stored || r.e.atomic:
+		l.emit(&ir.If{Cond: whole, Then: l.within(func() { add(false, true) }), Else: l.within(func() { add(r.e.atomic, false) })})
+	default:
+		add(false, false)
+	}
+}
+
+// laneWidth is how many threads of a block run f: as many as other loops of the statement have.
+func (l *lowerer) laneWidth(f *cin.Forall) int64 {
+	width := int64(0)
+	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
+		if g, ok := s.(*cin.Forall); ok && g.Unit == cin.GPUThread && g.Var != f.Var {
+			width = max(width, threadsFor(l.sched.g.Most(g.Var)))
+		}
+	})
+	if width == 0 {
+		return blockThreads
+	}
+	return width
+}

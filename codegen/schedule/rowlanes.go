@@ -1,0 +1,42 @@
+package schedule
+
+import (
+	"strconv"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// sharesRows tells whether the command at hand shares out rows: parallelize(p, GPUThread,
+// STRATEGY, Rows[, N]).
+func (s *state) sharesRows() bool {
+	a := s.cmd.Args
+	return s.cmd.Name == "parallelize" && len(a) > 3 && a[1].Text == cin.GPUThread.String() && a[3].Text == "Rows"
+}
+
+// rowLanes runs the loop that sums the places of a tile of positions into rows on a GPU's
+// threads, which share out the rows of the tile: parallelize(p, GPUThread, Atomics, Rows[, N]).
+// In a block, a tile of at least N rows has one row a thread, in turn; of one with fewer, each
+// row's places are spread over the lanes of a warp. In a warp, likewise, by its lanes.
+func (s *state) rowLanes() error {
+	v, err := s.looped(0)
+	if err != nil {
+		return err
+	}
+	if _, err := s.unit(1); err != nil {
+		return err
+	}
+	if s.cmd.Args[2].Text != cin.Atomics.String() {
+		return s.refuse(2, "a tile has parts of its first and its last row, to which others may add: rows are shared out with Atomics; got %s", s.cmd.Args[2].Text)
+	}
+	o := strategy.RowLanes{Var: v}
+	if len(s.cmd.Args) > 4 {
+		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
+			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number of rows", s.cmd.Args[4].Text)
+		}
+	}
+	if err := s.runs(v, cin.GPUThread, cin.Atomics, 0); err != nil {
+		return err
+	}
+	return s.order(o)
+}

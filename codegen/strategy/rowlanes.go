@@ -1,0 +1,138 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+)
+
+// RowLanes has the rows that a tile of positions has a part in shared out among the threads of a
+// GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]).
+type RowLanes struct {
+	Var string
+	// N is the number of rows from which on each is one thread's, 0 for that of the
+	// default.
+	N int64
+}
+
+func (o RowLanes) String() string {
+	text := fmt.Sprintf("parallelize(%s,GPUThread,Atomics,Rows", o.Var)
+	if o.N > 0 {
+		text += fmt.Sprintf(",%d", o.N)
+	}
+	return text + ")"
+}
+
+// A tile with at least so many rows has one row a thread, one with fewer has the places of each
+// row over the lanes of a warp. A block has eight warps, which take eight rows at a time: with 16
+// rows all of them have two. Anything from 4 to 128 was as fast on matrices of even and of skewed
+// rows. A warp has its lanes for one row at a time only, and a shuffled sum costs as much as
+// some ten places, so that few rows are enough.
+const (
+	blockRows = 16
+	warpRows  = 8
+)
+
+func (o RowLanes) follow(f *facts, v *Value) error {
+	done := false
+	var walk func(s cin.Stmt, inWarp bool) error
+	walk = func(s cin.Stmt, inWarp bool) error {
+		switch s := s.(type) {
+		case *cin.Forall:
+			if s.Var != o.Var {
+				return walk(s.Body, inWarp || s.Unit == cin.GPUWarp)
+			}
+			if err := f.sharesRows(s, v); err != nil {
+				return err
+			}
+			n := f.numbers[s]
+			loop := v.Loops[n]
+			if loop.RowLanes = o.N; o.N == 0 {
+				if loop.RowLanes = blockRows; inWarp {
+					loop.RowLanes = warpRows
+				}
+			}
+			v.Loops[n] = loop
+			done = true
+		case *cin.Where:
+			if err := walk(s.Producer, inWarp); err != nil {
+				return err
+			}
+			return walk(s.Consumer, inWarp)
+		case *cin.Seq:
+			for _, t := range s.List {
+				if err := walk(t, inWarp); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := walk(f.stmt, false); err != nil {
+		return err
+	}
+	if !done {
+		return fmt.Errorf("no loop is over %s", o.Var)
+	}
+	return nil
+}
+
+// sharesRows refuses a loop that does not sum the places of a tile into rows of a dense result.
+func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
+	c, natural := f.component(l.Var)
+	a, ok := l.Body.(*cin.Assign)
+	switch {
+	case c == nil || len(c.Roots) < 2 || !natural || l.Var != c.Leaves[len(c.Leaves)-1] || f.g.PositionsOf(l.Var) == "":
+		return fmt.Errorf("the loop over %s is not the innermost one over positions of rows and what is in them, fused", l.Var)
+	case !ok:
+		return fmt.Errorf("the loop over %s has more inside it than one sum; its rows are shared out where it is the innermost loop", l.Var)
+	case !f.assigns(l) || !f.result.Format.AllDense():
+		return fmt.Errorf("%s is not a dense result, into whose rows the loop over %s would sum", a.LHS.Key(), l.Var)
+	case !a.Accumulate || slices.Contains(a.LHS.Vars, c.Roots[len(c.Roots)-1]):
+		return fmt.Errorf("the loop over %s has a place of %s for each position: it sums no rows", l.Var, a.LHS.Key())
+	}
+	key := f.g.PositionsOf(l.Var)
+	if !slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) }) {
+		return fmt.Errorf("%s is one value for all rows of %s", a.LHS.Key(), key)
+	}
+	return f.placesOfRows(l, a, c.Roots, key, v)
+}
+
+// placesOfRows refuses a sum whose values are not found by position alone: those at the positions of
+// key, or in a workspace with places for these, and those of dense operands.
+func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key string, v *Value) error {
+	op := f.tensor(key[:strings.Index(key, "(")])
+	driver, err := "", error(nil)
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		t := f.tensor(x.Name)
+		switch {
+		case err != nil:
+		case x.Key() == key || t == nil && v.Spaces[x.Name].Kind == Positions && v.Spaces[x.Name].Key == key:
+			if driver != "" && driver != x.Key() {
+				err = fmt.Errorf("%s and %s are both read at positions; precompute takes the one into the other", driver, x.Key())
+			}
+			driver = x.Key()
+		case t == nil || !t.Format.AllDense():
+			err = fmt.Errorf("%s, beside %s, is not found by position", x.Key(), key)
+		}
+	})
+	last := op.order() - 1
+	first := last + 1 - len(roots)
+	switch {
+	case err != nil:
+		return err
+	case driver == "" || !lattice.Annihilates(a.RHS, driver):
+		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
+	case first < 0 || !op.caps(last).HasPos:
+		return fmt.Errorf("the places of a row are found by the positions at which those of %s begin (its format is %s), where its last level is compressed", key, op.Format)
+	}
+	for k := first; k <= last; k++ {
+		if caps := op.caps(k); !caps.Unique || k > first && !caps.HasPos && !caps.Locate {
+			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level above", key, op.Format)
+		}
+	}
+	return nil
+}
