@@ -40,6 +40,8 @@ oracle() { stage "$1" "$2" go test ./spmd/oracle -count=1 -timeout 60m -v -run "
 
 oracle "statements, interpreted" 20000 '^TestOracleInterp$'
 oracle "schedules, interpreted" 20000 '^TestOracleSchedules$'
+oracle "schedules on a GPU, interpreted" 5000 '^TestOracleGPU$'
+oracle "schedules on an emulated GPU" 100 '^TestOracleGPUEmulated$'
 oracle "kernels, interpreted" 4000 '^TestKernels$'
 oracle "statements in C, -O0" 4000 '^TestOracleC$/^O0$'
 oracle "statements in C, -O1" 600 '^TestOracleC$/^O1$'

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"distaff/codegen"
 	"distaff/codegen/diag"
+	emitcuda "distaff/codegen/emit/cuda"
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/cc"
@@ -19,81 +17,68 @@ import (
 	"distaff/spmd"
 )
 
-// cudaEngine runs a case's kernels by a backend of the target cuda: on a GPU, or emulated. draw
-// makes the request one for a GPU, with a schedule, or leaves it one for a CPU, of which the
-// interpreter has been asked elsewhere.
-type cudaEngine struct {
-	name string
-	b    kernels.Backend
-	draw func(p *Prepared, r *codegen.Request) ([]string, error)
-	ran  *atomic.Int64
+// on runs leaves by a backend.
+func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, error) {
+	return func(ctx context.Context, c *compiled, _ string) (*Output, error) {
+		leaf, err := b.Build(ctx, c.unit)
+		if err != nil {
+			return nil, err
+		}
+		defer leaf.Close()
+		arena := kernels.NewArena(nil)
+		out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
+		})
+		if err == nil && arena.Leaks() > 0 {
+			err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())
+		}
+		return out, err
+	}
 }
 
-func (e cudaEngine) Name() string { return e.name }
-
-func (e cudaEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
-	var list []string
-	target := codegen.CPU
-	c, err := compileAs(p, "leaf", func(r *codegen.Request) (err error) {
-		list, err = e.draw(p, r)
-		target = r.Target
-		return err
-	})
-	how := "--target=cuda -s=" + strings.Join(list, ",")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", how, err)
-	}
-	defer c.close()
-	if target != codegen.CUDA {
-		return Interp{}.Run(ctx, p)
-	}
-	e.ran.Add(1)
-	leaf, err := e.b.Build(ctx, c.unit)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", how, err, c.stages())
-	}
-	defer leaf.Close()
-	arena := kernels.NewArena(nil)
-	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: p.Stmt})
-	})
-	if out != nil {
-		out.How, out.Converted = how, nil
-	}
-	if err != nil && exitCode(err) == 1 {
-		err = fmt.Errorf("%s: %w\n%s", how, err, c.stages())
-	}
-	return out, err
+// TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU that
+// the CPU emulates.
+func TestOracleGPUEmulated(t *testing.T) {
+	b := emulatedGPU(t)
+	var seen gpuCounts
+	e := gpuEngine{"GPU schedules, emulated", &seen, on(b)}
+	gpuSweep(t, e, 42, 2)
 }
 
-// byDefault and byDraw are where schedules come from.
-func byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
-	return defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
-}
-
-func byDraw(p *Prepared, r *codegen.Request) ([]string, error) {
-	return unitsEngine{}.draw(source(p), p, r)
-}
-
-// TestOracleEmulated: the CUDA source of random schedules and of default ones, compiled for the CPU, is right.
-func TestOracleEmulated(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
-	}
-	b, err := cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: t.TempDir()})
+// emulatedGPU is the backend of a GPU that the CPU emulates.
+func emulatedGPU(t *testing.T) kernels.Backend {
+	t.Helper()
+	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []cudaEngine{{"emulated GPU, default schedules", b, byDefault, new(atomic.Int64)}, {"emulated GPU, random schedules", b, byDraw, new(atomic.Int64)}} {
-		sweep(t, e, Options{Follow: 0.3}, 50)
-		if n := e.ran.Load(); n == 0 {
-			t.Errorf("%s: no case ran", e.name)
+	cfg.Cache, cfg.Compiler = "", "" // a random case does not come again
+	cfg.Flags = nil
+	for _, f := range emitcuda.EmulationFlags() {
+		if f != "-O1" {
+			cfg.Flags = append(cfg.Flags, f)
 		}
 	}
+	cfg.Flags = append(cfg.Flags, "-O0", "-w")
+	b, err := cuda.Emulated(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Complete() {
+		t.Skip("no C++ compiler")
+	}
+	return b
 }
 
-// TestCUDA holds leaves and whole jobs on a GPU to the reference. It is run by make test-cuda.
-func TestCUDA(t *testing.T) {
+// TestOracleCUDA runs random schedules for a GPU on one, where there is one.
+func TestOracleCUDA(t *testing.T) {
+	var seen gpuCounts
+	gpuSweep(t, gpuEngine{"GPU schedules on a GPU", &seen, on(realGPU(t))}, 150, 6)
+}
+
+// realGPU is the backend of a GPU. Without one, the test is skipped with the reason.
+func realGPU(t *testing.T) kernels.Backend {
+	t.Helper()
 	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Skip(err)
@@ -102,14 +87,12 @@ func TestCUDA(t *testing.T) {
 		t.Skip(cuda.Probe().NVRTCErr)
 	}
 	t.Log(b.Name())
-	for _, e := range []cudaEngine{{"GPU, default schedules", b, byDefault, new(atomic.Int64)}, {"GPU, random schedules", b, byDraw, new(atomic.Int64)}} {
-		sweep(t, e, Options{Follow: 0.3}, 300)
-		if n := e.ran.Load(); n == 0 {
-			t.Errorf("%s: no case ran", e.name)
-		} else {
-			t.Logf("%s: %d cases ran on it", e.name, n)
-		}
-	}
+	return b
+}
+
+// TestJobsCUDA holds whole jobs on a GPU to the reference.
+func TestJobsCUDA(t *testing.T) {
+	realGPU(t)
 	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
 }
 

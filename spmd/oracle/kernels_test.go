@@ -46,12 +46,17 @@ var kernelLines = []string{
 
 // kernelCase is a random case of a line.
 func kernelCase(line string, r *rand.Rand) (*Prepared, error) {
+	return kernelCaseOf(line, r, dtype.Float64)
+}
+
+// kernelCaseOf is kernelCase with tensors of other types.
+func kernelCaseOf(line string, r *rand.Rand, types ...dtype.Type) (*Prepared, error) {
 	src, tensors, _ := strings.Cut(line, ";")
 	s, err := notation.Parse(src)
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Rand: r, o: Options{Exact: true, Types: []dtype.Type{dtype.Float64}}.withDefaults(), formats: map[string]format.Format{}}
+	g := &generator{Rand: r, o: Options{Exact: true, Types: types}.withDefaults(), formats: map[string]format.Format{}}
 	for _, f := range strings.Fields(tensors) {
 		name, kinds, _ := strings.Cut(f, ":")
 		list := strings.Split(kinds, "/")

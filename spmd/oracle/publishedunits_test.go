@@ -74,15 +74,26 @@ func ignoring(race string) string {
 }
 
 // TestPublishedUnits: published schedules for GPUs are taken as they are, and give what the
-// statement says.
+// statement says, interpreted and emulated.
 func TestPublishedUnits(t *testing.T) {
-	n := uint64(8)
+	publishedOn(t, gpuEngine{name: "interpreted", run: interpreted}, 8)
+	t.Run("emulated", func(t *testing.T) { publishedOn(t, gpuEngine{name: "emulated", run: on(emulatedGPU(t))}, 1) })
+}
+
+// TestPublishedUnitsCUDA: they do so on a GPU, where there is one.
+func TestPublishedUnitsCUDA(t *testing.T) {
+	publishedOn(t, gpuEngine{name: "on a GPU", run: on(realGPU(t))}, 8)
+}
+
+func publishedOn(t *testing.T, e gpuEngine, n uint64) {
+	t.Helper()
+	all := n
 	if *nFlag > 0 {
-		n = max(*nFlag/uint64(len(publishedUnits)), 1)
+		all = max(*nFlag/uint64(len(publishedUnits)), 1)
 	}
 	for m, x := range publishedUnits {
 		full := 0
-		for k := *firstFlag; k < *firstFlag+n; k++ {
+		for k := *firstFlag; k < *firstFlag+all; k++ {
 			p, err := kernelCase(x.line, Rand(*seedFlag+uint64(m)<<32, k))
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
@@ -91,7 +102,7 @@ func TestPublishedUnits(t *testing.T) {
 				continue // as TestPublished has it
 			}
 			p.Schedule = []string{x.schedule}
-			out, err := unitsEngine{}.Run(context.Background(), p)
+			out, err := e.Run(context.Background(), p)
 			if err != nil {
 				t.Fatalf("%s: seed %d, case %d: %v\n%s", x.name, *seedFlag, k, err, p.Text())
 			}
@@ -109,7 +120,7 @@ func TestPublishedUnits(t *testing.T) {
 				full++
 			}
 		}
-		if full == 0 && *nFlag == 0 {
+		if full == 0 && *nFlag == 0 && n > 1 {
 			t.Errorf("%s: every result is empty", x.name)
 		}
 	}

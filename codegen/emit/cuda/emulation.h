@@ -65,7 +65,10 @@ struct block {
     thunk run;
     void **args;
     char *stacks;
+    block *next; // in made
 };
+
+static block *made; // the fibers of all of the host's threads
 
 static thread_local block *here; // null where threads run as a loop
 static thread_local bool always;  // fibers for kernels that need none
@@ -242,7 +245,7 @@ static bool run_block() {
 }
 
 // fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later
-// launches. Null where there is no memory for them.
+// launches, until the library is closed. Null where there is no memory for them.
 static block *fibers() {
     static thread_local block *b;
     if (b)
@@ -256,7 +259,20 @@ static block *fibers() {
     b->stacks = (char *)stacks;
     for (int t = 0; t < MAX_THREADS; t++)
         mprotect(b->stacks + (size_t)t * STACK, GUARD, PROT_NONE);
+    b->next = __atomic_load_n(&made, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(&made, &b->next, b, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    }
     return b;
+}
+
+// closed gives the stacks back: a process that opens many libraries would run out of mappings.
+__attribute__((destructor)) static void closed() {
+    for (block *b = made; b;) {
+        block *next = b->next;
+        munmap(b->stacks, (size_t)MAX_THREADS * STACK);
+        free(b);
+        b = next;
+    }
 }
 
 static int launch(thunk run, long long grid, int threads, bool waits, long long shared, void **args) {

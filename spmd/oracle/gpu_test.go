@@ -1,0 +1,335 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"distaff/codegen"
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/codegen/interp"
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+)
+
+// gpuEngine runs a case under a random schedule for a GPU, or a GPU's default schedule. What no
+// schedule that was drawn can run is run as on a CPU.
+type gpuEngine struct {
+	name string
+	seen *gpuCounts // may be nil
+	// run runs a leaf for a GPU; structured is the leaf before its loops became launches.
+	run func(ctx context.Context, c *compiled, structured string) (*Output, error)
+}
+
+// gpuCounts count schedules that were drawn: those that a GPU takes by their words, and the
+// others by the reason.
+type gpuCounts struct {
+	drawn, taken, cases, unrun atomic.Int64
+	with                       [len(gpuWords)]atomic.Int64
+	mu                         sync.Mutex
+	reasons                    map[string]int
+}
+
+// gpuWords are what gpuCounts counts in a schedule.
+var gpuWords = [...]string{"GPUBlock", "GPUWarp", "GPUThread", "IgnoreRaces", "Atomics", "Temporary", "ParallelReduction",
+	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "a structured leaf", "two passes"}
+
+func (c *gpuCounts) note(word string) {
+	if c != nil {
+		c.with[slices.Index(gpuWords[:], word)].Add(1)
+	}
+}
+
+func (c *gpuCounts) took(list []string) {
+	if c == nil {
+		return
+	}
+	c.drawn.Add(1)
+	c.taken.Add(1)
+	text := strings.Join(list, ",")
+	for k, w := range gpuWords {
+		if strings.Contains(text, w) {
+			c.with[k].Add(1)
+		}
+	}
+}
+
+// names are what differs between refusals for one reason.
+var names = regexp.MustCompile(`[A-Z]+[0-9]*'*\([a-z0-9,]*\)|\b[A-Za-z]{1,2}[0-9]*'?\b(,)?|\b[0-9]+\b|^[a-z]+: `)
+
+func (c *gpuCounts) untaken() {
+	if c != nil {
+		c.drawn.Add(1)
+	}
+}
+
+func (c *gpuCounts) refused(list []string, err error) {
+	if c == nil {
+		return
+	}
+	if *sayFlag {
+		fmt.Println(strings.Join(list, ","), err)
+	}
+	var d *diag.Error
+	errors.As(err, &d)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reasons == nil {
+		c.reasons = map[string]int{}
+	}
+	c.reasons[names.ReplaceAllString(d.Msg, "_")]++
+}
+
+// log prints the counts; a third of the schedules must have been taken, and every word among them.
+func (c *gpuCounts) log(t *testing.T, strict bool) {
+	drawn, taken := c.drawn.Load(), c.taken.Load()
+	t.Logf("%d of %d schedules taken (%d%%); %d cases run, %d cases that no GPU runs", taken, drawn, 100*taken/max(drawn, 1), c.cases.Load(), c.unrun.Load())
+	for k, w := range gpuWords {
+		t.Logf("%s: %d", w, c.with[k].Load())
+		if strict && c.with[k].Load() == 0 {
+			t.Errorf("no schedule had %s", w)
+		}
+	}
+	var list []string
+	for why, n := range c.reasons {
+		list = append(list, fmt.Sprintf("%6d %s", n, why))
+	}
+	slices.Sort(list)
+	slices.Reverse(list)
+	t.Logf("refused:\n%s", strings.Join(list[:min(len(list), 40)], "\n"))
+	if strict && 3*taken < drawn {
+		t.Errorf("%d of %d schedules were taken: fewer than a third", taken, drawn)
+	}
+}
+
+func (e gpuEngine) Name() string { return e.name }
+
+func (e gpuEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	var list []string
+	structured := ""
+	c, err := compileAs(p, "leaf", func(r *codegen.Request) (err error) {
+		list, err = e.draw(source(p), p, r)
+		r.Trace = func(pass string, _ time.Duration, text func() string) {
+			if pass == "simplify" && structured == "" {
+				structured = text()
+			}
+		}
+		return err
+	})
+	how := "--target=cuda -s=" + strings.Join(list, ",")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", how, err)
+	}
+	defer c.close()
+	if e.seen != nil {
+		e.seen.cases.Add(1)
+	}
+	run := e.run
+	if c.unit.Request.Target == codegen.CPU {
+		how, run = "on a CPU", interpreted
+		if e.seen != nil {
+			e.seen.unrun.Add(1)
+		}
+	} else if strings.Contains(structured, "scan ") {
+		e.seen.note("two passes")
+	}
+	out, err := run(ctx, c, structured)
+	if out != nil {
+		out.How, out.Converted = how, nil
+	}
+	if err != nil && exitCode(err) == 1 {
+		err = fmt.Errorf("%s: %w\n%s", how, err, c.stages())
+	}
+	return out, err
+}
+
+// fresh tells whether a leaf must write its result's values before it reads them.
+func fresh(u *codegen.Unit) bool { return u.Result.Format.AllDense() || u.Result.Shares >= 0 }
+
+// interpreted runs a leaf as it is.
+func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
+	prog, err := interp.Compile(c.unit.Func)
+	if err != nil {
+		return nil, err
+	}
+	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Variant, Steps: 1e9}, fresh(c.unit))
+	})
+}
+
+// twice runs a leaf with the loops of a GPU, one case of four, and then with its launches.
+func (c *gpuCounts) twice(ctx context.Context, k *compiled, structured string) (*Output, error) {
+	if k.p.Variant%4 == 0 && k.unit.Request.Target == codegen.CUDA {
+		f, err := ir.Parse(structured)
+		if err != nil {
+			return nil, fmt.Errorf("the leaf does not read back: %w\n%s", err, structured)
+		}
+		launched := k.unit.Func
+		k.unit.Func = f
+		out, err := interpreted(ctx, k, "")
+		k.unit.Func = launched
+		w, werr := k.p.Expect(ctx)
+		if werr != nil {
+			return nil, werr
+		}
+		if err := w.Compare(out, err); err != nil {
+			return nil, fmt.Errorf("before its loops became launches: %w", err)
+		}
+		c.note("a structured leaf")
+		k.args[0].Close()
+		if k.args[0], err = k.result(); err != nil {
+			return nil, err
+		}
+	}
+	return interpreted(ctx, k, "")
+}
+
+func (e gpuEngine) fixed(_ context.Context, p *Prepared) []*Case {
+	return drawer{}.fixed(p, func() (list []string, err error) {
+		c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
+			list, err = e.draw(source(p), p, r)
+			return err
+		})
+		if c != nil {
+			c.close()
+		}
+		return list, err
+	})
+}
+
+// draw makes r a request for a GPU, with a schedule; where all that were drawn are refused and there
+// is none by default, one for a CPU without.
+func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]string, error) {
+	r.Target = codegen.CUDA
+	try := func(list []string) error {
+		q := *r
+		q.Schedule = list
+		_, err := codegen.Compile(q)
+		return err
+	}
+	if p.Schedule != nil { // less what is refused, from the end on
+		for n := len(p.Schedule); n > 0; n-- {
+			if !sound(p.Schedule[:n]) {
+				continue
+			}
+			if err := try(p.Schedule[:n]); err == nil {
+				r.Schedule = p.Schedule[:n]
+				return r.Schedule, nil
+			} else if !isRefusal(err) {
+				return p.Schedule[:n], err
+			}
+		}
+		r.Target = codegen.CPU
+		return nil, nil
+	}
+	if rng.IntN(6) == 0 {
+		return e.byDefault(p, r)
+	}
+	loops, s, err := drawLoopCommands(rng, p, r)
+	if err != nil {
+		return loops, err
+	}
+	d := unitDrawer{rng: rng, s: s, base: loops, try: func(list []string) error {
+		err := try(list)
+		if err != nil && isRefusal(err) {
+			e.seen.refused(list, err)
+		}
+		return err
+	}}
+	list, err := d.draw()
+	if err == nil {
+		r.Schedule = list
+		e.seen.took(list)
+		return list, nil
+	}
+	if !isRefusal(err) {
+		return list, err
+	}
+	e.seen.untaken()
+	return e.byDefault(p, r)
+}
+
+// byDefault gives r the default schedule of a GPU, or makes it a request for a CPU where there is none.
+func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
+	r.Target = codegen.CPU
+	list, err := defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
+	if r.Target == codegen.CUDA {
+		e.seen.note("by default")
+	}
+	return list, err
+}
+
+// gpuLines are statements with what GPUs are used for most: sums into dense results, and products on
+// the entries of a sparse operand. They have one type a case.
+var gpuLines = append([]string{
+	"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq/dd/uc x:d/d/s",
+	"y(j) = A(i,j)*x(i); y:d A:ds/ss/uq x:d",
+	"y(i) += A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
+	"a = A(i,j)*x(j); a: A:ds/ss/uq x:d",
+	"C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss/uq B:dd",
+	"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:sss/dss/dds C:dd D:dd",
+	"A(i,j) = B(i,j,k)*c(k); A:dd/ds/ss B:sss/dss c:d",
+	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
+}, kernelLines...)
+
+// gpuSweep runs random cases, and n of each of the statements of gpuLines; with -oracle.n, as many of
+// both.
+func gpuSweep(t *testing.T, e gpuEngine, random, n uint64) {
+	t.Helper()
+	if *nFlag > 0 {
+		random = max(*nFlag/2, 1)
+		n = max(*nFlag/2/uint64(len(gpuLines)), 1)
+	}
+	rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag, *firstFlag, random, runtime.GOMAXPROCS(0))
+	t.Logf("%s, seed %d: %v", e.Name(), *seedFlag, &rep)
+	for _, f := range rep.Failures {
+		t.Errorf("%s: %v", e.Name(), f)
+	}
+	var wg sync.WaitGroup
+	for w := range uint64(runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for m := w; m < uint64(len(gpuLines)); m += uint64(runtime.GOMAXPROCS(0)) {
+				if err := lineSweep(e, m, n); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("and %d cases of each of %d statements", n, len(gpuLines))
+	e.seen.log(t, *nFlag == 0 && random > 100)
+}
+
+func lineSweep(e Engine, m, n uint64) error {
+	for k := *firstFlag; k < *firstFlag+n; k++ {
+		r := Rand(*seedFlag+m<<32, k)
+		types := []dtype.Type{dtype.Float64, dtype.Float64, dtype.Float64, dtype.Float32, dtype.Int64, dtype.Int32, dtype.Complex128, dtype.Complex64}
+		p, err := kernelCaseOf(gpuLines[m], r, types[r.IntN(len(types))])
+		if err != nil {
+			return fmt.Errorf("%s: %w", gpuLines[m], err)
+		}
+		if err := Check(context.Background(), e, p.Case); err != nil {
+			f := shrunk(context.Background(), e, p.Case)
+			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Text(), f)
+		}
+	}
+	return nil
+}
+
+// TestOracleGPU runs random schedules for a GPU through the interpreter, which finds races,
+// accesses out of bounds, memory that is not set, and threads that part before a barrier.
+func TestOracleGPU(t *testing.T) {
+	var seen gpuCounts
+	e := gpuEngine{"GPU schedules, interpreted", &seen, seen.twice}
+	gpuSweep(t, e, 150, 6)
+}

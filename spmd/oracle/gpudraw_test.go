@@ -1,0 +1,366 @@
+package oracle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"distaff/codegen"
+	"distaff/codegen/cin"
+)
+
+// Schedules for GPUs are drawn in two steps: commands on loops, which a CPU's compiler applies one by
+// one so that what it refuses is left out, and units for the loops that there are then.
+
+// drawLoopCommands is a schedule of commands on loops, and what becomes of the statement: one of the
+// shapes that schedules for GPUs have, or random commands, or both.
+func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []string, s cin.Stmt, err error) {
+	q := *r
+	q.Target = codegen.CPU
+	compile := func(list []string) (cin.Stmt, error) {
+		q.Schedule = list
+		u, err := codegen.Compile(q)
+		if err != nil {
+			return nil, err
+		}
+		return u.CIN, nil
+	}
+	list = []string{"assemble(" + p.Tensors[0].Name + ",Insert)"}
+	if rng.IntN(8) == 0 {
+		list = []string{"temporaries(" + p.Tensors[0].Name + ")"}
+	}
+	if s, err = compile(list); err != nil {
+		return list, s, err
+	}
+	apply := func(c string) error {
+		next, err := compile(append(slices.Clone(list), c))
+		if err == nil {
+			list, s = append(list, c), next
+		} else if !isRefusal(err) {
+			list = append(list, c)
+			return err
+		}
+		return nil
+	}
+	shape := rng.IntN(4)
+	var shaped []string
+	switch shape {
+	case 0, 1:
+		shaped = drawPositions(rng, p, s)
+	case 2:
+		shaped = drawRows(rng, s)
+	}
+	for _, c := range shaped {
+		if err := apply(c); err != nil {
+			return list, s, err
+		}
+	}
+	more := rng.IntN(3)
+	if len(shaped) == 0 {
+		more = 3 + rng.IntN(7)
+	}
+	for try := range more {
+		kind, c := drawCommand(rng, p, s, try, false)
+		if kind >= slices.Index(commandNames[:], "workspace") && !strings.HasSuffix(c, ",Positions)") || commandNames[kind] == "parallelize" || commandNames[kind] == "assemble" {
+			c = fmt.Sprintf("split(%s,x%d,y%d,%d)", anyLoop(rng, s), try, try, 1+rng.IntN(40))
+		}
+		if err := apply(c); err != nil {
+			return list, s, err
+		}
+	}
+	for k, path := range topPaths(s) { // blocks are tiles of iterations, which any loop has
+		t, scheduled := s.(*cin.SuchThat)
+		if v := path.loops[0].Var; (!scheduled || t.Relations.MadeBy(v) == nil) && rng.IntN(6) > 0 {
+			if err := apply(fmt.Sprintf("split(%s,o%d,q%d,%d)", v, k, k, 1+rng.IntN(12))); err != nil {
+				return list, s, err
+			}
+		}
+	}
+	return list, s, nil
+}
+
+// path is a way down a statement's loops to an assignment.
+type path struct {
+	loops []*cin.Forall // outermost first
+	to    *cin.Assign
+}
+
+// topPaths are the ways down a statement, one for each of its outermost loops.
+func topPaths(s cin.Stmt) (list []path) {
+	done := map[string]bool{}
+	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
+		if len(loops) > 0 && !done[loops[0].Var] {
+			done[loops[0].Var] = true
+			list = append(list, path{slices.Clone(loops), a})
+		}
+	})
+	return list
+}
+
+// loopsOf are the variables of the loops of s.
+func loopsOf(s cin.Stmt) (vars []string) {
+	cin.Walk(s, func(t cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok && !slices.Contains(vars, f.Var) {
+			vars = append(vars, f.Var)
+		}
+	})
+	return vars
+}
+
+func anyLoop(rng *rand.Rand, s cin.Stmt) string {
+	vars := loopsOf(s)
+	if len(vars) == 0 {
+		return "none"
+	}
+	return vars[rng.IntN(len(vars))]
+}
+
+// drawPositions has the stored positions of an operand in tiles: over all of its levels or the
+// first ones, with the levels fused, or over the last alone. Other loops stand inside, or
+// among the loops over tiles, and products may be computed first for a whole tile.
+func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	var accesses []*cin.Access
+	left := cin.Target(s)
+	cin.Accesses(s, func(a *cin.Access) {
+		if len(a.Vars) > 0 && a.Name != left.Name && p.Tensor(strings.TrimRight(a.Name, "'")) != nil {
+			accesses = append(accesses, a)
+		}
+	})
+	if len(accesses) == 0 {
+		return nil
+	}
+	a := accesses[rng.IntN(len(accesses))]
+	key := strings.ReplaceAll(a.Key(), "'", "")
+	var stored, rest []string
+	for _, m := range p.Tensor(strings.TrimRight(a.Name, "'")).Format.Order {
+		stored = append(stored, a.Vars[m])
+	}
+	for _, v := range loopsOf(s) {
+		if !slices.Contains(stored, v) {
+			rest = append(rest, v)
+		}
+	}
+	add("reorder(%s)", strings.Join(append(slices.Clone(stored), rest...), ","))
+	f, fused := stored[len(stored)-1], 1
+	if rng.IntN(4) > 0 {
+		fused = min(len(stored), 2+rng.IntN(3))
+	}
+	if fused > 1 {
+		from := 0
+		if rng.IntN(6) == 0 {
+			from = len(stored) - fused
+		}
+		group := stored[from : from+fused]
+		f = group[fused-1]
+		for k := fused - 2; k >= 0; k-- {
+			add("fuse(%s,%s,f%d)", group[k], f, k)
+			f = fmt.Sprintf("f%d", k)
+		}
+	}
+	add("pos(%s,fp,%s)", f, key)
+	add("split(fp,b,r,%d)", []int{1 + rng.IntN(9), 6 + rng.IntN(40), 64}[rng.IntN(3)])
+	last, order := "r", []string{"b"}
+	for k := range rng.IntN(3) {
+		t, in := fmt.Sprintf("t%d", k), fmt.Sprintf("n%d", k)
+		add("split(%s,%s,%s,%d)", last, t, in, 1+rng.IntN(9))
+		order, last = append(order, t), in
+	}
+	if len(rest) > 0 && rng.IntN(2) == 0 { // columns, around the positions of a tile
+		k := rest[len(rest)-1]
+		add("split(%s,c0,c1,%d)", k, 1+rng.IntN(5))
+		if n := p.Sizes.Vars[k]; rng.IntN(3) == 0 {
+			add("bound(c0,c2,%d,MaxConstraint)", n+1)
+			add("reorder(%s)", strings.Join(append(order, "c2", "c1", last), ","))
+		} else {
+			add("reorder(%s)", strings.Join(append(order, "c0", "c1", last), ","))
+		}
+		return list
+	}
+	if rng.IntN(6) == 0 {
+		add("reorder(%s)", strings.Join(append(order, last), ","))
+	}
+	if rng.IntN(2) == 0 {
+		cin.Paths(s, func(_ []*cin.Forall, x *cin.Assign) {
+			has := false
+			cin.ExprAccesses(x.RHS, func(b *cin.Access) { has = has || b.Key() == a.Key() })
+			if !has {
+				return
+			}
+			add("precompute(%s,%s,%s,pc)", strings.ReplaceAll(cin.ExprString(factors(rng, x.RHS, a.Key())), "'", ""), last, []string{last, "w"}[rng.IntN(2)])
+		})
+		add([]string{"workspace(pc,Positions)", "unroll(w,%[2]d)", "unroll(%[1]s)", "split(w,w0,w1,%[2]d)"}[rng.IntN(4)]+"%.0[1]s%.0[2]d", last, 1+rng.IntN(5))
+	}
+	return list
+}
+
+// drawRows has tiles of the outermost loop's iterations in tiles, with the innermost loop cut in
+// parts, or in lanes' shares of its positions.
+func drawRows(rng *rand.Rand, s cin.Stmt) (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	vars := loopsOf(s)
+	if len(vars) == 0 {
+		return nil
+	}
+	i, j := vars[0], vars[len(vars)-1]
+	add("split(%s,b,r,%d)", i, 1+rng.IntN(40))
+	inner, order := "r", []string{"b"}
+	if rng.IntN(2) == 0 {
+		add("split(r,r0,w,%d)", 1+rng.IntN(8))
+		inner, order = "r0", append(order, "w")
+	}
+	if i == j {
+		return list
+	}
+	in := j
+	if rng.IntN(2) == 0 {
+		var keys []string
+		cin.Accesses(s, func(a *cin.Access) {
+			if len(a.Vars) > 0 && slices.Contains(a.Vars, j) {
+				keys = append(keys, strings.ReplaceAll(a.Key(), "'", ""))
+			}
+		})
+		if len(keys) > 0 {
+			add("pos(%s,jp,%s)", j, keys[rng.IntN(len(keys))])
+			in = "jp"
+		}
+	}
+	if rng.IntN(2) == 0 {
+		add("%s(%s,n,t,%d)", []string{"split", "divide"}[rng.IntN(2)], in, 1+rng.IntN(40))
+		mid := vars[1 : len(vars)-1]
+		add("reorder(%s)", strings.Join(append(append(append(order, inner), mid...), "t", "n"), ","))
+		if rng.IntN(4) == 0 {
+			add("unroll(n,%d)", 1+rng.IntN(4))
+		}
+	} else if rng.IntN(2) == 0 {
+		add("reorder(%s)", strings.Join(append(append(order, inner), vars[1:]...), ","))
+	}
+	return list
+}
+
+// unitDrawer draws units for the loops of a statement, which try compiles: outermost loops run on
+// blocks, and some of the others on warps and threads. It ends with a schedule that is
+// refused, if there is none that is not.
+type unitDrawer struct {
+	rng   *rand.Rand
+	s     cin.Stmt
+	try   func([]string) error
+	base  []string   // commands on loops
+	units [][]string // of each of topPaths: the loop's variable, the unit, the race strategy
+}
+
+// meets tells whether iterations of a loop may add to one place.
+func (d *unitDrawer) meets(v string, a *cin.Assign) bool {
+	roots := []string{v}
+	if t, ok := d.s.(*cin.SuchThat); ok {
+		roots = t.Relations.Underived(t.Relations.ConsumerVar(v))
+	}
+	return slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(a.LHS.Vars, r) })
+}
+
+// race is what may settle the races of a loop, most times.
+func (d *unitDrawer) race(v string, a *cin.Assign, words ...string) string {
+	if !d.meets(v, a) && d.rng.IntN(8) > 0 || d.rng.IntN(12) == 0 {
+		return "NoRaces"
+	}
+	return words[d.rng.IntN(len(words))]
+}
+
+func command(v, unit, race string) string { return "parallelize(" + v + "," + unit + "," + race + ")" }
+
+// list is the whole schedule.
+func (d *unitDrawer) list() []string {
+	return slices.Concat(append([][]string{d.base}, d.units...)...)
+}
+
+// change tries other units for a path.
+func (d *unitDrawer) change(k int, units ...string) error {
+	old := d.units[k]
+	d.units[k] = units
+	err := d.try(d.list())
+	if err != nil {
+		d.units[k] = old
+	}
+	return err
+}
+
+// draw makes the schedule. An error is one that a schedule was refused with, or that it must not have.
+func (d *unitDrawer) draw() (list []string, err error) {
+	paths := topPaths(d.s)
+	if len(paths) == 0 {
+		return d.base, d.try(d.base)
+	}
+	d.units = make([][]string, len(paths))
+	for range 3 {
+		for k, p := range paths {
+			v := p.loops[0].Var
+			d.units[k] = []string{command(v, "GPUBlock", d.race(v, p.to, "Atomics"))}
+		}
+		list = d.list()
+		if err = d.try(list); err == nil || !isRefusal(err) {
+			break
+		}
+	}
+	if err != nil {
+		return list, err
+	}
+	for k, p := range paths {
+		if err := d.threads(k, p, len(paths) == 1); err != nil {
+			return d.list(), err
+		}
+	}
+	list = d.list()
+	tail := list[len(d.base):]
+	d.rng.Shuffle(len(tail), func(a, b int) { tail[a], tail[b] = tail[b], tail[a] })
+	return list, d.try(list)
+}
+
+// threads tries to run a loop of a path on threads, and another around it on warps.
+// IgnoreRaces, which is the user's word, stands around one loop that settles races alone.
+func (d *unitDrawer) threads(k int, p path, single bool) error {
+	inner := p.loops[1:]
+	if len(inner) == 0 {
+		return nil
+	}
+	cin.Walk(d.s, func(t cin.Stmt) {
+		switch t.(type) {
+		case *cin.Where, *cin.Seq:
+			single = single && d.rng.IntN(4) == 0
+		}
+	})
+	first := p.loops[0].Var
+	for range 5 {
+		at := max(d.rng.IntN(len(inner)), d.rng.IntN(len(inner)))
+		v := inner[at].Var
+		race := d.race(v, p.to, "Atomics", "Atomics", "Temporary", "ParallelReduction")
+		around := []string{"Atomics"}
+		if single && race != "NoRaces" {
+			around = append(around, "IgnoreRaces", "IgnoreRaces")
+		}
+		units := []string{command(first, "GPUBlock", d.race(first, p.to, around...)), command(v, "GPUThread", race)}
+		if err := d.change(k, units...); err != nil && !isRefusal(err) {
+			return err
+		} else if err != nil {
+			continue
+		}
+		for try := 0; at > 0 && try < 2; try++ {
+			w := inner[d.rng.IntN(at)].Var
+			err := d.change(k, append(slices.Clone(units), command(w, "GPUWarp", d.race(w, p.to, append(around, "Temporary")...)))...)
+			if err == nil {
+				return nil
+			} else if !isRefusal(err) {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// sound tells whether a schedule that says IgnoreRaces has a command that settles races: what is left
+// of a longer one may not.
+func sound(list []string) bool {
+	text := strings.Join(list, ",")
+	return !strings.Contains(text, "IgnoreRaces") || strings.Contains(text, "Atomics") || strings.Contains(text, "Temporary") || strings.Contains(text, "ParallelReduction")
+}
