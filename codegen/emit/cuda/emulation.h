@@ -58,6 +58,7 @@ struct fiber {
 };
 
 struct block {
+    block *next; // of another of the host's threads
     fiber fibers[MAX_THREADS], scheduler;
     unsigned long long given[MAX_THREADS]; // at the last meeting of the warp,
     bool came[MAX_THREADS];                // by those that came to it
@@ -242,7 +243,9 @@ static bool run_block() {
 }
 
 // fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later
-// launches. Null where there is no memory for them.
+// launches, until the kernels are unloaded. Null where there is no memory for them.
+static block *all_fibers;
+
 static block *fibers() {
     static thread_local block *b;
     if (b)
@@ -256,7 +259,19 @@ static block *fibers() {
     b->stacks = (char *)stacks;
     for (int t = 0; t < MAX_THREADS; t++)
         mprotect(b->stacks + (size_t)t * STACK, GUARD, PROT_NONE);
+    do
+        b->next = __atomic_load_n(&all_fibers, __ATOMIC_ACQUIRE);
+    while (!__sync_bool_compare_and_swap(&all_fibers, b->next, b));
     return b;
+}
+
+// A process can map only so many pieces of memory, of which guarded stacks are thousands.
+__attribute__((destructor)) static void end_fibers() {
+    while (block *b = all_fibers) {
+        all_fibers = b->next;
+        munmap(b->stacks, (size_t)MAX_THREADS * STACK);
+        free(b);
+    }
 }
 
 static int launch(thunk run, long long grid, int threads, bool waits, long long shared, void **args) {
