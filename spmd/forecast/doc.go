@@ -4,5 +4,6 @@
 //	doc.go       this comment
 //	forecast.go  what loading, computing and storing take, as each of them says
 //	planned.go   the plan as it is printed
+//	gpu.go       the memory of GPUs
 //	least.go     what is certain of the memory, and who has no room for it
 package forecast

@@ -111,6 +111,7 @@ func TestCUDA(t *testing.T) {
 		}
 	}
 	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
+	gpuPrograms(t, 40)
 }
 
 // cudaJobs are jobs on a GPU; one that has no default schedule there runs on the CPU.
