@@ -32,5 +32,5 @@ run() {
     (cd "$1" && shift && "$@")
 }
 run kernels/cuda "$bin/cuda.test" -test.v -test.timeout 20m
-run spmd/oracle "$bin/oracle.test" -test.v -test.run '^TestCUDA$' -test.timeout 60m ${N:+-oracle.n="$N"}
+run spmd/oracle "$bin/oracle.test" -test.v -test.run '^TestCUDA(Programs)?$' -test.timeout 60m ${N:+-oracle.n="$N"}
 echo "test-cuda: ok"

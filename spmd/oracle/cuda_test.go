@@ -111,6 +111,17 @@ func TestCUDA(t *testing.T) {
 		}
 	}
 	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
+}
+
+// TestCUDAPrograms holds programs whose tensors stay on a GPU to the reference. It is run by make test-cuda.
+func TestCUDAPrograms(t *testing.T) {
+	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Skip(err)
+	}
+	if !b.Complete() {
+		t.Skip(cuda.Probe().NVRTCErr)
+	}
 	gpuPrograms(t, 40)
 }
 
