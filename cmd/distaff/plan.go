@@ -123,6 +123,9 @@ func planQuantities(p *spmd.Planned) []planQuantity {
 		{"messages", p.Comm.MessagesSent, false},
 		{"memory", p.Memory, true},
 	}
+	if p.GPUMemory != nil {
+		list = append(list, planQuantity{"GPU memory", p.GPUMemory, true})
+	}
 	if p.Largest != "" {
 		list = append(list, planQuantity{"entries read of " + p.Largest, p.Balance.Nonzeros, false})
 	}

@@ -194,6 +194,9 @@ func (b *Backend) Forget(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.forget(t) })
 }
 
+// Uploaded is how many bytes of arguments were copied to the device so far.
+func (b *Backend) Uploaded() int64 { return b.store.up.Load() }
+
 // leaf is a leaf on a device.
 type leaf struct {
 	dev    device

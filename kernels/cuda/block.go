@@ -140,7 +140,7 @@ func (c *call) reach(b *block) error {
 	if b.fresh {
 		return nil
 	}
-	return c.dev.upload(b.at, b.host, b.bytes())
+	return c.store.upload(b.at, b.host, b.bytes())
 }
 
 // load is an element, of the host's copy where that holds it.

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -15,6 +16,7 @@ type store struct {
 	tensors map[*tcs.Tensor]*tenant
 	arrays  []*resident
 	clock   uint64
+	up      atomic.Int64 // bytes of arguments that were copied to the device
 }
 
 // tenant is a tensor that stays.
@@ -135,13 +137,19 @@ func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (
 		}
 		r.at = at
 		if !fresh || r.bytes > bytes {
-			if err := s.dev.upload(at, r.host, r.bytes); err != nil {
+			if err := s.upload(at, r.host, r.bytes); err != nil {
 				return 0, nil, err
 			}
 		}
 	}
 	r.calls++
 	return r.at + pointer(uintptr(host)-uintptr(r.host)), r, nil
+}
+
+// upload copies an argument to the device.
+func (s *store) upload(at pointer, host unsafe.Pointer, bytes int64) error {
+	s.up.Add(bytes)
+	return s.dev.upload(at, host, bytes)
 }
 
 // around is an array that stays in which such memory lies: it itself, where there is one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"distaff/codegen"
 	"distaff/kernels"
@@ -20,6 +21,16 @@ const (
 	CUDA        = "cuda"
 	Interpreter = "interpreter"
 )
+
+// stand, if not nil, makes the backend of CUDA in the place of a GPU's.
+var stand atomic.Pointer[func(Config) (kernels.Backend, error)]
+
+// StandIn has f make the backends of CUDA from here on, until restore is called: an emulated GPU, for the
+// tests of what is above.
+func StandIn(f func(Config) (kernels.Backend, error)) (restore func()) {
+	stand.Store(&f)
+	return func() { stand.Store(nil) }
+}
 
 // Config is how backends make leaves.
 type Config struct {
@@ -37,6 +48,9 @@ var targets = map[string]func(cfg Config) (kernels.Backend, error){
 		return c, nil
 	},
 	CUDA: func(cfg Config) (kernels.Backend, error) {
+		if f := stand.Load(); f != nil {
+			return (*f)(cfg)
+		}
 		b, err := cuda.New(cuda.Config{Cache: cfg.CC.Cache, Device: cfg.Local, Log: cfg.CC.Note})
 		if err != nil {
 			return nil, fmt.Errorf("--target=%s: %w", CUDA, err)

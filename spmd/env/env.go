@@ -55,6 +55,8 @@ type Env struct {
 
 	set     Settings
 	backend kernels.Backend // nil until a leaf is made
+	keeper  kernels.Keeper  // the same, where leaves run in memory of a device's own; nil for any other
+	kept    map[*tcs.Tensor]bool
 }
 
 // Located is an error with where it arose.
@@ -148,11 +150,35 @@ func (e *Env) Backend() (kernels.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.keeper, _ = b.(kernels.Keeper)
 	if p, ok := b.(kernels.Portable); ok && e.Comm.Size() > 1 {
 		b = build.Shared(e.Comm, p)
 	}
 	e.backend = b
 	return b, nil
+}
+
+// Keep has a tensor's arrays stay where leaves run, where that is memory of a device's own: until
+// Forget nobody changes them but leaves of this rank, which may store to all of them, as to a result's.
+// The memory is held meanwhile. Of a tensor that is kept already it does nothing.
+func (e *Env) Keep(t *tcs.Tensor) {
+	if e.keeper == nil || t == nil || e.kept[t] {
+		return
+	}
+	if e.kept == nil {
+		e.kept = map[*tcs.Tensor]bool{}
+	}
+	e.kept[t] = true
+	e.keeper.Resident(t)
+}
+
+// Forget comes before others write to a tensor that was kept, and before it is closed. Of one that was
+// not, it does nothing.
+func (e *Env) Forget(t *tcs.Tensor) {
+	if e.kept[t] {
+		delete(e.kept, t)
+		e.keeper.Forget(t)
+	}
 }
 
 // Backend is the target's, as the settings and the environment say.

@@ -194,6 +194,18 @@ func (f *Forecast) sums(c *Cost) {
 // Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
+// LargestMade is the largest block of the result that steps of a rank make; false where it runs none.
+func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
+	most := int64(0)
+	for p, cost := range c.ranks[rank].partials {
+		n := cost.size.Bytes
+		if !made || n > most || n == most && p.Result < largest {
+			largest, most, made = p.Result, n, true
+		}
+	}
+	return largest, made
+}
+
 // Several tells whether several steps of some rank add to one block.
 func (c *Cost) Several() bool {
 	for _, k := range c.ranks {

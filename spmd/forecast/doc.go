@@ -1,8 +1,8 @@
 // Package forecast tells what a planned statement would do and take, on each rank, without
 // running it: what `distaff plan` prints, and what a run is refused by before it allocates.
 //
-//	doc.go       this comment
 //	forecast.go  what loading, computing and storing take, as each of them says
 //	planned.go   the plan as it is printed
+//	gpu.go       the memory of GPUs
 //	least.go     what is certain of the memory, and who has no room for it
 package forecast

@@ -36,6 +36,9 @@ type Planned struct {
 	// the whole result where it is checked; leaves' workspaces are not known. MemoryLimit is
 	// a rank's limit, where it is known.
 	Memory []int64 `json:"memory_bytes"`
+	// GPUMemory is the most that a call of a leaf takes on each rank's GPU: the blocks of a step, and
+	// workspaces of which the size is known. Nil where leaves run on CPUs.
+	GPUMemory []int64 `json:"gpu_memory_bytes,omitempty"`
 	// Least is the memory that some rank takes for certain, as far as that is known before
 	// anything is read: see Least. A run with a lower limit is refused with this figure, before it allocates.
 	Least       int64 `json:"least_memory_bytes"`
@@ -164,6 +167,7 @@ func (x *planner) fill(ctx context.Context) error {
 	x.out.Comm = stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}
 	x.owns()
 	x.out.Memory = x.memory(cost)
+	x.out.GPUMemory = x.gpuMemory(cost)
 	x.out.Least = NewLeast(x.k, x.want.Given).Bytes()
 	return nil
 }

@@ -87,6 +87,12 @@ func (r *Reader) HeldBlocks(name string) *store.Blocks {
 	return nil
 }
 
+// Loose tells whether an operand is a program's, of which the memory is not the program's alone.
+func (r *Reader) Loose(name string) bool {
+	s := r.Sources[name]
+	return s.held != nil && s.held.Loose
+}
+
 // Target says what blocks are to be made of a tensor.
 func (r *Reader) Target(p *plan.Problem, cuts []int, name string) *load.Target {
 	f, s := r.Formats[name], r.Sources[name]

@@ -41,6 +41,8 @@ type Held struct {
 	// Replica is, of a tensor of one block that every rank has, this rank's: at the block's
 	// owner the block. It is nil at every rank where the owner alone has it.
 	Replica *tcs.Tensor
+	// Loose says that others than statements may change its values: it is not kept (env.Env.Keep).
+	Loose bool
 }
 
 // Hold is an Input of a tensor that the ranks hold. It stays the caller's.

@@ -96,6 +96,18 @@ func TestJobsCUDA(t *testing.T) {
 	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
 }
 
+// TestCUDAPrograms holds programs whose tensors stay on a GPU to the reference. It is run by make test-cuda.
+func TestCUDAPrograms(t *testing.T) {
+	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Skip(err)
+	}
+	if !b.Complete() {
+		t.Skip(cuda.Probe().NVRTCErr)
+	}
+	gpuPrograms(t, 40)
+}
+
 // cudaJobs are jobs on a GPU; one that has no default schedule there runs on the CPU.
 type cudaJobs struct{ Jobs }
 

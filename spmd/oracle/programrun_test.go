@@ -123,7 +123,10 @@ func (c *programCase) check() error {
 	}()
 	keep := func(t *tcs.Tensor) { mu.Lock(); held = append(held, t); mu.Unlock() }
 	o := spmd.Options{Ranks: c.ranks, Threads: 1, Check: c.fresh}
-	if !c.compile {
+	switch {
+	case c.gpu:
+		o.Target = spmd.CUDA
+	case !c.compile:
 		o.Target = spmd.Interpreter
 	}
 	err := spmd.Start(ctx, o, func(p *spmd.Program) (err error) {
@@ -164,6 +167,13 @@ func (c *programCase) runAt(p *spmd.Program, keep func(*tcs.Tensor)) error {
 			}
 			failed = s.code
 			continue
+		}
+		if c.gpu && refusedOnGPU(err) {
+			c.refused.Store(int64(n) + 1)
+			return err
+		}
+		if c.gpu && n%4 > 0 { // what was handed out does not stay on the GPU
+			s = &progStep{op: s.op}
 		}
 		if err == nil && s.want != nil {
 			err = compareTo(p, s.left, s.want)

@@ -7,6 +7,7 @@ import (
 	"math/cmplx"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
@@ -17,8 +18,10 @@ import (
 // A programCase is a random program: steps over tensors that keep their names.
 type programCase struct {
 	ranks   int
-	compile bool // leaves are compiled, and not interpreted
-	fresh   bool // results are never written over what their names held
+	compile bool          // leaves are compiled, and not interpreted
+	fresh   bool          // results are never written over what their names held
+	gpu     bool          // leaves run on a GPU
+	refused *atomic.Int64 // the step, from 1, that has no schedule for a GPU; 0 for none, nil where none is looked for
 	steps   []*progStep
 }
 
@@ -69,7 +72,7 @@ func (s *progStep) String() string {
 
 // String is the program as text.
 func (c *programCase) String() string {
-	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v\n", c.ranks, c.compile, c.fresh)
+	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v, on a GPU %v\n", c.ranks, c.compile, c.fresh, c.gpu)
 	for _, s := range c.steps {
 		text += s.String() + "\n"
 	}

@@ -49,6 +49,9 @@ func (k *Statement) Compile() error {
 	if !result.Format.AllDense() || result.Repack {
 		k.near = nil
 	}
+	for i := range k.Problem.Operands {
+		k.keep(i)
+	}
 	if k.Problem.Whole {
 		return k.bind()
 	}

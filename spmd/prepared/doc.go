@@ -8,6 +8,7 @@
 //	whole.go      the one leaf of a statement on whole tensors, bound to its arguments
 //	near.go       a statement of which each rank runs one step, over what it has
 //	replica.go    small operands that every rank has whole
+//	keep.go       operands and results that stay where leaves run
 //	exchange.go   other operands in the place of those that were loaded
 //	run.go        a step of the plan: a leaf on the blocks that came
 //	empty.go      terms over empty index spaces, which loop over nothing

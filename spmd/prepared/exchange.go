@@ -31,6 +31,7 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 		}
 		k.drop(i)
 		k.exec.Own[i], k.exec.Replicas[i] = own, replica
+		k.keep(i)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (k *Statement) NearSum() bool { return k.near != nil && k.near.sum }
 func (k *Statement) NearKnown() bool { return k.near != nil && (k.near.sum || k.near.everywhere) }
 
 // ComputeNear runs the statement once, and returns the result over the ranks, which the caller
-// closes. With over it writes over the result's old value, as ComputeOver does. Collective.
+// closes, after it has forgotten the block (env.Env.Forget), which may be kept. With over it writes over the result's old value, as ComputeOver does. Collective.
 func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 	if err := k.bind(); err != nil {
 		return nil, err
@@ -125,6 +125,9 @@ func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 		return nil, err
 	}
 	t := w.all[0]
+	if !over && k.still() {
+		k.Keep(t)
+	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if err != nil {
@@ -136,6 +139,7 @@ func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 		err = k.Comm.Allreduce(values, comm.Sum)
 	}
 	if err != nil {
+		k.Forget(t)
 		t.Close()
 		return nil, err
 	}

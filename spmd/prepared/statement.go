@@ -33,6 +33,7 @@ type Statement struct {
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
 	replicated []bool          // operands of which every rank has the whole (exec.Rank.Replicas)
+	kept       []bool          // operands of which the blocks stay where leaves run
 	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
 
 	closers []func() error
@@ -59,7 +60,7 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
 	}
 	n := len(problem.Operands)
-	k.replicated, k.exec.Replicas, k.shown = make([]bool, n), make([]*tcs.Tensor, n), make([]*store.Blocks, n)
+	k.replicated, k.kept, k.exec.Replicas, k.shown = make([]bool, n), make([]bool, n), make([]*tcs.Tensor, n), make([]*store.Blocks, n)
 	if o.Replicas && problem.Ranks > 1 {
 		k.SettleReplicas()
 	}
@@ -118,6 +119,7 @@ func (k *Statement) Close() {
 
 // drop gives back this rank's blocks of an operand.
 func (k *Statement) drop(operand int) {
+	k.unkeep(operand)
 	closeBlocks(k.exec.Own[operand])
 	k.exec.Own[operand] = nil
 	if t := k.exec.Replicas[operand]; t != nil {

@@ -57,6 +57,9 @@ func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range made {
+		k.Keep(t)
+	}
 	w := &whole{args: args, all: append([]*tcs.Tensor{nil}, args...), made: made, env: s.env(), at: make([]int, len(blocks))}
 	for n, t := range blocks {
 		w.at[n] = -1
@@ -122,6 +125,7 @@ func (k *Statement) unbind() {
 		return
 	}
 	for _, t := range w.made {
+		k.Forget(t)
 		t.Close()
 	}
 	k.bound = nil
@@ -130,7 +134,8 @@ func (k *Statement) unbind() {
 // ComputeWhole runs the leaf of a statement on whole tensors once. It writes over into, a
 // former result with dense levels alone, or, of a leaf that works in place, the result's old value; or it
 // makes a tensor, which the caller closes: always where into is nil, or shares memory
-// with another operand. After an error what into holds is undefined.
+// with another operand. What it makes may be kept: the caller forgets it (env.Env.Forget) before it is closed.
+// After an error what into holds is undefined.
 func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.into != nil {
 		return k.into.run(k)
@@ -153,12 +158,16 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	t := w.all[0]
+	if into == nil && k.still() {
+		k.Keep(t)
+	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if into != nil {
 		return t, err
 	}
 	if err != nil {
+		k.Forget(t)
 		t.Close()
 		return nil, err
 	}

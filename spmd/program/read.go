@@ -126,6 +126,7 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.loosen(t)
 	whole, err := p.result(t).Gather()
 	if err != nil {
 		return nil, p.failed(err)
@@ -134,6 +135,19 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 		t.ours = false // the caller may have the memory of another rank's block
 	}
 	return whole, nil
+}
+
+// loosen notes that the caller comes to have a tensor's memory, whose values he may change.
+func (p *Program) loosen(t *tensor) {
+	t.held.Loose = true
+	t.forget()
+	for s := range p.statements {
+		for _, r := range s.reads {
+			if r.name == t.name && s.k != nil && !r.gone {
+				s.k.Loosen(r.operand)
+			}
+		}
+	}
 }
 
 // Traffic is what this rank has sent and received so far of what statements compute, and of what

@@ -20,7 +20,7 @@ func (s *Statement) compute() error {
 	name := s.parsed.Result
 	t := p.tensors[name]
 	if t == nil {
-		t = &tensor{name: name}
+		t = &tensor{env: p.env, name: name}
 		p.tensors[name] = t
 	}
 	if s.k.Problem.Whole {
@@ -66,6 +66,7 @@ func (s *Statement) computeWhole(t *tensor) error {
 	}
 	h, err := s.p.counted(s.result(map[plan.Block]*tcs.Tensor{0: out}), true)
 	if err != nil {
+		s.p.env.Forget(out)
 		out.Close()
 		return s.breaks(t, err)
 	}
@@ -247,7 +248,7 @@ func (p *Program) moved(t *tensor, mode int) (*input.Held, error) {
 	for n, x := range own {
 		out.Own[int(n)] = x
 	}
-	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true}, nil
+	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose}, nil
 }
 
 // Placed is a tensor over the ranks as the target of Place.

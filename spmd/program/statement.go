@@ -388,7 +388,7 @@ func (s *Statement) rewritten() string {
 		return ""
 	}
 	if t == nil {
-		t = &tensor{name: name}
+		t = &tensor{env: s.p.env, name: name}
 	}
 	f := format.DenseOf(s.parsed.Orders[name])
 	if now := t.format(); now != "" {

@@ -20,6 +20,7 @@ import (
 
 // tensor is a tensor of a program at one rank.
 type tensor struct {
+	env  *env.Env
 	name string
 	how  Storage
 	in   input.Input // where it comes from, while it is not held; the zero one for nowhere
@@ -33,7 +34,7 @@ type tensor struct {
 
 // newTensor is a tensor that no statement has read or written yet.
 func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, error) {
-	t := &tensor{name: name, in: in, how: how, version: p.version()}
+	t := &tensor{env: p.env, name: name, in: in, how: how, version: p.version()}
 	order := len(how.Sizes)
 	if in.Tensor != nil {
 		if err := memory.Check(in.Tensor, name, p.o.TrustInput); err != nil {
@@ -136,12 +137,14 @@ func (p *Program) alone(x *tcs.Tensor) *input.Held {
 func (t *tensor) hold(h *input.Held) {
 	t.unhold()
 	t.held, t.in, t.lent = h, input.Input{}, false
+	t.keep()
 }
 
 func (t *tensor) unhold() {
 	if t.held == nil {
 		return
 	}
+	t.forget()
 	for _, b := range t.held.Blocks.Own {
 		b.Close()
 	}
@@ -149,6 +152,26 @@ func (t *tensor) unhold() {
 		r.Close()
 	}
 	t.held = nil
+}
+
+// keep has the blocks stay where leaves run, from one statement to the next. They hold still: a statement
+// makes blocks of its own, or its leaf, on one rank, writes over these.
+func (t *tensor) keep() {
+	if t.held.Loose {
+		return
+	}
+	for _, b := range t.held.Blocks.Own {
+		t.env.Keep(b)
+	}
+	t.env.Keep(t.held.Replica)
+}
+
+// forget ends what keep began.
+func (t *tensor) forget() {
+	for _, b := range t.held.Blocks.Own {
+		t.env.Forget(b)
+	}
+	t.env.Forget(t.held.Replica)
 }
 
 // drop gives its memory back.

@@ -1,0 +1,70 @@
+package forecast
+
+import (
+	"slices"
+
+	"distaff/codegen"
+	"distaff/codegen/ir"
+	"distaff/kernels/cuda"
+	"distaff/spmd/estimate"
+	"distaff/spmd/exec"
+	"distaff/spmd/plan"
+)
+
+// gpuMemory is the most that a call of a leaf takes on each rank's GPU, as far as it is known: the blocks
+// that a step reads, as its leaf reads them, the largest that it makes, and workspaces; nil for another target.
+func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
+	if x.k.Code() != codegen.CUDA || len(x.units) == 0 {
+		return nil
+	}
+	list := make([]int64, x.p.Ranks)
+	for rank := range list {
+		result, made := cost.LargestMade(rank)
+		if !made {
+			continue // it runs no step
+		}
+		for _, u := range x.units {
+			list[rank] = max(list[rank], x.gpuCall(u, cost.Needs(rank), result))
+		}
+	}
+	return list
+}
+
+// gpuCall is the memory of a call on these blocks of operands, which makes that of the result.
+func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Block) int64 {
+	args := make([]*estimate.Tensor, len(u.Args))
+	blocks := make([]plan.Block, len(u.Args))
+	args[0], blocks[0] = x.result().As(u.Result.Format.Letters(), u.Result.Format.Order), result
+	bytes := args[0].Block(result).Bytes
+	for i, a := range u.Args[1:] {
+		n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Name == a.Tensor })
+		if n < 0 || needs[n] < 0 {
+			continue
+		}
+		s := x.tensors[n]
+		if a.Convert {
+			s = s.As(a.Format.Letters(), a.Format.Order)
+		}
+		args[i+1], blocks[i+1] = s, needs[n]
+		bytes += s.Block(needs[n]).Bytes
+	}
+	size := func(s ir.Slot) int64 {
+		t := args[s.Arg]
+		if t == nil {
+			return 0
+		}
+		if !s.Field.HasLevel() {
+			return t.Block(blocks[s.Arg]).Entries
+		}
+		r := t.Box(blocks[s.Arg])[t.Modes[s.Level]]
+		if s.Field == ir.Offset {
+			return r[0]
+		}
+		return r[1] - r[0]
+	}
+	sizes := cuda.Sizes{Elements: func(ir.Slot) int64 { return 0 }, Size: size}
+	for _, v := range u.Vars {
+		sizes.Bounds = append(sizes.Bounds, [2]int64{0, x.k.Sizes.Vars[v]})
+	}
+	return bytes + cuda.Memory(u.Func, sizes).Peak
+}

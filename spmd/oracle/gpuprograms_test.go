@@ -1,0 +1,101 @@
+package oracle
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"distaff/codegen/diag"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/kernels/cuda"
+	"distaff/kernels/target"
+)
+
+// refusedOnGPU tells whether an error is that of a statement which has no schedule for a GPU.
+func refusedOnGPU(err error) bool {
+	d := (*diag.Error)(nil)
+	return errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu")
+}
+
+// without is the program without its step n and those that need it; false where it has no run of a statement.
+func (c *programCase) without(n int) bool {
+	c.steps = slices.Delete(slices.Clone(c.steps), n, n+1)
+	w, runs := newWorld(), 0
+	c.steps = slices.DeleteFunc(c.steps, func(s *progStep) bool { return w.take(s) != nil })
+	for _, s := range c.steps {
+		if s.want != nil {
+			runs++
+		}
+	}
+	return runs > 0 && c.follow() == nil
+}
+
+// TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is emulated,
+// from statement to statement. Statements that a GPU does not run are left out.
+func TestOracleGPUPrograms(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	var mu sync.Mutex
+	gpus := map[int]kernels.Backend{} // by rank: what a program left there would be found by the next
+	t.Cleanup(target.StandIn(func(cfg target.Config) (kernels.Backend, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if b := gpus[cfg.Local]; b != nil {
+			return b, nil
+		}
+		b, err := cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
+		if err == nil {
+			gpus[cfg.Local] = b
+		}
+		return b, err
+	}))
+	gpuPrograms(t, 6)
+}
+
+// gpuPrograms holds n random programs on what the target cuda is to the reference.
+func gpuPrograms(t *testing.T, n uint64) {
+	if *nFlag > 0 {
+		n = *nFlag
+	}
+	ran, runs, left := 0, 0, 0
+	for k := range n {
+		c := randomProgram(*seedFlag, *firstFlag+k)
+		c.gpu, c.compile, c.ranks = true, true, min(c.ranks, 2) // an emulated kernel takes thousands of mappings
+
+		err, more := c.follow(), true
+		for err == nil && more {
+			c.refused = new(atomic.Int64)
+			err = c.check()
+			n := c.refused.Load()
+			if n == 0 {
+				break
+			}
+			left++
+			more, err = c.without(int(n)-1), nil
+		}
+		if !more {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("program %d: %v\n%s", *firstFlag+k, err, indent(c.String()))
+		}
+		ran++
+		for _, s := range c.steps {
+			if s.want != nil {
+				runs++
+			}
+		}
+	}
+	t.Logf("seed %d: %d programs, %d runs of statements; %d statements left out", *seedFlag, ran, runs, left)
+	if runs == 0 {
+		t.Error("no statement ran")
+	}
+}

@@ -1,0 +1,57 @@
+package prepared
+
+import "distaff/io/tcs"
+
+// keep has this rank's blocks of an operand stay where its leaves run. They hold still: what
+// statements write are results, each in memory of its own, or, on one rank, a leaf's over the old value.
+func (k *Statement) keep(operand int) {
+	if k.Loose(k.Problem.Operands[operand].Tensor) {
+		return
+	}
+	k.kept[operand] = true
+	k.each(operand, k.Keep)
+}
+
+// unkeep ends what keep began.
+func (k *Statement) unkeep(operand int) {
+	if k.kept[operand] {
+		k.kept[operand] = false
+		k.each(operand, k.Forget)
+	}
+}
+
+// each calls do with this rank's blocks of an operand, and with its replica.
+func (k *Statement) each(operand int, do func(t *tcs.Tensor)) {
+	for _, t := range k.exec.Own[operand] {
+		do(t)
+	}
+	if t := k.exec.Replicas[operand]; t != nil {
+		do(t)
+	}
+}
+
+// Loosen says that others may change the values of an operand from here on.
+func (k *Statement) Loosen(name string) {
+	for i, o := range k.Problem.Operands {
+		if o.Tensor == name {
+			k.unkeep(i)
+		}
+	}
+}
+
+// still tells whether nothing but the leaf writes to what its call makes: no positions become narrower,
+// no levels others, and ranks sum nothing into it.
+func (k *Statement) still() bool {
+	u := k.leaves[0].unit.Result
+	if u.Repack || k.near != nil && k.near.sum {
+		return false
+	}
+	if u.Shares < 0 {
+		for _, w := range u.PosWidth {
+			if w > 4 {
+				return false
+			}
+		}
+	}
+	return true
+}
