@@ -232,6 +232,22 @@ func TestThreadsFail(t *testing.T) {
 	}
 }
 
+// TestPartsLeftOut: what a thread that failed did not store is no error of the others, which read it; what one
+// that goes on did not store is.
+func TestPartsLeftOut(t *testing.T) {
+	const body = "shared s float64[64]\nif t != 5 {\ns[t] = 1.0\n} else {\nfail divide(b, t)\n}\nbarrier\nx[64 * b + t] = s[63 - t]"
+	for seed := range uint64(20) {
+		x, k := make([]float64, 130), make([]int32, 128)
+		if fail, err := launched(t, body, x, k, seed); err != nil || fail == nil {
+			t.Errorf("seed %d: got %v, %v", seed, fail, err)
+		}
+		_, err := launched(t, strings.Replace(body, "fail divide(b, t)", "k[64 * b] = 1i32", 1), x, k, seed)
+		if err == nil || !strings.Contains(err.Error(), "s[5] is read but was never written") {
+			t.Errorf("seed %d: got %v", seed, err)
+		}
+	}
+}
+
 // TestGrids: launches see each other's stores, and a grid has no blocks or a sensible number.
 func TestGrids(t *testing.T) {
 	two := "launch one[n, 64] b, t {\n atomic x[t] += 1.0\n }\n for i in 0 : 3 {\n launch two[n, 64] b2, t2 {\n if b2 == 0 {\n x[t2] += x[63 - t2 + 64] + float64(i)\n }\n }\n }"

@@ -223,7 +223,7 @@ func (m *memory) gone(s state) *memory {
 // readable ends the run unless element i (counted from m.first) can be read.
 func (fr *frame) readable(m *memory, i int64) {
 	fr.within(m, i)
-	if m.init != nil && !m.init[i] {
+	if m.init != nil && !m.init[i] && !fr.bereft() {
 		fr.errorf("%s[%d] is read but was never written", m.name, i+m.first)
 	}
 }

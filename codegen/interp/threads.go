@@ -2,6 +2,7 @@ package interp
 
 import (
 	"math"
+	"slices"
 
 	"distaff/codegen/ir"
 )
@@ -189,6 +190,12 @@ func (g *grid) advance(w *warp) bool {
 		w.exchange(m)
 	}
 	return w.goOn()
+}
+
+// bereft tells whether a thread of this one's block has failed: what it left out, such as its part of a
+// sum, is undefined to the others, which run to their end.
+func (fr *frame) bereft() bool {
+	return fr.thread != nil && slices.ContainsFunc(fr.thread.warp.grid.threads, func(t thread) bool { return t.state == failed })
 }
 
 // goOn lets the waiting threads of a warp go on, and reports whether there are any.
