@@ -58,7 +58,6 @@ struct fiber {
 };
 
 struct block {
-    block *next; // of another of the host's threads
     fiber fibers[MAX_THREADS], scheduler;
     unsigned long long given[MAX_THREADS]; // at the last meeting of the warp,
     bool came[MAX_THREADS];                // by those that came to it
