@@ -49,6 +49,8 @@ type Keeper interface {
 	Resident(t *tcs.Tensor)
 	// Forget comes before t changes, and before it is closed or dropped.
 	Forget(t *tcs.Tensor)
+	// Changed says that the host wrote to t's arrays, in which others that stay may have theirs too.
+	Changed(t *tcs.Tensor)
 }
 
 // C is the Backend of CPUs: emit/c prints the leaf, package cc compiles it or finds it in

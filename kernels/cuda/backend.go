@@ -194,6 +194,12 @@ func (b *Backend) Forget(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.forget(t) })
 }
 
+// Changed says that the host wrote to t's arrays: what stays on the device of the same memory, as an
+// array of another tensor too, is copied there again at its next use.
+func (b *Backend) Changed(t *tcs.Tensor) {
+	b.dev.always(func() { b.store.rewritten(t) })
+}
+
 // Uploaded is how many bytes of arguments were copied to the device so far.
 func (b *Backend) Uploaded() int64 { return b.store.up.Load() }
 

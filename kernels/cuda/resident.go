@@ -188,6 +188,16 @@ func (s *store) changed(host unsafe.Pointer, bytes int64, except *resident) erro
 	return nil
 }
 
+// rewritten drops the arrays that overlap those of a tensor. What the driver refuses to free belongs to a
+// device that is lost, as the next call tells.
+func (s *store) rewritten(t *tcs.Tensor) {
+	for _, l := range t.Levels {
+		s.changed(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width), nil)
+		s.changed(l.Crd.Ptr, l.Crd.Len*int64(l.Crd.Width), nil)
+	}
+	s.changed(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width), nil)
+}
+
 // renew notes the arrays that a tensor has got from a leaf. made are those that are on the
 // device already: they stay there, and taken tells which. A device that is lost shows at the next
 // call: what the leaf made is whole.

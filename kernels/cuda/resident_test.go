@@ -69,6 +69,12 @@ func TestResident(t *testing.T) {
 	tcs.Slice[float64](a.Vals)[0] = 1000
 	call(z, y, matrixBytes+y.Bytes())
 	b.Forget(a) // once too often: nothing
+	b.Resident(a)
+	call(z, y, matrixBytes+y.Bytes())
+	tcs.Slice[float64](a.Vals)[1] = 2000
+	b.Changed(a.Alias()) // another tensor of the same memory
+	call(z, y, matrixBytes+y.Bytes())
+	b.Forget(a)
 	if n := len(d.blocks); n != 0 {
 		t.Errorf("%d arrays stay on the device", n)
 	}

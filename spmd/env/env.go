@@ -181,6 +181,14 @@ func (e *Env) Forget(t *tcs.Tensor) {
 	}
 }
 
+// Changed comes after others wrote to a tensor's memory, which may be that of tensors that are kept, such
+// as an operand to which a statement is still bound.
+func (e *Env) Changed(t *tcs.Tensor) {
+	if e.keeper != nil && len(e.kept) > 0 {
+		e.keeper.Changed(t)
+	}
+}
+
 // Backend is the target's, as the settings and the environment say.
 func (s Settings) Backend() (kernels.Backend, error) {
 	cfg, err := cc.FromEnv(os.Getenv)

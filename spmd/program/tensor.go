@@ -40,6 +40,7 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 		if err := memory.Check(in.Tensor, name, p.o.TrustInput); err != nil {
 			return nil, err
 		}
+		p.env.Changed(in.Tensor) // it may be the memory of a tensor that was set before
 		order = in.Tensor.Order()
 		if len(how.Sizes) > 0 && len(how.Sizes) != order {
 			return nil, fault.Commandf("%s: got %s, want %d: the tensor in memory has %s", name, tcs.Count(int64(len(how.Sizes)), "size"), order, tcs.Count(int64(order), "mode"))
