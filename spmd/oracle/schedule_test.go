@@ -460,6 +460,6 @@ func TestScheduleShrinks(t *testing.T) {
 func used(command string, later []string) bool {
 	args := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("(),", r) })
 	return slices.ContainsFunc(args[1:], func(v string) bool {
-		return v[0] >= 'x' && slices.ContainsFunc(later, func(c string) bool { return strings.Contains(c, v) })
+		return v[0] >= 'u' && slices.ContainsFunc(later, func(c string) bool { return strings.Contains(c, v) })
 	})
 }
