@@ -26,6 +26,13 @@ func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 	if err != nil {
 		return Form{}, err
 	}
+	if f.tileOf(loops) != "" {
+		for _, v := range loops {
+			if r := f.g.MadeBy(v); r != nil && r.Kind == provenance.Bound {
+				return Form{}, fmt.Errorf("the loop over %s, which fills %s, has bounds of its own", v, t.Key())
+			}
+		}
+	}
 	if err := f.everywhere(a, key, t); err != nil {
 		return Form{}, err
 	}

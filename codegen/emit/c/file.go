@@ -312,3 +312,22 @@ func slotExpr(s ir.Slot) string {
 	}
 	return level + s.Field.String()
 }
+
+// reads tells whether the leaf loads from an array, or adds to its elements.
+func (l *leaf) reads(a *ir.Array) bool {
+	found := false
+	ir.Walk(l.fn.Body, func(s ir.Stmt) {
+		if t, ok := s.(*ir.Store); ok && t.A == a && t.Accumulate {
+			found = true
+		}
+		if t, ok := s.(*ir.Copy); ok && t.Src == a {
+			found = true
+		}
+	})
+	ir.WalkExprs(l.fn.Body, func(x ir.Expr) {
+		if t, ok := x.(*ir.Load); ok && t.A == a {
+			found = true
+		}
+	})
+	return found
+}

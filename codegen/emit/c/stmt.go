@@ -85,11 +85,10 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.line("__builtin_prefetch(%s + %s);", f.array(s.A), f.expr(s.Index, 5))
 	case *ir.Local:
 		if f.leaf.used[s.A] {
-			zero := " = {0}"
-			if s.Undefined {
-				zero = ""
+			f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
+			if !f.leaf.reads(s.A) { // a pass that counts entries fills workspaces and asks for no value
+				f.line("(void)%s;", f.array(s.A))
 			}
-			f.line("%s %s[%d]%s;", ctype(s.A.Elem), f.array(s.A), s.Len, zero)
 		}
 	case *ir.Grow:
 		f.grow(s)
