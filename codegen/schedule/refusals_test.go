@@ -288,6 +288,8 @@ func TestRefusals(t *testing.T) {
 		{spmv, "pos(j,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,W),split(p1,a,b,2),workspace(W,Hash)", "W is filled and read by loops that are cut in different ways", "workspace(W,Hash)"},
 		{problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * B(i,j)))", formats: "y:d A:ds B:ds"}, "pos(j,p,A),split(p,p0,p1,4),precompute(A(i,j)*B(i,j),p1,pw,W),workspace(W,Positions)",
 			"A(i,j) * B(i,j) has no value at positions of A(i,j) where B(i,j) has none", "workspace(W,Positions)"},
+		{spmv, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,W),divide(p1,p2,p3,2),bound(pw,pb,5001,MaxConstraint)",
+			"the loop over pb, which fills W(i,j), has bounds of its own", "bound(pw,pb,5001,MaxConstraint)"},
 		{spmv, "precompute(A(i,j)*x(j),j,jw,W),workspace(W,Positions)", "the loop over jw, which fills W(jw), runs over coordinates", "workspace(W,Positions)"},
 		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(iw,a,b,4)", "iw stands for i1 in the producer of a workspace; what replaces i1 comes before the precompute", "iw"},
 		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(i1,a,b,4)", "iw stands for i1 in the producer of a workspace", "i1"},
