@@ -75,25 +75,31 @@ func data() map[string]*tcs.Tensor {
 // unit compiles a statement.
 func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 	t.Helper()
-	stmt, err := notation.Parse(s.src)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if s.typ == ir.Invalid {
 		s.typ = ir.Float64
 	}
-	sizes := map[string]int64{"i": 3, "j": 4}
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: sizes, Target: target}
+	return Compile(t, s.src, s.levels, s.typ, codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
+}
+
+// Compile compiles a statement as r says, whose Stmt and Tensors it sets: tensors have the type, and the
+// levels of levels, by name, or dense ones.
+func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type, r codegen.Request) *codegen.Unit {
+	t.Helper()
+	stmt, err := notation.Parse(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Stmt, r.Tensors = stmt, map[string]codegen.Tensor{}
 	add := func(a *notation.Access) {
 		f := format.DenseOf(len(a.Vars))
-		x := codegen.Tensor{Format: f, Type: s.typ, NNZ: -1}
-		if levels := s.levels[a.Name]; levels != "" {
-			if _, x.Format, err = format.ParseFlag(a.Name + ":" + levels); err != nil {
+		x := codegen.Tensor{Format: f, Type: typ, NNZ: -1}
+		if l := levels[a.Name]; l != "" {
+			if _, x.Format, err = format.ParseFlag(a.Name + ":" + l); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for l, k := range x.Format.Levels {
-			x.Dims = append(x.Dims, sizes[a.Vars[l]])
+			x.Dims = append(x.Dims, r.Sizes[a.Vars[l]])
 			width := uint8(0)
 			if k != format.Dense {
 				width = 4

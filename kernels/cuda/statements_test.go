@@ -10,9 +10,9 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
-	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/kernels"
+	"distaff/kernels/backendtest"
 	"distaff/kernels/interpret"
 )
 
@@ -78,41 +78,7 @@ func (s scheduled) check(t *testing.T, b kernels.Backend, seed uint64) {
 // compile compiles for a target.
 func (s scheduled) compile(t *testing.T, target codegen.Target, commands []string) *codegen.Unit {
 	t.Helper()
-	stmt, err := notation.Parse(s.src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: s.sizes, Target: target, Schedule: commands, Verify: true}
-	add := func(a *notation.Access) {
-		f := format.DenseOf(len(a.Vars))
-		if levels := s.levels[a.Name]; levels != "" {
-			if _, f, err = format.ParseFlag(a.Name + ":" + levels); err != nil {
-				t.Fatal(err)
-			}
-		}
-		x := codegen.Tensor{Format: f, Type: s.typ, NNZ: -1}
-		for l, k := range f.Levels {
-			x.Dims = append(x.Dims, s.sizes[a.Vars[l]])
-			width := uint8(0)
-			if k != format.Dense {
-				width = 4
-			}
-			x.PosWidth, x.CrdWidth = append(x.PosWidth, width), append(x.CrdWidth, width)
-		}
-		r.Tensors[a.Name] = x
-	}
-	add(stmt.LHS)
-	notation.Walk(stmt.RHS, func(e notation.Expr) bool {
-		if a, ok := e.(*notation.Access); ok {
-			add(a)
-		}
-		return true
-	})
-	u, err := codegen.Compile(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return backendtest.Compile(t, s.src, s.levels, s.typ, codegen.Request{Sizes: s.sizes, Target: target, Schedule: commands, Verify: true})
 }
 
 var valueTypes = map[ir.Type]tcs.Type{ir.Float64: tcs.Float64, ir.Float32: tcs.Float32, ir.Int64: tcs.Int64, ir.Complex128: tcs.Complex128}
