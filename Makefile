@@ -36,6 +36,7 @@ golden:
 	$(GO) generate ./...
 	$(GO) test ./codegen ./codegen/emit/c -run Golden -update
 	$(GO) test ./cmd/distaff -run 'Reference|Tutorial' -update
+	$(GO) test ./spmd/jobs -run Scaling -update
 	$(GO) run ./scripts/pictures
 
 fuzz:

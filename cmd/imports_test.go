@@ -27,8 +27,8 @@ var cgoFree = []string{"codegen", "io"}
 
 // ranks lists the packages of spmd: each may import only those behind it.
 var ranks = []string{
-	"oracle", ".", "jobs", "program", "forecast", "output", "check", "stats", "launch", "prepared", "input", "env", "build", "estimate", "load", "exec", "store",
-	"reduce", "merge", "transfer", "plan", "summary", "bridge", "fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
+	"oracle", ".", "planview", "jobs", "program", "forecast", "output", "check", "stats", "launch", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec", "assemble", "store",
+	"reduce", "merge", "transfer", "plan", "plan/flow", "partition", "summary", "bridge", "usercode", "fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
 }
 
 // rank is a package's place in ranks, -1 for none.

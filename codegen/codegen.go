@@ -3,7 +3,7 @@
 //
 // Compile runs a table of passes (passes.go): the normal form (notation), one
 // order of all loops and the conversions that it forces (order.go, convert.go), the
-// nest in concrete index notation (terms.go, factor.go, nest.go, cin), what is decided of
+// nest in concrete index notation (network.go, terms.go, nest.go, cin), what is decided of
 // its loops and its result, and the leaf (lower, lattice, ir).
 //
 // A leaf does not depend on sizes but for the width of its integers and the
@@ -17,7 +17,7 @@
 //	outcomes.go    what passes make: its text, and its verifiers
 //	terms.go       products on their way down the order of variables
 //	order.go       the one order of all variables
-//	factor.go      sums that are taken out of a term, and computed by themselves
+//	network.go     contractions: sums that are taken out of a term, and computed by themselves
 //	nest.go        the default nest of loops, with workspaces
 //	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
@@ -29,6 +29,7 @@
 //	gpudefault.go  the default schedule of a GPU: one of the forms of gpuforms.go and gpurows.go
 //	leaf.go        lowering, and what comes before and after it
 //	inplace.go     leaves that write over the left tensor's old value
+//	operations.go  how many operations a leaf does
 package codegen
 
 import (
@@ -93,6 +94,11 @@ type Request struct {
 	// store no more than the range.
 	Schedule []string
 	Parts    []string
+	// Network says how products of several tensors are contracted: "auto" or "" where it pays,
+	// "direct" in one nest of loops, "pairwise" two at a time, or a tree such as "((A*B)*C)*D".
+	Network string
+	// IntermediateOrder is the most variables that an intermediate of these has; 0 for any number.
+	IntermediateOrder int
 	// Names has the names that the user gave tensors, where Normal has others.
 	Names map[string]string
 	// Accumulate asks for a leaf that adds to a result which is there already, and
@@ -107,6 +113,9 @@ type Request struct {
 	// InPlace is the operand, or the left tensor for what += adds to, that is the left tensor's
 	// old value, and whose memory the result may take: see Result.InPlace. "" for none.
 	InPlace string
+	// Extern is the C function called name that file defines, for schedules that substitute one; nil
+	// where there are none.
+	Extern func(file, name string) (*ir.Extern, error)
 	// Verify runs the verifier of each pass behind it. One that fails is a bug: a panic.
 	Verify bool
 	// Trace, if not nil, is told of each pass behind it. text prints what it made, and is
@@ -158,6 +167,8 @@ type Unit struct {
 	Notes   []string // one line for each conversion, and for what a schedule says and gets in another way
 	Order   []string // the loop order of all variables
 	CIN     cin.Stmt
+	// Network says how the products of its terms are contracted, as text.
+	Network func() string
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
 	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).
@@ -258,9 +269,11 @@ type compilation struct {
 	stats   []strategy.Tensor // their entries and counts
 	args    []Arg             // those that ops are
 	nest    *nest
-	plain   cin.Stmt    // what the nest became, without a schedule
-	share   *cin.Access // whose level arrays the result has too; nil for none
-	own     bool        // the result must have level arrays of its own
+	// contractions are those of each term; nil where it has none.
+	contractions []*contracted
+	plain        cin.Stmt    // what the nest became, without a schedule
+	share        *cin.Access // whose level arrays the result has too; nil for none
+	own          bool        // the result must have level arrays of its own
 	// commands are those of a schedule.
 	commands []*schedule.Command
 	orders   []schedule.Order // what they say of the strategy
@@ -458,9 +471,10 @@ func (c *compilation) taken() map[string]bool {
 	return taken
 }
 
-// factor takes sums out of the terms.
-func (c *compilation) factor() error {
-	c.nest.factor()
+// contract takes sums out of the terms, as the contractions say.
+func (c *compilation) contract() error {
+	c.nest.contract(c.contractions, c.normal.Vars)
+	c.unit.Network = c.networkText
 	return nil
 }
 

@@ -116,20 +116,33 @@ func (n *nest) bound(vars []string, k int) bool {
 func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 	for ; k < len(n.order); k++ {
 		v := n.order[k]
-		if slices.Contains(t.left, v) {
+		switch {
+		case slices.Contains(t.left, v):
 			if len(t.ordered) > 0 && t.ordered[0] != v {
 				return n.workspace(terms, k, t)
+			}
+			if havePart(terms, k) {
+				return n.parts(terms, k, t)
 			}
 			if groups := n.apart(terms, k); groups != nil {
 				return n.inTurn(groups, k, t)
 			}
 			return &cin.Forall{Var: v, Body: n.build(terms, k+1, t.without(v))}
-		}
-		if slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) || x.hasPart(k) }) {
+		case slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) }):
 			return n.sum(terms, k, t)
+		case havePart(terms, k):
+			return n.parts(terms, k, t)
 		}
 	}
+	if havePart(terms, k) {
+		return n.parts(terms, k, t)
+	}
 	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(terms)}
+}
+
+// havePart tells whether a part of one of the terms is computed at order[k].
+func havePart(terms []*term, k int) bool {
+	return slices.ContainsFunc(terms, func(x *term) bool { return x.hasPart(k) })
 }
 
 func (t target) without(v string) target {
@@ -142,12 +155,12 @@ func remove(list []string, v string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(u string) bool { return u == v })
 }
 
-// sum builds terms some of which sum order[k], or have parts that do.
+// sum builds terms some of which sum order[k].
 func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		return n.workspace(terms, k, t)
 	}
-	if slices.ContainsFunc(terms, func(x *term) bool { return x.hasPart(k) }) {
+	if havePart(terms, k) {
 		return n.parts(terms, k, t)
 	}
 	if len(t.left) == 0 && !(t.temp && len(t.lhs.Vars) == 0) {
@@ -175,31 +188,37 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Seq{List: list}
 }
 
-// parts builds terms some of which have parts that sum order[k]: each part is computed
-// into its temporary before what reads it.
+// parts builds terms some of which have parts that are computed at order[k]: before what reads
+// them, the first outermost.
 func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
-	var here []*hoistedSum
-	rest := make([]*term, len(terms))
-	for i, x := range terms {
-		rest[i] = x
-		if x.hasPart(k) {
-			c := *x
-			c.parts = nil
-			for _, p := range x.parts {
-				if p.k == k {
-					p.at.Name = n.fresh(p.letter)
-					here = append(here, p)
-				} else {
-					c.parts = append(c.parts, p)
-				}
+	rest, here := without(terms, func(p *hoistedSum) bool { return p.k == k })
+	return n.produced(n.loops(rest, k, t), here)
+}
+
+// without are the terms without some of their parts, and these.
+func without(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts []*hoistedSum) {
+	for _, x := range terms {
+		c := *x
+		c.parts = nil
+		for _, p := range x.parts {
+			if taken(p) {
+				parts = append(parts, p)
+			} else {
+				c.parts = append(c.parts, p)
 			}
-			rest[i] = &c
 		}
+		rest = append(rest, &c)
 	}
-	s := n.loops(rest, k, t)
-	for i := len(here) - 1; i >= 0; i-- {
-		p := here[i]
-		s = &cin.Where{Consumer: s, Producer: n.sum(p.body, k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})}
+	return rest, parts
+}
+
+// produced is a statement that reads parts, with what computes them.
+func (n *nest) produced(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := parts[i]
+		m := *n
+		m.order = p.order
+		s = &cin.Where{Consumer: s, Producer: m.loops(p.body, p.k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})}
 	}
 	return s
 }
@@ -216,9 +235,9 @@ func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 		}
 	}
 	temp := &cin.Access{Name: n.fresh("t")}
-	here = append(here, &term{factors: []cin.Expr{temp}})
+	here, parts := without(append(here, &term{factors: []cin.Expr{temp}}), func(*hoistedSum) bool { return true })
 	return &cin.Where{
-		Consumer: &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)},
+		Consumer: n.produced(&cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)}, parts),
 		Producer: n.sum(summed, k, target{lhs: temp, temp: true, accumulate: true}),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/network"
 	"distaff/codegen/strategy"
 )
 
@@ -100,14 +101,43 @@ func (c *compilation) verifyOrder() error {
 	for _, u := range c.uses {
 		g.access(u.vars, u.format)
 	}
-	for k, v := range c.unit.Order {
-		for _, u := range c.unit.Order[:k] {
+	return g.verify(c.unit.Order)
+}
+
+// verify holds an order of loops to what must come before what.
+func (g *graph) verify(order []string) error {
+	for k, v := range order {
+		for _, u := range order[:k] {
 			if g.after[v][u] {
 				return fmt.Errorf("%s comes before %s, which a storage order forbids", u, v)
 			}
 		}
 	}
 	return nil
+}
+
+// verifyNetwork: each contraction has loops over all variables of its factors, which walk these as
+// they are stored.
+func (c *compilation) verifyNetwork() error {
+	var err error
+	for _, x := range c.contractions {
+		if x == nil || x.plan.Whole() {
+			continue
+		}
+		x.plan.Root.Each(func(y *network.Contraction) {
+			g := newGraph(y.Loops)
+			for _, f := range y.Factors {
+				for _, a := range x.problem.Factors[f].Accesses {
+					g.access(a.Vars, c.useOf(&a).format)
+					if k := slices.IndexFunc(a.Vars, func(v string) bool { return !slices.Contains(y.Loops, v) }); k >= 0 {
+						err = cmp.Or(err, fmt.Errorf("no loop over %s around %s", a.Vars[k], a.Tensor.Name))
+					}
+				}
+			}
+			err = cmp.Or(err, g.verify(y.Loops))
+		})
+	}
+	return err
 }
 
 func (c *compilation) operandsText() string {

@@ -34,7 +34,8 @@ const (
 	loopOrder   fact = "the order of loops, and what is converted for it"
 	operandList fact = "the leaf's operands"
 	products    fact = "the terms as products"
-	factoredSum fact = "the terms, factored"
+	plans       fact = "the contractions of terms, and what is converted for them"
+	withParts   fact = "the terms, with intermediates"
 	plainNest   fact = "the nest of loops"
 	sameLevels  fact = "whose level arrays the result can have"
 	loopNest    fact = "the nest, as a schedule changes it"
@@ -51,8 +52,7 @@ const (
 
 // passes are what Compile runs, in this order.
 //
-// A pass that contracts products of many tensors rewrites the normal form: it stands behind
-// "normal", before anything reads that. How loops run and workspaces are made is chosen
+// How loops run and workspaces are made is chosen
 // by "strategy" alone, from statistics and the target: behind it only "lower" and what follows
 // see the nest, and nothing before it depends on what it chooses.
 var passes = []pass{
@@ -61,10 +61,11 @@ var passes = []pass{
 	{"result", []fact{normalForm}, []fact{resultKinds}, (*compilation).result, (*compilation).resultText, (*compilation).verifyResult},
 	{"uses", []fact{normalForm}, []fact{tensorUses}, (*compilation).collect, (*compilation).usesText, (*compilation).verifyUses},
 	{"order", []fact{normalForm, resultKinds, tensorUses}, []fact{loopOrder}, (*compilation).order, (*compilation).orderText, (*compilation).verifyOrder},
-	{"operands", []fact{resultKinds, tensorUses, loopOrder}, []fact{operandList}, (*compilation).operands, (*compilation).operandsText, (*compilation).verifyOperands},
+	{"network", []fact{normalForm, computeType, resultKinds, tensorUses, loopOrder}, []fact{plans}, (*compilation).network, (*compilation).networkText, (*compilation).verifyNetwork},
+	{"operands", []fact{resultKinds, tensorUses, plans}, []fact{operandList}, (*compilation).operands, (*compilation).operandsText, (*compilation).verifyOperands},
 	{"terms", []fact{normalForm, computeType, loopOrder, operandList}, []fact{products}, (*compilation).terms, (*compilation).termsText, (*compilation).verifyTerms},
-	{"factor", []fact{products, operandList}, []fact{factoredSum}, (*compilation).factor, (*compilation).termsText, (*compilation).verifyTerms},
-	{"nest", []fact{factoredSum}, []fact{plainNest}, (*compilation).loops, (*compilation).cinText, (*compilation).verifyCIN},
+	{"contract", []fact{products, plans}, []fact{withParts}, (*compilation).contract, (*compilation).termsText, (*compilation).verifyTerms},
+	{"nest", []fact{withParts}, []fact{plainNest}, (*compilation).loops, (*compilation).cinText, (*compilation).verifyCIN},
 	{"shared", []fact{plainNest, resultKinds, operandList}, []fact{sameLevels}, (*compilation).shared, (*compilation).sharedText, (*compilation).verifyShared},
 	{"schedule", []fact{plainNest, sameLevels, operandList, computeType}, []fact{loopNest}, (*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays}, (*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
@@ -84,7 +85,7 @@ var passOrder = []struct{ before, after, why string }{
 	{"types", "result", "a mistake in the types is the user's, and is told before anything is planned"},
 	{"result", "uses", "the widths of the result count the old value of a += apart from the terms, which uses adds it to"},
 	{"order", "terms", "factors are sorted by the loops that bind them"},
-	{"factor", "nest", "the nest computes what is taken out of a term before the loops that read it"},
+	{"contract", "nest", "the nest computes what is taken out of a term before the loops that read it"},
 	{"shared", "schedule", "loops over an operand's positions may come in any order, those that append may not"},
 	{"schedule", "arrays", "loops that a schedule moved may no longer visit what the operand stores, and nothing else"},
 	{"arrays", "into", "only a result with an operand's level arrays has a map"},

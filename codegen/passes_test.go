@@ -94,7 +94,7 @@ func TestPassTraced(t *testing.T) {
 	}
 	for pass, want := range map[string]string{
 		"normal": "A(i,j) = sum(k, B(i,j)*C(i,k)*D(j,k))\n", "types": "int64\n", "order": "i j k\n", "uses": "B(i,j): ds, 1000 entries", "operands": "D: dd int64\n",
-		"terms": "sum(k, B(i,j) * C(i,k) * D(j,k))\n", "factor": "B(i,j) * t{sum(k, C(i,k) * D(j,k))}\n",
+		"terms": "sum(k, B(i,j) * C(i,k) * D(j,k))\n", "contract": "B(i,j) * t{sum(k, C(i,k) * D(j,k))}\n", "network": "loops  i j {t: k}\n",
 		"nest": "t += C(i,k) * D(j,k)", "shared": "B(i,j)\n", "schedule": "t += ", "arrays": "those of B", "into": "A(i,j) = ", "threads": "CPUThread", "strategy": "parallelize(i,CPUThread,",
 		"lower": "func leaf", "vectorize": "vector", "simplify": "vector", "result": "format ds, level arrays: its own",
 	} {
@@ -120,7 +120,8 @@ func TestVerifiers(t *testing.T) {
 		"order":    func(c *compilation) { slices.Reverse(c.unit.Order) },
 		"operands": func(c *compilation) { c.ops[1].Name = c.ops[2].Name },
 		"terms":    func(c *compilation) { c.nest.terms[0].sums = nil },
-		"factor":   func(c *compilation) { c.nest.terms[0].parts[0].body[0].factors = nil },
+		"network":  func(c *compilation) { slices.Reverse(c.contractions[0].plan.Root.Loops) },
+		"contract": func(c *compilation) { c.nest.terms[0].parts[0].body[0].factors = nil },
 		"nest":     func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "i", Body: c.unit.CIN} },
 		"shared":   func(c *compilation) { c.share = &cin.Access{Name: "B", Vars: []string{"j", "i"}} },
 		"schedule": func(c *compilation) { c.unit.CIN = &cin.Seq{} },

@@ -181,6 +181,8 @@ func TestForms(t *testing.T) {
 		{spgemm, "", "workspace(w,Hash)", `alloc w_table`, 2},
 		{spgemm, "", "workspace(w,Bitmap)", `mark w_bits`, 1},
 		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "", "flatten(i)", `B_pos1\[i_lo - B_off0:64\]`, 1},
+		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "flatten(i)", "parallelize(k,CPUVector,Temporary)", `vector reduce\(sum`, 1},
+		{"A(j,l,k)=C(i)*B(k,l,j)\nA:sss:2,1,0\nB:sss", "reorder(k,l,j,i)", "fuse(j,i,f)", `fill A_vals\[B_s_2 : B_e_2\]`, 1},
 		{spmm, "", "tile(k,8)", `for k_tile in k_lo : k_hi - 7 step 8`, 1},
 		{spmm, "", "vectorize(k)", `for k in k_lo : k_hi vector`, 1},
 		{spmv, "temporaries(y)", "vectorize(j,A)", `for A_p_1 in A_s : A_e vector`, 1},

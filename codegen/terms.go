@@ -16,7 +16,7 @@ type term struct {
 	factors []cin.Expr
 	sums    []string // variables to sum, those not yet bound
 	pending []*pending
-	parts   []*hoistedSum // sums that factoring took out of it
+	parts   []*hoistedSum // sums that were taken out of it
 }
 
 // x is the term's expression. Factors come in the order in which their
@@ -130,7 +130,7 @@ func (t *term) String() string {
 		texts[k] = cin.ExprString(f)
 		for _, p := range t.parts {
 			if f == cin.Expr(p.at) {
-				texts[k] = p.letter + p.at.Key() + "{" + termTexts(p.body, " + ") + "}"
+				texts[k] = p.at.Key() + "{" + termTexts(p.body, " + ") + "}"
 			}
 		}
 	}
@@ -153,4 +153,66 @@ func termTexts(terms []*term, between string) string {
 		texts[k] = t.String()
 	}
 	return strings.Join(texts, between)
+}
+
+// hasPart tells whether a part of t is computed at order[k].
+func (t *term) hasPart(k int) bool {
+	return slices.ContainsFunc(t.parts, func(p *hoistedSum) bool { return p.k == k })
+}
+
+// whole is the term with its parts multiplied out again: the factors in another order.
+func (t *term) whole() *term {
+	if len(t.parts) == 0 {
+		return t
+	}
+	parts := map[cin.Expr]*hoistedSum{}
+	t.eachPart(func(p *hoistedSum) { parts[p.at] = p })
+	c := *t
+	c.parts, c.factors, c.sums = nil, nil, slices.Clone(t.sums)
+	var add func(factors []cin.Expr)
+	add = func(factors []cin.Expr) {
+		for _, f := range factors {
+			p := parts[f]
+			if p == nil {
+				c.factors = append(c.factors, f)
+				continue
+			}
+			c.sums = append(c.sums, p.body[0].sums...)
+			add(p.body[0].factors)
+		}
+	}
+	add(t.factors)
+	return &c
+}
+
+// eachPart calls fn for the parts of t, and for theirs.
+func (t *term) eachPart(fn func(*hoistedSum)) {
+	for _, p := range t.parts {
+		fn(p)
+		p.body[0].eachPart(fn)
+	}
+}
+
+// verifyFactors checks that factors and sums are those that the terms had.
+func verifyFactors(before, after []*term) error {
+	if len(before) != len(after) {
+		return fmt.Errorf("%d terms of %d", len(after), len(before))
+	}
+	for k, x := range before {
+		y := after[k].whole()
+		if got, want := sortedKeys(y), sortedKeys(x); !slices.Equal(got, want) || x.neg != y.neg {
+			return fmt.Errorf("%s, which is not %s", after[k], x)
+		}
+	}
+	return nil
+}
+
+// sortedKeys are the texts of a term's factors, and the variables that it sums.
+func sortedKeys(x *term) []string {
+	keys := slices.Clone(x.sums)
+	for _, f := range x.factors {
+		keys = append(keys, cin.ExprString(f))
+	}
+	slices.Sort(keys)
+	return keys
 }

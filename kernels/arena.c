@@ -9,6 +9,7 @@
 
 #define _GNU_SOURCE
 #include "arena.h"
+#include "gemm.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -398,6 +399,7 @@ void dst_call_init(dst_call *c, dst_arena *a, int32_t threads) {
     c->env.alloc = leaf_alloc;
     c->env.grow = leaf_grow;
     c->env.release = leaf_release;
+    c->env.gemm = dst_blas_gemm;
     c->arena = a;
 }
 

@@ -35,6 +35,12 @@
 // A rank therefore calls its leaves from one thread: its own goroutine's, if
 // that is locked to a thread, or a Runner's.
 //
+// # Products of matrices
+//
+// A leaf that a schedule has a BLAS substituted in calls the gemm of its environment, which is OpenBLAS's
+// where this machine has one (gemm.c), and computes what that does not take by loops of its own. The
+// leaf's threads each call it for a part of the product.
+//
 // # Failure
 //
 // A leaf reports what can go wrong by its return value, which Call turns into
@@ -47,6 +53,7 @@
 //	leaf.go        a leaf, and its call
 //	library.go     shared objects
 //	registered.go  leaves inside the program
+//	gemm.go        the BLAS that leaves call
 //	arena.go       memory for leaves
 //	threads.go     how many threads
 //	runner.go      threads that leaves run on

@@ -7,7 +7,6 @@ import (
 
 	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
-	"distaff/kernels/blas"
 	"distaff/kernels/cc"
 )
 
@@ -21,7 +20,8 @@ type Facts struct {
 	OpenMPThreads int // that a region asked for two of them got
 	OpenMPErr     error
 
-	BLAS string
+	BLAS, BLASConfig string // the library's path, and its own words
+	BLASErr          error
 
 	CPU        []string // architecture levels beside native that run here, best first
 	Threads    int      // a single rank's
@@ -48,7 +48,8 @@ int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 
 // Doctor finds the facts. It compiles, loads and calls a small leaf.
 func Doctor(ctx context.Context, cfg cc.Config) Facts {
-	f := Facts{BLAS: blas.Name, Cache: cfg.Cache}
+	f := Facts{Cache: cfg.Cache}
+	f.BLAS, f.BLASConfig, f.BLASErr = BLAS()
 	f.Threads, f.ThreadsWhy = DefaultThreads(1, 1)
 	for _, level := range cc.Levels {
 		if cc.Runs(level) {

@@ -11,7 +11,7 @@ echo "check: vet";         go vet ./...
 echo "check: staticcheck"; go tool staticcheck ./...
 echo "check: imports";     go test -count=1 ./cmd
 echo "check: tidy";        go mod tidy -diff
-echo "check: goldens";     go test -count=1 ./codegen/... -run Golden
+echo "check: goldens";     go test -count=1 ./codegen/... -run Golden; go test -count=1 ./spmd/jobs -run Scaling
 echo "check: generated";   go generate ./...; go run ./scripts/pictures
 if [ -n "$(git status --porcelain)" ]; then
     echo "check: the tree differs after generation:"; git status --porcelain; git diff | head -50; exit 1

@@ -46,6 +46,11 @@ func TestEveryCode(t *testing.T) {
 			err = f()
 		case c.Flag == "f":
 			err = job("a(i,j) = B(i,j)", func(j *spmd.Job) { j.Formats["B"] = c.Example[len("B:"):] })
+		case c.Flag == "network":
+			err = job("y(i) = B(i,j) * x(j)", func(j *spmd.Job) {
+				j.Network = c.Example
+				j.Sizes = map[string][]int64{"B": {4, 5}}
+			})
 		case c.Flag == "t":
 			_, err = dtype.Parse(c.Example)
 		case c.Flag == "s":

@@ -46,6 +46,9 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Machine == nil { // the leaf is planned for one rank, and its loops are those of all
+		p.Machine = place.Line(int64(max(j.Ranks, 1)))
+	}
 	given := true
 	for _, t := range p.Names[1:] {
 		if _, ok := j.Inputs[t]; !ok {
@@ -122,6 +125,11 @@ func (u *Compiled) addToZero() error {
 // whose operands all have inputs, it compiles the leaves that Run would call, too:
 // those of groups of terms, and the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
+	for _, unit := range u.units {
+		if err := u.job.userCode().Allow(unit); err != nil {
+			return err
+		}
+	}
 	b, err := u.job.settings(false).Portable()
 	if err != nil {
 		return err

@@ -48,8 +48,10 @@
 //	tensors.go   tensors of slices
 //	samejob.go   that all ranks are told the same
 //	notes.go     what a user may not have meant
+//	distribution.go  machines and placements
 //	refuse.go    what is not built
 //	report.go    Report, filled
 //	stats.go     the statistics of a job
 //	wrappers.go  the MPI wrappers, installed
+//	tuned.go     the machine, measured
 package spmd

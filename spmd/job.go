@@ -70,14 +70,18 @@ type Options struct {
 	Tmp           string // the folder for temporary files; "" for the default
 	TrustInput    bool   // do not validate the level arrays of .tcs files and tensors in memory
 	Write         string // "auto" (also ""), "parallel" or "ordered"
-	AllowUserCode bool
-	Checksums     bool // note the checksums of input files in Stats
+	AllowUserCode bool   // C functions that a schedule substitutes for loops may be compiled and run
+	Checksums     bool   // note the checksums of input files in Stats
 	// StatsFile is where Stats are written ("-" is standard output), together with the
 	// outputs: a job that cannot write one of its files replaces none. "" for nowhere.
 	StatsFile string
 
-	Schedule          []string // scheduling commands
-	Machine           string
+	Schedule []string // scheduling commands
+	// Machine arranges the ranks, as in "2x2" or "nodes=2x2;gpus=4"; "" is one dimension with all
+	// ranks. Point n of it, row-major, is on rank n mod the number of ranks. Schedules and placements
+	// call it M.
+	Machine string
+	// Placements say where the pieces of tensors lie, each as in "B(x,y) -> M(x)".
 	Placements        []string
 	Splits            []string
 	BlockOrder        string
@@ -103,12 +107,18 @@ type Options struct {
 	// Argv is the command line, for Stats.
 	Argv []string
 
+	// over and placed are the machine and the placements of a job file's statement, to which the file brings tensors itself.
+	over   *place.Machine
+	placed map[string]place.Placement
+
 	// compiler starts the C compiler (cc.Config.Run), where this process must not.
 	compiler func(ctx context.Context, c cc.Command) (string, error)
 	// compiled is the target that leaves are compiled for, where Target does not say it.
 	compiled string
 	// local is the rank's number among those of its machine, of a launcher's job.
 	local int
+	// folder is where the C files of a job file's schedules are, "" for the working folder.
+	folder string
 	// compileOnly ends a job of several ranks when its leaves are there.
 	compileOnly bool
 	// made, if not nil, is told the units of such a job's leaves.

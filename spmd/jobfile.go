@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
+	"distaff/codegen/schedule"
 	"distaff/kernels/target"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
@@ -37,10 +39,13 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Kinds(j.File, j.Inputs); err != nil {
 		return nil, err
 	}
+	if err := j.checkCode(j.inFolder().allowed); err != nil {
+		return nil, err
+	}
 	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	var report *FileReport
 	var ended error // at every rank alike
-	err := j.start(ctx, j.told(), func(p *Program) error {
+	err := j.inFolder().start(ctx, j.told(), func(p *Program) error {
 		rep, err := jobs.Run(p, j.File, o)
 		var e *jobs.Ended
 		agreed := errors.As(err, &e)
@@ -76,7 +81,36 @@ func (j *FileJob) told() launch.Told {
 	t.Option("--check", j.Check)
 	t.Option("--trust-input", j.TrustInput)
 	t.Say("--stats", j.StatsFile)
+	var code []string
+	j.checkCode(func(list []*schedule.Command) error {
+		code = append(code, j.inFolder().userCode().Told(list)...)
+		return nil
+	})
+	t.Say("the C of the file's schedules", code...)
 	return t
+}
+
+// inFolder are the options, for a file whose paths are relative to its folder.
+func (j *FileJob) inFolder() *Options {
+	o := j.Options
+	o.folder = filepath.Dir(j.File.Name)
+	return &o
+}
+
+// checkCode has the schedule of each statement checked.
+func (j *FileJob) checkCode(check func([]*schedule.Command) error) error {
+	for s := range j.File.Statements() {
+		for _, c := range s.Schedule {
+			list, err := schedule.Parse([]string{c.Text})
+			if err == nil {
+				err = check(list)
+			}
+			if err != nil {
+				return s.Locate(err)
+			}
+		}
+	}
+	return nil
 }
 
 // PlannedFile is what a job file would do on its ranks, without running it, and PlannedItem what one of its
@@ -89,8 +123,8 @@ type (
 // Plan plans the file for Options.Ranks ranks, as Job.Plan does each of its statements.
 func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
-		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: j.Options}
-		k.Schedule, k.Check = how.Schedule, false
+		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
+		k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
 		return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
 	})
 }
@@ -107,17 +141,15 @@ type Part struct {
 // that the file's inputs give, and those that statements before it write, with the sizes, types
 // and formats that they will have. Nothing is run. It is what plan and compile go by.
 func (j *FileJob) Jobs() ([]Part, error) {
-	parts, err := jobs.Parts(j.File, j.Inputs)
+	parts, err := jobs.Parts(j.File, j.Inputs, max(j.Ranks, 1))
 	if err != nil {
 		return nil, err
 	}
 	var out []Part
 	for _, x := range parts {
 		s, g := x.Statement, x.Given
-		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: j.Options}
-		for _, c := range s.Schedule {
-			k.Schedule = append(k.Schedule, c.Text)
-		}
+		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
+		k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
 		k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
 		line, _ := j.File.Position(s.Span().Pos)
 		out = append(out, Part{k, line, s.Locate})

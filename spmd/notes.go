@@ -22,6 +22,13 @@ func (r *rankJob) noteIdle(spec *place.BlockSpec) {
 	}
 }
 
+// noteMachine tells of ranks that have no point of the machine.
+func (r *rankJob) noteMachine(ranks int) {
+	if s := machineNote(r.p, ranks); s != "" && r.Root() {
+		r.job.note(s)
+	}
+}
+
 // noteDense tells of a result that is stored dense by default and would be far smaller sparse,
 // unless all that is asked for are files that list every coordinate.
 func (r *rankJob) noteDense() {

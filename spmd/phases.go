@@ -64,6 +64,7 @@ func (r *rankJob) plan() error {
 	if err != nil {
 		return err
 	}
+	r.noteMachine(r.Comm.Size())
 	if err := r.planFor(r.Comm.Size(), spec); err != nil {
 		return err
 	}
@@ -80,13 +81,13 @@ func (r *rankJob) fits() error {
 // planFor settles which rank holds which blocks of each tensor and runs which steps, for
 // a number of ranks: by the block schedule, or the default one where that is empty.
 func (r *rankJob) planFor(ranks int, blocks *place.BlockSpec) error {
-	problem, err := plan.New(r.Reader.Plan(ranks, blocks))
+	problem, err := plan.New(r.Reader.Plan(ranks, blocks, r.job.MemoryLimit))
 	if err != nil {
 		return err
 	}
 	j := r.job
-	r.prepared = prepared.New(r.Reader, r.p, prepared.Options{Schedule: j.Schedule, MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Several: max(j.Repeat, 1)+j.Warmup > 1, Verify: j.Detail != nil, Trace: j.Trace}, problem)
+	r.prepared = prepared.New(r.Reader, r.p, prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
+		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Detail != nil, Trace: j.Trace}, problem)
 	return nil
 }
 
@@ -114,7 +115,7 @@ func (r *rankJob) compute() error {
 		}
 		took := []float64{seconds(begun)}
 		at.done.Add(1)
-		r.traffic = r.Comm.Counters().Sub(before)
+		r.traffic = r.Comm.Counters().Sub(before).Add(r.prepared.Moved())
 		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
 			return err
 		}
@@ -225,7 +226,8 @@ func (r *rankJob) gatherStatistics() error {
 	if err != nil {
 		return err
 	}
-	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
+	work := r.prepared.Work()
+	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Work: work.Work, Estimated: work.Estimated, Threads: r.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
 		PeakRSS: env.PeakRSS(), Nonzeros: nonzeros, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
 	if err == nil && r.Root() {
 		r.fillStats(ranks)

@@ -13,14 +13,15 @@ import (
 // Planned is what a job would do on its ranks, without running it, and what it lists:
 // see package forecast.
 type (
-	Planned       = forecast.Planned
-	PlannedLoop   = forecast.PlannedLoop
-	PlannedTensor = forecast.PlannedTensor
-	PlannedRank   = forecast.PlannedRank
-	PlannedBlock  = forecast.PlannedBlock
-	PlannedStep   = forecast.PlannedStep
-	PlannedMove   = forecast.PlannedMove
-	PlannedSum    = forecast.PlannedSum
+	Planned         = forecast.Planned
+	PlannedLoop     = forecast.PlannedLoop
+	PlannedNestLoop = forecast.PlannedNestLoop
+	PlannedTensor   = forecast.PlannedTensor
+	PlannedRank     = forecast.PlannedRank
+	PlannedBlock    = forecast.PlannedBlock
+	PlannedStep     = forecast.PlannedStep
+	PlannedMove     = forecast.PlannedMove
+	PlannedSum      = forecast.PlannedSum
 )
 
 // Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
@@ -51,7 +52,7 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	defer end()
 	r := j.newRun(p, c, 1, 1, input.Dense)
 	defer r.close()
-	err = r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(max(j.Ranks, 1), spec) }}})
+	err = r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { r.noteMachine(max(j.Ranks, 1)); return r.planFor(max(j.Ranks, 1), spec) }}})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,20 @@ var plannedJobs = []spmd.Job{
 		Options: spmd.Options{Splits: []string{"i:2", "j:3"}, Extend: []string{"j"}, Map: "j"}},
 	{Statement: "a(i) = A(i,j)*x(j) + x(i)", Sizes: map[string][]int64{"A": {10, 10}},
 		Options: spmd.Options{Splits: []string{"i:1,1,7", "j:2"}, BlockOrder: "j"}},
+	// Placed tensors: where the default schedule runs their steps, elsewhere, at several ranks, and not in its blocks.
+	{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}},
+		Options: spmd.Options{Placements: []string{"A(i,j) -> M(0)", "x(j) -> M(0)", "y(i) -> M(*)"}}},
+	{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {12, 11}},
+		Options: spmd.Options{Machine: "2x2", Placements: []string{"A(i,j) -> M(1,i)", "x(j) -> M(*,1)", "y(i) -> M(i,*)"}}},
+	{Statement: "y(j) = A(i,j)*x(i)", Sizes: map[string][]int64{"A": {13, 11}},
+		Options: spmd.Options{Machine: "nodes=2;gpus=2", Placements: []string{"A(i,j) -> nodes(*); (i,j) -> gpus(0)", "y(j) -> nodes(j); (j) -> gpus(*)"}}},
+	// Distributed schedules.
+	{Statement: "C(i,k) = A(i,j)*B(j,k)", Sizes: map[string][]int64{"A": {8, 9}, "B": {9, 7}},
+		Options: spmd.Options{Machine: "2x2", Placements: []string{"A(x,y) -> M(x,y)", "B(x,y) -> M(x,y)", "C(x,y) -> M(x,y)"},
+			Schedule: []string{"distribute({i,k},{io,ko},{ii,ki},M), divide(j,jo,ji,M.x), reorder(io,ko,jo,ii,ki,ji), rotate(jo,{io,ko},jr), communicate({A,B},jr)"}}},
+	{Statement: "C(i,k) = A(i,j)*B(j,k)", Sizes: map[string][]int64{"A": {8, 9}, "B": {9, 7}},
+		Options: spmd.Options{Machine: "2x2x2", Placements: []string{"A(x,y) -> M(x,0,y)", "C(x,y) -> M(x,*,0)"},
+			Schedule: []string{"distribute({i,k,j},{io,ko,jo},{ii,ki,ji},M)"}}},
 }
 
 // A run of dense tensors sends and receives what the plan says, byte for byte
@@ -80,7 +94,7 @@ func agrees(p *spmd.Planned) error {
 	for _, r := range p.PerRank {
 		var sent, received int64
 		count := func(m spmd.PlannedMove) {
-			if m.From != m.To && m.From == r.Rank {
+			if m.From != m.To && m.From == r.Rank && !m.Forwarded {
 				sent += m.Bytes
 			}
 			if m.From != m.To && m.From != r.Rank {
@@ -92,6 +106,9 @@ func agrees(p *spmd.Planned) error {
 		}
 		for _, m := range r.Sums {
 			count(m.PlannedMove)
+		}
+		for _, m := range r.Moves {
+			count(m)
 		}
 		seen := map[string]bool{}
 		for _, s := range r.Steps {
@@ -216,6 +233,7 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	rows := []string{"divide(i,io,ii,M.x),distribute(io)"}
 	split := func(o spmd.Options, list ...string) spmd.Options { o.Splits = list; return o }
 	for _, c := range []struct {
 		stmt    string
@@ -236,6 +254,11 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, spmd.Options{}},
 		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, split(spmd.Options{}, "i:2", "l:20")},
 		{"Y(i,j) = T(i,j,l)*x(l)", map[string]string{"Y": "ss"}, nil, split(spmd.Options{}, "i:2", "l:10")},
+		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"x(j) -> M(j)"}}},
+		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"A(i,j) -> M(j)", "y(i) -> M(0)"}}},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ss"}, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)", "A(i,k) -> M(k)"}}},
+		{"Y(i,k) = A(i,j)*B(j,k)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},
 	} {
 		job := spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes, Options: c.o, Inputs: map[string]spmd.Input{}}
 		for _, name := range []string{"A", "B", "T"} {
@@ -271,7 +294,7 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 			}
 			for r, got := range report.Allocated {
 				if got > p.Memory[r] || got == 0 {
-					t.Errorf("%s, split %v, rank %d of %d: allocated %d bytes, planned %d", c.stmt, job.Splits, r, ranks, got, p.Memory[r])
+					t.Errorf("%s, split %v, placed %v, rank %d of %d: allocated %d bytes, planned %d", c.stmt, job.Splits, job.Placements, r, ranks, got, p.Memory[r])
 				}
 			}
 		}

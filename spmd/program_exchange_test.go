@@ -127,6 +127,41 @@ func TestProgramExchangeWidens(t *testing.T) {
 	}
 }
 
+// TestProgramExchangeRefused: a run that is refused since one operand has no value leaves the
+// statement with the others that were set again, and it is compiled for their indices by the next run.
+func TestProgramExchangeRefused(t *testing.T) {
+	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
+		set := func(x *tcs.Tensor, err error) error {
+			if err != nil {
+				return err
+			}
+			return p.Set("A", spmd.InMemory(x), spmd.Storage{})
+		}
+		scale := func(x float64) error { return p.Set("b", spmd.Scalar(x), spmd.Storage{}) }
+		if err := errors.Join(set(spmd.CSR(2, 2, []int32{0, 1, 2}, []int32{0, 1}, []float64{2, 3})), scale(1)); err != nil {
+			return err
+		}
+		s, err := p.Prepare("y(i) = A(i,j) * b", spmd.How{})
+		if err != nil {
+			return err
+		}
+		if err := set(spmd.CSR(2, 2, []int64{0, 1, 2}, []int64{1, 0}, []float64{5, 7})); err != nil {
+			return err
+		}
+		p.Drop("b")
+		if err := s.Run(); err == nil || !strings.Contains(err.Error(), "b has no value") {
+			t.Errorf("got %v, want that b has no value", err)
+		}
+		if err := scale(10); err != nil {
+			return err
+		}
+		if err := s.Run(); err != nil {
+			return err
+		}
+		return holds(t, p, "y", map[string]float64{"[0]": 50, "[1]": 70})
+	})
+}
+
 // TestProgramCancelled: a program whose context ends in the middle ends with an error.
 func TestProgramCancelled(t *testing.T) {
 	for _, ranks := range []int{1, 3} {

@@ -129,6 +129,7 @@ func TestProgramErrors(t *testing.T) {
 		}
 		wants(p.Do("d = n / m"), "zero")
 		wants(p.Do("e = d + 1"), "d has no value: d = n / m failed while it wrote it")
+		wants(p.Place("d", -1), "d has no value: d = n / m failed while it wrote it")
 		if err := p.Do("d = n + 1"); err != nil {
 			return err
 		}

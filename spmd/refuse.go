@@ -3,13 +3,16 @@ package spmd
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"distaff/codegen/network"
 	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/target"
 	"distaff/spmd/fault"
+	"distaff/spmd/usercode"
 )
 
 // refuse says which part of what is asked for is not built: a job must not
@@ -18,11 +21,12 @@ func (o *Options) refuse() error {
 	no := func(flag, why string) error {
 		return fault.Commandf("%s: %s", flag, why)
 	}
-	const noGrid = "machine grids and placements are not built in this version; --ranks, --split, --order, --extend and --map distribute a job"
-	if len(o.Schedule) > 0 {
-		if _, err := schedule.Parse(o.Schedule); err != nil {
-			return err
-		}
+	list, err := schedule.Parse(o.Schedule)
+	if err == nil {
+		err = o.userCode().Check(list, false)
+	}
+	if err != nil {
+		return err
 	}
 	if err := o.tooManyThreads(); err != nil {
 		return err
@@ -32,14 +36,35 @@ func (o *Options) refuse() error {
 		return no("--target="+tcs.Printable(o.Target), "want one of "+strings.Join(target.Names(), ", "))
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
 		return no("--cpu="+tcs.Printable(o.CPU), "with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out")
-	case o.Machine != "":
-		return no("-m="+o.Machine, noGrid)
-	case len(o.Placements) > 0:
-		return no("-p="+o.Placements[0], noGrid)
-	case o.Network != "" && o.Network != "auto" && o.Network != "direct":
-		return no("--network="+o.Network, "contraction sequences are not built in this version; a product runs as one loop nest (direct)")
 	}
-	return nil
+	return o.wrongNetwork()
+}
+
+// wrongNetwork refuses what is no way to contract a product.
+func (o *Options) wrongNetwork() error {
+	if slices.Contains([]string{"", "auto", "direct", "pairwise"}, o.Network) {
+		return nil
+	}
+	_, err := network.ParseTree(o.Network)
+	return err
+}
+
+// userCode has the C files that schedules name.
+func (o *Options) userCode() *usercode.Files { return usercode.New(o.folder, o.AllowUserCode) }
+
+// allowed refuses a schedule of functions that the job may not run, or that what leaves run on does not.
+func (o *Options) allowed(list []*schedule.Command) error {
+	if o.made != nil { // nothing is compiled and run
+		return nil
+	}
+	if o.Target == target.Interpreter {
+		for _, c := range list {
+			if _, _, at, ok := c.Function(); ok {
+				return at.Refuse("substitute: the interpreter runs no C; want another target")
+			}
+		}
+	}
+	return o.userCode().Check(list, true)
 }
 
 // tooManyThreads refuses more threads a rank than the machine can be meant to run.

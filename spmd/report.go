@@ -30,8 +30,25 @@ func (r *rankJob) fillStats(ranks []stats.Rank) {
 	for _, x := range ranks {
 		r.report.Allocated = append(r.report.Allocated, x.Allocated)
 	}
+	r.fillWork(ranks)
 	if !r.prepared.Problem.Whole {
 		r.Detail(stats.Spent(ranks))
 	}
 	st.Phases.Total = seconds(r.start)
+}
+
+// fillWork says what the leaves had to do, and which share of the machine's limit they reached, where somebody asks.
+func (r *rankJob) fillWork(ranks []stats.Rank) {
+	if r.job.StatsFile == "" && r.job.Detail == nil {
+		return
+	}
+	var m *Machine
+	if cmp.Or(r.job.Target, target.CPU) == target.CPU {
+		var err error
+		if m, err = MeasuredMachine(); err != nil {
+			r.Detail("the machine model in the cache is of no use: " + err.Error())
+		}
+	}
+	r.report.Stats.Work = stats.WorkOf(ranks, m)
+	r.Detail(r.report.Stats.Work.String())
 }

@@ -91,8 +91,9 @@ func TestResidentPrograms(t *testing.T) {
 			return p.Set("A", spmd.InMemory(A), spmd.Storage{})
 		}
 	}
-	values := make([]float64, n)
+	memory := [2][]float64{make([]float64, n), make([]float64, n)} // of each rank
 	setX := func(p *spmd.Program) error {
+		values := memory[p.Rank()]
 		for i := range values {
 			values[i] = float64(i%4) - 1
 		}
@@ -101,6 +102,7 @@ func TestResidentPrograms(t *testing.T) {
 	// In the caller's memory, once the name has no more of it.
 	again := func(p *spmd.Program) error {
 		p.Drop("x")
+		values := memory[p.Rank()]
 		for i := range values {
 			values[i] = float64(i%5) + 1
 		}

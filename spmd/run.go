@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
@@ -146,14 +147,26 @@ func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, mis
 // settings are what the options say of the environment; locked tells whether leaves run on the
 // caller's thread.
 func (o *Options) settings(locked bool) env.Settings {
-	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, Compiled: o.compiled, Local: o.local, CPU: o.CPU, Compiler: o.compiler, Locked: locked,
+	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, Compiled: o.compiled, Local: o.local, CPU: o.CPU, Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 
 // parse reads the statement and all that names its tensors. complete says that
 // every operand must have an input.
 func (j *Job) parse(complete bool) (*input.Statement, error) {
-	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes, Inputs: j.Inputs}
+	if err := j.apart(); err != nil {
+		return nil, err
+	}
+	machine, err := j.machine()
+	if err != nil {
+		return nil, err
+	}
+	placed, err := j.placements()
+	if err != nil {
+		return nil, err
+	}
+	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes, Inputs: j.Inputs,
+		Machine: machine, Placements: placed, Schedule: j.Schedule}
 	p, err := g.Parse(complete)
 	if err != nil {
 		return nil, err
@@ -201,7 +214,14 @@ func (j *Job) faults(ranks int) (*input.Statement, error) {
 	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
 		return nil, fault.Commandf("a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
 	}
-	return p, j.refuse()
+	if err := j.refuse(); err != nil {
+		return nil, err
+	}
+	list, err := schedule.Parse(j.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	return p, j.allowed(list)
 }
 
 // quiet is the job without what only rank 0 says.

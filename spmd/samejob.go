@@ -3,6 +3,7 @@ package spmd
 import (
 	"fmt"
 
+	"distaff/codegen/schedule"
 	"distaff/spmd/launch"
 )
 
@@ -50,6 +51,9 @@ func (j *Job) told() launch.Told {
 	t.Option("a result to compute into", j.FixedPattern != nil)
 	t.Say("--write", j.Write)
 	t.Say("-s", j.Schedule...)
+	if list, err := schedule.Parse(j.Schedule); err == nil {
+		t.Say("the C of -s", j.userCode().Told(list)...)
+	}
 	t.Say("-m", j.Machine)
 	t.Say("-p", j.Placements...)
 	t.Say("--split", j.Splits...)

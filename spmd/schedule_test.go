@@ -203,7 +203,9 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "precompute(A(i,j)*x(j),j,j,W),parallelize(i,CPUVector,NoRaces)", "which lanes would share"},
 		{spmv, fm, "mergeby(j,Binary)", "want TwoFinger, Gallop, Predicated or OneBody"},
 		{spmv, fm, "assemble(A,Append)", "want the result, y"},
-		{spmv, fm, "distribute(i)", "distribution commands are not built"},
+		{spmv, fm, "distribute(k)", "distribute: got k, want a variable that the statement loops over: i, j"},
+		{spmv, fm, "rotate(i,{j},r),distribute(j)", "rotate"},
+		{spmv, fm, "communicate(x,i)", "communicate"},
 	} {
 		j := &spmd.Job{Statement: c.stmt, Formats: c.formats}
 		j.Schedule = []string{c.schedule}

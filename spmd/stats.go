@@ -35,6 +35,7 @@ type (
 	Phases     = stats.Phases
 	Comm       = stats.Comm
 	Balance    = stats.Balance
+	Work       = stats.Work
 )
 
 // scheduleText is the job's schedule as flags say it.

@@ -116,7 +116,7 @@ func (c *command) usage() string {
 
 func (c *command) category(cat string) []cli.Flag {
 	var out []cli.Flag
-	for _, f := range shown(c.flags) {
+	for _, f := range c.flags {
 		if categoryOf(f) == cat {
 			out = append(out, f)
 		}

@@ -29,6 +29,8 @@ func compileCommand() *command {
   lattice  the merge lattice of every loop: where it looks for values
   schedule the commands that the leaf is made by, those of the default schedule too, a
            line each, with the reason for it; given back by -s=@FILE they make the same leaf
+  network  how a product of several tensors is contracted: the tree, loops and intermediates,
+           what they cost, and what one nest of loops and two at a time would
   ir       the imperative leaf, independent of the target
   c        the leaf in C99 with OpenMP (the default). With --out=FOLDER/ it is for other
            programs: FOLDER/NAME.c and FOLDER/NAME.h, named after the folder
@@ -59,17 +61,12 @@ a folder named by its line.`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|ir|c|cuda|go|after:PASS` the stage to print"),
+			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|network|ir|c|cuda|go|after:PASS` the stage to print"),
 			text("out", nil, catOutput, "`PATH` the file, or for go and c a folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
 		action: compile,
 	}
-}
-
-// unbuilt are the stages that --emit will know, and why it does not yet.
-var unbuilt = map[string]string{
-	"network": "contraction sequences are not built in this version",
 }
 
 func compile(x *invocation) (err error) {
@@ -80,15 +77,12 @@ func compile(x *invocation) (err error) {
 		}
 	}
 	stage := x.String("emit")
-	if why, ok := unbuilt[stage]; ok {
-		return argv.Errorf("--emit=%s: %s", stage, why)
-	}
 	pass, after := strings.CutPrefix(stage, "after:")
 	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
 		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage, strings.Join(passes, ", "))
 	}
 	if !after {
-		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "ir", "c", "cuda", "go"); err != nil {
+		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "network", "ir", "c", "cuda", "go"); err != nil {
 			return err
 		}
 	}
@@ -216,6 +210,7 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 	text := map[string]func() string{
 		"cin":        func() string { return cin.String(u.Unit.CIN) + "\n" },
 		"lattice":    func() string { return u.Unit.Lattices },
+		"network":    func() string { return u.Unit.Network() },
 		"ir":         func() string { return ir.Print(u.Unit.Func) },
 		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
 		"c":          func() string { return u.Source },

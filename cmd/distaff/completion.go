@@ -54,7 +54,7 @@ func dashes(n string) string {
 // spellings are all names of the flags that help tells of.
 func spellings(flags []cli.Flag) []string {
 	out := []string{"--help"}
-	for _, f := range shown(flags) {
+	for _, f := range flags {
 		for _, n := range f.Names() {
 			out = append(out, dashes(n))
 		}
@@ -76,7 +76,7 @@ func values(f cli.Flag) []string {
 // settings are all flags with such a value, each with each: --cpu=native.
 func settings(flags []cli.Flag) []string {
 	var out []string
-	for _, f := range shown(flags) {
+	for _, f := range flags {
 		for _, v := range values(f) {
 			for _, n := range f.Names() {
 				out = append(out, dashes(n)+"="+v)
@@ -187,7 +187,7 @@ func fishCompletion(w io.Writer, commands []*command) error {
 		if len(c.words) > 0 {
 			fmt.Fprintf(&b, "complete -c distaff -n %s -f -a %s\n", seen, quote(strings.Join(c.words, " ")))
 		}
-		for _, f := range shown(c.flags) {
+		for _, f := range c.flags {
 			_, usage := argv.Describe(f)
 			line := "complete -c distaff -n " + seen
 			for _, n := range f.Names() {

@@ -32,12 +32,12 @@ var completed = []struct {
 	{"run S --progress al", []string{"run", "S", "--progress", "always"}},
 	{"compile S --emit=ci", []string{"compile", "S", "--emit=cin"}},
 	{"compile S --emit pr", []string{"compile", "S", "--emit", "provenance"}},
-	{"compile S --emit=after:ne", []string{"compile", "S", "--emit=after:nest"}},
+	{"compile S --emit=after:nes", []string{"compile", "S", "--emit=after:nest"}},
 	{"convert --duplicates=e", []string{"convert", "--duplicates=error"}},
 	{"run S -i=A:matr", []string{"run", "S", "-i=A:matrix.mtx"}},
 	{"run S --stats=matr", []string{"run", "S", "--stats=matrix.mtx"}},
 	{"info matr", []string{"info", "matrix.mtx"}},
-	{"run S --netw", []string{"run", "S", "--netw"}}, // which this version refuses
+	{"run S --allow-u", []string{"run", "S", "--allow-user-code"}},
 }
 
 // completionFolder has a shell's script, and a file to complete.

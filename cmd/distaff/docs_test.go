@@ -56,7 +56,7 @@ func fileBlocks(t *testing.T, path string) map[string]string {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, m := range regexp.MustCompile("(?ms)^```(?:go|c|python)\n(?:// |# |/\\* )(\\S+)(?: \\*/)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```(?:go|c|python|dst)\n(?:// |# |/\\* )(\\S+)(?: \\*/)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		out[m[1]] = m[2]
 	}
 	return out
@@ -179,7 +179,7 @@ func TestReadme(t *testing.T) {
 	})
 }
 
-// TestTutorial runs the tutorial in a folder with testdata's files.
+// TestTutorial runs the tutorial in a folder with testdata's files, and the job files that stand in it.
 func TestTutorial(t *testing.T) {
 	dir := t.TempDir()
 	files, err := filepath.Glob("../../testdata/*.*")
@@ -198,6 +198,11 @@ func TestTutorial(t *testing.T) {
 	tutorial, err := filepath.Abs("../../docs/tutorial.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range fileBlocks(t, tutorial) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("# "+name+"\n"+text), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	runExamples(t, tutorial, dir, cleanEnv(t), func(c string) string {
 		for _, tool := range []string{"mpirun", "srun"} {
@@ -294,7 +299,7 @@ func commandsText() string {
 		}
 		rows, same := "", map[string]bool{}
 		var also []string
-		for _, f := range shown(c.flags) {
+		for _, f := range c.flags {
 			head, usage := argv.Describe(f)
 			row := fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(head, "|", "\\|"), strings.ReplaceAll(usage, "|", "\\|"))
 			if first, ok := shared[row]; ok {

@@ -26,10 +26,15 @@ BLAS, the cores and the memory that this process may use. Each line says ok, not
 what was found and where; what is missing is followed by what it costs. Of CUDA these are the
 driver, NVRTC, which compiles for it, and each GPU. --json prints the same as a list, in which each
 has a state, what it is about, and the lines that tell of it. The exit
-code is 0 where statements can be compiled and run on this CPU, else 1.`,
-		examples: []string{"distaff doctor", "distaff doctor --json"},
-		flags:    join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON")}),
-		action:   doctor,
+code is 0 where statements can be compiled and run on this CPU, else 1.
+--tune first measures the machine, in 3 seconds, which is to do nothing else meanwhile: how fast caches and memory are read,
+written and gathered from, multiply-adds, atomic additions, parallel regions, calls of leaves, and messages between ranks of a
+process. Under mpirun or srun it measures the messages between the ranks that were started, and prints these. What was measured is kept in
+the cache, and shown by doctor without --tune; --json has it as the machine model, in bytes and seconds.`,
+		examples: []string{"distaff doctor", "distaff doctor --json", "distaff doctor --tune", "mpirun -n 2 distaff doctor --tune"},
+		flags: join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON"),
+			on("tune", nil, catRun, "measures the machine, and keeps the model in the cache")}),
+		action: doctor,
 	}
 }
 
@@ -37,14 +42,34 @@ func doctor(x *invocation) error {
 	if x.Args().Len() > 0 {
 		return argv.Errorf("doctor takes no arguments, got %q", x.Args().First())
 	}
+	ctx := x.Context.Context
+	var machine *spmd.Machine
+	launched := false
+	if x.Bool("tune") {
+		var err error
+		if machine, launched, err = spmd.MeasureMessages(ctx); err != nil || launched && machine == nil { // a rank other than 0
+			return err
+		}
+		if !launched {
+			if machine, err = spmd.MeasureMachine(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	tell, err := newTeller(x.stdout, x.Bool("json"))
 	if err != nil {
 		return err
 	}
-	well, err := examine(x.Context.Context, tell.line)
+	if launched {
+		tellMessages(tell, machine)
+		tell.machine = machine
+		return tell.end()
+	}
+	well, err := examine(ctx, tell.line)
 	if err != nil {
 		return err
 	}
+	tellMachine(tell, machine)
 	if err := tell.end(); err != nil {
 		return err
 	}
@@ -63,10 +88,11 @@ type finding struct {
 
 // teller tells what is found: a line at once, or JSON at the end.
 type teller struct {
-	w    io.Writer
-	json bool
-	list []finding
-	err  error
+	w       io.Writer
+	json    bool
+	list    []finding
+	machine *spmd.Machine // nil where it was not measured
+	err     error
 }
 
 func newTeller(w io.Writer, json bool) (*teller, error) {
@@ -98,9 +124,10 @@ func (t *teller) end() error {
 		return t.err
 	}
 	b, err := json.MarshalIndent(struct {
-		Version string    `json:"version"`
-		Found   []finding `json:"found"`
-	}{spmd.Version(), t.list}, "", "  ")
+		Version string        `json:"version"`
+		Found   []finding     `json:"found"`
+		Machine *spmd.Machine `json:"machine,omitempty"`
+	}{spmd.Version(), t.list, t.machine}, "", "  ")
 	if err != nil {
 		panic("BUG: distaff: what doctor found does not marshal: " + err.Error())
 	}
@@ -142,7 +169,12 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 			line("note", "", "%d of them are damaged and will be compiled again", f.CacheBad)
 		}
 	}
-	line("ok", "BLAS", "%s", f.BLAS)
+	if f.BLASErr != nil {
+		line("note", "BLAS", "%v", f.BLASErr)
+		line("", "", "substitute(...,gemm) computes products by the leaf's own loops")
+	} else {
+		line("ok", "BLAS", "%s (%s)", f.BLAS, f.BLASConfig)
+	}
 	line("ok", "temporary", "%s", tmpFolder())
 	doctorMPI(ctx, line)
 	doctorCUDA(line)

@@ -33,31 +33,6 @@ func on(name string, aliases []string, cat, usage string) cli.Flag {
 	return &cli.BoolFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage}
 }
 
-// hidden is a flag that is accepted, and refused with the reason where the job is read:
-// help, man pages and completion leave it out.
-func hidden(f cli.Flag) cli.Flag {
-	switch f := f.(type) {
-	case *cli.StringFlag:
-		f.Hidden = true
-	case *cli.StringSliceFlag:
-		f.Hidden = true
-	case *cli.BoolFlag:
-		f.Hidden = true
-	}
-	return f
-}
-
-// shown are the flags that help tells of.
-func shown(flags []cli.Flag) []cli.Flag {
-	var out []cli.Flag
-	for _, f := range flags {
-		if v, ok := f.(cli.VisibleFlag); !ok || v.IsVisible() {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 func al(names ...string) []string { return names }
 
 // levelKinds are the letters of level kinds, each with its word.
@@ -88,15 +63,15 @@ func dataFlags() []cli.Flag {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		list("s", al("schedule"), catSchedule, "`COMMAND(...),...` scheduling commands, applied in order; the default schedule is then off"),
-		hidden(text("m", al("machine"), catSchedule, "`2x2` arranges the ranks in a grid named M")),
-		hidden(list("p", al("place"), catSchedule, "`\"B(x,y) -> M(x)\"` where the pieces of a tensor lie")),
+		text("m", al("machine"), catSchedule, "`GRID` arranges the ranks in a grid named M, as in 2x2, or in a hierarchy, as in \"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
+		list("p", al("place"), catSchedule, "`\"B(x,y) -> M(x)\"` where the pieces of tensor B lie: a mode is cut evenly over a dimension of the machine, * copies, a number fixes a coordinate; a hierarchy takes one for each level, with ; between them"),
 		list("split", nil, catSchedule, "`i:4` or i:100,200 cuts an index variable's range into blocks"),
 		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
 		list("extend", nil, catSchedule, "`j` partial outputs for each block of a reduction variable, summed in a tree"),
 		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
-		hidden(text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted")),
-		hidden(text("intermediate-order", nil, catSchedule, "`N` the largest order of an intermediate tensor of a network")),
-		hidden(on("allow-user-code", nil, catSchedule, "allows substitute(\"file.c:name\") to compile and run that C")),
+		text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted: where it pays in several steps, in one nest of loops, two at a time, or as a tree such as ((A*B)*C)*D says (default: auto)"),
+		text("intermediate-order", nil, catSchedule, "`N` the most index variables that an intermediate of a contracted product has (default: the fewest that cost no more)"),
+		on("allow-user-code", nil, catSchedule, "allows substitute({i,...},\"file.c:name\") to compile and run that C"),
 	}
 }
 

@@ -303,7 +303,7 @@ func (x *invocation) options(j *spmd.Job) error {
 	get("threads", 1, func(n int64) { j.Threads = int(n) })
 	get("repeat", 1, func(n int64) { j.Repeat = int(n) })
 	get("warmup", 0, func(n int64) { j.Warmup = int(n) })
-	get("intermediate-order", 0, func(n int64) { j.IntermediateOrder = int(n) })
+	get("intermediate-order", 1, func(n int64) { j.IntermediateOrder = int(n) })
 	get("seed", -1<<63, func(n int64) { j.Seed = n })
 	word("target", &j.Target, target.Names()...)
 	word("cpu", &j.CPU, "native", "x86-64-v2", "x86-64-v3", "x86-64-v4")

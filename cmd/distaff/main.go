@@ -19,7 +19,7 @@
 //	diff.go        diff
 //	spy.go         spy
 //	cache.go       cache
-//	doctor.go      doctor
+//	doctor.go      doctor; machine.go, what it tells of the machine model
 //	wrappers.go    wrappers: the MPI wrappers, built ahead
 //	version.go     version
 //	completion.go  shell completion

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"io"
 
-	"distaff/cmd/argv"
 	"distaff/io/outfile"
 	"distaff/spmd"
+	"distaff/spmd/planview"
 )
 
 func planCommand() *command {
@@ -26,7 +26,7 @@ how often it runs, and what all of the file sends. Repeats count with all of the
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
-			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page: which rank owns which block, in colors, and what each rank does")}),
+			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page that a browser shows: the ranks, which of them owns which block, what travels at each step, and what each rank does; a job file's has a section for each statement")}),
 		action: planAction,
 	}
 }
@@ -34,19 +34,19 @@ how often it runs, and what all of the file sends. Repeats count with all of the
 // listedRanks is how many ranks the text form lists in full.
 const listedRanks = 4
 
-// planDetail is how many ranks are listed in full; -1 for all.
+// planDetail is how many ranks' steps a plan lists; -1 for all.
 func (x *invocation) planDetail() int {
-	if x.Bool("v") || x.Bool("json") {
+	switch {
+	case x.Bool("v") || x.Bool("json"):
 		return -1
+	case x.String("html") != "":
+		return planview.DrawnRanks
 	}
 	return listedRanks
 }
 
 // planFile plans each statement of a job file, in its order.
 func planFile(x *invocation) error {
-	if x.IsSet("html") {
-		return argv.Errorf("--html draws the plan of one statement; a job file has a plan for each of its own")
-	}
 	f, err := x.fileJob()
 	if err != nil {
 		return err
@@ -55,8 +55,13 @@ func planFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.stdout.Write(x.planText(p, func(w io.Writer) { printFilePlan(w, x.Args().First(), p) }))
-	return err
+	name := x.Args().First()
+	return x.tellPlan(p, func() ([]byte, error) { return planview.FilePage(name, p) }, func(w io.Writer) {
+		for _, it := range p.Items {
+			x.cutDetail(it.Plan)
+		}
+		printFilePlan(w, name, p)
+	})
 }
 
 func planAction(x *invocation) error {
@@ -75,20 +80,35 @@ func planAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
+	return x.tellPlan(p, func() ([]byte, error) { return planview.Page(p) }, func(w io.Writer) {
+		x.cutDetail(p)
+		printPlan(w, p)
+	})
+}
+
+// cutDetail leaves the ranks whose steps the text form lists.
+func (x *invocation) cutDetail(p *spmd.Planned) {
+	if p != nil && !x.Bool("v") {
+		p.PerRank = p.PerRank[:min(len(p.PerRank), listedRanks)]
+	}
+}
+
+// tellPlan writes the page of a plan, if one is asked for, and prints the plan.
+func (x *invocation) tellPlan(plan any, page func() ([]byte, error), print func(io.Writer)) error {
+	w := x.stdout
 	if path := x.String("html"); path != "" {
-		page, err := planPage(p)
+		text, err := page()
 		if err != nil {
 			return err
 		}
-		if err := writeWhole(path, page); err != nil {
+		if err := writeWhole(path, text); err != nil {
 			return err
 		}
+		if outfile.Stdout(path) {
+			w = x.stderr
+		}
 	}
-	w := x.stdout
-	if outfile.Stdout(x.String("html")) {
-		w = x.stderr
-	}
-	_, err = w.Write(x.planText(p, func(w io.Writer) { printPlan(w, p) }))
+	_, err := w.Write(x.planText(plan, print))
 	return err
 }
 
@@ -104,64 +124,4 @@ func (x *invocation) planText(plan any, print func(io.Writer)) []byte {
 		panic("BUG: distaff: a plan does not marshal: " + err.Error())
 	}
 	return append(b, '\n')
-}
-
-// planQuantity is something that each rank has, does or takes.
-type planQuantity struct {
-	name   string
-	values []int64 // a rank
-	bytes  bool
-}
-
-// planQuantities are the quantities of a plan.
-func planQuantities(p *spmd.Planned) []planQuantity {
-	list := []planQuantity{
-		{"steps", p.Steps, false},
-		{"owned", p.Owned, true},
-		{"sent", p.Comm.BytesSent, true},
-		{"received", p.Comm.BytesReceived, true},
-		{"messages", p.Comm.MessagesSent, false},
-		{"memory", p.Memory, true},
-	}
-	if p.GPUMemory != nil {
-		list = append(list, planQuantity{"GPU memory", p.GPUMemory, true})
-	}
-	if p.Largest != "" {
-		list = append(list, planQuantity{"entries read of " + p.Largest, p.Balance.Nonzeros, false})
-	}
-	return list
-}
-
-// text prints a value; plain prints a count.
-func (q planQuantity) text(n float64, plain func(float64) string) string {
-	if q.bytes {
-		return sizeOf(int64(n + 0.5))
-	}
-	return plain(n)
-}
-
-// planTotal is a line of the table of totals.
-type planTotal struct {
-	Name                  string
-	Total, Min, Mean, Max string
-	At                    string // the first rank with the most; "all" where all are equal
-}
-
-// total sums a quantity up over the ranks.
-func (q planQuantity) total(plain func(float64) string) planTotal {
-	var sum float64
-	lo, hi := q.values[0], 0
-	for r, x := range q.values {
-		sum += float64(x)
-		lo = min(lo, x)
-		if x > q.values[hi] {
-			hi = r
-		}
-	}
-	at := "all"
-	if lo < q.values[hi] {
-		at = plain(float64(hi))
-	}
-	show := func(n float64) string { return q.text(n, plain) }
-	return planTotal{q.name, show(sum), show(float64(lo)), show(sum / float64(len(q.values))), show(float64(q.values[hi])), at}
 }

@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/spmd"
+	"distaff/spmd/planview"
 )
 
 // printFilePlan prints the plan of a job file as text.
@@ -29,15 +30,15 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(t, "moves\ttimes\tmessages\tbytes\t")
 		for _, m := range s.Moves {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t\n", m.Tensor, m.Times, about(m.Exact, strconv.FormatInt(m.Messages, 10)), about(m.Exact, sizeOf(m.Bytes)))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t\n", m.Tensor, m.Times, planview.About(m.Exact, strconv.FormatInt(m.Messages, 10)), planview.About(m.Exact, sizeOf(m.Bytes)))
 		}
 		t.Flush()
 	}
 	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tcs.Printable(file), map[bool]string{true: ", at most: a repeat may end earlier"}[p.AtMost])
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "a rank\ttotal\tmin\tmean\tmax\t")
-	for _, q := range []planQuantity{{"sent", p.Comm.BytesSent, true}, {"received", p.Comm.BytesReceived, true}, {"messages", p.Comm.MessagesSent, false}} {
-		l := q.total(compact)
+	for _, q := range planview.Traffic(p.Comm) {
+		l := q.Total(planview.Compact)
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", l.Name, l.Total, l.Min, l.Mean, l.Max)
 	}
 	t.Flush()

@@ -19,10 +19,12 @@ const (
 
 	ScheduleSyntax  Code = "schedule-syntax"  // the text is no scheduling command
 	ScheduleRefused Code = "schedule-refused" // a command's precondition does not hold
+	NetworkSyntax   Code = "network-syntax"   // the text is no contraction tree
+	NetworkRefused  Code = "network-refused"  // a contraction tree that the statement or its storage does not allow
 )
 
 // Info describes a code. Example is a statement (or, where Flag is set, the
-// value of -f or -t, or of -s for y(i) = B(i,j) * x(j)) that gives an error of
+// value of -f or -t, or of -s or --network for y(i) = B(i,j) * x(j)) that gives an error of
 // this code; a test runs each. It is empty where flags and data together make the error.
 type Info struct {
 	Code    Code
@@ -49,4 +51,6 @@ var Codes = []Info{
 	{DivideByZero, "an integer is divided by zero", "", ""},
 	{ScheduleSyntax, "the text is no scheduling command", "s", "split(i,i0,i1)"},
 	{ScheduleRefused, "a scheduling command would change the result, or the loops that it names do not allow it", "s", "parallelize(j,CPUThread,NoRaces)"},
+	{NetworkSyntax, "the text is no contraction tree", "network", "(B*x"},
+	{NetworkRefused, "a contraction tree names other factors than the statement, or asks for what it does not allow", "network", "B*y"},
 }

@@ -31,8 +31,10 @@ func TestExamples(t *testing.T) {
 			_, _, err = format.ParseFlag(c.Example)
 		case "t":
 			_, err = dtype.Parse(c.Example)
+		case "network":
+			err = compileWith(func(r *codegen.Request) { r.Network = c.Example })
 		case "s":
-			err = compileScheduled(c.Example)
+			err = compileWith(func(r *codegen.Request) { r.Schedule = []string{c.Example} })
 		default:
 			var s *notation.Stmt
 			if s, err = notation.Parse(c.Example); err == nil {
@@ -46,18 +48,20 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// compileScheduled compiles y(i) = B(i,j) * x(j) under a schedule.
-func compileScheduled(schedule string) error {
+// compileWith compiles y(i) = B(i,j) * x(j) with more in the request.
+func compileWith(change func(*codegen.Request)) error {
 	s, err := notation.Parse("y(i) = B(i,j) * x(j)")
 	if err != nil {
 		return err
 	}
 	vector, matrix := format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}}, format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
-	_, err = codegen.Compile(codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9}, Schedule: []string{schedule}, Tensors: map[string]codegen.Tensor{
+	r := codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9}, Tensors: map[string]codegen.Tensor{
 		"y": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
 		"x": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
 		"B": {Format: matrix, Type: ir.Float64, Dims: []int64{9, 9}},
-	}})
+	}}
+	change(&r)
+	_, err = codegen.Compile(r)
 	return err
 }
 

@@ -109,6 +109,14 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			set[s.A] = true
 		case *ir.Copy:
 			set[s.Dst] = true
+		case *ir.Gemm:
+			set[s.C.A] = true
+		case *ir.Call:
+			for _, a := range s.Args {
+				if a.Added {
+					set[a.A] = true
+				}
+			}
 		case *ir.Sort:
 			set[s.A] = true
 		case *ir.Mark:

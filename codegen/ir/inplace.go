@@ -182,6 +182,10 @@ func (c *inPlace) handles(t Stmt) bool {
 		return is(t.A)
 	case *Copy:
 		return is(t.Dst, t.Src)
+	case *Gemm:
+		return is(t.C.A, t.A.A, t.B.A)
+	case *Call:
+		return is(t.arrays()...)
 	case *Sort:
 		return is(t.A)
 	case *SortBy:

@@ -24,6 +24,8 @@
 //	fold.go         constant folding
 //	complex.go      complex products and quotients, and casts to integers
 //	simplify.go     clean code of the same meaning
+//	gemm.go         products of dense matrices
+//	call.go         calls of C functions of the user's
 //	inplace.go      reads of an argument from the result's memory
 //	polynomial.go   indices that can be told to be the same
 //	walk.go         walks over statements and expressions
@@ -34,7 +36,7 @@
 //	parseexpr.go    and its expressions
 //	verify.go       the rules of statements,
 //	verifyexpr.go   of expressions,
-//	verifytable.go  of tables,
+//	verifytable.go  of tables, sorts and bitmaps,
 //	verifygpu.go    and of a GPU's loops and statements
 package ir
 
@@ -400,6 +402,8 @@ func (*Shared) stmt()     {}
 func (*Barrier) stmt()    {}
 func (*Shuffle) stmt()    {}
 func (*Scan) stmt()       {}
+func (*Gemm) stmt()       {}
+func (*Call) stmt()       {}
 
 // FailCode is a leaf's return value.
 type FailCode int

@@ -351,6 +351,10 @@ func (p *parser) memory() Stmt {
 		p.expect(",")
 		s.N = p.expr()
 		return s
+	case p.accept("gemm"):
+		return p.gemm()
+	case p.accept("call"):
+		return p.call()
 	case p.accept("sort"):
 		s := &Sort{A: p.oldArray()}
 		s.Lo, s.Hi = p.span()

@@ -84,7 +84,7 @@ var words = map[string]bool{
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
 	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "undefined": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
 	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
-	"launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
+	"gemm": true, "call": true, "launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
 	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
 	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
@@ -233,6 +233,10 @@ func (p *printer) stmt(s Stmt) {
 		p.line("take %s %s = %s[%s]", name(s.A.Name), elem(s.A), name(s.T.Name), expr(s.Index, 0))
 	case *FreeTable:
 		p.line("freetable %s", name(s.T.Name))
+	case *Gemm:
+		p.line("gemm(%s, %s, %s) %s += %s * %s * %s", expr(s.M, 0), expr(s.N, 0), expr(s.K, 0), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
+	case *Call:
+		p.line("%s", s.text())
 	case *Publish:
 		p.line("publish %s = %s, %s", s.Slot, name(s.A.Name), expr(s.Len, 0))
 	case *Fail:

@@ -232,6 +232,10 @@ func (s *simplifier) memory(t Stmt) Stmt {
 		return &Fill{A: t.A, Lo: lo, Hi: hi, X: s.expr(t.X)}
 	case *Copy:
 		return &Copy{Dst: t.Dst, DstLo: s.expr(t.DstLo), Src: t.Src, SrcLo: s.expr(t.SrcLo), N: s.expr(t.N), Stream: t.Stream}
+	case *Gemm:
+		return t.mapped(s.expr)
+	case *Call:
+		return t.mapped(s.expr)
 	case *Sort:
 		return &Sort{A: t.A, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
 	case *SortBy:

@@ -25,6 +25,14 @@ func TypeByName(s string) Type {
 	return Invalid
 }
 
+// C is the type's name in C.
+func (t Type) C() string {
+	return map[Type]string{
+		Bool: "_Bool", Int32: "int32_t", Int64: "int64_t", Float32: "float", Float64: "double",
+		Complex64: "float _Complex", Complex128: "double _Complex",
+	}[t]
+}
+
 // IsInt reports Int32 or Int64.
 func (t Type) IsInt() bool { return t == Int32 || t == Int64 }
 

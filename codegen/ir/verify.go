@@ -287,6 +287,10 @@ func (v *verifier) stmt(s Stmt) error {
 		return fits(s.A, s.X)
 	case *Copy:
 		return v.copy(s)
+	case *Gemm:
+		return v.gemm(s)
+	case *Call:
+		return v.call(s)
 	case *Sort:
 		if !s.A.Elem.IsInt() {
 			return fmt.Errorf("%s holds %s, and only integers are sorted", s.A.Name, s.A.Elem)
@@ -463,19 +467,6 @@ func (v *verifier) copy(s *Copy) error {
 		err = fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)
 	}
 	return err
-}
-
-// marks checks what Mark and Collect have in common.
-func (v *verifier) marks(bits, words *Array, n *Var) error {
-	if n == nil {
-		return errors.New("a nil variable")
-	}
-	return firstError(v.holds(bits, Int64), v.holds(words, Int32), v.assign(&Assign{V: n, X: Int(0)}))
-}
-
-func (v *verifier) collect(s *Collect) error {
-	return firstError(want(Int64, s.Len, "length"), want(Int64, s.Base, "base"),
-		v.marks(s.Bits, s.Words, s.N), v.holds(s.Flags, Bool), v.holds(s.List, Int32))
 }
 
 // holds checks that a can be stored to and holds t.

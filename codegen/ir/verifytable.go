@@ -85,3 +85,16 @@ func (v *verifier) entry(t *Table, a *Array) error {
 	}
 	return nil
 }
+
+// marks checks what Mark and Collect have in common.
+func (v *verifier) marks(bits, words *Array, n *Var) error {
+	if n == nil {
+		return errors.New("a nil variable")
+	}
+	return firstError(v.holds(bits, Int64), v.holds(words, Int32), v.assign(&Assign{V: n, X: Int(0)}))
+}
+
+func (v *verifier) collect(s *Collect) error {
+	return firstError(want(Int64, s.Len, "length"), want(Int64, s.Base, "base"),
+		v.marks(s.Bits, s.Words, s.N), v.holds(s.Flags, Bool), v.holds(s.List, Int32))
+}

@@ -85,6 +85,10 @@ func Exprs(s Stmt) []Expr {
 		return []Expr{s.X}
 	case *Scan:
 		return []Expr{s.Lo, s.Hi}
+	case *Gemm:
+		return s.exprs()
+	case *Call:
+		return s.exprs()
 	}
 	return nil
 }

@@ -3,15 +3,10 @@ package jobfile
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 )
-
-// defaultMachine is the machine that there is without a declaration: one dimension with all
-// ranks.
-const defaultMachine = "M"
 
 // Check refuses what is wrong of a file whatever its data are; the package comment says
 // what. It adds the temporaries to Tensors. What statements can only be held to with data,
@@ -83,7 +78,9 @@ func (c *checker) declareNames() error {
 		case *Param:
 			err = c.name(it.Name, "param", it.at)
 		case *Machine:
-			err = c.name(it.Name, "machine", it.at)
+			if err = c.name(it.Name, "machine", it.at); err == nil {
+				err = c.levels(it)
+			}
 		case *Tensor:
 			err = c.name(it.Name, "tensor", it.at)
 			c.states[it.Name] = &state{t: it, at: it.at, written: it.given()}
@@ -153,9 +150,7 @@ func (c *checker) declarations() error {
 		var err error
 		switch it := it.(type) {
 		case *Machine:
-			if err = c.machine(it); err == nil {
-				err = c.sizes(it.Extents, bound)
-			}
+			err = c.sizes(it.Extents, bound)
 		case *Tensor:
 			if err = c.tensor(it); err == nil {
 				err = c.sizes(it.Sizes, bound)
@@ -164,18 +159,6 @@ func (c *checker) declarations() error {
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// machine refuses what is no machine of one dimension.
-func (c *checker) machine(m *Machine) error {
-	const want = "distribution over anything but one dimension of ranks is not built in this version"
-	if m.Text != "" {
-		return c.f.Errorf(notation.Span(m.span), NotBuilt, "got the hierarchy %s of nodes: %s", m.Name, want)
-	}
-	if n := len(m.Extents); n > 1 {
-		return c.f.Errorf(notation.Span(m.span), NotBuilt, "got machine %s of %s: %s", m.Name, diag.Count(n, "dimension"), want)
 	}
 	return nil
 }
@@ -217,44 +200,6 @@ func (c *checker) tensor(t *Tensor) error {
 		return nil
 	}
 	return c.placement(t, t.Placement)
-}
-
-// placement checks that a placement fits a tensor, and is built.
-func (c *checker) placement(t *Tensor, p *Placed) error {
-	at := notation.Span(p.span)
-	for _, l := range p.Placement {
-		if len(l.Modes) != t.Order {
-			return c.f.Errorf(at, Declaration, "got a placement of %s for tensor %s, want %d", diag.Count(len(l.Modes), "mode"), t.Name, t.Order)
-		}
-		n, ok := c.names[l.Machine]
-		if ok && n.what != "machine" {
-			return c.f.Errorf(at, NameClash, "got %s as a machine, and as a %s on line %d, want a name for each", l.Machine, n.what, c.f.line(span(n.at)))
-		}
-		if !ok && l.Machine != defaultMachine {
-			return c.f.Errorf(at, Unknown, "got machine %s, which is not declared; there is %s", l.Machine, strings.Join(c.machines(), ", "))
-		}
-		if ok && len(l.Dims) > 1 {
-			return c.f.Errorf(at, Declaration, "got a placement over %s, want one: machine %s has one", diag.Count(len(l.Dims), "dimension"), l.Machine)
-		}
-	}
-	if _, ok := p.Even(); !ok {
-		return c.f.Errorf(at, NotBuilt, "got the placement %s: placements are not built in this version but for those that cut one mode evenly, or copy, over one dimension of ranks", p.Placement)
-	}
-	return nil
-}
-
-// machines are the names of those that there are.
-func (c *checker) machines() []string {
-	var names []string
-	for _, it := range c.f.Items {
-		if m, ok := it.(*Machine); ok {
-			names = append(names, m.Name)
-		}
-	}
-	if _, ok := c.names[defaultMachine]; !ok {
-		names = append(names, defaultMachine)
-	}
-	return names
 }
 
 // outputs checks what is written at the end.

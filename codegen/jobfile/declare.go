@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/codegen/place"
 )
 
 // param reads NAME = NUMBER.
@@ -69,10 +70,7 @@ func (p *parser) machine(r *reader, at span) Item {
 	t := &Machine{span: at}
 	t.Name, t.at = r.name("a name, as in machine M(p)")
 	if r.skip("=") {
-		t.Text, _ = r.quoted(`the grids of each level in quotes, as in "nodes=2x2;gpus=4"`)
-		if r.err == nil && t.Text == "" {
-			r.fail(notation.Span{Pos: r.at - 2, End: r.at}, Syntax, "got no grids, want those of each level, as in \"nodes=2x2;gpus=4\"")
-		}
+		p.grids(r, t)
 		return t
 	}
 	if r.next(); r.err == nil && r.next() != '(' {
@@ -87,6 +85,29 @@ func (p *parser) machine(r *reader, at span) Item {
 		r.fail(notation.Span{Pos: r.at - 1, End: r.at}, Syntax, "got no extents, want one at least, as in machine M(p)")
 	}
 	return t
+}
+
+// grids reads the grids of a machine's levels in quotes.
+func (p *parser) grids(r *reader, t *Machine) {
+	from := r.at
+	if word, _ := r.word(); word == "cosma" {
+		t.Text = word
+		t.levels, r.err = place.ParseMachine(word)
+		return
+	}
+	r.at = from
+	var at notation.Span
+	t.Text, at = r.quoted(`cosma, or the grids of each level in quotes, as in "nodes=2x2;gpus=4"`)
+	if r.err == nil && t.Text == "" {
+		r.fail(at, Syntax, "got no grids, want those of each level, as in \"nodes=2x2;gpus=4\"")
+	}
+	if r.err != nil {
+		return
+	}
+	var err error
+	if t.levels, err = place.ParseMachine(t.Text); err != nil {
+		r.err = p.f.placed(err, at.Pos+1)
+	}
 }
 
 // sizes reads "(" [SIZE {"," SIZE}] ")".

@@ -27,6 +27,7 @@
 //	bind.go       Bind: params become numbers
 //	check.go      Check: names and declarations
 //	order.go      Check: in the order in which the file runs
+//	machine.go    machines, and what placements and commands say of them
 //	types.go      CheckTypes: types of tensors that have none given
 //	sizes.go      CheckSizes: sizes of names and tensors
 //	print.go      the text form
@@ -36,6 +37,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"iter"
 )
 
 // Codes of job files' errors. Statements, formats, types and scheduling commands in a file
@@ -47,7 +49,6 @@ const (
 	ReadEarly   diag.Code = "job-read-early"  // a tensor is read before anything is written to it
 	Declaration diag.Code = "job-declaration" // a declaration whose parts do not fit each other
 	BadNumber   diag.Code = "job-number"      // a number of the wrong kind or range
-	NotBuilt    diag.Code = "not-built"       // what SPEC has and this version lacks
 )
 
 // File is a job file. A File and what it holds belong to one goroutine while Bind or Check
@@ -80,6 +81,27 @@ func (f *File) Errorf(at notation.Span, code diag.Code, format string, args ...a
 func (f *File) Position(offset int) (line, col int) {
 	e := f.Errorf(notation.Span{Pos: offset, End: offset}, Syntax, "")
 	return e.Line, e.Col
+}
+
+// Statements are the statements, in the order of the text.
+func (f *File) Statements() iter.Seq[*Statement] {
+	return func(yield func(*Statement) bool) { statements(f.Items, yield) }
+}
+
+func statements(items []Item, yield func(*Statement) bool) bool {
+	for _, it := range items {
+		more := true
+		switch it := it.(type) {
+		case *Statement:
+			more = yield(it)
+		case *Repeat:
+			more = statements(it.Body, yield)
+		}
+		if !more {
+			return false
+		}
+	}
+	return true
 }
 
 // Param is the declaration of a parameter, of the given name or nil.
@@ -130,8 +152,9 @@ type Machine struct {
 	span
 	Name    string
 	Extents []Size
-	Text    string        // "nodes=2x2;gpus=4"; "" where there are Extents
-	at      notation.Span // of Name
+	Text    string         // "nodes=2x2;gpus=4"; "" where there are Extents
+	levels  *place.Machine // what Text says
+	at      notation.Span  // of Name
 }
 
 // Tensor is a tensor of the file: one that is declared, or a temporary. What is not given
@@ -176,6 +199,8 @@ type Statement struct {
 	Schedule      []Command
 	Split, Extend []string
 	Order, Map    string
+
+	machine *Machine // see Machine
 
 	file  *File
 	raw   *notation.Stmt // with the names of params

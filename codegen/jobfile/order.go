@@ -2,7 +2,6 @@ package jobfile
 
 import (
 	"slices"
-	"strings"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
@@ -161,8 +160,10 @@ func (c *checker) temporarySizes(s *Statement) error {
 	return nil
 }
 
-// schedule checks commands as far as they can be without the loops that they are for.
+// schedule checks commands as far as they can be without the loops that they are for. Those that
+// distribute are held to the loops that they make when the statement is planned.
 func (c *checker) schedule(s *Statement) error {
+	var commands []placedCommand
 	for _, cmd := range s.Schedule {
 		list, err := schedule.Parse([]string{cmd.Text})
 		if err != nil {
@@ -172,23 +173,8 @@ func (c *checker) schedule(s *Statement) error {
 			if err := x.Check(); err != nil {
 				return s.Locate(err)
 			}
-			if arg := extent(x.Args); arg != "" {
-				return c.f.Errorf(notation.Span(cmd.span), NotBuilt, "got %s, the extent of a machine: distribution commands are not built in this version", arg)
-			}
+			commands = append(commands, placedCommand{x, notation.Span(cmd.span)})
 		}
 	}
-	return nil
-}
-
-// extent is the first argument that is a machine's extent, such as M.x; "" for none.
-func extent(args []schedule.Arg) string {
-	for _, a := range args {
-		if machine, dim, ok := strings.Cut(a.Text, "."); ok && notation.IsName(machine) && dim != "" {
-			return a.Text
-		}
-		if found := extent(a.List); found != "" {
-			return found
-		}
-	}
-	return ""
+	return c.distribution(s, commands)
 }

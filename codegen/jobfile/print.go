@@ -108,8 +108,13 @@ func (c *Command) text() string {
 func argsText(args []schedule.Arg) string {
 	words := make([]string, len(args))
 	for k, a := range args {
-		if words[k] = strings.Join(strings.Fields(a.Text), " "); a.List != nil {
+		switch {
+		case a.List != nil:
 			words[k] = "{" + argsText(a.List) + "}"
+		case strings.HasPrefix(a.Text, `"`):
+			words[k] = a.Text
+		default: // other blanks than a schedule's are characters like any
+			words[k] = strings.Join(strings.FieldsFunc(a.Text, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }), " ")
 		}
 	}
 	return strings.Join(words, ", ")

@@ -19,7 +19,7 @@ const (
 )
 
 // codes are those of job files.
-var codes = []diag.Code{Syntax, NameClash, Unknown, ReadEarly, Declaration, BadNumber, NotBuilt, "placement"}
+var codes = []diag.Code{Syntax, NameClash, Unknown, ReadEarly, Declaration, BadNumber, "placement", "machine"}
 
 // wrong is what is wrong of a file, nil for nothing.
 func wrong(text string) error {

@@ -47,7 +47,7 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 	l.while(ir.Both(live...), func() {
 		c := l.smallest(p, its)
 		for _, it := range its {
-			l.findRun(it, c, len(its) == 1)
+			l.findRun(it, c, ir.Equal(it.c, c))
 		}
 		if l.canPredicate(p, its, cases) {
 			any = l.predicatedMerge(p, c, its)
@@ -152,7 +152,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 			flags := make([]ir.Expr, len(its))
 			for k, it := range its {
 				flags[k] = l.named(it.name()+"_at", ir.Both(it.live(), ir.Equal(it.at(it.p), i)))
-				l.findRun(it, i, false)
+				l.findRun(it, i, flags[k])
 			}
 			if flagged {
 				some = l.iteration(p, i, its, flags)
@@ -210,8 +210,8 @@ func (l *lowerer) flaggedLoop(p *loop) ir.Expr {
 			flags := make([]ir.Expr, len(its))
 			at := map[*iter]ir.Expr{}
 			for k, it := range its {
-				l.findRun(it, c, false)
 				flags[k] = l.named(it.name()+"_at", ir.Equal(it.c, c))
+				l.findRun(it, c, flags[k])
 				at[it] = flags[k]
 			}
 			l.when(l.pointsHold(p, func(it *iter) ir.Expr { return at[it] }), func() {

@@ -1,35 +1,69 @@
 package lower
 
 import (
+	"fmt"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
 )
 
-// denseSpace is a workspace over one variable that is filled everywhere or
-// nowhere: an array.
+// denseSpace is a workspace that is filled everywhere or nowhere: an array, by rows, of the
+// coordinates from lo up to hi of each variable.
 type denseSpace struct {
 	vals   *ir.Array
-	lo, hi ir.Expr
+	lo, hi []ir.Expr
 }
 
-// add adds x at a's coordinate.
+// add adds x at a's coordinates.
 func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.emit(&ir.Store{A: w.vals, Index: ir.Minus(e.coord[a.Vars[0]], w.lo), Accumulate: true, X: x})
+	var at ir.Expr
+	for m, v := range a.Vars {
+		c := ir.Minus(e.coord[v], w.lo[m])
+		if at == nil {
+			at = c
+		} else {
+			at = ir.Plus(ir.Times(at, w.size(m)), c)
+		}
+	}
+	l.emit(&ir.Store{A: w.vals, Index: at, Accumulate: true, X: x})
+}
+
+// size is the number of coordinates of variable m.
+func (w *denseSpace) size(m int) ir.Expr { return ir.Minus(w.hi[m], w.lo[m]) }
+
+// places is the number of places.
+func (w *denseSpace) places() ir.Expr {
+	n := w.size(0)
+	for m := range w.lo[1:] {
+		n = ir.Times(n, w.size(m+1))
+	}
+	return n
+}
+
+// segment is the array as a function of the user's adds to it, which is called for a.
+func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
+	s := segment{name: a.Name, a: w.vals, at: ir.Int(0)}
+	for m, v := range a.Vars {
+		s.dense(w.size(m), w.lo[m], v, n.known(v))
+	}
+	return s
 }
 
 // newDenseSpace is the workspace for t: one array for all uses in a scope. Inside
 // loops over tiles of its variable it holds a tile.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
-	v := t.Vars[0]
-	s := l.rangeOf(&env{}, v)
-	w := &denseSpace{vals: l.dense[t.Name], lo: s.lo, hi: s.hi}
-	size := ir.Minus(s.hi, s.lo)
-	if c := l.sched.comps[v]; c != nil && len(c.Roots) == 1 && e.open[c.Top] != nil {
+	w := &denseSpace{vals: l.dense[t.Name]}
+	for _, v := range t.Vars {
+		s := l.rangeOf(&env{}, v)
+		w.lo, w.hi = append(w.lo, s.lo), append(w.hi, s.hi)
+	}
+	size, v := w.places(), t.Vars[0]
+	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.Roots) == 1 && e.open[c.Top] != nil {
 		o := e.open[c.Top]
 		iv := l.coverage(o.iv, o.frames, e)
-		w.lo, w.hi = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)
+		w.lo[0], w.hi[0] = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)
 		if r := l.sched.g.MadeBy(o.leaf); o.iv.unit == coords && r.Kind == provenance.Split && r.To[1] == o.leaf {
 			size = ir.Least(size, ir.Int(r.N))
 		}
@@ -45,14 +79,17 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 
 // operand is the workspace as its consumer reads it.
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
-	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}}})
+	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(w.lo))})
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
-	for part, x := range map[ir.Field]ir.Expr{ir.Size: ir.Minus(w.hi, w.lo), ir.Offset: w.lo} {
-		v, ok := x.(*ir.Var)
-		if !ok {
-			v = l.declare(name+"_"+part.String(), x)
+	local := func(x ir.Expr, level int, part ir.Field) *ir.Var {
+		if v, ok := x.(*ir.Var); ok {
+			return v
 		}
-		op.sizes[ir.Slot{Arg: -1, Level: 0, Field: part}] = v
+		return l.declare(fmt.Sprintf("%s_%s%d", name, part, level), x)
+	}
+	for m := range w.lo {
+		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Size}] = local(w.size(m), m, ir.Size)
+		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Offset}] = local(w.lo[m], m, ir.Offset)
 	}
 	return op
 }
@@ -62,7 +99,7 @@ func (w *denseSpace) operand(l *lowerer, name string) *operand {
 func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newDenseSpace(t, e)
 	op := w.operand(l, t.Name)
-	l.emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: ir.Minus(w.hi, w.lo), X: ir.Zero(l.spec.Compute)})
+	l.emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: w.places(), X: ir.Zero(l.spec.Compute)})
 	outer, shadowed := l.spaces[t.Name], l.ops[t.Name]
 	l.spaces[t.Name] = w
 	some := l.stmt(s.Producer, e, true)

@@ -134,7 +134,8 @@ func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 	}
 	target := cin.Target(f)
 	for _, v := range target.Vars {
-		if _, bound := e.coord[v]; !bound {
+		// A loop over positions reaches a place of the result without its coordinates.
+		if _, bound := e.coord[v]; !bound && !slices.Contains(l.resultVars[:e.res.level], v) {
 			return false
 		}
 	}
@@ -177,6 +178,8 @@ func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
 		}
 		return s
 	})
+	l.number(f, producer)
+	l.promotions[name] = true
 	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp}, Producer: producer}
 }
 
@@ -199,6 +202,11 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 	case f.Unit == cin.CPUThread && f.Race != cin.Unsaid:
 		s.Kind, s.Chunk, s.Dynamic = ir.Parallel, f.Chunk, f.Chunk > 0
 	case f.Unit == cin.CPUVector:
+		ir.Walk(s.Body, func(t ir.Stmt) {
+			if c, ok := t.(*ir.Call); ok {
+				l.refuse(f.Var, "the loop over %s runs in lanes, and calls %s for one iteration at a time", f.Var, c.Func.Name)
+			}
+		})
 		if w := l.spaces[cin.Target(f.Body).Name]; w != nil && !hasPlaces(w) {
 			l.refuse(f.Var, "the loop over %s fills the workspace %s, which takes entries in turn; one that is filled everywhere or nowhere can be filled in lanes", f.Var, cin.Target(f.Body).Key())
 		}

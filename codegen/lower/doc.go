@@ -33,6 +33,7 @@
 //	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
 //	locate.go    a coordinate that is bound already, in a dense or sparse level
 //	expr.go      values with their presence
+//	gemm.go      loops that a BLAS runs; extern.go, loops that a function of the user's runs
 //	tile.go      rows of the result that are summed in registers, tile by tile
 //	vector.go    innermost loops in lanes; prefetch.go, rows that are fetched ahead
 //

@@ -12,6 +12,17 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if fn := l.hooks[f]; fn != nil {
 		return fn(e, want)
 	}
+	switch o := l.orders(f); {
+	case o.Gemm:
+		return l.gemm(f, e, want)
+	case o.Extern != nil:
+		return l.extern(f, e, o.Extern)
+	}
+	return l.loop(f, e, want)
+}
+
+// loop lowers a loop as itself. See stmt for want and the result.
+func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	o := l.orders(f)
 	switch {
 	case o.OverPositions != "" && f.Unit == cin.CPUThread:

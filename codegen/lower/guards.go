@@ -93,7 +93,11 @@ func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, st
 
 // storesEach tells whether the loops from f on, over the component c and all nested directly, visit each
 // place of the result in turn, on a GPU, and each is then stored once: what they sum is summed in a scalar.
+// Loops over positions of an operand pass by the places that it has no entry for.
 func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
+	if slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool { return l.isPosOf(r, c) }) {
+		return false
+	}
 	k := e.res.level
 	if !l.spec.GPU || e.res.zeroed || len(c.Roots) != 1 || l.out.sparse() || k != l.out.op.order()-1 || l.resultVars[k] != c.Roots[0] {
 		return false
@@ -121,8 +125,13 @@ func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
 // that is absent here.
 func (l *lowerer) overNothing(c *component, e *env) bool {
 	return slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool {
-		return r.Kind == provenance.Pos && l.sched.comps[r.From[0]] == c && never(e.cur[r.Access].pres)
+		return l.isPosOf(r, c) && never(e.cur[r.Access].pres)
 	})
+}
+
+// isPosOf tells whether a relation has a component's loops run over positions of an operand.
+func (l *lowerer) isPosOf(r provenance.Relation, c *component) bool {
+	return r.Kind == provenance.Pos && l.sched.comps[r.From[0]] == c
 }
 
 // countAll finds the number of values of every variable of a component.

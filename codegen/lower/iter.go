@@ -66,16 +66,14 @@ func (l *lowerer) skipPadding(it *iter) {
 func (it *iter) live() ir.Expr { return ir.Less(it.p, it.hi) }
 
 // findRun declares the end of the run of positions with coordinate c from p
-// on: p itself where there is none. there says that c is the coordinate at p.
-func (l *lowerer) findRun(it *iter, c ir.Expr, there bool) {
+// on: p itself where there is none. here says whether c is the coordinate at p: a run that begins
+// behind p has no form without positions, in which GCC would make copies of the loops over it
+// that never run, and warn of them.
+func (l *lowerer) findRun(it *iter, c, here ir.Expr) {
 	if !it.repeats {
 		return
 	}
-	from := ir.Expr(it.p)
-	if there {
-		from = ir.Plus(it.p, ir.Int(1))
-	}
-	it.run = l.declare(it.name()+"_r", from)
+	it.run = l.declare(it.name()+"_r", ir.Plus(it.p, ir.Convert(ir.Int64, here)))
 	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)), func() { l.incr(it.run, ir.Int(1)) })
 }
 

@@ -46,6 +46,8 @@ type Spec struct {
 	// result's position q for Share's position p, or -1-q where the values there are
 	// not set yet.
 	Share string
+	// Extern is the C function called name that file defines; nil where there are none.
+	Extern func(file, name string) (*ir.Extern, error)
 	// Note, if not nil, is told of what the schedule says and is done in another way.
 	Note func(string)
 }
@@ -99,7 +101,7 @@ func Lower(s Spec) (x *Lowered, err error) {
 }
 
 func lower(s Spec) *Lowered {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, used: newUsed()}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, called: map[string]bool{}, promotions: map[string]bool{}, used: newUsed()}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	l.numbers = strategy.Numbers(s.Stmt)
@@ -144,6 +146,7 @@ func lower(s Spec) *Lowered {
 			l.stmt(s.Stmt, e.clone(), false)
 		})
 	})
+	l.refuseUncalled()
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
@@ -189,6 +192,10 @@ type lowerer struct {
 	over     map[*ir.For]string
 	segments map[*ir.For]bool
 	sched    *schedule
+	// called are the orders whose functions the code calls, by their text.
+	called map[string]bool
+	// promotions are the scalars that stand for one value of the result.
+	promotions map[string]bool
 	// hooks lower loops that lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 

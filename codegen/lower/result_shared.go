@@ -51,8 +51,9 @@ func (l *lowerer) sharesFirst() bool {
 	return mapped && l.spec.GPU
 }
 
-// comesBack tells whether a loop over no variable of the result is around one over a variable down
-// to its last compressed level.
+// comesBack tells whether a loop over a variable that is summed is around one over a variable of the
+// result down to its last compressed level, or is fused with one over coordinates: where there are
+// none of the sum's, the fused loop comes to no place at all.
 func (l *lowerer) comesBack(s cin.Stmt) bool {
 	found := false
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
@@ -62,8 +63,10 @@ func (l *lowerer) comesBack(s cin.Stmt) bool {
 		summed := false
 		for _, f := range loops {
 			roots := l.sched.g.Underived(f.Var)
-			found = found || summed && slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
-			summed = summed || !slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(l.resultVars, v) })
+			leads := slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
+			sums := slices.ContainsFunc(roots, func(v string) bool { return !slices.Contains(l.resultVars, v) })
+			found = found || leads && (summed || sums && l.sched.g.PositionsOf(f.Var) == "")
+			summed = summed || sums
 		}
 	})
 	return found

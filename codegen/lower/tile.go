@@ -36,7 +36,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 		if !ok {
 			break
 		}
-		if g.Unit != cin.Serial || g.Unroll != 0 {
+		if g.Unit != cin.Serial || g.Unroll != 0 || l.orders(g).Extern != nil {
 			return nil, 0
 		}
 		inner = append(inner, g)

@@ -21,16 +21,23 @@ type Blocking struct {
 	Groups []Group
 }
 
-// BlockVar is one split variable. Range k is [Cuts[k], Cuts[k+1]).
+// BlockVar is one split variable, of which range k is [Cuts[k], Cuts[k+1]). Or it stands for the
+// entries of a tensor in its storage order, Positions, of which range k is chunk k.
 type BlockVar struct {
-	Name      string
+	Name      string // "" where Positions is set
+	Positions *Positions
 	Cuts      []int64
-	Reduction bool
+	Reduction bool // several of its ranges add to one block of the result
 	Extended  bool
 }
 
 // Ranges is the number of split ranges.
-func (v *BlockVar) Ranges() int64 { return int64(len(v.Cuts) - 1) }
+func (v *BlockVar) Ranges() int64 {
+	if v.Positions != nil {
+		return v.Positions.Ranges()
+	}
+	return int64(len(v.Cuts) - 1)
+}
 
 // Group is a set of terms of the normal form, and the split reduction
 // variables (by index in Blocking.Vars) that its terms hold.
@@ -248,7 +255,7 @@ func (b *Blocking) group(n *notation.Normal) {
 	for t, term := range n.Terms {
 		var held []int
 		for k, v := range b.Vars {
-			if v.Reduction && slices.Contains(term.Sum, v.Name) {
+			if v.Reduction && (v.Positions != nil || slices.Contains(term.Sum, v.Name)) {
 				held = append(held, k)
 			}
 		}

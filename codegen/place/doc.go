@@ -15,4 +15,25 @@
 // block of the result. They accumulate in place where one rank runs them one
 // after another; where the variable is extended, or where ranks differ, each
 // makes a partial block of its own, and a tree sums these.
+//
+// # Machines, nests and placements (source 002, section 3)
+//
+// A machine is a grid of points, or a hierarchy of grids; a point is run by a rank. A nest is loops
+// that run over the points, or in order at each: they go through chunks of index variables,
+// and what is under them is the leaf. Package distribute makes it from scheduling commands. A
+// placement says for a tensor what becomes of it along each dimension of a machine: one of its
+// modes is cut, or each coordinate has a copy, or one coordinate has all. What is cut is the range of
+// coordinates of a mode, or the stored entries, in storage order.
+//
+// # Files
+//
+//	blockspec.go  block schedules as text
+//	blocking.go   and resolved for a statement
+//	machine.go    machines
+//	cosma.go      the machine that COSMA chooses for a product
+//	nest.go       nests of loops over a machine
+//	nested.go     block schedules as nests, and the blocks of nests
+//	placement.go  placements as text
+//	home.go       and resolved on a machine
+//	ordered.go    cuts by stored entries
 package place

@@ -68,6 +68,38 @@ func ParsePlacement(src string, from, end int) (Placement, int, error) {
 	}
 }
 
+// ParsePlaced reads the name of a tensor and its placement, such as B(x,y) -> M(x), which end
+// the text. Errors are *diag.Error with the place in src.
+func ParsePlaced(src string) (tensor string, p Placement, err error) {
+	r := &placementReader{src: src}
+	tensor = r.name("the name of a tensor and its placement, as in B(x,y) -> M(x)")
+	if r.err != nil {
+		return "", nil, r.err
+	}
+	p, r.at, err = ParsePlacement(src, r.at, len(src))
+	if err != nil {
+		return "", nil, err
+	}
+	if r.space(); r.at < len(src) {
+		r.got(`";" and the placement on a further level, or the end`)
+	}
+	return tensor, p, r.err
+}
+
+// Over tells whether the levels of the placement have the names of the machine's, in their order:
+// a machine of one grid has its own name, a hierarchy those of its grids.
+func (p Placement) Over(m *Machine) bool {
+	if len(p) != len(m.Grids) {
+		return false
+	}
+	for k, g := range m.Grids {
+		if own := p[k].Machine; own != g.Name && (own != m.Name || len(m.Grids) > 1) {
+			return false
+		}
+	}
+	return true
+}
+
 type placementReader struct {
 	src       string
 	at        int
@@ -259,21 +291,17 @@ func (p Placement) String() string {
 	return strings.Join(levels, "; ")
 }
 
-func (l Level) dimText(d Dim) string {
-	modes := make([]string, len(d.Modes))
-	for k, m := range d.Modes {
-		modes[k] = l.Modes[m]
-	}
+func (l *Level) dimText(d Dim) string {
 	switch d.Kind {
 	case Copy:
 		return "*"
 	case Fix:
 		return strconv.FormatInt(d.At, 10)
 	case Nonzeros:
-		if len(modes) == 1 {
-			return "~" + modes[0]
+		if len(d.Modes) == 1 {
+			return "~" + l.names(d.Modes)
 		}
-		return "~(" + strings.Join(modes, ",") + ")"
+		return "~(" + l.names(d.Modes) + ")"
 	}
-	return modes[0]
+	return l.names(d.Modes)
 }

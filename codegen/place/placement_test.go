@@ -56,3 +56,48 @@ func TestPlacementErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestParsePlaced(t *testing.T) {
+	name, p, err := ParsePlaced(" B (x, y) -> nodes(x,*); (x,y) -> gpus(0) ")
+	if err != nil || name != "B" || p.String() != "(x,y) -> nodes(x,*); (x,y) -> gpus(0)" {
+		t.Errorf("got %s %s, %v", name, p, err)
+	}
+	for text, want := range map[string]string{
+		"":                    "got the end of the placement, want the name of a tensor and its placement, as in B(x,y) -> M(x)",
+		"(x) -> M(x)":         `got "(", want the name of a tensor and its placement, as in B(x,y) -> M(x)`,
+		"B(x) -> M(x), C":     `got ",", want ";" and the placement on a further level, or the end`,
+		"B(x) -> M":           `got the end of the placement, want "(" after the machine's name M`,
+		"B(x) -> M(x) (x) ->": `got "(", want ";" and the placement on a further level, or the end`,
+	} {
+		if _, _, err := ParsePlaced(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestOver(t *testing.T) {
+	for _, c := range []struct {
+		machine, placement string
+		want               bool
+	}{
+		{"4", "B(x) -> M(x)", true},
+		{"2x2", "B(x) -> M(x,*)", true},
+		{"4", "B(x) -> N(x)", false},
+		{"nodes=4", "B(x) -> nodes(x)", true},
+		{"nodes=4", "B(x) -> M(x)", true},
+		{"nodes=2;gpus=2", "B(x) -> M(x)", false},
+		{"nodes=2;gpus=2", "B(x) -> nodes(x)", false},
+		{"nodes=2;gpus=2", "B(x) -> M(x); (x) -> gpus(*)", false},
+		{"nodes=2;gpus=2", "B(x) -> nodes(x); (x) -> gpus(*)", true},
+		{"nodes=2;gpus=2", "B(x) -> gpus(x); (x) -> nodes(*)", false},
+	} {
+		m, err := ParseMachine(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, p, err := ParsePlaced(c.placement)
+		if err != nil || p.Over(m) != c.want {
+			t.Errorf("%s over %s: got %v, %v", c.placement, c.machine, p.Over(m), err)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type Command struct {
 	arg  // the whole of it
 }
 
-// Arg is an argument: a name, a number, an access, an expression, or a list in
+// Arg is an argument: a name, a number, an access, an expression, a text in quotes, or a list in
 // braces.
 type Arg struct {
 	Text string
@@ -40,11 +40,62 @@ func (a arg) errorf(code diag.Code, format string, args ...any) error {
 	return diag.At(code, a.src, a.pos, a.end, format, args...)
 }
 
-// Refuse is the error that says, with the place of the command, what speaks against it.
-func (c *Command) Refuse(why string) error { return c.errorf(Refused, "%s", why) }
+// Refuse is the error that says, with the place of the command or argument, what speaks against it.
+func (a arg) Refuse(why string) error { return a.errorf(Refused, "%s", why) }
 
 // Place is where the command stands in the text that Parse was given.
 func (c *Command) Place() (pos, end int) { return c.pos, c.end }
+
+// Distributes tells whether the command is one of those that run a statement over the ranks of
+// a job.
+func (c *Command) Distributes() bool {
+	return c.Name == "distribute" || c.Name == "communicate" || c.Name == "rotate"
+}
+
+// Function is the C function that the command has loops run by: the file that defines it, its name,
+// and the place of both. ok is false where it has none.
+func (c *Command) Function() (file, name string, at Arg, ok bool) {
+	if c.Name != "substitute" || len(c.Args) != 2 || !strings.HasPrefix(c.Args[1].Text, `"`) {
+		return "", "", Arg{}, false
+	}
+	at = c.Args[1]
+	text := strings.Trim(at.Text, `"`)
+	k := strings.LastIndexByte(text, ':')
+	if k < 1 || !isName(text[k+1:]) {
+		return "", "", at, false
+	}
+	return text[:k], text[k+1:], at, true
+}
+
+// words are those of the language that stand behind the first argument of a command.
+var words = map[string]bool{
+	"CPUThread": true, "CPUVector": true, "GPUBlock": true, "GPUWarp": true, "GPUThread": true, "NotParallel": true,
+	"NoRaces": true, "IgnoreRaces": true, "Atomics": true, "Temporary": true, "ParallelReduction": true,
+	"Work": true, "Ordered": true, "Rows": true, "Whole": true,
+	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
+	"TwoFinger": true, "Gallop": true, "Predicated": true, "OneBody": true, "Append": true, "Insert": true,
+	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Positions": true, "gemm": true,
+}
+
+// Words tells which arguments of a command are words of the language, whatever a variable is called.
+func (c *Command) Words() (which []bool) {
+	from := map[string]int{"parallelize": 1, "bound": 3, "mergeby": 1, "assemble": 1, "workspace": 1, "substitute": 1}
+	for k, a := range c.Args {
+		n, ok := from[c.Name]
+		which = append(which, ok && k >= n && (words[a.Text] || strings.HasPrefix(a.Text, `"`)))
+	}
+	return which
+}
+
+// isName tells whether C takes text for the name of a function.
+func isName(text string) bool {
+	for k := range len(text) {
+		if text[k] != '_' && !nameByte(text[k], k > 0) {
+			return false
+		}
+	}
+	return text != ""
+}
 
 func (c *Command) String() string { return c.src[c.pos:c.end] }
 
@@ -184,6 +235,14 @@ func (p *reader) argument() (Arg, error) {
 			return Arg{}, err
 		}
 		return Arg{Text: p.src[from:p.at], List: list, arg: arg{p.src, from, p.at}}, nil
+	}
+	if p.at < len(p.src) && p.src[p.at] == '"' {
+		n := strings.IndexAny(p.src[from+1:], "\"\n")
+		if n < 0 || p.src[from+1+n] == '\n' {
+			return Arg{}, diag.At(BadCommand, p.src, from, from+1, "got no second quote on the line, want one at the end of the name")
+		}
+		p.at += n + 2
+		return Arg{Text: p.src[from:p.at], arg: arg{p.src, from, p.at}}, nil
 	}
 	depth := 0
 	for ; p.at < len(p.src); p.at++ {

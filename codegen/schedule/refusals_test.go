@@ -31,6 +31,11 @@ func TestRefusals(t *testing.T) {
 	quotient := problem{stmt: "forall(i, forall(j, y(i) += a(i) / B(i,j)))", formats: "y:d a:d B:dd"}
 	difference := problem{stmt: "forall(i, forall(j, y(i) += c(i) - B(i,j)))", formats: "y:d c:d B:dd"}
 	both := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))", formats: "C:ss A:dd B:dd"}
+	gemm := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))", formats: "C:dd A:dd B:dd"}
+	sums := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) + B(k,j))))", formats: "C:dd A:dd B:dd"}
+	three := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j) * D(k,j))))", formats: "C:dd A:dd B:dd D:dd"}
+	integers := gemm
+	integers.compute = ir.Int64
 	spmvGPU, spmmGPU, addGPU, rowSumGPU, complexGPU, spaceGPU := spmv, spmm, add, rowSum, spmm, lanes
 	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
 		p.gpu = true
@@ -89,8 +94,38 @@ func TestRefusals(t *testing.T) {
 		{columnsGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "the loop over tile has a place of y(j) for each position: it sums no rows", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		{totalGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"), "s is one value for all rows of A(i,j)", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		// The language.
-		{spmv, "skew(i,4)", "got skew, want a scheduling command: assemble bound coord", "skew(i,4)"},
-		{spmv, "distribute(i)", "distribution commands are not built", "distribute(i)"},
+		{spmv, "skew(i,4)", "got skew, want a scheduling command: assemble bound communicate coord", "skew(i,4)"},
+		{gemm, "substitute(i,j)", "substitute: got j, want gemm", "j"},
+		{gemm, "substitute({i,j,k})", "got 1 argument, want substitute({i, j, k}, gemm)", "substitute({i,j,k})"},
+		{gemm, `substitute({i,j,k},"file.c")`, `substitute: got "file.c", want gemm, or a C function as in "file.c:name"`, `"file.c"`},
+		{gemm, `substitute({i,j,k},"file.c:1")`, `substitute: got "file.c:1", want gemm, or a C function as in "file.c:name"`, `"file.c:1"`},
+		{gemm, `substitute({i,j,k},"file.c:name)`, "got no second quote on the line, want one at the end of the name", `"`},
+		{gemm, `substitute({},"file.c:name")`, "a function runs the loops that stand in braces; got {}", "{}"},
+		{gemm, `substitute({i,z},"file.c:name")`, "got z, want a variable that the statement loops over: i, j, k", "z"},
+		{gemm, `substitute({i,k},"file.c:name")`, "no loops over i, k are directly inside one another, around one assignment", `substitute({i,k},"file.c:name")`},
+		{gemm, `parallelize(i,CPUThread,NoRaces),substitute({i,j,k},"file.c:name")`, "the loop over i runs on CPUThread, and name runs it", "{i,j,k}"},
+		{gemm, `unroll(k,2),substitute({k},"file.c:name")`, "the loop over k is unrolled, or has its way of merging, and name runs it", "{k}"},
+		{gemm, "substitute({i,j},gemm)", "gemm runs three loops, over the rows and columns of the result and over what is summed; got {i,j}", "{i,j}"},
+		{gemm, "substitute(i,gemm)", "gemm runs three loops, over the rows and columns of the result and over what is summed; got i", "i"},
+		{gemm, "substitute({i,j,z},gemm)", "got z, want a variable that the statement loops over: i, j, k", "z"},
+		{gemm, "substitute({i,j,i},gemm)", "i stands twice", "i"},
+		{gemm, "split(i,i0,i1,4),substitute({i,j,k},gemm)", "substitute: i was replaced, by split", "i"},
+		{gemm, "split(i,i0,i1,4),reorder(j,i0,i1,k),substitute({i0,i1,k},gemm)", "gemm multiplies a matrix over i0 and k by one over k and i1, and A(i,k) is over k and i0 and i1", "substitute({i0,i1,k},gemm)"},
+		{gemm, "split(k,k0,k1,4),substitute({i,k0,k1},gemm)", "no loops over i, k0, k1 are directly inside one another, around one sum", "substitute({i,k0,k1},gemm)"},
+		{gemm, "split(k,k0,k1,4),reorder(i,j,k0,k1),substitute({j,k0,k1},gemm)", "gemm sums over one of its loops and has the result's values along the other two; C(i,j) has those along j", "{j,k0,k1}"},
+		{gemm, "parallelize(i,CPUThread,NoRaces),substitute({i,j,k},gemm)", "the loop over i runs on CPUThread, and gemm runs it", "{i,j,k}"},
+		{gemm, "unroll(k,2),substitute({i,j,k},gemm)", "the loop over k is unrolled, or has its way of merging, and gemm runs it", "{i,j,k}"},
+		{gemm.with("C:dd A:ds B:dd"), "substitute({i,j,k},gemm)", "gemm multiplies dense matrices, and A(i,k) (its format is ds) stores k in a level that is not dense", "substitute({i,j,k},gemm)"},
+		{sums, "substitute({i,j,k},gemm)", "gemm adds products of two matrices, and the loops add other terms than products", "substitute({i,j,k},gemm)"},
+		{three, "substitute({i,j,k},gemm)", "gemm multiplies a matrix over i and k by one over k and j, and C(i,j) has other factors", "substitute({i,j,k},gemm)"},
+		{integers, "substitute({i,j,k},gemm)", "gemm multiplies floats and complex numbers, and the statement computes in int64", "gemm"},
+		{spmmGPU, "substitute({i,j,k},gemm)", "substitute: the loops would be run by a BLAS of the CPU, or by C, and --target=cuda compiles for a GPU", "substitute({i,j,k},gemm)"},
+		{spmv, "distribute(i)", "distribute: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", "distribute(i)"},
+		{spmv, "unroll(i,2),communicate(A,i)", "communicate: a statement is distributed over the ranks of a run", "communicate(A,i)"},
+		{spmv, "rotate(i,{j},r)", "rotate: a statement is distributed over the ranks of a run", "rotate(i,{j},r)"},
+		{spmv, "rotate(i,{j})", "got 2 arguments, want rotate(i, {j, k}, ir)", "rotate(i,{j})"},
+		{spmv, "communicate(A)", "got 1 argument, want communicate(T, i)", "communicate(A)"},
+		{spmv, "distribute()", "got 0 arguments, want distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", "distribute()"},
 		{spmv, "split(i,i0,i1)", "got 3 arguments, want split(i, i0, i1, N)", "split(i,i0,i1)"},
 		{spmv, "reorder(i)", "got 1 argument, want reorder(i, j, ...)", "reorder(i)"},
 		{spmv, "split(i,i0,i1,4", `got the end of the schedule, want "," or ")"`, ""},

@@ -38,9 +38,11 @@
 //	jam.go          jam
 //	vectorize.go    vectorize
 //	prefetch.go     prefetch
+//	substitute.go   substitute
 package schedule
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,10 +109,16 @@ var commands = map[string]command{
 	"jam":         {"jam(i, N)", 2, 2, jam, true},
 	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
 	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
+	"substitute":  {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2, substitute, true},
 }
 
-// across are the commands that schedule several ranks.
-var across = []string{"distribute", "communicate", "rotate", "substitute"}
+// across are the commands that distribute a statement over ranks. Package distribute takes them
+// off a schedule: what is left is for the part of the statement that one rank runs at a time.
+var across = map[string]command{
+	"communicate": {usage: "communicate(T, i)", min: 2, max: 2},
+	"distribute":  {usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", min: 1, max: 4},
+	"rotate":      {usage: "rotate(i, {j, k}, ir)", min: 3, max: 3},
+}
 
 // state is a schedule while it is applied.
 type state struct {
@@ -167,6 +175,9 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if err := c.Check(); err != nil {
 			return nil, err
 		}
+		if _, ok := across[c.Name]; ok {
+			return nil, c.errorf(Refused, "%s: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", c.Name)
+		}
 		rule := commands[c.Name]
 		if s.parallel != nil && !rule.late {
 			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
@@ -194,23 +205,23 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 // number of arguments.
 func (c *Command) Check() error {
 	rule, ok := commands[c.Name]
+	if !ok {
+		rule, ok = across[c.Name]
+	}
 	switch {
-	case slices.Contains(across, c.Name):
-		return c.errorf(Refused, "%s: distribution commands are not built in this version; -m and -p neither", c.Name)
 	case !ok:
 		return c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(Names(), " "))
 	case len(c.Args) < rule.min || len(c.Args) > rule.max:
 		return c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
+	case c.Name == "substitute":
+		return c.checkKernel()
 	}
 	return nil
 }
 
 // Names are the commands of the language, sorted.
 func Names() []string {
-	var out []string
-	for n := range commands {
-		out = append(out, n)
-	}
+	out := slices.AppendSeq(slices.Collect(maps.Keys(commands)), maps.Keys(across))
 	slices.Sort(out)
 	return out
 }
@@ -230,8 +241,8 @@ func (s *state) refuse(k int, format string, args ...any) error {
 }
 
 // Blame is the refusal of a schedule for a reason that shows as statement s,
-// which the commands made, is lowered: at the command that runs the loop over v
-// in parallel, or that made v, else at the last of them.
+// which the commands made, is lowered: at the command that has a kernel run the loop over v, that
+// runs it in parallel, or that made v, else at the last of them.
 func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]
@@ -240,6 +251,8 @@ func Blame(list []*Command, s cin.Stmt, v, why string) error {
 		rank := 0
 		for k, a := range c.Args {
 			switch {
+			case c.Name == "substitute" && slices.ContainsFunc(a.List, func(b Arg) bool { return b.Text == v }):
+				rank = 5
 			case c.Name == "parallelize" && k == 0 && a.Text == v:
 				rank = 4
 			case c.Name == "parallelize" && k == 0 && slices.Contains(g.Underived(a.Text), v):
@@ -254,7 +267,8 @@ func Blame(list []*Command, s cin.Stmt, v, why string) error {
 			at, best = c, rank
 		}
 	}
-	return at.errorf(Refused, "%s: %s", at.Name, why)
+	// The reason is not cut short: it may have a whole prototype in it.
+	return at.errorf(Refused, "%s: "+strings.ReplaceAll(why, "%", "%%"), at.Name)
 }
 
 // loops are the statement's loops over v.

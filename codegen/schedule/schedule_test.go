@@ -36,6 +36,7 @@ var (
 	sddmm     = problem{stmt: "forall(i, forall(j, forall(k, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))", formats: "Y:ds A:ds C:dd D:dd", shared: true}
 	sddmmOwn  = problem{stmt: sddmm.stmt, formats: "Y:ss A:ds C:dd D:dd"}
 	spgemm    = problem{stmt: "forall(i, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))", formats: "A:ds B:ds C:ds"}
+	gemm      = problem{stmt: "forall(b, forall(i, forall(j, forall(k, C(b,i,j) += A(b,i,k) * B(k,j)))))", formats: "C:ddd:0,2,1 A:ddd B:dd"}
 	spgemmTo  = problem{stmt: "forall(i, where(forall(j, A(i,j) = w(j)), seq(forall(j, w(j) += D(i,j)), forall(k, forall(j, w(j) += -(2 * B(i,k) * C(k,j)))))))", formats: "A:ds B:ds C:ds D:ds"}
 	twoSums   = problem{stmt: "forall(i, where(forall(j, A(i,j) = w(j)), seq(forall(k, forall(j, w(j) += B(i,k) * C(k,j))), forall(l, forall(j, w(j) += D(i,l) * C(l,j))))))", formats: "A:ds B:ds C:ds D:ds"}
 	mttkrp    = problem{stmt: "forall(i, forall(k, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:dss C:dd D:dd"}
@@ -161,6 +162,8 @@ func TestCommands(t *testing.T) {
 		{mttkrpAll, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l)",
 			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(j, forall(l, W(j) += B(i,k,l) * D(l,j)))))))"},
 		// A workspace of the user's takes the place of the implicit one, whatever the names.
+		{gemm, "substitute({i,j,k},gemm)", "suchthat(forall(b, forall(k, forall(j, forall(i, C(b,i,j) += A(b,i,k) * B(k,j))))))"},
+		{gemm, "split(k,k0,k1,8),reorder(k0,b,i,j,k1),substitute({i,j,k1},gemm)", "suchthat(forall(k0, forall(b, forall(k1, forall(j, forall(i, C(b,i,j) += A(b,i,k) * B(k,j)))))), split(k, k0, k1, 8))"},
 		{spgemm, "precompute(B(i,k)*C(k,j),j,j,w)", "suchthat(" + spgemm.stmt + ")"},
 		{spgemm, "precompute(C(k,j)*B(i,k),j,jw,v)", "suchthat(forall(i, where(forall(j, A(i,j) = v(j)), forall(k, forall(jw, v(jw) += C(k,jw) * B(i,k))))), precompute(j, jw))"},
 		{spgemm, "precompute(B(i,k)*C(k,j),j,j)", "suchthat(" + spgemm.stmt + ")"},

@@ -24,5 +24,6 @@
 //	list.go           the default strategy as a list of orders
 //	orders.go         an order: one choice, as a scheduling command makes it
 //	orders_threads.go orders of loops on threads
+//	orders_substitute.go  the orders of loops that a BLAS, or a function of the user's, runs
 //	orders_memory.go  orders of merges, tiles, lanes, prefetching and workspaces
 package strategy

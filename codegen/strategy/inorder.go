@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// workspaces chooses the kind of every workspace, outer ones first. Where a
-// schedule is given, whose precompute makes workspaces that need not be sparse, an array, a
-// list or a place for each position of a tile may do.
+// workspaces chooses the kind of every workspace, outer ones first. What is not merely copied to
+// a result that is appended to may be an array. Where a schedule is given, whose precompute makes
+// workspaces that need not be sparse, an array, a list or a place for each position of a tile may do.
 func (f *facts) workspaces() {
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
@@ -31,6 +31,9 @@ func (f *facts) workspaces() {
 			if form, err := f.positional(w, t); err == nil {
 				s.Form, s.Why = form, fmt.Sprintf("%s has a value at each position of %s, of which a tile has at most %d", t.Key(), form.Key, form.Len)
 			}
+		}
+		if f.g == nil && !copied(w.Consumer, t) && f.uniform(producer, t) {
+			s = Space{Form: Form{Kind: Array}, Why: t.Key() + " is filled everywhere or nowhere"}
 		}
 		f.spaces[t.Name] = s
 	})
@@ -80,39 +83,72 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 }
 
 // uniform tells whether what s adds to workspace t is present at all
-// coordinates of its variable or at none.
+// coordinates of its variables or at none.
 func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
-	if len(t.Vars) != 1 || f.Sizes[t.Vars[0]] > maxPlaces {
+	places := 1.0
+	for _, v := range t.Vars {
+		places *= float64(f.Sizes[v])
+	}
+	if places > maxPlaces {
 		return false
 	}
-	producers := map[string]cin.Stmt{}
-	cin.Walk(s, func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok {
-			producers[cin.Target(w.Producer).Name] = w.Producer
+	for m := range t.Vars {
+		if !f.uniformAlong(s, t, m) {
+			return false
 		}
-	})
+	}
+	return true
+}
+
+// produced is a temporary that a statement computes, in loops over some variables.
+type produced struct {
+	by    cin.Stmt
+	loops []string
+}
+
+// producedIn are the temporaries that s computes.
+func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
+	switch s := s.(type) {
+	case *cin.Forall:
+		producedIn(s.Body, append(slices.Clone(loops), s.Var), out)
+	case *cin.Where:
+		out[cin.Target(s.Producer).Name] = produced{s.Producer, loops}
+		producedIn(s.Consumer, loops, out)
+		producedIn(s.Producer, loops, out)
+	case *cin.Seq:
+		for _, t := range s.List {
+			producedIn(t, loops, out)
+		}
+	}
+}
+
+// uniformAlong is uniform for one of t's variables.
+func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
+	producers := map[string]produced{}
+	producedIn(s, nil, producers)
 	ok := true
 	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name != t.Name {
 			return
 		}
+		v := a.LHS.Vars[mode]
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-			m := slices.Index(x.Vars, a.LHS.Vars[0])
-			p := producers[x.Name]
+			m := slices.Index(x.Vars, v)
+			p, made := producers[x.Name]
 			op := f.tensor(x.Name)
 			switch {
-			case m < 0 && p != nil:
-				ok = false // computed anew at each coordinate, and present at some
 			case m < 0:
-			case p != nil:
-				ok = ok && f.uniform(p, cin.Target(p))
+				// Computed anew at each coordinate, it is present at some.
+				ok = ok && !(made && slices.Contains(p.loops, v))
+			case made:
+				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
 			case op == nil:
 				ok = ok && f.spaces[x.Name].Kind == Array
 			default:
 				// From the outermost level of the variable on, which an access may
 				// hold twice, all are dense.
-				for n, v := range x.Vars {
-					if v != x.Vars[m] {
+				for n, u := range x.Vars {
+					if u != v {
 						continue
 					}
 					for k := op.Format.Level(n); k < op.order(); k++ {
@@ -123,4 +159,19 @@ func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
 		})
 	})
 	return ok
+}
+
+// copied tells whether a consumer does nothing but copy workspace t.
+func copied(consumer cin.Stmt, t *cin.Access) bool {
+	for {
+		switch s := consumer.(type) {
+		case *cin.Forall:
+			consumer = s.Body
+		case *cin.Assign:
+			x, ok := s.RHS.(*cin.Access)
+			return ok && x.Name == t.Name
+		default:
+			return false
+		}
+	}
 }

@@ -53,6 +53,10 @@ type Loop struct {
 	// positions of that level.
 	OverPositions string
 	Long          Long
+	// Gemm: it is the outermost of three loops that a BLAS runs.
+	Gemm bool
+	// Extern, if not nil, is the function of the user's that runs the nest from here on.
+	Extern *Extern
 	// RowLanes, where it is not 0, has the rows of a tile of positions shared out among a GPU's
 	// threads: each is one thread's where the tile has at least so many.
 	RowLanes int64

@@ -68,7 +68,20 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && !t.gathered(s, t.v) && loops(s, t.v)
+	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && !t.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+}
+
+// repeated tells whether s computes something that each tile of a row along v would compute again, or
+// that is more than a row: a temporary in loops, without v or with other variables.
+func repeated(s cin.Stmt, v string) (found bool) {
+	cin.Walk(s, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			t := cin.Target(w.Producer)
+			_, loop := w.Producer.(*cin.Forall)
+			found = found || loop && (len(t.Vars) != 1 || t.Vars[0] != v)
+		}
+	})
+	return found
 }
 
 // gathered tells whether v goes in s through what was added to a workspace elsewhere, or by loops

@@ -477,7 +477,7 @@ func (s *sorted) stream(path string, out *outfile.File, shape *tcs.Shape) error 
 	if err := s.fillMemory(t, shape, nil); err != nil {
 		return err
 	}
-	if err := t.WriteTo(out, tcs.WriteOptions{Limit: s.cfg.Limit}); err != nil {
+	if err := t.WriteTo(out, tcs.WriteOptions{Wide: shape.Wide, Limit: s.cfg.Limit}); err != nil {
 		return out.Errorf(err)
 	}
 	return out.Commit()

@@ -176,7 +176,7 @@ func TestAssembleRandom(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, "a.tcs")
-		if err := tcs.Write(path, a, tcs.WriteOptions{Compress: r.IntN(3) == 0}); err != nil {
+		if err := tcs.Write(path, a, tcs.WriteOptions{Compress: r.IntN(3) == 0, Wide: spec.Wide}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		b, err := tcs.Open(path)

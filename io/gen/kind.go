@@ -129,3 +129,6 @@ func sizes(dims []int64) string {
 	}
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "x")
 }
+
+// Band is by how much the coordinates of an entry differ at most; false for a kind that is not banded.
+func (k *Kind) Band() (width int64, ok bool) { return k.width, k.name == "banded" }

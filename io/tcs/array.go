@@ -81,6 +81,41 @@ func (a Array) Bytes() []byte {
 	return unsafe.Slice((*byte)(a.Ptr), a.Len*int64(a.Width))
 }
 
+// in is a pos or crd array's elements in a width: the array itself where it has that
+// width, else in buf, which has room for all of them.
+func (a Array) in(width uint8, buf []int64) Array {
+	if a.Width == width {
+		return a
+	}
+	out := Of(buf)
+	out.Width, out.Len = width, a.Len
+	if width == 4 {
+		dst := Slice[int32](out)
+		for i, v := range Slice[int64](a) {
+			dst[i] = int32(v)
+		}
+	} else {
+		a.Ints(buf[:a.Len], 0)
+	}
+	return out
+}
+
+// each gives put the bytes of the array's elements in a width, in their order: at once
+// where the array has that width, else piece by piece.
+func (a Array) each(width uint8, put func(b []byte) error) error {
+	if a.Width == width {
+		return put(a.Bytes())
+	}
+	const most = 1 << 16 // elements of a piece
+	buf := make([]int64, min(a.Len, most))
+	for at := int64(0); at < a.Len; at += most {
+		if err := put(a.Sub(at, min(at+most, a.Len)).in(width, buf).Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Sub is the elements [lo, hi), counted from Ptr. Where there are none, Ptr stays that of a:
 // behind the last element may begin what the collector has freed.
 func (a Array) Sub(lo, hi int64) Array {

@@ -42,6 +42,7 @@
 //	tensor.go     Tensor and Array
 //	shape.go      what a tensor's arrays are, and their layout in a file
 //	levelkind.go  what each kind of level is
+//	levelparts.go how positions of each are cut
 //	value.go      value types
 //	sizes.go      sizes of modes
 //	header.go     the file's header
@@ -53,6 +54,7 @@
 //	array.go      elements of an array
 //	cursor.go     entries in storage order
 //	view.go       blocks that share memory
+//	keys.go       tuples of coordinates, and the positions between two
 //	nothing.go    a tensor without entries or memory
 //	validate.go   checks of the arrays,
 //	checkpart.go  by several readers

@@ -13,6 +13,7 @@ import (
 // WriteOptions say how a file is written.
 type WriteOptions struct {
 	Compress bool   // zstd by chunks
+	Wide     bool   // all pos and crd arrays in 64 bits, whatever they hold
 	Limit    *Limit // counts the buffers of compression; may be nil
 }
 
@@ -31,7 +32,9 @@ func Write(path string, t *Tensor, o WriteOptions) error {
 	return f.Commit()
 }
 
-// WriteTo writes the tensor as a .tcs file to w.
+// WriteTo writes the tensor as a .tcs file to w. How wide the file's arrays are follows
+// from the tensor's shape, not from its arrays, which may be wider than they must be: the
+// bytes do not tell how the tensor was made.
 func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	if err := t.Load(o.Limit); err != nil {
 		return err
@@ -40,17 +43,18 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	if !whole {
 		return &Error{Exit: exitRun, Msg: "a view of a tensor is no file of its own: assemble the block first"}
 	}
+	shape.Wide = o.Wide
 	h, err := newFileHeader(shape)
 	if err != nil {
 		return err
 	}
 	for i := range h.sections {
 		sec := &h.sections[i]
-		a := *t.array(sec.Level, sec.Array)
-		sec.Width = a.Width // a tensor may be wider than it must be
-		sec.crc = crc32.ChecksumIEEE(a.Bytes())
+		t.array(sec.Level, sec.Array).each(sec.Width, func(b []byte) error {
+			sec.crc = crc32.Update(sec.crc, crc32.IEEETable, b)
+			return nil
+		})
 	}
-	h.place()
 	h.stats = t.Statistics()
 	if o.Compress {
 		return h.writeCompressed(w, t, o.Limit)
@@ -60,7 +64,11 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	at := h.length
 	for _, sec := range h.sections {
 		b.Write(make([]byte, sec.Offset-at))
-		if _, err := b.Write(t.array(sec.Level, sec.Array).Bytes()); err != nil {
+		err := t.array(sec.Level, sec.Array).each(sec.Width, func(part []byte) error {
+			_, err := b.Write(part)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		at = sec.Offset + sec.stored
@@ -165,7 +173,7 @@ func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error
 	at := h.length
 	for i := range h.sections {
 		sec := &h.sections[i]
-		p, err := compress(t.array(sec.Level, sec.Array).Bytes(), h.chunk, limit)
+		p, err := compress(*t.array(sec.Level, sec.Array), sec.Width, h.chunk, limit)
 		if err != nil {
 			return err
 		}

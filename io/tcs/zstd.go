@@ -44,9 +44,10 @@ func (f *frames) release(l *Limit) {
 	}
 }
 
-// compress makes the frames of b. They are counted against limit.
-func compress(b []byte, chunk int64, limit *Limit) (*frames, error) {
-	n := chunks(int64(len(b)), chunk)
+// compress makes the frames of a's elements in that width. They are counted against limit.
+func compress(a Array, width uint8, chunk int64, limit *Limit) (*frames, error) {
+	n := chunks(a.Len*int64(width), chunk)
+	step := chunk / int64(width) // elements of a chunk
 	f := &frames{chunks: make([][]byte, n), stored: 8 * n}
 	var mu sync.Mutex
 	err := parallel(n, func() func(int64) error {
@@ -55,8 +56,13 @@ func compress(b []byte, chunk int64, limit *Limit) (*frames, error) {
 			panic("BUG: tcs: zstd encoder: " + err.Error())
 		}
 		var scratch []byte
+		var buf []int64
 		return func(i int64) error {
-			scratch = enc.EncodeAll(b[i*chunk:min((i+1)*chunk, int64(len(b)))], scratch[:0])
+			part := a.Sub(i*step, min((i+1)*step, a.Len))
+			if part.Width != width && buf == nil {
+				buf = make([]int64, step)
+			}
+			scratch = enc.EncodeAll(part.in(width, buf).Bytes(), scratch[:0])
 			if err := limit.Reserve(int64(len(scratch)), "the compressed array"); err != nil {
 				return err
 			}

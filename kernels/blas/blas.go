@@ -2,7 +2,7 @@
 // schedule may substitute for the innermost loops of a dense product.
 //
 // The BLAS is gonum's, in Go, or with the build tag openblas OpenBLAS by cgo
-// (found by pkg-config). Either may skip factors that are zero, so that zero
+// (found by pkg-config); that one leaves call directly, without this package. Either may skip factors that are zero, so that zero
 // times infinity is zero instead of NaN, and adds in an order of its own.
 package blas
 

@@ -36,15 +36,32 @@ typedef struct {
     dst_array vals;
 } dst_tensor;
 
+/* c += alpha*a*b, for a of m rows and k columns, b of k rows and n columns. Element
+ * (i,j) of a is a[i*a_row + j*a_col]; c_col is 1, and so is one of the strides of a and
+ * of b. type is that of the elements: 0 float, 1 double, 2 float _Complex, 3 double
+ * _Complex. m, n and k are at least 1. */
+typedef struct {
+    int32_t type;
+    int64_t m, n, k;
+    const void *alpha;
+    const void *a;
+    int64_t a_row, a_col;
+    const void *b;
+    int64_t b_row, b_col;
+    void *c;
+    int64_t c_row, c_col;
+} dst_gemm;
+
 /* What a call depends on beside its tensors; a null pointer to one stands for one
  * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
- * three functions are called from any thread of the leaf; alloc and grow return 0
+ * functions for memory are called from any thread of the leaf; alloc and grow return 0
  * when there is no memory (a size that int64_t cannot hold is asked for as
  * INT64_MAX); a failed grow leaves the block as it was; bytes are what was last
  * asked for. Where alloc is null, memory is malloc's, and the other two are not
  * called. What the leaf stores into a tensor's array belongs to the caller; all else
  * it releases. After a failure, fail_coord holds fail_ncoord coordinates that say
- * where. */
+ * where. gemm, which may be null, computes a product, and returns 1; or it returns
+ * 0, having done nothing. It is called from any thread of the leaf, and uses no other. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
@@ -52,6 +69,7 @@ typedef struct dst_env {
     void (*release)(struct dst_env *, void *, int64_t bytes);
     int32_t fail_ncoord;
     int64_t fail_coord[16];
+    int32_t (*gemm)(struct dst_env *, const dst_gemm *);
 } dst_env;
 
 #endif

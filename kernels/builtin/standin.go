@@ -30,14 +30,19 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 	}
 	r := u.Request
 	r.Exact, r.InPlace = nil, "" // built-in leaves take any size, and write to memory of its own
-	own, err := codegen.Compile(r)
-	if err != nil {
-		return nil, nil, err
+	ways := []string{r.Network}
+	if r.Network == "" || r.Network == "auto" { // which may be to contract a product that a built-in leaf has in one nest
+		ways = append(ways, "direct")
 	}
-	leaf := Find(own)
-	if leaf == nil {
-		return nil, nil, why
+	for _, r.Network = range ways {
+		own, err := codegen.Compile(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		if leaf := Find(own); leaf != nil {
+			note("no C compiler: a built-in leaf runs the statement, on one thread")
+			return leaf, own, nil
+		}
 	}
-	note("no C compiler: a built-in leaf runs the statement, on one thread")
-	return leaf, own, nil
+	return nil, nil, why
 }

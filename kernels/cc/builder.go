@@ -108,7 +108,7 @@ func New(cfg Config) (*Builder, error) {
 
 // CPUKind tells kinds of CPU apart: objects of this Builder serve where its
 // kind is the same.
-func (b *Builder) CPUKind() string { return cpuTag(b.cfg.CPU) }
+func (b *Builder) CPUKind() string { return CPUKind(b.cfg.CPU) }
 
 // Compiler is the compiler found, or nil.
 func (b *Builder) Compiler() *Compiler { return b.compiler }
@@ -185,7 +185,7 @@ func (b *Builder) anyObject(src Source) *Object {
 		return nil
 	}
 	for _, cpu := range cpus {
-		prefix := strings.Join([]string{b.sourceKey(src), cpuTag(cpu), b.flagsKey()}, ".") + "."
+		prefix := strings.Join([]string{b.sourceKey(src), CPUKind(cpu), b.flagsKey()}, ".") + "."
 		for _, n := range names {
 			if strings.HasPrefix(n, prefix) {
 				if o := b.lookup(n); o != nil {
@@ -199,7 +199,7 @@ func (b *Builder) anyObject(src Source) *Object {
 
 // name is an object's name in the cache.
 func (b *Builder) name(src Source) string {
-	return strings.Join([]string{b.sourceKey(src), cpuTag(b.cfg.CPU), b.flagsKey(), b.compilerKey()}, ".") + objectSuffix
+	return strings.Join([]string{b.sourceKey(src), CPUKind(b.cfg.CPU), b.flagsKey(), b.compilerKey()}, ".") + objectSuffix
 }
 
 // Key is the name in the cache of the object that Build makes of src; without a compiler, what all

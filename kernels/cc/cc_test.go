@@ -158,8 +158,8 @@ func TestCPU(t *testing.T) {
 	if err := CheckCPU("pentium"); err == nil || !strings.Contains(err.Error(), "want native") {
 		t.Errorf("CheckCPU(pentium) = %v", err)
 	}
-	if cpuIdentity() == "" || cpuTag(Native) != cpuTag("") {
-		t.Errorf("native is %q and %q of %q", cpuTag(Native), cpuTag(""), cpuIdentity())
+	if cpuIdentity() == "" || CPUKind(Native) != CPUKind("") {
+		t.Errorf("native is %q and %q of %q", CPUKind(Native), CPUKind(""), cpuIdentity())
 	}
 	// Levels include the lower ones.
 	if l := levels(); !reflect.DeepEqual(l, Levels[len(Levels)-len(l):]) {
@@ -445,7 +445,7 @@ func TestNoCompilerUsesAnyObject(t *testing.T) {
 		}
 		b, _ := newBuilder(t, bare)
 		o, err := b.Build(context.Background(), src)
-		if err != nil || !o.Cached || o.Meta.CPU != cpuTag(cpu) {
+		if err != nil || !o.Cached || o.Meta.CPU != CPUKind(cpu) {
 			t.Errorf("%s: %v, %+v", cpu, err, o)
 		}
 		if _, err := b.Build(context.Background(), Source{Text: add + "\n"}); err != ErrNoCompiler {

@@ -83,7 +83,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	return encode(elfBytes, Meta{
 		Label: src.Label, Compiler: signature(elfBytes), Path: b.compiler.Real, Flags: flags,
-		CPU: cpuTag(b.cfg.CPU), Warning: warning, Made: time.Now().UTC().Truncate(time.Second), Tensors: src.Tensors,
+		CPU: CPUKind(b.cfg.CPU), Warning: warning, Made: time.Now().UTC().Truncate(time.Second), Tensors: src.Tensors,
 	})
 }
 

@@ -49,8 +49,8 @@ func Runs(cpu string) bool {
 	return slices.Contains(levels(), cpu)
 }
 
-// cpuTag is the part of a cache entry's name that says which CPU it is for.
-func cpuTag(cpu string) string {
+// CPUKind tells kinds of CPU apart: it is the part of a cache entry's name that says which CPU it is for.
+func CPUKind(cpu string) string {
 	switch cpu {
 	case "", Native:
 		h := sha256.Sum256([]byte(runtime.GOARCH + "\x00" + cpuIdentity()))

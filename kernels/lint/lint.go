@@ -1,5 +1,5 @@
-// Package lint reads C leaves: it parses and types them without a C compiler, in
-// about a millisecond, and tells a function's signature.
+// Package lint reads C, that of leaves and of their users: it parses and types it without a C compiler,
+// in about a millisecond, and tells a function's signature.
 //
 // The C that it knows is that of leaves: C99 with GNU's common builtins, the
 // headers in include/ (declarations only, of what leaves use), the sizes of
@@ -15,6 +15,8 @@ import (
 	"reflect"
 	"strings"
 
+	"distaff/codegen/ir"
+
 	"modernc.org/cc/v4"
 )
 
@@ -23,7 +25,7 @@ var headers embed.FS
 
 // Error lists what is wrong with a source. It ends a run with code 1.
 type Error struct {
-	List []string // "leaf.c:LINE:COLUMN: words"
+	List []string // "FILE:LINE:COLUMN: words"
 }
 
 func (e *Error) Error() string { return strings.Join(e.List, "\n") }
@@ -32,25 +34,15 @@ func (e *Error) ExitCode() int { return 1 }
 
 // Check parses and types src, a C translation unit.
 func Check(src string) error {
-	_, err := translate(src)
+	_, err := translate("leaf.c", src)
 	return err
 }
 
-// Func is the signature of a C function, in the words of package cc:
-// "pointer to dst_env", "int".
-type Func struct {
-	Result string
-	Params []string
-}
-
-// LeafFunc is the signature of a leaf; qualifiers do not show.
-var LeafFunc = Func{"int", []string{"pointer to pointer to dst_tensor", "pointer to array of 2 int64_t", "pointer to dst_env"}}
-
-// Signature is that of the function called name that src defines.
-func Signature(src, name string) (Func, error) {
-	ast, err := translate(src)
+// Function is the function called name that src defines, the text of the file called file in errors.
+func Function(file, src, name string) (*ir.Extern, error) {
+	ast, err := translate(file, src)
 	if err != nil {
-		return Func{}, err
+		return nil, err
 	}
 	for _, n := range ast.Scope.Nodes[name] {
 		d, ok := n.(*cc.Declarator)
@@ -61,18 +53,47 @@ func Signature(src, name string) (Func, error) {
 		if !ok {
 			continue
 		}
-		f := Func{Result: t.Result().String()}
+		f := &ir.Extern{File: file, Name: name, Text: src, Result: typeName(t.Result())}
 		for _, p := range t.Parameters() {
 			if p.Type().Kind() != cc.Void {
-				f.Params = append(f.Params, p.Type().String())
+				f.Params = append(f.Params, typeName(p.Type()))
 			}
+		}
+		if t.IsVariadic() {
+			f.Params = append(f.Params, "...")
 		}
 		return f, nil
 	}
-	return Func{}, &Error{[]string{fmt.Sprintf("the source defines no function %s", name)}}
+	return nil, &Error{[]string{fmt.Sprintf("%s defines no function %s", file, name)}}
 }
 
-func translate(src string) (*cc.AST, error) {
+// numbers are the kinds of C's numbers that leaves have, and void.
+var numbers = map[cc.Kind]string{
+	cc.Void: "void", cc.Bool: ir.Bool.C(), cc.Int: ir.Int32.C(), cc.Long: ir.Int64.C(), cc.Float: ir.Float32.C(), cc.Double: ir.Float64.C(),
+	cc.ComplexFloat: ir.Complex64.C(), cc.ComplexDouble: ir.Complex128.C(),
+}
+
+// typeName is a type as leaves write it; any other one in the words of package cc. Qualifiers show
+// where they are about what is pointed to, but for restrict.
+func typeName(t cc.Type) string {
+	if s, ok := numbers[t.Kind()]; ok {
+		return s
+	}
+	p, ok := t.Decay().(*cc.PointerType)
+	if !ok {
+		return t.String()
+	}
+	elem, ok := numbers[p.Elem().Kind()]
+	if !ok || p.Elem().Attributes().IsVolatile() {
+		return t.String()
+	}
+	if p.Elem().Attributes().IsConst() {
+		elem = "const " + elem
+	}
+	return elem + " *"
+}
+
+func translate(file, src string) (*cc.AST, error) {
 	abi, err := cc.NewABI("linux", "amd64")
 	if err != nil {
 		panic("BUG: lint: " + err.Error())
@@ -88,9 +109,9 @@ func translate(src string) (*cc.AST, error) {
 	ast, err := cc.Translate(&cc.Config{
 		ABI: abi, FS: include, FSOnly: true, ExpansionLimit: 1 << 20,
 		IncludePaths: []string{"."}, SysIncludePaths: []string{"."},
-	}, []cc.Source{{Name: "prelude.h", Value: prelude}, {Name: "leaf.c", Value: src}})
+	}, []cc.Source{{Name: "prelude.h", Value: prelude}, {Name: file, Value: src}})
 	if err != nil {
-		return nil, &Error{words(err)}
+		return nil, &Error{words(file, err)}
 	}
 	if list := wrongCalls(ast); len(list) > 0 {
 		return nil, &Error{list}
@@ -99,7 +120,7 @@ func translate(src string) (*cc.AST, error) {
 }
 
 // words are the lines of the parser's error, without its notes to itself.
-func words(err error) []string {
+func words(file string, err error) []string {
 	var list []string
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimSpace(line)
@@ -112,7 +133,7 @@ func words(err error) []string {
 		list = append(list, line)
 	}
 	if len(list) == 0 {
-		list = []string{"leaf.c: " + err.Error()}
+		list = []string{file + ": " + err.Error()}
 	}
 	return list
 }

@@ -1,11 +1,8 @@
 package lint
 
 import (
-	"reflect"
 	"strings"
 	"testing"
-
-	"distaff/codegen/emit/c"
 )
 
 func TestCheck(t *testing.T) {
@@ -39,22 +36,38 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
-	src := c.Header() + `
-int leaf(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) { (void)t; (void)bounds; return env->threads; }
+// TestFunction: the types of a function's result and parameters, as leaves write them, and what is said of
+// sources that define none.
+func TestFunction(t *testing.T) {
+	const src = `#include <stdint.h>
+#include <complex.h>
+typedef double value;
+static inline void rows(int64_t i_begin, const int32_t *restrict pos, value *y, value w[], float _Complex z, const double complex *c, _Bool b) {}
 double other(void) { return 1; }
+void *third(volatile int *x, long long *n, char **s, unsigned u, struct s *p, ...) { return x; }
 int declared(int);
 int variable;
 `
-	if f, err := Signature(src, "leaf"); err != nil || !reflect.DeepEqual(f, LeafFunc) {
-		t.Errorf("leaf: %+v, %v", f, err)
-	}
-	if f, err := Signature(src, "other"); err != nil || !reflect.DeepEqual(f, Func{Result: "double"}) {
-		t.Errorf("other: %+v, %v", f, err)
+	for name, want := range map[string]string{
+		"rows":  "void: int64_t; const int32_t *; double *; double *; float _Complex; const double _Complex *; _Bool",
+		"other": "double: ",
+		"third": "void *: pointer to volatile int; pointer to long long; pointer to pointer to char; unsigned; pointer to struct s; ...",
+	} {
+		f, err := Function("dir/a.c", src, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := f.Result + ": " + strings.Join(f.Params, "; "); got != want || f.File != "dir/a.c" || f.Name != name || f.Text != src {
+			t.Errorf("%s: got %q of %s, want %q", name, got, f.File, want)
+		}
 	}
 	for _, name := range []string{"none", "declared", "variable"} {
-		if f, err := Signature(src, name); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %+v, %v", name, f, err)
+		if _, err := Function("a.c", src, name); err == nil || err.Error() != "a.c defines no function "+name {
+			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	if _, err := Function("dir/a.c", "\nvoid f(void) { x; }", "f"); err == nil || !strings.Contains(err.Error(), "dir/a.c:2:16: undefined: x") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -28,6 +28,8 @@ var inputs = map[string]struct {
 	"c1": {"uniform:5000000", "sss:1,0,2", []int64{50000, 20000, 5000}},
 	"c2": {"uniform:5000000", "sss:2,0,1", []int64{50000, 20000, 5000}},
 	"d":  {"zipf:5000000:0.6", "sss", []int64{50000, 20000, 5000}},
+	"m":  {"dense", "dd", []int64{4096, 4096}},
+	"m2": {"dense", "dd", []int64{4096, 4096}},
 }
 
 // columns of the dense operands.
@@ -58,11 +60,14 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 	} else {
 		in := inputs[name]
 		parts := strings.Split(in.kind, ":")
-		nnz, err := strconv.ParseInt(parts[1], 10, 64)
-		if err != nil {
-			return nil, err
+		nnz := int64(0)
+		if len(parts) > 1 {
+			var err error
+			if nnz, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
+				return nil, err
+			}
+			parts[1] = fmt.Sprint(b.scaled(nnz))
 		}
-		parts[1] = fmt.Sprint(b.scaled(nnz))
 		if parts[0] == "rows" {
 			skew, err := strconv.ParseFloat(parts[2], 64)
 			if err != nil {

@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
 
-	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
-	"distaff/spmd/plan"
+	"distaff/spmd/partition"
 )
 
 // loadRanks is how many ranks of this process load.
@@ -38,12 +36,11 @@ func loads(b *bench) error {
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: s.dims, Type: tcs.Float64, Name: "A"}
 	cases := []struct {
 		name  string
-		vars  [][]int64
-		cuts  []int
-		limit float64 // of the time of the load in that of the reading
+		cuts  [][]int64 // by mode
+		limit float64   // of the time of the load in that of the reading
 	}{
-		{"load row blocks", [][]int64{{0, n / 2, n}}, []int{0, -1}, 2},
-		{"load 2x4 blocks", [][]int64{{0, n / 2, n}, {0, n / 4, n / 2, n / 4 * 3, n}}, []int{0, 1}, 20},
+		{"load row blocks", [][]int64{{0, n / 2, n}}, 2},
+		{"load 2x4 blocks", [][]int64{{0, n / 2, n}, {0, n / 4, n / 2, n / 4 * 3, n}}, 20},
 	}
 	b.printf("%-22s %8s %12s %12s %7s %6s %9s %9s\n", "blocks", "ranks", "distaff ms", "read ms", "ratio", "limit", "MB a rank", "limit")
 	for _, c := range cases {
@@ -58,13 +55,12 @@ func loads(b *bench) error {
 				return err
 			}
 			theirs = append(theirs, time.Since(at).Seconds())
-			p := &plan.Problem{Blocking: &place.Blocking{}, Ranks: loadRanks}
-			for v, points := range c.vars {
-				p.Vars = append(p.Vars, place.BlockVar{Name: fmt.Sprint("v", v), Cuts: points})
+			part := &partition.Partition{Order: len(s.dims), Owner: func(at []int64) int { return int(at[0]) % loadRanks }}
+			for m, points := range c.cuts {
+				part.Axes = append(part.Axes, partition.Axis{Modes: []int{m}, Cuts: points})
 			}
-			p.Map = []int{0}
 			at = time.Now()
-			if peak, err = loadOnce(b.ctx, path, &load.Target{Plan: p, Cuts: c.cuts, Spec: spec}); err != nil {
+			if peak, err = loadOnce(b.ctx, path, &load.Target{Partition: part, Spec: spec}); err != nil {
 				return err
 			}
 			ours = append(ours, time.Since(at).Seconds())

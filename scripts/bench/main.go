@@ -7,19 +7,20 @@
 //
 // # Files
 //
-//	main.go       the command, and how it measures
-//	inputs.go     the inputs
-//	leaves.go     leaves against kernels by hand
-//	assembly.go   assembly against compute alone
-//	schedules.go  schedules against the default
-//	text.go       text files
-//	load.go       loading
-//	store.go      storing
-//	ranks.go      ranks against one
-//	latency.go    small jobs
-//	programs.go   prepared statements
-//	alone.go      leaves called by a loop in C
-//	peers.go      other libraries
+//	main.go         the command, and how it measures
+//	inputs.go       the inputs
+//	leaves.go       leaves against kernels by hand
+//	assembly.go     assembly against compute alone
+//	schedules.go    schedules against the default
+//	text.go         text files
+//	load.go         loading
+//	store.go        storing
+//	ranks.go        ranks against one
+//	distributed.go  placed tensors at two ranks, against other libraries
+//	latency.go      small jobs
+//	programs.go     prepared statements
+//	alone.go        leaves called by a loop in C
+//	peers.go        other libraries
 package main
 
 import (
@@ -51,6 +52,7 @@ var sections = []section{
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
 	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none", ranks},
+	{"distributed", "statements over placed tensors at two ranks of one thread, against other libraries", distributed},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
 	{"assembly", "leaves, which assemble their results, against compute alone", assembly},
 	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},

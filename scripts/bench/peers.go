@@ -217,13 +217,34 @@ func scipy(dir string) *peer {
 func petsc(dir string) *peer {
 	p := &peer{name: "petsc", does: matrixKernels}
 	found, _ := filepath.Glob("/usr/lib/petscdir/petsc*/*-real")
-	mpicc, err := exec.LookPath("mpicc.openmpi")
-	if len(found) == 0 || err != nil {
-		p.reason = "no PETSc in /usr/lib/petscdir or no mpicc.openmpi (scripts/install-peers.sh)"
+	if len(found) == 0 {
+		p.reason = "no PETSc in /usr/lib/petscdir (scripts/install-peers.sh)"
 		return p
 	}
 	home := found[len(found)-1]
-	p.compiled(dir, "petsc.c", mpicc, "-I"+home+"/include", "-L"+home+"/lib", "-lpetsc_real")
+	return p.launched(dir, "petsc.c", "-I"+home+"/include", "-L"+home+"/lib", "-lpetsc_real")
+}
+
+// scalapack multiplies by the OpenBLAS that leaves load: its library stands before the one that
+// Debian's ScaLAPACK is linked with.
+func scalapack(dir string) *peer {
+	p := &peer{name: "scalapack", does: map[string]bool{"gemm": true}}
+	found, _ := filepath.Glob("/usr/lib/*/libscalapack-openmpi.so")
+	if len(found) == 0 {
+		p.reason = "no libscalapack-openmpi.so (scripts/install-peers.sh)"
+		return p
+	}
+	return p.launched(dir, "scalapack.c", "-lopenblas", "-lscalapack-openmpi")
+}
+
+// launched makes p a program that Open MPI's mpirun starts on as many ranks as it has threads.
+func (p *peer) launched(dir, name string, flags ...string) *peer {
+	mpicc, err := exec.LookPath("mpicc.openmpi")
+	if err != nil {
+		p.reason = "no mpicc.openmpi (scripts/install-mpi.sh)"
+		return p
+	}
+	p.compiled(dir, name, append([]string{mpicc}, flags...)...)
 	if run := p.argv; run != nil {
 		p.argv = func(ranks int) []string {
 			return append([]string{"mpirun.openmpi", "-n", strconv.Itoa(ranks), "--bind-to", "core"}, run(ranks)...)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"distaff/spmd"
@@ -65,7 +67,7 @@ func ranks(b *bench) error {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		if launcher := mpirun(); launcher != "" {
-			run := func(j *spmd.Job) ([]float64, error) { return b.mpiRanks(j, dir, launcher) }
+			run := func(j *spmd.Job) (*outcome, error) { return b.mpiRanks(j, dir, launcher) }
 			if err := b.rankLine(k, file, "mpirun", run); err != nil {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
@@ -96,7 +98,7 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 }
 
 // rankLine times one job and prints it.
-func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) ([]float64, error)) error {
+func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) (*outcome, error)) error {
 	job := func(ranks int, split []string) *spmd.Job {
 		j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
 			Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
@@ -117,7 +119,7 @@ func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) ([]floa
 		if err != nil {
 			return err
 		}
-		before, after = append(before, x...), append(after, y...)
+		before, after = append(before, x.times...), append(after, y.times...)
 	}
 	ratio, limit, over := median(after)/median(before), k.limit, false
 	if k.split == nil {
@@ -130,31 +132,76 @@ func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) ([]floa
 	return nil
 }
 
-func (b *bench) localRanks(j *spmd.Job) ([]float64, error) {
+// outcome is what a job's ranks took, and the sum of its result.
+type outcome struct {
+	times []float64
+	sum   float64
+	stats *spmd.Stats // nil of a peer
+}
+
+// told is what a job's statistics say, and the line that sums its result up.
+func told(s *spmd.Stats, line string) (*outcome, error) {
+	_, sum, ok := strings.Cut(line, ", sum ")
+	value, err := strconv.ParseFloat(strings.TrimSpace(sum), 64)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("no sum of a result in %q", line)
+	}
+	return &outcome{s.Phases.Compute, value, s}, nil
+}
+
+func (b *bench) localRanks(j *spmd.Job) (*outcome, error) {
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return nil, err
 	}
-	return report.Stats.Phases.Compute, nil
+	return told(&report.Stats, strings.Join(report.Lines, "\n"))
 }
 
-// mpirun is the launcher's path where it and a built distaff are there, else "".
+// mpirun is the launcher's path where it and a built distaff are there, else "". Peers run under Open MPI's.
 func mpirun() string {
-	path, err := exec.LookPath("mpirun")
-	if err != nil {
-		return ""
-	}
 	if _, err := os.Stat("bin/distaff"); err != nil {
 		return ""
 	}
-	return path
+	for _, name := range []string{"mpirun.openmpi", "mpirun"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // mpiRanks runs the job by bin/distaff under mpirun, each rank on a core of its own.
-func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) ([]float64, error) {
-	stats := filepath.Join(dir, "stats.json")
-	argv := []string{"-n", fmt.Sprint(j.Ranks), "--bind-to", "core", "bin/distaff", "run", j.Statement, "--threads=1", "--trust-input",
-		fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat), "--stats=" + stats}
+func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
+	path := filepath.Join(dir, "stats.json")
+	argv := append([]string{"-n", fmt.Sprint(j.Ranks), "--bind-to", "core", "bin/distaff", "run", "--stats=" + path}, flags(j)...)
+	cmd := exec.CommandContext(b.ctx, launcher, argv...)
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w\n%s", launcher, strings.Join(argv, " "), err, errs.String())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var s spmd.Stats
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	return told(&s, string(out))
+}
+
+// flags say on the command line what a job says.
+func flags(j *spmd.Job) []string {
+	argv := []string{j.Statement, fmt.Sprintf("--threads=%d", j.Threads), fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat)}
+	if j.TrustInput {
+		argv = append(argv, "--trust-input")
+	}
+	if j.Machine != "" {
+		argv = append(argv, "-m="+j.Machine)
+	}
 	for name, in := range j.Inputs {
 		if in.File != "" {
 			argv = append(argv, "-i="+name+":"+in.File)
@@ -165,24 +212,14 @@ func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) ([]float64, error) {
 	for name, f := range j.Formats {
 		argv = append(argv, "-f="+name+":"+f)
 	}
-	for name, n := range j.Sizes {
-		argv = append(argv, fmt.Sprintf("-d=%s:%d", name, n[0]))
+	for name, sizes := range j.Sizes {
+		text := strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", ",")
+		argv = append(argv, "-d="+name+":"+text)
 	}
-	for _, s := range j.Splits {
-		argv = append(argv, "--split="+s)
+	for flag, values := range map[string][]string{"-p=": j.Placements, "-s=": j.Schedule, "--split=": j.Splits} {
+		for _, v := range values {
+			argv = append(argv, flag+v)
+		}
 	}
-	cmd := exec.CommandContext(b.ctx, launcher, argv...)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s %s: %w\n%s", launcher, strings.Join(argv, " "), err, out)
-	}
-	data, err := os.ReadFile(stats)
-	if err != nil {
-		return nil, err
-	}
-	var s spmd.Stats
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
-	}
-	return s.Phases.Compute, nil
+	return argv
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"distaff/codegen"
+	"distaff/codegen/ir"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -16,6 +17,7 @@ import (
 	"distaff/spmd/build"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
+	"distaff/spmd/usercode"
 )
 
 // Settings are what a job says of its environment.
@@ -30,6 +32,8 @@ type Settings struct {
 	Locked      bool   // the caller's goroutine is locked to its thread, which runs the leaves
 	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
+	// UserCode has the C files that schedules name; nil where there can be none.
+	UserCode *usercode.Files
 	// Note is told, in a line each, what a user should know, Detail more. Either may be nil.
 	Note, Detail func(string)
 	// Progress is told how far the reading of a file is, from another goroutine. It may be nil.
@@ -123,6 +127,22 @@ func (e *Env) Detail(s string) {
 	if e.set.Detail != nil {
 		e.set.Detail(s)
 	}
+}
+
+// Extern is the C function of the user's called name that a file defines.
+func (e *Env) Extern(file, name string) (*ir.Extern, error) {
+	if e.set.UserCode == nil {
+		return nil, fault.Commandf("there are no C functions of the user's here")
+	}
+	return e.set.UserCode.Extern(file, name)
+}
+
+// Allow refuses a leaf that calls functions of the user's which may not run.
+func (e *Env) Allow(u *codegen.Unit) error {
+	if e.set.UserCode == nil || e.set.Target == target.Interpreter {
+		return nil
+	}
+	return e.set.UserCode.Allow(u)
 }
 
 // Ready makes sure that this machine has the target's hardware and libraries, where these are not a

@@ -5,24 +5,26 @@ package estimate
 
 import (
 	"math"
+	"slices"
 
 	"distaff/io/tcs"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
 // Tensor is a tensor that is to be cut into blocks.
 type Tensor struct {
-	Plan    *plan.Problem
-	Cuts    []int // plan.Operand.Modes
-	Dims    []int64
-	Kinds   string
-	Modes   []int // of the levels
-	Type    tcs.Type
-	Entries float64
+	Partition *partition.Partition
+	Dims      []int64
+	Kinds     string
+	Modes     []int // of the levels
+	Type      tcs.Type
+	Entries   float64
 
-	levels []float64  // positions of each level of the whole tensor; nil where unknown
-	whole  *plan.Size // of the whole tensor in one block, where it is stored so
-	known  map[plan.Block]plan.Size
+	levels []float64   // positions of each level of the whole tensor; nil where unknown
+	whole  *plan.Size  // of the whole tensor in one block, where it is stored so
+	known  []plan.Size // by block, once it was estimated: entry k of found says so of block k
+	found  []bool
 }
 
 // Sparse tells whether some level is not dense.
@@ -38,7 +40,7 @@ func Space(dims []int64) float64 {
 }
 
 // Exact tells whether the sizes of blocks are no estimates.
-func (t *Tensor) Exact() bool { return t.whole != nil || !t.Sparse() }
+func (t *Tensor) Exact() bool { return t.whole != nil || !t.Sparse() && t.Partition.Located() }
 
 // Stored takes over what x, the tensor itself in its format, tells of its levels.
 func (t *Tensor) Stored(x *tcs.Tensor) {
@@ -59,7 +61,7 @@ func (t *Tensor) Uncut(x *tcs.Tensor) {
 
 // As is the same tensor, stored in another format.
 func (t *Tensor) As(kinds string, modes []int) *Tensor {
-	return &Tensor{Plan: t.Plan, Cuts: t.Cuts, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries}
+	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries}
 }
 
 // LevelSizes are the sizes of the levels' modes.
@@ -72,40 +74,49 @@ func (t *Tensor) LevelSizes() []int64 {
 }
 
 // Box is the range of each mode that block b has.
-func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Plan.Box(t.Cuts, b, t.Dims) }
+func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Partition.Box(b, t.Dims) }
 
 // Block is the size of block b: plan.Sizes.
 func (t *Tensor) Block(b plan.Block) plan.Size {
 	if t.whole != nil {
 		return *t.whole
 	}
-	z, ok := t.known[b]
-	if !ok {
-		z = t.estimate(t.Box(b))
-		if t.known == nil {
-			t.known = map[plan.Block]plan.Size{}
-		}
-		t.known[b] = z
+	if t.known == nil {
+		n := t.Partition.Pieces()
+		t.known, t.found = make([]plan.Size, n), make([]bool, n)
 	}
-	return z
+	if !t.found[b] {
+		t.known[b], t.found[b] = t.estimate(t.Box(b), t.Partition.Ordered()), true
+	}
+	return t.known[b]
 }
 
-func (t *Tensor) estimate(box [][2]int64) (z plan.Size) {
+// In is the size of what a block has in a box of coordinates, of entries that are spread evenly.
+func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
+
+// estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries evenly.
+func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) (z plan.Size) {
 	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
-	share := 1.0 // of the coordinates
-	for m, d := range t.Dims {
-		if d > 0 {
-			share *= extent(m) / float64(d)
+	part := func(m int) float64 { // of the coordinates of a mode
+		d := float64(t.Dims[m])
+		switch {
+		case stored != nil && m == stored.Modes[0]:
+			return 1 / float64(stored.Ranges())
+		case d == 0 || stored != nil && slices.Contains(stored.Modes, m):
+			return 1
 		}
+		return extent(m) / d
+	}
+	share := 1.0 // of the coordinates
+	for m := range t.Dims {
+		share *= part(m)
 	}
 	entries := t.Entries * share
 	parents := 1.0
 	outer := 1.0 // the share in the modes of the levels so far
 	for l, m := range t.Modes {
 		d := float64(t.Dims[m])
-		if d > 0 {
-			outer *= extent(m) / d
-		}
+		outer *= part(m)
 		n := parents * extent(m)
 		kind := tcs.KindOf(t.Kinds[l])
 		switch kind.Form {

@@ -5,14 +5,16 @@ import (
 	"testing"
 
 	"distaff/codegen/notation"
-	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
-// cutInRows is a problem whose one variable cuts mode 0 at points.
-func cutInRows(points ...int64) *plan.Problem {
-	return &plan.Problem{Blocking: &place.Blocking{Vars: []place.BlockVar{{Name: "i", Cuts: points}}}, Ranks: 1}
+// cutInRows is a matrix of which mode 0 is cut at points.
+func cutInRows(points ...int64) *partition.Partition {
+	part := partition.Whole(2)
+	part.Axes = []partition.Axis{{Modes: []int{0}, Cuts: points}}
+	return part
 }
 
 // Blocks of dense tensors are exact; those of sparse ones have their share of the entries,
@@ -28,7 +30,7 @@ func TestBlocks(t *testing.T) {
 		{"uq", plan.Size{Entries: 250, Bytes: 2*4 + 2*250*4 + 250*8, Arrays: 4}, 4 * 2},
 		{"dp", plan.Size{Entries: 25, Bytes: 25*4 + 25*8, Arrays: 2}, 4 * 26},
 	} {
-		x := &Tensor{Plan: cutInRows(0, 25, 100), Cuts: []int{0, -1}, Dims: []int64{100, 40}, Kinds: c.kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 1000}
+		x := &Tensor{Partition: cutInRows(0, 25, 100), Dims: []int64{100, 40}, Kinds: c.kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 1000}
 		if got := x.Block(0); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.kinds, got, c.want)
 		}
@@ -40,7 +42,7 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	// Two compressed levels: of 1000 entries over 100 rows all but a few have some.
-	x := &Tensor{Plan: cutInRows(0, 100), Cuts: []int{0, -1}, Dims: []int64{100, 40}, Kinds: "ss", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+	x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40}, Kinds: "ss", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
 	if z := x.Block(0); z.Bytes != 2*4+39*4+40*4+50*4+50*8 || z.Entries != 50 {
 		t.Errorf("ss of 50 entries: got %+v, want 39 rows", z)
 	}

@@ -11,29 +11,45 @@ import (
 type Forecast struct {
 	Plan     *plan.Problem
 	Operands []plan.Sizes // by operand
-	Result   plan.Sizes
-	Watch    Watcher // may be nil
+	Result   plan.Sizes   // of the blocks that steps make
+	Dims     []int64      // of the result
+	Resting  plan.Sizes   // of the result as it lies in the end, where that is put together of blocks that overlap
+	// Part is the size of what a block of the result has in a box.
+	Part   func(box [][2]int64) plan.Size
+	Sparse bool    // the result is, so that Making asks what steps add
+	Watch  Watcher // may be nil
+	Detail int     // how many ranks Watch is told of, the first ones
 	// Replicated says, by operand, that every rank has the whole, so that nothing of it
 	// travels; nil where none is.
 	Replicated []bool
+	// Rows are the rows of a gathered operand among which are those that a rank reads, the rows that it has in
+	// memory (Rows.Within), and which share of the first it is taken to read; nil: all.
+	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
-// Watcher is told of all that ranks do, in the order in which each does it.
+// Watcher is told of all that some ranks do, in the order in which each does it.
 type Watcher interface {
-	// Step is one of a rank's steps, and what the rank comes to hold for it.
-	Step(rank int, s plan.Step, fetches []plan.Fetch)
-	// Send is a block of an operand on its way; to -1 it is a broadcast.
-	Send(operand int, b plan.Block, from, to int)
+	// Step is one of a rank's steps.
+	Step(rank int, s plan.Step)
+	// Arrive is what comes to a rank of an operand that is not broadcast, before the first of its steps.
+	Arrive(operand int, a plan.Arrival)
+	// Send is a block of an operand on its way from the first rank of the list to the others.
+	Send(operand int, b plan.Block, list []int)
+	// Broadcast is the one block of an operand on its way from a rank to all.
+	Broadcast(operand, from int)
 	// Sum is a partial block of the result that is added to another, at rank to, or that
 	// is complete and goes to its owner.
 	Sum(b plan.Block, from, to int, complete bool)
+	// Part is what a complete block of the result has of a piece, in a box, that is put together at rank to.
+	Part(box [][2]int64, z plan.Size, from, to int)
 }
 
 // Cost is what a computation takes, by rank.
 type Cost struct {
 	Steps          []int64
-	Sent, Received []int64 // payload, in bytes, as comm.Counters counts it
-	Messages       []int64 // sent
+	Sent, Received []int64   // payload, in bytes, as comm.Counters counts it
+	Messages       []int64   // sent
+	Read           [][]int64 // by operand: the entries of the blocks that each rank reads, each block once
 	ranks          []rankCost
 }
 
@@ -42,18 +58,21 @@ type rankCost struct {
 	incoming []arriving   // by operand
 	needs    []plan.Block // the same: the largest block that a step reads, -1 for none
 	added    int64        // memory of the largest block that is added to another
-	partials map[plan.Partial]*partialCost
+	packed   int64        // rows of gathered operands on their way
+	partials []partialCost
 }
 
-// arriving are the foreign blocks of one operand.
+// arriving are the foreign blocks of one operand: the most memory of those that come for one
+// scope, and for how many scopes some come.
 type arriving struct{ most, count int64 }
 
-// heldBlocks is how many blocks of an operand a fetcher holds: the one in use, and the
-// one that arrives.
-const heldBlocks = 2
+// heldScopes is of how many scopes of an operand a fetcher holds blocks: of the one in use, and of the
+// one whose blocks arrive.
+const heldScopes = 2
 
 // partialCost is one block of partial results.
 type partialCost struct {
+	partial plan.Partial
 	steps   int64
 	size    plan.Size
 	sources int64 // entries of the largest block that each step reads: at least those whose pattern it follows
@@ -61,22 +80,51 @@ type partialCost struct {
 
 // Cost follows all ranks through their steps and sums.
 func (f *Forecast) Cost(ctx context.Context) (*Cost, error) {
-	n := f.Plan.Ranks
-	c := &Cost{Steps: make([]int64, n), Sent: make([]int64, n), Received: make([]int64, n), Messages: make([]int64, n), ranks: make([]rankCost, n)}
-	for r := range c.ranks {
-		k := &c.ranks[r]
-		k.incoming, k.partials = make([]arriving, len(f.Operands)), map[plan.Partial]*partialCost{}
-		for range f.Operands {
-			k.needs = append(k.needs, -1)
+	c := newCost(f.Plan.Ranks, len(f.Operands))
+	all, traffic := f.Plan.Broadcasts(), f.Plan.Traffic()
+	f.broadcasts(c, all)
+	for k, one := range all {
+		switch {
+		case one:
+			continue
+		case f.Plan.Operands[k].Gathered != nil:
+			f.gathered(c, traffic, k)
+			continue
+		}
+		if err := f.reads(ctx, c, traffic, k); err != nil {
+			return nil, err
+		}
+		if err := f.sends(ctx, c, traffic, k); err != nil {
+			return nil, err
 		}
 	}
-	all := f.Plan.Broadcasts()
-	f.broadcasts(c, all)
-	if err := f.steps(ctx, c, all); err != nil {
+	if err := f.partials(ctx, c); err != nil {
 		return nil, err
+	}
+	if f.Watch != nil {
+		for rank := range min(f.Detail, f.Plan.Ranks) {
+			f.watch(rank, all, traffic)
+		}
 	}
 	f.sums(c)
 	return c, nil
+}
+
+// newCost is that of nothing.
+func newCost(ranks, operands int) *Cost {
+	c := &Cost{Steps: make([]int64, ranks), Sent: make([]int64, ranks), Received: make([]int64, ranks), Messages: make([]int64, ranks), ranks: make([]rankCost, ranks)}
+	for range operands {
+		c.Read = append(c.Read, make([]int64, ranks))
+	}
+	incoming, needs := make([]arriving, ranks*operands), make([]plan.Block, ranks*operands)
+	for k := range needs {
+		needs[k] = -1
+	}
+	for r := range c.ranks {
+		c.ranks[r].incoming, incoming = incoming[:operands:operands], incoming[operands:]
+		c.ranks[r].needs, needs = needs[:operands:operands], needs[operands:]
+	}
+	return c
 }
 
 // travel counts a block that goes from one rank to another.
@@ -90,10 +138,16 @@ func (c *Cost) travel(z plan.Size, from, to int) {
 // once for each receiver.
 func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	for n, one := range all {
-		if !one || f.replicated(n) {
+		if !one {
 			continue
 		}
-		z, owner := f.Operands[n](0), f.Plan.Owner(f.Plan.Operands[n].Modes, 0)
+		z, owner := f.Operands[n](0), f.Plan.Operands[n].Partition.OwnerOf(0)
+		for rank := range c.ranks {
+			c.ranks[rank].needs[n], c.Read[n][rank] = 0, z.Entries
+		}
+		if f.replicated(n) {
+			continue
+		}
 		c.Sent[owner] += z.Bytes
 		c.Messages[owner] += z.Arrays
 		for rank := range c.ranks {
@@ -103,7 +157,7 @@ func (f *Forecast) broadcasts(c *Cost, all []bool) {
 			}
 		}
 		if f.Watch != nil {
-			f.Watch.Send(n, 0, owner, -1)
+			f.Watch.Broadcast(n, owner)
 		}
 	}
 }
@@ -112,61 +166,101 @@ func (f *Forecast) replicated(operand int) bool {
 	return f.Replicated != nil && f.Replicated[operand]
 }
 
-// steps goes over every rank's steps once.
-func (f *Forecast) steps(ctx context.Context, c *Cost, all []bool) error {
-	holders := make([]*plan.Holder, len(c.ranks))
-	var fetches []plan.Fetch
-	for rank, s := range f.Plan.AllSteps() {
-		if err := ctx.Err(); err != nil {
-			return err
+// stride is after how many ranks, or messages, a count looks whether it is to end.
+const stride = 1024
+
+// sends counts what the ranks send of an operand.
+func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
+	if f.replicated(operand) {
+		return nil
+	}
+	n := 0
+	for b, s := range t.Sent(operand) {
+		if n++; n%stride == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if holders[rank] == nil {
-			holders[rank] = f.Plan.NewHolder()
+		z, from, times := f.Operands[operand](b), s[0], int64(s[1])
+		c.Sent[from] += times * z.Bytes
+		c.Messages[from] += times * z.Arrays
+	}
+	return nil
+}
+
+// partials counts the steps of the ranks, and the partial blocks that they make.
+func (f *Forecast) partials(ctx context.Context, c *Cost) error {
+	index := map[plan.Partial]int{}
+	for rank := range c.ranks {
+		if rank%stride == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		c.Steps[rank]++
-		k := &c.ranks[rank]
-		fetches = fetches[:0]
-		for x := range holders[rank].Fetches(s) {
-			fetches = append(fetches, x)
-			if x.Owner == rank || all[x.Operand] || f.replicated(x.Operand) {
-				continue
+		clear(index)
+		if k := &c.ranks[rank]; f.Sparse {
+			for s := range f.Plan.EachStep(rank) {
+				c.Steps[rank]++
+				k.made(index, s.Partial, f.Result).add(1, f.largest(s.Need))
 			}
-			z := f.Operands[x.Operand](x.Block)
-			c.travel(z, x.Owner, rank)
-			in := &k.incoming[x.Operand]
-			in.most, in.count = max(in.most, z.Memory()), in.count+1
-			if f.Watch != nil {
-				f.Watch.Send(x.Operand, x.Block, x.Owner, rank)
+		} else {
+			for part, steps := range f.Plan.Made(rank) {
+				c.Steps[rank] += steps
+				k.made(index, part, f.Result).add(steps, 0)
 			}
 		}
-		f.partial(k, s)
-		if f.Watch != nil {
-			f.Watch.Step(rank, s, fetches)
+		for _, p := range c.ranks[rank].partials {
+			if p.steps > 1 {
+				c.ranks[rank].added = max(c.ranks[rank].added, p.size.Memory())
+			}
 		}
 	}
 	return nil
 }
 
-// partial counts a step of a rank's partial block.
-func (f *Forecast) partial(k *rankCost, s plan.Step) {
-	p := k.partials[s.Partial]
-	if p == nil {
-		p = &partialCost{size: f.Result(s.Partial.Result)}
-		k.partials[s.Partial] = p
+// made is what a rank's partial block takes; index is where each of its blocks is.
+func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial, size plan.Sizes) *partialCost {
+	if n := len(k.partials) - 1; n >= 0 && k.partials[n].partial == part {
+		return &k.partials[n]
 	}
-	if !s.First {
-		k.added = max(k.added, p.size.Memory())
+	n, ok := index[part]
+	if !ok {
+		n = len(k.partials)
+		index[part] = n
+		k.partials = append(k.partials, partialCost{partial: part, size: size(part.Result)})
 	}
-	p.steps++
-	most := int64(0)
-	for _, need := range s.Need {
-		n := f.Operands[need.Operand](need.Block).Entries
-		most = max(most, n)
-		if at := &k.needs[need.Operand]; *at < 0 || n > f.Operands[need.Operand](*at).Entries {
-			*at = need.Block
+	return &k.partials[n]
+}
+
+// add counts steps that follow patterns of so many entries.
+func (p *partialCost) add(steps, sources int64) {
+	p.steps += steps
+	p.sources += sources
+}
+
+// largest is the entries of the largest block that a step reads.
+func (f *Forecast) largest(needs []plan.Need) (most int64) {
+	for _, n := range needs {
+		most = max(most, f.Operands[n.Operand](n.Block).Entries)
+	}
+	return most
+}
+
+// watch tells what a rank does before the sums.
+func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
+	for k, one := range all {
+		if one || f.Plan.Operands[k].Gathered != nil {
+			continue
+		}
+		for _, a := range t.Arrivals(rank, k) {
+			f.Watch.Arrive(k, a)
+		}
+		if f.replicated(k) {
+			continue
+		}
+		for _, s := range t.Sends(rank, k) {
+			f.Watch.Send(k, s.Block, s.List)
 		}
 	}
-	p.sources += most
+	for s := range f.Plan.Steps(rank) {
+		f.Watch.Step(rank, s)
+	}
 }
 
 // sums counts the tree sums and the moves of results to their owners.
@@ -188,88 +282,32 @@ func (f *Forecast) sums(c *Cost) {
 		if s.Root.Rank != s.Owner {
 			move(s.Result, s.Root.Rank, s.Owner, true)
 		}
+		f.spread(c, s)
+	}
+	if f.Plan.Assembled != nil {
+		f.assembled(c)
 	}
 }
 
-// Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
-func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
-
-// LargestMade is the largest block of the result that steps of a rank make; false where it runs none.
-func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
-	most := int64(0)
-	for p, cost := range c.ranks[rank].partials {
-		n := cost.size.Bytes
-		if !made || n > most || n == most && p.Result < largest {
-			largest, most, made = p.Result, n, true
+// spread counts the copies of a block of the result.
+func (f *Forecast) spread(c *Cost, s plan.Sum) {
+	for _, to := range f.copies(c, f.Result(s.Result), s.Owner, s.Copies) {
+		if f.Watch != nil {
+			f.Watch.Sum(s.Result, s.Owner, to, true)
 		}
 	}
-	return largest, made
 }
 
-// Several tells whether several steps of some rank add to one block.
-func (c *Cost) Several() bool {
-	for _, k := range c.ranks {
-		for _, p := range k.partials {
-			if p.steps > 1 {
-				return true
-			}
-		}
+// copies counts what one broadcast brings from a rank to others, and returns these.
+func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
+	if len(list) == 0 {
+		return nil
 	}
-	return false
-}
-
-// Making is how leaves make blocks of the result, and how steps add to them.
-type Making struct {
-	Dense   bool
-	Shared  bool // blocks have the level arrays of an operand, and values of a known number
-	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
-	InPlace bool // steps add over the union of patterns, which comes from an operand's arrays
-	Value   int64
-}
-
-// position is the bytes of a position in a map that Sparse adds by.
-const position = 8
-
-// bytes is what one block of partial results takes while its steps add to it.
-// Arrays of unknown length grow to twice what they need; while the union of patterns
-// grows, its old arrays are there as well.
-func (m *Making) bytes(p *partialCost) int64 {
-	values, all := p.size.Entries*m.Value, p.size.Memory()
-	levels := all - values
-	grown := 2 * all
-	if m.Shared {
-		grown = all
+	c.Sent[from] += z.Bytes
+	c.Messages[from] += z.Arrays
+	for _, to := range list {
+		c.Received[to] += z.Bytes
+		c.ranks[to].added += z.Memory()
 	}
-	switch {
-	case m.Dense:
-		return all
-	case p.steps == 1:
-		return grown
-	case m.InPlace:
-		return 3*levels + values + position*p.sources
-	}
-	// The blocks of all steps, where memory allows, beside their union and a map for each.
-	return p.steps*(grown+position*p.size.Entries) + 3*levels + values
-}
-
-// Memory is what a rank holds beside its own blocks of operands: most is the most while it
-// computes, kept what its blocks of the result take afterwards. While it computes it has
-// two blocks of each operand at most, its partial results with what adding to them takes, and the
-// largest block that comes to be added; copies are those of operands that leaves read in
-// another order, and making is what the making of one takes more.
-func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
-	k := &c.ranks[rank]
-	most = k.added
-	for _, in := range k.incoming {
-		most += in.most * min(in.count, heldBlocks)
-	}
-	largest, shared := int64(0), int64(0)
-	for _, p := range k.partials {
-		n := m.bytes(p)
-		kept, largest = kept+n, max(largest, n)
-		if m.Copied { // the levels are there already
-			shared = p.size.Memory() - p.size.Entries*m.Value
-		}
-	}
-	return most + copies + max(making+kept-largest, kept-shared), kept
+	return list
 }

@@ -7,11 +7,16 @@
 //	exec.go    Compute: a rank's steps
 //	fetch.go   operand blocks, fetched ahead
 //	sparse.go  steps that add to one sparse block
-//	cost.go    what it moves and holds, before there are blocks
+//	assemble.go  a result of blocks that overlap
+//	gather.go  rows of operands that ranks read of one another; gathercost.go, what that costs
+//	cost.go    what it moves, before there are blocks
+//	reads.go   what ranks read, and what of that comes from others
+//	holding.go what it holds, as far as that is known then
 package exec
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"distaff/io/tcs"
@@ -33,6 +38,9 @@ type Rank struct {
 	// Replicas are, by operand, this rank's copy of the one block, where every rank has one; they
 	// are not broadcast. Nil, or nil of an operand, where the owner alone has it.
 	Replicas []*tcs.Tensor
+	// Rows tell which rows of an operand that is gathered this rank's steps read, by operand. They are
+	// asked for once, before the first run.
+	Rows func(operand int) Rows
 	// Like describes each operand's blocks, Result those of the result.
 	Like   []transfer.Like
 	Result transfer.Like
@@ -48,8 +56,15 @@ type Rank struct {
 	// Sparse, where the result has compressed levels, is how a rank's own
 	// steps add to one block; nil: by Add.
 	Sparse *Sparse
+	// Threads are those that add parts of the result where it is assembled.
+	Threads int
 
-	spent Spent
+	traffic []traffic  // by operand, once it is known
+	gathers []*gather  // by operand, nil of one that is not gathered
+	sums    []plan.Sum // that this rank takes part in, once they are known
+	// copied are the blocks of the last result that live at this rank beside their owner's.
+	copied map[plan.Block]*tcs.Tensor
+	spent  Spent
 }
 
 // Spent is where the time of a rank's last Compute went.
@@ -88,7 +103,7 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 		r.Comm.Abort(comm.ExitCode(err), err.Error())
 	}
 	at = time.Now()
-	if ferr := f.finish(); err == nil {
+	if ferr := f.finish(err == nil); err == nil {
 		err = ferr
 	}
 	if err != nil {
@@ -114,7 +129,7 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 			return partials, fmt.Errorf("stopped before step %d: %w", n, err)
 		}
 		at := time.Now()
-		operands, err := f.blocks(s, n)
+		operands, err := f.blocks(s)
 		if err != nil {
 			return partials, err
 		}
@@ -170,7 +185,10 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 		closeAll(blocks)
 		return nil, err
 	}
-	for _, sum := range r.Plan.Sums() {
+	if r.sums == nil {
+		r.sums = r.Plan.SumsOf(me)
+	}
+	for _, sum := range r.sums {
 		for _, a := range sum.Adds {
 			block, err := r.move(partials, a.From, a.To.Rank)
 			if err != nil {
@@ -190,12 +208,81 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 		if sum.Owner == me {
 			blocks[sum.Result] = block
 		}
+		if err := r.spread(sum, block); err != nil {
+			return fail(err)
+		}
+	}
+	if r.Plan.Assembled != nil {
+		return r.assemble(blocks)
 	}
 	return blocks, nil
 }
 
+// spread brings a block of the result, which its owner has, to the other ranks where it lives.
+func (r *Rank) spread(sum plan.Sum, block *tcs.Tensor) error {
+	list := append([]int{sum.Owner}, sum.Copies...)
+	switch {
+	case len(sum.Copies) == 0 || !slices.Contains(list, r.Comm.Rank()):
+		return nil
+	case sum.Owner == r.Comm.Rank():
+		s, err := transfer.Multicast(r.Comm, block, list, tagSpread)
+		if err != nil {
+			return err
+		}
+		return s.Wait()
+	}
+	t, s, err := transfer.RecvMulticast(r.Comm, r.Result, list, tagSpread, r.Alloc)
+	if err != nil {
+		return err
+	}
+	if old := r.copied[sum.Result]; old != nil {
+		old.Close()
+	}
+	if r.copied == nil {
+		r.copied = map[plan.Block]*tcs.Tensor{}
+	}
+	r.copied[sum.Result] = t
+	return s.Wait()
+}
+
+// Close gives back the copies of the last result, and what was gathered.
+func (r *Rank) Close() error {
+	closeAll(r.copied)
+	r.Forget()
+	return nil
+}
+
+// Forget drops what is kept of operands' patterns: the rows that are gathered.
+func (r *Rank) Forget() {
+	for k, g := range r.gathers {
+		if g != nil {
+			g.close()
+			r.gathers[k] = nil
+		}
+	}
+}
+
+// gather brings the rows of an operand that this rank reads, and returns a block with those. Collective.
+func (r *Rank) gather(operand int) (*tcs.Tensor, error) {
+	if r.gathers == nil {
+		r.gathers = make([]*gather, len(r.Plan.Operands))
+	}
+	if r.gathers[operand] == nil {
+		g, err := r.newGather(operand, r.Rows(operand))
+		if err != nil {
+			return nil, err
+		}
+		r.gathers[operand] = g
+	}
+	g := r.gathers[operand]
+	return g.read, g.run()
+}
+
 // tagCombine is the tag of blocks that a tree sum moves; fetches have those below.
 const tagCombine = comm.MaxTag
+
+// tagSpread and the tag behind it are those of blocks of the result that live at several ranks.
+const tagSpread = tagCombine - 2
 
 // move takes partial p out of partials at its rank and returns it at rank to;
 // nil at other ranks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/exec"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
 )
@@ -33,7 +35,7 @@ func dense(t *testing.T, dims []int64, box [][2]int64, f func(c []int64) float64
 
 // problem is a(i) = d(i) + B(i,j)*c(j) over ni x nj blocks.
 func problem(ranks int, ni, nj int64, extend bool, mapping []int) *plan.Problem {
-	return &plan.Problem{
+	p := &plan.Problem{
 		Blocking: &place.Blocking{
 			Vars: []place.BlockVar{
 				{Name: "i", Cuts: place.EvenCuts(rows, ni)},
@@ -42,14 +44,16 @@ func problem(ranks int, ni, nj int64, extend bool, mapping []int) *plan.Problem 
 			Map:    mapping,
 			Groups: []place.Group{{Terms: []int{0}}, {Terms: []int{1}, Held: []int{1}}},
 		},
-		Ranks:  ranks,
-		Result: []int{0},
-		Operands: []plan.Operand{
-			{Tensor: "d", Modes: []int{0}, Groups: []int{0}},
-			{Tensor: "B", Modes: []int{0, 1}, Groups: []int{1}},
-			{Tensor: "c", Modes: []int{1}, Groups: []int{1}},
-		},
+		Ranks:    ranks,
+		Operands: []plan.Operand{{Tensor: "d", Groups: []int{0}}, {Tensor: "B", Groups: []int{1}}, {Tensor: "c", Groups: []int{1}}},
 	}
+	p.Nest = p.Blocking.Nest()
+	p.Result, p.ResultCut = p.Partition([]int{0})
+	for k, modes := range [][]int{{0}, {0, 1}, {1}} {
+		p.Operands[k].Partition, p.Operands[k].Cut = p.Partition(modes)
+		p.Operands[k].Scope = len(p.Nest.Loops)
+	}
+	return p
 }
 
 var sizes = [][]int64{{rows}, {rows, cols}, {cols}}
@@ -65,18 +69,17 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil), Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d", Modes: []int{0}}}
 	for k, o := range p.Operands {
 		own := map[plan.Block]*tcs.Tensor{}
-		space := p.SpaceOf(o.Modes)
-		for b := range plan.Block(space.Size()) {
-			if p.Owner(o.Modes, b) == c.Rank() {
-				own[b] = dense(t, sizes[k], p.Box(o.Modes, b, sizes[k]), values[k])
+		for b := range plan.Block(o.Partition.Pieces()) {
+			if o.Partition.OwnerOf(b) == c.Rank() {
+				own[b] = dense(t, sizes[k], o.Partition.Box(b, sizes[k]), values[k])
 			}
 		}
 		r.Own = append(r.Own, own)
-		kinds := strings.Repeat("d", len(o.Modes))
-		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tcs.Float64, Kinds: kinds, Modes: tcs.Identity(len(o.Modes))})
+		kinds := strings.Repeat("d", o.Partition.Order)
+		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tcs.Float64, Kinds: kinds, Modes: tcs.Identity(o.Partition.Order)})
 	}
 	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
-		box := p.Box(p.Result, s.Partial.Result, []int64{rows})
+		box := p.Result.Box(s.Partial.Result, []int64{rows})
 		at := func(k int, c ...int64) float64 {
 			b := ops[k]
 			v := tcs.Values[float64](b)
@@ -157,12 +160,58 @@ func TestBlocksGiveTheWholeResult(t *testing.T) {
 	}
 }
 
+// TestCopiesOfTheResult: blocks of a result that live at several ranks come to all of them, as is
+// forecast, and Close gives back what a rank has of others' blocks.
+func TestCopiesOfTheResult(t *testing.T) {
+	p := problem(3, 2, 3, true, []int{0, 1})
+	p.Result.Copies = func(at []int64) []int {
+		owner := p.Result.Owner(at)
+		return []int{owner, (owner + 1) % 3}
+	}
+	err := local.Run(context.Background(), 3, func(c comm.Comm) error {
+		var limit tcs.Limit
+		r := rank(t, apart{c, nil}, p)
+		r.Alloc = transfer.Pages(&limit)
+		want := int64(0) // blocks that the rank has of others
+		for b := range plan.Block(p.Result.Pieces()) {
+			if slices.Contains(p.Result.Ranks(b)[1:], c.Rank()) {
+				want++
+			}
+		}
+		for range 2 {
+			before := c.Counters()
+			blocks, err := r.Compute()
+			if err != nil {
+				return err
+			}
+			if err := traffic(p, c, before); err != nil {
+				return err
+			}
+			for _, b := range blocks {
+				b.Close()
+			}
+			if (limit.Used() > 0) != (want > 0) {
+				t.Errorf("rank %d: copies of %d blocks take %d bytes", c.Rank(), want, limit.Used())
+			}
+		}
+		r.Close()
+		r.Close()
+		if limit.Used() != 0 {
+			t.Errorf("rank %d: %d bytes are left", c.Rank(), limit.Used())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // traffic compares what a rank sent and received with what is forecast.
 func traffic(p *plan.Problem, c comm.Comm, before comm.Counters) error {
-	sized := func(modes []int, dims []int64) plan.Sizes {
+	sized := func(part *partition.Partition, dims []int64) plan.Sizes {
 		return func(b plan.Block) (z plan.Size) {
 			z.Entries = 1
-			for _, r := range p.Box(modes, b, dims) {
+			for _, r := range part.Box(b, dims) {
 				z.Entries *= r[1] - r[0]
 			}
 			z.Add(z.Entries, 8)
@@ -171,7 +220,7 @@ func traffic(p *plan.Problem, c comm.Comm, before comm.Counters) error {
 	}
 	f := &exec.Forecast{Plan: p, Result: sized(p.Result, []int64{rows})}
 	for k, o := range p.Operands {
-		f.Operands = append(f.Operands, sized(o.Modes, sizes[k]))
+		f.Operands = append(f.Operands, sized(o.Partition, sizes[k]))
 	}
 	cost, err := f.Cost(context.Background())
 	if err != nil {

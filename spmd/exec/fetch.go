@@ -2,184 +2,287 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
 )
 
-// fetcher brings operand blocks to a rank in the order of its plan. Of each
-// operand it holds the block in use, and the next one while that arrives.
+// fetcher brings operand blocks to a rank in the order of its plan. Of each operand it holds the
+// blocks of the scope in use, and those of the next one while they arrive.
 type fetcher struct {
+	r  *Rank
+	in []*incoming // by operand
+}
+
+// incoming is one operand at a rank.
+type incoming struct {
 	r       *Rank
-	queue   []queued       // this rank's fetches, in order
-	next    []int          // for each operand, the first of its fetches not started
-	held    []*tcs.Tensor  // for each operand, the block in use
-	foreign []bool         // held came from another rank, and is closed when dropped
-	coming  []chan arrival // for each operand, the block on its way; nil for none
-	sent    []*transfer.Sending
-	bcast   []bool // operands that one broadcast brings to every rank
+	operand int
+	// always, if not nil, is the one block, which every rank has from the beginning.
+	always  *tcs.Tensor
+	foreign bool // always came from another rank
+
+	arrivals []plan.Arrival // of scopes that were not begun
+	sends    []plan.Send    // that were not begun
+	t        int64          // the scope in use; -1 before the first
+	held     map[plan.Block]*held
+	coming   chan arrived // the blocks of the next scope on their way; nil for none
+	leaving  []*transfer.Sending
 }
 
-type queued struct {
-	plan.Fetch
-	seq int
+// held is a block at this rank.
+type held struct {
+	t       *tcs.Tensor
+	foreign bool                // it came from another rank, and is closed when dropped
+	leaving []*transfer.Sending // to others that read it next
 }
 
-type arrival struct {
-	t   *tcs.Tensor
-	err error
+// arrived is the blocks that came for a scope.
+type arrived struct {
+	blocks map[plan.Block]*held
+	err    error
 }
 
-// newFetcher starts every send of this rank, runs the broadcasts, and starts
-// the first fetch of each operand. Collective.
+// newFetcher runs the broadcasts, and starts the sends of each operand's first scope and its
+// fetches. Collective.
 func (r *Rank) newFetcher() (*fetcher, error) {
-	n := len(r.Plan.Operands)
-	f := &fetcher{r: r, next: make([]int, n), held: make([]*tcs.Tensor, n), foreign: make([]bool, n), coming: make([]chan arrival, n), bcast: r.Plan.Broadcasts()}
-	seq := 0
-	for fetch := range r.Plan.Fetches(r.Comm.Rank()) {
-		if !f.bcast[fetch.Operand] {
-			f.queue = append(f.queue, queued{fetch, seq})
+	f := &fetcher{r: r}
+	bcast := r.Plan.Broadcasts()
+	if r.traffic == nil {
+		r.traffic = make([]traffic, len(bcast))
+		t := r.Plan.Traffic()
+		for k := range bcast {
+			if !bcast[k] && r.Plan.Operands[k].Gathered == nil {
+				r.traffic[k] = traffic{t.Arrivals(r.Comm.Rank(), k), t.Sends(r.Comm.Rank(), k)}
+			}
 		}
-		seq++
 	}
-	for _, s := range r.Plan.Sends(r.Comm.Rank()) {
-		if f.bcast[s.Operand] {
-			continue
-		}
-		block, err := f.own(s.Need)
-		if err != nil {
-			return nil, err
-		}
-		sending, err := transfer.Send(r.Comm, block, s.To, tagOf(s.Seq))
-		if err != nil {
-			return nil, err
-		}
-		f.sent = append(f.sent, sending)
+	for k := range bcast {
+		x := r.traffic[k]
+		f.in = append(f.in, &incoming{r: r, operand: k, arrivals: x.arrivals, sends: x.sends, t: -1, held: map[plan.Block]*held{}})
 	}
-	for k, all := range f.bcast {
-		if !all {
-			f.start(k)
+	for k, in := range f.in {
+		if bcast[k] || r.Plan.Operands[k].Gathered != nil {
 			continue
 		}
-		if r.Replicas != nil && r.Replicas[k] != nil {
-			f.held[k] = r.Replicas[k]
-			continue
+		if err := in.send(0); err != nil {
+			return f, err
 		}
-		owner := r.Plan.Owner(r.Plan.Operands[k].Modes, 0)
-		t, err := transfer.Bcast(r.Comm, r.Own[k][0], r.Like[k], owner, r.Alloc)
+		in.start()
+	}
+	for k, in := range f.in {
+		var err error
+		switch {
+		case bcast[k]:
+			err = in.broadcast()
+		case r.Plan.Operands[k].Gathered != nil:
+			in.always, err = r.gather(k)
+		}
 		if err != nil {
-			return nil, err
+			return f, err
 		}
-		f.held[k], f.foreign[k] = t, owner != r.Comm.Rank()
 	}
 	return f, nil
 }
 
-// tagOf is the tag of a rank's fetch number seq. Messages of one pair and tag
-// keep their order, so that numbers may wrap.
-func tagOf(seq int) int { return seq % (tagCombine - 1) }
-
-func (f *fetcher) own(n plan.Need) (*tcs.Tensor, error) {
-	t := f.r.Own[n.Operand][n.Block]
-	if t == nil {
-		panic(fmt.Sprintf("BUG: rank %d does not hold block %d of %s", f.r.Comm.Rank(), n.Block, f.r.Plan.Operands[n.Operand].Tensor))
-	}
-	return t, nil
+// traffic is what comes to a rank of one operand, and what it sends.
+type traffic struct {
+	arrivals []plan.Arrival
+	sends    []plan.Send
 }
 
-// start starts operand k's next fetch from another rank, if there is one and
-// it comes before any of the rank's own blocks.
-func (f *fetcher) start(k int) {
-	i := f.following(k)
-	if i < 0 || f.coming[k] != nil || f.queue[i].Owner == f.r.Comm.Rank() {
+// broadcast brings the one block of an operand to every rank, unless each has it.
+func (in *incoming) broadcast() error {
+	r, k := in.r, in.operand
+	if r.Replicas != nil && r.Replicas[k] != nil {
+		in.always = r.Replicas[k]
+		return nil
+	}
+	owner := r.Plan.Operands[k].Partition.OwnerOf(0)
+	t, err := transfer.Bcast(r.Comm, r.Own[k][0], r.Like[k], owner, r.Alloc)
+	in.always, in.foreign = t, owner != r.Comm.Rank()
+	return err
+}
+
+// tagOf is the first of an operand's two tags (see transfer.Multicast). Those of all operands lie
+// below tagSpread.
+func tagOf(operand int) int { return 2 * operand }
+
+func (in *incoming) own(b plan.Block) *tcs.Tensor {
+	t := in.r.Own[in.operand][b]
+	if t == nil {
+		panic(fmt.Sprintf("BUG: rank %d does not hold block %d of %s", in.r.Comm.Rank(), b, in.r.Plan.Operands[in.operand].Tensor))
+	}
+	return t
+}
+
+// send begins the sends to scopes of others up to number t: of blocks that live here, and of those
+// that came for the scope in use. Where none are passed on it begins all: where, besides, the numbers of two
+// ranks say nothing of which is the earlier, no rank then waits for one that waits for it.
+func (in *incoming) send(t int64) error {
+	for len(in.sends) > 0 && (in.sends[0].T <= t || in.r.Plan.Direct()) {
+		s := in.sends[0]
+		in.sends = in.sends[1:]
+		var block *tcs.Tensor
+		leaving := &in.leaving
+		if here := in.held[s.Block]; here != nil && here.foreign {
+			block, leaving = here.t, &here.leaving
+		} else {
+			block = in.own(s.Block)
+		}
+		sending, err := transfer.Multicast(in.r.Comm, block, s.List, tagOf(in.operand))
+		if err != nil {
+			return err
+		}
+		*leaving = append(*leaving, sending)
+	}
+	return nil
+}
+
+// start begins to receive the blocks of the next scope, one after another: ranks that have
+// several in common receive them in the same order.
+func (in *incoming) start() {
+	if in.coming != nil || len(in.arrivals) == 0 {
 		return
 	}
-	q := f.queue[i]
-	f.next[k] = i + 1
-	ch := make(chan arrival, 1)
-	f.coming[k] = ch
+	var fetches []plan.Fetch
+	for _, x := range in.arrivals[0].Fetches {
+		if x.List != nil {
+			fetches = append(fetches, x)
+		}
+	}
+	if len(fetches) == 0 {
+		return
+	}
+	ch := make(chan arrived, 1)
+	in.coming = ch
+	r := in.r
 	go func() {
-		t, err := transfer.Recv(f.r.Comm, f.r.Like[k], q.Owner, tagOf(q.seq), f.r.Alloc)
-		ch <- arrival{t, err}
+		a := arrived{blocks: map[plan.Block]*held{}}
+		for _, x := range fetches {
+			t, sending, err := transfer.RecvMulticast(r.Comm, r.Like[in.operand], x.List, tagOf(in.operand), r.Alloc)
+			if err != nil {
+				a.err = err
+				break
+			}
+			a.blocks[x.Block] = &held{t, true, []*transfer.Sending{sending}}
+		}
+		ch <- a
 	}()
 }
 
-// following is the index of operand k's first fetch not started, or -1.
-func (f *fetcher) following(k int) int {
-	for i := f.next[k]; i < len(f.queue); i++ {
-		if f.queue[i].Operand == k {
-			return i
+// to goes on to scope t: its blocks are held when it returns, and others are under way.
+func (in *incoming) to(t int64) error {
+	if t == in.t || in.always != nil {
+		return nil
+	}
+	in.t = t
+	if len(in.arrivals) > 0 && in.arrivals[0].T == t {
+		a := in.arrivals[0]
+		in.arrivals = in.arrivals[1:]
+		if err := in.arrive(a); err != nil {
+			return err
 		}
 	}
-	return -1
+	in.start()
+	return in.send(t + 1)
 }
 
-// blocks returns the operand blocks of step number n, which is s, and starts
-// the fetches of those that follow.
-func (f *fetcher) blocks(s plan.Step, n int) ([]*tcs.Tensor, error) {
-	out := make([]*tcs.Tensor, len(f.r.Plan.Operands))
-	for _, need := range s.Need {
-		k := need.Operand
-		if !f.bcast[k] {
-			if err := f.advance(k, n); err != nil {
-				return nil, err
-			}
+// arrive takes in the blocks of a scope, and drops those that it does not read.
+func (in *incoming) arrive(a plan.Arrival) error {
+	for b, h := range in.held {
+		if slices.Contains(a.Blocks, b) {
+			continue
 		}
-		out[k] = f.held[k]
+		delete(in.held, b)
+		if err := h.drop(); err != nil {
+			return err
+		}
+	}
+	if in.coming != nil {
+		came := <-in.coming
+		in.coming = nil
+		for b, h := range came.blocks {
+			in.held[b] = h
+		}
+		if came.err != nil {
+			return came.err
+		}
+	}
+	for _, x := range a.Fetches {
+		if x.List == nil {
+			in.held[x.Block] = &held{t: in.own(x.Block)}
+		}
+	}
+	return nil
+}
+
+// drop closes a block that came from another rank, when it has left for others.
+func (h *held) drop() (err error) {
+	for _, s := range h.leaving {
+		if e := s.Wait(); err == nil {
+			err = e
+		}
+	}
+	if h.foreign {
+		h.t.Close()
+	}
+	return err
+}
+
+// blocks returns the operand blocks of step s, and starts the fetches of those that follow. Before it
+// waits it sends what others may wait for that are at the steps that this rank lacks.
+func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
+	for k, in := range f.in {
+		if err := in.send(s.Instances[k]); err != nil {
+			return nil, err
+		}
+	}
+	for k, in := range f.in {
+		if err := in.to(s.Instances[k]); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]*tcs.Tensor, len(f.in))
+	for _, need := range s.Need {
+		in := f.in[need.Operand]
+		if out[need.Operand] = in.always; in.always == nil {
+			out[need.Operand] = in.held[need.Block].t
+		}
 	}
 	return out, nil
 }
 
-// advance makes operand k's block of step n the one in use.
-func (f *fetcher) advance(k, n int) error {
-	if ch := f.coming[k]; ch != nil {
-		if f.queue[f.next[k]-1].Step > n {
-			return nil // the next block is under way; this step still uses the old one
-		}
-		f.drop(k)
-		a := <-ch
-		f.coming[k] = nil
-		if a.err != nil {
-			return a.err
-		}
-		f.held[k], f.foreign[k] = a.t, true
-	} else if i := f.following(k); i >= 0 && f.queue[i].Step <= n {
-		q := f.queue[i]
-		f.next[k] = i + 1
-		f.drop(k)
-		t, err := f.own(q.Need)
-		if err != nil {
-			return err
-		}
-		f.held[k], f.foreign[k] = t, false
-	}
-	f.start(k)
-	return nil
-}
-
-func (f *fetcher) drop(k int) {
-	if f.foreign[k] && f.held[k] != nil {
-		f.held[k].Close()
-	}
-	f.held[k], f.foreign[k] = nil, false
-}
-
-// finish drops what is held and waits until this rank's blocks have left.
-func (f *fetcher) finish() error {
-	for k := range f.held {
-		f.drop(k)
-		if ch := f.coming[k]; ch != nil {
-			if a := <-ch; a.t != nil {
-				a.t.Close()
-			}
-			f.coming[k] = nil
-		}
-	}
+// finish sends what others still want, drops what is held and waits until this rank's blocks
+// have left.
+func (f *fetcher) finish(sends bool) error {
 	var first error
-	for _, s := range f.sent {
-		if err := s.Wait(); err != nil && first == nil {
+	note := func(err error) {
+		if first == nil {
 			first = err
+		}
+	}
+	for _, in := range f.in {
+		if sends {
+			note(in.send(1 << 62))
+		}
+	}
+	for _, in := range f.in {
+		if in.coming != nil {
+			for _, h := range (<-in.coming).blocks {
+				note(h.drop())
+			}
+		}
+		for _, h := range in.held {
+			note(h.drop())
+		}
+		if in.always != nil && in.foreign {
+			in.always.Close()
+		}
+		for _, s := range in.leaving {
+			note(s.Wait())
 		}
 	}
 	return first

@@ -37,9 +37,13 @@ func TestBlocksTravelWhileOthersCompute(t *testing.T) {
 	p := problem(2, 2, steps, false, []int{0})
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
 		blocks := 0 // that the rank fetches: one of c for each of its steps of the second group
-		for f := range p.Fetches(c.Rank()) {
-			if f.Owner != c.Rank() {
-				blocks++
+		for k := range p.Operands {
+			for _, a := range p.Arrivals(c.Rank(), k) {
+				for _, f := range a.Fetches {
+					if f.List != nil {
+						blocks++
+					}
+				}
 			}
 		}
 		if want := []int{0, steps}[c.Rank()]; blocks != want {

@@ -4,5 +4,7 @@
 //	forecast.go  what loading, computing and storing take, as each of them says
 //	planned.go   the plan as it is printed
 //	gpu.go       the memory of GPUs
+//	gather.go    what is gathered of operands
+//	placed.go    what moves to and from placements that the steps do not go by
 //	least.go     what is certain of the memory, and who has no room for it
 package forecast

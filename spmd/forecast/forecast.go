@@ -2,9 +2,11 @@ package forecast
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"distaff/codegen"
+	"distaff/codegen/format"
 	"distaff/io/coo"
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
@@ -12,6 +14,7 @@ import (
 	"distaff/spmd/input"
 	"distaff/spmd/load"
 	"distaff/spmd/output"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
 	"distaff/spmd/stats"
@@ -34,28 +37,55 @@ type Forecast struct {
 	want    Wanted
 	units   []*codegen.Unit    // of the statement's groups, as far as is known
 	tensors []*estimate.Tensor // operands, then the result
+	homes   []*estimate.Tensor // the same, as they lie before the steps
 	bcast   []bool
+	cost    *exec.Cost                  // of computing, where no operand is replicated; nil: not yet known
+	copies  map[string]*estimate.Tensor // operands as leaves read them that are stored otherwise, by number and format
 }
 
 // New estimates the tensors of a statement that was planned.
 func New(k *prepared.Statement, want Wanted) *Forecast {
-	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts()}
-	for n, o := range k.Problem.Operands {
-		x.tensors = append(x.tensors, x.estimated(o.Tensor, x.p.Operands[n].Modes))
+	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(), copies: map[string]*estimate.Tensor{}}
+	for _, o := range k.Problem.Operands {
+		x.tensors = append(x.tensors, x.estimated(o.Tensor, o.Partition))
+		x.homes = append(x.homes, x.tensors[len(x.tensors)-1])
+		lies := k.Lies(o.Home)
+		if o.Gathered != nil {
+			lies = o.Gathered
+		}
+		if lies != nil {
+			x.homes[len(x.homes)-1] = x.estimated(o.Tensor, lies)
+		}
 	}
 	name := k.Problem.Norm.LHS.Name
-	s := &estimate.Tensor{Plan: x.p, Cuts: x.p.Result, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.ResultType)}
+	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.ResultType)}
 	f := k.Formats[name]
 	s.Kinds, s.Modes = f.Letters(), f.Order
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
 		d := estimate.Densities{Of: x.density, Size: k.Sizes.Vars}
 		s.Entries *= d.Sum(k.Problem.Norm.Terms, nil)
 	}
-	x.tensors = append(x.tensors, s)
+	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
+	if rests := k.ResultPartition(); rests != s.Partition {
+		resting := *s
+		resting.Partition = rests
+		x.homes[len(x.homes)-1] = &resting
+	}
 	return x
 }
 
-func (x *Forecast) result() *estimate.Tensor { return x.tensors[len(x.tensors)-1] }
+// result is the result in the blocks that steps make, and resting as it lies in the end.
+func (x *Forecast) result() *estimate.Tensor  { return x.tensors[len(x.tensors)-1] }
+func (x *Forecast) resting() *estimate.Tensor { return x.homes[len(x.homes)-1] }
+
+// assembled is the result as the steps' sums leave it, before it is brought to a placement that its
+// blocks span.
+func (x *Forecast) assembled() *estimate.Tensor {
+	if x.p.Assembled != nil {
+		return x.resting()
+	}
+	return x.result()
+}
 
 // Access is an access of an operand, as the blocks that the statement wants of it.
 type Access struct {
@@ -68,7 +98,7 @@ type Access struct {
 // Accesses lists those of the statement.
 func (x *Forecast) Accesses() (list []Access) {
 	for n, o := range x.p.Operands {
-		list = append(list, Access{o.Tensor, x.k.Target(x.p, o.Modes, o.Tensor), x.k.Replicated()[n], x.k.Sources[o.Tensor].Scalar != nil})
+		list = append(list, Access{o.Tensor, x.k.Target(o.Before(), o.Tensor), x.k.Replicated()[n], x.k.Sources[o.Tensor].Scalar != nil})
 	}
 	return list
 }
@@ -95,11 +125,13 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 	if x.k.Near() {
 		return c, x.k.NearKnown(), nil
 	}
-	f := x.exec()
-	f.Replicated = x.k.Replicated()
-	cost, err := f.Cost(ctx)
-	if err != nil {
-		return c, false, err
+	cost := x.cost
+	if cost == nil || slices.Contains(x.k.Replicated(), true) {
+		f := x.exec()
+		f.Replicated = x.k.Replicated()
+		if cost, err = f.Cost(ctx); err != nil {
+			return c, false, err
+		}
 	}
 	return stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}, false, nil
 }
@@ -114,7 +146,7 @@ func (x *Forecast) Left(name string) *input.Held {
 		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries), AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
 	}
 	n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Tensor == name })
-	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true}
+	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Sources[name].Generated()}
 }
 
 // density is the share of coordinates at which an operand has an entry.
@@ -131,15 +163,15 @@ func (x *Forecast) density(name string) float64 {
 }
 
 // estimated sizes an operand from what its input's head says.
-func (x *Forecast) estimated(name string, cuts []int) *estimate.Tensor {
+func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Formats[name], x.k.Sources[name]
-	s := &estimate.Tensor{Plan: x.p, Cuts: cuts, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
+	s := &estimate.Tensor{Partition: part, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
 	if s.Entries = src.EntryCount(s.Dims); !s.Sparse() {
 		s.Entries = estimate.Space(s.Dims)
 	}
 	if t := src.Tensor; t != nil && x.k.AsStored(src) {
 		s.Stored(t)
-		if x.k.Target(x.p, cuts, name).Viewable(t) && x.p.SpaceOf(cuts).Size() == 1 {
+		if x.k.Target(part, name).Viewable(t) && part.Pieces() == 1 {
 			s.Uncut(t)
 		}
 	}
@@ -148,7 +180,8 @@ func (x *Forecast) estimated(name string, cuts []int) *estimate.Tensor {
 
 // exec is what exec is asked of computing.
 func (x *Forecast) exec() *exec.Forecast {
-	f := &exec.Forecast{Plan: x.p, Result: x.result().Block}
+	f := &exec.Forecast{Plan: x.p, Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
+		Dims: x.result().Dims, Resting: x.assembled().Block, Part: x.result().In}
 	for _, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands = append(f.Operands, s.Block)
 	}
@@ -159,18 +192,22 @@ func (x *Forecast) exec() *exec.Forecast {
 func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	own, peak := x.loading()
 	making := x.making(cost)
-	most, kept := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
+	most, blocks := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
-		computing, blocks := cost.Memory(rank, making, copies, beside)
-		most[rank], kept[rank] = own[rank]+computing, own[rank]+blocks
+		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
+	}
+	placing, kept := x.placing(blocks)
+	for rank := range own {
+		most[rank] = own[rank] + max(most[rank], placing[rank])
+		kept[rank] += own[rank]
 	}
 	storing := make([]int64, x.p.Ranks)
 	if x.p.Ranks > 1 {
 		storing = x.storing(kept)
 		if x.want.Whole { // the whole result
-			for b := range plan.Block(x.p.SpaceOf(x.p.Result).Size()) {
-				storing[0] += x.result().Block(b).Bytes
+			for b := range plan.Block(x.resting().Partition.Pieces()) {
+				storing[0] += x.resting().Block(b).Bytes
 			}
 		}
 	}
@@ -185,11 +222,12 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 func (x *Forecast) loading() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		s := x.tensors[n]
-		cost := x.k.Target(x.p, s.Cuts, o.Tensor).Cost(x.k.Foretold(o.Tensor, estimate.Round(s.Entries)), s.Block, x.want.MemoryLimit)
+		s := x.homes[n]
+		cost := x.k.Target(s.Partition, o.Tensor).Cost(x.k.Foretold(o.Tensor, estimate.Round(s.Entries)), s.Block, x.p.Ranks, x.want.MemoryLimit)
+		kept := x.moved(n, cost.Kept)
 		for rank := range own {
-			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
-			own[rank] += cost.Kept[rank]
+			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank], own[rank]+cost.Kept[rank]+kept[rank])
+			own[rank] += kept[rank]
 		}
 	}
 	return own, peak
@@ -247,7 +285,7 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			if !a.Convert || n < 0 || needs[n] < 0 {
 				continue
 			}
-			s := x.tensors[n].As(a.Format.Letters(), a.Format.Order)
+			s := x.as(n, a.Format)
 			z := s.Block(needs[n])
 			sum += z.Memory()
 			most = max(most, coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Entries, z.Memory(), x.want.MemoryLimit))
@@ -257,18 +295,27 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 	return held, beside
 }
 
+// as is an operand, or the result, in the format that a leaf has it in.
+func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
+	key := fmt.Sprint(operand, f.Letters(), f.Order)
+	if x.copies[key] == nil {
+		x.copies[key] = x.tensors[operand].As(f.Letters(), f.Order)
+	}
+	return x.copies[key]
+}
+
 // storing asks store what each rank takes beside its blocks, of which it holds used, while
 // the result is written.
 func (x *Forecast) storing(used []int64) []int64 {
-	s := x.result()
+	s := x.resting()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
 		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit}
 	if len(x.units) > 0 {
 		made := x.units[0].Result.Format
 		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
 	}
-	for b := range plan.Block(x.p.SpaceOf(s.Cuts).Size()) {
-		f.Owners, f.Boxes = append(f.Owners, x.p.Owner(s.Cuts, b)), append(f.Boxes, s.Box(b))
+	for b := range plan.Block(s.Partition.Pieces()) {
+		f.Owners, f.Boxes = append(f.Owners, s.Partition.OwnerOf(b)), append(f.Boxes, s.Box(b))
 	}
 	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {

@@ -34,7 +34,7 @@ func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Block) int64 {
 	args := make([]*estimate.Tensor, len(u.Args))
 	blocks := make([]plan.Block, len(u.Args))
-	args[0], blocks[0] = x.result().As(u.Result.Format.Letters(), u.Result.Format.Order), result
+	args[0], blocks[0] = x.as(len(x.tensors)-1, u.Result.Format), result
 	bytes := args[0].Block(result).Bytes
 	for i, a := range u.Args[1:] {
 		n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Name == a.Tensor })
@@ -43,7 +43,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 		}
 		s := x.tensors[n]
 		if a.Convert {
-			s = s.As(a.Format.Letters(), a.Format.Order)
+			s = x.as(n, a.Format)
 		}
 		args[i+1], blocks[i+1] = s, needs[n]
 		bytes += s.Block(needs[n]).Bytes

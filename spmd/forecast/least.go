@@ -11,6 +11,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
 )
@@ -66,10 +67,10 @@ func sum(list []float64) (n float64) {
 	return n
 }
 
-// tensor is a tensor whose modes are cut so.
-func (x *Least) tensor(name string, cuts []int) *estimate.Tensor {
+// tensor is a tensor that is cut so.
+func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
 	f := x.k.Formats[name]
-	return &estimate.Tensor{Plan: x.k.Problem, Cuts: cuts, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
+	return &estimate.Tensor{Partition: part, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
 }
 
 // add counts what a tensor takes: where it is counted already, the larger of both at each rank.
@@ -88,11 +89,11 @@ func (x *Least) add(t *leastOf) {
 }
 
 func (x *Least) operand(o plan.Operand) {
-	s, src := x.tensor(o.Tensor, o.Modes), x.k.Sources[o.Tensor]
-	if len(s.Dims) == 0 {
-		return // scalars take no memory of a rank's
+	s, src := x.tensor(o.Tensor, o.Before()), x.k.Sources[o.Tensor]
+	if len(s.Dims) == 0 || !s.Partition.Located() {
+		return // scalars take no memory of a rank's, and it is not known where which entries are
 	}
-	t := &leastOf{name: o.Tensor, at: x.k.Target(x.k.Problem, o.Modes, o.Tensor).Least(x.k.Foretold(o.Tensor, 0), s.Fixed)}
+	t := &leastOf{name: o.Tensor, at: x.k.Target(o.Before(), o.Tensor).Least(x.k.Foretold(o.Tensor, 0), s.Fixed, x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
 		t.entries = src.Gen.Entries(s.Dims)
 		t.spread = t.entries * float64(x.k.EntryBytes(o.Tensor))
@@ -102,13 +103,13 @@ func (x *Least) operand(o plan.Operand) {
 
 func (x *Least) result() {
 	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
-	s := x.tensor(name, p.Result)
-	if len(s.Dims) == 0 || s.Sparse() && !x.k.Full() {
+	s := x.tensor(name, p.Resting())
+	if len(s.Dims) == 0 || s.Sparse() && !x.k.Full() || !s.Partition.Located() {
 		return
 	}
 	t := &leastOf{name: name, at: make([]float64, p.Ranks)}
-	for b := range plan.Block(p.SpaceOf(p.Result).Size()) {
-		rank, n := p.Owner(p.Result, b), s.Fixed(b)
+	for b := range plan.Block(s.Partition.Pieces()) {
+		rank, n := s.Partition.OwnerOf(b), s.Fixed(b)
 		if s.Sparse() {
 			entries := 1.0
 			for _, r := range s.Box(b) {

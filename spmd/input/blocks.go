@@ -9,6 +9,7 @@ import (
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -21,18 +22,21 @@ func (r *Reader) AsStored(s *Source) bool {
 	return s.Tensor.Type == s.typ && s.Tensor.Whole() && r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
 }
 
-// Blocks makes the blocks of a tensor that live at this rank of c, of p and cut as
-// load.Target says. The caller closes them. Collective.
-func (r *Reader) Blocks(c comm.Comm, p *plan.Problem, cuts []int, name string) (map[plan.Block]*tcs.Tensor, error) {
+// Blocks makes the blocks of a tensor that live at this rank of c, cut as part says. The caller
+// closes them. Collective.
+func (r *Reader) Blocks(c comm.Comm, part *partition.Partition, name string) (map[plan.Block]*tcs.Tensor, error) {
+	if !part.Located() {
+		return r.storedBlocks(c, part, name)
+	}
 	s := r.Sources[name]
-	f, g := r.Formats[name], r.Target(p, cuts, name)
+	f, g := r.Formats[name], r.Target(part, name)
 	if s.held == nil { // what loading sends is no part of a statement's traffic
 		c = c.Uncounted()
 	}
 	switch {
 	case s.Scalar != nil:
 		own := map[plan.Block]*tcs.Tensor{}
-		if p.Owner(cuts, 0) == c.Rank() {
+		if part.OwnerOf(0) == c.Rank() {
 			own[0] = tcs.Scalar(*s.Scalar)
 		}
 		return own, nil
@@ -93,15 +97,15 @@ func (r *Reader) Loose(name string) bool {
 	return s.held != nil && s.held.Loose
 }
 
-// Target says what blocks are to be made of a tensor.
-func (r *Reader) Target(p *plan.Problem, cuts []int, name string) *load.Target {
+// Target says what blocks are to be made of a tensor that is cut so.
+func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	f, s := r.Formats[name], r.Sources[name]
 	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.Sizes.Dims[name], Type: s.typ, Name: s.From}
 	if s.In.NoDuplicates {
 		spec.Duplicates = coo.Refuse
 		spec.Locate = r.locate(s)
 	}
-	return &load.Target{Plan: p, Cuts: cuts, Spec: spec, Cfg: r.Config()}
+	return &load.Target{Partition: part, Spec: spec, Cfg: r.Config()}
 }
 
 // Foretold is what load is told of a tensor to say what making its blocks costs. entries
@@ -137,11 +141,11 @@ func (r *Reader) scatterGenerated(c comm.Comm, s *Source, g *load.Target) (map[p
 // fillBlocks generates dense blocks in place.
 func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 	own := map[plan.Block]*tcs.Tensor{}
-	for b := range plan.Block(g.Plan.SpaceOf(g.Cuts).Size()) {
-		if g.Plan.Owner(g.Cuts, b) != c.Rank() {
+	for b := range plan.Block(g.Partition.Pieces()) {
+		if g.Partition.OwnerOf(b) != c.Rank() {
 			continue
 		}
-		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Plan.Box(g.Cuts, b, g.Spec.Dims), Type: g.Spec.Type}
+		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Partition.Box(b, g.Spec.Dims), Type: g.Spec.Type}
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, r.Limit, s.name)
 		if err != nil {
 			for _, t := range own {

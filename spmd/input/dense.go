@@ -8,7 +8,7 @@ import (
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
-	"distaff/spmd/plan"
+	"distaff/spmd/partition"
 )
 
 // A user is told of a dense result from worthBytes on, where it takes worthTimes what it
@@ -38,10 +38,7 @@ func (r *Reader) DenseResult() string {
 		share = 1 - (1-share)*(1-r.density(name))
 	}
 	g := format.SparseOf(f.NumModes())
-	t := &estimate.Tensor{Plan: plan.Whole(), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: typ, Entries: share * all}
-	for range dims {
-		t.Cuts = append(t.Cuts, -1)
-	}
+	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: typ, Entries: share * all}
 	z := t.Block(0)
 	if float64(z.Bytes)*worthTimes > bytes {
 		return ""

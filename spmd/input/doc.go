@@ -12,6 +12,7 @@
 //	dense.go      dense results that would be smaller sparse
 //	estimate.go   about how many entries an input has
 //	blocks.go     blocks of an input at their owners (Reader.Blocks), by package load
+//	stored.go     blocks of tensors that are cut by their entries
 //	scalar.go     numbers as inputs
 //	checksum.go   checksums of input files
 //	unchanged.go  files that others write while they are read,

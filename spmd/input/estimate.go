@@ -1,8 +1,10 @@
 package input
 
 import (
+	"distaff/codegen/format"
 	"distaff/codegen/place"
 	"distaff/io/coo"
+	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
 )
@@ -87,13 +89,20 @@ func (s *Source) CountKnown() bool {
 }
 
 // Plan is what a plan of the statement is made of, for a number of ranks.
-func (r *Reader) Plan(ranks int, blocks *place.BlockSpec) plan.Given {
+// room is the bytes that a rank may take as the user said it, 0 where nothing was said.
+func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, room int64) plan.Given {
 	var read []string
 	for _, name := range r.p.Names {
 		if r.Sources[name] != nil {
 			read = append(read, name)
 		}
 	}
+	machine := r.p.Machine
+	if machine == nil {
+		machine = place.Line(int64(ranks))
+	}
 	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
-		Order: func(tensor string) []int { return r.Formats[tensor].Order }, Entries: r.Estimate}
+		Machine: machine, Placements: r.p.Placements, Schedule: r.p.Schedule,
+		Room: room, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
+		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}
 }

@@ -4,6 +4,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/gen"
 	"distaff/io/tcs"
 	"distaff/spmd/env"
 	"distaff/spmd/store"
@@ -43,6 +44,8 @@ type Held struct {
 	Replica *tcs.Tensor
 	// Loose says that others than statements may change its values: it is not kept (env.Env.Keep).
 	Loose bool
+	// Kind is what it was generated as, for plans; nil where it was not, or that is not known.
+	Kind *gen.Kind
 }
 
 // Hold is an Input of a tensor that the ranks hold. It stays the caller's.

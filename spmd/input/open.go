@@ -249,3 +249,11 @@ func (r *Reader) operandTypes() map[string]dtype.Type {
 	}
 	return out
 }
+
+// Generated is the kind of a tensor that is generated, or was; nil for any other.
+func (s *Source) Generated() *gen.Kind {
+	if s.held != nil {
+		return s.held.Kind
+	}
+	return s.Gen
+}

@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/codegen/place"
 	"distaff/io/tcs"
 	"distaff/io/text"
 	"distaff/spmd/fault"
@@ -31,6 +32,10 @@ type Statement struct {
 	// Inputs and UserSizes are those of Given, for Old too.
 	Inputs    map[string]Input
 	UserSizes map[string][]int64
+	// Machine, Placements and Schedule are those of Given, Placements of Old too.
+	Machine    *place.Machine
+	Placements map[string]place.Placement
+	Schedule   []string
 }
 
 // Given is a statement with what a job says of its tensors, by their names: see spmd.Job.
@@ -41,6 +46,10 @@ type Given struct {
 	Sizes     map[string][]int64 // of index variables, too
 	Inputs    map[string]Input
 	Partial   bool // a size of -1 is one that is not given
+
+	Machine    *place.Machine             // nil for one dimension with all ranks
+	Placements map[string]place.Placement // of tensors
+	Schedule   []string                   // scheduling commands
 }
 
 // Parse reads the statement and all that names its tensors. complete says that
@@ -60,6 +69,7 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	p := &Statement{
 		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, Stmt: stmt, Norm: notation.Normalize(stmt), Result: stmt.LHS.Name,
 		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
+		Machine: j.Machine, Placements: j.Placements, Schedule: j.Schedule,
 	}
 	for _, t := range stmt.Tensors() {
 		p.Names = append(p.Names, t.Name)
@@ -99,6 +109,9 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		}
 		p.Types[name] = t
 	}
+	if err := p.placements(); err != nil {
+		return nil, err
+	}
 	if p.Sizes, err = notation.UserSizes(p.Norm, j.Sizes); err != nil {
 		return nil, err
 	}
@@ -110,10 +123,28 @@ func (j *Given) withOld(old string, stmt *notation.Stmt) *Given {
 	result := stmt.LHS.Name
 	g := *j
 	g.Formats, g.Types, g.Sizes, g.Inputs = also(j.Formats, result, old), also(j.Types, result, old), also(j.Sizes, result, old), also(j.Inputs, result, old)
+	g.Placements = also(j.Placements, result, old)
 	if !stmt.Accumulate {
 		delete(g.Inputs, result)
 	}
 	return &g
+}
+
+// placements checks that placements are of the statement's tensors, and fit them.
+func (p *Statement) placements() error {
+	for _, name := range sorted(p.Placements) {
+		flag := "-p=" + name + p.Placements[name].String()
+		if err := p.Has(name, "placement", flag); err != nil {
+			return err
+		}
+		for _, l := range p.Placements[name] {
+			if n := len(l.Modes); n != p.Orders[name] {
+				return fault.Commandf("%s: got %s, want %d: %s has %s in the statement", flag,
+					tcs.Count(int64(n), "mode"), p.Orders[name], name, tcs.Count(int64(p.Orders[name]), "mode"))
+			}
+		}
+	}
+	return nil
 }
 
 // also is a map in which a second key has the value of a first, where there is one.

@@ -41,11 +41,11 @@ func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Sn
 
 // finish compares the last runs.
 func (c *checks) finish() (err error) {
-	c.r.each(c.r.f.Items, func(s *jobfile.Statement) {
+	for s := range c.r.f.Statements() {
 		if l := c.last[s]; l != nil && err == nil {
 			err = c.compare(s, l.s, l.n, "last")
 		}
-	})
+	}
 	return err
 }
 

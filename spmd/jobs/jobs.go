@@ -3,6 +3,7 @@
 // # Files
 //
 //	jobs.go    Run: the items of a file, in order
+//	machines.go  machines, and what is distributed over them
 //	sizes.go   what names stand for: inputs, and sizes, from files
 //	parts.go   the statements of a file apart, to be planned and compiled
 //	plan.go    what a file would do and send, without running it
@@ -103,7 +104,7 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	if err := r.writable(); err != nil {
 		return nil, err
 	}
-	r.list(f.Items)
+	r.list()
 	err := r.passes()
 	var ended *Ended
 	if err != nil && !errors.As(err, &ended) {
@@ -135,34 +136,15 @@ func (r *run) passes() error {
 }
 
 // list makes the table of what statements take.
-func (r *run) list(items []jobfile.Item) {
-	for _, it := range items {
-		switch it := it.(type) {
-		case *jobfile.Statement:
-			line, _ := r.f.Position(it.Span().Pos)
-			r.report.Statements = append(r.report.Statements, Taken{Statement: it.Text, Line: line, Schedule: schedule(it)})
-		case *jobfile.Repeat:
-			r.list(it.Body)
-		}
+func (r *run) list() {
+	for s := range r.f.Statements() {
+		line, _ := r.f.Position(s.Span().Pos)
+		r.report.Statements = append(r.report.Statements, Taken{Statement: s.Text, Line: line, Schedule: schedule(s)})
 	}
 	n := 0
-	r.each(r.f.Items, func(s *jobfile.Statement) {
-		if n < len(r.report.Statements) {
-			r.took[s] = &r.report.Statements[n]
-		}
+	for s := range r.f.Statements() {
+		r.took[s] = &r.report.Statements[n]
 		n++
-	})
-}
-
-// each calls f with every statement, in the order of the file.
-func (r *run) each(items []jobfile.Item, f func(s *jobfile.Statement)) {
-	for _, it := range items {
-		switch it := it.(type) {
-		case *jobfile.Statement:
-			f(it)
-		case *jobfile.Repeat:
-			r.each(it.Body, f)
-		}
 	}
 }
 
@@ -200,7 +182,18 @@ func (r *run) settle(name string) error {
 	if t == nil || t.Placement == nil || r.p.Ranks() == 1 {
 		return nil
 	}
-	mode, _ := t.Placement.Even()
+	return r.place(name, t.Placement.Placement)
+}
+
+// place brings a tensor to where a placement says.
+func (r *run) place(name string, p place.Placement) error {
+	mode, on, err := r.target(p, r.p.Ranks())
+	switch {
+	case err != nil:
+		return err
+	case on != nil:
+		return r.p.PlaceOn(name, on, p)
+	}
 	return r.p.Place(name, mode)
 }
 
@@ -232,8 +225,7 @@ func (r *run) item(it jobfile.Item) error {
 		case *jobfile.Print:
 			return r.print(it)
 		case *jobfile.Place:
-			mode, _ := it.Placement.Even()
-			return r.counted(it, func() error { return r.p.Place(it.Name, mode) })
+			return r.counted(it, func() error { return r.place(it.Name, it.Placement.Placement) })
 		}
 		return nil
 	})
@@ -252,7 +244,7 @@ type located struct{ error }
 func (e located) Unwrap() error { return e.error }
 
 // at gives an error of an item its place in the file, where it has none.
-func (r *run) at(it jobfile.Item, err error) error {
+func (r *names) at(it jobfile.Item, err error) error {
 	var has located
 	var ended *Ended
 	if err == nil || errors.As(err, &has) || errors.As(err, &ended) {
@@ -311,7 +303,7 @@ func (r *run) prepared(s *jobfile.Statement) (k *program.Statement, err error) {
 	if k = r.ready[s]; k != nil {
 		return k, nil
 	}
-	how, err := How(s)
+	how, err := r.how(s, r.p.Ranks())
 	if err != nil {
 		return nil, err
 	}
@@ -323,17 +315,6 @@ func (r *run) prepared(s *jobfile.Statement) (k *program.Statement, err error) {
 		r.ready[s] = k
 	}
 	return k, err
-}
-
-// How is how a statement of a file is scheduled.
-func How(s *jobfile.Statement) (how program.How, err error) {
-	for _, c := range s.Schedule {
-		how.Schedule = append(how.Schedule, c.Text)
-	}
-	if how.Blocks, err = place.ParseBlocks(s.Split, s.Order, s.Extend, s.Map); err != nil {
-		return how, s.Locate(err)
-	}
-	return how, nil
 }
 
 // schedule is that of a statement, as flags say it.

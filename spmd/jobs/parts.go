@@ -25,7 +25,7 @@ type Part struct {
 
 // Parts are the statements of a file that was bound and checked, in its order.
 // Inputs are read for their sizes and types, and nothing is run.
-func Parts(f *jobfile.File, given map[string]input.Input) ([]Part, error) {
+func Parts(f *jobfile.File, given map[string]input.Input, ranks int) ([]Part, error) {
 	r := newNames(f, given)
 	if err := Kinds(f, given); err != nil {
 		return nil, err
@@ -58,17 +58,19 @@ func Parts(f *jobfile.File, given map[string]input.Input) ([]Part, error) {
 	}
 	var out []Part
 	written := map[string]bool{}
-	x := &run{names: r}
-	x.each(f.Items, func(s *jobfile.Statement) {
+	for s := range f.Statements() {
+		g, err := r.given1(s, types, dims, written)
 		if err != nil {
-			return
+			return out, err
 		}
-		var g input.Given
-		if g, err = r.given1(s, types, dims, written); err == nil {
-			out = append(out, Part{s, g})
+		how, err := r.how(s, ranks)
+		if err != nil {
+			return out, err
 		}
-	})
-	return out, err
+		g.Machine, g.Placements, g.Schedule = how.Machine, how.Placements, how.Schedule
+		out = append(out, Part{s, g})
+	}
+	return out, nil
 }
 
 // given1 is one statement, whose result's sizes it adds to dims.

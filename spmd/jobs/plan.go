@@ -9,8 +9,10 @@ import (
 
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
+	"distaff/codegen/place"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
+	"distaff/spmd/load"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
 	"distaff/spmd/program"
@@ -53,7 +55,7 @@ type Planner func(g *input.Given, how program.How, use func(x *forecast.Forecast
 // Plan plans a file that was bound and checked, and follows its items over so many ranks: where
 // each leaves its tensors, and what the next ones move.
 func Plan(f *jobfile.File, given map[string]input.Input, ranks int, by Planner) (*Planned, error) {
-	parts, err := Parts(f, given)
+	parts, err := Parts(f, given, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +71,8 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, by Planner) 
 	}
 	for _, t := range f.Tensors {
 		if _, ok := x.input(t); ok && t.Declared && t.Placement != nil && ranks > 1 {
-			mode, _ := t.Placement.Even()
-			if err := x.place(t, t.Name, mode); err != nil {
-				return nil, err
+			if err := x.place(t, t.Name, t.Placement.Placement); err != nil {
+				return nil, x.names.at(t, err)
 			}
 		}
 	}
@@ -183,15 +184,18 @@ func (t tally) add(o tally, n int64) {
 	}
 }
 
-// travel counts a message of an item, of a tensor that moves or, where that is "", of what it
+// travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
 // computes.
-func (t tally) travel(it jobfile.Item, tensor string, z plan.Size, from, to int) {
-	for _, c := range []struct {
-		what what
-		rank int
-		n    int64
-	}{{sent, from, z.Bytes}, {messages, from, z.Arrays}, {received, to, z.Bytes}} {
-		t[count{it, c.what, tensor, c.rank}] += c.n
+func (t tally) travel(it jobfile.Item, tensor string, c stats.Comm) {
+	for rank := range c.BytesSent {
+		for _, x := range []struct {
+			what what
+			n    int64
+		}{{sent, c.BytesSent[rank]}, {messages, c.MessagesSent[rank]}, {received, c.BytesReceived[rank]}} {
+			if x.n != 0 {
+				t[count{it, x.what, tensor, rank}] += x.n
+			}
+		}
 	}
 }
 
@@ -204,9 +208,8 @@ func (x *follower) items(items []jobfile.Item) error {
 				err = it.Locate(err)
 			}
 		case *jobfile.Place:
-			mode, _ := it.Placement.Even()
 			x.tally[count{item: it, what: runs}]++
-			err = x.place(it, it.Name, mode)
+			err = x.names.at(it, x.place(it, it.Name, it.Placement.Placement))
 		case *jobfile.Print:
 			err = x.fetch(it.Name, nil)
 		case *jobfile.Repeat:
@@ -294,19 +297,13 @@ func (x *follower) statement(s *jobfile.Statement) error {
 		}
 		at.has[s][name] = true
 	}
-	for rank := range x.ranks {
-		c := &k.running
-		for what, n := range map[what]int64{sent: c.BytesSent[rank], received: c.BytesReceived[rank], messages: c.MessagesSent[rank]} {
-			x.tally[count{s, what, "", rank}] += n
-		}
-	}
+	x.tally.travel(s, "", k.running)
 	at.write(k.result, k.left[k.result])
 	t := x.f.Tensor(k.result)
 	if t.Placement == nil || x.ranks == 1 {
 		return nil
 	}
-	mode, _ := t.Placement.Even()
-	return x.place(s, t.Name, mode)
+	return x.place(s, t.Name, t.Placement.Placement)
 }
 
 // name is the tensor that an operand is.
@@ -320,16 +317,28 @@ func (k *planned) name(operand string) string {
 // move counts what brings a tensor to where an access wants it. first says that it is the first
 // of the tensor's accesses.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held, first bool) {
-	any := false
+	if _, ok := it.(*jobfile.Tensor); ok {
+		return // what reads a tensor to where it is placed is no part of a statement's traffic
+	}
 	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds && slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
+	all, any, inexactly := newComm(x.ranks), false, int64(0)
 	a.Blocks.Moves(h.Blocks, asIs, h.Entries, func(z plan.Size, from, to int) {
 		any = true
-		x.tally.travel(it, name, z, from, to)
+		all.BytesSent[from] += z.Bytes
+		all.MessagesSent[from] += z.Arrays
+		all.BytesReceived[to] += z.Bytes
 		if z.Entries > 0 {
-			x.tally[count{item: it, what: inexact, tensor: name}]++
+			inexactly++
 		}
 	})
-	if any && first {
+	if !any {
+		return
+	}
+	x.tally.travel(it, name, all)
+	if inexactly > 0 {
+		x.tally[count{item: it, what: inexact, tensor: name}] += inexactly
+	}
+	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
 	}
 }
@@ -360,7 +369,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 		if h != nil {
 			x.move(it, name, a, h, false)
 		}
-		owner := a.Blocks.Plan.Owner(a.Blocks.Cuts, 0)
+		owner := a.Blocks.Partition.OwnerOf(0)
 		c(sent, owner, z.Bytes)
 		c(messages, owner, z.Arrays)
 		for rank := range x.ranks {
@@ -403,7 +412,7 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 			g.Inputs[name] = in
 		}
 	}
-	how, err := How(s)
+	how, err := x.how(s, x.ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -471,19 +480,35 @@ func (x *follower) fetch(name string, mode *int) error {
 }
 
 // place follows program.Place.
-func (x *follower) place(it jobfile.Item, name string, mode int) error {
+func (x *follower) place(it jobfile.Item, name string, p place.Placement) error {
+	mode, on, err := x.target(p, x.ranks)
+	if err != nil {
+		return err
+	}
+	if on != nil {
+		mode = program.LoadedBy
+	}
 	if err := x.fetch(name, &mode); err != nil {
 		return err
 	}
 	h := x.at.held[name]
-	g := program.Placed(h.Blocks, mode, x.ranks)
+	var g *load.Target
+	if on == nil {
+		g = program.PlacedEvenly(h.Blocks, mode, x.ranks)
+	} else {
+		part, err := plan.Placed(p, on, h.Blocks.Dims, h.Blocks.Modes, x.ranks)
+		if err != nil {
+			return err
+		}
+		g = program.Placed(h.Blocks, part)
+	}
 	if h.AsIs && g.Same(h.Blocks) {
 		return nil
 	}
 	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)
-	key := fmt.Sprintf("%s %d", name, mode)
+	key := name + p.String()
 	if x.placed[key] == nil {
-		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true}
+		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind}
 	}
 	x.at.write(name, x.placed[key])
 	return nil

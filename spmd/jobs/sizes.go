@@ -170,34 +170,6 @@ func (r *names) filed() (map[string]int64, error) {
 	return sizes.Names, nil
 }
 
-// machines holds the file's machines to the ranks that there are.
-func (r *run) machines() error {
-	ranks := int64(r.p.Ranks())
-	for _, it := range r.f.Items {
-		m, ok := it.(*jobfile.Machine)
-		if !ok {
-			continue
-		}
-		size := int64(1)
-		for _, e := range m.Extents {
-			n, err := e.Eval(func(name string) (int64, bool) {
-				if name == "p" {
-					return ranks, true
-				}
-				return r.lookup(name)
-			})
-			if err != nil {
-				return err
-			}
-			size *= n
-		}
-		if size != ranks {
-			return r.at(m, fault.Commandf("got machine %s of %s, and the job has %d: want as many", m.Name, tcs.Count(size, "rank"), ranks))
-		}
-	}
-	return nil
-}
-
 // open tells whether a tensor's declaration has a name whose size is not given.
 func (r *names) open(t *jobfile.Tensor) bool {
 	for _, s := range t.Sizes {

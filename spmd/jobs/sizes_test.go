@@ -144,23 +144,67 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestMachine: a machine has as many ranks as the job.
+// TestMachine: a machine may have more points than the job has ranks, and where it has fewer, a
+// line says so.
 func TestMachine(t *testing.T) {
 	for _, c := range []struct {
-		extent string
-		ranks  int
-		want   string
+		extents   string
+		ranks     int
+		note, err string
 	}{
-		{"p", 3, ""}, {"2", 2, ""}, {"p * 2 / 2", 2, ""}, {"2", 3, "job.dst:1:1: got machine M of 2 ranks, and the job has 3"}, {"p - 1", 3, "job.dst:1:1: got machine M of 2 ranks, and the job has 3"}, {"p - 1", 1, "0"},
+		{extents: "p", ranks: 3}, {extents: "2", ranks: 2}, {extents: "p * 2 / 2", ranks: 2}, {extents: "4, p", ranks: 2},
+		{extents: "2", ranks: 3, note: "job.dst:1: machine M (2) has 2 points, and the job 3 ranks: the last 1 have none"},
+		{extents: "2, p / 2", ranks: 5, note: "job.dst:1: machine M (2x2) has 4 points, and the job 5 ranks: the last 1 have none"},
+		{extents: "p - 1", ranks: 1, err: "got p - 1 = 0 for an extent of M"},
+		{extents: "1099511627776, p", ranks: 1, err: "job.dst:1:1: machine M: got a machine of more than 2147483647 points"},
 	} {
-		j := job(t, t.TempDir(), "machine M("+c.extent+")\nx = 1\n", nil)
+		j := job(t, t.TempDir(), "machine M("+c.extents+")\nx = 1\n", nil)
 		j.Ranks = c.ranks
 		_, err := j.Run(context.Background())
+		notes := strings.Join(j.notes, "\n")
 		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("M(%s) with %d ranks: %v", c.extent, c.ranks, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || comm.ExitCode(err) != 2):
-			t.Errorf("M(%s) with %d ranks: got %v, want %q", c.extent, c.ranks, err, c.want)
+		case c.err == "" && err != nil:
+			t.Errorf("M(%s) with %d ranks: %v", c.extents, c.ranks, err)
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || comm.ExitCode(err) != 2):
+			t.Errorf("M(%s) with %d ranks: got %v, want %q", c.extents, c.ranks, err, c.err)
+		case !strings.HasSuffix(notes, c.note) || c.note == "" && notes != "":
+			t.Errorf("M(%s) with %d ranks: got notes %q, want %q", c.extents, c.ranks, notes, c.note)
+		}
+	}
+}
+
+// TestPlacedOver: runs and plans take tensors that are placed over machines with fewer points than
+// ranks, as many, and more, and refuse what they cannot place.
+func TestPlacedOver(t *testing.T) {
+	for _, c := range []struct {
+		machine, placement, command string
+		ranks                       int
+		want                        string
+	}{
+		{"M(p)", "(x,y) -> M(y)", "", 3, ""},
+		{"M(4)", "(x,y) -> M(y)", "", 4, ""},
+		{"M(2, 2)", "(x,y) -> M(x,0)", "", 1, ""},
+		{"M = \"nodes=2;gpus=2\"", "(x,y) -> nodes(x); (x,y) -> gpus(*)", "", 1, ""},
+		{"M(2, 2)", "(x,y) -> M(x,0)", "", 4, ""},
+		{"M(4)", "(x,y) -> M(x)", "", 2, ""},
+		{"M(p)", "(x,y) -> M(0)", "", 2, ""},
+		{"M(2, (p+1)/2)", "(x,y) -> M(*,0)", "  distribute(i)", 1, ""},
+		{"M(2, 2)", "(x,y) -> M(*,0)", "  distribute(i)\n  communicate(A,j)", 5, ""},
+		{"M(2, 2)", "(x,y) -> M(x,2)", "", 4, "coordinate 2 of M is past its extent, 2"},
+		{"M(2, 2)", "(x,y) -> M(x,0)", "  distribute(j)", 4, "job.dst:4:3: distribute: the loop over j stands inside that over i"},
+	} {
+		text := "machine " + c.machine + "\ntensor A(4, 4): ds place " + c.placement + " from uniform:7:int\ns = A(i,j)\n" + c.command + "\nprint s\n"
+		j := job(t, t.TempDir(), text, nil)
+		j.Ranks = c.ranks
+		_, err := j.Run(context.Background())
+		_, planned := j.Plan(context.Background(), 0)
+		for _, err := range []error{err, planned} {
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s with %d ranks: %v", text, c.ranks, err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || comm.ExitCode(err) != 2):
+				t.Errorf("%s with %d ranks: got %v, want %q", text, c.ranks, err, c.want)
+			}
 		}
 	}
 }

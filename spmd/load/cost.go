@@ -26,23 +26,22 @@ type Cost struct {
 	Buffers int64   // of Peak, what does not grow with blocks
 }
 
-// Cost is what Tensor or Scatter take for blocks of those sizes, with that limit of
-// memory (0: none).
-func (g *Target) Cost(in Input, sizes plan.Sizes, limit int64) Cost {
-	ranks := g.Plan.Ranks
+// Cost is what Tensor or Scatter take over so many ranks for blocks of those sizes, with that
+// limit of memory (0: none).
+func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
 	var way int64
-	way, c.Buffers = g.forecast(in, limit)
+	way, c.Buffers = g.forecast(in, ranks, limit)
 	sorted, marks := make([]int64, ranks), make([]int64, ranks)
 	record := int64(0)
 	if way == collecting {
 		record = coo.RecordBytes(g.levelSizes(), g.Spec.Type)
 	}
 	collected := make([]int64, ranks)
-	for b := range plan.Block(g.space().Size()) {
-		rank, z := g.Plan.Owner(g.Cuts, b), sizes(b)
+	for b := range plan.Block(g.Partition.Pieces()) {
+		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
-		if in.Mapped && g.shown(in) {
+		if in.Mapped && g.shown(in, ranks) {
 			bytes = 0
 		}
 		c.Kept[rank] += bytes
@@ -66,30 +65,30 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, limit int64) Cost {
 	return c
 }
 
-// Least is what the blocks of each rank take at least, of what each takes whatever its entries
+// Least is what the blocks of each of so many ranks take at least, of what each takes whatever its entries
 // are: nothing where they show the tensor.
-func (g *Target) Least(in Input, fixed func(plan.Block) float64) []float64 {
-	least := make([]float64, g.Plan.Ranks)
+func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
+	least := make([]float64, ranks)
 	if in.Tensor != nil && in.AsIs && g.Viewable(in.Tensor) {
 		return least
 	}
-	for b := range plan.Block(g.space().Size()) {
-		least[g.Plan.Owner(g.Cuts, b)] += fixed(b)
+	for b := range plan.Block(g.Partition.Pieces()) {
+		least[g.Partition.OwnerOf(b)] += fixed(b)
 	}
 	return least
 }
 
 // forecast is the way in which blocks will be made, and what its buffers take at most.
-func (g *Target) forecast(in Input, limit int64) (way, bytes int64) {
-	if in.InPlace || g.shown(in) {
+func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
+	if in.InPlace || g.shown(in, ranks) {
 		return shared, 0
 	}
 	free := limit
 	if free <= 0 {
 		free = math.MaxInt64
 	}
-	ranks, modes, typ := g.Plan.Ranks, len(g.Cuts), g.Spec.Type
-	bytes = buffers(ranks, g.space().Size(), modes, typ, free)
+	modes, typ := g.Partition.Order, g.Spec.Type
+	bytes = buffers(ranks, g.Partition.Pieces(), modes, typ, free)
 	if ranks > 1 { // a small tensor does not fill what is sent, and comes
 		bytes += min((1+inboxRooms)*sendRoom(free), 4*recordBytes(modes, typ)*max(in.Entries, 1))
 	}
@@ -119,6 +118,6 @@ func (g *Target) levelSizes() []int64 {
 }
 
 // shown tells whether blocks are views of the tensor.
-func (g *Target) shown(in Input) bool {
-	return in.Tensor != nil && in.AsIs && !(in.Alone && g.Plan.Ranks > 1) && g.Viewable(in.Tensor)
+func (g *Target) shown(in Input, ranks int) bool {
+	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) && g.Viewable(in.Tensor)
 }

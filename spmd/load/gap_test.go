@@ -90,8 +90,8 @@ func tiles(t *testing.T, what, file string, ranks, entries int) {
 		t.Fatalf("%s: pieces of %d values, want %d", what, next, f.Vals.Len)
 	}
 	dims := f.Dims
-	p := schedule(ranks, [][]int64{{0, dims[3] / 2, dims[3]}})
-	blocks, _, err := blocksOf(file, p, []int{-1, -1, -1, 0}, coo.Spec{Kinds: "ssss", Modes: tcs.Identity(4), Dims: dims, Name: "T"}, true, false)
+	part := schedule(ranks, [][]int64{{0, dims[3] / 2, dims[3]}}, []int{-1, -1, -1, 0})
+	blocks, _, err := blocksOf(file, part, ranks, coo.Spec{Kinds: "ssss", Modes: tcs.Identity(4), Dims: dims, Name: "T"}, true, false)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

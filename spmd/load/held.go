@@ -1,15 +1,18 @@
 package load
 
 import (
+	"cmp"
 	"io"
 	"iter"
 	"maps"
 	"math"
 	"slices"
+	"sort"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 	"distaff/spmd/transfer"
@@ -26,6 +29,11 @@ func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.
 		}
 		return own, false, nil
 	}
+	from, end, err := from.Boxed() // of what boxes of blocks between keys have in common, one has the entries
+	if err := Agree(c, err); err != nil {
+		return nil, true, err
+	}
+	defer end()
 	if asIs && tcs.AllDense(from.Kinds) {
 		own, err = g.moveDense(c, from)
 		return own, true, err
@@ -36,12 +44,19 @@ func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.
 
 // Same tells whether blocks are the target's own: every rank says the same of the same.
 func (g *Target) Same(from *store.Blocks) bool {
-	n := g.space().Size()
-	if int64(len(from.Owners)) != n {
+	n := g.Partition.Pieces()
+	keyed := g.Partition.Ordered() != nil
+	if int64(len(from.Owners)) != n || !g.Partition.Located() || keyed != (from.From != nil) {
 		return false
 	}
 	for b := range plan.Block(n) {
-		if from.Owners[b] != g.Plan.Owner(g.Cuts, b) || !slices.Equal(from.Boxes[b], g.Plan.Box(g.Cuts, b, from.Dims)) {
+		if keyed {
+			lo, hi := g.Partition.Keys(b)
+			if !slices.Equal(lo, from.From[b]) || !slices.Equal(hi, from.To[b]) {
+				return false
+			}
+		}
+		if from.Owners[b] != g.Partition.OwnerOf(b) || !slices.Equal(from.Boxes[b], g.Partition.Box(b, from.Dims)) {
 			return false
 		}
 	}
@@ -51,33 +66,107 @@ func (g *Target) Same(from *store.Blocks) bool {
 // tagHeld is the tag of blocks that move.
 const tagHeld = 0
 
-// overlaps are the blocks of a tensor over the ranks beside those of a target.
+// overlaps finds what blocks of a tensor over the ranks have in common with those of a target.
 type overlaps struct {
-	from  *store.Blocks
-	boxes [][][][2]int64 // of the target's blocks, by rank
+	g      *Target
+	from   *store.Blocks
+	ranges [][2]int64 // by axis: the ranges that overlap a box
+	at     []int64
+	list   []wanted
+}
+
+// wanted is a block of the target, and a rank that owns it.
+type wanted struct {
+	rank int
+	b    plan.Block
 }
 
 func (g *Target) overlaps(from *store.Blocks) *overlaps {
-	x := &overlaps{from, make([][][][2]int64, g.Plan.Ranks)}
-	for b := range plan.Block(g.space().Size()) {
-		rank := g.Plan.Owner(g.Cuts, b)
-		x.boxes[rank] = append(x.boxes[rank], g.Plan.Box(g.Cuts, b, from.Dims))
+	n := len(g.Partition.Axes)
+	return &overlaps{g: g, from: from, ranges: make([][2]int64, n), at: make([]int64, n)}
+}
+
+// of lists the target's blocks that overlap block n, by rank. The slice is used again for the next.
+func (x *overlaps) of(n int) []wanted {
+	x.list = x.list[:0]
+	box := x.from.Boxes[n]
+	if !overlap(box, whole(x.from.Dims)) {
+		return nil
 	}
-	return x
+	for k := range x.g.Partition.Axes {
+		a := &x.g.Partition.Axes[k]
+		if a.Ordered != nil {
+			x.ranges[k] = x.between(a, box)
+		} else {
+			x.ranges[k] = within(a, box)
+		}
+	}
+	x.add(0)
+	slices.SortFunc(x.list, func(a, b wanted) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.b, b.b)) })
+	return x.list
 }
 
-// wants tells whether a rank owns a block of the target that overlaps block n.
-func (x *overlaps) wants(rank, n int) bool {
-	return slices.ContainsFunc(x.boxes[rank], func(box [][2]int64) bool { return overlap(box, x.from.Boxes[n]) })
+// between are the ranges of an ordered axis whose boxes overlap a box in its outermost mode.
+func (x *overlaps) between(a *partition.Axis, box [][2]int64) [2]int64 {
+	r := box[a.Modes[0]]
+	first := sort.Search(int(a.Ranges()), func(k int) bool { return x.rows(a, int64(k))[1] > r[0] })
+	end := sort.Search(int(a.Ranges()), func(k int) bool { return x.rows(a, int64(k))[0] >= r[1] })
+	return [2]int64{int64(first), int64(end)}
 }
 
-// receivers are the ranks to which block n goes: those that want it, but for its owner.
-func (x *overlaps) receivers(n int) iter.Seq[int] {
-	return func(yield func(rank int) bool) {
-		for rank := range x.boxes {
-			if rank != x.from.Owners[n] && x.wants(rank, n) && !yield(rank) {
+// rows are the coordinates of the outermost mode of an ordered axis in one of its ranges.
+func (x *overlaps) rows(a *partition.Axis, k int64) [2]int64 {
+	sizes := make([]int64, len(a.Modes))
+	for n, m := range a.Modes {
+		sizes[n] = x.from.Dims[m]
+	}
+	return a.Bounds(k, sizes)[0]
+}
+
+// within are the ranges of an axis that overlap a box in each of its modes, the first and the one behind the last.
+func within(a *partition.Axis, box [][2]int64) [2]int64 {
+	all := [2]int64{0, a.Ranges()}
+	for _, m := range a.Modes {
+		first, _ := slices.BinarySearch(a.Cuts[1:], box[m][0]+1)
+		end, _ := slices.BinarySearch(a.Cuts[:len(a.Cuts)-1], box[m][1])
+		all = [2]int64{max(all[0], int64(first)), min(all[1], int64(end))}
+	}
+	return all
+}
+
+// add adds the blocks at all ranges of the axes from number k on that are not empty.
+func (x *overlaps) add(k int) {
+	p := x.g.Partition
+	if k == len(x.at) {
+		x.list = append(x.list, wanted{p.Owner(x.at), p.Of(x.at)})
+		return
+	}
+	a := &p.Axes[k]
+	for i := x.ranges[k][0]; i < x.ranges[k][1]; i++ {
+		if x.at[k] = i; a.Ordered != nil {
+			if r := x.rows(a, i); r[0] < r[1] {
+				x.add(k + 1)
+			}
+		} else if a.Cuts[i] < a.Cuts[i+1] {
+			x.add(k + 1)
+		}
+	}
+}
+
+// receivers are the ranks to which block n goes, with the blocks for which each wants it: those that
+// own some, but for its owner.
+func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
+	return func(yield func(int, []wanted) bool) {
+		list := x.of(n)
+		for len(list) > 0 {
+			k := 1
+			for k < len(list) && list[k].rank == list[0].rank {
+				k++
+			}
+			if rank := list[0].rank; rank != x.from.Owners[n] && !yield(rank, list[:k]) {
 				return
 			}
+			list = list[k:]
 		}
 	}
 }
@@ -86,17 +175,18 @@ func (x *overlaps) receivers(n int) iter.Seq[int] {
 // rank that owns a block which overlaps it.
 func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (map[plan.Block]*tcs.Tensor, error) {
 	own := map[plan.Block]*tcs.Tensor{}
+	var boxes [][][2]int64
 	fail := func(err error) (map[plan.Block]*tcs.Tensor, error) {
 		closeAll(own)
 		return nil, err
 	}
 	for _, b := range g.blocks(c.Rank()) {
-		header := tcs.Header{Dims: from.Dims, Box: g.Plan.Box(g.Cuts, b, from.Dims), Type: from.Type}
+		header := tcs.Header{Dims: from.Dims, Box: g.Partition.Box(b, from.Dims), Type: from.Type}
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: from.Kinds, Modes: from.Modes, Counts: make([]int64, len(from.Kinds))}, g.Cfg.Limit, g.Spec.Name)
 		if err != nil {
 			return fail(err)
 		}
-		own[b] = t
+		own[b], boxes = t, append(boxes, header.Box)
 	}
 	x := g.overlaps(from)
 	var sending []*transfer.Sending
@@ -114,7 +204,7 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (map[plan.Block]*tcs
 	}
 	like := transfer.Like{Name: g.Spec.Name, Dims: from.Dims, Type: from.Type, Kinds: from.Kinds, Modes: from.Modes}
 	for n, owner := range from.Owners {
-		if !x.wants(c.Rank(), n) {
+		if !slices.ContainsFunc(boxes, func(box [][2]int64) bool { return overlap(box, from.Boxes[n]) }) {
 			continue
 		}
 		t := from.Own[n]
@@ -149,14 +239,15 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func
 	x := g.overlaps(from)
 	dense := asIs && tcs.AllDense(from.Kinds)
 	for n, owner := range from.Owners {
-		for rank := range x.receivers(n) {
+		for rank, blocks := range x.receivers(n) {
 			var z plan.Size
 			if dense {
 				z.Add(int64(coordinates(from.Boxes[n])), int64(from.Type.Size()))
 				travel(z, owner, rank)
 				continue
 			}
-			for _, box := range x.boxes[rank] {
+			for _, w := range blocks {
+				box := g.Partition.Box(w.b, from.Dims)
 				if share := coordinates(common(box, from.Boxes[n])) / coordinates(whole(from.Dims)); share > 0 {
 					z.Entries += int64(math.Ceil(float64(entries) * share))
 				}

@@ -30,30 +30,26 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
 
 // Target says what to make of the entries.
 type Target struct {
-	Plan *plan.Problem
-	// Cuts lists, for each mode of the tensor, the split variable that cuts it,
-	// or -1: plan.Operand.Modes.
-	Cuts []int
-	Spec coo.Spec // of the whole tensor; Box is set for each block
-	Cfg  coo.Config
+	Partition *partition.Partition
+	Spec      coo.Spec // of the whole tensor; Box is set for each block
+	Cfg       coo.Config
 }
 
-func (g *Target) space() plan.Space { return g.Plan.SpaceOf(g.Cuts) }
-
 // whole tells whether there is one rank and one block, which is the tensor.
-func (g *Target) whole(c comm.Comm) bool { return c.Size() == 1 && g.space().Size() == 1 }
+func (g *Target) whole(c comm.Comm) bool { return c.Size() == 1 && g.Partition.Pieces() == 1 }
 
 // blocks lists the blocks that rank owns, in order.
 func (g *Target) blocks(rank int) []plan.Block {
 	var list []plan.Block
-	for b := range plan.Block(g.space().Size()) {
-		if g.Plan.Owner(g.Cuts, b) == rank {
+	for b := range plan.Block(g.Partition.Pieces()) {
+		if g.Partition.OwnerOf(b) == rank {
 			list = append(list, b)
 		}
 	}
@@ -63,9 +59,13 @@ func (g *Target) blocks(rank int) []plan.Block {
 // Blocks describes the target's blocks over the ranks, without any of them.
 func (g *Target) Blocks() *store.Blocks {
 	x := &store.Blocks{Dims: g.Spec.Dims, Type: g.Spec.Type, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Own: map[int]*tcs.Tensor{}}
-	for b := range plan.Block(g.space().Size()) {
-		x.Owners = append(x.Owners, g.Plan.Owner(g.Cuts, b))
-		x.Boxes = append(x.Boxes, g.Plan.Box(g.Cuts, b, g.Spec.Dims))
+	for b := range plan.Block(g.Partition.Pieces()) {
+		x.Owners = append(x.Owners, g.Partition.OwnerOf(b))
+		x.Boxes = append(x.Boxes, g.Partition.Box(b, g.Spec.Dims))
+		if g.Partition.Ordered() != nil {
+			from, to := g.Partition.Keys(b)
+			x.From, x.To = append(x.From, from), append(x.To, to)
+		}
 	}
 	return x
 }
@@ -73,8 +73,8 @@ func (g *Target) Blocks() *store.Blocks {
 // Viewable tells whether every block of t is a contiguous part of its arrays:
 // nothing but the outermost stored mode is cut, and its coordinates can be searched.
 func (g *Target) Viewable(t *tcs.Tensor) bool {
-	for m, v := range g.Cuts {
-		if v >= 0 && (len(t.Levels) == 0 || t.Levels[0].Mode != m || tcs.Singleton(t.Levels[0].Kind)) {
+	for m := range g.Partition.Order {
+		if g.Partition.AxisOf(m) >= 0 && (len(t.Levels) == 0 || t.Levels[0].Mode != m || tcs.Singleton(t.Levels[0].Kind)) {
 			return false
 		}
 	}
@@ -86,7 +86,7 @@ func (g *Target) Viewable(t *tcs.Tensor) bool {
 func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	own := map[plan.Block]*tcs.Tensor{}
 	for _, b := range g.blocks(rank) {
-		v, err := t.View(tcs.Block{Box: g.Plan.Box(g.Cuts, b, t.Dims)})
+		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Dims)})
 		if err != nil {
 			closeAll(own)
 			return nil, err
@@ -108,7 +108,7 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 	pool := coo.NewPool(g.Cfg.Limit)
 	for _, b := range g.blocks(rank) {
 		spec := g.Spec
-		spec.Box = g.Plan.Box(g.Cuts, b, spec.Dims)
+		spec.Box = g.Partition.Box(b, spec.Dims)
 		makers[b] = coo.NewBuilder(spec, g.Cfg, 1, pool)
 	}
 	r := newRouter(g, intake)

@@ -75,7 +75,7 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 			for r := range rows {
 				rows[r] = c.dims[0] * int64(r) / int64(ranks)
 			}
-			p := schedule(ranks, [][]int64{rows})
+			part := schedule(ranks, [][]int64{rows}, []int{0, -1})
 			peaks, bytes := make([]int64, ranks), make([]int64, ranks)
 			err := local.Run(context.Background(), ranks, func(k comm.Comm) error {
 				limit := tcs.NewLimit(0)
@@ -86,7 +86,7 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 						in.n = 0
 					}
 				}
-				g := &load.Target{Plan: p, Cuts: []int{0, -1}, Cfg: coo.Config{Limit: limit, Threads: 1},
+				g := &load.Target{Partition: part, Cfg: coo.Config{Limit: limit, Threads: 1},
 					Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64, Name: "T"}}
 				own, err := g.Scatter(k, in)
 				if err != nil {
@@ -105,8 +105,8 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := &load.Target{Plan: p, Cuts: []int{0, -1}, Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64}}
-			buffers := g.Cost(load.Input{Entries: n}, func(plan.Block) plan.Size { return plan.Size{} }, 0).Buffers
+			g := &load.Target{Partition: part, Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64}}
+			buffers := g.Cost(load.Input{Entries: n}, func(plan.Block) plan.Size { return plan.Size{} }, ranks, 0).Buffers
 			for r, peak := range peaks {
 				if want := bytes[r]*3/2 + buffers; peak > want {
 					t.Errorf("%s, alone %v, rank %d of %d: took %d bytes for %d, want at most %d", c.kinds, c.alone, r, ranks, peak, bytes[r], want)

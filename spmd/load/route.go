@@ -77,36 +77,31 @@ const tableBits = 12
 
 func newRouter(g *Target, in *coo.Intake) *router {
 	r := &router{in: in, size: g.Spec.Type.Size(), vals: true}
-	space := g.space()
-	r.stage = make([]stage, space.Size())
-	r.room = int(staged(space.Size(), recordBytes(len(g.Cuts), g.Spec.Type), g.Cfg.Limit.Free()))
+	r.stage = make([]stage, g.Partition.Pieces())
+	r.room = int(staged(g.Partition.Pieces(), recordBytes(g.Partition.Order, g.Spec.Type), g.Cfg.Limit.Free()))
 	r.split = g.split()
 	return r
 }
 
 // split is how the mode of each level is cut.
 func (g *Target) split() []modeCuts {
-	split := make([]modeCuts, len(g.Cuts))
-	space, seen := g.space(), map[int]int{}
+	split := make([]modeCuts, g.Partition.Order)
+	seen := map[int]int{} // the level of an axis
 	for l, m := range g.Spec.Modes {
 		s := &split[l]
 		s.again = -1
-		v := g.Cuts[m]
-		if v < 0 {
+		axis := g.Partition.AxisOf(m)
+		if axis < 0 {
 			continue
 		}
-		s.cuts = g.Plan.Vars[v].Cuts
-		if k, ok := seen[v]; ok {
+		s.cuts = g.Partition.Axes[axis].Cuts
+		if k, ok := seen[axis]; ok {
 			s.again = k
 		} else {
-			seen[v] = l
+			seen[axis] = l
 			s.stride = 1
-			at := 0
-			for space.Vars[at] != v {
-				at++
-			}
-			for _, n := range space.N[at+1:] {
-				s.stride *= int32(n)
+			for _, a := range g.Partition.Axes[axis+1:] {
+				s.stride *= int32(a.Ranges())
 			}
 		}
 		s.tabulate(g.Spec.Dims[m])

@@ -75,16 +75,15 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	if err := begin(s.c, s.part); err != nil {
 		return nil, err
 	}
-	space := g.space()
-	s.owners = make([]int32, space.Size())
+	s.owners = make([]int32, g.Partition.Pieces())
 	for b := range s.owners {
-		s.owners[b] = int32(g.Plan.Owner(g.Cuts, plan.Block(b)))
+		s.owners[b] = int32(g.Partition.OwnerOf(plan.Block(b)))
 		if int(s.owners[b]) == s.c.Rank() {
 			s.mine = append(s.mine, plan.Block(b))
 		}
 	}
 	s.router = newRouter(g, intake)
-	held := buffers(s.c.Size(), space.Size(), len(g.Cuts), g.Spec.Type, g.Cfg.Limit.Free())
+	held := buffers(s.c.Size(), g.Partition.Pieces(), g.Partition.Order, g.Spec.Type, g.Cfg.Limit.Free())
 	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err != nil {
 		return nil, err
 	}
@@ -171,7 +170,7 @@ func kindsOf(t coo.Tensored) string {
 // spec is the spec of one block.
 func (s *scatterer) spec(b plan.Block) coo.Spec {
 	spec := s.g.Spec
-	spec.Box = s.g.Plan.Box(s.g.Cuts, b, spec.Dims)
+	spec.Box = s.g.Partition.Box(b, spec.Dims)
 	return spec
 }
 

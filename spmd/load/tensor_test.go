@@ -19,6 +19,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
@@ -74,29 +75,30 @@ func random(rng *rand.Rand, dims []int64, one int, single, twice bool) *points {
 
 // schedule cuts modes by variables: cuts[m] is the variable of mode m or -1,
 // points those of a variable. The first variable maps to ranks, last rank first.
-func schedule(ranks int, points [][]int64) *plan.Problem {
+func schedule(ranks int, points [][]int64, cuts []int) *partition.Partition {
 	b := &place.Blocking{}
 	for v, p := range points {
 		b.Vars = append(b.Vars, place.BlockVar{Name: fmt.Sprint("v", v), Cuts: p})
 		b.Map = append(b.Map, v)
 	}
-	return &plan.Problem{Blocking: b, Ranks: ranks}
+	part, _ := (&plan.Problem{Blocking: b, Ranks: ranks}).Partition(cuts)
+	return part
 }
 
 // blocksOf are all ranks' blocks of a file, as lists of entries where they are
 // small, and the peaks of their limits.
-func blocksOf(path string, p *plan.Problem, cuts []int, spec coo.Spec, check, asIs bool) (map[plan.Block][]string, []int64, error) {
+func blocksOf(path string, part *partition.Partition, ranks int, spec coo.Spec, check, asIs bool) (map[plan.Block][]string, []int64, error) {
 	var mu sync.Mutex
 	out := map[plan.Block][]string{}
-	peaks := make([]int64, p.Ranks)
-	err := local.Run(context.Background(), p.Ranks, func(c comm.Comm) error {
+	peaks := make([]int64, ranks)
+	err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 		t, err := tcs.Open(path)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
 		limit := tcs.NewLimit(0)
-		g := &load.Target{Plan: p, Cuts: cuts, Spec: spec, Cfg: coo.Config{Limit: limit, Threads: 1}}
+		g := &load.Target{Partition: part, Spec: spec, Cfg: coo.Config{Limit: limit, Threads: 1}}
 		own, err := g.Tensor(c, load.Source{Tensor: t, Check: check, AsIs: asIs, Limit: limit})
 		if err != nil {
 			return err
@@ -105,7 +107,7 @@ func blocksOf(path string, p *plan.Problem, cuts []int, spec coo.Spec, check, as
 		defer mu.Unlock()
 		peaks[c.Rank()] = limit.Peak()
 		for b, t := range own {
-			if p.Owner(cuts, b) != c.Rank() {
+			if part.OwnerOf(b) != c.Rank() {
 				return fmt.Errorf("block %d is at rank %d", b, c.Rank())
 			}
 			if err := t.Check(); err != nil {
@@ -166,12 +168,12 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 				for n, spec := range targets {
 					spec.Dims, spec.Type, spec.Name = dims, tcs.Float64, "T"
 					want := map[plan.Block][]string{}
-					p := schedule(1, s.points)
-					for b := range plan.Block(p.SpaceOf(s.cuts).Size()) {
-						want[b] = boxed(t, whole, p.Box(s.cuts, b, dims), spec, n == 0)
+					part := schedule(1, s.points, s.cuts)
+					for b := range plan.Block(part.Pieces()) {
+						want[b] = boxed(t, whole, part.Box(b, dims), spec, n == 0)
 					}
 					for _, ranks := range []int{1, 2, 3, 5, 8} {
-						got, _, err := blocksOf(path, schedule(ranks, s.points), s.cuts, spec, true, n == 0)
+						got, _, err := blocksOf(path, schedule(ranks, s.points, s.cuts), ranks, spec, true, n == 0)
 						if err != nil {
 							t.Fatalf("%s to %s, %s, %d ranks: %v", format.kinds, tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, err)
 						}
@@ -240,13 +242,13 @@ func TestMemoryOfARank(t *testing.T) {
 	path, bytes := large(t, 60000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{60000, 1000}, Type: tcs.Float64, Name: "T"}
 	for _, ranks := range []int{2, 4} {
-		p := schedule(ranks, [][]int64{{0, 18000, 60000}, {0, 100, 500, 1000}})
-		_, peaks, err := blocksOf(path, p, []int{0, 1}, spec, true, true)
+		part := schedule(ranks, [][]int64{{0, 18000, 60000}, {0, 100, 500, 1000}}, []int{0, 1})
+		_, peaks, err := blocksOf(path, part, ranks, spec, true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &load.Target{Plan: p, Cuts: []int{0, 1}, Spec: spec}
-		buffers := g.Cost(load.Input{Entries: bytes / 12}, func(plan.Block) plan.Size { return plan.Size{} }, 0).Buffers
+		g := &load.Target{Partition: part, Spec: spec}
+		buffers := g.Cost(load.Input{Entries: bytes / 12}, func(plan.Block) plan.Size { return plan.Size{} }, ranks, 0).Buffers
 		if buffers > 100<<20 {
 			t.Errorf("%d ranks: %d bytes of buffers, want at most 100 MB", ranks, buffers)
 		}
@@ -315,7 +317,7 @@ func TestARankReadsItsPiece(t *testing.T) {
 				return err
 			}
 			defer x.Close()
-			g := &load.Target{Plan: schedule(ranks, test.points), Cuts: test.cuts, Spec: spec}
+			g := &load.Target{Partition: schedule(ranks, test.points, test.cuts), Spec: spec}
 			own, err := g.Tensor(c, load.Source{Tensor: x, Check: true, AsIs: true})
 			if err != nil {
 				return err
@@ -352,7 +354,7 @@ func TestChunksOfAPiece(t *testing.T) {
 			points[k] = rows / int64(ranks) * int64(k)
 		}
 		points[ranks] = rows
-		_, peaks, err := blocksOf(path, schedule(ranks, [][]int64{points}), []int{0, -1}, spec, true, true)
+		_, peaks, err := blocksOf(path, schedule(ranks, [][]int64{points}, []int{0, -1}), ranks, spec, true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +403,7 @@ func damage(t *testing.T, path string) {
 			points [][]int64
 		}{{[]int{0, -1}, [][]int64{{0, 100, 7000, 20000}}}, {[]int{0, 1}, [][]int64{{0, 7000, 20000}, {0, 10, 1000}}}} {
 			for _, ranks := range []int{1, 3} {
-				_, _, err := blocksOf(bad, schedule(ranks, s.points), s.cuts, spec, true, true)
+				_, _, err := blocksOf(bad, schedule(ranks, s.points, s.cuts), ranks, spec, true, true)
 				if message(err) != message(want) {
 					t.Errorf("byte %d, cuts %v, %d ranks: got %s\nwant %s", at, s.cuts, ranks, message(err), message(want))
 				}
@@ -431,7 +433,7 @@ func TestATruncatedFile(t *testing.T) {
 		if err := c.Barrier(); err != nil {
 			return err
 		}
-		g := &load.Target{Plan: schedule(3, [][]int64{{0, 20000, 40000}, {0, 500, 1000}}), Cuts: []int{0, 1}, Spec: spec}
+		g := &load.Target{Partition: schedule(3, [][]int64{{0, 20000, 40000}, {0, 500, 1000}}, []int{0, 1}), Spec: spec}
 		_, err = g.Tensor(c, load.Source{Tensor: x, Check: true, AsIs: true})
 		return err
 	})

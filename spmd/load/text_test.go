@@ -21,6 +21,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
@@ -37,7 +38,7 @@ func list(t *tcs.Tensor) []string {
 
 // uneven cuts every mode of a tensor in three at odd places, one of the ranges
 // empty; the first mode's variable picks the rank.
-func uneven(dims []int64, ranks int) (*plan.Problem, []int) {
+func uneven(dims []int64, ranks int) *partition.Partition {
 	b := &place.Blocking{}
 	cuts := make([]int, len(dims))
 	for m, d := range dims {
@@ -47,7 +48,8 @@ func uneven(dims []int64, ranks int) (*plan.Problem, []int) {
 	if len(dims) > 0 {
 		b.Map = []int{0}
 	}
-	return &plan.Problem{Blocking: b, Ranks: ranks}, cuts
+	part, _ := (&plan.Problem{Blocking: b, Ranks: ranks}).Partition(cuts)
+	return part
 }
 
 // loaded is what several ranks make of a text file: every block's entries, in
@@ -77,8 +79,7 @@ func loaded(path string, opt coo.Options, dims []int64, kinds string, ranks int)
 			}
 		}
 		part.SetDims(dims)
-		p, cuts := uneven(dims, c.Size())
-		g := &load.Target{Plan: p, Cuts: cuts, Spec: coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Type: opt.Type, Name: path}}
+		g := &load.Target{Partition: uneven(dims, c.Size()), Spec: coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Type: opt.Type, Name: path}}
 		own, err := g.Scatter(c, part)
 		if err != nil {
 			return err
@@ -252,10 +253,10 @@ func whole(path string, opt coo.Options, kinds string) (out []string, dims []int
 		return nil, dims, err
 	}
 	defer t.Close()
-	p, cuts := uneven(dims, 1)
-	for b := range plan.Block(p.SpaceOf(cuts).Size()) {
+	part := uneven(dims, 1)
+	for b := range plan.Block(part.Pieces()) {
 		out = append(out, fmt.Sprint("block ", b))
-		v, err := t.View(tcs.Block{Box: p.Box(cuts, b, dims)})
+		v, err := t.View(tcs.Block{Box: part.Box(b, dims)})
 		if err != nil {
 			return nil, dims, err
 		}

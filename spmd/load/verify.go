@@ -24,9 +24,9 @@ func pieces(c comm.Comm, mine *tcs.Tensor) []filePart {
 
 // viewParts are the file parts of all blocks, which are views.
 func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
-	list := make([]filePart, g.space().Size())
+	list := make([]filePart, g.Partition.Pieces())
 	for b := range list {
-		list[b] = filePart{g.Plan.Owner(g.Cuts, plan.Block(b)), own[plan.Block(b)]}
+		list[b] = filePart{g.Partition.OwnerOf(plan.Block(b)), own[plan.Block(b)]}
 	}
 	return list
 }

@@ -23,6 +23,9 @@ type Case struct {
 	// Schedule, if not nil, is the schedule that engines with schedules apply,
 	// less commands that are refused, instead of one that they draw.
 	Schedule []string
+	// Over, if not nil, is how the engine that distributes cases over ranks runs this one,
+	// instead of a way that it draws; other engines take no notice of it.
+	Over *Distribution
 }
 
 // Tensor is an operand or, first in a case, the result.
@@ -57,7 +60,7 @@ func (c *Case) Tensor(name string) *Tensor {
 
 // Clone is a deep copy.
 func (c *Case) Clone() *Case {
-	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule)}
+	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule), Over: c.Over.Clone()}
 	for _, t := range c.Tensors {
 		d := *t
 		d.Dims = slices.Clone(t.Dims)

@@ -15,21 +15,23 @@
 //
 // # Files
 //
-//	case.go      a case
-//	generate.go  random cases
-//	data.go      their values
-//	follow.go    results with an operand's pattern
-//	files.go     operands and results in files,
-//	texts.go     in text formats
-//	text.go      cases as files
-//	assemble.go  operands stored
-//	forced.go    operands that must be converted
-//	engine.go    Engine, and how results are compared
-//	pipeline.go  a case compiled
-//	interp.go    the interpreter
-//	c.go         compiled C
-//	job.go       whole jobs
-//	values.go    leaves that compute values alone
-//	sweep.go     many cases
-//	shrink.go    small failing cases
+//	case.go          a case
+//	distribution.go  how it is distributed over ranks
+//	generate.go      random cases
+//	network.go       products of many tensors, and their contractions
+//	data.go          their values
+//	follow.go        results with an operand's pattern
+//	files.go         operands and results in files,
+//	texts.go         in text formats
+//	text.go          cases as files
+//	assemble.go      operands stored
+//	forced.go        operands that must be converted
+//	engine.go        Engine, and how results are compared
+//	pipeline.go      a case compiled
+//	interp.go        the interpreter
+//	c.go             compiled C
+//	job.go           whole jobs
+//	values.go        leaves that compute values alone
+//	sweep.go         many cases
+//	shrink.go        small failing cases
 package oracle

@@ -31,6 +31,8 @@ type Options struct {
 	// Beside is the share of cases that add a product to other terms of the result's
 	// variables.
 	Beside float64
+	// Networks has products of 2 to 6 tensors alone, some of them beside another term.
+	Networks bool
 	// Zeros is the share of floats that are -1 or zeros, with a minus sign and without, of
 	// tensors with a dense level last, under one that is not, and of cases in which the
 	// sign of a zero depends on how a sum is cut.
@@ -63,6 +65,8 @@ func Generate(r *rand.Rand, o Options) *Case {
 		g := &generator{Rand: r, o: o}
 		var s *notation.Stmt
 		switch {
+		case o.Networks:
+			s = g.network()
 		case o.Follow > 0 && g.chance(o.Follow):
 			s = g.following()
 		case o.Long > 0 && g.chance(o.Long/2):

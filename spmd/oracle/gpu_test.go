@@ -331,5 +331,6 @@ func lineSweep(e Engine, m, n uint64) error {
 func TestOracleGPU(t *testing.T) {
 	var seen gpuCounts
 	e := gpuEngine{"GPU schedules, interpreted", &seen, seen.twice}
+	caseFiles(t, e)
 	gpuSweep(t, e, 150, 6)
 }

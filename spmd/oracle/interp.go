@@ -23,6 +23,12 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
+	return runInterpreted(c)
+}
+
+// runInterpreted interprets a compiled case.
+func runInterpreted(c *compiled) (*Output, error) {
+	p := c.p
 	defer c.close()
 	prog, err := interp.Compile(c.unit.Func)
 	if err != nil {

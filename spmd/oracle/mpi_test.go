@@ -16,7 +16,7 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// rankVar makes this test binary a rank: seed, first case and number of cases.
+// rankVar makes this test binary a rank: how cases run, seed, first case and number of cases.
 const rankVar = "DISTAFF_ORACLE_RANK"
 
 // dirVar is the folder of its files.
@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 // oracleRank is main of one rank.
 func oracleRank(what string) int {
 	err := func() error {
+		var kind string
 		var seed, first, n uint64
-		if _, err := fmt.Sscan(what, &seed, &first, &n); err != nil {
+		if _, err := fmt.Sscan(what, &kind, &seed, &first, &n); err != nil {
 			return fmt.Errorf("%s=%q: %w", rankVar, what, err)
 		}
 		l, ok, err := mpi.Launched(os.Getenv)
@@ -49,7 +50,7 @@ func oracleRank(what string) int {
 		if err != nil {
 			return err
 		}
-		return j.Run(context.Background(), func(c comm.Comm, _ mpi.Info) error { return mpiCases(c, seed, first, n) })
+		return j.Run(context.Background(), func(c comm.Comm, _ mpi.Info) error { return mpiCases(c, mpiKinds[kind], seed, first, n) })
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,26 +58,58 @@ func oracleRank(what string) int {
 	return comm.ExitCode(err)
 }
 
-// mpiCases runs n cases as jobs of c, and compares at rank 0. A case that divides
-// integers by zero ends its job, as it must; the next takes its place.
-func mpiCases(c comm.Comm, seed, first, n uint64) error {
-	e := Jobs{Blocks: true, Target: spmd.Interpreter, Dir: os.Getenv(dirVar)}
+// launchable prepares a case, with what is right for it. Both are nil for a case whose job must
+// end with an error, or may: the error of one rank ends the launch, with all cases that are left.
+func launchable(ctx context.Context, c *Case) (*Prepared, *Want, error) {
+	p, err := c.Prepare()
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := p.Expect(ctx)
+	if err != nil || w.Err != nil || w.Overflow || w.MayDivide {
+		return nil, nil, err
+	}
+	return p, w, nil
+}
+
+// mpiKind is a way to run cases on ranks.
+type mpiKind struct {
+	test    string // the test that does
+	options Options
+	engine  func(ranks int) mpiEngine
+	cut     string // what the flags of cases by a schedule have
+}
+
+// mpiEngine runs a case as one rank of c.
+type mpiEngine interface {
+	RunOn(c comm.Comm, p *Prepared) (*Output, error)
+	Flags(p *Prepared) string
+}
+
+var mpiKinds = map[string]mpiKind{
+	"blocks": {"OracleMPI", Options{Follow: 0.25, Long: 0.2}, func(ranks int) mpiEngine {
+		return Jobs{Ranks: ranks, Blocks: true, Target: spmd.Interpreter, Dir: os.Getenv(dirVar)}
+	}, "--split"},
+	"distributed": {"OracleDistributedMPI", distributedOptions, func(ranks int) mpiEngine {
+		return distributed{target: spmd.Interpreter, ranks: ranks}
+	}, "distribute("},
+}
+
+// mpiCases runs n cases as jobs of c, and compares at rank 0. The next takes the place of
+// one that is not launchable.
+func mpiCases(c comm.Comm, kind mpiKind, seed, first, n uint64) error {
+	e := kind.engine(c.Size())
 	cut, stored := 0, 0
 	k := first
 	for done := uint64(0); done < n; k++ {
-		p, err := Generate(Rand(seed, k), Options{Follow: 0.25, Long: 0.2}).Prepare()
+		p, w, err := launchable(c.Context(), Generate(Rand(seed, k), kind.options))
 		if err != nil {
 			return err
 		}
-		w, err := p.Expect(c.Context())
-		if err != nil {
-			return err
-		}
-		if w.Err != nil || w.MayDivide {
+		if p == nil {
 			continue
 		}
 		done++
-		e.Ranks = c.Size()
 		flags := e.Flags(p)
 		out, err := e.RunOn(c, p)
 		if err == nil && c.Rank() == 0 {
@@ -84,33 +117,69 @@ func mpiCases(c comm.Comm, seed, first, n uint64) error {
 			stored += len(out.Entries)
 		}
 		if err != nil {
-			return fmt.Errorf("%w\nreproduce with\n    go test ./spmd/oracle -run 'OracleMPI/.*/%d' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
-				err, c.Size(), seed, k, indent(p.Text()), c.Size(), indent(strings.TrimSuffix(p.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
+			return fmt.Errorf("%w\nreproduce with\n    go test ./spmd/oracle -run '%s/.*/%d' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
+				err, kind.test, c.Size(), seed, k, indent(p.Text()), c.Size(), indent(strings.TrimSuffix(p.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
 		}
-		if strings.Contains(flags, "--split") {
+		if strings.Contains(flags, kind.cut) {
 			cut++
 		}
 	}
 	if c.Rank() == 0 {
-		fmt.Printf("seed %d, cases %d to %d: %d right, %d by block schedules, %d entries\n", seed, first, k-1, n, cut, stored)
+		fmt.Printf("seed %d, cases %d to %d: %d right, %d by such schedules, %d entries\n", seed, first, k-1, n, cut, stored)
 	}
 	return nil
 }
 
+// TestLaunchable: a launch is given no case whose job is refused for its data, as any number of
+// ranks refuses it.
+func TestLaunchable(t *testing.T) {
+	ctx := context.Background()
+	for _, tc := range []struct{ b, op, c, refusal string }{
+		{"4", "*", "-3", ""},
+		{"9223372036854775807", "*", "9223372036854775807", ""}, // 1, modulo 2^64
+		{"2147483647", "*", "-7", "got the value -15032385529 for A, want one that fits into int32 at i = 0"},
+		{"3", "/", "0", "division by zero"},
+	} {
+		c, err := ParseCase(fmt.Sprintf("A(i) = B(i)%sC(i)\nresult A s int32 2\ntensor B s int64 2\n0 %s\ntensor C s int64 2\n0 %s\n", tc.op, tc.b, tc.c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, w, err := launchable(ctx, c)
+		if err != nil || (p != nil) != (tc.refusal == "") || (w != nil) != (p != nil) {
+			t.Errorf("%+v: launchable %v, with what is right %v, %v", tc, p != nil, w != nil, err)
+		}
+		if p, err = c.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		for ranks := 1; ranks <= 4; ranks++ {
+			_, err := Jobs{Ranks: ranks, Blocks: true, Target: spmd.Interpreter}.Run(ctx, p)
+			if tc.refusal == "" && err != nil || tc.refusal != "" && (err == nil || exitCode(err) != 3 || !strings.Contains(err.Error(), tc.refusal)) {
+				t.Errorf("%+v on %d ranks: %v", tc, ranks, err)
+			}
+		}
+	}
+}
+
 // TestOracleMPI runs 30 random jobs by random block schedules under each MPI at
 // 2, 3 and 4 ranks, in one launch each.
-func TestOracleMPI(t *testing.T) {
+func TestOracleMPI(t *testing.T) { underMPI(t, "blocks", 30) }
+
+// TestOracleDistributedMPI runs 12 random jobs by random distributed schedules alike.
+func TestOracleDistributedMPI(t *testing.T) { underMPI(t, "distributed", 12) }
+
+// underMPI runs n cases of a kind under each MPI at 2, 3 and 4 ranks.
+func underMPI(t *testing.T, kind string, count uint64) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, ranks := range []int{2, 3, 4} {
 			t.Run(fmt.Sprintf("%s/%d", l.Name, ranks), func(t *testing.T) {
-				n, first := uint64(30), *firstFlag
+				n, first := count, *firstFlag
 				if *nFlag > 0 {
 					n = *nFlag
 				}
 				if first == 0 {
 					first = uint64(10000 * ranks)
 				}
-				what := fmt.Sprintf("%s=%d %d %d", rankVar, *seedFlag, first, n)
+				what := fmt.Sprintf("%s=%s %d %d %d", rankVar, kind, *seedFlag, first, n)
 				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]), Env: []string{what, dirVar + "=" + t.TempDir()}, Limit: 5*mpiBudget*time.Duration(n+99)/100 + time.Minute})
 				if r.Code != 0 || !strings.Contains(r.Out, fmt.Sprintf(": %d right", n)) {
 					t.Fatalf("exit code %d\n%s%s", r.Code, r.Out, r.Err)

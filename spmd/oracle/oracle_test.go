@@ -114,7 +114,7 @@ func TestOracleC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.level == "-O1" {
+			if l.level != "-O0" {
 				caseFiles(t, e)
 			}
 			sweep(t, e, Options{}, l.n)

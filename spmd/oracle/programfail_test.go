@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"distaff/codegen/dtype"
+	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
@@ -71,6 +72,19 @@ func TestOracleProgramErrors(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("seed %d: %d programs, %d steps that fail in them, %d programs not right", *seedFlag, min(next.Load(), n), failed.Load(), bad.Load())
+}
+
+// TestReadingLimited: a program whose memory has room for a statement, and not for its result in one
+// piece, is held to what it was after the statement.
+func TestReadingLimited(t *testing.T) {
+	dense, _ := format.Parse("dd")
+	B := &Tensor{Name: "B", Format: dense, Type: dtype.Float64, Dims: []int64{4, 4}, Input: true}
+	c := &programCase{ranks: 1, steps: []*progStep{{op: "set", tensor: B}, {op: "prepare", stmt: "A(i,j) = B(i,j)", splits: []string{"i:4", "j:2"}}, {op: "run"}}}
+	for seed := range uint64(10) {
+		if err := c.limited(rand.New(rand.NewPCG(seed, 0))); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
 }
 
 // verdict is the exit code with which a statement must end; -1 where that is open.
@@ -256,7 +270,8 @@ type wrong struct{ error }
 
 func (e wrong) Unwrap() error { return e.error }
 
-// until runs steps at one rank until one fails; what they give must be right.
+// until runs steps at one rank until one fails, and returns how many are done; what they give
+// must be right. A step whose result cannot be read is done.
 func (c *programCase) until(p *spmd.Program, keep func(*tcs.Tensor), before func(n int) error) (int, error) {
 	prepared, given := map[int]*spmd.ProgramStatement{}, map[string]*tcs.Tensor{}
 	for n, s := range c.steps {
@@ -275,7 +290,7 @@ func (c *programCase) until(p *spmd.Program, keep func(*tcs.Tensor), before func
 			if exitCode(err) == 1 && p.Context().Err() == nil {
 				return n, wrong{fmt.Errorf("rank %d, step %d, %v: %w", p.Rank(), n, s, err)}
 			}
-			return n, err
+			return n + 1, err
 		}
 	}
 	return len(c.steps), nil
@@ -347,30 +362,30 @@ func (c *programCase) limited(r *rand.Rand) error {
 	return err
 }
 
-// afterwards holds the tensors of a program of one rank to what they were before a step that
-// failed, and has the program work on when it holds less.
-func (c *programCase) afterwards(p *spmd.Program, failed int) error {
+// afterwards holds the tensors of a program of one rank to what they were after the steps that are
+// done, before one that failed, and has the program work on when it holds less.
+func (c *programCase) afterwards(p *spmd.Program, done int) error {
 	result := ""
-	if s := c.steps[failed]; s.op == "do" || s.op == "run" {
-		result = s.left
+	if done < len(c.steps) && slices.Contains([]string{"do", "run"}, c.steps[done].op) {
+		result = c.steps[done].left
 	}
 	state := map[string]*Tensor{}
-	if failed > 0 {
-		state = c.steps[failed-1].state
+	if done > 0 {
+		state = c.steps[done-1].state
 	}
 	for _, name := range p.Names() {
 		t := state[name]
 		if t == nil {
-			return wrong{fmt.Errorf("%s has a value after step %d failed", name, failed)}
+			return wrong{fmt.Errorf("%s has a value after %d steps", name, done)}
 		}
 		x := *t
 		if err := compareTo(p, name, (&Case{Stmt: "R = 1", Tensors: []*Tensor{&x}}).whole(name)); err != nil && exitCode(err) != 5 {
-			return wrong{fmt.Errorf("%s after step %d failed: %w", name, failed, err)}
+			return wrong{fmt.Errorf("%s after %d steps: %w", name, done, err)}
 		}
 	}
 	for name := range state {
 		if name != result && !slices.Contains(p.Names(), name) {
-			return wrong{fmt.Errorf("%s has no value any more after step %d failed", name, failed)}
+			return wrong{fmt.Errorf("%s has no value any more after %d steps", name, done)}
 		}
 	}
 	for _, name := range p.Names() {

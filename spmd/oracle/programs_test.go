@@ -226,7 +226,7 @@ func (w *world) take(s *progStep) error {
 		}
 		w.forget(s.name)
 	case "place":
-		if t := w.tensors[s.name]; !w.moved[s.name] || s.mode >= len(t.Dims) {
+		if t := w.tensors[s.name]; !w.moved[s.name] || !t.Input || s.mode >= len(t.Dims) {
 			return fmt.Errorf("%s cannot be placed", s.name)
 		}
 	case "negate":

@@ -23,8 +23,11 @@ import (
 // sanitizers, in programs of their own. The program counts a leaf's blocks and
 // finds those that it leaks.
 type sanitized struct {
-	gcc, dir  string
-	schedules *drawer // nil: the default schedule
+	gcc, dir string
+	// schedules gives cases their schedules; nil for the default one.
+	schedules interface {
+		scheduled(*Prepared, *codegen.Request) error
+	}
 }
 
 func (e sanitized) Name() string {

@@ -30,9 +30,11 @@ var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble",
 	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam"}
 
-// Every command is drawn: those of commandNames one after another, temporaries as the first.
+// Every command is drawn: those of commandNames one after another, temporaries as the first, and
+// substitute, which products of dense matrices alone have, by TestProducts; those that distribute, by
+// TestOracleDistributed.
 func TestEveryCommandDrawn(t *testing.T) {
-	drawn := append([]string{"temporaries"}, commandNames[:]...)
+	drawn := append([]string{"temporaries", "substitute", "distribute", "communicate", "rotate"}, commandNames[:]...)
 	slices.Sort(drawn)
 	if want := sched.Names(); !slices.Equal(drawn, want) {
 		t.Errorf("got %v, want %v", drawn, want)
@@ -299,10 +301,15 @@ func (e scheduledC) Run(ctx context.Context, p *Prepared) (*Output, error) {
 }
 
 func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+	return e.C.scheduledBatch(ctx, cases, e.scheduled)
+}
+
+// scheduledBatch is batch for cases that scheduled gives schedules.
+func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared, scheduled func(*Prepared, *codegen.Request) error) []func(context.Context) (*Output, error) {
 	how := map[*Prepared]string{}
 	prepare := func(p *Prepared, name string) (*compiled, error) {
 		return compileAs(p, name, func(r *codegen.Request) error {
-			err := e.scheduled(p, r)
+			err := scheduled(p, r)
 			how[p] = strings.Join(r.Schedule, ",")
 			if err != nil {
 				err = fmt.Errorf("-s=%q: %w", how[p], err)

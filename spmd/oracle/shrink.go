@@ -35,7 +35,7 @@ func Shrink(c *Case, budget int, fails func(*Case) bool) *Case {
 // are valid.
 func simplifications(c *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
-		for _, f := range []func(*Case, func(*Case) bool) bool{simplerSchedule, simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes, simplerValues} {
+		for _, f := range []func(*Case, func(*Case) bool) bool{simplerSchedule, simplerOver, simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes, simplerValues} {
 			if !f(c, yield) {
 				return
 			}

@@ -12,8 +12,9 @@ import (
 )
 
 // Text is the case as a case file: the statement, a line "variant N", a line
-// "schedule COMMAND" for each command of a schedule that the case fixes, then for
-// each tensor a line
+// "schedule COMMAND" for each command of a schedule that the case fixes, lines "over RANKS
+// MACHINE", "command COMMAND" and "place PLACEMENT" where it fixes how it is distributed, then
+// for each tensor a line
 //
 //	tensor NAME FORMAT TYPE SIZES
 //
@@ -26,6 +27,9 @@ func (c *Case) Text() string {
 	fmt.Fprintln(&b, "variant", c.Variant)
 	for _, s := range c.Schedule {
 		fmt.Fprintln(&b, "schedule", s)
+	}
+	if c.Over != nil {
+		c.Over.text(&b)
 	}
 	for _, t := range c.Tensors {
 		word := "tensor"
@@ -87,6 +91,11 @@ func (c *Case) parseLine(f []string) (err error) {
 	if f[0] == "schedule" && len(c.Tensors) == 0 {
 		c.Schedule = append(c.Schedule, strings.Join(f[1:], " "))
 		return nil
+	}
+	if len(c.Tensors) == 0 {
+		if ok, err := c.parseOver(f); ok {
+			return err
+		}
 	}
 	if f[0] == "tensor" || f[0] == "result" {
 		if len(f) != 5 {

@@ -77,7 +77,7 @@ func (f *files) store(t *Tensor, file string, wide bool) error {
 	if f.in[t.Name] == ".npy" {
 		err = convert.WriteTensor(file, s, convert.WriteOptions{Threads: 1})
 	} else {
-		err = tcs.Write(file, s, tcs.WriteOptions{})
+		err = tcs.Write(file, s, tcs.WriteOptions{Wide: wide})
 	}
 	return errors.Join(err, s.Close())
 }

@@ -2,7 +2,10 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+
+	"distaff/spmd/plan/flow"
 )
 
 // Add is one addition of a tree sum: rank From's partial block is added to rank
@@ -19,53 +22,111 @@ type Sum struct {
 	Adds   []Add
 	Root   Partial
 	Owner  int
+	Copies []int // the other ranks where the block lives, which get it from Owner
 }
 
 // Partials lists every partial block of the job, by result block, then by the
 // ranges of the extended variables, then by rank.
 func (p *Problem) Partials() []Partial {
-	result, extend := p.SpaceOf(p.Result), p.SpaceOf(p.extended())
-	seen := map[Partial]bool{}
 	var list []Partial
-	for tuple := range p.tuples() {
-		part := Partial{result.Of(tuple), extend.Of(tuple), p.Rank(tuple)}
-		if seen[part] {
+	x := p.summing()
+	for b := range Block(p.Result.Pieces()) {
+		list = append(list, x.partials(b)...)
+	}
+	return list
+}
+
+// summing finds the sums of result blocks.
+type summing struct {
+	p         *Problem
+	extended  []int
+	at, tuple []int64
+	finder    *flow.Finder
+	groups    []int
+	seen      map[Partial]bool
+}
+
+func (p *Problem) summing() *summing {
+	x := &summing{p: p, extended: p.extended(), at: make([]int64, len(p.ResultCut)), tuple: make([]int64, len(p.Vars)), seen: map[Partial]bool{}}
+	once := make([]bool, len(p.Nest.Loops))
+	if p.uniform() {
+		once, _ = p.repeats(x.extended)
+	}
+	x.finder = p.Walk().Finder(p.ResultCut, once)
+	return x
+}
+
+// partials lists those of one result block, in the order of Partials.
+func (x *summing) partials(b Block) []Partial {
+	p := x.p
+	p.Result.At(b, x.at)
+	clear(x.seen)
+	var list []Partial
+	w := p.Walk()
+	for point := range x.finder.At(x.at) {
+		p.tuple(point, x.tuple)
+		part := Partial{b, p.block(x.extended, x.tuple), w.Rank(point)}
+		if x.seen[part] {
 			continue
 		}
-		for g := range p.Groups {
-			if p.runs(g, tuple) {
-				seen[part] = true
-				list = append(list, part)
-				break
-			}
+		if x.groups = p.running(x.tuple, x.groups); len(x.groups) > 0 {
+			x.seen[part] = true
+			list = append(list, part)
 		}
 	}
 	slices.SortFunc(list, func(a, b Partial) int {
-		return cmp.Or(cmp.Compare(a.Result, b.Result), cmp.Compare(a.Extend, b.Extend), cmp.Compare(a.Rank, b.Rank))
+		return cmp.Or(cmp.Compare(a.Extend, b.Extend), cmp.Compare(a.Rank, b.Rank))
 	})
 	return list
 }
 
-// Sums is the tree sum of every result block, in the order of blocks. In round
-// r, partial k with k a multiple of 2^(r+1) takes in partial k + 2^r: the order
-// is that of the extended ranges and ranks, whatever the timing.
+// Sums is the tree sum of every result block, in the order of blocks.
 func (p *Problem) Sums() []Sum {
 	var sums []Sum
-	list := p.Partials()
-	for len(list) > 0 {
-		n := 1
-		for n < len(list) && list[n].Result == list[0].Result {
-			n++
+	x := p.summing()
+	for b := range Block(p.Result.Pieces()) {
+		if s, ok := x.sum(b); ok {
+			sums = append(sums, s)
 		}
-		parts := list[:n]
-		list = list[n:]
-		s := Sum{Result: parts[0].Result, Root: parts[0], Owner: p.Owner(p.Result, parts[0].Result)}
-		for d := 1; d < n; d *= 2 {
-			for k := 0; k+d < n; k += 2 * d {
-				s.Adds = append(s.Adds, Add{From: parts[k+d], To: parts[k]})
-			}
-		}
-		sums = append(sums, s)
 	}
 	return sums
+}
+
+// SumsOf are the sums that a rank takes part in: of blocks that its steps add to, or that it owns.
+func (p *Problem) SumsOf(rank int) []Sum {
+	blocks := map[Block]bool{}
+	for s := range p.EachStep(rank) {
+		blocks[s.Partial.Result] = true
+	}
+	for b := range Block(p.Result.Pieces()) {
+		if !blocks[b] && slices.Contains(p.Result.Ranks(b), rank) {
+			blocks[b] = true
+		}
+	}
+	var sums []Sum
+	x := p.summing()
+	for _, b := range slices.Sorted(maps.Keys(blocks)) {
+		if s, ok := x.sum(b); ok {
+			sums = append(sums, s)
+		}
+	}
+	return sums
+}
+
+// sum is that of one block; false where nothing makes it. In round r, partial k with k a multiple
+// of 2^(r+1) takes in partial k + 2^r: the order is that of the extended ranges and ranks,
+// whatever the timing.
+func (x *summing) sum(b Block) (Sum, bool) {
+	parts := x.partials(b)
+	if len(parts) == 0 {
+		return Sum{}, false
+	}
+	ranks := x.p.Result.Ranks(b)
+	s := Sum{Result: b, Root: parts[0], Owner: ranks[0], Copies: ranks[1:]}
+	for d := 1; d < len(parts); d *= 2 {
+		for k := 0; k+d < len(parts); k += 2 * d {
+			s.Adds = append(s.Adds, Add{From: parts[k+d], To: parts[k]})
+		}
+	}
+	return s, true
 }

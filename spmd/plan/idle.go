@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/spmd/plan/flow"
 )
 
 // Mapping is how many ranks a map of blocks to ranks gives work to.
@@ -38,16 +39,14 @@ func (p *Problem) Mapping() Mapping {
 			m.Vars = append(m.Vars, v)
 		}
 	}
-	seen := make([]bool, p.Ranks)
-	for tuple := range p.tuples() {
-		for g := range p.Groups {
-			if r := p.Rank(tuple); !seen[r] && p.runs(g, tuple) {
-				seen[r] = true
+	w, tuple, groups := p.Walk(), make([]int64, len(p.Vars)), []int(nil)
+	for r := range p.Ranks {
+		for point := range w.Points(r) {
+			p.tuple(point, tuple)
+			if groups = p.running(tuple, groups); len(groups) > 0 {
 				m.Working++
+				break
 			}
-		}
-		if m.Working == p.Ranks {
-			break
 		}
 	}
 	return m
@@ -86,7 +85,8 @@ func (p *Problem) mappedBy(k int) *Problem {
 		}
 	}
 	q := *p
-	q.Blocking = &blocking
+	q.Blocking, q.Nest = &blocking, blocking.Nest()
+	q.walk = flow.NewWalk(q.Nest, q.Ranks)
 	return &q
 }
 
@@ -102,7 +102,7 @@ func (p *Problem) userName(k int) string {
 // IdleNote tells the user of ranks to which a block schedule gives no work where another map
 // would; "" for none.
 func (p *Problem) IdleNote(spec *place.BlockSpec) string {
-	if p.Ranks == 1 || spec.Empty() {
+	if p.Ranks == 1 || p.Distributed || spec.Empty() {
 		return ""
 	}
 	better, ok := p.BetterMapping()

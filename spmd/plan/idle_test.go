@@ -52,7 +52,7 @@ func TestBetterMapping(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Problem{Blocking: b, Ranks: c.ranks, Norm: n}
+		p := &Problem{Blocking: b, Nest: b.Nest(), Ranks: c.ranks, Norm: n}
 		before := slices.Clone(b.Map)
 		if got := p.Mapping().Working; got != c.working {
 			t.Errorf("%s %v: %d ranks work, want %d", c.statement, c.splits, got, c.working)

@@ -4,50 +4,79 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/spmd/plan/flow"
 )
 
 // Given is what a problem is made of.
 type Given struct {
-	Norm    *notation.Normal
-	Names   []string         // of all tensors
-	Read    []string         // tensors that are read, what += adds to under the result's name
-	Sizes   map[string]int64 // of the index variables
-	Blocks  *place.BlockSpec // empty for the default
-	Ranks   int
-	Order   func(tensor string) []int   // the modes of its levels, outermost first
-	Entries func(tensor string) float64 // about how many it has
+	Norm   *notation.Normal
+	Names  []string         // of all tensors
+	Read   []string         // tensors that are read, what += adds to under the result's name
+	Sizes  map[string]int64 // of the index variables
+	Blocks *place.BlockSpec // empty for the default
+	Ranks  int
+	// Machine is the grid of ranks; nil for one dimension of all. Placements say where tensors lie on
+	// it. Schedule is the user's commands, of which those that distribute make a nest.
+	Machine    *place.Machine
+	Placements map[string]place.Placement
+	Schedule   []string
+	// Room is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of a
+	// value of the result: for a machine that is computed for a product.
+	Room       int64
+	ValueBytes int64
+	Format     func(tensor string) format.Format
+	Entries    func(tensor string) float64 // about how many it has
 }
 
 // New settles which rank holds which blocks of each tensor and runs which steps. Every rank
 // makes the same of the same.
 func New(g Given) (*Problem, error) {
-	p := &Problem{Ranks: g.Ranks, Whole: g.Ranks == 1 && g.Blocks.Empty()}
+	if err := g.compute(); err != nil {
+		return nil, err
+	}
+	nest, err := g.nest()
+	if err != nil {
+		return nil, err
+	}
+	p := &Problem{Ranks: g.Ranks, schedule: g.Schedule, Whole: g.Ranks == 1 && g.Blocks.Empty() && nest == nil}
 	if p.Whole {
 		p.tensors(&g)
 	} else {
 		p.distinct(&g)
 	}
+	if nest != nil {
+		return p, p.distribute(&g, nest)
+	}
 	spec := g.Blocks
 	if g.Ranks > 1 && spec.Empty() {
 		spec = p.defaultSpec(&g)
 	}
-	var err error
 	if p.Blocking, err = place.Resolve(spec, p.Norm, g.Sizes); err != nil {
 		return nil, err
 	}
-	p.Result = p.cuts(p.Norm.LHS.Vars)
+	p.Nest = p.Blocking.Nest()
+	p.settle(&g)
+	return p, p.homes(&g)
+}
+
+// settle cuts the result and the operands by the split variables.
+func (p *Problem) settle(g *Given) {
+	p.walk = flow.NewWalk(p.Nest, p.Ranks)
+	p.Result, p.ResultCut = p.Partition(p.cuts(p.Norm.LHS.Vars))
 	for i := range p.Operands {
 		o := &p.Operands[i]
-		o.Modes = p.cuts(o.Vars)
+		o.Partition, o.Cut = p.Partition(p.cuts(o.Vars))
+		o.Scope = len(p.Nest.Loops)
 		for n, group := range p.Groups {
 			if p.Whole || slices.ContainsFunc(group.Terms, func(t int) bool { return reads(p.Norm.Terms[t], o.Name) }) {
 				o.Groups = append(o.Groups, n)
 			}
 		}
 	}
-	return p, nil
+	p.cutStored(g)
 }
 
 // cuts lists the split variables that cut modes of these variables, -1 for none.
@@ -161,7 +190,7 @@ func (p *Problem) defaultSpec(g *Given) *place.BlockSpec {
 		return 0
 	})
 	for _, o := range ops {
-		for _, m := range g.Order(o.Tensor) {
+		for _, m := range g.Format(o.Tensor).Order {
 			if place.Splittable(p.Norm, o.Vars[m]) == "" {
 				return place.Default(p.Norm, o.Vars[m], g.Ranks)
 			}

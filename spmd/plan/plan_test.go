@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,16 +16,28 @@ func blockVar(name string, size, n int64, reduction, extended bool) place.BlockV
 
 // spmv is a(i) = d(i) + B(i,j)*c(j) with i cut in ni and j in nj.
 func spmv(ranks int, ni, nj int64, extend bool) *plan.Problem {
-	return &plan.Problem{
+	p := &plan.Problem{
 		Blocking: &place.Blocking{
 			Vars:   []place.BlockVar{blockVar("i", 10, ni, false, false), blockVar("j", 7, nj, true, extend)},
 			Map:    []int{0},
 			Groups: []place.Group{{Terms: []int{0}}, {Terms: []int{1}, Held: []int{1}}},
 		},
 		Ranks:    ranks,
-		Result:   []int{0},
-		Operands: []plan.Operand{{Tensor: "d", Modes: []int{0}, Groups: []int{0}}, {Tensor: "B", Modes: []int{0, 1}, Groups: []int{1}}, {Tensor: "c", Modes: []int{1}, Groups: []int{1}}},
+		Operands: []plan.Operand{{Tensor: "d", Groups: []int{0}}, {Tensor: "B", Groups: []int{1}}, {Tensor: "c", Groups: []int{1}}},
 	}
+	remap(p, 0)
+	p.Result, p.ResultCut = p.Partition([]int{0})
+	for k, modes := range [][]int{{0}, {0, 1}, {1}} {
+		p.Operands[k].Partition, p.Operands[k].Cut = p.Partition(modes)
+		p.Operands[k].Scope = len(p.Nest.Loops)
+	}
+	return p
+}
+
+// remap has other variables decide which rank runs a block.
+func remap(p *plan.Problem, vars ...int) {
+	p.Map = vars
+	p.Nest = p.Blocking.Nest()
 }
 
 func TestEveryTermRunsOnceAtEveryBlockThatItHolds(t *testing.T) {
@@ -51,18 +64,24 @@ func TestEveryTermRunsOnceAtEveryBlockThatItHolds(t *testing.T) {
 func TestRowBlocksSendTheVectorAlone(t *testing.T) {
 	p := spmv(4, 4, 1, false)
 	for r := range 4 {
-		for f := range p.Fetches(r) {
-			if p.Operands[f.Operand].Tensor != "c" && f.Owner != r {
-				t.Errorf("rank %d fetches %s from rank %d", r, p.Operands[f.Operand].Tensor, f.Owner)
+		for k, o := range p.Operands {
+			for _, a := range p.Arrivals(r, k) {
+				for _, f := range a.Fetches {
+					if o.Tensor != "c" && f.From != r {
+						t.Errorf("rank %d fetches %s from rank %d", r, o.Tensor, f.From)
+					}
+				}
 			}
 		}
 	}
 	n := 0
-	for _, s := range p.Sends(0) {
-		if p.Operands[s.Operand].Tensor != "c" {
-			t.Errorf("rank 0 sends %s", p.Operands[s.Operand].Tensor)
+	for k, o := range p.Operands {
+		for range p.Sends(0, k) {
+			if o.Tensor != "c" {
+				t.Errorf("rank 0 sends %s", o.Tensor)
+			}
+			n++
 		}
-		n++
 	}
 	if n != 3 {
 		t.Errorf("rank 0 sends %d blocks, want the vector to 3 ranks", n)
@@ -74,25 +93,27 @@ func TestSendsAreTheFetchesOfOthers(t *testing.T) {
 	for range 50 {
 		p := spmv(1+rng.IntN(6), 1+rng.Int64N(5), 1+rng.Int64N(5), rng.IntN(2) == 0)
 		if rng.IntN(2) == 0 {
-			p.Map = []int{1, 0}
+			remap(p, 1, 0)
 		}
-		type message struct{ from, to, seq int }
-		var sent, fetched []message
+		var sent, fetched []string
 		for r := range p.Ranks {
-			for _, s := range p.Sends(r) {
-				sent = append(sent, message{r, s.To, s.Seq})
-			}
-			seq := 0
-			for f := range p.Fetches(r) {
-				if f.Owner != r {
-					fetched = append(fetched, message{f.Owner, r, seq})
+			for k := range p.Operands {
+				for _, s := range p.Sends(r, k) {
+					for _, to := range s.List[1:] {
+						sent = append(sent, fmt.Sprint(s.Need, s.T, r, to))
+					}
 				}
-				seq++
+				for _, a := range p.Arrivals(r, k) {
+					for _, f := range a.Fetches {
+						if f.List != nil {
+							fetched = append(fetched, fmt.Sprint(f.Need, a.T, f.From, r))
+						}
+					}
+				}
 			}
 		}
-		less := func(a, b message) int { return (a.from-b.from)*1e6 + (a.to-b.to)*1e3 + a.seq - b.seq }
-		slices.SortFunc(sent, less)
-		slices.SortFunc(fetched, less)
+		slices.Sort(sent)
+		slices.Sort(fetched)
 		if !slices.Equal(sent, fetched) {
 			t.Fatalf("sent %v, fetched %v", sent, fetched)
 		}
@@ -102,7 +123,7 @@ func TestSendsAreTheFetchesOfOthers(t *testing.T) {
 func TestTreeSumTakesEveryPartialOnce(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 5, 8} {
 		p := spmv(4, 2, n, true)
-		p.Map = []int{1}
+		remap(p, 1)
 		made := map[plan.Partial]bool{}
 		for r := range 4 {
 			for s := range p.Steps(r) {
@@ -134,11 +155,13 @@ func TestTreeSumTakesEveryPartialOnce(t *testing.T) {
 
 func TestBoxesTileTheTensor(t *testing.T) {
 	p := spmv(3, 3, 4, false)
-	modes, sizes := []int{0, 1}, []int64{10, 7}
+	part, cut := p.Partition([]int{0, 1})
+	if !slices.Equal(cut, []int{0, 1}) {
+		t.Errorf("the axes are of variables %v", cut)
+	}
 	cover := map[[2]int64]int{}
-	space := p.SpaceOf(modes)
-	for b := range plan.Block(space.Size()) {
-		box := p.Box(modes, b, sizes)
+	for b := range plan.Block(part.Pieces()) {
+		box := part.Box(b, []int64{10, 7})
 		for i := box[0][0]; i < box[0][1]; i++ {
 			for j := box[1][0]; j < box[1][1]; j++ {
 				cover[[2]int64{i, j}]++

@@ -27,20 +27,28 @@ func (k *Statement) Nonzeros() (int64, error) {
 	c := k.Comm.Uncounted()
 	all := make([]int64, len(k.Problem.Operands))
 	for n, own := range k.exec.Own {
-		for _, t := range own {
-			all[n] += summary.Entries(t)
+		for b, t := range own {
+			if k.Problem.Operands[n].Before().OwnerOf(b) == c.Rank() {
+				all[n] += summary.Entries(t)
+			}
 		}
 	}
 	if err := comm.Allreduce(c, all, comm.Sum); err != nil {
 		return 0, err
 	}
 	largest := Largest(k, all)
-	if largest < 0 {
+	switch {
+	case largest < 0:
 		return 0, nil
+	case k.Problem.Operands[largest].Gathered != nil:
+		return all[largest], nil
 	}
-	blocks := make([]int64, k.Problem.SpaceOf(k.Problem.Operands[largest].Modes).Size())
+	blocks := make([]int64, k.Problem.Operands[largest].Partition.Pieces())
+	part := k.Problem.Operands[largest].Partition
 	for b, t := range k.exec.Own[largest] {
-		blocks[b] = summary.Entries(t)
+		if part.OwnerOf(b) == c.Rank() {
+			blocks[b] = summary.Entries(t)
+		}
 	}
 	if err := comm.Allreduce(c, blocks, comm.Sum); err != nil {
 		return 0, err

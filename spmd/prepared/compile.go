@@ -93,8 +93,8 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) erro
 		s := k.leafOf(like)
 		s.accumulate, s.norm = into, k.part(g.Terms)
 		s.inPlace = k.oldOperand()
-		if len(k.o.Schedule) > 0 {
-			k.scheduled(s)
+		if list, given := k.Problem.LeafSchedule(); given {
+			k.scheduled(s, list)
 		} else {
 			k.unscheduled(s)
 		}
@@ -142,7 +142,7 @@ func (k *Statement) part(terms []int) *notation.Normal {
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(k.Problem.Vars, func(b place.BlockVar) bool { return b.Reduction })
-	if k.Problem.Whole || r.Format.AllDense() || !summed && len(k.Problem.Groups) == 1 {
+	if k.Problem.Whole || r.Format.AllDense() || !summed && len(k.Problem.Groups) == 1 && k.Problem.Assembled == nil {
 		return nil
 	}
 	all := k.leafOf(s.operands)
@@ -177,17 +177,15 @@ func (k *Statement) unscheduled(s *leaf) {
 	}
 }
 
-// scheduled gives the leaf of a group the job's schedule, which orders the loops
+// scheduled gives the leaf of a group the user's schedule, which orders the loops
 // over a block.
-func (k *Statement) scheduled(s *leaf) {
-	s.schedule = k.o.Schedule
+func (k *Statement) scheduled(s *leaf, list []string) {
+	s.schedule = list
 	if k.Problem.Whole {
 		return
 	}
 	s.names = map[string]string{}
-	for _, b := range k.Problem.Vars {
-		s.parts = append(s.parts, b.Name)
-	}
+	s.parts = k.Problem.Splits()
 	for _, o := range k.Problem.Operands {
 		s.names[o.Name] = o.Tensor
 	}
@@ -195,13 +193,8 @@ func (k *Statement) scheduled(s *leaf) {
 
 // uncut lists the variables that no split cuts.
 func (k *Statement) uncut() []string {
-	var list []string
-	for _, v := range k.Problem.Norm.Vars {
-		if !slices.ContainsFunc(k.Problem.Vars, func(b place.BlockVar) bool { return b.Name == v }) {
-			list = append(list, v)
-		}
-	}
-	return list
+	cut := k.Problem.Splits()
+	return slices.DeleteFunc(slices.Clone(k.Problem.Norm.Vars), func(v string) bool { return slices.Contains(cut, v) })
 }
 
 // userNote puts the user's names of tensors into a line of the compiler's.
@@ -297,8 +290,8 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 	}
 	s := k.leafOf(specs)
 	s.name, s.typ = name, k.Types[k.p.Result]
-	if len(k.o.Schedule) > 0 {
-		s.schedule = k.o.Schedule
+	if list, given := k.Problem.LeafSchedule(); given {
+		s.schedule = list
 	}
 	if name == "" { // else it is for callers of any sizes
 		s.exact = k.p.Norm.Vars

@@ -2,12 +2,11 @@ package prepared
 
 import (
 	"math"
-	"slices"
 
 	"distaff/codegen"
 	"distaff/spmd/comm"
 	"distaff/spmd/input"
-	"distaff/spmd/plan"
+	"distaff/spmd/partition"
 	"distaff/spmd/store"
 )
 
@@ -46,6 +45,7 @@ func (k *Statement) Rewritten() {
 // forget drops what runs keep of the operands' patterns.
 func (k *Statement) forget() {
 	k.unbind()
+	k.exec.Forget()
 	if k.exec.Sparse != nil {
 		k.exec.Sparse.Close()
 	}
@@ -66,7 +66,7 @@ func (k *Statement) Release(name string) {
 // are cut along different variables, or else the whole of it at one rank, since the blocks of
 // A(i,i) are those on the diagonal. The caller closes the blocks. Collective.
 func (k *Statement) AllOf(name string) (*store.Blocks, error) {
-	access, p, cuts := k.allOf(name)
+	access, part := k.allOf(name)
 	if access >= 0 {
 		b := k.OperandBlocks(access)
 		for n, t := range b.Own {
@@ -74,43 +74,31 @@ func (k *Statement) AllOf(name string) (*store.Blocks, error) {
 		}
 		return b, nil
 	}
-	own, err := k.Blocks(k.Comm, p, cuts, name)
+	own, err := k.Blocks(k.Comm, part, name)
 	if err != nil {
 		return nil, err
 	}
-	return k.blocksOf(p, name, cuts, own), nil
+	return k.blocksOf(name, part, own), nil
 }
 
 // Where describes the blocks that AllOf has, none of which need be there.
 func (k *Statement) Where(name string) *store.Blocks {
-	_, p, cuts := k.allOf(name)
-	return k.blocksOf(p, name, cuts, nil)
+	_, part := k.allOf(name)
+	return k.blocksOf(name, part, nil)
 }
 
 // allOf is how AllOf has an operand cut, and the access that is; -1 for none.
-func (k *Statement) allOf(name string) (access int, p *plan.Problem, cuts []int) {
+func (k *Statement) allOf(name string) (access int, part *partition.Partition) {
 	order := 0
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != name {
 			continue
 		}
-		if order = len(o.Modes); !twice(o.Modes) {
-			return i, k.Problem, o.Modes
+		if order = o.Partition.Order; !o.Partition.Diagonal() {
+			return i, o.Before()
 		}
 	}
-	p = plan.Whole()
-	p.Ranks = k.Problem.Ranks
-	return -1, p, slices.Repeat([]int{-1}, order)
-}
-
-// twice tells whether two modes are cut along one variable.
-func twice(cuts []int) bool {
-	for m, v := range cuts {
-		if v >= 0 && slices.Contains(cuts[:m], v) {
-			return true
-		}
-	}
-	return false
+	return -1, partition.Whole(order)
 }
 
 // Shows tells whether the blocks of an operand are those of the tensor itself, which is stored as
@@ -128,7 +116,7 @@ func (k *Statement) same(operand int, b *store.Blocks) bool {
 		return true
 	}
 	o := k.Problem.Operands[operand]
-	if !k.Target(k.Problem, o.Modes, o.Tensor).Same(b) {
+	if !k.Target(o.Before(), o.Tensor).Same(b) {
 		return false
 	}
 	k.shown[operand] = &store.Blocks{Owners: b.Owners, Boxes: b.Boxes}

@@ -64,7 +64,7 @@ func (k *Statement) inPlace() bool {
 	}
 	for rank, s := range k.Problem.AllSteps() {
 		for _, n := range s.Need {
-			if n.Operand == sources[s.Group] && k.Problem.Owner(k.Problem.Operands[n.Operand].Modes, n.Block) != rank {
+			if n.Operand == sources[s.Group] && k.Problem.Operands[n.Operand].Partition.OwnerOf(n.Block) != rank {
 				return false
 			}
 		}
@@ -83,7 +83,7 @@ func (k *Statement) accumulate(inPlace bool) {
 	like := k.exec.Result
 	y := &exec.Sparse{
 		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, Ahead: codegen.MapAhead},
-		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Box(k.Problem.Result, b, like.Dims) },
+		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Dims) },
 		Alloc:   k.Arena.Alloc,
 		Threads: k.Threads,
 		Keep:    k.o.Several,

@@ -78,7 +78,7 @@ func (k *Statement) fitsInto() error {
 	if k.Code() == codegen.CUDA {
 		return fault.Commandf("a result to compute into: --target=cuda makes results of its own; values alone are computed by --target=cpu")
 	}
-	if len(k.o.Schedule) > 0 {
+	if _, given := k.Problem.LeafSchedule(); given {
 		return fault.Commandf("a result to compute into: the job has a schedule; values alone are computed without one")
 	}
 	if t.File() != "" {
@@ -128,6 +128,7 @@ func sameArray(a, b tcs.Array) bool {
 // run computes the values: the result is one more tensor over the memory of what was given.
 func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 	s := k.leaves[0]
+	k.work.called(s, k.bound.args, nil)
 	if err := s.run(k.Ctx, e.made, k.bound.args, nil); err != nil {
 		return nil, err
 	}

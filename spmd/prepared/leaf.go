@@ -63,8 +63,13 @@ func (s *leaf) request() codegen.Request {
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Sizes.Vars,
 		ComputeType: bridge.IR(k.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern, InPlace: s.inPlace,
-		CapacityBytes: k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
-		Target:        k.Code(),
+		CapacityBytes:     k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
+		Target:            k.Code(),
+		Extern:            k.Extern,
+		IntermediateOrder: k.o.Order,
+	}
+	if s.stmt == k.p.Stmt { // and not a sum of blocks
+		req.Network = k.o.Network
 	}
 	if req.Target == codegen.CUDA { // its arrays are not those of the old value
 		req.InPlace = ""
@@ -95,6 +100,9 @@ func (s *leaf) compile() error {
 // Collective, where there are several ranks.
 func (s *leaf) load() error {
 	k := s.k
+	if err := k.Allow(s.unit); err != nil {
+		return err
+	}
 	b, err := k.Backend()
 	if err != nil {
 		return err

@@ -1,12 +1,15 @@
 package prepared
 
 import (
+	"math"
 	"slices"
 
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 	"distaff/spmd/summary"
@@ -32,6 +35,54 @@ func (k *Statement) Load() error {
 	return nil
 }
 
+// blocks makes this rank's blocks of an operand. Where the operand's entries are cut, the plan is told
+// where the pieces begin. Collective.
+func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
+	o := k.Problem.Operands[operand]
+	part := o.Before()
+	if operand != k.Problem.Stored() {
+		return k.Blocks(k.Comm, part, o.Tensor)
+	}
+	a := part.Ordered()
+	a.Keys = nil
+	own, err := k.Blocks(k.Comm, part, o.Tensor)
+	if err == nil {
+		k.Problem.Locate(a.Keys)
+	}
+	return own, err
+}
+
+// adopt takes over the keys of a tensor that a program holds, as those at which the chunks of its entries
+// begin, where it lies in as many pieces, at the same ranks, of as many entries each. Collective.
+func (k *Statement) adopt(operand int) error {
+	if operand != k.Problem.Stored() {
+		return nil
+	}
+	part, b := k.Problem.Operands[operand].Partition, k.HeldBlocks(k.Problem.Operands[operand].Tensor)
+	a := part.Ordered()
+	if b == nil || len(part.Axes) > 1 || len(a.Ordered.Cuts) > 1 || int64(len(b.From)) != part.Pieces() {
+		return nil
+	}
+	keys := append(slices.Clone(b.From), nil)
+	for n := range plan.Block(part.Pieces()) {
+		if b.Owners[n] != part.OwnerOf(n) || n > 0 && len(keys[n]) != len(a.Modes) {
+			return nil
+		}
+	}
+	most := []int64{math.MinInt64, math.MinInt64} // of the numbers of positions, and of these less than 0
+	for _, t := range b.Own {
+		lo, hi := t.Interval(a.Ordered.Cuts[0].Level)
+		most[0], most[1] = max(most[0], hi-lo), max(most[1], lo-hi)
+	}
+	if err := comm.Allreduce(k.Comm.Uncounted(), most, comm.Max); err != nil {
+		return err
+	}
+	if most[0]+most[1] <= 1 {
+		k.Problem.Locate(keys)
+	}
+	return nil
+}
+
 // WholeOperand is an operand at this rank, whole: its one block, or loaded once more, alone.
 func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	if t := k.wholes[name]; t != nil {
@@ -46,7 +97,7 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	}
 	c, end := local.Alone(k.Ctx)
 	defer end()
-	own, err := k.Blocks(c, plan.Whole(), slices.Repeat([]int{-1}, k.p.Orders[name]), name)
+	own, err := k.Blocks(c, partition.Whole(k.p.Orders[name]), name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +109,7 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 
 // ResultBlocks describes the result's blocks, of which own live at this rank.
 func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	b := k.blocksOf(k.Problem, k.p.Result, k.Problem.Result, own)
+	b := k.blocksOf(k.p.Result, k.ResultPartition(), own)
 	b.Sums = k.Sums()
 	return b
 }
@@ -85,19 +136,25 @@ func (k *Statement) Sums() bool {
 // OperandBlocks describes the blocks of an operand, those of this rank with them.
 func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 	o := k.Problem.Operands[operand]
-	return k.blocksOf(k.Problem, o.Tensor, o.Modes, k.exec.Own[operand])
+	return k.blocksOf(o.Tensor, o.Before(), k.exec.Own[operand])
 }
 
-// blocksOf describes the blocks of a tensor whose modes are cut so by p.
-func (k *Statement) blocksOf(p *plan.Problem, name string, cuts []int, own map[plan.Block]*tcs.Tensor) *store.Blocks {
+// blocksOf describes the blocks of a tensor that is cut so.
+func (k *Statement) blocksOf(name string, part *partition.Partition, own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	f := k.Formats[name]
 	b := &store.Blocks{Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name]), Kinds: f.Letters(), Modes: f.Order, Own: map[int]*tcs.Tensor{}}
-	for n := range plan.Block(p.SpaceOf(cuts).Size()) {
-		b.Owners = append(b.Owners, p.Owner(cuts, n))
-		b.Boxes = append(b.Boxes, p.Box(cuts, n, b.Dims))
+	for n := range plan.Block(part.Pieces()) {
+		b.Owners = append(b.Owners, part.OwnerOf(n))
+		b.Boxes = append(b.Boxes, part.Box(n, b.Dims))
+		if part.Ordered() != nil {
+			from, to := part.Keys(n)
+			b.From, b.To = append(b.From, from), append(b.To, to)
+		}
 	}
 	for n, t := range own {
-		b.Own[int(n)] = t
+		if b.Owners[n] == k.Comm.Rank() { // else it is a copy
+			b.Own[int(n)] = t
+		}
 	}
 	return b
 }

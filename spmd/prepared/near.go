@@ -27,7 +27,7 @@ type near struct {
 // any other.
 func (k *Statement) newNear() *near {
 	p := k.Problem
-	if len(p.Groups) != 1 || !k.Formats[k.p.Result].AllDense() || k.narrows() || k.o.FixedPattern != nil {
+	if p.Stored() >= 0 || len(p.Groups) != 1 || !k.Formats[k.p.Result].AllDense() || k.narrows() || k.o.FixedPattern != nil {
 		return nil
 	}
 	n, steps := &near{}, make([]bool, p.Ranks)
@@ -47,13 +47,19 @@ func (k *Statement) newNear() *near {
 		n.everywhere = true
 	case total < p.Ranks:
 		return nil
-	case small && inOrder(p):
+	case small && inOrder(p) && !k.atOne():
 		n.sum = true
 	case !stays(p):
 		return nil
 	}
 	n.result = k.ResultBlocks(nil)
 	return n
+}
+
+// atOne tells whether a placement has each block of the result at one rank.
+func (k *Statement) atOne() bool {
+	_, placed := k.p.Placements[k.p.Result]
+	return placed && k.Problem.Result.Copies == nil
 }
 
 // stays tells whether each rank makes the blocks of the result that are its own.
@@ -75,14 +81,14 @@ func inOrder(p *plan.Problem) bool {
 			return false
 		}
 	}
-	return len(list) == p.Ranks && p.SpaceOf(p.Result).Size() == 1
+	return len(list) == p.Ranks && p.Result.Pieces() == 1
 }
 
 // reaches tells whether every rank has what its step reads.
 func (n *near) reaches(k *Statement) bool {
 	for rank, s := range k.Problem.AllSteps() {
 		for _, need := range s.Need {
-			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Owner(k.Problem.Operands[i].Modes, need.Block) != rank) {
+			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
 				return false
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -39,14 +40,16 @@ func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tens
 // oneStep tells whether each block of a dense result is made by one step, from the same block of an operand,
 // both at one rank.
 func (k *Statement) oneStep(operand int) bool {
-	old, result := k.Problem.Operands[operand].Modes, k.Problem.Result
-	if !k.Formats[k.p.Result].AllDense() || !slices.Equal(old, result) {
+	old, result := k.Problem.Operands[operand], k.Problem.Result
+	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
+		slices.EqualFunc(old.Partition.Axes, result.Axes, func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
+	if !k.Formats[k.p.Result].AllDense() || !alike {
 		return false
 	}
 	seen := map[plan.Block]bool{}
 	for rank, s := range k.Problem.AllSteps() {
 		b := s.Partial.Result
-		if seen[b] || k.Problem.Owner(result, b) != rank {
+		if seen[b] || result.OwnerOf(b) != rank {
 			return false
 		}
 		seen[b] = true

@@ -1,6 +1,8 @@
 package prepared
 
 import (
+	"slices"
+
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
@@ -49,21 +51,31 @@ func (k *Statement) bytes(name string) float64 {
 func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor, err error) {
 	o := k.Problem.Operands[operand]
 	if !k.replicated[operand] {
+		if err := k.adopt(operand); err != nil {
+			return nil, nil, err
+		}
 		if b := k.HeldBlocks(o.Tensor); b != nil && k.same(operand, b) {
 			own = make(map[plan.Block]*tcs.Tensor, len(b.Own))
 			for n, t := range b.Own {
 				own[plan.Block(n)] = t.Alias()
 			}
-			return own, nil, nil
+		} else {
+			own, err = k.loaded(operand)
 		}
-		own, err = k.Blocks(k.Comm, k.Problem, o.Modes, o.Tensor)
-		return own, nil, err
+		if err == nil {
+			err = k.copies(operand, own)
+		}
+		if err != nil {
+			closeBlocks(own)
+			return nil, nil, err
+		}
+		return own, nil, nil
 	}
-	owner := k.Problem.Owner(o.Modes, 0)
+	owner := o.Partition.OwnerOf(0)
 	if replica = k.Replica(o.Tensor); replica == nil {
 		if b := k.HeldBlocks(o.Tensor); b != nil && InRows(b, k.Comm.Size()) {
 			replica, err = k.gathered(o.Tensor, b)
-		} else if own, err = k.Blocks(k.Comm, k.Problem, o.Modes, o.Tensor); err == nil {
+		} else if own, err = k.Blocks(k.Comm, o.Partition, o.Tensor); err == nil {
 			replica, err = k.spread(o.Tensor, own[0], owner)
 		}
 	}
@@ -78,6 +90,42 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 		}
 	}
 	return own, replica, nil
+}
+
+// copies brings the blocks of an operand that live at several ranks from the first of them, which has
+// them in own, to the others. That is part of where the operand lies, and no traffic of the statement's.
+// Collective.
+func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
+	o := k.Problem.Operands[operand]
+	if o.Partition.Copies == nil {
+		return nil
+	}
+	c, like := k.Comm.Uncounted(), k.exec.Like[operand]
+	for b := range plan.Block(o.Partition.Pieces()) {
+		list := o.Partition.Ranks(b)
+		if len(list) == 1 || !slices.Contains(list, c.Rank()) {
+			continue
+		}
+		if list[0] == c.Rank() {
+			s, err := transfer.Multicast(c, own[b], list, 0)
+			if err == nil {
+				err = s.Wait()
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		t, s, err := transfer.RecvMulticast(c, like, list, 0, k.Arena.Alloc)
+		if err != nil {
+			return err
+		}
+		own[b] = t
+		if err := s.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // InRows tells whether the ranks, in order, have one block each, of consecutive ranges of the

@@ -12,7 +12,7 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 		return k.into.run(k)
 	}
 	err = k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		box := k.Problem.Box(k.Problem.Result, s.Partial.Result, k.Sizes.Dims[k.p.Result])
+		box := k.Problem.Result.Box(s.Partial.Result, k.Sizes.Dims[k.p.Result])
 		out, err = st.call(k.Ctx, args, ranges, box)
 		return err
 	})
@@ -41,14 +41,21 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *lea
 			}
 		}()
 	}
-	return f(st, args, k.ranges(s))
+	ranges := k.ranges(s)
+	k.work.called(st, args, ranges)
+	return f(st, args, ranges)
 }
 
-// ranges are those of the split variables in a step.
+// ranges are those of the split variables in a step, and of those whose coordinates a chunk of
+// entries has.
 func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}
 	for v, b := range k.Problem.Vars {
 		at := s.Tuple[v]
+		if b.Positions != nil {
+			k.Problem.Bounds(at, ranges)
+			continue
+		}
 		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
 	}
 	return ranges

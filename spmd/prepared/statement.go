@@ -5,6 +5,7 @@ import (
 	"distaff/codegen/format"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
+	"distaff/spmd/comm"
 	"distaff/spmd/exec"
 	"distaff/spmd/input"
 	"distaff/spmd/plan"
@@ -35,19 +36,24 @@ type Statement struct {
 	replicated []bool          // operands of which every rank has the whole (exec.Rank.Replicas)
 	kept       []bool          // operands of which the blocks stay where leaves run
 	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
+	moved      comm.Counters   // by loading operands that lie elsewhere (see loaded)
+
+	work work
 
 	closers []func() error
 }
 
 // Options are how a statement is compiled and run; see spmd.Options.
 type Options struct {
-	Schedule     []string
 	MemoryLimit  int64       // that is given, 0 for none: the same at every rank, which compile one leaf
 	FixedPattern *tcs.Tensor // what values are computed into; nil for a result of its own
 	Several      bool        // it will run more than once
 	Locked       bool        // all runs are from one thread, which is the caller's
 	Over         bool        // leaves that can write over the result's old value are wanted
+	Places       bool        // operands begin, and the result ends, where their placements have them
 	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
+	Network      string      // how products are contracted, as codegen.Request has it, and
+	Order        int         // the most variables of an intermediate of these, 0 for any number
 	Verify       bool        // the compiler checks what its passes make
 	Trace        func(pass string, text func() string)
 }
@@ -55,7 +61,8 @@ type Options struct {
 // New is a statement of in's tensors that goes by a plan, before its operands are loaded.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
-	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located}
+	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located, Rows: k.rows, Threads: in.Threads}
+	k.closers = append(k.closers, k.exec.Close)
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
 	}
@@ -75,11 +82,23 @@ func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
 // Compute runs the statement once, and returns the result's blocks that live at this rank.
 // Collective. The caller closes the blocks.
 func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
+	k.work.begin()
 	blocks, err := k.exec.Compute()
-	if err != nil || !k.narrows() || k.into != nil {
+	if err == nil {
+		k.work.end(k, blocks)
+	}
+	if err != nil || k.into != nil {
 		return blocks, err
 	}
-	return k.narrow(blocks)
+	if k.narrows() {
+		if blocks, err = k.narrow(blocks); err != nil {
+			return nil, err
+		}
+	}
+	if k.Lies(k.Problem.ResultHome) == nil {
+		return blocks, nil
+	}
+	return k.place(blocks)
 }
 
 // ComputeOver is Compute, which writes over the result's old value: that Overwrites, and

@@ -10,6 +10,7 @@ import (
 	"distaff/spmd/fault"
 	"distaff/spmd/input"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -195,6 +196,31 @@ func (s *Statement) breaks(t *tensor, err error) error {
 // it to rank 0, from where statements have it sent. What was not read yet is read to there. Its
 // values stay. Collective.
 func (p *Program) Place(name string, mode int) error {
+	return p.place(name, func(order int) (int, error) {
+		if mode < -1 || mode >= order {
+			return 0, fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode, tcs.Count(int64(order), "mode"))
+		}
+		return mode, nil
+	}, func(b *store.Blocks) (*partition.Partition, error) {
+		return partition.Evenly(b.Dims, mode, p.Ranks()), nil
+	})
+}
+
+// PlaceOn brings a tensor to where a placement on a machine says. Its values stay. Collective.
+func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) error {
+	return p.place(name, func(order int) (int, error) {
+		return LoadedBy, to.Check(m, order)
+	}, func(b *store.Blocks) (*partition.Partition, error) {
+		return plan.Placed(to, m, b.Dims, b.Modes, p.Ranks())
+	})
+}
+
+// LoadedBy is the mode by which a tensor is read that is then placed on a machine.
+const LoadedBy = 0
+
+// place brings a tensor to where cut says, given its blocks. What was not read yet is read in parts of the
+// mode that loaded gives, which also checks the number of modes.
+func (p *Program) place(name string, loaded func(order int) (int, error), cut func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.may(); err != nil {
 		return err
 	}
@@ -208,8 +234,9 @@ func (p *Program) Place(name string, mode int) error {
 	} else if order, err = t.order(); err != nil {
 		return err
 	}
-	if mode < -1 || mode >= order {
-		return fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode, tcs.Count(int64(order), "mode"))
+	mode, err := loaded(order)
+	if err != nil {
+		return err
 	}
 	if t.held == nil {
 		_, vars := Loading(name, order, func(string) bool { return false })
@@ -217,7 +244,11 @@ func (p *Program) Place(name string, mode int) error {
 			return err
 		}
 	}
-	h, err := p.moved(t, mode)
+	part, err := cut(t.held.Blocks)
+	if err != nil {
+		return err
+	}
+	h, err := p.moved(t, part)
 	if err != nil {
 		return p.failed(err)
 	}
@@ -228,12 +259,12 @@ func (p *Program) Place(name string, mode int) error {
 	return nil
 }
 
-// moved is the tensor with a mode cut evenly; nil where it is so already. Collective.
-func (p *Program) moved(t *tensor, mode int) (*input.Held, error) {
+// moved is the tensor in the pieces of a partition; nil where it is so already. Collective.
+func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, error) {
 	b := t.held.Blocks
-	g := Placed(b, mode, p.Ranks())
+	g := Placed(b, part)
 	g.Spec.Name, g.Cfg = t.name, p.env.Config()
-	own, moved, err := g.Held(p.env.Comm, b, t.held.AsIs)
+	own, moved, err := p.laid(g, b, t.held.AsIs)
 	if err != nil {
 		return nil, err
 	}
@@ -252,14 +283,23 @@ func (p *Program) moved(t *tensor, mode int) (*input.Held, error) {
 }
 
 // Placed is a tensor over the ranks as the target of Place.
-func Placed(b *store.Blocks, mode, ranks int) *load.Target {
-	problem := plan.Whole()
-	problem.Ranks = ranks
-	cuts := slices.Repeat([]int{-1}, len(b.Dims))
-	if mode >= 0 && ranks > 1 {
-		v := place.BlockVar{Name: "x", Cuts: place.EvenCuts(b.Dims[mode], int64(ranks))}
-		problem.Blocking = &place.Blocking{Vars: []place.BlockVar{v}, Map: []int{0}}
-		cuts[mode] = 0
+func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
+	return &load.Target{Partition: part, Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
+}
+
+// PlacedEvenly is Placed of Place.
+func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
+	return Placed(b, partition.Evenly(b.Dims, mode, ranks))
+}
+
+// laid makes this rank's blocks of a tensor that lies in others, or in the same ones: moved tells which.
+func (p *Program) laid(g *load.Target, b *store.Blocks, asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
+	if g.Partition.Located() {
+		return g.Held(p.env.Comm, b, asIs)
 	}
-	return &load.Target{Plan: problem, Cuts: cuts, Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
+	own, err = input.Stored(p.env, p.env.Comm, g, func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+		own, _, err := even.Held(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)
+		return own, err
+	})
+	return own, true, err
 }

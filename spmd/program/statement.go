@@ -22,6 +22,11 @@ import (
 type How struct {
 	Schedule []string         // scheduling commands
 	Blocks   *place.BlockSpec // nil for the default
+	// Machine is that over which commands distribute the statement; nil for one dimension with all
+	// ranks.
+	Machine *place.Machine
+	// Placements say where the statement is to find its tensors, and to leave its result.
+	Placements map[string]place.Placement
 }
 
 // Statement is a statement of a program, at one rank.
@@ -30,12 +35,13 @@ type Statement struct {
 	text string
 	how  How
 
-	parsed  *input.Statement
-	reader  *input.Reader
-	k       *prepared.Statement // nil until it is prepared, and after it no longer fits
-	unwatch func()
-	reads   []read
-	loads   bool // it only brings its tensors, and is not compiled
+	parsed    *input.Statement
+	reader    *input.Reader
+	k         *prepared.Statement // nil until it is prepared, and after it no longer fits
+	unwatch   func()
+	reads     []read
+	loads     bool // it only brings its tensors, and is not compiled
+	mayNotFit bool // sparse operands were exchanged since the leaves were last found to fit
 
 	// What is said of the result:
 	sized []bool  // the modes that have the sizes which they had, since nothing else tells them
@@ -98,6 +104,7 @@ func (s *Statement) Compiler() string {
 
 // close gives back all that it holds.
 func (s *Statement) close() {
+	s.mayNotFit = false
 	if s.unwatch != nil {
 		s.unwatch()
 		s.unwatch = nil
@@ -180,11 +187,11 @@ func (s *Statement) try(sized bool) error {
 		}
 		return p.failed(err)
 	}
-	problem, err := plan.New(r.Plan(p.env.Comm.Size(), cmp.Or(s.how.Blocks, &place.BlockSpec{})))
+	problem, err := plan.New(r.Plan(p.env.Comm.Size(), cmp.Or(s.how.Blocks, &place.BlockSpec{}), p.o.MemoryLimit))
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed, prepared.Options{Schedule: s.how.Schedule, MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify}, problem)
+	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify}, problem)
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}
@@ -218,7 +225,8 @@ func (s *Statement) given() (*input.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &input.Given{Statement: s.text, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}, Partial: true}
+	g := &input.Given{Statement: s.text, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}, Partial: true,
+		Machine: s.how.Machine, Placements: s.how.Placements, Schedule: s.how.Schedule}
 	result := stmt.LHS.Name
 	old := false // the right side reads the result's old value
 	for _, x := range reading(stmt) {
@@ -340,7 +348,6 @@ func (s *Statement) refresh() (again string, err error) {
 	if again := s.rewritten(); again != "" {
 		return again, nil
 	}
-	sparse := false
 	for n := range s.reads {
 		r := &s.reads[n]
 		t, err := p.tensor(r.name)
@@ -360,13 +367,13 @@ func (s *Statement) refresh() (again string, err error) {
 		if !sameStorage(t.held, s.reader.Sizes.Dims[r.operand], bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
 			return r.name + " is stored otherwise, or has other sizes", nil
 		}
+		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
 		if err := s.k.Exchange(r.operand, t.held); err != nil {
 			return "", p.failed(err)
 		}
 		*r = read{operand: r.operand, name: r.name, version: t.version, held: t.held, shown: s.shows(r.operand, t.held)}
-		sparse = sparse || !tcs.AllDense(t.held.Blocks.Kinds)
 	}
-	if !sparse {
+	if !s.mayNotFit { // operands of this run, or of one before that failed at a later operand
 		return "", nil
 	}
 	fits, err := s.k.Fits()
@@ -376,6 +383,7 @@ func (s *Statement) refresh() (again string, err error) {
 	if !fits {
 		return "an operand has level arrays of another width, or many more entries", nil
 	}
+	s.mayNotFit = false
 	return "", nil
 }
 
@@ -408,8 +416,10 @@ func (s *Statement) rewritten() string {
 
 // Run computes the statement once, from what its tensors are by now. Collective.
 //
-// After an error the result has no value, and the program of one rank goes on; that of
-// several ranks has ended, unless the error was found at every rank before anything was done.
+// After an error that is found before it computes, such as an operand without a value, all
+// tensors have the values that they had. After one of what it computes, such as a division of integers
+// by zero, the result has no value until something gives it one. The program of one rank goes on; that
+// of several ranks has ended, unless the error was found at every rank before anything was done.
 func (s *Statement) Run() error {
 	if err := s.ready(); err != nil {
 		return err

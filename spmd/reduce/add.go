@@ -62,7 +62,8 @@ func addDense[T number](a, b *tcs.Tensor, threads int) {
 }
 
 // Add adds the values of a block, one of the sources of the pattern that sum
-// has, at the positions of the block's map (see Union).
+// has, at the positions of the block's map (see Union). In dense levels below the last compressed one
+// the block may have a part of sum's box; the rest of it is 0.
 func Add(sum, block, at *tcs.Tensor, threads int) {
 	if sum.Type != block.Type {
 		panic("BUG: reduce: blocks of different types are added")
@@ -91,21 +92,52 @@ func add[T number](sum, block, at *tcs.Tensor, threads int) {
 	}
 	crd := at.Levels[0].Crd.Sub(0, at.Levels[0].Size)
 	x, y := tcs.Values[T](sum), tcs.Values[T](block)
-	n := int64(len(y)) / crd.Len // values under a position
-	if n*crd.Len != int64(len(y)) {
+	b := below(sum, block)
+	if b.from*crd.Len != int64(len(y)) {
 		panic("BUG: reduce: a map of another block's positions")
 	}
 	if crd.Width == 4 {
-		addAt(x, y, tcs.Slice[int32](crd), n, threads)
+		addAt(x, y, tcs.Slice[int32](crd), b, threads)
 	} else {
-		addAt(x, y, tcs.Slice[int64](crd), n, threads)
+		addAt(x, y, tcs.Slice[int64](crd), b, threads)
 	}
 }
 
-// addAt adds rows of n values; no two rows have one place.
-func addAt[T number, I int32 | int64](x, y []T, at []I, n int64, threads int) {
+// values are those below a position of the last compressed level, of a sum and of a block that may have a
+// part of them: how many each has, and in runs where that part lies in both.
+type values struct {
+	to, from int64
+	runs     []run
+}
+
+// run is n values that follow one another.
+type run struct{ to, from, n int64 }
+
+// below are the values below a position of a sum and of a block.
+func below(sum, block *tcs.Tensor) values {
+	v := values{to: 1, from: 1, runs: []run{{0, 0, 1}}}
+	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tcs.Full; l-- {
+		a, b := &sum.Levels[l], &block.Levels[l]
+		if one := v.runs[0]; v.from == v.to && one.n == v.to {
+			v.runs = []run{{v.to * (b.Offset - a.Offset), 0, one.n * b.Size}}
+		} else {
+			inner := v.runs
+			v.runs = make([]run, 0, int64(len(inner))*b.Size)
+			for c := range b.Size {
+				for _, r := range inner {
+					v.runs = append(v.runs, run{(c+b.Offset-a.Offset)*v.to + r.to, c*v.from + r.from, r.n})
+				}
+			}
+		}
+		v.to, v.from = v.to*a.Size, v.from*b.Size
+	}
+	return v
+}
+
+// addAt adds rows of values; no two rows have one place.
+func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
 	apart(int64(len(at)), int64(len(y)), threads, func(lo, hi int64) {
-		if n == 1 {
+		if b.to == 1 {
 			for p, q := range at[lo:hi] {
 				if q < 0 {
 					x[-1-q] = y[lo+int64(p)]
@@ -116,17 +148,30 @@ func addAt[T number, I int32 | int64](x, y []T, at []I, n int64, threads int) {
 			return
 		}
 		for p := lo; p < hi; p++ {
-			q, row := int64(at[p]), y[p*n:][:n]
-			if q < 0 {
-				copy(x[(-1-q)*n:][:n], row)
-				continue
-			}
-			to := x[q*n:][:n]
-			for i := range row {
-				to[i] += row[i]
-			}
+			addRow(x, y[p*b.from:][:b.from], int64(at[p]), b)
 		}
 	})
+}
+
+// addRow adds the values below one position, or sets them where the place is the first.
+func addRow[T number](x, row []T, q int64, b values) {
+	if q < 0 {
+		to := x[(-1-q)*b.to:][:b.to]
+		if b.from < b.to {
+			clear(to)
+		}
+		for _, r := range b.runs {
+			copy(to[r.to:][:r.n], row[r.from:])
+		}
+		return
+	}
+	to := x[q*b.to:][:b.to]
+	for _, r := range b.runs {
+		to := to[r.to:][:r.n]
+		for i, v := range row[r.from:][:r.n] {
+			to[i] += v
+		}
+	}
 }
 
 // Compose makes a map into a pattern one into the union of this pattern, as a

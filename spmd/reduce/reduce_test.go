@@ -196,6 +196,57 @@ func TestUnionCountsMemory(t *testing.T) {
 	}
 }
 
+// TestPartsOfABox: sources that cover a part of a union's box, also in dense levels, add to what they cover.
+func TestPartsOfABox(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for trial := range 120 {
+		kinds := []string{"ds", "dds", "ssd", "sdd", "dsd", "sds"}[trial%6]
+		s := &Shape{Name: "A", Type: tcs.Float64, Kinds: kinds}
+		var box [][2]int64
+		for l := range kinds {
+			size := 2 + r.Int64N(5)
+			s.Dims, s.Modes, box = append(s.Dims, size), append(s.Modes, l), append(box, [2]int64{0, size})
+			s.PosWidth, s.CrdWidth = append(s.PosWidth, 4), append(s.CrdWidth, 4)
+		}
+		var sources []*tcs.Tensor
+		want := map[string]float64{}
+		for range 3 {
+			part := [][2]int64{}
+			for _, b := range box {
+				lo := r.Int64N(b[1])
+				part = append(part, [2]int64{lo, lo + 1 + r.Int64N(b[1]-lo)})
+			}
+			source := random(t, r, s, part, r.IntN(12), false)
+			for at, v := range entries(source) {
+				want[at] += v
+			}
+			sources = append(sources, source)
+		}
+		p, maps, err := Union(s, box, sources, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := p.Block(alloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, source := range sources {
+			Add(sum, source, maps[k], 1)
+		}
+		got := entries(sum)
+		for at, v := range got {
+			if v != want[at] { // 0 where a position has no source's coordinate
+				t.Fatalf("trial %d, %s: %v at %s, want %v", trial, kinds, v, at, want[at])
+			}
+		}
+		for at := range want {
+			if _, ok := got[at]; !ok {
+				t.Fatalf("trial %d, %s: nothing at %s, want %v", trial, kinds, at, want[at])
+			}
+		}
+	}
+}
+
 func TestAddDense(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		for typ, values := range map[tcs.Type]int{tcs.Float64: 300000, tcs.Float32: 10, tcs.Int64: 10, tcs.Int32: 200000, tcs.Complex128: 10, tcs.Complex64: 10} {

@@ -74,7 +74,7 @@ type scratch struct {
 // source's positions at the shape's last compressed level, or -1-q for the
 // first source that has q; the level's Size counts them. A source's levels down to that one are the shape's;
 // it may have others below. A source may hold more than the box only along dense
-// levels. limit counts the arrays, which the caller closes with the pattern and the maps. Errors:
+// levels, and it may cover less of the box. limit counts the arrays, which the caller closes with the pattern and the maps. Errors:
 // *tcs.MemoryError, *ErrWidth.
 func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources, scratch: make([]scratch, len(s.Kinds)+1)}
@@ -192,16 +192,20 @@ func (u *union) below(l int, heads []head) {
 	u.push(&u.pos[l], n)
 }
 
-// dense visits every coordinate of the box.
+// dense visits every coordinate of the box, each with the sources that cover it.
 func (u *union) dense(l int, heads []head) {
 	r := u.box[u.shape.Modes[l]]
 	s := &u.scratch[l]
-	next := slices.Grow(s.heads[:0], len(heads))[:len(heads)]
+	next := slices.Grow(s.heads[:0], len(heads))
 	s.heads = next
 	for c := r[0]; c < r[1]; c++ {
-		for k, h := range heads {
+		next = next[:0]
+		for _, h := range heads {
 			lev := &u.sources[h.src].Levels[l]
-			next[k] = head{h.src, h.p*lev.Size + c - lev.Offset}
+			if own := u.sources[h.src].Range(lev.Mode); c < own[0] || c >= own[1] {
+				continue
+			}
+			next = append(next, head{h.src, h.p*lev.Size + c - lev.Offset})
 		}
 		u.below(l+1, next)
 	}

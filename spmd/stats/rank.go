@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"distaff/kernels/tune"
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
 )
@@ -18,6 +19,9 @@ type Rank struct {
 	Nonzeros                 int64 // entries of the largest operand that its steps read
 	Load, Compile            float64
 	Spent                    exec.Spent // in the last repeat
+	Threads                  int
+	Work                     tune.Work // of a run's leaves
+	Estimated                bool      // the operations of Work are estimates
 	Allocated                int64
 	Parts                    []comm.Counters // of a job file: of each of its statements
 }

@@ -24,6 +24,7 @@ type Stats struct {
 	Phases    Phases           `json:"phases"`
 	Comm      Comm             `json:"comm"`
 	Balance   Balance          `json:"balance"`
+	Work      *Work            `json:"work,omitempty"` // nil of a job file
 	PeakRSS   []int64          `json:"peak_rss_bytes"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/partition"
 )
 
 // Blocks are the blocks of one tensor: which rank holds each, the box that each
@@ -18,9 +19,50 @@ type Blocks struct {
 	Modes  []int
 	Owners []int
 	Boxes  [][][2]int64 // a block, the range of each mode; together they are the tensor
-	Own    map[int]*tcs.Tensor
+	// From and To are nil; or the blocks follow one another in storage order, and block k has the entries whose
+	// tuples of coordinates of the outermost modes come from From[k] on and before To[k], nil for open. Boxes
+	// of neighbours then may have coordinates in common, of which the keys say whose they are.
+	From, To [][]int64
+	Own      map[int]*tcs.Tensor
 	// Sums says that the values are sums, whose zeros are to have no sign (Unsign).
 	Sums bool
+}
+
+// Regions are disjoint boxes that together are block k: one, its own, but of a block between keys.
+func (t *Blocks) Regions(k int) [][][2]int64 {
+	if t.From == nil {
+		return t.Boxes[k : k+1]
+	}
+	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Modes, t.Dims)
+}
+
+// Boxed is the tensor in blocks that are boxes, of which those of blocks between keys are views. end
+// closes these. Blocks that are boxes are given as they are.
+func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
+	if t.From == nil {
+		return t, func() {}, nil
+	}
+	y := *t
+	y.Owners, y.Boxes, y.From, y.To, y.Own = nil, nil, nil, nil, map[int]*tcs.Tensor{}
+	end = func() {
+		for _, v := range y.Own {
+			v.Close()
+		}
+	}
+	for k, owner := range t.Owners {
+		for _, box := range t.Regions(k) {
+			if b := t.Own[k]; b != nil {
+				v, err := b.View(tcs.Block{Box: box})
+				if err != nil {
+					end()
+					return nil, nil, err
+				}
+				y.Own[len(y.Owners)] = v
+			}
+			y.Owners, y.Boxes = append(y.Owners, owner), append(y.Boxes, box)
+		}
+	}
+	return &y, end, nil
 }
 
 // LaidAs tells whether two tensors share the lists of their blocks, and so lie alike.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 
 	"distaff/io/coo"
@@ -28,8 +29,8 @@ type dense struct {
 func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.FileRange, error) {
 	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(), size: int64(t.Type.Size()), limit: limit, w: s, off: off}
 	for _, k := range d.own {
-		if !exact(t.Own[k]) {
-			panic("BUG: store: a dense block with a frame of another size")
+		if !covers(t.Own[k]) {
+			panic("BUG: store: a dense block lacks a part of its box")
 		}
 	}
 	var spans []coo.FileRange
@@ -38,6 +39,14 @@ func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([
 		return spans, err
 	}
 	return d.exchange(s)
+}
+
+// covers tells whether a dense block's levels have all coordinates of its box, and maybe others.
+func covers(t *tcs.Tensor) bool {
+	return !slices.ContainsFunc(t.Levels, func(l tcs.Level) bool {
+		r := t.Range(l.Mode)
+		return r[0] < r[1] && (r[0] < l.Offset || r[1] > l.Offset+l.Size)
+	})
 }
 
 // intervals tells whether each block fills an interval of the array.
@@ -64,9 +73,10 @@ func (d *dense) sameOrder() bool {
 func (d *dense) writeRows() ([]coo.FileRange, error) {
 	var spans []coo.FileRange
 	var window []byte
-	direct := d.sameOrder()
+	ordered := d.sameOrder()
 	for _, k := range d.own {
 		lo, hi, _ := d.f.rows(d.t.Boxes[k])
+		direct := ordered && d.t.Own[k].Vals.Len == hi-lo
 		span := coo.FileRange{From: lo, N: hi - lo}
 		step := int64(windowMost) / d.size
 		for a := lo; a < hi; a += step {

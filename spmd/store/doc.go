@@ -35,6 +35,9 @@
 // What a window of rows is made of travels to the rank that puts it together (parcels.go);
 // ranks of one process read it where it is (nearby.go).
 //
+// Blocks between keys, whose boxes may overlap, are written as the disjoint boxes that
+// each is made of (Blocks.Boxed).
+//
 // What goes out in order only (pipes, compressed files, .npz, and files that the
 // ranks cannot all open) is one piece, at rank 0 (gather.go); it passes through.
 //

@@ -12,6 +12,11 @@ import (
 func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config, write func(coo.Stream) error) error {
 	c = c.Uncounted()
 	t.Unsign(cfg.Threads)
+	t, end, err := t.Boxed()
+	if err != nil {
+		return err
+	}
+	defer end()
 	runs, err := t.runs(modes, zeros, zeros == coo.DropFill, cfg)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -87,7 +88,7 @@ func (s *cellStream) Next(b *coo.Batch) error {
 }
 
 // problem cuts the modes at random, some by one variable.
-func problem(rng *rand.Rand, dims []int64, ranks int, outermost int) (*plan.Problem, []int) {
+func problem(rng *rand.Rand, dims []int64, ranks int, outermost int) *partition.Partition {
 	b := &place.Blocking{}
 	cuts := make([]int, len(dims))
 	for m := range cuts {
@@ -106,7 +107,8 @@ func problem(rng *rand.Rand, dims []int64, ranks int, outermost int) (*plan.Prob
 		b.Vars = append(b.Vars, place.BlockVar{Name: fmt.Sprint("v", m), Cuts: points})
 		b.Map = append(b.Map, cuts[m])
 	}
-	return &plan.Problem{Blocking: b, Ranks: ranks}, cuts
+	part, _ := (&plan.Problem{Blocking: b, Ranks: ranks}).Partition(cuts)
+	return part
 }
 
 func TestBlocksComeBackWhole(t *testing.T) {
@@ -119,7 +121,7 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		if way == 2 {
 			outermost = whole.Levels[0].Mode
 		}
-		p, cuts := problem(rng, whole.Dims, ranks, outermost)
+		part := problem(rng, whole.Dims, ranks, outermost)
 		order := rng.Perm(3)
 		sorted, err := coo.Sort(coo.FromTensor(whole, coo.DropFill), coo.Spec{Modes: order}, coo.Config{})
 		if err != nil {
@@ -132,15 +134,15 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		var got []string
 		err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			kinds, modes := whole.Format()
-			g := &load.Target{Plan: p, Cuts: cuts, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Dims, Name: "T"}}
+			g := &load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Dims, Name: "T"}}
 			own, err := blocks(c, g, whole, way)
 			if err != nil {
 				return err
 			}
 			b := &store.Blocks{Dims: whole.Dims, Type: whole.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
-			for k := range plan.Block(p.SpaceOf(cuts).Size()) {
-				b.Owners = append(b.Owners, p.Owner(cuts, k))
-				b.Boxes = append(b.Boxes, p.Box(cuts, k, whole.Dims))
+			for k := range plan.Block(part.Pieces()) {
+				b.Owners = append(b.Owners, part.OwnerOf(k))
+				b.Boxes = append(b.Boxes, part.Box(k, whole.Dims))
 			}
 			for k, t := range own {
 				b.Own[int(k)] = t
@@ -183,7 +185,7 @@ func blocks(c comm.Comm, g *load.Target, whole *tcs.Tensor, way int) (map[plan.B
 		return g.Filter(c.Rank(), coo.FromTensor(whole, coo.DropFill))
 	}
 	if !g.Viewable(whole) {
-		return nil, fmt.Errorf("cuts %v of %s are not viewable", g.Cuts, whole.FormatString())
+		return nil, fmt.Errorf("axes %v of %s are not viewable", g.Partition.Axes, whole.FormatString())
 	}
 	return g.Views(c.Rank(), whole)
 }

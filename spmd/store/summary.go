@@ -12,6 +12,11 @@ import (
 // count. Collective.
 func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (entries int64, err error) {
 	c = c.Uncounted()
+	t, end, err := t.Boxed()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
 	for _, k := range t.numbers() {
 		if err := values(t, k, add); err != nil {
 			return 0, err

@@ -42,6 +42,11 @@ func ParseMode(s string) (Mode, error) {
 func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, cfg coo.Config) error {
 	c = c.Uncounted()
 	t.Unsign(cfg.Threads)
+	t, end, err := t.Boxed()
+	if err != nil {
+		return err
+	}
+	defer end()
 	f, err := convert.FormatOf(name)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -103,8 +104,7 @@ func sample(t *testing.T, rng *rand.Rand, kinds string) *tcs.Tensor {
 
 // cut is a tensor in blocks of its own, for a number of ranks.
 type cut struct {
-	p    *plan.Problem
-	cuts []int
+	part *partition.Partition
 	way  int  // 0: blocks are assembled, 1: they are views
 	wide bool // assembled blocks have 64-bit arrays
 	far  bool // ranks share no memory
@@ -119,7 +119,7 @@ func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
 // own are the blocks of a rank.
 func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
-	g := &load.Target{Plan: x.p, Cuts: x.cuts, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T", Wide: x.wide}}
+	g := &load.Target{Partition: x.part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T", Wide: x.wide}}
 	var own map[plan.Block]*tcs.Tensor
 	var err error
 	if x.way == 1 && g.Viewable(t) {
@@ -131,9 +131,9 @@ func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
 		return nil, nil, err
 	}
 	b := &store.Blocks{Dims: t.Dims, Type: t.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
-	for k := range plan.Block(x.p.SpaceOf(x.cuts).Size()) {
-		b.Owners = append(b.Owners, x.p.Owner(x.cuts, k))
-		b.Boxes = append(b.Boxes, x.p.Box(x.cuts, k, t.Dims))
+	for k := range plan.Block(x.part.Pieces()) {
+		b.Owners = append(b.Owners, x.part.OwnerOf(k))
+		b.Boxes = append(b.Boxes, x.part.Box(k, t.Dims))
 	}
 	for k, t := range own {
 		b.Own[int(k)] = t
@@ -172,12 +172,17 @@ func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limi
 	if err != nil {
 		return nil, err
 	}
+	return contents(file)
+}
+
+// contents is what a file holds that has no name.
+func contents(file *outfile.File) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
 		return nil, err
 	}
 	got := make([]byte, st.Size)
-	_, err = file.ReadAt(got, 0)
+	_, err := file.ReadAt(got, 0)
 	return got, err
 }
 
@@ -251,7 +256,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					outermost = whole.Levels[0].Mode
 				}
-				x.p, x.cuts = problem(rng, whole.Dims, ranks, outermost)
+				x.part = problem(rng, whole.Dims, ranks, outermost)
 				names := []string{"t.tcs", "t.tns", "t.npy"}
 				if order <= 2 {
 					names = append(names, "t.mtx")
@@ -261,7 +266,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				}
 				for _, name := range names {
 					mode := store.Mode(rng.IntN(3))
-					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, cuts %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.cuts, mode, whole.Dims, name)
+					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode, whole.Dims, name)
 					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
@@ -323,7 +328,7 @@ func TestSizesPastOneWindow(t *testing.T) {
 				ranks = 2
 			}
 			x := &cut{}
-			x.p, x.cuts = grid(whole.Dims, modes, int64(ranks), ranks)
+			x.part = grid(whole.Dims, modes, int64(ranks), ranks)
 			for _, name := range []string{"t.tcs", "far.tcs", "t.npy", "t.tns"} {
 				x.far = name == "far.tcs"
 				limit := tcs.NewLimit(0)
@@ -345,7 +350,7 @@ func TestSizesPastOneWindow(t *testing.T) {
 }
 
 // grid cuts the modes that are marked in n equal ranges.
-func grid(dims []int64, marked []bool, n int64, ranks int) (*plan.Problem, []int) {
+func grid(dims []int64, marked []bool, n int64, ranks int) *partition.Partition {
 	b := &blocking{}
 	cuts := make([]int, len(dims))
 	for m := range cuts {
@@ -355,7 +360,8 @@ func grid(dims []int64, marked []bool, n int64, ranks int) (*plan.Problem, []int
 			b.Map = append(b.Map, cuts[m])
 		}
 	}
-	return &plan.Problem{Blocking: b, Ranks: ranks}, cuts
+	part, _ := (&plan.Problem{Blocking: b, Ranks: ranks}).Partition(cuts)
+	return part
 }
 
 func TestFailuresLeaveNothing(t *testing.T) {
@@ -370,7 +376,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	}
 	for _, marked := range [][]bool{{true, true, true}, {true, false, false}} {
 		x := &cut{}
-		x.p, x.cuts = grid(whole.Dims, marked, 3, 3)
+		x.part = grid(whole.Dims, marked, 3, 3)
 		// One byte is too few for any buffer.
 		if _, err := x.write(whole, 3, path, store.Parallel, tcs.NewLimit(1)); err == nil && slices.Equal(marked, []bool{true, true, true}) {
 			t.Errorf("cut in %v: a rank without memory gave no error", marked)

@@ -27,6 +27,14 @@
 // The sums of a Parallel loop's Reduce are those of at most 256 pieces, cut by the
 // range alone and added in order: the same bits at any number of threads.
 //
+// A product of matrices (ir.Gemm) is a call of env's gemm, where that is set and takes the matrices,
+// and else loops of the helper of that name. A large one is cut into a part a thread.
+//
+// A C function of the user's (ir.Call) stands in the same file, behind all leaves, so that none of its
+// macros and names changes them, and all that it defines is hidden in the object, so that it
+// takes the place of no function of another library, and none of theirs the place of it. Leaves call
+// it by a static function that is declared before them.
+//
 // # Failure
 //
 // A function that can fail returns the code. What it allocated it releases on its
@@ -42,7 +50,8 @@
 //
 //	file.go     a file: interface, helpers, leaves
 //	cfunc.go    one function while it is printed
-//	stmt.go     statements
+//	stmt.go     statements; gemm.go, products of matrices
+//	call.go     calls of the user's functions, and their text
 //	expr.go     expressions
 //	loop.go     loops: serial, unrolled, of lanes, parallel
 //	piece.go    the function that runs a part of a parallel loop's range

@@ -2,6 +2,7 @@ package c
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"distaff/codegen/emit/clike"
@@ -13,7 +14,8 @@ type file struct {
 	names   *clike.Namer // of functions
 	needs   map[string]bool
 	body    strings.Builder
-	longest int // bytes of a leaf in body, with its functions for parallel loops
+	calls   []*ir.Call // one of each function of the user's that leaves call
+	longest int        // bytes of a leaf in body, with its functions for parallel loops
 }
 
 func newFile() *file {
@@ -48,14 +50,14 @@ const (
 
 func (f *file) text() string {
 	prelude := f.prelude()
-	text := prelude + f.body.String()
+	text := prelude + f.prototypes() + f.body.String()
 	if len(prelude)+f.longest > maxOptimized {
 		text = plainly + text
 	}
 	if f.needs[unrolled] {
 		text = wrapped + text
 	}
-	return header + unknownPragmas + text
+	return header + unknownPragmas + text + f.userText()
 }
 
 // leaf is a leaf as it is printed.
@@ -201,6 +203,17 @@ func (u *usage) stmt(s ir.Stmt) {
 	case *ir.Copy:
 		u.array(s.Dst)
 		u.array(s.Src)
+	case *ir.Gemm:
+		for _, m := range []ir.Matrix{s.C, s.A, s.B} {
+			u.array(m.A)
+		}
+		u.env = true
+	case *ir.Call:
+		for _, a := range s.Args {
+			if a.A != nil {
+				u.array(a.A)
+			}
+		}
 	case *ir.Sort:
 		u.array(s.A)
 	case *ir.SortBy:
@@ -322,6 +335,12 @@ func (l *leaf) reads(a *ir.Array) bool {
 		}
 		if t, ok := s.(*ir.Copy); ok && t.Src == a {
 			found = true
+		}
+		if t, ok := s.(*ir.Gemm); ok && (t.C.A == a || t.A.A == a || t.B.A == a) {
+			found = true
+		}
+		if t, ok := s.(*ir.Call); ok {
+			found = found || slices.ContainsFunc(t.Args, func(x ir.Argument) bool { return x.A == a })
 		}
 	})
 	ir.WalkExprs(l.fn.Body, func(x ir.Expr) {

@@ -2,6 +2,7 @@ package c
 
 import (
 	"embed"
+	"strconv"
 	"strings"
 
 	"distaff/codegen/emit/clike"
@@ -40,18 +41,16 @@ var helpers = []clike.Helper{
 	{Name: "grow", Uses: []string{"bytes"}},
 	{Name: "free_table", Uses: []string{"release"}},
 	{Name: "sort_by", Uses: []string{"alloc", "release"}},
+	{Name: "times", Types: []ir.Type{ir.Float32, ir.Float64}},
+	{Name: "gemm", Types: []ir.Type{ir.Float32, ir.Float64, ir.Complex64, ir.Complex128}},
+	{Name: "address"},
 	{Name: "chunk"},
 	{Name: "fault"},
 	{Name: "ordered", Uses: []string{"fault"}},
 }
 
 // ctype is the C type of a value.
-func ctype(t ir.Type) string {
-	return map[ir.Type]string{
-		ir.Bool: "_Bool", ir.Int32: "int32_t", ir.Int64: "int64_t", ir.Float32: "float", ir.Float64: "double",
-		ir.Complex64: "float _Complex", ir.Complex128: "double _Complex",
-	}[t]
-}
+func ctype(t ir.Type) string { return t.C() }
 
 // need asks for a helper; a typed one as "name:type".
 func (f *file) need(name string) { f.needs[name] = true }
@@ -71,6 +70,7 @@ func (f *file) prelude() string {
 		unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long", ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
 		return strings.NewReplacer(
 			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(clike.Component(t)),
+			"$X", product(t), "$N", strconv.FormatInt(64/t.Size(), 10), "$K", strconv.Itoa(gemmKinds[t]),
 		).Replace(snippet(name))
 	})
 }

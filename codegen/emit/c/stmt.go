@@ -68,6 +68,10 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		}
 		f.need(name)
 		f.line("dst_"+name+"(%s, %s, %s, %s, %s, sizeof(%s));", f.array(s.Dst), f.expr(s.DstLo, 0), f.array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
+	case *ir.Gemm:
+		f.gemm(s)
+	case *ir.Call:
+		f.call(s)
 	case *ir.Sort:
 		f.line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
 	case *ir.Mark:

@@ -36,6 +36,13 @@ var inputs = map[string]input{
 		}
 	}, bounds: [][2]int64{{0, 31}}},
 	"arith": {args: arithArgs},
+	"product": {args: func() []interp.Arg {
+		return []interp.Arg{
+			vals(integers[float64](50*40, 40)), vals(integers[float64](2+50*25, 41)), vals(integers[float64](1+23*38, 42)),
+			vals(integers[float32](9*9, 43)), vals(integers[float32](9*4, 44)), vals(integers[float32](2+4*8, 45)),
+			vals(complexes(3 * 35)), vals(complexes(3 * 42)), vals(complexes(30)),
+		}
+	}},
 	"atomics": {args: func() []interp.Arg {
 		crd := make([]int64, 200)
 		for i, x := range integers[int64](200, 20) {

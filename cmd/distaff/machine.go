@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+
+	"distaff/spmd"
+)
+
+// tellMachine tells of the machine model: of the one given, or that which the cache has.
+func tellMachine(tell *teller, m *spmd.Machine) {
+	if m == nil {
+		kept, err := spmd.MeasuredMachine()
+		switch {
+		case err != nil:
+			tell.line("note", "machine", "what was measured is of no use: %v; distaff doctor --tune measures it again", err)
+			return
+		case kept == nil:
+			tell.line("note", "machine", "not measured: distaff doctor --tune does it in 3 seconds; until then statistics tell no share of what the machine can do")
+			return
+		}
+		m = kept
+	}
+	tell.machine = m
+	tell.line("ok", "machine", "%s, at %s", m.CPU, figuresOf(m.Threads))
+	for _, l := range m.Levels {
+		size := ""
+		if l.Bytes > 0 {
+			size = " of " + spmd.FormatSize(l.Bytes)
+		}
+		tell.line("", "", "%s%s: reads %s/s, writes %s/s, %s gathers/s; %s from one load to the next that depends on it", l.Name, size,
+			pair(m, l.Read, bytesText), pair(m, l.Write, bytesText), pair(m, l.Gathers, countText), timeText(l.Dependent))
+	}
+	tell.line("", "", "%s multiply-adds/s of float64, %s of float32", pair(m, m.MultiplyAdds64, countText), pair(m, m.MultiplyAdds32, countText))
+	tell.line("", "", "memory that is written first: %s/s", pair(m, m.Touched, bytesText))
+	regions := ""
+	if m.Threads > 1 {
+		regions = ", a parallel region " + timeText(m.Region)
+	}
+	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s", pair(m, m.Atomic, timeText), timeText(m.Call), regions)
+	tellMessages(tell, m)
+}
+
+// tellMessages tells of the messages in a machine model.
+func tellMessages(tell *teller, m *spmd.Machine) {
+	for _, x := range m.Messages {
+		tell.line("ok", "messages", "between %s: %s, and %s/s", x.Between, timeText(x.Latency), bytesText(x.Bandwidth))
+	}
+}
+
+// figuresOf says which figures a pair has.
+func figuresOf(threads int) string {
+	if threads == 1 {
+		return "1 thread"
+	}
+	return fmt.Sprintf("1 and %d threads", threads)
+}
+
+// pair prints a figure at one thread and, if there are more, at all.
+func pair(m *spmd.Machine, p spmd.MachinePair, text func(float64) string) string {
+	if m.Threads == 1 {
+		return text(p.One)
+	}
+	return text(p.One) + " and " + text(p.All)
+}
+
+// scaled prints a number of three digits with the greatest of some units that it reaches.
+func scaled(x float64, units []string, step float64) string {
+	k := 0
+	for ; k+1 < len(units) && x >= step; k++ {
+		x /= step
+	}
+	return fmt.Sprintf("%.3g%s", x, units[k])
+}
+
+func bytesText(x float64) string {
+	return scaled(x, []string{" B", " kB", " MB", " GB", " TB"}, 1000)
+}
+
+func countText(x float64) string {
+	return scaled(x, []string{"", " thousand", " million", " billion"}, 1000)
+}
+
+// timeText prints seconds.
+func timeText(x float64) string { return scaled(x*1e9, []string{" ns", " us", " ms", " s"}, 1000) }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"distaff/kernels/tune"
+	"distaff/spmd"
+)
+
+// TestDoctorTune: what doctor measures is what it tells later, alone and under each MPI, whose messages are added to it;
+// without a model of the processor these are refused.
+func TestDoctorTune(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("needs a C compiler")
+	}
+	dir, cache := t.TempDir(), t.TempDir()
+	distaff := program(t, dir)
+	run := func(args ...string) (out string, err error) {
+		cmd := exec.Command(distaff, args...)
+		cmd.Env = append(os.Environ(), "DISTAFF_CACHE="+cache)
+		text, err := cmd.CombinedOutput()
+		return string(text), err
+	}
+	model := func(args ...string) *spmd.Machine {
+		t.Helper()
+		out, err := run(args...)
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		var told struct{ Machine *spmd.Machine }
+		if err := json.Unmarshal([]byte(out), &told); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return told.Machine
+	}
+	if m := model("doctor", "--json"); m != nil {
+		t.Errorf("a machine that was not measured: got %+v", m)
+	}
+	if out, err := run("doctor"); err != nil || !strings.Contains(out, "not measured: distaff doctor --tune does it") {
+		t.Errorf("got %v\n%s", err, out)
+	}
+	measured := model("doctor", "--tune", "--json")
+	if measured == nil || len(measured.Levels) == 0 || measured.Threads < 1 {
+		t.Fatalf("got %+v", measured)
+	}
+	figures := []float64{measured.Call, measured.Atomic.One, measured.Atomic.All, measured.Touched.One, measured.Touched.All, measured.MultiplyAdds64.One, measured.MultiplyAdds32.All}
+	for _, l := range measured.Levels {
+		figures = append(figures, l.Read.One, l.Read.All, l.Write.One, l.Write.All, l.Dependent, l.Gathers.One, l.Gathers.All)
+	}
+	if x := measured.Between(tune.BetweenThreads); x == nil {
+		t.Errorf("no messages between ranks of a process: %+v", measured.Messages)
+	} else {
+		figures = append(figures, x.Latency, x.Bandwidth)
+	}
+	for n, x := range figures {
+		if !(x > 0) {
+			t.Errorf("figure %d is %v", n, x)
+		}
+	}
+	if m := model("doctor", "--json"); !reflect.DeepEqual(m, measured) {
+		t.Errorf("doctor tells of %+v, and measured %+v", m, measured)
+	}
+	for _, l := range mpiLaunchers(t) {
+		launched := func(cache string) (code int, stdout, stderr string) {
+			r := launchIn(t, dir, l.Argv(2, distaff, "doctor", "--tune"), []string{"DISTAFF_CACHE=" + cache}, nil)
+			return r.Code, r.Out, r.Err
+		}
+		code, stdout, stderr := launched(cache)
+		if code != 0 || strings.Count(stdout, "between processes of a machine") != 1 || strings.Count(stdout, "between ranks of a process") != 1 {
+			t.Errorf("%s: exit code %d\n%s%s", l.Name, code, stdout, stderr)
+		}
+		if m := model("doctor", "--json"); m == nil || m.Between(tune.BetweenProcesses) == nil || !reflect.DeepEqual(m.Levels, measured.Levels) {
+			t.Errorf("%s: the model is then %+v", l.Name, m)
+		}
+		code, stdout, stderr = launched(filepath.Join(dir, "empty"))
+		if code != 1 || strings.Count(stderr, "this machine was not measured") != 1 {
+			t.Errorf("%s, no model: exit code %d\n%s%s", l.Name, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package distribute
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/schedule"
+)
+
+// leaf is the schedule of what the loops have under them, over the variables of the statement: the
+// inner variable of a cut whose loop over chunks is peeled is the one that it cut. A tensor whose positions
+// are distributed has blocks with those of their chunks alone, so that loops over coordinates go
+// through these too: what takes the positions is left out, where other commands of the leaf say
+// nothing of them.
+func (p *peeling) leaf() ([]string, error) {
+	out, err := p.commands(func(s step) bool { return !p.stored.makes(s.Command) })
+	if err != nil || p.stored == nil || !p.stored.named(out) {
+		return out, err
+	}
+	return p.commands(func(step) bool { return true })
+}
+
+// commands prints those of the leaf's that are wanted.
+func (p *peeling) commands(wanted func(step) bool) ([]string, error) {
+	var out []string
+	for _, s := range p.read {
+		switch {
+		case !wanted(s), s.cut != nil && p.runsOver(s.cut.outer):
+			continue
+		case s.before != nil && slices.ContainsFunc(s.Args, func(a schedule.Arg) bool { return p.isPeeled(p.vars[a.Text]) }):
+			if order := p.reordered(s); order != nil {
+				out = append(out, "reorder("+strings.Join(order, ",")+")")
+			}
+			continue
+		}
+		args, err := p.arguments(s.Args, s.Words())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s.Name+"("+args+")")
+	}
+	return out, nil
+}
+
+// isPeeled tells whether the loop that goes through the values of v is peeled.
+func (p *peeling) isPeeled(v *variable) bool { return v != nil && p.runsOver(v) }
+
+// reordered is the order that a reorder which also names peeled loops gives to the leaf's; nil where
+// it leaves them as they are. Where the leaf's loops that it names do not say it, as the loops that
+// took their places were peeled, all those between the first and last that moved are in it.
+func (p *peeling) reordered(s step) []string {
+	before, after := p.unpeeled(s.before), p.unpeeled(s.after)
+	if slices.Equal(before, after) {
+		return nil
+	}
+	var named []*variable
+	for _, a := range s.Args {
+		if v := p.vars[a.Text]; !p.isPeeled(v) {
+			named = append(named, v)
+		}
+	}
+	if !slices.Equal(permuted(before, named), after) {
+		from, to := 0, len(after)
+		for before[from] == after[from] {
+			from++
+		}
+		for before[to-1] == after[to-1] {
+			to--
+		}
+		named = after[from:to]
+	}
+	out := make([]string, len(named))
+	for k, v := range named {
+		out[k] = p.inLeaf(v)
+	}
+	return out
+}
+
+func (p *peeling) unpeeled(list []*variable) []*variable {
+	return slices.DeleteFunc(slices.Clone(list), p.isPeeled)
+}
+
+// inLeaf is the name of a variable in the leaf.
+func (p *peeling) inLeaf(v *variable) string {
+	for v.kind == innerOf && p.runsOver(v.from.outer) {
+		v = v.from.of
+	}
+	return v.name
+}
+
+// arguments prints arguments of a command of the leaf, of which some are words of the language.
+func (p *peeling) arguments(list []schedule.Arg, words []bool) (string, error) {
+	out := make([]string, len(list))
+	for k, a := range list {
+		text, err := "", error(nil)
+		if a.List != nil {
+			text, err = p.arguments(a.List, nil)
+			text = "{" + text + "}"
+		} else if k < len(words) && words[k] {
+			text = a.Text
+		} else {
+			text, err = p.renamed(a, a.Text, p.leafWord)
+		}
+		if err != nil {
+			return "", err
+		}
+		out[k] = text
+	}
+	return strings.Join(out, ","), nil
+}
+
+// leafWord is a word of the leaf's schedule, which stands in argument a.
+func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
+	v := p.vars[word]
+	switch {
+	case v == nil:
+		return word, nil
+	case p.isPeeled(v) && (v.kind == outerOf || v.kind == rotated):
+		return "", refuse(a, "%s is the loop over chunks outside the leaf, and this is a command of the leaf", word)
+	}
+	return p.inLeaf(v), nil
+}
+
+// renamed is the text of argument a with word in the place of each word that is a name, and with
+// numbers in the place of the machine's extents. A nil word changes no name.
+func (p *peeling) renamed(a schedule.Arg, text string, word func(schedule.Arg, string) (string, error)) (string, error) {
+	var b strings.Builder
+	for at := 0; at < len(text); {
+		from := at
+		if !wordByte(text[at]) {
+			at++
+			b.WriteByte(text[from])
+			continue
+		}
+		// The extents of machines and the numbers with a point have parts with dots between them.
+		for at < len(text) && (wordByte(text[at]) || text[at] == '.') {
+			at++
+		}
+		w, err := text[from:at], error(nil)
+		switch {
+		case '0' <= w[0] && w[0] <= '9':
+		case strings.Contains(w, "."):
+			w, err = p.extent(a, w)
+		case word != nil:
+			w, err = word(a, w)
+		}
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(w)
+	}
+	return b.String(), nil
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}

@@ -1,0 +1,60 @@
+package distribute
+
+import (
+	"strconv"
+	"strings"
+
+	"distaff/codegen/schedule"
+)
+
+// number is an argument as the number of chunks, or of coordinates, that a command gives.
+func (p *peeling) number(c *schedule.Command, a schedule.Arg) (int64, error) {
+	text, err := p.renamed(a, a.Text, nil)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, refuse(a, "%s: got %s, want a whole number, or the extent of a machine", c.Name, text)
+	}
+	if n < 1 || n > 1<<40 {
+		return 0, refuse(a, "%s: got %d, want at least 1 and at most 2^40", c.Name, n)
+	}
+	return n, nil
+}
+
+// grid is an argument as the machine, or one grid of it: the index of its first dimension, and its
+// extents.
+func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
+	if a.Text == p.machine.Name {
+		return 0, p.machine.Dims(), nil
+	}
+	names := []string{p.machine.Name}
+	for _, g := range p.machine.Grids {
+		if g.Name != "" {
+			name := p.machine.Name + "." + g.Name
+			if a.Text == name {
+				return base, g.Extents, nil
+			}
+			names = append(names, name)
+		}
+		base += len(g.Extents)
+	}
+	return 0, nil, refuse(a, "distribute: got %s, want the machine: %s", a.Text, strings.Join(names, " or "))
+}
+
+// extent is the extent of the machine that M.x names, or its number of steps, M.steps.
+func (p *peeling) extent(a schedule.Arg, text string) (string, error) {
+	name, dim, _ := strings.Cut(text, ".")
+	if name != p.machine.Name {
+		return "", refuse(a, "got %s, want an extent of the machine, %s", text, p.machine.Name)
+	}
+	if dim == "steps" && p.machine.Steps > 0 {
+		return strconv.FormatInt(p.machine.Steps, 10), nil
+	}
+	k, ok := p.machine.Dim(dim)
+	if !ok {
+		return "", refuse(a, "got %s, and the machine %s has no dimension %s", text, p.machine, dim)
+	}
+	return strconv.FormatInt(p.machine.Dims()[k], 10), nil
+}

@@ -1,0 +1,125 @@
+package distribute
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+)
+
+// most is how many chunks a variable may have, and how many iterations of the loops may run at one
+// point of the machine. An iteration is a run of a leaf, of microseconds at least.
+const most = 1 << 24
+
+// nest is what the commands say, all of them being read; first is the first distribute.
+func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
+	p.lift()
+	last := len(p.loops) - 1
+	for last >= 0 && p.loops[last].by == nil {
+		last--
+	}
+	p.peeled = p.loops[:last+1]
+	for k, v := range p.peeled {
+		if err := p.peelable(k, v); err != nil {
+			return nil, err
+		}
+	}
+	n := &place.Nest{Machine: p.machine}
+	for _, v := range p.peeled {
+		n.Loops = append(n.Loops, place.Loop{Var: v.name, Dim: v.dim, Communicate: v.communicate})
+	}
+	for _, name := range p.Loops {
+		if p.stored != nil && slices.Contains(p.stored.vars, name) {
+			continue
+		}
+		if err := p.chunks(n, name); err != nil {
+			return nil, err
+		}
+	}
+	if p.stored != nil {
+		if err := p.positions(n); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.ends(n, first); err != nil {
+		return nil, err
+	}
+	leaf, err := p.leaf()
+	n.Leaf, n.Scheduled = leaf, len(leaf) > 0
+	return n, err
+}
+
+// ends refuses a nest with too many iterations at one point of the machine.
+func (p *peeling) ends(n *place.Nest, first *schedule.Command) error {
+	extents := p.machine.Dims()
+	runs := int64(1)
+	for _, l := range n.Loops {
+		here := l.N
+		if l.Dim >= 0 {
+			here = (l.N + extents[l.Dim] - 1) / extents[l.Dim]
+		}
+		if runs > most/here {
+			return refuse(first, "distribute: the loops %s have more than %d iterations at a point of the machine, and each runs the leaf; want fewer chunks", strings.Join(names(p.peeled), ", "), most)
+		}
+		runs *= here
+	}
+	return nil
+}
+
+// peelable refuses loop k, over v, where it cannot be peeled.
+func (p *peeling) peelable(k int, v *variable) error {
+	if v.by == nil && (v.kind != outerOf || v.leaf != nil) {
+		inner := p.peeled[k+1:][slices.IndexFunc(p.peeled[k+1:], func(w *variable) bool { return w.by != nil })]
+		return refuse(inner.by, "%s: the loop over %s stands inside that over %s, which is the leaf's; reorder puts it outside", inner.by.Name, inner.name, v.name)
+	}
+	at := v.by // the command to blame
+	if at == nil {
+		at = v.made
+	}
+	switch v.kind {
+	case rotated:
+		for _, w := range v.plus {
+			if out := slices.Index(p.peeled, w); out < 0 || out > k {
+				return refuse(v.by, "rotate: %s is rotated by %s, whose loop is not outside that over %s", v.turned.name, w.name, v.name)
+			}
+		}
+		return p.cuttable(at, v.turned.from)
+	case outerOf:
+		return p.cuttable(at, v.from)
+	}
+	return p.whole(at, v, v.name)
+}
+
+// cuttable refuses a cut that cannot be made outside the leaf.
+func (p *peeling) cuttable(at *schedule.Command, x *cut) error {
+	if c := x.of.leaf; c != nil {
+		return refuse(at, "%s: %s, a command of the leaf, names %s, which %s cuts; such commands come last", at.Name, c, x.of.name, x.by)
+	}
+	return p.whole(at, x.of, x.outer.name)
+}
+
+// whole refuses a variable that is not one of the statement within the chunks of peeled loops; name
+// is the loop over chunks, or coordinates, of it.
+func (p *peeling) whole(at *schedule.Command, v *variable, name string) error {
+	switch v.kind {
+	case leafs:
+		return p.ofPositions(at, v, name)
+	case outerOf, rotated:
+		return refuse(at, "%s: %s cuts %s, the number of a chunk; want a cut of the variable inside the chunks", at.Name, name, v.name)
+	case innerOf:
+		if !p.runsOver(v.from.outer) {
+			return refuse(at, "%s: the loop over %s goes through chunks of %s, whose loop is the leaf's; reorder puts it outside", at.Name, name, v.from.outer.name)
+		}
+		return p.whole(at, v.from.of, v.from.outer.name)
+	}
+	return nil
+}
+
+// loopOf is the index of the peeled loop that goes through the values of v, itself or rotated; -1
+// where there is none.
+func (p *peeling) loopOf(v *variable) int {
+	return slices.IndexFunc(p.peeled, func(l *variable) bool { return l == v || l.turned == v })
+}
+
+func (p *peeling) runsOver(v *variable) bool { return p.loopOf(v) >= 0 }

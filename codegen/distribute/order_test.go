@@ -1,0 +1,86 @@
+package distribute_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen/schedule"
+)
+
+// loopsAfter are loops after split, divide and reorder commands; others are passed over.
+func loopsAfter(t *testing.T, loops []string, commands string) []string {
+	t.Helper()
+	list, err := schedule.Parse([]string{commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loops = slices.Clone(loops)
+	for _, c := range list {
+		switch c.Name {
+		case "split", "divide":
+			k := slices.Index(loops, c.Args[0].Text)
+			loops = slices.Replace(loops, k, k+1, c.Args[1].Text, c.Args[2].Text)
+		case "reorder":
+			var at []int
+			for _, a := range c.Args {
+				at = append(at, slices.Index(loops, a.Text))
+			}
+			slices.Sort(at)
+			for k, a := range c.Args {
+				loops[at[k]] = a.Text
+			}
+		}
+	}
+	return loops
+}
+
+// TestLeafOrder holds the leaf's schedule to the loops that the whole one leaves under the peeled
+// ones: in their order, an inner variable of a peeled loop going by the name of what it cuts.
+func TestLeafOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	order := []string{"i", "j", "k", "l"}
+	scheduled := 0
+	for range 500 {
+		cuts := "divide(k,ko,ki,2)"
+		if r.IntN(2) == 0 {
+			cuts += ",split(ki,kio,kii,3)"
+		}
+		if r.IntN(2) == 0 {
+			cuts += ",divide(j,jo,ji,2)"
+		}
+		for range 1 + r.IntN(3) {
+			loops := loopsAfter(t, order, cuts)
+			r.Shuffle(len(loops), func(a, b int) { loops[a], loops[b] = loops[b], loops[a] })
+			cuts += fmt.Sprintf(",reorder(%s)", strings.Join(loops[:2+r.IntN(len(loops)-1)], ","))
+		}
+		// The loop over ko goes outermost by a last swap.
+		if loops := loopsAfter(t, order, cuts); loops[0] != "ko" {
+			cuts += fmt.Sprintf(",reorder(ko,%s)", loops[0])
+		}
+		n, err := problem{"2", "i:8 j:8 k:8 l:8", "", ""}.peel(t, cuts+",distribute(ko)")
+		if err != nil {
+			t.Fatalf("%s: %v", cuts, err)
+		}
+		want := slices.DeleteFunc(loopsAfter(t, order, cuts), func(v string) bool { return v == "ko" })
+		for k, v := range want {
+			if v == "ki" {
+				want[k] = "k"
+			}
+		}
+		leaf := strings.Join(n.Leaf, ",")
+		got := order
+		if leaf != "" {
+			scheduled++
+			got = loopsAfter(t, order, leaf)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: the leaf's schedule %s makes the loops %v, want %v", cuts, leaf, got, want)
+		}
+	}
+	if scheduled < 300 {
+		t.Errorf("%d leaves have a schedule: too few to say anything", scheduled)
+	}
+}

@@ -1,0 +1,282 @@
+package distribute
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+)
+
+// stored are the positions of a tensor that peeled loops go through.
+type stored struct {
+	at     *variable // that runs over them
+	access *Access
+	level  int       // whose positions they are
+	vars   []string  // of the levels down to it, outermost first
+	outer  *variable // what there is of the first of these under the cuts of its coordinates
+}
+
+// lift moves loops over chunks of positions that run outside the leaf out of the loops over the
+// levels above, where pos names the innermost level alone: pos(j,p,B) stands for the positions of
+// j in all rows of a range, and chunks of them go from row to row.
+func (p *peeling) lift() {
+	for k, v := range p.loops {
+		at := p.takenAt(v)
+		if v.by == nil || at == nil {
+			continue
+		}
+		a, err := p.access(at.made)
+		if err != nil {
+			continue // said where the loop is peeled
+		}
+		above := a.levelVars()[:max(a.levelOf(p.root(at.fused()[0]).name), 0)]
+		to := k
+		for to > 0 && p.loops[to-1].by == nil && slices.Contains(above, p.root(p.loops[to-1]).name) {
+			to--
+		}
+		p.loops = slices.Insert(slices.Delete(slices.Clone(p.loops), k, k+1), to, v)
+	}
+}
+
+// takenAt is the variable of pos whose chunks the loop over v goes through; nil for another loop.
+func (p *peeling) takenAt(v *variable) *variable {
+	if v.kind == rotated {
+		v = v.turned
+	}
+	if v.kind != outerOf {
+		return nil
+	}
+	for v.from != nil {
+		v = v.from.of
+	}
+	if v.made == nil || v.made.Name != "pos" || v.parts == nil {
+		return nil
+	}
+	return v
+}
+
+// root is the variable of the statement, or of the leaf's commands, of which v is what cuts have left.
+func (p *peeling) root(v *variable) *variable {
+	for v.kind == innerOf {
+		v = v.from.of
+	}
+	return v
+}
+
+// ofPositions refuses a variable that a command of the leaf made, but one of pos, whose chunks the
+// loop over name goes through.
+func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) error {
+	switch {
+	case v.parts == nil || v.made.Name != "pos":
+		return refuse(at, "%s: the loop over %s goes through %s, which %s made; want ranges of an index variable, or of the positions of a tensor that pos takes", at.Name, name, v.name, v.made)
+	case name == v.name:
+		return refuse(at, "%s: the loop over %s goes through single positions; want chunks of them, as divide makes", at.Name, name)
+	case p.stored != nil && p.stored.at != v:
+		return refuse(at, "%s: the loop over %s goes through positions that %s takes, and another over those of %s; one tensor's are distributed", at.Name, name, v.made, p.stored.at.made)
+	case p.stored != nil:
+		return nil
+	}
+	a, err := p.access(v.made)
+	if err != nil {
+		return err
+	}
+	s := &stored{at: v, access: a}
+	if err := p.levels(s); err != nil {
+		return err
+	}
+	p.stored = s
+	return nil
+}
+
+// access is the one whose positions a pos takes.
+func (p *peeling) access(c *schedule.Command) (*Access, error) {
+	text := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\r\n", r) {
+			return -1
+		}
+		return r
+	}, c.Args[2].Text)
+	var found []*Access
+	var all []string
+	for k := range p.Accesses {
+		a := &p.Accesses[k]
+		all = append(all, a.key())
+		if text == a.Tensor || text == a.key() {
+			found = append(found, a)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, refuse(c.Args[2], "pos: got %s, want a tensor of the right side, or one of its accesses: %s", c.Args[2].Text, strings.Join(all, ", "))
+	case 1:
+		return found[0], nil
+	}
+	return nil, refuse(c.Args[2], "pos: %s appears at different variables; name the access", text)
+}
+
+func (a *Access) key() string { return a.Tensor + "(" + strings.Join(a.Vars, ",") + ")" }
+
+// levelVars are the variables of the levels, outermost first.
+func (a *Access) levelVars() []string {
+	out := make([]string, len(a.Format.Order))
+	for l, m := range a.Format.Order {
+		out[l] = a.Vars[m]
+	}
+	return out
+}
+
+// levelOf is the level of a variable, -1 for none.
+func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
+
+// levels finds the levels that distributed positions go through, or refuses them: what they are
+// taken of are the outermost levels of a tensor, of which the first may be cut by coordinates
+// outside.
+func (p *peeling) levels(s *stored) error {
+	c, a := s.at.made, s.access
+	if a.Beside != "" {
+		return refuse(c.Args[2], "pos: over ranks the positions of %s stand for all of the statement, and its term %s has values beside them", a.key(), a.Beside)
+	}
+	for _, b := range p.Accesses {
+		if b.Tensor == a.Tensor && !slices.Equal(b.Vars, a.Vars) {
+			return refuse(c.Args[2], "pos: %s is read as %s too; over ranks positions are those of a tensor with one access", a.key(), b.key())
+		}
+	}
+	vars := a.levelVars()
+	for l, v := range vars {
+		if slices.Contains(vars[:l], v) {
+			return refuse(c.Args[2], "pos: %s holds %s twice", a.key(), v)
+		}
+	}
+	taken := s.at.fused()
+	s.level = a.levelOf(p.root(taken[len(taken)-1]).name)
+	if s.level >= 0 {
+		s.vars = vars[:s.level+1]
+	}
+	if err := p.onPrefix(s, taken); err != nil {
+		return err
+	}
+	caps := a.Format.Levels[s.level].Caps()
+	switch {
+	case caps.Locate:
+		return refuse(c.Args[2], "pos: level %d of %s is dense, and has no positions of its own; its coordinates can be divided", s.level, a.Tensor)
+	case caps.Padded:
+		return refuse(c.Args[2], "pos: level %d of %s is padded: its positions are not in order", s.level, a.Tensor)
+	case !caps.Unique && s.level+1 < len(vars):
+		return refuse(c.Args[2], "pos: level %d of %s keeps repeated coordinates, which the levels below tell apart; take positions of those", s.level, a.Tensor)
+	}
+	return nil
+}
+
+// fused are the variables that positions were taken of, outermost first, before they were fused.
+func (v *variable) fused() (out []*variable) {
+	if v.parts == nil {
+		return []*variable{v}
+	}
+	for _, w := range v.parts {
+		out = append(out, w.fused()...)
+	}
+	return out
+}
+
+// onPrefix refuses variables that are not those of the outermost levels, whole but for the first, of
+// which cuts outside may have left a part. Those of the outer levels may be missing, and are then loops of
+// the leaf.
+func (p *peeling) onPrefix(s *stored, taken []*variable) error {
+	c, a := s.at.made, s.access
+	var roots []string
+	for _, v := range taken {
+		roots = append(roots, p.root(v).name)
+	}
+	first := s.level + 1 - len(taken)
+	if s.level < 0 || first < 0 || !slices.Equal(roots, s.vars[first:]) {
+		return refuse(c.Args[2], "pos: over ranks the positions of %s are those of its outermost levels, %s, or of some of these; got those of %s",
+			a.key(), strings.Join(a.levelVars(), ", "), strings.Join(roots, ", "))
+	}
+	for l, name := range s.vars {
+		v := p.vars[name]
+		for v.cut != nil && p.runsOver(v.cut.outer) {
+			if l > 0 {
+				return refuse(c.Args[2], "pos: chunks of %s run outside, and the positions of %s go through %s in all of %s", name, a.key(), name, s.vars[l-1])
+			}
+			if !v.cut.even {
+				return refuse(v.cut.by, "split: the chunks of %s are cut further, by positions of %s; want divide", name, a.key())
+			}
+			v = v.cut.inner
+		}
+		whole := v.cut == nil && v.gone == nil || slices.Contains(taken, v)
+		if !whole || p.isPeeled(v) {
+			return refuse(c.Args[2], "pos: the positions of %s go through all of %s, and the loops go through parts of it", a.key(), name)
+		}
+		if l == 0 {
+			s.outer = v
+		}
+	}
+	return nil
+}
+
+// positions adds the chunks of positions that the loops of n cut, and says how many iterations these
+// loops have.
+func (p *peeling) positions(n *place.Nest) error {
+	s := p.stored
+	c := place.Chunks{Positions: &place.Positions{Tensor: s.access.Tensor, Vars: s.vars}}
+	add := func(x *cut, level int) error {
+		if !x.even {
+			return refuse(x.by, "split: how many positions %s has is not known before it is read; want divide", s.access.key())
+		}
+		if x.n > most/c.N() {
+			return refuse(x.by, "divide: the loops over chunks would have more than %d of the positions of %s, want fewer", most, s.access.key())
+		}
+		loop := p.loopOf(x.outer)
+		n.Loops[loop].N = x.n
+		c.Digits = append(c.Digits, p.digit(loop, x.n))
+		c.Positions.Cuts = append(c.Positions.Cuts, place.OrderedCut{N: x.n, Level: level})
+		return nil
+	}
+	for v := p.vars[s.vars[0]]; v != s.outer; v = v.cut.inner {
+		if err := add(v.cut, -1); err != nil {
+			return err
+		}
+	}
+	for v := s.at; v.cut != nil && p.runsOver(v.cut.outer); v = v.cut.inner {
+		if err := add(v.cut, s.level); err != nil {
+			return err
+		}
+	}
+	n.Chunks = append(n.Chunks, c)
+	return nil
+}
+
+// makes tells whether a command takes the positions, or fuses what they are taken of.
+func (s *stored) makes(c *schedule.Command) bool {
+	if s == nil {
+		return false
+	}
+	made := false
+	s.at.each(func(v *variable) { made = made || v.made == c })
+	return made
+}
+
+// named tells whether commands name the positions, or what is fused for them.
+func (s *stored) named(commands []string) bool {
+	found := false
+	s.at.each(func(v *variable) {
+		for _, c := range commands {
+			words := strings.FieldsFunc(c, func(r rune) bool { return r > unicode.MaxASCII || !wordByte(byte(r)) })
+			found = found || slices.Contains(words, v.name)
+		}
+	})
+	return found
+}
+
+// each calls f with the variable and those of the leaf's commands that it was made of.
+func (v *variable) each(f func(*variable)) {
+	if v.parts == nil {
+		return
+	}
+	f(v)
+	for _, w := range v.parts {
+		w.each(f)
+	}
+}

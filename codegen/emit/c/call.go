@@ -1,0 +1,83 @@
+package c
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/ir"
+)
+
+// call calls a function of the user's by the static function that stands for it.
+func (f *cfunc) call(s *ir.Call) {
+	k := slices.IndexFunc(f.calls, func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
+	if k < 0 {
+		k = len(f.calls)
+		f.calls = append(f.calls, s)
+	}
+	args := make([]string, len(s.Args))
+	for n, a := range s.Args {
+		if args[n] = f.expr(a.X, 0); a.A == nil {
+			continue
+		}
+		// What the function adds strides to may lie outside of the array: C has no pointer to that.
+		f.need("address")
+		args[n] = fmt.Sprintf("dst_address(%s, %s, sizeof(%s))", f.array(a.A), args[n], ctype(a.A.Elem))
+	}
+	f.line("%s(%s);", standIn(k), strings.Join(args, ", "))
+}
+
+// standIn is the name of the function that stands for number k of the user's.
+func standIn(k int) string { return fmt.Sprintf("dst_user_%d", k) }
+
+// prototypes declares the functions that stand for the user's.
+func (f *file) prototypes() string {
+	var b strings.Builder
+	for k, s := range f.calls {
+		fmt.Fprintf(&b, "\nstatic void %s(%s);\n", standIn(k), strings.Join(s.Types(), ", "))
+	}
+	return b.String()
+}
+
+// include matches the lines that include headers of the system.
+var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
+
+// userText is the text of the user's files, each once, and the functions that stand for what leaves
+// call of them. The headers come first: what they declare is not hidden.
+func (f *file) userText() string {
+	var b strings.Builder
+	var texts []string
+	for k, s := range f.calls {
+		if text := s.Func.Text; !slices.Contains(texts, text) {
+			texts = append(texts, text)
+			b.WriteByte('\n')
+			for _, line := range include.FindAllString(text, -1) {
+				b.WriteString(strings.TrimSpace(line) + "\n")
+			}
+			fmt.Fprintf(&b, "#pragma GCC visibility push(hidden)\n#line 1 %s\n%s\n#line 1 \"leaf.c\"\n#pragma GCC visibility pop\n", strconv.Quote(plain(s.Func.File)), text)
+		}
+		params, args := make([]string, len(s.Args)), make([]string, len(s.Args))
+		for n, t := range s.Types() {
+			args[n] = fmt.Sprintf("dst_%d", n)
+			params[n] = strings.TrimSuffix(t, " *") + " "
+			if strings.HasSuffix(t, "*") {
+				params[n] += "*"
+			}
+			params[n] += args[n]
+		}
+		fmt.Fprintf(&b, "static void %s(%s) { %s(%s); }\n", standIn(k), strings.Join(params, ", "), s.Func.Name, strings.Join(args, ", "))
+	}
+	return b.String()
+}
+
+// plain is a file's name in messages of the compiler, which C takes between quotes as it is.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || r == '\\' || r == '"' {
+			return '_'
+		}
+		return r
+	}, name)
+}

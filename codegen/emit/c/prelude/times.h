@@ -1,0 +1,1 @@
+static inline $T dst_times_$S($T x, $T y) { return x * y; }

@@ -1,0 +1,156 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+type (
+	// Call calls a C function of the user's. It adds to the elements that its Added arguments
+	// lead to, reads those of the others, and has no other effect; what it adds to shares no
+	// memory with another argument. Nothing but C runs it.
+	Call struct {
+		Func *Extern
+		Args []Argument
+	}
+	// Extern is a C function of the user's: the one called Name, which Text defines, the text of
+	// the file called File in messages.
+	Extern struct {
+		File, Name, Text string
+		// Result and Params are types as C writes them, without the names of parameters: "void";
+		// "int64_t", "const double *".
+		Result string
+		Params []string
+	}
+	// Argument is the number X, or, where A is not nil, a pointer to A[X], which need not be in
+	// bounds: the function adds multiples of strides to it.
+	Argument struct {
+		A     *Array
+		X     Expr
+		Added bool
+	}
+)
+
+// C is the type of the argument as C writes it.
+func (a Argument) C() string {
+	switch {
+	case a.A == nil:
+		return a.X.Type().C()
+	case a.Added:
+		return a.A.Elem.C() + " *"
+	}
+	return "const " + a.A.Elem.C() + " *"
+}
+
+// Types are the types of the arguments as C writes them.
+func (s *Call) Types() []string {
+	out := make([]string, len(s.Args))
+	for k, a := range s.Args {
+		out[k] = a.C()
+	}
+	return out
+}
+
+// arrays are those that pointers lead to.
+func (s *Call) arrays() (list []*Array) {
+	for _, a := range s.Args {
+		if a.A != nil {
+			list = append(list, a.A)
+		}
+	}
+	return list
+}
+
+func (s *Call) exprs() []Expr {
+	out := make([]Expr, len(s.Args))
+	for k, a := range s.Args {
+		out[k] = a.X
+	}
+	return out
+}
+
+// mapped is s with fn of each of its expressions.
+func (s *Call) mapped(fn func(Expr) Expr) *Call {
+	t := &Call{Func: s.Func}
+	for _, a := range s.Args {
+		t.Args = append(t.Args, Argument{A: a.A, X: fn(a.X), Added: a.Added})
+	}
+	return t
+}
+
+// text is the text form: a pointer to a[x] is [a, x], with += before it where the function adds.
+func (s *Call) text() string {
+	args := make([]string, len(s.Args))
+	for k, a := range s.Args {
+		args[k] = expr(a.X, 0)
+		if a.A != nil {
+			args[k] = fmt.Sprintf("[%s, %s]", name(a.A.Name), args[k])
+		}
+		if a.Added {
+			args[k] = "+= " + args[k]
+		}
+	}
+	return fmt.Sprintf("call %s(%s) %s = %s", name(s.Func.Name), strings.Join(args, ", "), name(s.Func.File), name(s.Func.Text))
+}
+
+// call is a call, behind its first word.
+func (p *parser) call() Stmt {
+	s := &Call{Func: &Extern{Name: p.name(), Result: "void"}}
+	p.expect("(")
+	for len(s.Args) > 0 || !p.is(")") {
+		s.Args = append(s.Args, p.argument())
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.expect(")")
+	s.Func.File = p.name()
+	p.expect("=")
+	s.Func.Text, s.Func.Params = p.name(), s.Types()
+	return s
+}
+
+func (p *parser) argument() Argument {
+	a := Argument{Added: p.accept("+=")}
+	if !a.Added && !p.is("[") {
+		a.X = p.expr()
+		return a
+	}
+	p.expect("[")
+	a.A = p.oldArray()
+	p.expect(",")
+	a.X = p.expr()
+	p.expect("]")
+	return a
+}
+
+func (v *verifier) call(s *Call) error {
+	if s.Func.Result != "void" || !slices.Equal(s.Func.Params, s.Types()) {
+		return fmt.Errorf("%s is %s(%s), and is called with (%s)", s.Func.Name, s.Func.Result, strings.Join(s.Func.Params, ", "), strings.Join(s.Types(), ", "))
+	}
+	for k, a := range s.Args {
+		if a.A == nil {
+			if !a.X.Type().IsNumber() {
+				return errors.New("an argument is no number")
+			}
+			continue
+		}
+		if err := firstError(want(Int64, a.X, "place"), v.known(a.A)); err != nil {
+			return err
+		}
+		if !a.Added {
+			continue
+		}
+		if err := v.stored(a.A); err != nil {
+			return err
+		}
+		for j, b := range s.Args {
+			if j != k && b.A == a.A {
+				return fmt.Errorf("%s is added to, and is another argument too", a.A.Name)
+			}
+		}
+	}
+	return nil
+}

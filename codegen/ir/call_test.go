@@ -1,0 +1,57 @@
+package ir
+
+import (
+	"strings"
+	"testing"
+)
+
+const calls = `func leaf
+  param y float64 = t0.vals
+  param x float64 const = t1.vals
+  bounds i_lo i_hi
+{
+  call rows(i_lo, i_hi, += [y, i_lo * 3], [x, 0], 2.5) @"dir/a.c" = @"void rows(void) {}\n\"%d\""
+}
+`
+
+// TestCalls: the text form of a call is read back, the verifier takes it, and refuses calls that do
+// not fit the function or add to what they read.
+func TestCalls(t *testing.T) {
+	parse := func() (*Func, *Call) {
+		f, err := Parse(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, f.Body.List[0].(*Call)
+	}
+	f, c := parse()
+	if got := Print(f); got != calls {
+		t.Errorf("got\n%s\nwant\n%s", got, calls)
+	}
+	if err := Verify(f); err != nil {
+		t.Error(err)
+	}
+	if c.Func.Text != "void rows(void) {}\n\"%d\"" || strings.Join(c.Types(), "; ") != "int64_t; int64_t; double *; const double *; double" {
+		t.Errorf("got %q with %q", c.Func.Text, c.Types())
+	}
+	Simplify(f)
+	if got := Print(f); got != calls {
+		t.Errorf("simplified, got\n%s\nwant\n%s", got, calls)
+	}
+	for want, spoil := range map[string]func(f *Func, c *Call){
+		"is called with":           func(f *Func, c *Call) { c.Args = c.Args[1:] },
+		"rows is int(":             func(f *Func, c *Call) { c.Func.Result = "int" },
+		"x is const":               func(f *Func, c *Call) { c.Args[3].Added, c.Func.Params[3] = true, "double *" },
+		"is another argument too":  func(f *Func, c *Call) { c.Args[3].A = c.Args[2].A },
+		"z is neither a parameter": func(f *Func, c *Call) { c.Args[3].A = NewArray("z", Float64) },
+		"want int64":               func(f *Func, c *Call) { c.Args[3].X = &Lit{Typ: Float64} },
+		"an argument is no number": func(f *Func, c *Call) { c.Args[4].X, c.Func.Params[4] = Truth(true), "_Bool" },
+		"n is not declared here":   func(f *Func, c *Call) { c.Args[0].X = NewVar("n", Int64) },
+	} {
+		f, c := parse()
+		spoil(f, c)
+		if err := Verify(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package jobfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+)
+
+// defaultMachine is the machine that there is without a declaration: one dimension with all
+// ranks.
+const defaultMachine = "M"
+
+// machines are those that there are: those that are declared, and M.
+func (f *File) machines() []*Machine {
+	var list []*Machine
+	for _, it := range f.Items {
+		if m, ok := it.(*Machine); ok {
+			list = append(list, m)
+		}
+	}
+	if !slices.ContainsFunc(list, func(m *Machine) bool { return m.Name == defaultMachine }) {
+		list = append(list, &Machine{Name: defaultMachine})
+	}
+	return list
+}
+
+// Resolve is the machine of a job of so many ranks. lookup gives the sizes that its extents name.
+func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (*place.Machine, error) {
+	switch {
+	case m.levels != nil:
+		return m.shape(), nil
+	case len(m.Extents) == 0:
+		return place.Line(ranks), nil
+	}
+	extents := make([]string, len(m.Extents))
+	for k, e := range m.Extents {
+		n, err := e.Eval(func(name string) (int64, bool) {
+			if name == "p" {
+				return ranks, true
+			}
+			return lookup(name)
+		})
+		if err != nil {
+			return nil, err
+		}
+		extents[k] = strconv.FormatInt(n, 10)
+	}
+	out, err := place.ParseMachine(strings.Join(extents, "x"))
+	if err != nil {
+		return nil, m.Extents[0].f.Errorf(notation.Span(m.span), BadNumber, "machine %s: %s", m.Name, err.(*diag.Error).Msg)
+	}
+	out.Name = m.Name
+	return out, nil
+}
+
+// shape is the machine with its names and numbers of dimensions. Extents of one grid are not set.
+func (m *Machine) shape() *place.Machine {
+	if m.levels != nil {
+		out := *m.levels
+		out.Name = m.Name
+		return &out
+	}
+	return &place.Machine{Name: m.Name, Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
+}
+
+// MachineOf is the machine over which a placement lies that Check has passed.
+func (f *File) MachineOf(p place.Placement) *Machine {
+	list := f.machines()
+	k := slices.IndexFunc(list, func(m *Machine) bool { return p.Over(m.shape()) })
+	if k < 0 {
+		return nil
+	}
+	return list[k]
+}
+
+// levels gives the levels of a hierarchy their meanings.
+func (c *checker) levels(m *Machine) error {
+	for _, g := range m.shape().Grids {
+		if g.Name == "" {
+			continue
+		}
+		if err := c.name(g.Name, "machine level", m.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placement checks that a placement fits a tensor and a machine, and is built.
+func (c *checker) placement(t *Tensor, p *Placed) error {
+	at := notation.Span(p.span)
+	for _, l := range p.Placement {
+		if len(l.Modes) != t.Order {
+			return c.f.Errorf(at, Declaration, "got a placement of %s for tensor %s, want %d", diag.Count(len(l.Modes), "mode"), t.Name, t.Order)
+		}
+		n, ok := c.names[l.Machine]
+		if ok && n.what != "machine" && n.what != "machine level" {
+			return c.f.Errorf(at, NameClash, "got %s as a machine, and as a %s on line %d, want a name for each", l.Machine, n.what, c.f.line(span(n.at)))
+		}
+		if !ok && l.Machine != defaultMachine {
+			return c.f.Errorf(at, Unknown, "got machine %s, which is not declared; there is %s", l.Machine, strings.Join(c.machines(), ", "))
+		}
+	}
+	m := c.f.MachineOf(p.Placement)
+	if m == nil {
+		return c.f.Errorf(at, Declaration, "got the placement %s, which is over no machine: want one level for each of a machine's, in their order; there is %s", p.Placement, strings.Join(c.machines(), ", "))
+	}
+	if m.shape().OfProduct {
+		return c.f.Errorf(at, Declaration, "got a placement over %s, whose grid is computed for each statement: its tensors lie where the statement wants them", m.Name)
+	}
+	for k, g := range m.shape().Grids {
+		l := p.Placement[k]
+		if got, want := len(l.Dims), len(g.Extents); got != want {
+			return c.f.Errorf(at, Declaration, "got a placement over %s, want %d: %s has %[2]d", diag.Count(got, "dimension"), want, l.Machine)
+		}
+	}
+	return nil
+}
+
+// machines are the machines that there are as placements name them: a hierarchy by its levels.
+func (c *checker) machines() []string {
+	var names []string
+	for _, m := range c.f.machines() {
+		if n, ok := c.names[m.Name]; ok && n.what != "machine" {
+			continue
+		}
+		var levels []string
+		for _, g := range m.shape().Grids {
+			levels = append(levels, g.Name)
+		}
+		if len(levels) == 1 {
+			levels[0] = m.Name
+		}
+		names = append(names, strings.Join(levels, "; "))
+	}
+	return names
+}
+
+// Machine is the machine over which the schedule of a checked statement distributes it: that which
+// its commands name, else the first of the file. Nil where it distributes nothing.
+func (s *Statement) Machine() *Machine { return s.machine }
+
+// distribution checks what the commands of a statement say of machines and tensors.
+func (c *checker) distribution(s *Statement, commands []placedCommand) error {
+	s.machine = nil
+	distributes := slices.ContainsFunc(commands, func(x placedCommand) bool { return x.Distributes() })
+	if distributes && len(s.lines) > 0 {
+		return c.f.Errorf(notation.Span(s.lines[0].span), Declaration,
+			"got %s under a statement that commands distribute: both say which rank runs what, want one of them", s.lines[0].word)
+	}
+	for _, x := range commands {
+		args := x.Args
+		if x.Name == "distribute" && len(args) == 4 {
+			if err := c.named(s, x, args[3]); err != nil {
+				return err
+			}
+			args = args[:3]
+		}
+		if x.Name == "communicate" && len(x.Args) > 0 {
+			if err := c.communicates(s, x); err != nil {
+				return err
+			}
+		}
+		for _, arg := range extents(args) {
+			if !distributes {
+				return c.f.Errorf(x.at, Declaration, "got %s, the extent of a machine, under a statement that nothing distributes, want a number", arg)
+			}
+			if err := c.extent(s, x, arg); err != nil {
+				return err
+			}
+		}
+	}
+	if distributes && s.machine == nil {
+		s.machine = c.f.machines()[0]
+	}
+	return nil
+}
+
+// placedCommand is a command, and where it stands in the file.
+type placedCommand struct {
+	*schedule.Command
+	at notation.Span
+}
+
+// uses notes that a statement is distributed over the machine of a name.
+func (c *checker) uses(s *Statement, x placedCommand, name string) (*place.Machine, error) {
+	for _, m := range c.f.machines() {
+		if m.Name != name {
+			continue
+		}
+		if s.machine != nil && s.machine.Name != name {
+			return nil, c.f.Errorf(x.at, Declaration, "got machine %s, and %s in a command above, want one machine for a statement", name, s.machine.Name)
+		}
+		s.machine = m
+		return m.shape(), nil
+	}
+	var names []string
+	for _, m := range c.f.machines() {
+		names = append(names, m.Name)
+	}
+	return nil, c.f.Errorf(x.at, Unknown, "got machine %s, which is not declared; there is %s", name, strings.Join(names, ", "))
+}
+
+// named checks the machine, or the level of one, that a distribute names.
+func (c *checker) named(s *Statement, x placedCommand, arg schedule.Arg) error {
+	name, level, ok := strings.Cut(arg.Text, ".")
+	m, err := c.uses(s, x, name)
+	if err != nil || !ok {
+		return err
+	}
+	if !slices.ContainsFunc(m.Grids, func(g place.Grid) bool { return g.Name == level }) {
+		return c.f.Errorf(x.at, Unknown, "got %s, and machine %s has no level %s", arg.Text, name, level)
+	}
+	return nil
+}
+
+// extent checks an extent such as M.x.
+func (c *checker) extent(s *Statement, x placedCommand, arg string) error {
+	name, dim, _ := strings.Cut(arg, ".")
+	m, err := c.uses(s, x, name)
+	if err != nil {
+		return err
+	}
+	if m.OfProduct && dim == "steps" {
+		return nil
+	}
+	if _, ok := m.Dim(dim); !ok {
+		return c.f.Errorf(x.at, Unknown, "got %s, and machine %s has no dimension %s: it has %s", arg, name, dim, strings.Join(dimensions(m), ", "))
+	}
+	return nil
+}
+
+// dimensions are the names of a machine's dimensions.
+func dimensions(m *place.Machine) []string {
+	var names []string
+	for _, g := range m.Grids {
+		prefix := ""
+		if len(m.Grids) > 1 {
+			prefix = g.Name + "."
+		}
+		for k := range g.Extents {
+			name := strconv.Itoa(k)
+			if k < len("xyz") {
+				name = "xyz"[k : k+1]
+			}
+			names = append(names, prefix+name)
+		}
+	}
+	return names
+}
+
+// communicates checks the tensors that a communicate brings.
+func (c *checker) communicates(s *Statement, x placedCommand) error {
+	list := x.Args[:1]
+	if list[0].List != nil {
+		list = list[0].List
+	}
+	for _, a := range list {
+		if !slices.ContainsFunc(s.Stmt.Tensors(), func(t notation.TensorUse) bool { return t.Name == a.Text }) {
+			return c.f.Errorf(x.at, Unknown, "communicate: got %s, want a tensor of the statement", a.Text)
+		}
+	}
+	return nil
+}
+
+// extents are the arguments that are extents of machines, such as M.x.
+func extents(args []schedule.Arg) []string {
+	var out []string
+	for _, a := range args {
+		if machine, dim, ok := strings.Cut(a.Text, "."); ok && notation.IsName(machine) && dim != "" {
+			out = append(out, a.Text)
+		}
+		out = append(out, extents(a.List)...)
+	}
+	return out
+}

@@ -1,0 +1,341 @@
+package lower
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/diag"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
+
+// extern lowers loops around an assignment that a schedule has a C function of the user's run: a call
+// with the range of each of the loops' variables, and what each tensor stores below the
+// loops around. What the function is to look like follows from that.
+func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern) ir.Expr {
+	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}
+	a := n.loops()
+	l.called[o.String()] = true
+	for _, v := range strings.Split(o.Vars, ",") {
+		b := n.ranges[l.sched.g.ConsumerVar(v)]
+		n.pass(v+"_begin", ir.Argument{X: b.lo})
+		n.pass(v+"_end", ir.Argument{X: b.hi})
+		n.some = ir.Both(n.some, ir.Less(b.lo, b.hi))
+	}
+	after := n.result(a)
+	var seen []string
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		if !slices.Contains(seen, x.Key()) {
+			seen = append(seen, x.Key())
+			n.operand(x)
+		}
+	})
+	call := &ir.Call{Func: n.function(), Args: n.args}
+	l.when(n.some, func() {
+		l.emit(call)
+		after()
+	})
+	return n.some
+}
+
+// externNest is what a function gets, as it is put together.
+type externNest struct {
+	l *lowerer
+	f *cin.Forall
+	e *env
+	o *strategy.Extern
+	// ranges are those of the variables that the loops are over, by the names that accesses have.
+	ranges map[string]coordRange
+	// some tells whether all ranges have coordinates.
+	some  ir.Expr
+	names []string // of the parameters
+	args  []ir.Argument
+}
+
+func (n *externNest) refuse(format string, args ...any) { n.l.refuse(n.f.Var, format, args...) }
+
+func (n *externNest) pass(name string, a ir.Argument) {
+	n.names, n.args = append(n.names, name), append(n.args, a)
+}
+
+// loops finds the ranges of the loops, and what they are around.
+func (n *externNest) loops() *cin.Assign {
+	l := n.l
+	n.some = ir.Truth(true)
+	var s cin.Stmt = n.f
+	for range strings.Split(n.o.Vars, ",") {
+		f := s.(*cin.Forall)
+		s = f.Body
+		if f.Unit != cin.Serial {
+			n.refuse("the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, n.o.Name)
+		}
+		v, c := f.Var, l.sched.comps[f.Var]
+		b := l.rangeOf(n.e, v)
+		if c != nil && l.sched.g.ReplacedBy(v) == nil {
+			v, b = n.derived(f, c)
+		}
+		n.ranges[f.Var], n.ranges[v] = b, b
+	}
+	return s.(*cin.Assign)
+}
+
+// derived is the variable whose coordinates a loop over a derived variable visits, and their range.
+func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
+	l := n.l
+	if !c.natural {
+		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them", strings.Join(c.Leaves, " and "))
+	}
+	o := n.e.open[c.Top]
+	if o == nil {
+		o = l.descend(nil, c.Top, l.spaceOf(n.e, c), f, n.e)
+	}
+	switch {
+	case o.leaf != f.Var || o.iv.unit == numbers:
+		n.refuse("the loop over %s is one over tiles, and a function gets a range of coordinates", f.Var)
+	case len(c.Roots) > 1:
+		n.refuse("the loop over %s is one over %s fused, and a function gets the range of each by itself", f.Var, strings.Join(c.Roots, " and "))
+	case o.iv.unit != coords:
+		n.refuse("the loop over %s is one over positions, and a function gets a range of coordinates", f.Var)
+	}
+	return c.Roots[0], coordRange{lo: o.iv.lo, hi: o.iv.hi}
+}
+
+// segment is an array that the levels of a tensor lead to, and its indices: that where the loops'
+// variables are 0, or of a compressed level's first position, and by how much it grows with each of them.
+type segment struct {
+	name string
+	a    *ir.Array
+	at   ir.Expr
+	by   []stride
+}
+
+// stride is what one more of v adds to an index; v is "" for positions of the level above.
+type stride struct {
+	v string
+	n ir.Expr
+}
+
+// dense goes down a dense level of so many coordinates, the first of which is offset: that of v, which may be known.
+func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
+	s.at = ir.Minus(ir.Times(s.at, size), offset)
+	for k := range s.by {
+		s.by[k].n = ir.Times(s.by[k].n, size)
+	}
+	if known != nil {
+		s.at = ir.Plus(s.at, known)
+		return
+	}
+	k := slices.IndexFunc(s.by, func(b stride) bool { return b.v == v })
+	if k < 0 {
+		s.by = append(s.by, stride{v, ir.Int(1)})
+	} else {
+		s.by[k].n = ir.Plus(s.by[k].n, ir.Int(1))
+	}
+}
+
+// pointer passes the array of a segment, with its strides.
+func (n *externNest) pointer(s segment, added bool) {
+	n.pass(s.name, ir.Argument{A: s.a, X: s.at, Added: added})
+	for _, b := range s.by {
+		v := b.v
+		if v == "" {
+			v = "p"
+		}
+		n.pass(s.name+"_"+v, ir.Argument{X: b.n})
+	}
+}
+
+// inLoops tells whether a variable is one of the loops', which has no coordinate yet.
+func (n *externNest) inLoops(v string) bool {
+	_, ok := n.ranges[v]
+	return ok
+}
+
+// result passes what the function adds to, and returns what is to be emitted behind the call.
+func (n *externNest) result(a *cin.Assign) (after func()) {
+	l, name := n.l, a.LHS.Name
+	switch {
+	case name == l.out.op.Name:
+		n.pointer(n.values(), true)
+	case l.scalars[name] != nil:
+		n.present(a)
+		v := l.scalars[name]
+		sum := l.newArray(name+"_sum", v.Typ)
+		l.emit(&ir.Local{A: sum, Len: 1})
+		n.pointer(segment{name: name, a: sum, at: ir.Int(0)}, true)
+		return func() { l.incr(v, ir.At(sum, ir.Int(0))) }
+	default:
+		n.present(a)
+		w, ok := l.spaces[name].(*denseSpace)
+		if !ok {
+			n.refuse("%s is no array that is filled everywhere or nowhere, and a function adds to arrays", a.LHS.Key())
+		}
+		n.pointer(w.segment(n, a.LHS), true)
+	}
+	return func() {}
+}
+
+// values are the result's below the loops around.
+func (n *externNest) values() segment {
+	l, e := n.l, n.e
+	op := l.out.op
+	switch l.assembly.(type) {
+	case *denseResult, *sharedResult:
+	default:
+		n.refuse("%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.Name, op.Format)
+	}
+	switch {
+	case e.res.level <= l.out.deep:
+		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run", op.Name, l.assembly.pattern())
+	case e.atomic:
+		n.refuse("iterations of loops around may add to one place of %s, atomically, and a function adds plainly", op.Name)
+	case e.res.tile != nil:
+		n.refuse("rows of %s are summed in registers here", op.Name)
+	}
+	l.zero(e)
+	s := segment{name: op.Name, a: l.out.vals(), at: e.res.pos}
+	for k := e.res.level; k < op.order(); k++ {
+		v := l.resultVars[k]
+		s.dense(op.size(k), op.offset(k), v, n.known(v))
+	}
+	if c := e.private; c != nil {
+		s.a, s.at = c.vals, ir.Plus(s.at, c.shift)
+	}
+	return s
+}
+
+// known is the coordinate of a variable of the loops around, nil for one of the loops'.
+func (n *externNest) known(v string) ir.Expr {
+	if n.inLoops(v) {
+		return nil
+	}
+	if n.e.coord[v] == nil {
+		n.refuse("%s is not known before the loops run", v)
+	}
+	return n.e.coord[v]
+}
+
+// present refuses what a workspace would have a value for that nothing was added to.
+func (n *externNest) present(a *cin.Assign) {
+	if n.l.promotions[a.LHS.Name] {
+		return // the value is stored or added in any case
+	}
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		if c := n.e.cur[x.Key()]; c != nil && slices.ContainsFunc(c.op.Format.Levels[c.level:], func(k format.Kind) bool { return k != format.Dense }) {
+			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(), x.Key())
+		}
+	})
+}
+
+// operand passes what an access stores below the loops around; its value, where that is one.
+func (n *externNest) operand(x *cin.Access) {
+	c := n.e.cur[x.Key()]
+	if c == nil || c.level == len(c.vars) {
+		v := n.l.access(x, n.e)
+		if !always(v.pres) {
+			n.refuse("%s may be absent here, and a function gets what is there", x.Key())
+		}
+		n.pass(n.unused(x.Name), ir.Argument{X: v.v})
+		return
+	}
+	if !always(c.pres) {
+		n.refuse("%s may be absent here, and a function gets what is there", x.Key())
+	}
+	if c.op.valueAt != nil || c.op.pattern != nil || c.op.rootLen != nil || c.end != nil {
+		n.refuse("%s has its values in no array that goes by positions, which a function gets", x.Key())
+	}
+	for _, s := range n.segments(x, c) {
+		n.pointer(s, false)
+	}
+}
+
+// segments are the arrays of an access's levels from a cursor on, and that of its values.
+func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
+	name := n.unused(x.Name)
+	s, below := segment{at: c.pos}, map[string]bool{}
+	for k := c.level; k < len(c.vars); k++ {
+		v := c.vars[k]
+		if c.op.Format.Levels[k] == format.Dense {
+			s.dense(c.op.size(k), c.op.offset(k), v, n.known(v))
+			continue
+		}
+		switch {
+		case c.op.Format.Levels[k] != format.Compressed:
+			n.refuse("%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.Format, v)
+		case !n.inLoops(v) || below[v]:
+			n.refuse("%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.Format, v)
+		}
+		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
+		s.name, s.a = pos, c.op.pos(k)
+		list = append(list, s, segment{name: crd, a: c.op.crd(k), at: ir.Int(0)})
+		s = segment{at: ir.Int(0)}
+		if k+1 < len(c.vars) && c.op.Format.Levels[k+1] == format.Dense {
+			s.by = []stride{{"", ir.Int(1)}}
+		}
+		below[v] = true
+	}
+	s.name, s.a = name, c.op.vals()
+	return append(list, s)
+}
+
+// unused is a name for the parameters of a tensor, which may have several accesses.
+func (n *externNest) unused(name string) string {
+	name = strings.ReplaceAll(name, "'", "_")
+	for want, k := name, 2; slices.ContainsFunc(n.names, func(s string) bool { return s == name || strings.HasPrefix(s, name+"_") }); k++ {
+		name = want + strconv.Itoa(k)
+	}
+	return name
+}
+
+// function is the function, if it is what the loops want.
+func (n *externNest) function() *ir.Extern {
+	if n.l.spec.Extern == nil {
+		n.refuse("there are no C functions of the user's here")
+	}
+	fn, err := n.l.spec.Extern(n.o.File, n.o.Name)
+	call := &ir.Call{Func: fn, Args: n.args}
+	want := make([]string, len(n.args))
+	for k, t := range call.Types() {
+		want[k] = t
+		if !strings.HasSuffix(t, "*") {
+			want[k] += " "
+		}
+		want[k] += n.names[k]
+	}
+	prototype := "void " + n.o.Name + "(" + strings.Join(want, ", ") + ")"
+	if err != nil {
+		n.refuse("%s, want %s", diag.Printable(err.Error()), prototype)
+	}
+	if fn.Result != "void" || !slices.Equal(fn.Params, call.Types()) {
+		n.refuse("got %s %s(%s) in %s, want %s", fn.Result, n.o.Name, diag.Printable(strings.Join(fn.Params, ", ")), diag.Printable(n.o.File), prototype)
+	}
+	return fn
+}
+
+// number gives loops of a copy of a statement, which differs in nothing but its assignments, the numbers
+// of those that it is a copy of, where a function runs them.
+func (l *lowerer) number(s, replica cin.Stmt) {
+	var list []cin.Stmt
+	cin.Walk(replica, func(t cin.Stmt) { list = append(list, t) })
+	cin.Walk(s, func(t cin.Stmt) {
+		if n, ok := l.numbers[t]; ok && l.spec.Strategy.Loops[n].Extern != nil {
+			l.numbers[list[0]] = n
+		}
+		list = list[1:]
+	})
+}
+
+// refuseUncalled refuses a schedule whose function the leaf would not call, since the loops became
+// others than it names.
+func (l *lowerer) refuseUncalled() {
+	for _, n := range slices.Sorted(maps.Keys(l.spec.Strategy.Loops)) {
+		if o := l.spec.Strategy.Loops[n].Extern; o != nil && !l.called[o.String()] {
+			v, _, _ := strings.Cut(o.Vars, ",")
+			l.refuse(v, "the loops over %s are not computed as they stand, and %s would not be called", strings.ReplaceAll(o.Vars, ",", " and "), o.Name)
+		}
+	}
+}

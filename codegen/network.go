@@ -1,0 +1,386 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/diag"
+	"distaff/codegen/network"
+	"distaff/codegen/notation"
+	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
+)
+
+// contracted is a term with the contractions that compute it.
+type contracted struct {
+	problem *network.Problem
+	factors []int         // the numbers of the term's factors that the problem has
+	plan    *network.Plan // what is done
+	direct  *network.Plan // one nest, in the loops that all terms share
+}
+
+// Contractions are made by default where they cost so much less than one nest of loops: an
+// estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
+const gain, scalarGain = 0.8, 0.95
+
+// serialLoss is how much more contractions cost that have an intermediate outside of all loops: these
+// then run on one thread.
+const serialLoss = 16
+
+// network finds the contractions of each term. A statement of one term takes the loops, and the
+// operands' storage, that serve them; several terms keep the loops that they share.
+func (c *compilation) network() error {
+	c.contractions = make([]*contracted, len(c.normal.Terms))
+	way, tree, err := c.networkWay()
+	if err != nil {
+		return err
+	}
+	bound, fits := false, false // the tree is that of a term's factors, and there are loops for it
+	for k, t := range c.normal.Terms {
+		x := c.productOf(t)
+		if x == nil {
+			continue
+		}
+		c.contractions[k] = x
+		x.direct = c.inOneNest(x.problem)
+		x.plan = x.direct
+		x.problem.Way, x.problem.Tree = way, tree
+		x.problem.Keep = way == network.Auto && tree == nil && !slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
+		if tree != nil {
+			if extra, missing := tree.Bind(x.problem.Factors); extra != nil || len(missing) > 0 {
+				continue
+			}
+		}
+		bound = true
+		if plan := network.Search(x.problem); plan != nil {
+			fits = true
+			c.prefer(x, plan, tree != nil || way == network.Pairwise)
+		}
+	}
+	switch {
+	case tree == nil || fits:
+		return nil
+	case !bound:
+		return c.refuseTree(tree)
+	}
+	return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: the tree asks for loops that storage orders, or the other terms, do not allow", Src: c.Network, End: len(c.Network)}
+}
+
+// networkWay is what the request says of contractions.
+func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
+	given := c.Schedule != nil && !schedule.Temporaries(c.Schedule) || c.Target == CUDA
+	switch c.Network {
+	case "", "auto":
+		if given {
+			return network.Direct, nil, nil
+		}
+		return network.Auto, nil, nil
+	case "direct":
+		return network.Direct, nil, nil
+	}
+	if given {
+		why := "a schedule says itself what the loops are"
+		if c.Target == CUDA {
+			why = "a GPU runs the loops of a product in one nest"
+		}
+		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why, Src: c.Network, End: len(c.Network)}
+	}
+	if c.Network == "pairwise" {
+		return network.Pairwise, nil, nil
+	}
+	tree, err := network.ParseTree(c.Network)
+	return network.Auto, tree, err
+}
+
+// refuseTree says why a tree is that of no term.
+func (c *compilation) refuseTree(tree *network.Tree) error {
+	refuse := func(at, end int, msg string, args ...any) error {
+		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...), Src: c.Network, Pos: at, End: end}
+	}
+	var nearest error
+	for _, t := range c.normal.Terms {
+		x := c.productOf(t)
+		if x == nil {
+			continue
+		}
+		extra, missing := tree.Bind(x.problem.Factors)
+		switch {
+		case extra != nil && nearest == nil:
+			nearest = refuse(extra.At, extra.At+len(extra.Name), "got %s, which is no factor, or is one fewer times", extra.Name)
+		case extra == nil:
+			nearest = refuse(0, len(c.Network), "the tree lacks the factor %s", missing[0])
+		}
+	}
+	if nearest == nil {
+		nearest = refuse(0, len(c.Network), "the statement has no product of two to %d tensors, with up to %d variables, that can be contracted", network.MaxFactors, network.MaxVars)
+	}
+	return nearest
+}
+
+// productOf is a term as a product to contract, nil where it is none: where it has quotients or
+// sums of its own, or variables that no factor has. Scalars and numbers are
+// no part of it.
+func (c *compilation) productOf(t *notation.Term) *contracted {
+	x := &contracted{problem: &network.Problem{Sizes: map[string]int64{}, Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder()}}
+	p := x.problem
+	for k, f := range t.Factors {
+		factor, ok := c.factorOf(f)
+		if !ok {
+			return nil
+		}
+		if slices.ContainsFunc(factor.Accesses, func(a network.Access) bool { return len(a.Vars) > 0 }) {
+			p.Factors, x.factors = append(p.Factors, factor), append(x.factors, k)
+		}
+	}
+	held := t.FreeVars()
+	for _, v := range t.Sum {
+		if !slices.Contains(held, v) {
+			return nil
+		}
+	}
+	for _, v := range c.normal.Vars {
+		p.Sizes[v] = c.size(v)
+	}
+	target := (&nest{result: c.unit.Result.Format}).newTarget(c.normal.LHS)
+	p.Left, p.Ordered = target.left, len(target.ordered)
+	if len(c.normal.Terms) > 1 {
+		p.Order = c.unit.Order
+	}
+	if !p.Fits() {
+		return nil
+	}
+	return x
+}
+
+// hoistedSum is a sum that is taken out of a term: the temporary at is a factor instead. It is
+// computed where the loop over order[k] of its consumer would begin, in loops of its own, in that order.
+type hoistedSum struct {
+	k     int
+	order []string
+	at    *cin.Access
+	body  []*term
+}
+
+// mostOrder is the most variables that an intermediate may have; -1 for any number.
+func (c *compilation) mostOrder() int {
+	if c.IntermediateOrder == 0 {
+		return -1
+	}
+	return c.IntermediateOrder
+}
+
+// factorOf is a factor that can be moved out of a sum: it has no sum and no quotient, which may
+// fail.
+func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
+	out, ok := network.Factor{}, true
+	add := func(a *notation.Access) {
+		u := c.byKey[useKey(a)]
+		t := strategy.Tensor{Name: u.tensor, Format: u.given.Format, Type: u.given.Type, NNZ: u.given.NNZ, Counts: u.given.Counts}
+		if len(c.normal.Terms) > 1 {
+			if t.Format = u.format; u.convert {
+				t.Counts = nil
+			}
+		}
+		out.Accesses = append(out.Accesses, network.Access{Tensor: t, Vars: a.Vars})
+	}
+	switch f := f.(type) {
+	case *notation.Access:
+		out.Text = f.Name
+		add(f)
+	case *notation.Number:
+	case *notation.Group:
+		notation.Walk(f.X, func(e notation.Expr) bool {
+			switch e := e.(type) {
+			case *notation.Access:
+				add(e)
+			case *notation.Binary:
+				ok = ok && e.Op != '/'
+			case *notation.ReductionExpr:
+				ok = false
+			}
+			return true
+		})
+	default:
+		ok = false
+	}
+	return out, ok
+}
+
+// prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it
+// takes the loops and conversions.
+func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
+	cost := plan.Cost
+	if plan.Serial() {
+		cost *= serialLoss
+	}
+	pays := cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost
+	if plan.Whole() || !asked && !pays {
+		return
+	}
+	if x.plan = plan; len(c.normal.Terms) == 1 {
+		c.follow(x.problem, plan)
+	}
+}
+
+// inOneNest is a product in one nest of the loops that pass order found.
+func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
+	q := *p
+	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
+	converting := 0.0
+	for _, f := range p.Factors {
+		f.Accesses = slices.Clone(f.Accesses)
+		for n := range f.Accesses {
+			a := &f.Accesses[n]
+			if u := c.useOf(a); u.convert {
+				a.Tensor.Format, a.Tensor.Counts = u.format, nil
+				converting += network.ConvertCost * float64(max(u.given.NNZ, 1))
+			}
+		}
+		q.Factors = append(q.Factors, f)
+	}
+	direct := network.Search(&q)
+	if direct == nil {
+		panic("BUG: codegen: the loops of all terms do not serve " + c.normal.String())
+	}
+	if len(c.normal.Terms) == 1 {
+		direct.Cost += converting
+	}
+	return direct
+}
+
+// useOf is the use that an access of a product is.
+func (c *compilation) useOf(a *network.Access) *use {
+	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]
+}
+
+// follow takes the loops and the storage orders of a term's contractions.
+func (c *compilation) follow(p *network.Problem, plan *network.Plan) {
+	u := c.unit
+	u.Notes = nil
+	u.Order = linear(nil, plan.Root, c.normal.Vars)
+	for _, s := range c.uses {
+		s.format, s.convert = s.given.Format, false
+	}
+	orders := make([][]string, len(p.Factors))
+	plan.Root.Each(func(y *network.Contraction) {
+		for _, f := range y.Factors {
+			orders[f] = y.Loops
+		}
+	})
+	for f, list := range plan.Converted {
+		for k, convert := range list {
+			s := c.useOf(&p.Factors[f].Accesses[k])
+			if !convert || s.convert {
+				continue
+			}
+			s.format, s.convert = reordered(s, orders[f], c.size), true
+			if note := fmt.Sprintf("converting %s from %s to %s", s.tensor, s.given.Format, s.format); !slices.Contains(u.Notes, note) {
+				u.Notes = append(u.Notes, note)
+			}
+		}
+	}
+}
+
+// linear is the order of the variables in which the nest of a contraction is built: around, those of the
+// loops around it and what comes with them, then those of its own loops, then all others.
+func linear(around []string, x *network.Contraction, all []string) []string {
+	order := slices.Clone(around)
+	for _, v := range append(slices.Clone(x.Loops), all...) {
+		if !slices.Contains(order, v) {
+			order = append(order, v)
+		}
+	}
+	return order
+}
+
+// contract takes the sums out of terms that contractions compute.
+func (n *nest) contract(list []*contracted, all []string) {
+	for k, x := range list {
+		if x != nil && !x.plan.Whole() {
+			m := &contractor{nest: n, x: x, term: n.terms[k], all: all, made: map[*network.Contraction]*hoistedSum{}}
+			n.terms[k] = m.root()
+		}
+	}
+}
+
+// contractor makes the parts of a term.
+type contractor struct {
+	*nest
+	x    *contracted
+	term *term
+	all  []string
+	made map[*network.Contraction]*hoistedSum
+}
+
+// root is the term itself: what is no factor of the product stays with it.
+func (m *contractor) root() *term {
+	out := m.product(m.x.plan.Root, m.order)
+	out.neg = m.term.neg
+	for k, f := range m.term.factors {
+		if !slices.Contains(m.x.factors, k) {
+			out.factors = append(out.factors, f)
+		}
+	}
+	return out
+}
+
+// product is a contraction as a term, in loops of that order.
+func (m *contractor) product(x *network.Contraction, order []string) *term {
+	out := &term{}
+	k := 0 // the number of variables of order that are bound
+	for _, v := range x.Loops[:x.Shared] {
+		k = max(k, slices.Index(order, v)+1)
+	}
+	for _, s := range x.Steps {
+		if s.Part == nil {
+			k = slices.Index(order, s.Var) + 1
+			continue
+		}
+		s.Part.Name = m.fresh(s.Part.Letter())
+		p := &hoistedSum{k: k, order: linear(order[:k], s.Part, m.all), at: &cin.Access{Name: s.Part.Name, Vars: s.Part.Vars}}
+		m.made[s.Part] = p
+		p.body = []*term{m.product(s.Part, p.order)}
+		out.parts = append(out.parts, p)
+	}
+	summed := func(v string) bool { return !slices.Contains(m.target.lhs.Vars, v) }
+	if x != m.x.plan.Root {
+		summed = func(v string) bool {
+			return !slices.Contains(x.Vars, v) && !slices.Contains(x.Loops[:x.Shared], v)
+		}
+	}
+	for _, v := range x.Loops {
+		if summed(v) {
+			out.sums = append(out.sums, v)
+		}
+	}
+	for _, f := range x.Factors {
+		out.factors = append(out.factors, m.term.factors[m.x.factors[f]])
+	}
+	for _, y := range x.Items {
+		out.factors = append(out.factors, m.made[y].at)
+	}
+	return out
+}
+
+// networkText are the contractions of the terms, and what other ways would cost.
+func (c *compilation) networkText() string {
+	var b strings.Builder
+	for k, x := range c.contractions {
+		fmt.Fprintf(&b, "%s\n", c.normal.Terms[k])
+		if x == nil {
+			b.WriteString("no product of several tensors that can be contracted: one nest of loops\n")
+			continue
+		}
+		b.WriteString(x.problem.Text(x.plan, c.normal.LHS.String()))
+		fmt.Fprintf(&b, "direct %s\n", x.direct.Sums())
+		p := *x.problem
+		if p.Way, p.Tree = network.Pairwise, nil; len(p.Factors) > 2 {
+			if q := network.Search(&p); q != nil {
+				fmt.Fprintf(&b, "pairwise %s\n", q.Sums())
+			}
+		}
+	}
+	return b.String()
+}

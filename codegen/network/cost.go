@@ -1,0 +1,251 @@
+package network
+
+// Costs are in multiply-adds of a scalar loop.
+const (
+	laneCost  = 0.25 // of one in the lanes of a loop along contiguous memory
+	mergeCost = 1.5  // of a step in a list, where several are walked together
+	byteCost  = 1. / 64
+	// A coordinate and a value that is read take about so many bytes.
+	crdBytes, valueBytes = 4, 8
+	// clearCost is that of setting a place of an array to 0.
+	clearCost = 0.05
+	// appendList and appendHash are those of an addition to a workspace that a result which is appended to
+	// in order needs where its loops come in another: over one variable or several.
+	appendList, appendHash = 4, 30
+	// serialCost is the share of its own cost that a producer costs on top where it stands
+	// outside of all loops, which other threads wait for.
+	serialCost = 0.5
+)
+
+// Kind is the kind of an intermediate.
+type Kind uint8
+
+const (
+	Scalar Kind = iota // one number
+	Array              // a place for every coordinate; filled everywhere or nowhere
+	Lists              // a place for every coordinate of one variable, and a list of those that are filled
+	Hash               // a hash table
+)
+
+func (k Kind) String() string { return [...]string{"scalar", "array", "list", "hash table"}[k] }
+
+// Of each kind: what a use costs, an addition more than the multiplication itself, and an entry as it is
+// put in order.
+var (
+	useCost   = [...]float64{Scalar: 1, Array: 4, Lists: 6, Hash: 40}
+	addCost   = [...]float64{Scalar: 0, Array: 0, Lists: 2, Hash: 20}
+	orderCost = [...]float64{Scalar: 0, Array: 0, Lists: 4, Hash: 25}
+)
+
+// ConvertCost is that of an entry that is sorted into another order, once.
+const ConvertCost = 50
+
+// missCost is what reading or adding to a place of memory of so many bytes costs on top, at
+// random: the second level of a cache has about cacheBytes, the last manyBytes.
+func missCost(bytes float64) float64 {
+	switch {
+	case bytes <= cacheBytes:
+		return 0
+	case bytes <= manyBytes:
+		return 3
+	}
+	return 12
+}
+
+const cacheBytes, manyBytes = 1 << 20, 1 << 25
+
+// MaxPlaces is the most places of an intermediate that has one for every coordinate.
+const MaxPlaces = 1 << 24
+
+// item is a factor, or an intermediate that stands for several, or for one that was summed.
+type item struct {
+	factors set
+	made    bool
+}
+
+// holds are the variables of an item.
+func (m *model) holds(it item) set {
+	if it.made {
+		return m.open(it.factors)
+	}
+	return m.has[it.factors.first()]
+}
+
+// held are the variables of some items.
+func (m *model) held(items []item) set {
+	out := set(0)
+	for _, it := range items {
+		out |= m.holds(it)
+	}
+	return out
+}
+
+// at is the density of an item.
+func (m *model) at(it item, vars set) float64 {
+	if it.made {
+		return m.filled(it.factors, vars)
+	}
+	return m.density[it.factors.first()][vars]
+}
+
+// iterations is how often loops over vars come to their body, for items.
+func (m *model) iterations(items []item, vars set) float64 {
+	n := m.places(vars)
+	for _, it := range items {
+		n *= m.at(it, vars)
+	}
+	return n
+}
+
+// uniform tells whether an item has a value at all coordinates of v or at none.
+func (m *model) uniform(factors set, v int) bool {
+	for s := factors; s != 0; s &= s - 1 {
+		if f := s.first(); m.has[f].has(v) && !m.isUniform(f, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// walks tells whether a loop over v steps through a list of an item's coordinates.
+func (m *model) walks(it item, v int) bool {
+	switch {
+	case !m.holds(it).has(v):
+		return false
+	case it.made:
+		return !m.uniform(it.factors, v)
+	}
+	return m.isWalked(it.factors.first(), v)
+}
+
+// allowed tells whether a loop over v inside of loops over bound can walk all items.
+func (m *model) allowed(items []item, bound set, v int) bool {
+	for _, it := range items {
+		if !it.made && !m.canWalk(it.factors.first(), v, bound) {
+			return false
+		}
+	}
+	return true
+}
+
+// loop is what a loop does in all: steps, of which some are in lanes or through several lists,
+// in multiply-adds, and bytes that it reads.
+type loop struct{ steps, bytes float64 }
+
+func (l loop) cost() float64 { return l.steps + l.bytes*byteCost }
+
+// loopOver is the loop over v inside of loops over bound, of items that with the result have
+// vars: the innermost where these are then all bound.
+func (m *model) loopOver(items []item, vars, bound set, v int) loop {
+	inside := bound | 1<<v
+	before, n := m.iterations(items, bound), m.iterations(items, inside)
+	walked, steps, bytes := 0, 0.0, 0.0
+	lanes, inner, outer := true, 0, 0
+	for _, it := range items {
+		has := m.holds(it)
+		if m.walks(it, v) {
+			through := before * m.size[v] * m.at(it, inside) / max(m.at(it, bound), 1e-300)
+			walked++
+			steps += through
+			bytes += through * crdBytes
+		}
+		switch {
+		case has.has(v):
+			inner++
+			lanes = lanes && (it.made || m.isLast(it.factors.first(), v))
+			if has.within(inside) && !it.made {
+				bytes += n * valueBytes
+			}
+		case has != 0:
+			outer = 1
+		}
+	}
+	switch {
+	case walked == 0:
+		n = before * m.size[v]
+	case walked > 1:
+		n = max(n, steps) * mergeCost
+	}
+	if inside != vars {
+		return loop{n, bytes}
+	}
+	if !m.Exact && !m.keeps(items, v) {
+		outer = 0 // a sum of floats has one factor less
+	}
+	n *= float64(max(inner+outer, 2)) / 2
+	if walked == 0 && lanes {
+		n *= laneCost
+	}
+	return loop{n, bytes}
+}
+
+// keeps tells whether what items are contracted to has the variable.
+func (m *model) keeps(items []item, v int) bool { return m.open(state{items: items}.factors()).has(v) }
+
+// appendCost is what a loop over v costs on top, inside of loops over bound, where it keeps
+// the product from being appended to the result in order.
+func (m *model) appendCost(items []item, bound set, v int) float64 {
+	front := set(0)
+	k := 0
+	for k < len(m.ordered) && bound.has(m.ordered[k]) {
+		front |= 1 << m.ordered[k]
+		k++
+	}
+	if k == len(m.ordered) || bound != front || m.ordered[k] == v {
+		return 0
+	}
+	each := float64(appendHash)
+	if (m.result &^ bound).len() == 1 {
+		each = appendList
+	}
+	return each * m.iterations(items, m.held(items)|m.result)
+}
+
+// kindOf is the kind of the intermediate of some factors, of which the variables bound are not.
+func (m *model) kindOf(factors, bound set) Kind {
+	rest := m.open(factors) &^ bound
+	uniform := true
+	for s := rest; s != 0; s &= s - 1 {
+		uniform = uniform && m.uniform(factors, s.first())
+	}
+	switch {
+	case rest == 0:
+		return Scalar
+	case m.places(rest) > MaxPlaces:
+		return Hash
+	case uniform:
+		return Array
+	case rest.len() == 1:
+		return Lists
+	}
+	return Hash
+}
+
+// makeCost is what the intermediate costs that is made of some items, inside of loops over
+// bound, around which others stand, beyond the loops that make it; and how often these
+// loops run, as a share of how often they would for the items alone.
+func (m *model) makeCost(made, others []item, bound set) (cost, share float64) {
+	factors := set(0)
+	for _, it := range made {
+		factors |= it.factors
+	}
+	share = 1
+	for _, it := range others {
+		share *= m.at(it, bound)
+	}
+	uses := share * m.iterations(made, bound)
+	k, rest := m.kindOf(factors, bound), m.open(factors)&^bound
+	miss := 0.0 // an array is filled by rows, as the result is
+	if k == Lists {
+		miss = missCost(m.places(rest) * (valueBytes + crdBytes + 1))
+	}
+	cost = uses*useCost[k] + share*(addCost[k]+miss)*m.iterations(made, m.held(made)) +
+		share*orderCost[k]*m.places(m.open(factors))*m.filled(factors, m.open(factors))
+	switch k {
+	case Array:
+		cost += uses * m.places(rest) * clearCost
+	case Lists:
+		cost += m.places(rest) * clearCost // once
+	}
+	return cost + 1e-6*m.places(rest), share
+}

@@ -1,0 +1,189 @@
+package network
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Plan is a way to compute a product.
+type Plan struct {
+	Root *Contraction
+	// Converted are the accesses, by factor and number, that are stored in another order first,
+	// and Cost the estimate of all, in multiply-adds of a scalar loop.
+	Converted [][]bool
+	Cost      float64
+	// Products is the number of multiply-adds, Bytes what is read for them, and Memory the bytes
+	// that intermediates take, a thread.
+	Products, Bytes, Memory float64
+	// Bound, of a plan that a beam found, is a cost that no plan is below; 0 of the best plan.
+	Bound float64
+}
+
+// Contraction multiplies items in loops of its own, inside of those that it shares with what
+// it is a part of.
+type Contraction struct {
+	Name string // of the intermediate: another where a tensor has this one
+	// Steps are its loops and parts, outermost first; the first Shared of Loops are around it.
+	Steps  []Step
+	Loops  []string
+	Shared int
+	// Factors are those that it multiplies itself, and Items the intermediates.
+	Factors []int
+	Items   []*Contraction
+	// Vars are those of the intermediate that it makes, in the order in which they are stored: that
+	// of its consumer's loops. Kind says how, with so many Entries in all, of which Places may be
+	// there at a time.
+	Vars            []string
+	Kind            Kind
+	Entries, Places float64
+	Products        float64
+	set             set
+}
+
+// Step is a loop over Var or, where Part is not nil, the producer of an intermediate.
+type Step struct {
+	Var  string
+	Part *Contraction
+}
+
+// Whole tells whether a plan multiplies all factors in one nest of loops.
+func (p *Plan) Whole() bool { return len(p.Root.Items) == 0 }
+
+// Serial tells whether an intermediate with variables is made outside of all loops.
+func (p *Plan) Serial() bool {
+	s := p.Root.Steps
+	for len(s) > 0 && s[0].Part != nil {
+		if len(s[0].Part.Vars) > 0 {
+			return true
+		}
+		s = s[1:]
+	}
+	return false
+}
+
+// Order is the largest number of variables that an intermediate has.
+func (p *Plan) Order() int {
+	most := 0
+	p.Root.Each(func(c *Contraction) {
+		if c != p.Root {
+			most = max(most, len(c.Vars))
+		}
+	})
+	return most
+}
+
+// Each calls fn for a contraction and its parts, in the order in which they are computed.
+func (c *Contraction) Each(fn func(*Contraction)) {
+	for _, s := range c.Steps {
+		if s.Part != nil {
+			s.Part.Each(fn)
+		}
+	}
+	fn(c)
+}
+
+// plan follows the moves that the search found.
+func (s *search) plan(c conversion) *Plan {
+	b := &builder{search: s, plan: &Plan{}, made: map[set]*Contraction{}, named: map[string]int{}}
+	x := s.whole()
+	b.plan.Cost = s.best(x) + c.cost
+	b.plan.Root = b.contraction(x, nil, 1)
+	for f := range s.Factors {
+		list := make([]bool, len(s.Factors[f].Accesses))
+		for k := range list {
+			list[k] = c.accesses[f].has(k)
+		}
+		b.plan.Converted = append(b.plan.Converted, list)
+	}
+	return b.plan
+}
+
+// builder makes a plan of moves.
+type builder struct {
+	*search
+	plan  *Plan
+	made  map[set]*Contraction // intermediates by their factors
+	named map[string]int
+}
+
+// contraction is the plan of a state, inside of loops, which are run for a share of the points that
+// its items alone would have.
+func (b *builder) contraction(x state, loops []string, share float64) *Contraction {
+	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
+	vars := b.loopsOf(x)
+	for {
+		f, ok := b.memo[x.key(len(b.Factors))]
+		if !ok || math.IsInf(f.cost, 1) {
+			panic("BUG: network: a plan comes to what cannot be computed")
+		}
+		first := f.first
+		switch {
+		case first.made != 0:
+			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share)})
+			_, rest := x.parted(first.made)
+			x = state{rest, x.bound}
+			vars = b.loopsOf(x)
+			continue
+		case x.bound != vars:
+			v := b.vars[first.v]
+			b.plan.Bytes += share * b.loopOver(x.items, vars, x.bound, first.v).bytes
+			c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
+			x.bound |= 1 << first.v
+			continue
+		}
+		break
+	}
+	c.Products = share * b.iterations(x.items, vars)
+	b.plan.Products += c.Products
+	for _, it := range x.items {
+		if !it.made {
+			c.Factors = append(c.Factors, it.factors.first())
+			continue
+		}
+		made := b.made[it.factors]
+		slices.SortFunc(made.Vars, func(u, v string) int { return slices.Index(c.Loops, u) - slices.Index(c.Loops, v) })
+		c.Items = append(c.Items, made)
+	}
+	return c
+}
+
+// part is the producer of some items of a state.
+func (b *builder) part(x state, made set, loops []string, share float64) *Contraction {
+	own, _ := x.parted(made)
+	_, alone := b.makeCost(own, x.others(made), x.bound)
+	c := b.contraction(state{own, x.bound}, loops, share*alone)
+	open := b.open(c.set)
+	for s := open &^ x.bound; s != 0; s &= s - 1 {
+		c.Vars = append(c.Vars, b.vars[s.first()])
+	}
+	c.Kind = b.kindOf(c.set, x.bound)
+	c.Entries = share * alone * b.places(open) * b.filled(c.set, open)
+	c.Places = b.places(open &^ x.bound)
+	switch c.Kind {
+	case Array:
+		b.plan.Memory += c.Places * valueBytes
+	case Lists:
+		b.plan.Memory += c.Places * (valueBytes + crdBytes + 1)
+	case Hash:
+		b.plan.Memory += min(c.Entries, c.Places) * hashBytes
+	}
+	c.Name = c.Letter()
+	if n := b.named[c.Name]; n > 0 {
+		c.Name += strconv.Itoa(n)
+	}
+	b.named[c.Letter()]++
+	b.made[c.set] = c
+	return c
+}
+
+// Letter is what the name of an intermediate begins with: t of a scalar, w of a workspace.
+func (c *Contraction) Letter() string {
+	if len(c.Vars) == 0 {
+		return "t"
+	}
+	return "w"
+}
+
+// hashBytes is about what an entry of a hash table takes.
+const hashBytes = 64

@@ -1,0 +1,76 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Text is a plan with its tree, its contractions in the order in which they are computed, and
+// what it costs.
+func (p *Problem) Text(q *Plan, target string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree   %s\nloops  %s\n", p.treeOf(q.Root), p.loopsOf(q.Root))
+	q.Root.Each(func(c *Contraction) {
+		name := target
+		if c != q.Root {
+			name = c.access()
+		}
+		fmt.Fprintf(&b, "  %s += %s   %.4g multiply-adds", name, p.productOf(c), c.Products)
+		if c != q.Root && c.Kind != Scalar {
+			fmt.Fprintf(&b, ", %s of %.4g places, %.4g entries in all", c.Kind, c.Places, c.Entries)
+		}
+		b.WriteByte('\n')
+	})
+	for f, list := range q.Converted {
+		if slices.Contains(list, true) {
+			fmt.Fprintf(&b, "  converts %s\n", p.text(f))
+		}
+	}
+	fmt.Fprintf(&b, "total  %s\n", q.Sums())
+	return b.String()
+}
+
+// Sums are a plan's costs.
+func (q *Plan) Sums() string {
+	text := fmt.Sprintf("%.4g multiply-adds, %.4g bytes read, %.4g bytes of intermediates, cost %.4g", q.Products, q.Bytes, q.Memory, q.Cost)
+	if q.Bound > 0 {
+		text += fmt.Sprintf(", found by a beam: no plan costs less than %.4g", q.Bound)
+	}
+	return text
+}
+
+func (c *Contraction) access() string {
+	if len(c.Vars) == 0 {
+		return c.Name
+	}
+	return c.Name + "(" + strings.Join(c.Vars, ",") + ")"
+}
+
+// loopsOf are the loops of a contraction with its producers in braces, where they stand.
+func (p *Problem) loopsOf(c *Contraction) string {
+	var parts []string
+	for _, s := range c.Steps {
+		if s.Part != nil {
+			parts = append(parts, "{"+s.Part.access()+": "+p.loopsOf(s.Part)+"}")
+		} else {
+			parts = append(parts, s.Var)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func (p *Problem) productOf(c *Contraction) string {
+	var parts []string
+	for _, x := range c.Items {
+		parts = append(parts, x.access())
+	}
+	for _, f := range c.Factors {
+		text := p.text(f)
+		if accesses := p.Factors[f].Accesses; len(accesses) == 1 {
+			text += "(" + strings.Join(accesses[0].Vars, ",") + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " * ")
+}

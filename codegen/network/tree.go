@@ -1,0 +1,187 @@
+package network
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+)
+
+// Tree says which factors are multiplied in one nest of loops, as their numbers, and which
+// intermediates. A leaf has no children.
+type Tree struct {
+	Name     string // of a leaf
+	At       int    // where it stands in the text
+	Children []*Tree
+	factors  set
+}
+
+// ParseTree reads a tree: names with * between them, and parentheses around what is an intermediate.
+// A * B * C is one nest of three; (A * B) * C has an intermediate.
+func ParseTree(text string) (*Tree, error) {
+	p := &treeParser{text: text}
+	t, err := p.product()
+	if err == nil && p.peek() != 0 {
+		err = p.fail("a * or the end")
+	}
+	if err == nil && len(t.Children) == 0 {
+		err = p.fail("a *: a tree has two factors or more")
+	}
+	return t, err
+}
+
+type treeParser struct {
+	text string
+	at   int
+}
+
+func (p *treeParser) peek() byte {
+	for p.at < len(p.text) && strings.IndexByte(" \t", p.text[p.at]) >= 0 {
+		p.at++
+	}
+	if p.at == len(p.text) {
+		return 0
+	}
+	return p.text[p.at]
+}
+
+func (p *treeParser) fail(want string) error {
+	got := "the end"
+	if p.peek() != 0 {
+		got = p.text[p.at : p.at+1]
+	}
+	return &diag.Error{Code: diag.NetworkSyntax, Msg: "--network: got " + got + ", want " + want, Src: p.text, Pos: p.at, End: min(p.at+1, len(p.text))}
+}
+
+// product is a product up to the end or a parenthesis that it does not open.
+func (p *treeParser) product() (*Tree, error) {
+	t := &Tree{At: p.at}
+	for {
+		f, err := p.factor()
+		if err != nil {
+			return nil, err
+		}
+		if t.Children = append(t.Children, f); p.peek() != '*' {
+			break
+		}
+		p.at++
+	}
+	if len(t.Children) == 1 {
+		return t.Children[0], nil
+	}
+	return t, nil
+}
+
+func (p *treeParser) factor() (*Tree, error) {
+	if p.peek() == '(' {
+		p.at++
+		t, err := p.product()
+		if err == nil && p.peek() != ')' {
+			err = p.fail("a * or a )")
+		}
+		p.at++
+		return t, err
+	}
+	from := p.at
+	for p.at < len(p.text) && isName(p.text[p.at], p.at > from) {
+		p.at++
+	}
+	if p.at == from {
+		return nil, p.fail("the name of a tensor or a (")
+	}
+	return &Tree{Name: p.text[from:p.at], At: from}, nil
+}
+
+func isName(c byte, later bool) bool {
+	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return letter || later && (c == '_' || c >= '0' && c <= '9')
+}
+
+// Bind gives the leaves of a tree the numbers of factors of their names: of several of one name the first to
+// the first. It returns a leaf that is no factor, or nil and the names of factors that the tree
+// lacks. Trees are bound anew for each product.
+func (t *Tree) Bind(factors []Factor) (extra *Tree, missing []string) {
+	left := map[string][]int{}
+	for k, f := range factors {
+		left[f.Text] = append(left[f.Text], k)
+	}
+	extra = t.bind(left)
+	for _, f := range factors {
+		if len(left[f.Text]) > 0 {
+			missing = append(missing, f.Text)
+			left[f.Text] = left[f.Text][1:]
+		}
+	}
+	return extra, missing
+}
+
+func (t *Tree) bind(left map[string][]int) (extra *Tree) {
+	t.factors = 0
+	if len(t.Children) == 0 {
+		list := left[t.Name]
+		if len(list) == 0 {
+			return t
+		}
+		t.factors, left[t.Name] = 1<<list[0], list[1:]
+		return nil
+	}
+	for _, c := range t.Children {
+		if x := c.bind(left); x != nil {
+			return x
+		}
+		t.factors |= c.factors
+	}
+	return nil
+}
+
+// over is the product of exactly these factors in a tree, nil where there is none.
+func (t *Tree) over(factors set) *Tree {
+	if t.factors == factors && len(t.Children) > 0 {
+		return t
+	}
+	for _, c := range t.Children {
+		if x := c.over(factors); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// matches tells whether the items are the children of t: leaves as they are, products made.
+func (t *Tree) matches(items []item) bool {
+	if len(items) != len(t.Children) {
+		return false
+	}
+	for _, it := range items {
+		if !slices.ContainsFunc(t.Children, func(c *Tree) bool { return c.factors == it.factors && it.made == (len(c.Children) > 0) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// treeOf is the text of the tree of a contraction.
+func (p *Problem) treeOf(c *Contraction) string {
+	var parts []string
+	for _, x := range c.Items {
+		text := p.treeOf(x)
+		if len(x.Factors)+len(x.Items) > 1 {
+			text = "(" + text + ")"
+		} else {
+			text = "sum(" + text + ")"
+		}
+		parts = append(parts, text)
+	}
+	for _, f := range c.Factors {
+		parts = append(parts, p.text(f))
+	}
+	return strings.Join(parts, " * ")
+}
+
+// text is a factor's, as a plan shows it.
+func (p *Problem) text(f int) string {
+	if t := p.Factors[f].Text; t != "" {
+		return t
+	}
+	return "(...)"
+}

@@ -1,0 +1,117 @@
+package place
+
+import (
+	"math"
+	"math/bits"
+
+	"distaff/codegen/diag"
+)
+
+// idleMost is the share of work per rank, over the least that any grid has, that a grid may have to
+// save communication, in parts of 100.
+const idleMost = 3
+
+// Cosma is the machine on which a product of dense matrices, of m by k and k by n elements, is to be
+// distributed over i, j and k, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling
+// Revisited", 2019): of the grids of at most so many ranks with about the least work a rank, that of which a rank
+// receives the fewest elements in the mean, where the operands lie on faces of the grid. A
+// rank takes the k of its block in Steps parts, as few as its memory allows: room is how many elements
+// that holds, 0 for any number.
+func Cosma(m, n, k int64, ranks int64, room int64) (*Machine, error) {
+	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), room: room}
+	least := -1.0
+	p.grids(ranks, func(g grid3) {
+		if w := p.work(g); p.steps(g) > 0 && (least < 0 || w < least) {
+			least = w
+		}
+	})
+	if least < 0 {
+		return nil, diag.Errorf("machine", "a product of %d by %d and %d by %d elements does not fit %d ranks with memory for %d elements each: want more ranks, or more memory", m, k, k, n, ranks, room)
+	}
+	var best grid3
+	words := -1.0
+	p.grids(ranks, func(g grid3) {
+		if p.work(g) > least*(100+idleMost)/100 || p.steps(g) == 0 {
+			return
+		}
+		w := p.words(g)
+		// Of two that receive the same, up to rounding, that with fewer partial results is the better.
+		if same := math.Abs(w-words) <= 1e-9*w; words < 0 || w < words && !same || same && g[2] < best[2] {
+			best, words = g, w
+		}
+	})
+	return &Machine{Name: "M", Grids: []Grid{{Extents: best[:]}}, Steps: p.steps(best)}, nil
+}
+
+// product is a product of matrices for which a grid is wanted.
+type product struct{ m, n, k, room int64 }
+
+// grid3 is the extents over m, n and k.
+type grid3 [3]int64
+
+// grids yields the grids of at most so many ranks, each with the longest third extent that they allow.
+func (p *product) grids(ranks int64, yield func(grid3)) {
+	for x := int64(1); x <= min(ranks, p.m); x++ {
+		for y := int64(1); y <= min(ranks/x, p.n); y++ {
+			yield(grid3{x, y, max(min(ranks/(x*y), p.k), 1)})
+		}
+	}
+}
+
+// block is the largest block of a rank.
+func (p *product) block(g grid3) (m, n, k int64) {
+	return ceil(p.m, g[0]), ceil(p.n, g[1]), ceil(p.k, g[2])
+}
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
+
+// work is the multiply-adds of the rank that has most.
+func (p *product) work(g grid3) float64 {
+	m, n, k := p.block(g)
+	return float64(m) * float64(n) * float64(k)
+}
+
+// words is how many elements a rank receives in the mean: of both operands, and of partial results.
+func (p *product) words(g grid3) float64 {
+	m, n, k := float64(p.m), float64(p.n), float64(p.k)
+	x, y, z := float64(g[0]), float64(g[1]), float64(g[2])
+	return m*k/(x*z)*(1-1/y) + k*n/(y*z)*(1-1/x) + m*n/(x*y)*(1-1/z)
+}
+
+// steps is in how many parts a rank takes its k, 0 where memory does not suffice for any number. A rank holds
+// its own blocks, its partial result with another that is added to it, and of each operand the
+// part in use and the one that arrives.
+func (p *product) steps(g grid3) int64 {
+	if p.room == 0 {
+		return 1
+	}
+	m, n, k := p.block(g)
+	result, over := product64(m, n)
+	left, over2 := product64(m, k)
+	right, over3 := product64(k, n)
+	if over || over2 || over3 {
+		return 0
+	}
+	if g[2] > 1 {
+		result *= 2
+	}
+	free := p.room - result - left - right
+	if free <= 0 {
+		return 0
+	}
+	if g[0] == 1 && g[1] == 1 { // nothing arrives
+		return 1
+	}
+	for s := ceil(2*(left+right), free); s <= k; s++ {
+		if 2*ceil(k, s)*(m+n) <= free {
+			return s
+		}
+	}
+	return 0
+}
+
+// product64 is a*b, and whether it is too large to be added to others.
+func product64(a, b int64) (int64, bool) {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	return int64(low), high != 0 || low > 1<<59
+}

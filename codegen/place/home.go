@@ -1,0 +1,128 @@
+package place
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+)
+
+// Home says where the pieces of a tensor lie on a machine: what becomes of it along each dimension.
+type Home struct {
+	Machine *Machine
+	Dims    []HomeDim // one for each of Machine.Dims()
+	ordered *Ordered
+}
+
+// HomeDim says what becomes of a tensor along one dimension of a machine.
+type HomeDim struct {
+	// Kind is Cut, Copy, Fix, or Nonzeros: the dimension is one of those over which the ranges of
+	// Home.Ordered lie. The number of a range is in mixed radix by these dimensions, as its Cuts.
+	Kind DimKind
+	Mode int   // Cut: the mode. An inner dimension that cuts it again cuts each of the outer one's pieces.
+	At   int64 // Fix: the coordinate of the machine
+}
+
+// Ordered is how the tensor is cut along its storage order, nil where no dimension does so.
+func (h *Home) Ordered() *Ordered { return h.ordered }
+
+// Check refuses a placement that no tensor of so many modes has on a machine. A machine that is one
+// grid goes by its name or the grid's; in a hierarchy each level names its grid, in the order of the
+// machine.
+func (p Placement) Check(m *Machine, modes int) error {
+	if len(p) != len(m.Grids) {
+		return p.refused("it has %s, want one for each grid of the machine %s: %d", diag.Count(len(p), "level"), m, len(m.Grids))
+	}
+	for k, l := range p {
+		g := m.Grids[k]
+		names := m.gridNames(g)
+		switch {
+		case !slices.Contains(names, l.Machine):
+			return p.refused("it names %s, want %s, the name of the machine's grid", l.Machine, strings.Join(names, " or "))
+		case len(l.Modes) != modes:
+			return p.refused("it names %s of a tensor that has %d", diag.Count(len(l.Modes), "mode"), modes)
+		case len(l.Dims) != len(g.Extents):
+			return p.refused("%s has %s, want one for each of the grid: %d", l.Machine, diag.Count(len(l.Dims), "dimension"), len(g.Extents))
+		}
+		for n, d := range l.Dims {
+			if d.Kind == Fix && (d.At < 0 || d.At >= g.Extents[n]) {
+				return p.refused("coordinate %d of %s is past its extent, %d", d.At, l.Machine, g.Extents[n])
+			}
+		}
+	}
+	return nil
+}
+
+func (p Placement) refused(format string, args ...any) error {
+	return diag.Errorf("placement", "got the placement %s: %s", p, diag.Sprintf(format, args...))
+}
+
+// Resolve gives a placement its meaning on a machine, for a tensor with as many modes as it has levels,
+// of which level l stores the mode order[l].
+func (p Placement) Resolve(m *Machine, order []int) (*Home, error) {
+	if err := p.Check(m, len(order)); err != nil {
+		return nil, err
+	}
+	h := &Home{Machine: m}
+	for k, l := range p {
+		for n, d := range l.Dims {
+			at := HomeDim{Kind: d.Kind, At: d.At}
+			if d.Kind == Cut {
+				at.Mode = d.Modes[0]
+			}
+			why := ""
+			switch d.Kind {
+			case Nonzeros:
+				why = h.nonzeros(&l, d.Modes, order, m.Grids[k].Extents[n])
+			case Cut:
+				why = h.coordinates(&l, at.Mode)
+			}
+			if why != "" {
+				return nil, p.refused("%s", why)
+			}
+			h.Dims = append(h.Dims, at)
+		}
+	}
+	return h, nil
+}
+
+// gridNames are the names by which a placement may call a grid of the machine.
+func (m *Machine) gridNames(g Grid) []string {
+	switch {
+	case g.Name == "":
+		return []string{m.Name}
+	case len(m.Grids) == 1:
+		return []string{m.Name, g.Name}
+	}
+	return []string{g.Name}
+}
+
+// Cuts are the cuts of each mode by coordinates, nil of one that is not cut or that Ordered has: [c[k], c[k+1]) is its range k, which
+// may be empty. A mode that several dimensions cut has the cuts of all of them.
+func (h *Home) Cuts(sizes []int64) [][]int64 {
+	cuts := make([][]int64, len(sizes))
+	extents := h.Machine.Dims()
+	for k, d := range h.Dims {
+		if d.Kind != Cut {
+			continue
+		}
+		if cuts[d.Mode] == nil {
+			cuts[d.Mode] = []int64{0, sizes[d.Mode]}
+		}
+		cuts[d.Mode] = CutEvenly(cuts[d.Mode], extents[k])
+	}
+	return cuts
+}
+
+// CutEvenly cuts each range of cuts into n whose sizes differ by one at most: range k of [a,b)
+// begins at a + floor(k*(b-a)/n).
+func CutEvenly(cuts []int64, n int64) []int64 {
+	out := make([]int64, 1, int64(len(cuts)-1)*n+1)
+	out[0] = cuts[0]
+	for k, a := range cuts[:len(cuts)-1] {
+		for _, c := range EvenCuts(cuts[k+1]-a, n)[1:] {
+			out = append(out, a+c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,210 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/strategy"
+)
+
+// checkKernel refuses what is neither gemm nor a C function.
+func (c *Command) checkKernel() error {
+	k := c.Args[1]
+	if _, _, _, ok := c.Function(); ok || k.Text == "gemm" {
+		return nil
+	}
+	return k.errorf(Refused, "substitute: got %s, want gemm, or a C function as in \"file.c:name\"", k.Text)
+}
+
+// substitute has the loops that it names, directly inside one another and the innermost of their nest,
+// run by a BLAS or by a C function of the user's.
+func substitute(s *state) error {
+	vars := []string{}
+	for _, a := range s.cmd.Args[0].List {
+		if err := s.hasLoop(a); err != nil {
+			return err
+		}
+		if slices.Contains(vars, a.Text) {
+			return a.errorf(Refused, "substitute: %s stands twice", a.Text)
+		}
+		vars = append(vars, a.Text)
+	}
+	if file, name, _, ok := s.cmd.Function(); ok {
+		return s.extern(vars, file, name)
+	}
+	return s.gemm(vars)
+}
+
+// extern has loops run by a C function.
+func (s *state) extern(vars []string, file, name string) error {
+	if len(vars) == 0 {
+		return s.refuse(0, "a function runs the loops that stand in braces; got %s", s.cmd.Args[0].Text)
+	}
+	for _, v := range vars {
+		for _, f := range s.loops(v) {
+			if err := s.plainly(f, name); err != nil {
+				return err
+			}
+		}
+	}
+	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), File: file, Name: name})
+}
+
+// plainly refuses that something runs a loop which has a way of being run already.
+func (s *state) plainly(f *cin.Forall, by string) error {
+	switch {
+	case f.Unit != cin.Serial:
+		return s.refuse(0, "the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, by)
+	case f.Unroll != 0 || f.Gallop:
+		return s.refuse(0, "the loop over %s is unrolled, or has its way of merging, and %s runs it", f.Var, by)
+	}
+	return nil
+}
+
+// gemm has a BLAS run three loops around a product of matrices. Their order is that which
+// lowering reads such a product off: the one that sums, and then those of the result, as it is stored.
+func (s *state) gemm(vars []string) error {
+	switch {
+	case len(vars) != 3:
+		return s.refuse(0, "gemm runs three loops, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
+	case !s.Compute.IsFloat() && !s.Compute.IsComplex():
+		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s", s.Compute)
+	}
+	var refused error
+	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
+		f, ok := t.(*cin.Forall)
+		if !ok || !slices.Contains(vars, f.Var) {
+			return nil, false
+		}
+		chain, rest := nested(f)
+		a, sum := rest.(*cin.Assign)
+		if !sum || len(chain) != 3 || slices.ContainsFunc(chain, func(f *cin.Forall) bool { return !slices.Contains(vars, f.Var) }) {
+			return nil, false
+		}
+		order, err := s.product(chain, a)
+		if err != nil {
+			refused = err
+			return t, true
+		}
+		out, _ := permuted(chain, order, rest)
+		return out, true
+	})
+	if refused != nil {
+		return refused
+	}
+	s.body = body
+	return s.order(strategy.Gemm{I: vars[0], J: vars[1], K: vars[2]})
+}
+
+// product is the order of the loops around a product of matrices.
+func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
+	var order, result []string
+	for _, f := range chain {
+		if err := s.plainly(f, "gemm"); err != nil {
+			return nil, err
+		}
+		if s.reads(a.LHS, f.Var) {
+			result = append(result, f.Var)
+		} else {
+			order = append(order, f.Var)
+		}
+	}
+	if len(order) != 1 || !a.Accumulate {
+		return nil, s.refuse(0, "gemm sums over one of its loops and has the result's values along the other two; %s has those along %s", a.LHS.Key(), spoken(result))
+	}
+	if err := s.matrices(a, order[0], result); err != nil {
+		return nil, err
+	}
+	f := s.formatOf(a.LHS)
+	at := func(v string) int {
+		return slices.IndexFunc(f.Order, func(mode int) bool { return slices.Contains(s.rootsOf(v), a.LHS.Vars[mode]) })
+	}
+	if at(result[0]) > at(result[1]) {
+		slices.Reverse(result)
+	}
+	return append(order, result...), nil
+}
+
+// reads tells whether the place of an access depends on the loop over v.
+func (s *state) reads(a *cin.Access, v string) bool {
+	return slices.ContainsFunc(s.rootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
+}
+
+// matrices refuses an assignment that is no product of two matrices, over the loop that sums and
+// each of the result's, and of factors that the loops do not change.
+func (s *state) matrices(a *cin.Assign, sum string, result []string) error {
+	factors, ok := factorsOf(a.RHS, nil)
+	if !ok {
+		return s.refuse(-1, "gemm adds products of two matrices, and the loops add other terms than products")
+	}
+	over := map[string]int{}
+	for _, x := range append(factors, a.LHS) {
+		var vars []string
+		for _, v := range append([]string{sum}, result...) {
+			if s.reads(x, v) {
+				vars = append(vars, v)
+			}
+		}
+		if err := s.dense(x, vars); err != nil {
+			return err
+		}
+		switch {
+		case x == a.LHS || len(vars) == 0:
+		case len(vars) != 2 || vars[0] != sum:
+			return s.refuse(-1, "gemm multiplies a matrix over %s and %s by one over %s and %s, and %s is over %s", result[0], sum, sum, result[1], x.Key(), spoken(vars))
+		default:
+			over[vars[1]]++
+		}
+	}
+	if over[result[0]] != 1 || over[result[1]] != 1 {
+		return s.refuse(-1, "gemm multiplies a matrix over %s and %s by one over %s and %s, and %s has other factors", result[0], sum, sum, result[1], a.LHS.Key())
+	}
+	return nil
+}
+
+// dense refuses a tensor that stores one of the variables in another level than a dense one.
+func (s *state) dense(x *cin.Access, vars []string) error {
+	if !s.tensor(x.Name) {
+		return nil
+	}
+	f := s.Formats[x.Name]
+	for l, mode := range f.Order {
+		for _, v := range vars {
+			if f.Levels[l] != format.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
+				return s.refuse(-1, "gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is not dense", x.Key(), f, x.Vars[mode])
+			}
+		}
+	}
+	return nil
+}
+
+// factorsOf appends the accesses of a product; not ok where x is none.
+func factorsOf(x cin.Expr, to []*cin.Access) ([]*cin.Access, bool) {
+	switch x := x.(type) {
+	case *cin.Access:
+		return append(to, x), true
+	case *cin.Lit:
+		return to, true
+	case *cin.Neg:
+		return factorsOf(x.X, to)
+	case *cin.Binary:
+		if x.Op == '*' {
+			to, ok := factorsOf(x.X, to)
+			if !ok {
+				return nil, false
+			}
+			return factorsOf(x.Y, to)
+		}
+	}
+	return nil, false
+}
+
+// spoken is names in a sentence.
+func spoken(names []string) string {
+	if len(names) == 0 {
+		return "none of the three"
+	}
+	return strings.Join(names, " and ")
+}

@@ -1,0 +1,126 @@
+// Products of matrices by OpenBLAS: the one that is linked into the program, or the library that
+// DISTAFF_BLAS names, else libopenblas, loaded as the first product is computed. DISTAFF_BLAS may
+// also be "gonum", for package blas, whatever that calls, or "none".
+//
+// A leaf's threads each compute a part of a product, so that the library is told to use one
+// thread a call: how many run is then the leaf's to say, and no other rank of the process changes it.
+
+#define _GNU_SOURCE
+#include "gemm.h"
+#include "_cgo_export.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
+
+typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+typedef void dgemm_fn(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+typedef void zgemm_fn(int, int, int, int, int, int, const void *, const void *, int, const void *, int, const void *, void *, int);
+
+static struct {
+    sgemm_fn *s;
+    dgemm_fn *d;
+    zgemm_fn *c, *z;
+    const char *path, *config;
+    int gonum;
+    char why[512];
+} blas;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// bind takes the functions of an open library, and tells whether it has them.
+static int bind(void *lib) {
+    void (*threads)(int) = (void (*)(int))dlsym(lib, "openblas_set_num_threads");
+    sgemm_fn *s = (sgemm_fn *)dlsym(lib, "cblas_sgemm");
+    dgemm_fn *d = (dgemm_fn *)dlsym(lib, "cblas_dgemm");
+    zgemm_fn *c = (zgemm_fn *)dlsym(lib, "cblas_cgemm"), *z = (zgemm_fn *)dlsym(lib, "cblas_zgemm");
+    char *(*config)(void) = (char *(*)(void))dlsym(lib, "openblas_get_config");
+    Dl_info info;
+    if (!threads || !s || !d || !c || !z)
+        return 0;
+    threads(1);
+    blas.config = config ? config() : 0;
+    blas.path = dladdr((void *)d, &info) && info.dli_fname ? strdup(info.dli_fname) : "OpenBLAS";
+    blas.s = s, blas.d = d, blas.c = c, blas.z = z;
+    return 1;
+}
+
+// open_library opens one library, and notes why it is of no use.
+static int open_library(const char *name) {
+    void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!lib) {
+        const char *said = dlerror();
+        snprintf(blas.why, sizeof blas.why, "%s", said ? said : "dlopen failed");
+        return 0;
+    }
+    if (bind(lib))
+        return 1;
+    snprintf(blas.why, sizeof blas.why, "%s lacks openblas_set_num_threads or the functions cblas_?gemm", name);
+    dlclose(lib);
+    return 0;
+}
+
+static void load(void) {
+    const char *named = getenv("DISTAFF_BLAS");
+    if (named && !strcmp(named, "none"))
+        snprintf(blas.why, sizeof blas.why, "DISTAFF_BLAS is none");
+    else if (named && !strcmp(named, "gonum"))
+        blas.gonum = 1, blas.path = "gonum", blas.config = "in Go";
+    else if (named && *named)
+        open_library(named);
+    else if (!bind(RTLD_DEFAULT) && !open_library("libopenblas.so.0"))
+        open_library("libopenblas.so");
+}
+
+const char *dst_blas_found(const char **config, const char **why) {
+    pthread_once(&once, load);
+    *config = blas.config;
+    *why = blas.why;
+    return blas.path;
+}
+
+// operand is how the library takes a matrix of rows and cols with these strides.
+static int operand(int64_t rows, int64_t cols, int64_t row, int64_t col, int *trans, int *ld) {
+    if (col == 1 && row >= cols) {
+        *trans = NO_TRANS, *ld = (int)row;
+        return row <= INT32_MAX;
+    }
+    *trans = TRANS, *ld = (int)col;
+    return row == 1 && col >= rows && col <= INT32_MAX;
+}
+
+int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g) {
+    (void)env;
+    pthread_once(&once, load);
+    int ta, tb, tc, la, lb, lc;
+    if (!blas.path || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX ||
+        !operand(g->m, g->k, g->a_row, g->a_col, &ta, &la) || !operand(g->k, g->n, g->b_row, g->b_col, &tb, &lb) ||
+        !operand(g->m, g->n, g->c_row, g->c_col, &tc, &lc) || tc != NO_TRANS)
+        return 0;
+    if (blas.gonum) {
+        dstGonumGemm((dst_gemm *)g, ta == TRANS, tb == TRANS);
+        return 1;
+    }
+    const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
+    const float one[2] = {1, 0};
+    const double one2[2] = {1, 0};
+    switch (g->type) {
+    case 0:
+        blas.s(ROW_MAJOR, ta, tb, m, n, k, *(const float *)g->alpha, g->a, la, g->b, lb, 1, g->c, lc);
+        return 1;
+    case 1:
+        blas.d(ROW_MAJOR, ta, tb, m, n, k, *(const double *)g->alpha, g->a, la, g->b, lb, 1, g->c, lc);
+        return 1;
+    case 2:
+        blas.c(ROW_MAJOR, ta, tb, m, n, k, g->alpha, g->a, la, g->b, lb, one, g->c, lc);
+        return 1;
+    case 3:
+        blas.z(ROW_MAJOR, ta, tb, m, n, k, g->alpha, g->a, la, g->b, lb, one2, g->c, lc);
+        return 1;
+    }
+    return 0;
+}

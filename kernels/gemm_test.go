@@ -1,0 +1,132 @@
+package kernels
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen/emit/c"
+	"distaff/codegen/ir"
+	"distaff/io/tcs"
+	"distaff/kernels/blas"
+	"distaff/kernels/cc"
+)
+
+// TestBLAS computes products by every BLAS that there may be, each in a process of its own.
+func TestBLAS(t *testing.T) {
+	if os.Getenv("DISTAFF_BLAS") != "" {
+		t.Skip("in such a process")
+	}
+	for name, want := range map[string]string{"gonum": "gonum", "none": "DISTAFF_BLAS is none", "/none.so": "/none.so"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestProducts$", "-test.v")
+		cmd.Env = append(os.Environ(), "DISTAFF_BLAS="+name)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("DISTAFF_BLAS=%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// TestProducts holds products by this process's BLAS, of every layout and type, to plain sums.
+func TestProducts(t *testing.T) {
+	path, _, err := BLAS()
+	t.Log(path, err)
+	list := slices.Concat(productsOf[float32]("float32", "2.0f"), productsOf[float64]("float64", "2.0"),
+		productsOf[complex64]("complex64", "complex64(2.0, 0.0)"), productsOf[complex128]("complex128", "complex128(2.0, 0.0)"))
+	var funcs []*ir.Func
+	for k, x := range list {
+		f, err := ir.Parse(x.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Name = fmt.Sprint("product", k)
+		funcs = append(funcs, f)
+	}
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := cc.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.Build(context.Background(), cc.Source{Text: c.File(funcs...), Label: "products"})
+	if err != nil {
+		t.Skip(err)
+	}
+	lib, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lib.Close()
+	for k, x := range list {
+		leaf, err := lib.Leaf(funcs[k].Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, threads := range []int{1, 3} {
+			x.check(t, leaf, threads)
+		}
+		leaf.Close()
+	}
+}
+
+// product is a leaf that adds a product of matrices to one, and what holds a call of it to plain sums.
+type product struct {
+	text  string
+	check func(t *testing.T, leaf Leaf, threads int)
+}
+
+// productsOf are products of a type, whose number 2 is two.
+func productsOf[T blas.Scalar](typ, two string) (list []product) {
+	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70}} {
+		for layout := range 4 {
+			m, n, k := size[0], size[1], size[2]
+			a, b := [2]int{k + 1, 1}, [2]int{n + 2, 1}
+			if layout&1 != 0 {
+				a = [2]int{1, m + 2}
+			}
+			if layout&2 != 0 {
+				b = [2]int{1, k}
+			}
+			text := fmt.Sprintf("func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n"+
+				"{\n gemm(%[2]d, %[3]d, %[4]d) c[1, %[5]d, 1] += a[2, %[6]d, %[7]d] * b[0, %[8]d, %[9]d] * %[10]s\n}\n",
+				typ, m, n, k, n+1, a[0], a[1], b[0], b[1], two)
+			check := func(t *testing.T, leaf Leaf, threads int) {
+				t.Helper()
+				av, bv, cv := integers[T](2+(m+2)*(k+1), 1), integers[T]((k+1)*(n+2), 2), integers[T](1+m*(n+1), 3)
+				want := slices.Clone(cv)
+				for i := range m {
+					for j := range n {
+						for l := range k {
+							want[1+i*(n+1)+j] += 2 * av[2+i*a[0]+l*a[1]] * bv[l*b[0]+j*b[1]]
+						}
+					}
+				}
+				args := []*tcs.Tensor{{Vals: tcs.Of(cv)}, {Vals: tcs.Of(av)}, {Vals: tcs.Of(bv)}}
+				if err := leaf.Call(context.Background(), args, nil, Env{Threads: threads}); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(cv, want) {
+					t.Errorf("%d threads:\n%s", threads, text)
+				}
+			}
+			list = append(list, product{text, check})
+		}
+	}
+	return list
+}
+
+// integers are small whole numbers, of which sums are exact in any order.
+func integers[T blas.Scalar](n int, seed int) []T {
+	s := make([]T, n)
+	for i := range s {
+		for range (i*7 + seed*13) % 6 {
+			s[i]++
+		}
+	}
+	return s
+}

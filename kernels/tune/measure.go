@@ -1,0 +1,151 @@
+package tune
+
+import (
+	"context"
+	"os"
+
+	"distaff/kernels/cc"
+)
+
+// Options are how to measure.
+type Options struct {
+	Config  cc.Config // how leaves are compiled, and the cache
+	Threads int       // all threads of this process
+	Memory  int64     // bytes that measuring may take; 0 for no limit
+}
+
+// Time is the seconds within which Measure begins its last measurements: compiling and making the data are
+// among them. What runs then takes some milliseconds more.
+const Time = 2.4
+
+// shortest is the seconds for which a loop runs at least where there is time.
+const shortest = 2e-3
+
+// Measure measures the machine. It is to run beside nothing else. Its errors are those of compiling
+// and running leaves, and of too little memory.
+func Measure(ctx context.Context, o Options) (*Model, error) {
+	root := os.DirFS("/")
+	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root), Messages: []Message{}}
+	bytes, err := dataBytes(m, o.Memory)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLeaves(ctx, o.Config, m, bytes)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	m.Touched = l.touched
+	return m, measure(ctx, l, m)
+}
+
+// probes are those that a model wants.
+func probes(m *Model) []probe {
+	var list []probe
+	both := func(k kind, level int) {
+		list = append(list, probe{k, level, 1})
+		if m.Threads > 1 {
+			list = append(list, probe{k, level, m.Threads})
+		}
+	}
+	for n := range m.Levels {
+		both(read, n)
+		both(write, n)
+		both(gather, n)
+		list = append(list, probe{dependent, n, 1})
+	}
+	both(multiply64, 0)
+	both(multiply32, 0)
+	both(atomic, 0)
+	if m.Threads > 1 {
+		list = append(list, probe{region, 0, m.Threads})
+	}
+	return append(list, probe{call, 0, 1})
+}
+
+// measure fills a model in by what runs its probes: each until its loop takes long enough to be timed,
+// then all of them again and again while there is time. The best of each counts.
+func measure(ctx context.Context, by prober, m *Model) error {
+	list := probes(m)
+	reps, best := make([]int64, len(list)), map[probe]float64{} // seconds a unit
+	var err error
+	for n, p := range list {
+		if reps[n], err = settle(ctx, by, p, best); err != nil {
+			return err
+		}
+	}
+	last := 0.0
+	for begun := by.elapsed(); begun+last < Time; {
+		for n, p := range list {
+			if _, err := once(ctx, by, p, reps[n], best); err != nil {
+				return err
+			}
+		}
+		now := by.elapsed()
+		begun, last = now, now-begun
+	}
+	m.fill(best)
+	return nil
+}
+
+// once runs a probe and keeps what it took, if that is the best.
+func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]float64) (sample, error) {
+	if err := ctx.Err(); err != nil {
+		return sample{}, context.Cause(ctx)
+	}
+	s, err := by.run(p, reps)
+	if err != nil {
+		return s, err
+	}
+	// A loop too short for the clock says nothing.
+	if old, ok := best[p]; s.seconds > 0 && s.units > 0 && (!ok || s.seconds/s.units < old) {
+		best[p] = s.seconds / s.units
+	}
+	return s, nil
+}
+
+// mostGrowth is how much oftener a loop is repeated than in the try before, at most: short ones are timed badly.
+const mostGrowth = 64
+
+// settle finds how often a probe's loop is to be repeated.
+func settle(ctx context.Context, by prober, p probe, best map[probe]float64) (reps int64, err error) {
+	for reps = 1; ; {
+		s, err := once(ctx, by, p, reps, best)
+		if err != nil {
+			return 0, err
+		}
+		if s.seconds >= shortest || s.seconds > 0 && by.elapsed() >= Time || reps >= 1<<40 {
+			return reps, nil
+		}
+		// What the first runs of a loop took, with cold caches, is no measure of it.
+		delete(best, p)
+		growth := int64(mostGrowth)
+		if s.seconds > 0 {
+			growth = min(int64(1.2*shortest/s.seconds)+1, mostGrowth)
+		}
+		reps *= max(growth, 2)
+	}
+}
+
+// fill takes the figures from the seconds of each unit.
+func (m *Model) fill(best map[probe]float64) {
+	pair := func(k kind, level int) Pair {
+		x := Pair{best[probe{k, level, 1}], best[probe{k, level, 1}]}
+		if m.Threads > 1 {
+			x.All = best[probe{k, level, m.Threads}]
+		}
+		return x
+	}
+	rates := func(k kind, level int) Pair {
+		x := pair(k, level)
+		return Pair{1 / x.One, 1 / x.All}
+	}
+	for n := range m.Levels {
+		l := &m.Levels[n]
+		l.Read, l.Write, l.Gathers = rates(read, n), rates(write, n), rates(gather, n)
+		l.Dependent = best[probe{dependent, n, 1}]
+	}
+	m.MultiplyAdds64, m.MultiplyAdds32 = rates(multiply64, 0), rates(multiply32, 0)
+	m.Atomic = pair(atomic, 0)
+	m.Region, m.Call = best[probe{region, 0, m.Threads}], best[probe{call, 0, 1}]
+}

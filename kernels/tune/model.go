@@ -1,0 +1,128 @@
+package tune
+
+import "math"
+
+// Model is what was measured of a machine. Rates are of a second, times in seconds.
+type Model struct {
+	CPU     string `json:"cpu"`     // as the kernel names it
+	Threads int    `json:"threads"` // those of a Pair's All
+	// Levels are the caches, innermost first, and the memory.
+	Levels []Level `json:"levels"`
+	// MultiplyAdds are those of float64 and float32, in vector lanes.
+	MultiplyAdds64 Pair `json:"multiply_adds_float64"`
+	MultiplyAdds32 Pair `json:"multiply_adds_float32"`
+	// Touched is the bytes a second of memory that the system has not given yet, as they are written first.
+	Touched Pair `json:"first_touch_bytes_per_second"`
+	// Atomic is the time of one atomic addition: at one thread, and at all to one place.
+	Atomic Pair    `json:"atomic_seconds"`
+	Region float64 `json:"parallel_region_seconds"` // to enter and leave one at all threads; 0 where there is one thread
+	Call   float64 `json:"leaf_call_seconds"`
+	// Messages are those of ranks, as far as they were measured.
+	Messages []Message `json:"messages"`
+}
+
+// Pair is a figure at one thread, and at all threads together.
+type Pair struct {
+	One float64 `json:"one_thread"`
+	All float64 `json:"all_threads"`
+}
+
+// Level is a cache, or the memory.
+type Level struct {
+	Name   string `json:"name"`             // L1, L2, ...; memory
+	Bytes  int64  `json:"bytes,omitempty"`  // of one such cache; 0 for the memory
+	Shared int    `json:"shared,omitempty"` // CPUs that share one; 0 for the memory
+	Read   Pair   `json:"read_bytes_per_second"`
+	Write  Pair   `json:"write_bytes_per_second"`
+	// Dependent is the time of a load whose address the load before it gave.
+	Dependent float64 `json:"dependent_load_seconds"`
+	// Gathers is loads of 8 bytes a second from addresses that are known ahead, anywhere in the data.
+	Gathers Pair `json:"gathers_per_second"`
+}
+
+// Message is what a message costs between two ranks: Latency + bytes / Bandwidth.
+type Message struct {
+	Between   string  `json:"between"` // BetweenThreads, BetweenProcesses or BetweenMachines
+	Latency   float64 `json:"latency_seconds"`
+	Bandwidth float64 `json:"bytes_per_second"`
+}
+
+// Between which ranks a Message is.
+const (
+	BetweenThreads   = "ranks of a process"
+	BetweenProcesses = "processes of a machine"
+	BetweenMachines  = "machines"
+)
+
+// Seconds is what a message of some bytes takes.
+func (m *Message) Seconds(bytes float64) float64 { return m.Latency + bytes/m.Bandwidth }
+
+// Between is what was measured of messages between such ranks; nil for nothing.
+func (m *Model) Between(who string) *Message {
+	for n := range m.Messages {
+		if m.Messages[n].Between == who {
+			return &m.Messages[n]
+		}
+	}
+	return nil
+}
+
+// Put adds what was measured of messages, in place of what was known of such.
+func (m *Model) Put(x Message) {
+	if old := m.Between(x.Between); old != nil {
+		*old = x
+		return
+	}
+	m.Messages = append(m.Messages, x)
+}
+
+// At is the figure of a rate at some threads: it grows with each thread until it is that of all.
+func (p Pair) At(threads int) float64 {
+	if threads <= 1 {
+		return p.One
+	}
+	return math.Min(p.One*float64(threads), math.Max(p.All, p.One))
+}
+
+// caches is how many of the level's caches some threads have, if they lie side by side.
+func (l *Level) caches(threads int) int64 {
+	shared := max(l.Shared, 1)
+	return int64((max(threads, 1) + shared - 1) / shared)
+}
+
+// Holds is the innermost level that holds so many bytes, of which each of the threads has its share.
+func (m *Model) Holds(bytes int64, threads int) *Level {
+	for n := range m.Levels {
+		if l := &m.Levels[n]; l.Bytes == 0 || bytes <= l.Bytes*l.caches(threads) {
+			return l
+		}
+	}
+	return &m.Levels[len(m.Levels)-1]
+}
+
+// Work is what a computation has to do at least.
+type Work struct {
+	Read, Written int64   // bytes
+	Flops         float64 // multiplications and additions
+	Single        bool    // the operations are of float32
+}
+
+// Add adds more work of the same type.
+func (w *Work) Add(more Work) {
+	w.Read += more.Read
+	w.Written += more.Written
+	w.Flops += more.Flops
+}
+
+// Least is the least time that some threads together take for the work: for what moves between the
+// level that holds it and the cores, or for the operations, whichever is more. A level is taken that
+// holds all of the bytes, as they are when the work was done before.
+func (m *Model) Least(w Work, threads int) float64 {
+	l := m.Holds(w.Read+w.Written, threads)
+	moves := float64(w.Read)/l.Read.At(threads) + float64(w.Written)/l.Write.At(threads)
+	rate := m.MultiplyAdds64
+	if w.Single {
+		rate = m.MultiplyAdds32
+	}
+	return math.Max(moves, w.Flops/2/rate.At(threads))
+}

@@ -1,0 +1,406 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unsafe"
+
+	"distaff/kernels/cc"
+)
+
+// machine is a machine of which all is known, with a clock of its own. Each run of a loop is slowed down by
+// up to noise times, at random, and takes start seconds more, as that of a loop whose data no cache has yet.
+type machine struct {
+	unit         map[probe]float64 // seconds
+	perRep       float64           // units
+	start, noise float64
+	random       *rand.Rand
+	clock        float64
+	runs         map[probe]int
+	fail         error
+}
+
+func newMachine(m *Model, seed uint64) *machine {
+	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)), runs: map[probe]int{}}
+	for _, p := range probes(m) {
+		x.unit[p] = math.Exp(x.random.Float64()*12 - 25)
+	}
+	return x
+}
+
+func (x *machine) elapsed() float64 { return x.clock }
+
+func (x *machine) run(p probe, reps int64) (sample, error) {
+	if x.fail != nil {
+		return sample{}, x.fail
+	}
+	x.runs[p]++
+	units := float64(reps) * x.perRep
+	s := sample{units * x.unit[p], units}
+	// One run in three is not slowed down.
+	if x.random.IntN(3) > 0 {
+		s.seconds *= 1 + x.noise*x.random.Float64()
+	}
+	s.seconds += x.start
+	x.clock += s.seconds
+	return s, nil
+}
+
+func blank(threads int) *Model {
+	return &Model{Threads: threads, Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1}, {Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}}
+}
+
+// TestMeasure holds the figures to those of machines of which all is known.
+func TestMeasure(t *testing.T) {
+	for seed := range uint64(50) {
+		for _, threads := range []int{1, 6} {
+			m := blank(threads)
+			x := newMachine(m, seed)
+			x.noise = 2
+			if err := measure(t.Context(), x, m); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range probes(m) {
+				if x.runs[p] < 3 {
+					t.Errorf("seed %d: %v ran %d times", seed, p, x.runs[p])
+				}
+			}
+			if x.clock > Time+0.5 {
+				t.Errorf("seed %d: measuring took %.2f s, want about %v", seed, x.clock, Time)
+			}
+			want := wanted(m, x.unit)
+			if !reflect.DeepEqual(want, m) {
+				t.Errorf("seed %d, %d threads: got %+v\nwant %+v", seed, threads, m, want)
+			}
+		}
+	}
+}
+
+// wanted is the model of a machine with these times of a unit, each figure by itself.
+func wanted(like *Model, unit map[probe]float64) *Model {
+	m := blank(like.Threads)
+	all := m.Threads
+	pair := func(k kind, level int) Pair { return Pair{unit[probe{k, level, 1}], unit[probe{k, level, all}]} }
+	rate := func(k kind, level int) Pair {
+		return Pair{1 / unit[probe{k, level, 1}], 1 / unit[probe{k, level, all}]}
+	}
+	for n := range m.Levels {
+		m.Levels[n].Read, m.Levels[n].Write, m.Levels[n].Gathers = rate(read, n), rate(write, n), rate(gather, n)
+		m.Levels[n].Dependent = unit[probe{dependent, n, 1}]
+	}
+	m.MultiplyAdds64, m.MultiplyAdds32 = rate(multiply64, 0), rate(multiply32, 0)
+	m.Atomic = pair(atomic, 0)
+	m.Call = unit[probe{call, 0, 1}]
+	if all > 1 {
+		m.Region = unit[probe{region, 0, all}]
+	}
+	return near(m, like)
+}
+
+// near is m, with each number of like that is the same but for rounding.
+func near(m, like *Model) *Model {
+	a, b := reflect.ValueOf(m).Elem(), reflect.ValueOf(like).Elem()
+	nearValue(a, b)
+	return m
+}
+
+func nearValue(a, b reflect.Value) {
+	switch a.Kind() {
+	case reflect.Float64:
+		if math.Abs(a.Float()-b.Float()) <= 1e-9*math.Abs(a.Float()) {
+			a.Set(b)
+		}
+	case reflect.Struct:
+		for n := range a.NumField() {
+			nearValue(a.Field(n), b.Field(n))
+		}
+	case reflect.Slice:
+		for n := range min(a.Len(), b.Len()) {
+			nearValue(a.Index(n), b.Index(n))
+		}
+	}
+}
+
+// A machine on which each loop takes longer than there is time runs each once; loops whose first runs
+// are slow are not judged by these.
+func TestMeasureSlow(t *testing.T) {
+	m := blank(2)
+	x := newMachine(m, 1)
+	for p := range x.unit {
+		x.unit[p] = 1e-3
+	}
+	if err := measure(t.Context(), x, m); err != nil {
+		t.Fatal(err)
+	}
+	for p, n := range x.runs {
+		if n != 1 {
+			t.Errorf("%v ran %d times, want once", p, n)
+		}
+	}
+	if m.Levels[0].Read.One != 1e3 {
+		t.Errorf("got %v bytes a second, want 1000", m.Levels[0].Read.One)
+	}
+	m = blank(2)
+	x = newMachine(m, 2)
+	x.start = 1e-6
+	if err := measure(t.Context(), x, m); err != nil {
+		t.Fatal(err)
+	}
+	p := probe{read, 0, 1}
+	if got, want := 1/m.Levels[0].Read.One, x.unit[p]; got < want || got > 1.01*want {
+		t.Errorf("got %v seconds a byte, want about %v", got, want)
+	}
+}
+
+// What goes wrong ends measuring.
+func TestMeasureFails(t *testing.T) {
+	m := blank(1)
+	x := newMachine(m, 1)
+	x.fail = errors.New("no such leaf")
+	if err := measure(t.Context(), x, m); err != x.fail {
+		t.Errorf("got %v, want %v", err, x.fail)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupted"))
+	x.fail = nil
+	if err := measure(ctx, x, m); err == nil || err.Error() != "interrupted" {
+		t.Errorf("got %v, want that it was interrupted", err)
+	}
+}
+
+// TestProbes: the loops do what is timed.
+func TestProbes(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("needs a C compiler")
+	}
+	m := blank(2)
+	m.Levels[1].Bytes = 256 << 10
+	l, err := newLeaves(t.Context(), cc.Config{Path: os.Getenv("PATH"), Tmp: t.TempDir()}, m, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+		if n := l.arena.Leaks() + l.arena.Live(); n != 0 {
+			t.Errorf("%d blocks are left", n)
+		}
+	}()
+	if !(l.touched.One > 0 && l.touched.All > 0) {
+		t.Errorf("first touch: %v", l.touched)
+	}
+	for level, s := range l.sets {
+		for _, threads := range []int{1, 2} {
+			n := float64(s.one)
+			if threads == 2 {
+				n = float64(s.all)
+			}
+			g := float64(l.random.Vals.Len)
+			// write leaves the number of its passes in each element, of which read and gather then add that many.
+			for _, c := range []struct {
+				kind         kind
+				units, check float64 // of 3 repetitions
+			}{{write, 24 * n, 3}, {read, 24 * n, 9 * n}, {gather, 3 * g, 9 * g}} {
+				got, err := l.run(probe{c.kind, level, threads}, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.units != c.units || l.found[2] != c.check {
+					t.Errorf("%s of level %d at %d threads: got %v units and %v, want %v and %v", c.kind, level, threads, got.units, l.found[2], c.units, c.check)
+				}
+			}
+		}
+		// The links are one cycle through all lines.
+		links := l.links.Vals
+		next := func(at int64) int64 { return int64Of(links.Ptr, s.from+at) }
+		lines, at := int64(0), int64(0)
+		for done := false; !done && lines <= s.one; lines++ {
+			at = next(at)
+			done = at == 0
+		}
+		if lines != s.one/8 {
+			t.Errorf("level %d: a cycle of %d lines, want %d", level, lines, s.one/8)
+		}
+		if got, err := l.run(probe{dependent, level, 1}, 2); err != nil || got.units != 2048 {
+			t.Errorf("dependent loads: got %v units, %v, want 2048", got.units, err)
+		}
+	}
+	for _, threads := range []int{1, 2} {
+		for _, c := range []struct {
+			kind         kind
+			units, check float64 // of 4 repetitions; units of 0 depend on the lanes
+		}{{multiply64, 0, 2}, {multiply32, 0, 2}, {atomic, 4000 * float64(threads), 4000 * float64(threads)}, {region, 4, 4}} {
+			got, err := l.run(probe{c.kind, 0, threads}, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.found[2] != c.check || c.units > 0 && got.units != c.units || !(got.units > 0) {
+				t.Errorf("%s at %d threads: got %v units and %v, want %v and %v", c.kind, threads, got.units, l.found[2], c.units, c.check)
+			}
+		}
+	}
+	l.found[2] = 0
+	if got, err := l.run(probe{call, 0, 1}, 5); err != nil || got.units != 5 || l.found[2] != 5 {
+		t.Errorf("5 calls: got %v, %v, %v", got, l.found[2], err)
+	}
+}
+
+// int64Of is element n of an array.
+func int64Of(p unsafe.Pointer, n int64) int64 { return *(*int64)(unsafe.Add(p, 8*n)) }
+
+// TestLevels reads what kernels tell of caches.
+func TestLevels(t *testing.T) {
+	root := fstest.MapFS{}
+	cache := func(n, level, typ, size, shared string) {
+		dir := "sys/devices/system/cpu/cpu0/cache/index" + n + "/"
+		for name, text := range map[string]string{"level": level, "type": typ, "size": size, "shared_cpu_list": shared} {
+			root[dir+name] = &fstest.MapFile{Data: []byte(text + "\n")}
+		}
+	}
+	if got := levels(root); !slices.Equal(got, []Level{{Name: "memory"}}) {
+		t.Errorf("of nothing: got %+v", got)
+	}
+	cache("0", "1", "Data", "48K", "0,64")
+	cache("1", "1", "Instruction", "32K", "0,64")
+	cache("3", "3", "Unified", "1G", "0-31,64-95")
+	cache("2", "2", "Unified", "2M", "0")
+	cache("4", "4", "Unified", "", "0")
+	want := []Level{{Name: "L1", Bytes: 48 << 10, Shared: 2}, {Name: "L2", Bytes: 2 << 20, Shared: 1}, {Name: "L3", Bytes: 1 << 30, Shared: 64}, {Name: "memory"}}
+	if got := levels(root); !slices.Equal(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if got := cpuName(root); got == "" {
+		t.Error("no name where the kernel tells none")
+	}
+	root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n")}
+	if got := cpuName(root); got != "Some CPU @ 2 GHz" {
+		t.Errorf("got the name %q", got)
+	}
+}
+
+// The data of a level do not fit the level within it, and that of memory does not fit the caches.
+func TestSets(t *testing.T) {
+	for _, threads := range []int{1, 2, 7, 64} {
+		m := blank(threads)
+		bytes, err := dataBytes(m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes < 2*m.lastCache() {
+			t.Errorf("%d threads: %d bytes for memory, caches hold %d", threads, bytes, m.lastCache())
+		}
+		sets := makeSets(m, bytes/8)
+		for n, s := range sets {
+			if l := m.Holds(8*s.one, 1); l != &m.Levels[n] {
+				t.Errorf("%d threads, level %d: %d bytes of one thread lie in %s", threads, n, 8*s.one, l.Name)
+			}
+			if l := m.Holds(8*s.all, threads); l != &m.Levels[n] {
+				t.Errorf("%d threads, level %d: %d bytes lie in %s", threads, n, 8*s.all, l.Name)
+			}
+			if n > 0 && s.from != sets[n-1].upTo || s.upTo-s.from != s.one {
+				t.Errorf("links %d: %+v behind %+v", n, s, sets[max(n-1, 0)])
+			}
+		}
+	}
+	if _, err := dataBytes(blank(1), 100<<20); err == nil || !strings.Contains(err.Error(), "to measure this machine takes") {
+		t.Errorf("of too little memory: got %v", err)
+	}
+}
+
+// TestKept: a model comes back from the cache as it was; what is damaged, or not whole, is no model.
+// A look at a cache makes nothing there.
+func TestKept(t *testing.T) {
+	root := t.TempDir()
+	if m, err := Kept(root); m != nil || err != nil {
+		t.Errorf("an empty cache: got %v, %v", m, err)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("a look at an empty cache left %v, %v", left, err)
+	}
+	m := blank(2)
+	if err := measure(t.Context(), newMachine(m, 3), m); err != nil {
+		t.Fatal(err)
+	}
+	m.Put(Message{BetweenThreads, 1e-6, 1e9})
+	if err := Keep(root, m); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Kept(root)
+	if err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, m)
+	}
+	if list, err := cc.List(root); err != nil || len(list) != 1 || list[0].Meta.Label != label {
+		t.Errorf("the cache lists %+v, %v", list, err)
+	}
+	if err := Keep(root, &Model{Threads: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "no levels") {
+		t.Errorf("a model without levels: got %v, %v", got, err)
+	}
+	path := filepath.Join(root, folder, name())
+	if err := os.WriteFile(path, []byte("no object"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Kept(root); got != nil || err == nil {
+		t.Errorf("a damaged file: got %v, %v", got, err)
+	}
+	if _, _, err := cc.Clear(root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a cache that was cleared has a model: %v", err)
+	}
+	if err := Keep("", m); err == nil {
+		t.Error("a model was kept in no cache")
+	}
+}
+
+// TestLeast holds the limits of some work to figures computed by hand.
+func TestLeast(t *testing.T) {
+	m := &Model{Threads: 4, Levels: []Level{
+		{Name: "L1", Bytes: 1000, Shared: 1, Read: Pair{100, 400}, Write: Pair{50, 200}},
+		{Name: "L2", Bytes: 4000, Shared: 2, Read: Pair{40, 90}, Write: Pair{20, 80}},
+		{Name: "memory", Read: Pair{10, 15}, Write: Pair{5, 4}},
+	}, MultiplyAdds64: Pair{8, 32}, MultiplyAdds32: Pair{16, 64}}
+	for _, c := range []struct {
+		work    Work
+		threads int
+		want    float64
+	}{
+		{Work{Read: 500, Written: 100}, 1, 5 + 2},
+		{Work{Read: 1000, Written: 1000}, 1, 25 + 50},             // L2
+		{Work{Read: 1000, Written: 1000}, 2, 5 + 10},              // two of L1
+		{Work{Read: 6000, Written: 2000}, 3, 6000./90 + 2000./60}, // two of L2; reading grows no further
+		{Work{Read: 6000, Written: 2000}, 1, 600 + 400},
+		{Work{Read: 30000, Written: 5000}, 4, 2000 + 1000}, // writing by all is no slower than by one
+		{Work{Read: 500, Flops: 1600}, 1, 100},
+		{Work{Read: 500, Flops: 1600, Single: true}, 1, 50},
+		{Work{Read: 500, Flops: 1600}, 4, 25},
+		{Work{}, 1, 0},
+	} {
+		if got := m.Least(c.work, c.threads); math.Abs(got-c.want) > 1e-9*c.want {
+			t.Errorf("%+v at %d threads: got %v, want %v", c.work, c.threads, got, c.want)
+		}
+	}
+	if m.Between(BetweenThreads) != nil {
+		t.Error("messages that were not measured")
+	}
+	m.Put(Message{BetweenThreads, 1, 10})
+	m.Put(Message{BetweenMachines, 5, 10})
+	m.Put(Message{BetweenThreads, 2, 20})
+	if len(m.Messages) != 2 || m.Between(BetweenThreads).Seconds(100) != 7 {
+		t.Errorf("got %+v", m.Messages)
+	}
+}

@@ -1,0 +1,274 @@
+// Package assemble makes the pieces of a tensor, each at its rank, of partial results that lie at
+// several ranks and may overlap.
+//
+// A part and a piece each cover a region: a box of coordinates, and of that the tuples between two
+// keys in storage order. Pieces are disjoint. Which part has something of which piece is known from
+// the regions alone, so that ranks ask nothing of each other: the rank of a part sends what it has of
+// a piece to the piece's rank, which adds what comes, in the order of the parts. The bits of a piece
+// therefore depend on the parts alone.
+//
+// # Files
+//
+//	assemble.go  a Sum of parts, and what it moves
+//	region.go    regions, and what two of them have in common
+//	overlap.go   the parts that overlap a piece
+//	restrict.go  what a tensor has of a region
+//	dense.go     pieces of dense tensors
+//	cost.go      what a Sum takes, before there are parts
+package assemble
+
+import (
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
+	"distaff/spmd/transfer"
+)
+
+// Piece is a region of a tensor at a rank.
+type Piece struct {
+	Rank int
+	Region
+}
+
+// Sum is partial results of one tensor, or of one block of it, and what is to be made of them.
+type Sum struct {
+	Like transfer.Like
+	// Parts are the partial results, in the order in which they are added. A part of a dense tensor is 0
+	// outside of its region.
+	Parts []Piece
+	// Pieces are disjoint. An element of a part that lies in none of them is left out.
+	Pieces []Piece
+}
+
+// Options are what a rank makes pieces with.
+type Options struct {
+	Alloc transfer.Alloc // of blocks that arrive, and of pieces
+	Limit *tcs.Limit     // counts the coordinates of sparse pieces
+	// Shape is that of sparse blocks, its levels d and s; not read of a dense tensor.
+	Shape   *reduce.Shape
+	Threads int
+	Tag     int
+	// Abort ends the job at all ranks; nil: by the error's message. It is called where this rank fails
+	// with messages under way.
+	Abort func(error)
+}
+
+// Run makes the pieces of this rank, by their numbers, of the parts of all ranks, of which this one has those of its
+// own by their numbers. It takes the parts over, also where it fails. A part that is a piece by itself is that
+// piece. Collective. The caller closes the pieces.
+func (s *Sum) Run(c comm.Comm, parts map[int]*tcs.Tensor, o Options) (map[int]*tcs.Tensor, error) {
+	x := &running{Sum: s, Options: o, c: c, parts: parts, over: s.overlaps(), pieces: map[int]*tcs.Tensor{}}
+	var err error
+	for k := 0; k < len(s.Pieces) && err == nil; k++ {
+		err = x.piece(k)
+	}
+	if err != nil && c.Size() > 1 {
+		if o.Abort == nil {
+			c.Abort(comm.ExitCode(err), err.Error())
+		} else {
+			o.Abort(err)
+		}
+	}
+	if werr := x.wait(0); err == nil {
+		err = werr
+	}
+	for _, t := range parts {
+		t.Close()
+	}
+	if err != nil {
+		for _, t := range x.pieces {
+			t.Close()
+		}
+		return nil, err
+	}
+	return x.pieces, nil
+}
+
+// Moves tells travel what Run sends from rank to rank, of the sizes that the regions of parts are
+// taken to have. The message of a dense tensor has the values of the region's box.
+func (s *Sum) Moves(size func(part int, r Region) plan.Size, travel func(z plan.Size, from, to int)) {
+	x := s.overlaps()
+	for k := range s.Pieces {
+		to := s.Pieces[k].Rank
+		for _, h := range x.of(k) {
+			if from := s.Parts[h.part].Rank; from != to {
+				travel(size(h.part, h.region), from, to)
+			}
+		}
+	}
+}
+
+// running is a Sum at a rank.
+type running struct {
+	*Sum
+	Options
+	c      comm.Comm
+	over   *overlaps
+	parts  map[int]*tcs.Tensor // that were not handed on
+	pieces map[int]*tcs.Tensor
+	way    []underWay
+	bytes  int64 // of copies under way
+}
+
+// underWay is a message that was begun.
+type underWay struct {
+	sending *transfer.Sending
+	t       *tcs.Tensor
+	bytes   int64 // that it takes beside the part that it is of
+}
+
+// aheadBytes is how much a rank holds of copies that are under way before it waits for the first of them.
+// All ranks go from piece to piece in one order, and from part to part, so that the receiver of the
+// first that is under way never waits for a rank that waits for it.
+var aheadBytes int64 = 64 << 20
+
+// piece sends what this rank has of piece k, or makes the piece where it is this rank's.
+func (x *running) piece(k int) error {
+	list := x.over.of(k)
+	if to := x.Pieces[k].Rank; to != x.c.Rank() {
+		for _, h := range list {
+			if x.Parts[h.part].Rank != x.c.Rank() {
+				continue
+			}
+			if err := x.send(h, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if t := x.alone(k, list); t != nil {
+		x.pieces[k] = t
+		return nil
+	}
+	build := x.sparse
+	if tcs.AllDense(x.Like.Kinds) {
+		build = x.dense
+	}
+	t, err := build(x.Pieces[k].Region, list)
+	if err == nil {
+		x.pieces[k] = t
+	}
+	return err
+}
+
+// alone is a part of this rank that is piece k by itself, and has its form; nil for none.
+func (x *running) alone(k int, list []share) *tcs.Tensor {
+	if len(list) != 1 || x.Parts[list[0].part].Rank != x.c.Rank() {
+		return nil
+	}
+	n := list[0].part
+	part, _ := x.over.normal(x.Parts[n].Region)
+	if t := x.parts[n]; list[0].region.equal(part) && x.fits(t, x.Pieces[k].Region, list) {
+		delete(x.parts, n)
+		return t
+	}
+	return nil
+}
+
+// fits tells whether the tensor that shares of a piece made is the piece: there is one share, which is all of
+// it, and its arrays are those of the piece's box.
+func (x *running) fits(t *tcs.Tensor, piece Region, list []share) bool {
+	all, _ := x.over.normal(piece)
+	if len(list) != 1 || !list[0].region.equal(all) || !slices.Equal(boxOf(t), piece.Box) {
+		return false
+	}
+	_, ok := t.Shape()
+	return ok && !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
+		// Of a view between keys, the segments at the ends may be longer than what is shown of them.
+		return lev.Pos.Len > 0 && (lev.Pos.Int(0) != 0 || lev.Pos.Int(lev.Pos.Len-1) != lev.Crd.Len)
+	})
+}
+
+// send begins to send what a part has of a region.
+func (x *running) send(h share, to int) error {
+	part := x.parts[h.part]
+	t, copied, err := restrict(part, h.region, x.Like.Name, x.Alloc)
+	if err != nil {
+		return err
+	}
+	sending, err := transfer.Send(x.c, t, to, x.Tag)
+	if err != nil {
+		t.Close()
+		return err
+	}
+	w := underWay{sending: sending, t: t}
+	if copied {
+		w.bytes = t.Bytes()
+	}
+	x.way, x.bytes = append(x.way, w), x.bytes+w.bytes
+	return x.wait(aheadBytes)
+}
+
+// wait waits for messages under way until copies of at most so many bytes are, for all of them where that is 0.
+func (x *running) wait(most int64) (err error) {
+	for len(x.way) > 0 && (x.bytes > most || most == 0) {
+		w := x.way[0]
+		x.way, x.bytes = x.way[1:], x.bytes-w.bytes
+		if e := w.sending.Wait(); err == nil {
+			err = e
+		}
+		w.t.Close()
+	}
+	return err
+}
+
+// take is what a part has of a region: what this rank has of it, or what comes of another.
+func (x *running) take(h share) (*tcs.Tensor, error) {
+	if from := x.Parts[h.part].Rank; from != x.c.Rank() {
+		return transfer.Recv(x.c, x.Like, from, x.Tag, x.Alloc)
+	}
+	t, _, err := restrict(x.parts[h.part], h.region, x.Like.Name, x.Alloc)
+	return t, err
+}
+
+// sparse makes a piece of a tensor with compressed levels: the union of what the parts have of it.
+func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
+	var sources []*tcs.Tensor
+	defer func() {
+		for _, t := range sources {
+			t.Close()
+		}
+	}()
+	for _, h := range list {
+		t, err := x.take(h)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, t)
+	}
+	if len(sources) == 1 && x.fits(sources[0], piece, list) {
+		t := sources[0]
+		sources = nil
+		return t, nil
+	}
+	pattern, maps, err := reduce.Union(x.Shape, piece.Box, sources, x.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer pattern.Close()
+	defer func() {
+		for _, m := range maps {
+			m.Close()
+		}
+	}()
+	t, err := pattern.Block(reduce.Alloc(x.Alloc))
+	if err != nil {
+		return nil, err
+	}
+	for k, source := range sources {
+		reduce.Add(t, source, maps[k], x.Threads)
+	}
+	return t, nil
+}
+
+// boxOf is the box that a tensor covers.
+func boxOf(t *tcs.Tensor) [][2]int64 {
+	box := make([][2]int64, len(t.Dims))
+	for m := range box {
+		box[m] = t.Range(m)
+	}
+	return box
+}

@@ -1,0 +1,57 @@
+package assemble
+
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+)
+
+// Cost is what Run takes at each rank.
+type Cost struct {
+	Kept []int64 // by pieces
+	Peak []int64 // by those and what is on its way to them, beside the parts
+}
+
+// position is the bytes of a position in a map into a union (reduce.Union).
+const position = 8
+
+// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have.
+func (s *Sum) Cost(ranks int, size func(r Region) plan.Size) Cost {
+	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
+	sent, building := make([]int64, ranks), make([]int64, ranks)
+	x := s.overlaps()
+	for k, piece := range s.Pieces {
+		list := x.of(k)
+		z := size(piece.Region)
+		c.Kept[piece.Rank] += z.Memory()
+		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, size))
+		for _, h := range list {
+			if from := s.Parts[h.part].Rank; from != piece.Rank {
+				sent[from] += size(h.region).Memory()
+			}
+		}
+	}
+	for rank := range c.Peak {
+		c.Peak[rank] = c.Kept[rank] + building[rank] + sent[rank]
+	}
+	return c
+}
+
+// building is what making a piece of size z takes beside it: of a dense tensor what comes of one part, and of
+// others what all parts have of it, the maps of these, and level arrays that grow to twice what they hold while
+// the old ones are there as well.
+func (s *Sum) building(piece Piece, list []share, z plan.Size, size func(r Region) plan.Size) (bytes int64) {
+	dense := tcs.AllDense(s.Like.Kinds)
+	for _, h := range list {
+		part := size(h.region)
+		switch {
+		case !dense:
+			bytes += part.Memory() + position*(part.Entries+1)
+		case s.Parts[h.part].Rank != piece.Rank:
+			bytes = max(bytes, part.Memory())
+		}
+	}
+	if !dense {
+		bytes += 2 * (z.Memory() - z.Entries*int64(s.Like.Type.Size()))
+	}
+	return bytes
+}

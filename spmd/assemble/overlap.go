@@ -1,0 +1,76 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// overlaps finds which parts have something of a piece.
+type overlaps struct {
+	s *Sum
+	// list has the parts by the beginning of their range of a mode, and ends the largest end of the first ones.
+	// Of a scalar, whose mode is -1, every part has something of every piece.
+	mode int
+	list []int
+	ends []int64
+}
+
+// share is what a part has of a piece.
+type share struct {
+	part   int
+	region Region // in normal form
+}
+
+// overlaps sorts the parts by the mode that distinguishes most of them.
+func (s *Sum) overlaps() *overlaps {
+	x := &overlaps{s: s, mode: -1}
+	most := 0
+	for m := range s.Like.Dims {
+		seen := map[int64]bool{}
+		for k := range s.Parts {
+			seen[s.Parts[k].Box[m][0]] = true
+		}
+		if len(seen) > most {
+			x.mode, most = m, len(seen)
+		}
+	}
+	for k := range s.Parts {
+		x.list = append(x.list, k)
+	}
+	if x.mode < 0 {
+		return x
+	}
+	at := func(k int) [2]int64 { return s.Parts[k].Box[x.mode] }
+	slices.SortFunc(x.list, func(a, b int) int { return cmp.Or(cmp.Compare(at(a)[0], at(b)[0]), cmp.Compare(a, b)) })
+	for n, k := range x.list {
+		x.ends = append(x.ends, at(k)[1])
+		if n > 0 {
+			x.ends[n] = max(x.ends[n], x.ends[n-1])
+		}
+	}
+	return x
+}
+
+// of lists what the parts have of piece k, in the order of the parts.
+func (x *overlaps) of(k int) []share {
+	piece := x.s.Pieces[k].Region
+	first, end := 0, len(x.list)
+	if x.mode >= 0 {
+		r := piece.Box[x.mode]
+		first = sort.Search(len(x.list), func(n int) bool { return x.ends[n] > r[0] })
+		end = sort.Search(len(x.list), func(n int) bool { return x.s.Parts[x.list[n]].Box[x.mode][0] >= r[1] })
+	}
+	var out []share
+	for n := first; n < end; n++ {
+		part := x.list[n]
+		if r, ok := piece.common(x.s.Parts[part].Region, x.s.Like.Modes); ok {
+			out = append(out, share{part, r})
+		}
+	}
+	slices.SortFunc(out, func(a, b share) int { return cmp.Compare(a.part, b.part) })
+	return out
+}
+
+// normal is a region in normal form; false for an empty one.
+func (x *overlaps) normal(r Region) (Region, bool) { return r.common(r, x.s.Like.Modes) }

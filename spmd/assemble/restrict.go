@@ -1,0 +1,240 @@
+package assemble
+
+import (
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/spmd/transfer"
+)
+
+// restrict is what a tensor has of a region in it: the tensor again or a view of it, where that is all that the
+// arrays show, else a copy. Of a dense tensor it has the values of the region's box.
+func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part *tcs.Tensor, copied bool, err error) {
+	if tcs.AllDense(kindsOf(t)) {
+		return restrictDense(t, r, name, alloc)
+	}
+	if b, ok := shown(t, r); ok {
+		v, err := t.View(b)
+		return v, false, err
+	}
+	part, err = copyPart(t, r, name, alloc)
+	return part, true, err
+}
+
+func kindsOf(t *tcs.Tensor) string {
+	kinds, _ := t.Format()
+	return kinds
+}
+
+// shown is the block of which a view shows what a tensor has of a region and no more; false for none. Nothing but the
+// outermost level is cut, or the storage order between keys.
+func shown(t *tcs.Tensor, r Region) (tcs.Block, bool) {
+	b := tcs.Block{Box: r.Box}
+	n := max(len(r.From), len(r.To))
+	if n > 0 && !t.KeysViewable(n) {
+		return b, false
+	}
+	_, modes := t.Format()
+	all := Region{Box: boxOf(t), From: r.From, To: r.To}
+	all.Box[modes[0]] = r.Box[modes[0]]
+	if all, ok := all.common(all, modes); !ok || !all.equal(r) {
+		return b, false
+	}
+	b.From, b.To = padded(r.From, n), padded(r.To, n)
+	return b, true
+}
+
+// padded is a key with n coordinates, which bounds as it does with fewer.
+func padded(key []int64, n int) []int64 {
+	if key == nil {
+		return nil
+	}
+	return append(slices.Clone(key), make([]int64, n-len(key))...)
+}
+
+// restrictDense is restrict of a dense tensor.
+func restrictDense(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.Tensor, bool, error) {
+	v, err := t.View(tcs.Block{Box: r.Box})
+	if err != nil || v.Vals.Len == r.coordinates() {
+		return v, false, err
+	}
+	defer v.Close()
+	part, err := newDense(transfer.LikeOf(name, t), r.Box, alloc)
+	if err == nil {
+		copyRuns(Region{Box: r.Box}, part, t)
+	}
+	return part, true, err
+}
+
+// copier copies what a tensor of dense and compressed levels has of a region, in two passes: one counts, and one
+// fills. A coordinate of a compressed level stays where something stays below it.
+type copier struct {
+	t        *tcs.Tensor
+	r        Region
+	deep     int         // the last compressed level
+	out      *tcs.Tensor // nil while coordinates are counted
+	runs     *runs       // the values below a position of level deep, of t in out
+	row      int64       // how many they are
+	n        []int64     // by level, the coordinates of a compressed one so far
+	segments []int64     // by level, the segments so far
+	saved    [][]int64   // by level, the segments of those below before a coordinate that may go
+}
+
+func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.Tensor, error) {
+	c := &copier{t: t, r: r, row: 1, n: make([]int64, len(t.Levels)), segments: make([]int64, len(t.Levels))}
+	for l := range t.Levels {
+		c.saved = append(c.saved, make([]int64, len(t.Levels)))
+		if t.Levels[l].Form() != tcs.Full {
+			c.deep = l
+		}
+	}
+	for _, lev := range t.Levels[c.deep+1:] {
+		c.row *= r.Box[lev.Mode][1] - r.Box[lev.Mode][0]
+	}
+	c.below(0, 0, r.edge())
+	if err := c.allocate(name, alloc); err != nil {
+		return nil, err
+	}
+	c.runs = newRuns(r, c.out, t)
+	clear(c.n)
+	clear(c.segments)
+	for l := range c.out.Levels {
+		if c.out.Levels[l].Form() != tcs.Full {
+			c.out.Levels[l].Pos.SetInt(0, 0)
+		}
+	}
+	c.below(0, 0, r.edge())
+	c.out.Trust()
+	return c.out, nil
+}
+
+// allocate makes the copy's arrays, as wide as those of the tensor, for the coordinates that were counted.
+func (c *copier) allocate(name string, alloc transfer.Alloc) error {
+	t := &tcs.Tensor{Header: tcs.Header{Dims: c.t.Dims, Box: slices.Clone(c.r.Box), Type: c.t.Type}, Levels: slices.Clone(c.t.Levels)}
+	var arrays []*tcs.Array
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		if lev.Form() == tcs.Full {
+			b := t.Box[lev.Mode]
+			lev.Offset, lev.Size = b[0], b[1]-b[0]
+			continue
+		}
+		lev.Pos = tcs.Array{Len: c.segments[l] + 1, Width: lev.Pos.Width}
+		lev.Crd = tcs.Array{Len: c.n[l], Width: lev.Crd.Width}
+		arrays = append(arrays, &lev.Pos, &lev.Crd)
+	}
+	t.Vals = tcs.Array{Len: c.n[c.deep] * c.row, Width: c.t.Vals.Width}
+	arrays = append(arrays, &t.Vals)
+	bytes := int64(0)
+	for _, a := range arrays {
+		bytes = aligned(bytes) + a.Len*int64(a.Width)
+	}
+	mem, err := alloc(bytes, "a part of "+name)
+	if err != nil {
+		return err
+	}
+	at := int64(0)
+	for _, a := range arrays {
+		at = aligned(at)
+		*a = mem.Array(at, a.Len, a.Width)
+		at += a.Len * int64(a.Width)
+	}
+	t.Hold(mem)
+	c.out = t
+	return mem.Release() // the tensor holds it
+}
+
+func aligned(n int64) int64 { return (n + tcs.Align - 1) &^ (tcs.Align - 1) }
+
+// below copies what lies below a position of the level above l, and tells whether something does.
+func (c *copier) below(l int, p int64, e edge) bool {
+	if c.t.Levels[l].Form() == tcs.Full {
+		return c.dense(l, p, e)
+	}
+	return c.compressed(l, p, e)
+}
+
+// dense visits all coordinates of the box: those that are outside of the keys have nothing below them.
+func (c *copier) dense(l int, p int64, e edge) bool {
+	lev := &c.t.Levels[l]
+	lo, hi := c.r.span(l, lev.Mode, e)
+	some := false
+	for x := c.r.Box[lev.Mode][0]; x < c.r.Box[lev.Mode][1]; x++ {
+		if x < lo || x >= hi {
+			c.nothing(l + 1)
+		} else if c.below(l+1, p*lev.Size+x-lev.Offset, c.r.below(l, x, e)) {
+			some = true
+		}
+	}
+	return some
+}
+
+// nothing is a position of the level above l with nothing below it.
+func (c *copier) nothing(l int) {
+	lev := &c.t.Levels[l]
+	if lev.Form() != tcs.Full {
+		c.end(l)
+		return
+	}
+	for x := c.r.Box[lev.Mode][0]; x < c.r.Box[lev.Mode][1]; x++ {
+		c.nothing(l + 1)
+	}
+}
+
+// compressed copies the coordinates of a segment below which something stays.
+func (c *copier) compressed(l int, p int64, e edge) bool {
+	lev := &c.t.Levels[l]
+	lo, hi := c.r.span(l, lev.Mode, e)
+	first := c.n[l]
+	q, end := max(lev.Pos.At(p), lev.Crd.First), min(lev.Pos.At(p+1), lev.Crd.First+lev.Crd.Len)
+	for ; q < end; q++ {
+		x := lev.Crd.At(q)
+		if x >= hi {
+			break
+		}
+		if x < lo {
+			continue
+		}
+		if l < c.deep && !c.stays(l, q, c.r.below(l, x, e)) {
+			continue
+		}
+		if c.out != nil {
+			c.out.Levels[l].Crd.SetInt(c.n[l], x)
+			if l == c.deep {
+				c.values(q, c.r.below(l, x, e))
+			}
+		}
+		c.n[l]++
+	}
+	c.end(l)
+	return c.n[l] > first
+}
+
+// stays copies what lies below a position of level l, and tells whether something does: if not, the
+// segments below are not ended.
+func (c *copier) stays(l int, q int64, e edge) bool {
+	copy(c.saved[l], c.segments)
+	some := c.below(l+1, q, e)
+	if !some {
+		copy(c.segments[l+1:], c.saved[l][l+1:])
+	}
+	return some
+}
+
+// end ends a segment. One behind all that were counted is of a coordinate that goes.
+func (c *copier) end(l int) {
+	c.segments[l]++
+	if c.out != nil && c.segments[l] < c.out.Levels[l].Pos.Len {
+		c.out.Levels[l].Pos.SetInt(c.segments[l], c.n[l])
+	}
+}
+
+// values copies those below a position of the last compressed level.
+func (c *copier) values(q int64, e edge) {
+	to := c.n[c.deep]
+	if !e.open() { // some of the box are outside of the region
+		size := int64(c.out.Vals.Width)
+		clear(c.out.Vals.Bytes()[to*c.row*size : (to+1)*c.row*size])
+	}
+	c.runs.walk(c.deep+1, e, to, q, func(to, from, n int64) { copyValues(c.out, to, c.t, from, n) })
+}

@@ -1,0 +1,108 @@
+package spmd
+
+import (
+	"fmt"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+	"distaff/io/tcs"
+	"distaff/spmd/fault"
+	"distaff/spmd/input"
+)
+
+// machine is that of the job; nil for one dimension with all ranks.
+func (o *Options) machine() (*place.Machine, error) {
+	if o.over != nil || o.Machine == "" {
+		return o.over, nil
+	}
+	return place.ParseMachine(o.Machine)
+}
+
+// placements are those of the job, by tensor.
+func (o *Options) placements() (map[string]place.Placement, error) {
+	if o.placed != nil {
+		return o.placed, nil
+	}
+	placed, said := map[string]place.Placement{}, map[string]string{}
+	for _, text := range o.Placements {
+		name, p, err := place.ParsePlaced(text)
+		if err != nil {
+			return nil, err
+		}
+		if old, ok := said[name]; ok {
+			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s", tcs.Printable(old), tcs.Printable(text), name)
+		}
+		placed[name], said[name] = p, text
+	}
+	return placed, nil
+}
+
+// distributes is the first command of the schedule that runs the statement over the ranks; nil for none.
+func (o *Options) distributes() (*schedule.Command, error) {
+	list, err := schedule.Parse(o.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if c.Distributes() {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+// apart refuses a block schedule beside what says otherwise which rank runs what.
+func (o *Options) apart() error {
+	blocks := o.blockFlag()
+	if blocks == "" {
+		return nil
+	}
+	c, err := o.distributes()
+	if err != nil {
+		return err
+	}
+	const both = "both say which rank runs what, want one of them"
+	switch {
+	case c != nil:
+		return c.Refuse(fmt.Sprintf("got %s beside %s: %s", diag.Printable(blocks), c, both))
+	case o.Machine != "":
+		return fault.Commandf("got %s and -m=%s: %s; only commands that distribute, and placements, need a machine", blocks, o.Machine, both)
+	case len(o.Placements) > 0:
+		return fault.Commandf("got %s and -p=%s: %s", blocks, o.Placements[0], both)
+	}
+	return nil
+}
+
+// blockFlag is the first flag of the job's block schedule, "" without one.
+func (o *Options) blockFlag() string {
+	switch {
+	case len(o.Splits) > 0:
+		return "--split=" + o.Splits[0]
+	case o.BlockOrder != "":
+		return "--order=" + o.BlockOrder
+	case len(o.Extend) > 0:
+		return "--extend=" + o.Extend[0]
+	case o.Map != "":
+		return "--map=" + o.Map
+	}
+	return ""
+}
+
+// machineNote tells of ranks that have no point of the machine over which the statement is
+// distributed or its tensors lie; "" for none.
+func machineNote(p *input.Statement, ranks int) string {
+	if p.Machine == nil {
+		return ""
+	}
+	used := len(p.Placements) > 0
+	if list, err := schedule.Parse(p.Schedule); err == nil {
+		for _, c := range list {
+			used = used || c.Distributes()
+		}
+	}
+	if !used {
+		return ""
+	}
+	return p.Machine.IdleNote(ranks)
+}

@@ -1,0 +1,77 @@
+package spmd_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/schedule"
+	"distaff/spmd"
+)
+
+// TestDistributionRefused: what a job says of machines and placements, and what is wrong of it.
+func TestDistributionRefused(t *testing.T) {
+	for _, c := range []struct {
+		options spmd.Options
+		want    string
+		code    diag.Code // "" for an error of the whole job
+	}{
+		{spmd.Options{Machine: "2x0"}, `got "0", want an extent of 1 or more`, "machine"},
+		{spmd.Options{Machine: "cosma"}, "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): y is no matrix", "machine"},
+		{spmd.Options{Machine: "2", Splits: []string{"i:2"}}, "got --split=i:2 and -m=2: both say", ""},
+		{spmd.Options{Placements: []string{"A(x,y) -> M(x)"}, Map: "i"}, "got --map=i and -p=A(x,y) -> M(x): both say", ""},
+		{spmd.Options{Schedule: []string{"rotate(i,{j},k)"}, BlockOrder: "i"}, "got --order=i beside rotate(i,{j},k)", schedule.Refused},
+		{spmd.Options{Schedule: []string{"distribute(i"}, Extend: []string{"j"}}, "got the end of the schedule", schedule.BadCommand},
+		{spmd.Options{Placements: []string{"A(x,y) -> M"}}, `got the end of the placement, want "("`, "placement"},
+		{spmd.Options{Placements: []string{"B(x,y) -> M(x)"}}, "-p=B(x,y) -> M(x): got a placement for B", diag.NoTensor},
+		{spmd.Options{Placements: []string{"x(i,j) -> M(i)"}}, "-p=x(i,j) -> M(i): got 2 modes, want 1", ""},
+		{spmd.Options{Placements: []string{"x(i) -> M(i)", "x(i) -> M(*)"}}, "want one placement for x", ""},
+		{spmd.Options{Placements: []string{"x(i) -> N(i)"}}, "got the placement (i) -> N(i): it names N, want M", "placement"},
+		{spmd.Options{Placements: []string{"A(i,j) -> M(~j)"}}, "got the placement (i,j) -> M(~j): the stored entries of j are cut, and i, which is stored outside of it, is not; want ~(i,j)", "placement"},
+		{spmd.Options{Placements: []string{"x(i) -> M(2)"}}, "coordinate 2 of M is past its extent, 2", "placement"},
+		{spmd.Options{Schedule: []string{"divide(i,i0,i1,M.y), distribute(i0)"}}, "M.y", schedule.Refused},
+		{spmd.Options{Schedule: []string{"divide(i,i0,i1,M.x), distribute(i0), communicate(B,i0)"}}, "got B, want a tensor of the statement", schedule.Refused},
+	} {
+		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {8, 6}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9:int"), "x": spmd.Generated("dense:int")}, Options: c.options}
+		j.Target, j.Ranks = spmd.Interpreter, 2
+		run := func() error { _, err := j.Run(context.Background()); return err }
+		plan := func() error { _, err := j.Plan(context.Background(), 0); return err }
+		compile := func() error { _, err := j.Compile(context.Background(), ""); return err }
+		for name, do := range map[string]func() error{"run": run, "plan": plan, "compile": compile} {
+			err := do()
+			var d *diag.Error
+			var e interface{ ExitCode() int }
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &e) || e.ExitCode() != 2 {
+				t.Errorf("%s: got %v, want exit code 2 and %q", name, err, c.want)
+			} else if errors.As(err, &d) != (c.code != "") || d != nil && d.Code != c.code {
+				t.Errorf("%s: %q has another code than %q", name, err, c.code)
+			}
+		}
+	}
+}
+
+// TestMachineNote: ranks that have no point of the machine are told of, where anything is
+// distributed over it.
+func TestMachineNote(t *testing.T) {
+	for _, c := range []struct {
+		schedule, machine string
+		want              string
+	}{
+		{"distribute(i)", "2x2", "machine M (2x2) has 4 points, and the job 5 ranks: the last 1 have none"},
+		{"distribute(i)", "nodes=2;gpus=3", ""},
+		{"distribute(i)", "", ""},
+		{"", "2x2", ""},
+	} {
+		var notes []string
+		j := &spmd.Job{Statement: "s = x(i)", Sizes: map[string][]int64{"i": {8}}, Inputs: map[string]spmd.Input{"x": spmd.Generated("dense:int")}}
+		j.Ranks, j.Machine, j.Schedule = 5, c.machine, []string{c.schedule}
+		j.Note = func(s string) { notes = append(notes, s) }
+		_, err := j.Plan(context.Background(), 0)
+		if err != nil || strings.Join(notes, "\n") != c.want {
+			t.Errorf("%s over %q: got notes %q, %v, want %q", c.schedule, c.machine, notes, err, c.want)
+		}
+	}
+}

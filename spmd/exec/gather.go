@@ -1,0 +1,312 @@
+package exec
+
+import (
+	"slices"
+	"unsafe"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/partition"
+	"distaff/spmd/transfer"
+)
+
+// Rows are the rows of a gathered operand that a rank reads: coordinates of the mode of its outermost
+// level, sorted; or all of them.
+type Rows struct {
+	List []int64
+	All  bool
+	// Within is a range in which all those lie, and beside which leaves do not look at any: no others are in
+	// memory. Where All says so it is the range of all.
+	Within [2]int64
+}
+
+// gather is an operand with dense levels of which ranks hold ranges of rows, and each reads some of all
+// (plan.Operand.Gathered). Which rows go where is asked for once, and kept for the runs that follow.
+type gather struct {
+	r       *Rank
+	operand int
+	read    *tcs.Tensor // this rank's: a range of rows; of those that it does not read the values are 0
+	row     int64       // bytes of a row
+	to      []parcel    // what others read of this rank's rows, by rank
+	from    []parcel    // what this rank reads of others' rows
+	room    []*tcs.Memory
+}
+
+// parcel is rows that go from one rank to another, in one message.
+type parcel struct {
+	rank   int
+	parts  []rows
+	packed comm.Buf // where they are packed; empty of rows that lie together, which are sent from and to their places
+}
+
+// together tells whether the rows lie one after another at both ends.
+func (p *parcel) together() bool { return len(p.parts) == 1 && p.parts[0].list == nil }
+
+// rows are those from lo to hi of one piece, or those of them that a list has.
+type rows struct {
+	piece  partition.Piece
+	lo, hi int64
+	list   []int64
+}
+
+// listed are the rows of a list, which are of one piece.
+func listed(b partition.Piece, list []int64) rows {
+	x := rows{piece: b, list: list}
+	if n := int64(len(list)); n > 0 {
+		x.lo, x.hi = list[0], list[n-1]+1
+		if x.hi-x.lo == n {
+			x.list = nil
+		}
+	}
+	return x
+}
+
+func (x *rows) count() int64 {
+	if x.list != nil {
+		return int64(len(x.list))
+	}
+	return x.hi - x.lo
+}
+
+// newGather asks the owners of an operand's rows for those that this rank reads. Collective.
+func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
+	like := r.Like[operand]
+	box := make([][2]int64, len(like.Dims))
+	for m, n := range like.Dims {
+		box[m] = [2]int64{0, n}
+	}
+	box[like.Modes[0]] = want.Within
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	read, err := tcs.NewIn(shape, like.Name, r.Alloc)
+	if err != nil {
+		return nil, err
+	}
+	clear(read.Vals.Bytes())
+	g := &gather{r: r, operand: operand, read: read, row: int64(like.Type.Size())}
+	for _, m := range like.Modes[1:] {
+		g.row *= like.Dims[m]
+	}
+	g.from = g.wanted(want)
+	if err := g.ask(); err != nil {
+		g.close()
+		return nil, err
+	}
+	for _, list := range [][]parcel{g.from, g.to} {
+		for k := range list {
+			if err := g.reserve(&list[k]); err != nil {
+				g.close()
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+// wanted is what this rank reads of the rows of others.
+func (g *gather) wanted(want Rows) []parcel {
+	part := g.r.Plan.Operands[g.operand].Gathered
+	byRank := map[int]*parcel{}
+	var ranks []int
+	left := want.List
+	if left == nil {
+		left = []int64{} // nil is all of a piece
+	}
+	cuts := part.Axes[0].Cuts
+	for b := range partition.Piece(part.Pieces()) {
+		x := rows{piece: b, lo: cuts[b], hi: cuts[b+1]}
+		if !want.All {
+			n, _ := slices.BinarySearch(left, x.hi)
+			x, left = listed(b, left[:n:n]), left[n:]
+		}
+		owner := part.OwnerOf(b)
+		if owner == g.r.Comm.Rank() || x.count() == 0 {
+			continue
+		}
+		if byRank[owner] == nil {
+			byRank[owner] = &parcel{rank: owner}
+			ranks = append(ranks, owner)
+		}
+		byRank[owner].parts = append(byRank[owner].parts, x)
+	}
+	slices.Sort(ranks)
+	var out []parcel
+	for _, rank := range ranks {
+		out = append(out, *byRank[rank])
+	}
+	return out
+}
+
+// ask tells the owners of rows what is wanted of them: a piece, the first of its rows and the one behind the last, how many
+// rows a list has, and these.
+func (g *gather) ask() error {
+	c := g.r.Comm.Uncounted()
+	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())
+	var send []int64
+	for _, p := range g.from {
+		before := len(send)
+		for _, x := range p.parts {
+			send = append(append(send, int64(x.piece), x.lo, x.hi, int64(len(x.list))), x.list...)
+		}
+		counts[p.rank] = int64(len(send) - before)
+	}
+	if err := c.Alltoall(comm.Of(counts), comm.Of(asked)); err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, n := range asked {
+		total += n
+	}
+	got := make([]int64, total)
+	if err := c.Alltoallv(comm.Of(send), counts, comm.Of(got), asked); err != nil {
+		return err
+	}
+	for rank, n := range asked {
+		list := got[:n]
+		got = got[n:]
+		p := parcel{rank: rank}
+		for len(list) > 0 {
+			x := rows{piece: partition.Piece(list[0]), lo: list[1], hi: list[2]}
+			n := list[3]
+			if list = list[4:]; n > 0 {
+				x.list, list = list[:n:n], list[n:]
+			}
+			p.parts = append(p.parts, x)
+		}
+		if len(p.parts) > 0 {
+			g.to = append(g.to, p)
+		}
+	}
+	return nil
+}
+
+// reserve makes the buffer of a parcel whose rows do not lie together.
+func (g *gather) reserve(p *parcel) error {
+	if p.together() {
+		return nil
+	}
+	bytes := int64(0)
+	for _, x := range p.parts {
+		bytes += x.count() * g.row
+	}
+	mem, err := g.r.Alloc(bytes, "rows of "+g.r.Like[g.operand].Name+" that are gathered")
+	if err != nil {
+		return err
+	}
+	g.room = append(g.room, mem)
+	p.packed = comm.Mem(mem.Array(0, bytes, 1).Ptr, bytes, comm.Byte)
+	return nil
+}
+
+// run brings the rows from where they are. Collective.
+func (g *gather) run() error {
+	c := g.r.Comm
+	var requests []*comm.Request
+	start := func(r *comm.Request, err error) error {
+		if err == nil {
+			requests = append(requests, r)
+		}
+		return err
+	}
+	var err error
+	for k := 0; k < len(g.from) && err == nil; k++ {
+		err = start(c.Irecv(g.arriving(&g.from[k]), g.from[k].rank, tagOf(g.operand)))
+	}
+	for k := 0; k < len(g.to) && err == nil; k++ {
+		err = start(c.Isend(g.leaving(&g.to[k]), g.to[k].rank, tagOf(g.operand)))
+	}
+	for _, t := range g.r.Own[g.operand] {
+		all, within := t.Range(t.Levels[0].Mode), g.within()
+		if lo, hi := max(all[0], within[0]), min(all[1], within[1]); lo < hi {
+			copy(g.place(lo, hi), g.own(t, lo, hi))
+		}
+	}
+	if werr := comm.WaitAll(requests...); err == nil {
+		err = werr
+	}
+	if err != nil {
+		return err
+	}
+	for k := range g.from {
+		g.unpack(&g.from[k])
+	}
+	g.read.Trust()
+	return nil
+}
+
+// arriving is where the message with a parcel is received.
+func (g *gather) arriving(p *parcel) comm.Buf {
+	if !p.together() {
+		return p.packed
+	}
+	first := g.within()[0]
+	return transfer.Values(g.read).Slice((p.parts[0].lo-first)*g.row, (p.parts[0].hi-first)*g.row)
+}
+
+// leaving is the message with a parcel.
+func (g *gather) leaving(p *parcel) comm.Buf {
+	own := g.r.Own[g.operand]
+	if p.together() {
+		t := own[p.parts[0].piece]
+		return transfer.Values(t).Slice(g.at(t, p.parts[0].lo), g.at(t, p.parts[0].hi))
+	}
+	to := unsafe.Slice((*byte)(p.packed.Ptr), p.packed.Len)
+	for k := range p.parts {
+		x := &p.parts[k]
+		from := g.own(own[x.piece], x.lo, x.hi)
+		if x.list == nil {
+			to = to[copy(to, from):]
+			continue
+		}
+		for _, row := range x.list {
+			at := (row - x.lo) * g.row
+			copy(to[:g.row], from[at:at+g.row])
+			to = to[g.row:]
+		}
+	}
+	return p.packed
+}
+
+// unpack brings rows that came packed to their places.
+func (g *gather) unpack(p *parcel) {
+	if p.together() {
+		return
+	}
+	from := unsafe.Slice((*byte)(p.packed.Ptr), p.packed.Len)
+	for k := range p.parts {
+		x := &p.parts[k]
+		if x.list == nil {
+			from = from[copy(g.place(x.lo, x.hi), from):]
+			continue
+		}
+		for _, row := range x.list {
+			copy(g.place(row, row+1), from[:g.row])
+			from = from[g.row:]
+		}
+	}
+}
+
+// at is the byte of a piece's values where a row begins.
+func (g *gather) at(t *tcs.Tensor, row int64) int64 {
+	return (row-t.Levels[0].Offset)*g.row - t.Vals.First*int64(t.Vals.Width)
+}
+
+// within is the range of rows that are in memory.
+func (g *gather) within() [2]int64 { return g.read.Range(g.read.Levels[0].Mode) }
+
+// own are rows from lo to hi of a piece that this rank has.
+func (g *gather) own(t *tcs.Tensor, lo, hi int64) []byte {
+	return t.Vals.Bytes()[g.at(t, lo):g.at(t, hi)]
+}
+
+// place is where rows from lo to hi lie in memory.
+func (g *gather) place(lo, hi int64) []byte {
+	first := g.within()[0]
+	return g.read.Vals.Bytes()[(lo-first)*g.row : (hi-first)*g.row]
+}
+
+func (g *gather) close() {
+	g.read.Close()
+	for _, m := range g.room {
+		m.Release()
+	}
+}

@@ -1,0 +1,112 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/exec"
+	"distaff/spmd/partition"
+	"distaff/spmd/plan"
+)
+
+// TestGatheredRows: each rank gets the rows of a gathered operand that it reads, has memory for those of their
+// range and no others, and counts what comes of other ranks.
+func TestGatheredRows(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		ranks := 1 + r.IntN(5)
+		p := problem(ranks, int64(1+r.IntN(6)), 1, false, []int{0})
+		cuts := place.EvenCuts(cols, int64(1+r.IntN(2*ranks)))
+		owners := make([]int, len(cuts)-1)
+		for b := range owners {
+			owners[b] = r.IntN(ranks)
+		}
+		part := &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: cuts}}, Owner: func(at []int64) int { return owners[at[0]] }}
+		p.Operands[2].Gathered = part
+		want := make([]exec.Rows, ranks)
+		for rank := range want {
+			want[rank] = drawRows(r)
+		}
+		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
+			return gathered(t, c, p, want[c.Rank()])
+		})
+		if err != nil {
+			t.Fatalf("seed %d, %d ranks, %v at %v, %+v: %v", seed, ranks, cuts, owners, want, err)
+		}
+	}
+}
+
+// drawRows draws what a rank reads.
+func drawRows(r *rand.Rand) exec.Rows {
+	a, b := r.Int64N(cols+1), r.Int64N(cols+1)
+	rows := exec.Rows{Within: [2]int64{min(a, b), max(a, b)}}
+	for row := rows.Within[0]; row < rows.Within[1]; row++ {
+		if r.IntN(3) > 0 {
+			rows.List = append(rows.List, row)
+		}
+	}
+	if r.IntN(4) == 0 {
+		return exec.Rows{All: true, Within: [2]int64{0, cols}}
+	}
+	return rows
+}
+
+// gathered runs a problem at one rank, twice, and looks at what its leaves get of operand 2.
+func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows) error {
+	part := p.Operands[2].Gathered
+	r := rank(t, c, p)
+	defer r.Close()
+	r.Own[2] = map[plan.Block]*tcs.Tensor{}
+	foreign, read := int64(0), map[int64]bool{}
+	for _, row := range want.List {
+		read[row] = true
+	}
+	for b := range plan.Block(part.Pieces()) {
+		box := part.Box(b, sizes[2])
+		if part.OwnerOf(b) == c.Rank() {
+			r.Own[2][b] = dense(t, sizes[2], box, values[2])
+			continue
+		}
+		for row := box[0][0]; row < box[0][1]; row++ {
+			if want.All || read[row] {
+				foreign++
+			}
+		}
+	}
+	r.Rows = func(int) exec.Rows { return want }
+	leaf := r.Leaf
+	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		if ops[2] == nil {
+			return leaf(s, ops)
+		}
+		if got := ops[2].Range(0); got != want.Within || ops[2].Vals.Len != got[1]-got[0] {
+			return nil, fmt.Errorf("rows %v are in memory", got)
+		}
+		for k, v := range tcs.Values[float64](ops[2]) {
+			row := want.Within[0] + int64(k)
+			if w := values[2]([]int64{row}); (want.All || read[row]) && v != w {
+				return nil, fmt.Errorf("row %d is %v, want %v", row, v, w)
+			}
+		}
+		return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}), func([]int64) float64 { return 0 }), nil
+	}
+	for run := range int64(2) {
+		blocks, err := r.Compute()
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			b.Close()
+		}
+		if got := c.Counters().BytesReceived; got != (run+1)*8*foreign {
+			return fmt.Errorf("%d bytes have come after run %d, want %d", got, run, (run+1)*8*foreign)
+		}
+	}
+	return nil
+}

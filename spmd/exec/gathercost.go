@@ -1,0 +1,92 @@
+package exec
+
+import (
+	"sort"
+
+	"distaff/spmd/plan"
+)
+
+// gathering counts what ranks read of a gathered operand.
+type gathering struct {
+	c     *Cost
+	cuts  []int64
+	owner []int   // of each range of rows
+	row   float64 // bytes of a row
+	// shares and ranks are the sum of the shares that ranks read of all rows, and how many these ranks are.
+	shares float64
+	ranks  int64
+}
+
+// gathered counts the rows of an operand that ranks read of one another's: the share of those among
+// which they are, of each range of rows.
+func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
+	part, all := f.Plan.Operands[operand].Gathered, f.Operands[operand](0)
+	g := gathering{c: c, cuts: part.Axes[0].Cuts}
+	rows := g.cuts[len(g.cuts)-1]
+	g.row = float64(all.Bytes) / float64(max(rows, 1))
+	own := make([]int64, len(c.ranks)) // rows
+	pieces := make([]int64, len(c.ranks))
+	for b := range plan.Block(part.Pieces()) {
+		r := part.OwnerOf(b)
+		g.owner = append(g.owner, r)
+		if n := g.cuts[b+1] - g.cuts[b]; n > 0 {
+			own[r] += n
+			pieces[r] = 1
+		}
+	}
+	before := make([]int64, len(c.ranks)) // bytes that were counted of other operands
+	for rank := range before {
+		before[rank] = c.Sent[rank] + c.Received[rank]
+	}
+	shares := make([]float64, len(c.ranks)) // that ranks read of all
+	for rank := range c.ranks {
+		c.ranks[rank].needs[operand], c.Read[operand][rank] = 0, all.Entries
+		among, within, share := [2]int64{0, rows}, [2]int64{0, rows}, 1.0
+		if f.Rows != nil {
+			among, within, share = f.Rows(t, rank, operand)
+			share = min(share, 1)
+		}
+		held := plan.Size{Bytes: int64(g.row * float64(within[1]-within[0])), Arrays: 1}
+		c.ranks[rank].incoming[operand] = arriving{held.Memory(), 1}
+		if among != [2]int64{0, rows} {
+			g.some(rank, among, share)
+			continue
+		}
+		shares[rank] = share
+		if share > 0 {
+			g.shares, g.ranks = g.shares+share, g.ranks+1
+		}
+		c.Received[rank] += int64(share * g.row * float64(rows-own[rank]))
+	}
+	for rank := range c.ranks {
+		others := g.ranks
+		if shares[rank] > 0 {
+			others--
+		}
+		c.Sent[rank] += int64((g.shares - shares[rank]) * g.row * float64(own[rank]))
+		c.Messages[rank] += others * pieces[rank]
+	}
+	for rank := range c.ranks {
+		packed := plan.Size{Bytes: c.Sent[rank] + c.Received[rank] - before[rank], Arrays: 2 * int64(len(c.ranks))}
+		c.ranks[rank].packed += packed.Memory()
+	}
+}
+
+// some counts a rank that reads a share of the rows in a range.
+func (g *gathering) some(rank int, among [2]int64, share float64) {
+	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })
+	last := -1 // the rank that sent before
+	for b := first; b < len(g.owner) && g.cuts[b] < among[1]; b++ {
+		n := min(g.cuts[b+1], among[1]) - max(g.cuts[b], among[0])
+		if g.owner[b] == rank || n <= 0 {
+			continue
+		}
+		bytes := int64(share * g.row * float64(n))
+		g.c.Received[rank] += bytes
+		g.c.Sent[g.owner[b]] += bytes
+		if g.owner[b] != last {
+			g.c.Messages[g.owner[b]]++
+		}
+		last = g.owner[b]
+	}
+}

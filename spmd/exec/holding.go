@@ -1,0 +1,87 @@
+package exec
+
+import "distaff/spmd/plan"
+
+// Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
+func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
+
+// LargestMade is the largest block of the result that steps of a rank make; false where it runs none.
+func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
+	most := int64(0)
+	for _, p := range c.ranks[rank].partials {
+		n := p.size.Bytes
+		if !made || n > most || n == most && p.partial.Result < largest {
+			largest, most, made = p.partial.Result, n, true
+		}
+	}
+	return largest, made
+}
+
+// Several tells whether several steps of some rank add to one block.
+func (c *Cost) Several() bool {
+	for _, k := range c.ranks {
+		for _, p := range k.partials {
+			if p.steps > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Making is how leaves make blocks of the result, and how steps add to them.
+type Making struct {
+	Dense   bool
+	Shared  bool // blocks have the level arrays of an operand, and values of a known number
+	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
+	InPlace bool // steps add over the union of patterns, which comes from an operand's arrays
+	Value   int64
+}
+
+// position is the bytes of a position in a map that Sparse adds by.
+const position = 8
+
+// bytes is what one block of partial results takes while its steps add to it.
+// Arrays of unknown length grow to twice what they need; while the union of patterns
+// grows, its old arrays are there as well.
+func (m *Making) bytes(p *partialCost) int64 {
+	values, all := p.size.Entries*m.Value, p.size.Memory()
+	levels := all - values
+	grown := 2 * all
+	if m.Shared {
+		grown = all
+	}
+	switch {
+	case m.Dense:
+		return all
+	case p.steps == 1:
+		return grown
+	case m.InPlace:
+		return 3*levels + values + position*p.sources
+	}
+	// The blocks of all steps, where memory allows, beside their union and a map for each.
+	return p.steps*(grown+position*p.size.Entries) + 3*levels + values
+}
+
+// Memory is what a rank holds beside its own blocks of operands: most is the most while it
+// computes, kept what its blocks of the result take afterwards. While it computes it has
+// two blocks of each operand at most, its partial results with what adding to them takes, and the
+// largest block that comes to be added; copies are those of operands that leaves read in
+// another order, and making is what the making of one takes more.
+func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
+	k := &c.ranks[rank]
+	most = k.added + k.packed
+	for _, in := range k.incoming {
+		most += in.most * min(in.count, heldScopes)
+	}
+	largest, shared := int64(0), int64(0)
+	for i := range k.partials {
+		p := &k.partials[i]
+		n := m.bytes(p)
+		kept, largest = kept+n, max(largest, n)
+		if m.Copied { // the levels are there already
+			shared = p.size.Memory() - p.size.Entries*m.Value
+		}
+	}
+	return most + copies + max(making+kept-largest, kept-shared), kept
+}

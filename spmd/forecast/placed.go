@@ -1,0 +1,80 @@
+package forecast
+
+import (
+	"distaff/spmd/assemble"
+	"distaff/spmd/estimate"
+	"distaff/spmd/plan"
+)
+
+// moves counts what brings operands from their placements, and the result to its own, where the steps go by
+// other blocks.
+func (x *planner) moves() {
+	for n, o := range x.p.Operands {
+		lies := x.k.Lies(o.Home)
+		if lies == nil {
+			continue
+		}
+		from := x.k.Target(lies, o.Tensor).Blocks()
+		x.k.Target(o.Before(), o.Tensor).Moves(from, true, estimate.Round(x.tensors[n].Entries), func(z plan.Size, from, to int) {
+			m := x.travel(n, z, from, to)
+			for _, rank := range []int{from, to} {
+				if d := x.detail(rank); d != nil {
+					d.Moves = append(d.Moves, m)
+				}
+			}
+		})
+	}
+	if x.k.Lies(x.p.ResultHome) == nil {
+		return
+	}
+	var box [][2]int64 // of what travels next
+	size := func(_ int, r assemble.Region) plan.Size {
+		box = r.Box
+		return x.result().In(r.Box)
+	}
+	x.k.ToPlacement().Moves(size, func(z plan.Size, from, to int) {
+		m := x.travel(len(x.out.Tensors)-1, z, from, to)
+		m.Box = box
+		for _, rank := range []int{from, to} {
+			if d := x.detail(rank); d != nil {
+				d.Sums = append(d.Sums, PlannedSum{m, true})
+			}
+		}
+	})
+}
+
+// travel counts what goes of a tensor from one rank to another.
+func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
+	t := &x.out.Tensors[tensor]
+	t.Moved += z.Bytes
+	x.out.Comm.BytesSent[from] += z.Bytes
+	x.out.Comm.MessagesSent[from] += z.Arrays
+	x.out.Comm.BytesReceived[to] += z.Bytes
+	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes}, From: from, To: to}
+}
+
+// moved is what a rank has of an operand in the blocks that its steps go by; kept is what it has as the operand lies.
+func (x *Forecast) moved(operand int, kept []int64) []int64 {
+	o := &x.p.Operands[operand]
+	if x.k.Lies(o.Home) == nil {
+		return kept
+	}
+	out := make([]int64, len(kept))
+	for b := range plan.Block(o.Partition.Pieces()) {
+		out[o.Partition.OwnerOf(b)] += x.tensors[operand].Block(b).Memory()
+	}
+	return out
+}
+
+// placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and
+// what it has of the result then; blocks is what it has of those.
+func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
+	if x.k.Lies(x.p.ResultHome) == nil {
+		return blocks, blocks
+	}
+	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.result().In(r.Box) })
+	for rank := range c.Peak {
+		c.Peak[rank] += blocks[rank]
+	}
+	return c.Peak, c.Kept
+}

@@ -1,0 +1,73 @@
+package spmd_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"distaff/spmd"
+)
+
+// TestGatheredRowsSuffice: the rows of a gathered operand that are in memory are all that a leaf looks at, also where its
+// loops come to coordinates of other operands. The interpreter checks every index.
+func TestGatheredRowsSuffice(t *testing.T) {
+	const rows = "divide(i,io,ii,M.x),distribute(io)"
+	for _, c := range []struct{ statement, schedule string }{
+		{"a(i) = B(i,j) * c(j)", rows},
+		{"a(i) = B(i,j) * c(j) + D(i,j) * e(j)", rows},
+		{"a(i) = B(i,j) * c(j) + D(i,j)", rows},
+		{"a(i) = B(i,j) * D(i,j) * c(j)", rows},
+		{"a(i) = B(i,j) * c(j) + e(j)", rows},
+		{"a(i) = c(i) * d(i) + B(i,j) * c(j)", rows},
+		{"a(i) = B(i,j) * (c(j) + D(i,j))", rows},
+		{"a(i) = B(i,j) * c(j)", rows + ",precompute(c(j),j,jw,w)"},
+		{"A(i,k) = B(i,j) * C(j,k)", rows},
+		{"A(i,k) = B(i,j) * C(j,k) + F(i,j) * C(j,k)", rows},
+		{"A(i,k) = B(i,j) * C(j,k)", rows + ",split(ii,it,iu,2),parallelize(it,CPUThread,NoRaces)"},
+	} {
+		for _, data := range []string{"banded:1:int", "uniform:40:int", "uniform:1:int", "uniform:0:int"} {
+			for _, ranks := range []int{2, 5} {
+				for _, target := range []string{spmd.Interpreter, "cpu"} {
+					if target == "cpu" && ranks != 5 {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s/%s/%d/%v", c.statement, data, ranks, target), func(t *testing.T) {
+						j := &spmd.Job{Statement: c.statement, Sizes: map[string][]int64{}, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}}
+						j.Ranks, j.Target, j.Check, j.Schedule = ranks, target, true, []string{c.schedule}
+						gatherJob(j, data)
+						if _, err := j.Run(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// gatherJob gives a job the tensors of its statement: B, D and F sparse, the others dense, and c and C in parts.
+func gatherJob(j *spmd.Job, data string) {
+	const n, m = 23, 3
+	for _, name := range j.Statement {
+		switch name {
+		case 'B', 'D', 'F':
+			kind := data
+			if name == 'D' {
+				kind = "uniform:30:int"
+			}
+			j.Formats[string(name)], j.Sizes[string(name)], j.Inputs[string(name)] = "ds", []int64{n, n}, spmd.Generated(kind)
+		case 'c', 'd', 'e':
+			j.Sizes[string(name)], j.Inputs[string(name)] = []int64{n}, spmd.Generated("dense:int")
+		case 'C':
+			j.Sizes["C"], j.Inputs["C"] = []int64{n, m}, spmd.Generated("dense:int")
+		}
+	}
+	for name := range j.Inputs {
+		switch name {
+		case "c", "e":
+			j.Placements = append(j.Placements, name+"(x) -> M(x)")
+		case "C":
+			j.Placements = append(j.Placements, "C(x,y) -> M(x)")
+		}
+	}
+}

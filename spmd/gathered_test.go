@@ -1,0 +1,105 @@
+package spmd_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"distaff/io/tcs"
+	"distaff/spmd"
+)
+
+// Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether these are a range, several,
+// or single ones, at every run; all of them where they read three quarters.
+func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := range 60 {
+		p, size, wide := 2+rng.IntN(5), 1+rng.Int64N(60), 1+rng.Int64N(3)
+		entries := make([][2]int64, 0, 64)
+		for i := range size {
+			switch n % 3 {
+			case 0: // anywhere
+				for j := range size {
+					if rng.Int64N(size) == 0 {
+						entries = append(entries, [2]int64{i, j})
+					}
+				}
+			case 1: // a band
+				for j := max(i-2, 0); j < min(i+3, size); j++ {
+					entries = append(entries, [2]int64{i, j})
+				}
+			case 2: // a range of columns, the same for all
+				for j := size / 3; j < size/2; j++ {
+					entries = append(entries, [2]int64{i, j})
+				}
+			}
+		}
+		job := spmd.Job{Statement: "A(i,k) = B(i,j) * C(j,k)", Sizes: map[string][]int64{"k": {wide}}, Keep: true,
+			Inputs: map[string]spmd.Input{"B": spmd.InMemory(matrixOf(t, size, entries)), "C": spmd.Generated("dense:int")}}
+		job.Target, job.Threads = spmd.Interpreter, 1
+		want, err := job.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.Ranks, job.Repeat = p, 2
+		job.Placements = []string{"A(x,y) -> M(x)", "B(x,y) -> M(x)", "C(x,y) -> M(x)"}
+		job.Schedule = []string{"divide(i,io,ii,M.x),distribute(io),communicate({A,B,C},io)"}
+		got, err := job.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("%d: %d ranks, %d rows of %d, entries %v", n, p, size, wide, entries)
+		if !slices.Equal(tcs.Slice[float64](got.Result.Vals), tcs.Slice[float64](want.Result.Vals)) {
+			t.Errorf("%s: got %v, want %v", name, tcs.Slice[float64](got.Result.Vals), tcs.Slice[float64](want.Result.Vals))
+		}
+		if received := gatheredRows(p, size, entries); !slices.Equal(got.Stats.Comm.BytesReceived, times(received, 8*wide)) {
+			t.Errorf("%s: ranks receive %v bytes, want %v rows", name, got.Stats.Comm.BytesReceived, received)
+		}
+		got.Result.Close()
+		want.Result.Close()
+	}
+}
+
+// matrixOf is a square matrix with ones.
+func matrixOf(t *testing.T, size int64, entries [][2]int64) *tcs.Tensor {
+	var coords [2][]int64
+	vals := make([]float64, len(entries))
+	for k, e := range entries {
+		coords[0], coords[1], vals[k] = append(coords[0], e[0]), append(coords[1], e[1]), 1
+	}
+	m, err := spmd.COO([]int64{size, size}, coords[:], vals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// gatheredRows counts, by rank, the rows that it reads of those of others.
+func gatheredRows(p int, size int64, entries [][2]int64) []int64 {
+	out := make([]int64, p)
+	cut := func(r int) int64 { return int64(r) * size / int64(p) }
+	for r := range p {
+		read := map[int64]bool{}
+		for _, e := range entries {
+			if e[0] >= cut(r) && e[0] < cut(r+1) {
+				read[e[1]] = true
+			}
+		}
+		for j := range size {
+			if (read[j] || int64(len(read))*4 >= 3*size) && (j < cut(r) || j >= cut(r+1)) {
+				out[r]++
+			}
+		}
+	}
+	return out
+}
+
+func times(list []int64, by int64) []int64 {
+	out := slices.Clone(list)
+	for k := range out {
+		out[k] *= by
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package jobs_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/spmd"
+)
+
+// byNonzeros are the job files whose loops go through chunks of a tensor's entries: each result, and the most
+// bytes that all but one of the ranks send each, which is what they have of one row or entry of the result
+// that another rank has a part of too.
+var byNonzeros = []struct {
+	name, result string
+	bytes        int64
+}{
+	{"spmv-nonzeros", "a", 8}, {"spmm-nonzeros", "A", 8 * 8}, {"sddmm-nonzeros", "A", 0}, {"spttv-nonzeros", "A", 32}, {"spmttkrp-nonzeros", "A", 8 * 8},
+}
+
+// TestNonzeros runs them over ranks: the result is that of one rank, and no more moves than of the rows that are
+// cut.
+func TestNonzeros(t *testing.T) {
+	for _, c := range byNonzeros {
+		var want []byte
+		for _, ranks := range []int{1, 2, 3, 6, 9} {
+			j, _ := algorithm{name: c.name}.job(t, sized{ranks, nil})
+			stored := filepath.Join(t.TempDir(), "result.tns")
+			j.Outputs = map[string]string{c.result: stored}
+			comm := j.checked(t)
+			got, err := os.ReadFile(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ranks == 1 {
+				want = got
+			}
+			if len(got) == 0 || !bytes.Equal(got, want) {
+				t.Errorf("%s on %d ranks has another result than on one", c.name, ranks)
+			}
+			received := int64(0)
+			for _, n := range comm.BytesReceived {
+				received += n
+			}
+			if most := c.bytes * int64(ranks-1); received > most {
+				t.Errorf("%s on %d ranks: %d bytes are received, want at most %d", c.name, ranks, received, most)
+			}
+		}
+	}
+}
+
+// TestNonzerosOfOneRow: all entries in one row, and fewer of them than ranks.
+func TestNonzerosOfOneRow(t *testing.T) {
+	for _, entries := range []int{0, 1, 4, 11} {
+		in := filepath.Join(t.TempDir(), "B.tns")
+		var text strings.Builder
+		for j := range entries {
+			fmt.Fprintf(&text, "3 %d %d\n", j+1, j+2)
+		}
+		if err := os.WriteFile(in, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		for ranks := 1; ranks <= 9; ranks++ {
+			out := filepath.Join(t.TempDir(), "a.npy")
+			j := &spmd.Job{Statement: "a(i) = B(i,j) * c(j)", Formats: map[string]string{"B": "ds"}, Sizes: map[string][]int64{"B": {5, 11}},
+				Inputs:  map[string]spmd.Input{"B": spmd.File(in), "c": {Generate: "dense:int"}},
+				Outputs: []spmd.Output{{Tensor: "a", File: out}},
+				Options: spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter, Check: true,
+					Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
+			if _, err := j.Run(context.Background()); err != nil {
+				t.Fatalf("%d entries on %d ranks: %v", entries, ranks, err)
+			}
+			got, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ranks == 1 {
+				want = string(got)
+			}
+			if string(got) != want {
+				t.Errorf("%d entries on %d ranks give another result than on one", entries, ranks)
+			}
+		}
+	}
+}
+
+// TestNonzerosRefused: the positions of one of several tensors that are added do not stand for all of a sum.
+func TestNonzerosRefused(t *testing.T) {
+	j := &spmd.Job{Statement: "A(i,j) = B(i,j) + C(i,j) + D(i,j)", Sizes: map[string][]int64{"B": {5, 5}},
+		Formats: map[string]string{"A": "ds", "B": "ds", "C": "ds", "D": "ds"},
+		Inputs:  map[string]spmd.Input{"B": {Generate: "uniform:9"}, "C": {Generate: "uniform:9"}, "D": {Generate: "uniform:9"}},
+		Options: spmd.Options{Ranks: 2, Threads: 1, Target: spmd.Interpreter,
+			Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
+	_, err := j.Run(context.Background())
+	want := "pos: over ranks the positions of B(i,j) stand for all of the statement, and its term C(i,j) has values beside them"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

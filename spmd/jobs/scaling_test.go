@@ -1,0 +1,231 @@
+package jobs_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+)
+
+// growth is how an algorithm is scaled weakly: the sizes grow with the number of ranks, so that what a rank has of
+// the tensors that are cut stays as large as it is.
+type growth struct {
+	algorithm string // its job file
+	title     string
+	says      string // how sizes grow, and what follows from that
+	shown     string // names of the params that a table has columns of
+	ranks     []int
+	params    func(ranks int) map[string]string
+}
+
+// mostScaled is the most ranks of a table.
+const mostScaled = 4096
+
+// What one rank has: rows and columns of a tile of a dense matrix, coordinates of a mode of a tensor of order 3, rows of a sparse
+// matrix or tensor and entries in each of them, and columns of a dense matrix that a tensor meets.
+const (
+	tile    = 4096
+	edge    = 512
+	rows    = 1 << 16
+	perRow  = 64
+	columns = 32
+)
+
+var growths = []growth{
+	{"summa", "SUMMA", fmt.Sprintf("A tile has %d² elements: n = %[1]d √p. Chunks have 256 columns. What a rank receives grows as √p.", tile), "n", powers(4), tiles},
+	{"pumma", "PUMMA", "Sizes are those of SUMMA. What is received is the same. Messages grow as √p, since chunks are tiles.", "n", powers(4), tiles},
+	{"cannon", "Cannon's algorithm", "Sizes are those of SUMMA. Nothing is broadcast: messages are twice as many as those of PUMMA.", "n", powers(4), tiles},
+	{"johnson", "Johnson's algorithm", fmt.Sprintf("A tile has %d² elements: n = %[1]d p^(1/3). A rank receives three tiles at most in the mean, however many ranks there are.", tile), "n", powers(8), cube},
+	layers(1), layers(2), layers(4),
+	{"cosma", "COSMA", fmt.Sprintf("The matrices are square, with n = %d p^(1/3), rounded to a multiple of 64. Grid and steps are those that `-m=cosma` chooses where a rank has memory for eight tiles of %[1]d² elements. "+
+		"Where a grid has fewer points than there are ranks, the others have nothing to do.", tile), "n steps", powers(2), chosen},
+	{"ttv", "TTV", fmt.Sprintf("n = %d p^(1/3), rounded to a multiple of √p: %[1]d³ elements of the tensor a rank.", edge), "n", powers(4), square3},
+	{"innerprod", "Inner product", fmt.Sprintf("n = %d p^(1/3).", edge), "n", powers(8), cube3},
+	{"ttm", "TTM", fmt.Sprintf("n = %d p^(1/3), r = %d.", edge, columns), "n", powers(8), cube3},
+	{"mttkrp", "MTTKRP", fmt.Sprintf("n = %d p^(1/3), r = %d. A rank receives less than three pieces of factors in the mean, however many ranks there are.", edge, columns), "n", powers(8), cube3},
+	{"spmv-rows", "SpMV by rows", says("The vector, which every rank has, grows with p."), "n", powers(2), lined},
+	{"spmv-gather", "SpMV of a banded matrix by exact gather", fmt.Sprintf("n = %d p, with three entries to each side of the diagonal. A rank gets three from each neighbour, however many ranks there are.", rows), "n", powers(2), lined},
+	{"spmm-rows", "SpMM by rows", says("r = 32. The dense matrix, which every rank has, grows with p."), "n", powers(2), lined},
+	{"spmm-memory", "SpMM by tiles", fmt.Sprintf("n = %d √p with %d entries a row, and r = %d √p: a tile of the dense matrices has %[1]d x %[3]d elements, and its chunks a fourth of the rows. "+
+		"What a rank receives grows as √p.", rows, perRow, columns), "n r", powers(4), chunked},
+	{"spadd3-rows", "SpAdd3 by rows", says(""), "n", powers(2), lined},
+	{"sddmm-rows", "SDDMM by rows", says("r = 32. One of the dense matrices, which every rank has, grows with p."), "n", powers(2), lined},
+	{"spttv-rows", "SpTTV by rows", says("The vector grows with p."), "n", powers(2), lined},
+	{"spmttkrp-rows", "SpMTTKRP by rows", says("r = 32. The factors, which every rank has, grow with p."), "n", powers(2), lined},
+}
+
+// says is how the sizes of what is cut by rows grow.
+func says(more string) string {
+	return strings.TrimSpace(fmt.Sprintf("n = %d p with %d entries a row. ", rows, perRow) + more)
+}
+
+// powers are those of a number, from 1 to mostScaled.
+func powers(of int) (list []int) {
+	for p := 1; p <= mostScaled; p *= of {
+		list = append(list, p)
+	}
+	return list
+}
+
+// side is the extent of a machine of so many equal dimensions.
+func side(ranks, dims int) int {
+	return int(math.Round(math.Pow(float64(ranks), 1/float64(dims))))
+}
+
+// multiple is the multiple of unit that is nearest to x.
+func multiple(x float64, unit int) int { return unit * int(math.Round(x/float64(unit))) }
+
+// tiles are those of matrices on a square.
+func tiles(p int) map[string]string {
+	g := side(p, 2)
+	return with("g", g, "n", tile*g, "chunk", 256)
+}
+
+// cube is for matrices on the faces of a cube.
+func cube(p int) map[string]string {
+	g := side(p, 3)
+	return with("g", g, "n", tile*g)
+}
+
+// cube3 is for tensors of order 3 on a cube, or on a line of as many ranks.
+func cube3(p int) map[string]string {
+	g := side(p, 3)
+	return with("g", g, "n", edge*g, "r", columns)
+}
+
+// square3 is for tensors of order 3 on a square.
+func square3(p int) map[string]string {
+	g := side(p, 2)
+	return with("gx", g, "gy", g, "n", multiple(edge*math.Cbrt(float64(p)), g))
+}
+
+// lined is for sparse tensors on a line.
+func lined(p int) map[string]string {
+	return with("n", rows*p, "entries", rows*perRow*p, "width", 3, "r", columns)
+}
+
+// chunked is for tiles of dense matrices, and rows of a sparse one.
+func chunked(p int) map[string]string {
+	g := side(p, 2)
+	return with("gx", g, "gy", g, "n", rows*g, "entries", rows*perRow*g, "r", columns*g, "rounds", 4*g)
+}
+
+// chosen is for the grid that COSMA's model gives.
+func chosen(p int) map[string]string {
+	n := multiple(tile*math.Cbrt(float64(p)), 64)
+	m, err := place.Cosma(int64(n), int64(n), int64(n), int64(p), 8*tile*tile)
+	if err != nil {
+		panic(err)
+	}
+	x := m.Grids[0].Extents
+	return with("rows", n, "columns", n, "inner", n, "n", n, "gx", int(x[0]), "gy", int(x[1]), "gz", int(x[2]), "steps", int(m.Steps))
+}
+
+// layers is the 2.5D algorithm with c layers.
+func layers(c int) growth {
+	g := growth{algorithm: "solomonik", title: fmt.Sprintf("The 2.5D algorithm with c = %d", c), shown: "n",
+		says: fmt.Sprintf("A tile has %d² elements: n = %[1]d √(p/c).", tile)}
+	for side := c; side*side*c <= mostScaled; side *= 2 {
+		g.ranks = append(g.ranks, side*side*c)
+	}
+	g.params = func(p int) map[string]string {
+		g := side(p/c, 2)
+		return with("g", g, "c", c, "steps", g/c, "n", tile*g)
+	}
+	return g
+}
+
+var updateScaling = flag.Bool("update", false, "rewrite the tables of docs/scaling.md")
+
+// TestScaling holds the tables of docs/scaling.md to plans, and the plans to theory. -update writes them.
+func TestScaling(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plans for thousands of ranks")
+	}
+	const path, begin, end = "../../docs/scaling.md", "<!-- tables -->\n", "<!-- end -->\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks %q or %q", path, begin, end)
+	}
+	var b strings.Builder
+	for _, g := range growths {
+		b.WriteString(g.section(t))
+	}
+	for _, a := range algorithms {
+		if !slices.ContainsFunc(growths, func(g growth) bool { return g.algorithm == a.name }) {
+			t.Errorf("%s has no table", a.name)
+		}
+	}
+	switch want := b.String(); {
+	case got == want || t.Failed():
+	case !*updateScaling:
+		t.Errorf("%s: the tables differ from the plans: go test ./spmd/jobs -run Scaling -update", path)
+	default:
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// section is a heading, what it says, and a table of plans.
+func (g growth) section(t *testing.T) string {
+	a := algorithms[slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == g.algorithm })]
+	shown := strings.Fields(g.shown)
+	header := slices.Concat([]string{"ranks", "machine"}, shown, []string{"received a rank", "largest", "theory, words", "received : theory", "messages", "theory", "memory"})
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n\n`%s.dst`. %s\n\n", g.title, g.algorithm, g.says)
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat(" ---: |", len(header)))
+	for _, p := range g.ranks {
+		params := g.params(p)
+		j, v := a.job(t, sized{p, params})
+		item, theory := j.planned(t, 0), a.theory.of(v)
+		theory.compare(t, item.Comm)
+		got := mean(item.Comm.BytesReceived)
+		cells := []string{fmt.Sprint(p), strings.Trim(strings.ReplaceAll(fmt.Sprint(item.Plan.Machine), " ", " x "), "[]")}
+		for _, name := range shown {
+			cells = append(cells, params[name])
+		}
+		cells = append(cells, bytesText(got), bytesText(float64(slices.Max(item.Comm.BytesReceived))), countText(theory.received), ratioText(got/8, theory.received),
+			countText(mean(item.Comm.MessagesSent)), countText(theory.messages), bytesText(float64(slices.Max(item.Plan.Memory))))
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.String()
+}
+
+// bytesText prints a number of bytes, which may be a mean.
+func bytesText(n float64) string {
+	if n < 1024 {
+		return countText(n)
+	}
+	return tcs.Size(int64(n))
+}
+
+// countText prints a count, which may be a mean: of large ones the whole part.
+func countText(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "–"
+	case x < 1e4:
+		return fmt.Sprintf("%.4g", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// ratioText prints how a plan stands to theory, where theory says that anything moves.
+func ratioText(got, want float64) string {
+	if want == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", got/want)
+}

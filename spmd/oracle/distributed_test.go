@@ -1,0 +1,410 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/diag"
+	"distaff/codegen/dtype"
+	"distaff/kernels/cc"
+	"distaff/spmd"
+	"distaff/spmd/comm"
+)
+
+// distributed runs a case as a job over ranks in this process, by a distributed schedule and
+// placements that its text fixes, and holds what moves to what the plan says.
+type distributed struct {
+	target string
+	ranks  int // 0: as drawn, and the leaf with a schedule of its own at times
+	seen   *distributedCounts
+}
+
+func (distributed) Name() string { return "distributed" }
+
+// distributedCounts count the cases that ran, by what their schedules have, and refusals by reason.
+type distributedCounts struct {
+	sync.Mutex
+	ran     int
+	exact   atomic.Int64 // whose traffic was held to exact plans
+	have    map[string]int
+	refused map[string]int
+}
+
+func newDistributedCounts() *distributedCounts {
+	return &distributedCounts{have: map[string]int{}, refused: map[string]int{}}
+}
+
+// allowedRefusals are those that the language has, by what is said.
+var allowedRefusals = []*regexp.Regexp{
+	regexp.MustCompile(`^rotate: .* whose loop is not outside that over`),
+	regexp.MustCompile(`^distribute: .* is the variable of \d+ sums, each of which has a range of its own`),
+	regexp.MustCompile(`^distribute: the sum over .* stands inside a product or quotient`),
+	regexp.MustCompile(`the loop over .* goes through chunks of .*, whose loop is the leaf's; reorder puts it outside$`),
+	regexp.MustCompile(`^pos: the positions of .* go through all of .*, and the loops go through parts of it$`),
+	regexp.MustCompile(`^distribute: the machine .* has a loop over each of its dimensions already`),
+}
+
+// reason is the reason of a refusal, "" where an error is another.
+func reason(err error) string {
+	var d *diag.Error
+	if !errors.As(err, &d) || d.ExitCode() != 2 || d.Code != diag.ScheduleRefused {
+		return ""
+	}
+	for _, r := range allowedRefusals {
+		if r.MatchString(d.Msg) {
+			return r.String()
+		}
+	}
+	return ""
+}
+
+// leafReason is the command that a leaf refuses, "" where an error is another: cuts and orders of
+// loops that are not peeled are the leaf's too.
+func leafReason(err error) string {
+	var d *diag.Error
+	if !isRefusal(err) || !errors.As(err, &d) {
+		return ""
+	}
+	name, _, _ := strings.Cut(d.Msg, ":")
+	if slices.Contains([]string{"distribute", "communicate", "rotate"}, name) {
+		return ""
+	}
+	return "leaf: " + name
+}
+
+func (c *distributedCounts) refuse(why string) {
+	if c == nil {
+		return
+	}
+	c.Lock()
+	defer c.Unlock()
+	c.refused[why]++
+}
+
+// note counts a case that ran.
+func (c *distributedCounts) note(d *Distribution) {
+	if c == nil {
+		return
+	}
+	c.Lock()
+	defer c.Unlock()
+	c.ran++
+	seen := map[string]bool{"placements": len(d.Placements) > 0, "a hierarchy": strings.Contains(d.Machine, ";")}
+	for _, x := range d.Commands {
+		name, _, _ := strings.Cut(x, "(")
+		seen[name] = true
+	}
+	for what, is := range seen {
+		if is {
+			c.have[what]++
+		}
+	}
+}
+
+// log prints the counts; what the cases must have and none has is a failure.
+func (c *distributedCounts) log(t *testing.T) {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(c.have)) {
+		parts = append(parts, fmt.Sprintf("%d %s", c.have[k], k))
+	}
+	t.Logf("%d cases were distributed, %d of which moved the bytes of exact plans: %s", c.ran, c.exact.Load(), strings.Join(parts, ", "))
+	all, leaf := 0, 0
+	for _, k := range slices.Sorted(maps.Keys(c.refused)) {
+		if strings.HasPrefix(k, "leaf: ") {
+			leaf += c.refused[k]
+			continue
+		}
+		t.Logf("refused %d times: %s", c.refused[k], k)
+		all += c.refused[k]
+	}
+	t.Logf("%d of %d distributions refused (%d%%), and %d commands of leaves", all, all+c.ran, 100*all/max(all+c.ran, 1), leaf)
+	for _, what := range []string{"placements", "a hierarchy", "divide", "split", "reorder", "distribute", "communicate", "rotate", "parallelize", "pos"} {
+		if *nFlag == 0 && c.have[what] == 0 {
+			t.Errorf("no case with %s", what)
+		}
+	}
+}
+
+// job is a case as a job, distributed.
+func (e distributed) job(p *Prepared, d *Distribution) (*spmd.Job, error) {
+	j, err := scheduleEngine{}.job(p)
+	j.Target, j.Threads = e.target, 1
+	e.over(j, d)
+	return j, err
+}
+
+func (e distributed) over(j *spmd.Job, d *Distribution) {
+	if e.ranks > 0 {
+		d.Ranks = e.ranks
+	}
+	j.Ranks, j.Machine, j.Schedule, j.Placements = d.Ranks, d.Machine, d.Commands, d.Placements
+}
+
+// drawn is the distribution of a case: that which it fixes, or one that it draws. The job has it.
+// Without one that is not refused the case runs on the ranks as the default is.
+func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Distribution, *spmd.Planned, error) {
+	rng := source(p)
+	if p.Over != nil {
+		rng = rand.New(rand.NewPCG(p.Variant, 9))
+	}
+	for try := 0; try < 6; try++ {
+		d, left := p.Over, map[string]string(nil)
+		if d != nil {
+			d = p.fitted()
+		} else {
+			d, left = drawDistribution(rng, p, e.ranks > 0)
+		}
+		e.over(j, d)
+		plan, err := j.Plan(ctx, 0)
+		why := reason(err)
+		if why == "" && p.Over != nil {
+			why = leafReason(err)
+		}
+		if why != "" {
+			e.seen.refuse(why)
+			if p.Over != nil {
+				break
+			}
+			continue
+		}
+		if err != nil || p.Over != nil || e.ranks > 0 || rng.IntN(2) == 0 {
+			return d, plan, asRefused(d, err)
+		}
+		return e.withLeaf(ctx, rng, p, j, d, left)
+	}
+	d := &Distribution{Ranks: 1, Machine: "1"}
+	e.over(j, d)
+	plan, err := j.Plan(ctx, 0)
+	return d, plan, err
+}
+
+// asRefused says how the case was distributed where it was refused though it must not be.
+func asRefused(d *Distribution, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", d.Flags(), err)
+	}
+	return err
+}
+
+// withLeaf adds commands of the leaf to a distribution, which the leaf takes.
+func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job, d *Distribution, left map[string]string) (*Distribution, *spmd.Planned, error) {
+	without := d.Commands
+	with := func(list []string) {
+		d.Commands = slices.Clone(without)
+		for _, c := range list {
+			d.Commands = append(d.Commands, inner(c, left))
+		}
+		e.over(j, d)
+	}
+	list, err := drawer{}.draw(rng, p, func(list []string) (cin.Stmt, error) {
+		with(list)
+		u, err := j.Compile(ctx, "")
+		if why := leafReason(err); why != "" {
+			e.seen.refuse(why)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return u.Unit.CIN, nil
+	})
+	refused := func(err error) bool { return leafReason(err) != "" || reason(err) != "" } // some make further loops of the nest
+	if err != nil && !refused(err) {
+		return d, nil, asRefused(d, err)
+	}
+	if with(list); err != nil {
+		with(nil)
+	}
+	plan, err := j.Plan(ctx, 0)
+	if refused(err) {
+		with(nil)
+		plan, err = j.Plan(ctx, 0)
+	}
+	return d, plan, asRefused(d, err)
+}
+
+var word = regexp.MustCompile(`\w+`)
+
+// inner is a command of the leaf with the names that variables have where they are cut.
+func inner(command string, left map[string]string) string {
+	return word.ReplaceAllStringFunc(command, func(w string) string {
+		if l, ok := left[w]; ok {
+			return l
+		}
+		return w
+	})
+}
+
+func (e distributed) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	return e.run(ctx, p, nil)
+}
+
+// RunOn runs the case as one rank of c. Collective. The output is rank 0's, and nil elsewhere.
+func (e distributed) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
+	e.ranks = c.Size()
+	return e.run(c.Context(), p, c)
+}
+
+// run runs the case: as one rank of c, where that is not nil.
+func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output, error) {
+	j, err := e.job(p, &Distribution{})
+	defer closeInputs(j)
+	if err != nil {
+		return nil, err
+	}
+	d, plan, err := e.drawn(ctx, p, j)
+	if err != nil {
+		return nil, err
+	}
+	out := &Output{How: fmt.Sprintf("%s with%s", p.Stmt, d.Flags()), Narrowed: true}
+	report, err := e.start(ctx, j, c)
+	if leafReason(err) != "" && c == nil { // the leaf of some of the terms has no loop that a command names
+		e.seen.refuse(leafReason(err))
+		d = &Distribution{Ranks: 1, Machine: "1"}
+		e.over(j, d)
+		if plan, err = j.Plan(ctx, 0); err == nil {
+			report, err = e.start(ctx, j, nil)
+		}
+	}
+	if err != nil {
+		return nil, asRefused(d, err)
+	}
+	if len(d.Commands) > 0 {
+		e.seen.note(d)
+	}
+	if c != nil && c.Rank() > 0 {
+		return nil, nil
+	}
+	t := report.Result
+	defer t.Close()
+	out.Entries = output(t).Entries
+	if err := e.moved(report, plan); err != nil {
+		return out, asRefused(d, err)
+	}
+	return out, checkResult(t, p)
+}
+
+func (e distributed) start(ctx context.Context, j *spmd.Job, c comm.Comm) (*spmd.Report, error) {
+	if c != nil {
+		return j.RunOn(c, c.Size(), 1)
+	}
+	return j.Run(ctx)
+}
+
+// moved holds what a run moved to its plan, where that has no estimates.
+func (e distributed) moved(r *spmd.Report, plan *spmd.Planned) error {
+	got, want := r.Stats.Comm, plan.Comm
+	if plan.Estimated {
+		return nil
+	}
+	if e.seen != nil && slices.Max(want.BytesReceived) > 0 {
+		e.seen.exact.Add(1)
+	}
+	if !slices.Equal(got.MessagesSent, want.MessagesSent) || !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.BytesReceived, want.BytesReceived) {
+		return fmt.Errorf("the run moved %+v, and the plan says %+v", got, want)
+	}
+	return nil
+}
+
+// fixed is the case with the distribution that it draws.
+func (e distributed) fixed(ctx context.Context, p *Prepared) []*Case {
+	e.seen = nil
+	j, err := e.job(p, &Distribution{})
+	defer closeInputs(j)
+	if err != nil {
+		return nil
+	}
+	d, _, _ := e.drawn(ctx, p, j)
+	if d == nil {
+		return nil
+	}
+	c := p.Clone()
+	c.Over = d
+	return []*Case{c}
+}
+
+// Flags are those of the command line for how the case is distributed.
+func (e distributed) Flags(p *Prepared) string {
+	if p.Over != nil {
+		return p.fitted().Flags()
+	}
+	for _, c := range e.fixed(context.Background(), p) {
+		return c.Over.Flags()
+	}
+	return ""
+}
+
+// TestOracleDistributed holds jobs on 1 to 9 ranks by random distributed schedules, over random
+// machines and with random placements, to the reference; some with dense tensors alone, whose
+// traffic the plan knows.
+func TestOracleDistributed(t *testing.T) {
+	seen := newDistributedCounts()
+	e := distributed{target: spmd.Interpreter, seen: seen}
+	caseFiles(t, e)
+	sweep(t, e, distributedOptions, 350)
+	dense := distributedOptions
+	dense.Kinds, dense.Follow, dense.Long = "d", 0, 0
+	sweep(t, e, dense, 150)
+	seen.log(t)
+	if *nFlag == 0 && seen.exact.Load() < 60 {
+		t.Errorf("%d cases moved the bytes of exact plans, want 60 at least", seen.exact.Load())
+	}
+}
+
+var distributedOptions = Options{MaxPoints: 1500, Long: 0.1, Follow: 0.1}
+
+// TestOracleDistributedInC runs some with compiled leaves.
+func TestOracleDistributedInC(t *testing.T) {
+	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	t.Setenv("DISTAFF_CACHE", t.TempDir())
+	t.Setenv("DISTAFF_CFLAGS", "-O0")
+	sweep(t, distributed{}, distributedOptions, 30)
+}
+
+// rotatedWrong loses an entry where a loop is rotated.
+type rotatedWrong struct{ distributed }
+
+func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
+	out, err := e.distributed.Run(ctx, p)
+	if err == nil && strings.Contains(out.How, "rotate(") && len(out.Entries) > 0 {
+		out.Entries = out.Entries[1:]
+	}
+	return out, err
+}
+
+// TestDistributedShrinks: a mistake of one command is reported with that command, as a case file
+// that fixes it.
+func TestDistributedShrinks(t *testing.T) {
+	e := rotatedWrong{distributed{target: spmd.Interpreter}}
+	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 1, 0, 100, 1)
+	if len(rep.Failures) == 0 {
+		t.Fatal("the mistake was not found")
+	}
+	f := rep.Failures[0]
+	d := f.Small.Over
+	if d == nil || !slices.ContainsFunc(d.Commands, func(c string) bool { return strings.HasPrefix(c, "rotate(") }) {
+		t.Fatalf("got no rotate:\n%v", f)
+	}
+	if len(d.Commands) > 5 || len(d.Placements) > 0 || d.Ranks > 1 {
+		t.Errorf("not small:\n%v", f)
+	}
+	if !strings.Contains(f.String(), d.Flags()) {
+		t.Errorf("the command line has no distribution:\n%v", f)
+	}
+	back, err := ParseCase(f.Small.Text())
+	if err != nil || back.Text() != f.Small.Text() {
+		t.Errorf("%v: the case file does not read back:\n%s", err, f.Small.Text())
+	}
+}

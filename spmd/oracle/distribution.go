@@ -1,0 +1,133 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Distribution is how a case is run over ranks: by commands that distribute its loops over a
+// machine, and placements of its tensors.
+type Distribution struct {
+	Ranks      int
+	Machine    string   // as spmd.Options.Machine
+	Commands   []string // of the schedule, those of the leaf last
+	Placements []string // as spmd.Options.Placements
+}
+
+// Clone is a deep copy.
+func (d *Distribution) Clone() *Distribution {
+	if d == nil {
+		return nil
+	}
+	return &Distribution{d.Ranks, d.Machine, slices.Clone(d.Commands), slices.Clone(d.Placements)}
+}
+
+// Flags are those of the command line.
+func (d *Distribution) Flags() string {
+	out := fmt.Sprintf(" --ranks=%d -m='%s'", d.Ranks, d.Machine)
+	if len(d.Commands) > 0 {
+		out += " -s='" + strings.Join(d.Commands, ", ") + "'"
+	}
+	for _, p := range d.Placements {
+		out += " -p='" + p + "'"
+	}
+	return out
+}
+
+// text is the distribution in a case file.
+func (d *Distribution) text(b *strings.Builder) {
+	fmt.Fprintln(b, "over", d.Ranks, d.Machine)
+	for _, c := range d.Commands {
+		fmt.Fprintln(b, "command", c)
+	}
+	for _, p := range d.Placements {
+		fmt.Fprintln(b, "place", p)
+	}
+}
+
+// parseOver reads a line of a distribution in a case file; ok is false for another line.
+func (c *Case) parseOver(f []string) (ok bool, err error) {
+	rest := strings.Join(f[1:], " ")
+	switch {
+	case f[0] == "over" && len(f) == 3:
+		c.Over = &Distribution{Machine: f[2]}
+		c.Over.Ranks, err = strconv.Atoi(f[1])
+		return true, err
+	case f[0] == "command" && c.Over != nil:
+		c.Over.Commands = append(c.Over.Commands, rest)
+		return true, nil
+	case f[0] == "place" && c.Over != nil:
+		c.Over.Placements = append(c.Over.Placements, rest)
+		return true, nil
+	}
+	return false, nil
+}
+
+// placed is the name of the tensor that a placement is about.
+func placed(placement string) string {
+	name, _, _ := strings.Cut(placement, "(")
+	return strings.TrimSpace(name)
+}
+
+// fitted is the distribution less the placements of tensors that the case lacks, or has with
+// another number of modes, and with fewer tensors in communicate.
+func (c *Case) fitted() *Distribution {
+	d := c.Over.Clone()
+	d.Placements = slices.DeleteFunc(d.Placements, func(p string) bool {
+		t := c.Tensor(placed(p))
+		modes, _, _ := strings.Cut(p, ")")
+		return t == nil || len(t.Dims) != strings.Count(modes, ",")+1
+	})
+	d.Commands = nil
+	for _, command := range c.Over.Commands {
+		list, ok := strings.CutPrefix(command, "communicate({")
+		if ok {
+			names, rest, _ := strings.Cut(list, "}")
+			have := slices.DeleteFunc(strings.Split(names, ","), func(n string) bool { return c.Tensor(n) == nil })
+			if len(have) == 0 {
+				continue
+			}
+			command = "communicate({" + strings.Join(have, ",") + "}" + rest
+		}
+		d.Commands = append(d.Commands, command)
+	}
+	return d
+}
+
+// simplerOver yields cases with a placement or a command less, with fewer ranks, and over a
+// smaller machine.
+func simplerOver(c *Case, yield func(*Case) bool) bool {
+	if c.Over == nil {
+		return true
+	}
+	var list []*Distribution
+	with := func(change func(*Distribution)) {
+		d := c.Over.Clone()
+		change(d)
+		list = append(list, d)
+	}
+	for k := range c.Over.Placements {
+		with(func(d *Distribution) { d.Placements = slices.Delete(d.Placements, k, k+1) })
+	}
+	for k := len(c.Over.Commands) - 1; k >= 0; k-- {
+		with(func(d *Distribution) { d.Commands = slices.Delete(d.Commands, k, k+1) })
+	}
+	for n := 1; n < c.Over.Ranks; n++ {
+		with(func(d *Distribution) { d.Ranks = n })
+	}
+	for k, x := range c.Over.Machine {
+		if x == '2' || x == '3' {
+			with(func(d *Distribution) { d.Machine = d.Machine[:k] + string(x-1) + d.Machine[k+1:] })
+		}
+	}
+	for _, d := range list {
+		s := c.Clone()
+		s.Over = d
+		if !yield(s) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,123 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"distaff/codegen"
+	"distaff/codegen/notation"
+)
+
+// network is a product of 2 to 6 tensors, some of them twice or with a number, sometimes beside
+// another term.
+func (g *generator) network() *notation.Stmt {
+	all := []string{"i", "j", "k", "l", "m", "n", "o"}
+	g.pool = all[:3+g.IntN(5)]
+	n := 2 + g.pick(10, 30, 35, 15, 10)
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.networkFactor(), Accumulate: g.chance(0.1)}
+	for range n - 1 {
+		f := g.networkFactor()
+		if g.chance(0.05) {
+			f = &notation.Binary{Op: '+', X: f, Y: g.networkFactor()}
+		}
+		s.RHS = &notation.Binary{Op: '*', X: s.RHS, Y: f}
+	}
+	if g.chance(0.06) {
+		s.RHS = &notation.Neg{X: s.RHS}
+	}
+	free := notation.FreeVars(s.RHS)
+	g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+	for _, v := range free {
+		if g.chance(0.45) && len(s.LHS.Vars) < g.o.MaxOrder {
+			s.LHS.Vars = append(s.LHS.Vars, v)
+		}
+	}
+	if g.chance(0.15) {
+		s.RHS = &notation.Binary{Op: '+', X: s.RHS, Y: g.expr(1 + g.IntN(2))}
+	}
+	back, err := notation.Parse(s.String())
+	if err != nil {
+		panic("BUG: oracle: " + err.Error())
+	}
+	return back
+}
+
+// networkFactor is a tensor of one to three modes, mostly; one that stands elsewhere, or a number.
+func (g *generator) networkFactor() notation.Expr {
+	if g.chance(0.12) {
+		return g.leaf()
+	}
+	a := &notation.Access{Name: string(rune('B' + len(g.used))), Vars: g.vars(min(1+g.pick(15, 55, 25, 5), g.o.MaxOrder))}
+	g.used = append(g.used, a)
+	return a
+}
+
+// Networks is an interpreter of products of several tensors, which a case's variant has contracted
+// in one way or another: by a tree that it draws, two at a time, in one nest, or where it pays.
+type Networks struct{}
+
+func (Networks) Name() string { return "networks" }
+
+// Run compiles and interprets the case. Where storage orders forbid the loops of a tree, another
+// way is gone.
+func (e Networks) Run(_ context.Context, p *Prepared) (*Output, error) {
+	c, how, err := e.compile(p, "leaf")
+	if err != nil {
+		return &Output{How: how}, err
+	}
+	defer c.close()
+	out, err := runInterpreted(c)
+	if err != nil {
+		return &Output{How: how + "\n" + c.unit.Network() + c.stages()}, err
+	}
+	out.How, out.Converted = how+"\n"+c.unit.Network()+c.stages(), nil // contractions may convert
+	return out, nil
+}
+
+// compile makes the leaf, and says how the product is contracted.
+func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, err error) {
+	r := rand.New(rand.NewPCG(p.Variant, 7))
+	ways := []string{drawTree(r, p.Normal), "pairwise", "auto", "direct"}
+	way := []int{0, 0, 0, 0, 0, 1, 1, 2, 3}[r.IntN(9)]
+	order := max(r.IntN(12)-9, 0)
+	for {
+		how = "--network=" + ways[way]
+		if order > 0 {
+			how += fmt.Sprintf(" --intermediate-order=%d", order)
+		}
+		c, err = compileAs(p, name, func(req *codegen.Request) error {
+			req.Network, req.IntermediateOrder = ways[way], order
+			return nil
+		})
+		if err == nil || way > 0 || !strings.HasPrefix(err.Error(), "--network: ") {
+			return c, how, err
+		}
+		way = 1 + r.IntN(len(ways)-1)
+	}
+}
+
+// drawTree is a random tree of the factors of one of the statement's terms.
+func drawTree(r *rand.Rand, n *notation.Normal) string {
+	var parts []string
+	for _, f := range n.Terms[r.IntN(len(n.Terms))].Factors {
+		switch f := f.(type) {
+		case *notation.Access:
+			if len(f.Vars) > 0 {
+				parts = append(parts, f.Name)
+			}
+		}
+	}
+	for len(parts) > 1 {
+		r.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
+		k := min(2+r.IntN(6)/4, len(parts)) // of two mostly
+		text := strings.Join(parts[:k], "*")
+		if k < len(parts) {
+			text = "(" + text + ")"
+		}
+		parts = append(slices.Clone(parts[k:]), text)
+	}
+	return strings.Join(parts, "")
+}

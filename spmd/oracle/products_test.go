@@ -1,0 +1,61 @@
+package oracle
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+
+	"distaff/codegen/dtype"
+)
+
+// products are schedules that have a BLAS run loops, with the formats that they stand for.
+var products = []struct{ line, schedule string }{
+	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({i,j,k},gemm)"},
+	{"C(i,j) += -A(i,k)*B(k,j)*2; C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({k,i,j},gemm)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),split(k,k0,k1,3),reorder(k0,i0,i1,j,k1),substitute({i1,j,k1},gemm)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),reorder(i1,i0,j,k),substitute({i0,j,k},gemm)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),reorder(i0,i1,j,k),parallelize(i0,CPUThread,NoRaces),substitute({i1,j,k},gemm)"},
+	{"C(i,j) = A(b,i,k)*B(k,j)*v(b); C:dd A:ddd/sdd/ddd:0,2,1 B:dd v:d/s", "reorder(b,i,j,k),substitute({i,j,k},gemm)"},
+	{"C(b,i,j) = A(b,i,k)*B(k,b,j); C:ddd/ddd:0,2,1/sdd A:sdd/ddd:0,2,1 B:ddd/ddd:1,0,2", "substitute({i,j,k},gemm)"},
+	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ddd:0,2,1 B:ddd/sdd C:dd/dd:1,0", "parallelize(i,CPUThread,NoRaces),substitute({j,l,k},gemm)"},
+}
+
+// TestProducts: loops that a BLAS runs give what the statement says, of every type that it takes,
+// interpreted and compiled, on several threads and over ranks.
+func TestProducts(t *testing.T) {
+	c, err := NewC(os.Getenv, "-O1")
+	if err != nil {
+		t.Skip(err)
+	}
+	n := uint64(4)
+	if *nFlag > 0 {
+		n = max(*nFlag/uint64(len(products)), 1)
+	}
+	types := []dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
+	for m, x := range products {
+		for k := *firstFlag; k < *firstFlag+n; k++ {
+			p, err := kernelCaseOf(x.line, Rand(*seedFlag+uint64(m)<<32, k), types[k%4])
+			if err != nil {
+				t.Fatalf("%s: %v", x.line, err)
+			}
+			if slices.ContainsFunc(p.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+				continue
+			}
+			p.Schedule = []string{x.schedule}
+			w, err := p.Expect(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range []Engine{scheduleEngine{}, scheduledC{c, drawer{}}} {
+				out, err := e.Run(context.Background(), p)
+				if err != nil {
+					t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, k, e.Name(), err, p.Text())
+				}
+				if err := w.Compare(out, nil); err != nil {
+					t.Fatalf("seed %d, case %d: %s, %s: %v\n%s", *seedFlag, k, e.Name(), out.How, err, p.Text())
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"slices"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/distribute"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+	"distaff/spmd/partition"
+)
+
+// nest is the loops that a schedule runs over ranks; nil where it distributes none.
+func (g *Given) nest() (*place.Nest, error) {
+	list, err := schedule.Parse(g.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	s := distribute.Statement{Sizes: map[string]int64{}, Accesses: g.accesses()}
+	for _, v := range g.Norm.Vars {
+		name := g.source(v)
+		if !slices.Contains(s.Loops, name) {
+			s.Loops = append(s.Loops, name)
+		}
+		s.Sizes[name] = max(s.Sizes[name], g.Sizes[v])
+	}
+	for _, name := range g.Names {
+		if !slices.Contains(s.Tensors, name) {
+			s.Tensors = append(s.Tensors, name)
+		}
+	}
+	nest, err := distribute.Peel(list, g.machine(), s)
+	if nest == nil || err != nil {
+		return nil, err
+	}
+	for k := range nest.Chunks {
+		c := &nest.Chunks[k]
+		if c.Positions == nil {
+			if c.Var, err = g.oneOf(c.Var); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		own := *c.Positions
+		own.Vars = slices.Clone(own.Vars)
+		for n, v := range own.Vars {
+			if own.Vars[n], err = g.oneOf(v); err != nil {
+				return nil, err
+			}
+		}
+		c.Positions = &own
+	}
+	return nest, nil
+}
+
+// oneOf is the variable of the normal form that the user wrote as name: there is to be one.
+func (g *Given) oneOf(name string) (string, error) {
+	var vars []string
+	for _, v := range g.Norm.Vars {
+		if g.source(v) == name {
+			vars = append(vars, v)
+		}
+	}
+	if len(vars) != 1 {
+		return "", diag.Errorf(diag.ScheduleRefused, "distribute: %s is the variable of %d sums, each of which has a range of its own; give them names of their own", name, len(vars))
+	}
+	return vars[0], nil
+}
+
+// accesses are those of the right side, as the user wrote them, each once.
+func (g *Given) accesses() (list []distribute.Access) {
+	for _, t := range g.Norm.Terms {
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			a, ok := e.(*notation.Access)
+			if !ok || len(a.Vars) == 0 {
+				return true
+			}
+			x := distribute.Access{Tensor: a.Name, Format: g.Format(a.Name), Beside: g.beside(a)}
+			for _, v := range a.Vars {
+				x.Vars = append(x.Vars, g.source(v))
+			}
+			if !slices.ContainsFunc(list, func(y distribute.Access) bool { return y.Tensor == x.Tensor && slices.Equal(y.Vars, x.Vars) }) {
+				list = append(list, x)
+			}
+			return true
+		})
+	}
+	return list
+}
+
+// beside is a term that is not zero wherever an access has no entry, as text; "" for none.
+func (g *Given) beside(a *notation.Access) string {
+	if g.Norm.Accumulate && slices.Contains(g.Read, g.Norm.LHS.Name) {
+		return g.Norm.LHS.String() + ", to which the statement adds,"
+	}
+	for _, t := range g.Norm.Terms {
+		if !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return annihilates(f, a) }) {
+			return t.String()
+		}
+	}
+	return ""
+}
+
+// annihilates tells whether a factor is zero wherever an access has no entry.
+func annihilates(f notation.Factor, a *notation.Access) bool {
+	is := func(e notation.Expr) bool {
+		b, ok := e.(*notation.Access)
+		return ok && b.Name == a.Name && slices.Equal(b.Vars, a.Vars)
+	}
+	switch f := f.(type) {
+	case *notation.Access:
+		return is(f)
+	case *notation.Quotient:
+		return is(f.Num)
+	}
+	return false
+}
+
+// source is a variable of the normal form as the user wrote it.
+func (g *Given) source(v string) string {
+	if s, ok := g.Norm.Source[v]; ok {
+		return s
+	}
+	return v
+}
+
+// machine is the one that is given, or one dimension of all ranks.
+func (g *Given) machine() *place.Machine {
+	if g.Machine != nil {
+		return g.Machine
+	}
+	return place.Line(int64(g.Ranks))
+}
+
+// distribute makes the problem that of a nest.
+func (p *Problem) distribute(g *Given, nest *place.Nest) (err error) {
+	if p.Blocking, err = nest.Blocking(p.Norm); err != nil {
+		return err
+	}
+	p.Nest, p.Distributed = nest, true
+	p.settle(g)
+	for k := range p.Operands {
+		p.Operands[k].Scope = p.scope(p.Operands[k].Tensor)
+	}
+	return p.homes(g)
+}
+
+// Before is how an operand lies before the steps.
+func (o *Operand) Before() *partition.Partition {
+	if o.Gathered != nil {
+		return o.Gathered
+	}
+	return o.Partition
+}
+
+// scope is the number of loops down to that which communicates a tensor, all of them where none does.
+func (p *Problem) scope(tensor string) int {
+	for k, l := range p.Nest.Loops {
+		if slices.Contains(l.Communicate, tensor) {
+			return k + 1
+		}
+	}
+	return len(p.Nest.Loops)
+}
+
+// LeafSchedule is the schedule of the leaves. given tells whether the user gave it, else leaves get
+// the default one.
+func (p *Problem) LeafSchedule() (list []string, given bool) {
+	if p.Distributed {
+		return p.Nest.Leaf, p.Nest.Scheduled
+	}
+	return p.schedule, len(p.schedule) > 0
+}

@@ -1,0 +1,101 @@
+package flow
+
+import (
+	"iter"
+	"slices"
+)
+
+// freeLoops are the distributed loops that none of the equations has, so that ranks that differ in their
+// values alone need the same. There are none where a rank may be several points of the machine.
+func (f *Flow) freeLoops(eqs []equation) (free []int) {
+	if f.t.Reads != nil || !f.w.aligned || f.w.Nest.Machine.Points() > int64(f.w.Ranks) {
+		return nil
+	}
+	for _, k := range f.w.spread {
+		if f.w.extents[k] > 1 && !slices.ContainsFunc(eqs, func(e equation) bool { return slices.Contains(e.loops, k) }) {
+			free = append(free, k)
+		}
+	}
+	return free
+}
+
+// Alike yields all ranks, in lists of those that need the same pieces in the same instances. The slice is
+// used again for the next.
+func (f *Flow) Alike() iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		if len(f.free) == 0 {
+			list := []int{0}
+			for list[0] = range f.w.Ranks {
+				if !yield(list) {
+					return
+				}
+			}
+			return
+		}
+		lists := make([][]int, f.w.Ranks)
+		for rank, first := range f.firsts() {
+			if first < 0 {
+				first = rank
+			}
+			lists[first] = append(lists[first], rank)
+		}
+		for _, list := range lists {
+			if len(list) > 0 && !yield(list) {
+				return
+			}
+		}
+	}
+}
+
+// firsts is, by rank, the first of those that need what it does: that whose free loops are at 0. It is -1
+// where a rank runs nothing.
+func (f *Flow) firsts() []int {
+	if f.first != nil {
+		return f.first
+	}
+	f.first = make([]int, f.w.Ranks)
+	for rank := range f.first {
+		at := f.w.Coordinates(rank)
+		if _, ok := f.w.active(at); !ok {
+			f.first[rank] = -1
+			continue
+		}
+		for _, k := range f.free {
+			at[f.w.Nest.Loops[k].Dim] = 0
+		}
+		number := int64(0)
+		for d, c := range at {
+			number = number*f.w.dims[d] + c
+		}
+		f.first[rank] = int(number)
+	}
+	return f.first
+}
+
+// atOnce appends the multicasts of a piece, found without a visit of the ranks that are alike; false where
+// it matters which of them fetch it, as some had it in the instance before or it lives at several.
+func (f *Flow) atOnce(b int64, list []Multicast) ([]Multicast, bool) {
+	homes := f.homes(b)
+	if len(f.free) == 0 || len(homes) > 1 {
+		return list, false
+	}
+	alike, home, ok := 1, f.firsts()[homes[0]], true
+	for _, k := range f.free {
+		alike *= int(f.w.extents[k])
+	}
+	f.instant(f.found(f.some, b), func(_ int64, had, now []int) {
+		to := 0
+		for _, r := range now {
+			if has(had, r) {
+				continue
+			}
+			if to += alike; r == home {
+				to--
+			}
+		}
+		if ok = ok && (len(had) == 0 || !f.forwarding()); to > 0 {
+			list = append(list, Multicast{b, homes[0], to})
+		}
+	})
+	return list, ok
+}

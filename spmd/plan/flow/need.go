@@ -1,0 +1,205 @@
+package flow
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// need is a piece that a rank needs in an instance; had tells that it needed it in the one before.
+type need struct {
+	piece int64
+	had   bool
+}
+
+// Instances are those in which a rank reads something, with the pieces that it needs in them, each once,
+// in the order of their first use.
+func (f *Flow) Instances(rank int) iter.Seq2[int64, [][]int64] {
+	return func(yield func(int64, [][]int64) bool) {
+		f.instances(rank, func(t int64, needs []need) bool {
+			list := make([][]int64, len(needs))
+			for k, n := range needs {
+				list[k] = f.chunksOf(n.piece)
+			}
+			return yield(t, list)
+		})
+	}
+}
+
+// instances calls yield with the instances of a rank in which it reads something, until it returns
+// false. The slice is used again for the next.
+func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
+	last, t := make([]int64, f.t.Scope), int64(-1)
+	used := used{f: f, only: -1}
+	var needs []need
+	done := f.w.each(rank, f.once, func(point []int64) bool {
+		if t < 0 || !slices.Equal(last, point[:len(last)]) {
+			if len(needs) > 0 && !yield(t, needs) {
+				return false
+			}
+			t, needs = t+1, needs[:0]
+			copy(last, point)
+		}
+		if f.t.Reads != nil && !f.t.Reads(point) {
+			return true
+		}
+		b := f.piece(point)
+		before := used.by(b, t)
+		if before == t {
+			return true
+		}
+		needs = append(needs, need{b, before >= 0 && before == t-1})
+		return true
+	})
+	if done && len(needs) > 0 {
+		yield(t, needs)
+	}
+}
+
+// used has the last instance of a rank that needed a piece.
+type used struct {
+	f        *Flow
+	all      map[int64]int64
+	only, at int64 // where instances have one piece: that of the last, and its instance
+}
+
+// by is the last instance that needed a piece, -1 for none, or one that is not the last but one; instance t does now.
+func (u *used) by(b, t int64) int64 {
+	before := int64(-1)
+	if u.f.single {
+		if b == u.only {
+			before = u.at
+		}
+		u.only, u.at = b, t
+		return before
+	}
+	if u.all == nil {
+		u.all = map[int64]int64{}
+	}
+	if at, ok := u.all[b]; ok {
+		before = at
+	}
+	u.all[b] = t
+	return before
+}
+
+// readers appends to list the ranks that need a piece in an instance of an aligned walk, and
+// returns them sorted.
+func (f *Flow) readers(list []int, t int64, b int64) []int {
+	list = list[:0]
+	if t < 0 || t >= f.steps {
+		return list
+	}
+	for k := len(f.times) - 1; k >= 0; k-- {
+		n := f.w.extents[f.times[k]]
+		f.point[f.times[k]] = t % n
+		t /= n
+	}
+	f.seek(b)
+	f.ranks = list
+	f.spread.each(f.point, f.right, f.addRank)
+	list, f.ranks = f.ranks, nil
+	if !slices.IsSorted(list) {
+		slices.Sort(list)
+	}
+	return slices.Compact(list)
+}
+
+// seek sets the right sides of the systems to the digits of a piece.
+func (f *Flow) seek(b int64) {
+	f.open(b, f.at)
+	digits(f.w.Nest, f.t.Cut, f.at, f.right)
+}
+
+// rankFound adds the rank of a point where the leaf reads the piece at one of the points of
+// the other loops.
+func (f *Flow) rankFound() bool {
+	f.hit = false
+	f.inner.each(f.point, f.right, f.test)
+	if f.hit {
+		f.ranks = append(f.ranks, f.w.Rank(f.point))
+	}
+	return true
+}
+
+func (f *Flow) readTest() bool {
+	f.hit = f.t.Reads == nil || f.t.Reads(f.point)
+	return !f.hit
+}
+
+// use says that a rank needs a piece in an instance.
+type use struct {
+	t    int64
+	rank int
+}
+
+func (u use) compare(v use) int { return cmp.Or(cmp.Compare(u.t, v.t), cmp.Compare(u.rank, v.rank)) }
+
+// allUses are all uses of a piece, by instance and then by rank. They are kept until the next call.
+func (f *Flow) allUses(b int64) []use { return f.found(f.all, b) }
+
+// found are the uses that a system finds, with the loops that it does not find at 0.
+func (f *Flow) found(s *system, b int64) []use {
+	f.seek(b)
+	for _, k := range f.free {
+		f.point[k] = 0
+	}
+	f.uses = f.uses[:0]
+	s.each(f.point, f.right, f.addUse)
+	if !slices.IsSortedFunc(f.uses, use.compare) {
+		slices.SortFunc(f.uses, use.compare)
+	}
+	f.uses = slices.Compact(f.uses)
+	return f.uses
+}
+
+func (f *Flow) useFound() bool {
+	if f.t.Reads == nil || f.t.Reads(f.point) {
+		rank := f.w.Rank(f.point)
+		f.uses = append(f.uses, use{f.instance(rank, f.point), rank})
+	}
+	return true
+}
+
+// instance is the number of a rank's instance that has a point.
+func (f *Flow) instance(rank int, point []int64) int64 {
+	if f.w.aligned {
+		t := int64(0)
+		for _, k := range f.times {
+			t = t*f.w.extents[k] + point[k]
+		}
+		return t
+	}
+	list, ok := f.prefixes[rank]
+	if !ok {
+		list = f.prefixesOf(rank)
+		f.prefixes[rank] = list
+	}
+	t, _ := slices.BinarySearch(list, f.prefix(point))
+	return int64(t)
+}
+
+// prefix numbers the values of the loops of the scope in the order in which they run.
+func (f *Flow) prefix(point []int64) int64 {
+	number := int64(0)
+	for k := range f.t.Scope {
+		number = number*f.w.extents[k] + point[k]
+	}
+	return number
+}
+
+// prefixesOf are those of all instances of a rank.
+func (f *Flow) prefixesOf(rank int) []int64 {
+	once := make([]bool, len(f.w.extents))
+	for k := f.t.Scope; k < len(once); k++ {
+		once[k] = f.w.Nest.Loops[k].Dim < 0
+	}
+	var list []int64
+	f.w.each(rank, once, func(point []int64) bool {
+		if p := f.prefix(point); len(list) == 0 || p != list[len(list)-1] {
+			list = append(list, p)
+		}
+		return true
+	})
+	return list
+}

@@ -1,0 +1,165 @@
+package flow
+
+import (
+	"slices"
+
+	"distaff/codegen/place"
+)
+
+// equation says that the values of loops have a given sum mod n. A loop may be named twice.
+type equation struct {
+	loops []int
+	n     int64
+}
+
+// equations are those of the digits of chunks, in the order of the chunks and their digits.
+func equations(n *place.Nest, chunks []int) []equation {
+	var eqs []equation
+	for _, c := range chunks {
+		for _, d := range n.Chunks[c].Digits {
+			eqs = append(eqs, equation{append([]int{d.Loop}, d.Plus...), d.N})
+		}
+	}
+	return eqs
+}
+
+// digits puts the right sides of the equations of chunks with the numbers at into right.
+func digits(n *place.Nest, chunks []int, at, right []int64) {
+	end := 0
+	for k, c := range chunks {
+		list, left := n.Chunks[c].Digits, at[k]
+		for i := len(list) - 1; i >= 0; i-- {
+			right[end+i] = left % list[i].N
+			left /= list[i].N
+		}
+		end += len(list)
+	}
+}
+
+// system finds the values of loops at which equations hold, in the order of steps.
+type system struct {
+	extents []int64
+	eqs     []equation
+	given   []int // the equations that have no loop to find
+	steps   []step
+}
+
+// step finds the values of one loop.
+type step struct {
+	loop   int
+	by     int   // the equation that has this value; -1: none
+	others []int // the other loops of that equation
+	checks []int // further equations whose loops all have values when this one has
+}
+
+// newSystem returns the system that finds the loops of find, in this order, where those of known
+// have values. Equations of other loops are left out.
+func newSystem(extents []int64, eqs []equation, known []bool, find []int) *system {
+	s := &system{extents: extents, eqs: eqs, steps: make([]step, len(find))}
+	for p, l := range find {
+		s.steps[p] = step{loop: l, by: -1}
+	}
+	for e, eq := range eqs {
+		last, whole := -1, true
+		for _, l := range eq.loops {
+			p := slices.Index(find, l)
+			last = max(last, p)
+			whole = whole && (p >= 0 || known[l])
+		}
+		switch {
+		case !whole:
+		case last < 0:
+			s.given = append(s.given, e)
+		default:
+			s.steps[last].add(e, eq)
+		}
+	}
+	return s
+}
+
+// add adds an equation whose other loops have values before the step.
+func (st *step) add(e int, eq equation) {
+	others := slices.DeleteFunc(slices.Clone(eq.loops), func(l int) bool { return l == st.loop })
+	if st.by < 0 && len(others) == len(eq.loops)-1 {
+		st.by, st.others = e, others
+		return
+	}
+	st.checks = append(st.checks, e)
+}
+
+// sooner is loops to find in another order: one that an equation gives, because all others of that equation
+// have values, goes before those that have to be tried.
+func sooner(eqs []equation, known []bool, find []int) []int {
+	known, left := slices.Clone(known), slices.Clone(find)
+	order := make([]int, 0, len(find))
+	for len(left) > 0 {
+		k := max(0, slices.IndexFunc(left, func(l int) bool {
+			return slices.ContainsFunc(eqs, func(e equation) bool { return e.gives(l, known) })
+		}))
+		order, known[left[k]] = append(order, left[k]), true
+		left = slices.Delete(left, k, k+1)
+	}
+	return order
+}
+
+// gives tells whether an equation fixes the value of a loop where those of known have values.
+func (e *equation) gives(loop int, known []bool) bool {
+	times := 0
+	for _, l := range e.loops {
+		if l == loop {
+			times++
+		} else if !known[l] {
+			return false
+		}
+	}
+	return times == 1
+}
+
+// each calls yield for all values of the loops to find, which are then in point, in lexicographic
+// order of the steps, until it returns false; it then does so too. right has the sums of the equations.
+func (s *system) each(point, right []int64, yield func() bool) bool {
+	if !s.hold(s.given, point, right) {
+		return true
+	}
+	return s.from(0, point, right, yield)
+}
+
+func (s *system) from(p int, point, right []int64, yield func() bool) bool {
+	if p == len(s.steps) {
+		return yield()
+	}
+	st := &s.steps[p]
+	v, next := int64(0), int64(1)
+	if st.by >= 0 {
+		next = s.eqs[st.by].n
+		if v = right[st.by]; len(st.others) > 0 {
+			for _, l := range st.others {
+				v -= point[l]
+			}
+			if v %= next; v < 0 {
+				v += next
+			}
+		}
+	}
+	for ; v < s.extents[st.loop]; v += next {
+		point[st.loop] = v
+		if s.hold(st.checks, point, right) && !s.from(p+1, point, right, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// hold tells whether equations hold at a point.
+func (s *system) hold(list []int, point, right []int64) bool {
+	for _, e := range list {
+		sum := int64(0)
+		for _, l := range s.eqs[e].loops {
+			sum += point[l]
+		}
+		if sum %= s.eqs[e].n; sum != right[e] {
+			return false
+		}
+	}
+	return true
+}

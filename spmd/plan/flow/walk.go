@@ -1,0 +1,253 @@
+package flow
+
+import (
+	"iter"
+	"slices"
+
+	"distaff/codegen/place"
+)
+
+// Walk is the points of a nest over ranks.
+type Walk struct {
+	Nest  *place.Nest
+	Ranks int
+
+	dims    []int64 // of the machine
+	extents []int64 // the number of values of each loop
+	spread  []int   // the distributed loops
+	aligned bool
+}
+
+// NewWalk returns the walk of ranks over a nest.
+func NewWalk(n *place.Nest, ranks int) *Walk {
+	w := &Walk{Nest: n, Ranks: ranks, dims: n.Machine.Dims()}
+	for k, l := range n.Loops {
+		w.extents = append(w.extents, l.N)
+		if l.Dim >= 0 {
+			w.spread = append(w.spread, k)
+		}
+	}
+	w.aligned = w.align()
+	return w
+}
+
+// Aligned tells whether every rank runs at most one value of each distributed loop. An instance
+// of a scope then is the same values of the loops that run in order at all ranks.
+func (w *Walk) Aligned() bool { return w.aligned }
+
+func (w *Walk) align() bool {
+	places := int64(1)
+	for _, k := range w.spread {
+		if w.extents[k] > w.dims[w.Nest.Loops[k].Dim] {
+			return false
+		}
+		places *= w.extents[k]
+	}
+	if places > int64(w.Ranks) {
+		return false
+	}
+	if w.Nest.Machine.Points() <= int64(w.Ranks) {
+		return true
+	}
+	// There are more points of the machine than ranks, but some of them run nothing.
+	point, used := make([]int64, len(w.extents)), map[int]bool{}
+	known := make([]bool, len(w.extents))
+	return newSystem(w.extents, nil, known, w.spread).each(point, nil, func() bool {
+		r := w.Rank(point)
+		first := !used[r]
+		used[r] = true
+		return first
+	})
+}
+
+// Rank is the rank that runs a point: the values of the distributed loops, each mod the extent
+// of its dimension, are coordinates, and points of the machine are numbered row-major and dealt to ranks in turn.
+func (w *Walk) Rank(point []int64) int {
+	number := int64(0)
+	for _, k := range w.spread {
+		d := w.Nest.Loops[k].Dim
+		c := point[k]
+		if c >= w.dims[d] {
+			c %= w.dims[d]
+		}
+		for _, n := range w.dims[d+1:] {
+			c *= n
+		}
+		number += c
+	}
+	if number < int64(w.Ranks) {
+		return int(number)
+	}
+	return int(number % int64(w.Ranks))
+}
+
+// Coordinates are those of the point of the machine that has a rank's own number. The first
+// coordinate of a rank behind the last point is beyond its dimension.
+func (w *Walk) Coordinates(rank int) []int64 {
+	at := make([]int64, len(w.dims))
+	left := int64(rank)
+	for d := len(at) - 1; d > 0; d-- {
+		at[d] = left % w.dims[d]
+		left /= w.dims[d]
+	}
+	at[0] = left
+	return at
+}
+
+// distance is in how many dimensions the coordinates of two ranks differ.
+func (w *Walk) distance(a, b int) int {
+	x, y, differ := int64(a), int64(b), 0
+	for d := len(w.dims) - 1; d > 0 && x != y; d-- {
+		n := w.dims[d]
+		if x%n != y%n {
+			differ++
+		}
+		x, y = x/n, y/n
+	}
+	if x != y {
+		differ++
+	}
+	return differ
+}
+
+// Points are those that a rank runs, in the order of the loops. The slice is used again for
+// the next point.
+func (w *Walk) Points(rank int) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) { w.each(rank, nil, yield) }
+}
+
+// Some are the points of Points where the loops of once, which run in order, are at 0.
+func (w *Walk) Some(rank int, once []bool) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) { w.each(rank, once, yield) }
+}
+
+// At are all points at which some of the nest's chunks have the numbers at, in the order of the
+// loops. The slice is used again for the next point.
+func (w *Walk) At(chunks []int, at []int64) iter.Seq[[]int64] {
+	return w.Finder(chunks, make([]bool, len(w.extents))).At(at)
+}
+
+// Finder finds the points at which some of the nest's chunks have given numbers.
+type Finder struct {
+	w      *Walk
+	chunks []int
+	system *system
+}
+
+// Finder returns the one of these chunks, which leaves the loops of once, that none of the chunks has, at 0.
+func (w *Walk) Finder(chunks []int, once []bool) *Finder {
+	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return once[k] })
+	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), once, find)}
+}
+
+// At are the points where the chunks have the numbers at, in the order of the loops. The slice is used
+// again for the next point.
+func (x *Finder) At(at []int64) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) {
+		right := make([]int64, len(x.system.eqs))
+		digits(x.w.Nest, x.chunks, at, right)
+		point := make([]int64, len(x.w.extents))
+		x.system.each(point, right, func() bool { return yield(point) })
+	}
+}
+
+// count is the numbers from 0 to n-1.
+func count(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}
+
+// places are the points of the machine at which a rank runs something: the coordinates in the
+// dimensions of the distributed loops, in their order, sorted.
+func (w *Walk) places(rank int) [][]int64 {
+	var list [][]int64
+	at := make([]int64, len(w.dims))
+	for p := int64(rank); p < w.Nest.Machine.Points(); p += int64(w.Ranks) {
+		left := p
+		for d := len(at) - 1; d >= 0; d-- {
+			at[d] = left % w.dims[d]
+			left /= w.dims[d]
+		}
+		if c, ok := w.active(at); ok {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, slices.Compare[[]int64])
+	return list
+}
+
+// active are the coordinates at of a point of the machine in the order of the distributed loops;
+// false where no value of these is there.
+func (w *Walk) active(at []int64) ([]int64, bool) {
+	sum := int64(0)
+	for _, c := range at {
+		sum += c
+	}
+	list := make([]int64, 0, len(w.spread))
+	for _, k := range w.spread {
+		c := at[w.Nest.Loops[k].Dim]
+		if c >= w.extents[k] {
+			return nil, false
+		}
+		sum -= c
+		list = append(list, c)
+	}
+	return list, sum == 0 // else it is off 0 in a dimension that has no loop
+}
+
+// each calls yield with the points of a rank in the order of the loops, until it returns false. The
+// loops of once, which run in order, stay at 0.
+func (w *Walk) each(rank int, once []bool, yield func([]int64) bool) bool {
+	places := w.places(rank)
+	if len(places) == 0 {
+		return true
+	}
+	v := visit{w, once, make([]int64, len(w.extents)), yield}
+	return v.loop(0, places, 0)
+}
+
+// visit goes over the points of a rank.
+type visit struct {
+	w     *Walk
+	once  []bool
+	point []int64
+	yield func([]int64) bool
+}
+
+// loop runs a loop and those inside it at places, which agree in the coordinates of the
+// distributed loops before number d.
+func (v *visit) loop(k int, places [][]int64, d int) bool {
+	if k == len(v.point) {
+		return v.yield(v.point)
+	}
+	n, dim := v.w.extents[k], v.w.Nest.Loops[k].Dim
+	if dim < 0 {
+		if v.once != nil && v.once[k] {
+			n = 1
+		}
+		for x := range n {
+			v.point[k] = x
+			if !v.loop(k+1, places, d) {
+				return false
+			}
+		}
+		return true
+	}
+	for first := int64(0); first < n; first += v.w.dims[dim] {
+		for lo := 0; lo < len(places); {
+			c, hi := places[lo][d], lo+1
+			for hi < len(places) && places[hi][d] == c {
+				hi++
+			}
+			v.point[k] = first + c
+			if first+c < n && !v.loop(k+1, places[lo:hi], d+1) {
+				return false
+			}
+			lo = hi
+		}
+	}
+	return true
+}

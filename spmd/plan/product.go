@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
+)
+
+// compute gives a machine that is to be computed for a product its grid, and the statement, where the
+// user gave no schedule, that of COSMA.
+func (g *Given) compute() error {
+	if g.Machine == nil || !g.Machine.OfProduct {
+		return nil
+	}
+	x, why := g.product()
+	if why != "" {
+		return diag.Errorf("machine", "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
+	}
+	room := int64(0)
+	if g.Room > 0 {
+		room = max(g.Room/max(g.ValueBytes, 1), 1)
+	}
+	m, err := place.Cosma(g.Sizes[x.i], g.Sizes[x.j], g.Sizes[x.k], int64(g.Ranks), room)
+	if err != nil {
+		return err
+	}
+	m.Name, g.Machine = g.Machine.Name, m
+	list, err := schedule.Parse(g.Schedule)
+	switch {
+	case err != nil:
+		return err
+	case len(list) == 0:
+		g.Schedule = g.cosma(x)
+	case !slices.ContainsFunc(list, (*schedule.Command).Distributes):
+		return list[0].Refuse(fmt.Sprintf("the grid of COSMA has a schedule that distributes the statement; want distribute({%s,%s,%s},...,%s) in this one, or none", g.source(x.i), g.source(x.j), g.source(x.k), m.Name))
+	}
+	return nil
+}
+
+// matrices is a product left(i,k)*right(k,j), by the names of variables in the normal form.
+type matrices struct{ i, j, k, left, right string }
+
+// product is the statement as a product of dense matrices, or why it is none.
+func (g *Given) product() (x matrices, why string) {
+	n := g.Norm
+	if len(n.LHS.Vars) != 2 || n.LHS.Vars[0] == n.LHS.Vars[1] {
+		return x, n.LHS.Name + " is no matrix"
+	}
+	if n.Accumulate || len(n.Terms) != 1 || len(n.Terms[0].Sum) != 1 || len(n.Terms[0].Factors) != 2 {
+		return x, "the right side is no product of two tensors that is summed over one variable"
+	}
+	x.i, x.j, x.k = n.LHS.Vars[0], n.LHS.Vars[1], n.Terms[0].Sum[0]
+	for _, f := range n.Terms[0].Factors {
+		a, ok := f.(*notation.Access)
+		switch {
+		case ok && sameVars(a.Vars, x.i, x.k) && x.left == "":
+			x.left = a.Name
+		case ok && sameVars(a.Vars, x.k, x.j) && x.right == "":
+			x.right = a.Name
+		default:
+			return x, "a factor is no matrix over the summed variable and one of the result's"
+		}
+	}
+	for _, name := range []string{n.LHS.Name, x.left, x.right} {
+		if !g.Format(name).AllDense() {
+			return x, name + " has levels that are not dense"
+		}
+	}
+	return x, ""
+}
+
+func sameVars(vars []string, a, b string) bool {
+	return len(vars) == 2 && slices.Contains(vars, a) && slices.Contains(vars, b)
+}
+
+// cosma is the schedule of COSMA on its machine: all three variables over the grid, and the k of a rank
+// in steps.
+func (g *Given) cosma(x matrices) []string {
+	taken := append(slices.Clone(g.Names), g.Norm.Vars...)
+	fresh := func(v, end string) string {
+		name := v + end
+		for slices.Contains(taken, name) {
+			name += "_"
+		}
+		taken = append(taken, name)
+		return name
+	}
+	var vars, outer, inner []string
+	for _, v := range []string{x.i, x.j, x.k} {
+		v = g.source(v)
+		vars, outer, inner = append(vars, v), append(outer, fresh(v, "o")), append(inner, fresh(v, "i"))
+	}
+	list := func(names []string) string { return "{" + strings.Join(names, ",") + "}" }
+	out := []string{fmt.Sprintf("distribute(%s,%s,%s,%s)", list(vars), list(outer), list(inner), g.Machine.Name)}
+	at := outer[2]
+	if g.Machine.Steps > 1 {
+		step, rest := fresh(vars[2], "s"), fresh(vars[2], "r")
+		out = append(out, fmt.Sprintf("divide(%s,%s,%s,%s.steps)", inner[2], step, rest, g.Machine.Name),
+			fmt.Sprintf("reorder(%s,%s,%s,%s)", step, inner[0], inner[1], rest))
+		at = step
+	}
+	return append(out, fmt.Sprintf("communicate(%s,%s)", list([]string{x.left, x.right}), at), fmt.Sprintf("communicate(%s,%s)", g.Norm.LHS.Name, outer[2]))
+}

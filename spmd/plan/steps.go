@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"iter"
+	"slices"
+
+	"distaff/codegen/place"
+	"distaff/spmd/plan/flow"
+)
+
+// Walk is the points of the nest over the ranks.
+func (p *Problem) Walk() *flow.Walk {
+	if p.walk != nil {
+		return p.walk
+	}
+	return flow.NewWalk(p.Nest, p.Ranks)
+}
+
+// tuple sets out to the range of each split variable at a point.
+func (p *Problem) tuple(point, out []int64) {
+	for k := range p.Nest.Chunks {
+		out[k] = p.Nest.Chunks[k].Of(point)
+	}
+}
+
+// running lists the groups that run at a tuple, in the memory of list.
+func (p *Problem) running(tuple []int64, list []int) []int {
+	list = list[:0]
+	for g := range p.Groups {
+		if p.runs(g, tuple) {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// scopes follows the numbers of the operands' scopes as a rank's points go by.
+type scopes struct {
+	p    *Problem
+	last []int64 // the point before; nil at first
+	at   []int64 // by operand
+}
+
+func (p *Problem) newScopes() *scopes {
+	s := &scopes{p: p, at: make([]int64, len(p.Operands))}
+	for k := range s.at {
+		s.at[k] = -1
+	}
+	return s
+}
+
+// next goes on to a point.
+func (s *scopes) next(point []int64) {
+	same := 0 // loops
+	for s.last != nil && same < len(point) && s.last[same] == point[same] {
+		same++
+	}
+	for k := range s.at {
+		if s.last == nil || s.p.Operands[k].Scope > same {
+			s.at[k]++
+		}
+	}
+	s.last = append(s.last[:0], point...)
+	if s.last == nil {
+		s.last = []int64{}
+	}
+}
+
+// Steps yields what a rank runs, in order.
+func (p *Problem) Steps(rank int) iter.Seq[Step] {
+	return func(yield func(Step) bool) {
+		for s := range p.EachStep(rank) {
+			own := *s
+			own.Tuple, own.Need, own.Instances = slices.Clone(s.Tuple), slices.Clone(s.Need), slices.Clone(s.Instances)
+			if !yield(own) {
+				return
+			}
+		}
+	}
+}
+
+// EachStep is Steps in memory that is used again for the next step.
+func (p *Problem) EachStep(rank int) iter.Seq[*Step] {
+	return func(yield func(*Step) bool) {
+		extended, scopes := p.extended(), p.newScopes()
+		s := &Step{Tuple: make([]int64, len(p.Vars)), Instances: scopes.at}
+		var groups []int
+		made := begun{}
+		for point := range p.Walk().Points(rank) {
+			p.tuple(point, s.Tuple)
+			scopes.next(point)
+			groups = p.running(s.Tuple, groups)
+			for _, g := range groups {
+				s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(extended, s.Tuple), rank}
+				s.First, s.Need = made.first(s.Partial), s.Need[:0]
+				for k := range p.Operands {
+					if o := &p.Operands[k]; slices.Contains(o.Groups, g) {
+						s.Need = append(s.Need, Need{k, p.block(o.Cut, s.Tuple)})
+					}
+				}
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// begun are the partial blocks that a rank has begun.
+type begun struct {
+	any  bool
+	last Partial
+	all  map[Partial]bool // nil while there is one
+}
+
+// first tells whether a step is the first of its partial block.
+func (m *begun) first(part Partial) bool {
+	switch {
+	case !m.any:
+		m.any, m.last = true, part
+		return true
+	case part == m.last:
+		return false
+	case m.all == nil:
+		m.all = map[Partial]bool{m.last: true}
+	}
+	m.last = part
+	had := m.all[part]
+	m.all[part] = true
+	return !had
+}
+
+// Made yields the partial blocks that a rank makes with the number of steps that add to each, in parts:
+// a block may come again.
+func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
+	return func(yield func(Partial, int64) bool) {
+		if !p.uniform() {
+			for s := range p.EachStep(rank) {
+				if !yield(s.Partial, 1) {
+					return
+				}
+			}
+			return
+		}
+		extended, tuple := p.extended(), make([]int64, len(p.Vars))
+		once, times := p.repeats(extended)
+		for point := range p.Walk().Some(rank, once) {
+			p.tuple(point, tuple)
+			part := Partial{p.block(p.ResultCut, tuple), p.block(extended, tuple), rank}
+			if !yield(part, times*int64(len(p.Groups))) {
+				return
+			}
+		}
+	}
+}
+
+// uniform tells whether every group runs at every block.
+func (p *Problem) uniform() bool {
+	for k, v := range p.Vars {
+		if v.Reduction && slices.ContainsFunc(p.Groups, func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// repeats are the loops that run in order and change neither the block of the result nor the ranges of the
+// extended variables, and how many iterations they have in all.
+func (p *Problem) repeats(extended []int) (once []bool, times int64) {
+	once, times = make([]bool, len(p.Nest.Loops)), 1
+	for k, l := range p.Nest.Loops {
+		changes := func(v int) bool { return p.Nest.Chunks[v].Uses(k) }
+		if l.Dim < 0 && !slices.ContainsFunc(p.ResultCut, changes) && !slices.ContainsFunc(extended, changes) {
+			once[k], times = true, times*l.N
+		}
+	}
+	return once, times
+}
+
+// AllSteps yields every rank's steps with the rank, those of rank 0 first.
+func (p *Problem) AllSteps() iter.Seq2[int, Step] {
+	return func(yield func(int, Step) bool) {
+		for rank := range p.Ranks {
+			for s := range p.Steps(rank) {
+				if !yield(rank, s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Reads yields the blocks of an operand that a rank's steps read, each once.
+func (p *Problem) Reads(rank, operand int) iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		seen := map[Block]bool{}
+		for s := range p.EachStep(rank) {
+			for _, need := range s.Need {
+				if need.Operand != operand || seen[need.Block] {
+					continue
+				}
+				seen[need.Block] = true
+				if !yield(need.Block) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package planview
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"distaff/spmd/forecast"
+)
+
+// pixels rounds a length to what is seen, so that it is short in the page.
+func pixels(x float64) float64 { return math.Round(x*100) / 100 }
+
+// axis is one direction of a picture: a mode of the tensor.
+type axis struct {
+	name string
+	size int64
+	cut  int // of the modes that are cut alike, in PlannedTensor.Axes; -1 where nothing cuts the mode
+	cuts []int64
+}
+
+// axisOf is the axis of a mode.
+func axisOf(t forecast.PlannedTensor, mode int) axis {
+	a := axis{t.Vars[mode], t.Sizes[mode], -1, []int64{0, t.Sizes[mode]}}
+	k := slices.IndexFunc(t.Axes, func(c forecast.PlannedAxis) bool { return slices.Contains(c.Modes, mode) })
+	if k >= 0 {
+		a.cut, a.cuts = k, t.Axes[k].Cuts
+	}
+	return a
+}
+
+// axesOf are those of all modes.
+func axesOf(t forecast.PlannedTensor) []axis {
+	var list []axis
+	for m := range t.Vars {
+		list = append(list, axisOf(t, m))
+	}
+	return list
+}
+
+// ranges is how many the axis is cut into.
+func (a axis) ranges() int { return len(a.cuts) - 1 }
+
+// says is a range of the axis in words.
+func (a axis) says(k int) string { return fmt.Sprintf("%s %d:%d", a.name, a.cuts[k], a.cuts[k+1]) }
+
+// cutsOf are the distinct cuts of some axes, in their order.
+func cutsOf(list []axis) (cuts []int) {
+	for _, a := range list {
+		if a.cut >= 0 && !slices.Contains(cuts, a.cut) {
+			cuts = append(cuts, a.cut)
+		}
+	}
+	return cuts
+}
+
+// blockAt is the number of a tensor's block at the ranges of its cuts, row-major; of those that at does not
+// name it is the first.
+func blockAt(t forecast.PlannedTensor, at map[int]int) int {
+	n := 0
+	for k, a := range t.Axes {
+		n = n*(len(a.Cuts)-1) + at[k]
+	}
+	return n
+}
+
+// span is a part of an axis that a picture draws: a range, or what stands for many.
+type span struct {
+	at       int // the range
+	from, to float64
+}
+
+// spans are n ranges of the axis or fewer, over a length in pixels. Of more ranges those are
+// drawn that lie at even distances.
+func (a axis) spans(n int, length float64) (list []span, sampled bool) {
+	total := float64(max(a.size, 1))
+	if a.ranges() <= n {
+		for k := range a.ranges() {
+			list = append(list, span{k, pixels(float64(a.cuts[k]) / total * length), pixels(float64(a.cuts[k+1]) / total * length)})
+		}
+		return list, false
+	}
+	for k := range n {
+		middle := int64((float64(k) + 0.5) / float64(n) * total)
+		at := sort.Search(len(a.cuts), func(i int) bool { return a.cuts[i] > middle }) - 1
+		list = append(list, span{min(max(at, 0), a.ranges()-1), pixels(float64(k) / float64(n) * length), pixels(float64(k+1) / float64(n) * length)})
+	}
+	return list, true
+}

@@ -1,0 +1,123 @@
+package planview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/spmd/forecast"
+)
+
+// layout places the ranks of a machine: its first two dimensions are rows and columns, and each point of the
+// others is a layer of its own, beside the one before it. Ranks are numbered row-major over the
+// dimensions. A machine of one dimension is a row, which goes on in the next line where one is full.
+type layout struct {
+	dims   []int64
+	wrap   int // the length of a line of a machine of one dimension
+	note   string
+	layers int
+	rows   int
+	cols   int
+}
+
+// newLayout is that of a plan's ranks.
+func newLayout(p *forecast.Planned, wrap int) *layout {
+	x := &layout{dims: p.Machine, wrap: wrap, layers: 1}
+	points := int64(1)
+	for _, n := range p.Machine {
+		points *= n
+	}
+	if len(p.Machine) > 0 && points != int64(p.Ranks) {
+		x.note = fmt.Sprintf("The machine %s has %s, so that the ranks are drawn in a row.", times(p.Machine), countOf(points, "point"))
+		x.dims = nil
+	}
+	if len(x.dims) == 0 {
+		x.dims = []int64{int64(p.Ranks)}
+	}
+	if len(x.dims) == 1 {
+		n := int(x.dims[0])
+		x.cols, x.rows = min(n, wrap), (n+wrap-1)/wrap
+		return x
+	}
+	x.rows, x.cols = int(x.dims[0]), int(x.dims[1])
+	for _, n := range x.dims[2:] {
+		x.layers *= int(n)
+	}
+	return x
+}
+
+// says is the machine in words.
+func (x *layout) says() string {
+	switch {
+	case len(x.dims) > 2:
+		return fmt.Sprintf("A machine of %s: rows are its first dimension, columns its second, and layers the points of the others.", times(x.dims))
+	case len(x.dims) == 2:
+		return fmt.Sprintf("A machine of %s: rows are its first dimension and columns its second.", times(x.dims))
+	case x.rows > 1:
+		return fmt.Sprintf("A machine of one dimension, in lines of %d.", x.wrap)
+	}
+	return "A machine of one dimension."
+}
+
+// times prints the extents of a machine: 2x3.
+func times(dims []int64) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "x")
+}
+
+// point are the coordinates of a rank.
+func (x *layout) point(rank int) []int64 {
+	at := make([]int64, len(x.dims))
+	n := int64(rank)
+	for d, extent := range slices.Backward(x.dims) {
+		at[d], n = n%extent, n/extent
+	}
+	return at
+}
+
+// place is where a rank is drawn: its layer, and its row and column there.
+func (x *layout) place(rank int) (layer, row, col int) {
+	if len(x.dims) == 1 {
+		return 0, rank / x.wrap, rank % x.wrap
+	}
+	at := x.point(rank)
+	for d, c := range at[2:] {
+		layer = layer*int(x.dims[2+d]) + int(c)
+	}
+	return layer, int(at[0]), int(at[1])
+}
+
+// rank is the one at a place, which is none in the last line of a row that is not full.
+func (x *layout) rank(layer, row, col int) (int, bool) {
+	if len(x.dims) == 1 {
+		r := row*x.wrap + col
+		return r, r < int(x.dims[0])
+	}
+	return (row*x.cols+col)*x.layers + layer, true
+}
+
+// layerName is a layer in words; "" where there is one.
+func (x *layout) layerName(layer int) string {
+	if x.layers == 1 {
+		return ""
+	}
+	rank, _ := x.rank(layer, 0, 0)
+	at := x.point(rank)
+	parts := []string{"*", "*"}
+	for _, c := range at[2:] {
+		parts = append(parts, fmt.Sprint(c))
+	}
+	return "layer (" + strings.Join(parts, ",") + ")"
+}
+
+// coordinates are those of a rank in words: " at (1,2)"; "" on a machine of one dimension.
+func (x *layout) coordinates(rank int) string {
+	if len(x.dims) == 1 {
+		return ""
+	}
+	return " at (" + strings.ReplaceAll(strings.Trim(fmt.Sprint(x.point(rank)), "[]"), " ", ",") + ")"
+}
+
+// column is a rank's column in a drawing of all layers in one line, with the space of half a column between layers.
+func (x *layout) column(layer, col int) float64 {
+	return float64(layer)*(float64(x.cols)+.5) + float64(col)
+}

@@ -1,0 +1,210 @@
+package planview
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"distaff/io/tcs"
+	"distaff/spmd/forecast"
+	"distaff/spmd/jobs"
+)
+
+// openRanks is the most ranks whose table is open when the page is.
+const openRanks = 64
+
+// room is how much a page draws in all; each of its statements has an equal share, but for the least of
+// each, without which a picture says nothing.
+type room struct {
+	blocks int // of tensors
+	arrows int // and lines of what ranks do
+	cells  int // of ranks
+	rows   int // of the table of all ranks
+	bars   int // of the profile of a quantity
+}
+
+// share is the room of one of so many statements.
+func share(statements int) room {
+	part := func(all, least int) int { return max(all/max(statements, 1), least) }
+	return room{blocks: part(12<<10, 256), arrows: part(6<<10, 128), cells: part(4<<10, 256), rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
+}
+
+// page is what the template is given.
+type page struct {
+	Title    string
+	Keys     []legendKey
+	Few      bool
+	Sections []*section
+	File     *fileTotals // nil for one statement
+}
+
+// section is a statement, or what a job file does between statements.
+type section struct {
+	Place  string // the line of a job file, and how often it runs; "" for one statement
+	Text   string
+	Moves  []transfer
+	Plan   *statementPlan // nil where no statement is planned
+	Anchor string
+}
+
+// transfer is what moves of one tensor, in words.
+type transfer struct{ Tensor, Times, Messages, Bytes string }
+
+// fileTotals are those of a job file.
+type fileTotals struct {
+	Note   string
+	Totals []Total
+}
+
+// statementPlan is the plan of a statement as it is drawn.
+type statementPlan struct {
+	Ranks, Schedule string
+	Estimated       bool
+	Several         bool // ranks
+	Tensors         []tensorRow
+	Machine         *machine
+	Pictures        []picture
+	Stage           *stage
+	Sums            bool // the stage has arrows of sums
+	Memory          []string
+	Totals          []pageTotal
+	Rows            []rankRow
+	More            string // what the table of all ranks leaves out
+	Open            bool   // the table of all ranks
+}
+
+// tensorRow is a tensor's line of the table of tensors.
+type tensorRow struct{ Label, Storage, Sizes, Blocks, Entries, Bytes, Source string }
+
+// rankRow is a rank's line of the table.
+type rankRow struct {
+	Rank, Fill string
+	Cells      []string
+}
+
+// pageTotal is a line of the table of totals, with a profile over the ranks.
+type pageTotal struct {
+	Total
+	Bars []bar
+}
+
+// Page is the plan of a statement as a page. Of more ranks than DrawnRanks it needs the steps of that many.
+func Page(p *forecast.Planned) ([]byte, error) {
+	d := &page{Title: p.Statement, Keys: legend(p.Ranks), Few: newRankColors(p.Ranks).few()}
+	d.Sections = []*section{{Plan: newStatementPlan(p, share(1))}}
+	return d.html()
+}
+
+// FilePage is the plan of a job file as a page, with a section for each statement.
+func FilePage(file string, p *jobs.Planned) ([]byte, error) {
+	ranks := len(p.Comm.BytesSent)
+	d := &page{Title: tcs.Printable(file), Keys: legend(ranks), Few: newRankColors(ranks).few()}
+	statements := 0
+	for _, it := range p.Items {
+		if it.Plan != nil {
+			statements++
+		}
+	}
+	for k, it := range p.Items {
+		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")), Text: it.Text, Anchor: fmt.Sprintf("statement-%d", k)}
+		for _, m := range it.Moves {
+			s.Moves = append(s.Moves, transfer{m.Tensor, grouped(m.Times), About(m.Exact, grouped(m.Messages)), About(m.Exact, tcs.Size(m.Bytes))})
+		}
+		if it.Plan != nil {
+			s.Plan = newStatementPlan(it.Plan, share(statements))
+		}
+		d.Sections = append(d.Sections, s)
+	}
+	d.File = &fileTotals{Note: "Of all runs of all statements, with what moves tensors between them."}
+	if p.AtMost {
+		d.File.Note += " A repeat may end earlier, and then it is less."
+	}
+	if p.Estimated {
+		d.File.Note += " Entries of sparse tensors are taken to be spread evenly."
+	}
+	for _, q := range Traffic(p.Comm) {
+		d.File.Totals = append(d.File.Totals, q.Total(number))
+	}
+	return d.html()
+}
+
+// sentence is what lines about a plan say, in one sentence.
+func sentence(lines []Line) string {
+	var list []string
+	for _, l := range lines {
+		if l.Label != "" {
+			l.Text = l.Label + ": " + l.Text
+		}
+		list = append(list, l.Text)
+	}
+	s := strings.Join(list, "; ")
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// newStatementPlan draws a plan.
+func newStatementPlan(p *forecast.Planned, r room) *statementPlan {
+	x := newFlow(p, r.arrows)
+	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)), Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
+		Machine: newMachine(p, r.cells), Stage: newStage(x), Sums: x.drawsSums()}
+	for _, line := range MemoryNotes(p) {
+		d.Memory = append(d.Memory, strings.ToUpper(line[:1])+line[1:]+".")
+	}
+	for _, t := range p.Tensors {
+		source := tcs.Printable(t.Source)
+		if t.Result {
+			source = "result"
+		}
+		if lies := Lies(p, t); lies != "" {
+			source += ", " + tcs.Printable(lies)
+		}
+		d.Tensors = append(d.Tensors, tensorRow{Label(t), t.Format + " " + t.Type, extents(t.Sizes), grouped(t.Blocks),
+			About(t.Counted, grouped(t.Entries)), About(t.Exact, tcs.Size(t.Bytes)), source})
+		d.Pictures = append(d.Pictures, draw(p, t, r.blocks/len(p.Tensors)))
+	}
+	d.table(p, r)
+	return d
+}
+
+// table fills the tables of totals and of ranks.
+func (d *statementPlan) table(p *forecast.Planned, r room) {
+	colors := newRankColors(p.Ranks)
+	quantities := Quantities(p)
+	for _, q := range quantities {
+		t := pageTotal{Total: q.Total(number)}
+		if p.Ranks > 1 {
+			t.Bars = profile(q.Values, r.bars, func(n int64) string { return q.text(float64(n), number) })
+		}
+		d.Totals = append(d.Totals, t)
+	}
+	for rank := range min(p.Ranks, r.rows) {
+		row := rankRow{Rank: grouped(int64(rank)), Fill: colors.at(rank).String()}
+		for _, q := range quantities {
+			row.Cells = append(row.Cells, q.text(float64(q.Values[rank]), number))
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	if r.rows < p.Ranks {
+		d.More = fmt.Sprintf("The first %s of %s ranks; --json has all.", grouped(int64(r.rows)), grouped(int64(p.Ranks)))
+	}
+}
+
+//go:embed page.tmpl
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"profileWidth":  func() int { return profileWidth },
+	"profileHeight": func() int { return profileHeight },
+	"legendWidth":   func() int { return legendWidth },
+	"smallCell":     func() int { return smallCell },
+}).Parse(pageText))
+
+// html is the page's text.
+func (d *page) html() ([]byte, error) {
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, d); err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimLeft(b.String(), "\n")), nil
+}

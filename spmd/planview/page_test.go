@@ -1,0 +1,559 @@
+package planview
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"distaff/codegen/jobfile"
+	"distaff/spmd"
+	"distaff/spmd/forecast"
+	"distaff/spmd/jobs"
+)
+
+// planOf plans a statement, with the steps of all ranks.
+func planOf(t *testing.T, statement string, sizes map[string][]int64, o spmd.Options) *forecast.Planned {
+	t.Helper()
+	p, err := (&spmd.Job{Statement: statement, Sizes: sizes, Options: o}).Plan(context.Background(), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// node is an element of a page.
+type node struct {
+	name  string
+	attrs map[string]string
+	text  string
+	under []*node
+}
+
+// parse reads a page as XML.
+func parse(t *testing.T, text []byte) *node {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(text))
+	root := &node{}
+	open := []*node{root}
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return root
+		}
+		if err != nil {
+			t.Fatalf("the page is no XML: %v", err)
+		}
+		top := open[len(open)-1]
+		switch x := token.(type) {
+		case xml.StartElement:
+			n := &node{name: x.Name.Local, attrs: map[string]string{}}
+			for _, a := range x.Attr {
+				if _, twice := n.attrs[a.Name.Local]; twice {
+					t.Errorf("<%s> has two attributes %s", n.name, a.Name.Local)
+				}
+				n.attrs[a.Name.Local] = a.Value
+			}
+			top.under = append(top.under, n)
+			open = append(open, n)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			top.text += string(x)
+		}
+	}
+}
+
+// find lists the elements below n that have a class, or that name where it begins with <.
+func (n *node) find(what string) (list []*node) {
+	for _, c := range n.under {
+		if "<"+c.name == what || slices.Contains(strings.Fields(c.attrs["class"]), what) {
+			list = append(list, c)
+		}
+		list = append(list, c.find(what)...)
+	}
+	return list
+}
+
+// all is the text of n and of what is below it.
+func (n *node) all() string {
+	s := n.text
+	for _, c := range n.under {
+		s += " " + c.all()
+	}
+	return s
+}
+
+// num is an attribute that is a number.
+func (n *node) num(t *testing.T, name string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(n.attrs[name], 64)
+	if err != nil {
+		t.Fatalf("<%s %s=%q>: %v", n.name, name, n.attrs[name], err)
+	}
+	return v
+}
+
+// pageOf parses the page of a plan.
+func pageOf(t *testing.T, p *forecast.Planned) *node {
+	t.Helper()
+	text, err := Page(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(text, []byte("<!DOCTYPE html>")) || bytes.Contains(text, []byte("Zgotmpl")) {
+		t.Errorf("the page begins with %.40q, or a value has no place in it", text)
+	}
+	return parse(t, text)
+}
+
+// plans are those that pages are checked with.
+func plans(t *testing.T) map[string]*forecast.Planned {
+	matrices := map[string][]int64{"A": {60, 40}, "B": {40, 50}}
+	list := map[string]*forecast.Planned{
+		"one rank":   planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{}),
+		"rows":       planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {80, 60}}, spmd.Options{Ranks: 4}),
+		"a product":  planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices, spmd.Options{Ranks: 4, Splits: []string{"i:2", "j:2", "k:3"}, Map: "i,j"}),
+		"sums":       planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices, spmd.Options{Ranks: 4, Splits: []string{"k:4"}, Extend: []string{"k"}, Map: "k"}),
+		"a diagonal": planOf(t, "y(i) = A(i,i)*x(i)", map[string][]int64{"A": {8, 8}}, spmd.Options{Ranks: 2, Splits: []string{"i:2"}}),
+		"a number":   planOf(t, "s = A(i,j,k)", map[string][]int64{"A": {8, 9, 10}}, spmd.Options{Ranks: 3, Splits: []string{"i:2", "j:2", "k:2"}, Map: "k"}),
+		"idle ranks": planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 9, Splits: []string{"i:4"}}),
+		"many ranks": planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices, spmd.Options{Ranks: 100, Splits: []string{"i:10", "j:10", "k:5"}, Map: "i,j"}),
+	}
+	for name, machine := range map[string][]int64{"a product": {2, 2}, "sums": {2, 1, 2}, "many ranks": {10, 10}, "idle ranks": {3, 3}, "a number": {2, 2}} {
+		list[name].Machine = machine
+	}
+	return list
+}
+
+// TestElements: the page has a cell for each rank, a rectangle for each block of each tensor, and an arrow for
+// each block that comes to a rank or goes to be added at one.
+func TestElements(t *testing.T) {
+	for name, p := range plans(t) {
+		t.Run(name, func(t *testing.T) {
+			root := pageOf(t, p)
+			if n := len(root.find("rank")); n != p.Ranks {
+				t.Errorf("%d cells of ranks, want %d", n, p.Ranks)
+			}
+			if n := len(root.find("rankrow")); n != p.Ranks {
+				t.Errorf("%d rows of ranks, want %d", n, p.Ranks)
+			}
+			if n := len(root.find("tensor")); n != len(p.Tensors) {
+				t.Errorf("%d rows of tensors, want %d", n, len(p.Tensors))
+			}
+			pictures := root.find("picture")
+			for k, x := range p.Tensors {
+				if n := len(pictures[k].find("block")); int64(n) != x.Blocks {
+					t.Errorf("%s: %d blocks are drawn, want %d", x.Name, n, x.Blocks)
+				}
+			}
+			want := 0
+			for r, d := range p.PerRank[:min(p.Ranks, DrawnRanks)] {
+				for _, x := range p.Tensors {
+					if x.Broadcast && p.Ranks > 1 && x.Owners[0] != r {
+						want++
+					}
+				}
+				for _, s := range d.Steps {
+					for _, f := range s.Fetches {
+						if !f.All && f.From != r {
+							want++
+						}
+					}
+				}
+				for _, s := range d.Sums {
+					if s.From != s.To && (s.To == r || s.To >= DrawnRanks) {
+						want++
+					}
+				}
+			}
+			if n := len(root.find("arrow")); n != want {
+				t.Errorf("%d arrows, want %d", n, want)
+			}
+		})
+	}
+}
+
+// TestTravel: what comes to a rank by the moves of a flow is what the plan counts for it, and so is what it sends, where
+// a broadcast counts once.
+func TestTravel(t *testing.T) {
+	for name, p := range plans(t) {
+		if p.Ranks > DrawnRanks {
+			continue
+		}
+		sent, received := make([]int64, p.Ranks), make([]int64, p.Ranks)
+		for _, m := range newFlow(p, math.MaxInt32).moments {
+			once := map[string]bool{}
+			for _, v := range m.moves {
+				received[v.to] += v.block.Bytes
+				if key := v.block.String(); m.name != "before the steps" || !once[key] {
+					once[key] = true
+					sent[v.from] += v.block.Bytes
+				}
+			}
+		}
+		if !slices.Equal(sent, p.Comm.BytesSent) || !slices.Equal(received, p.Comm.BytesReceived) {
+			t.Errorf("%s: the moves send %d and bring %d, want %d and %d", name, sent, received, p.Comm.BytesSent, p.Comm.BytesReceived)
+		}
+	}
+}
+
+// box is a rectangle of a drawing.
+type box struct{ x0, y0, x1, y1 float64 }
+
+func boxOf(t *testing.T, n *node) box {
+	x, y := n.num(t, "x"), n.num(t, "y")
+	return box{x, y, x + n.num(t, "width"), y + n.num(t, "height")}
+}
+
+// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in rounding.
+func disjoint(t *testing.T, what string, frame box, list []box) {
+	t.Helper()
+	const lost = .03
+	for k, b := range list {
+		if b.x0 < frame.x0-lost || b.y0 < frame.y0-lost || b.x1 > frame.x1+lost || b.y1 > frame.y1+lost || b.x1 <= b.x0 || b.y1 <= b.y0 {
+			t.Errorf("%s: rectangle %d %v is empty, or passes the frame %v", what, k, b, frame)
+		}
+		for _, c := range list[:k] {
+			if min(b.x1, c.x1)-max(b.x0, c.x0) > lost && min(b.y1, c.y1)-max(b.y0, c.y0) > lost {
+				t.Errorf("%s: rectangles %v and %v overlap", what, b, c)
+			}
+		}
+	}
+}
+
+// TestGeometry: blocks lie inside their tensor's frame, cells of ranks on the stage, and none over another; arrows
+// begin and end on the stage.
+func TestGeometry(t *testing.T) {
+	for name, p := range plans(t) {
+		t.Run(name, func(t *testing.T) {
+			root := pageOf(t, p)
+			for _, svg := range root.find("blocks") {
+				var list []box
+				area := 0.0
+				for _, b := range svg.find("block") {
+					x := boxOf(t, b)
+					list = append(list, x)
+					area += (x.x1 - x.x0) * (x.y1 - x.y0)
+				}
+				w, h := svg.num(t, "width"), svg.num(t, "height")
+				disjoint(t, svg.attrs["aria-label"], box{0, 0, w, h}, list)
+				if name != "a diagonal" && math.Abs(area-w*h) > .01*w*h {
+					t.Errorf("%s: blocks fill %v of %v", svg.attrs["aria-label"], area, w*h)
+				}
+			}
+			for _, svg := range root.find("stage") {
+				view := make([]float64, 4)
+				if n, err := fmt.Sscan(svg.attrs["viewBox"], &view[0], &view[1], &view[2], &view[3]); n != 4 {
+					t.Fatal(err)
+				}
+				frame := box{view[0], view[1], view[0] + view[2], view[1] + view[3]}
+				var cells []box
+				for _, c := range svg.find("cell") {
+					cells = append(cells, boxOf(t, c))
+				}
+				disjoint(t, "the stage", frame, cells)
+				for _, a := range svg.find("arrow") {
+					checkArrow(t, a.attrs["d"], frame, cells)
+				}
+			}
+		})
+	}
+}
+
+// checkArrow checks that an arrow's ends lie on the stage, outside of all cells but near one.
+func checkArrow(t *testing.T, path string, frame box, cells []box) {
+	t.Helper()
+	var x0, y0, cx, cy, x1, y1 float64
+	if _, err := fmt.Sscanf(path, "M%g %gQ%g %g %g %gM", &x0, &y0, &cx, &cy, &x1, &y1); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, p := range []point{{x0, y0}, {x1, y1}} {
+		if p.x < frame.x0 || p.x > frame.x1 || p.y < frame.y0 || p.y > frame.y1 {
+			t.Errorf("%s leaves the stage %v", path, frame)
+		}
+		if !slices.ContainsFunc(cells, func(b box) bool { return p.x > b.x0-5 && p.x < b.x1+5 && p.y > b.y0-5 && p.y < b.y1+5 }) {
+			t.Errorf("%s begins or ends at no rank", path)
+		}
+	}
+}
+
+// TestMoments: one moment is seen when the page opens, the slider reaches all of them, and each has
+// its drawing and its lines.
+func TestMoments(t *testing.T) {
+	root := pageOf(t, plans(t)["sums"])
+	moments := map[string][]string{}
+	for _, n := range root.find("moment") {
+		moments[n.attrs["data-moment"]] = append(moments[n.attrs["data-moment"]], n.name)
+	}
+	slider := root.find("<input")[0]
+	if max := int(slider.num(t, "max")); len(moments) != max+1 || len(root.find("on")) != 3 {
+		t.Errorf("%d moments, of which the slider reaches %d; %d elements are seen at first", len(moments), max+1, len(root.find("on")))
+	}
+	for k, names := range moments {
+		if !slices.Equal(names, []string{"g", "g", "div"}) {
+			t.Errorf("moment %s is drawn by %v", k, names)
+		}
+	}
+	text := root.find("flow")[0].all()
+	for _, want := range []string{"step 0", "4 ranks of 4 run; nothing travels", "sums: partial results are added", "C[0:60,0:50], 23.44 KiB, of rank 1 is added to that of rank 0"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the flow does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestEscaped: names and files that hold what HTML reads as its own stay text.
+func TestEscaped(t *testing.T) {
+	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 2})
+	const bad = `<script>alert("&amp;'")</script>`
+	p.Statement = bad
+	p.Tensors[0].Name, p.Tensors[0].Source, p.Tensors[0].Vars = bad, bad+"\x1b", []string{bad, "<&>"}
+	p.Largest = bad
+	p.Loops[0].Var = bad
+	for k := range p.PerRank {
+		for s := range p.PerRank[k].Steps {
+			p.PerRank[k].Steps[s].Fetches[0].Tensor = bad
+		}
+	}
+	root := pageOf(t, p)
+	if n := len(root.find("<script")); n != 1 {
+		t.Errorf("the page has %d scripts, want 1", n)
+	}
+	if h := root.find("<h1")[0].text; h != bad {
+		t.Errorf("the title is %q, want %q", h, bad)
+	}
+	if !strings.Contains(root.find("picture")[0].all(), bad+"("+bad+",<&>)") {
+		t.Errorf("the tensor's picture has another name: %s", root.find("picture")[0].all())
+	}
+	if strings.Contains(root.all(), "\x1b") {
+		t.Error("a control character of a file's name is in the page")
+	}
+}
+
+// TestSelfContained: the page names no other file, and every drawing has a text alternative or is
+// hidden from who cannot see it.
+func TestSelfContained(t *testing.T) {
+	root := pageOf(t, plans(t)["many ranks"])
+	var walk func(n *node)
+	walk = func(n *node) {
+		for _, a := range []string{"src", "href", "srcset", "data", "action"} {
+			if v, ok := n.attrs[a]; ok && !strings.HasPrefix(v, "#") {
+				t.Errorf("<%s %s=%q> names another file", n.name, a, v)
+			}
+		}
+		if n.name == "svg" && n.attrs["aria-hidden"] != "true" && (n.attrs["role"] == "" || n.attrs["aria-label"] == "") {
+			t.Errorf("<svg class=%q> has no text alternative", n.attrs["class"])
+		}
+		if n.name == "link" || n.name == "img" || n.name == "iframe" {
+			t.Errorf("the page has <%s>", n.name)
+		}
+		for _, c := range n.under {
+			walk(c)
+		}
+	}
+	walk(root)
+	if style := root.find("<style")[0].text; strings.Contains(style, "url(") || strings.Contains(style, "@import") || !strings.Contains(style, "prefers-color-scheme: dark") {
+		t.Error("the style names another file, or has no dark colors")
+	}
+}
+
+// TestWords: the page says what a reader looks for.
+func TestWords(t *testing.T) {
+	for _, ranks := range []int{1, 4, 9, 1024} {
+		p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {100000, 20000}}, spmd.Options{Ranks: ranks})
+		root := pageOf(t, p)
+		text := root.all()
+		for _, want := range []string{"100,000 x 20,000", "entries read of A", "by rank", "max/mean", "max at rank"} {
+			several := want == "by rank" || strings.HasPrefix(want, "max")
+			if strings.Contains(text, want) == (ranks == 1 && several) {
+				t.Errorf("%d ranks: %q is there or not, against what is right", ranks, want)
+			}
+		}
+		if strings.Contains(text, "[100000") || strings.Contains(text, "1 ranks") {
+			t.Errorf("%d ranks:\n%s", ranks, text)
+		}
+		if _, open := root.find("<details")[0].attrs["open"]; open != (ranks <= openRanks) {
+			t.Errorf("%d ranks: the table is open: %v", ranks, open)
+		}
+		if drawn := strings.Contains(text, "Drawn are the first 64 of 1,024 ranks"); drawn != (ranks > DrawnRanks) {
+			t.Errorf("%d ranks: the page says that it leaves out ranks: %v", ranks, drawn)
+		}
+		if stages := len(root.find("stage")); (stages == 1) != (ranks > 1) {
+			t.Errorf("%d ranks: %d stages", ranks, stages)
+		}
+	}
+}
+
+// TestLies: of each tensor that is placed there is where it lies, and what moves from or to there.
+func TestLies(t *testing.T) {
+	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {64, 32}}, spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,M.x),distribute(io)"},
+		Placements: []string{"x(j) -> M(0)", "y(i) -> M(0)", "A(i,j) -> M(j)"}})
+	for k, want := range []string{
+		"at (i,j) -> M(j), from where it is moved to its blocks before the first step, ",
+		"at (j) -> M(0)",
+		"at (i) -> M(0)",
+	} {
+		if got := Lies(p, p.Tensors[k]); !strings.HasPrefix(got, want) || strings.HasSuffix(want, ", ") == (got == want) {
+			t.Errorf("%s lies %q, want %q", p.Tensors[k].Name, got, want)
+		}
+	}
+	p = planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}}, spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"}, Placements: []string{"y(i) -> M(i)"}})
+	if got, want := Lies(p, p.Tensors[1]), "at (i) -> M(i), to where its blocks are moved after the last step, 384 bytes"; p.Tensors[1].Name != "y" || got != want {
+		t.Errorf("%s lies %q, want %q", p.Tensors[1].Name, got, want)
+	}
+}
+
+// TestFileSize: the statements of a job file share the room of a page.
+func TestFileSize(t *testing.T) {
+	p, err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {100000, 1000}},
+		Options: spmd.Options{Ranks: 1000, Splits: []string{"i:1000", "j:4"}, Map: "i"}}).Plan(context.Background(), DrawnRanks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := &jobs.Planned{Comm: p.Comm}
+	for range 30 {
+		file.Items = append(file.Items, jobs.PlannedItem{Runs: 1, Comm: p.Comm, Plan: p})
+	}
+	text, err := FilePage("a.dst", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 8<<20 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	if n := len(parse(t, text).find("stage")); n != 30 {
+		t.Errorf("the page has %d stages, want 30", n)
+	}
+}
+
+// TestIdle: ranks without a step are faint, and counted.
+func TestIdle(t *testing.T) {
+	p := plans(t)["idle ranks"]
+	root := pageOf(t, p)
+	if n := len(root.find("idle")); n != 5 || !strings.Contains(root.all(), "4 ranks of 9 run") {
+		t.Errorf("%d ranks are idle, want 5:\n%s", n, root.find("flow")[0].all())
+	}
+}
+
+// TestMemoryNotes: the page says what memory ranks take for certain, and that it passes the limit.
+func TestMemoryNotes(t *testing.T) {
+	p := plans(t)["rows"]
+	p.Least, p.Memory[2], p.MemoryLimit = 2048, 8192, 4096
+	text := pageOf(t, p).all()
+	for _, want := range []string{"A rank takes 2 KiB of memory at least: a run with a lower limit is refused.", "and --memory-limit is 4 KiB"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// TestSize: a page of many ranks and blocks has a few megabytes, and says what it leaves out.
+func TestSize(t *testing.T) {
+	p, err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {1000000, 10000}},
+		Options: spmd.Options{Ranks: 10000, Splits: []string{"i:10000", "j:4"}, Map: "i"}}).Plan(context.Background(), DrawnRanks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Page(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 4<<20 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	root := parse(t, text)
+	for _, want := range []string{"The first 1,024 of 10,000 ranks; --json has all.", "10,000 ranks in 3,334 cells: each stands for 3 ranks",
+		"at even distances", "Drawn are the first 64 of 10,000 ranks"} {
+		if !strings.Contains(root.all(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if n := len(root.find("arrow")) + len(root.find("<li")); n > share(1).arrows {
+		t.Errorf("%d arrows and lines, want %d at most", n, share(1).arrows)
+	}
+	if n := len(root.find("block")); n > share(1).blocks {
+		t.Errorf("%d blocks, want %d at most", n, share(1).blocks)
+	}
+}
+
+// TestManySteps: of more steps than there is room for the first are drawn, and the sums after them.
+func TestManySteps(t *testing.T) {
+	p := planOf(t, "C(i,j) = A(i,k)*B(k,j)", map[string][]int64{"A": {60, 40}, "B": {40, 50}}, spmd.Options{Ranks: 4, Splits: []string{"i:20", "k:4"}, Extend: []string{"k"}, Map: "k"})
+	x := newFlow(p, 200)
+	if x.steps != 20 || x.shown < 1 || x.shown > 19 || x.says() != fmt.Sprintf("Of 20 steps the first %d are drawn.", x.shown) {
+		t.Errorf("%d of %d steps are drawn: %q", x.shown, x.steps, x.says())
+	}
+	if last := x.moments[len(x.moments)-1]; len(x.moments) != x.shown+1 || last.name != "sums: partial results are added" || len(last.moves) != 60 {
+		t.Errorf("the last of %d moments is %q, with %d moves", len(x.moments), last.name, len(last.moves))
+	}
+}
+
+// TestManyMoves: a moment of more moves than are drawn says so.
+func TestManyMoves(t *testing.T) {
+	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 2})
+	b := forecast.PlannedBlock{Tensor: "y", Box: [][2]int64{{0, 8}}, Bytes: 1}
+	for range 2 * momentArrows {
+		p.PerRank[1].Sums = append(p.PerRank[1].Sums, forecast.PlannedSum{PlannedMove: forecast.PlannedMove{PlannedBlock: b, From: 0, To: 1}})
+	}
+	root := pageOf(t, p)
+	drawn := len(root.find("sum"))
+	if drawn != momentArrows || !strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
+		t.Errorf("%d arrows of sums:\n%s", drawn, root.find("flow")[0].all())
+	}
+}
+
+// TestFilePage: a job file has a section for each of its statements, with its moves, and totals.
+func TestFilePage(t *testing.T) {
+	f, err := jobfile.Parse("a.dst", "tensor A(8, 6): dd from dense\nrepeat 3 {\n  x(j) = A(i,j)\n  y(i) = A(i,j) * x(j)\n}\nprint y\n")
+	if err == nil {
+		err = f.Bind(nil)
+	}
+	if err == nil {
+		err = f.Check()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := (&spmd.FileJob{File: f, Options: spmd.Options{Ranks: 2}}).Plan(context.Background(), DrawnRanks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := FilePage("a<b>.dst", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := parse(t, text)
+	sections := root.find("<section")
+	if len(sections) != len(p.Items) || len(sections) != 2 || root.find("<h1")[0].text != "a<b>.dst" {
+		t.Fatalf("%d sections of %d items, under %q", len(sections), len(p.Items), root.find("<h1")[0].text)
+	}
+	for k, s := range sections {
+		it := p.Items[k]
+		if got := len(s.find("move")); got != len(it.Moves) {
+			t.Errorf("section %d has %d moves, want %d", k, got, len(it.Moves))
+		}
+		if got := len(s.find("rank")); got != 2 {
+			t.Errorf("section %d has %d ranks", k, got)
+		}
+		if !strings.Contains(s.all(), fmt.Sprintf("line %d, 3 runs", it.Line)) {
+			t.Errorf("section %d does not say where it stands", k)
+		}
+		if links := root.find("<nav")[0].find("<a"); links[k].attrs["href"] != "#"+s.attrs["id"] {
+			t.Errorf("link %d goes to %s, want %s", k, links[k].attrs["href"], s.attrs["id"])
+		}
+	}
+	if !strings.Contains(root.all(), "Of all runs of all statements") {
+		t.Error("the page has no totals of the file")
+	}
+	p.AtMost, p.Items[0].Plan = true, nil
+	if text, err = FilePage("a.dst", p); err != nil || !bytes.Contains(text, []byte("A repeat may end earlier")) || len(parse(t, text).find("stage")) != 1 {
+		t.Errorf("a file with a place and a condition: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package planview
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/spmd/forecast"
+	"distaff/spmd/stats"
+)
+
+// Quantity is something that each rank has, does or takes.
+type Quantity struct {
+	Name   string
+	Values []int64 // by rank
+	Bytes  bool
+}
+
+// Traffic are the quantities of what travels.
+func Traffic(c stats.Comm) []Quantity {
+	return []Quantity{{"sent", c.BytesSent, true}, {"received", c.BytesReceived, true}, {"messages", c.MessagesSent, false}}
+}
+
+// Quantities are those of a plan.
+func Quantities(p *forecast.Planned) []Quantity {
+	list := []Quantity{{"steps", p.Steps, false}, {"owned", p.Owned, true}}
+	list = append(list, Traffic(p.Comm)...)
+	list = append(list, Quantity{"memory", p.Memory, true})
+	if p.GPUMemory != nil {
+		list = append(list, Quantity{"GPU memory", p.GPUMemory, true})
+	}
+	if p.Largest != "" {
+		list = append(list, Quantity{"entries read of " + p.Largest, p.Balance.Nonzeros, false})
+	}
+	return list
+}
+
+// text prints a value; plain prints a count.
+func (q Quantity) text(n float64, plain func(float64) string) string {
+	if q.Bytes {
+		return tcs.Size(int64(n + 0.5))
+	}
+	return plain(n)
+}
+
+// Total is a quantity over all ranks, in words.
+type Total struct {
+	Name                  string
+	Total, Min, Mean, Max string
+	Ratio                 string // the most over the mean; "" where both are zero
+	At                    string // the first rank with the most; "all" where all are equal
+}
+
+// Total sums a quantity up over the ranks; plain prints a count.
+func (q Quantity) Total(plain func(float64) string) Total {
+	var sum float64
+	lo, hi := q.Values[0], 0
+	for r, x := range q.Values {
+		sum += float64(x)
+		lo = min(lo, x)
+		if x > q.Values[hi] {
+			hi = r
+		}
+	}
+	most, mean := float64(q.Values[hi]), sum/float64(len(q.Values))
+	t := Total{Name: q.Name, At: "all"}
+	if float64(lo) < most {
+		t.At = plain(float64(hi))
+	}
+	if mean > 0 {
+		t.Ratio = fmt.Sprintf("%.2f", most/mean)
+	}
+	t.Total, t.Min, t.Mean, t.Max = q.text(sum, plain), q.text(float64(lo), plain), q.text(mean, plain), q.text(most, plain)
+	return t
+}
+
+// bar is some neighbouring ranks in a profile: the least of their values, and the most.
+type bar struct {
+	X, W        float64
+	Wide        float64 // the width of what is drawn of the most, so that it is seen
+	Most, Least float64 // heights
+	Top, Middle float64 // their upper ends
+	Fill        string
+	Title       string
+}
+
+// A profile is this wide and high in pixels, and has this many bars at most.
+const profileWidth, profileHeight, profileBars = 256, 32, 256
+
+// profile draws a value of every rank, from rank 0 on the left, in so many bars at most. The highest bar is the most.
+func profile(values []int64, bars int, show func(int64) string) []bar {
+	colors := newRankColors(len(values))
+	n := min(len(values), bars)
+	most := max(slices.Max(values), 1)
+	var list []bar
+	for k := range n {
+		lo, hi := k*len(values)/n, (k+1)*len(values)/n
+		part := values[lo:hi]
+		height := func(v int64) float64 { return pixels(float64(v) / float64(most) * profileHeight) }
+		b := bar{X: pixels(float64(k) * profileWidth / float64(n)), W: pixels(profileWidth / float64(n)), Most: height(slices.Max(part)), Least: height(slices.Min(part))}
+		b.Wide = max(b.W, 2)
+		b.Top, b.Middle = pixels(profileHeight-b.Most), pixels(profileHeight-b.Least)
+		b.Fill, _ = colors.of((lo + hi - 1) / 2)
+		if hi-lo == 1 {
+			b.Title = fmt.Sprintf("rank %d: %s", lo, show(part[0]))
+		} else {
+			b.Title = fmt.Sprintf("ranks %d to %d: %s to %s", lo, hi-1, show(slices.Min(part)), show(slices.Max(part)))
+		}
+		list = append(list, b)
+	}
+	return list
+}

@@ -1,0 +1,252 @@
+package planview
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"distaff/spmd/forecast"
+)
+
+// What a picture draws, in pixels: the longest side of a panel, the least of a side, and the narrowest
+// block that has an outline.
+const (
+	panelSide  = 320
+	panelLeast = 28
+	minOutline = 8
+)
+
+// drawnPanels is the most slices of a tensor that are drawn, and titledBlocks the most blocks of a picture that
+// say what they are where the mouse is.
+const drawnPanels, titledBlocks = 6, 1 << 10
+
+// picture is a tensor's blocks, in a panel for each of its slices.
+type picture struct {
+	Title, Sizes, Note string
+	Panels             []panel
+}
+
+// panel shows blocks as a rectangle of two modes or a bar of one.
+type panel struct {
+	Label         string // a text alternative
+	Slice         string // the ranges that the panel shows of split modes that are not seen
+	Down, Across  string // the variables of the axes
+	Width, Height float64
+	Blocks        []drawnBlock
+	Outlined      bool
+}
+
+type drawnBlock struct {
+	X, Y, W, H float64
+	Fill, Ink  string
+	Label      string // the rank, where there is room for it, at (CX, CY)
+	CX, CY     float64
+	Title      string
+}
+
+// drawing is the making of a picture.
+type drawing struct {
+	p          *forecast.Planned
+	t          forecast.PlannedTensor
+	down       axis // of no name where the tensor has fewer modes than two
+	across     axis
+	hidden     []axis
+	most       int // blocks of a panel
+	titled     bool
+	sampled    bool
+	notToScale bool
+}
+
+// draw draws a tensor, with about that many blocks at most.
+func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) picture {
+	axes := axesOf(t)
+	x := &drawing{p: p, t: t, titled: t.Blocks <= titledBlocks}
+	x.choose(axes)
+	out := picture{Title: Label(t), Sizes: extents(t.Sizes)}
+	if slices.Contains(t.Sizes, 0) {
+		out.Note = x.note() + ", empty"
+		return out
+	}
+	all := x.slices()
+	drawn := min(all, drawnPanels)
+	x.most = max(most/int(drawn), 64)
+	for n := range drawn {
+		out.Panels = append(out.Panels, x.panel(x.slice(n)))
+	}
+	out.Note = x.note()
+	if drawn < all {
+		out.Note += fmt.Sprintf("; drawn: the first %d of %s", drawn, countOf(all, "slice"))
+	}
+	if x.sampled {
+		n := 0
+		for _, p := range out.Panels {
+			n += len(p.Blocks)
+		}
+		out.Note += fmt.Sprintf("; drawn: %s, at even distances", grouped(int64(n)))
+	}
+	if x.notToScale {
+		out.Note += "; its short side is not to scale"
+	}
+	return out
+}
+
+// choose takes the two modes that panels show, in their order: those that are cut before
+// others. The only mode of a vector lies across.
+func (x *drawing) choose(all []axis) {
+	var chosen []int
+	for _, cut := range []bool{true, false} {
+		for m, a := range all {
+			if len(chosen) < 2 && a.cut >= 0 == cut {
+				chosen = append(chosen, m)
+			}
+		}
+	}
+	none := axis{size: 1, cut: -1, cuts: []int64{0, 1}}
+	x.down, x.across = none, none
+	for m, a := range all {
+		switch {
+		case !slices.Contains(chosen, m):
+			x.hidden = append(x.hidden, a)
+		case len(chosen) == 2 && x.down.name == "":
+			x.down = a
+		default:
+			x.across = a
+		}
+	}
+}
+
+// unseen are the cuts of modes that panels do not show: each of their ranges has panels of its own.
+func (x *drawing) unseen() []int {
+	return slices.DeleteFunc(cutsOf(x.hidden), func(k int) bool { return k == x.down.cut || k == x.across.cut })
+}
+
+// slice gives the unseen cuts the ranges of the n-th slice; those of the last go fastest.
+func (x *drawing) slice(n int64) map[int]int {
+	at := map[int]int{}
+	for _, k := range slices.Backward(x.unseen()) {
+		ranges := int64(len(x.t.Axes[k].Cuts) - 1)
+		at[k] = int(n % ranges)
+		n /= ranges
+	}
+	return at
+}
+
+// slices is how many there are.
+func (x *drawing) slices() int64 {
+	n := int64(1)
+	for _, k := range x.unseen() {
+		n *= int64(len(x.t.Axes[k].Cuts) - 1)
+	}
+	return n
+}
+
+// frame is the size of a panel: as its modes are to one another, but no side is too short
+// to be seen.
+func (x *drawing) frame() (width, height float64) {
+	if x.down.name == "" {
+		if x.across.name == "" {
+			return panelLeast, panelLeast
+		}
+		return panelSide, panelLeast
+	}
+	most := float64(max(x.down.size, x.across.size))
+	side := func(a axis) float64 {
+		n := float64(a.size) / most * panelSide
+		if n < panelLeast {
+			n, x.notToScale = panelLeast, true
+		}
+		return pixels(n)
+	}
+	return side(x.across), side(x.down)
+}
+
+// panel draws the blocks of a slice.
+func (x *drawing) panel(at map[int]int) panel {
+	g := panel{Down: x.down.name, Across: x.across.name, Slice: x.sliceOf(at)}
+	g.Width, g.Height = x.frame()
+	rows, columns := min(x.down.ranges(), int(g.Height)), min(x.across.ranges(), int(g.Width))
+	for rows*columns > x.most {
+		if rows > columns {
+			rows = (rows + 1) / 2
+		} else {
+			columns = (columns + 1) / 2
+		}
+	}
+	down, fewer := x.down.spans(rows, g.Height)
+	across, fewerAcross := x.across.spans(columns, g.Width)
+	x.sampled = x.sampled || fewer || fewerAcross
+	narrowest := float64(panelSide)
+	for _, v := range down {
+		for _, h := range across {
+			if x.down.cut >= 0 && x.down.cut == x.across.cut && v.at != h.at {
+				continue // A(i,i) has blocks on the diagonal alone
+			}
+			if b := x.block(at, v, h); b.W > 0 && b.H > 0 {
+				narrowest = min(narrowest, b.W, b.H)
+				g.Blocks = append(g.Blocks, b)
+			}
+		}
+	}
+	g.Outlined = narrowest >= minOutline
+	g.Label = fmt.Sprintf("%s, %s, in %s", Label(x.t), extents(x.t.Sizes), countOf(len(g.Blocks), "block"))
+	if g.Slice != "" {
+		g.Label += ", slice " + g.Slice
+	}
+	return g
+}
+
+// block is the one at these parts of the axes.
+func (x *drawing) block(slice map[int]int, v, h span) drawnBlock {
+	at := maps.Clone(slice)
+	at[x.down.cut], at[x.across.cut] = v.at, h.at
+	owner := x.t.Owners[blockAt(x.t, at)]
+	b := drawnBlock{X: h.from, Y: v.from, W: pixels(h.to - h.from), H: pixels(v.to - v.from)}
+	b.Fill, b.Ink = newRankColors(x.p.Ranks).of(owner)
+	if label := fmt.Sprint(owner); b.W >= float64(8*len(label)+6) && b.H >= 12 {
+		b.Label, b.CX, b.CY = label, pixels((h.from+h.to)/2), pixels((v.from+v.to)/2+4)
+	}
+	if x.titled {
+		var parts []string
+		if x.down.name != "" {
+			parts = append(parts, x.down.says(v.at))
+		}
+		if x.across.name != "" {
+			parts = append(parts, x.across.says(h.at))
+		}
+		b.Title = strings.Join(append(parts, fmt.Sprintf("at rank %d", owner)), ", ")
+	}
+	return b
+}
+
+// sliceOf is a slice in words.
+func (x *drawing) sliceOf(at map[int]int) string {
+	var parts []string
+	for _, a := range x.hidden {
+		if r, ok := at[a.cut]; ok && a.cut >= 0 {
+			parts = append(parts, a.says(r))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// note says how many blocks there are, and what panels show of more than two modes.
+func (x *drawing) note() string {
+	s := countOf(x.t.Blocks, "block")
+	if x.t.Broadcast && x.p.Ranks > 1 {
+		s += ", broadcast to all ranks"
+	}
+	if slices.ContainsFunc(x.t.Axes, func(a forecast.PlannedAxis) bool { return a.Entries }) {
+		s += ", cut by entries; drawn by where they begin"
+	}
+	var along []string
+	for _, a := range x.hidden {
+		if a.cut < 0 || a.cut == x.down.cut || a.cut == x.across.cut {
+			along = append(along, a.name)
+		}
+	}
+	if len(along) > 0 {
+		s += "; a projection along " + strings.Join(along, ", ")
+	}
+	return s
+}

@@ -1,0 +1,193 @@
+package prepared
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+
+	"distaff/codegen/notation"
+	"distaff/io/tcs"
+	"distaff/spmd/exec"
+	"distaff/spmd/plan"
+)
+
+// wholeShare is the share of an operand's rows, in quarters, from which on all of them are gathered:
+// the few that are spared are not worth packing the others one by one.
+const wholeShare = 3
+
+// rows are the rows of a gathered operand that this rank's steps read: the coordinates of the
+// sparse operands that it is multiplied with, where these have all their blocks here; else all.
+func (k *Statement) rows(operand int) exec.Rows {
+	o := &k.Problem.Operands[operand]
+	mode := k.Formats[o.Tensor].Order[0]
+	v, size := o.Vars[mode], k.Sizes.Dims[o.Tensor][mode]
+	all := exec.Rows{All: true, Within: [2]int64{0, size}}
+	seen := make([]uint64, (size+63)/64)
+	for _, t := range k.Problem.Norm.Terms {
+		if !readsOperand(t, o.Name) {
+			continue
+		}
+		by := k.driver(t, v)
+		if by.operand < 0 || !k.eachBlock(by, func(t *tcs.Tensor) { markLevel(seen, t, by.level) }) {
+			return all
+		}
+	}
+	n := 0
+	for _, w := range seen {
+		n += bits.OnesCount64(w)
+	}
+	if int64(n)*4 >= size*wholeShare {
+		return all
+	}
+	list := make([]int64, 0, n)
+	for at, w := range seen {
+		for ; w != 0; w &= w - 1 {
+			list = append(list, int64(at)*64+int64(bits.TrailingZeros64(w)))
+		}
+	}
+	return exec.Rows{List: list, Within: k.within(v, all.Within)}
+}
+
+// within is a range of coordinates of v, of all of them, that has those at which leaves look at a tensor that they
+// multiply with others: they may look at it wherever their loop over v comes.
+func (k *Statement) within(v string, all [2]int64) [2]int64 {
+	list := k.bounding(v)
+	r := [2]int64{all[1], all[0]}
+	for _, s := range list {
+		if !k.eachBlock(s, func(t *tcs.Tensor) { spanLevel(&r, t, s.level) }) {
+			return all
+		}
+	}
+	if len(list) == 0 {
+		return all
+	}
+	return [2]int64{min(r[0], r[1]), r[1]}
+}
+
+// bounding are the levels at whose coordinates alone loops over v come, where each term's loop goes over some. It is nil
+// where one may come to others: that of a term which no level bounds, or of a workspace.
+func (k *Statement) bounding(v string) (list []stored) {
+	if commands, _ := k.Problem.LeafSchedule(); slices.ContainsFunc(commands, func(c string) bool { return strings.Contains(c, "precompute") }) {
+		return nil
+	}
+	for _, t := range k.Problem.Norm.Terms {
+		loops := slices.Contains(k.Problem.Norm.LHS.Vars, v)
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			a, ok := e.(*notation.Access)
+			if ok && slices.Contains(a.Vars, v) {
+				loops = true
+				list = append(list, k.levels(a, v)...)
+			}
+			return true
+		})
+		if loops && k.driver(t, v).operand < 0 {
+			return nil
+		}
+	}
+	return list
+}
+
+// Drivers are the operands whose coordinates say which rows of a gathered operand are read, nil where all
+// are read; and those whose coordinates bound the rows that are in memory, nil where all are.
+func (k *Statement) Drivers(operand int) (by, bounding []int) {
+	o := &k.Problem.Operands[operand]
+	mode := k.Formats[o.Tensor].Order[0]
+	for _, s := range k.bounding(o.Vars[mode]) {
+		bounding = append(bounding, s.operand)
+	}
+	for _, t := range k.Problem.Norm.Terms {
+		if !readsOperand(t, o.Name) {
+			continue
+		}
+		s := k.driver(t, o.Vars[mode])
+		if s.operand < 0 {
+			return nil, nil
+		}
+		by = append(by, s.operand)
+	}
+	return by, bounding
+}
+
+func readsOperand(t *notation.Term, name string) bool {
+	found := false
+	notation.WalkTerm(t, func(e notation.Expr) bool {
+		a, ok := e.(*notation.Access)
+		found = found || ok && a.Name == name
+		return !found
+	})
+	return found
+}
+
+// stored is a level of an operand that stores coordinates.
+type stored struct{ operand, level int }
+
+// driver is a factor of a term that stores coordinates of v, so that the term is zero elsewhere; operand -1 for none.
+func (k *Statement) driver(t *notation.Term, v string) stored {
+	for _, f := range t.Factors {
+		if a, ok := f.(*notation.Access); ok {
+			if list := k.levels(a, v); len(list) > 0 {
+				return list[0]
+			}
+		}
+	}
+	return stored{operand: -1}
+}
+
+// levels are those of an access that store coordinates of v.
+func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
+	n := slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
+	if n < 0 {
+		return nil
+	}
+	form := k.Formats[k.Problem.Operands[n].Tensor]
+	for l, m := range form.Order {
+		if a.Vars[m] == v && form.Levels[l].Caps().HasCrd {
+			list = append(list, stored{n, l})
+		}
+	}
+	return list
+}
+
+// eachBlock calls f with the blocks of a level's operand that this rank's steps read; false where some of
+// these live elsewhere.
+func (k *Statement) eachBlock(s stored, f func(t *tcs.Tensor)) bool {
+	for _, a := range k.Problem.Arrivals(k.Comm.Rank(), s.operand) {
+		for _, b := range a.Blocks {
+			t := k.exec.Own[s.operand][b]
+			if t == nil {
+				return false
+			}
+			f(t)
+		}
+	}
+	return true
+}
+
+// markLevel notes the coordinates of a level.
+func markLevel(seen []uint64, t *tcs.Tensor, level int) {
+	eachCoordinate(t, level, func(c int64) {
+		if c>>6 < int64(len(seen)) {
+			seen[c>>6] |= 1 << (c & 63)
+		}
+	})
+}
+
+// spanLevel widens a range to hold the coordinates of a level.
+func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
+	eachCoordinate(t, level, func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
+}
+
+// eachCoordinate calls f with those of a level that are not padding.
+func eachCoordinate(t *tcs.Tensor, level int, f func(c int64)) {
+	crd := t.Levels[level].Crd
+	var part [1024]int64
+	for at := int64(0); at < crd.Len; at += int64(len(part)) {
+		list := part[:min(int64(len(part)), crd.Len-at)]
+		crd.Ints(list, at)
+		for _, c := range list {
+			if c >= 0 {
+				f(c)
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package prepared
+
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/assemble"
+	"distaff/spmd/comm"
+	"distaff/spmd/partition"
+	"distaff/spmd/plan"
+)
+
+// Lies is how a tensor lies where its placement is not what the steps go by: an operand before the first step, and the
+// result after the last. Nil for any other, and for those of a program, which brings its tensors itself.
+func (k *Statement) Lies(h plan.Home) *partition.Partition {
+	if !k.o.Places {
+		return nil
+	}
+	return h.Lies
+}
+
+// ResultPartition is how the result lies after the last step.
+func (k *Statement) ResultPartition() *partition.Partition {
+	if lies := k.Lies(k.Problem.ResultHome); lies != nil {
+		return lies
+	}
+	return k.Problem.Resting()
+}
+
+// Moved is what was sent and received to bring operands from where they lie to where the steps want them.
+func (k *Statement) Moved() comm.Counters { return k.moved }
+
+// loaded makes this rank's blocks of an operand: of one that lies elsewhere than the steps want it, from its blocks there.
+// Collective.
+func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
+	o := &k.Problem.Operands[operand]
+	lies := k.Lies(o.Home)
+	if lies == nil {
+		return k.blocks(operand)
+	}
+	there, err := k.Blocks(k.Comm, lies, o.Tensor)
+	if err != nil {
+		return nil, err
+	}
+	defer closeBlocks(there)
+	before := k.Comm.Counters()
+	own, _, err := k.Target(o.Before(), o.Tensor).Held(k.Comm, k.blocksOf(o.Tensor, lies, there), true)
+	k.moved = k.moved.Add(k.Comm.Counters().Sub(before))
+	return own, err
+}
+
+// ToPlacement is how the blocks of the result, which the steps have made, become the pieces of its placement.
+func (k *Statement) ToPlacement() *assemble.Sum {
+	dims := k.Sizes.Dims[k.p.Result]
+	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Formats[k.p.Result]), Parts: assemble.PiecesOf(k.Problem.Result, dims), Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
+}
+
+// place brings blocks of the result, which it takes over, to where the result lies. Collective.
+func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+	parts := map[int]*tcs.Tensor{}
+	for b, t := range blocks {
+		parts[int(b)] = t
+	}
+	sum := k.ToPlacement()
+	sum.Like = k.ResultLike()
+	o := assemble.Options{Alloc: k.Arena.Alloc, Limit: k.Limit, Threads: k.Threads, Abort: k.abort}
+	if k.exec.Sparse != nil {
+		shape := *k.exec.Sparse.Shape
+		shape.Type = sum.Like.Type
+		o.Shape = &shape
+	}
+	pieces, err := sum.Run(k.Comm, parts, o)
+	if err != nil {
+		return nil, err
+	}
+	out := map[plan.Block]*tcs.Tensor{}
+	for n, t := range pieces {
+		out[plan.Block(n)] = t
+	}
+	return out, nil
+}
+
+// abort ends the job at all ranks.
+func (k *Statement) abort(err error) {
+	err = k.Located(err)
+	k.Comm.Abort(comm.ExitCode(err), err.Error())
+}

@@ -1,0 +1,111 @@
+package prepared
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen"
+	"distaff/codegen/dtype"
+	"distaff/io/tcs"
+	"distaff/kernels/tune"
+	"distaff/spmd/plan"
+)
+
+// Work is what this rank's leaves have to do in a run at least.
+type Work struct {
+	tune.Work
+	Estimated bool // of operands whose patterns meet, the operations were estimated
+}
+
+// Work is what the first run's leaves had to do: each array of an operand is read once, but for values
+// beyond those that are used, and each block of the result that lives here is written once.
+func (k *Statement) Work() Work { return k.work.sum }
+
+// work is that of the first run, as it is counted.
+type work struct {
+	sum  Work
+	done bool
+	read map[*tcs.Tensor]float64 // operands of calls so far, and how many of their values were read
+}
+
+// begin counts from nothing, in the first run.
+func (w *work) begin() {
+	if !w.done {
+		w.sum, w.read = Work{}, map[*tcs.Tensor]float64{}
+	}
+}
+
+// end counts what the run has made. The pattern of a result that has an operand's level arrays, or
+// that is given, is not written.
+func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
+	if w.done {
+		return
+	}
+	for t, values := range w.read {
+		w.sum.Read += bytesRead(t, values)
+	}
+	r := k.leaves[0].unit.Result
+	for _, t := range blocks {
+		w.sum.Written += t.Vals.Len * int64(t.Vals.Width)
+		if r.Shares < 0 && !r.FixedPattern {
+			w.sum.Written += levelBytes(t)
+		}
+	}
+	w.sum.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, k.ComputeType)
+	w.done, w.read = true, nil
+}
+
+// called counts a call of a leaf on its operands, over ranges of its variables.
+func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) {
+	if w.done || w.read == nil {
+		return
+	}
+	bounds := s.bounds(ranges)
+	x := codegen.Extents{Counts: make([][]int64, len(s.unit.Args)), Size: func(v string) int64 {
+		for n, u := range s.unit.Vars {
+			if u == v {
+				return max(bounds[n][1]-bounds[n][0], 0)
+			}
+		}
+		return s.k.Sizes.Vars[v]
+	}}
+	at := make([]*tcs.Tensor, len(s.unit.Args))
+	next := 0
+	for n, a := range s.unit.Args[1:] {
+		if a.Map {
+			continue
+		}
+		t := args[next]
+		next++
+		at[n+1] = t
+		for l := range t.Levels {
+			x.Counts[n+1] = append(x.Counts[n+1], t.Positions(l))
+		}
+	}
+	done := s.unit.Operations(x)
+	multiplication, addition := 1.0, 1.0
+	if s.k.ComputeType.IsComplex() { // of real numbers
+		multiplication, addition = 6, 2
+	}
+	w.sum.Flops += multiplication*done.Multiplications + addition*done.Additions
+	w.sum.Estimated = w.sum.Estimated || !done.Exact
+	for n, t := range at {
+		if t != nil {
+			w.read[t] += done.Reads[n]
+		}
+	}
+}
+
+// bytesRead is what reading a tensor's level arrays takes, and so many of its values, each once at most.
+func bytesRead(t *tcs.Tensor, values float64) int64 {
+	n := min(int64(math.Round(values)), t.Vals.Len)
+	return levelBytes(t) + n*int64(t.Vals.Width)
+}
+
+// levelBytes is what a tensor's level arrays take.
+func levelBytes(t *tcs.Tensor) (n int64) {
+	for _, l := range t.Levels {
+		n += l.Pos.Len*int64(l.Pos.Width) + l.Crd.Len*int64(l.Crd.Width)
+	}
+	return n
+}

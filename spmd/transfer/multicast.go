@@ -1,0 +1,174 @@
+package transfer
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// Multicast starts to send t from this rank, list[0], to the other ranks of list, all distinct,
+// along a binomial tree over the positions in list. Each of them calls RecvMulticast with the
+// same list and tag. The payload counts once as sent, whatever the number of receivers.
+//
+// What this rank sends has the tag, and what others send on has tag+1: so the messages from one rank
+// to another keep their order where the first begins multicasts while it takes part in others,
+// and both take those that they have in common in one order.
+//
+// Between ranks of one process there is no tree: every receiver is handed t itself.
+func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error) {
+	if at := position(c, list); at != 0 {
+		panic(fmt.Sprintf("BUG: transfer: rank %d starts a multicast as number %d of ranks %v", c.Rank(), at, list))
+	}
+	s := &Sending{}
+	var err error
+	if c.OneProcess() {
+		err = s.share(c, t, list[1:], tag)
+	} else {
+		err = s.start(c, t, treeRanks(list, 0), tag)
+	}
+	if err != nil {
+		s.Wait()
+		return nil, err
+	}
+	if len(list) > 1 {
+		countSent(c, t)
+	}
+	return s, nil
+}
+
+// RecvMulticast receives a block that list[0] sends by Multicast, and starts to send it on to
+// the ranks behind this one in the tree. The caller closes the block, as one of Recv, after it
+// has waited for the Sending, which is never nil without an error. What a rank sends on counts
+// as received there, and not as sent here.
+//
+// A rank sends on only while it is in this function. Ranks that receive several multicasts one
+// after another must take them in one order, or two ranks may wait for each other.
+func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*tcs.Tensor, *Sending, error) {
+	at := position(c, list)
+	if at <= 0 {
+		panic(fmt.Sprintf("BUG: transfer: rank %d receives a multicast as number %d of ranks %v", c.Rank(), at, list))
+	}
+	if c.OneProcess() {
+		t, err := take(c, list[0], tag)
+		if err != nil {
+			return nil, nil, err
+		}
+		return t, &Sending{}, nil
+	}
+	from := list[treeParent(at)]
+	sendOn := tag + 1
+	if treeParent(at) != 0 {
+		tag = sendOn
+	}
+	m := make([]int64, like.metaLen())
+	r, err := c.Uncounted().Irecv(comm.Of(m), from, tag)
+	if err == nil {
+		err = r.Wait()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	// Without memory nothing is sent on: the job fails, and no message waits for a receiver.
+	t, err := like.allocate(m, alloc)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Sending{meta: m}
+	if err := s.relay(c, t, from, tag, treeRanks(list, at), sendOn); err != nil {
+		s.Wait()
+		t.Close()
+		return nil, nil, err
+	}
+	return t, s, nil
+}
+
+// position is this rank's index in list, -1 outside it.
+func position(c comm.Comm, list []int) int { return slices.Index(list, c.Rank()) }
+
+// treeParent is the position that position `at`, not 0, receives from: at without its lowest bit.
+func treeParent(at int) int { return at & (at - 1) }
+
+// treeRanks are the ranks of list that position `at` sends to, the one with the most ranks
+// behind it first.
+func treeRanks(list []int, at int) []int {
+	var to []int
+	for d := 1; at+d < len(list) && at&d == 0; d *= 2 {
+		to = append(to, list[at+d])
+	}
+	slices.Reverse(to)
+	return to
+}
+
+// share hands t to every rank of to, in this process.
+func (s *Sending) share(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
+	for _, rank := range to {
+		one, err := share(c.Uncounted(), t, rank, tag)
+		if err != nil {
+			return err
+		}
+		s.requests = append(s.requests, one.requests...)
+	}
+	return nil
+}
+
+// start starts the messages of t to every rank of to.
+func (s *Sending) start(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
+	s.meta = meta(t)
+	if err := s.forward(c, comm.Of(s.meta), to, tag); err != nil {
+		return err
+	}
+	for _, a := range arrays(t) {
+		if a.Len == 0 {
+			continue
+		}
+		if err := s.forward(c, buf(t, a), to, tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relay sends the control message on, and then each array of t as soon as it has come.
+func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, to []int, sendOn int) error {
+	err := s.forward(c, comm.Of(s.meta), to, sendOn)
+	if err != nil {
+		return err
+	}
+	var coming []*comm.Request
+	var bufs []comm.Buf
+	for _, a := range arrays(t) {
+		if a.Len == 0 {
+			continue
+		}
+		b := buf(t, a)
+		r, rerr := c.Irecv(b, from, tag)
+		if rerr != nil {
+			err = rerr
+			break
+		}
+		coming, bufs = append(coming, r), append(bufs, b)
+	}
+	for k := 0; k < len(coming) && err == nil; k++ {
+		if err = coming[k].Wait(); err == nil {
+			err = s.forward(c, bufs[k], to, sendOn)
+		}
+	}
+	if werr := comm.WaitAll(coming...); err == nil {
+		err = werr
+	}
+	return err
+}
+
+// forward starts a message, which does not count, to every rank of to.
+func (s *Sending) forward(c comm.Comm, b comm.Buf, to []int, tag int) error {
+	for _, rank := range to {
+		r, err := c.Uncounted().Isend(b, rank, tag)
+		if err != nil {
+			return err
+		}
+		s.requests = append(s.requests, r)
+	}
+	return nil
+}

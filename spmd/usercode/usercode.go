@@ -1,0 +1,120 @@
+// Package usercode reads the C files of the user's whose functions schedules substitute for loops.
+package usercode
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"distaff/codegen"
+	"distaff/codegen/diag"
+	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
+	"distaff/kernels/lint"
+	"distaff/spmd/fault"
+)
+
+// Files are the files that schedules name, each read once. Its methods may be called from several
+// goroutines at once.
+type Files struct {
+	dir     string
+	allowed bool
+
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// New has the files whose paths are relative to dir, "" for the working folder. allowed tells
+// whether their functions may be compiled and run.
+func New(dir string, allowed bool) *Files {
+	return &Files{dir: dir, allowed: allowed, texts: map[string]string{}}
+}
+
+// maxBytes is how long a file may be.
+const maxBytes = 1 << 20
+
+// text is what a file holds.
+func (f *Files) text(file string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if text, ok := f.texts[file]; ok {
+		return text, nil
+	}
+	path := file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.dir, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return "", fault.Runf("%s is no file", path)
+	case err == nil && info.Size() > maxBytes:
+		return "", fault.Runf("%s has %d bytes, want at most %d", path, info.Size(), maxBytes)
+	}
+	text, err := os.ReadFile(path)
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return "", fault.Runf("%s: %v", path, p.Err)
+	}
+	if err != nil {
+		return "", err
+	}
+	f.texts[file] = string(text)
+	return string(text), nil
+}
+
+// Extern is the function called name that a file defines.
+func (f *Files) Extern(file, name string) (*ir.Extern, error) {
+	text, err := f.text(file)
+	if err != nil {
+		return nil, err
+	}
+	return lint.Function(file, text, name)
+}
+
+// Check refuses functions that cannot be read, with their places in the schedule; and, where a
+// schedule is to be followed, any that the user has not allowed to run.
+func (f *Files) Check(list []*schedule.Command, runs bool) error {
+	for _, c := range list {
+		file, name, at, ok := c.Function()
+		if !ok {
+			continue
+		}
+		if runs && !f.allowed {
+			return at.Refuse(refusal(file + ":" + name))
+		}
+		if _, err := f.Extern(file, name); err != nil {
+			return at.Refuse("substitute: " + err.Error())
+		}
+	}
+	return nil
+}
+
+func refusal(what string) string {
+	return diag.Sprintf("%s is C of the user's, which is compiled and run with --allow-user-code alone", what)
+}
+
+// Allow refuses a leaf that calls functions which the user has not allowed to run.
+func (f *Files) Allow(u *codegen.Unit) error {
+	var err error
+	ir.Walk(u.Func.Body, func(s ir.Stmt) {
+		if c, ok := s.(*ir.Call); ok && !f.allowed {
+			err = fault.Commandf("%s", refusal(c.Func.File+":"+c.Func.Name))
+		}
+	})
+	return err
+}
+
+// Told is what a schedule's files hold, so that ranks can tell whether they have the same.
+func (f *Files) Told(list []*schedule.Command) (out []string) {
+	for _, c := range list {
+		if file, _, _, ok := c.Function(); ok {
+			text, err := f.text(file)
+			out = append(out, fmt.Sprintf("%s %x %v", file, sha256.Sum256([]byte(text)), err))
+		}
+	}
+	return out
+}
