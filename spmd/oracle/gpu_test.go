@@ -319,7 +319,7 @@ func lineSweep(e Engine, m, n uint64) error {
 			return fmt.Errorf("%s: %w", gpuLines[m], err)
 		}
 		if err := Check(context.Background(), e, p.Case); err != nil {
-			f := shrunk(context.Background(), e, p.Case)
+			f := shrunk(context.Background(), e, p.Case, err)
 			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Text(), f)
 		}
 	}

@@ -2,12 +2,16 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"distaff/codegen/diag"
+	sched "distaff/codegen/schedule"
 )
 
 // Check runs one case on an engine and says what is wrong, or nil. A panic of
@@ -160,7 +164,7 @@ func some(ctx context.Context, e Engine, o Options, seed, first, n uint64, repor
 		}
 		var f *Failure
 		if err != nil {
-			f = shrunk(ctx, e, p.Case)
+			f = shrunk(ctx, e, p.Case, err)
 			f.Seed, f.Index = seed, first+uint64(k)
 			if f.Err == nil {
 				f.Err = fmt.Errorf("fails among other cases, but not alone: %w", err)
@@ -177,8 +181,14 @@ type fixer interface {
 	fixed(ctx context.Context, p *Prepared) []*Case
 }
 
-func shrunk(ctx context.Context, e Engine, c *Case) *Failure {
-	fails := func(s *Case) bool { return Check(ctx, e, s) != nil && ctx.Err() == nil }
+// shrunk makes a case small that fails by err. One that is wrong stays wrong: smaller cases that
+// are only refused, as commands may be that name what is no longer there, do not take its place.
+func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
+	refused := isRefusal(err)
+	fails := func(s *Case) bool {
+		err := Check(ctx, e, s)
+		return err != nil && isRefusal(err) == refused && ctx.Err() == nil
+	}
 	start := c
 	if x, ok := e.(fixer); ok {
 		if p, err := c.Prepare(); err == nil {
@@ -196,6 +206,13 @@ func shrunk(ctx context.Context, e Engine, c *Case) *Failure {
 		}
 	}
 	return f
+}
+
+// isRefusal tells whether an error refuses a schedule, with a reason and the
+// text that it is about.
+func isRefusal(err error) bool {
+	var d *diag.Error
+	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) && d.Msg != "" && d.Src != "" && d.ExitCode() == 2
 }
 
 func (r *Report) add(o outcome, f *Failure) {
