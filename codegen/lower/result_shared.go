@@ -51,22 +51,31 @@ func (l *lowerer) sharesFirst() bool {
 	return mapped && l.spec.GPU
 }
 
-// comesBack tells whether a loop over a variable that is summed is around one over a variable of the
-// result down to its last compressed level, or is fused with one over coordinates: where there are
-// none of the sum's, the fused loop comes to no place at all.
+// comesBack tells whether loops come to a value, or to a block that is set to 0 as a whole, more than
+// once: a loop over another variable is around one over a variable of the result down to its last
+// compressed level, or is fused with one. Where values are assigned the others are those that are
+// summed; a loop fused over positions then comes to every place, and to a place's terms in turn. A
+// mapped result's blocks are set to 0 where a loop first comes to them, so that loops over the dense
+// levels below come back too.
 func (l *lowerer) comesBack(s cin.Stmt) bool {
+	_, mapped := l.assembly.(*mappedResult)
+	leads := l.resultVars[:l.out.deep+1]
+	once := l.resultVars
+	if mapped {
+		once = leads
+	}
 	found := false
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name != l.out.op.Name {
 			return
 		}
-		summed := false
+		around := false
 		for _, f := range loops {
 			roots := l.sched.g.Underived(f.Var)
-			leads := slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
-			sums := slices.ContainsFunc(roots, func(v string) bool { return !slices.Contains(l.resultVars, v) })
-			found = found || leads && (summed || sums && l.sched.g.PositionsOf(f.Var) == "")
-			summed = summed || sums
+			leading := slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(leads, v) })
+			again := slices.ContainsFunc(roots, func(v string) bool { return !slices.Contains(once, v) })
+			found = found || leading && (around || again && (mapped || l.sched.g.PositionsOf(f.Var) == ""))
+			around = around || again
 		}
 	})
 	return found

@@ -139,7 +139,7 @@ func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 			switch {
 			case m < 0:
 				// Computed anew at each coordinate, it is present at some.
-				ok = ok && !(made && slices.Contains(p.loops, v))
+				ok = ok && !(made && slices.ContainsFunc(p.loops, func(l string) bool { return slices.Contains(f.roots(l), v) }))
 			case made:
 				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
 			case op == nil:
@@ -159,6 +159,14 @@ func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 		})
 	})
 	return ok
+}
+
+// roots are the variables of the statement that a loop's variable determines, alone or with others.
+func (f *facts) roots(v string) []string {
+	if f.g == nil {
+		return []string{v}
+	}
+	return f.g.Underived(v)
 }
 
 // copied tells whether a consumer does nothing but copy workspace t.
