@@ -69,6 +69,9 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	if rests := k.ResultPartition(); rests != s.Partition {
 		resting := *s
 		resting.Partition = rests
+		if k.Lies(k.Problem.ResultHome) != nil { // brought there as it is wanted in the end
+			resting.Type = bridge.TCS(k.Types[name])
+		}
 		x.homes[len(x.homes)-1] = &resting
 	}
 	return x
@@ -82,7 +85,9 @@ func (x *Forecast) resting() *estimate.Tensor { return x.homes[len(x.homes)-1] }
 // blocks span.
 func (x *Forecast) assembled() *estimate.Tensor {
 	if x.p.Assembled != nil {
-		return x.resting()
+		summed := *x.result()
+		summed.Partition = x.p.Resting()
+		return &summed
 	}
 	return x.result()
 }

@@ -30,7 +30,7 @@ func (x *planner) moves() {
 	var box [][2]int64 // of what travels next
 	size := func(_ int, r assemble.Region) plan.Size {
 		box = r.Box
-		return x.result().In(r.Box)
+		return x.resting().In(r.Box)
 	}
 	x.k.ToPlacement().Moves(size, func(z plan.Size, from, to int) {
 		m := x.travel(len(x.out.Tensors)-1, z, from, to)
@@ -72,7 +72,7 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
-	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.result().In(r.Box) })
+	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}

@@ -16,6 +16,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
@@ -277,6 +278,13 @@ func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared, j 
 		return j.Run(ctx)
 	}
 	return report, err
+}
+
+// isRefusal tells whether an error refuses a schedule, with a reason and the
+// text that it is about.
+func isRefusal(err error) bool {
+	var d *diag.Error
+	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) && d.Msg != "" && d.Src != "" && d.ExitCode() == 2
 }
 
 // scheduledC compiles cases under random schedules, many in one C file, and calls

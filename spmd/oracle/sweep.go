@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"distaff/codegen/diag"
-	sched "distaff/codegen/schedule"
 )
 
 // Check runs one case on an engine and says what is wrong, or nil. A panic of
@@ -71,14 +70,15 @@ func recovered(err *error) {
 type Failure struct {
 	Seed, Index uint64
 	Err         error // of the small case
+	First       error // of the case before it was made small
 	Case, Small *Case
 	Flags       string // of the engine's own choices for the small case
 }
 
 // String is the failure with its small case, as a case file and a script.
 func (f *Failure) String() string {
-	return fmt.Sprintf("%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file (%s before it was made small):\n%s\ncommand line:\n%s",
-		f.Err, f.Seed, f.Index, f.Case.Stmt, indent(f.Small.Text()), indent(strings.TrimSuffix(f.Small.Script(), "\n")+f.Flags))
+	return fmt.Sprintf("%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file (before it was made small: %s: %v):\n%s\ncommand line:\n%s",
+		f.Err, f.Seed, f.Index, f.Case.Stmt, f.First, indent(f.Small.Text()), indent(strings.TrimSuffix(f.Small.Script(), "\n")+f.Flags))
 }
 
 func indent(s string) string {
@@ -184,10 +184,10 @@ type fixer interface {
 // shrunk makes a case small that fails by err. One that is wrong stays wrong: smaller cases that
 // are only refused, as commands may be that name what is no longer there, do not take its place.
 func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
-	refused := isRefusal(err)
+	asked := refused(err)
 	fails := func(s *Case) bool {
 		err := Check(ctx, e, s)
-		return err != nil && isRefusal(err) == refused && ctx.Err() == nil
+		return err != nil && refused(err) == asked && ctx.Err() == nil
 	}
 	start := c
 	if x, ok := e.(fixer); ok {
@@ -199,7 +199,7 @@ func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
 		}
 	}
 	small := Shrink(start, 2000, fails)
-	f := &Failure{Case: c, Small: small, Err: Check(ctx, e, small)}
+	f := &Failure{Case: c, Small: small, Err: Check(ctx, e, small), First: err}
 	if x, ok := e.(interface{ Flags(*Prepared) string }); ok {
 		if p, err := small.Prepare(); err == nil {
 			f.Flags = x.Flags(p)
@@ -208,11 +208,10 @@ func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
 	return f
 }
 
-// isRefusal tells whether an error refuses a schedule, with a reason and the
-// text that it is about.
-func isRefusal(err error) bool {
+// refused tells whether an error is the refusal of what was asked for.
+func refused(err error) bool {
 	var d *diag.Error
-	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) && d.Msg != "" && d.Src != "" && d.ExitCode() == 2
+	return errors.As(err, &d) && d.ExitCode() == 2
 }
 
 func (r *Report) add(o outcome, f *Failure) {
