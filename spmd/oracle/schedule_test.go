@@ -219,15 +219,19 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 		return j, nil, err
 	}
 	j.Threads = 1 + rng.IntN(3)
+	var taken *spmd.Compiled
 	list, err := g.draw(rng, p, func(list []string) (cin.Stmt, error) {
 		j.Schedule = list
 		u, err := j.Compile(ctx, "")
 		if err != nil {
 			return nil, err
 		}
+		taken = u
 		return u.Unit.CIN, nil
 	})
-	j.Schedule = list
+	if j.Schedule = list; err == nil {
+		taken.Source() // a leaf that C cannot say is a panic
+	}
 	return j, list, err
 }
 
