@@ -239,7 +239,7 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Target = spmd.Interpreter
+	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30 // to ask the machine for its memory costs more than to compile
 	for k, t := range p.Tensors {
 		j.Formats[t.Name] = t.Format.String()
 		if t.Type != dtype.None {
