@@ -19,7 +19,6 @@ type Compiled struct {
 	Statement string
 	Unit      *codegen.Unit
 	Types     []ir.Type // value types of the unit's arguments
-	Source    string    // the leaf's, in C or, for a GPU, in CUDA C++
 
 	job   *Job
 	ranks bool // Build compiles the leaves of several ranks or blocks, too
@@ -78,11 +77,6 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		j.note(n)
 	}
 	out := &Compiled{Statement: p.Stmt.String(), Unit: unit, job: j}
-	if r.Code() == codegen.CUDA {
-		out.Source = emitcuda.File(unit.Func)
-	} else {
-		out.Source = emitc.File(unit.Func)
-	}
 	several := j.Ranks > 1 || !spec.Empty()
 	out.ranks = given && several
 	out.units = []*codegen.Unit{unit}
@@ -108,6 +102,14 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		out.Types = append(out.Types, t)
 	}
 	return out, nil
+}
+
+// Source is the text of the leaf: C or, for a GPU, CUDA C++.
+func (u *Compiled) Source() string {
+	if u.Unit.Request.Target == codegen.CUDA {
+		return emitcuda.File(u.Unit.Func)
+	}
+	return emitc.File(u.Unit.Func)
 }
 
 // addToZero adds the leaf that a run calls where what += adds to has no input.

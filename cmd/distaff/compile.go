@@ -213,8 +213,8 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 		"network":    func() string { return u.Unit.Network() },
 		"ir":         func() string { return ir.Print(u.Unit.Func) },
 		"provenance": func() string { return cin.Relations(u.Unit.CIN).Picture(u.Unit.Vars) },
-		"c":          func() string { return u.Source },
-		"cuda":       func() string { return u.Source },
+		"c":          u.Source,
+		"cuda":       u.Source,
 	}[stage]()
 	return put(text)
 }

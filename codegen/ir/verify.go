@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,8 +30,9 @@ const MaxFailCoord = 16
 func Verify(f *Func) error {
 	v := &verifier{
 		f:       f,
-		names:   map[string]any{},
-		visible: map[*Var]varKind{},
+		names:   make(map[string]any, 64), // most leaves have dozens
+		visible: make(map[*Var]varKind, 32),
+		home:    make(map[any]*verifyLoop, 64),
 		arrays:  map[*Array]arrayKind{},
 		tables:  map[*Table]bool{},
 		slots:   map[Slot]bool{},
@@ -76,6 +78,7 @@ type verifier struct {
 	f       *Func
 	names   map[string]any // *Var, *Array or *Table
 	visible map[*Var]varKind
+	home    map[any]*verifyLoop // the innermost loop that a variable, an array or a table was made in
 	arrays  map[*Array]arrayKind
 	tables  map[*Table]bool
 	slots   map[Slot]bool // published
@@ -93,8 +96,18 @@ type verifyLoop struct {
 	kind    ForKind
 	launch  bool
 	ordered *Ordered // that stands where it may
-	reduce  map[*Var]bool
-	inside  map[any]bool // variables and arrays made in it
+	reduce  []*Var
+	outer   *verifyLoop // the loop around it
+}
+
+// within tells whether l is outer or in it.
+func (l *verifyLoop) within(outer *verifyLoop) bool {
+	for ; l != nil; l = l.outer {
+		if l == outer {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *verifyLoop) guarded() bool {
@@ -210,8 +223,14 @@ func (v *verifier) introduce(x *Var, k varKind) error {
 		return fmt.Errorf("%s is declared where it is visible already", x.Name)
 	}
 	v.visible[x] = k
-	for _, l := range v.loops {
-		l.inside[x] = true
+	v.home[x] = v.innermost()
+	return nil
+}
+
+// innermost is the innermost loop around the statement at hand, or nil.
+func (v *verifier) innermost() *verifyLoop {
+	if n := len(v.loops); n > 0 {
+		return v.loops[n-1]
 	}
 	return nil
 }
@@ -265,7 +284,7 @@ func (v *verifier) stmt(s Stmt) error {
 		if err := want(Bool, s.Cond, "condition"); err != nil {
 			return err
 		}
-		return v.inLoop(&verifyLoop{kind: Serial, inside: map[any]bool{}}, s.Body)
+		return v.inLoop(&verifyLoop{kind: Serial}, s.Body)
 	case *If:
 		return v.branch(s)
 	case *Ordered:
@@ -355,7 +374,7 @@ func (v *verifier) assign(s *Assign) error {
 		return fmt.Errorf("%s is of type %s, and cannot be added to", s.V.Name, s.V.Typ)
 	}
 	for _, l := range v.loops {
-		if l.guarded() && !l.inside[s.V] && !(s.Accumulate && l.reduce[s.V]) {
+		if l.guarded() && !v.home[s.V].within(l) && !(s.Accumulate && slices.Contains(l.reduce, s.V)) {
 			return fmt.Errorf("%s is from outside the %s; it is neither its own nor in reduce", s.V.Name, l)
 		}
 	}
@@ -399,7 +418,7 @@ func (v *verifier) owned(a *Array) error {
 		return fmt.Errorf("%s is a parameter, and not the leaf's own", a.Name)
 	}
 	for _, l := range v.loops {
-		if l.guarded() && !l.inside[a] {
+		if l.guarded() && !v.home[a].within(l) {
 			return fmt.Errorf("%s is from outside the %s", a.Name, l)
 		}
 	}
@@ -444,9 +463,7 @@ func (v *verifier) make(a *Array) error {
 		return v.owned(a)
 	}
 	v.arrays[a] = made
-	for _, l := range v.loops {
-		l.inside[a] = true
-	}
+	v.home[a] = v.innermost()
 	return v.named(a.Name, a)
 }
 
@@ -549,7 +566,7 @@ func (v *verifier) loop(s *For) error {
 	if s.Factor != 0 && s.Kind != Unrolled {
 		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
 	}
-	l := &verifyLoop{kind: s.Kind, reduce: map[*Var]bool{}, inside: map[any]bool{}}
+	l := &verifyLoop{kind: s.Kind, reduce: s.Reduce}
 	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {
 		l.ordered = OrderedOf(s)
 	}
@@ -557,7 +574,6 @@ func (v *verifier) loop(s *For) error {
 		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
 			return fmt.Errorf("%s cannot be reduced: want a number declared outside", x.Name)
 		}
-		l.reduce[x] = true
 	}
 	if err := v.nested(s); err != nil {
 		return err
@@ -565,8 +581,7 @@ func (v *verifier) loop(s *For) error {
 	if err := v.introduce(s.V, fixed); err != nil {
 		return err
 	}
-	l.inside[s.V] = true
-	if err := v.inLoop(l, s.Body); err != nil {
+	if err := v.inLoop(l, s.Body, s.V); err != nil {
 		return err
 	}
 	delete(v.visible, s.V)
@@ -580,7 +595,12 @@ func (v *verifier) orderedSection(s *Ordered) error {
 	return v.block(s.Body)
 }
 
-func (v *verifier) inLoop(l *verifyLoop, b *Block) error {
+// inLoop verifies the body of a loop, or a launch, that has variables of its own.
+func (v *verifier) inLoop(l *verifyLoop, b *Block, own ...*Var) error {
+	l.outer = v.innermost()
+	for _, x := range own {
+		v.home[x] = l
+	}
 	v.loops = append(v.loops, l)
 	err := v.block(b)
 	v.loops = v.loops[:len(v.loops)-1]

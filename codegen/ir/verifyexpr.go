@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // expr checks an expression, operands first.
@@ -69,7 +70,7 @@ func (v *verifier) variable(x *Var) error {
 		return fmt.Errorf("%s is not declared here", x.Name)
 	}
 	for _, l := range v.loops {
-		if l.guarded() && l.reduce[x] {
+		if l.guarded() && slices.Contains(l.reduce, x) {
 			return fmt.Errorf("%s is read in the %s that reduces it", x.Name, l)
 		}
 	}

@@ -143,9 +143,9 @@ func (v *verifier) launch(s *Launch) error {
 		func() error { return v.introduce(s.Thread, fixed) }); err != nil {
 		return err
 	}
-	l := &verifyLoop{launch: true, inside: map[any]bool{s.Block: true, s.Thread: true}}
+	l := &verifyLoop{launch: true}
 	v.launched, v.sharedBytes = true, 0
-	err := v.inLoop(l, s.Body)
+	err := v.inLoop(l, s.Body, s.Block, s.Thread)
 	v.launched = false
 	delete(v.visible, s.Block)
 	delete(v.visible, s.Thread)

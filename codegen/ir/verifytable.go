@@ -55,9 +55,7 @@ func (v *verifier) allocTable(s *AllocTable) error {
 		return v.ownTable(s.T)
 	}
 	v.tables[s.T] = true
-	for _, l := range v.loops {
-		l.inside[s.T] = true
-	}
+	v.home[s.T] = v.innermost()
 	return v.named(s.T.Name, s.T)
 }
 
@@ -67,7 +65,7 @@ func (v *verifier) ownTable(t *Table) error {
 		return errors.New("a table that is not allocated before")
 	}
 	for _, l := range v.loops {
-		if l.guarded() && !l.inside[t] {
+		if l.guarded() && !v.home[t].within(l) {
 			return fmt.Errorf("%s is from outside the %s", t.Name, l)
 		}
 	}

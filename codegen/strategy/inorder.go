@@ -139,7 +139,7 @@ func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 			switch {
 			case m < 0:
 				// Computed anew at each coordinate, it is present at some.
-				ok = ok && !(made && slices.ContainsFunc(p.loops, func(l string) bool { return slices.Contains(f.roots(l), v) }))
+				ok = ok && !(made && f.loopOver(p.loops, v))
 			case made:
 				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
 			case op == nil:
@@ -161,12 +161,19 @@ func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 	return ok
 }
 
-// roots are the variables of the statement that a loop's variable determines, alone or with others.
-func (f *facts) roots(v string) []string {
-	if f.g == nil {
-		return []string{v}
+// loopOver tells whether one of the loops is over v, or over a variable that a schedule derives
+// from what v comes from.
+func (f *facts) loopOver(loops []string, v string) bool {
+	if slices.Contains(loops, v) {
+		return true
 	}
-	return f.g.Underived(v)
+	if f.g == nil {
+		return false
+	}
+	roots := f.g.Underived(v)
+	return slices.ContainsFunc(loops, func(l string) bool {
+		return slices.ContainsFunc(f.g.Underived(l), func(r string) bool { return slices.Contains(roots, r) })
+	})
 }
 
 // copied tells whether a consumer does nothing but copy workspace t.

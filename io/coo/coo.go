@@ -95,3 +95,19 @@ func (b *Batch) Resize(order, n, valueSize int) {
 	b.Vals = b.Vals[:n*valueSize]
 	b.N = n
 }
+
+// firstBatch is how many entries a batch has room for that is extended as it fills: streams of few
+// entries are many.
+const firstBatch = 64
+
+// Extend makes room in b for twice as many entries, at least firstBatch and at most BatchSize, and
+// keeps those that it has.
+func (b *Batch) Extend(order, valueSize int) {
+	old := *b
+	b.Coords, b.Vals = nil, nil
+	b.Resize(order, min(max(2*old.N, firstBatch), BatchSize), valueSize)
+	for m, c := range old.Coords {
+		copy(b.Coords[m], c[:old.N])
+	}
+	copy(b.Vals, old.Vals[:old.N*valueSize])
+}

@@ -34,7 +34,7 @@ func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Arr
 	n := len(shape.Kinds)
 	depth := tcs.Depths(shape.Kinds)
 	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1), prev: make([]int64, n),
-		diff: make([]uint8, BatchSize), at: make([]int64, BatchSize), size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
+		size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
 	for l := range f.levels {
 		r := shape.Range(shape.Modes[l])
 		lev := fillLevel{kind: tcs.KindOf(shape.Kinds[l]), depth: uint8(depth[l])}
@@ -135,6 +135,9 @@ func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 // block appends entries [from, to), at most BatchSize.
 func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	n := to - from
+	if len(f.at) < n {
+		f.diff, f.at = make([]uint8, n), make([]int64, n)
+	}
 	diff, at := f.diff[:n], f.at[:n]
 	diffs(diff, cols, f.prev, f.any, from)
 	if f.picky {

@@ -61,6 +61,7 @@ type summer struct {
 	held bool
 	crd  []int64
 	val  []byte
+	room int // entries of what next gives, until it is extended
 }
 
 func (s *summer) close() { s.from.close() }
@@ -69,12 +70,16 @@ func (s *summer) next(b *Batch) (int, error) {
 	typ := s.spec.Type
 	size := typ.Size()
 	levels := len(s.spec.Kinds)
-	b.Resize(levels, BatchSize, size)
 	if s.crd == nil {
-		s.crd, s.val = make([]int64, levels), make([]byte, size)
+		s.crd, s.val, s.room = make([]int64, levels), make([]byte, size), firstBatch
 	}
+	b.Resize(levels, s.room, size)
 	n := 0
 	put := func() {
+		if n == b.N {
+			b.Extend(levels, size)
+			s.room = b.N
+		}
 		for l := range s.crd {
 			b.Coords[l][n] = s.crd[l]
 		}

@@ -69,6 +69,7 @@ func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zero
 // streams at once.
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
+	n = int(max(min(int64(n), t.Vals.Len), 1))
 	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
 		index: make([]int64, n), zero: allZero}
 	if kinds, _ := t.Format(); s.drop && trailing(kinds) > 0 {

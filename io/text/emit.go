@@ -16,9 +16,9 @@ type Piece struct {
 	From, To int64   // of WriteFilled: the positions that the piece covers,
 	At       []int64 // and those of its entries
 
-	out   []byte
-	words []uint64
-	done  chan struct{}
+	out  []byte
+	room int // entries that there is memory for
+	done chan struct{}
 }
 
 const (
@@ -26,8 +26,26 @@ const (
 	pieceSpan    = 1 << 16 // positions of a piece
 )
 
+// extend makes room for n entries, pieceEntries at most: those of a short stream take little memory.
+func (p *Piece) extend(n int) {
+	if n <= p.room {
+		return
+	}
+	p.room = min(max(n, 2*p.room, 64), pieceEntries)
+	for m, c := range p.Coords {
+		p.Coords[m] = make([]int64, p.room)
+		copy(p.Coords[m], c[:p.N])
+	}
+	size := p.Type.Size()
+	words := make([]uint64, p.room*2) // for the alignment of values
+	vals := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), p.room*size)
+	copy(vals, p.Vals[:p.N*size])
+	p.Vals = vals
+}
+
 // add appends the entries of b from lo to hi.
 func (p *Piece) add(b *coo.Batch, lo, hi int) {
+	p.extend(p.N + hi - lo)
 	size := p.Type.Size()
 	for m := range p.Coords {
 		copy(p.Coords[m][p.N:], b.Coords[m][lo:hi])
@@ -55,11 +73,6 @@ func newEmitter(w io.Writer, typ tcs.Type, order, threads int, format func([]byt
 	for range n {
 		p := &Piece{Type: typ, done: make(chan struct{}, 1)}
 		p.Coords = make([][]int64, order)
-		for m := range p.Coords {
-			p.Coords[m] = make([]int64, pieceEntries)
-		}
-		p.words = make([]uint64, pieceEntries*2)
-		p.Vals = unsafe.Slice((*byte)(unsafe.Pointer(&p.words[0])), pieceEntries*typ.Size())
 		e.free <- p
 	}
 	for range threads {
@@ -212,6 +225,7 @@ func (f *filler) add(at int64, val []byte) {
 		f.flush(f.last + 1)
 	}
 	p = f.p
+	p.extend(p.N + 1)
 	copy(p.Vals[p.N*f.size:], val)
 	p.At = append(p.At, at)
 	p.N++

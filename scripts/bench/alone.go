@@ -43,7 +43,7 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 		return nil, fmt.Errorf("%s: %w", stmt, err)
 	}
 	u := made.Unit
-	object, err := b.object(made.Source + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name), len(u.Vars)))
+	object, err := b.object(made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name), len(u.Vars)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", stmt, err)
 	}

@@ -56,6 +56,8 @@ type tree struct {
 	loser   []int
 	winner  int
 	started bool
+	own     coo.Batch // memory of the batches
+	room    int       // entries of own, until it is extended
 }
 
 func (t *tree) Dims() ([]int64, bool) { return t.leaves[0].in.Dims() }
@@ -187,16 +189,19 @@ func (t *tree) Next(b *coo.Batch) error {
 	}
 	size := t.Type().Size()
 	dims, _ := t.Dims()
-	b.Coords, b.Vals = nil, nil // another stream's memory may stand there
-	b.Resize(len(dims), coo.BatchSize, size)
+	t.own.Resize(len(dims), t.room, size)
 	n := 0
 	for n < coo.BatchSize && !t.leaves[t.winner].done {
 		l := t.leaves[t.winner]
 		k := t.run(min(l.b.N-l.at, coo.BatchSize-n))
-		for m := range b.Coords {
-			copy(b.Coords[m][n:n+k], l.b.Coords[m][l.at:])
+		for n+k > t.room {
+			t.own.Extend(len(dims), size)
+			t.room = t.own.N
 		}
-		copy(b.Vals[n*size:(n+k)*size], l.b.Vals[l.at*size:])
+		for m := range t.own.Coords {
+			copy(t.own.Coords[m][n:n+k], l.b.Coords[m][l.at:])
+		}
+		copy(t.own.Vals[n*size:(n+k)*size], l.b.Vals[l.at*size:])
 		n += k
 		l.at += k - 1
 		if err := t.replay(); err != nil {
@@ -206,6 +211,7 @@ func (t *tree) Next(b *coo.Batch) error {
 	if n == 0 {
 		return io.EOF
 	}
-	b.Resize(len(dims), n, size)
+	t.own.Resize(len(dims), n, size)
+	b.Coords, b.Vals, b.N = t.own.Coords, t.own.Vals, n
 	return nil
 }

@@ -107,14 +107,14 @@ func (b *brute) run(s *notation.Stmt) map[string]float64 {
 		b.points(append(append([]string{}, s.LHS.Vars...), summed...), map[string]int64{}, func(env map[string]int64) {
 			if c := b.eval(choice, env); c.ok {
 				b.err = b.err || c.err
-				out[coordKey(s.LHS.Vars, env)] += c.v
+				out[keyOf(s.LHS.Vars, env)] += c.v
 			}
 		})
 	}
 	return out
 }
 
-func coordKey(vars []string, env map[string]int64) string {
+func keyOf(vars []string, env map[string]int64) string {
 	coord := make([]int64, len(vars))
 	for k, v := range vars {
 		coord[k] = env[v]
@@ -174,7 +174,7 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 	case *notation.Number:
 		return cell{v: e.Float, ok: true}
 	case *notation.Access:
-		v, ok := b.tensors[e.Name][coordKey(e.Vars, env)]
+		v, ok := b.tensors[e.Name][keyOf(e.Vars, env)]
 		return cell{v: v, ok: ok || len(e.Vars) == 0}
 	case *notation.Neg:
 		c := b.eval(e.X, env)

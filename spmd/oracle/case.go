@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,7 +173,7 @@ func held(f format.Format, entries []Entry) []Entry {
 		have := map[string]int64{}
 		var keep []Entry
 		for _, e := range entries {
-			key := fmt.Sprint(prefix(f, e.Coord, l))
+			key := coordKey(prefix(f, e.Coord, l))
 			c := e.Coord[f.Order[l]]
 			if old, ok := have[key]; !ok || old == c {
 				have[key] = c
@@ -193,6 +194,15 @@ func prefix(f format.Format, coord []int64, l int) []int64 {
 	return out
 }
 
+// coordKey is a coordinate as the key of a map, of coordinates of one order.
+func coordKey(coord []int64) string {
+	key := make([]byte, 0, 32)
+	for _, c := range coord {
+		key = binary.AppendVarint(key, c)
+	}
+	return string(key)
+}
+
 // stored lists, sorted, the coordinates that a tensor of a format stores when
 // it has the given ones: these, and all that its trailing dense levels make
 // room for beside them.
@@ -201,7 +211,7 @@ func stored(f format.Format, dims []int64, coords [][]int64) [][]int64 {
 	seen := map[string]bool{}
 	var out [][]int64
 	fill := func(base []int64) {
-		key := fmt.Sprint(prefix(f, base, top))
+		key := coordKey(prefix(f, base, top))
 		if seen[key] {
 			return
 		}
@@ -224,7 +234,7 @@ func stored(f format.Format, dims []int64, coords [][]int64) [][]int64 {
 		fill(make([]int64, len(dims)))
 	}
 	for _, c := range coords {
-		if top == len(f.Levels) && seen[fmt.Sprint(prefix(f, c, top))] {
+		if top == len(f.Levels) && seen[coordKey(prefix(f, c, top))] {
 			continue
 		}
 		fill(slices.Clone(c))
@@ -241,11 +251,11 @@ func (t *Tensor) Reference() *reference.Tensor {
 	have := map[string]bool{}
 	for k, e := range t.Entries {
 		coords[k] = e.Coord
-		have[fmt.Sprint(e.Coord)] = true
+		have[coordKey(e.Coord)] = true
 		out.Append(e.Coord, e.Value)
 	}
 	for _, c := range stored(t.Format, t.Dims, coords) {
-		if !have[fmt.Sprint(c)] {
+		if !have[coordKey(c)] {
 			out.Append(c, reference.Value{})
 		}
 	}

@@ -60,11 +60,11 @@ func (w *Want) Compare(out *Output, err error) error {
 	}
 	points := map[string]reference.Point{}
 	for k, c := range w.Coords {
-		points[fmt.Sprint(c)] = w.Points[k]
+		points[coordKey(c)] = w.Points[k]
 	}
 	got := map[string]reference.Value{}
 	for _, e := range out.Entries {
-		key := fmt.Sprint(e.Coord)
+		key := coordKey(e.Coord)
 		if _, twice := got[key]; twice {
 			return fmt.Errorf("coordinate %v is stored twice", e.Coord)
 		}
@@ -79,9 +79,9 @@ func (w *Want) Compare(out *Output, err error) error {
 	}
 	places := stored(w.Format, w.Dims, w.Coords)
 	for _, c := range places {
-		if _, ok := got[fmt.Sprint(c)]; !ok {
+		if _, ok := got[coordKey(c)]; !ok {
 			want := "0, which a dense level stores"
-			if p, ok := points[fmt.Sprint(c)]; ok {
+			if p, ok := points[coordKey(c)]; ok {
 				want = p.Value.Format(w.Type)
 			}
 			return fmt.Errorf("nothing is stored at %v, want %s", c, want)

@@ -67,7 +67,7 @@ func (e Jobs) files(p *Prepared) *files {
 func (t *Tensor) repeats() bool {
 	seen := map[string]bool{}
 	for _, e := range t.Entries {
-		key := fmt.Sprint(e.Coord)
+		key := coordKey(e.Coord)
 		if seen[key] {
 			return true
 		}

@@ -106,11 +106,11 @@ func (c *compiled) valuesInto(pattern, want []Entry, call func(args []*tcs.Tenso
 	}
 	values := map[string]reference.Value{}
 	for _, e := range want {
-		values[fmt.Sprint(e.Coord)] = e.Value
+		values[coordKey(e.Coord)] = e.Value
 	}
 	found := 0
 	for _, e := range output(t).Entries {
-		w, ok := values[fmt.Sprint(e.Coord)]
+		w, ok := values[coordKey(e.Coord)]
 		if ok {
 			found++
 		}
