@@ -20,6 +20,9 @@ func TestGemm(t *testing.T) {
 		{"C(i,b,j)=A(i,b,k)*B(k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)", "C_size1 * C_size2, 1] += A A_size1 * A_size2, 1] * B B_size1, 1] * 1.0"},
 		{"A(i,k,l)=B(i,k,j)*C(j,l)\nB:sdd\n-s=substitute({k,l,j},gemm)", "A_size2, 1] += B B_size2, 1] * C C_size1, 1] * 1.0"},
 		{"C(i,j)=A(i,k)*B(k,j)*v(b)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)", "C_size1, 1] += A A_size1, 1] * B B_size1, 1] * v_vals[v_p]"},
+		{"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\n-s=reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{l,j},{l,j},W),substitute({i,l,j},gemm)", "A A_size1, 1] += B B_size1 * B_size2, 1] * W W_size1, 1] * 1.0"},
+		{"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nk=10000\nl=10000\n-s=reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{k,l,j},{k,l,j},W),substitute({i,l,j},gemm)", "A A_size1, 1] += B B_size1 * B_size2, 1] * W W_size2, 1] * 1.0"},
+		{"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\n-s=precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),substitute({k,j,l},gemm)", "T j_hi - j_lo, 1] += B B_size2, 1] * D D_size1, 1] * 1.0"},
 	} {
 		u, err := codegen.Compile(goldenRequest(t, x.text))
 		if err != nil {

@@ -75,3 +75,21 @@ func TestMachineNote(t *testing.T) {
 		}
 	}
 }
+
+// TestReorderAcross: a reorder that puts a loop over chunks outside, in the place of one of the leaf's, asks
+// for no other order of the leaf's loops, which the storage of a sparse operand may forbid.
+func TestReorderAcross(t *testing.T) {
+	const cuts = "divide(k,ko,ki,3),divide(i,io,ii,M.x),distribute(io),"
+	for _, levels := range []string{"dd", "ds", "ds:1,0", "uq"} {
+		for _, reorders := range []string{"reorder(ko,ii)", "reorder(ko,j),reorder(ko,ii)", "reorder(io,ko,ii)"} {
+			j := &spmd.Job{Statement: "A(i,j) = B(i,k) * C(k,j)", Formats: map[string]string{"B": levels}, Sizes: map[string][]int64{"B": {12, 10}, "C": {10, 7}},
+				Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:50:int"), "C": spmd.Generated("dense:int")}}
+			j.Target, j.Ranks, j.Check = spmd.Interpreter, 2, true
+			j.Schedule = []string{cuts + reorders + ",communicate({B,C},ko)"}
+			report, err := j.Run(context.Background())
+			if err != nil || !strings.Contains(strings.Join(report.Lines, "\n"), "all 84 coordinates of A agree") {
+				t.Errorf("%s, B as %s: got %v", reorders, levels, err)
+			}
+		}
+	}
+}

@@ -122,7 +122,7 @@ type (
 
 // Plan plans the file for Options.Ranks ranks, as Job.Plan does each of its statements.
 func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
-	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
+	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit, func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
 		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
 		k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
 		return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)

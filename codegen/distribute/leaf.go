@@ -20,18 +20,29 @@ func (p *peeling) leaf() ([]string, error) {
 	return p.commands(func(step) bool { return true })
 }
 
-// commands prints those of the leaf's that are wanted.
+// commands prints those of the leaf's that are wanted. A reorder that also names peeled loops is one of
+// them where it gives those of the leaf's that it names another order than they have. Where a peeled loop
+// takes the place of one of the leaf's, that says nothing of the leaf.
 func (p *peeling) commands(wanted func(step) bool) ([]string, error) {
 	var out []string
+	var order []*variable // of the leaf's loops, so far
+	for _, name := range p.Loops {
+		order = append(order, p.vars[name])
+	}
 	for _, s := range p.read {
-		switch {
-		case !wanted(s), s.cut != nil && p.runsOver(s.cut.outer):
+		if !wanted(s) || s.cut != nil && p.runsOver(s.cut.outer) {
 			continue
-		case s.before != nil && slices.ContainsFunc(s.Args, func(a schedule.Arg) bool { return p.isPeeled(p.vars[a.Text]) }):
-			if order := p.reordered(s); order != nil {
-				out = append(out, "reorder("+strings.Join(order, ",")+")")
+		}
+		if s.reordered != nil {
+			named := p.unpeeled(s.reordered)
+			before := placed(order, p.unpeeled(s.before))
+			order = permuted(before, named)
+			if len(named) < len(s.reordered) {
+				if !slices.Equal(before, order) {
+					out = append(out, "reorder("+strings.Join(p.inLeaf(named), ",")+")")
+				}
+				continue
 			}
-			continue
 		}
 		args, err := p.arguments(s.Args, s.Words())
 		if err != nil {
@@ -42,50 +53,36 @@ func (p *peeling) commands(wanted func(step) bool) ([]string, error) {
 	return out, nil
 }
 
-// isPeeled tells whether the loop that goes through the values of v is peeled.
-func (p *peeling) isPeeled(v *variable) bool { return v != nil && p.runsOver(v) }
-
-// reordered is the order that a reorder which also names peeled loops gives to the leaf's; nil where
-// it leaves them as they are. Where the leaf's loops that it names do not say it, as the loops that
-// took their places were peeled, all those between the first and last that moved are in it.
-func (p *peeling) reordered(s step) []string {
-	before, after := p.unpeeled(s.before), p.unpeeled(s.after)
-	if slices.Equal(before, after) {
-		return nil
-	}
-	var named []*variable
-	for _, a := range s.Args {
-		if v := p.vars[a.Text]; !p.isPeeled(v) {
-			named = append(named, v)
+// placed is loops in the order of those that they were made of.
+func placed(order, loops []*variable) []*variable {
+	at := func(v *variable) int {
+		for v != nil && !slices.Contains(order, v) {
+			v = v.origin()
 		}
+		return slices.Index(order, v)
 	}
-	if !slices.Equal(permuted(before, named), after) {
-		from, to := 0, len(after)
-		for before[from] == after[from] {
-			from++
-		}
-		for before[to-1] == after[to-1] {
-			to--
-		}
-		named = after[from:to]
-	}
-	out := make([]string, len(named))
-	for k, v := range named {
-		out[k] = p.inLeaf(v)
-	}
+	out := slices.Clone(loops)
+	slices.SortStableFunc(out, func(v, w *variable) int { return at(v) - at(w) })
 	return out
 }
+
+// isPeeled tells whether the loop that goes through the values of v is peeled.
+func (p *peeling) isPeeled(v *variable) bool { return v != nil && p.runsOver(v) }
 
 func (p *peeling) unpeeled(list []*variable) []*variable {
 	return slices.DeleteFunc(slices.Clone(list), p.isPeeled)
 }
 
-// inLeaf is the name of a variable in the leaf.
-func (p *peeling) inLeaf(v *variable) string {
-	for v.kind == innerOf && p.runsOver(v.from.outer) {
-		v = v.from.of
+// inLeaf are the names of variables in the leaf.
+func (p *peeling) inLeaf(list []*variable) []string {
+	out := make([]string, len(list))
+	for k, v := range list {
+		for v.kind == innerOf && p.runsOver(v.from.outer) {
+			v = v.from.of
+		}
+		out[k] = v.name
 	}
-	return v.name
+	return out
 }
 
 // arguments prints arguments of a command of the leaf, of which some are words of the language.
@@ -118,7 +115,7 @@ func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	case p.isPeeled(v) && (v.kind == outerOf || v.kind == rotated):
 		return "", refuse(a, "%s is the loop over chunks outside the leaf, and this is a command of the leaf", word)
 	}
-	return p.inLeaf(v), nil
+	return p.inLeaf([]*variable{v})[0], nil
 }
 
 // renamed is the text of argument a with word in the place of each word that is a name, and with

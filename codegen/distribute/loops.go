@@ -20,6 +20,7 @@ type variable struct {
 	from *cut // outerOf, innerOf: what made it
 
 	parts []*variable // leafs: those that fuse or pos made it of; nil of others
+	place *variable   // leafs: the one whose loop its own takes the place of; nil for a workspace's
 
 	turned *variable   // rotated: the variable whose loop it stands for
 	plus   []*variable // rotated: those by whose values turned is rotated
@@ -39,6 +40,14 @@ const (
 	rotated              // the number of a chunk, rotated
 	leafs                // made by a command of the leaf: a fused or position variable, or a workspace's
 )
+
+// origin is the variable that v was made of; nil for one of the statement.
+func (v *variable) origin() *variable {
+	if v.from != nil {
+		return v.from.of
+	}
+	return v.place
+}
 
 // cut is a cut of a variable into chunks: n of even size, or of n coordinates each.
 type cut struct {
@@ -167,7 +176,7 @@ func (p *peeling) ofLeaf(c *schedule.Command) error {
 		}
 		p.loops = slices.Clone(p.loops)
 		if k == 0 {
-			p.loops[at] = made[0]
+			p.loops[at], made[0].place = made[0], v
 		} else {
 			p.loops = slices.Delete(p.loops, at, at+1)
 		}

@@ -83,8 +83,9 @@ type peeling struct {
 // step is a command that may have a part in the leaf's schedule.
 type step struct {
 	*schedule.Command
-	cut           *cut        // of split and divide
-	before, after []*variable // of reorder: the loops
+	cut       *cut        // of split and divide
+	reordered []*variable // of reorder: the loops that it names
+	before    []*variable // and all loops before it
 }
 
 // refuse is the refusal of a command, or of an argument of it.
@@ -290,9 +291,8 @@ func (p *peeling) reorder(c *schedule.Command) error {
 		}
 		named = append(named, v)
 	}
-	before := p.loops
-	p.loops = permuted(before, named)
-	p.read = append(p.read, step{Command: c, before: before, after: p.loops})
+	p.read = append(p.read, step{Command: c, reordered: named, before: p.loops})
+	p.loops = permuted(p.loops, named)
 	return nil
 }
 

@@ -214,8 +214,13 @@ func TestLeaf(t *testing.T) {
 		{"reorder(jo,io,ii,ji)", ""},           // which leaves the leaf's as they are
 		{"reorder(io,jo,k,ii,ji)", "reorder(k,i,j)"},
 		{"divide(k,ko,ki,4), reorder(ko,ii,ji,ki), reorder(ii,ki,ji), communicate(B,ko)", "reorder(i,k,j)"},
-		// ko takes the place of i, which goes behind j: the leaf's reorder says that.
-		{"divide(k,ko,ki,4), reorder(ko,ii), communicate(B,ko)", "reorder(j,i)"},
+		// ko takes the place of ii: that says nothing of the leaf's loops, also where later commands name them.
+		{"divide(k,ko,ki,4), reorder(ko,ii), communicate(B,ko)", ""},
+		{"divide(k,ko,ki,4), reorder(ko,ii), reorder(io,ii,ji), communicate(B,ko)", ""},
+		{"divide(k,ko,ki,4), reorder(ko,ki,ii), communicate(B,ko)", "reorder(k,i)"},
+		{"divide(k,ko,ki,4), reorder(ko,ki,ii), reorder(jo,io,ki,ji), communicate(B,ko)", "reorder(k,i)"},
+		{"divide(k,ko,ki,4), reorder(ki,ji), reorder(ko,ii), reorder(io,ki,ii), communicate(B,ko)", "reorder(k,j) reorder(k,i)"},
+		{"divide(k,ko,ki,4), split(ki,a,b,2), reorder(ko,ii), reorder(io,ii,a), fuse(a,b,f), reorder(jo,ji,f), communicate(B,ko)", "split(k,a,b,2) fuse(a,b,f)"},
 		{"split(ii,i0,i1,M.y), unroll(i1,3), parallelize(i0,CPUThread,NoRaces)", "split(i,i0,i1,3) unroll(i1,3) parallelize(i0,CPUThread,NoRaces)"},
 		{"fuse(ii,ji,f), split(f,f0,f1,32)", "fuse(i,j,f) split(f,f0,f1,32)"},
 		{"pos(k,kp,B(i,k)), split(kp,p0,p1,8)", "pos(k,kp,B(i,k)) split(kp,p0,p1,8)"},

@@ -16,7 +16,7 @@ import (
 func (f *File) Check() error {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
 	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{}, firstWrite: map[string]notation.Span{}}
-	for _, step := range []func() error{c.declareNames, c.givenSizes, c.declarations, c.order, c.outputs} {
+	for _, step := range []func() error{c.declareNames, c.givenSizes, c.declarations, c.order, c.products, c.outputs} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -104,6 +104,29 @@ func statements(items []Item, yield func(*Statement) bool) bool {
 	return true
 }
 
+// Placements are those of declared tensors and of place, in the order of the text.
+func (f *File) Placements() iter.Seq[*Placed] {
+	return func(yield func(*Placed) bool) { placements(f.Items, yield) }
+}
+
+func placements(items []Item, yield func(*Placed) bool) bool {
+	for _, it := range items {
+		more := true
+		switch it := it.(type) {
+		case *Tensor:
+			more = it.Placement == nil || yield(it.Placement)
+		case *Place:
+			more = yield(it.Placement)
+		case *Repeat:
+			more = placements(it.Body, yield)
+		}
+		if !more {
+			return false
+		}
+	}
+	return true
+}
+
 // Param is the declaration of a parameter, of the given name or nil.
 func (f *File) Param(name string) *Param { return f.named[name] }
 
@@ -185,6 +208,9 @@ type Placed struct {
 	span
 	place.Placement
 }
+
+// At is where it stands.
+func (p *Placed) At() notation.Span { return notation.Span(p.span) }
 
 // Statement is a statement with what is indented under it.
 type Statement struct {

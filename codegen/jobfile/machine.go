@@ -68,6 +68,9 @@ func (m *Machine) shape() *place.Machine {
 	return &place.Machine{Name: m.Name, Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
 }
 
+// OfProduct says that the machine's grid is computed for a product of dense matrices.
+func (m *Machine) OfProduct() bool { return m.levels != nil && m.levels.OfProduct }
+
 // MachineOf is the machine over which a placement lies that Check has passed.
 func (f *File) MachineOf(p place.Placement) *Machine {
 	list := f.machines()
@@ -110,13 +113,25 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 	if m == nil {
 		return c.f.Errorf(at, Declaration, "got the placement %s, which is over no machine: want one level for each of a machine's, in their order; there is %s", p.Placement, strings.Join(c.machines(), ", "))
 	}
-	if m.shape().OfProduct {
-		return c.f.Errorf(at, Declaration, "got a placement over %s, whose grid is computed for each statement: its tensors lie where the statement wants them", m.Name)
-	}
 	for k, g := range m.shape().Grids {
 		l := p.Placement[k]
 		if got, want := len(l.Dims), len(g.Extents); got != want {
 			return c.f.Errorf(at, Declaration, "got a placement over %s, want %d: %s has %[2]d", diag.Count(got, "dimension"), want, l.Machine)
+		}
+	}
+	return nil
+}
+
+// products refuses placements over a machine whose grid is computed for a product, where there is none.
+func (c *checker) products() error {
+	for p := range c.f.Placements() {
+		m := c.f.MachineOf(p.Placement)
+		used := false
+		for s := range c.f.Statements() {
+			used = used || s.machine == m
+		}
+		if m.OfProduct() && !used {
+			return c.f.Errorf(notation.Span(p.span), Declaration, "got a placement over %s, whose grid is computed for the product that commands distribute over it, and none do", m.Name)
 		}
 	}
 	return nil

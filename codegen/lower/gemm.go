@@ -15,12 +15,28 @@ func (l *lowerer) gemm(f *cin.Forall, e *env, want bool) ir.Expr {
 		panic(&Refusal{Var: f.Var, Why: "the loop over " + f.Var + " runs on " + f.Unit.String() + ", and gemm runs it"})
 	}
 	var some ir.Expr
-	b := l.within(func() { some = l.loop(f, e, want) })
+	b := l.within(func() { some = l.loop(f, e, false) })
+	if never(some) {
+		l.blk.List = append(l.blk.List, b.List...) // here a factor is absent
+		return some
+	}
 	n := &gemmNest{l: l, f: f, values: map[*ir.Var]ir.Expr{}}
 	before := n.read(b)
 	g := n.product()
 	l.blk.List = append(l.blk.List, before...)
 	l.emit(g)
+	if want {
+		some = n.assigned()
+	}
+	return some
+}
+
+// assigned tells whether the loops add anything: each of them has an iteration.
+func (n *gemmNest) assigned() ir.Expr {
+	some := ir.Expr(ir.Truth(true))
+	for d := range n.vars {
+		some = ir.Both(some, ir.Less(n.lo[d], n.hi[d]))
+	}
 	return some
 }
 

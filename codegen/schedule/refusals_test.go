@@ -34,6 +34,8 @@ func TestRefusals(t *testing.T) {
 	gemm := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))", formats: "C:dd A:dd B:dd"}
 	sums := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) + B(k,j))))", formats: "C:dd A:dd B:dd"}
 	three := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j) * D(k,j))))", formats: "C:dd A:dd B:dd D:dd"}
+	kr := problem{stmt: "forall(k, forall(i, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:ddd C:dd D:dd"}
+	const khatriRao = "precompute(C(k,j)*D(l,j),{l,j},{l,j},W),"
 	integers := gemm
 	integers.compute = ir.Int64
 	spmvGPU, spmmGPU, addGPU, rowSumGPU, complexGPU, spaceGPU := spmv, spmm, add, rowSum, spmm, lanes
@@ -118,6 +120,9 @@ func TestRefusals(t *testing.T) {
 		{gemm.with("C:dd A:ds B:dd"), "substitute({i,j,k},gemm)", "gemm multiplies dense matrices, and A(i,k) (its format is ds) stores k in a level that is not dense", "substitute({i,j,k},gemm)"},
 		{sums, "substitute({i,j,k},gemm)", "gemm adds products of two matrices, and the loops add other terms than products", "substitute({i,j,k},gemm)"},
 		{three, "substitute({i,j,k},gemm)", "gemm multiplies a matrix over i and k by one over k and j, and C(i,j) has other factors", "substitute({i,j,k},gemm)"},
+		{kr, khatriRao + "workspace(W,Hash),substitute({i,l,j},gemm)", "gemm multiplies matrices that are arrays, and the schedule has workspace(W,Hash)", "substitute({i,l,j},gemm)"},
+		{kr, khatriRao + "substitute({i,l,j},gemm),workspace(W,Hash)", "gemm multiplies matrices that are arrays, and one of them is W", "workspace(W,Hash)"},
+		{kr.with("A:dd B:ddd C:ss D:dd"), khatriRao + "substitute({i,l,j},gemm)", "gemm multiplies matrices that are arrays, and W(l,j) is not filled everywhere or nowhere", "substitute({i,l,j},gemm)"},
 		{integers, "substitute({i,j,k},gemm)", "gemm multiplies floats and complex numbers, and the statement computes in int64", "gemm"},
 		{spmmGPU, "substitute({i,j,k},gemm)", "substitute: the loops would be run by a BLAS of the CPU, or by C, and --target=cuda compiles for a GPU", "substitute({i,j,k},gemm)"},
 		{spmv, "distribute(i)", "distribute: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", "distribute(i)"},

@@ -82,16 +82,34 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	return true, once
 }
 
-// uniform tells whether what s adds to workspace t is present at all
-// coordinates of its variables or at none.
+// uniform tells whether workspace t, which s fills, is small enough for an array, and filled as one is.
 func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
-	places := 1.0
+	return f.places(t) <= maxPlaces && f.fills(s, t)
+}
+
+// places is the number of coordinates of a workspace.
+func (f *facts) places(t *cin.Access) float64 {
+	n := 1.0
 	for _, v := range t.Vars {
-		places *= float64(f.Sizes[v])
+		n *= float64(f.Sizes[v])
 	}
-	if places > maxPlaces {
-		return false
+	return n
+}
+
+// asArray tells why workspace t, which s fills, cannot be an array, however large; nil where it can.
+func (f *facts) asArray(s cin.Stmt, t *cin.Access) error {
+	switch n := f.places(t); {
+	case n > maxArray:
+		return fmt.Errorf("%s has %.4g coordinates, and an array at most %.4g", t.Key(), n, float64(maxArray))
+	case !f.fills(s, t):
+		return fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
 	}
+	return nil
+}
+
+// fills tells whether what s adds to workspace t is present at all
+// coordinates of its variables or at none.
+func (f *facts) fills(s cin.Stmt, t *cin.Access) bool {
 	for m := range t.Vars {
 		if !f.uniformAlong(s, t, m) {
 			return false

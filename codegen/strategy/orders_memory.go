@@ -199,6 +199,10 @@ func (o Workspace) follow(f *facts, v *Value) error {
 	if !ok {
 		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
 	}
+	if s.Why == areArrays && o.Kind != Array {
+		return fmt.Errorf("%s, and one of them is %s", areArrays, o.Name)
+	}
+	s.Why = soOrdered
 	var err error
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		if t.Name != o.Name {
@@ -212,9 +216,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 				err = fmt.Errorf("a place for every coordinate is for one variable of at most %d coordinates; got %s", maxPlaces, t.Key())
 			}
 		case Array:
-			if !f.uniform(producer, t) {
-				err = fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
-			}
+			err = f.asArray(producer, t)
 		case SortedList:
 			ok, once := f.inOrder(producer, t)
 			s.Once = once

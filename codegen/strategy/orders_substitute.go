@@ -49,19 +49,49 @@ func (o Gemm) String() string {
 }
 
 func (o Gemm) follow(f *facts, v *Value) error {
-	found := false
+	var sums []*cin.Assign
 	cin.Walk(f.stmt, func(s cin.Stmt) {
 		l, ok := s.(*cin.Forall)
 		if a := f.around(s, o.vars()); ok && a != nil && a.Accumulate {
 			x := v.Loops[f.numbers[l]]
-			x.Gemm, found = true, true
+			x.Gemm = true
 			v.Loops[f.numbers[l]] = x
+			sums = append(sums, a)
 		}
 	})
-	if !found {
+	if len(sums) == 0 {
 		return fmt.Errorf("no loops over %s are directly inside one another, around one sum: what changes the loops comes before", strings.Join(o.vars(), ", "))
 	}
-	return nil
+	return f.matrices(v, sums)
+}
+
+// areArrays is why a workspace that gemm uses is an array.
+const areArrays = "gemm multiplies matrices that are arrays"
+
+// matrices has the workspaces that products of matrices read or add to as arrays, however large these are.
+func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		used := false
+		for _, a := range sums {
+			used = used || a.LHS.Name == t.Name
+			cin.ExprAccesses(a.RHS, func(x *cin.Access) { used = used || x.Name == t.Name })
+		}
+		s := v.Spaces[t.Name]
+		if !used || err != nil {
+			return
+		}
+		if s.Kind != Array && s.Why == soOrdered {
+			err = fmt.Errorf("%s, and the schedule has %s", areArrays, Workspace{t.Name, s.Kind})
+			return
+		}
+		if why := f.asArray(w.Producer, t); why != nil {
+			err = fmt.Errorf("%s, and %w", areArrays, why)
+			return
+		}
+		s.Form, s.Why = Form{Kind: Array}, areArrays
+		v.Spaces[t.Name] = s
+	})
+	return err
 }
 
 // around is the assignment that s is loops over the variables around, in any order; nil where it is not.

@@ -7,6 +7,9 @@ import (
 	"distaff/codegen/cin"
 )
 
+// A schedule may ask for an array of as many places as memory can have.
+const maxArray = 1 << 40
+
 // A workspace has a place for every coordinate of a dimension of at most
 // maxPlaces that is, unless small, at most placesRatio times the entries of all
 // operands: each chunk clears its marks once.
@@ -46,10 +49,7 @@ const bitmapWork = 16
 
 // workspace is the kind of workspace t, which producer fills.
 func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
-	size := float64(1)
-	for _, v := range t.Vars {
-		size *= float64(f.Sizes[v])
-	}
+	size := f.places(t)
 	if len(t.Vars) != 1 || !f.fits(t.Vars[0]) {
 		return Space{Form: Form{Kind: HashTable}, Why: fmt.Sprintf("%s has %.4g coordinates", t.Key(), size)}
 	}

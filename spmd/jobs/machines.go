@@ -1,8 +1,15 @@
 package jobs
 
 import (
+	"slices"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/format"
 	"distaff/codegen/jobfile"
+	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/spmd/bridge"
+	"distaff/spmd/plan"
 	"distaff/spmd/program"
 )
 
@@ -28,9 +35,12 @@ func (r *run) machines() error {
 // target is where a placement has a tensor: a mode that is cut evenly over all ranks, or -1
 // where rank 0 has the whole of it, as a single rank always has; on is the machine of any other placement.
 func (r *names) target(p place.Placement, ranks int) (mode int, on *place.Machine, err error) {
-	m, err := r.f.MachineOf(p).Resolve(int64(ranks), r.lookup)
-	if err != nil {
-		return 0, nil, err
+	over := r.f.MachineOf(p)
+	m := r.grids[over]
+	if m == nil {
+		if m, err = over.Resolve(int64(ranks), r.lookup); err != nil {
+			return 0, nil, err
+		}
 	}
 	if mode, ok := p.Even(); ok && m.Points() == int64(ranks) {
 		return mode, nil, nil
@@ -64,4 +74,72 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 		}
 	}
 	return how, nil
+}
+
+// known is what is told of all tensors of a file before it runs.
+type known struct {
+	Names map[string]int64      // sizes, by their names
+	Dims  map[string][]int64    // of tensors
+	Types map[string]dtype.Type // of inputs that tell theirs
+}
+
+// products computes the grids of machines that have those of products, where placements lie over them.
+// room is the bytes that a rank may take, 0 for any number.
+func (r *names) products(k known, ranks int, room int64) error {
+	for p := range r.f.Placements() {
+		m := r.f.MachineOf(p.Placement)
+		if !m.OfProduct() || r.grids[m] != nil {
+			continue
+		}
+		var first *jobfile.Statement
+		for s := range r.f.Statements() {
+			if s.Machine() != m {
+				continue
+			}
+			grid, err := r.product(s, k, ranks, room)
+			switch had := r.grids[m]; {
+			case err != nil:
+				return s.Locate(err)
+			case had == nil:
+				first, r.grids[m] = s, grid
+			case !slices.Equal(had.Dims(), grid.Dims()):
+				return r.f.Errorf(p.At(), jobfile.Declaration, "got a placement over %s, whose grid is %s for the product of line %d and %s for that of line %d: want a machine for each",
+					m.Name, had, r.line(first), grid, r.line(s))
+			}
+		}
+	}
+	return nil
+}
+
+// product is the grid for a statement.
+func (r *names) product(s *jobfile.Statement, k known, ranks int, room int64) (*place.Machine, error) {
+	m, err := s.Machine().Resolve(int64(ranks), r.lookup)
+	if err != nil {
+		return nil, err
+	}
+	norm := notation.Normalize(s.Stmt)
+	sizes := map[string][]notation.Known{}
+	formats := map[string]format.Format{}
+	for _, a := range s.Stmt.Tensors() {
+		for _, n := range k.Dims[a.Name] {
+			sizes[a.Name] = append(sizes[a.Name], notation.Known{Size: n, Exact: true, From: a.Name})
+		}
+		formats[a.Name] = format.DenseOf(a.Order)
+		if t := r.f.Tensor(a.Name); t.Format != "" {
+			if formats[a.Name], err = format.Parse(t.Format); err != nil {
+				return nil, err
+			}
+		}
+	}
+	found, err := notation.InferSizes(norm, sizes, nil)
+	if err != nil {
+		return nil, err
+	}
+	types, err := r.f.CheckTypes(k.Types)
+	if err != nil {
+		return nil, err
+	}
+	g := plan.Given{Norm: norm, Sizes: found.Vars, Ranks: ranks, Machine: m, Room: room, ValueBytes: int64(bridge.TCS(types[s.Stmt.LHS.Name]).Size()),
+		Format: func(name string) format.Format { return formats[name] }}
+	return g.Grid()
 }

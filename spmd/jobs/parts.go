@@ -30,11 +30,11 @@ func Parts(f *jobfile.File, given map[string]input.Input, ranks int) ([]Part, er
 	if err := Kinds(f, given); err != nil {
 		return nil, err
 	}
-	found, err := r.filed()
+	found, err := r.found()
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(r.sizes, found)
+	maps.Copy(r.sizes, found.Names)
 	dims := map[string][]int64{}
 	for _, t := range f.Tensors {
 		if !t.Declared {
@@ -48,11 +48,7 @@ func Parts(f *jobfile.File, given map[string]input.Input, ranks int) ([]Part, er
 			dims[t.Name] = how.Sizes
 		}
 	}
-	known, err := r.typed()
-	if err != nil {
-		return nil, err
-	}
-	types, err := f.CheckTypes(known)
+	types, err := f.CheckTypes(found.Types)
 	if err != nil {
 		return nil, err
 	}

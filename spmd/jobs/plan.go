@@ -53,19 +53,22 @@ type PlannedTransfer struct {
 type Planner func(g *input.Given, how program.How, use func(x *forecast.Forecast, p *forecast.Planned) error) error
 
 // Plan plans a file that was bound and checked, and follows its items over so many ranks: where
-// each leaves its tensors, and what the next ones move.
-func Plan(f *jobfile.File, given map[string]input.Input, ranks int, by Planner) (*Planned, error) {
+// each leaves its tensors, and what the next ones move. room is the bytes that a rank may take, 0 for any number.
+func Plan(f *jobfile.File, given map[string]input.Input, ranks int, room int64, by Planner) (*Planned, error) {
 	parts, err := Parts(f, given, ranks)
 	if err != nil {
 		return nil, err
 	}
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
 		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, tally: tally{}, at: newState()}
-	found, err := x.filed()
+	found, err := x.found()
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(x.sizes, found)
+	maps.Copy(x.sizes, found.Names)
+	if err := x.products(found, ranks, room); err != nil {
+		return nil, err
+	}
 	for _, p := range parts {
 		x.given[p.Statement] = p.Given
 	}

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
+	"distaff/codegen/place"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/gen"
@@ -27,11 +28,13 @@ type names struct {
 	dir   string                 // of the file, to which paths in it are relative
 	sizes map[string]int64
 	types map[string]dtype.Type // of tensors that are declared without one, by their inputs
+	// grids are those of machines that are computed for products, where placements lie over them.
+	grids map[*jobfile.Machine]*place.Machine
 }
 
 // newNames knows the sizes that are given.
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
-	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{}}
+	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{}, grids: map[*jobfile.Machine]*place.Machine{}}
 	maps.Copy(r.sizes, f.Sizes)
 	return r
 }
@@ -39,23 +42,29 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 // bind gives values to the names of sizes, and types to tensors: rank 0 reads what files say of
 // theirs. What types do not hold is an error. Collective.
 func (r *run) bind() error {
-	var found struct {
-		Sizes map[string]int64
-		Types map[string]dtype.Type
-	}
+	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
-		if found.Sizes, err = r.filed(); err != nil {
-			return err
+		if found, err = r.found(); err == nil {
+			_, err = r.f.CheckTypes(found.Types)
 		}
-		if found.Types, err = r.typed(); err != nil {
-			return err
-		}
-		_, err = r.f.CheckTypes(found.Types)
 		return err
 	})
-	maps.Copy(r.sizes, found.Sizes)
+	if err != nil {
+		return err
+	}
+	maps.Copy(r.sizes, found.Names)
 	r.types = found.Types
-	return err
+	return r.products(found, r.p.Ranks(), r.p.MemoryLimit())
+}
+
+// found is what the inputs of a file tell.
+func (r *names) found() (known, error) {
+	sizes, err := r.filed()
+	if err != nil {
+		return known{}, err
+	}
+	types, err := r.typed()
+	return known{sizes.Names, sizes.Dims, types}, err
 }
 
 // path is a file that the job file names, which is relative to it.
@@ -124,13 +133,17 @@ func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 
 // where is the line of an item.
 func (r *names) where(it jobfile.Item) string {
-	line, _ := r.f.Position(it.Span().Pos)
-	return fmt.Sprintf("%s:%d", tcs.Printable(r.f.Name), line)
+	return fmt.Sprintf("%s:%d", tcs.Printable(r.f.Name), r.line(it))
 }
 
-// filed are the sizes of the names of a file, by what is given and by the tensors' inputs. What is
-// wrong of the sizes of the whole file is an error.
-func (r *names) filed() (map[string]int64, error) {
+func (r *names) line(it jobfile.Item) int {
+	line, _ := r.f.Position(it.Span().Pos)
+	return line
+}
+
+// filed are the sizes of the names and tensors of a file, by what is given and by the tensors' inputs. What
+// is wrong of the sizes of the whole file is an error.
+func (r *names) filed() (*jobfile.Sizes, error) {
 	known := map[string][]notation.Known{}
 	exactly := map[string]bool{}
 	for _, t := range r.f.Tensors {
@@ -167,7 +180,7 @@ func (r *names) filed() (map[string]int64, error) {
 			}
 		}
 	}
-	return sizes.Names, nil
+	return sizes, nil
 }
 
 // open tells whether a tensor's declaration has a name whose size is not given.

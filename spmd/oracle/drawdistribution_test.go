@@ -346,7 +346,7 @@ func (d *distributer) everywhere(a *notation.Access) bool {
 			return false
 		}
 	}
-	for _, b := range d.p.Parsed.Accesses() {
+	for _, b := range d.p.Normal.Accesses() {
 		if b.Name == a.Name && !slices.Equal(a.Vars, b.Vars) {
 			return false
 		}
@@ -389,8 +389,32 @@ func (d *distributer) order(first, rest []string) {
 	if d.turns {
 		d.Shuffle(len(d.inner), func(a, b int) { d.inner[a], d.inner[b] = d.inner[b], d.inner[a] })
 	}
-	if len(d.outer) > 0 && len(all) > 1 {
+	switch {
+	case len(d.outer) == 0 || len(all) < 2:
+	case d.chance(0.3):
+		d.swap()
+	default:
 		d.add("reorder(%s)", strings.Join(slices.Concat(d.outer, d.inner), ","))
+	}
+}
+
+// swap puts the loops that are to run over ranks outside, each by a swap with the loop in its place: such a
+// reorder omits loops, and says nothing of the leaf's.
+func (d *distributer) swap() {
+	mixed := slices.Clone(d.outer)
+	for k, v := range d.inner {
+		low := 0 // behind the inner loop before it
+		if k > 0 {
+			low = slices.Index(mixed, d.inner[k-1]) + 1
+		}
+		mixed = slices.Insert(mixed, low+d.IntN(len(mixed)-low+1), v)
+	}
+	d.add("reorder(%s)", strings.Join(mixed, ","))
+	for k, v := range d.outer {
+		if at := slices.Index(mixed, v); at != k {
+			d.add("reorder(%s,%s)", v, mixed[k])
+			mixed[k], mixed[at] = mixed[at], mixed[k]
+		}
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"distaff/codegen/dtype"
 )
 
+// khatriRao is MTTKRP, whose products of matrices read a workspace with a Khatri-Rao product, or fill one.
+const khatriRao = "A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/dd:1,0 B:ddd/ddd:1,0,2/ddd:0,2,1 C:dd/dd:1,0 D:dd/dd:1,0"
+
 // products are schedules that have a BLAS run loops, with the formats that they stand for.
 var products = []struct{ line, schedule string }{
 	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({i,j,k},gemm)"},
@@ -18,6 +21,10 @@ var products = []struct{ line, schedule string }{
 	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),reorder(i0,i1,j,k),parallelize(i0,CPUThread,NoRaces),substitute({i1,j,k},gemm)"},
 	{"C(i,j) = A(b,i,k)*B(k,j)*v(b); C:dd A:ddd/sdd/ddd:0,2,1 B:dd v:d/s", "reorder(b,i,j,k),substitute({i,j,k},gemm)"},
 	{"C(b,i,j) = A(b,i,k)*B(k,b,j); C:ddd/ddd:0,2,1/sdd A:sdd/ddd:0,2,1 B:ddd/ddd:1,0,2", "substitute({i,j,k},gemm)"},
+	{khatriRao, "reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{l,j},{l,j},W),substitute({i,l,j},gemm)"},
+	{khatriRao, "reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{k,l,j},{kw,lw,jw},W),split(i,i0,i1,2),reorder(i0,k,i1,l,j),substitute({i1,l,j},gemm)"},
+	{khatriRao, "precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),parallelize(i,CPUThread,NoRaces),substitute({k,j,l},gemm)"},
+	{khatriRao, "precompute(B(i,k,l)*D(l,j),{k,j},{kw,jw},T),substitute({kw,jw,l},gemm)"},
 	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ddd:0,2,1 B:ddd/sdd C:dd/dd:1,0", "parallelize(i,CPUThread,NoRaces),substitute({j,l,k},gemm)"},
 }
 

@@ -11,25 +11,35 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// compute gives a machine that is to be computed for a product its grid, and the statement, where the
-// user gave no schedule, that of COSMA.
-func (g *Given) compute() error {
-	if g.Machine == nil || !g.Machine.OfProduct {
-		return nil
-	}
+// Grid is the grid of a machine that is to be computed for the statement, a product of dense matrices.
+func (g *Given) Grid() (*place.Machine, error) {
 	x, why := g.product()
 	if why != "" {
-		return diag.Errorf("machine", "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
+		return nil, diag.Errorf("machine", "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
 	}
 	room := int64(0)
 	if g.Room > 0 {
 		room = max(g.Room/max(g.ValueBytes, 1), 1)
 	}
 	m, err := place.Cosma(g.Sizes[x.i], g.Sizes[x.j], g.Sizes[x.k], int64(g.Ranks), room)
+	if err == nil {
+		m.Name = g.Machine.Name
+	}
+	return m, err
+}
+
+// compute gives a machine that is to be computed for a product its grid, and the statement, where the
+// user gave no schedule, that of COSMA.
+func (g *Given) compute() error {
+	if g.Machine == nil || !g.Machine.OfProduct {
+		return nil
+	}
+	m, err := g.Grid()
 	if err != nil {
 		return err
 	}
-	m.Name, g.Machine = g.Machine.Name, m
+	g.Machine = m
+	x, _ := g.product()
 	list, err := schedule.Parse(g.Schedule)
 	switch {
 	case err != nil:

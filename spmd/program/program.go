@@ -60,6 +60,9 @@ func New(e *env.Env, o Options) *Program {
 func (p *Program) Rank() int  { return p.env.Comm.Rank() }
 func (p *Program) Ranks() int { return p.env.Comm.Size() }
 
+// MemoryLimit is the bytes that a rank may take, as they were given; 0 where nothing was said.
+func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
+
 // Context is the program's: it ends with that of Start, or when a rank fails.
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
