@@ -32,13 +32,13 @@ type Contraction struct {
 	Factors []int
 	Items   []*Contraction
 	// Vars are those of the intermediate that it makes, in the order in which they are stored: that
-	// of its consumer's loops. Kind says how, with so many Entries in all, of which Places may be
-	// there at a time.
-	Vars            []string
-	Kind            Kind
-	Entries, Places float64
-	Products        float64
-	set             set
+	// of its consumer's loops. Kind says how; it is made so often, with so many Entries in all, of which
+	// Places may be there at a time.
+	Vars                  []string
+	Kind                  Kind
+	Uses, Entries, Places float64
+	Products              float64
+	set                   set
 }
 
 // Step is a loop over Var or, where Part is not nil, the producer of an intermediate.
@@ -113,7 +113,7 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.loopsOf(x)
 	for {
-		f, ok := b.memo[x.key(len(b.Factors))]
+		f, ok := b.memo[b.key(x)]
 		if !ok || math.IsInf(f.cost, 1) {
 			panic("BUG: network: a plan comes to what cannot be computed")
 		}
@@ -121,7 +121,7 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 		switch {
 		case first.made != 0:
 			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share)})
-			_, rest := x.parted(first.made)
+			_, rest := x.parted(first.made, make([]item, 2*MaxFactors))
 			x = state{rest, x.bound}
 			vars = b.loopsOf(x)
 			continue
@@ -150,14 +150,15 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 
 // part is the producer of some items of a state.
 func (b *builder) part(x state, made set, loops []string, share float64) *Contraction {
-	own, _ := x.parted(made)
-	_, alone := b.makeCost(own, x.others(made), x.bound)
+	own, _ := x.parted(made, make([]item, 2*MaxFactors))
+	alone := b.share(x, made)
 	c := b.contraction(state{own, x.bound}, loops, share*alone)
 	open := b.open(c.set)
 	for s := open &^ x.bound; s != 0; s &= s - 1 {
 		c.Vars = append(c.Vars, b.vars[s.first()])
 	}
 	c.Kind = b.kindOf(c.set, x.bound)
+	c.Uses = share * alone * b.iterations(own, x.bound)
 	c.Entries = share * alone * b.places(open) * b.filled(c.set, open)
 	c.Places = b.places(open &^ x.bound)
 	switch c.Kind {
