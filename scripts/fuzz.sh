@@ -34,7 +34,7 @@ stage() {
     elif grep -q -- '--- SKIP' "$log"; then
         status=skipped
     fi
-    grep -hoE '_test\.go:[0-9]+: .*(cases|jobs|faults|files|right|ranks: [0-9]+ runs).*' "$log" | sed 's/^[^ ]* /    /' || true
+    grep -hoE '_test\.go:[0-9]+: .*(cases|jobs|faults|files|right|ranks: [0-9]+ runs|ranks in).*' "$log" | sed 's/^[^ ]* /    /' || true
     table+=("$(printf '%-44s %8s %12s %8d  %s' "$name" "$count" "$seed" $((SECONDS - begun)) "$status")")
 }
 
@@ -75,6 +75,7 @@ stage "faults" 200 DISTAFF_FAULTS=%N DISTAFF_FAULTS_FIRST=$((seed % 1000000)) go
 stage "inputs that change while leaves run" 100 DISTAFF_OVERWRITES=%N DISTAFF_OVERWRITES_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestOverwritten$'
 stage "too little of a resource" 50 DISTAFF_LIMITS=%N DISTAFF_LIMITS_FIRST=$((seed % 1000000)) go test ./cmd/distaff -count=1 -timeout 30m -v -run '^TestLimits$'
 stage "mutated files of every format" 5000 DISTAFF_MUTATIONS=%N DISTAFF_MUTATIONS_FIRST=$((seed % 1000000000)) go test ./cmd/distaff -count=1 -timeout 60m -v -run '^TestMutations$'
+stage "plans of every job for 65,536 ranks" 1 go test ./spmd/jobs -count=1 -timeout 60m -v -run '^TestPlanOfEveryJob$' -plan.ranks=65536
 stage "real files, every one in every format" 1 DISTAFF_ALL_DATA=1 go test ./io/convert -count=1 -timeout 30m -v -run '^TestRealFiles$'
 while read -r pkg target; do
     stage "$target of ${pkg#distaff/}" 1 go test "$pkg" -run '^$' -fuzz "^$target\$" -fuzzminimizetime 1x -fuzztime "${FUZZTIME:-45s}"

@@ -50,10 +50,13 @@ type Group struct {
 func EvenCuts(size, n int64) []int64 {
 	cuts := make([]int64, n+1)
 	for k := range cuts {
-		cuts[k] = mulDiv(int64(k), size, n)
+		cuts[k] = EvenCut(size, n, int64(k))
 	}
 	return cuts
 }
+
+// EvenCut is where range k of EvenCuts begins; range n is the end.
+func EvenCut(size, n, k int64) int64 { return mulDiv(k, size, n) }
 
 // mulDiv is k*size/n without overflow, for 0 <= k <= n.
 func mulDiv(k, size, n int64) int64 {

@@ -5,14 +5,16 @@ import (
 	"distaff/spmd/assemble"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
 )
 
 // assembly is what a plan's result is put together of: the blocks that steps make, which overlap, and
 // the pieces that they become.
-func assembly(p *plan.Problem, dims []int64) *assemble.Sum {
-	s := &assemble.Sum{Pieces: assemble.PiecesOf(p.Assembled, dims)}
+func assembly(p *plan.Problem, like transfer.Like) *assemble.Sum {
+	s := &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Dims)}
+	s.Parts = make([]assemble.Piece, 0, p.Result.Pieces())
 	for b := range plan.Block(p.Result.Pieces()) {
-		box, from, to := p.Part(b, dims)
+		box, from, to := p.Part(b, like.Dims)
 		s.Parts = append(s.Parts, assemble.Piece{Rank: p.Result.OwnerOf(b), Region: assemble.Region{Box: box, From: from, To: to}})
 	}
 	return s
@@ -21,8 +23,7 @@ func assembly(p *plan.Problem, dims []int64) *assemble.Sum {
 // assemble makes the pieces of the result that live at this rank of the blocks, which it takes over, that are
 // complete here, and those of other ranks. Collective.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
-	s := assembly(r.Plan, r.Result.Dims)
-	s.Like = r.Result
+	s := assembly(r.Plan, r.Result)
 	o := assemble.Options{Alloc: r.Alloc, Limit: r.Limit, Threads: r.Threads, Tag: tagCombine}
 	if r.Sparse != nil {
 		o.Shape = r.Sparse.Shape
@@ -64,7 +65,7 @@ func (f *Forecast) assembled(c *Cost) {
 		c.ranks[ranks[0]].added += f.Resting(b).Memory()
 		for _, to := range f.copies(c, f.Resting(b), ranks[0], ranks[1:]) {
 			if f.Watch != nil {
-				f.Watch.Part(part.Box(b, f.Dims), f.Resting(b), ranks[0], to)
+				f.Watch.Part(part.Box(b, f.Like.Dims), f.Resting(b), ranks[0], to)
 			}
 		}
 	}
@@ -73,7 +74,7 @@ func (f *Forecast) assembled(c *Cost) {
 		box = r.Box
 		return f.Part(box)
 	}
-	assembly(f.Plan, f.Dims).Moves(size, func(z plan.Size, from, to int) {
+	assembly(f.Plan, f.Like).Moves(size, func(z plan.Size, from, to int) {
 		c.travel(z, from, to)
 		if f.Watch != nil {
 			f.Watch.Part(box, z, from, to)

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
 )
 
 // Forecast is a computation before there are blocks: what Compute would move and hold,
 // from the plan that it follows and the sizes that blocks are taken to have.
 type Forecast struct {
 	Plan     *plan.Problem
-	Operands []plan.Sizes // by operand
-	Result   plan.Sizes   // of the blocks that steps make
-	Dims     []int64      // of the result
-	Resting  plan.Sizes   // of the result as it lies in the end, where that is put together of blocks that overlap
+	Operands []plan.Sizes  // by operand
+	Result   plan.Sizes    // of the blocks that steps make
+	Like     transfer.Like // of the result
+	Resting  plan.Sizes    // of the result as it lies in the end, where that is put together of blocks that overlap
 	// Part is the size of what a block of the result has in a box.
 	Part   func(box [][2]int64) plan.Size
 	Sparse bool    // the result is, so that Making asks what steps add

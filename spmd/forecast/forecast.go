@@ -19,6 +19,7 @@ import (
 	"distaff/spmd/prepared"
 	"distaff/spmd/stats"
 	"distaff/spmd/store"
+	"distaff/spmd/transfer"
 )
 
 // Wanted is what a job asks of its memory.
@@ -186,7 +187,7 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 // exec is what exec is asked of computing.
 func (x *Forecast) exec() *exec.Forecast {
 	f := &exec.Forecast{Plan: x.p, Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
-		Dims: x.result().Dims, Resting: x.assembled().Block, Part: x.result().In}
+		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type, Kinds: x.result().Kinds, Modes: x.result().Modes}, Resting: x.assembled().Block, Part: x.result().In}
 	for _, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands = append(f.Operands, s.Block)
 	}

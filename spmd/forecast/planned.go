@@ -312,6 +312,7 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 	if home.Placement != nil {
 		t.Placement = home.Placement.String()
 	}
+	t.Owners = make([]int, 0, t.Blocks)
 	for b := range plan.Block(t.Blocks) {
 		t.Owners = append(t.Owners, s.Partition.OwnerOf(b))
 		t.Bytes += s.Block(b).Bytes

@@ -17,6 +17,7 @@ import (
 	"distaff/spmd/prepared"
 	"distaff/spmd/program"
 	"distaff/spmd/stats"
+	"distaff/spmd/store"
 )
 
 // Planned is what a job file would do on its ranks, without running it. Bytes and messages
@@ -60,7 +61,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, room int64, 
 		return nil, err
 	}
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
-		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, tally: tally{}, at: newState()}
+		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
 	found, err := x.found()
 	if err != nil {
 		return nil, err
@@ -95,6 +96,7 @@ type follower struct {
 	placed   map[string]*input.Held // what place has made, by tensor and mode
 	known    map[*input.Held]bool   // what every rank has
 	done     map[string]passed      // passes of repeats, by where they began
+	lists    map[string][]*store.Blocks
 	tally    tally
 	at       *state
 	atMost   bool
@@ -110,7 +112,7 @@ type variant struct {
 type planned struct {
 	result, old string // old is the operand that is the result's old value
 	plan        *forecast.Planned
-	running     stats.Comm // of a run, of operands that are where it wants them
+	running     *stats.Comm // of a run, of operands that are where it wants them
 	accesses    []forecast.Access
 	left        map[string]*input.Held
 }
@@ -161,21 +163,19 @@ func (s *state) write(name string, h *input.Held) {
 // tally counts what items do.
 type tally map[count]int64
 
-// count is one number of an item's: of a rank, or of all moves of a tensor.
+// count is one number of an item's: how often it does something.
 type count struct {
 	item   jobfile.Item
 	what   what
-	tensor string
-	rank   int
+	tensor string      // that moves; "" of what it computes
+	comm   *stats.Comm // of carries: what is sent each time
 }
 
 type what byte
 
 const (
 	runs what = iota
-	sent
-	received
-	messages
+	carries
 	times
 	inexact
 )
@@ -189,17 +189,8 @@ func (t tally) add(o tally, n int64) {
 
 // travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
 // computes.
-func (t tally) travel(it jobfile.Item, tensor string, c stats.Comm) {
-	for rank := range c.BytesSent {
-		for _, x := range []struct {
-			what what
-			n    int64
-		}{{sent, c.BytesSent[rank]}, {messages, c.MessagesSent[rank]}, {received, c.BytesReceived[rank]}} {
-			if x.n != 0 {
-				t[count{it, x.what, tensor, rank}] += x.n
-			}
-		}
-	}
+func (t tally) travel(it jobfile.Item, tensor string, c *stats.Comm) {
+	t[count{it, carries, tensor, c}]++
 }
 
 func (x *follower) items(items []jobfile.Item) error {
@@ -324,22 +315,23 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 		return // what reads a tensor to where it is placed is no part of a statement's traffic
 	}
 	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds && slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
-	all, any, inexactly := newComm(x.ranks), false, int64(0)
+	var all *stats.Comm
+	estimated := false
 	a.Blocks.Moves(h.Blocks, asIs, h.Entries, func(z plan.Size, from, to int) {
-		any = true
+		if all == nil {
+			all = newComm(x.ranks)
+		}
 		all.BytesSent[from] += z.Bytes
 		all.MessagesSent[from] += z.Arrays
 		all.BytesReceived[to] += z.Bytes
-		if z.Entries > 0 {
-			inexactly++
-		}
+		estimated = estimated || z.Entries > 0
 	})
-	if !any {
+	if all == nil {
 		return
 	}
 	x.tally.travel(it, name, all)
-	if inexactly > 0 {
-		x.tally[count{item: it, what: inexact, tensor: name}] += inexactly
+	if estimated {
+		x.tally[count{item: it, what: inexact, tensor: name}]++
 	}
 	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
@@ -355,32 +347,33 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 		bytes *= d
 	}
 	z.Add(bytes, 1)
-	c := func(w what, rank int, n int64) { x.tally[count{it, w, name, rank}] += n }
-	switch {
-	case h == nil && a.Number, x.known[h]:
+	if h == nil && a.Number || x.known[h] {
 		return
+	}
+	c := newComm(x.ranks)
+	switch {
 	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
 		for n, box := range h.Blocks.Boxes {
 			r := box[h.Blocks.Modes[0]]
 			own := bytes / max(h.Blocks.Dims[h.Blocks.Modes[0]], 1) * (r[1] - r[0])
-			if c(sent, n, own); own > 0 {
-				c(messages, n, 1)
+			c.BytesSent[n], c.BytesReceived[n] = own, bytes-own
+			if own > 0 {
+				c.MessagesSent[n] = 1
 			}
-			c(received, n, bytes-own)
 		}
 	default:
 		if h != nil {
 			x.move(it, name, a, h, false)
 		}
 		owner := a.Blocks.Partition.OwnerOf(0)
-		c(sent, owner, z.Bytes)
-		c(messages, owner, z.Arrays)
+		c.BytesSent[owner], c.MessagesSent[owner] = z.Bytes, z.Arrays
 		for rank := range x.ranks {
 			if rank != owner {
-				c(received, rank, z.Bytes)
+				c.BytesReceived[rank] = z.Bytes
 			}
 		}
 	}
+	x.tally.travel(it, name, c)
 	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
 	}
@@ -436,16 +429,30 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		if err != nil {
 			return err
 		}
-		k.plan, k.running, k.accesses = p, running, f.Accesses()
+		k.plan, k.running, k.accesses = p, &running, f.Accesses()
 		for _, a := range k.accesses {
 			h := f.Left(a.Operand)
+			x.share(h.Blocks)
 			k.left[a.Operand], x.known[h] = h, a.Replicated && len(h.Blocks.Owners) == 1
 		}
 		h := f.Left(f.Result())
+		x.share(h.Blocks)
 		k.left[f.Result()], x.known[h] = h, known
 		return nil
 	})
 	return k, err
+}
+
+// share has the blocks of tensors that lie alike share their lists, which are long for many ranks.
+func (x *follower) share(b *store.Blocks) {
+	key := fmt.Sprint(b.Dims, len(b.Owners))
+	for _, o := range x.lists[key] {
+		if slices.Equal(b.Owners, o.Owners) && slices.EqualFunc(b.Boxes, o.Boxes, slices.Equal) {
+			b.Owners, b.Boxes = o.Owners, o.Boxes
+			return
+		}
+	}
+	x.lists[key] = append(x.lists[key], b)
 }
 
 // fetch brings a tensor that no statement has read to the ranks, as program.Place and what reads
@@ -519,12 +526,12 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 
 // report is the plan of the whole file.
 func (x *follower) report() *Planned {
-	out := &Planned{AtMost: x.atMost, Comm: newComm(x.ranks)}
+	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
 	items := map[jobfile.Item]int{}
 	moving(x.f.Items, func(it jobfile.Item) {
 		items[it] = len(out.Items)
 		line, _ := x.f.Position(it.Span().Pos)
-		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: newComm(x.ranks)}
+		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			p.Text = it.Text
@@ -541,11 +548,14 @@ func (x *follower) report() *Planned {
 	})
 	for c, n := range x.tally {
 		k, ok := items[c.item]
-		if ok && c.rank < x.ranks {
-			addTo(&out.Comm, c, n)
-			addTo(&out.Items[k].Comm, c, n)
+		if !ok {
+			continue
 		}
-		if ok && c.tensor != "" {
+		if c.what == carries {
+			addTo(&out.Comm, c.comm, n)
+			addTo(&out.Items[k].Comm, c.comm, n)
+		}
+		if c.tensor != "" {
 			out.Items[k].transfer(c, n)
 		}
 	}
@@ -565,10 +575,11 @@ func (p *PlannedItem) transfer(c count, n int64) {
 		p.Moves = append(p.Moves, PlannedTransfer{Tensor: c.tensor, Exact: true})
 	}
 	switch t := &p.Moves[k]; c.what {
-	case sent:
-		t.Bytes += n
-	case messages:
-		t.Messages += n
+	case carries:
+		for rank := range c.comm.BytesSent {
+			t.Bytes += n * c.comm.BytesSent[rank]
+			t.Messages += n * c.comm.MessagesSent[rank]
+		}
 	case times:
 		t.Times += n
 	case inexact:
@@ -576,18 +587,15 @@ func (p *PlannedItem) transfer(c count, n int64) {
 	}
 }
 
-func newComm(ranks int) stats.Comm {
-	return stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
+func newComm(ranks int) *stats.Comm {
+	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
 }
 
-// addTo adds a number to a rank's, if it is one of those.
-func addTo(to *stats.Comm, c count, n int64) {
-	switch c.what {
-	case sent:
-		to.BytesSent[c.rank] += n
-	case received:
-		to.BytesReceived[c.rank] += n
-	case messages:
-		to.MessagesSent[c.rank] += n
+// addTo adds n times what is sent.
+func addTo(to, c *stats.Comm, n int64) {
+	for rank := range c.BytesSent {
+		to.BytesSent[rank] += n * c.BytesSent[rank]
+		to.BytesReceived[rank] += n * c.BytesReceived[rank]
+		to.MessagesSent[rank] += n * c.MessagesSent[rank]
 	}
 }

@@ -59,6 +59,7 @@ func (g *Target) blocks(rank int) []plan.Block {
 // Blocks describes the target's blocks over the ranks, without any of them.
 func (g *Target) Blocks() *store.Blocks {
 	x := &store.Blocks{Dims: g.Spec.Dims, Type: g.Spec.Type, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Own: map[int]*tcs.Tensor{}}
+	x.Owners, x.Boxes = make([]int, 0, g.Partition.Pieces()), make([][][2]int64, 0, g.Partition.Pieces())
 	for b := range plan.Block(g.Partition.Pieces()) {
 		x.Owners = append(x.Owners, g.Partition.OwnerOf(b))
 		x.Boxes = append(x.Boxes, g.Partition.Box(b, g.Spec.Dims))

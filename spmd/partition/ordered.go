@@ -73,8 +73,8 @@ func (a *Axis) Bounds(i int64, own []int64) [][2]int64 {
 		box[k] = [2]int64{0, n}
 	}
 	if !a.Wide {
-		cuts := place.EvenCuts(own[0], a.Ranges())
-		box[0] = [2]int64{cuts[i], cuts[i+1]}
+		n := a.Ranges()
+		box[0] = [2]int64{place.EvenCut(own[0], n, i), place.EvenCut(own[0], n, i+1)}
 	}
 	return box
 }

@@ -139,22 +139,27 @@ type homes struct {
 	part    *partition.Partition
 	machine []int64
 	size    int             // the number of ranks
-	ranks   [][]int         // by block
-	lists   map[int64][]int // of blocks that a placement has, by their first point of the machine
-	copies  bool            // some block lives at several
+	of      []int32         // by block: the rank, or which of lists it is where those are used
+	lists   [][]int         // the ranks of blocks with copies
+	numbers map[int64]int32 // of lists, by the first point of the machine
 }
 
 // settle has the partition say so.
 func (x *homes) settle() {
-	x.part.Owner = func(at []int64) int { return x.ranks[x.part.Of(at)][0] }
-	if x.copies {
-		x.part.Copies = func(at []int64) []int { return x.ranks[x.part.Of(at)] }
+	if x.lists == nil {
+		x.part.Owner = func(at []int64) int { return int(x.of[x.part.Of(at)]) }
+		return
+	}
+	x.part.Owner = func(at []int64) int { return x.lists[x.of[x.part.Of(at)]][0] }
+	if slices.ContainsFunc(x.lists, func(list []int) bool { return len(list) > 1 }) {
+		x.part.Copies = func(at []int64) []int { return x.lists[x.of[x.part.Of(at)]] }
 	}
 }
 
 // first has each block live at the rank of the first point that reads it.
 func (x *homes) first(w *flow.Walk, cut []int) {
 	at := make([]int64, len(cut))
+	x.of = make([]int32, 0, x.part.Pieces())
 	for b := range Block(x.part.Pieces()) {
 		x.part.At(b, at)
 		rank := 0
@@ -162,7 +167,7 @@ func (x *homes) first(w *flow.Walk, cut []int) {
 			rank = w.Rank(point)
 			break
 		}
-		x.ranks = append(x.ranks, []int{rank})
+		x.of = append(x.of, int32(rank))
 	}
 }
 
@@ -191,9 +196,10 @@ func (x *homes) within(h *place.Home, sizes []int64) bool {
 		}
 	}
 	at := make([]int64, len(x.part.Axes))
+	x.of = make([]int32, 0, x.part.Pieces())
 	for b := range Block(x.part.Pieces()) {
 		x.part.At(b, at)
-		x.ranks = append(x.ranks, x.piece(h, of, at))
+		x.of = append(x.of, x.piece(h, of, at))
 	}
 	return true
 }
@@ -221,9 +227,9 @@ func contained(fine, coarse []int64) ([]int64, bool) {
 	return of, true
 }
 
-// piece is the ranks where the block at these ranges of the axes lives: of the dimensions that cut a
+// piece is where the block at these ranges of the axes lives, as of has it: of the dimensions that cut a
 // mode, or the storage order, the inner ones count fastest.
-func (x *homes) piece(h *place.Home, of [][]int64, at []int64) []int {
+func (x *homes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	coordinates := make([]int64, len(h.Dims))
 	left := map[int]int64{}
 	ordered := int64(0)
@@ -253,28 +259,33 @@ func (x *homes) piece(h *place.Home, of [][]int64, at []int64) []int {
 	return x.points(h, coordinates)
 }
 
-// points are the ranks of a point of the machine and of all that differ from it in copied dimensions, of which
-// its coordinates are 0. Blocks that live at the same ranks share the list.
-func (x *homes) points(h *place.Home, coordinates []int64) []int {
-	number := int64(0)
+// points is where a block lives whose placement has it at a point of the machine and at all that differ from it in
+// copied dimensions, of which its coordinates are 0. Blocks that live at the same ranks share the list.
+func (x *homes) points(h *place.Home, coordinates []int64) int32 {
+	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
+		return int32(x.rank(coordinates))
+	}
+	point := int64(0)
 	for d, c := range coordinates {
-		number = number*x.machine[d] + c
+		point = point*x.machine[d] + c
 	}
-	list, ok := x.lists[number]
+	k, ok := x.numbers[point]
 	if ok {
-		return list
+		return k
 	}
+	var list []int
 	had := map[int]bool{}
 	x.each(h, coordinates, 0, func() {
 		if r := x.rank(coordinates); !had[r] {
 			had[r], list = true, append(list, r)
 		}
 	})
-	if x.lists == nil {
-		x.lists = map[int64][]int{}
+	if x.numbers == nil {
+		x.numbers = map[int64]int32{}
 	}
-	x.lists[number], x.copies = list, x.copies || len(list) > 1
-	return list
+	k = int32(len(x.lists))
+	x.numbers[point], x.lists = k, append(x.lists, list)
+	return k
 }
 
 // each calls yield with all coordinates of copied dimensions, from dimension d on.

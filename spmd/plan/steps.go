@@ -37,73 +37,110 @@ func (p *Problem) running(tuple []int64, list []int) []int {
 // scopes follows the numbers of the operands' scopes as a rank's points go by.
 type scopes struct {
 	p    *Problem
-	last []int64 // the point before; nil at first
+	last []int64 // the point before
+	any  bool    // there was one
 	at   []int64 // by operand
 }
 
-func (p *Problem) newScopes() *scopes {
-	s := &scopes{p: p, at: make([]int64, len(p.Operands))}
+func (p *Problem) newScopes() *scopes { return &scopes{p: p, at: make([]int64, len(p.Operands))} }
+
+// begin goes to before the first point.
+func (s *scopes) begin() {
+	s.any = false
 	for k := range s.at {
 		s.at[k] = -1
 	}
-	return s
 }
 
 // next goes on to a point.
 func (s *scopes) next(point []int64) {
 	same := 0 // loops
-	for s.last != nil && same < len(point) && s.last[same] == point[same] {
+	for s.any && same < len(point) && s.last[same] == point[same] {
 		same++
 	}
 	for k := range s.at {
-		if s.last == nil || s.p.Operands[k].Scope > same {
+		if !s.any || s.p.Operands[k].Scope > same {
 			s.at[k]++
 		}
 	}
-	s.last = append(s.last[:0], point...)
-	if s.last == nil {
-		s.last = []int64{}
-	}
+	s.last, s.any = append(s.last[:0], point...), true
 }
 
 // Steps yields what a rank runs, in order.
 func (p *Problem) Steps(rank int) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
 		for s := range p.EachStep(rank) {
-			own := *s
-			own.Tuple, own.Need, own.Instances = slices.Clone(s.Tuple), slices.Clone(s.Need), slices.Clone(s.Instances)
-			if !yield(own) {
+			if !yield(s.Clone()) {
 				return
 			}
 		}
 	}
 }
 
+// Clone is the step in memory of its own.
+func (s *Step) Clone() Step {
+	own := *s
+	own.Tuple, own.Need, own.Instances = slices.Clone(s.Tuple), slices.Clone(s.Need), slices.Clone(s.Instances)
+	return own
+}
+
 // EachStep is Steps in memory that is used again for the next step.
 func (p *Problem) EachStep(rank int) iter.Seq[*Step] {
-	return func(yield func(*Step) bool) {
-		extended, scopes := p.extended(), p.newScopes()
-		s := &Step{Tuple: make([]int64, len(p.Vars)), Instances: scopes.at}
-		var groups []int
-		made := begun{}
-		for point := range p.Walk().Points(rank) {
-			p.tuple(point, s.Tuple)
-			scopes.next(point)
-			groups = p.running(s.Tuple, groups)
-			for _, g := range groups {
-				s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(extended, s.Tuple), rank}
-				s.First, s.Need = made.first(s.Partial), s.Need[:0]
-				for k := range p.Operands {
-					if o := &p.Operands[k]; slices.Contains(o.Groups, g) {
-						s.Need = append(s.Need, Need{k, p.block(o.Cut, s.Tuple)})
-					}
-				}
-				if !yield(s) {
-					return
-				}
+	return func(yield func(*Step) bool) { p.stepping().each(rank, yield) }
+}
+
+// AllSteps yields every rank's steps with the rank, those of rank 0 first, in memory that is used again for the
+// next step.
+func (p *Problem) AllSteps() iter.Seq2[int, *Step] {
+	return func(yield func(int, *Step) bool) {
+		x := p.stepping()
+		for rank := range p.Ranks {
+			if !x.each(rank, func(s *Step) bool { return yield(rank, s) }) {
+				return
 			}
 		}
 	}
+}
+
+// stepping goes over the steps of one rank after another.
+type stepping struct {
+	p        *Problem
+	walk     *flow.Walk
+	extended []int
+	scopes   *scopes
+	step     Step
+	groups   []int
+}
+
+func (p *Problem) stepping() *stepping {
+	x := &stepping{p: p, walk: p.Walk(), extended: p.extended(), scopes: p.newScopes()}
+	x.step.Tuple, x.step.Instances = make([]int64, len(p.Vars)), x.scopes.at
+	return x
+}
+
+// each calls yield with the steps of a rank, in order, until it returns false.
+func (x *stepping) each(rank int, yield func(*Step) bool) bool {
+	p, s := x.p, &x.step
+	x.scopes.begin()
+	made := begun{}
+	for point := range x.walk.Points(rank) {
+		p.tuple(point, s.Tuple)
+		x.scopes.next(point)
+		x.groups = p.running(s.Tuple, x.groups)
+		for _, g := range x.groups {
+			s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(x.extended, s.Tuple), rank}
+			s.First, s.Need = made.first(s.Partial), s.Need[:0]
+			for k := range p.Operands {
+				if o := &p.Operands[k]; slices.Contains(o.Groups, g) {
+					s.Need = append(s.Need, Need{k, p.block(o.Cut, s.Tuple)})
+				}
+			}
+			if !yield(s) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // begun are the partial blocks that a rank has begun.
@@ -175,19 +212,6 @@ func (p *Problem) repeats(extended []int) (once []bool, times int64) {
 		}
 	}
 	return once, times
-}
-
-// AllSteps yields every rank's steps with the rank, those of rank 0 first.
-func (p *Problem) AllSteps() iter.Seq2[int, Step] {
-	return func(yield func(int, Step) bool) {
-		for rank := range p.Ranks {
-			for s := range p.Steps(rank) {
-				if !yield(rank, s) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Reads yields the blocks of an operand that a rank's steps read, each once.

@@ -143,6 +143,7 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 func (k *Statement) blocksOf(name string, part *partition.Partition, own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	f := k.Formats[name]
 	b := &store.Blocks{Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name]), Kinds: f.Letters(), Modes: f.Order, Own: map[int]*tcs.Tensor{}}
+	b.Owners, b.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
 	for n := range plan.Block(part.Pieces()) {
 		b.Owners = append(b.Owners, part.OwnerOf(n))
 		b.Boxes = append(b.Boxes, part.Box(n, b.Dims))

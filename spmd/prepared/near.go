@@ -38,7 +38,7 @@ func (k *Statement) newNear() *near {
 		}
 		steps[rank] = true
 		if total++; rank == k.Comm.Rank() || total == 1 {
-			n.step = s
+			n.step = s.Clone()
 		}
 	}
 	small := k.bytes(k.p.Result) <= resultMost

@@ -51,7 +51,8 @@ type Flow struct {
 	homeSets  [][]int   // the ranks where pieces live, each list once, but for some that begin alike
 	homeOf    []int32   // by piece, which of them; nil: not yet found
 	first     []int     // see firsts
-	living    [][]int64 // the pieces that live at each rank; nil: not yet found
+	setsAt    [][]int32 // of each rank, which of homeSets it is in and other ranks are not; nil: not yet found
+	piecesOf  [][]int64 // the pieces of each of homeSets
 	slab      []int64   // memory for the pieces that are given out
 }
 
@@ -198,22 +199,32 @@ func (f *Flow) homes(b int64) []int {
 	return f.home
 }
 
-// livingAt are the pieces that live at a rank and that another may lack.
+// livingAt are the pieces that live at a rank and that another may lack, in order.
 func (f *Flow) livingAt(rank int) []int64 {
-	if f.living != nil {
-		return f.living[rank]
-	}
-	f.living = make([][]int64, f.w.Ranks)
-	for b := range f.pieces() {
-		homes := f.homes(b)
-		if len(homes) == f.w.Ranks {
-			continue
+	if f.setsAt == nil {
+		f.tabulate()
+		f.setsAt, f.piecesOf = make([][]int32, f.w.Ranks), make([][]int64, len(f.homeSets))
+		for k, homes := range f.homeSets {
+			if len(homes) < f.w.Ranks {
+				for _, r := range homes {
+					f.setsAt[r] = append(f.setsAt[r], int32(k))
+				}
+			}
 		}
-		for _, r := range homes {
-			f.living[r] = append(f.living[r], b)
+		for b, k := range f.homeOf {
+			f.piecesOf[k] = append(f.piecesOf[k], int64(b))
 		}
 	}
-	return f.living[rank]
+	sets := f.setsAt[rank]
+	if len(sets) == 1 {
+		return f.piecesOf[sets[0]]
+	}
+	var list []int64
+	for _, k := range sets {
+		list = append(list, f.piecesOf[k]...)
+	}
+	slices.Sort(list)
+	return list
 }
 
 // has tells whether a sorted list has a rank.

@@ -1,0 +1,147 @@
+package jobs_test
+
+import (
+	"context"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"distaff/io/tcs"
+)
+
+var planRanks = flag.Int("plan.ranks", 1024, "for how many ranks TestPlanOfEveryJob plans")
+
+// bytesPerRank is the most memory that may be live for each of a plan's ranks while it is made: the half of 1 GB for
+// 65,536, since a process takes twice what is live before its garbage is collected.
+const bytesPerRank = 0.5e9 / 65536
+
+// leastPlanned is what a plan may take whatever the number of its ranks.
+const leastPlanned = 2 << 20
+
+// largest is the most ranks, of at most so many, that the algorithm's machine has as points.
+func (g growth) largest(ranks int) int {
+	least, next := g.ranks[0], g.ranks[1]
+	switch next / least {
+	case 4: // squares, of which there are c
+		c := side(least, 3)
+		s := int(math.Sqrt(float64(ranks/c) + 0.5))
+		s -= s % c
+		return s * s * c
+	case 8:
+		s := int(math.Cbrt(float64(ranks) + 0.5))
+		return s * s * s
+	}
+	return ranks
+}
+
+// TestPlanOfEveryJob plans every example for many ranks, of weakly scaled sizes where it has params of them, and holds
+// the memory that this takes to a bound.
+func TestPlanOfEveryJob(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plans for thousands of ranks")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.dst"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no job files: %v", err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".dst")
+		any := true
+		for _, g := range growths {
+			if g.algorithm == name {
+				any = false
+				ranks := g.largest(*planRanks)
+				planWithin(t, g.title, path, ranks, g.params(ranks))
+			}
+		}
+		if any {
+			planWithin(t, name, path, *planRanks, lined(*planRanks))
+		}
+	}
+}
+
+// planWithin plans a job file for so many ranks, in bounded memory.
+func planWithin(t *testing.T, title, path string, ranks int, params map[string]string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := map[string]string{}
+	for name, value := range params {
+		if strings.Contains(string(text), "\nparam "+name+" ") {
+			own[name] = value
+		}
+	}
+	j, err := file(path, string(text), own)
+	if err != nil {
+		t.Fatalf("%s: %v", title, err)
+	}
+	j.Ranks = ranks
+	at := time.Now()
+	peak := peakOf(func() {
+		p, err := j.Plan(context.Background(), 4)
+		if err != nil {
+			t.Fatalf("%s on %d ranks: %v", title, ranks, err)
+		}
+		if len(p.Comm.BytesSent) != ranks {
+			t.Errorf("%s: got a plan for %d ranks, want %d", title, len(p.Comm.BytesSent), ranks)
+		}
+	})
+	t.Logf("%s: %d ranks in %v and %s", title, ranks, time.Since(at).Round(10*time.Millisecond), tcs.Size(peak))
+	if most := leastPlanned + int64(float64(ranks)*bytesPerRank); peak > most {
+		t.Errorf("%s: a plan for %d ranks takes %s, want at most %s", title, ranks, tcs.Size(peak), tcs.Size(most))
+	}
+}
+
+// peakOf is the most memory that is live at once while f runs, beside what is before: the largest of what the garbage
+// collector finds, which runs often meanwhile.
+func peakOf(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
+	var found []int64
+	live := func() {
+		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(s)
+		found = append(found, int64(s[0].Value.Uint64()))
+	}
+	live()
+	ended := make(chan struct{})
+	done := make(chan struct{})
+	cycles := make(chan struct{}, 1)
+	var watch func(*[16]byte)
+	watch = func(*[16]byte) {
+		select {
+		case cycles <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ended:
+		default:
+			runtime.SetFinalizer(new([16]byte), watch)
+		}
+	}
+	runtime.SetFinalizer(new([16]byte), watch)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-cycles:
+				live()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	f()
+	close(ended)
+	<-done
+	return slices.Max(found) - found[0]
+}
