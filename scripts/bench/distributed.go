@@ -76,7 +76,7 @@ var (
 	}
 	sddmmNonzeros = placedJob{
 		stmt: sddmmRows.stmt, operands: sddmmRows.operands, formats: sddmmRows.formats,
-		placements: "A(x,y) -> M(~(x,y)); B(x,y) -> M(~(x,y)); C(x,y) -> M(x); D(x,y) -> M(*)",
+		placements: "A(x,y) -> M(~(x,y)); B(x,y) -> M(~(x,y)); C(x,y) -> M(*); D(x,y) -> M(*)",
 		schedule:   "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({A,B,C,D},fpo)",
 	}
 )
