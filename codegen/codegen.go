@@ -103,7 +103,7 @@ type Request struct {
 	Names map[string]string
 	// Accumulate asks for a leaf that adds to a result which is there already, and
 	// holds, among other coordinates, those that it would store. It is made
-	// where the result would have an operand's level arrays (see Result.Accumulate).
+	// where the result is dense or would have an operand's level arrays (see Result.Accumulate).
 	Accumulate bool
 	// FixedPattern asks for the numeric phase alone: the leaf is called with a result that
 	// has its level arrays already, such as those of an earlier result over operands
@@ -217,9 +217,9 @@ type Result struct {
 	// values as that level of the argument has positions, times the sizes of
 	// the dense levels below it.
 	Shares int
-	// Accumulate: the leaf adds its values to those that the result has, at the
-	// positions that the last argument (Arg.Map) tells, and reads and writes
-	// nothing else of it. The widths are those of Shares all the same.
+	// Accumulate: the leaf adds its values to those that the result has: of a dense one at
+	// their places; of any other at the positions that the last argument (Arg.Map) tells, and
+	// reads and writes nothing else of it. The widths are those of Shares all the same.
 	Accumulate bool
 	// FixedPattern: the leaf takes the level arrays, whose owner they stay with, as well
 	// as memory for the values from the caller. It writes every value: 0 at

@@ -27,19 +27,22 @@ func (c *compilation) arrays() error {
 }
 
 // into makes the leaf add to a result that is there, where the request asks for that and
-// the result has an operand's level arrays: its values to those at the positions of a map,
-// which becomes the last argument.
+// the result is dense, or has an operand's level arrays: its values then to those at the positions of
+// a map, which becomes the last argument.
 func (c *compilation) into() error {
 	u := c.unit
-	u.Args, u.Result.Accumulate = slices.Clone(c.args), c.Accumulate && u.Result.Shares >= 0
+	dense := u.Result.Format.AllDense()
+	u.Args, u.Result.Accumulate = slices.Clone(c.args), c.Accumulate && (dense || u.Result.Shares >= 0)
 	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
 	if !u.Result.Accumulate {
 		return nil
 	}
-	result := u.Result.Format
-	width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
-	u.Args = append(u.Args, Arg{Map: true, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}, PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
-	c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
+	if !dense {
+		result := u.Result.Format
+		width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
+		u.Args = append(u.Args, Arg{Map: true, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}, PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
+		c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
+	}
 	target := cin.Target(u.CIN).Name
 	u.CIN = cin.Map(u.CIN, func(s cin.Stmt) cin.Stmt {
 		a, ok := s.(*cin.Assign)
@@ -71,7 +74,7 @@ func (c *compilation) lower() error {
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA, Extern: c.Extern,
+		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Adds: u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA, Extern: c.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)

@@ -14,7 +14,7 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// summed are statements with a sparse result that splits of a reduction
+// summed are statements with a result that splits of a reduction
 // variable make several steps of a rank add to. inPlace says that their leaves add to it.
 var summed = []struct {
 	stmt    string
@@ -30,6 +30,11 @@ var summed = []struct {
 	{"A(i) = B(i,j,l)*x(l)", map[string]string{"A": "s", "B": "sss"}, true},
 	{"A(i,j) = E(i,j)*D(l,j)*D(l,i)", map[string]string{"A": "ds", "E": "ds"}, true},
 	{"A(i,j) += B(i,j,l)*x(l)", map[string]string{"A": "ss", "B": "sss"}, true},
+	{"A(i,j) = B(i,j,l)*x(l)", map[string]string{"A": "dd", "B": "sss"}, true},
+	{"A(j,i) = B(i,j,l)*x(l) + E(i,j)", map[string]string{"A": "dd:1,0", "B": "dss", "E": "ds"}, true},
+	{"A(i,j) += B(i,j,l)*F(l)", map[string]string{"A": "dd", "B": "sss", "F": "s"}, true},
+	{"A(i,j,k) = B(i,j,l)*D(l,k)", map[string]string{"A": "ddd", "B": "ddd"}, true},
+	{"A(i,j) = E(i,l)*G(l,j)", map[string]string{"A": "dd", "E": "ds", "G": "ds"}, true},
 	{"A(i,j) = B(i,j,l)*F(l)", map[string]string{"A": "ss", "B": "sss", "F": "s"}, false},
 	{"A(i,j) = E(i,l)*G(l,j)", map[string]string{"A": "ds", "E": "ds", "G": "ds"}, false},
 	{"A(i,j) = E(i,l)*G(l,j) - E(i,j)", map[string]string{"A": "ss", "E": "ds", "G": "ss"}, false},
@@ -88,7 +93,7 @@ func storedIn(t *tcs.Tensor) map[string]int64 {
 
 // Blocks of a reduction variable give the whole result, whichever way they are
 // added, on any ranks, in a repeat too.
-func TestStepsAddToSparseBlocks(t *testing.T) {
+func TestStepsAddToBlocks(t *testing.T) {
 	for _, c := range summed {
 		s := &summedCase{c.stmt, c.formats}
 		whole, err := s.job().Run(context.Background())

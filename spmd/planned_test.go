@@ -251,6 +251,7 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, spmd.Options{}},
 		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, split(spmd.Options{}, "i:2", "j:6")},
 		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
+		{"Y(i,k) = A(i,j)*B(j,k)", nil, nil, split(spmd.Options{}, "i:2", "j:6")}, // steps add to one dense block
 		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, spmd.Options{}},
 		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, split(spmd.Options{}, "i:2", "l:20")},
 		{"Y(i,j) = T(i,j,l)*x(l)", map[string]string{"Y": "ss"}, nil, split(spmd.Options{}, "i:2", "l:10")},

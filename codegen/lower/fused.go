@@ -269,7 +269,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	g := *f
 	g.Var = root
 	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.Roots)+1, len(c.Roots)-1) && l.sumsOne(&g, in) {
-		in.res.zeroed = false // nothing to add to
+		in.res.zeroed = l.spec.Adds // else nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
 	l.noteAssigned(p, some)

@@ -36,6 +36,8 @@ type Spec struct {
 	Strategy *strategy.Value
 	// Assembly is how the result is written.
 	Assembly strategy.Assembly
+	// Adds, of a Dense result: it holds values as the leaf begins, to which all assignments add.
+	Adds bool
 	// GPU: the leaf is for a GPU. What stands outside of its loops on blocks is the host's.
 	GPU bool
 	// Share, of a SharedPattern or Mapped result, is the key of the access whose

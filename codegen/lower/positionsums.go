@@ -159,7 +159,7 @@ func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) 
 		l.enterResult(in)
 		own := in.clone()
 		own.atomic, own.racing = false, nil
-		own.res.zeroed = own.res.zeroed && !l.storedOnce(w.e, w.c, w.cur.op, w.cur.level, last)
+		own.res.zeroed = own.res.zeroed && (l.spec.Adds || !l.storedOnce(w.e, w.c, w.cur.op, w.cur.level, last))
 		l.emit(&ir.If{Cond: w.later, Then: l.within(func() { store(own) }), Else: l.within(func() { store(in) })})
 		l.set(w.later, ir.Truth(true))
 		return

@@ -19,7 +19,7 @@ type resultCursor struct {
 	level int
 	pos   ir.Expr
 	base  ir.Expr // as in cursor
-	// zeroed: the values below are 0 already. Otherwise each is written once,
+	// zeroed: the values below are 0 already, or those that the leaf adds to. Otherwise each is written once,
 	// or the whole block below is set to 0 where that is not so.
 	zeroed bool
 	// Of a result with a fixed pattern: here tells whether the pattern holds the

@@ -171,7 +171,7 @@ func (r *rowLanes) store(in *env, whole ir.Expr) {
 		in := in.clone()
 		in.atomic, in.racing, in.own = atomic, nil, nil
 		if whole && r.stored {
-			in.res.zeroed = false // nothing to add to
+			in.res.zeroed = l.spec.Adds // else nothing to add to
 		}
 		l.stmt(&cin.Assign{LHS: r.a.LHS, Accumulate: true, RHS: r.temp}, in, false)
 	}

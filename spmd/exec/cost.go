@@ -58,7 +58,9 @@ type Cost struct {
 type rankCost struct {
 	incoming []arriving   // by operand
 	needs    []plan.Block // the same: the largest block that a step reads, -1 for none
-	added    int64        // memory of the largest block that is added to another
+	stepped  int64        // memory of the largest block to which several steps add
+	moved    int64        // memory of the largest block that comes from another rank to be added
+	added    int64        // memory of copies of the result, and of what is put together
 	packed   int64        // rows of gathered operands on their way
 	partials []partialCost
 }
@@ -208,7 +210,7 @@ func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 		}
 		for _, p := range c.ranks[rank].partials {
 			if p.steps > 1 {
-				c.ranks[rank].added = max(c.ranks[rank].added, p.size.Memory())
+				c.ranks[rank].stepped = max(c.ranks[rank].stepped, p.size.Memory())
 			}
 		}
 	}
@@ -270,7 +272,7 @@ func (f *Forecast) sums(c *Cost) {
 		if from != to {
 			z := f.Result(b)
 			c.travel(z, from, to)
-			c.ranks[to].added = max(c.ranks[to].added, z.Memory())
+			c.ranks[to].moved = max(c.ranks[to].moved, z.Memory())
 		}
 		if f.Watch != nil {
 			f.Watch.Sum(b, from, to, complete)

@@ -48,6 +48,9 @@ type Rank struct {
 	// Leaf computes a step's partial block from its operand blocks (indexed as
 	// Plan.Operands; nil where the step does not read one). The block is fresh.
 	Leaf func(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error)
+	// Into, if not nil, takes its place where the result is dense: it adds to sum what the step
+	// makes, and returns sum; where that is nil, a block of its own.
+	Into func(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor, error)
 	// Add sums two blocks of one box and storage. It may change and return
 	// a, or make a block of its own; what it does not return stays the caller's.
 	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
@@ -139,6 +142,15 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 			if err := sums.step(s, operands); err != nil {
 				return partials, err
 			}
+			since(at, &r.spent.Leaf)
+			continue
+		}
+		if r.Into != nil {
+			block, err := r.Into(s, operands, partials[s.Partial])
+			if err != nil {
+				return partials, err
+			}
+			partials[s.Partial] = block
 			since(at, &r.spent.Leaf)
 			continue
 		}

@@ -34,7 +34,7 @@ type Making struct {
 	Dense   bool
 	Shared  bool // blocks have the level arrays of an operand, and values of a known number
 	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
-	InPlace bool // steps add over the union of patterns, which comes from an operand's arrays
+	InPlace bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
 	Value   int64
 }
 
@@ -71,6 +71,11 @@ func (m *Making) bytes(p *partialCost) int64 {
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed
+	if m.Dense && m.InPlace {
+		most += k.moved
+	} else {
+		most += max(k.moved, k.stepped)
+	}
 	for _, in := range k.incoming {
 		most += in.most * min(in.count, heldScopes)
 	}

@@ -244,13 +244,12 @@ func (x *Forecast) loading() (own, peak []int64) {
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	k, s := x.k, x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size())}
-	several := !m.Dense && cost.Several()
-	units, inPlace, err := k.Units(x.like(), several)
+	units, inPlace, err := k.Units(x.like(), cost.Several())
 	x.units = units
-	if err != nil || m.Dense {
+	if m.InPlace = inPlace; err != nil || m.Dense {
 		return m // as if they grew: the run will say what is wrong
 	}
-	m.Shared, m.InPlace = true, inPlace
+	m.Shared = true
 	for _, u := range units {
 		shares := u.Result.Shares
 		m.Shared = m.Shared && shares >= 0

@@ -32,6 +32,7 @@
 //	c.go             compiled C
 //	job.go           whole jobs
 //	values.go        leaves that compute values alone
+//	adds.go          leaves that add to a dense result
 //	sweep.go         many cases
 //	shrink.go        small failing cases
 package oracle

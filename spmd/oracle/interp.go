@@ -42,7 +42,7 @@ func runInterpreted(c *compiled) (*Output, error) {
 			return nil, err
 		}
 		err = c.revalue(func(args []*tcs.Tensor, bounds [][2]int64) error {
-			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, true)
+			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, !c.values.Result.Accumulate)
 		})
 	}
 	if err != nil && exitCode(err) == 1 {

@@ -21,8 +21,8 @@ type compiled struct {
 	bounds  [][2]int64
 	threads int
 	owned   []*tcs.Tensor
-	// values is the leaf that computes alone, given the pattern of unit's result;
-	// nil where unit does no more than that.
+	// values is the leaf that computes alone, given the pattern of unit's result, or of a dense one, of some
+	// cases, that which adds to it; nil where unit does no more than that.
 	values *codegen.Unit
 }
 
@@ -84,7 +84,14 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	if c.unit, err = codegen.Compile(req); err != nil {
 		return c, err
 	}
-	if u := c.unit.Result; !u.Format.AllDense() && req.Schedule == nil {
+	switch u := c.unit.Result; {
+	case u.Format.AllDense() && req.Target == codegen.CPU && p.Variant/512%addsShare == 0:
+		again := req
+		again.Accumulate, again.Name = true, name+"_adds"
+		if c.values, err = codegen.Compile(again); err != nil {
+			return c, err
+		}
+	case !u.Format.AllDense() && req.Schedule == nil:
 		again := req
 		left := again.Tensors[left.Name]
 		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth

@@ -45,6 +45,8 @@ func (k *Statement) Compile() error {
 	k.exec.Result.Type = bridge.TCS(k.ResultType)
 	if !result.Format.AllDense() {
 		k.accumulate(inPlace)
+	} else if k.exec.Into = nil; inPlace {
+		k.exec.Into = k.runInto
 	}
 	if !result.Format.AllDense() || result.Repack {
 		k.near = nil

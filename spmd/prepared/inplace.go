@@ -11,11 +11,11 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// accumulates tells whether leaves that add to a sparse result are worth
+// accumulates tells whether leaves that add to a result are worth
 // asking for: several steps of a rank add to one block, and every rank can compile.
 // Built-in leaves, and those of a GPU, make blocks of their own. Collective.
 func (k *Statement) accumulates() (bool, error) {
-	if k.Formats[k.p.Result].AllDense() || k.Code() == codegen.CUDA {
+	if k.Code() == codegen.CUDA || k.o.FixedPattern != nil {
 		return false, nil
 	}
 	several := false
@@ -54,8 +54,11 @@ func (k *Statement) source(group int) int {
 }
 
 // inPlace tells whether every step of every rank can add to its result in
-// place: its leaf can, and the block whose pattern the leaf follows lives at the rank.
+// place: its leaf can, and the block whose pattern the leaf follows, if the result has one, lives at the rank.
 func (k *Statement) inPlace() bool {
+	if k.Formats[k.p.Result].AllDense() {
+		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
+	}
 	sources := make([]int, len(k.leaves))
 	for g := range sources {
 		if sources[g] = k.source(g); sources[g] < 0 {
@@ -72,9 +75,9 @@ func (k *Statement) inPlace() bool {
 	return true
 }
 
-// AddsInPlace tells whether the leaves of a compiled statement add to sparse blocks in place.
+// AddsInPlace tells whether the leaves of a compiled statement add to blocks in place.
 func (k *Statement) AddsInPlace() bool {
-	return k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil
+	return k.exec.Into != nil || k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil
 }
 
 // accumulate says how steps add to sparse blocks of the result.
@@ -100,4 +103,27 @@ func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at 
 	return k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 		return st.run(k.Ctx, sum, append(args, at), ranges)
 	})
+}
+
+// runInto runs a step's group on its operand blocks, added to a dense sum, which it makes where there is none.
+func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor, error) {
+	made := sum == nil
+	if made {
+		var err error
+		if sum, err = k.leaves[s.Group].newResult(nil, k.Problem.Result.Box(s.Partial.Result, k.Sizes.Dims[k.p.Result])); err != nil {
+			return nil, err
+		}
+		reduce.Clear(sum, k.Threads)
+	}
+	err := k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+		return st.run(k.Ctx, sum, args, ranges)
+	})
+	if err != nil && made {
+		sum.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum.Trust()
+	return sum, nil
 }

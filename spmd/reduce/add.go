@@ -28,6 +28,12 @@ func apart(n, work int64, threads int, f func(lo, hi int64)) {
 	wait.Wait()
 }
 
+// Clear sets the values of a block of dense levels to 0.
+func Clear(t *tcs.Tensor, threads int) {
+	values := t.Vals.Bytes()
+	apart(int64(len(values)), int64(len(values))/int64(t.Vals.Width), threads, func(lo, hi int64) { clear(values[lo:hi]) })
+}
+
 // AddDense adds b's values to a's: blocks of dense levels, of one box and type.
 func AddDense(a, b *tcs.Tensor, threads int) {
 	if a.Type != b.Type || a.Vals.Len != b.Vals.Len {

@@ -1,0 +1,68 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"distaff/codegen/dtype"
+	"distaff/codegen/reference"
+	"distaff/io/tcs"
+)
+
+// addsShare is of how many cases with a dense result one has a leaf made that adds to it.
+const addsShare = 4
+
+// readd runs the leaf that adds to a dense result twice: on zeros, which gives the result, and on what the
+// first run made, which gives twice as much.
+func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
+	want, err := c.p.Expect(context.Background())
+	if err != nil {
+		return err
+	}
+	t, err := c.result()
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	clear(t.Vals.Bytes())
+	run := func() (*Output, error) {
+		if err := call(append([]*tcs.Tensor{t}, c.args[1:]...), c.bounds); err != nil {
+			return nil, fmt.Errorf("adding to a dense result: %w", err)
+		}
+		return output(t), nil
+	}
+	once, err := run()
+	if err != nil {
+		return err
+	}
+	if err := want.Compare(once, nil); err != nil {
+		return fmt.Errorf("adding to zeros: %w", err)
+	}
+	twice, err := run()
+	if err != nil {
+		return err
+	}
+	slack := map[string]float64{}
+	for k, at := range want.Coords {
+		slack[fmt.Sprint(at)] = want.Points[k].Tolerance()
+	}
+	for k, e := range once.Entries {
+		if got := twice.Entries[k].Value; !c.doubled(e.Value, got, slack[fmt.Sprint(e.Coord)]) {
+			return fmt.Errorf("adding again at %v: got %v, want twice %v", e.Coord, got, e.Value)
+		}
+	}
+	return nil
+}
+
+// doubled tells whether y is twice x, with what sums may lose in rounding: three times the tolerance of one.
+func (c *compiled) doubled(x, y reference.Value, slack float64) bool {
+	if t := c.p.Result; t.IsInt() {
+		return t == dtype.Int32 && int32(2*x.I) == int32(y.I) || t == dtype.Int64 && 2*x.I == y.I
+	}
+	near := func(x, y float64) bool { return math.Abs(2*x-y) <= 3*slack+1e-6*math.Abs(x) }
+	if infinite(reference.Value{C: 2 * x.C}) || math.IsNaN(slack) {
+		return true
+	}
+	return near(real(x.C), real(y.C)) && near(imag(x.C), imag(y.C))
+}
