@@ -125,6 +125,7 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit, func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
 		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
 		k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
+		k.Network, k.IntermediateOrder = how.Network, how.IntermediateOrder
 		return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
 	})
 }
@@ -151,6 +152,7 @@ func (j *FileJob) Jobs() ([]Part, error) {
 		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
 		k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
 		k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
+		k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
 		line, _ := j.File.Position(s.Span().Pos)
 		out = append(out, Part{k, line, s.Locate})
 	}

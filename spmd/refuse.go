@@ -3,7 +3,6 @@ package spmd
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"distaff/codegen/network"
@@ -37,16 +36,7 @@ func (o *Options) refuse() error {
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
 		return no("--cpu="+tcs.Printable(o.CPU), "with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out")
 	}
-	return o.wrongNetwork()
-}
-
-// wrongNetwork refuses what is no way to contract a product.
-func (o *Options) wrongNetwork() error {
-	if slices.Contains([]string{"", "auto", "direct", "pairwise"}, o.Network) {
-		return nil
-	}
-	_, err := network.ParseTree(o.Network)
-	return err
+	return network.CheckWay(o.Network)
 }
 
 // userCode has the C files that schedules name.

@@ -42,7 +42,7 @@ type (
 func (o *Options) scheduleText() string {
 	one := func(name, value string) stats.Flag { return stats.Flag{Name: name, Values: []string{value}} }
 	return stats.Schedule(stats.Flag{Name: "-s", Values: o.Schedule}, one("-m", o.Machine), stats.Flag{Name: "-p", Values: o.Placements},
-		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder), stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network))
+		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder), stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network), stats.NumberFlag("--intermediate-order", o.IntermediateOrder))
 }
 
 // seconds is the time since start.

@@ -350,3 +350,12 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestNetworksPage runs the commands of docs/networks.md. With -update it writes what they print into the page.
+func TestNetworksPage(t *testing.T) {
+	page, err := filepath.Abs("../../docs/networks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runExamples(t, page, t.TempDir(), cleanEnv(t), func(string) string { return "" })
+}

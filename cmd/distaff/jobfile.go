@@ -32,6 +32,7 @@ func (x *invocation) isJobFile() bool {
 var inFile = map[string]string{
 	"s": "scheduling commands, indented under their statement", "split": "a line split, indented under its statement", "order": "a line order, indented under its statement",
 	"extend": "a line extend, indented under its statement", "map": "a line map, indented under its statement", "p": "place, in a tensor's line or a line of its own", "m": "a line machine",
+	"network": "a line network, indented under its statement", "intermediate-order": "a line intermediate-order, indented under its statement",
 	"warmup": "nothing: --repeat runs the whole file again",
 }
 

@@ -3,6 +3,7 @@ package jobfile
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"distaff/codegen/diag"
@@ -147,9 +148,9 @@ func (s *Statement) bind() error {
 	return s.bindLines()
 }
 
-// bindLines puts params into split lines.
+// bindLines reads the lines that are no commands, with numbers for params.
 func (s *Statement) bindLines() error {
-	s.Split, s.Extend, s.Order, s.Map = nil, nil, "", ""
+	s.Split, s.Extend, s.Order, s.Map, s.Network, s.IntermediateOrder = nil, nil, "", "", "", 0
 	for _, b := range s.lines {
 		switch b.word {
 		case "split":
@@ -167,6 +168,14 @@ func (s *Statement) bindLines() error {
 			s.Order = b.value
 		case "map":
 			s.Map = b.value
+		case "network":
+			s.Network = b.value
+		case "intermediate-order":
+			n, err := strconv.Atoi(s.file.putParts(b.value, ","))
+			if err != nil || n < 1 {
+				return s.file.Errorf(notation.Span(b.span), Syntax, "got %s, want a whole number of at least 1: the most index variables that an intermediate has", s.file.putParts(b.value, ","))
+			}
+			s.IntermediateOrder = n
 		}
 	}
 	return nil

@@ -225,6 +225,10 @@ type Statement struct {
 	Schedule      []Command
 	Split, Extend []string
 	Order, Map    string
+	// Network and IntermediateOrder say how products are contracted, as the flags do; "" and 0 where
+	// the file does not.
+	Network           string
+	IntermediateOrder int
 
 	machine *Machine // see Machine
 
@@ -234,7 +238,7 @@ type Statement struct {
 	lines []blockLine
 }
 
-// blockLine is a line split, order, extend or map.
+// blockLine is a line that begins with one of blockWords.
 type blockLine struct {
 	span
 	word, value string // the value as it was written

@@ -15,7 +15,7 @@ type parser struct {
 var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
 
 // blockWords begin lines under a statement that are no scheduling commands.
-var blockWords = []string{"split", "order", "extend", "map"}
+var blockWords = []string{"split", "order", "extend", "map", "network", "intermediate-order"}
 
 // items reads items up to the end of the file, or the brace that closes the repeat in which
 // they are: depth is the number of repeats around them.

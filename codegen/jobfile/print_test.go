@@ -174,6 +174,9 @@ func (r *randomText) item(indent string, depth int) {
 		if g.Intn(4) == 0 {
 			r.line(indent+" ", "order j , i")
 		}
+		if g.Intn(4) == 0 {
+			r.line(indent+" ", pick(g, "network pairwise", "network(A * x)*B", "network  A*(B *\nC)")+pick(g, "", "\n"+indent+" intermediate-order 2"))
+		}
 		for range g.Intn(3) {
 			r.line(indent+pick(g, " ", "\t\t", "   "), pick(g, "split(i,i0,i1,R1)", "reorder({i, j},\n{k})", "precompute(A(i,j) *  x(j), j, jw)", "split i:4", "split  i : 3, 5,",
 				"extend j", "unroll(i, 4),unroll(j,2)", "substitute({i}, \"f.c:g\")", "split(i,i0,\ni1,M.x),"))

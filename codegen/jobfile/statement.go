@@ -2,9 +2,11 @@ package jobfile
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"distaff/codegen/diag"
+	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
@@ -47,7 +49,7 @@ func (p *parser) statement(l line) (Item, error) {
 // under adds a line that is indented under s.
 func (s *Statement) under(l line) error {
 	f := s.file
-	word := keyword(f.clean, l.at, blockWords...)
+	word := underWord(f.clean, l.at)
 	if word == "" {
 		at := l.at
 		if text := strings.TrimSuffix(f.clean[at.Pos:at.End], ","); strings.HasSuffix(text, ")") { // as in a list of -s
@@ -65,23 +67,42 @@ func (s *Statement) under(l line) error {
 	r := f.reader(l.at)
 	r.skip(word)
 	if r.next() == 0 {
-		r.got("its value, as in " + map[string]string{"split": "split i:4", "order": "order j,i", "extend": "extend j", "map": "map i,j"}[word])
+		r.got("its value, as in " + map[string]string{"split": "split i:4", "order": "order j,i", "extend": "extend j", "map": "map i,j",
+			"network": "network (A*B)*C", "intermediate-order": "intermediate-order 2"}[word])
 		return r.err
 	}
 	b := blockLine{span{Pos: r.at, End: l.at.End}, word, compact(f.clean[r.at:l.at.End])}
 	for _, old := range s.lines {
-		if old.word == word && (word == "order" || word == "map") {
+		if old.word == word && word != "split" && word != "extend" {
 			return f.Errorf(l.at, Declaration, "got %s twice under a statement, want it once", word)
 		}
 	}
+	if word == "network" {
+		b.value = strings.Join(strings.Fields(f.clean[r.at:l.at.End]), " ")
+	}
 	s.lines = append(s.lines, b)
-	if word == "split" { // it may name a param: Bind reads it
+	switch word {
+	case "split", "intermediate-order": // these may name a param: Bind reads them
 		return nil
+	case "network":
+		return s.placedIn(network.CheckWay(b.value), b)
 	}
 	if _, err := place.ParseVars(word, b.value); err != nil {
 		return s.placedIn(err, b)
 	}
 	return nil
+}
+
+// underWord is the word that a line under a statement begins with, "" for a scheduling command. A tree may
+// begin with a parenthesis.
+func underWord(text string, at notation.Span) string {
+	if word := keyword(text, at, blockWords...); word != "" {
+		return word
+	}
+	if rest, ok := strings.CutPrefix(text[at.Pos:at.End], "network"); ok && strings.HasPrefix(strings.TrimLeft(rest, " \t\r"), "(") {
+		return "network"
+	}
+	return ""
 }
 
 // under adds what may be wrong with a line that is no scheduling command.
@@ -131,6 +152,8 @@ func (s *Statement) Locate(err error) error {
 	case s.command(d) != nil:
 		cmd := s.command(d)
 		c.Pos, c.End = cmd.span.Pos+before(cmd.edits, d.Pos), cmd.span.Pos+before(cmd.edits, d.End)
+	case s.Network != "" && d.Src == s.Network:
+		return s.placedIn(d, s.networkLine())
 	case d.Src == s.Text:
 		c.Pos, c.End = s.span.Pos+before(s.edits, d.Pos), s.span.Pos+before(s.edits, d.End)
 	default:
@@ -138,6 +161,11 @@ func (s *Statement) Locate(err error) error {
 	}
 	c.Src = f.text
 	return c.InFile(f.Name, 1, 1)
+}
+
+// networkLine is the line that says how products are contracted.
+func (s *Statement) networkLine() blockLine {
+	return s.lines[slices.IndexFunc(s.lines, func(b blockLine) bool { return b.word == "network" })]
 }
 
 // command is the command whose text an error is about, nil for none.

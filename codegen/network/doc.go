@@ -31,5 +31,6 @@
 //	beam.go     trees of products that are too large for it
 //	plan.go     what is found: contractions, their loops and producers
 //	tree.go     the text of a tree, both ways
+//	way.go      the ways as users say them
 //	print.go    a plan as text
 package network

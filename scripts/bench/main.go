@@ -12,6 +12,7 @@
 //	leaves.go       leaves against kernels by hand
 //	assembly.go     assembly against compute alone
 //	schedules.go    schedules against the default
+//	networks.go     products of many tensors, contracted in every way
 //	text.go         text files
 //	load.go         loading
 //	store.go        storing
@@ -55,6 +56,7 @@ var sections = []section{
 	{"distributed", "statements over placed tensors at two ranks of one thread, against other libraries", distributed},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
 	{"assembly", "leaves, which assemble their results, against compute alone", assembly},
+	{"networks", "products of several tensors by default, against one nest and against contractions two by two", networks},
 	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},
 	{"latency", "the distaff command on a tiny statement", latency},
 	{"programs", "prepared statements against their leaves, and conjugate gradients against SciPy's", programs},

@@ -324,7 +324,8 @@ func schedule(s *jobfile.Statement) string {
 		commands = append(commands, c.Text)
 	}
 	return stats.Schedule(stats.Flag{Name: "-s", Values: commands}, stats.Flag{Name: "--split", Values: s.Split}, stats.Flag{Name: "--order", Values: []string{s.Order}},
-		stats.Flag{Name: "--extend", Values: s.Extend}, stats.Flag{Name: "--map", Values: []string{s.Map}})
+		stats.Flag{Name: "--extend", Values: s.Extend}, stats.Flag{Name: "--map", Values: []string{s.Map}}, stats.Flag{Name: "--network", Values: []string{s.Network}},
+		stats.NumberFlag("--intermediate-order", s.IntermediateOrder))
 }
 
 // repeat runs a body.

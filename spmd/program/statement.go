@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
+	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
@@ -27,6 +28,18 @@ type How struct {
 	Machine *place.Machine
 	// Placements say where the statement is to find its tensors, and to leave its result.
 	Placements map[string]place.Placement
+	// Network says how products of several tensors are contracted: "auto" (also ""), "direct", "pairwise" or a
+	// tree such as "((A*B)*C)*D"; IntermediateOrder is the most index variables that an intermediate has, 0 for any number.
+	Network           string
+	IntermediateOrder int
+}
+
+// check refuses what no statement can be contracted by.
+func (h *How) check() error {
+	if h.IntermediateOrder < 0 {
+		return fault.Commandf("got the intermediate order %d, want 1 or more, or 0 for any", h.IntermediateOrder)
+	}
+	return network.CheckWay(h.Network)
 }
 
 // Statement is a statement of a program, at one rank.
@@ -64,6 +77,9 @@ type read struct {
 // them to where the plan wants them. Collective. The program closes it.
 func (p *Program) Prepare(text string, how How) (*Statement, error) {
 	if err := p.may(); err != nil {
+		return nil, err
+	}
+	if err := how.check(); err != nil {
 		return nil, err
 	}
 	s := &Statement{p: p, text: text, how: how}
@@ -191,7 +207,8 @@ func (s *Statement) try(sized bool) error {
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify}, problem)
+	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify,
+		Network: s.how.Network, Order: s.how.IntermediateOrder}, problem)
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}

@@ -4,6 +4,7 @@ package stats
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"distaff/spmd/comm"
@@ -89,6 +90,14 @@ func (s *Stats) JSON() []byte {
 type Flag struct {
 	Name   string
 	Values []string
+}
+
+// NumberFlag is a flag with a number, or without a value where that is 0.
+func NumberFlag(name string, n int) Flag {
+	if n == 0 {
+		return Flag{Name: name}
+	}
+	return Flag{Name: name, Values: []string{strconv.Itoa(n)}}
 }
 
 // Schedule is a schedule as flags say it, "default" without any.

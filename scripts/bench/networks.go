@@ -1,0 +1,309 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"distaff/io/tcs"
+	"distaff/spmd"
+)
+
+// product is a statement whose product of several tensors is contracted in every way.
+type product struct {
+	name, stmt string
+	formats    map[string]string // of the result
+	inputs     map[string]string // operand -> input
+	faster     float64           // at least so many times as fast as one nest; 0 for as fast
+	smaller    float64           // the contractions two by two take at least so many times the memory; 0 for no claim
+}
+
+// ways are how products are contracted, the default first.
+var ways = []string{"auto", "direct", "pairwise"}
+
+// bestLimit is how much slower than the better of one nest and contractions two by two the default may be.
+const bestLimit = 1.05
+
+// products are the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of triangles.
+func products() []product {
+	list := []product{
+		{"MTTKRP order 3", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", nil, map[string]string{"B": "order 3", "C": "order 3 mode 1", "D": "order 3 mode 2"}, 0, 0},
+		{"MTTKRP order 4", "A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j)", nil,
+			map[string]string{"B": "order 4", "C": "order 4 mode 1", "D": "order 4 mode 2", "E": "order 4 mode 3"}, 0, 0},
+		{"MTTKRP order 5", "A(i,j) = B(i,k,l,m,n)*C(k,j)*D(l,j)*E(m,j)*F(n,j)", nil,
+			map[string]string{"B": "order 5", "C": "order 5 mode 1", "D": "order 5 mode 2", "E": "order 5 mode 3", "F": "order 5 mode 4"}, 0, 0},
+		{"TTMc order 3", "A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m)", nil, map[string]string{"B": "fibers 3", "C": "rank 100", "D": "rank 5000"}, 3, 100},
+		{"TTMc order 4", "A(i,l,m,n) = B(i,j,k,p)*C(j,l)*D(k,m)*E(p,n)", nil, map[string]string{"B": "fibers 4", "C": "rank 50", "D": "rank 20", "E": "rank 5000"}, 3, 100},
+		{"transform", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil, map[string]string{"B": "integrals 40", "C": "orbitals 40"}, 30, 100},
+		{"transform electrons", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil, map[string]string{"B": electrons, "C": "orbitals 27"}, 30, 100},
+		{"integral", "T(i,m,k) = E(u,v,k)*C(u,i)*P(v,m)", nil, map[string]string{"E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
+		{"integral restricted", "T(i,m,k) = S(i,m,k)*E(u,v,k)*C(u,i)*P(v,m)", map[string]string{"T": "sss"},
+			map[string]string{"S": "pattern", "E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
+		{"triangles uniform", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "g"}, 0, 0},
+		{"triangles skewed", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "h"}, 0, 0},
+	}
+	for _, a := range []string{"dense", "sparse"} {
+		list = append(list, product{"running, A " + a, "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)", nil,
+			map[string]string{"A": a + " pqi", "B": "rjp", "C": "rqk", "D": "rjk"}, 3, 100})
+	}
+	return list
+}
+
+// networkInputs are the tensors of products, beside those of other sections. The entries of sparse ones
+// shrink with the scale, and of those of which fibers must keep their lengths the outermost mode.
+var networkInputs = map[string]struct {
+	format  string
+	entries int64 // 0 of a dense one
+	dims    []int64
+}{
+	"fibers 3":     {"sss", 4000000, []int64{5000, 100, 5000}},
+	"fibers 4":     {"ssss", 4000000, []int64{500, 50, 20, 5000}},
+	"rank 100":     {"dd", 0, []int64{100, 16}},
+	"rank 50":      {"dd", 0, []int64{50, 16}},
+	"rank 20":      {"dd", 0, []int64{20, 16}},
+	"rank 5000":    {"dd", 0, []int64{5000, 16}},
+	"integrals 40": {"ssss", 150000, []int64{40, 40, 40, 40}},
+	"orbitals 40":  {"dd", 0, []int64{40, 16}},
+	"orbitals 27":  {"dd", 0, []int64{27, 27}},
+	"three":        {"sss:2,1,0", 900000, []int64{300, 300, 100}},
+	"sparse u":     {"ds", 1800, []int64{300, 60}},
+	"sparse v":     {"ds", 9000, []int64{300, 300}},
+	"pattern":      {"sss", 90000, []int64{60, 300, 100}},
+	"dense pqi":    {"ddd", 0, []int64{40, 40, 40}},
+	"sparse pqi":   {"sss", 25600, []int64{40, 40, 40}},
+	"rjp":          {"sss", 25600, []int64{40, 40, 40}},
+	"rqk":          {"sss", 25600, []int64{40, 40, 40}},
+	"rjk":          {"sss", 32000, []int64{40, 40, 40}},
+}
+
+// networks is the section of products of several tensors: by default against one nest of loops and
+// against contractions two by two.
+func networks(b *bench) error {
+	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s\n", "product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
+		"faster", "least", "auto KB", "pairw. KB", "smaller", "least")
+	for _, p := range products() {
+		if !b.wants(p.name) {
+			continue
+		}
+		if p.inputs["B"] == electrons {
+			if file := electronFile(); file == "" {
+				b.printf("%-20s needs %s: see docs/benchmarks.md\n", p.name, electrons)
+				continue
+			}
+		}
+		for _, in := range p.inputs {
+			if err := b.networkInput(in); err != nil {
+				return fmt.Errorf("%s: input %s: %w", p.name, in, err)
+			}
+		}
+		for _, n := range b.threads {
+			if err := b.network(p, n); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// hopeless is how many times slower than the fastest a way is that runs no more than once.
+const hopeless = 10
+
+// contracted is what a way took: the times of its runs, and the bytes that it allocated beyond its result.
+type contracted struct {
+	times []float64
+	bytes int64
+}
+
+// network times one product in all ways in turn, and prints its line.
+func (b *bench) network(p product, threads int) error {
+	seen := map[string]*contracted{}
+	least := func() float64 {
+		fastest := 0.0
+		for _, c := range seen {
+			if t := median(c.times); fastest == 0 || t < fastest {
+				fastest = t
+			}
+		}
+		return fastest
+	}
+	for round := range b.rounds + 1 {
+		sum := 0.0
+		for n, way := range ways {
+			c := seen[way]
+			if round > 0 && median(c.times) > hopeless*max(least(), 1e-3) {
+				continue
+			}
+			again, err := b.contract(p, way, threads, round > 0)
+			if err != nil {
+				return fmt.Errorf("%s: %w", way, err)
+			}
+			if n == 0 {
+				sum = again.sum
+			} else if err := sameSum(sum, again.sum, way); err != nil {
+				return err
+			}
+			if round < 2 { // the first run is for those that run once alone
+				c = &contracted{}
+				seen[way] = c
+			}
+			c.times = append(c.times, again.times...)
+			c.bytes = max(c.bytes, again.bytes)
+		}
+	}
+	b.printNetwork(p, threads, seen)
+	return nil
+}
+
+// printNetwork prints the line of one product.
+func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted) {
+	auto, direct, pairwise := median(seen["auto"].times), median(seen["direct"].times), median(seen["pairwise"].times)
+	toBest, faster := auto/min(direct, pairwise), direct/auto
+	smaller := float64(seen["pairwise"].bytes) / float64(max(seen["auto"].bytes, 1))
+	wanted := func(x float64) string {
+		if x == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.0f", x)
+	}
+	b.printf("%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest, bestLimit,
+		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3, float64(seen["pairwise"].bytes)/1e3, smaller, wanted(p.smaller),
+		b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
+}
+
+// ran is what some runs of a product took, and the sum of the result's values.
+type ran struct {
+	contracted
+	sum float64
+}
+
+// contract runs a product in a way: once, or as often as the command says.
+func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
+	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j.Threads, j.Network = threads, way
+	if often {
+		j.Repeat, j.Warmup = b.repeat, 1
+	}
+	for name, in := range p.inputs {
+		j.Inputs[name] = spmd.InMemory(b.tensors[in])
+	}
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer report.Result.Close()
+	return &ran{contracted{report.Stats.Phases.Compute, slices.Max(report.Allocated) - bytesOf(report.Result)}, total(report.Result)}, nil
+}
+
+// bytesOf is the memory of a tensor's arrays.
+func bytesOf(t *tcs.Tensor) int64 {
+	bytes := t.Vals.Len * int64(t.Vals.Width)
+	for _, l := range t.Levels {
+		bytes += l.Pos.Len*int64(l.Pos.Width) + l.Crd.Len*int64(l.Crd.Width)
+	}
+	return bytes
+}
+
+// networkInput makes an input of a product.
+func (b *bench) networkInput(name string) error {
+	if b.tensors[name] != nil {
+		return nil
+	}
+	if name == electrons {
+		return b.electrons()
+	}
+	if _, ok := inputs[name]; ok {
+		_, err := b.input(name)
+		return err
+	}
+	in, ok := networkInputs[name]
+	switch {
+	case !ok:
+		return b.made(name)
+	case in.entries == 0:
+		return b.generate(name, "dense", in.format, in.dims)
+	}
+	dims := slices.Clone(in.dims)
+	if strings.HasPrefix(name, "fibers") {
+		dims[0] = b.scaled(dims[0])
+	}
+	return b.generate(name, fmt.Sprintf("uniform:%d", b.scaled(in.entries)), in.format, dims)
+}
+
+// electrons is the input of electron integrals of a molecule, a file of which is wanted in DISTAFF_DATA or ../shared/data.
+const electrons = "tensors/eri_co2_p321_4d.tns.gz"
+
+// electronFile is that file, "" where there is none.
+func electronFile() string {
+	for _, dir := range []string{os.Getenv("DISTAFF_DATA"), "../shared/data"} {
+		path := dir + "/" + electrons
+		if _, err := os.Stat(path); dir != "" && err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// electrons makes the tensor of all electron integrals of the file, which has one of each eight that
+// are equal: two electrons, one at modes 0 and 3 and one at 1 and 2, each with its modes either way.
+func (b *bench) electrons() error {
+	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)", Formats: map[string]string{"T": "ssss", "S": "ssss"},
+		Inputs: map[string]spmd.Input{"S": spmd.File(electronFile())}, Keep: true}
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return err
+	}
+	unique := report.Result
+	defer unique.Close()
+	all := map[[4]int32]float64{}
+	eachEntry(unique, func(at [4]int32, value float64) {
+		for _, x := range [][4]int32{at, {at[1], at[0], at[3], at[2]}} {
+			p, q, r, s := x[0], x[1], x[2], x[3]
+			all[[4]int32{p, q, r, s}], all[[4]int32{s, q, r, p}] = value, value
+			all[[4]int32{p, r, q, s}], all[[4]int32{s, r, q, p}] = value, value
+		}
+	})
+	return b.fromEntries(electrons, unique.Dims, all)
+}
+
+// eachEntry calls fn for each entry of a tensor of four compressed levels.
+func eachEntry(t *tcs.Tensor, fn func(at [4]int32, value float64)) {
+	vals := tcs.Slice[float64](t.Vals)
+	var at [4]int32
+	var walk func(level int, parent int32)
+	walk = func(level int, parent int32) {
+		if level == len(at) {
+			fn(at, vals[parent])
+			return
+		}
+		pos, crd := tcs.Slice[int32](t.Levels[level].Pos), tcs.Slice[int32](t.Levels[level].Crd)
+		for p := pos[parent]; p < pos[parent+1]; p++ {
+			at[level] = crd[p]
+			walk(level+1, p)
+		}
+	}
+	walk(0, 0)
+}
+
+// fromEntries makes a tensor of four compressed levels.
+func (b *bench) fromEntries(name string, dims []int64, all map[[4]int32]float64) error {
+	coords, values := make([][]int32, len(dims)), []float64(nil)
+	for _, at := range slices.SortedFunc(maps.Keys(all), func(x, y [4]int32) int { return slices.Compare(x[:], y[:]) }) {
+		for m, c := range at {
+			coords[m] = append(coords[m], c)
+		}
+		values = append(values, all[at])
+	}
+	list, err := spmd.COO(dims, coords, values)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)", Formats: map[string]string{"T": "ssss"}, Inputs: map[string]spmd.Input{"S": spmd.InMemory(list)}, Keep: true}
+	report, err := j.Run(b.ctx)
+	if err == nil {
+		b.tensors[name] = report.Result
+	}
+	return err
+}
