@@ -61,6 +61,8 @@ type Problem struct {
 	// Exact are the variables whose range is whole in every call.
 	Exact  []string
 	Target Target
+	// Products are those of matrices that the default strategy makes of loops.
+	Products []Product
 }
 
 // facts is a problem with what follows from it.
