@@ -19,6 +19,7 @@
 //	order.go       the one order of all variables
 //	network.go     contractions: sums that are taken out of a term, and computed by themselves
 //	nest.go        the default nest of loops, with workspaces
+//	products.go    terms that are products of dense matrices
 //	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
 //	convert.go     operands that another format serves better
