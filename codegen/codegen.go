@@ -19,6 +19,7 @@
 //	order.go       the one order of all variables
 //	network.go     contractions: sums that are taken out of a term, and computed by themselves
 //	nest.go        the default nest of loops, with workspaces
+//	products.go    terms that are products of dense matrices
 //	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
 //	convert.go     operands that another format serves better
@@ -84,6 +85,10 @@ type Request struct {
 	// FarBytes is the size of a dense operand that stays in no cache, so that
 	// rows picked from it are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
+	// GemmWork is the number of multiply-adds from which on a product of dense operands is one of
+	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, and for that of a shape which reads each value often. It
+	// shows in the bits of sums.
+	GemmWork int64
 	// CapacityBytes is the most that the arrays of a result of unknown length begin
 	// with, where it is far below what they are expected to take: they grow from there. 0
 	// is no bound.
@@ -274,6 +279,7 @@ type compilation struct {
 	plain        cin.Stmt    // what the nest became, without a schedule
 	share        *cin.Access // whose level arrays the result has too; nil for none
 	own          bool        // the result must have level arrays of its own
+	loopsAlone   bool        // no loops are products of matrices by default
 	// commands are those of a schedule.
 	commands []*schedule.Command
 	orders   []schedule.Order // what they say of the strategy
@@ -480,6 +486,7 @@ func (c *compilation) contract() error {
 
 // loops makes the concrete index notation.
 func (c *compilation) loops() error {
+	c.findProducts()
 	c.plain = c.nest.statement()
 	c.unit.CIN = c.plain
 	return nil

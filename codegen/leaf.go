@@ -57,7 +57,7 @@ func (c *compilation) into() error {
 // threads runs the outermost loop on threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
 	if u := c.unit; c.Threads != 1 && c.Schedule == nil && c.Target == CPU {
-		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format)
+		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.keepsThreads)
 	}
 	return nil
 }
@@ -88,6 +88,9 @@ func (c *compilation) lower() error {
 		return nil
 	case !errors.As(err, &no):
 		return err
+	case c.Schedule == nil && len(c.nest.products) > 0: // no command asks for them
+		c.loopsAlone = true
+		return &goBack{to: "nest"}
 	case no.Pattern && !c.own:
 		c.own = true
 		return &goBack{to: "shared"}

@@ -31,6 +31,8 @@ type nest struct {
 	// The statement: what the terms are assigned to, and these.
 	target target
 	terms  []*term
+	// products are the terms that are computed as products of matrices.
+	products []*product
 }
 
 // target is what terms are assigned to.
@@ -73,6 +75,9 @@ func (n *nest) newTarget(lhs *notation.Access) target {
 
 // statement is the whole statement.
 func (n *nest) statement() cin.Stmt {
+	if len(n.products) > 0 {
+		return n.withProducts()
+	}
 	if vars := n.perfect(); vars != nil {
 		return n.perfectNest(vars)
 	}

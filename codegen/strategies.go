@@ -36,7 +36,8 @@ func (c *compilation) said() []strategy.Order {
 // result has an operand's level arrays.
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
 	p := &strategy.Problem{
-		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
+		Products: c.strategyProducts(),
+		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
 		Target: strategy.Target{
 			LongRow: cmp.Or(c.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.ChunkWork, DefaultChunkWork),
 			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes, GPU: c.Target == CUDA,

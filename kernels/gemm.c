@@ -85,6 +85,8 @@ const char *dst_blas_found(const char **config, const char **why) {
 
 // operand is how the library takes a matrix of rows and cols with these strides.
 static int operand(int64_t rows, int64_t cols, int64_t row, int64_t col, int *trans, int *ld) {
+    if (rows == 1 && row < cols) // of a single row
+        row = cols;
     if (col == 1 && row >= cols) {
         *trans = NO_TRANS, *ld = (int)row;
         return row <= INT32_MAX;

@@ -1,52 +1,93 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 type (
 	// Gemm adds Alpha*A*B to C, for matrices A of M rows and K columns, B of K rows and N columns,
-	// and C of M rows and N columns; where one of the three numbers is below 1 it does nothing. All
-	// have the element type of Alpha, a float or a complex number, and C shares no memory with A
-	// and B. The sums may be made in any order.
+	// and C of M rows and N columns. The rows, or columns, of a matrix may be those of several index
+	// variables together: M, N and K have the extent of each, and where one of these is below 1 nothing is
+	// done. All matrices have the element type of Alpha, a float or a complex number, and C shares no
+	// memory with A and B. The sums may be made in any order.
 	Gemm struct {
-		M, N, K Expr
+		M, N, K []Expr
 		C, A, B Matrix
 		Alpha   Expr
 	}
-	// Matrix is a dense matrix in an array: element (i,j) is A[At + i*Row + j*Col]. One of Row and
-	// Col is the literal 1, of Gemm's C it is Col.
+	// Matrix is a dense matrix in an array: element (i,j) is A[At + i*Row + j*Col], where i and j are
+	// as many numbers as the matrix has extents along its rows and columns, each with a stride.
 	Matrix struct {
-		A            *Array
-		At, Row, Col Expr
+		A        *Array
+		At       Expr
+		Row, Col []Expr
 	}
 )
 
 // String is the text of a matrix in a Gemm.
 func (m Matrix) String() string {
-	return fmt.Sprintf("%s[%s, %s, %s]", name(m.A.Name), expr(m.At, 0), expr(m.Row, 0), expr(m.Col, 0))
+	return fmt.Sprintf("%s[%s, %s, %s]", name(m.A.Name), expr(m.At, 0), together(m.Row), together(m.Col))
+}
+
+// together is the text of the extents, or strides, of index variables together: in braces where there are several.
+func together(list []Expr) string {
+	texts := make([]string, len(list))
+	for k, x := range list {
+		texts[k] = expr(x, 0)
+	}
+	if len(list) == 1 {
+		return texts[0]
+	}
+	return "{" + strings.Join(texts, ", ") + "}"
+}
+
+// String is the text of the statement.
+func (s *Gemm) String() string {
+	return fmt.Sprintf("gemm(%s, %s, %s) %s += %s * %s * %s", together(s.M), together(s.N), together(s.K), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
+}
+
+func each(list []Expr, fn func(Expr) Expr) []Expr {
+	out := make([]Expr, len(list))
+	for k, x := range list {
+		out[k] = fn(x)
+	}
+	return out
 }
 
 func (m Matrix) mapped(fn func(Expr) Expr) Matrix {
-	return Matrix{A: m.A, At: fn(m.At), Row: fn(m.Row), Col: fn(m.Col)}
+	return Matrix{A: m.A, At: fn(m.At), Row: each(m.Row, fn), Col: each(m.Col, fn)}
 }
 
 // at is the index of element (i,j).
-func (m Matrix) at(i, j Expr) Expr {
-	return Plus(m.At, Plus(Times(i, m.Row), Times(j, m.Col)))
+func (m Matrix) at(i, j []Expr) Expr {
+	at := m.At
+	for k := range i {
+		at = Plus(at, Times(i[k], m.Row[k]))
+	}
+	for k := range j {
+		at = Plus(at, Times(j[k], m.Col[k]))
+	}
+	return at
+}
+
+// numbers are all expressions of the statement that are integers.
+func (s *Gemm) numbers() []Expr {
+	list := slices.Concat(s.M, s.N, s.K)
+	for _, m := range []Matrix{s.C, s.A, s.B} {
+		list = slices.Concat(list, []Expr{m.At}, m.Row, m.Col)
+	}
+	return list
 }
 
 // exprs are all expressions of the statement.
-func (s *Gemm) exprs() []Expr {
-	list := []Expr{s.M, s.N, s.K}
-	for _, m := range []Matrix{s.C, s.A, s.B} {
-		list = append(list, m.At, m.Row, m.Col)
-	}
-	return append(list, s.Alpha)
-}
+func (s *Gemm) exprs() []Expr { return append(s.numbers(), s.Alpha) }
 
 // mapped is s with fn of each of its expressions.
 func (s *Gemm) mapped(fn func(Expr) Expr) *Gemm {
 	return &Gemm{
-		M: fn(s.M), N: fn(s.N), K: fn(s.K),
+		M: each(s.M, fn), N: each(s.N, fn), K: each(s.K, fn),
 		C: s.C.mapped(fn), A: s.A.mapped(fn), B: s.B.mapped(fn), Alpha: fn(s.Alpha),
 	}
 }
@@ -55,20 +96,26 @@ func (s *Gemm) mapped(fn func(Expr) Expr) *Gemm {
 // them over what is summed. The names of their variables are not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}
-	local := func(x Expr) Expr {
+	t := s.mapped(func(x Expr) Expr {
 		v := NewVar("gemm", x.Type())
 		b.List = append(b.List, &Declare{V: v, Init: x})
 		return v
+	})
+	var loops []*For
+	over := func(extents []Expr) []Expr {
+		vars := make([]Expr, len(extents))
+		for k, n := range extents {
+			v := NewVar("gemm_at", Int64)
+			loops, vars[k] = append(loops, &For{V: v, Lo: Int(0), Hi: n, Step: 1}), v
+		}
+		return vars
 	}
-	t := s.mapped(local)
-	i, j, k := NewVar("gemm_i", Int64), NewVar("gemm_j", Int64), NewVar("gemm_k", Int64)
+	i, j, k := over(t.M), over(t.N), over(t.K)
 	value := Times(t.Alpha, Times(At(t.A.A, t.A.at(i, k)), At(t.B.A, t.B.at(k, j))))
 	var body Stmt = &Store{A: t.C.A, Index: t.C.at(i, j), Accumulate: true, X: value}
-	for _, l := range []struct {
-		v *Var
-		n Expr
-	}{{k, t.K}, {j, t.N}, {i, t.M}} {
-		body = &For{V: l.v, Lo: Int(0), Hi: l.n, Step: 1, Body: &Block{List: []Stmt{body}}}
+	for _, l := range slices.Backward(loops) {
+		l.Body = &Block{List: []Stmt{body}}
+		body = l
 	}
 	b.List = append(b.List, body)
 	return b
@@ -78,11 +125,11 @@ func (s *Gemm) Loops() *Block {
 func (p *parser) gemm() Stmt {
 	s := &Gemm{}
 	p.expect("(")
-	s.M = p.expr()
+	s.M = p.together()
 	p.expect(",")
-	s.N = p.expr()
+	s.N = p.together()
 	p.expect(",")
-	s.K = p.expr()
+	s.K = p.together()
 	p.expect(")")
 	s.C = p.matrix()
 	p.expect("+=")
@@ -99,11 +146,25 @@ func (p *parser) matrix() Matrix {
 	p.expect("[")
 	m.At = p.expr()
 	p.expect(",")
-	m.Row = p.expr()
+	m.Row = p.together()
 	p.expect(",")
-	m.Col = p.expr()
+	m.Col = p.together()
 	p.expect("]")
 	return m
+}
+
+// together reads what the function of that name prints.
+func (p *parser) together() (list []Expr) {
+	if !p.accept("{") {
+		return []Expr{p.expr()}
+	}
+	for !p.accept("}") {
+		if len(list) > 0 {
+			p.expect(",")
+		}
+		list = append(list, p.expr())
+	}
+	return list
 }
 
 func (v *verifier) gemm(s *Gemm) error {
@@ -111,21 +172,21 @@ func (v *verifier) gemm(s *Gemm) error {
 	if !t.IsFloat() && !t.IsComplex() {
 		return fmt.Errorf("a product of matrices of %s, want floats or complex numbers", t)
 	}
-	for _, x := range s.exprs()[:12] {
+	for _, x := range s.numbers() {
 		if err := want(Int64, x, "number"); err != nil {
 			return err
 		}
 	}
-	one := func(x Expr) bool { l, ok := x.(*Lit); return ok && l.I == 1 }
 	for k, m := range []Matrix{s.C, s.A, s.B} {
 		if err := v.known(m.A); err != nil {
 			return err
 		}
+		rows, cols := [][]Expr{s.M, s.M, s.K}[k], [][]Expr{s.N, s.K, s.N}[k]
 		switch {
 		case m.A.Elem != t:
 			return fmt.Errorf("%s holds %s, in a product of matrices of %s", m.A.Name, m.A.Elem, t)
-		case !one(m.Col) && (k == 0 || !one(m.Row)):
-			return fmt.Errorf("the elements of %s are not one apart", m)
+		case len(m.Row) != len(rows) || len(m.Col) != len(cols):
+			return fmt.Errorf("%s has %d and %d strides, for %d and %d extents", m, len(m.Row), len(m.Col), len(rows), len(cols))
 		case k > 0 && m.A == s.C.A:
 			return fmt.Errorf("%s is read and added to", m.A.Name)
 		}

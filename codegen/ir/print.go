@@ -234,7 +234,7 @@ func (p *printer) stmt(s Stmt) {
 	case *FreeTable:
 		p.line("freetable %s", name(s.T.Name))
 	case *Gemm:
-		p.line("gemm(%s, %s, %s) %s += %s * %s * %s", expr(s.M, 0), expr(s.N, 0), expr(s.K, 0), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
+		p.line("%s", s)
 	case *Call:
 		p.line("%s", s.text())
 	case *Publish:

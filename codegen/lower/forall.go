@@ -13,8 +13,8 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 		return fn(e, want)
 	}
 	switch o := l.orders(f); {
-	case o.Gemm:
-		return l.gemm(f, e, want)
+	case o.Gemm > 0:
+		return l.gemm(f, e, o.Gemm, want)
 	case o.Extern != nil:
 		return l.extern(f, e, o.Extern)
 	}

@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// gemm lowers three loops around a product that a schedule has a BLAS run. They are lowered as any
-// loops are, and the product of matrices is read off the code: what its matrices are does then not
+// gemm lowers count loops around a product of dense operands that becomes one of matrices. They are lowered
+// as any loops are, and the product of matrices is read off the code: what its matrices are does then not
 // hang on how operands are stored. Refusals say what of the code is no such product.
-func (l *lowerer) gemm(f *cin.Forall, e *env, want bool) ir.Expr {
+func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	if f.Unit != cin.Serial {
 		panic(&Refusal{Var: f.Var, Why: "the loop over " + f.Var + " runs on " + f.Unit.String() + ", and gemm runs it"})
 	}
@@ -20,7 +20,7 @@ func (l *lowerer) gemm(f *cin.Forall, e *env, want bool) ir.Expr {
 		l.blk.List = append(l.blk.List, b.List...) // here a factor is absent
 		return some
 	}
-	n := &gemmNest{l: l, f: f, values: map[*ir.Var]ir.Expr{}}
+	n := &gemmNest{l: l, f: f, vars: make([]*ir.Var, count), lo: make([]ir.Expr, count), hi: make([]ir.Expr, count), values: map[*ir.Var]ir.Expr{}}
 	before := n.read(b)
 	g := n.product()
 	l.blk.List = append(l.blk.List, before...)
@@ -40,12 +40,22 @@ func (n *gemmNest) assigned() ir.Expr {
 	return some
 }
 
+// hasGemm tells whether some loops are a product of matrices, which runs on threads of its own.
+func (l *lowerer) hasGemm() bool {
+	for _, o := range l.spec.Strategy.Loops {
+		if o.Gemm > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // gemmNest is the code of the loops that gemm replaces.
 type gemmNest struct {
 	l      *lowerer
 	f      *cin.Forall
-	vars   [3]*ir.Var
-	lo, hi [3]ir.Expr
+	vars   []*ir.Var
+	lo, hi []ir.Expr
 	store  *ir.Store
 	// values are those of the variables that are declared in the loops.
 	values map[*ir.Var]ir.Expr
@@ -136,8 +146,11 @@ func (n *gemmNest) varies(x ir.Expr) bool {
 
 // strides are those of an index in the loops' variables, and rest is its value where all of them
 // are 0; not ok where it has none.
-func (n *gemmNest) strides(x ir.Expr) (by [3]ir.Expr, rest ir.Expr, ok bool) {
-	by = [3]ir.Expr{ir.Int(0), ir.Int(0), ir.Int(0)}
+func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
+	by = make([]ir.Expr, len(n.vars))
+	for d := range by {
+		by[d] = ir.Int(0)
+	}
 	if !n.varies(x) {
 		return by, x, true
 	}
@@ -174,7 +187,7 @@ func (n *gemmNest) strides(x ir.Expr) (by [3]ir.Expr, rest ir.Expr, ok bool) {
 type gemmMatrix struct {
 	a  *ir.Array
 	at ir.Expr
-	by [3]ir.Expr
+	by []ir.Expr
 }
 
 func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
@@ -203,69 +216,68 @@ func isInt(x ir.Expr, i int64) bool {
 	return ok && l.I == i
 }
 
-// over tells whether the matrix is one over loops p and q.
-func (m gemmMatrix) over(p, q int) bool {
-	for d := range m.by {
-		if isInt(m.by[d], 0) == (d == p || d == q) {
-			return false
-		}
-	}
-	return true
+// over tells whether the matrix is one over loop d.
+func (m gemmMatrix) over(d int) bool { return !isInt(m.by[d], 0) }
+
+// matrix is m with the loops of rows and of cols.
+func (m gemmMatrix) matrix(rows, cols []int) ir.Matrix {
+	return ir.Matrix{A: m.a, At: m.at, Row: pick(m.by, rows), Col: pick(m.by, cols)}
 }
 
-func (m gemmMatrix) matrix(row, col int) ir.Matrix {
-	return ir.Matrix{A: m.a, At: m.at, Row: m.by[row], Col: m.by[col]}
+func pick(list []ir.Expr, at []int) []ir.Expr {
+	out := make([]ir.Expr, len(at))
+	for k, d := range at {
+		out[k] = list[d]
+	}
+	return out
 }
 
 // product is the statement in the place of the loops.
 func (n *gemmNest) product() *ir.Gemm {
 	c := n.matrix(n.store.A, n.inline(n.store.Index))
-	row, col, sum := n.roles(c)
-	g := &ir.Gemm{C: c.matrix(row, col), Alpha: ir.One(c.a.Elem)}
-	g.M, g.N, g.K = ir.Minus(n.hi[row], n.lo[row]), ir.Minus(n.hi[col], n.lo[col]), ir.Minus(n.hi[sum], n.lo[sum])
+	g := &ir.Gemm{Alpha: ir.One(c.a.Elem)}
+	var of []gemmMatrix
 	n.factors(n.inline(n.store.X), func(a *ir.Array, index ir.Expr) {
-		m := n.matrix(a, index)
-		switch {
-		case m.over(row, sum) && g.A.A == nil:
-			g.A = n.contiguous(m, row, sum)
-		case m.over(sum, col) && g.B.A == nil:
-			g.B = n.contiguous(m, sum, col)
-		default:
-			n.refuse("%s is no factor of a product of two matrices", n.name(a))
-		}
+		of = append(of, n.matrix(a, index))
 	}, func(x ir.Expr) { g.Alpha = ir.Times(g.Alpha, x) })
-	if g.A.A == nil || g.B.A == nil {
-		n.refuse("the loops compute no product of two matrices")
+	if len(of) != 2 {
+		n.refuse("the loops multiply %d tensors, and gemm two matrices", len(of))
 	}
+	a, b := of[0], of[1]
+	rows, cols, sums := n.roles(c, a, b)
+	for _, d := range rows {
+		if isInt(c.by[d], 1) { // neighbouring values of the result are those of a row
+			a, b, rows, cols = b, a, cols, rows
+			break
+		}
+	}
+	extents := make([]ir.Expr, len(n.vars))
+	for d := range extents {
+		extents[d] = ir.Minus(n.hi[d], n.lo[d])
+	}
+	g.M, g.N, g.K = pick(extents, rows), pick(extents, cols), pick(extents, sums)
+	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
 	return g
 }
 
-// roles are the loops over the rows and the columns of the result, whose values along a row are
-// one apart, and the one that sums.
-func (n *gemmNest) roles(c gemmMatrix) (row, col, sum int) {
-	row, col, sum = -1, -1, -1
-	for d, by := range c.by {
+// roles are the loops over the rows of a and of the result c, over the columns of b and of c, and those that sum.
+func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
+	for d := range n.vars {
 		switch {
-		case isInt(by, 0):
-			sum = d
-		case isInt(by, 1) && col < 0:
-			col = d
+		case c.over(d) && a.over(d) && !b.over(d):
+			rows = append(rows, d)
+		case c.over(d) && b.over(d) && !a.over(d):
+			cols = append(cols, d)
+		case a.over(d) && b.over(d) && !c.over(d):
+			sums = append(sums, d)
 		default:
-			row = d
+			n.refuse("the loop over %s is not one along two of the three matrices %s, %s and %s", n.vars[d].Name, n.name(c.a), n.name(a.a), n.name(b.a))
 		}
 	}
-	if col < 0 || row < 0 || sum < 0 || !c.over(row, col) {
-		n.refuse("the values of %s are not one apart along one of the loops' variables: gemm wants its last level to be one of theirs", n.name(c.a))
+	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
+		n.refuse("the loops compute no product of two matrices")
 	}
-	return row, col, sum
-}
-
-// contiguous is a matrix that gemm reads: its rows, or its columns, are without gaps.
-func (n *gemmNest) contiguous(m gemmMatrix, row, col int) ir.Matrix {
-	if !isInt(m.by[row], 1) && !isInt(m.by[col], 1) {
-		n.refuse("the values of %s along %s and %s are not one apart: gemm wants its last level to be over one of them", n.name(m.a), n.vars[row].Name, n.vars[col].Name)
-	}
-	return m.matrix(row, col)
+	return rows, cols, sums
 }
 
 // factors calls read for the factors of x that change in the loops, and constant for the others.

@@ -63,12 +63,12 @@ func (s *state) plainly(f *cin.Forall, by string) error {
 	return nil
 }
 
-// gemm has a BLAS run three loops around a product of matrices. Their order is that which
-// lowering reads such a product off: the one that sums, and then those of the result, as it is stored.
+// gemm makes one product of matrices of loops. Their order is that which lowering reads such a
+// product off: the ones that sum, and then those of the result, as it is stored.
 func (s *state) gemm(vars []string) error {
 	switch {
-	case len(vars) != 3:
-		return s.refuse(0, "gemm runs three loops, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
+	case len(vars) < 3:
+		return s.refuse(0, "gemm runs three loops or more, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
 	case !s.Compute.IsFloat() && !s.Compute.IsComplex():
 		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s", s.Compute)
 	}
@@ -80,7 +80,7 @@ func (s *state) gemm(vars []string) error {
 		}
 		chain, rest := nested(f)
 		a, sum := rest.(*cin.Assign)
-		if !sum || len(chain) != 3 || slices.ContainsFunc(chain, func(f *cin.Forall) bool { return !slices.Contains(vars, f.Var) }) {
+		if !sum || len(chain) != len(vars) || slices.ContainsFunc(chain, func(f *cin.Forall) bool { return !slices.Contains(vars, f.Var) }) {
 			return nil, false
 		}
 		order, err := s.product(chain, a)
@@ -95,7 +95,7 @@ func (s *state) gemm(vars []string) error {
 		return refused
 	}
 	s.body = body
-	return s.order(strategy.Gemm{I: vars[0], J: vars[1], K: vars[2]})
+	return s.order(strategy.Gemm{Vars: strings.Join(vars, ",")})
 }
 
 // product is the order of the loops around a product of matrices.
@@ -111,19 +111,17 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 			order = append(order, f.Var)
 		}
 	}
-	if len(order) != 1 || !a.Accumulate {
-		return nil, s.refuse(0, "gemm sums over one of its loops and has the result's values along the other two; %s has those along %s", a.LHS.Key(), spoken(result))
+	if len(order) == 0 || len(result) < 2 || !a.Accumulate {
+		return nil, s.refuse(0, "gemm sums over some of its loops and has the result's values along the others; %s has those along %s", a.LHS.Key(), spoken(result))
 	}
-	if err := s.matrices(a, order[0], result); err != nil {
+	if err := s.matrices(a, order, result); err != nil {
 		return nil, err
 	}
 	f := s.formatOf(a.LHS)
 	at := func(v string) int {
 		return slices.IndexFunc(f.Order, func(mode int) bool { return slices.Contains(s.rootsOf(v), a.LHS.Vars[mode]) })
 	}
-	if at(result[0]) > at(result[1]) {
-		slices.Reverse(result)
-	}
+	slices.SortStableFunc(result, func(u, v string) int { return at(u) - at(v) })
 	return append(order, result...), nil
 }
 
@@ -132,34 +130,48 @@ func (s *state) reads(a *cin.Access, v string) bool {
 	return slices.ContainsFunc(s.rootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
 }
 
-// matrices refuses an assignment that is no product of two matrices, over the loop that sums and
-// each of the result's, and of factors that the loops do not change.
-func (s *state) matrices(a *cin.Assign, sum string, result []string) error {
+// matrices refuses an assignment that is no product of two matrices: each of the result's loops is along one
+// of two factors, those that sum are along both, and the loops change no other factor.
+func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	factors, ok := factorsOf(a.RHS, nil)
 	if !ok {
 		return s.refuse(-1, "gemm adds products of two matrices, and the loops add other terms than products")
 	}
-	over := map[string]int{}
+	of := map[string]int{} // how many factors each loop is along
+	read := 0
 	for _, x := range append(factors, a.LHS) {
-		var vars []string
-		for _, v := range append([]string{sum}, result...) {
+		var along []string
+		for _, v := range slices.Concat(sums, result) {
 			if s.reads(x, v) {
-				vars = append(vars, v)
+				along = append(along, v)
 			}
 		}
-		if err := s.dense(x, vars); err != nil {
+		if err := s.dense(x, along); err != nil {
 			return err
 		}
-		switch {
-		case x == a.LHS || len(vars) == 0:
-		case len(vars) != 2 || vars[0] != sum:
-			return s.refuse(-1, "gemm multiplies a matrix over %s and %s by one over %s and %s, and %s is over %s", result[0], sum, sum, result[1], x.Key(), spoken(vars))
-		default:
-			over[vars[1]]++
+		if x == a.LHS || len(along) == 0 {
+			continue
+		}
+		read++
+		for _, v := range along {
+			of[v]++
+		}
+		if !slices.Contains(along, sums[0]) || !slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
+			return s.refuse(-1, "gemm multiplies a matrix over rows of the result and what is summed by one over that and columns of the result, and %s is over %s", x.Key(), spoken(along))
 		}
 	}
-	if over[result[0]] != 1 || over[result[1]] != 1 {
-		return s.refuse(-1, "gemm multiplies a matrix over %s and %s by one over %s and %s, and %s has other factors", result[0], sum, sum, result[1], a.LHS.Key())
+	if read != 2 {
+		return s.refuse(-1, "gemm multiplies two matrices, and %s has %s over the loops' variables", a.LHS.Key(), plural(read, "factor"))
+	}
+	for _, v := range sums {
+		if of[v] != 2 {
+			return s.refuse(-1, "gemm sums over loops that are along both factors, and that over %s is along one", v)
+		}
+	}
+	for _, v := range result {
+		if of[v] != 1 {
+			return s.refuse(-1, "gemm has rows of the result along one factor and columns along the other, and the loop over %s is along %s", v, plural(of[v], "factor"))
+		}
 	}
 	return nil
 }
@@ -204,7 +216,26 @@ func factorsOf(x cin.Expr, to []*cin.Access) ([]*cin.Access, bool) {
 // spoken is names in a sentence.
 func spoken(names []string) string {
 	if len(names) == 0 {
-		return "none of the three"
+		return "none of them"
 	}
 	return strings.Join(names, " and ")
+}
+
+// Gemms are the variables of a schedule's products of matrices, each list as a command has it.
+func Gemms(texts []string) (out [][]string) {
+	list, err := Parse(texts)
+	if err != nil {
+		return nil
+	}
+	for _, c := range list {
+		if c.Name != "substitute" || c.Check() != nil || c.Args[1].Text != "gemm" {
+			continue
+		}
+		var vars []string
+		for _, a := range c.Args[0].List {
+			vars = append(vars, a.Text)
+		}
+		out = append(out, vars)
+	}
+	return out
 }

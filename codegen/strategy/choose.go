@@ -18,6 +18,7 @@ func Choose(p *Problem) *Value {
 			v.Loops[f.numbers[l]] = loop
 		}
 	}
+	f.gemms(v)
 	if x, found := f.rowTiles(v.Loops); len(found) > 0 {
 		v.Row = f.row(x)
 		if v.Row.Width > 0 {

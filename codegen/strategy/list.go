@@ -35,6 +35,9 @@ func List(p *Problem) []Listed {
 		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
 		add(Workspace{t.Name, s.Kind}, s.Why, inTile)
 	})
+	for _, x := range f.Products {
+		add(x.Gemm, x.Why, false)
+	}
 	f.listLoops(v, add)
 	if v.Row.Width > 0 {
 		add(Tile{v.Row.Var, v.Row.Width}, v.Row.Why, true)

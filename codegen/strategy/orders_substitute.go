@@ -38,15 +38,13 @@ func (o Extern) follow(f *facts, v *Value) error {
 	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found), strings.ReplaceAll(o.Vars, ",", ", "))
 }
 
-// Gemm has three loops directly inside one another, around a sum of products, run by a BLAS:
-// substitute({i,j,k},gemm).
-type Gemm struct{ I, J, K string }
+// Gemm has loops directly inside one another, around a product of dense operands, run as one product of
+// matrices: substitute({i,j,k},gemm). Vars has commas between its variables.
+type Gemm struct{ Vars string }
 
-func (o Gemm) vars() []string { return []string{o.I, o.J, o.K} }
+func (o Gemm) vars() []string { return strings.Split(o.Vars, ",") }
 
-func (o Gemm) String() string {
-	return fmt.Sprintf("substitute({%s},gemm)", strings.Join(o.vars(), ","))
-}
+func (o Gemm) String() string { return fmt.Sprintf("substitute({%s},gemm)", o.Vars) }
 
 func (o Gemm) follow(f *facts, v *Value) error {
 	var sums []*cin.Assign
@@ -54,13 +52,13 @@ func (o Gemm) follow(f *facts, v *Value) error {
 		l, ok := s.(*cin.Forall)
 		if a := f.around(s, o.vars()); ok && a != nil && a.Accumulate {
 			x := v.Loops[f.numbers[l]]
-			x.Gemm = true
+			x.Gemm = len(o.vars())
 			v.Loops[f.numbers[l]] = x
 			sums = append(sums, a)
 		}
 	})
 	if len(sums) == 0 {
-		return fmt.Errorf("no loops over %s are directly inside one another, around one sum: what changes the loops comes before", strings.Join(o.vars(), ", "))
+		return fmt.Errorf("no loops over %s are directly inside one another, around one sum: what changes the loops comes before", strings.ReplaceAll(o.Vars, ",", ", "))
 	}
 	return f.matrices(v, sums)
 }
@@ -92,6 +90,26 @@ func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 		v.Spaces[t.Name] = s
 	})
 	return err
+}
+
+// Product is a product of matrices that the default strategy makes of loops, with the reason.
+type Product struct {
+	Gemm
+	Why string
+}
+
+// gemms makes products of matrices of their loops.
+func (f *facts) gemms(v *Value) {
+	for _, p := range f.Products {
+		if err := p.follow(f, v); err != nil {
+			panic("BUG: strategy: " + err.Error())
+		}
+	}
+}
+
+// gemm tells whether a statement is loops that are one product of matrices.
+func (f *facts) gemm(s cin.Stmt) bool {
+	return slices.ContainsFunc(f.Products, func(p Product) bool { return f.around(s, p.vars()) != nil })
 }
 
 // around is the assignment that s is loops over the variables around, in any order; nil where it is not.

@@ -63,6 +63,8 @@ type Problem struct {
 	Target Target
 	// Intermediates are the temporaries that contractions make, by name.
 	Intermediates map[string]Intermediate
+	// Products are those of matrices that the default strategy makes of loops.
+	Products []Product
 }
 
 // facts is a problem with what follows from it.

@@ -53,8 +53,8 @@ type Loop struct {
 	// positions of that level.
 	OverPositions string
 	Long          Long
-	// Gemm: it is the outermost of three loops that a BLAS runs.
-	Gemm bool
+	// Gemm: it is the outermost of so many loops that are one product of matrices; 0 where it is not.
+	Gemm int
 	// Extern, if not nil, is the function of the user's that runs the nest from here on.
 	Extern *Extern
 	// RowLanes, where it is not 0, has the rows of a tile of positions shared out among a GPU's

@@ -12,23 +12,26 @@ import (
 // OnThreads is a statement whose outermost loops run on threads. Where
 // such a loop is over a variable of the result, no two iterations write one place, and
 // a sparse result's pieces come in order; where it sums into a scalar or a dense
-// result, chunks of it have sums of their own.
-func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format) cin.Stmt {
+// result, chunks of it have sums of their own. Loops for which serial is true stay as they are.
+func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:
 		if len(cin.Target(s.Producer).Vars) == 0 {
-			return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result), Producer: OnThreads(s.Producer, lhs, result)}
+			return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial), Producer: OnThreads(s.Producer, lhs, result, serial)}
 		}
 	case *cin.Seq:
 		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
 			list := make([]cin.Stmt, len(s.List))
 			for k, t := range s.List {
-				list[k] = OnThreads(t, lhs, result)
+				list[k] = OnThreads(t, lhs, result, serial)
 			}
 			return &cin.Seq{List: list}
 		}
 	case *cin.Forall:
 		t := cin.Target(s)
+		if serial(s) {
+			return s
+		}
 		if len(t.Vars) == 0 || t.Name == lhs.Name && result.AllDense() {
 			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
 		}

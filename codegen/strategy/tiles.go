@@ -68,7 +68,13 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.assigns(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && !t.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+	return t.assigns(s) && !t.holdsGemm(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && !t.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+}
+
+// holdsGemm tells whether a product of matrices is made of loops in s.
+func (f *facts) holdsGemm(s cin.Stmt) (found bool) {
+	cin.Walk(s, func(s cin.Stmt) { found = found || f.gemm(s) })
+	return found
 }
 
 // repeated tells whether s computes something that each tile of a row along v would compute again, or

@@ -10,6 +10,7 @@
 //	main.go         the command, and how it measures
 //	inputs.go       the inputs
 //	leaves.go       leaves against kernels by hand
+//	dense.go        dense contractions against OpenBLAS
 //	assembly.go     assembly against compute alone
 //	schedules.go    schedules against the default
 //	networks.go     products of many tensors, contracted in every way
@@ -50,6 +51,7 @@ type section struct {
 // sections in the order in which they run; a file for each.
 var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
+	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds", dense},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
 	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none", ranks},

@@ -51,6 +51,9 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	if p.Variant/256%2 == 0 {
 		req.Exact, req.FarBytes = p.Normal.Vars, 1 // sizes compiled in; rows prefetched
 	}
+	if p.Variant/512%2 == 0 {
+		req.GemmWork = 1 // products of dense operands are ones of matrices
+	}
 	stored := map[string]*tcs.Tensor{}
 	for _, t := range p.Tensors {
 		if !t.Input {

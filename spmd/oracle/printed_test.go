@@ -40,6 +40,9 @@ func grow(r *rand.Rand, q *codegen.Request) {
 	if r.IntN(2) == 0 {
 		q.LongRow, q.ChunkWork, q.FarBytes = 0, 0, 0
 	}
+	if r.IntN(2) == 0 {
+		q.GemmWork = 1 // else of those that are large now
+	}
 	if r.IntN(4) == 0 {
 		q.Threads = 1
 	}

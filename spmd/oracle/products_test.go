@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"distaff/codegen/dtype"
+	"distaff/codegen/ir"
 )
 
 // khatriRao is MTTKRP, whose products of matrices read a workspace with a Khatri-Rao product, or fill one.
@@ -26,6 +27,70 @@ var products = []struct{ line, schedule string }{
 	{khatriRao, "precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),parallelize(i,CPUThread,NoRaces),substitute({k,j,l},gemm)"},
 	{khatriRao, "precompute(B(i,k,l)*D(l,j),{k,j},{kw,jw},T),substitute({kw,jw,l},gemm)"},
 	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ddd:0,2,1 B:ddd/sdd C:dd/dd:1,0", "parallelize(i,CPUThread,NoRaces),substitute({j,l,k},gemm)"},
+}
+
+// defaultProducts are statements whose default schedule makes products of matrices, however small they are.
+var defaultProducts = []string{
+	"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
+	"C(i,j) += -A(i,k)*B(k,j)*2; C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
+	"C(i,j) = D(i,j) - A(k,i)*B(j,k)*3 + A(k,i)*E(k,j); C:dd A:dd B:dd D:dd/ds E:dd/dd:1,0",
+	"C(i,j) = A(i,k)*A(j,k); C:dd A:dd/dd:1,0",
+	"C(b,i,j) = A(b,i,k)*B(k,b,j)*v(b); C:ddd/ddd:2,0,1/sdd A:sdd/ddd:0,2,1 B:ddd/ddd:1,0,2 v:d/s",
+	"C(i,b,j) = A(i,k,b)*B(k,j,b); C:ddd A:ddd B:ddd",
+	"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ddd:0,2,1/sdd/ssd B:ddd/sdd C:dd/dd:1,0",
+	"A(i,j,k,l) = B(i,m,k,n)*C(n,j,m,l); A:dddd/dddd:1,3,0,2 B:dddd C:dddd/dddd:3,2,0,1",
+	"A(a,b,c) = B(a,d,b)*C(d,c); A:ddd/ddd:2,0,1 B:ddd C:dd/dd:1,0",
+	"C(i,a,l) = B(i,j,a,b)*D(j,b,l); C:ddd B:dsdd/ssdd D:ddd",
+	"C(a,l) = B(j,a,b)*D(j,b,l); C:dd/dd:1,0 B:sdd/ddd D:ddd",
+}
+
+// TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on several
+// threads, give what the statement says, and most of these statements have one.
+func TestDefaultProducts(t *testing.T) {
+	c, err := NewC(os.Getenv, "-O1")
+	if err != nil {
+		t.Skip(err)
+	}
+	n := uint64(4)
+	if *nFlag > 0 {
+		n = max(*nFlag/uint64(len(defaultProducts)), 1)
+	}
+	types := []dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
+	made, all := 0, 0
+	for m, line := range defaultProducts {
+		for k := *firstFlag; k < *firstFlag+n; k++ {
+			p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, k), types[k%4])
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			p.Variant &^= 512 // products of any size
+			made, all = made+productsIn(t, p), all+1
+			for _, e := range []Engine{Interp{}, c} {
+				if err := Check(context.Background(), e, p.Case); err != nil {
+					t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, k, e.Name(), err, p.Text())
+				}
+			}
+		}
+	}
+	if 4*made < 3*all {
+		t.Errorf("%d of %d leaves have a product of matrices", made, all)
+	}
+}
+
+// productsIn is 1 where the leaf of a case has a product of matrices, else 0.
+func productsIn(t *testing.T, p *Prepared) (found int) {
+	t.Helper()
+	made, err := compile(p, "leaf")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.Text())
+	}
+	defer made.close()
+	ir.Walk(made.unit.Func.Body, func(s ir.Stmt) {
+		if _, ok := s.(*ir.Gemm); ok {
+			found = 1
+		}
+	})
+	return found
 }
 
 // TestProducts: loops that a BLAS runs give what the statement says, of every type that it takes,

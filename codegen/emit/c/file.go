@@ -207,7 +207,7 @@ func (u *usage) stmt(s ir.Stmt) {
 		for _, m := range []ir.Matrix{s.C, s.A, s.B} {
 			u.array(m.A)
 		}
-		u.env = true
+		u.env, u.fails = true, true
 	case *ir.Call:
 		for _, a := range s.Args {
 			if a.A != nil {

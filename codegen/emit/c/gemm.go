@@ -1,6 +1,9 @@
 package c
 
 import (
+	"fmt"
+	"strings"
+
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
@@ -16,24 +19,50 @@ func product(t ir.Type) string {
 	return "dst_times_" + clike.Suffix(t)
 }
 
-// gemm calls the helper that has the product computed by env's function, or computes it.
+// tileStep adds to a row of a tile of sums the products of one element of A and of one row of a panel of B.
+func tileStep(t ir.Type) string {
+	if !t.IsComplex() {
+		return "            s[r][0] += a[r] * x;\n            s[r][1] += a[r] * y;"
+	}
+	return "            s[r][0] += a[2 * r] * x;\n            s[r][0] -= a[2 * r + 1] * y;\n            s[r][1] += a[2 * r] * y;\n            s[r][1] += a[2 * r + 1] * x;"
+}
+
+// tileValue is the value of a tile of sums in column q of the row at hand.
+func tileValue(t ir.Type) string {
+	if !t.IsComplex() {
+		return "sums[q]"
+	}
+	return "dst_make_" + clike.Suffix(t) + "(sums[q], sums[dst_tile_cols_" + clike.Suffix(t) + " + q])"
+}
+
+// panelStore stores x in column q of a row of a panel of B that is n columns wide.
+func panelStore(t ir.Type) string {
+	if !t.IsComplex() {
+		return "                to[q] = x;"
+	}
+	return "                to[q] = __real__ x, to[n + q] = __imag__ x;"
+}
+
+// gemm calls the helper that has the product computed by env's function, or computes it. In a
+// piece of a parallel loop one thread does.
 func (f *cfunc) gemm(s *ir.Gemm) {
 	t := s.Alpha.Type()
-	if t.IsComplex() {
-		f.need("mul:" + t.String())
-	} else {
-		f.need("times:" + t.String())
+	f.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"), "_"+clike.Suffix(t)) + ":" + t.String())
+	for _, name := range []string{"alloc", "release", "gemm_shape"} {
+		f.need(name)
 	}
-	matrix := func(m ir.Matrix) string {
-		return f.array(m.A) + " + " + f.expr(m.At, clike.PrecUnary) + ", " + f.expr(m.Row, 0) + ", " + f.expr(m.Col, 0)
+	threads := "env->threads"
+	if f.piece {
+		threads = "1"
 	}
-	name := f.helper("gemm", t)
-	f.line("%s(env, %s, %s, %s, %s,", name, f.expr(s.M, 0), f.expr(s.N, 0), f.expr(s.K, 0), f.expr(s.Alpha, 0))
-	for k, m := range []ir.Matrix{s.A, s.B, s.C} {
-		end := ","
-		if k == 2 {
-			end = ");"
+	at := func(m ir.Matrix) string { return f.array(m.A) + " + " + f.expr(m.At, clike.PrecUnary) }
+	f.line("if (%s(env, %s, %s, %s, %s, %s,", f.helper("gemm", t), threads, f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
+	var dims []string
+	for _, axis := range []struct{ n, p, q []ir.Expr }{{s.M, s.A.Row, s.C.Row}, {s.N, s.B.Col, s.C.Col}, {s.K, s.A.Col, s.B.Row}} {
+		for k, n := range axis.n {
+			dims = append(dims, fmt.Sprintf("{%s, %s, %s}", f.expr(n, 0), f.expr(axis.p[k], 0), f.expr(axis.q[k], 0)))
 		}
-		f.line("    %s%s", matrix(m), end)
 	}
+	f.line("        (const dst_dim[]){%s}, %d, %d, %d)) {", strings.Join(dims, ", "), len(s.M), len(s.N), len(s.K))
+	f.noMemory()
 }

@@ -42,6 +42,7 @@ var helpers = []clike.Helper{
 	{Name: "free_table", Uses: []string{"release"}},
 	{Name: "sort_by", Uses: []string{"alloc", "release"}},
 	{Name: "times", Types: []ir.Type{ir.Float32, ir.Float64}},
+	{Name: "gemm_shape"},
 	{Name: "gemm", Types: []ir.Type{ir.Float32, ir.Float64, ir.Complex64, ir.Complex128}},
 	{Name: "address"},
 	{Name: "chunk"},
@@ -67,10 +68,14 @@ func (f *file) prelude() string {
 		if t == ir.Invalid {
 			return snippet(name)
 		}
+		part := t // of a complex number
+		if t.IsComplex() {
+			part = clike.Component(t)
+		}
 		unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long", ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
 		return strings.NewReplacer(
-			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(clike.Component(t)),
-			"$X", product(t), "$N", strconv.FormatInt(64/t.Size(), 10), "$K", strconv.Itoa(gemmKinds[t]),
+			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(part),
+			"$X", product(t), "$K", strconv.Itoa(gemmKinds[t]), "$L", tileStep(t), "$V", tileValue(t), "$B", panelStore(t),
 		).Replace(snippet(name))
 	})
 }

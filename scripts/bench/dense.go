@@ -1,0 +1,186 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/spmd"
+)
+
+//go:embed hand/dense.c
+var handDense string
+
+// contraction is a statement of dense operands that does the multiply-adds of a product of two square
+// matrices. sizes are those of the operands' modes: n is that of the matrices, s is 64, and q is n/64.
+type contraction struct {
+	name, stmt string
+	sizes      map[string]string
+	least      float64 // of OpenBLAS's speed, called directly for the product of matrices
+	without    float64 // the same where leaves have no BLAS; 0 for no such line
+}
+
+var contractions = []contraction{
+	{"product", "A(i,j) = B(i,k)*C(k,j)", map[string]string{"B": "nn", "C": "nn"}, 0.97, 0.7},
+	{"product, transposed", "A(i,j) = B(k,i)*C(j,k)", map[string]string{"B": "nn", "C": "nn"}, 0.97, 0.7},
+	{"TTM", "A(i,j,l) = B(i,j,k)*C(k,l)", map[string]string{"B": "sqn", "C": "nn"}, 0.8, 0},
+	{"pairs of variables", "A(i,j,k,l) = B(i,m,k,n)*C(n,j,m,l)", map[string]string{"B": "sqqs", "C": "sqqs"}, 0.8, 0},
+	{"a pair apart", "A(a,b,c) = B(a,d,b)*C(d,c)", map[string]string{"B": "snq", "C": "nn"}, 0.8, 0},
+}
+
+// withoutBLAS is the environment of a run whose leaves have no BLAS.
+const withoutBLAS = "DISTAFF_BLAS=none"
+
+// dense is the section of dense contractions: against OpenBLAS called directly, and, by this command in a process of its own,
+// without a BLAS in leaves.
+func dense(b *bench) error {
+	object, err := b.object(handDense)
+	if err != nil {
+		return err
+	}
+	alone := os.Getenv("DISTAFF_BLAS") == "none"
+	n := 64 * int64(math.Round(64*math.Cbrt(b.scale)))
+	if !alone {
+		path, _, err := kernels.BLAS()
+		if err != nil {
+			return err
+		}
+		b.printf("products of %d multiply-adds, as of matrices of %d rows and columns; leaves call %s\n\n", n*n*n, n, path)
+		b.printf("%-36s %8s %12s %12s %7s %6s\n", "contraction", "threads", "distaff GF/s", "direct GF/s", "ratio", "least")
+	}
+	for _, c := range contractions {
+		name, least := c.name, c.least
+		if alone {
+			name, least = c.name+", without a BLAS", c.without
+		}
+		if least == 0 || !b.wants(name) {
+			continue
+		}
+		for _, threads := range b.threads {
+			if err := b.contractDense(c, n, threads, name, least, func() ([]float64, error) { return b.openBLAS(n, threads, object) }); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	if alone {
+		return nil
+	}
+	return b.again(withoutBLAS)
+}
+
+// again runs this section in a process with a variable of the environment more, whose lines are part of this section.
+func (b *bench) again(variable string) error {
+	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(b.threads), " ", ","), "[]")
+	cmd := exec.CommandContext(b.ctx, os.Args[0], "-only=dense", "-lines="+b.lines.String(), "-threads="+threads,
+		fmt.Sprint("-rounds=", b.rounds), fmt.Sprint("-repeat=", b.repeat), fmt.Sprint("-scale=", b.scale))
+	cmd.Env, cmd.Stderr = append(os.Environ(), variable), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "without a BLAS") {
+			b.printf("%s", line)
+			b.over(strings.HasSuffix(line, " over\n"))
+		}
+	}
+	return nil
+}
+
+// contractDense times a contraction and what it is held to, in turn, and prints its line.
+func (b *bench) contractDense(c contraction, n int64, threads int, name string, least float64, other func() ([]float64, error)) error {
+	var ours, theirs []float64
+	for range b.rounds {
+		x, err := b.contracted(c, n, threads)
+		if err != nil {
+			return err
+		}
+		y, err := other()
+		if err != nil {
+			return err
+		}
+		ours, theirs = append(ours, x...), append(theirs, y...)
+	}
+	flops := 2 * float64(n) * float64(n) * float64(n) / 1e9
+	ratio := median(theirs) / median(ours)
+	b.printf("%-36s %8d %12.1f %12.1f %7.2f %6.2f%s\n", name, threads, flops/median(ours), flops/median(theirs), ratio, least, b.over(ratio < least))
+	return nil
+}
+
+// contracted times the leaf of a contraction.
+func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, error) {
+	j := &spmd.Job{Statement: c.stmt, Inputs: map[string]spmd.Input{}}
+	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
+	for name, modes := range c.sizes {
+		var dims []int64
+		for _, m := range modes {
+			dims = append(dims, map[rune]int64{'n': n, 's': 64, 'q': n / 64}[m])
+		}
+		t, err := b.full(dims)
+		if err != nil {
+			return nil, err
+		}
+		j.Inputs[name] = spmd.InMemory(t)
+	}
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return report.Stats.Phases.Compute, nil
+}
+
+// full is a dense tensor, made once.
+func (b *bench) full(dims []int64) (*tcs.Tensor, error) {
+	key := fmt.Sprint("full ", dims)
+	if t := b.tensors[key]; t != nil {
+		return t, nil
+	}
+	vars := "i,j,k,l"[:2*len(dims)-1]
+	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims}, Inputs: map[string]spmd.Input{"S": spmd.Generated("dense")}, Keep: true}
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.tensors[key] = report.Result
+	return report.Result, nil
+}
+
+// openBLAS times the product of matrices by OpenBLAS.
+func (b *bench) openBLAS(n int64, threads int, object *cc.Object) ([]float64, error) {
+	t, err := b.full([]int64{n, n})
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := kernels.Load(object, "openblas")
+	if err != nil {
+		return nil, err
+	}
+	defer leaf.Close()
+	arena, runner := kernels.NewArena(nil), kernels.NewRunner()
+	arena.Reuse(true)
+	defer runner.Close()
+	var times []float64
+	for r := range b.repeat + 1 {
+		out, err := emptyLike(t, "", arena)
+		if err != nil {
+			return nil, err
+		}
+		at := time.Now()
+		err = leaf.Call(b.ctx, []*tcs.Tensor{out, t, t}, [][2]int64{{0, n}}, kernels.Env{Threads: threads, Arena: arena, Runner: runner})
+		if r > 0 {
+			times = append(times, time.Since(at).Seconds())
+		}
+		out.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
+}
