@@ -13,6 +13,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
 	"distaff/spmd/fault"
+	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
@@ -192,6 +193,9 @@ func (s *Statement) try(sized bool) error {
 		return err
 	}
 	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify}, problem)
+	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
+		return err // at every rank alike, before anything is done
+	}
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}
