@@ -102,3 +102,42 @@ func TestRefusedIsPlanned(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramsAreRefusedEarly: a statement of a program that takes more than the limit for certain is refused
+// at every rank before it allocates, and the program goes on. Tensors that it holds count for nothing:
+// these may lie in memory of the caller's.
+func TestProgramsAreRefusedEarly(t *testing.T) {
+	const n, limit = 1 << 10, 1 << 20
+	for ranks := 1; ranks <= 3; ranks++ {
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter, MemoryLimit: limit}, func(p *spmd.Program) error {
+			if err := setDense(p, "x", make([]float64, n), n); err != nil {
+				return err
+			}
+			if err := setDense(p, "A", make([]float64, 1<<19), 1, 1<<19); err != nil { // of four times the limit, and the caller's
+				return err
+			}
+			for _, text := range []string{"C(i,j) = x(i)*x(j)", "C(i,j) = x(i) + x(j)"} {
+				err := p.Do(text)
+				if err == nil || exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), "C (1024x1024) stored as dd in float64 takes") ||
+					!strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
+					t.Errorf("%s on %d ranks: got %v", text, ranks, err)
+				}
+			}
+			if err := p.Do("y(i) = 2*x(i)"); err != nil {
+				return err
+			}
+			if ranks > 1 {
+				return nil // what rank 0 has is copied to others
+			}
+			for _, text := range []string{"s = A(i,j)", "r(i) = A(i,j)", "r(i) = 2*A(i,j)"} {
+				if err := p.Do(text); err != nil {
+					return fmt.Errorf("%s: %w", text, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%d ranks: %v", ranks, err)
+		}
+	}
+}

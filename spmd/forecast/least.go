@@ -21,7 +21,8 @@ import (
 // together at the end of computing. Of an operand that is read into blocks it is what dense
 // levels fix, and the entries of generated data; of the result the values of a dense one, and
 // the entries of one in which every coordinate is present. A tensor that is read twice, or
-// added to, counts once.
+// added to, counts once, and one that a program holds takes no more than it does already, which
+// may be memory of the program's own that no limit counts.
 type Least struct {
 	k    *prepared.Statement
 	list []*leastOf
@@ -37,8 +38,8 @@ type leastOf struct {
 	entries float64   // of generated data, or of a result with every coordinate; else 0
 }
 
-// NewLeast adds up what is known of a statement that was planned. given says that the result
-// is computed into a tensor of the caller's.
+// NewLeast adds up what is known of a statement that was planned. given says that there is no
+// result, or that it is computed into a tensor of the caller's.
 func NewLeast(k *prepared.Statement, given bool) *Least {
 	x := &Least{k: k, at: make([]float64, k.Problem.Ranks)}
 	for _, o := range k.Problem.Operands {
@@ -90,7 +91,7 @@ func (x *Least) add(t *leastOf) {
 
 func (x *Least) operand(o plan.Operand) {
 	s, src := x.tensor(o.Tensor, o.Before()), x.k.Sources[o.Tensor]
-	if len(s.Dims) == 0 || !s.Partition.Located() {
+	if src.Held() || len(s.Dims) == 0 || !s.Partition.Located() {
 		return // scalars take no memory of a rank's, and it is not known where which entries are
 	}
 	t := &leastOf{name: o.Tensor, at: x.k.Target(o.Before(), o.Tensor).Least(x.k.Foretold(o.Tensor, 0), s.Fixed, x.k.Problem.Ranks)}

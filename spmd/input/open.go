@@ -50,6 +50,9 @@ type Source struct {
 	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
 }
 
+// Held tells whether the ranks of a program hold the tensor already.
+func (s *Source) Held() bool { return s.held != nil }
+
 // openInputs finds out what each input says about itself.
 func (r *Reader) openInputs() error {
 	for _, name := range r.p.Names {

@@ -2,11 +2,14 @@ package jobs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"distaff/codegen/diag"
 	"distaff/codegen/jobfile"
 	"distaff/io/convert"
 	"distaff/io/coo"
@@ -111,4 +114,18 @@ func TestChecksWhatIsAdded(t *testing.T) {
 			t.Errorf("got %q, want two runs of two statements", report.Lines)
 		}
 	}, 1, 2)
+}
+
+// TestRefusedEarly: a statement of a file that takes more memory than there is is refused before it allocates.
+func TestRefusedEarly(t *testing.T) {
+	dir := t.TempDir()
+	for ranks := 1; ranks <= 2; ranks++ {
+		w := job(t, dir, "param n = 1024\ntensor x(n): d from dense\nC(i,j) = x(i)*x(j)\n", nil)
+		w.Ranks, w.MemoryLimit = ranks, 1<<20
+		_, err := w.Run(context.Background())
+		var exit interface{ ExitCode() int }
+		if !errors.As(err, &exit) || exit.ExitCode() != diag.ExitMemory || !strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
+			t.Errorf("%d ranks: got %v", ranks, err)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
 	"distaff/spmd/fault"
+	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
@@ -209,6 +210,9 @@ func (s *Statement) try(sized bool) error {
 	}
 	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify,
 		Network: s.how.Network, Order: s.how.IntermediateOrder}, problem)
+	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
+		return err // at every rank alike, before anything is done
+	}
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}
