@@ -57,6 +57,8 @@ func TestGemmRefused(t *testing.T) {
 		{"C(b,i,j)=A(i,k)*B(k,j,b)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)", "the values of B along k and j are not one apart: gemm wants its last level to be over one of them"},
 		{"C(i,j,b)=A(i,k)*B(k,j)*v(b)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)", "the values of C are not one apart along one of the loops' variables: gemm wants its last level to be one of theirs"},
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(i,CPUThread,NoRaces)", "the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),unroll(j,2)", "the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(j,CPUVector,IgnoreRaces)", "the loops have conditions or other statements between them"},
 	} {
 		_, err := codegen.Compile(goldenRequest(t, x.text))
 		var e *diag.Error

@@ -46,6 +46,9 @@ func (a arg) Refuse(why string) error { return a.errorf(Refused, "%s", why) }
 // Place is where the command or argument stands in the text that Parse was given.
 func (a arg) Place() (pos, end int) { return a.pos, a.end }
 
+// Within is that text.
+func (a arg) Within() string { return a.src }
+
 // Distributes tells whether the command is one of those that run a statement over the ranks of
 // a job.
 func (c *Command) Distributes() bool {
