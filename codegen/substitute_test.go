@@ -55,6 +55,8 @@ func TestGemm(t *testing.T) {
 func TestGemmRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(i,CPUThread,NoRaces)", "the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),unroll(j,2)", "the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(j,CPUVector,IgnoreRaces)", "the loops have conditions or other statements between them"},
 	} {
 		_, err := codegen.Compile(goldenRequest(t, x.text))
 		var e *diag.Error

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/place"
 	"distaff/codegen/schedule"
 )
 
@@ -12,19 +13,19 @@ import (
 // are distributed has blocks with those of their chunks alone, so that loops over coordinates go
 // through these too: what takes the positions is left out, where other commands of the leaf say
 // nothing of them.
-func (p *peeling) leaf() ([]string, error) {
-	out, err := p.commands(func(s step) bool { return !p.stored.makes(s.Command) })
-	if err != nil || p.stored == nil || !p.stored.named(out) {
-		return out, err
+func (p *peeling) leaf(n *place.Nest) error {
+	err := p.commands(n, func(s step) bool { return !p.stored.makes(s.Command) })
+	if err != nil || p.stored == nil || !p.stored.named(n.Leaf) {
+		return err
 	}
-	return p.commands(func(step) bool { return true })
+	return p.commands(n, func(step) bool { return true })
 }
 
-// commands prints those of the leaf's that are wanted. A reorder that also names peeled loops is one of
+// commands prints those of the leaf's that are wanted into a nest. A reorder that also names peeled loops is one of
 // them where it gives those of the leaf's that it names another order than they have. Where a peeled loop
 // takes the place of one of the leaf's, that says nothing of the leaf.
-func (p *peeling) commands(wanted func(step) bool) ([]string, error) {
-	var out []string
+func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
+	n.Leaf, n.Written = nil, nil
 	var order []*variable // of the leaf's loops, so far
 	for _, name := range p.Loops {
 		order = append(order, p.vars[name])
@@ -39,18 +40,29 @@ func (p *peeling) commands(wanted func(step) bool) ([]string, error) {
 			order = permuted(before, named)
 			if len(named) < len(s.reordered) {
 				if !slices.Equal(before, order) {
-					out = append(out, "reorder("+strings.Join(p.inLeaf(named), ",")+")")
+					n.Leaf, n.Written = append(n.Leaf, "reorder("+strings.Join(p.inLeaf(named), ",")+")"), append(n.Written, written(s.Command, nil))
 				}
 				continue
 			}
 		}
 		args, err := p.arguments(s.Args, s.Words())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, s.Name+"("+args+")")
+		n.Leaf, n.Written = append(n.Leaf, s.Name+"("+args+")"), append(n.Written, written(s.Command, s.Args))
 	}
-	return out, nil
+	return nil
+}
+
+// written is where the user wrote a command, with these arguments.
+func written(c *schedule.Command, args []schedule.Arg) place.Written {
+	w := place.Written{Text: c.Within()}
+	w.Pos, w.End = c.Place()
+	for _, a := range args {
+		pos, end := a.Place()
+		w.Args = append(w.Args, [2]int{pos, end})
+	}
+	return w
 }
 
 // placed is loops in the order of those that they were made of.

@@ -45,8 +45,8 @@ func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	if err := p.ends(n, first); err != nil {
 		return nil, err
 	}
-	leaf, err := p.leaf()
-	n.Leaf, n.Scheduled = leaf, len(leaf) > 0
+	err := p.leaf(n)
+	n.Scheduled = len(n.Leaf) > 0
 	return n, err
 }
 

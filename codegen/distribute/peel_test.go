@@ -239,6 +239,15 @@ func TestLeaf(t *testing.T) {
 			t.Errorf("%s: got %s, scheduled %v, want %s", c.commands, got, n.Scheduled, c.want)
 			continue
 		}
+		for k, w := range n.Written { // where the user wrote it, with as many arguments
+			name, args, _ := strings.Cut(n.Leaf[k], "(")
+			if !strings.HasPrefix(w.Text[w.Pos:w.End], name+"(") || !strings.HasSuffix(w.Text[w.Pos:w.End], ")") || w.Args != nil && args == "" {
+				t.Errorf("%s: %s was written as %s", c.commands, n.Leaf[k], w.Text[w.Pos:w.End])
+			}
+		}
+		if len(n.Written) != len(n.Leaf) {
+			t.Errorf("%s: %d commands of the leaf, and %d places", c.commands, len(n.Leaf), len(n.Written))
+		}
 		if list, err := schedule.Parse(n.Leaf); err != nil || slices.ContainsFunc(list, func(c *schedule.Command) bool { return c.Check() != nil }) {
 			t.Errorf("%s: the leaf's schedule %s is none: %v", c.commands, n.Leaf, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/codegen/schedule"
 )
 
 // Bind gives params the values that -D gives them, others those of the file, and puts all
@@ -234,10 +235,28 @@ func (t *textEdits) result() (string, []edit) {
 	return t.out.String() + t.text[t.at:], t.edits
 }
 
-// bind puts params into c's arguments: words that are no index variables of the statement,
-// and stand neither before "(" nor beside a point or in quotes.
+// words are the places of those arguments of the command that are words of the scheduling language, or
+// in quotes; none of a text that is no command.
+func (c *Command) words() (list []edit) {
+	parsed, err := schedule.Parse([]string{c.raw})
+	if err != nil {
+		return nil // said where the command is checked
+	}
+	for _, x := range parsed {
+		for k, is := range x.Words() {
+			if is {
+				pos, end := x.Args[k].Place()
+				list = append(list, edit{pos: pos, end: end})
+			}
+		}
+	}
+	return list
+}
+
+// bind puts params into c's arguments: words that are neither index variables of the statement nor those of
+// the scheduling language, and stand neither before "(" nor beside a point or in quotes.
 func (c *Command) bind(f *File, vars map[string]bool) {
-	e := textEdits{text: c.raw}
+	e, own := textEdits{text: c.raw}, c.words()
 	quoted := false
 	for k := strings.IndexByte(c.raw, '('); k < len(c.raw); k++ {
 		if c.raw[k] == '"' {
@@ -252,7 +271,8 @@ func (c *Command) bind(f *File, vars map[string]bool) {
 		}
 		word := c.raw[k:end]
 		p := f.Param(word)
-		if p != nil && !quoted && !vars[word] && !strings.HasPrefix(strings.TrimLeft(c.raw[end:], " \t\r\n"), "(") {
+		said := slices.ContainsFunc(own, func(at edit) bool { return at.pos <= k && end <= at.end })
+		if p != nil && !quoted && !said && !vars[word] && !strings.HasPrefix(strings.TrimLeft(c.raw[end:], " \t\r\n"), "(") {
 			e.replace(k, end, p.Value.Text)
 		}
 		k = end - 1

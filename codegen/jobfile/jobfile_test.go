@@ -315,3 +315,34 @@ r = 2
 		t.Errorf("got types %v, %v", types, err)
 	}
 }
+
+// TestWordsOfCommands: a param with the name of a word of the scheduling language, or of a variable, stands for its
+// number where a command has a number, and nowhere else.
+func TestWordsOfCommands(t *testing.T) {
+	f := checked(t, `param Hash = 4
+param NoRaces = 5
+param gemm = 6
+param rows = 7
+tensor A(20, 20): ds from uniform:9
+tensor B(20, 20): ds from uniform:9
+C(i,j) = A(i,k) * B(k,j)
+  split(i, i0, i1, Hash)
+  precompute(A(i,k)*B(k,j), j, j, W)
+  workspace(W, Hash)
+  parallelize(i0, CPUThread, NoRaces, NoRaces)
+  substitute({i1, j}, "rows.c:rows")
+  split(i1, a, b, rows)
+  substitute({i, j, k}, gemm)
+  split(k, k0, k1, gemm)
+`)
+	want := []string{"split(i, i0, i1, 4)", "precompute(A(i,k)*B(k,j), j, j, W)", "workspace(W, Hash)", "parallelize(i0, CPUThread, NoRaces, NoRaces)",
+		`substitute({i1, j}, "rows.c:rows")`, "split(i1, a, b, 7)", "substitute({i, j, k}, gemm)", "split(k, k0, k1, 6)"}
+	f.statements(f.Items, func(s *Statement) error {
+		for k, c := range s.Schedule {
+			if c.Text != want[k] {
+				t.Errorf("got %s, want %s", c.Text, want[k])
+			}
+		}
+		return nil
+	})
+}

@@ -73,6 +73,9 @@ func (n *externNest) loops() *cin.Assign {
 		if f.Unit != cin.Serial {
 			n.refuse("the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, n.o.Name)
 		}
+		if f.Unroll != 0 || f.Gallop {
+			n.refuse("the loop over %s is unrolled, or has its way of merging, and %s runs it", f.Var, n.o.Name)
+		}
 		v, c := f.Var, l.sched.comps[f.Var]
 		b := l.rangeOf(n.e, v)
 		if c != nil && l.sched.g.ReplacedBy(v) == nil {

@@ -12,6 +12,15 @@ type Nest struct {
 	// the user gave it, else the leaf gets the default one.
 	Leaf      []string
 	Scheduled bool
+	// Written has where the user wrote what each command of Leaf is made of.
+	Written []Written
+}
+
+// Written is a command of the user's in the text that has it, and its arguments; none where the leaf's command has others.
+type Written struct {
+	Text     string
+	Pos, End int
+	Args     [][2]int
 }
 
 // Loop is a loop of a nest, over the values 0 to N-1.

@@ -43,8 +43,11 @@ func (a arg) errorf(code diag.Code, format string, args ...any) error {
 // Refuse is the error that says, with the place of the command or argument, what speaks against it.
 func (a arg) Refuse(why string) error { return a.errorf(Refused, "%s", why) }
 
-// Place is where the command stands in the text that Parse was given.
-func (c *Command) Place() (pos, end int) { return c.pos, c.end }
+// Place is where the command or argument stands in the text that Parse was given.
+func (a arg) Place() (pos, end int) { return a.pos, a.end }
+
+// Within is that text.
+func (a arg) Within() string { return a.src }
 
 // Distributes tells whether the command is one of those that run a statement over the ranks of
 // a job.

@@ -43,6 +43,8 @@ type Watcher interface {
 	Sum(b plan.Block, from, to int, complete bool)
 	// Part is what a complete block of the result has of a piece, in a box, that is put together at rank to.
 	Part(box [][2]int64, z plan.Size, from, to int)
+	// Gather is what a rank, of which steps are wanted, reads of the rows of a gathered operand that another has.
+	Gather(operand int, bytes int64, from, to int)
 }
 
 // Cost is what a computation takes, by rank.

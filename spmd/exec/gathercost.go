@@ -48,6 +48,9 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 		}
 		held := plan.Size{Bytes: int64(g.row * float64(within[1]-within[0])), Arrays: 1}
 		c.ranks[rank].incoming[operand] = arriving{held.Memory(), 1}
+		if f.Watch != nil && rank < f.Detail {
+			g.watched(rank, among, share, func(bytes int64, from int) { f.Watch.Gather(operand, bytes, from, rank) })
+		}
 		if among != [2]int64{0, rows} {
 			g.some(rank, among, share)
 			continue
@@ -74,19 +77,42 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 
 // some counts a rank that reads a share of the rows in a range.
 func (g *gathering) some(rank int, among [2]int64, share float64) {
-	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })
 	last := -1 // the rank that sent before
+	g.others(rank, among, share, func(bytes int64, from int) {
+		g.c.Received[rank] += bytes
+		g.c.Sent[from] += bytes
+		if from != last {
+			g.c.Messages[from]++
+		}
+		last = from
+	})
+}
+
+// others yields what a rank that reads a share of the rows in a range reads of each of others' ranges.
+func (g *gathering) others(rank int, among [2]int64, share float64, yield func(bytes int64, from int)) {
+	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })
 	for b := first; b < len(g.owner) && g.cuts[b] < among[1]; b++ {
 		n := min(g.cuts[b+1], among[1]) - max(g.cuts[b], among[0])
-		if g.owner[b] == rank || n <= 0 {
-			continue
+		if g.owner[b] != rank && n > 0 {
+			yield(int64(share*g.row*float64(n)), g.owner[b])
 		}
-		bytes := int64(share * g.row * float64(n))
-		g.c.Received[rank] += bytes
-		g.c.Sent[g.owner[b]] += bytes
-		if g.owner[b] != last {
-			g.c.Messages[g.owner[b]]++
-		}
-		last = g.owner[b]
 	}
+}
+
+// watched yields the same, once for each rank that has neighbouring ranges.
+func (g *gathering) watched(rank int, among [2]int64, share float64, yield func(bytes int64, from int)) {
+	at, sum := -1, int64(0)
+	flush := func() {
+		if sum > 0 {
+			yield(sum, at)
+		}
+	}
+	g.others(rank, among, share, func(bytes int64, from int) {
+		if from != at {
+			flush()
+			at, sum = from, 0
+		}
+		sum += bytes
+	})
+	flush()
 }

@@ -140,8 +140,9 @@ type PlannedRank struct {
 	Steps []PlannedStep  `json:"steps"`
 	Sends []PlannedMove  `json:"sends"`
 	Sums  []PlannedSum   `json:"sums"`
-	// Moves are parts of operands that go from where they are placed to the blocks that steps want, before the
-	// first of them; those that come to the rank are among them. The box of one is not told.
+	// Moves are parts of operands that go from where they lie to where steps want them, before the first of them: of
+	// one that is placed otherwise than the steps go, or rows of a gathered one. All that come to the rank are among
+	// them. The box of one is not told.
 	Moves []PlannedMove `json:"moves,omitempty"`
 }
 
@@ -436,6 +437,15 @@ func (x *planner) Part(box [][2]int64, z plan.Size, from, to int) {
 	for k, rank := range []int{from, to} {
 		if d := x.detail(rank); d != nil && (k == 0 || from != to) {
 			d.Sums = append(d.Sums, PlannedSum{PlannedMove{PlannedBlock: b, From: from, To: to}, true})
+		}
+	}
+}
+
+func (x *planner) Gather(operand int, bytes int64, from, to int) {
+	m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.out.Tensors[operand].Name, Bytes: bytes}, From: from, To: to}
+	for _, rank := range []int{from, to} {
+		if d := x.detail(rank); d != nil {
+			d.Moves = append(d.Moves, m)
 		}
 	}
 }

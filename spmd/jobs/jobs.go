@@ -6,7 +6,7 @@
 //	machines.go  machines, and what is distributed over them
 //	sizes.go   what names stand for: inputs, and sizes, from files
 //	parts.go   the statements of a file apart, to be planned and compiled
-//	plan.go    what a file would do and send, without running it
+//	plan.go    what a file would do and send, without running it; tally.go counts it
 //	stats.go   statistics
 //	outputs.go what is written, and where
 //	check.go   runs of statements against the reference evaluator

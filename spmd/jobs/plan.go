@@ -47,7 +47,19 @@ type PlannedTransfer struct {
 	Bytes    int64  `json:"bytes"` // of all times and ranks, as are messages
 	Messages int64  `json:"messages"`
 	Exact    bool   `json:"exact"`
+	// Routes say what goes between the first ranks, of all times.
+	Routes []Route `json:"routes,omitempty"`
 }
+
+// Route is what goes of a tensor from one rank to another.
+type Route struct {
+	From  int   `json:"from"`
+	To    int   `json:"to"`
+	Bytes int64 `json:"bytes"`
+}
+
+// routed is how many ranks, the first ones, have their routes told.
+const routed = 64
 
 // Planner plans a statement for the ranks, and gives use what it would do before anything is
 // closed.
@@ -158,39 +170,6 @@ func (s *state) write(name string, h *input.Held) {
 	for _, has := range s.has {
 		delete(has, name)
 	}
-}
-
-// tally counts what items do.
-type tally map[count]int64
-
-// count is one number of an item's: how often it does something.
-type count struct {
-	item   jobfile.Item
-	what   what
-	tensor string      // that moves; "" of what it computes
-	comm   *stats.Comm // of carries: what is sent each time
-}
-
-type what byte
-
-const (
-	runs what = iota
-	carries
-	times
-	inexact
-)
-
-// add adds n times as much as another has counted.
-func (t tally) add(o tally, n int64) {
-	for k, v := range o {
-		t[k] += n * v
-	}
-}
-
-// travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
-// computes.
-func (t tally) travel(it jobfile.Item, tensor string, c *stats.Comm) {
-	t[count{it, carries, tensor, c}]++
 }
 
 func (x *follower) items(items []jobfile.Item) error {
@@ -324,6 +303,7 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 		all.BytesSent[from] += z.Bytes
 		all.MessagesSent[from] += z.Arrays
 		all.BytesReceived[to] += z.Bytes
+		x.tally.route(it, name, from, to, z.Bytes)
 		estimated = estimated || z.Entries > 0
 	})
 	if all == nil {
@@ -360,6 +340,9 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 			if own > 0 {
 				c.MessagesSent[n] = 1
 			}
+			for to := range min(x.ranks, routed) {
+				x.tally.route(it, name, n, to, own)
+			}
 		}
 	default:
 		if h != nil {
@@ -370,6 +353,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 		for rank := range x.ranks {
 			if rank != owner {
 				c.BytesReceived[rank] = z.Bytes
+				x.tally.route(it, name, owner, rank, z.Bytes)
 			}
 		}
 	}
@@ -522,80 +506,4 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 	}
 	x.at.write(name, x.placed[key])
 	return nil
-}
-
-// report is the plan of the whole file.
-func (x *follower) report() *Planned {
-	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
-	items := map[jobfile.Item]int{}
-	moving(x.f.Items, func(it jobfile.Item) {
-		items[it] = len(out.Items)
-		line, _ := x.f.Position(it.Span().Pos)
-		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
-		switch it := it.(type) {
-		case *jobfile.Statement:
-			p.Text = it.Text
-			for _, adds := range []bool{false, true} { // the last variant that there is
-				if k := x.variants[variant{it, adds}]; k != nil {
-					p.Plan = k.plan
-					out.Estimated = out.Estimated || k.plan.Estimated
-				}
-			}
-		case *jobfile.Place:
-			p.Text = "place " + it.Name + " " + it.Placement.String()
-		}
-		out.Items = append(out.Items, p)
-	})
-	for c, n := range x.tally {
-		k, ok := items[c.item]
-		if !ok {
-			continue
-		}
-		if c.what == carries {
-			addTo(&out.Comm, c.comm, n)
-			addTo(&out.Items[k].Comm, c.comm, n)
-		}
-		if c.tensor != "" {
-			out.Items[k].transfer(c, n)
-		}
-	}
-	for k := range out.Items {
-		p := &out.Items[k]
-		slices.SortFunc(p.Moves, func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
-		out.Estimated = out.Estimated || slices.ContainsFunc(p.Moves, func(t PlannedTransfer) bool { return !t.Exact })
-	}
-	return out
-}
-
-// transfer adds a number to what moves of its tensor.
-func (p *PlannedItem) transfer(c count, n int64) {
-	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
-	if k < 0 {
-		k = len(p.Moves)
-		p.Moves = append(p.Moves, PlannedTransfer{Tensor: c.tensor, Exact: true})
-	}
-	switch t := &p.Moves[k]; c.what {
-	case carries:
-		for rank := range c.comm.BytesSent {
-			t.Bytes += n * c.comm.BytesSent[rank]
-			t.Messages += n * c.comm.MessagesSent[rank]
-		}
-	case times:
-		t.Times += n
-	case inexact:
-		t.Exact = false
-	}
-}
-
-func newComm(ranks int) *stats.Comm {
-	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
-}
-
-// addTo adds n times what is sent.
-func addTo(to, c *stats.Comm, n int64) {
-	for rank := range c.BytesSent {
-		to.BytesSent[rank] += n * c.BytesSent[rank]
-		to.BytesReceived[rank] += n * c.BytesReceived[rank]
-		to.MessagesSent[rank] += n * c.MessagesSent[rank]
-	}
 }

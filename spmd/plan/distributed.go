@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"slices"
 
 	"distaff/codegen/diag"
@@ -162,6 +163,27 @@ func (p *Problem) scope(tensor string) int {
 		}
 	}
 	return len(p.Nest.Loops)
+}
+
+// AsWritten gives an error about a command of the leaves' schedule the place where the user wrote what that is made of.
+func (p *Problem) AsWritten(err error) error {
+	var d *diag.Error
+	if !p.Distributed || !errors.As(err, &d) || d.File != "" {
+		return err
+	}
+	k := slices.Index(p.Nest.Leaf, d.Src)
+	if k < 0 {
+		return err
+	}
+	w, out := p.Nest.Written[k], *d
+	out.Src, out.Pos, out.End = w.Text, w.Pos, w.End
+	list, _ := schedule.Parse(p.Nest.Leaf[k : k+1]) // it was parsed before
+	for n, at := range w.Args {
+		if pos, end := list[0].Args[n].Place(); pos == d.Pos && end == d.End {
+			out.Pos, out.End = at[0], at[1]
+		}
+	}
+	return &out
 }
 
 // LeafSchedule is the schedule of the leaves. given tells whether the user gave it, else leaves get

@@ -53,7 +53,7 @@ type arrow struct {
 	Class  string
 	Path   string
 	Title  string
-	Label  string // "" where there are many
+	Label  string // "" where there are many, or no room
 	LX, LY float64
 }
 
@@ -147,12 +147,13 @@ func (s *stager) moment(m *moment) {
 	d := drawnMoment{Name: m.name, Says: m.says, Lines: m.lines}
 	moves := m.moves[:min(len(m.moves), momentArrows)]
 	before := map[[2]int]int{} // arrows of a pair of ranks
+	var taken []stageCell      // by labels
 	for _, v := range moves {
 		pair := [2]int{v.from, v.to}
 		a := s.arrow(v, before[pair])
 		before[pair]++
 		if len(moves) <= labelled {
-			a.Label = v.block.Tensor + " " + About(s.exact[v.block.Tensor], tcs.Size(v.block.Bytes))
+			taken = s.label(&a, v.block.Tensor+" "+About(s.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
 		}
 		d.Arrows = append(d.Arrows, a)
 	}
@@ -160,6 +161,39 @@ func (s *stager) moment(m *moment) {
 		d.Idle = append(d.Idle, s.cell(r))
 	}
 	s.out.Moments = append(s.out.Moments, d)
+}
+
+// The height of a label in pixels, about the width of a letter, and how far from its arrow a label may be, in labels.
+const (
+	labelHeight = 14
+	letterWidth = 6.2
+	labelsAway  = 4
+)
+
+// label puts a text beside the middle of an arrow, where no label is yet that is among those taken, and adds it to these.
+// An arrow that has no room for one has none: the lines below say the same.
+func (s *stager) label(a *arrow, text string, taken []stageCell) []stageCell {
+	w := letterWidth * float64(len(text))
+	for n := range 2*labelsAway + 1 {
+		away := float64((n + 1) / 2 * labelHeight)
+		if n%2 == 0 {
+			away = -away
+		}
+		c := stageCell{X: a.LX - w/2, Y: a.LY + away - labelHeight + 3, W: w, H: labelHeight}
+		if slices.ContainsFunc(taken, c.over) || slices.ContainsFunc(s.out.Cells, c.over) {
+			continue
+		}
+		a.Label, a.LY = text, a.LY+away
+		s.cover(point{c.X, c.Y})
+		s.cover(point{c.X + c.W, c.Y + c.H})
+		return append(taken, c)
+	}
+	return taken
+}
+
+// over tells whether two rectangles overlap.
+func (c stageCell) over(d stageCell) bool {
+	return c.X < d.X+d.W && d.X < c.X+c.W && c.Y < d.Y+d.H && d.Y < c.Y+c.H
 }
 
 // arrow draws a move, the nth between its two ranks. It is bent to its left, the more the longer it is and the more
@@ -173,8 +207,6 @@ func (s *stager) arrow(v move, nth int) arrow {
 	start, end := trim(a, mid), trim(b, mid)
 	peak := point{start.x/4 + mid.x/2 + end.x/4, start.y/4 + mid.y/2 + end.y/4}
 	s.cover(peak)
-	s.cover(point{peak.x - 40, peak.y - 10}) // the label
-	s.cover(point{peak.x + 40, peak.y + 10})
 	out := arrow{Class: s.class[v.block.Tensor], LX: math.Round(peak.x), LY: math.Round(peak.y + 4)}
 	if v.sum {
 		out.Class += " sum"

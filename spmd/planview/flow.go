@@ -7,6 +7,7 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/spmd/forecast"
+	"distaff/spmd/jobs"
 )
 
 // DrawnRanks is how many ranks' steps a page shows, the first ones: a plan that is drawn
@@ -36,7 +37,7 @@ type moment struct {
 	idle  []int    // the ranks that run no step
 }
 
-// flow is the run of a plan as moments.
+// flow is the run of a plan as moments, or what brings tensors to a statement.
 type flow struct {
 	p       *forecast.Planned
 	drawn   int // ranks
@@ -50,16 +51,17 @@ type flow struct {
 // newFlow follows a plan, with that many arrows and lines at most.
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
-	before, after := x.broadcasts(), x.sums()
-	x.left -= before.cost()
-	for _, m := range after {
+	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()
+	for _, m := range slices.Concat(before, after) {
 		x.left -= m.cost()
 	}
 	for _, r := range p.PerRank[:x.drawn] {
 		x.steps = max(x.steps, len(r.Steps))
 	}
-	if len(before.moves) > 0 {
-		x.moments = append(x.moments, before)
+	for _, m := range before {
+		if len(m.moves) > 0 {
+			x.moments = append(x.moments, m)
+		}
 	}
 	for x.shown < x.steps {
 		m := x.step(x.shown)
@@ -90,6 +92,28 @@ func (x *flow) rank(r int) int {
 		return elsewhere
 	}
 	return r
+}
+
+// placed is what brings operands from where they lie to where the steps want them.
+func (x *flow) placed() moment {
+	m := moment{name: "operands come to where the steps want them"}
+	for r, d := range x.p.PerRank[:x.drawn] {
+		for _, v := range d.Moves {
+			if v.To == r {
+				x.arrives(&m, v)
+			}
+		}
+	}
+	m.says = strings.TrimPrefix(x.travels(&m), "; ")
+	return m
+}
+
+// arrives adds a block that comes to a rank to a moment.
+func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
+	m.moves = append(m.moves, move{block: v.PlannedBlock, from: x.rank(v.From), to: x.rank(v.To)})
+	if len(m.lines) < momentArrows {
+		m.lines = append(m.lines, fmt.Sprintf("rank %d gets %s from rank %d", v.To, x.block(v.PlannedBlock), v.From))
+	}
 }
 
 // broadcasts are the operands that one broadcast brings to every rank.
@@ -219,4 +243,24 @@ func (x *flow) says() string {
 		s = joined(s, fmt.Sprintf("Of %s the first %d are drawn.", countOf(x.steps, "step"), x.shown))
 	}
 	return s
+}
+
+// transfers are what brings tensors to an item of a job file, from where others left them, on the machine of a plan.
+func transfers(it jobs.PlannedItem, on *forecast.Planned) *flow {
+	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: on.Machine}
+	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks)}
+	m := moment{name: "tensors come to where the item wants them"}
+	for _, t := range it.Moves {
+		p.Tensors = append(p.Tensors, forecast.PlannedTensor{Name: t.Tensor, Exact: t.Exact})
+	}
+	x.exact = Exact(p)
+	for _, t := range it.Moves {
+		for _, r := range t.Routes {
+			x.arrives(&m, forecast.PlannedMove{PlannedBlock: forecast.PlannedBlock{Tensor: t.Tensor, Bytes: r.Bytes}, From: r.From, To: r.To})
+		}
+	}
+	if m.says = strings.TrimPrefix(x.travels(&m), "; "); len(m.moves) > 0 {
+		x.moments = []moment{m}
+	}
+	return x
 }

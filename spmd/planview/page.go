@@ -45,6 +45,7 @@ type section struct {
 	Place  string // the line of a job file, and how often it runs; "" for one statement
 	Text   string
 	Moves  []transfer
+	Stage  *stage         // of these moves
 	Plan   *statementPlan // nil where no statement is planned
 	Anchor string
 }
@@ -109,6 +110,7 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	}
 	for k, it := range p.Items {
 		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")), Text: it.Text, Anchor: fmt.Sprintf("statement-%d", k)}
+		s.Stage = newStage(transfers(it, machineOf(p.Items, k)))
 		for _, m := range it.Moves {
 			s.Moves = append(s.Moves, transfer{m.Tensor, grouped(m.Times), About(m.Exact, grouped(m.Messages)), About(m.Exact, tcs.Size(m.Bytes))})
 		}
@@ -128,6 +130,18 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		d.File.Totals = append(d.File.Totals, q.Total(number))
 	}
 	return d.html()
+}
+
+// machineOf is the plan on whose machine the moves of an item are drawn: its own, or that of the nearest statement.
+func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
+	for away := range items {
+		for _, n := range []int{k - away, k + away} {
+			if n >= 0 && n < len(items) && items[n].Plan != nil {
+				return items[n].Plan
+			}
+		}
+	}
+	return &forecast.Planned{}
 }
 
 // sentence is what lines about a plan say, in one sentence.

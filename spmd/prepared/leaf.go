@@ -93,7 +93,7 @@ func (s *leaf) compile() error {
 	if s.unit, err = codegen.Compile(s.request()); err == nil {
 		k.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
 	}
-	return err
+	return k.Problem.AsWritten(err)
 }
 
 // load makes the leaf of the unit, which may become another: see builtin.StandIn.

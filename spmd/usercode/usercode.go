@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"distaff/codegen"
@@ -87,7 +88,7 @@ func (f *Files) Check(list []*schedule.Command, runs bool) error {
 			return at.Refuse(refusal(file + ":" + name))
 		}
 		if _, err := f.Extern(file, name); err != nil {
-			return at.Refuse("substitute: " + err.Error())
+			return at.Refuse("substitute: " + strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
 	return nil
