@@ -26,9 +26,9 @@ var update = flag.Bool("update", false, "rewrite testdata/golden")
 
 // TestGolden holds each stage of the kernels in testdata/golden to what it was.
 // The comment of an archive is the statement, then lines with a tensor's format,
-// a variable's size, scheduling commands after "-s=", or --target=cuda. The C is held where the
-// archive has it, which one of a class of kernels does: TestC and TestPromisedLoops
-// look for what is meant in that of others.
+// a variable's size, scheduling commands after "-s=", --target=cuda, or a tree after "--network=", with the
+// most variables of an intermediate after "--intermediate-order=". The C is held where the archive has it, which
+// one of a class of kernels does: TestC and TestPromisedLoops look for what is meant in that of others.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -46,6 +46,7 @@ func TestGolden(t *testing.T) {
 			order := "order " + strings.Join(u.Order, " ") + "\n" + strings.Join(append(u.Notes, ""), "\n")
 			a.Files = []txtar.File{
 				{Name: "order", Data: []byte(order)},
+				{Name: "network", Data: []byte(goldenNetwork(u, string(a.Comment)))},
 				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
 				{Name: "lattice", Data: []byte(u.Lattices)},
 				{Name: "ir", Data: []byte(structured)},
@@ -98,6 +99,14 @@ func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) 
 	return u, structured
 }
 
+// goldenNetwork is how the statement is contracted, where the archive asks for that.
+func goldenNetwork(u *codegen.Unit, text string) string {
+	if !strings.Contains(text, "--network=") {
+		return ""
+	}
+	return u.Network()
+}
+
 // goldenRequest reads a statement, formats and a schedule; a variable has size
 // 1000 where nothing else is said.
 func goldenRequest(t *testing.T, text string) codegen.Request {
@@ -126,12 +135,18 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 			r.Target = codegen.CUDA
 			continue
 		}
+		if tree, ok := strings.CutPrefix(line, "--network="); ok {
+			r.Network = tree
+			continue
+		}
 		if v, n, ok := strings.Cut(line, "="); ok {
 			size, err := strconv.ParseInt(n, 10, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Sizes[v] = size
+			if r.Sizes[v] = size; v == "--intermediate-order" {
+				r.IntermediateOrder = int(size)
+			}
 			continue
 		}
 		name, f, err := format.ParseFlag(line)

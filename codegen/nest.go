@@ -212,15 +212,34 @@ func without(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts [
 	return rest, parts
 }
 
-// produced is a statement that reads parts, with what computes them.
+// produced is a statement that reads parts, with what computes them: each stands beside the one that
+// reads it, which is the statement or a later part.
 func (n *nest) produced(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
+	made := make([]cin.Stmt, len(parts))
 	for i := len(parts) - 1; i >= 0; i-- {
-		p := parts[i]
-		m := *n
+		p, m := parts[i], *n
 		m.order = p.order
-		s = &cin.Where{Consumer: s, Producer: m.loops(p.body, p.k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})}
+		made[i] = m.loops(p.body, p.k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})
+	}
+	for i, p := range parts {
+		if reader := slices.IndexFunc(made[i+1:], func(t cin.Stmt) bool { return readsTensor(t, p.at.Name) }); reader >= 0 {
+			made[i+1+reader] = &cin.Where{Consumer: made[i+1+reader], Producer: made[i]}
+			made[i] = nil
+		}
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if made[i] != nil {
+			s = &cin.Where{Consumer: s, Producer: made[i]}
+		}
 	}
 	return s
+}
+
+// readsTensor tells whether a statement has the tensor of that name on a right side.
+func readsTensor(s cin.Stmt, name string) bool {
+	found := false
+	cin.Accesses(s, func(a *cin.Access) { found = found || a.Name == name })
+	return found
 }
 
 // scalar sums terms, some of which sum order[k], into a temporary where the target has

@@ -364,6 +364,22 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 	return out
 }
 
+// intermediates are what the contractions of all terms make, by name.
+func (c *compilation) intermediates() map[string]strategy.Intermediate {
+	out := map[string]strategy.Intermediate{}
+	for _, x := range c.contractions {
+		if x == nil {
+			continue
+		}
+		x.plan.Root.Each(func(y *network.Contraction) {
+			if y != x.plan.Root {
+				out[y.Name] = strategy.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
+			}
+		})
+	}
+	return out
+}
+
 // networkText are the contractions of the terms, and what other ways would cost.
 func (c *compilation) networkText() string {
 	var b strings.Builder

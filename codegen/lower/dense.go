@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"fmt"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
@@ -12,34 +10,13 @@ import (
 // denseSpace is a workspace that is filled everywhere or nowhere: an array, by rows, of the
 // coordinates from lo up to hi of each variable.
 type denseSpace struct {
-	vals   *ir.Array
-	lo, hi []ir.Expr
+	box
+	vals *ir.Array
 }
 
 // add adds x at a's coordinates.
 func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	var at ir.Expr
-	for m, v := range a.Vars {
-		c := ir.Minus(e.coord[v], w.lo[m])
-		if at == nil {
-			at = c
-		} else {
-			at = ir.Plus(ir.Times(at, w.size(m)), c)
-		}
-	}
-	l.emit(&ir.Store{A: w.vals, Index: at, Accumulate: true, X: x})
-}
-
-// size is the number of coordinates of variable m.
-func (w *denseSpace) size(m int) ir.Expr { return ir.Minus(w.hi[m], w.lo[m]) }
-
-// places is the number of places.
-func (w *denseSpace) places() ir.Expr {
-	n := w.size(0)
-	for m := range w.lo[1:] {
-		n = ir.Times(n, w.size(m+1))
-	}
-	return n
+	l.emit(&ir.Store{A: w.vals, Index: w.at(a, e), Accumulate: true, X: x})
 }
 
 // segment is the array as a function of the user's adds to it, which is called for a.
@@ -54,11 +31,7 @@ func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 // newDenseSpace is the workspace for t: one array for all uses in a scope. Inside
 // loops over tiles of its variable it holds a tile.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
-	w := &denseSpace{vals: l.dense[t.Name]}
-	for _, v := range t.Vars {
-		s := l.rangeOf(&env{}, v)
-		w.lo, w.hi = append(w.lo, s.lo), append(w.hi, s.hi)
-	}
+	w := &denseSpace{box: l.newBox(t), vals: l.dense[t.Name]}
 	size, v := w.places(), t.Vars[0]
 	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.Roots) == 1 && e.open[c.Top] != nil {
 		o := e.open[c.Top]
@@ -81,16 +54,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(w.lo))})
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
-	local := func(x ir.Expr, level int, part ir.Field) *ir.Var {
-		if v, ok := x.(*ir.Var); ok {
-			return v
-		}
-		return l.declare(fmt.Sprintf("%s_%s%d", name, part, level), x)
-	}
-	for m := range w.lo {
-		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Size}] = local(w.size(m), m, ir.Size)
-		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Offset}] = local(w.lo[m], m, ir.Offset)
-	}
+	l.denseLevels(op, w.box, len(w.lo))
 	return op
 }
 

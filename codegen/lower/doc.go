@@ -41,8 +41,10 @@
 //
 //	where.go     a producer and its consumer; workspace.go the kinds: a list with
 //	bitmap.go    marks, a bitmap,
+//	placed.go    which have a place for each coordinate (box.go) and are read in order,
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
+//	rowlist.go   any of these over several variables, where its rows are found without a search,
 //	dense.go     an array that is filled everywhere or nowhere,
 //	positionspace.go  a place for each position of an operand that a tile has, which
 //	positionsums.go   a consumer may sum in one loop

@@ -245,7 +245,7 @@ func (n *externNest) operand(x *cin.Access) {
 	if !always(c.pres) {
 		n.refuse("%s may be absent here, and a function gets what is there", x.Key())
 	}
-	if c.op.valueAt != nil || c.op.pattern != nil || c.op.rootLen != nil || c.end != nil {
+	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.Arg < 0 && !c.op.Format.AllDense() {
 		n.refuse("%s has its values in no array that goes by positions, which a function gets", x.Key())
 	}
 	for _, s := range n.segments(x, c) {

@@ -12,12 +12,12 @@ import (
 // coordinate keys[m][s] of variable m and value vals[s]. table is a hash table
 // of open addressing that holds s+1, or 0 for a free slot; slot[s] is where.
 type hashSpace struct {
-	name   string
+	spaceArrays
+	rows   *rowList // nil where it is read as a list
 	keys   []*ir.Array
 	vals   *ir.Array
 	slot   *ir.Array
 	table  *ir.Array
-	caps   map[*ir.Array]*ir.Var
 	n      *ir.Var // entries
 	slots  *ir.Var // length of table: a power of two less one
 	sorted []*ir.Array
@@ -28,17 +28,9 @@ type hashSpace struct {
 // firstSlots is the table's length to begin with.
 const firstSlots = 127
 
-func (l *lowerer) newHashSpace(t *cin.Access) *hashSpace {
-	w := &hashSpace{name: t.Name, caps: map[*ir.Array]*ir.Var{}}
-	array := func(part string, t ir.Type) *ir.Array {
-		a := l.newArray(w.name+"_"+part, t)
-		c := l.newVar(a.Name + "_cap")
-		w.caps[a] = c
-		l.pre.Append(&ir.Declare{V: c, Init: ir.Int(64)})
-		l.pre.Append(&ir.Alloc{A: a, Len: c})
-		l.post.Append(&ir.Free{A: a})
-		return a
-	}
+func (l *lowerer) newHashSpace(t *cin.Access, rows bool) *hashSpace {
+	w := &hashSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(t, rows)}
+	array := func(part string, t ir.Type) *ir.Array { return w.array(l, part, t) }
 	for m := range t.Vars {
 		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
@@ -108,10 +100,6 @@ func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.If{Cond: ir.Unequal(s, ir.Int(0)), Then: again, Else: fresh})
 }
 
-func (w *hashSpace) reserve(l *lowerer, a *ir.Array, need ir.Expr) {
-	l.when(ir.Less(w.caps[a], need), func() { l.emit(&ir.Grow{A: a, Cap: w.caps[a], Need: need}) })
-}
-
 // rehash doubles the table.
 func (w *hashSpace) rehash(l *lowerer) {
 	l.emit(&ir.Free{A: w.table})
@@ -142,7 +130,7 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 		}
 		l.store(w.svals, p, ir.At(w.vals, from))
 	})})
-	return l.listOperand(w.name, w.sorted, w.svals, w.n)
+	return l.sortedOperand(w.name, w.rows, w.sorted, w.svals, w.n)
 }
 
 // end frees the slots in use, and no others: a use costs what it put in.

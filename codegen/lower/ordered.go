@@ -13,29 +13,20 @@ import (
 // each once or several times in a row: a list of coordinates and values, which
 // needs neither a place for every coordinate nor sorting.
 type orderedSpace struct {
-	name string
+	spaceArrays
+	rows *rowList // nil where it is read as a list
 	keys []*ir.Array
 	vals *ir.Array
-	caps map[*ir.Array]*ir.Var
 	n    *ir.Var // entries
 	once bool    // no coordinate comes twice
 }
 
-func (l *lowerer) newOrderedSpace(t *cin.Access, once bool) *orderedSpace {
-	w := &orderedSpace{name: t.Name, caps: map[*ir.Array]*ir.Var{}, once: once}
-	array := func(part string, t ir.Type) *ir.Array {
-		a := l.newArray(w.name+"_"+part, t)
-		c := l.newVar(a.Name + "_cap")
-		w.caps[a] = c
-		l.pre.Append(&ir.Declare{V: c, Init: ir.Int(64)})
-		l.pre.Append(&ir.Alloc{A: a, Len: c})
-		l.post.Append(&ir.Free{A: a})
-		return a
-	}
+func (l *lowerer) newOrderedSpace(t *cin.Access, once, rows bool) *orderedSpace {
+	w := &orderedSpace{spaceArrays: newSpaceArrays(t.Name), once: once, rows: l.rowsIf(t, rows)}
 	for m, v := range t.Vars {
-		w.keys = append(w.keys, array(fmt.Sprintf("crd%d", m), l.crdType(v)))
+		w.keys = append(w.keys, w.array(l, fmt.Sprintf("crd%d", m), l.crdType(v)))
 	}
-	w.vals = array("vals", l.spec.Compute)
+	w.vals = w.array(l, "vals", l.spec.Compute)
 	return w
 }
 
@@ -50,7 +41,7 @@ func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	next := l.within(func() {
 		l.when(ir.AtMost(w.caps[w.vals], w.n), func() { // all have the same
 			for _, k := range append(slices.Clone(w.keys), w.vals) {
-				l.emit(&ir.Grow{A: k, Cap: w.caps[k], Need: ir.Plus(w.n, ir.Int(1))})
+				w.grow(l, k, ir.Plus(w.n, ir.Int(1)))
 			}
 		})
 		for m, k := range w.keys {
@@ -68,7 +59,17 @@ func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 }
 
 func (w *orderedSpace) finish(l *lowerer) *operand {
-	return l.listOperand(w.name, w.keys, w.vals, w.n)
+	return l.sortedOperand(w.name, w.rows, w.keys, w.vals, w.n)
+}
+
+// sortedOperand is a list of n entries in order, with their coordinates and values: an operand with rows
+// or, where these are nil, as a list.
+func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, vals *ir.Array, n ir.Expr) *operand {
+	if rows == nil {
+		return l.listOperand(name, crd, vals, n)
+	}
+	rows.keyed(l, n, crd)
+	return rows.operand(l, crd[rows.last()], vals)
 }
 
 // listOperand is a list of n coordinates, in order, and their values, as an operand.

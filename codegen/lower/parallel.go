@@ -93,7 +93,7 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	var rows []*cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
-		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.rootLen != nil || c.op.Format.AllDense() {
+		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.Arg < 0 || c.op.Format.AllDense() {
 			return
 		}
 		if caps := c.op.caps(c.level); !caps.HasPos && !(caps.Locate && c.level == 0) {

@@ -12,7 +12,7 @@ import (
 // prefetching of the rows that a later iteration reads.
 func (l *lowerer) prefetch(p *loop, it *iter) {
 	op := it.cur.op
-	if op.rootLen != nil || it.cur.level != op.order()-1 || it.padded {
+	if op.Arg < 0 || it.cur.level != op.order()-1 || it.padded {
 		return
 	}
 	var done []string

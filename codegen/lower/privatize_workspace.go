@@ -22,8 +22,9 @@ func entriesOf(w workspace) entries {
 	}
 	switch w := w.(type) {
 	case *listSpace:
-		part := func(_ int, s ir.Expr) ir.Expr { return ir.Coord(w.list, s) }
-		return entries{w.n, part, func(s ir.Expr) ir.Expr { return ir.At(w.vals, ir.Minus(part(0, s), w.lo)) }}
+		place := func(s ir.Expr) ir.Expr { return w.placeOf(ir.Coord(w.list, s)) }
+		part := func(m int, s ir.Expr) ir.Expr { return w.coord(m, place(s)) }
+		return entries{w.n, part, func(s ir.Expr) ir.Expr { return ir.At(w.vals, place(s)) }}
 	case *hashSpace:
 		return keyed(w.n, w.keys, w.vals)
 	case *orderedSpace:

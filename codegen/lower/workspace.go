@@ -34,13 +34,13 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	}
 	switch s.Kind {
 	case strategy.SortedList:
-		w = l.newOrderedSpace(t, s.Once)
+		w = l.newOrderedSpace(t, s.Once, s.Rows)
 	case strategy.Bitmap:
-		w = l.newBitmapSpace(t)
+		w = l.newBitmapSpace(t, s.Rows)
 	case strategy.MarkedList:
-		w = l.newListSpace(t)
+		w = l.newListSpace(t, s.Rows)
 	case strategy.HashTable:
-		w = l.newHashSpace(t)
+		w = l.newHashSpace(t, s.Rows)
 	default:
 		panic("BUG: lower: no workspace of kind " + s.Kind.String())
 	}
@@ -48,27 +48,22 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	return w
 }
 
-// listSpace is a workspace over one variable: a value and a mark for every
-// coordinate, and the list of those that are marked (Gustavson's accumulator).
+// listSpace is a workspace with a value and a mark for every place of a box, and the list of the
+// places that are marked (Gustavson's accumulator); over one variable it is a list of coordinates.
 type listSpace struct {
-	name       string
-	lo         ir.Expr // the coordinate of place 0
-	vals, mark *ir.Array
-	list       *ir.Array
-	n          *ir.Var // the number of coordinates in list
+	*placed
+	mark *ir.Array
 }
 
-func (l *lowerer) newListSpace(t *cin.Access) *listSpace {
-	b := l.bounds[t.Vars[0]]
-	w := &listSpace{
-		name: t.Name, lo: b[0],
-		vals: l.newArray(t.Name+"_vals", l.spec.Compute),
-		mark: l.newArray(t.Name+"_mark", ir.Bool),
-		list: l.newArray(t.Name+"_list", l.crdType(t.Vars[0])),
+func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
+	w := &listSpace{placed: l.newPlaced(t, rows), mark: l.newArray(t.Name+"_mark", ir.Bool)}
+	elem := ir.Int32 // of places
+	if len(t.Vars) == 1 {
+		elem = l.crdType(t.Vars[0])
 	}
-	dim := ir.Minus(b[1], b[0])
+	w.list = l.newArray(t.Name+"_list", elem)
 	for _, a := range []*ir.Array{w.vals, w.mark, w.list} {
-		l.pre.Append(&ir.Alloc{A: a, Len: dim, Zero: a == w.mark})
+		l.pre.Append(&ir.Alloc{A: a, Len: w.places(), Zero: a == w.mark})
 		l.post.Append(&ir.Free{A: a})
 	}
 	return w
@@ -80,11 +75,14 @@ func (l *lowerer) crdType(v string) ir.Type { return intOf(l.spec.Strategy.CrdWi
 func (w *listSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
 
 func (w *listSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	c := e.coord[a.Vars[0]]
-	at := l.named(w.name+"_at", ir.Minus(c, w.lo))
+	at := l.named(w.name+"_at", w.at(a, e))
+	entry := ir.Expr(at)
+	if len(a.Vars) == 1 {
+		entry = e.coord[a.Vars[0]]
+	}
 	fresh := l.within(func() {
 		l.store(w.mark, at, ir.Truth(true))
-		l.store(w.list, w.n, c)
+		l.store(w.list, w.n, entry)
 		l.incr(w.n, ir.Int(1))
 		l.store(w.vals, at, x)
 	})
@@ -94,8 +92,12 @@ func (w *listSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 
 func (w *listSpace) finish(l *lowerer) *operand {
 	l.emit(&ir.Sort{A: w.list, Lo: ir.Int(0), Hi: w.n})
-	return l.listed(w.name, w.list, w.vals, w.lo, w.n)
+	return w.operand(l, w.clear)
 }
+
+func (w *listSpace) clear(l *lowerer, at ir.Expr) { l.store(w.mark, at, ir.Truth(false)) }
+
+func (w *listSpace) end(l *lowerer) { w.empty(l, w.clear) }
 
 // listed is a workspace with a value for each coordinate from lo on, of which
 // the list has n, as an operand.
@@ -107,11 +109,4 @@ func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Va
 	op.CrdWidth = []uint8{0}
 	op.valueAt = func(p, c ir.Expr) ir.Expr { return ir.Minus(c, lo) }
 	return op
-}
-
-func (w *listSpace) end(l *lowerer) {
-	p := l.newVar(w.name + "_p")
-	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
-		l.store(w.mark, ir.Minus(ir.Coord(w.list, p), w.lo), ir.Truth(false))
-	})})
 }

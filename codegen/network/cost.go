@@ -1,5 +1,7 @@
 package network
 
+import "distaff/codegen/strategy"
+
 // Costs are in multiply-adds of a scalar loop.
 const (
 	laneCost  = 0.25 // of one in the lanes of a loop along contiguous memory
@@ -9,6 +11,8 @@ const (
 	crdBytes, valueBytes = 4, 8
 	// clearCost is that of setting a place of an array to 0.
 	clearCost = 0.05
+	// rowCost is that of saying where a row of an intermediate begins.
+	rowCost = 0.5
 	// appendList and appendHash are those of an addition to a workspace that a result which is appended to
 	// in order needs where its loops come in another: over one variable or several.
 	appendList, appendHash = 4, 30
@@ -23,7 +27,7 @@ type Kind uint8
 const (
 	Scalar Kind = iota // one number
 	Array              // a place for every coordinate; filled everywhere or nowhere
-	Lists              // a place for every coordinate of one variable, and a list of those that are filled
+	Lists              // a place for every coordinate, and a list of those that are filled
 	Hash               // a hash table
 )
 
@@ -53,9 +57,6 @@ func missCost(bytes float64) float64 {
 }
 
 const cacheBytes, manyBytes = 1 << 20, 1 << 25
-
-// MaxPlaces is the most places of an intermediate that has one for every coordinate.
-const MaxPlaces = 1 << 24
 
 // item is a factor, or an intermediate that stands for several, or for one that was summed.
 type item struct {
@@ -211,11 +212,9 @@ func (m *model) kindOf(factors, bound set) Kind {
 	switch {
 	case rest == 0:
 		return Scalar
-	case m.places(rest) > MaxPlaces:
-		return Hash
-	case uniform:
+	case uniform && m.places(rest) <= strategy.MaxPlaces:
 		return Array
-	case rest.len() == 1:
+	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries):
 		return Lists
 	}
 	return Hash
@@ -245,7 +244,19 @@ func (m *model) makeCost(made, others []item, bound set) (cost, share float64) {
 	case Array:
 		cost += uses * m.places(rest) * clearCost
 	case Lists:
-		cost += m.places(rest) * clearCost // once
+		cost += m.places(rest)*clearCost + uses*rowCost*m.rows(rest) // places are cleared once
 	}
 	return cost + 1e-6*m.places(rest), share
+}
+
+// rows is the number of rows of an intermediate of several variables, were they along the largest.
+func (m *model) rows(rest set) float64 {
+	if rest.len() <= 1 {
+		return 0
+	}
+	longest := 1.0
+	for s := rest; s != 0; s &= s - 1 {
+		longest = max(longest, m.size[s.first()])
+	}
+	return m.places(rest) / longest
 }

@@ -32,13 +32,13 @@ type Contraction struct {
 	Factors []int
 	Items   []*Contraction
 	// Vars are those of the intermediate that it makes, in the order in which they are stored: that
-	// of its consumer's loops. Kind says how, with so many Entries in all, of which Places may be
-	// there at a time.
-	Vars            []string
-	Kind            Kind
-	Entries, Places float64
-	Products        float64
-	set             set
+	// of its consumer's loops. Kind says how; it is made so often, with so many Entries in all, of which
+	// Places may be there at a time.
+	Vars                  []string
+	Kind                  Kind
+	Uses, Entries, Places float64
+	Products              float64
+	set                   set
 }
 
 // Step is a loop over Var or, where Part is not nil, the producer of an intermediate.
@@ -158,6 +158,7 @@ func (b *builder) part(x state, made set, loops []string, share float64) *Contra
 		c.Vars = append(c.Vars, b.vars[s.first()])
 	}
 	c.Kind = b.kindOf(c.set, x.bound)
+	c.Uses = share * alone * b.iterations(own, x.bound)
 	c.Entries = share * alone * b.places(open) * b.filled(c.set, open)
 	c.Places = b.places(open &^ x.bound)
 	switch c.Kind {

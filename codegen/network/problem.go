@@ -86,6 +86,7 @@ type model struct {
 	fixed   []int // Order
 	density [][]float64
 	joined  map[uint64]float64
+	entries int64 // of all tensors
 	// converted are the accesses that are stored in another order, by factor, as bits.
 	converted []set
 }
@@ -135,7 +136,14 @@ func newModel(p *Problem) *model {
 			m.fixed = append(m.fixed, n)
 		}
 	}
+	seen := map[string]bool{}
 	for _, f := range p.Factors {
+		for _, a := range f.Accesses {
+			if t := a.Tensor; !seen[t.Name] {
+				seen[t.Name] = true
+				m.entries += max(t.NNZ, 0)
+			}
+		}
 		var accesses [][]level
 		has := set(0)
 		for _, a := range f.Accesses {

@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 		{nested, "workspace(W,Tree)", "got Tree, want Hash, List, Bitmap, Dense, Sorted or Positions", "Tree"},
 		{nested, "workspace(W,Dense)", "W(j) is not filled everywhere or nowhere", "workspace(W,Dense)"},
 		{problem{stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Sorted)", "W(j) is not filled in the order of its variables", "workspace(W,Sorted)"},
-		{problem{stmt: "where(forall(i, forall(j, C(i,j) = W(i,j))), forall(j, forall(i, W(i,j) += A(j,i))))", formats: "C:ds A:ds"}, "workspace(W,Bitmap)", "a place for every coordinate is for one variable of at most 16777216 coordinates; got W(i,j)", "workspace(W,Bitmap)"},
+		{problem{stmt: "where(forall(i, forall(j, forall(k, forall(l, C(i,j,k,l) = W(i,j,k,l))))), forall(j, forall(i, forall(k, forall(l, W(i,j,k,l) += A(j,i,k,l))))))", formats: "C:dsss A:dsss"}, "workspace(W,Bitmap)", "a place for every coordinate is for at most 16777216 coordinates; W(i,j,k,l) has 1e+08", "workspace(W,Bitmap)"},
 		{spmv, "mergeby(j,Predicated)", "no loop over j has a sum of floats as its body", "mergeby(j,Predicated)"},
 		{spmv, "bound(i,i,99,MaxExact)", "i has 100 coordinates, got 99", "bound(i,i,99,MaxExact)"},
 		{spmv, "bound(i,i,100,MaxConstraint)", "got MaxConstraint: a bound that is not exact has a name of its own", "MaxConstraint"},

@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// workspaces chooses the kind of every workspace, outer ones first. What is not merely copied to
-// a result that is appended to may be an array. Where a schedule is given, whose precompute makes
-// workspaces that need not be sparse, an array, a list or a place for each position of a tile may do.
+// workspaces chooses the kind of every workspace, outer ones first. What is filled in order is a list,
+// and what is not merely copied to a result that is appended to may be an array. Where a schedule is given, whose
+// precompute makes workspaces that need not be sparse, an array or a place for each position of a tile may do.
 func (f *facts) workspaces() {
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
@@ -22,18 +22,17 @@ func (f *facts) workspaces() {
 			if ok, once := f.piecesInOrder(producer, t); ok {
 				s.Piece = Form{Kind: SortedList, Once: once}
 			}
-			if ok, once := f.inOrder(producer, t); ok {
-				s.Form, s.Why = Form{Kind: SortedList, Once: once}, t.Key()+" is filled in order"
-			}
-			if f.uniform(producer, t) {
-				s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
-			}
+		}
+		if ok, once := f.inOrder(producer, t); ok {
+			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: s.Rows}, t.Key()+" is filled in order"
+		}
+		if (f.g != nil || !copied(w.Consumer, t)) && f.uniform(producer, t) {
+			s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
+		}
+		if f.g != nil {
 			if form, err := f.positional(w, t); err == nil {
 				s.Form, s.Why = form, fmt.Sprintf("%s has a value at each position of %s, of which a tile has at most %d", t.Key(), form.Key, form.Len)
 			}
-		}
-		if f.g == nil && !copied(w.Consumer, t) && f.uniform(producer, t) {
-			s = Space{Form: Form{Kind: Array}, Why: t.Key() + " is filled everywhere or nowhere"}
 		}
 		f.spaces[t.Name] = s
 	})
@@ -61,6 +60,9 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	if threaded(s) {
 		return false, false
 	}
+	for w, is := s.(*cin.Where); is; w, is = s.(*cin.Where) {
+		s = w.Consumer // what it reads is made before its loops
+	}
 	for len(left) > 0 {
 		l, ok := s.(*cin.Forall)
 		if !ok {
@@ -85,11 +87,7 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 // uniform tells whether what s adds to workspace t is present at all
 // coordinates of its variables or at none.
 func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
-	places := 1.0
-	for _, v := range t.Vars {
-		places *= float64(f.Sizes[v])
-	}
-	if places > maxPlaces {
+	if f.places(t.Vars) > MaxPlaces {
 		return false
 	}
 	for m := range t.Vars {

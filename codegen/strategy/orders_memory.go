@@ -205,11 +205,11 @@ func (o Workspace) follow(f *facts, v *Value) error {
 			return
 		}
 		producer := w.Producer
-		s.Form = Form{Kind: o.Kind}
+		s.Form = Form{Kind: o.Kind, Rows: f.byRows(t)}
 		switch o.Kind {
 		case MarkedList, Bitmap:
-			if n := f.Sizes[t.Vars[0]]; len(t.Vars) != 1 || n > maxPlaces {
-				err = fmt.Errorf("a place for every coordinate is for one variable of at most %d coordinates; got %s", maxPlaces, t.Key())
+			if n := f.places(t.Vars); n > MaxPlaces {
+				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g", MaxPlaces, t.Key(), n)
 			}
 		case Array:
 			if !f.uniform(producer, t) {

@@ -61,6 +61,8 @@ type Problem struct {
 	// Exact are the variables whose range is whole in every call.
 	Exact  []string
 	Target Target
+	// Intermediates are the temporaries that contractions make, by name.
+	Intermediates map[string]Intermediate
 }
 
 // facts is a problem with what follows from it.

@@ -149,7 +149,8 @@ var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitm
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Of
+// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over several
+// variables is read with a place for each coordinate of all but the last, which has a list. Of
 // Positions, Key is the access whose positions have the places, and Len how many of them a
 // tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over
 // all places, of constant length, with a sum that is added to the result as a row ends. Else
@@ -157,6 +158,7 @@ func (k Kind) String() string { return kindNames[k] }
 type Form struct {
 	Kind Kind
 	Once bool
+	Rows bool
 	Key  string
 	Len  int64
 	Each string

@@ -7,14 +7,27 @@ import (
 	"distaff/codegen/cin"
 )
 
-// A workspace has a place for every coordinate of a dimension of at most
-// maxPlaces that is, unless small, at most placesRatio times the entries of all
-// operands: each chunk clears its marks once.
+// A workspace has a place for every coordinate of its variables, of which there are at most
+// MaxPlaces and, unless they are few, at most placesRatio times as many as the operands have entries,
+// or as many where they are those of several variables: each chunk clears its marks once.
 const (
-	maxPlaces   = 1 << 24
+	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16
 	placesRatio = 8
 )
+
+// FitsPlaces tells whether a workspace over so many variables with so many coordinates in all has a place for
+// each, of a statement whose operands have so many entries, -1 where that is not known.
+func FitsPlaces(variables int, places float64, entries int64) bool {
+	if places > MaxPlaces || entries < 0 {
+		return places <= MaxPlaces && variables == 1
+	}
+	most := float64(entries)
+	if variables == 1 {
+		most *= placesRatio
+	}
+	return places <= max(most, smallPlaces)
+}
 
 // crdWidths are the bytes that coordinates of each variable take at least.
 func (f *facts) crdWidths() map[string]uint8 {
@@ -27,16 +40,28 @@ func (f *facts) crdWidths() map[string]uint8 {
 	return out
 }
 
-// fits tells whether a workspace over v has a place for every coordinate.
-func (f *facts) fits(v string) bool {
-	size, entries := f.Sizes[v], int64(0)
+// entries is the number of entries of all operands, -1 where it is not known.
+func (f *facts) entries() int64 {
+	n := int64(0)
 	for _, t := range f.Tensors[1:] {
 		if t.NNZ < 0 {
-			return size <= maxPlaces
+			return -1
 		}
-		entries += t.NNZ
+		n += t.NNZ
 	}
-	return size <= maxPlaces && (size <= smallPlaces || size/placesRatio <= entries)
+	return n
+}
+
+// fits tells whether a workspace over v has a place for every coordinate.
+func (f *facts) fits(v string) bool { return FitsPlaces(1, float64(f.Sizes[v]), f.entries()) }
+
+// places is the number of coordinates of some variables together.
+func (f *facts) places(vars []string) float64 {
+	n := 1.0
+	for _, v := range vars {
+		n *= float64(f.Sizes[v])
+	}
+	return n
 }
 
 // bitmapWork is how many values are added to a Bitmap workspace, in all of a leaf, for
@@ -44,19 +69,37 @@ func (f *facts) fits(v string) bool {
 // of very few coordinates is sorted as fast.
 const bitmapWork = 16
 
-// workspace is the kind of workspace t, which producer fills.
+// workspace is the form of workspace t, which producer fills.
 func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
-	size := float64(1)
-	for _, v := range t.Vars {
-		size *= float64(f.Sizes[v])
+	places := f.places(t.Vars)
+	form, why := Form{Rows: f.byRows(t)}, fmt.Sprintf("%s has %.4g coordinates", t.Key(), places)
+	if !FitsPlaces(len(t.Vars), places, f.entries()) {
+		form.Kind = HashTable
+		return Space{Form: form, Why: why}
 	}
-	if len(t.Vars) != 1 || !f.fits(t.Vars[0]) {
-		return Space{Form: Form{Kind: HashTable}, Why: fmt.Sprintf("%s has %.4g coordinates", t.Key(), size)}
+	n := f.additions(producer, t)
+	if x, ok := f.Intermediates[t.Name]; ok {
+		n = x.Added
 	}
-	if n := f.additions(producer, t); n >= bitmapWork*size {
-		return Space{Form: Form{Kind: Bitmap}, Why: fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, size)}
+	if form.Kind = MarkedList; n >= bitmapWork*places {
+		form.Kind, why = Bitmap, fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, places)
 	}
-	return Space{Form: Form{Kind: MarkedList}, Why: fmt.Sprintf("%s has %.4g coordinates", t.Key(), size)}
+	return Space{Form: form, Why: why}
+}
+
+// Intermediate is what is expected of a temporary that a contraction makes: how often it is made, and of
+// all these times together the values that are added and the entries that they come to.
+type Intermediate struct{ Uses, Added, Entries float64 }
+
+// emptyRows is how many rows a workspace may have for each entry if its rows are found without a search:
+// where each begins is stored anew each time that it is made.
+const emptyRows = 4
+
+// byRows tells whether workspace t, over several variables, is read by rows that are found without
+// a search.
+func (f *facts) byRows(t *cin.Access) bool {
+	x, ok := f.Intermediates[t.Name]
+	return ok && len(t.Vars) > 1 && f.places(t.Vars[:len(t.Vars)-1])*x.Uses <= emptyRows*x.Entries
 }
 
 // eachWorkspace calls fn for each workspace that is filled in s, and the where that fills it.

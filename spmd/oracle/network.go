@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"distaff/codegen"
+	"distaff/codegen/cin"
 	"distaff/codegen/notation"
+	"distaff/codegen/strategy"
 )
 
 // network is a product of 2 to 6 tensors, some of them twice or with a number, sometimes beside
@@ -88,15 +90,40 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 		if order > 0 {
 			how += fmt.Sprintf(" --intermediate-order=%d", order)
 		}
-		c, err = compileAs(p, name, func(req *codegen.Request) error {
+		request := func(req *codegen.Request) error {
 			req.Network, req.IntermediateOrder = ways[way], order
 			return nil
-		})
+		}
+		c, err = compileAs(p, name, request)
+		if err == nil && r.IntN(3) == 0 {
+			return e.stored(r, c, how, request)
+		}
 		if err == nil || way > 0 || !strings.HasPrefix(err.Error(), "--network: ") {
 			return c, how, err
 		}
 		way = 1 + r.IntN(len(ways)-1)
 	}
+}
+
+// stored is the case with one of the leaf's workspaces stored in another way, where it has any.
+func (Networks) stored(r *rand.Rand, c *compiled, how string, request func(*codegen.Request) error) (*compiled, string, error) {
+	var names []string
+	cin.Walk(cin.Body(c.unit.CIN), func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 {
+			names = append(names, cin.Target(w.Producer).Name)
+		}
+	})
+	if len(names) == 0 {
+		return c, how, nil
+	}
+	kind := []strategy.Kind{strategy.HashTable, strategy.MarkedList, strategy.Bitmap}[r.IntN(3)]
+	commands := fmt.Sprintf("temporaries(%s),workspace(%s,%s)", c.p.Parsed.LHS.Name, names[r.IntN(len(names))], kind)
+	c.close()
+	d, err := compileAs(c.p, "leaf", func(req *codegen.Request) error {
+		req.Schedule = []string{commands}
+		return request(req)
+	})
+	return d, how + " -s=" + commands, err
 }
 
 // drawTree is a random tree of the factors of one of the statement's terms.

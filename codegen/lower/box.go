@@ -1,0 +1,67 @@
+package lower
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// box is the places of a workspace that has one for every coordinate of its variables, from
+// lo up to hi of each: they are numbered by rows, from 0.
+type box struct{ lo, hi []ir.Expr }
+
+// newBox is the box of all coordinates of t's variables.
+func (l *lowerer) newBox(t *cin.Access) box {
+	var b box
+	for _, v := range t.Vars {
+		s := l.rangeOf(&env{}, v)
+		b.lo, b.hi = append(b.lo, s.lo), append(b.hi, s.hi)
+	}
+	return b
+}
+
+// size is the number of coordinates of variable m.
+func (b box) size(m int) ir.Expr { return ir.Minus(b.hi[m], b.lo[m]) }
+
+// last is the number of the last variable, along which rows are.
+func (b box) last() int { return len(b.lo) - 1 }
+
+// spaces is the number of points of the variables up to m.
+func (b box) spaces(m int) ir.Expr {
+	n := ir.Expr(ir.Int(1))
+	for k := range m {
+		n = ir.Times(n, b.size(k))
+	}
+	return n
+}
+
+// places is the number of places.
+func (b box) places() ir.Expr { return b.spaces(len(b.lo)) }
+
+// rows is the number of rows.
+func (b box) rows() ir.Expr { return b.spaces(b.last()) }
+
+// place is the number of the point whose coordinate of variable m is coord(m), in the space of the
+// first n variables.
+func (b box) place(n int, coord func(m int) ir.Expr) ir.Expr {
+	at := ir.Minus(coord(0), b.lo[0])
+	for m := 1; m < n; m++ {
+		at = ir.Plus(ir.Times(at, b.size(m)), ir.Minus(coord(m), b.lo[m]))
+	}
+	return at
+}
+
+// at is the place of a's coordinates in e.
+func (b box) at(a *cin.Access, e *env) ir.Expr {
+	return b.place(len(a.Vars), func(m int) ir.Expr { return e.coord[a.Vars[m]] })
+}
+
+// coord is the coordinate of variable m at a place.
+func (b box) coord(m int, place ir.Expr) ir.Expr {
+	for k := b.last(); k > m; k-- {
+		place = ir.Over(place, b.size(k))
+	}
+	if m > 0 {
+		place = ir.Modulo(place, b.size(m))
+	}
+	return ir.Plus(b.lo[m], place)
+}

@@ -1,0 +1,106 @@
+package lower
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// placed is what workspaces with a value for every place of a box have in common: the list of
+// the places that were added to. Over one variable it is a list of coordinates, and the operand
+// reads the values in their places; over several the entries are copied out in order.
+type placed struct {
+	box
+	spaceArrays
+	vals *ir.Array
+	list *ir.Array
+	n    *ir.Var // the length of list
+	rows *rowList
+	keys []*ir.Array // the coordinates of entries that are copied out: of the last variable alone, where there are rows
+	sums *ir.Array   // and their values
+}
+
+func (l *lowerer) newPlaced(t *cin.Access, rows bool) *placed {
+	w := &placed{box: l.newBox(t), spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(t, rows)}
+	w.vals = l.newArray(t.Name+"_vals", l.spec.Compute)
+	if len(t.Vars) == 1 {
+		return w
+	}
+	for m, v := range t.Vars {
+		if w.rows == nil || m == w.last() {
+			w.keys = append(w.keys, w.array(l, fmt.Sprintf("crd%d", m), l.crdType(v)))
+		}
+	}
+	w.sums = w.array(l, "sums", l.spec.Compute)
+	return w
+}
+
+// rowsIf are the rows of the workspace for t, nil where it is read as a list.
+func (l *lowerer) rowsIf(t *cin.Access, rows bool) *rowList {
+	if !rows || len(t.Vars) == 1 {
+		return nil
+	}
+	return l.newRowList(t.Name, l.newBox(t))
+}
+
+// base is what an entry of the list is more than its place.
+func (w *placed) base() ir.Expr {
+	if w.sums == nil {
+		return w.lo[0]
+	}
+	return ir.Int(0)
+}
+
+// placeOf is the place of an entry of the list.
+func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
+
+// operand is the workspace as its consumer reads it, once the list is in order. Of several
+// variables it is empty again then.
+func (w *placed) operand(l *lowerer, clear func(l *lowerer, at ir.Expr)) *operand {
+	if w.sums == nil {
+		return l.listed(w.name, w.list, w.vals, w.lo[0], w.n)
+	}
+	for _, a := range append(w.keys, w.sums) {
+		w.reserve(l, a, w.n)
+	}
+	if w.rows == nil {
+		w.copyOut(l, clear, func(p, at ir.Expr) {
+			for m, k := range w.keys {
+				l.store(k, p, w.coord(m, at))
+			}
+		})
+		return l.listOperand(w.name, w.keys, w.sums, w.n)
+	}
+	from, width := l.declare(w.name+"_from", ir.Int(0)), l.named(w.name+"_width", w.size(w.last()))
+	w.rows.begin(l)
+	w.copyOut(l, clear, func(p, at ir.Expr) {
+		w.rows.next(l, p, ir.AtMost(ir.Plus(from, width), at), func() { l.incr(from, width) })
+		l.store(w.keys[0], p, ir.Plus(ir.Minus(at, from), w.lo[w.last()]))
+	})
+	w.rows.end(l, w.n)
+	return w.rows.operand(l, w.keys[0], w.sums)
+}
+
+// copyOut copies the sums of all entries out, in their order, and empties their places. key
+// stores the coordinates of the entry at position p and a place.
+func (w *placed) copyOut(l *lowerer, clear func(l *lowerer, at ir.Expr), key func(p, at ir.Expr)) {
+	p := l.newVar(w.name + "_s")
+	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
+		at := l.declare(w.name+"_at", ir.Coord(w.list, p))
+		key(p, at)
+		l.store(w.sums, p, ir.At(w.vals, at))
+		clear(l, at)
+	})})
+}
+
+// empty empties the places that are listed.
+func (w *placed) empty(l *lowerer, clear func(l *lowerer, at ir.Expr)) {
+	if w.sums != nil {
+		return
+	}
+	p := l.newVar(w.name + "_p")
+	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
+		clear(l, w.placeOf(ir.Coord(w.list, p)))
+	})})
+}

@@ -1,0 +1,114 @@
+package lower
+
+import (
+	"fmt"
+
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+)
+
+// spaceArrays are arrays of a workspace whose length grows with its entries.
+type spaceArrays struct {
+	name string
+	caps map[*ir.Array]*ir.Var
+}
+
+func newSpaceArrays(name string) spaceArrays {
+	return spaceArrays{name: name, caps: map[*ir.Array]*ir.Var{}}
+}
+
+// array makes one, of the enclosing scope.
+func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
+	a := l.newArray(s.name+"_"+part, t)
+	c := l.newVar(a.Name + "_cap")
+	s.caps[a] = c
+	l.pre.Append(&ir.Declare{V: c, Init: ir.Int(64)})
+	l.pre.Append(&ir.Alloc{A: a, Len: c})
+	l.post.Append(&ir.Free{A: a})
+	return a
+}
+
+// grow makes room for need elements.
+func (s spaceArrays) grow(l *lowerer, a *ir.Array, need ir.Expr) {
+	l.emit(&ir.Grow{A: a, Cap: s.caps[a], Need: need})
+}
+
+// reserve makes room for need elements where there is less.
+func (s spaceArrays) reserve(l *lowerer, a *ir.Array, need ir.Expr) {
+	l.when(ir.Less(s.caps[a], need), func() { s.grow(l, a, need) })
+}
+
+// rowList says where the rows of a workspace over several variables begin, as its consumer reads
+// it: all levels but the last are dense, and the last has a list of coordinates for each row.
+type rowList struct {
+	box
+	name string
+	pos  *ir.Array
+	row  *ir.Var // the last row whose beginning is known
+}
+
+func (l *lowerer) newRowList(name string, b box) *rowList {
+	r := &rowList{box: b, name: name, pos: l.newArray(name+"_pos", ir.Int64)}
+	l.pre.Append(&ir.Alloc{A: r.pos, Len: ir.Plus(b.rows(), ir.Int(1))})
+	l.post.Append(&ir.Free{A: r.pos})
+	return r
+}
+
+// begin is before the first entry.
+func (r *rowList) begin(l *lowerer) {
+	r.row = l.declare(r.name+"_row", ir.Int(0))
+	l.store(r.pos, ir.Int(0), ir.Int(0))
+}
+
+// next has the entry at position p begin the rows as long as behind holds. then is emitted for each.
+func (r *rowList) next(l *lowerer, p, behind ir.Expr, then func()) {
+	l.while(behind, func() {
+		l.incr(r.row, ir.Int(1))
+		l.store(r.pos, r.row, p)
+		then()
+	})
+}
+
+// end has all rows that are left begin behind the n entries.
+func (r *rowList) end(l *lowerer, n ir.Expr) {
+	r.next(l, n, ir.Less(r.row, l.named(r.name+"_rows", r.rows())), func() {})
+}
+
+// keyed finds the rows of n entries that are in order, of which keys has the coordinates.
+func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
+	r.begin(l)
+	p := l.newVar(r.name + "_s")
+	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() {
+		row := l.named(r.name+"_at", r.place(r.last(), func(m int) ir.Expr { return ir.Coord(keys[m], p) }))
+		r.next(l, p, ir.Less(r.row, row), func() {})
+	})})
+	r.end(l, n)
+}
+
+// operand is the workspace as its consumer reads it, with coordinates of the last variable and values by
+// position.
+func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
+	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(r.lo))}
+	o.Format.Levels[r.last()] = format.Compressed
+	o.PosWidth, o.CrdWidth = make([]uint8, len(r.lo)), make([]uint8, len(r.lo))
+	op := newOperand(l, o)
+	l.denseLevels(op, r.box, r.last())
+	op.arrays[ir.Slot{Arg: -1, Level: r.last(), Field: ir.Pos}] = r.pos
+	op.arrays[ir.Slot{Arg: -1, Level: r.last(), Field: ir.Crd}] = crd
+	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals
+	return op
+}
+
+// denseLevels gives a workspace, as an operand, n dense levels of a box.
+func (l *lowerer) denseLevels(op *operand, b box, n int) {
+	local := func(x ir.Expr, level int, part ir.Field) *ir.Var {
+		if v, ok := x.(*ir.Var); ok {
+			return v
+		}
+		return l.declare(fmt.Sprintf("%s_%s%d", op.Name, part, level), x)
+	}
+	for m := range n {
+		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Size}] = local(b.size(m), m, ir.Size)
+		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Offset}] = local(b.lo[m], m, ir.Offset)
+	}
+}
