@@ -72,8 +72,8 @@ func (m *model) holds(it item) set {
 	return m.has[it.factors.first()]
 }
 
-// held are the variables of some items.
-func (m *model) held(items []item) set {
+// varsIn are the variables of some items.
+func (m *model) varsIn(items []item) set {
 	out := set(0)
 	for _, it := range items {
 		out |= m.holds(it)
@@ -98,10 +98,10 @@ func (m *model) iterations(items []item, vars set) float64 {
 	return n
 }
 
-// uniform tells whether an item has a value at all coordinates of v or at none.
-func (m *model) uniform(factors set, v int) bool {
+// uniformAt tells whether the contraction of some factors has a value at all coordinates of v or at none.
+func (m *model) uniformAt(factors set, v int) bool {
 	for s := factors; s != 0; s &= s - 1 {
-		if f := s.first(); m.has[f].has(v) && !m.isUniform(f, v) {
+		if f := s.first(); m.has[f].has(v) && !m.uniform[f].has(v) {
 			return false
 		}
 	}
@@ -114,9 +114,9 @@ func (m *model) walks(it item, v int) bool {
 	case !m.holds(it).has(v):
 		return false
 	case it.made:
-		return !m.uniform(it.factors, v)
+		return !m.uniformAt(it.factors, v)
 	}
-	return m.isWalked(it.factors.first(), v)
+	return m.walked[it.factors.first()].has(v)
 }
 
 // allowed tells whether a loop over v inside of loops over bound can walk all items.
@@ -153,7 +153,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		switch {
 		case has.has(v):
 			inner++
-			lanes = lanes && (it.made || m.isLast(it.factors.first(), v))
+			lanes = lanes && (it.made || m.last[it.factors.first()].has(v))
 			if has.within(inside) && !it.made {
 				bytes += n * valueBytes
 			}
@@ -199,7 +199,7 @@ func (m *model) appendCost(items []item, bound set, v int) float64 {
 	if (m.result &^ bound).len() == 1 {
 		each = appendList
 	}
-	return each * m.iterations(items, m.held(items)|m.result)
+	return each * m.iterations(items, m.varsIn(items)|m.result)
 }
 
 // kindOf is the kind of the intermediate of some factors, of which the variables bound are not.
@@ -207,30 +207,34 @@ func (m *model) kindOf(factors, bound set) Kind {
 	rest := m.open(factors) &^ bound
 	uniform := true
 	for s := rest; s != 0; s &= s - 1 {
-		uniform = uniform && m.uniform(factors, s.first())
+		uniform = uniform && m.uniformAt(factors, s.first())
 	}
 	switch {
 	case rest == 0:
 		return Scalar
 	case uniform && m.places(rest) <= strategy.MaxPlaces:
 		return Array
-	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries):
+	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
 		return Lists
 	}
 	return Hash
 }
 
-// makeCost is what the intermediate costs that is made of some items, inside of loops over
-// bound, around which others stand, beyond the loops that make it; and how often these
-// loops run, as a share of how often they would for the items alone.
-func (m *model) makeCost(made, others []item, bound set) (cost, share float64) {
+// entriesOf is the number of entries that the intermediate of some factors has each time that it is made
+// inside of loops over bound.
+func (m *model) entriesOf(factors, bound set) float64 {
+	open := m.open(factors)
+	times := m.places(bound) * m.filled(factors, bound)
+	return m.places(open) * m.filled(factors, open) / max(times, 1)
+}
+
+// makeCost is what the intermediate costs that is made of some items, inside of loops over bound,
+// beyond the loops that make it; share is that of the points of bound, among those that these items alone have,
+// to which the loops come.
+func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range made {
 		factors |= it.factors
-	}
-	share = 1
-	for _, it := range others {
-		share *= m.at(it, bound)
 	}
 	uses := share * m.iterations(made, bound)
 	k, rest := m.kindOf(factors, bound), m.open(factors)&^bound
@@ -238,7 +242,7 @@ func (m *model) makeCost(made, others []item, bound set) (cost, share float64) {
 	if k == Lists {
 		miss = missCost(m.places(rest) * (valueBytes + crdBytes + 1))
 	}
-	cost = uses*useCost[k] + share*(addCost[k]+miss)*m.iterations(made, m.held(made)) +
+	cost := uses*useCost[k] + share*(addCost[k]+miss)*m.iterations(made, m.varsIn(made)) +
 		share*orderCost[k]*m.places(m.open(factors))*m.filled(factors, m.open(factors))
 	switch k {
 	case Array:
@@ -246,7 +250,7 @@ func (m *model) makeCost(made, others []item, bound set) (cost, share float64) {
 	case Lists:
 		cost += m.places(rest)*clearCost + uses*rowCost*m.rows(rest) // places are cleared once
 	}
-	return cost + 1e-6*m.places(rest), share
+	return cost + 1e-6*m.places(rest)
 }
 
 // rows is the number of rows of an intermediate of several variables, were they along the largest.

@@ -69,7 +69,7 @@ func (m *model) share(a Access, levels []level, vars set) float64 {
 
 // products is the number of points at which all of some factors have a value.
 func (m *model) products(factors set) float64 {
-	vars := m.varsOf(factors)
+	vars := m.held[factors]
 	n := m.places(vars)
 	for s := factors; s != 0; s &= s - 1 {
 		n *= m.density[s.first()][vars]
@@ -80,15 +80,20 @@ func (m *model) products(factors set) float64 {
 // filled is the density of the contraction of some factors at vars.
 func (m *model) filled(factors, vars set) float64 {
 	vars &= m.open(factors)
-	key := uint64(factors)<<32 | uint64(vars)
-	if d, ok := m.joined[key]; ok {
-		return d
+	known := m.joined[factors]
+	if known == nil {
+		known = make([]float64, 1<<len(m.vars))
+		for k := range known {
+			known[k] = -1
+		}
+		m.joined[factors] = known
 	}
-	d := 1.0
-	for s := factors; s != 0; s &= s - 1 {
-		d *= m.density[s.first()][vars]
+	if known[vars] < 0 {
+		d := 1.0
+		for s := factors; s != 0; s &= s - 1 {
+			d *= m.density[s.first()][vars]
+		}
+		known[vars] = min(d, thrown(m.products(factors), m.places(vars)))
 	}
-	d = min(d, thrown(m.products(factors), m.places(vars)))
-	m.joined[key] = d
-	return d
+	return known[vars]
 }

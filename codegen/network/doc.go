@@ -18,9 +18,9 @@
 // What is still to be done depends on the items at hand and on the set of the variables that
 // are bound, and not on the order in which that came about: whether a sparse level can be
 // walked, and how many iterations a loop has, are questions about sets. So the best
-// way is found by dynamic programming over pairs of these (Search), exactly, where there
-// are few enough; past that, a beam chooses trees by their contractions alone, and the loops
-// of each are found exactly.
+// way is found by dynamic programming over pairs of these (Search), exactly, for up to five
+// factors with eight variables and where there are few enough; past that, a beam chooses trees by
+// their contractions alone, and the loops of each are found exactly.
 //
 // # Files
 //

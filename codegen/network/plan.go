@@ -113,7 +113,7 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.loopsOf(x)
 	for {
-		f, ok := b.memo[x.key(len(b.Factors))]
+		f, ok := b.memo[b.key(x)]
 		if !ok || math.IsInf(f.cost, 1) {
 			panic("BUG: network: a plan comes to what cannot be computed")
 		}
@@ -121,7 +121,7 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 		switch {
 		case first.made != 0:
 			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share)})
-			_, rest := x.parted(first.made)
+			_, rest := x.parted(first.made, make([]item, 2*MaxFactors))
 			x = state{rest, x.bound}
 			vars = b.loopsOf(x)
 			continue
@@ -150,8 +150,8 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 
 // part is the producer of some items of a state.
 func (b *builder) part(x state, made set, loops []string, share float64) *Contraction {
-	own, _ := x.parted(made)
-	_, alone := b.makeCost(own, x.others(made), x.bound)
+	own, _ := x.parted(made, make([]item, 2*MaxFactors))
+	alone := b.share(x, made)
 	c := b.contraction(state{own, x.bound}, loops, share*alone)
 	open := b.open(c.set)
 	for s := open &^ x.bound; s != 0; s &= s - 1 {

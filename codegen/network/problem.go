@@ -85,10 +85,15 @@ type model struct {
 	ordered []int // the variables that are appended in order
 	fixed   []int // Order
 	density [][]float64
-	joined  map[uint64]float64
-	entries int64 // of all tensors
-	// converted are the accesses that are stored in another order, by factor, as bits.
-	converted []set
+	// Of sets of factors: their variables, those that others or the result have as well, and how full their
+	// contraction is at each set of variables, -1 where that was not asked for.
+	held, opened []set
+	joined       [][]float64
+	entries      int64 // of all tensors
+	// converted are the accesses that are stored in another order, by factor, as bits; walked the
+	// variables of each factor that a list of coordinates has, uniform those at all of whose coordinates it has a
+	// value or at none, and last those that are in no level but the last.
+	converted, walked, uniform, last []set
 }
 
 // Fits tells whether a product is small enough to be searched, and its statistics are known.
@@ -121,7 +126,7 @@ func (p *Problem) variables() []string {
 }
 
 func newModel(p *Problem) *model {
-	m := &model{Problem: p, vars: p.variables(), joined: map[uint64]float64{}, converted: make([]set, len(p.Factors))}
+	m := &model{Problem: p, vars: p.variables(), joined: make([][]float64, 1<<len(p.Factors))}
 	for _, v := range m.vars {
 		m.size = append(m.size, max(float64(p.Sizes[v]), 1))
 	}
@@ -158,6 +163,13 @@ func newModel(p *Problem) *model {
 	for f := range p.Factors {
 		m.density = append(m.density, m.densities(f))
 	}
+	for factors := range set(1) << len(p.Factors) {
+		m.held = append(m.held, m.varsOf(factors))
+	}
+	for factors, vars := range m.held {
+		m.opened = append(m.opened, vars&(m.held[m.all()&^set(factors)]|m.result))
+	}
+	m.convert(make([]set, len(p.Factors)))
 	return m
 }
 
@@ -191,8 +203,24 @@ func (m *model) varsOf(factors set) set {
 
 // open are the variables of some factors that the others or the result have as well: those of
 // their contraction.
-func (m *model) open(factors set) set {
-	return m.varsOf(factors) & (m.varsOf(m.all()&^factors) | m.result)
+func (m *model) open(factors set) set { return m.opened[factors] }
+
+// convert has accesses stored in other orders, by factor, as bits.
+func (m *model) convert(accesses []set) {
+	n := len(m.Factors)
+	m.converted, m.walked, m.uniform, m.last = accesses, make([]set, n), make([]set, n), make([]set, n)
+	for f := range n {
+		for v := range m.vars {
+			for _, x := range []struct {
+				to []set
+				is bool
+			}{{m.walked, m.isWalked(f, v)}, {m.uniform, m.isUniform(f, v)}, {m.last, m.isLast(f, v)}} {
+				if x.is {
+					x.to[f] |= 1 << v
+				}
+			}
+		}
+	}
 }
 
 // canWalk tells whether a loop over v, inside of loops over bound, can step through what a factor

@@ -11,22 +11,31 @@ type state struct {
 	bound set
 }
 
-// key is a state as a number: for each factor the first of its item, or 15, in four bits;
-// for each single factor whether it was summed; and the variables bound.
-func (s state) key(factors int) uint64 {
-	k := uint64(1)<<(4*factors) - 1
-	for _, it := range s.items {
+// key is a state as numbers, with the accesses of its factors that are converted.
+type key struct{ state, converted uint64 }
+
+// mostAccesses is how many accesses a factor has at most of which one may be converted.
+const mostAccesses = 8
+
+// key has for each factor of a state the first of its item, or 15, in four bits; for each single factor whether it
+// was summed; and the variables bound.
+func (m *model) key(x state) key {
+	n := len(m.Factors)
+	k := key{state: uint64(1)<<(4*n) - 1}
+	for _, it := range x.items {
 		first := it.factors.first()
 		for f := it.factors; f != 0; f &= f - 1 {
 			n := f.first()
-			k &^= 15 << (4 * n)
-			k |= uint64(first) << (4 * n)
+			k.state &^= 15 << (4 * n)
+			k.state |= uint64(first) << (4 * n)
+			k.converted |= uint64(m.converted[n]) << (mostAccesses * n)
 		}
 		if it.made && it.factors.len() == 1 {
-			k |= 1 << (4*MaxFactors + first)
+			k.state |= 1 << (4*MaxFactors + first)
 		}
 	}
-	return k | uint64(s.bound)<<(5*MaxFactors)
+	k.state |= uint64(x.bound) << (5 * MaxFactors)
+	return k
 }
 
 // move is what comes next in a nest: a loop over a variable or, where made is not 0, the
@@ -42,20 +51,26 @@ type found struct {
 	first move
 }
 
-// search is one for given conversions.
+// search is one for all sets of conversions: what is left of factors that two of them store alike costs
+// the same.
 type search struct {
 	*model
-	memo map[uint64]found
+	memo map[key]found
 	// budget is the number of states that may still be looked at; below 0 the search is given up.
 	budget int
 }
 
-// maxStates is the number of states that the exact search looks at.
-const maxStates = 100_000
+// maxStates is the number of states that the exact search looks at; of up to exactFactors factors over up
+// to exactVars variables it looks at all.
+const (
+	maxStates    = 100_000
+	exactFactors = 5
+	exactVars    = 8
+)
 
 // best is the least cost of what is left to do.
 func (s *search) best(x state) float64 {
-	key := x.key(len(s.Factors))
+	key := s.key(x)
 	if f, ok := s.memo[key]; ok {
 		return f.cost
 	}
@@ -75,9 +90,9 @@ func (s *search) best(x state) float64 {
 			f = found{cost, move{v: v}}
 		}
 	}
-	s.producers(x, func(made set) {
-		own, rest := x.parted(made)
-		cost, share := s.makeCost(own, x.others(made), x.bound)
+	s.producers(x, func(made set, own, rest []item) {
+		share := s.share(x, made)
+		cost := s.makeCost(own, share, x.bound)
 		if cost >= f.cost {
 			return
 		}
@@ -102,7 +117,7 @@ func (s *search) best(x state) float64 {
 
 // loopsOf are the variables of all loops of a state.
 func (s *search) loopsOf(x state) set {
-	vars := s.held(x.items)
+	vars := s.varsIn(x.items)
 	if s.isRoot(x) {
 		vars |= s.result
 	}
@@ -163,14 +178,16 @@ func (x state) factors() set {
 	return out
 }
 
-// producers calls fn for the items, by number, that may be contracted next.
-func (s *search) producers(x state, fn func(made set)) {
+// producers calls fn for the items, by number, that may be contracted next; with these, and with
+// what is left then, which are good until fn returns.
+func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	if s.Way == Direct || s.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
 		return
 	}
+	room := make([]item, 2*MaxFactors)
 	for made := set(1); made < 1<<len(x.items); made++ {
-		if own, _ := x.parted(made); s.mayMake(x, own) {
-			fn(made)
+		if own, rest := x.parted(made, room); s.mayMake(x, own) {
+			fn(made, own, rest)
 		}
 	}
 }
@@ -190,37 +207,49 @@ func (s *search) mayMake(x state, own []item) bool {
 	case s.Way == Pairwise:
 		return len(own) == 2
 	case len(own) == 1:
-		return !own[0].made && s.held(own) != open
+		return !own[0].made && s.varsIn(own) != open
 	}
-	return s.held(own) != x.bound // nothing is left to share
+	return s.varsIn(own) != x.bound // nothing is left to share
 }
 
 // parted are the items of a set, and what is left where their contraction takes their place: by
-// their first factors, so that a state's moves are those of all ways to it.
-func (x state) parted(made set) (own, rest []item) {
+// their first factors, so that a state's moves are those of all ways to it. Both lie in room, of
+// 2*MaxFactors items.
+func (x state) parted(made set, room []item) (own, rest []item) {
+	own, rest = room[:0:MaxFactors], room[MaxFactors:MaxFactors]
 	all := item{made: true}
 	for k, it := range x.items {
 		if made.has(k) {
 			own = append(own, it)
 			all.factors |= it.factors
-		} else {
-			rest = append(rest, it)
 		}
 	}
-	rest = append(rest, all)
-	slices.SortFunc(rest, func(a, b item) int { return a.factors.first() - b.factors.first() })
+	placed := false
+	for k, it := range x.items {
+		if made.has(k) {
+			continue
+		}
+		if !placed && it.factors.first() > all.factors.first() {
+			rest, placed = append(rest, all), true
+		}
+		rest = append(rest, it)
+	}
+	if !placed {
+		rest = append(rest, all)
+	}
 	return own, rest
 }
 
-// others are the items that are not in a set.
-func (x state) others(made set) []item {
-	var out []item
+// share is that of the points of the variables bound, among those that some items of a state have, at
+// which all others have a value as well.
+func (s *search) share(x state, made set) float64 {
+	share := 1.0
 	for k, it := range x.items {
 		if !made.has(k) {
-			out = append(out, it)
+			share *= s.at(it, x.bound)
 		}
 	}
-	return out
+	return share
 }
 
 // whole is the state of the whole product.
@@ -265,19 +294,24 @@ func (m *model) cheapest() *Plan {
 
 // states is how many states the exact search of a product looks at: each has more moves the more
 // factors there are.
-func (m *model) states() int { return maxStates >> (2 * max(len(m.Factors)-5, 0)) }
+func (m *model) states() int {
+	if len(m.Factors) <= exactFactors && len(m.vars) <= exactVars {
+		return math.MaxInt
+	}
+	return maxStates >> (2 * max(len(m.Factors)-exactFactors, 0))
+}
 
 // within is the plan of least cost over all sets of accesses that may be converted; all says that
 // so many states were enough to be sure of that.
 func (m *model) within(states int) (best *Plan, all bool) {
+	s := &search{model: m, memo: map[key]found{}, budget: states}
 	for _, c := range m.conversions() {
 		if best != nil && c.cost >= best.Cost {
 			break
 		}
-		m.converted = c.accesses
-		s := &search{model: m, memo: map[uint64]found{}, budget: states}
+		m.convert(c.accesses)
 		cost := s.best(m.whole()) + c.cost
-		if states = s.budget; states < 0 {
+		if s.budget < 0 {
 			return best, false
 		}
 		if !math.IsInf(cost, 1) && (best == nil || cost < best.Cost) {
@@ -315,7 +349,7 @@ func (m *model) conversions() []conversion {
 	}
 	for f, x := range m.Factors {
 		for k, a := range x.Accesses {
-			if a.Tensor.Format.AllDense() || len(a.Vars) < 2 || m.again(a) {
+			if a.Tensor.Format.AllDense() || len(a.Vars) < 2 || k >= mostAccesses || m.again(a) {
 				continue
 			}
 			for _, c := range slices.Clone(out) {

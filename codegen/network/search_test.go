@@ -2,8 +2,11 @@ package network
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,23 +29,24 @@ func factor(t strategy.Tensor, vars ...string) Factor {
 	return Factor{Text: t.Name, Accesses: []Access{{Tensor: t, Vars: vars}}}
 }
 
-// randomProblem is a product of up to most tensors with up to as many variables as names has letters.
-func randomProblem(r *rand.Rand, most int, names string) *Problem {
+// randomProblem is a product of so many tensors, of levels among these, with up to as many variables as names has
+// letters.
+func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	p := &Problem{Sizes: map[string]int64{}, MaxOrder: -1, Exact: r.IntN(2) == 0}
 	for _, v := range strings.Split(names, "") {
 		p.Sizes[v] = 2 + r.Int64N(60)
 	}
-	for k := range most {
+	for k := range tensors {
 		order := min(1+r.IntN(3), len(names))
 		levels, vars, space := "", []string{}, 1.0
 		for _, v := range r.Perm(len(names))[:order] {
 			vars = append(vars, names[v:v+1])
-			levels += string("dss"[r.IntN(3)])
+			levels += string(among[r.IntN(len(among))])
 			space *= float64(p.Sizes[names[v:v+1]])
 		}
 		nnz := int64(space)
 		if strings.Contains(levels, "s") {
-			nnz = 1 + r.Int64N(int64(space))
+			nnz = 1 + r.Int64N(max(int64(space)>>(4*r.IntN(2)), 1))
 		}
 		p.Factors = append(p.Factors, factor(tensor(string(rune('A'+k)), levels, nnz), vars...))
 	}
@@ -54,45 +58,100 @@ func randomProblem(r *rand.Rand, most int, names string) *Problem {
 	return p
 }
 
-// exhaustive is the least cost of all sequences of loops and producers: every order of
-// loops, and every item contracted at every place, each sequence by itself.
-func (s *search) exhaustive(x state) float64 {
+// exhaustive finds the least cost of all sequences of loops and producers: every order of loops, and every item
+// contracted at every place. What is left to do is looked at once for each way in which its items came about:
+// shared tells these apart by the trees of the items, with the variables bound where each was made.
+type exhaustive struct {
+	*search
+	shared map[string]float64 // nil: each sequence is followed by itself
+}
+
+// names are the histories of a state's items.
+type names map[item]string
+
+func (e *exhaustive) best(x state, history names) float64 {
+	if e.shared == nil {
+		return e.least(x, history)
+	}
+	key := fmt.Sprint(x.bound, slices.Sorted(maps.Values(history)))
+	cost, ok := e.shared[key]
+	if !ok {
+		cost = e.least(x, history)
+		e.shared[key] = cost
+	}
+	return cost
+}
+
+func (e *exhaustive) least(x state, history names) float64 {
 	least := math.Inf(1)
-	vars := s.loopsOf(x)
+	vars := e.loopsOf(x)
 	if x.bound == vars {
 		least = 0
 	}
-	for v := range s.vars {
-		if vars.has(v) && !x.bound.has(v) && s.allowed(x.items, x.bound, v) {
-			least = min(least, s.loop(x, vars, v)+s.exhaustive(state{x.items, x.bound | 1<<v}))
+	for v := range e.vars {
+		if vars.has(v) && !x.bound.has(v) && e.allowed(x.items, x.bound, v) {
+			least = min(least, e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history))
 		}
 	}
-	s.producers(x, func(made set) {
-		own, rest := x.parted(made)
-		cost, share := s.makeCost(own, x.others(made), x.bound)
-		inside := s.exhaustive(state{own, x.bound})
+	e.producers(x, func(made set, own, rest []item) {
+		share := e.share(x, made)
+		cost := e.makeCost(own, share, x.bound)
+		parts, left := names{}, names{}
+		for _, it := range own {
+			parts[it] = history[it]
+		}
+		for _, it := range rest {
+			if left[it] = history[it]; left[it] == "" {
+				left[it] = fmt.Sprint(x.bound, slices.Sorted(maps.Values(parts)))
+			}
+		}
+		inside := e.best(state{slices.Clone(own), x.bound}, parts)
 		if math.IsInf(inside, 1) {
 			return
 		}
 		if inside *= share; x.bound == 0 {
 			inside *= 1 + serialCost
 		}
-		least = min(least, cost+inside+s.exhaustive(state{rest, x.bound}))
+		least = min(least, cost+inside+e.best(state{slices.Clone(rest), x.bound}, left))
 	})
 	return least
 }
 
-// TestExhaustive: no sequence of loops and producers costs less than what the search finds.
+// leastOf is the least cost of a product over all conversions.
+func leastOf(p *Problem, share bool) float64 {
+	least := math.Inf(1)
+	m := newModel(p)
+	for _, c := range m.conversions() {
+		m.convert(c.accesses)
+		e := &exhaustive{search: &search{model: m}}
+		if share {
+			e.shared = map[string]float64{}
+		}
+		x, history := m.whole(), names{}
+		for _, it := range x.items {
+			history[it] = fmt.Sprint("factor", it.factors.first())
+		}
+		least = min(least, c.cost+e.best(x, history))
+	}
+	return least
+}
+
+// TestExhaustive: no sequence of loops and producers, with no set of conversions, costs less than what the
+// search finds: of up to three tensors with four variables, each sequence by itself; of up to four with
+// five, sequences that come to the same share what follows.
 func TestExhaustive(t *testing.T) {
-	made := 0
-	for k := range uint64(120) {
+	made, converted, cheap := 0, 0, 0
+	for k := range uint64(420) {
 		r := rand.New(rand.NewPCG(3, k))
-		p := randomProblem(r, 2+r.IntN(2), "ijkl"[:2+r.IntN(3)])
-		p.Keep = true
-		m := newModel(p)
-		s := &search{model: m}
-		want := s.exhaustive(m.whole())
-		q, _ := newModel(p).within(maxStates)
+		share := k >= 120
+		tensors, vars := 2+r.IntN(2), "ijkl"[:2+r.IntN(3)]
+		if share {
+			tensors, vars = 3+r.IntN(2), "ijklm"[:4+r.IntN(2)]
+		}
+		p := randomProblem(r, tensors, vars, [...]string{"dss", "s"}[k/2%2])
+		p.Keep = k%2 == 0
+		want := leastOf(p, share)
+		q, _ := newModel(p).within(math.MaxInt)
 		switch {
 		case q == nil && math.IsInf(want, 1):
 			continue
@@ -102,17 +161,56 @@ func TestExhaustive(t *testing.T) {
 		if !q.Whole() {
 			made++
 		}
+		if slices.ContainsFunc(q.Converted, func(list []bool) bool { return slices.Contains(list, true) }) {
+			converted++
+			p.Keep = true
+			if kept, _ := newModel(p).within(math.MaxInt); kept != nil {
+				cheap++
+				if kept.Cost < q.Cost {
+					t.Errorf("case %d: %g without conversions, %g with", k, kept.Cost, q.Cost)
+				}
+			}
+		}
 	}
-	if made < 10 {
-		t.Errorf("%d plans have intermediates", made)
+	if made < 100 || converted < 10 || cheap < 5 {
+		t.Errorf("%d plans have intermediates, %d convert, %d of these though they need not", made, converted, cheap)
 	}
+}
+
+// exactProblem is a random product of as many tensors and variables as are always searched exactly.
+func exactProblem(k uint64) *Problem {
+	p := randomProblem(rand.New(rand.NewPCG(9, k)), exactFactors, "abcdefgh"[:exactVars], "dss")
+	p.Keep = k%2 == 0
+	return p
+}
+
+// TestExact: the largest products that are promised to be searched exactly are.
+func TestExact(t *testing.T) {
+	for k := range uint64(12) {
+		if q := Search(exactProblem(k)); q == nil && k%2 == 1 || q != nil && q.Bound > 0 {
+			t.Errorf("case %d: got %+v, want a plan that no other is below", k, q)
+		}
+	}
+}
+
+// BenchmarkSearch searches products of five tensors with eight variables, of which it reports the slowest.
+func BenchmarkSearch(b *testing.B) {
+	slowest := time.Duration(0)
+	k := uint64(0)
+	for b.Loop() {
+		start := time.Now()
+		Search(exactProblem(k))
+		slowest = max(slowest, time.Since(start))
+		k++
+	}
+	b.ReportMetric(float64(slowest.Milliseconds()), "ms-slowest")
 }
 
 // TestLarge: products of up to eight tensors have a plan soon, with a bound where a beam finds it.
 func TestLarge(t *testing.T) {
 	beams := 0
 	for k := range uint64(3) {
-		p := randomProblem(rand.New(rand.NewPCG(5, k)), 8, "abcdefghij")
+		p := randomProblem(rand.New(rand.NewPCG(5, k)), 8, "abcdefghij", "dss")
 		p.Keep = true
 		for f := range p.Factors { // of storage that serves any loops
 			a := &p.Factors[f].Accesses[0]

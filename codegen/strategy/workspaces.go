@@ -8,8 +8,8 @@ import (
 )
 
 // A workspace has a place for every coordinate of its variables, of which there are at most
-// MaxPlaces and, unless they are few, at most placesRatio times as many as the operands have entries,
-// or as many where they are those of several variables: each chunk clears its marks once.
+// MaxPlaces and, unless they are few, at most placesRatio times as many as it has entries itself, or as the
+// operands have, or just as many as these where it is over several variables: each chunk clears its marks once.
 const (
 	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16
@@ -17,16 +17,17 @@ const (
 )
 
 // FitsPlaces tells whether a workspace over so many variables with so many coordinates in all has a place for
-// each, of a statement whose operands have so many entries, -1 where that is not known.
-func FitsPlaces(variables int, places float64, entries int64) bool {
-	if places > MaxPlaces || entries < 0 {
+// each: of a statement whose operands have so many entries, -1 where that is not known, and it so many
+// itself each time that it is made, 0 where that is not known.
+func FitsPlaces(variables int, places float64, operands int64, own float64) bool {
+	if places > MaxPlaces || operands < 0 {
 		return places <= MaxPlaces && variables == 1
 	}
-	most := float64(entries)
+	most := float64(operands)
 	if variables == 1 {
 		most *= placesRatio
 	}
-	return places <= max(most, smallPlaces)
+	return places <= max(most, placesRatio*own, smallPlaces)
 }
 
 // crdWidths are the bytes that coordinates of each variable take at least.
@@ -53,7 +54,7 @@ func (f *facts) entries() int64 {
 }
 
 // fits tells whether a workspace over v has a place for every coordinate.
-func (f *facts) fits(v string) bool { return FitsPlaces(1, float64(f.Sizes[v]), f.entries()) }
+func (f *facts) fits(v string) bool { return FitsPlaces(1, float64(f.Sizes[v]), f.entries(), 0) }
 
 // places is the number of coordinates of some variables together.
 func (f *facts) places(vars []string) float64 {
@@ -73,13 +74,13 @@ const bitmapWork = 16
 func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	places := f.places(t.Vars)
 	form, why := Form{Rows: f.byRows(t)}, fmt.Sprintf("%s has %.4g coordinates", t.Key(), places)
-	if !FitsPlaces(len(t.Vars), places, f.entries()) {
+	n, own := f.additions(producer, t), 0.0
+	if x, ok := f.Intermediates[t.Name]; ok {
+		n, own = x.Added, x.Entries/max(x.Uses, 1)
+	}
+	if !FitsPlaces(len(t.Vars), places, f.entries(), own) {
 		form.Kind = HashTable
 		return Space{Form: form, Why: why}
-	}
-	n := f.additions(producer, t)
-	if x, ok := f.Intermediates[t.Name]; ok {
-		n = x.Added
 	}
 	if form.Kind = MarkedList; n >= bitmapWork*places {
 		form.Kind, why = Bitmap, fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, places)
