@@ -18,7 +18,7 @@ const (
 )
 
 // SpaceBytes is the most memory that a statement's workspaces take together, by a strategy, while so many threads
-// run it: a workspace inside a loop on threads is there once for each.
+// run it, with the partial results of chunks: a workspace inside a loop on threads is there once for each.
 func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	f, total := newFacts(p), 0.0
 	f.spaces = v.Spaces
@@ -28,6 +28,7 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 		case *cin.Forall:
 			if s.Unit == cin.CPUThread {
 				copies = float64(max(threads, 1))
+				total += f.partialBytes(v.Loops[f.numbers[s]].Cut)
 			}
 			walk(s.Body, copies)
 		case *cin.Seq:
@@ -44,6 +45,18 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	}
 	walk(f.stmt, 1)
 	return int64(min(total, 1<<62))
+}
+
+// partialBytes is what the partial results, or sums, of a loop's chunks take.
+func (f *facts) partialBytes(c Cut) float64 {
+	value := float64(max(f.Compute.Size(), f.result.Type.Size()))
+	switch c.How {
+	case Partial:
+		return float64(c.N) * rounded(f.places(f.vars)*value)
+	case Reduction:
+		return rounded(float64(c.N)*value) + rounded(float64(c.N))
+	}
+	return 0
 }
 
 // spaceBytes is what workspace t takes; so do those that threads have of their own which fill it, and
