@@ -174,6 +174,9 @@ type Unit struct {
 	CIN     cin.Stmt
 	// Network says how the products of its terms are contracted, as text.
 	Network func() string
+	// Workspaces is the most bytes that the workspaces of a call take on so many threads, with the partial results
+	// of chunks, where no operand has more entries, and no variable a larger range, than the request says.
+	Workspaces func(threads int) int64
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
 	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).

@@ -38,6 +38,9 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 	if r.FixedPattern {
 		return nil, noGPU("values alone are computed on a CPU")
 	}
+	if _, _, err := (&compilation{Request: r}).networkWay(); err != nil {
+		return nil, err
+	}
 	forms, err := gpuForms(r)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,11 @@ func (c *compilation) network() error {
 	case !bound:
 		return c.refuseTree(tree)
 	}
-	return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: the tree asks for loops that storage orders, or the other terms, do not allow", Src: c.Network, End: len(c.Network)}
+	msg := "--network: the tree asks for loops that storage orders, or the other terms, do not allow"
+	if c.IntermediateOrder > 0 {
+		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d", c.IntermediateOrder)
+	}
+	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.Network, End: len(c.Network)}
 }
 
 // networkWay is what the request says of contractions.

@@ -208,8 +208,7 @@ func TestTooManyRanks(t *testing.T) {
 }
 
 // A rank allocates no more than the plan says: its blocks, those that arrive,
-// partial results with the maps or blocks that sum them, and what stores the result.
-// These statements have leaves without large workspaces.
+// partial results with the maps or blocks that sum them, workspaces, and what stores the result.
 func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -255,6 +254,11 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, spmd.Options{}},
 		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, split(spmd.Options{}, "i:2", "l:20")},
 		{"Y(i,j) = T(i,j,l)*x(l)", map[string]string{"Y": "ss"}, nil, split(spmd.Options{}, "i:2", "l:10")},
+		{"Y(i,l) = A(i,j)*B(j,k)*x(k,l)", nil, map[string][]int64{"l": {40}}, spmd.Options{Network: "(A*B)*x"}},
+		{"Y(i,l) = A(i,j)*B(j,k)*x(k,l)", nil, map[string][]int64{"l": {40}}, spmd.Options{Network: "A*(B*x)"}},
+		{"Y(i,r) = T(i,j,l)*C(r,l)*x(j)", nil, map[string][]int64{"r": {16}}, spmd.Options{Network: "(T*C)*x"}},
+		{"Y(i,r) = T(i,j,l)*C(r,l)*x(j)", nil, map[string][]int64{"r": {16}}, spmd.Options{Network: "pairwise"}},
+		{"y(k) = A(i,j)*B(j,k)*x(i)", nil, nil, spmd.Options{Network: "(A*B)*x"}},
 		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"x(j) -> M(j)"}}},
 		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"A(i,j) -> M(j)", "y(i) -> M(0)"}}},
 		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},

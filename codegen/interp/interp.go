@@ -105,6 +105,9 @@ type Env struct {
 	Seed    uint64 // of the order of parallel iterations, blocks and threads
 	Steps   int64  // limit of loop iterations; 0: 10^9
 	Memory  int64  // limit of live allocated bytes, past which Alloc fails; 0: 2^31
+	// Watch, where it is not nil, is told of the bytes that an array of the leaf's own takes, as it is allocated
+	// and as it grows.
+	Watch func(array string, bytes int64)
 }
 
 // Run compiles and runs f: see Program.Run.
@@ -141,6 +144,7 @@ func (p *Program) Run(args []Arg, bounds [][2]int64, env Env) (fail *Failure, er
 		grids:    make([]*grid, p.kernels),
 		steps:    env.Steps,
 		limit:    env.Memory,
+		watch:    env.Watch,
 		rng:      rand.New(rand.NewPCG(env.Seed, 0x9e3779b97f4a7c15)),
 		live:     map[*memory]bool{},
 	}
@@ -182,6 +186,7 @@ type frame struct {
 	tracks    []track
 	steps     int64 // loop iterations left
 	limit     int64 // bytes that may still be allocated
+	watch     func(array string, bytes int64)
 	rng       *rand.Rand
 	live      map[*memory]bool // allocated, neither freed nor published
 	published []published

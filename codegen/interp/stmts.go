@@ -276,6 +276,7 @@ func (c *compiler) alloc(s *ir.Alloc) stmtFn {
 			fr.errorf("%s: allocation of %d elements", a.Name, want)
 		}
 		fr.reserve(want, a.Elem)
+		fr.took(a.Name, want*a.Elem.Size())
 		m := makeMemory(a.Name, a.Elem, want, zero)
 		fr.arrays[k] = m
 		fr.live[m] = true
@@ -288,6 +289,13 @@ func (fr *frame) reserve(n int64, elem ir.Type) {
 		panic(&Failure{Code: ir.FailMemory})
 	}
 	fr.limit -= n * elem.Size()
+}
+
+// took says that an array takes so many bytes now.
+func (fr *frame) took(array string, bytes int64) {
+	if fr.watch != nil {
+		fr.watch(array, bytes)
+	}
 }
 
 // owned is the memory of a handle that must have come from Alloc.
@@ -325,6 +333,7 @@ func (c *compiler) grow(s *ir.Grow) stmtFn {
 			want = max(want, 2*have)
 		}
 		fr.reserve(want-have, m.elem)
+		fr.took(m.name, want*m.elem.Size())
 		m.markAll()
 		m.extend(want - have)
 		fr.ints[capacity] = want

@@ -18,6 +18,7 @@
 //	jam.go            unroll-and-jam
 //	loops.go          which variables the loops of a schedule are over
 //	workspaces.go     kinds of workspaces, the capacity of a result
+//	spacebytes.go     what workspaces take
 //	inorder.go        workspaces that a schedule makes
 //	positional.go     those with a place for each position of a tile
 //	rowlanes.go       rows of such a tile, shared out among a GPU's threads

@@ -198,10 +198,14 @@ func (x *Forecast) exec() *exec.Forecast {
 func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	own, peak := x.loading()
 	making := x.making(cost)
+	spaces := x.workspaces()
 	most, blocks := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
+		if _, runs := cost.LargestMade(rank); runs {
+			most[rank] += spaces
+		}
 	}
 	placing, kept := x.placing(blocks)
 	for rank := range own {
@@ -221,6 +225,18 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 		peak[rank] = max(peak[rank], most[rank], kept[rank]+storing[rank])
 	}
 	return peak
+}
+
+// workspaces is what those of a leaf, and partial results of its chunks, take at most on the threads of a rank. A
+// GPU's are in its own memory.
+func (x *Forecast) workspaces() (most int64) {
+	if x.k.Code() == codegen.CUDA {
+		return 0
+	}
+	for _, u := range x.units {
+		most = max(most, u.Workspaces(x.k.Threads))
+	}
+	return most
 }
 
 // loading asks load what the operands' blocks take at each rank, and the most while they

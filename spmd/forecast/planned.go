@@ -35,8 +35,8 @@ type Planned struct {
 	// Memory is the most that is taken at each rank while it loads, computes and
 	// stores: its own blocks (but for mapped files), entries on their way to
 	// blocks, blocks that arrive, copies of those that a leaf reads in another order, partial
-	// results with what adding to them takes, buffers that store the result, and at rank 0
-	// the whole result where it is checked; leaves' workspaces are not known. MemoryLimit is
+	// results with what adding to them takes, the most that workspaces of a leaf may take on its threads,
+	// buffers that store the result, and at rank 0 the whole result where it is checked. MemoryLimit is
 	// a rank's limit, where it is known.
 	Memory []int64 `json:"memory_bytes"`
 	// GPUMemory is the most that a call of a leaf takes on each rank's GPU: the blocks of a step, and

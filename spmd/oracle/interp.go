@@ -3,7 +3,11 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	"distaff/codegen"
+	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
@@ -34,9 +38,14 @@ func runInterpreted(c *compiled) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
+	spaces := newSpaceWatch(c.unit)
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		env := interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7, Watch: spaces.watch}
+		return interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
+	if err == nil {
+		err = spaces.check()
+	}
 	if err == nil && c.values != nil {
 		if prog, err = interp.Compile(c.values.Func); err != nil {
 			return nil, err
@@ -49,6 +58,49 @@ func runInterpreted(c *compiled) (*Output, error) {
 		err = fmt.Errorf("%w\n%s", err, c.stages())
 	}
 	return out, err
+}
+
+// spaceWatch measures what the workspaces of a leaf take, each of their arrays where it is largest. Those of
+// different chunks, and passes, are one.
+type spaceWatch struct {
+	unit  *codegen.Unit
+	names []string
+	most  map[string]int64
+}
+
+func newSpaceWatch(u *codegen.Unit) *spaceWatch {
+	return &spaceWatch{u, spaceNames(u), map[string]int64{}}
+}
+
+// spaceNames are the names of a leaf's workspaces.
+func spaceNames(u *codegen.Unit) (names []string) {
+	cin.Walk(cin.Body(u.CIN), func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 {
+			names = append(names, cin.Target(w.Producer).Name)
+		}
+	})
+	return names
+}
+
+func (w *spaceWatch) watch(array string, bytes int64) {
+	if slices.ContainsFunc(w.names, func(name string) bool { return strings.HasPrefix(array, name+"_") }) {
+		if k := strings.LastIndexByte(array, '_'); strings.Trim(array[k+1:], "0123456789") == "" {
+			array = array[:k] // a number tells arrays of one name apart
+		}
+		w.most[array] = max(w.most[array], bytes)
+	}
+}
+
+// check is an error where the workspaces took more than the compiler predicts.
+func (w *spaceWatch) check() error {
+	took := int64(0)
+	for _, n := range w.most {
+		took += n
+	}
+	if most := w.unit.Workspaces(1); took > most {
+		return fmt.Errorf("the workspaces %v took %d bytes, predicted were %d", w.names, took, most)
+	}
+	return nil
 }
 
 // interpret runs a leaf on tensors; fresh says that the values of the result

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"distaff/codegen"
-	"distaff/codegen/cin"
 	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
 )
@@ -107,12 +106,7 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 
 // stored is the case with one of the leaf's workspaces stored in another way, where it has any.
 func (Networks) stored(r *rand.Rand, c *compiled, how string, request func(*codegen.Request) error) (*compiled, string, error) {
-	var names []string
-	cin.Walk(cin.Body(c.unit.CIN), func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 {
-			names = append(names, cin.Target(w.Producer).Name)
-		}
-	})
+	names := spaceNames(c.unit)
 	if len(names) == 0 {
 		return c, how, nil
 	}

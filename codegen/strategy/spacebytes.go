@@ -1,0 +1,179 @@
+package strategy
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// What lowering makes of workspaces takes so many bytes: positions and places of hash tables, places in
+// lists, a mark, and an element of what a sort by several keys copies.
+const (
+	posBytes, placeBytes, markBytes, tupleBytes = 8, 4, 1, 16
+	// An array that grows begins with firstEntries elements, a table with firstSlots.
+	firstEntries, firstSlots = 64, 127
+	pageBytes                = 4096 // to which a large array is rounded up
+	largeBytes               = 256 << 10
+)
+
+// SpaceBytes is the most memory that a statement's workspaces take together, by a strategy, while so many threads
+// run it, with the partial results of chunks: a workspace inside a loop on threads is there once for each.
+func SpaceBytes(p *Problem, v *Value, threads int) int64 {
+	f, total := newFacts(p), 0.0
+	f.spaces = v.Spaces
+	var walk func(s cin.Stmt, copies float64)
+	walk = func(s cin.Stmt, copies float64) {
+		switch s := s.(type) {
+		case *cin.Forall:
+			if s.Unit == cin.CPUThread {
+				copies = float64(max(threads, 1))
+				total += f.partialBytes(v.Loops[f.numbers[s]].Cut)
+			}
+			walk(s.Body, copies)
+		case *cin.Seq:
+			for _, x := range s.List {
+				walk(x, copies)
+			}
+		case *cin.Where:
+			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
+				total += copies * f.spaceBytes(t, s.Producer, float64(max(threads, 1)))
+			}
+			walk(s.Producer, copies)
+			walk(s.Consumer, copies)
+		}
+	}
+	walk(f.stmt, 1)
+	return int64(min(total, 1<<62))
+}
+
+// partialBytes is what the partial results, or sums, of a loop's chunks take.
+func (f *facts) partialBytes(c Cut) float64 {
+	value := float64(max(f.Compute.Size(), f.result.Type.Size()))
+	switch c.How {
+	case Partial:
+		return float64(c.N) * rounded(f.places(f.vars)*value)
+	case Reduction:
+		return rounded(float64(c.N)*value) + rounded(float64(c.N))
+	}
+	return 0
+}
+
+// spaceBytes is what workspace t takes; so do those that threads have of their own which fill it, and
+// what they hand over.
+func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
+	s := f.spaces[t.Name]
+	n := f.mostEntries(t, producer)
+	bytes := f.formBytes(t, s.Form, n)
+	if threaded(producer) {
+		entry := float64(f.Compute.Size() + 8*int64(len(t.Vars)))
+		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
+	}
+	return bytes
+}
+
+// formBytes is what a workspace of a form takes with n entries.
+func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
+	places, value := f.places(t.Vars), float64(f.Compute.Size())
+	keys := 0.0
+	for _, v := range t.Vars {
+		keys += float64(f.crdWidths()[v])
+	}
+	several := len(t.Vars) > 1
+	rows, copied := 0.0, 0.0
+	if several && form.Rows {
+		rows = rounded((f.places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
+	}
+	if several { // what has places is copied out in order
+		copied = grown(n, keys+value)
+	}
+	switch form.Kind {
+	case Array:
+		return rounded(places * value)
+	case MarkedList:
+		return rounded(places*value) + rounded(places*markBytes) + rounded(places*max(placeBytes, keys)) + copied + rows
+	case Bitmap:
+		words := math.Ceil(places/64) + 64
+		return rounded(places*value) + rounded(words*8) + rounded(words*placeBytes) + rounded(words*markBytes) + rounded((places+1)*placeBytes) + copied + rows
+	case SortedList:
+		return grown(n, keys+value) + rows
+	case Positions:
+		return rounded(float64(form.Len) * value)
+	}
+	slots := 2*max(2*n, firstSlots) + 1
+	return grown(n, float64(16*len(t.Vars))+2*value+2*posBytes) + rounded(slots*posBytes) + rounded(2*n*tupleBytes) + rows
+}
+
+// rounded is what an array of so many bytes takes.
+func rounded(bytes float64) float64 {
+	if bytes >= largeBytes {
+		return bytes + pageBytes
+	}
+	return bytes + 64
+}
+
+// grown is what arrays take that grow to n entries of so many bytes together: at most twice as much, and
+// the old one beside while one is copied.
+func grown(n, bytes float64) float64 {
+	return 3*max(n, firstEntries)*bytes + 8*pageBytes
+}
+
+// mostEntries is the most entries that workspace t has at a time: it has no more than places, and no more
+// than combinations of entries of operands, some of which have all of its variables between them or leave them to
+// be counted by their sizes. A statement that adds up several products has those of all.
+func (f *facts) mostEntries(t *cin.Access, producer cin.Stmt) float64 {
+	made := map[string]float64{} // of the workspaces that the producer reads
+	cin.Walk(producer, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			if u := cin.Target(w.Producer); len(u.Vars) > 0 {
+				made[u.Name] = f.mostEntries(u, w.Producer)
+			}
+		}
+	})
+	total := 0.0
+	cin.Paths(producer, func(_ []*cin.Forall, a *cin.Assign) {
+		if a.LHS.Name == t.Name {
+			total += f.mostProducts(a, made)
+		}
+	})
+	return min(total, f.places(t.Vars))
+}
+
+// counted is a factor of a product: so many entries, which have some variables.
+type counted struct {
+	vars    []string
+	entries float64
+}
+
+// mostProducts is at how many coordinates of the left side an assignment has a value at most.
+func (f *facts) mostProducts(a *cin.Assign, made map[string]float64) float64 {
+	least := f.places(a.LHS.Vars)
+	if !product(a.RHS) {
+		return least
+	}
+	var factors []counted
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		entries, known := made[x.Name]
+		if op := f.tensor(x.Name); op != nil && op.NNZ >= 0 {
+			entries, known = float64(op.NNZ), true
+		}
+		if known && len(factors) < mostCounted && slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(a.LHS.Vars, v) }) {
+			factors = append(factors, counted{x.Vars, entries})
+		}
+	})
+	for chosen := 1; chosen < 1<<len(factors); chosen++ {
+		n := 1.0
+		left := slices.Clone(a.LHS.Vars)
+		for k, x := range factors {
+			if chosen>>k&1 != 0 {
+				n *= x.entries
+				left = slices.DeleteFunc(left, func(v string) bool { return slices.Contains(x.vars, v) })
+			}
+		}
+		least = min(least, n*f.places(left))
+	}
+	return least
+}
+
+// mostCounted is how many factors of a product are combined.
+const mostCounted = 8
