@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tcs"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/load"
@@ -62,6 +63,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, by Planner) 
 	}
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
 		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
+	defer x.close()
 	found, err := x.filed()
 	if err != nil {
 		return nil, err
@@ -94,9 +96,17 @@ type follower struct {
 	known    map[*input.Held]bool   // what every rank has
 	done     map[string]passed      // passes of repeats, by where they began
 	lists    map[string][]*store.Blocks
+	files    []*tcs.Tensor // of placed and left tensors
 	tally    tally
 	at       *state
 	atMost   bool
+}
+
+// close gives back the files that tensors between items are.
+func (x *follower) close() {
+	for _, t := range x.files {
+		t.Close()
+	}
 }
 
 // variant is a statement, whose += finds a value to add to or does not.
@@ -155,39 +165,6 @@ func (s *state) write(name string, h *input.Held) {
 	for _, has := range s.has {
 		delete(has, name)
 	}
-}
-
-// tally counts what items do.
-type tally map[count]int64
-
-// count is one number of an item's: how often it does something.
-type count struct {
-	item   jobfile.Item
-	what   what
-	tensor string      // that moves; "" of what it computes
-	comm   *stats.Comm // of carries: what is sent each time
-}
-
-type what byte
-
-const (
-	runs what = iota
-	carries
-	times
-	inexact
-)
-
-// add adds n times as much as another has counted.
-func (t tally) add(o tally, n int64) {
-	for k, v := range o {
-		t[k] += n * v
-	}
-}
-
-// travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
-// computes.
-func (t tally) travel(it jobfile.Item, tensor string, c *stats.Comm) {
-	t[count{it, carries, tensor, c}]++
 }
 
 func (x *follower) items(items []jobfile.Item) error {
@@ -430,6 +407,9 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		for _, a := range k.accesses {
 			h := f.Left(a.Operand)
 			x.share(h.Blocks)
+			if h.File != nil {
+				x.files = append(x.files, h.File)
+			}
 			k.left[a.Operand], x.known[h] = h, a.Replicated && len(h.Blocks.Owners) == 1
 		}
 		h := f.Left(f.Result())
@@ -507,6 +487,11 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 		if err != nil {
 			return err
 		}
+		if a := part.Ordered(); a != nil && h.File != nil && load.Findable(h.File) {
+			if a.Keys, err = load.Keys(context.Background(), h.File, a.Ordered); err != nil {
+				return err
+			}
+		}
 		g = program.Placed(h.Blocks, part)
 	}
 	if h.AsIs && g.Same(h.Blocks) {
@@ -515,84 +500,8 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)
 	key := name + p.String()
 	if x.placed[key] == nil {
-		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind}
+		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind, File: h.File}
 	}
 	x.at.write(name, x.placed[key])
 	return nil
-}
-
-// report is the plan of the whole file.
-func (x *follower) report() *Planned {
-	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
-	items := map[jobfile.Item]int{}
-	moving(x.f.Items, func(it jobfile.Item) {
-		items[it] = len(out.Items)
-		line, _ := x.f.Position(it.Span().Pos)
-		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
-		switch it := it.(type) {
-		case *jobfile.Statement:
-			p.Text = it.Text
-			for _, adds := range []bool{false, true} { // the last variant that there is
-				if k := x.variants[variant{it, adds}]; k != nil {
-					p.Plan = k.plan
-					out.Estimated = out.Estimated || k.plan.Estimated
-				}
-			}
-		case *jobfile.Place:
-			p.Text = "place " + it.Name + " " + it.Placement.String()
-		}
-		out.Items = append(out.Items, p)
-	})
-	for c, n := range x.tally {
-		k, ok := items[c.item]
-		if !ok {
-			continue
-		}
-		if c.what == carries {
-			addTo(&out.Comm, c.comm, n)
-			addTo(&out.Items[k].Comm, c.comm, n)
-		}
-		if c.tensor != "" {
-			out.Items[k].transfer(c, n)
-		}
-	}
-	for k := range out.Items {
-		p := &out.Items[k]
-		slices.SortFunc(p.Moves, func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
-		out.Estimated = out.Estimated || slices.ContainsFunc(p.Moves, func(t PlannedTransfer) bool { return !t.Exact })
-	}
-	return out
-}
-
-// transfer adds a number to what moves of its tensor.
-func (p *PlannedItem) transfer(c count, n int64) {
-	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
-	if k < 0 {
-		k = len(p.Moves)
-		p.Moves = append(p.Moves, PlannedTransfer{Tensor: c.tensor, Exact: true})
-	}
-	switch t := &p.Moves[k]; c.what {
-	case carries:
-		for rank := range c.comm.BytesSent {
-			t.Bytes += n * c.comm.BytesSent[rank]
-			t.Messages += n * c.comm.MessagesSent[rank]
-		}
-	case times:
-		t.Times += n
-	case inexact:
-		t.Exact = false
-	}
-}
-
-func newComm(ranks int) *stats.Comm {
-	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
-}
-
-// addTo adds n times what is sent.
-func addTo(to, c *stats.Comm, n int64) {
-	for rank := range c.BytesSent {
-		to.BytesSent[rank] += n * c.BytesSent[rank]
-		to.BytesReceived[rank] += n * c.BytesReceived[rank]
-		to.MessagesSent[rank] += n * c.MessagesSent[rank]
-	}
 }

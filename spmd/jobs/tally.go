@@ -1,0 +1,118 @@
+package jobs
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/jobfile"
+	"distaff/spmd/stats"
+)
+
+// tally counts what items do.
+type tally map[count]int64
+
+// count is one number of an item's: how often it does something.
+type count struct {
+	item   jobfile.Item
+	what   what
+	tensor string      // that moves; "" of what it computes
+	comm   *stats.Comm // of carries: what is sent each time
+}
+
+type what byte
+
+const (
+	runs what = iota
+	carries
+	times
+	inexact
+)
+
+// add adds n times as much as another has counted.
+func (t tally) add(o tally, n int64) {
+	for k, v := range o {
+		t[k] += n * v
+	}
+}
+
+// travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
+// computes.
+func (t tally) travel(it jobfile.Item, tensor string, c *stats.Comm) {
+	t[count{it, carries, tensor, c}]++
+}
+
+// report is the plan of the whole file.
+func (x *follower) report() *Planned {
+	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
+	items := map[jobfile.Item]int{}
+	moving(x.f.Items, func(it jobfile.Item) {
+		items[it] = len(out.Items)
+		line, _ := x.f.Position(it.Span().Pos)
+		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
+		switch it := it.(type) {
+		case *jobfile.Statement:
+			p.Text = it.Text
+			for _, adds := range []bool{false, true} { // the last variant that there is
+				if k := x.variants[variant{it, adds}]; k != nil {
+					p.Plan = k.plan
+					out.Estimated = out.Estimated || k.plan.Estimated
+				}
+			}
+		case *jobfile.Place:
+			p.Text = "place " + it.Name + " " + it.Placement.String()
+		}
+		out.Items = append(out.Items, p)
+	})
+	for c, n := range x.tally {
+		k, ok := items[c.item]
+		if !ok {
+			continue
+		}
+		if c.what == carries {
+			addTo(&out.Comm, c.comm, n)
+			addTo(&out.Items[k].Comm, c.comm, n)
+		}
+		if c.tensor != "" {
+			out.Items[k].transfer(c, n)
+		}
+	}
+	for k := range out.Items {
+		p := &out.Items[k]
+		slices.SortFunc(p.Moves, func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
+		out.Estimated = out.Estimated || slices.ContainsFunc(p.Moves, func(t PlannedTransfer) bool { return !t.Exact })
+	}
+	return out
+}
+
+// transfer adds a number to what moves of its tensor.
+func (p *PlannedItem) transfer(c count, n int64) {
+	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
+	if k < 0 {
+		k = len(p.Moves)
+		p.Moves = append(p.Moves, PlannedTransfer{Tensor: c.tensor, Exact: true})
+	}
+	switch t := &p.Moves[k]; c.what {
+	case carries:
+		for rank := range c.comm.BytesSent {
+			t.Bytes += n * c.comm.BytesSent[rank]
+			t.Messages += n * c.comm.MessagesSent[rank]
+		}
+	case times:
+		t.Times += n
+	case inexact:
+		t.Exact = false
+	}
+}
+
+func newComm(ranks int) *stats.Comm {
+	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
+}
+
+// addTo adds n times what is sent.
+func addTo(to, c *stats.Comm, n int64) {
+	for rank := range c.BytesSent {
+		to.BytesSent[rank] += n * c.BytesSent[rank]
+		to.BytesReceived[rank] += n * c.BytesReceived[rank]
+		to.MessagesSent[rank] += n * c.MessagesSent[rank]
+	}
+}
