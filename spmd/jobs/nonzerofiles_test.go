@@ -157,3 +157,52 @@ func TestNonzerosOfDamagedFile(t *testing.T) {
 		t.Error("no damage was found")
 	}
 }
+
+// TestNonzerosOfCoordinateLists: levels that repeat coordinates are cut between different ones, wherever their parts are
+// to lie.
+func TestNonzerosOfCoordinateLists(t *testing.T) {
+	matrix := func() *readertest.List {
+		l := &readertest.List{Sizes: []int64{13, 11}, Of: tcs.Float64}
+		for k := range int64(13 * 11) {
+			if i, j := k/11, k%11; (i*7+j*5)%3 == 0 && i != 4 && i != 12 || i == 6 {
+				l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{i, j}, Val: complex(float64(k+1), 0)})
+			}
+		}
+		return l
+	}
+	for _, kinds := range []string{"uq", "uq:1,0"} {
+		dir := t.TempDir()
+		letters, _, columns := strings.Cut(kinds, ":")
+		modes := []int{0, 1}
+		loops, outer := "fuse(i,j,f)", "~x"
+		if columns {
+			modes, loops, outer = []int{1, 0}, "fuse(j,i,f)", "~y"
+		}
+		x, err := coo.Assemble(matrix(), coo.Spec{Kinds: letters, Modes: modes, Name: "B"}, coo.Config{Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "B.tcs")
+		if err := tcs.Write(path, x, tcs.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		x.Close()
+		for _, placement := range []string{"", "B(x,y) -> M(~(x,y))", "B(x,y) -> M(" + outer + ")", "B(x,y) -> M(x)"} {
+			for _, ranks := range []int{2, 3, 7, 64} {
+				j := byEntries(path, ranks)
+				j.Formats = map[string]string{"B": kinds}
+				j.Schedule = []string{loops + ", pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}
+				if placement != "" {
+					j.Placements = []string{placement}
+				}
+				report, err := j.Run(context.Background())
+				if err != nil {
+					t.Fatalf("%s, %s on %d ranks: %v", kinds, placement, ranks, err)
+				}
+				if n := report.Stats.Balance.Nonzeros; slices.Max(n)-slices.Min(n) > 1 {
+					t.Errorf("%s, %s on %d ranks: got %v entries", kinds, placement, ranks, n)
+				}
+			}
+		}
+	}
+}
