@@ -206,3 +206,53 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 		}
 	}
 }
+
+// TestNonzerosOfMappedTensors: parts of tensors of order 3, cut between entries or between fibers, with dense levels above
+// and below these, of files that are compressed or not.
+func TestNonzerosOfMappedTensors(t *testing.T) {
+	const entries, fibers = "fuse(i,j,f), fuse(f,k,g), pos(g,gp,B), divide(gp,gpo,gpi,M.x), distribute(gpo)", "fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"
+	l := &readertest.List{Sizes: []int64{7, 6, 5}, Of: tcs.Float64}
+	for n := range int64(7 * 6 * 5) {
+		if i, j, k := n/30, n/5%6, n%5; i != 2 && (i*3+j*5+k*7)%4 == 0 || i == 4 && j == 3 {
+			l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{i, j, k}, Val: complex(float64(n+1), 0)})
+		}
+	}
+	for _, c := range []struct{ kinds, loops string }{
+		{"sss", entries}, {"dss", entries}, {"dds", entries}, {"sds", entries}, {"sss", fibers}, {"dss", fibers}, {"dsd", fibers}, {"ssd", fibers},
+	} {
+		for _, compress := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "B.tcs")
+			if err := l.Rewind(); err != nil {
+				t.Fatal(err)
+			}
+			x, err := coo.Assemble(l, coo.Spec{Kinds: c.kinds, Name: "B"}, coo.Config{Threads: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tcs.Write(path, x, tcs.WriteOptions{Compress: compress}); err != nil {
+				t.Fatal(err)
+			}
+			x.Close()
+			for _, ranks := range []int{2, 3, 7, 64} {
+				for _, statement := range []string{"A(i,j) = B(i,j,k) * c(k)", "A(i,k) = B(i,j,k) * c(j)"} {
+					j := byEntries(path, ranks)
+					j.Statement, j.Schedule = statement, []string{c.loops}
+					planned, err := j.Plan(context.Background(), 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					report, err := j.Run(context.Background())
+					if err != nil {
+						t.Fatalf("%s, compressed %v, %s on %d ranks: %v", c.kinds, compress, statement, ranks, err)
+					}
+					if !planned.Estimated && !reflect.DeepEqual(report.Stats.Comm, planned.Comm) {
+						t.Errorf("%s, %s on %d ranks: a run counts %+v, a plan %+v", c.kinds, statement, ranks, report.Stats.Comm, planned.Comm)
+					}
+					if inside := c.kinds == "dds" || c.kinds == "sds"; planned.Estimated != (compress || inside) { // dense levels inside of what is cut
+						t.Errorf("%s, compressed %v, %s on %d ranks: estimated is %v", c.kinds, compress, statement, ranks, planned.Estimated)
+					}
+				}
+			}
+		}
+	}
+}

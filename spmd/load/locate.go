@@ -30,10 +30,53 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage order is cut.
+// ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage order is cut, and of the
+// levels that are cut the outermost alone may be dense. Of others a block has the positions in its box alone,
+// and a view has those of whole slices.
 func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	a := g.Partition.Ordered()
-	return a != nil && len(g.Partition.Axes) == 1 && Findable(t) && t.KeysViewable(len(a.Modes))
+	if a == nil || len(g.Partition.Axes) > 1 || !Findable(t) || !t.KeysViewable(len(a.Modes)) {
+		return false
+	}
+	for l := 1; l < len(a.Modes); l++ {
+		if t.Levels[l].Form() == tcs.Full {
+			return false
+		}
+	}
+	return true
+}
+
+// shownParts are the file parts of all blocks, which are views of t. Between keys the arrays of a block's dense levels
+// reach over its neighbours' entries: such a part is then what has the block's positions alone, until end.
+func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart, end func(), err error) {
+	list, end = g.viewParts(own), func() {}
+	a := g.Partition.Ordered()
+	if a == nil {
+		return list, end, nil
+	}
+	cut := map[plan.Block]*tcs.Tensor{}
+	end = func() { closeAll(cut) }
+	for b := range own {
+		level := len(a.Modes) - 1
+		lo, hi := t.Interval(level)
+		from, to := g.Partition.Keys(b)
+		if from != nil {
+			if lo, err = t.Find(from); err != nil {
+				return nil, end, err
+			}
+		}
+		if to != nil {
+			if hi, err = t.Find(to); err != nil {
+				return nil, end, err
+			}
+		}
+		v, err := t.View(tcs.Block{Cut: true, Level: level, Lo: lo, Hi: max(lo, hi)})
+		if err != nil {
+			return nil, end, err
+		}
+		cut[b], list[b].view = v, v
+	}
+	return list, end, nil
 }
 
 // Findable tells whether keys can be found in a tensor: its levels are dense or compressed.
