@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"distaff/spmd/assemble"
+	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
 )
@@ -27,10 +28,11 @@ func (x *planner) moves() {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return
 	}
+	narrowed := x.narrowed()
 	var box [][2]int64 // of what travels next
 	size := func(_ int, r assemble.Region) plan.Size {
 		box = r.Box
-		return x.result().In(r.Box)
+		return narrowed.In(r.Box)
 	}
 	x.k.ToPlacement().Moves(size, func(z plan.Size, from, to int) {
 		m := x.travel(len(x.out.Tensors)-1, z, from, to)
@@ -66,13 +68,21 @@ func (x *Forecast) moved(operand int, kept []int64) []int64 {
 	return out
 }
 
+// narrowed is the result in the blocks that steps make, of the type that it has when it is brought to its placement.
+func (x *Forecast) narrowed() *estimate.Tensor {
+	s := *x.result()
+	s.Type = bridge.TCS(x.k.Types[x.Result()])
+	return &s
+}
+
 // placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and
 // what it has of the result then; blocks is what it has of those.
 func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
-	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.result().In(r.Box) })
+	narrowed := x.narrowed()
+	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return narrowed.In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}

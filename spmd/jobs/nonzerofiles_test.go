@@ -233,7 +233,7 @@ func TestNonzerosOfMappedTensors(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.Close()
-			for _, ranks := range []int{2, 3, 7, 64} {
+			for _, ranks := range []int{3, 7, 20} {
 				for _, statement := range []string{"A(i,j) = B(i,j,k) * c(k)", "A(i,k) = B(i,j,k) * c(j)"} {
 					j := byEntries(path, ranks)
 					j.Statement, j.Schedule = statement, []string{c.loops}
