@@ -12,6 +12,7 @@ import (
 // loops come to coordinates of other operands. The interpreter checks every index.
 func TestGatheredRowsSuffice(t *testing.T) {
 	const rows = "divide(i,io,ii,M.x),distribute(io)"
+	const entries = "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"
 	for _, c := range []struct{ statement, schedule string }{
 		{"a(i) = B(i,j) * c(j)", rows},
 		{"a(i) = B(i,j) * c(j) + D(i,j) * e(j)", rows},
@@ -23,6 +24,15 @@ func TestGatheredRowsSuffice(t *testing.T) {
 		{"a(i) = B(i,j) * c(j)", rows + ",precompute(c(j),j,jw,w)"},
 		{"A(i,k) = B(i,j) * C(j,k)", rows},
 		{"A(i,k) = B(i,j) * C(j,k) + F(i,j) * C(j,k)", rows},
+		{"a(i) = B(i,j) * c(j)", entries},
+		{"a(i) = B(i,j) * c(i)", entries},
+		{"a(j) = B(i,j) * c(i)", entries},
+		{"a(i) = B(i,j) * c(i) * e(j)", entries},
+		{"a(i) = B(i,j) * D(i,j) * c(i)", entries},
+		{"a(i) = B(i,j) * (c(i) + D(i,j))", entries},
+		{"A(i,k) = B(i,j) * C(i,k)", entries},
+		{"A(i,k) = B(i,j) * C(i,k)", entries + ",parallelize(i,CPUThread,NoRaces)"},
+		{"a(i) = B(i,j) * c(i)", entries + ",precompute(c(i),i,iw,w)"},
 		{"A(i,k) = B(i,j) * C(j,k)", rows + ",split(ii,it,iu,2),parallelize(it,CPUThread,NoRaces)"},
 	} {
 		for _, data := range []string{"banded:1:int", "uniform:40:int", "uniform:1:int", "uniform:0:int"} {

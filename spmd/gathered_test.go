@@ -103,3 +103,53 @@ func times(list []int64, by int64) []int64 {
 	}
 	return out
 }
+
+// Ranks that have chunks of a matrix's entries get those rows of an operand along its dense level in which they have
+// entries.
+func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for n := range 40 {
+		p, size := 2+rng.IntN(5), 8+rng.Int64N(60)
+		var entries [][2]int64
+		for i := range size {
+			for j := range size {
+				if (n%2 == 0 || i%3 == 0) && rng.Int64N(size) < 2 {
+					entries = append(entries, [2]int64{i, j})
+				}
+			}
+		}
+		job := spmd.Job{Statement: "a = B(i,j) * c(i)", Formats: map[string]string{"B": "ds"}, Keep: true,
+			Inputs: map[string]spmd.Input{"B": spmd.InMemory(matrixOf(t, size, entries)), "c": spmd.Generated("dense:int")}}
+		job.Target, job.Threads, job.Ranks, job.Check = spmd.Interpreter, 1, p, true
+		job.Placements = []string{"c(x) -> M(x)"}
+		job.Schedule = []string{"fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"}
+		got, err := job.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Result.Close()
+		want, received := int64(p-1), int64(0) // of the sum
+		for rank := range p {
+			rows := map[int64]bool{}
+			for _, e := range entries[len(entries)*rank/p : len(entries)*(rank+1)/p] {
+				rows[e[0]] = true
+			}
+			if 4*int64(len(rows)) >= 3*size {
+				for i := range size {
+					rows[i] = true
+				}
+			}
+			for i := range rows {
+				if i < size*int64(rank)/int64(p) || i >= size*int64(rank+1)/int64(p) {
+					want++
+				}
+			}
+		}
+		for _, b := range got.Stats.Comm.BytesReceived {
+			received += b / 8
+		}
+		if received != want {
+			t.Errorf("%d: %d ranks, %d rows, entries %v: %d words are received, want %d", n, p, size, entries, received, want)
+		}
+	}
+}

@@ -58,6 +58,9 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	}
 	r.noteIdle(spec)
 	r.noteDense()
+	if err := r.prepared.Foreknow(); err != nil {
+		return err
+	}
 	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {

@@ -16,7 +16,8 @@ func planCommand() *command {
 		long: `Prints what every rank owns, fetches, computes and sends, step by step, with
 bytes, messages, memory and balance. It takes the flags of run; those that only
 concern a run change nothing. It runs and compiles nothing, needs no MPI and reads headers
-only, but for a .tns file without sizes, whose coordinates give them. Bytes of dense
+only, but for a .tns file without sizes, whose coordinates give them, and a .tcs file whose entries are cut, which tells
+where parts of them begin. Bytes of dense
 tensors are those of a run. Those of sparse blocks are estimates, as if entries were spread
 evenly; they are marked with ~. So are counts of entries, but for those of a .tcs file, a generated
 tensor, and a file that was read and repeats no coordinate: repeats are summed, and headers do not

@@ -23,6 +23,7 @@ type Tensor struct {
 
 	levels []float64   // positions of each level of the whole tensor; nil where unknown
 	whole  *plan.Size  // of the whole tensor in one block, where it is stored so
+	source *tcs.Tensor // of which blocks are views between keys
 	known  []plan.Size // by block, once it was estimated: entry k of found says so of block k
 	found  []bool
 }
@@ -40,7 +41,12 @@ func Space(dims []int64) float64 {
 }
 
 // Exact tells whether the sizes of blocks are no estimates.
-func (t *Tensor) Exact() bool { return t.whole != nil || !t.Sparse() && t.Partition.Located() }
+func (t *Tensor) Exact() bool {
+	return t.whole != nil || t.source != nil || !t.Sparse() && t.Partition.Located()
+}
+
+// Shown says that blocks are views of x, the tensor itself, between the keys of the partition.
+func (t *Tensor) Shown(x *tcs.Tensor) { t.source = x }
 
 // Stored takes over what x, the tensor itself in its format, tells of its levels.
 func (t *Tensor) Stored(x *tcs.Tensor) {
@@ -51,12 +57,20 @@ func (t *Tensor) Stored(x *tcs.Tensor) {
 
 // Uncut says that the one block is x itself.
 func (t *Tensor) Uncut(x *tcs.Tensor) {
-	t.whole = &plan.Size{Entries: Round(t.Entries)}
+	z := sizeOf(x)
+	z.Entries = Round(t.Entries)
+	t.whole = &z
+}
+
+// sizeOf is the size of a tensor's arrays.
+func sizeOf(x *tcs.Tensor) plan.Size {
+	z := plan.Size{Entries: x.Vals.Len}
 	for _, lev := range x.Levels {
-		t.whole.Add(lev.Pos.Len, int64(lev.Pos.Width))
-		t.whole.Add(lev.Crd.Len, int64(lev.Crd.Width))
+		z.Add(lev.Pos.Len, int64(lev.Pos.Width))
+		z.Add(lev.Crd.Len, int64(lev.Crd.Width))
 	}
-	t.whole.Add(x.Vals.Len, int64(x.Vals.Width))
+	z.Add(x.Vals.Len, int64(x.Vals.Width))
+	return z
 }
 
 // As is the same tensor, stored in another format.
@@ -86,9 +100,22 @@ func (t *Tensor) Block(b plan.Block) plan.Size {
 		t.known, t.found = make([]plan.Size, n), make([]bool, n)
 	}
 	if !t.found[b] {
-		t.known[b], t.found[b] = t.estimate(t.Box(b), t.Partition.Ordered()), true
+		t.known[b], t.found[b] = t.size(b), true
 	}
 	return t.known[b]
+}
+
+// size is that of block b: of a view where blocks are views that can be made, else about.
+func (t *Tensor) size(b plan.Block) plan.Size {
+	box := t.Box(b)
+	if t.source != nil {
+		from, to := t.Partition.Keys(b)
+		if v, err := t.source.View(tcs.Block{Box: box, From: from, To: to}); err == nil {
+			defer v.Close()
+			return sizeOf(v)
+		}
+	}
+	return t.estimate(box, t.Partition.Ordered())
 }
 
 // In is the size of what a block has in a box of coordinates, of entries that are spread evenly.

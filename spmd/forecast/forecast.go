@@ -152,7 +152,7 @@ func (x *Forecast) Left(name string) *input.Held {
 		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries), AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
 	}
 	n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Tensor == name })
-	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Sources[name].Generated()}
+	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Sources[name].Generated(), File: x.k.Lasting(name)}
 }
 
 // density is the share of coordinates at which an operand has an entry.
@@ -180,6 +180,9 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 		if x.k.Target(part, name).Viewable(t) && part.Pieces() == 1 {
 			s.Uncut(t)
 		}
+	}
+	if t := x.k.Everywhere(name); t != nil && part.Ordered() != nil && part.Located() && x.k.Target(part, name).ViewableBetween(t) {
+		s.Shown(t)
 	}
 	return s
 }

@@ -1,6 +1,9 @@
 package forecast
 
 import (
+	"slices"
+
+	"distaff/io/tcs"
 	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
 )
@@ -23,7 +26,32 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	if banded {
 		return among, within, 1
 	}
+	if among, ok := x.boxes(t, rank, operand, by); ok {
+		return among, within, entries / float64(max(among[1]-among[0], 1))
+	}
 	return all, within, entries / float64(max(all[1], 1))
+}
+
+// boxes are the rows of a gathered operand that lie in the boxes of what a rank reads of some operands, where all of these
+// have a dense level of the rows.
+func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, ok bool) {
+	o := &x.p.Operands[operand]
+	mode := x.tensors[operand].Modes[0]
+	rows = [2]int64{x.tensors[operand].Dims[mode], 0}
+	for _, n := range by {
+		s := x.tensors[n]
+		m := slices.Index(x.p.Operands[n].Vars, o.Vars[mode])
+		if tcs.KindOf(s.Kinds[slices.Index(s.Modes, m)]).HasCrd() {
+			return rows, false
+		}
+		for _, needs := range t.Needs(rank, n) {
+			for _, need := range needs {
+				r := s.Box(plan.Block(need.Piece))[m]
+				rows = [2]int64{min(rows[0], r[0]), max(rows[1], r[1])}
+			}
+		}
+	}
+	return [2]int64{min(rows[0], rows[1]), rows[1]}, true
 }
 
 // bands are the rows of a gathered operand that are coordinates of some operands which a rank reads, how many

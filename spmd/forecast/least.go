@@ -91,8 +91,8 @@ func (x *Least) add(t *leastOf) {
 
 func (x *Least) operand(o plan.Operand) {
 	s, src := x.tensor(o.Tensor, o.Before()), x.k.Sources[o.Tensor]
-	if src.Held() || len(s.Dims) == 0 || !s.Partition.Located() {
-		return // scalars take no memory of a rank's, and it is not known where which entries are
+	if src.Held() || len(s.Dims) == 0 || !s.Partition.Given() {
+		return // scalars take no memory of a rank's, and before anything is read it is not known where which entries are
 	}
 	t := &leastOf{name: o.Tensor, at: x.k.Target(o.Before(), o.Tensor).Least(x.k.Foretold(o.Tensor, 0), s.Fixed, x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
@@ -105,7 +105,7 @@ func (x *Least) operand(o plan.Operand) {
 func (x *Least) result() {
 	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
 	s := x.tensor(name, p.Resting())
-	if len(s.Dims) == 0 || s.Sparse() && !x.k.Full() || !s.Partition.Located() {
+	if len(s.Dims) == 0 || s.Sparse() && !x.k.Full() || !s.Partition.Given() {
 		return
 	}
 	t := &leastOf{name: name, at: make([]float64, p.Ranks)}

@@ -44,7 +44,7 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition, name string) (ma
 		own, _, err := g.Held(c, s.held.Blocks, r.AsStored(s))
 		return own, err
 	case s.Tensor != nil:
-		return g.Tensor(c, load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Tmp, Limit: r.Limit})
+		return g.Tensor(c, r.loading(s))
 	case s.Gen != nil:
 		if s.Gen.Dense() && f.AllDense() {
 			return r.fillBlocks(c, s, g)
@@ -67,6 +67,11 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition, name string) (ma
 	stop := r.WatchFile(s.From, in)
 	defer stop()
 	return g.Scatter(c, in)
+}
+
+// loading is what load is told of a tensor in memory or in a .tcs file.
+func (r *Reader) loading(s *Source) load.Source {
+	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Tmp, Limit: r.Limit}
 }
 
 // Replica is an operand that every rank has whole, and stored as it is to be: nil at every rank

@@ -46,6 +46,8 @@ type Held struct {
 	Loose bool
 	// Kind is what it was generated as, for plans; nil where it was not, or that is not known.
 	Kind *gen.Kind
+	// File is the tensor itself where every rank has it as a mapped file, stored as the blocks; nil at every rank where not.
+	File *tcs.Tensor
 }
 
 // Hold is an Input of a tensor that the ranks hold. It stays the caller's.

@@ -6,7 +6,8 @@
 //	machines.go  machines, and what is distributed over them
 //	sizes.go   what names stand for: inputs, and sizes, from files
 //	parts.go   the statements of a file apart, to be planned and compiled
-//	plan.go    what a file would do and send, without running it; tally.go counts it
+//	plan.go    what a file would do and send, without running it
+//	tally.go   how often items do what, and what that sends
 //	stats.go   statistics
 //	outputs.go what is written, and where
 //	check.go   runs of statements against the reference evaluator

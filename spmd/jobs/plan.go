@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tcs"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/load"
@@ -74,6 +75,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, room int64, 
 	}
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
 		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
+	defer x.close()
 	found, err := x.found()
 	if err != nil {
 		return nil, err
@@ -109,9 +111,17 @@ type follower struct {
 	known    map[*input.Held]bool   // what every rank has
 	done     map[string]passed      // passes of repeats, by where they began
 	lists    map[string][]*store.Blocks
+	files    []*tcs.Tensor // of placed and left tensors
 	tally    tally
 	at       *state
 	atMost   bool
+}
+
+// close gives back the files that tensors between items are.
+func (x *follower) close() {
+	for _, t := range x.files {
+		t.Close()
+	}
 }
 
 // variant is a statement, whose += finds a value to add to or does not.
@@ -417,6 +427,9 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		for _, a := range k.accesses {
 			h := f.Left(a.Operand)
 			x.share(h.Blocks)
+			if h.File != nil {
+				x.files = append(x.files, h.File)
+			}
 			k.left[a.Operand], x.known[h] = h, a.Replicated && len(h.Blocks.Owners) == 1
 		}
 		h := f.Left(f.Result())
@@ -494,6 +507,11 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 		if err != nil {
 			return err
 		}
+		if a := part.Ordered(); a != nil && h.File != nil && load.Findable(h.File) {
+			if a.Keys, err = load.Keys(context.Background(), h.File, a.Ordered); err != nil {
+				return err
+			}
+		}
 		g = program.Placed(h.Blocks, part)
 	}
 	if h.AsIs && g.Same(h.Blocks) {
@@ -502,7 +520,7 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)
 	key := name + p.String()
 	if x.placed[key] == nil {
-		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind}
+		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind, File: h.File}
 	}
 	x.at.write(name, x.placed[key])
 	return nil

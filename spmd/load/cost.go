@@ -41,8 +41,8 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	for b := range plan.Block(g.Partition.Pieces()) {
 		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
-		if in.Mapped && g.shown(in, ranks) {
-			bytes = 0
+		if in.Mapped && g.Partition.Ordered() == nil && g.shown(in, ranks) {
+			bytes = 0 // of views between keys, ends of segments are copied
 		}
 		c.Kept[rank] += bytes
 		if way == spreading && in.Tensor == nil {
@@ -119,5 +119,5 @@ func (g *Target) levelSizes() []int64 {
 
 // shown tells whether blocks are views of the tensor.
 func (g *Target) shown(in Input, ranks int) bool {
-	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) && g.Viewable(in.Tensor)
+	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) && (g.Viewable(in.Tensor) || g.ViewableBetween(in.Tensor))
 }

@@ -16,6 +16,7 @@
 //	load.go      a target's blocks; blocks that are views
 //	tensor.go    from a tensor that every rank has
 //	cut.go       each rank's piece of it
+//	locate.go    keys that cut its storage order, and blocks between them
 //	held.go      from blocks of another kind that the ranks hold
 //	verify.go    its file, checked by all ranks
 //	scatter.go   from a stream at each rank
@@ -87,12 +88,19 @@ func (g *Target) Viewable(t *tcs.Tensor) bool {
 func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	own := map[plan.Block]*tcs.Tensor{}
 	for _, b := range g.blocks(rank) {
-		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Dims)})
+		from, to := g.Partition.Keys(b)
+		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Dims), From: from, To: to})
 		if err != nil {
 			closeAll(own)
 			return nil, err
 		}
-		own[b] = v
+		if own[b] = v; from == nil && to == nil {
+			continue
+		}
+		if err := v.OwnEdges(g.Cfg.Limit); err != nil {
+			closeAll(own)
+			return nil, err
+		}
 	}
 	return own, nil
 }

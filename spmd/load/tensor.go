@@ -112,7 +112,12 @@ func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error
 		return nil, err
 	}
 	if s.Check {
-		if err := verify(c, s.Tensor, g.viewParts(own)); err != nil {
+		parts, end, err := g.shownParts(s.Tensor, own)
+		defer end()
+		if err = s.agree(c, err); err == nil {
+			err = verify(c, s.Tensor, parts)
+		}
+		if err != nil {
 			closeAll(own)
 			return nil, err
 		}

@@ -346,13 +346,14 @@ func (d *distributer) everywhere(a *notation.Access) bool {
 			return false
 		}
 	}
-	for _, b := range d.p.Normal.Accesses() {
-		if b.Name == a.Name && !slices.Equal(a.Vars, b.Vars) {
-			return false
-		}
-	}
 	for _, t := range d.p.Normal.Terms {
-		if !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool {
+		other := false // also one that a sum of its own renames
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			b, ok := e.(*notation.Access)
+			other = other || ok && b.Name == a.Name && !slices.Equal(a.Vars, b.Vars)
+			return !other
+		})
+		if other || !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool {
 			b, ok := f.(*notation.Access)
 			return ok && b.Name == a.Name && slices.Equal(a.Vars, b.Vars)
 		}) {

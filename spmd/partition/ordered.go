@@ -32,6 +32,11 @@ func (p *Partition) Ordered() *Axis {
 	return nil
 }
 
+// Given tells whether all pieces are known whatever the tensor's entries are.
+func (p *Partition) Given() bool {
+	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
+}
+
 // Located tells whether all pieces are known.
 func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })

@@ -118,10 +118,11 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// stored is a level of an operand that stores coordinates.
+// stored is a level of an operand that has the coordinates of its entries: it stores them, or it is a dense one, with
+// others below that do, of the operand whose entries the ranks have chunks of.
 type stored struct{ operand, level int }
 
-// driver is a factor of a term that stores coordinates of v, so that the term is zero elsewhere; operand -1 for none.
+// driver is a factor of a term with such a level of v, so that the term is zero elsewhere; operand -1 for none.
 func (k *Statement) driver(t *notation.Term, v string) stored {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
@@ -133,7 +134,7 @@ func (k *Statement) driver(t *notation.Term, v string) stored {
 	return stored{operand: -1}
 }
 
-// levels are those of an access that store coordinates of v.
+// levels are those of an access that have coordinates of v.
 func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	n := slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
 	if n < 0 {
@@ -141,11 +142,17 @@ func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	}
 	form := k.Formats[k.Problem.Operands[n].Tensor]
 	for l, m := range form.Order {
-		if a.Vars[m] == v && form.Levels[l].Caps().HasCrd {
+		if a.Vars[m] == v && (form.Levels[l].Caps().HasCrd || k.cutBelow(n, l)) {
 			list = append(list, stored{n, l})
 		}
 	}
 	return list
+}
+
+// cutBelow tells whether the ranks have chunks of the entries of an operand, which levels below l tell apart.
+func (k *Statement) cutBelow(operand, l int) bool {
+	o := k.Problem.Operands[operand]
+	return operand == k.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
 }
 
 // eachBlock calls f with the blocks of a level's operand that this rank's steps read; false where some of
@@ -172,13 +179,31 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel widens a range to hold the coordinates of a level.
+// spanLevel widens a range to hold the coordinates of a level at which leaves look at others: of a dense one, all that the
+// block has.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
+	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
+		if own := t.Range(lev.Mode); own[0] < own[1] {
+			r[0], r[1] = min(r[0], own[0]), max(r[1], own[1])
+		}
+		return
+	}
 	eachCoordinate(t, level, func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
 }
 
-// eachCoordinate calls f with those of a level that are not padding.
+// eachCoordinate calls f with those of a level that are not padding, of a dense one with those below which there may
+// be entries.
 func eachCoordinate(t *tcs.Tensor, level int, f func(c int64)) {
+	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
+		r, below := t.Range(lev.Mode), &t.Levels[level+1]
+		for c := r[0]; c < r[1]; c++ {
+			q := c - lev.Offset - below.Pos.First
+			if level > 0 || below.Form() != tcs.Segmented || below.Pos.Int(q) < below.Pos.Int(q+1) {
+				f(c)
+			}
+		}
+		return
+	}
 	crd := t.Levels[level].Crd
 	var part [1024]int64
 	for at := int64(0); at < crd.Len; at += int64(len(part)) {

@@ -52,6 +52,21 @@ func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
+// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans, where what every rank has
+// of it tells where they begin.
+func (k *Statement) Foreknow() error {
+	at := k.Problem.Stored()
+	if at < 0 {
+		return nil
+	}
+	o := &k.Problem.Operands[at]
+	keys, err := k.Keys(o.Tensor, o.Partition.Ordered().Ordered)
+	if keys != nil {
+		k.Problem.Locate(keys)
+	}
+	return err
+}
+
 // adopt takes over the keys of a tensor that a program holds, as those at which the chunks of its entries
 // begin, where it lies in as many pieces, at the same ranks, of as many entries each. Collective.
 func (k *Statement) adopt(operand int) error {

@@ -264,7 +264,7 @@ func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, erro
 	b := t.held.Blocks
 	g := Placed(b, part)
 	g.Spec.Name, g.Cfg = t.name, p.env.Config()
-	own, moved, err := p.laid(g, b, t.held.AsIs)
+	own, moved, err := p.laid(g, t.held)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, erro
 	for n, x := range own {
 		out.Own[int(n)] = x
 	}
-	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose}, nil
+	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose, File: lasting(t.held.File)}, nil
 }
 
 // Placed is a tensor over the ranks as the target of Place.
@@ -292,10 +292,28 @@ func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
 	return Placed(b, partition.Evenly(b.Dims, mode, ranks))
 }
 
+// lasting is a tensor, if there is one, in memory that it holds itself.
+func lasting(t *tcs.Tensor) *tcs.Tensor {
+	if t == nil {
+		return nil
+	}
+	return t.Alias()
+}
+
 // laid makes this rank's blocks of a tensor that lies in others, or in the same ones: moved tells which.
-func (p *Program) laid(g *load.Target, b *store.Blocks, asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
+func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
+	b, asIs := h.Blocks, h.AsIs
 	if g.Partition.Located() {
 		return g.Held(p.env.Comm, b, asIs)
+	}
+	if h.File != nil && !h.Loose { // nothing needs to travel
+		own, ok, err := g.Between(p.env.Comm, load.Source{Tensor: h.File, AsIs: true, Limit: p.env.Limit})
+		for _, t := range own {
+			t.Trust() // the file was checked as it was read
+		}
+		if ok {
+			return own, true, err
+		}
 	}
 	own, err = input.Stored(p.env, p.env.Comm, g, func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 		own, _, err := even.Held(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)

@@ -152,6 +152,9 @@ func (t *tensor) unhold() {
 	if r := t.held.Replica; r != nil {
 		r.Close()
 	}
+	if f := t.held.File; f != nil {
+		f.Close()
+	}
 	t.held = nil
 }
 

@@ -1,0 +1,244 @@
+package load
+
+import (
+	"context"
+
+	"distaff/codegen/format"
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/plan"
+)
+
+// Between makes this rank's blocks of a tensor that every rank has, where they are cut along its storage order
+// alone and can be views between keys. These are found first: the partition is located then. False where blocks are to
+// be made otherwise. Collective. The caller closes the blocks, which hold the memory of the tensor.
+func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool, err error) {
+	if g.whole(c) || s.Alone && c.Size() > 1 || !s.AsIs || !g.ViewableBetween(s.Tensor) {
+		return nil, false, nil
+	}
+	if err := Agree(c, s.Tensor.LoadLazily(s.Limit)); err != nil {
+		return nil, true, err
+	}
+	keys, err := Keys(c.Context(), s.Tensor, g.Partition.Ordered().Ordered)
+	if err := s.agree(c, err); err != nil {
+		return nil, true, err
+	}
+	g.Partition.Ordered().Keys = keys
+	own, err = g.views(c, s)
+	return own, true, err
+}
+
+// ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage order is cut, and of the
+// levels that are cut the outermost alone may be dense. Of others a block has the positions in its box alone,
+// and a view has those of whole slices.
+func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
+	a := g.Partition.Ordered()
+	if a == nil || len(g.Partition.Axes) > 1 || !Findable(t) || !t.KeysViewable(len(a.Modes)) {
+		return false
+	}
+	for l := 1; l < len(a.Modes); l++ {
+		if t.Levels[l].Form() == tcs.Full {
+			return false
+		}
+	}
+	return true
+}
+
+// shownParts are the file parts of all blocks, which are views of t. Between keys the arrays of a block's dense levels
+// reach over its neighbours' entries: such a part is then what has the block's positions alone, until end.
+func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart, end func(), err error) {
+	list, end = g.viewParts(own), func() {}
+	a := g.Partition.Ordered()
+	if a == nil {
+		return list, end, nil
+	}
+	cut := map[plan.Block]*tcs.Tensor{}
+	end = func() { closeAll(cut) }
+	for b := range own {
+		level := len(a.Modes) - 1
+		lo, hi := t.Interval(level)
+		from, to := g.Partition.Keys(b)
+		if from != nil {
+			if lo, err = t.Find(from); err != nil {
+				return nil, end, err
+			}
+		}
+		if to != nil {
+			if hi, err = t.Find(to); err != nil {
+				return nil, end, err
+			}
+		}
+		v, err := t.View(tcs.Block{Cut: true, Level: level, Lo: lo, Hi: max(lo, hi)})
+		if err != nil {
+			return nil, end, err
+		}
+		cut[b], list[b].view = v, v
+	}
+	return list, end, nil
+}
+
+// Findable tells whether keys can be found in a tensor: its levels are dense or compressed.
+func Findable(t *tcs.Tensor) bool {
+	for l := range t.Levels {
+		if k := t.Levels[l].Kind; k != byte(format.Dense) && k != byte(format.Compressed) {
+			return false
+		}
+	}
+	return len(t.Levels) > 0
+}
+
+// Keys is Locate of a tensor that is there as a whole, without communication.
+func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, error) {
+	c, end := local.Alone(ctx)
+	defer end()
+	return Locate(c, t, o, t.Dims)
+}
+
+// Locate finds the keys between which the ranges of a tensor's entries lie that o makes, the first and the last
+// of them nil. Each rank has in t a range of the outermost stored mode, in the order of the ranks: one rank alone has
+// all. The tensor's modes have these sizes, its levels are dense or compressed. Collective.
+func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]int64, error) {
+	x := &locating{c: c, t: t, sizes: sizes}
+	return x.keys(o)
+}
+
+// locating finds the keys of Locate.
+type locating struct {
+	c     comm.Comm
+	t     *tcs.Tensor // this rank's
+	sizes []int64
+}
+
+// keys are those of the ranges of o.
+func (x *locating) keys(o *place.Ordered) (keys [][]int64, err error) {
+	keys = [][]int64{nil, nil}
+	for _, cut := range o.Cuts {
+		if cut.Level < 0 {
+			keys = x.coordinates(keys, cut.N, o)
+			continue
+		}
+		if keys, err = x.positions(keys, cut, len(o.Modes)); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// coordinates cuts each range, which begins with whole coordinates of the outermost mode, by these.
+func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]int64 {
+	first := func(key []int64, open int64) int64 {
+		if key == nil {
+			return open
+		}
+		return key[0]
+	}
+	out := [][]int64{nil}
+	for q := range len(keys) - 1 {
+		lo, hi := first(keys[q], 0), first(keys[q+1], x.sizes[o.Modes[0]])
+		for _, at := range place.EvenCuts(hi-lo, n)[1:n] {
+			key := make([]int64, len(o.Modes))
+			key[0] = lo + at
+			out = append(out, key)
+		}
+		out = append(out, keys[q+1])
+	}
+	return out
+}
+
+// positions cuts each range by the positions of a level.
+func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64, error) {
+	before, err := x.before(keys, cut.Level)
+	if err != nil {
+		return nil, err
+	}
+	var ends []int64 // of the ranges that are made, but for the last of each of keys: positions
+	for q := range len(keys) - 1 {
+		for _, at := range place.EvenCuts(before[q+1]-before[q], cut.N)[1:cut.N] {
+			ends = append(ends, before[q]+at)
+		}
+	}
+	behind, err := x.behind(ends, cut.Level, coordinates)
+	if err != nil {
+		return nil, err
+	}
+	out := [][]int64{nil}
+	for q := range len(keys) - 1 {
+		for n := range int(cut.N) - 1 {
+			key := behind[q*int(cut.N-1)+n]
+			if ends[q*int(cut.N-1)+n] == before[q] { // nothing lies between
+				if key = keys[q]; key == nil {
+					key = make([]int64, coordinates)
+				}
+			}
+			out = append(out, key)
+		}
+		out = append(out, keys[q+1])
+	}
+	return out, nil
+}
+
+// before is how many positions of a level lie before each key.
+func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
+	lo, hi := x.t.Interval(level)
+	n := make([]int64, len(keys)+1) // the last: whether a search failed
+	var failed error
+	for k, key := range keys {
+		switch {
+		case key != nil:
+			at, err := x.t.Find(key[:level+1])
+			if err != nil {
+				failed = err
+			}
+			n[k] = at - lo
+		case k > 0:
+			n[k] = hi - lo
+		}
+	}
+	if err := Agree(x.c, failed); err != nil {
+		return nil, err
+	}
+	err := comm.Allreduce(x.c, n, comm.Sum)
+	return n[:len(keys)], err
+}
+
+// behind are the keys right behind the entries before some positions of a level, which are counted over all
+// ranks: each the successor of the last of these entries.
+func (x *locating) behind(ends []int64, level, coordinates int) ([][]int64, error) {
+	lo, hi := x.t.Interval(level)
+	counts := make([]int64, x.c.Size())
+	counts[x.c.Rank()] = hi - lo
+	if err := comm.Allreduce(x.c, counts, comm.Sum); err != nil {
+		return nil, err
+	}
+	first := int64(0)
+	for _, n := range counts[:x.c.Rank()] {
+		first += n
+	}
+	all := make([]int64, len(ends)*coordinates)
+	var failed error
+	for k, end := range ends {
+		if end <= first || end > first+hi-lo {
+			continue
+		}
+		key, err := x.t.Key(level, lo+end-1-first)
+		if err != nil {
+			failed = err
+			continue
+		}
+		key[level]++
+		copy(all[k*coordinates:], key)
+	}
+	if err := Agree(x.c, failed); err != nil {
+		return nil, err
+	}
+	if err := comm.Allreduce(x.c, all, comm.Sum); err != nil {
+		return nil, err
+	}
+	keys := make([][]int64, len(ends))
+	for k := range keys {
+		keys[k] = all[k*coordinates : (k+1)*coordinates : (k+1)*coordinates]
+	}
+	return keys, nil
+}
