@@ -41,6 +41,9 @@ type Rank struct {
 	// Rows tell which rows of an operand that is gathered this rank's steps read, by operand. They are
 	// asked for once, before the first run.
 	Rows func(operand int) Rows
+	// Moves says that the blocks of Own are the computation's alone, which may have them lie elsewhere: those of
+	// a gathered operand among the rows that are read.
+	Moves bool
 	// Like describes each operand's blocks, Result those of the result.
 	Like   []transfer.Like
 	Result transfer.Like
