@@ -294,11 +294,8 @@ func (g *gather) leaving(p *parcel) comm.Buf {
 			to = to[copy(to, from):]
 			continue
 		}
-		for _, row := range x.list {
-			at := (row - x.lo) * g.row
-			copy(to[:g.row], from[at:at+g.row])
-			to = to[g.row:]
-		}
+		packRows(to, from, x.list, x.lo, g.row)
+		to = to[x.count()*g.row:]
 	}
 	return p.packed
 }
@@ -315,11 +312,44 @@ func (g *gather) unpack(p *parcel) {
 			from = from[copy(g.place(x.lo, x.hi), from):]
 			continue
 		}
-		for _, row := range x.list {
-			copy(g.place(row, row+1), from[:g.row])
-			from = from[g.row:]
-		}
+		unpackRows(g.place(x.lo, x.hi), from, x.list, x.lo, g.row)
+		from = from[x.count()*g.row:]
 	}
+}
+
+// packRows copies rows of a list, of so many bytes each, from where row first begins, one behind the other.
+func packRows(to, from []byte, list []int64, first, bytes int64) {
+	if bytes == 8 {
+		to, from := words(to), words(from)
+		for k, row := range list {
+			to[k] = from[row-first]
+		}
+		return
+	}
+	for k, row := range list {
+		at := (row - first) * bytes
+		copy(to[int64(k)*bytes:int64(k+1)*bytes], from[at:at+bytes])
+	}
+}
+
+// unpackRows copies what packRows has packed to its places behind the one where row first begins.
+func unpackRows(to, from []byte, list []int64, first, bytes int64) {
+	if bytes == 8 {
+		to, from := words(to), words(from)
+		for k, row := range list {
+			to[row-first] = from[k]
+		}
+		return
+	}
+	for k, row := range list {
+		at := (row - first) * bytes
+		copy(to[at:at+bytes], from[int64(k)*bytes:int64(k+1)*bytes])
+	}
+}
+
+// words are values of 8 bytes, as which single values are copied without a call.
+func words(b []byte) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
 // at is the byte of a piece's values where a row begins.
