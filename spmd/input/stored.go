@@ -51,7 +51,7 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 	x := &locating{c: c.Uncounted(), t: parts[plan.Block(c.Rank())], sizes: g.Spec.Dims}
 	a := g.Partition.Ordered()
 	if a.Keys, err = x.keys(a.Ordered); err != nil {
-		closeBlocks(parts)
+		tcs.CloseAll(parts)
 		return nil, err
 	}
 	own, err := assembled(e, c, &plain, g.Partition, parts)
@@ -66,16 +66,10 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 		t.Close()
 	}
 	if err := load.Agree(c, err); err != nil {
-		closeBlocks(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	return own, nil
-}
-
-func closeBlocks(own map[plan.Block]*tcs.Tensor) {
-	for _, t := range own {
-		t.Close()
-	}
 }
 
 // assembled makes the pieces of a partition of the even ranges of a tensor, which it takes over.
@@ -87,23 +81,11 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 	}
 	shape, err := shapeOf(c, s.Like, parts)
 	if err != nil {
-		closeBlocks(parts)
+		tcs.CloseAll(parts)
 		return nil, err
 	}
 	s.Parts, s.Pieces = assemble.PiecesOf(from.Partition, spec.Dims), assemble.PiecesOf(part, spec.Dims)
-	blocks := map[int]*tcs.Tensor{}
-	for b, t := range parts {
-		blocks[int(b)] = t
-	}
-	made, err := s.Run(c, blocks, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape, Threads: e.Threads})
-	if err != nil {
-		return nil, err
-	}
-	own := map[plan.Block]*tcs.Tensor{}
-	for b, t := range made {
-		own[plan.Block(b)] = t
-	}
-	return own, nil
+	return s.Run(c, parts, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape, Threads: e.Threads})
 }
 
 // shapeOf is that of blocks whose arrays are as wide as the widest at any rank.

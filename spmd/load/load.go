@@ -88,7 +88,7 @@ func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, err
 	for _, b := range g.blocks(rank) {
 		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Dims)})
 		if err != nil {
-			closeAll(own)
+			tcs.CloseAll(own)
 			return nil, err
 		}
 		own[b] = v
@@ -133,14 +133,8 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 		}
 	}
 	if err != nil {
-		closeAll(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	return own, nil
-}
-
-func closeAll(m map[plan.Block]*tcs.Tensor) {
-	for _, t := range m {
-		t.Close()
-	}
 }

@@ -141,17 +141,11 @@ func (k *Statement) Close() {
 // drop gives back this rank's blocks of an operand.
 func (k *Statement) drop(operand int) {
 	k.unkeep(operand)
-	closeBlocks(k.exec.Own[operand])
+	tcs.CloseAll(k.exec.Own[operand])
 	k.exec.Own[operand] = nil
 	if t := k.exec.Replicas[operand]; t != nil {
 		t.Close()
 		k.exec.Replicas[operand] = nil
-	}
-}
-
-func closeBlocks(own map[plan.Block]*tcs.Tensor) {
-	for _, t := range own {
-		t.Close()
 	}
 }
 
