@@ -161,7 +161,7 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 	if mem == nil {
 		panic("BUG: kernels: no memory for a call's arguments")
 	}
-	f := &frame{call: (*C.dst_call)(mem)}
+	f := &frame{call: (*C.dst_call)(mem), levels: make([][]C.dst_level, 0, len(args))}
 	f.args = (**C.dst_tensor)(unsafe.Add(mem, pointersAt))
 	f.tensors = unsafe.Slice((*C.dst_tensor)(unsafe.Add(mem, tensorsAt)), len(args))
 	all := unsafe.Slice((*C.dst_level)(unsafe.Add(mem, levelsAt)), nlevels)

@@ -87,7 +87,7 @@ func (r *rankJob) planFor(ranks int, blocks *place.BlockSpec) error {
 	}
 	j := r.job
 	r.prepared = prepared.New(r.Reader, r.p, prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Detail != nil, Trace: j.Trace}, problem)
+		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Detail != nil, Trace: j.Trace}, problem)
 	return nil
 }
 

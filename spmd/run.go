@@ -188,9 +188,7 @@ func (r *rankJob) close() {
 }
 
 func (r *rankJob) closeBlocks() {
-	for _, b := range r.blocks {
-		b.Close()
-	}
+	tcs.CloseAll(r.blocks)
 	r.blocks = nil
 }
 

@@ -195,6 +195,13 @@ func (t *Tensor) Holds(a Array) bool {
 	})
 }
 
+// CloseAll closes tensors, such as a rank's blocks of one.
+func CloseAll[K comparable](blocks map[K]*Tensor) {
+	for _, t := range blocks {
+		t.Close()
+	}
+}
+
 // Close releases the tensor's memory, which is freed when no view or sharer
 // holds it. The arrays are not to be used afterwards. A second Close does nothing.
 func (t *Tensor) Close() error {

@@ -22,6 +22,7 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
 	"distaff/spmd/transfer"
@@ -53,14 +54,14 @@ type Options struct {
 	Tag     int
 	// Abort ends the job at all ranks; nil: by the error's message. It is called where this rank fails
 	// with messages under way.
-	Abort func(error)
+	Abort func(error) error
 }
 
 // Run makes the pieces of this rank, by their numbers, of the parts of all ranks, of which this one has those of its
 // own by their numbers. It takes the parts over, also where it fails. A part that is a piece by itself is that
 // piece. Collective. The caller closes the pieces.
-func (s *Sum) Run(c comm.Comm, parts map[int]*tcs.Tensor, o Options) (map[int]*tcs.Tensor, error) {
-	x := &running{Sum: s, Options: o, c: c, parts: parts, over: s.overlaps(), pieces: map[int]*tcs.Tensor{}}
+func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor, o Options) (map[partition.Piece]*tcs.Tensor, error) {
+	x := &running{Sum: s, Options: o, c: c, parts: parts, over: s.overlaps(), pieces: map[partition.Piece]*tcs.Tensor{}}
 	var err error
 	for k := 0; k < len(s.Pieces) && err == nil; k++ {
 		err = x.piece(k)
@@ -75,13 +76,9 @@ func (s *Sum) Run(c comm.Comm, parts map[int]*tcs.Tensor, o Options) (map[int]*t
 	if werr := x.wait(0); err == nil {
 		err = werr
 	}
-	for _, t := range parts {
-		t.Close()
-	}
+	tcs.CloseAll(parts)
 	if err != nil {
-		for _, t := range x.pieces {
-			t.Close()
-		}
+		tcs.CloseAll(x.pieces)
 		return nil, err
 	}
 	return x.pieces, nil
@@ -107,8 +104,8 @@ type running struct {
 	Options
 	c      comm.Comm
 	over   *overlaps
-	parts  map[int]*tcs.Tensor // that were not handed on
-	pieces map[int]*tcs.Tensor
+	parts  map[partition.Piece]*tcs.Tensor // that were not handed on
+	pieces map[partition.Piece]*tcs.Tensor
 	way    []underWay
 	bytes  int64 // of copies under way
 }
@@ -140,7 +137,7 @@ func (x *running) piece(k int) error {
 		return nil
 	}
 	if t := x.alone(k, list); t != nil {
-		x.pieces[k] = t
+		x.pieces[partition.Piece(k)] = t
 		return nil
 	}
 	build := x.sparse
@@ -149,7 +146,7 @@ func (x *running) piece(k int) error {
 	}
 	t, err := build(x.Pieces[k].Region, list)
 	if err == nil {
-		x.pieces[k] = t
+		x.pieces[partition.Piece(k)] = t
 	}
 	return err
 }
@@ -159,7 +156,7 @@ func (x *running) alone(k int, list []share) *tcs.Tensor {
 	if len(list) != 1 || x.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
 	}
-	n := list[0].part
+	n := partition.Piece(list[0].part)
 	part, _ := x.over.normal(x.Parts[n].Region)
 	if t := x.parts[n]; list[0].region.equal(part) && x.fits(t, x.Pieces[k].Region, list) {
 		delete(x.parts, n)
@@ -182,9 +179,12 @@ func (x *running) fits(t *tcs.Tensor, piece Region, list []share) bool {
 	})
 }
 
+// own is the part of this rank that a share is of.
+func (x *running) own(h share) *tcs.Tensor { return x.parts[partition.Piece(h.part)] }
+
 // send begins to send what a part has of a region.
 func (x *running) send(h share, to int) error {
-	part := x.parts[h.part]
+	part := x.own(h)
 	t, copied, err := restrict(part, h.region, x.Like.Name, x.Alloc)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (x *running) take(h share) (*tcs.Tensor, error) {
 	if from := x.Parts[h.part].Rank; from != x.c.Rank() {
 		return transfer.Recv(x.c, x.Like, from, x.Tag, x.Alloc)
 	}
-	t, _, err := restrict(x.parts[h.part], h.region, x.Like.Name, x.Alloc)
+	t, _, err := restrict(x.own(h), h.region, x.Like.Name, x.Alloc)
 	return t, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
 	"distaff/spmd/transfer"
@@ -350,23 +350,23 @@ func poisoned(limit *tcs.Limit) transfer.Alloc {
 }
 
 // run makes the pieces of a trial at so many ranks, and gives f those of each rank before they are closed.
-func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.Comm, pieces map[int]*tcs.Tensor) error) error {
+func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error) error {
 	return local.Run(context.Background(), ranks, func(c comm.Comm) error {
 		if !shared {
 			c = apart{c}
 		}
 		limit := limits[c.Rank()]
-		parts := map[int]*tcs.Tensor{}
+		parts := map[partition.Piece]*tcs.Tensor{}
 		for k := range x.parts {
 			if x.sum.Parts[k].Rank != c.Rank() {
 				continue
 			}
 			t, err := x.tensor(k, limit)
 			if err != nil {
-				closeAll(slices.Collect(maps.Values(parts))...)
+				tcs.CloseAll(parts)
 				return err
 			}
-			parts[k] = t
+			parts[partition.Piece(k)] = t
 		}
 		before := limit.Used()
 		limit.ResetPeak()
@@ -374,7 +374,7 @@ func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.C
 		if err != nil {
 			return err
 		}
-		defer closeAll(slices.Collect(maps.Values(pieces))...)
+		defer tcs.CloseAll(pieces)
 		if err := x.costs(c, limit.Peak()-before); err != nil {
 			return err
 		}
@@ -424,15 +424,16 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 		}
 		for _, shared := range []bool{false, true} {
 			held := limits(ranks, 1<<40)
-			err := x.run(ranks, shared, held, func(c comm.Comm, pieces map[int]*tcs.Tensor) error {
+			err := x.run(ranks, shared, held, func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error {
 				for k := range x.sum.Pieces {
-					if (pieces[k] != nil) != (x.sum.Pieces[k].Rank == c.Rank()) {
-						return fmt.Errorf("rank %d has piece %d: %v", c.Rank(), k, pieces[k] != nil)
+					got := pieces[partition.Piece(k)]
+					if (got != nil) != (x.sum.Pieces[k].Rank == c.Rank()) {
+						return fmt.Errorf("rank %d has piece %d: %v", c.Rank(), k, got != nil)
 					}
-					if pieces[k] == nil {
+					if got == nil {
 						continue
 					}
-					if err := x.compare(pieces[k], k, want[k]); err != nil {
+					if err := x.compare(got, k, want[k]); err != nil {
 						return fmt.Errorf("piece %d: %w", k, err)
 					}
 				}
@@ -542,7 +543,7 @@ func TestWhatFailsGivesMemoryBack(t *testing.T) {
 		for most := int64(128); most < 1<<16; most *= 2 {
 			held := limits(ranks, 1<<40)
 			held[r.IntN(ranks)] = tcs.NewLimit(most)
-			err := x.run(ranks, seed%2 == 0, held, func(comm.Comm, map[int]*tcs.Tensor) error { return nil })
+			err := x.run(ranks, seed%2 == 0, held, func(comm.Comm, map[partition.Piece]*tcs.Tensor) error { return nil })
 			switch {
 			case err == nil:
 				made++
@@ -583,7 +584,7 @@ func TestPartThatIsAPieceStays(t *testing.T) {
 		none := func(n int64, what string) (*tcs.Memory, error) {
 			return nil, fmt.Errorf("%d bytes are taken for %s", n, what)
 		}
-		pieces, err := s.Run(c, map[int]*tcs.Tensor{0: part}, Options{Alloc: none})
+		pieces, err := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part}, Options{Alloc: none})
 		end()
 		if err != nil {
 			t.Fatalf("%s: %v", kinds, err)

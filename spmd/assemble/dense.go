@@ -39,7 +39,7 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 // lend is a tensor that has what a part has of a region.
 func (x *running) lend(h share) (*tcs.Tensor, error) {
 	if x.Parts[h.part].Rank == x.c.Rank() {
-		return x.parts[h.part].Alias(), nil
+		return x.own(h).Alias(), nil
 	}
 	return x.take(h)
 }

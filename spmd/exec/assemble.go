@@ -3,7 +3,6 @@ package exec
 import (
 	"distaff/io/tcs"
 	"distaff/spmd/assemble"
-	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
 )
@@ -24,32 +23,18 @@ func assembly(p *plan.Problem, like transfer.Like) *assemble.Sum {
 // complete here, and those of other ranks. Collective.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	s := assembly(r.Plan, r.Result)
-	o := assemble.Options{Alloc: r.Alloc, Limit: r.Limit, Threads: r.Threads, Tag: tagCombine}
+	o := assemble.Options{Alloc: r.Alloc, Limit: r.Limit, Threads: r.Threads, Tag: tagCombine, Abort: r.Abort}
 	if r.Sparse != nil {
 		o.Shape = r.Sparse.Shape
 	}
-	o.Abort = func(err error) {
-		if r.Located != nil {
-			err = r.Located(err)
-		}
-		r.Comm.Abort(comm.ExitCode(err), err.Error())
-	}
-	parts := map[int]*tcs.Tensor{}
-	for b, t := range blocks {
-		parts[int(b)] = t
-	}
-	pieces, err := s.Run(r.Comm, parts, o)
+	own, err := s.Run(r.Comm, blocks, o)
 	if err != nil {
 		return nil, err
-	}
-	own := map[plan.Block]*tcs.Tensor{}
-	for n, t := range pieces {
-		own[plan.Block(n)] = t
 	}
 	for b := range plan.Block(r.Plan.Assembled.Pieces()) {
 		ranks := r.Plan.Assembled.Ranks(b)
 		if err := r.spread(plan.Sum{Result: b, Owner: ranks[0], Copies: ranks[1:]}, own[b]); err != nil {
-			closeAll(own)
+			tcs.CloseAll(own)
 			return nil, err
 		}
 	}

@@ -41,6 +41,9 @@ type Rank struct {
 	// Rows tell which rows of an operand that is gathered this rank's steps read, by operand. They are
 	// asked for once, before the first run.
 	Rows func(operand int) Rows
+	// Moves says that the blocks of Own are the computation's alone, which may have them lie elsewhere: those of
+	// a gathered operand among the rows that are read.
+	Moves bool
 	// Like describes each operand's blocks, Result those of the result.
 	Like   []transfer.Like
 	Result transfer.Like
@@ -99,23 +102,28 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	since(at, &r.spent.Fetch)
 	partials, err := r.steps(f)
 	if err != nil && r.Comm.Size() > 1 {
-		// The other ranks stop too, so that waiting for what is under way ends.
-		if r.Located != nil {
-			err = r.Located(err)
-		}
-		r.Comm.Abort(comm.ExitCode(err), err.Error())
+		err = r.Abort(err) // the other ranks stop too, so that waiting for what is under way ends
 	}
 	at = time.Now()
 	if ferr := f.finish(err == nil); err == nil {
 		err = ferr
 	}
 	if err != nil {
-		closeAll(partials)
+		tcs.CloseAll(partials)
 		return nil, err
 	}
 	at = since(at, &r.spent.Fetch)
 	defer func() { since(at, &r.spent.Sum) }()
 	return r.combine(partials)
+}
+
+// Abort ends the job at all ranks by an error, which it returns with where it arose.
+func (r *Rank) Abort(err error) error {
+	if r.Located != nil {
+		err = r.Located(err)
+	}
+	r.Comm.Abort(comm.ExitCode(err), err.Error())
+	return err
 }
 
 // steps runs this rank's steps and returns its partial blocks.
@@ -193,8 +201,8 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 	me := r.Comm.Rank()
 	blocks := map[plan.Block]*tcs.Tensor{}
 	fail := func(err error) (map[plan.Block]*tcs.Tensor, error) {
-		closeAll(partials)
-		closeAll(blocks)
+		tcs.CloseAll(partials)
+		tcs.CloseAll(blocks)
 		return nil, err
 	}
 	if r.sums == nil {
@@ -259,7 +267,7 @@ func (r *Rank) spread(sum plan.Sum, block *tcs.Tensor) error {
 
 // Close gives back the copies of the last result, and what was gathered.
 func (r *Rank) Close() error {
-	closeAll(r.copied)
+	tcs.CloseAll(r.copied)
 	r.Forget()
 	return nil
 }
@@ -320,11 +328,4 @@ func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to in
 		return transfer.Recv(r.Comm, r.Result, p.Rank, tagCombine, r.Alloc)
 	}
 	return nil, nil
-}
-
-func closeAll[K comparable](m map[K]*tcs.Tensor) {
-	for k, t := range m {
-		t.Close()
-		delete(m, k)
-	}
 }

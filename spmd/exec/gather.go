@@ -27,6 +27,7 @@ type gather struct {
 	operand int
 	read    *tcs.Tensor // this rank's: a range of rows; of those that it does not read the values are 0
 	row     int64       // bytes of a row
+	home    bool        // this rank's own rows lie there, and its blocks show them
 	to      []parcel    // what others read of this rank's rows, by rank
 	from    []parcel    // what this rank reads of others' rows
 	room    []*tcs.Memory
@@ -99,7 +100,40 @@ func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 			}
 		}
 	}
+	if r.Moves {
+		if err := g.moveIn(); err != nil {
+			g.close()
+			return nil, err
+		}
+	}
 	return g, nil
+}
+
+// moveIn has this rank's own rows lie among those that it reads, where these have memory for all of them: its
+// blocks then show that memory, and no run copies them.
+func (g *gather) moveIn() error {
+	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
+	for _, t := range own {
+		if r := t.Range(mode); r[0] < within[0] || r[1] > within[1] {
+			return nil
+		}
+	}
+	for b, t := range own {
+		rows, box := t.Range(mode), make([][2]int64, len(t.Dims))
+		for m := range box {
+			box[m] = t.Range(m)
+		}
+		v, err := g.read.View(tcs.Block{Box: box})
+		if err != nil {
+			return err
+		}
+		copy(g.place(rows[0], rows[1]), g.own(t, rows[0], rows[1]))
+		v.Trust()
+		t.Close()
+		own[b] = v
+	}
+	g.home = true
+	return nil
 }
 
 // wanted is what this rank reads of the rows of others.
@@ -215,6 +249,9 @@ func (g *gather) run() error {
 		err = start(c.Isend(g.leaving(&g.to[k]), g.to[k].rank, tagOf(g.operand)))
 	}
 	for _, t := range g.r.Own[g.operand] {
+		if g.home {
+			break
+		}
 		all, within := t.Range(t.Levels[0].Mode), g.within()
 		if lo, hi := max(all[0], within[0]), min(all[1], within[1]); lo < hi {
 			copy(g.place(lo, hi), g.own(t, lo, hi))
@@ -257,11 +294,8 @@ func (g *gather) leaving(p *parcel) comm.Buf {
 			to = to[copy(to, from):]
 			continue
 		}
-		for _, row := range x.list {
-			at := (row - x.lo) * g.row
-			copy(to[:g.row], from[at:at+g.row])
-			to = to[g.row:]
-		}
+		packRows(to, from, x.list, x.lo, g.row)
+		to = to[x.count()*g.row:]
 	}
 	return p.packed
 }
@@ -278,11 +312,44 @@ func (g *gather) unpack(p *parcel) {
 			from = from[copy(g.place(x.lo, x.hi), from):]
 			continue
 		}
-		for _, row := range x.list {
-			copy(g.place(row, row+1), from[:g.row])
-			from = from[g.row:]
-		}
+		unpackRows(g.place(x.lo, x.hi), from, x.list, x.lo, g.row)
+		from = from[x.count()*g.row:]
 	}
+}
+
+// packRows copies rows of a list, of so many bytes each, from where row first begins, one behind the other.
+func packRows(to, from []byte, list []int64, first, bytes int64) {
+	if bytes == 8 {
+		to, from := words(to), words(from)
+		for k, row := range list {
+			to[k] = from[row-first]
+		}
+		return
+	}
+	for k, row := range list {
+		at := (row - first) * bytes
+		copy(to[int64(k)*bytes:int64(k+1)*bytes], from[at:at+bytes])
+	}
+}
+
+// unpackRows copies what packRows has packed to its places behind the one where row first begins.
+func unpackRows(to, from []byte, list []int64, first, bytes int64) {
+	if bytes == 8 {
+		to, from := words(to), words(from)
+		for k, row := range list {
+			to[row-first] = from[k]
+		}
+		return
+	}
+	for k, row := range list {
+		at := (row - first) * bytes
+		copy(to[at:at+bytes], from[int64(k)*bytes:int64(k+1)*bytes])
+	}
+}
+
+// words are values of 8 bytes, as which single values are copied without a call.
+func words(b []byte) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
 // at is the byte of a piece's values where a row begins.

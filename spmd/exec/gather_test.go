@@ -33,11 +33,13 @@ func TestGatheredRows(t *testing.T) {
 		for rank := range want {
 			want[rank] = drawRows(r)
 		}
-		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
-			return gathered(t, c, p, want[c.Rank()])
-		})
-		if err != nil {
-			t.Fatalf("seed %d, %d ranks, %v at %v, %+v: %v", seed, ranks, cuts, owners, want, err)
+		for _, moves := range []bool{false, true} {
+			err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
+				return gathered(t, c, p, want[c.Rank()], moves)
+			})
+			if err != nil {
+				t.Fatalf("seed %d, %d ranks, %v at %v, %+v, blocks may move: %v: %v", seed, ranks, cuts, owners, want, moves, err)
+			}
 		}
 	}
 }
@@ -57,8 +59,9 @@ func drawRows(r *rand.Rand) exec.Rows {
 	return rows
 }
 
-// gathered runs a problem at one rank, twice, and looks at what its leaves get of operand 2.
-func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows) error {
+// gathered runs a problem at one rank, twice, and looks at what its leaves get of operand 2, and whether the rank's
+// own blocks of it have moved where they may.
+func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves bool) error {
 	part := p.Operands[2].Gathered
 	r := rank(t, c, p)
 	defer r.Close()
@@ -79,7 +82,15 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows) error 
 			}
 		}
 	}
-	r.Rows = func(int) exec.Rows { return want }
+	r.Rows, r.Moves = func(int) exec.Rows { return want }, moves
+	all := true // of the rank's rows are among those that have memory
+	for b, block := range r.Own[2] {
+		own := block.Range(0)
+		all = all && own[0] >= want.Within[0] && own[1] <= want.Within[1]
+		if v := tcs.Values[float64](block); len(v) > 0 && v[0] != values[2]([]int64{own[0]}) {
+			return fmt.Errorf("block %d: got %v", b, v)
+		}
+	}
 	leaf := r.Leaf
 	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 		if ops[2] == nil {
@@ -87,6 +98,11 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows) error 
 		}
 		if got := ops[2].Range(0); got != want.Within || ops[2].Vals.Len != got[1]-got[0] {
 			return nil, fmt.Errorf("rows %v are in memory", got)
+		}
+		for b, block := range r.Own[2] {
+			if inside := block.Vals.Len > 0 && within(block.Vals, ops[2].Vals); block.Vals.Len > 0 && inside != (moves && all) {
+				return nil, fmt.Errorf("block %d lies among what is read: %v", b, inside)
+			}
 		}
 		for k, v := range tcs.Values[float64](ops[2]) {
 			row := want.Within[0] + int64(k)
@@ -109,4 +125,10 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows) error 
 		}
 	}
 	return nil
+}
+
+// within tells whether an array lies in the memory of another.
+func within(a, b tcs.Array) bool {
+	from, first := uintptr(a.Ptr), uintptr(b.Ptr)
+	return from >= first && from+uintptr(a.Len)*uintptr(a.Width) <= first+uintptr(b.Len)*uintptr(b.Width)
 }

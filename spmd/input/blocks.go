@@ -153,9 +153,7 @@ func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Bl
 		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Partition.Box(b, g.Spec.Dims), Type: g.Spec.Type}
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, r.Limit, s.name)
 		if err != nil {
-			for _, t := range own {
-				t.Close()
-			}
+			tcs.CloseAll(own)
 			return nil, err
 		}
 		s.data.Fill(t, r.Threads)

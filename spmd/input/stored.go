@@ -55,7 +55,7 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 	}
 	a := g.Partition.Ordered()
 	if a.Keys, err = load.Locate(c.Uncounted(), parts[plan.Block(c.Rank())], a.Ordered, g.Spec.Dims); err != nil {
-		closeBlocks(parts)
+		tcs.CloseAll(parts)
 		return nil, err
 	}
 	own, err := assembled(e, c, &plain, g.Partition, parts)
@@ -70,7 +70,7 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 		t.Close()
 	}
 	if err := load.Agree(c, err); err != nil {
-		closeBlocks(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	return own, nil
@@ -110,12 +110,6 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	return load.Keys(r.Ctx, t, o)
 }
 
-func closeBlocks(own map[plan.Block]*tcs.Tensor) {
-	for _, t := range own {
-		t.Close()
-	}
-}
-
 // assembled makes the pieces of a partition of the even ranges of a tensor, which it takes over.
 func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition, parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := from.Spec
@@ -125,23 +119,11 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 	}
 	shape, err := shapeOf(c, s.Like, parts)
 	if err != nil {
-		closeBlocks(parts)
+		tcs.CloseAll(parts)
 		return nil, err
 	}
 	s.Parts, s.Pieces = assemble.PiecesOf(from.Partition, spec.Dims), assemble.PiecesOf(part, spec.Dims)
-	blocks := map[int]*tcs.Tensor{}
-	for b, t := range parts {
-		blocks[int(b)] = t
-	}
-	made, err := s.Run(c, blocks, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape, Threads: e.Threads})
-	if err != nil {
-		return nil, err
-	}
-	own := map[plan.Block]*tcs.Tensor{}
-	for b, t := range made {
-		own[plan.Block(b)] = t
-	}
-	return own, nil
+	return s.Run(c, parts, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape, Threads: e.Threads})
 }
 
 // shapeOf is that of blocks whose arrays are as wide as the widest at any rank.

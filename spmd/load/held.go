@@ -177,7 +177,7 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (map[plan.Block]*tcs
 	own := map[plan.Block]*tcs.Tensor{}
 	var boxes [][][2]int64
 	fail := func(err error) (map[plan.Block]*tcs.Tensor, error) {
-		closeAll(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	for _, b := range g.blocks(c.Rank()) {

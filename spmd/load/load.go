@@ -91,14 +91,14 @@ func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, err
 		from, to := g.Partition.Keys(b)
 		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Dims), From: from, To: to})
 		if err != nil {
-			closeAll(own)
+			tcs.CloseAll(own)
 			return nil, err
 		}
 		if own[b] = v; from == nil && to == nil {
 			continue
 		}
 		if err := v.OwnEdges(g.Cfg.Limit); err != nil {
-			closeAll(own)
+			tcs.CloseAll(own)
 			return nil, err
 		}
 	}
@@ -142,14 +142,8 @@ func (g *Target) Filter(rank int, in coo.Stream) (map[plan.Block]*tcs.Tensor, er
 		}
 	}
 	if err != nil {
-		closeAll(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	return own, nil
-}
-
-func closeAll(m map[plan.Block]*tcs.Tensor) {
-	for _, t := range m {
-		t.Close()
-	}
 }

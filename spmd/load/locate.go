@@ -55,7 +55,7 @@ func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list
 		return list, end, nil
 	}
 	cut := map[plan.Block]*tcs.Tensor{}
-	end = func() { closeAll(cut) }
+	end = func() { tcs.CloseAll(cut) }
 	for b := range own {
 		level := len(a.Modes) - 1
 		lo, hi := t.Interval(level)

@@ -38,7 +38,7 @@ func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor
 	s.part, _ = in.(text.Part)
 	own, err := s.run(in)
 	if err != nil {
-		closeAll(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	return own, nil
@@ -115,7 +115,7 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		// The zeros that make room would be taken for repeated coordinates: those
 		// are looked for without them.
 		own, err := s.collect()
-		closeAll(own)
+		tcs.CloseAll(own)
 		if err == nil {
 			err = Agree(s.c, s.router.rewind())
 		}
@@ -233,7 +233,7 @@ func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.
 		}
 	}
 	if err := Agree(c, err); err != nil {
-		closeAll(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	return own, nil

@@ -108,7 +108,7 @@ func (s *Source) agree(c comm.Comm, err error) error {
 func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	own, err := g.Views(c.Rank(), s.Tensor)
 	if err := s.agree(c, err); err != nil {
-		closeAll(own)
+		tcs.CloseAll(own)
 		return nil, err
 	}
 	if s.Check {
@@ -118,7 +118,7 @@ func (g *Target) views(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error
 			err = verify(c, s.Tensor, parts)
 		}
 		if err != nil {
-			closeAll(own)
+			tcs.CloseAll(own)
 			return nil, err
 		}
 		for _, t := range own {

@@ -40,7 +40,7 @@ func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer closeBlocks(there)
+	defer tcs.CloseAll(there)
 	before := k.Comm.Counters()
 	own, _, err := k.Target(o.Before(), o.Tensor).Held(k.Comm, k.blocksOf(o.Tensor, lies, there), true)
 	k.moved = k.moved.Add(k.Comm.Counters().Sub(before))
@@ -55,31 +55,13 @@ func (k *Statement) ToPlacement() *assemble.Sum {
 
 // place brings blocks of the result, which it takes over, to where the result lies. Collective.
 func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
-	parts := map[int]*tcs.Tensor{}
-	for b, t := range blocks {
-		parts[int(b)] = t
-	}
 	sum := k.ToPlacement()
 	sum.Like = k.ResultLike()
-	o := assemble.Options{Alloc: k.Arena.Alloc, Limit: k.Limit, Threads: k.Threads, Abort: k.abort}
+	o := assemble.Options{Alloc: k.Arena.Alloc, Limit: k.Limit, Threads: k.Threads, Abort: k.exec.Abort}
 	if k.exec.Sparse != nil {
 		shape := *k.exec.Sparse.Shape
 		shape.Type = sum.Like.Type
 		o.Shape = &shape
 	}
-	pieces, err := sum.Run(k.Comm, parts, o)
-	if err != nil {
-		return nil, err
-	}
-	out := map[plan.Block]*tcs.Tensor{}
-	for n, t := range pieces {
-		out[plan.Block(n)] = t
-	}
-	return out, nil
-}
-
-// abort ends the job at all ranks.
-func (k *Statement) abort(err error) {
-	err = k.Located(err)
-	k.Comm.Abort(comm.ExitCode(err), err.Error())
+	return sum.Run(k.Comm, blocks, o)
 }

@@ -66,7 +66,7 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 			err = k.copies(operand, own)
 		}
 		if err != nil {
-			closeBlocks(own)
+			tcs.CloseAll(own)
 			return nil, nil, err
 		}
 		return own, nil, nil
@@ -80,7 +80,7 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 		}
 	}
 	if err != nil {
-		closeBlocks(own)
+		tcs.CloseAll(own)
 		return nil, nil, err
 	}
 	if own == nil {

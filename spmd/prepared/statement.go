@@ -52,6 +52,7 @@ type Options struct {
 	Over         bool        // leaves that can write over the result's old value are wanted
 	Places       bool        // operands begin, and the result ends, where their placements have them
 	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
+	Alone        bool        // nothing but the statement has its operands' blocks
 	Network      string      // how products are contracted, as codegen.Request has it, and
 	Order        int         // the most variables of an intermediate of these, 0 for any number
 	Verify       bool        // the compiler checks what its passes make
@@ -61,7 +62,8 @@ type Options struct {
 // New is a statement of in's tensors that goes by a plan, before its operands are loaded.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
-	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located, Rows: k.rows, Threads: in.Threads}
+	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located, Rows: k.rows, Threads: in.Threads,
+		Moves: o.Alone && in.Code() != codegen.CUDA} // where blocks are kept on a device
 	k.closers = append(k.closers, k.exec.Close)
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
@@ -139,17 +141,11 @@ func (k *Statement) Close() {
 // drop gives back this rank's blocks of an operand.
 func (k *Statement) drop(operand int) {
 	k.unkeep(operand)
-	closeBlocks(k.exec.Own[operand])
+	tcs.CloseAll(k.exec.Own[operand])
 	k.exec.Own[operand] = nil
 	if t := k.exec.Replicas[operand]; t != nil {
 		t.Close()
 		k.exec.Replicas[operand] = nil
-	}
-}
-
-func closeBlocks(own map[plan.Block]*tcs.Tensor) {
-	for _, t := range own {
-		t.Close()
 	}
 }
 

@@ -105,19 +105,13 @@ func (s *Statement) runOver() error {
 	if s.k.Near() {
 		h, err := s.k.ComputeNear(true)
 		if err == nil {
-			closeAll(h.Blocks.Own)
+			tcs.CloseAll(h.Blocks.Own)
 		}
 		return err
 	}
 	own, err := s.k.ComputeOver()
-	closeAll(own)
+	tcs.CloseAll(own)
 	return err
-}
-
-func closeAll[K comparable](own map[K]*tcs.Tensor) {
-	for _, x := range own {
-		x.Close()
-	}
 }
 
 // lends notes the tensors of which a run of the statement hands blocks to other ranks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -41,6 +42,9 @@ type message struct {
 	send *op
 	n    int64
 }
+
+// shorts are short messages that have arrived, whose memory those that follow take.
+var shorts = sync.Pool{New: func() any { return new(message) }}
 
 func (o *op) wake() {
 	if w := o.waiter.Load(); w != nil {
@@ -182,7 +186,9 @@ func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
 	case r != nil && !short:
 		meet(o, r)
 	case r == nil && short:
-		dst.arrived[k] = append(dst.arrived[k], &message{data: append([]byte(nil), data...), n: o.n})
+		m := shorts.Get().(*message)
+		m.data, m.n = append(m.data[:0], data...), o.n
+		dst.arrived[k] = append(dst.arrived[k], m)
 	case r == nil:
 		dst.arrived[k] = append(dst.arrived[k], &message{send: o, n: o.n})
 	}
@@ -216,6 +222,7 @@ func (l *link) Irecv(b comm.Buf, from, tag int) (comm.Pending, error) {
 	if m != nil {
 		if m.send == nil {
 			deliver(o, m.data)
+			shorts.Put(m)
 		} else {
 			m.send.wake()
 		}

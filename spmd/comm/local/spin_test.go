@@ -1,28 +1,33 @@
 package local
 
 import (
-	"context"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
-// TestSpins: a wait spins longer after one that was not in vain, up to a bound, and shorter after
-// one that was.
-func TestSpins(t *testing.T) {
-	p := newWorld(context.Background(), 1).ranks[0]
-	for range 10 {
-		if !p.spun(func() bool { return true }) {
-			t.Fatal("nothing to wait for, and the wait was in vain")
+// A wait that spins lets a goroutine run that it waits for, where both have one processor.
+func TestSpinsBesideOthers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var done atomic.Bool
+	go func() {
+		for range 100 {
+			runtime.Gosched()
 		}
+		done.Store(true)
+	}()
+	if !spun(done.Load, time.Hour) {
+		t.Error("got false, want true as the other goroutine is done")
 	}
-	if got := p.spin.Load(); got != int64(spinMost) {
-		t.Errorf("after waits that were not in vain: got %d ns, want %d", got, spinMost)
+}
+
+// A wait in vain ends, and one for what is there already does not begin to count.
+func TestSpinsEnd(t *testing.T) {
+	if spun(func() bool { return false }, time.Millisecond) {
+		t.Error("nothing was ready: got true")
 	}
-	for range 5 {
-		if p.spun(func() bool { return false }) {
-			t.Fatal("a wait that nothing ends was not in vain")
-		}
-	}
-	if got := p.spin.Load(); got > int64(spinLeast) {
-		t.Errorf("after waits in vain: got %d ns, want %d at most", got, spinLeast)
+	if !spun(func() bool { return true }, 0) {
+		t.Error("all was ready: got false")
 	}
 }

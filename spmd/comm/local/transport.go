@@ -6,7 +6,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -29,7 +29,6 @@ type rank struct {
 	w      *world
 	board  *comm.Board
 	agreed error
-	spin   atomic.Int64 // how long the rank's next wait spins before it sleeps
 
 	mu      sync.Mutex
 	posted  map[key][]*op      // receives that wait for a message
@@ -99,28 +98,32 @@ func (w *world) leftover() error {
 	return nil
 }
 
-// A wait spins longest after others that were not in vain: waking a sleeping thread on another
-// processor takes some tens of microseconds. Where the rank that is waited for does not run, since
-// other programs have the processors, spinning keeps it from them, and goes on but shortly: for about
-// as long as waking takes, since shorter waits would all be in vain once both sides sleep.
+// A wait spins before it sleeps: waking a sleeping goroutine that is locked to its thread takes two threads that
+// wake one after the other, some hundred microseconds, and makes the other side's next wait as much longer. After
+// spinBusy it offers the processor between two looks, to other goroutines and to other programs, so that a rank
+// that has no processor gets that of one that waits for it.
 const (
-	spinMost  = 200 * time.Microsecond
-	spinLeast = 60 * time.Microsecond
+	spinBusy = 20 * time.Microsecond
+	spinMost = 2 * time.Millisecond
 )
 
-// spun spins until ready, for a while: false where that was in vain.
-func (p *rank) spun(ready func() bool) bool {
-	most := max(time.Duration(p.spin.Load()), spinLeast)
-	for end := time.Now().Add(most); time.Now().Before(end); {
+// spun spins until ready, for most at the longest: false where that was in vain.
+func spun(ready func() bool, most time.Duration) bool {
+	begin := time.Now()
+	for {
 		for range 32 {
 			if ready() {
-				p.spin.Store(int64(min(2*most, spinMost)))
 				return true
 			}
 		}
+		switch since := time.Since(begin); {
+		case since >= most:
+			return false
+		case since >= spinBusy:
+			runtime.Gosched()
+			syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+		}
 	}
-	p.spin.Store(int64(most / 4))
-	return false
 }
 
 // Park sleeps until an operation is done or can be moved by its owner.
@@ -133,7 +136,7 @@ func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
 		}
 		return false
 	}
-	if p.w.spins && p.spun(ready) {
+	if p.w.spins && spun(ready, spinMost) {
 		return nil
 	}
 	w := make(waiter, 1)
