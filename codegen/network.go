@@ -25,8 +25,8 @@ type contracted struct {
 // estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
 const gain, scalarGain = 0.8, 0.95
 
-// serialLoss is how much more contractions cost that have an intermediate outside of all loops: these
-// then run on one thread.
+// serialLoss is how much more a contraction costs that makes an intermediate outside of all loops: it runs
+// on one thread, which the others wait for.
 const serialLoss = 16
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
@@ -211,10 +211,7 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 // prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it
 // takes the loops and conversions.
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
-	cost := plan.Cost
-	if plan.Serial() {
-		cost *= serialLoss
-	}
+	cost := plan.Cost * (1 + (serialLoss-1)*plan.InSeries())
 	pays := cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost
 	if plan.Whole() || !asked && !pays {
 		return
