@@ -128,9 +128,9 @@ func (b *bench) network(p product, threads int) error {
 		}
 		return fastest
 	}
+	sums := []float64{}
 	for round := range b.rounds + 1 {
-		sum := 0.0
-		for n, way := range ways {
+		for _, way := range ways {
 			c := seen[way]
 			if round > 0 && median(c.times) > hopeless*max(least(), 1e-3) {
 				continue
@@ -139,9 +139,8 @@ func (b *bench) network(p product, threads int) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", way, err)
 			}
-			if n == 0 {
-				sum = again.sum
-			} else if err := sameSum(sum, again.sum, way); err != nil {
+			sums = append(sums, again.sum)
+			if err := sameSum(sums[0], again.sum, way); err != nil {
 				return err
 			}
 			if round < 2 { // the first run is for those that run once alone
