@@ -51,7 +51,7 @@ func products() []product {
 	return list
 }
 
-// networkInputs are the tensors of products, beside those of other sections. The entries of sparse ones
+// networkInputs are the tensors of products, beside those of other sections. The entries of sparse ones of more than 100,000
 // shrink with the scale, and of those of which fibers must keep their lengths the outermost mode.
 var networkInputs = map[string]struct {
 	format  string
@@ -227,7 +227,11 @@ func (b *bench) networkInput(name string) error {
 	if strings.HasPrefix(name, "fibers") {
 		dims[0] = b.scaled(dims[0])
 	}
-	return b.generate(name, fmt.Sprintf("uniform:%d", b.scaled(in.entries)), in.format, dims)
+	entries := in.entries
+	if entries > 100000 {
+		entries = b.scaled(entries)
+	}
+	return b.generate(name, fmt.Sprintf("uniform:%d", entries), in.format, dims)
 }
 
 // electrons is the input of electron integrals of a molecule, a file of which is wanted in DISTAFF_DATA or ../shared/data.
