@@ -25,9 +25,13 @@ type contracted struct {
 // estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
 const gain, scalarGain = 0.8, 0.95
 
-// serialLoss is how much more contractions cost that have an intermediate outside of all loops: these
-// then run on one thread.
+// serialLoss is how much more a contraction costs that makes an intermediate outside of all loops: it runs
+// on one thread, which the others wait for.
 const serialLoss = 16
+
+// serialGain is how many of the multiply-adds of one nest are left where such an intermediate is made by default: it is
+// large, and what reading it costs beside a factor that stays in a cache is not known as well.
+const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
 // operands' storage, that serve them; several terms keep the loops that they share.
@@ -215,9 +219,10 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 // prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it
 // takes the loops and conversions.
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
-	cost := plan.Cost
-	if plan.Serial() {
-		cost *= serialLoss
+	loss := 1 + (serialLoss-1)*plan.InSeries()
+	cost := plan.Cost * loss
+	if loss > 1 && plan.Products*loss > serialGain*x.direct.Products && !asked {
+		return
 	}
 	pays := cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost
 	if plan.Whole() || !asked && !pays {

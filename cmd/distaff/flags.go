@@ -69,7 +69,7 @@ func placeFlags() []cli.Flag {
 		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
 		list("extend", nil, catSchedule, "`j` partial outputs for each block of a reduction variable, summed in a tree"),
 		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
-		text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted: where it pays in several steps, in one nest of loops, two at a time, or as a tree such as ((A*B)*C)*D says (default: auto)"),
+		text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted: where it pays in several steps, in one nest of loops, two at a time, or as a tree such as ((A*B)*C)*D says; docs/networks.md (default: auto)"),
 		text("intermediate-order", nil, catSchedule, "`N` the most index variables that an intermediate of a contracted product has (default: the fewest that cost no more)"),
 		on("allow-user-code", nil, catSchedule, "allows substitute({i,...},\"file.c:name\") to compile and run that C"),
 	}

@@ -50,16 +50,18 @@ type Step struct {
 // Whole tells whether a plan multiplies all factors in one nest of loops.
 func (p *Plan) Whole() bool { return len(p.Root.Items) == 0 }
 
-// Serial tells whether an intermediate with variables is made outside of all loops.
-func (p *Plan) Serial() bool {
-	s := p.Root.Steps
-	for len(s) > 0 && s[0].Part != nil {
-		if len(s[0].Part.Vars) > 0 {
-			return true
+// InSeries is the share of a plan's multiply-adds that make intermediates with variables outside of all loops.
+func (p *Plan) InSeries() float64 {
+	n := 0.0
+	for _, s := range p.Root.Steps {
+		if s.Part == nil {
+			break
 		}
-		s = s[1:]
+		if len(s.Part.Vars) > 0 {
+			s.Part.Each(func(c *Contraction) { n += c.Products })
+		}
 	}
-	return false
+	return n / max(p.Products, 1)
 }
 
 // Order is the largest number of variables that an intermediate has.

@@ -9,16 +9,21 @@ import (
 	"distaff/codegen/format"
 )
 
-// OnThreads is a statement whose outermost loops run on threads. Where
+// OnThreads is a statement whose outermost loops run on threads, but for those that fill a workspace
+// outside of all loops, which threads then read, and those that only copy one. Where
 // such a loop is over a variable of the result, no two iterations write one place, and
 // a sparse result's pieces come in order; where it sums into a scalar or a dense
 // result, chunks of it have sums of their own. Loops for which serial is true stay as they are.
 func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:
-		if len(cin.Target(s.Producer).Vars) == 0 {
-			return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial), Producer: OnThreads(s.Producer, lhs, result, serial)}
+		producer, t := s.Producer, cin.Target(s.Producer)
+		if len(t.Vars) == 0 {
+			producer = OnThreads(producer, lhs, result, serial)
+		} else if copied(s.Consumer, t) {
+			return s
 		}
+		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial), Producer: producer}
 	case *cin.Seq:
 		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
 			list := make([]cin.Stmt, len(s.List))

@@ -28,6 +28,8 @@ type Jobs struct {
 	// Limits runs some jobs again with memory limits below what they took last; one that
 	// is then refused keeps its result.
 	Limits bool
+	// Networks has products contracted in one way or another, which the case's variant fixes.
+	Networks bool
 }
 
 // Name is "jobs" with what is chosen.
@@ -38,6 +40,9 @@ func (e Jobs) Name() string {
 	}
 	if e.Blocks {
 		name += " by blocks"
+	}
+	if e.Networks {
+		name += ", contracted"
 	}
 	if e.Target != "" {
 		name += ", target " + e.Target
@@ -59,6 +64,10 @@ func (e Jobs) options(p *Prepared) spmd.Options {
 		Blocks(r, p, &o)
 	}
 	o.Repeat = 1 + r.IntN(2) // a second run has the first one's patterns
+	if e.Networks {
+		o.Network = []string{"auto", "pairwise", "pairwise", "direct"}[r.IntN(4)]
+		o.IntermediateOrder = max(r.IntN(6)-3, 0)
+	}
 	return o
 }
 
@@ -80,6 +89,12 @@ func (e Jobs) Flags(p *Prepared) string {
 	}
 	if o.Map != "" {
 		out += " --map=" + o.Map
+	}
+	if o.Network != "" {
+		out += " --network=" + o.Network
+	}
+	if o.IntermediateOrder > 0 {
+		out += fmt.Sprintf(" --intermediate-order=%d", o.IntermediateOrder)
 	}
 	return out + e.files(p).String()
 }
@@ -135,7 +150,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 	}
 	out = &Output{Narrowed: true}
 	job.Note = func(line string) {
-		if strings.Contains(line, "converting ") {
+		if strings.Contains(line, "converting ") && !e.Networks { // contractions may convert
 			out.Converted = append(out.Converted, line)
 		}
 	}
