@@ -82,7 +82,7 @@ type product struct {
 
 // productsOf are products of a type, whose number 2 is two.
 func productsOf[T blas.Scalar](typ, two string) (list []product) {
-	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70}} {
+	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70}, {2, 4200, 3}} {
 		for layout := range 4 {
 			m, n, k := size[0], size[1], size[2]
 			a, b := [2]int{k + 1, 1}, [2]int{n + 2, 1}
@@ -117,7 +117,38 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 			list = append(list, product{text, check})
 		}
 	}
-	return list
+	return append(list, groupedProduct[T](typ, two))
+}
+
+// groupedProduct is one whose rows, columns and terms are each those of two variables, which no two strides
+// describe: c(u,q,v,p) += 2 * a(p,s,q,t) * b(u,s,v,t), of more rows and terms than a block.
+func groupedProduct[T blas.Scalar](typ, two string) product {
+	text := fmt.Sprintf("func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n"+
+		"{\n gemm({2, 600}, {2, 3}, {3, 200}) c[0, {1, 6}, {3600, 2}] += a[0, {360000, 200}, {120000, 1}] * b[0, {600, 1}, {1800, 200}] * %[2]s\n}\n", typ, two)
+	return product{text, func(t *testing.T, leaf Leaf, threads int) {
+		t.Helper()
+		av, bv, cv := integers[T](720000, 1), integers[T](3600, 2), integers[T](7200, 3)
+		want := slices.Clone(cv)
+		for row := range 1200 {
+			for col := range 6 {
+				p, q, u, v := row/600, row%600, col/3, col%3
+				sum := T(0)
+				for s := range 3 {
+					for k := range 200 {
+						sum += av[p*360000+s*120000+q*200+k] * bv[u*1800+s*600+v*200+k]
+					}
+				}
+				want[u*3600+q*6+v*2+p] += 2 * sum
+			}
+		}
+		args := []*tcs.Tensor{{Vals: tcs.Of(cv)}, {Vals: tcs.Of(av)}, {Vals: tcs.Of(bv)}}
+		if err := leaf.Call(context.Background(), args, nil, Env{Threads: threads}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(cv, want) {
+			t.Errorf("%d threads:\n%s", threads, text)
+		}
+	}}
 }
 
 // integers are small whole numbers, of which sums are exact in any order.
