@@ -137,6 +137,29 @@ static void dst_gemm_scatter_$S($T *c, const $T *block, const int64_t *row, int6
     }
 }
 
+static int dst_gemm_box_$S(dst_env *env, const dst_product_$S *p, int64_t i, int64_t m, int64_t j, int64_t n);
+
+/* Computes rows [i, i + m) and columns [j, j + n) of p, product by product for each coordinate of the first dimension
+ * of rows (axis = 0), of cols (1) or of terms (2). Returns 1 where there is no memory. */
+static int dst_gemm_each_$S(dst_env *env, const dst_product_$S *p, int axis, int64_t i, int64_t m, int64_t j, int64_t n) {
+    const dst_axis *x = axis == 0 ? &p->rows : axis == 1 ? &p->cols : &p->terms;
+    const dst_axis inner = dst_inner(x);
+    const int64_t size = dst_extent(&inner), from = axis == 0 ? i : axis == 1 ? j : 0, to = axis == 0 ? i + m : axis == 1 ? j + n : dst_extent(x);
+    dst_product_$S q = *p;
+    *(axis == 0 ? &q.rows : axis == 1 ? &q.cols : &q.terms) = inner;
+    for (int64_t at = from; at < to;) {
+        const int64_t outer = at / size, begin = at % size, count = (outer + 1) * size < to ? size - begin : to - at;
+        const int64_t first = outer * x->dim[0].p, second = outer * x->dim[0].q;
+        q.a = p->a + (axis == 1 ? 0 : first);
+        q.b = p->b + (axis == 0 ? 0 : axis == 1 ? first : second);
+        q.c = p->c + (axis == 2 ? 0 : second);
+        if (dst_gemm_box_$S(env, &q, axis == 0 ? begin : i, axis == 0 ? count : m, axis == 1 ? begin : j, axis == 1 ? count : n))
+            return 1;
+        at += count;
+    }
+    return 0;
+}
+
 /* Computes rows [i, i + m) and columns [j, j + n) of p: of matrices that are stored by rows or columns
  * as they lie, of others by blocks that are packed so. Returns 1 where there is no memory. */
 static int dst_gemm_box_$S(dst_env *env, const dst_product_$S *p, int64_t i, int64_t m, int64_t j, int64_t n) {
@@ -150,6 +173,12 @@ static int dst_gemm_box_$S(dst_env *env, const dst_product_$S *p, int64_t i, int
         const dst_gemm g = {$K, m, n, k, p->alpha, p->a + i * r.p, r.p, t.p, p->b + j * s.p, t.q, s.p, p->c + i * r.q + j * s.q, r.q, 1};
         return dst_gemm_one_$S(env, &g);
     }
+    if (dst_loops(&p->rows, n))
+        return dst_gemm_each_$S(env, p, 0, i, m, j, n);
+    if (dst_loops(&p->cols, m))
+        return dst_gemm_each_$S(env, p, 1, i, m, j, n);
+    if (p->terms.count > 1 && k / p->terms.dim[0].n >= dst_block_terms)
+        return dst_gemm_each_$S(env, p, 2, i, m, j, n);
     const int64_t most_m = m < dst_block ? m : dst_block, most_n = n < dst_block ? n : dst_block, most_k = k < dst_block_terms ? k : dst_block_terms;
     const int64_t size = most_m * most_k + most_k * most_n + most_m * most_n, places = 2 * (most_m + most_n + most_k);
     $T *a = dst_alloc(env, size, sizeof($T), 0);

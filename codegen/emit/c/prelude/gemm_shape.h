@@ -61,6 +61,23 @@ static dst_axis dst_axis_of(const dst_dim *d, int32_t count) {
     return x;
 }
 
+/* The coordinates of an axis without its first dimension, which are those of one coordinate of that. */
+static dst_axis dst_inner(const dst_axis *x) {
+    dst_axis inner = {x->count - 1, {{0, 0, 0}}};
+    for (int32_t k = 0; k < inner.count; k++)
+        inner.dim[k] = x->dim[k + 1];
+    return inner;
+}
+
+/* Whether the first of several dimensions is better a loop around products: what each of these has to pack of the
+ * other matrix, which has n coordinates of its own, is no more than would be packed to do without. */
+static int dst_loops(const dst_axis *x, int64_t n) {
+    if (x->count < 2)
+        return 0;
+    const int64_t inner = dst_extent(x) / x->dim[0].n;
+    return inner >= dst_block || inner >= n;
+}
+
 /* Where coordinates from on, count of them, are in the first matrix (second = 0) or in the second one. */
 static void dst_places(const dst_axis *x, int second, int64_t from, int64_t count, int64_t *places) {
     int64_t at[dst_most_dims], place = 0;
