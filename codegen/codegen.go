@@ -86,7 +86,7 @@ type Request struct {
 	// rows picked from it are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
 	// GemmWork is the number of multiply-adds from which on a product of dense operands is one of
-	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, and for that of a shape which reads each value often. It
+	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, of shapes that are not narrow. It
 	// shows in the bits of sums.
 	GemmWork int64
 	// CapacityBytes is the most that the arrays of a result of unknown length begin

@@ -20,9 +20,13 @@ import (
 // several times as fast as loops, in more time than threads take to begin.
 const DefaultGemmWork = 1 << 18
 
-// gemmReuse is how many multiply-adds there are at least for each value of the three matrices, where a request
-// says nothing of GemmWork: with fewer, loops take no longer than the memory takes to bring the values.
-const gemmReuse = 4
+// A product has this many rows and columns at least, and terms, where a request says nothing of GemmWork. A narrower
+// result is summed as fast by loops, in registers and without being set to 0 before; with fewer terms,
+// loops take no longer than the memory takes to bring the values.
+const (
+	gemmPlaces = 64
+	gemmTerms  = 8
+)
 
 // manyProducts is how many products there are at least for each to be one thread's.
 const manyProducts = 64
@@ -79,14 +83,13 @@ func (c *compilation) computes(name string) bool {
 	return ok && c.operand(name).Type == c.unit.Compute
 }
 
-// pays tells whether a product is large enough, and reads each value often enough, to be one of matrices.
+// pays tells whether a product is large and wide enough to be one of matrices.
 func (c *compilation) pays(p *product) bool {
 	work := float64(p.rows) * float64(p.cols) * float64(p.terms)
 	if c.GemmWork > 0 {
 		return work >= float64(c.GemmWork)
 	}
-	values := float64(p.rows)*float64(p.terms) + float64(p.terms)*float64(p.cols) + float64(p.rows)*float64(p.cols)
-	return work >= DefaultGemmWork && work >= gemmReuse*values
+	return work >= DefaultGemmWork && min(p.rows, p.cols) >= gemmPlaces && p.terms >= gemmTerms
 }
 
 // product is a term as the largest product of matrices that it has over the given variables, or over any if

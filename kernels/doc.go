@@ -37,8 +37,8 @@
 //
 // # Products of matrices
 //
-// A leaf that a schedule has a BLAS substituted in calls the gemm of its environment, which is OpenBLAS's
-// where this machine has one (gemm.c), and computes what that does not take by loops of its own. The
+// A leaf computes products of dense operands by the gemm of its environment, which is that of OpenBLAS, BLIS or
+// MKL where this machine has one (gemm.c), and what that does not take by loops of its own. The
 // leaf's threads each call it for a part of the product.
 //
 // # Failure

@@ -1,5 +1,5 @@
-// Products of matrices by OpenBLAS: the one that is linked into the program, or the library that
-// DISTAFF_BLAS names, else libopenblas, loaded as the first product is computed. DISTAFF_BLAS may
+// Products of matrices by OpenBLAS, BLIS or MKL: one that is linked into the program, or the library that
+// DISTAFF_BLAS names, else the first that is found, loaded as the first product is computed. DISTAFF_BLAS may
 // also be "gonum", for package blas, whatever that calls, or "none".
 //
 // A leaf's threads each compute a part of a product, so that the library is told to use one
@@ -32,19 +32,33 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+// one_thread has a library use one thread a call, by the function that its kind has for it; 0 where it has none
+// of these: such a library is a plain one, which is slower than a leaf's own loops.
+static const char *one_thread(void *lib) {
+    void (*open_blas)(int) = (void (*)(int))dlsym(lib, "openblas_set_num_threads");
+    void (*blis)(int64_t) = (void (*)(int64_t))dlsym(lib, "bli_thread_set_num_threads");
+    void (*mkl)(int) = (void (*)(int))dlsym(lib, "MKL_Set_Num_Threads");
+    if (open_blas)
+        return open_blas(1), "OpenBLAS";
+    if (blis)
+        return blis(1), "BLIS";
+    if (mkl)
+        return mkl(1), "MKL";
+    return 0;
+}
+
 // bind takes the functions of an open library, and tells whether it has them.
 static int bind(void *lib) {
-    void (*threads)(int) = (void (*)(int))dlsym(lib, "openblas_set_num_threads");
     sgemm_fn *s = (sgemm_fn *)dlsym(lib, "cblas_sgemm");
     dgemm_fn *d = (dgemm_fn *)dlsym(lib, "cblas_dgemm");
     zgemm_fn *c = (zgemm_fn *)dlsym(lib, "cblas_cgemm"), *z = (zgemm_fn *)dlsym(lib, "cblas_zgemm");
     char *(*config)(void) = (char *(*)(void))dlsym(lib, "openblas_get_config");
     Dl_info info;
-    if (!threads || !s || !d || !c || !z)
+    const char *kind = s && d && c && z ? one_thread(lib) : 0;
+    if (!kind)
         return 0;
-    threads(1);
-    blas.config = config ? config() : 0;
-    blas.path = dladdr((void *)d, &info) && info.dli_fname ? strdup(info.dli_fname) : "OpenBLAS";
+    blas.config = config ? config() : kind;
+    blas.path = dladdr((void *)d, &info) && info.dli_fname ? strdup(info.dli_fname) : kind;
     blas.s = s, blas.d = d, blas.c = c, blas.z = z;
     return 1;
 }
@@ -59,10 +73,13 @@ static int open_library(const char *name) {
     }
     if (bind(lib))
         return 1;
-    snprintf(blas.why, sizeof blas.why, "%s lacks openblas_set_num_threads or the functions cblas_?gemm", name);
+    snprintf(blas.why, sizeof blas.why, "%s is no OpenBLAS, BLIS or MKL with the functions cblas_?gemm", name);
     dlclose(lib);
     return 0;
 }
+
+// libraries are looked for from the last to the first, whose absence is told where there is none.
+static const char *const libraries[] = {"libopenblas.so", "libmkl_rt.so.2", "libblis.so.4", "libblis-mt.so.4", "libopenblas.so.0"};
 
 static void load(void) {
     const char *named = getenv("DISTAFF_BLAS");
@@ -72,8 +89,9 @@ static void load(void) {
         blas.gonum = 1, blas.path = "gonum", blas.config = "in Go";
     else if (named && *named)
         open_library(named);
-    else if (!bind(RTLD_DEFAULT) && !open_library("libopenblas.so.0"))
-        open_library("libopenblas.so");
+    else if (!bind(RTLD_DEFAULT))
+        for (size_t k = sizeof libraries / sizeof *libraries; k-- > 0 && !open_library(libraries[k]);)
+            ;
 }
 
 const char *dst_blas_found(const char **config, const char **why) {

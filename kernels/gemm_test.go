@@ -82,7 +82,7 @@ type product struct {
 
 // productsOf are products of a type, whose number 2 is two.
 func productsOf[T blas.Scalar](typ, two string) (list []product) {
-	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70}} {
+	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70}, {2, 4200, 3}} {
 		for layout := range 4 {
 			m, n, k := size[0], size[1], size[2]
 			a, b := [2]int{k + 1, 1}, [2]int{n + 2, 1}
@@ -117,7 +117,43 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 			list = append(list, product{text, check})
 		}
 	}
+	for _, size := range [][6]int{{2, 600, 2, 3, 3, 200}, {30, 40, 25, 43, 2, 5}, {2, 3, 3, 2, 20, 30}, {2, 3, 2, 1100, 3, 2}, {3, 2, 2, 5, 3, 700}, {1, 7, 3, 1, 2, 2}} {
+		list = append(list, groupedProduct[T](typ, two, size))
+	}
 	return list
+}
+
+// groupedProduct is one whose rows, columns and terms are each those of two variables, which no two strides
+// describe: c(u,q,v,p) += 2 * a(p,s,q,t) * b(u,s,v,t).
+func groupedProduct[T blas.Scalar](typ, two string, size [6]int) product {
+	np, nq, nu, nv, ns, nt := size[0], size[1], size[2], size[3], size[4], size[5]
+	text := fmt.Sprintf("func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n{\n"+
+		" gemm({%[3]d, %[4]d}, {%[5]d, %[6]d}, {%[7]d, %[8]d}) c[0, {1, %[9]d}, {%[10]d, %[3]d}] += a[0, {%[11]d, %[8]d}, {%[12]d, 1}] * b[0, {%[13]d, 1}, {%[14]d, %[8]d}] * %[2]s\n}\n",
+		typ, two, np, nq, nu, nv, ns, nt, nv*np, nq*nv*np, ns*nq*nt, nq*nt, nv*nt, ns*nv*nt)
+	return product{text, func(t *testing.T, leaf Leaf, threads int) {
+		t.Helper()
+		av, bv, cv := integers[T](np*ns*nq*nt, 1), integers[T](nu*ns*nv*nt, 2), integers[T](nu*nq*nv*np, 3)
+		want := slices.Clone(cv)
+		for row := range np * nq {
+			for col := range nu * nv {
+				p, q, u, v := row/nq, row%nq, col/nv, col%nv
+				sum := T(0)
+				for s := range ns {
+					for k := range nt {
+						sum += av[((p*ns+s)*nq+q)*nt+k] * bv[((u*ns+s)*nv+v)*nt+k]
+					}
+				}
+				want[((u*nq+q)*nv+v)*np+p] += 2 * sum
+			}
+		}
+		args := []*tcs.Tensor{{Vals: tcs.Of(cv)}, {Vals: tcs.Of(av)}, {Vals: tcs.Of(bv)}}
+		if err := leaf.Call(context.Background(), args, nil, Env{Threads: threads}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(cv, want) {
+			t.Errorf("%d threads:\n%s", threads, text)
+		}
+	}}
 }
 
 // integers are small whole numbers, of which sums are exact in any order.

@@ -171,7 +171,7 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	}
 	if f.BLASErr != nil {
 		line("note", "BLAS", "%v", f.BLASErr)
-		line("", "", "substitute(...,gemm) computes products by the leaf's own loops")
+		line("", "", "products of dense operands are computed by the leaf's own loops")
 	} else {
 		line("ok", "BLAS", "%s (%s)", f.BLAS, f.BLASConfig)
 	}

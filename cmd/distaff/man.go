@@ -73,7 +73,7 @@ func manOverview(commands []*command) string {
 var environment = [][2]string{
 	{"DISTAFF_CACHE", "the folder of compiled leaves (default: XDG_CACHE_HOME/distaff)"},
 	{"DISTAFF_CC, DISTAFF_CFLAGS", "the C compiler, and further flags for it"},
-	{"DISTAFF_BLAS", "the BLAS of substitute: the path or name of an OpenBLAS, gonum, or none; else one that is linked in, or libopenblas"},
+	{"DISTAFF_BLAS", "the BLAS for products of dense operands: the path or name of an OpenBLAS, BLIS or MKL, gonum, or none; else one that is linked in, or the first that is found"},
 	{"DISTAFF_MPICC, DISTAFF_MPI_WRAPPER", "the MPI compiler that builds the wrapper, or the wrapper itself"},
 	{"DISTAFF_MEMORY_LIMIT", "as --memory-limit"},
 	{"DISTAFF_TMP", "as --tmp (default: TMPDIR)"},

@@ -22,9 +22,9 @@ func product(t ir.Type) string {
 // tileStep adds to a row of a tile of sums the products of one element of A and of one row of a panel of B.
 func tileStep(t ir.Type) string {
 	if !t.IsComplex() {
-		return "            s[r][0] += a[r] * x;\n            s[r][1] += a[r] * y;"
+		return "#pragma GCC unroll 3\n            for (int q = 0; q < vectors; q++)\n                s[r][q] += a[r] * x[q];"
 	}
-	return "            s[r][0] += a[2 * r] * x;\n            s[r][0] -= a[2 * r + 1] * y;\n            s[r][1] += a[2 * r] * y;\n            s[r][1] += a[2 * r + 1] * x;"
+	return "            s[r][0] += a[2 * r] * x[0];\n            s[r][0] -= a[2 * r + 1] * x[1];\n            s[r][1] += a[2 * r] * x[1];\n            s[r][1] += a[2 * r + 1] * x[0];"
 }
 
 // tileValue is the value of a tile of sums in column q of the row at hand.

@@ -1,23 +1,32 @@
 typedef $P dst_lanes_$S __attribute__((vector_size(dst_vector)));
-/* Lanes of a vector; columns of a tile, each of which is two vectors wide: of complex numbers one of each part. */
-enum { dst_lanes_of_$S = dst_vector / (int)sizeof($P), dst_tile_cols_$S = 2 * dst_vector / (int)sizeof($T), dst_parts_$S = (int)(sizeof($T) / sizeof($P)) };
+/* Numbers of an element, lanes of a vector, and a tile of sums: its rows, the vectors of a row, its columns. */
+enum {
+    dst_parts_$S = (int)(sizeof($T) / sizeof($P)),
+    dst_lanes_of_$S = dst_vector / (int)sizeof($P),
+    dst_tile_rows_$S = dst_parts_$S == 1 ? dst_real_rows : dst_complex_rows,
+    dst_tile_vectors_$S = dst_parts_$S == 1 ? dst_real_vectors : 2,
+    dst_tile_cols_$S = dst_tile_vectors_$S * dst_vector / (int)sizeof($T)
+};
 
-/* sums = a*b for a panel a of dst_tile_rows rows and a panel b of dst_tile_cols columns, as they are packed. */
+/* sums = a*b for panels a and b of as many rows and columns as a tile, as they are packed. */
 __attribute__((noinline)) static void dst_gemm_tile_$S(int64_t depth, const $P *a, const $P *b, $P *sums) {
-    enum { lanes = dst_lanes_of_$S };
-    dst_lanes_$S s[dst_tile_rows][2] = {{{0}}};
-    for (int64_t l = 0; l < depth; l++, a += dst_tile_rows * dst_parts_$S, b += 2 * lanes) {
-        const dst_lanes_$S x = *(const dst_lanes_$S *)b, y = *(const dst_lanes_$S *)(b + lanes);
+    enum { rows = dst_tile_rows_$S, vectors = dst_tile_vectors_$S, lanes = dst_lanes_of_$S };
+    dst_lanes_$S s[rows][vectors] = {{{0}}};
+    for (int64_t l = 0; l < depth; l++, a += rows * dst_parts_$S, b += vectors * lanes) {
+        dst_lanes_$S x[vectors];
+#pragma GCC unroll 3
+        for (int q = 0; q < vectors; q++)
+            x[q] = *(const dst_lanes_$S *)(b + q * lanes);
 #pragma GCC unroll 12
-        for (int r = 0; r < dst_tile_rows; r++) {
+        for (int r = 0; r < rows; r++) {
 $L
         }
     }
 #pragma GCC unroll 12
-    for (int r = 0; r < dst_tile_rows; r++) {
-        *(dst_lanes_$S *)(sums + r * 2 * lanes) = s[r][0];
-        *(dst_lanes_$S *)(sums + r * 2 * lanes + lanes) = s[r][1];
-    }
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 3
+        for (int q = 0; q < vectors; q++)
+            *(dst_lanes_$S *)(sums + (r * vectors + q) * lanes) = s[r][q];
 }
 
 /* Adds the first rows and cols of a tile of sums to c. */
@@ -30,11 +39,11 @@ static inline void dst_gemm_add_$S(const $P *sums, int64_t rows, int64_t cols, $
 /* Packs rows [i, i + rows) of terms [l, l + depth) of a into panels, with 0 past the last row. */
 static void dst_gemm_pack_a_$S(const dst_gemm *g, int64_t i, int64_t rows, int64_t l, int64_t depth, $P *to) {
     const $T *a = (const $T *)g->a + i * g->a_row + l * g->a_col;
-    for (int64_t from = 0; from < rows; from += dst_tile_rows, to += depth * dst_tile_rows * dst_parts_$S)
-        for (int64_t r = 0; r < dst_tile_rows; r++)
+    for (int64_t from = 0; from < rows; from += dst_tile_rows_$S, to += depth * dst_tile_rows_$S * dst_parts_$S)
+        for (int64_t r = 0; r < dst_tile_rows_$S; r++)
             for (int64_t k = 0; k < depth; k++) {
                 const $T x = from + r < rows ? a[(from + r) * g->a_row + k * g->a_col] : 0;
-                __builtin_memcpy(to + (k * dst_tile_rows + r) * dst_parts_$S, &x, sizeof x);
+                __builtin_memcpy(to + (k * dst_tile_rows_$S + r) * dst_parts_$S, &x, sizeof x);
             }
 }
 
@@ -54,14 +63,14 @@ $B
 /* Computes g by tiles of panels: of B some columns of as many terms as tiles have, of A some rows of these.
  * Returns 1 where there is no memory for them. */
 static int dst_gemm_loops_$S(dst_env *env, const dst_gemm *g) {
-    enum { cols = dst_tile_cols_$S, parts = dst_parts_$S };
+    enum { tall = dst_tile_rows_$S, cols = dst_tile_cols_$S, parts = dst_parts_$S };
     const int64_t wide = g->n < dst_some_cols ? g->n : dst_some_cols, most = g->k < dst_depth ? g->k : dst_depth;
     const int64_t size = ((wide + cols - 1) / cols * cols + dst_some_rows) * most * parts + dst_vector;
     $P *memory = dst_alloc(env, size, sizeof($P), 0);
     if (!memory)
         return 1;
     $P *b = ($P *)(((__UINTPTR_TYPE__)memory + dst_vector - 1) / dst_vector * dst_vector);
-    $P sums[dst_tile_rows * cols * parts] __attribute__((aligned(dst_vector)));
+    $P sums[tall * cols * parts] __attribute__((aligned(dst_vector)));
     for (int64_t j = 0; j < g->n; j += wide)
         for (int64_t l = 0; l < g->k; l += dst_depth) {
             const int64_t width = g->n - j < wide ? g->n - j : wide, depth = g->k - l < dst_depth ? g->k - l : dst_depth;
@@ -71,9 +80,13 @@ static int dst_gemm_loops_$S(dst_env *env, const dst_gemm *g) {
                 const int64_t height = g->m - i < dst_some_rows ? g->m - i : dst_some_rows;
                 dst_gemm_pack_a_$S(g, i, height, l, depth, a);
                 for (int64_t q = 0; q < width; q += cols)
-                    for (int64_t r = 0; r < height; r += dst_tile_rows) {
+                    for (int64_t r = 0; r < height; r += tall) {
                         $T *c = ($T *)g->c + (i + r) * g->c_row + (j + q) * g->c_col;
-                        const int64_t rows = height - r < dst_tile_rows ? height - r : dst_tile_rows, left = width - q < cols ? width - q : cols;
+                        const int64_t rows = height - r < tall ? height - r : tall, left = width - q < cols ? width - q : cols;
+                        if (g->c_col == 1)
+                            for (int64_t x = 0; x < rows; x++)
+                                for (int64_t y = 0; y < left; y += 64 / (int64_t)sizeof($T))
+                                    __builtin_prefetch(c + x * g->c_row + y, 1);
                         dst_gemm_tile_$S(depth, a + r * depth * parts, b + q * depth * parts, sums);
                         if (left == cols && g->c_col == 1)
                             dst_gemm_add_$S(sums, rows, cols, c, g->c_row, 1);
@@ -124,6 +137,29 @@ static void dst_gemm_scatter_$S($T *c, const $T *block, const int64_t *row, int6
     }
 }
 
+static int dst_gemm_box_$S(dst_env *env, const dst_product_$S *p, int64_t i, int64_t m, int64_t j, int64_t n);
+
+/* Computes rows [i, i + m) and columns [j, j + n) of p, product by product for each coordinate of the first dimension
+ * of rows (axis = 0), of cols (1) or of terms (2). Returns 1 where there is no memory. */
+static int dst_gemm_each_$S(dst_env *env, const dst_product_$S *p, int axis, int64_t i, int64_t m, int64_t j, int64_t n) {
+    const dst_axis *x = axis == 0 ? &p->rows : axis == 1 ? &p->cols : &p->terms;
+    const dst_axis inner = dst_inner(x);
+    const int64_t size = dst_extent(&inner), from = axis == 0 ? i : axis == 1 ? j : 0, to = axis == 0 ? i + m : axis == 1 ? j + n : dst_extent(x);
+    dst_product_$S q = *p;
+    *(axis == 0 ? &q.rows : axis == 1 ? &q.cols : &q.terms) = inner;
+    for (int64_t at = from; at < to;) {
+        const int64_t outer = at / size, begin = at % size, count = (outer + 1) * size < to ? size - begin : to - at;
+        const int64_t first = outer * x->dim[0].p, second = outer * x->dim[0].q;
+        q.a = p->a + (axis == 1 ? 0 : first);
+        q.b = p->b + (axis == 0 ? 0 : axis == 1 ? first : second);
+        q.c = p->c + (axis == 2 ? 0 : second);
+        if (dst_gemm_box_$S(env, &q, axis == 0 ? begin : i, axis == 0 ? count : m, axis == 1 ? begin : j, axis == 1 ? count : n))
+            return 1;
+        at += count;
+    }
+    return 0;
+}
+
 /* Computes rows [i, i + m) and columns [j, j + n) of p: of matrices that are stored by rows or columns
  * as they lie, of others by blocks that are packed so. Returns 1 where there is no memory. */
 static int dst_gemm_box_$S(dst_env *env, const dst_product_$S *p, int64_t i, int64_t m, int64_t j, int64_t n) {
@@ -137,6 +173,12 @@ static int dst_gemm_box_$S(dst_env *env, const dst_product_$S *p, int64_t i, int
         const dst_gemm g = {$K, m, n, k, p->alpha, p->a + i * r.p, r.p, t.p, p->b + j * s.p, t.q, s.p, p->c + i * r.q + j * s.q, r.q, 1};
         return dst_gemm_one_$S(env, &g);
     }
+    if (dst_loops(&p->rows, n))
+        return dst_gemm_each_$S(env, p, 0, i, m, j, n);
+    if (dst_loops(&p->cols, m))
+        return dst_gemm_each_$S(env, p, 1, i, m, j, n);
+    if (p->terms.count > 1 && k / p->terms.dim[0].n >= dst_block_terms)
+        return dst_gemm_each_$S(env, p, 2, i, m, j, n);
     const int64_t most_m = m < dst_block ? m : dst_block, most_n = n < dst_block ? n : dst_block, most_k = k < dst_block_terms ? k : dst_block_terms;
     const int64_t size = most_m * most_k + most_k * most_n + most_m * most_n, places = 2 * (most_m + most_n + most_k);
     $T *a = dst_alloc(env, size, sizeof($T), 0);

@@ -1,15 +1,16 @@
-/* The bytes of a vector register, the rows of a tile of sums that stays in registers, two vectors wide, and
- * how many terms its sums have before they are added to memory: so many rows of a panel of
- * B, as wide as the tile, stay in a first-level cache. */
+/* The bytes of a vector register; the rows of a tile of sums that stays in registers, and the vectors of a row, of
+ * real and of complex numbers, whose parts have a vector each. */
 #if defined(__AVX512F__)
-enum { dst_vector = 64, dst_tile_rows = 12, dst_depth = 192 };
+enum { dst_vector = 64, dst_real_rows = 8, dst_real_vectors = 3, dst_complex_rows = 12 };
 #elif defined(__AVX__)
-enum { dst_vector = 32, dst_tile_rows = 6, dst_depth = 256 };
+enum { dst_vector = 32, dst_real_rows = 6, dst_real_vectors = 2, dst_complex_rows = 6 };
 #else
-enum { dst_vector = 16, dst_tile_rows = 6, dst_depth = 256 };
+enum { dst_vector = 16, dst_real_rows = 6, dst_real_vectors = 2, dst_complex_rows = 6 };
 #endif
-/* How many rows of A stay in a second-level cache, and how many columns of B in the last one. */
-enum { dst_some_rows = 20 * dst_tile_rows, dst_some_cols = 4096 };
+/* How many terms the sums of a tile have before they are added to memory: the rows of a panel of B, as wide as the
+ * tile, that stay in a first-level cache. How many rows of A stay in a second-level cache, a multiple of those of
+ * all tiles, and how many columns of B in the last one. */
+enum { dst_depth = 256, dst_some_rows = 240, dst_some_cols = 4096 };
 /* The most extents along rows, columns or terms, and the most rows, columns or terms of a block that is packed. */
 enum { dst_most_dims = 32, dst_block = 1024, dst_block_terms = 512 };
 
@@ -58,6 +59,23 @@ static dst_axis dst_axis_of(const dst_dim *d, int32_t count) {
     if (x.count == 0)
         x.dim[x.count++] = (dst_dim){1, 1, 1};
     return x;
+}
+
+/* The coordinates of an axis without its first dimension, which are those of one coordinate of that. */
+static dst_axis dst_inner(const dst_axis *x) {
+    dst_axis inner = {x->count - 1, {{0, 0, 0}}};
+    for (int32_t k = 0; k < inner.count; k++)
+        inner.dim[k] = x->dim[k + 1];
+    return inner;
+}
+
+/* Whether the first of several dimensions is better a loop around products: what each of these has to pack of the
+ * other matrix, which has n coordinates of its own, is no more than would be packed to do without. */
+static int dst_loops(const dst_axis *x, int64_t n) {
+    if (x->count < 2)
+        return 0;
+    const int64_t inner = dst_extent(x) / x->dim[0].n;
+    return inner >= dst_block || inner >= n;
 }
 
 /* Where coordinates from on, count of them, are in the first matrix (second = 0) or in the second one. */
