@@ -55,8 +55,11 @@ func (t tally) travel(it jobfile.Item, tensor string, c stats.Comm) {
 	}
 }
 
-// route counts what goes of a tensor from one rank to another.
+// route counts what goes of a tensor from one rank, or from Others, to another.
 func (t tally) route(it jobfile.Item, tensor string, from, to int, bytes int64) {
+	if from >= routed {
+		from = Others
+	}
 	if to < routed && from != to && bytes > 0 {
 		t[count{it, route, tensor, to, from}] += bytes
 	}
