@@ -27,7 +27,7 @@ how often it runs, and what all of the file sends. Repeats count with all of the
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
-			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page that a browser shows: the ranks, which of them owns which block, what travels at each step, and what each rank does; a job file's has a section for each statement")}),
+			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page that a browser shows: the ranks, which of them owns which block, what travels before, in and after each step, and what each rank does; a job file's has a section for each statement")}),
 		action: planAction,
 	}
 }

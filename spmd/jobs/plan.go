@@ -52,15 +52,15 @@ type PlannedTransfer struct {
 	Routes []Route `json:"routes,omitempty"`
 }
 
-// Route is what goes of a tensor from one rank to another.
+// Route is what goes of a tensor from one rank, or from Others, to another.
 type Route struct {
 	From  int   `json:"from"`
 	To    int   `json:"to"`
 	Bytes int64 `json:"bytes"`
 }
 
-// routed is how many ranks, the first ones, have their routes told.
-const routed = 64
+// routed is how many ranks, the first ones, have their routes told, and Others stands for those behind them.
+const routed, Others = 64, -1
 
 // Planner plans a statement for the ranks, and gives use what it would do before anything is
 // closed.
@@ -343,6 +343,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	c := newComm(x.ranks)
 	switch {
 	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
+		others := int64(0) // bytes of ranks whose routes are not told
 		for n, box := range h.Blocks.Boxes {
 			r := box[h.Blocks.Modes[0]]
 			own := bytes / max(h.Blocks.Dims[h.Blocks.Modes[0]], 1) * (r[1] - r[0])
@@ -350,9 +351,16 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 			if own > 0 {
 				c.MessagesSent[n] = 1
 			}
+			if n >= routed {
+				others += own
+				continue
+			}
 			for to := range min(x.ranks, routed) {
 				x.tally.route(it, name, n, to, own)
 			}
+		}
+		for to := range min(x.ranks, routed) {
+			x.tally.route(it, name, Others, to, others)
 		}
 	default:
 		if h != nil {

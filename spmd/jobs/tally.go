@@ -44,9 +44,12 @@ func (t tally) travel(it jobfile.Item, tensor string, c *stats.Comm) {
 	t[count{item: it, what: carries, tensor: tensor, comm: c}]++
 }
 
-// route counts what goes of a tensor from one of the first ranks to another.
+// route counts what goes of a tensor from one rank, or from Others, to another.
 func (t tally) route(it jobfile.Item, tensor string, from, to int, bytes int64) {
-	if from < routed && to < routed && from != to && bytes > 0 {
+	if from >= routed {
+		from = Others
+	}
+	if to < routed && from != to && bytes > 0 {
 		t[count{item: it, what: route, tensor: tensor, from: from, to: to}] += bytes
 	}
 }

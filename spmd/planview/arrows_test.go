@@ -210,3 +210,29 @@ print a
 	}
 	checkStages(t, root)
 }
+
+// TestTransferOthers: of more ranks than are drawn the routes to the first ones are told, those from all others as one.
+func TestTransferOthers(t *testing.T) {
+	p := fileOf(t, `tensor B(200, 200): dd place (x,y) -> M(x) from dense
+place B (x,y) -> M(y)
+s = B(i,j)
+print s
+`, 100, nil)
+	received := make([]int64, 100)
+	others := 0
+	for _, r := range p.Items[0].Moves[0].Routes {
+		if received[r.To] += r.Bytes; r.From == jobs.Others {
+			others++
+		}
+	}
+	if !slices.Equal(received[:DrawnRanks], p.Items[0].Comm.BytesReceived[:DrawnRanks]) || others != DrawnRanks || slices.Max(received[DrawnRanks:]) != 0 {
+		t.Errorf("the routes bring %d, %d of them from others; ranks receive %d", received, others, p.Items[0].Comm.BytesReceived)
+	}
+	root := drawn(t, p)
+	if n, want := len(root.find("<section")[0].find("arrow")), min(DrawnRanks*DrawnRanks, momentArrows); n != want {
+		t.Errorf("%d arrows, want %d", n, want)
+	}
+	if !strings.Contains(root.all(), "from ranks that are not drawn") {
+		t.Error("no line tells of the ranks that are not drawn")
+	}
+}

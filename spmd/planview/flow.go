@@ -112,7 +112,11 @@ func (x *flow) placed() moment {
 func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 	m.moves = append(m.moves, move{block: v.PlannedBlock, from: x.rank(v.From), to: x.rank(v.To)})
 	if len(m.lines) < momentArrows {
-		m.lines = append(m.lines, fmt.Sprintf("rank %d gets %s from rank %d", v.To, x.block(v.PlannedBlock), v.From))
+		from := "ranks that are not drawn"
+		if v.From != jobs.Others {
+			from = fmt.Sprintf("rank %d", v.From)
+		}
+		m.lines = append(m.lines, fmt.Sprintf("rank %d gets %s from %s", v.To, x.block(v.PlannedBlock), from))
 	}
 }
 
