@@ -16,6 +16,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
+// unnamed leaves forms as they are, for numbers.
+func unnamed(_ string, f provenance.Form) provenance.Form { return f }
+
 // size is the symbol of a variable's size.
 type size string
 
@@ -79,7 +82,7 @@ func (v *visits) narrow(f *cin.Forall, c *provenance.Component) {
 	v.natural++
 	n := v.narrowed[c.Top]
 	if n == nil {
-		n = v.g.Narrow(c, v.span, provenance.Unnamed)
+		n = v.g.Narrow(c, v.span, unnamed)
 	}
 	if n.Leaf != f.Var {
 		v.t.Fatalf("a loop over %s where %s is next", f.Var, n.Leaf)
@@ -116,13 +119,13 @@ func (v *visits) count(f *cin.Forall, c *provenance.Component) {
 		}
 		for _, r := range v.g.Relations() {
 			if s.N[r.From[0]] != nil {
-				s.Count(&r, provenance.Unnamed)
+				s.Count(&r, unnamed)
 			}
 		}
 	}
 	end, sure := s.N[f.Var], map[string]bool{}
 	if len(s.Value) == len(c.Leaves)-1 {
-		end, sure = s.Reach(f.Var, end, provenance.Unnamed)
+		end, sure = s.Reach(f.Var, end, unnamed)
 	}
 	for x := range v.number(end) {
 		next := s.Bind(f.Var, provenance.Const(x))
@@ -140,7 +143,7 @@ func (v *visits) recover(s *provenance.Counting, sure map[string]bool, c *proven
 		if s.N[r.From[0]] == nil {
 			continue
 		}
-		guarded := s.Recover(&r, sure, provenance.Unnamed)
+		guarded := s.Recover(&r, sure, unnamed)
 		past := v.number(s.Value[r.From[0]]) >= v.number(s.N[r.From[0]])
 		if guarded && past {
 			return false

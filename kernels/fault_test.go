@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ int broken(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
         case 1: *(volatile int64_t *)64 = 1; break;
         case 2: abort();
         case 3: for (;;) p[0]++;
-        case 4: for (;;) { void *b = env->alloc(env, 1000, 0); env->release(env, b, 1000); }
+        case 4: p[0] = 1; for (;;) { void *b = env->alloc(env, 1000, 0); env->release(env, b, 1000); }
         case 5: p[(int64_t)1 << 44] = 1; break;
         }
     return 0;
@@ -80,8 +81,9 @@ func faultChild(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := []int64{0}
 	call := func(what int64) error {
-		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt([]int64{0})}, [][2]int64{{what, 0}}, Env{Threads: threads, What: "a = b"})
+		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(begun)}, [][2]int64{{what, 0}}, Env{Threads: threads, What: "a = b"})
 	}
 	if err := call(0); err != nil {
 		t.Fatal(err)
@@ -90,7 +92,9 @@ func faultChild(t *testing.T, kind string) {
 	done := make(chan error, 1)
 	go func() { done <- call(faultKinds[kind]) }()
 	if want == 0 {
-		time.Sleep(100 * time.Millisecond)
+		for atomic.LoadInt64(&begun[0]) == 0 { // the leaf stores to it before it goes on for ever
+			time.Sleep(time.Millisecond)
+		}
 		for Stop() > 0 {
 			time.Sleep(time.Millisecond)
 		}

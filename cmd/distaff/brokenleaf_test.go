@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,22 @@ func brokenCompiler(t *testing.T, dir, line string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// saying is a line of C by which a leaf makes a file as it begins.
+func saying(file string) string {
+	return fmt.Sprintf(`{ extern int creat(const char *, unsigned); creat("%s", 0600); }`, file)
+}
+
+// begun waits until there is a file that a leaf makes.
+func begun(t *testing.T, file string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+	}
+	t.Error("no leaf has begun within a minute")
 }
 
 // TestBrokenLeaf: a leaf that faults though no input has changed is a bug that names its
@@ -53,7 +70,8 @@ func TestBrokenLeaf(t *testing.T) {
 			if out, err := distaffCommand(t, dir, "run", "A(i,j) = G(i,j)", "-g=G:uniform:100000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:a.tcs").CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			compiler := brokenCompiler(t, t.TempDir(), c.line)
+			running := filepath.Join(t.TempDir(), "running")
+			compiler := brokenCompiler(t, t.TempDir(), saying(running)+" "+c.line)
 			if c.spoil != nil && !c.later {
 				c.spoil(t, in)
 			}
@@ -72,7 +90,7 @@ func TestBrokenLeaf(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.later {
-				time.Sleep(1500 * time.Millisecond)
+				begun(t, running)
 				c.spoil(t, in)
 			}
 			timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })

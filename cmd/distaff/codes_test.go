@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"distaff/spmd/comm/mpi/mpitest"
 )
@@ -118,15 +117,11 @@ func interrupted(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 		for _, whom := range []string{"a rank", "the launcher"} {
 			t.Run(fmt.Sprintf("%s/%v to %s", l.Name, sig, whom), func(t *testing.T) {
 				argv := l.Argv(2, append([]string{distaff}, append(append([]string{}, spmv[:6]...), "-o=y:interrupted-"+l.Name+".tns", "--repeat=2000000000")...)...)
-				r := launchIn(t, dir, argv, nil, func(cmd *exec.Cmd) {
-					var ids []int
-					for range 600 {
-						if ids = children(cmd.Process.Pid, "distaff"); len(ids) == 2 {
-							break
-						}
-						time.Sleep(20 * time.Millisecond)
-					}
-					time.Sleep(time.Second)
+				running := filepath.Join(t.TempDir(), "running")
+				compiler := brokenCompiler(t, t.TempDir(), saying(running))
+				r := launchIn(t, dir, argv, []string{"DISTAFF_CC=" + compiler}, func(cmd *exec.Cmd) {
+					begun(t, running)
+					ids := children(cmd.Process.Pid, "distaff")
 					if whom == "a rank" && len(ids) == 2 {
 						syscall.Kill(ids[1], sig)
 					} else {

@@ -254,16 +254,15 @@ func killedRank(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 		t.Fatal(err)
 	}
 	argv := l.Argv(2, distaff, "run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--repeat=2000000000", "-o=y:"+old)
-	r := launchIn(t, dir, argv, nil, func(cmd *exec.Cmd) {
-		for range 600 {
-			if ranks := children(cmd.Process.Pid, "distaff"); len(ranks) == 2 {
-				time.Sleep(700 * time.Millisecond)
-				syscall.Kill(ranks[1], syscall.SIGKILL)
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
+	running := filepath.Join(t.TempDir(), "running")
+	compiler := brokenCompiler(t, t.TempDir(), saying(running))
+	r := launchIn(t, dir, argv, []string{"DISTAFF_CC=" + compiler}, func(cmd *exec.Cmd) {
+		begun(t, running)
+		if ranks := children(cmd.Process.Pid, "distaff"); len(ranks) == 2 {
+			syscall.Kill(ranks[1], syscall.SIGKILL)
+			return
 		}
-		t.Error("the ranks do not start")
+		t.Error("there are not two ranks")
 		cmd.Process.Kill()
 	})
 	if r.Code == 0 {

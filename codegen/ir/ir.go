@@ -36,6 +36,7 @@
 //	parseexpr.go    and its expressions
 //	verify.go       the rules of statements,
 //	verifyexpr.go   of expressions,
+//	verifyloop.go   of loops, and what is made in them,
 //	verifytable.go  of tables, sorts and bitmaps,
 //	verifygpu.go    and of a GPU's loops and statements
 package ir

@@ -86,7 +86,7 @@ func (p *parser) name() string {
 }
 
 func (p *parser) typ() Type {
-	t := TypeByName(p.tok.text)
+	t := typeByName(p.tok.text)
 	if p.tok.kind != tokName || t == Invalid {
 		p.failf("got %s, want a type", p.tok)
 	}

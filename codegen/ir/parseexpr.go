@@ -94,7 +94,7 @@ func (p *parser) primary() Expr {
 		s.Key = p.expr()
 		p.expect(")")
 		return s
-	case p.tok.kind == tokName && TypeByName(p.tok.text) != Invalid:
+	case p.tok.kind == tokName && typeByName(p.tok.text) != Invalid:
 		return p.cast()
 	}
 	return p.named()

@@ -15,8 +15,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
 
-// TypeByName is the inverse of String; Invalid for a name that is no type.
-func TypeByName(s string) Type {
+// typeByName is the inverse of String; Invalid for a name that is no type.
+func typeByName(s string) Type {
 	for t := Bool; int(t) < len(typeNames); t++ {
 		if typeNames[t] == s {
 			return t

@@ -91,37 +91,6 @@ type verifier struct {
 	at          Stmt
 }
 
-// verifyLoop is a loop, or a launch, around the statement at hand.
-type verifyLoop struct {
-	kind    ForKind
-	launch  bool
-	ordered *Ordered // that stands where it may
-	reduce  []*Var
-	outer   *verifyLoop // the loop around it
-}
-
-// within tells whether l is outer or in it.
-func (l *verifyLoop) within(outer *verifyLoop) bool {
-	for ; l != nil; l = l.outer {
-		if l == outer {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *verifyLoop) guarded() bool {
-	return l.launch || l.kind == Parallel || l.kind == Vector || l.kind.OnGPU()
-}
-
-// String is what an error calls the loop.
-func (l *verifyLoop) String() string {
-	if l.launch {
-		return "launch"
-	}
-	return l.kind.String() + " loop"
-}
-
 func (v *verifier) run() error {
 	if v.f.Body == nil {
 		return errors.New("no body")
@@ -224,14 +193,6 @@ func (v *verifier) introduce(x *Var, k varKind) error {
 	}
 	v.visible[x] = k
 	v.home[x] = v.innermost()
-	return nil
-}
-
-// innermost is the innermost loop around the statement at hand, or nil.
-func (v *verifier) innermost() *verifyLoop {
-	if n := len(v.loops); n > 0 {
-		return v.loops[n-1]
-	}
 	return nil
 }
 
@@ -554,55 +515,4 @@ func (v *verifier) fail(s *Fail) error {
 		}
 	}
 	return nil
-}
-
-func (v *verifier) loop(s *For) error {
-	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), want(Int64, s.V, "loop variable")); err != nil {
-		return err
-	}
-	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Lanes {
-		return fmt.Errorf("step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step, s.Factor, s.Chunk, s.Kind)
-	}
-	if s.Factor != 0 && s.Kind != Unrolled {
-		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
-	}
-	l := &verifyLoop{kind: s.Kind, reduce: s.Reduce}
-	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {
-		l.ordered = OrderedOf(s)
-	}
-	for _, x := range s.Reduce {
-		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
-			return fmt.Errorf("%s cannot be reduced: want a number declared outside", x.Name)
-		}
-	}
-	if err := v.nested(s); err != nil {
-		return err
-	}
-	if err := v.introduce(s.V, fixed); err != nil {
-		return err
-	}
-	if err := v.inLoop(l, s.Body, s.V); err != nil {
-		return err
-	}
-	delete(v.visible, s.V)
-	return nil
-}
-
-func (v *verifier) orderedSection(s *Ordered) error {
-	if n := len(v.loops); n == 0 || v.loops[n-1].ordered != s {
-		return errors.New("an ordered section that is not the only one in the body of a parallel(dynamic, 1) loop")
-	}
-	return v.block(s.Body)
-}
-
-// inLoop verifies the body of a loop, or a launch, that has variables of its own.
-func (v *verifier) inLoop(l *verifyLoop, b *Block, own ...*Var) error {
-	l.outer = v.innermost()
-	for _, x := range own {
-		v.home[x] = l
-	}
-	v.loops = append(v.loops, l)
-	err := v.block(b)
-	v.loops = v.loops[:len(v.loops)-1]
-	return err
 }

@@ -4,9 +4,6 @@ package provenance
 // is named. The name says what it is, such as i_n for the number of i's values.
 type Namer func(name string, f Form) Form
 
-// Unnamed leaves forms as they are, for numbers.
-func Unnamed(_ string, f Form) Form { return f }
-
 // Range is the values of a variable that the loops so far leave, from Lo up to Hi.
 type Range struct {
 	Lo, Hi Form

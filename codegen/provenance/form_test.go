@@ -5,6 +5,9 @@ import (
 	"testing"
 )
 
+// unnamed leaves forms as they are, for numbers.
+func unnamed(_ string, f Form) Form { return f }
+
 type named string
 
 func (n named) String() string { return string(n) }
@@ -60,11 +63,11 @@ func TestTiles(t *testing.T) {
 		{Divide, 300, Range{Const(0), Const(2), 2}, "2 of 2: 0:1 1:2"},
 	} {
 		r := &Relation{Kind: c.kind, From: []string{"i"}, To: []string{"i0", "i1"}, N: c.n}
-		tiling, numbers := r.Tile(c.of, TileOptions{}, Unnamed)
+		tiling, numbers := r.Tile(c.of, TileOptions{}, unnamed)
 		none := func(Symbol) int64 { t.Fatal("a symbol"); return 0 }
 		got := fmt.Sprintf("%d of %d:", Eval(numbers.Hi, none), numbers.Size)
 		for k := range Eval(numbers.Hi, none) {
-			in := tiling.At(Const(k), Unnamed)
+			in := tiling.At(Const(k), unnamed)
 			lo, hi := Eval(in.Lo, none), Eval(in.Hi, none)
 			if edge := Eval(tiling.Edge(Const(k)), none); edge != lo {
 				t.Errorf("%v of %v: tile %d begins at %d, and its edge is %d", r, c.of, k, lo, edge)

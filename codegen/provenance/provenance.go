@@ -240,11 +240,8 @@ func (g *Graph) FullyDerived(v string) []string {
 	return out
 }
 
-// InPosition tells whether v runs over positions: on its way back the nearest
+// PositionsOf is the access whose positions v runs over, or "": on its way back the nearest
 // of pos and coord is a pos, and it is not the outer part of a split since.
-func (g *Graph) InPosition(v string) bool { return g.PositionsOf(v) != "" }
-
-// PositionsOf is the access whose positions v runs over, or "".
 func (g *Graph) PositionsOf(v string) string {
 	for r := g.MadeBy(v); r != nil; r = g.MadeBy(r.From[0]) {
 		switch {
@@ -384,7 +381,7 @@ func (g *Graph) Picture(vars []string) string {
 		}
 		seen[v] = true
 		color := ""
-		if g.InPosition(v) {
+		if g.PositionsOf(v) != "" {
 			color = ", color=blue, fontcolor=blue"
 		}
 		fmt.Fprintf(&b, "  %q [shape=ellipse%s];\n", v, color)

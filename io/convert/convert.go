@@ -26,9 +26,9 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// DefaultKinds are the levels of a file that is not .tcs: dense for a dense
+// defaultKinds are the levels of a file that is not .tcs: dense for a dense
 // file, else s, ds, sss, ... by its order.
-func DefaultKinds(order int, dense bool) string {
+func defaultKinds(order int, dense bool) string {
 	switch {
 	case dense:
 		return strings.Repeat("d", order)
@@ -46,7 +46,7 @@ func Formatted(in coo.Stream) (kinds string, modes []int) {
 	}
 	dims, _ := in.Dims()
 	d, ok := in.(coo.Densed)
-	return DefaultKinds(len(dims), ok && d.Dense()), tcs.Identity(len(dims))
+	return defaultKinds(len(dims), ok && d.Dense()), tcs.Identity(len(dims))
 }
 
 // File converts the file in to the file out, in the memory that opt.Write.Limit
@@ -58,7 +58,7 @@ func File(in, out string, opt Options) error {
 	if opt.Read.Limit == 0 {
 		opt.Read.Limit = opt.Write.Limit.Max()
 	}
-	if err := CanWrite(out); err != nil {
+	if err := canWrite(out); err != nil {
 		return err
 	}
 	target, err := FormatOf(out)

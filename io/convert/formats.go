@@ -149,8 +149,8 @@ func (f *Format) holds(path string, order int) error {
 	return errorf(path, "a %s file holds at most %d modes, and the tensor has %d: .tns and .tcs hold any number", f.Name, f.MaxOrder, order)
 }
 
-// CanWrite refuses a path whose ending is no writable format's.
-func CanWrite(path string) error {
+// canWrite refuses a path whose ending is no writable format's.
+func canWrite(path string) error {
 	f, err := formatOf(path, writable)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func CanWrite(path string) error {
 
 // Writable refuses a path to which a tensor of that order can't be written.
 func Writable(path string, order int) error {
-	if err := CanWrite(path); err != nil {
+	if err := canWrite(path); err != nil {
 		return err
 	}
 	f, err := FormatOf(path)

@@ -44,7 +44,7 @@ func TestEveryFormat(t *testing.T) {
 			readertest.Sort(in.Entries)
 			want := stored(in.Entries)
 			first, path := filepath.Join(dir, "in.tcs"), filepath.Join(dir, "out"+f.Exts[0])
-			if err := coo.AssembleFile(first, in, coo.Spec{Kinds: DefaultKinds(order, false), Modes: tcs.Identity(order), Name: "in"}, coo.Config{}); err != nil {
+			if err := coo.AssembleFile(first, in, coo.Spec{Kinds: defaultKinds(order, false), Modes: tcs.Identity(order), Name: "in"}, coo.Config{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := File(first, path, Options{}); err != nil {

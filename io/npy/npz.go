@@ -28,7 +28,7 @@ func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := NewNpz(src, opt)
+	s, err := newNpz(src, opt)
 	if err != nil {
 		src.Close()
 		return nil, err
@@ -36,8 +36,8 @@ func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 	return s, nil
 }
 
-// NewNpz reads src, which the stream owns from then on.
-func NewNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
+// newNpz reads src, which the stream owns from then on.
+func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if err := isZip(src); err != nil {
 		return nil, err
 	}

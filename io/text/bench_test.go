@@ -49,7 +49,7 @@ func BenchmarkParse(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			defer cpuRate(b, len(text))()
 			for b.Loop() {
-				p := NewPipe(io.NopCloser(bytes.NewReader(text)), "x", 1, BlockSize, func(blk *Block) { l.Parse(blk); blk.SetMax() })
+				p := newPipe(io.NopCloser(bytes.NewReader(text)), "x", 1, BlockSize, func(blk *Block) { l.Parse(blk); blk.SetMax() })
 				n := 0
 				for {
 					blk, err := p.Next()

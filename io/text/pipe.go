@@ -38,10 +38,10 @@ type Pipe struct {
 	last  *Block
 }
 
-// NewPipe starts reading r, which it closes when it is done, and parsing by
+// newPipe starts reading r, which it closes when it is done, and parsing by
 // parse in the given number of goroutines. A block has about size bytes, and
 // more where a line is longer. name is for messages.
-func NewPipe(r io.ReadCloser, name string, threads, size int, parse func(*Block)) *Pipe {
+func newPipe(r io.ReadCloser, name string, threads, size int, parse func(*Block)) *Pipe {
 	n := threads + 2
 	p := &Pipe{queue: make(chan *Block, n), free: make(chan *Block, n), quit: make(chan struct{})}
 	for range n {

@@ -218,7 +218,7 @@ func (e *Entries) open() error {
 		// A block and what is parsed from it take about five times its text.
 		size = min(size, max(e.Opt.Limit/int64(20*(threads+2)), 1<<14))
 	}
-	e.pipe = NewPipe(r, e.Src.Name, threads, int(size), e.Parse)
+	e.pipe = newPipe(r, e.Src.Name, threads, int(size), e.Parse)
 	e.line = e.Line
 	return nil
 }

@@ -55,7 +55,7 @@ type Config struct {
 func FromEnv(getenv func(string) string) (Config, error) {
 	cfg := Config{Compiler: getenv("DISTAFF_CC"), Path: getenv("PATH"), Tmp: getenv("DISTAFF_TMP")}
 	var err error
-	if cfg.UserFlags, err = SplitFlags(getenv("DISTAFF_CFLAGS")); err != nil {
+	if cfg.UserFlags, err = splitFlags(getenv("DISTAFF_CFLAGS")); err != nil {
 		return cfg, fmt.Errorf("DISTAFF_CFLAGS: %w", err)
 	}
 	cfg.Cache, err = DefaultRoot(getenv)
@@ -78,7 +78,7 @@ type Builder struct {
 // a Compiler that the user named and that is not there (a FindError); a machine
 // without any compiler is one only once something has to be compiled.
 func New(cfg Config) (*Builder, error) {
-	if err := CheckCPU(cfg.CPU); err != nil {
+	if err := checkCPU(cfg.CPU); err != nil {
 		return nil, err
 	}
 	if cfg.Flags == nil {

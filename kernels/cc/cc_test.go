@@ -80,15 +80,15 @@ func TestSplitFlags(t *testing.T) {
 		{`'a`, nil, "unclosed"},
 		{`a\`, nil, "backslash"},
 	} {
-		got, err := SplitFlags(c.in)
+		got, err := splitFlags(c.in)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("SplitFlags(%q): error %v, want one about %q", c.in, err, c.err)
+				t.Errorf("splitFlags(%q): error %v, want one about %q", c.in, err, c.err)
 			}
 			continue
 		}
 		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("SplitFlags(%q) = %q, %v, want %q", c.in, got, err, c.want)
+			t.Errorf("splitFlags(%q) = %q, %v, want %q", c.in, got, err, c.want)
 		}
 	}
 }
@@ -151,12 +151,12 @@ func TestFind(t *testing.T) {
 
 func TestCPU(t *testing.T) {
 	for _, cpu := range []string{"", Native, NoCPU} {
-		if err := CheckCPU(cpu); err != nil || !Runs(cpu) {
-			t.Errorf("%q: CheckCPU %v, Runs %v", cpu, err, Runs(cpu))
+		if err := checkCPU(cpu); err != nil || !Runs(cpu) {
+			t.Errorf("%q: checkCPU %v, Runs %v", cpu, err, Runs(cpu))
 		}
 	}
-	if err := CheckCPU("pentium"); err == nil || !strings.Contains(err.Error(), "want native") {
-		t.Errorf("CheckCPU(pentium) = %v", err)
+	if err := checkCPU("pentium"); err == nil || !strings.Contains(err.Error(), "want native") {
+		t.Errorf("checkCPU(pentium) = %v", err)
 	}
 	if cpuIdentity() == "" || CPUKind(Native) != CPUKind("") {
 		t.Errorf("native is %q and %q of %q", CPUKind(Native), CPUKind(""), cpuIdentity())
@@ -165,8 +165,8 @@ func TestCPU(t *testing.T) {
 	if l := levels(); !reflect.DeepEqual(l, Levels[len(Levels)-len(l):]) {
 		t.Errorf("levels %v", l)
 	}
-	if err := CheckCPU("x86-64-v3"); (err == nil) != (runtime.GOARCH == "amd64") {
-		t.Errorf("CheckCPU(x86-64-v3) on %s: %v", runtime.GOARCH, err)
+	if err := checkCPU("x86-64-v3"); (err == nil) != (runtime.GOARCH == "amd64") {
+		t.Errorf("checkCPU(x86-64-v3) on %s: %v", runtime.GOARCH, err)
 	}
 	// The kernel's own list of features agrees with ours.
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil && runtime.GOARCH == "amd64" {

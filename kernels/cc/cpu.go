@@ -26,9 +26,9 @@ func (e *CPUError) Error() string { return fmt.Sprintf("--cpu=%s: %s", e.CPU, e.
 
 func (e *CPUError) ExitCode() int { return 2 }
 
-// CheckCPU says whether cpu ("" is native) names a kind of CPU that this
+// checkCPU says whether cpu ("" is native) names a kind of CPU that this
 // machine's compiler can make code for.
-func CheckCPU(cpu string) error {
+func checkCPU(cpu string) error {
 	switch {
 	case cpu == "" || cpu == Native || cpu == NoCPU:
 		return nil

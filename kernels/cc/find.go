@@ -80,7 +80,7 @@ func findNamed(command, path string) (*Compiler, error) {
 	if file, err := lookPath(command, path); err == nil {
 		return identify(file, nil)
 	}
-	words, err := SplitFlags(command)
+	words, err := splitFlags(command)
 	if err != nil {
 		return nil, &FindError{command, err.Error()}
 	}
@@ -148,10 +148,10 @@ func identify(file string, args []string) (*Compiler, error) {
 	return &Compiler{Path: file, Args: args, Real: real, Size: st.Size(), ModTime: st.ModTime().UnixNano()}, nil
 }
 
-// SplitFlags splits a string as DISTAFF_CFLAGS holds it into arguments: at white
+// splitFlags splits a string as DISTAFF_CFLAGS holds it into arguments: at white
 // space, with 'single' and "double" quotes and backslashes as in a shell, and
 // nothing else of a shell.
-func SplitFlags(s string) ([]string, error) {
+func splitFlags(s string) ([]string, error) {
 	var out []string
 	var word strings.Builder
 	in, quote := false, rune(0)
