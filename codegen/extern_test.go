@@ -38,6 +38,7 @@ func TestExternRefused(t *testing.T) {
 		{"y(i)=A(i,j)*x(j)\nA:uq\n-s=%s", "{i,j}", "A(i,j) (its format is uq) has a level of i that is neither dense nor compressed, and a function gets such", true},
 		{"a(i)=B(i,i)\nB:ss\n-s=%s", "{i}", "B(i,i) (its format is ss) stores i below a variable of the loops, where it would have to be searched for", true},
 		{"C(i,j)=A(i,j)*2\nC:ds\nA:ds\n-s=flatten(i),%s", "{j}", "the loops over j are not computed as they stand, and f would not be called", true},
+		{"A(k)=B(j,k,i)\nA:s\nB:dds\n-s=assemble(A,Append),%s", "{i}", "what A stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", true},
 		{sparse + "-s=%s", "{i,j}", "got void f() in f.c, want void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
 			"const int32_t *A_pos1, int64_t A_pos1_i, const int32_t *A_crd1, const double *A, const double *x, int64_t x_j)", false},
 		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),%s", "{k}", "got void f() in f.c, want void f(int64_t k_begin, int64_t k_end, double *C, int64_t C_k, double A, const double *B, int64_t B_k)", false},

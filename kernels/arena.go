@@ -27,6 +27,12 @@ type Arena struct {
 	leaks atomic.Int64
 }
 
+// Poisoned has Alloc fill memory with a byte that makes large numbers: where a result has them, something read what
+// nothing wrote. Tests set it.
+var Poisoned atomic.Bool
+
+const poison = 0x41
+
 // NewArena is an arena that counts against limit; nil only counts.
 func NewArena(limit *tcs.Limit) *Arena {
 	if limit == nil {
@@ -66,6 +72,11 @@ func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
 	runtime.KeepAlive(a)
 	if ptr == nil {
 		return nil, a.refusal(what, bytes, a.limit.Used(), bySystem != 0)
+	}
+	if Poisoned.Load() {
+		for k, b := 0, unsafe.Slice((*byte)(ptr), bytes); k < len(b); k++ {
+			b[k] = poison
+		}
 	}
 	return a.adopt(ptr, int64(size)), nil
 }

@@ -77,6 +77,9 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.
 			}
 		})
 		l.enterAll(s.Consumer, in)
+		if !pres && l.assigns(s.Consumer) {
+			l.clearAbsent(in)
+		}
 		got := l.stmt(s.Consumer, in, want)
 		l.ops[t.Name] = shadowed
 		return got

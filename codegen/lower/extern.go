@@ -15,8 +15,9 @@ import (
 
 // extern lowers loops around an assignment that a schedule has a C function of the user's run: a call
 // with the range of each of the loops' variables, and what each tensor stores below the
-// loops around. What the function is to look like follows from that.
-func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern) ir.Expr {
+// loops around. What the function is to look like follows from that. want: whether it adds anything decides what the
+// result stores.
+func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}
 	a := n.loops()
 	l.called[o.String()] = true
@@ -34,6 +35,9 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern) ir.Expr {
 			n.operand(x)
 		}
 	})
+	if want && n.sparse {
+		n.refuse("what %s stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", l.out.op.Name)
+	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.when(n.some, func() {
 		l.emit(call)
@@ -54,6 +58,8 @@ type externNest struct {
 	some  ir.Expr
 	names []string // of the parameters
 	args  []ir.Argument
+	// sparse: the function gets compressed levels.
+	sparse bool
 }
 
 func (n *externNest) refuse(format string, args ...any) { n.l.refuse(n.f.Var, format, args...) }
@@ -273,6 +279,7 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 			n.refuse("%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.Format, v)
 		}
 		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
+		n.sparse = true
 		s.name, s.a = pos, c.op.pos(k)
 		list = append(list, s, segment{name: crd, a: c.op.crd(k), at: ir.Int(0)})
 		s = segment{at: ir.Int(0)}

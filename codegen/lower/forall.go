@@ -16,7 +16,7 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	case o.Gemm > 0:
 		return l.gemm(f, e, o.Gemm, want)
 	case o.Extern != nil:
-		return l.extern(f, e, o.Extern)
+		return l.extern(f, e, o.Extern, want)
 	}
 	return l.loop(f, e, want)
 }

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // sharedResult is a result whose level arrays are an operand's. Every entry of that
@@ -38,10 +39,71 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 // around one that leads to them, and so comes back to each.
 func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
-	if !ok || !l.comesBack(s) && !l.sharesFirst() {
+	if !ok || !l.comesBack(s) && !l.sharesFirst() && !l.absentInTiles(s) {
 		return
 	}
 	a.clear(l.positions(e.cur[l.assembly.pattern()], l.out.deep, e))
+}
+
+// clearAbsent sets the values to 0 of a result with an operand's pattern at the positions below e, where what would be
+// stored there is absent: the pattern has them all the same.
+func (l *lowerer) clearAbsent(e *env) {
+	var shared *sharedResult
+	switch a := l.assembly.(type) {
+	case *sharedResult:
+		shared = a
+	case *mappedResult:
+		shared = &a.sharedResult
+	}
+	if shared == nil || shared.cleared || e.res.zeroed || e.res.level > l.out.deep || l.spec.GPU {
+		return
+	}
+	c := e.cur[l.assembly.pattern()]
+	if never(c.pres) {
+		return
+	}
+	clear := func() { l.assembly.(interface{ clear(lo, hi ir.Expr) }).clear(l.positionsBelow(c, l.out.deep, e)) }
+	if always(c.pres) {
+		clear()
+	} else {
+		l.when(c.pres, clear)
+	}
+	shared.cleared = false
+}
+
+// positionsBelow are the first and last of a level that are below a cursor: all that are visited, where it stands before all levels.
+func (l *lowerer) positionsBelow(c *cursor, level int, e *env) (lo, hi ir.Expr) {
+	if c.level == 0 {
+		return l.positions(c, level, e)
+	}
+	lo, hi = c.pos, ir.Plus(c.pos, ir.Int(1))
+	if c.end != nil {
+		hi = c.end
+	}
+	for k := c.level; k <= level; k++ {
+		lo = l.named(c.op.prefix()+"_s", l.below(c.op, k, lo))
+		hi = l.named(c.op.prefix()+"_e", l.below(c.op, k, hi))
+	}
+	return lo, hi
+}
+
+// absentInTiles tells whether a dense workspace may be absent inside loops of a schedule, around loops that lead to
+// values of the result: the positions of a tile are no range that is known there.
+func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
+	if len(l.sched.comps) == 0 {
+		return false
+	}
+	cin.Walk(s, func(s cin.Stmt) {
+		w, ok := s.(*cin.Where)
+		if !ok || !l.assigns(w.Consumer) || l.spec.Strategy.Spaces[cin.Target(w.Producer).Name].Kind != strategy.Array {
+			return
+		}
+		cin.Walk(w.Consumer, func(s cin.Stmt) {
+			f, ok := s.(*cin.Forall)
+			found = found || ok && slices.ContainsFunc(l.sched.g.Underived(f.Var), func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
+		})
+	})
+	return found
 }
 
 // sharesFirst tells whether several threads may be the first that come to a position of a mapped

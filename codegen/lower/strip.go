@@ -14,6 +14,8 @@ func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 			return !arrays[s.A]
 		case *ir.Prefetch:
 			return !arrays[s.A]
+		case *ir.Gemm:
+			return !arrays[s.C.A]
 		}
 		return true
 	})

@@ -30,6 +30,9 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 				copies = float64(max(threads, 1))
 				total += f.partialBytes(v.Loops[f.numbers[s]].Cut)
 			}
+			if x := v.Loops[f.numbers[s]].Long; x.How == Precomputed {
+				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
+			}
 			walk(s.Body, copies)
 		case *cin.Seq:
 			for _, x := range s.List {
@@ -57,6 +60,23 @@ func (f *facts) partialBytes(c Cut) float64 {
 		return rounded(float64(c.N)*value) + rounded(float64(c.N))
 	}
 	return 0
+}
+
+// longRowsBytes is what precomputing long rows of products takes, whose terms so many stretches of a round have: the sums of
+// one row, a round's terms in bands of coordinates, and the rows that are ready.
+func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
+	w, ok := s.(*cin.Where)
+	if !ok {
+		return 0
+	}
+	t := cin.Target(w.Producer)
+	places, value, crd := f.places(t.Vars), float64(f.Compute.Size()), float64(f.crdWidths()[t.Vars[0]])
+	terms := f.additions(w.Producer, t)
+	bands := places/float64(max(x.Band, 1)) + 2
+	bytes := rounded(places*value) + rounded(places*markBytes) + rounded(places*crd)
+	bytes += rounded(bands*posBytes) + rounded(bands*posBytes) + rounded(stretches*bands*posBytes)
+	bytes += grown(min(stretches*float64(x.Stretch), terms), crd+value)
+	return bytes + grown(terms, crd+value) + grown(f.places(f.vars[:1]), 2*posBytes)
 }
 
 // spaceBytes is what workspace t takes; so do those that threads have of their own which fill it, and

@@ -60,8 +60,10 @@ func (f *cfunc) unrolledLoop(s *ir.For) {
 
 // fullyUnrolled writes a loop of at most n iterations for the C compiler to unroll completely.
 func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
-	f.need(unrolled)
-	f.pragma("GCC unroll %d", n)
+	if n > 1 {
+		f.need(unrolled)
+		f.pragma("GCC unroll %d", n)
+	}
 	f.head(s, lo, hi)
 	f.nested(s.Body)
 	f.line("}")
