@@ -52,10 +52,6 @@ var (
 		stmt: "a(i) = B(i,j) * c(j)", operands: "B c", placements: "a(x) -> M(x); B(x,y) -> M(x); c(x) -> M(x)",
 		schedule: "divide(i,io,ii,M.x),distribute(io),communicate({a,B,c},io)",
 	}
-	// spmvChunks4 and spmvChunks2 go over the columns of a rank's rows in chunks, of which each reads 1 MiB of the
-	// vector, which stays in a cache: those of the rank's own part first, while the next ones come.
-	spmvChunks4, spmvChunks2 = spmvChunks(4), spmvChunks(2)
-
 	spmvNonzeros = placedJob{
 		stmt: spmvRows.stmt, operands: spmvRows.operands, placements: "B(x,y) -> M(~(x,y)); c(x) -> M(x)",
 		schedule: "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({a,B,c},fpo)",
@@ -81,7 +77,8 @@ var (
 	}
 )
 
-// spmvChunks is SpMV by rows, with n chunks of each rank's part of the vector.
+// spmvChunks is SpMV by rows, over the columns in n chunks for each rank's part of the vector, which stay in a cache: those
+// of the rank's own part first, while the next ones come.
 func spmvChunks(n int) placedJob {
 	j := spmvRows
 	j.schedule = fmt.Sprintf("divide(i,io,ii,M.x),divide(j,jo,ji,M.x),divide(ji,jc,jj,%d),reorder(io,jo,jc,ii,jj),distribute(io),rotate(jo,{io},jr),communicate(a,io),communicate({B,c},jc)", n)
@@ -90,8 +87,8 @@ func spmvChunks(n int) placedJob {
 
 var placedTable = []placed{
 	{name: "product 4096", job: summa, inputs: []string{"m", "m2"}, peer: "scalapack", function: "gemm", least: 1.15},
-	{name: "SpMV a", job: spmvChunks4, inputs: []string{"a", "vec:a:1"}, peer: "petsc", function: "spmv", least: 1.1},
-	{name: "SpMV b", job: spmvChunks2, inputs: []string{"b", "vec:b:1"}, peer: "petsc", function: "spmv", least: 1.3},
+	{name: "SpMV a", job: spmvRows, inputs: []string{"a", "vec:a:1"}, peer: "petsc", function: "spmv", least: 1.1},
+	{name: "SpMV b", job: spmvChunks(2), inputs: []string{"b", "vec:b:1"}, peer: "petsc", function: "spmv", least: 1.3},
 	{name: "SpMV b non-zeros", job: spmvNonzeros, inputs: []string{"b", "vec:b:1"}, peer: "petsc", function: "spmv", least: 1.3},
 	{name: "SpMM 32 a", job: spmmRows, inputs: []string{"a", "mat:a:1"}, peer: "petsc", function: "spmm", least: 3},
 	{name: "SpMM 32 b", job: spmmRows, inputs: []string{"b", "mat:b:1"}, peer: "petsc", function: "spmm", least: 2},
