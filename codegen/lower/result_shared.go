@@ -35,8 +35,8 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size), X: ir.Zero(a.vals().Elem)})
 }
 
-// clearBefore sets the values of a result with an operand's pattern to 0 where a loop of a sum is
-// around one that leads to them, and so comes back to each.
+// clearBefore sets the values of a result with an operand's pattern to 0 before all loops where these come
+// back to them, or where it is not known inside of the loops which ones are absent.
 func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
 	if !ok || !l.comesBack(s) && !l.sharesFirst() && !l.absentInTiles(s) {

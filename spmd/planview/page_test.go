@@ -248,21 +248,8 @@ func TestGeometry(t *testing.T) {
 					t.Errorf("%s: blocks fill %v of %v", svg.attrs["aria-label"], area, w*h)
 				}
 			}
-			for _, svg := range root.find("stage") {
-				view := make([]float64, 4)
-				if n, err := fmt.Sscan(svg.attrs["viewBox"], &view[0], &view[1], &view[2], &view[3]); n != 4 {
-					t.Fatal(err)
-				}
-				frame := box{view[0], view[1], view[0] + view[2], view[1] + view[3]}
-				var cells []box
-				for _, c := range svg.find("cell") {
-					cells = append(cells, boxOf(t, c))
-				}
-				disjoint(t, "the stage", frame, cells)
-				for _, a := range svg.find("arrow") {
-					checkArrow(t, a.attrs["d"], frame, cells)
-				}
-			}
+			checkStages(t, root)
+
 		})
 	}
 }
