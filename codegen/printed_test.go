@@ -186,7 +186,7 @@ func TestForms(t *testing.T) {
 		{spmm, "", "tile(k,8)", `for k_tile in k_lo : k_hi - 7 step 8`, 1},
 		{spmm, "", "vectorize(k)", `for k in k_lo : k_hi vector`, 1},
 		{spmv, "temporaries(y)", "vectorize(j,A)", `for A_p_1 in A_s : A_e vector`, 1},
-		{spmm, "", "prefetch(B,j,3)", `A_p_1 \+ 3 < A_nnz`, 1},
+		{spmm, "", "prefetch(B,j,3)", `A_p_1 \+ 3 < A_end`, 1},
 	} {
 		count := func(commands ...string) int {
 			r := large(t, x.text)

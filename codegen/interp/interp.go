@@ -270,6 +270,8 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 			fr.ints[q.index] = level.Offset
 		case ir.NNZ:
 			fr.ints[q.index] = dataLen(arg.Vals.Data)
+		case ir.End:
+			fr.ints[q.index] = arg.Vals.First + dataLen(arg.Vals.Data)
 		}
 	}
 	for _, s := range p.publishes {

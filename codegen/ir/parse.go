@@ -204,7 +204,7 @@ func (p *parser) slot() Slot {
 		s.Level = p.numbered("level")
 		p.expect(".")
 	}
-	for part := Pos; part <= NNZ; part++ {
+	for part := Pos; part <= End; part++ {
 		if p.accept(part.String()) {
 			s.Field = part
 			return s

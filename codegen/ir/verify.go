@@ -119,7 +119,7 @@ func (v *verifier) run() error {
 }
 
 func (v *verifier) param(q Param, seen map[Slot]bool) error {
-	if q.Slot.Arg < 0 || q.Slot.Level < 0 || q.Slot.Field > NNZ {
+	if q.Slot.Arg < 0 || q.Slot.Level < 0 || q.Slot.Field > End {
 		return fmt.Errorf("no such slot: %s", q.Slot)
 	}
 	if !q.Slot.Field.IsArray() {

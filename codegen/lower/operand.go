@@ -108,6 +108,12 @@ func (o *operand) nnz() ir.Expr {
 	return o.number(0, ir.NNZ, o.prefix()+"_nnz")
 }
 
+// end is the position after the last of the stored values that the leaf is given.
+func (o *operand) end() ir.Expr {
+	o = o.levels()
+	return o.number(0, ir.End, o.prefix()+"_end")
+}
+
 func (o *operand) order() int { return len(o.Format.Levels) }
 
 func (o *operand) caps(level int) format.Caps { return o.Format.Levels[level].Caps() }

@@ -57,7 +57,7 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 	})
 	for _, n := range order {
 		ahead := ir.Plus(it.p, ir.Int(n))
-		l.when(ir.Less(ahead, op.nnz()), func() {
+		l.when(ir.Less(ahead, op.end()), func() {
 			next := l.named(p.v()+"_next", it.at(ahead))
 			for _, f := range fetch[n] {
 				f(next)

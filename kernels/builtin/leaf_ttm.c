@@ -153,7 +153,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
         const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
-        int64_t T0_size2, int64_t T0_off2, int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_end, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
         int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -175,7 +175,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 16 < T1_nnz) {
+                if (T1_p_2 + 16 < T1_end) {
                     const int64_t i3_next = T1_crd2[T1_p_2 + 16];
                     const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
                     __builtin_prefetch(T2_vals + T2_next);
@@ -214,7 +214,7 @@ int builtin_ttm_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_nnz = t[1]->vals.len;
+    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
@@ -225,7 +225,7 @@ int builtin_ttm_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T1_nnz, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T1_end, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
     return 0;
 }
 
@@ -283,7 +283,7 @@ int builtin_ttm_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *
 static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2,
         const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
-        int64_t T1_nnz, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+        int64_t T1_end, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
@@ -297,7 +297,7 @@ static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t 
         const int64_t T1_e_2 = T1_pos2[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
             const int64_t i3 = T1_crd2[T1_p_1];
-            if (T1_p_1 + 16 < T1_nnz) {
+            if (T1_p_1 + 16 < T1_end) {
                 const int64_t i3_next = T1_crd2[T1_p_1 + 16];
                 const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
                 __builtin_prefetch(T2_vals + T2_next);
@@ -330,7 +330,7 @@ int builtin_ttm_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *
     const int64_t T0_off2 = t[0]->levels[2].offset;
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_nnz = t[1]->vals.len;
+    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
@@ -340,6 +340,6 @@ int builtin_ttm_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_nnz, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_end, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
     return 0;
 }

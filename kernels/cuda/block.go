@@ -91,6 +91,8 @@ func scalarOf(t *tcs.Tensor, s ir.Slot) int64 {
 		return t.Levels[s.Level].Size
 	case ir.Offset:
 		return t.Levels[s.Level].Offset
+	case ir.End:
+		return t.Vals.First + t.Vals.Len
 	}
 	return t.Vals.Len
 }

@@ -151,31 +151,42 @@ func (x *running) piece(k int) error {
 	return err
 }
 
-// alone is a part of this rank that is piece k by itself, and has its form; nil for none.
+// alone is a part of this rank that is piece k by itself, in its form or a view that shows nothing else; nil for none.
 func (x *running) alone(k int, list []share) *tcs.Tensor {
 	if len(list) != 1 || x.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
 	}
 	n := partition.Piece(list[0].part)
 	part, _ := x.over.normal(x.Parts[n].Region)
-	if t := x.parts[n]; list[0].region.equal(part) && x.fits(t, x.Pieces[k].Region, list) {
+	if t := x.parts[n]; list[0].region.equal(part) && x.covers(t, x.Pieces[k].Region, list) && (formed(t) || exact(t)) {
 		delete(x.parts, n)
 		return t
 	}
 	return nil
 }
 
-// fits tells whether the tensor that shares of a piece made is the piece: there is one share, which is all of
-// it, and its arrays are those of the piece's box.
-func (x *running) fits(t *tcs.Tensor, piece Region, list []share) bool {
+// covers tells whether the tensor that shares of a piece made covers the piece: there is one share, which is all of it.
+func (x *running) covers(t *tcs.Tensor, piece Region, list []share) bool {
 	all, _ := x.over.normal(piece)
-	if len(list) != 1 || !list[0].region.equal(all) || !slices.Equal(boxOf(t), piece.Box) {
-		return false
-	}
+	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
+}
+
+// formed tells whether a tensor's arrays are those of its box.
+func formed(t *tcs.Tensor) bool {
 	_, ok := t.Shape()
-	return ok && !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
-		// Of a view between keys, the segments at the ends may be longer than what is shown of them.
-		return lev.Pos.Len > 0 && (lev.Pos.Int(0) != 0 || lev.Pos.Int(lev.Pos.Len-1) != lev.Crd.Len)
+	return ok && ended(t)
+}
+
+// exact tells whether a view shows what lies in its box and nothing else: all but its outermost level is whole.
+func exact(t *tcs.Tensor) bool {
+	return len(t.Levels) > 0 && ended(t) && !slices.ContainsFunc(t.Levels[1:], func(lev tcs.Level) bool { return t.Range(lev.Mode) != [2]int64{0, t.Dims[lev.Mode]} })
+}
+
+// ended tells whether all segments lie in what is shown of them. Those at the ends of a view between keys may be longer.
+func ended(t *tcs.Tensor) bool {
+	return !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
+		n := lev.Pos.Len
+		return n > 0 && (lev.Pos.Int(0) != lev.Crd.First || lev.Pos.Int(n-1) != lev.Crd.First+lev.Crd.Len)
 	})
 }
 
@@ -239,7 +250,7 @@ func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 		}
 		sources = append(sources, t)
 	}
-	if len(sources) == 1 && x.fits(sources[0], piece, list) {
+	if len(sources) == 1 && x.covers(sources[0], piece, list) && formed(sources[0]) {
 		t := sources[0]
 		sources = nil
 		return t, nil

@@ -46,7 +46,7 @@ func (x *running) lend(h share) (*tcs.Tensor, error) {
 
 // whole tells whether a tensor that came of another rank is the piece: it is 0 where the piece is.
 func (x *running) whole(t *tcs.Tensor, h share, piece Region, list []share) bool {
-	return x.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil && x.fits(t, piece, list)
+	return x.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil && x.covers(t, piece, list) && formed(t)
 }
 
 // zeroed is a piece to which the shares of a list can be added: 0, but for the elements that several of them

@@ -322,6 +322,8 @@ func slotExpr(s ir.Slot) string {
 		return arg + "vals"
 	case ir.NNZ:
 		return arg + "vals.len"
+	case ir.End:
+		return arg + "vals.first + " + arg + "vals.len"
 	}
 	return level + s.Field.String()
 }
