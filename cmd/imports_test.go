@@ -27,7 +27,7 @@ var cgoFree = []string{"codegen", "io"}
 
 // ranks lists the packages of spmd: each may import only those behind it.
 var ranks = []string{
-	"oracle", ".", "planview", "jobs", "program", "forecast", "output", "check", "stats", "launch", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec", "assemble", "store",
+	"oracle", ".", "planview", "jobs", "program", "run", "forecast", "output", "check", "stats", "launch", "tuned", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec", "assemble", "store",
 	"reduce", "merge", "transfer", "plan", "plan/flow", "partition", "summary", "bridge", "usercode", "fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
 }
 

@@ -10,6 +10,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/input"
 )
 
 // checked loads a job, computes its result, lets spoil change
@@ -21,23 +22,27 @@ func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Diff
 }
 
 // checkedBy is checked, with the lines for the user.
-func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) ([]string, *Difference) {
+func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (string, *Difference) {
 	t.Helper()
 	j.Check = true
 	c, end := local.Alone(context.Background())
 	defer end()
-	r, err := j.begin(c, 1, 1)
+	p, err := j.faults(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	if err := r.through(r.phases()[:computed]); err != nil {
+	r, err := j.at(p, c, 1, 1, input.Refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Compute(); err != nil {
 		if errors.Is(err, cc.ErrNoCompiler) {
 			t.Skip(err)
 		}
 		t.Fatal(err)
 	}
-	result, err := r.result().Gather()
+	result, err := r.Result().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +63,11 @@ func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) ([]
 	if spoil != nil {
 		spoil(result)
 	}
-	d, err := r.compare(result)
+	said, d, err := r.Compare(result)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.report.Lines, d
+	return said, d
 }
 
 // TestCheckFinds: a right result passes in every format, and a value changed

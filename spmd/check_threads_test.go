@@ -46,7 +46,7 @@ func TestCheckThreads(t *testing.T) {
 						}
 					}
 				})
-				got := strings.Join(lines, "\n")
+				got := lines
 				if d != nil {
 					got += fmt.Sprintf("%+v", *d)
 				}

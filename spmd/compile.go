@@ -60,16 +60,18 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	if !given {
 		missing = input.Guessed
 	}
-	r := j.newRun(p, c, 1, 1, missing)
-	defer r.close()
-	phases := []phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(1, &place.BlockSpec{}) }}, {nil, r.fits}, {nil, r.load}}
-	if !given {
-		phases = phases[:3]
-	}
-	if err := r.through(phases); err != nil {
+	r, err := j.at(p, c, 1, 1, missing)
+	if err != nil {
 		return nil, err
 	}
-	unit, err := r.prepared.CompileAlone(given, name)
+	defer r.Close()
+	if err = r.Plan(1, &place.BlockSpec{}); err == nil && given {
+		err = r.Load()
+	}
+	if err != nil {
+		return nil, err
+	}
+	unit, err := r.Prepared.CompileAlone(given, name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/spmd/fault"
-	"distaff/spmd/input"
 )
 
 // machine is that of the job; nil for one dimension with all ranks.
@@ -87,22 +86,4 @@ func (o *Options) blockFlag() string {
 		return "--map=" + o.Map
 	}
 	return ""
-}
-
-// machineNote tells of ranks that have no point of the machine over which the statement is
-// distributed or its tensors lie; "" for none.
-func machineNote(p *input.Statement, ranks int) string {
-	if p.Machine == nil {
-		return ""
-	}
-	used := len(p.Placements) > 0
-	if list, err := schedule.Parse(p.Schedule); err == nil {
-		for _, c := range list {
-			used = used || c.Distributes()
-		}
-	}
-	if !used {
-		return ""
-	}
-	return p.Machine.IdleNote(ranks)
 }

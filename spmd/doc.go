@@ -40,18 +40,15 @@
 //	program.go   Start: a program, of several statements over tensors that stay
 //	jobfile.go   FileJob: a program in a file
 //	job.go       Job: a statement with its data
-//	run.go       Run and RunOn
-//	phases.go    a job's phases, in order
+//	run.go       Run and RunOn: a job at its ranks, whose phases package run has
 //	compile.go   a job compiled and not run
 //	plan.go      a job planned and not run
 //	launched.go  a process that a launcher started
 //	tensors.go   tensors of slices
 //	samejob.go   that all ranks are told the same
-//	notes.go     what a user may not have meant
 //	distribution.go  machines and placements
 //	refuse.go    what is not built
-//	report.go    Report, filled
 //	stats.go     the statistics of a job
 //	wrappers.go  the MPI wrappers, installed
-//	tuned.go     the machine, measured
+//	machine.go   the machine, measured
 package spmd

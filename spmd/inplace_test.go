@@ -12,6 +12,7 @@ import (
 	"distaff/kernels/cc"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/input"
 )
 
 // summed are statements with a result that splits of a reduction
@@ -155,15 +156,29 @@ func TestLeavesAddInPlace(t *testing.T) {
 		j := (&summedCase{c.stmt, c.formats}).job()
 		j.Splits, j.Ranks = []string{"i:2", "l:4"}, 2
 		err := local.Run(context.Background(), 2, func(comm comm.Comm) error {
-			r, err := j.begin(comm, 2, 2)
+			p, err := j.faults(2)
 			if err != nil {
 				return err
 			}
-			defer r.close()
-			if err := r.through(r.phases()[:compiled]); err != nil {
+			r, err := j.at(p, comm, 2, 2, input.Refused)
+			if err != nil {
 				return err
 			}
-			if got := r.prepared.AddsInPlace(); got != c.inPlace {
+			defer r.Close()
+			blocks, err := j.blockSpec()
+			if err == nil {
+				err = r.Plan(2, blocks)
+			}
+			if err == nil {
+				err = r.Load()
+			}
+			if err == nil {
+				err = r.Prepared.Compile()
+			}
+			if err != nil {
+				return err
+			}
+			if got := r.Prepared.AddsInPlace(); got != c.inPlace {
 				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
 			}
 			return nil

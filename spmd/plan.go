@@ -50,18 +50,20 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	}
 	c, end := local.Alone(ctx)
 	defer end()
-	r := j.newRun(p, c, 1, 1, input.Dense)
-	defer r.close()
-	err = r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { r.noteMachine(max(j.Ranks, 1)); return r.planFor(max(j.Ranks, 1), spec) }}})
+	r, err := j.at(p, c, 1, 1, input.Dense)
 	if err != nil {
 		return err
 	}
-	r.noteIdle(spec)
-	r.noteDense()
-	if err := r.prepared.Foreknow(); err != nil {
+	defer r.Close()
+	ranks := max(j.Ranks, 1)
+	if err := r.Plan(ranks, spec); err != nil {
 		return err
 	}
-	x := forecast.New(r.prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
+	r.Notes(ranks, spec)
+	if err := r.Prepared.Foreknow(); err != nil {
+		return err
+	}
+	x := forecast.New(r.Prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {
 		return err

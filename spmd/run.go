@@ -1,11 +1,13 @@
 package spmd
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
-	"distaff/io/tcs"
+	"distaff/kernels/target"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/env"
@@ -13,22 +15,12 @@ import (
 	"distaff/spmd/input"
 	"distaff/spmd/launch"
 	"distaff/spmd/output"
-	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
+	"distaff/spmd/run"
 )
 
 // Report is what a job tells when it is done.
-type Report struct {
-	Stats Stats
-	// Lines are what a user is told on standard output: a scalar result, or the
-	// summary of a result that no file was asked for; and what Check found.
-	Lines []string
-	// Result is the left side's tensor, where Job.Keep asks for it. The caller
-	// closes it.
-	Result *tcs.Tensor
-	// Allocated is the most bytes that each rank has counted against its memory limit.
-	Allocated []int64
-}
+type Report = run.Report
 
 // Run runs the job. Where Check finds a difference, the error is a *Difference
 // and the report is there as well; with any other error there is none. Nothing
@@ -66,24 +58,6 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
-// rankJob is a job on its way at one rank.
-type rankJob struct {
-	*input.Reader
-	job   *Job
-	p     *input.Statement
-	start time.Time
-
-	prepared *prepared.Statement
-	blocks   map[plan.Block]*tcs.Tensor // of the result that live here
-	traffic  comm.Counters              // of the last repeat
-
-	files      *output.Files
-	kept       *tcs.Tensor // the result, whole at rank 0, where it is asked for
-	difference *Difference
-
-	report *Report
-}
-
 // RunOn runs the job as one rank of c; onNode of its ranks are on this machine,
 // inProcess of them in this process. Every rank calls it with the same job. The report is rank 0's;
 // other ranks get nil. An error of any rank is every rank's.
@@ -92,56 +66,35 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	if c.Rank() != 0 {
 		j = j.quiet()
 	}
-	r, err := j.begin(c, onNode, inProcess)
-	if err != nil {
-		return nil, err
-	}
-	defer r.close()
-	defer r.Blame(&err)
-	if err := r.Ready(); err != nil {
-		return nil, err
-	}
-	r.start = start
-	if r.files, err = output.Create(r.Env, j.Outputs, j.StatsFile); err != nil {
-		return nil, err
-	}
-	defer r.files.Abort() // nothing, where they have their names
-	r.report.Stats.Phases.Load = seconds(start)
-	phases := r.phases()
-	if j.compileOnly {
-		phases = phases[:compiled]
-	}
-	if err := r.through(phases); err != nil || !r.Root() {
-		return nil, err
-	}
-	if j.compileOnly {
-		if j.made != nil {
-			*j.made = r.prepared.Made()
-		}
-		return nil, nil
-	}
-	r.report.Result, r.kept = r.kept, nil
-	if r.difference != nil {
-		return r.report, r.difference
-	}
-	return r.report, nil
-}
-
-// begin reads the job without opening any file.
-func (j *Job) begin(c comm.Comm, onNode, inProcess int) (*rankJob, error) {
 	p, err := j.faults(c.Size())
 	if err != nil {
 		return nil, err
 	}
-	return j.newRun(p, c, onNode, inProcess, input.Refused), nil
+	r, err := j.at(p, c, onNode, inProcess, input.Refused)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Run(start)
 }
 
-// newRun is a job at one rank before anything is opened.
-func (j *Job) newRun(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) *rankJob {
-	j.noteQuotients(p.Stmt)
-	e := env.New(c, j.settings(false), onNode, inProcess)
-	in := input.NewReader(e, p, input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums})
-	return &rankJob{Reader: in, job: j, p: p, report: &Report{}}
+// at is the job at one rank before anything is opened.
+func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) (*run.Job, error) {
+	blocks, err := j.blockSpec()
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range notation.SummedQuotients(p.Stmt) {
+		j.note(q.String())
+	}
+	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
+		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
+		Prepared: prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
+			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Detail != nil, Trace: j.Trace},
+		Warmup: j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,
+		LeavesOnly: j.compileOnly, Made: j.made,
+		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement, Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
+	return run.New(c, s, onNode, inProcess), nil
 }
 
 // settings are what the options say of the environment; locked tells whether leaves run on the
@@ -172,24 +125,6 @@ func (j *Job) parse(complete bool) (*input.Statement, error) {
 		return nil, err
 	}
 	return p, output.Check(j.Outputs, p)
-}
-
-// close gives back all but the result that the report has.
-func (r *rankJob) close() {
-	r.closeBlocks()
-	if r.kept != nil {
-		r.kept.Close()
-	}
-	if r.prepared != nil {
-		r.prepared.Close()
-	}
-	r.Env.Close()
-	r.Reader.Close()
-}
-
-func (r *rankJob) closeBlocks() {
-	tcs.CloseAll(r.blocks)
-	r.blocks = nil
 }
 
 // mostEmbedded is how many ranks one process may hold: each takes threads of the

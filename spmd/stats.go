@@ -2,7 +2,6 @@ package spmd
 
 import (
 	"runtime/debug"
-	"time"
 
 	"distaff/spmd/stats"
 )
@@ -44,6 +43,3 @@ func (o *Options) scheduleText() string {
 	return stats.Schedule(stats.Flag{Name: "-s", Values: o.Schedule}, one("-m", o.Machine), stats.Flag{Name: "-p", Values: o.Placements},
 		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder), stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network), stats.NumberFlag("--intermediate-order", o.IntermediateOrder))
 }
-
-// seconds is the time since start.
-func seconds(start time.Time) float64 { return time.Since(start).Seconds() }

@@ -84,13 +84,16 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 	}
 	c, end := local.Alone(context.Background())
 	defer end()
-	r := j.newRun(p, c, 1, 1, input.Dense)
-	defer r.close()
-	if err := r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(j.Ranks, spec) }}}); err != nil {
+	r, err := j.at(p, c, 1, 1, input.Dense)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Plan(j.Ranks, spec); err != nil {
 		t.Fatal(err)
 	}
 	like := map[string]codegen.Tensor{}
-	for _, o := range r.prepared.Problem.Operands {
+	for _, o := range r.Prepared.Problem.Operands {
 		f := r.Formats[o.Tensor]
 		n := int64(1000)
 		if entries[o.Tensor] > 0 {
@@ -105,7 +108,7 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 		}
 		like[o.Name] = x
 	}
-	units, _, err := r.prepared.Units(like, true)
+	units, _, err := r.Prepared.Units(like, true)
 	if err != nil {
 		t.Fatal(err)
 	}

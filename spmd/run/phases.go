@@ -1,4 +1,4 @@
-package spmd
+package run
 
 import (
 	"sync/atomic"
@@ -23,7 +23,7 @@ type phase struct {
 }
 
 // phases are a job's way, at every rank. Each is collective.
-func (r *rankJob) phases() []phase {
+func (r *Job) phases() []phase {
 	t := &r.report.Stats.Phases
 	return []phase{
 		{&t.Load, r.Open},         // what each input says of itself
@@ -45,7 +45,7 @@ func (r *rankJob) phases() []phase {
 const compiled, computed = 6, 7
 
 // through takes the job through phases.
-func (r *rankJob) through(phases []phase) error {
+func (r *Job) through(phases []phase) error {
 	for _, p := range phases {
 		at := time.Now()
 		if err := p.do(); err != nil {
@@ -59,46 +59,40 @@ func (r *rankJob) through(phases []phase) error {
 }
 
 // plan plans the job for the ranks there are.
-func (r *rankJob) plan() error {
-	spec, err := r.job.blockSpec()
-	if err != nil {
-		return err
-	}
+func (r *Job) plan() error {
 	r.noteMachine(r.Comm.Size())
-	if err := r.planFor(r.Comm.Size(), spec); err != nil {
+	if err := r.planFor(r.Comm.Size(), r.spec.Blocks); err != nil {
 		return err
 	}
 	defer r.noteDense()
-	r.noteIdle(spec)
+	r.noteIdle(r.spec.Blocks)
 	return r.fits()
 }
 
 // fits refuses a job that takes more memory than there is, by what its plan tells of that.
-func (r *rankJob) fits() error {
-	return forecast.NewLeast(r.prepared, r.job.FixedPattern != nil).Fits()
+func (r *Job) fits() error {
+	return forecast.NewLeast(r.Prepared, r.spec.Input.FixedPattern != nil).Fits()
 }
 
 // planFor settles which rank holds which blocks of each tensor and runs which steps, for
 // a number of ranks: by the block schedule, or the default one where that is empty.
-func (r *rankJob) planFor(ranks int, blocks *place.BlockSpec) error {
-	problem, err := plan.New(r.Reader.Plan(ranks, blocks, r.job.MemoryLimit))
+func (r *Job) planFor(ranks int, blocks *place.BlockSpec) error {
+	problem, err := plan.New(r.Reader.Plan(ranks, blocks, r.spec.Settings.MemoryLimit))
 	if err != nil {
 		return err
 	}
-	j := r.job
-	r.prepared = prepared.New(r.Reader, r.p, prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Detail != nil, Trace: j.Trace}, problem)
+	r.Prepared = prepared.New(r.Reader, r.Statement, r.spec.Prepared, problem)
 	return nil
 }
 
-func (r *rankJob) load() error    { return r.prepared.Load() }
-func (r *rankJob) compile() error { return r.prepared.Compile() }
+func (r *Job) load() error    { return r.Prepared.Load() }
+func (r *Job) compile() error { return r.Prepared.Compile() }
 
 // compute runs the statement warmup and repeat times, and keeps the last
 // result's blocks. A repeat takes as long as its slowest rank.
-func (r *rankJob) compute() error {
+func (r *Job) compute() error {
 	defer r.Watch()()
-	runs := r.job.Warmup + max(r.job.Repeat, 1)
+	runs := r.spec.Warmup + max(r.spec.Repeat, 1)
 	at := &runsDone{total: int64(runs)}
 	defer r.WatchWork("compute", at)()
 	c := r.Comm.Uncounted()
@@ -110,16 +104,16 @@ func (r *rankJob) compute() error {
 		before := r.Comm.Counters()
 		begun := time.Now()
 		var err error
-		if r.blocks, err = r.prepared.Compute(); err != nil {
+		if r.blocks, err = r.Prepared.Compute(); err != nil {
 			return err
 		}
 		took := []float64{seconds(begun)}
 		at.done.Add(1)
-		r.traffic = r.Comm.Counters().Sub(before).Add(r.prepared.Moved())
+		r.traffic = r.Comm.Counters().Sub(before).Add(r.Prepared.Moved())
 		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
 			return err
 		}
-		if n >= r.job.Warmup {
+		if n >= r.spec.Warmup {
 			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
 		}
 	}
@@ -136,63 +130,62 @@ type runsDone struct {
 // Progress is coo.Progressed's.
 func (r *runsDone) Progress() (done, total int64) { return r.done.Load(), r.total }
 
-// result is the result over its ranks.
-func (r *rankJob) result() *output.Result {
-	k := r.prepared
-	return &output.Result{Env: r.Env, Name: r.p.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
+// Result is the result over its ranks.
+func (r *Job) Result() *output.Result {
+	k := r.Prepared
+	return &output.Result{Env: r.Env, Name: r.Statement.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
 }
 
 // check brings the result to rank 0, where the job asks for the whole of it, and compares
 // it with the reference evaluator; a difference is no error yet. Collective.
-func (r *rankJob) check() error {
-	if !r.job.Check && !r.job.Keep {
+func (r *Job) check() error {
+	if !r.spec.Check && !r.spec.Keep {
 		return nil
 	}
-	whole, err := r.result().Gather()
+	whole, err := r.Result().Gather()
 	if err != nil || whole == nil {
 		return err
 	}
-	if r.job.Keep {
+	if r.spec.Keep {
 		whole.Trust() // leaves made it
 		r.kept = whole
 	} else {
 		defer whole.Close()
 	}
-	if r.job.Check {
-		r.difference, err = r.compare(whole)
+	if r.spec.Check {
+		var said string
+		if said, r.difference, err = r.Compare(whole); said != "" {
+			r.report.Lines = append(r.report.Lines, said)
+		}
 	}
 	return err
 }
 
-// compare compares the whole result with the reference evaluator.
-func (r *rankJob) compare(whole *tcs.Tensor) (*Difference, error) {
-	p := check.Problem{Env: r.Env, Norm: r.p.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.job.Seed}
-	for _, name := range r.p.Names {
+// Compare compares the whole result with the reference evaluator. It says what the user is told of that.
+func (r *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Difference, err error) {
+	p := check.Problem{Env: r.Env, Norm: r.Statement.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.spec.Input.Seed}
+	for _, name := range r.Statement.Names {
 		if r.Sources[name] == nil {
 			continue
 		}
-		t, err := r.prepared.WholeOperand(name)
+		t, err := r.Prepared.WholeOperand(name)
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		p.Tensors[name] = t
 	}
-	said, difference, err := p.Compare(whole)
-	if said != "" {
-		r.report.Lines = append(r.report.Lines, said)
-	}
-	return difference, err
+	return p.Compare(whole)
 }
 
 // store writes every output, and brings it to disk; none where the check has found a
 // difference. commit names them. Collective.
-func (r *rankJob) store() error {
+func (r *Job) store() error {
 	differs := r.difference != nil
 	if err := comm.BcastValue(r.Comm, &differs, 0); err != nil {
 		return err
 	}
 	if !differs {
-		if err := r.files.Store(r.result(), r.job.Write, r.prepared.WholeOperand); err != nil {
+		if err := r.files.Store(r.Result(), r.spec.Write, r.Prepared.WholeOperand); err != nil {
 			return err
 		}
 	}
@@ -208,11 +201,11 @@ func (r *rankJob) store() error {
 }
 
 // summarize adds the line about the result that no file was asked for. Collective.
-func (r *rankJob) summarize() error {
-	if r.files.Writes(r.p.Result) {
+func (r *Job) summarize() error {
+	if r.files.Writes(r.Statement.Result) {
 		return nil
 	}
-	line, err := r.result().Summary()
+	line, err := r.Result().Summary()
 	if err == nil && r.Root() {
 		r.report.Lines = append(r.report.Lines, line)
 	}
@@ -220,15 +213,15 @@ func (r *rankJob) summarize() error {
 }
 
 // gatherStatistics brings all ranks' statistics to rank 0. Collective.
-func (r *rankJob) gatherStatistics() error {
+func (r *Job) gatherStatistics() error {
 	st, d := &r.report.Stats, r.traffic
-	nonzeros, err := r.prepared.Nonzeros()
+	nonzeros, err := r.Prepared.Nonzeros()
 	if err != nil {
 		return err
 	}
-	work := r.prepared.Work()
+	work := r.Prepared.Work()
 	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Work: work.Work, Estimated: work.Estimated, Threads: r.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-		PeakRSS: env.PeakRSS(), Nonzeros: nonzeros, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
+		PeakRSS: env.PeakRSS(), Nonzeros: nonzeros, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.Prepared.Spent(), Allocated: r.Limit.Peak()})
 	if err == nil && r.Root() {
 		r.fillStats(ranks)
 	}
@@ -236,6 +229,6 @@ func (r *rankJob) gatherStatistics() error {
 }
 
 // commit names all files of the job, the statistics' too, together.
-func (r *rankJob) commit() error {
+func (r *Job) commit() error {
 	return r.files.Commit(r.difference == nil, r.report.Stats.JSON())
 }

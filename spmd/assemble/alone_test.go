@@ -1,0 +1,98 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/spmd/comm/local"
+	"distaff/spmd/partition"
+	"distaff/spmd/reduce"
+	"distaff/spmd/transfer"
+)
+
+// A part that is a piece by itself is handed on: it is the same memory, and nothing is taken.
+func TestPartThatIsAPieceStays(t *testing.T) {
+	for _, kinds := range []string{"dd", "ds", "ss"} {
+		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tcs.Float64, Kinds: kinds, Modes: []int{0, 1}}
+		region := Region{Box: [][2]int64{{1, 3}, {0, 3}}, From: []int64{1, 0}, To: []int64{3, 0}}
+		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{1, 0}, {2, 2}}, vals: make([]byte, 16)}
+		part, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: region.Box}, coo.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := part.Vals.Ptr
+		s := &Sum{Like: like, Parts: []Piece{{0, region}}, Pieces: []Piece{{0, Region{Box: region.Box}}}}
+		c, end := local.Alone(context.Background())
+		none := func(n int64, what string) (*tcs.Memory, error) {
+			return nil, fmt.Errorf("%d bytes are taken for %s", n, what)
+		}
+		pieces, err := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part}, Options{Alloc: none})
+		end()
+		if err != nil {
+			t.Fatalf("%s: %v", kinds, err)
+		}
+		if pieces[0].Vals.Ptr != at {
+			t.Errorf("%s: the piece is a copy", kinds)
+		}
+		pieces[0].Close()
+	}
+}
+
+// A view between keys that shows a piece's entries and no others is the piece, where its segments end with what it shows.
+func TestViewThatIsAPieceStays(t *testing.T) {
+	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tcs.Float64, Kinds: "ds", Modes: []int{0, 1}}
+	key := []int64{1, 2} // in the midst of a row
+	for _, test := range []struct {
+		rows     [2]int64
+		from, to []int64
+		first, n int64
+		pos      []int64
+		cut      bool // to the entries that are shown
+		stays    bool
+	}{
+		{[2]int64{0, 2}, nil, key, 0, 2, []int64{0, 1, 2}, true, true},
+		{[2]int64{1, 3}, key, nil, 2, 3, []int64{2, 4, 5}, true, true},
+		{[2]int64{0, 2}, nil, key, 0, 2, []int64{0, 1, 2}, false, false},
+		{[2]int64{1, 3}, key, nil, 2, 3, []int64{0, 2, 3}, false, false},
+	} {
+		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{0, 1}, {1, 0}, {1, 2}, {1, 3}, {2, 2}}, vals: make([]byte, 40)}
+		whole, err := coo.Assemble(in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type}, coo.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		region := Region{Box: [][2]int64{test.rows, {0, 4}}, From: test.from, To: test.to}
+		part, err := whole.View(tcs.Block{Box: region.Box, From: test.from, To: test.to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.cut {
+			err = part.OwnEdges(nil)
+		}
+		at := part.Vals
+		if test.cut && (at.First != test.first || at.Len != test.n) {
+			t.Fatalf("the view shows %d values from %d on, want %d from %d", at.Len, at.First, test.n, test.first)
+		}
+		s := &Sum{Like: like, Parts: []Piece{{0, region}}, Pieces: []Piece{{0, region}}}
+		c, end := local.Alone(context.Background())
+		shape := &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: []uint8{8, 8}, CrdWidth: []uint8{8, 8}}
+		pieces, runErr := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part}, Options{Alloc: poisoned(nil), Shape: shape, Threads: 1})
+		end()
+		if err != nil || runErr != nil {
+			t.Fatal(err, runErr)
+		}
+		piece := pieces[0]
+		var pos []int64
+		for k := range piece.Levels[1].Pos.Len {
+			pos = append(pos, piece.Levels[1].Pos.Int(k))
+		}
+		if stays := piece.Vals.Ptr == at.Ptr; stays != test.stays || !slices.Equal(pos, test.pos) {
+			t.Errorf("rows %v: the view stays: %v, with pos %v; want %v, %v", test.rows, stays, pos, test.stays, test.pos)
+		}
+		piece.Close()
+		whole.Close()
+	}
+}

@@ -1,0 +1,49 @@
+package run
+
+import (
+	"distaff/kernels/target"
+	"distaff/kernels/tune"
+	"distaff/spmd/stats"
+	"distaff/spmd/tuned"
+)
+
+// fillStats makes the statistics of all ranks' own.
+func (r *Job) fillStats(ranks []stats.Rank) {
+	st := &r.report.Stats
+	st.Ranks, st.Threads = len(ranks), r.Threads
+	st.Compiler = r.Prepared.Compiler()
+	st.Inputs = map[string]stats.Input{}
+	for name, s := range r.Sources {
+		if s.In.File != "" && s.Scalar == nil {
+			if name == r.Statement.Old {
+				name = r.Statement.Result
+			}
+			st.Inputs[name] = stats.Input{File: s.In.File, Checksum: s.Checksum}
+		}
+	}
+	st.AddRanks(ranks)
+	for _, x := range ranks {
+		r.report.Allocated = append(r.report.Allocated, x.Allocated)
+	}
+	r.fillWork(ranks)
+	if !r.Prepared.Problem.Whole {
+		r.Detail(stats.Spent(ranks))
+	}
+	st.Phases.Total = seconds(r.start)
+}
+
+// fillWork says what the leaves had to do, and which share of the machine's limit they reached, where somebody asks.
+func (r *Job) fillWork(ranks []stats.Rank) {
+	if r.spec.StatsFile == "" && r.spec.Settings.Detail == nil {
+		return
+	}
+	var m *tune.Model
+	if r.spec.Stats.Target == target.CPU {
+		var err error
+		if m, err = tuned.Kept(); err != nil {
+			r.Detail("the machine model in the cache is of no use: " + err.Error())
+		}
+	}
+	r.report.Stats.Work = stats.WorkOf(ranks, m)
+	r.Detail(r.report.Stats.Work.String())
+}
