@@ -12,8 +12,7 @@ func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
 	lo, hi := l.childRange(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)
 	for k := c.level + 1; k < c.level+len(out.roots); k++ {
-		lo, hi = l.below(c.op, k, lo), l.below(c.op, k, hi)
-		lo, hi = l.named(c.op.prefix()+"_all", lo), l.named(c.op.prefix()+"_end", hi)
+		lo, hi = l.wherePresent(c, "_all", l.below(c.op, k, lo)), l.wherePresent(c, "_end", l.below(c.op, k, hi))
 		out.ancestor = append(out.ancestor, lo, hi)
 	}
 	if !out.whole {
@@ -22,6 +21,16 @@ func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
 	}
 	out.lo, out.hi, out.all = lo, hi, [2]ir.Expr{lo, hi}
 	return out
+}
+
+// wherePresent names a number that is read of a cursor's tensor; 0 where the cursor is at nothing.
+func (l *lowerer) wherePresent(c *cursor, name string, x ir.Expr) ir.Expr {
+	if always(c.pres) {
+		return l.named(c.op.prefix()+name, x)
+	}
+	v := l.declare(c.op.prefix()+name, ir.Int(0))
+	l.when(c.pres, func() { l.set(v, x) })
+	return v
 }
 
 // corners are the first coordinates of the points at which an interval of a fused
@@ -102,15 +111,7 @@ func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 		base := ir.Minus(from, c.op.offset(c.level))
 		from, to = ir.Plus(base, s.lo), ir.Plus(base, s.hi)
 	}
-	if always(c.pres) {
-		return l.named(c.op.prefix()+"_s", from), l.named(c.op.prefix()+"_e", to)
-	}
-	vlo, vhi := l.declare(c.op.prefix()+"_s", ir.Int(0)), l.declare(c.op.prefix()+"_e", ir.Int(0))
-	l.when(c.pres, func() {
-		l.set(vlo, from)
-		l.set(vhi, to)
-	})
-	return vlo, vhi
+	return l.wherePresent(c, "_s", from), l.wherePresent(c, "_e", to)
 }
 
 // below is where the children of position p, and of those behind it, begin in
