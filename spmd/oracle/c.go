@@ -155,7 +155,7 @@ func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, erro
 	}
 	out, err := c.execute(with(c.unit))
 	if err == nil && c.values != nil {
-		err = c.revalue(with(c.values))
+		err = c.revalue(true, with(c.values))
 	}
 	if err == nil && arena.Leaks() > 0 {
 		err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())

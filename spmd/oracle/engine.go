@@ -34,6 +34,15 @@ type Output struct {
 	How string
 }
 
+// points are those of the coordinates that are present, by coordKey.
+func (w *Want) points() map[string]reference.Point {
+	points := map[string]reference.Point{}
+	for k, c := range w.Coords {
+		points[coordKey(c)] = w.Points[k]
+	}
+	return points
+}
+
 // Compare says how out differs from what is wanted, or nil. err is the
 // engine's error.
 func (w *Want) Compare(out *Output, err error) error {
@@ -58,10 +67,7 @@ func (w *Want) Compare(out *Output, err error) error {
 		}
 		return fmt.Errorf("refused or failed (exit code %d): %w", exitCode(err), err)
 	}
-	points := map[string]reference.Point{}
-	for k, c := range w.Coords {
-		points[coordKey(c)] = w.Points[k]
-	}
+	points := w.points()
 	got := map[string]reference.Value{}
 	for _, e := range out.Entries {
 		key := coordKey(e.Coord)

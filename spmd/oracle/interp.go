@@ -50,7 +50,7 @@ func runInterpreted(c *compiled) (*Output, error) {
 		if prog, err = interp.Compile(c.values.Func); err != nil {
 			return nil, err
 		}
-		err = c.revalue(func(args []*tcs.Tensor, bounds [][2]int64) error {
+		err = c.revalue(false, func(args []*tcs.Tensor, bounds [][2]int64) error {
 			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, !c.values.Result.Accumulate)
 		})
 	}

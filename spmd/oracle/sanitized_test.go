@@ -114,7 +114,7 @@ func (e sanitized) build(ctx context.Context, funcs []*ir.Func) (exe string, err
 func (e sanitized) call(ctx context.Context, exe string, c *compiled) (*Output, error) {
 	out, err := c.execute(e.with(ctx, exe, c, c.unit.Func))
 	if err == nil && c.values != nil {
-		err = c.revalue(e.with(ctx, exe, c, c.values.Func))
+		err = c.revalue(true, e.with(ctx, exe, c, c.values.Func))
 	}
 	return out, err
 }
