@@ -101,9 +101,10 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	in.cur[t.Key()] = &cur
 	in.open[c.Top] = o.along(form.Key, t.Key())
 	shadowed := l.ops[t.Name]
-	l.ops[t.Name] = cur.op
+	l.ops[t.Name], l.levels[t.Key()] = cur.op, cur.vars // of the operand's levels, not of the one that the workspace is over
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
+	delete(l.levels, t.Key())
 	return pres
 }
 

@@ -214,7 +214,7 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 	try := func(list []string) error {
 		q := *r
 		q.Schedule = list
-		_, err := codegen.Compile(q)
+		_, err := safely(codegen.Compile)(q)
 		return err
 	}
 	if p.Schedule != nil { // less what is refused, from the end on
@@ -230,6 +230,9 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 			}
 		}
 		r.Target = codegen.CPU
+		if err := try(p.Schedule); err != nil && !isRefusal(err) { // of commands on loops alone
+			return p.Schedule, err
+		}
 		return nil, nil
 	}
 	if rng.IntN(6) == 0 {

@@ -20,7 +20,7 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 	q.Target = codegen.CPU
 	compile := func(list []string) (cin.Stmt, error) {
 		q.Schedule = list
-		u, err := codegen.Compile(q)
+		u, err := safely(codegen.Compile)(q)
 		if err != nil {
 			return nil, err
 		}

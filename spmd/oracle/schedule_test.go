@@ -74,18 +74,25 @@ type drawer struct {
 	seen *scheduleCounts // may be nil
 }
 
-// fixed are cases with the schedule that was drawn, and various threads and ranks.
+// fixed are cases with the schedule that was drawn, and various threads and ranks. It may be one
+// that the draw ended at because the compiler failed.
 func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) {
-	list, err := draw()
+	list, _ := draw()
 	for k := range uint64(20) {
 		c := p.Clone()
-		if c.Schedule = list; err != nil {
-			return nil
-		}
+		c.Schedule = list
 		c.Variant ^= k << 20
 		out = append(out, c)
 	}
 	return out
+}
+
+// safely compiles by f. A panic of the compiler is an error, so that it is reported with what leads to it.
+func safely[In, Out any](f func(In) (Out, error)) func(In) (Out, error) {
+	return func(in In) (out Out, err error) {
+		defer recovered(&err)
+		return f(in)
+	}
 }
 
 // source is the random source of a case's schedule and ranks: of one that fixes its
@@ -107,12 +114,13 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.St
 			panic(fmt.Sprintf("%s\n-s=%q: %v", p.Text(), strings.Join(list, ","), r))
 		}
 	}()
+	compile = safely(compile)
 	if p.Schedule != nil {
 		for _, x := range p.Schedule {
 			if _, err := compile(append(slices.Clone(list), x)); err == nil {
 				list = append(list, x)
 			} else if !isRefusal(err) {
-				return list, fmt.Errorf("%s: %w", x, err)
+				return append(list, x), fmt.Errorf("%s: %w", x, err)
 			}
 		}
 		if list == nil {
@@ -152,10 +160,10 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.St
 			}
 			continue
 		}
-		list = list[:len(list)-1]
 		if !isRefusal(err) {
 			return list, fmt.Errorf("%s: %w", c, err)
 		}
+		list = list[:len(list)-1]
 		if d.seen != nil {
 			d.seen.refused[kind].Add(1)
 		}
