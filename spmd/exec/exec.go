@@ -62,6 +62,9 @@ type Rank struct {
 	// Sparse, where the result has compressed levels, is how a rank's own
 	// steps add to one block; nil: by Add.
 	Sparse *Sparse
+	// Added brings a block of the operand that Plan.Added names, given as this rank has it, into the form of blocks
+	// that steps make.
+	Added func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error)
 	// Threads are those that add parts of the result where it is assembled.
 	Threads int
 

@@ -18,6 +18,12 @@ func (p *Problem) homes(g *Given) (err error) {
 	}
 	for k := range p.Operands {
 		o := &p.Operands[k]
+		if p.Added != nil && p.Added.Operand == k {
+			if err := p.addend(g, o); err != nil {
+				return err
+			}
+			continue
+		}
 		if o.Home, err = p.home(g, o.Tensor, o.Vars, o.Partition, o.Cut); err != nil {
 			return err
 		}
