@@ -2,13 +2,18 @@ package spmd_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"distaff/io/tcs"
 	"distaff/spmd"
+	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
 )
 
 // Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether these are a range, several,
@@ -46,11 +51,14 @@ func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
 		job.Ranks, job.Repeat = p, 2
 		job.Placements = []string{"A(x,y) -> M(x)", "B(x,y) -> M(x)", "C(x,y) -> M(x)"}
 		job.Schedule = []string{"divide(i,io,ii,M.x),distribute(io),communicate({A,B,C},io)"}
+		if n%2 == 1 {
+			job.Schedule = []string{"divide(i,io,ii,M.x),divide(ii,iio,iii,3),distribute(io),communicate({A,B,C},iio)"}
+		}
 		got, err := job.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := fmt.Sprintf("%d: %d ranks, %d rows of %d, entries %v", n, p, size, wide, entries)
+		name := fmt.Sprintf("%d: %d ranks, %d rows of %d, entries %v, %s", n, p, size, wide, entries, job.Schedule)
 		if !slices.Equal(tcs.Slice[float64](got.Result.Vals), tcs.Slice[float64](want.Result.Vals)) {
 			t.Errorf("%s: got %v, want %v", name, tcs.Slice[float64](got.Result.Vals), tcs.Slice[float64](want.Result.Vals))
 		}
@@ -152,4 +160,73 @@ func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 			t.Errorf("%d: %d ranks, %d rows, entries %v: %d words are received, want %d", n, p, size, entries, received, want)
 		}
 	}
+}
+
+// halting is a rank that counts what it asks to receive of rank 0, and one that sends nothing to rank 1 before told.
+type halting struct {
+	comm.Comm
+	asked func()
+	told  <-chan struct{}
+}
+
+func (h halting) OneProcess() bool { return false }
+
+func (h halting) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
+	if h.asked != nil && from == 0 {
+		h.asked()
+	}
+	return h.Comm.Irecv(b, from, tag)
+}
+
+func (h halting) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
+	if h.told != nil && to == 1 {
+		select {
+		case <-h.told:
+		case <-time.After(time.Minute):
+			return nil, errors.New("rank 1 waits for rows that its last chunk reads before it computes others")
+		}
+	}
+	return h.Comm.Isend(b, to, tag)
+}
+
+// TestChunksDoNotWaitForRowsOfLaterOnes: a rank that computes chunks of rows in order waits for gathered rows of another
+// rank where a chunk reads them, and not before. Which chunk it is at is seen by the blocks of D that it asks for.
+func TestChunksDoNotWaitForRowsOfLaterOnes(t *testing.T) {
+	run := func(asked func(), told <-chan struct{}) *spmd.Report {
+		job := spmd.Job{Statement: "a(i) = B(i,j) * c(j) + D(i)", Sizes: map[string][]int64{"B": {30, 30}}, Formats: map[string]string{"B": "ds"},
+			Inputs: map[string]spmd.Input{"B": spmd.Generated("banded:1:int"), "c": spmd.Generated("dense:int"), "D": spmd.Generated("dense:int")}}
+		job.Placements = []string{"c(x) -> M(x)", "D(x) -> M(0)"}
+		job.Schedule = []string{"divide(i,io,ii,M.x),divide(ii,iio,iii,3),distribute(io),communicate(D,iio)"}
+		job.Ranks, job.Target, job.Threads, job.Check = 3, spmd.Interpreter, 1, true
+		var out *spmd.Report
+		err := local.Run(context.Background(), job.Ranks, func(c comm.Comm) error {
+			h := halting{Comm: c}
+			switch c.Rank() {
+			case 1:
+				h.asked = asked
+			case 2:
+				h.told = told
+			}
+			r, err := job.RunOn(h, job.Ranks, job.Ranks)
+			if r != nil {
+				out = r
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	all, n := int64(0), atomic.Int64{}
+	r := run(func() { all++ }, nil)
+	if want := []int64{8, 8 * (10 + 2), 8 * (10 + 1)}; !slices.Equal(r.Stats.Comm.BytesReceived, want) {
+		t.Errorf("ranks receive %v bytes, want %v", r.Stats.Comm.BytesReceived, want)
+	}
+	told := make(chan struct{})
+	run(func() {
+		if n.Add(1) == all {
+			close(told)
+		}
+	}, told)
 }

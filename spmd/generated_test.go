@@ -3,10 +3,12 @@ package spmd_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"distaff/codegen/diag"
+	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
@@ -97,5 +99,33 @@ func TestDenseTensorsOverRanks(t *testing.T) {
 	j.Target, j.Ranks, j.MemoryLimit = spmd.Interpreter, 2, 4<<20
 	if _, err := j.Run(context.Background()); exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), "(--memory-limit) at each of 2 ranks") {
 		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// The old value of a result is the data of its own name, on each side of a statement.
+func TestGeneratedOldValue(t *testing.T) {
+	run := func(statement, name, kind, format string, ranks int) []float64 {
+		j := &spmd.Job{Statement: statement, Formats: map[string]string{name: format}, Sizes: map[string][]int64{name: {30}}, Keep: true,
+			Inputs: map[string]spmd.Input{name: spmd.Generated(kind)}}
+		j.Target, j.Ranks = spmd.Interpreter, ranks
+		report, err := j.Run(context.Background())
+		if err != nil {
+			t.Fatalf("%s on %d ranks: %v", statement, ranks, err)
+		}
+		defer report.Result.Close()
+		out := make([]float64, 30)
+		v := tcs.Values[float64](report.Result)
+		report.Result.Entries(func(at []int64, i int64) bool { out[at[0]] = v[i]; return true })
+		return out
+	}
+	for _, x := range [][2]string{{"dense:int", "d"}, {"uniform:12:int", "s"}} {
+		want := run("y(i) = z(i) + z(i)", "z", x[0], x[1], 1)
+		for _, statement := range []string{"z(i) += z(i)", "z(i) = z(i) + z(i)", "z(i) = 2 * z(i)"} {
+			for _, ranks := range []int{1, 3} {
+				if got := run(statement, "z", x[0], x[1], ranks); !slices.Equal(got, want) {
+					t.Errorf("%s on %d ranks: got %v, want %v", statement, ranks, got, want)
+				}
+			}
+		}
 	}
 }

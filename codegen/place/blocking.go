@@ -258,7 +258,7 @@ func (b *Blocking) group(n *notation.Normal) {
 	for t, term := range n.Terms {
 		var held []int
 		for k, v := range b.Vars {
-			if v.Reduction && (v.Positions != nil || slices.Contains(term.Sum, v.Name)) {
+			if v.Reduction && (slices.Contains(term.Sum, v.Name) || v.Positions != nil && mentions(term, v.Positions.Vars)) {
 				held = append(held, k)
 			}
 		}
@@ -271,6 +271,17 @@ func (b *Blocking) group(n *notation.Normal) {
 		}
 		b.Groups[g].Terms = append(b.Groups[g].Terms, t)
 	}
+}
+
+// mentions tells whether an access of a term has one of these variables.
+func mentions(term *notation.Term, vars []string) bool {
+	found := false
+	notation.WalkTerm(term, func(e notation.Expr) bool {
+		a, ok := e.(*notation.Access)
+		found = found || ok && slices.ContainsFunc(a.Vars, func(v string) bool { return slices.Contains(vars, v) })
+		return !found
+	})
+	return found
 }
 
 // Default is the block schedule for several ranks when nothing is said: v, the

@@ -34,7 +34,7 @@ func (n *Nest) Blocking(norm *notation.Normal) (*Blocking, error) {
 	b := &Blocking{}
 	for _, c := range n.Chunks {
 		if c.Positions != nil {
-			// Every term has the tensor as a factor, and so sums its variables itself.
+			// Every term has the tensor as a factor, and so sums its variables itself; but for the old value of a +=.
 			held := slices.ContainsFunc(c.Positions.Vars, func(v string) bool { return slices.Contains(norm.LHS.Vars, v) })
 			b.Vars = append(b.Vars, BlockVar{Positions: c.Positions, Reduction: !held})
 			continue

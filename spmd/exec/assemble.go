@@ -7,27 +7,54 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// assembly is what a plan's result is put together of: the blocks that steps make, which overlap, and
-// the pieces that they become.
-func assembly(p *plan.Problem, like transfer.Like) *assemble.Sum {
-	s := &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Dims)}
-	s.Parts = make([]assemble.Piece, 0, p.Result.Pieces())
+// assembly is what a plan's result is put together of, and the pieces that it becomes: the blocks that steps make,
+// which overlap, behind those that are added to them, of which there are some.
+func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
+	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Dims)}
+	if p.Added != nil {
+		s.Parts = assemble.PiecesOf(p.Operands[p.Added.Operand].Partition, like.Dims)
+		added = len(s.Parts)
+	}
 	for b := range plan.Block(p.Result.Pieces()) {
 		box, from, to := p.Part(b, like.Dims)
 		s.Parts = append(s.Parts, assemble.Piece{Rank: p.Result.OwnerOf(b), Region: assemble.Region{Box: box, From: from, To: to}})
 	}
-	return s
+	return s, added
+}
+
+// parts are the blocks of an assembly that are at this rank, by their numbers there. It takes blocks over.
+func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor, error) {
+	if added == 0 {
+		return blocks, nil
+	}
+	parts := make(map[plan.Block]*tcs.Tensor, len(blocks))
+	for b, t := range blocks {
+		parts[b+plan.Block(added)] = t
+	}
+	for b, t := range r.Own[r.Plan.Added.Operand] {
+		var err error
+		if parts[b], err = r.Added(b, t); err != nil {
+			delete(parts, b)
+			tcs.CloseAll(parts)
+			return nil, r.Abort(err)
+		}
+	}
+	return parts, nil
 }
 
 // assemble makes the pieces of the result that live at this rank of the blocks, which it takes over, that are
 // complete here, and those of other ranks. Collective.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
-	s := assembly(r.Plan, r.Result)
+	s, added := assembly(r.Plan, r.Result)
+	parts, err := r.parts(blocks, added)
+	if err != nil {
+		return nil, err
+	}
 	o := assemble.Options{Alloc: r.Alloc, Limit: r.Limit, Threads: r.Threads, Tag: tagCombine, Abort: r.Abort}
 	if r.Sparse != nil {
 		o.Shape = r.Sparse.Shape
 	}
-	own, err := s.Run(r.Comm, blocks, o)
+	own, err := s.Run(r.Comm, parts, o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +81,19 @@ func (f *Forecast) assembled(c *Cost) {
 			}
 		}
 	}
+	if a := f.Plan.Added; a != nil { // beside the operand
+		part := f.Plan.Operands[a.Operand].Partition
+		for b := range plan.Block(part.Pieces()) {
+			c.ranks[part.OwnerOf(b)].added += f.Operands[a.Operand](b).Memory()
+		}
+	}
 	var box [][2]int64
 	size := func(_ int, r assemble.Region) plan.Size {
 		box = r.Box
 		return f.Part(box)
 	}
-	assembly(f.Plan, f.Like).Moves(size, func(z plan.Size, from, to int) {
+	s, _ := assembly(f.Plan, f.Like)
+	s.Moves(size, func(z plan.Size, from, to int) {
 		c.travel(z, from, to)
 		if f.Watch != nil {
 			f.Watch.Part(box, z, from, to)

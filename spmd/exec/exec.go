@@ -62,6 +62,9 @@ type Rank struct {
 	// Sparse, where the result has compressed levels, is how a rank's own
 	// steps add to one block; nil: by Add.
 	Sparse *Sparse
+	// Added brings a block of the operand that Plan.Added names, given as this rank has it, into the form of blocks
+	// that steps make.
+	Added func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error)
 	// Threads are those that add parts of the result where it is assembled.
 	Threads int
 
@@ -95,12 +98,12 @@ func since(at time.Time, to *time.Duration) time.Time {
 func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent = Spent{}
+	var partials map[plan.Partial]*tcs.Tensor
 	f, err := r.newFetcher()
-	if err != nil {
-		return nil, err
-	}
 	since(at, &r.spent.Fetch)
-	partials, err := r.steps(f)
+	if err == nil {
+		partials, err = r.steps(f)
+	}
 	if err != nil && r.Comm.Size() > 1 {
 		err = r.Abort(err) // the other ranks stop too, so that waiting for what is under way ends
 	}
@@ -280,22 +283,6 @@ func (r *Rank) Forget() {
 			r.gathers[k] = nil
 		}
 	}
-}
-
-// gather brings the rows of an operand that this rank reads, and returns a block with those. Collective.
-func (r *Rank) gather(operand int) (*tcs.Tensor, error) {
-	if r.gathers == nil {
-		r.gathers = make([]*gather, len(r.Plan.Operands))
-	}
-	if r.gathers[operand] == nil {
-		g, err := r.newGather(operand, r.Rows(operand))
-		if err != nil {
-			return nil, err
-		}
-		r.gathers[operand] = g
-	}
-	g := r.gathers[operand]
-	return g.read, g.run()
 }
 
 // tagCombine is the tag of blocks that a tree sum moves; fetches have those below.

@@ -12,8 +12,9 @@ import (
 // fetcher brings operand blocks to a rank in the order of its plan. Of each operand it holds the
 // blocks of the scope in use, and those of the next one while they arrive.
 type fetcher struct {
-	r  *Rank
-	in []*incoming // by operand
+	r    *Rank
+	in   []*incoming // by operand
+	step int         // the number of the step whose blocks are asked for next
 }
 
 // incoming is one operand at a rank.
@@ -22,7 +23,8 @@ type incoming struct {
 	operand int
 	// always, if not nil, is the one block, which every rank has from the beginning.
 	always  *tcs.Tensor
-	foreign bool // always came from another rank
+	foreign bool    // always came from another rank
+	rows    *gather // of which always is made; nil of an operand that is not gathered
 
 	arrivals []plan.Arrival // of scopes that were not begun
 	sends    []plan.Send    // that were not begun
@@ -45,8 +47,8 @@ type arrived struct {
 	err    error
 }
 
-// newFetcher runs the broadcasts, and starts the sends of each operand's first scope and its
-// fetches. Collective.
+// newFetcher starts the sends of each operand's first scope, its fetches and what is gathered, and
+// runs the broadcasts. What it returns with an error is to be finished too. Collective.
 func (r *Rank) newFetcher() (*fetcher, error) {
 	f := &fetcher{r: r}
 	bcast := r.Plan.Broadcasts()
@@ -73,15 +75,17 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 		in.start()
 	}
 	for k, in := range f.in {
-		var err error
-		switch {
-		case bcast[k]:
-			err = in.broadcast()
-		case r.Plan.Operands[k].Gathered != nil:
-			in.always, err = r.gather(k)
+		if r.Plan.Operands[k].Gathered != nil {
+			if err := in.gather(); err != nil {
+				return f, err
+			}
 		}
-		if err != nil {
-			return f, err
+	}
+	for k, in := range f.in {
+		if bcast[k] {
+			if err := in.broadcast(); err != nil {
+				return f, err
+			}
 		}
 	}
 	return f, nil
@@ -104,6 +108,24 @@ func (in *incoming) broadcast() error {
 	t, err := transfer.Bcast(r.Comm, r.Own[k][0], r.Like[k], owner, r.Alloc)
 	in.always, in.foreign = t, owner != r.Comm.Rank()
 	return err
+}
+
+// gather begins to bring the rows of an operand that this rank reads. Collective.
+func (in *incoming) gather() error {
+	r, k := in.r, in.operand
+	if r.gathers == nil {
+		r.gathers = make([]*gather, len(r.Plan.Operands))
+	}
+	if r.gathers[k] == nil {
+		g, err := r.newGather(k, r.Rows(k))
+		if err != nil {
+			return err
+		}
+		r.gathers[k] = g
+	}
+	in.rows = r.gathers[k]
+	in.always = in.rows.read
+	return in.rows.start()
 }
 
 // tagOf is the first of an operand's two tags (see transfer.Multicast). Those of all operands lie
@@ -245,9 +267,16 @@ func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 			return nil, err
 		}
 	}
+	step := f.step
+	f.step++
 	out := make([]*tcs.Tensor, len(f.in))
 	for _, need := range s.Need {
 		in := f.in[need.Operand]
+		if in.rows != nil {
+			if err := in.rows.ready(step); err != nil {
+				return nil, err
+			}
+		}
 		if out[need.Operand] = in.always; in.always == nil {
 			out[need.Operand] = in.held[need.Block].t
 		}
@@ -280,6 +309,9 @@ func (f *fetcher) finish(sends bool) error {
 		}
 		if in.always != nil && in.foreign {
 			in.always.Close()
+		}
+		if in.rows != nil {
+			note(in.rows.finish())
 		}
 		for _, s := range in.leaving {
 			note(s.Wait())

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 
@@ -18,6 +19,9 @@ type Rows struct {
 	// Within is a range in which all those lie, and beside which leaves do not look at any: no others are in
 	// memory. Where All says so it is the range of all.
 	Within [2]int64
+	// Spans are, by step of the rank, a range in which the rows lie that it reads: it does not wait for others.
+	// Nil says that any step may read all.
+	Spans [][2]int64
 }
 
 // gather is an operand with dense levels of which ranks hold ranges of rows, and each reads some of all
@@ -30,6 +34,8 @@ type gather struct {
 	home    bool        // this rank's own rows lie there, and its blocks show them
 	to      []parcel    // what others read of this rank's rows, by rank
 	from    []parcel    // what this rank reads of others' rows
+	spans   [][2]int64  // of the rows that steps read, as Rows has them
+	leaving []*comm.Request
 	room    []*tcs.Memory
 }
 
@@ -37,7 +43,8 @@ type gather struct {
 type parcel struct {
 	rank   int
 	parts  []rows
-	packed comm.Buf // where they are packed; empty of rows that lie together, which are sent from and to their places
+	packed comm.Buf      // where they are packed; empty of rows that lie together, which are sent from and to their places
+	coming *comm.Request // on its way to this rank; nil for none
 }
 
 // together tells whether the rows lie one after another at both ends.
@@ -83,7 +90,7 @@ func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 		return nil, err
 	}
 	clear(read.Vals.Bytes())
-	g := &gather{r: r, operand: operand, read: read, row: int64(like.Type.Size())}
+	g := &gather{r: r, operand: operand, read: read, row: int64(like.Type.Size()), spans: want.Spans}
 	for _, m := range like.Modes[1:] {
 		g.row *= like.Dims[m]
 	}
@@ -231,22 +238,18 @@ func (g *gather) reserve(p *parcel) error {
 	return nil
 }
 
-// run brings the rows from where they are. Collective.
-func (g *gather) run() error {
+// start sends what others read of this rank's rows, and begins to receive what it reads of theirs.
+func (g *gather) start() (err error) {
 	c := g.r.Comm
-	var requests []*comm.Request
-	start := func(r *comm.Request, err error) error {
-		if err == nil {
-			requests = append(requests, r)
-		}
-		return err
-	}
-	var err error
 	for k := 0; k < len(g.from) && err == nil; k++ {
-		err = start(c.Irecv(g.arriving(&g.from[k]), g.from[k].rank, tagOf(g.operand)))
+		p := &g.from[k]
+		p.coming, err = c.Irecv(g.arriving(p), p.rank, tagOf(g.operand))
 	}
 	for k := 0; k < len(g.to) && err == nil; k++ {
-		err = start(c.Isend(g.leaving(&g.to[k]), g.to[k].rank, tagOf(g.operand)))
+		var r *comm.Request
+		if r, err = c.Isend(g.message(&g.to[k]), g.to[k].rank, tagOf(g.operand)); err == nil {
+			g.leaving = append(g.leaving, r)
+		}
 	}
 	for _, t := range g.r.Own[g.operand] {
 		if g.home {
@@ -257,17 +260,51 @@ func (g *gather) run() error {
 			copy(g.place(lo, hi), g.own(t, lo, hi))
 		}
 	}
-	if werr := comm.WaitAll(requests...); err == nil {
-		err = werr
+	g.read.Trust()
+	return err
+}
+
+// ready waits for the rows that a step reads.
+func (g *gather) ready(step int) error {
+	span := g.within()
+	if g.spans != nil {
+		span = g.spans[step]
 	}
-	if err != nil {
+	return g.wait(span)
+}
+
+// wait waits for the messages with rows of a range, and brings these to their places.
+func (g *gather) wait(span [2]int64) error {
+	var requests []*comm.Request
+	var came []*parcel
+	for k := range g.from {
+		if p := &g.from[k]; p.coming != nil && p.meets(span) {
+			requests, came = append(requests, p.coming), append(came, p)
+			p.coming = nil
+		}
+	}
+	if err := comm.WaitAll(requests...); err != nil {
 		return err
 	}
-	for k := range g.from {
-		g.unpack(&g.from[k])
+	for _, p := range came {
+		g.unpack(p)
 	}
-	g.read.Trust()
 	return nil
+}
+
+// meets tells whether some of the rows may lie in a range.
+func (p *parcel) meets(span [2]int64) bool {
+	return slices.ContainsFunc(p.parts, func(x rows) bool { return x.lo < span[1] && span[0] < x.hi })
+}
+
+// finish waits for what is still on its way, to this rank and from it.
+func (g *gather) finish() error {
+	err := g.wait([2]int64{math.MinInt64, math.MaxInt64})
+	if serr := comm.WaitAll(g.leaving...); err == nil {
+		err = serr
+	}
+	g.leaving = g.leaving[:0]
+	return err
 }
 
 // arriving is where the message with a parcel is received.
@@ -279,8 +316,8 @@ func (g *gather) arriving(p *parcel) comm.Buf {
 	return transfer.Values(g.read).Slice((p.parts[0].lo-first)*g.row, (p.parts[0].hi-first)*g.row)
 }
 
-// leaving is the message with a parcel.
-func (g *gather) leaving(p *parcel) comm.Buf {
+// message is that with a parcel.
+func (g *gather) message(p *parcel) comm.Buf {
 	own := g.r.Own[g.operand]
 	if p.together() {
 		t := own[p.parts[0].piece]

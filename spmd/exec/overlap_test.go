@@ -9,6 +9,8 @@ import (
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/exec"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
@@ -109,5 +111,70 @@ func TestBlocksOverMessages(t *testing.T) {
 				t.Fatalf("%d ranks: a(%d) = %v, want %v", ranks, i, got[i], want(int64(i)))
 			}
 		}
+	}
+}
+
+// late is a group that sends no rows of a gathered operand before told.
+type late struct {
+	comm.Comm
+	tag  int
+	told <-chan struct{}
+}
+
+func (l late) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
+	if tag == l.tag {
+		select {
+		case <-l.told:
+		case <-time.After(time.Minute):
+			return nil, fmt.Errorf("rank %d waits for rows that no step reads yet", to)
+		}
+	}
+	return l.Comm.Isend(b, to, tag)
+}
+
+// TestRowsTravelWhileOthersCompute: a rank runs its steps up to the first that reads rows of another rank before
+// these come, and that step has them.
+func TestRowsTravelWhileOthersCompute(t *testing.T) {
+	const c = 2 // the operand
+	p := problem(2, 4, 1, false, []int{0})
+	half := int64(cols / 2)
+	p.Operands[c].Gathered = &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: []int64{0, half, cols}}}, Owner: func(at []int64) int { return int(at[0]) }}
+	told := make(chan struct{})
+	err := local.Run(context.Background(), 2, func(g comm.Comm) error {
+		me := g.Rank()
+		if me == 0 {
+			g = late{g, 2 * c, told}
+		}
+		r := rank(t, g, p)
+		defer r.Close()
+		own := [2]int64{[]int64{0, half}[me], []int64{half, cols}[me]}
+		r.Own[c] = map[plan.Block]*tcs.Tensor{plan.Block(me): dense(t, sizes[c], [][2]int64{own}, values[c])}
+		reading := 3 // the step that reads all rows; those before read this rank's
+		spans := [][2]int64{{}, own, {}, {0, cols}}
+		r.Rows = func(int) exec.Rows { return exec.Rows{All: true, Within: [2]int64{0, cols}, Spans: spans} }
+		step := 0
+		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+			if step == reading-1 && me == 1 {
+				close(told)
+			}
+			if step == reading {
+				for row, v := range tcs.Values[float64](ops[c]) {
+					if w := values[c]([]int64{int64(row)}); v != w {
+						t.Errorf("rank %d: row %d is %v, want %v", me, row, v, w)
+					}
+				}
+			}
+			step++
+			return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}), func([]int64) float64 { return 0 }), nil
+		}
+		blocks, err := r.Compute()
+		tcs.CloseAll(blocks)
+		if step != len(spans) {
+			t.Errorf("rank %d ran %d steps, want %d", me, step, len(spans))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

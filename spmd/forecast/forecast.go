@@ -64,7 +64,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	s.Kinds, s.Modes = f.Letters(), f.Order
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
 		d := estimate.Densities{Of: x.density, Size: k.Sizes.Vars}
-		s.Entries *= d.Sum(k.Problem.Norm.Terms, nil)
+		s.Entries *= d.Sum(k.Problem.Summed().Terms, nil)
 	}
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
 	if rests := k.ResultPartition(); rests != s.Partition {

@@ -101,7 +101,7 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, room int64) plan.Given
 	if machine == nil {
 		machine = place.Line(int64(ranks))
 	}
-	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
+	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
 		Machine: machine, Placements: r.p.Placements, Schedule: r.p.Schedule,
 		Room: room, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
 		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}

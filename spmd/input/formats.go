@@ -29,11 +29,16 @@ func (r *Reader) pickFormats() {
 	}
 }
 
-// bindGenerated readies generated data, whose number of entries is known beforehand.
+// bindGenerated readies generated data, whose number of entries is known beforehand. The result's old value
+// is of the result's name, whatever name the right side has for it.
 func (r *Reader) bindGenerated() (err error) {
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {
-			if s.data, err = s.Gen.Bind(name, r.Sizes.Dims[name], s.typ, r.o.Seed); err != nil {
+			tensor := name
+			if name == r.p.Old {
+				tensor = r.p.Result
+			}
+			if s.data, err = s.Gen.Bind(tensor, r.Sizes.Dims[name], s.typ, r.o.Seed); err != nil {
 				return err
 			}
 		}

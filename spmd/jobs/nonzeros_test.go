@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,43 @@ func TestNonzerosRefused(t *testing.T) {
 	want := "pos: over ranks the positions of B(i,j) stand for all of the statement, and its term C(i,j) has values beside them"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestFileAddsByEntries: statements of a repeat that add to a tensor by the entries of a matrix, each of them as often as it runs.
+func TestFileAddsByEntries(t *testing.T) {
+	const text = `machine M(p)
+tensor B(40, 40): ds place (x,y) -> M(~(x,y)) from uniform:200:int
+tensor c(40) from dense:int
+tensor a(40) place (x) -> M(x) from dense:int
+tensor d(40): s from uniform:9:int
+s = 3
+repeat 3 {
+  a(i) += B(i,j) * c(j)
+    COMMANDS
+  s += B(i,j) * c(j)
+    COMMANDS
+  d(j) += B(i,j) * c(i)
+    COMMANDS
+}
+print s
+print a
+print d
+`
+	var first []string
+	for _, ranks := range []int{1, 2, 3, 7} {
+		w := job(t, t.TempDir(), strings.ReplaceAll(text, "COMMANDS", "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"), nil)
+		w.Ranks, w.Check = ranks, true
+		w.run(t)
+		said := slices.DeleteFunc(w.said, func(line string) bool { return strings.Contains(line, "check:") })
+		if first == nil {
+			first = said
+		}
+		if len(said) != 3 || !slices.Equal(said, first) {
+			t.Errorf("%d ranks: got %q, want %q", ranks, said, first)
+		}
+		if _, err := w.Plan(context.Background(), 0); err != nil {
+			t.Errorf("%d ranks: plan: %v", ranks, err)
+		}
 	}
 }

@@ -92,8 +92,11 @@ func (c *distributedCounts) refuse(why string) {
 	c.refused[why]++
 }
 
+// addsByEntries is a += over the entries of a tensor.
+const addsByEntries = "+= by entries"
+
 // note counts a case that ran.
-func (c *distributedCounts) note(d *Distribution) {
+func (c *distributedCounts) note(p *Prepared, d *Distribution) {
 	if c == nil {
 		return
 	}
@@ -105,6 +108,7 @@ func (c *distributedCounts) note(d *Distribution) {
 		name, _, _ := strings.Cut(x, "(")
 		seen[name] = true
 	}
+	seen[addsByEntries] = seen["pos"] && p.Normal.Accumulate
 	for what, is := range seen {
 		if is {
 			c.have[what]++
@@ -129,7 +133,7 @@ func (c *distributedCounts) log(t *testing.T) {
 		all += c.refused[k]
 	}
 	t.Logf("%d of %d distributions refused (%d%%), and %d commands of leaves", all, all+c.ran, 100*all/max(all+c.ran, 1), leaf)
-	for _, what := range []string{"placements", "a hierarchy", "divide", "split", "reorder", "distribute", "communicate", "rotate", "parallelize", "pos"} {
+	for _, what := range []string{"placements", "a hierarchy", "divide", "split", "reorder", "distribute", "communicate", "rotate", "parallelize", "pos", addsByEntries} {
 		if *nFlag == 0 && c.have[what] == 0 {
 			t.Errorf("no case with %s", what)
 		}
@@ -280,7 +284,7 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 		return nil, asRefused(d, err)
 	}
 	if len(d.Commands) > 0 {
-		e.seen.note(d)
+		e.seen.note(p, d)
 	}
 	if c != nil && c.Rank() > 0 {
 		return nil, nil

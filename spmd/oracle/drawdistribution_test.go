@@ -265,12 +265,12 @@ const storedOver = "~"
 // positions cuts the entries of a tensor at times, where every term of the statement has it as a factor.
 func (d *distributer) positions(vars []string) bool {
 	d.fused = map[string]string{}
-	if d.p.Normal.Accumulate || !d.chance(0.4) {
+	if !d.chance(0.4) {
 		return false
 	}
 	var list []*notation.Access
 	for _, a := range d.p.Parsed.Accesses() {
-		if t := d.p.Tensor(a.Name); t != nil && len(a.Vars) > 0 && a.Name != d.p.Parsed.LHS.Name && d.everywhere(a) {
+		if t := d.p.Tensor(a.Name); t != nil && len(a.Vars) > 0 && d.everywhere(a) {
 			list = append(list, a)
 		}
 	}

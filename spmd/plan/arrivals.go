@@ -43,6 +43,9 @@ func (p *Problem) Traffic() *Traffic {
 // flow is how blocks of an operand go from rank to rank.
 func (p *Problem) flow(operand int) *flow.Flow {
 	o := &p.Operands[operand]
+	if p.Added != nil && p.Added.Operand == operand {
+		return flow.New(p.Walk(), flow.Tensor{Owner: func([]int64) int { return 0 }, Reads: func([]int64) bool { return false }})
+	}
 	t := flow.Tensor{Cut: o.Cut, Owner: o.Partition.Owner, Copies: o.Partition.Copies, Scope: o.Scope, Direct: !p.Distributed}
 	if len(o.Groups) < len(p.Groups) || len(p.Groups) > 1 {
 		tuple := make([]int64, len(p.Vars))

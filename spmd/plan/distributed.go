@@ -44,6 +44,9 @@ func (g *Given) nest() (*place.Nest, error) {
 			continue
 		}
 		own := *c.Positions
+		if g.Old != "" && own.Tensor == g.Norm.LHS.Name {
+			own.Tensor = g.Old
+		}
 		own.Vars = slices.Clone(own.Vars)
 		for n, v := range own.Vars {
 			if own.Vars[n], err = g.oneOf(v); err != nil {
@@ -77,7 +80,7 @@ func (g *Given) accesses() (list []distribute.Access) {
 			if !ok || len(a.Vars) == 0 {
 				return true
 			}
-			x := distribute.Access{Tensor: a.Name, Format: g.Format(a.Name), Beside: g.beside(a)}
+			x := distribute.Access{Tensor: g.written(a.Name), Format: g.Format(a.Name), Beside: g.beside(a)}
 			for _, v := range a.Vars {
 				x.Vars = append(x.Vars, g.source(v))
 			}
@@ -92,9 +95,6 @@ func (g *Given) accesses() (list []distribute.Access) {
 
 // beside is a term that is not zero wherever an access has no entry, as text; "" for none.
 func (g *Given) beside(a *notation.Access) string {
-	if g.Norm.Accumulate && slices.Contains(g.Read, g.Norm.LHS.Name) {
-		return g.Norm.LHS.String() + ", to which the statement adds,"
-	}
 	for _, t := range g.Norm.Terms {
 		if !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return annihilates(f, a) }) {
 			return t.String()
@@ -124,6 +124,14 @@ func (g *Given) source(v string) string {
 		return s
 	}
 	return v
+}
+
+// written is the name that the user has for a tensor of the right side.
+func (g *Given) written(tensor string) string {
+	if tensor == g.Old {
+		return g.Norm.LHS.Name
+	}
+	return tensor
 }
 
 // machine is the one that is given, or one dimension of all ranks.

@@ -18,6 +18,12 @@ func (p *Problem) homes(g *Given) (err error) {
 	}
 	for k := range p.Operands {
 		o := &p.Operands[k]
+		if p.Added != nil && p.Added.Operand == k {
+			if err := p.addend(g, o); err != nil {
+				return err
+			}
+			continue
+		}
 		if o.Home, err = p.home(g, o.Tensor, o.Vars, o.Partition, o.Cut); err != nil {
 			return err
 		}
@@ -205,12 +211,12 @@ func (x *homes) within(h *place.Home, sizes []int64) bool {
 }
 
 // contained is, for each range of fine, the range of coarse in which it lies, false where it lies in
-// several. Of equal cuts each range lies in the same one, empty ones too.
+// several. Where each of coarse is cut into as many, empty ones too lie in the one that they are cut from.
 func contained(fine, coarse []int64) ([]int64, bool) {
 	of := make([]int64, len(fine)-1)
-	if slices.Equal(fine, coarse) {
+	if n := evenly(fine, coarse); n > 0 {
 		for k := range of {
-			of[k] = int64(k)
+			of[k] = int64(k / n)
 		}
 		return of, true
 	}
@@ -225,6 +231,20 @@ func contained(fine, coarse []int64) ([]int64, bool) {
 		of[k] = int64(at)
 	}
 	return of, true
+}
+
+// evenly is into how many ranges of fine each of coarse is cut, 0 where these are not as many of each.
+func evenly(fine, coarse []int64) int {
+	n := (len(fine) - 1) / (len(coarse) - 1)
+	if n*(len(coarse)-1) != len(fine)-1 {
+		return 0
+	}
+	for k, c := range coarse {
+		if fine[k*n] != c {
+			return 0
+		}
+	}
+	return n
 }
 
 // piece is where the block at these ranges of the axes lives, as of has it: of the dimensions that cut a

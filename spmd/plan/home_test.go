@@ -23,8 +23,9 @@ func TestContained(t *testing.T) {
 		{[]int64{0, 10}, []int64{0, 5, 10}, nil},
 		{[]int64{0, 0, 1, 1, 2}, []int64{0, 0, 1, 1, 2}, []int64{0, 1, 2, 3}}, // equal cuts, with empty ranges
 		{[]int64{0, 1, 2}, []int64{0, 0, 1, 1, 2}, []int64{1, 3}},
-		{[]int64{0, 2, 2}, []int64{0, 2}, []int64{0, 0}}, // an empty range at the end
-		{[]int64{0, 0, 0}, []int64{0, 0}, []int64{0, 0}}, // no coordinates
+		{[]int64{0, 2, 2}, []int64{0, 2}, []int64{0, 0}},                // an empty range at the end
+		{[]int64{0, 0, 0}, []int64{0, 0}, []int64{0, 0}},                // no coordinates
+		{[]int64{0, 0, 0, 0, 1}, []int64{0, 0, 1}, []int64{0, 0, 1, 1}}, // an empty range of the second
 	} {
 		got, ok := contained(c.fine, c.coarse)
 		if ok != (c.want != nil) || ok && !slices.Equal(got, c.want) {

@@ -15,6 +15,7 @@ type Given struct {
 	Norm   *notation.Normal
 	Names  []string         // of all tensors
 	Read   []string         // tensors that are read, what += adds to under the result's name
+	Old    string           // under which the right side reads the result's old value; "" where it does not
 	Sizes  map[string]int64 // of the index variables
 	Blocks *place.BlockSpec // empty for the default
 	Ranks  int
@@ -45,7 +46,7 @@ func New(g Given) (*Problem, error) {
 	if p.Whole {
 		p.tensors(&g)
 	} else {
-		p.distinct(&g)
+		p.distinct(&g, nest)
 	}
 	if nest != nil {
 		return p, p.distribute(&g, nest)
@@ -93,7 +94,7 @@ const leftOld = "_old"
 
 // distinct gives every access that differs in tensor or variables a name of
 // its own, and makes the old value that += reads an operand.
-func (p *Problem) distinct(g *Given) {
+func (p *Problem) distinct(g *Given, nest *place.Nest) {
 	n := g.Norm
 	taken := map[string]bool{}
 	for _, name := range g.Names {
@@ -131,16 +132,29 @@ func (p *Problem) distinct(g *Given) {
 	out := *n
 	out.Terms = nil
 	terms := n.Terms
-	if n.Accumulate {
-		if slices.Contains(g.Read, n.LHS.Name) {
-			terms = append([]*notation.Term{{Factors: []notation.Factor{n.LHS}}}, terms...)
-		}
-		out.Accumulate = false
+	old := n.Accumulate && slices.Contains(g.Read, n.LHS.Name)
+	beside := old && cutByEntries(n, nest)
+	if old && !beside {
+		terms = append([]*notation.Term{{Factors: []notation.Factor{n.LHS}}}, terms...)
 	}
+	out.Accumulate = false
 	for _, t := range terms {
 		out.Terms = append(out.Terms, notation.MapAccesses(t, rename))
 	}
 	p.Norm = &out
+	if beside {
+		a := *n.LHS
+		a.Name = fresh(n.LHS.Name + leftOld)
+		p.Added = &Addend{len(p.Operands), &notation.Term{Factors: []notation.Factor{&a}}}
+		p.Operands = append(p.Operands, Operand{Name: a.Name, Tensor: n.LHS.Name, Vars: n.LHS.Vars})
+	}
+}
+
+// cutByEntries tells whether the result has coordinates of the tensor whose entries have chunks.
+func cutByEntries(n *notation.Normal, nest *place.Nest) bool {
+	return nest != nil && slices.ContainsFunc(nest.Chunks, func(c place.Chunks) bool {
+		return c.Positions != nil && slices.ContainsFunc(c.Positions.Vars, func(v string) bool { return slices.Contains(n.LHS.Vars, v) })
+	})
 }
 
 // tensors makes every tensor that is read an operand.

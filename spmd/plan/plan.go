@@ -53,6 +53,8 @@ type Problem struct {
 	// Assembled is how the result lies whose blocks, those of Result, overlap: it is put together of
 	// them when they are complete. Nil where the result lies in its blocks.
 	Assembled *partition.Partition
+	// Added is what is added to the blocks of chunks of entries as they are put together; nil for nothing.
+	Added *Addend
 
 	schedule []string // the user's
 	sizes    []int64  // of the variables of the levels whose entries have chunks
@@ -79,6 +81,13 @@ type Operand struct {
 	Groups []int
 	// Scope is the number of loops of the nest, the outermost ones, whose iterations bring its blocks.
 	Scope int
+}
+
+// Addend is the old value of the result of a += whose chunks are those of a tensor's entries: no chunk has all of it, and
+// so no step reads it. Its pieces are added as if they were made by a step before all others.
+type Addend struct {
+	Operand int
+	Term    *notation.Term // which is the operand
 }
 
 // Home is what a placement says of where the blocks of a tensor live.

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/spmd/partition"
 )
@@ -144,6 +145,36 @@ func (p *Problem) assemble(g *Given) error {
 		return p.Result.Owner(part)
 	}
 	return nil
+}
+
+// addend settles how an operand lies that no step reads: as its placement says, where that cuts coordinates, and
+// else evenly over the ranks. Of copies one is read.
+func (p *Problem) addend(g *Given, o *Operand) error {
+	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
+	o.Home.Placement, o.Cut = g.Placements[o.Tensor], nil
+	if o.Home.Placement != nil {
+		part, err := Placed(o.Home.Placement, g.machine(), sizes, order, p.Ranks)
+		if err != nil {
+			return err
+		}
+		if part.Ordered() == nil {
+			part.Copies = nil
+			o.Partition, o.Home.Holds = part, true
+			return nil
+		}
+	}
+	o.Partition = partition.Evenly(sizes, order[0], p.Ranks)
+	return nil
+}
+
+// Summed is the normal form of all that the result is made of: of the terms that steps compute, and of what is added to them.
+func (p *Problem) Summed() *notation.Normal {
+	if p.Added == nil {
+		return p.Norm
+	}
+	all := *p.Norm
+	all.Terms = append([]*notation.Term{p.Added.Term}, p.Norm.Terms...)
+	return &all
 }
 
 // Resting is how the result lies when the statement has run.

@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
@@ -56,6 +57,9 @@ func (k *Statement) Compile() error {
 	}
 	if k.Problem.Whole {
 		return k.bind()
+	}
+	if err := k.compileAdded(); err != nil {
+		return err
 	}
 	return k.compileSum()
 }
@@ -148,7 +152,7 @@ func (k *Statement) widen(s *leaf) error {
 		return nil
 	}
 	all := k.leafOf(s.operands)
-	all.norm = k.Problem.Norm
+	all.norm = k.Problem.Summed()
 	pos, crd, err := codegen.Widths(all.request())
 	if err != nil {
 		return err
@@ -182,14 +186,15 @@ func (k *Statement) unscheduled(s *leaf) {
 // scheduled gives the leaf of a group the user's schedule, which orders the loops
 // over a block.
 func (k *Statement) scheduled(s *leaf, list []string) {
-	s.schedule = list
-	if k.Problem.Whole {
-		return
+	s.schedule, s.names = list, map[string]string{}
+	if !k.Problem.Whole {
+		s.parts = k.Problem.Splits()
 	}
-	s.names = map[string]string{}
-	s.parts = k.Problem.Splits()
 	for _, o := range k.Problem.Operands {
 		s.names[o.Name] = o.Tensor
+		if o.Tensor == k.p.Old {
+			s.names[o.Name] = k.p.Result
+		}
 	}
 }
 
@@ -235,6 +240,40 @@ func (k *Statement) compileSum() error {
 		return err
 	}
 	return k.sum.load()
+}
+
+// compileAdded compiles what brings the old value of a += into the form of the blocks that steps make, where no step reads it.
+func (k *Statement) compileAdded() error {
+	if k.Problem.Added == nil {
+		return nil
+	}
+	first := k.leaves[0]
+	s := k.leafOf(first.operands)
+	norm := *k.Problem.Norm
+	norm.Terms = []*notation.Term{k.Problem.Added.Term}
+	s.norm, s.format, s.widths = &norm, first.unit.Result.Format, &first.unit.Result
+	if err := s.compile(); err != nil {
+		return err
+	}
+	k.closers = append(k.closers, func() error { s.close(); return nil })
+	k.exec.Added = func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error) {
+		o := &k.Problem.Operands[k.Problem.Added.Operand]
+		args, made, err := s.arguments(map[string]*tcs.Tensor{o.Name: t})
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			for _, t := range made {
+				t.Close()
+			}
+		}()
+		box, ranges := o.Partition.Box(b, s.dims), map[string][2]int64{}
+		for m, v := range o.Vars {
+			ranges[v] = box[m]
+		}
+		return s.call(k.Ctx, args, ranges, box)
+	}
+	return s.load()
 }
 
 // like tells the compiler of each operand's blocks what holds at every rank:

@@ -157,7 +157,7 @@ func (k *Statement) Fits() (bool, error) {
 		return true, nil
 	}
 	all := k.leafOf(like)
-	all.norm = k.Problem.Norm
+	all.norm = k.Problem.Summed()
 	pos, _, err := codegen.Widths(all.request())
 	if err != nil {
 		return false, err

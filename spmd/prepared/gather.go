@@ -1,6 +1,8 @@
 package prepared
 
 import (
+	"iter"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -23,6 +25,7 @@ func (k *Statement) rows(operand int) exec.Rows {
 	v, size := o.Vars[mode], k.Sizes.Dims[o.Tensor][mode]
 	all := exec.Rows{All: true, Within: [2]int64{0, size}}
 	seen := make([]uint64, (size+63)/64)
+	var drivers []stored
 	for _, t := range k.Problem.Norm.Terms {
 		if !readsOperand(t, o.Name) {
 			continue
@@ -31,7 +34,9 @@ func (k *Statement) rows(operand int) exec.Rows {
 		if by.operand < 0 || !k.eachBlock(by, func(t *tcs.Tensor) { markLevel(seen, t, by.level) }) {
 			return all
 		}
+		drivers = append(drivers, by)
 	}
+	all.Spans = rowsOfSteps(k.Problem.EachStep(k.Comm.Rank()), drivers, func(n plan.Need) *tcs.Tensor { return k.exec.Own[n.Operand][n.Block] })
 	n := 0
 	for _, w := range seen {
 		n += bits.OnesCount64(w)
@@ -45,7 +50,40 @@ func (k *Statement) rows(operand int) exec.Rows {
 			list = append(list, int64(at)*64+int64(bits.TrailingZeros64(w)))
 		}
 	}
-	return exec.Rows{List: list, Within: k.within(v, all.Within)}
+	return exec.Rows{List: list, Within: k.within(v, all.Within), Spans: all.Spans}
+}
+
+// rowsOfSteps are, by step, a range in which the coordinates of the drivers' blocks lie that the step reads; nil where
+// there is one step at most.
+func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored, block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
+	several := 0
+	for range steps {
+		if several++; several == 2 {
+			break
+		}
+	}
+	if several < 2 {
+		return nil
+	}
+	seen := map[plan.Need][2]int64{}
+	for s := range steps {
+		rows := [2]int64{math.MaxInt64, math.MinInt64}
+		for _, n := range s.Need {
+			at := slices.IndexFunc(drivers, func(d stored) bool { return d.operand == n.Operand })
+			if at < 0 {
+				continue
+			}
+			r, ok := seen[n]
+			if !ok {
+				r = [2]int64{math.MaxInt64, math.MinInt64}
+				eachCoordinate(block(n), drivers[at].level, func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
+				seen[n] = r
+			}
+			rows = [2]int64{min(rows[0], r[0]), max(rows[1], r[1])}
+		}
+		list = append(list, rows)
+	}
+	return list
 }
 
 // within is a range of coordinates of v, of all of them, that has those at which leaves look at a tensor that they
