@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,18 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
+// opened waits until each process has mapped a file, or ended, or a minute is over. A change before that would be none to the job.
+func opened(pids []int, file string) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if !slices.ContainsFunc(pids, func(pid int) bool {
+			maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+			return err == nil && len(maps) > 0 && !bytes.Contains(maps, []byte(file))
+		}) {
+			return
+		}
+	}
+}
+
 func (f *faults) overwritten(t *testing.T, n int, launchers []mpitest.Launcher) {
 	rng := rand.New(rand.NewPCG(uint64(n), 13))
 	kind, place := overwriteKinds[n%len(overwriteKinds)], n%(len(launchers)+2)
@@ -99,7 +112,11 @@ func (f *faults) overwritten(t *testing.T, n int, launchers []mpitest.Launcher) 
 	x := &fault{name: name, out: out}
 	mark := fmt.Sprintf("DISTAFF_FAULT=%d-over-%d", os.Getpid(), n)
 	r := launchIn(t, f.dir, argv, []string{mark}, func(cmd *exec.Cmd) {
-		f.running(cmd, place > 1, ranks)
+		pids := []int{cmd.Process.Pid}
+		if place > 1 {
+			pids = f.running(cmd, true, ranks)
+		}
+		opened(pids, in)
 		time.Sleep(f.took + time.Second/2 + time.Duration(rng.IntN(500))*time.Millisecond)
 		x.acted = time.Now()
 		if err := overwrite(rng, kind, in, int64(len(f.inputs[".tcs"]))); err != nil {
