@@ -372,6 +372,9 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			return nil, r.refuse(1, "the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
 		}
 	}
+	if err := r.divided(a.RHS, slices.DeleteFunc(slices.Clone(chain[d:]), func(f *cin.Forall) bool { return !consumer(f) })); err != nil {
+		return nil, err
+	}
 	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true, RHS: r.renamed(a.RHS)}
 	var use cin.Stmt = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate, RHS: rest}
 	if r.instead != nil {

@@ -36,8 +36,8 @@ func TestRefusals(t *testing.T) {
 	three := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j) * D(k,j))))", formats: "C:dd A:dd B:dd D:dd"}
 	kr := problem{stmt: "forall(k, forall(i, forall(l, forall(j, A(i,j) += B(i,k,l) * C(k,j) * D(l,j)))))", formats: "A:dd B:ddd C:dd D:dd"}
 	const khatriRao = "precompute(C(k,j)*D(l,j),{l,j},{l,j},W),"
-	integers := gemm
-	integers.compute = ir.Int64
+	gemmInt := gemm
+	gemmInt.compute = ir.Int64
 	spmvGPU, spmmGPU, addGPU, rowSumGPU, complexGPU, spaceGPU := spmv, spmm, add, rowSum, spmm, lanes
 	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
 		p.gpu = true
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		{kr, khatriRao + "workspace(W,Hash),substitute({i,l,j},gemm)", "gemm multiplies matrices that are arrays, and the schedule has workspace(W,Hash)", "substitute({i,l,j},gemm)"},
 		{kr, khatriRao + "substitute({i,l,j},gemm),workspace(W,Hash)", "gemm multiplies matrices that are arrays, and one of them is W", "workspace(W,Hash)"},
 		{kr.with("A:dd B:ddd C:ss D:dd"), khatriRao + "substitute({i,l,j},gemm)", "gemm multiplies matrices that are arrays, and W(l,j) is not filled everywhere or nowhere", "substitute({i,l,j},gemm)"},
-		{integers, "substitute({i,j,k},gemm)", "gemm multiplies floats and complex numbers, and the statement computes in int64", "gemm"},
+		{gemmInt, "substitute({i,j,k},gemm)", "gemm multiplies floats and complex numbers, and the statement computes in int64", "gemm"},
 		{spmmGPU, "substitute({i,j,k},gemm)", "substitute: the loops would be run by a BLAS of the CPU, or by C, and --target=cuda compiles for a GPU", "substitute({i,j,k},gemm)"},
 		{spmv, "distribute(i)", "distribute: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", "distribute(i)"},
 		{spmv, "unroll(i,2),communicate(A,i)", "communicate: a statement is distributed over the ranks of a run", "communicate(A,i)"},
@@ -349,6 +349,15 @@ func TestRefusals(t *testing.T) {
 		// A sum that its factors' or terms' operations do not distribute over.
 		{quotient, "precompute(B(i,j),i,i,W)", "the workspace would sum B(i,j) over j, and a(i) / B(i,j) does not distribute over that sum", "B(i,j)"},
 		{difference, "precompute(B(i,j),i,iw,W)", "and c(i) - B(i,j) does not distribute over that sum", "B(i,j)"},
+		// A division of integers that the statement does not make everywhere.
+		{integers("forall(j, A += B(j) / C(j) * D(j))"), "precompute(B(j)/C(j),j,j,W)", "B(j)/C(j) divides integers, and B(j) / C(j) * D(j) divides them where D(j) is present alone: a divisor of 0 elsewhere is no error", "B(j)/C(j)"},
+		{integers("forall(j, A += (E(j) - 7 / C(j)) * (-D(j)))"), "precompute(7/C(j),{},{},W)", "where -D(j) is present alone", "7/C(j)"},
+		{integers("forall(j, A += D(j) / (B(j) / C(j)))"), "precompute(B(j)/C(j),j,w,W)", "where D(j) is present alone", "B(j)/C(j)"},
+		{integers("forall(j, A += (B(j) / C(j)) * (D(j) + C(j)))"), "precompute(B(j)/C(j),j,j,W)", "where D(j) + C(j) is present alone", "B(j)/C(j)"},
+		{integers("forall(j, A += B(j) / (C(j) / 2) * D(j))"), "precompute(B(j)/(C(j)/2),j,j,W)", "where D(j) is present alone", "B(j)/(C(j)/2)"},
+		{integers("forall(j, A += B(j) / 0 * D(j))"), "precompute(B(j)/0,j,j,W)", "where D(j) is present alone", "B(j)/0"},
+		{integers("forall(j, A += B(j) / C(j) * D(j))"), "precompute(D(j),j,j,V),precompute(B(j)/C(j),j,j,W)", "where V(j) is present alone", "B(j)/C(j)"},
+		{integers("forall(j, forall(none, A += B(j) / C(j) * E(none)))"), "precompute(B(j)/C(j),j,j,W)", "no coordinates of none, of size 0, need it", "B(j)/C(j)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l,k)", "the loops are not directly nested", "reorder(j,l,k)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)", "the loop over k is around the loop over j", "k"},
 		{spgemm, "precompute(B(i,k)*C(k,j),i,i,w)", "the loop over i is around the loop over j, in which the workspace over i would have one entry", "i"},

@@ -25,6 +25,7 @@
 //	coord.go        coord: and back
 //	bound.go        bound
 //	precompute.go   precompute; implicit.go, the temporaries that no command made
+//	quotient.go     where it may divide integers
 //	unroll.go       unroll
 //	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work; gpu.go, the rules of a GPU;
 //	rowlanes.go     its form for rows of a tile

@@ -48,6 +48,19 @@ var (
 	outer     = problem{stmt: "forall(j, forall(i, y(i) += A(i,j) * x(j)))", formats: "y:d A:ds:1,0 x:d"}
 )
 
+// integers is a statement that computes in integers, of sparse vectors B, C, D and a dense one E.
+func integers(stmt string) problem {
+	return problem{stmt: stmt, formats: "A: B:s C:s D:s E:d", compute: ir.Int32}
+}
+
+// sizeOf is the size of a variable.
+func sizeOf(v string) int64 {
+	if v == "none" {
+		return 0
+	}
+	return 100
+}
+
 // apply runs a schedule and prints the statement.
 func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	t.Helper()
@@ -55,7 +68,7 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: func(string) int64 { return 100 }, Parts: p.parts, GPU: p.gpu,
+	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared, Compute: ir.Float64, Size: sizeOf, Parts: p.parts, GPU: p.gpu,
 		Source: func(name string) string { return name }}
 	if p.compute != ir.Invalid {
 		in.Compute = p.compute
@@ -165,6 +178,19 @@ func TestCommands(t *testing.T) {
 		{gemm, "substitute({i,j,k},gemm)", "suchthat(forall(b, forall(k, forall(j, forall(i, C(b,i,j) += A(b,i,k) * B(k,j))))))"},
 		{gemm, "split(k,k0,k1,8),reorder(k0,b,i,j,k1),substitute({i,j,k1},gemm)", "suchthat(forall(k0, forall(b, forall(k1, forall(j, forall(i, C(b,i,j) += A(b,i,k) * B(k,j)))))), split(k, k0, k1, 8))"},
 		{spgemm, "precompute(B(i,k)*C(k,j),j,j,w)", "suchthat(" + spgemm.stmt + ")"},
+		// Integers are divided where the statement divides them.
+		{integers("forall(j, A += B(j) / C(j) * E(j) + D(j))"), "precompute(B(j)/C(j),j,j,w)",
+			"suchthat(where(forall(j, A += w(j) * E(j) + D(j)), forall(j, w(j) += B(j) / C(j))))"},
+		{integers("forall(j, A += B(j) / C(j) / D(j))"), "precompute(B(j)/C(j),j,j,w)",
+			"suchthat(where(forall(j, A += w(j) / D(j)), forall(j, w(j) += B(j) / C(j))))"},
+		{integers("forall(j, A += E(j) / (B(j) / C(j)) * (D(j) + 1))"), "precompute(B(j)/C(j),j,j,w)",
+			"suchthat(where(forall(j, A += E(j) / w(j) * (D(j) + 1)), forall(j, w(j) += B(j) / C(j))))"},
+		{integers("forall(j, A += B(j) / (-2) * D(j))"), "precompute(B(j)/-2,j,j,w)",
+			"suchthat(where(forall(j, A += w(j) * D(j)), forall(j, w(j) += B(j) / (-2))))"},
+		{integers("forall(j, forall(k, A += B(j) / C(j) * E(k)))"), "precompute(B(j)/C(j),j,j,w)",
+			"suchthat(where(forall(j, forall(k, A += w(j) * E(k))), forall(j, w(j) += B(j) / C(j))))"},
+		{problem{stmt: "forall(j, A += B(j) / C(j) * D(j))", formats: "A: B:s C:s D:s"}, "precompute(B(j)/C(j),j,j,w)",
+			"suchthat(where(forall(j, A += w(j) * D(j)), forall(j, w(j) += B(j) / C(j))))"},
 		{spgemm, "precompute(C(k,j)*B(i,k),j,jw,v)", "suchthat(forall(i, where(forall(j, A(i,j) = v(j)), forall(k, forall(jw, v(jw) += C(k,jw) * B(i,k))))), precompute(j, jw))"},
 		{spgemm, "precompute(B(i,k)*C(k,j),j,j)", "suchthat(" + spgemm.stmt + ")"},
 		{spgemm, "precompute(B(i,k)*C(k,j),{i,j},{i,j},w)", "suchthat(where(forall(i, forall(j, A(i,j) = w(i,j))), forall(i, forall(k, forall(j, w(i,j) += B(i,k) * C(k,j))))))"},
