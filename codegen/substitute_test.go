@@ -75,3 +75,71 @@ func TestGemmRefused(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestLibraries: products that a library of a GPU runs are one statement of the leaf, whose text reads back as it, and what
+// runs around it needs no loop on blocks.
+func TestLibraries(t *testing.T) {
+	for _, x := range []struct{ text, want string }{
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},cublas)", "gemm(i_hi - i_lo, j_hi - j_lo, k_hi - k_lo) C_vals["},
+		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)", "spmm(i_hi - i_lo, 1, j_hi, i_entries) y_vals[0 - y_off0 + i_lo, 1, 0] += (A_pos1[0 - A_off0 + i_lo], A_crd1[0], A_vals) * x_vals[0 - x_off0, 1, 0] * 1.0"},
+		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)", "(i_offsets[0], A_crd1[i_first], A_vals)"},
+		{"C(i,k)=-A(i,j)*B(j,k)*v(b)\nA:ds\n-s=reorder(b,i,j,k),substitute({i,j,k},cusparse)", "B_size1, 1] * (-1.0 * v_v)"},
+		{"C(b,i,k)=A(b,i,j)*B(b,j,k)\nA:dds\n-s=substitute({i,j,k},cusparse)", "(A_pos2[A_p * A_size1"},
+		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=split(i,i0,i1,32),reorder(i0,i1,j,k),substitute({i1,j,k},cusparse)", "spmm(i1_hi - i1_lo, k_hi, j_hi, i_entries)"},
+	} {
+		r := goldenRequest(t, x.text)
+		r.Target = codegen.CUDA
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Errorf("%s: %v", x.text, err)
+			continue
+		}
+		text := ir.Print(u.Func)
+		if !strings.Contains(text, x.want) {
+			t.Errorf("%s: got %s, want %s in it", x.text, text, x.want)
+		}
+		back, err := ir.Parse(text)
+		if err != nil || ir.Print(back) != text {
+			t.Errorf("%s: the text is read as another: %v", x.text, err)
+		}
+	}
+}
+
+// TestLibrariesRefused has what is refused as the loops are lowered.
+func TestLibrariesRefused(t *testing.T) {
+	for _, x := range []struct{ text, want string }{
+		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},cublas)", "cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side"},
+		{"y(i)=A(i,j)*x(j)\nA:ss\n-s=substitute({i,j},cusparse)", "cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and A(i,j) (its format is ss)"},
+		{"y(j)=A(i,j)*x(i)\nA:ds\n-s=substitute({i,j},cusparse)", "cusparse has rows of the sparse matrix along those of the result"},
+		{"y(i)=A(i,j)+B(i,j)\nA:ds\n-s=substitute({i,j},cusparse)", "cusparse "},
+		{"y(i)=A(i,j)*x(j)\n-s=substitute({i,j},cusparse)", "cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and x(j)"},
+		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=split(j,j0,j1,32),reorder(j0,i,j1),substitute({i,j1},cusparse)", "the loop over j, along the rows of the sparse matrix, is over a part of them"},
+		{"C(i,j)=A(i,k)*B(k,j)\nC:ds\nA:ds\nB:ds\n-s=substitute({i,k,j},cusparse)", "no loops over i, k, j are directly inside one another, around one assignment"},
+	} {
+		r := goldenRequest(t, x.text)
+		r.Target = codegen.CUDA
+		_, err := codegen.Compile(r)
+		var e *diag.Error
+		if !errors.As(err, &e) || e.Code != diag.ScheduleRefused || !strings.Contains(e.Msg, x.want) {
+			t.Errorf("%s: got %v, want %s", x.text, err, x.want)
+		}
+	}
+}
+
+// TestLibraryWidths: where positions are wider than coordinates, a product with a sparse matrix goes over offsets of the
+// rows that are as wide as coordinates.
+func TestLibraryWidths(t *testing.T) {
+	r := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)")
+	r.Target = codegen.CUDA
+	a := r.Tensors["A"]
+	a.PosWidth, a.CrdWidth = []uint8{0, 8}, []uint8{0, 4}
+	r.Tensors["A"] = a
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ir.Print(u.Func)
+	if strings.Count(text, "spmm(") != 1 || !strings.Contains(text, "alloc i_offsets int32[") || !strings.Contains(text, "A_pos1 int64 const") {
+		t.Errorf("got %s, want one product over offsets of 32 bits", text)
+	}
+}

@@ -24,7 +24,7 @@ func doctorCommand() *command {
 		long: `Looks for all that jobs use: a C compiler with OpenMP, caches, MPI, CUDA and
 BLAS, the cores and the memory that this process may use. Each line says ok, note or missing,
 what was found and where; what is missing is followed by what it costs. Of CUDA these are the
-driver, NVRTC, which compiles for it, and each GPU. --json prints the same as a list, in which each
+driver, NVRTC, which compiles for it, cuBLAS and cuSPARSE, which schedules name, and each GPU. --json prints the same as a list, in which each
 has a state, what it is about, and the lines that tell of it. The exit
 code is 0 where statements can be compiled and run on this CPU, else 1.
 --tune first measures the machine, in 3 seconds, which is to do nothing else meanwhile: how fast caches and memory are read,
@@ -181,7 +181,7 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	return f.CompilerErr == nil, nil
 }
 
-// doctorCUDA tells of the driver, of NVRTC, which compiles kernels, and of each GPU.
+// doctorCUDA tells of the driver, of NVRTC, which compiles kernels, of the libraries that multiply, and of each GPU.
 func doctorCUDA(line func(state, what, format string, args ...any)) {
 	r := cuda.Probe()
 	if r.DriverErr != nil {
@@ -194,6 +194,13 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 		line("missing", "NVRTC", "%v", r.NVRTCErr)
 	} else {
 		line("ok", "NVRTC", "%s, version %s", r.NVRTC, r.NVRTCVersion)
+	}
+	for _, l := range r.Libraries {
+		if l.Err != nil {
+			line("note", l.Title, "%v", l.Err)
+		} else {
+			line("ok", l.Title, "%s", l.Path)
+		}
 	}
 	for _, d := range r.Devices {
 		if d.Err != nil {

@@ -15,7 +15,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ commands, want, at string }{
 		// Commands that are none.
 		{"distribute(i), substitute(i)", "got 1 argument, want substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", "substitute(i)"},
-		{"distribute(i), substitute({i,j,k},\"file.c\")", "substitute: got \"file.c\", want gemm, or a C function as in \"file.c:name\"", "\"file.c\""},
+		{"distribute(i), substitute({i,j,k},\"file.c\")", "substitute: got \"file.c\", want gemm, cublas, cusparse, or a C function as in \"file.c:name\"", "\"file.c\""},
 		{"distribute(i,io,ii,M), substitute({io,j,k},gemm)", "substitute: distribute(i,io,ii,M) asks for the loop over io to run outside the leaf, and this is a command of the leaf", "io"},
 		{"distribute(i), spread(i)", "got spread, want a scheduling command: assemble", "spread(i)"},
 		{"distribute(i), communicate(A)", "got 1 argument, want communicate(T, i)", "communicate(A)"},

@@ -111,6 +111,8 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			set[s.Dst] = true
 		case *ir.Gemm:
 			set[s.C.A] = true
+		case *ir.SpMM:
+			set[s.C.A] = true
 		case *ir.Call:
 			for _, a := range s.Args {
 				if a.Added {

@@ -80,6 +80,8 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.copy(s)
 	case *ir.Gemm:
 		return c.block(s.Loops())
+	case *ir.SpMM:
+		return c.block(s.Loops())
 	case *ir.Call:
 		name := s.Func.Name
 		return func(fr *frame) { fr.errorf("%s is a C function of the user's, which only compiled leaves call", name) }

@@ -48,6 +48,25 @@ func (s *Gemm) String() string {
 	return fmt.Sprintf("gemm(%s, %s, %s) %s += %s * %s * %s", together(s.M), together(s.N), together(s.K), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
 }
 
+// SideBySide tells whether one variable of the rows of C, one of its columns and one of what is summed can be chosen so that
+// each matrix has a stride of 1 along one of the two that it is over: the others may be loops around such products.
+func (s *Gemm) SideBySide() bool {
+	one := func(x Expr) bool {
+		l, ok := x.(*Lit)
+		return ok && l.I == 1
+	}
+	for m := range s.M {
+		for n := range s.N {
+			for k := range s.K {
+				if (one(s.C.Row[m]) || one(s.C.Col[n])) && (one(s.A.Row[m]) || one(s.A.Col[k])) && (one(s.B.Row[k]) || one(s.B.Col[n])) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 func each(list []Expr, fn func(Expr) Expr) []Expr {
 	out := make([]Expr, len(list))
 	for k, x := range list {

@@ -184,6 +184,8 @@ func (c *inPlace) handles(t Stmt) bool {
 		return is(t.Dst, t.Src)
 	case *Gemm:
 		return is(t.C.A, t.A.A, t.B.A)
+	case *SpMM:
+		return is(t.Arrays()...)
 	case *Call:
 		return is(t.arrays()...)
 	case *Sort:

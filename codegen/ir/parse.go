@@ -353,6 +353,8 @@ func (p *parser) memory() Stmt {
 		return s
 	case p.accept("gemm"):
 		return p.gemm()
+	case p.accept("spmm"):
+		return p.spmm()
 	case p.accept("call"):
 		return p.call()
 	case p.accept("sort"):

@@ -84,7 +84,7 @@ var words = map[string]bool{
 	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
 	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "undefined": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
 	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
-	"gemm": true, "call": true, "launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
+	"gemm": true, "spmm": true, "call": true, "launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
 	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
 	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
@@ -234,6 +234,8 @@ func (p *printer) stmt(s Stmt) {
 	case *FreeTable:
 		p.line("freetable %s", name(s.T.Name))
 	case *Gemm:
+		p.line("%s", s)
+	case *SpMM:
 		p.line("%s", s)
 	case *Call:
 		p.line("%s", s.text())

@@ -234,6 +234,8 @@ func (s *simplifier) memory(t Stmt) Stmt {
 		return &Copy{Dst: t.Dst, DstLo: s.expr(t.DstLo), Src: t.Src, SrcLo: s.expr(t.SrcLo), N: s.expr(t.N), Stream: t.Stream}
 	case *Gemm:
 		return t.mapped(s.expr)
+	case *SpMM:
+		return t.mapped(s.expr)
 	case *Call:
 		return t.mapped(s.expr)
 	case *Sort:

@@ -269,6 +269,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.copy(s)
 	case *Gemm:
 		return v.gemm(s)
+	case *SpMM:
+		return v.spmm(s)
 	case *Call:
 		return v.call(s)
 	case *Sort:

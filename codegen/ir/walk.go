@@ -87,6 +87,8 @@ func Exprs(s Stmt) []Expr {
 		return []Expr{s.Lo, s.Hi}
 	case *Gemm:
 		return s.exprs()
+	case *SpMM:
+		return s.exprs()
 	case *Call:
 		return s.exprs()
 	}

@@ -34,6 +34,7 @@
 //	locate.go    a coordinate that is bound already, in a dense or sparse level
 //	expr.go      values with their presence
 //	gemm.go      loops that a BLAS runs; extern.go, loops that a function of the user's runs
+//	spmm.go      loops that a library of a GPU runs over a sparse matrix
 //	tile.go      rows of the result that are summed in registers, tile by tile
 //	vector.go    innermost loops in lanes; prefetch.go, rows that are fetched ahead
 //

@@ -15,6 +15,8 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	switch o := l.orders(f); {
 	case o.Gemm > 0:
 		return l.gemm(f, e, o.Gemm, want)
+	case o.Extern != nil && o.Extern.File == "":
+		return l.spmm(f, e, o.Extern, want)
 	case o.Extern != nil:
 		return l.extern(f, e, o.Extern, want)
 	}

@@ -257,6 +257,9 @@ func (n *gemmNest) product() *ir.Gemm {
 	}
 	g.M, g.N, g.K = pick(extents, rows), pick(extents, cols), pick(extents, sums)
 	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
+	if n.l.spec.GPU && !g.SideBySide() {
+		n.refuse("cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side, and no two of the loops' variables are such of all of %s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
+	}
 	return g
 }
 

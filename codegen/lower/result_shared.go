@@ -55,7 +55,7 @@ func (l *lowerer) clearAbsent(e *env) {
 	case *mappedResult:
 		shared = &a.sharedResult
 	}
-	if shared == nil || shared.cleared || e.res.zeroed || e.res.level > l.out.deep || l.spec.GPU {
+	if shared == nil || shared.cleared || e.res.zeroed || e.res.level > l.out.deep {
 		return
 	}
 	c := e.cur[l.assembly.pattern()]

@@ -16,6 +16,8 @@ func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 			return !arrays[s.A]
 		case *ir.Gemm:
 			return !arrays[s.C.A]
+		case *ir.SpMM:
+			return !arrays[s.C.A]
 		}
 		return true
 	})

@@ -2,8 +2,10 @@ package schedule
 
 import (
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
 )
 
 // A schedule for a GPU is held to the hardware's rules as a whole, once all of its commands are
@@ -11,13 +13,12 @@ import (
 
 // onCPUOnly are the commands that only a CPU's schedule has, with what they are about.
 var onCPUOnly = map[string]string{
-	"flatten":    "the loop over positions is cut for the threads of a CPU",
-	"longrows":   "long rows are cut for the threads of a CPU",
-	"tile":       "rows are summed in the registers of a CPU",
-	"jam":        "rows are summed in the registers of a CPU",
-	"vectorize":  "the loop would run in the lanes of a CPU",
-	"substitute": "the loops would be run by a BLAS of the CPU, or by C",
-	"prefetch":   "rows are fetched into the caches of a CPU",
+	"flatten":   "the loop over positions is cut for the threads of a CPU",
+	"longrows":  "long rows are cut for the threads of a CPU",
+	"tile":      "rows are summed in the registers of a CPU",
+	"jam":       "rows are summed in the registers of a CPU",
+	"vectorize": "the loop would run in the lanes of a CPU",
+	"prefetch":  "rows are fetched into the caches of a CPU",
 }
 
 // countedRace checks a loop on a unit of a GPU that writes a result which is counted and
@@ -60,15 +61,25 @@ func (s *state) units() error {
 
 // blocksOutermost refuses loops around those on blocks, each of whose iterations would launch
 // a grid, and nests without such a loop, which one thread would run; and additions to complex
-// numbers where blocks, warps or threads meet.
+// numbers where blocks, warps or threads meet. Loops around those that a library runs are the host's.
 func (s *state) blocksOutermost() (err error) {
 	target := cin.Target(s.body).Name
+	ofHost := s.aroundLibraries()
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		if err != nil || len(loops) == 0 {
 			return
 		}
+		n := s.ofLibrary(loops)
+		if k := slices.IndexFunc(loops[:len(loops)-n], func(f *cin.Forall) bool { return n > 0 && f.Unit.OnGPU() }); k >= 0 {
+			err = s.refuseLoop(loops[k], "the host calls the library that runs the loops in it: a loop around these is none of a GPU's")
+			return
+		}
+		for len(loops) > 0 && slices.Contains(ofHost, loops[0]) {
+			loops = loops[1:]
+		}
 		k := slices.IndexFunc(loops, func(f *cin.Forall) bool { return f.Unit == cin.GPUBlock })
 		switch {
+		case n > 0 || len(loops) == 0:
 		case k < 0:
 			err = s.cmd.errorf(Refused, "%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
 		case k > 0:
@@ -81,6 +92,36 @@ func (s *state) blocksOutermost() (err error) {
 		}
 	})
 	return err
+}
+
+// ofLibrary is how many of the innermost of the loops around an assignment a library runs.
+func (s *state) ofLibrary(loops []*cin.Forall) int {
+	for _, o := range s.orders {
+		var vars string
+		switch o := o.Order.(type) {
+		case strategy.Gemm:
+			vars = o.Vars
+		case strategy.Extern:
+			vars = o.Vars
+		default:
+			continue
+		}
+		list := strings.Split(vars, ",")
+		if n := len(list); n <= len(loops) && !slices.ContainsFunc(loops[len(loops)-n:], func(f *cin.Forall) bool { return !slices.Contains(list, f.Var) }) {
+			return n
+		}
+	}
+	return 0
+}
+
+// aroundLibraries are the loops around those that libraries run.
+func (s *state) aroundLibraries() (list []*cin.Forall) {
+	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
+		if n := s.ofLibrary(loops); n > 0 {
+			list = append(list, loops[:len(loops)-n]...)
+		}
+	})
+	return list
 }
 
 // refuseLoop is a refusal at the command that runs f on its unit.

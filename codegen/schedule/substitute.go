@@ -9,13 +9,27 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// checkKernel refuses what is neither gemm nor a C function.
+// checkKernel refuses what is neither a library's product of matrices nor a C function.
 func (c *Command) checkKernel() error {
 	k := c.Args[1]
-	if _, _, _, ok := c.Function(); ok || k.Text == "gemm" {
+	if _, _, _, ok := c.Function(); ok || slices.Contains(strategy.Libraries, k.Text) {
 		return nil
 	}
-	return k.errorf(Refused, "substitute: got %s, want gemm, or a C function as in \"file.c:name\"", k.Text)
+	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"", k.Text, strings.Join(strategy.Libraries, ", "))
+}
+
+// checkTarget refuses a kernel of another target.
+func (s *state) checkTarget(kernel string) error {
+	gpu := kernel != strategy.BLAS
+	switch {
+	case s.GPU && !gpu:
+		return s.refuse(1, "gemm runs on a CPU, and --target=cuda has cublas in its place")
+	case !s.GPU && kernel == strategy.CuBLAS:
+		return s.refuse(1, "cublas runs on a GPU: want gemm, or --target=cuda")
+	case !s.GPU && gpu:
+		return s.refuse(1, "%s runs on a GPU: want --target=cuda", kernel)
+	}
+	return nil
 }
 
 // substitute has the loops that it names, directly inside one another and the innermost of their nest,
@@ -32,9 +46,37 @@ func substitute(s *state) error {
 		vars = append(vars, a.Text)
 	}
 	if file, name, _, ok := s.cmd.Function(); ok {
+		if s.GPU {
+			return s.refuse(1, "the CPU runs a C function, and --target=cuda has cublas and cusparse for products of matrices")
+		}
 		return s.extern(vars, file, name)
 	}
-	return s.gemm(vars)
+	kernel := s.cmd.Args[1].Text
+	if err := s.checkTarget(kernel); err != nil {
+		return err
+	}
+	if kernel == strategy.CuSPARSE {
+		return s.spmm(vars)
+	}
+	return s.gemm(vars, kernel)
+}
+
+// spmm has loops run by cuSPARSE. Whether they are a product with a sparse matrix shows as they are lowered.
+func (s *state) spmm(vars []string) error {
+	switch {
+	case len(vars) != 2 && len(vars) != 3:
+		return s.refuse(0, "cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with those over the columns of a dense one; got %s", s.cmd.Args[0].Text)
+	case !s.Compute.IsFloat() && !s.Compute.IsComplex():
+		return s.refuse(1, "cusparse multiplies floats and complex numbers, and the statement computes in %s", s.Compute)
+	}
+	for _, v := range vars {
+		for _, f := range s.loops(v) {
+			if err := s.plainly(f, strategy.CuSPARSE); err != nil {
+				return err
+			}
+		}
+	}
+	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), Name: strategy.CuSPARSE})
 }
 
 // extern has loops run by a C function.
@@ -65,7 +107,7 @@ func (s *state) plainly(f *cin.Forall, by string) error {
 
 // gemm makes one product of matrices of loops. Their order is that which lowering reads such a
 // product off: the ones that sum, and then those of the result, as it is stored.
-func (s *state) gemm(vars []string) error {
+func (s *state) gemm(vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
 		return s.refuse(0, "gemm runs three loops or more, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
@@ -95,7 +137,7 @@ func (s *state) gemm(vars []string) error {
 		return refused
 	}
 	s.body = body
-	return s.order(strategy.Gemm{Vars: strings.Join(vars, ",")})
+	return s.order(strategy.Gemm{Vars: strings.Join(vars, ","), Library: library})
 }
 
 // product is the order of the loops around a product of matrices.
@@ -228,7 +270,7 @@ func Gemms(texts []string) (out [][]string) {
 		return nil
 	}
 	for _, c := range list {
-		if c.Name != "substitute" || c.Check() != nil || c.Args[1].Text != "gemm" {
+		if c.Name != "substitute" || c.Check() != nil || !slices.Contains([]string{strategy.BLAS, strategy.CuBLAS}, c.Args[1].Text) {
 			continue
 		}
 		var vars []string

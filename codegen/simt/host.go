@@ -86,7 +86,7 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Block:
 		out.Append(h.block(s))
-	case *ir.Comment, *ir.Declare, *ir.Assign, *ir.Alloc, *ir.Free, *ir.Fill, *ir.Copy, *ir.Publish, *ir.Fail, *ir.Scan:
+	case *ir.Comment, *ir.Declare, *ir.Assign, *ir.Alloc, *ir.Free, *ir.Fill, *ir.Copy, *ir.Publish, *ir.Fail, *ir.Scan, *ir.Gemm, *ir.SpMM:
 		out.Append(s)
 	case *ir.If:
 		out.Append(&ir.If{Cond: s.Cond, Then: h.block(s.Then), Else: h.block(s.Else)})

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +11,15 @@ import (
 
 // Extern has loops directly inside one another, around an assignment, run by a C function of the
 // user's: substitute({i,j},"file.c:name"). It gets ranges in the order of Vars, which
-// has commas between them.
+// has commas between them. Without a File it is a library's, CuSPARSE, which runs a product with a sparse matrix.
 type Extern struct{ Vars, File, Name string }
 
 func (o Extern) vars() []string { return strings.Split(o.Vars, ",") }
 
 func (o Extern) String() string {
+	if o.File == "" {
+		return fmt.Sprintf("substitute({%s},%s)", o.Vars, o.Name)
+	}
 	return fmt.Sprintf("substitute({%s},\"%s:%s\")", o.Vars, o.File, o.Name)
 }
 
@@ -38,13 +42,25 @@ func (o Extern) follow(f *facts, v *Value) error {
 	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found), strings.ReplaceAll(o.Vars, ",", ", "))
 }
 
+// The libraries that loops may be given to, by the names that schedules have for them: a BLAS of the CPU's, and those of a GPU.
+const (
+	BLAS     = "gemm"
+	CuBLAS   = "cublas"
+	CuSPARSE = "cusparse"
+)
+
+// Libraries are the names of all of them.
+var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
+
 // Gemm has loops directly inside one another, around a product of dense operands, run as one product of
-// matrices: substitute({i,j,k},gemm). Vars has commas between its variables.
-type Gemm struct{ Vars string }
+// matrices: substitute({i,j,k},gemm). Vars has commas between its variables; Library is BLAS, as which "" counts, or CuBLAS.
+type Gemm struct{ Vars, Library string }
 
 func (o Gemm) vars() []string { return strings.Split(o.Vars, ",") }
 
-func (o Gemm) String() string { return fmt.Sprintf("substitute({%s},gemm)", o.Vars) }
+func (o Gemm) String() string {
+	return fmt.Sprintf("substitute({%s},%s)", o.Vars, cmp.Or(o.Library, BLAS))
+}
 
 func (o Gemm) follow(f *facts, v *Value) error {
 	var sums []*cin.Assign

@@ -134,6 +134,11 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 		}
 	}
 	err = b.dev.do(func() (err error) {
+		for _, name := range libraries(u.Func) {
+			if err := b.dev.library(name); err != nil {
+				return err
+			}
+		}
 		l.module, err = b.dev.load(code, p.what)
 		return err
 	})

@@ -47,6 +47,7 @@
 //	host.go      statements of the host part
 //	eval.go      its expressions
 //	launch.go    kernels, fills and scans
+//	products.go  products of matrices that libraries run
 //	time.go      calls that are measured
 //	resident.go  tensors that stay on the device
 //	plan.go      the memory that a call takes
@@ -56,7 +57,9 @@
 //	image.go     its modules,
 //	pool.go      its memory,
 //	stage.go     and copies to and from it
-//	emulated.go  a GPU on the CPU
+//	libraries.go cuBLAS and cuSPARSE
+//	emulated.go  a GPU on the CPU,
+//	emulatedproducts.go  and its products of matrices
 //	probe.go     what the machine has
 //	errors.go    what can go wrong
 package cuda

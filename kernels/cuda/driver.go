@@ -30,6 +30,7 @@ type driver struct {
 	pending          bool            // something goes up for which kernels have not waited
 	recycled         bool            // memory was given out that kernels may still use
 
+	math  map[string]mathHandle // by the names of libraries
 	stage stage
 	pool  pool
 	lost  *FaultError

@@ -20,13 +20,16 @@ const insteadCPU = ", or use --target=cpu"
 // MemoryError says that a device has not the memory for something. It ends a run with code 5.
 type MemoryError struct {
 	What        string // what the memory was for
-	Want        int64  // bytes
+	Want        int64  // bytes; 0 where they are unknown
 	Free, Total int64  // of the device; Total 0 where they are unknown
 	Device      string
 }
 
 func (e *MemoryError) Error() string {
 	s := fmt.Sprintf("%s takes %s of GPU memory", e.What, tcs.Size(e.Want))
+	if e.Want == 0 {
+		s = e.What + " takes more GPU memory than it gets"
+	}
 	if e.Total > 0 {
 		s += fmt.Sprintf(", and %s has %s free of %s", e.Device, tcs.Size(e.Free), tcs.Size(e.Total))
 	}

@@ -59,6 +59,10 @@ func (c *call) memory(s ir.Stmt) error {
 		return c.scan(s)
 	case *ir.Publish:
 		return c.publish(s)
+	case *ir.Gemm:
+		return c.gemm(s)
+	case *ir.SpMM:
+		return c.spmm(s)
 	}
 	return fmt.Errorf("BUG: cuda: a statement of type %T on the host", s)
 }

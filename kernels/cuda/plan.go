@@ -83,6 +83,12 @@ func arraysUsed(b *ir.Block) map[*ir.Array]bool {
 			used[s.A] = true
 		case *ir.Scan:
 			used[s.A] = true
+		case *ir.Gemm:
+			used[s.C.A], used[s.A.A], used[s.B.A] = true, true, true
+		case *ir.SpMM:
+			for _, a := range s.Arrays() {
+				used[a] = true
+			}
 		case *ir.Copy:
 			used[s.Dst], used[s.Src] = true, true
 		}

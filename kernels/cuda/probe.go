@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 
+	"distaff/codegen/strategy"
 	"distaff/kernels/cuda/nvrtc"
 )
 
@@ -18,6 +19,15 @@ type Report struct {
 	NVRTC        string // its library
 	NVRTCVersion string
 	NVRTCErr     error
+
+	Libraries []Library // those that schedules name, cuBLAS and cuSPARSE
+}
+
+// Library is a library of products of matrices.
+type Library struct {
+	Title string // "cuBLAS"
+	Path  string
+	Err   error // why there is none
 }
 
 // Device is a GPU.
@@ -37,6 +47,10 @@ func Probe() Report {
 	} else {
 		major, minor := c.Version()
 		r.NVRTC, r.NVRTCVersion = c.Path(), fmt.Sprintf("%d.%d", major, minor)
+	}
+	for _, name := range []string{strategy.CuBLAS, strategy.CuSPARSE} {
+		f, err := mathLibraries[name].open(name)
+		r.Libraries = append(r.Libraries, Library{Title: mathLibraries[name].title, Path: f.path, Err: err})
 	}
 	lib, err := openDriver(driverNames)
 	if err != nil {

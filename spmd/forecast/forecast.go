@@ -37,6 +37,7 @@ type Forecast struct {
 	p       *plan.Problem
 	want    Wanted
 	units   []*codegen.Unit    // of the statement's groups, as far as is known
+	refused error              // why there are no more
 	tensors []*estimate.Tensor // operands, then the result
 	homes   []*estimate.Tensor // the same, as they lie before the steps
 	bcast   []bool
@@ -264,7 +265,7 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	k, s := x.k, x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size())}
 	units, inPlace, err := k.Units(x.like(), cost.Several())
-	x.units = units
+	x.units, x.refused = units, err
 	if m.InPlace = inPlace; err != nil || m.Dense {
 		return m // as if they grew: the run will say what is wrong
 	}

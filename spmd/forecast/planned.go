@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/spmd/estimate"
@@ -240,6 +241,9 @@ func (x *planner) fill(ctx context.Context) error {
 	x.moves()
 	x.owns()
 	x.out.Memory = x.memory(cost)
+	if x.refused != nil && x.k.Code() == codegen.CUDA {
+		return x.refused // a GPU does not run every statement, and nothing else runs it in its place
+	}
 	x.out.GPUMemory = x.gpuMemory(cost)
 	x.out.Least = NewLeast(x.k, x.want.Given).Bytes()
 	return nil

@@ -3,9 +3,10 @@ package nvrtc
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
+
+	"distaff/kernels/cuda/toolkit"
 )
 
 // names are the library's, the latest version first: the name with no version is that of
@@ -48,47 +49,7 @@ func find(env func(string) string) (*Compiler, error) {
 	return nil, &NotFoundError{tried}
 }
 
-// candidates are the paths to try. Those with a folder are there; a bare name is for the loader.
+// candidates are the paths to try.
 func candidates(env func(string) string) []string {
-	if given := env("DISTAFF_NVRTC"); given != "" {
-		if in := inFolder(given); len(in) > 0 {
-			return in
-		}
-		return []string{given}
-	}
-	list := append([]string{}, names...)
-	for _, dir := range folders(env) {
-		list = append(list, inFolder(dir)...)
-	}
-	return list
-}
-
-// folders are where the library may lie without the loader knowing it.
-func folders(env func(string) string) []string {
-	var list []string
-	for _, root := range []string{env("CUDA_HOME"), env("CUDA_PATH"), "/usr/local/cuda"} {
-		if root != "" {
-			list = append(list, filepath.Join(root, "lib64"), filepath.Join(root, "targets/x86_64-linux/lib"), filepath.Join(root, "targets/sbsa-linux/lib"))
-		}
-	}
-	cache := env("XDG_CACHE_HOME")
-	if cache == "" && env("HOME") != "" {
-		cache = filepath.Join(env("HOME"), ".cache")
-	}
-	if cache != "" {
-		list = append(list, filepath.Join(cache, "distaff/nvrtc"))
-	}
-	return append(list, "/usr/local/lib/distaff/nvrtc")
-}
-
-// inFolder are the libraries in a folder, the latest version first.
-func inFolder(dir string) []string {
-	var list []string
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); err == nil {
-			list = append(list, path)
-		}
-	}
-	return list
+	return toolkit.Candidates(env, "DISTAFF_NVRTC", names)
 }

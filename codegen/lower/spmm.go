@@ -1,0 +1,199 @@
+package lower
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
+
+// offsetThreads is the number of threads of a block that makes the offsets of a part of a matrix.
+const offsetThreads = 256
+
+// spmm lowers loops around a product of a matrix in compressed rows with a dense matrix or vector, which a library of a
+// GPU runs. The library takes the positions of rows from 0 on: those of a part of a matrix are made by a kernel before.
+func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
+	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}}
+	a := n.loops()
+	l.called[o.String()] = true
+	n.some = ir.Truth(true)
+	for _, v := range strings.Split(o.Vars, ",") {
+		b := n.ranges[l.sched.g.ConsumerVar(v)]
+		n.some = ir.Both(n.some, ir.Less(b.lo, b.hi))
+	}
+	if want {
+		n.refuse("what %s stores depends on whether the loops come to a term, which %s does not say", l.out.op.Name, o.Name)
+	}
+	if a.LHS.Name != l.out.op.Name || !a.Accumulate {
+		n.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name, a.LHS.Key())
+	}
+	result := n.values()
+	n.factors(a.RHS)
+	s := n.product(result)
+	l.when(n.some, func() { n.emit(s) })
+	return n.some
+}
+
+// spmmNest is a product with a sparse matrix, as it is put together.
+type spmmNest struct {
+	externNest
+	sparse, dense []segment // the arrays of the two factors
+	rows, cols    string    // the variables of the sparse factor's levels
+	alpha         ir.Expr   // the product of all other factors
+}
+
+// factors finds the two factors that the loops change, and multiplies the others.
+func (n *spmmNest) factors(x cin.Expr) {
+	l := n.l
+	n.alpha = ir.One(l.spec.Compute)
+	var walk func(x cin.Expr)
+	walk = func(x cin.Expr) {
+		switch x := x.(type) {
+		case *cin.Lit:
+			n.alpha = ir.Times(n.alpha, l.expr(x, n.e, ir.Truth(true)).v)
+			return
+		case *cin.Neg:
+			n.alpha = ir.Negated(n.alpha)
+			walk(x.X)
+			return
+		case *cin.Access:
+			n.factor(x)
+			return
+		case *cin.Binary:
+			if x.Op == '*' {
+				walk(x.X)
+				walk(x.Y)
+				return
+			}
+		}
+		n.refuse("%s adds products of a sparse and a dense matrix, and the loops add %s", n.o.Name, cin.ExprString(x))
+	}
+	walk(x)
+	if n.sparse == nil || n.dense == nil {
+		n.refuse("%s multiplies a sparse matrix by a dense matrix or vector, and the loops have no two such factors", n.o.Name)
+	}
+}
+
+// factor is one factor of the product.
+func (n *spmmNest) factor(x *cin.Access) {
+	l := n.l
+	c := n.e.cur[x.Key()]
+	if c == nil || c.level == len(c.vars) {
+		v := l.access(x, n.e)
+		if !always(v.pres) {
+			n.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.o.Name)
+		}
+		n.alpha = ir.Times(n.alpha, v.v)
+		return
+	}
+	switch {
+	case !always(c.pres):
+		n.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.o.Name)
+	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.Arg < 0 && !c.op.Format.AllDense():
+		n.refuse("%s has its values in no array that goes by positions", x.Key())
+	case c.op.Type != l.spec.Compute:
+		n.refuse("the types differ: values of %s are converted to %s, and %s multiplies those of one type", c.op.Type, l.spec.Compute, n.o.Name)
+	}
+	list := n.segments(x, c)
+	levels := c.op.Format.Levels[c.level:]
+	switch {
+	case !slices.ContainsFunc(levels, func(k format.Kind) bool { return k != format.Dense }) && n.dense == nil:
+		n.dense = list
+	case len(levels) == 2 && levels[0] == format.Dense && levels[1] == format.Compressed && len(list) == 3 && len(list[0].by) == 1 && n.sparse == nil:
+		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.vars[c.level+1]
+	default:
+		n.refuse("%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.o.Name, x.Key(), c.op.Format)
+	}
+}
+
+// product is the statement in the place of the loops.
+func (n *spmmNest) product(result segment) *ir.SpMM {
+	l := n.l
+	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
+		n.refuse("the loop over %s, along the rows of the sparse matrix, is over a part of them, and %s runs over whole rows", n.cols, n.o.Name)
+	}
+	rows, inner := n.ranges[n.rows], n.ranges[n.cols]
+	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) || !n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
+		n.refuse("%s has rows of the sparse matrix along those of the result, and sums along its columns: no loops over %s do so", n.o.Name, strings.ReplaceAll(n.o.Vars, ",", " and "))
+	}
+	s := &ir.SpMM{
+		M: ir.Minus(rows.hi, rows.lo), N: ir.Int(1), K: inner.hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a, Vals: n.sparse[2].a,
+		At: ir.Plus(n.sparse[0].at, rows.lo), From: ir.Int(0), Alpha: n.alpha,
+		C: ir.Matrix{A: result.a, At: ir.Plus(result.at, ir.Times(stepOf(result, n.rows), rows.lo)), Row: []ir.Expr{stepOf(result, n.rows)}, Col: []ir.Expr{ir.Int(0)}},
+		B: ir.Matrix{A: n.dense[0].a, At: n.dense[0].at, Row: []ir.Expr{stepOf(n.dense[0], n.cols)}, Col: []ir.Expr{ir.Int(0)}},
+	}
+	for _, v := range strings.Split(n.o.Vars, ",") {
+		v = l.sched.g.ConsumerVar(v)
+		if root := n.coordinate(v); root != n.rows && root != n.cols {
+			r := n.ranges[v]
+			if !n.over(result, root) || !n.over(n.dense[0], root) || !isInt(s.N, 1) {
+				n.refuse("the loop over %s is not one along the columns of the dense matrix and of the result", v)
+			}
+			s.N = ir.Minus(r.hi, r.lo)
+			s.C.At, s.C.Col[0] = ir.Plus(s.C.At, ir.Times(stepOf(result, root), r.lo)), stepOf(result, root)
+			s.B.At, s.B.Col[0] = ir.Plus(s.B.At, ir.Times(stepOf(n.dense[0], root), r.lo)), stepOf(n.dense[0], root)
+		}
+	}
+	if len(result.by) > 2 || len(n.dense[0].by) > 2 {
+		n.refuse("%s multiplies matrices, and the loops have a tensor over more of their variables", n.o.Name)
+	}
+	unit := func(m ir.Matrix) bool { return isInt(m.Row[0], 1) || isInt(m.Col[0], 1) || isInt(m.Col[0], 0) }
+	if !unit(s.B) || !unit(s.C) {
+		n.refuse("%s multiplies matrices of which neighbouring values of a row or of a column lie side by side", n.o.Name)
+	}
+	return s
+}
+
+// coordinate is the variable whose coordinates the loop over v visits.
+func (n *spmmNest) coordinate(v string) string {
+	if c := n.l.sched.comps[v]; c != nil && n.l.sched.g.ReplacedBy(v) == nil {
+		return c.Roots[0]
+	}
+	return v
+}
+
+func (n *spmmNest) over(s segment, v string) bool { return !isInt(stepOf(s, v), 0) }
+
+// stepOf is by how much the index of a segment grows with a variable.
+func stepOf(s segment, v string) ir.Expr {
+	for _, b := range s.by {
+		if b.v == v {
+			return b.n
+		}
+	}
+	return ir.Int(0)
+}
+
+// emit emits the product: over the positions as they are, where they begin at 0 and are as wide as coordinates, else over
+// offsets of the rows.
+func (n *spmmNest) emit(s *ir.SpMM) {
+	l := n.l
+	first := ir.NewVar(l.fresh(n.rows+"_first"), ir.Int64)
+	l.emit(&ir.Declare{V: first, Init: ir.Coord(s.Pos, s.At)})
+	entries := ir.NewVar(l.fresh(n.rows+"_entries"), ir.Int64)
+	l.emit(&ir.Declare{V: entries, Init: ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, s.M)), first)})
+	s.Entries = entries
+	count := ir.Plus(s.M, ir.Int(1))
+	offsets := l.newArray(n.rows+"_offsets", s.Crd.Elem)
+	block, at := ir.NewVar(l.fresh("block"), ir.Int64), ir.NewVar(l.fresh(n.rows+"_row"), ir.Int64)
+	lo := ir.Times(block, ir.Int(offsetThreads))
+	store := &ir.Store{A: offsets, Index: at, X: ir.Convert(offsets.Elem, ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, at)), first))}
+	threads := &ir.For{V: at, Lo: lo, Hi: ir.Least(ir.Plus(lo, ir.Int(offsetThreads)), count), Step: 1, Kind: ir.Lanes, Width: offsetThreads, Body: ir.Seq(store)}
+	part := *s
+	part.Pos, part.At, part.From = offsets, ir.Int(0), first
+	blocks := ir.Over(ir.Plus(s.M, ir.Int(offsetThreads)), ir.Int(offsetThreads))
+	made := ir.Seq(
+		&ir.Alloc{A: offsets, Len: count},
+		&ir.For{V: block, Lo: ir.Int(0), Hi: blocks, Step: 1, Kind: ir.Blocks, Body: ir.Seq(threads)},
+		&part,
+		&ir.Free{A: offsets},
+	)
+	if s.Pos.Elem != s.Crd.Elem {
+		l.emit(made)
+		return
+	}
+	l.emit(&ir.If{Cond: ir.Equal(first, ir.Int(0)), Then: ir.Seq(s), Else: made})
+}

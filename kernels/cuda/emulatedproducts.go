@@ -1,0 +1,70 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"distaff/codegen/ir"
+)
+
+// library is there: the emulation multiplies matrices itself.
+func (d *emulated) library(string) error { return nil }
+
+// value is an element of an array on the device.
+func (d *emulated) value(at pointer, elem ir.Type) complex128 {
+	d.inside(at, elem.Size())
+	return fetch(*(*unsafe.Pointer)(unsafe.Pointer(&at)), elem).C
+}
+
+// add adds to an element.
+func (d *emulated) add(to pointer, elem ir.Type, x complex128) {
+	write(*(*unsafe.Pointer)(unsafe.Pointer(&to)), &ir.Lit{Typ: elem, C: d.value(to, elem) + x})
+}
+
+// scalar is a number that a library is given.
+func scalar(x slot, elem ir.Type) complex128 { return fetch(unsafe.Pointer(&x), elem).C }
+
+// element is the address of element (i,j).
+func (m denseMatrix) element(i, j, size int64) pointer { return m.at + pointer((i*m.row+j*m.col)*size) }
+
+func (d *emulated) gemm(p matrixProduct) error {
+	if !p.takes() {
+		panic("BUG: cuda: a product of matrices that no library takes")
+	}
+	size := p.elem.Size()
+	alpha := scalar(p.alpha, p.elem)
+	for i := range p.m {
+		for j := range p.n {
+			var sum complex128
+			for k := range p.k {
+				sum += d.value(p.a.element(i, k, size), p.elem) * d.value(p.b.element(k, j, size), p.elem)
+			}
+			d.add(p.c.element(i, j, size), p.elem, alpha*sum)
+		}
+	}
+	return nil
+}
+
+func (d *emulated) spmm(p sparseProduct) error {
+	size, index := p.elem.Size(), ir.Int64
+	if p.width == 4 {
+		index = ir.Int32
+	}
+	number := func(list pointer, k int64) int64 {
+		at := list + pointer(k*p.width)
+		d.inside(at, p.width)
+		return fetch(*(*unsafe.Pointer)(unsafe.Pointer(&at)), index).I
+	}
+	alpha := scalar(p.alpha, p.elem)
+	for i := range p.m {
+		for k := number(p.pos, i); k < number(p.pos, i+1); k++ {
+			x, col := alpha*d.value(p.vals+pointer(k*size), p.elem), number(p.crd, k)
+			if k >= p.nnz || col < 0 || col >= p.k {
+				panic("BUG: cuda: an entry outside of its sparse matrix")
+			}
+			for j := range p.n {
+				d.add(p.c.element(i, j, size), p.elem, x*d.value(p.b.element(col, j, size), p.elem))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package cuda
+
+/*
+#include <stdlib.h>
+#include "products.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+	"distaff/kernels/cuda/toolkit"
+)
+
+// mathLibrary is one of the toolkit's libraries, as it is looked for.
+type mathLibrary struct {
+	title    string   // "cuBLAS"
+	variable string   // of the environment, which names the file or its folder
+	names    []string // the latest version's first
+	statuses map[int]string
+	memory   int // the status that says that memory is short
+}
+
+// mathLibraries are those that schedules name.
+var mathLibraries = map[string]mathLibrary{
+	strategy.CuBLAS: {"cuBLAS", "DISTAFF_CUBLAS", []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}, map[int]string{
+		1: "it is not initialized", 3: "it could not allocate memory", 7: "a parameter is not valid", 8: "the GPU's architecture lacks what it needs",
+		11: "memory could not be accessed", 13: "its kernel failed", 14: "an internal operation failed", 15: "it does not support this",
+	}, 3},
+	strategy.CuSPARSE: {"cuSPARSE", "DISTAFF_CUSPARSE", []string{"libcusparse.so.13", "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so"}, map[int]string{
+		1: "it is not initialized", 2: "it could not allocate memory", 3: "a parameter is not valid", 4: "the GPU's architecture lacks what it needs",
+		5: "memory could not be accessed", 6: "its kernel failed", 7: "an internal operation failed", 8: "it does not support matrices of this kind",
+		10: "it does not support this", 11: "resources are short",
+	}, 2},
+}
+
+// openMath are the libraries that are open, by the paths that were tried: each once in a process.
+var openMath struct {
+	sync.Mutex
+	all map[string]openLibraryFile
+}
+
+// openLibraryFile is a library's file that is open, and its functions.
+type openLibraryFile struct {
+	path string
+	fn   unsafe.Pointer
+}
+
+// open opens the first of the library's files that can be. The error is a *SetupError.
+func (m mathLibrary) open(name string) (openLibraryFile, error) {
+	paths := toolkit.Candidates(os.Getenv, m.variable, m.names)
+	key := strings.Join(paths, "\x00")
+	openMath.Lock()
+	defer openMath.Unlock()
+	if f := openMath.all[key]; f.fn != nil {
+		return f, nil
+	}
+	var tried []string
+	for _, path := range paths {
+		fn, why := openFunctions(name, path)
+		if fn == nil {
+			tried = append(tried, path+" ("+why+")")
+			continue
+		}
+		if openMath.all == nil {
+			openMath.all = map[string]openLibraryFile{}
+		}
+		openMath.all[key] = openLibraryFile{path, fn}
+		return openMath.all[key], nil
+	}
+	return openLibraryFile{}, &SetupError{fmt.Sprintf("substitute: no %s (%s): name it with %s, or leave %s out of the schedule; tried %s", m.title, m.names[0], m.variable, name, strings.Join(tried, "; "))}
+}
+
+// openFunctions opens a file as the library of that name; nil with the reason where it is none.
+func openFunctions(name, file string) (unsafe.Pointer, string) {
+	path := C.CString(file)
+	defer C.free(unsafe.Pointer(path))
+	var why, missing *C.char
+	// dlopen's error text belongs to the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var fn unsafe.Pointer
+	if name == strategy.CuBLAS {
+		fn = unsafe.Pointer(C.dst_cublas_open(path, &why, &missing))
+	} else {
+		fn = unsafe.Pointer(C.dst_cusparse_open(path, &why, &missing))
+	}
+	switch {
+	case fn != nil:
+		return fn, ""
+	case missing != nil:
+		return nil, "it has no " + C.GoString(missing)
+	}
+	defer C.free(unsafe.Pointer(why))
+	return nil, strings.TrimPrefix(C.GoString(why), file+": ")
+}
+
+// mathHandle is a library in use by a device.
+type mathHandle struct {
+	fn     unsafe.Pointer
+	handle C.dst_cu_handle
+}
+
+func (d *driver) library(name string) error {
+	if d.math[name].fn != nil {
+		return nil
+	}
+	f, err := mathLibraries[name].open(name)
+	if err != nil {
+		return err
+	}
+	fn := f.fn
+	h := mathHandle{fn: fn}
+	var rc C.int
+	if name == strategy.CuBLAS {
+		rc = C.dst_cublas_start((*C.dst_cublas)(fn), d.compute, &h.handle)
+	} else {
+		rc = C.dst_cusparse_start((*C.dst_cusparse)(fn), d.compute, &h.handle)
+	}
+	if rc != 0 {
+		return d.refused(name, rc, "a handle")
+	}
+	if d.math == nil {
+		d.math = map[string]mathHandle{}
+	}
+	d.math[name] = h
+	return nil
+}
+
+// refused is the error of a library's status.
+func (d *driver) refused(name string, rc C.int, what string) error {
+	m := mathLibraries[name]
+	if int(rc) == m.memory {
+		free, total := d.room()
+		return &MemoryError{What: m.title + "'s own memory for " + what, Free: free, Total: total, Device: d.desc.name}
+	}
+	why := m.statuses[int(rc)]
+	if why == "" {
+		why = "it does not say why"
+	}
+	return &SetupError{fmt.Sprintf("%s refuses %s: %s (status %d)", m.title, what, why, int(rc))}
+}
+
+// typeLetters are the names that libraries have for the types of values.
+var typeLetters = map[ir.Type]C.int{ir.Float32: 's', ir.Float64: 'd', ir.Complex64: 'c', ir.Complex128: 'z'}
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// gemm has cuBLAS, which stores matrices by columns, compute the product; or, where c lies by rows, that of the transposed
+// matrices in the other order.
+func (d *driver) gemm(p matrixProduct) error {
+	if flip, _, _ := p.c.columns(p.m, p.n); flip {
+		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.flipped(), p.a.flipped(), p.c.flipped()
+	}
+	_, ldc, _ := p.c.columns(p.m, p.n)
+	opA, lda, _ := p.a.columns(p.m, p.k)
+	opB, ldb, _ := p.b.columns(p.k, p.n)
+	if err := narrow(p.what, p.m, p.n, p.k, lda, ldb, ldc); err != nil {
+		return err
+	}
+	if err := d.await(); err != nil {
+		return err
+	}
+	d.what = p.what
+	h := d.math[strategy.CuBLAS]
+	g := C.dst_product{_type: typeLetters[p.elem], op_a: flag(opA), op_b: flag(opB), m: C.int(p.m), n: C.int(p.n), k: C.int(p.k),
+		lda: C.int(lda), ldb: C.int(ldb), ldc: C.int(ldc), a: C.dst_cu_ptr(p.a.at), b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
+		alpha: [2]C.uint64_t{C.uint64_t(p.alpha[0]), C.uint64_t(p.alpha[1])}}
+	if rc := C.dst_cublas_product((*C.dst_cublas)(h.fn), h.handle, &g); rc != 0 {
+		return d.refused(strategy.CuBLAS, rc, "the product of matrices in "+p.what)
+	}
+	return nil
+}
+
+// spmm has cuSPARSE compute the product: of vectors where all of them lie side by side, else of matrices that lie as c does,
+// or transposed.
+func (d *driver) spmm(p sparseProduct) error {
+	if err := d.await(); err != nil {
+		return err
+	}
+	d.what = p.what
+	h := d.math[strategy.CuSPARSE]
+	fn := (*C.dst_cusparse)(h.fn)
+	g := C.dst_sparse_product{_type: typeLetters[p.elem], width: C.int(p.width), m: C.int64_t(p.m), n: C.int64_t(p.n), k: C.int64_t(p.k), nnz: C.int64_t(p.nnz),
+		pos: C.dst_cu_ptr(p.pos), crd: C.dst_cu_ptr(p.crd), vals: C.dst_cu_ptr(p.vals), b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
+		alpha: [2]C.uint64_t{C.uint64_t(p.alpha[0]), C.uint64_t(p.alpha[1])}}
+	byRows := p.n == 1 || p.c.col == 1
+	along, across, ldc := p.b.col, p.b.row, p.c.row
+	if !byRows {
+		along, across, ldc = p.b.row, p.b.col, p.c.col
+	}
+	transposed := along != 1 && (!byRows || p.n > 1)
+	g.vector, g.by_rows, g.op_b = flag(p.n == 1 && p.b.row == 1 && p.c.row == 1), flag(byRows), flag(transposed)
+	g.ldb, g.ldc = C.int64_t(across), C.int64_t(ldc)
+	if transposed {
+		g.ldb = C.int64_t(along)
+	}
+	defer C.dst_cusparse_done(fn, &g)
+	var room C.size_t
+	what := "the product with a sparse matrix in " + p.what
+	if rc := C.dst_cusparse_room(fn, h.handle, &g, &room); rc != 0 {
+		return d.refused(strategy.CuSPARSE, rc, what)
+	}
+	var scratch pointer
+	if room > 0 {
+		var err error
+		if scratch, err = d.alloc(int64(room), "cuSPARSE's scratch memory for "+p.what); err != nil {
+			return err
+		}
+		defer d.free(scratch)
+	}
+	if rc := C.dst_cusparse_product(fn, h.handle, &g, C.dst_cu_ptr(scratch)); rc != 0 {
+		return d.refused(strategy.CuSPARSE, rc, what)
+	}
+	return nil
+}

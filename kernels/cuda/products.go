@@ -1,0 +1,277 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
+
+// denseMatrix is a dense matrix on a device: element (i,j) is i*row + j*col elements behind at.
+type denseMatrix struct {
+	at       pointer
+	row, col int64
+}
+
+// columns is a matrix of so many rows and columns as a library takes it that stores matrices by columns:
+// as it is, or transposed, with the distance of two columns of what is stored.
+func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bool) {
+	if m.row == 1 || rows == 1 {
+		ld = m.col
+		if cols == 1 {
+			ld = rows
+		}
+		if ld >= rows {
+			return false, ld, true
+		}
+	}
+	if m.col == 1 || cols == 1 {
+		ld = m.row
+		if rows == 1 {
+			ld = cols
+		}
+		return true, ld, ld >= cols
+	}
+	return false, 0, false
+}
+
+// flipped is the transposed matrix.
+func (m denseMatrix) flipped() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
+
+// matrixProduct adds alpha*a*b to c, for an a of m rows and k columns, and a b of k rows and n columns. Each of the matrices is
+// one that a library takes (columns).
+type matrixProduct struct {
+	m, n, k int64
+	c, a, b denseMatrix
+	alpha   slot
+	elem    ir.Type
+	what    string // the statement
+}
+
+// takes tells whether a library takes all three matrices.
+func (p *matrixProduct) takes() bool {
+	_, _, c := p.c.columns(p.m, p.n)
+	_, _, a := p.a.columns(p.m, p.k)
+	_, _, b := p.b.columns(p.k, p.n)
+	return c && a && b
+}
+
+// sparseProduct adds alpha*a*b to c, for a sparse a of m rows and k columns with nnz entries: those of row i are the ones from
+// pos[i] up to pos[i+1], where pos[0] is 0. b and c have k and m rows, and n columns.
+type sparseProduct struct {
+	m, n, k, nnz   int64
+	width          int64 // bytes of a position or coordinate
+	pos, crd, vals pointer
+	c, b           denseMatrix
+	alpha          slot
+	elem           ir.Type
+	what           string
+}
+
+// axis is a loop of a product of matrices, with its strides in the two of them that it is along.
+type axis struct {
+	n int64
+	s [2]int64
+}
+
+// axes are the loops of given extents and strides, as few as there can be: loops of one iteration are none, and
+// two of which one goes on where the other ends are one.
+func axes(n, first, second []int64) []axis {
+	var list []axis
+	for k := range n {
+		x := axis{n[k], [2]int64{first[k], second[k]}}
+		if x.n == 1 {
+			continue
+		}
+		if last := len(list) - 1; last >= 0 && list[last].s[0] == x.n*x.s[0] && list[last].s[1] == x.n*x.s[1] {
+			x.n *= list[last].n
+			list[last] = x
+			continue
+		}
+		list = append(list, x)
+	}
+	if list == nil {
+		list = []axis{{1, [2]int64{1, 1}}}
+	}
+	return list
+}
+
+// inLoops calls f with where the matrices begin in each iteration of the loops but that of number but.
+func inLoops(list []axis, but int, f func(at [2]int64) error) error {
+	at := make([]int64, len(list))
+	for {
+		var from [2]int64
+		for k, x := range list {
+			from[0] += at[k] * x.s[0]
+			from[1] += at[k] * x.s[1]
+		}
+		if err := f(from); err != nil {
+			return err
+		}
+		k := len(list) - 1
+		for ; k >= 0; k-- {
+			if at[k]++; k != but && at[k] < list[k].n {
+				break
+			}
+			at[k] = 0
+		}
+		if k < 0 {
+			return nil
+		}
+	}
+}
+
+// gemm runs a product of matrices by the device's library: over one of each kind of its loops, such that the library
+// takes the matrices and there is most to do, inside loops of the host over the others.
+func (c *call) gemm(s *ir.Gemm) error {
+	m, n, k, err := c.extents(s)
+	if err != nil || m == nil {
+		return err
+	}
+	p := matrixProduct{elem: s.Alpha.Type(), what: c.statement()}
+	alpha, err := c.vars.eval(s.Alpha, c)
+	if err != nil {
+		return err
+	}
+	p.alpha = of(alpha)
+	var strides [3][2][]int64
+	for x, at := range []*pointer{&p.c.at, &p.a.at, &p.b.at} {
+		t := []ir.Matrix{s.C, s.A, s.B}[x]
+		if *at, err = c.place(t.A, t.At); err != nil {
+			return err
+		}
+		for side, list := range [][]ir.Expr{t.Row, t.Col} {
+			if strides[x][side], err = c.ints(list...); err != nil {
+				return err
+			}
+		}
+	}
+	rows, cols, sums := axes(m, strides[0][0], strides[1][0]), axes(n, strides[0][1], strides[2][1]), axes(k, strides[1][1], strides[2][0])
+	best := [3]int{-1}
+	over := func(x, y, z int) matrixProduct {
+		r, q, t := rows[x], cols[y], sums[z]
+		g := p
+		g.m, g.n, g.k = r.n, q.n, t.n
+		g.c.row, g.c.col, g.a.row, g.a.col, g.b.row, g.b.col = r.s[0], q.s[0], r.s[1], t.s[0], t.s[1], q.s[1]
+		return g
+	}
+	most := int64(0)
+	for x := range rows {
+		for y := range cols {
+			for z := range sums {
+				if g := over(x, y, z); g.takes() && g.m*g.n*g.k > most {
+					best, most = [3]int{x, y, z}, g.m*g.n*g.k
+				}
+			}
+		}
+	}
+	if best[0] < 0 {
+		return &SetupError{fmt.Sprintf("cublas: the matrices of %s have no neighbouring values side by side", p.what)}
+	}
+	if err := c.work(); err != nil {
+		return err
+	}
+	c.blocks[s.C.A].stale = true
+	g, size := over(best[0], best[1], best[2]), p.elem.Size()
+	return inLoops(rows, best[0], func(r [2]int64) error {
+		return inLoops(cols, best[1], func(q [2]int64) error {
+			return inLoops(sums, best[2], func(t [2]int64) error {
+				g := g
+				g.c.at += pointer((r[0] + q[0]) * size)
+				g.a.at += pointer((r[1] + t[0]) * size)
+				g.b.at += pointer((q[1] + t[1]) * size)
+				return c.dev.gemm(g)
+			})
+		})
+	})
+}
+
+// place is the address of an element of an array, which it has on the device.
+func (c *call) place(a *ir.Array, at ir.Expr) (pointer, error) {
+	b, err := c.block(a)
+	if err != nil {
+		return 0, err
+	}
+	i, err := c.vars.int(at, c)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.reach(b); err != nil {
+		return 0, err
+	}
+	return b.base() + pointer(i*b.elem.Size()), nil
+}
+
+// extents are those of a product; nil where it has no terms.
+func (c *call) extents(s *ir.Gemm) (m, n, k []int64, err error) {
+	for x, to := range []*[]int64{&m, &n, &k} {
+		if *to, err = c.ints([][]ir.Expr{s.M, s.N, s.K}[x]...); err != nil {
+			return nil, nil, nil, err
+		}
+		for _, x := range *to {
+			if x < 1 {
+				return nil, nil, nil, nil
+			}
+		}
+	}
+	return m, n, k, nil
+}
+
+// spmm runs a product with a sparse matrix by the device's library.
+func (c *call) spmm(s *ir.SpMM) error {
+	v, err := c.ints(s.M, s.N, s.K, s.Entries, s.C.Row[0], s.C.Col[0], s.B.Row[0], s.B.Col[0])
+	if err != nil || v[0] < 1 || v[1] < 1 || v[2] < 1 || v[3] < 1 {
+		return err
+	}
+	p := sparseProduct{m: v[0], n: v[1], k: v[2], nnz: v[3], width: s.Crd.Elem.Size(), elem: s.Alpha.Type(), what: c.statement()}
+	if p.width == 4 && p.nnz > math.MaxInt32 {
+		return &SetupError{fmt.Sprintf("cusparse: a GPU has %d entries of a matrix in %s, and cuSPARSE takes %d at most with coordinates of 32 bits: cut the statement over more ranks", p.nnz, p.what, math.MaxInt32)}
+	}
+	alpha, err := c.vars.eval(s.Alpha, c)
+	if err != nil {
+		return err
+	}
+	p.alpha = of(alpha)
+	p.c.row, p.c.col, p.b.row, p.b.col = v[4], v[5], v[6], v[7]
+	for x, at := range []*pointer{&p.c.at, &p.b.at, &p.pos, &p.crd, &p.vals} {
+		where := []ir.Expr{s.C.At, s.B.At, s.At, s.From, s.From}[x]
+		if *at, err = c.place(s.Arrays()[x], where); err != nil {
+			return err
+		}
+	}
+	if err := c.work(); err != nil {
+		return err
+	}
+	c.blocks[s.C.A].stale = true
+	return c.dev.spmm(p)
+}
+
+// libraries are those that a leaf's host part calls, by the names of package strategy.
+func libraries(f *ir.Func) (list []string) {
+	has := map[string]bool{}
+	ir.Walk(f.Body, func(s ir.Stmt) {
+		name := ""
+		switch s.(type) {
+		case *ir.Gemm:
+			name = strategy.CuBLAS
+		case *ir.SpMM:
+			name = strategy.CuSPARSE
+		}
+		if name != "" && !has[name] {
+			has[name] = true
+			list = append(list, name)
+		}
+	})
+	return list
+}
+
+// narrow is a number as cuBLAS takes it, which are of 32 bits.
+func narrow(what string, list ...int64) error {
+	for _, n := range list {
+		if n > math.MaxInt32 {
+			return &SetupError{fmt.Sprintf("cublas: a size or stride of %s is %d, and cuBLAS takes %d at most: cut the statement over more ranks, or into smaller blocks", what, n, math.MaxInt32)}
+		}
+	}
+	return nil
+}

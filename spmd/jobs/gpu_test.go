@@ -1,0 +1,125 @@
+package jobs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/kernels/cuda"
+	"distaff/kernels/interpret"
+	"distaff/kernels/target"
+	"distaff/spmd"
+)
+
+// gpuMachines are machines of 4, 8 and 16 GPUs, for the dimensions that the nodes of a file's machine have.
+var gpuMachines = map[int]map[int]string{
+	4:  {1: "nodes=2;gpus=2", 2: "nodes=2x1;gpus=2", 3: "nodes=1x2x1;gpus=2"},
+	8:  {1: "nodes=2;gpus=4", 2: "nodes=2x2;gpus=2", 3: "nodes=2x2x1;gpus=2"},
+	16: {1: "nodes=4;gpus=4", 2: "nodes=2x2;gpus=4", 3: "nodes=2x2x2;gpus=2"},
+}
+
+var machineLine = regexp.MustCompile(`(?m)^machine M = "(nodes=([0-9x]+);gpus=[0-9]+)"$`)
+
+// gpuJobs are the files of testdata/jobs/gpu, by their names.
+func gpuJobs(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "gpu", "*.dst"))
+	if err != nil || len(paths) < 19 {
+		t.Fatalf("%d job files, %v", len(paths), err)
+	}
+	out := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[strings.TrimSuffix(filepath.Base(path), ".dst")] = string(text)
+	}
+	return out
+}
+
+// gpuJob is the job of a file on so many GPUs.
+func gpuJob(t *testing.T, name, text string, gpus int) *told {
+	t.Helper()
+	m := machineLine.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s has no machine of nodes and GPUs", name)
+	}
+	text = strings.Replace(text, m[1], gpuMachines[gpus][1+strings.Count(m[2], "x")], 1)
+	x, err := file(filepath.Join(folder, "gpu", name+".dst"), text, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	x.Ranks, x.Threads, x.Target = gpus, 1, spmd.CUDA
+	return &told{FileJob: x}
+}
+
+// TestGPUJobs: every file plans for 4, 8 and 16 GPUs, whose leaves there are, and each of which has a part of the work.
+func TestGPUJobs(t *testing.T) {
+	for name, text := range gpuJobs(t) {
+		for gpus := range gpuMachines {
+			p := gpuJob(t, name, text, gpus).planned(t, 0).Plan
+			if len(p.GPUMemory) != gpus || slices.Min(p.GPUMemory) <= 0 {
+				t.Errorf("%s on %d GPUs: got memory %v, want some on each", name, gpus, p.GPUMemory)
+			}
+			if slices.Min(p.Steps) < 1 {
+				t.Errorf("%s on %d GPUs: got steps %v, want one or more at each", name, gpus, p.Steps)
+			}
+		}
+	}
+}
+
+// TestGPULeaves: the files whose leaves a library multiplies say so, and the others have kernels alone.
+func TestGPULeaves(t *testing.T) {
+	library := map[string]string{"spmv-rows": "cusparse", "spmm-rows": "cusparse", "spmm-batched": "cusparse"}
+	for _, name := range strings.Fields("summa pumma cannon johnson solomonik cosma ttm mttkrp") {
+		library[name] = "cublas"
+	}
+	for name, text := range gpuJobs(t) {
+		for _, kernel := range []string{"cusparse", "cublas"} {
+			if strings.Contains(text, kernel+")") != (library[name] == kernel) {
+				t.Errorf("%s: got another leaf than by %q", name, library[name])
+			}
+		}
+	}
+}
+
+// TestGPUJobsRun: the leaves of GPUs, interpreted, which checks every access and race, give what the reference does, on
+// four and eight of them, and the ranks send what is planned.
+func TestGPUJobsRun(t *testing.T) {
+	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
+	for name, text := range gpuJobs(t) {
+		for _, gpus := range []int{4, 8} {
+			t.Run(name, func(t *testing.T) {
+				j := gpuJob(t, name, text, gpus)
+				p := j.planned(t, 0)
+				if got := j.checked(t); !p.Plan.Estimated && !reflect.DeepEqual(got, p.Comm) {
+					t.Errorf("on %d GPUs a run counts %+v, a plan %+v", gpus, got, p.Comm)
+				}
+			})
+		}
+	}
+}
+
+// TestGPUJobsEmulated: the same on four GPUs that are emulated: by the CUDA C++ of the leaves, and products of matrices as
+// the libraries are asked for them.
+func TestGPUJobsEmulated(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	t.Cleanup(target.StandIn(func(cfg target.Config) (kernels.Backend, error) {
+		return cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
+	}))
+	texts := gpuJobs(t)
+	for _, name := range []string{"spmv-rows", "spmm-batched", "sddmm", "cannon", "ttm", "mttkrp"} {
+		t.Run(name, func(t *testing.T) { gpuJob(t, name, texts[name], 4).checked(t) })
+	}
+}
