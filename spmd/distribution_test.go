@@ -93,3 +93,19 @@ func TestReorderAcross(t *testing.T) {
 		}
 	}
 }
+
+// TestLeafRefusalsAtTheName: what a leaf refuses of an argument, or of an element of one in braces, is said where the
+// user wrote it.
+func TestLeafRefusalsAtTheName(t *testing.T) {
+	for command, at := range map[string]string{"substitute({ii,q},gemm)": "q", "unroll(q,2)": "q", "precompute(x(j),{j,q},{v,w})": "q"} {
+		text := "divide(i,io,ii,M.x),distribute(io)," + command
+		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {5, 5}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9"), "x": spmd.Generated("dense")}}
+		j.Schedule, j.Ranks, j.Target = []string{text}, 2, spmd.Interpreter
+		_, err := j.Run(context.Background())
+		var d *diag.Error
+		if !errors.As(err, &d) || d.Src != text || text[d.Pos:d.End] != at {
+			t.Errorf("%s: got %v, want it said of %s", command, err, at)
+		}
+	}
+}

@@ -56,12 +56,8 @@ func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 
 // written is where the user wrote a command, with these arguments.
 func written(c *schedule.Command, args []schedule.Arg) place.Written {
-	w := place.Written{Text: c.Within()}
+	w := place.Written{Text: c.Within(), Args: schedule.Places(args)}
 	w.Pos, w.End = c.Place()
-	for _, a := range args {
-		pos, end := a.Place()
-		w.Args = append(w.Args, [2]int{pos, end})
-	}
 	return w
 }
 

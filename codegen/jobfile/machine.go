@@ -161,9 +161,9 @@ func (c *checker) machines() []string {
 func (s *Statement) Machine() *Machine { return s.machine }
 
 // distribution checks what the commands of a statement say of machines and tensors.
-func (c *checker) distribution(s *Statement, commands []placedCommand) error {
+func (c *checker) distribution(s *Statement, commands []*schedule.Command) error {
 	s.machine = nil
-	distributes := slices.ContainsFunc(commands, func(x placedCommand) bool { return x.Distributes() })
+	distributes := slices.ContainsFunc(commands, (*schedule.Command).Distributes)
 	if distributes && len(s.lines) > 0 {
 		return c.f.Errorf(notation.Span(s.lines[0].span), Declaration,
 			"got %s under a statement that commands distribute: both say which rank runs what, want one of them", s.lines[0].word)
@@ -171,21 +171,21 @@ func (c *checker) distribution(s *Statement, commands []placedCommand) error {
 	for _, x := range commands {
 		args := x.Args
 		if x.Name == "distribute" && len(args) == 4 {
-			if err := c.named(s, x, args[3]); err != nil {
+			if err := c.named(s, args[3]); err != nil {
 				return err
 			}
 			args = args[:3]
 		}
 		if x.Name == "communicate" && len(x.Args) > 0 {
-			if err := c.communicates(s, x); err != nil {
+			if err := c.communicates(s, x.Args[0]); err != nil {
 				return err
 			}
 		}
 		for _, arg := range extents(args) {
 			if !distributes {
-				return c.f.Errorf(x.at, Declaration, "got %s, the extent of a machine, under a statement that nothing distributes, want a number", arg)
+				return s.refuse(arg, Declaration, "got %s, the extent of a machine, under a statement that nothing distributes, want a number", arg.Text)
 			}
-			if err := c.extent(s, x, arg); err != nil {
+			if err := c.extent(s, arg); err != nil {
 				return err
 			}
 		}
@@ -196,20 +196,20 @@ func (c *checker) distribution(s *Statement, commands []placedCommand) error {
 	return nil
 }
 
-// placedCommand is a command, and where it stands in the file.
-type placedCommand struct {
-	*schedule.Command
-	at notation.Span
+// refuse is an error about an argument of one of the statement's commands.
+func (s *Statement) refuse(a schedule.Arg, code diag.Code, format string, args ...any) error {
+	pos, end := a.Place()
+	return s.Locate(diag.At(code, a.Within(), pos, end, format, args...))
 }
 
-// uses notes that a statement is distributed over the machine of a name.
-func (c *checker) uses(s *Statement, x placedCommand, name string) (*place.Machine, error) {
+// uses notes that a statement is distributed over the machine of a name, which an argument has.
+func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machine, error) {
 	for _, m := range c.f.machines() {
 		if m.Name != name {
 			continue
 		}
 		if s.machine != nil && s.machine.Name != name {
-			return nil, c.f.Errorf(x.at, Declaration, "got machine %s, and %s in a command above, want one machine for a statement", name, s.machine.Name)
+			return nil, s.refuse(a, Declaration, "got machine %s, and %s in a command above, want one machine for a statement", name, s.machine.Name)
 		}
 		s.machine = m
 		return m.shape(), nil
@@ -218,26 +218,26 @@ func (c *checker) uses(s *Statement, x placedCommand, name string) (*place.Machi
 	for _, m := range c.f.machines() {
 		names = append(names, m.Name)
 	}
-	return nil, c.f.Errorf(x.at, Unknown, "got machine %s, which is not declared; there is %s", name, strings.Join(names, ", "))
+	return nil, s.refuse(a, Unknown, "got machine %s, which is not declared; there is %s", name, strings.Join(names, ", "))
 }
 
 // named checks the machine, or the level of one, that a distribute names.
-func (c *checker) named(s *Statement, x placedCommand, arg schedule.Arg) error {
+func (c *checker) named(s *Statement, arg schedule.Arg) error {
 	name, level, ok := strings.Cut(arg.Text, ".")
-	m, err := c.uses(s, x, name)
+	m, err := c.uses(s, arg, name)
 	if err != nil || !ok {
 		return err
 	}
 	if !slices.ContainsFunc(m.Grids, func(g place.Grid) bool { return g.Name == level }) {
-		return c.f.Errorf(x.at, Unknown, "got %s, and machine %s has no level %s", arg.Text, name, level)
+		return s.refuse(arg, Unknown, "got %s, and machine %s has no level %s", arg.Text, name, level)
 	}
 	return nil
 }
 
 // extent checks an extent such as M.x.
-func (c *checker) extent(s *Statement, x placedCommand, arg string) error {
-	name, dim, _ := strings.Cut(arg, ".")
-	m, err := c.uses(s, x, name)
+func (c *checker) extent(s *Statement, arg schedule.Arg) error {
+	name, dim, _ := strings.Cut(arg.Text, ".")
+	m, err := c.uses(s, arg, name)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *checker) extent(s *Statement, x placedCommand, arg string) error {
 		return nil
 	}
 	if _, ok := m.Dim(dim); !ok {
-		return c.f.Errorf(x.at, Unknown, "got %s, and machine %s has no dimension %s: it has %s", arg, name, dim, strings.Join(dimensions(m), ", "))
+		return s.refuse(arg, Unknown, "got %s, and machine %s has no dimension %s: it has %s", arg.Text, name, dim, strings.Join(dimensions(m), ", "))
 	}
 	return nil
 }
@@ -270,25 +270,25 @@ func dimensions(m *place.Machine) []string {
 }
 
 // communicates checks the tensors that a communicate brings.
-func (c *checker) communicates(s *Statement, x placedCommand) error {
-	list := x.Args[:1]
-	if list[0].List != nil {
-		list = list[0].List
+func (c *checker) communicates(s *Statement, arg schedule.Arg) error {
+	list := arg.List
+	if list == nil {
+		list = []schedule.Arg{arg}
 	}
 	for _, a := range list {
 		if !slices.ContainsFunc(s.Stmt.Tensors(), func(t notation.TensorUse) bool { return t.Name == a.Text }) {
-			return c.f.Errorf(x.at, Unknown, "communicate: got %s, want a tensor of the statement", a.Text)
+			return s.refuse(a, Unknown, "communicate: got %s, want a tensor of the statement", a.Text)
 		}
 	}
 	return nil
 }
 
 // extents are the arguments that are extents of machines, such as M.x.
-func extents(args []schedule.Arg) []string {
-	var out []string
+func extents(args []schedule.Arg) []schedule.Arg {
+	var out []schedule.Arg
 	for _, a := range args {
 		if machine, dim, ok := strings.Cut(a.Text, "."); ok && notation.IsName(machine) && dim != "" {
-			out = append(out, a.Text)
+			out = append(out, a)
 		}
 		out = append(out, extents(a.List)...)
 	}

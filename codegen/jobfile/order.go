@@ -163,7 +163,7 @@ func (c *checker) temporarySizes(s *Statement) error {
 // schedule checks commands as far as they can be without the loops that they are for. Those that
 // distribute are held to the loops that they make when the statement is planned.
 func (c *checker) schedule(s *Statement) error {
-	var commands []placedCommand
+	var commands []*schedule.Command
 	for _, cmd := range s.Schedule {
 		list, err := schedule.Parse([]string{cmd.Text})
 		if err != nil {
@@ -173,8 +173,8 @@ func (c *checker) schedule(s *Statement) error {
 			if err := x.Check(); err != nil {
 				return s.Locate(err)
 			}
-			commands = append(commands, placedCommand{x, notation.Span(cmd.span)})
 		}
+		commands = append(commands, list...)
 	}
 	return c.distribution(s, commands)
 }

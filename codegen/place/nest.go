@@ -16,7 +16,8 @@ type Nest struct {
 	Written []Written
 }
 
-// Written is a command of the user's in the text that has it, and its arguments; none where the leaf's command has others.
+// Written is a command of the user's in the text that has it, and its arguments as schedule.Places has them; none where the
+// leaf's command has others.
 type Written struct {
 	Text     string
 	Pos, End int

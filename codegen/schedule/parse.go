@@ -46,6 +46,14 @@ func (a arg) Refuse(why string) error { return a.errorf(Refused, "%s", why) }
 // Place is where the command or argument stands in the text that Parse was given.
 func (a arg) Place() (pos, end int) { return a.pos, a.end }
 
+// Places are where arguments stand, each followed by the places of its elements where it has braces.
+func Places(args []Arg) (list [][2]int) {
+	for _, a := range args {
+		list = append(append(list, [2]int{a.pos, a.end}), Places(a.List)...)
+	}
+	return list
+}
+
 // Within is that text.
 func (a arg) Within() string { return a.src }
 

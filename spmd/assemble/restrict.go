@@ -11,7 +11,7 @@ import (
 // arrays show, else a copy. Of a dense tensor it has the values of the region's box.
 func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part *tcs.Tensor, copied bool, err error) {
 	if tcs.AllDense(kindsOf(t)) {
-		return restrictDense(t, r, name, alloc)
+		return DensePart(t, r.Box, name, alloc)
 	}
 	if b, ok := shown(t, r); ok {
 		v, err := t.View(b)
@@ -52,16 +52,17 @@ func padded(key []int64, n int) []int64 {
 	return append(slices.Clone(key), make([]int64, n-len(key))...)
 }
 
-// restrictDense is restrict of a dense tensor.
-func restrictDense(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.Tensor, bool, error) {
-	v, err := t.View(tcs.Block{Box: r.Box})
+// DensePart is what a dense tensor has in a box: a view of it where the values lie together, else a copy. The caller closes it.
+func DensePart(t *tcs.Tensor, box [][2]int64, name string, alloc transfer.Alloc) (part *tcs.Tensor, copied bool, err error) {
+	r := Region{Box: box}
+	v, err := t.View(tcs.Block{Box: box})
 	if err != nil || v.Vals.Len == r.coordinates() {
 		return v, false, err
 	}
 	defer v.Close()
-	part, err := newDense(transfer.LikeOf(name, t), r.Box, alloc)
+	part, err = newDense(transfer.LikeOf(name, t), box, alloc)
 	if err == nil {
-		copyRuns(Region{Box: r.Box}, part, t)
+		copyRuns(r, part, t)
 	}
 	return part, true, err
 }

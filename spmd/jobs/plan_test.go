@@ -256,3 +256,50 @@ func TestKinds(t *testing.T) {
 		}, 1, 2)
 	}
 }
+
+// TestPlaceMovesTheFewestBytes: a dense matrix goes from one placement to another by what each rank lacks of it, and nothing else.
+func TestPlaceMovesTheFewestBytes(t *testing.T) {
+	const n = 12
+	for _, c := range []struct {
+		machine, from, to string
+		ranks             int
+		received          []int64 // elements, by rank
+	}{
+		{"M(p)", "M(x)", "M(y)", 2, []int64{36, 36}},
+		{"M(p)", "M(x)", "M(y)", 3, []int64{32, 32, 32}},
+		{"M(p)", "M(x)", "M(y)", 4, []int64{27, 27, 27, 27}},
+		{"M(2, 2)", "M(x,y)", "M(y,x)", 4, []int64{0, 36, 36, 0}},
+		{"M(2, 2)", "M(x,y)", "M(0,x)", 4, []int64{36, 72, 0, 0}},
+		{"M(p)", "M(x)", "M(0)", 3, []int64{96, 0, 0}},
+		{"M(5)", "M(x)", "M(y)", 3, nil}, // more points than ranks
+	} {
+		text := strings.NewReplacer("MACHINE", c.machine, "FROM", c.from, "TO", c.to).Replace(`machine MACHINE
+tensor A(12, 12): dd place (x,y) -> FROM to "A.npy" from dense:int
+place A (x,y) -> TO
+`)
+		dir := t.TempDir()
+		w := job(t, dir, text, nil)
+		w.Ranks = c.ranks
+		s := w.stats(t)
+		got := s.Comm.BytesReceived
+		if want := slices.Clone(c.received); want != nil {
+			for k := range want {
+				want[k] *= 8
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s to %s on %d ranks: %v bytes came, want %v", c.from, c.to, c.ranks, got, want)
+			}
+		}
+		p, err := w.Plan(context.Background(), 0)
+		if err != nil || !reflect.DeepEqual(p.Comm, s.Comm) {
+			t.Errorf("%s to %s on %d ranks: a plan counts %+v, a run %+v (%v)", c.from, c.to, c.ranks, p.Comm, s.Comm, err)
+		}
+		alone := job(t, t.TempDir(), text, nil)
+		alone.Ranks = 1
+		alone.run(t)
+		_, moved := values(t, filepath.Join(dir, "A.npy"))
+		if _, want := values(t, filepath.Join(filepath.Dir(alone.File.Name), "A.npy")); len(want) != n*n || !slices.Equal(moved, want) {
+			t.Errorf("%s to %s on %d ranks: got %v, want %v", c.from, c.to, c.ranks, moved, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/spmd/assemble"
 	"distaff/spmd/comm"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
@@ -171,62 +172,114 @@ func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	}
 }
 
-// moveDense copies what blocks of dense tensors have in common: every block goes once to each
-// rank that owns a block which overlaps it.
-func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (map[plan.Block]*tcs.Tensor, error) {
-	own := map[plan.Block]*tcs.Tensor{}
-	var boxes [][][2]int64
-	fail := func(err error) (map[plan.Block]*tcs.Tensor, error) {
-		tcs.CloseAll(own)
-		return nil, err
-	}
-	for _, b := range g.blocks(c.Rank()) {
+// moveDense copies what blocks of dense tensors have in common: of a block goes to a rank what its own blocks have, for
+// each of these in a message.
+func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]*tcs.Tensor, err error) {
+	own = map[plan.Block]*tcs.Tensor{}
+	m := &moving{g: g, c: c, from: from}
+	defer func() {
+		if err == nil { // else others may wait for this rank, whose error ends the job
+			err = m.wait(0)
+		}
+		if err != nil {
+			tcs.CloseAll(own)
+			own = nil
+		}
+	}()
+	mine := g.blocks(c.Rank())
+	for _, b := range mine {
 		header := tcs.Header{Dims: from.Dims, Box: g.Partition.Box(b, from.Dims), Type: from.Type}
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: from.Kinds, Modes: from.Modes, Counts: make([]int64, len(from.Kinds))}, g.Cfg.Limit, g.Spec.Name)
 		if err != nil {
-			return fail(err)
+			return own, err
 		}
-		own[b], boxes = t, append(boxes, header.Box)
+		own[b] = t
 	}
 	x := g.overlaps(from)
-	var sending []*transfer.Sending
 	for n, owner := range from.Owners {
-		if owner != c.Rank() {
-			continue
-		}
-		for rank := range x.receivers(n) {
-			s, err := transfer.Send(c, from.Own[n], rank, tagHeld)
-			if err != nil {
-				return fail(err)
-			}
-			sending = append(sending, s)
-		}
-	}
-	like := transfer.Like{Name: g.Spec.Name, Dims: from.Dims, Type: from.Type, Kinds: from.Kinds, Modes: from.Modes}
-	for n, owner := range from.Owners {
-		if !slices.ContainsFunc(boxes, func(box [][2]int64) bool { return overlap(box, from.Boxes[n]) }) {
-			continue
-		}
-		t := from.Own[n]
-		if owner != c.Rank() {
-			var err error
-			if t, err = transfer.Recv(c, like, owner, tagHeld, transfer.Pages(g.Cfg.Limit)); err != nil {
-				return fail(err)
+		if owner == c.Rank() {
+			for rank, blocks := range x.receivers(n) {
+				for _, w := range blocks {
+					if err := m.send(n, w, rank); err != nil {
+						return own, err
+					}
+				}
 			}
 		}
-		for _, to := range own {
-			CopyCommon(to, t)
-		}
-		if owner != c.Rank() {
-			t.Close()
-		}
-	}
-	for _, s := range sending {
-		if err := s.Wait(); err != nil {
-			return fail(err)
+		for _, b := range mine {
+			if err := m.receive(n, own[b]); err != nil {
+				return own, err
+			}
 		}
 	}
 	return own, nil
+}
+
+// moving are the messages of moveDense.
+type moving struct {
+	g     *Target
+	c     comm.Comm
+	from  *store.Blocks
+	way   []underWay
+	bytes int64 // of what is under way
+}
+
+// underWay is a message that was begun.
+type underWay struct {
+	sending *transfer.Sending
+	t       *tcs.Tensor
+}
+
+// aheadBytes is how much of what it sends a rank holds before it waits for the first message. All ranks go from
+// block to block in one order, so that the receiver of the first never waits for a rank that waits for it.
+const aheadBytes = 64 << 20
+
+// send begins to send what block n and one of a rank's have in common.
+func (m *moving) send(n int, w wanted, rank int) error {
+	box := common(m.g.Partition.Box(w.b, m.from.Dims), m.from.Boxes[n])
+	t, _, err := assemble.DensePart(m.from.Own[n], box, m.g.Spec.Name, transfer.Pages(m.g.Cfg.Limit))
+	if err != nil {
+		return err
+	}
+	s, err := transfer.Send(m.c, t, rank, tagHeld)
+	if err != nil {
+		t.Close()
+		return err
+	}
+	m.way, m.bytes = append(m.way, underWay{s, t}), m.bytes+t.Bytes()
+	return m.wait(aheadBytes)
+}
+
+// receive brings what a block of this rank and block n have in common to its place.
+func (m *moving) receive(n int, to *tcs.Tensor) error {
+	if !overlap(to.Box, m.from.Boxes[n]) {
+		return nil
+	}
+	owner := m.from.Owners[n]
+	if owner == m.c.Rank() {
+		CopyCommon(to, m.from.Own[n])
+		return nil
+	}
+	like := transfer.Like{Name: m.g.Spec.Name, Dims: m.from.Dims, Type: m.from.Type, Kinds: m.from.Kinds, Modes: m.from.Modes}
+	t, err := transfer.Recv(m.c, like, owner, tagHeld, transfer.Pages(m.g.Cfg.Limit))
+	if err != nil {
+		return err
+	}
+	CopyCommon(to, t)
+	return t.Close()
+}
+
+// wait waits for messages under way until they have at most so many bytes, for all of them where that is 0.
+func (m *moving) wait(most int64) (err error) {
+	for len(m.way) > 0 && (m.bytes > most || most == 0) {
+		w := m.way[0]
+		m.way, m.bytes = m.way[1:], m.bytes-w.t.Bytes()
+		if e := w.sending.Wait(); err == nil {
+			err = e
+		}
+		w.t.Close()
+	}
+	return err
 }
 
 // Moves tells travel what Held sends from rank to rank, as comm.Counters count it: exactly of a
@@ -240,12 +293,15 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func
 	dense := asIs && tcs.AllDense(from.Kinds)
 	for n, owner := range from.Owners {
 		for rank, blocks := range x.receivers(n) {
-			var z plan.Size
 			if dense {
-				z.Add(int64(coordinates(from.Boxes[n])), int64(from.Type.Size()))
-				travel(z, owner, rank)
+				for _, w := range blocks {
+					var z plan.Size
+					z.Add(int64(coordinates(common(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))), int64(from.Type.Size()))
+					travel(z, owner, rank)
+				}
 				continue
 			}
+			var z plan.Size
 			for _, w := range blocks {
 				box := g.Partition.Box(w.b, from.Dims)
 				if share := coordinates(common(box, from.Boxes[n])) / coordinates(whole(from.Dims)); share > 0 {

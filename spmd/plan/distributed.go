@@ -186,10 +186,8 @@ func (p *Problem) AsWritten(err error) error {
 	w, out := p.Nest.Written[k], *d
 	out.Src, out.Pos, out.End = w.Text, w.Pos, w.End
 	list, _ := schedule.Parse(p.Nest.Leaf[k : k+1]) // it was parsed before
-	for n, at := range w.Args {
-		if pos, end := list[0].Args[n].Place(); pos == d.Pos && end == d.End {
-			out.Pos, out.End = at[0], at[1]
-		}
+	if n := slices.Index(schedule.Places(list[0].Args), [2]int{d.Pos, d.End}); n >= 0 && n < len(w.Args) {
+		out.Pos, out.End = w.Args[n][0], w.Args[n][1]
 	}
 	return &out
 }
