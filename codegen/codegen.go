@@ -20,6 +20,7 @@
 //	network.go     contractions: sums that are taken out of a term, and computed by themselves
 //	nest.go        the default nest of loops, with workspaces
 //	products.go    terms that are products of dense matrices
+//	gemms.go       contractions that are products of dense matrices
 //	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
 //	convert.go     operands that another format serves better
@@ -452,7 +453,7 @@ func (c *compilation) terms() error {
 		counts:  map[string][]int64{},
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),
-		rounds:  c.tensor(c.Stmt.LHS.Name).Type != c.unit.Compute,
+		rounds:  c.roundsSums(),
 		plain:   c.Schedule != nil && !schedule.Temporaries(c.Schedule),
 	}
 	for _, op := range c.ops[1:] {

@@ -88,9 +88,8 @@ func (c *compilation) lower() error {
 		return nil
 	case !errors.As(err, &no):
 		return err
-	case c.Schedule == nil && len(c.nest.products) > 0: // no command asks for them
-		c.loopsAlone = true
-		return &goBack{to: "nest"}
+	case c.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0: // no command asks for them
+		return c.withoutProducts()
 	case no.Pattern && !c.own:
 		c.own = true
 		return &goBack{to: "shared"}

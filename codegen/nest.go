@@ -33,6 +33,8 @@ type nest struct {
 	terms  []*term
 	// products are the terms that are computed as products of matrices.
 	products []*product
+	// gemms are the products of matrices that contractions of the terms end in.
+	gemms []*product
 }
 
 // target is what terms are assigned to.
@@ -121,6 +123,9 @@ func (n *nest) bound(vars []string, k int) bool {
 func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 	for ; k < len(n.order); k++ {
 		v := n.order[k]
+		if len(terms) == 1 && !havePart(terms, k) && terms[0].isGemmFrom(v) {
+			return n.gemmLoops(terms[0], t)
+		}
 		switch {
 		case slices.Contains(t.left, v):
 			if len(t.ordered) > 0 && t.ordered[0] != v {

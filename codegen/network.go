@@ -131,7 +131,7 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 // sums of its own, or variables that no factor has. Scalars and numbers are
 // no part of it.
 func (c *compilation) productOf(t *notation.Term) *contracted {
-	x := &contracted{problem: &network.Problem{Sizes: map[string]int64{}, Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder()}}
+	x := &contracted{problem: &network.Problem{Sizes: map[string]int64{}, Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder(), Gemm: c.gemmCost()}}
 	p := x.problem
 	for k, f := range t.Factors {
 		factor, ok := c.factorOf(f)
@@ -195,7 +195,7 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	}
 	switch f := f.(type) {
 	case *notation.Access:
-		out.Text = f.Name
+		out.Text, out.Matrix = f.Name, c.byKey[useKey(f)].given.Type == c.unit.Compute
 		add(f)
 	case *notation.Number:
 	case *notation.Group:
@@ -253,8 +253,14 @@ func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	if direct == nil {
 		panic("BUG: codegen: the loops of all terms do not serve " + c.normal.String())
 	}
-	if len(c.normal.Terms) == 1 {
-		direct.Cost += converting
+	if len(c.normal.Terms) > 1 {
+		return direct
+	}
+	direct.Cost += converting
+	if q.Order, q.Keep = nil, true; converting == 0 { // products of matrices have loops of their own
+		if free := network.Search(&q); free != nil && free.Root.Gemm != nil && free.Cost < direct.Cost {
+			return free
+		}
 	}
 	return direct
 }
@@ -337,7 +343,7 @@ func (m *contractor) root() *term {
 
 // product is a contraction as a term, in loops of that order.
 func (m *contractor) product(x *network.Contraction, order []string) *term {
-	out := &term{}
+	out := &term{gemm: x.Gemm}
 	k := 0 // the number of variables of order that are bound
 	for _, v := range x.Loops[:x.Shared] {
 		k = max(k, slices.Index(order, v)+1)

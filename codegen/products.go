@@ -1,13 +1,11 @@
 package codegen
 
 import (
-	"fmt"
+	"math"
 	"slices"
-	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/schedule"
-	"distaff/codegen/strategy"
 )
 
 // A term that multiplies two dense operands and sums over what both have is a product of matrices: the
@@ -42,10 +40,38 @@ type product struct {
 	parallel bool
 }
 
+// gemmAdd is the share of a multiply-add of a scalar loop that one of a product of matrices takes, and gemmCall what the
+// product takes on top.
+const gemmAdd, gemmCall = 1. / 24, 200
+
+// gemmCost is what the multiply-adds of a contraction cost that is one product of matrices (network.Problem.Gemm); nil where none may be:
+// a schedule says which loops are.
+func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
+	if t := c.unit.Compute; c.Target != CPU || c.loopsAlone || c.roundsSums() || !t.IsFloat() && !t.IsComplex() || c.Schedule != nil && len(schedule.Gemms(c.Schedule)) == 0 {
+		return nil
+	}
+	return func(rows, cols, terms float64) float64 {
+		work := rows * cols * terms
+		switch {
+		case !c.paysOf(rows, cols, terms):
+			return math.Inf(1)
+		case c.GemmWork > 0:
+			return gemmAdd * work
+		}
+		return gemmAdd*work + gemmCall
+	}
+}
+
+// roundsSums tells whether the result is of another type than the sums that it takes.
+func (c *compilation) roundsSums() bool { return c.tensor(c.Stmt.LHS.Name).Type != c.unit.Compute }
+
 // findProducts finds the terms that are computed as products of matrices.
 func (c *compilation) findProducts() {
 	n := c.nest
-	n.products = nil
+	n.products, n.gemms = nil, nil
+	for _, x := range n.terms {
+		n.findGemms(x, n.target.left)
+	}
 	if t := c.unit.Compute; c.Target != CPU || c.loopsAlone || n.rounds || !t.IsFloat() && !t.IsComplex() {
 		return
 	}
@@ -85,17 +111,21 @@ func (c *compilation) computes(name string) bool {
 
 // pays tells whether a product is large and wide enough to be one of matrices.
 func (c *compilation) pays(p *product) bool {
-	work := float64(p.rows) * float64(p.cols) * float64(p.terms)
+	return c.paysOf(float64(p.rows), float64(p.cols), float64(p.terms))
+}
+
+func (c *compilation) paysOf(rows, cols, terms float64) bool {
+	work := rows * cols * terms
 	if c.GemmWork > 0 {
 		return work >= float64(c.GemmWork)
 	}
-	return work >= DefaultGemmWork && min(p.rows, p.cols) >= gemmPlaces && p.terms >= gemmTerms
+	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }
 
 // product is a term as the largest product of matrices that it has over the given variables, or over any if
 // there are none given. dense tells which operands may be its matrices.
 func (n *nest) product(x *term, vars []string, dense func(name string) bool) *product {
-	if len(x.pending) > 0 || len(x.parts) > 0 {
+	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
 	}
 	var best *product
@@ -224,38 +254,4 @@ func (n *nest) productLoops(p *product) cin.Stmt {
 		s = &cin.Forall{Var: vars[k], Body: s}
 	}
 	return s
-}
-
-// keepsThreads tells whether loops run in order though they are outermost ones: a product inside of
-// them runs on all threads.
-func (n *nest) keepsThreads(f *cin.Forall) bool {
-	return slices.ContainsFunc(n.products, func(p *product) bool {
-		if p.parallel {
-			return false
-		}
-		var s cin.Stmt = f
-		for _, v := range slices.Concat(p.outer, p.inner) {
-			l, ok := s.(*cin.Forall)
-			if !ok || l.Var != v {
-				return false
-			}
-			s = l.Body
-		}
-		_, ok := s.(*cin.Assign)
-		return ok
-	})
-}
-
-// strategyProducts are the products of matrices of the default strategy.
-func (c *compilation) strategyProducts() (out []strategy.Product) {
-	if c.Schedule != nil {
-		return nil
-	}
-	for _, p := range c.nest.products {
-		x := strategy.Product{Gemm: strategy.Gemm{Vars: strings.Join(p.inner, ",")}, Why: fmt.Sprintf("a product of dense matrices, %d by %d places with %d terms each", p.rows, p.cols, p.terms)}
-		if !slices.ContainsFunc(out, func(y strategy.Product) bool { return x.Gemm == y.Gemm }) {
-			out = append(out, x)
-		}
-	}
-	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/network"
 	"distaff/codegen/notation"
 )
 
@@ -17,6 +18,7 @@ type term struct {
 	sums    []string // variables to sum, those not yet bound
 	pending []*pending
 	parts   []*hoistedSum // sums that were taken out of it
+	gemm    *network.Gemm // its innermost loops, where a contraction has them as a product of matrices; else nil
 }
 
 // x is the term's expression. Factors come in the order in which their

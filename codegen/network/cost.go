@@ -173,6 +173,9 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if !m.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
 	}
+	if m.isAll(items) && m.result.has(v) && m.number(m.Left[len(m.Left)-1]) != v {
+		lanes = false // neighbours are apart in the result
+	}
 	n *= float64(max(inner+outer, 2)) / 2
 	if walked == 0 && lanes {
 		n *= laneCost
@@ -212,7 +215,7 @@ func (m *model) kindOf(factors, bound set) Kind {
 	switch {
 	case rest == 0:
 		return Scalar
-	case uniform && m.places(rest) <= strategy.MaxPlaces:
+	case uniform && m.places(rest) <= m.most():
 		return Array
 	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
 		return Lists

@@ -12,6 +12,9 @@
 //
 //	r j { X{p q i: A(p,q,i) * B(r,j,p)} Y{q k i: X(q,i) * C(r,q,k)} k i: Y(k,i) * D(r,j,k) }
 //
+// The last loops of a contraction of two items that are dense there may be one product of matrices,
+// which costs far less than they do.
+//
 // A producer stands inside loops over its own intermediate's variables only, so nothing is
 // computed twice. A sparse factor is walked in its storage order, or converted before.
 //
@@ -27,6 +30,7 @@
 //	problem.go  what is to be multiplied, and the ways that may be asked for
 //	density.go  how many coordinates factors and intermediates have, from statistics
 //	cost.go     what loops and intermediates cost
+//	gemm.go     the innermost loops of a contraction as a product of dense matrices
 //	search.go   the search
 //	beam.go     trees of products that are too large for it
 //	plan.go     what is found: contractions, their loops and producers

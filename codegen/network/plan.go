@@ -31,6 +31,7 @@ type Contraction struct {
 	// Factors are those that it multiplies itself, and Items the intermediates.
 	Factors []int
 	Items   []*Contraction
+	Gemm    *Gemm // its innermost loops, where they are a product of matrices; else nil
 	// Vars are those of the intermediate that it makes, in the order in which they are stored: that
 	// of its consumer's loops. Kind says how; it is made so often, with so many Entries in all, of which
 	// Places may be there at a time.
@@ -50,7 +51,8 @@ type Step struct {
 // Whole tells whether a plan multiplies all factors in one nest of loops.
 func (p *Plan) Whole() bool { return len(p.Root.Items) == 0 }
 
-// InSeries is the share of a plan's multiply-adds that make intermediates with variables outside of all loops.
+// InSeries is the share of a plan's multiply-adds that make intermediates with variables outside of all loops, but for
+// products of matrices, which run on all threads.
 func (p *Plan) InSeries() float64 {
 	n := 0.0
 	for _, s := range p.Root.Steps {
@@ -58,7 +60,11 @@ func (p *Plan) InSeries() float64 {
 			break
 		}
 		if len(s.Part.Vars) > 0 {
-			s.Part.Each(func(c *Contraction) { n += c.Products })
+			s.Part.Each(func(c *Contraction) {
+				if c.Gemm == nil || len(c.Gemm.Vars()) < len(c.Loops) {
+					n += c.Products
+				}
+			})
 		}
 	}
 	return n / max(p.Products, 1)
@@ -91,6 +97,7 @@ func (s *search) plan(c conversion) *Plan {
 	x := s.whole()
 	b.plan.Cost = s.best(x) + c.cost
 	b.plan.Root = b.contraction(x, nil, 1)
+	b.plan.Root.ungemm()
 	for f := range s.Factors {
 		list := make([]bool, len(s.Factors[f].Accesses))
 		for k := range list {
@@ -127,6 +134,8 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 			x = state{rest, x.bound}
 			vars = b.loopsOf(x)
 			continue
+		case first.gemm:
+			b.gemm(c, x, vars, share)
 		case x.bound != vars:
 			v := b.vars[first.v]
 			b.plan.Bytes += share * b.loopOver(x.items, vars, x.bound, first.v).bytes

@@ -20,6 +20,9 @@ func (p *Problem) Text(q *Plan, target string) string {
 		if c != q.Root && c.Kind != Scalar {
 			fmt.Fprintf(&b, ", %s of %.4g places, %.4g entries in all", c.Kind, c.Places, c.Entries)
 		}
+		if c.Gemm != nil {
+			fmt.Fprintf(&b, ", by products of matrices over %s", strings.Join(c.Gemm.Vars(), ","))
+		}
 		b.WriteByte('\n')
 	})
 	for f, list := range q.Converted {

@@ -18,6 +18,7 @@ type Access struct {
 type Factor struct {
 	Text     string // its name, where it is one access; "" for others
 	Accesses []Access
+	Matrix   bool // its values are of the type that is computed in
 }
 
 // Way says which contractions are looked for.
@@ -51,6 +52,9 @@ type Problem struct {
 	MaxOrder int
 	Way      Way
 	Tree     *Tree // nil for any
+	// Gemm is what the multiply-adds of a product of matrices cost that has so many rows, columns and terms, infinite
+	// where it is to be loops. nil: there are none.
+	Gemm func(rows, cols, terms float64) float64
 }
 
 // MaxFactors and MaxVars are the largest product that is searched.

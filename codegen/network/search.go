@@ -38,11 +38,12 @@ func (m *model) key(x state) key {
 	return k
 }
 
-// move is what comes next in a nest: a loop over a variable or, where made is not 0, the
-// producer of an intermediate of these items, by number.
+// move is what comes next in a nest: a loop over a variable, all that is left as a product of matrices or, where made
+// is not 0, the producer of an intermediate of these items, by number.
 type move struct {
 	v    int
 	made set
+	gemm bool // what is left is one product of matrices
 }
 
 // found is the least cost of a state, and the move that it begins with.
@@ -90,6 +91,9 @@ func (s *search) best(x state) float64 {
 			f = found{cost, move{v: v}}
 		}
 	}
+	if cost := s.gemmCost(x, vars); cost < f.cost*(1-1e-9) {
+		f = found{cost, move{gemm: true}}
+	}
 	s.producers(x, func(made set, own, rest []item) {
 		share := s.share(x, made)
 		cost := s.makeCost(own, share, x.bound)
@@ -101,7 +105,7 @@ func (s *search) best(x state) float64 {
 			return // a share of it may be 0, and no number
 		}
 		inside *= share
-		if x.bound == 0 {
+		if x.bound == 0 && !s.isGemm(state{own, x.bound}) {
 			inside *= 1 + serialCost
 		}
 		if cost += inside; cost >= f.cost {
@@ -125,13 +129,10 @@ func (s *search) loopsOf(x state) set {
 }
 
 // isRoot tells whether a state is of the product itself, and of no producer.
-func (s *search) isRoot(x state) bool {
-	factors := set(0)
-	for _, it := range x.items {
-		factors |= it.factors
-	}
-	return factors == s.all()
-}
+func (s *search) isRoot(x state) bool { return s.isAll(x.items) }
+
+// isAll tells whether some items are the whole product.
+func (m *model) isAll(items []item) bool { return state{items: items}.factors() == m.all() }
 
 // loop is what a loop costs in a state.
 func (s *search) loop(x state, vars set, v int) float64 {

@@ -88,6 +88,7 @@ func (e *exhaustive) least(x state, history names) float64 {
 	if x.bound == vars {
 		least = 0
 	}
+	least = min(least, e.gemmCost(x, vars))
 	for v := range e.vars {
 		if vars.has(v) && !x.bound.has(v) && e.allowed(x.items, x.bound, v) {
 			least = min(least, e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history))
@@ -109,7 +110,8 @@ func (e *exhaustive) least(x state, history names) float64 {
 		if math.IsInf(inside, 1) {
 			return
 		}
-		if inside *= share; x.bound == 0 {
+		gemm := e.gemmCost(state{own, x.bound}, e.loopsOf(state{own, x.bound})) <= inside
+		if inside *= share; x.bound == 0 && !gemm {
 			inside *= 1 + serialCost
 		}
 		least = min(least, cost+inside+e.best(state{slices.Clone(rest), x.bound}, left))
@@ -140,7 +142,7 @@ func leastOf(p *Problem, share bool) float64 {
 // search finds: of up to three tensors with four variables, each sequence by itself; of up to four with
 // five, sequences that come to the same share what follows.
 func TestExhaustive(t *testing.T) {
-	made, converted, cheap := 0, 0, 0
+	made, converted, cheap, gemms := 0, 0, 0, 0
 	for k := range uint64(420) {
 		r := rand.New(rand.NewPCG(3, k))
 		share := k >= 120
@@ -148,8 +150,18 @@ func TestExhaustive(t *testing.T) {
 		if share {
 			tensors, vars = 3+r.IntN(2), "ijklm"[:4+r.IntN(2)]
 		}
-		p := randomProblem(r, tensors, vars, [...]string{"dss", "s"}[k/2%2])
+		among := [...]string{"dss", "s"}[k/2%2]
+		if k%5 == 0 {
+			among = "d"
+		}
+		p := randomProblem(r, tensors, vars, among)
 		p.Keep = k%2 == 0
+		if k%5 == 0 {
+			p.Gemm = func(rows, cols, terms float64) float64 { return rows * cols * terms / 100 }
+			for f := range p.Factors {
+				p.Factors[f].Matrix = true
+			}
+		}
 		want := leastOf(p, share)
 		q, _ := newModel(p).within(math.MaxInt)
 		switch {
@@ -161,6 +173,11 @@ func TestExhaustive(t *testing.T) {
 		if !q.Whole() {
 			made++
 		}
+		q.Root.Each(func(c *Contraction) {
+			if c.Gemm != nil {
+				gemms++
+			}
+		})
 		if slices.ContainsFunc(q.Converted, func(list []bool) bool { return slices.Contains(list, true) }) {
 			converted++
 			p.Keep = true
@@ -172,8 +189,8 @@ func TestExhaustive(t *testing.T) {
 			}
 		}
 	}
-	if made < 100 || converted < 10 || cheap < 5 {
-		t.Errorf("%d plans have intermediates, %d convert, %d of these though they need not", made, converted, cheap)
+	if made < 100 || converted < 10 || cheap < 5 || gemms < 5 {
+		t.Errorf("%d plans have intermediates, %d convert, %d of these though they need not; %d contractions are products of matrices", made, converted, cheap, gemms)
 	}
 }
 

@@ -86,7 +86,7 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 
 // uniform tells whether workspace t, which s fills, is small enough for an array, and filled as one is.
 func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
-	return f.places(t.Vars) <= MaxPlaces && f.fills(s, t)
+	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && f.fills(s, t)
 }
 
 // asArray tells why workspace t, which s fills, cannot be an array, however large; nil where it can.

@@ -19,7 +19,7 @@ import (
 var handDense string
 
 // contraction is a statement of dense operands that does the multiply-adds of a product of two square
-// matrices. sizes are those of the operands' modes: n is that of the matrices, s is 64, and q is n/64.
+// matrices. sizes are those of the operands' modes: n is that of the matrices, s is 64, q is n/64, and h is n/2.
 type contraction struct {
 	name, stmt string
 	sizes      map[string]string
@@ -33,6 +33,10 @@ var contractions = []contraction{
 	{"TTM", "A(i,j,l) = B(i,j,k)*C(k,l)", map[string]string{"B": "sqn", "C": "nn"}, 0.8, 0},
 	{"pairs of variables", "A(i,j,k,l) = B(i,m,k,n)*C(n,j,m,l)", map[string]string{"B": "sqqs", "C": "sqqs"}, 0.8, 0},
 	{"a pair apart", "A(a,b,c) = B(a,d,b)*C(d,c)", map[string]string{"B": "snq", "C": "nn"}, 0.8, 0},
+	{"MTTKRP, mode 0", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", map[string]string{"B": "sqn", "C": "qn", "D": "nn"}, 0.8, 0},
+	{"MTTKRP, mode 1", "A(j,l) = B(i,j,k)*C(i,l)*D(k,l)", map[string]string{"B": "sqn", "C": "sn", "D": "nn"}, 0.8, 0},
+	{"MTTKRP, mode 2", "A(k,l) = B(i,j,k)*C(i,l)*D(j,l)", map[string]string{"B": "sqn", "C": "sn", "D": "qn"}, 0.8, 0},
+	{"a chain of three", "A(i,l) = B(i,j)*C(j,k)*D(k,l)", map[string]string{"B": "nn", "C": "nh", "D": "hn"}, 0.8, 0},
 }
 
 // withoutBLAS is the environment of a run whose leaves have no BLAS.
@@ -121,7 +125,7 @@ func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, erro
 	for name, modes := range c.sizes {
 		var dims []int64
 		for _, m := range modes {
-			dims = append(dims, map[rune]int64{'n': n, 's': 64, 'q': n / 64}[m])
+			dims = append(dims, map[rune]int64{'n': n, 's': 64, 'q': n / 64, 'h': n / 2}[m])
 		}
 		t, err := b.full(dims)
 		if err != nil {

@@ -42,6 +42,11 @@ var defaultProducts = []string{
 	"A(a,b,c) = B(a,d,b)*C(d,c); A:ddd/ddd:2,0,1 B:ddd C:dd/dd:1,0",
 	"C(i,a,l) = B(i,j,a,b)*D(j,b,l); C:ddd B:dsdd/ssdd D:ddd",
 	"C(a,l) = B(j,a,b)*D(j,b,l); C:dd/dd:1,0 B:sdd/ddd D:ddd",
+	"A(i,l) = B(i,j,k)*C(j,l)*D(k,l); A:dd/dd:1,0 B:ddd/sdd/ddd:2,0,1 C:dd D:dd/dd:1,0",
+	"A(k,l) += B(i,j,k)*C(i,l)*D(j,l)*2; A:dd B:ddd C:dd/dd:1,0 D:dd",
+	"A(i,l) = -B(i,j)*C(j,k)*D(k,l); A:dd/dd:1,0/sd B:dd/dd:1,0/sd C:dd/dd:1,0 D:dd",
+	"A(i,m) = B(i,j)*C(j,k)*D(k,l)*E(l,m)*v(i); A:dd B:dd C:dd/dd:1,0 D:dd E:dd/dd:1,0 v:d/s",
+	"A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m); A:ddd/sdd B:ddd/sdd C:dd D:dd/dd:1,0",
 }
 
 // TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on several

@@ -1,0 +1,83 @@
+package codegen_test
+
+import (
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// TestNetworkGemm: contractions of dense products are products of matrices, in loops whose intermediates are small, and the
+// schedule that is printed makes the same leaf.
+func TestNetworkGemm(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		gemms      int
+	}{
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
+		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(k,l) += C(i,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * D(j,l))))))", 1},
+		{"A(i,l)=-B(i,j)*C(j,k)*D(k,l)*2", "where(forall(k, forall(i, forall(l, A(i,l) += -(2 * w(k,i) * D(k,l))))), forall(j, forall(k, forall(i, w(k,i) += B(i,j) * C(j,k)))))", 2},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sdd\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nl=8", "", 0}, // too narrow for products of matrices
+		{"A(i,l)=B(i,j)*C(j,k)*D(k,l)\nB:ds", "", -1}, // no product of two dense matrices has B
+	} {
+		r := dense(t, c.text)
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if got := cin.String(u.CIN); c.want != "" && got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.text, got, c.want)
+		}
+		text := ir.Print(u.Func)
+		if got := strings.Count(text, "gemm("); c.gemms >= 0 && got != c.gemms {
+			t.Errorf("%s: %d products of matrices, want %d", c.text, got, c.gemms)
+		}
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		r.Schedule = []string{}
+		for _, l := range lines {
+			r.Schedule = append(r.Schedule, l.Command)
+		}
+		v, err := codegen.Compile(r)
+		if err != nil {
+			t.Errorf("%s: %v: %v", c.text, r.Schedule, err)
+		} else if got := ir.Print(v.Func); got != text {
+			t.Errorf("%s: %v: got\n%s\nwant\n%s", c.text, r.Schedule, got, text)
+		}
+	}
+}
+
+// dense is a request like a golden's, of 256 coordinates of each variable that has no size in its text.
+func dense(t *testing.T, text string) codegen.Request {
+	t.Helper()
+	r := goldenRequest(t, text)
+	for v, n := range r.Sizes {
+		if n == 1000 {
+			r.Sizes[v] = 256
+		}
+		r.Exact = append(r.Exact, v)
+	}
+	for _, a := range r.Stmt.Accesses() {
+		x := r.Tensors[a.Name]
+		x.NNZ = 1
+		for m, v := range a.Vars {
+			x.Dims[m] = r.Sizes[v]
+			x.NNZ *= r.Sizes[v]
+		}
+		n := int64(1)
+		for l, mode := range x.Format.Order {
+			if n *= x.Dims[mode]; x.Counts != nil {
+				x.Counts[l] = n
+			}
+		}
+		r.Tensors[a.Name] = x
+	}
+	return r
+}

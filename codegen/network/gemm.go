@@ -1,0 +1,195 @@
+package network
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen/strategy"
+)
+
+// Gemm is the innermost loops of a contraction of two dense items, as one product of matrices: over Rows, which the
+// first has with what is contracted to, over Cols, which the second has with it, and over Sums, which both have.
+type Gemm struct{ Rows, Cols, Sums []string }
+
+// Vars are all variables of a product of matrices, in the order of its loops: an intermediate that it reads is stored so.
+func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
+
+// gemmAt is what is left to do in a state, whose loops are over vars, as one product of matrices: of two items with
+// variables that are not bound, all of which are dense levels. Not ok where it is none.
+func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
+	rest := vars &^ x.bound
+	if s.Gemm == nil || rest == 0 || !s.complete(x) || s.fixed != nil && s.isRoot(x) || s.Way == Pairwise && len(x.items) > 2 {
+		return 0, 0, 0, false
+	}
+	var of []set
+	for _, it := range x.items {
+		has := s.holds(it) & rest
+		if has == 0 {
+			continue
+		}
+		if of = append(of, has); len(of) > 2 || !s.isMatrix(it, has) {
+			return 0, 0, 0, false
+		}
+	}
+	if len(of) != 2 {
+		return 0, 0, 0, false
+	}
+	open := s.open(x.factors())
+	if s.isRoot(x) {
+		open = s.result
+		for _, v := range s.ordered {
+			if !x.bound.has(v) {
+				return 0, 0, 0, false
+			}
+		}
+	}
+	rows, cols, sums = of[0]&^of[1], of[1]&^of[0], of[0]&of[1]
+	if rows == 0 || cols == 0 || sums == 0 || (rows|cols)&^open != 0 || sums&open != 0 || rest&^(rows|cols|sums) != 0 {
+		return 0, 0, 0, false
+	}
+	return rows, cols, sums, true
+}
+
+// isMatrix tells whether an item has dense levels of these variables below all others.
+func (s *search) isMatrix(it item, vars set) bool {
+	if it.made {
+		for v := vars; v != 0; v &= v - 1 {
+			if !s.uniformAt(it.factors, v.first()) {
+				return false
+			}
+		}
+		return true
+	}
+	f := it.factors.first()
+	if !s.Factors[f].Matrix || len(s.levels[f]) != 1 || !vars.within(s.uniform[f]) {
+		return false
+	}
+	seen := set(0)
+	for _, l := range s.levels[f][0] {
+		if vars.has(l.v) && seen.has(l.v) {
+			return false // its diagonal
+		}
+		seen |= 1 << l.v
+	}
+	return true
+}
+
+// gemmCost is what a state costs that is a product of matrices; infinite where it is none, or none that is wanted.
+func (s *search) gemmCost(x state, vars set) float64 {
+	rows, cols, sums, ok := s.gemmAt(x, vars)
+	if !ok {
+		return math.Inf(1)
+	}
+	each := s.Gemm(s.places(rows), s.places(cols), s.places(sums))
+	if math.IsInf(each, 1) {
+		return each
+	}
+	for _, it := range x.items {
+		if has := s.holds(it) &^ x.bound; has != 0 {
+			each += s.places(has) * s.placeCost(s.layoutOf(it), rows, cols, sums, has)
+		}
+	}
+	result := rows | cols
+	if s.isRoot(x) {
+		each += s.places(result) * s.placeCost(s.left(), rows, cols, sums, result)
+	} else {
+		each += s.places(result) * s.placeCost(nil, rows, cols, sums, result)
+	}
+	return s.iterations(x.items, x.bound) * each
+}
+
+// What a place of a matrix costs: of one in a cache or in memory; on top, of one that is packed before it is multiplied, and of
+// one that has no neighbour in memory.
+const (
+	nearPlace, farPlace    = 0.25, 1
+	packedPlace, lonePlace = 2, 6
+)
+
+// placeCost is what each place of a matrix costs, of a tensor with so stored variables, of which it is over some.
+func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
+	cost := nearPlace
+	if m.places(over)*valueBytes > cacheBytes {
+		cost = farPlace
+	}
+	if stored == nil {
+		return cost
+	}
+	if !over.has(stored[len(stored)-1]) {
+		return cost + lonePlace
+	}
+	sides, last := []set{}, -1
+	for k, v := range stored {
+		if !over.has(v) {
+			continue
+		}
+		side := rows
+		for _, s := range []set{cols, sums} {
+			if s.has(v) {
+				side = s
+			}
+		}
+		if len(sides) == 0 || sides[len(sides)-1] != side || last != k-1 {
+			sides = append(sides, side)
+		}
+		last = k
+	}
+	if len(sides) > 2 {
+		cost += packedPlace
+	}
+	return cost
+}
+
+// layoutOf are the variables of a factor in its storage order; nil of an intermediate, which is stored as its loops want it.
+func (m *model) layoutOf(it item) (vars []int) {
+	if !it.made {
+		for _, l := range m.levels[it.factors.first()][0] {
+			vars = append(vars, l.v)
+		}
+	}
+	return vars
+}
+
+// left are the variables of the result in its storage order.
+func (m *model) left() (vars []int) {
+	for _, v := range m.Left {
+		vars = append(vars, m.number(v))
+	}
+	return vars
+}
+
+// isGemm tells whether the best way of a state is one product of matrices, which runs on all threads.
+func (s *search) isGemm(x state) bool { return s.memo[s.key(x)].first.gemm }
+
+// names are the variables of a set.
+func (m *model) names(vars set) (list []string) {
+	for ; vars != 0; vars &= vars - 1 {
+		list = append(list, m.vars[vars.first()])
+	}
+	return list
+}
+
+// gemm ends the loops of a contraction by a product of matrices.
+func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
+	rows, cols, sums, _ := b.gemmAt(x, vars)
+	c.Gemm = &Gemm{Rows: b.names(rows), Cols: b.names(cols), Sums: b.names(sums)}
+	for _, v := range c.Gemm.Vars() {
+		c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
+	}
+	m, n, k := b.places(rows), b.places(cols), b.places(sums)
+	b.plan.Bytes += share * b.iterations(x.items, x.bound) * valueBytes * (m*k + k*n + m*n)
+}
+
+// ungemm has plain loops where a matrix of a product is an intermediate that is no array.
+func (c *Contraction) ungemm() {
+	c.Each(func(y *Contraction) {
+		for _, z := range y.Items {
+			if z.Kind != Array && z.Kind != Scalar {
+				z.Gemm, y.Gemm = nil, nil
+			}
+		}
+	})
+}
+
+// most is the number of places that an intermediate may have which is an array: those of the operands, where these have more than
+// strategy.MaxPlaces.
+func (m *model) most() float64 { return max(strategy.MaxPlaces, float64(m.entries)) }
