@@ -54,4 +54,5 @@
 //	stats.go     the statistics of a job
 //	wrappers.go  the MPI wrappers, installed
 //	tuned.go     the machine, measured
+//	tunedfiles.go  files, as they are timed for the machine model
 package spmd
