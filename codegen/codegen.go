@@ -32,6 +32,7 @@
 //	leaf.go        lowering, and what comes before and after it
 //	inplace.go     leaves that write over the left tensor's old value
 //	operations.go  how many operations a leaf does
+//	moves.go       how a leaf goes through memory, for predictions of its time
 package codegen
 
 import (

@@ -22,20 +22,23 @@ type Operations struct {
 	// Exact says that the counts are sure. Else patterns that meet were taken to be spread evenly, and
 	// independent of each other.
 	Exact bool
+	Moves Moves
 }
 
 // Operations counts what a call does, by the loops of its concrete index notation: each assignment runs
 // where its right side has a value, and adds once where it accumulates.
 func (u *Unit) Operations(x Extents) Operations {
-	w := &work{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]share{}, reads: map[string]float64{}, exact: true}
+	w := &work{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]share{}, reads: map[string]float64{}, outer: map[string]int{}, exact: true}
 	for n, a := range u.Args {
 		if n == 0 || a.Map {
 			continue
 		}
 		w.args = append(w.args, n)
 	}
-	w.stmt(cin.Body(u.CIN), nil, always)
-	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact}
+	body := cin.Body(u.CIN)
+	w.producers(body)
+	w.stmt(body, nil, always)
+	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Moves: w.moves}
 	for _, n := range w.args {
 		out.Reads[n] = w.reads[u.Args[n].Name]
 	}
@@ -73,6 +76,11 @@ type work struct {
 	reads                      map[string]float64
 	multiplications, additions float64
 	exact                      bool
+
+	makes map[string][]cin.Expr // what temporaries are made of
+	outer map[string]int        // how many loops are around the statement that makes and reads one
+	fill  map[string]float64    // of temporaries with places, the share that a pass fills, once it is known
+	moves Moves
 }
 
 // size is the size of a variable, or of the one that it stands for.
@@ -108,6 +116,7 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 		for _, v := range w.roots(s.Var) {
 			if !slices.Contains(vars, v) {
 				vars = append(vars, v)
+				w.loop(s.Body, vars)
 			}
 		}
 		w.stmt(s.Body, vars, at)
@@ -117,6 +126,7 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 		}
 	case *cin.Where:
 		t := cin.Target(s.Producer)
+		w.outer[t.Name] = len(vars)
 		w.stmt(s.Producer, vars, at.and(w.wanted(s.Consumer, t.Name, vars)))
 		w.made[t.Name] = w.filled(s.Producer, t, vars)
 		w.stmt(s.Consumer, vars, at)
@@ -126,6 +136,7 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 		if s.Accumulate {
 			w.count(&w.additions, n, at.and(w.present(s.RHS)))
 		}
+		w.assign(s, vars)
 	}
 }
 

@@ -22,6 +22,7 @@ type (
 	PlannedStep     = forecast.PlannedStep
 	PlannedMove     = forecast.PlannedMove
 	PlannedSum      = forecast.PlannedSum
+	PlannedTime     = forecast.PlannedTime
 )
 
 // Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
@@ -63,7 +64,11 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	if err := r.Prepared.Foreknow(); err != nil {
 		return err
 	}
-	x := forecast.New(r.Prepared, forecast.Wanted{Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
+	machine, err := MeasuredMachine()
+	if err != nil {
+		r.Detail("no times are predicted: " + err.Error())
+	}
+	x := forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {
 		return err

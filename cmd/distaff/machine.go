@@ -15,7 +15,7 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 			tell.line("note", "machine", "what was measured is of no use: %v; distaff doctor --tune measures it again", err)
 			return
 		case kept == nil:
-			tell.line("note", "machine", "not measured: distaff doctor --tune does it in 3 seconds; until then statistics tell no share of what the machine can do")
+			tell.line("note", "machine", "not measured: distaff doctor --tune does it in 3 seconds; until then statistics tell no share of what the machine can do, and plans no times")
 			return
 		}
 		m = kept
@@ -36,7 +36,8 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	if m.Threads > 1 {
 		regions = ", a parallel region " + timeText(m.Region)
 	}
-	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s", pair(m, m.Atomic, timeText), timeText(m.Call), regions)
+	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s", pair(m, m.Atomic, timeText), timeText(m.Call), regions, timeText(m.Branch))
+	tell.line("", "", "a leaf compiles in %s; a .tcs file is loaded with %s/s and stored with %s/s, a text file read with %s/s", timeText(m.Compile), bytesText(m.Files.Load), bytesText(m.Files.Store), bytesText(m.Files.Parse))
 	tellMessages(tell, m)
 }
 

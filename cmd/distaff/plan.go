@@ -23,7 +23,8 @@ evenly; they are marked with ~. So are counts of entries, but for those of a .tc
 tensor, and a file that was read and repeats no coordinate: repeats are summed, and headers do not
 tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, and all with -v. Of a job file it prints the
 plan of each statement, where it stands, with what moves tensors from where others left them to where it wants them,
-how often it runs, and what all of the file sends. Repeats count with all of their passes, also those that a condition may end.`,
+how often it runs, and what all of the file sends. Repeats count with all of their passes, also those that a condition may end.
+Where this machine was measured (distaff doctor --tune) a line a phase says what it is predicted to take, in --json as predicted_seconds.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),

@@ -58,6 +58,7 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	for _, line := range planview.MemoryNotes(p) {
 		fmt.Fprintln(w, line)
 	}
+	printTimes(w, p)
 	exact := planview.Exact(p)
 	for _, r := range p.PerRank {
 		printRank(w, p, r, exact)
@@ -65,6 +66,21 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	if n := p.Ranks - len(p.PerRank); n > 0 {
 		fmt.Fprintf(w, "\n%s: -v prints all\n", tcs.Count(n, "more rank"))
 	}
+}
+
+// printTimes prints what the phases are predicted to take.
+func printTimes(w io.Writer, p *spmd.Planned) {
+	if p.Time == nil {
+		fmt.Fprintln(w, "times: not predicted, since this machine was not measured (distaff doctor --tune)")
+		return
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "phase\tpredicted\t")
+	for _, l := range p.Time.Text() {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", l[0], l[1], l[2])
+	}
+	t.Flush()
 }
 
 // tensorNotes say where a tensor comes from, and where it lies.

@@ -23,6 +23,7 @@
 //	model.go    Model: the figures, and what follows from them
 //	caches.go   the levels of memory, as the kernel tells them
 //	probes.go   the loops that are timed, compiled and called; loops/probes.c is their text
+//	predict.go  Leaf, and what one takes by a Model
 //	measure.go  Measure: which loops, how often, within which time
 //	keep.go     models in the cache
 package tune

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is that of the probes and the model: what an earlier one has kept is of no use.
-const Version = "1"
+const Version = "2"
 
 // folder is the models' in the cache, and label what its list calls them.
 const folder, label = "machine", "machine model"
@@ -80,6 +80,11 @@ func Kept(root string) (*Model, error) {
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache has no levels")
+	}
+	for _, x := range []float64{m.Branch, m.Compile, m.Files.Load, m.Files.Parse, m.Files.Store} {
+		if !(x > 0) {
+			return errors.New("the machine model in the cache is not whole")
+		}
 	}
 	for _, l := range m.Levels {
 		for _, x := range []float64{l.Read.One, l.Read.All, l.Write.One, l.Write.All, m.MultiplyAdds64.One, m.MultiplyAdds64.All, m.MultiplyAdds32.One, m.MultiplyAdds32.All} {

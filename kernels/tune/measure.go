@@ -35,7 +35,7 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 		return nil, err
 	}
 	defer l.close()
-	m.Touched = l.touched
+	m.Touched, m.Compile = l.touched, l.compiling
 	return m, measure(ctx, l, m)
 }
 
@@ -57,6 +57,7 @@ func probes(m *Model) []probe {
 	both(multiply64, 0)
 	both(multiply32, 0)
 	both(atomic, 0)
+	list = append(list, probe{branch, 0, 1})
 	if m.Threads > 1 {
 		list = append(list, probe{region, 0, m.Threads})
 	}
@@ -147,5 +148,6 @@ func (m *Model) fill(best map[probe]float64) {
 	}
 	m.MultiplyAdds64, m.MultiplyAdds32 = rates(multiply64, 0), rates(multiply32, 0)
 	m.Atomic = pair(atomic, 0)
+	m.Branch = best[probe{branch, 0, 1}]
 	m.Region, m.Call = best[probe{region, 0, m.Threads}], best[probe{call, 0, 1}]
 }

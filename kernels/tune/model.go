@@ -15,10 +15,21 @@ type Model struct {
 	Touched Pair `json:"first_touch_bytes_per_second"`
 	// Atomic is the time of one atomic addition: at one thread, and at all to one place.
 	Atomic Pair    `json:"atomic_seconds"`
-	Region float64 `json:"parallel_region_seconds"` // to enter and leave one at all threads; 0 where there is one thread
+	Branch float64 `json:"unforeseen_branch_seconds"` // that went the other way than was foretold
+	Region float64 `json:"parallel_region_seconds"`   // to enter and leave one at all threads; 0 where there is one thread
 	Call   float64 `json:"leaf_call_seconds"`
+	// Compile is the time of the C compiler for a leaf.
+	Compile float64 `json:"compile_seconds"`
+	Files   Files   `json:"files"`
 	// Messages are those of ranks, as far as they were measured.
 	Messages []Message `json:"messages"`
+}
+
+// Files is how fast files are read and written, whose bytes the system has in memory.
+type Files struct {
+	Load  float64 `json:"load_bytes_per_second"`  // of a .tcs file, checked
+	Parse float64 `json:"parse_bytes_per_second"` // of a text file, to a tensor
+	Store float64 `json:"store_bytes_per_second"` // of a .tcs file
 }
 
 // Pair is a figure at one thread, and at all threads together.

@@ -27,12 +27,13 @@ const (
 	multiply64 kind = "multiply64"
 	multiply32 kind = "multiply32"
 	atomic     kind = "atomic"
+	branch     kind = "branch"
 	region     kind = "region"
 	call       kind = "call"
 )
 
 // timed are the kinds of probes.
-var timed = []kind{read, write, dependent, gather, multiply64, multiply32, atomic, region, call}
+var timed = []kind{read, write, dependent, gather, multiply64, multiply32, atomic, branch, region, call}
 
 // probe is one measurement.
 type probe struct {
@@ -67,7 +68,8 @@ type leaves struct {
 	library             *kernels.Library
 	leaf                map[string]kernels.Leaf
 	data, links, random *tcs.Tensor
-	touched             Pair // bytes a second
+	touched             Pair    // bytes a second
+	compiling           float64 // seconds
 }
 
 // set is the data of a level: the first elements of data, a power of two of them for gathers, and a part of the links.
@@ -101,12 +103,14 @@ func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leav
 
 // compile makes the leaves.
 func (l *leaves) compile(cfg cc.Config) error {
-	cfg.Ours = true
+	cfg.Ours, cfg.Cache = true, "" // what compiling takes is measured too
 	b, err := cc.New(cfg)
 	if err != nil {
 		return err
 	}
+	begun := time.Now()
 	o, err := b.Build(l.ctx, cc.Source{Text: c.Header() + probesText, Label: "measures the machine"})
+	l.compiling = time.Since(begun).Seconds()
 	if err != nil {
 		return err
 	}
@@ -247,6 +251,8 @@ func (l *leaves) run(p probe, reps int64) (sample, error) {
 		err = l.calls(string(p.kind), 1, l.links, nil, [2]int64{s.from, s.upTo}, reps)
 	case gather:
 		err = l.calls(string(p.kind), p.threads, l.data, l.random, [2]int64{0, powerOfTwo(n)}, reps)
+	case branch:
+		err = l.calls(string(p.kind), 1, l.data, l.random, [2]int64{0, 1}, reps)
 	default:
 		err = l.calls(string(p.kind), p.threads, l.data, nil, [2]int64{0, n}, reps)
 	}

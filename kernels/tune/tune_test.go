@@ -100,7 +100,7 @@ func wanted(like *Model, unit map[probe]float64) *Model {
 	}
 	m.MultiplyAdds64, m.MultiplyAdds32 = rate(multiply64, 0), rate(multiply32, 0)
 	m.Atomic = pair(atomic, 0)
-	m.Call = unit[probe{call, 0, 1}]
+	m.Call, m.Branch = unit[probe{call, 0, 1}], unit[probe{branch, 0, 1}]
 	if all > 1 {
 		m.Region = unit[probe{region, 0, all}]
 	}
@@ -250,6 +250,12 @@ func TestProbes(t *testing.T) {
 			}
 		}
 	}
+	if got, err := l.run(probe{branch, 0, 1}, 3); err != nil || got.units != 1.5*(1<<17) || l.found[2] != 3*(1<<17) {
+		t.Errorf("branches: got %v units, %v, and %v additions, want %v and %v", got.units, err, l.found[2], 1.5*(1<<17), 3*(1<<17))
+	}
+	if !(l.compiling > 0) {
+		t.Errorf("compiling took %v seconds", l.compiling)
+	}
 	l.found[2] = 0
 	if got, err := l.run(probe{call, 0, 1}, 5); err != nil || got.units != 5 || l.found[2] != 5 {
 		t.Errorf("5 calls: got %v, %v, %v", got, l.found[2], err)
@@ -332,6 +338,7 @@ func TestKept(t *testing.T) {
 	if err := measure(t.Context(), newMachine(m, 3), m); err != nil {
 		t.Fatal(err)
 	}
+	m.Compile, m.Files = 0.5, Files{Load: 1e9, Parse: 1e8, Store: 5e8}
 	m.Put(Message{BetweenThreads, 1e-6, 1e9})
 	if err := Keep(root, m); err != nil {
 		t.Fatal(err)
@@ -342,6 +349,14 @@ func TestKept(t *testing.T) {
 	}
 	if list, err := cc.List(root); err != nil || len(list) != 1 || list[0].Meta.Label != label {
 		t.Errorf("the cache lists %+v, %v", list, err)
+	}
+	part := *m
+	part.Branch = 0
+	if err := Keep(root, &part); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "not whole") {
+		t.Errorf("a model that does not tell of branches: got %v, %v", got, err)
 	}
 	if err := Keep(root, &Model{Threads: 2}); err != nil {
 		t.Fatal(err)

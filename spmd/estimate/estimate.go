@@ -87,6 +87,35 @@ func (t *Tensor) LevelSizes() []int64 {
 	return sizes
 }
 
+// Positions is about how many positions each level of the whole tensor has.
+func (t *Tensor) Positions() []int64 {
+	list, parents := make([]int64, len(t.Modes)), 1.0
+	for l, m := range t.Modes {
+		kind := tcs.KindOf(t.Kinds[l])
+		switch {
+		case t.levels != nil:
+			parents = t.levels[l]
+		case kind.Form == tcs.Segmented && kind.Repeats:
+			parents = t.Entries
+		case kind.Form == tcs.Segmented:
+			parents = t.distinct(l, 1, 1, t.Entries)
+		case kind.Form != tcs.Single:
+			parents *= float64(t.Dims[m])
+		}
+		list[l] = Round(parents)
+	}
+	return list
+}
+
+// Bytes is about what the whole tensor takes.
+func (t *Tensor) Bytes() int64 {
+	box := make([][2]int64, len(t.Dims))
+	for m, d := range t.Dims {
+		box[m] = [2]int64{0, d}
+	}
+	return t.estimate(box, nil).Bytes
+}
+
 // Box is the range of each mode that block b has.
 func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Partition.Box(b, t.Dims) }
 

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"distaff/codegen/notation"
@@ -67,6 +68,26 @@ func TestDensities(t *testing.T) {
 		}
 		if got := d.Sum(notation.Normalize(s).Terms, nil); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: got %v, want %v", src, got, want)
+		}
+	}
+}
+
+// Positions of the levels of a whole tensor are those that are known, else what entries that are spread evenly have.
+func TestPositions(t *testing.T) {
+	for _, c := range []struct {
+		kinds string
+		want  []int64 // of 100 x 40, of 50 entries
+	}{{"dd", []int64{100, 4000}}, {"ds", []int64{100, 50}}, {"ss", []int64{39, 50}}, {"uq", []int64{50, 50}}} {
+		x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40}, Kinds: c.kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+		if got := x.Positions(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v positions, want %v", c.kinds, got, c.want)
+		}
+		if got, want := x.Bytes(), x.Block(0).Bytes; got != want {
+			t.Errorf("%s: got %d bytes, want %d", c.kinds, got, want)
+		}
+		x.levels = []float64{7, 9}
+		if got := x.Positions(); !slices.Equal(got, []int64{7, 9}) {
+			t.Errorf("%s, of levels that are known: got %v positions", c.kinds, got)
 		}
 	}
 }

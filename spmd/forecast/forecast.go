@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/io/coo"
+	"distaff/kernels/tune"
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
@@ -25,9 +26,10 @@ import (
 // Wanted is what a job asks of its memory.
 type Wanted struct {
 	Outputs     []output.Output
-	Whole       bool  // rank 0 wants the whole result
-	Given       bool  // the result is computed into a tensor of the caller's
-	MemoryLimit int64 // that is given, 0 for none
+	Whole       bool        // rank 0 wants the whole result
+	Given       bool        // the result is computed into a tensor of the caller's
+	MemoryLimit int64       // that is given, 0 for none
+	Machine     *tune.Model // by which times are predicted; nil where there is none
 }
 
 // Forecast is what a planned statement would take. Each part of the way says its own cost:

@@ -47,6 +47,8 @@ type Planned struct {
 	// anything is read: see Least. A run with a lower limit is refused with this figure, before it allocates.
 	Least       int64 `json:"least_memory_bytes"`
 	MemoryLimit int64 `json:"memory_limit,omitempty"`
+	// Time is what the phases are predicted to take; nil where the machine was not measured.
+	Time *PlannedTime `json:"predicted_seconds,omitempty"`
 
 	// Nest is the loops that a distributed schedule runs over ranks, and in order at each, outermost
 	// first; nil for a block schedule. Leaf is the scheduling commands of what is under them; nil for
@@ -245,6 +247,7 @@ func (x *planner) fill(ctx context.Context) error {
 		return x.refused // a GPU does not run every statement, and nothing else runs it in its place
 	}
 	x.out.GPUMemory = x.gpuMemory(cost)
+	x.out.Time = x.time(x.want.Machine, cost)
 	x.out.Least = NewLeast(x.k, x.want.Given).Bytes()
 	return nil
 }

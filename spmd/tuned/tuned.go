@@ -40,6 +40,9 @@ func Machine(ctx context.Context) (*tune.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Files, err = measureFiles(cfg.Tmp); err != nil {
+		return nil, err
+	}
 	err = local.Run(ctx, 2, func(c comm.Comm) error {
 		list, err := messages.Measure(c)
 		if c.Rank() == 0 {

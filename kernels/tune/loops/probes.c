@@ -246,6 +246,9 @@ int probe_gather(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 MULTIPLY_ADDS(multiply64, double, lane64, LANES64)
 MULTIPLY_ADDS(multiply32, float, lane32, LANES32)
 
+/* More than a processor remembers the ways of. */
+#define BRANCHES (1 << 17)
+
 /* All threads add to one place. */
 int probe_atomic(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     double *v = t[0]->vals.ptr, begin = 0, end = 0;
@@ -266,6 +269,28 @@ int probe_atomic(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
         end = now();
     }
     found(t, end - begin, (double)reps * ROUNDS * threads, *v);
+    return 0;
+}
+
+/* A random bit chooses which of two sums is added to, and nothing foretells it: half of the branches go the other way than was foretold. */
+int probe_branch(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    const uint32_t *random = t[2]->vals.ptr;
+    int64_t m = t[2]->vals.len < BRANCHES ? t[2]->vals.len : BRANCHES, reps = bounds[1][1], a = 0, b = 0;
+    (void)env;
+    double begin = now();
+    for (int64_t r = 0; r < reps; r++) {
+        for (int64_t k = 0; k < m; k++) {
+            if (random[k] >> 31) {
+                a++;
+                __asm__ volatile("" : "+r"(a)); /* keeps the branch from becoming a selection */
+            } else {
+                b++;
+                __asm__ volatile("" : "+r"(b));
+            }
+        }
+    }
+    double end = now();
+    found(t, end - begin, 0.5 * (double)m * (double)reps, (double)(a + b));
     return 0;
 }
 

@@ -1,0 +1,274 @@
+package codegen
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/format"
+)
+
+// Moves are how a call goes through memory and through loops whose lengths data decide. All of them are
+// estimates, with entries spread evenly: what a time is predicted from.
+type Moves struct {
+	Picks   []Pick
+	Inserts []Insert
+	// Loads is the values that innermost loops load and store, in memory or in a cache.
+	Loads float64
+	// Ends is how often a loop over a segment of an operand ends where that cannot be foretold.
+	Ends float64
+	// Steps is those of loops that walk several operands together, once for each of these.
+	Steps float64
+}
+
+// Pick is rows of an argument's values that are read, or written, in an order that coordinates of another decide.
+type Pick struct {
+	Arg   int     // 0 is the result
+	Count float64 // rows
+	Run   float64 // values of a row, which lie side by side
+	// Passes is how often the loop that picks rows begins anew. In each pass coordinates ascend, so that no more than the
+	// whole array is gone through.
+	Passes float64
+}
+
+// Insert is values that are put to places of a workspace, in any order.
+type Insert struct {
+	Count  float64
+	Places float64 // of the workspace
+	Passes float64 // how often it is filled, and read
+}
+
+// Found is how many entries the workspace has in all passes together.
+func (x Insert) Found() float64 {
+	if x.Passes <= 0 || x.Places <= 0 {
+		return 0
+	}
+	return -x.Passes * x.Places * math.Expm1(-x.Count/x.Passes/x.Places)
+}
+
+// producers collects what temporaries are made of.
+func (w *work) producers(s cin.Stmt) {
+	w.makes, w.fill = map[string][]cin.Expr{}, map[string]float64{}
+	cin.Walk(s, func(t cin.Stmt) {
+		if where, ok := t.(*cin.Where); ok {
+			cin.Paths(where.Producer, func(_ []*cin.Forall, a *cin.Assign) {
+				w.makes[a.LHS.Name] = append(w.makes[a.LHS.Name], a.RHS)
+			})
+		}
+	})
+}
+
+// upTo is the last level of an argument's access to which some variables bind all levels; -1 for none.
+func (w *work) upTo(arg int, a *cin.Access, vars []string) int {
+	for l, m := range w.unit.Args[arg].Format.Order {
+		if !slices.Contains(vars, a.Vars[m]) {
+			return l - 1
+		}
+	}
+	return len(a.Vars) - 1
+}
+
+// within is the share of the coordinates of some variables, of loops from the outermost, at which an
+// expression may have a value, as far as levels tell that are bound by then.
+func (w *work) within(x cin.Expr, vars []string) float64 {
+	switch x := x.(type) {
+	case *cin.Access:
+		if made := w.makes[x.Name]; made != nil {
+			share, filled := w.fill[x.Name]
+			if filled = filled && !slices.ContainsFunc(x.Vars, func(v string) bool { return !slices.Contains(vars, v) }); filled {
+				vars = slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return slices.Contains(x.Vars, v) })
+			}
+			absent := 1.0
+			for _, y := range made {
+				absent *= 1 - w.within(y, vars)
+			}
+			if filled {
+				return (1 - absent) * share
+			}
+			return 1 - absent
+		}
+		arg := w.arg(x.Name)
+		if arg < 0 || len(x.Vars) == 0 {
+			return 1
+		}
+		level := w.upTo(arg, x, vars)
+		if level < 0 {
+			return 1
+		}
+		var bound []string
+		for _, m := range w.unit.Args[arg].Format.Order[:level+1] {
+			bound = append(bound, x.Vars[m])
+		}
+		return w.stored(arg, level, bound).of
+	case *cin.Neg:
+		return w.within(x.X, vars)
+	case *cin.Binary:
+		switch x.Op {
+		case '*':
+			all, seen := 1.0, map[string]bool{}
+			for _, f := range factorsOf(x) {
+				if a, ok := f.(*cin.Access); ok {
+					if seen[a.Key()] {
+						continue
+					}
+					seen[a.Key()] = true
+				}
+				all *= w.within(f, vars)
+			}
+			return all
+		case '/':
+			return w.within(x.X, vars)
+		}
+		a, b := w.within(x.X, vars), w.within(x.Y, vars)
+		return a + b - a*b
+	}
+	return 1
+}
+
+// runs is how often the body of the loops over vars runs for the sake of x.
+func (w *work) runs(x cin.Expr, vars []string) float64 { return w.space(vars) * w.within(x, vars) }
+
+// sparse tells whether the last of some loops skips coordinates.
+func (w *work) sparse(x cin.Expr, vars []string) bool {
+	n := len(vars) - 1
+	return w.within(x, vars) < w.within(x, vars[:n])*(1-1e-9)
+}
+
+// walked lists the accesses of which the last of some loops walks the entries, and tells whether x is a sum.
+func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
+	n := len(vars) - 1
+	var each func(x cin.Expr)
+	each = func(x cin.Expr) {
+		switch x := x.(type) {
+		case *cin.Access:
+			for _, y := range w.makes[x.Name] {
+				each(y)
+			}
+			arg := w.arg(x.Name)
+			if arg < 0 || slices.ContainsFunc(list, func(a *cin.Access) bool { return a.Key() == x.Key() }) {
+				return
+			}
+			level := w.upTo(arg, x, vars)
+			f := w.unit.Args[arg].Format
+			if level >= 0 && f.Levels[level] != format.Dense && x.Vars[f.Order[level]] == vars[n] {
+				list = append(list, x)
+			}
+		case *cin.Neg:
+			each(x.X)
+		case *cin.Binary:
+			sum = sum || x.Op == '+' || x.Op == '-'
+			each(x.X)
+			each(x.Y)
+		}
+	}
+	each(x)
+	return list, sum
+}
+
+// loop counts the ends and the steps of the last of some loops.
+func (w *work) loop(body cin.Stmt, vars []string) {
+	var most cin.Expr
+	cin.Paths(body, func(_ []*cin.Forall, a *cin.Assign) {
+		if most == nil || w.runs(a.RHS, vars) > w.runs(most, vars) {
+			most = a.RHS
+		}
+	})
+	if most == nil {
+		return
+	}
+	list, sum := w.walked(most, vars)
+	if len(list) == 0 {
+		return
+	}
+	outer := vars[:len(vars)-1]
+	enters, runs := w.runs(most, outer), w.runs(most, vars)
+	if enters == 0 {
+		return
+	}
+	least := 0.0 // entries of a segment
+	arg := w.arg(list[0].Name)
+	if level := w.upTo(arg, list[0], vars); level > 0 && w.unit.Args[arg].Format.Levels[level-1] != format.Dense {
+		least = 1
+	}
+	if len(outer) > 0 {
+		w.moves.Ends += enters * min(1, max(0, runs/enters-least))
+	}
+	switch {
+	case len(list) < 2:
+	case sum:
+		w.moves.Steps += runs * float64(len(list))
+	default:
+		for _, a := range list {
+			w.moves.Steps += w.runs(a, vars)
+		}
+	}
+}
+
+// assign counts the rows that an assignment picks, and what it puts to places of a workspace.
+func (w *work) assign(a *cin.Assign, vars []string) {
+	skips := make([]bool, len(vars))
+	for n := range vars {
+		skips[n] = w.sparse(a.RHS, vars[:n+1])
+	}
+	seen := map[string]bool{}
+	runs := w.runs(a.RHS, vars)
+	inner := func(x *cin.Access) bool { return len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1]) }
+	if inner(a.LHS) {
+		w.moves.Loads += runs
+		if a.Accumulate {
+			w.moves.Loads += runs
+		}
+	}
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		if inner(x) {
+			w.moves.Loads += runs
+		}
+		if arg := w.arg(x.Name); arg > 0 && !seen[x.Key()] {
+			seen[x.Key()] = true
+			w.pick(arg, x, a.RHS, vars, skips)
+		}
+	})
+	if w.makes[a.LHS.Name] == nil {
+		w.pick(0, a.LHS, a.RHS, vars, skips)
+		return
+	}
+	if slices.ContainsFunc(a.LHS.Vars, func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
+		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
+		put := Insert{Count: runs, Places: w.space(a.LHS.Vars), Passes: passes}
+		w.moves.Inserts = append(w.moves.Inserts, put)
+		if put.Places > 0 {
+			w.fill[a.LHS.Name] = put.Found() / put.Passes / put.Places
+		}
+	}
+}
+
+// pick counts the rows of an access that loops which skip coordinates pick. A row is what lies side by side
+// below the innermost level that is looked up at such a coordinate.
+func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
+	f := w.unit.Args[arg].Format
+	level, loop := -1, -1
+	for l, m := range f.Order {
+		n := slices.Index(vars, a.Vars[m])
+		if n >= 0 && skips[n] && f.Levels[l] == format.Dense {
+			level, loop = l, max(loop, n)
+		}
+	}
+	if level < 0 {
+		return
+	}
+	run := 1.0
+	for l, m := range f.Order {
+		switch {
+		case l <= level:
+		case arg == 0 && f.Levels[l] != format.Dense:
+			return // it is appended, or lies as an operand does
+		case f.Levels[l] != format.Dense:
+			if above := w.extents.Counts[arg][l-1]; above > 0 {
+				run *= float64(w.extents.Counts[arg][l]) / float64(above)
+			}
+		case slices.Index(vars, a.Vars[m]) > loop:
+			run *= w.size(a.Vars[m])
+		}
+	}
+	w.moves.Picks = append(w.moves.Picks, Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run, Passes: max(w.runs(rhs, vars[:loop]), 1)})
+}

@@ -1,0 +1,97 @@
+package codegen_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+)
+
+// TestMoves holds how leaves go through memory to figures by hand: sizes are 100 but for l, of 8, and operands have
+// these positions at their levels.
+func TestMoves(t *testing.T) {
+	matrix, tensor := []int64{100, 400}, []int64{80, 500, 2000}
+	filled := 100 * 100 * (1 - math.Exp(-0.2)) // of a workspace of 100 places, by 20 values in each of 100 passes
+	for _, c := range []struct {
+		stmt   string
+		counts map[string][]int64
+		want   codegen.Moves
+	}{
+		// Loads are those of A and x, and y is written once.
+		{"y(i)=A(i,j)*x(j) A:dd", nil, codegen.Moves{Loads: 20000 + 100}},
+		// Each entry picks a value of x, and each row ends.
+		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100}}, Loads: 2*400 + 100, Ends: 100}},
+		// Rows of 8 values, which are added to those of the result.
+		{"Y(i,l)=A(i,j)*X(j,l) l=8 A:ds", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 8, Passes: 100}}, Loads: 3 * 8 * 400, Ends: 100}},
+		// One entry a row at most: an end is as uncertain as the entry.
+		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": {100, 40}}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 40, Run: 1, Passes: 100}}, Loads: 2*40 + 100, Ends: 40}},
+		// Rows of the result are picked by those that A has; segments of A have an entry at least.
+		{"Y(i,l)=A(i,j,k)*C(j,l)*D(k,l) l=8 A:sss", map[string][]int64{"A": tensor}, codegen.Moves{
+			Picks: []codegen.Pick{{Arg: 0, Count: 80, Run: 8, Passes: 1}, {Arg: 2, Count: 500, Run: 8, Passes: 80}, {Arg: 3, Count: 2000, Run: 8, Passes: 500}}, Loads: 8 * (3*2000 + 4*500), Ends: 80 + 500}},
+		// A sum steps through both operands of each row.
+		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 3 * 6000, Ends: 100, Steps: 2 * 6000}},
+		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 2 * 1000, Ends: 100, Steps: 5000 + 2000}},
+		// Rows of B are picked, and what they have is put to places of a workspace.
+		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}}, codegen.Moves{
+			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100}}, Inserts: []codegen.Insert{{Count: 2000, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Ends: 100 + 400}},
+	} {
+		r := goldenRequest(t, strings.ReplaceAll(c.stmt, " ", "\n"))
+		for v := range r.Sizes {
+			r.Sizes[v] = 100
+			if v == "l" {
+				r.Sizes[v] = 8
+			}
+		}
+		for name, x := range r.Tensors {
+			x.Counts, x.NNZ = c.counts[name], -1
+			for m := range x.Dims {
+				x.Dims[m] = 100
+			}
+			for _, a := range append(r.Stmt.Accesses(), r.Stmt.LHS) {
+				for m, v := range a.Vars {
+					if a.Name == name {
+						x.Dims[m] = r.Sizes[v]
+					}
+				}
+			}
+			if n := len(x.Counts); n > 0 {
+				x.NNZ = x.Counts[n-1]
+			}
+			r.Tensors[name] = x
+		}
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Fatalf("%s: %v", c.stmt, err)
+		}
+		e := codegen.Extents{Size: func(v string) int64 { return r.Sizes[v] }, Counts: make([][]int64, len(u.Args))}
+		for n, a := range u.Args[1:] {
+			e.Counts[n+1] = c.counts[a.Tensor]
+			if a.Format.AllDense() {
+				n1 := int64(1)
+				for range a.Format.Levels {
+					n1 *= 100
+					e.Counts[n+1] = append(e.Counts[n+1], n1)
+				}
+			}
+		}
+		got := u.Operations(e).Moves
+		slices.SortFunc(got.Picks, func(a, b codegen.Pick) int { return a.Arg - b.Arg })
+		same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
+		ok := same(got.Loads, c.want.Loads) && same(got.Ends, c.want.Ends) && same(got.Steps, c.want.Steps) && len(got.Picks) == len(c.want.Picks) && len(got.Inserts) == len(c.want.Inserts)
+		for n, p := range c.want.Picks {
+			ok = ok && got.Picks[n].Arg == p.Arg && same(got.Picks[n].Count, p.Count) && same(got.Picks[n].Run, p.Run) && same(got.Picks[n].Passes, p.Passes)
+		}
+		for n, p := range c.want.Inserts {
+			ok = ok && same(got.Inserts[n].Count, p.Count) && same(got.Inserts[n].Places, p.Places) && same(got.Inserts[n].Passes, p.Passes)
+		}
+		if !ok {
+			t.Errorf("%s:\n%v\ngot  %+v\nwant %+v", c.stmt, u.CIN, got, c.want)
+		}
+	}
+	found := codegen.Insert{Count: 200, Places: 100, Passes: 2}.Found()
+	if want := 200 * (1 - math.Exp(-1)); math.Abs(found-want) > 1e-9 {
+		t.Errorf("an entry for each place on average: got %v found, want %v", found, want)
+	}
+}

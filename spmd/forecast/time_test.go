@@ -1,0 +1,128 @@
+package forecast_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"distaff/kernels/tune"
+	"distaff/spmd"
+)
+
+// known is a machine of which all is known.
+func known(messages ...tune.Message) *tune.Model {
+	both := func(x float64) tune.Pair { return tune.Pair{One: x, All: 2 * x} }
+	return &tune.Model{CPU: "a CPU", Threads: 2, Levels: []tune.Level{{Name: "memory", Read: both(1e6), Write: both(5e5), Gathers: both(1e5), Dependent: 1e-6}},
+		MultiplyAdds64: both(1e6), MultiplyAdds32: both(2e6), Branch: 1e-5, Call: 1e-3, Region: 1e-3, Compile: 0.5,
+		Files: tune.Files{Load: 2e4, Parse: 1e4, Store: 4e4}, Messages: messages}
+}
+
+// TestTime: a plan predicts by the model that the cache has, and no time without one.
+func TestTime(t *testing.T) {
+	cache, dir := t.TempDir(), t.TempDir()
+	t.Setenv("DISTAFF_CACHE", cache)
+	text := filepath.Join(dir, "A.tns")
+	var lines []byte
+	for i := range 50 {
+		for j := range 4 {
+			lines = fmt.Appendf(lines, "%d %d 1\n", i+1, 2*j+1)
+		}
+	}
+	if err := os.WriteFile(text, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	size := float64(len(lines))
+	plan := func(ranks, threads int, x spmd.Input, out string) *spmd.Planned {
+		t.Helper()
+		job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {50, 8}}, Inputs: map[string]spmd.Input{"A": {File: text}, "x": x},
+			Formats: map[string]string{"A": "ds"}, Outputs: []spmd.Output{{Tensor: "y", File: filepath.Join(dir, out)}}}
+		job.Threads, job.Ranks = threads, ranks
+		p, err := job.Plan(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	dense := filepath.Join(dir, "x.npy")
+	vector := spmd.Job{Statement: "x(i) = 2*g(i)", Sizes: map[string][]int64{"g": {8}}, Inputs: map[string]spmd.Input{"g": spmd.Generated("dense")},
+		Outputs: []spmd.Output{{Tensor: "x", File: dense}}}
+	vector.Target = spmd.Interpreter
+	tcs := vector
+	tcs.Outputs = []spmd.Output{{Tensor: "x", File: filepath.Join(dir, "x.tcs")}}
+	for _, j := range []*spmd.Job{&vector, &tcs} {
+		if _, err := j.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := spmd.Input{File: filepath.Join(dir, "x.tcs")}
+	if p := plan(1, 1, stored, "y.tcs"); p.Time != nil {
+		t.Errorf("a machine that was not measured: got %+v", p.Time)
+	}
+	if err := tune.Keep(cache, known()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(stored.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of A positions, coordinates and values are read, 8 values of x, and 50 of y are written; 200 entries pick values of x,
+	// each of which is a gather.
+	compute := (51*4+200*12+8*8)/1e6 + 50*8/5e5 + 200/1e5 + max(200/1e6, (2*200+50)*8/1e6) + 50*1e-5 + 1e-3
+	near := func(what string, got *float64, want float64) {
+		t.Helper()
+		if got == nil || math.Abs(*got-want) > 1e-9*want {
+			t.Errorf("%s: got %v, want %v", what, *cmp.Or(got, new(float64)), want)
+		}
+	}
+	p := plan(1, 1, stored, "y.tcs")
+	near("load", p.Time.Load, size/1e4+float64(info.Size())/2e4)
+	near("compile", p.Time.Compile, 0.5)
+	near("compute", p.Time.Compute, compute)
+	near("store", p.Time.Store, 50*8/4e4)
+	near("messages", p.Time.Messages, 0)
+	told := p.Time.Text()
+	if len(told) != 5 || told[1][1] != "500 ms" || told[0][0] != "load" {
+		t.Errorf("got %v", told)
+	}
+	// Nothing was measured of .npy files, nor of messages.
+	p = plan(2, 1, spmd.Input{File: dense}, "y.npy")
+	if p.Time.Load != nil || p.Time.Store != nil || p.Time.Messages != nil {
+		t.Errorf("got %+v", p.Time)
+	}
+	for _, l := range p.Time.Text() {
+		if l[0] != "compile" && l[0] != "compute" && (l[1] != "?" || l[2] == "") {
+			t.Errorf("got %v", l)
+		}
+	}
+	// The farthest ranks that were measured count, by what the plan counts.
+	for _, between := range []string{tune.BetweenThreads, tune.BetweenMachines} {
+		m := known(tune.Message{Between: tune.BetweenThreads, Latency: 1e-3, Bandwidth: 1e6})
+		if between == tune.BetweenMachines {
+			m.Put(tune.Message{Between: between, Latency: 0.1, Bandwidth: 1e3})
+		}
+		if err := tune.Keep(cache, m); err != nil {
+			t.Fatal(err)
+		}
+		p := plan(2, 1, stored, "y.tcs")
+		msg, want := m.Between(between), 0.0
+		for r := range 2 {
+			want = max(want, float64(p.Comm.MessagesSent[r])*msg.Latency+float64(max(p.Comm.BytesSent[r], p.Comm.BytesReceived[r]))/msg.Bandwidth)
+		}
+		near("messages between "+between, p.Time.Messages, want)
+		if want == 0 || p.Time.Between != between {
+			t.Errorf("messages of %v seconds between %s, want %s", want, p.Time.Between, between)
+		}
+		apart := 1.0
+		if between == tune.BetweenMachines {
+			apart = 2
+		}
+		near("load at two ranks, "+between, p.Time.Load, (size/1e4+float64(info.Size())/2e4)/apart)
+		// Each rank has half of the entries.
+		if c := *p.Time.Compute; c > 0.75*compute+2e-3 || c < compute/3 {
+			t.Errorf("two ranks compute for %v s, one for %v", c, compute)
+		}
+	}
+}
