@@ -202,6 +202,15 @@ func CloseAll[K comparable](blocks map[K]*Tensor) {
 	}
 }
 
+// CloseList closes the tensors of a list, of which some may be nil.
+func CloseList(list ...*Tensor) {
+	for _, t := range list {
+		if t != nil {
+			t.Close()
+		}
+	}
+}
+
 // Close releases the tensor's memory, which is freed when no view or sharer
 // holds it. The arrays are not to be used afterwards. A second Close does nothing.
 func (t *Tensor) Close() error {

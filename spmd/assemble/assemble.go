@@ -238,11 +238,7 @@ func (x *running) take(h share) (*tcs.Tensor, error) {
 // sparse makes a piece of a tensor with compressed levels: the union of what the parts have of it.
 func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 	var sources []*tcs.Tensor
-	defer func() {
-		for _, t := range sources {
-			t.Close()
-		}
-	}()
+	defer func() { tcs.CloseList(sources...) }()
 	for _, h := range list {
 		t, err := x.take(h)
 		if err != nil {

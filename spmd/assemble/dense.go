@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"distaff/io/tcs"
+	"distaff/spmd/reduce"
 	"distaff/spmd/transfer"
 )
 
@@ -20,7 +21,7 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 			t, err = x.zeroed(piece, list)
 		}
 		if err != nil {
-			closeAll(t, part)
+			tcs.CloseList(t, part)
 			return nil, err
 		}
 		if overlapsEarlier(list, k, x.Like.Modes) {
@@ -83,14 +84,6 @@ func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Te
 		t.Trust()
 	}
 	return t, err
-}
-
-func closeAll(list ...*tcs.Tensor) {
-	for _, t := range list {
-		if t != nil {
-			t.Close()
-		}
-	}
 }
 
 // runs are the elements of a region in the dense levels of two tensors, in runs that lie together in both.
@@ -178,30 +171,6 @@ func negativeZero(t tcs.Type) []byte {
 
 // addRuns adds a region of a dense tensor to another.
 func addRuns(r Region, to, from *tcs.Tensor) {
-	switch to.Type {
-	case tcs.Float64:
-		add[float64](r, to, from)
-	case tcs.Float32:
-		add[float32](r, to, from)
-	case tcs.Int64:
-		add[int64](r, to, from)
-	case tcs.Int32:
-		add[int32](r, to, from)
-	case tcs.Complex128:
-		add[complex128](r, to, from)
-	case tcs.Complex64:
-		add[complex64](r, to, from)
-	default:
-		panic("BUG: assemble: parts of an unknown type are added")
-	}
-}
-
-func add[T float64 | float32 | int64 | int32 | complex128 | complex64](r Region, to, from *tcs.Tensor) {
-	x, y := tcs.Values[T](to), tcs.Values[T](from)
-	newRuns(r, to, from).walk(0, r.edge(), 0, 0, func(q, p, n int64) {
-		sum := x[q : q+n]
-		for i, v := range y[p : p+n] {
-			sum[i] += v
-		}
-	})
+	x := newRuns(r, to, from)
+	reduce.AddRuns(to, from, func(add func(q, p, n int64)) { x.walk(0, r.edge(), 0, 0, add) })
 }

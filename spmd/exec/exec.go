@@ -16,7 +16,6 @@ package exec
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"distaff/io/tcs"
@@ -243,19 +242,8 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 
 // spread brings a block of the result, which its owner has, to the other ranks where it lives.
 func (r *Rank) spread(sum plan.Sum, block *tcs.Tensor) error {
-	list := append([]int{sum.Owner}, sum.Copies...)
-	switch {
-	case len(sum.Copies) == 0 || !slices.Contains(list, r.Comm.Rank()):
-		return nil
-	case sum.Owner == r.Comm.Rank():
-		s, err := transfer.Multicast(r.Comm, block, list, tagSpread)
-		if err != nil {
-			return err
-		}
-		return s.Wait()
-	}
-	t, s, err := transfer.RecvMulticast(r.Comm, r.Result, list, tagSpread, r.Alloc)
-	if err != nil {
+	t, err := transfer.Spread(r.Comm, block, r.Result, append([]int{sum.Owner}, sum.Copies...), tagSpread, r.Alloc)
+	if t == nil || err != nil {
 		return err
 	}
 	if old := r.copied[sum.Result]; old != nil {
@@ -265,7 +253,7 @@ func (r *Rank) spread(sum plan.Sum, block *tcs.Tensor) error {
 		r.copied = map[plan.Block]*tcs.Tensor{}
 	}
 	r.copied[sum.Result] = t
-	return s.Wait()
+	return nil
 }
 
 // Close gives back the copies of the last result, and what was gathered.

@@ -40,13 +40,7 @@ type layout struct {
 
 func (y *layout) close() {
 	y.pattern.Close()
-	closeList(y.maps)
-}
-
-func closeList(list []*tcs.Tensor) {
-	for _, t := range list {
-		t.Close()
-	}
+	tcs.CloseList(y.maps...)
 }
 
 // Close gives back what was kept.
@@ -109,7 +103,7 @@ func (u *sums) close() {
 		if x.sum != nil {
 			x.sum.Close()
 		}
-		closeList(x.pending)
+		tcs.CloseList(x.pending...)
 		if x.layout != nil && u.kept[p] == nil {
 			x.layout.close()
 		}

@@ -34,6 +34,7 @@ import (
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
+	"distaff/spmd/transfer"
 )
 
 // Target says what to make of the entries.
@@ -59,13 +60,19 @@ func (g *Target) blocks(rank int) []plan.Block {
 
 // Blocks describes the target's blocks over the ranks, without any of them.
 func (g *Target) Blocks() *store.Blocks {
-	x := &store.Blocks{Dims: g.Spec.Dims, Type: g.Spec.Type, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Own: map[int]*tcs.Tensor{}}
-	x.Owners, x.Boxes = make([]int, 0, g.Partition.Pieces()), make([][][2]int64, 0, g.Partition.Pieces())
-	for b := range plan.Block(g.Partition.Pieces()) {
-		x.Owners = append(x.Owners, g.Partition.OwnerOf(b))
-		x.Boxes = append(x.Boxes, g.Partition.Box(b, g.Spec.Dims))
-		if g.Partition.Ordered() != nil {
-			from, to := g.Partition.Keys(b)
+	s := &g.Spec
+	return Blocks(g.Partition, transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes})
+}
+
+// Blocks describes the blocks of a tensor that is cut so, without any of them.
+func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
+	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, Own: map[int]*tcs.Tensor{}}
+	x.Owners, x.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
+	for b := range plan.Block(part.Pieces()) {
+		x.Owners = append(x.Owners, part.OwnerOf(b))
+		x.Boxes = append(x.Boxes, part.Box(b, like.Dims))
+		if part.Ordered() != nil {
+			from, to := part.Keys(b)
 			x.From, x.To = append(x.From, from), append(x.To, to)
 		}
 	}

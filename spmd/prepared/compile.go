@@ -262,11 +262,7 @@ func (k *Statement) compileAdded() error {
 		if err != nil {
 			return nil, err
 		}
-		defer func() {
-			for _, t := range made {
-				t.Close()
-			}
-		}()
+		defer tcs.CloseList(made...)
 		box, ranges := o.Partition.Box(b, s.dims), map[string][2]int64{}
 		for m, v := range o.Vars {
 			ranges[v] = box[m]

@@ -141,9 +141,7 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 				err = t.Widen(a.PosWidth, a.CrdWidth, s.k.Limit)
 			}
 			if err != nil {
-				for _, m := range made {
-					m.Close()
-				}
+				tcs.CloseList(made...)
 				return nil, nil, err
 			}
 		}

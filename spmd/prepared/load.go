@@ -9,6 +9,7 @@ import (
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/load"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
@@ -156,17 +157,7 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 
 // blocksOf describes the blocks of a tensor that is cut so.
 func (k *Statement) blocksOf(name string, part *partition.Partition, own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	f := k.Formats[name]
-	b := &store.Blocks{Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name]), Kinds: f.Letters(), Modes: f.Order, Own: map[int]*tcs.Tensor{}}
-	b.Owners, b.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
-	for n := range plan.Block(part.Pieces()) {
-		b.Owners = append(b.Owners, part.OwnerOf(n))
-		b.Boxes = append(b.Boxes, part.Box(n, b.Dims))
-		if part.Ordered() != nil {
-			from, to := part.Keys(n)
-			b.From, b.To = append(b.From, from), append(b.To, to)
-		}
-	}
+	b := load.Blocks(part, k.likeOf(name, k.Formats[name]))
 	for n, t := range own {
 		if b.Owners[n] == k.Comm.Rank() { // else it is a copy
 			b.Own[int(n)] = t

@@ -34,9 +34,7 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 		break
 	}
 	if err = load.Agree(k.Comm, err); err != nil {
-		for _, t := range blocks {
-			t.Close()
-		}
+		tcs.CloseAll(blocks)
 		return nil, err
 	}
 	return blocks, nil

@@ -1,8 +1,6 @@
 package prepared
 
 import (
-	"slices"
-
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
@@ -100,29 +98,14 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	if o.Partition.Copies == nil {
 		return nil
 	}
-	c, like := k.Comm.Uncounted(), k.exec.Like[operand]
+	c := k.Comm.Uncounted()
 	for b := range plan.Block(o.Partition.Pieces()) {
-		list := o.Partition.Ranks(b)
-		if len(list) == 1 || !slices.Contains(list, c.Rank()) {
-			continue
-		}
-		if list[0] == c.Rank() {
-			s, err := transfer.Multicast(c, own[b], list, 0)
-			if err == nil {
-				err = s.Wait()
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		t, s, err := transfer.RecvMulticast(c, like, list, 0, k.Arena.Alloc)
+		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], o.Partition.Ranks(b), 0, k.Arena.Alloc)
 		if err != nil {
 			return err
 		}
-		own[b] = t
-		if err := s.Wait(); err != nil {
-			return err
+		if t != nil {
+			own[b] = t
 		}
 	}
 	return nil

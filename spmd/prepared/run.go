@@ -35,11 +35,7 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *lea
 		if args, made, err = st.arguments(k.given(operands)); err != nil {
 			return err
 		}
-		defer func() {
-			for _, t := range made {
-				t.Close()
-			}
-		}()
+		defer tcs.CloseList(made...)
 	}
 	ranges := k.ranges(s)
 	k.work.called(st, args, ranges)

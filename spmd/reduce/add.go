@@ -34,65 +34,76 @@ func Clear(t *tcs.Tensor, threads int) {
 	apart(int64(len(values)), int64(len(values))/int64(t.Vals.Width), threads, func(lo, hi int64) { clear(values[lo:hi]) })
 }
 
-// AddDense adds b's values to a's: blocks of dense levels, of one box and type.
-func AddDense(a, b *tcs.Tensor, threads int) {
-	if a.Type != b.Type || a.Vals.Len != b.Vals.Len {
-		panic("BUG: reduce: blocks of different shapes are added")
+// adder adds values of one type.
+type adder interface {
+	dense(a, b *tcs.Tensor, threads int)
+	runs(to, from *tcs.Tensor, walk func(add func(to, from, n int64)))
+	at(sum, block, at *tcs.Tensor, threads int)
+}
+
+// adderOf adds values of the type of two tensors.
+func adderOf(a, b *tcs.Tensor) adder {
+	if a.Type != b.Type {
+		panic("BUG: reduce: tensors of different types are added")
 	}
 	switch a.Type {
 	case tcs.Float64:
-		addDense[float64](a, b, threads)
+		return of[float64]{}
 	case tcs.Float32:
-		addDense[float32](a, b, threads)
+		return of[float32]{}
 	case tcs.Int64:
-		addDense[int64](a, b, threads)
+		return of[int64]{}
 	case tcs.Int32:
-		addDense[int32](a, b, threads)
+		return of[int32]{}
 	case tcs.Complex128:
-		addDense[complex128](a, b, threads)
+		return of[complex128]{}
 	case tcs.Complex64:
-		addDense[complex64](a, b, threads)
-	default:
-		panic("BUG: reduce: blocks of an unknown type are added")
+		return of[complex64]{}
 	}
+	panic("BUG: reduce: tensors of an unknown type are added")
 }
 
-func addDense[T number](a, b *tcs.Tensor, threads int) {
+// of is the adder of a type.
+type of[T number] struct{}
+
+// AddDense adds b's values to a's: blocks of dense levels, of one box and type.
+func AddDense(a, b *tcs.Tensor, threads int) {
+	if a.Vals.Len != b.Vals.Len {
+		panic("BUG: reduce: blocks of different shapes are added")
+	}
+	adderOf(a, b).dense(a, b, threads)
+}
+
+func (of[T]) dense(a, b *tcs.Tensor, threads int) {
 	x, y := tcs.Values[T](a), tcs.Values[T](b)
-	apart(int64(len(x)), int64(len(x)), threads, func(lo, hi int64) {
-		x, y := x[lo:hi], y[lo:hi]
-		for i := range y {
-			x[i] += y[i]
-		}
-	})
+	apart(int64(len(x)), int64(len(x)), threads, func(lo, hi int64) { addTo(x[lo:hi], y[lo:hi]) })
+}
+
+// AddRuns adds runs of a tensor's values to those of another of one type: walk calls add with where each begins
+// in the values of both, and how long it is.
+func AddRuns(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) {
+	adderOf(to, from).runs(to, from, walk)
+}
+
+func (of[T]) runs(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) {
+	x, y := tcs.Values[T](to), tcs.Values[T](from)
+	walk(func(q, p, n int64) { addTo(x[q:q+n], y[p:p+n]) })
+}
+
+// addTo adds values to as many others.
+func addTo[T number](x, y []T) {
+	x = x[:len(y)]
+	for i, v := range y {
+		x[i] += v
+	}
 }
 
 // Add adds the values of a block, one of the sources of the pattern that sum
 // has, at the positions of the block's map (see Union). In dense levels below the last compressed one
 // the block may have a part of sum's box; the rest of it is 0.
-func Add(sum, block, at *tcs.Tensor, threads int) {
-	if sum.Type != block.Type {
-		panic("BUG: reduce: blocks of different types are added")
-	}
-	switch sum.Type {
-	case tcs.Float64:
-		add[float64](sum, block, at, threads)
-	case tcs.Float32:
-		add[float32](sum, block, at, threads)
-	case tcs.Int64:
-		add[int64](sum, block, at, threads)
-	case tcs.Int32:
-		add[int32](sum, block, at, threads)
-	case tcs.Complex128:
-		add[complex128](sum, block, at, threads)
-	case tcs.Complex64:
-		add[complex64](sum, block, at, threads)
-	default:
-		panic("BUG: reduce: blocks of an unknown type are added")
-	}
-}
+func Add(sum, block, at *tcs.Tensor, threads int) { adderOf(sum, block).at(sum, block, at, threads) }
 
-func add[T number](sum, block, at *tcs.Tensor, threads int) {
+func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 	if at.Levels[0].Size == 0 {
 		return
 	}

@@ -38,6 +38,28 @@ func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error
 	return s, nil
 }
 
+// Spread brings t from list[0] to the other ranks of list by Multicast, and waits. It returns the block at those, whose caller
+// closes it, and nil at list[0] and at a rank that is not on the list.
+func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int, alloc Alloc) (came *tcs.Tensor, err error) {
+	var s *Sending
+	switch {
+	case len(list) < 2 || !slices.Contains(list, c.Rank()):
+		return nil, nil
+	case list[0] == c.Rank():
+		s, err = Multicast(c, t, list, tag)
+	default:
+		came, s, err = RecvMulticast(c, like, list, tag, alloc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Wait(); err != nil {
+		tcs.CloseList(came)
+		return nil, err
+	}
+	return came, nil
+}
+
 // RecvMulticast receives a block that list[0] sends by Multicast, and starts to send it on to
 // the ranks behind this one in the tree. The caller closes the block, as one of Recv, after it
 // has waited for the Sending, which is never nil without an error. What a rank sends on counts
