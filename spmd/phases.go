@@ -222,13 +222,13 @@ func (r *rankJob) summarize() error {
 // gatherStatistics brings all ranks' statistics to rank 0. Collective.
 func (r *rankJob) gatherStatistics() error {
 	st, d := &r.report.Stats, r.traffic
-	nonzeros, err := r.prepared.Nonzeros()
+	balance, err := r.prepared.Balance()
 	if err != nil {
 		return err
 	}
 	work := r.prepared.Work()
 	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Work: work.Work, Estimated: work.Estimated, Threads: r.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-		PeakRSS: env.PeakRSS(), Nonzeros: nonzeros, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
+		PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.prepared.Spent(), Allocated: r.Limit.Peak()})
 	if err == nil && r.Root() {
 		r.fillStats(ranks)
 	}
