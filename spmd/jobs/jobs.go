@@ -25,6 +25,7 @@ import (
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/input"
+	"distaff/spmd/prepared"
 	"distaff/spmd/program"
 	"distaff/spmd/stats"
 )
@@ -87,6 +88,9 @@ type run struct {
 	report  *Report
 	checks  *checks
 	start   time.Time
+	compute []float64        // seconds of each run of the whole file, without loading and compiling
+	largest prepared.Balance // of the statements that ran, that with the largest operand
+	storing time.Time        // when outputs began to be written
 }
 
 // Run runs a file that was bound and checked, and writes its outputs at the end, all
@@ -120,7 +124,7 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 // passes runs the file as often as is asked for.
 func (r *run) passes() error {
 	for range max(r.o.Repeat, 1) {
-		at := time.Now()
+		at, before := time.Now(), r.p.Spent()
 		r.traffic = map[jobfile.Item]comm.Counters{}
 		if err := r.declare(); err != nil {
 			return err
@@ -128,7 +132,9 @@ func (r *run) passes() error {
 		if err := r.items(r.f.Items); err != nil {
 			return err
 		}
-		r.report.Passes = append(r.report.Passes, time.Since(at).Seconds())
+		took, spent := time.Since(at), r.p.Spent()
+		r.report.Passes = append(r.report.Passes, took.Seconds())
+		r.compute = append(r.compute, (took - (spent.Load - before.Load) - (spent.Compile - before.Compile)).Seconds())
 	}
 	if r.checks != nil {
 		return r.checks.finish()
@@ -271,6 +277,16 @@ func (r *run) statement(s *jobfile.Statement) error {
 	if err != nil {
 		return err
 	}
+	took := r.took[s]
+	if r.o.Stats != "" && took.Runs == 0 {
+		b, err := k.Balance()
+		if err != nil {
+			return err
+		}
+		if b.Over(r.largest) {
+			r.largest = b
+		}
+	}
 	var before *program.Snapshot
 	if r.checks != nil {
 		if before, err = k.Before(); err != nil {
@@ -286,7 +302,6 @@ func (r *run) statement(s *jobfile.Statement) error {
 	if err != nil {
 		return err
 	}
-	took := r.took[s]
 	took.Compiler = k.Compiler()
 	seconds := time.Since(start).Seconds()
 	if took.Runs++; took.Runs == 1 {

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"time"
+
 	"distaff/io/outfile"
 	"distaff/io/text"
 	"distaff/spmd/output"
@@ -57,5 +59,6 @@ func (r *run) write(results bool) error {
 	if len(list) == 0 && r.o.Stats == "" {
 		return nil
 	}
+	r.storing = time.Now()
 	return r.p.WriteWith(r.o.Stats, r.statistics, list...)
 }

@@ -24,7 +24,8 @@ type fileStats struct {
 func (r *run) statistics() ([]byte, error) {
 	parts := []comm.Counters{} // and not what prints and outputs send
 	moving(r.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
-	ranks, err := r.p.Statistics(parts...)
+	spent := r.p.Spent()
+	ranks, err := r.p.StatisticsWith(stats.Rank{Load: spent.Load.Seconds(), Compile: spent.Compile.Seconds(), Nonzeros: r.largest.Here, Compute: r.compute}, parts...)
 	if err != nil || r.p.Rank() != 0 {
 		return nil, err
 	}
@@ -53,7 +54,13 @@ func (r *run) statistics() ([]byte, error) {
 		}
 		s.Inputs[t.Name] = stats.Input{File: in.File, Checksum: sum}
 	}
-	s.Phases.Compute, s.Phases.Total = r.report.Passes, time.Since(r.start).Seconds()
+	s.Phases.Store, s.Phases.Total = time.Since(r.storing).Seconds(), time.Since(r.start).Seconds()
+	s.Phases.Compute = make([]float64, len(r.compute))
+	for _, x := range ranks {
+		for n, t := range x.Compute {
+			s.Phases.Compute[n] = max(s.Phases.Compute[n], t)
+		}
+	}
 	s.AddRanks(ranks)
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

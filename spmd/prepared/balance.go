@@ -21,9 +21,21 @@ func Largest[N int64 | float64](k *Statement, entries []N) int {
 	return largest
 }
 
-// Nonzeros counts the stored entries of the largest operand that this rank computes with: those
-// of every block that its steps read, once, whichever rank it lives at. Collective.
-func (k *Statement) Nonzeros() (int64, error) {
+// Balance is what there is of a statement's largest operand.
+type Balance struct {
+	Entries int64 // that are stored, over all ranks
+	Sparse  bool
+	Here    int64 // of the entries, those that this rank computes with: of every block that its steps read, once, whichever rank it lives at
+}
+
+// Over tells whether a statement's largest operand is larger than another's: of equals, a sparse one than
+// a dense one.
+func (b Balance) Over(o Balance) bool {
+	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
+}
+
+// Balance counts the stored entries of the largest operand. Collective.
+func (k *Statement) Balance() (Balance, error) {
 	c := k.Comm.Uncounted()
 	all := make([]int64, len(k.Problem.Operands))
 	for n, own := range k.exec.Own {
@@ -34,14 +46,15 @@ func (k *Statement) Nonzeros() (int64, error) {
 		}
 	}
 	if err := comm.Allreduce(c, all, comm.Sum); err != nil {
-		return 0, err
+		return Balance{}, err
 	}
 	largest := Largest(k, all)
-	switch {
-	case largest < 0:
-		return 0, nil
-	case k.Problem.Operands[largest].Gathered != nil:
-		return all[largest], nil
+	if largest < 0 {
+		return Balance{}, nil
+	}
+	out := Balance{Entries: all[largest], Sparse: !k.Formats[k.Problem.Operands[largest].Tensor].AllDense(), Here: all[largest]}
+	if k.Problem.Operands[largest].Gathered != nil {
+		return out, nil
 	}
 	blocks := make([]int64, k.Problem.Operands[largest].Partition.Pieces())
 	part := k.Problem.Operands[largest].Partition
@@ -51,11 +64,11 @@ func (k *Statement) Nonzeros() (int64, error) {
 		}
 	}
 	if err := comm.Allreduce(c, blocks, comm.Sum); err != nil {
-		return 0, err
+		return Balance{}, err
 	}
-	var n int64
+	out.Here = 0
 	for b := range k.Problem.Reads(c.Rank(), largest) {
-		n += blocks[b]
+		out.Here += blocks[b]
 	}
-	return n, nil
+	return out, nil
 }

@@ -3,6 +3,7 @@ package prepared
 import (
 	"slices"
 
+	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
@@ -114,6 +115,26 @@ func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) er
 func (s *leaf) apart(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	for n, a := range args {
 		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasLevels tells whether a former result has the level arrays that a new one would have: none, or, at the
+// same place in memory, those of the operand whose outer levels it shares.
+func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
+	u := s.unit.Result
+	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {
+		return true
+	}
+	if u.Shares < 1 || u.Repack || s.k.Code() == codegen.CUDA { // where results have arrays of their own
+		return false
+	}
+	from := args[u.Shares-1]
+	for l := range len(u.Format.Levels) - u.Format.TrailingDense() {
+		a, b := &t.Levels[l], &from.Levels[l]
+		if a.Kind != b.Kind || a.Size != b.Size || a.Offset != b.Offset || a.Pos != b.Pos || a.Crd != b.Crd {
 			return false
 		}
 	}

@@ -132,9 +132,10 @@ func (k *Statement) unbind() {
 }
 
 // ComputeWhole runs the leaf of a statement on whole tensors once. It writes over into, a
-// former result with dense levels alone, or, of a leaf that works in place, the result's old value; or it
-// makes a tensor, which the caller closes: always where into is nil, or shares memory
-// with another operand. What it makes may be kept: the caller forgets it (env.Env.Forget) before it is closed.
+// former result with dense levels alone or with the level arrays that the leaf's result has from an operand,
+// or, of a leaf that works in place, the result's old value; or it makes a tensor, which the caller
+// closes: always where into is nil, shares memory of values with another operand, or has a pattern of its
+// own. What it makes may be kept: the caller forgets it (env.Env.Forget) before it is closed.
 // After an error what into holds is undefined.
 func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.into != nil {
@@ -148,7 +149,7 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	s, w := k.leaves[0], k.bound
-	if into != nil && !s.apart(into, w.args) {
+	if into != nil && !(s.apart(into, w.args) && s.hasLevels(into, w.args)) {
 		into = nil
 	}
 	if into != nil {

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
@@ -49,6 +50,23 @@ type Program struct {
 	done       map[string]*Statement // of Do, by text
 	versions   int64
 	ended      error // nothing runs any more
+	spent      Spent
+}
+
+// Spent is the time that a rank has taken beside runs of statements, all so far.
+type Spent struct {
+	Load    time.Duration // reading, and bringing tensors to where statements want them as they are prepared
+	Compile time.Duration
+}
+
+// Spent is the time that this rank has taken beside runs of statements.
+func (p *Program) Spent() Spent { return p.spent }
+
+// since adds the time from at on to one of what is spent, and returns the time it is now.
+func since(at time.Time, to *time.Duration) time.Time {
+	now := time.Now()
+	*to += now.Sub(at)
+	return now
 }
 
 // New is a program without tensors. The caller closes it, and then e.

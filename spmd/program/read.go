@@ -157,6 +157,11 @@ func (p *Program) Traffic() comm.Counters { return p.env.Comm.Counters() }
 // Statistics are the ranks', as a job's are: their traffic, which is that in parts or, without
 // any, all so far, and the most memory that each has taken. At rank 0; nil elsewhere. Collective.
 func (p *Program) Statistics(parts ...comm.Counters) ([]stats.Rank, error) {
+	return p.StatisticsWith(stats.Rank{}, parts...)
+}
+
+// StatisticsWith is Statistics with what else this rank tells of itself. Collective.
+func (p *Program) StatisticsWith(mine stats.Rank, parts ...comm.Counters) ([]stats.Rank, error) {
 	all := p.Traffic()
 	if parts != nil {
 		all = comm.Counters{}
@@ -164,7 +169,9 @@ func (p *Program) Statistics(parts ...comm.Counters) ([]stats.Rank, error) {
 	for _, n := range parts {
 		all = all.Add(n)
 	}
-	return stats.Gather(p.env.Comm.Uncounted(), stats.Rank{Sent: all.BytesSent, Received: all.BytesReceived, Messages: all.MessagesSent, Parts: parts, PeakRSS: env.PeakRSS(), Allocated: p.env.Limit.Peak()})
+	mine.Sent, mine.Received, mine.Messages, mine.Parts = all.BytesSent, all.BytesReceived, all.MessagesSent, parts
+	mine.PeakRSS, mine.Allocated = env.PeakRSS(), p.env.Limit.Peak()
+	return stats.Gather(p.env.Comm.Uncounted(), mine)
 }
 
 // Tmp is the folder for temporary files.

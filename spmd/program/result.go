@@ -133,13 +133,14 @@ func (p *Program) settle(t *tensor) error {
 	return c.Uncounted().Barrier()
 }
 
-// over is the result's own tensor, where the statement can write over it: it is dense and is not
-// read, or is its old value that the leaf reads in place.
+// over is the result's own tensor, where the statement may write over it: it is not read, or is
+// its old value that the leaf reads in place. Whether it has the pattern of what the statement makes is
+// the leaf's to know.
 func (s *Statement) over(t *tensor) *tcs.Tensor {
 	if s.overOld(t) {
 		return t.held.Blocks.Own[0]
 	}
-	if !s.standing(t) || len(t.held.Blocks.Owners) != 1 || !tcs.AllDense(t.held.Blocks.Kinds) {
+	if !s.standing(t) || len(t.held.Blocks.Owners) != 1 {
 		return nil
 	}
 	for _, x := range s.reads {

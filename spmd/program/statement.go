@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
@@ -183,6 +184,7 @@ func unsized(err error) bool {
 // try prepares the statement; sized says that the result has the sizes that it had.
 func (s *Statement) try(sized bool) error {
 	p := s.p
+	at := time.Now()
 	if s.sized = nil; sized {
 		s.sized = s.alone()
 	}
@@ -216,14 +218,17 @@ func (s *Statement) try(sized bool) error {
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}
+	at = since(at, &p.spent.Load)
 	if !s.loads {
 		if err := s.k.Compile(); err != nil {
 			return p.failed(err)
 		}
 	}
+	at = since(at, &p.spent.Compile)
 	if err := s.adopt(); err != nil {
 		return p.failed(err)
 	}
+	since(at, &p.spent.Load)
 	s.unwatch = r.Watch()
 	return nil
 }
@@ -473,6 +478,18 @@ func (s *Statement) ready() error {
 	}
 	p.env.Detail(s.text + " is compiled again: " + again)
 	return s.prepare()
+}
+
+// Balance counts the stored entries of the statement's largest operand, as its next run finds it. Collective.
+func (s *Statement) Balance() (prepared.Balance, error) {
+	if err := s.ready(); err != nil {
+		return prepared.Balance{}, err
+	}
+	b, err := s.k.Balance()
+	if err != nil {
+		err = s.p.failed(err)
+	}
+	return b, err
 }
 
 // Close forgets the statement.

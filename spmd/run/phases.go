@@ -215,13 +215,13 @@ func (r *Job) summarize() error {
 // gatherStatistics brings all ranks' statistics to rank 0. Collective.
 func (r *Job) gatherStatistics() error {
 	st, d := &r.report.Stats, r.traffic
-	nonzeros, err := r.Prepared.Nonzeros()
+	balance, err := r.Prepared.Balance()
 	if err != nil {
 		return err
 	}
 	work := r.Prepared.Work()
 	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Work: work.Work, Estimated: work.Estimated, Threads: r.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-		PeakRSS: env.PeakRSS(), Nonzeros: nonzeros, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.Prepared.Spent(), Allocated: r.Limit.Peak()})
+		PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.Prepared.Spent(), Allocated: r.Limit.Peak()})
 	if err == nil && r.Root() {
 		r.fillStats(ranks)
 	}

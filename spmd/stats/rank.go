@@ -24,6 +24,7 @@ type Rank struct {
 	Estimated                bool      // the operations of Work are estimates
 	Allocated                int64
 	Parts                    []comm.Counters // of a job file: of each of its statements
+	Compute                  []float64       // of a job file: of each run of the whole file
 }
 
 // Gather brings what every rank tells to rank 0; nil elsewhere. Collective.
