@@ -10,6 +10,7 @@
 //	main.go         the command, and how it measures
 //	inputs.go       the inputs
 //	leaves.go       leaves against kernels by hand
+//	modes.go        every mode from one copy
 //	dense.go        dense contractions against OpenBLAS
 //	assembly.go     assembly against compute alone
 //	schedules.go    schedules against the default
@@ -51,6 +52,7 @@ type section struct {
 // sections in the order in which they run; a file for each.
 var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
+	{"modes", "every mode from one copy, against the mode of its storage order", modes},
 	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds", dense},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
