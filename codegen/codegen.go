@@ -84,8 +84,8 @@ type Request struct {
 	// take up another chunk of a sparse result; 0 for DefaultChunkWork. It shows in
 	// no bit of the result.
 	ChunkWork int64
-	// FarBytes is the size of a dense operand that stays in no cache, so that
-	// rows picked from it are prefetched; 0 for DefaultFarBytes.
+	// FarBytes is the size of dense operands and results that do not stay in the caches of a
+	// core, so that rows picked from them are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
 	// GemmWork is the number of multiply-adds from which on a product of dense operands is one of
 	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, of shapes that are not narrow. It
@@ -151,8 +151,8 @@ const MapAhead = strategy.MapAhead
 // results lie in a core's own cache.
 const DefaultChunkWork = 1 << 13
 
-// DefaultFarBytes is the FarBytes of a request that has none.
-const DefaultFarBytes = 8 << 20
+// DefaultFarBytes is the FarBytes of a request that has none: what a core's own caches hold.
+const DefaultFarBytes = 1 << 20
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {

@@ -271,7 +271,7 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 		case ir.NNZ:
 			fr.ints[q.index] = dataLen(arg.Vals.Data)
 		case ir.End:
-			fr.ints[q.index] = arg.Vals.First + dataLen(arg.Vals.Data)
+			fr.ints[q.index] = level.Crd.First + dataLen(level.Crd.Data)
 		}
 	}
 	for _, s := range p.publishes {

@@ -428,7 +428,7 @@ const (
 	Size                // Int64, of a dense level
 	Offset              // Int64, of a dense level
 	NNZ                 // Int64, length of vals
-	End                 // Int64, the position after the last of vals, which is the length where vals are all of a tensor's
+	End                 // Int64, the position after the last of crd, which is its length where crd is all of a tensor's
 )
 
 // Slot is a part of a tensor argument: Arg indexes the leaf's arguments.

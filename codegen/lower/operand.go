@@ -108,10 +108,10 @@ func (o *operand) nnz() ir.Expr {
 	return o.number(0, ir.NNZ, o.prefix()+"_nnz")
 }
 
-// end is the position after the last of the stored values that the leaf is given.
-func (o *operand) end() ir.Expr {
+// end is the position after the last of a level's coordinates that the leaf is given.
+func (o *operand) end(level int) ir.Expr {
 	o = o.levels()
-	return o.number(0, ir.End, o.prefix()+"_end")
+	return o.number(level, ir.End, fmt.Sprintf("%s_end%d", o.prefix(), level))
 }
 
 func (o *operand) order() int { return len(o.Format.Levels) }

@@ -8,16 +8,52 @@ import (
 	"distaff/codegen/strategy"
 )
 
+// fetched are rows that a loop over a sparse operand's entries picks, and that are fetched ahead.
+type fetched struct {
+	how   strategy.Prefetch
+	name  string
+	a     *ir.Array
+	width int64
+	start func(next ir.Expr) ir.Expr // the position in a at which the row at coordinate next begins
+}
+
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
-// prefetching of the rows that a later iteration reads.
+// prefetching of the rows that a later iteration reads, or adds to.
 func (l *lowerer) prefetch(p *loop, it *iter) {
-	op := it.cur.op
-	if op.Arg < 0 || it.cur.level != op.order()-1 || it.padded {
+	op, level := it.cur.op, it.cur.level
+	if op.Arg < 0 || it.padded {
 		return
 	}
-	var done []string
-	fetch := map[int64][]func(next ir.Expr){} // by how far ahead
+	list := l.rowsRead(p)
+	if r := l.rowAddedTo(p); r != nil {
+		list = append(list, *r)
+	}
 	var order []int64
+	for _, r := range list {
+		if !slices.Contains(order, r.how.Ahead) {
+			order = append(order, r.how.Ahead)
+		}
+	}
+	for _, n := range order {
+		ahead := ir.Plus(it.p, ir.Int(n))
+		l.when(ir.Less(ahead, op.end(level)), func() {
+			next := l.named(p.v()+"_next", it.at(ahead))
+			for _, r := range list {
+				if r.how.Ahead != n {
+					continue
+				}
+				start := l.named(r.name+"_next", r.start(next))
+				for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
+					l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x))})
+				}
+			}
+		})
+	}
+}
+
+// rowsRead are the rows of operands that p's variable picks.
+func (l *lowerer) rowsRead(p *loop) (list []fetched) {
+	var done []string
 	cin.Accesses(p.f.Body, func(a *cin.Access) {
 		key := a.Key()
 		c := p.e.cur[key]
@@ -28,40 +64,59 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 		if c.level != k || c.next() != p.v() || !c.op.caps(k+1).Locate || c.op.Arg < 0 {
 			return
 		}
-		v := c.vars[k+1]
-		if _, bound := p.e.coord[v]; bound || v == p.v() {
-			return
-		}
-		how := l.spec.Strategy.Fetched(key, p.v())
-		n := how.Ahead
-		if n == 0 {
+		r, s, ok := l.fetchedRow(p, key, c.op, c.vars[k+1])
+		if !ok {
 			return
 		}
 		done = append(done, key)
-		s := l.rangeOf(p.e, v)
-		line := strategy.CacheLine / c.op.Type.Size()
-		width := how.Lines * line
-		if s.width > 0 {
-			width = min(width, s.width)
-		}
-		if fetch[n] == nil {
-			order = append(order, n)
-		}
-		fetch[n] = append(fetch[n], func(next ir.Expr) {
+		r.a = c.op.vals()
+		r.start = func(next ir.Expr) ir.Expr {
 			row := ir.Minus(ir.Times(ir.Plus(c.base, next), c.op.size(k+1)), c.op.offset(k+1))
-			start := l.named(c.op.prefix()+"_next", ir.Plus(row, s.lo))
-			for x := int64(0); x < width; x += line {
-				l.emit(&ir.Prefetch{A: c.op.vals(), Index: ir.Plus(start, ir.Int(x))})
-			}
-		})
+			return ir.Plus(row, s.lo)
+		}
+		list = append(list, r)
 	})
-	for _, n := range order {
-		ahead := ir.Plus(it.p, ir.Int(n))
-		l.when(ir.Less(ahead, op.end()), func() {
-			next := l.named(p.v()+"_next", it.at(ahead))
-			for _, f := range fetch[n] {
-				f(next)
-			}
-		})
+	return list
+}
+
+// rowAddedTo is the row of a dense result that p's variable picks, or that of a private copy; nil
+// where there is none.
+func (l *lowerer) rowAddedTo(p *loop) *fetched {
+	op, at := l.out.op, p.e.res
+	k := op.order() - 2
+	if !l.assigns(p.f) || l.out.sparse() || k < 0 || at.level != k || at.base == nil || at.tile != nil || l.resultVars[k] != p.v() {
+		return nil
 	}
+	r, s, ok := l.fetchedRow(p, cin.Target(p.f).Key(), op, l.resultVars[k+1])
+	if !ok {
+		return nil
+	}
+	r.a = l.out.vals()
+	shift := ir.Expr(ir.Int(0))
+	if c := p.e.private; c != nil {
+		r.a, shift = c.vals, c.shift
+	}
+	r.start = func(next ir.Expr) ir.Expr {
+		row := ir.Minus(ir.Times(ir.Plus(at.base, next), op.size(k+1)), op.offset(k+1))
+		return ir.Plus(ir.Plus(row, s.lo), shift)
+	}
+	return &r
+}
+
+// fetchedRow is how the strategy has rows along v fetched ahead that p's variable picks from op,
+// and the part of them that the loops visit.
+func (l *lowerer) fetchedRow(p *loop, key string, op *operand, v string) (r fetched, s coordRange, ok bool) {
+	if _, bound := p.e.coord[v]; bound || v == p.v() {
+		return r, s, false
+	}
+	r = fetched{how: l.spec.Strategy.Fetched(key, p.v()), name: op.prefix()}
+	if r.how.Ahead == 0 {
+		return r, s, false
+	}
+	s = l.rangeOf(p.e, v)
+	r.width = r.how.Lines * (strategy.CacheLine / op.Type.Size())
+	if s.width > 0 {
+		r.width = min(r.width, s.width)
+	}
+	return r, s, true
 }

@@ -69,18 +69,19 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.E
 
 func (l *lowerer) incrBy(t *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: t, Accumulate: true, X: x}) }
 
-// parallelDense sums into n partial results, one after another in one array,
-// and adds these up. A result is the block of values below the result's cursor.
+// parallelDense sums into n partial results, one after another in one array, each of which is
+// set to 0 by the thread that sums into it, and adds these up. A result is the block of values below the result's cursor.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	a := l.out
 	level := e.res.level
 	size := l.named("values", a.block(level))
 	first := l.named("first", ir.Times(e.res.pos, size))
 	parts := l.newArray(a.op.prefix()+"_parts", l.spec.Compute)
-	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Int(n)), Zero: true})
+	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Int(n))})
 	whole := a.vals()
 	a.writingTo(parts, func() {
 		l.chunked(f, e, n, func(c *ir.Var, in *env) {
+			l.emit(&ir.Fill{A: parts, Lo: ir.Times(c, size), Hi: ir.Times(ir.Plus(c, ir.Int(1)), size), X: ir.Zero(parts.Elem)})
 			in.res = resultCursor{level: level, pos: c, zeroed: true}
 			l.enterResult(in)
 			l.stmt(l.serialCopy(f), in, false)

@@ -131,7 +131,7 @@ func (f *facts) ref(l *cin.Forall) Ref {
 	return Ref{l.Var, at}
 }
 
-// short is the name of an access: the tensor's, where it is read at one place.
+// short is the name of an access: the tensor's, where it is read at one place, or written.
 func (f *facts) short(key string) string {
 	name, several := "", false
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -140,8 +140,11 @@ func (f *facts) short(key string) string {
 		}
 	})
 	cin.Accesses(f.stmt, func(a *cin.Access) { several = several || a.Name == name && a.Key() != key })
-	if several {
+	switch {
+	case several:
 		return key
+	case name == "": // the result's
+		return cin.Target(f.stmt).Name
 	}
 	return name
 }

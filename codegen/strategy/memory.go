@@ -2,15 +2,20 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
 
-// Rows of a dense operand that a sparse level's coordinates pick are fetched
-// prefetchAhead entries before their turn, where the operand, of at least
-// Target.FarBytes, does not stay in a cache.
-const prefetchAhead = 16
+// Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
+// added to, are fetched prefetchAhead stored values before their turn, where all of them are at
+// least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
+// many values below them these are fewer positions, leastAhead at least.
+const (
+	prefetchAhead = 16
+	leastAhead    = 2
+)
 
 // CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
 // fetched ahead.
@@ -43,11 +48,10 @@ func (f *facts) mappedLines() int64 {
 }
 
 // picks calls fn for each dense row, along the last level, that a variable picks, with its
-// values and the bytes of all rows.
+// values and the bytes of all rows: of operands, and of a dense result.
 func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		t := f.tensor(a.Name)
+	rows := func(a *cin.Access, t *Tensor) {
 		if t == nil || seen[a.Key()] || t.order() < 2 {
 			return
 		}
@@ -58,18 +62,55 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 			row := f.Sizes[vars[k+1]]
 			fn(a, t, vars[k], row, float64(f.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
 		}
-	})
+	}
+	cin.Accesses(f.stmt, func(a *cin.Access) { rows(a, f.tensor(a.Name)) })
+	if f.Assembly == Dense {
+		rows(cin.Target(f.stmt), f.result)
+	}
 }
 
-// prefetch is that of the rows of far operands.
+// prefetch is that of the rows of far operands, and of a far result that is added to out of order.
 func (f *facts) prefetch() (out []Prefetch) {
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		if bytes >= float64(f.Target.FarBytes) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: prefetchAhead, Lines: lines(row, t.Type),
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a cache", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
+		if bytes < float64(f.Target.FarBytes) || t == f.result && !f.scattered(v) {
+			return
 		}
+		out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v), Lines: lines(row, t.Type),
+			Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
 	})
 	return out
+}
+
+// scattered tells whether loops over v, a variable of the result, are inside one that sums: they come
+// to a row several times.
+func (f *facts) scattered(v string) (found bool) {
+	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
+		summed := false
+		for _, l := range path {
+			found = found || summed && l.Var == v
+			summed = summed || !slices.Contains(f.vars, l.Var)
+		}
+	})
+	return found
+}
+
+// ahead is how many positions of the level that stores v, of the operand with the most entries,
+// have prefetchAhead stored values.
+func (f *facts) ahead(v string) int64 {
+	n, most := int64(prefetchAhead), int64(-1)
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		t := f.tensor(a.Name)
+		if t == nil || t.Counts == nil || t.NNZ <= most {
+			return
+		}
+		for k, u := range t.levels(a) {
+			if u == v && !t.caps(k).Locate {
+				most = t.NNZ
+				n = min(max(prefetchAhead*t.Counts[k]/max(t.NNZ, 1), leastAhead), prefetchAhead)
+			}
+		}
+	})
+	return n
 }
 
 // size is a number of bytes as text.

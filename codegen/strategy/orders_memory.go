@@ -79,7 +79,7 @@ func (o Count) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Fetch has rows of a dense operand that v picks fetched ahead: prefetch(T,i,N).
+// Fetch has rows of a dense operand, or result, that v picks fetched ahead: prefetch(T,i,N).
 type Fetch struct {
 	Tensor, Var string
 	Ahead       int64
@@ -88,9 +88,12 @@ type Fetch struct {
 func (o Fetch) String() string { return fmt.Sprintf("prefetch(%s,%s,%d)", o.Tensor, o.Var, o.Ahead) }
 
 func (o Fetch) follow(f *facts, v *Value) error {
-	a, _, err := f.access(o.Tensor)
-	if err != nil {
-		return err
+	a := cin.Target(f.stmt)
+	if o.Tensor != a.Key() && (o.Tensor != a.Name || f.tensor(a.Name) != nil) {
+		var err error
+		if a, _, err = f.access(o.Tensor); err != nil {
+			return err
+		}
 	}
 	if o.Ahead < 1 || o.Ahead > 1<<16 {
 		return fmt.Errorf("got %d entries ahead, want at least 1 and at most %d", o.Ahead, 1<<16)

@@ -18,7 +18,7 @@ type Target struct {
 	// ChunkWork is the number of stored entries from which on it pays a thread to
 	// take up another chunk of a sparse result.
 	ChunkWork int64
-	// FarBytes is the size of a dense operand that stays in no cache.
+	// FarBytes is the size of dense operands and results that do not stay in the caches of a core.
 	FarBytes int64
 	// GPU: the leaf is for a GPU, where no row is summed in the registers of one thread.
 	GPU bool

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -94,14 +95,19 @@ func (f *facts) evenBy(l *cin.Forall) string {
 }
 
 // Partial results of a dense tensor are worth their memory where the sums into
-// them are partialWork times as many as their values; maxPartials bounds them.
+// them are partialWork times as many as their values; maxPartials bounds them. More than
+// manyPartials are worth it from manyWork on: fewer than the threads cost less than what it takes
+// to set more to 0 and to add them up, a fifth of the time at manyWork. Their number is a power of two, by which
+// threads are even.
 // fewPartials are worth it from fewWork on, where each entry is one sum: the
 // operand is then larger than they are.
 const (
-	partialWork = 32
-	maxPartials = 32
-	fewWork     = 2.5
-	fewPartials = 4
+	partialWork  = 32
+	manyWork     = 4 * partialWork
+	manyPartials = 8
+	maxPartials  = 32
+	fewWork      = 2.5
+	fewPartials  = 4
 )
 
 // partials is how many partial results of a dense result pay, by what is known
@@ -122,8 +128,9 @@ func (f *facts) partials() (int64, string) {
 			few = 0
 		}
 	}
-	n := int64(max(few, min(work/(partialWork*max(size, 1)), maxPartials)))
-	return n, fmt.Sprintf("%.4g sums go to %.4g values", work, size)
+	each := work / max(size, 1)
+	n := max(few, min(each/partialWork, manyPartials), min(each/manyWork, maxPartials))
+	return nearestPower(n), fmt.Sprintf("%.4g sums go to %.4g values", work, size)
 }
 
 // lastOfAll tells whether v's level, in each access of an operand that has it, is
@@ -215,6 +222,14 @@ func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
 		least = powerOfTwo(work)
 	})
 	return least
+}
+
+// nearestPower is the power of two that x is nearest to as a multiple; 0 for x below 2.
+func nearestPower(x float64) int64 {
+	if x < 2 {
+		return 0
+	}
+	return powerOfTwo(x * math.Sqrt2)
 }
 
 // powerOfTwo is the largest power of two up to x, and 1 at least.

@@ -86,8 +86,8 @@ static void builtin_mttkrp3_0_sss_32_body(double *restrict T0_vals, const int32_
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
         const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t T3_off0,
-        int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
+        int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -103,12 +103,36 @@ static void builtin_mttkrp3_0_sss_32_body(double *restrict T0_vals, const int32_
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i2 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 16 < T1_end1) {
+                const int64_t i2_next = T1_crd1[T1_p_1 + 16];
+                const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
+                __builtin_prefetch(T2_vals + T2_next);
+                __builtin_prefetch(T2_vals + T2_next + 8);
+                __builtin_prefetch(T2_vals + T2_next + 16);
+                __builtin_prefetch(T2_vals + T2_next + 24);
+                __builtin_prefetch(T2_vals + T2_next + 32);
+                __builtin_prefetch(T2_vals + T2_next + 40);
+                __builtin_prefetch(T2_vals + T2_next + 48);
+                __builtin_prefetch(T2_vals + T2_next + 56);
+            }
             const int64_t T2_p = T2_b + i2;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
             const int64_t T1_s_2 = T1_pos2[T1_p_1];
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
+                if (T1_p_2 + 16 < T1_end2) {
+                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
+                    const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
+                    __builtin_prefetch(T3_vals + T3_next);
+                    __builtin_prefetch(T3_vals + T3_next + 8);
+                    __builtin_prefetch(T3_vals + T3_next + 16);
+                    __builtin_prefetch(T3_vals + T3_next + 24);
+                    __builtin_prefetch(T3_vals + T3_next + 32);
+                    __builtin_prefetch(T3_vals + T3_next + 40);
+                    __builtin_prefetch(T3_vals + T3_next + 48);
+                    __builtin_prefetch(T3_vals + T3_next + 56);
+                }
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T3_p = T3_b + i3;
                 const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
@@ -138,8 +162,10 @@ int builtin_mttkrp3_0_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
+    const int64_t T1_end2 = t[1]->levels[2].crd.first + t[1]->levels[2].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
@@ -150,7 +176,7 @@ int builtin_mttkrp3_0_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t T3_off1 = t[3]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_mttkrp3_0_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
+    builtin_mttkrp3_0_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
     return 0;
 }
 
@@ -158,8 +184,8 @@ static void builtin_mttkrp3_0_sss_64_body(double *restrict T0_vals, const int64_
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
         const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T0_size1, int64_t T0_off1, int64_t T1_end, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
-        int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
+        int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -175,13 +201,25 @@ static void builtin_mttkrp3_0_sss_64_body(double *restrict T0_vals, const int64_
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i2 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 16 < T1_end1) {
+                const int64_t i2_next = T1_crd1[T1_p_1 + 16];
+                const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
+                __builtin_prefetch(T2_vals + T2_next);
+                __builtin_prefetch(T2_vals + T2_next + 8);
+                __builtin_prefetch(T2_vals + T2_next + 16);
+                __builtin_prefetch(T2_vals + T2_next + 24);
+                __builtin_prefetch(T2_vals + T2_next + 32);
+                __builtin_prefetch(T2_vals + T2_next + 40);
+                __builtin_prefetch(T2_vals + T2_next + 48);
+                __builtin_prefetch(T2_vals + T2_next + 56);
+            }
             const int64_t T2_p = T2_b + i2;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
             const int64_t T1_s_2 = T1_pos2[T1_p_1];
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 16 < T1_end) {
+                if (T1_p_2 + 16 < T1_end2) {
                     const int64_t i3_next = T1_crd2[T1_p_2 + 16];
                     const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
                     __builtin_prefetch(T3_vals + T3_next);
@@ -220,11 +258,12 @@ int builtin_mttkrp3_0_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
+    const int64_t T1_end2 = t[1]->levels[2].crd.first + t[1]->levels[2].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
@@ -235,6 +274,6 @@ int builtin_mttkrp3_0_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t T3_off1 = t[3]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_mttkrp3_0_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
+    builtin_mttkrp3_0_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
     return 0;
 }

@@ -84,9 +84,9 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
 
 static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
-        const double *restrict T3_vals, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
-        int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi, int64_t i2_lo,
-        int64_t i2_hi) {
+        const double *restrict T3_vals, int64_t T1_off0, int64_t T1_end1, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi,
+        int64_t i2_lo, int64_t i2_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
@@ -98,6 +98,18 @@ static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const dou
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 16 < T1_end1) {
+                const int64_t i1_next = T1_crd1[T1_p_1 + 16];
+                const int64_t T3_next = (T3_b + i1_next) * T3_size1 - T3_off1 + i2_lo;
+                __builtin_prefetch(T3_vals + T3_next);
+                __builtin_prefetch(T3_vals + T3_next + 8);
+                __builtin_prefetch(T3_vals + T3_next + 16);
+                __builtin_prefetch(T3_vals + T3_next + 24);
+                __builtin_prefetch(T3_vals + T3_next + 32);
+                __builtin_prefetch(T3_vals + T3_next + 40);
+                __builtin_prefetch(T3_vals + T3_next + 48);
+                __builtin_prefetch(T3_vals + T3_next + 56);
+            }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T3_p = T3_b + i1;
             const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
@@ -122,6 +134,7 @@ int builtin_sddmm_rows_ds_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t T1_off0 = t[1]->levels[0].offset;
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
@@ -134,13 +147,13 @@ int builtin_sddmm_rows_ds_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t i0_hi = bounds[0][1];
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_sddmm_rows_ds_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T3_vals, T1_off0, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i0_lo, i0_hi, i2_lo, i2_hi);
+    builtin_sddmm_rows_ds_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T3_vals, T1_off0, T1_end1, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i0_lo, i0_hi, i2_lo, i2_hi);
     return 0;
 }
 
 static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
-        const double *restrict T3_vals, int64_t T1_off0, int64_t T1_end, int64_t T2_off0, int64_t T2_size1,
+        const double *restrict T3_vals, int64_t T1_off0, int64_t T1_end1, int64_t T2_off0, int64_t T2_size1,
         int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i0_lo, int64_t i0_hi,
         int64_t i2_lo, int64_t i2_hi) {
     const int64_t T1_b = 0 - T1_off0;
@@ -154,7 +167,7 @@ static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const dou
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
-            if (T1_p_1 + 16 < T1_end) {
+            if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i1_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i1_next) * T3_size1 - T3_off1 + i2_lo;
                 __builtin_prefetch(T3_vals + T3_next);
@@ -188,9 +201,9 @@ int builtin_sddmm_rows_ds_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
     const int64_t T1_off0 = t[1]->levels[0].offset;
-    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
@@ -203,6 +216,6 @@ int builtin_sddmm_rows_ds_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t i0_hi = bounds[0][1];
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_sddmm_rows_ds_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T3_vals, T1_off0, T1_end, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i0_lo, i0_hi, i2_lo, i2_hi);
+    builtin_sddmm_rows_ds_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T3_vals, T1_off0, T1_end1, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i0_lo, i0_hi, i2_lo, i2_hi);
     return 0;
 }

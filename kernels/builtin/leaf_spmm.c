@@ -84,8 +84,8 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
 
 static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
-        int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T2_off0, int64_t T2_size1,
-        int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
+        int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T1_end1, int64_t T2_off0,
+        int64_t T2_size1, int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -99,6 +99,18 @@ static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *rest
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i2 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 16 < T1_end1) {
+                const int64_t i2_next = T1_crd1[T1_p_1 + 16];
+                const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
+                __builtin_prefetch(T2_vals + T2_next);
+                __builtin_prefetch(T2_vals + T2_next + 8);
+                __builtin_prefetch(T2_vals + T2_next + 16);
+                __builtin_prefetch(T2_vals + T2_next + 24);
+                __builtin_prefetch(T2_vals + T2_next + 32);
+                __builtin_prefetch(T2_vals + T2_next + 40);
+                __builtin_prefetch(T2_vals + T2_next + 48);
+                __builtin_prefetch(T2_vals + T2_next + 56);
+            }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i2;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
@@ -123,6 +135,7 @@ int builtin_spmm_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t T1_off0 = t[1]->levels[0].offset;
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
@@ -131,13 +144,13 @@ int builtin_spmm_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t i0_hi = bounds[0][1];
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_spmm_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T0_size1, T0_off1, T1_off0, T2_off0, T2_size1, T2_off1, i0_lo, i0_hi, i1_lo, i1_hi);
+    builtin_spmm_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T0_size1, T0_off1, T1_off0, T1_end1, T2_off0, T2_size1, T2_off1, i0_lo, i0_hi, i1_lo, i1_hi);
     return 0;
 }
 
 static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
-        int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T1_end, int64_t T2_off0,
+        int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T1_end1, int64_t T2_off0,
         int64_t T2_size1, int64_t T2_off1, int64_t i0_lo, int64_t i0_hi, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T2_b = 0 - T2_off0;
@@ -152,7 +165,7 @@ static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *rest
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i2 = T1_crd1[T1_p_1];
-            if (T1_p_1 + 16 < T1_end) {
+            if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i2_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
                 __builtin_prefetch(T2_vals + T2_next);
@@ -186,9 +199,9 @@ int builtin_spmm_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t T0_off1 = t[0]->levels[1].offset;
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
     const int64_t T1_off0 = t[1]->levels[0].offset;
-    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
@@ -197,15 +210,15 @@ int builtin_spmm_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t i0_hi = bounds[0][1];
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_spmm_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T0_size1, T0_off1, T1_off0, T1_end, T2_off0, T2_size1, T2_off1, i0_lo, i0_hi, i1_lo, i1_hi);
+    builtin_spmm_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T0_size1, T0_off1, T1_off0, T1_end1, T2_off0, T2_size1, T2_off1, i0_lo, i0_hi, i1_lo, i1_hi);
     return 0;
 }
 
 static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T0_size1, int64_t T0_off1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i1_lo,
-        int64_t i1_hi) {
+        int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
@@ -220,6 +233,18 @@ static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *res
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i2 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 16 < T1_end1) {
+                const int64_t i2_next = T1_crd1[T1_p_1 + 16];
+                const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
+                __builtin_prefetch(T2_vals + T2_next);
+                __builtin_prefetch(T2_vals + T2_next + 8);
+                __builtin_prefetch(T2_vals + T2_next + 16);
+                __builtin_prefetch(T2_vals + T2_next + 24);
+                __builtin_prefetch(T2_vals + T2_next + 32);
+                __builtin_prefetch(T2_vals + T2_next + 40);
+                __builtin_prefetch(T2_vals + T2_next + 48);
+                __builtin_prefetch(T2_vals + T2_next + 56);
+            }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i2;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
@@ -246,20 +271,21 @@ int builtin_spmm_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_spmm_ss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T2_off0, T2_size1, T2_off1, i1_lo, i1_hi);
+    builtin_spmm_ss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T2_off0, T2_size1, T2_off1, i1_lo, i1_hi);
     return 0;
 }
 
 static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
         const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T0_size1, int64_t T0_off1, int64_t T1_end, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
         int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -275,7 +301,7 @@ static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *res
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i2 = T1_crd1[T1_p_1];
-            if (T1_p_1 + 16 < T1_end) {
+            if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i2_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
                 __builtin_prefetch(T2_vals + T2_next);
@@ -311,15 +337,15 @@ int builtin_spmm_ss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
+    const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_spmm_ss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end, T2_off0, T2_size1, T2_off1, i1_lo, i1_hi);
+    builtin_spmm_ss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T2_off0, T2_size1, T2_off1, i1_lo, i1_hi);
     return 0;
 }

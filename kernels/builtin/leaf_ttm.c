@@ -86,8 +86,8 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
         const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
-        int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
-        int64_t i2_hi) {
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
@@ -108,6 +108,18 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
+                if (T1_p_2 + 16 < T1_end2) {
+                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
+                    const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
+                    __builtin_prefetch(T2_vals + T2_next);
+                    __builtin_prefetch(T2_vals + T2_next + 8);
+                    __builtin_prefetch(T2_vals + T2_next + 16);
+                    __builtin_prefetch(T2_vals + T2_next + 24);
+                    __builtin_prefetch(T2_vals + T2_next + 32);
+                    __builtin_prefetch(T2_vals + T2_next + 40);
+                    __builtin_prefetch(T2_vals + T2_next + 48);
+                    __builtin_prefetch(T2_vals + T2_next + 56);
+                }
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T2_p = T2_b + i3;
                 const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
@@ -139,13 +151,14 @@ int builtin_ttm_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
+    const int64_t T1_end2 = t[1]->levels[2].crd.first + t[1]->levels[2].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T1_end2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
     return 0;
 }
 
@@ -153,7 +166,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
         const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
-        int64_t T0_size2, int64_t T0_off2, int64_t T1_end, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
+        int64_t T0_size2, int64_t T0_off2, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1,
         int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -175,7 +188,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 16 < T1_end) {
+                if (T1_p_2 + 16 < T1_end2) {
                     const int64_t i3_next = T1_crd2[T1_p_2 + 16];
                     const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
                     __builtin_prefetch(T2_vals + T2_next);
@@ -214,25 +227,25 @@ int builtin_ttm_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
+    const int64_t T1_end2 = t[1]->levels[2].crd.first + t[1]->levels[2].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T1_end, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T1_end2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
     return 0;
 }
 
 static void builtin_ttm_ssd_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_pos2,
         const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
-        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+        int64_t T1_end2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
@@ -246,6 +259,18 @@ static void builtin_ttm_ssd_sss_32_body(double *restrict T0_vals, const int32_t 
         const int64_t T1_e_2 = T1_pos2[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
             const int64_t i3 = T1_crd2[T1_p_1];
+            if (T1_p_1 + 16 < T1_end2) {
+                const int64_t i3_next = T1_crd2[T1_p_1 + 16];
+                const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
+                __builtin_prefetch(T2_vals + T2_next);
+                __builtin_prefetch(T2_vals + T2_next + 8);
+                __builtin_prefetch(T2_vals + T2_next + 16);
+                __builtin_prefetch(T2_vals + T2_next + 24);
+                __builtin_prefetch(T2_vals + T2_next + 32);
+                __builtin_prefetch(T2_vals + T2_next + 40);
+                __builtin_prefetch(T2_vals + T2_next + 48);
+                __builtin_prefetch(T2_vals + T2_next + 56);
+            }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i3;
             const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
@@ -270,20 +295,21 @@ int builtin_ttm_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
+    const int64_t T1_end2 = t[1]->levels[2].crd.first + t[1]->levels[2].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_ssd_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_ssd_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_end2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
     return 0;
 }
 
 static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2,
         const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
-        int64_t T1_end, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+        int64_t T1_end2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
@@ -297,7 +323,7 @@ static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t 
         const int64_t T1_e_2 = T1_pos2[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
             const int64_t i3 = T1_crd2[T1_p_1];
-            if (T1_p_1 + 16 < T1_end) {
+            if (T1_p_1 + 16 < T1_end2) {
                 const int64_t i3_next = T1_crd2[T1_p_1 + 16];
                 const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
                 __builtin_prefetch(T2_vals + T2_next);
@@ -330,16 +356,16 @@ int builtin_ttm_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *
     const int64_t T0_off2 = t[0]->levels[2].offset;
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_end = t[1]->vals.first + t[1]->vals.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
+    const int64_t T1_end2 = t[1]->levels[2].crd.first + t[1]->levels[2].crd.len;
     const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
     const int64_t T2_off0 = t[2]->levels[0].offset;
     const int64_t T2_size1 = t[2]->levels[1].size;
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_end, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T1_end2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
     return 0;
 }

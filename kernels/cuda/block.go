@@ -92,7 +92,7 @@ func scalarOf(t *tcs.Tensor, s ir.Slot) int64 {
 	case ir.Offset:
 		return t.Levels[s.Level].Offset
 	case ir.End:
-		return t.Vals.First + t.Vals.Len
+		return t.Levels[s.Level].Crd.First + t.Levels[s.Level].Crd.Len
 	}
 	return t.Vals.Len
 }

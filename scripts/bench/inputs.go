@@ -28,6 +28,8 @@ var inputs = map[string]struct {
 	"c1": {"uniform:5000000", "sss:1,0,2", []int64{50000, 20000, 5000}},
 	"c2": {"uniform:5000000", "sss:2,0,1", []int64{50000, 20000, 5000}},
 	"d":  {"zipf:5000000:0.6", "sss", []int64{50000, 20000, 5000}},
+	"e":  {"uniform:3000000", "ssss", []int64{20000, 10000, 5000, 2000}},
+	"f":  {"zipf:2000000:0.6", "sssss", []int64{10000, 8000, 6000, 4000, 2000}},
 	"m":  {"dense", "dd", []int64{4096, 4096}},
 	"m2": {"dense", "dd", []int64{4096, 4096}},
 }
@@ -82,7 +84,7 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 		for _, d := range in.dims {
 			dims = append(dims, b.scaled(d))
 		}
-		vars := "i,j,k"[:2*len(dims)-1]
+		vars := "i,j,k,m,n"[:2*len(dims)-1]
 		j = &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims},
 			Formats: map[string]string{"T": in.format, "S": in.format}, Inputs: map[string]spmd.Input{"S": spmd.Generated(strings.Join(parts, ":"))}}
 		j.Seed = int64(name[len(name)-1])

@@ -11,6 +11,7 @@
 //	inputs.go       the inputs
 //	leaves.go       leaves against kernels by hand
 //	predictions.go  what plans predict of leaves
+//	modes.go        every mode from one copy
 //	dense.go        dense contractions against OpenBLAS
 //	assembly.go     assembly against compute alone
 //	schedules.go    schedules against the default
@@ -53,6 +54,7 @@ type section struct {
 var sections = []section{
 	{"leaves", "leaves against kernels written by hand", leaves},
 	{"predictions", "what plans predict of leaves by the machine's model, against what they take at best", predictions},
+	{"modes", "every mode from one copy, against the mode of its storage order", modes},
 	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds", dense},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},

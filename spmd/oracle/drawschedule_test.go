@@ -340,6 +340,9 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 				t, v = a.Name, a.Vars[n-2]
 			}
 		})
+		if a := cin.Target(s); len(a.Vars) > 1 && rng.IntN(3) == 0 {
+			t, v = a.Name, a.Vars[len(a.Vars)-2]
+		}
 		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small)
 	}
 	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}

@@ -323,7 +323,7 @@ func slotExpr(s ir.Slot) string {
 	case ir.NNZ:
 		return arg + "vals.len"
 	case ir.End:
-		return arg + "vals.first + " + arg + "vals.len"
+		return level + "crd.first + " + level + "crd.len"
 	}
 	return level + s.Field.String()
 }
