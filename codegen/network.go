@@ -373,20 +373,21 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 	return out
 }
 
-// intermediates are what the contractions of all terms make, by name.
-func (c *compilation) intermediates() map[string]strategy.Intermediate {
-	out := map[string]strategy.Intermediate{}
+// intermediates are what the contractions of all terms make, by name, and the multiply-adds that go to the result.
+func (c *compilation) intermediates() (made map[string]strategy.Intermediate, rest float64) {
+	made = map[string]strategy.Intermediate{}
 	for _, x := range c.contractions {
 		if x == nil {
 			continue
 		}
+		rest += x.plan.Root.Products
 		x.plan.Root.Each(func(y *network.Contraction) {
 			if y != x.plan.Root {
-				out[y.Name] = strategy.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
+				made[y.Name] = strategy.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
 			}
 		})
 	}
-	return out
+	return made, rest
 }
 
 // networkText are the contractions of the terms, and what other ways would cost.
