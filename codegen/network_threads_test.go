@@ -62,6 +62,28 @@ func TestNetworkInSeries(t *testing.T) {
 	}
 }
 
+// TestNetworkInside: of plans that cost about the same, one that makes an intermediate outside of all loops, on one thread, is not taken.
+func TestNetworkInside(t *testing.T) {
+	r := goldenRequest(t, "R(j,k,i)=A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)\nA:sss\nB:sss\nC:sss\nD:sss")
+	for v := range r.Sizes {
+		r.Sizes[v] = 40
+	}
+	for name, x := range r.Tensors {
+		x.Dims, x.NNZ, x.Counts = []int64{40, 40, 40}, 25600, []int64{40, 1600, 25600}
+		if name == "D" {
+			x.NNZ, x.Counts = 32000, []int64{40, 1600, 32000}
+		}
+		r.Tensors[name] = x
+	}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, want := u.Network(), "loops  r j {w(q,i): p q i} q k i\n"; !strings.Contains(text, want) {
+		t.Errorf("got\n%s\nwant %s in it", text, want)
+	}
+}
+
 // TestNetworkParts: where the outermost loop sums contractions into a dense result, each thread runs it for a part of a variable that most of
 // them have, with intermediates of as many places; the schedule that is printed makes the same leaf.
 func TestNetworkParts(t *testing.T) {
