@@ -25,12 +25,12 @@ type contracted struct {
 // estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
 const gain, scalarGain = 0.8, 0.95
 
-// serialLoss is how much more a contraction costs that makes an intermediate outside of all loops: it runs
+// serialLoss is how much more it costs to make an intermediate outside of all loops: that runs
 // on one thread, which the others wait for.
 const serialLoss = 16
 
-// serialGain is how many of the multiply-adds of one nest are left where such an intermediate is made by default: it is
-// large, and what reading it costs beside a factor that stays in a cache is not known as well.
+// serialGain is what is left at most of the cost of one nest where such an intermediate is made by default: it is large, and what reading it
+// costs beside a factor that stays in a cache is not known as well.
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
@@ -60,7 +60,11 @@ func (c *compilation) network() error {
 		bound = true
 		if plan := network.Search(x.problem); plan != nil {
 			fits = true
-			c.prefer(x, plan, tree != nil || way == network.Pairwise)
+			asked := tree != nil || way == network.Pairwise
+			if plan.Serial > 0 && !asked {
+				plan = insideOf(x.problem, plan)
+			}
+			c.prefer(x, plan, asked)
 		}
 	}
 	switch {
@@ -216,15 +220,27 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	return out, ok
 }
 
+// parallelCost is that of a plan where threads wait for what runs on one.
+func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
+
+// insideOf is the plan of least cost that makes no intermediate outside of all loops, where that costs less than
+// one that does.
+func insideOf(p *network.Problem, outside *network.Plan) *network.Plan {
+	q := *p
+	q.Inside = true
+	if plan := network.Search(&q); plan != nil && parallelCost(plan) <= parallelCost(outside) {
+		return plan
+	}
+	return outside
+}
+
 // prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it
 // takes the loops and conversions.
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
-	loss := 1 + (serialLoss-1)*plan.InSeries()
-	cost := plan.Cost * loss
-	if loss > 1 && plan.Products*loss > serialGain*x.direct.Products && !asked {
-		return
+	pays := parallelCost(plan) <= gain*x.direct.Cost || plan.Order() == 0 && parallelCost(plan) <= scalarGain*x.direct.Cost
+	if plan.Serial > 0 && parallelCost(plan) > serialGain*x.direct.Cost {
+		pays = false
 	}
-	pays := cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost
 	if plan.Whole() || !asked && !pays {
 		return
 	}
@@ -379,20 +395,21 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 	return out
 }
 
-// intermediates are what the contractions of all terms make, by name.
-func (c *compilation) intermediates() map[string]strategy.Intermediate {
-	out := map[string]strategy.Intermediate{}
+// intermediates are what the contractions of all terms make, by name, and the multiply-adds that go to the result.
+func (c *compilation) intermediates() (made map[string]strategy.Intermediate, rest float64) {
+	made = map[string]strategy.Intermediate{}
 	for _, x := range c.contractions {
 		if x == nil {
 			continue
 		}
+		rest += x.plan.Root.Products
 		x.plan.Root.Each(func(y *network.Contraction) {
 			if y != x.plan.Root {
-				out[y.Name] = strategy.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
+				made[y.Name] = strategy.Intermediate{Uses: y.Uses, Added: y.Products, Entries: y.Entries}
 			}
 		})
 	}
-	return out
+	return made, rest
 }
 
 // networkText are the contractions of the terms, and what other ways would cost.

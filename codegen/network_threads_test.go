@@ -1,11 +1,13 @@
 package codegen_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
+	"distaff/codegen/ir"
 )
 
 // TestNetworkThreads: a loop around all of a contraction runs on threads; what fills an intermediate outside of all loops, and
@@ -57,5 +59,69 @@ func TestNetworkInSeries(t *testing.T) {
 		if got := cin.String(u.CIN); got != c.want {
 			t.Errorf("%d entries a row: got\n%s\nwant\n%s", c.row, got, c.want)
 		}
+	}
+}
+
+// TestNetworkInside: of plans that cost about the same, one that makes an intermediate outside of all loops, on one thread, is not taken.
+func TestNetworkInside(t *testing.T) {
+	r := goldenRequest(t, "R(j,k,i)=A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)\nA:sss\nB:sss\nC:sss\nD:sss")
+	for v := range r.Sizes {
+		r.Sizes[v] = 40
+	}
+	for name, x := range r.Tensors {
+		x.Dims, x.NNZ, x.Counts = []int64{40, 40, 40}, 25600, []int64{40, 1600, 25600}
+		if name == "D" {
+			x.NNZ, x.Counts = 32000, []int64{40, 1600, 32000}
+		}
+		r.Tensors[name] = x
+	}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, want := u.Network(), "loops  r j {w(q,i): p q i} q k i\n"; !strings.Contains(text, want) {
+		t.Errorf("got\n%s\nwant %s in it", text, want)
+	}
+}
+
+// TestNetworkParts: where the outermost loop sums contractions into a dense result, each thread runs it for a part of a variable that most of
+// them have, with intermediates of as many places; the schedule that is printed makes the same leaf.
+func TestNetworkParts(t *testing.T) {
+	r := goldenRequest(t, "A(i,j,k,l)=B(p,q,r,s)*C(p,i)*D(q,j)*E(r,k)*F(s,l)\nB:ssss\ni=16\nj=16\nk=16\nl=16\np=40\nq=40\nr=40\ns=40")
+	for _, a := range r.Stmt.Accesses() {
+		x := r.Tensors[a.Name]
+		x.Dims, x.NNZ = nil, 1
+		for _, v := range a.Vars {
+			x.Dims, x.NNZ = append(x.Dims, r.Sizes[v]), x.NNZ*r.Sizes[v]
+		}
+		if x.Counts = nil; a.Name == "B" {
+			x.NNZ, x.Counts = 150000, []int64{40, 1600, 57863, 150000}
+		}
+		r.Tensors[a.Name] = x
+	}
+	r.Exact = []string{"i", "j", "k", "l"}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ir.Print(u.Func)
+	for _, want := range []string{"for part in 0 : @\"threads\" parallel", "alloc w_vals_1 float64[16 * (k_to - k_from) * 16]", "alloc w1_vals_1 float64[(k_to - k_from) * 16]", "alloc w2_vals_1 float64[16]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %s in\n%s", want, text)
+		}
+	}
+	if one, four := u.Workspaces(1), u.Workspaces(4); four > one+4*(16*8+3*64) {
+		t.Errorf("the workspaces of four threads take %d bytes, those of one %d: all but the last are shared out", four, one)
+	}
+	lines, err := codegen.Schedule(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(lines, func(l codegen.ScheduleLine) bool { return l.Command == "parallelize(p,CPUThread,NoRaces,Rows,k)" }) {
+		t.Errorf("no parts of k among the commands %v", lines)
+	}
+	r.Schedule = []string{codegen.ScheduleText(lines)}
+	if v, err := codegen.Compile(r); err != nil || ir.Print(v.Func) != text {
+		t.Errorf("another leaf is made by\n%s: %v", r.Schedule[0], err)
 	}
 }

@@ -172,6 +172,7 @@ func TestForms(t *testing.T) {
 		{spmv, "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,500)", `\b500 < `, 2},
 		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,Temporary,Work,7)", `for chunk in 0 : 7 parallel`, 1},
 		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows)", `for part in 0 : @"threads" parallel`, 1},
+		{"Y(i,k)=A(i,j)*X(j,k)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows,k)", `var k_from int64 = `, 1},
 		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Whole)", `for piece in 0 : pieces parallel`, 1},
 		{"a=x(i)*y(i)", "temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,9)", `for chunk in 0 : 9 parallel`, 1},
 		{add, "", "parallelize(i,CPUThread,NoRaces,Ordered,4096)", `work / 4096`, 1},

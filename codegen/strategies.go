@@ -47,7 +47,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 	if shared {
 		p.Share = c.share.Key()
 	}
-	p.Intermediates = c.intermediates()
+	p.Intermediates, p.Contracted = c.intermediates()
 	if c.Schedule != nil { // the leaf is called on whole ranges
 		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(c.Parts, v) })
 	}

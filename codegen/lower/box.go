@@ -9,11 +9,11 @@ import (
 // lo up to hi of each: they are numbered by rows, from 0.
 type box struct{ lo, hi []ir.Expr }
 
-// newBox is the box of all coordinates of t's variables.
+// newBox is the box of all coordinates of t's variables, of one of which a thread may have a part alone.
 func (l *lowerer) newBox(t *cin.Access) box {
 	var b box
 	for _, v := range t.Vars {
-		s := l.rangeOf(&env{}, v)
+		s := l.rangeOf(&env{ranges: l.own}, v)
 		b.lo, b.hi = append(b.lo, s.lo), append(b.hi, s.hi)
 	}
 	return b

@@ -76,7 +76,7 @@ func (l *lowerer) onThreads(f *cin.Forall, e *env, o strategy.Loop, want bool) i
 		l.parallelDense(f, e, o.Cut.N)
 		return ir.Truth(true)
 	case strategy.Rows:
-		l.ownRows(f, e)
+		l.ownRows(f, e, o.Cut.Own)
 		return ir.Truth(true)
 	}
 	return l.stmt(l.serialCopy(f), e, want)

@@ -181,6 +181,8 @@ type lowerer struct {
 	// of a tile.
 	dense map[string]*ir.Array
 
+	// own is the part of a variable's range that the thread at hand has: workspaces have places for it alone.
+	own map[string]coordRange
 	// longRows has the long rows of the parallel loop at hand, where a workspace sums them.
 	longRows *longProductRows
 	// warps is the number of loops on a GPU's warps around what is emitted.

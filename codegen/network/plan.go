@@ -16,6 +16,8 @@ type Plan struct {
 	// Products is the number of multiply-adds, Bytes what is read for them, and Memory the bytes
 	// that intermediates take, a thread.
 	Products, Bytes, Memory float64
+	// Serial is the part of Cost that makes intermediates with variables outside of all loops, on one thread.
+	Serial float64
 	// Bound, of a plan that a beam found, is a cost that no plan is below; 0 of the best plan.
 	Bound float64
 }
@@ -50,25 +52,6 @@ type Step struct {
 
 // Whole tells whether a plan multiplies all factors in one nest of loops.
 func (p *Plan) Whole() bool { return len(p.Root.Items) == 0 }
-
-// InSeries is the share of a plan's multiply-adds that make intermediates with variables outside of all loops, but for
-// products of matrices, which run on all threads.
-func (p *Plan) InSeries() float64 {
-	n := 0.0
-	for _, s := range p.Root.Steps {
-		if s.Part == nil {
-			break
-		}
-		if len(s.Part.Vars) > 0 {
-			s.Part.Each(func(c *Contraction) {
-				if c.Gemm == nil || len(c.Gemm.Vars()) < len(c.Loops) {
-					n += c.Products
-				}
-			})
-		}
-	}
-	return n / max(p.Products, 1)
-}
 
 // Order is the largest number of variables that an intermediate has.
 func (p *Plan) Order() int {
@@ -130,6 +113,9 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 		switch {
 		case first.made != 0:
 			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share)})
+			if x.bound == 0 && b.isRoot(x) {
+				b.plan.Serial += b.serial(x, first.made)
+			}
 			_, rest := x.parted(first.made, make([]item, 2*MaxFactors))
 			x = state{rest, x.bound}
 			vars = b.loopsOf(x)
@@ -157,6 +143,18 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 		c.Items = append(c.Items, made)
 	}
 	return c
+}
+
+// serial is what it costs to make an intermediate of some items outside of all loops, 0 for a number, and for a product
+// of matrices, which runs on all threads.
+func (b *builder) serial(x state, made set) float64 {
+	own, _ := x.parted(made, make([]item, 2*MaxFactors))
+	of := state{own, 0}
+	cost := b.best(of)
+	if b.open(of.factors()) == 0 || b.isGemm(of) {
+		return 0
+	}
+	return b.makeCost(own, 1, 0) + cost
 }
 
 // part is the producer of some items of a state.

@@ -48,6 +48,8 @@ type Problem struct {
 	// Exact: multiplications count, as where the numbers are integers; else a product of several
 	// numbers that do not change in a loop costs no more than one.
 	Exact bool
+	// Inside: no intermediate with variables is made outside of all loops.
+	Inside bool
 	// MaxOrder is the most variables that an intermediate has, -1 for any number.
 	MaxOrder int
 	Way      Way

@@ -199,6 +199,7 @@ func (s *search) mayMake(x state, own []item) bool {
 	open := s.open(factors)
 	switch {
 	case len(own) == len(x.items) && !(s.isRoot(x) && len(own) == 1),
+		s.Inside && x.bound == 0 && open != 0,
 		!x.bound.within(open),
 		s.MaxOrder >= 0 && (open&^x.bound).len() > s.MaxOrder:
 		return false

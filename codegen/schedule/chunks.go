@@ -12,7 +12,7 @@ import (
 //
 //	NoRaces, Work               chunks of about equal work, eight a thread
 //	NoRaces, Ordered[, N]       the same, each of which appends to the result behind the one before; N is the least work of one
-//	NoRaces, Rows               each thread runs the loop for rows of the result of its own, which the loop inside it is over
+//	NoRaces, Rows[, V]          each thread runs the loop for rows of the result of its own, which the loop inside it is over, or for a part of the range of V
 //	NoRaces, Whole              the loop is not cut: threads only set the result to 0 before
 //	Temporary, Work, N          N chunks with a partial result each, added up in order
 //	ParallelReduction, Work, N  N chunks with a partial sum each, added up in order
@@ -32,7 +32,10 @@ func (s *state) chunked() error {
 		return s.cmd.Args[3].errorf(BadCommand, "parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
 	}
 	o := strategy.Threads{Loop: r, How: how}
-	if len(s.cmd.Args) > 4 {
+	switch {
+	case len(s.cmd.Args) > 4 && how == strategy.Rows:
+		o.Own = s.cmd.Args[4].Text
+	case len(s.cmd.Args) > 4:
 		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
 			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number", s.cmd.Args[4].Text)
 		}

@@ -156,6 +156,8 @@ func TestRefusals(t *testing.T) {
 		{spmv, "split(i,i0,i1,4),parallelize(i0,CPUThread,NoRaces,Work)", "i0 is not a plain loop over a variable of the statement", "i0"},
 		{spmv, "parallelize(i,CPUThread,NoRaces,Work,8)", "the number of chunks of a loop that sums nothing follows from that of the threads; got 8", "parallelize(i,CPUThread,NoRaces,Work,8)"},
 		{spmv, "parallelize(i,CPUThread,NoRaces,Work,x)", "got x, want a number", "x"},
+		{outer, "parallelize(j,CPUThread,NoRaces,Rows,j)", "j is no variable of y(i)", "parallelize(j,CPUThread,NoRaces,Rows,j)"},
+		{spmv, "parallelize(i,CPUThread,NoRaces,Rows,i)", "threads have parts of a dense result that a loop sums into; got y(i)", "parallelize(i,CPUThread,NoRaces,Rows,i)"},
 		{outer, "parallelize(j,CPUThread,NoRaces,Work)", "iterations of j add to the same places of y(i); Temporary with Work", "parallelize(j,CPUThread,NoRaces,Work)"},
 		{outer, "parallelize(j,CPUThread,Temporary,Work)", "got 0 partial results, want at least 2", "parallelize(j,CPUThread,Temporary,Work)"},
 		{outer, "parallelize(j,CPUThread,ParallelReduction,Work,8)", "chunks have partial sums where they sum into one scalar; got y(i)", "parallelize(j,CPUThread,ParallelReduction,Work,8)"},

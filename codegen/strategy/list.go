@@ -102,7 +102,11 @@ func (f *facts) listLoops(v *Value, add func(o Order, why string, minor bool)) {
 		if l.Unit != cin.CPUThread {
 			return nil, ""
 		}
-		return Threads{r, x.Cut.How, x.Cut.N}, x.Cut.Why
+		o := Threads{Loop: r, How: x.Cut.How, N: x.Cut.N}
+		if o.Own = x.Cut.Own; o.Own == f.ownVar(l) {
+			o.Own = ""
+		}
+		return o, x.Cut.Why
 	})
 	each(func(l *cin.Forall, x Loop, r Ref) (Order, string) {
 		if x.OverPositions == "" {

@@ -6,11 +6,13 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Threads says how a loop on threads is cut: parallelize(i,CPUThread,STRATEGY,CUT[,N]).
+// Threads says how a loop on threads is cut: parallelize(i,CPUThread,STRATEGY,CUT[,N]), or
+// parallelize(i,CPUThread,NoRaces,Rows[,Own]).
 type Threads struct {
 	Loop Ref
 	How  How
 	N    int64
+	Own  string // of Rows: "" for the result's outermost variable
 }
 
 var cuts = map[How][2]string{Whole: {"NoRaces", "Whole"}, Blocks: {"NoRaces", "Work"}, Ordered: {"NoRaces", "Ordered"}, Partial: {"Temporary", "Work"}, Reduction: {"ParallelReduction", "Work"}, Rows: {"NoRaces", "Rows"}}
@@ -31,6 +33,9 @@ func (o Threads) String() string {
 	text := fmt.Sprintf("parallelize(%s,CPUThread,%s,%s", o.Loop, words[0], words[1])
 	if o.N > 0 {
 		text += fmt.Sprintf(",%d", o.N)
+	}
+	if o.Own != "" {
+		text += "," + o.Own
 	}
 	return text + ")"
 }
@@ -105,8 +110,16 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got %s", target.Key())
 		}
 	case Rows:
-		if !f.ownRows(l) || o.N > 0 {
+		switch {
+		case o.Own != "" && o.Own != f.ownVar(l):
+			if err := f.parts(l, o.Own); err != nil {
+				return c, err
+			}
+			c.Own = o.Own
+		case !f.ownRows(l) || o.N > 0:
 			return c, fmt.Errorf("the loop over %s does not sum into a dense result by a loop over its outermost variable", l.Var)
+		default:
+			c.Own = f.vars[0]
 		}
 	}
 	return c, nil

@@ -63,6 +63,8 @@ type Problem struct {
 	Target Target
 	// Intermediates are the temporaries that contractions make, by name.
 	Intermediates map[string]Intermediate
+	// Contracted is how many multiply-adds then go to the result itself.
+	Contracted float64
 	// Products are those of matrices that the default strategy makes of loops.
 	Products []Product
 }

@@ -33,6 +33,13 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 			if x := v.Loops[f.numbers[s]].Long; x.How == Precomputed {
 				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
 			}
+			if c := v.Loops[f.numbers[s]].Cut; c.How == Rows && threads > 1 {
+				whole := f.Sizes[c.Own] // each has a part of it
+				f.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
+				walk(s.Body, copies)
+				f.Sizes[c.Own] = whole
+				return
+			}
 			walk(s.Body, copies)
 		case *cin.Seq:
 			for _, x := range s.List {

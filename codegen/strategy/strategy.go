@@ -71,7 +71,7 @@ const (
 	Ordered              // chunks of equal work, in order: each appends to the result behind the one before
 	Partial              // N chunks of equal work, each with a partial result, which are added up in order
 	Reduction            // N chunks of equal work, each with a partial sum, which are added up in order
-	Rows                 // every thread runs all of the loop for rows of the result of its own
+	Rows                 // every thread runs all of the loop for a part of the result of its own
 )
 
 // Cut is how a loop is cut for threads.
@@ -83,7 +83,9 @@ type Cut struct {
 	// Streamed is the number of entries from which on a result made by Ordered
 	// chunks is copied past the caches.
 	Streamed int64
-	Why      string
+	// Own, of Rows, is the variable of the result of whose range each thread has a part.
+	Own string
+	Why string
 }
 
 // LongRows is what is done about rows that are too long for one thread.

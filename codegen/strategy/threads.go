@@ -73,11 +73,14 @@ func (f *facts) cut(l *cin.Forall) Cut {
 	case !f.assigns(l) || f.sparse():
 		return Cut{Why: "iterations meet in " + target.Key()}
 	}
+	if v, why := f.ownPart(l); v != "" {
+		return Cut{How: Rows, Own: v, Why: why}
+	}
 	if n, why := f.partials(); n >= 2 {
 		return Cut{How: Partial, N: n, Why: why}
 	}
 	if f.ownRows(l) && f.longSegments(l) {
-		return Cut{How: Rows, Why: fmt.Sprintf("%s is too large for partial results, and the segments of %s are long enough to be parted", target.Key(), f.vars[0])}
+		return Cut{How: Rows, Own: f.vars[0], Why: fmt.Sprintf("%s is too large for partial results, and the segments of %s are long enough to be parted", target.Key(), f.vars[0])}
 	}
 	return Cut{Why: fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())}
 }

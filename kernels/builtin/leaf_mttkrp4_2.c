@@ -82,6 +82,10 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
+ * copies of a loop inside it into one, which gathers the rows that coordinates pick. */
+#define dst_alone() __asm__ volatile("")
+
 static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
@@ -153,6 +157,7 @@ static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32
                 const int64_t T1_s_3 = T1_pos3[T1_p_2];
                 const int64_t T1_e_3 = T1_pos3[T1_p_2 + 1];
                 for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
+                    dst_alone();
                     const int64_t i4 = T1_crd3[T1_p_3];
                     if (T1_p_3 + 16 < T1_end3) {
                         const int64_t i4_next = T1_crd3[T1_p_3 + 16];
@@ -295,6 +300,7 @@ static void builtin_mttkrp4_2_ssss_64_body(double *restrict T0_vals, const int64
                 const int64_t T1_s_3 = T1_pos3[T1_p_2];
                 const int64_t T1_e_3 = T1_pos3[T1_p_2 + 1];
                 for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
+                    dst_alone();
                     const int64_t i4 = T1_crd3[T1_p_3];
                     if (T1_p_3 + 16 < T1_end3) {
                         const int64_t i4_next = T1_crd3[T1_p_3 + 16];

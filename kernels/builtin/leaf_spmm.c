@@ -82,6 +82,10 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
+ * copies of a loop inside it into one, which gathers the rows that coordinates pick. */
+#define dst_alone() __asm__ volatile("")
+
 static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
         int64_t T0_off0, int64_t T0_size1, int64_t T0_off1, int64_t T1_off0, int64_t T1_end1, int64_t T2_off0,
@@ -98,6 +102,7 @@ static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *rest
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+            dst_alone();
             const int64_t i2 = T1_crd1[T1_p_1];
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i2_next = T1_crd1[T1_p_1 + 16];
@@ -164,6 +169,7 @@ static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *rest
         const int64_t T1_s = T1_pos1[T1_p];
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
+            dst_alone();
             const int64_t i2 = T1_crd1[T1_p_1];
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i2_next = T1_crd1[T1_p_1 + 16];
@@ -232,6 +238,7 @@ static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *res
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+            dst_alone();
             const int64_t i2 = T1_crd1[T1_p_1];
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i2_next = T1_crd1[T1_p_1 + 16];
@@ -300,6 +307,7 @@ static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *res
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+            dst_alone();
             const int64_t i2 = T1_crd1[T1_p_1];
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i2_next = T1_crd1[T1_p_1 + 16];

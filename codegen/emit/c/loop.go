@@ -33,8 +33,47 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	}
 	end := f.end(s.Hi, f.variable(s.V), s.Body)
 	f.head(s, f.expr(s.Lo, 0), end)
+	if picksRows(s.Body) {
+		f.need("alone")
+		f.scoped(func() { f.line("dst_alone();") })
+	}
 	f.nested(s.Body)
 	f.line("}")
+}
+
+// picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what they pick that
+// stores its values.
+func picksRows(b *ir.Block) bool {
+	picked := map[*ir.Var]bool{} // what follows from a coordinate
+	follows := func(x ir.Expr) (yes bool) {
+		ir.WalkExpr(x, func(y ir.Expr) {
+			switch y := y.(type) {
+			case *ir.Load:
+				yes = yes || y.Widen
+			case *ir.Var:
+				yes = yes || picked[y]
+			}
+		})
+		return yes
+	}
+	for _, t := range b.List {
+		switch t := t.(type) {
+		case *ir.Declare:
+			picked[t.V] = t.V.Typ == ir.Int64 && follows(t.Init)
+		case *ir.For:
+			lanes := false
+			if t.Kind == ir.Vector && len(t.Reduce) == 0 {
+				ir.WalkExprs(t.Body, func(x ir.Expr) {
+					v, ok := x.(*ir.Var)
+					lanes = lanes || ok && picked[v]
+				})
+			}
+			if lanes {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unrolledLoop writes a loop whose body is unrolled by a factor: a loop over whole groups of
