@@ -168,16 +168,16 @@ func TestPlaced(t *testing.T) {
 	}
 	const use = "C(i,j) = 2 * B(i,j)\nD(i,j) = 2 * C(i,j)\n"
 	// Statements cut rows. Half of a tensor that is cut by columns, or a whole one at rank 0, is at
-	// the other rank; a block goes to it as it is.
+	// the other rank, and goes to it alone.
 	for _, c := range []struct {
 		b, c string
 		want []int64
 	}{
 		{"", "", []int64{0, 0}},
 		{"place (i,j) -> M(i)", "place (i,j) -> M(i)", []int64{0, 0}},
-		{"place (i,j) -> M(j)", "", []int64{2 * 8 * 8, 0}},
-		{"place (i,j) -> M(*)", "", []int64{2 * 8 * 8, 0}},
-		{"", "place (i,j) -> M(j)", []int64{2 * 8 * 8, 2 * 8 * 8}},
+		{"place (i,j) -> M(j)", "", []int64{2 * 4 * 8, 0}},
+		{"place (i,j) -> M(*)", "", []int64{8 * 8, 0}},
+		{"", "place (i,j) -> M(j)", []int64{2 * 4 * 8, 2 * 4 * 8}},
 	} {
 		text := "tensor B(4, 4): dd " + c.b + " from dense:int\ntensor C(4, 4): dd " + c.c + "\n" + use
 		if got := bytes(text); !slices.Equal(got, c.want) {
