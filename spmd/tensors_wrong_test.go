@@ -112,6 +112,10 @@ func wrongByHand() []wrongCall {
 			j.Ranks = 3
 			return of(j.Run(context.Background()))
 		}},
+		{"InMemory nil", func() error { return of(multiply(nil).Run(context.Background())) }},
+		{"Set to nothing", func() error {
+			return spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter}, func(p *spmd.Program) error { return p.Set("A", spmd.InMemory(nil), spmd.Storage{}) })
+		}},
 		{"InMemory 4 values of 5, with TrustInput", func() error {
 			t := handMade()
 			t.Vals = tcs.Of(f8{1, 2, 3, 4})

@@ -114,6 +114,9 @@ func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if !notation.IsName(name) {
 		return fault.Commandf("got %q for a tensor's name, want a letter, and letters, digits and _ behind it", tcs.Printable(name))
 	}
+	if in.File == "" && in.Generate == "" && in.Scalar == nil && in.Tensor == nil {
+		return fault.Commandf("the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one (Declare is for what statements write)", name)
+	}
 	t, err := p.newTensor(name, in, how)
 	if err != nil {
 		return err
