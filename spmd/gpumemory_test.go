@@ -3,6 +3,7 @@ package spmd_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,5 +107,30 @@ y(i) = A(i,j) * x(j)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+}
+
+// TestCachedForGPU: compile --cache leaves the kernels of a GPU in the cache.
+func TestCachedForGPU(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	path := os.Getenv("PATH")
+	j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {50, 50}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300:int"), "x": spmd.Generated("dense:int")}, Options: spmd.Options{Ranks: 1, Threads: 1, Target: spmd.CUDA}}
+	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
+		return cuda.Emulated(cc.Config{Path: path, Tmp: tmp, Cache: cache})
+	}))
+	u, err := j.Compile(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(cache, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the cache has %v, %v", files, err)
 	}
 }
