@@ -47,6 +47,8 @@ type Keeper interface {
 	// backend store to, which may be all of t where it is a leaf's result. t's memory is held meanwhile.
 	// A tensor that is named several times is forgotten as often.
 	Resident(t *tcs.Tensor)
+	// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until Forget(t).
+	Pin(t *tcs.Tensor)
 	// Forget comes before t changes, and before it is closed or dropped.
 	Forget(t *tcs.Tensor)
 	// Changed says that the host wrote to t's arrays, in which others that stay may have theirs too.

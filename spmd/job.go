@@ -110,6 +110,8 @@ type Options struct {
 	// over and placed are the machine and the placements of a job file's statement, to which the file brings tensors itself.
 	over   *place.Machine
 	placed map[string]place.Placement
+	// memoryOf, if not nil, is the memory that the file has a tensor lie in.
+	memoryOf func(tensor string) place.Memory
 
 	// compiler starts the C compiler (cc.Config.Run), where this process must not.
 	compiler func(ctx context.Context, c cc.Command) (string, error)

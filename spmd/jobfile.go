@@ -42,6 +42,9 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := j.checkCode(j.inFolder().allowed); err != nil {
 		return nil, err
 	}
+	if err := j.memories(); err != nil {
+		return nil, err
+	}
 	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	var report *FileReport
 	var ended error // at every rank alike
@@ -66,6 +69,24 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 		return nil, err
 	}
 	return report, ended
+}
+
+// memories refuses placements in a memory that ranks do not have.
+func (j *FileJob) memories() error {
+	for p := range j.File.Placements() {
+		if err := p.Placement.Lies(j.Target == target.CUDA); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memoryOf is the memory that the file declares a tensor to lie in.
+func (j *FileJob) memoryOf(name string) place.Memory {
+	if t := j.File.Tensor(name); t != nil && t.Placement != nil {
+		return t.Placement.Placement.Memory()
+	}
+	return place.AnyMemory
 }
 
 // told is what all ranks must be told alike: what flags have changed of the file is in its
@@ -122,9 +143,13 @@ type (
 
 // Plan plans the file for Options.Ranks ranks, as Job.Plan does each of its statements.
 func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
+	if err := j.memories(); err != nil {
+		return nil, err
+	}
 	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit, func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
 		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
 		k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
+		k.memoryOf = j.memoryOf
 		k.Network, k.IntermediateOrder = how.Network, how.IntermediateOrder
 		return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
 	})

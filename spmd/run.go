@@ -119,7 +119,7 @@ func (j *Job) parse(complete bool) (*input.Statement, error) {
 		return nil, err
 	}
 	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes, Inputs: j.Inputs,
-		Machine: machine, Placements: placed, Schedule: j.Schedule}
+		Machine: machine, Placements: placed, Schedule: j.Schedule, MemoryOf: j.memoryOf}
 	p, err := g.Parse(complete)
 	if err != nil {
 		return nil, err

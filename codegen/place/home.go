@@ -53,6 +53,14 @@ func (p Placement) Check(m *Machine, modes int) error {
 	return nil
 }
 
+// Lies refuses a placement in the memory of a device where leaves run on none.
+func (p Placement) Lies(device bool) error {
+	if p.Memory() == Device && !device {
+		return p.refused("leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda")
+	}
+	return nil
+}
+
 func (p Placement) refused(format string, args ...any) error {
 	return diag.Errorf("placement", "got the placement %s: %s", p, diag.Sprintf(format, args...))
 }

@@ -21,7 +21,18 @@ type Level struct {
 	Modes   []string
 	Machine string
 	Dims    []Dim
+	// Memory is where the pieces lie at a rank, said on the last level alone.
+	Memory Memory
 }
+
+// Memory is one of a rank's memories.
+type Memory string
+
+const (
+	AnyMemory Memory = ""       // the host's, and the device's where leaves run there, as long as that has room
+	Device    Memory = "device" // the device's, until the tensor goes
+	Host      Memory = "host"   // the host's; in the device's for as long as a leaf runs
+)
 
 // Dim says what becomes of a tensor along one dimension of a grid.
 type Dim struct {
@@ -51,6 +62,7 @@ const (
 //	(x,y) -> M(~(x,y))       equal counts of stored entries
 //	(x,y) -> M(x,0)          at column 0 of a grid
 //	(x,y) -> M(x); (x,y) -> N(y)
+//	(x,y) -> M(x) in device  in the memory of a GPU; in host, in that of its machine
 //
 // and gives where it ended. Errors are *diag.Error with the place in src.
 func ParsePlacement(src string, from, end int) (Placement, int, error) {
@@ -62,7 +74,10 @@ func ParsePlacement(src string, from, end int) (Placement, int, error) {
 		}
 		p.placement = append(p.placement, level)
 		last := p.at
-		if !p.skip(";") {
+		if p.memory() {
+			return p.placement, p.at, p.err
+		}
+		if p.at = last; !p.skip(";") {
 			return p.placement, last, nil
 		}
 	}
@@ -221,6 +236,22 @@ func (p *placementReader) level() Level {
 	return l
 }
 
+// memory reads the memory that a placement names behind its last level, if it does.
+func (p *placementReader) memory() bool {
+	if w, _ := p.word(); w != "in" {
+		return false
+	}
+	pos := p.nextAt()
+	w, _ := p.word()
+	if m := Memory(w); m == Device || m == Host {
+		p.placement[len(p.placement)-1].Memory = m
+	} else {
+		p.at = pos
+		p.got("device or host, the memory that the pieces lie in")
+	}
+	return true
+}
+
 // nextAt is where the next word begins.
 func (p *placementReader) nextAt() int {
 	p.space()
@@ -288,7 +319,19 @@ func (p Placement) String() string {
 		}
 		levels[k] = fmt.Sprintf("(%s) -> %s(%s)", strings.Join(l.Modes, ","), l.Machine, strings.Join(dims, ","))
 	}
-	return strings.Join(levels, "; ")
+	text := strings.Join(levels, "; ")
+	if m := p.Memory(); m != AnyMemory {
+		text += " in " + string(m)
+	}
+	return text
+}
+
+// Memory is the memory that the placement names.
+func (p Placement) Memory() Memory {
+	if len(p) == 0 {
+		return AnyMemory
+	}
+	return p[len(p)-1].Memory
 }
 
 func (l *Level) dimText(d Dim) string {

@@ -193,6 +193,11 @@ func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
 }
 
+// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until Forget(t).
+func (b *Backend) Pin(t *tcs.Tensor) {
+	b.dev.always(func() { b.store.pin(t) })
+}
+
 // Forget ends what Resident(t) began. It comes before t changes, and before t is closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
 	// What the driver refuses to free belongs to a device that is lost, as the next call tells.

@@ -24,6 +24,7 @@ type tenant struct {
 	alias  *tcs.Tensor // holds the memory of the arrays: no other data come to lie there
 	arrays []*resident
 	times  int // how often it was asked for
+	pinned bool
 }
 
 // resident is an array that stays, from its first use on.
@@ -33,6 +34,7 @@ type resident struct {
 	at    pointer // 0: not on the device
 	refs  int     // tensors that have it
 	calls int     // that use it
+	pins  int     // tensors that have it and are pinned
 	last  uint64  // the clock at its last use
 }
 
@@ -51,6 +53,18 @@ func (s *store) keep(t *tcs.Tensor) {
 	s.enter(e, t)
 }
 
+// pin has a tensor that stays never leave for want of memory.
+func (s *store) pin(t *tcs.Tensor) {
+	e := s.tensors[t]
+	if e == nil || e.pinned {
+		return
+	}
+	e.pinned = true
+	for _, r := range e.arrays {
+		r.pins++
+	}
+}
+
 // enter notes the arrays of a tensor.
 func (s *store) enter(e *tenant, t *tcs.Tensor) {
 	e.alias = t.Alias()
@@ -59,6 +73,11 @@ func (s *store) enter(e *tenant, t *tcs.Tensor) {
 		s.enterArray(e, t.Levels[l].Crd)
 	}
 	s.enterArray(e, t.Vals)
+	if e.pinned {
+		for _, r := range e.arrays {
+			r.pins++
+		}
+	}
 }
 
 func (s *store) enterArray(e *tenant, a tcs.Array) {
@@ -95,6 +114,9 @@ func (s *store) forget(t *tcs.Tensor) error {
 func (s *store) leave(e *tenant) error {
 	var first error
 	for _, r := range e.arrays {
+		if e.pinned {
+			r.pins--
+		}
 		if r.refs--; r.refs > 0 {
 			continue
 		}
@@ -220,12 +242,12 @@ func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map
 	return taken
 }
 
-// evict drops the array that was used least recently, and by no call at hand; false where there
+// evict drops the array that was used least recently, by no call at hand, and that is not pinned; false where there
 // is none.
 func (s *store) evict() bool {
 	var least *resident
 	for _, r := range s.arrays {
-		if r.at != 0 && r.calls == 0 && (least == nil || r.last < least.last) {
+		if r.at != 0 && r.calls == 0 && r.pins == 0 && (least == nil || r.last < least.last) {
 			least = r
 		}
 	}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"unsafe"
@@ -142,5 +143,37 @@ func TestNeed(t *testing.T) {
 	evens := Memory(handmade(t, "evens", "C(i,j) = A(i,j)", codegen.Result{}).Func, sizes)
 	if want := int64(101*4 + 5000*12); evens.Arguments != want || evens.Peak != want+101*4 || !slices.Equal(evens.Unknown, []string{"crd", "vals"}) {
 		t.Errorf("got %+v, want %d and %d more", evens, want, 101*4)
+	}
+}
+
+// TestPinned: what is pinned does not leave the device where memory is short; what only stays does.
+func TestPinned(t *testing.T) {
+	const memory = 1 << 20
+	for _, pinned := range []bool{false, true} {
+		b := emulation(t, memory)
+		leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
+		a, x, y := matrix(100, 100), iota(100), vector(make([]float64, 100)...)
+		b.Resident(a)
+		if pinned {
+			b.Pin(a)
+		}
+		if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1}); err != nil {
+			t.Fatal(err)
+		}
+		all := func() (err error) {
+			p, err := b.dev.alloc(memory, "a test")
+			if err == nil {
+				err = b.dev.free(p)
+			}
+			return err
+		}
+		var short *MemoryError
+		if err := b.dev.do(all); errors.As(err, &short) != pinned {
+			t.Errorf("pinned %v: got %v for all of the memory", pinned, err)
+		}
+		b.Forget(a)
+		if err := b.dev.do(all); err != nil {
+			t.Errorf("pinned %v: got %v for all of the memory, of which nothing is in use", pinned, err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/ir"
+	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -190,6 +191,18 @@ func (e *Env) Keep(t *tcs.Tensor) {
 	}
 	e.kept[t] = true
 	e.keeper.Resident(t)
+}
+
+// KeepIn is Keep of a tensor whose placement names a memory: of the device, which it does not leave then, or of the host,
+// where nothing is kept.
+func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
+	if m == place.Host {
+		return
+	}
+	e.Keep(t)
+	if m == place.Device && e.kept[t] {
+		e.keeper.Pin(t)
+	}
 }
 
 // Forget comes before others write to a tensor that was kept, and before it is closed. Of one that was

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/ir"
+	"distaff/codegen/place"
 	"distaff/kernels/cuda"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
@@ -17,7 +18,7 @@ func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	if x.k.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil
 	}
-	list := make([]int64, x.p.Ranks)
+	list, pinned := make([]int64, x.p.Ranks), x.pinned()
 	for rank := range list {
 		result, made := cost.LargestMade(rank)
 		if !made {
@@ -25,6 +26,15 @@ func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 		}
 		for _, u := range x.units {
 			list[rank] = max(list[rank], x.gpuCall(u, cost.Needs(rank), result))
+		}
+		for _, t := range pinned {
+			used := result
+			if t.operand >= 0 {
+				used = cost.Needs(rank)[t.operand]
+			}
+			if list[rank] += t.owned[rank]; used >= 0 && t.s.Partition.OwnerOf(used) == rank {
+				list[rank] -= t.s.Block(used).Bytes // it is counted already
+			}
 		}
 	}
 	return list
@@ -67,4 +77,32 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 		sizes.Bounds = append(sizes.Bounds, [2]int64{0, x.k.Sizes.Vars[v]})
 	}
 	return bytes + cuda.Memory(u.Func, sizes).Peak
+}
+
+// pinned is a tensor that is placed in the memory of devices.
+type pinned struct {
+	s       *estimate.Tensor
+	operand int     // -1: the result
+	owned   []int64 // bytes of its blocks, by rank
+}
+
+// pinned lists those of the statement, each once.
+func (x *Forecast) pinned() (list []pinned) {
+	seen := map[string]bool{}
+	add := func(name string, s *estimate.Tensor, operand int) {
+		if seen[name] || x.k.Memory(name) != place.Device || !s.Partition.Given() {
+			return
+		}
+		seen[name] = true
+		t := pinned{s, operand, make([]int64, x.p.Ranks)}
+		for b := range plan.Block(s.Partition.Pieces()) {
+			t.owned[s.Partition.OwnerOf(b)] += s.Block(b).Bytes
+		}
+		list = append(list, t)
+	}
+	for n, o := range x.p.Operands {
+		add(o.Tensor, x.tensors[n], n)
+	}
+	add(x.Result(), x.result(), -1)
+	return list
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/codegen/place"
 	"distaff/io/coo"
@@ -102,7 +103,7 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, room int64) plan.Given
 		machine = place.Line(int64(ranks))
 	}
 	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
-		Machine: machine, Placements: r.p.Placements, Schedule: r.p.Schedule,
+		Machine: machine, Placements: r.p.Placements, Device: r.Code() == codegen.CUDA, Schedule: r.p.Schedule,
 		Room: room, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
 		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}
 }

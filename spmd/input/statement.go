@@ -36,6 +36,19 @@ type Statement struct {
 	Machine    *place.Machine
 	Placements map[string]place.Placement
 	Schedule   []string
+
+	memoryOf func(tensor string) place.Memory
+}
+
+// Memory is the memory that a tensor is placed in at a rank.
+func (p *Statement) Memory(tensor string) place.Memory {
+	if p.memoryOf == nil {
+		return p.Placements[tensor].Memory()
+	}
+	if tensor == p.Old {
+		tensor = p.Result
+	}
+	return p.memoryOf(tensor)
 }
 
 // Given is a statement with what a job says of its tensors, by their names: see spmd.Job.
@@ -50,6 +63,8 @@ type Given struct {
 	Machine    *place.Machine             // nil for one dimension with all ranks
 	Placements map[string]place.Placement // of tensors
 	Schedule   []string                   // scheduling commands
+	// MemoryOf, if not nil, is the memory that a tensor lies in, whether Placements have it or not.
+	MemoryOf func(tensor string) place.Memory
 }
 
 // Parse reads the statement and all that names its tensors. complete says that
@@ -69,7 +84,7 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	p := &Statement{
 		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, Stmt: stmt, Norm: notation.Normalize(stmt), Result: stmt.LHS.Name,
 		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
-		Machine: j.Machine, Placements: j.Placements, Schedule: j.Schedule,
+		Machine: j.Machine, Placements: j.Placements, Schedule: j.Schedule, memoryOf: j.MemoryOf,
 	}
 	for _, t := range stmt.Tensors() {
 		p.Names = append(p.Names, t.Name)

@@ -186,10 +186,15 @@ func (r *run) declare() error {
 // it anyway.
 func (r *run) settle(name string) error {
 	t := r.f.Tensor(name)
-	if t == nil || t.Placement == nil || r.p.Ranks() == 1 {
+	if t == nil || t.Placement == nil {
 		return nil
 	}
-	return r.place(name, t.Placement.Placement)
+	if r.p.Ranks() > 1 {
+		if err := r.place(name, t.Placement.Placement); err != nil {
+			return err
+		}
+	}
+	return r.p.LieIn(name, t.Placement.Placement.Memory())
 }
 
 // place brings a tensor to where a placement says.
@@ -232,7 +237,10 @@ func (r *run) item(it jobfile.Item) error {
 		case *jobfile.Print:
 			return r.print(it)
 		case *jobfile.Place:
-			return r.counted(it, func() error { return r.place(it.Name, it.Placement.Placement) })
+			if err := r.counted(it, func() error { return r.place(it.Name, it.Placement.Placement) }); err != nil {
+				return err
+			}
+			return r.p.LieIn(it.Name, it.Placement.Placement.Memory())
 		}
 		return nil
 	})

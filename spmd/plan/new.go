@@ -23,6 +23,7 @@ type Given struct {
 	// it. Schedule is the user's commands, of which those that distribute make a nest.
 	Machine    *place.Machine
 	Placements map[string]place.Placement
+	Device     bool // leaves run on devices, whose memory placements may name
 	Schedule   []string
 	// Room is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of a
 	// value of the result: for a machine that is computed for a product.
@@ -35,6 +36,11 @@ type Given struct {
 // New settles which rank holds which blocks of each tensor and runs which steps. Every rank
 // makes the same of the same.
 func New(g Given) (*Problem, error) {
+	for _, name := range g.Names {
+		if err := g.Placements[name].Lies(g.Device); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.compute(); err != nil {
 		return nil, err
 	}

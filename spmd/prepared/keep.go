@@ -1,6 +1,9 @@
 package prepared
 
-import "distaff/io/tcs"
+import (
+	"distaff/codegen/place"
+	"distaff/io/tcs"
+)
 
 // keep has this rank's blocks of an operand stay where its leaves run. They hold still: what
 // statements write are results, each in memory of its own, or, on one rank, a leaf's over the old value.
@@ -9,8 +12,12 @@ func (k *Statement) keep(operand int) {
 		return
 	}
 	k.kept[operand] = true
-	k.each(operand, k.Keep)
+	m := k.Memory(k.Problem.Operands[operand].Tensor)
+	k.each(operand, func(t *tcs.Tensor) { k.KeepIn(t, m) })
 }
+
+// Memory is the memory that a tensor is placed in at a rank.
+func (k *Statement) Memory(tensor string) place.Memory { return k.p.Memory(tensor) }
 
 // unkeep ends what keep began.
 func (k *Statement) unkeep(operand int) {

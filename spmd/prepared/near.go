@@ -132,7 +132,7 @@ func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 	}
 	t := w.all[0]
 	if !over && k.still() {
-		k.Keep(t)
+		k.KeepIn(t, k.Memory(k.p.Result))
 	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil

@@ -160,7 +160,7 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	}
 	t := w.all[0]
 	if into == nil && k.still() {
-		k.Keep(t)
+		k.KeepIn(t, k.Memory(k.p.Result))
 	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil

@@ -3,6 +3,7 @@ package program
 import (
 	"slices"
 
+	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -23,6 +24,9 @@ func (s *Statement) compute() error {
 	if t == nil {
 		t = &tensor{env: p.env, name: name}
 		p.tensors[name] = t
+	}
+	if placed, ok := s.how.Placements[name]; ok {
+		t.lieIn(placed.Memory())
 	}
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
@@ -203,11 +207,36 @@ func (p *Program) Place(name string, mode int) error {
 
 // PlaceOn brings a tensor to where a placement on a machine says. Its values stay. Collective.
 func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) error {
-	return p.place(name, func(order int) (int, error) {
+	if err := to.Lies(p.env.Code() == codegen.CUDA); err != nil {
+		return err
+	}
+	err := p.place(name, func(order int) (int, error) {
 		return LoadedBy, to.Check(m, order)
 	}, func(b *store.Blocks) (*partition.Partition, error) {
 		return plan.Placed(to, m, b.Dims, b.Modes, p.Ranks())
 	})
+	if err == nil {
+		p.tensors[name].lieIn(to.Memory())
+	}
+	return err
+}
+
+// LieIn has a tensor lie in a memory of each rank's, as a placement names it.
+func (p *Program) LieIn(name string, m place.Memory) error {
+	t := p.tensors[name]
+	if t == nil {
+		return fault.Commandf("%s has no value", name)
+	}
+	t.lieIn(m)
+	return nil
+}
+
+// memoryOf is the memory that a tensor lies in.
+func (p *Program) memoryOf(name string) place.Memory {
+	if t := p.tensors[name]; t != nil {
+		return t.memory
+	}
+	return place.AnyMemory
 }
 
 // LoadedBy is the mode by which a tensor is read that is then placed on a machine.

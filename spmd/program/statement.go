@@ -252,7 +252,7 @@ func (s *Statement) given() (*input.Given, error) {
 		return nil, err
 	}
 	g := &input.Given{Statement: s.text, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}, Partial: true,
-		Machine: s.how.Machine, Placements: s.how.Placements, Schedule: s.how.Schedule}
+		Machine: s.how.Machine, Placements: s.how.Placements, Schedule: s.how.Schedule, MemoryOf: p.memoryOf}
 	result := stmt.LHS.Name
 	old := false // the right side reads the result's old value
 	for _, x := range reading(stmt) {
@@ -333,6 +333,9 @@ func (s *Statement) adopt() error {
 			r.name = s.parsed.Result
 		}
 		t := p.tensors[r.name]
+		if placed, ok := s.how.Placements[r.name]; ok {
+			t.lieIn(placed.Memory())
+		}
 		if t.held == nil {
 			b, err := s.k.AllOf(o.Tensor)
 			if err != nil {

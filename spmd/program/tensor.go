@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
+	"distaff/codegen/place"
 	"distaff/io/memory"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
@@ -26,10 +27,11 @@ type tensor struct {
 	in   input.Input // where it comes from, while it is not held; the zero one for nowhere
 
 	held    *input.Held
-	version int64  // of its values: another number for others
-	ours    bool   // a statement made its memory
-	lent    bool   // other ranks of this process may still read its blocks
-	broken  string // the statement that left it half written; "" for none
+	version int64        // of its values: another number for others
+	ours    bool         // a statement made its memory
+	lent    bool         // other ranks of this process may still read its blocks
+	memory  place.Memory // that its placement names
+	broken  string       // the statement that left it half written; "" for none
 }
 
 // newTensor is a tensor that no statement has read or written yet.
@@ -165,9 +167,24 @@ func (t *tensor) keep() {
 		return
 	}
 	for _, b := range t.held.Blocks.Own {
-		t.env.Keep(b)
+		t.env.KeepIn(b, t.memory)
 	}
-	t.env.Keep(t.held.Replica)
+	if r := t.held.Replica; r != nil {
+		t.env.KeepIn(r, t.memory)
+	}
+}
+
+// lieIn has the tensor lie in the memory that a placement names.
+func (t *tensor) lieIn(m place.Memory) {
+	if t.memory == m {
+		return
+	}
+	if t.held != nil {
+		t.forget()
+	}
+	if t.memory = m; t.held != nil {
+		t.keep()
+	}
 }
 
 // forget ends what keep began.

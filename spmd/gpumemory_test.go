@@ -1,0 +1,136 @@
+package spmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/codegen/jobfile"
+	"distaff/kernels"
+	"distaff/kernels/cc"
+	"distaff/kernels/cuda"
+	"distaff/kernels/target"
+	"distaff/spmd"
+)
+
+// onMachine is a job file on ranks over GPUs, or CPUs.
+func onMachine(t *testing.T, text, target string, ranks int) *spmd.FileJob {
+	t.Helper()
+	f, err := jobfile.Parse("job.dst", text)
+	if err == nil {
+		err = f.Bind(nil)
+	}
+	if err == nil {
+		err = f.Check()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &spmd.FileJob{File: f}
+	j.Ranks, j.Threads, j.Target = ranks, 1, target
+	return j
+}
+
+const placedA = `tensor A(400, 400): ds  place (x,y) -> M(x)MEMORY  from uniform:9000:int
+tensor x(400): d  place (x) -> M(*)  from dense:int
+repeat 3 {
+  y(i) = A(i,j) * x(j)
+}
+`
+
+// TestPlacedInHost: a tensor that is placed in the host's memory goes to the GPU at every use, and any other one once.
+func TestPlacedInHost(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	for _, ranks := range []int{1, 2} {
+		up := map[string]int64{}
+		for _, memory := range []string{"", " in device", " in host"} {
+			var gpus []*cuda.Backend
+			restore := target.StandIn(func(target.Config) (kernels.Backend, error) {
+				b, err := cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
+				gpus = append(gpus, b)
+				return b, err
+			})
+			_, err := onMachine(t, strings.ReplaceAll(placedA, "MEMORY", memory), spmd.CUDA, ranks).Run(t.Context())
+			restore()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range gpus {
+				up[memory] += b.Uploaded()
+			}
+		}
+		const once = 9000 * 12 // of coordinates and values
+		if more := up[" in host"] - up[""]; up[""] != up[" in device"] || more < 2*once || more > 2*once+4*2*(400+2) {
+			t.Errorf("%d ranks: got %v bytes, want those of A two times more in host", ranks, up)
+		}
+	}
+}
+
+// TestPlacedInDevice: a plan counts the blocks of a rank that are placed in a device's memory, also those that a step does not
+// use, and a job on CPUs has no such memory.
+func TestPlacedInDevice(t *testing.T) {
+	text := `machine M(4)
+tensor A(400, 400): dd  place (x,y) -> M(x)MEMORY  from dense:int
+tensor x(400): d  place (x) -> M(*)  from dense:int
+tensor y(400): d  place (x) -> M(x)
+
+y(i) = A(i,j) * x(j)
+  divide(i, io, ii, M.x)
+  distribute(io)
+  communicate({A, x, y}, io)
+`
+	memory := map[string]int64{}
+	for _, m := range []string{"", " in device", " in host"} {
+		p, err := onMachine(t, strings.ReplaceAll(text, "MEMORY", m), spmd.CUDA, 2).Plan(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory[m] = p.Items[0].Plan.GPUMemory[1]
+	}
+	const block = 100 * 400 * 8
+	if memory[" in device"] != memory[""]+block || memory[" in host"] != memory[""] || memory[""] < block {
+		t.Errorf("got %v bytes, want %d more in device", memory, block)
+	}
+	j := onMachine(t, strings.ReplaceAll(text, "MEMORY", " in device"), spmd.Interpreter, 2)
+	const want = "leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda"
+	_, planned := j.Plan(t.Context(), 0)
+	_, run := j.Run(t.Context())
+	alone := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {4, 4}}, Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")},
+		Options: spmd.Options{Ranks: 1, Target: spmd.Interpreter, Placements: []string{"A(x,y) -> M(x) in device"}}}
+	_, single := alone.Run(t.Context())
+	for _, err := range []error{planned, run, single} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// TestCachedForGPU: compile --cache leaves the kernels of a GPU in the cache.
+func TestCachedForGPU(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	path := os.Getenv("PATH")
+	j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {50, 50}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300:int"), "x": spmd.Generated("dense:int")}, Options: spmd.Options{Ranks: 1, Threads: 1, Target: spmd.CUDA}}
+	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
+		return cuda.Emulated(cc.Config{Path: path, Tmp: tmp, Cache: cache})
+	}))
+	u, err := j.Compile(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(cache, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the cache has %v, %v", files, err)
+	}
+}
