@@ -57,7 +57,11 @@ func (c *compilation) into() error {
 // threads runs the outermost loop on threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
 	if u := c.unit; c.Threads != 1 && c.Schedule == nil && c.Target == CPU {
-		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.keepsThreads)
+		shared := map[string]bool{}
+		if _, outside := u.CIN.(*cin.Where); outside {
+			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.share != nil))
+		}
+		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.keepsThreads, shared)
 	}
 	return nil
 }

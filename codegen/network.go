@@ -25,7 +25,7 @@ type contracted struct {
 // estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
 const gain, scalarGain = 0.8, 0.95
 
-// serialLoss is how much more it costs to make an intermediate outside of all loops: that runs
+// serialLoss is how much more it costs to make an intermediate outside of all loops: it is large, and most run
 // on one thread, which the others wait for.
 const serialLoss = 16
 

@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestNetworkThreads: a loop around all of a contraction runs on threads; what fills an intermediate outside of all loops, and
-// what only copies one, does not.
+// TestNetworkThreads: a loop around all of a contraction runs on threads; what fills few places of an intermediate outside of all loops,
+// and what only copies one, does not.
 func TestNetworkThreads(t *testing.T) {
 	for _, c := range []struct{ request, network, want string }{
 		{"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:sss", "(B*D)*C",
@@ -32,14 +32,15 @@ func TestNetworkThreads(t *testing.T) {
 }
 
 // TestNetworkInSeries: a contraction that makes an intermediate outside of all loops is taken by itself where it costs so much
-// less that threads which wait for it lose nothing. What reads it runs on threads.
+// less that threads which wait for it lose nothing. What reads it runs on threads, and what makes it does where it fills
+// most places: with marks, of which each thread sets some.
 func TestNetworkInSeries(t *testing.T) {
 	const n = 2000
 	for _, c := range []struct {
 		row  int64 // entries in a row of both matrices
 		want string
 	}{
-		{1000, "where(forall(i, CPUThread, where(y(i) = t, forall(j, t += B(i,j) * w(j)))), forall(j, where(w(j) += t1, forall(k, t1 += C(j,k) * x(k)))))"},
+		{1000, "where(forall(i, CPUThread, where(y(i) = t, forall(j, t += B(i,j) * w(j)))), forall(j, CPUThread, where(w(j) += t1, forall(k, t1 += C(j,k) * x(k)))))"},
 		{2, "forall(i, CPUThread, where(y(i) = t, forall(j, forall(k, t += B(i,j) * C(j,k) * x(k)))))"},
 	} {
 		r := goldenRequest(t, "y(i)=B(i,j)*C(j,k)*x(k)\nB:ds\nC:ds")
@@ -58,6 +59,13 @@ func TestNetworkInSeries(t *testing.T) {
 		}
 		if got := cin.String(u.CIN); got != c.want {
 			t.Errorf("%d entries a row: got\n%s\nwant\n%s", c.row, got, c.want)
+		}
+		text := ir.Print(u.Func)
+		if got := strings.Count(text, "for chunk"); got < strings.Count(c.want, "CPUThread") {
+			t.Errorf("%d entries a row: %d loops on threads in\n%s", c.row, got, text)
+		}
+		if c.row > 2 && (!strings.Contains(text, "w_mark[") || strings.Contains(text, "sort")) {
+			t.Errorf("%d entries a row: no marks alone in\n%s", c.row, text)
 		}
 	}
 }

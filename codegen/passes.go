@@ -70,7 +70,7 @@ var passes = []pass{
 	{"schedule", []fact{plainNest, sameLevels, operandList, computeType}, []fact{loopNest}, (*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays}, (*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
 	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions}, (*compilation).into, (*compilation).cinText, (*compilation).verifyCIN},
-	{"threads", []fact{additions, resultKinds}, []fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
+	{"threads", []fact{additions, resultKinds, operandList, levelArrays, computeType, plans}, []fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
 	{"strategy", []fact{unitsOfLoop, operandList, levelArrays, computeType}, []fact{choices}, (*compilation).choose, (*compilation).strategyText, (*compilation).verifyStrategy},
 	{"lower", []fact{unitsOfLoop, choices, operandList, levelArrays, computeType}, []fact{leafCode}, (*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText, (*compilation).verifyIR},

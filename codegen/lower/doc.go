@@ -42,6 +42,7 @@
 //
 //	where.go     a producer and its consumer; workspace.go the kinds: a list with
 //	bitmap.go    marks, a bitmap,
+//	marks.go     marks alone, of which threads may set some each,
 //	placed.go    which have a place for each coordinate (box.go) and are read in order,
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,

@@ -69,6 +69,9 @@ func (l *lowerer) serialCopy(f *cin.Forall) *cin.Forall {
 func (l *lowerer) onThreads(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
 	switch o.Cut.How {
 	case strategy.Blocks, strategy.Ordered:
+		if !l.assigns(f) {
+			return l.parallelSpace(f, e, want)
+		}
 		return l.parallel(f, e, o)
 	case strategy.Reduction:
 		return l.parallelScalar(f, e, o.Cut.N, want)

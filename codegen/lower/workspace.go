@@ -37,6 +37,8 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 		w = l.newOrderedSpace(t, s.Once, s.Rows)
 	case strategy.Bitmap:
 		w = l.newBitmapSpace(t, s.Rows)
+	case strategy.Marks:
+		w = l.newMarkSpace(t)
 	case strategy.MarkedList:
 		w = l.newListSpace(t, s.Rows)
 	case strategy.HashTable:

@@ -191,7 +191,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "vectorize(j,A,17)", "got 3 arguments, want vectorize(i[, T])", "vectorize(j,A,17)"},
 		{spmv, "parallelize(i,CPUThread,NoRaces,Work),longrows(i,x,100)", "the loop over i has no rows of x(j) to cut", "longrows(i,x,100)"},
 		{nested, "workspace(V,List)", "the statement has no workspace V over index variables", "workspace(V,List)"},
-		{nested, "workspace(W,Tree)", "got Tree, want Hash, List, Bitmap, Dense, Sorted or Positions", "Tree"},
+		{nested, "workspace(W,Tree)", "got Tree, want Hash, List, Bitmap, Dense, Sorted, Marks or Positions", "Tree"},
 		{nested, "workspace(W,Dense)", "W(j) is not filled everywhere or nowhere", "workspace(W,Dense)"},
 		{problem{stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Sorted)", "W(j) is not filled in the order of its variables", "workspace(W,Sorted)"},
 		{problem{stmt: "where(forall(i, forall(j, forall(k, forall(l, C(i,j,k,l) = W(i,j,k,l))))), forall(j, forall(i, forall(k, forall(l, W(i,j,k,l) += A(j,i,k,l))))))", formats: "C:dsss A:dsss"}, "workspace(W,Bitmap)", "a place for every coordinate is for at most 16777216 coordinates; W(i,j,k,l) has 1e+08", "workspace(W,Bitmap)"},

@@ -6,8 +6,10 @@ func Choose(p *Problem) *Value {
 	v := f.plain()
 	for _, l := range f.parallel() {
 		loop := Loop{Cut: f.cut(l)}
-		if loop.OverPositions = f.positionLoop(l); loop.OverPositions == "" {
-			loop.Long = f.long(l, loop.Cut)
+		if !f.fillsSpace(l) {
+			if loop.OverPositions = f.positionLoop(l); loop.OverPositions == "" {
+				loop.Long = f.long(l, loop.Cut)
+			}
 		}
 		v.Loops[f.numbers[l]] = loop
 	}

@@ -8,6 +8,7 @@
 //	problem.go        what is chosen for: the statement, formats, statistics, the target
 //	choose.go         the default chooser, and the plain strategy
 //	threads.go        which loops run on threads, and how they are cut
+//	ownpart.go        parts of the range of a variable of the result, one for each thread
 //	longrows.go       rows too long for one thread
 //	positionloop.go   one loop over the positions of a shared pattern
 //	tiles.go          rows summed in registers

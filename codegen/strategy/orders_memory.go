@@ -214,7 +214,8 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		producer := w.Producer
 		s.Form = Form{Kind: o.Kind, Rows: f.byRows(t)}
 		switch o.Kind {
-		case MarkedList, Bitmap:
+		case MarkedList, Bitmap, Marks:
+			s.Rows = s.Rows || o.Kind == Marks && len(t.Vars) > 1
 			if n := f.places(t.Vars); n > MaxPlaces {
 				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g", MaxPlaces, t.Key(), n)
 			}

@@ -73,6 +73,8 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			return c, fmt.Errorf("the number of chunks of a loop that sums nothing follows from that of the threads; got %d", o.N)
 		case sums(l):
 			return c, fmt.Errorf("iterations of %s add to the same places of %s; Temporary with Work gives chunks partial results", l.Var, target.Key())
+		case f.fillsSpace(l) && o.How == Blocks:
+			return c, nil
 		case !f.assigns(l):
 			return c, fmt.Errorf("the loop over %s fills the workspace %s", l.Var, target.Key())
 		case f.sparse() && !f.shared() && l.Var != f.vars[0]:

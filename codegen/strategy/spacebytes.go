@@ -92,7 +92,7 @@ func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) fl
 	s := f.spaces[t.Name]
 	n := f.mostEntries(t, producer)
 	bytes := f.formBytes(t, s.Form, n)
-	if threaded(producer) {
+	if threaded(producer) && !s.shared() {
 		entry := float64(f.Compute.Size() + 8*int64(len(t.Vars)))
 		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
@@ -119,6 +119,11 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 		return rounded(places * value)
 	case MarkedList:
 		return rounded(places*value) + rounded(places*markBytes) + rounded(places*max(placeBytes, keys)) + copied + rows
+	case Marks:
+		if several {
+			return rounded(places*value) + rounded(places*markBytes) + copied + rows
+		}
+		return rounded(places*value) + rounded(places*markBytes) + rounded(places*keys)
 	case Bitmap:
 		words := math.Ceil(places/64) + 64
 		return rounded(places*value) + rounded(words*8) + rounded(words*placeBytes) + rounded(words*markBytes) + rounded((places+1)*placeBytes) + copied + rows

@@ -144,10 +144,11 @@ const (
 	Bitmap          // a place and a bit for every coordinate
 	Array           // an array, filled everywhere or nowhere
 	SortedList      // a list that is filled in order
+	Marks           // a place and a mark for every coordinate, of which most are used: threads may fill it
 	Positions       // a place for each position of an operand that a tile has
 )
 
-var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted", Positions: "Positions"}
+var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted", Marks: "Marks", Positions: "Positions"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -10,26 +10,26 @@ import (
 	"distaff/codegen/format"
 )
 
-// OnThreads is a statement whose outermost loops run on threads, but for those that fill a workspace
-// outside of all loops, which threads then read, and those that only copy one. Where
+// OnThreads is a statement whose outermost loops run on threads, but for those that only copy a workspace, and those that fill one
+// outside of all loops, which threads then read: these do where shared says so of it, and they are over one of its variables. Where
 // such a loop is over a variable of the result, no two iterations write one place, and
 // a sparse result's pieces come in order; where it sums into a scalar or a dense
 // result, chunks of it have sums of their own. Loops for which serial is true stay as they are.
-func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool) cin.Stmt {
+func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool, shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:
 		producer, t := s.Producer, cin.Target(s.Producer)
 		if len(t.Vars) == 0 {
-			producer = OnThreads(producer, lhs, result, serial)
+			producer = OnThreads(producer, lhs, result, serial, shared)
 		} else if copied(s.Consumer, t) {
 			return s
 		}
-		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial), Producer: producer}
+		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial, shared), Producer: filled(producer, shared)}
 	case *cin.Seq:
 		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
 			list := make([]cin.Stmt, len(s.List))
 			for k, t := range s.List {
-				list[k] = OnThreads(t, lhs, result, serial)
+				list[k] = OnThreads(t, lhs, result, serial, shared)
 			}
 			return &cin.Seq{List: list}
 		}
@@ -51,6 +51,19 @@ func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*c
 	return s
 }
 
+// filled is what fills a workspace outside of all loops, on threads where they may share that.
+func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
+	switch s := s.(type) {
+	case *cin.Where:
+		return &cin.Where{Consumer: filled(s.Consumer, shared), Producer: filled(s.Producer, shared)}
+	case *cin.Forall:
+		if t := cin.Target(s); s.Unit == cin.Serial && shared[t.Name] && slices.Contains(t.Vars, s.Var) {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+	}
+	return s
+}
+
 // chunksPerThread is how many chunks of equal work a parallel loop has for
 // each thread, so that one that is slower than it looked delays no other.
 const chunksPerThread = 8
@@ -64,6 +77,8 @@ const sumChunks = 64
 func (f *facts) cut(l *cin.Forall) Cut {
 	target := cin.Target(l)
 	switch {
+	case f.fillsSpace(l):
+		return Cut{How: Blocks, Why: fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var, target.Key(), f.evenBy(l))}
 	case !sums(l) && f.Assembly == Append:
 		return f.ordered(l)
 	case !sums(l):
@@ -83,6 +98,12 @@ func (f *facts) cut(l *cin.Forall) Cut {
 		return Cut{How: Rows, Own: f.vars[0], Why: fmt.Sprintf("%s is too large for partial results, and the segments of %s are long enough to be parted", target.Key(), f.vars[0])}
 	}
 	return Cut{Why: fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())}
+}
+
+// fillsSpace tells whether a loop on threads fills a workspace that these may share, each iteration places of its own.
+func (f *facts) fillsSpace(l *cin.Forall) bool {
+	t := cin.Target(l)
+	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].shared()
 }
 
 // evenBy says by what chunks are cut.

@@ -3,6 +3,7 @@ package strategy
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"distaff/codegen/cin"
 )
@@ -72,6 +73,47 @@ func (f *facts) places(vars []string) float64 {
 // each of its places at least: every chunk sets its places to 0, and a row
 // of very few coordinates is sorted as fast.
 const bitmapWork = 16
+
+// An intermediate that is made once, outside of all loops, and fills a place in marksPlaces at least, has marks alone: all are looked at in
+// the end, and threads may share it. One that is filled in order is rather a list, unless each of its entries is the
+// sum of marksWork values or more.
+const (
+	marksPlaces = 8
+	marksWork   = 4
+)
+
+// marks tells whether workspace t, which w makes, may have marks alone.
+func (f *facts) marks(t *cin.Access, w *cin.Where) bool {
+	x, ok := f.Intermediates[t.Name]
+	n := f.places(t.Vars)
+	return ok && x.Uses <= 1 && n <= MaxPlaces && n <= marksPlaces*x.Entries && slices.Contains(outsideLoops(f.stmt), w)
+}
+
+// outsideLoops are the producers and consumers that are inside no loop.
+func outsideLoops(s cin.Stmt) []*cin.Where {
+	switch s := s.(type) {
+	case *cin.SuchThat:
+		return outsideLoops(s.Body)
+	case *cin.Where:
+		return append(append([]*cin.Where{s}, outsideLoops(s.Consumer)...), outsideLoops(s.Producer)...)
+	}
+	return nil
+}
+
+// sharedWork is how many values are added to an intermediate at least for threads to share it.
+const sharedWork = 1 << 15
+
+// SharedSpaces are the intermediates that threads may fill: places of their own of an array, or with marks.
+func SharedSpaces(p *Problem) map[string]bool {
+	f, out := newFacts(p), map[string]bool{}
+	for name, s := range f.plain().Spaces {
+		out[name] = s.shared() && f.Intermediates[name].Added >= sharedWork
+	}
+	return out
+}
+
+// shared tells whether what adds to different places of a workspace shares nothing.
+func (s Space) shared() bool { return s.Kind == Array || s.Kind == Marks }
 
 // workspace is the form of workspace t, which producer fills.
 func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {

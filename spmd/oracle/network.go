@@ -110,7 +110,7 @@ func (Networks) stored(r *rand.Rand, c *compiled, how string, request func(*code
 	if len(names) == 0 {
 		return c, how, nil
 	}
-	kind := []strategy.Kind{strategy.HashTable, strategy.MarkedList, strategy.Bitmap}[r.IntN(3)]
+	kind := []strategy.Kind{strategy.HashTable, strategy.MarkedList, strategy.Bitmap, strategy.Marks}[r.IntN(4)]
 	commands := fmt.Sprintf("temporaries(%s),workspace(%s,%s)", c.p.Parsed.LHS.Name, names[r.IntN(len(names))], kind)
 	c.close()
 	d, err := compileAs(c.p, "leaf", func(req *codegen.Request) error {
