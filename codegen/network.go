@@ -30,7 +30,7 @@ const gain, scalarGain = 0.8, 0.95
 const serialLoss = 16
 
 // serialGain is how many of the multiply-adds of one nest are left where such an intermediate is made by default: it is
-// large, and what reading it costs beside a factor that stays in a cache is not known as well.
+// large, and what reading it costs beside a factor that stays in a cache is not known as well, unless a product of matrices does.
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
@@ -221,7 +221,7 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
 	loss := 1 + (serialLoss-1)*plan.InSeries()
 	cost := plan.Cost * loss
-	if loss > 1 && plan.Products*loss > serialGain*x.direct.Products && !asked {
+	if loss > 1 && !plan.Root.IsGemm() && plan.Products*loss > serialGain*x.direct.Products && !asked {
 		return
 	}
 	pays := cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost

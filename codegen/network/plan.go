@@ -61,7 +61,7 @@ func (p *Plan) InSeries() float64 {
 		}
 		if len(s.Part.Vars) > 0 {
 			s.Part.Each(func(c *Contraction) {
-				if c.Gemm == nil || len(c.Gemm.Vars()) < len(c.Loops) {
+				if !c.IsGemm() {
 					n += c.Products
 				}
 			})
