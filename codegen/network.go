@@ -30,7 +30,7 @@ const gain, scalarGain = 0.8, 0.95
 const serialLoss = 16
 
 // serialGain is what is left at most of the cost of one nest where such an intermediate is made by default: it is large, and what reading it
-// costs beside a factor that stays in a cache is not known as well.
+// costs beside a factor that stays in a cache is not known as well, unless a product of matrices does.
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
@@ -61,7 +61,7 @@ func (c *compilation) network() error {
 		if plan := network.Search(x.problem); plan != nil {
 			fits = true
 			asked := tree != nil || way == network.Pairwise
-			if plan.Serial > 0 && !asked {
+			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() {
 				plan = insideOf(x.problem, plan)
 			}
 			c.prefer(x, plan, asked)
@@ -238,7 +238,7 @@ func insideOf(p *network.Problem, outside *network.Plan) *network.Plan {
 // takes the loops and conversions.
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
 	pays := parallelCost(plan) <= gain*x.direct.Cost || plan.Order() == 0 && parallelCost(plan) <= scalarGain*x.direct.Cost
-	if plan.Serial > 0 && parallelCost(plan) > serialGain*x.direct.Cost {
+	if plan.Serial > 0 && !plan.Root.IsGemm() && parallelCost(plan) > serialGain*x.direct.Cost {
 		pays = false
 	}
 	if plan.Whole() || !asked && !pays {

@@ -93,7 +93,10 @@ func (m *model) filled(factors, vars set) float64 {
 		for s := factors; s != 0; s &= s - 1 {
 			d *= m.density[s.first()][vars]
 		}
-		known[vars] = min(d, thrown(m.products(factors), m.places(vars)))
+		products := m.products(factors)
+		if known[vars] = min(d, thrown(products, m.places(vars))); products >= m.places(m.held[factors]) {
+			known[vars] = 1 // a value at every point
+		}
 	}
 	return known[vars]
 }

@@ -14,6 +14,9 @@ type Gemm struct{ Rows, Cols, Sums []string }
 // Vars are all variables of a product of matrices, in the order of its loops: an intermediate that it reads is stored so.
 func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
 
+// IsGemm tells whether a contraction is one product of matrices.
+func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars()) == len(c.Loops) }
+
 // gemmAt is what is left to do in a state, whose loops are over vars, as one product of matrices: of two items with
 // variables that are not bound, all of which are dense levels. Not ok where it is none.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
