@@ -8,8 +8,8 @@ import (
 )
 
 // Rows of a dense operand that a sparse level's coordinates pick are fetched
-// prefetchAhead entries before their turn, where the operand, of at least
-// Target.FarBytes, does not stay in a cache.
+// prefetchAhead entries before their turn, or as many as were measured to be best (FarRows), where the operand, of at
+// least Target.FarBytes, does not stay in a cache.
 const prefetchAhead = 16
 
 // CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
@@ -63,10 +63,15 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 
 // prefetch is that of the rows of far operands.
 func (f *facts) prefetch() (out []Prefetch) {
+	far, near := float64(f.Target.FarBytes), float64(min(NearBytes, f.Target.FarBytes))
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		if bytes >= float64(f.Target.FarBytes) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: prefetchAhead, Lines: lines(row, t.Type),
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a cache", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
+		choice, than := FarRows, fmt.Sprintf("more than the %s that stay in a cache", size(far))
+		if bytes < far {
+			choice, than = NearRows, fmt.Sprintf("more than the %s that stay in an inner cache", size(near))
+		}
+		if ahead, why := f.Target.Forms.form(choice); bytes >= near && ahead > 0 {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead, Lines: lines(row, t.Type),
+				Why: fmt.Sprintf("rows of %s lie in %s, %s%s", a.Key(), size(bytes), than, why)})
 		}
 	})
 	return out
