@@ -87,6 +87,9 @@ type Request struct {
 	// FarBytes is the size of dense operands and results that do not stay in the caches of a
 	// core, so that rows picked from them are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
+	// Forms are those of code that were measured to be fastest on the processor that the leaf is for; nil for the
+	// defaults. They show in no bit of a result.
+	Forms strategy.Forms
 	// GemmWork is the number of multiply-adds from which on a product of dense operands is one of
 	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, of shapes that are not narrow. It
 	// shows in the bits of sums.

@@ -41,7 +41,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
 		Target: strategy.Target{
 			LongRow: cmp.Or(c.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.ChunkWork, DefaultChunkWork),
-			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes, GPU: c.Target == CUDA,
+			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes, GPU: c.Target == CUDA, Forms: c.Forms,
 		},
 	}
 	if shared {

@@ -58,16 +58,19 @@ const CUDA = target.CUDA
 
 // Options are how a job runs.
 type Options struct {
-	Seed          int64  // fixes generated data, with the tensor's name
-	Ranks         int    // ranks in this process; 0 is 1
-	Threads       int    // threads a rank; 0 for the default
-	Target        string // what leaves run on: "cpu" (also ""), "cuda", see CUDA, or "interpreter", see Interpreter
-	CPU           string // "native" (also ""), or an architecture level
-	Repeat        int    // timed runs of the compute phase; 0 is 1
-	Warmup        int    // runs before those, untimed
-	Check         bool   // compare with the reference evaluator
-	MemoryLimit   int64  // bytes a rank; 0 for the default
-	Tmp           string // the folder for temporary files; "" for the default
+	Seed        int64  // fixes generated data, with the tensor's name
+	Ranks       int    // ranks in this process; 0 is 1
+	Threads     int    // threads a rank; 0 for the default
+	Target      string // what leaves run on: "cpu" (also ""), "cuda", see CUDA, or "interpreter", see Interpreter
+	CPU         string // "native" (also ""), or an architecture level
+	Repeat      int    // timed runs of the compute phase; 0 is 1
+	Warmup      int    // runs before those, untimed
+	Check       bool   // compare with the reference evaluator
+	MemoryLimit int64  // bytes a rank; 0 for the default
+	Tmp         string // the folder for temporary files; "" for the default
+	// Tune is "auto" (also ""), where leaves have the forms that were measured to be fastest on this CPU, or "off", where
+	// they have the defaults. No bit of a result depends on it.
+	Tune          string
 	TrustInput    bool   // do not validate the level arrays of .tcs files and tensors in memory
 	Write         string // "auto" (also ""), "parallel" or "ordered"
 	AllowUserCode bool   // C functions that a schedule substitutes for loops may be compiled and run

@@ -36,8 +36,14 @@ func (o *Options) refuse() error {
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
 		return no("--cpu="+tcs.Printable(o.CPU), "with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out")
 	}
+	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
+		return no("--tune="+tcs.Printable(o.Tune), "want auto or off")
+	}
 	return network.CheckWay(o.Network)
 }
+
+// tuneOff is what Options.Tune says for the default forms.
+const tuneOff = "off"
 
 // userCode has the C files that schedules name.
 func (o *Options) userCode() *usercode.Files { return usercode.New(o.folder, o.AllowUserCode) }

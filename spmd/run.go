@@ -100,7 +100,7 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing
 // settings are what the options say of the environment; locked tells whether leaves run on the
 // caller's thread.
 func (o *Options) settings(locked bool) env.Settings {
-	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, Compiled: o.compiled, Local: o.local, CPU: o.CPU, Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
+	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, Compiled: o.compiled, Local: o.local, CPU: o.CPU, Untuned: o.Tune == tuneOff, Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 

@@ -47,6 +47,7 @@ func (j *Job) told() launch.Told {
 	t.Number("--warmup", int64(j.Warmup))
 	t.Option("--check", j.Check)
 	t.Option("--trust-input", j.TrustInput)
+	t.Say("--tune", j.Tune)
 	t.Option("a result to keep", j.Keep)
 	t.Option("a result to compute into", j.FixedPattern != nil)
 	t.Say("--write", j.Write)

@@ -82,6 +82,7 @@ func machineFlags() []cli.Flag {
 		text("threads", nil, catRun, "`N` threads a rank; with --target=cuda they load, sort and check, and leaves run on the GPU (default: OMP_NUM_THREADS, else the rank's share of the cores that affinity, cgroup and Slurm leave; at most 8 times the machine's hardware threads, or 64)"),
 		text("target", nil, catRun, "`cpu|cuda|interpreter` what leaves run on: code compiled for this CPU; an NVIDIA GPU, one a rank, of those of its machine in turn (docs/gpu.md); or an interpreter, which needs no C compiler, checks every access to memory and is very slow (default: cpu)"),
 		text("cpu", nil, catRun, "`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for; not with --target=cuda (default: native)"),
+		text("tune", nil, catRun, "`auto|off` whether leaves have the forms that distaff doctor --tune found to be fastest on this CPU, or the defaults; results are the same (default: auto)"),
 		text("memory-limit", nil, catRun, "`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, cgroup and Slurm allow)"),
 		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
 	}

@@ -313,6 +313,7 @@ func (x *invocation) options(j *spmd.Job) error {
 	if err != nil {
 		return err
 	}
+	j.Tune = x.String("tune")
 	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"), x.Bool("allow-user-code")
 	if j.Tmp, err = conv.Tmp(x.Context); err != nil {
 		return err

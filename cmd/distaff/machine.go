@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"distaff/spmd"
 )
@@ -38,6 +40,9 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	}
 	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s", pair(m, m.Atomic, timeText), timeText(m.Call), regions, timeText(m.Branch))
 	tell.line("", "", "a leaf compiles in %s; a .tcs file is loaded with %s/s and stored with %s/s, a text file read with %s/s", timeText(m.Compile), bytesText(m.Files.Load), bytesText(m.Files.Store), bytesText(m.Files.Parse))
+	for _, name := range slices.Sorted(maps.Keys(m.Forms)) {
+		tell.line("", "", "form of leaves: %s=%d", name, m.Forms[name])
+	}
 	tellMessages(tell, m)
 }
 

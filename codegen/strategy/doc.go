@@ -13,6 +13,7 @@
 //	positionloop.go   one loop over the positions of a shared pattern
 //	tiles.go          rows summed in registers
 //	trips.go          constant trip counts
+//	forms.go          forms of code of which the fastest is measured
 //	memory.go         prefetching, and lanes of loops that gather
 //	merges.go         predicated merges
 //	cases.go          one body for all cases of a merge

@@ -9,8 +9,8 @@ import (
 )
 
 // Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
-// added to, are fetched prefetchAhead stored values before their turn, where all of them are at
-// least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
+// added to, are fetched prefetchAhead stored values before their turn, or as many as were measured to be best (FarRows),
+// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
 // many values below them these are fewer positions, leastAhead at least.
 const (
 	prefetchAhead = 16
@@ -71,12 +71,19 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 
 // prefetch is that of the rows of far operands, and of a far result that is added to out of order.
 func (f *facts) prefetch() (out []Prefetch) {
+	far, near := float64(f.Target.FarBytes), float64(min(NearBytes, f.Target.FarBytes))
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		if bytes < float64(f.Target.FarBytes) || t == f.result && !f.scattered(v) {
+		if bytes < near || t == f.result && !f.scattered(v) {
 			return
 		}
-		out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v), Lines: lines(row, t.Type),
-			Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
+		choice, than := FarRows, fmt.Sprintf("more than the %s that stay in a core's caches", size(far))
+		if bytes < far {
+			choice, than = NearRows, fmt.Sprintf("more than the %s that stay in an inner cache", size(near))
+		}
+		if values, why := f.Target.Forms.form(choice); values > 0 {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, values), Lines: lines(row, t.Type),
+				Why: fmt.Sprintf("rows of %s lie in %s, %s%s", a.Key(), size(bytes), than, why)})
+		}
 	})
 	return out
 }
@@ -95,9 +102,9 @@ func (f *facts) scattered(v string) (found bool) {
 }
 
 // ahead is how many positions of the level that stores v, of the operand with the most entries,
-// have prefetchAhead stored values.
-func (f *facts) ahead(v string) int64 {
-	n, most := int64(prefetchAhead), int64(-1)
+// have so many stored values.
+func (f *facts) ahead(v string, values int64) int64 {
+	n, most := values, int64(-1)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
 		if t == nil || t.Counts == nil || t.NNZ <= most {
@@ -106,7 +113,7 @@ func (f *facts) ahead(v string) int64 {
 		for k, u := range t.levels(a) {
 			if u == v && !t.caps(k).Locate {
 				most = t.NNZ
-				n = min(max(prefetchAhead*t.Counts[k]/max(t.NNZ, 1), leastAhead), prefetchAhead)
+				n = min(max(values*t.Counts[k]/max(t.NNZ, 1), leastAhead), values)
 			}
 		}
 	})

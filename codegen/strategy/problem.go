@@ -20,6 +20,8 @@ type Target struct {
 	ChunkWork int64
 	// FarBytes is the size of dense operands and results that do not stay in the caches of a core.
 	FarBytes int64
+	// Forms are those that were measured to be fastest; nil for the defaults.
+	Forms Forms
 	// GPU: the leaf is for a GPU, where no row is summed in the registers of one thread.
 	GPU bool
 	// CapacityBytes is the most that the arrays of a result that grows begin with; 0 is

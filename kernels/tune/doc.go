@@ -25,5 +25,6 @@
 //	probes.go   the loops that are timed, compiled and called; loops/probes.c is their text
 //	predict.go  Leaf, and what one takes by a Model
 //	measure.go  Measure: which loops, how often, within which time
+//	forms.go    which forms of code are fastest (strategy.Choices)
 //	keep.go     models in the cache
 package tune

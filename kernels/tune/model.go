@@ -1,6 +1,10 @@
 package tune
 
-import "math"
+import (
+	"math"
+
+	"distaff/codegen/strategy"
+)
 
 // Model is what was measured of a machine. Rates are of a second, times in seconds.
 type Model struct {
@@ -21,6 +25,8 @@ type Model struct {
 	// Compile is the time of the C compiler for a leaf.
 	Compile float64 `json:"compile_seconds"`
 	Files   Files   `json:"files"`
+	// Forms are those of code that are fastest: see strategy.Choices.
+	Forms strategy.Forms `json:"forms"`
 	// Messages are those of ranks, as far as they were measured.
 	Messages []Message `json:"messages"`
 }

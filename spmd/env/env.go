@@ -1,5 +1,10 @@
 // Package env is where statements run at one rank: what outlives a statement and its
 // tensors. The memory that a rank may take is found in memory.go.
+//
+//	env.go       Env, and what a job says of it
+//	memory.go    how much memory a rank may take
+//	progress.go  how far what takes long is
+//	forms.go     the forms of code with which leaves are compiled
 package env
 
 import (
@@ -10,6 +15,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/ir"
 	"distaff/codegen/place"
+	"distaff/codegen/strategy"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -30,6 +36,7 @@ type Settings struct {
 	Compiled    string // the target that they are compiled for, where that is another one
 	Local       int    // the rank's number among those of its machine, where some are on others
 	CPU         string // what leaves are compiled for
+	Untuned     bool   // leaves have the default forms, whatever was measured
 	Locked      bool   // the caller's goroutine is locked to its thread, which runs the leaves
 	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
@@ -62,6 +69,7 @@ type Env struct {
 	backend kernels.Backend // nil until a leaf is made
 	keeper  kernels.Keeper  // the same, where leaves run in memory of a device's own; nil for any other
 	kept    map[*tcs.Tensor]bool
+	forms   strategy.Forms // nil until they are asked for
 }
 
 // Located is an error with where it arose.

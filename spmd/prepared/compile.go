@@ -23,6 +23,10 @@ func (k *Statement) Compile() error {
 			return err
 		}
 	}
+	var err error
+	if k.forms, err = k.Forms(); err != nil {
+		return err
+	}
 	inPlace, err := k.compileGroups()
 	if err != nil {
 		return err
@@ -323,6 +327,9 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 	}
 	specs, err := like()
 	if err != nil {
+		return nil, err
+	}
+	if k.forms, err = k.Forms(); err != nil {
 		return nil, err
 	}
 	s := k.leafOf(specs)

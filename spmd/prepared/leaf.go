@@ -67,6 +67,7 @@ func (s *leaf) request() codegen.Request {
 		Target:            k.Code(),
 		Extern:            k.Extern,
 		IntermediateOrder: k.o.Order,
+		Forms:             k.forms,
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Network = k.o.Network

@@ -3,6 +3,7 @@ package prepared
 import (
 	"distaff/codegen"
 	"distaff/codegen/format"
+	"distaff/codegen/strategy"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
@@ -23,13 +24,14 @@ type Statement struct {
 
 	Problem *plan.Problem
 
-	leaves     []*leaf // one a group
-	sum        *leaf   // result = P + Q
-	bound      *whole  // the call of the leaf of a statement on whole tensors; nil until it is bound
-	near       *near   // of a program on several ranks; nil where steps go by the plan
-	into       *into   // of Options.FixedPattern; nil for a result of its own
-	overwrites bool    // every rank's leaf can write over the result's old value
-	over       bool    // the run writes over the result's old value
+	leaves     []*leaf        // one a group
+	sum        *leaf          // result = P + Q
+	bound      *whole         // the call of the leaf of a statement on whole tensors; nil until it is bound
+	near       *near          // of a program on several ranks; nil where steps go by the plan
+	forms      strategy.Forms // of code, with which leaves are compiled
+	into       *into          // of Options.FixedPattern; nil for a result of its own
+	overwrites bool           // every rank's leaf can write over the result's old value
+	over       bool           // the run writes over the result's old value
 	exec       *exec.Rank
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 

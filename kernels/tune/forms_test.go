@@ -1,0 +1,123 @@
+package tune
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"testing"
+
+	"distaff/codegen/emit/c"
+	"distaff/codegen/strategy"
+	"distaff/io/tcs"
+	"distaff/kernels/cc"
+)
+
+// TestFastest: of planted times, slowed down at random, the fastest form is found; one that gains less than a
+// twentieth does not take the default's place.
+func TestFastest(t *testing.T) {
+	choices := []strategy.Choice{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4}, {Name: "b", Forms: []int64{0, 1}}}
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		for _, x := range []struct {
+			a    [3]float64
+			b    [2]float64
+			want strategy.Forms
+		}{
+			{[3]float64{3, 2, 1}, [2]float64{2, 1}, strategy.Forms{"a": 8, "b": 1}},
+			{[3]float64{1, 1.04, 2}, [2]float64{1.04, 1}, strategy.Forms{"a": 4, "b": 0}},
+			{[3]float64{1, 1.06, 1}, [2]float64{1, 2}, strategy.Forms{"a": 0, "b": 0}},
+		} {
+			runs, of := 0, map[string]int{}
+			got, err := fastest(choices, func(choice string, form int64) (float64, error) {
+				runs++
+				slow, key := 1.0, formKey(choice, form)
+				if of[key]++; of[key] != formRounds-1 { // one run of each is not slowed down
+					slow += random.Float64()
+				}
+				if choice == "a" {
+					return slow * x.a[form/4], nil
+				}
+				return slow * x.b[form], nil
+			})
+			if err != nil || !reflect.DeepEqual(got, x.want) {
+				t.Errorf("seed %d: got %v, %v, want %v", seed, got, err, x.want)
+			}
+			if want := formRounds * 5; runs != want {
+				t.Errorf("%d runs, want %d", runs, want)
+			}
+		}
+	}
+	fails := errors.New("a leaf fails")
+	if _, err := fastest(choices, func(string, int64) (float64, error) { return 0, fails }); err != fails {
+		t.Errorf("got %v, want %v", err, fails)
+	}
+}
+
+// TestForms: the leaves of all forms run, and make one result, to the bit.
+func TestForms(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("needs a C compiler")
+	}
+	cfg := cc.Config{Path: os.Getenv("PATH"), Tmp: t.TempDir()}
+	l, err := newLeaves(t.Context(), cfg, blank(1), 16<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for n := range tcs.Slice[float64](l.data.Vals) {
+		tcs.Slice[float64](l.data.Vals)[n] = 1 / float64(n+3)
+	}
+	got, err := l.forms(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(strategy.Choices) || !reflect.DeepEqual(got.Known(), got) {
+		t.Errorf("got the forms %v", got)
+	}
+	made, err := l.compileForms(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.library.Close()
+	args, err := l.formData()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer args[0].Close()
+	defer args[1].Close()
+	for _, x := range strategy.Choices {
+		if !slices.Contains(x.Forms, x.Default) {
+			t.Errorf("%s: its default %d is none of its forms", x.Name, x.Default)
+		}
+		texts, results := map[string]bool{}, map[uint64]bool{}
+		for _, form := range x.Forms {
+			u, leaf, err := made.leaf(x.Name, form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := *u.Func
+			text.Name = "f"
+			texts[c.File(&text)] = true
+			if s, err := l.timeForm(leaf, u, args, l.pickedRows(x.Name)); err != nil || !(s > 0) {
+				t.Fatalf("got %v seconds, %v", s, err)
+			}
+			leaf.Close()
+			sum := 0.0
+			for n, v := range tcs.Slice[float64](args[0].Vals) {
+				sum += v * float64(n%1000)
+			}
+			results[math.Float64bits(sum)] = sum > 0
+		}
+		if len(texts) != len(x.Forms) {
+			t.Errorf("%s: %d forms have %d texts", x.Name, len(x.Forms), len(texts))
+		}
+		if len(results) != 1 || slices.Contains(slices.Collect(maps.Values(results)), false) {
+			t.Errorf("%s: %d forms make the results %v", x.Name, len(x.Forms), results)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package env
+
+import (
+	"encoding/json"
+	"os"
+
+	"distaff/codegen/strategy"
+	"distaff/kernels/cc"
+	"distaff/kernels/tune"
+	"distaff/spmd/comm"
+)
+
+// Forms are the forms of code that leaves are compiled with, at every rank those that rank 0's cache has of its CPU; none
+// where nothing was measured. Collective the first time.
+func (e *Env) Forms() (strategy.Forms, error) {
+	if e.forms != nil || e.set.Untuned || e.set.CPU != "" && e.set.CPU != cc.Native {
+		return e.forms, nil
+	}
+	var text []byte
+	if e.Root() {
+		var err error
+		if text, err = json.Marshal(e.measured()); err != nil {
+			panic("BUG: env: forms do not marshal: " + err.Error())
+		}
+	}
+	text, err := comm.BcastBytes(e.Comm.Uncounted(), text, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &e.forms); err != nil {
+		panic("BUG: env: forms of rank 0: " + err.Error())
+	}
+	return e.forms, nil
+}
+
+// measured are the forms that this rank's cache has.
+func (e *Env) measured() strategy.Forms {
+	cfg, err := cc.FromEnv(os.Getenv)
+	if err != nil {
+		return strategy.Forms{} // what compiles leaves says so
+	}
+	m, err := tune.Kept(cfg.Cache)
+	if err != nil {
+		e.Detail("leaves have the default forms: " + err.Error())
+	}
+	if m == nil {
+		return strategy.Forms{}
+	}
+	return m.Forms.Known()
+}

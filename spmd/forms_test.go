@@ -1,0 +1,94 @@
+package spmd_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/codegen/strategy"
+	"distaff/io/tcs"
+	"distaff/kernels/tune"
+	"distaff/spmd"
+)
+
+// TestForms: leaves have the forms that the cache has for this CPU, at every rank, and say so; --tune=off takes the
+// defaults; no bit of a result depends on it.
+func TestForms(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("DISTAFF_CACHE", cache)
+	job := func(rows int64, way string) *spmd.Job {
+		j := &spmd.Job{Statement: "Y(i,k) = A(i,j)*X(j,k)", Sizes: map[string][]int64{"A": {40, rows}, "X": {rows, 32}}, Formats: map[string]string{"A": "ds"},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "X": spmd.Generated("dense")}, Keep: true}
+		j.Target, j.Threads, j.Tune = spmd.Interpreter, 1, way
+		return j
+	}
+	schedule := func(rows int64, way string) string {
+		t.Helper()
+		j := job(rows, way)
+		j.Target = ""
+		c, err := j.Compile(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := codegen.Schedule(c.Unit.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return codegen.ScheduleText(lines)
+	}
+	const near, far = 1 << 18 / 256, 1 << 20 / 256
+	want := func(rows int64, way string, commands ...string) {
+		t.Helper()
+		text := schedule(rows, way)
+		for _, c := range commands {
+			if !strings.Contains(text, c) {
+				t.Errorf("%d rows, --tune=%s: got\n%swant %s", rows, way, text, c)
+			}
+		}
+		if len(commands) == 0 && strings.Contains(text, "prefetch") {
+			t.Errorf("%d rows, --tune=%s: got\n%swant no prefetch", rows, way, text)
+		}
+	}
+	want(near, "")
+	want(far, "", "prefetch(X,j,16)")
+	rate := tune.Pair{One: 1e9, All: 1e9}
+	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate, Gathers: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Compile: 1,
+		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: strategy.Forms{strategy.NearRows: 8, strategy.FarRows: 32, "of another table": 7}}
+	if err := tune.Keep(cache, m); err != nil {
+		t.Fatal(err)
+	}
+	want(near, "auto", "prefetch(X,j,8)", "fetched 8 stored values ahead they were fastest on this CPU")
+	want(far, "auto", "prefetch(X,j,32)", "fetched 32 stored values ahead they were fastest on this CPU")
+	want(near-1, "auto")
+	want(near, "off")
+	want(far, "off", "prefetch(X,j,16)")
+	for _, ranks := range []int{1, 2} {
+		var first []float64
+		for _, way := range []string{"auto", "off"} {
+			j := job(near, way)
+			j.Ranks = ranks
+			r, err := j.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := slices.Clone(tcs.Slice[float64](r.Result.Vals))
+			if first == nil {
+				first = got
+			}
+			if !slices.Equal(got, first) {
+				t.Errorf("%d ranks, --tune=%s: another result", ranks, way)
+			}
+			r.Result.Close()
+		}
+	}
+	m.Forms = strategy.Forms{strategy.FarRows: 0, strategy.NearRows: 5}
+	if err := tune.Keep(cache, m); err != nil {
+		t.Fatal(err)
+	}
+	want(far, "auto")
+	want(near, "auto") // 5 is no form
+	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--tune=some: want auto or off") {
+		t.Errorf("got %v", err)
+	}
+}
