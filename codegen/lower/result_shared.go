@@ -116,13 +116,14 @@ func (l *lowerer) sharesFirst() bool {
 // comesBack tells whether loops come to a value, or to a block that is set to 0 as a whole, more than
 // once: a loop over another variable is around one over a variable of the result down to its last
 // compressed level, or is fused with one. Where values are assigned the others are those that are
-// summed; a loop fused over positions then comes to every place, and to a place's terms in turn. A
+// summed, and those of dense levels below the first one, of which the part that chunks leave to visit is not set to 0 apart;
+// a loop fused over positions then comes to every place, and to a place's terms in turn. A
 // mapped result's blocks are set to 0 where a loop first comes to them, so that loops over the dense
 // levels below come back too.
 func (l *lowerer) comesBack(s cin.Stmt) bool {
 	_, mapped := l.assembly.(*mappedResult)
 	leads := l.resultVars[:l.out.deep+1]
-	once := l.resultVars
+	once := l.resultVars[:min(l.out.deep+2, len(l.resultVars))]
 	if mapped {
 		once = leads
 	}

@@ -15,6 +15,7 @@
 //	restrict.go  what a tensor has of a region
 //	dense.go     pieces of dense tensors
 //	cost.go      what a Sum takes, before there are parts
+//	paths.go     the coordinates that pieces beside one another have in common
 package assemble
 
 import (

@@ -6,6 +6,7 @@ package estimate
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"distaff/io/tcs"
 	"distaff/spmd/partition"
@@ -168,6 +169,14 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) (z plan.Size) 
 		share *= part(m)
 	}
 	entries := t.Entries * share
+	paths := share // of the coordinates whose entries make paths down to the last compressed level
+	if !tcs.KeepsRepeats(t.Kinds) {
+		// Where dense levels below are cut, each block has the paths of those beside it too.
+		paths = 1
+		for _, m := range t.Modes[:strings.LastIndexFunc(t.Kinds, func(k rune) bool { return tcs.KindOf(byte(k)).HasCrd() })+1] {
+			paths *= part(m)
+		}
+	}
 	parents := 1.0
 	outer := 1.0 // the share in the modes of the levels so far
 	for l, m := range t.Modes {
@@ -179,7 +188,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) (z plan.Size) 
 		case tcs.Segmented:
 			n = entries
 			if !kind.Repeats {
-				n = t.distinct(l, outer, share, entries)
+				n = t.distinct(l, outer, paths, t.Entries*paths)
 			}
 			z.Add(Round(parents)+1, Width(t.Entries))
 		case tcs.Single:

@@ -49,6 +49,20 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// Columns of rows that are dense below their coordinates have a place in each row that is stored, wherever its entries are.
+func TestBlocksOfDenseRows(t *testing.T) {
+	part := partition.Whole(2)
+	part.Axes = []partition.Axis{{Modes: []int{1}, Cuts: []int64{0, 10, 40}}}
+	x := &Tensor{Partition: part, Dims: []int64{100, 40}, Kinds: "sd", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+	for b, columns := range []int64{10, 30} {
+		rows := 100 * -math.Expm1(-0.5) // of 50 entries over 100 rows
+		values := Round(rows * float64(columns))
+		if got, want := x.Block(plan.Block(b)), (plan.Size{Entries: values, Bytes: 2*4 + Round(rows)*4 + values*8, Arrays: 3}); got != want {
+			t.Errorf("block %d: got %+v, want %+v", b, got, want)
+		}
+	}
+}
+
 // Densities of products and sums are those of independent entries.
 func TestDensities(t *testing.T) {
 	of := map[string]float64{"A": 0.1, "B": 0.5, "x": 1}

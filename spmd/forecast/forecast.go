@@ -214,8 +214,9 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 		}
 	}
 	placing, kept := x.placing(blocks)
+	completing := x.completing()
 	for rank := range own {
-		most[rank] = own[rank] + max(most[rank], placing[rank])
+		most[rank] = own[rank] + max(most[rank], placing[rank], blocks[rank]+completing[rank])
 		kept[rank] += own[rank]
 	}
 	storing := make([]int64, x.p.Ranks)

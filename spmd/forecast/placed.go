@@ -78,3 +78,12 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	}
 	return c.Peak, c.Kept
 }
+
+// completing is what it takes at each rank beside the result's blocks to give those of a program the coordinates that
+// blocks beside them store.
+func (x *Forecast) completing() []int64 {
+	if len(x.units) > 0 && x.units[0].Result.Repack {
+		return make([]int64, x.p.Ranks)
+	}
+	return x.k.Completing(x.resting().Block)
+}

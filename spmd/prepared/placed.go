@@ -6,6 +6,7 @@ import (
 	"distaff/spmd/comm"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 )
 
 // Lies is how a tensor lies where its placement is not what the steps go by: an operand before the first step, and the
@@ -57,11 +58,34 @@ func (k *Statement) ToPlacement() *assemble.Sum {
 func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	sum := k.ToPlacement()
 	sum.Like = k.ResultLike()
+	return sum.Run(k.Comm, blocks, k.pieces())
+}
+
+// pieces are the options to make pieces of the result with.
+func (k *Statement) pieces() assemble.Options {
 	o := assemble.Options{Alloc: k.Arena.Alloc, Limit: k.Limit, Threads: k.Threads, Abort: k.exec.Abort}
 	if k.exec.Sparse != nil {
 		shape := *k.exec.Sparse.Shape
-		shape.Type = sum.Like.Type
+		shape.Type = k.ResultLike().Type
 		o.Shape = &shape
 	}
-	return sum.Run(k.Comm, blocks, o)
+	return o
+}
+
+// Complete gives the blocks of the result, which other statements are to read as they are, the coordinates that
+// blocks beside them store (assemble.Complete). Collective.
+func (k *Statement) Complete(b *store.Blocks) error {
+	if !k.ResultStored() { // they are assembled anew where they are read
+		return nil
+	}
+	return assemble.Complete(k.Comm, b, k.pieces())
+}
+
+// Completing is what Complete takes at most at each rank beside the blocks, of the sizes that these are taken to have.
+// It is nothing outside of a program, where nothing but files is made of the result.
+func (k *Statement) Completing(size plan.Sizes) []int64 {
+	if k.o.Places {
+		return make([]int64, k.Problem.Ranks)
+	}
+	return assemble.CompleteCost(k.ResultBlocks(nil), k.Problem.Ranks, size)
 }

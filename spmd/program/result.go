@@ -48,7 +48,11 @@ func (s *Statement) compute() error {
 	if err != nil {
 		return p.failed(s.breaks(t, err))
 	}
-	h, err := p.counted(s.result(own), s.k.ResultStored())
+	b := s.result(own)
+	if err := s.k.Complete(b); err != nil {
+		return p.failed(s.breaks(t, err))
+	}
+	h, err := p.counted(b, s.k.ResultStored())
 	if err != nil {
 		return p.failed(s.breaks(t, err))
 	}

@@ -1,0 +1,328 @@
+package assemble
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"distaff/codegen/format"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
+	"distaff/spmd/store"
+	"distaff/spmd/transfer"
+)
+
+// Complete gives pieces of a tensor the paths, of coordinates of the levels down to the last compressed one, that pieces
+// beside them store. The dense levels below have a place for every coordinate under a path, and what
+// stands there is present, if only as a zero. Where these levels are cut, a path is therefore stored by each of the pieces into
+// which they are cut, or by none. Places that a piece gets have the value 0. A piece that has all of its paths stays.
+//
+// Of the options Shape is that of the pieces; it may be nil where Cut is false. The messages are not counted. Collective.
+func Complete(c comm.Comm, b *store.Blocks, o Options) error {
+	groups := beside(b)
+	if len(groups) == 0 {
+		return nil
+	}
+	x := &completing{Options: o, c: c.Uncounted(), b: b, deep: deepest(b.Kinds), shape: *o.Shape}
+	x.shape.Type = b.Type
+	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}
+	differ, err := x.differ(groups)
+	if err != nil {
+		return err
+	}
+	for _, g := range differ {
+		if err = x.send(g); err != nil {
+			break
+		}
+	}
+	for n := 0; n < len(differ) && err == nil; n++ {
+		err = x.complete(differ[n])
+	}
+	if err != nil && c.Size() > 1 {
+		if o.Abort == nil {
+			c.Abort(comm.ExitCode(err), err.Error())
+		} else {
+			o.Abort(err)
+		}
+	}
+	for _, w := range x.way {
+		if e := w.sending.Wait(); err == nil {
+			err = e
+		}
+		w.t.Close()
+	}
+	return err
+}
+
+// Cut tells whether pieces cut dense levels below compressed ones, so that Complete may change some.
+func Cut(b *store.Blocks) bool { return len(beside(b)) > 0 }
+
+// deepest is the last compressed level, -1 for none.
+func deepest(kinds string) int { return strings.LastIndexByte(kinds, byte(format.Compressed)) }
+
+// beside lists groups of pieces that lie beside one another: they differ in modes of the dense levels below the last
+// compressed one alone. It leaves out pieces without coordinates, and those with none beside them. A tensor with
+// levels of other kinds has no groups.
+func beside(b *store.Blocks) (groups [][]int) {
+	deep := deepest(b.Kinds)
+	if deep < 0 || deep == len(b.Kinds)-1 || strings.Trim(b.Kinds, "ds") != "" {
+		return nil
+	}
+	cut := func(k int) bool {
+		return slices.ContainsFunc(b.Modes[deep+1:], func(m int) bool { return b.Boxes[k][m] != [2]int64{0, b.Dims[m]} })
+	}
+	at := map[string]int{}
+	for k, box := range b.Boxes {
+		if !cut(k) || slices.ContainsFunc(box, func(r [2]int64) bool { return r[0] >= r[1] }) {
+			continue
+		}
+		var above [][2]int64
+		for _, m := range b.Modes[:deep+1] {
+			above = append(above, box[m])
+		}
+		key := fmt.Sprint(above)
+		if b.From != nil {
+			key += fmt.Sprint(b.From[k], b.To[k])
+		}
+		n, ok := at[key]
+		if !ok {
+			n = len(groups)
+			at[key], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], k)
+	}
+	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) < 2 })
+}
+
+// completing is a Complete at a rank.
+type completing struct {
+	Options
+	c     comm.Comm
+	b     *store.Blocks
+	deep  int
+	shape reduce.Shape
+	like  transfer.Like
+	way   []underWay
+}
+
+// differ are the groups whose pieces have different paths, by the SHA-256 of these. Collective.
+func (x *completing) differ(groups [][]int) (list [][]int, err error) {
+	const words = sha256.Size / 8
+	most := make([]int64, 2*words*len(groups)) // of each word, and of its complement
+	for n := range most {
+		most[n] = math.MinInt64
+	}
+	for n, g := range groups {
+		for _, k := range g {
+			if x.b.Own[k] == nil {
+				continue
+			}
+			sum := x.sum(x.b.Own[k])
+			for w := range words {
+				v := int64(binary.LittleEndian.Uint64(sum[8*w:]))
+				at := 2 * (n*words + w)
+				most[at], most[at+1] = max(most[at], v), max(most[at+1], ^v)
+			}
+		}
+	}
+	if err := comm.Allreduce(x.c, most, comm.Max); err != nil {
+		return nil, err
+	}
+	for n, g := range groups {
+		for w := range words {
+			if at := 2 * (n*words + w); most[at] != ^most[at+1] {
+				list = append(list, g)
+				break
+			}
+		}
+	}
+	return list, nil
+}
+
+// sum is that of what says which paths a piece has: pieces with the same sum have the same ones.
+func (x *completing) sum(t *tcs.Tensor) [sha256.Size]byte {
+	h := sha256.New()
+	buf := make([]byte, 0, 1<<13)
+	put := func(v int64) {
+		if buf = binary.LittleEndian.AppendUint64(buf, uint64(v)); len(buf) == cap(buf) {
+			h.Write(buf)
+			buf = buf[:0]
+		}
+	}
+	for _, lev := range t.Levels[:x.deep+1] {
+		put(lev.Size)
+		put(lev.Offset)
+		put(lev.Pos.First)
+		put(lev.Pos.Len)
+		put(lev.Crd.Len)
+		for n := range lev.Pos.Len {
+			put(lev.Pos.Int(n) - lev.Crd.First)
+		}
+		for n := range lev.Crd.Len {
+			put(lev.Crd.Int(n))
+		}
+	}
+	h.Write(buf)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// paths is a piece without the values below its paths.
+func (x *completing) paths(t *tcs.Tensor) *tcs.Tensor {
+	p := t.Alias()
+	p.Levels, p.Box = slices.Clone(p.Levels), boxOf(t)
+	for l := x.deep + 1; l < len(p.Levels); l++ {
+		lev := &p.Levels[l]
+		lev.Size, p.Box[lev.Mode][1] = 0, p.Box[lev.Mode][0]
+	}
+	p.Vals = tcs.Array{Width: p.Vals.Width}
+	return p
+}
+
+// send begins to send the paths of this rank's pieces of a group to the other ranks that have some.
+func (x *completing) send(group []int) error {
+	to := map[int]bool{x.c.Rank(): true}
+	for _, k := range group {
+		if x.b.Owners[k] == x.c.Rank() {
+			continue
+		}
+		if rank := x.b.Owners[k]; !to[rank] {
+			to[rank] = true
+			if err := x.sendTo(group, rank); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (x *completing) sendTo(group []int, rank int) error {
+	for _, k := range group {
+		if x.b.Own[k] == nil {
+			continue
+		}
+		p := x.paths(x.b.Own[k])
+		sending, err := transfer.Send(x.c, p, rank, x.Tag)
+		if err != nil {
+			p.Close()
+			return err
+		}
+		x.way = append(x.way, underWay{sending: sending, t: p})
+	}
+	return nil
+}
+
+// complete gives this rank's pieces of a group the paths of all of its pieces.
+func (x *completing) complete(group []int) error {
+	if !slices.ContainsFunc(group, func(k int) bool { return x.b.Own[k] != nil }) {
+		return nil
+	}
+	var all *tcs.Tensor
+	defer func() {
+		if all != nil {
+			all.Close()
+		}
+	}()
+	for _, k := range group {
+		next, err := x.take(k)
+		if err != nil {
+			return err
+		}
+		if all == nil {
+			all = next
+			continue
+		}
+		both, err := x.union(all, next)
+		next.Close()
+		if err != nil {
+			return err
+		}
+		all.Close()
+		all = both
+	}
+	for _, k := range group {
+		if x.b.Own[k] == nil {
+			continue
+		}
+		if err := x.fill(k, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take is the paths of a piece.
+func (x *completing) take(k int) (*tcs.Tensor, error) {
+	if t := x.b.Own[k]; t != nil {
+		return x.paths(t), nil
+	}
+	return transfer.Recv(x.c, x.like, x.b.Owners[k], x.Tag, x.Alloc)
+}
+
+// union is the paths that one of two has.
+func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
+	pattern, maps, err := reduce.Union(&x.shape, p.Box, []*tcs.Tensor{p, q}, x.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer pattern.Close()
+	closeList(maps)
+	return pattern.Block(reduce.Alloc(x.Alloc))
+}
+
+// fill gives a piece the paths that it lacks.
+func (x *completing) fill(k int, all *tcs.Tensor) error {
+	t := x.b.Own[k]
+	if !formed(t) {
+		own, err := copyPart(t, Region{Box: x.b.Boxes[k]}, x.like.Name, x.Alloc)
+		if err != nil {
+			return err
+		}
+		x.b.Own[k] = own
+		t.Close()
+		t = own
+	}
+	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // which has all of the piece's
+		return nil
+	}
+	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, x.Limit)
+	if err != nil {
+		return err
+	}
+	defer pattern.Close()
+	defer closeList(maps)
+	out, err := pattern.Block(reduce.Alloc(x.Alloc))
+	if err != nil {
+		return err
+	}
+	reduce.Clear(out, x.Threads)
+	reduce.Add(out, t, maps[0], x.Threads)
+	x.b.Own[k] = out
+	return t.Close()
+}
+
+func closeList(list []*tcs.Tensor) {
+	for _, t := range list {
+		t.Close()
+	}
+}
+
+// CompleteCost is what Complete takes at most at each of so many ranks beside the pieces as it leaves them, of the sizes
+// that these are taken to have: the piece that is replaced, the paths that come and those so far, their union, whose arrays
+// grow to twice what they hold while the old ones are there as well, and a map of each into it.
+func CompleteCost(b *store.Blocks, ranks int, size plan.Sizes) []int64 {
+	most := make([]int64, ranks)
+	for _, g := range beside(b) {
+		for _, k := range g {
+			z := size(plan.Block(k))
+			paths := z.Memory() - z.Entries*int64(b.Type.Size())
+			rank := b.Owners[k]
+			most[rank] = max(most[rank], z.Memory()+7*paths)
+		}
+	}
+	return most
+}
