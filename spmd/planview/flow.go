@@ -136,7 +136,7 @@ func (x *flow) broadcasts() moment {
 				m.moves = append(m.moves, move{block: b, from: x.rank(t.Owners[0]), to: to})
 			}
 		}
-		m.lines = append(m.lines, fmt.Sprintf("rank %d broadcasts %s", t.Owners[0], x.block(b)))
+		m.lines = append(m.lines, fmt.Sprintf("rank %d broadcasts %s", t.Owners[0], strings.TrimSuffix(x.block(b), ",")))
 	}
 	m.says = countOf(len(m.lines), "broadcast")
 	return m
