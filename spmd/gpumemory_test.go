@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"distaff/codegen/jobfile"
@@ -49,9 +50,12 @@ func TestPlacedInHost(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		up := map[string]int64{}
 		for _, memory := range []string{"", " in device", " in host"} {
+			var lock sync.Mutex // ranks make theirs at once
 			var gpus []*cuda.Backend
 			restore := target.StandIn(func(target.Config) (kernels.Backend, error) {
 				b, err := cuda.Emulated(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache})
+				lock.Lock()
+				defer lock.Unlock()
 				gpus = append(gpus, b)
 				return b, err
 			})
