@@ -36,7 +36,7 @@ func (l *lowerer) newMarkSpace(t *cin.Access) *markSpace {
 	return w
 }
 
-func (w *markSpace) begin(*lowerer) {}
+func (w *markSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
 
 func (w *markSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	at := w.at(a, e)
@@ -61,7 +61,6 @@ func (w *markSpace) each(l *lowerer, from ir.Expr, body func(at, crd ir.Expr)) {
 }
 
 func (w *markSpace) finish(l *lowerer) *operand {
-	w.n = l.declare(w.name+"_n", ir.Int(0))
 	if w.rows == nil {
 		w.each(l, ir.Int(0), func(_, crd ir.Expr) {
 			l.store(w.list, w.n, crd)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"testing"
 
 	"distaff/spmd"
@@ -9,6 +10,16 @@ import (
 // TestOracleNetworks holds products of several tensors, contracted in every way, to the reference.
 func TestOracleNetworks(t *testing.T) {
 	sweep(t, Networks{}, Options{Networks: true}, 500)
+}
+
+// TestNetworkDraws holds draws to the reference that a compiler failed on: intermediates with marks to which nothing is added.
+func TestNetworkDraws(t *testing.T) {
+	for _, first := range []uint64{787, 4663} {
+		rep := Sweep(context.Background(), Networks{}, Options{Networks: true}, 1795477564, first, 1, 1)
+		for _, f := range rep.Failures {
+			t.Error(f)
+		}
+	}
 }
 
 // TestOracleNetworkRanks holds jobs on 1 to 8 ranks, by random block schedules, to the reference, whose products are contracted
