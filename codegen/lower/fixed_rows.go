@@ -31,7 +31,7 @@ func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 // the result, whatever is present (see canPredicateTerms): one of integers divides by nothing.
 func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 	t := l.spec.Compute
-	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || divides(s.RHS)) {
+	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || hasQuotient(s.RHS)) {
 		return false
 	}
 	return l.canPredicateTerms(p, its, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool {
@@ -40,17 +40,6 @@ func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 		}
 		return k == c.op.order()
 	})
-}
-
-// divides tells whether an expression has a quotient.
-func divides(x cin.Expr) bool {
-	switch x := x.(type) {
-	case *cin.Binary:
-		return x.Op == '/' || divides(x.X) || divides(x.Y)
-	case *cin.Neg:
-		return divides(x.X)
-	}
-	return false
 }
 
 // walkRow visits the coordinates of a row of the result that ends at end: the rows

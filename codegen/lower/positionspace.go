@@ -315,6 +315,7 @@ func (l *lowerer) rootsRead(s cin.Stmt, c *component, key string) []bool {
 	return reads
 }
 
+// hasQuotient tells whether an expression has a quotient.
 func hasQuotient(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:
