@@ -21,7 +21,8 @@ import (
 
 // Main runs a command and returns its exit code. An interrupt cancels the
 // command, waits a moment for it to wind up, and removes the temporary files
-// that are left; the code is then 128 and the signal's number.
+// that are left; the code is then the one that the job's ranks had agreed on before, or
+// 128 and the signal's number.
 func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	collectLater()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -44,6 +45,9 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 		case <-time.After(time.Second):
 		}
 		outfile.Cleanup()
+		if code := comm.Ending(); code != 0 { // the ranks had agreed on their end before
+			return code
+		}
 		// A launcher stops all ranks, and says so; so does one of them.
 		if _, ok, _ := mpi.Launched(os.Getenv); !ok {
 			fmt.Fprintf(stderr, "%s: stopped by %v\n", name, sig)

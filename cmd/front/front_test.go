@@ -5,8 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"syscall"
 	"testing"
+
+	"distaff/spmd/comm"
 )
 
 func TestReport(t *testing.T) {
@@ -39,5 +43,25 @@ func TestSignal(t *testing.T) {
 		if want := 128 + int(s); code != want {
 			t.Errorf("%v: got exit code %d, want %d", s, code, want)
 		}
+	}
+}
+
+// TestSignalAfterEnd: a signal does not change the code that the ranks have agreed on. It runs in a
+// process of its own, which the code is for.
+func TestSignalAfterEnd(t *testing.T) {
+	if os.Getenv("DISTAFF_FRONT_END") != "" {
+		os.Exit(Main("tool", os.Stderr, func(ctx context.Context) error {
+			comm.End(5)
+			if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}))
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSignalAfterEnd$")
+	cmd.Env = append(os.Environ(), "DISTAFF_FRONT_END=1")
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 5 || len(out) > 0 {
+		t.Errorf("%v, want exit code 5 and no message: %s", err, out)
 	}
 }

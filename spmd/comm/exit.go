@@ -50,6 +50,15 @@ func Cleanup() {
 	}
 }
 
+var ending atomic.Int32
+
+// End notes the exit code that all ranks of this process's job have agreed on. A signal that comes
+// later, such as the launcher's once another rank has ended, does not change it.
+func End(code int) { ending.CompareAndSwap(0, int32(code)) }
+
+// Ending is the code that End noted, or 0.
+func Ending() int { return int(ending.Load()) }
+
 // Exit cleans up and ends the process.
 func Exit(code int) {
 	ended := make(chan struct{})
@@ -89,7 +98,11 @@ func Signals(ctx context.Context) (_ context.Context, stop func()) {
 		case <-quit:
 			return
 		}
-		Exit(why.ExitCode())
+		code := why.ExitCode()
+		if agreed := Ending(); agreed != 0 {
+			code = agreed
+		}
+		Exit(code)
 	}()
 	return ctx, func() {
 		if once.CompareAndSwap(false, true) {

@@ -161,6 +161,7 @@ func (m *monitor) finish(err error) {
 		m.mu.Lock()
 		m.returned, m.endCode = true, comm.ExitCode(err)
 		m.mu.Unlock()
+		comm.End(comm.ExitCode(err))
 	default:
 		m.mu.Lock()
 		m.returned = true
@@ -376,6 +377,7 @@ func (m *monitor) handle(from int, c control) {
 		}
 	case ctlCancel:
 		m.agreed = &c
+		comm.End(c.Code)
 		m.spread(c)
 		m.fail(&comm.RankError{Rank: c.Rank, Alone: m.t.e.size == 1, Code: c.Code, Err: errors.New(c.Text)})
 	case ctlDone:
