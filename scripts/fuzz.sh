@@ -43,6 +43,7 @@ oracle() { stage "$1" "$2" go test ./spmd/oracle -count=1 -timeout 60m -v -run "
 
 oracle "statements, interpreted" 20000 '^TestOracleInterp$'
 oracle "schedules, interpreted" 20000 '^TestOracleSchedules$'
+oracle "default schedules, printed and given back" 1000 '^TestPrintedSchedules$'
 oracle "schedules on a GPU, interpreted" 5000 '^TestOracleGPU$'
 oracle "schedules on an emulated GPU" 100 '^TestOracleGPUEmulated$'
 oracle "contracted products, interpreted" 5000 '^TestOracleNetworks$'

@@ -118,7 +118,7 @@ func (s Space) shared() bool { return s.Kind == Array || s.Kind == Marks }
 // workspace is the form of workspace t, which producer fills.
 func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	places := f.places(t.Vars)
-	form, why := Form{Rows: f.byRows(t)}, fmt.Sprintf("%s has %.4g coordinates", t.Key(), places)
+	form, why := Form{Rows: f.byRows(t)}, f.coordinates(t)
 	n, own := f.additions(producer, t), 0.0
 	if x, ok := f.Intermediates[t.Name]; ok {
 		n, own = x.Added, x.Entries/max(x.Uses, 1)
@@ -131,6 +131,11 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 		form.Kind, why = Bitmap, fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, places)
 	}
 	return Space{Form: form, Why: why}
+}
+
+// coordinates says how many places a workspace may have.
+func (f *facts) coordinates(t *cin.Access) string {
+	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
 }
 
 // Intermediate is what is expected of a temporary that a contraction makes: how often it is made, and of

@@ -77,7 +77,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 		for k, l := range list {
 			again.Schedule = slices.Delete(slices.Clone(list), k, k+1)
 			if _, err := codegen.Compile(again); err != nil && !strings.HasPrefix(l, "temporaries(") {
-				t.Errorf("%s\nwithout %s: %v", p.Text(), l, err)
+				t.Errorf("%s\n-s=%s\nwithout %s: %v", p.Text(), strings.Join(list, ","), l, err)
 			}
 		}
 		return nil
@@ -129,7 +129,7 @@ func TestPrintedSchedules(t *testing.T) {
 			one(p, r)
 		}
 	}
-	t.Logf("%v", commands)
+	t.Logf("%d cases, with commands %v", n, commands)
 	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby", "parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch"} {
 		if commands[x] == 0 {
 			t.Errorf("no schedule had a %s", x)
