@@ -195,20 +195,6 @@ func (x *boxing) add(k int, first, last []int64) {
 	}
 }
 
-// Resized is a key of n modes in the place of one that may have more or fewer: a tuple of the n modes
-// lies before it where some entries of that tuple can lie before the key.
-func Resized(key []int64, n int) []int64 {
-	if key == nil || len(key) == n {
-		return key
-	}
-	out := make([]int64, n)
-	copy(out, key)
-	if n < len(key) && slices.ContainsFunc(key[n:], func(x int64) bool { return x > 0 }) {
-		out[n-1]++
-	}
-	return out
-}
-
 // firstFrom is the first tuple below the sizes from a key on; false where there is none.
 func firstFrom(key, sizes []int64) ([]int64, bool) {
 	first := make([]int64, len(sizes))
