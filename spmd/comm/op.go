@@ -47,9 +47,9 @@ func combinerOf(op Op, t Type) (combiner, error) {
 	case Uint64:
 		f = integer[uint64](op)
 	case Float32:
-		f = float[float32](op)
+		f = ordered[float32](op)
 	case Float64:
-		f = float[float64](op)
+		f = ordered[float64](op)
 	case Complex64:
 		f = arithmetic[complex64](op)
 	case Complex128:
@@ -90,26 +90,14 @@ func bitwise[T ints](op Op) combiner {
 }
 
 func integer[T ints](op Op) combiner {
-	switch op {
-	case And, Or:
+	if op == And || op == Or {
 		return bitwise[T](op)
-	case Min:
-		return each(func(dst, a, b []T) {
-			for i := range dst {
-				dst[i] = min(a[i], b[i])
-			}
-		})
-	case Max:
-		return each(func(dst, a, b []T) {
-			for i := range dst {
-				dst[i] = max(a[i], b[i])
-			}
-		})
 	}
-	return arithmetic[T](op)
+	return ordered[T](op)
 }
 
-func float[T ~float32 | ~float64](op Op) combiner {
+// ordered combines values that have an order.
+func ordered[T ints | ~float32 | ~float64](op Op) combiner {
 	switch op {
 	case Min: // the built-in min and max propagate NaN and order zeros
 		return each(func(dst, a, b []T) {
