@@ -195,7 +195,7 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 		w.block(s.Else, other)
 		since.add(other)
 	case *ir.For:
-		w.again(s.Body, w.l.apart[s], nil, since)
+		w.again(s.Body, w.l.strides[s], nil, since)
 	case *ir.While:
 		cond := accesses{}
 		w.reads(ir.Exprs(s), readByAll, cond)
@@ -204,9 +204,9 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 }
 
 // again places barriers in the body of a loop, where each iteration but the first follows another, with
-// what a condition reads between. Iterations of a loop of Blocks or Warps that are apart share nothing but
+// what a condition reads between. Iterations of a strided loop of Blocks or Warps share nothing but
 // arrays that the launch itself has.
-func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
+func (w *waits) again(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++
 	defer func() { w.loops-- }()
@@ -217,7 +217,7 @@ func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
 		w.wait(cond, in, body)
 		in.add(cond)
 		since.add(in)
-		if apart {
+		if strided {
 			maps.DeleteFunc(in, func(a *ir.Array, _ access) bool { return !w.l.made[a] })
 		}
 		if !begin.add(in) {

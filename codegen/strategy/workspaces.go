@@ -290,7 +290,7 @@ func (f *facts) capacity() Result {
 
 // mostCapacity is the entries that there is to be capacity for at most at first, 0 where the
 // operands are known to have so few that it does not matter.
-func (f *facts) mostCapacity(growth int64) int64 {
+func (f *facts) mostCapacity(factor int64) int64 {
 	if f.Target.CapacityBytes <= 0 {
 		return 0
 	}
@@ -313,7 +313,7 @@ func (f *facts) mostCapacity(growth int64) int64 {
 		}
 	}
 	most := max(float64(f.Target.CapacityBytes)/entry, 16)
-	if expected*float64(growth) <= most {
+	if expected*float64(factor) <= most {
 		return 0
 	}
 	return int64(most)

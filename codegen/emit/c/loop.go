@@ -44,14 +44,14 @@ func (f *cfunc) serialLoop(s *ir.For) {
 // picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what they pick that
 // stores its values.
 func picksRows(b *ir.Block) bool {
-	picked := map[*ir.Var]bool{} // what follows from a coordinate
+	indexed := map[*ir.Var]bool{} // what follows from a coordinate
 	follows := func(x ir.Expr) (yes bool) {
 		ir.WalkExpr(x, func(y ir.Expr) {
 			switch y := y.(type) {
 			case *ir.Load:
 				yes = yes || y.Widen
 			case *ir.Var:
-				yes = yes || picked[y]
+				yes = yes || indexed[y]
 			}
 		})
 		return yes
@@ -59,13 +59,13 @@ func picksRows(b *ir.Block) bool {
 	for _, t := range b.List {
 		switch t := t.(type) {
 		case *ir.Declare:
-			picked[t.V] = t.V.Typ == ir.Int64 && follows(t.Init)
+			indexed[t.V] = t.V.Typ == ir.Int64 && follows(t.Init)
 		case *ir.For:
 			lanes := false
 			if t.Kind == ir.Vector && len(t.Reduce) == 0 {
 				ir.WalkExprs(t.Body, func(x ir.Expr) {
 					v, ok := x.(*ir.Var)
-					lanes = lanes || ok && picked[v]
+					lanes = lanes || ok && indexed[v]
 				})
 			}
 			if lanes {

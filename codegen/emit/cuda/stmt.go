@@ -43,11 +43,11 @@ func (k *kernel) stmt(s ir.Stmt) {
 		k.loop(s)
 	case *ir.While:
 		k.Line("while (%s) {", k.expr(s.Cond, 0))
-		k.apart(true, func() { k.nested(s.Body) })
+		k.divergent(true, func() { k.nested(s.Body) })
 		k.Line("}")
 	case *ir.If:
 		k.Line("if (%s) {", k.expr(s.Cond, 0))
-		k.apart(k.carried(s.Cond), func() {
+		k.divergent(k.carried(s.Cond), func() {
 			k.nested(s.Then)
 			if s.Else != nil {
 				k.Line("} else {")
@@ -139,9 +139,9 @@ func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
 	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
 }
 
-// apart prints what, where alone is set, threads of a warp run each at a time of its own: they
+// divergent prints what, where alone is set, threads of a warp run each at a time of its own: they
 // have nobody to add together with, and do not ask.
-func (k *kernel) apart(alone bool, print func()) {
+func (k *kernel) divergent(alone bool, print func()) {
 	before := k.alone
 	k.alone = before || alone
 	print()
