@@ -49,8 +49,14 @@ type Keeper interface {
 	Resident(t *tcs.Tensor)
 	// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until Forget(t).
 	Pin(t *tcs.Tensor)
-	// Forget comes before t changes, and before it is closed or dropped.
+	// Leave has what leaves store to the values of t, which stays, be on the device alone until Fetch, Forget or Drop.
+	Leave(t *tcs.Tensor)
+	// Fetch comes before the host reads memory of tensors that were left: it has what leaves stored to t's.
+	Fetch(t *tcs.Tensor) error
+	// Forget comes before t changes, and before it is closed or dropped. It fetches t.
 	Forget(t *tcs.Tensor)
+	// Drop is Forget of a tensor whose values nobody reads any more.
+	Drop(t *tcs.Tensor)
 	// Changed says that the host wrote to t's arrays, in which others that stay may have theirs too.
 	Changed(t *tcs.Tensor)
 }

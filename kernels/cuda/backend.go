@@ -198,10 +198,26 @@ func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Forget ends what Resident(t) began. It comes before t changes, and before t is closed or dropped.
+// Leave has what leaves store to the values of t, of which Resident was said, stay on the device alone: Fetch(t), of t or of
+// another tensor over the same memory, comes before the host reads them.
+func (b *Backend) Leave(t *tcs.Tensor) {
+	b.dev.always(func() { b.store.leave(t) })
+}
+
+// Fetch has the host's memory hold what leaves stored to t's arrays. A device that is lost is a *FaultError.
+func (b *Backend) Fetch(t *tcs.Tensor) error {
+	return b.dev.do(func() error { return b.store.fetch(t) })
+}
+
+// Forget ends what Resident(t) began, and fetches t. It comes before t changes, and before t is closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
-	// What the driver refuses to free belongs to a device that is lost, as the next call tells.
-	b.dev.always(func() { b.store.forget(t) })
+	// What the driver refuses to copy or free belongs to a device that is lost, as the next call tells.
+	b.dev.always(func() { b.store.forget(t, false) })
+}
+
+// Drop is Forget of a tensor whose values nobody reads any more.
+func (b *Backend) Drop(t *tcs.Tensor) {
+	b.dev.always(func() { b.store.forget(t, true) })
 }
 
 // Changed says that the host wrote to t's arrays: what stays on the device of the same memory, as an
@@ -212,6 +228,9 @@ func (b *Backend) Changed(t *tcs.Tensor) {
 
 // Uploaded is how many bytes of arguments were copied to the device so far.
 func (b *Backend) Uploaded() int64 { return b.store.up.Load() }
+
+// Downloaded is how many bytes of what leaves made were copied to the host so far.
+func (b *Backend) Downloaded() int64 { return b.store.down.Load() }
 
 // leaf is a leaf on a device.
 type leaf struct {

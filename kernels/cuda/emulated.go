@@ -39,7 +39,9 @@ func emulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 		return nil, err
 	}
 	dev := &emulated{memory: memory, blocks: map[pointer]int64{}, runner: emulator()}
-	return newBackend(dev, byCC{b}), nil
+	made := newBackend(dev, byCC{b})
+	made.store.spoils = true
+	return made, nil
 }
 
 // emulator is the thread of all emulated devices: kernels' threads are fibers that belong to it.

@@ -69,6 +69,7 @@ type Env struct {
 	backend kernels.Backend // nil until a leaf is made
 	keeper  kernels.Keeper  // the same, where leaves run in memory of a device's own; nil for any other
 	kept    map[*tcs.Tensor]bool
+	left    bool           // values of some tensor were left where leaves run
 	forms   strategy.Forms // nil until they are asked for
 }
 
@@ -213,12 +214,37 @@ func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	}
 }
 
-// Forget comes before others write to a tensor that was kept, and before it is closed. Of one that was
+// Leave has the values that leaves store to a tensor that is kept stay where leaves run, until it is fetched: nothing else
+// may read them before, through another tensor of the same memory neither.
+func (e *Env) Leave(t *tcs.Tensor) {
+	if e.kept[t] {
+		e.left = true
+		e.keeper.Leave(t)
+	}
+}
+
+// Fetch comes before the host reads values of a tensor that may have been left, or sends them.
+func (e *Env) Fetch(t *tcs.Tensor) error {
+	if !e.left || t == nil {
+		return nil
+	}
+	return e.keeper.Fetch(t)
+}
+
+// Forget comes before others read or write a tensor that was kept, and before it is closed. Of one that was
 // not, it does nothing.
 func (e *Env) Forget(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)
 		e.keeper.Forget(t)
+	}
+}
+
+// Drop is Forget of a tensor whose values nobody reads any more.
+func (e *Env) Drop(t *tcs.Tensor) {
+	if e.kept[t] {
+		delete(e.kept, t)
+		e.keeper.Drop(t)
 	}
 }
 

@@ -62,3 +62,26 @@ func (k *Statement) still() bool {
 	}
 	return true
 }
+
+// leave has the values of what a leaf makes stay where it runs, where the caller will fetch them. Those of a scalar, which
+// conditions read, come along.
+func (k *Statement) leave(t *tcs.Tensor) {
+	if k.o.Leaves && t.Order() > 0 {
+		k.Leave(t)
+	}
+}
+
+// fetch brings values of operands that leaves have made to the host, for what goes by steps: they are sent and gathered.
+func (k *Statement) fetch() error {
+	for i := range k.exec.Own {
+		for _, t := range k.exec.Own[i] {
+			if err := k.Fetch(t); err != nil {
+				return err
+			}
+		}
+		if err := k.Fetch(k.exec.Replicas[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

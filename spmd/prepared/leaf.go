@@ -136,6 +136,10 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 			panic("BUG: prepared: no tensor for argument " + a.Tensor)
 		}
 		if a.Convert {
+			if err = s.k.Fetch(t); err != nil {
+				tcs.CloseList(made...)
+				return nil, nil, err
+			}
 			t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Config())
 			if err == nil {
 				made = append(made, t)

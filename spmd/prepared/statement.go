@@ -55,6 +55,7 @@ type Options struct {
 	Places       bool        // operands begin, and the result ends, where their placements have them
 	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
 	Alone        bool        // nothing but the statement has its operands' blocks
+	Leaves       bool        // values of results may be where leaves run alone: the caller fetches them (env.Env.Fetch) before it reads them
 	Network      string      // how products are contracted, as codegen.Request has it, and
 	Order        int         // the most variables of an intermediate of these, 0 for any number
 	Verify       bool        // the compiler checks what its passes make
@@ -87,6 +88,9 @@ func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
 // Collective. The caller closes the blocks.
 func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	k.work.begin()
+	if err := k.fetch(); err != nil {
+		return nil, k.exec.Abort(err)
+	}
 	blocks, err := k.exec.Compute()
 	if err == nil {
 		k.work.end(k, blocks)

@@ -276,6 +276,9 @@ func (p *Program) place(name string, loaded func(order int) (int, error), cut fu
 	if err != nil {
 		return err
 	}
+	if err := t.fetch(); err != nil {
+		return p.failed(err)
+	}
 	h, err := p.moved(t, part)
 	if err != nil {
 		return p.failed(err)
