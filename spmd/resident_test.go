@@ -210,7 +210,7 @@ func TestResidentPrograms(t *testing.T) {
 	}
 }
 
-// TestResidentRepeats: the operands of a job go up once, however often it runs.
+// TestResidentRepeats: the operands of a job go up once, however often it runs, and its result comes down once.
 func TestResidentRepeats(t *testing.T) {
 	g := emulatedGPUs(t)
 	pos, crd, vals := ring(50, 1)
@@ -230,7 +230,7 @@ func TestResidentRepeats(t *testing.T) {
 		for _, ranks := range []int{1, 2} {
 			var once int64
 			for _, repeat := range []int{1, 4} {
-				before := g.uploaded()
+				before, down := g.uploaded(), g.downloaded()
 				j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(A), "x": spmd.InMemory(x)},
 					Options: spmd.Options{Target: spmd.CUDA, Ranks: ranks, Threads: 1, Repeat: repeat, Check: true}}
 				if _, err := j.Run(t.Context()); err != nil {
@@ -242,6 +242,9 @@ func TestResidentRepeats(t *testing.T) {
 				}
 				if ranks == 1 && up != once {
 					t.Errorf("%d runs: %d bytes went up, want %d", repeat, up, once)
+				}
+				if down := g.downloaded() - down; down != 50*8 {
+					t.Errorf("%d ranks, %d runs: %d bytes came down, want the result once", ranks, repeat, down)
 				}
 				t.Logf("%d ranks, %d runs: %d bytes went up", ranks, repeat, up)
 			}

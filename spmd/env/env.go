@@ -107,8 +107,11 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	return e
 }
 
-// Close gives the memory and the thread back.
+// Close gives the memory and the thread back, and what is still kept.
 func (e *Env) Close() {
+	for t := range e.kept {
+		e.Drop(t)
+	}
 	e.Arena.Reuse(false)
 	if e.Runner != nil {
 		e.Runner.Close()

@@ -32,6 +32,7 @@ type Statement struct {
 	into       *into          // of Options.FixedPattern; nil for a result of its own
 	overwrites bool           // every rank's leaf can write over the result's old value
 	over       bool           // the run writes over the result's old value
+	resting    *bool          // what rests tells; nil before it was asked for
 	exec       *exec.Rank
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
@@ -85,7 +86,8 @@ func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
 }
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.
-// Collective. The caller closes the blocks.
+// Collective. The caller closes the blocks, after it has forgotten them (env.Env.Forget): they may be kept, and, with
+// Options.Leaves, left.
 func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	k.work.begin()
 	if err := k.fetch(); err != nil {

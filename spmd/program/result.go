@@ -48,6 +48,11 @@ func (s *Statement) compute() error {
 	if err != nil {
 		return p.failed(s.breaks(t, err))
 	}
+	for _, x := range own {
+		if err := p.env.Fetch(x); err != nil {
+			return p.failed(s.breaks(t, err))
+		}
+	}
 	b := s.result(own)
 	if err := s.k.Complete(b); err != nil {
 		return p.failed(s.breaks(t, err))
