@@ -280,6 +280,7 @@ var gpuLines = append([]string{
 	"y(i) += A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
 	"a = A(i,j)*x(j); a: A:ds/ss/uq x:d",
 	"C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss/uq B:dd",
+	"C(i,k) = D(i,k)-A(i,j)*B(j,k); C:dd D:dd A:ds/ss B:dd",
 	"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:sss/dss/dds C:dd D:dd",
 	"A(i,j) = B(i,j,k)*c(k); A:dd/ds/ss B:sss/dss c:d",
 	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
