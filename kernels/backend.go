@@ -43,6 +43,8 @@ type Portable interface {
 // Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay between calls.
 type Keeper interface {
 	Backend
+	// Memory is that of the device, in bytes; 0 where it is not known.
+	Memory() int64
 	// Resident says that t's arrays do not change until Forget(t), but for those that leaves of this
 	// backend store to, which may be all of t where it is a leaf's result. t's memory is held meanwhile.
 	// A tensor that is named several times is forgotten as often.

@@ -185,6 +185,9 @@ func (b *Backend) prelude() (module, error) {
 	return m, nil
 }
 
+// Memory is that of the device, in bytes; 0 for an emulated one without a limit.
+func (b *Backend) Memory() int64 { return b.dev.describe().memory }
+
 // Resident says that no array of t changes until Forget(t), but for those that leaves of this backend
 // store to: from their first use on, they stay on the device, as far as its memory goes. Where t is the
 // result of a call, what the leaf makes stays there too. The memory of t is held meanwhile. A tensor

@@ -191,6 +191,14 @@ func (e *Env) Backend() (kernels.Backend, error) {
 	return b, nil
 }
 
+// DeviceMemory is what a device has on which this rank's leaves run; 0 where they run on CPUs, or it is not known.
+func (e *Env) DeviceMemory() (int64, error) {
+	if _, err := e.Backend(); err != nil || e.keeper == nil {
+		return 0, err
+	}
+	return e.keeper.Memory(), nil
+}
+
 // Keep has a tensor's arrays stay where leaves run, where that is memory of a device's own: until
 // Forget nobody changes them but leaves of this rank, which may store to all of them, as to a result's.
 // The memory is held meanwhile. Of a tensor that is kept already it does nothing.

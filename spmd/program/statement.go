@@ -215,6 +215,11 @@ func (s *Statement) try(sized bool) error {
 	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
 		return err // at every rank alike, before anything is done
 	}
+	if !s.loads {
+		if err := forecast.FitsDevice(s.k); err != nil {
+			return err
+		}
+	}
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
 	}

@@ -69,7 +69,10 @@ func (r *Job) plan() error {
 	}
 	defer r.noteDense()
 	r.noteIdle(r.spec.Blocks)
-	return r.fits()
+	if err := r.fits(); err != nil {
+		return err
+	}
+	return forecast.FitsDevice(r.Prepared)
 }
 
 // fits refuses a job that takes more memory than there is, by what its plan tells of that.
