@@ -71,6 +71,9 @@ func (s *leaf) request() codegen.Request {
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Network = k.o.Network
+		if at := k.Problem.Stored(); at >= 0 {
+			req.Chunked = k.Problem.Operands[at].Name
+		}
 	}
 	if req.Target == codegen.CUDA { // its arrays are not those of the old value
 		req.InPlace = ""
