@@ -133,6 +133,9 @@ func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 	t := w.all[0]
 	if !over && k.still() {
 		k.KeepIn(t, k.Memory(k.p.Result))
+		if !n.everywhere {
+			k.leave(t)
+		}
 	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil

@@ -100,6 +100,9 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	}
 	c := k.Comm.Uncounted()
 	for b := range plan.Block(o.Partition.Pieces()) {
+		if err := k.Fetch(own[b]); err != nil {
+			return err
+		}
 		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], o.Partition.Ranks(b), 0, k.Arena.Alloc)
 		if err != nil {
 			return err

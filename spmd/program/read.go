@@ -30,6 +30,9 @@ func (p *Program) held(name string) (*tensor, error) {
 		}
 	}
 	t.lent = true
+	if err := t.fetch(); err != nil {
+		return nil, p.failed(err)
+	}
 	return t, nil
 }
 

@@ -48,6 +48,11 @@ func (s *Statement) compute() error {
 	if err != nil {
 		return p.failed(s.breaks(t, err))
 	}
+	for _, x := range own {
+		if err := p.env.Fetch(x); err != nil {
+			return p.failed(s.breaks(t, err))
+		}
+	}
 	b := s.result(own)
 	if err := s.k.Complete(b); err != nil {
 		return p.failed(s.breaks(t, err))
@@ -275,6 +280,9 @@ func (p *Program) place(name string, loaded func(order int) (int, error), cut fu
 	part, err := cut(t.held.Blocks)
 	if err != nil {
 		return err
+	}
+	if err := t.fetch(); err != nil {
+		return p.failed(err)
 	}
 	h, err := p.moved(t, part)
 	if err != nil {
