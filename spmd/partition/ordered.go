@@ -42,6 +42,20 @@ func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
 
+// Guess locates an ordered axis, of a tensor of these sizes, as if its entries were spread evenly.
+func (a *Axis) Guess(dims []int64) {
+	of := make([]int64, len(a.Modes))
+	for k, m := range a.Modes {
+		of[k] = dims[m]
+	}
+	a.Keys, a.Guessed = a.Ordered.Even(of), true
+}
+
+// Guessed tells whether some pieces are known by a guess alone.
+func (p *Partition) Guessed() bool {
+	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Guessed || a.Image != nil && a.Image.Of.Guessed })
+}
+
 // Keys are those between which piece b lies along its ordered axis: its tuples begin at from, and
 // come before to; nil is open.
 func (p *Partition) Keys(b Piece) (from, to []int64) {
