@@ -37,6 +37,7 @@ type Statement struct {
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
 	replicated []bool          // operands of which every rank has the whole (exec.Rank.Replicas)
+	gathered   []bool          // those whose replica was gathered from the rows of the ranks, in memory of its own
 	kept       []bool          // operands of which the blocks stay where leaves run
 	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
 	moved      comm.Counters   // by loading operands that lie elsewhere (see loaded)
@@ -73,7 +74,8 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
 	}
 	n := len(problem.Operands)
-	k.replicated, k.kept, k.exec.Replicas, k.shown = make([]bool, n), make([]bool, n), make([]*tcs.Tensor, n), make([]*store.Blocks, n)
+	k.replicated, k.gathered, k.kept = make([]bool, n), make([]bool, n), make([]bool, n)
+	k.exec.Replicas, k.shown = make([]*tcs.Tensor, n), make([]*store.Blocks, n)
 	if o.Replicas && problem.Ranks > 1 {
 		k.SettleReplicas()
 	}

@@ -403,7 +403,7 @@ func (s *Statement) refresh() (again string, err error) {
 		if t.held == nil {
 			return r.name + " is another tensor", nil
 		}
-		if !sameStorage(t.held, s.reader.Sizes.Dims[r.operand], bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
+		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand], bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
 			return r.name + " is stored otherwise, or has other sizes", nil
 		}
 		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
