@@ -85,7 +85,7 @@ var words = map[string]bool{
 	"Work": true, "Ordered": true, "Rows": true, "Whole": true,
 	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
 	"TwoFinger": true, "Gallop": true, "Predicated": true, "OneBody": true, "Append": true, "Insert": true,
-	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "gemm": true,
+	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "Terms": true, "gemm": true,
 }
 
 // Words tells which arguments of a command are words of the language, whatever a variable is called.
