@@ -15,7 +15,7 @@ type Tile struct {
 func (o Tile) String() string { return fmt.Sprintf("tile(%s,%d)", o.Var, o.Width) }
 
 func (o Tile) follow(f *facts, v *Value) error {
-	x, found := f.rowTiles(v.Loops)
+	x, found, _ := f.rowTiles(v.Loops)
 	switch {
 	case o.Width < 2 || o.Width > 2*maxTile:
 		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
