@@ -247,3 +247,47 @@ func TestTileOfAddedRows(t *testing.T) {
 		}
 	}
 }
+
+// TestTilesOfFewTerms: rows that loops come to again and again are summed in tiles where several values go to a row each time, and
+// are added to as they lie where it is about one; rows that loops come to once have tiles either way. Each leaf is that of its
+// schedule.
+func TestTilesOfFewTerms(t *testing.T) {
+	for _, x := range []struct {
+		text   string
+		counts []int64
+		tiled  bool
+	}{
+		{"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss\nl=32", []int64{1000, 100000, 100100}, false},
+		{"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss\nl=32", []int64{1000, 100000, 149000}, false},
+		{"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss\nl=32", []int64{1000, 100000, 151000}, true},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sss\nl=32", []int64{1000, 1100, 1200}, true},
+		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32", []int64{1000000, 1000100}, true},
+	} {
+		r := large(t, x.text)
+		sparse := "B"
+		if len(x.counts) == 2 {
+			sparse = "A"
+		}
+		op := r.Tensors[sparse]
+		op.Counts, op.NNZ = x.counts, x.counts[len(x.counts)-1]
+		r.Tensors[sparse] = op
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := codegen.ScheduleText(lines)
+		if got := strings.Contains(said, "tile("); got != x.tiled {
+			t.Errorf("%s, counts %v: got\n%swant tiles: %v", x.text, x.counts, said, x.tiled)
+		}
+		u, err := codegen.Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Schedule = []string{said}
+		if v, err := codegen.Compile(r); err != nil {
+			t.Errorf("%s: %v, of\n%s", x.text, err, said)
+		} else if c.File(v.Func) != c.File(u.Func) {
+			t.Errorf("%s: another leaf is made by\n%s", x.text, said)
+		}
+	}
+}

@@ -44,6 +44,7 @@
 //	bitmap.go    marks, a bitmap,
 //	marks.go     marks alone, of which threads may set some each,
 //	placed.go    which have a place for each coordinate (box.go) and are read in order,
+//	terms.go     a list of all terms, which is sorted in the end,
 //	hash.go      a hash table,
 //	ordered.go   a list that is filled in order,
 //	rowlist.go   any of these over several variables, where its rows are found without a search,

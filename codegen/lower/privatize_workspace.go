@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// entries is what was added to a workspace, in no order: so many coordinates,
-// each once, the parts of those by number, and their sums.
+// entries is what was added to a workspace, in no order: so many coordinates, each once
+// but of a termSpace, the parts of those by number, and their sums.
 type entries struct {
 	n    ir.Expr
 	part func(m int, s ir.Expr) ir.Expr
@@ -28,6 +28,8 @@ func entriesOf(w workspace) entries {
 	case *hashSpace:
 		return keyed(w.n, w.keys, w.vals)
 	case *orderedSpace:
+		return keyed(w.n, w.keys, w.vals)
+	case *termSpace:
 		return keyed(w.n, w.keys, w.vals)
 	}
 	panic(fmt.Sprintf("BUG: lower: a schedule has a %T", w))

@@ -105,7 +105,7 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 		}
 		t := cin.Target(w.Producer)
 		switch kind := l.spec.Strategy.Spaces[t.Name].Kind; kind {
-		case strategy.HashTable, strategy.Marks, strategy.MarkedList, strategy.Bitmap, strategy.SortedList:
+		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap, strategy.SortedList:
 			if len(t.Vars) > 0 {
 				l.refuse(t.Vars[0], "the workspace %s would be kept as %s, which takes entries in turn and is sorted: on a GPU workspaces are arrays, which are filled everywhere or nowhere", t.Key(), kind)
 			}

@@ -43,6 +43,8 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 		w = l.newListSpace(t, s.Rows)
 	case strategy.HashTable:
 		w = l.newHashSpace(t, s.Rows)
+	case strategy.Terms:
+		w = l.newTermSpace(t, s.Rows)
 	default:
 		panic("BUG: lower: no workspace of kind " + s.Kind.String())
 	}

@@ -86,7 +86,7 @@ var words = map[string]bool{
 	"Work": true, "Ordered": true, "Rows": true, "Whole": true,
 	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
 	"TwoFinger": true, "Gallop": true, "Predicated": true, "OneBody": true, "Append": true, "Insert": true,
-	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true,
+	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "Terms": true,
 	strategy.BLAS: true, strategy.CuBLAS: true, strategy.CuSPARSE: true,
 }
 

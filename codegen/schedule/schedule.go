@@ -103,7 +103,7 @@ var commands = map[string]command{
 	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|OneBody)", 2, 2, mergeby, false},
 	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
 	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
-	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions)", 2, 2, workspace, true},
+	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions|Terms)", 2, 2, workspace, true},
 	"flatten":     {"flatten(i)", 1, 1, flatten, true},
 	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
 	"tile":        {"tile(i, N)", 2, 2, tile, true},

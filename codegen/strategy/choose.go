@@ -21,7 +21,7 @@ func Choose(p *Problem) *Value {
 		}
 	}
 	f.gemms(v)
-	if x, found := f.rowTiles(v.Loops); len(found) > 0 {
+	if x, found, pays := f.rowTiles(v.Loops); pays {
 		v.Row = f.row(x)
 		if v.Row.Width > 0 {
 			for _, n := range found {

@@ -15,7 +15,7 @@ type Tile struct {
 func (o Tile) String() string { return fmt.Sprintf("tile(%s,%d)", o.Var, o.Width) }
 
 func (o Tile) follow(f *facts, v *Value) error {
-	x, found := f.rowTiles(v.Loops)
+	x, found, _ := f.rowTiles(v.Loops)
 	switch {
 	case o.Width < 2 || o.Width > 2*maxTile:
 		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
@@ -229,6 +229,10 @@ func (o Workspace) follow(f *facts, v *Value) error {
 			}
 		case Positions:
 			s.Form, err = f.positional(w, t)
+		case Terms:
+			if _, ok := f.terms(producer, t); !ok {
+				err = fmt.Errorf("all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
+			}
 		}
 	})
 	if err != nil {

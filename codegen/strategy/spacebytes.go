@@ -91,6 +91,9 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := f.mostEntries(t, producer)
+	if s.Kind == Terms {
+		n, _ = f.terms(producer, t)
+	}
 	bytes := f.formBytes(t, s.Form, n)
 	if threaded(producer) && !s.shared() {
 		entry := float64(f.Compute.Size() + 8*int64(len(t.Vars)))
@@ -131,6 +134,8 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 		return grown(n, keys+value) + rows
 	case Positions:
 		return rounded(float64(form.Len) * value)
+	case Terms:
+		return grown(n, float64(16*len(t.Vars))+2*value+posBytes) + rounded(2*n*tupleBytes) + rows
 	}
 	slots := 2*max(2*n, firstSlots) + 1
 	return grown(n, float64(16*len(t.Vars))+2*value+2*posBytes) + rounded(slots*posBytes) + rounded(2*n*tupleBytes) + rows

@@ -146,9 +146,10 @@ const (
 	SortedList      // a list that is filled in order
 	Marks           // a place and a mark for every coordinate, of which most are used: threads may fill it
 	Positions       // a place for each position of an operand that a tile has
+	Terms           // a list of all values that are added, which is sorted and summed in the end
 )
 
-var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted", Marks: "Marks", Positions: "Positions"}
+var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"distaff/codegen/cin"
@@ -34,17 +35,61 @@ type tiles struct {
 	bound []string
 	found []int
 	cuts  map[int]Loop
+	pays  bool // for one of them at least
 }
 
-// rowTiles are the statements whose rows can be summed in tiles.
-func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int) {
+// tileTerms is how many values are summed into a row each time that a loop comes to it, on the average, from which
+// on tiles pay for rows that it comes to several times: a tile is set to 0 and added to the row each time, and of one
+// value neither saves anything.
+const tileTerms = 1.5
+
+// rowTiles are the statements whose rows can be summed in tiles, and whether that pays.
+func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int, pays bool) {
 	k := len(f.vars) - 1
 	if k < 0 || k <= f.deep {
-		return "", nil
+		return "", nil, false
 	}
 	t := &tiles{facts: f, v: f.vars[k], cuts: loops}
 	t.find(f.stmt, false)
-	return t.v, t.found
+	return t.v, t.found, t.pays
+}
+
+// worth tells whether to sum the rows of s in tiles pays. A row that no loop outside of s comes to again is stored
+// once, out of registers.
+func (t *tiles) worth(s cin.Stmt) bool {
+	again := slices.ContainsFunc(t.bound, func(v string) bool { return !slices.Contains(t.vars, v) })
+	return !again || t.each(s) >= tileTerms
+}
+
+// each is how many values are summed into a row each time that s is run, on the average: the entries below a position of
+// the levels that are bound, of the operand where these are the most. It is infinite where that is not known.
+func (t *tiles) each(s cin.Stmt) float64 {
+	most := 0.0
+	cin.Accesses(s, func(a *cin.Access) {
+		op := t.tensor(a.Name)
+		if op == nil || op.Format.AllDense() {
+			return
+		}
+		if op.Counts == nil {
+			most = math.Inf(1)
+			return
+		}
+		above, below := int64(1), int64(1)
+		for k, u := range op.levels(a) {
+			switch {
+			case u == t.v:
+			case slices.Contains(t.bound, u):
+				above, below = op.Counts[k], op.Counts[k]
+			default:
+				below = op.Counts[k]
+			}
+		}
+		most = max(most, float64(below)/float64(max(above, 1)))
+	})
+	if most == 0 {
+		return math.Inf(1) // dense operands alone
+	}
+	return most
 }
 
 // here tells whether s sums a row; serial says that its outermost loop runs in order,
@@ -122,6 +167,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 	}
 	if t.here(s, serial) {
 		t.found = append(t.found, t.numbers[s])
+		t.pays = t.pays || t.worth(s)
 		return
 	}
 	switch s := s.(type) {

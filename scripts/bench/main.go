@@ -3,13 +3,13 @@
 // (hand/kernels.c), and so on. Whatever is compared runs in turn on the same
 // tensors and threads, so that a ratio holds when the machine's speed drifts.
 //
-//	go run ./scripts/bench [-only leaves] [-lines spmv] [-scale 1] [-threads 1,2] [-rounds 3]
+//	go run ./scripts/bench [-only leaves] [-lines spmv] [-peers mkl] [-scale 1] [-threads 1,2] [-rounds 3]
 //
 // # Files
 //
 //	main.go         the command, and how it measures
 //	inputs.go       the inputs
-//	leaves.go       leaves against kernels by hand
+//	leaves.go       leaves against kernels by hand and other libraries
 //	predictions.go  what plans predict of leaves
 //	modes.go        every mode from one copy
 //	dense.go        dense contractions against OpenBLAS
@@ -24,6 +24,7 @@
 //	latency.go      small jobs
 //	programs.go     prepared statements
 //	alone.go        leaves called by a loop in C
+//	against.go      a leaf, a kernel by hand and libraries in turn
 //	peers.go        other libraries
 package main
 
@@ -52,7 +53,7 @@ type section struct {
 
 // sections in the order in which they run; a file for each.
 var sections = []section{
-	{"leaves", "leaves against kernels written by hand", leaves},
+	{"leaves", "leaves against kernels written by hand and against other libraries, of which the best has the line", leaves},
 	{"predictions", "what plans predict of leaves by the machine's model, against what they take at best", predictions},
 	{"modes", "every mode from one copy, against the mode of its storage order", modes},
 	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds", dense},
@@ -66,7 +67,6 @@ var sections = []section{
 	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},
 	{"latency", "the distaff command on a tiny statement", latency},
 	{"programs", "prepared statements against their leaves, and conjugate gradients against SciPy's", programs},
-	{"peers", "leaves against other libraries: the ratio is to the best", peers},
 }
 
 // bench is what the sections share.
@@ -77,6 +77,7 @@ type bench struct {
 	rounds  int     // turns of each side of a comparison
 	repeat  int     // timed runs a turn
 	lines   *regexp.Regexp
+	peers   *regexp.Regexp         // the libraries that leaves are compared with
 	tensors map[string]*tcs.Tensor // inputs made so far (inputs.go)
 	missed  int                    // figures over their limits
 }
@@ -108,8 +109,9 @@ func main() {
 	threads := flag.String("threads", fmt.Sprintf("1,%d", runtime.NumCPU()), "numbers of threads")
 	only := flag.String("only", "", "a regular expression of sections: "+names())
 	lines := flag.String("lines", "", "a regular expression of a section's lines")
+	peers := flag.String("peers", "", "a regular expression of the libraries that leaves are compared with; none: no library")
 	flag.Parse()
-	if err := run(b, *threads, *only, *lines); err != nil {
+	if err := run(b, *threads, *only, *lines, *peers); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -123,7 +125,7 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-func run(b *bench, threads, only, lines string) error {
+func run(b *bench, threads, only, lines, peers string) error {
 	for _, text := range strings.Split(threads, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -138,6 +140,9 @@ func run(b *bench, threads, only, lines string) error {
 		return err
 	}
 	if b.lines, err = regexp.Compile("(?i)" + lines); err != nil {
+		return err
+	}
+	if b.peers, err = regexp.Compile("(?i)^(" + peers + ")"); err != nil {
 		return err
 	}
 	some := false

@@ -53,16 +53,19 @@ func (b *bench) mode(name string, threads int, k, first kernel) error {
 // letters are the variables of a tensor's modes.
 var letters = []string{"i", "j", "k", "m", "n"}
 
-// mttkrp is the product of a tensor with a factor for each of its modes but one.
+// mttkrp is the product of a tensor with a factor for each of its modes but one, from the copy
+// stored in the order of its modes.
 func mttkrp(tensor string, mode int) kernel {
 	vars := letters[:len(inputs[tensor].dims)]
-	k := kernel{inputs: map[string]string{"A": tensor}}
+	k := kernel{name: fmt.Sprintf("MTTKRP 32 mode %d %s, one copy", mode, tensor), inputs: map[string]string{"A": tensor},
+		args: []string{"A"}, function: fmt.Sprintf("onecopy%d", mode), limit: 1.05, peer: 1}
 	k.stmt = fmt.Sprintf("Y(%s,l) = A(%s)", vars[mode], strings.Join(vars, ","))
 	for m, v := range vars {
 		if m != mode {
 			factor := string(rune('B' + m))
 			k.stmt += fmt.Sprintf("*%s(%s,l)", factor, v)
 			k.inputs[factor] = fmt.Sprintf("mat:%s:%d", tensor, m)
+			k.args = append(k.args, factor)
 		}
 	}
 	return k

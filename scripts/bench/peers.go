@@ -6,10 +6,10 @@ import (
 	"embed"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,99 +30,41 @@ type peer struct {
 	name   string
 	serial bool
 	free   bool                       // it has the threads that it takes by itself
-	does   map[string]bool            // functions of table()
+	does   []string                   // functions of table()
 	argv   func(threads int) []string // nil where the peer is not there
 	reason string                     // why not
 }
 
 // matrixKernels are those of the libraries of sparse matrices, with results
-// sorted; mttkrp that of the library of sparse tensors.
+// sorted; tensorKernels those of the libraries of sparse tensors.
 var (
-	matrixKernels = map[string]bool{"spmv": true, "spmm": true, "spadd": true, "spadd3": true, "spgemm": true}
-	tensorKernels = map[string]bool{"mttkrp": true}
+	matrixKernels = []string{"spmv", "spmm", "spadd", "spadd3", "spgemm"}
+	tensorKernels = []string{"mttkrp", "onecopy1", "onecopy2"}
 )
 
-// peers is the section of leaves against other libraries.
-func peers(b *bench) error {
-	dir, err := os.MkdirTemp("", "bench-peers-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	list := []*peer{eigen(dir), scipy(dir), petsc(dir), splatt(dir)}
-	names := ""
-	for _, p := range list {
+// libraries are the peers of leaves that -peers names; those that are not there it says.
+func (b *bench) libraries(dir string) []*peer {
+	var list []*peer
+	for _, make := range []func(string) *peer{eigen, scipy, petsc, graphblas, mkl, splatt, alto} {
+		p := make(dir)
+		if !b.peers.MatchString(p.name) {
+			continue
+		}
 		if p.argv == nil {
 			b.printf("%s is left out: %s\n", p.name, p.reason)
-		}
-		names += fmt.Sprintf(" %12s", p.name+" ms")
-	}
-	b.printf("%-22s %8s %12s%s %7s %6s\n", "kernel", "threads", "distaff ms", names, "ratio", "limit")
-	for _, k := range table() {
-		if !matrixKernels[k.function] && !tensorKernels[k.function] || !b.wants(k.name) {
 			continue
 		}
-		files, err := b.dumpAll(dir, k)
-		if err != nil {
-			return err
-		}
-		for _, n := range b.threads {
-			if err := b.againstPeers(k, n, list, files); err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
-		}
-		for _, f := range files {
-			os.Remove(f)
-		}
+		list = append(list, p)
 	}
-	return nil
+	return list
 }
 
-// againstPeers prints the line of one kernel: the ratio is to the best peer.
-func (b *bench) againstPeers(k kernel, threads int, list []*peer, files []string) error {
-	var ours []float64
-	theirs := make([][]float64, len(list))
-	for range b.rounds {
-		x, result, err := b.ours(k, threads)
-		if err != nil {
-			return err
-		}
-		mine := total(result)
-		result.Close()
-		ours = append(ours, x...)
-		for i, p := range list {
-			if p.argv == nil || !p.does[k.function] || p.serial && threads > 1 {
-				continue
-			}
-			times, sum, err := p.run(peerFunction(k), threads, b.repeat, files)
-			if err != nil {
-				return err
-			}
-			if math.Abs(sum-mine) > 1e-6*math.Abs(mine) {
-				return fmt.Errorf("%s: the result's sum is %v, ours %v", p.name, sum, mine)
-			}
-			theirs[i] = append(theirs[i], times...)
-		}
-	}
-	best, cells := math.Inf(1), ""
-	for _, t := range theirs {
-		if len(t) == 0 {
-			cells += fmt.Sprintf(" %12s", "-")
-			continue
-		}
-		best = min(best, median(t))
-		cells += fmt.Sprintf(" %12.2f", 1e3*median(t))
-	}
-	if math.IsInf(best, 1) {
-		b.printf("%-22s %8d %12.2f%s %7s %6.2f\n", k.name, threads, 1e3*median(ours), cells, "-", 1.0)
-		return nil
-	}
-	ratio := median(ours) / best
-	b.printf("%-22s %8d %12.2f%s %7.2f %6.2f%s\n", k.name, threads, 1e3*median(ours), cells, ratio, 1.0, b.over(ratio > 1))
-	return nil
+// runs tells whether a peer has a kernel for that many threads.
+func (p *peer) runs(k kernel, threads int) bool {
+	return slices.Contains(p.does, k.function) && !(p.serial && threads > 1)
 }
 
-// peerFunction names a kernel to a peer's program: of MTTKRP it says the mode
+// peerFunction names a kernel to a peer's program: MTTKRP's ends with the mode
 // that is left, of those of A(i,j,k).
 func peerFunction(k kernel) string {
 	if k.function != "mttkrp" {
@@ -136,7 +78,8 @@ func (p *peer) run(function string, threads, repeat int, files []string) ([]floa
 	argv := append(p.argv(threads), function, strconv.Itoa(threads), strconv.Itoa(repeat))
 	argv = append(argv, files...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"GLIBC_TUNABLES=glibc.malloc.hugetlb=1") // huge pages, as ours have
 	if !p.free {
 		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS="+strconv.Itoa(threads), "OPENBLAS_NUM_THREADS=1")
 	}
@@ -160,7 +103,7 @@ func (p *peer) run(function string, threads, repeat int, files []string) ([]floa
 	return x[:repeat], x[repeat], nil
 }
 
-// source writes a program of peers/ to dir, and is its path there.
+// source writes a file of peers/ to dir, and is its path there.
 func source(dir, name string) (string, error) {
 	text, err := peerSources.ReadFile("peers/" + name)
 	if err != nil {
@@ -173,6 +116,9 @@ func source(dir, name string) (string, error) {
 // compiled makes p the program that compiling a source gives.
 func (p *peer) compiled(dir, name string, argv ...string) *peer {
 	src, err := source(dir, name)
+	if err == nil {
+		_, err = source(dir, "files.h")
+	}
 	if err != nil {
 		p.reason = err.Error()
 		return p
@@ -180,12 +126,22 @@ func (p *peer) compiled(dir, name string, argv ...string) *peer {
 	exe := filepath.Join(dir, p.name)
 	args := append([]string{"-O3", "-march=native", "-DNDEBUG", "-o", exe, src}, argv[1:]...)
 	if out, err := exec.Command(argv[0], args...).CombinedOutput(); err != nil {
-		line, _, _ := strings.Cut(string(out), "\n")
-		p.reason = fmt.Sprintf("%s: %v: %s", argv[0], err, line)
+		p.reason = fmt.Sprintf("%s: %v: %s", argv[0], err, firstError(string(out)))
 		return p
 	}
 	p.argv = func(int) []string { return []string{exe} }
 	return p
+}
+
+// firstError is the first line of a compiler's words that has an error, or the first of all.
+func firstError(words string) string {
+	for line := range strings.Lines(words) {
+		if strings.Contains(line, "error") {
+			return strings.TrimSpace(line)
+		}
+	}
+	line, _, _ := strings.Cut(words, "\n")
+	return line
 }
 
 func eigen(dir string) *peer {
@@ -228,7 +184,7 @@ func petsc(dir string) *peer {
 // scalapack multiplies by the OpenBLAS that leaves load: its library stands before the one that
 // Debian's ScaLAPACK is linked with.
 func scalapack(dir string) *peer {
-	p := &peer{name: "scalapack", does: map[string]bool{"gemm": true}}
+	p := &peer{name: "scalapack", does: []string{"gemm"}}
 	found, _ := filepath.Glob("/usr/lib/*/libscalapack-openmpi.so")
 	if len(found) == 0 {
 		p.reason = "no libscalapack-openmpi.so (scripts/install-peers.sh)"
@@ -253,6 +209,42 @@ func (p *peer) launched(dir, name string, flags ...string) *peer {
 	return p
 }
 
+func graphblas(dir string) *peer {
+	p := &peer{name: "graphblas", does: append([]string{"sddmm"}, matrixKernels...)}
+	for _, include := range []string{"/usr/include", "/usr/include/suitesparse"} {
+		if _, err := os.Stat(filepath.Join(include, "GraphBLAS.h")); err == nil {
+			return p.compiled(dir, "graphblas.c", "gcc", "-fopenmp", "-I"+include, "-lgraphblas", "-lm")
+		}
+	}
+	p.reason = "no GraphBLAS.h (scripts/install-peers.sh)"
+	return p
+}
+
+// mkl is looked for where MKLROOT says, as Intel's own scripts set it, and where install-peers.sh puts it.
+func mkl(dir string) *peer {
+	p := &peer{name: "mkl", does: matrixKernels}
+	homes := []string{os.Getenv("MKLROOT")}
+	if cache, err := os.UserCacheDir(); err == nil {
+		homes = append(homes, filepath.Join(cache, "distaff-peers", "mkl"))
+	}
+	for _, home := range homes {
+		for _, lib := range []string{"lib", "lib/intel64", "local/lib"} {
+			lib = filepath.Join(home, lib)
+			found, _ := filepath.Glob(filepath.Join(lib, "libmkl_rt.so*"))
+			if home == "" || len(found) == 0 {
+				continue
+			}
+			include := filepath.Join(home, "include")
+			if strings.HasSuffix(lib, "local/lib") {
+				include = filepath.Join(home, "local", "include")
+			}
+			return p.compiled(dir, "mkl.c", "gcc", "-I"+include, found[0], "-Wl,-rpath,"+lib)
+		}
+	}
+	p.reason = "MKLROOT has no libmkl_rt.so (scripts/install-peers.sh)"
+	return p
+}
+
 // splatt is in no Debian release: SPLATT_DIR says where its include/ and lib/ are,
 // built with 32-bit indices and installed by its own Makefile.
 func splatt(dir string) *peer {
@@ -263,6 +255,18 @@ func splatt(dir string) *peer {
 		return p
 	}
 	return p.compiled(dir, "splatt.c", "gcc", "-fopenmp", "-I"+filepath.Join(home, "include"), "-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
+}
+
+// alto is in no Debian release either: ALTO_DIR says where its source is, whose headers are all of it
+// that an MTTKRP takes.
+func alto(dir string) *peer {
+	p := &peer{name: "alto", does: tensorKernels}
+	home := os.Getenv("ALTO_DIR")
+	if home == "" {
+		p.reason = "ALTO_DIR is not set"
+		return p
+	}
+	return p.compiled(dir, "alto.cpp", "g++", "-std=c++17", "-fopenmp", "-I"+filepath.Join(home, "include"), "-D_GLIBCXX_PARALLEL")
 }
 
 // dumpAll writes a kernel's operands to files in dir, in the order of its

@@ -1,5 +1,5 @@
 // Command pictures draws docs/pictures: the way of a statement through the house,
-// the first table of docs/benchmarks.md as bars, and by distaff spy where the entries of real inputs lie.
+// the tables of leaves in docs/benchmarks.md as bars, and by distaff spy where the entries of real inputs lie.
 //
 //	go run ./scripts/pictures
 package main
@@ -22,14 +22,14 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	lines, err := firstTable(string(table))
+	runs, err := tables(string(table))
 	if err != nil {
 		fail(err)
 	}
 	if err := os.WriteFile(filepath.Join("docs", "pictures", "way.svg"), way(), 0o644); err != nil {
 		fail(err)
 	}
-	if err := speed(lines, filepath.Join("docs", "pictures", "speed.svg")); err != nil {
+	if err := speed(runs, filepath.Join("docs", "pictures", "speed.svg")); err != nil {
 		fail(err)
 	}
 	for file, picture := range spied {

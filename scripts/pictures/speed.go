@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"image/color"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -10,63 +11,147 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// line is a row of a table of `make bench`.
+// line is a row of the table of leaves of `make bench`: best times in milliseconds.
 type line struct {
-	kernel  string
-	threads int
-	ratio   float64 // Distaff's time over that of the kernel by hand
+	kernel             string
+	threads            int
+	ours, byHand, peer float64
+	name               string // of the peer; empty where no library has the kernel
 }
 
-var row = regexp.MustCompile(`^(\S.*\S) +(\d+) +[\d.]+ +[\d.]+ +([\d.]+) +[\d.]+`)
-
-// firstTable reads the first table of kernels in a page.
-func firstTable(text string) ([]line, error) {
-	_, rest, ok := strings.Cut(text, "\nkernel ")
-	if !ok {
-		return nil, errors.New("docs/benchmarks.md has no table of kernels")
+// against is the time that a line's bar is drawn against: that of the peer, else that of the kernel
+// by hand.
+func (l line) against() float64 {
+	if l.name == "" {
+		return l.byHand
 	}
-	table, _, _ := strings.Cut(rest, "```")
-	var list []line
-	for text := range strings.Lines(table) {
-		m := row.FindStringSubmatch(strings.TrimSpace(text))
-		if m == nil {
-			continue
+	return l.peer
+}
+
+// run is the table of a processor.
+type run struct {
+	processor string
+	lines     []line
+}
+
+var (
+	heading = regexp.MustCompile(`(?m)^### (.+)$`)
+	row     = regexp.MustCompile(`^(\S.*?\S) +(\d+) +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S+) +([\d.]+|-) +(?:[\d.]+|-) +[\d.]+ +(?:[\d.]+|-)`)
+)
+
+// tables reads the tables of leaves in a page: each stands in a section whose heading is the
+// processor's name.
+func tables(text string) ([]run, error) {
+	var list []run
+	heads := heading.FindAllStringSubmatchIndex(text, -1)
+	for k, h := range heads {
+		end := len(text)
+		if k+1 < len(heads) {
+			end = heads[k+1][0]
 		}
-		threads, err1 := strconv.Atoi(m[2])
-		ratio, err2 := strconv.ParseFloat(m[3], 64)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, err
+		r := run{processor: text[h[2]:h[3]]}
+		for each := range strings.Lines(text[h[1]:end]) {
+			l, ok, err := lineOf(strings.TrimSpace(each))
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				r.lines = append(r.lines, l)
+			}
 		}
-		list = append(list, line{m[1], threads, ratio})
+		if len(r.lines) > 0 {
+			list = append(list, r)
+		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New("the table of kernels in docs/benchmarks.md is empty")
+		return nil, errors.New("docs/benchmarks.md has no table of leaves")
 	}
 	return list, nil
 }
 
-// speed draws how many times as fast as the kernels by hand the leaves are.
-func speed(lines []line, file string) error {
-	p := plot.New()
-	p.Title.Text = "Speed against the same kernel written by hand (1: as fast)"
-	p.X.Label.Text = "times as fast"
+// lineOf reads a row, if the text is one.
+func lineOf(text string) (l line, ok bool, err error) {
+	m := row.FindStringSubmatch(text)
+	if m == nil {
+		return l, false, nil
+	}
+	l = line{kernel: m[1]}
+	var errs [4]error
+	l.threads, errs[0] = strconv.Atoi(m[2])
+	l.ours, errs[1] = strconv.ParseFloat(m[3], 64)
+	l.byHand, errs[2] = strconv.ParseFloat(m[4], 64)
+	if m[5] != "-" {
+		l.name = m[5]
+		l.peer, errs[3] = strconv.ParseFloat(m[6], 64)
+	}
+	return l, true, errors.Join(errs[:]...)
+}
+
+// marks are strokes across bars: values at rows, offset as bars are.
+type marks struct {
+	at     map[int]float64 // row -> value
+	offset vg.Length
+	width  vg.Length
+}
+
+func (m marks) style() draw.LineStyle {
+	return draw.LineStyle{Color: color.Black, Width: vg.Points(1.2)}
+}
+
+// Plot draws the strokes.
+func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for k, v := range m.at {
+		at := y(float64(k)) + m.offset
+		c.StrokeLine2(m.style(), x(v), at-m.width/2, x(v), at+m.width/2)
+	}
+}
+
+// Thumbnail draws a stroke for the legend.
+func (m marks) Thumbnail(c *draw.Canvas) {
+	mid := (c.Min.X + c.Max.X) / 2
+	c.StrokeLine2(m.style(), mid, c.Min.Y, mid, c.Max.Y)
+}
+
+// label names a kernel with the libraries that its bars are drawn against.
+func label(lines []line, kernel string) string {
 	var names []string
-	most := 0
 	for _, l := range lines {
-		if len(names) == 0 || names[len(names)-1] != l.kernel {
-			names = append(names, l.kernel)
+		name := l.name
+		if name == "" {
+			name = "by hand"
+		}
+		if l.kernel == kernel && (len(names) == 0 || names[len(names)-1] != name) {
+			names = append(names, name)
+		}
+	}
+	return kernel + " (" + strings.Join(names, ", ") + ")"
+}
+
+// panel draws how many times as fast as the best library the leaves are on a processor, and the
+// kernels by hand.
+func panel(r run) (*plot.Plot, int, error) {
+	p := plot.New()
+	p.Title.Text = r.processor
+	p.Title.TextStyle.Font.Size = vg.Points(10)
+	p.X.Label.Text = "times as fast as the best library (in brackets)"
+	var kernels []string
+	most := 0
+	for _, l := range r.lines {
+		if len(kernels) == 0 || kernels[len(kernels)-1] != l.kernel {
+			kernels = append(kernels, l.kernel)
 		}
 		most = max(most, l.threads)
 	}
 	// The first kernel of the table stands on top.
-	for k, n := 0, len(names); k < n/2; k++ {
-		names[k], names[n-1-k] = names[n-1-k], names[k]
-	}
-	at := map[string]int{}
-	for k, name := range names {
-		at[name] = k
+	at, names := map[string]int{}, make([]string, len(kernels))
+	for k, kernel := range kernels {
+		at[kernel] = len(kernels) - 1 - k
+		names[at[kernel]] = label(r.lines, kernel)
 	}
 	const width = 5 * vg.Length(1)
 	for _, series := range []struct {
@@ -75,23 +160,28 @@ func speed(lines []line, file string) error {
 		color   color.RGBA
 		offset  vg.Length
 	}{{1, "1 thread", color.RGBA{0x4c, 0x78, 0xa8, 0xff}, width / 2}, {most, "all threads", color.RGBA{0xf5, 0x8a, 0x3c, 0xff}, -width / 2}} {
-		values := make(plotter.Values, len(names))
-		for _, l := range lines {
-			if l.threads == series.threads && l.ratio > 0 {
-				values[at[l.kernel]] = 1 / l.ratio
+		values, byHand := make(plotter.Values, len(kernels)), map[int]float64{}
+		for _, l := range r.lines {
+			if l.threads == series.threads && l.ours > 0 && l.byHand > 0 {
+				values[at[l.kernel]] = l.against() / l.ours
+				byHand[at[l.kernel]] = l.against() / l.byHand
 			}
 		}
 		bars, err := plotter.NewBarChart(values, width)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		bars.Horizontal, bars.Color, bars.Offset, bars.LineStyle.Width = true, series.color, series.offset, 0
-		p.Add(bars)
+		strokes := marks{byHand, series.offset, width}
+		p.Add(bars, strokes)
 		p.Legend.Add(series.label, bars)
+		if series.threads == most {
+			p.Legend.Add("by hand in C", strokes)
+		}
 	}
-	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.7}, {X: 1, Y: float64(len(names)) - 0.3}})
+	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.7}, {X: 1, Y: float64(len(kernels)) - 0.3}})
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	one.Color, one.Dashes = color.Gray{0x60}, []vg.Length{vg.Points(3), vg.Points(3)}
 	p.Add(one)
@@ -102,5 +192,29 @@ func speed(lines []line, file string) error {
 	p.Legend.Top = false
 	p.Legend.XOffs = -vg.Points(4)
 	p.Legend.YOffs = vg.Points(4)
-	return p.Save(7*vg.Inch, vg.Length(len(names))*vg.Points(14)+vg.Points(70), file)
+	return p, len(kernels), nil
+}
+
+// speed draws a panel for each processor that was measured, beside one another.
+func speed(runs []run, file string) error {
+	plots := [][]*plot.Plot{make([]*plot.Plot, len(runs))}
+	rows := 0
+	for k, r := range runs {
+		p, n, err := panel(r)
+		if err != nil {
+			return err
+		}
+		plots[0][k], rows = p, max(rows, n)
+	}
+	image := vgsvg.New(vg.Length(len(runs))*7*vg.Inch, vg.Length(rows)*vg.Points(14)+vg.Points(70))
+	tiles := draw.Tiles{Rows: 1, Cols: len(runs)}
+	for k, c := range plot.Align(plots, tiles, draw.New(image))[0] {
+		plots[0][k].Draw(c)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = image.WriteTo(f)
+	return errors.Join(err, f.Close())
 }

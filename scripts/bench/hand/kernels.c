@@ -379,3 +379,71 @@ int mttkrp(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     }
     return 0;
 }
+
+/* Sums rows of 32 columns from the copies that chunks have of a result. */
+static void sum_copies(double *a, double *const *copies, int chunks, int64_t n, int threads)
+{
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t p = 0; p < n; p++) {
+        double s = 0;
+        for (int c = 0; c < chunks; c++) s += copies[c][p];
+        a[p] = s;
+    }
+}
+
+/* A(j,l) = B(i,j,k) * C(i,l) * D(k,l) for mode 1, A(k,l) = B(i,j,k) * C(i,l) * D(j,l) for
+ * mode 2, from B stored by i, j, k: each thread adds to a copy of the result. */
+static int onecopy(dst_tensor **t, dst_env *env, int mode)
+{
+    const dst_tensor *B = t[1];
+    const int64_t n = B->levels[0].crd.len, places = t[0]->vals.len;
+    const I *c0 = CRD(B, 0), *p1 = POS(B, 1), *c1 = CRD(B, 1), *p2 = POS(B, 2), *c2 = CRD(B, 2);
+    const double *b = VAL(B), *f1 = VAL(t[2]), *f2 = VAL(t[3]);
+    double *a = VAL(t[0]), *copies[1024];
+    const int chunks = env->threads; /* one copy a thread */
+    EACH(c) {
+        int64_t lo, hi;
+        cut(p1, n, c, chunks, &lo, &hi);
+        double *to = copies[c] = chunks == 1 ? a : malloc(places * sizeof *a);
+        memset(to, 0, places * sizeof *a);
+        for (int64_t i = lo; i < hi; i++) {
+            const double *row0 = f1 + (int64_t)c0[i] * K;
+            for (I p = p1[i]; p < p1[i + 1]; p++) {
+                if (mode == 1) {
+                    double w[K] = {0};
+                    for (I q = p2[p]; q < p2[p + 1]; q++) {
+                        const double *row = f2 + (int64_t)c2[q] * K;
+                        for (int k = 0; k < K; k++) w[k] += b[q] * row[k];
+                    }
+                    double *out = to + (int64_t)c1[p] * K;
+                    for (int k = 0; k < K; k++) out[k] += w[k] * row0[k];
+                } else {
+                    const double *row = f2 + (int64_t)c1[p] * K;
+                    double w[K];
+                    for (int k = 0; k < K; k++) w[k] = row0[k] * row[k];
+                    for (I q = p2[p]; q < p2[p + 1]; q++) {
+                        double *out = to + (int64_t)c2[q] * K;
+                        for (int k = 0; k < K; k++) out[k] += b[q] * w[k];
+                    }
+                }
+            }
+        }
+    }
+    if (chunks > 1) {
+        sum_copies(a, copies, chunks, places, env->threads);
+        for (int c = 0; c < chunks; c++) free(copies[c]);
+    }
+    return 0;
+}
+
+int onecopy1(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
+{
+    (void)bounds;
+    return onecopy(t, env, 1);
+}
+
+int onecopy2(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
+{
+    (void)bounds;
+    return onecopy(t, env, 2);
+}
