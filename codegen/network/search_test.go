@@ -277,6 +277,41 @@ func TestRunningExample(t *testing.T) {
 	}
 }
 
+// TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in whichever loops its intermediates
+// are made; so does a search in trees alone, which is what a beam does.
+func TestTreeOfPlan(t *testing.T) {
+	nested := 0
+	for k := range uint64(1000) {
+		p := randomProblem(rand.New(rand.NewPCG(11, k)), 4, "ijklm", "dss")
+		p.Keep = k%2 == 0
+		q := Search(p)
+		if q == nil || q.Whole() {
+			continue
+		}
+		text, inner := p.treeOf(q.Root), false
+		if strings.Contains(text, "sum(") {
+			continue // a tree has no words for a sum of one factor
+		}
+		q.Root.Each(func(c *Contraction) {
+			inner = inner || c != q.Root && len(c.Items) > 0 && slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Part != nil })
+		})
+		if inner {
+			nested++
+		}
+		var err error
+		if p.Tree, err = ParseTree(text); err != nil {
+			t.Fatalf("case %d: %v", k, err)
+		}
+		p.Tree.Bind(p.Factors)
+		if asked := Search(p); asked == nil || asked.Cost > q.Cost*sameCost {
+			t.Errorf("case %d: %s costs %g, and asked for %+v", k, text, q.Cost, asked)
+		}
+	}
+	if nested < 10 {
+		t.Errorf("%d plans make an intermediate inside of the loops of another", nested)
+	}
+}
+
 // TestTrees: what is no tree is refused at its place.
 func TestTrees(t *testing.T) {
 	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (", "A": "want a *", "A*": "got the end", "(A*B": "want a * or a )", "A*B)": "got ), want a * or the end", "A+B": "got +"} {
