@@ -151,12 +151,12 @@ func TestExhaustive(t *testing.T) {
 			tensors, vars = 3+r.IntN(2), "ijklm"[:4+r.IntN(2)]
 		}
 		among := [...]string{"dss", "s"}[k/2%2]
-		if k%5 == 0 {
+		if k%4 == 0 {
 			among = "d"
 		}
 		p := randomProblem(r, tensors, vars, among)
 		p.Keep = k%2 == 0
-		if k%5 == 0 {
+		if k%4 == 0 {
 			p.Gemm = func(rows, cols, terms float64) float64 { return rows * cols * terms / 100 }
 			for f := range p.Factors {
 				p.Factors[f].Matrix = true
