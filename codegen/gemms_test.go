@@ -20,7 +20,7 @@ func TestNetworkGemm(t *testing.T) {
 		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(k,l) += C(i,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * D(j,l))))))", 2}, // on one thread, and on threads that have parts of k
 		{"A(i,l)=-B(i,j)*C(j,k)*D(k,l)*2", "where(forall(k, forall(i, forall(l, A(i,l) += -(2 * w(k,i) * D(k,l))))), forall(j, forall(k, forall(i, w(k,i) += B(i,j) * C(j,k)))))", 2},
 		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sdd\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
-		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\ni=32\nj=32\nl=512", "where(forall(i, forall(j, forall(k, forall(l, A(k,l) += B(i,j,k) * w(i,j,l))))), forall(i, CPUThread, forall(j, forall(l, w(i,j,l) += C(i,l) * D(j,l)))))", 1},
+		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\ni=32\nj=32\nk=1024\nl=512", "where(forall(i, forall(j, forall(k, forall(l, A(k,l) += B(i,j,k) * w(i,j,l))))), forall(i, CPUThread, forall(j, forall(l, w(i,j,l) += C(i,l) * D(j,l)))))", 1},
 		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nl=8", "", 0}, // too narrow for products of matrices
 		{"A(i,l)=B(i,j)*C(j,k)*D(k,l)\nB:ds", "", -1}, // no product of two dense matrices has B
 	} {

@@ -29,8 +29,8 @@ const gain, scalarGain = 0.8, 0.95
 // on one thread, which the others wait for.
 const serialLoss = 16
 
-// serialGain is what is left at most of the cost of one nest where such an intermediate is made by default: it is large, and what reading it
-// costs beside a factor that stays in a cache is not known as well, unless a product of matrices does.
+// serialGain is what is left at most of the cost of one nest where such an intermediate is made by default, unless a product of matrices
+// makes the result of it: it is large, and threads share the caches and the memory that it is read from.
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
@@ -62,7 +62,7 @@ func (c *compilation) network() error {
 			fits = true
 			asked := tree != nil || way == network.Pairwise
 			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() {
-				plan = insideOf(x.problem, plan)
+				plan = x.insideOf(plan)
 			}
 			c.prefer(x, plan, asked)
 		}
@@ -224,24 +224,29 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
 // insideOf is the plan of least cost that makes no intermediate outside of all loops, where that costs less than
-// one that does.
-func insideOf(p *network.Problem, outside *network.Plan) *network.Plan {
-	q := *p
+// one that does, or this one does not pay.
+func (x *contracted) insideOf(outside *network.Plan) *network.Plan {
+	q := *x.problem
 	q.Inside = true
-	if plan := network.Search(&q); plan != nil && parallelCost(plan) <= parallelCost(outside) {
+	if plan := network.Search(&q); plan != nil && (!x.pays(outside) || parallelCost(plan) <= parallelCost(outside)) {
 		return plan
 	}
 	return outside
 }
 
+// pays tells whether a plan costs so much less than one nest of loops that it is taken by default.
+func (x *contracted) pays(plan *network.Plan) bool {
+	cost := parallelCost(plan)
+	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {
+		return false
+	}
+	return cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost
+}
+
 // prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it
 // takes the loops and conversions.
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
-	pays := parallelCost(plan) <= gain*x.direct.Cost || plan.Order() == 0 && parallelCost(plan) <= scalarGain*x.direct.Cost
-	if plan.Serial > 0 && !plan.Root.IsGemm() && parallelCost(plan) > serialGain*x.direct.Cost {
-		pays = false
-	}
-	if plan.Whole() || !asked && !pays {
+	if plan.Whole() || !asked && !x.pays(plan) {
 		return
 	}
 	if x.plan = plan; len(c.normal.Terms) == 1 {

@@ -63,7 +63,7 @@ func TestNetworkTrees(t *testing.T) {
 		{twice, "(((A)*A))*C", "tree   (A * A) * C\n"},
 		{twice, "A*A*C", "tree   A * A * C\n"},
 		{twice + "-s=temporaries(R)\n", "(A*A)*C", "tree   (A * A) * C\n"},
-		{"R(i,l)=A(i,j)*B(j,k)*C(k,l)\nA:ds\nB:ds:1,0\nC:ds\n", "A*(B*C)", "converts B\n"},
+		{"R(i,l)=A(i,j)*B(j,k)*C(k,l)\nA:ds\nB:ds:1,0\nC:ds\n", "(A*B)*C", "converts B\n"},
 	} {
 		r := goldenRequest(t, x.request)
 		r.Network = x.tree

@@ -14,7 +14,7 @@ import (
 // and what only copies one, does not.
 func TestNetworkThreads(t *testing.T) {
 	for _, c := range []struct{ request, network, want string }{
-		{"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:sss", "(B*D)*C",
+		{"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:sss\nl=16\nm=16", "(B*D)*C",
 			"forall(i, CPUThread, forall(j, where(forall(l, forall(m, A(i,l,m) += C(j,l) * w(m))), forall(k, forall(m, w(m) += B(i,j,k) * D(k,m))))))"},
 		{"A(i,j)=B(k,i)*C(k,j)\nA:ss\nB:ss\nC:ss", "", "where(forall(i, forall(j, A(i,j) = w(i,j))), forall(k, forall(i, forall(j, w(i,j) += B(k,i) * C(k,j)))))"},
 	} {

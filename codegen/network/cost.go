@@ -4,9 +4,9 @@ import "distaff/codegen/strategy"
 
 // Costs are in multiply-adds of a scalar loop.
 const (
-	laneCost  = 0.25 // of one in the lanes of a loop along contiguous memory
-	mergeCost = 1.5  // of a step in a list, where several are walked together
-	byteCost  = 1. / 64
+	laneCost  = 0.25    // of one in the lanes of a loop along contiguous memory
+	byteCost  = 1. / 64 // of a byte that is read
+	mergeCost = 1.5     // of a step in a list, where several are walked together
 	// A coordinate and a value that is read take about so many bytes.
 	crdBytes, valueBytes = 4, 8
 	// clearCost is that of setting a place of an array to 0.
@@ -129,11 +129,11 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 	return true
 }
 
-// loop is what a loop does in all: steps, of which some are in lanes or through several lists,
-// in multiply-adds, and bytes that it reads.
-type loop struct{ steps, bytes float64 }
+// loop is what a loop does in all: steps, of which some are in lanes or through several lists, and what it takes to bring
+// near what they read, both in multiply-adds, and the bytes that they read.
+type loop struct{ steps, moved, bytes float64 }
 
-func (l loop) cost() float64 { return l.steps + l.bytes*byteCost }
+func (l loop) cost() float64 { return l.steps + l.moved + l.bytes*byteCost }
 
 // loopOver is the loop over v inside of loops over bound, of items that with the result have
 // vars: the innermost where these are then all bound.
@@ -161,6 +161,10 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 			outer = 1
 		}
 	}
+	moved := m.moved(items, bound, v, n)
+	if m.isAll(items) {
+		moved += m.written(bound, v, n)
+	}
 	switch {
 	case walked == 0:
 		n = before * m.size[v]
@@ -168,7 +172,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		n = max(n, steps) * mergeCost
 	}
 	if inside != vars {
-		return loop{n, bytes}
+		return loop{n, moved, bytes}
 	}
 	if !m.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
@@ -180,7 +184,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if walked == 0 && lanes {
 		n *= laneCost
 	}
-	return loop{n, bytes}
+	return loop{n, moved, bytes}
 }
 
 // keeps tells whether what items are contracted to has the variable.
@@ -249,7 +253,8 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 		share*orderCost[k]*m.places(m.open(factors))*m.filled(factors, m.open(factors))
 	switch k {
 	case Array:
-		cost += uses * m.places(rest) * clearCost
+		bytes := m.places(rest) * valueBytes
+		cost += uses * (m.places(rest)*clearCost + bring(bytes, 0, bytes))
 	case Lists:
 		cost += m.places(rest)*clearCost + uses*rowCost*m.rows(rest) // places are cleared once
 	}

@@ -30,6 +30,7 @@
 //	problem.go  what is to be multiplied, and the ways that may be asked for
 //	density.go  how many coordinates factors and intermediates have, from statistics
 //	cost.go     what loops and intermediates cost
+//	moved.go    what it costs to bring near what loops read
 //	gemm.go     the innermost loops of a contraction as a product of dense matrices
 //	search.go   the search
 //	beam.go     trees of products that are too large for it

@@ -101,19 +101,16 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.iterations(x.items, x.bound) * each
 }
 
-// What a place of a matrix costs: of one in a cache or in memory; on top, of one that is packed before it is multiplied, and of
-// one that has no neighbour in memory.
+// What a place of a matrix costs in a cache; on top, of one that is packed before it is multiplied, and of one that has no
+// neighbour in memory.
 const (
-	nearPlace, farPlace    = 0.25, 1
+	nearPlace              = 0.25
 	packedPlace, lonePlace = 2, 6
 )
 
 // placeCost is what each place of a matrix costs, of a tensor with so stored variables, of which it is over some.
 func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
-	cost := nearPlace
-	if m.places(over)*valueBytes > cacheBytes {
-		cost = farPlace
-	}
+	cost := nearPlace + bring(m.places(over)*valueBytes, 0, valueBytes)
 	if stored == nil {
 		return cost
 	}

@@ -204,8 +204,7 @@ func (s *search) mayMake(x state, own []item) bool {
 		s.MaxOrder >= 0 && (open&^x.bound).len() > s.MaxOrder:
 		return false
 	case s.Tree != nil:
-		t := s.Tree.over(factors)
-		return t != nil && t.matches(own)
+		return s.Tree.over(factors) != nil // parts of it may be made inside of its own loops
 	case s.Way == Pairwise:
 		return len(own) == 2
 	case len(own) == 1:

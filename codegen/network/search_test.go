@@ -151,12 +151,12 @@ func TestExhaustive(t *testing.T) {
 			tensors, vars = 3+r.IntN(2), "ijklm"[:4+r.IntN(2)]
 		}
 		among := [...]string{"dss", "s"}[k/2%2]
-		if k%5 == 0 {
+		if k%4 == 0 {
 			among = "d"
 		}
 		p := randomProblem(r, tensors, vars, among)
 		p.Keep = k%2 == 0
-		if k%5 == 0 {
+		if k%4 == 0 {
 			p.Gemm = func(rows, cols, terms float64) float64 { return rows * cols * terms / 100 }
 			for f := range p.Factors {
 				p.Factors[f].Matrix = true
@@ -274,6 +274,41 @@ func TestRunningExample(t *testing.T) {
 	text := p.Text(Search(p), "R")
 	if want := "loops  r j {w(q,i): p q i} {w1(k,i): q k i} k i\n"; !strings.Contains(text, want) {
 		t.Errorf("got\n%s\nwant %s in it", text, want)
+	}
+}
+
+// TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in whichever loops its intermediates
+// are made; so does a search in trees alone, which is what a beam does.
+func TestTreeOfPlan(t *testing.T) {
+	nested := 0
+	for k := range uint64(1000) {
+		p := randomProblem(rand.New(rand.NewPCG(11, k)), 4, "ijklm", "dss")
+		p.Keep = k%2 == 0
+		q := Search(p)
+		if q == nil || q.Whole() {
+			continue
+		}
+		text, inner := p.treeOf(q.Root), false
+		if strings.Contains(text, "sum(") {
+			continue // a tree has no words for a sum of one factor
+		}
+		q.Root.Each(func(c *Contraction) {
+			inner = inner || c != q.Root && len(c.Items) > 0 && slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Part != nil })
+		})
+		if inner {
+			nested++
+		}
+		var err error
+		if p.Tree, err = ParseTree(text); err != nil {
+			t.Fatalf("case %d: %v", k, err)
+		}
+		p.Tree.Bind(p.Factors)
+		if asked := Search(p); asked == nil || asked.Cost > q.Cost*sameCost {
+			t.Errorf("case %d: %s costs %g, and asked for %+v", k, text, q.Cost, asked)
+		}
+	}
+	if nested < 10 {
+		t.Errorf("%d plans make an intermediate inside of the loops of another", nested)
 	}
 }
 
