@@ -71,6 +71,9 @@ func (s *leaf) request() codegen.Request {
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Network = k.o.Network
+		if k.beside() != "" {
+			req.Network = "direct"
+		}
 	}
 	if req.Target == codegen.CUDA { // its arrays are not those of the old value
 		req.InPlace = ""
@@ -87,9 +90,39 @@ func (s *leaf) request() codegen.Request {
 	return req
 }
 
+// beside is an operand that stores coordinates beside those of the chunks of another's entries that ranks have, "" for none. What
+// it has there is passed by where both are factors of one nest of loops. An intermediate of it alone has no place for them.
+func (k *Statement) beside() string {
+	at := k.Problem.Stored()
+	if at < 0 {
+		return ""
+	}
+	var cut []string
+	for _, v := range k.Problem.Vars {
+		if v.Positions != nil {
+			cut = append(cut, v.Positions.Vars...)
+		}
+	}
+	for n, o := range k.Problem.Operands {
+		if n == at {
+			continue
+		}
+		f := k.Formats[o.Tensor]
+		for l, m := range f.Order {
+			if f.Levels[l].Caps().HasCrd && slices.Contains(cut, o.Vars[m]) {
+				return o.Tensor
+			}
+		}
+	}
+	return ""
+}
+
 // compile makes the unit. It runs no C compiler.
 func (s *leaf) compile() error {
 	k := s.k
+	if o := k.beside(); o != "" && !slices.Contains([]string{"", "auto", "direct"}, k.o.Network) {
+		return fault.Commandf("--network=%s: ranks have chunks of the entries of one tensor, and all of those of %s: these are read in one nest of loops", k.o.Network, o)
+	}
 	var err error
 	if s.unit, err = codegen.Compile(s.request()); err == nil {
 		k.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
