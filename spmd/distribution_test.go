@@ -109,3 +109,16 @@ func TestLeafRefusalsAtTheName(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworkBesideChunks: where ranks have chunks of the entries of D, and all of B's, which has entries beside them, intermediates
+// of B alone have what lies in the ranges of the chunks.
+func TestNetworkBesideChunks(t *testing.T) {
+	for _, network := range []string{"", "auto", "direct", "pairwise", "(B*C)*D"} {
+		j := &spmd.Job{Statement: "A(i,k) = B(l,i,j) * C(j) * D(i,l,k)", Formats: map[string]string{"B": "dss", "D": "ssd"}, Sizes: map[string][]int64{"B": {4, 9, 5}, "D": {9, 4, 3}},
+			Inputs:  map[string]spmd.Input{"B": spmd.Generated("uniform:60:int"), "C": spmd.Generated("dense:int"), "D": spmd.Generated("uniform:40:int")},
+			Options: spmd.Options{Ranks: 3, Target: spmd.Interpreter, Check: true, Network: network, Schedule: []string{"fuse(i,l,f), pos(f,fp,D), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
+		if _, err := j.Run(context.Background()); err != nil {
+			t.Errorf("--network=%s: %v", network, err)
+		}
+	}
+}
