@@ -172,11 +172,8 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 		}
 		e.over(j, d)
 		plan, err := j.Plan(ctx, 0)
-		if err == nil && e.ranks > 0 { // a plan leaves it to the run to say what the leaf refuses, which would end a launch
-			_, err = j.Compile(ctx, "")
-		}
 		why := reason(err)
-		if why == "" && (p.Over != nil || e.ranks > 0) {
+		if why == "" && p.Over != nil {
 			why = leafReason(err)
 		}
 		if why != "" {
