@@ -104,6 +104,9 @@ type Request struct {
 	// store no more than the range.
 	Schedule []string
 	Parts    []string
+	// Chunked, if not "", is an operand of whose entries a call has a chunk, over the range of each of its
+	// variables that holds the chunk's coordinates. Others may store coordinates outside of these ranges.
+	Chunked string
 	// Network says how products of several tensors are contracted: "auto" or "" where it pays,
 	// "direct" in one nest of loops, "pairwise" two at a time, or a tree such as "((A*B)*C)*D".
 	Network string

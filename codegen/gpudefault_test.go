@@ -26,6 +26,9 @@ func TestGPUDefaults(t *testing.T) {
 		"a=B(i,j)*C(i,j)\nB:ds":                         {"parallelize(block,GPUBlock,Atomics) one addition a block", "parallelize(thread,GPUThread,ParallelReduction)"},
 		"a=x(i)*y(i)":                                   {"split(inside,n,thread,256)", "reorder(block,thread,n)", "parallelize(thread,GPUThread,ParallelReduction)"},
 		"C(i,k)=A(i,j)*B(j,k)\nk=64":                    {"reorder(i,k,j)", "fuse(i,k,fi)", "parallelize(thread,GPUThread,NoRaces)"},
+		"C(i,k)=D(i,k)+A(i,j)*B(j,k)\nA:ds\nk=64":       {"split(i,block,warp,16) a warp for each i", "bound(dense_val_unbounded,dense_val,2,MaxExact)", "parallelize(thread,GPUThread,NoRaces)"},
+		"C(i,k)=D(i,k)+A(i,j)*B(j,k)\nA:ds\nk=4":        {"split(i,block,thread,256) a thread for each i"},
+		"C(i,k)=A(i,j)*B(j,k)+D(i,j)*E(k)\nA:ds\nD:ds":  {"split(i,block,warp,16)", "split(k,dense_val_unbounded,thread,32)"},
 		"y(i)=A(i,j)*x(j)":                              {"split(j,tile,thread,32)", "parallelize(warp,GPUWarp,NoRaces)"},
 	} {
 		r := large(t, text)

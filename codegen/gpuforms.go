@@ -37,7 +37,7 @@ func (s *gpuShape) forms() []gpuForm {
 	if s.loops != nil && s.drive == nil && !s.sparse(s.sum.RHS) && s.c.unit.Result.Format.AllDense() {
 		try(s.dense)
 	}
-	try(s.warpRows, s.rows, s.tiledRows)
+	try(s.warpRows, s.rowsAcross, s.rows, s.tiledRows)
 	return out
 }
 

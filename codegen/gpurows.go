@@ -134,6 +134,50 @@ func (s *gpuShape) warpRows() gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles", thread))
 }
 
+// rowsAcross gives each coordinate of the outermost loops to a warp, whose threads run along the last variable of the
+// result, where every assignment is in a loop over it: neighbouring threads read and write neighbours.
+func (s *gpuShape) rowsAcross() gpuForm {
+	f, lhs := s.c.unit.Result.Format, s.c.normal.LHS.Vars
+	if !f.AllDense() || len(lhs) < 2 {
+		return nil
+	}
+	last := lhs[f.Order[len(lhs)-1]]
+	if n := s.c.size(last); !innermost(s.body, last, false) || n > 0 && n < gpuLanes/4 { // most threads would be idle
+		return nil
+	}
+	var texts, units []string
+	seen := map[string]bool{}
+	for _, v := range outermostVars(s.body) {
+		if v == last || !s.inResult(v) {
+			return nil
+		}
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		block, warp := s.name("block"), s.name("warp")
+		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s", v, block, warp, gpuWarps, v))
+		units = append(units, "parallelize("+block+",GPUBlock,NoRaces) # each writes places of its own", "parallelize("+warp+",GPUWarp,NoRaces)")
+	}
+	tile, thread := s.name("dense_val"), s.name("thread")
+	texts = append(texts, s.overLanes(last, tile, thread, "its threads read and write neighbours along "+last)...)
+	return s.lines(append(append(texts, units...), fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
+}
+
+// innermost tells whether the innermost loop around every assignment of t is over v, and there is no workspace; within says
+// that t is the body of such a loop.
+func innermost(t cin.Stmt, v string, within bool) bool {
+	switch t := t.(type) {
+	case *cin.Forall:
+		return innermost(t.Body, v, t.Var == v)
+	case *cin.Seq:
+		return !slices.ContainsFunc(t.List, func(x cin.Stmt) bool { return !innermost(x, v, within) })
+	case *cin.Assign:
+		return within
+	}
+	return false
+}
+
 // rowsOf is the one sparse operand of a sum over j whose rows over i are compressed.
 func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	var found *cin.Access

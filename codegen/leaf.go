@@ -78,7 +78,7 @@ func (c *compilation) lower() error {
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
 		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Assembly: c.assemblyOf(u.CIN, c.share != nil), Adds: u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA, Extern: c.Extern,
+		Parts: set(c.Parts), Chunked: c.Chunked, Assembly: c.assemblyOf(u.CIN, c.share != nil), Adds: u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA, Extern: c.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)

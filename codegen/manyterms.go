@@ -14,9 +14,9 @@ const (
 	maxOperands = 128 // operands whose values the loop reads
 )
 
-// apart are the terms in groups, in their order, each of which has a loop over order[k] of
+// loopGroups are the terms in groups, in their order, each of which has a loop over order[k] of
 // its own; nil where one loop serves them all.
-func (n *nest) apart(terms []*term, k int) [][]*term {
+func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 	if len(terms) == 1 {
 		return nil
 	}

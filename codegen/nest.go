@@ -134,7 +134,7 @@ func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 			if havePart(terms, k) {
 				return n.parts(terms, k, t)
 			}
-			if groups := n.apart(terms, k); groups != nil {
+			if groups := n.loopGroups(terms, k); groups != nil {
 				return n.inTurn(groups, k, t)
 			}
 			return &cin.Forall{Var: v, Body: n.build(terms, k+1, t.without(v))}

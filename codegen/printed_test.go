@@ -105,7 +105,7 @@ func TestDefaultSchedules(t *testing.T) {
 // TestUnsaid: what a schedule does not say of assembly, workspaces, jammed loops and loops with one
 // body is printed with it, and makes the same leaf when it is said.
 func TestUnsaid(t *testing.T) {
-	const spmm = "C(i,k)=A(i,j)*B(j,k)\nA:ds\n"
+	const spmm, spgemm = "C(i,k)=A(i,j)*B(j,k)\nA:ds\n", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\n"
 	for _, x := range []struct {
 		text, schedule string
 		want           []string
@@ -124,6 +124,9 @@ func TestUnsaid(t *testing.T) {
 		{"a(i)=b(i)+c(i)+d(i)\nb:s\nc:s\nd:s", "mergeby(i,OneBody)", nil},
 		{"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\nk=1099511627776", "reorder(i,j,k),precompute(A(i,j)*B(j,k),k,kw,w)", // no place for each coordinate
 			[]string{"assemble(C,Append)", "workspace(w,Hash) 1.1e+12 coordinates"}},
+		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered,64)", []string{"assemble(C,Append)", "workspace(w,Bitmap) values are added at 1e+06 coordinates"}}, // as by default
+		{spgemm, "split(i,i0,i1,16)", []string{"assemble(C,Append)", "workspace(w,List) w(k) has 1e+06 coordinates"}},
+		{spgemm, "precompute(A(i,j)*B(j,k),k,k,v)", []string{"assemble(C,Append)", "workspace(v,List) v(k) has 1e+06 coordinates"}},
 	} {
 		r := large(t, x.text)
 		r.Exact, r.Schedule = nil, []string{x.schedule}
@@ -185,7 +188,8 @@ func TestForms(t *testing.T) {
 		{spmm, "reorder(i,k,j)", "jam(k,1)", `k_tile`, 0},
 		{spmm, "split(k,k0,k1,8)", "vectorize(k1)", `for k in k1_lo : k1_hi vector`, 1},
 		{spgemm, "", "workspace(w,Hash)", `alloc w_table`, 2},
-		{spgemm, "", "workspace(w,Bitmap)", `mark w_bits`, 1},
+		{spgemm, "", "workspace(w,List)", `w_mark\[w_at\] = true`, 1},
+		{spgemm, "split(i,i0,i1,16)", "workspace(w,Bitmap)", `mark w_bits`, 1},
 		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "", "flatten(i)", `B_pos1\[i_lo - B_off0:64\]`, 1},
 		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "flatten(i)", "parallelize(k,CPUVector,Temporary)", `vector reduce\(sum`, 1},
 		{"A(j,l,k)=C(i)*B(k,l,j)\nA:sss:2,1,0\nB:sss", "reorder(k,l,j,i)", "fuse(j,i,f)", `fill A_vals\[B_s_2 : B_e_2\]`, 1},

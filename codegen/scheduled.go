@@ -23,7 +23,7 @@ func (n *nest) perfect() []string {
 	t := n.target
 	sums := n.terms[0].sums
 	for k := range n.order {
-		if n.apart(n.terms, k) != nil {
+		if n.loopGroups(n.terms, k) != nil {
 			return nil
 		}
 	}

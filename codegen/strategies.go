@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
 )
 
@@ -48,6 +49,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 		p.Share = c.share.Key()
 	}
 	p.Intermediates, p.Contracted = c.intermediates()
+	p.Precomputes = slices.ContainsFunc(c.commands, func(x *schedule.Command) bool { return x.Name == "precompute" })
 	if c.Schedule != nil { // the leaf is called on whole ranges
 		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(c.Parts, v) })
 	}

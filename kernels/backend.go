@@ -43,14 +43,22 @@ type Portable interface {
 // Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay between calls.
 type Keeper interface {
 	Backend
+	// Memory is that of the device, in bytes; 0 where it is not known.
+	Memory() int64
 	// Resident says that t's arrays do not change until Forget(t), but for those that leaves of this
 	// backend store to, which may be all of t where it is a leaf's result. t's memory is held meanwhile.
 	// A tensor that is named several times is forgotten as often.
 	Resident(t *tcs.Tensor)
 	// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until Forget(t).
 	Pin(t *tcs.Tensor)
-	// Forget comes before t changes, and before it is closed or dropped.
+	// Leave has what leaves store to the values of t, which stays, be on the device alone until Fetch, Forget or Drop.
+	Leave(t *tcs.Tensor)
+	// Fetch comes before the host reads memory of tensors that were left: it has what leaves stored to t's.
+	Fetch(t *tcs.Tensor) error
+	// Forget comes before t changes, and before it is closed or dropped. It fetches t.
 	Forget(t *tcs.Tensor)
+	// Drop is Forget of a tensor whose values nobody reads any more.
+	Drop(t *tcs.Tensor)
 	// Changed says that the host wrote to t's arrays, in which others that stay may have theirs too.
 	Changed(t *tcs.Tensor)
 }

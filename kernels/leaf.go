@@ -85,7 +85,7 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	}
 	var err error
 	if env.Runner != nil {
-		env.Runner.Do(func() { err = call(fn, args, bounds, &env) })
+		err = callOn(env.Runner, fn, args, bounds, env)
 	} else {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -94,6 +94,12 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	if _, left := err.(*FaultError); left && lib != nil {
 		lib.keep()
 	}
+	return err
+}
+
+// callOn runs fn on a runner's thread.
+func callOn(r *Runner, fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env Env) (err error) {
+	r.Do(func() { err = call(fn, args, bounds, &env) })
 	return err
 }
 

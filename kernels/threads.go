@@ -173,16 +173,6 @@ func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 	return quota
 }
 
-// CPUMask is this process's affinity mask as a string that can be compared with
-// those of other ranks on the node: equal masks share their CPUs.
-func CPUMask() string {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return ""
-	}
-	return fmt.Sprintf("%x", set)
-}
-
 // libraries counts the objects loaded so far.
 var libraries atomic.Int64
 

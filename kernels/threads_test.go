@@ -37,8 +37,8 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%+v: %d (%s)", c, n, why)
 		}
 	}
-	if n, why := DefaultThreads(1, 1); n < 1 || why == "" || Cores() < 1 || CPUMask() == "" {
-		t.Errorf("here: %d (%s), %d cores, mask %s", n, why, Cores(), CPUMask())
+	if n, why := DefaultThreads(1, 1); n < 1 || why == "" || Cores() < 1 {
+		t.Errorf("here: %d (%s), %d cores", n, why, Cores())
 	}
 }
 

@@ -43,8 +43,11 @@ oracle() { stage "$1" "$2" go test ./spmd/oracle -count=1 -timeout 60m -v -run "
 
 oracle "statements, interpreted" 20000 '^TestOracleInterp$'
 oracle "schedules, interpreted" 20000 '^TestOracleSchedules$'
+oracle "default schedules, printed and given back" 1000 '^TestPrintedSchedules$'
 oracle "schedules on a GPU, interpreted" 5000 '^TestOracleGPU$'
 oracle "schedules on an emulated GPU" 100 '^TestOracleGPUEmulated$'
+oracle "jobs on emulated GPUs, on 1 and 2 ranks" 60 '^TestOracleGPUJobs$'
+oracle "programs on emulated GPUs" 60 '^TestOracleGPUPrograms$'
 oracle "contracted products, interpreted" 5000 '^TestOracleNetworks$'
 oracle "contracted products on ranks" 1000 '^TestOracleNetworkRanks$'
 oracle "kernels, interpreted" 4000 '^TestKernels$'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # slurm-up.sh [DIR]: starts a Slurm of two nodes, n1 and n2, of four cores each,
-# on this one machine, as root and without systemd, all of it inside DIR (a new
+# which it takes to have two GPUs each as well, on this one machine, as root and without systemd, all of it inside DIR (a new
 # folder if not given, which must not lie in /tmp: each node has a /tmp and a
 # host name of its own).
 # Prints the lines that a shell must eval to use it; slurm-down.sh DIR stops it.
@@ -50,12 +50,14 @@ SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0
 ReturnToService=2
 SlurmdParameters=config_overrides
+GresTypes=gpu
 MpiDefault=pmi2
 KillWait=5
 InactiveLimit=0
-NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=4 State=UNKNOWN
+NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=4 Gres=gpu:2 State=UNKNOWN
 PartitionName=all Nodes=n[1-2] Default=YES MaxTime=INFINITE State=UP
 CONF
+printf 'Name=gpu File=%s\n' /dev/null /dev/zero > "$dir/gres.conf" # a device is all that Slurm asks for
 export SLURM_CONF=$dir/slurm.conf
 munged --force --socket="$dir/munge/socket" --key-file="$dir/munge/key" --pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" > /dev/null 2>&1
 slurmctld -c -f "$dir/slurm.conf" > "$dir/slurmctld.out" 2>&1
@@ -72,5 +74,5 @@ for _ in $(seq 150); do
     fi
     sleep 0.2
 done
-{ echo "slurm-up: the nodes do not come up"; tail -5 "$dir"/*.log; } >&2
+{ echo "slurm-up: the nodes do not come up"; tail -n 5 "$dir"/*.log; } >&2
 exit 1

@@ -12,12 +12,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"distaff/kernels/cuda"
 )
 
 var limit = flag.Bool("limit", false, "also wait for Slurm's time limit, which takes more than a minute")
 
 // statement has a result that does not depend on how it is computed.
 var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:ds", "-g=A:uniform:6000:int", "-g=x:dense:int"}
+
+// noGPU is what a job for GPUs says, once and not at each rank, where there are none: it runs nowhere else.
+const noGPU = "--target=cuda: no driver: "
 
 func TestScripts(t *testing.T) {
 	for _, tool := range []string{"sbatch", "srun", "slurmctld", "slurmd", "munged", "mpicc.mpich", "mpicc.openmpi"} {
@@ -79,6 +84,11 @@ func TestScripts(t *testing.T) {
 	submit := func(file string, flags ...string) []string {
 		return append([]string{"sbatch", "--wait", "--output=" + file}, flags...)
 	}
+	// Says which GPUs Slurm lets a rank see.
+	seeing := filepath.Join(dir, "seeing")
+	if err := os.WriteFile(seeing, []byte("#!/bin/bash\necho \"sees ${CUDA_VISIBLE_DEVICES-all}\"\nexec "+bin+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range []struct {
 		name   string
 		flags  []string
@@ -92,9 +102,14 @@ func TestScripts(t *testing.T) {
 		{"two nodes, Open MPI", []string{"--export=ALL,SLURM_MPI_TYPE=pmix", "--ntasks-per-node=2", "--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:pmix.tns"}, statement...), 0, "pmix.tns", ""},
 		{"wrong statement", []string{script("one-node.sbatch")}, []string{"y(i) = A(i"}, 2, "", "distaff: "},
 		{"memory", []string{"--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:none.tns", "--memory-limit=600"}, statement...), 5, "", "memory limit"},
+		{"a GPU", []string{"--export=ALL,DISTAFF=" + seeing, script("gpus.sbatch")}, append([]string{"-o=y:none.tns"}, statement...), 1, "", noGPU},
+		{"GPUs", []string{"--export=ALL,DISTAFF=" + seeing, "--nodes=2", "--gpus-per-node=2", "--ntasks-per-node=2", "--cpus-per-task=1", script("gpus.sbatch")}, append([]string{"-o=y:none.tns"}, statement...), 1, "", noGPU},
 		{"missing file", []string{script("many-nodes.sbatch")}, []string{"y(i) = A(i,j) * x(j)", "-i=A:none.mtx", "-i=x:none.npy", "-o=y:none.tns"}, 1, "", "none.mtx"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
+			if k.out == noGPU && cuda.Probe().DriverErr == nil {
+				t.Skip("there is a GPU, on which the job would run")
+			}
 			file := strings.ReplaceAll(k.name, " ", "-") + ".out"
 			out, code := run(append(submit(file, k.flags...), k.args...)...)
 			if code != k.code {
@@ -103,8 +118,11 @@ func TestScripts(t *testing.T) {
 			if k.result != "" && read(k.result) != want {
 				t.Error("the result differs from that of one process")
 			}
-			if !strings.Contains(read(file), k.out) {
-				t.Errorf("output lacks %q:\n%s", k.out, read(file))
+			if ranks := map[string]int{"a GPU": 1, "GPUs": 4}[k.name]; strings.Count(read(file), "sees 0") != ranks || ranks == 4 && strings.Count(read(file), "sees 0,1\n") != ranks {
+				t.Errorf("not every rank sees the GPUs of the job:\n%s", read(file))
+			}
+			if got := strings.Count(read(file), k.out); k.out != "" && got < 1 || k.out == noGPU && got != 1 {
+				t.Errorf("output has %q %d times:\n%s", k.out, got, read(file))
 			}
 		})
 	}

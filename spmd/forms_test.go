@@ -88,7 +88,7 @@ func TestForms(t *testing.T) {
 	}
 	want(far, "auto")
 	want(near, "auto") // 5 is no form
-	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--tune=some: want auto or off") {
+	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -34,6 +34,22 @@ func TestGatheredRowsSuffice(t *testing.T) {
 		{"A(i,k) = B(i,j) * C(i,k)", entries + ",parallelize(i,CPUThread,NoRaces)"},
 		{"a(i) = B(i,j) * c(i)", entries + ",precompute(c(i),i,iw,w)"},
 		{"A(i,k) = B(i,j) * C(j,k)", rows + ",split(ii,it,iu,2),parallelize(it,CPUThread,NoRaces)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",split(j,jo,ji,3),fuse(jo,ji,f)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",split(j,jo,ji,1),fuse(jo,ji,f)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",split(j,jo,ji,3),reorder(ji,jo)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",split(j,jo,ji,3),reorder(jo,ii,ji)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",split(j,jo,ji,3),unroll(ji,3)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",divide(j,jo,ji,3),parallelize(ji,CPUVector,ParallelReduction)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",fuse(ii,j,f)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",fuse(ii,j,f),split(f,fo,fi,4)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",fuse(ii,j,f),split(f,fo,fi,4),reorder(fi,fo)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",fuse(ii,j,f),pos(f,fp,B),split(fp,fo,fi,4)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",pos(j,jp,B),split(jp,jo,ji,4),coord(ji,jc)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",bound(j,jb,23,MaxExact),split(jb,jo,ji,3)"},
+		{"a(i) = B(i,j) * c(j)", rows + ",bound(j,jb,0,MinExact)"},
+		{"a(i) = B(i,j) * D(i,j) * c(j)", rows + ",mergeby(j,Gallop)"},
+		{"a(i) = B(i,j) * D(i,j) * c(j)", rows + ",split(j,jo,ji,3),reorder(ji,jo)"},
+		{"A(i,k) = B(i,j) * C(j,k)", rows + ",split(j,jo,ji,3),reorder(ji,k,jo)"},
 	} {
 		for _, data := range []string{"banded:1:int", "uniform:40:int", "uniform:1:int", "uniform:0:int"} {
 			for _, ranks := range []int{2, 5} {
@@ -41,7 +57,7 @@ func TestGatheredRowsSuffice(t *testing.T) {
 					if target == "cpu" && ranks != 5 {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s/%s/%d/%v", c.statement, data, ranks, target), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/%s/%d/%v", c.statement, c.schedule, data, ranks, target), func(t *testing.T) {
 						j := &spmd.Job{Statement: c.statement, Sizes: map[string][]int64{}, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}}
 						j.Ranks, j.Target, j.Check, j.Schedule = ranks, target, true, []string{c.schedule}
 						gatherJob(j, data)

@@ -1,6 +1,7 @@
 package spmd_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,5 +137,44 @@ func TestCachedForGPU(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(cache, "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("the cache has %v, %v", files, err)
+	}
+}
+
+// TestNoRoomOnGPU: what a GPU's memory certainly does not hold is refused before anything is loaded, by jobs and programs;
+// where ranks have a GPU each, by what a rank's has.
+func TestNoRoomOnGPU(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
+	}
+	tmp, cache := t.TempDir(), t.TempDir()
+	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
+		return cuda.EmulatedOf(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache}, 1<<20)
+	}))
+	job := func(format, generated string, ranks int) error {
+		_, err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": format}, Sizes: map[string][]int64{"A": {400, 400}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated(generated), "x": spmd.Generated("dense:int")}, Options: spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.CUDA, Check: true}}).Run(t.Context())
+		return err
+	}
+	program := func(ranks int) error {
+		_, err := onMachine(t, "tensor A(400, 400): dd  from dense:int\ntensor x(400): d  from dense:int\ny(i) = A(i,j) * x(j)\nprint y\n", spmd.CUDA, ranks).Run(t.Context())
+		return err
+	}
+	const refused = "a call that computes y takes at least 1.227 MiB of a GPU's memory, of which A takes 1.221 MiB, and the GPU has 1 MiB: use more ranks"
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"dense", job("dd", "dense:int", 1), refused},
+		{"dense on two", job("dd", "dense:int", 2), ""},
+		{"sparse", job("ds", "uniform:120000:int", 1), "of which A takes 1.375 MiB"},
+		{"sparse that fits", job("ds", "uniform:60000:int", 1), ""},
+		{"a program", program(1), refused},
+		{"a program on two", program(2), ""},
+	} {
+		var coded interface{ ExitCode() int }
+		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want) || !errors.As(c.err, &coded) || coded.ExitCode() != 5) {
+			t.Errorf("%s: got %v, want %q", c.name, c.err, c.want)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package spmd_test
 
 import (
+	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"distaff/spmd"
@@ -78,5 +80,88 @@ func TestProgramSparseOverSeen(t *testing.T) {
 		}
 		return errors.Join(p.Do("C(i,j) = A(i,j)*C(i,j)*y(j)"), holds(t, p, "C", map[string]float64{"[0 1]": 400, "[1 0]": 16, "[1 2]": 3 * 600 * 200}),
 			holds(t, p, "E", map[string]float64{"[0 1]": 20, "[1 0]": 4, "[1 2]": 600}))
+	})
+}
+
+// TestProgramRanksOver: what each rank makes of what it has is written over the former result, sums and
+// scalars too, and rows are gathered into the memory that has the gathered ones: steps of conjugate gradients make hardly
+// any objects.
+func TestProgramRanksOver(t *testing.T) {
+	if detected {
+		t.Skip("the race detector makes objects of its own")
+	}
+	const most = 20 // in a run of a statement at a rank, messages included; 44 where each makes a tensor
+	for _, ranks := range []int{1, 2} {
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1}, func(p *spmd.Program) error {
+			n, pos, crd, values, b := poisson(12)
+			A, err := spmd.CSR(n, n, pos, crd, values)
+			if err != nil {
+				return err
+			}
+			defer A.Close()
+			if err := errors.Join(p.Set("A", spmd.InMemory(A), spmd.Storage{}), setDense(p, "b", b, n), p.Declare("x", spmd.Storage{Sizes: []int64{n}}), conjugate(p, 2)); err != nil {
+				return err
+			}
+			const steps = 200
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := conjugate(p, steps); err != nil {
+				return err
+			}
+			runtime.ReadMemStats(&after)
+			if made := float64(after.Mallocs-before.Mallocs) / float64(7*steps*ranks); p.Rank() == 0 && made > most {
+				t.Errorf("%d ranks: a run of a statement makes %.1f objects, want at most %d", ranks, made, most)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestProgramRanksOverSeen: other statements see what was written over, wherever they read it and whoever moved it
+// meanwhile; a tensor that was asked for keeps its values.
+func TestProgramRanksOverSeen(t *testing.T) {
+	onRanks(t, []int{2, 3}, func(t *testing.T, p *spmd.Program) error {
+		A, err := spmd.CSR(3, 3, []int32{0, 1, 2, 3}, []int32{2, 0, 1}, []float64{1, 10, 100})
+		if err != nil {
+			return err
+		}
+		if err := p.Set("A", spmd.InMemory(A), spmd.Storage{}); err != nil {
+			return err
+		}
+		run := func(a, b, c float64) error {
+			if err := setDense(p, "x", []float64{a, b, c}, 3); err != nil {
+				return err
+			}
+			for _, s := range []string{"q(i) = 2*x(i)", "z(i) = A(i,j)*q(j)", "w(i) = A(i,j)*q(j) + q(i)", "s = q(i)*x(i)", "u = s + 1", "y(i) = u*q(i)"} {
+				if err := p.Do(s); err != nil {
+					return err
+				}
+			}
+			s := 2 * (a*a + b*b + c*c)
+			return errors.Join(
+				holds(t, p, "z", map[string]float64{"[0]": 2 * c, "[1]": 20 * a, "[2]": 200 * b}),
+				holds(t, p, "w", map[string]float64{"[0]": 2*c + 2*a, "[1]": 20*a + 2*b, "[2]": 200*b + 2*c}),
+				holds(t, p, "y", map[string]float64{"[0]": 2 * a * (s + 1), "[1]": 2 * b * (s + 1), "[2]": 2 * c * (s + 1)}))
+		}
+		if err := errors.Join(run(1, 2, 3), run(4, 5, 6)); err != nil {
+			return err
+		}
+		before, err := p.Tensor("q")
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			defer before.Close()
+		}
+		if err := errors.Join(run(7, 8, 9), p.Place("q", -1), run(3, 2, 1), p.Place("q", 0), p.Place("z", -1), run(2, 4, 6)); err != nil {
+			return err
+		}
+		if p.Rank() == 0 && (before.Value(0).C != 8 || before.Value(2).C != 12) {
+			t.Errorf("the tensor that was asked for has %v and %v now, want 8 and 12", before.Value(0), before.Value(2))
+		}
+		return nil
 	})
 }

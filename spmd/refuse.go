@@ -17,9 +17,6 @@ import (
 // refuse says which part of what is asked for is not built: a job must not
 // silently run as another one.
 func (o *Options) refuse() error {
-	no := func(flag, why string) error {
-		return fault.Commandf("%s: %s", flag, why)
-	}
 	list, err := schedule.Parse(o.Schedule)
 	if err == nil {
 		err = o.userCode().Check(list, false)
@@ -30,14 +27,22 @@ func (o *Options) refuse() error {
 	if err := o.tooManyThreads(); err != nil {
 		return err
 	}
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{int64(o.Ranks), "ranks"}, {int64(o.Threads), "threads a rank"}, {o.MemoryLimit, "bytes as the limit of memory"}, {int64(o.Repeat), "runs"}, {int64(o.Warmup), "runs that are not timed"}} {
+		if x.n < 0 {
+			return fault.Commandf("got %d %s, want 0, for the default, or more", x.n, x.what)
+		}
+	}
 	switch {
 	case !target.Has(o.Target):
-		return no("--target="+tcs.Printable(o.Target), "want one of "+strings.Join(target.Names(), ", "))
+		return fault.Commandf("got the target %q, want one of %s", tcs.Printable(o.Target), strings.Join(target.Names(), ", "))
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
-		return no("--cpu="+tcs.Printable(o.CPU), "with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out")
+		return fault.Commandf("--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out", tcs.Printable(o.CPU))
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
-		return no("--tune="+tcs.Printable(o.Tune), "want auto or off")
+		return fault.Commandf("got %q for what leaves are tuned by, want auto or off", tcs.Printable(o.Tune))
 	}
 	return network.CheckWay(o.Network)
 }

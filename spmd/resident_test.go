@@ -41,11 +41,16 @@ func emulatedGPUs(t *testing.T) *gpus {
 }
 
 // uploaded are the bytes that went up to all of them so far.
-func (g *gpus) uploaded() (n int64) {
+func (g *gpus) uploaded() int64 { return g.sum((*cuda.Backend).Uploaded) }
+
+// downloaded are the bytes that came down from all of them so far.
+func (g *gpus) downloaded() int64 { return g.sum((*cuda.Backend).Downloaded) }
+
+func (g *gpus) sum(of func(b *cuda.Backend) int64) (n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, b := range g.list {
-		n += b.Uploaded()
+		n += of(b)
 	}
 	return n
 }
@@ -78,7 +83,7 @@ func ring(n int32, scale float64) ([]int32, []int32, []float64) {
 }
 
 // TestResidentPrograms: programs whose tensors stay on a GPU give what they give on a CPU, to the last
-// bit, since all values are small integers. What holds still goes up once.
+// bit, since all values are small integers. What holds still goes up once, and what the host does not read does not come down.
 func TestResidentPrograms(t *testing.T) {
 	const n = 60
 	setA := func(scale float64) round {
@@ -130,21 +135,22 @@ func TestResidentPrograms(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, step []round
 		steady      map[int]int64 // by ranks, most bytes that go up in a step once all is prepared; none where it is not said
+		down        map[int]int64 // and that come down
 		show        []string
 	}{
-		"powers":  {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)", back, "n = x(i)*x(i)")}, map[int]int64{1: 0, 2: 2 * 8 * n}, []string{"x", "y", "n"}},
-		"adds":    {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{do("y(i) += A(i,j)*x(j)", back)}, map[int]int64{1: 0, 2: 2 * 8 * n}, []string{"x", "y"}},
-		"set":     {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), again, do("y(i) = A(i,j)*x(j)", back), setA(2), do("y(i) = A(i,j)*x(j)", "z(i) = x(i) + y(i)"), setX}, nil, []string{"x", "y", "z"}},
-		"poked":   {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{poked, do("z(i) = A(i,j)*y(j)", "x(i) = y(i) + z(i)"), poked, do("w(i) = A(i,j)*y(j) + x(i)", "y(i) = 2*x(i)")}, nil, []string{"x", "y", "z", "w"}},
-		"sparse":  {[]round{setA(1), setX, declare("B", "ds"), declare("C", "ds")}, []round{do("B(i,j) = 2*A(i,j)", "C(i,j) = A(i,j) + B(i,j)", "y(i) = C(i,j)*x(j)", back)}, nil, []string{"B", "C", "x", "y"}},
-		"grows":   {[]round{setA(1), setX, declare("B", "ds"), declare("D", "ds"), do("B(i,j) = A(i,j)")}, []round{do("D(i,j) = A(i,j) + B(i,j)", "B(i,j) = A(j,i) + D(i,j)", "y(i) = D(i,j)*x(j)", "z(i) = B(i,j)*y(j)", "x(i) = 1 - x(i)")}, nil, []string{"B", "D", "x", "y", "z"}},
-		"moves":   {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { return p.Place("y", -1) }, do("z(i) = A(i,j)*y(j)"), func(p *spmd.Program) error { return p.Place("A", 1) }, do("y(i) = z(i) + A(i,j)*x(j)", back)}, nil, []string{"x", "y", "z"}},
-		"dropped": {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { p.Drop("y"); return nil }, do("y(i) = x(i)", "y(i) = y(i) + 1", "x(i) = 1 - y(i)")}, nil, []string{"x", "y"}},
+		"powers":  {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)", back, "n = x(i)*x(i)")}, map[int]int64{1: 0, 2: 2 * 8 * n}, map[int]int64{1: 8, 2: 8*n + 2*8}, []string{"x", "y", "n"}},
+		"adds":    {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{do("y(i) += A(i,j)*x(j)", back)}, map[int]int64{1: 0, 2: 2 * 8 * n}, map[int]int64{1: 0, 2: 8 * n}, []string{"x", "y"}},
+		"set":     {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), again, do("y(i) = A(i,j)*x(j)", back), setA(2), do("y(i) = A(i,j)*x(j)", "z(i) = x(i) + y(i)"), setX}, nil, nil, []string{"x", "y", "z"}},
+		"poked":   {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{poked, do("z(i) = A(i,j)*y(j)", "x(i) = y(i) + z(i)"), poked, do("w(i) = A(i,j)*y(j) + x(i)", "y(i) = 2*x(i)")}, nil, nil, []string{"x", "y", "z", "w"}},
+		"sparse":  {[]round{setA(1), setX, declare("B", "ds"), declare("C", "ds")}, []round{do("B(i,j) = 2*A(i,j)", "C(i,j) = A(i,j) + B(i,j)", "y(i) = C(i,j)*x(j)", back)}, nil, nil, []string{"B", "C", "x", "y"}},
+		"grows":   {[]round{setA(1), setX, declare("B", "ds"), declare("D", "ds"), do("B(i,j) = A(i,j)")}, []round{do("D(i,j) = A(i,j) + B(i,j)", "B(i,j) = A(j,i) + D(i,j)", "y(i) = D(i,j)*x(j)", "z(i) = B(i,j)*y(j)", "x(i) = 1 - x(i)")}, nil, nil, []string{"B", "D", "x", "y", "z"}},
+		"moves":   {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { return p.Place("y", -1) }, do("z(i) = A(i,j)*y(j)"), func(p *spmd.Program) error { return p.Place("A", 1) }, do("y(i) = z(i) + A(i,j)*x(j)", back)}, nil, nil, []string{"x", "y", "z"}},
+		"dropped": {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { p.Drop("y"); return nil }, do("y(i) = x(i)", "y(i) = y(i) + 1", "x(i) = 1 - y(i)")}, nil, nil, []string{"x", "y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := emulatedGPUs(t)
 			for _, ranks := range []int{1, 2} {
-				run := func(o spmd.Options, ups *[]int64) (out string) {
+				run := func(o spmd.Options, ups, downs *[]int64) (out string) {
 					o.Ranks, o.Threads = ranks, 1
 					err := spmd.Start(context.Background(), o, func(p *spmd.Program) error {
 						for _, r := range c.first {
@@ -159,7 +165,7 @@ func TestResidentPrograms(t *testing.T) {
 								}
 							}
 							if ups != nil && p.Rank() == 0 {
-								*ups = append(*ups, g.uploaded())
+								*ups, *downs = append(*ups, g.uploaded()), append(*downs, g.downloaded())
 							}
 							if step%2 == 0 && c.steady == nil || step == 4 {
 								for _, name := range c.show {
@@ -180,17 +186,23 @@ func TestResidentPrograms(t *testing.T) {
 					}
 					return out
 				}
-				want := run(spmd.Options{}, nil)
-				var ups []int64
-				if got := run(spmd.Options{Target: spmd.CUDA}, &ups); got != want {
+				want := run(spmd.Options{}, nil, nil)
+				var ups, downs []int64
+				if got := run(spmd.Options{Target: spmd.CUDA}, &ups, &downs); got != want {
 					t.Errorf("%d ranks: got\n%swant\n%s", ranks, got, want)
 				}
-				t.Logf("%d ranks: bytes up after each step: %v", ranks, ups)
-				if most, said := c.steady[ranks]; said {
-					// Where rank 0 looks, others may be before or behind a step: in all one step of bytes more.
-					last := len(ups) - 1
-					if up, most := ups[last]-ups[1], most*int64(last); up > most {
-						t.Errorf("%d ranks: %d bytes went up in %d steps, want at most %d", ranks, up, last-1, most)
+				t.Logf("%d ranks: bytes up after each step: %v, and down: %v", ranks, ups, downs)
+				for _, x := range []struct {
+					way   string
+					bytes []int64
+					most  map[int]int64
+				}{{"up", ups, c.steady}, {"down", downs, c.down}} {
+					if most, said := x.most[ranks]; said {
+						// Where rank 0 looks, others may be before or behind a step: in all one step of bytes more.
+						last := len(x.bytes) - 1
+						if n, most := x.bytes[last]-x.bytes[1], most*int64(last); n > most {
+							t.Errorf("%d ranks: %d bytes went %s in %d steps, want at most %d", ranks, n, x.way, last-1, most)
+						}
 					}
 				}
 			}
@@ -198,7 +210,7 @@ func TestResidentPrograms(t *testing.T) {
 	}
 }
 
-// TestResidentRepeats: the operands of a job go up once, however often it runs.
+// TestResidentRepeats: the operands of a job go up once, however often it runs, and its result comes down once.
 func TestResidentRepeats(t *testing.T) {
 	g := emulatedGPUs(t)
 	pos, crd, vals := ring(50, 1)
@@ -218,7 +230,7 @@ func TestResidentRepeats(t *testing.T) {
 		for _, ranks := range []int{1, 2} {
 			var once int64
 			for _, repeat := range []int{1, 4} {
-				before := g.uploaded()
+				before, down := g.uploaded(), g.downloaded()
 				j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(A), "x": spmd.InMemory(x)},
 					Options: spmd.Options{Target: spmd.CUDA, Ranks: ranks, Threads: 1, Repeat: repeat, Check: true}}
 				if _, err := j.Run(t.Context()); err != nil {
@@ -230,6 +242,9 @@ func TestResidentRepeats(t *testing.T) {
 				}
 				if ranks == 1 && up != once {
 					t.Errorf("%d runs: %d bytes went up, want %d", repeat, up, once)
+				}
+				if down := g.downloaded() - down; down != 50*8 {
+					t.Errorf("%d ranks, %d runs: %d bytes came down, want the result once", ranks, repeat, down)
 				}
 				t.Logf("%d ranks, %d runs: %d bytes went up", ranks, repeat, up)
 			}

@@ -2,6 +2,7 @@ package spmd_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -126,6 +127,70 @@ func wrongByHand() []wrongCall {
 	}
 }
 
+// wrongInPrograms are calls of a program, or with options, that are wrong.
+func wrongInPrograms() []wrongCall {
+	run := func(text string, do func(p *spmd.Program) error) wrongCall {
+		return wrongCall{text, func() error {
+			return spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, Threads: 1}, func(p *spmd.Program) error {
+				if err := errors.Join(p.Set("A", spmd.InMemory(handMade()), spmd.Storage{}), setDense(p, "x", f8{1, 2, 3}, 3)); err != nil {
+					return err
+				}
+				return do(p)
+			})
+		}}
+	}
+	prepare := func(statement string, how spmd.How) wrongCall {
+		return run(fmt.Sprintf("Prepare(%q, %+v)", statement, how), func(p *spmd.Program) error { return of(p.Prepare(statement, how)) })
+	}
+	start := func(text string, o spmd.Options) wrongCall {
+		return wrongCall{text, func() error { return spmd.Start(context.Background(), o, func(*spmd.Program) error { return nil }) }}
+	}
+	return []wrongCall{
+		start("Start with -2 ranks", spmd.Options{Ranks: -2}),
+		start("Start with -1 threads", spmd.Options{Threads: -1}),
+		start("Start with a target that is none", spmd.Options{Target: "gpu"}),
+		start("Start with a way of tuning that is none", spmd.Options{Tune: "on"}),
+		start("Start with a memory limit below 0", spmd.Options{MemoryLimit: -1}),
+		run("Set of no name", func(p *spmd.Program) error { return p.Set("", spmd.InMemory(handMade()), spmd.Storage{}) }),
+		run("Set of a name with a space", func(p *spmd.Program) error { return p.Set("A b", spmd.InMemory(handMade()), spmd.Storage{}) }),
+		run("Set with a format of one level", func(p *spmd.Program) error {
+			return p.Set("B", spmd.InMemory(handMade()), spmd.Storage{Format: "d"})
+		}),
+		run("Set with a format that is none", func(p *spmd.Program) error {
+			return p.Set("B", spmd.InMemory(handMade()), spmd.Storage{Format: "csr"})
+		}),
+		run("Set with a type that is none", func(p *spmd.Program) error {
+			return p.Set("B", spmd.InMemory(handMade()), spmd.Storage{Type: "float16"})
+		}),
+		run("Set with one size", func(p *spmd.Program) error {
+			return p.Set("B", spmd.InMemory(handMade()), spmd.Storage{Sizes: i8{3}})
+		}),
+		run("Set of a scalar with sizes", func(p *spmd.Program) error { return p.Set("s", spmd.Scalar(2.5), spmd.Storage{Sizes: i8{3}}) }),
+		run("Declare with a size of -2", func(p *spmd.Program) error { return p.Declare("y", spmd.Storage{Sizes: i8{-2}}) }),
+		run("Declare with a format for other sizes", func(p *spmd.Program) error {
+			return p.Declare("y", spmd.Storage{Sizes: i8{3}, Format: "ds"})
+		}),
+		run("Value of a matrix", func(p *spmd.Program) error { return of(p.Value("A")) }),
+		run("Value of what nothing wrote", func(p *spmd.Program) error { return of(p.Value("y")) }),
+		run("Tensor of what nothing wrote", func(p *spmd.Program) error { return of(p.Tensor("y")) }),
+		run("Place of mode 2 of a matrix", func(p *spmd.Program) error { return p.Place("A", 2) }),
+		run("Place of what nothing wrote", func(p *spmd.Program) error { return p.Place("y", 0) }),
+		prepare("y(i) = A(i,j) * x(j", spmd.How{}),
+		prepare("y(i) = A(i,j) * z(j)", spmd.How{}),
+		prepare("y(i) = A(i,j) * x(j)", spmd.How{Schedule: []string{"reorder(i,k)"}}),
+		prepare("y(i) = A(i,j) * x(j)", spmd.How{Network: "fastest"}),
+		prepare("y(i) = A(i,j) * x(j)", spmd.How{IntermediateOrder: -1}),
+		run("Run of a closed statement", func(p *spmd.Program) error {
+			s, err := p.Prepare("y(i) = A(i,j) * x(j)", spmd.How{})
+			if err != nil {
+				return err
+			}
+			s.Close()
+			return s.Run()
+		}),
+	}
+}
+
 // odd is an address with memory behind it that is no multiple of 8.
 func odd() unsafe.Pointer { return unsafe.Pointer(&make([]byte, 64)[4]) }
 
@@ -136,10 +201,10 @@ func multiply(a *tcs.Tensor) *spmd.Job {
 	return j
 }
 
-// What is wrong with a tensor that the program gives is an error that says which part it is, and of what.
+// What is wrong with a tensor or another argument that the program gives is an error that says which part it is, and of what.
 func TestWrongTensors(t *testing.T) {
 	var got strings.Builder
-	for _, c := range wrongByHand() {
+	for _, c := range append(wrongByHand(), wrongInPrograms()...) {
 		err := c.do()
 		if err == nil {
 			t.Errorf("%s: no error", c.text)

@@ -322,6 +322,8 @@ func TestWordsOfCommands(t *testing.T) {
 	f := checked(t, `param Hash = 4
 param NoRaces = 5
 param gemm = 6
+param cublas = 8
+param cusparse = 9
 param rows = 7
 tensor A(20, 20): ds from uniform:9
 tensor B(20, 20): ds from uniform:9
@@ -334,9 +336,11 @@ C(i,j) = A(i,k) * B(k,j)
   split(i1, a, b, rows)
   substitute({i, j, k}, gemm)
   split(k, k0, k1, gemm)
+  substitute({i, j, k}, cublas)
+  substitute({i, j, k}, cusparse)
 `)
 	want := []string{"split(i, i0, i1, 4)", "precompute(A(i,k)*B(k,j), j, j, W)", "workspace(W, Hash)", "parallelize(i0, CPUThread, NoRaces, NoRaces)",
-		`substitute({i1, j}, "rows.c:rows")`, "split(i1, a, b, 7)", "substitute({i, j, k}, gemm)", "split(k, k0, k1, 6)"}
+		`substitute({i1, j}, "rows.c:rows")`, "split(i1, a, b, 7)", "substitute({i, j, k}, gemm)", "split(k, k0, k1, 6)", "substitute({i, j, k}, cublas)", "substitute({i, j, k}, cusparse)"}
 	f.statements(f.Items, func(s *Statement) error {
 		for k, c := range s.Schedule {
 			if c.Text != want[k] {

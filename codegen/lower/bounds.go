@@ -329,7 +329,7 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 		return l.fusedPositions(out, c, e)
 	}
 	lo, hi := l.segment(c)
-	if !iv.whole {
+	if !iv.whole || l.hasChunk(r.From[0]) && !l.isChunked(c) {
 		find := func(key ir.Expr) ir.Expr {
 			return l.named(r.To[0]+"_at", &ir.Search{A: c.op.crd(c.level), Lo: lo, Hi: hi, Key: key})
 		}

@@ -1,6 +1,9 @@
 package lower
 
 import (
+	"slices"
+
+	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
 
@@ -29,10 +32,32 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 		return it
 	}
 	it.lo, it.hi = l.segment(c)
-	if it.span = l.rangeOf(p.e, p.v()); it.span.clip && !it.padded {
+	it.span = l.rangeOf(p.e, p.v())
+	it.span.clip = it.span.clip || l.passesChunk(p)
+	if it.span.clip && !it.padded {
 		it.lo, it.hi = l.clipped(it.span, it.name(), it.crd, it.lo, it.hi)
 	}
 	return it
+}
+
+// passesChunk tells whether the iterators of a loop may come to coordinates outside of its variable's range,
+// since a call has a chunk of one operand's entries: that operand stores none, and keeps a loop that walks it too
+// from what others store.
+func (l *lowerer) passesChunk(p *loop) bool {
+	return l.hasChunk(p.v()) && !slices.ContainsFunc(p.lat.Iters, func(key string) bool { return l.isChunked(p.e.cur[key]) })
+}
+
+// isChunked tells whether a call has a chunk of the entries of a cursor's operand.
+func (l *lowerer) isChunked(c *cursor) bool { return c.op.Name == l.spec.Chunked }
+
+// hasChunk tells whether the operand of whose entries a call has a chunk is accessed at v.
+func (l *lowerer) hasChunk(v string) (has bool) {
+	if l.spec.Chunked != "" {
+		cin.Accesses(l.spec.Stmt, func(a *cin.Access) {
+			has = has || a.Name == l.spec.Chunked && slices.Contains(a.Vars, l.sched.g.Original(v))
+		})
+	}
+	return has
 }
 
 func (it *iter) name() string { return it.cur.op.prefix() }

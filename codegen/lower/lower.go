@@ -32,6 +32,9 @@ type Spec struct {
 	// Parts are the variables of a scheduled statement of which a call has a part
 	// of the range, and operands that store no more than that; it has the whole of others.
 	Parts map[string]bool
+	// Chunked, if not "", is the operand of whose entries a call has a chunk: others may store coordinates
+	// outside of the ranges of its variables.
+	Chunked string
 	// Strategy is how loops and workspaces are made, and with what capacity the result begins.
 	Strategy *strategy.Value
 	// Assembly is how the result is written.

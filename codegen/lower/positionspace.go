@@ -153,7 +153,7 @@ func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, p.l.rootsRead(a, p.c, w.key)
 	at := e.coord[w.own]
 	in := e.clone()
-	if !p.flat() {
+	if !p.branchless() {
 		above := p.cur.pos
 		for d, q := range p.l.ancestors(p.cur, p.iv, len(p.c.Roots), at) {
 			if p.reads[d] {
@@ -214,16 +214,16 @@ func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *opened) boo
 		return false
 	}
 	p := &placeLoop{l, f, e, c, e.cur[w.key], o.iv, w, l.rootsRead(f.Body, c, w.key)}
-	if !p.flat() {
+	if !p.branchless() {
 		return false
 	}
 	p.emit(func(at ir.Expr) { l.stmt(f.Body, p.in(e, at), false) })
 	return true
 }
 
-// flat tells whether a position of the last of the component's levels gives those of the
+// branchless tells whether a position of the last of the component's levels gives those of the
 // coordinates above that are read: it is theirs as well.
-func (p *placeLoop) flat() bool {
+func (p *placeLoop) branchless() bool {
 	for d, read := range p.reads {
 		for k := d + 1; read && k < len(p.reads); k++ {
 			if !p.cur.op.caps(p.cur.level + k).Branchless {

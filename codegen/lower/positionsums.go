@@ -28,7 +28,7 @@ func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *opened) bool
 		l.zero(e)
 		p.sumRows(a)
 		return true
-	case inRows || l.assigns(f) || !p.flat() || len(c.Roots) == 1 && !w.unrolls(f, o.iv):
+	case inRows || l.assigns(f) || !p.branchless() || len(c.Roots) == 1 && !w.unrolls(f, o.iv):
 		return false
 	}
 	p.emit(func(at ir.Expr) { l.stmt(a, p.in(e, at), false) })
@@ -83,16 +83,16 @@ func (p *placeLoop) sumRows(a *cin.Assign) {
 func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	l, w := p.l, &rowWalk{placeLoop: p}
 	last := len(p.c.Roots) - 1
-	deepest := 0
+	row := 0
 	for d, r := range p.c.Roots[:last] {
 		if p.reads[d] || slices.Contains(a.LHS.Vars, r) {
-			deepest = d
+			row = d
 		}
 	}
-	for _, at := range l.ancestors(p.cur, p.iv, len(p.c.Roots), p.iv.lo)[:deepest+1] {
+	for _, at := range l.ancestors(p.cur, p.iv, len(p.c.Roots), p.iv.lo)[:row+1] {
 		w.at = append(w.at, l.declare(p.cur.op.prefix()+"_at", at))
 	}
-	w.end = l.declare(p.cur.op.prefix()+"_end", w.behind(deepest, last))
+	w.end = l.declare(p.cur.op.prefix()+"_end", w.behind(row, last))
 	if l.spec.GPU && l.ownsRows(p.e, p.c, p.cur.op, p.cur.level+last) {
 		w.later = ir.NewVar(l.fresh("later"), ir.Bool)
 		l.emit(&ir.Declare{V: w.later, Init: ir.Truth(false)})
@@ -164,9 +164,9 @@ func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) 
 		l.set(w.later, ir.Truth(true))
 		return
 	case !l.spec.GPU && l.ownsRows(w.e, w.c, w.cur.op, row.level):
-		deepest := len(w.at) - 1
-		first := ir.Expr(w.at[deepest])
-		for k := deepest + 1; k <= last; k++ {
+		inner := len(w.at) - 1
+		first := ir.Expr(w.at[inner])
+		for k := inner + 1; k <= last; k++ {
 			first = l.below(w.cur.op, w.cur.level+k, first)
 		}
 		in.own = l.named("own", ir.Both(ir.AtLeast(first, w.iv.lo), ir.AtLeast(w.iv.hi, w.end)))

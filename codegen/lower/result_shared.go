@@ -122,10 +122,10 @@ func (l *lowerer) sharesFirst() bool {
 // levels below come back too.
 func (l *lowerer) comesBack(s cin.Stmt) bool {
 	_, mapped := l.assembly.(*mappedResult)
-	leads := l.resultVars[:l.out.deep+1]
+	compressed := l.resultVars[:l.out.deep+1]
 	once := l.resultVars[:min(l.out.deep+2, len(l.resultVars))]
 	if mapped {
-		once = leads
+		once = compressed
 	}
 	found := false
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
@@ -135,7 +135,7 @@ func (l *lowerer) comesBack(s cin.Stmt) bool {
 		around := false
 		for _, f := range loops {
 			roots := l.sched.g.Underived(f.Var)
-			leading := slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(leads, v) })
+			leading := slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(compressed, v) })
 			again := slices.ContainsFunc(roots, func(v string) bool { return !slices.Contains(once, v) })
 			found = found || leading && (around || again && (mapped || l.sched.g.PositionsOf(f.Var) == ""))
 			around = around || again

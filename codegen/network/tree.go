@@ -83,7 +83,7 @@ func (p *treeParser) factor() (*Tree, error) {
 		return t, err
 	}
 	from := p.at
-	for p.at < len(p.text) && isName(p.text[p.at], p.at > from) {
+	for p.at < len(p.text) && nameByte(p.text[p.at], p.at > from) {
 		p.at++
 	}
 	if p.at == from {
@@ -92,7 +92,7 @@ func (p *treeParser) factor() (*Tree, error) {
 	return &Tree{Name: p.text[from:p.at], At: from}, nil
 }
 
-func isName(c byte, later bool) bool {
+func nameByte(c byte, later bool) bool {
 	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 	return letter || later && (c == '_' || c >= '0' && c <= '9')
 }

@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,66 @@ func (o *Ordered) Ranges() int64 {
 		n *= c.N
 	}
 	return n
+}
+
+// Even are the keys between which the ranges lie of entries that are spread evenly over coordinates below these sizes,
+// those of Modes; the first and the last are nil. Where positions are cut that have several coordinates, a range begins
+// behind the first coordinate of the innermost of these, if there are more: within a row, not at its beginning, so that what
+// is shared at the ends of ranges is there as often as it can be.
+func (o *Ordered) Even(sizes []int64) [][]int64 {
+	rows, parts := []int64{0, sizes[0]}, int64(1)
+	for _, c := range o.Cuts {
+		if c.Level < 0 || c.Level == 0 && len(o.Modes) > 1 { // positions of the outermost level are rows
+			rows = evenWithin(rows, c.N)
+		} else {
+			parts *= c.N
+		}
+	}
+	keys := [][]int64{nil}
+	for k := range len(rows) - 1 {
+		for part := range parts {
+			if k > 0 || part > 0 {
+				keys = append(keys, within(rows[k], rows[k+1]-rows[k], part, parts, sizes))
+			}
+		}
+	}
+	return append(keys, nil)
+}
+
+// evenWithin cuts each of the ranges between numbers into n.
+func evenWithin(cuts []int64, n int64) []int64 {
+	out := cuts[:1:1]
+	for k := range len(cuts) - 1 {
+		for _, at := range EvenCuts(cuts[k+1]-cuts[k], n)[1:] {
+			out = append(out, cuts[k]+at)
+		}
+	}
+	return out
+}
+
+// within is the tuple, of coordinates below these sizes, with which the given one of so many parts of n outermost
+// coordinates from first on begins.
+func within(first, n, part, parts int64, sizes []int64) []int64 {
+	key := make([]int64, len(sizes))
+	key[0] = first
+	if part == 0 || n == 0 {
+		return key
+	}
+	left := part // of a coordinate of the level before, in parts
+	for m := range key {
+		extent := sizes[m]
+		if m == 0 {
+			extent = n
+		}
+		high, low := bits.Mul64(uint64(left), uint64(extent))
+		whole, rest := bits.Div64(high, low, uint64(parts)) // left < parts
+		key[m] += int64(whole)
+		left = int64(rest)
+	}
+	if last := len(key) - 1; last > 0 && key[last] == 0 && sizes[last] > 1 {
+		key[last] = 1
+	}
+	return key
 }
 
 // Equal tells whether two tensors of one storage order are cut alike.

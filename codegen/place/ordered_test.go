@@ -92,3 +92,34 @@ func TestChunksN(t *testing.T) {
 		t.Errorf("got %d chunks, want 10", n)
 	}
 }
+
+// TestEvenKeys: ranges of entries that are spread evenly begin where their share of the coordinates does, and within a
+// row where there are several coordinates.
+func TestEvenKeys(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		cuts  []OrderedCut
+		sizes []int64
+		want  string
+	}{
+		{"rows", []OrderedCut{{4, 0}}, []int64{10}, "[[] [2] [5] [7] []]"},
+		{"entries at the beginning of rows", []OrderedCut{{4, 1}}, []int64{8, 6}, "[[] [2 1] [4 1] [6 1] []]"},
+		{"entries", []OrderedCut{{4, 1}}, []int64{10, 6}, "[[] [2 3] [5 1] [7 3] []]"},
+		{"a column", []OrderedCut{{2, 1}}, []int64{8, 1}, "[[] [4 0] []]"},
+		{"one row", []OrderedCut{{4, 1}}, []int64{1, 8}, "[[] [0 2] [0 4] [0 6] []]"},
+		{"fewer coordinates than ranges", []OrderedCut{{4, 1}}, []int64{1, 2}, "[[] [0 1] [0 1] [0 1] []]"},
+		{"three levels", []OrderedCut{{3, 2}}, []int64{4, 4, 9}, "[[] [1 1 3] [2 2 6] []]"},
+		{"levels of cuts", []OrderedCut{{2, 1}, {2, 1}}, []int64{10, 6}, "[[] [2 3] [5 1] [7 3] []]"},
+		{"entries of ranges of rows", []OrderedCut{{2, -1}, {2, 1}}, []int64{7, 6}, "[[] [1 3] [3 0] [5 1] []]"},
+		{"entries of as many rows", []OrderedCut{{2, 0}, {2, 1}}, []int64{7, 6}, "[[] [1 3] [3 0] [5 1] []]"},
+		{"more ranges than rows", []OrderedCut{{3, -1}, {2, 1}}, []int64{1, 6}, "[[] [0 0] [0 0] [0 0] [0 0] [0 3] []]"},
+		{"nothing", []OrderedCut{{2, 1}}, []int64{0, 6}, "[[] [0 0] []]"},
+		{"large", []OrderedCut{{3, 1}}, []int64{1 << 30, 1 << 31}, "[[] [357913941 715827882] [715827882 1431655765] []]"},
+	} {
+		o := &Ordered{Modes: []int{0, 1, 2}[:len(c.sizes)], Cuts: c.cuts}
+		keys := o.Even(c.sizes)
+		if got := fmt.Sprint(keys); got != c.want || int64(len(keys)) != o.Ranges()+1 {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -13,8 +13,8 @@
 // outermost first, and its fully derived ones in natural order, which is the
 // order of loops that visits the original space in its own order.
 //
-// Bounds and coordinates are forms (form.go), which lowering turns into code and planning
-// into numbers: the ranges that tiles leave of a variable (bounds.go: Relation.Tile,
+// Bounds and coordinates are forms (form.go), which lowering turns into code, and Eval
+// into numbers, by which tests hold the forms to what loops visit: the ranges that tiles leave of a variable (bounds.go: Relation.Tile,
 // Narrowed), and the coordinates of loops that count (counting.go).
 //
 // # Files
@@ -172,16 +172,16 @@ func (g *Graph) Original(v string) string {
 // that variable, under a name of its own.
 func (g *Graph) ConsumerVar(v string) string {
 	for _, r := range g.Relations() {
-		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && !g.apart(&r) {
+		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && !g.cutApart(&r) {
 			return g.ConsumerVar(r.From[0])
 		}
 	}
 	return v
 }
 
-// apart tells whether loops of producer and consumer come from the variables of a Precompute,
+// cutApart tells whether loops of producer and consumer come from the variables of a Precompute,
 // in ways of their own.
-func (g *Graph) apart(r *Relation) bool {
+func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
 
@@ -189,7 +189,7 @@ func (g *Graph) apart(r *Relation) bool {
 // runs over, where v is a variable of its own; else "".
 func (g *Graph) TileOf(v string) string {
 	for _, r := range g.Relations() {
-		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.apart(&r) {
+		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.cutApart(&r) {
 			return r.From[0]
 		}
 	}

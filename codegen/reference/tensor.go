@@ -54,13 +54,6 @@ func NewTensor(t dtype.Type, dims ...int64) *Tensor {
 	return &Tensor{Dims: slices.Clone(dims), Type: t, Coords: make([][]int64, len(dims))}
 }
 
-// Scalar makes a tensor of no modes.
-func Scalar(t dtype.Type, v Value) *Tensor {
-	s := NewTensor(t)
-	s.Append(nil, v)
-	return s.Finish()
-}
-
 // Len is the number of entries.
 func (t *Tensor) Len() int { return t.n }
 

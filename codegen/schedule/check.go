@@ -42,23 +42,23 @@ func (s *state) check() error {
 			}
 		}
 	}
-	return s.apartInPlace()
+	return s.refuseCutApart()
 }
 
-// apartInPlace refuses loops of a producer and a consumer that were cut in different ways,
+// refuseCutApart refuses loops of a producer and a consumer that were cut in different ways,
 // where the workspace has no place for each position of their tile.
-func (s *state) apartInPlace() (err error) {
+func (s *state) refuseCutApart() (err error) {
 	cin.Walk(s.body, func(t cin.Stmt) {
 		w, ok := t.(*cin.Where)
 		if !ok || err != nil || len(cin.Target(w.Producer).Vars) == 0 {
 			return
 		}
-		apart := false
+		found := false
 		cin.Walk(w.Producer, func(t cin.Stmt) {
 			f, ok := t.(*cin.Forall)
-			apart = apart || ok && s.g.TileOf(s.g.Underived(f.Var)[0]) != ""
+			found = found || ok && s.g.TileOf(s.g.Underived(f.Var)[0]) != ""
 		})
-		if !apart {
+		if !found {
 			return
 		}
 		o := strategy.Workspace{Name: cin.Target(w.Producer).Name, Kind: strategy.Positions}

@@ -27,11 +27,11 @@ func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) e
 	target := cin.Target(s.body)
 	form := s.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
-	apart := func(v string) bool { return slices.Equal(s.rootsOf(v), []string{first}) }
+	ofFirst := func(v string) bool { return slices.Equal(s.rootsOf(v), []string{first}) }
 	switch {
 	case race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(2, "%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its outermost variable, %s", target.Key(), form, first)
-	case !apart(f.Var) || slices.ContainsFunc(outer, func(o *cin.Forall) bool { return !apart(o.Var) }):
+	case !ofFirst(f.Var) || slices.ContainsFunc(outer, func(o *cin.Forall) bool { return !ofFirst(o.Var) }):
 		return s.refuse(0, "%s (its format is %s) is counted and written in parts of its outermost variable %s only: loops over it can run in parallel", target.Key(), form, first)
 	}
 	return nil

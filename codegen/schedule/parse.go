@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"distaff/codegen/diag"
+	"distaff/codegen/strategy"
 )
 
 // Codes of schedules' errors.
@@ -72,7 +73,7 @@ func (c *Command) Function() (file, name string, at Arg, ok bool) {
 	at = c.Args[1]
 	text := strings.Trim(at.Text, `"`)
 	k := strings.LastIndexByte(text, ':')
-	if k < 1 || !isName(text[k+1:]) {
+	if k < 1 || !isFunction(text[k+1:]) {
 		return "", "", at, false
 	}
 	return text[:k], text[k+1:], at, true
@@ -85,7 +86,8 @@ var words = map[string]bool{
 	"Work": true, "Ordered": true, "Rows": true, "Whole": true,
 	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
 	"TwoFinger": true, "Gallop": true, "Predicated": true, "OneBody": true, "Append": true, "Insert": true,
-	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "Terms": true, "gemm": true,
+	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "Terms": true,
+	strategy.BLAS: true, strategy.CuBLAS: true, strategy.CuSPARSE: true,
 }
 
 // Words tells which arguments of a command are words of the language, whatever a variable is called.
@@ -98,8 +100,8 @@ func (c *Command) Words() (which []bool) {
 	return which
 }
 
-// isName tells whether C takes text for the name of a function.
-func isName(text string) bool {
+// isFunction tells whether C takes text for the name of a function.
+func isFunction(text string) bool {
 	for k := range len(text) {
 		if text[k] != '_' && !nameByte(text[k], k > 0) {
 			return false

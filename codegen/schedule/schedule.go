@@ -402,15 +402,15 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 
 // noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
 func (s *state) noted(k int, v string) error {
-	if err := s.stands(k, v); err != nil {
+	if err := s.ofWorkspace(k, v); err != nil {
 		return err
 	}
 	return s.unnoted(k, v)
 }
 
-// stands refuses to replace a variable that stands for one of a workspace's consumer, or that
+// ofWorkspace refuses to replace a variable that stands for one of a workspace's consumer, or that
 // one.
-func (s *state) stands(k int, v string) error {
+func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", v, u, u)
 	}

@@ -33,7 +33,7 @@ func cut(s *state, kind provenance.Kind) error {
 		return err
 	}
 	if s.g.PositionsOf(s.g.ConsumerVar(v)) == "" { // else producer and consumer are cut each in its own way
-		if err := s.stands(0, v); err != nil {
+		if err := s.ofWorkspace(0, v); err != nil {
 			return err
 		}
 	}

@@ -140,7 +140,7 @@ func (w *waits) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 		before := accesses{}
 		if w.loops > 0 {
 			// The warp may have come through here before: what it has of its own, its threads may still use.
-			in.gather(s, eachWarp, before)
+			in.collect(s, eachWarp, before)
 			maps.DeleteFunc(before, func(a *ir.Array, _ access) bool { return w.l.own[a] != ofWarp })
 		}
 		in.within(s, before)
@@ -195,7 +195,7 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 		w.block(s.Else, other)
 		since.add(other)
 	case *ir.For:
-		w.again(s.Body, w.l.apart[s], nil, since)
+		w.again(s.Body, w.l.strides[s], nil, since)
 	case *ir.While:
 		cond := accesses{}
 		w.reads(ir.Exprs(s), readByAll, cond)
@@ -204,9 +204,9 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 }
 
 // again places barriers in the body of a loop, where each iteration but the first follows another, with
-// what a condition reads between. Iterations of a loop of Blocks or Warps that are apart share nothing but
+// what a condition reads between. Iterations of a strided loop of Blocks or Warps share nothing but
 // arrays that the launch itself has.
-func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
+func (w *waits) again(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++
 	defer func() { w.loops-- }()
@@ -217,7 +217,7 @@ func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
 		w.wait(cond, in, body)
 		in.add(cond)
 		since.add(in)
-		if apart {
+		if strided {
 			maps.DeleteFunc(in, func(a *ir.Array, _ access) bool { return !w.l.made[a] })
 		}
 		if !begin.add(in) {
@@ -229,12 +229,12 @@ func (w *waits) again(body *ir.Block, apart bool, cond, since accesses) {
 // all are the accesses of a statement and all that it holds, by the threads of a role.
 func (w *waits) all(s ir.Stmt, by role) accesses {
 	does := accesses{}
-	w.gather(s, by, does)
+	w.collect(s, by, does)
 	return does
 }
 
-// gather adds them to does.
-func (w *waits) gather(s ir.Stmt, by role, does accesses) {
+// collect adds them to does.
+func (w *waits) collect(s ir.Stmt, by role, does accesses) {
 	if r := w.l.roles[s]; r != allThreads && by == allThreads {
 		by = r
 	}
@@ -256,17 +256,17 @@ func (w *waits) gather(s ir.Stmt, by role, does accesses) {
 		}
 	case *ir.Block:
 		for _, t := range s.List {
-			w.gather(t, by, does)
+			w.collect(t, by, does)
 		}
 	case *ir.If:
-		w.gather(s.Then, by, does)
+		w.collect(s.Then, by, does)
 		if s.Else != nil {
-			w.gather(s.Else, by, does)
+			w.collect(s.Else, by, does)
 		}
 	case *ir.For:
-		w.gather(s.Body, by, does)
+		w.collect(s.Body, by, does)
 	case *ir.While:
-		w.gather(s.Body, by, does)
+		w.collect(s.Body, by, does)
 	}
 }
 

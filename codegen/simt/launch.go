@@ -12,7 +12,7 @@ type launcher struct {
 	roles   map[ir.Stmt]role
 	made    map[*ir.Array]bool  // arrays that only the launch uses
 	own     map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
-	apart   map[ir.Stmt]bool    // loops through iterations of Blocks or Warps
+	strides map[ir.Stmt]bool    // grid-stride loops, through iterations of Blocks or Warps
 	shared  []ir.Stmt           // the Shared arrays, which stand at the head of the launch
 	bytes   int64               // that they hold
 	bases   []ir.Stmt           // where a thread's, warp's or block's part of hoisted arrays begins
@@ -32,7 +32,7 @@ const (
 // newLauncher begins the leaf's next launch; loop is nil for one of a single thread.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	l := &launcher{
-		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, apart: map[ir.Stmt]bool{},
+		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, strides: map[ir.Stmt]bool{},
 		ids: h.ids,
 	}
 	if l.numbered() {
@@ -103,7 +103,7 @@ func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	first := &ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(at, ir.Int(s.Step)))}
 	body.List = append([]ir.Stmt{first}, body.List...)
 	loop := &ir.For{V: turn, Lo: ir.Int(0), Hi: turns, Step: 1, Body: body}
-	l.apart[loop] = true
+	l.strides[loop] = true
 	return loop
 }
 

@@ -54,7 +54,7 @@ func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Blo
 		return &ir.Block{List: []ir.Stmt{one, &ir.If{Cond: ir.Less(s.V, hi), Then: body}}}
 	}
 	loop := &ir.For{V: s.V, Lo: first, Hi: hi, Step: s.Step * s.Width, Body: body}
-	l.apart[loop] = true
+	l.strides[loop] = true
 	if s.Width == units {
 		return loop
 	}

@@ -9,16 +9,22 @@ import (
 
 // workspaces chooses the kind of every workspace, outer ones first. What is filled in order is a list,
 // and what is not merely copied to a result that is appended to may be an array. Where a schedule is given, whose
-// precompute makes workspaces that need not be sparse, an array or a place for each position of a tile may do.
+// precompute makes workspaces that need not be sparse, an array or a place for each position of a tile may do. A schedule
+// that makes neither workspaces nor variables leaves the workspaces that there are as they are by default; those that threads have of
+// their own are lists or hash tables.
 func (f *facts) workspaces() {
+	made := f.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
 		s := f.workspace(t, producer)
 		if f.g != nil {
-			if s.Kind == Bitmap {
-				s.Kind = MarkedList
-			}
 			s.Piece = s.Form
+			if s.Kind == Bitmap {
+				s.Piece.Kind = MarkedList
+			}
+			if s.Kind == Bitmap && made {
+				s.Kind, s.Why = MarkedList, f.coordinates(t)
+			}
 			if ok, once := f.piecesInOrder(producer, t); ok {
 				s.Piece = Form{Kind: SortedList, Once: once}
 			}
@@ -26,7 +32,7 @@ func (f *facts) workspaces() {
 		if ok, once := f.inOrder(producer, t); ok {
 			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: s.Rows}, t.Key()+" is filled in order"
 		}
-		if f.g == nil && f.marks(t, w) && (s.Kind != SortedList || f.Intermediates[t.Name].Added >= marksWork*f.Intermediates[t.Name].Entries) {
+		if !made && f.marks(t, w) && (s.Kind != SortedList || f.Intermediates[t.Name].Added >= marksWork*f.Intermediates[t.Name].Entries) {
 			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1}, fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once", f.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
 		}
 		if (f.g != nil || !copied(w.Consumer, t)) && f.uniform(producer, t) {

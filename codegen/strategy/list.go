@@ -33,7 +33,7 @@ func List(p *Problem) []Listed {
 	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
 		s := v.Spaces[t.Name]
 		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
-		add(Workspace{t.Name, s.Kind}, s.Why, inTile)
+		add(Workspace{t.Name, s.Kind}, s.Why, inTile || s.Multiplied)
 	})
 	for _, x := range f.Products {
 		add(x.Gemm, x.Why, false)
@@ -72,7 +72,19 @@ func Unsaid(p *Problem, given []Order) []Listed {
 	if err != nil {
 		panic(fmt.Sprintf("BUG: strategy: order %d, which was followed: %v", n, err))
 	}
-	return slices.DeleteFunc(kept(v), func(l Listed) bool { return l.Why == soOrdered })
+	f := newFacts(p)
+	return slices.DeleteFunc(kept(v), func(l Listed) bool {
+		return slices.ContainsFunc(given, func(o Order) bool {
+			switch o := o.(type) {
+			case Jam:
+				_, jams := l.Order.(Jam)
+				return jams
+			case Unite:
+				return l.Order == Order(Unite{f.standing(o.Var)})
+			}
+			return false
+		})
+	})
 }
 
 // listLoops lists what is said of the outermost loops.

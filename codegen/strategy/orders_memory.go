@@ -202,10 +202,10 @@ func (o Workspace) follow(f *facts, v *Value) error {
 	if !ok {
 		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
 	}
-	if s.Why == areArrays && o.Kind != Array {
+	if s.Multiplied && o.Kind != Array {
 		return fmt.Errorf("%s, and one of them is %s", areArrays, o.Name)
 	}
-	s.Why = soOrdered
+	s.Why, s.Said = soOrdered, true
 	var err error
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		if t.Name != o.Name {

@@ -79,7 +79,7 @@ func (o Gemm) follow(f *facts, v *Value) error {
 	return f.matrices(v, sums)
 }
 
-// areArrays is why a workspace that gemm uses is an array.
+// areArrays is why a workspace that a product of matrices uses is an array.
 const areArrays = "gemm multiplies matrices that are arrays"
 
 // matrices has the workspaces that products of matrices read or add to as arrays, however large these are.
@@ -94,7 +94,7 @@ func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 		if !used || err != nil {
 			return
 		}
-		if s.Kind != Array && s.Why == soOrdered {
+		if s.Kind != Array && s.Said {
 			err = fmt.Errorf("%s, and the schedule has %s", areArrays, Workspace{t.Name, s.Kind})
 			return
 		}
@@ -102,7 +102,7 @@ func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 			err = fmt.Errorf("%s, and %w", areArrays, why)
 			return
 		}
-		s.Form, s.Why = Form{Kind: Array}, areArrays
+		s.Form, s.Why, s.Multiplied = Form{Kind: Array}, areArrays, true
 		v.Spaces[t.Name] = s
 	})
 	return err

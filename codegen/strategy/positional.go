@@ -106,13 +106,13 @@ func (f *facts) tileOf(loops []string) string {
 // cutApart tells whether the loops that fill the workspace of a name come from a variable of
 // their own.
 func (f *facts) cutApart(name string) bool {
-	apart := false
+	found := false
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		if loops, _, err := filling(w, t); err == nil && t.Name == name {
-			apart = apart || f.tileOf(loops) != ""
+			found = found || f.tileOf(loops) != ""
 		}
 	})
-	return apart
+	return found
 }
 
 // mostPositions is how many positions v runs over at most, where relations bound that.

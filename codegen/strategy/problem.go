@@ -67,6 +67,8 @@ type Problem struct {
 	Intermediates map[string]Intermediate
 	// Contracted is how many multiply-adds then go to the result itself.
 	Contracted float64
+	// Precomputes tells whether a schedule makes workspaces of its own.
+	Precomputes bool
 	// Products are those of matrices that the default strategy makes of loops.
 	Products []Product
 }

@@ -169,11 +169,13 @@ type Form struct {
 }
 
 // Space is a workspace. Piece is the form of those that threads have of their own, where
-// a loop on threads fills it.
+// a loop on threads fills it. Said tells whether a schedule says its kind, Multiplied whether a product of matrices
+// reads it or adds to it, for which it is an array.
 type Space struct {
 	Form
-	Piece Form
-	Why   string
+	Piece            Form
+	Why              string
+	Said, Multiplied bool
 }
 
 // Result is what is known of the capacity that a result needs.

@@ -118,7 +118,7 @@ func (s Space) shared() bool { return s.Kind == Array || s.Kind == Marks }
 // workspace is the form of workspace t, which producer fills.
 func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	places := f.places(t.Vars)
-	form, why := Form{Rows: f.byRows(t)}, fmt.Sprintf("%s has %.4g coordinates", t.Key(), places)
+	form, why := Form{Rows: f.byRows(t)}, f.coordinates(t)
 	n, own := f.additions(producer, t), 0.0
 	if x, ok := f.Intermediates[t.Name]; ok {
 		n, own = x.Added, x.Entries/max(x.Uses, 1)
@@ -198,6 +198,11 @@ func (f *facts) underived(vars []string) []string {
 
 // expected is at how many of some places a value is thrown by as many throws.
 func expected(throws, places float64) float64 { return -places * math.Expm1(-throws/places) }
+
+// coordinates says how many places a workspace may have.
+func (f *facts) coordinates(t *cin.Access) string {
+	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
+}
 
 // Intermediate is what is expected of a temporary that a contraction makes: how often it is made, and of
 // all these times together the values that are added and the entries that they come to.
@@ -351,7 +356,7 @@ func (f *facts) capacity() Result {
 
 // mostCapacity is the entries that there is to be capacity for at most at first, 0 where the
 // operands are known to have so few that it does not matter.
-func (f *facts) mostCapacity(growth int64) int64 {
+func (f *facts) mostCapacity(factor int64) int64 {
 	if f.Target.CapacityBytes <= 0 {
 		return 0
 	}
@@ -374,7 +379,7 @@ func (f *facts) mostCapacity(growth int64) int64 {
 		}
 	}
 	most := max(float64(f.Target.CapacityBytes)/entry, 16)
-	if expected*float64(growth) <= most {
+	if expected*float64(factor) <= most {
 		return 0
 	}
 	return int64(most)

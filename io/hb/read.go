@@ -37,18 +37,7 @@ type stream struct {
 
 // Open reads path as a stream of entries, column by column, exact in its sizes.
 // The stream owns the file.
-func Open(path string, opt coo.Options) (coo.Stream, error) {
-	src, err := text.OpenSource(path, opt.Tmp)
-	if err != nil {
-		return nil, err
-	}
-	s, err := New(src, opt)
-	if err != nil {
-		src.Close()
-		return nil, err
-	}
-	return s, nil
-}
+func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New reads src, which the stream owns from then on.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {

@@ -23,18 +23,7 @@ type archive struct {
 // OpenNpz reads path, an .npz file: a sparse array as SciPy or pydata/sparse saves
 // it, or the only array of the archive, dense. The stream is exact in its sizes and
 // owns the file.
-func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
-	src, err := text.OpenSource(path, opt.Tmp)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newNpz(src, opt)
-	if err != nil {
-		src.Close()
-		return nil, err
-	}
-	return s, nil
-}
+func OpenNpz(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, newNpz) }
 
 // newNpz reads src, which the stream owns from then on.
 func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {

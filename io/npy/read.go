@@ -51,18 +51,7 @@ type shape struct {
 // Open reads path, an .npy file, as a stream of entries in the file's order,
 // exact in its sizes; zeros are left out. Where opt.Order is 1, an array of one
 // column (or row) is a vector. The stream owns the file.
-func Open(path string, opt coo.Options) (coo.Stream, error) {
-	src, err := text.OpenSource(path, opt.Tmp)
-	if err != nil {
-		return nil, err
-	}
-	s, err := New(src, opt)
-	if err != nil {
-		src.Close()
-		return nil, err
-	}
-	return s, nil
-}
+func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New reads src, which the stream owns from then on.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {

@@ -82,9 +82,7 @@ func Check(path string) error {
 	return nil
 }
 
-// CreateNamed is Create for a file that other processes open as well, by Temp.
-func CreateNamed(path string) (*File, error) { return create(path, true) }
-
+// create is Create, of a file that has a temporary name from the beginning where named says so.
 func create(path string, named bool) (*File, error) {
 	if path == "-" {
 		return &File{f: os.Stdout, path: "standard output"}, nil
@@ -206,10 +204,6 @@ func (o *File) Errorf(err error) error {
 // Streams reports whether the data goes out as it comes: no offsets, and
 // nothing to take back.
 func (o *File) Streams() bool { return o.target == "" }
-
-// Temp is the name under which other processes can open the file before Commit;
-// "" unless made by CreateNamed.
-func (o *File) Temp() string { return o.temp }
 
 // Write appends.
 func (o *File) Write(b []byte) (int, error) {

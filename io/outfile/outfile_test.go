@@ -152,7 +152,7 @@ func TestCleanup(t *testing.T) {
 	if err := os.WriteFile(a, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := CreateNamed(a)
+	f, err := create(a, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -326,15 +326,6 @@ func TestLimit(t *testing.T) {
 }
 
 func TestTypes(t *testing.T) {
-	for _, c := range []struct{ a, b, want Type }{
-		{Int32, Int64, Int64}, {Int32, Float32, Float64}, {Int64, Float32, Float64}, {Float32, Float64, Float64},
-		{Complex64, Float32, Complex64}, {Complex64, Float64, Complex128}, {Complex64, Int32, Complex128}, {Complex64, Complex128, Complex128},
-		{Invalid, Int32, Int32}, {Float32, Float32, Float32},
-	} {
-		if Promote(c.a, c.b) != c.want || Promote(c.b, c.a) != c.want {
-			t.Errorf("%v and %v: got %v, want %v", c.a, c.b, Promote(c.a, c.b), c.want)
-		}
-	}
 	convert := func(to Type, v Value) (Value, error) {
 		src, dst := make([]byte, 16), make([]byte, 16)
 		v.Type.Store(ptr(src), v)

@@ -67,28 +67,6 @@ func ParseType(name string) (Type, bool) {
 	return Invalid, false
 }
 
-// Promote is the type of a result of operands of types a and b, as in NumPy.
-func Promote(a, b Type) Type {
-	if a == b || b == Invalid {
-		return a
-	}
-	if a == Invalid {
-		return b
-	}
-	wide := func(t Type) bool { return t != Float32 && t != Complex64 }
-	switch {
-	case a.IsComplex() || b.IsComplex():
-		if wide(a) || wide(b) {
-			return Complex128
-		}
-		return Complex64
-	case a.IsInt() && b.IsInt():
-		return Int64
-	default:
-		return Float64
-	}
-}
-
 // Value is one value of any type: I holds integers, C the others.
 type Value struct {
 	Type Type

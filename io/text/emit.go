@@ -13,7 +13,7 @@ import (
 type Piece struct {
 	coo.Batch
 	Type     tcs.Type
-	From, To int64   // of WriteFilled: the positions that the piece covers,
+	From, To int64   // of WriteSpan: the positions that the piece covers,
 	At       []int64 // and those of its entries
 
 	out  []byte
@@ -159,16 +159,10 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int, format func(dst []byt
 	return werr
 }
 
-// WriteFilled is WriteEntries for a format that lists every position from 0 to
-// total: the entries come in the order of their positions, the sum of coordinate
+// WriteSpan is WriteEntries for positions [from, to) of a format that lists every position:
+// the entries, which all lie there, come in the order of their positions, the sum of coordinate
 // times stride over the modes, and repeated ones are summed. A piece has no
 // coordinates, but the range of positions that it covers and its entries' own.
-func WriteFilled(w io.Writer, in coo.Stream, strides []int64, total int64, threads int, format func(dst []byte, p *Piece) []byte) error {
-	return WriteSpan(w, in, strides, 0, total, threads, format)
-}
-
-// WriteSpan is the part of WriteFilled for positions [from, to), in which all
-// entries lie.
 func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int, format func(dst []byte, p *Piece) []byte) error {
 	e := newEmitter(w, in.Type(), 0, threads, format)
 	f := &filler{e: e, p: e.get(), size: in.Type().Size(), from: from, last: from - 1}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"distaff/io/coo"
 )
 
 // maxWindow caps what a zstd stream may make its decoder hold: the default of
@@ -47,6 +49,20 @@ type Source struct {
 // /dev/stdout are "-", whatever they are connected to.
 func Stdin(path string) bool {
 	return path == "-" || path == "/dev/stdin" || path == "/dev/stdout" || strings.HasPrefix(path, "-.") && !strings.Contains(path, "/")
+}
+
+// Open has read make a stream of the file at path, which owns it from then on.
+func Open(path string, opt coo.Options, read func(*Source, coo.Options) (coo.Stream, error)) (coo.Stream, error) {
+	src, err := OpenSource(path, opt.Tmp)
+	if err != nil {
+		return nil, err
+	}
+	s, err := read(src, opt)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // OpenSource opens path. What standard input or a pipe yields is kept for later

@@ -27,18 +27,7 @@ type head struct {
 // Open reads path as a stream of entries in the file's order. The stream is
 // exact in its sizes where the file is of ParTI's dialect or opt.Dims has all
 // sizes; then a coordinate past them is an error with its place. It owns the file.
-func Open(path string, opt coo.Options) (coo.Stream, error) {
-	src, err := text.OpenSource(path, opt.Tmp)
-	if err != nil {
-		return nil, err
-	}
-	s, err := New(src, opt)
-	if err != nil {
-		src.Close()
-		return nil, err
-	}
-	return s, nil
-}
+func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New reads src, which the stream owns from then on.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {

@@ -66,12 +66,3 @@ func sameCall(u, v *codegen.Unit, names spec.Names) bool {
 	vars := slices.EqualFunc(u.Vars, v.Vars, func(a, b string) bool { return names.Vars[a] == b })
 	return args && vars && u.Compute == v.Compute && reflect.DeepEqual(u.Result, v.Result)
 }
-
-// Names are the names of the built-in leaves.
-func Names() []string {
-	out := make([]string, len(table))
-	for i, e := range table {
-		out[i] = e.name
-	}
-	return out
-}

@@ -185,6 +185,9 @@ func (b *Backend) prelude() (module, error) {
 	return m, nil
 }
 
+// Memory is that of the device, in bytes; 0 for an emulated one without a limit.
+func (b *Backend) Memory() int64 { return b.dev.describe().memory }
+
 // Resident says that no array of t changes until Forget(t), but for those that leaves of this backend
 // store to: from their first use on, they stay on the device, as far as its memory goes. Where t is the
 // result of a call, what the leaf makes stays there too. The memory of t is held meanwhile. A tensor
@@ -198,10 +201,26 @@ func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Forget ends what Resident(t) began. It comes before t changes, and before t is closed or dropped.
+// Leave has what leaves store to the values of t, of which Resident was said, stay on the device alone: Fetch(t), of t or of
+// another tensor over the same memory, comes before the host reads them.
+func (b *Backend) Leave(t *tcs.Tensor) {
+	b.dev.always(func() { b.store.leave(t) })
+}
+
+// Fetch has the host's memory hold what leaves stored to t's arrays. A device that is lost is a *FaultError.
+func (b *Backend) Fetch(t *tcs.Tensor) error {
+	return b.dev.do(func() error { return b.store.fetch(t) })
+}
+
+// Forget ends what Resident(t) began, and fetches t. It comes before t changes, and before t is closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
-	// What the driver refuses to free belongs to a device that is lost, as the next call tells.
-	b.dev.always(func() { b.store.forget(t) })
+	// What the driver refuses to copy or free belongs to a device that is lost, as the next call tells.
+	b.dev.always(func() { b.store.forget(t, false) })
+}
+
+// Drop is Forget of a tensor whose values nobody reads any more.
+func (b *Backend) Drop(t *tcs.Tensor) {
+	b.dev.always(func() { b.store.forget(t, true) })
 }
 
 // Changed says that the host wrote to t's arrays: what stays on the device of the same memory, as an
@@ -212,6 +231,9 @@ func (b *Backend) Changed(t *tcs.Tensor) {
 
 // Uploaded is how many bytes of arguments were copied to the device so far.
 func (b *Backend) Uploaded() int64 { return b.store.up.Load() }
+
+// Downloaded is how many bytes of what leaves made were copied to the host so far.
+func (b *Backend) Downloaded() int64 { return b.store.down.Load() }
 
 // leaf is a leaf on a device.
 type leaf struct {

@@ -136,6 +136,9 @@ func (c *call) reach(b *block) error {
 		b.at, b.kept = at, kept
 		return nil
 	}
+	if err := c.store.settle(b.host, b.bytes()); err != nil { // of arrays that have a part of it
+		return err
+	}
 	if b.at, err = c.dev.alloc(b.bytes(), c.what()); err != nil {
 		return err
 	}
@@ -156,8 +159,11 @@ func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index, b.first, b.first+b.n)
 	}
 	off := i * b.elem.Size()
-	if b.host != nil && !b.stale {
+	if b.host != nil && !b.stale && !c.store.newer(b.host, b.bytes()) {
 		return fetch(unsafe.Add(b.host, off), b.elem), nil
+	}
+	if err := c.reach(b); err != nil {
+		return nil, err
 	}
 	if err := c.pause(); err != nil {
 		return nil, err

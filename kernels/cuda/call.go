@@ -137,7 +137,8 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies down what the leaf stored to, and hands its results out: all of them, or none.
+// give copies down what the leaf stored to, and hands its results out: all of them, or none. Values of tensors
+// that are left on the device are not copied.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))
 	defer func() {
@@ -153,15 +154,23 @@ func (c *call) give() error {
 		if mems[k], err = c.env.Arena.Alloc(bytes, c.what()); err != nil {
 			return err
 		}
-		if err := c.dev.download(mems[k].Ptr, p.b.at, bytes); err != nil {
+		if c.left(p) {
+			continue
+		}
+		if err := c.store.download(mems[k].Ptr, p.b.at, bytes); err != nil {
 			return err
 		}
 	}
 	for _, b := range c.arguments {
-		if b.stale {
-			if err := c.dev.download(b.host, b.at, b.bytes()); err != nil {
+		if b.stale && !(b.kept != nil && b.kept.lefts > 0) {
+			if err := c.store.download(b.host, b.at, b.bytes()); err != nil {
 				return err
 			}
+		}
+	}
+	for _, b := range c.arguments {
+		if b.stale && b.kept != nil && b.kept.lefts > 0 {
+			c.store.outdate(b.kept)
 		}
 	}
 	changed := map[*tcs.Tensor]bool{}
@@ -183,13 +192,21 @@ func (c *call) give() error {
 	return nil
 }
 
+// left tells whether what the leaf publishes is the values of a tensor that is left on the device.
+func (c *call) left(p publication) bool {
+	e := c.store.tensors[c.args[p.slot.Arg]]
+	return e != nil && e.left && p.slot.Field == ir.Vals && p.n > 0
+}
+
 // renew leaves on the device what belongs to tensors that stay there.
 func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
 	for t := range changed {
 		taken := c.store.renew(t, made)
-		for k := range c.published {
-			if b := c.published[k].b; taken[b.at] {
-				b.at = 0
+		for _, p := range c.published {
+			if r := taken[p.b.at]; r != nil {
+				if p.b.at = 0; c.left(p) {
+					c.store.outdate(r)
+				}
 			}
 		}
 	}

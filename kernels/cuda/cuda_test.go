@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // emulation is a backend on the CPU, with memory of so many bytes.
 func emulation(t *testing.T, memory int64) *Backend {
 	t.Helper()
-	b, err := emulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Cache: cache}, memory)
+	b, err := EmulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Cache: cache}, memory)
 	if err != nil {
 		t.Skip(err)
 	}

@@ -28,6 +28,8 @@
 // Copies go through two buffers of pinned memory, in a stream of their own: while a kernel runs, the arguments of
 // the next go up. Tensors of which the caller says so (Backend.Resident) stay on the device between calls. Nothing
 // less would do: a tensor's memory may hold other data at the next call, at the same address and of the same length.
+// Values that leaves store to such a tensor may be left there (Backend.Leave): they are copied down when the caller says
+// that the host reads them (Backend.Fetch), and before they leave the device.
 //
 // Memory tells before a call what it takes. Where the device has not as much, arrays that stay are dropped first;
 // then it is a *MemoryError with the figures.

@@ -228,6 +228,43 @@ func recycled(t *testing.T, b *Backend) {
 	}
 }
 
+// TestOverlap: what a later kernel reads goes up through pinned memory, in a stream of its own, while the one before may
+// still run: nothing waits for that in between but the later kernel for the copy.
+func TestOverlap(t *testing.T) {
+	b := onStandIn(t)
+	leaf := build(t, b, handmade(t, "later", "y(i) = a(i) + b(i)", codegen.Result{Shares: -1}))
+	y := vector(make([]float64, 300)...)
+	log := filepath.Join(t.TempDir(), "log")
+	t.Setenv("FAKE_LOG", log)
+	if err := leaf.Call(t.Context(), []*tcs.Tensor{y, iota(300), iota(300)}, nil, kernels.Env{Threads: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range tcs.Slice[float64](y.Vals) {
+		if want := 2 * (float64(i%7) - 3); got != want {
+			t.Fatalf("y[%d] is %v, want %v", i, got, want)
+		}
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, calls := map[string]string{}, ""
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		f := strings.Fields(line)
+		if f[2] == "pageable" {
+			t.Errorf("%s is a copy of memory that is not pinned", line)
+		}
+		if _, seen := stream[f[1]]; !seen {
+			stream[f[1]] = string(rune('A' + len(stream)))
+		}
+		calls += f[0] + " " + stream[f[1]] + "\n"
+	}
+	// Stream A has copies up, stream B kernels and copies down.
+	if want := "up A\nwait B\nlaunch B\nup A\nwait B\nlaunch B\nsync B\n"; !strings.HasPrefix(calls, want) || !strings.Contains(calls, "down B\n") {
+		t.Errorf("got\n%swant first\n%s", calls, want)
+	}
+}
+
 // TestFaults: a kernel's fault is told with its leaf, and all later calls say so.
 func TestFaults(t *testing.T) {
 	b := onStandIn(t)

@@ -23,10 +23,10 @@ import (
 // Emulated is a backend whose GPU is emulated on the CPU, for tests: the same CUDA C++, which cfg's
 // C++ compiler compiles (Compiler "" is g++), the same host part, and device memory that is other memory of
 // the host's, with guards around every allocation. No user's job runs on it.
-func Emulated(cfg cc.Config) (*Backend, error) { return emulatedOf(cfg, 0) }
+func Emulated(cfg cc.Config) (*Backend, error) { return EmulatedOf(cfg, 0) }
 
-// emulatedOf has memory of so many bytes; 0 for no limit.
-func emulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
+// EmulatedOf is Emulated with memory of so many bytes; 0 for no limit.
+func EmulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 	if cfg.Compiler == "" {
 		cfg.Compiler = "g++"
 	}
@@ -39,7 +39,9 @@ func emulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 		return nil, err
 	}
 	dev := &emulated{memory: memory, blocks: map[pointer]int64{}, runner: emulator()}
-	return newBackend(dev, byCC{b}), nil
+	made := newBackend(dev, byCC{b})
+	made.store.spoils = true
+	return made, nil
 }
 
 // emulator is the thread of all emulated devices: kernels' threads are fibers that belong to it.

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -17,6 +18,8 @@ type store struct {
 	arrays  []*resident
 	clock   uint64
 	up      atomic.Int64 // bytes of arguments that were copied to the device
+	down    atomic.Int64 // and of results that were copied from there
+	spoils  bool         // what the host has of an array whose device's is newer is overwritten, so that who reads it without fetching it shows
 }
 
 // tenant is a tensor that stays.
@@ -25,6 +28,8 @@ type tenant struct {
 	arrays []*resident
 	times  int // how often it was asked for
 	pinned bool
+	left   bool // what leaves store to its values comes to the host when it is fetched
+	unread bool // nobody reads it any more
 }
 
 // resident is an array that stays, from its first use on.
@@ -35,6 +40,8 @@ type resident struct {
 	refs  int     // tensors that have it
 	calls int     // that use it
 	pins  int     // tensors that have it and are pinned
+	lefts int     // tensors that have it for their values and are left
+	newer bool    // the device's is what counts: the host's is old
 	last  uint64  // the clock at its last use
 }
 
@@ -65,6 +72,86 @@ func (s *store) pin(t *tcs.Tensor) {
 	}
 }
 
+// leave has what leaves store to the values of a tensor that stays come to the host when it is fetched.
+func (s *store) leave(t *tcs.Tensor) {
+	if e := s.tensors[t]; e != nil && !e.left {
+		e.left = true
+		if r := e.values(t); r != nil {
+			r.lefts++
+		}
+	}
+}
+
+// values is the array that a tensor has its values in.
+func (e *tenant) values(t *tcs.Tensor) *resident {
+	for _, r := range e.arrays {
+		if r.host == t.Vals.Ptr {
+			return r
+		}
+	}
+	return nil
+}
+
+// fetch brings what leaves stored to a tensor's memory to the host.
+func (s *store) fetch(t *tcs.Tensor) error {
+	for _, l := range t.Levels {
+		if err := errors.Join(s.settle(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width)), s.settle(l.Crd.Ptr, l.Crd.Len*int64(l.Crd.Width))); err != nil {
+			return err
+		}
+	}
+	return s.settle(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width))
+}
+
+// settle brings what the device has newer of memory of the host's there.
+func (s *store) settle(host unsafe.Pointer, bytes int64) error {
+	for _, r := range s.arrays {
+		if r.newer && r.overlaps(host, bytes) {
+			if err := s.bring(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newer tells whether the device has newer contents of some memory of the host's.
+func (s *store) newer(host unsafe.Pointer, bytes int64) bool {
+	return slices.ContainsFunc(s.arrays, func(r *resident) bool { return r.newer && r.overlaps(host, bytes) })
+}
+
+func (r *resident) overlaps(host unsafe.Pointer, bytes int64) bool {
+	return uintptr(r.host) < uintptr(host)+uintptr(bytes) && uintptr(host) < uintptr(r.host)+uintptr(r.bytes)
+}
+
+// bring copies an array to the host.
+func (s *store) bring(r *resident) error {
+	if !r.newer {
+		return nil
+	}
+	if err := s.download(r.host, r.at, r.bytes); err != nil {
+		return err
+	}
+	r.newer = false
+	return nil
+}
+
+// outdate notes that the device has what counts of an array.
+func (s *store) outdate(r *resident) {
+	r.newer = true
+	if s.spoils {
+		old := unsafe.Slice((*byte)(r.host), r.bytes)
+		for k := range old {
+			old[k] = 0xa5
+		}
+	}
+}
+
+// download copies what a leaf made to the host.
+func (s *store) download(host unsafe.Pointer, at pointer, bytes int64) error {
+	s.down.Add(bytes)
+	return s.dev.download(host, at, bytes)
+}
+
 // enter notes the arrays of a tensor.
 func (s *store) enter(e *tenant, t *tcs.Tensor) {
 	e.alias = t.Alias()
@@ -77,6 +164,9 @@ func (s *store) enter(e *tenant, t *tcs.Tensor) {
 		for _, r := range e.arrays {
 			r.pins++
 		}
+	}
+	if r := e.values(t); e.left && r != nil {
+		r.lefts++
 	}
 }
 
@@ -97,8 +187,8 @@ func (s *store) enterArray(e *tenant, a tcs.Array) {
 	e.arrays = append(e.arrays, r)
 }
 
-// forget ends what keep began.
-func (s *store) forget(t *tcs.Tensor) error {
+// forget ends what keep began. unread says that nobody reads the tensor any more.
+func (s *store) forget(t *tcs.Tensor, unread bool) error {
 	e := s.tensors[t]
 	if e == nil {
 		return nil
@@ -107,19 +197,25 @@ func (s *store) forget(t *tcs.Tensor) error {
 		return nil
 	}
 	delete(s.tensors, t)
-	return s.leave(e)
+	e.unread = unread
+	return s.quit(e)
 }
 
-// leave gives up the arrays of a tensor.
-func (s *store) leave(e *tenant) error {
+// quit gives up the arrays of a tensor.
+func (s *store) quit(e *tenant) error {
 	var first error
+	values := e.values(e.alias)
 	for _, r := range e.arrays {
 		if e.pinned {
 			r.pins--
 		}
+		if e.left && r == values {
+			r.lefts--
+		}
 		if r.refs--; r.refs > 0 {
 			continue
 		}
+		r.newer = r.newer && !e.unread
 		s.arrays = slices.DeleteFunc(s.arrays, func(x *resident) bool { return x == r })
 		if err := s.drop(r); err != nil && first == nil {
 			first = err
@@ -132,10 +228,13 @@ func (s *store) leave(e *tenant) error {
 	return first
 }
 
-// drop takes an array off the device. It can come again.
+// drop takes an array off the device, after it has brought what counts to the host. It can come again.
 func (s *store) drop(r *resident) error {
 	if r.at == 0 {
 		return nil
+	}
+	if err := s.bring(r); err != nil {
+		return err
 	}
 	at := r.at
 	r.at = 0
@@ -153,6 +252,9 @@ func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (
 	s.clock++
 	r.last = s.clock
 	if r.at == 0 {
+		if err := s.settle(r.host, r.bytes); err != nil { // of arrays that have a part of it
+			return 0, nil, err
+		}
 		at, err := s.dev.alloc(r.bytes, what)
 		if err != nil {
 			return 0, nil, err
@@ -194,14 +296,15 @@ func (s *store) done(r *resident, valid bool) error {
 	if valid && r.refs > 0 {
 		return nil
 	}
+	r.newer = r.newer && valid
 	return s.drop(r)
 }
 
 // changed drops the arrays that overlap memory of the host that was written to, but for except.
 func (s *store) changed(host unsafe.Pointer, bytes int64, except *resident) error {
-	lo, hi := uintptr(host), uintptr(host)+uintptr(bytes)
 	for _, r := range s.arrays {
-		if r != except && uintptr(r.host) < hi && lo < uintptr(r.host)+uintptr(r.bytes) {
+		if r != except && r.overlaps(host, bytes) {
+			r.newer = false
 			if err := s.drop(r); err != nil {
 				return err
 			}
@@ -223,7 +326,7 @@ func (s *store) rewritten(t *tcs.Tensor) {
 // renew notes the arrays that a tensor has got from a leaf. made are those that are on the
 // device already: they stay there, and taken tells which. A device that is lost shows at the next
 // call: what the leaf made is whole.
-func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map[pointer]bool) {
+func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map[pointer]*resident) {
 	e := s.tensors[t]
 	if e == nil {
 		return nil
@@ -231,14 +334,14 @@ func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map
 	old := *e
 	e.arrays = nil
 	s.enter(e, t)
-	taken = map[pointer]bool{}
+	taken = map[pointer]*resident{}
 	for _, r := range e.arrays {
 		if at := made[r.host]; at != 0 && r.at == 0 {
 			r.at = at
-			taken[at] = true
+			taken[at] = r
 		}
 	}
-	s.leave(&old)
+	s.quit(&old)
 	return taken
 }
 

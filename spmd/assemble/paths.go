@@ -59,9 +59,6 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	return err
 }
 
-// Cut tells whether pieces cut dense levels below compressed ones, so that Complete may change some.
-func Cut(b *store.Blocks) bool { return len(beside(b)) > 0 }
-
 // deepest is the last compressed level, -1 for none.
 func deepest(kinds string) int { return strings.LastIndexByte(kinds, byte(format.Compressed)) }
 

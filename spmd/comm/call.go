@@ -26,21 +26,49 @@ const internalTag = MaxTag + 1
 // TagLimit is the number of tags a Link must tell apart.
 const TagLimit = 2 * internalTag
 
-// call is one collective at one rank.
+// call is one collective at one rank. What most have of messages and memory, it has room for.
 type call struct {
 	g          *group
 	name       string
-	detail     string
+	detail     detail
 	seq        uint32
 	tag        int
 	background bool
 	reqs       []*Request
 	temps      []Buf
+
+	started  int // messages, of which the first are in messages
+	messages [2]Request
+	reqRoom  [2]*Request
+	tempRoom [1]Buf
 }
 
-func (g *group) begin(name string, kind int, detail string) *call {
+// detail is what is said of a collective behind its name; noDetail for nothing.
+type detail struct{ op, root int } // -1 for none
+
+var noDetail = detail{-1, -1}
+
+func opOf(op Op) detail               { return detail{int(op), -1} }
+func rootOf(root int) detail          { return detail{-1, root} }
+func opToRoot(op Op, root int) detail { return detail{int(op), root} }
+
+func (d detail) String() string {
+	switch {
+	case d.op >= 0 && d.root >= 0:
+		return fmt.Sprintf(" (%v, root %d)", Op(d.op), d.root)
+	case d.op >= 0:
+		return fmt.Sprintf(" (%v)", Op(d.op))
+	case d.root >= 0:
+		return fmt.Sprintf(" (root %d)", d.root)
+	}
+	return ""
+}
+
+func (g *group) begin(name string, kind int, d detail) *call {
 	seq := g.seq.Add(1)
-	return &call{g: g, name: name, detail: detail, seq: seq, tag: internalTag | int(seq&0x3ff)<<4 | kind}
+	c := &call{g: g, name: name, detail: d, seq: seq, tag: internalTag | int(seq&0x3ff)<<4 | kind}
+	c.reqs, c.temps = c.reqRoom[:0], c.tempRoom[:0]
+	return c
 }
 
 func (c *call) String() string { return fmt.Sprintf("%s #%d on %s", c.name, c.seq, c.g.name) }
@@ -65,7 +93,14 @@ func (c *call) checkBuf(b Buf) error {
 }
 
 func (c *call) start(kind string, b Buf, peer int) error {
-	r := &Request{g: c.g, kind: kind, peer: peer, call: c}
+	var r *Request
+	if c.started < len(c.messages) {
+		r = &c.messages[c.started]
+	} else {
+		r = new(Request)
+	}
+	c.started++
+	r.g, r.kind, r.peer, r.call = c.g, kind, peer, c
 	if err := r.start(b, c.tag); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ const (
 )
 
 // Barrier: see Comm.
-func (g *group) Barrier() error { return g.begin("Barrier", kindBarrier, "").barrier() }
+func (g *group) Barrier() error { return g.begin("Barrier", kindBarrier, noDetail).barrier() }
 
 // barrier is the dissemination barrier: log2(P) rounds, each twice as far.
 func (c *call) barrier() (err error) {
@@ -34,7 +34,7 @@ func (c *call) barrier() (err error) {
 
 // Bcast: see Comm.
 func (g *group) Bcast(b Buf, root int) error {
-	c := g.begin("Bcast", kindBcast, fmt.Sprintf(" (root %d)", root))
+	c := g.begin("Bcast", kindBcast, rootOf(root))
 	if err := c.checkRoot(root); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (g *group) Bcast(b Buf, root int) error {
 
 // Ibcast: see Comm.
 func (g *group) Ibcast(b Buf, root int) (*Request, error) {
-	c := g.begin("Ibcast", kindBcast, fmt.Sprintf(" (root %d)", root))
+	c := g.begin("Ibcast", kindBcast, rootOf(root))
 	if err := c.checkRoot(root); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (g *group) Gatherv(send, recv Buf, counts []int64, root int) error {
 }
 
 func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (err error) {
-	c := g.begin(name, kindGather, fmt.Sprintf(" (root %d)", root))
+	c := g.begin(name, kindGather, rootOf(root))
 	if err := c.checkRoot(root); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (g *group) Allgatherv(send, recv Buf, counts []int64) error {
 }
 
 func (g *group) allgather(name string, send, recv Buf, counts []int64) error {
-	c := g.begin(name, kindAllgather, "")
+	c := g.begin(name, kindAllgather, noDetail)
 	if err := c.allgather(send, recv, counts); err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func (c *call) spreadShort(b Buf, off []int64) error {
 
 // Alltoall: see Comm.
 func (g *group) Alltoall(send, recv Buf) error {
-	c := g.begin("Alltoall", kindAlltoall, "")
+	c := g.begin("Alltoall", kindAlltoall, noDetail)
 	p := int64(len(g.members))
 	if send.Len%p != 0 || recv.Len%p != 0 {
 		return c.wrong("buffers of %d and %d elements for %d ranks", send.Len, recv.Len, p)
@@ -362,7 +362,7 @@ func (g *group) Alltoall(send, recv Buf) error {
 
 // Alltoallv: see Comm.
 func (g *group) Alltoallv(send Buf, sendCounts []int64, recv Buf, recvCounts []int64) error {
-	return g.begin("Alltoallv", kindAlltoall, "").alltoall(send, sendCounts, recv, recvCounts)
+	return g.begin("Alltoallv", kindAlltoall, noDetail).alltoall(send, sendCounts, recv, recvCounts)
 }
 
 // alltoall exchanges pairwise, at growing distance, a window of messages at a

@@ -188,7 +188,7 @@ func (r *Request) start(b Buf, tag int) error {
 // Split: see Comm. The ranks exchange colors, keys and the numbers of the
 // groups that each is in; the new groups all take the lowest number free at every rank.
 func (g *group) Split(color, key int) (Comm, error) {
-	c := g.begin("Split", kindSplit, "")
+	c := g.begin("Split", kindSplit, noDetail)
 	const row = 2 + maxGroups/64
 	mine := make([]int64, row)
 	all := make([]int64, row*len(g.members))
@@ -242,7 +242,7 @@ func (g *group) Close() error {
 	if g.first || g.cancelled() != nil {
 		return nil
 	}
-	if err := g.begin("Close", kindClose, "").barrier(); err != nil {
+	if err := g.begin("Close", kindClose, noDetail).barrier(); err != nil {
 		return err
 	}
 	g.own.mu.Lock()

@@ -32,33 +32,46 @@ func (o Op) String() string {
 // combiner sets dst[i] = a[i] op b[i] for n elements; dst may be a or b.
 type combiner func(dst, a, b unsafe.Pointer, n int64)
 
+// combiners are those of every operation on every type, nil where there is none.
+var combiners = func() (all [Or + 1][numTypes]combiner) {
+	for op := range all {
+		for t := range all[op] {
+			all[op][t] = newCombiner(Op(op), Type(t))
+		}
+	}
+	return all
+}()
+
 // combinerOf is op on elements of t.
 func combinerOf(op Op, t Type) (combiner, error) {
-	var f combiner
+	if op <= Or && t < numTypes && combiners[op][t] != nil {
+		return combiners[op][t], nil
+	}
+	return nil, fmt.Errorf("%v of %v", op, t)
+}
+
+func newCombiner(op Op, t Type) combiner {
 	switch t {
 	case Byte:
 		if op == And || op == Or {
-			f = bitwise[uint8](op)
+			return bitwise[uint8](op)
 		}
 	case Int32:
-		f = integer[int32](op)
+		return integer[int32](op)
 	case Int64:
-		f = integer[int64](op)
+		return integer[int64](op)
 	case Uint64:
-		f = integer[uint64](op)
+		return integer[uint64](op)
 	case Float32:
-		f = float[float32](op)
+		return ordered[float32](op)
 	case Float64:
-		f = float[float64](op)
+		return ordered[float64](op)
 	case Complex64:
-		f = arithmetic[complex64](op)
+		return arithmetic[complex64](op)
 	case Complex128:
-		f = arithmetic[complex128](op)
+		return arithmetic[complex128](op)
 	}
-	if f == nil {
-		return nil, fmt.Errorf("%v of %v", op, t)
-	}
-	return f, nil
+	return nil
 }
 
 func each[T any](f func(dst, a, b []T)) combiner {
@@ -90,26 +103,14 @@ func bitwise[T ints](op Op) combiner {
 }
 
 func integer[T ints](op Op) combiner {
-	switch op {
-	case And, Or:
+	if op == And || op == Or {
 		return bitwise[T](op)
-	case Min:
-		return each(func(dst, a, b []T) {
-			for i := range dst {
-				dst[i] = min(a[i], b[i])
-			}
-		})
-	case Max:
-		return each(func(dst, a, b []T) {
-			for i := range dst {
-				dst[i] = max(a[i], b[i])
-			}
-		})
 	}
-	return arithmetic[T](op)
+	return ordered[T](op)
 }
 
-func float[T ~float32 | ~float64](op Op) combiner {
+// ordered combines values that have an order.
+func ordered[T ints | ~float32 | ~float64](op Op) combiner {
 	switch op {
 	case Min: // the built-in min and max propagate NaN and order zeros
 		return each(func(dst, a, b []T) {

@@ -1,7 +1,5 @@
 package comm
 
-import "fmt"
-
 // Every reduction combines operands as the binomial tree over rank numbers
 // does: blocks of 1, 2, 4, ... consecutive ranks, each the combination of its
 // left and right half, an incomplete right half as it is. The long-message
@@ -11,7 +9,7 @@ import "fmt"
 
 // Reduce: see Comm.
 func (g *group) Reduce(b Buf, op Op, root int) error {
-	c := g.begin("Reduce", kindReduce, fmt.Sprintf(" (%v, root %d)", op, root))
+	c := g.begin("Reduce", kindReduce, opToRoot(op, root))
 	if err := c.checkRoot(root); err != nil {
 		return err
 	}
@@ -33,7 +31,7 @@ func (g *group) Reduce(b Buf, op Op, root int) error {
 
 // Allreduce: see Comm.
 func (g *group) Allreduce(b Buf, op Op) error {
-	c := g.begin("Allreduce", kindAllreduce, fmt.Sprintf(" (%v)", op))
+	c := g.begin("Allreduce", kindAllreduce, opOf(op))
 	f, err := c.combiner(b, op)
 	if err != nil {
 		return err
@@ -260,7 +258,7 @@ func (g *group) countReduce(n int64, root int) {
 
 // Scan: see Comm.
 func (g *group) Scan(b Buf, op Op) error {
-	c := g.begin("Scan", kindScan, fmt.Sprintf(" (%v)", op))
+	c := g.begin("Scan", kindScan, opOf(op))
 	f, err := c.combiner(b, op)
 	if err != nil {
 		return err
@@ -270,7 +268,7 @@ func (g *group) Scan(b Buf, op Op) error {
 
 // Exscan: see Comm.
 func (g *group) Exscan(b Buf, op Op) error {
-	c := g.begin("Exscan", kindExscan, fmt.Sprintf(" (%v)", op))
+	c := g.begin("Exscan", kindExscan, opOf(op))
 	f, err := c.combiner(b, op)
 	if err != nil {
 		return err

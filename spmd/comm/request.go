@@ -165,7 +165,8 @@ func (r *Request) describe() string {
 // WaitAll blocks until every request is done, and returns the first error. Nil
 // requests are skipped. If the job fails meanwhile, all are given up.
 func WaitAll(rs ...*Request) error {
-	var pending []*Request
+	var few [2]*Request
+	pending := few[:0]
 	var first error
 	note := func(r *Request) {
 		if r.err != nil && first == nil {
@@ -243,20 +244,24 @@ func WaitAny(rs ...*Request) (int, error) {
 // parking blocks a goroutine on requests, in sight of the watchdog.
 type parking struct {
 	g    *group
-	w    *waiting
+	w    waiting
 	ops  []Pending
 	wake chan struct{} // for background requests, nil without one
+
+	opRoom  [2]Pending
+	reqRoom [2]*Request
 }
 
 func newParking(rs []*Request) *parking {
 	p := &parking{}
+	p.ops, p.w.reqs = p.opRoom[:0], p.reqRoom[:0]
 	for _, r := range rs {
 		if r == nil {
 			continue
 		}
 		if p.g == nil {
 			p.g = r.g
-			p.w = &waiting{call: r.call}
+			p.w.call = r.call
 			p.w.background = r.call != nil && r.call.background
 		}
 		if r.bg != nil && p.wake == nil {
@@ -273,9 +278,9 @@ func (p *parking) park(pending []*Request) error {
 			p.ops = append(p.ops, r.op)
 		}
 	}
-	// The watchdog reads this list while the caller shortens its own.
-	p.w.reqs = append([]*Request(nil), pending...)
-	p.g.board.enter(p.w)
-	defer p.g.board.leave(p.w)
+	// The watchdog reads this list while the caller shortens its own; between two waits it reads none.
+	p.w.reqs = append(p.w.reqs[:0], pending...)
+	p.g.board.enter(&p.w)
+	defer p.g.board.leave(&p.w)
 	return p.g.t.Park(p.ops, p.wake)
 }

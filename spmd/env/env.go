@@ -69,6 +69,7 @@ type Env struct {
 	backend kernels.Backend // nil until a leaf is made
 	keeper  kernels.Keeper  // the same, where leaves run in memory of a device's own; nil for any other
 	kept    map[*tcs.Tensor]bool
+	left    bool           // values of some tensor were left where leaves run
 	forms   strategy.Forms // nil until they are asked for
 }
 
@@ -106,8 +107,11 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	return e
 }
 
-// Close gives the memory and the thread back.
+// Close gives the memory and the thread back, and what is still kept.
 func (e *Env) Close() {
+	for t := range e.kept {
+		e.Drop(t)
+	}
 	e.Arena.Reuse(false)
 	if e.Runner != nil {
 		e.Runner.Close()
@@ -187,6 +191,14 @@ func (e *Env) Backend() (kernels.Backend, error) {
 	return b, nil
 }
 
+// DeviceMemory is what a device has on which this rank's leaves run; 0 where they run on CPUs, or it is not known.
+func (e *Env) DeviceMemory() (int64, error) {
+	if _, err := e.Backend(); err != nil || e.keeper == nil {
+		return 0, err
+	}
+	return e.keeper.Memory(), nil
+}
+
 // Keep has a tensor's arrays stay where leaves run, where that is memory of a device's own: until
 // Forget nobody changes them but leaves of this rank, which may store to all of them, as to a result's.
 // The memory is held meanwhile. Of a tensor that is kept already it does nothing.
@@ -213,12 +225,37 @@ func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	}
 }
 
-// Forget comes before others write to a tensor that was kept, and before it is closed. Of one that was
+// Leave has the values that leaves store to a tensor that is kept stay where leaves run, until it is fetched: nothing else
+// may read them before, through another tensor of the same memory neither.
+func (e *Env) Leave(t *tcs.Tensor) {
+	if e.kept[t] {
+		e.left = true
+		e.keeper.Leave(t)
+	}
+}
+
+// Fetch comes before the host reads values of a tensor that may have been left, or sends them.
+func (e *Env) Fetch(t *tcs.Tensor) error {
+	if !e.left || t == nil {
+		return nil
+	}
+	return e.keeper.Fetch(t)
+}
+
+// Forget comes before others read or write a tensor that was kept, and before it is closed. Of one that was
 // not, it does nothing.
 func (e *Env) Forget(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)
 		e.keeper.Forget(t)
+	}
+}
+
+// Drop is Forget of a tensor whose values nobody reads any more.
+func (e *Env) Drop(t *tcs.Tensor) {
+	if e.kept[t] {
+		delete(e.kept, t)
+		e.keeper.Drop(t)
 	}
 }
 

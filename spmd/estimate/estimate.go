@@ -43,7 +43,7 @@ func Space(dims []int64) float64 {
 
 // Exact tells whether the sizes of blocks are no estimates.
 func (t *Tensor) Exact() bool {
-	return t.whole != nil || t.source != nil || !t.Sparse() && t.Partition.Located()
+	return t.whole != nil || t.source != nil || !t.Sparse() && t.Partition.Located() && !t.Partition.Guessed()
 }
 
 // Shown says that blocks are views of x, the tensor itself, between the keys of the partition.

@@ -8,4 +8,5 @@
 //	gather.go    what is gathered of operands
 //	placed.go    what moves to and from placements that the steps do not go by
 //	least.go     what is certain of the memory, and who has no room for it
+//	device.go    the same of a GPU's
 package forecast

@@ -87,6 +87,12 @@ func (r *Reader) Replica(name string) *tcs.Tensor {
 	return nil
 }
 
+// HasReplica tells whether Replica has one.
+func (r *Reader) HasReplica(name string) bool {
+	s := r.Sources[name]
+	return s.Scalar != nil || s.held != nil && s.held.Replica != nil && r.AsStored(s)
+}
+
 // HeldBlocks are the blocks of an operand that a program holds, stored as they are to be; nil at
 // every rank for any other.
 func (r *Reader) HeldBlocks(name string) *store.Blocks {

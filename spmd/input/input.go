@@ -42,6 +42,9 @@ type Held struct {
 	// Replica is, of a tensor of one block that every rank has, this rank's: at the block's
 	// owner the block. It is nil at every rank where the owner alone has it.
 	Replica *tcs.Tensor
+	// Apart says that each rank's leaf made its block or its replica, in memory that no other rank has a part of. The same at
+	// every rank.
+	Apart bool
 	// Loose says that others than statements may change its values: it is not kept (env.Env.Keep).
 	Loose bool
 	// Kind is what it was generated as, for plans; nil where it was not, or that is not known.

@@ -515,10 +515,14 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 		if err != nil {
 			return err
 		}
-		if a := part.Ordered(); a != nil && h.File != nil && load.Findable(h.File) {
+		switch a := part.Ordered(); {
+		case a == nil:
+		case h.File != nil && load.Findable(h.File):
 			if a.Keys, err = load.Keys(context.Background(), h.File, a.Ordered); err != nil {
 				return err
 			}
+		default:
+			a.Guess(h.Blocks.Dims)
 		}
 		g = program.Placed(h.Blocks, part)
 	}

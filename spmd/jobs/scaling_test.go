@@ -58,7 +58,15 @@ var growths = []growth{
 	{"sddmm-rows", "SDDMM by rows", says("r = 32. One of the dense matrices, which every rank has, grows with p."), "n", powers(2), lined},
 	{"spttv-rows", "SpTTV by rows", says("The vector grows with p."), "n", powers(2), lined},
 	{"spmttkrp-rows", "SpMTTKRP by rows", says("r = 32. The factors, which every rank has, grow with p."), "n", powers(2), lined},
+	{"spmv-nonzeros", "SpMV by non-zeros", says("The vector, which every rank has, grows with p. " + unread), "n", powers(4), lined},
+	{"spmm-nonzeros", "SpMM by non-zeros", says("r = 32. The dense matrix, which every rank has, grows with p. " + unread), "n", powers(4), lined},
+	{"sddmm-nonzeros", "SDDMM by non-zeros", says("r = 32. The dense matrices, which every rank has, grow with p."), "n", powers(4), lined},
+	{"spttv-nonzeros", "SpTTV by non-zeros", says("The vector grows with p. A rank sends one entry of the result at most."), "n", powers(4), lined},
+	{"spmttkrp-nonzeros", "SpMTTKRP by non-zeros", says("r = 32. The factors, which every rank has, grow with p. " + unread), "n", powers(4), lined},
 }
+
+// unread is what a plan counts by non-zeros, whose entries it has not read.
+const unread = "What is counted is the most: every cut between two ranks lies within a row."
 
 // says is how the sizes of what is cut by rows grow.
 func says(more string) string {
@@ -162,7 +170,7 @@ func TestScaling(t *testing.T) {
 	for _, g := range growths {
 		b.WriteString(g.section(t))
 	}
-	for _, a := range algorithms {
+	for _, a := range slices.Concat(algorithms, cutEntries) {
 		if !slices.ContainsFunc(growths, func(g growth) bool { return g.algorithm == a.name }) {
 			t.Errorf("%s has no table", a.name)
 		}
@@ -180,7 +188,8 @@ func TestScaling(t *testing.T) {
 
 // section is a heading, what it says, and a table of plans.
 func (g growth) section(t *testing.T) string {
-	a := algorithms[slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == g.algorithm })]
+	all := slices.Concat(algorithms, cutEntries)
+	a := all[slices.IndexFunc(all, func(a algorithm) bool { return a.name == g.algorithm })]
 	shown := strings.Fields(g.shown)
 	header := slices.Concat([]string{"ranks", "machine"}, shown, []string{"received a rank", "largest", "theory, words", "received : theory", "messages", "theory", "memory"})
 	var b strings.Builder
@@ -222,9 +231,9 @@ func countText(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// ratioText prints how a plan stands to theory, where theory says that anything moves.
+// ratioText prints how a plan stands to theory, where theory says how much moves.
 func ratioText(got, want float64) string {
-	if want == 0 {
+	if want == 0 || math.IsNaN(want) {
 		return "–"
 	}
 	return fmt.Sprintf("%.3f", got/want)

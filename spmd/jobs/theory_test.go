@@ -9,7 +9,7 @@ type figures map[string]float64
 // tensors, of 8 bytes each here. A word that a rank has from the beginning is not received, a word of a broadcast is sent
 // once, by its root, and the sum of q blocks receives q-1 of them, whatever its tree.
 type volume struct {
-	received float64 // by a rank, in the mean
+	received float64 // by a rank, in the mean; NaN where nothing is said of it
 	even     bool    // each rank receives as many
 	sent     float64 // by a rank, in the mean; NaN where nothing is said of it
 	messages float64 // that a rank sends, in the mean, a broadcast being one; NaN where nothing is said of them
@@ -113,4 +113,17 @@ func mttkrp(v figures) volume {
 func rounds(v figures) volume {
 	words := v["n"] * v["r"] / v["gy"] * (1 - 1/v["gx"])
 	return volume{words, true, v["n"] * v["r"] / v["ranks"], v["rounds"] / v["gx"]}
+}
+
+// cutRows has chunks of entries, at the beginning of each of which but the first a row may be cut: of that the rank sends what it has
+// to the one before, a number for each column of the result.
+func cutRows(v figures) volume {
+	cuts := (v["ranks"] - 1) / v["ranks"]
+	words := cuts * max(v["r"], 1)
+	return volume{received: words, sent: words, messages: cuts}
+}
+
+// cutFibers has a result of entries, of which each rank but one sends one at most, with its coordinates.
+func cutFibers(figures) volume {
+	return volume{received: math.NaN(), sent: math.NaN(), messages: math.NaN()}
 }

@@ -89,15 +89,19 @@ func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r
 }
 
 // shareCores gives a rank threads whose cores only some of the node's ranks share,
-// where the user gives none: mpirun binds each rank to cores of its own.
+// where the user gives none: mpirun binds each rank to cores of its own. Where the ranks have more
+// threads than cores, those that wait sleep: OpenMP's library knows of one process's alone.
 func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
-	if r.Threads > 0 {
-		return
+	sharing := comm.Sharing(places, rank)
+	if r.Threads == 0 {
+		n, why := kernels.DefaultThreads(sharing, 1)
+		r.Threads = n
+		if rank == 0 && detail != nil {
+			detail(tcs.Count(int64(n), "thread") + " a rank (" + why + ")")
+		}
 	}
-	n, why := kernels.DefaultThreads(comm.Sharing(places, rank), 1)
-	r.Threads = n
-	if rank == 0 && detail != nil {
-		detail(tcs.Count(int64(n), "thread") + " a rank (" + why + ")")
+	if r.Threads > 1 && sharing*r.Threads > kernels.Cores() {
+		kernels.WaitPassively()
 	}
 }
 

@@ -42,7 +42,7 @@ func TestOracleGPUEmulated(t *testing.T) {
 	b := emulatedGPU(t)
 	var seen gpuCounts
 	e := gpuEngine{"GPU schedules, emulated", &seen, on(b)}
-	gpuSweep(t, e, 42, 2)
+	gpuSweep(t, e, 100)
 }
 
 // emulatedGPU is the backend of a GPU that the CPU emulates.
@@ -73,7 +73,7 @@ func emulatedGPU(t *testing.T) kernels.Backend {
 // TestOracleCUDA runs random schedules for a GPU on one, where there is one.
 func TestOracleCUDA(t *testing.T) {
 	var seen gpuCounts
-	gpuSweep(t, gpuEngine{"GPU schedules on a GPU", &seen, on(realGPU(t))}, 150, 6)
+	gpuSweep(t, gpuEngine{"GPU schedules on a GPU", &seen, on(realGPU(t))}, 300)
 }
 
 // realGPU is the backend of a GPU. Without one, the test is skipped with the reason.

@@ -157,7 +157,11 @@ const maxSpace = 1 << 18
 
 // entries fills a tensor.
 func (g *generator) entries(t *Tensor, st style) {
-	density := []float64{0, 0.1, 0.3, 0.6, 1}[g.pick(4, 20, 35, 26, 15)]
+	weights := []int{4, 20, 35, 26, 15}
+	if g.o.Denser {
+		weights = []int{1, 5, 14, 40, 40}
+	}
+	density := []float64{0, 0.1, 0.3, 0.6, 1}[g.pick(weights...)]
 	space := 1.0
 	for _, d := range t.Dims {
 		space *= float64(d)

@@ -20,6 +20,7 @@ import (
 	"distaff/kernels/cc"
 	"distaff/spmd"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
 )
 
 // distributed runs a case as a job over ranks in this process, by a distributed schedule and
@@ -171,8 +172,11 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 		}
 		e.over(j, d)
 		plan, err := j.Plan(ctx, 0)
+		if err == nil && e.ranks > 0 { // a plan leaves it to the run to say what the leaf refuses, which would end a launch
+			_, err = j.Compile(ctx, "")
+		}
 		why := reason(err)
-		if why == "" && p.Over != nil {
+		if why == "" && (p.Over != nil || e.ranks > 0) {
 			why = leafReason(err)
 		}
 		if why != "" {
@@ -271,14 +275,22 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 		return nil, err
 	}
 	out := &Output{How: fmt.Sprintf("%s with%s", p.Stmt, d.Flags()), Narrowed: true}
-	report, err := e.start(ctx, j, c)
-	if leafReason(err) != "" && c == nil { // the leaf of some of the terms has no loop that a command names
+	var report *spmd.Report
+	if c == nil {
+		report, err = j.Run(ctx)
+	} else if len(d.Commands) > 0 {
+		err = tried(ctx, j)
+	}
+	if leafReason(err) != "" { // the leaf of some of the terms has no loop that a command names
 		e.seen.refuse(leafReason(err))
 		d = &Distribution{Ranks: 1, Machine: "1"}
 		e.over(j, d)
-		if plan, err = j.Plan(ctx, 0); err == nil {
-			report, err = e.start(ctx, j, nil)
+		if plan, err = j.Plan(ctx, 0); err == nil && c == nil {
+			report, err = j.Run(ctx)
 		}
+	}
+	if c != nil && err == nil {
+		report, err = j.RunOn(c, c.Size(), 1)
 	}
 	if err != nil {
 		return nil, asRefused(d, err)
@@ -298,11 +310,15 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 	return out, checkResult(t, p)
 }
 
-func (e distributed) start(ctx context.Context, j *spmd.Job, c comm.Comm) (*spmd.Report, error) {
-	if c != nil {
-		return j.RunOn(c, c.Size(), 1)
-	}
-	return j.Run(ctx)
+// tried runs a job on ranks of this process: a launch ends where a job of it is refused.
+func tried(ctx context.Context, j *spmd.Job) error {
+	return local.Run(ctx, j.Ranks, func(c comm.Comm) error {
+		report, err := j.RunOn(c, j.Ranks, j.Ranks)
+		if report != nil && report.Result != nil {
+			report.Result.Close()
+		}
+		return err
+	})
 }
 
 // moved holds what a run moved to its plan, where that has no estimates.

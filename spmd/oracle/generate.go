@@ -33,6 +33,9 @@ type Options struct {
 	Beside float64
 	// Networks has products of 2 to 6 tensors alone, some of them beside another term.
 	Networks bool
+	// Denser draws tensors with more entries, since few coordinates are left of a product of many
+	// sparse tensors.
+	Denser bool
 	// Zeros is the share of floats that are -1 or zeros, with a minus sign and without, of
 	// tensors with a dense level last, under one that is not, and of cases in which the
 	// sign of a zero depends on how a sum is cut.

@@ -280,41 +280,53 @@ var gpuLines = append([]string{
 	"y(i) += A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
 	"a = A(i,j)*x(j); a: A:ds/ss/uq x:d",
 	"C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss/uq B:dd",
+	"C(i,k) = D(i,k)-A(i,j)*B(j,k); C:dd D:dd A:ds/ss B:dd",
 	"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:sss/dss/dds C:dd D:dd",
 	"A(i,j) = B(i,j,k)*c(k); A:dd/ds/ss B:sss/dss c:d",
 	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
 }, kernelLines...)
 
-// gpuSweep runs random cases, and n of each of the statements of gpuLines; with -oracle.n, as many of
-// both.
-func gpuSweep(t *testing.T, e gpuEngine, random, n uint64) {
+// gpuSweep runs random cases, and as many of the statements of gpuLines, until so many schedules that were drawn for a
+// GPU have run, or as many as -oracle.n says: of some cases no schedule is taken.
+func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 	t.Helper()
+	strict := *nFlag == 0 && want > 100
 	if *nFlag > 0 {
-		random = max(*nFlag/2, 1)
-		n = max(*nFlag/2/uint64(len(gpuLines)), 1)
+		want = *nFlag
 	}
-	rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag, *firstFlag, random, runtime.GOMAXPROCS(0))
-	t.Logf("%s, seed %d: %v", e.Name(), *seedFlag, &rep)
-	for _, f := range rep.Failures {
-		t.Errorf("%s: %v", e.Name(), f)
-	}
-	var wg sync.WaitGroup
-	for w := range uint64(runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for m := w; m < uint64(len(gpuLines)); m += uint64(runtime.GOMAXPROCS(0)) {
-				if err := lineSweep(e, m, n); err != nil {
-					t.Error(err)
+	workers, lines := runtime.GOMAXPROCS(0), uint64(len(gpuLines))
+	at, each := *firstFlag, *firstFlag // the next random case, and the next of each statement
+	for rounds := 0; uint64(e.seen.taken.Load()) < want && !t.Failed(); rounds++ {
+		if rounds == 50 {
+			t.Fatalf("%d of %d schedules are taken after %d rounds", e.seen.taken.Load(), want, rounds)
+		}
+		n := want - uint64(e.seen.taken.Load())
+		rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag, at, n, workers)
+		t.Logf("%s, seed %d from %d: %v", e.Name(), *seedFlag, at, &rep)
+		for _, f := range rep.Failures {
+			t.Errorf("%s: %v", e.Name(), f)
+		}
+		k := max(n/lines, 1)
+		var wg sync.WaitGroup
+		for w := range uint64(workers) {
+			wg.Go(func() {
+				for m := w; m < lines; m += uint64(workers) {
+					if err := lineSweep(e, m, each, k); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-		})
+			})
+		}
+		wg.Wait()
+		t.Logf("and %d cases of each of %d statements from %d", k, lines, each)
+		at, each = at+n, each+k
 	}
-	wg.Wait()
-	t.Logf("and %d cases of each of %d statements", n, len(gpuLines))
-	e.seen.log(t, *nFlag == 0 && random > 100)
+	e.seen.log(t, strict)
 }
 
-func lineSweep(e Engine, m, n uint64) error {
-	for k := *firstFlag; k < *firstFlag+n; k++ {
+// lineSweep runs n cases of statement m of gpuLines.
+func lineSweep(e Engine, m, first, n uint64) error {
+	for k := first; k < first+n; k++ {
 		r := Rand(*seedFlag+m<<32, k)
 		types := []dtype.Type{dtype.Float64, dtype.Float64, dtype.Float64, dtype.Float32, dtype.Int64, dtype.Int32, dtype.Complex128, dtype.Complex64}
 		p, err := kernelCaseOf(gpuLines[m], r, types[r.IntN(len(types))])
@@ -335,5 +347,5 @@ func TestOracleGPU(t *testing.T) {
 	var seen gpuCounts
 	e := gpuEngine{"GPU schedules, interpreted", &seen, seen.twice}
 	caseFiles(t, e)
-	gpuSweep(t, e, 150, 6)
+	gpuSweep(t, e, 300)
 }

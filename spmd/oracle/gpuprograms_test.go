@@ -15,6 +15,7 @@ import (
 	"distaff/kernels/cc"
 	"distaff/kernels/cuda"
 	"distaff/kernels/target"
+	"distaff/spmd"
 )
 
 // refusedOnGPU tells whether an error is that of a statement which has no schedule for a GPU.
@@ -39,6 +40,21 @@ func (c *programCase) without(n int) bool {
 // TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is emulated,
 // from statement to statement. Statements that a GPU does not run are left out.
 func TestOracleGPUPrograms(t *testing.T) {
+	onEmulatedGPUs(t)
+	gpuPrograms(t, 6)
+}
+
+// TestOracleGPUJobs holds whole jobs, by blocks too, on emulated GPUs to the reference. A job that no GPU runs is run on the CPU.
+func TestOracleGPUJobs(t *testing.T) {
+	onEmulatedGPUs(t)
+	for _, ranks := range []int{1, 2} {
+		sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true, Ranks: ranks}}, Options{Follow: 0.3}, 15)
+	}
+}
+
+// onEmulatedGPUs has jobs and programs of the target cuda run on emulated GPUs.
+func onEmulatedGPUs(t *testing.T) {
+	t.Helper()
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
 	}
@@ -57,7 +73,6 @@ func TestOracleGPUPrograms(t *testing.T) {
 		}
 		return b, err
 	}))
-	gpuPrograms(t, 6)
 }
 
 // gpuPrograms holds n random programs on what the target cuda is to the reference.

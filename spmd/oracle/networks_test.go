@@ -9,7 +9,7 @@ import (
 
 // TestOracleNetworks holds products of several tensors, contracted in every way, to the reference.
 func TestOracleNetworks(t *testing.T) {
-	sweep(t, Networks{}, Options{Networks: true}, 500)
+	sweep(t, Networks{}, Options{Networks: true, Denser: true}, 500)
 }
 
 // TestNetworkDraws holds draws to the reference that a compiler failed on: intermediates with marks to which nothing is added.
@@ -25,5 +25,5 @@ func TestNetworkDraws(t *testing.T) {
 // TestOracleNetworkRanks holds jobs on 1 to 8 ranks, by random block schedules, to the reference, whose products are contracted
 // in every way.
 func TestOracleNetworkRanks(t *testing.T) {
-	sweep(t, Jobs{Blocks: true, Networks: true, Target: spmd.Interpreter}, Options{Networks: true}, 120)
+	sweep(t, Jobs{Blocks: true, Networks: true, Target: spmd.Interpreter}, Options{Networks: true, Denser: true}, 120)
 }

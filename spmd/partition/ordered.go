@@ -42,6 +42,20 @@ func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
 
+// Guess locates an ordered axis, of a tensor of these sizes, as if its entries were spread evenly.
+func (a *Axis) Guess(dims []int64) {
+	of := make([]int64, len(a.Modes))
+	for k, m := range a.Modes {
+		of[k] = dims[m]
+	}
+	a.Keys, a.Guessed = a.Ordered.Even(of), true
+}
+
+// Guessed tells whether some pieces are known by a guess alone.
+func (p *Partition) Guessed() bool {
+	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Guessed || a.Image != nil && a.Image.Of.Guessed })
+}
+
 // Keys are those between which piece b lies along its ordered axis: its tuples begin at from, and
 // come before to; nil is open.
 func (p *Partition) Keys(b Piece) (from, to []int64) {
@@ -193,20 +207,6 @@ func (x *boxing) add(k int, first, last []int64) {
 		x.box[k] = [2]int64{b + 1, b + 2}
 		x.add(k+1, least, last)
 	}
-}
-
-// Resized is a key of n modes in the place of one that may have more or fewer: a tuple of the n modes
-// lies before it where some entries of that tuple can lie before the key.
-func Resized(key []int64, n int) []int64 {
-	if key == nil || len(key) == n {
-		return key
-	}
-	out := make([]int64, n)
-	copy(out, key)
-	if n < len(key) && slices.ContainsFunc(key[n:], func(x int64) bool { return x > 0 }) {
-		out[n-1]++
-	}
-	return out
 }
 
 // firstFrom is the first tuple below the sizes from a key on; false where there is none.

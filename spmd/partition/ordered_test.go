@@ -132,37 +132,6 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestResized: a shorter key cuts behind each tuple that has entries before the key.
-func TestResized(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 1000 {
-		sizes := make([]int64, 1+rng.IntN(3))
-		for k := range sizes {
-			sizes[k] = 1 + rng.Int64N(4)
-		}
-		key, n := randomKey(rng, sizes), 1+rng.IntN(4)
-		short := partition.Resized(key, n)
-		if len(short) != n {
-			t.Fatalf("%v of %d modes: got %v", key, n, short)
-		}
-		for _, x := range tuples(sizes) {
-			before := slices.Compare(x, key) < 0
-			if y := append(x, make([]int64, 3)...)[:n]; before && slices.Compare(y, short) >= 0 || n >= len(sizes) && !before && slices.Compare(y, short) < 0 {
-				t.Fatalf("%v of %d modes is %v: %v is on the other side", key, n, short, y)
-			}
-			if n < len(sizes) && !before {
-				// The first tuple behind the key is behind the short one, but where the key cuts through.
-				if y := x[:n]; slices.Compare(y, short) < 0 && !slices.Equal(y, key[:n]) {
-					t.Fatalf("%v of %d modes is %v, behind all of %v", key, n, short, y)
-				}
-			}
-		}
-	}
-	if partition.Resized(nil, 2) != nil {
-		t.Error("the open key has modes")
-	}
-}
-
 // TestOrderedPieces: an ordered axis beside another one, before and after it is located.
 func TestOrderedPieces(t *testing.T) {
 	p := &partition.Partition{Order: 3, Owner: owner, Axes: []partition.Axis{

@@ -192,7 +192,7 @@ func (p *Problem) Located() bool {
 }
 
 // Locate takes over the keys at which the pieces of the operand begin whose entries have chunks, nil for
-// none. Rows of the result lie with the last of the entries that they are made of.
+// none. Rows of the result lie with the first of the entries that they are made of.
 func (p *Problem) Locate(keys [][]int64) {
 	p.Operands[p.Stored()].Partition.Ordered().Keys = keys
 	if p.Assembled == nil {
@@ -203,6 +203,20 @@ func (p *Problem) Locate(keys [][]int64) {
 		for _, key := range keys {
 			a.Keys = append(a.Keys, shortened(key, len(a.Modes)))
 		}
+	}
+}
+
+// Guess locates the pieces of the operand whose entries have chunks as if these were spread evenly over its sizes. A
+// chunk that begins within a row shares it with the one before.
+func (p *Problem) Guess(sizes []int64) {
+	a := p.Operands[p.Stored()].Partition.Ordered()
+	a.Guess(sizes)
+	p.Locate(a.Keys)
+	if p.Assembled == nil {
+		return
+	}
+	if rests := p.Assembled.Ordered(); rests != nil {
+		rests.Guessed = true
 	}
 }
 
@@ -243,11 +257,11 @@ func (p *Problem) Splits() (list []string) {
 }
 
 // Part is the region of a block of the result that steps make: its box, and the keys between which
-// its entries lie in storage order, where they are those of a piece of the operand.
+// its entries lie in storage order, where they are those of a piece of the operand, or begin and end with their coordinates.
 func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64) {
 	box = p.Result.Box(b, sizes)
-	o := p.Operands[p.Stored()].Partition
-	if a := p.Assembled.Ordered(); a == nil || a.Keys == nil || len(a.Modes) < len(o.Ordered().Modes) {
+	rests := p.Assembled.Ordered()
+	if rests == nil || rests.Keys == nil {
 		return box, nil, nil
 	}
 	at := make([]int64, len(p.Result.Axes))
@@ -257,5 +271,6 @@ func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64
 			from, to = a.Image.Of.Keys[at[k]], a.Image.Of.Keys[at[k]+1]
 		}
 	}
-	return box, from, to
+	n := len(rests.Modes)
+	return box, from[:min(n, len(from))], shortened(to, n)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestStored: a tensor whose entries have chunks lies in as many pieces, and what steps make of the
-// result overlaps by at most the row that two pieces share; its rows lie with the last of their entries.
+// result overlaps by at most the row that two pieces share; its rows lie with the first of their entries.
 func TestStored(t *testing.T) {
 	g := given(t, "A(i,k) = B(i,j)*C(j,k)", "fuse(i,j,f), pos(f,p,B), divide(p,po,pi,4), distribute(po)", "B(x,y) -> M(~(x,y))")
 	g.Machine = place.Line(4)

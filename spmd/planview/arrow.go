@@ -147,15 +147,13 @@ func (s *stager) moment(m *moment) {
 	d := drawnMoment{Name: m.name, Says: m.says, Lines: m.lines}
 	moves := m.moves[:min(len(m.moves), momentArrows)]
 	before := map[[2]int]int{} // arrows of a pair of ranks
-	var taken []stageCell      // by labels
 	for _, v := range moves {
 		pair := [2]int{v.from, v.to}
-		a := s.arrow(v, before[pair])
+		d.Arrows = append(d.Arrows, s.arrow(v, before[pair]))
 		before[pair]++
-		if len(moves) <= labelled {
-			taken = s.label(&a, v.block.Tensor+" "+About(s.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
-		}
-		d.Arrows = append(d.Arrows, a)
+	}
+	if len(moves) <= labelled {
+		s.labels(d.Arrows, moves)
 	}
 	for _, r := range m.idle {
 		d.Idle = append(d.Idle, s.cell(r))
@@ -170,11 +168,37 @@ const (
 	labelsAway  = 4
 )
 
+// labels puts one at each arrow, but for those of a block that goes from one rank to several, of which the longest has it.
+func (s *stager) labels(arrows []arrow, moves []move) {
+	var taken []stageCell // by labels
+	for n, v := range moves {
+		if slices.ContainsFunc(moves, func(o move) bool { return s.sameBlock(o, v) && s.reach(o) > s.reach(v) }) {
+			continue
+		}
+		taken = s.label(&arrows[n], s.reach(v), v.block.Tensor+" "+About(s.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
+	}
+}
+
+// sameBlock tells whether two moves are of one block, from one rank.
+func (s *stager) sameBlock(a, b move) bool {
+	return a.from == b.from && a.sum == b.sum && s.block(a.block) == s.block(b.block)
+}
+
+// reach is how far a move goes on the stage.
+func (s *stager) reach(v move) float64 {
+	a, b := s.at(v.from), s.at(v.to)
+	return math.Hypot(b.x-a.x, b.y-a.y)
+}
+
 // label puts a text beside the middle of an arrow, where no label is yet that is among those taken, and adds it to these.
-// An arrow that has no room for one has none: the lines below say the same.
-func (s *stager) label(a *arrow, text string, taken []stageCell) []stageCell {
+// On a short arrow, which it would hide, it does not stand. An arrow that has no room for one has none: the lines below say the same.
+func (s *stager) label(a *arrow, reach float64, text string, taken []stageCell) []stageCell {
 	w := letterWidth * float64(len(text))
-	for n := range 2*labelsAway + 1 {
+	first := 0
+	if reach < 3*w/2+cellWidth {
+		first = 1
+	}
+	for n := first; n <= 2*labelsAway; n++ {
 		away := float64((n + 1) / 2 * labelHeight)
 		if n%2 == 0 {
 			away = -away

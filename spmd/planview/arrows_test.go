@@ -111,6 +111,22 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// TestBroadcastLabel: of the arrows of a block that goes to several ranks one has a label, which does not hide it.
+func TestBroadcastLabel(t *testing.T) {
+	f := fileOf(t, "tensor A(64, 64): ds from uniform:100\ntensor x(64): d from dense\ny(i) = A(i,j) * x(j)\n", 4, nil)
+	s := newStage(newFlow(f.Items[0].Plan, math.MaxInt32))
+	m := s.Moments[0]
+	var labels []string
+	for _, a := range m.Arrows {
+		if a.Label != "" {
+			labels = append(labels, a.Title+": "+a.Label)
+		}
+	}
+	if want := []string{"x[0:64], 512 bytes, from rank 0 to rank 3: x 512 bytes"}; len(m.Arrows) != 3 || !slices.Equal(labels, want) {
+		t.Errorf("got %d arrows with the labels %q, want 3 with %q", len(m.Arrows), labels, want)
+	}
+}
+
 // checkStages checks that cells of ranks do not overlap, and that each arrow leads from one to another.
 func checkStages(t *testing.T, root *node) {
 	t.Helper()

@@ -271,7 +271,7 @@ func (k *Statement) compileAdded() error {
 		for m, v := range o.Vars {
 			ranges[v] = box[m]
 		}
-		return s.call(k.Ctx, args, ranges, box)
+		return s.call(k.Ctx, args, ranges, box, false)
 	}
 	return s.load()
 }

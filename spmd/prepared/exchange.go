@@ -16,6 +16,9 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	if err := k.Hold(name, h); err != nil {
 		return err
 	}
+	if again, err := k.gatherAgain(name); again || err != nil {
+		return err
+	}
 	k.forget()
 	if t := k.wholes[name]; t != nil {
 		delete(k.wholes, name) // Close closes it
@@ -33,6 +36,35 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 		k.keep(i)
 	}
 	return nil
+}
+
+// gatherAgain brings the values of an operand into the replicas that were gathered of it, whose leaves stay bound to them;
+// false where it is not only read from such. Collective.
+func (k *Statement) gatherAgain(name string) (bool, error) {
+	for i, o := range k.Problem.Operands {
+		if o.Tensor == name && !k.gathers(i) {
+			return false, nil
+		}
+	}
+	b := k.HeldBlocks(name)
+	for i, o := range k.Problem.Operands {
+		if o.Tensor != name {
+			continue
+		}
+		if err := k.gather(k.exec.Replicas[i], b); err != nil {
+			return false, err
+		}
+	}
+	k.Rewritten()
+	return true, nil
+}
+
+// gathers tells whether the replica of an operand was gathered, and a tensor that takes its place is gathered as well.
+// The same at every rank.
+func (k *Statement) gathers(operand int) bool {
+	o := k.Problem.Operands[operand]
+	b := k.HeldBlocks(o.Tensor)
+	return k.gathered[operand] && k.exec.Replicas[operand] != nil && b != nil && !k.HasReplica(o.Tensor) && InRows(b, k.Comm.Size()) && k.Code() != codegen.CUDA
 }
 
 // Rewritten says that the values of an operand are others, in the same memory: conversions of operands are made anew.

@@ -4,8 +4,8 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"regexp"
 	"slices"
-	"strings"
 
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
@@ -103,9 +103,9 @@ func (k *Statement) within(v string, all [2]int64) [2]int64 {
 }
 
 // bounding are the levels at whose coordinates alone loops over v come, where each term's loop goes over some. It is nil
-// where one may come to others: that of a term which no level bounds, or of a workspace.
+// where one may come to others: that of a term which no level bounds, or of a workspace, or one that counts.
 func (k *Statement) bounding(v string) (list []stored) {
-	if commands, _ := k.Problem.LeafSchedule(); slices.ContainsFunc(commands, func(c string) bool { return strings.Contains(c, "precompute") }) {
+	if k.looksBeside() {
 		return nil
 	}
 	for _, t := range k.Problem.Norm.Terms {
@@ -123,6 +123,17 @@ func (k *Statement) bounding(v string) (list []stored) {
 		}
 	}
 	return list
+}
+
+// looksBeside tells whether the leaf's schedule may have loops that come to coordinates which no operand stores: over workspaces,
+// or over tiles or pairs in another order than that of the coordinates, which count and look operands up.
+func (k *Statement) looksBeside() bool {
+	commands, _ := k.Problem.LeafSchedule()
+	has := func(names string) bool {
+		is := regexp.MustCompile(`\b(` + names + `)\s*\(`)
+		return slices.ContainsFunc(commands, is.MatchString)
+	}
+	return has("precompute") || has("split|divide") && has("fuse|reorder") || has("fuse") && has("reorder")
 }
 
 // Drivers are the operands whose coordinates say which rows of a gathered operand are read, nil where all

@@ -1,8 +1,12 @@
 package prepared
 
 import (
+	"slices"
+
+	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/spmd/plan"
 )
 
 // keep has this rank's blocks of an operand stay where its leaves run. They hold still: what
@@ -61,4 +65,43 @@ func (k *Statement) still() bool {
 		}
 	}
 	return true
+}
+
+// leave has the values of what a leaf makes stay where it runs, where the caller will fetch them. Those of a scalar, which
+// conditions read, come along.
+func (k *Statement) leave(t *tcs.Tensor) {
+	if k.o.Leaves && t.Order() > 0 {
+		k.Leave(t)
+	}
+}
+
+// rests tells whether a block of the result is what one step makes, and stays at its rank: nothing of a run reads it.
+func (k *Statement) rests() bool {
+	if k.resting == nil {
+		p := k.Problem
+		yes := k.o.Leaves && k.Code() == codegen.CUDA && k.into == nil && !k.narrows() && k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
+			p.Assembled == nil && k.Lies(p.ResultHome) == nil && stays(p) && !slices.ContainsFunc(p.Sums(), func(s plan.Sum) bool { return len(s.Copies) > 0 })
+		if yes {
+			for _, s := range p.AllSteps() {
+				yes = yes && s.First
+			}
+		}
+		k.resting = &yes
+	}
+	return *k.resting
+}
+
+// fetch brings values of operands that leaves have made to the host, for what goes by steps: they are sent and gathered.
+func (k *Statement) fetch() error {
+	for i := range k.exec.Own {
+		for _, t := range k.exec.Own[i] {
+			if err := k.Fetch(t); err != nil {
+				return err
+			}
+		}
+		if err := k.Fetch(k.exec.Replicas[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

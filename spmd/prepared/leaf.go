@@ -71,6 +71,9 @@ func (s *leaf) request() codegen.Request {
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Network = k.o.Network
+		if at := k.Problem.Stored(); at >= 0 {
+			req.Chunked = k.Problem.Operands[at].Name
+		}
 	}
 	if req.Target == codegen.CUDA { // its arrays are not those of the old value
 		req.InPlace = ""
@@ -136,6 +139,10 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 			panic("BUG: prepared: no tensor for argument " + a.Tensor)
 		}
 		if a.Convert {
+			if err = s.k.Fetch(t); err != nil {
+				tcs.CloseList(made...)
+				return nil, nil, err
+			}
 			t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Config())
 			if err == nil {
 				made = append(made, t)
@@ -153,14 +160,19 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 
 // call runs the leaf on args (see arguments) over the ranges of the variables
 // (all of a variable's where there is none), and returns the result's block of
-// that box, stored as unit.Result says: the old value's, where that is written over.
-func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) (*tcs.Tensor, error) {
+// that box, stored as unit.Result says: the old value's, where that is written over. One that rests is left where the leaf runs.
+func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64, rests bool) (*tcs.Tensor, error) {
 	all := make([]*tcs.Tensor, 1+len(args))
 	if err := s.resultOver(all, args, box, s.k.over); err != nil {
 		return nil, err
 	}
 	t := all[0]
+	if rests {
+		s.k.KeepIn(t, s.k.Memory(s.k.p.Result))
+		s.k.leave(t)
+	}
 	if err := s.run(ctx, t, all[1:], ranges); err != nil {
+		s.k.Forget(t)
 		t.Close()
 		return nil, err
 	}

@@ -53,8 +53,8 @@ func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
-// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans, where what every rank has
-// of it tells where they begin.
+// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans: where what every rank has
+// of it tells where they begin, else about.
 func (k *Statement) Foreknow() error {
 	at := k.Problem.Stored()
 	if at < 0 {
@@ -62,10 +62,15 @@ func (k *Statement) Foreknow() error {
 	}
 	o := &k.Problem.Operands[at]
 	keys, err := k.Keys(o.Tensor, o.Partition.Ordered().Ordered)
-	if keys != nil {
+	switch {
+	case err != nil:
+		return err
+	case keys != nil:
 		k.Problem.Locate(keys)
+	default:
+		k.Problem.Guess(k.Sizes.Dims[o.Tensor])
 	}
-	return err
+	return nil
 }
 
 // adopt takes over the keys of a tensor that a program holds, as those at which the chunks of its entries

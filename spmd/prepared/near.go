@@ -2,8 +2,10 @@ package prepared
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/input"
@@ -120,19 +122,35 @@ func (k *Statement) NearSum() bool { return k.near != nil && k.near.sum }
 // NearKnown tells whether every rank has the result of such a statement.
 func (k *Statement) NearKnown() bool { return k.near != nil && (k.near.sum || k.near.everywhere) }
 
-// ComputeNear runs the statement once, and returns the result over the ranks, which the caller
-// closes, after it has forgotten the block (env.Env.Forget), which may be kept. With over it writes over the result's old value, as ComputeOver does. Collective.
-func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
+// NearInto tells whether ComputeNear can write over a former result that is not read: each rank has
+// memory of its own for what it makes. The same at every rank.
+func (k *Statement) NearInto(h *input.Held) bool {
+	b := k.near.result
+	return h.Apart && (h.Replica != nil) == k.NearKnown() && k.Code() != codegen.CUDA &&
+		(b.LaidAs(h.Blocks) || slices.Equal(b.Owners, h.Blocks.Owners) && slices.EqualFunc(b.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
+}
+
+// ComputeNear runs the statement once, and returns the result over the ranks. It writes over into, a former
+// result (see NearInto) or the old value that leaves read in place; where into is nil it makes one, which the
+// caller closes, after it has forgotten the block (env.Env.Forget), which may be kept. After an error what into
+// holds is undefined. Collective.
+func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 	if err := k.bind(); err != nil {
 		return nil, err
 	}
 	n, s, w := k.near, k.leaves[0], k.bound
-	if err := s.resultOver(w.all, w.args, w.box, over); err != nil {
+	if into != nil {
+		w.all[0] = n.block(into)
+		copy(w.all[1:], w.args)
+	} else if err := s.resultOver(w.all, w.args, w.box, false); err != nil {
 		return nil, err
 	}
 	t := w.all[0]
-	if !over && k.still() {
+	if into == nil && k.still() {
 		k.KeepIn(t, k.Memory(k.p.Result))
+		if !n.everywhere {
+			k.leave(t)
+		}
 	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
@@ -144,13 +162,24 @@ func (k *Statement) ComputeNear(over bool) (*input.Held, error) {
 		values.Len = t.Vals.Len
 		err = k.Comm.Allreduce(values, comm.Sum)
 	}
-	if err != nil {
+	switch {
+	case into != nil:
+		return into, err
+	case err != nil:
 		k.Forget(t)
 		t.Close()
 		return nil, err
 	}
 	t.Trust()
 	return n.held(k, t), nil
+}
+
+// block is this rank's memory of a result.
+func (n *near) block(h *input.Held) *tcs.Tensor {
+	if h.Replica != nil {
+		return h.Replica
+	}
+	return h.Blocks.Own[int(n.step.Partial.Result)]
 }
 
 // elements are the types of values as comm adds them.
@@ -179,7 +208,7 @@ func (n *near) held(k *Statement, t *tcs.Tensor) *input.Held {
 	if b.Owners[block] == k.Comm.Rank() {
 		b.Own[block] = t
 	}
-	h := &input.Held{Blocks: &b, Entries: 1, AsIs: true}
+	h := &input.Held{Blocks: &b, Entries: 1, AsIs: true, Apart: true}
 	for _, d := range b.Dims {
 		h.Entries *= d
 	}

@@ -70,9 +70,12 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 		return own, nil, nil
 	}
 	owner := o.Partition.OwnerOf(0)
+	k.gathered[operand] = false
 	if replica = k.Replica(o.Tensor); replica == nil {
-		if b := k.HeldBlocks(o.Tensor); b != nil && InRows(b, k.Comm.Size()) {
-			replica, err = k.gathered(o.Tensor, b)
+		b := k.HeldBlocks(o.Tensor)
+		k.gathered[operand] = b != nil && InRows(b, k.Comm.Size())
+		if k.gathered[operand] {
+			replica, err = k.gatherNew(o.Tensor, b)
 		} else if own, err = k.Blocks(k.Comm, o.Partition, o.Tensor); err == nil {
 			replica, err = k.spread(o.Tensor, own[0], owner)
 		}
@@ -100,6 +103,9 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	}
 	c := k.Comm.Uncounted()
 	for b := range plan.Block(o.Partition.Pieces()) {
+		if err := k.Fetch(own[b]); err != nil {
+			return err
+		}
 		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], o.Partition.Ranks(b), 0, k.Arena.Alloc)
 		if err != nil {
 			return err
@@ -134,12 +140,21 @@ func InRows(b *store.Blocks, ranks int) bool {
 	return end == b.Dims[b.Modes[0]]
 }
 
-// gathered is the whole of a dense tensor of which each rank has rows. Collective.
-func (k *Statement) gathered(name string, b *store.Blocks) (*tcs.Tensor, error) {
+// gatherNew is the whole of a dense tensor of which each rank has rows. Collective.
+func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error) {
 	t, err := k.room(name)
 	if err != nil {
 		return nil, err
 	}
+	if err := k.gather(t, b); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// gather makes t the whole of a dense tensor of which each rank has rows. Collective.
+func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	row := int64(t.Type.Size())
 	for _, m := range b.Modes[1:] {
 		row *= b.Dims[m]
@@ -157,11 +172,10 @@ func (k *Statement) gathered(name string, b *store.Blocks) (*tcs.Tensor, error) 
 		send = transfer.Values(own).Slice(first, first+counts[me])
 	}
 	if err := k.Comm.Allgatherv(send, transfer.Values(t), counts); err != nil {
-		t.Close()
-		return nil, err
+		return err
 	}
 	t.Trust()
-	return t, nil
+	return nil
 }
 
 // spread is the whole of a dense tensor that its owner has in t. Collective.

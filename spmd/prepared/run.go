@@ -13,7 +13,7 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 	}
 	err = k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 		box := k.Problem.Result.Box(s.Partial.Result, k.Sizes.Dims[k.p.Result])
-		out, err = st.call(k.Ctx, args, ranges, box)
+		out, err = st.call(k.Ctx, args, ranges, box, k.rests())
 		return err
 	})
 	if err != nil || !k.Problem.Whole {
@@ -83,5 +83,5 @@ func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 	for m, v := range k.sum.stmt.LHS.Vars {
 		ranges[v] = a.Range(m)
 	}
-	return k.sum.call(k.Ctx, args, ranges, a.Box)
+	return k.sum.call(k.Ctx, args, ranges, a.Box, false)
 }

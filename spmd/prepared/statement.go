@@ -32,10 +32,12 @@ type Statement struct {
 	into       *into          // of Options.FixedPattern; nil for a result of its own
 	overwrites bool           // every rank's leaf can write over the result's old value
 	over       bool           // the run writes over the result's old value
+	resting    *bool          // what rests tells; nil before it was asked for
 	exec       *exec.Rank
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
 	replicated []bool          // operands of which every rank has the whole (exec.Rank.Replicas)
+	gathered   []bool          // those whose replica was gathered from the rows of the ranks, in memory of its own
 	kept       []bool          // operands of which the blocks stay where leaves run
 	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
 	moved      comm.Counters   // by loading operands that lie elsewhere (see loaded)
@@ -55,6 +57,7 @@ type Options struct {
 	Places       bool        // operands begin, and the result ends, where their placements have them
 	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
 	Alone        bool        // nothing but the statement has its operands' blocks
+	Leaves       bool        // values of results may be where leaves run alone: the caller fetches them (env.Env.Fetch) before it reads them
 	Network      string      // how products are contracted, as codegen.Request has it, and
 	Order        int         // the most variables of an intermediate of these, 0 for any number
 	Verify       bool        // the compiler checks what its passes make
@@ -71,7 +74,8 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
 	}
 	n := len(problem.Operands)
-	k.replicated, k.kept, k.exec.Replicas, k.shown = make([]bool, n), make([]bool, n), make([]*tcs.Tensor, n), make([]*store.Blocks, n)
+	k.replicated, k.gathered, k.kept = make([]bool, n), make([]bool, n), make([]bool, n)
+	k.exec.Replicas, k.shown = make([]*tcs.Tensor, n), make([]*store.Blocks, n)
 	if o.Replicas && problem.Ranks > 1 {
 		k.SettleReplicas()
 	}
@@ -84,9 +88,13 @@ func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
 }
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.
-// Collective. The caller closes the blocks.
+// Collective. The caller closes the blocks, after it has forgotten them (env.Env.Forget): they may be kept, and, with
+// Options.Leaves, left.
 func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	k.work.begin()
+	if err := k.fetch(); err != nil {
+		return nil, k.exec.Abort(err)
+	}
 	blocks, err := k.exec.Compute()
 	if err == nil {
 		k.work.end(k, blocks)

@@ -159,8 +159,11 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	t := w.all[0]
-	if into == nil && k.still() {
-		k.KeepIn(t, k.Memory(k.p.Result))
+	if k.still() {
+		if into == nil {
+			k.KeepIn(t, k.Memory(k.p.Result))
+		}
+		k.leave(t)
 	}
 	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil

@@ -15,8 +15,17 @@ import (
 	"distaff/spmd/store"
 )
 
-// held is a tensor that lies in memory, whose blocks are read outside of a statement's run.
+// held is a tensor that lies in memory, whose blocks are read outside of a statement's run, by other ranks perhaps.
 func (p *Program) held(name string) (*tensor, error) {
+	t, err := p.inMemory(name)
+	if err == nil {
+		t.lent = true
+	}
+	return t, err
+}
+
+// inMemory is a tensor that lies in memory.
+func (p *Program) inMemory(name string) (*tensor, error) {
 	if err := p.may(); err != nil {
 		return nil, err
 	}
@@ -29,7 +38,9 @@ func (p *Program) held(name string) (*tensor, error) {
 			return nil, err
 		}
 	}
-	t.lent = true
+	if err := t.fetch(); err != nil {
+		return nil, p.failed(err)
+	}
 	return t, nil
 }
 
@@ -88,7 +99,7 @@ func (t *tensor) order() (int, error) {
 
 // Value is the value of a scalar, at every rank. Collective.
 func (p *Program) Value(name string) (tcs.Value, error) {
-	t, err := p.held(name)
+	t, err := p.inMemory(name)
 	if err != nil {
 		return tcs.Value{}, err
 	}

@@ -32,21 +32,20 @@ func (s *Statement) compute() error {
 		return s.computeWhole(t)
 	}
 	s.lends()
-	if s.overOld(t) && t.held.Replica == nil { // which other statements may show
-		return s.computeOver(t)
-	}
 	if s.k.Near() {
-		h, err := s.k.ComputeNear(false)
-		if err != nil {
-			return p.failed(s.breaks(t, err))
-		}
-		h.Blocks.Sums = s.sums()
-		p.replace(t, h)
-		return nil
+		return s.computeNear(t)
+	}
+	if s.overOld(t) {
+		return s.computeOver(t)
 	}
 	own, err := s.k.Compute()
 	if err != nil {
 		return p.failed(s.breaks(t, err))
+	}
+	for _, x := range own {
+		if err := p.env.Fetch(x); err != nil {
+			return p.failed(s.breaks(t, err))
+		}
 	}
 	b := s.result(own)
 	if err := s.k.Complete(b); err != nil {
@@ -69,8 +68,7 @@ func (s *Statement) computeWhole(t *tensor) error {
 		return s.breaks(t, err)
 	}
 	if into == out {
-		t.held.Blocks.Sums = s.sums()
-		t.version, t.broken = s.p.version(), ""
+		s.wroteOver(t)
 		return nil
 	}
 	h, err := s.p.counted(s.result(map[plan.Block]*tcs.Tensor{0: out}), true)
@@ -95,31 +93,51 @@ func (s *Statement) sums() bool {
 	return s.k.Sums() || slices.ContainsFunc(s.reads, func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
 
-// computeOver runs a statement over ranks that writes over its result's old value.
+// computeNear runs a statement of which every rank runs a step over what it has, over the result's former
+// value where that can be.
+func (s *Statement) computeNear(t *tensor) error {
+	p := s.p
+	var into *input.Held
+	switch {
+	case s.overOld(t):
+		if err := p.settle(t); err != nil {
+			return p.failed(err)
+		}
+		into = t.held
+	case s.standing(t) && !s.readsOwn(t) && !p.mayRead(t) && s.k.NearInto(t.held):
+		into = t.held
+	}
+	h, err := s.k.ComputeNear(into)
+	switch {
+	case err != nil:
+		return p.failed(s.breaks(t, err))
+	case into != nil:
+		s.wroteOver(t)
+	default:
+		h.Blocks.Sums = s.sums()
+		p.replace(t, h)
+	}
+	return nil
+}
+
+// computeOver runs a statement over ranks that writes over its result's old value, whose blocks stay the tensor's.
 func (s *Statement) computeOver(t *tensor) error {
 	if err := s.p.settle(t); err != nil {
 		return s.p.failed(err)
 	}
-	if err := s.runOver(); err != nil {
+	own, err := s.k.ComputeOver()
+	tcs.CloseAll(own)
+	if err != nil {
 		return s.p.failed(s.breaks(t, err))
 	}
-	t.held.Blocks.Sums = s.sums()
-	t.version, t.broken = s.p.version(), ""
+	s.wroteOver(t)
 	return nil
 }
 
-// runOver runs the leaves over the result's old value, whose blocks are the tensor's own again.
-func (s *Statement) runOver() error {
-	if s.k.Near() {
-		h, err := s.k.ComputeNear(true)
-		if err == nil {
-			tcs.CloseAll(h.Blocks.Own)
-		}
-		return err
-	}
-	own, err := s.k.ComputeOver()
-	tcs.CloseAll(own)
-	return err
+// wroteOver notes that the result has other values, in the same memory.
+func (s *Statement) wroteOver(t *tensor) {
+	t.held.Blocks.Sums = s.sums()
+	t.version, t.broken = s.p.version(), ""
 }
 
 // lends notes the tensors of which a run of the statement hands blocks to other ranks.
@@ -133,12 +151,17 @@ func (s *Statement) lends() {
 
 // settle waits until no rank reads any more what it was handed of a tensor's blocks. Collective.
 func (p *Program) settle(t *tensor) error {
-	c := p.env.Comm
-	if !t.lent || c.Size() == 1 || !c.OneProcess() {
+	if !p.mayRead(t) {
 		return nil
 	}
 	t.lent = false
-	return c.Uncounted().Barrier()
+	return p.env.Comm.Uncounted().Barrier()
+}
+
+// mayRead tells whether another rank may still read a tensor's blocks.
+func (p *Program) mayRead(t *tensor) bool {
+	c := p.env.Comm
+	return t.lent && c.Size() > 1 && c.OneProcess()
 }
 
 // over is the result's own tensor, where the statement may write over it: it is not read, or is
@@ -148,15 +171,15 @@ func (s *Statement) over(t *tensor) *tcs.Tensor {
 	if s.overOld(t) {
 		return t.held.Blocks.Own[0]
 	}
-	if !s.standing(t) || len(t.held.Blocks.Owners) != 1 {
+	if !s.standing(t) || len(t.held.Blocks.Owners) != 1 || s.readsOwn(t) {
 		return nil
 	}
-	for _, x := range s.reads {
-		if x.name == t.name {
-			return nil
-		}
-	}
 	return t.held.Blocks.Own[0]
+}
+
+// readsOwn tells whether the statement reads its result.
+func (s *Statement) readsOwn(t *tensor) bool {
+	return slices.ContainsFunc(s.reads, func(r read) bool { return r.name == t.name })
 }
 
 // overOld tells whether the statement can write over the result's old value: the leaf reads
@@ -275,6 +298,9 @@ func (p *Program) place(name string, loaded func(order int) (int, error), cut fu
 	part, err := cut(t.held.Blocks)
 	if err != nil {
 		return err
+	}
+	if err := t.fetch(); err != nil {
+		return p.failed(err)
 	}
 	h, err := p.moved(t, part)
 	if err != nil {

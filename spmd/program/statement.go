@@ -210,10 +210,15 @@ func (s *Statement) try(sized bool) error {
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Verify: p.o.Verify,
+	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Leaves: true, Verify: p.o.Verify,
 		Network: s.how.Network, Order: s.how.IntermediateOrder}, problem)
 	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
 		return err // at every rank alike, before anything is done
+	}
+	if !s.loads {
+		if err := forecast.FitsDevice(s.k); err != nil {
+			return err
+		}
 	}
 	if err := s.k.Load(); err != nil {
 		return p.failed(err)
@@ -264,7 +269,9 @@ func (s *Statement) given() (*input.Given, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.Inputs[x] = t.input()
+		if g.Inputs[x], err = t.input(); err != nil {
+			return nil, err
+		}
 		say(g, t)
 	}
 	t := p.tensors[result]
@@ -281,7 +288,9 @@ func (s *Statement) given() (*input.Given, error) {
 		if t, err = p.tensor(result); err != nil {
 			return nil, err
 		}
-		g.Inputs[result] = t.input()
+		if g.Inputs[result], err = t.input(); err != nil {
+			return nil, err
+		}
 	}
 	say(g, t)
 	if s.sizes = t.sizes(s.sized); len(s.sizes) > 0 {
@@ -394,10 +403,15 @@ func (s *Statement) refresh() (again string, err error) {
 		if t.held == nil {
 			return r.name + " is another tensor", nil
 		}
-		if !sameStorage(t.held, s.reader.Sizes.Dims[r.operand], bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
+		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand], bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
 			return r.name + " is stored otherwise, or has other sizes", nil
 		}
 		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
+		if !s.shows(r.operand, t.held) { // blocks of it travel
+			if err := t.fetch(); err != nil {
+				return "", p.failed(err)
+			}
+		}
 		if err := s.k.Exchange(r.operand, t.held); err != nil {
 			return "", p.failed(err)
 		}

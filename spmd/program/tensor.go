@@ -147,11 +147,12 @@ func (t *tensor) unhold() {
 	if t.held == nil {
 		return
 	}
-	t.forget()
 	for _, b := range t.held.Blocks.Own {
+		t.env.Drop(b)
 		b.Close()
 	}
 	if r := t.held.Replica; r != nil {
+		t.env.Drop(r)
 		r.Close()
 	}
 	if f := t.held.File; f != nil {
@@ -234,11 +235,22 @@ func (t *tensor) sizes(asTheyWere []bool) []int64 {
 }
 
 // input is where a statement gets it.
-func (t *tensor) input() input.Input {
+func (t *tensor) input() (input.Input, error) {
 	if t.held != nil {
-		return input.Hold(t.held)
+		return input.Hold(t.held), t.fetch()
 	}
-	return t.in
+	return t.in, nil
+}
+
+// fetch has this rank's memory hold the values, which statements may have left where leaves run. It comes before
+// anything but a leaf reads them.
+func (t *tensor) fetch() error {
+	for _, b := range t.held.Blocks.Own {
+		if err := t.env.Fetch(b); err != nil {
+			return err
+		}
+	}
+	return t.env.Fetch(t.held.Replica)
 }
 
 // format is its format as -f says it, "" where that is not settled.

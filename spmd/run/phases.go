@@ -1,9 +1,11 @@
 package run
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
+	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
 	"distaff/spmd/check"
@@ -33,6 +35,7 @@ func (r *Job) phases() []phase {
 		{nil, r.Checksums},        // of the input files
 		{&t.Compile, r.compile},   // the leaves
 		{nil, r.compute},          // the result's blocks, as often as is asked for
+		{&t.Store, r.fetch},       // its values, from where leaves have left them
 		{&t.Store, r.check},       // against the reference
 		{&t.Store, r.store},       // outputs, without their names
 		{&t.Store, r.summarize},   // the result that no file was asked for, in a line
@@ -42,7 +45,7 @@ func (r *Job) phases() []phase {
 }
 
 // compiled and computed are how many phases there are up to the leaves, and to the result.
-const compiled, computed = 6, 7
+const compiled, computed = 6, 8
 
 // through takes the job through phases.
 func (r *Job) through(phases []phase) error {
@@ -66,7 +69,10 @@ func (r *Job) plan() error {
 	}
 	defer r.noteDense()
 	r.noteIdle(r.spec.Blocks)
-	return r.fits()
+	if err := r.fits(); err != nil {
+		return err
+	}
+	return forecast.FitsDevice(r.Prepared)
 }
 
 // fits refuses a job that takes more memory than there is, by what its plan tells of that.
@@ -81,7 +87,9 @@ func (r *Job) planFor(ranks int, blocks *place.BlockSpec) error {
 	if err != nil {
 		return err
 	}
-	r.Prepared = prepared.New(r.Reader, r.Statement, r.spec.Prepared, problem)
+	o := r.spec.Prepared
+	o.Leaves = true
+	r.Prepared = prepared.New(r.Reader, r.Statement, o, problem)
 	return nil
 }
 
@@ -119,6 +127,18 @@ func (r *Job) compute() error {
 	}
 	r.Arena.Reuse(false) // what stores the result wants the memory
 	return r.Unchanged()
+}
+
+// fetch has this rank's memory hold the result.
+func (r *Job) fetch() error {
+	if r.Code() != codegen.CUDA {
+		return nil
+	}
+	var err error
+	for _, t := range r.blocks {
+		err = errors.Join(err, r.Fetch(t))
+	}
+	return comm.Agree(r.Comm, err)
 }
 
 // runsDone is how many runs of a compute phase are done.

@@ -143,6 +143,9 @@ func (r *Job) Close() {
 }
 
 func (r *Job) closeBlocks() {
+	for _, t := range r.blocks {
+		r.Drop(t)
+	}
 	tcs.CloseAll(r.blocks)
 	r.blocks = nil
 }

@@ -52,6 +52,7 @@
 //
 // # Other files
 //
+//	windows.go   ranges of rows that ranks put together
 //	write.go     Write, and modes of writing one file
 //	blocks.go    blocks of one tensor, at their ranks
 //	box.go       boxes in an array's linear order

@@ -2,7 +2,6 @@ package store
 
 import (
 	"math/bits"
-	"slices"
 	"sort"
 	"strings"
 
@@ -29,12 +28,9 @@ type fibers struct {
 	room  int64 // of all buffers
 	near  bool  // all blocks are this rank's
 
-	ends    []int64         // where windows end, as keys
-	cuts    map[int][]int64 // of each own block, the rows before each window, and all
-	rows    []int64         // of each window, a rank: [window*ranks + rank]
-	entries []int64         // the same
-	starts  []int64         // entries before each window, and all
-	first   []int           // a rank's first window, and their number
+	rowWindows
+	cuts map[int][]int64 // of each own block, the rows before each window, and all
+	rows []int64         // of each window, a rank: [window*ranks + rank]
 
 	nodes [][]int64 // by level, from dense to row: nodes before each window, and all
 	last  []int64   // the last key of a window, or of one before it; -1 for none
@@ -64,14 +60,7 @@ func newFibers(c comm.Comm, t *Blocks, limit *tcs.Limit) (*fibers, error) {
 	if fine, err := agree(c, fine); err != nil || !fine {
 		return nil, err
 	}
-	last := t.Modes[levels-1]
-	for k := range t.Owners {
-		x.order = append(x.order, k)
-	}
-	slices.SortStableFunc(x.order, func(a, b int) int {
-		p, q := t.Boxes[a][last], t.Boxes[b][last]
-		return slices.Compare(p[:], q[:])
-	})
+	x.order = t.along(t.Modes[levels-1])
 	if ok, err := x.cut(); err != nil || !ok {
 		return nil, err
 	}
@@ -164,7 +153,7 @@ func (x *fibers) cut() (ok bool, err error) {
 			return false, err
 		}
 	}
-	return x.share(2 * most), nil
+	return x.share(ranks, 2*most, func(_ int, n int64) int64 { return n }), nil
 }
 
 // cutBlocks finds where windows cut this rank's blocks.
@@ -186,38 +175,6 @@ func (x *fibers) nearby(t *Blocks) {
 	for _, counts := range [][]int64{x.rows, x.entries} {
 		allMine(counts, x.c)
 	}
-}
-
-// share gives each rank windows of about the same entries, unless one has more
-// than most.
-func (x *fibers) share(most int64) bool {
-	ranks := x.c.Size()
-	x.starts = []int64{0}
-	for w := range x.ends {
-		n := int64(0)
-		for _, k := range x.entries[w*ranks : (w+1)*ranks] {
-			n += k
-		}
-		if n > most {
-			return false
-		}
-		x.starts = append(x.starts, x.starts[w]+n)
-	}
-	total := float64(x.starts[len(x.ends)])
-	for rank := range ranks {
-		w, _ := slices.BinarySearch(x.starts[:len(x.ends)], int64(total/float64(ranks)*float64(rank)))
-		x.first = append(x.first, w)
-	}
-	x.first = append(x.first, len(x.ends))
-	return true
-}
-
-// span is the keys of window w.
-func (x *fibers) span(w int) (lo, hi int64) {
-	if w > 0 {
-		lo = x.ends[w-1]
-	}
-	return lo, x.ends[w]
 }
 
 // before counts the rows of a block whose key is below `key`: they are at least so many.

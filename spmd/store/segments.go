@@ -23,11 +23,7 @@ type segments struct {
 	limit *tcs.Limit
 	near  bool // all blocks are this rank's
 
-	ends    []int64 // where windows end, in rows
-	entries []int64 // of each window, a rank: [window*ranks + rank]
-	starts  []int64 // entries before each window, and all
-	first   []int   // a rank's first window, and their number
-
+	rowWindows
 	shape *tcs.Shape
 	lay   *tcs.File
 	pos   int // sections
@@ -54,14 +50,7 @@ func newSegments(c comm.Comm, t *Blocks, limit *tcs.Limit) (*segments, error) {
 		return nil, err
 	}
 	x := &segments{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]), own: t.numbers(), limit: limit}
-	last := t.Modes[levels-1]
-	for k := range t.Owners {
-		x.order = append(x.order, k)
-	}
-	slices.SortStableFunc(x.order, func(a, b int) int {
-		p, q := t.Boxes[a][last], t.Boxes[b][last]
-		return slices.Compare(p[:], q[:])
-	})
+	x.order = t.along(t.Modes[levels-1])
 	if ok, err := x.cut(); err != nil || !ok {
 		return nil, err
 	}
@@ -134,7 +123,10 @@ func (x *segments) cut() (ok bool, err error) {
 	if err := x.c.Allreduce(comm.Of(x.entries), comm.Sum); err != nil {
 		return false, err
 	}
-	return x.share(2 * bytes / entry), nil
+	return x.share(ranks, 2*bytes/entry, func(w int, n int64) int64 {
+		lo, hi := x.span(w)
+		return n*entry + 8*(hi-lo)
+	}), nil
 }
 
 // perRow is the bytes that a row takes, whatever its entries: a count for each block
@@ -145,42 +137,6 @@ func (x *segments) perRow() int64 {
 		parts[box[last]] = true
 	}
 	return int64(4*len(parts) + 16)
-}
-
-// share gives each rank windows of about the same bytes, unless one has more
-// entries than most.
-func (x *segments) share(most int64) bool {
-	ranks, entry := x.c.Size(), 8+int64(x.t.Type.Size())
-	x.starts = []int64{0}
-	weight := []int64{0}
-	for w := range x.ends {
-		n := int64(0)
-		for _, k := range x.entries[w*ranks : (w+1)*ranks] {
-			n += k
-		}
-		if n > most {
-			return false
-		}
-		lo, hi := x.span(w)
-		x.starts = append(x.starts, x.starts[w]+n)
-		weight = append(weight, weight[w]+n*entry+8*(hi-lo))
-	}
-	total := float64(weight[len(x.ends)])
-	for rank := range ranks {
-		part := int64(total / float64(ranks) * float64(rank))
-		w, _ := slices.BinarySearch(weight[:len(x.ends)], part)
-		x.first = append(x.first, w)
-	}
-	x.first = append(x.first, len(x.ends))
-	return true
-}
-
-// span is the rows of window w.
-func (x *segments) span(w int) (lo, hi int64) {
-	if w > 0 {
-		lo = x.ends[w-1]
-	}
-	return lo, x.ends[w]
 }
 
 // rows are those of block k in window w, as the block counts them.

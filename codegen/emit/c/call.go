@@ -24,9 +24,9 @@ func (f *cfunc) call(s *ir.Call) {
 		}
 		// What the function adds strides to may lie outside of the array: C has no pointer to that.
 		f.need("address")
-		args[n] = fmt.Sprintf("dst_address(%s, %s, sizeof(%s))", f.array(a.A), args[n], ctype(a.A.Elem))
+		args[n] = fmt.Sprintf("dst_address(%s, %s, sizeof(%s))", f.Array(a.A), args[n], ctype(a.A.Elem))
 	}
-	f.line("%s(%s);", standIn(k), strings.Join(args, ", "))
+	f.Line("%s(%s);", standIn(k), strings.Join(args, ", "))
 }
 
 // standIn is the name of the function that stands for number k of the user's.

@@ -11,10 +11,7 @@ import (
 // cfunc is one C function as it is printed.
 type cfunc struct {
 	*leaf
-	names  *clike.Namer // of what the IR names, all given at the start
-	temps  *clike.Namer // of what is declared in the block at hand
-	vars   map[*ir.Var]string
-	arrays map[*ir.Array]string
+	*clike.Function
 	lens   map[*ir.Array]string // of arrays made here: the variable with the length
 	tables map[*ir.Table]string
 	tlens  map[*ir.Table]string
@@ -24,8 +21,6 @@ type cfunc struct {
 	fails  bool
 	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars
 	owns   bool                  // there is something to release at the end
-	b      strings.Builder
-	depth  int
 	// orderedOf is the loop whose iterations have an ordered section, nil for none; changing is what
 	// iterations before have changed.
 	orderedOf *ir.For
@@ -34,73 +29,36 @@ type cfunc struct {
 
 func (l *leaf) newFunc() *cfunc {
 	f := &cfunc{
-		leaf: l, names: clike.NewNamer(l.file.names), fault: "env",
-		vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{}, lens: map[*ir.Array]string{},
-		tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
-		depth: 1,
+		leaf: l, Function: clike.NewFunction(l.file.names), fault: "env",
+		lens: map[*ir.Array]string{}, tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 	}
 	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done", "none"} {
-		f.names.Take(own)
+		f.Names.Take(own)
 	}
-	f.temps = f.names
 	return f
 }
 
 // nameAll gives everything that is used its name, before any temporary has one.
 func (f *cfunc) nameAll(u *usage) {
 	for _, a := range u.arrays {
-		f.array(a)
+		f.Array(a)
 	}
 	for _, t := range u.tables {
 		f.table(t)
 	}
 	for _, v := range u.vars {
-		f.variable(v)
+		f.Variable(v)
 	}
-}
-
-// scoped runs write between two braces: temporaries of its block have names of
-// their own.
-func (f *cfunc) scoped(write func()) {
-	before := f.temps
-	f.temps = clike.NewNamer(before)
-	f.depth++
-	write()
-	f.depth--
-	f.temps = before
-}
-
-func (f *cfunc) line(format string, args ...any) {
-	f.b.WriteString(strings.Repeat("    ", f.depth))
-	fmt.Fprintf(&f.b, format, args...)
-	f.b.WriteByte('\n')
 }
 
 // pragma writes a pragma, at the margin as is the custom.
 func (f *cfunc) pragma(format string, args ...any) {
-	f.b.WriteString("#pragma ")
-	fmt.Fprintf(&f.b, format, args...)
-	f.b.WriteByte('\n')
-}
-
-// variable is the C name of v.
-func (f *cfunc) variable(v *ir.Var) string {
-	if _, ok := f.vars[v]; !ok {
-		f.vars[v] = f.names.User(v.Name)
-	}
-	return f.vars[v]
-}
-
-func (f *cfunc) array(a *ir.Array) string {
-	if _, ok := f.arrays[a]; !ok {
-		f.arrays[a] = f.names.User(a.Name)
-	}
-	return f.arrays[a]
+	f.Margin("#pragma "+format, args...)
 }
 
 func (f *cfunc) table(t *ir.Table) string {
 	if _, ok := f.tables[t]; !ok {
-		f.tables[t] = f.names.User(t.Name)
+		f.tables[t] = f.Names.User(t.Name)
 	}
 	return f.tables[t]
 }
@@ -108,12 +66,12 @@ func (f *cfunc) table(t *ir.Table) string {
 // arrayParam declares a parameter for a.
 func (f *cfunc) arrayParam(a *ir.Array) string {
 	if a.Const {
-		return "const " + ctype(a.Elem) + " *restrict " + f.array(a)
+		return "const " + ctype(a.Elem) + " *restrict " + f.Array(a)
 	}
 	if f.changing[a] { // others change it while the function runs
-		return ctype(a.Elem) + " *" + f.array(a)
+		return ctype(a.Elem) + " *" + f.Array(a)
 	}
-	return ctype(a.Elem) + " *restrict " + f.array(a)
+	return ctype(a.Elem) + " *restrict " + f.Array(a)
 }
 
 // own declares the arrays and tables that the function makes, at its top, so
@@ -121,53 +79,53 @@ func (f *cfunc) arrayParam(a *ir.Array) string {
 func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
 	f.fails = u.fails
 	for _, a := range made {
-		name := f.array(a)
-		f.lens[a] = f.names.Fresh(name + "_len")
-		f.line("%s *%s = 0;", ctype(a.Elem), name)
-		f.line("int64_t %s = 0;", f.lens[a])
+		name := f.Array(a)
+		f.lens[a] = f.Names.Fresh(name + "_len")
+		f.Line("%s *%s = 0;", ctype(a.Elem), name)
+		f.Line("int64_t %s = 0;", f.lens[a])
 		f.owns = true
 	}
 	for _, t := range tables {
 		name := f.table(t)
-		f.tlens[t] = f.names.Fresh(name + "_len")
-		f.line("dst_array *%s = 0;", name)
-		f.line("int64_t %s = 0;", f.tlens[t])
+		f.tlens[t] = f.Names.Fresh(name + "_len")
+		f.Line("dst_array *%s = 0;", name)
+		f.Line("int64_t %s = 0;", f.tlens[t])
 		f.owns = true
 	}
 	if f.fails && f.owns {
-		f.line("int rc = 0;")
+		f.Line("int rc = 0;")
 	}
 }
 
 // fail leaves the function with a code, an expression.
 func (f *cfunc) fail(code string) {
 	if f.owns {
-		f.line("rc = %s;", code)
-		f.line("goto done;")
+		f.Line("rc = %s;", code)
+		f.Line("goto done;")
 		return
 	}
-	f.line("return %s;", code)
+	f.Line("return %s;", code)
 }
 
 // release writes the function's end: what it still owns is released there.
 func (f *cfunc) release(made []*ir.Array, tables []*ir.Table) {
 	if f.fails && f.owns {
-		f.depth--
-		f.line("done:")
-		f.depth++
+		f.Depth--
+		f.Line("done:")
+		f.Depth++
 	}
 	for _, a := range made {
 		f.releaseArray(a)
 	}
 	for _, t := range tables {
 		f.need("free_table")
-		f.line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(t), f.tlens[t], ctype(t.Elem))
+		f.Line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(t), f.tlens[t], ctype(t.Elem))
 	}
 }
 
 func (f *cfunc) releaseArray(a *ir.Array) {
 	f.need("release")
-	f.line("dst_release(env, %s, %s, sizeof(%s));", f.array(a), f.lens[a], ctype(a.Elem))
+	f.Line("dst_release(env, %s, %s, sizeof(%s));", f.Array(a), f.lens[a], ctype(a.Elem))
 }
 
 // main prints the extern function, and the body in front of it if that has a
@@ -191,7 +149,7 @@ func (l *leaf) main(bodyName string) string {
 	var b strings.Builder
 	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n", l.symbol)
 	if bodyName == "" {
-		b.WriteString("\n" + signature + unpacked + inner.b.String() + "}\n")
+		b.WriteString("\n" + signature + unpacked + inner.Text() + "}\n")
 		return b.String()
 	}
 	params, args := l.bodyParams(inner, entry, u)
@@ -199,7 +157,7 @@ func (l *leaf) main(bodyName string) string {
 	if u.fails {
 		result = "int"
 	}
-	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params), inner.b.String())
+	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params), inner.Text())
 	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
 	if u.fails {
 		call = "    return " + call
@@ -237,9 +195,9 @@ func (f *cfunc) finish(made []*ir.Array, tables []*ir.Table, main bool) {
 	f.publishLate()
 	switch {
 	case f.fails && f.owns:
-		f.line("return rc;")
+		f.Line("return rc;")
 	case f.fails || main:
-		f.line("return 0;")
+		f.Line("return 0;")
 	}
 }
 
@@ -269,7 +227,7 @@ func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
 
 // unpack declares the locals of the leaf's parameters, as far as they are used.
 func (f *cfunc) unpack(u *usage) string {
-	g := &cfunc{leaf: f.leaf, names: f.names, vars: f.vars, arrays: f.arrays, depth: 1}
+	g := &cfunc{leaf: f.leaf, Function: f.Beside()}
 	usesT, usesBounds := u.publishes, false
 	for _, q := range f.fn.Params {
 		switch {
@@ -279,28 +237,28 @@ func (f *cfunc) unpack(u *usage) string {
 			if q.A.Const {
 				constant = "const "
 			}
-			g.line("%s%s *const %s = dst_base(&%s, sizeof(%s));", constant, ctype(q.A.Elem), g.array(q.A), slotExpr(q.Slot), ctype(q.A.Elem))
+			g.Line("%s%s *const %s = dst_base(&%s, sizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), slotExpr(q.Slot), ctype(q.A.Elem))
 			usesT = true
 		case q.V != nil && u.seen[q.V]:
-			g.line("const int64_t %s = %s;", g.variable(q.V), slotExpr(q.Slot))
+			g.Line("const int64_t %s = %s;", g.Variable(q.V), slotExpr(q.Slot))
 			usesT = true
 		}
 	}
 	for k, b := range f.fn.Bounds {
 		for side, v := range b {
 			if v != nil && u.seen[v] {
-				g.line("const int64_t %s = bounds[%d][%d];", g.variable(v), k, side)
+				g.Line("const int64_t %s = bounds[%d][%d];", g.Variable(v), k, side)
 				usesBounds = true
 			}
 		}
 	}
 	usesEnv := u.env
 	if v := f.fn.Threads; v != nil && u.seen[v] {
-		g.line("const int64_t %s = env->threads > 1 ? env->threads : 1;", g.variable(v))
+		g.Line("const int64_t %s = env->threads > 1 ? env->threads : 1;", g.Variable(v))
 		usesEnv = true
 	}
 	if u.fails {
-		g.line("env->fail_ncoord = 0;")
+		g.Line("env->fail_ncoord = 0;")
 		usesEnv = true
 	}
 	ownEnv := ""
@@ -316,7 +274,7 @@ func (f *cfunc) unpack(u *usage) string {
 			unused += "    (void)" + p.name + ";\n"
 		}
 	}
-	return unused + ownEnv + g.b.String()
+	return unused + ownEnv + g.Text()
 }
 
 // nullEnv puts an environment of zeros in the place of a null pointer.
@@ -330,7 +288,7 @@ func (l *leaf) bodyParams(inner, entry *cfunc, u *usage) (params, args []string)
 	for _, q := range l.fn.Params {
 		if q.A != nil && u.seen[q.A] {
 			params = append(params, inner.arrayParam(q.A))
-			args = append(args, entry.array(q.A))
+			args = append(args, entry.Array(q.A))
 		}
 	}
 	heads := []*ir.Var{}
@@ -342,8 +300,8 @@ func (l *leaf) bodyParams(inner, entry *cfunc, u *usage) (params, args []string)
 	}
 	for _, v := range append(heads, l.fn.Threads) {
 		if v != nil && u.seen[v] {
-			params = append(params, "int64_t "+inner.variable(v))
-			args = append(args, entry.variable(v))
+			params = append(params, "int64_t "+inner.Variable(v))
+			args = append(args, entry.Variable(v))
 		}
 	}
 	if u.publishes {

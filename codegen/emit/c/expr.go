@@ -12,12 +12,10 @@ func (f *cfunc) expr(x ir.Expr, prec int) string { return clike.Expr(f, x, prec)
 
 // cfunc is a clike.Dialect.
 
-func (f *cfunc) Type(t ir.Type) string     { return ctype(t) }
-func (f *cfunc) Variable(v *ir.Var) string { return f.variable(v) }
-func (f *cfunc) Array(a *ir.Array) string  { return f.array(a) }
-func (f *cfunc) Long() string              { return "L" }
-func (f *cfunc) Inf(t ir.Type) string      { return "__builtin_inf" + floatSuffix(t) + "()" }
-func (f *cfunc) NaN(t ir.Type) string      { return "__builtin_nan" + floatSuffix(t) + `("")` }
+func (f *cfunc) Type(t ir.Type) string { return ctype(t) }
+func (f *cfunc) Long() string          { return "L" }
+func (f *cfunc) Inf(t ir.Type) string  { return "__builtin_inf" + floatSuffix(t) + "()" }
+func (f *cfunc) NaN(t ir.Type) string  { return "__builtin_nan" + floatSuffix(t) + `("")` }
 
 func floatSuffix(t ir.Type) string {
 	if t == ir.Float32 {

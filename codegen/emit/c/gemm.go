@@ -55,14 +55,14 @@ func (f *cfunc) gemm(s *ir.Gemm) {
 	if f.piece {
 		threads = "1"
 	}
-	at := func(m ir.Matrix) string { return f.array(m.A) + " + " + f.expr(m.At, clike.PrecUnary) }
-	f.line("if (%s(env, %s, %s, %s, %s, %s,", f.helper("gemm", t), threads, f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
+	at := func(m ir.Matrix) string { return f.Array(m.A) + " + " + f.expr(m.At, clike.PrecUnary) }
+	f.Line("if (%s(env, %s, %s, %s, %s, %s,", f.helper("gemm", t), threads, f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
 	var dims []string
 	for _, axis := range []struct{ n, p, q []ir.Expr }{{s.M, s.A.Row, s.C.Row}, {s.N, s.B.Col, s.C.Col}, {s.K, s.A.Col, s.B.Row}} {
 		for k, n := range axis.n {
 			dims = append(dims, fmt.Sprintf("{%s, %s, %s}", f.expr(n, 0), f.expr(axis.p[k], 0), f.expr(axis.q[k], 0)))
 		}
 	}
-	f.line("        (const dst_dim[]){%s}, %d, %d, %d)) {", strings.Join(dims, ", "), len(s.M), len(s.N), len(s.K))
+	f.Line("        (const dst_dim[]){%s}, %d, %d, %d)) {", strings.Join(dims, ", "), len(s.M), len(s.N), len(s.K))
 	f.noMemory()
 }

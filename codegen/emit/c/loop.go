@@ -31,27 +31,27 @@ func (f *cfunc) serialLoop(s *ir.For) {
 		f.unrolledLoop(s)
 		return
 	}
-	end := f.end(s.Hi, f.variable(s.V), s.Body)
+	end := f.end(s.Hi, f.Variable(s.V), s.Body)
 	f.head(s, f.expr(s.Lo, 0), end)
 	if picksRows(s.Body) {
 		f.need("alone")
-		f.scoped(func() { f.line("dst_alone();") })
+		f.Scoped(func() { f.Line("dst_alone();") })
 	}
 	f.nested(s.Body)
-	f.line("}")
+	f.Line("}")
 }
 
 // picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what they pick that
 // stores its values.
 func picksRows(b *ir.Block) bool {
-	picked := map[*ir.Var]bool{} // what follows from a coordinate
+	indexed := map[*ir.Var]bool{} // what follows from a coordinate
 	follows := func(x ir.Expr) (yes bool) {
 		ir.WalkExpr(x, func(y ir.Expr) {
 			switch y := y.(type) {
 			case *ir.Load:
 				yes = yes || y.Widen
 			case *ir.Var:
-				yes = yes || picked[y]
+				yes = yes || indexed[y]
 			}
 		})
 		return yes
@@ -59,13 +59,13 @@ func picksRows(b *ir.Block) bool {
 	for _, t := range b.List {
 		switch t := t.(type) {
 		case *ir.Declare:
-			picked[t.V] = t.V.Typ == ir.Int64 && follows(t.Init)
+			indexed[t.V] = t.V.Typ == ir.Int64 && follows(t.Init)
 		case *ir.For:
 			lanes := false
 			if t.Kind == ir.Vector && len(t.Reduce) == 0 {
 				ir.WalkExprs(t.Body, func(x ir.Expr) {
 					v, ok := x.(*ir.Var)
-					lanes = lanes || ok && picked[v]
+					lanes = lanes || ok && indexed[v]
 				})
 			}
 			if lanes {
@@ -84,17 +84,17 @@ func (f *cfunc) unrolledLoop(s *ir.For) {
 		f.fullyUnrolled(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, clike.PrecSum))
 		return
 	}
-	v := f.variable(s.V)
-	from, end, whole, at := f.temps.Fresh(v+"_from"), f.temps.Fresh(v+"_end"), f.temps.Fresh(v+"_whole"), f.temps.Fresh(v+"_at")
-	f.line("const int64_t %s = %s;", from, f.expr(s.Lo, 0))
-	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
-	f.line("const int64_t %s = %s + (%s - %s) / %d * %d;", whole, from, end, from, n*s.Step, n*s.Step)
-	f.line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, from, at, whole, at, n*s.Step)
-	f.scoped(func() { f.fullyUnrolled(s, n, at, fmt.Sprintf("%s + %d", at, n*s.Step)) })
-	f.line("}")
+	v := f.Variable(s.V)
+	from, end, whole, at := f.Temps.Fresh(v+"_from"), f.Temps.Fresh(v+"_end"), f.Temps.Fresh(v+"_whole"), f.Temps.Fresh(v+"_at")
+	f.Line("const int64_t %s = %s;", from, f.expr(s.Lo, 0))
+	f.Line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
+	f.Line("const int64_t %s = %s + (%s - %s) / %d * %d;", whole, from, end, from, n*s.Step, n*s.Step)
+	f.Line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, from, at, whole, at, n*s.Step)
+	f.Scoped(func() { f.fullyUnrolled(s, n, at, fmt.Sprintf("%s + %d", at, n*s.Step)) })
+	f.Line("}")
 	f.head(s, whole, end)
 	f.nested(s.Body)
-	f.line("}")
+	f.Line("}")
 }
 
 // fullyUnrolled writes a loop of at most n iterations for the C compiler to unroll completely.
@@ -105,7 +105,7 @@ func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 	}
 	f.head(s, lo, hi)
 	f.nested(s.Body)
-	f.line("}")
+	f.Line("}")
 }
 
 // known tells whether a loop is known to have no more than n iterations.
@@ -116,12 +116,12 @@ func known(s *ir.For, n int64) bool {
 
 // head writes the first line of a loop.
 func (f *cfunc) head(s *ir.For, lo, end string) {
-	v := f.variable(s.V)
+	v := f.Variable(s.V)
 	step := v + "++"
 	if s.Step != 1 {
 		step = fmt.Sprintf("%s += %s", v, clike.Integer(f, s.Step, 0))
 	}
-	f.line("for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, end, step)
+	f.Line("for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, end, step)
 }
 
 // end is a loop's upper bound as C evaluates it before every iteration: itself
@@ -131,8 +131,8 @@ func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	if clike.Stable(hi, body) {
 		return text
 	}
-	name := f.temps.Fresh(v + "_end")
-	f.line("const int64_t %s = %s;", name, f.expr(hi, 0))
+	name := f.Temps.Fresh(v + "_end")
+	f.Line("const int64_t %s = %s;", name, f.expr(hi, 0))
 	return name
 }
 
@@ -213,12 +213,12 @@ func (f *cfunc) vectorizable(s *ir.For) bool {
 // vector writes an omp simd loop. Complex sums run on two scalars, real and imaginary
 // part, which vectorize where a complex one does not.
 func (f *cfunc) vector(s *ir.For) {
-	v := f.variable(s.V)
-	end := f.temps.Fresh(v + "_end")
+	v := f.Variable(s.V)
+	end := f.Temps.Fresh(v + "_end")
 	if clike.Stable(s.Hi, s.Body) {
 		end = f.expr(s.Hi, clike.PrecSum)
 	} else {
-		f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
+		f.Line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	}
 	var sums []string
 	split := map[*ir.Var][2]string{}
@@ -226,13 +226,13 @@ func (f *cfunc) vector(s *ir.For) {
 		switch {
 		case !f.live[r]:
 		case r.Typ.IsComplex():
-			name := f.variable(r)
-			pair := [2]string{f.temps.Fresh(name + "_re"), f.temps.Fresh(name + "_im")}
+			name := f.Variable(r)
+			pair := [2]string{f.Temps.Fresh(name + "_re"), f.Temps.Fresh(name + "_im")}
 			split[r] = pair
-			f.line("%s %s = 0, %s = 0;", ctype(clike.Component(r.Typ)), pair[0], pair[1])
+			f.Line("%s %s = 0, %s = 0;", ctype(clike.Component(r.Typ)), pair[0], pair[1])
 			sums = append(sums, pair[0], pair[1])
 		default:
-			sums = append(sums, f.variable(r))
+			sums = append(sums, f.Variable(r))
 		}
 	}
 	clause := ""
@@ -241,11 +241,11 @@ func (f *cfunc) vector(s *ir.For) {
 	}
 	f.pragma("omp simd%s", clause)
 	f.head(s, f.expr(s.Lo, 0), end)
-	f.scoped(func() { f.splitSums(s.Body.List, split) })
-	f.line("}")
+	f.Scoped(func() { f.splitSums(s.Body.List, split) })
+	f.Line("}")
 	for _, r := range s.Reduce {
 		if pair, ok := split[r]; ok {
-			f.line("%s += %s(%s, %s);", f.variable(r), f.helper("make", r.Typ), pair[0], pair[1])
+			f.Line("%s += %s(%s, %s);", f.Variable(r), f.helper("make", r.Typ), pair[0], pair[1])
 		}
 	}
 }
@@ -263,41 +263,41 @@ func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 // function, and the same without OpenMP for one thread.
 func (f *cfunc) parallel(s *ir.For) {
 	p := f.leaf.pieceOf(s)
-	f.line("{")
-	f.scoped(func() { f.callPieces(s, p) })
-	f.line("}")
+	f.Line("{")
+	f.Scoped(func() { f.callPieces(s, p) })
+	f.Line("}")
 }
 
 func (f *cfunc) callPieces(s *ir.For, p *piece) {
-	v := f.variable(s.V)
-	begin, end := f.temps.Fresh(v+"_begin"), f.temps.Fresh(v+"_end")
-	f.line("const int64_t %s = %s;", begin, f.expr(s.Lo, 0))
-	f.line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
-	at, size := f.temps.Fresh(v+"_at"), f.temps.Fresh(v+"_size")
+	v := f.Variable(s.V)
+	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")
+	f.Line("const int64_t %s = %s;", begin, f.expr(s.Lo, 0))
+	f.Line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
+	at, size := f.Temps.Fresh(v+"_at"), f.Temps.Fresh(v+"_size")
 	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
 	if p.fails {
 		f.need("fault")
-		c.fault = f.temps.Fresh(v + "_fault")
-		f.line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, clike.Integer(f, math.MaxInt64, 0))
+		c.fault = f.Temps.Fresh(v + "_fault")
+		f.Line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, clike.Integer(f, math.MaxInt64, 0))
 	}
 	length := f.pieceLength(s, c)
 	if len(p.reduce) > 0 {
-		f.line("const int64_t %s = %s;", size, length)
+		f.Line("const int64_t %s = %s;", size, length)
 		for _, r := range p.reduce {
-			name := f.temps.Fresh(f.variable(r) + "_part")
+			name := f.Temps.Fresh(f.Variable(r) + "_part")
 			c.parts = append(c.parts, name)
-			f.line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
+			f.Line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
 		}
 	}
 	if p.ordered {
 		f.need("ordered")
-		c.ordered = f.temps.Fresh(v + "_ordered")
-		f.line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
+		c.ordered = f.Temps.Fresh(v + "_ordered")
+		f.Line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
-	f.line("if (env->threads > 1 && %s - %s > %s) {", end, begin, clike.Integer(f, s.Step, clike.PrecSum))
-	f.scoped(func() {
+	f.Line("if (env->threads > 1 && %s - %s > %s) {", end, begin, clike.Integer(f, s.Step, clike.PrecSum))
+	f.Scoped(func() {
 		if len(p.reduce) == 0 {
-			f.line("const int64_t %s = %s;", size, length)
+			f.Line("const int64_t %s = %s;", size, length)
 		}
 		kind := "static"
 		if s.Dynamic {
@@ -309,15 +309,15 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
 		f.pieces(c, true)
 	})
-	f.line("} else {")
-	f.scoped(func() {
+	f.Line("} else {")
+	f.Scoped(func() {
 		if len(p.reduce) > 0 {
 			f.pieces(c, false)
 		} else {
 			f.serial(c)
 		}
 	})
-	f.line("}")
+	f.Line("}")
 	f.afterPieces(c)
 }
 
@@ -344,16 +344,16 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 		f.stmt(s.Body)
 		return
 	}
-	v := f.variable(f.orderedOf.V)
+	v := f.Variable(f.orderedOf.V)
 	if f.fails {
-		f.line("if (!dst_ordered_enter(ordered, %s)) {", v)
-		f.scoped(func() { f.fail("0") })
-		f.line("}")
+		f.Line("if (!dst_ordered_enter(ordered, %s)) {", v)
+		f.Scoped(func() { f.fail("0") })
+		f.Line("}")
 	} else {
-		f.line("dst_ordered_enter(ordered, %s);", v)
+		f.Line("dst_ordered_enter(ordered, %s);", v)
 	}
 	f.stmt(s.Body)
-	f.line("dst_ordered_leave(ordered, %s + %s);", v, clike.Integer(f, f.orderedOf.Step, clike.PrecSum))
+	f.Line("dst_ordered_leave(ordered, %s + %s);", v, clike.Integer(f, f.orderedOf.Step, clike.PrecSum))
 }
 
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does
@@ -390,8 +390,8 @@ func saturated(chunk, step int64) int64 {
 
 // pieces writes the loop over pieces.
 func (f *cfunc) pieces(c *call, shared bool) {
-	f.line("for (int64_t %s = %s; %s < %s; %s += %s) {", c.at, c.begin, c.at, c.end, c.at, c.size)
-	f.depth++
+	f.Line("for (int64_t %s = %s; %s < %s; %s += %s) {", c.at, c.begin, c.at, c.end, c.at, c.size)
+	f.Depth++
 	upTo := fmt.Sprintf("%s - %s > %s ? %s + %s : %s", c.end, c.at, c.size, c.at, c.size, c.end)
 	sums := make([]string, len(c.parts))
 	for i, p := range c.parts {
@@ -399,22 +399,22 @@ func (f *cfunc) pieces(c *call, shared bool) {
 	}
 	switch {
 	case c.fault == "":
-		f.line("%s;", f.callOf(c, c.at, upTo, sums, "", shared))
+		f.Line("%s;", f.callOf(c, c.at, upTo, sums, "", shared))
 	case shared:
-		own := f.temps.Fresh("own")
-		f.line("if (dst_failed_before(&%s, %s))", c.fault, c.at)
-		f.line("    continue;")
-		f.line("dst_fault %s = {%s, 0, 0, {0}};", own, c.at)
-		f.line("%s.code = %s;", own, f.callOf(c, c.at, upTo, sums, "&"+own, shared))
-		f.line("if (%s.code)", own)
-		f.line("    dst_keep_fault(&%s, &%s);", c.fault, own)
+		own := f.Temps.Fresh("own")
+		f.Line("if (dst_failed_before(&%s, %s))", c.fault, c.at)
+		f.Line("    continue;")
+		f.Line("dst_fault %s = {%s, 0, 0, {0}};", own, c.at)
+		f.Line("%s.code = %s;", own, f.callOf(c, c.at, upTo, sums, "&"+own, shared))
+		f.Line("if (%s.code)", own)
+		f.Line("    dst_keep_fault(&%s, &%s);", c.fault, own)
 	default:
-		f.line("%s.code = %s;", c.fault, f.callOf(c, c.at, upTo, sums, "&"+c.fault, shared))
-		f.line("if (%s.code)", c.fault)
-		f.line("    break;")
+		f.Line("%s.code = %s;", c.fault, f.callOf(c, c.at, upTo, sums, "&"+c.fault, shared))
+		f.Line("if (%s.code)", c.fault)
+		f.Line("    break;")
 	}
-	f.depth--
-	f.line("}")
+	f.Depth--
+	f.Line("}")
 }
 
 // serial writes the one call for the whole range.
@@ -423,26 +423,26 @@ func (f *cfunc) serial(c *call) {
 	if c.fault != "" {
 		text = c.fault + ".code = " + text
 	}
-	f.line("%s;", text)
+	f.Line("%s;", text)
 }
 
 // afterPieces adds up the partial sums, or leaves with the loop's failure.
 func (f *cfunc) afterPieces(c *call) {
 	if c.fault != "" {
-		f.line("if (%s.code) {", c.fault)
-		f.scoped(func() {
-			f.line("dst_report(env, &%s);", c.fault)
+		f.Line("if (%s.code) {", c.fault)
+		f.Scoped(func() {
+			f.Line("dst_report(env, &%s);", c.fault)
 			f.fail(c.fault + ".code")
 		})
-		f.line("}")
+		f.Line("}")
 	}
 	if len(c.parts) == 0 {
 		return
 	}
-	k := f.temps.Fresh("k")
-	f.line("for (int64_t %s = 0; %s < %s - %s; %s += %s) {", k, k, c.end, c.begin, k, c.size)
+	k := f.Temps.Fresh("k")
+	f.Line("for (int64_t %s = 0; %s < %s - %s; %s += %s) {", k, k, c.end, c.begin, k, c.size)
 	for i, r := range c.piece.reduce {
-		f.line("    %s += %s[%s / %s];", f.variable(r), c.parts[i], k, c.size)
+		f.Line("    %s += %s[%s / %s];", f.Variable(r), c.parts[i], k, c.size)
 	}
-	f.line("}")
+	f.Line("}")
 }

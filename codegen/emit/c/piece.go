@@ -30,7 +30,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	f := l.newFunc()
 	f.piece, f.fault = true, "fault"
 	f.nameAll(u)
-	f.variable(s.V)
+	f.Variable(s.V)
 	p.atomic = storesAtomically(s.Body)
 	ordered := ir.OrderedOf(s)
 	if p.ordered = ordered != nil; p.ordered {
@@ -62,15 +62,15 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	for _, v := range u.vars {
 		if !u.declared[v] && !reduced[v] && v != s.V {
 			p.vars = append(p.vars, v)
-			params = append(params, ctype(v.Typ)+" "+f.variable(v))
+			params = append(params, ctype(v.Typ)+" "+f.Variable(v))
 		}
 	}
-	v := f.variable(s.V)
-	begin, end := f.temps.Fresh(v+"_begin"), f.temps.Fresh(v+"_end")
+	v := f.Variable(s.V)
+	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")
 	params = append(params, "int64_t "+begin, "int64_t "+end)
 	var outs []string
 	for _, r := range p.reduce {
-		out := f.temps.Fresh(f.variable(r) + "_out")
+		out := f.Temps.Fresh(f.Variable(r) + "_out")
 		outs = append(outs, out)
 		params = append(params, ctype(r.Typ)+" *"+out)
 	}
@@ -88,22 +88,22 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	}
 	f.own(u, u.made, u.madeTables)
 	for _, r := range p.reduce {
-		f.line("%s %s = 0;", ctype(r.Typ), f.variable(r))
+		f.Line("%s %s = 0;", ctype(r.Typ), f.Variable(r))
 	}
 	f.head(s, begin, end)
 	f.nested(s.Body)
-	f.line("}")
+	f.Line("}")
 	for i, r := range p.reduce {
-		f.line("*%s = %s;", outs[i], f.variable(r))
+		f.Line("*%s = %s;", outs[i], f.Variable(r))
 	}
 	f.release(u.made, u.madeTables)
 	result := "void"
 	if p.fails {
 		result = "int"
 		if f.owns {
-			f.line("return rc;")
+			f.Line("return rc;")
 		} else {
-			f.line("return 0;")
+			f.Line("return 0;")
 		}
 	}
 	unused := ""
@@ -120,7 +120,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		// It is long, and one for both of its calls.
 		result = "__attribute__((noinline)) " + result
 	}
-	fmt.Fprintf(&l.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.b.String())
+	fmt.Fprintf(&l.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.Text())
 	return p
 }
 
@@ -149,13 +149,13 @@ func storesAtomically(b *ir.Block) bool {
 func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shared bool) string {
 	var args []string
 	for _, a := range c.piece.arrays {
-		args = append(args, f.array(a))
+		args = append(args, f.Array(a))
 	}
 	for _, t := range c.piece.tables {
 		args = append(args, f.table(t))
 	}
 	for _, v := range c.piece.vars {
-		args = append(args, f.variable(v))
+		args = append(args, f.Variable(v))
 	}
 	args = append(args, lo, hi)
 	args = append(args, sums...)

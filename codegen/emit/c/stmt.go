@@ -19,20 +19,18 @@ func (f *cfunc) stmts(list []ir.Stmt) {
 func (f *cfunc) stmt(s ir.Stmt) {
 	switch s := s.(type) {
 	case *ir.Block:
-		f.line("{")
+		f.Line("{")
 		f.nested(s)
-		f.line("}")
+		f.Line("}")
 	case *ir.Comment:
-		for _, l := range strings.Split(s.Text, "\n") {
-			f.line("// %s", clike.Comment(l))
-		}
+		f.Comment(s.Text)
 	case *ir.Declare:
 		constant := "const "
 		if f.assigned[s.V] {
 			constant = ""
 		}
 		init := f.expr(s.Init, 0)
-		f.line("%s%s %s = %s;", constant, ctype(s.V.Typ), f.variable(s.V), init)
+		f.Line("%s%s %s = %s;", constant, ctype(s.V.Typ), f.Variable(s.V), init)
 	case *ir.Assign:
 		f.assign(s)
 	case *ir.Store:
@@ -43,20 +41,20 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.loop(s)
 		f.single = outer
 	case *ir.While:
-		f.line("while (%s) {", f.expr(s.Cond, 0))
+		f.Line("while (%s) {", f.expr(s.Cond, 0))
 		outer := f.single
 		f.single = true
 		f.nested(s.Body)
 		f.single = outer
-		f.line("}")
+		f.Line("}")
 	case *ir.If:
-		f.line("if (%s) {", f.expr(s.Cond, 0))
+		f.Line("if (%s) {", f.expr(s.Cond, 0))
 		f.nested(s.Then)
 		if s.Else != nil {
-			f.line("} else {")
+			f.Line("} else {")
 			f.nested(s.Else)
 		}
-		f.line("}")
+		f.Line("}")
 	case *ir.Ordered:
 		f.ordered(s)
 	case *ir.Fill:
@@ -67,48 +65,48 @@ func (f *cfunc) stmt(s ir.Stmt) {
 			name = "stream"
 		}
 		f.need(name)
-		f.line("dst_"+name+"(%s, %s, %s, %s, %s, sizeof(%s));", f.array(s.Dst), f.expr(s.DstLo, 0), f.array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
+		f.Line("dst_"+name+"(%s, %s, %s, %s, %s, sizeof(%s));", f.Array(s.Dst), f.expr(s.DstLo, 0), f.Array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
 	case *ir.Gemm:
 		f.gemm(s)
 	case *ir.Call:
 		f.call(s)
 	case *ir.Sort:
-		f.line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
+		f.Line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.Array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
 	case *ir.Mark:
 		f.need("bitmap")
-		f.line("dst_mark(%s, %s, &%s, %s);", f.array(s.Bits), f.array(s.Words), f.variable(s.N), f.expr(s.At, 0))
+		f.Line("dst_mark(%s, %s, &%s, %s);", f.Array(s.Bits), f.Array(s.Words), f.Variable(s.N), f.expr(s.At, 0))
 	case *ir.Collect:
 		f.need("bitmap")
-		n := f.variable(s.N)
-		f.line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.array(s.List), f.array(s.Words), n, f.array(s.Bits), f.array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
+		n := f.Variable(s.N)
+		f.Line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.Array(s.List), f.Array(s.Words), n, f.Array(s.Bits), f.Array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
 	case *ir.SortBy:
 		f.sortBy(s)
 	case *ir.Alloc:
 		f.alloc(s)
 	case *ir.Prefetch:
-		f.line("__builtin_prefetch(%s + %s);", f.array(s.A), f.expr(s.Index, 5))
+		f.Line("__builtin_prefetch(%s + %s);", f.Array(s.A), f.expr(s.Index, 5))
 	case *ir.Local:
 		if f.leaf.used[s.A] {
-			f.line("%s %s[%d] = {0};", ctype(s.A.Elem), f.array(s.A), s.Len)
+			f.Line("%s %s[%d] = {0};", ctype(s.A.Elem), f.Array(s.A), s.Len)
 			if !f.leaf.reads(s.A) { // a pass that counts entries fills workspaces and asks for no value
-				f.line("(void)%s;", f.array(s.A))
+				f.Line("(void)%s;", f.Array(s.A))
 			}
 		}
 	case *ir.Grow:
 		f.grow(s)
 	case *ir.Free:
 		f.releaseArray(s.A)
-		f.line("%s = 0;", f.array(s.A))
+		f.Line("%s = 0;", f.Array(s.A))
 	case *ir.AllocTable, *ir.Keep, *ir.Take, *ir.FreeTable:
 		f.tableStmt(s)
 	case *ir.Publish:
 		f.publish(s)
 	case *ir.Fail:
 		for k, x := range s.Coord {
-			f.line("%s->fail_coord[%d] = %s;", f.fault, k, f.expr(x, 0))
+			f.Line("%s->fail_coord[%d] = %s;", f.fault, k, f.expr(x, 0))
 		}
 		if len(s.Coord) > 0 || f.piece {
-			f.line("%s->fail_ncoord = %d;", f.fault, len(s.Coord))
+			f.Line("%s->fail_ncoord = %d;", f.fault, len(s.Coord))
 		}
 		f.fail(fmt.Sprint(int(s.Code)))
 	default:
@@ -117,27 +115,27 @@ func (f *cfunc) stmt(s ir.Stmt) {
 }
 
 func (f *cfunc) nested(b *ir.Block) {
-	f.scoped(func() { f.stmts(b.List) })
+	f.Scoped(func() { f.stmts(b.List) })
 }
 
 func (f *cfunc) assign(s *ir.Assign) {
-	name := f.variable(s.V)
+	name := f.Variable(s.V)
 	pair, split := f.split[s.V]
 	switch {
 	case !s.Accumulate:
-		f.line("%s = %s;", name, f.expr(s.X, 0))
+		f.Line("%s = %s;", name, f.expr(s.X, 0))
 	case split:
-		x := f.temps.Fresh(name + "_x")
-		f.line("const %s %s = %s;", ctype(s.V.Typ), x, f.expr(s.X, 0))
-		f.line("%s += __real__ %s;", pair[0], x)
-		f.line("%s += __imag__ %s;", pair[1], x)
+		x := f.Temps.Fresh(name + "_x")
+		f.Line("const %s %s = %s;", ctype(s.V.Typ), x, f.expr(s.X, 0))
+		f.Line("%s += __real__ %s;", pair[0], x)
+		f.Line("%s += __imag__ %s;", pair[1], x)
 	default:
-		f.line("%s += %s;", name, f.expr(s.X, 0))
+		f.Line("%s += %s;", name, f.expr(s.X, 0))
 	}
 }
 
 func (f *cfunc) store(s *ir.Store) {
-	at := f.array(s.A) + "[" + f.expr(s.Index, 0) + "]"
+	at := f.Array(s.A) + "[" + f.expr(s.Index, 0) + "]"
 	x := f.expr(s.X, 0)
 	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
 		x = "(int32_t)" + f.expr(s.X, clike.PrecUnary)
@@ -147,14 +145,14 @@ func (f *cfunc) store(s *ir.Store) {
 		op = "+="
 	}
 	if !s.Atomic || !f.piece {
-		f.line("%s %s %s;", at, op, x)
+		f.Line("%s %s %s;", at, op, x)
 		return
 	}
-	f.line("if (shared) {")
-	f.scoped(func() { f.atomic(s, at, op, x) })
-	f.line("} else {")
-	f.line("    %s %s %s;", at, op, x)
-	f.line("}")
+	f.Line("if (shared) {")
+	f.Scoped(func() { f.atomic(s, at, op, x) })
+	f.Line("} else {")
+	f.Line("    %s %s %s;", at, op, x)
+	f.Line("}")
 }
 
 // atomic stores atomically; a complex number by its parts, as OpenMP does not know them.
@@ -165,52 +163,52 @@ func (f *cfunc) atomic(s *ir.Store, at, op, x string) {
 	}
 	if !s.A.Elem.IsComplex() {
 		f.pragma("omp %s", clause)
-		f.line("%s %s %s;", at, op, x)
+		f.Line("%s %s %s;", at, op, x)
 		return
 	}
 	p := ctype(clike.Component(s.A.Elem))
-	value, to := f.temps.Fresh("atom"), f.temps.Fresh("parts")
-	f.line("const %s %s = %s;", ctype(s.A.Elem), value, x)
-	f.line("%s *const %s = (%s *)&%s;", p, to, p, at)
+	value, to := f.Temps.Fresh("atom"), f.Temps.Fresh("parts")
+	f.Line("const %s %s = %s;", ctype(s.A.Elem), value, x)
+	f.Line("%s *const %s = (%s *)&%s;", p, to, p, at)
 	for k, of := range []string{"__real__", "__imag__"} {
 		f.pragma("omp %s", clause)
-		f.line("%s[%d] %s %s %s;", to, k, op, of, value)
+		f.Line("%s[%d] %s %s %s;", to, k, op, of, value)
 	}
 }
 
 func (f *cfunc) fill(s *ir.Fill) {
 	x := f.expr(s.X, 0)
-	k := f.temps.Fresh("k")
+	k := f.Temps.Fresh("k")
 	_, isLit := s.X.(*ir.Lit)
 	if !isLit {
-		value := f.temps.Fresh("value")
-		f.line("const %s %s = %s;", ctype(s.X.Type()), value, x)
+		value := f.Temps.Fresh("value")
+		f.Line("const %s %s = %s;", ctype(s.X.Type()), value, x)
 		x = value
 	}
 	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
 		x = "(int32_t)" + x
 	}
 	end := f.end(s.Hi, k, &ir.Block{List: []ir.Stmt{s}})
-	f.line("for (int64_t %s = %s; %s < %s; %s++)", k, f.expr(s.Lo, 0), k, end, k)
-	f.line("    %s[%s] = %s;", f.array(s.A), k, x)
+	f.Line("for (int64_t %s = %s; %s < %s; %s++)", k, f.expr(s.Lo, 0), k, end, k)
+	f.Line("    %s[%s] = %s;", f.Array(s.A), k, x)
 }
 
 func (f *cfunc) sortBy(s *ir.SortBy) {
 	f.need("sort_by")
 	keys := make([]string, len(s.Keys))
 	for i, a := range s.Keys {
-		keys[i] = f.array(a)
+		keys[i] = f.Array(a)
 	}
-	list := f.temps.Fresh("keys")
-	f.line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
-	f.line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
+	list := f.Temps.Fresh("keys")
+	f.Line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
+	f.Line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.Array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
 	f.noMemory()
 }
 
 // noMemory is the rest of an if over a failed allocation.
 func (f *cfunc) noMemory() {
-	f.scoped(func() { f.fail("1") })
-	f.line("}")
+	f.Scoped(func() { f.fail("1") })
+	f.Line("}")
 }
 
 func truth(b bool) int {
@@ -222,26 +220,26 @@ func truth(b bool) int {
 
 func (f *cfunc) alloc(s *ir.Alloc) {
 	f.need("alloc")
-	f.line("%s = %s;", f.lens[s.A], f.expr(s.Len, 0))
-	f.line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.array(s.A), f.lens[s.A], ctype(s.A.Elem), truth(s.Zero))
-	f.line("if (!%s) {", f.array(s.A))
+	f.Line("%s = %s;", f.lens[s.A], f.expr(s.Len, 0))
+	f.Line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.Array(s.A), f.lens[s.A], ctype(s.A.Elem), truth(s.Zero))
+	f.Line("if (!%s) {", f.Array(s.A))
 	f.noMemory()
 }
 
 func (f *cfunc) grow(s *ir.Grow) {
 	f.need("grow")
-	a, n, capacity := f.array(s.A), f.lens[s.A], f.variable(s.Cap)
-	f.line("if (%s > %s) {", f.expr(s.Need, clike.PrecSum), capacity)
-	f.scoped(func() {
-		more, size := f.temps.Fresh(a+"_more"), f.temps.Fresh(a+"_size")
-		f.line("const int64_t %s = dst_grown(%s, %s);", size, capacity, f.expr(s.Need, 0))
-		f.line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size, ctype(s.A.Elem))
-		f.line("if (!%s) {", more)
+	a, n, capacity := f.Array(s.A), f.lens[s.A], f.Variable(s.Cap)
+	f.Line("if (%s > %s) {", f.expr(s.Need, clike.PrecSum), capacity)
+	f.Scoped(func() {
+		more, size := f.Temps.Fresh(a+"_more"), f.Temps.Fresh(a+"_size")
+		f.Line("const int64_t %s = dst_grown(%s, %s);", size, capacity, f.expr(s.Need, 0))
+		f.Line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size, ctype(s.A.Elem))
+		f.Line("if (!%s) {", more)
 		f.noMemory()
-		f.line("%s = %s;", a, more)
-		f.line("%s = %s = %s;", n, capacity, size)
+		f.Line("%s = %s;", a, more)
+		f.Line("%s = %s = %s;", n, capacity, size)
 	})
-	f.line("}")
+	f.Line("}")
 }
 
 func (f *cfunc) tableStmt(s ir.Stmt) {
@@ -249,39 +247,39 @@ func (f *cfunc) tableStmt(s ir.Stmt) {
 	case *ir.AllocTable:
 		f.need("alloc")
 		t, n := f.table(s.T), f.tlens[s.T]
-		f.line("%s = %s;", n, f.expr(s.Len, 0))
-		f.line("%s = dst_alloc(env, %s, sizeof(dst_array), 1);", t, n)
-		f.line("if (!%s) {", t)
+		f.Line("%s = %s;", n, f.expr(s.Len, 0))
+		f.Line("%s = dst_alloc(env, %s, sizeof(dst_array), 1);", t, n)
+		f.Line("if (!%s) {", t)
 		f.noMemory()
 	case *ir.Keep:
-		at := f.temps.Fresh("entry")
-		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
-		f.line("%s->ptr = %s;", at, f.array(s.A))
-		f.line("%s->len = %s;", at, f.lens[s.A])
-		f.line("%s = 0;", f.array(s.A))
+		at := f.Temps.Fresh("entry")
+		f.Line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
+		f.Line("%s->ptr = %s;", at, f.Array(s.A))
+		f.Line("%s->len = %s;", at, f.lens[s.A])
+		f.Line("%s = 0;", f.Array(s.A))
 	case *ir.Take:
-		at := f.temps.Fresh("entry")
-		f.line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
-		f.line("%s = %s->ptr;", f.array(s.A), at)
-		f.line("%s = %s->len;", f.lens[s.A], at)
-		f.line("%s->ptr = 0;", at)
+		at := f.Temps.Fresh("entry")
+		f.Line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))
+		f.Line("%s = %s->ptr;", f.Array(s.A), at)
+		f.Line("%s = %s->len;", f.lens[s.A], at)
+		f.Line("%s->ptr = 0;", at)
 	case *ir.FreeTable:
 		f.need("free_table")
-		f.line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(s.T), f.tlens[s.T], ctype(s.T.Elem))
-		f.line("%s = 0;", f.table(s.T))
+		f.Line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(s.T), f.tlens[s.T], ctype(s.T.Elem))
+		f.Line("%s = 0;", f.table(s.T))
 	}
 }
 
 func (f *cfunc) publish(s *ir.Publish) {
-	a := f.array(s.A)
+	a := f.Array(s.A)
 	target := slotExpr(s.Slot)
 	if !f.tail {
 		out := f.slots[s.Slot]
 		target = out.name
-		f.line("%s = %s;", out.len, f.lens[s.A])
+		f.Line("%s = %s;", out.len, f.lens[s.A])
 	}
-	f.line("%s = (dst_array){%s, %s, 0};", target, a, f.expr(s.Len, 0))
-	f.line("%s = 0;", a)
+	f.Line("%s = (dst_array){%s, %s, 0};", target, a, f.expr(s.Len, 0))
+	f.Line("%s = 0;", a)
 }
 
 // declareLate declares what holds the published arrays until nothing can fail.
@@ -295,11 +293,11 @@ func (f *cfunc) declareLate() {
 		if !ok || f.slots[p.Slot].name != "" {
 			return
 		}
-		out := lateSlot{f.temps.Fresh("out"), f.temps.Fresh("out_len")}
+		out := lateSlot{f.Temps.Fresh("out"), f.Temps.Fresh("out_len")}
 		f.leaf.slots[p.Slot] = out
 		f.leaf.order = append(f.leaf.order, p)
-		f.line("dst_array %s = {0, 0, 0};", out.name)
-		f.line("int64_t %s = 0;", out.len)
+		f.Line("dst_array %s = {0, 0, 0};", out.name)
+		f.Line("int64_t %s = 0;", out.len)
 	})
 }
 
@@ -309,9 +307,9 @@ func (f *cfunc) publishLate() {
 	for _, p := range f.order {
 		out := f.slots[p.Slot]
 		f.need("release")
-		f.line("if (rc)")
-		f.line("    dst_release(env, %s.ptr, %s, sizeof(%s));", out.name, out.len, ctype(p.A.Elem))
-		f.line("else if (%s.ptr)", out.name)
-		f.line("    %s = %s;", slotExpr(p.Slot), out.name)
+		f.Line("if (rc)")
+		f.Line("    dst_release(env, %s.ptr, %s, sizeof(%s));", out.name, out.len, ctype(p.A.Elem))
+		f.Line("else if (%s.ptr)", out.name)
+		f.Line("    %s = %s;", slotExpr(p.Slot), out.name)
 	}
 }

@@ -4,6 +4,7 @@
 // # Files
 //
 //	expr.go     expressions
+//	function.go a function's text and names
 //	stmt.go     what printers of statements ask: comments, bounds that stay, what nothing reads
 //	names.go    names that differ, and that neither language nor header has
 //	prelude.go  the helpers that a file needs

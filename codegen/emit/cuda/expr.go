@@ -18,22 +18,6 @@ func (k *kernel) Type(t ir.Type) string {
 	return ctype(t)
 }
 
-// Variable is the name of v.
-func (k *kernel) Variable(v *ir.Var) string {
-	if _, ok := k.vars[v]; !ok {
-		k.vars[v] = k.names.User(v.Name)
-	}
-	return k.vars[v]
-}
-
-// Array is the name of a.
-func (k *kernel) Array(a *ir.Array) string {
-	if _, ok := k.arrays[a]; !ok {
-		k.arrays[a] = k.names.User(a.Name)
-	}
-	return k.arrays[a]
-}
-
 // Long ends literals of type long long.
 func (k *kernel) Long() string { return "LL" }
 

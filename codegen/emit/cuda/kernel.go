@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"strings"
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
@@ -11,11 +10,8 @@ import (
 // kernel is one kernel as it is printed.
 type kernel struct {
 	*file
+	*clike.Function
 	Kernel
-	names    *clike.Namer // of what the IR names, all given at the start
-	temps    *clike.Namer // of what is declared in the block at hand
-	vars     map[*ir.Var]string
-	arrays   map[*ir.Array]string
 	live     map[*ir.Var]bool    // variables that something reads
 	assigned map[*ir.Var]bool    // variables that change after their declaration
 	loads    map[*ir.Array]bool  // arrays that are read
@@ -25,20 +21,17 @@ type kernel struct {
 	loops    int                 // those around what is printed
 	alone    bool                // what is printed is run by threads apart
 	waits    bool                // threads wait for each other
-	b        strings.Builder
-	depth    int
 }
 
 func (f *file) newKernel(l *ir.Launch) *kernel {
 	k := &kernel{
 		file: f, Kernel: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
-		names: clike.NewNamer(f.names), vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{},
-		live: ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, declared: map[*ir.Var]int{}, depth: 1,
+		Function: clike.NewFunction(f.names),
+		live:     ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, declared: map[*ir.Var]int{},
 	}
 	k.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
 	k.parameters()
 	k.shared()
-	k.temps = k.names
 	return k
 }
 
@@ -148,12 +141,12 @@ func (k *kernel) text() string {
 		is string
 	}{{l.Block, "blockIdx.x"}, {l.Thread, "threadIdx.x"}} {
 		if k.reads(n.v) {
-			k.line("const long long %s = %s;", k.Variable(n.v), n.is)
+			k.Line("const long long %s = %s;", k.Variable(n.v), n.is)
 		}
 	}
 	k.stmts(l.Body.List)
 	head := fmt.Sprintf("// %s blocks of %d threads.\n", clike.Comment(ir.PrintExpr(l.Grid)), l.Threads)
-	return head + k.prototype() + " {\n" + k.b.String() + "}\n"
+	return head + k.prototype() + " {\n" + k.Text() + "}\n"
 }
 
 func (k *kernel) reads(v *ir.Var) bool {
@@ -211,22 +204,6 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 		return t + " *" + name
 	}
 	return t + " *__restrict__ " + name
-}
-
-// scoped runs write between two braces: temporaries of its block have names of their own.
-func (k *kernel) scoped(write func()) {
-	before := k.temps
-	k.temps = clike.NewNamer(before)
-	k.depth++
-	write()
-	k.depth--
-	k.temps = before
-}
-
-func (k *kernel) line(format string, args ...any) {
-	k.b.WriteString(strings.Repeat("    ", k.depth))
-	fmt.Fprintf(&k.b, format, args...)
-	k.b.WriteByte('\n')
 }
 
 func (k *kernel) need(name string) { k.needs[name] = true }

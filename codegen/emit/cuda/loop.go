@@ -14,17 +14,17 @@ func (k *kernel) loop(s *ir.For) {
 	v := k.Variable(s.V)
 	end := k.end(s.Hi, v, s.Body)
 	if s.Kind == ir.Unrolled {
-		k.b.WriteString(fmt.Sprintf("#pragma unroll %d\n", unrollFactor(s)))
+		k.Margin("#pragma unroll %d", unrollFactor(s))
 	}
 	step := v + "++"
 	if s.Step != 1 {
 		step = fmt.Sprintf("%s += %s", v, clike.Integer(k, s.Step, 0))
 	}
-	k.line("for (long long %s = %s; %s < %s; %s) {", v, k.expr(s.Lo, 0), v, end, step)
+	k.Line("for (long long %s = %s; %s < %s; %s) {", v, k.expr(s.Lo, 0), v, end, step)
 	k.loops++
 	k.nested(s.Body)
 	k.loops--
-	k.line("}")
+	k.Line("}")
 }
 
 // end is a loop's upper bound as it is evaluated before every iteration: itself if the body
@@ -33,8 +33,8 @@ func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	if k.stable(hi, body) {
 		return k.expr(hi, clike.PrecSum)
 	}
-	name := k.temps.Fresh(v + "_end")
-	k.line("const long long %s = %s;", name, k.expr(hi, 0))
+	name := k.Temps.Fresh(v + "_end")
+	k.Line("const long long %s = %s;", name, k.expr(hi, 0))
 	return name
 }
 

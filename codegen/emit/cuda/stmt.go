@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"strings"
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
@@ -17,19 +16,17 @@ func (k *kernel) stmts(list []ir.Stmt) {
 }
 
 func (k *kernel) nested(b *ir.Block) {
-	k.scoped(func() { k.stmts(b.List) })
+	k.Scoped(func() { k.stmts(b.List) })
 }
 
 func (k *kernel) stmt(s ir.Stmt) {
 	switch s := s.(type) {
 	case *ir.Block:
-		k.line("{")
+		k.Line("{")
 		k.nested(s)
-		k.line("}")
+		k.Line("}")
 	case *ir.Comment:
-		for _, l := range strings.Split(s.Text, "\n") {
-			k.line("// %s", clike.Comment(l))
-		}
+		k.Comment(s.Text)
 	case *ir.Declare:
 		constant := "const "
 		if k.assigned[s.V] {
@@ -37,7 +34,7 @@ func (k *kernel) stmt(s ir.Stmt) {
 		}
 		init := k.expr(s.Init, 0)
 		k.declared[s.V] = k.loops
-		k.line("%s%s %s = %s;", constant, k.Type(s.V.Typ), k.Variable(s.V), init)
+		k.Line("%s%s %s = %s;", constant, k.Type(s.V.Typ), k.Variable(s.V), init)
 	case *ir.Assign:
 		k.assign(s)
 	case *ir.Store:
@@ -45,34 +42,34 @@ func (k *kernel) stmt(s ir.Stmt) {
 	case *ir.For:
 		k.loop(s)
 	case *ir.While:
-		k.line("while (%s) {", k.expr(s.Cond, 0))
-		k.apart(true, func() { k.nested(s.Body) })
-		k.line("}")
+		k.Line("while (%s) {", k.expr(s.Cond, 0))
+		k.divergent(true, func() { k.nested(s.Body) })
+		k.Line("}")
 	case *ir.If:
-		k.line("if (%s) {", k.expr(s.Cond, 0))
-		k.apart(k.carried(s.Cond), func() {
+		k.Line("if (%s) {", k.expr(s.Cond, 0))
+		k.divergent(k.carried(s.Cond), func() {
 			k.nested(s.Then)
 			if s.Else != nil {
-				k.line("} else {")
+				k.Line("} else {")
 				k.nested(s.Else)
 			}
 		})
-		k.line("}")
+		k.Line("}")
 	case *ir.Local:
 		if k.stores(s.A) {
 			zero := " = {}"
 			if s.Undefined {
 				zero = ""
 			}
-			k.line("%s %s[%d]%s;", k.Type(s.A.Elem), k.Array(s.A), s.Len, zero)
+			k.Line("%s %s[%d]%s;", k.Type(s.A.Elem), k.Array(s.A), s.Len, zero)
 		}
 	case *ir.Shared:
 		k.sharedArray(s)
 	case *ir.Barrier:
 		if s.Warp {
-			k.line("__syncwarp();")
+			k.Line("__syncwarp();")
 		} else {
-			k.line("__syncthreads();")
+			k.Line("__syncthreads();")
 		}
 	case *ir.Shuffle:
 		k.shuffle(s)
@@ -92,19 +89,19 @@ func (k *kernel) sharedArray(s *ir.Shared) {
 	switch {
 	case !k.stores(s.A):
 	case k.offsets == nil:
-		k.line("__shared__ %s %s[%d];", t, name, s.Len)
+		k.Line("__shared__ %s %s[%d];", t, name, s.Len)
 	default:
 		k.need("dynamic")
-		k.line("%s *const %s = (%s *)(dst_dynamic() + %d);", t, name, t, k.offsets[s.A])
+		k.Line("%s *const %s = (%s *)(dst_dynamic() + %d);", t, name, t, k.offsets[s.A])
 	}
 }
 
 func (k *kernel) assign(s *ir.Assign) {
 	if s.Accumulate && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.values) {
-		k.line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V), k.expr(s.X, 0))
+		k.Line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V), k.expr(s.X, 0))
 		return
 	}
-	k.line("%s %s %s;", k.Variable(s.V), operator(s.Accumulate), k.expr(s.X, 0))
+	k.Line("%s %s %s;", k.Variable(s.V), operator(s.Accumulate), k.expr(s.X, 0))
 }
 
 func operator(accumulate bool) string {
@@ -122,15 +119,15 @@ func (k *kernel) store(s *ir.Store) {
 	t := s.A.Elem
 	switch {
 	case s.Accumulate && s.Atomic && t.IsComplex():
-		k.line("%s(&%s, %s);", k.typed("atomic_c", "atomic_add", t), at, x)
+		k.Line("%s(&%s, %s);", k.typed("atomic_c", "atomic_add", t), at, x)
 	case s.Accumulate && s.Atomic && k.alone && !clike.IsLit(s.X):
-		k.line("%s;", k.atomicAdd(t, at, x))
+		k.Line("%s;", k.atomicAdd(t, at, x))
 	case s.Accumulate && s.Atomic:
-		k.line("%s(&%s, %s);", k.typed("atomic", "atomic_add", t), at, x)
+		k.Line("%s(&%s, %s);", k.typed("atomic", "atomic_add", t), at, x)
 	case s.Accumulate && t.IsInt():
-		k.line("%s = %s(%s, %s);", at, k.typed("wrap", "add", t), at, x)
+		k.Line("%s = %s(%s, %s);", at, k.typed("wrap", "add", t), at, x)
 	default:
-		k.line("%s %s %s;", at, operator(s.Accumulate), x)
+		k.Line("%s %s %s;", at, operator(s.Accumulate), x)
 	}
 }
 
@@ -142,9 +139,9 @@ func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
 	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
 }
 
-// apart prints what, where alone is set, threads of a warp run each at a time of its own: they
+// divergent prints what, where alone is set, threads of a warp run each at a time of its own: they
 // have nobody to add together with, and do not ask.
-func (k *kernel) apart(alone bool, print func()) {
+func (k *kernel) divergent(alone bool, print func()) {
 	before := k.alone
 	k.alone = before || alone
 	print()
@@ -176,11 +173,11 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	t := s.V.Typ
 	switch {
 	case t.IsComplex():
-		k.line("%s = %s(%s, %d);", v, k.typed("shuffle_c", "shuffle", t), x, s.Mask)
+		k.Line("%s = %s(%s, %d);", v, k.typed("shuffle_c", "shuffle", t), x, s.Mask)
 	case t == ir.Bool:
-		k.line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary), s.Mask)
+		k.Line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary), s.Mask)
 	default:
-		k.line("%s = __shfl_xor_sync(0xffffffffu, %s, %d);", v, x, s.Mask)
+		k.Line("%s = __shfl_xor_sync(0xffffffffu, %s, %d);", v, x, s.Mask)
 	}
 }
 
@@ -188,15 +185,15 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 func (k *kernel) fail(s *ir.Fail) {
 	call := fmt.Sprintf("dst_fail(status, %d, %d)", s.Code, len(s.Coord))
 	if len(s.Coord) == 0 {
-		k.line("%s;", call)
+		k.Line("%s;", call)
 	} else {
-		k.line("if (%s) {", call)
-		k.scoped(func() {
+		k.Line("if (%s) {", call)
+		k.Scoped(func() {
 			for i, x := range s.Coord {
-				k.line("status->coord[%d] = %s;", i, k.expr(x, 0))
+				k.Line("status->coord[%d] = %s;", i, k.expr(x, 0))
 			}
 		})
-		k.line("}")
+		k.Line("}")
 	}
-	k.line("return;")
+	k.Line("return;")
 }

@@ -67,6 +67,16 @@ static int verdict(const char *call) {
     return code;
 }
 
+// FAKE_LOG names a file that what goes to streams is written to, in order.
+static void note(const char *call, const void *s, const char *what) {
+    const char *name = getenv("FAKE_LOG");
+    FILE *f = name && *name ? fopen(name, "a") : 0;
+    if (!f)
+        return;
+    fprintf(f, "%s %p %s\n", call, s, what);
+    fclose(f);
+}
+
 #define CHECK                        \
     do {                             \
         int rc = verdict(__func__);  \
@@ -150,7 +160,30 @@ int cuMemFree_v2(uint64_t p) {
     return 0;
 }
 
-int cuMemHostAlloc(void **p, size_t n, unsigned flags) { CHECK; *p = malloc(n); return 0; }
+// Memory of the host that is pinned.
+static struct {
+    char *at;
+    size_t n;
+} pinned[64];
+static int pins;
+
+static const char *kind(const void *p, size_t n) {
+    for (int k = 0; k < pins; k++)
+        if ((const char *)p >= pinned[k].at && (const char *)p + n <= pinned[k].at + pinned[k].n)
+            return "pinned";
+    return "pageable";
+}
+
+int cuMemHostAlloc(void **p, size_t n, unsigned flags) {
+    CHECK;
+    *p = malloc(n);
+    if (pins < 64) {
+        pinned[pins].at = *p;
+        pinned[pins++].n = n;
+    }
+    return 0;
+}
+
 int cuMemFreeHost(void *p) { CHECK; free(p); return 0; }
 
 static int copied(void *to, const void *from, size_t n, stream *s) {
@@ -161,8 +194,8 @@ static int copied(void *to, const void *from, size_t n, stream *s) {
     return 0;
 }
 
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, stream *s) { CHECK; return copied(host(to), from, n, s); }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, stream *s) { CHECK; return copied(to, host(from), n, s); }
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, stream *s) { CHECK; note("up", s, kind(from, n)); return copied(host(to), from, n, s); }
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, stream *s) { CHECK; note("down", s, kind(to, n)); return copied(to, host(from), n, s); }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, stream *s) { CHECK; return copied(host(to), host(from), n, s); }
 
 int cuMemsetD8Async(uint64_t p, unsigned char b, size_t n, stream *s) {
@@ -205,6 +238,7 @@ int cuFuncSetAttribute(void *f, int a, int v) { CHECK; return v > 200000 ? 1 : 0
 // Kernels know addresses of the host: parameters that have the device's bits are taken for its addresses.
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, stream *s, void **params, void **extra) {
     CHECK;
+    note("launch", s, "-");
     run_until(s, 0, 0);
     uint64_t own[64];
     void *list[64];
@@ -227,13 +261,14 @@ int cuStreamCreate(stream **s, unsigned flags) {
 
 int cuStreamWaitEvent(stream *s, event *e, unsigned flags) {
     CHECK;
+    note("wait", s, "-");
     op *o = push(s, WAIT);
     o->e = e;
     o->number = e->recorded;
     return 0;
 }
 
-int cuStreamSynchronize(stream *s) { CHECK; run_until(s, 0, 0); return 0; }
+int cuStreamSynchronize(stream *s) { CHECK; note("sync", s, "-"); run_until(s, 0, 0); return 0; }
 int cuEventCreate(event **e, unsigned flags) { CHECK; *e = calloc(1, sizeof **e); return 0; }
 
 int cuEventRecord(event *e, stream *s) {
@@ -247,6 +282,7 @@ int cuEventRecord(event *e, stream *s) {
 
 int cuEventSynchronize(event *e) {
     CHECK;
+    note("sync", e->on, "-");
     if (e->on)
         run_until(e->on, e, e->recorded);
     return 0;

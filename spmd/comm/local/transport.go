@@ -99,16 +99,19 @@ func (w *world) leftover() error {
 }
 
 // A wait spins before it sleeps: waking a sleeping goroutine that is locked to its thread takes two threads that
-// wake one after the other, some hundred microseconds, and makes the other side's next wait as much longer. After
-// spinBusy it offers the processor between two looks, to other goroutines and to other programs, so that a rank
-// that has no processor gets that of one that waits for it.
+// wake one after the other, some hundred microseconds, and makes the other side's next wait as much longer. Two ranks
+// that both run meet within spinBusy. After it a wait offers the processor between two looks to other threads, so that a rank
+// that has no processor gets that of one which waits for it; and after spinAlone to other goroutines as well, which
+// costs what a sleep does: the goroutine is locked to its thread, which gives its place among those that run Go code to another.
 const (
-	spinBusy = 20 * time.Microsecond
-	spinMost = 2 * time.Millisecond
+	spinBusy  = 5 * time.Microsecond
+	spinAlone = 200 * time.Microsecond
+	spinMost  = 2 * time.Millisecond
 )
 
-// spun spins until ready, for most at the longest: false where that was in vain.
-func spun(ready func() bool, most time.Duration) bool {
+// spun spins until ready, for most at the longest: false where that was in vain. goroutines says that what it waits
+// for may need another goroutine to run.
+func spun(ready func() bool, goroutines bool, most time.Duration) bool {
 	begin := time.Now()
 	for {
 		for range 32 {
@@ -116,11 +119,14 @@ func spun(ready func() bool, most time.Duration) bool {
 				return true
 			}
 		}
-		switch since := time.Since(begin); {
-		case since >= most:
+		since := time.Since(begin)
+		if since >= most {
 			return false
-		case since >= spinBusy:
+		}
+		if since >= spinAlone || goroutines {
 			runtime.Gosched()
+		}
+		if since >= spinBusy {
 			syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
 		}
 	}
@@ -134,9 +140,9 @@ func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
 				return true
 			}
 		}
-		return false
+		return len(wake) > 0
 	}
-	if p.w.spins && spun(ready, spinMost) {
+	if p.w.spins && spun(ready, wake != nil, spinMost) {
 		return nil
 	}
 	w := make(waiter, 1)

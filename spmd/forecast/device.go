@@ -1,0 +1,86 @@
+package forecast
+
+import (
+	"math"
+
+	"distaff/codegen"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/estimate"
+	"distaff/spmd/fault"
+	"distaff/spmd/plan"
+	"distaff/spmd/prepared"
+)
+
+// FitsDevice refuses, at every rank alike, a statement whose leaf takes more memory on some rank's GPU than that has, as far
+// as it is known before anything is read: what sizes fix of the blocks that a step reads and makes, and on one rank the
+// entries of operands that say how many they have. Nothing where leaves run on CPUs. Collective.
+func FitsDevice(k *prepared.Statement) error {
+	if k.Code() != codegen.CUDA {
+		return nil
+	}
+	has, err := k.DeviceMemory()
+	if err == nil && has > 0 {
+		if takes, worst, part := mostOfCalls(k); takes > float64(has) {
+			rank := ""
+			if k.Problem.Ranks > 1 {
+				rank = " at a rank"
+			}
+			err = fault.Memoryf("a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, and the GPU has %s: "+
+				"use more ranks, each with a GPU of its own, or --target=cpu", k.Problem.Norm.LHS.Name, fault.Bytes(takes), rank, worst, fault.Bytes(part), tcs.Size(has))
+		}
+	}
+	if k.Problem.Ranks == 1 {
+		return err
+	}
+	return comm.Agree(k.Comm, err)
+}
+
+// mostOfCalls is the least memory of the call that takes most, of this rank's, with the tensor that takes most of it.
+func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float64) {
+	p, x := k.Problem, &Least{k: k}
+	operands := make([]*estimate.Tensor, len(p.Operands))
+	for i, o := range p.Operands {
+		if t := x.tensor(o.Tensor, o.Partition); len(t.Dims) > 0 && o.Gathered == nil && t.Partition.Given() {
+			operands[i] = t
+		}
+	}
+	result := x.tensor(p.Norm.LHS.Name, p.Result)
+	if len(result.Dims) == 0 || result.Sparse() || !result.Partition.Given() {
+		result = nil
+	}
+	for s := range p.Steps(k.Comm.Rank()) {
+		of := map[string]float64{} // a tensor that is read twice may be one array
+		for _, n := range s.Need {
+			t := operands[n.Operand]
+			if t == nil {
+				continue
+			}
+			name := p.Operands[n.Operand].Tensor
+			of[name] = max(of[name], fixedOf(k, t, name, n.Block))
+		}
+		sum, most, name := 0.0, 0.0, ""
+		if result != nil {
+			most, name = result.Fixed(s.Partial.Result), p.Norm.LHS.Name
+			sum = most
+		}
+		for n, bytes := range of {
+			if sum += bytes; bytes > most || bytes == most && n < name {
+				most, name = bytes, n
+			}
+		}
+		if sum > takes {
+			takes, worst, part = sum, name, most
+		}
+	}
+	return math.Ceil(takes), worst, part
+}
+
+// fixedOf is the least that a block of an operand takes.
+func fixedOf(k *prepared.Statement, t *estimate.Tensor, name string, b plan.Block) float64 {
+	bytes := t.Fixed(b)
+	if src := k.Sources[name]; k.Problem.Whole && t.Sparse() && src.CountKnown() {
+		bytes += src.EntryCount(t.Dims) * float64(k.EntryBytes(name))
+	}
+	return bytes
+}
