@@ -114,7 +114,7 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entrie
 	}
 	t := cin.Target(s.Producer)
 	p, ok := s.Producer.(*cin.Forall)
-	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) || f.spaces[t.Name].Kind == HashTable || p.Var == t.Vars[0] {
+	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) || f.spaces[t.Name].Kind == HashTable || f.spaces[t.Name].Kind == Terms || p.Var == t.Vars[0] {
 		return Long{}
 	}
 	var rows *walked

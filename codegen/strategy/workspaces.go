@@ -136,11 +136,6 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	return Space{Form: form, Why: why}
 }
 
-// coordinates says how many places a workspace may have.
-func (f *facts) coordinates(t *cin.Access) string {
-	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
-}
-
 // termsEach is how many values are expected for each entry of a workspace at most for all of them to be kept and
 // sorted, where a hash table has one place for all of an entry: to sort a value takes a quarter of the time that it
 // takes to find its place in a table that no cache holds.
@@ -203,6 +198,11 @@ func (f *facts) underived(vars []string) []string {
 
 // expected is at how many of some places a value is thrown by as many throws.
 func expected(throws, places float64) float64 { return -places * math.Expm1(-throws/places) }
+
+// coordinates says how many places a workspace may have.
+func (f *facts) coordinates(t *cin.Access) string {
+	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
+}
 
 // Intermediate is what is expected of a temporary that a contraction makes: how often it is made, and of
 // all these times together the values that are added and the entries that they come to.

@@ -21,7 +21,7 @@ func predictions(b *bench) error {
 		b.printf("this machine was not measured: distaff doctor --tune\n")
 		return nil
 	}
-	b.printf("%-22s %8s %13s %13s %7s %6s\n", "kernel", "threads", "predicted ms", "measured ms", "off by", "limit")
+	b.printf("%-28s %8s %13s %13s %7s %6s\n", "kernel", "threads", "predicted ms", "measured ms", "off by", "limit")
 	var all []float64
 	for _, k := range table() {
 		if !b.wants(k.name) {
@@ -66,6 +66,6 @@ func (b *bench) prediction(k kernel, threads int) (float64, error) {
 	}
 	predicted, best := *p.Time.Compute, slices.Min(took)
 	off := math.Max(predicted/best, best/predicted)
-	b.printf("%-22s %8d %13.2f %13.2f %7.2f %6.2f%s\n", k.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
+	b.printf("%-28s %8d %13.2f %13.2f %7.2f %6.2f%s\n", k.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
 	return off, nil
 }
