@@ -65,11 +65,13 @@ func TestDefaultSchedules(t *testing.T) {
 		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds":              {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)"},
 		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":                   {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
 		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16":        {"bound(l,l,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)", "prefetch(C,k,16)"},
-		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32\nj=4200\nk=4200": {"temporaries(A) sums are taken in w(l)", "bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)",
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32\nj=4200\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)",
 			"prefetch(C,j,16)", "prefetch(D,k,16)"},
-		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"temporaries(A) sums are taken in w(l)", "bound(l,l,32,MaxExact)", "workspace(w,Dense)", "parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "vectorize(l)",
+		"A(i,l)=B(i,j,k,m)*C(j,l)*D(k,l)*E(m,l)\nB:dsss\nl=32\nj=4200\nk=4200\nm=4200": {"temporaries(A) sums are taken in w(l), w1(l)", "bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)",
+			"vectorize(l)", "prefetch(C,j,16)", "prefetch(D,k,16)", "prefetch(E,m,16)"},
+		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)", "vectorize(l)",
 			"prefetch(D,k,16)", "prefetch(A,j,16) rows of A(j,l) lie in 4.883 MiB"},
-		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"temporaries(A) sums are taken in w(l)", "bound(l,l,32,MaxExact)", "workspace(w,Dense)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,16)"},
+		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,16)"},
 	} {
 		r := large(t, text)
 		lines, err := codegen.Schedule(r)

@@ -5,6 +5,7 @@ import "distaff/codegen/strategy"
 // Costs are in multiply-adds of a scalar loop.
 const (
 	laneCost  = 0.25    // of one in the lanes of a loop along contiguous memory
+	rowFactor = 0.06    // of one more factor in the lanes of such a loop
 	byteCost  = 1. / 64 // of a byte that is read
 	mergeCost = 1.5     // of a step in a list, where several are walked together
 	// A coordinate and a value that is read take about so many bytes.
@@ -140,7 +141,7 @@ func (l loop) cost() float64 { return l.steps + l.moved + l.bytes*byteCost }
 func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
-	walked, steps, bytes := 0, 0.0, 0.0
+	walked, steps, bytes, rows := 0, 0.0, 0.0, 0.0 // rows: the bytes of what is read along v
 	lanes, inner, outer := true, 0, 0
 	for _, it := range items {
 		has := m.holds(it)
@@ -155,7 +156,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 			inner++
 			lanes = lanes && (it.made || m.last[it.factors.first()].has(v))
 			if has.within(inside) && !it.made {
-				bytes += n * valueBytes
+				rows += n * valueBytes
 			}
 		case has != 0:
 			outer = 1
@@ -172,7 +173,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		n = max(n, steps) * mergeCost
 	}
 	if inside != vars {
-		return loop{n, moved, bytes}
+		return loop{n, moved, bytes + rows}
 	}
 	if !m.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
@@ -180,11 +181,11 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if m.isAll(items) && m.result.has(v) && m.number(m.Left[len(m.Left)-1]) != v {
 		lanes = false // neighbours are apart in the result
 	}
-	n *= float64(max(inner+outer, 2)) / 2
-	if walked == 0 && lanes {
-		n *= laneCost
+	factors := float64(max(inner+outer, 2))
+	if walked == 0 && lanes { // several lanes read what they need at once
+		return loop{n * (laneCost + rowFactor*(factors-2)), moved, bytes + rows/2}
 	}
-	return loop{n, moved, bytes}
+	return loop{n * factors / 2, moved, bytes + rows}
 }
 
 // keeps tells whether what items are contracted to has the variable.

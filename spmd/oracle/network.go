@@ -2,12 +2,14 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"distaff/codegen"
+	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
 )
@@ -111,12 +113,20 @@ func (Networks) stored(r *rand.Rand, c *compiled, how string, request func(*code
 		return c, how, nil
 	}
 	kind := []strategy.Kind{strategy.HashTable, strategy.MarkedList, strategy.Bitmap, strategy.Marks}[r.IntN(4)]
-	commands := fmt.Sprintf("temporaries(%s),workspace(%s,%s)", c.p.Parsed.LHS.Name, names[r.IntN(len(names))], kind)
-	c.close()
+	name := names[r.IntN(len(names))]
+	if r.IntN(4) == 0 {
+		kind = strategy.Terms
+	}
+	commands := fmt.Sprintf("temporaries(%s),workspace(%s,%s)", c.p.Parsed.LHS.Name, name, kind)
 	d, err := compileAs(c.p, "leaf", func(req *codegen.Request) error {
 		req.Schedule = []string{commands}
 		return request(req)
 	})
+	var refused *diag.Error
+	if kind == strategy.Terms && errors.As(err, &refused) && refused.Code == diag.ScheduleRefused { // one operand's entries do not fill the workspace
+		return c, how, nil
+	}
+	c.close()
 	return d, how + " -s=" + commands, err
 }
 
