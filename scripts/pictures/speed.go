@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"image/color"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,9 +107,9 @@ func (m marks) style() draw.LineStyle {
 // Plot draws the strokes.
 func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	for k, v := range m.at {
+	for _, k := range slices.Sorted(maps.Keys(m.at)) {
 		at := y(float64(k)) + m.offset
-		c.StrokeLine2(m.style(), x(v), at-m.width/2, x(v), at+m.width/2)
+		c.StrokeLine2(m.style(), x(m.at[k]), at-m.width/2, x(m.at[k]), at+m.width/2)
 	}
 }
 
