@@ -131,10 +131,10 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 }
 
 // loop is what a loop does in all: steps, of which some are in lanes or through several lists, and what it takes to bring
-// near what they read, both in multiply-adds, and the bytes that they read.
-type loop struct{ steps, moved, bytes float64 }
+// near what they read, both in multiply-adds, and the bytes that they read, of which those that lanes read together cost half.
+type loop struct{ steps, moved, bytes, lanes float64 }
 
-func (l loop) cost() float64 { return l.steps + l.moved + l.bytes*byteCost }
+func (l loop) cost() float64 { return l.steps + l.moved + (l.bytes-l.lanes/2)*byteCost }
 
 // loopOver is the loop over v inside of loops over bound, of items that with the result have
 // vars: the innermost where these are then all bound.
@@ -173,7 +173,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		n = max(n, steps) * mergeCost
 	}
 	if inside != vars {
-		return loop{n, moved, bytes + rows}
+		return loop{n, moved, bytes + rows, 0}
 	}
 	if !m.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
@@ -182,10 +182,10 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		lanes = false // neighbours are apart in the result
 	}
 	factors := float64(max(inner+outer, 2))
-	if walked == 0 && lanes { // several lanes read what they need at once
-		return loop{n * (laneCost + rowFactor*(factors-2)), moved, bytes + rows/2}
+	if walked == 0 && lanes {
+		return loop{n * (laneCost + rowFactor*(factors-2)), moved, bytes + rows, rows}
 	}
-	return loop{n * factors / 2, moved, bytes + rows}
+	return loop{n * factors / 2, moved, bytes + rows, 0}
 }
 
 // keeps tells whether what items are contracted to has the variable.
