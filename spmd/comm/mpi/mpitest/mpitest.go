@@ -83,14 +83,14 @@ func Run(t testing.TB, c Command) Result {
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "DISTAFF_CACHE="+Cache(t))
-	// A mpirun of Open MPI that ends removes the folder that all of a user's share in TMPDIR, below
+	// A mpirun of Open MPI that ends removes the folder that all of a user share in TMPDIR, below
 	// which another one that starts makes its own. Names of sockets there are short.
-	sessions, err := os.MkdirTemp("", "mpi")
+	base, err := os.MkdirTemp("", "mpi")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = os.RemoveAll(sessions) }()
-	cmd.Env = append(cmd.Env, "OMPI_MCA_orte_tmpdir_base="+sessions)
+	defer func() { _ = os.RemoveAll(base) }()
+	cmd.Env = append(cmd.Env, "OMPI_MCA_orte_tmpdir_base="+base)
 	cmd.Env = append(cmd.Env, c.Env...)
 	var out, errs Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
