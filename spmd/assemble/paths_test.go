@@ -248,7 +248,11 @@ func TestPathsTakeWhatIsForetold(t *testing.T) {
 func TestPathsThatDoNotFit(t *testing.T) {
 	limit := limits(2, 0)
 	limit[1] = tcs.NewLimit(300 << 10)
-	err := halves(20000, limit, func(c comm.Comm, _ *store.Blocks) { t.Errorf("rank %d has its piece", c.Rank()) })
+	err := halves(20000, limit, func(c comm.Comm, _ *store.Blocks) {
+		if c.Rank() == 1 { // rank 0 may have its own before it hears of rank 1's failure
+			t.Error("rank 1 has its piece")
+		}
+	})
 	if comm.ExitCode(err) != 5 {
 		t.Errorf("got %v, want exit code 5", err)
 	}
