@@ -245,13 +245,20 @@ func mkl(dir string) *peer {
 	return p
 }
 
+// named is a peer for tensors whose folder a variable of the environment names; home is "" where it is not set.
+func named(name, variable string) (p *peer, home string) {
+	p, home = &peer{name: name, does: tensorKernels}, os.Getenv(variable)
+	if home == "" {
+		p.reason = variable + " is not set"
+	}
+	return p, home
+}
+
 // splatt is in no Debian release: SPLATT_DIR says where its include/ and lib/ are,
 // built with 32-bit indices and installed by its own Makefile.
 func splatt(dir string) *peer {
-	p := &peer{name: "splatt", does: tensorKernels}
-	home := os.Getenv("SPLATT_DIR")
+	p, home := named("splatt", "SPLATT_DIR")
 	if home == "" {
-		p.reason = "SPLATT_DIR is not set"
 		return p
 	}
 	return p.compiled(dir, "splatt.c", "gcc", "-fopenmp", "-I"+filepath.Join(home, "include"), "-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
@@ -260,10 +267,8 @@ func splatt(dir string) *peer {
 // alto is in no Debian release either: ALTO_DIR says where its source is, whose headers are all of it
 // that an MTTKRP takes.
 func alto(dir string) *peer {
-	p := &peer{name: "alto", does: tensorKernels}
-	home := os.Getenv("ALTO_DIR")
+	p, home := named("alto", "ALTO_DIR")
 	if home == "" {
-		p.reason = "ALTO_DIR is not set"
 		return p
 	}
 	return p.compiled(dir, "alto.cpp", "g++", "-std=c++17", "-fopenmp", "-I"+filepath.Join(home, "include"), "-D_GLIBCXX_PARALLEL")
