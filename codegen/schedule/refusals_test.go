@@ -193,6 +193,7 @@ func TestRefusals(t *testing.T) {
 		{nested, "workspace(V,List)", "the statement has no workspace V over index variables", "workspace(V,List)"},
 		{nested, "workspace(W,Tree)", "got Tree, want Hash, List, Bitmap, Dense, Sorted, Marks, Positions or Terms", "Tree"},
 		{nested, "workspace(W,Dense)", "W(j) is not filled everywhere or nowhere", "workspace(W,Dense)"},
+		{problem{stmt: "forall(k, A(k) = B(k))", formats: "A:s B:d"}, "precompute(B(k),k,x,W),parallelize(x,CPUThread,NoRaces,Work),workspace(W,List)", "threads fill W together by chunks of the loop over x, which takes an array, or marks at its places", "workspace(W,List)"},
 		{problem{stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Sorted)", "W(j) is not filled in the order of its variables", "workspace(W,Sorted)"},
 		{problem{stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Terms)", "all values that are added to W(j) are kept where these are the entries of one operand, times dense ones, and this is another sum", "workspace(W,Terms)"},
 		{problem{stmt: "where(forall(i, forall(j, forall(k, forall(l, C(i,j,k,l) = W(i,j,k,l))))), forall(j, forall(i, forall(k, forall(l, W(i,j,k,l) += A(j,i,k,l))))))", formats: "C:dsss A:dsss"}, "workspace(W,Bitmap)", "a place for every coordinate is for at most 16777216 coordinates; W(i,j,k,l) has 1e+08", "workspace(W,Bitmap)"},

@@ -179,6 +179,16 @@ func (o Unite) follow(f *facts, v *Value) error {
 	return nil
 }
 
+// filledTogether is the loop whose chunks fill one workspace, each places of its own; nil for none.
+func (f *facts) filledTogether(v *Value, name string) *cin.Forall {
+	for _, l := range f.parallel() {
+		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Loops[f.numbers[l]].Cut.How == Blocks {
+			return l
+		}
+	}
+	return nil
+}
+
 // Workspace says how a workspace is stored: workspace(W,KIND).
 type Workspace struct {
 	Name string
@@ -237,6 +247,9 @@ func (o Workspace) follow(f *facts, v *Value) error {
 	})
 	if err != nil {
 		return err
+	}
+	if l := f.filledTogether(v, o.Name); l != nil && !s.shared() {
+		return fmt.Errorf("threads fill %s together by chunks of the loop over %s, which takes an array, or marks at its places", o.Name, l.Var)
 	}
 	if o.Kind != Positions && f.cutApart(o.Name) {
 		return fmt.Errorf("%s is filled and read by loops that are cut in different ways, which a place for each position allows", o.Name)
