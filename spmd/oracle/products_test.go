@@ -55,6 +55,7 @@ var productTypes = [4]dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128,
 // TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on several
 // threads, give what the statement says, and most of these statements have one.
 func TestDefaultProducts(t *testing.T) {
+	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
 	if err != nil {
 		t.Skip(err)
@@ -108,6 +109,7 @@ func productsIn(t *testing.T, p *Prepared) (found int) {
 // TestProducts: loops that a BLAS runs give what the statement says, of every type that it takes,
 // interpreted and compiled, on several threads and over ranks.
 func TestProducts(t *testing.T) {
+	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
 	if err != nil {
 		t.Skip(err)
