@@ -112,7 +112,11 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 	return factors(rng, b.Y, key)
 }
 
-// drawCommand is a command that may be legal.
+// drawnCommands has each command as often as it is drawn.
+var drawnCommands = strings.Fields("split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
+	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam")
+
+// drawCommand is a command that may be legal. A statement may have no loop: v is then a name that nothing has.
 func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
 	var vars, accesses []string
 	cin.Walk(s, func(t cin.Stmt) {
@@ -130,7 +134,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	v := pick(vars)
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
-	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17, 18}[rng.IntN(31)]
+	kind := slices.Index(commandNames[:], pick(drawnCommands))
 	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
@@ -138,7 +142,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		return kind, c
 	}
 	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
-		kind = 13
+		kind = slices.Index(commandNames[:], "flatten")
 	}
 	if left := cin.Target(s).Vars; n == 0 && len(vars) > 1 && len(left) > 0 && left[len(left)-1] == vars[len(vars)-1] && rng.IntN(6) == 0 {
 		order := slices.Clone(vars) // so that a loop over the result's last mode is around one that sums

@@ -39,6 +39,11 @@ func TestEveryCommandDrawn(t *testing.T) {
 	if want := sched.Names(); !slices.Equal(drawn, want) {
 		t.Errorf("got %v, want %v", drawn, want)
 	}
+	for _, name := range commandNames {
+		if !slices.Contains(drawnCommands, name) {
+			t.Errorf("%s is not among the commands that are drawn", name)
+		}
+	}
 }
 
 // scheduleCounts count what was drawn: commands that were taken and refused, by
