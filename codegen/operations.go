@@ -11,8 +11,9 @@ import (
 
 // Extents are those of a call of a leaf.
 type Extents struct {
-	Size   func(v string) int64 // of the range of a variable (Unit.Vars)
-	Counts [][]int64            // by argument, positions a level; nil of the result
+	Size    func(v string) int64 // of the range of a variable (Unit.Vars)
+	Counts  [][]int64            // by argument, positions a level; nil of the result
+	NoMoves bool                 // Operations.Moves is not wanted, which takes longer than all else
 }
 
 // Operations are what a call of a leaf does.
@@ -36,7 +37,9 @@ func (u *Unit) Operations(x Extents) Operations {
 		w.args = append(w.args, n)
 	}
 	body := cin.Body(u.CIN)
-	w.producers(body)
+	if !x.NoMoves {
+		w.producers(body)
+	}
 	w.stmt(body, nil, always)
 	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Moves: w.moves}
 	for _, n := range w.args {
@@ -116,7 +119,9 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 		for _, v := range w.roots(s.Var) {
 			if !slices.Contains(vars, v) {
 				vars = append(vars, v)
-				w.loop(s.Body, vars)
+				if !w.extents.NoMoves {
+					w.loop(s.Body, vars)
+				}
 			}
 		}
 		w.stmt(s.Body, vars, at)
@@ -136,7 +141,9 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 		if s.Accumulate {
 			w.count(&w.additions, n, at.and(w.present(s.RHS)))
 		}
-		w.assign(s, vars)
+		if !w.extents.NoMoves {
+			w.assign(s, vars)
+		}
 	}
 }
 

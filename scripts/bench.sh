@@ -2,7 +2,7 @@
 # `make bench`: the tables of scripts/bench, then the readers' and writers'
 # own benchmarks. SCALE shrinks the inputs (default 1: up to 10M entries), ONLY
 # picks sections, MATCH lines of them and PEERS libraries that leaves are compared with, by regular expressions
-# (docs/benchmarks.md).
+# (docs/bench-lines.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go run ./scripts/bench -scale "${SCALE:-1}" ${ONLY:+-only "$ONLY"} ${MATCH:+-lines "$MATCH"} ${PEERS:+-peers "$PEERS"}

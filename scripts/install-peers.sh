@@ -3,7 +3,7 @@
 # GraphBLAS and ScaLAPACK with OpenBLAS; MKL, which Debian's main archive lacks, from Python's packages
 # into ~/.cache/distaff-peers/mkl (a gigabyte), unless MKLROOT says where one is. Idempotent; where it may
 # not install, it says so and leaves with 0. SPLATT and ALTO are in neither: `make bench` finds them by
-# SPLATT_DIR and ALTO_DIR (docs/benchmarks.md).
+# SPLATT_DIR and ALTO_DIR (docs/bench-lines.md).
 set -u
 source "$(dirname "$0")/apt.sh"
 

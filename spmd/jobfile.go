@@ -155,8 +155,8 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 	})
 }
 
-// Part is a statement of a job file as a job of its own.
-type Part struct {
+// StatementJob is a statement of a job file as a job of its own.
+type StatementJob struct {
 	*Job
 	Line int // of the statement in the file
 	// Locate gives an error of the job its place in the file.
@@ -166,20 +166,20 @@ type Part struct {
 // Jobs are the statements of the file, each as the job that it would be where it stands: tensors
 // that the file's inputs give, and those that statements before it write, with the sizes, types
 // and formats that they will have. Nothing is run. It is what plan and compile go by.
-func (j *FileJob) Jobs() ([]Part, error) {
-	parts, err := jobs.Parts(j.File, j.Inputs, max(j.Ranks, 1))
+func (j *FileJob) Jobs() ([]StatementJob, error) {
+	statements, err := jobs.Statements(j.File, j.Inputs, max(j.Ranks, 1))
 	if err != nil {
 		return nil, err
 	}
-	var out []Part
-	for _, x := range parts {
+	var out []StatementJob
+	for _, x := range statements {
 		s, g := x.Statement, x.Given
 		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
 		k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
 		k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
 		k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
 		line, _ := j.File.Position(s.Span().Pos)
-		out = append(out, Part{k, line, s.Locate})
+		out = append(out, StatementJob{k, line, s.Locate})
 	}
 	return out, nil
 }

@@ -268,7 +268,8 @@ func (l *lowerer) inFlag(p *loop, emit func(), needless func() bool) {
 	p.some = ir.NewVar(l.fresh("some_"+p.v()), ir.Bool)
 	blk := l.within(emit)
 	if needless() {
-		l.blk.List = append(l.blk.List, dropAssigns(blk, p.some).List...)
+		dropAssigns(blk, p.some)
+		l.blk.List = append(l.blk.List, blk.List...)
 		p.some = nil
 		return
 	}
@@ -277,31 +278,11 @@ func (l *lowerer) inFlag(p *loop, emit func(), needless func() bool) {
 }
 
 // dropAssigns removes the assignments to v from b, in place.
-func dropAssigns(b *ir.Block, v *ir.Var) *ir.Block {
-	if b == nil {
-		return nil
-	}
-	kept := b.List[:0]
-	for _, s := range b.List {
-		switch s := s.(type) {
-		case *ir.Assign:
-			if s.V == v {
-				continue
-			}
-		case *ir.For:
-			dropAssigns(s.Body, v)
-		case *ir.While:
-			dropAssigns(s.Body, v)
-		case *ir.If:
-			dropAssigns(s.Then, v)
-			dropAssigns(s.Else, v)
-		case *ir.Block:
-			dropAssigns(s, v)
-		}
-		kept = append(kept, s)
-	}
-	b.List = kept
-	return b
+func dropAssigns(b *ir.Block, v *ir.Var) {
+	filter(b, func(s ir.Stmt) bool {
+		a, ok := s.(*ir.Assign)
+		return !ok || a.V != v
+	})
 }
 
 // noteAssigned records in the loop's flag that an iteration assigned.

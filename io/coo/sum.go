@@ -56,12 +56,12 @@ type summer struct {
 	spec   *Spec
 	byMode func([]int64) []int64
 
-	in   Batch
-	at   int // entries of in that are used up
-	held bool
-	crd  []int64
-	val  []byte
-	room int // entries of what next gives, until it is extended
+	in       Batch
+	at       int // entries of in that are used up
+	held     bool
+	crd      []int64
+	val      []byte
+	capacity int // entries of what next gives, until it is extended
 }
 
 func (s *summer) close() { s.from.close() }
@@ -71,14 +71,14 @@ func (s *summer) next(b *Batch) (int, error) {
 	size := typ.Size()
 	levels := len(s.spec.Kinds)
 	if s.crd == nil {
-		s.crd, s.val, s.room = make([]int64, levels), make([]byte, size), firstBatch
+		s.crd, s.val, s.capacity = make([]int64, levels), make([]byte, size), firstBatch
 	}
-	b.Resize(levels, s.room, size)
+	b.Resize(levels, s.capacity, size)
 	n := 0
 	put := func() {
 		if n == b.N {
 			b.Extend(levels, size)
-			s.room = b.N
+			s.capacity = b.N
 		}
 		for l := range s.crd {
 			b.Coords[l][n] = s.crd[l]

@@ -16,9 +16,9 @@ type Piece struct {
 	From, To int64   // of WriteSpan: the positions that the piece covers,
 	At       []int64 // and those of its entries
 
-	out  []byte
-	room int // entries that there is memory for
-	done chan struct{}
+	out      []byte
+	capacity int // entries that there is memory for
+	done     chan struct{}
 }
 
 const (
@@ -28,17 +28,17 @@ const (
 
 // extend makes room for n entries, pieceEntries at most: those of a short stream take little memory.
 func (p *Piece) extend(n int) {
-	if n <= p.room {
+	if n <= p.capacity {
 		return
 	}
-	p.room = min(max(n, 2*p.room, 64), pieceEntries)
+	p.capacity = min(max(n, 2*p.capacity, 64), pieceEntries)
 	for m, c := range p.Coords {
-		p.Coords[m] = make([]int64, p.room)
+		p.Coords[m] = make([]int64, p.capacity)
 		copy(p.Coords[m], c[:p.N])
 	}
 	size := p.Type.Size()
-	words := make([]uint64, p.room*2) // for the alignment of values
-	vals := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), p.room*size)
+	words := make([]uint64, p.capacity*2) // for the alignment of values
+	vals := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), p.capacity*size)
 	copy(vals, p.Vals[:p.N*size])
 	p.Vals = vals
 }

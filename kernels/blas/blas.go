@@ -1,9 +1,10 @@
-// Package blas calls dense kernels of a BLAS on row-major matrices: what a
-// schedule may substitute for the innermost loops of a dense product.
+// Package blas multiplies row-major matrices: what a leaf calls for a dense product where
+// DISTAFF_BLAS is gonum.
 //
-// The BLAS is gonum's, in Go, or with the build tag openblas OpenBLAS by cgo
-// (found by pkg-config); that one leaves call directly, without this package. Either may skip factors that are zero, so that zero
-// times infinity is zero instead of NaN, and adds in an order of its own.
+// The BLAS is gonum's, in Go. The build tag openblas links OpenBLAS in (found by pkg-config), and the
+// product is then by that one, which leaves also find in the process and call directly, without this
+// package. Either may skip factors that are zero, so that zero times infinity is zero instead of NaN,
+// and adds in an order of its own.
 package blas
 
 import "fmt"
@@ -20,31 +21,10 @@ type Matrix[T Scalar] struct {
 	Data               []T
 }
 
-// Vector is N elements, Inc apart.
-type Vector[T Scalar] struct {
-	N, Inc int
-	Data   []T
-}
-
-// Row is row i as a vector, Col column j.
-func (m Matrix[T]) Row(i int) Vector[T] {
-	return Vector[T]{m.Cols, 1, m.Data[i*m.Stride:]}
-}
-
-func (m Matrix[T]) Col(j int) Vector[T] {
-	return Vector[T]{m.Rows, max(m.Stride, 1), m.Data[j:]}
-}
-
 func (m Matrix[T]) check(what string) {
 	if m.Rows < 0 || m.Cols < 0 || m.Stride < max(m.Cols, 1) ||
 		m.Rows > 0 && m.Cols > 0 && len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
 		panic(fmt.Sprintf("BUG: blas: %s: a %dx%d matrix of stride %d in %d elements", what, m.Rows, m.Cols, m.Stride, len(m.Data)))
-	}
-}
-
-func (v Vector[T]) check(what string) {
-	if v.N < 0 || v.Inc < 1 || v.N > 0 && len(v.Data) < (v.N-1)*v.Inc+1 {
-		panic(fmt.Sprintf("BUG: blas: %s: a vector of %d, %d apart, in %d elements", what, v.N, v.Inc, len(v.Data)))
 	}
 }
 
@@ -87,36 +67,4 @@ func scale[T Scalar](beta T, c Matrix[T]) {
 			}
 		}
 	}
-}
-
-// Gemv computes y = alpha*op(A)*x + beta*y. y must not overlap A or x.
-func Gemv[T Scalar](transA bool, alpha T, a Matrix[T], x Vector[T], beta T, y Vector[T]) {
-	a.check("A")
-	x.check("x")
-	y.check("y")
-	m, n := a.dims(transA)
-	if n != x.N || m != y.N {
-		panic(fmt.Sprintf("BUG: blas: Gemv: %dx%d times %d into %d", m, n, x.N, y.N))
-	}
-	if m == 0 {
-		return
-	}
-	if n == 0 {
-		scale(beta, Matrix[T]{y.N, 1, y.Inc, y.Data})
-		return
-	}
-	gemv(transA, alpha, a, x, beta, y)
-}
-
-// Dot is the sum of x[i]*y[i], without conjugation.
-func Dot[T Scalar](x, y Vector[T]) T {
-	x.check("x")
-	y.check("y")
-	if x.N != y.N {
-		panic(fmt.Sprintf("BUG: blas: Dot: %d elements with %d", x.N, y.N))
-	}
-	if x.N == 0 {
-		return 0
-	}
-	return dot(x, y)
 }

@@ -46,9 +46,6 @@ func testType[T Scalar](t *testing.T) {
 					testGemm[T](t, m, n, k, flags&1 != 0, flags&2 != 0, (m+n+k)%3)
 				}
 			}
-			for flags := range 2 {
-				testGemv[T](t, m, n, flags != 0)
-			}
 		}
 	}
 }
@@ -80,61 +77,17 @@ func testGemm[T Scalar](t *testing.T, m, n, k int, tA, tB bool, pad int) {
 	}
 }
 
-func testGemv[T Scalar](t *testing.T, m, n int, tA bool) {
-	a := matrix[T](m, n, 1, 4)
-	rows, cols := m, n
-	if tA {
-		rows, cols = n, m
-	}
-	x, y := Vector[T]{cols, 2, integers[T](2*cols, 5)}, Vector[T]{rows, 3, integers[T](3*rows, 6)}
-	want := append([]T(nil), y.Data...)
-	for i := range rows {
-		sum := T(0)
-		for j := range cols {
-			sum += a.at(i, j, tA) * x.Data[2*j]
-		}
-		want[3*i] = sum - want[3*i]
-	}
-	Gemv(tA, 1, a, x, -1, y)
-	for i, v := range y.Data {
-		if v != want[i] {
-			t.Fatalf("%T: %dx%d, transposed %v: element %d is %v, want %v", v, m, n, tA, i, v, want[i])
-		}
-	}
-	sum := T(0)
-	for j := range cols {
-		sum += x.Data[2*j] * x.Data[2*j]
-	}
-	if got := Dot(x, x); got != sum {
-		t.Fatalf("%T: dot of %d: %v, want %v", got, cols, got, sum)
-	}
-}
-
 func TestFloat32(t *testing.T)    { testType[float32](t) }
 func TestFloat64(t *testing.T)    { testType[float64](t) }
 func TestComplex64(t *testing.T)  { testType[complex64](t) }
 func TestComplex128(t *testing.T) { testType[complex128](t) }
-
-func TestRowCol(t *testing.T) {
-	m := matrix[float64](3, 4, 2, 1)
-	for i := range 3 {
-		for j := range 4 {
-			r, c := m.Row(i), m.Col(j)
-			if r.Data[j*r.Inc] != m.at(i, j, false) || c.Data[i*c.Inc] != m.at(i, j, false) || r.N != 4 || c.N != 3 {
-				t.Errorf("(%d,%d)", i, j)
-			}
-		}
-	}
-}
 
 func TestShapesThatDoNotFit(t *testing.T) {
 	good := matrix[float64](2, 3, 0, 1)
 	for name, f := range map[string]func(){
 		"Gemm":   func() { Gemm(false, false, 1, good, good, 0, good) },
 		"short":  func() { Gemm(false, true, 1, good, good, 0, Matrix[float64]{2, 2, 2, make([]float64, 3)}) },
-		"stride": func() { Gemv(false, 1, Matrix[float64]{2, 3, 2, good.Data}, good.Row(0), 0, good.Col(0)) },
-		"Gemv":   func() { Gemv(false, 1, good, good.Col(0), 0, good.Col(0)) },
-		"Dot":    func() { Dot(good.Row(0), good.Col(0)) },
+		"stride": func() { Gemm(false, true, 1, Matrix[float64]{2, 3, 2, good.Data}, good, 0, good) },
 	} {
 		func() {
 			defer func() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 )
 
 // Native is the CPU of this machine, NoCPU leaves the choice to the compiler's
@@ -53,13 +54,18 @@ func Runs(cpu string) bool {
 func CPUKind(cpu string) string {
 	switch cpu {
 	case "", Native:
-		h := sha256.Sum256([]byte(runtime.GOARCH + "\x00" + cpuIdentity()))
-		return Native + "-" + hex.EncodeToString(h[:6])
+		return nativeKind()
 	case NoCPU:
 		return runtime.GOARCH
 	}
 	return cpu
 }
+
+// nativeKind asks the processor once: under a hypervisor each question takes tens of microseconds.
+var nativeKind = sync.OnceValue(func() string {
+	h := sha256.Sum256([]byte(runtime.GOARCH + "\x00" + cpuIdentity()))
+	return Native + "-" + hex.EncodeToString(h[:6])
+})
 
 // marchFlags are the compiler's arguments for cpu.
 func marchFlags(cpu string) []string {

@@ -1,4 +1,4 @@
-// Command bench measures Distaff on the inputs that docs/benchmarks.md
+// Command bench measures Distaff on the inputs that docs/bench-lines.md
 // describes and prints a table a section: leaves against kernels written by hand
 // (hand/kernels.c), and so on. Whatever is compared runs in turn on the same
 // tensors and threads, so that a ratio holds when the machine's speed drifts.

@@ -89,7 +89,7 @@ func networks(b *bench) error {
 		}
 		if p.inputs["B"] == electrons {
 			if file := electronFile(); file == "" {
-				b.printf("%-20s needs %s: see docs/benchmarks.md\n", p.name, electrons)
+				b.printf("%-20s needs %s: see docs/bench-lines.md\n", p.name, electrons)
 				continue
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 // checks compare the first and the last run of each statement with the reference evaluator.
 type checks struct {
-	r    *run
+	r    *execution
 	last map[*jobfile.Statement]*lastRun
 }
 

@@ -2,15 +2,15 @@
 //
 // # Files
 //
-//	jobs.go    Run: the items of a file, in order
-//	machines.go  machines, and what is distributed over them
-//	sizes.go   what names stand for: inputs, and sizes, from files
-//	parts.go   the statements of a file apart, to be planned and compiled
-//	plan.go    what a file would do and send, without running it
-//	tally.go   how often items do what, and what that sends
-//	stats.go   statistics
-//	outputs.go what is written, and where
-//	check.go   runs of statements against the reference evaluator
+//	jobs.go        Run: the items of a file, in order
+//	machines.go    machines, and what is distributed over them
+//	sizes.go       what names stand for: inputs, and sizes, from files
+//	statements.go  the statements of a file apart, to be planned and compiled
+//	plan.go        what a file would do and send, without running it
+//	tally.go       how often items do what, and what that sends
+//	stats.go       statistics
+//	outputs.go     what is written, and where
+//	check.go       runs of statements against the reference evaluator
 package jobs
 
 import (
@@ -76,8 +76,8 @@ func (e *Ended) Error() string { return e.Msg }
 // ExitCode is 4.
 func (e *Ended) ExitCode() int { return 4 }
 
-// run is a file on its way at one rank.
-type run struct {
+// execution is a file on its way at one rank.
+type execution struct {
 	*names
 	p *program.Program
 	o Options
@@ -96,7 +96,7 @@ type run struct {
 // Run runs a file that was bound and checked, and writes its outputs at the end, all
 // together. Collective.
 func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
-	r := &run{names: newNames(f, o.Inputs), p: p, o: o, ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{}, report: &Report{Passes: []float64{}}, start: time.Now()}
+	r := &execution{names: newNames(f, o.Inputs), p: p, o: o, ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{}, report: &Report{Passes: []float64{}}, start: time.Now()}
 	if o.Check {
 		r.checks = &checks{r: r, last: map[*jobfile.Statement]*lastRun{}}
 	}
@@ -122,7 +122,7 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 }
 
 // passes runs the file as often as is asked for.
-func (r *run) passes() error {
+func (r *execution) passes() error {
 	for range max(r.o.Repeat, 1) {
 		at, before := time.Now(), r.p.Spent()
 		r.traffic = map[jobfile.Item]comm.Counters{}
@@ -143,7 +143,7 @@ func (r *run) passes() error {
 }
 
 // list makes the table of what statements take.
-func (r *run) list() {
+func (r *execution) list() {
 	for s := range r.f.Statements() {
 		line, _ := r.f.Position(s.Span().Pos)
 		r.report.Statements = append(r.report.Statements, Taken{Statement: s.Text, Line: line, Schedule: schedule(s)})
@@ -156,7 +156,7 @@ func (r *run) list() {
 }
 
 // declare gives the program the tensors that the file declares.
-func (r *run) declare() error {
+func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)
 	}
@@ -184,7 +184,7 @@ func (r *run) declare() error {
 
 // settle brings a tensor to where its declaration places it, if that says so. One rank has all of
 // it anyway.
-func (r *run) settle(name string) error {
+func (r *execution) settle(name string) error {
 	t := r.f.Tensor(name)
 	if t == nil || t.Placement == nil {
 		return nil
@@ -198,7 +198,7 @@ func (r *run) settle(name string) error {
 }
 
 // place brings a tensor to where a placement says.
-func (r *run) place(name string, p place.Placement) error {
+func (r *execution) place(name string, p place.Placement) error {
 	mode, on, err := r.target(p, r.p.Ranks())
 	switch {
 	case err != nil:
@@ -210,14 +210,14 @@ func (r *run) place(name string, p place.Placement) error {
 }
 
 // counted counts the traffic of an item while do runs.
-func (r *run) counted(it jobfile.Item, do func() error) error {
+func (r *execution) counted(it jobfile.Item, do func() error) error {
 	before := r.p.Traffic()
 	err := do()
 	r.traffic[it] = r.traffic[it].Add(r.p.Traffic().Sub(before))
 	return err
 }
 
-func (r *run) items(items []jobfile.Item) error {
+func (r *execution) items(items []jobfile.Item) error {
 	for _, it := range items {
 		if err := r.item(it); err != nil {
 			return err
@@ -226,7 +226,7 @@ func (r *run) items(items []jobfile.Item) error {
 	return nil
 }
 
-func (r *run) item(it jobfile.Item) error {
+func (r *execution) item(it jobfile.Item) error {
 	if t, ok := it.(*jobfile.Repeat); ok {
 		return r.repeat(t)
 	}
@@ -247,7 +247,7 @@ func (r *run) item(it jobfile.Item) error {
 }
 
 // within has errors of what do does, at any rank, say that they are of an item.
-func (r *run) within(it jobfile.Item, do func() error) error {
+func (r *execution) within(it jobfile.Item, do func() error) error {
 	r.p.Locate(func(err error) error { return r.at(it, err) })
 	defer r.p.Locate(nil)
 	return r.at(it, do())
@@ -279,7 +279,7 @@ func (r *names) at(it jobfile.Item, err error) error {
 }
 
 // statement prepares a statement, the first time, and runs it.
-func (r *run) statement(s *jobfile.Statement) error {
+func (r *execution) statement(s *jobfile.Statement) error {
 	start := time.Now()
 	k, err := r.prepared(s)
 	if err != nil {
@@ -323,7 +323,7 @@ func (r *run) statement(s *jobfile.Statement) error {
 }
 
 // prepared is a statement that can run.
-func (r *run) prepared(s *jobfile.Statement) (k *program.Statement, err error) {
+func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err error) {
 	if k = r.ready[s]; k != nil {
 		return k, nil
 	}
@@ -353,7 +353,7 @@ func schedule(s *jobfile.Statement) string {
 }
 
 // repeat runs a body.
-func (r *run) repeat(t *jobfile.Repeat) error {
+func (r *execution) repeat(t *jobfile.Repeat) error {
 	for n := range t.N {
 		if err := r.items(t.Body); err != nil {
 			return err
@@ -389,14 +389,14 @@ func passes(n int64) string {
 	return fmt.Sprintf("%d passes", n)
 }
 
-func (r *run) note(line string) {
+func (r *execution) note(line string) {
 	if r.o.Note != nil && r.p.Rank() == 0 {
 		r.o.Note(line)
 	}
 }
 
 // scalar is the value of a scalar, the same at every rank.
-func (r *run) scalar(name string) (jobfile.Scalar, error) {
+func (r *execution) scalar(name string) (jobfile.Scalar, error) {
 	v, err := r.p.Value(name)
 	s := jobfile.Scalar{Type: bridge.Type(v.Type)}
 	s.I, s.C = v.I, v.C
@@ -404,7 +404,7 @@ func (r *run) scalar(name string) (jobfile.Scalar, error) {
 }
 
 // print prints a tensor.
-func (r *run) print(it *jobfile.Print) error {
+func (r *execution) print(it *jobfile.Print) error {
 	line, err := r.p.Summary(it.Name)
 	if err != nil {
 		return err

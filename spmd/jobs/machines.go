@@ -15,7 +15,7 @@ import (
 
 // machines gives the machines of the file their extents, and tells of ranks that have no point of
 // one.
-func (r *run) machines() error {
+func (r *execution) machines() error {
 	for _, it := range r.f.Items {
 		m, ok := it.(*jobfile.Machine)
 		if !ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // outputs are the files that are written at the end.
-func (r *run) outputs() (list []output.Output) {
+func (r *execution) outputs() (list []output.Output) {
 	for _, t := range r.f.Tensors {
 		if to, ok := r.o.Outputs[t.Name]; ok {
 			list = append(list, output.Output{Tensor: t.Name, File: to})
@@ -23,7 +23,7 @@ func (r *run) outputs() (list []output.Output) {
 
 // writable refuses outputs that cannot be written before anything runs, as far as that can be
 // told then. Collective.
-func (r *run) writable() error {
+func (r *execution) writable() error {
 	list := r.outputs()
 	orders := map[string]int{}
 	for _, t := range r.f.Tensors {
@@ -51,7 +51,7 @@ func (r *run) writable() error {
 
 // write writes what the file says is to be written, unless the job has ended without results,
 // and the statistics. Collective.
-func (r *run) write(results bool) error {
+func (r *execution) write(results bool) error {
 	var list []output.Output
 	if results {
 		list = r.outputs()

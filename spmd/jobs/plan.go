@@ -69,7 +69,7 @@ type Planner func(g *input.Given, how program.How, use func(x *forecast.Forecast
 // Plan plans a file that was bound and checked, and follows its items over so many ranks: where
 // each leaves its tensors, and what the next ones move. room is the bytes that a rank may take, 0 for any number.
 func Plan(f *jobfile.File, given map[string]input.Input, ranks int, room int64, by Planner) (*Planned, error) {
-	parts, err := Parts(f, given, ranks)
+	parts, err := Statements(f, given, ranks)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 
 // bind gives values to the names of sizes, and types to tensors: rank 0 reads what files say of
 // theirs. What types do not hold is an error. Collective.
-func (r *run) bind() error {
+func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
 		if found, err = r.found(); err == nil {

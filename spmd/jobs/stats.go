@@ -21,7 +21,7 @@ type fileStats struct {
 
 // statistics is the text of the job's statistics, at rank 0. It comes before outputs take the
 // place of files that were read. Collective.
-func (r *run) statistics() ([]byte, error) {
+func (r *execution) statistics() ([]byte, error) {
 	parts := []comm.Counters{} // and not what prints and outputs send
 	moving(r.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
 	spent := r.p.Spent()
@@ -70,7 +70,7 @@ func (r *run) statistics() ([]byte, error) {
 }
 
 // inAll are the schedules and the compilers of all statements, each once.
-func (r *run) inAll() (schedule, compiler string) {
+func (r *execution) inAll() (schedule, compiler string) {
 	var schedules, compilers []string
 	for _, t := range r.report.Statements {
 		if !slices.Contains(schedules, t.Schedule) {

@@ -18,16 +18,16 @@ const (
 
 // router sorts a stream's entries by the block that they belong to.
 type router struct {
-	in    *coo.Intake
-	split []modeCuts // by level
-	size  int        // of a value
-	vals  bool       // whether values are wanted
-	room  int        // entries staged a block
-	stage []stage    // by block
-	ids   []int32    // the blocks of a batch's entries; -1: none (off a diagonal)
-	at    []int32    // by entry, the range of the variable of a level
-	done  bool
-	slots *slots // nil: entries go to their own blocks only
+	in       *coo.Intake
+	split    []modeCuts // by level
+	size     int        // of a value
+	vals     bool       // whether values are wanted
+	capacity int        // entries staged a block
+	stage    []stage    // by block
+	ids      []int32    // the blocks of a batch's entries; -1: none (off a diagonal)
+	at       []int32    // by entry, the range of the variable of a level
+	done     bool
+	slots    *slots // nil: entries go to their own blocks only
 	// flush takes n entries of a block: columns by level.
 	flush func(b plan.Block, cols [][]int64, vals []byte, n int) error
 }
@@ -78,7 +78,7 @@ const tableBits = 12
 func newRouter(g *Target, in *coo.Intake) *router {
 	r := &router{in: in, size: g.Spec.Type.Size(), vals: true}
 	r.stage = make([]stage, g.Partition.Pieces())
-	r.room = int(staged(g.Partition.Pieces(), recordBytes(g.Partition.Order, g.Spec.Type), g.Cfg.Limit.Free()))
+	r.capacity = int(staged(g.Partition.Pieces(), recordBytes(g.Partition.Order, g.Spec.Type), g.Cfg.Limit.Free()))
 	r.split = g.split()
 	return r
 }
@@ -201,12 +201,12 @@ func (r *router) put(b int32, cols [][]int64, vals []byte, from, to int) error {
 	if s.cols == nil {
 		s.cols = make([][]int64, len(cols))
 		for l := range cols {
-			s.cols[l] = make([]int64, r.room)
+			s.cols[l] = make([]int64, r.capacity)
 		}
-		s.vals = make([]byte, r.room*r.size)
+		s.vals = make([]byte, r.capacity*r.size)
 	}
 	for from < to {
-		n := min(to-from, r.room-s.n)
+		n := min(to-from, r.capacity-s.n)
 		for l, col := range cols {
 			dst, src := s.cols[l][s.n:s.n+n], col[from:from+n]
 			for i := range dst { // mostly a few
@@ -217,7 +217,7 @@ func (r *router) put(b int32, cols [][]int64, vals []byte, from, to int) error {
 			copy(s.vals[s.n*r.size:], vals[from*r.size:(from+n)*r.size])
 		}
 		s.n, from = s.n+n, from+n
-		if s.n == r.room {
+		if s.n == r.capacity {
 			if err := r.empty(b); err != nil {
 				return err
 			}

@@ -51,13 +51,13 @@ func (l *leaf) advance() error {
 // tree is the tournament. loser[k] for k >= 1 is the leaf that lost the match
 // at node k, whose children are 2k and 2k+1; leaf i stands at node i+n.
 type tree struct {
-	modes   []int
-	leaves  []*leaf
-	loser   []int
-	winner  int
-	started bool
-	own     coo.Batch // memory of the batches
-	room    int       // entries of own, until it is extended
+	modes    []int
+	leaves   []*leaf
+	loser    []int
+	winner   int
+	started  bool
+	own      coo.Batch // memory of the batches
+	capacity int       // entries of own, until it is extended
 }
 
 func (t *tree) Dims() ([]int64, bool) { return t.leaves[0].in.Dims() }
@@ -189,14 +189,14 @@ func (t *tree) Next(b *coo.Batch) error {
 	}
 	size := t.Type().Size()
 	dims, _ := t.Dims()
-	t.own.Resize(len(dims), t.room, size)
+	t.own.Resize(len(dims), t.capacity, size)
 	n := 0
 	for n < coo.BatchSize && !t.leaves[t.winner].done {
 		l := t.leaves[t.winner]
 		k := t.run(min(l.b.N-l.at, coo.BatchSize-n))
-		for n+k > t.room {
+		for n+k > t.capacity {
 			t.own.Extend(len(dims), size)
-			t.room = t.own.N
+			t.capacity = t.own.N
 		}
 		for m := range t.own.Coords {
 			copy(t.own.Coords[m][n:n+k], l.b.Coords[m][l.at:])

@@ -16,6 +16,7 @@ import (
 // ranks by a block schedule, to that of one rank without one. Half of the cases have zeros
 // of either sign, and tensors with dense levels under others.
 func TestOracleSameBytes(t *testing.T) {
+	t.Parallel()
 	n := uint64(25)
 	if *nFlag > 0 {
 		n = *nFlag

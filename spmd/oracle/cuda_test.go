@@ -39,6 +39,7 @@ func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, er
 // TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU that
 // the CPU emulates.
 func TestOracleGPUEmulated(t *testing.T) {
+	t.Parallel()
 	b := emulatedGPU(t)
 	var seen gpuCounts
 	e := gpuEngine{"GPU schedules, emulated", &seen, on(b)}

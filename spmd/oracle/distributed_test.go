@@ -365,6 +365,7 @@ func (e distributed) Flags(p *Prepared) string {
 // machines and with random placements, to the reference; some with dense tensors alone, whose
 // traffic the plan knows.
 func TestOracleDistributed(t *testing.T) {
+	t.Parallel()
 	seen := newDistributedCounts()
 	e := distributed{target: spmd.Interpreter, seen: seen}
 	caseFiles(t, e)
@@ -404,6 +405,7 @@ func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 // TestDistributedShrinks: a mistake of one command is reported with that command, as a case file
 // that fixes it.
 func TestDistributedShrinks(t *testing.T) {
+	t.Parallel()
 	e := rotatedWrong{distributed{target: spmd.Interpreter}}
 	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 1, 0, 100, 1)
 	if len(rep.Failures) == 0 {

@@ -112,7 +112,17 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 	return factors(rng, b.Y, key)
 }
 
-// drawCommand is a command that may be legal.
+// drawnCommands has each command as often as it is drawn.
+var drawnCommands = strings.Fields("split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
+	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam")
+
+// insideParallel are those that are drawn once a loop is parallel, and formCommands those that drawForm draws.
+var (
+	insideParallel = strings.Fields("parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch")
+	formCommands   = strings.Fields("workspace flatten longrows tile vectorize prefetch jam")
+)
+
+// drawCommand is a command that may be legal. A statement may have no loop: v is then a name that nothing has.
 func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
 	var vars, accesses []string
 	cin.Walk(s, func(t cin.Stmt) {
@@ -130,7 +140,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	v := pick(vars)
 	fresh := func(k int) string { return fmt.Sprintf("%c%d", "xyz"[k], n) }
 	small := 1 + rng.IntN(5)
-	kind := []int{0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 12, 12, 13, 14, 15, 16, 16, 17, 18}[rng.IntN(31)]
+	name := pick(drawnCommands)
 	if kind, c, ok := ofFused(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
@@ -138,7 +148,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		return kind, c
 	}
 	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
-		kind = 13
+		name = "flatten"
 	}
 	if left := cin.Target(s).Vars; n == 0 && len(vars) > 1 && len(left) > 0 && left[len(left)-1] == vars[len(vars)-1] && rng.IntN(6) == 0 {
 		order := slices.Clone(vars) // so that a loop over the result's last mode is around one that sums
@@ -150,18 +160,19 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		return slices.Index(commandNames[:], "jam"), fmt.Sprintf("jam(%s,%d)", v, 1+small)
 	}
 	if parallel {
-		kind = []int{8, 8, 8, 12, 13, 14, 15, 16, 17}[rng.IntN(9)]
+		name = pick(insideParallel)
 	}
-	if kind >= 12 || kind == 8 && rng.IntN(3) == 0 {
-		return kind, drawForm(rng, s, commandNames[kind], v, pick)
+	kind := slices.Index(commandNames[:], name)
+	if slices.Contains(formCommands, name) || name == "parallelize" && rng.IntN(3) == 0 {
+		return kind, drawForm(rng, s, name, v, pick)
 	}
-	switch commandNames[kind] {
+	switch name {
 	case "split", "divide":
 		factor := int64(small)
 		if rng.IntN(12) == 0 { // more than there is to part
 			factor = []int64{64, 300, 1 << 33, 1 << 40}[rng.IntN(4)]
 		}
-		return kind, fmt.Sprintf("%s(%s,%s,%s,%d)", commandNames[kind], v, fresh(0), fresh(1), factor)
+		return kind, fmt.Sprintf("%s(%s,%s,%s,%d)", name, v, fresh(0), fresh(1), factor)
 	case "fuse":
 		k := rng.IntN(max(len(vars)-1, 1))
 		if len(vars) < 2 {

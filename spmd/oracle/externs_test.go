@@ -293,6 +293,7 @@ var externLines = []string{
 // TestOracleExterns: C functions in the place of random loops of random schedules give what the statement
 // says, on several threads, and under sanitizers.
 func TestOracleExterns(t *testing.T) {
+	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1", "-Wno-unused-parameter", "-Wno-unused-variable", "-Wno-unused-but-set-variable")
 	if err != nil {
 		t.Skip(err)
@@ -342,6 +343,7 @@ func (e externC) batch(ctx context.Context, cases []*Prepared) []func(context.Co
 
 // TestOracleExternsSanitized does so under sanitizers.
 func TestOracleExternsSanitized(t *testing.T) {
+	t.Parallel()
 	e := newSanitized(t)
 	x := newExterns()
 	e.schedules = x

@@ -344,6 +344,7 @@ func lineSweep(e Engine, m, first, n uint64) error {
 // TestOracleGPU runs random schedules for a GPU through the interpreter, which finds races,
 // accesses out of bounds, memory that is not set, and threads that part before a barrier.
 func TestOracleGPU(t *testing.T) {
+	t.Parallel()
 	var seen gpuCounts
 	e := gpuEngine{"GPU schedules, interpreted", &seen, seen.twice}
 	caseFiles(t, e)

@@ -74,6 +74,7 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 // TestOracleGPUDefaults: the schedules that a GPU gets by default are right, and most statements
 // have one.
 func TestOracleGPUDefaults(t *testing.T) {
+	t.Parallel()
 	e := defaultUnits{new(atomic.Int64), new(atomic.Int64)}
 	sweep(t, e, Options{Follow: 0.3, Beside: 0.1}, 400)
 	taken, refused := e.taken.Load(), e.refused.Load()

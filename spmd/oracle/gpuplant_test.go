@@ -67,6 +67,7 @@ func (x planted) plant(f *ir.Func) (*ir.Func, bool, error) {
 
 // TestOracleGPUPlanted: what goes wrong in a launch is found in random schedules.
 func TestOracleGPUPlanted(t *testing.T) {
+	t.Parallel()
 	for _, x := range plants {
 		t.Run(x.name, func(t *testing.T) {
 			tried, found := 0, 0

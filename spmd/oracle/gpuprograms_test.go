@@ -40,12 +40,14 @@ func (c *programCase) without(n int) bool {
 // TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is emulated,
 // from statement to statement. Statements that a GPU does not run are left out.
 func TestOracleGPUPrograms(t *testing.T) {
+	t.Parallel()
 	onEmulatedGPUs(t)
 	gpuPrograms(t, 6)
 }
 
 // TestOracleGPUJobs holds whole jobs, by blocks too, on emulated GPUs to the reference. A job that no GPU runs is run on the CPU.
 func TestOracleGPUJobs(t *testing.T) {
+	t.Parallel()
 	onEmulatedGPUs(t)
 	for _, ranks := range []int{1, 2} {
 		sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true, Ranks: ranks}}, Options{Follow: 0.3}, 15)

@@ -70,6 +70,7 @@ func kernelCaseOf(line string, r *rand.Rand, types ...dtype.Type) (*Prepared, er
 // TestKernels holds these statements, in every alternative sooner or later, to the
 // reference: with long rows and many chunks, and as they are otherwise compiled.
 func TestKernels(t *testing.T) {
+	t.Parallel()
 	n := uint64(40)
 	if *nFlag > 0 {
 		n = max(*nFlag/uint64(len(kernelLines)), 1)
@@ -102,6 +103,7 @@ func TestKernels(t *testing.T) {
 
 // TestSameBits: the number of threads shows in no bit of a result.
 func TestSameBits(t *testing.T) {
+	t.Parallel()
 	for m, line := range kernelLines {
 		for k := range uint64(6) {
 			r := Rand(*seedFlag+uint64(m)<<32, 1000+k)

@@ -236,6 +236,7 @@ func eachKind(t *testing.T, f func(c *Case, what string, cell byte)) {
 
 // TestKinds walks the table through the interpreter, which finds races.
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	n := 0
 	eachKind(t, func(c *Case, what string, cell byte) {
 		n++
@@ -267,6 +268,7 @@ const kindsInC = 48
 // TestKindsInC compiles cells of the table, all of them with -oracle.n, and calls them
 // on 1, 2 and 4 threads.
 func TestKindsInC(t *testing.T) {
+	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
 	if errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)

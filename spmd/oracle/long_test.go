@@ -113,6 +113,7 @@ func longRows(t *testing.T, e Engine, n uint64) {
 // TestLongRows holds results few of whose rows have most of the work, cut over the threads
 // where they are, to the reference.
 func TestLongRows(t *testing.T) {
+	t.Parallel()
 	longRows(t, Interp{}, 200)
 	e, err := NewC(os.Getenv, "-O0")
 	if errors.Is(err, cc.ErrNoCompiler) {
@@ -125,4 +126,7 @@ func TestLongRows(t *testing.T) {
 }
 
 // TestLongRowsSanitized does so under sanitizers.
-func TestLongRowsSanitized(t *testing.T) { longRows(t, newSanitized(t), 2) }
+func TestLongRowsSanitized(t *testing.T) {
+	t.Parallel()
+	longRows(t, newSanitized(t), 2)
+}

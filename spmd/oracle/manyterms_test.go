@@ -27,6 +27,7 @@ func manyTerms(left, pattern string, n int, result, formats string) string {
 // TestManyTerms: sums of more operands than one loop merges, or reads, are right in every format, and
 // have a loop for each that would be merged.
 func TestManyTerms(t *testing.T) {
+	t.Parallel()
 	for m, line := range []string{
 		manyTerms("y(i) = ", "a#(i)", 40, "y:d/s", "a#:s"),
 		manyTerms("y(i) += ", "a#(i)", 40, "y:d/s", "a#:s/d"),

@@ -9,6 +9,7 @@ import (
 
 // TestOracleNetworks holds products of several tensors, contracted in every way, to the reference.
 func TestOracleNetworks(t *testing.T) {
+	t.Parallel()
 	sweep(t, Networks{}, Options{Networks: true, Denser: true}, 500)
 }
 
@@ -25,5 +26,6 @@ func TestNetworkDraws(t *testing.T) {
 // TestOracleNetworkRanks holds jobs on 1 to 8 ranks, by random block schedules, to the reference, whose products are contracted
 // in every way.
 func TestOracleNetworkRanks(t *testing.T) {
+	t.Parallel()
 	sweep(t, Jobs{Blocks: true, Networks: true, Target: spmd.Interpreter}, Options{Networks: true, Denser: true}, 120)
 }

@@ -95,6 +95,7 @@ func checkAll(t *testing.T, e Engine, cases []*Case) []error {
 
 // TestOracleInterp holds the compiler to the reference, its leaves interpreted.
 func TestOracleInterp(t *testing.T) {
+	t.Parallel()
 	caseFiles(t, Interp{})
 	sweep(t, Interp{}, Options{}, 2000)
 }
@@ -102,6 +103,7 @@ func TestOracleInterp(t *testing.T) {
 // TestOracleC holds compiled leaves to the reference. Without optimization a
 // leaf compiles in a quarter of the time, so that few of the cases are optimized as leaves are.
 func TestOracleC(t *testing.T) {
+	t.Parallel()
 	for _, l := range []struct {
 		level string
 		n     uint64
@@ -136,6 +138,7 @@ func TestOracleJobs(t *testing.T) {
 // TestOracleRanks holds jobs on 1 to 8 ranks, by random block schedules, to the
 // reference.
 func TestOracleRanks(t *testing.T) {
+	t.Parallel()
 	e := Jobs{Blocks: true, Target: spmd.Interpreter, Limits: true, Dir: t.TempDir()}
 	caseFiles(t, e)
 	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 250)
@@ -144,6 +147,7 @@ func TestOracleRanks(t *testing.T) {
 // TestBrute holds the reference evaluator to a second one, which visits every
 // point of the dense space.
 func TestBrute(t *testing.T) {
+	t.Parallel()
 	for _, ty := range []dtype.Type{dtype.Float64, dtype.Int64} {
 		o := Options{MaxPoints: 200, Types: []dtype.Type{ty}}
 		done := 0
@@ -194,6 +198,7 @@ func bruteCan(p *Prepared, ty dtype.Type) bool {
 
 // TestGenerateCovers looks for everything that the cases should have.
 func TestGenerateCovers(t *testing.T) {
+	t.Parallel()
 	seen := map[string]int{}
 	note := func(is bool, what string) {
 		if is {

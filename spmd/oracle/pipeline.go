@@ -87,43 +87,56 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	if c.unit, err = codegen.Compile(req); err != nil {
 		return c, err
 	}
-	switch u := c.unit.Result; {
-	case u.Format.AllDense() && req.Target == codegen.CPU && p.Variant/512%addsShare == 0:
-		again := req
-		again.Accumulate, again.Name = true, name+"_adds"
-		if c.values, err = codegen.Compile(again); err != nil {
-			return c, err
-		}
-	case !u.Format.AllDense() && req.Schedule == nil:
-		again := req
-		left := again.Tensors[left.Name]
-		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
-		again.Tensors = maps.Clone(req.Tensors)
-		again.Tensors[p.Tensors[0].Name] = left
-		again.FixedPattern, again.Name = true, name+"_values"
-		if c.values, err = codegen.Compile(again); err != nil {
-			return c, err
-		}
+	if c.values, err = c.second(req); err != nil {
+		return c, err
 	}
 	for _, v := range c.unit.Vars {
 		c.bounds = append(c.bounds, [2]int64{0, p.Sizes.Vars[v]})
 	}
+	if err = c.arguments(stored); err != nil {
+		return c, err
+	}
+	c.args[0], err = c.result()
+	return c, err
+}
+
+// second is the leaf that computes the values of the case's result anew, or adds to them, nil where none does.
+func (c *compiled) second(req codegen.Request) (*codegen.Unit, error) {
+	switch u := c.unit.Result; {
+	case u.Format.AllDense() && req.Target == codegen.CPU && c.p.Variant/512%addsShare == 0:
+		req.Accumulate = true
+		req.Name += "_adds"
+		return codegen.Compile(req)
+	case !u.Format.AllDense() && req.Schedule == nil:
+		left := req.Tensors[c.p.Tensors[0].Name]
+		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
+		req.Tensors = maps.Clone(req.Tensors)
+		req.Tensors[c.p.Tensors[0].Name] = left
+		req.FixedPattern = true
+		req.Name += "_values"
+		return codegen.Compile(req)
+	}
+	return nil, nil
+}
+
+// arguments are the leaf's, of stored tensors by name, those converted that it wants to be; the result's
+// place is empty.
+func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 	c.args = []*tcs.Tensor{nil}
 	for _, a := range c.unit.Args[1:] {
 		t := stored[a.Tensor]
 		if a.Convert {
 			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, coo.Config{Threads: 1}); err != nil {
-				return c, fmt.Errorf("converting %s to %s: %w", a.Tensor, a.Format, err)
+				return fmt.Errorf("converting %s to %s: %w", a.Tensor, a.Format, err)
 			}
 			c.owned = append(c.owned, t)
 			if err := t.Widen(a.PosWidth, a.CrdWidth, nil); err != nil {
-				return c, err
+				return err
 			}
 		}
 		c.args = append(c.args, t)
 	}
-	c.args[0], err = c.result()
-	return c, err
+	return nil
 }
 
 // describe is what the compiler is told of a stored tensor.

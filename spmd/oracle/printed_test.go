@@ -93,6 +93,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 // TestPrintedSchedules: the default schedule of a statement, printed and given back, makes
 // the same leaf; and without some of its commands, another one that is right.
 func TestPrintedSchedules(t *testing.T) {
+	t.Parallel()
 	commands := map[string]int{}
 	one := func(p *Prepared, r *rand.Rand) {
 		list := roundTrip(t, p, r)

@@ -49,9 +49,13 @@ var defaultProducts = []string{
 	"A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m); A:ddd/sdd B:ddd/sdd C:dd D:dd/dd:1,0",
 }
 
+// productTypes are those of the cases, in turn.
+var productTypes = [4]dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
+
 // TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on several
 // threads, give what the statement says, and most of these statements have one.
 func TestDefaultProducts(t *testing.T) {
+	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
 	if err != nil {
 		t.Skip(err)
@@ -60,20 +64,24 @@ func TestDefaultProducts(t *testing.T) {
 	if *nFlag > 0 {
 		n = max(*nFlag/uint64(len(defaultProducts)), 1)
 	}
-	types := []dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
-	made, all := 0, 0
+	made := 0
+	var cases []*Case
 	for m, line := range defaultProducts {
 		for k := *firstFlag; k < *firstFlag+n; k++ {
-			p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, k), types[k%4])
+			p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, k), productTypes[k%4])
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
 			p.Variant &^= 512 // products of any size
-			made, all = made+productsIn(t, p), all+1
-			for _, e := range []Engine{Interp{}, c} {
-				if err := Check(context.Background(), e, p.Case); err != nil {
-					t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, k, e.Name(), err, p.Text())
-				}
+			made += productsIn(t, p)
+			cases = append(cases, p.Case)
+		}
+	}
+	all := len(cases)
+	for _, e := range []Engine{Interp{}, c} {
+		for k, err := range checkAll(t, e, cases) {
+			if err != nil {
+				t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, *firstFlag+uint64(k)%n, e.Name(), err, cases[k].Text())
 			}
 		}
 	}
@@ -101,6 +109,7 @@ func productsIn(t *testing.T, p *Prepared) (found int) {
 // TestProducts: loops that a BLAS runs give what the statement says, of every type that it takes,
 // interpreted and compiled, on several threads and over ranks.
 func TestProducts(t *testing.T) {
+	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
 	if err != nil {
 		t.Skip(err)
@@ -109,10 +118,11 @@ func TestProducts(t *testing.T) {
 	if *nFlag > 0 {
 		n = max(*nFlag/uint64(len(products)), 1)
 	}
-	types := []dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
+	ctx := context.Background()
+	var cases []*Prepared
 	for m, x := range products {
 		for k := *firstFlag; k < *firstFlag+n; k++ {
-			p, err := kernelCaseOf(x.line, Rand(*seedFlag+uint64(m)<<32, k), types[k%4])
+			p, err := kernelCaseOf(x.line, Rand(*seedFlag+uint64(m)<<32, k), productTypes[k%4])
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
@@ -120,18 +130,23 @@ func TestProducts(t *testing.T) {
 				continue
 			}
 			p.Schedule = []string{x.schedule}
-			w, err := p.Expect(context.Background())
-			if err != nil {
-				t.Fatal(err)
+			cases = append(cases, p)
+		}
+	}
+	compiled := scheduledC{c, drawer{}}.batch(ctx, cases)
+	for k, p := range cases {
+		w, err := p.Expect(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		interpreted := func(ctx context.Context) (*Output, error) { return scheduleEngine{}.Run(ctx, p) }
+		for what, run := range map[string]func(context.Context) (*Output, error){"interpreted": interpreted, "compiled": compiled[k]} {
+			out, err := run(ctx)
+			if err == nil {
+				err = w.Compare(out, nil)
 			}
-			for _, e := range []Engine{scheduleEngine{}, scheduledC{c, drawer{}}} {
-				out, err := e.Run(context.Background(), p)
-				if err != nil {
-					t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, k, e.Name(), err, p.Text())
-				}
-				if err := w.Compare(out, nil); err != nil {
-					t.Fatalf("seed %d, case %d: %s, %s: %v\n%s", *seedFlag, k, e.Name(), out.How, err, p.Text())
-				}
+			if err != nil {
+				t.Fatalf("seed %d, -s=%s, %s: %v\n%s", *seedFlag, p.Schedule[0], what, err, p.Text())
 			}
 		}
 	}

@@ -71,6 +71,7 @@ var published = []struct{ line, schedule string }{
 
 // TestPublished: published schedules are taken as they are, and give what the statement says.
 func TestPublished(t *testing.T) {
+	t.Parallel()
 	n := uint64(6)
 	if *nFlag > 0 {
 		n = max(*nFlag/uint64(len(published)), 1)

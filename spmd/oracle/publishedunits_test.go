@@ -76,6 +76,7 @@ func ignoring(race string) string {
 // TestPublishedUnits: published schedules for GPUs are taken as they are, and give what the
 // statement says, interpreted and emulated.
 func TestPublishedUnits(t *testing.T) {
+	t.Parallel()
 	publishedOn(t, gpuEngine{name: "interpreted", run: interpreted}, 8)
 	t.Run("emulated", func(t *testing.T) { publishedOn(t, gpuEngine{name: "emulated", run: on(emulatedGPU(t))}, 1) })
 }

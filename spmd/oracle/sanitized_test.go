@@ -93,7 +93,7 @@ func (e sanitized) build(ctx context.Context, funcs []*ir.Func) (exe string, err
 		return "", err
 	}
 	exe = filepath.Join(dir, "leaves")
-	args := append(emitc.Flags(""), "-O1", "-g1", "-w", "-fsanitize=address,undefined",
+	args := append(emitc.Flags(""), "-O0", "-g1", "-w", "-fsanitize=address,undefined",
 		"-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero", "-o", exe)
 	for name, text := range program.Sources(funcs...) {
 		path := filepath.Join(dir, name)
@@ -162,11 +162,13 @@ func newSanitized(t *testing.T) sanitized {
 
 // TestOracleSanitized holds leaves under sanitizers to the reference.
 func TestOracleSanitized(t *testing.T) {
+	t.Parallel()
 	sweep(t, newSanitized(t), Options{}, 20)
 }
 
 // TestOracleSchedulesSanitized does so under random schedules.
 func TestOracleSchedulesSanitized(t *testing.T) {
+	t.Parallel()
 	e := newSanitized(t)
 	e.schedules = &drawer{}
 	sweep(t, e, Options{}, 10)

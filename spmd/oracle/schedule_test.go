@@ -39,6 +39,11 @@ func TestEveryCommandDrawn(t *testing.T) {
 	if want := sched.Names(); !slices.Equal(drawn, want) {
 		t.Errorf("got %v, want %v", drawn, want)
 	}
+	for _, name := range commandNames {
+		if !slices.Contains(drawnCommands, name) {
+			t.Errorf("%s is not among the commands that are drawn", name)
+		}
+	}
 }
 
 // scheduleCounts count what was drawn: commands that were taken and refused, by
@@ -383,6 +388,7 @@ func (e scheduledC) fixed(_ context.Context, p *Prepared) []*Case {
 // TestOracleSchedules runs random schedules through the interpreter, which
 // finds races too.
 func TestOracleSchedules(t *testing.T) {
+	t.Parallel()
 	var seen scheduleCounts
 	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
@@ -410,6 +416,7 @@ func TestOracleSchedules(t *testing.T) {
 
 // TestOracleSchedulesInC runs random schedules compiled, on 1, 2 and 4 threads.
 func TestOracleSchedulesInC(t *testing.T) {
+	t.Parallel()
 	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}
@@ -443,6 +450,7 @@ func (e unrolledWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 // TestScheduleShrinks: a mistake of one command is reported with that command,
 // and with those that make its variable.
 func TestScheduleShrinks(t *testing.T) {
+	t.Parallel()
 	alone := 0
 	for seed := range uint64(8) {
 		rep := Sweep(context.Background(), unrolledWrong{}, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, seed, 0, 200, 1)

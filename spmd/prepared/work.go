@@ -61,7 +61,7 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) {
 		return
 	}
 	bounds := s.bounds(ranges)
-	x := codegen.Extents{Counts: make([][]int64, len(s.unit.Args)), Size: func(v string) int64 {
+	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)), Size: func(v string) int64 {
 		for n, u := range s.unit.Vars {
 			if u == v {
 				return max(bounds[n][1]-bounds[n][0], 0)

@@ -121,28 +121,28 @@ func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 }
 
 // values are those below a position of the last compressed level, of a sum and of a block that may have a
-// part of them: how many each has, and in runs where that part lies in both.
+// part of them: how many each has, and where that part lies in both.
 type values struct {
 	to, from int64
-	runs     []run
+	overlaps []overlap
 }
 
-// run is n values that follow one another.
-type run struct{ to, from, n int64 }
+// overlap is n values that follow one another in both.
+type overlap struct{ to, from, n int64 }
 
 // below are the values below a position of a sum and of a block.
 func below(sum, block *tcs.Tensor) values {
-	v := values{to: 1, from: 1, runs: []run{{0, 0, 1}}}
+	v := values{to: 1, from: 1, overlaps: []overlap{{0, 0, 1}}}
 	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tcs.Full; l-- {
 		a, b := &sum.Levels[l], &block.Levels[l]
-		if one := v.runs[0]; v.from == v.to && one.n == v.to {
-			v.runs = []run{{v.to * (b.Offset - a.Offset), 0, one.n * b.Size}}
+		if one := v.overlaps[0]; v.from == v.to && one.n == v.to {
+			v.overlaps = []overlap{{v.to * (b.Offset - a.Offset), 0, one.n * b.Size}}
 		} else {
-			inner := v.runs
-			v.runs = make([]run, 0, int64(len(inner))*b.Size)
+			inner := v.overlaps
+			v.overlaps = make([]overlap, 0, int64(len(inner))*b.Size)
 			for c := range b.Size {
 				for _, r := range inner {
-					v.runs = append(v.runs, run{(c+b.Offset-a.Offset)*v.to + r.to, c*v.from + r.from, r.n})
+					v.overlaps = append(v.overlaps, overlap{(c+b.Offset-a.Offset)*v.to + r.to, c*v.from + r.from, r.n})
 				}
 			}
 		}
@@ -177,13 +177,13 @@ func addRow[T number](x, row []T, q int64, b values) {
 		if b.from < b.to {
 			clear(to)
 		}
-		for _, r := range b.runs {
+		for _, r := range b.overlaps {
 			copy(to[r.to:][:r.n], row[r.from:])
 		}
 		return
 	}
 	to := x[q*b.to:][:b.to]
-	for _, r := range b.runs {
+	for _, r := range b.overlaps {
 		to := to[r.to:][:r.n]
 		for i, v := range row[r.from:][:r.n] {
 			to[i] += v

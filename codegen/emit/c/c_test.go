@@ -62,7 +62,7 @@ func TestWarnings(t *testing.T) {
 func TestAgainstInterp(t *testing.T) {
 	src := program.Sources(funcs()...)
 	builds := map[string][]string{
-		"sanitized": append(c.Flags(""), "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
+		"sanitized": append(c.Flags(""), "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
 		"fast":      append(c.Flags("native"), "-O3"),
 		"serial":    {"-std=c99", "-O1", "-fwrapv", "-Wno-unknown-pragmas"},
 	}

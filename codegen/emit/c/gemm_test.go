@@ -27,7 +27,7 @@ func TestPackedProducts(t *testing.T) {
 	}
 	src := program.Sources(list...)
 	for name, flags := range map[string][]string{
-		"sanitized": append(c.Flags(""), "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+		"sanitized": append(c.Flags(""), "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 		"native":    c.Flags("native"),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,16 +16,16 @@ import (
 	"distaff/spmd/input"
 )
 
-// Part is a statement of a file with what is known of its tensors where it stands, as a job
+// Statement is a statement of a file with what is known of its tensors where it stands, as a job
 // of its own would be told.
-type Part struct {
+type Statement struct {
 	Statement *jobfile.Statement
 	Given     input.Given
 }
 
-// Parts are the statements of a file that was bound and checked, in its order.
+// Statements are the statements of a file that was bound and checked, in its order.
 // Inputs are read for their sizes and types, and nothing is run.
-func Parts(f *jobfile.File, given map[string]input.Input, ranks int) ([]Part, error) {
+func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Statement, error) {
 	r := newNames(f, given)
 	if err := Kinds(f, given); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Parts(f *jobfile.File, given map[string]input.Input, ranks int) ([]Part, er
 	if err != nil {
 		return nil, err
 	}
-	var out []Part
+	var out []Statement
 	written := map[string]bool{}
 	for s := range f.Statements() {
 		g, err := r.given1(s, types, dims, written)
@@ -64,7 +64,7 @@ func Parts(f *jobfile.File, given map[string]input.Input, ranks int) ([]Part, er
 			return out, err
 		}
 		g.Machine, g.Placements, g.Schedule = how.Machine, how.Placements, how.Schedule
-		out = append(out, Part{s, g})
+		out = append(out, Statement{s, g})
 	}
 	return out, nil
 }
