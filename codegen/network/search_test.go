@@ -91,7 +91,7 @@ func (e *exhaustive) least(x state, history names) float64 {
 	least = min(least, e.gemmCost(x, vars))
 	for v := range e.vars {
 		if vars.has(v) && !x.bound.has(v) && e.allowed(x.items, x.bound, v) {
-			least = min(least, e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history))
+			least = min(least, e.waiting(x, v)*(e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history)))
 		}
 	}
 	e.producers(x, func(made set, own, rest []item) {
@@ -110,11 +110,7 @@ func (e *exhaustive) least(x state, history names) float64 {
 		if math.IsInf(inside, 1) {
 			return
 		}
-		gemm := e.gemmCost(state{own, x.bound}, e.loopsOf(state{own, x.bound})) <= inside
-		if inside *= share; x.bound == 0 && !gemm {
-			inside *= 1 + serialCost
-		}
-		least = min(least, cost+inside+e.best(state{slices.Clone(rest), x.bound}, left))
+		least = min(least, cost+share*inside+e.best(state{slices.Clone(rest), x.bound}, left))
 	})
 	return least
 }
