@@ -273,6 +273,45 @@ func TestRunningExample(t *testing.T) {
 	}
 }
 
+// TestSerial: what is made outside of all loops counts as serial where one thread makes it: where its outermost loop is over none of its
+// variables, most of its places are empty, or little is added. Numbers, and what threads share, do not.
+func TestSerial(t *testing.T) {
+	for _, c := range []struct {
+		name, levels string
+		vars         []string // of B, beside C(j,k) and x(k)
+		nnz          int64    // of C
+		rows, terms  int64
+		tree         string
+		serial       bool
+	}{
+		{"shared, with marks", "ds", []string{"i", "j"}, 2_000_000, 2000, 2000, "B*(C*x)", false},
+		{"an array", "dd", []string{"i", "j"}, 4_000_000, 2000, 2000, "B*(C*x)", false},
+		{"little is added", "ds", []string{"i", "j"}, 4000, 2000, 2000, "B*(C*x)", true},
+		{"most places are empty", "ss", []string{"i", "j"}, 100_000, 1_000_000, 100, "B*(C*x)", true},
+		{"over the sum first", "ss:1,0", []string{"i", "j"}, 2_000_000, 2000, 2000, "B*(C*x)", true},
+		{"a number", "ds", []string{"i"}, 2_000_000, 2000, 2000, "B*(C*x)", false},
+	} {
+		levels, order, _ := strings.Cut(c.levels, ":")
+		m := tensor("C", levels, c.nnz)
+		if order != "" {
+			m.Format.Order = []int{1, 0}
+		}
+		p := &Problem{MaxOrder: -1, Left: []string{"i"}, Keep: true, Sizes: map[string]int64{"i": 2000, "j": c.rows, "k": c.terms}}
+		p.Factors = []Factor{factor(tensor("B", "ds"[:len(c.vars)], 2000*min(c.rows, 100)), c.vars...), factor(m, "j", "k"), factor(tensor("x", "d", c.terms), "k")}
+		var err error
+		if p.Tree, err = ParseTree(c.tree); err != nil {
+			t.Fatal(err)
+		}
+		p.Tree.Bind(p.Factors)
+		q := Search(p)
+		if q == nil {
+			t.Errorf("%s: no plan", c.name)
+		} else if (q.Serial > 0) != c.serial || q.Serial > q.Cost {
+			t.Errorf("%s: %g of %g are serial in\n%s", c.name, q.Serial, q.Cost, p.Text(q, "y"))
+		}
+	}
+}
+
 // TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in whichever loops its intermediates
 // are made; so does a search in trees alone, which is what a beam does.
 func TestTreeOfPlan(t *testing.T) {
