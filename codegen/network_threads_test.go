@@ -70,10 +70,9 @@ func TestNetworkInSeries(t *testing.T) {
 	}
 }
 
-// integral is the product E(u,v,k)*C(u,i)*P(v,m), with sums in a result over these variables.
-func integral(t *testing.T, left string) codegen.Request {
+// integral is the product E(u,v,k)*C(u,i)*P(v,m), with sums in a result over these variables and so many coordinates of k.
+func integral(t *testing.T, left string, k int64) codegen.Request {
 	t.Helper()
-	const k = 100
 	r := goldenRequest(t, "T("+left+")=E(u,v,k)*C(u,i)*P(v,m)\nE:sss:2,1,0\nC:ds\nP:ds")
 	r.Sizes = map[string]int64{"u": 300, "v": 300, "k": k, "i": 60, "m": 300}
 	for name, counts := range map[string][]int64{"E": {k, 300 * k, 9000 * k}, "C": {300, 1800}, "P": {300, 9000}, "T": nil} {
@@ -92,24 +91,27 @@ func integral(t *testing.T, left string) codegen.Request {
 
 // TestNetworkNeighbours: where an intermediate outside of all loops lets sums go to neighbours, which would else be far apart in a large
 // result, it is made, and threads fill it and put it in order. Where they go to neighbours anyway it is made inside of the loop in which it
-// is small.
+// is small. The loops that read it do not begin with one that sums into the result on one thread.
 func TestNetworkNeighbours(t *testing.T) {
 	for _, c := range []struct {
-		left, want string
+		left string
+		k    int64
+		want string
 	}{
-		{"i,m,k", "where(forall(i, CPUThread, forall(v, forall(m, forall(k, T(i,m,k) += P(v,m) * w(i,v,k))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,v,k) += E(u,v,k) * C(u,i))))))"},
-		{"k,i,m", "forall(k, CPUThread, forall(v, where(forall(i, forall(m, T(k,i,m) += w(i) * P(v,m))), forall(u, forall(i, w(i) += E(u,v,k) * C(u,i))))))"},
+		{"i,m,k", 100, "where(forall(i, CPUThread, forall(v, forall(m, forall(k, T(i,m,k) += P(v,m) * w(i,v,k))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,v,k) += E(u,v,k) * C(u,i))))))"},
+		{"i,m,k", 1, "where(forall(i, CPUThread, forall(k, forall(v, forall(m, T(i,m,k) += w(i,k,v) * P(v,m))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,k,v) += E(u,v,k) * C(u,i))))))"},
+		{"k,i,m", 100, "forall(k, CPUThread, forall(v, where(forall(i, forall(m, T(k,i,m) += w(i) * P(v,m))), forall(u, forall(i, w(i) += E(u,v,k) * C(u,i))))))"},
 	} {
-		u, err := codegen.Compile(integral(t, c.left))
+		u, err := codegen.Compile(integral(t, c.left, c.k))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := cin.String(u.CIN); got != c.want {
-			t.Errorf("T(%s): got\n%s\nwant\n%s", c.left, got, c.want)
+			t.Errorf("T(%s), %d coordinates of k: got\n%s\nwant\n%s", c.left, c.k, got, c.want)
 		}
 		text := ir.Print(u.Func)
 		if got := strings.Contains(text, "w_counts["); got != strings.HasPrefix(c.want, "where") {
-			t.Errorf("T(%s): parts that are counted: %v, in\n%s", c.left, got, text)
+			t.Errorf("T(%s), %d coordinates of k: parts that are counted: %v, in\n%s", c.left, c.k, got, text)
 		}
 	}
 }

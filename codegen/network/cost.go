@@ -1,6 +1,10 @@
 package network
 
-import "distaff/codegen/strategy"
+import (
+	"slices"
+
+	"distaff/codegen/strategy"
+)
 
 // Costs are in multiply-adds of a scalar loop.
 const (
@@ -246,6 +250,24 @@ func (m *model) onThreads(items []item, v int) bool {
 	x := strategy.Intermediate{Added: m.iterations(items, m.varsIn(items)), Entries: m.entriesOf(factors, 0)}
 	k := m.kindOf(factors, 0)
 	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
+}
+
+// sumsAlone tells whether one thread runs an outermost loop that sums into a dense result, as far as the loop over v directly inside of it says:
+// where that is not over the result's outermost variable, threads have no parts of the result's other variables, and partial results do
+// not pay.
+func (m *model) sumsAlone(x state, v int) bool {
+	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 || v == m.number(m.Left[0]) {
+		return false
+	}
+	parts := 0
+	for s := m.result; s != 0; s &= s - 1 {
+		u := s.first()
+		listed := slices.ContainsFunc(x.items, func(it item) bool { return !it.made && m.walks(it, u) })
+		if !listed && m.size[u] >= strategy.MinOwn {
+			parts++
+		}
+	}
+	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result)) // one may be over the innermost, which is no part
 }
 
 // entriesOf is the number of entries that the intermediate of some factors has each time that it is made

@@ -116,12 +116,12 @@ func (s *search) best(x state) float64 {
 }
 
 // waiting is how many times what it takes a loop over v costs that begins a state: more where it makes an intermediate outside of all loops
-// on one thread.
+// on one thread, or is inside of an outermost loop that sums into the result on one.
 func (s *search) waiting(x state, v int) float64 {
-	if x.bound != 0 || s.isRoot(x) || s.onThreads(x.items, v) {
-		return 1
+	if s.isRoot(x) && s.sumsAlone(x, v) || !s.isRoot(x) && x.bound == 0 && !s.onThreads(x.items, v) {
+		return 1 + serialCost
 	}
-	return 1 + serialCost
+	return 1
 }
 
 // loopsOf are the variables of all loops of a state.
