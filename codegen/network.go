@@ -25,12 +25,11 @@ type contracted struct {
 // estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
 const gain, scalarGain = 0.8, 0.95
 
-// serialLoss is how much more it costs to make an intermediate outside of all loops: it is large, and most run
-// on one thread, which the others wait for.
+// serialLoss is how much more it costs to make an intermediate outside of all loops on one thread, which the others wait for.
 const serialLoss = 16
 
 // serialGain is what is left at most of the cost of one nest where such an intermediate is made by default, unless a product of matrices
-// makes the result of it: it is large, and threads share the caches and the memory that it is read from.
+// makes the result of it.
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the

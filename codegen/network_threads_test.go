@@ -70,6 +70,52 @@ func TestNetworkInSeries(t *testing.T) {
 	}
 }
 
+// integral is the product E(u,v,k)*C(u,i)*P(v,m), with sums in a result over these variables and so many coordinates of k.
+func integral(t *testing.T, left string, k int64) codegen.Request {
+	t.Helper()
+	r := goldenRequest(t, "T("+left+")=E(u,v,k)*C(u,i)*P(v,m)\nE:sss:2,1,0\nC:ds\nP:ds")
+	r.Sizes = map[string]int64{"u": 300, "v": 300, "k": k, "i": 60, "m": 300}
+	for name, counts := range map[string][]int64{"E": {k, 300 * k, 9000 * k}, "C": {300, 1800}, "P": {300, 9000}, "T": nil} {
+		x := r.Tensors[name]
+		x.Dims, x.Counts = nil, counts
+		if counts != nil {
+			x.NNZ = counts[len(counts)-1]
+		}
+		for _, v := range map[string]string{"E": "uvk", "C": "ui", "P": "vm", "T": strings.ReplaceAll(left, ",", "")}[name] {
+			x.Dims = append(x.Dims, r.Sizes[string(v)])
+		}
+		r.Tensors[name] = x
+	}
+	return r
+}
+
+// TestNetworkNeighbours: where an intermediate outside of all loops lets sums go to neighbours, which would else be far apart in a large
+// result, it is made, and threads fill it and put it in order. Where they go to neighbours anyway it is made inside of the loop in which it
+// is small. The loops that read it do not begin with one that sums into the result on one thread.
+func TestNetworkNeighbours(t *testing.T) {
+	for _, c := range []struct {
+		left string
+		k    int64
+		want string
+	}{
+		{"i,m,k", 100, "where(forall(i, CPUThread, forall(v, forall(m, forall(k, T(i,m,k) += P(v,m) * w(i,v,k))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,v,k) += E(u,v,k) * C(u,i))))))"},
+		{"i,m,k", 1, "where(forall(i, CPUThread, forall(k, forall(v, forall(m, T(i,m,k) += w(i,k,v) * P(v,m))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,k,v) += E(u,v,k) * C(u,i))))))"},
+		{"k,i,m", 100, "forall(k, CPUThread, forall(v, where(forall(i, forall(m, T(k,i,m) += w(i) * P(v,m))), forall(u, forall(i, w(i) += E(u,v,k) * C(u,i))))))"},
+	} {
+		u, err := codegen.Compile(integral(t, c.left, c.k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cin.String(u.CIN); got != c.want {
+			t.Errorf("T(%s), %d coordinates of k: got\n%s\nwant\n%s", c.left, c.k, got, c.want)
+		}
+		text := ir.Print(u.Func)
+		if got := strings.Contains(text, "w_counts["); got != strings.HasPrefix(c.want, "where") {
+			t.Errorf("T(%s), %d coordinates of k: parts that are counted: %v, in\n%s", c.left, c.k, got, text)
+		}
+	}
+}
+
 // TestNetworkInside: of plans that cost about the same, one that makes an intermediate outside of all loops, on one thread, is not taken.
 func TestNetworkInside(t *testing.T) {
 	r := goldenRequest(t, "R(j,k,i)=A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)\nA:sss\nB:sss\nC:sss\nD:sss")

@@ -6,7 +6,8 @@ import (
 )
 
 // markSpace is a workspace with a value and a mark for every place of a box, of which most are used: in the end
-// it goes over all marks. Nothing else is shared by what adds to different places, so that threads may fill it.
+// it goes over all marks. Nothing else is shared by what adds to different places, so that threads may fill it; they go over its
+// marks in parts then, each of which counts its entries first.
 type markSpace struct {
 	box
 	spaceArrays
@@ -15,6 +16,7 @@ type markSpace struct {
 	rows       *rowList  // over several, entries are copied out by rows
 	crd, sums  *ir.Array
 	n          *ir.Var
+	shared     bool // threads have filled it, outside of all loops, once
 }
 
 func (l *lowerer) newMarkSpace(t *cin.Access) *markSpace {
@@ -44,55 +46,114 @@ func (w *markSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.store(w.mark, at, ir.Truth(true))
 }
 
+func (w *markSpace) finish(l *lowerer) *operand {
+	units, width := w.size(0), ir.Expr(ir.Int(1)) // of one coordinate, or a row
+	if w.rows != nil {
+		units, width = w.box.rows(), w.size(w.last())
+	}
+	switch {
+	case w.shared:
+		w.inParts(l, units, width)
+	case w.rows == nil:
+		w.copyOut(l, ir.Int(0), units, w.n)
+	default:
+		w.count(l, ir.Int(0), w.places(), w.n)
+		w.makeRoom(l)
+		w.copyOut(l, ir.Int(0), units, l.declare(w.name+"_p", ir.Int(0)))
+	}
+	if w.rows == nil {
+		return l.listed(w.name, w.list, w.vals, w.lo[0], w.n)
+	}
+	l.store(w.rows.pos, units, w.n)
+	return w.rows.operand(l, w.crd, w.sums)
+}
+
+// inParts copies what is marked out on threads: the entries of a part begin behind those of the parts before it.
+func (w *markSpace) inParts(l *lowerer, units, width ir.Expr) {
+	chunks := l.chunks()
+	units, counts := l.named(w.name+"_units", units), l.alloc(w.name+"_counts", ir.Int64, chunks, false)
+	each := func(body func(c *ir.Var, from, to ir.Expr)) {
+		c := l.newVar("chunk")
+		at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(units, c), chunks) }
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
+			body(c, l.named(w.name+"_begin", at(c)), l.named(w.name+"_end", at(ir.Plus(c, ir.Int(1)))))
+		})})
+	}
+	each(func(c *ir.Var, from, to ir.Expr) {
+		n := l.declare(w.name+"_n", ir.Int(0))
+		w.count(l, ir.Times(from, width), ir.Times(to, width), n)
+		l.store(counts, c, n)
+	})
+	c := l.newVar("chunk")
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Body: l.within(func() {
+		n := l.named(w.name+"_n", ir.At(counts, c))
+		l.store(counts, c, w.n)
+		l.incr(w.n, n)
+	})})
+	w.makeRoom(l)
+	each(func(c *ir.Var, from, to ir.Expr) {
+		w.copyOut(l, from, to, l.declare(w.name+"_p", ir.At(counts, c)))
+	})
+	l.emit(&ir.Free{A: counts})
+}
+
+// count adds the number of places from lo to hi that are marked to n.
+func (w *markSpace) count(l *lowerer, lo, hi ir.Expr, n *ir.Var) {
+	place := l.newVar(w.name + "_place")
+	l.emit(&ir.For{V: place, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
+		l.when(ir.At(w.mark, place), func() { l.incr(n, ir.Int(1)) })
+	})})
+}
+
+// makeRoom is for all entries of rows.
+func (w *markSpace) makeRoom(l *lowerer) {
+	if w.rows != nil {
+		w.reserve(l, w.crd, w.n)
+		w.reserve(l, w.sums, w.n)
+	}
+}
+
+// copyOut writes what is marked of the coordinates, or rows, from lo to hi behind entry p, in order.
+func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
+	last := w.last()
+	if w.rows == nil {
+		w.each(l, ir.Int(0), lo, hi, func(_, crd ir.Expr) {
+			l.store(w.list, p, crd)
+			l.incr(p, ir.Int(1))
+		})
+		return
+	}
+	row := l.newVar(w.name + "_row")
+	l.emit(&ir.For{V: row, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
+		l.store(w.rows.pos, row, p)
+		w.each(l, l.named(w.name+"_from", ir.Times(row, w.size(last))), ir.Int(0), w.size(last), func(at, crd ir.Expr) {
+			l.store(w.crd, p, crd)
+			l.store(w.sums, p, ir.At(w.vals, at))
+			l.incr(p, ir.Int(1))
+			if !w.shared {
+				w.clear(l, at)
+			}
+		})
+	})})
+}
+
+// each emits a loop over coordinates from lo to hi of a row that begins at place from, and body for those that are marked.
+func (w *markSpace) each(l *lowerer, from, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
+	c := l.newVar(w.name + "_c")
+	l.emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
+		at := l.named(w.name+"_at", ir.Plus(from, c))
+		l.when(ir.At(w.mark, at), func() { body(at, ir.Plus(w.lo[w.last()], c)) })
+	})})
+}
+
 // clear empties a place.
 func (w *markSpace) clear(l *lowerer, at ir.Expr) {
 	l.store(w.mark, at, ir.Truth(false))
 	l.store(w.vals, at, ir.Zero(w.vals.Elem))
 }
 
-// each emits a loop over the coordinates of a row that begins at place from, and body for those that are marked.
-func (w *markSpace) each(l *lowerer, from ir.Expr, body func(at, crd ir.Expr)) {
-	last := w.last()
-	c := l.newVar(w.name + "_c")
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.size(last), Step: 1, Body: l.within(func() {
-		at := l.named(w.name+"_at", ir.Plus(from, c))
-		l.when(ir.At(w.mark, at), func() { body(at, ir.Plus(w.lo[last], c)) })
-	})})
-}
-
-func (w *markSpace) finish(l *lowerer) *operand {
-	if w.rows == nil {
-		w.each(l, ir.Int(0), func(_, crd ir.Expr) {
-			l.store(w.list, w.n, crd)
-			l.incr(w.n, ir.Int(1))
-		})
-		return l.listed(w.name, w.list, w.vals, w.lo[0], w.n)
-	}
-	places := l.newVar(w.name + "_place")
-	l.emit(&ir.For{V: places, Lo: ir.Int(0), Hi: w.places(), Step: 1, Body: l.within(func() {
-		l.when(ir.At(w.mark, places), func() { l.incr(w.n, ir.Int(1)) })
-	})})
-	for _, a := range []*ir.Array{w.crd, w.sums} {
-		w.reserve(l, a, w.n)
-	}
-	p := l.declare(w.name+"_p", ir.Int(0))
-	l.store(w.rows.pos, ir.Int(0), p)
-	row := l.newVar(w.name + "_row")
-	l.emit(&ir.For{V: row, Lo: ir.Int(0), Hi: w.box.rows(), Step: 1, Body: l.within(func() {
-		from := l.named(w.name+"_from", ir.Times(row, w.size(w.last())))
-		w.each(l, from, func(at, crd ir.Expr) {
-			l.store(w.crd, p, crd)
-			l.store(w.sums, p, ir.At(w.vals, at))
-			l.incr(p, ir.Int(1))
-			w.clear(l, at)
-		})
-		l.store(w.rows.pos, ir.Plus(row, ir.Int(1)), p)
-	})})
-	return w.rows.operand(l, w.crd, w.sums)
-}
-
 func (w *markSpace) end(l *lowerer) {
-	if w.rows != nil {
+	if w.rows != nil || w.shared {
 		return
 	}
 	p := l.newVar(w.name + "_p")
@@ -104,6 +165,9 @@ func (w *markSpace) end(l *lowerer) {
 // parallelSpace lowers a loop outside of all others whose iterations fill places of a workspace of their own: chunks of equal
 // work run on threads.
 func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
+	if w, ok := l.made[cin.Target(f).Name].(*markSpace); ok {
+		w.shared = len(e.coord) == 0
+	}
 	chunks := l.chunks()
 	var flags *ir.Array
 	if want {

@@ -1,6 +1,10 @@
 package network
 
-import "distaff/codegen/strategy"
+import (
+	"slices"
+
+	"distaff/codegen/strategy"
+)
 
 // Costs are in multiply-adds of a scalar loop.
 const (
@@ -10,6 +14,9 @@ const (
 	mergeCost = 1.5     // of a step in a list, where several are walked together
 	// A coordinate and a value that is read take about so many bytes.
 	crdBytes, valueBytes = 4, 8
+	// apartCost is that of an addition to a place which has to be computed from more than the coordinate of the innermost loop: measured,
+	// 0.65 ns for 0.5, from places 16 bytes apart on and in the nearest cache.
+	apartCost = 0.3
 	// clearCost is that of setting a place of an array to 0.
 	clearCost = 0.05
 	// rowCost is that of saying where a row of an intermediate begins.
@@ -17,8 +24,8 @@ const (
 	// appendList and appendHash are those of an addition to a workspace that a result which is appended to
 	// in order needs where its loops come in another: over one variable or several.
 	appendList, appendHash = 4, 30
-	// serialCost is the share of its own cost that a producer costs on top where it stands
-	// outside of all loops, which other threads wait for.
+	// serialCost is the share of their own cost that a producer's loops cost on top where it stands
+	// outside of all loops and other threads wait for one that runs them.
 	serialCost = 0.5
 )
 
@@ -28,18 +35,21 @@ type Kind uint8
 const (
 	Scalar Kind = iota // one number
 	Array              // a place for every coordinate; filled everywhere or nowhere
+	Marks              // a place and a mark for every coordinate, outside of all loops
 	Lists              // a place for every coordinate, and a list of those that are filled
 	Hash               // a hash table
 )
 
-func (k Kind) String() string { return [...]string{"scalar", "array", "list", "hash table"}[k] }
+func (k Kind) String() string {
+	return [...]string{"scalar", "array", "array with marks", "list", "hash table"}[k]
+}
 
 // Of each kind: what a use costs, an addition more than the multiplication itself, and an entry as it is
 // put in order.
 var (
-	useCost   = [...]float64{Scalar: 1, Array: 4, Lists: 6, Hash: 40}
-	addCost   = [...]float64{Scalar: 0, Array: 0, Lists: 2, Hash: 20}
-	orderCost = [...]float64{Scalar: 0, Array: 0, Lists: 4, Hash: 25}
+	useCost   = [...]float64{Scalar: 1, Array: 4, Marks: 6, Lists: 6, Hash: 40}
+	addCost   = [...]float64{Scalar: 0, Array: 0, Marks: 1, Lists: 2, Hash: 20}
+	orderCost = [...]float64{Scalar: 0, Array: 0, Marks: 2, Lists: 4, Hash: 25}
 )
 
 // ConvertCost is that of an entry that is sorted into another order, once.
@@ -164,7 +174,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	}
 	moved := m.moved(items, bound, v, n)
 	if m.isAll(items) {
-		moved += m.written(bound, v, n)
+		moved += m.written(items, bound, v, n)
 	}
 	switch {
 	case walked == 0:
@@ -178,14 +188,16 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if !m.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
 	}
-	if m.isAll(items) && m.result.has(v) && m.number(m.Left[len(m.Left)-1]) != v {
-		lanes = false // neighbours are apart in the result
-	}
+	apart := m.isAll(items) && m.result.has(v) && m.number(m.Left[len(m.Left)-1]) != v // neighbours, in the result
 	factors := float64(max(inner+outer, 2))
-	if walked == 0 && lanes {
+	if walked == 0 && lanes && !apart {
 		return loop{n * (laneCost + rowFactor*(factors-2)), moved, bytes + rows, rows}
 	}
-	return loop{n * factors / 2, moved, bytes + rows, 0}
+	steps = n * factors / 2
+	if apart && len(m.ordered) == 0 {
+		steps += n * apartCost
+	}
+	return loop{steps, moved, bytes + rows, 0}
 }
 
 // keeps tells whether what items are contracted to has the variable.
@@ -222,10 +234,40 @@ func (m *model) kindOf(factors, bound set) Kind {
 		return Scalar
 	case uniform && m.places(rest) <= m.most():
 		return Array
+	case bound == 0 && strategy.Intermediate{Entries: m.entriesOf(factors, 0)}.FillsMarks(m.places(rest)):
+		return Marks
 	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
 		return Lists
 	}
 	return Hash
+}
+
+// onThreads tells whether a loop over v, the outermost of those that make an intermediate of some items outside of all loops, runs
+// on threads: where these sum one number, or share the intermediate and each fill places of their own.
+func (m *model) onThreads(items []item, v int) bool {
+	factors := state{items: items}.factors()
+	open := m.open(factors)
+	x := strategy.Intermediate{Added: m.iterations(items, m.varsIn(items)), Entries: m.entriesOf(factors, 0)}
+	k := m.kindOf(factors, 0)
+	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
+}
+
+// sumsAlone tells whether one thread runs an outermost loop that sums into a dense result, as far as the loop over v directly inside of it says:
+// where that is not over the result's outermost variable, threads have no parts of the result's other variables, and partial results do
+// not pay.
+func (m *model) sumsAlone(x state, v int) bool {
+	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 || v == m.number(m.Left[0]) {
+		return false
+	}
+	parts := 0
+	for s := m.result; s != 0; s &= s - 1 {
+		u := s.first()
+		listed := slices.ContainsFunc(x.items, func(it item) bool { return !it.made && m.walks(it, u) })
+		if !listed && m.size[u] >= strategy.MinOwn {
+			parts++
+		}
+	}
+	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result)) // one may be over the innermost, which is no part
 }
 
 // entriesOf is the number of entries that the intermediate of some factors has each time that it is made
@@ -247,7 +289,7 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	uses := share * m.iterations(made, bound)
 	k, rest := m.kindOf(factors, bound), m.open(factors)&^bound
 	miss := 0.0 // an array is filled by rows, as the result is
-	if k == Lists {
+	if k == Marks || k == Lists {
 		miss = missCost(m.places(rest) * (valueBytes + crdBytes + 1))
 	}
 	cost := uses*useCost[k] + share*(addCost[k]+miss)*m.iterations(made, m.varsIn(made)) +
@@ -256,8 +298,9 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	case Array:
 		bytes := m.places(rest) * valueBytes
 		cost += uses * (m.places(rest)*clearCost + bring(bytes, 0, bytes))
-	case Lists:
-		cost += m.places(rest)*clearCost + uses*rowCost*m.rows(rest) // places are cleared once
+	case Marks, Lists:
+		bytes := m.places(rest) * (valueBytes + 1)
+		cost += bring(bytes, 0, bytes) + m.places(rest)*clearCost + uses*rowCost*m.rows(rest) // places are cleared once
 	}
 	return cost + 1e-6*m.places(rest)
 }

@@ -157,9 +157,6 @@ func (m *model) left() (vars []int) {
 	return vars
 }
 
-// isGemm tells whether the best way of a state is one product of matrices, which runs on all threads.
-func (s *search) isGemm(x state) bool { return s.memo[s.key(x)].first.gemm }
-
 // names are the variables of a set.
 func (m *model) names(vars set) (list []string) {
 	for ; vars != 0; vars &= vars - 1 {

@@ -59,13 +59,20 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 	return cost
 }
 
-// written is moved of a result that is written at random.
-func (m *model) written(bound set, v int, n float64) float64 {
+// written is moved of a result that is written at random, beside what items have: lines that are come back to stay only where all
+// of that has room.
+func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0
 	}
 	before, after := m.resultBytes(bound), m.resultBytes(bound|1<<v)
-	return bring(before, after, n*after)
+	bytes := max(n*after-m.resultBytes(0), 0) // every way brings all of it once
+	for _, it := range items {
+		outside, _ := m.footprint(it, bound)
+		inside, _ := m.footprint(it, bound|1<<v)
+		before, after = before+outside, after+inside
+	}
+	return bring(before, after, bytes)
 }
 
 // resultBytes is how many bytes the result has inside of loops over bound: lines, where values there are no neighbours.

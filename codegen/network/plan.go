@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"distaff/codegen/strategy"
 )
 
 // Plan is a way to compute a product.
@@ -42,6 +44,9 @@ type Contraction struct {
 	Uses, Entries, Places float64
 	Products              float64
 	set                   set
+	// loops is what its loops cost, and made what the intermediate costs beyond these, where it is made outside of all others and by
+	// loops.
+	loops, made float64
 }
 
 // Step is a loop over Var or, where Part is not nil, the producer of an intermediate.
@@ -81,6 +86,7 @@ func (s *search) plan(c conversion) *Plan {
 	b.plan.Cost = s.best(x) + c.cost
 	b.plan.Root = b.contraction(x, nil, 1)
 	b.plan.Root.ungemm()
+	b.plan.Serial = b.plan.Root.serial()
 	for f := range s.Factors {
 		list := make([]bool, len(s.Factors[f].Accesses))
 		for k := range list {
@@ -113,9 +119,6 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 		switch {
 		case first.made != 0:
 			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share)})
-			if x.bound == 0 && b.isRoot(x) {
-				b.plan.Serial += b.serial(x, first.made)
-			}
 			_, rest := x.parted(first.made, make([]item, 2*MaxFactors))
 			x = state{rest, x.bound}
 			vars = b.loopsOf(x)
@@ -124,6 +127,9 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 			b.gemm(c, x, vars, share)
 		case x.bound != vars:
 			v := b.vars[first.v]
+			if x.bound == 0 {
+				c.loops = f.cost
+			}
 			b.plan.Bytes += share * b.loopOver(x.items, vars, x.bound, first.v).bytes
 			c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
 			x.bound |= 1 << first.v
@@ -145,16 +151,31 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 	return c
 }
 
-// serial is what it costs to make an intermediate of some items outside of all loops, 0 for a number, and for a product
-// of matrices, which runs on all threads.
-func (b *builder) serial(x state, made set) float64 {
-	own, _ := x.parted(made, make([]item, 2*MaxFactors))
-	of := state{own, 0}
-	cost := b.best(of)
-	if b.open(of.factors()) == 0 || b.isGemm(of) {
-		return 0
+// serial is what a plan's intermediates cost that one thread makes outside of all loops. A number is summed on threads, and a product of
+// matrices runs on them.
+func (c *Contraction) serial() (cost float64) {
+	for _, s := range c.Steps {
+		if s.Part == nil {
+			break
+		}
+		cost += s.Part.serial() + s.Part.alone()
 	}
-	return b.makeCost(own, 1, 0) + cost
+	return cost
+}
+
+// alone is what an intermediate costs that is made outside of all loops on one thread, 0 where several make it.
+func (c *Contraction) alone() float64 {
+	x := strategy.Intermediate{Added: c.Products, Entries: c.Entries}
+	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
+	switch {
+	case len(c.Vars) == 0 || first < 0 || c.IsGemm():
+		return 0
+	case c.Kind == Array, c.Kind == Marks && (x.Summed() || !slices.Equal(c.Loops[:len(c.Vars)], c.Vars)): // else it is filled in order
+		if x.Shared() && slices.Contains(c.Vars, c.Steps[first].Var) {
+			return 0
+		}
+	}
+	return c.loops + c.made
 }
 
 // part is the producer of some items of a state.
@@ -167,12 +188,17 @@ func (b *builder) part(x state, made set, loops []string, share float64) *Contra
 		c.Vars = append(c.Vars, b.vars[s.first()])
 	}
 	c.Kind = b.kindOf(c.set, x.bound)
+	if x.bound == 0 {
+		c.made = b.makeCost(own, 1, 0)
+	}
 	c.Uses = share * alone * b.iterations(own, x.bound)
 	c.Entries = share * alone * b.places(open) * b.filled(c.set, open)
 	c.Places = b.places(open &^ x.bound)
 	switch c.Kind {
 	case Array:
 		b.plan.Memory += c.Places * valueBytes
+	case Marks:
+		b.plan.Memory += c.Places*(valueBytes+1) + c.Entries*(valueBytes+crdBytes)
 	case Lists:
 		b.plan.Memory += c.Places * (valueBytes + crdBytes + 1)
 	case Hash:

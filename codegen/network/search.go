@@ -87,7 +87,7 @@ func (s *search) best(x state) float64 {
 		if !vars.has(v) || x.bound.has(v) || !s.mayLoop(x, v) {
 			continue
 		}
-		if cost := s.loop(x, vars, v) + s.best(state{x.items, x.bound | 1<<v}); cost < f.cost*(1-1e-9) {
+		if cost := s.waiting(x, v) * (s.loop(x, vars, v) + s.best(state{x.items, x.bound | 1<<v})); cost < f.cost*(1-1e-9) {
 			f = found{cost, move{v: v}}
 		}
 	}
@@ -104,11 +104,7 @@ func (s *search) best(x state) float64 {
 		if math.IsInf(inside, 1) {
 			return // a share of it may be 0, and no number
 		}
-		inside *= share
-		if x.bound == 0 && !s.isGemm(state{own, x.bound}) {
-			inside *= 1 + serialCost
-		}
-		if cost += inside; cost >= f.cost {
+		if cost += share * inside; cost >= f.cost {
 			return
 		}
 		if cost += s.best(state{rest, x.bound}); cost < f.cost*(1-1e-9) {
@@ -117,6 +113,15 @@ func (s *search) best(x state) float64 {
 	})
 	s.memo[key] = f
 	return f.cost
+}
+
+// waiting is how many times what it takes a loop over v costs that begins a state: more where it makes an intermediate outside of all loops
+// on one thread, or is inside of an outermost loop that sums into the result on one.
+func (s *search) waiting(x state, v int) float64 {
+	if s.isRoot(x) && s.sumsAlone(x, v) || !s.isRoot(x) && x.bound == 0 && !s.onThreads(x.items, v) {
+		return 1 + serialCost
+	}
+	return 1
 }
 
 // loopsOf are the variables of all loops of a state.

@@ -91,7 +91,7 @@ func (e *exhaustive) least(x state, history names) float64 {
 	least = min(least, e.gemmCost(x, vars))
 	for v := range e.vars {
 		if vars.has(v) && !x.bound.has(v) && e.allowed(x.items, x.bound, v) {
-			least = min(least, e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history))
+			least = min(least, e.waiting(x, v)*(e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history)))
 		}
 	}
 	e.producers(x, func(made set, own, rest []item) {
@@ -110,11 +110,7 @@ func (e *exhaustive) least(x state, history names) float64 {
 		if math.IsInf(inside, 1) {
 			return
 		}
-		gemm := e.gemmCost(state{own, x.bound}, e.loopsOf(state{own, x.bound})) <= inside
-		if inside *= share; x.bound == 0 && !gemm {
-			inside *= 1 + serialCost
-		}
-		least = min(least, cost+inside+e.best(state{slices.Clone(rest), x.bound}, left))
+		least = min(least, cost+share*inside+e.best(state{slices.Clone(rest), x.bound}, left))
 	})
 	return least
 }
@@ -274,6 +270,45 @@ func TestRunningExample(t *testing.T) {
 	text := p.Text(Search(p), "R")
 	if want := "loops  r j {w(q,i): p q i} {w1(k,i): q k i} k i\n"; !strings.Contains(text, want) {
 		t.Errorf("got\n%s\nwant %s in it", text, want)
+	}
+}
+
+// TestSerial: what is made outside of all loops counts as serial where one thread makes it: where its outermost loop is over none of its
+// variables, most of its places are empty, or little is added. Numbers, and what threads share, do not.
+func TestSerial(t *testing.T) {
+	for _, c := range []struct {
+		name, levels string
+		vars         []string // of B, beside C(j,k) and x(k)
+		nnz          int64    // of C
+		rows, terms  int64
+		tree         string
+		serial       bool
+	}{
+		{"shared, with marks", "ds", []string{"i", "j"}, 2_000_000, 2000, 2000, "B*(C*x)", false},
+		{"an array", "dd", []string{"i", "j"}, 4_000_000, 2000, 2000, "B*(C*x)", false},
+		{"little is added", "ds", []string{"i", "j"}, 4000, 2000, 2000, "B*(C*x)", true},
+		{"most places are empty", "ss", []string{"i", "j"}, 100_000, 1_000_000, 100, "B*(C*x)", true},
+		{"over the sum first", "ss:1,0", []string{"i", "j"}, 2_000_000, 2000, 2000, "B*(C*x)", true},
+		{"a number", "ds", []string{"i"}, 2_000_000, 2000, 2000, "B*(C*x)", false},
+	} {
+		levels, order, _ := strings.Cut(c.levels, ":")
+		m := tensor("C", levels, c.nnz)
+		if order != "" {
+			m.Format.Order = []int{1, 0}
+		}
+		p := &Problem{MaxOrder: -1, Left: []string{"i"}, Keep: true, Sizes: map[string]int64{"i": 2000, "j": c.rows, "k": c.terms}}
+		p.Factors = []Factor{factor(tensor("B", "ds"[:len(c.vars)], 2000*min(c.rows, 100)), c.vars...), factor(m, "j", "k"), factor(tensor("x", "d", c.terms), "k")}
+		var err error
+		if p.Tree, err = ParseTree(c.tree); err != nil {
+			t.Fatal(err)
+		}
+		p.Tree.Bind(p.Factors)
+		q := Search(p)
+		if q == nil {
+			t.Errorf("%s: no plan", c.name)
+		} else if (q.Serial > 0) != c.serial || q.Serial > q.Cost {
+			t.Errorf("%s: %g of %g are serial in\n%s", c.name, q.Serial, q.Cost, p.Text(q, "y"))
+		}
 	}
 }
 

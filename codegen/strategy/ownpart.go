@@ -10,11 +10,11 @@ import (
 
 // Threads that each have a part of the range of a variable of the result share a loop that sums
 // into it, and its intermediates, by that part. What is computed without the variable is
-// computed by each: at most ownRepeated of all multiply-adds. The variable has at least minOwn
+// computed by each: at most ownRepeated of all multiply-adds. The variable has at least MinOwn
 // coordinates.
 const (
 	ownRepeated = 0.25
-	minOwn      = 4
+	MinOwn      = 4
 )
 
 // innermostRepeated is the share of the work of an assignment that threads repeat where they
@@ -29,7 +29,7 @@ func (f *facts) ownPart(l *cin.Forall) (string, string) {
 	}
 	best, least, total := "", 0.0, 0.0
 	for _, v := range f.vars {
-		if f.Sizes[v] < minOwn || f.parts(l, v) != nil {
+		if f.Sizes[v] < MinOwn || f.parts(l, v) != nil {
 			continue
 		}
 		repeated := 0.0

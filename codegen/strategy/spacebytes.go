@@ -99,6 +99,9 @@ func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) fl
 		entry := float64(f.Compute.Size() + 8*int64(len(t.Vars)))
 		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
+	if threaded(producer) && s.Kind == Marks { // each chunk's entries are counted
+		bytes += rounded(threads * chunksPerThread * posBytes)
+	}
 	return bytes
 }
 

@@ -157,6 +157,9 @@ func (f *facts) partials() (int64, string) {
 	return nearestPower(n), fmt.Sprintf("%.4g sums go to %.4g values", work, size)
 }
 
+// Partials tells whether partial results pay of so many values, to which the entries of operands are added once each.
+func Partials(entries, values float64) bool { return entries >= fewWork*2*max(values, 1) }
+
 // lastOfAll tells whether v's level, in each access of an operand that has it, is
 // dense and the last.
 func (f *facts) lastOfAll(s cin.Stmt, v string) bool {

@@ -85,9 +85,20 @@ const (
 // marks tells whether workspace t, which w makes, may have marks alone.
 func (f *facts) marks(t *cin.Access, w *cin.Where) bool {
 	x, ok := f.Intermediates[t.Name]
-	n := f.places(t.Vars)
-	return ok && x.Uses <= 1 && n <= MaxPlaces && n <= marksPlaces*x.Entries && slices.Contains(outsideLoops(f.stmt), w)
+	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) && slices.Contains(outsideLoops(f.stmt), w)
 }
+
+// FillsMarks tells whether an intermediate of so many places, made once and outside of all loops, may have marks alone.
+func (x Intermediate) FillsMarks(places float64) bool {
+	return places <= MaxPlaces && places <= marksPlaces*x.Entries
+}
+
+// Summed tells whether each entry of an intermediate is the sum of so many values that marks are better than a list, were it filled
+// in order.
+func (x Intermediate) Summed() bool { return x.Added >= marksWork*x.Entries }
+
+// Shared tells whether so much is added to an intermediate that threads share it, where it is of a kind that they may.
+func (x Intermediate) Shared() bool { return x.Added >= sharedWork }
 
 // outsideLoops are the producers and consumers that are inside no loop.
 func outsideLoops(s cin.Stmt) []*cin.Where {
@@ -107,7 +118,7 @@ const sharedWork = 1 << 15
 func SharedSpaces(p *Problem) map[string]bool {
 	f, out := newFacts(p), map[string]bool{}
 	for name, s := range f.plain().Spaces {
-		out[name] = s.shared() && f.Intermediates[name].Added >= sharedWork
+		out[name] = s.shared() && f.Intermediates[name].Shared()
 	}
 	return out
 }

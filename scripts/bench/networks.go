@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -81,8 +82,8 @@ var networkInputs = map[string]struct {
 // networks is the section of products of several tensors: by default against one nest of loops and
 // against contractions two by two.
 func networks(b *bench) error {
-	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s\n", "product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
-		"faster", "least", "auto KB", "pairw. KB", "smaller", "least")
+	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n", "product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
+		"faster", "least", "auto KB", "pairw. KB", "smaller", "least", "peak KB", "predicted", "auto is")
 	for _, p := range products() {
 		if !b.wants(p.name) {
 			continue
@@ -110,14 +111,36 @@ func networks(b *bench) error {
 // hopeless is how many times slower than the fastest a way is that runs no more than once.
 const hopeless = 10
 
-// contracted is what a way took: the times of its runs, and the bytes that it allocated beyond its result.
+// contracted is what a way took: the times of its runs, the bytes that it allocated beyond its result and in all, and what was
+// predicted of these.
 type contracted struct {
-	times []float64
-	bytes int64
+	times                  []float64
+	bytes, peak, predicted int64
+}
+
+// leavesOf are the ways of a product by whose leaf is the same, the first of them: none is measured against itself.
+func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
+	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
+	for _, way := range ways {
+		u, err := b.contraction(p, way, threads).Compile(b.ctx, "")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", way, err)
+		}
+		text := u.Source()
+		if first[text] == "" {
+			first[text] = way
+		}
+		same[way] = first[text]
+	}
+	return same, nil
 }
 
 // network times one product in all ways in turn, and prints its line.
 func (b *bench) network(p product, threads int) error {
+	same, err := b.leavesOf(p, threads)
+	if err != nil {
+		return err
+	}
 	seen := map[string]*contracted{}
 	least := func() float64 {
 		fastest := 0.0
@@ -131,6 +154,10 @@ func (b *bench) network(p product, threads int) error {
 	sums := []float64{}
 	for round := range b.rounds + 1 {
 		for _, way := range ways {
+			if same[way] != way {
+				seen[way] = seen[same[way]]
+				continue
+			}
 			c := seen[way]
 			if round > 0 && median(c.times) > hopeless*max(least(), 1e-3) {
 				continue
@@ -148,15 +175,15 @@ func (b *bench) network(p product, threads int) error {
 				seen[way] = c
 			}
 			c.times = append(c.times, again.times...)
-			c.bytes = max(c.bytes, again.bytes)
+			c.bytes, c.peak, c.predicted = max(c.bytes, again.bytes), max(c.peak, again.peak), again.predicted
 		}
 	}
-	b.printNetwork(p, threads, seen)
+	b.printNetwork(p, threads, seen, same)
 	return nil
 }
 
 // printNetwork prints the line of one product.
-func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted) {
+func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted, same map[string]string) {
 	auto, direct, pairwise := median(seen["auto"].times), median(seen["direct"].times), median(seen["pairwise"].times)
 	toBest, faster := auto/min(direct, pairwise), direct/auto
 	smaller := float64(seen["pairwise"].bytes) / float64(max(seen["auto"].bytes, 1))
@@ -166,9 +193,19 @@ func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted
 		}
 		return fmt.Sprintf("%.0f", x)
 	}
-	b.printf("%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest, bestLimit,
+	var others []string
+	nearest := seen["auto"] // to what was predicted of its memory
+	for _, way := range ways[1:] {
+		if same[way] == "auto" {
+			others = append(others, way)
+		}
+		if c := seen[way]; float64(c.peak)*float64(nearest.predicted) > float64(nearest.peak)*float64(c.predicted) {
+			nearest = c
+		}
+	}
+	b.printf("%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s %11.1f %11.1f  %s%s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest, bestLimit,
 		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3, float64(seen["pairwise"].bytes)/1e3, smaller, wanted(p.smaller),
-		b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
+		float64(nearest.peak)/1e3, float64(nearest.predicted)/1e3, cmp.Or(strings.Join(others, " and "), "-"), b.over(nearest.peak > nearest.predicted), b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
 }
 
 // ran is what some runs of a product took, and the sum of the result's values.
@@ -179,20 +216,31 @@ type ran struct {
 
 // contract runs a product in a way: once, or as often as the command says.
 func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
-	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Threads, j.Network = threads, way
+	j := b.contraction(p, way, threads)
 	if often {
 		j.Repeat, j.Warmup = b.repeat, 1
 	}
-	for name, in := range p.inputs {
-		j.Inputs[name] = spmd.InMemory(b.tensors[in])
+	plan, err := j.Plan(b.ctx, 0)
+	if err != nil {
+		return nil, err
 	}
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer report.Result.Close()
-	return &ran{contracted{report.Stats.Phases.Compute, slices.Max(report.Allocated) - bytesOf(report.Result)}, total(report.Result)}, nil
+	peak := slices.Max(report.Allocated)
+	return &ran{contracted{report.Stats.Phases.Compute, peak - bytesOf(report.Result), peak, slices.Max(plan.Memory)}, total(report.Result)}, nil
+}
+
+// contraction is the job of a product in a way.
+func (b *bench) contraction(p product, way string, threads int) *spmd.Job {
+	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j.Threads, j.Network = threads, way
+	for name, in := range p.inputs {
+		j.Inputs[name] = spmd.InMemory(b.tensors[in])
+	}
+	return j
 }
 
 // bytesOf is the memory of a tensor's arrays.

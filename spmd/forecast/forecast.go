@@ -286,7 +286,7 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {
 		s, f := x.tensors[n], x.k.Formats[o.Tensor]
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries)}
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
 		for l, kind := range f.Levels {
 			var pos, crd uint8
 			if kind.Caps().HasPos {
