@@ -15,6 +15,8 @@ type Moves struct {
 	Inserts []Insert
 	// Loads is the values that innermost loops load and store, in memory or in a cache.
 	Loads float64
+	// Enters is how often a loop over a segment of an operand begins.
+	Enters float64
 	// Ends is how often a loop over a segment of an operand ends where that cannot be foretold.
 	Ends float64
 	// Steps is those of loops that walk several operands together, once for each of these.
@@ -191,6 +193,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 		least = 1
 	}
 	if len(outer) > 0 {
+		w.moves.Enters += enters
 		w.moves.Ends += enters * min(1, max(0, runs/enters-least))
 	}
 	switch {

@@ -53,7 +53,7 @@ func TestForms(t *testing.T) {
 	want(near, "")
 	want(far, "", "prefetch(X,j,16)")
 	rate := tune.Pair{One: 1e9, All: 1e9}
-	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate, Gathers: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Compile: 1,
+	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
 		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: strategy.Forms{strategy.NearRows: 8, strategy.FarRows: 32, "of another table": 7}}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,9 @@ type Machine = tune.Model
 // MachinePair is a figure of a machine at one thread, and at all together.
 type MachinePair = tune.Pair
 
+// GatheredRow is the bytes of the rows whose gathers a machine's model tells of.
+const GatheredRow = tune.RowBytes
+
 // MeasuredMachine is the model of this machine that the cache has; nil where it was not measured. The error says why
 // what the cache has is of no use.
 func MeasuredMachine() (*Machine, error) { return tuned.Kept() }

@@ -136,7 +136,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		}
 	}
 	value := float64(u.Compute.Size())
-	l.Loads, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Ends, done.Moves.Steps
+	l.Loads, l.Enters, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Enters, done.Moves.Ends, done.Moves.Steps
 	for _, p := range done.Moves.Picks {
 		t := args[p.Arg]
 		width := float64(t.Type.Size())
