@@ -87,21 +87,30 @@ func networks(b *bench) error {
 		if !b.wants(p.name) {
 			continue
 		}
-		if p.inputs["B"] == electrons {
-			if file := electronFile(); file == "" {
-				b.printf("%-20s needs %s: see docs/benchmarks.md\n", p.name, electrons)
-				continue
-			}
+		if p.lacks() {
+			b.printf("%-20s needs %s: see docs/benchmarks.md\n", p.name, electrons)
+			continue
 		}
-		for _, in := range p.inputs {
-			if err := b.networkInput(in); err != nil {
-				return fmt.Errorf("%s: input %s: %w", p.name, in, err)
-			}
+		if err := b.productInputs(p); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		for _, n := range b.threads {
 			if err := b.network(p, n); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
+		}
+	}
+	return nil
+}
+
+// lacks tells whether a product's input is a file that is not there.
+func (p *product) lacks() bool { return p.inputs["B"] == electrons && electronFile() == "" }
+
+// productInputs makes the inputs of a product.
+func (b *bench) productInputs(p product) error {
+	for _, in := range p.inputs {
+		if err := b.networkInput(in); err != nil {
+			return fmt.Errorf("input %s: %w", in, err)
 		}
 	}
 	return nil
@@ -179,13 +188,9 @@ type ran struct {
 
 // contract runs a product in a way: once, or as often as the command says.
 func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
-	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Threads, j.Network = threads, way
+	j := b.networkJob(p, way, threads)
 	if often {
 		j.Repeat, j.Warmup = b.repeat, 1
-	}
-	for name, in := range p.inputs {
-		j.Inputs[name] = spmd.InMemory(b.tensors[in])
 	}
 	report, err := j.Run(b.ctx)
 	if err != nil {
@@ -193,6 +198,16 @@ func (b *bench) contract(p product, way string, threads int, often bool) (*ran, 
 	}
 	defer report.Result.Close()
 	return &ran{contracted{report.Stats.Phases.Compute, slices.Max(report.Allocated) - bytesOf(report.Result)}, total(report.Result)}, nil
+}
+
+// networkJob is the job of a product in a way; its inputs are there.
+func (b *bench) networkJob(p product, way string, threads int) *spmd.Job {
+	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j.Threads, j.Network = threads, way
+	for name, in := range p.inputs {
+		j.Inputs[name] = spmd.InMemory(b.tensors[in])
+	}
+	return j
 }
 
 // bytesOf is the memory of a tensor's arrays.
