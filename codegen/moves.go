@@ -13,7 +13,8 @@ import (
 type Moves struct {
 	Picks   []Pick
 	Inserts []Insert
-	// Loads is the values that innermost loops load and store, in memory or in a cache.
+	// Loads is the values that innermost loops load and store, in memory or in a cache. Products of matrices keep theirs in
+	// registers.
 	Loads float64
 	// Enters is how often a loop over a segment of an operand begins.
 	Enters float64
@@ -201,8 +202,10 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
-		for _, a := range list {
-			w.moves.Steps += w.runs(a, vars)
+		for _, a := range list { // the entries of its segment, each time that the loop begins
+			if n := w.runs(a, outer); n > 0 {
+				w.moves.Steps += enters * w.runs(a, vars) / n
+			}
 		}
 	}
 }
@@ -215,7 +218,9 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	}
 	seen := map[string]bool{}
 	runs := w.runs(a.RHS, vars)
-	inner := func(x *cin.Access) bool { return len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1]) }
+	inner := func(x *cin.Access) bool {
+		return w.blocked == 0 && len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1])
+	}
 	if inner(a.LHS) {
 		w.moves.Loads += runs
 		if a.Accumulate {

@@ -21,6 +21,8 @@ func TestMoves(t *testing.T) {
 	}{
 		// Loads are those of A and x, and y is written once.
 		{"y(i)=A(i,j)*x(j) A:dd", nil, codegen.Moves{Loads: 20000 + 100}},
+		// A product of matrices keeps its values in registers.
+		{"Y(i,j)=A(i,k)*B(k,j)", nil, codegen.Moves{}},
 		// Each entry picks a value of x, and each row ends.
 		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100}}, Loads: 2*400 + 100, Enters: 100, Ends: 100}},
 		// Rows of 8 values, which are added to those of the result.
@@ -33,6 +35,9 @@ func TestMoves(t *testing.T) {
 		// A sum steps through both operands of each row.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
 		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100, Steps: 5000 + 2000}},
+		// The loop over k begins for each entry of A, and each time goes through a row of B and one of C.
+		{"a=A(i,j)*B(j,k)*C(i,k) A:ds B:ds C:ds", map[string][]int64{"A": matrix, "B": {100, 500}, "C": {100, 300}}, codegen.Moves{
+			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100}}, Loads: 2 * 60, Enters: 100 + 400, Ends: 100 + 60, Steps: 400 * (5 + 3)}},
 		// Rows of B are picked, and what they have is put to places of a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100}}, Inserts: []codegen.Insert{{Count: 2000, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},

@@ -12,6 +12,9 @@ import (
 // Machine is the model of a machine: see package tune.
 type Machine = tune.Model
 
+// MachineLevel is a cache of a machine, or its memory.
+type MachineLevel = tune.Level
+
 // MachinePair is a figure of a machine at one thread, and at all together.
 type MachinePair = tune.Pair
 

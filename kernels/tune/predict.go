@@ -23,7 +23,7 @@ type Pick struct {
 	Count  float64 // rows
 	Run    float64 // bytes of a row
 	Passes float64 // through the array at most
-	Twice  bool    // rows are written too
+	Twice  bool    // rows are written too, and each takes as long to go back: those of more than a line, and places with marks beside them
 }
 
 // Scaled is a share of the work, on arrays as large.
@@ -38,8 +38,8 @@ func (l Leaf) Scaled(share float64) Leaf {
 	return l
 }
 
-// line is the bytes of a cache line.
-const line = 64
+// Line is the bytes of a cache line.
+const Line = 64
 
 // Seconds predicts what a leaf takes on some threads, where its data lie as they do when it ran before.
 //
@@ -89,12 +89,12 @@ func (p *Pick) times() float64 {
 // row is what one row takes, between a value and a row of RowBytes by its lines; those behind follow at the rate of the level.
 func (m *Model) row(p Pick, threads int) float64 {
 	value := m.gathered(p.Bytes, threads, func(g *Gather) Pair { return g.Values })
-	if p.Run <= line {
+	if p.Run <= Line {
 		return value
 	}
 	row := m.gathered(p.Bytes, threads, func(g *Gather) Pair { return g.Rows })
 	more := math.Max(p.Run-RowBytes, 0) / m.Holds(p.Bytes, 1).Read.At(threads)
-	return value + (row-value)*math.Min((p.Run-line)/(RowBytes-line), 1) + more
+	return value + (row-value)*math.Min((p.Run-Line)/(RowBytes-Line), 1) + more
 }
 
 // gathered is the seconds of one gather from an array of some bytes: between two sizes that were measured it grows evenly

@@ -231,14 +231,18 @@ GATHERS(gather, 1, 1)
 GATHERS(rows, ROW, ROW / LINE)
 
 /* ROUNDS multiply-adds follow one another in each of ACCUMULATORS lanes, enough for the latency of
- * each to be hidden by the others. They go towards 2. */
+ * each to be hidden by the others. They go towards 2. All begin with 0, which the compiler is not to know: of lanes that it
+ * knows to be equal it would keep one. */
 #define ROUNDS 1000
 #define ACCUMULATORS 12
 #define STEP(a) a = a * x + y
 #define MULTIPLY_ADDS(name, type, lane, lanes)                                                              \
     static double name(int64_t reps) {                                                                     \
         lane x = (type)0.5 - (lane){0}, y = (type)1 - (lane){0};                                            \
-        lane a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a, i = a, j = a, k = a, l = a;          \
+        lane start[ACCUMULATORS] = {0};                                                                     \
+        __asm__ volatile("" : : "r"(start) : "memory");                                                     \
+        lane a = start[0], b = start[1], c = start[2], d = start[3], e = start[4], f = start[5];            \
+        lane g = start[6], h = start[7], i = start[8], j = start[9], k = start[10], l = start[11];          \
         for (int64_t r = 0; r < reps * ROUNDS; r++) {                                                      \
             STEP(a); STEP(b); STEP(c); STEP(d); STEP(e); STEP(f);                                           \
             STEP(g); STEP(h); STEP(i); STEP(j); STEP(k); STEP(l);                                           \
