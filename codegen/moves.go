@@ -18,7 +18,8 @@ type Moves struct {
 	Loads float64
 	// Enters is how often a loop over a segment of an operand begins.
 	Enters float64
-	// Ends is how often a loop over a segment of an operand ends where that cannot be foretold.
+	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in another operand, where that
+	// cannot be foretold.
 	Ends float64
 	// Steps is those of loops that walk several operands together, once for each of these.
 	Steps float64
@@ -202,11 +203,14 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
+		steps := 0.0
 		for _, a := range list { // the entries of its segment, each time that the loop begins
 			if n := w.runs(a, outer); n > 0 {
-				w.moves.Steps += enters * w.runs(a, vars) / n
+				steps += enters * w.runs(a, vars) / n
 			}
 		}
+		w.moves.Steps += steps
+		w.moves.Ends += steps / 2 // half of the guesses are wrong which coordinate is the smaller one
 	}
 }
 

@@ -34,10 +34,10 @@ func TestMoves(t *testing.T) {
 			Picks: []codegen.Pick{{Arg: 0, Count: 80, Run: 8, Passes: 1}, {Arg: 2, Count: 500, Run: 8, Passes: 80}, {Arg: 3, Count: 2000, Run: 8, Passes: 500}}, Loads: 8 * (3*2000 + 4*500), Enters: 80 + 500, Ends: 80 + 500}},
 		// A sum steps through both operands of each row.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
-		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100, Steps: 5000 + 2000}},
+		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100 + (5000+2000)/2, Steps: 5000 + 2000}},
 		// The loop over k begins for each entry of A, and each time goes through a row of B and one of C.
 		{"a=A(i,j)*B(j,k)*C(i,k) A:ds B:ds C:ds", map[string][]int64{"A": matrix, "B": {100, 500}, "C": {100, 300}}, codegen.Moves{
-			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100}}, Loads: 2 * 60, Enters: 100 + 400, Ends: 100 + 60, Steps: 400 * (5 + 3)}},
+			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100}}, Loads: 2 * 60, Enters: 100 + 400, Ends: 100 + 60 + 400*4, Steps: 400 * (5 + 3)}},
 		// Rows of B are picked, and what they have is put to places of a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100}}, Inserts: []codegen.Insert{{Count: 2000, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},

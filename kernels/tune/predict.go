@@ -12,7 +12,7 @@ type Leaf struct {
 	Loads  float64 // bytes of values that innermost loops load and store, each as often as they do
 	Picks  []Pick
 	Enters float64 // into loops over segments
-	Ends   float64 // of loops, which cannot be foretold
+	Ends   float64 // of loops, and turns of intersections, which cannot be foretold
 	Steps  float64 // of loops that walk several operands, of each
 	Found  float64 // entries that are read from workspaces in which they lie scattered
 }
