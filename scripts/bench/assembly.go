@@ -6,7 +6,6 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
-	"distaff/spmd"
 )
 
 //go:embed hand/compute.c
@@ -89,21 +88,4 @@ func (b *bench) into(k kernel, threads int, result *tcs.Tensor) ([]float64, erro
 		return nil, err
 	}
 	return report.Stats.Phases.Compute, nil
-}
-
-// valuesJob is the job of a leaf that computes values alone, into a result that one before it has made.
-func (b *bench) valuesJob(k kernel, threads int) (*spmd.Job, error) {
-	key := "result of " + k.name
-	if b.tensors[key] == nil {
-		_, result, err := b.ours(k, threads)
-		if err != nil {
-			return nil, err
-		}
-		b.tensors[key] = result
-	}
-	j, err := b.job(k, threads)
-	if err == nil {
-		j.FixedPattern, j.Keep = b.tensors[key], false
-	}
-	return j, err
 }
