@@ -16,7 +16,7 @@ type Options struct {
 
 // Time is the seconds within which Measure begins its last measurements: compiling and making the data are
 // among them. Compiling and timing forms, and what runs then, take about half a second more.
-const Time = 1.5
+const Time = 1.8
 
 // shortest is the seconds for which a loop runs at least where there is time.
 const shortest = 0.5e-3
