@@ -191,6 +191,8 @@ type Unit struct {
 	Lattices string
 	// Times are the passes that made it, in their order.
 	Times []PassTime
+
+	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
 }
 
 // PassTime is how long a pass took, with all of its runs.

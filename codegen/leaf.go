@@ -89,6 +89,7 @@ func (c *compilation) lower() error {
 	switch {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
+		u.matrices = c.strategy.Matrices(u.CIN)
 		return nil
 	case !errors.As(err, &no):
 		return err

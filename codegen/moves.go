@@ -13,9 +13,13 @@ import (
 type Moves struct {
 	Picks   []Pick
 	Inserts []Insert
-	// Loads is the values that innermost loops load and store, in memory or in a cache.
+	// Loads is the values that innermost loops load and store, in memory or in a cache. Products of matrices keep theirs in
+	// registers.
 	Loads float64
-	// Ends is how often a loop over a segment of an operand ends where that cannot be foretold.
+	// Enters is how often a loop over a segment of an operand begins.
+	Enters float64
+	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in another operand, where that
+	// cannot be foretold.
 	Ends float64
 	// Steps is those of loops that walk several operands together, once for each of these.
 	Steps float64
@@ -191,6 +195,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 		least = 1
 	}
 	if len(outer) > 0 {
+		w.moves.Enters += enters
 		w.moves.Ends += enters * min(1, max(0, runs/enters-least))
 	}
 	switch {
@@ -198,9 +203,14 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
-		for _, a := range list {
-			w.moves.Steps += w.runs(a, vars)
+		steps := 0.0
+		for _, a := range list { // the entries of its segment, each time that the loop begins
+			if n := w.runs(a, outer); n > 0 {
+				steps += enters * w.runs(a, vars) / n
+			}
 		}
+		w.moves.Steps += steps
+		w.moves.Ends += steps / 2 // half of the guesses are wrong which coordinate is the smaller one
 	}
 }
 
@@ -212,7 +222,9 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	}
 	seen := map[string]bool{}
 	runs := w.runs(a.RHS, vars)
-	inner := func(x *cin.Access) bool { return len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1]) }
+	inner := func(x *cin.Access) bool {
+		return w.blocked == 0 && len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1])
+	}
 	if inner(a.LHS) {
 		w.moves.Loads += runs
 		if a.Accumulate {

@@ -84,6 +84,8 @@ type work struct {
 	outer map[string]int        // how many loops are around the statement that makes and reads one
 	fill  map[string]float64    // of temporaries with places, the share that a pass fills, once it is known
 	moves Moves
+
+	blocked int // how many of the loops around are the outermost of a product of matrices
 }
 
 // size is the size of a variable, or of the one that it stands for.
@@ -115,6 +117,10 @@ func (w *work) roots(v string) []string {
 func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 	switch s := s.(type) {
 	case *cin.Forall:
+		if w.unit.matrices[s] {
+			w.blocked++
+			defer func() { w.blocked-- }()
+		}
 		vars = slices.Clone(vars)
 		for _, v := range w.roots(s.Var) {
 			if !slices.Contains(vars, v) {

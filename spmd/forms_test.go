@@ -37,7 +37,7 @@ func TestForms(t *testing.T) {
 		}
 		return codegen.ScheduleText(lines)
 	}
-	const near, far = 1 << 18 / 256, 1 << 20 / 256
+	const near, far = 1<<20/256 - 1, 1 << 20 / 256 // rows that a core's caches hold, and one more
 	want := func(rows int64, way string, commands ...string) {
 		t.Helper()
 		text := schedule(rows, way)
@@ -53,20 +53,17 @@ func TestForms(t *testing.T) {
 	want(near, "")
 	want(far, "", "prefetch(X,j,16)")
 	rate := tune.Pair{One: 1e9, All: 1e9}
-	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate, Gathers: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Compile: 1,
-		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: strategy.Forms{strategy.NearRows: 8, strategy.FarRows: 32, "of another table": 7}}
+	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
+		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: strategy.Forms{strategy.FarRows: 0, "of another table": 7}}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(near, "auto", "prefetch(X,j,8)", "fetched 8 stored values ahead they were fastest on this CPU")
-	want(far, "auto", "prefetch(X,j,32)", "fetched 32 stored values ahead they were fastest on this CPU")
-	want(near-1, "auto")
-	want(near, "off")
+	want(far, "auto")
 	want(far, "off", "prefetch(X,j,16)")
 	for _, ranks := range []int{1, 2} {
 		var first []float64
 		for _, way := range []string{"auto", "off"} {
-			j := job(near, way)
+			j := job(far, way)
 			j.Ranks = ranks
 			r, err := j.Run(t.Context())
 			if err != nil {
@@ -82,12 +79,16 @@ func TestForms(t *testing.T) {
 			r.Result.Close()
 		}
 	}
-	m.Forms = strategy.Forms{strategy.FarRows: 0, strategy.NearRows: 5}
+	m.Forms = strategy.Forms{strategy.FarRows: 16}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto")
-	want(near, "auto") // 5 is no form
+	want(far, "auto", "prefetch(X,j,16)", "fetched 16 stored values ahead they were fastest on CPUs of this kind")
+	m.Forms = strategy.Forms{strategy.FarRows: 5} // no form
+	if err := tune.Keep(cache, m); err != nil {
+		t.Fatal(err)
+	}
+	want(far, "auto", "prefetch(X,j,16)")
 	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
 		t.Errorf("got %v", err)
 	}

@@ -12,8 +12,14 @@ import (
 // Machine is the model of a machine: see package tune.
 type Machine = tune.Model
 
+// MachineLevel is a cache of a machine, or its memory.
+type MachineLevel = tune.Level
+
 // MachinePair is a figure of a machine at one thread, and at all together.
 type MachinePair = tune.Pair
+
+// GatheredRow is the bytes of the rows whose gathers a machine's model tells of.
+const GatheredRow = tune.RowBytes
 
 // MeasuredMachine is the model of this machine that the cache has; nil where it was not measured. The error says why
 // what the cache has is of no use.

@@ -29,8 +29,14 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 		if l.Bytes > 0 {
 			size = " of " + spmd.FormatSize(l.Bytes)
 		}
-		tell.line("", "", "%s%s: reads %s/s, writes %s/s, %s gathers/s; %s from one load to the next that depends on it", l.Name, size,
-			pair(m, l.Read, bytesText), pair(m, l.Write, bytesText), pair(m, l.Gathers, countText), timeText(l.Dependent))
+		tell.line("", "", "%s%s: reads %s/s, writes %s/s; %s from one load to the next that depends on it", l.Name, size,
+			pair(m, l.Read, bytesText), pair(m, l.Write, bytesText), timeText(l.Dependent))
+	}
+	for n, g := range m.Gathers {
+		if n%3 == 0 || n == len(m.Gathers)-1 {
+			tell.line("", "", "anywhere in %s: %s gathers/s of 8 bytes, %s of %d bytes", spmd.FormatSize(g.Bytes),
+				pair(m, g.Values, countText), pair(m, g.Rows, countText), spmd.GatheredRow)
+		}
 	}
 	tell.line("", "", "%s multiply-adds/s of float64, %s of float32", pair(m, m.MultiplyAdds64, countText), pair(m, m.MultiplyAdds32, countText))
 	tell.line("", "", "memory that is written first: %s/s", pair(m, m.Touched, bytesText))
@@ -38,7 +44,7 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	if m.Threads > 1 {
 		regions = ", a parallel region " + timeText(m.Region)
 	}
-	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s", pair(m, m.Atomic, timeText), timeText(m.Call), regions, timeText(m.Branch))
+	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s, a loop over a segment of one value %s", pair(m, m.Atomic, timeText), timeText(m.Call), regions, timeText(m.Branch), timeText(m.Segment))
 	tell.line("", "", "a leaf compiles in %s; a .tcs file is loaded with %s/s and stored with %s/s, a text file read with %s/s", timeText(m.Compile), bytesText(m.Files.Load), bytesText(m.Files.Store), bytesText(m.Files.Parse))
 	for _, name := range slices.Sorted(maps.Keys(m.Forms)) {
 		tell.line("", "", "form of leaves: %s=%d", name, m.Forms[name])

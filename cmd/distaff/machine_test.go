@@ -51,7 +51,7 @@ func TestDoctorTune(t *testing.T) {
 	}
 	figures := []float64{measured.Call, measured.Atomic.One, measured.Atomic.All, measured.Touched.One, measured.Touched.All, measured.MultiplyAdds64.One, measured.MultiplyAdds32.All}
 	for _, l := range measured.Levels {
-		figures = append(figures, l.Read.One, l.Read.All, l.Write.One, l.Write.All, l.Dependent, l.Gathers.One, l.Gathers.All)
+		figures = append(figures, l.Read.One, l.Read.All, l.Write.One, l.Write.All, l.Dependent)
 	}
 	if x := measured.Between(tune.BetweenThreads); x == nil {
 		t.Errorf("no messages between ranks of a process: %+v", measured.Messages)

@@ -9,7 +9,7 @@ import (
 )
 
 // Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
-// added to, are fetched prefetchAhead stored values before their turn, or as many as were measured to be best (FarRows),
+// added to, are fetched prefetchAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
 // where all of them are at least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
 // many values below them these are fewer positions, leastAhead at least.
 const (
@@ -71,18 +71,15 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 
 // prefetch is that of the rows of far operands, and of a far result that is added to out of order.
 func (f *facts) prefetch() (out []Prefetch) {
-	far, near := float64(f.Target.FarBytes), float64(min(NearBytes, f.Target.FarBytes))
+	far := float64(f.Target.FarBytes)
+	values, why := f.Target.Forms.form(FarRows)
+	if values == 0 {
+		return nil
+	}
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		if bytes < near || t == f.result && !f.scattered(v) {
-			return
-		}
-		choice, than := FarRows, fmt.Sprintf("more than the %s that stay in a core's caches", size(far))
-		if bytes < far {
-			choice, than = NearRows, fmt.Sprintf("more than the %s that stay in an inner cache", size(near))
-		}
-		if values, why := f.Target.Forms.form(choice); values > 0 {
+		if bytes >= far && (t != f.result || f.scattered(v)) {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, values), Lines: lines(row, t.Type),
-				Why: fmt.Sprintf("rows of %s lie in %s, %s%s", a.Key(), size(bytes), than, why)})
+				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)})
 		}
 	})
 	return out

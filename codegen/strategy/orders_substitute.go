@@ -128,6 +128,17 @@ func (f *facts) gemm(s cin.Stmt) bool {
 	return slices.ContainsFunc(f.Products, func(p Product) bool { return f.around(s, p.vars()) != nil })
 }
 
+// Matrices are the outermost loops, in a statement that a strategy was made for, of products of matrices.
+func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
+	out := map[cin.Stmt]bool{}
+	for t, n := range Numbers(cin.Body(s)) {
+		if v.Loops[n].Gemm > 0 {
+			out[t] = true
+		}
+	}
+	return out
+}
+
 // around is the assignment that s is loops over the variables around, in any order; nil where it is not.
 func (f *facts) around(s cin.Stmt, vars []string) *cin.Assign {
 	left := make([]string, len(vars))

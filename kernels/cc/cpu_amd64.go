@@ -2,6 +2,7 @@ package cc
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"golang.org/x/sys/cpu"
 )
@@ -70,4 +71,21 @@ func levels() []string {
 		}
 	}
 	return out
+}
+
+// CPUModel names the model of this CPU by its vendor, family and model, as the kernel counts these: "AuthenticAMD 25 17".
+func CPUModel() string {
+	_, b, c, d := cpuid(0, 0)
+	vendor := binary.LittleEndian.AppendUint32(nil, b)
+	vendor = binary.LittleEndian.AppendUint32(vendor, d)
+	vendor = binary.LittleEndian.AppendUint32(vendor, c)
+	a, _, _, _ := cpuid(1, 0)
+	family, model := a>>8&0xf, a>>4&0xf
+	if family == 6 || family == 0xf {
+		model += a >> 16 & 0xf << 4
+	}
+	if family == 0xf {
+		family += a >> 20 & 0xff
+	}
+	return fmt.Sprintf("%s %d %d", vendor, family, model)
 }

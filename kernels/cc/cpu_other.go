@@ -25,3 +25,6 @@ func cpuIdentity() string {
 
 // levels are those of x86-64, which this CPU is not.
 func levels() []string { return nil }
+
+// CPUModel is "": models of other CPUs than those of x86-64 are not told apart.
+func CPUModel() string { return "" }

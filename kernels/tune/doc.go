@@ -26,5 +26,6 @@
 //	predict.go  Leaf, and what one takes by a Model
 //	measure.go  Measure: which loops, how often, within which time
 //	forms.go    which forms of code are fastest (strategy.Choices)
+//	shipped.go  forms for CPUs that were measured
 //	keep.go     models in the cache
 package tune

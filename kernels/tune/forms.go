@@ -3,8 +3,10 @@ package tune
 import (
 	"context"
 	"fmt"
-	"time"
+	"slices"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
@@ -17,53 +19,53 @@ import (
 	"distaff/kernels/cc"
 )
 
-// formRounds is how often each form is timed; the best counts.
-const formRounds = 5
+// formRounds is how often each form is timed, in turn with the others.
+const formRounds = 11
 
 // gain is how many times as fast as the default a form is at least that takes its place.
 const gain = 1.05
 
-// fastest times the forms of each choice in turn, and returns those that take the place of the default.
+// fastest times the forms of each choice in turn, and returns those that take the place of the default: they are faster
+// in the best of their times, and in most rounds, so that one lucky time of a form, or one of the default that was slowed
+// down, decides nothing.
 func fastest(choices []strategy.Choice, seconds func(choice string, form int64) (float64, error)) (strategy.Forms, error) {
 	out := strategy.Forms{}
 	for _, c := range choices {
-		best := map[int64]float64{}
+		times := map[int64][]float64{}
 		for range formRounds {
 			for _, form := range c.Forms {
 				s, err := seconds(c.Name, form)
 				if err != nil {
 					return nil, err
 				}
-				if old, ok := best[form]; !ok || s < old {
-					best[form] = s
-				}
+				times[form] = append(times[form], s)
 			}
 		}
 		chosen := c.Default
 		for _, form := range c.Forms { // of equals the plainer one
-			if best[form] < best[chosen] {
+			if slices.Min(times[form]) < slices.Min(times[chosen]) && gains(times[c.Default], times[form]) {
 				chosen = form
 			}
-		}
-		if best[c.Default] < gain*best[chosen] {
-			chosen = c.Default
 		}
 		out[c.Name] = chosen
 	}
 	return out, nil
 }
 
-// The matrix by which rows are picked has formRows rows of formEntries entries, and the rows have formColumns values.
-const formRows, formEntries, formColumns = 16384, 8, 32
-
-// pickedRows is how many rows of X there are for a choice: they take half of what its arrays take at most, or, of those that
-// no cache holds, as much as the data of memory has room for.
-func (l *leaves) pickedRows(choice string) int64 {
-	if choice == strategy.NearRows {
-		return codegen.DefaultFarBytes / 2 / (8 * formColumns)
+// gains tells whether a form takes the place of the default, by their times in the same rounds.
+func gains(standard, form []float64) bool {
+	rounds := 0
+	for n, s := range standard {
+		if s >= gain*form[n] {
+			rounds++
+		}
 	}
-	return l.data.Vals.Len / formColumns
+	return slices.Min(standard) >= gain*slices.Min(form) && 2*rounds > len(standard)
 }
+
+// The matrix by which rows are picked has formRows rows of formEntries entries, and the rows have formColumns values. There
+// are as many of these as the data of memory have room for.
+const formRows, formEntries, formColumns = 16384, 8, 32
 
 // formed are leaves of one statement that differ in a form alone.
 type formed struct {
@@ -86,7 +88,7 @@ func (l *leaves) compileForms(cfg cc.Config) (*formed, error) {
 	units, funcs := map[string]*codegen.Unit{}, []*ir.Func{}
 	for _, x := range strategy.Choices {
 		for _, form := range x.Forms {
-			u, err := formUnit(formKey(x.Name, form), l.pickedRows(x.Name), strategy.Forms{x.Name: form})
+			u, err := l.formUnit(x.Name, form)
 			if err != nil {
 				return nil, err
 			}
@@ -126,12 +128,13 @@ func (l *leaves) forms(cfg cc.Config) (strategy.Forms, error) {
 			return 0, err
 		}
 		defer leaf.Close()
-		return l.timeForm(leaf, u, args, l.pickedRows(choice))
+		return l.timeForm(leaf, u, args)
 	})
 }
 
-// formUnit is the leaf of a form, for so many rows that are picked.
-func formUnit(name string, rows int64, forms strategy.Forms) (*codegen.Unit, error) {
+// formUnit is the leaf of a form.
+func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
+	rows := l.data.Vals.Len / formColumns
 	s, err := notation.Parse("Y(i,k) = A(i,j)*X(j,k)")
 	if err != nil {
 		return nil, err
@@ -144,7 +147,7 @@ func formUnit(name string, rows int64, forms strategy.Forms) (*codegen.Unit, err
 		return nil, err
 	}
 	entries := int64(formRows * formEntries)
-	return codegen.Compile(codegen.Request{Name: name, Stmt: s, ComputeType: ir.Float64, Forms: forms, Sizes: map[string]int64{"i": formRows, "j": rows, "k": formColumns},
+	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s, ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, Sizes: map[string]int64{"i": formRows, "j": rows, "k": formColumns},
 		Tensors: map[string]codegen.Tensor{"Y": dense(formRows, formColumns), "X": dense(rows, formColumns),
 			"A": {Format: csr, Type: ir.Float64, Dims: []int64{formRows, rows}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{formRows, entries}}}})
 }
@@ -176,9 +179,10 @@ func (l *leaves) formData() (args []*tcs.Tensor, err error) {
 	return []*tcs.Tensor{y, a, x}, nil
 }
 
-// timeForm is the seconds that a leaf takes, whose X has so many rows.
-func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, args []*tcs.Tensor, rows int64) (float64, error) {
-	a, x := args[1], args[2]
+// timeForm is the seconds that a leaf takes.
+func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, args []*tcs.Tensor) (float64, error) {
+	a, x, sizes := args[1], args[2], u.Request.Sizes
+	rows := sizes["j"]
 	a.Dims, a.Levels[1].Size = []int64{formRows, rows}, rows
 	x.Dims, x.Levels[0].Size, x.Vals.Len = []int64{rows, formColumns}, rows, rows*formColumns
 	crd, random := tcs.Slice[int32](a.Levels[1].Crd), tcs.Slice[uint32](l.random.Vals)
@@ -186,20 +190,31 @@ func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, args []*tcs.Tensor
 		part := rows / formEntries
 		crd[n] = int32(int64(n%formEntries)*part + int64(random[n])%part)
 	}
-	sizes := map[string]int64{"i": formRows, "j": rows, "k": formColumns}
 	var bounds [][2]int64
 	for _, v := range u.Vars {
 		bounds = append(bounds, [2]int64{0, sizes[v]})
 	}
 	took := 0.0
 	for range 2 { // the first run of a form finds other data in the caches
-		begun := time.Now()
+		begun := l.processorTime()
 		if err := leaf.Call(l.ctx, args, bounds, kernels.Env{Threads: 1, Arena: l.arena, What: "a measurement of the machine", Runner: l.runner}); err != nil {
 			return 0, fmt.Errorf("measuring the machine (forms): %w", err)
 		}
-		took = time.Since(begun).Seconds()
+		took = l.processorTime() - begun
 	}
 	return took, nil
+}
+
+// processorTime is the seconds that the thread on which leaves are called has run.
+func (l *leaves) processorTime() (seconds float64) {
+	l.runner.Do(func() {
+		var t unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+			panic("BUG: tune: no clock of a thread: " + err.Error())
+		}
+		seconds = float64(t.Nano()) / 1e9
+	})
+	return seconds
 }
 
 // measureForms adds the fastest forms to a model.

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is that of the probes and the model: what an earlier one has kept is of no use.
-const Version = "3"
+const Version = "4"
 
 // folder is the models' in the cache, and label what its list calls them.
 const folder, label = "machine", "machine model"
@@ -78,12 +78,19 @@ func Kept(root string) (*Model, error) {
 
 // check says what a model lacks that all have.
 func (m *Model) check() error {
-	if len(m.Levels) == 0 || m.Threads < 1 {
+	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache has no levels")
 	}
-	for _, x := range []float64{m.Branch, m.Compile, m.Files.Load, m.Files.Parse, m.Files.Store} {
+	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse, m.Files.Store} {
 		if !(x > 0) {
 			return errors.New("the machine model in the cache is not whole")
+		}
+	}
+	for _, g := range m.Gathers {
+		for _, x := range []float64{g.Values.One, g.Values.All, g.Rows.One, g.Rows.All} {
+			if !(x > 0) || g.Bytes <= 0 {
+				return errors.New("the machine model in the cache has no rate for what is gathered")
+			}
 		}
 	}
 	for _, l := range m.Levels {

@@ -19,7 +19,7 @@ type Options struct {
 const Time = 1.8
 
 // shortest is the seconds for which a loop runs at least where there is time.
-const shortest = 1.5e-3
+const shortest = 0.5e-3
 
 // Measure measures the machine. It is to run beside nothing else. Its errors are those of compiling
 // and running leaves, and of too little memory.
@@ -30,6 +30,7 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Gathers = gathers(bytes)
 	l, err := newLeaves(ctx, o.Config, m, bytes)
 	if err != nil {
 		return nil, err
@@ -54,13 +55,16 @@ func probes(m *Model) []probe {
 	for n := range m.Levels {
 		both(read, n)
 		both(write, n)
-		both(gather, n)
 		list = append(list, probe{dependent, n, 1})
+	}
+	for n := range m.Gathers {
+		both(gather, n)
+		both(rows, n)
 	}
 	both(multiply64, 0)
 	both(multiply32, 0)
 	both(atomic, 0)
-	list = append(list, probe{branch, 0, 1})
+	list = append(list, probe{branch, 0, 1}, probe{segment, 0, 1})
 	if m.Threads > 1 {
 		list = append(list, probe{region, 0, m.Threads})
 	}
@@ -146,11 +150,15 @@ func (m *Model) fill(best map[probe]float64) {
 	}
 	for n := range m.Levels {
 		l := &m.Levels[n]
-		l.Read, l.Write, l.Gathers = rates(read, n), rates(write, n), rates(gather, n)
+		l.Read, l.Write = rates(read, n), rates(write, n)
 		l.Dependent = best[probe{dependent, n, 1}]
+	}
+	for n := range m.Gathers {
+		g := &m.Gathers[n]
+		g.Values, g.Rows = rates(gather, n), rates(rows, n)
 	}
 	m.MultiplyAdds64, m.MultiplyAdds32 = rates(multiply64, 0), rates(multiply32, 0)
 	m.Atomic = pair(atomic, 0)
-	m.Branch = best[probe{branch, 0, 1}]
+	m.Branch, m.Segment = best[probe{branch, 0, 1}], best[probe{segment, 0, 1}]
 	m.Region, m.Call = best[probe{region, 0, m.Threads}], best[probe{call, 0, 1}]
 }

@@ -12,16 +12,19 @@ type Model struct {
 	Threads int    `json:"threads"` // those of a Pair's All
 	// Levels are the caches, innermost first, and the memory.
 	Levels []Level `json:"levels"`
+	// Gathers are what is read from arrays of ascending sizes at places that are known ahead, in any order.
+	Gathers []Gather `json:"gathers"`
 	// MultiplyAdds are those of float64 and float32, in vector lanes.
 	MultiplyAdds64 Pair `json:"multiply_adds_float64"`
 	MultiplyAdds32 Pair `json:"multiply_adds_float32"`
 	// Touched is the bytes a second of memory that the system has not given yet, as they are written first.
 	Touched Pair `json:"first_touch_bytes_per_second"`
 	// Atomic is the time of one atomic addition: at one thread, and at all to one place.
-	Atomic Pair    `json:"atomic_seconds"`
-	Branch float64 `json:"unforeseen_branch_seconds"` // that went the other way than was foretold
-	Region float64 `json:"parallel_region_seconds"`   // to enter and leave one at all threads; 0 where there is one thread
-	Call   float64 `json:"leaf_call_seconds"`
+	Atomic  Pair    `json:"atomic_seconds"`
+	Branch  float64 `json:"unforeseen_branch_seconds"` // that went the other way than was foretold
+	Segment float64 `json:"segment_seconds"`           // a loop over a segment of one value, whose length is foretold
+	Region  float64 `json:"parallel_region_seconds"`   // to enter and leave one at all threads; 0 where there is one thread
+	Call    float64 `json:"leaf_call_seconds"`
 	// Compile is the time of the C compiler for a leaf.
 	Compile float64 `json:"compile_seconds"`
 	Files   Files   `json:"files"`
@@ -53,9 +56,17 @@ type Level struct {
 	Write  Pair   `json:"write_bytes_per_second"`
 	// Dependent is the time of a load whose address the load before it gave.
 	Dependent float64 `json:"dependent_load_seconds"`
-	// Gathers is loads of 8 bytes a second from addresses that are known ahead, anywhere in the data.
-	Gathers Pair `json:"gathers_per_second"`
 }
+
+// Gather is how often in a second values of 8 bytes, and rows of RowBytes, are read that lie anywhere in an array.
+type Gather struct {
+	Bytes  int64 `json:"bytes"` // of the array
+	Values Pair  `json:"values_per_second"`
+	Rows   Pair  `json:"rows_per_second"`
+}
+
+// RowBytes are those of the rows that are gathered.
+const RowBytes = 256
 
 // Message is what a message costs between two ranks: Latency + bytes / Bandwidth.
 type Message struct {

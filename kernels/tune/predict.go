@@ -1,15 +1,20 @@
 package tune
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Leaf is what a leaf does: what a prediction of its time rests on.
 type Leaf struct {
 	Work
-	Loads float64 // bytes of values that innermost loops load and store, each as often as they do
-	Picks []Pick
-	Ends  float64 // of loops, which cannot be foretold
-	Steps float64 // of loops that walk several operands, of each
-	Found float64 // entries that are read from workspaces in which they lie scattered
+	Loads  float64 // bytes of values that innermost loops load and store, each as often as they do
+	Picks  []Pick
+	Enters float64 // into loops over segments
+	Ends   float64 // of loops, and turns of intersections, which cannot be foretold
+	Steps  float64 // of loops that walk several operands, of each
+	Found  float64 // entries that are read from workspaces in which they lie scattered
 }
 
 // Pick is rows of an array of so many bytes that are read in an order which data decide.
@@ -18,13 +23,13 @@ type Pick struct {
 	Count  float64 // rows
 	Run    float64 // bytes of a row
 	Passes float64 // through the array at most
-	Twice  bool    // rows are written too
+	Twice  bool    // rows are written too, and each takes as long to go back: those of more than a line, and places with marks beside them
 }
 
 // Scaled is a share of the work, on arrays as large.
 func (l Leaf) Scaled(share float64) Leaf {
 	l.Read, l.Written, l.Flops = int64(float64(l.Read)*share), int64(float64(l.Written)*share), l.Flops*share
-	l.Loads, l.Ends, l.Steps, l.Found = l.Loads*share, l.Ends*share, l.Steps*share, l.Found*share
+	l.Loads, l.Enters, l.Ends, l.Steps, l.Found = l.Loads*share, l.Enters*share, l.Ends*share, l.Steps*share, l.Found*share
 	l.Picks = append([]Pick(nil), l.Picks...)
 	for n := range l.Picks {
 		l.Picks[n].Count *= share
@@ -33,40 +38,77 @@ func (l Leaf) Scaled(share float64) Leaf {
 	return l
 }
 
-// line is the bytes of a cache line.
-const line = 64
+// Line is the bytes of a cache line.
+const Line = 64
 
-// Seconds predicts what a leaf takes on some threads, where its data lie as they do when it ran before: what moves,
-// what is computed, which waits for it, and what cannot be foretold besides. Branches that were not foretold let all else
-// wait, and so does a step through several operands, which begins with a coordinate that the step before it decides.
+// Seconds predicts what a leaf takes on some threads, where its data lie as they do when it ran before.
+//
+// What is gone through is fetched ahead, beside all else; what is written is not. Gathers, what is computed on what is there,
+// and what cannot be foretold follow one another: branches that were not foretold let all else wait, and so does a step
+// through several operands, which begins with a coordinate that the step before it decides. Entering and leaving loops
+// takes instructions, not memory: where these take longer than all of it, they decide.
 func (m *Model) Seconds(l Leaf, threads int) float64 {
 	holds := m.Holds(l.Read+l.Written, threads)
-	moves := float64(l.Read)/holds.Read.At(threads) + float64(l.Written)/holds.Write.At(threads)
+	reads, writes := float64(l.Read)/holds.Read.At(threads), float64(l.Written)/holds.Write.At(threads)
+	picks, loads := 0.0, l.Loads
 	for _, p := range l.Picks {
-		moves += m.picked(p, threads)
+		picks += m.picked(p, threads)
+		loads -= p.Count * p.Run * p.times() // gathering is loading
 	}
 	rate := m.MultiplyAdds64
 	if l.Single {
 		rate = m.MultiplyAdds32
 	}
-	computes := math.Max(l.Flops/2/rate.At(threads), l.Loads/m.Levels[0].Read.At(threads))
-	waits := (l.Ends+l.Found)*m.Branch + l.Steps*m.Levels[0].Dependent
+	computes := math.Max(l.Flops/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
+	each := float64(max(threads, 1))
+	waits := ((l.Ends+l.Found)*m.Branch + l.Steps*m.Levels[0].Dependent) / each
+	enters := l.Enters * m.Segment / each
 	regions := m.Call
 	if threads > 1 {
 		regions += m.Region
 	}
-	return moves + computes + waits/float64(max(threads, 1)) + regions
+	return math.Max(math.Max(reads, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// picked is what rows take: the first line of each is a gather, the others follow it. Where rows lie close to each
-// other, that is no more than going through the whole array. Each thread picks from all of the array, so that it lies
-// in a cache of one thread or in one that they share.
+// picked is what rows take: as many gathers from an array of that size. Where rows lie close to each
+// other, that is no more than going through the whole array.
 func (m *Model) picked(p Pick, threads int) float64 {
 	l := m.Holds(p.Bytes, 1)
-	row := 1/l.Gathers.At(threads) + math.Max(p.Run-line, 0)/l.Read.At(threads)
-	seconds := math.Min(p.Count*row, p.Passes*float64(p.Bytes)/l.Read.At(threads))
+	seconds := math.Min(p.Count*m.row(p, threads), p.Passes*float64(p.Bytes)/l.Read.At(threads))
+	return seconds * p.times()
+}
+
+// times is how often the rows move.
+func (p *Pick) times() float64 {
 	if p.Twice {
-		seconds *= 2
+		return 2
 	}
-	return seconds
+	return 1
+}
+
+// row is what one row takes, between a value and a row of RowBytes by its lines; those behind follow at the rate of the level.
+func (m *Model) row(p Pick, threads int) float64 {
+	value := m.gathered(p.Bytes, threads, func(g *Gather) Pair { return g.Values })
+	if p.Run <= Line {
+		return value
+	}
+	row := m.gathered(p.Bytes, threads, func(g *Gather) Pair { return g.Rows })
+	more := math.Max(p.Run-RowBytes, 0) / m.Holds(p.Bytes, 1).Read.At(threads)
+	return value + (row-value)*math.Min((p.Run-Line)/(RowBytes-Line), 1) + more
+}
+
+// gathered is the seconds of one gather from an array of some bytes: between two sizes that were measured it grows evenly
+// with the logarithm of the size.
+func (m *Model) gathered(bytes int64, threads int, of func(*Gather) Pair) float64 {
+	n, _ := slices.BinarySearchFunc(m.Gathers, bytes, func(g Gather, bytes int64) int { return cmp.Compare(g.Bytes, bytes) })
+	at := func(n int) float64 { return 1 / of(&m.Gathers[n]).At(threads) }
+	if n == 0 {
+		return at(0)
+	}
+	if n == len(m.Gathers) {
+		return at(n - 1)
+	}
+	a, b := float64(m.Gathers[n-1].Bytes), float64(m.Gathers[n].Bytes)
+	share := math.Log(float64(bytes)/a) / math.Log(b/a)
+	return at(n-1) + share*(at(n)-at(n-1))
 }

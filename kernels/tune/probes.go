@@ -24,21 +24,23 @@ const (
 	write      kind = "write"
 	dependent  kind = "dependent"
 	gather     kind = "gather"
+	rows       kind = "rows"
 	multiply64 kind = "multiply64"
 	multiply32 kind = "multiply32"
 	atomic     kind = "atomic"
 	branch     kind = "branch"
+	segment    kind = "segment"
 	region     kind = "region"
 	call       kind = "call"
 )
 
 // timed are the kinds of probes.
-var timed = []kind{read, write, dependent, gather, multiply64, multiply32, atomic, branch, region, call}
+var timed = []kind{read, write, dependent, gather, rows, multiply64, multiply32, atomic, branch, segment, region, call}
 
 // probe is one measurement.
 type probe struct {
 	kind    kind
-	level   int // of the model, for those that work on data
+	level   int // of the model, or of its gathers, for those that work on data
 	threads int
 }
 
@@ -63,6 +65,7 @@ type leaves struct {
 	arena  *kernels.Arena
 	runner *kernels.Runner
 	sets   []set
+	picked []Gather  // of the model, without figures
 	found  []float64 // a probe's seconds, units, and check
 
 	library             *kernels.Library
@@ -72,7 +75,7 @@ type leaves struct {
 	compiling           float64 // seconds
 }
 
-// set is the data of a level: the first elements of data, a power of two of them for gathers, and a part of the links.
+// set is the data of a level: the first elements of data, and a part of the links.
 type set struct {
 	one, all   int64 // elements that one thread, and all threads work on
 	from, upTo int64 // of the links
@@ -157,7 +160,7 @@ func (m *Model) lastCache() int64 {
 
 // makeData makes and fills the data of all levels; that of memory has so many bytes.
 func (l *leaves) makeData(m *Model, bytes int64) error {
-	l.sets = makeSets(m, bytes/8)
+	l.sets, l.picked = makeSets(m, bytes/8), m.Gathers
 	linked := l.sets[len(l.sets)-1].upTo
 	random := min(max(powerOfTwo(m.lastCache()/32), leastRandom), mostRandom)
 	var err error
@@ -185,6 +188,17 @@ func (l *leaves) makeData(m *Model, bytes int64) error {
 		}
 	}
 	return nil
+}
+
+// leastGathered is the size of the smallest array that is gathered from: it lies in any L1.
+const leastGathered = 16 << 10
+
+// gathers are those of a model, without figures: of arrays of powers of two, up to so many bytes.
+func gathers(bytes int64) (list []Gather) {
+	for n := int64(leastGathered); n <= max(bytes, leastGathered); n *= 2 {
+		list = append(list, Gather{Bytes: n})
+	}
+	return list
 }
 
 // makeSets says what data the probes of each level work on, of so many elements in all: of a cache
@@ -238,22 +252,22 @@ func (l *leaves) calls(name string, threads int, data, random *tcs.Tensor, eleme
 func (l *leaves) elapsed() float64 { return time.Since(l.begun).Seconds() }
 
 func (l *leaves) run(p probe, reps int64) (sample, error) {
-	s := l.sets[p.level]
-	n := s.one
-	if p.threads > 1 {
-		n = s.all
-	}
 	var err error
 	switch p.kind {
 	case call:
 		return l.runCall(reps)
+	case gather, rows:
+		err = l.calls(string(p.kind), p.threads, l.data, l.random, [2]int64{0, l.picked[p.level].Bytes / 8}, reps)
 	case dependent:
+		s := l.sets[p.level]
 		err = l.calls(string(p.kind), 1, l.links, nil, [2]int64{s.from, s.upTo}, reps)
-	case gather:
-		err = l.calls(string(p.kind), p.threads, l.data, l.random, [2]int64{0, powerOfTwo(n)}, reps)
 	case branch:
 		err = l.calls(string(p.kind), 1, l.data, l.random, [2]int64{0, 1}, reps)
 	default:
+		n := l.sets[p.level].one
+		if p.threads > 1 {
+			n = l.sets[p.level].all
+		}
 		err = l.calls(string(p.kind), p.threads, l.data, nil, [2]int64{0, n}, reps)
 	}
 	if err != nil {

@@ -57,7 +57,7 @@ func (x *machine) run(p probe, reps int64) (sample, error) {
 }
 
 func blank(threads int) *Model {
-	return &Model{Threads: threads, Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1}, {Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}}
+	return &Model{Threads: threads, Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1}, {Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}, Gathers: gathers(64 << 10)}
 }
 
 // TestMeasure holds the figures to those of machines of which all is known.
@@ -95,12 +95,15 @@ func wanted(like *Model, unit map[probe]float64) *Model {
 		return Pair{1 / unit[probe{k, level, 1}], 1 / unit[probe{k, level, all}]}
 	}
 	for n := range m.Levels {
-		m.Levels[n].Read, m.Levels[n].Write, m.Levels[n].Gathers = rate(read, n), rate(write, n), rate(gather, n)
+		m.Levels[n].Read, m.Levels[n].Write = rate(read, n), rate(write, n)
 		m.Levels[n].Dependent = unit[probe{dependent, n, 1}]
+	}
+	for n := range m.Gathers {
+		m.Gathers[n].Values, m.Gathers[n].Rows = rate(gather, n), rate(rows, n)
 	}
 	m.MultiplyAdds64, m.MultiplyAdds32 = rate(multiply64, 0), rate(multiply32, 0)
 	m.Atomic = pair(atomic, 0)
-	m.Call, m.Branch = unit[probe{call, 0, 1}], unit[probe{branch, 0, 1}]
+	m.Call, m.Branch, m.Segment = unit[probe{call, 0, 1}], unit[probe{branch, 0, 1}], unit[probe{segment, 0, 1}]
 	if all > 1 {
 		m.Region = unit[probe{region, 0, all}]
 	}
@@ -206,12 +209,11 @@ func TestProbes(t *testing.T) {
 			if threads == 2 {
 				n = float64(s.all)
 			}
-			g := float64(l.random.Vals.Len)
-			// write leaves the number of its passes in each element, of which read and gather then add that many.
+			// write leaves the number of its passes in each element, which read then adds.
 			for _, c := range []struct {
 				kind         kind
 				units, check float64 // of 3 repetitions
-			}{{write, 24 * n, 3}, {read, 24 * n, 9 * n}, {gather, 3 * g, 9 * g}} {
+			}{{write, 24 * n, 3}, {read, 24 * n, 9 * n}} {
 				got, err := l.run(probe{c.kind, level, threads}, 3)
 				if err != nil {
 					t.Fatal(err)
@@ -249,6 +251,29 @@ func TestProbes(t *testing.T) {
 				t.Errorf("%s at %d threads: got %v units and %v, want %v and %v", c.kind, threads, got.units, l.found[2], c.units, c.check)
 			}
 		}
+	}
+	if _, err := l.run(probe{write, 2, 1}, 3); err != nil { // all elements are 3
+		t.Fatal(err)
+	}
+	for n := range m.Gathers {
+		for _, threads := range []int{1, 2} {
+			g := float64(l.random.Vals.Len)
+			for _, c := range []struct {
+				kind         kind
+				units, check float64 // of 2 repetitions
+			}{{gather, 2 * g, 6 * g}, {rows, g / 2, 32 * 3 * g / 2}} {
+				got, err := l.run(probe{c.kind, n, threads}, 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.units != c.units || l.found[2] != c.check {
+					t.Errorf("%s from %d bytes at %d threads: got %v units and %v, want %v and %v", c.kind, m.Gathers[n].Bytes, threads, got.units, l.found[2], c.units, c.check)
+				}
+			}
+		}
+	}
+	if got, err := l.run(probe{segment, 0, 1}, 2); err != nil || got.units != 2048 || l.found[2] != 3*1024 {
+		t.Errorf("segments: got %v units, %v, and %v, want 2048 and 3072", got.units, err, l.found[2])
 	}
 	if got, err := l.run(probe{branch, 0, 1}, 3); err != nil || got.units != 1.5*(1<<17) || l.found[2] != 3*(1<<17) {
 		t.Errorf("branches: got %v units, %v, and %v additions, want %v and %v", got.units, err, l.found[2], 1.5*(1<<17), 3*(1<<17))

@@ -50,7 +50,7 @@ func dense(b *bench) error {
 		return err
 	}
 	alone := os.Getenv("DISTAFF_BLAS") == "none"
-	n := 64 * int64(math.Round(64*math.Cbrt(b.scale)))
+	n := b.square()
 	if !alone {
 		path, _, err := kernels.BLAS()
 		if err != nil {
@@ -78,6 +78,9 @@ func dense(b *bench) error {
 	}
 	return b.again(withoutBLAS)
 }
+
+// square is the number of rows and of columns of the matrices.
+func (b *bench) square() int64 { return 64 * int64(math.Round(64*math.Cbrt(b.scale))) }
 
 // again runs this section in a process with a variable of the environment more, whose lines are part of this section.
 func (b *bench) again(variable string) error {
@@ -120,6 +123,19 @@ func (b *bench) contractDense(c contraction, n int64, threads int, name string, 
 
 // contracted times the leaf of a contraction.
 func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, error) {
+	j, err := b.contraction(c, n, threads)
+	if err != nil {
+		return nil, err
+	}
+	report, err := j.Run(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return report.Stats.Phases.Compute, nil
+}
+
+// contraction is the job of one.
+func (b *bench) contraction(c contraction, n int64, threads int) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: c.stmt, Inputs: map[string]spmd.Input{}}
 	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
 	for name, modes := range c.sizes {
@@ -133,11 +149,7 @@ func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, erro
 		}
 		j.Inputs[name] = spmd.InMemory(t)
 	}
-	report, err := j.Run(b.ctx)
-	if err != nil {
-		return nil, err
-	}
-	return report.Stats.Phases.Compute, nil
+	return j, nil
 }
 
 // full is a dense tensor, made once.

@@ -58,7 +58,7 @@ func latency(b *bench) error {
 		fresh bool // an empty cache each time
 		runs  int
 		limit float64
-	}{{"leaf in the cache", false, 20, 40}, {"first compile of the leaf", true, 5, 400}} {
+	}{{"leaf in the cache", false, 20, 20}, {"first compile of the leaf", true, 5, 400}} {
 		if !b.wants(x.name) {
 			continue
 		}

@@ -88,21 +88,30 @@ func networks(b *bench) error {
 		if !b.wants(p.name) {
 			continue
 		}
-		if p.inputs["B"] == electrons {
-			if file := electronFile(); file == "" {
-				b.printf("%-20s needs %s: see docs/bench-lines.md\n", p.name, electrons)
-				continue
-			}
+		if p.lacks() {
+			b.printf("%-20s needs %s: see docs/bench-lines.md\n", p.name, electrons)
+			continue
 		}
-		for _, in := range p.inputs {
-			if err := b.networkInput(in); err != nil {
-				return fmt.Errorf("%s: input %s: %w", p.name, in, err)
-			}
+		if err := b.productInputs(p); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		for _, n := range b.threads {
 			if err := b.network(p, n); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
+		}
+	}
+	return nil
+}
+
+// lacks tells whether a product's input is a file that is not there.
+func (p *product) lacks() bool { return p.inputs["B"] == electrons && electronFile() == "" }
+
+// productInputs makes the inputs of a product.
+func (b *bench) productInputs(p product) error {
+	for _, in := range p.inputs {
+		if err := b.networkInput(in); err != nil {
+			return fmt.Errorf("input %s: %w", in, err)
 		}
 	}
 	return nil
@@ -122,7 +131,7 @@ type contracted struct {
 func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
 	for _, way := range ways {
-		u, err := b.contraction(p, way, threads).Compile(b.ctx, "")
+		u, err := b.networkJob(p, way, threads).Compile(b.ctx, "")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", way, err)
 		}
@@ -216,7 +225,7 @@ type ran struct {
 
 // contract runs a product in a way: once, or as often as the command says.
 func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
-	j := b.contraction(p, way, threads)
+	j := b.networkJob(p, way, threads)
 	if often {
 		j.Repeat, j.Warmup = b.repeat, 1
 	}
@@ -233,8 +242,8 @@ func (b *bench) contract(p product, way string, threads int, often bool) (*ran, 
 	return &ran{contracted{report.Stats.Phases.Compute, peak - bytesOf(report.Result), peak, slices.Max(plan.Memory)}, total(report.Result)}, nil
 }
 
-// contraction is the job of a product in a way.
-func (b *bench) contraction(p product, way string, threads int) *spmd.Job {
+// networkJob is the job of a product in a way; its inputs are there.
+func (b *bench) networkJob(p product, way string, threads int) *spmd.Job {
 	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
 	j.Threads, j.Network = threads, way
 	for name, in := range p.inputs {

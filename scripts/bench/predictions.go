@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"distaff/spmd"
 )
@@ -11,7 +13,68 @@ import (
 // Limits of how many times a prediction may be off: in the median, and at worst.
 const medianOff, worstOff = 1.3, 2
 
-// predictions holds what plans predict of the leaves of section leaves to what these take at best.
+// forecast is a line: a job of another section, whose inputs are in memory.
+type forecast struct {
+	section, name string
+	job           func(threads int) (*spmd.Job, error)
+	threads       []int // nil for those that are asked for
+}
+
+// forecasts are the jobs of all sections that time leaves.
+func (b *bench) forecasts() []forecast {
+	var list []forecast
+	of := func(k kernel, schedule ...string) func(int) (*spmd.Job, error) {
+		return func(threads int) (*spmd.Job, error) {
+			j, err := b.job(k, threads)
+			if err == nil {
+				j.Schedule = schedule
+			}
+			return j, err
+		}
+	}
+	for _, k := range table() {
+		list = append(list, forecast{"leaves", k.name, of(k), nil})
+	}
+	for _, t := range []string{"c", "d", "e", "f"} {
+		for mode := range inputs[t].dims {
+			k := mttkrp(t, mode)
+			list = append(list, forecast{"modes", strings.TrimSuffix(k.name, ", one copy"), of(k), nil})
+		}
+	}
+	for _, c := range contractions {
+		list = append(list, forecast{"dense", c.name, func(threads int) (*spmd.Job, error) { return b.contraction(c, b.square(), threads) }, nil})
+	}
+	for _, c := range contests() {
+		threads := []int{slices.Max(b.threads)}
+		if c.one {
+			threads = []int{1}
+		}
+		for _, s := range c.runs {
+			k := kernel{name: c.name, stmt: c.stmt, inputs: c.inputs}
+			list = append(list, forecast{"schedules", c.name + ", " + s.name, func(n int) (*spmd.Job, error) {
+				for _, in := range c.inputs {
+					if err := b.made(in); err != nil {
+						return nil, fmt.Errorf("input %s: %w", in, err)
+					}
+				}
+				return of(k, s.schedule)(n)
+			}, threads})
+		}
+	}
+	for _, p := range products() {
+		if !p.lacks() {
+			list = append(list, forecast{"networks", p.name, func(threads int) (*spmd.Job, error) {
+				if err := b.productInputs(p); err != nil {
+					return nil, err
+				}
+				return b.networkJob(p, ways[0], threads), nil
+			}, nil})
+		}
+	}
+	return list
+}
+
+// predictions holds what plans predict of the leaves of other sections to what these take at best.
 func predictions(b *bench) error {
 	machine, err := spmd.MeasuredMachine()
 	if err != nil {
@@ -21,16 +84,20 @@ func predictions(b *bench) error {
 		b.printf("this machine was not measured: distaff doctor --tune\n")
 		return nil
 	}
-	b.printf("%-28s %8s %13s %13s %7s %6s\n", "kernel", "threads", "predicted ms", "measured ms", "off by", "limit")
+	b.printf("%-10s %-42s %7s %12s %12s %7s %6s\n", "section", "line", "threads", "predicted ms", "measured ms", "off by", "limit")
 	var all []float64
-	for _, k := range table() {
-		if !b.wants(k.name) {
+	for _, f := range b.forecasts() {
+		if !b.wants(f.section + " " + f.name) {
 			continue
 		}
-		for _, n := range b.threads {
-			off, err := b.prediction(k, n)
+		threads := f.threads
+		if threads == nil {
+			threads = b.threads
+		}
+		for _, n := range threads {
+			off, err := b.prediction(f, n)
 			if err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
+				return fmt.Errorf("%s, %s: %w", f.section, f.name, err)
 			}
 			all = append(all, off)
 		}
@@ -39,13 +106,13 @@ func predictions(b *bench) error {
 		return nil
 	}
 	off := median(all)
-	b.printf("\nthe median is off by %.2f times, of %.2f at most%s\n", off, medianOff, b.over(off > medianOff))
+	b.printf("\nthe median of %d is off by %.2f times, of %.2f at most%s\n", len(all), off, medianOff, b.over(off > medianOff))
 	return nil
 }
 
 // prediction prints a line of the table, and returns how many times the prediction is off.
-func (b *bench) prediction(k kernel, threads int) (float64, error) {
-	j, err := b.job(k, threads)
+func (b *bench) prediction(f forecast, threads int) (float64, error) {
+	j, err := f.job(threads)
 	if err != nil {
 		return 0, err
 	}
@@ -53,19 +120,23 @@ func (b *bench) prediction(k kernel, threads int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var took []float64
+	best := 0.0
 	for range b.rounds {
-		x, result, err := b.ours(k, threads)
+		j.Repeat, j.Warmup = b.repeat, 1
+		report, err := j.Run(b.ctx)
 		if err != nil {
 			return 0, err
 		}
-		if err := result.Close(); err != nil {
-			return 0, err
+		if report.Result != nil {
+			if err := report.Result.Close(); err != nil {
+				return 0, err
+			}
 		}
-		took = append(took, x...)
+		took := slices.Min(report.Stats.Phases.Compute)
+		best = min(cmp.Or(best, took), took)
 	}
-	predicted, best := *p.Time.Compute, slices.Min(took)
+	predicted := *p.Time.Compute
 	off := math.Max(predicted/best, best/predicted)
-	b.printf("%-28s %8d %13.2f %13.2f %7.2f %6.2f%s\n", k.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
+	b.printf("%-10s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
 	return off, nil
 }

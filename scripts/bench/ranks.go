@@ -23,9 +23,17 @@ type ranked struct {
 	formats    map[string]string
 	sizes      map[string][]int64
 	split      []string // of the measured side; the other has none
-	speedup    float64  // at least; 0 for a line with a split
-	limit      float64  // of the time with the split in that without
+	// bounds is what of memory the speed of two ranks is held to; nil for a line with a split.
+	bounds func(l spmd.MachineLevel) spmd.MachinePair
+	limit  float64 // of the time with the split in that without
 }
+
+// leastSpeedup is how many times as fast as one rank two are at least, and allowed the share that they reach of what the
+// bandwidths of memory at one core and at two allow.
+const leastSpeedup, allowed = 1.5, 0.9
+
+// splitRounds is how often jobs with a split run at least: what a run takes depends on where its memory lies.
+const splitRounds = 5
 
 // ranksFiles are generated once a run, as files: kind, entries, format, sizes.
 var ranksFiles = map[string]struct {
@@ -38,11 +46,23 @@ var ranksFiles = map[string]struct {
 	"ttm":    {12500000, "sss", []int64{500000, 50000, 5000}},
 }
 
+func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
+func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
+
+// speedup is the least that a line without a split is held to: by the model of this machine, where it was measured.
+func (k *ranked) speedup(m *spmd.Machine) float64 {
+	if m == nil {
+		return leastSpeedup
+	}
+	bandwidth := k.bounds(m.Levels[len(m.Levels)-1])
+	return max(leastSpeedup, allowed*bandwidth.At(2)/bandwidth.At(1))
+}
+
 var ranksTable = []ranked{
-	{"SpMV 5M, 50M", "y(i) = A(i,j)*x(j)", "spmv", "A", "x", nil, nil, nil, 1.8, 0},
-	{"TTM 12.5M, 32", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, nil, 1.6, 0},
-	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil, []string{"i:2", "j:20"}, 0, 1.3},
-	{"TTM, l in 20", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, 0, 1.3},
+	{"SpMV 5M, 50M", "y(i) = A(i,j)*x(j)", "spmv", "A", "x", nil, nil, nil, reads, 0},
+	{"TTM 12.5M, 32", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, nil, writes, 0},
+	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil, []string{"i:2", "j:20"}, nil, 1.3},
+	{"TTM, l in 20", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, nil, 1.3},
 }
 
 // ranks times jobs at two ranks, in this process and, where mpirun is there
@@ -54,6 +74,13 @@ func ranks(b *bench) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	machine, err := spmd.MeasuredMachine()
+	if err != nil {
+		return err
+	}
+	if machine == nil {
+		b.printf("(this machine was not measured, by distaff doctor --tune: two ranks are held to %v times the speed of one)\n", leastSpeedup)
+	}
 	b.printf("%-20s %-8s %12s %12s %7s %6s\n", "job", "ranks", "base ms", "2 ranks ms", "ratio", "limit")
 	for _, k := range ranksTable {
 		if !b.wants(k.name) {
@@ -63,12 +90,12 @@ func ranks(b *bench) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
-		if err := b.rankLine(k, file, "local", b.localRanks); err != nil {
+		if err := b.rankLine(k, machine, file, "local", b.localRanks); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 		if launcher := mpirun(); launcher != "" {
 			run := func(j *spmd.Job) (*outcome, error) { return b.mpiRanks(j, dir, launcher) }
-			if err := b.rankLine(k, file, "mpirun", run); err != nil {
+			if err := b.rankLine(k, machine, file, "mpirun", run); err != nil {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
 		}
@@ -98,19 +125,19 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 }
 
 // rankLine times one job and prints it.
-func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) (*outcome, error)) error {
+func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string, run func(*spmd.Job) (*outcome, error)) error {
 	job := func(ranks int, split []string) *spmd.Job {
 		j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
 			Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
 		j.Ranks, j.Threads, j.Warmup, j.Repeat, j.Splits, j.TrustInput = ranks, 1, 1, b.repeat, split, true
 		return j
 	}
-	base := 2
+	base, rounds := 2, max(b.rounds, splitRounds)
 	if k.split == nil {
-		base = 1
+		base, rounds = 1, b.rounds
 	}
 	var before, after []float64
-	for range b.rounds {
+	for range rounds {
 		x, err := run(job(base, nil))
 		if err != nil {
 			return err
@@ -123,7 +150,7 @@ func (b *bench) rankLine(k ranked, file, how string, run func(*spmd.Job) (*outco
 	}
 	ratio, limit, over := median(after)/median(before), k.limit, false
 	if k.split == nil {
-		ratio, limit = 1/ratio, k.speedup
+		ratio, limit = 1/ratio, k.speedup(machine)
 		over = ratio < limit
 	} else {
 		over = ratio > limit

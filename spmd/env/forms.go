@@ -10,8 +10,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Forms are the forms of code that leaves are compiled with, at every rank those that rank 0's cache has of its CPU; none
-// where nothing was measured. Collective the first time.
+// Forms are the forms of code that leaves are compiled with, at every rank those that rank 0's cache has of its CPU, or that
+// are shipped for its model; none where neither was measured. Collective the first time.
 func (e *Env) Forms() (strategy.Forms, error) {
 	if e.forms != nil || e.set.Untuned || e.set.CPU != "" && e.set.CPU != cc.Native {
 		return e.forms, nil
@@ -33,7 +33,7 @@ func (e *Env) Forms() (strategy.Forms, error) {
 	return e.forms, nil
 }
 
-// measured are the forms that this rank's cache has.
+// measured are the forms that this rank's cache has, or those of the CPU's model.
 func (e *Env) measured() strategy.Forms {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -44,7 +44,7 @@ func (e *Env) measured() strategy.Forms {
 		e.Detail("leaves have the default forms: " + err.Error())
 	}
 	if m == nil {
-		return strategy.Forms{}
+		return tune.Shipped()
 	}
 	return m.Forms.Known()
 }

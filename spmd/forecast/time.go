@@ -136,18 +136,20 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		}
 	}
 	value := float64(u.Compute.Size())
-	l.Loads, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Ends, done.Moves.Steps
+	l.Loads, l.Enters, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Enters, done.Moves.Ends, done.Moves.Steps
 	for _, p := range done.Moves.Picks {
 		t := args[p.Arg]
 		width := float64(t.Type.Size())
 		if t.Sparse() {
 			width += 4 // of coordinates
 		}
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(float64(values[p.Arg]) * width), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Twice: p.Arg == 0})
+		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(float64(values[p.Arg]) * width), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Twice: p.Arg == 0 && p.Run*width > tune.Line})
 	}
 	for _, i := range done.Moves.Inserts {
 		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(i.Places * value), Count: i.Count, Run: value, Passes: i.Passes, Twice: true})
-		l.Found += i.Found()
+		if !u.Result.FixedPattern {
+			l.Found += i.Found()
+		}
 	}
 	return l
 }

@@ -182,40 +182,67 @@ static double gather(const double *v, const uint32_t *random, int64_t m, uint32_
     return (a + b) + (c + d);
 }
 
-int probe_gather(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    const double *v = t[0]->vals.ptr;
-    const uint32_t *random = t[2]->vals.ptr;
-    int64_t m = t[2]->vals.len, reps = bounds[1][1];
-    uint32_t mask = (uint32_t)(bounds[0][1] - 1);
-    double total = 0, begin = 0, end = 0;
-    #pragma omp parallel num_threads(env->threads) reduction(+:total)
-    {
-        int64_t from, to;
-        share(m, &from, &to);
-        #pragma omp barrier
-        #pragma omp master
-        begin = now();
-        for (int64_t r = 0; r < reps; r++) {
-            total += gather(v, random + from, to - from, mask);
-            FENCE();
+/* rows adds m rows of ROW elements, 256 bytes, at random places; mask + 1, a power of two, is how many rows v has. */
+#define ROW 32
+
+static double rows(const double *v, const uint32_t *random, int64_t m, uint32_t mask) {
+    lane64 a = {0}, b = a, c = a, d = a;
+    for (int64_t k = 0; k < m; k++) {
+        const double *row = v + (int64_t)(random[k] & mask) * ROW;
+        for (int i = 0; i < ROW; i += 4 * LANES64) {
+            const lane64_any *p = (const lane64_any *)(row + i);
+            a += p[0], b += p[1], c += p[2], d += p[3];
         }
-        #pragma omp barrier
-        #pragma omp master
-        end = now();
     }
-    found(t, end - begin, (double)(m / GROUP * GROUP) * (double)reps, total);
-    return 0;
+    a = (a + b) + (c + d);
+    double s = 0;
+    for (int k = 0; k < LANES64; k++)
+        s += a[k];
+    return s;
 }
 
+/* Both go over as many cache lines: of the random numbers, the first of so many are used that have 64 bytes of an array each. */
+#define GATHERS(name, elements, share_of)                                                                   \
+    int probe_##name(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {                            \
+        const double *v = t[0]->vals.ptr;                                                                   \
+        const uint32_t *random = t[2]->vals.ptr;                                                            \
+        int64_t m = t[2]->vals.len / (share_of), reps = bounds[1][1];                                       \
+        uint32_t mask = (uint32_t)(bounds[0][1] / (elements) - 1);                                          \
+        double total = 0, begin = 0, end = 0;                                                               \
+        _Pragma("omp parallel num_threads(env->threads) reduction(+:total)")                                \
+        {                                                                                                   \
+            int64_t from, to;                                                                               \
+            share(m, &from, &to);                                                                           \
+            _Pragma("omp barrier")                                                                          \
+            _Pragma("omp master")                                                                           \
+            begin = now();                                                                                  \
+            for (int64_t r = 0; r < reps; r++) {                                                            \
+                total += name(v, random + from, to - from, mask);                                           \
+                FENCE();                                                                                    \
+            }                                                                                               \
+            _Pragma("omp barrier")                                                                          \
+            _Pragma("omp master")                                                                           \
+            end = now();                                                                                    \
+        }                                                                                                   \
+        found(t, end - begin, (double)(m / GROUP * GROUP) * (double)reps, total);                           \
+        return 0;                                                                                           \
+    }
+GATHERS(gather, 1, 1)
+GATHERS(rows, ROW, ROW / LINE)
+
 /* ROUNDS multiply-adds follow one another in each of ACCUMULATORS lanes, enough for the latency of
- * each to be hidden by the others. They go towards 2. */
+ * each to be hidden by the others. They go towards 2. All begin with 0, which the compiler is not to know: of lanes that it
+ * knows to be equal it would keep one. */
 #define ROUNDS 1000
 #define ACCUMULATORS 12
 #define STEP(a) a = a * x + y
 #define MULTIPLY_ADDS(name, type, lane, lanes)                                                              \
     static double name(int64_t reps) {                                                                     \
         lane x = (type)0.5 - (lane){0}, y = (type)1 - (lane){0};                                            \
-        lane a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a, i = a, j = a, k = a, l = a;          \
+        lane start[ACCUMULATORS] = {0};                                                                     \
+        __asm__ volatile("" : : "r"(start) : "memory");                                                     \
+        lane a = start[0], b = start[1], c = start[2], d = start[3], e = start[4], f = start[5];            \
+        lane g = start[6], h = start[7], i = start[8], j = start[9], k = start[10], l = start[11];          \
         for (int64_t r = 0; r < reps * ROUNDS; r++) {                                                      \
             STEP(a); STEP(b); STEP(c); STEP(d); STEP(e); STEP(f);                                           \
             STEP(g); STEP(h); STEP(i); STEP(j); STEP(k); STEP(l);                                           \
@@ -291,6 +318,34 @@ int probe_branch(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     }
     double end = now();
     found(t, end - begin, 0.5 * (double)m * (double)reps, (double)(a + b));
+    return 0;
+}
+
+/* Segments of one value each are summed, whose ends are loaded. */
+#define SEGMENTS 1024
+
+int probe_segment(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    double *v = t[0]->vals.ptr, sums[SEGMENTS] = {0}, total = 0;
+    int64_t reps = bounds[1][1];
+    int32_t ends[SEGMENTS + 1];
+    (void)env;
+    for (int k = 0; k <= SEGMENTS; k++)
+        ends[k] = k;
+    double begin = now();
+    for (int64_t r = 0; r < reps; r++) {
+        __asm__ volatile("" : : "r"(ends), "r"(sums) : "memory");
+        for (int k = 0; k < SEGMENTS; k++) {
+            double s = 0;
+            for (int64_t p = ends[k], end = ends[k + 1]; p < end; p++)
+                s += v[p];
+            sums[k] = s;
+        }
+    }
+    __asm__ volatile("" : : "r"(sums) : "memory");
+    double end = now();
+    for (int k = 0; k < SEGMENTS; k++)
+        total += sums[k];
+    found(t, end - begin, SEGMENTS * (double)reps, total);
     return 0;
 }
 
