@@ -7,7 +7,7 @@
 //
 // Between ranks of one process nothing is copied: the control message names the
 // block, and both ranks hold its memory (shared.go). Counters count the arrays
-// as if they had travelled.
+// as if they had travelled. Ranks of one node can have memory in common too (common.go).
 package transfer
 
 import (
