@@ -95,7 +95,7 @@ func newPages(limit *tcs.Limit, bytes int64, what string) (m *tcs.Memory, fd int
 	}
 	fd, err = unix.MemfdCreate("distaff", unix.MFD_CLOEXEC)
 	if err == nil {
-		if err = unix.Ftruncate(fd, bytes); err == nil {
+		if err = unix.Ftruncate(fd, mapped(bytes)); err == nil {
 			m, err = mapPages(fd, bytes, func() { limit.Release(bytes) })
 		}
 		if err != nil {
@@ -107,7 +107,7 @@ func newPages(limit *tcs.Limit, bytes int64, what string) (m *tcs.Memory, fd int
 		limit.Release(bytes)
 		return nil, -1, fmt.Errorf("%s: pages that processes have in common: %w", what, err)
 	}
-	hugePages(m)
+	hugePages(unsafe.Slice((*byte)(m.Ptr), mapped(bytes)))
 	return m, fd, nil
 }
 
@@ -124,15 +124,23 @@ func openPages(pid, fd, bytes int64) (*tcs.Memory, error) {
 // hugePage is the size of a huge page, and where those of mapped memory begin.
 const hugePage = 2 << 20
 
+// mapped is how many bytes are mapped for so many: whole huge pages, where there is one at least.
+func mapped(bytes int64) int64 {
+	if bytes < hugePage {
+		return bytes
+	}
+	return (bytes + hugePage - 1) &^ (hugePage - 1)
+}
+
 // mapPages maps a file's pages where huge ones can lie; freed is called when they are unmapped.
 func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
-	size := uintptr(bytes + hugePage)
+	size := uintptr(mapped(bytes) + hugePage)
 	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, err
 	}
 	at := unsafe.Add(base, -uintptr(base)&(hugePage-1))
-	if _, err := unix.MmapPtr(fd, 0, at, uintptr(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+	if _, err := unix.MmapPtr(fd, 0, at, uintptr(mapped(bytes)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
 		unix.MunmapPtr(base, size)
 		return nil, err
 	}
@@ -142,11 +150,10 @@ func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
 	}), nil
 }
 
-// hugePages has the system make huge pages of fresh ones that processes have in common, which it does by itself on few machines. That
-// takes a page of each that is there. Where it does not, or has none, access costs more, and that is all.
-func hugePages(m *tcs.Memory) {
-	b := m.Slice()[:m.Bytes&^(hugePage-1)]
-	if len(b) == 0 {
+// hugePages has the system make huge pages of fresh ones that processes have in common, which it does by itself on few machines: it takes
+// that a page of each is there. Where there are none, access costs more, and that is all.
+func hugePages(b []byte) {
+	if len(b) < hugePage {
 		return
 	}
 	for at := 0; at < len(b); at += hugePage {
