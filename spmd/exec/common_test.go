@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -36,13 +35,14 @@ type commonCase struct {
 	reads    []exec.Rows
 	moves    bool
 	apart    bool // the ranks are no ranks of one process
+	refused  bool // there is no memory to have in common
 	problem  *plan.Problem
-	mu       sync.Mutex
 	pointers []unsafe.Pointer // by rank, of what its leaf reads
+	limits   []*tcs.Limit     // by rank
 }
 
 func drawCommon(r *rand.Rand) *commonCase {
-	k := &commonCase{ranks: 2 + r.IntN(5), moves: r.IntN(2) == 0, apart: r.IntN(3) == 0}
+	k := &commonCase{ranks: 2 + r.IntN(5), moves: r.IntN(2) == 0, apart: r.IntN(3) == 0, refused: r.IntN(8) == 0}
 	k.problem = problem(k.ranks, int64(k.ranks)*int64(1+r.IntN(3)), 1, false, []int{0})
 	k.cuts = place.EvenCuts(cols, int64(1+r.IntN(2*k.ranks)))
 	for range len(k.cuts) - 1 {
@@ -50,6 +50,10 @@ func drawCommon(r *rand.Rand) *commonCase {
 	}
 	nodes := 1 + r.IntN(3)
 	for range k.ranks {
+		k.limits = append(k.limits, tcs.NewLimit(0))
+		if k.refused {
+			k.limits[len(k.limits)-1] = tcs.NewLimit(1)
+		}
 		k.nodes = append(k.nodes, r.IntN(nodes))
 		rows := drawRows(r)
 		switch {
@@ -66,7 +70,7 @@ func drawCommon(r *rand.Rand) *commonCase {
 }
 
 func (k *commonCase) String() string {
-	return fmt.Sprintf("nodes %v, owners %v of rows cut at %v, reading %+v, moving %v, apart %v", k.nodes, k.owners, k.cuts, k.reads, k.moves, k.apart)
+	return fmt.Sprintf("nodes %v, owners %v of rows cut at %v, reading %+v, moving %v, apart %v, refused %v", k.nodes, k.owners, k.cuts, k.reads, k.moves, k.apart, k.refused)
 }
 
 // count is how many rows a rank reads.
@@ -85,8 +89,19 @@ func (k *commonCase) common(rank int) bool {
 			sum, readers = sum+n, readers+1
 		}
 	}
-	return readers > 1 && 2*sum >= 3*cols
+	return !k.refused && readers > 1 && 2*sum >= 3*cols
 }
+
+// lingering is a group whose ranks do nothing for a moment when they have begun to send.
+type lingering struct{ comm.Comm }
+
+func (l lingering) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
+	r, err := l.Comm.Isend(b, to, tag)
+	time.Sleep(time.Duration(rand.IntN(100)) * time.Microsecond)
+	return r, err
+}
+
+func (l lingering) Uncounted() comm.Comm { return lingering{l.Comm.Uncounted()} }
 
 // value is a row's in a run: it stays where blocks have moved.
 func (k *commonCase) value(run int, row int64) float64 {
@@ -99,13 +114,19 @@ func (k *commonCase) value(run int, row int64) float64 {
 // run runs the problem at a rank some times, with other values each time, and looks at what its leaves read, and at what is counted.
 func (k *commonCase) run(t *testing.T, c comm.Comm) error {
 	me := c.Rank()
+	c = lingering{c}
 	if k.apart {
 		c = apart{Comm: c}
 	}
 	r := rank(t, c, k.problem)
-	defer r.Close()
-	var limit tcs.Limit
-	r.Limit, r.Nodes, r.Shares, r.Moves = &limit, k.nodes, true, k.moves
+	r.Limit, r.Nodes, r.Shares, r.Moves = k.limits[me], k.nodes, true, k.moves
+	err := k.runs(t, c, r, me)
+	r.Close()
+	tcs.CloseAll(r.Own[2])
+	return err
+}
+
+func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error {
 	r.Rows = func(int) exec.Rows { return k.reads[me] }
 	r.Own[2] = map[plan.Block]*tcs.Tensor{}
 	received := int64(0) // rows of others that are read
@@ -167,9 +188,7 @@ func (k *commonCase) look(me, run int, t *tcs.Tensor, read []int64) error {
 		}
 		time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
 	}
-	k.mu.Lock()
 	k.pointers[me] = t.Vals.Ptr
-	k.mu.Unlock()
 	return nil
 }
 
@@ -185,6 +204,9 @@ func TestRowsInCommon(t *testing.T) {
 			t.Fatalf("seed %d: %v: %v", seed, k, err)
 		}
 		for q := range k.ranks {
+			if n := k.limits[q].Used(); n != 0 {
+				t.Errorf("seed %d: %v: rank %d has not given back %d bytes", seed, k, q, n)
+			}
 			for o := range q {
 				if k.apart || k.pointers[q] == nil || k.pointers[o] == nil {
 					continue
