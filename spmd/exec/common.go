@@ -35,23 +35,23 @@ func (r *Rank) nodes() ([]int, error) {
 	if r.Nodes != nil {
 		return r.Nodes, nil
 	}
-	r.Nodes = make([]int, r.Comm.Size())
-	if r.Comm.OneProcess() {
-		return r.Nodes, nil
-	}
-	places, err := comm.Places(r.Comm)
-	if err != nil {
-		return nil, err
-	}
-	numbers := map[[2]string]int{}
-	for rank, p := range places {
-		key := [2]string{p.Node, p.Space}
-		if _, ok := numbers[key]; !ok {
-			numbers[key] = len(numbers)
+	nodes := make([]int, r.Comm.Size())
+	if !r.Comm.OneProcess() {
+		places, err := comm.Places(r.Comm)
+		if err != nil {
+			return nil, err
 		}
-		r.Nodes[rank] = numbers[key]
+		numbers := map[[2]string]int{}
+		for rank, p := range places {
+			key := [2]string{p.Node, p.Space}
+			if _, ok := numbers[key]; !ok {
+				numbers[key] = len(numbers)
+			}
+			nodes[rank] = numbers[key]
+		}
 	}
-	return r.Nodes, nil
+	r.Nodes = nodes
+	return nodes, nil
 }
 
 // sharing is how ranks of these nodes have so many rows, of so many bytes each, in common of which each reads some: on a node whose ranks
