@@ -14,11 +14,18 @@ import (
 	"distaff/spmd"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
+	"distaff/spmd/exec"
 )
 
 // Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether these are a range, several,
-// or single ones, at every run; all of them where they read three quarters.
+// or single ones, at every run; all of them where they read three quarters. Where they have the rows in one array, they count the same.
 func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
+	t.Run("apart", ranksGather)
+	defer exec.CommonLeast.Store(exec.CommonLeast.Swap(0))
+	t.Run("in common", ranksGather)
+}
+
+func ranksGather(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 60 {
 		p, size, wide := 2+rng.IntN(5), 1+rng.Int64N(60), 1+rng.Int64N(3)

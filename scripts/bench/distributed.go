@@ -60,6 +60,10 @@ var (
 		stmt: "A(i,k) = B(i,j) * C(j,k)", operands: "B C", placements: "A(x,y) -> M(x); B(x,y) -> M(x); C(x,y) -> M(x)",
 		schedule: "divide(i,io,ii,M.x),distribute(io),communicate({A,B,C},io)",
 	}
+	spmmNonzeros = placedJob{
+		stmt: spmmRows.stmt, operands: spmmRows.operands, formats: map[string]string{"A": "dd"}, placements: "B(x,y) -> M(~(x,y)); C(x,y) -> M(x)",
+		schedule: "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({A,B,C},fpo)",
+	}
 	spadd3Rows = placedJob{
 		stmt: "A(i,j) = B(i,j) + C(i,j) + D(i,j)", operands: "B C D", formats: map[string]string{"A": "ds"},
 		placements: "A(x,y) -> M(x); B(x,y) -> M(x); C(x,y) -> M(x); D(x,y) -> M(x)",
@@ -92,6 +96,7 @@ var placedTable = []placed{
 	{name: "SpMV b non-zeros", job: spmvNonzeros, inputs: []string{"b", "vec:b:1"}, peer: "petsc", function: "spmv", least: 1.3},
 	{name: "SpMM 32 a", job: spmmRows, inputs: []string{"a", "mat:a:1"}, peer: "petsc", function: "spmm", least: 3},
 	{name: "SpMM 32 b", job: spmmRows, inputs: []string{"b", "mat:b:1"}, peer: "petsc", function: "spmm", least: 2},
+	{name: "SpMM 32 b non-zeros", job: spmmNonzeros, inputs: []string{"b", "mat:b:1"}, peer: "petsc", function: "spmm", least: 2},
 	{name: "SpAdd3 a", job: spadd3Rows, inputs: []string{"a", "a2", "a3"}, peer: "petsc", function: "spadd3", least: 10},
 	{name: "SpAdd3 b", job: spadd3Rows, inputs: []string{"b", "b2", "b3"}, peer: "petsc", function: "spadd3", least: 10},
 	{name: "SDDMM 32 b non-zeros", job: sddmmNonzeros, inputs: []string{"b", "mat:b:0", "mat:b:1"}, against: sddmmRows, least: 1.5},

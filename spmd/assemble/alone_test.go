@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/partition"
 	"distaff/spmd/reduce"
@@ -94,5 +95,54 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		}
 		piece.Close()
 		whole.Close()
+	}
+}
+
+// TestRowsStayInTheirPart: of two parts that have a row in common, each rank's piece is the part's memory, to which the other's row is
+// added, where its part comes first. A piece that is little of its part is a copy, so that the rest is given back.
+func TestRowsStayInTheirPart(t *testing.T) {
+	const n, wide = 32, 3
+	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tcs.Float64, Kinds: "dd", Modes: []int{0, 1}}
+	rows := func(rank int, lo, hi int64) Piece { return Piece{rank, Region{Box: [][2]int64{{lo, hi}, {0, wide}}}} }
+	for _, test := range []struct {
+		cut   int64 // where the pieces meet
+		stays [2]bool
+	}{{17, [2]bool{true, true}}, {16, [2]bool{true, false}}, {3, [2]bool{false, false}}} {
+		s := &Sum{Like: like, Parts: []Piece{rows(0, 0, 17), rows(1, 16, n)}, Pieces: []Piece{rows(0, 0, test.cut), rows(1, test.cut, n)}}
+		err := local.Run(context.Background(), 2, func(c comm.Comm) error {
+			me := c.Rank()
+			part, err := newDense(like, s.Parts[me].Box, transfer.Pages(nil))
+			if err != nil {
+				return err
+			}
+			first, last := part.Vals.Ptr, part.Vals.Len
+			for k := range tcs.Values[float64](part) {
+				tcs.Values[float64](part)[k] = float64(int64(k) + wide*s.Parts[me].Box[0][0])
+			}
+			pieces, err := s.Run(c, map[partition.Piece]*tcs.Tensor{partition.Piece(me): part}, Options{Alloc: transfer.Pages(nil)})
+			if err != nil {
+				return err
+			}
+			got := pieces[partition.Piece(me)]
+			defer got.Close()
+			off := int64(uintptr(got.Vals.Ptr)-uintptr(first)) / 8
+			if stays := off >= 0 && off < last; stays != test.stays[me] {
+				return fmt.Errorf("the piece lies in the part's memory: %v", stays)
+			}
+			for k, v := range tcs.Values[float64](got) {
+				at := int64(k) + wide*s.Pieces[me].Box[0][0]
+				want := float64(at)
+				if at >= wide*16 && at < wide*17 {
+					want *= 2
+				}
+				if v != want {
+					return fmt.Errorf("value %d is %v, want %v", at, v, want)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("pieces meet at row %d: %v", test.cut, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package assemble
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"distaff/io/tcs"
 	"distaff/spmd/reduce"
@@ -10,9 +11,17 @@ import (
 )
 
 // dense makes a piece of a dense tensor. An element that one part has is that part's, and of several it is their sum
-// in the order of the parts; one that no part has is 0.
+// in the order of the parts; one that no part has is 0. A piece of which the first part, this rank's, has all elements shows these, and the
+// others are added to them there.
 func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
+	t, err = x.within(piece, list)
+	if err != nil {
+		return nil, err
+	}
 	for k, h := range list {
+		if k == 0 && t != nil {
+			continue
+		}
 		part, err := x.lend(h)
 		if err == nil && k == 0 {
 			if x.whole(part, h, piece, list) {
@@ -34,6 +43,37 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 	if t == nil {
 		return x.zeroed(piece, nil)
 	}
+	return t, nil
+}
+
+// mostOfPart is the share of a part, in eighths, that a piece has at least which stays in the part's memory.
+const mostOfPart = 7
+
+// within is a piece that lies together within the first of its shares, which is this rank's and not much larger; nil for any other.
+func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
+	if len(list) == 0 || x.Parts[list[0].part].Rank != x.c.Rank() || !list[0].region.equal(Region{Box: piece.Box}) {
+		return nil, nil
+	}
+	if all, _ := x.over.normal(piece); !list[0].region.equal(all) {
+		return nil, nil
+	}
+	part := x.own(list[0])
+	v, err := part.View(tcs.Block{Box: piece.Box})
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	if n := v.Vals.Len; n != piece.coordinates() || 8*n < mostOfPart*part.Vals.Len {
+		return nil, nil
+	}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: x.Like.Dims, Box: slices.Clone(piece.Box), Type: x.Like.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		lev.Offset, lev.Size = piece.Box[lev.Mode][0], piece.Box[lev.Mode][1]-piece.Box[lev.Mode][0]
+	}
+	t.Vals.First = 0
+	t.Share(part)
+	t.Trust()
 	return t, nil
 }
 

@@ -9,6 +9,7 @@
 //	sparse.go  steps that add to one sparse block
 //	assemble.go  a result of blocks that overlap
 //	gather.go  rows of operands that ranks read of one another; gathercost.go, what that costs
+//	common.go  one array of such rows for the ranks of a node
 //	cost.go    what it moves, before there are blocks
 //	reads.go   what ranks read, and what of that comes from others
 //	holding.go what it holds, as far as that is known then
@@ -43,6 +44,10 @@ type Rank struct {
 	// Moves says that the blocks of Own are the computation's alone, which may have them lie elsewhere: those of
 	// a gathered operand among the rows that are read.
 	Moves bool
+	// Shares says that the rows of a gathered operand may lie in one array for several ranks of a node.
+	Shares bool
+	// Nodes are, by rank, a number for its node: ranks of one number can have memory in common. Nil where that is to be found.
+	Nodes []int
 	// Like describes each operand's blocks, Result those of the result.
 	Like   []transfer.Like
 	Result transfer.Like

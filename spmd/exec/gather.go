@@ -3,6 +3,7 @@ package exec
 import (
 	"math"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -27,16 +28,19 @@ type Rows struct {
 // gather is an operand with dense levels of which ranks hold ranges of rows, and each reads some of all
 // (plan.Operand.Gathered). Which rows go where is asked for once, and kept for the runs that follow.
 type gather struct {
-	r       *Rank
-	operand int
-	read    *tcs.Tensor // this rank's: a range of rows; of those that it does not read the values are 0
-	row     int64       // bytes of a row
-	home    bool        // this rank's own rows lie there, and its blocks show them
-	to      []parcel    // what others read of this rank's rows, by rank
-	from    []parcel    // what this rank reads of others' rows
-	spans   [][2]int64  // of the rows that steps read, as Rows has them
-	leaving []*comm.Request
-	room    []*tcs.Memory
+	r        *Rank
+	operand  int
+	read     *tcs.Tensor // this rank's: a range of rows; of those that it does not read the values are 0, unless others have it too
+	row      int64       // bytes of a row
+	home     bool        // this rank's own rows lie there, and its blocks show them
+	common   *common     // how ranks of one node have one array; nil where no node's do
+	asked    []parcel    // what others read of this rank's rows, by rank
+	asks     []parcel    // what this rank reads of others' rows
+	to, from []parcel    // what is sent and received of these: the same, where each rank has an array of its own (see route)
+	spans    [][2]int64  // of the rows that steps read, as Rows has them
+	leaving  []*comm.Request
+	carrying sync.WaitGroup // of what comes to this rank for others too
+	room     []*tcs.Memory
 }
 
 // parcel is rows that go from one rank to another, in one message.
@@ -45,6 +49,10 @@ type parcel struct {
 	parts  []rows
 	packed comm.Buf      // where they are packed; empty of rows that lie together, which are sent from and to their places
 	coming *comm.Request // on its way to this rank; nil for none
+	// inPlace says that the rows lie in an array that both ranks have: the message is empty, and says that they are there. They are
+	// written again at the next run, where again says so.
+	inPlace, again bool
+	came           chan error // of rows that this rank carries: tells when they are there
 }
 
 // together tells whether the rows lie one after another at both ends.
@@ -78,42 +86,62 @@ func (x *rows) count() int64 {
 
 // newGather asks the owners of an operand's rows for those that this rank reads. Collective.
 func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
+	g := &gather{r: r, operand: operand, spans: want.Spans}
 	like := r.Like[operand]
+	g.row = int64(like.Type.Size())
+	for _, m := range like.Modes[1:] {
+		g.row *= like.Dims[m]
+	}
+	if err := g.settle(want); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// settle makes the array, and what is sent and received. Collective.
+func (g *gather) settle(want Rows) error {
+	if err := g.share(want); err != nil {
+		return err
+	}
+	if g.read == nil {
+		if err := g.alone(want.Within); err != nil {
+			return err
+		}
+	}
+	g.asks = g.wanted(want)
+	if err := g.ask(); err != nil {
+		return err
+	}
+	if g.r.Moves {
+		if err := g.moveIn(); err != nil {
+			return err
+		}
+	}
+	g.route()
+	for _, list := range [][]parcel{g.from, g.to} {
+		for k := range list {
+			if err := g.reserve(&list[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// alone makes an array of this rank's own, for a range of rows.
+func (g *gather) alone(within [2]int64) (err error) {
+	like := g.r.Like[g.operand]
 	box := make([][2]int64, len(like.Dims))
 	for m, n := range like.Dims {
 		box[m] = [2]int64{0, n}
 	}
-	box[like.Modes[0]] = want.Within
+	box[like.Modes[0]] = within
 	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
-	read, err := tcs.NewIn(shape, like.Name, r.Alloc)
-	if err != nil {
-		return nil, err
+	if g.read, err = tcs.NewIn(shape, like.Name, g.r.Alloc); err == nil {
+		clear(g.read.Vals.Bytes())
 	}
-	clear(read.Vals.Bytes())
-	g := &gather{r: r, operand: operand, read: read, row: int64(like.Type.Size()), spans: want.Spans}
-	for _, m := range like.Modes[1:] {
-		g.row *= like.Dims[m]
-	}
-	g.from = g.wanted(want)
-	if err := g.ask(); err != nil {
-		g.close()
-		return nil, err
-	}
-	for _, list := range [][]parcel{g.from, g.to} {
-		for k := range list {
-			if err := g.reserve(&list[k]); err != nil {
-				g.close()
-				return nil, err
-			}
-		}
-	}
-	if r.Moves {
-		if err := g.moveIn(); err != nil {
-			g.close()
-			return nil, err
-		}
-	}
-	return g, nil
+	return err
 }
 
 // moveIn has this rank's own rows lie among those that it reads, where these have memory for all of them: its
@@ -183,7 +211,7 @@ func (g *gather) ask() error {
 	c := g.r.Comm.Uncounted()
 	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())
 	var send []int64
-	for _, p := range g.from {
+	for _, p := range g.asks {
 		before := len(send)
 		for _, x := range p.parts {
 			send = append(append(send, int64(x.piece), x.lo, x.hi, int64(len(x.list))), x.list...)
@@ -214,21 +242,18 @@ func (g *gather) ask() error {
 			p.parts = append(p.parts, x)
 		}
 		if len(p.parts) > 0 {
-			g.to = append(g.to, p)
+			g.asked = append(g.asked, p)
 		}
 	}
 	return nil
 }
 
-// reserve makes the buffer of a parcel whose rows do not lie together.
+// reserve makes the buffer of a parcel whose rows are sent and do not lie together.
 func (g *gather) reserve(p *parcel) error {
-	if p.together() {
+	if p.inPlace || p.together() {
 		return nil
 	}
-	bytes := int64(0)
-	for _, x := range p.parts {
-		bytes += x.count() * g.row
-	}
+	bytes := g.bytes(p)
 	mem, err := g.r.Alloc(bytes, "rows of "+g.r.Like[g.operand].Name+" that are gathered")
 	if err != nil {
 		return err
@@ -238,19 +263,60 @@ func (g *gather) reserve(p *parcel) error {
 	return nil
 }
 
+// bytes are those of a parcel's rows.
+func (g *gather) bytes(p *parcel) (n int64) {
+	for _, x := range p.parts {
+		n += x.count() * g.row
+	}
+	return n
+}
+
 // start sends what others read of this rank's rows, and begins to receive what it reads of theirs.
 func (g *gather) start() (err error) {
 	c := g.r.Comm
+	if g.shares(c.Rank()) {
+		c = c.Uncounted()
+	}
 	for k := 0; k < len(g.from) && err == nil; k++ {
 		p := &g.from[k]
 		p.coming, err = c.Irecv(g.arriving(p), p.rank, tagOf(g.operand))
 	}
-	for k := 0; k < len(g.to) && err == nil; k++ {
-		var r *comm.Request
-		if r, err = c.Isend(g.message(&g.to[k]), g.to[k].rank, tagOf(g.operand)); err == nil {
-			g.leaving = append(g.leaving, r)
-		}
+	if err == nil {
+		err = g.send(false)
 	}
+	if err == nil {
+		g.bringOwn()
+		err = g.send(true)
+	}
+	if err == nil {
+		g.count()
+		g.carry()
+	}
+	g.read.Trust()
+	return err
+}
+
+// send sends the messages with rows, or those that say that they are in place.
+func (g *gather) send(inPlace bool) error {
+	for k := range g.to {
+		p, c := &g.to[k], g.r.Comm
+		if p.inPlace != inPlace {
+			continue
+		}
+		if g.shares(p.rank) {
+			c = c.Uncounted()
+		}
+		r, err := c.Isend(g.message(p), p.rank, tagOf(g.operand))
+		if err != nil {
+			return err
+		}
+		g.leaving = append(g.leaving, r)
+	}
+	return nil
+}
+
+// bringOwn brings this rank's own rows to where they are read.
+func (g *gather) bringOwn() {
 	for _, t := range g.r.Own[g.operand] {
 		if g.home {
 			break
@@ -260,8 +326,6 @@ func (g *gather) start() (err error) {
 			copy(g.place(lo, hi), g.own(t, lo, hi))
 		}
 	}
-	g.read.Trust()
-	return err
 }
 
 // ready waits for the rows that a step reads.
@@ -278,9 +342,19 @@ func (g *gather) wait(span [2]int64) error {
 	var requests []*comm.Request
 	var came []*parcel
 	for k := range g.from {
-		if p := &g.from[k]; p.coming != nil && p.meets(span) {
+		p := &g.from[k]
+		if !p.meets(span) {
+			continue
+		}
+		if p.coming != nil {
 			requests, came = append(requests, p.coming), append(came, p)
 			p.coming = nil
+		}
+		if ch := p.came; ch != nil {
+			p.came = nil
+			if err := <-ch; err != nil {
+				return err
+			}
 		}
 	}
 	if err := comm.WaitAll(requests...); err != nil {
@@ -300,6 +374,10 @@ func (p *parcel) meets(span [2]int64) bool {
 // finish waits for what is still on its way, to this rank and from it.
 func (g *gather) finish() error {
 	err := g.wait([2]int64{math.MinInt64, math.MaxInt64})
+	if err == nil {
+		err = g.taken()
+	}
+	g.carrying.Wait()
 	if serr := comm.WaitAll(g.leaving...); err == nil {
 		err = serr
 	}
@@ -309,7 +387,7 @@ func (g *gather) finish() error {
 
 // arriving is where the message with a parcel is received.
 func (g *gather) arriving(p *parcel) comm.Buf {
-	if !p.together() {
+	if p.inPlace || !p.together() {
 		return p.packed
 	}
 	first := g.within()[0]
@@ -319,6 +397,9 @@ func (g *gather) arriving(p *parcel) comm.Buf {
 // message is that with a parcel.
 func (g *gather) message(p *parcel) comm.Buf {
 	own := g.r.Own[g.operand]
+	if p.inPlace {
+		return p.packed
+	}
 	if p.together() {
 		t := own[p.parts[0].piece]
 		return transfer.Values(t).Slice(g.at(t, p.parts[0].lo), g.at(t, p.parts[0].hi))
@@ -339,7 +420,7 @@ func (g *gather) message(p *parcel) comm.Buf {
 
 // unpack brings rows that came packed to their places.
 func (g *gather) unpack(p *parcel) {
-	if p.together() {
+	if p.inPlace || p.together() {
 		return
 	}
 	from := unsafe.Slice((*byte)(p.packed.Ptr), p.packed.Len)
@@ -409,7 +490,7 @@ func (g *gather) place(lo, hi int64) []byte {
 }
 
 func (g *gather) close() {
-	g.read.Close()
+	tcs.CloseList(g.read)
 	for _, m := range g.room {
 		m.Release()
 	}

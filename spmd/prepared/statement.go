@@ -68,7 +68,7 @@ type Options struct {
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
 	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located, Rows: k.rows, Threads: in.Threads,
-		Moves: o.Alone && in.Code() != codegen.CUDA} // where blocks are kept on a device
+		Moves: o.Alone && in.Code() != codegen.CUDA, Shares: in.Code() != codegen.CUDA} // where blocks are kept on a device
 	k.closers = append(k.closers, k.exec.Close)
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))

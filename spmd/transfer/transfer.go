@@ -7,7 +7,14 @@
 //
 // Between ranks of one process nothing is copied: the control message names the
 // block, and both ranks hold its memory (shared.go). Counters count the arrays
-// as if they had travelled.
+// as if they had travelled. Ranks of one node can have memory in common too.
+//
+// # Files
+//
+//	transfer.go   a block from one rank to another, or to all
+//	multicast.go  a block to some ranks, along a tree
+//	shared.go     the same between ranks of one process
+//	common.go     memory that ranks of a node have in common
 package transfer
 
 import (
