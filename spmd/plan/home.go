@@ -30,7 +30,12 @@ func (p *Problem) homes(g *Given) (err error) {
 		if o.Gathered, err = p.gathered(g, o); err != nil {
 			return err
 		}
-		if o.Gathered != nil {
+		if o.Gathered == nil && !o.Home.Holds {
+			if err := p.apart(g, o); err != nil {
+				return err
+			}
+		}
+		if o.Gathered != nil || o.Parts != nil {
 			o.Home.Holds, o.Home.Lies = true, nil
 		}
 	}

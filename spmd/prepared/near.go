@@ -90,7 +90,7 @@ func inOrder(p *plan.Problem) bool {
 func (n *near) reaches(k *Statement) bool {
 	for rank, s := range k.Problem.AllSteps() {
 		for _, need := range s.Need {
-			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
+			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Operands[i].Parts != nil || k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
 				return false
 			}
 		}
