@@ -65,14 +65,10 @@ func (k *Statement) atOne() bool {
 }
 
 // stays tells whether each rank makes the blocks of the result that are its own.
-func stays(p *plan.Problem) bool {
-	for _, s := range p.Sums() {
-		if len(s.Adds) > 0 || s.Root.Rank != s.Owner {
-			return false
-		}
-	}
-	return true
-}
+func stays(p *plan.Problem) bool { return !slices.ContainsFunc(p.Sums(), moves) }
+
+// moves tells whether several ranks make a block of the result, or another than its owner does.
+func moves(s plan.Sum) bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
 // inOrder tells whether the result is one sum of a part of each rank, in their order, which
 // is the order in which comm adds.
