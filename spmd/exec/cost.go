@@ -290,7 +290,7 @@ func (f *Forecast) sums(c *Cost) {
 			f.Watch.Sum(b, from, to, complete)
 		}
 	}
-	for _, s := range f.Plan.Sums() {
+	for s := range f.Plan.EachSum() {
 		for _, a := range s.Adds {
 			move(s.Result, a.From.Rank, a.To.Rank, false)
 		}

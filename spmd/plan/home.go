@@ -89,6 +89,9 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 			if home.Lies, err = p.lies(g, home.Placement, tensor, sizes); err != nil {
 				return home, err
 			}
+			if part != p.Result && home.Lies != nil && home.Lies.Copies != nil {
+				home.Lies = nil // each block is loaded where it is read, and not sent there from one of the copies
+			}
 		}
 	}
 	switch {
@@ -107,7 +110,7 @@ func (p *Problem) lies(g *Given, placed place.Placement, tensor string, sizes []
 		return nil, nil
 	}
 	part, err := Placed(placed, g.machine(), sizes, g.Format(tensor).Order, p.Ranks)
-	if err != nil || part.Copies != nil || !part.Located() {
+	if err != nil || !part.Located() {
 		return nil, err
 	}
 	return part, nil

@@ -103,7 +103,7 @@ type Home struct {
 	Holds bool
 	// Lies is the pieces of the placement, where some block lies in several: those of an operand are to be moved to its
 	// blocks before the first step, and the blocks of a result to them after the last. Nil where
-	// Holds says that nothing moves, and of a placement with copies, which is then not gone by.
+	// Holds says that nothing moves, and of an operand's placement with copies, which is then not gone by.
 	Lies *partition.Partition
 }
 

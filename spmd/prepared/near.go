@@ -65,7 +65,14 @@ func (k *Statement) atOne() bool {
 }
 
 // stays tells whether each rank makes the blocks of the result that are its own.
-func stays(p *plan.Problem) bool { return !slices.ContainsFunc(p.Sums(), moves) }
+func stays(p *plan.Problem) bool {
+	for s := range p.EachSum() {
+		if moves(s) {
+			return false
+		}
+	}
+	return true
+}
 
 // moves tells whether several ranks make a block of the result, or another than its owner does.
 func moves(s plan.Sum) bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
