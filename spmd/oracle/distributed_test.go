@@ -242,14 +242,14 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 		}
 		e.over(j, d)
 	}
-	held := false // one of the refusals
+	held := 0 // of the refusals, the first ones
 	list, err := drawer{}.draw(rng, p, func(list []string) (cin.Stmt, error) {
 		with(list)
 		u, err := j.Compile(ctx, "")
 		if why := leafReason(err); why != "" {
 			e.seen.refuse(why)
-			if !held {
-				held = true
+			if held < 3 {
+				held++
 				if _, planned := j.Plan(ctx, 0); planned != nil {
 					if err := e.agreed(ctx, j, planned); err != nil {
 						return nil, err
