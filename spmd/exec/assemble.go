@@ -59,22 +59,22 @@ func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.
 	if err != nil {
 		return nil, err
 	}
-	return own, r.Copy(r.Plan.Assembled, r.Result, own)
+	return r.Copy(r.Plan.Assembled, r.Result, own)
 }
 
-// Copy brings pieces of the result, which their owners have in own, to the other ranks where they live. It closes them where
-// it fails. Collective.
-func (r *Rank) Copy(part *partition.Partition, like transfer.Like, own map[plan.Block]*tcs.Tensor) error {
+// Copy brings pieces of the result, which their owners have in own, to the other ranks where they live. It returns own, whose
+// pieces it closes where it fails. Collective.
+func (r *Rank) Copy(part *partition.Partition, like transfer.Like, own map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	if part.Copies == nil {
-		return nil
+		return own, nil
 	}
 	for b := range plan.Block(part.Pieces()) {
 		if err := r.spread(b, own[b], like, part.Ranks(b)); err != nil {
 			tcs.CloseAll(own)
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return own, nil
 }
 
 // assembled counts what is sent to put the result together, and what its pieces take beside the

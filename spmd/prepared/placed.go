@@ -62,7 +62,7 @@ func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tc
 	if err != nil {
 		return nil, err
 	}
-	return own, k.exec.Copy(k.ResultPartition(), sum.Like, own)
+	return k.exec.Copy(k.ResultPartition(), sum.Like, own)
 }
 
 // pieces are the options to make pieces of the result with.
