@@ -116,6 +116,18 @@ func overlapsEarlier(list []share, k int, modes []int) bool {
 	return false
 }
 
+// Join makes the block of a box of a dense tensor, of parts that have all of it between them. The caller closes it.
+func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor, alloc transfer.Alloc) (*tcs.Tensor, error) {
+	t, err := newDense(like, box, alloc)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		copyRuns(Region{Box: boxOf(part)}, t, part)
+	}
+	return t, nil
+}
+
 // newDense is a dense tensor of a box, with any values.
 func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Tensor, error) {
 	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}

@@ -3,6 +3,7 @@ package exec
 import (
 	"distaff/io/tcs"
 	"distaff/spmd/assemble"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
 )
@@ -58,9 +59,17 @@ func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.
 	if err != nil {
 		return nil, err
 	}
-	for b := range plan.Block(r.Plan.Assembled.Pieces()) {
-		ranks := r.Plan.Assembled.Ranks(b)
-		if err := r.spread(plan.Sum{Result: b, Owner: ranks[0], Copies: ranks[1:]}, own[b]); err != nil {
+	return r.Copy(r.Plan.Assembled, r.Result, own)
+}
+
+// Copy brings pieces of the result, which their owners have in own, to the other ranks where they live. It returns own, whose
+// pieces it closes where it fails. Collective.
+func (r *Rank) Copy(part *partition.Partition, like transfer.Like, own map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+	if part.Copies == nil {
+		return own, nil
+	}
+	for b := range plan.Block(part.Pieces()) {
+		if err := r.spread(b, own[b], like, part.Ranks(b)); err != nil {
 			tcs.CloseAll(own)
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 type Forecast struct {
 	Plan     *plan.Problem
 	Operands []plan.Sizes  // by operand
+	Parts    []plan.Sizes  // the same, of the parts of an operand that lies in parts, and else nil
 	Result   plan.Sizes    // of the blocks that steps make
 	Like     transfer.Like // of the result
 	Resting  plan.Sizes    // of the result as it lies in the end, where that is put together of blocks that overlap
@@ -64,6 +65,7 @@ type rankCost struct {
 	moved    int64        // memory of the largest block that comes from another rank to be added
 	added    int64        // memory of copies of the result, and of what is put together
 	packed   int64        // rows of gathered operands on their way
+	joined   int64        // the blocks of the scope that has most, by operand, that are put together of parts
 	partials []partialCost
 }
 
@@ -171,6 +173,14 @@ func (f *Forecast) replicated(operand int) bool {
 	return f.Replicated != nil && f.Replicated[operand]
 }
 
+// travels are the sizes of what travels of an operand: of its blocks, or of parts of them.
+func (f *Forecast) travels(operand int) plan.Sizes {
+	if f.Plan.Operands[operand].Parts != nil {
+		return f.Parts[operand]
+	}
+	return f.Operands[operand]
+}
+
 // stride is after how many ranks, or messages, a count looks whether it is to end.
 const stride = 1024
 
@@ -184,7 +194,7 @@ func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 		if n++; n%stride == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		z, from, times := f.Operands[operand](b), s[0], int64(s[1])
+		z, from, times := f.travels(operand)(b), s[0], int64(s[1])
 		c.Sent[from] += times * z.Bytes
 		c.Messages[from] += times * z.Arrays
 	}
@@ -280,7 +290,7 @@ func (f *Forecast) sums(c *Cost) {
 			f.Watch.Sum(b, from, to, complete)
 		}
 	}
-	for _, s := range f.Plan.Sums() {
+	for s := range f.Plan.EachSum() {
 		for _, a := range s.Adds {
 			move(s.Result, a.From.Rank, a.To.Rank, false)
 		}

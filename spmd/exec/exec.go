@@ -235,7 +235,7 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 		if sum.Owner == me {
 			blocks[sum.Result] = block
 		}
-		if err := r.spread(sum, block); err != nil {
+		if err := r.spread(sum.Result, block, r.Result, append([]int{sum.Owner}, sum.Copies...)); err != nil {
 			return fail(err)
 		}
 	}
@@ -245,19 +245,19 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 	return blocks, nil
 }
 
-// spread brings a block of the result, which its owner has, to the other ranks where it lives.
-func (r *Rank) spread(sum plan.Sum, block *tcs.Tensor) error {
-	t, err := transfer.Spread(r.Comm, block, r.Result, append([]int{sum.Owner}, sum.Copies...), tagSpread, r.Alloc)
+// spread brings a block of the result, which the first of some ranks has, to the others.
+func (r *Rank) spread(b plan.Block, block *tcs.Tensor, like transfer.Like, ranks []int) error {
+	t, err := transfer.Spread(r.Comm, block, like, ranks, tagSpread, r.Alloc)
 	if t == nil || err != nil {
 		return err
 	}
-	if old := r.copied[sum.Result]; old != nil {
+	if old := r.copied[b]; old != nil {
 		old.Close()
 	}
 	if r.copied == nil {
 		r.copied = map[plan.Block]*tcs.Tensor{}
 	}
-	r.copied[sum.Result] = t
+	r.copied[b] = t
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/spmd/assemble"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
 )
@@ -30,7 +31,8 @@ type incoming struct {
 	sends    []plan.Send    // that were not begun
 	t        int64          // the scope in use; -1 before the first
 	held     map[plan.Block]*held
-	coming   chan arrived // the blocks of the next scope on their way; nil for none
+	joined   map[plan.Block]*tcs.Tensor // blocks that were put together of the parts in held
+	coming   chan arrived               // the blocks of the next scope on their way; nil for none
 	leaving  []*transfer.Sending
 }
 
@@ -63,7 +65,7 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 	}
 	for k := range bcast {
 		x := r.traffic[k]
-		f.in = append(f.in, &incoming{r: r, operand: k, arrivals: x.arrivals, sends: x.sends, t: -1, held: map[plan.Block]*held{}})
+		f.in = append(f.in, &incoming{r: r, operand: k, arrivals: x.arrivals, sends: x.sends, t: -1, held: map[plan.Block]*held{}, joined: map[plan.Block]*tcs.Tensor{}})
 	}
 	for k, in := range f.in {
 		if bcast[k] || r.Plan.Operands[k].Gathered != nil {
@@ -223,10 +225,21 @@ func (in *incoming) arrive(a plan.Arrival) error {
 			return err
 		}
 	}
+	for b, t := range in.joined {
+		if !slices.Contains(a.Blocks, in.parts(b)[0]) {
+			delete(in.joined, b)
+			t.Close()
+		}
+	}
 	if in.coming != nil {
 		came := <-in.coming
 		in.coming = nil
 		for b, h := range came.blocks {
+			if old := in.held[b]; old != nil { // of a scope before the last
+				if err := old.drop(); err != nil {
+					return err
+				}
+			}
 			in.held[b] = h
 		}
 		if came.err != nil {
@@ -239,6 +252,37 @@ func (in *incoming) arrive(a plan.Arrival) error {
 		}
 	}
 	return nil
+}
+
+// parts lists the parts of a block of an operand that lies in parts; nil for none.
+func (in *incoming) parts(b plan.Block) []plan.Block {
+	if o := &in.r.Plan.Operands[in.operand]; o.Parts != nil {
+		return o.PartsOf(b)
+	}
+	return nil
+}
+
+// block is a block of the scope in use, put together of its parts where it has several.
+func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
+	o, like := &in.r.Plan.Operands[in.operand], in.r.Like[in.operand]
+	if o.Parts == nil {
+		return in.held[b].t, nil
+	}
+	if t := in.joined[b]; t != nil {
+		return t, nil
+	}
+	var list []*tcs.Tensor
+	for _, n := range in.parts(b) {
+		list = append(list, in.held[n].t)
+	}
+	if len(list) == 1 { // which is all of it
+		return list[0], nil
+	}
+	t, err := assemble.Join(like, o.Partition.Box(b, like.Dims), list, in.r.Alloc)
+	if err == nil && len(list) > 0 {
+		in.joined[b] = t
+	}
+	return t, err
 }
 
 // drop closes a block that came from another rank, when it has left for others.
@@ -278,7 +322,10 @@ func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 			}
 		}
 		if out[need.Operand] = in.always; in.always == nil {
-			out[need.Operand] = in.held[need.Block].t
+			var err error
+			if out[need.Operand], err = in.block(need.Block); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil
@@ -307,6 +354,7 @@ func (f *fetcher) finish(sends bool) error {
 		for _, h := range in.held {
 			note(h.drop())
 		}
+		tcs.CloseAll(in.joined)
 		if in.always != nil && in.foreign {
 			in.always.Close()
 		}

@@ -70,7 +70,7 @@ func (m *Making) bytes(p *partialCost) int64 {
 // another order, and making is what the making of one takes more.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
-	most = k.added + k.packed
+	most = k.added + k.packed + k.joined
 	if m.Dense && m.InPlace {
 		most += k.moved
 	} else {

@@ -3,21 +3,36 @@ package exec
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 
 	"distaff/spmd/plan"
+	"distaff/spmd/plan/flow"
 )
 
 // reads counts what the ranks read of an operand, and what of that comes from others.
 func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
-	x := &reading{f: f, c: c, t: t, operand: operand, travels: !f.replicated(operand),
+	parts := f.Plan.Operands[operand].Parts != nil
+	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts, travels: !parts && !f.replicated(operand),
 		class: make([]int, f.Plan.Ranks), readers: make([]int, f.Plan.Operands[operand].Partition.Pieces())}
 	for ranks := range t.Alike(operand) {
 		if x.classes++; x.classes%stride == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		x.follow(ranks)
+		x.follow(ranks, t.Needs(ranks[0], operand))
 		x.count(ranks)
+	}
+	if !parts || f.replicated(operand) {
+		return nil
+	}
+	for _, lane := range t.Lanes(operand) {
+		for ranks := range lane.Alike() {
+			if x.classes++; x.classes%stride == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			x.comes(ranks, lane)
+			x.arrive(ranks)
+		}
 	}
 	return nil
 }
@@ -28,7 +43,9 @@ type reading struct {
 	c       *Cost
 	t       *plan.Traffic
 	operand int
-	travels bool
+	travels bool  // whether blocks come, and not parts of them
+	joins   bool  // whether they are put together of parts
+	whole   int64 // memory of the blocks of a scope at most
 	classes int   // lists of ranks so far
 	class   []int // by rank, the list that it is in, counted from 1
 	readers []int // by block, the last list that was found to read it
@@ -48,17 +65,23 @@ type living struct {
 	block       coming
 }
 
-// follow finds what some ranks, which read the same, read and what comes for it.
-func (x *reading) follow(ranks []int) {
+// begin begins with the next list of ranks.
+func (x *reading) begin(ranks []int) {
 	x.scopes, x.own = x.scopes[:0], x.own[:0]
-	x.largest, x.most, x.read = -1, 0, 0
 	for _, r := range ranks {
 		x.class[r] = x.classes
 	}
-	for _, needs := range x.t.Needs(ranks[0], x.operand) {
-		s := coming{}
+}
+
+// follow finds what some ranks, which read the same, read and what comes for it, given what the first of them needs.
+func (x *reading) follow(ranks []int, scopes iter.Seq2[int64, []flow.Need]) {
+	x.begin(ranks)
+	x.largest, x.most, x.read, x.whole = -1, 0, 0, 0
+	for _, needs := range scopes {
+		s, whole := coming{}, int64(0)
 		for _, n := range needs {
 			z := x.f.Operands[x.operand](plan.Block(n.Piece))
+			whole += z.Memory()
 			if x.readers[n.Piece] != x.classes {
 				x.readers[n.Piece] = x.classes
 				x.read += z.Entries
@@ -66,14 +89,42 @@ func (x *reading) follow(ranks []int) {
 			if x.largest < 0 || z.Entries > x.most {
 				x.largest, x.most = plan.Block(n.Piece), z.Entries
 			}
-			if n.Comes && x.travels && !x.everywhere(ranks, n.Homes) {
-				block := coming{z.Memory(), z.Bytes, 1}
-				s.add(block, 1)
-				x.lives(ranks, n.Homes, block)
+			if n.Comes && x.travels {
+				x.brings(&s, ranks, n.Homes, z)
+			}
+		}
+		x.scopes, x.whole = append(x.scopes, s), max(x.whole, whole)
+	}
+	x.sort(ranks)
+}
+
+// comes finds what comes in a lane for what some ranks, which read the same, read.
+func (x *reading) comes(ranks []int, lane *plan.Lane) {
+	x.begin(ranks)
+	for _, needs := range lane.Needs(ranks[0]) {
+		s := coming{}
+		for _, n := range needs {
+			if b, ok := lane.Block(plan.Block(n.Piece)); ok && n.Comes {
+				x.brings(&s, ranks, n.Homes, x.f.Parts[x.operand](b))
 			}
 		}
 		x.scopes = append(x.scopes, s)
 	}
+	x.sort(ranks)
+}
+
+// brings adds to a scope what comes of these ranks' homes, but for those of the ranks where it lives.
+func (x *reading) brings(s *coming, ranks, homes []int, z plan.Size) {
+	if x.everywhere(ranks, homes) {
+		return
+	}
+	block := coming{z.Memory(), z.Bytes, 1}
+	s.add(block, 1)
+	x.lives(ranks, homes, block)
+}
+
+// sort sorts what lives at the ranks by these.
+func (x *reading) sort(ranks []int) {
 	if len(ranks) > 1 {
 		slices.SortFunc(x.own, func(a, b living) int { return cmp.Compare(a.rank, b.rank) })
 	}
@@ -107,8 +158,20 @@ func (x *reading) lives(ranks, homes []int, block coming) {
 	}
 }
 
-// count counts for each of the ranks what was found, but for what comes of the blocks that live there.
+// count counts for each of the ranks what was found.
 func (x *reading) count(ranks []int) {
+	for _, rank := range ranks {
+		k := &x.c.ranks[rank]
+		k.needs[x.operand], x.c.Read[x.operand][rank] = x.largest, x.read
+		if x.joins {
+			k.joined += x.whole
+		}
+	}
+	x.arrive(ranks)
+}
+
+// arrive counts for each of the ranks what comes, but for what lives there.
+func (x *reading) arrive(ranks []int) {
 	own := x.own
 	for _, rank := range ranks {
 		n := 0
@@ -116,7 +179,7 @@ func (x *reading) count(ranks []int) {
 			x.scopes[own[n].scope].add(own[n].block, -1)
 			n++
 		}
-		k, in := &x.c.ranks[rank], arriving{}
+		in := arriving{}
 		for i := range x.scopes {
 			if s := &x.scopes[i]; s.blocks > 0 {
 				in.count++
@@ -124,7 +187,8 @@ func (x *reading) count(ranks []int) {
 				x.c.Received[rank] += s.bytes
 			}
 		}
-		k.incoming[x.operand], k.needs[x.operand], x.c.Read[x.operand][rank] = in, x.largest, x.read
+		all := &x.c.ranks[rank].incoming[x.operand]
+		all.most, all.count = all.most+in.most, max(all.count, in.count)
 		for _, o := range own[:n] {
 			x.scopes[o.scope].add(o.block, 1)
 		}

@@ -39,7 +39,7 @@ type Forecast struct {
 	p       *plan.Problem
 	want    Wanted
 	units   []*codegen.Unit    // of the statement's groups, as far as is known
-	refused error              // why there are no more
+	refused error              // why there are no more: a run is refused with it too
 	tensors []*estimate.Tensor // operands, then the result
 	homes   []*estimate.Tensor // the same, as they lie before the steps
 	bcast   []bool
@@ -54,8 +54,8 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		x.tensors = append(x.tensors, x.estimated(o.Tensor, o.Partition))
 		x.homes = append(x.homes, x.tensors[len(x.tensors)-1])
 		lies := k.Lies(o.Home)
-		if o.Gathered != nil {
-			lies = o.Gathered
+		if before := o.Before(); before != o.Partition {
+			lies = before
 		}
 		if lies != nil {
 			x.homes[len(x.homes)-1] = x.estimated(o.Tensor, lies)
@@ -194,8 +194,8 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 func (x *Forecast) exec() *exec.Forecast {
 	f := &exec.Forecast{Plan: x.p, Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
 		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type, Kinds: x.result().Kinds, Modes: x.result().Modes}, Resting: x.assembled().Block, Part: x.result().In}
-	for _, s := range x.tensors[:len(x.tensors)-1] {
-		f.Operands = append(f.Operands, s.Block)
+	for n, s := range x.tensors[:len(x.tensors)-1] {
+		f.Operands, f.Parts = append(f.Operands, s.Block), append(f.Parts, x.homes[n].Block)
 	}
 	return f
 }
@@ -270,7 +270,7 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	units, inPlace, err := k.Units(x.like(), cost.Several())
 	x.units, x.refused = units, err
 	if m.InPlace = inPlace; err != nil || m.Dense {
-		return m // as if they grew: the run will say what is wrong
+		return m
 	}
 	m.Shared = true
 	for _, u := range units {

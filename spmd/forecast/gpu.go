@@ -32,7 +32,7 @@ func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 			if t.operand >= 0 {
 				used = cost.Needs(rank)[t.operand]
 			}
-			if list[rank] += t.owned[rank]; used >= 0 && t.s.Partition.OwnerOf(used) == rank {
+			if list[rank] += t.owned[rank]; used >= 0 && !t.parts && t.s.Partition.OwnerOf(used) == rank {
 				list[rank] -= t.s.Block(used).Bytes // it is counted already
 			}
 		}
@@ -84,25 +84,30 @@ type pinned struct {
 	s       *estimate.Tensor
 	operand int     // -1: the result
 	owned   []int64 // bytes of its blocks, by rank
+	parts   bool    // which are parts of what steps read
 }
 
 // pinned lists those of the statement, each once.
 func (x *Forecast) pinned() (list []pinned) {
 	seen := map[string]bool{}
-	add := func(name string, s *estimate.Tensor, operand int) {
+	add := func(name string, s *estimate.Tensor, operand int, parts bool) {
 		if seen[name] || x.k.Memory(name) != place.Device || !s.Partition.Given() {
 			return
 		}
 		seen[name] = true
-		t := pinned{s, operand, make([]int64, x.p.Ranks)}
+		t := pinned{s, operand, make([]int64, x.p.Ranks), parts}
 		for b := range plan.Block(s.Partition.Pieces()) {
 			t.owned[s.Partition.OwnerOf(b)] += s.Block(b).Bytes
 		}
 		list = append(list, t)
 	}
 	for n, o := range x.p.Operands {
-		add(o.Tensor, x.tensors[n], n)
+		if o.Parts != nil {
+			add(o.Tensor, x.homes[n], n, true)
+		} else {
+			add(o.Tensor, x.tensors[n], n, false)
+		}
 	}
-	add(x.Result(), x.result(), -1)
+	add(x.Result(), x.result(), -1, false)
 	return list
 }

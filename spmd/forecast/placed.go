@@ -3,6 +3,7 @@ package forecast
 import (
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
@@ -41,6 +42,33 @@ func (x *planner) moves() {
 			}
 		}
 	})
+	x.copied(x.k.ResultPartition())
+}
+
+// copied counts what brings pieces of the result to the other ranks where its placement has them, each in one multicast.
+func (x *planner) copied(part *partition.Partition) {
+	if part.Copies == nil {
+		return
+	}
+	for b := range plan.Block(part.Pieces()) {
+		z, ranks := x.resting().Block(b), part.Ranks(b)
+		for k, to := range ranks[1:] {
+			sent := z
+			if k > 0 {
+				sent = plan.Size{}
+			}
+			x.out.Tensors[len(x.out.Tensors)-1].Moved += z.Bytes
+			x.out.Comm.BytesSent[ranks[0]] += sent.Bytes
+			x.out.Comm.MessagesSent[ranks[0]] += sent.Arrays
+			x.out.Comm.BytesReceived[to] += z.Bytes
+			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.Result(), Box: x.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to, Forwarded: k > 0}
+			for _, rank := range []int{ranks[0], to} {
+				if d := x.detail(rank); d != nil {
+					d.Sums = append(d.Sums, PlannedSum{m, true})
+				}
+			}
+		}
+	}
 }
 
 // travel counts what goes of a tensor from one rank to another.
@@ -75,6 +103,13 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
+	}
+	part := x.k.ResultPartition()
+	for b := range plan.Block(part.Pieces()) {
+		for _, rank := range part.Ranks(b)[1:] {
+			n := x.resting().Block(b).Memory()
+			c.Peak[rank], c.Kept[rank] = c.Peak[rank]+n, c.Kept[rank]+n
+		}
 	}
 	return c.Peak, c.Kept
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"distaff/codegen"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/spmd/estimate"
@@ -243,8 +242,8 @@ func (x *planner) fill(ctx context.Context) error {
 	x.moves()
 	x.owns()
 	x.out.Memory = x.memory(cost)
-	if x.refused != nil && x.k.Code() == codegen.CUDA {
-		return x.refused // a GPU does not run every statement, and nothing else runs it in its place
+	if x.refused != nil {
+		return x.refused
 	}
 	x.out.GPUMemory = x.gpuMemory(cost)
 	x.out.Time = x.time(x.want.Machine, cost)
@@ -360,10 +359,14 @@ func axes(s *estimate.Tensor) []PlannedAxis {
 // userName is a variable of the normal form as the user wrote it.
 func (x *planner) userName(v string) string { return x.k.UserNames([]string{v})[0] }
 
-// block is a planned block of an operand (n) or the result (the last).
+// block is a planned block, or a part of one, of an operand (n) or a block of the result (the last).
 func (x *planner) block(n int, b plan.Block) PlannedBlock {
-	z := x.tensors[n].Block(b)
-	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: x.tensors[n].Box(b), Entries: z.Entries, Bytes: z.Bytes}
+	s := x.tensors[n]
+	if n < len(x.p.Operands) && x.p.Operands[n].Parts != nil {
+		s = x.homes[n]
+	}
+	z := s.Block(b)
+	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: s.Box(b), Entries: z.Entries, Bytes: z.Bytes}
 }
 
 // detail is where the steps of a rank are listed, nil for one that is not wanted.

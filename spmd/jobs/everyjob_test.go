@@ -11,6 +11,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,9 @@ var planRanks = flag.Int("plan.ranks", 1024, "for how many ranks TestPlanOfEvery
 // bytesPerRank is the most memory that may be live for each of a plan's ranks while it is made: the half of 1 GB for
 // 65,536, since a process takes twice what is live before its garbage is collected.
 const bytesPerRank = 0.5e9 / 65536
+
+// mostTaken is the most processor time of a plan for 65,536 ranks at most, with what it takes here to watch memory.
+const mostTaken = 15 * time.Second
 
 // leastPlanned is what a plan may take whatever the number of its ranks.
 const leastPlanned = 2 << 20
@@ -59,11 +63,11 @@ func TestPlanOfEveryJob(t *testing.T) {
 			if g.algorithm == name {
 				any = false
 				ranks := g.largest(*planRanks)
-				planWithin(t, g.title, path, ranks, g.params(ranks))
+				t.Run(g.title, func(t *testing.T) { planWithin(t, g.title, path, ranks, g.params(ranks)) })
 			}
 		}
 		if any {
-			planWithin(t, name, path, *planRanks, lined(*planRanks))
+			t.Run(name, func(t *testing.T) { planWithin(t, name, path, *planRanks, lined(*planRanks)) })
 		}
 	}
 }
@@ -85,7 +89,7 @@ func planWithin(t *testing.T, title, path string, ranks int, params map[string]s
 		t.Fatalf("%s: %v", title, err)
 	}
 	j.Ranks = ranks
-	at := time.Now()
+	before := processorTime(t)
 	peak := peakOf(func() {
 		p, err := j.Plan(context.Background(), 4)
 		if err != nil {
@@ -95,10 +99,24 @@ func planWithin(t *testing.T, title, path string, ranks int, params map[string]s
 			t.Errorf("%s: got a plan for %d ranks, want %d", title, len(p.Comm.BytesSent), ranks)
 		}
 	})
-	t.Logf("%s: %d ranks in %v and %s", title, ranks, time.Since(at).Round(10*time.Millisecond), tcs.Size(peak))
+	took := processorTime(t) - before
+	t.Logf("%s: %d ranks in %v of processor time and %s", title, ranks, took.Round(10*time.Millisecond), tcs.Size(peak))
+	if took > mostTaken {
+		t.Errorf("%s: a plan for %d ranks takes %v of processor time, want at most %v", title, ranks, took, mostTaken)
+	}
 	if most := leastPlanned + int64(float64(ranks)*bytesPerRank); peak > most {
 		t.Errorf("%s: a plan for %d ranks takes %s, want at most %s", title, ranks, tcs.Size(peak), tcs.Size(most))
 	}
+}
+
+// processorTime is what this process has used.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // peakOf is the most memory that is live at once while f runs, beside what is before: the largest of what the garbage

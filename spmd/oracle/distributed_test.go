@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 	"distaff/kernels/cc"
 	"distaff/spmd"
 	"distaff/spmd/comm"
-	"distaff/spmd/comm/local"
 )
 
 // distributed runs a case as a job over ranks in this process, by a distributed schedule and
@@ -29,6 +29,8 @@ type distributed struct {
 	target string
 	ranks  int // 0: as drawn, and the leaf with a schedule of its own at times
 	seen   *distributedCounts
+	// agree has every distribution that a plan refuses run too: a run is to be refused with the same reason.
+	agree bool
 }
 
 func (distributed) Name() string { return "distributed" }
@@ -38,6 +40,8 @@ type distributedCounts struct {
 	sync.Mutex
 	ran     int
 	exact   atomic.Int64 // whose traffic was held to exact plans
+	agreed  atomic.Int64 // whose runs were refused as their plans were, with the same words
+	alike   atomic.Int64 // with others, of a command of the leaf
 	have    map[string]int
 	refused map[string]int
 }
@@ -172,12 +176,12 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 		}
 		e.over(j, d)
 		plan, err := j.Plan(ctx, 0)
-		why := reason(err)
-		if why == "" && p.Over != nil {
-			why = leafReason(err)
-		}
+		why := cmp.Or(reason(err), leafReason(err))
 		if why != "" {
 			e.seen.refuse(why)
+			if err := e.agreed(ctx, j, err); err != nil {
+				return d, nil, asRefused(d, err)
+			}
 			if p.Over != nil {
 				break
 			}
@@ -192,6 +196,32 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 	e.over(j, d)
 	plan, err := j.Plan(ctx, 0)
 	return d, plan, err
+}
+
+// byRank is the rank that a run names where it was refused there.
+var byRank = regexp.MustCompile(`^\[\d+\] `)
+
+// agreed holds a run to the reason with which a plan was refused. The leaf's loops hang on how many entries there are, which
+// a plan estimates, so that at times another of the leaf's commands is the first that is refused, or in other words.
+func (e distributed) agreed(ctx context.Context, j *spmd.Job, planned error) error {
+	if !e.agree || e.seen == nil {
+		return nil
+	}
+	report, err := j.Run(ctx)
+	if err == nil {
+		report.Result.Close()
+		return fmt.Errorf("the plan is refused (%w), and the job runs", planned)
+	}
+	code, want := comm.ExitCode(err), comm.ExitCode(planned)
+	switch same := byRank.ReplaceAllString(err.Error(), "") == planned.Error(); {
+	case code != want, !same && (leafReason(err) == "" || leafReason(planned) == ""):
+		return fmt.Errorf("the plan is refused with %q (%d), the run with %q (%d)", planned, want, err, code)
+	case same:
+		e.seen.agreed.Add(1)
+	default:
+		e.seen.alike.Add(1)
+	}
+	return nil
 }
 
 // asRefused says how the case was distributed where it was refused though it must not be.
@@ -212,11 +242,20 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 		}
 		e.over(j, d)
 	}
+	held := 0 // of the refusals, the first ones
 	list, err := drawer{}.draw(rng, p, func(list []string) (cin.Stmt, error) {
 		with(list)
 		u, err := j.Compile(ctx, "")
 		if why := leafReason(err); why != "" {
 			e.seen.refuse(why)
+			if held < 3 {
+				held++
+				if _, planned := j.Plan(ctx, 0); planned != nil {
+					if err := e.agreed(ctx, j, planned); err != nil {
+						return nil, err
+					}
+				}
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -275,18 +314,7 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 	var report *spmd.Report
 	if c == nil {
 		report, err = j.Run(ctx)
-	} else if len(d.Commands) > 0 {
-		err = tried(ctx, j)
-	}
-	if leafReason(err) != "" { // the leaf of some of the terms has no loop that a command names
-		e.seen.refuse(leafReason(err))
-		d = &Distribution{Ranks: 1, Machine: "1"}
-		e.over(j, d)
-		if plan, err = j.Plan(ctx, 0); err == nil && c == nil {
-			report, err = j.Run(ctx)
-		}
-	}
-	if c != nil && err == nil {
+	} else {
 		report, err = j.RunOn(c, c.Size(), 1)
 	}
 	if err != nil {
@@ -305,17 +333,6 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 		return out, asRefused(d, err)
 	}
 	return out, checkResult(t, p)
-}
-
-// tried runs a job on ranks of this process: a launch ends where a job of it is refused.
-func tried(ctx context.Context, j *spmd.Job) error {
-	return local.Run(ctx, j.Ranks, func(c comm.Comm) error {
-		report, err := j.RunOn(c, j.Ranks, j.Ranks)
-		if report != nil && report.Result != nil {
-			report.Result.Close()
-		}
-		return err
-	})
 }
 
 // moved holds what a run moved to its plan, where that has no estimates.
@@ -363,17 +380,22 @@ func (e distributed) Flags(p *Prepared) string {
 
 // TestOracleDistributed holds jobs on 1 to 9 ranks by random distributed schedules, over random
 // machines and with random placements, to the reference; some with dense tensors alone, whose
-// traffic the plan knows.
+// traffic the plan knows. What a plan takes a run takes, and what it refuses a run refuses with the same reason.
 func TestOracleDistributed(t *testing.T) {
 	t.Parallel()
 	seen := newDistributedCounts()
-	e := distributed{target: spmd.Interpreter, seen: seen}
+	e := distributed{target: spmd.Interpreter, seen: seen, agree: true}
 	caseFiles(t, e)
 	sweep(t, e, distributedOptions, 350)
 	dense := distributedOptions
 	dense.Kinds, dense.Follow, dense.Long = "d", 0, 0
 	sweep(t, e, dense, 150)
 	seen.log(t)
+	agreed, alike := seen.agreed.Load(), seen.alike.Load()
+	t.Logf("%d distributions were refused by plan and run with the same words, and %d with others", agreed, alike)
+	if *nFlag == 0 && (agreed < 500 || alike > agreed/50) {
+		t.Errorf("plan and run refused %d distributions with the same words and %d with others, want 500 at least of the first and few others", agreed, alike)
+	}
 	if *nFlag == 0 && seen.exact.Load() < 60 {
 		t.Errorf("%d cases moved the bytes of exact plans, want 60 at least", seen.exact.Load())
 	}

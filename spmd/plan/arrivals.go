@@ -9,14 +9,15 @@ import (
 )
 
 // Arrival is what one scope of an operand brings to a rank: the blocks that the scope's steps
-// read, and those of them that the rank did not have in the scope before.
+// read, and those of them that the rank did not have in the scope before. Of an operand that lies in parts
+// these are the parts of blocks, as Operand.Parts numbers them.
 type Arrival struct {
 	T       int64 // the number of the scope at the rank, counted from 0
 	Blocks  []Block
 	Fetches []Fetch // in the order of blocks
 }
 
-// Fetch is a block that a rank comes to hold.
+// Fetch is a block that a rank comes to hold, or a part of one.
 type Fetch struct {
 	Need
 	From int // the rank that has it: the rank itself where it lives there, and nothing travels
@@ -29,22 +30,86 @@ type Fetch struct {
 type Traffic struct {
 	p     *Problem
 	flows []*flow.Flow // by operand
+	lanes [][]*Lane    // the same
+}
+
+// Lane is how blocks of an operand go from rank to rank; or, of an operand that lies in parts, how one part of each block does.
+type Lane struct {
+	*flow.Flow
+	p    *Problem
+	part func(at []int64) (Block, bool) // of the block at these ranges, what travels
+	at   []int64
+	o    *Operand
 }
 
 // Traffic follows the blocks of all operands.
 func (p *Problem) Traffic() *Traffic {
 	t := &Traffic{p: p}
 	for k := range p.Operands {
-		t.flows = append(t.flows, p.flow(k))
+		o := &p.Operands[k]
+		f := flow.New(p.Walk(), p.flow(k))
+		t.flows = append(t.flows, f)
+		if o.Parts == nil {
+			t.lanes = append(t.lanes, []*Lane{{Flow: f, p: p, o: o, part: func(at []int64) (Block, bool) { return o.Partition.Of(at), true }}})
+			continue
+		}
+		var lanes []*Lane
+		for n := range o.parts.most {
+			lanes = append(lanes, p.lane(k, n))
+		}
+		t.lanes = append(t.lanes, lanes)
 	}
 	return t
 }
 
-// flow is how blocks of an operand go from rank to rank.
-func (p *Problem) flow(operand int) *flow.Flow {
+// lane is how part number n of each block of an operand goes from rank to rank.
+func (p *Problem) lane(operand int, n int64) *Lane {
+	o, t := &p.Operands[operand], p.flow(operand)
+	out := make([]int64, len(o.Parts.Axes))
+	t.Lacks = func(at []int64) bool { return !o.parts.at(at, n, out) }
+	t.Owner = func(at []int64) int {
+		if !o.parts.at(at, n, out) {
+			return 0
+		}
+		return o.Parts.Owner(out)
+	}
+	if t.Copies = nil; o.Parts.Copies != nil {
+		t.Copies = func(at []int64) []int {
+			if !o.parts.at(at, n, out) {
+				return []int{0}
+			}
+			return o.Parts.Copies(out)
+		}
+	}
+	return &Lane{Flow: flow.New(p.Walk(), t), p: p, o: o, part: func(at []int64) (Block, bool) {
+		ok := o.parts.at(at, n, out)
+		return o.Parts.Of(out), ok
+	}}
+}
+
+// Block is what travels of a block of the operand; false where that has no such part.
+func (l *Lane) Block(b Block) (Block, bool) {
+	if l.o.Parts == nil {
+		return b, true
+	}
+	if l.at == nil {
+		l.at = make([]int64, len(l.o.Partition.Axes))
+	}
+	l.o.Partition.At(b, l.at)
+	return l.part(l.at)
+}
+
+// of is what travels of the block at these ranges, of which there is such a part.
+func (l *Lane) of(at []int64) Block {
+	b, _ := l.part(at)
+	return b
+}
+
+// flow is an operand as its flow sees it.
+func (p *Problem) flow(operand int) flow.Tensor {
 	o := &p.Operands[operand]
 	if p.Added != nil && p.Added.Operand == operand {
-		return flow.New(p.Walk(), flow.Tensor{Owner: func([]int64) int { return 0 }, Reads: func([]int64) bool { return false }})
+		return flow.Tensor{Owner: func([]int64) int { return 0 }, Reads: func([]int64) bool { return false }}
 	}
 	t := flow.Tensor{Cut: o.Cut, Owner: o.Partition.Owner, Copies: o.Partition.Copies, Scope: o.Scope, Direct: !p.Distributed}
 	if len(o.Groups) < len(p.Groups) || len(p.Groups) > 1 {
@@ -54,44 +119,61 @@ func (p *Problem) flow(operand int) *flow.Flow {
 			return slices.ContainsFunc(o.Groups, func(g int) bool { return p.runs(g, tuple) })
 		}
 	}
-	return flow.New(p.Walk(), t)
+	return t
 }
 
 // Arrivals lists the scopes of an operand at a rank in which a step reads it, in order.
-func (t *Traffic) Arrivals(rank, operand int) []Arrival {
-	var list []Arrival
-	p, f := t.p, t.flows[operand]
-	part := p.Operands[operand].Partition
-	for t, pieces := range f.Instances(rank) {
-		a := Arrival{T: t}
-		for _, at := range pieces {
-			a.Blocks = append(a.Blocks, part.Of(at))
-		}
-		list = append(list, a)
+func (t *Traffic) Arrivals(rank, operand int) (list []Arrival) {
+	for _, l := range t.lanes[operand] {
+		list = append(list, l.arrivals(rank, operand)...)
 	}
-	k := 0
-	for x := range f.Fetches(rank) {
-		for list[k].T != x.T {
-			k++
+	slices.SortStableFunc(list, func(a, b Arrival) int { return cmp.Compare(a.T, b.T) })
+	n := 0
+	for _, a := range list { // one of each scope, of what all lanes bring
+		if n > 0 && list[n-1].T == a.T {
+			x := &list[n-1]
+			x.Blocks, x.Fetches = append(x.Blocks, a.Blocks...), append(x.Fetches, a.Fetches...)
+			continue
 		}
-		fetch := Fetch{Need: Need{operand, part.Of(x.At)}, From: x.From}
-		if x.From != rank {
-			fetch.List = p.list(f, x, rank)
-		}
-		list[k].Fetches = append(list[k].Fetches, fetch)
+		list[n] = a
+		n++
 	}
+	list = list[:n]
 	for _, a := range list {
 		slices.SortFunc(a.Fetches, func(a, b Fetch) int { return cmp.Compare(a.Block, b.Block) })
 	}
 	return list
 }
 
+// arrivals lists those of a lane.
+func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
+	for t, pieces := range l.Instances(rank) {
+		a := Arrival{T: t}
+		for _, at := range pieces {
+			a.Blocks = append(a.Blocks, l.of(at))
+		}
+		list = append(list, a)
+	}
+	k := 0
+	for x := range l.Fetches(rank) {
+		for list[k].T != x.T {
+			k++
+		}
+		fetch := Fetch{Need: Need{operand, l.of(x.At)}, From: x.From}
+		if x.From != rank {
+			fetch.List = l.list(x, rank)
+		}
+		list[k].Fetches = append(list[k].Fetches, fetch)
+	}
+	return list
+}
+
 // list is the multicast that brings a fetch of a rank.
-func (p *Problem) list(f *flow.Flow, x flow.Fetch, rank int) []int {
-	if p.Direct() {
+func (l *Lane) list(x flow.Fetch, rank int) []int {
+	if l.p.Direct() {
 		return []int{x.From, rank}
 	}
-	return append([]int{x.From}, f.Receivers(x.T, x.At, x.From)...)
+	return append([]int{x.From}, l.Receivers(x.T, x.At, x.From)...)
 }
 
 // Direct tells whether every block goes from a rank where it lives to one rank after another: in a
@@ -99,7 +181,7 @@ func (p *Problem) list(f *flow.Flow, x flow.Fetch, rank int) []int {
 // steps behind the others. Elsewhere ranks pass on what several want.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
-// Send is a block that a rank sends to others, in their scopes of number T.
+// Send is a block, or a part of one, that a rank sends to others, in their scopes of number T.
 type Send struct {
 	Need
 	T    int64
@@ -110,18 +192,18 @@ type Send struct {
 // receiver.
 func (t *Traffic) Sends(rank, operand int) []Send {
 	var list []Send
-	p := t.p
-	part := p.Operands[operand].Partition
-	for s := range t.flows[operand].Sends(rank) {
-		send := Send{Need: Need{operand, part.Of(s.At)}, T: s.T}
-		if !p.Direct() {
-			send.List = append([]int{rank}, s.To...)
-			list = append(list, send)
-			continue
-		}
-		for _, to := range s.To {
-			send.List = []int{rank, to}
-			list = append(list, send)
+	for _, l := range t.lanes[operand] {
+		for s := range l.Sends(rank) {
+			send := Send{Need: Need{operand, l.of(s.At)}, T: s.T}
+			if !t.p.Direct() {
+				send.List = append([]int{rank}, s.To...)
+				list = append(list, send)
+				continue
+			}
+			for _, to := range s.To {
+				send.List = []int{rank, to}
+				list = append(list, send)
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Send) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(a.Block, b.Block)) })
@@ -144,16 +226,21 @@ func (t *Traffic) Needs(rank, operand int) iter.Seq2[int64, []flow.Need] {
 // again for the next list.
 func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].Alike() }
 
-// Sent yields, for all ranks, what each sends of an operand: the block, the rank, and in how many multicasts.
+// Lanes are those in which an operand goes: one of its blocks, or one for each part of these.
+func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
+
+// Sent yields, for all ranks, what each sends of an operand: the block or the part of one, the rank, and in how many multicasts.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
-		for m := range t.flows[operand].Multicasts() {
-			times := 1
-			if t.p.Direct() { // to one rank after another
-				times = m.To
-			}
-			if !yield(Block(m.Piece), [2]int{m.From, times}) {
-				return
+		for _, l := range t.lanes[operand] {
+			for m := range l.Multicasts() {
+				times := 1
+				if t.p.Direct() { // to one rank after another
+					times = m.To
+				}
+				if b, _ := l.Block(Block(m.Piece)); !yield(b, [2]int{m.From, times}) {
+					return
+				}
 			}
 		}
 	}
@@ -164,7 +251,7 @@ func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 func (p *Problem) Broadcasts() []bool {
 	list := make([]bool, len(p.Operands))
 	single := func(o Operand) bool {
-		return o.Partition.Pieces() == 1 && o.Partition.Copies == nil && o.Gathered == nil
+		return o.Partition.Pieces() == 1 && o.Partition.Copies == nil && o.Gathered == nil && o.Parts == nil
 	}
 	if p.Ranks == 1 || !slices.ContainsFunc(p.Operands, single) {
 		return list

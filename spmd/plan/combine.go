@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 
@@ -81,15 +82,18 @@ func (x *summing) partials(b Block) []Partial {
 }
 
 // Sums is the tree sum of every result block, in the order of blocks.
-func (p *Problem) Sums() []Sum {
-	var sums []Sum
-	x := p.summing()
-	for b := range Block(p.Result.Pieces()) {
-		if s, ok := x.sum(b); ok {
-			sums = append(sums, s)
+func (p *Problem) Sums() []Sum { return slices.Collect(p.EachSum()) }
+
+// EachSum yields those of Sums, one after another.
+func (p *Problem) EachSum() iter.Seq[Sum] {
+	return func(yield func(Sum) bool) {
+		x := p.summing()
+		for b := range Block(p.Result.Pieces()) {
+			if s, ok := x.sum(b); ok && !yield(s) {
+				return
+			}
 		}
 	}
-	return sums
 }
 
 // SumsOf are the sums that a rank takes part in: of blocks that its steps add to, or that it owns.

@@ -157,8 +157,11 @@ func (p *Problem) distribute(g *Given, nest *place.Nest) (err error) {
 
 // Before is how an operand lies before the steps.
 func (o *Operand) Before() *partition.Partition {
-	if o.Gathered != nil {
+	switch {
+	case o.Gathered != nil:
 		return o.Gathered
+	case o.Parts != nil:
+		return o.Parts
 	}
 	return o.Partition
 }

@@ -30,7 +30,12 @@ func (p *Problem) homes(g *Given) (err error) {
 		if o.Gathered, err = p.gathered(g, o); err != nil {
 			return err
 		}
-		if o.Gathered != nil {
+		if o.Gathered == nil && !o.Home.Holds {
+			if err := p.apart(g, o); err != nil {
+				return err
+			}
+		}
+		if o.Gathered != nil || o.Parts != nil {
 			o.Home.Holds, o.Home.Lies = true, nil
 		}
 	}
@@ -84,6 +89,9 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 			if home.Lies, err = p.lies(g, home.Placement, tensor, sizes); err != nil {
 				return home, err
 			}
+			if part != p.Result && home.Lies != nil && home.Lies.Copies != nil {
+				home.Lies = nil // each block is loaded where it is read, and not sent there from one of the copies
+			}
 		}
 	}
 	switch {
@@ -102,7 +110,7 @@ func (p *Problem) lies(g *Given, placed place.Placement, tensor string, sizes []
 		return nil, nil
 	}
 	part, err := Placed(placed, g.machine(), sizes, g.Format(tensor).Order, p.Ranks)
-	if err != nil || part.Copies != nil || !part.Located() {
+	if err != nil || !part.Located() {
 		return nil, err
 	}
 	return part, nil

@@ -15,6 +15,7 @@
 //	distributed.go  a plan from a schedule with distribution commands, and the schedule of its leaves
 //	product.go      the machine and the schedule of COSMA
 //	home.go         where tensors that are placed have their blocks
+//	parts.go        parts of blocks, which lie at several ranks
 //	stored.go       chunks of a tensor's entries, and results that are made of them
 //	steps.go        what a rank runs
 //	arrivals.go     which blocks come to a rank, and which it sends
@@ -77,6 +78,11 @@ type Operand struct {
 	// Gathered is how rows of an operand with dense levels lie, which every rank reads whole, or those of
 	// its rows that it needs: those come from where they lie before the first step. Nil for any other operand.
 	Gathered *partition.Partition
+	// Parts is how an operand with dense levels lies whose blocks span several pieces of its placement: in what its blocks and
+	// these pieces have in common. A rank gets the parts of a block from where they lie, and puts them together. Nil for any
+	// other operand.
+	Parts *partition.Partition
+	parts *parts
 	// Groups lists the groups (Blocking.Groups) that read it.
 	Groups []int
 	// Scope is the number of loops of the nest, the outermost ones, whose iterations bring its blocks.
@@ -97,7 +103,7 @@ type Home struct {
 	Holds bool
 	// Lies is the pieces of the placement, where some block lies in several: those of an operand are to be moved to its
 	// blocks before the first step, and the blocks of a result to them after the last. Nil where
-	// Holds says that nothing moves, and of a placement with copies, which is then not gone by.
+	// Holds says that nothing moves, and of an operand's placement with copies, which is then not gone by.
 	Lies *partition.Partition
 }
 

@@ -2,6 +2,7 @@ package prepared
 
 import (
 	"distaff/spmd/comm"
+	"distaff/spmd/plan"
 	"distaff/spmd/summary"
 )
 
@@ -53,11 +54,12 @@ func (k *Statement) Balance() (Balance, error) {
 		return Balance{}, nil
 	}
 	out := Balance{Entries: all[largest], Sparse: !k.Formats[k.Problem.Operands[largest].Tensor].AllDense(), Here: all[largest]}
-	if k.Problem.Operands[largest].Gathered != nil {
+	o := &k.Problem.Operands[largest]
+	if o.Gathered != nil {
 		return out, nil
 	}
-	blocks := make([]int64, k.Problem.Operands[largest].Partition.Pieces())
-	part := k.Problem.Operands[largest].Partition
+	part := o.Before()
+	blocks := make([]int64, part.Pieces())
 	for b, t := range k.exec.Own[largest] {
 		if part.OwnerOf(b) == c.Rank() {
 			blocks[b] = summary.Entries(t)
@@ -68,7 +70,13 @@ func (k *Statement) Balance() (Balance, error) {
 	}
 	out.Here = 0
 	for b := range k.Problem.Reads(c.Rank(), largest) {
-		out.Here += blocks[b]
+		list := []plan.Block{b}
+		if o.Parts != nil {
+			list = o.PartsOf(b)
+		}
+		for _, n := range list {
+			out.Here += blocks[n]
+		}
 	}
 	return out, nil
 }

@@ -277,17 +277,25 @@ func (k *Statement) compileAdded() error {
 }
 
 // like tells the compiler of each operand's blocks what holds at every rank:
-// the widest arrays and the sum of entries, and of positions at each level. Collective.
+// the widest arrays and the sum of entries, and of positions at each level. Copies of a block count once. Collective.
 func (k *Statement) like() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {
 		f := k.Formats[o.Tensor]
 		n := len(f.Levels)
 		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last: entries
-		for _, t := range k.exec.Own[i] {
-			counts[n] += t.Vals.Len
+		part := o.Before()
+		if k.replicated[i] {
+			part = o.Partition
+		}
+		for b, t := range k.exec.Own[i] {
+			once := int64(1)
+			if part.OwnerOf(b) != k.Comm.Rank() {
+				once = 0
+			}
+			counts[n] += once * t.Vals.Len
 			for l, lev := range t.Levels {
-				counts[l] += t.Positions(l)
+				counts[l] += once * t.Positions(l)
 				widths[2*l] = max(widths[2*l], int64(lev.Pos.Width))
 				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
 			}

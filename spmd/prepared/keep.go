@@ -75,14 +75,16 @@ func (k *Statement) leave(t *tcs.Tensor) {
 	}
 }
 
-// rests tells whether a block of the result is what one step makes, and stays at its rank: nothing of a run reads it.
+// rests tells whether each block of the result that this rank makes or owns is what one step makes, and stays here: nothing
+// of a run reads it.
 func (k *Statement) rests() bool {
 	if k.resting == nil {
-		p := k.Problem
+		p, me := k.Problem, k.Comm.Rank()
 		yes := k.o.Leaves && k.Code() == codegen.CUDA && k.into == nil && !k.narrows() && k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
-			p.Assembled == nil && k.Lies(p.ResultHome) == nil && stays(p) && !slices.ContainsFunc(p.Sums(), func(s plan.Sum) bool { return len(s.Copies) > 0 })
+			p.Assembled == nil && k.Lies(p.ResultHome) == nil &&
+			!slices.ContainsFunc(p.SumsOf(me), func(s plan.Sum) bool { return moves(s) || len(s.Copies) > 0 })
 		if yes {
-			for _, s := range p.AllSteps() {
+			for s := range p.EachStep(me) {
 				yes = yes && s.First
 			}
 		}

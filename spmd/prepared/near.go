@@ -66,13 +66,16 @@ func (k *Statement) atOne() bool {
 
 // stays tells whether each rank makes the blocks of the result that are its own.
 func stays(p *plan.Problem) bool {
-	for _, s := range p.Sums() {
-		if len(s.Adds) > 0 || s.Root.Rank != s.Owner {
+	for s := range p.EachSum() {
+		if moves(s) {
 			return false
 		}
 	}
 	return true
 }
+
+// moves tells whether several ranks make a block of the result, or another than its owner does.
+func moves(s plan.Sum) bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
 // inOrder tells whether the result is one sum of a part of each rank, in their order, which
 // is the order in which comm adds.
@@ -90,7 +93,7 @@ func inOrder(p *plan.Problem) bool {
 func (n *near) reaches(k *Statement) bool {
 	for rank, s := range k.Problem.AllSteps() {
 		for _, need := range s.Need {
-			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
+			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Operands[i].Parts != nil || k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
 				return false
 			}
 		}

@@ -58,7 +58,11 @@ func (k *Statement) ToPlacement() *assemble.Sum {
 func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	sum := k.ToPlacement()
 	sum.Like = k.ResultLike()
-	return sum.Run(k.Comm, blocks, k.pieces())
+	own, err := sum.Run(k.Comm, blocks, k.pieces())
+	if err != nil {
+		return nil, err
+	}
+	return k.exec.Copy(k.ResultPartition(), sum.Like, own)
 }
 
 // pieces are the options to make pieces of the result with.

@@ -97,16 +97,16 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 // them in own, to the others. That is part of where the operand lies, and no traffic of the statement's.
 // Collective.
 func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
-	o := k.Problem.Operands[operand]
-	if o.Partition.Copies == nil {
+	part := k.Problem.Operands[operand].Before()
+	if part.Copies == nil {
 		return nil
 	}
 	c := k.Comm.Uncounted()
-	for b := range plan.Block(o.Partition.Pieces()) {
+	for b := range plan.Block(part.Pieces()) {
 		if err := k.Fetch(own[b]); err != nil {
 			return err
 		}
-		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], o.Partition.Ranks(b), 0, k.Arena.Alloc)
+		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], part.Ranks(b), 0, k.Arena.Alloc)
 		if err != nil {
 			return err
 		}

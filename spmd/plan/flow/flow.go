@@ -14,6 +14,7 @@ type Tensor struct {
 	Copies func(at []int64) []int   // all ranks where it lives; nil: Owner alone
 	Scope  int                      // loops, a prefix of Nest.Loops, whose iterations bring its pieces
 	Reads  func(point []int64) bool // whether the leaf at a point reads it; nil: always
+	Lacks  func(at []int64) bool    // whether there is no such piece, so that nobody needs it; nil: there are all
 	// Direct has every piece come from a rank where it lives.
 	Direct bool
 }
@@ -128,6 +129,15 @@ func (f *Flow) numbered(at []int64) int64 {
 		b = b*n + at[k]
 	}
 	return b
+}
+
+// lacks tells whether there is no such piece.
+func (f *Flow) lacks(b int64) bool {
+	if f.t.Lacks == nil {
+		return false
+	}
+	f.open(b, f.at)
+	return f.t.Lacks(f.at)
 }
 
 // open puts the chunks of a piece into at.

@@ -44,6 +44,9 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 			return true
 		}
 		b := f.piece(point)
+		if f.lacks(b) {
+			return true
+		}
 		before := used.by(b, t)
 		if before == t {
 			return true
@@ -87,7 +90,7 @@ func (u *used) by(b, t int64) int64 {
 // returns them sorted.
 func (f *Flow) readers(list []int, t int64, b int64) []int {
 	list = list[:0]
-	if t < 0 || t >= f.steps {
+	if t < 0 || t >= f.steps || f.lacks(b) {
 		return list
 	}
 	for k := len(f.times) - 1; k >= 0; k-- {
@@ -140,11 +143,14 @@ func (f *Flow) allUses(b int64) []use { return f.found(f.all, b) }
 
 // found are the uses that a system finds, with the loops that it does not find at 0.
 func (f *Flow) found(s *system, b int64) []use {
+	f.uses = f.uses[:0]
+	if f.lacks(b) {
+		return f.uses
+	}
 	f.seek(b)
 	for _, k := range f.free {
 		f.point[k] = 0
 	}
-	f.uses = f.uses[:0]
 	s.each(f.point, f.right, f.addUse)
 	if !slices.IsSortedFunc(f.uses, use.compare) {
 		slices.SortFunc(f.uses, use.compare)
