@@ -3,7 +3,6 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
-	"distaff/codegen/strategy"
 )
 
 // chunked emits a parallel loop over n chunks of f's variable. The body lowers
@@ -84,7 +83,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	size := l.named("values", a.block(level))
 	first := l.named("first", ir.Times(e.res.pos, size))
 	parts := l.newArray(a.op.prefix()+"_parts", l.spec.Compute)
-	cached := ir.Int(strategy.CachedPartials / n / l.spec.Compute.Size())
+	cached := ir.Int(l.spec.Strategy.CachedPartials / n / l.spec.Compute.Size())
 	each := l.named("wave_chunks", ir.Choose(ir.Less(cached, size), ir.Greatest(ir.Least(l.threads, ir.Int(n)), one), ir.Int(n)))
 	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Least(ir.Plus(each, one), ir.Int(n)))})
 	w := l.work(f, e, ir.Int(n))

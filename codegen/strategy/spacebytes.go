@@ -63,7 +63,7 @@ func (f *facts) partialBytes(c Cut, threads int64) float64 {
 	switch c.How {
 	case Partial:
 		n, places := c.N, f.places(f.vars)
-		if places > float64(CachedPartials/n/f.Compute.Size()) {
+		if places > float64(f.Target.FarBytes/n/f.Compute.Size()) {
 			n = min(n, threads+1)
 		}
 		return rounded(float64(n) * places * value)

@@ -134,10 +134,6 @@ const (
 	fewPartials  = 4
 )
 
-// CachedPartials is up to how many bytes the partial results of all chunks are there at once. More of them would be set to 0
-// and added up in memory: of these there are as many as threads, and one for the sum.
-const CachedPartials = 1 << 20
-
 // partials is how many partial results of a dense result pay, by what is known
 // of the sizes: not by the number of threads.
 func (f *facts) partials() (int64, string) {
