@@ -175,7 +175,7 @@ func TestForms(t *testing.T) {
 		{spmm, "", "bound(k,k,32,MaxExact)", `for k in 0 : 32 `, 1},
 		{spmv, "", "parallelize(i,CPUThread,NoRaces,Work)", `for chunk in 0 : chunks parallel\(dynamic, 1\)`, 1},
 		{spmv, "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,500)", `\b500 < `, 2},
-		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,Temporary,Work,7)", `for chunk in 0 : 7 parallel`, 1},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,Temporary,Work,7)", `min\(wave_from \+ wave_chunks, 7\)`, 1},
 		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows)", `for part in 0 : @"threads" parallel`, 1},
 		{"Y(i,k)=A(i,j)*X(j,k)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows,k)", `var k_from int64 = `, 1},
 		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Whole)", `for piece in 0 : pieces parallel`, 1},

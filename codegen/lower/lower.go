@@ -129,6 +129,8 @@ func lower(s Spec) *Lowered {
 	for _, mode := range s.Operands[0].Format.Order {
 		l.resultVars = append(l.resultVars, lhs.Vars[mode])
 	}
+	l.compileIn(lhs)
+	cin.Accesses(s.Stmt, l.compileIn)
 	f.Body = l.inScope(func() {
 		l.out = l.newResult()
 		l.assembly = l.newAssembly(s.Assembly)
@@ -157,6 +159,20 @@ func lower(s Spec) *Lowered {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
 	return &Lowered{Func: f, l: l}
+}
+
+// compileIn notes which sizes of an access's levels are compiled in: those along variables whose trip count is. A row
+// of such a level is then found by a shift, without a register for its size and another for its offset.
+func (l *lowerer) compileIn(a *cin.Access) {
+	op := l.ops[a.Name]
+	if op == nil {
+		return
+	}
+	for level, v := range l.levelVars(a) {
+		if t, ok := l.spec.Strategy.Trips[v]; ok {
+			op.trips[level] = t.N
+		}
+	}
 }
 
 type lowerer struct {

@@ -26,6 +26,8 @@ type operand struct {
 	// places the workspace.
 	pattern *operand
 	places  *positionSpace
+	// trips are the sizes of levels that are compiled in: the leaf has the whole range of their variables.
+	trips map[int]int64
 }
 
 // levels is the operand that has o's level arrays.
@@ -37,7 +39,7 @@ func (o *operand) levels() *operand {
 }
 
 func newOperand(l *lowerer, o Operand) *operand {
-	return &operand{Operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{}}
+	return &operand{Operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{}, trips: map[int]int64{}}
 }
 
 // prefix is the operand's name as an identifier.
@@ -95,11 +97,17 @@ func (o *operand) vals() *ir.Array { return o.array(0, ir.Vals, o.prefix()+"_val
 
 func (o *operand) size(level int) ir.Expr {
 	o = o.levels()
+	if n, ok := o.trips[level]; ok {
+		return ir.Int(n)
+	}
 	return o.number(level, ir.Size, fmt.Sprintf("%s_size%d", o.prefix(), level))
 }
 
 func (o *operand) offset(level int) ir.Expr {
 	o = o.levels()
+	if _, ok := o.trips[level]; ok {
+		return ir.Int(0)
+	}
 	return o.number(level, ir.Offset, fmt.Sprintf("%s_off%d", o.prefix(), level))
 }
 

@@ -8,14 +8,18 @@ import (
 // chunked emits a parallel loop over n chunks of f's variable. The body lowers
 // a chunk's serial loop in the environment that it is given.
 func (l *lowerer) chunked(f *cin.Forall, e *env, n int64, body func(c *ir.Var, in *env)) {
-	w := l.work(f, e, ir.Int(n))
+	l.chunksOf(l.work(f, e, ir.Int(n)), f, e, ir.Int(0), ir.Int(n), body)
+}
+
+// chunksOf emits the parallel loop over chunks lo up to hi of those that w cuts.
+func (l *lowerer) chunksOf(w *work, f *cin.Forall, e *env, lo, hi ir.Expr, body func(c *ir.Var, in *env)) {
 	c := l.newVar("chunk")
 	b := l.inScope(func() {
 		in := e.clone()
 		in.ranges[f.Var] = w.chunk(f.Var, c)
 		body(c, in)
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: ir.Int(n), Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: b})
+	l.emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: b})
 }
 
 // parallelScalar lowers a loop that sums into a scalar, each of n chunks into one of
@@ -69,39 +73,63 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.E
 
 func (l *lowerer) incrBy(t *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: t, Accumulate: true, X: x}) }
 
-// parallelDense sums into n partial results, one after another in one array, each of which is
-// set to 0 by the thread that sums into it, and adds these up. A result is the block of values below the result's cursor.
+// parallelDense sums into n partial results, each of which is set to 0 by the thread that sums into it, and adds these up
+// in order. A result is the block of values below the result's cursor. Chunks come in waves, of as many as there are threads
+// where the partial results of all would not stay in a cache: what a wave has summed is added to the first partial result,
+// and the others serve the next wave. A sum is the same however many waves there are.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
-	a := l.out
+	a, one := l.out, ir.Int(1)
 	level := e.res.level
 	size := l.named("values", a.block(level))
 	first := l.named("first", ir.Times(e.res.pos, size))
 	parts := l.newArray(a.op.prefix()+"_parts", l.spec.Compute)
-	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Int(n))})
-	whole := a.vals()
-	a.writingTo(parts, func() {
-		l.chunked(f, e, n, func(c *ir.Var, in *env) {
-			l.emit(&ir.Fill{A: parts, Lo: ir.Times(c, size), Hi: ir.Times(ir.Plus(c, ir.Int(1)), size), X: ir.Zero(parts.Elem)})
-			in.res = resultCursor{level: level, pos: c, zeroed: true}
-			l.enterResult(in)
-			l.stmt(l.serialCopy(f), in, false)
+	cached := ir.Int(l.spec.Strategy.CachedPartials / n / l.spec.Compute.Size())
+	each := l.named("wave_chunks", ir.Choose(ir.Less(cached, size), ir.Greatest(ir.Least(l.threads, ir.Int(n)), one), ir.Int(n)))
+	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Least(ir.Plus(each, one), ir.Int(n)))})
+	w := l.work(f, e, ir.Int(n))
+	wave := l.newVar("wave")
+	l.emit(&ir.For{V: wave, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(each, ir.Int(n-1)), each), Step: 1, Body: l.within(func() {
+		lo := l.named("wave_from", ir.Times(wave, each))
+		hi := l.named("wave_to", ir.Least(ir.Plus(lo, each), ir.Int(n)))
+		used := l.named("sums", ir.Least(wave, one)) // what the waves before have summed is one of the partial results
+		a.writingTo(parts, func() {
+			l.chunksOf(w, f, e, lo, hi, func(c *ir.Var, in *env) {
+				part := l.named("part", ir.Plus(ir.Minus(c, lo), used))
+				l.emit(&ir.Fill{A: parts, Lo: ir.Times(part, size), Hi: ir.Times(ir.Plus(part, one), size), X: ir.Zero(parts.Elem)})
+				in.res = resultCursor{level: level, pos: part, zeroed: true}
+				l.enterResult(in)
+				l.stmt(l.serialCopy(f), in, false)
+			})
 		})
-	})
-	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
-	at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(size, c), pieces) }
-	c := l.newVar("piece")
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
-		x := l.newVar("x")
-		l.emit(&ir.For{V: x, Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))), Step: 1, Body: l.within(func() {
-			sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
-			l.emit(&ir.Declare{V: sum, Init: ir.At(parts, x)})
-			k := l.newVar("part")
-			l.emit(&ir.For{V: k, Lo: ir.Int(1), Hi: ir.Int(n), Step: 1, Body: l.within(func() {
-				l.incrBy(sum, ir.At(parts, ir.Plus(ir.Times(k, size), x)))
-			})})
-			l.emit(&ir.Store{A: whole, Index: ir.Plus(first, x), Accumulate: e.res.zeroed, X: ir.Convert(a.op.Type, sum)})
-		})})
+		all := l.named("sums_end", ir.Plus(ir.Minus(hi, lo), used))
+		l.when(ir.Less(one, all), func() {
+			l.shares(size, func(from, to ir.Expr) {
+				k := l.newVar("part")
+				l.emit(&ir.For{V: k, Lo: one, Hi: all, Step: 1, Body: l.within(func() {
+					x := l.newVar("x")
+					l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
+						l.emit(&ir.Store{A: parts, Index: x, Accumulate: true, X: ir.At(parts, ir.Plus(ir.Times(k, size), x))})
+					})})
+				})})
+			})
+		})
 	})})
+	l.shares(size, func(from, to ir.Expr) {
+		x := l.newVar("x")
+		l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
+			l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(first, x), Accumulate: e.res.zeroed, X: ir.Convert(a.op.Type, ir.At(parts, x))})
+		})})
+	})
 	e.res.zeroed = true
 	l.emit(&ir.Free{A: parts})
+}
+
+// shares has each thread run what body emits for a part of 0 up to n.
+func (l *lowerer) shares(n ir.Expr, body func(from, to ir.Expr)) {
+	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
+	at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(n, c), pieces) }
+	c := l.newVar("piece")
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
+		body(l.named("piece_from", at(c)), l.named("piece_to", at(ir.Plus(c, ir.Int(1)))))
+	})})
 }

@@ -28,7 +28,7 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 		case *cin.Forall:
 			if s.Unit == cin.CPUThread {
 				copies = float64(max(threads, 1))
-				total += f.partialBytes(v.Loops[f.numbers[s]].Cut)
+				total += f.partialBytes(v.Loops[f.numbers[s]].Cut, int64(max(threads, 1)))
 			}
 			if x := v.Loops[f.numbers[s]].Long; x.How == Precomputed {
 				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
@@ -58,11 +58,15 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 }
 
 // partialBytes is what the partial results, or sums, of a loop's chunks take.
-func (f *facts) partialBytes(c Cut) float64 {
+func (f *facts) partialBytes(c Cut, threads int64) float64 {
 	value := float64(max(f.Compute.Size(), f.result.Type.Size()))
 	switch c.How {
 	case Partial:
-		return float64(c.N) * rounded(f.places(f.vars)*value)
+		n, places := c.N, f.places(f.vars)
+		if places > float64(f.Target.FarBytes/n/f.Compute.Size()) {
+			n = min(n, threads+1)
+		}
+		return rounded(float64(n) * places * value)
 	case Reduction:
 		return rounded(float64(c.N)*value) + rounded(float64(c.N))
 	}

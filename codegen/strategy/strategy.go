@@ -34,6 +34,9 @@ type Value struct {
 	Unrolled map[string]int64
 	// PerThread is the number of chunks of equal work that a loop has for each thread.
 	PerThread int64
+	// CachedPartials is up to how many bytes the partial results of all of a loop's chunks are there at once. More of them would be
+	// set to 0 and added up in memory: of these there are as many as threads, and one for the sum.
+	CachedPartials int64
 	// Spaces are the workspaces, by name, and CrdWidth the bytes that each variable's coordinates
 	// take in their lists.
 	Spaces   map[string]Space
