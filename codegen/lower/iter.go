@@ -125,8 +125,10 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	it.p = l.newVar(it.name() + "_p")
 	var some ir.Expr
 	l.inFlag(p, func() {
+		stream := l.streamed(p, it)
 		body := l.bodyOf(p.f, func() {
 			c := l.declare(p.v(), it.at(it.p))
+			stream()
 			l.prefetch(p, it)
 			l.when(it.entry(c), func() {
 				some = l.iteration(p, c, []*iter{it}, nil)

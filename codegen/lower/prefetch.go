@@ -51,6 +51,32 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 	}
 }
 
+// streamed prepares the prefetching of what a loop over the last level of a sparse operand reads, by the
+// strategy's order, and returns what emits it in the loop. Of vectors that is what a later entry picks: past the end of the
+// operand, which a whole segment is held to, nothing is.
+func (l *lowerer) streamed(p *loop, it *iter) func() {
+	op, how := it.cur.op, l.spec.Strategy.Fetched(it.key, p.v())
+	if how.Ahead == 0 || how.Lines > 0 || op.Arg < 0 || it.padded || l.spec.Strategy.Gather(it.key, p.v()) {
+		return func() {}
+	}
+	near := max(how.Ahead/4, 1)
+	inside := ir.Less(ir.Plus(it.hi, ir.Int(near)), op.end(it.cur.level))
+	next := l.named(it.name()+"_ahead", ir.Choose(inside, ir.Int(near), ir.Int(0)))
+	return func() {
+		l.emit(&ir.Prefetch{A: it.crd, Index: ir.Plus(it.p, ir.Int(how.Ahead))})
+		l.emit(&ir.Prefetch{A: op.vals(), Index: ir.Plus(it.p, ir.Int(how.Ahead))})
+		var done []string
+		cin.Accesses(p.f.Body, func(a *cin.Access) {
+			c := p.e.cur[a.Key()]
+			if c == nil || c.base == nil || slices.Contains(done, a.Key()) || c.op.Arg < 0 || c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).Locate {
+				return
+			}
+			done = append(done, a.Key())
+			l.emit(&ir.Prefetch{A: c.op.vals(), Index: ir.Plus(c.base, it.at(ir.Plus(it.p, next)))})
+		})
+	}
+}
+
 // rowsRead are the rows of operands that p's variable picks.
 func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 	var done []string

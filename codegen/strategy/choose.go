@@ -30,7 +30,7 @@ func Choose(p *Problem) *Value {
 		}
 	}
 	v.Trips = f.trips()
-	v.Prefetch = f.prefetch()
+	v.Prefetch = append(f.prefetch(), f.stream()...)
 	v.Gathers = f.gathers()
 	v.Lanes = f.lanes()
 	v.Predicated = f.predicated()

@@ -85,6 +85,73 @@ func (f *facts) prefetch() (out []Prefetch) {
 	return out
 }
 
+// streams calls fn for the one sparse operand, where its last level's coordinates only pick values to sum: the loops over these, of
+// variable v, walk the operand's entries from first to last.
+func (f *facts) streams(fn func(a *cin.Access, t *Tensor, v string)) {
+	var found *cin.Access
+	several := f.Target.GPU
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if t := f.tensor(a.Name); t != nil && !t.located() {
+			several = several || found != nil && found.Key() != a.Key()
+			found = a
+		}
+	})
+	if found == nil || several {
+		return
+	}
+	t := f.tensor(found.Name)
+	k := t.order() - 1
+	v := t.levels(found)[k]
+	sums := t.caps(k).HasPos && !slices.Contains(f.vars, v)
+	picks := false
+	cin.Paths(f.stmt, func(path []*cin.Forall, s *cin.Assign) {
+		for n, l := range path {
+			sums = sums && (l.Var != v || n == len(path)-1)
+		}
+		cin.Accesses(s, func(a *cin.Access) {
+			picks = picks || a.Key() != found.Key() && slices.Contains(a.Vars, v)
+		})
+	})
+	if sums && picks {
+		fn(found, t, v)
+	}
+}
+
+// located tells whether a tensor is dense.
+func (t *Tensor) located() bool {
+	for k := range t.order() {
+		if !t.caps(k).Locate {
+			return false
+		}
+	}
+	return true
+}
+
+// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that,
+// where segments have streamedSegment entries or more on the average. A processor that foresees what a loop reads stops doing
+// so at the end of each page, and sees few of a loop's gathers at once.
+const (
+	streamAhead     = 128
+	streamedSegment = 4
+)
+
+// stream is the prefetch of the entries of a sparse operand that does not stay in the caches of a core.
+func (f *facts) stream() (out []Prefetch) {
+	f.streams(func(a *cin.Access, t *Tensor, v string) {
+		k, above := t.order()-1, int64(1)
+		if k > 0 && t.Counts != nil {
+			above = t.Counts[k-1]
+		}
+		bytes := float64(t.NNZ) * float64(t.Type.Size()+int64(t.CrdWidth[k]))
+		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= float64(f.Target.FarBytes) {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: streamAhead,
+				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
+		}
+	})
+	return out
+}
+
 // scattered tells whether loops over v, a variable of the result, are inside one that sums: they come
 // to a row several times.
 func (f *facts) scattered(v string) (found bool) {

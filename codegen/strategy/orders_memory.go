@@ -79,7 +79,8 @@ func (o Count) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Fetch has rows of a dense operand, or result, that v picks fetched ahead: prefetch(T,i,N).
+// Fetch has rows of a dense operand, or result, that v picks fetched ahead, or the entries of the one sparse
+// operand that are summed along v: prefetch(T,i,N).
 type Fetch struct {
 	Tensor, Var string
 	Ahead       int64
@@ -102,6 +103,12 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
 		if b.Key() == a.Key() && u == o.Var && !done {
 			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Lines: lines(row, t.Type)})
+			done = true
+		}
+	})
+	f.streams(func(b *cin.Access, _ *Tensor, u string) {
+		if b.Key() == a.Key() && u == o.Var {
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead})
 			done = true
 		}
 	})

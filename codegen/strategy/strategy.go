@@ -16,7 +16,7 @@ type Value struct {
 	Jam Row
 	// Trips are the variables whose range is always [0, N).
 	Trips map[string]Trip
-	// Prefetch has the rows that are fetched ahead.
+	// Prefetch has the rows, and the entries, that are fetched ahead.
 	Prefetch []Prefetch
 	// Gathers has the loops over segments that run in lanes though what they read is
 	// gathered.
@@ -128,7 +128,8 @@ type Trip struct {
 }
 
 // Prefetch is that of the rows of the access called Key that variable Var picks, by
-// Ahead entries before they are read: of so many cache lines each.
+// Ahead entries before they are read: of so many cache lines each. Where Key is that of a sparse
+// operand it is that of its own entries along Var.
 type Prefetch struct {
 	Key, Var     string
 	Ahead, Lines int64

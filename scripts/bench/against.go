@@ -58,9 +58,31 @@ func leaves(b *bench) error {
 	return nil
 }
 
+// A side of a leaf that takes less than fills a turn has more timed runs, mostRuns at most: the best of a few runs of a
+// millisecond says more of what else the machine did than of the leaf.
+const (
+	turnSeconds = 0.05
+	mostRuns    = 50
+)
+
+// filling is b with as many timed runs a turn as a kernel, of which some were timed, fills it with.
+func (b *bench) filling(timed []float64) *bench {
+	t := *b
+	t.repeat = max(b.repeat, int(min(turnSeconds/slices.Min(timed), mostRuns)))
+	return &t
+}
+
 // inTurn times a kernel: in each round Distaff, the kernel by hand and each library.
 func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer, files []string) (against, error) {
 	a := against{kernel: k, threads: threads, theirs: map[string][]float64{}}
+	first, made, err := b.ours(k, threads)
+	if err != nil {
+		return a, err
+	}
+	if err := made.Close(); err != nil {
+		return a, err
+	}
+	b = b.filling(first)
 	for range b.rounds {
 		x, result, err := b.ours(k, threads)
 		if err != nil {
