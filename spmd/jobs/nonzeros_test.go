@@ -141,3 +141,29 @@ print d
 		}
 	}
 }
+
+// TestFileWritesOverScalar: a statement of one block, which writes over a scalar that every rank has, gives each rank the new value.
+func TestFileWritesOverScalar(t *testing.T) {
+	const text = `tensor A(3, 3): dd from dense:int
+tensor B(3, 2): dd from dense:int
+a = 4 * B(i,j)
+a = a * B(k,j)
+  split k:1
+X(j) = A(i,j) * a
+print a
+print X
+`
+	var first []string
+	for _, ranks := range []int{1, 2, 3} {
+		w := job(t, t.TempDir(), text, nil)
+		w.Ranks = ranks
+		w.run(t)
+		said := w.said
+		if first == nil {
+			first = said
+		}
+		if len(said) != 2 || !slices.Equal(said, first) {
+			t.Errorf("%d ranks: got %q, want %q", ranks, said, first)
+		}
+	}
+}

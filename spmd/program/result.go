@@ -183,9 +183,10 @@ func (s *Statement) readsOwn(t *tensor) bool {
 }
 
 // overOld tells whether the statement can write over the result's old value: the leaf reads
-// that in place, from blocks that are the tensor's own, and so at every rank.
+// that in place, from blocks that are the tensor's own, and so at every rank. What every rank has whole is
+// written over where each writes its own.
 func (s *Statement) overOld(t *tensor) bool {
-	if !s.k.Overwrites() || !s.standing(t) {
+	if !s.k.Overwrites() || !s.standing(t) || t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
 		return false
 	}
 	for _, x := range s.reads {
