@@ -80,7 +80,7 @@ func TestWorkShare(t *testing.T) {
 		t.Errorf("no model: got a share of %v, and %s", report.Stats.Work.Share, said)
 	}
 	rate := tune.Pair{One: 1e9, All: 1e9}
-	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Compile: 1, Files: tune.Files{Load: 1, Parse: 1, Store: 1}}
+	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1, Files: tune.Files{Load: 1, Parse: 1, Store: 1}}
 	if err := tune.Keep(root, m); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (c *counter) check(b *text.Block) error {
 		return nil
 	}
 	before := c.seen
-	if c.seen += int64(b.Raw); c.seen > c.h.nnz {
+	if c.seen += int64(b.Raw); c.seen > c.h.nnz && b.Raw > 0 { // else a part before this one has too many
 		return text.Dataf(c.file, c.lineBefore()+b.LineOf(int(c.h.nnz-before), '%'), 1,
 			"got one more %s, want the end of the file after %s as line %d says", what[0], want, c.h.sizeLine)
 	}

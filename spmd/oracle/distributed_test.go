@@ -424,28 +424,36 @@ func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// TestDistributedShrinks: a mistake of one command is reported with that command, as a case file
+// TestDistributedShrinks: a mistake of one command is reported with that command and few others, as a case file
 // that fixes it.
 func TestDistributedShrinks(t *testing.T) {
 	t.Parallel()
 	e := rotatedWrong{distributed{target: spmd.Interpreter}}
-	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 1, 0, 100, 1)
-	if len(rep.Failures) == 0 {
-		t.Fatal("the mistake was not found")
+	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 1, 0, 100, 4)
+	if len(rep.Failures) < 4 {
+		t.Fatalf("the mistake was found %d times, want 4", len(rep.Failures))
 	}
-	f := rep.Failures[0]
-	d := f.Small.Over
-	if d == nil || !slices.ContainsFunc(d.Commands, func(c string) bool { return strings.HasPrefix(c, "rotate(") }) {
-		t.Fatalf("got no rotate:\n%v", f)
+	few := 0
+	for _, f := range rep.Failures {
+		d := f.Small.Over
+		if d == nil || !slices.ContainsFunc(d.Commands, func(c string) bool { return strings.HasPrefix(c, "rotate(") }) {
+			t.Fatalf("got no rotate:\n%v", f)
+		}
+		if len(d.Commands) <= 5 {
+			few++
+		}
+		if len(d.Commands) > 8 || len(d.Placements) > 0 || d.Ranks > 1 {
+			t.Errorf("not small:\n%v", f)
+		}
+		if !strings.Contains(f.String(), d.Flags()) {
+			t.Errorf("the command line has no distribution:\n%v", f)
+		}
+		back, err := ParseCase(f.Small.Text())
+		if err != nil || back.Text() != f.Small.Text() {
+			t.Errorf("%v: the case file does not read back:\n%s", err, f.Small.Text())
+		}
 	}
-	if len(d.Commands) > 5 || len(d.Placements) > 0 || d.Ranks > 1 {
-		t.Errorf("not small:\n%v", f)
-	}
-	if !strings.Contains(f.String(), d.Flags()) {
-		t.Errorf("the command line has no distribution:\n%v", f)
-	}
-	back, err := ParseCase(f.Small.Text())
-	if err != nil || back.Text() != f.Small.Text() {
-		t.Errorf("%v: the case file does not read back:\n%s", err, f.Small.Text())
+	if few < 2 {
+		t.Errorf("%d of %d cases have 5 commands at most, want half of them", few, len(rep.Failures))
 	}
 }

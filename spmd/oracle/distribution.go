@@ -96,7 +96,7 @@ func (c *Case) fitted() *Distribution {
 	return d
 }
 
-// simplerOver yields cases with a placement or a command less, with fewer ranks, and over a
+// simplerOver yields cases with a placement or a command less, or a variable of a reorder, with fewer ranks, and over a
 // smaller machine.
 func simplerOver(c *Case, yield func(*Case) bool) bool {
 	if c.Over == nil {
@@ -113,6 +113,14 @@ func simplerOver(c *Case, yield func(*Case) bool) bool {
 	}
 	for k := len(c.Over.Commands) - 1; k >= 0; k-- {
 		with(func(d *Distribution) { d.Commands = slices.Delete(d.Commands, k, k+1) })
+	}
+	for k, command := range c.Over.Commands {
+		vars, reorders := strings.CutPrefix(command, "reorder(")
+		list := strings.Split(strings.TrimSuffix(vars, ")"), ",")
+		for n := 0; reorders && len(list) > 2 && n < len(list); n++ {
+			fewer := slices.Delete(slices.Clone(list), n, n+1)
+			with(func(d *Distribution) { d.Commands[k] = "reorder(" + strings.Join(fewer, ",") + ")" })
+		}
 	}
 	for n := 1; n < c.Over.Ranks; n++ {
 		with(func(d *Distribution) { d.Ranks = n })
