@@ -216,6 +216,9 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 			if d+1 == len(c.Roots)-1 {
 				return l.lastRow(f, in, c, o, whole, p)
 			}
+			if l.assigns(f) { // the next root's rows come back to values, or leave some out
+				l.zero(in)
+			}
 			return l.row(f, in, c, o, at, d+1, kept, p)
 		}
 		if !whole && kept.fits(f, d, in) {
