@@ -54,7 +54,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(w.lo))})
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
-	l.denseLevels(op, w.box, len(w.lo))
+	l.denseLevels(op, w.box, 0, len(w.lo))
 	return op
 }
 

@@ -45,7 +45,7 @@
 //	marks.go     marks alone, of which threads may set some each,
 //	placed.go    which have a place for each coordinate (box.go) and are read in order,
 //	terms.go     a list of all terms, which is sorted in the end,
-//	hash.go      a hash table,
+//	hash.go      a hash table; hashrows.go, with a row of values behind each key,
 //	ordered.go   a list that is filled in order,
 //	rowlist.go   any of these over several variables, where its rows are found without a search,
 //	dense.go     an array that is filled everywhere or nowhere,

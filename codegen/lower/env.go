@@ -196,7 +196,7 @@ func (l *lowerer) enter(c *cursor, e *env) *cursor {
 				return c
 			}
 			d := *c
-			d.base = l.named(c.op.prefix()+"_b", ir.Minus(ir.Times(c.pos, c.op.size(c.level)), c.op.offset(c.level)))
+			d.base = l.named(c.op.prefix()+"_b", l.denseBase(c))
 			return &d
 		case dense:
 			c = l.locateDense(c, at)

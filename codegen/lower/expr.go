@@ -33,7 +33,7 @@ func (l *lowerer) masked(x value) ir.Expr {
 func (l *lowerer) presence(x cin.Expr, e *env) ir.Expr {
 	switch x := x.(type) {
 	case *cin.Access:
-		return l.access(x, e).pres
+		return l.accessPresence(x, e)
 	case *cin.Neg:
 		return l.presence(x.X, e)
 	case *cin.Binary:
@@ -87,6 +87,20 @@ func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 		}
 	}
 	panic(fmt.Sprintf("BUG: lower: expression %T", x))
+}
+
+// accessPresence is whether an access is present: also of one whose levels left to enter are dense.
+func (l *lowerer) accessPresence(a *cin.Access, e *env) ir.Expr {
+	if t, ok := e.temps[a.Name]; ok {
+		return t.pres
+	}
+	if r, ok := e.rows[a.Name]; ok {
+		return r.pres
+	}
+	if c := e.cur[a.Key()]; c != nil {
+		return c.pres
+	}
+	panic("BUG: lower: access " + a.Key() + " is not in scope")
 }
 
 func (l *lowerer) access(a *cin.Access, e *env) value {

@@ -12,6 +12,9 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if fn := l.hooks[f]; fn != nil {
 		return fn(e, want)
 	}
+	if w, a := l.fillsRow(f); w != nil {
+		return w.inRow(l, f, a, e, want)
+	}
 	switch o := l.orders(f); {
 	case o.Gemm > 0:
 		return l.gemm(f, e, o.Gemm, want)

@@ -5,14 +5,17 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // hashSpace is a workspace over several variables, or over one too large for a
 // place a coordinate. Entries are numbered as they come; entry s has
 // coordinate keys[m][s] of variable m and value vals[s]. table is a hash table
-// of open addressing that holds s+1, or 0 for a free slot; slot[s] is where.
+// of open addressing that holds s+1, or 0 for a free slot; slot[s] is where. With keys of the first variables alone
+// an entry has a row of values instead (hashrows.go).
 type hashSpace struct {
 	spaceArrays
+	row    hashRow
 	rows   *rowList // nil where it is read as a list
 	keys   []*ir.Array
 	vals   *ir.Array
@@ -28,14 +31,19 @@ type hashSpace struct {
 // firstSlots is the table's length to begin with.
 const firstSlots = 127
 
-func (l *lowerer) newHashSpace(t *cin.Access, rows bool) *hashSpace {
-	w := &hashSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(t, rows)}
+func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
+	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
+	w := &hashSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
+	w.row = l.newHashRow(t.Name, along)
 	array := func(part string, t ir.Type) *ir.Array { return w.array(l, part, t) }
-	for m := range t.Vars {
+	for m := range keys {
 		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
 	}
-	w.vals, w.svals = array("sum", l.spec.Compute), array("vals", l.spec.Compute)
+	w.vals = array("sum", l.spec.Compute)
+	if !w.row.is() {
+		w.svals = array("vals", l.spec.Compute)
+	}
 	w.slot, w.perm = array("slot", ir.Int64), array("perm", ir.Int64)
 	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
 	w.table = l.newArray(w.name+"_table", ir.Int64)
@@ -70,9 +78,23 @@ func (w *hashSpace) step(l *lowerer, h *ir.Var) {
 }
 
 func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	if w.row.is() {
+		w.addToRow(l, a, x, e)
+		return
+	}
 	key := func(m int) ir.Expr { return e.coord[a.Vars[m]] }
-	h := w.hash(l, key)
-	s := l.declare(w.name+"_s", ir.At(w.table, h))
+	h, s := w.search(l, key)
+	again := l.within(func() {
+		l.emit(&ir.Store{A: w.vals, Index: ir.Minus(s, ir.Int(1)), Accumulate: true, X: x})
+	})
+	fresh := l.within(func() { w.insert(l, key, h, func() { l.store(w.vals, w.n, x) }) })
+	l.emit(&ir.If{Cond: ir.Unequal(s, ir.Int(0)), Then: again, Else: fresh})
+}
+
+// search declares the slot h of a key, or a free one for it, and what it holds: s.
+func (w *hashSpace) search(l *lowerer, key func(m int) ir.Expr) (h, s *ir.Var) {
+	h = w.hash(l, key)
+	s = l.declare(w.name+"_s", ir.At(w.table, h))
 	var differs []ir.Expr
 	for m, k := range w.keys {
 		differs = append(differs, ir.Unequal(ir.At(k, ir.Minus(s, ir.Int(1))), key(m)))
@@ -81,23 +103,26 @@ func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 		w.step(l, h)
 		l.set(s, ir.At(w.table, h))
 	})
-	again := l.within(func() {
-		l.emit(&ir.Store{A: w.vals, Index: ir.Minus(s, ir.Int(1)), Accumulate: true, X: x})
-	})
-	fresh := l.within(func() {
-		for _, k := range append(append([]*ir.Array{}, w.keys...), w.vals, w.slot) {
-			w.reserve(l, k, ir.Plus(w.n, ir.Int(1)))
+	return h, s
+}
+
+// insert makes an entry for a key, at the free slot h. put stores its value, or values.
+func (w *hashSpace) insert(l *lowerer, key func(m int) ir.Expr, h *ir.Var, put func()) {
+	for _, k := range append(append([]*ir.Array{}, w.keys...), w.vals, w.slot) {
+		need := ir.Plus(w.n, ir.Int(1))
+		if k == w.vals && w.row.is() {
+			need = ir.Times(need, w.row.width)
 		}
-		for m, k := range w.keys {
-			l.store(k, w.n, key(m))
-		}
-		l.store(w.vals, w.n, x)
-		l.store(w.slot, w.n, h)
-		l.incr(w.n, ir.Int(1))
-		l.store(w.table, h, w.n)
-		l.when(ir.Greater(ir.Times(w.n, ir.Int(2)), w.slots), func() { w.rehash(l) })
-	})
-	l.emit(&ir.If{Cond: ir.Unequal(s, ir.Int(0)), Then: again, Else: fresh})
+		w.reserve(l, k, need)
+	}
+	for m, k := range w.keys {
+		l.store(k, w.n, key(m))
+	}
+	put()
+	l.store(w.slot, w.n, h)
+	l.incr(w.n, ir.Int(1))
+	l.store(w.table, h, w.n)
+	l.when(ir.Greater(ir.Times(w.n, ir.Int(2)), w.slots), func() { w.rehash(l) })
 }
 
 // rehash doubles the table.
@@ -115,8 +140,11 @@ func (w *hashSpace) rehash(l *lowerer) {
 }
 
 func (w *hashSpace) finish(l *lowerer) *operand {
-	gathered := append([]*ir.Array{w.perm, w.svals}, w.sorted...)
-	for _, a := range gathered {
+	gathered := []*ir.Array{w.perm}
+	if !w.row.is() {
+		gathered = append(gathered, w.svals)
+	}
+	for _, a := range append(gathered, w.sorted...) {
 		w.reserve(l, a, w.n)
 	}
 	s := l.newVar(w.name + "_s")
@@ -128,8 +156,13 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 		for m, k := range w.keys {
 			l.store(w.sorted[m], p, ir.At(k, from))
 		}
-		l.store(w.svals, p, ir.At(w.vals, from))
+		if !w.row.is() {
+			l.store(w.svals, p, ir.At(w.vals, from))
+		}
 	})})
+	if w.row.is() {
+		return w.rowOperand(l)
+	}
 	return l.sortedOperand(w.name, w.rows, w.sorted, w.svals, w.n)
 }
 

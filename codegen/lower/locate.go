@@ -7,12 +7,27 @@ func (l *lowerer) locateDense(c *cursor, at ir.Expr) *cursor {
 	d := *c
 	base := c.base
 	if base == nil {
-		base = ir.Minus(ir.Times(c.pos, c.op.size(c.level)), c.op.offset(c.level))
+		base = l.denseBase(c)
 	}
 	d.pos = l.named(c.op.prefix()+"_p", ir.Plus(base, at))
 	d.end, d.base = nil, nil
 	d.level++
 	return &d
+}
+
+// denseBase is what coordinates of the next level, a dense one, are added to to give their positions.
+func (l *lowerer) denseBase(c *cursor) ir.Expr {
+	row, name := c.pos, c.op.prefix()+"_row"
+	switch {
+	case c.op.rowAt == nil || c.level != c.op.rowLevel || never(c.pres):
+	case always(c.pres):
+		row = l.named(name, ir.At(c.op.rowAt, c.pos))
+	default:
+		at := l.declare(name, ir.Int(0))
+		l.when(c.pres, func() { l.set(at, ir.At(c.op.rowAt, c.pos)) })
+		row = at
+	}
+	return ir.Minus(ir.Times(row, c.op.size(c.level)), c.op.offset(c.level))
 }
 
 // locateSearch enters a sparse level at the coordinate that a variable already

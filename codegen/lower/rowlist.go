@@ -92,15 +92,15 @@ func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
 	o.Format.Levels[r.last()] = format.Compressed
 	o.PosWidth, o.CrdWidth = make([]uint8, len(r.lo)), make([]uint8, len(r.lo))
 	op := newOperand(l, o)
-	l.denseLevels(op, r.box, r.last())
+	l.denseLevels(op, r.box, 0, r.last())
 	op.arrays[ir.Slot{Arg: -1, Level: r.last(), Field: ir.Pos}] = r.pos
 	op.arrays[ir.Slot{Arg: -1, Level: r.last(), Field: ir.Crd}] = crd
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals
 	return op
 }
 
-// denseLevels gives a workspace, as an operand, n dense levels of a box.
-func (l *lowerer) denseLevels(op *operand, b box, n int) {
+// denseLevels gives a workspace, as an operand, n dense levels of a box, from its level first on.
+func (l *lowerer) denseLevels(op *operand, b box, first, n int) {
 	local := func(x ir.Expr, level int, part ir.Field) *ir.Var {
 		if v, ok := x.(*ir.Var); ok {
 			return v
@@ -108,7 +108,8 @@ func (l *lowerer) denseLevels(op *operand, b box, n int) {
 		return l.declare(fmt.Sprintf("%s_%s%d", op.Name, part, level), x)
 	}
 	for m := range n {
-		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Size}] = local(b.size(m), m, ir.Size)
-		op.sizes[ir.Slot{Arg: -1, Level: m, Field: ir.Offset}] = local(b.lo[m], m, ir.Offset)
+		level := first + m
+		op.sizes[ir.Slot{Arg: -1, Level: level, Field: ir.Size}] = local(b.size(m), level, ir.Size)
+		op.sizes[ir.Slot{Arg: -1, Level: level, Field: ir.Offset}] = local(b.lo[m], level, ir.Offset)
 	}
 }

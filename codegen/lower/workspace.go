@@ -42,7 +42,7 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	case strategy.MarkedList:
 		w = l.newListSpace(t, s.Rows)
 	case strategy.HashTable:
-		w = l.newHashSpace(t, s.Rows)
+		w = l.newHashSpace(t, s)
 	case strategy.Terms:
 		w = l.newTermSpace(t, s.Rows)
 	default:

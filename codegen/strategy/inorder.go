@@ -30,7 +30,7 @@ func (f *facts) workspaces() {
 			}
 		}
 		if ok, once := f.inOrder(producer, t); ok {
-			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: s.Rows}, t.Key()+" is filled in order"
+			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: f.byRows(t)}, t.Key()+" is filled in order"
 		}
 		if !made && f.marks(t, w) && (s.Kind != SortedList || f.Intermediates[t.Name].Summed()) {
 			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1}, fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once", f.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())

@@ -231,6 +231,8 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		producer := w.Producer
 		s.Form = Form{Kind: o.Kind, Rows: f.byRows(t)}
 		switch o.Kind {
+		case HashTable:
+			s.Form = f.hashTable(producer, t)
 		case MarkedList, Bitmap, Marks:
 			s.Rows = s.Rows || o.Kind == Marks && len(t.Vars) > 1
 			if n := f.places(t.Vars); n > MaxPlaces {

@@ -144,8 +144,22 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	case Terms:
 		return grown(n, float64(16*len(t.Vars))+2*value+posBytes) + rounded(2*n*tupleBytes) + rows
 	}
+	return f.tableBytes(t, form, n)
+}
+
+// tableBytes is what a hash table takes with n entries: those of a row have one key, and are not copied.
+func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
+	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.Compute.Size()), 0.0
+	each := max(f.places(t.Vars[len(keys):]), 1)
+	if n = math.Ceil(n / each); form.Rows {
+		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)
+	}
+	values := grown(n*each, value)
+	if form.Dense == 0 {
+		values *= 2
+	}
 	slots := 2*max(2*n, firstSlots) + 1
-	return grown(n, float64(16*len(t.Vars))+2*value+2*posBytes) + rounded(slots*posBytes) + rounded(2*n*tupleBytes) + rows
+	return grown(n, float64(16*len(keys))+2*posBytes) + values + rounded(slots*posBytes) + rounded(2*n*tupleBytes) + rows
 }
 
 // rounded is what an array of so many bytes takes.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 )
@@ -135,11 +136,16 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 		n, own = x.Added, x.Entries/max(x.Uses, 1)
 	}
 	if !FitsPlaces(len(t.Vars), places, f.entries(), own) {
-		form.Kind = HashTable
-		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) {
+		table := f.hashTable(producer, t)
+		row := t.Vars[len(t.Vars)-table.Dense:]
+		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) && f.places(row) < termsEach {
 			form.Kind, why = Terms, fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
+			return Space{Form: form, Why: why}
 		}
-		return Space{Form: form, Why: why}
+		if table.Dense > 0 {
+			why += fmt.Sprintf(", and is filled everywhere or nowhere along %s", strings.Join(row, ", "))
+		}
+		return Space{Form: table, Why: why}
 	}
 	if form.Kind = MarkedList; n >= bitmapWork*places {
 		form.Kind, why = Bitmap, fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, places)
@@ -225,9 +231,14 @@ const emptyRows = 4
 
 // byRows tells whether workspace t, over several variables, is read by rows that are found without
 // a search.
-func (f *facts) byRows(t *cin.Access) bool {
+func (f *facts) byRows(t *cin.Access) bool { return f.keysByRows(t, t.Vars) }
+
+// keysByRows is byRows for the keys of workspace t, over some of its first variables, where a key is filled everywhere
+// along the others.
+func (f *facts) keysByRows(t *cin.Access, keys []string) bool {
 	x, ok := f.Intermediates[t.Name]
-	return ok && len(t.Vars) > 1 && f.places(t.Vars[:len(t.Vars)-1])*x.Uses <= emptyRows*x.Entries
+	each := f.places(t.Vars[len(keys):])
+	return ok && len(keys) > 1 && f.places(keys[:len(keys)-1])*x.Uses*each <= emptyRows*x.Entries
 }
 
 // eachWorkspace calls fn for each workspace that is filled in s, and the where that fills it.
