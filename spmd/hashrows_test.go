@@ -9,7 +9,6 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/ir"
-	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
@@ -80,22 +79,7 @@ func TestHashRows(t *testing.T) {
 			if got, want := ir.Print(again.Unit.Func), ir.Print(made.Unit.Func); got != want {
 				t.Errorf("%s\nmakes\n%s\nwant\n%s", printed, got, want)
 			}
-			var first *tcs.Tensor
-			for _, run := range []*spmd.Job{job(1, spmd.Interpreter, c.commands...), job(1, "", printed), job(2, spmd.Interpreter), job(3, "")} {
-				r, err := run.Run(t.Context())
-				if err != nil {
-					t.Fatalf("%d ranks, %q: %v", run.Ranks, run.Schedule, err)
-				}
-				if first == nil {
-					first = r.Result
-					defer first.Close()
-					continue
-				}
-				if !sameArrays(first, r.Result) {
-					t.Errorf("%d ranks, %q: another result than interpreted", run.Ranks, run.Schedule)
-				}
-				r.Result.Close()
-			}
+			sameResults(t, job(1, spmd.Interpreter, c.commands...), job(1, "", printed), job(2, spmd.Interpreter), job(3, ""))
 		})
 	}
 }

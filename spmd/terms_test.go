@@ -47,26 +47,30 @@ func TestTerms(t *testing.T) {
 			if want := "workspace(w,Terms)"; !strings.Contains(printed, want) {
 				t.Errorf("got\n%swant %s", printed, want)
 			}
-			var first *tcs.Tensor
-			for _, run := range []*spmd.Job{
-				job(1, spmd.Interpreter, "workspace(w,Hash)"), job(1, spmd.Interpreter), job(1, ""), job(1, "", printed),
-				job(1, "", "workspace(w,Terms)"), job(2, spmd.Interpreter), job(3, ""),
-			} {
-				r, err := run.Run(t.Context())
-				if err != nil {
-					t.Fatalf("%d ranks, %q: %v", run.Ranks, run.Schedule, err)
-				}
-				if first == nil {
-					first = r.Result
-					defer first.Close()
-					continue
-				}
-				if !sameArrays(first, r.Result) {
-					t.Errorf("%d ranks, %q: another result than with a hash table", run.Ranks, run.Schedule)
-				}
-				r.Result.Close()
-			}
+			sameResults(t, job(1, spmd.Interpreter, "workspace(w,Hash)"), job(1, spmd.Interpreter), job(1, ""), job(1, "", printed),
+				job(1, "", "workspace(w,Terms)"), job(2, spmd.Interpreter), job(3, ""))
 		})
+	}
+}
+
+// sameResults runs jobs, all of which are to make what the first makes.
+func sameResults(t *testing.T, jobs ...*spmd.Job) {
+	t.Helper()
+	var first *tcs.Tensor
+	for _, j := range jobs {
+		r, err := j.Run(t.Context())
+		if err != nil {
+			t.Fatalf("%d ranks, %q: %v", j.Ranks, j.Schedule, err)
+		}
+		if first == nil {
+			first = r.Result
+			defer first.Close()
+			continue
+		}
+		if !sameArrays(first, r.Result) {
+			t.Errorf("%d ranks, target %q, %q: another result than that of %q", j.Ranks, j.Target, j.Schedule, jobs[0].Schedule)
+		}
+		r.Result.Close()
 	}
 }
 
