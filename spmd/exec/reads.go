@@ -3,11 +3,9 @@ package exec
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 
 	"distaff/spmd/plan"
-	"distaff/spmd/plan/flow"
 )
 
 // reads counts what the ranks read of an operand, and what of that comes from others.
@@ -19,7 +17,7 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 		if x.classes++; x.classes%stride == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		x.follow(ranks, t.Needs(ranks[0], operand))
+		x.follow(ranks)
 		x.count(ranks)
 	}
 	if !parts || f.replicated(operand) {
@@ -73,11 +71,11 @@ func (x *reading) begin(ranks []int) {
 	}
 }
 
-// follow finds what some ranks, which read the same, read and what comes for it, given what the first of them needs.
-func (x *reading) follow(ranks []int, scopes iter.Seq2[int64, []flow.Need]) {
+// follow finds what some ranks, which read the same, read and what comes for it.
+func (x *reading) follow(ranks []int) {
 	x.begin(ranks)
 	x.largest, x.most, x.read, x.whole = -1, 0, 0, 0
-	for _, needs := range scopes {
+	for _, needs := range x.t.Needs(ranks[0], x.operand) {
 		s, whole := coming{}, int64(0)
 		for _, n := range needs {
 			z := x.f.Operands[x.operand](plan.Block(n.Piece))
