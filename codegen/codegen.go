@@ -104,6 +104,10 @@ type Request struct {
 	// store no more than the range.
 	Schedule []string
 	Parts    []string
+	// ConvertBySize says that the operands that are converted to fit the order of the loops are chosen by the
+	// sizes of their modes, and not by the entries that they store: a schedule is then taken, or refused, whatever
+	// they store.
+	ConvertBySize bool
 	// Chunked, if not "", is an operand of whose entries a call has a chunk, over the range of each of its
 	// variables that holds the chunk's coordinates. Others may store coordinates outside of these ranges.
 	Chunked string
@@ -410,7 +414,7 @@ func (c *compilation) collect() error {
 // order finds the loop order, and the conversions that it forces.
 func (c *compilation) order() error {
 	u := c.unit
-	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size)
+	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size, c.conversionCost)
 	return nil
 }
 

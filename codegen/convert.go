@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -26,10 +27,10 @@ type use struct {
 func useKey(a *notation.Access) string { return a.Name + "(" + strings.Join(a.Vars, ",") + ")" }
 
 // fit finds one order for all loops. Where the storage orders allow none, it
-// converts the operands that are cheapest to convert, by stored entries, to
+// converts the operands that are cheapest to convert, each at the cost of its use, to
 // storage that fits the order of the others. It sets the uses' formats and
 // returns the order, with a note for each conversion.
-func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(string) int64) (order []string, notes []string) {
+func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(string) int64, cost func(*use) float64) (order []string, notes []string) {
 	fixed := newGraph(n.Vars)
 	fixed.access(n.LHS.Vars, result)
 	for _, t := range n.Terms {
@@ -51,7 +52,7 @@ func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(strin
 	if g := with(none); g.sort(nil) != nil {
 		return g.sort(ranks(n, result, uses)), nil
 	}
-	chosen := cheapest(uses, func(set []*use) bool {
+	chosen := cheapest(uses, cost, func(set []*use) bool {
 		return with(func(u *use) bool { return slices.Contains(set, u) }).sort(nil) != nil
 	})
 	order = with(func(u *use) bool { return slices.Contains(chosen, u) }).sort(ranks(n, result, uses))
@@ -69,7 +70,7 @@ func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(strin
 
 // cheapest is the set of uses of least cost for which ok holds; ok holds for
 // all of them together, and for a set that holds a set for which it does.
-func cheapest(uses []*use, ok func([]*use) bool) []*use {
+func cheapest(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	var sparse []*use
 	for _, u := range uses {
 		if !u.given.Format.AllDense() {
@@ -77,7 +78,7 @@ func cheapest(uses []*use, ok func([]*use) bool) []*use {
 		}
 	}
 	if len(sparse) > 12 {
-		return shrunk(sparse, ok)
+		return shrunk(sparse, cost, ok)
 	}
 	best, least := sparse, math.Inf(1)
 	for set := uint(0); set < 1<<len(sparse); set++ {
@@ -87,7 +88,10 @@ func cheapest(uses []*use, ok func([]*use) bool) []*use {
 				chosen = append(chosen, u)
 			}
 		}
-		c := cost(chosen) + float64(bits.OnesCount(set))
+		c := float64(bits.OnesCount(set))
+		for _, u := range chosen {
+			c += cost(u)
+		}
 		if c < least && ok(chosen) {
 			best, least = chosen, c
 		}
@@ -96,11 +100,9 @@ func cheapest(uses []*use, ok func([]*use) bool) []*use {
 }
 
 // shrunk leaves uses out of the whole set while it can, expensive ones first.
-func shrunk(uses []*use, ok func([]*use) bool) []*use {
+func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	chosen := slices.Clone(uses)
-	slices.SortStableFunc(chosen, func(u, v *use) int {
-		return int(min(max(cost([]*use{v})-cost([]*use{u}), -1), 1))
-	})
+	slices.SortStableFunc(chosen, func(u, v *use) int { return cmp.Compare(cost(v), cost(u)) })
 	for k := 0; k < len(chosen); {
 		if less := slices.Delete(slices.Clone(chosen), k, k+1); ok(less) {
 			chosen = less
@@ -111,16 +113,20 @@ func shrunk(uses []*use, ok func([]*use) bool) []*use {
 	return chosen
 }
 
-func cost(uses []*use) float64 {
-	c := 0.0
-	for _, u := range uses {
+// conversionCost is what it costs to convert a use: the entries that are stored, or, where the choice is not to hang on
+// them (Request.ConvertBySize), all that its tensor has room for.
+func (c *compilation) conversionCost(u *use) float64 {
+	if !c.ConvertBySize {
 		if u.given.NNZ < 0 {
-			c += 1e12
-		} else {
-			c += float64(u.given.NNZ)
+			return 1e12
 		}
+		return float64(u.given.NNZ)
 	}
-	return c
+	cost := 1.0
+	for _, n := range u.given.Dims {
+		cost *= float64(n)
+	}
+	return cost
 }
 
 // reordered is a format of u's tensor with its modes in the order of the

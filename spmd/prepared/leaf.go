@@ -68,6 +68,7 @@ func (s *leaf) request() codegen.Request {
 		Extern:            k.Extern,
 		IntermediateOrder: k.o.Order,
 		Forms:             k.forms,
+		ConvertBySize:     s.schedule != nil && !k.Problem.Whole, // a plan knows sizes, and estimates entries
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Network = k.o.Network
