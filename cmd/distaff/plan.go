@@ -21,7 +21,7 @@ where parts of them begin. Bytes of dense
 tensors are those of a run. Those of sparse blocks are estimates, as if entries were spread
 evenly; they are marked with ~. So are counts of entries, but for those of a .tcs file, a generated
 tensor, and a file that was read and repeats no coordinate: repeats are summed, and headers do not
-tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, and all with -v. Of a job file it prints the
+tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, with --json the first 4096, and all with -v. Of a job file it prints the
 plan of each statement, where it stands, with what moves tensors from where others left them to where it wants them,
 how often it runs, and what all of the file sends. Repeats count with all of their passes, also those that a condition may end.
 Where this machine was measured (distaff doctor --tune) a line a phase says what it is predicted to take, in --json as predicted_seconds.`,
@@ -33,14 +33,20 @@ Where this machine was measured (distaff doctor --tune) a line a phase says what
 	}
 }
 
-// listedRanks is how many ranks the text form lists in full.
-const listedRanks = 4
+// listedRanks is how many ranks the text form lists in full, and listedJSON how many JSON does, which is not indented where
+// there are more.
+const (
+	listedRanks = 4
+	listedJSON  = 4096
+)
 
 // planDetail is how many ranks' steps a plan lists; -1 for all.
 func (x *invocation) planDetail() int {
 	switch {
-	case x.Bool("v") || x.Bool("json"):
+	case x.Bool("v"):
 		return -1
+	case x.Bool("json"):
+		return listedJSON
 	case x.String("html") != "":
 		return planview.DrawnRanks
 	}
@@ -58,7 +64,7 @@ func planFile(x *invocation) error {
 		return err
 	}
 	name := x.Args().First()
-	return x.tellPlan(p, func() ([]byte, error) { return planview.FilePage(name, p) }, func(w io.Writer) {
+	return x.tellPlan(p, f.Ranks, func() ([]byte, error) { return planview.FilePage(name, p) }, func(w io.Writer) {
 		for _, it := range p.Items {
 			x.cutDetail(it.Plan)
 		}
@@ -82,7 +88,7 @@ func planAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	return x.tellPlan(p, func() ([]byte, error) { return planview.Page(p) }, func(w io.Writer) {
+	return x.tellPlan(p, p.Ranks, func() ([]byte, error) { return planview.Page(p) }, func(w io.Writer) {
 		x.cutDetail(p)
 		printPlan(w, p)
 	})
@@ -96,7 +102,7 @@ func (x *invocation) cutDetail(p *spmd.Planned) {
 }
 
 // tellPlan writes the page of a plan, if one is asked for, and prints the plan.
-func (x *invocation) tellPlan(plan any, page func() ([]byte, error), print func(io.Writer)) error {
+func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error), print func(io.Writer)) error {
 	w := x.stdout
 	if path := x.String("html"); path != "" {
 		text, err := page()
@@ -110,20 +116,15 @@ func (x *invocation) tellPlan(plan any, page func() ([]byte, error), print func(
 			w = x.stderr
 		}
 	}
-	_, err := w.Write(x.planText(plan, print))
-	return err
-}
-
-// planText is a plan as --json has it, or else as print writes it.
-func (x *invocation) planText(plan any, print func(io.Writer)) []byte {
 	if !x.Bool("json") {
 		var out bytes.Buffer
 		print(&out)
-		return out.Bytes()
+		_, err := w.Write(out.Bytes())
+		return err
 	}
-	b, err := json.MarshalIndent(plan, "", "  ")
-	if err != nil {
-		panic("BUG: distaff: a plan does not marshal: " + err.Error())
+	out := json.NewEncoder(w)
+	if ranks <= listedJSON {
+		out.SetIndent("", "  ")
 	}
-	return append(b, '\n')
+	return out.Encode(plan)
 }
