@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
+	"distaff/codegen/ir"
 )
 
 // longSum is the source of a sum of n sparse vectors, or the error.
@@ -67,5 +68,24 @@ func TestUnrolledQuiet(t *testing.T) {
 		if text := c.File(u.Func); strings.Contains(text, warning) != want {
 			t.Errorf("%s: %s in the text, want %v:\n%s", commands, warning, want, text)
 		}
+	}
+}
+
+// TestFailingLoopUnrolled: a loop whose body always fails has one iteration at most, and GCC warns where it is to unroll one.
+// The loop where D stores an entry is unrolled.
+func TestFailingLoopUnrolled(t *testing.T) {
+	r := goldenRequest(t, "a=C(k,i)/D(k)\nC:dd\nD:s\n-s=unroll(i,4)")
+	for name, x := range r.Tensors {
+		x.Type = ir.Int32
+		r.Tensors[name] = x
+	}
+	r.ComputeType = ir.Int32
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := c.File(u.Func)
+	if n := strings.Count(text, "#pragma GCC unroll 4\n"); n != 1 {
+		t.Errorf("%d loops are unrolled, want that of two which does not always fail:\n%s", n, text)
 	}
 }

@@ -3,6 +3,7 @@ package c
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"distaff/codegen/emit/clike"
@@ -147,9 +148,13 @@ const (
 
 // unrollFactor is how many copies of an unrolled loop's body stand one after another:
 // as many as are asked for, or for a full unrolling the number of iterations where it
-// is known, as far as GCC gets it done in a second or so.
+// is known, as far as GCC gets it done in a second or so. A loop that has one iteration at most is not unrolled: GCC
+// warns where it is told to.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
+	if fails(s.Body) {
+		return 1
+	}
 	if k, ok := clike.Trips(s); ok && (n == 0 || n > k) {
 		n = max(k, 1)
 	} else if n == 0 {
@@ -158,6 +163,24 @@ func unrollFactor(s *ir.For) int64 {
 	each := statements(s.Body)
 	most := max(minCopies, min(maxCopies, maxStatements/each))
 	return max(1, min(n, most, mostStatements/each))
+}
+
+// fails tells whether a block always ends in a failure of the leaf.
+func fails(b *ir.Block) bool {
+	if b == nil {
+		return false
+	}
+	return slices.ContainsFunc(b.List, func(s ir.Stmt) bool {
+		switch s := s.(type) {
+		case *ir.Fail:
+			return true
+		case *ir.Block:
+			return fails(s)
+		case *ir.If:
+			return fails(s.Then) && fails(s.Else)
+		}
+		return false
+	})
 }
 
 // statements is about the number of statements that a block has once the loops in it
