@@ -350,3 +350,16 @@ C(i,j) = A(i,k) * B(k,j)
 		return nil
 	})
 }
+
+// TestNUL: a NUL character does not end a line, whose rest would be passed over.
+func TestNUL(t *testing.T) {
+	for _, text := range []string{"tensor s from 2 \x00 to \"x.npy\"\n", "\x00", "print s\x00", "tensor s from \"a\x00\"\n"} {
+		_, err := Parse("job.dst", text)
+		if err == nil || !strings.Contains(err.Error(), "got a NUL character, want text") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+	if _, err := Parse("job.dst", "s = 2 # \x00 in a comment\n"); err != nil {
+		t.Error(err)
+	}
+}

@@ -18,7 +18,7 @@ const (
 const tabStop = 8
 
 // clean is text with spaces in the place of comments. A quote that its line does not close
-// is an error.
+// is an error, and so is a NUL character, which no name and no line has.
 func clean(f *File) (string, error) {
 	out := []byte(f.text)
 	quote := -1 // where a quote was opened
@@ -26,6 +26,8 @@ func clean(f *File) (string, error) {
 		switch c := out[k]; {
 		case c == '\n' && quote >= 0:
 			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax, "got no second quote on the line, want one at the end of the name")
+		case c == 0:
+			return "", f.Errorf(notation.Span{Pos: k, End: k + 1}, Syntax, "got a NUL character, want text")
 		case c == '"' && quote >= 0:
 			quote = -1
 		case c == '"':
