@@ -20,35 +20,43 @@ type fetched struct {
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
 // prefetching of the rows that a later iteration reads, or adds to.
 func (l *lowerer) prefetch(p *loop, it *iter) {
-	op, level := it.cur.op, it.cur.level
-	if op.Arg < 0 || it.padded {
+	if it.cur.op.Arg < 0 || it.padded {
 		return
 	}
 	list := l.rowsRead(p)
 	if r := l.rowAddedTo(p); r != nil {
 		list = append(list, *r)
 	}
-	var order []int64
-	for _, r := range list {
-		if !slices.Contains(order, r.how.Ahead) {
-			order = append(order, r.how.Ahead)
+	for _, far := range []bool{true, false} {
+		var order []int64
+		for _, r := range list {
+			if n := r.how.Into(far); n > 0 && !slices.Contains(order, n) {
+				order = append(order, n)
+			}
+		}
+		for _, n := range order {
+			l.fetchRows(p, it, slices.DeleteFunc(slices.Clone(list), func(r fetched) bool { return r.how.Into(far) != n }), n, far)
 		}
 	}
-	for _, n := range order {
-		ahead := ir.Plus(it.p, ir.Int(n))
-		l.when(ir.Less(ahead, op.end(level)), func() {
-			next := l.named(p.v()+"_next", it.at(ahead))
-			for _, r := range list {
-				if r.how.Ahead != n {
-					continue
-				}
-				start := l.named(r.name+"_next", r.start(next))
-				for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
-					l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x))})
-				}
-			}
-		})
+}
+
+// fetchRows emits the prefetching of the rows that the entry n positions ahead picks, into the cache of the second level
+// where far.
+func (l *lowerer) fetchRows(p *loop, it *iter, list []fetched, n int64, far bool) {
+	name := "_next"
+	if far {
+		name = "_far"
 	}
+	ahead := ir.Plus(it.p, ir.Int(n))
+	l.when(ir.Less(ahead, it.cur.op.end(it.cur.level)), func() {
+		next := l.named(p.v()+name, it.at(ahead))
+		for _, r := range list {
+			start := l.named(r.name+name, r.start(next))
+			for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
+				l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x)), Far: far})
+			}
+		}
+	})
 }
 
 // streamed prepares the prefetching of what a loop over the last level of a sparse operand reads, by the

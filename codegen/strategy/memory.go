@@ -9,13 +9,18 @@ import (
 )
 
 // Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
-// added to, are fetched prefetchAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
-// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
-// many values below them these are fewer positions, leastAhead at least.
+// added to, are fetched nearAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
+// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Those of which most do not are fetched farAhead
+// values before into the cache of the second level, too: a processor waits for fewer lines at once on their way to the nearest one than have
+// to be under way from memory. Where positions of the level have many values below them these are fewer positions, leastAhead at least.
 const (
-	prefetchAhead = 16
-	leastAhead    = 2
+	nearAhead  = 16
+	farAhead   = 64
+	leastAhead = 2
 )
+
+// far is whether most of so many bytes lie in no cache of a core.
+func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.Target.FarBytes) }
 
 // CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
 // fetched ahead.
@@ -78,8 +83,12 @@ func (f *facts) prefetch() (out []Prefetch) {
 	}
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
 		if bytes >= far && (t != f.result || f.scattered(v)) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, values), Lines: lines(row, t.Type),
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)})
+			p := Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, nearAhead), Lines: lines(row, t.Type)}
+			if n := f.ahead(v, values); n > p.Ahead && f.far(bytes) {
+				p.Far = n
+			}
+			p.Why = fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)
+			out = append(out, p)
 		}
 	})
 	return out
