@@ -19,6 +19,10 @@ const (
 	leastAhead = 2
 )
 
+// Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are fetched segmentAhead of these entries
+// before their turn: where they begin shows only then, and how many entries they have, which nothing foretells.
+const segmentAhead = 4
+
 // far is whether most of so many bytes lie in no cache of a core.
 func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.Target.FarBytes) }
 
@@ -91,7 +95,36 @@ func (f *facts) prefetch() (out []Prefetch) {
 			out = append(out, p)
 		}
 	})
+	f.segments(func(a *cin.Access, v string, bytes float64) {
+		if bytes >= far {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead,
+				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(far))})
+		}
+	})
 	return out
+}
+
+// segments calls fn for each matrix of sparse rows whose rows coordinates of another operand, along variable v, may pick, with
+// the bytes of its entries.
+func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
+	picked, seen := map[string]bool{}, map[string]bool{}
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if t := f.tensor(a.Name); t != nil {
+			for k, v := range t.levels(a) {
+				picked[v] = picked[v] || !t.caps(k).Locate
+			}
+		}
+	})
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		t := f.tensor(a.Name)
+		if t == nil || seen[a.Key()] || t.order() != 2 || !t.caps(0).Locate || !t.caps(1).HasPos {
+			return
+		}
+		seen[a.Key()] = true
+		if vars := t.levels(a); vars[0] != vars[1] && picked[vars[0]] {
+			fn(a, vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
+		}
+	})
 }
 
 // streams calls fn for the one sparse operand, where its last level's coordinates only pick values to sum: the loops over these, of

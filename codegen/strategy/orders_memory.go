@@ -79,7 +79,7 @@ func (o Count) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Fetch has rows of a dense operand, or result, that v picks fetched ahead, or the entries of the one sparse
+// Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched ahead, or the entries of the one sparse
 // operand that are summed along v: prefetch(T,i,N), and rows FAR entries ahead into the cache of the second
 // level too: prefetch(T,i,N,FAR).
 type Fetch struct {
@@ -118,6 +118,12 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	f.streams(func(b *cin.Access, _ *Tensor, u string) {
 		if b.Key() == a.Key() && u == o.Var && o.Far == 0 {
 			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead})
+			done = true
+		}
+	})
+	f.segments(func(b *cin.Access, u string, _ float64) {
+		if b.Key() == a.Key() && u == o.Var {
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far})
 			done = true
 		}
 	})
