@@ -170,25 +170,27 @@ func (t *Tensor) located() bool {
 }
 
 // The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that,
-// where segments have streamedSegment entries or more on the average. A processor that foresees what a loop reads stops doing
+// where segments have streamedSegment entries or more on the average, and entries take streamedCaches times Target.FarBytes:
+// a cache that several cores share may hold fewer, from where they come as fast without. A processor that foresees what a loop reads stops doing
 // so at the end of each page, and sees few of a loop's gathers at once.
 const (
 	streamAhead     = 128
 	streamedSegment = 4
+	streamedCaches  = 32
 )
 
-// stream is the prefetch of the entries of a sparse operand that does not stay in the caches of a core.
+// stream is the prefetch of the entries of a sparse operand that stays in no cache.
 func (f *facts) stream() (out []Prefetch) {
 	f.streams(func(a *cin.Access, t *Tensor, v string) {
 		k, above := t.order()-1, int64(1)
 		if k > 0 && t.Counts != nil {
 			above = t.Counts[k-1]
 		}
-		bytes := float64(t.NNZ) * float64(t.Type.Size()+int64(t.CrdWidth[k]))
+		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= float64(f.Target.FarBytes) {
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: streamAhead,
-				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
+				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache", a.Key(), size(bytes), size(least))})
 		}
 	})
 	return out
