@@ -168,7 +168,8 @@ func (k Kind) String() string { return kindNames[k] }
 // Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over several
 // variables is read with a place for each coordinate of all but the last, which has a list. Dense: a HashTable has
 // keys of all variables but so many of the last, and behind each key a row of places along these, which is filled
-// everywhere or nowhere; Rows is then said of the keys. Of
+// everywhere or nowhere; Rows is then said of the keys. Of, of a HashTable, is the operand for whose entries it has room from
+// the beginning, "" for none. Of
 // Positions, Key is the access whose positions have the places, and Len how many of them a
 // tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over
 // all places, of constant length, with a sum that is added to the result as a row ends. Else
@@ -178,6 +179,7 @@ type Form struct {
 	Once  bool
 	Rows  bool
 	Dense int
+	Of    string
 	Key   string
 	Len   int64
 	Each  string
