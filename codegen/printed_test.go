@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/emit/c"
 	"distaff/codegen/ir"
 	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
 )
 
 // large is a request like a golden's, with a million rows and ten entries in each.
@@ -52,8 +53,7 @@ func large(t *testing.T, text string) codegen.Request {
 // reason with figures, make the leaf that there is without a schedule.
 func TestDefaultSchedules(t *testing.T) {
 	for text, want := range map[string][]string{
-		"y(i)=A(i,j)*x(j)\nA:ds": {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries",
-			"prefetch(A,j,128) the entries of A(i,j) take 114.4 MiB"},
+		"y(i)=A(i,j)*x(j)\nA:ds":                 {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000":   {"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
 		"a=x(i)*y(i)":                            {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i)"},
@@ -102,6 +102,37 @@ func TestDefaultSchedules(t *testing.T) {
 			t.Errorf("%s: %v, of\n%s", text, err, said)
 		} else if c.File(v.Func) != c.File(u.Func) {
 			t.Errorf("%s: another leaf is made by\n%s", text, said)
+		}
+	}
+}
+
+// TestStreams: entries of the one sparse operand are fetched ahead where that is a form of the processor's, they come from memory and
+// are not few in each segment.
+func TestStreams(t *testing.T) {
+	for _, x := range []struct {
+		i, far int64
+		forms  strategy.Forms
+		want   bool
+	}{
+		{1000000, 0, strategy.Forms{strategy.Streams: 128}, true},
+		{1000000, 0, nil, false},
+		{1000000, 4 << 20, strategy.Forms{strategy.Streams: 128}, false},
+		{10000000, 0, strategy.Forms{strategy.Streams: 128}, false},
+	} {
+		r := large(t, "y(i)=A(i,j)*x(j)\nA:ds")
+		a := r.Tensors["A"]
+		a.Counts = []int64{x.i, a.NNZ}
+		r.Tensors["A"], r.Forms, r.FarBytes = a, x.forms, x.far
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := codegen.ScheduleText(lines)
+		if got := strings.Contains(said, "prefetch(A,j,128)"); got != x.want {
+			t.Errorf("%+v: got\n%s", x, said)
+		}
+		if x.want && !strings.Contains(said, "the entries of A(i,j) take 114.4 MiB, more than the 32 MiB that may stay in a cache; fetched 128 stored values ahead they were fastest") {
+			t.Errorf("%+v: got\n%s", x, said)
 		}
 	}
 }

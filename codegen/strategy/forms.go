@@ -19,6 +19,10 @@ type Choice struct {
 // that to the processor.
 const FarRows = "far_rows_ahead"
 
+// Streams is how many entries ahead those of the one sparse operand are fetched where they come from memory, and what they pick of vectors a
+// fourth of that (Prefetch.Ahead); 0 leaves that to the processor.
+const Streams = "entries_ahead"
+
 // Choices are all that there are. What else has several forms of the same meaning and the same order of sums is no choice,
 // since one form was the best by far, or none by 5%, as measured on a Zen 4:
 //
@@ -35,6 +39,7 @@ const FarRows = "far_rows_ahead"
 // Lanes within sums, numbers of chunks, and where rows that are too long are cut decide the order of sums.
 var Choices = []Choice{
 	{FarRows, []int64{0, nearAhead, farAhead}, farAhead, fetchedAhead},
+	{Streams, []int64{0, streamAhead}, 0, fetchedAhead},
 }
 
 func fetchedAhead(n int64) string {

@@ -169,7 +169,8 @@ func (t *Tensor) located() bool {
 	return true
 }
 
-// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that,
+// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that, where the
+// processor is measured to gain by it (Streams),
 // where segments have streamedSegment entries or more on the average, and entries take streamedCaches times Target.FarBytes:
 // a cache that several cores share may hold fewer, from where they come as fast without. A processor that foresees what a loop reads stops doing
 // so at the end of each page, and sees few of a loop's gathers at once.
@@ -188,9 +189,10 @@ func (f *facts) stream() (out []Prefetch) {
 		}
 		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= least {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: streamAhead,
-				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache", a.Key(), size(bytes), size(least))})
+		ahead, why := f.Target.Forms.form(Streams)
+		if ahead > 0 && !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= least {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
+				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s", a.Key(), size(bytes), size(least), why)})
 		}
 	})
 	return out
