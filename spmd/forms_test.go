@@ -80,11 +80,11 @@ func TestForms(t *testing.T) {
 		}
 	}
 	want(1<<20/256, "off", "prefetch(X,j,16) ")
-	m.Forms = strategy.Forms{strategy.FarRows: 16}
+	m.Forms = strategy.Forms{strategy.FarRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto", "prefetch(X,j,16) ", "fetched 16 stored values ahead they were fastest on CPUs of this kind")
+	want(far, "auto", "prefetch(X,j,16,64) ", "fetched 64 stored values ahead they were fastest on CPUs of this kind")
 	m.Forms = strategy.Forms{strategy.FarRows: 5} // no form
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ type formCase struct {
 
 // The rows that are picked are as many as the data of memory have room for; entries that are gone through are those, streamedEntries at
 // most, and pick from a vector of 2 MiB.
-const formEntries, streamedEntries = 8, 4 << 20
+const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {
 	if choice == strategy.Streams {
