@@ -83,7 +83,7 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
 }
 
 /* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
- * copies of a loop inside it into one, which gathers the rows that coordinates pick. */
+ * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
 
 static void builtin_mttkrp4_1_ssss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,

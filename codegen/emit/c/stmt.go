@@ -42,6 +42,10 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.single = outer
 	case *ir.While:
 		f.Line("while (%s) {", f.expr(s.Cond, 0))
+		if isTail(s) {
+			f.need("alone")
+			f.Scoped(func() { f.Line("dst_alone();") })
+		}
 		outer := f.single
 		f.single = true
 		f.nested(s.Body)
