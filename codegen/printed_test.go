@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/emit/c"
 	"distaff/codegen/ir"
 	"distaff/codegen/schedule"
+	"distaff/codegen/strategy"
 )
 
 // large is a request like a golden's, with a million rows and ten entries in each.
@@ -52,27 +53,27 @@ func large(t *testing.T, text string) codegen.Request {
 // reason with figures, make the leaf that there is without a schedule.
 func TestDefaultSchedules(t *testing.T) {
 	for text, want := range map[string][]string{
-		"y(i)=A(i,j)*x(j)\nA:ds": {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries",
-			"prefetch(A,j,128) the entries of A(i,j) take 114.4 MiB"},
+		"y(i)=A(i,j)*x(j)\nA:ds":                 {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000":   {"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
 		"a=x(i)*y(i)":                            {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i)"},
 		"a=x(i)*y(i)\nx:s":                       {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i,x) segments of x(i) have 1000000.0 entries on average"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
-			"tile(k,32) rows of 32 values", "vectorize(k)", "prefetch(B,j,16) rows of B(j,k) lie in 244.1 MiB, more than the 1 MiB"},
-		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16":       {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16)"},
+			"tile(k,32) rows of 32 values", "vectorize(k)", "prefetch(B,j,16,64) rows of B(j,k) lie in 244.1 MiB, more than the 1 MiB"},
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16":       {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16,64)"},
 		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":              {"assemble(A,Append)", "mergeby(j,Predicated) which of the terms", "parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order", "longrows(i,B,8192)"},
 		"A(i,j)=B(i,j)+C(i,j)+D(i,j)\nA:ds\nB:ds\nC:ds\nD:ds": {"assemble(A,Append)", "mergeby(j,Predicated)", "parallelize(i,CPUThread,NoRaces,Ordered,24576)", "longrows(i,B,8192)"},
-		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds":              {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)"},
-		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":                   {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
-		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16":        {"bound(l,l,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)", "prefetch(C,k,16)"},
+		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)",
+			"prefetch(B,j,4) rows of B(j,k) lie in 114.4 MiB"},
+		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":            {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
+		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16": {"bound(l,l,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)", "prefetch(C,k,16,64)"},
 		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32\nj=4200\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)",
-			"prefetch(C,j,16)", "prefetch(D,k,16)"},
+			"prefetch(C,j,16)", "prefetch(D,k,16) rows of D(k,l) lie in 1.025 MiB"},
 		"A(i,l)=B(i,j,k,m)*C(j,l)*D(k,l)*E(m,l)\nB:dsss\nl=32\nj=4200\nk=4200\nm=4200": {"temporaries(A) sums are taken in w(l), w1(l)", "bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)",
 			"vectorize(l)", "prefetch(C,j,16)", "prefetch(D,k,16)", "prefetch(E,m,16)"},
 		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)", "vectorize(l)",
-			"prefetch(D,k,16)", "prefetch(A,j,16) rows of A(j,l) lie in 4.883 MiB"},
-		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,16)"},
+			"prefetch(D,k,16)", "prefetch(A,j,16,64) rows of A(j,l) lie in 4.883 MiB"},
+		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,16,64)"},
 	} {
 		r := large(t, text)
 		lines, err := codegen.Schedule(r)
@@ -101,6 +102,37 @@ func TestDefaultSchedules(t *testing.T) {
 			t.Errorf("%s: %v, of\n%s", text, err, said)
 		} else if c.File(v.Func) != c.File(u.Func) {
 			t.Errorf("%s: another leaf is made by\n%s", text, said)
+		}
+	}
+}
+
+// TestStreams: entries of the one sparse operand are fetched ahead where that is a form of the processor's, they come from memory and
+// are not few in each segment.
+func TestStreams(t *testing.T) {
+	for _, x := range []struct {
+		i, far int64
+		forms  strategy.Forms
+		want   bool
+	}{
+		{1000000, 0, strategy.Forms{strategy.Streams: 128}, true},
+		{1000000, 0, nil, false},
+		{1000000, 4 << 20, strategy.Forms{strategy.Streams: 128}, false},
+		{10000000, 0, strategy.Forms{strategy.Streams: 128}, false},
+	} {
+		r := large(t, "y(i)=A(i,j)*x(j)\nA:ds")
+		a := r.Tensors["A"]
+		a.Counts = []int64{x.i, a.NNZ}
+		r.Tensors["A"], r.Forms, r.FarBytes = a, x.forms, x.far
+		lines, err := codegen.Schedule(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := codegen.ScheduleText(lines)
+		if got := strings.Contains(said, "prefetch(A,j,128)"); got != x.want {
+			t.Errorf("%+v: got\n%s", x, said)
+		}
+		if x.want && !strings.Contains(said, "the entries of A(i,j) take 114.4 MiB, more than the 32 MiB that may stay in a cache; fetched 128 stored values ahead they were fastest") {
+			t.Errorf("%+v: got\n%s", x, said)
 		}
 	}
 }
@@ -200,6 +232,8 @@ func TestForms(t *testing.T) {
 		{spmm, "", "vectorize(k)", `for k in k_lo : k_hi vector`, 1},
 		{spmv, "temporaries(y)", "vectorize(j,A)", `for A_p_1 in A_s : A_e vector`, 1},
 		{spmm, "", "prefetch(B,j,3)", `A_p_1 \+ 3 < A_end`, 1},
+		{spmm, "", "prefetch(B,j,3,12)", `if A_p_1 \+ 12 < A_end1 \{\n[^}]*\] far\n *\}\n *if A_p_1 \+ 3 < A_end1 \{\n[^}]*\]\n *\}`, 1},
+		{spgemm, "", "prefetch(B,j,3)", `if 0 <= B_next && B_next < B_size0 \{\n *var B_next_s int64 = B_pos1\[B_next:64\]\n *prefetch B_crd1\[B_next_s\]\n *prefetch B_vals\[B_next_s\]`, 1},
 		{scattered, "", "prefetch(A,j,3)", `prefetch A_vals\[A_next\]`, 1},
 		{scattered, "parallelize(i,CPUThread,Temporary,Work,8)", "prefetch(A,j,3)", `prefetch A_parts\[A_next\]`, 1},
 		{scattered, "parallelize(i,CPUThread,Temporary)", "prefetch(A,j,3)", `prefetch A_copies\[A_next\]`, 1},

@@ -37,7 +37,7 @@ func TestForms(t *testing.T) {
 		}
 		return codegen.ScheduleText(lines)
 	}
-	const near, far = 1<<20/256 - 1, 1 << 20 / 256 // rows that a core's caches hold, and one more
+	const near, far = 1<<20/256 - 1, 2 << 20 / 256 // rows that a core's caches hold, and those of which they hold half
 	want := func(rows int64, way string, commands ...string) {
 		t.Helper()
 		text := schedule(rows, way)
@@ -51,7 +51,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	want(near, "")
-	want(far, "", "prefetch(X,j,16)")
+	want(far, "", "prefetch(X,j,16,64)")
 	rate := tune.Pair{One: 1e9, All: 1e9}
 	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
 		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: strategy.Forms{strategy.FarRows: 0, "of another table": 7}}
@@ -59,7 +59,7 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(far, "auto")
-	want(far, "off", "prefetch(X,j,16)")
+	want(far, "off", "prefetch(X,j,16,64)")
 	for _, ranks := range []int{1, 2} {
 		var first []float64
 		for _, way := range []string{"auto", "off"} {
@@ -79,16 +79,17 @@ func TestForms(t *testing.T) {
 			r.Result.Close()
 		}
 	}
-	m.Forms = strategy.Forms{strategy.FarRows: 16}
+	want(1<<20/256, "off", "prefetch(X,j,16) ")
+	m.Forms = strategy.Forms{strategy.FarRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto", "prefetch(X,j,16)", "fetched 16 stored values ahead they were fastest on CPUs of this kind")
+	want(far, "auto", "prefetch(X,j,16,64) ", "fetched 64 stored values ahead they were fastest on CPUs of this kind")
 	m.Forms = strategy.Forms{strategy.FarRows: 5} // no form
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto", "prefetch(X,j,16)")
+	want(far, "auto", "prefetch(X,j,16,64)")
 	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
 		t.Errorf("got %v", err)
 	}

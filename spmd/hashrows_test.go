@@ -14,30 +14,32 @@ import (
 
 // TestHashRows: a hash table whose workspace is filled everywhere or nowhere along its last variables has a key for each row of
 // these, by default and where a schedule asks for a hash table; what is filled otherwise has a key for each entry. Both give the
-// same entries and sums, also with rows found by position and on several ranks.
+// same entries and sums, also with rows found by position and on several ranks. A table for which each entry of one operand brings a
+// key has room for them.
 func TestHashRows(t *testing.T) {
 	type operands map[string]string // as FORMAT GENERATOR
 	sizes := map[string]int64{"i": 30, "j": 400, "k": 300, "l": 5, "m": 3}
 	for _, c := range []struct {
 		name, stmt, result string
 		operands           operands
-		keys               int // of the table for w
+		keys               int  // of the table for w
+		room               bool // for as many keys as an operand has entries
 		commands           []string
 	}{
-		{"mode 0", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, nil},
-		{"two dense variables", "A(k,j,l,m) = B(i,k,j)*C(i,l)*D(i,m)", "ssdd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "D": "dd dense:int"}, 2, nil},
-		{"a result that is sparse along rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, nil},
-		{"a result with dense rows of rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "dsd", operands{"B": "sss zipf:3000:1.1:int", "C": "dd dense:int"}, 2, nil},
-		{"a factor that is there in all loops", "A(k,j,l) = B(i,k,j)*C(i,l)*x(l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "x": "d dense:int"}, 2, nil},
-		{"two sparse operands", "A(k,j,l) = B(i,k,j)*E(i,k)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "ss uniform:4000:int", "C": "dd dense:int"}, 2, nil},
-		{"blocks of an operand", "A(k,j,l) = B(i,k,j,l)*y(i)", "ssd", operands{"B": "sssd uniform:9000:int", "y": "d dense:int"}, 2, nil},
-		{"an empty operand", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:0:int", "C": "dd dense:int"}, 2, nil},
-		{"a term that has no rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:2000:int"}, 3, nil},
-		{"another term beside the rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
-		{"rows times a sparse operand", "A(k,j,l) = B(i,k,j)*C(i,l)*F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
-		{"two sums", "A(k,j,l) = B(i,k,j)*C(i,l) + E(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "sss uniform:2000:int", "C": "dd dense:int"}, 2, nil},
-		{"a sparse factor", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "ds uniform:60:int"}, 3, nil},
-		{"one key", "A(j,l) = B(i,j)*C(i,l)", "sd", operands{"B": "ss uniform:3000:int", "C": "dd dense:int"}, 1, []string{"precompute(B(i,j)*C(i,l),{j,l},{j,l},w)", "reorder(i,j,l)", "workspace(w,Hash)"}},
+		{"mode 0", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, true, nil},
+		{"two dense variables", "A(k,j,l,m) = B(i,k,j)*C(i,l)*D(i,m)", "ssdd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "D": "dd dense:int"}, 2, true, nil},
+		{"a result that is sparse along rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, true, nil},
+		{"a result with dense rows of rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "dsd", operands{"B": "sss zipf:3000:1.1:int", "C": "dd dense:int"}, 2, true, nil},
+		{"a factor that is there in all loops", "A(k,j,l) = B(i,k,j)*C(i,l)*x(l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "x": "d dense:int"}, 2, true, nil},
+		{"two sparse operands", "A(k,j,l) = B(i,k,j)*E(i,k)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "ss uniform:4000:int", "C": "dd dense:int"}, 2, false, nil},
+		{"blocks of an operand", "A(k,j,l) = B(i,k,j,l)*y(i)", "ssd", operands{"B": "sssd uniform:9000:int", "y": "d dense:int"}, 2, false, nil},
+		{"an empty operand", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:0:int", "C": "dd dense:int"}, 2, true, nil},
+		{"a term that has no rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:2000:int"}, 3, false, nil},
+		{"another term beside the rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
+		{"rows times a sparse operand", "A(k,j,l) = B(i,k,j)*C(i,l)*F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
+		{"two sums", "A(k,j,l) = B(i,k,j)*C(i,l) + E(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "sss uniform:2000:int", "C": "dd dense:int"}, 2, false, nil},
+		{"a sparse factor", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "ds uniform:60:int"}, 3, false, nil},
+		{"one key", "A(j,l) = B(i,j)*C(i,l)", "sd", operands{"B": "ss uniform:3000:int", "C": "dd dense:int"}, 1, false, []string{"precompute(B(i,j)*C(i,l),{j,l},{j,l},w)", "reorder(i,j,l)", "workspace(w,Hash)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := func(ranks int, target string, commands ...string) *spmd.Job {
@@ -66,6 +68,9 @@ func TestHashRows(t *testing.T) {
 			slices.Sort(keys)
 			if n := len(slices.Compact(keys)); n != c.keys {
 				t.Errorf("the table has %d keys, want %d, in\n%s", n, c.keys, ir.Print(made.Unit.Func))
+			}
+			if got := strings.Contains(ir.Print(made.Unit.Func), "var w_first int64 = B_nnz + 1"); got != c.room {
+				t.Errorf("room for keys: got %v, want %v, in\n%s", got, c.room, ir.Print(made.Unit.Func))
 			}
 			lines, err := codegen.Schedule(made.Unit.Request)
 			if err != nil {

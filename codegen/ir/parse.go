@@ -322,6 +322,7 @@ func (p *parser) memory() Stmt {
 		p.expect("[")
 		s.Index = p.expr()
 		p.expect("]")
+		s.Far = p.accept("far")
 		return s
 	case p.accept("grow"):
 		s := &Grow{A: p.oldArray()}

@@ -35,23 +35,41 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
 	w := &hashSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
 	w.row = l.newHashRow(t.Name, along)
+	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
+	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
+	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
+	if form.Of != "" {
+		w.room(l, l.ops[form.Of])
+	}
 	array := func(part string, t ir.Type) *ir.Array { return w.array(l, part, t) }
 	for m := range keys {
 		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
 	}
-	w.vals = array("sum", l.spec.Compute)
+	if w.row.is() && w.first != nil {
+		w.vals = w.arrayOf(l, "sum", l.spec.Compute, ir.Times(w.first, w.row.width))
+	} else {
+		w.vals = array("sum", l.spec.Compute)
+	}
 	if !w.row.is() {
 		w.svals = array("vals", l.spec.Compute)
 	}
 	w.slot, w.perm = array("slot", ir.Int64), array("perm", ir.Int64)
-	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
 	w.table = l.newArray(w.name+"_table", ir.Int64)
-	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
-	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
 	l.pre.Append(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
 	l.post.Append(&ir.Free{A: w.table})
 	return w
+}
+
+// room has the arrays have room for as many keys as an operand has entries, and the table slots for them: nothing is moved
+// then as keys come, and a leaf that runs again finds memory of the size that it had.
+func (w *hashSpace) room(l *lowerer, op *operand) {
+	first := l.newVar(w.name + "_first")
+	l.pre.Append(&ir.Declare{V: first, Init: ir.Plus(op.nnz(), ir.Int(1))})
+	w.first = first
+	body := &ir.Block{}
+	body.Append(&ir.Assign{V: w.slots, X: ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1))})
+	l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.first, ir.Int(2))), Body: body})
 }
 
 func (w *hashSpace) begin(l *lowerer) {}

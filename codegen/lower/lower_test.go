@@ -286,7 +286,7 @@ func TestRows(t *testing.T) {
 	far := func(_ *lower.Spec, p *strategy.Problem) { p.Target.FarBytes = 1 }
 	run(t, []holds{
 		{leaf{spmm, "C:dd A:ds B:dd", known}, map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0, `k_hi`: 1}},
-		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_end`: 1, `prefetch`: 12}},
+		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 24, `prefetch .* far\n`: 12}},
 		// Rows of C are far apart in columns: nothing to keep.
 		{leaf{spmm, "C:dd:1,0 A:ds B:dd", nil}, map[string]int{`local`: 0}},
 	})

@@ -15,40 +15,64 @@ type fetched struct {
 	a     *ir.Array
 	width int64
 	start func(next ir.Expr) ir.Expr // the position in a at which the row at coordinate next begins
+	rows  *cursor                    // at the rows of a sparse matrix, which are segments; else nil
 }
 
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
 // prefetching of the rows that a later iteration reads, or adds to.
 func (l *lowerer) prefetch(p *loop, it *iter) {
-	op, level := it.cur.op, it.cur.level
-	if op.Arg < 0 || it.padded {
+	if it.cur.op.Arg < 0 || it.padded {
 		return
 	}
 	list := l.rowsRead(p)
 	if r := l.rowAddedTo(p); r != nil {
 		list = append(list, *r)
 	}
-	var order []int64
-	for _, r := range list {
-		if !slices.Contains(order, r.how.Ahead) {
-			order = append(order, r.how.Ahead)
+	for _, far := range []bool{true, false} {
+		var order []int64
+		for _, r := range list {
+			if n := r.how.Into(far); n > 0 && !slices.Contains(order, n) {
+				order = append(order, n)
+			}
+		}
+		for _, n := range order {
+			l.fetchRows(p, it, slices.DeleteFunc(slices.Clone(list), func(r fetched) bool { return r.how.Into(far) != n }), n, far)
 		}
 	}
-	for _, n := range order {
-		ahead := ir.Plus(it.p, ir.Int(n))
-		l.when(ir.Less(ahead, op.end(level)), func() {
-			next := l.named(p.v()+"_next", it.at(ahead))
-			for _, r := range list {
-				if r.how.Ahead != n {
-					continue
-				}
-				start := l.named(r.name+"_next", r.start(next))
-				for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
-					l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x))})
-				}
-			}
-		})
+}
+
+// fetchRows emits the prefetching of the rows that the entry n positions ahead picks, into the cache of the second level
+// where far.
+func (l *lowerer) fetchRows(p *loop, it *iter, list []fetched, n int64, far bool) {
+	name := "_next"
+	if far {
+		name = "_far"
 	}
+	ahead := ir.Plus(it.p, ir.Int(n))
+	l.when(ir.Less(ahead, it.cur.op.end(it.cur.level)), func() {
+		next := l.named(p.v()+name, it.at(ahead))
+		for _, r := range list {
+			if r.rows != nil {
+				l.fetchSegment(r.rows, next, r.name+name, far)
+				continue
+			}
+			start := l.named(r.name+name, r.start(next))
+			for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
+				l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x)), Far: far})
+			}
+		}
+	})
+}
+
+// fetchSegment emits the prefetching of the first line of a row's coordinates and values, where the operand has a row
+// at coordinate next: entries that no loop comes to may name others.
+func (l *lowerer) fetchSegment(c *cursor, next ir.Expr, name string, far bool) {
+	row := l.named(name, ir.Plus(c.base, next))
+	l.when(ir.Both(ir.AtMost(ir.Int(0), row), ir.Less(row, c.op.size(0))), func() {
+		from := l.named(name+"_s", ir.Coord(c.op.pos(1), row))
+		l.emit(&ir.Prefetch{A: c.op.crd(1), Index: from, Far: far})
+		l.emit(&ir.Prefetch{A: c.op.vals(), Index: from, Far: far})
+	})
 }
 
 // streamed prepares the prefetching of what a loop over the last level of a sparse operand reads, by the
@@ -87,7 +111,15 @@ func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 			return
 		}
 		k := c.op.order() - 2
-		if c.level != k || c.next() != p.v() || !c.op.caps(k+1).Locate || c.op.Arg < 0 {
+		if c.level != k || c.next() != p.v() || c.op.Arg < 0 {
+			return
+		}
+		if how := l.spec.Strategy.Fetched(key, p.v()); k == 0 && c.op.caps(1).HasPos && how.Ahead > 0 {
+			done = append(done, key)
+			list = append(list, fetched{how: how, name: c.op.prefix(), rows: c})
+			return
+		}
+		if !c.op.caps(k + 1).Locate {
 			return
 		}
 		r, s, ok := l.fetchedRow(p, key, c.op, c.vars[k+1])

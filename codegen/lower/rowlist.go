@@ -9,8 +9,9 @@ import (
 
 // spaceArrays are arrays of a workspace whose length grows with its entries.
 type spaceArrays struct {
-	name string
-	caps map[*ir.Array]*ir.Var
+	name  string
+	caps  map[*ir.Array]*ir.Var
+	first ir.Expr // the elements that they have room for to begin with; nil for a few
 }
 
 func newSpaceArrays(name string) spaceArrays {
@@ -19,10 +20,19 @@ func newSpaceArrays(name string) spaceArrays {
 
 // array makes one, of the enclosing scope.
 func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
+	first := s.first
+	if first == nil {
+		first = ir.Int(64)
+	}
+	return s.arrayOf(l, part, t, first)
+}
+
+// arrayOf makes one with room for so many elements.
+func (s spaceArrays) arrayOf(l *lowerer, part string, t ir.Type, first ir.Expr) *ir.Array {
 	a := l.newArray(s.name+"_"+part, t)
 	c := l.newVar(a.Name + "_cap")
 	s.caps[a] = c
-	l.pre.Append(&ir.Declare{V: c, Init: ir.Int(64)})
+	l.pre.Append(&ir.Declare{V: c, Init: first})
 	l.pre.Append(&ir.Alloc{A: a, Len: c})
 	l.post.Append(&ir.Free{A: a})
 	return a

@@ -186,6 +186,7 @@ func TestRefusals(t *testing.T) {
 		{spmm, "prefetch(B,k,16)", "k picks no rows of B(j,k)", "prefetch(B,k,16)"},
 		{spmm, "prefetch(Z,j,16)", "got Z, want a tensor of the statement, or one of its accesses", "prefetch(Z,j,16)"},
 		{twice, "prefetch(A,j,16)", "A appears at different variables; name the access", "prefetch(A,j,16)"},
+		{spmm, "prefetch(B,j,16,16)", "got 16 entries ahead for the cache of the second level, want more than the 16 for the nearest", "prefetch(B,j,16,16)"},
 		{spmm, "prefetch(B,j,100000)", "got 100000 entries ahead, want at least 1 and at most 65536", "prefetch(B,j,100000)"},
 		{spmv, "vectorize(j,x)", "x(j) does not store entries along j", "vectorize(j,x)"},
 		{spmv, "vectorize(j,A,17)", "got 3 arguments, want vectorize(i[, T])", "vectorize(j,A,17)"},

@@ -109,7 +109,7 @@ var commands = map[string]command{
 	"tile":        {"tile(i, N)", 2, 2, tile, true},
 	"jam":         {"jam(i, N)", 2, 2, jam, true},
 	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
-	"prefetch":    {"prefetch(T, i, N)", 3, 3, prefetch, true},
+	"prefetch":    {"prefetch(T, i, N [, FAR])", 3, 4, prefetch, true},
 	"substitute":  {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2, substitute, true},
 }
 

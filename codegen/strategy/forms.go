@@ -14,14 +14,20 @@ type Choice struct {
 	What    func(form int64) string
 }
 
-// FarRows is how many stored values ahead rows are fetched that lie in no cache of a core (Prefetch.Ahead); 0 leaves that to the
-// processor.
+// FarRows is how many stored values ahead rows are fetched that lie in no cache of a core: those most of which lie in none so many into
+// the cache of the second level (Prefetch.Far), and all nearAhead into the nearest (Prefetch.Ahead); 0 leaves that to the processor.
 const FarRows = "far_rows_ahead"
+
+// Streams is how many entries ahead those of the one sparse operand are fetched where they come from memory, and what they pick of vectors a
+// fourth of that (Prefetch.Ahead); 0 leaves that to the processor.
+const Streams = "entries_ahead"
 
 // Choices are all that there are. What else has several forms of the same meaning and the same order of sums is no choice,
 // since one form was the best by far, or none by 5%, as measured on a Zen 4:
 //
-//   - how far ahead rows are fetched, if they are: 8, 16 and 32 stored values differ by 3%;
+//   - how far ahead rows are fetched, if they are: 8, 16 and 32 stored values for the nearest cache differ by 3%, and so do
+//     48, 64 and 80 for that of the second level;
+//   - rows that come into the nearest cache alone, which takes 1.2 to 2.2 times as long;
 //   - rows that lie in a core's caches: to fetch them ahead gains less than 5%;
 //   - the widths of tiles: 16 and 32 values take as long, 64 take 15% longer;
 //   - predicated merges: they are 1.8 times as fast as branches, which nothing foretells;
@@ -32,7 +38,8 @@ const FarRows = "far_rows_ahead"
 //
 // Lanes within sums, numbers of chunks, and where rows that are too long are cut decide the order of sums.
 var Choices = []Choice{
-	{FarRows, []int64{0, prefetchAhead}, prefetchAhead, fetchedAhead},
+	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead},
+	{Streams, []int64{0, streamAhead}, 0, fetchedAhead},
 }
 
 func fetchedAhead(n int64) string {

@@ -13,8 +13,53 @@ const maxHashRow = 1 << 16
 // there are variables for it.
 func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
 	form := Form{Kind: HashTable, Dense: f.rowVars(producer, t)}
-	form.Rows = f.keysByRows(t, t.Vars[:len(t.Vars)-form.Dense])
+	keys := t.Vars[:len(t.Vars)-form.Dense]
+	form.Rows = f.keysByRows(t, keys)
+	form.Of = f.keysOf(producer, t, keys)
 	return form
+}
+
+// keysOf is the one sparse operand, in all of whose entries producer finds the keys of a hash table, at most one in each, where
+// most of these are expected to differ; else "".
+func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
+	if threaded(producer) {
+		return ""
+	}
+	var of *cin.Access
+	one := true
+	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
+		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+			op := f.tensor(x.Name)
+			switch {
+			case op == nil && len(x.Vars) > 0:
+				one = false
+			case op != nil && !op.located():
+				one = one && (of == nil || of.Key() == x.Key())
+				of = x
+			}
+		})
+		var vars []string
+		for _, l := range loops {
+			vars = append(vars, l.Var)
+			one = one && !f.derived(l.Var)
+		}
+		for _, v := range keys {
+			one = one && of != nil && slices.Contains(of.Vars, v)
+		}
+		if of != nil {
+			for _, v := range of.Vars {
+				one = one && slices.Contains(vars, v) && !slices.Contains(t.Vars[len(keys):], v)
+			}
+		}
+	})
+	if !one || of == nil {
+		return ""
+	}
+	n := float64(f.tensor(of.Name).NNZ)
+	if n < 0 || 2*expected(n, f.places(keys)) < n {
+		return ""
+	}
+	return of.Name
 }
 
 // rowVars is along how many of its last variables workspace t is filled everywhere or nowhere, for each coordinate of

@@ -49,7 +49,7 @@ func List(p *Problem) []Listed {
 		add(Vectorize{g.Var, f.short(g.Key)}, g.Why, true)
 	}
 	for _, x := range v.Prefetch {
-		add(Fetch{f.short(x.Key), x.Var, x.Ahead}, x.Why, true)
+		add(Fetch{f.short(x.Key), x.Var, x.Ahead, x.Far}, x.Why, true)
 	}
 	return out
 }

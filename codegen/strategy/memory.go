@@ -9,13 +9,22 @@ import (
 )
 
 // Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
-// added to, are fetched prefetchAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
-// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
-// many values below them these are fewer positions, leastAhead at least.
+// added to, are fetched nearAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
+// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Those of which most do not are fetched farAhead
+// values before into the cache of the second level, too: a processor waits for fewer lines at once on their way to the nearest one than have
+// to be under way from memory. Where positions of the level have many values below them these are fewer positions, leastAhead at least.
 const (
-	prefetchAhead = 16
-	leastAhead    = 2
+	nearAhead  = 16
+	farAhead   = 64
+	leastAhead = 2
 )
+
+// Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are fetched segmentAhead of these entries
+// before their turn: where they begin shows only then, and how many entries they have, which nothing foretells.
+const segmentAhead = 4
+
+// far is whether most of so many bytes lie in no cache of a core.
+func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.Target.FarBytes) }
 
 // CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
 // fetched ahead.
@@ -78,11 +87,44 @@ func (f *facts) prefetch() (out []Prefetch) {
 	}
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
 		if bytes >= far && (t != f.result || f.scattered(v)) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, values), Lines: lines(row, t.Type),
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)})
+			p := Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, nearAhead), Lines: lines(row, t.Type)}
+			if n := f.ahead(v, values); n > p.Ahead && f.far(bytes) {
+				p.Far = n
+			}
+			p.Why = fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)
+			out = append(out, p)
+		}
+	})
+	f.segments(func(a *cin.Access, v string, bytes float64) {
+		if bytes >= far {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead,
+				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(far))})
 		}
 	})
 	return out
+}
+
+// segments calls fn for each matrix of sparse rows whose rows coordinates of another operand, along variable v, may pick, with
+// the bytes of its entries.
+func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
+	picked, seen := map[string]bool{}, map[string]bool{}
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if t := f.tensor(a.Name); t != nil {
+			for k, v := range t.levels(a) {
+				picked[v] = picked[v] || !t.caps(k).Locate
+			}
+		}
+	})
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		t := f.tensor(a.Name)
+		if t == nil || seen[a.Key()] || t.order() != 2 || !t.caps(0).Locate || !t.caps(1).HasPos {
+			return
+		}
+		seen[a.Key()] = true
+		if vars := t.levels(a); vars[0] != vars[1] && picked[vars[0]] {
+			fn(a, vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
+		}
+	})
 }
 
 // streams calls fn for the one sparse operand, where its last level's coordinates only pick values to sum: the loops over these, of
@@ -127,26 +169,30 @@ func (t *Tensor) located() bool {
 	return true
 }
 
-// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that,
-// where segments have streamedSegment entries or more on the average. A processor that foresees what a loop reads stops doing
+// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that, where the
+// processor is measured to gain by it (Streams),
+// where segments have streamedSegment entries or more on the average, and entries take streamedCaches times Target.FarBytes:
+// a cache that several cores share may hold fewer, from where they come as fast without. A processor that foresees what a loop reads stops doing
 // so at the end of each page, and sees few of a loop's gathers at once.
 const (
 	streamAhead     = 128
 	streamedSegment = 4
+	streamedCaches  = 32
 )
 
-// stream is the prefetch of the entries of a sparse operand that does not stay in the caches of a core.
+// stream is the prefetch of the entries of a sparse operand that stays in no cache.
 func (f *facts) stream() (out []Prefetch) {
 	f.streams(func(a *cin.Access, t *Tensor, v string) {
 		k, above := t.order()-1, int64(1)
 		if k > 0 && t.Counts != nil {
 			above = t.Counts[k-1]
 		}
-		bytes := float64(t.NNZ) * float64(t.Type.Size()+int64(t.CrdWidth[k]))
+		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= float64(f.Target.FarBytes) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: streamAhead,
-				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(float64(f.Target.FarBytes)))})
+		ahead, why := f.Target.Forms.form(Streams)
+		if ahead > 0 && !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= least {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
+				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s", a.Key(), size(bytes), size(least), why)})
 		}
 	})
 	return out

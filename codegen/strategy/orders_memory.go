@@ -79,14 +79,20 @@ func (o Count) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Fetch has rows of a dense operand, or result, that v picks fetched ahead, or the entries of the one sparse
-// operand that are summed along v: prefetch(T,i,N).
+// Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched ahead, or the entries of the one sparse
+// operand that are summed along v: prefetch(T,i,N), and rows FAR entries ahead into the cache of the second
+// level too: prefetch(T,i,N,FAR).
 type Fetch struct {
 	Tensor, Var string
-	Ahead       int64
+	Ahead, Far  int64
 }
 
-func (o Fetch) String() string { return fmt.Sprintf("prefetch(%s,%s,%d)", o.Tensor, o.Var, o.Ahead) }
+func (o Fetch) String() string {
+	if o.Far > 0 {
+		return fmt.Sprintf("prefetch(%s,%s,%d,%d)", o.Tensor, o.Var, o.Ahead, o.Far)
+	}
+	return fmt.Sprintf("prefetch(%s,%s,%d)", o.Tensor, o.Var, o.Ahead)
+}
 
 func (o Fetch) follow(f *facts, v *Value) error {
 	a := cin.Target(f.stmt)
@@ -96,19 +102,28 @@ func (o Fetch) follow(f *facts, v *Value) error {
 			return err
 		}
 	}
-	if o.Ahead < 1 || o.Ahead > 1<<16 {
-		return fmt.Errorf("got %d entries ahead, want at least 1 and at most %d", o.Ahead, 1<<16)
+	if n := max(o.Ahead, o.Far); o.Ahead < 1 || n > 1<<16 {
+		return fmt.Errorf("got %d entries ahead, want at least 1 and at most %d", n, 1<<16)
+	}
+	if o.Far > 0 && o.Far <= o.Ahead {
+		return fmt.Errorf("got %d entries ahead for the cache of the second level, want more than the %d for the nearest", o.Far, o.Ahead)
 	}
 	done := false
 	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
 		if b.Key() == a.Key() && u == o.Var && !done {
-			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Lines: lines(row, t.Type)})
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far, Lines: lines(row, t.Type)})
 			done = true
 		}
 	})
 	f.streams(func(b *cin.Access, _ *Tensor, u string) {
-		if b.Key() == a.Key() && u == o.Var {
+		if b.Key() == a.Key() && u == o.Var && o.Far == 0 {
 			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead})
+			done = true
+		}
+	})
+	f.segments(func(b *cin.Access, u string, _ float64) {
+		if b.Key() == a.Key() && u == o.Var {
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far})
 			done = true
 		}
 	})

@@ -154,6 +154,9 @@ func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
 	if n = math.Ceil(n / each); form.Rows {
 		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)
 	}
+	if form.Of != "" {
+		n = max(n, float64(f.tensor(form.Of).NNZ)+1)
+	}
 	values := grown(n*each, value)
 	if form.Dense == 0 {
 		values *= 2

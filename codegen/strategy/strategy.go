@@ -128,12 +128,20 @@ type Trip struct {
 }
 
 // Prefetch is that of the rows of the access called Key that variable Var picks, by
-// Ahead entries before they are read: of so many cache lines each. Where Key is that of a sparse
-// operand it is that of its own entries along Var.
+// Ahead entries before they are read into the nearest cache, and by Far, if that is not 0, into the one of the second level: of so many
+// cache lines each. Where Key is that of a sparse operand it is that of its own entries along Var.
 type Prefetch struct {
-	Key, Var     string
-	Ahead, Lines int64
-	Why          string
+	Key, Var          string
+	Ahead, Far, Lines int64
+	Why               string
+}
+
+// Into is by how many entries it fetches into the cache of the second level, where far, or into the nearest one.
+func (p Prefetch) Into(far bool) int64 {
+	if far {
+		return p.Far
+	}
+	return p.Ahead
 }
 
 // Gather is a loop over the entries of the access called Key at variable Var.
@@ -160,7 +168,8 @@ func (k Kind) String() string { return kindNames[k] }
 // Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over several
 // variables is read with a place for each coordinate of all but the last, which has a list. Dense: a HashTable has
 // keys of all variables but so many of the last, and behind each key a row of places along these, which is filled
-// everywhere or nowhere; Rows is then said of the keys. Of
+// everywhere or nowhere; Rows is then said of the keys. Of, of a HashTable, is the operand for whose entries it has room from
+// the beginning, "" for none. Of
 // Positions, Key is the access whose positions have the places, and Len how many of them a
 // tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over
 // all places, of constant length, with a sum that is added to the result as a row ends. Else
@@ -170,6 +179,7 @@ type Form struct {
 	Once  bool
 	Rows  bool
 	Dense int
+	Of    string
 	Key   string
 	Len   int64
 	Each  string

@@ -131,6 +131,10 @@ __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr,
     return bytes == 9223372036854775807L ? 0 : __builtin_realloc(ptr, (__SIZE_TYPE__)bytes);
 }
 
+/* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
+ * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
+#define dst_alone() __asm__ volatile("")
+
 static int builtin_add3_sss_sss_sss_32_body(const int32_t *restrict T1_pos0, const int32_t *restrict T1_crd0,
         const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1,
         const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2, const int32_t *restrict T2_pos0,
@@ -334,6 +338,7 @@ static int builtin_add3_sss_sss_sss_32_body(const int32_t *restrict T1_pos0, con
                         T2_p_2 += (int64_t)T2_at;
                     }
                     while (T1_p_2 < T1_e_2) {
+                        dst_alone();
                         const int64_t i2_1 = T1_crd2[T1_p_2];
                         const double T1_v_1 = T1_vals[T1_p_2];
                         T0_vals[T0_n2] = T1_v_1;
@@ -342,6 +347,7 @@ static int builtin_add3_sss_sss_sss_32_body(const int32_t *restrict T1_pos0, con
                         T1_p_2 += 1;
                     }
                     while (T2_p_2 < T2_e_2) {
+                        dst_alone();
                         const int64_t i2_2 = T2_crd2[T2_p_2];
                         const double T2_v_1 = T2_vals[T2_p_2];
                         T0_vals[T0_n2] = T2_v_1;
@@ -1127,6 +1133,7 @@ static int builtin_add3_sss_sss_sss_64_body(const int64_t *restrict T1_pos0, con
                         T2_p_2 += (int64_t)T2_at;
                     }
                     while (T1_p_2 < T1_e_2) {
+                        dst_alone();
                         const int64_t i2_1 = T1_crd2[T1_p_2];
                         const double T1_v_1 = T1_vals[T1_p_2];
                         T0_vals[T0_n2] = T1_v_1;
@@ -1135,6 +1142,7 @@ static int builtin_add3_sss_sss_sss_64_body(const int64_t *restrict T1_pos0, con
                         T1_p_2 += 1;
                     }
                     while (T2_p_2 < T2_e_2) {
+                        dst_alone();
                         const int64_t i2_2 = T2_crd2[T2_p_2];
                         const double T2_v_1 = T2_vals[T2_p_2];
                         T0_vals[T0_n2] = T2_v_1;

@@ -83,7 +83,7 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
 }
 
 /* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
- * copies of a loop inside it into one, which gathers the rows that coordinates pick. */
+ * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
 
 static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
@@ -104,6 +104,18 @@ static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32
     const int64_t T1_e = T1_pos0[1];
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
         const int64_t i2 = T1_crd0[T1_p];
+        if (T1_p + 64 < T1_end0) {
+            const int64_t i2_far = T1_crd0[T1_p + 64];
+            const int64_t T2_far = (T2_b + i2_far) * T2_size1 - T2_off1 + i1_lo;
+            __builtin_prefetch(T2_vals + T2_far, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
+        }
         if (T1_p + 16 < T1_end0) {
             const int64_t i2_next = T1_crd0[T1_p + 16];
             const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
@@ -122,6 +134,18 @@ static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i3 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 64 < T1_end1) {
+                const int64_t i3_far = T1_crd1[T1_p_1 + 64];
+                const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
+                __builtin_prefetch(T3_vals + T3_far, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
+            }
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i3_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
@@ -140,6 +164,18 @@ static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i0 = T1_crd2[T1_p_2];
+                if (T1_p_2 + 64 < T1_end2) {
+                    const int64_t i0_far = T1_crd2[T1_p_2 + 64];
+                    const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
+                    __builtin_prefetch(T0_vals + T0_far, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 8, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 16, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 24, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 32, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 40, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 48, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 56, 0, 2);
+                }
                 if (T1_p_2 + 16 < T1_end2) {
                     const int64_t i0_next = T1_crd2[T1_p_2 + 16];
                     const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
@@ -159,6 +195,18 @@ static void builtin_mttkrp4_2_ssss_32_body(double *restrict T0_vals, const int32
                 for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
                     dst_alone();
                     const int64_t i4 = T1_crd3[T1_p_3];
+                    if (T1_p_3 + 64 < T1_end3) {
+                        const int64_t i4_far = T1_crd3[T1_p_3 + 64];
+                        const int64_t T4_far = (T4_b + i4_far) * T4_size1 - T4_off1 + i1_lo;
+                        __builtin_prefetch(T4_vals + T4_far, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 8, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 16, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 24, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 32, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 40, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 48, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 56, 0, 2);
+                    }
                     if (T1_p_3 + 16 < T1_end3) {
                         const int64_t i4_next = T1_crd3[T1_p_3 + 16];
                         const int64_t T4_next = (T4_b + i4_next) * T4_size1 - T4_off1 + i1_lo;
@@ -247,6 +295,18 @@ static void builtin_mttkrp4_2_ssss_64_body(double *restrict T0_vals, const int64
     const int64_t T1_e = T1_pos0[1];
     for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
         const int64_t i2 = T1_crd0[T1_p];
+        if (T1_p + 64 < T1_end0) {
+            const int64_t i2_far = T1_crd0[T1_p + 64];
+            const int64_t T2_far = (T2_b + i2_far) * T2_size1 - T2_off1 + i1_lo;
+            __builtin_prefetch(T2_vals + T2_far, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
+            __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
+        }
         if (T1_p + 16 < T1_end0) {
             const int64_t i2_next = T1_crd0[T1_p + 16];
             const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
@@ -265,6 +325,18 @@ static void builtin_mttkrp4_2_ssss_64_body(double *restrict T0_vals, const int64
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i3 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 64 < T1_end1) {
+                const int64_t i3_far = T1_crd1[T1_p_1 + 64];
+                const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
+                __builtin_prefetch(T3_vals + T3_far, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
+            }
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i3_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
@@ -283,6 +355,18 @@ static void builtin_mttkrp4_2_ssss_64_body(double *restrict T0_vals, const int64
             const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i0 = T1_crd2[T1_p_2];
+                if (T1_p_2 + 64 < T1_end2) {
+                    const int64_t i0_far = T1_crd2[T1_p_2 + 64];
+                    const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
+                    __builtin_prefetch(T0_vals + T0_far, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 8, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 16, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 24, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 32, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 40, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 48, 0, 2);
+                    __builtin_prefetch(T0_vals + T0_far + 56, 0, 2);
+                }
                 if (T1_p_2 + 16 < T1_end2) {
                     const int64_t i0_next = T1_crd2[T1_p_2 + 16];
                     const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
@@ -302,6 +386,18 @@ static void builtin_mttkrp4_2_ssss_64_body(double *restrict T0_vals, const int64
                 for (int64_t T1_p_3 = T1_s_3; T1_p_3 < T1_e_3; T1_p_3++) {
                     dst_alone();
                     const int64_t i4 = T1_crd3[T1_p_3];
+                    if (T1_p_3 + 64 < T1_end3) {
+                        const int64_t i4_far = T1_crd3[T1_p_3 + 64];
+                        const int64_t T4_far = (T4_b + i4_far) * T4_size1 - T4_off1 + i1_lo;
+                        __builtin_prefetch(T4_vals + T4_far, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 8, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 16, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 24, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 32, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 40, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 48, 0, 2);
+                        __builtin_prefetch(T4_vals + T4_far + 56, 0, 2);
+                    }
                     if (T1_p_3 + 16 < T1_end3) {
                         const int64_t i4_next = T1_crd3[T1_p_3 + 16];
                         const int64_t T4_next = (T4_b + i4_next) * T4_size1 - T4_off1 + i1_lo;

@@ -98,6 +98,18 @@ static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const dou
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 64 < T1_end1) {
+                const int64_t i1_far = T1_crd1[T1_p_1 + 64];
+                const int64_t T3_far = (T3_b + i1_far) * T3_size1 - T3_off1 + i2_lo;
+                __builtin_prefetch(T3_vals + T3_far, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
+            }
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i1_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i1_next) * T3_size1 - T3_off1 + i2_lo;
@@ -167,6 +179,18 @@ static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const dou
         const int64_t T1_e = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
+            if (T1_p_1 + 64 < T1_end1) {
+                const int64_t i1_far = T1_crd1[T1_p_1 + 64];
+                const int64_t T3_far = (T3_b + i1_far) * T3_size1 - T3_off1 + i2_lo;
+                __builtin_prefetch(T3_vals + T3_far, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
+                __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
+            }
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i1_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i1_next) * T3_size1 - T3_off1 + i2_lo;

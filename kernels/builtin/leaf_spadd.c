@@ -131,6 +131,10 @@ __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr,
     return bytes == 9223372036854775807L ? 0 : __builtin_realloc(ptr, (__SIZE_TYPE__)bytes);
 }
 
+/* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
+ * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
+#define dst_alone() __asm__ volatile("")
+
 static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const double *restrict T2_vals, const int32_t *restrict T2_pos1,
         const int32_t *restrict T2_crd1, int64_t T0_size0, int64_t T0_off0, int64_t T1_off0, int64_t T1_nnz,
@@ -225,6 +229,7 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
             T2_p_1 += (int64_t)T2_at;
         }
         while (T1_p_1 < T1_e) {
+            dst_alone();
             const int64_t i1_1 = T1_crd1[T1_p_1];
             const double T1_v_1 = T1_vals[T1_p_1];
             T0_vals[T0_n1] = T1_v_1;
@@ -233,6 +238,7 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
             T1_p_1 += 1;
         }
         while (T2_p_1 < T2_e) {
+            dst_alone();
             const int64_t i1_2 = T2_crd1[T2_p_1];
             const double T2_v_1 = T2_vals[T2_p_1];
             T0_vals[T0_n1] = T2_v_1;
@@ -375,6 +381,7 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
             T2_p_1 += (int64_t)T2_at;
         }
         while (T1_p_1 < T1_e) {
+            dst_alone();
             const int64_t i1_1 = T1_crd1[T1_p_1];
             const double T1_v_1 = T1_vals[T1_p_1];
             T0_vals[T0_n1] = T1_v_1;
@@ -383,6 +390,7 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
             T1_p_1 += 1;
         }
         while (T2_p_1 < T2_e) {
+            dst_alone();
             const int64_t i1_2 = T2_crd1[T2_p_1];
             const double T2_v_1 = T2_vals[T2_p_1];
             T0_vals[T0_n1] = T2_v_1;
@@ -576,6 +584,7 @@ static int builtin_spadd_ss_ss_ss_32_body(const int32_t *restrict T1_pos0, const
                 T2_p_1 += (int64_t)T2_at;
             }
             while (T1_p_1 < T1_e_1) {
+                dst_alone();
                 const int64_t i1_1 = T1_crd1[T1_p_1];
                 const double T1_v_1 = T1_vals[T1_p_1];
                 T0_vals[T0_n1] = T1_v_1;
@@ -584,6 +593,7 @@ static int builtin_spadd_ss_ss_ss_32_body(const int32_t *restrict T1_pos0, const
                 T1_p_1 += 1;
             }
             while (T2_p_1 < T2_e_1) {
+                dst_alone();
                 const int64_t i1_2 = T2_crd1[T2_p_1];
                 const double T2_v_1 = T2_vals[T2_p_1];
                 T0_vals[T0_n1] = T2_v_1;
@@ -967,6 +977,7 @@ static int builtin_spadd_ss_ss_ss_64_body(const int64_t *restrict T1_pos0, const
                 T2_p_1 += (int64_t)T2_at;
             }
             while (T1_p_1 < T1_e_1) {
+                dst_alone();
                 const int64_t i1_1 = T1_crd1[T1_p_1];
                 const double T1_v_1 = T1_vals[T1_p_1];
                 T0_vals[T0_n1] = T1_v_1;
@@ -975,6 +986,7 @@ static int builtin_spadd_ss_ss_ss_64_body(const int64_t *restrict T1_pos0, const
                 T1_p_1 += 1;
             }
             while (T2_p_1 < T2_e_1) {
+                dst_alone();
                 const int64_t i1_2 = T2_crd1[T2_p_1];
                 const double T2_v_1 = T2_vals[T2_p_1];
                 T0_vals[T0_n1] = T2_v_1;

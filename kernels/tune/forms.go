@@ -63,9 +63,33 @@ func gains(standard, form []float64) bool {
 	return slices.Min(standard) >= gain*slices.Min(form) && 2*rounds > len(standard)
 }
 
-// The matrix by which rows are picked has formRows rows of formEntries entries, and the rows have formColumns values. There
-// are as many of these as the data of memory have room for.
-const formRows, formEntries, formColumns = 16384, 8, 32
+// A formCase is what the forms of a choice are timed on: a product of a sparse matrix, of so many rows of formEntries entries, and
+// a dense one with rows of so many values, or a vector.
+type formCase struct {
+	stmt           string
+	rows           int64
+	picked, values int64
+	streamed       bool // the values of the sparse matrix are the data of memory, else those of the dense one
+}
+
+// The rows that are picked are as many as the data of memory have room for; entries that are gone through are those, streamedEntries at
+// most, and pick from a vector of 2 MiB.
+const formEntries, streamedEntries = 8, 3 << 20
+
+func (l *leaves) formCase(choice string) formCase {
+	if choice == strategy.Streams {
+		return formCase{"y(i) = A(i,j)*x(j)", min(l.data.Vals.Len, streamedEntries) / formEntries, 1 << 18, 1, true}
+	}
+	return formCase{"y(i,k) = A(i,j)*x(j,k)", 16384, l.data.Vals.Len / 32, 32, false}
+}
+
+// order is that of the dense tensors.
+func (c formCase) order() int {
+	if c.values == 1 {
+		return 1
+	}
+	return 2
+}
 
 // formed are leaves of one statement that differ in a form alone.
 type formed struct {
@@ -82,8 +106,7 @@ func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, e
 	return u, leaf, err
 }
 
-// compileForms makes a leaf for each form of each choice: a product of a sparse matrix and a dense one, of which
-// coordinates pick rows.
+// compileForms makes a leaf for each form of each choice.
 func (l *leaves) compileForms(cfg cc.Config) (*formed, error) {
 	units, funcs := map[string]*codegen.Unit{}, []*ir.Func{}
 	for _, x := range strategy.Choices {
@@ -116,88 +139,103 @@ func (l *leaves) forms(cfg cc.Config) (strategy.Forms, error) {
 		return nil, err
 	}
 	defer x.library.Close()
-	args, err := l.formData()
-	if err != nil {
-		return nil, err
+	data := map[string][]*tcs.Tensor{}
+	defer func() {
+		for _, args := range data {
+			closeAll(args)
+		}
+	}()
+	for _, c := range strategy.Choices {
+		if data[c.Name], err = l.formData(c.Name); err != nil {
+			return nil, err
+		}
 	}
-	defer args[0].Close()
-	defer args[1].Close()
 	return fastest(strategy.Choices, func(choice string, form int64) (float64, error) {
 		u, leaf, err := x.leaf(choice, form)
 		if err != nil {
 			return 0, err
 		}
 		defer leaf.Close()
-		return l.timeForm(leaf, u, args)
+		return l.timeForm(leaf, u, data[choice])
 	})
 }
 
 // formUnit is the leaf of a form.
 func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
-	rows := l.data.Vals.Len / formColumns
-	s, err := notation.Parse("Y(i,k) = A(i,j)*X(j,k)")
+	x := l.formCase(choice)
+	s, err := notation.Parse(x.stmt)
 	if err != nil {
 		return nil, err
 	}
-	dense := func(m, n int64) codegen.Tensor {
-		return codegen.Tensor{Format: format.DenseOf(2), Type: ir.Float64, Dims: []int64{m, n}, PosWidth: []uint8{0, 0}, CrdWidth: []uint8{0, 0}, NNZ: m * n, Counts: []int64{m, m * n}}
+	dense := func(rows int64) codegen.Tensor {
+		t := codegen.Tensor{Format: format.DenseOf(x.order()), Type: ir.Float64, Dims: []int64{rows, x.values}[:x.order()], PosWidth: make([]uint8, x.order()), CrdWidth: make([]uint8, x.order()), NNZ: rows * x.values}
+		t.Counts = []int64{rows, t.NNZ}[:x.order()]
+		return t
 	}
 	_, csr, err := format.ParseFlag("A:ds")
 	if err != nil {
 		return nil, err
 	}
-	entries := int64(formRows * formEntries)
-	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s, ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, Sizes: map[string]int64{"i": formRows, "j": rows, "k": formColumns},
-		Tensors: map[string]codegen.Tensor{"Y": dense(formRows, formColumns), "X": dense(rows, formColumns),
-			"A": {Format: csr, Type: ir.Float64, Dims: []int64{formRows, rows}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{formRows, entries}}}})
+	entries := x.rows * formEntries
+	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s, ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1, Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values},
+		Tensors: map[string]codegen.Tensor{"y": dense(x.rows), "x": dense(x.picked),
+			"A": {Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{x.rows, entries}}}})
 }
 
-// formData are Y, A, and X, whose values are those of the data of memory. A has its coordinates once it is timed.
-func (l *leaves) formData() (args []*tcs.Tensor, err error) {
-	level := func(kind byte, mode int, size int64) tcs.Level { return tcs.Level{Kind: kind, Mode: mode, Size: size} }
-	y, err := l.array(formRows*formColumns, tcs.Float64, 8)
-	if err != nil {
-		return nil, err
+// formData are y, A and x of a choice. The caller closes them.
+func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
+	x := l.formCase(choice)
+	dense := func(rows int64, vals tcs.Array) *tcs.Tensor {
+		t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, x.values}[:x.order()]}, Vals: vals}
+		for m, n := range t.Dims {
+			t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
+		}
+		return t
 	}
-	y.Dims, y.Levels = []int64{formRows, formColumns}, []tcs.Level{level('d', 0, formRows), level('d', 1, formColumns)}
-	entries := int64(formRows * formEntries)
-	a, err := l.array(entries, tcs.Float64, 8)
-	if err != nil {
-		y.Close()
-		return nil, err
+	held := make([]*tcs.Tensor, 2) // the result, and what are not the data of memory
+	for n, length := range []int64{x.rows * x.values, map[bool]int64{true: x.picked, false: x.rows * formEntries}[x.streamed]} {
+		if held[n], err = l.array(length, tcs.Float64, 8); err != nil {
+			closeAll(held[:n])
+			return nil, err
+		}
+		for k := range length {
+			*(*float64)(unsafe.Add(held[n].Vals.Ptr, 8*k)) = 1
+		}
 	}
-	for n := range entries {
-		*(*float64)(unsafe.Add(a.Vals.Ptr, 8*n)) = 1
+	y, a, b := dense(x.rows, held[0].Vals), &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{x.rows, x.picked}}}, dense(x.picked, l.data.Vals)
+	if a.Vals = held[1].Vals; x.streamed {
+		a.Vals, b.Vals = l.data.Vals, held[1].Vals
 	}
-	pos := make([]int32, formRows+1)
+	entries := x.rows * formEntries
+	a.Vals.Len, b.Vals.Len = entries, x.picked*x.values
+	pos, crd, random := make([]int32, x.rows+1), make([]int32, entries), tcs.Slice[uint32](l.random.Vals)
 	for n := range pos {
 		pos[n] = int32(n * formEntries)
 	}
-	a.Levels = []tcs.Level{level('d', 0, formRows), level('s', 1, 0)}
-	a.Levels[1].Pos, a.Levels[1].Crd = tcs.Of(pos), tcs.Of(make([]int32, entries))
-	x := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64}, Levels: []tcs.Level{level('d', 0, 0), level('d', 1, formColumns)}, Vals: l.data.Vals}
-	return []*tcs.Tensor{y, a, x}, nil
+	for n := range crd { // in order within a row
+		part := x.picked / formEntries
+		crd[n] = int32(int64(n%formEntries)*part + int64(random[n%len(random)])%part)
+	}
+	a.Levels = []tcs.Level{{Kind: 'd', Mode: 0, Size: x.rows}, {Kind: 's', Mode: 1, Size: x.picked, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}
+	return []*tcs.Tensor{y, a, b, held[0], held[1]}, nil
+}
+
+func closeAll(list []*tcs.Tensor) {
+	for _, t := range list {
+		t.Close()
+	}
 }
 
 // timeForm is the seconds that a leaf takes.
 func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, args []*tcs.Tensor) (float64, error) {
-	a, x, sizes := args[1], args[2], u.Request.Sizes
-	rows := sizes["j"]
-	a.Dims, a.Levels[1].Size = []int64{formRows, rows}, rows
-	x.Dims, x.Levels[0].Size, x.Vals.Len = []int64{rows, formColumns}, rows, rows*formColumns
-	crd, random := tcs.Slice[int32](a.Levels[1].Crd), tcs.Slice[uint32](l.random.Vals)
-	for n := range crd {
-		part := rows / formEntries
-		crd[n] = int32(int64(n%formEntries)*part + int64(random[n])%part)
-	}
 	var bounds [][2]int64
 	for _, v := range u.Vars {
-		bounds = append(bounds, [2]int64{0, sizes[v]})
+		bounds = append(bounds, [2]int64{0, u.Request.Sizes[v]})
 	}
 	took := 0.0
 	for range 2 { // the first run of a form finds other data in the caches
 		begun := l.processorTime()
-		if err := leaf.Call(l.ctx, args, bounds, kernels.Env{Threads: 1, Arena: l.arena, What: "a measurement of the machine", Runner: l.runner}); err != nil {
+		if err := leaf.Call(l.ctx, args[:3], bounds, kernels.Env{Threads: 1, Arena: l.arena, What: "a measurement of the machine", Runner: l.runner}); err != nil {
 			return 0, fmt.Errorf("measuring the machine (forms): %w", err)
 		}
 		took = l.processorTime() - begun

@@ -119,16 +119,15 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer made.library.Close()
-	args, err := l.formData()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer args[0].Close()
-	defer args[1].Close()
 	for _, x := range strategy.Choices {
 		if !slices.Contains(x.Forms, x.Default) {
 			t.Errorf("%s: its default %d is none of its forms", x.Name, x.Default)
 		}
+		args, err := l.formData(x.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeAll(args)
 		texts, results := map[string]bool{}, map[uint64]bool{}
 		for _, form := range x.Forms {
 			u, leaf, err := made.leaf(x.Name, form)

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is that of the probes and the model: what an earlier one has kept is of no use.
-const Version = "4"
+const Version = "5"
 
 // folder is the models' in the cache, and label what its list calls them.
 const folder, label = "machine", "machine model"

@@ -354,6 +354,9 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 		if a := cin.Target(s); len(a.Vars) > 1 && rng.IntN(3) == 0 {
 			t, v = a.Name, a.Vars[len(a.Vars)-2]
 		}
+		if small%2 == 0 {
+			return fmt.Sprintf("prefetch(%s,%s,%d,%d)", t, v, small, 2*small+1)
+		}
 		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small)
 	}
 	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}

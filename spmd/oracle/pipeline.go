@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/strategy"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 )
@@ -49,7 +50,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 		req.LongRow = 1 // rows as long as this are cut over the threads
 	}
 	if p.Variant/256%2 == 0 {
-		req.Exact, req.FarBytes = p.Normal.Vars, 1 // sizes compiled in; rows prefetched
+		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1, strategy.Forms{strategy.Streams: 128} // sizes compiled in; rows and entries prefetched
 	}
 	if p.Variant/512%2 == 0 {
 		req.GemmWork = 1 // products of dense operands are ones of matrices

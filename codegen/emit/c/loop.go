@@ -42,6 +42,23 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	f.Line("}")
 }
 
+// isTail tells whether a loop takes the rest of an operand as a merge has come to the end of others: gcc would have it in lanes, and
+// few entries are left mostly.
+func isTail(s *ir.While) bool {
+	stores := false
+	for _, t := range s.Body.List {
+		switch t.(type) {
+		case *ir.Store:
+			stores = true
+		case *ir.Declare, *ir.Assign:
+		default:
+			return false
+		}
+	}
+	b, ok := s.Cond.(*ir.Binary)
+	return ok && stores && b.Op == ir.Lt
+}
+
 // picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what they pick that
 // stores its values.
 func picksRows(b *ir.Block) bool {

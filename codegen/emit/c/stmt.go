@@ -42,6 +42,10 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.single = outer
 	case *ir.While:
 		f.Line("while (%s) {", f.expr(s.Cond, 0))
+		if isTail(s) {
+			f.need("alone")
+			f.Scoped(func() { f.Line("dst_alone();") })
+		}
 		outer := f.single
 		f.single = true
 		f.nested(s.Body)
@@ -84,7 +88,11 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Alloc:
 		f.alloc(s)
 	case *ir.Prefetch:
-		f.Line("__builtin_prefetch(%s + %s);", f.Array(s.A), f.expr(s.Index, 5))
+		how := ""
+		if s.Far {
+			how = ", 0, 2" // to be read, into the cache of the second level
+		}
+		f.Line("__builtin_prefetch(%s + %s%s);", f.Array(s.A), f.expr(s.Index, 5), how)
 	case *ir.Local:
 		if f.leaf.used[s.A] {
 			f.Line("%s %s[%d] = {0};", ctype(s.A.Elem), f.Array(s.A), s.Len)

@@ -182,12 +182,25 @@ static double gather(const double *v, const uint32_t *random, int64_t m, uint32_
     return (a + b) + (c + d);
 }
 
-/* rows adds m rows of ROW elements, 256 bytes, at random places; mask + 1, a power of two, is how many rows v has. */
+/* rows adds m rows of ROW elements, 256 bytes, at random places; mask + 1, a power of two, is how many rows v has. From FAR_ROWS
+ * rows on they are fetched ahead as leaves do it (codegen/strategy/memory.go). */
 #define ROW 32
+#define FAR_ROWS (1 << 13)
+#define FAR_AHEAD 64
+#define NEAR_AHEAD 16
 
 static double rows(const double *v, const uint32_t *random, int64_t m, uint32_t mask) {
     lane64 a = {0}, b = a, c = a, d = a;
+    const int64_t ahead = mask + 1 < FAR_ROWS ? 0 : m - FAR_AHEAD;
     for (int64_t k = 0; k < m; k++) {
+        if (k < ahead) {
+            const double *far = v + (int64_t)(random[k + FAR_AHEAD] & mask) * ROW;
+            const double *near = v + (int64_t)(random[k + NEAR_AHEAD] & mask) * ROW;
+            for (int i = 0; i < ROW; i += LINE) {
+                __builtin_prefetch(far + i, 0, 2);
+                __builtin_prefetch(near + i);
+            }
+        }
         const double *row = v + (int64_t)(random[k] & mask) * ROW;
         for (int i = 0; i < ROW; i += 4 * LANES64) {
             const lane64_any *p = (const lane64_any *)(row + i);
