@@ -2,19 +2,22 @@ package strategy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
 
-// Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
-// added to, are fetched prefetchAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
-// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Where positions of the level have
-// many values below them these are fewer positions, leastAhead at least.
+// Rows that sparse levels' coordinates pick, of dense operands or of a dense result that is added to, are fetched
+// prefetchAhead of them before their turn, unless the processor is measured to do better alone (FarRows), where all that are
+// picked together are at least Target.FarBytes and do not stay in the caches of a core. Those of an array of up to nearBytes
+// stay in the nearest one. Where each stored value picks several rows, it takes fewer values to be as far ahead, and where
+// positions of a level have many values below them these are fewer positions, leastAhead at least.
 const (
 	prefetchAhead = 16
 	leastAhead    = 2
+	nearBytes     = 1 << 15
 )
 
 // CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
@@ -69,17 +72,30 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 	}
 }
 
-// prefetch is that of the rows of far operands, and of a far result that is added to out of order.
+// prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order.
 func (f *facts) prefetch() (out []Prefetch) {
+	ahead, why := f.Target.Forms.form(FarRows)
+	all, each := 0.0, 0.0 // bytes of what is picked, and how many rows each stored value picks
+	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
+		f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+			if t != f.result || f.scattered(v) {
+				fn(a, t, v, row, bytes)
+			}
+		})
+	}
+	picked(func(_ *cin.Access, _ *Tensor, v string, _ int64, bytes float64) {
+		all += bytes
+		each += f.positions(v)
+	})
 	far := float64(f.Target.FarBytes)
-	values, why := f.Target.Forms.form(FarRows)
-	if values == 0 {
+	if ahead == 0 || all < far {
 		return nil
 	}
-	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		if bytes >= far && (t != f.result || f.scattered(v)) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, values), Lines: lines(row, t.Type),
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)})
+	values := float64(ahead) / max(math.Round(each), 1)
+	picked(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+		if bytes >= min(far, nearBytes) {
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: max(int64(values*f.positions(v)), leastAhead), Lines: lines(row, t.Type),
+				Why: fmt.Sprintf("rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)})
 		}
 	})
 	return out
@@ -165,10 +181,10 @@ func (f *facts) scattered(v string) (found bool) {
 	return found
 }
 
-// ahead is how many positions of the level that stores v, of the operand with the most entries,
-// have so many stored values.
-func (f *facts) ahead(v string, values int64) int64 {
-	n, most := values, int64(-1)
+// positions is how many positions the level that stores v has for each stored value, of the operand with the most
+// entries: 1 where that is not known.
+func (f *facts) positions(v string) float64 {
+	n, most := 1.0, int64(-1)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
 		if t == nil || t.Counts == nil || t.NNZ <= most {
@@ -177,7 +193,7 @@ func (f *facts) ahead(v string, values int64) int64 {
 		for k, u := range t.levels(a) {
 			if u == v && !t.caps(k).Locate {
 				most = t.NNZ
-				n = min(max(values*t.Counts[k]/max(t.NNZ, 1), leastAhead), values)
+				n = min(float64(t.Counts[k])/float64(max(t.NNZ, 1)), 1)
 			}
 		}
 	})
