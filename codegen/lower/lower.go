@@ -20,6 +20,9 @@ type Operand struct {
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
+	// Rows, of an operand whose levels are all dense: where the sizes of those below the first are compiled in, its values are
+	// passed by rows that begin at coordinate 0.
+	Rows bool
 }
 
 // Spec is what to lower.
