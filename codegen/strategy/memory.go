@@ -72,29 +72,30 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 	}
 }
 
-// prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order.
+// prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order. Rows
+// that the outermost level's coordinates pick are read in order, and seldom.
 func (f *facts) prefetch() (out []Prefetch) {
 	ahead, why := f.Target.Forms.form(FarRows)
 	all, each := 0.0, 0.0 // bytes of what is picked, and how many rows each stored value picks
-	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
+	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes, each float64)) {
 		f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-			if t != f.result || f.scattered(v) {
-				fn(a, t, v, row, bytes)
+			if n := f.positions(v); n > 0 && (t != f.result || f.scattered(v)) {
+				fn(a, t, v, row, bytes, n)
 			}
 		})
 	}
-	picked(func(_ *cin.Access, _ *Tensor, v string, _ int64, bytes float64) {
+	picked(func(_ *cin.Access, _ *Tensor, _ string, _ int64, bytes, n float64) {
 		all += bytes
-		each += f.positions(v)
+		each += n
 	})
 	far := float64(f.Target.FarBytes)
 	if ahead == 0 || all < far {
 		return nil
 	}
 	values := float64(ahead) / max(math.Round(each), 1)
-	picked(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+	picked(func(a *cin.Access, t *Tensor, v string, row int64, bytes, n float64) {
 		if bytes >= min(far, nearBytes) {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: max(int64(values*f.positions(v)), leastAhead), Lines: lines(row, t.Type),
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: max(int64(math.Round(values*n)), leastAhead), Lines: lines(row, t.Type),
 				Why: fmt.Sprintf("rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)})
 		}
 	})
@@ -182,17 +183,24 @@ func (f *facts) scattered(v string) (found bool) {
 }
 
 // positions is how many positions the level that stores v has for each stored value, of the operand with the most
-// entries: 1 where that is not known.
-func (f *facts) positions(v string) float64 {
-	n, most := 1.0, int64(-1)
+// entries: 1 where that is not known, 0 where it is the outermost of several or none that is walked.
+func (f *facts) positions(v string) (n float64) {
+	most := int64(-2)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
-		if t == nil || t.Counts == nil || t.NNZ <= most {
+		if t == nil || t.NNZ <= most {
 			return
 		}
 		for k, u := range t.levels(a) {
-			if u == v && !t.caps(k).Locate {
-				most = t.NNZ
+			if u != v || t.caps(k).Locate {
+				continue
+			}
+			switch most = t.NNZ; {
+			case k == 0 && t.order() > 1:
+				n = 0
+			case t.Counts == nil:
+				n = 1
+			default:
 				n = min(float64(t.Counts[k])/float64(max(t.NNZ, 1)), 1)
 			}
 		}
