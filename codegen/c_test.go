@@ -33,7 +33,7 @@ func TestC(t *testing.T) {
 		// Where both have entries, then the rest of the numerator.
 		"quotient": {merge: 1, `while \(b_p < b_e_2\)`: 1, `while \(c_p < `: 0, ordered: 1},
 		// Rows of 32 in registers, in lanes.
-		"spmm": {parallel: 1, lanes: 3, `dst_alone\(\);\n *const int64_t j = B_crd1`: 1, `k_lane < 32`: 1, merge: 0, memory: 0, `__builtin_prefetch`: 8},
+		"spmm": {parallel: 1, lanes: 3, `dst_alone\(\);\n *const int64_t j = B_crd1`: 1, `k_lane < 32`: 1, merge: 0, memory: 0, `dst_fetch\(C_vals`: 2},
 		// Columns on threads, each into a copy of the result; the copies are then summed.
 		"spmv_csc": {parallel: 3, memory: 1, `omp atomic`: 0, merge: 0},
 		// One loop over positions, in lanes.

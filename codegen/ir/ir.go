@@ -239,11 +239,12 @@ type (
 		Len       int64
 		Undefined bool
 	}
-	// Prefetch says that A[Index] will soon be read. It has no effect, and Index
-	// need not be in bounds.
+	// Prefetch says that A[Index], or Len elements from there on where that is more than 1, will soon be read. It has no
+	// effect, and Index need not be in bounds.
 	Prefetch struct {
 		A     *Array
 		Index Expr
+		Len   int64
 	}
 	// Grow raises the capacity of A to at least Need elements (which Alloc made),
 	// keeping the first ones: where Need > Cap, Cap becomes max(Need, 2*Cap).

@@ -200,7 +200,11 @@ func (p *printer) stmt(s Stmt) {
 		}
 		p.line("local %s %s[%d]%s", name(s.A.Name), elem(s.A), s.Len, undefined)
 	case *Prefetch:
-		p.line("prefetch %s[%s]", name(s.A.Name), expr(s.Index, 0))
+		length := ""
+		if s.Len > 1 {
+			length = fmt.Sprintf(", %d", s.Len)
+		}
+		p.line("prefetch %s[%s]%s", name(s.A.Name), expr(s.Index, 0), length)
 	case *Grow:
 		p.line("grow %s, %s, %s", name(s.A.Name), name(s.Cap.Name), expr(s.Need, 0))
 	case *Free:

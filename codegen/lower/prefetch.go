@@ -46,10 +46,7 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 				if r.how.Ahead != n {
 					continue
 				}
-				start := l.named(r.name+"_next", r.start(next))
-				for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
-					l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x))})
-				}
+				l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+"_next", r.start(next)), Len: r.width})
 			}
 		})
 	}

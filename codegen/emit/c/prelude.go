@@ -47,6 +47,7 @@ var helpers = []clike.Helper{
 	{Name: "gemm", Types: []ir.Type{ir.Float32, ir.Float64, ir.Complex64, ir.Complex128}},
 	{Name: "address"},
 	{Name: "alone"},
+	{Name: "fetch"},
 	{Name: "chunk"},
 	{Name: "fault"},
 	{Name: "ordered", Uses: []string{"fault"}},

@@ -84,7 +84,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Alloc:
 		f.alloc(s)
 	case *ir.Prefetch:
-		f.Line("__builtin_prefetch(%s + %s);", f.Array(s.A), f.expr(s.Index, 5))
+		f.prefetch(s)
 	case *ir.Local:
 		if f.leaf.used[s.A] {
 			f.Line("%s %s[%d] = {0};", ctype(s.A.Elem), f.Array(s.A), s.Len)
@@ -312,4 +312,16 @@ func (f *cfunc) publishLate() {
 		f.Line("else if (%s.ptr)", out.name)
 		f.Line("    %s = %s;", slotExpr(p.Slot), out.name)
 	}
+}
+
+// lineBytes are those of a line of the caches.
+const lineBytes = 64
+
+func (f *cfunc) prefetch(s *ir.Prefetch) {
+	if bytes := s.Len * s.A.Elem.Size(); bytes > lineBytes {
+		f.need("fetch")
+		f.Line("dst_fetch(%s + %s, %d);", f.Array(s.A), f.expr(s.Index, 5), bytes)
+		return
+	}
+	f.Line("__builtin_prefetch(%s + %s);", f.Array(s.A), f.expr(s.Index, 5))
 }
