@@ -83,7 +83,7 @@ func TestForms(t *testing.T) {
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto", "prefetch(X,j,16)", "fetched 16 stored values ahead they were fastest on CPUs of this kind")
+	want(far, "auto", "prefetch(X,j,16)", "fetched 16 rows ahead they were fastest on CPUs of this kind")
 	m.Forms = strategy.Forms{strategy.FarRows: 5} // no form
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)

@@ -14,15 +14,14 @@ type Choice struct {
 	What    func(form int64) string
 }
 
-// FarRows is how many stored values ahead rows are fetched that lie in no cache of a core (Prefetch.Ahead); 0 leaves that to the
-// processor.
+// FarRows is how many rows ahead those are fetched that do not stay in a core's caches; 0 leaves that to the processor.
 const FarRows = "far_rows_ahead"
 
 // Choices are all that there are. What else has several forms of the same meaning and the same order of sums is no choice,
 // since one form was the best by far, or none by 5%, as measured on a Zen 4:
 //
-//   - how far ahead rows are fetched, if they are: 8, 16 and 32 stored values differ by 3%;
-//   - rows that lie in a core's caches: to fetch them ahead gains less than 5%;
+//   - how far ahead rows are fetched, if they are: 8, 16 and 32 of them differ by 3%;
+//   - where all rows that are picked lie in a core's caches: to fetch them ahead gains less than 5%;
 //   - the widths of tiles: 16 and 32 values take as long, 64 take 15% longer;
 //   - predicated merges: they are 1.8 times as fast as branches, which nothing foretells;
 //   - workspaces with a place and a bit for each coordinate, where many values are added: they are 2.4 times as fast as lists
@@ -39,7 +38,7 @@ func fetchedAhead(n int64) string {
 	if n == 0 {
 		return "not fetched ahead"
 	}
-	return fmt.Sprintf("fetched %d stored values ahead", n)
+	return fmt.Sprintf("fetched %d rows ahead", n)
 }
 
 // Forms are those that were measured to be fastest, by the names of their choices.
