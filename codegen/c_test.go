@@ -33,7 +33,7 @@ func TestC(t *testing.T) {
 		// Where both have entries, then the rest of the numerator.
 		"quotient": {merge: 1, `while \(b_p < b_e_2\)`: 1, `while \(c_p < `: 0, ordered: 1},
 		// Rows of 32 in registers, in lanes.
-		"spmm": {parallel: 1, lanes: 3, `dst_alone\(\);\n *const int64_t j = B_crd1`: 1, `k_lane < 32`: 1, merge: 0, memory: 0, `__builtin_prefetch`: 16, `, 0, 2\);`: 8},
+		"spmm": {parallel: 1, lanes: 3, `dst_alone\(\);\n *const int64_t j = B_crd1`: 1, `k_lane < 32`: 1, merge: 0, memory: 0, `dst_fetch\(C_vals`: 2, `dst_fetch_far\(C_vals`: 2},
 		// What is left of an operand is taken in plain loops; the merge itself has no such mark.
 		"spadd": {`while \(\w+ < \w+ && \w+ < \w+\)`: 1, `while \(\w+ < \w+\) \{\n *dst_alone\(\);`: 2, `dst_alone\(`: 2},
 		// Columns on threads, each into a copy of the result; the copies are then summed.

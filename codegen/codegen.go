@@ -440,7 +440,8 @@ func (c *compilation) operands() error {
 			s.name += "'"
 		}
 		names[s.name] = true
-		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth}
+		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
+			Rows: s.format.AllDense() && c.Target == CPU && s.tensor != c.InPlace}
 		stats := strategy.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)

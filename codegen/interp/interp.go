@@ -264,6 +264,16 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 			fr.arrays[q.index] = fr.wrap(p.arrays[q.index], level.Crd)
 		case ir.Vals:
 			fr.arrays[q.index] = fr.wrap(p.arrays[q.index], arg.Vals)
+		case ir.Rows:
+			if len(arg.Levels) == 0 {
+				fr.errorf("slot %s: got an argument without levels", q.slot)
+			}
+			rows, first := arg.Vals, arg.Levels[0].Offset
+			for _, below := range arg.Levels[1:] {
+				first *= below.Size
+			}
+			rows.First += first
+			fr.arrays[q.index] = fr.wrap(p.arrays[q.index], rows)
 		case ir.Size:
 			fr.ints[q.index] = level.Size
 		case ir.Offset:

@@ -239,11 +239,12 @@ type (
 		Len       int64
 		Undefined bool
 	}
-	// Prefetch says that A[Index] will soon be read: it comes into the nearest cache, or where Far into that
-	// of the second level. It has no effect, and Index need not be in bounds.
+	// Prefetch says that A[Index], or Len elements from there on where that is more than 1, will soon be read: they come
+	// into the nearest cache, or where Far into that of the second level. It has no effect, and Index need not be in bounds.
 	Prefetch struct {
 		A     *Array
 		Index Expr
+		Len   int64
 		Far   bool
 	}
 	// Grow raises the capacity of A to at least Need elements (which Alloc made),
@@ -426,6 +427,7 @@ const (
 	Pos    Field = iota // array
 	Crd                 // array
 	Vals                // array; Level is ignored
+	Rows                // array: Vals, moved so that the rows of level 0, which is dense, begin at coordinate 0
 	Size                // Int64, of a dense level
 	Offset              // Int64, of a dense level
 	NNZ                 // Int64, length of vals

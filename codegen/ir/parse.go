@@ -322,6 +322,9 @@ func (p *parser) memory() Stmt {
 		p.expect("[")
 		s.Index = p.expr()
 		p.expect("]")
+		if p.accept(",") {
+			s.Len = p.int()
+		}
 		s.Far = p.accept("far")
 		return s
 	case p.accept("grow"):

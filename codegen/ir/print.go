@@ -200,11 +200,14 @@ func (p *printer) stmt(s Stmt) {
 		}
 		p.line("local %s %s[%d]%s", name(s.A.Name), elem(s.A), s.Len, undefined)
 	case *Prefetch:
-		far := ""
+		length, far := "", ""
+		if s.Len > 1 {
+			length = fmt.Sprintf(", %d", s.Len)
+		}
 		if s.Far {
 			far = " far"
 		}
-		p.line("prefetch %s[%s]%s", name(s.A.Name), expr(s.Index, 0), far)
+		p.line("prefetch %s[%s]%s%s", name(s.A.Name), expr(s.Index, 0), length, far)
 	case *Grow:
 		p.line("grow %s, %s, %s", name(s.A.Name), name(s.Cap.Name), expr(s.Need, 0))
 	case *Free:

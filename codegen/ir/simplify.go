@@ -221,7 +221,7 @@ func (s *simplifier) memory(t Stmt) Stmt {
 	case *Alloc:
 		return &Alloc{A: t.A, Len: s.expr(t.Len), Zero: t.Zero}
 	case *Prefetch:
-		return &Prefetch{A: t.A, Index: s.expr(t.Index), Far: t.Far}
+		return &Prefetch{A: t.A, Index: s.expr(t.Index), Len: t.Len, Far: t.Far}
 	case *Grow:
 		return &Grow{A: t.A, Cap: t.Cap, Need: s.expr(t.Need)}
 	case *Fill:

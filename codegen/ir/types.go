@@ -102,7 +102,7 @@ func (c FailCode) String() string {
 	return fmt.Sprintf("fail(%d)", int(c))
 }
 
-var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Size: "size", Offset: "offset", NNZ: "nnz", End: "end"}
+var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Rows: "rows", Size: "size", Offset: "offset", NNZ: "nnz", End: "end"}
 
 // String is the part's name in the text form.
 func (p Field) String() string {
@@ -113,10 +113,10 @@ func (p Field) String() string {
 }
 
 // IsArray reports whether the part is an array; the others are Int64 scalars.
-func (p Field) IsArray() bool { return p <= Vals }
+func (p Field) IsArray() bool { return p <= Rows }
 
 // HasLevel reports whether the slot's Level is meaningful for the part.
-func (p Field) HasLevel() bool { return p != Vals && p != NNZ }
+func (p Field) HasLevel() bool { return p != Vals && p != Rows && p != NNZ }
 
 // String is the slot in the text form: t1.level0.pos, t0.vals.
 func (s Slot) String() string {

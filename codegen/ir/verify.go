@@ -153,7 +153,7 @@ func (v *verifier) param(q Param, seen map[Slot]bool) error {
 }
 
 func (v *verifier) slotElem(s Slot, a *Array) error {
-	if s.Field != Vals && !a.Elem.IsInt() {
+	if s.Field != Vals && s.Field != Rows && !a.Elem.IsInt() {
 		return fmt.Errorf("%s holds %s, and %s wants integers", a.Name, a.Elem, s)
 	}
 	if a.Elem == Invalid || a.Elem.Size() == 0 {
@@ -491,7 +491,7 @@ func (v *verifier) publish(s *Publish) error {
 	if err := firstError(want(Int64, s.Len, "length"), v.owned(s.A)); err != nil {
 		return err
 	}
-	if !s.Slot.Field.IsArray() || s.Slot.Arg < 0 || s.Slot.Level < 0 {
+	if !s.Slot.Field.IsArray() || s.Slot.Field == Rows || s.Slot.Arg < 0 || s.Slot.Level < 0 {
 		return fmt.Errorf("slot %s is no array", s.Slot)
 	}
 	if len(v.loops) > 0 {

@@ -36,6 +36,7 @@
 //	gemm.go      loops that a BLAS runs; extern.go, loops that a function of the user's runs
 //	spmm.go      loops that a library of a GPU runs over a sparse matrix
 //	tile.go      rows of the result that are summed in registers, tile by tile
+//	rowcopy.go   rows of operands that are read from registers
 //	vector.go    innermost loops in lanes; prefetch.go, rows that are fetched ahead
 //
 // Workspaces:

@@ -103,8 +103,9 @@ type cursor struct {
 	// base, where the next level is dense, is what its coordinate is added to
 	// to give its position.
 	base ir.Expr
-	pres ir.Expr // whether the positions exist
-	val  ir.Expr // the value, once all levels are entered; 0 where absent
+	pres ir.Expr  // whether the positions exist
+	val  ir.Expr  // the value, once all levels are entered; 0 where absent
+	row  *rowCopy // of the last level, where it has been copied
 }
 
 // next is the variable of the next level, or "".
@@ -224,6 +225,9 @@ func (l *lowerer) load(c *cursor, e *env) ir.Expr {
 		return ir.Convert(t, ir.At(c.op.vals(), p))
 	}
 	name := c.op.prefix() + "_v"
+	if c.row != nil {
+		return l.named(name, ir.Convert(t, ir.At(c.row.a, c.row.at(e))))
+	}
 	if c.end == nil && always(c.pres) {
 		return l.named(name, at(c.pos))
 	}

@@ -329,6 +329,7 @@ func (l *lowerer) iteration(p *loop, c ir.Expr, present []*iter, flags []ir.Expr
 	}
 	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
 	l.bindResult(p, in)
+	l.copyRows(p, in)
 	return p.body(in)
 }
 

@@ -122,9 +122,9 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 		return l.mergeLoops(p)
 	}
 	done := l.countAssigned(p)
-	it.p = l.newVar(it.name() + "_p")
 	var some ir.Expr
-	l.inFlag(p, func() {
+	over := func(lo, hi ir.Expr) {
+		it.p = l.newVar(it.name() + "_p")
 		stream := l.streamed(p, it)
 		body := l.bodyOf(p.f, func() {
 			c := l.declare(p.v(), it.at(it.p))
@@ -135,8 +135,9 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 				l.noteAssigned(p, some)
 			})
 		})
-		l.emit(l.setKind(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: it.lo, Hi: it.hi, Step: 1, Body: body}, it.key, p.v())))
-	}, func() bool { return never(some) || always(some) && !it.padded })
+		l.emit(l.setKind(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: lo, Hi: hi, Step: 1, Body: body}, it.key, p.v())))
+	}
+	l.inFlag(p, func() { l.split(p, it, over) }, func() bool { return never(some) || always(some) && !it.padded })
 	if done != nil {
 		return done()
 	}

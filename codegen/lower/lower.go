@@ -20,6 +20,9 @@ type Operand struct {
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
+	// Rows, of an operand whose levels are all dense: where the sizes of those below the first are compiled in, its values are
+	// passed by rows that begin at coordinate 0.
+	Rows bool
 }
 
 // Spec is what to lower.
@@ -106,7 +109,7 @@ func Lower(s Spec) (x *Lowered, err error) {
 }
 
 func lower(s Spec) *Lowered {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, called: map[string]bool{}, promotions: map[string]bool{}, used: newUsed()}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{}, called: map[string]bool{}, promotions: map[string]bool{}, used: newUsed()}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	l.numbers = strategy.Numbers(s.Stmt)
@@ -215,6 +218,9 @@ type lowerer struct {
 	over     map[*ir.For]string
 	segments map[*ir.For]bool
 	sched    *schedule
+	// early has the places of loops inside of one that is split where fetching rows ahead begins to ask for entries past
+	// the operand's end: true before that.
+	early map[string]bool
 	// called are the orders whose functions the code calls, by their text.
 	called map[string]bool
 	// promotions are the scalars that stand for one value of the result.

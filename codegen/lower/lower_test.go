@@ -284,9 +284,19 @@ func TestRows(t *testing.T) {
 	const spmm = "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))"
 	known := func(s *lower.Spec, p *strategy.Problem) { p.Exact = []string{"k"}; p.Sizes["k"] = 32 }
 	far := func(_ *lower.Spec, p *strategy.Problem) { p.Target.FarBytes = 1 }
+	both := func(s *lower.Spec, p *strategy.Problem) {
+		p.Exact, p.Target.FarBytes = []string{"l"}, 1
+		p.Sizes["l"] = 32
+	}
 	run(t, []holds{
 		{leaf{spmm, "C:dd A:ds B:dd", known}, map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0, `k_hi`: 1}},
-		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 24, `prefetch .* far\n`: 12}},
+		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 4, `prefetch .*, 32 far\n`: 1, `prefetch .*, 64 far\n`: 1}},
+		// The row of B is read from registers by two loops around the row; up to the last entries no loop asks whether there
+		// is one to fetch ahead for.
+		{leaf{"forall(i, forall(j, forall(k, forall(l, C(j,l) += A(i,j,k) * B(i,l) * D(k,l)))))", "C:dd A:sss B:dd D:dd", both}, map[string]int{
+			`local B_row(_1)? float64\[32\]`: 2, `A_early \+= -1`: 1, `in A_s : A_early`: 1, `in A_early : A_e`: 1, `prefetch`: 8, `prefetch .* far\n`: 4, `if .* < A_end1`: 2, `if .* < A_end2`: 2}},
+		// One loop around the row: the compiler sees to that.
+		{leaf{spmm, "C:dd A:ds B:dd", both}, map[string]int{`local B_row`: 0, `A_early`: 0}},
 		// Rows of C are far apart in columns: nothing to keep.
 		{leaf{spmm, "C:dd:1,0 A:ds B:dd", nil}, map[string]int{`local`: 0}},
 	})

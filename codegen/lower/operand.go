@@ -97,7 +97,24 @@ func (o *operand) crd(level int) *ir.Array {
 	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level), intOf(o.CrdWidth[level]))
 }
 
-func (o *operand) vals() *ir.Array { return o.array(0, ir.Vals, o.prefix()+"_vals", o.Type) }
+func (o *operand) vals() *ir.Array {
+	part := ir.Vals
+	if o.byRows() {
+		part = ir.Rows
+	}
+	return o.array(0, part, o.prefix()+"_vals", o.Type)
+}
+
+// byRows tells whether the leaf is given the operand's values by rows that begin at coordinate 0: a row is then found by
+// its coordinate alone, without a register for the offset of what is stored.
+func (o *operand) byRows() bool {
+	for k := 1; k < o.order(); k++ {
+		if _, ok := o.trips[k]; !ok {
+			return false
+		}
+	}
+	return o.Rows && o.order() > 1
+}
 
 func (o *operand) size(level int) ir.Expr {
 	o = o.levels()
@@ -109,7 +126,7 @@ func (o *operand) size(level int) ir.Expr {
 
 func (o *operand) offset(level int) ir.Expr {
 	o = o.levels()
-	if _, ok := o.trips[level]; ok {
+	if _, ok := o.trips[level]; ok || level == 0 && o.byRows() {
 		return ir.Int(0)
 	}
 	return o.number(level, ir.Offset, fmt.Sprintf("%s_off%d", o.prefix(), level))

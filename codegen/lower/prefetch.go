@@ -49,17 +49,18 @@ func (l *lowerer) fetchRows(p *loop, it *iter, list []fetched, n int64, far bool
 		name = "_far"
 	}
 	ahead := ir.Plus(it.p, ir.Int(n))
-	l.when(ir.Less(ahead, it.cur.op.end(it.cur.level)), func() {
+	there := ir.Expr(ir.Truth(true))
+	if !l.early[place(it.key, p.v())] {
+		there = ir.Less(ahead, it.cur.op.end(it.cur.level))
+	}
+	l.when(there, func() {
 		next := l.named(p.v()+name, it.at(ahead))
 		for _, r := range list {
 			if r.rows != nil {
 				l.fetchSegment(r.rows, next, r.name+name, far)
 				continue
 			}
-			start := l.named(r.name+name, r.start(next))
-			for x := int64(0); x < r.width; x += strategy.CacheLine / r.a.Elem.Size() {
-				l.emit(&ir.Prefetch{A: r.a, Index: ir.Plus(start, ir.Int(x)), Far: far})
-			}
+			l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+name, r.start(next)), Len: r.width, Far: far})
 		}
 	})
 }
@@ -73,6 +74,68 @@ func (l *lowerer) fetchSegment(c *cursor, next ir.Expr, name string, far bool) {
 		l.emit(&ir.Prefetch{A: c.op.crd(1), Index: from, Far: far})
 		l.emit(&ir.Prefetch{A: c.op.vals(), Index: from, Far: far})
 	})
+}
+
+// split emits the loop over the segment of an operand's level twice, by loop, where rows are fetched ahead in loops over
+// the levels below it: up to a position, and from there on. What lies below the former is followed by as many entries as
+// that is ahead, and no iteration asks whether an entry is there, which costs more than the fetching where the loops
+// inside have few iterations each.
+func (l *lowerer) split(p *loop, it *iter, loop func(lo, hi ir.Expr)) {
+	end, places := l.earlyEnd(p, it)
+	if len(places) == 0 {
+		loop(it.lo, it.hi)
+		return
+	}
+	mark := func(early bool) {
+		for _, x := range places {
+			l.early[x] = early
+		}
+	}
+	mark(true)
+	loop(it.lo, end)
+	mark(false)
+	loop(end, it.hi)
+	for _, x := range places {
+		delete(l.early, x)
+	}
+}
+
+// earlyEnd is the position up to which the loops at places ask for no entry past the operand's end. There are no places
+// where rows are fetched ahead at this level alone, of whose segment the end is that of all.
+func (l *lowerer) earlyEnd(p *loop, it *iter) (end *ir.Var, places []string) {
+	op, level := it.cur.op, it.cur.level
+	_, inside := l.early[place(it.key, p.v())]
+	if inside || p.want || l.onUnits(p) || op.Arg < 0 || it.padded {
+		return nil, nil
+	}
+	end = l.newVar(it.name() + "_early")
+	at, late, below := ir.Expr(end), ir.Expr(ir.Truth(false)), false
+	for k := level; k < len(it.cur.vars) && (k == level || op.caps(k).HasPos); k++ {
+		if k > level {
+			at = ir.Coord(op.pos(k), at)
+		}
+		if n := l.farthest(it.cur.vars[k]); n > 0 {
+			late = ir.Either(late, ir.Less(ir.Minus(op.end(k), ir.Int(n)), at))
+			places = append(places, place(it.key, it.cur.vars[k]))
+			below = below || k > level
+		}
+	}
+	if !below {
+		return nil, nil
+	}
+	l.emit(&ir.Declare{V: end, Init: it.hi})
+	l.while(ir.Both(ir.Less(it.lo, end), late), func() { l.incr(end, ir.Int(-1)) })
+	return end, places
+}
+
+// farthest is how many positions ahead rows are fetched that v picks; 0 where none are.
+func (l *lowerer) farthest(v string) (n int64) {
+	for _, x := range l.spec.Strategy.Prefetch {
+		if x.Var == v && x.Lines > 0 {
+			n = max(n, x.Ahead, x.Far)
+		}
+	}
+	return n
 }
 
 // streamed prepares the prefetching of what a loop over the last level of a sparse operand reads, by the

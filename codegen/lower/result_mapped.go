@@ -68,8 +68,5 @@ func (a *mappedResult) prefetch(p, size ir.Expr) {
 	}
 	q := l.named(a.op.prefix()+"_at_next", ir.Coord(a.positions, p))
 	first := l.named(a.op.prefix()+"_next", ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
-	for k := range n {
-		x := k * (strategy.CacheLine / a.vals().Elem.Size())
-		l.emit(&ir.Prefetch{A: a.vals(), Index: ir.Plus(first, ir.Int(x))})
-	}
+	l.emit(&ir.Prefetch{A: a.vals(), Index: first, Len: n * (strategy.CacheLine / a.vals().Elem.Size())})
 }

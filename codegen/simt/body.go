@@ -46,7 +46,7 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	case *ir.Prefetch:
 		if at == ofThread {
 			a, i := l.place(s.A, s.Index)
-			out.Append(&ir.Prefetch{A: a, Index: i, Far: s.Far})
+			out.Append(&ir.Prefetch{A: a, Index: i, Len: s.Len, Far: s.Far})
 		}
 	default:
 		l.memory(s, at, out)

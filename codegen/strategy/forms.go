@@ -14,7 +14,7 @@ type Choice struct {
 	What    func(form int64) string
 }
 
-// FarRows is how many stored values ahead rows are fetched that lie in no cache of a core: those most of which lie in none so many into
+// FarRows is how many stored values ahead rows are fetched that do not stay in a core's caches: those most of which do not so many into
 // the cache of the second level (Prefetch.Far), and all nearAhead into the nearest (Prefetch.Ahead); 0 leaves that to the processor.
 const FarRows = "far_rows_ahead"
 
@@ -28,7 +28,7 @@ const Streams = "entries_ahead"
 //   - how far ahead rows are fetched, if they are: 8, 16 and 32 stored values for the nearest cache differ by 3%, and so do
 //     48, 64 and 80 for that of the second level;
 //   - rows that come into the nearest cache alone, which takes 1.2 to 2.2 times as long;
-//   - rows that lie in a core's caches: to fetch them ahead gains less than 5%;
+//   - where all rows that are picked lie in a core's caches: to fetch them ahead gains less than 5%;
 //   - the widths of tiles: 16 and 32 values take as long, 64 take 15% longer;
 //   - predicated merges: they are 1.8 times as fast as branches, which nothing foretells;
 //   - workspaces with a place and a bit for each coordinate, where many values are added: they are 2.4 times as fast as lists

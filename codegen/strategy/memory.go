@@ -2,21 +2,25 @@ package strategy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
 
-// Rows that a sparse level's coordinates pick, of a dense operand or of a dense result that is
-// added to, are fetched nearAhead stored values before their turn, unless the processor is measured to do better alone (FarRows),
-// where all of them are at least Target.FarBytes and do not stay in the caches of a core. Those of which most do not are fetched farAhead
-// values before into the cache of the second level, too: a processor waits for fewer lines at once on their way to the nearest one than have
-// to be under way from memory. Where positions of the level have many values below them these are fewer positions, leastAhead at least.
+// Rows that sparse levels' coordinates pick, of dense operands or of a dense result that is added to, are fetched
+// nearAhead of them before their turn, unless the processor is measured to do better alone (FarRows), where all that are
+// picked together are at least Target.FarBytes and do not stay in the caches of a core. Those of an array of up to nearBytes
+// stay in the nearest one. Those of an array most of which lies in no cache of a core are fetched farAhead stored values before into that of the second
+// level, too: a processor waits for fewer lines at once on their way to the nearest one than have to be under way from memory.
+// Where each stored value picks several rows, it takes fewer values to be nearAhead of them ahead, and where
+// positions of a level have many values below them these are fewer positions, leastAhead at least.
 const (
 	nearAhead  = 16
 	farAhead   = 64
 	leastAhead = 2
+	nearBytes  = 1 << 15
 )
 
 // Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are fetched segmentAhead of these entries
@@ -78,26 +82,41 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 	}
 }
 
-// prefetch is that of the rows of far operands, and of a far result that is added to out of order.
+// prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order. Rows
+// that the outermost level's coordinates pick are read in order, and seldom.
 func (f *facts) prefetch() (out []Prefetch) {
-	far := float64(f.Target.FarBytes)
 	values, why := f.Target.Forms.form(FarRows)
+	all, each := 0.0, 0.0 // bytes of what is picked, and how many rows each stored value picks
+	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes, each float64)) {
+		f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+			if n := f.positions(v); n > 0 && (t != f.result || f.scattered(v)) {
+				fn(a, t, v, row, bytes, n)
+			}
+		})
+	}
+	picked(func(_ *cin.Access, _ *Tensor, _ string, _ int64, bytes, n float64) {
+		all += bytes
+		each += n
+	})
+	far := float64(f.Target.FarBytes)
 	if values == 0 {
 		return nil
 	}
-	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		if bytes >= far && (t != f.result || f.scattered(v)) {
-			p := Prefetch{Key: a.Key(), Var: v, Ahead: f.ahead(v, nearAhead), Lines: lines(row, t.Type)}
-			if n := f.ahead(v, values); n > p.Ahead && f.far(bytes) {
-				p.Far = n
-			}
-			p.Why = fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(far), why)
-			out = append(out, p)
+	near := nearAhead / max(math.Round(each), 1)
+	picked(func(a *cin.Access, t *Tensor, v string, row int64, bytes, n float64) {
+		if all < far || bytes < min(far, nearBytes) {
+			return
 		}
+		p := Prefetch{Key: a.Key(), Var: v, Ahead: max(int64(math.Round(near*n)), leastAhead), Lines: lines(row, t.Type)}
+		if k := int64(math.Round(float64(values) * n)); k > p.Ahead && f.far(bytes) {
+			p.Far = k
+		}
+		p.Why = fmt.Sprintf("rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)
+		out = append(out, p)
 	})
 	f.segments(func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead,
+			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead, Lines: 1,
 				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(far))})
 		}
 	})
@@ -211,19 +230,26 @@ func (f *facts) scattered(v string) (found bool) {
 	return found
 }
 
-// ahead is how many positions of the level that stores v, of the operand with the most entries,
-// have so many stored values.
-func (f *facts) ahead(v string, values int64) int64 {
-	n, most := values, int64(-1)
+// positions is how many positions the level that stores v has for each stored value, of the operand with the most
+// entries: 1 where that is not known, 0 where it is the outermost of several or none that is walked.
+func (f *facts) positions(v string) (n float64) {
+	most := int64(-2)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
-		if t == nil || t.Counts == nil || t.NNZ <= most {
+		if t == nil || t.NNZ <= most {
 			return
 		}
 		for k, u := range t.levels(a) {
-			if u == v && !t.caps(k).Locate {
-				most = t.NNZ
-				n = min(max(values*t.Counts[k]/max(t.NNZ, 1), leastAhead), values)
+			if u != v || t.caps(k).Locate {
+				continue
+			}
+			switch most = t.NNZ; {
+			case k == 0 && t.order() > 1:
+				n = 0
+			case t.Counts == nil:
+				n = 1
+			default:
+				n = min(float64(t.Counts[k])/float64(max(t.NNZ, 1)), 1)
 			}
 		}
 	})

@@ -123,7 +123,7 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	})
 	f.segments(func(b *cin.Access, u string, _ float64) {
 		if b.Key() == a.Key() && u == o.Var {
-			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far})
+			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far, Lines: 1})
 			done = true
 		}
 	})

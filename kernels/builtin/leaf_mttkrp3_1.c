@@ -86,13 +86,26 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
 
+/* Fetches lines of the caches that hold bytes from p on. gcc would compute the address of each from coordinates. */
+static inline __attribute__((always_inline)) void dst_fetch(const void *p, int64_t bytes) {
+    __asm__("" : "+r"(p));
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)p + at);
+}
+
+/* The same, into the cache of the second level. */
+static inline __attribute__((always_inline)) void dst_fetch_far(const void *p, int64_t bytes) {
+    __asm__("" : "+r"(p));
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)p + at, 0, 2);
+}
+
 static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
         const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T0_size1, int64_t T0_off1, int64_t T1_end0, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0,
-        int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo,
-        int64_t i1_hi) {
+        int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -100,62 +113,24 @@ static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
+    int64_t T1_early = T1_e;
+    while (T1_s < T1_early && (T1_end1 - 64 < T1_pos1[T1_early] || T1_end2 - 64 < T1_pos2[T1_pos1[T1_early]])) {
+        T1_early += -1;
+    }
+    for (int64_t T1_p = T1_s; T1_p < T1_early; T1_p++) {
         const int64_t i2 = T1_crd0[T1_p];
-        if (T1_p + 64 < T1_end0) {
-            const int64_t i2_far = T1_crd0[T1_p + 64];
-            const int64_t T2_far = (T2_b + i2_far) * T2_size1 - T2_off1 + i1_lo;
-            __builtin_prefetch(T2_vals + T2_far, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
-        }
-        if (T1_p + 16 < T1_end0) {
-            const int64_t i2_next = T1_crd0[T1_p + 16];
-            const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
-            __builtin_prefetch(T2_vals + T2_next);
-            __builtin_prefetch(T2_vals + T2_next + 8);
-            __builtin_prefetch(T2_vals + T2_next + 16);
-            __builtin_prefetch(T2_vals + T2_next + 24);
-            __builtin_prefetch(T2_vals + T2_next + 32);
-            __builtin_prefetch(T2_vals + T2_next + 40);
-            __builtin_prefetch(T2_vals + T2_next + 48);
-            __builtin_prefetch(T2_vals + T2_next + 56);
-        }
         const int64_t T2_p = T2_b + i2;
         const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i0 = T1_crd1[T1_p_1];
-            if (T1_p_1 + 64 < T1_end1) {
-                const int64_t i0_far = T1_crd1[T1_p_1 + 64];
-                const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
-                __builtin_prefetch(T0_vals + T0_far, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 8, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 16, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 24, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 32, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 40, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 48, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 56, 0, 2);
-            }
-            if (T1_p_1 + 16 < T1_end1) {
-                const int64_t i0_next = T1_crd1[T1_p_1 + 16];
-                const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
-                __builtin_prefetch(T0_vals + T0_next);
-                __builtin_prefetch(T0_vals + T0_next + 8);
-                __builtin_prefetch(T0_vals + T0_next + 16);
-                __builtin_prefetch(T0_vals + T0_next + 24);
-                __builtin_prefetch(T0_vals + T0_next + 32);
-                __builtin_prefetch(T0_vals + T0_next + 40);
-                __builtin_prefetch(T0_vals + T0_next + 48);
-                __builtin_prefetch(T0_vals + T0_next + 56);
-            }
+            const int64_t i0_far = T1_crd1[T1_p_1 + 64];
+            const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
+            dst_fetch_far(T0_vals + T0_far, 512);
+            const int64_t i0_next = T1_crd1[T1_p_1 + 8];
+            const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
+            dst_fetch(T0_vals + T0_next, 512);
             const int64_t T0_p = T0_b + i0;
             const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
             const int64_t T1_s_2 = T1_pos2[T1_p_1];
@@ -163,30 +138,12 @@ static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 dst_alone();
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 64 < T1_end2) {
-                    const int64_t i3_far = T1_crd2[T1_p_2 + 64];
-                    const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
-                    __builtin_prefetch(T3_vals + T3_far, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
-                }
-                if (T1_p_2 + 16 < T1_end2) {
-                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
-                    const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
-                    __builtin_prefetch(T3_vals + T3_next);
-                    __builtin_prefetch(T3_vals + T3_next + 8);
-                    __builtin_prefetch(T3_vals + T3_next + 16);
-                    __builtin_prefetch(T3_vals + T3_next + 24);
-                    __builtin_prefetch(T3_vals + T3_next + 32);
-                    __builtin_prefetch(T3_vals + T3_next + 40);
-                    __builtin_prefetch(T3_vals + T3_next + 48);
-                    __builtin_prefetch(T3_vals + T3_next + 56);
-                }
+                const int64_t i3_far = T1_crd2[T1_p_2 + 64];
+                const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
+                dst_fetch_far(T3_vals + T3_far, 512);
+                const int64_t i3_next = T1_crd2[T1_p_2 + 8];
+                const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
+                dst_fetch(T3_vals + T3_next, 512);
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T3_p = T3_b + i3;
                 const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
@@ -198,6 +155,56 @@ static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_
                     const double T3_v = T3_vals[T3_p_1];
                     const int64_t T0_p_1 = T0_b_1 + i1;
                     T0_vals[T0_p_1] += T1_v * T2_v * T3_v;
+                }
+            }
+        }
+    }
+    for (int64_t T1_p_3 = T1_early; T1_p_3 < T1_e; T1_p_3++) {
+        const int64_t i2_1 = T1_crd0[T1_p_3];
+        const int64_t T2_p_2 = T2_b + i2_1;
+        const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+        const int64_t T1_s_3 = T1_pos1[T1_p_3];
+        const int64_t T1_e_3 = T1_pos1[T1_p_3 + 1];
+        for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
+            const int64_t i0_1 = T1_crd1[T1_p_4];
+            if (T1_p_4 + 64 < T1_end1) {
+                const int64_t i0_far_1 = T1_crd1[T1_p_4 + 64];
+                const int64_t T0_far_1 = (T0_b + i0_far_1) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch_far(T0_vals + T0_far_1, 512);
+            }
+            if (T1_p_4 + 8 < T1_end1) {
+                const int64_t i0_next_1 = T1_crd1[T1_p_4 + 8];
+                const int64_t T0_next_1 = (T0_b + i0_next_1) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch(T0_vals + T0_next_1, 512);
+            }
+            const int64_t T0_p_2 = T0_b + i0_1;
+            const int64_t T0_b_2 = T0_p_2 * T0_size1 - T0_off1;
+            const int64_t T1_s_4 = T1_pos2[T1_p_4];
+            const int64_t T1_e_4 = T1_pos2[T1_p_4 + 1];
+            for (int64_t T1_p_5 = T1_s_4; T1_p_5 < T1_e_4; T1_p_5++) {
+                dst_alone();
+                const int64_t i3_1 = T1_crd2[T1_p_5];
+                if (T1_p_5 + 64 < T1_end2) {
+                    const int64_t i3_far_1 = T1_crd2[T1_p_5 + 64];
+                    const int64_t T3_far_1 = (T3_b + i3_far_1) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch_far(T3_vals + T3_far_1, 512);
+                }
+                if (T1_p_5 + 8 < T1_end2) {
+                    const int64_t i3_next_1 = T1_crd2[T1_p_5 + 8];
+                    const int64_t T3_next_1 = (T3_b + i3_next_1) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch(T3_vals + T3_next_1, 512);
+                }
+                const double T1_v_1 = T1_vals[T1_p_5];
+                const int64_t T3_p_2 = T3_b + i3_1;
+                const int64_t T3_b_2 = T3_p_2 * T3_size1 - T3_off1;
+#pragma omp simd
+                for (int64_t i1_1 = i1_lo; i1_1 < i1_hi; i1_1++) {
+                    const int64_t T2_p_3 = T2_b_2 + i1_1;
+                    const double T2_v_1 = T2_vals[T2_p_3];
+                    const int64_t T3_p_3 = T3_b_2 + i1_1;
+                    const double T3_v_1 = T3_vals[T3_p_3];
+                    const int64_t T0_p_3 = T0_b_2 + i1_1;
+                    T0_vals[T0_p_3] += T1_v_1 * T2_v_1 * T3_v_1;
                 }
             }
         }
@@ -214,7 +221,6 @@ int builtin_mttkrp3_1_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int32_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int32_t));
     const int32_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int32_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_end0 = t[1]->levels[0].crd.first + t[1]->levels[0].crd.len;
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
     const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
@@ -231,7 +237,7 @@ int builtin_mttkrp3_1_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t T3_off1 = t[3]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_mttkrp3_1_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end0, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
+    builtin_mttkrp3_1_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
     return 0;
 }
 
@@ -239,9 +245,8 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
         const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T0_size1, int64_t T0_off1, int64_t T1_end0, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0,
-        int64_t T2_size1, int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo,
-        int64_t i1_hi) {
+        int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1,
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -249,62 +254,24 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
+    int64_t T1_early = T1_e;
+    while (T1_s < T1_early && (T1_end1 - 64 < T1_pos1[T1_early] || T1_end2 - 64 < T1_pos2[T1_pos1[T1_early]])) {
+        T1_early += -1;
+    }
+    for (int64_t T1_p = T1_s; T1_p < T1_early; T1_p++) {
         const int64_t i2 = T1_crd0[T1_p];
-        if (T1_p + 64 < T1_end0) {
-            const int64_t i2_far = T1_crd0[T1_p + 64];
-            const int64_t T2_far = (T2_b + i2_far) * T2_size1 - T2_off1 + i1_lo;
-            __builtin_prefetch(T2_vals + T2_far, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
-            __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
-        }
-        if (T1_p + 16 < T1_end0) {
-            const int64_t i2_next = T1_crd0[T1_p + 16];
-            const int64_t T2_next = (T2_b + i2_next) * T2_size1 - T2_off1 + i1_lo;
-            __builtin_prefetch(T2_vals + T2_next);
-            __builtin_prefetch(T2_vals + T2_next + 8);
-            __builtin_prefetch(T2_vals + T2_next + 16);
-            __builtin_prefetch(T2_vals + T2_next + 24);
-            __builtin_prefetch(T2_vals + T2_next + 32);
-            __builtin_prefetch(T2_vals + T2_next + 40);
-            __builtin_prefetch(T2_vals + T2_next + 48);
-            __builtin_prefetch(T2_vals + T2_next + 56);
-        }
         const int64_t T2_p = T2_b + i2;
         const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i0 = T1_crd1[T1_p_1];
-            if (T1_p_1 + 64 < T1_end1) {
-                const int64_t i0_far = T1_crd1[T1_p_1 + 64];
-                const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
-                __builtin_prefetch(T0_vals + T0_far, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 8, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 16, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 24, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 32, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 40, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 48, 0, 2);
-                __builtin_prefetch(T0_vals + T0_far + 56, 0, 2);
-            }
-            if (T1_p_1 + 16 < T1_end1) {
-                const int64_t i0_next = T1_crd1[T1_p_1 + 16];
-                const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
-                __builtin_prefetch(T0_vals + T0_next);
-                __builtin_prefetch(T0_vals + T0_next + 8);
-                __builtin_prefetch(T0_vals + T0_next + 16);
-                __builtin_prefetch(T0_vals + T0_next + 24);
-                __builtin_prefetch(T0_vals + T0_next + 32);
-                __builtin_prefetch(T0_vals + T0_next + 40);
-                __builtin_prefetch(T0_vals + T0_next + 48);
-                __builtin_prefetch(T0_vals + T0_next + 56);
-            }
+            const int64_t i0_far = T1_crd1[T1_p_1 + 64];
+            const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
+            dst_fetch_far(T0_vals + T0_far, 512);
+            const int64_t i0_next = T1_crd1[T1_p_1 + 8];
+            const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
+            dst_fetch(T0_vals + T0_next, 512);
             const int64_t T0_p = T0_b + i0;
             const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
             const int64_t T1_s_2 = T1_pos2[T1_p_1];
@@ -312,30 +279,12 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 dst_alone();
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 64 < T1_end2) {
-                    const int64_t i3_far = T1_crd2[T1_p_2 + 64];
-                    const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
-                    __builtin_prefetch(T3_vals + T3_far, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
-                    __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
-                }
-                if (T1_p_2 + 16 < T1_end2) {
-                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
-                    const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
-                    __builtin_prefetch(T3_vals + T3_next);
-                    __builtin_prefetch(T3_vals + T3_next + 8);
-                    __builtin_prefetch(T3_vals + T3_next + 16);
-                    __builtin_prefetch(T3_vals + T3_next + 24);
-                    __builtin_prefetch(T3_vals + T3_next + 32);
-                    __builtin_prefetch(T3_vals + T3_next + 40);
-                    __builtin_prefetch(T3_vals + T3_next + 48);
-                    __builtin_prefetch(T3_vals + T3_next + 56);
-                }
+                const int64_t i3_far = T1_crd2[T1_p_2 + 64];
+                const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
+                dst_fetch_far(T3_vals + T3_far, 512);
+                const int64_t i3_next = T1_crd2[T1_p_2 + 8];
+                const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
+                dst_fetch(T3_vals + T3_next, 512);
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T3_p = T3_b + i3;
                 const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
@@ -347,6 +296,56 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
                     const double T3_v = T3_vals[T3_p_1];
                     const int64_t T0_p_1 = T0_b_1 + i1;
                     T0_vals[T0_p_1] += T1_v * T2_v * T3_v;
+                }
+            }
+        }
+    }
+    for (int64_t T1_p_3 = T1_early; T1_p_3 < T1_e; T1_p_3++) {
+        const int64_t i2_1 = T1_crd0[T1_p_3];
+        const int64_t T2_p_2 = T2_b + i2_1;
+        const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+        const int64_t T1_s_3 = T1_pos1[T1_p_3];
+        const int64_t T1_e_3 = T1_pos1[T1_p_3 + 1];
+        for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
+            const int64_t i0_1 = T1_crd1[T1_p_4];
+            if (T1_p_4 + 64 < T1_end1) {
+                const int64_t i0_far_1 = T1_crd1[T1_p_4 + 64];
+                const int64_t T0_far_1 = (T0_b + i0_far_1) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch_far(T0_vals + T0_far_1, 512);
+            }
+            if (T1_p_4 + 8 < T1_end1) {
+                const int64_t i0_next_1 = T1_crd1[T1_p_4 + 8];
+                const int64_t T0_next_1 = (T0_b + i0_next_1) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch(T0_vals + T0_next_1, 512);
+            }
+            const int64_t T0_p_2 = T0_b + i0_1;
+            const int64_t T0_b_2 = T0_p_2 * T0_size1 - T0_off1;
+            const int64_t T1_s_4 = T1_pos2[T1_p_4];
+            const int64_t T1_e_4 = T1_pos2[T1_p_4 + 1];
+            for (int64_t T1_p_5 = T1_s_4; T1_p_5 < T1_e_4; T1_p_5++) {
+                dst_alone();
+                const int64_t i3_1 = T1_crd2[T1_p_5];
+                if (T1_p_5 + 64 < T1_end2) {
+                    const int64_t i3_far_1 = T1_crd2[T1_p_5 + 64];
+                    const int64_t T3_far_1 = (T3_b + i3_far_1) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch_far(T3_vals + T3_far_1, 512);
+                }
+                if (T1_p_5 + 8 < T1_end2) {
+                    const int64_t i3_next_1 = T1_crd2[T1_p_5 + 8];
+                    const int64_t T3_next_1 = (T3_b + i3_next_1) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch(T3_vals + T3_next_1, 512);
+                }
+                const double T1_v_1 = T1_vals[T1_p_5];
+                const int64_t T3_p_2 = T3_b + i3_1;
+                const int64_t T3_b_2 = T3_p_2 * T3_size1 - T3_off1;
+#pragma omp simd
+                for (int64_t i1_1 = i1_lo; i1_1 < i1_hi; i1_1++) {
+                    const int64_t T2_p_3 = T2_b_2 + i1_1;
+                    const double T2_v_1 = T2_vals[T2_p_3];
+                    const int64_t T3_p_3 = T3_b_2 + i1_1;
+                    const double T3_v_1 = T3_vals[T3_p_3];
+                    const int64_t T0_p_3 = T0_b_2 + i1_1;
+                    T0_vals[T0_p_3] += T1_v_1 * T2_v_1 * T3_v_1;
                 }
             }
         }
@@ -363,7 +362,6 @@ int builtin_mttkrp3_1_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t *const T1_pos0 = dst_base(&t[1]->levels[0].pos, sizeof(int64_t));
     const int64_t *const T1_crd0 = dst_base(&t[1]->levels[0].crd, sizeof(int64_t));
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
-    const int64_t T1_end0 = t[1]->levels[0].crd.first + t[1]->levels[0].crd.len;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const int64_t T1_end1 = t[1]->levels[1].crd.first + t[1]->levels[1].crd.len;
@@ -380,6 +378,6 @@ int builtin_mttkrp3_1_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t T3_off1 = t[3]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_mttkrp3_1_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end0, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
+    builtin_mttkrp3_1_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
     return 0;
 }

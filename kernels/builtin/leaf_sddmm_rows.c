@@ -82,6 +82,20 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* Fetches lines of the caches that hold bytes from p on. gcc would compute the address of each from coordinates. */
+static inline __attribute__((always_inline)) void dst_fetch(const void *p, int64_t bytes) {
+    __asm__("" : "+r"(p));
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)p + at);
+}
+
+/* The same, into the cache of the second level. */
+static inline __attribute__((always_inline)) void dst_fetch_far(const void *p, int64_t bytes) {
+    __asm__("" : "+r"(p));
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)p + at, 0, 2);
+}
+
 static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
         const double *restrict T3_vals, int64_t T1_off0, int64_t T1_end1, int64_t T2_off0, int64_t T2_size1,
@@ -101,26 +115,12 @@ static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const dou
             if (T1_p_1 + 64 < T1_end1) {
                 const int64_t i1_far = T1_crd1[T1_p_1 + 64];
                 const int64_t T3_far = (T3_b + i1_far) * T3_size1 - T3_off1 + i2_lo;
-                __builtin_prefetch(T3_vals + T3_far, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
+                dst_fetch_far(T3_vals + T3_far, 512);
             }
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i1_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i1_next) * T3_size1 - T3_off1 + i2_lo;
-                __builtin_prefetch(T3_vals + T3_next);
-                __builtin_prefetch(T3_vals + T3_next + 8);
-                __builtin_prefetch(T3_vals + T3_next + 16);
-                __builtin_prefetch(T3_vals + T3_next + 24);
-                __builtin_prefetch(T3_vals + T3_next + 32);
-                __builtin_prefetch(T3_vals + T3_next + 40);
-                __builtin_prefetch(T3_vals + T3_next + 48);
-                __builtin_prefetch(T3_vals + T3_next + 56);
+                dst_fetch(T3_vals + T3_next, 512);
             }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T3_p = T3_b + i1;
@@ -182,26 +182,12 @@ static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const dou
             if (T1_p_1 + 64 < T1_end1) {
                 const int64_t i1_far = T1_crd1[T1_p_1 + 64];
                 const int64_t T3_far = (T3_b + i1_far) * T3_size1 - T3_off1 + i2_lo;
-                __builtin_prefetch(T3_vals + T3_far, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 8, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 16, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 24, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 32, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 40, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 48, 0, 2);
-                __builtin_prefetch(T3_vals + T3_far + 56, 0, 2);
+                dst_fetch_far(T3_vals + T3_far, 512);
             }
             if (T1_p_1 + 16 < T1_end1) {
                 const int64_t i1_next = T1_crd1[T1_p_1 + 16];
                 const int64_t T3_next = (T3_b + i1_next) * T3_size1 - T3_off1 + i2_lo;
-                __builtin_prefetch(T3_vals + T3_next);
-                __builtin_prefetch(T3_vals + T3_next + 8);
-                __builtin_prefetch(T3_vals + T3_next + 16);
-                __builtin_prefetch(T3_vals + T3_next + 24);
-                __builtin_prefetch(T3_vals + T3_next + 32);
-                __builtin_prefetch(T3_vals + T3_next + 40);
-                __builtin_prefetch(T3_vals + T3_next + 48);
-                __builtin_prefetch(T3_vals + T3_next + 56);
+                dst_fetch(T3_vals + T3_next, 512);
             }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T3_p = T3_b + i1;

@@ -86,6 +86,20 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
 
+/* Fetches lines of the caches that hold bytes from p on. gcc would compute the address of each from coordinates. */
+static inline __attribute__((always_inline)) void dst_fetch(const void *p, int64_t bytes) {
+    __asm__("" : "+r"(p));
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)p + at);
+}
+
+/* The same, into the cache of the second level. */
+static inline __attribute__((always_inline)) void dst_fetch_far(const void *p, int64_t bytes) {
+    __asm__("" : "+r"(p));
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)p + at, 0, 2);
+}
+
 static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
@@ -98,13 +112,21 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
+    int64_t T1_early = T1_e;
+    while (T1_s < T1_early && T1_end2 - 64 < T1_pos2[T1_pos1[T1_early]]) {
+        T1_early += -1;
+    }
+    for (int64_t T1_p = T1_s; T1_p < T1_early; T1_p++) {
         const int64_t i0 = T1_crd0[T1_p];
         const int64_t T0_p = T0_b + i0;
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+        int64_t T1_early_1 = T1_e_1;
+        while (T1_s_1 < T1_early_1 && T1_end2 - 64 < T1_pos2[T1_early_1]) {
+            T1_early_1 += -1;
+        }
+        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_early_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             const int64_t T0_p_1 = T0_b_1 + i1;
             const int64_t T0_b_2 = T0_p_1 * T0_size2 - T0_off2;
@@ -113,30 +135,12 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 dst_alone();
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 64 < T1_end2) {
-                    const int64_t i3_far = T1_crd2[T1_p_2 + 64];
-                    const int64_t T2_far = (T2_b + i3_far) * T2_size1 - T2_off1 + i2_lo;
-                    __builtin_prefetch(T2_vals + T2_far, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
-                }
-                if (T1_p_2 + 16 < T1_end2) {
-                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
-                    const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
-                    __builtin_prefetch(T2_vals + T2_next);
-                    __builtin_prefetch(T2_vals + T2_next + 8);
-                    __builtin_prefetch(T2_vals + T2_next + 16);
-                    __builtin_prefetch(T2_vals + T2_next + 24);
-                    __builtin_prefetch(T2_vals + T2_next + 32);
-                    __builtin_prefetch(T2_vals + T2_next + 40);
-                    __builtin_prefetch(T2_vals + T2_next + 48);
-                    __builtin_prefetch(T2_vals + T2_next + 56);
-                }
+                const int64_t i3_far = T1_crd2[T1_p_2 + 64];
+                const int64_t T2_far = (T2_b + i3_far) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch_far(T2_vals + T2_far, 512);
+                const int64_t i3_next = T1_crd2[T1_p_2 + 16];
+                const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch(T2_vals + T2_next, 512);
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T2_p = T2_b + i3;
                 const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
@@ -146,6 +150,106 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
                     const double T2_v = T2_vals[T2_p_1];
                     const int64_t T0_p_2 = T0_b_2 + i2;
                     T0_vals[T0_p_2] += T1_v * T2_v;
+                }
+            }
+        }
+        for (int64_t T1_p_3 = T1_early_1; T1_p_3 < T1_e_1; T1_p_3++) {
+            const int64_t i1_1 = T1_crd1[T1_p_3];
+            const int64_t T0_p_3 = T0_b_1 + i1_1;
+            const int64_t T0_b_3 = T0_p_3 * T0_size2 - T0_off2;
+            const int64_t T1_s_3 = T1_pos2[T1_p_3];
+            const int64_t T1_e_3 = T1_pos2[T1_p_3 + 1];
+            for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
+                dst_alone();
+                const int64_t i3_1 = T1_crd2[T1_p_4];
+                if (T1_p_4 + 64 < T1_end2) {
+                    const int64_t i3_far_1 = T1_crd2[T1_p_4 + 64];
+                    const int64_t T2_far_1 = (T2_b + i3_far_1) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch_far(T2_vals + T2_far_1, 512);
+                }
+                if (T1_p_4 + 16 < T1_end2) {
+                    const int64_t i3_next_1 = T1_crd2[T1_p_4 + 16];
+                    const int64_t T2_next_1 = (T2_b + i3_next_1) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch(T2_vals + T2_next_1, 512);
+                }
+                const double T1_v_1 = T1_vals[T1_p_4];
+                const int64_t T2_p_2 = T2_b + i3_1;
+                const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i2_1 = i2_lo; i2_1 < i2_hi; i2_1++) {
+                    const int64_t T2_p_3 = T2_b_2 + i2_1;
+                    const double T2_v_1 = T2_vals[T2_p_3];
+                    const int64_t T0_p_4 = T0_b_3 + i2_1;
+                    T0_vals[T0_p_4] += T1_v_1 * T2_v_1;
+                }
+            }
+        }
+    }
+    for (int64_t T1_p_5 = T1_early; T1_p_5 < T1_e; T1_p_5++) {
+        const int64_t i0_1 = T1_crd0[T1_p_5];
+        const int64_t T0_p_5 = T0_b + i0_1;
+        const int64_t T0_b_4 = T0_p_5 * T0_size1 - T0_off1;
+        const int64_t T1_s_4 = T1_pos1[T1_p_5];
+        const int64_t T1_e_4 = T1_pos1[T1_p_5 + 1];
+        int64_t T1_early_2 = T1_e_4;
+        while (T1_s_4 < T1_early_2 && T1_end2 - 64 < T1_pos2[T1_early_2]) {
+            T1_early_2 += -1;
+        }
+        for (int64_t T1_p_6 = T1_s_4; T1_p_6 < T1_early_2; T1_p_6++) {
+            const int64_t i1_2 = T1_crd1[T1_p_6];
+            const int64_t T0_p_6 = T0_b_4 + i1_2;
+            const int64_t T0_b_5 = T0_p_6 * T0_size2 - T0_off2;
+            const int64_t T1_s_5 = T1_pos2[T1_p_6];
+            const int64_t T1_e_5 = T1_pos2[T1_p_6 + 1];
+            for (int64_t T1_p_7 = T1_s_5; T1_p_7 < T1_e_5; T1_p_7++) {
+                dst_alone();
+                const int64_t i3_2 = T1_crd2[T1_p_7];
+                const int64_t i3_far_2 = T1_crd2[T1_p_7 + 64];
+                const int64_t T2_far_2 = (T2_b + i3_far_2) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch_far(T2_vals + T2_far_2, 512);
+                const int64_t i3_next_2 = T1_crd2[T1_p_7 + 16];
+                const int64_t T2_next_2 = (T2_b + i3_next_2) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch(T2_vals + T2_next_2, 512);
+                const double T1_v_2 = T1_vals[T1_p_7];
+                const int64_t T2_p_4 = T2_b + i3_2;
+                const int64_t T2_b_3 = T2_p_4 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i2_2 = i2_lo; i2_2 < i2_hi; i2_2++) {
+                    const int64_t T2_p_5 = T2_b_3 + i2_2;
+                    const double T2_v_2 = T2_vals[T2_p_5];
+                    const int64_t T0_p_7 = T0_b_5 + i2_2;
+                    T0_vals[T0_p_7] += T1_v_2 * T2_v_2;
+                }
+            }
+        }
+        for (int64_t T1_p_8 = T1_early_2; T1_p_8 < T1_e_4; T1_p_8++) {
+            const int64_t i1_3 = T1_crd1[T1_p_8];
+            const int64_t T0_p_8 = T0_b_4 + i1_3;
+            const int64_t T0_b_6 = T0_p_8 * T0_size2 - T0_off2;
+            const int64_t T1_s_6 = T1_pos2[T1_p_8];
+            const int64_t T1_e_6 = T1_pos2[T1_p_8 + 1];
+            for (int64_t T1_p_9 = T1_s_6; T1_p_9 < T1_e_6; T1_p_9++) {
+                dst_alone();
+                const int64_t i3_3 = T1_crd2[T1_p_9];
+                if (T1_p_9 + 64 < T1_end2) {
+                    const int64_t i3_far_3 = T1_crd2[T1_p_9 + 64];
+                    const int64_t T2_far_3 = (T2_b + i3_far_3) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch_far(T2_vals + T2_far_3, 512);
+                }
+                if (T1_p_9 + 16 < T1_end2) {
+                    const int64_t i3_next_3 = T1_crd2[T1_p_9 + 16];
+                    const int64_t T2_next_3 = (T2_b + i3_next_3) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch(T2_vals + T2_next_3, 512);
+                }
+                const double T1_v_3 = T1_vals[T1_p_9];
+                const int64_t T2_p_6 = T2_b + i3_3;
+                const int64_t T2_b_4 = T2_p_6 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i2_3 = i2_lo; i2_3 < i2_hi; i2_3++) {
+                    const int64_t T2_p_7 = T2_b_4 + i2_3;
+                    const double T2_v_3 = T2_vals[T2_p_7];
+                    const int64_t T0_p_9 = T0_b_6 + i2_3;
+                    T0_vals[T0_p_9] += T1_v_3 * T2_v_3;
                 }
             }
         }
@@ -191,13 +295,21 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
+    int64_t T1_early = T1_e;
+    while (T1_s < T1_early && T1_end2 - 64 < T1_pos2[T1_pos1[T1_early]]) {
+        T1_early += -1;
+    }
+    for (int64_t T1_p = T1_s; T1_p < T1_early; T1_p++) {
         const int64_t i0 = T1_crd0[T1_p];
         const int64_t T0_p = T0_b + i0;
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+        int64_t T1_early_1 = T1_e_1;
+        while (T1_s_1 < T1_early_1 && T1_end2 - 64 < T1_pos2[T1_early_1]) {
+            T1_early_1 += -1;
+        }
+        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_early_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             const int64_t T0_p_1 = T0_b_1 + i1;
             const int64_t T0_b_2 = T0_p_1 * T0_size2 - T0_off2;
@@ -206,30 +318,12 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 dst_alone();
                 const int64_t i3 = T1_crd2[T1_p_2];
-                if (T1_p_2 + 64 < T1_end2) {
-                    const int64_t i3_far = T1_crd2[T1_p_2 + 64];
-                    const int64_t T2_far = (T2_b + i3_far) * T2_size1 - T2_off1 + i2_lo;
-                    __builtin_prefetch(T2_vals + T2_far, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
-                    __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
-                }
-                if (T1_p_2 + 16 < T1_end2) {
-                    const int64_t i3_next = T1_crd2[T1_p_2 + 16];
-                    const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
-                    __builtin_prefetch(T2_vals + T2_next);
-                    __builtin_prefetch(T2_vals + T2_next + 8);
-                    __builtin_prefetch(T2_vals + T2_next + 16);
-                    __builtin_prefetch(T2_vals + T2_next + 24);
-                    __builtin_prefetch(T2_vals + T2_next + 32);
-                    __builtin_prefetch(T2_vals + T2_next + 40);
-                    __builtin_prefetch(T2_vals + T2_next + 48);
-                    __builtin_prefetch(T2_vals + T2_next + 56);
-                }
+                const int64_t i3_far = T1_crd2[T1_p_2 + 64];
+                const int64_t T2_far = (T2_b + i3_far) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch_far(T2_vals + T2_far, 512);
+                const int64_t i3_next = T1_crd2[T1_p_2 + 16];
+                const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch(T2_vals + T2_next, 512);
                 const double T1_v = T1_vals[T1_p_2];
                 const int64_t T2_p = T2_b + i3;
                 const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
@@ -239,6 +333,106 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
                     const double T2_v = T2_vals[T2_p_1];
                     const int64_t T0_p_2 = T0_b_2 + i2;
                     T0_vals[T0_p_2] += T1_v * T2_v;
+                }
+            }
+        }
+        for (int64_t T1_p_3 = T1_early_1; T1_p_3 < T1_e_1; T1_p_3++) {
+            const int64_t i1_1 = T1_crd1[T1_p_3];
+            const int64_t T0_p_3 = T0_b_1 + i1_1;
+            const int64_t T0_b_3 = T0_p_3 * T0_size2 - T0_off2;
+            const int64_t T1_s_3 = T1_pos2[T1_p_3];
+            const int64_t T1_e_3 = T1_pos2[T1_p_3 + 1];
+            for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
+                dst_alone();
+                const int64_t i3_1 = T1_crd2[T1_p_4];
+                if (T1_p_4 + 64 < T1_end2) {
+                    const int64_t i3_far_1 = T1_crd2[T1_p_4 + 64];
+                    const int64_t T2_far_1 = (T2_b + i3_far_1) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch_far(T2_vals + T2_far_1, 512);
+                }
+                if (T1_p_4 + 16 < T1_end2) {
+                    const int64_t i3_next_1 = T1_crd2[T1_p_4 + 16];
+                    const int64_t T2_next_1 = (T2_b + i3_next_1) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch(T2_vals + T2_next_1, 512);
+                }
+                const double T1_v_1 = T1_vals[T1_p_4];
+                const int64_t T2_p_2 = T2_b + i3_1;
+                const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i2_1 = i2_lo; i2_1 < i2_hi; i2_1++) {
+                    const int64_t T2_p_3 = T2_b_2 + i2_1;
+                    const double T2_v_1 = T2_vals[T2_p_3];
+                    const int64_t T0_p_4 = T0_b_3 + i2_1;
+                    T0_vals[T0_p_4] += T1_v_1 * T2_v_1;
+                }
+            }
+        }
+    }
+    for (int64_t T1_p_5 = T1_early; T1_p_5 < T1_e; T1_p_5++) {
+        const int64_t i0_1 = T1_crd0[T1_p_5];
+        const int64_t T0_p_5 = T0_b + i0_1;
+        const int64_t T0_b_4 = T0_p_5 * T0_size1 - T0_off1;
+        const int64_t T1_s_4 = T1_pos1[T1_p_5];
+        const int64_t T1_e_4 = T1_pos1[T1_p_5 + 1];
+        int64_t T1_early_2 = T1_e_4;
+        while (T1_s_4 < T1_early_2 && T1_end2 - 64 < T1_pos2[T1_early_2]) {
+            T1_early_2 += -1;
+        }
+        for (int64_t T1_p_6 = T1_s_4; T1_p_6 < T1_early_2; T1_p_6++) {
+            const int64_t i1_2 = T1_crd1[T1_p_6];
+            const int64_t T0_p_6 = T0_b_4 + i1_2;
+            const int64_t T0_b_5 = T0_p_6 * T0_size2 - T0_off2;
+            const int64_t T1_s_5 = T1_pos2[T1_p_6];
+            const int64_t T1_e_5 = T1_pos2[T1_p_6 + 1];
+            for (int64_t T1_p_7 = T1_s_5; T1_p_7 < T1_e_5; T1_p_7++) {
+                dst_alone();
+                const int64_t i3_2 = T1_crd2[T1_p_7];
+                const int64_t i3_far_2 = T1_crd2[T1_p_7 + 64];
+                const int64_t T2_far_2 = (T2_b + i3_far_2) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch_far(T2_vals + T2_far_2, 512);
+                const int64_t i3_next_2 = T1_crd2[T1_p_7 + 16];
+                const int64_t T2_next_2 = (T2_b + i3_next_2) * T2_size1 - T2_off1 + i2_lo;
+                dst_fetch(T2_vals + T2_next_2, 512);
+                const double T1_v_2 = T1_vals[T1_p_7];
+                const int64_t T2_p_4 = T2_b + i3_2;
+                const int64_t T2_b_3 = T2_p_4 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i2_2 = i2_lo; i2_2 < i2_hi; i2_2++) {
+                    const int64_t T2_p_5 = T2_b_3 + i2_2;
+                    const double T2_v_2 = T2_vals[T2_p_5];
+                    const int64_t T0_p_7 = T0_b_5 + i2_2;
+                    T0_vals[T0_p_7] += T1_v_2 * T2_v_2;
+                }
+            }
+        }
+        for (int64_t T1_p_8 = T1_early_2; T1_p_8 < T1_e_4; T1_p_8++) {
+            const int64_t i1_3 = T1_crd1[T1_p_8];
+            const int64_t T0_p_8 = T0_b_4 + i1_3;
+            const int64_t T0_b_6 = T0_p_8 * T0_size2 - T0_off2;
+            const int64_t T1_s_6 = T1_pos2[T1_p_8];
+            const int64_t T1_e_6 = T1_pos2[T1_p_8 + 1];
+            for (int64_t T1_p_9 = T1_s_6; T1_p_9 < T1_e_6; T1_p_9++) {
+                dst_alone();
+                const int64_t i3_3 = T1_crd2[T1_p_9];
+                if (T1_p_9 + 64 < T1_end2) {
+                    const int64_t i3_far_3 = T1_crd2[T1_p_9 + 64];
+                    const int64_t T2_far_3 = (T2_b + i3_far_3) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch_far(T2_vals + T2_far_3, 512);
+                }
+                if (T1_p_9 + 16 < T1_end2) {
+                    const int64_t i3_next_3 = T1_crd2[T1_p_9 + 16];
+                    const int64_t T2_next_3 = (T2_b + i3_next_3) * T2_size1 - T2_off1 + i2_lo;
+                    dst_fetch(T2_vals + T2_next_3, 512);
+                }
+                const double T1_v_3 = T1_vals[T1_p_9];
+                const int64_t T2_p_6 = T2_b + i3_3;
+                const int64_t T2_b_4 = T2_p_6 * T2_size1 - T2_off1;
+#pragma omp simd
+                for (int64_t i2_3 = i2_lo; i2_3 < i2_hi; i2_3++) {
+                    const int64_t T2_p_7 = T2_b_4 + i2_3;
+                    const double T2_v_3 = T2_vals[T2_p_7];
+                    const int64_t T0_p_9 = T0_b_6 + i2_3;
+                    T0_vals[T0_p_9] += T1_v_3 * T2_v_3;
                 }
             }
         }
@@ -293,26 +487,12 @@ static void builtin_ttm_ssd_sss_32_body(double *restrict T0_vals, const int32_t 
             if (T1_p_1 + 64 < T1_end2) {
                 const int64_t i3_far = T1_crd2[T1_p_1 + 64];
                 const int64_t T2_far = (T2_b + i3_far) * T2_size1 - T2_off1 + i2_lo;
-                __builtin_prefetch(T2_vals + T2_far, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
+                dst_fetch_far(T2_vals + T2_far, 512);
             }
             if (T1_p_1 + 16 < T1_end2) {
                 const int64_t i3_next = T1_crd2[T1_p_1 + 16];
                 const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
-                __builtin_prefetch(T2_vals + T2_next);
-                __builtin_prefetch(T2_vals + T2_next + 8);
-                __builtin_prefetch(T2_vals + T2_next + 16);
-                __builtin_prefetch(T2_vals + T2_next + 24);
-                __builtin_prefetch(T2_vals + T2_next + 32);
-                __builtin_prefetch(T2_vals + T2_next + 40);
-                __builtin_prefetch(T2_vals + T2_next + 48);
-                __builtin_prefetch(T2_vals + T2_next + 56);
+                dst_fetch(T2_vals + T2_next, 512);
             }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i3;
@@ -370,26 +550,12 @@ static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t 
             if (T1_p_1 + 64 < T1_end2) {
                 const int64_t i3_far = T1_crd2[T1_p_1 + 64];
                 const int64_t T2_far = (T2_b + i3_far) * T2_size1 - T2_off1 + i2_lo;
-                __builtin_prefetch(T2_vals + T2_far, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 8, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 16, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 24, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 32, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 40, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 48, 0, 2);
-                __builtin_prefetch(T2_vals + T2_far + 56, 0, 2);
+                dst_fetch_far(T2_vals + T2_far, 512);
             }
             if (T1_p_1 + 16 < T1_end2) {
                 const int64_t i3_next = T1_crd2[T1_p_1 + 16];
                 const int64_t T2_next = (T2_b + i3_next) * T2_size1 - T2_off1 + i2_lo;
-                __builtin_prefetch(T2_vals + T2_next);
-                __builtin_prefetch(T2_vals + T2_next + 8);
-                __builtin_prefetch(T2_vals + T2_next + 16);
-                __builtin_prefetch(T2_vals + T2_next + 24);
-                __builtin_prefetch(T2_vals + T2_next + 32);
-                __builtin_prefetch(T2_vals + T2_next + 40);
-                __builtin_prefetch(T2_vals + T2_next + 48);
-                __builtin_prefetch(T2_vals + T2_next + 56);
+                dst_fetch(T2_vals + T2_next, 512);
             }
             const double T1_v = T1_vals[T1_p_1];
             const int64_t T2_p = T2_b + i3;

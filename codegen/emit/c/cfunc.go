@@ -237,7 +237,12 @@ func (f *cfunc) unpack(u *usage) string {
 			if q.A.Const {
 				constant = "const "
 			}
-			g.Line("%s%s *const %s = dst_base(&%s, sizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), slotExpr(q.Slot), ctype(q.A.Elem))
+			base := fmt.Sprintf("dst_base(&%s, ", slotExpr(q.Slot))
+			if q.Slot.Field == ir.Rows {
+				g.need("rows")
+				base = fmt.Sprintf("dst_rows(%s, ", slotExpr(q.Slot))
+			}
+			g.Line("%s%s *const %s = %ssizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), base, ctype(q.A.Elem))
 			usesT = true
 		case q.V != nil && u.seen[q.V]:
 			g.Line("const int64_t %s = %s;", g.Variable(q.V), slotExpr(q.Slot))

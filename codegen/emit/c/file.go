@@ -320,6 +320,8 @@ func slotExpr(s ir.Slot) string {
 	switch s.Field {
 	case ir.Vals:
 		return arg + "vals"
+	case ir.Rows:
+		return fmt.Sprintf("t[%d]", s.Arg)
 	case ir.NNZ:
 		return arg + "vals.len"
 	case ir.End:

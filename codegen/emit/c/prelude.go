@@ -17,6 +17,7 @@ var preludeFiles embed.FS
 // each, named after the type.
 var helpers = []clike.Helper{
 	{Name: "base"},
+	{Name: "rows", Uses: []string{"base"}},
 	{Name: "bytes"},
 	{Name: "min", Types: []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}},
 	{Name: "max", Types: []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}},
@@ -46,6 +47,7 @@ var helpers = []clike.Helper{
 	{Name: "gemm", Types: []ir.Type{ir.Float32, ir.Float64, ir.Complex64, ir.Complex128}},
 	{Name: "address"},
 	{Name: "alone"},
+	{Name: "fetch"},
 	{Name: "chunk"},
 	{Name: "fault"},
 	{Name: "ordered", Uses: []string{"fault"}},

@@ -88,11 +88,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Alloc:
 		f.alloc(s)
 	case *ir.Prefetch:
-		how := ""
-		if s.Far {
-			how = ", 0, 2" // to be read, into the cache of the second level
-		}
-		f.Line("__builtin_prefetch(%s + %s%s);", f.Array(s.A), f.expr(s.Index, 5), how)
+		f.prefetch(s)
 	case *ir.Local:
 		if f.leaf.used[s.A] {
 			f.Line("%s %s[%d] = {0};", ctype(s.A.Elem), f.Array(s.A), s.Len)
@@ -319,5 +315,25 @@ func (f *cfunc) publishLate() {
 		f.Line("    dst_release(env, %s.ptr, %s, sizeof(%s));", out.name, out.len, ctype(p.A.Elem))
 		f.Line("else if (%s.ptr)", out.name)
 		f.Line("    %s = %s;", slotExpr(p.Slot), out.name)
+	}
+}
+
+// lineBytes are those of a line of the caches.
+const lineBytes = 64
+
+func (f *cfunc) prefetch(s *ir.Prefetch) {
+	from := f.Array(s.A) + " + " + f.expr(s.Index, 5)
+	switch bytes := s.Len * s.A.Elem.Size(); {
+	case bytes > lineBytes:
+		f.need("fetch")
+		name := "dst_fetch"
+		if s.Far {
+			name = "dst_fetch_far"
+		}
+		f.Line("%s(%s, %d);", name, from, bytes)
+	case s.Far:
+		f.Line("__builtin_prefetch(%s, 0, 2);", from) // to be read, into the cache of the second level
+	default:
+		f.Line("__builtin_prefetch(%s);", from)
 	}
 }

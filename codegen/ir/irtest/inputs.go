@@ -104,6 +104,15 @@ var inputs = map[string]input{
 			{Levels: []interp.Level{dense(12, 6)}, Vals: data(make([]complex64, 12))},
 		}
 	}, bounds: [][2]int64{{500, 530}}},
+	// Rows 6 to 17 of a matrix of four columns.
+	"offset_rows": {args: func() []interp.Arg {
+		crd := []int32{6, 17, 9, 9, 12}
+		return []interp.Arg{
+			{Vals: data(make([]float64, 4))},
+			{Levels: []interp.Level{{Crd: data(crd)}}},
+			{Levels: []interp.Level{dense(12, 6), dense(4, 0)}, Vals: data(integers[float64](48, 77))},
+		}
+	}, bounds: [][2]int64{{0, 5}}},
 	"sorts": {args: func() []interp.Arg {
 		a, b := spread[int32](9000, 60), spread[int64](9000, 61)
 		copy(a[4200:], integers[int32](2000, 62))
