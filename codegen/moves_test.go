@@ -45,7 +45,7 @@ func TestMoves(t *testing.T) {
 		{"Y(i,j)=A(i,j)*B(i,j) Y:ds A:ds", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 0.01, Within: 1}}, Loads: 3 * 400, Enters: 100, Ends: 100}},
 		// Each of 25 tiles of entries searches for its row, and cuts it.
 		{"y(i)=A(i,j)*x(j) A:ds -s=fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", map[string][]int64{"A": matrix}, codegen.Moves{
-			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 25, Searches: 25 * math.Log2(100), Atomics: 50, Taken: 25}},
+			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 3*25, Searches: 25 * math.Log2(100), Atomics: 50, Taken: 25}},
 		// Rows of B are picked, and what they have is put to places of a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}}, Inserts: []codegen.Insert{{Count: 2000, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},

@@ -33,7 +33,7 @@ func (w *work) tiles(s *cin.Forall) {
 	}
 	w.moves.Searches += n * steps
 	w.moves.Enters += n
-	w.moves.Ends += n
+	w.moves.Ends += n * (1 + otherSteps)
 	if s.Race == cin.Atomics { // to the segments that it begins and ends in
 		cin.Paths(s.Body, func(_ []*cin.Forall, a *cin.Assign) {
 			if w.makes[a.LHS.Name] == nil {
@@ -46,6 +46,9 @@ func (w *work) tiles(s *cin.Forall) {
 		w.moves.Taken += n / float64(s.Chunk)
 	}
 }
+
+// otherSteps is how many steps of a search go another way than those of the tile before it, which began nearby: the last ones.
+const otherSteps = 2
 
 // levelsOf are the positions of the levels of the access called key down to the last of some variables; nil where there is none.
 func (w *work) levelsOf(s cin.Stmt, key string, vars []string) (counts []float64) {

@@ -67,14 +67,23 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	}
 	computes := math.Max(l.Flops/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
 	each := float64(max(threads, 1))
-	// Half of the branches of a search go the other way than was foretold.
-	waits := ((l.Ends+l.Found+l.Searches/2)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent + l.Atomics*m.Atomic.One) / each
+	waits := ((l.Ends+l.Found)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent + l.Atomics*m.Atomic.One) / each
 	enters := l.Enters * m.Segment / each
 	regions := m.Call
-	if threads > 1 {
-		regions += m.Region + l.Taken*m.Atomic.All
+	if threads > 1 { // what threads share comes from another one's cache each time
+		regions += m.Region + l.Taken*m.shared().Dependent/each
 	}
 	return math.Max(math.Max(reads, picks+computes+waits)+writes, waits+enters) + regions
+}
+
+// shared is the innermost level that several CPUs share.
+func (m *Model) shared() *Level {
+	for n := range m.Levels {
+		if l := &m.Levels[n]; l.Shared > 1 || l.Bytes == 0 {
+			return l
+		}
+	}
+	return &m.Levels[len(m.Levels)-1]
 }
 
 // picked is what rows take: as many gathers from an array of that size. Where rows lie close to each
