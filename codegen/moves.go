@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/strategy"
 )
 
 // Moves are how a call goes through memory and through loops whose lengths data decide. All of them are
@@ -42,11 +43,21 @@ type Pick struct {
 	Within float64
 }
 
-// Insert is values that are put to places of a workspace, in any order.
+// Insert is values, or rows of so many, that are put to places of a workspace, in any order.
 type Insert struct {
 	Count  float64
-	Places float64 // of the workspace
+	Row    float64 // values
+	Places float64 // of the workspace, for a value or a row each
 	Passes float64 // how often it is filled, and read
+	Listed bool    // it has a place for each entry alone, and these are sorted by comparing
+}
+
+// Compared is how many comparisons put its entries in order.
+func (x Insert) Compared() float64 {
+	if each := x.Found() / max(x.Passes, 1); x.Listed && each > 1 {
+		return x.Found() * math.Log2(each)
+	}
+	return 0
 }
 
 // Found is how many entries the workspace has in all passes together.
@@ -323,7 +334,9 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	}
 	if slices.ContainsFunc(a.LHS.Vars, func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
-		put := Insert{Count: runs, Places: w.space(a.LHS.Vars), Passes: passes}
+		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
+		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms}
+		put.Count /= max(put.Row, 1)
 		w.moves.Inserts = append(w.moves.Inserts, put)
 		if put.Places > 0 {
 			w.fill[a.LHS.Name] = put.Found() / put.Passes / put.Places

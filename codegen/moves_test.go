@@ -48,7 +48,7 @@ func TestMoves(t *testing.T) {
 			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 3*25, Searches: 25 * math.Log2(100), Atomics: 50, Taken: 25}},
 		// Rows of B are picked, and what they have is put to places of a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}}, codegen.Moves{
-			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}}, Inserts: []codegen.Insert{{Count: 2000, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},
+			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}}, Inserts: []codegen.Insert{{Count: 2000, Row: 1, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},
 	} {
 		r := goldenRequest(t, strings.ReplaceAll(c.stmt, " ", "\n"))
 		for v := range r.Sizes {
@@ -98,7 +98,7 @@ func TestMoves(t *testing.T) {
 			ok = ok && got.Picks[n].Arg == p.Arg && same(got.Picks[n].Count, p.Count) && same(got.Picks[n].Run, p.Run) && same(got.Picks[n].Passes, p.Passes) && same(got.Picks[n].Reach, p.Reach) && same(got.Picks[n].Within, p.Within)
 		}
 		for n, p := range c.want.Inserts {
-			ok = ok && same(got.Inserts[n].Count, p.Count) && same(got.Inserts[n].Places, p.Places) && same(got.Inserts[n].Passes, p.Passes)
+			ok = ok && same(got.Inserts[n].Count, p.Count) && same(got.Inserts[n].Row, p.Row) && got.Inserts[n].Listed == p.Listed && same(got.Inserts[n].Places, p.Places) && same(got.Inserts[n].Passes, p.Passes)
 		}
 		if !ok {
 			t.Errorf("%s:\n%v\ngot  %+v\nwant %+v", c.stmt, u.CIN, got, c.want)

@@ -151,11 +151,15 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0})
 	}
 	for _, i := range done.Moves.Inserts {
-		bytes := i.Places * value
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes), Count: i.Count, Run: value, Passes: i.Passes, Reach: bytes, Written: true, Marked: true})
+		row, places := i.Row*value, i.Places
+		if i.Listed {
+			places = i.Found() / max(i.Passes, 1)
+		}
+		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(places * row), Count: i.Count, Run: row, Passes: i.Passes, Reach: places * row, Written: true, Marked: true})
 		if !u.Result.FixedPattern {
 			l.Found += i.Found()
 		}
+		l.Ends, l.Searches = l.Ends+i.Compared()/2, l.Searches+i.Compared() // half of the comparisons end otherwise than was foretold
 	}
 	return l
 }
