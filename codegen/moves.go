@@ -49,12 +49,13 @@ type Insert struct {
 	Row    float64 // values
 	Places float64 // of the workspace, for a value or a row each
 	Passes float64 // how often it is filled, and read
-	Listed bool    // it has a place for each entry alone, and these are sorted by comparing
+	Listed bool    // it has a place for each entry alone
+	Sorted bool    // its entries are put in order by comparing
 }
 
 // Compared is how many comparisons put its entries in order.
 func (x Insert) Compared() float64 {
-	if each := x.Found() / max(x.Passes, 1); x.Listed && each > 1 {
+	if each := x.Found() / max(x.Passes, 1); x.Sorted && each > 1 {
 		return x.Found() * math.Log2(each)
 	}
 	return 0
@@ -336,6 +337,7 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
 		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
 		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms}
+		put.Sorted = put.Listed || s.Kind == strategy.MarkedList
 		put.Count /= max(put.Row, 1)
 		w.moves.Inserts = append(w.moves.Inserts, put)
 		if put.Places > 0 {
