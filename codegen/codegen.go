@@ -33,6 +33,8 @@
 //	inplace.go     leaves that write over the left tensor's old value
 //	operations.go  how many operations a leaf does
 //	moves.go       how a leaf goes through memory, for predictions of its time
+//	positiontiles.go  what tiles of an operand's positions take besides
+//	segments.go    how long the segments of a level are
 package codegen
 
 import (
@@ -197,6 +199,8 @@ type Unit struct {
 	Times []PassTime
 
 	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
+	kept     map[cin.Stmt]bool // of CIN, statements that sum a row of the result in registers
+	spaces   map[string]strategy.Space
 }
 
 // PassTime is how long a pass took, with all of its runs.

@@ -89,7 +89,7 @@ func (c *compilation) lower() error {
 	switch {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
-		u.matrices = c.strategy.Matrices(u.CIN)
+		u.matrices, u.kept, u.spaces = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN), c.strategy.Spaces
 		return nil
 	case !errors.As(err, &no):
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/strategy"
 )
 
 // Moves are how a call goes through memory and through loops whose lengths data decide. All of them are
@@ -23,6 +24,10 @@ type Moves struct {
 	Ends float64
 	// Steps is those of loops that walk several operands together, once for each of these.
 	Steps float64
+	// Searches is the steps of binary searches, by which a tile of an operand's positions finds its coordinates.
+	Searches float64
+	// Atomics is atomic additions to the result, and Taken how often a thread takes the next iterations of a loop that it shares.
+	Atomics, Taken float64
 }
 
 // Pick is rows of an argument's values that are read, or written, in an order that coordinates of another decide.
@@ -30,16 +35,30 @@ type Pick struct {
 	Arg   int     // 0 is the result
 	Count float64 // rows
 	Run   float64 // values of a row, which lie side by side
-	// Passes is how often the loop that picks rows begins anew. In each pass coordinates ascend, so that no more than the
-	// whole array is gone through.
-	Passes float64
+	// Passes is how often the loop that picks rows begins anew. In each pass coordinates ascend, so that no more is gone
+	// through than what the loops around it leave of the array: Reach, a share of it.
+	Passes, Reach float64
+	// Within is the share of the array in which rows lie that loops come back to: what the outermost loops leave of
+	// it that are over variables of its own.
+	Within float64
 }
 
-// Insert is values that are put to places of a workspace, in any order.
+// Insert is values, or rows of so many, that are put to places of a workspace, in any order.
 type Insert struct {
 	Count  float64
-	Places float64 // of the workspace
+	Row    float64 // values
+	Places float64 // of the workspace, for a value or a row each
 	Passes float64 // how often it is filled, and read
+	Listed bool    // it has a place for each entry alone
+	Sorted bool    // its entries are put in order by comparing
+}
+
+// Compared is how many comparisons put its entries in order.
+func (x Insert) Compared() float64 {
+	if each := x.Found() / max(x.Passes, 1); x.Sorted && each > 1 {
+		return x.Found() * math.Log2(each)
+	}
+	return 0
 }
 
 // Found is how many entries the workspace has in all passes together.
@@ -138,23 +157,32 @@ func (w *work) sparse(x cin.Expr, vars []string) bool {
 	return w.within(x, vars) < w.within(x, vars[:n])*(1-1e-9)
 }
 
-// walked lists the accesses of which the last of some loops walks the entries, and tells whether x is a sum.
+// walked lists what the last of some loops steps through, operands and rows of workspaces beside them, and tells whether
+// x is a sum.
 func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
+	var rows []*cin.Access
+	seen := func(x *cin.Access) bool {
+		return slices.ContainsFunc(append(rows, list...), func(a *cin.Access) bool { return a.Key() == x.Key() })
+	}
 	var each func(x cin.Expr)
 	each = func(x cin.Expr) {
 		switch x := x.(type) {
 		case *cin.Access:
+			if _, filled := w.fill[x.Name]; filled && slices.Contains(x.Vars, vars[n]) {
+				if !seen(x) && w.sparse(x, vars) {
+					rows = append(rows, x)
+				}
+				return
+			}
 			for _, y := range w.makes[x.Name] {
 				each(y)
 			}
 			arg := w.arg(x.Name)
-			if arg < 0 || slices.ContainsFunc(list, func(a *cin.Access) bool { return a.Key() == x.Key() }) {
+			if arg < 0 || seen(x) {
 				return
 			}
-			level := w.upTo(arg, x, vars)
-			f := w.unit.Args[arg].Format
-			if level >= 0 && f.Levels[level] != format.Dense && x.Vars[f.Order[level]] == vars[n] {
+			if level := w.upTo(arg, x, vars); w.ends(arg, x, level, vars[n]) {
 				list = append(list, x)
 			}
 		case *cin.Neg:
@@ -166,7 +194,16 @@ func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) 
 		}
 	}
 	each(x)
+	if len(list) > 0 {
+		list = append(list, rows...)
+	}
 	return list, sum
+}
+
+// ends tells whether a level of an access has segments, along v.
+func (w *work) ends(arg int, a *cin.Access, level int, v string) bool {
+	f := w.unit.Args[arg].Format
+	return level >= 0 && f.Levels[level] != format.Dense && a.Vars[f.Order[level]] == v
 }
 
 // loop counts the ends and the steps of the last of some loops.
@@ -203,15 +240,67 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
-		steps := 0.0
-		for _, a := range list { // the entries of its segment, each time that the loop begins
-			if n := w.runs(a, outer); n > 0 {
-				steps += enters * w.runs(a, vars) / n
-			}
-		}
-		w.moves.Steps += steps
-		w.moves.Ends += steps / 2 // half of the guesses are wrong which coordinate is the smaller one
+		w.meet(list, most, vars, enters)
 	}
+}
+
+// meet counts the steps of an intersection that begins so often, and how often it goes on in another operand than in
+// the step before: of two with a and b entries 2ab/(a+b) times, which is how many runs there are where these lie in any order.
+func (w *work) meet(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
+	outer := vars[:len(vars)-1]
+	steps, squares := 0.0, 0.0
+	for _, a := range list {
+		before := w.runs(a, outer)
+		if before == 0 {
+			return
+		}
+		n := w.runs(a, vars) / before * w.longer(a, x, vars)
+		steps, squares = steps+n, squares+n*n
+	}
+	w.moves.Steps += enters * steps
+	if steps > 0 {
+		w.moves.Ends += enters * (steps - squares/steps)
+	}
+}
+
+// longer is how many times longer the segments of an access are in the last of some loops than all of its operand's are on
+// average: where loops around walk the same segments under another name, as that over j of A(i,j)*A(i,k) does, they come to one as
+// often as it has entries.
+func (w *work) longer(a *cin.Access, x cin.Expr, vars []string) float64 {
+	arg, n := w.arg(a.Name), len(vars)-1
+	if arg < 0 {
+		return 1
+	}
+	level := w.upTo(arg, a, vars)
+	if !w.ends(arg, a, level, vars[n]) || w.extents.Segments == nil || w.extents.Segments[arg] == nil {
+		return 1
+	}
+	order := w.unit.Args[arg].Format.Order
+	under := func(a *cin.Access) (list []string) { // the variables of the levels above
+		for _, m := range order[:level] {
+			list = append(list, a.Vars[m])
+		}
+		return list
+	}
+	again := map[string]bool{}
+	cin.ExprAccesses(x, func(b *cin.Access) {
+		v := ""
+		if w.arg(b.Name) == arg {
+			v = b.Vars[order[level]]
+		}
+		if v != vars[n] && slices.Contains(vars[:n], v) && slices.Equal(under(a), under(b)) {
+			again[v] = true
+		}
+	})
+	if len(again) == 0 {
+		return 1
+	}
+	parents := 1.0
+	if level > 0 {
+		parents = float64(w.extents.Counts[arg][level-1])
+	}
+	entries := float64(w.extents.Counts[arg][level])
+	return w.extents.Segments[arg][level].lengths(parents, entries).weighted(float64(len(again))) * parents / entries
 }
 
 // assign counts the rows that an assignment picks, and what it puts to places of a workspace.
@@ -225,7 +314,7 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	inner := func(x *cin.Access) bool {
 		return w.blocked == 0 && len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1])
 	}
-	if inner(a.LHS) {
+	if inner(a.LHS) && w.kept == 0 {
 		w.moves.Loads += runs
 		if a.Accumulate {
 			w.moves.Loads += runs
@@ -246,7 +335,10 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	}
 	if slices.ContainsFunc(a.LHS.Vars, func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
-		put := Insert{Count: runs, Places: w.space(a.LHS.Vars), Passes: passes}
+		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
+		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms}
+		put.Sorted = put.Listed || s.Kind == strategy.MarkedList
+		put.Count /= max(put.Row, 1)
 		w.moves.Inserts = append(w.moves.Inserts, put)
 		if put.Places > 0 {
 			w.fill[a.LHS.Name] = put.Found() / put.Passes / put.Places
@@ -282,5 +374,23 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 			run *= w.size(a.Vars[m])
 		}
 	}
-	w.moves.Picks = append(w.moves.Picks, Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run, Passes: max(w.runs(rhs, vars[:loop]), 1)})
+	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run, Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1}
+	own := true // all loops so far are over variables of the array
+	for n, v := range vars[:loop] {
+		m := slices.Index(a.Vars, v)
+		if has := m >= 0 && f.Levels[slices.Index(f.Order, m)] == format.Dense; !has {
+			own = false
+			continue
+		}
+		p.Reach /= max(w.size(v), 1)
+		if own && !w.own(a, vars[n+1:loop+1]) {
+			p.Within = p.Reach
+		}
+	}
+	w.moves.Picks = append(w.moves.Picks, p)
+}
+
+// own tells whether an access has all of some variables.
+func (w *work) own(a *cin.Access, vars []string) bool {
+	return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(a.Vars, v) })
 }

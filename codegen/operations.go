@@ -11,9 +11,10 @@ import (
 
 // Extents are those of a call of a leaf.
 type Extents struct {
-	Size    func(v string) int64 // of the range of a variable (Unit.Vars)
-	Counts  [][]int64            // by argument, positions a level; nil of the result
-	NoMoves bool                 // Operations.Moves is not wanted, which takes longer than all else
+	Size     func(v string) int64 // of the range of a variable (Unit.Vars)
+	Counts   [][]int64            // by argument, positions a level; nil of the result
+	Segments [][]Segments         // by argument, those of each level; nil where nothing is known of them
+	NoMoves  bool                 // Operations.Moves is not wanted, which takes longer than all else
 }
 
 // Operations are what a call of a leaf does.
@@ -86,6 +87,7 @@ type work struct {
 	moves Moves
 
 	blocked int // how many of the loops around are the outermost of a product of matrices
+	kept    int // how many of the statements around sum a row of the result in registers
 }
 
 // size is the size of a variable, or of the one that it stands for.
@@ -115,11 +117,18 @@ func (w *work) roots(v string) []string {
 
 // stmt counts a statement in loops over vars, which runs at a share of their coordinates.
 func (w *work) stmt(s cin.Stmt, vars []string, at share) {
+	if w.unit.kept[s] {
+		w.kept++
+		defer func() { w.kept-- }()
+	}
 	switch s := s.(type) {
 	case *cin.Forall:
 		if w.unit.matrices[s] {
 			w.blocked++
 			defer func() { w.blocked-- }()
+		}
+		if !w.extents.NoMoves {
+			w.tiles(s)
 		}
 		vars = slices.Clone(vars)
 		for _, v := range w.roots(s.Var) {

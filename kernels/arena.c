@@ -96,11 +96,11 @@ static void destroy(dst_block *b) {
 }
 
 // from_pool takes the smallest block of the pool that holds size bytes and not
-// twice as many. The caller holds the lock.
-static dst_block *from_pool(dst_arena *a, int64_t size) {
+// so many times as many. The caller holds the lock.
+static dst_block *from_pool(dst_arena *a, int64_t size, int64_t times) {
     dst_block **best = 0;
     for (dst_block **p = &a->pool; *p; p = &(*p)->next)
-        if ((*p)->size >= size && (*p)->size / 2 <= size && (!best || (*p)->size < (*best)->size))
+        if ((*p)->size >= size && (*p)->size / times <= size && (!best || (*p)->size < (*best)->size))
             best = p;
     if (!best)
         return 0;
@@ -125,7 +125,7 @@ static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system
     dst_block *b = 0;
     pthread_mutex_lock(&a->lock);
     if (a->pool && !(zero && size >= FRESH_ZERO))
-        b = from_pool(a, size);
+        b = from_pool(a, size, 2);
     // What the pool keeps must not make the rank larger than its limit.
     if (!b && a->pool && a->max > 0 && size + a->pooled > a->max - __atomic_load_n(a->used, __ATOMIC_RELAXED))
         drain(a);
@@ -181,28 +181,34 @@ static dst_block *new_block(dst_arena *a, int64_t size, int zero, int *by_system
     return size >= LARGE ? new_large(a, size, zero, by_system) : new_small(a, size, zero, by_system);
 }
 
+// to_pool puts a large block into the pool, where it is for reuse or a leaf frees it
+// within its call, and there is a place.
+static int to_pool(dst_arena *a, dst_block *b, int within) {
+    int kept = 0;
+    pthread_mutex_lock(&a->lock);
+    if (a->reuse || within) {
+        int n = 0;
+        for (dst_block *p = a->pool; p; p = p->next)
+            n++;
+        if (n < POOL_BLOCKS) {
+            b->next = a->pool;
+            a->pool = b;
+            a->pooled += b->size;
+            kept = 1;
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+    return kept;
+}
+
 // free_block frees a block that stands in no list. within says that a leaf frees
 // it while it runs, and may soon want another: the call's end empties the pool.
 static void free_block(dst_arena *a, dst_block *b, int within) {
     unreserve(a, b->size);
     __atomic_fetch_sub(&a->live, 1, __ATOMIC_ACQ_REL);
-    if (b->large) {
-        pthread_mutex_lock(&a->lock);
-        if (a->reuse || within) {
-            int n = 0;
-            for (dst_block *p = a->pool; p; p = p->next)
-                n++;
-            if (n < POOL_BLOCKS) {
-                b->next = a->pool;
-                a->pool = b;
-                a->pooled += b->size;
-                b = 0;
-            }
-        }
-        pthread_mutex_unlock(&a->lock);
-    }
-    if (b)
-        destroy(b);
+    if (b->large && to_pool(a, b, within))
+        return;
+    destroy(b);
 }
 
 static void link_block(dst_call *c, dst_block *b) {
@@ -265,6 +271,30 @@ static int move_pages(void *from, int64_t old_size, void *to, int64_t size) {
     return (void *)syscall(SYS_mremap, from, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
 }
 
+// GROWN is how many times as large as what is asked for a block for reuse may be in
+// which an array goes on growing: it will want more, as it did before.
+#define GROWN 4
+
+// grow_pooled copies the bytes of a block that stands in no list to a larger one of the
+// pool, whose pages are there, while blocks are for reuse. It returns 0 where there is none.
+static dst_block *grow_pooled(dst_arena *a, dst_block *b, int64_t bytes, int64_t size) {
+    pthread_mutex_lock(&a->lock);
+    dst_block *n = a->reuse ? from_pool(a, size, GROWN) : 0;
+    pthread_mutex_unlock(&a->lock);
+    if (!n)
+        return 0;
+    if (!reserve(a, n->size)) {
+        if (!to_pool(a, n, 0))
+            destroy(n);
+        return 0;
+    }
+    memcpy(data_of(n), data_of(b), bytes < b->size ? bytes : b->size);
+    unreserve(a, b->size);
+    if (!b->large || !to_pool(a, b, 1))
+        destroy(b);
+    return n;
+}
+
 // grow_large moves a large block, which stands in no list, to a larger mapping:
 // in place if the addresses behind it are free, else by its page tables. It
 // returns 0, and the block as it was, where that fails.
@@ -315,7 +345,9 @@ static void *call_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_b
     int by_system = 0;
     if (b->large && new_bytes > 0 && new_bytes <= MOST) {
         unlink_block(c, b);
-        dst_block *n = grow_large(c->arena, b, new_bytes, &by_system);
+        dst_block *n = grow_pooled(c->arena, b, old_bytes, new_bytes);
+        if (!n)
+            n = grow_large(c->arena, b, new_bytes, &by_system);
         link_block(c, n ? n : b);
         if (!n) {
             refuse(c, new_bytes, by_system);

@@ -259,6 +259,31 @@ func TestPublishedResult(t *testing.T) {
 	}
 }
 
+// TestGrownResultsAreReused: arrays that grow take the pages that a repeat before grew to, and so do not add to the pool each time.
+func TestGrownResultsAreReused(t *testing.T) {
+	leaf, arena := testLeaf(t, "threes"), NewArena(nil)
+	arena.Reuse(true)
+	defer arena.Reuse(false)
+	const n = 3 << 20 // 12 MiB of values and coordinates
+	for range 12 {
+		r := sparseResult()
+		if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}}, Env{Threads: 1, Arena: arena}); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range tcs.Slice[float64](r.Vals) {
+			if v != 6*float64(i) {
+				t.Fatalf("value %d is %v", i, v)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pooled := arena.Pooled(); pooled > 36<<20 {
+		t.Errorf("%d bytes pooled, of results of 12 MiB", pooled)
+	}
+}
+
 func TestWorkspaces(t *testing.T) {
 	leaf := testLeaf(t, "workspaces")
 	for _, bytes := range []int64{0, 1, 1000, 300 << 10} {

@@ -39,6 +39,8 @@ func TestHashRows(t *testing.T) {
 		{"rows times a sparse operand", "A(k,j,l) = B(i,k,j)*C(i,l)*F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
 		{"two sums", "A(k,j,l) = B(i,k,j)*C(i,l) + E(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "sss uniform:2000:int", "C": "dd dense:int"}, 2, false, nil},
 		{"a sparse factor", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "ds uniform:60:int"}, 3, false, nil},
+		{"inside of a loop", "A(i,k,l,m) = B(i,j,k)*C(j,l,m)", "ssdd", operands{"B": "sss uniform:3000:int", "C": "ddd dense:int"}, 1, false, nil},
+		{"rows of few places inside of a loop", "A(i,k,l) = B(i,j,k)*C(j,l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 0, false, nil},
 		{"one key", "A(j,l) = B(i,j)*C(i,l)", "sd", operands{"B": "ss uniform:3000:int", "C": "dd dense:int"}, 1, false, []string{"precompute(B(i,j)*C(i,l),{j,l},{j,l},w)", "reorder(i,j,l)", "workspace(w,Hash)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

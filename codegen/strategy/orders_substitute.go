@@ -139,6 +139,17 @@ func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
+// Kept are the statements, in one that a strategy was made for, that sum rows of the result in registers.
+func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
+	out := map[cin.Stmt]bool{}
+	for t, n := range Numbers(cin.Body(s)) {
+		if v.Tiles[n] > 0 {
+			out[t] = true
+		}
+	}
+	return out
+}
+
 // around is the assignment that s is loops over the variables around, in any order; nil where it is not.
 func (f *facts) around(s cin.Stmt, vars []string) *cin.Assign {
 	left := make([]string, len(vars))

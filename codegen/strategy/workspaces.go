@@ -135,9 +135,9 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	if x, ok := f.Intermediates[t.Name]; ok {
 		n, own = x.Added, x.Entries/max(x.Uses, 1)
 	}
-	if !FitsPlaces(len(t.Vars), places, f.entries(), own) {
-		table := f.hashTable(producer, t)
-		row := t.Vars[len(t.Vars)-table.Dense:]
+	table := f.hashTable(producer, t)
+	row := t.Vars[len(t.Vars)-table.Dense:]
+	if !FitsPlaces(len(t.Vars), places, f.entries(), own) || table.Dense > 0 && f.places(row) >= tableRow {
 		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) && f.places(row) < termsEach {
 			form.Kind, why = Terms, fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
 			return Space{Form: form, Why: why}
@@ -157,6 +157,10 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 // sorted, where a hash table has one place for all of an entry: to sort a value takes a quarter of the time that it
 // takes to find its place in a table that no cache holds.
 const termsEach = 4
+
+// tableRow is how many places along which a workspace is filled everywhere or nowhere make a hash table with a row of them behind each
+// key better than a place with a mark, or a bit, for each coordinate: the row is looked for once, and nothing is noted of its places.
+const tableRow = 8
 
 // terms is how many values are added to workspace t at most, in all of what producer does: ok where each is an
 // entry of one operand that is not dense times places of dense ones, which the entry picks. It is infinite where

@@ -15,6 +15,9 @@ type Leaf struct {
 	Ends   float64 // of loops, and turns of intersections, which cannot be foretold
 	Steps  float64 // of loops that walk several operands, of each
 	Found  float64 // entries that are read from workspaces in which they lie scattered
+	// Searches is the steps of binary searches, Atomics the atomic additions to places of any threads, and Taken how often a thread takes
+	// its next iterations from what all of them share.
+	Searches, Atomics, Taken float64
 }
 
 // Pick is rows of an array of so many bytes that are read in an order which data decide.
@@ -22,14 +25,17 @@ type Pick struct {
 	Bytes  int64   // of the array
 	Count  float64 // rows
 	Run    float64 // bytes of a row
-	Passes float64 // through the array at most
-	Twice  bool    // rows are written too, and each takes as long to go back: those of more than a line, and places with marks beside them
+	Passes float64 // how often the rows that are read ascend anew
+	Reach  float64 // bytes that a pass goes through at most
+	// Written says that rows are added to, Marked that these are values with a mark beside each, of another array.
+	Written, Marked bool
 }
 
 // Scaled is a share of the work, on arrays as large.
 func (l Leaf) Scaled(share float64) Leaf {
 	l.Read, l.Written, l.Flops = int64(float64(l.Read)*share), int64(float64(l.Written)*share), l.Flops*share
 	l.Loads, l.Enters, l.Ends, l.Steps, l.Found = l.Loads*share, l.Enters*share, l.Ends*share, l.Steps*share, l.Found*share
+	l.Searches, l.Atomics, l.Taken = l.Searches*share, l.Atomics*share, l.Taken*share
 	l.Picks = append([]Pick(nil), l.Picks...)
 	for n := range l.Picks {
 		l.Picks[n].Count *= share
@@ -61,26 +67,42 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	}
 	computes := math.Max(l.Flops/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
 	each := float64(max(threads, 1))
-	waits := ((l.Ends+l.Found)*m.Branch + l.Steps*m.Levels[0].Dependent) / each
+	waits := ((l.Ends+l.Found)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent + l.Atomics*m.Atomic.One) / each
 	enters := l.Enters * m.Segment / each
 	regions := m.Call
-	if threads > 1 {
-		regions += m.Region
+	if threads > 1 { // what threads share comes from another one's cache each time
+		regions += m.Region + l.Taken*m.shared().Dependent/each
 	}
 	return math.Max(math.Max(reads, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// picked is what rows take: as many gathers from an array of that size. Where rows lie close to each
-// other, that is no more than going through the whole array.
-func (m *Model) picked(p Pick, threads int) float64 {
-	l := m.Holds(p.Bytes, 1)
-	seconds := math.Min(p.Count*m.row(p, threads), p.Passes*float64(p.Bytes)/l.Read.At(threads))
-	return seconds * p.times()
+// shared is the innermost level that several CPUs share.
+func (m *Model) shared() *Level {
+	for n := range m.Levels {
+		if l := &m.Levels[n]; l.Shared > 1 || l.Bytes == 0 {
+			return l
+		}
+	}
+	return &m.Levels[len(m.Levels)-1]
 }
 
-// times is how often the rows move.
+// picked is what rows take: as many gathers from an array of that size. Where rows lie close to each
+// other, that is no more than going through all that they lie in, and gathering what is near then.
+func (m *Model) picked(p Pick, threads int) float64 {
+	near := p
+	near.Bytes = 0
+	gathers, each := p.Count*m.row(p, threads), p.Count*m.row(near, threads)
+	through := p.Passes*p.Reach/m.Holds(p.Bytes, 1).Read.At(threads) + each
+	seconds := math.Min(gathers, through) * p.times()
+	if p.Written && p.times() == 1 {
+		seconds += each // to a line that has come by then
+	}
+	return seconds
+}
+
+// times is how often the rows move: those that are written and have more than a line, or a mark beside, take as long to go back.
 func (p *Pick) times() float64 {
-	if p.Twice {
+	if p.Written && (p.Run > Line || p.Marked) {
 		return 2
 	}
 	return 1

@@ -40,13 +40,19 @@ const columns = 32
 // scaled shrinks a size or count.
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
 
-// input makes a named input: one of inputs, or vec:INPUT:MODE, mat:INPUT:MODE.
+// input makes a named input: one of inputs, vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE", its copy that stores this mode last.
 func (b *bench) input(name string) (*tcs.Tensor, error) {
 	if t := b.tensors[name]; t != nil {
 		return t, nil
 	}
 	var j *spmd.Job
-	if kind, rest, ok := strings.Cut(name, ":"); ok {
+	if of, mode, ok := strings.Cut(name, " last "); ok {
+		t, err := b.input(of)
+		if err != nil {
+			return nil, err
+		}
+		j = lastMode(t, mode)
+	} else if kind, rest, ok := strings.Cut(name, ":"); ok {
 		of, mode, _ := strings.Cut(rest, ":")
 		m, err := strconv.Atoi(mode)
 		if err != nil {
@@ -96,6 +102,19 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 	}
 	b.tensors[name] = report.Result
 	return report.Result, nil
+}
+
+// lastMode copies a tensor to one that stores a mode last.
+func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
+	var order []string
+	for m := range t.Dims {
+		if n := strconv.Itoa(m); n != mode {
+			order = append(order, n)
+		}
+	}
+	format := strings.Repeat("s", len(t.Dims)) + ":" + strings.Join(append(order, mode), ",")
+	vars := "(" + strings.Join(letters[:len(t.Dims)], ",") + ")"
+	return &spmd.Job{Statement: "T" + vars + " = S" + vars, Formats: map[string]string{"T": format}, Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}}
 }
 
 // zipfRows makes a square matrix of n rows, of which row r has its share of

@@ -40,6 +40,12 @@ func (b *bench) forecasts() []forecast {
 			k := mttkrp(t, mode)
 			list = append(list, forecast{"modes", strings.TrimSuffix(k.name, ", one copy"), of(k), nil})
 		}
+		for _, columns := range []string{"", ",l"} {
+			for mode := range inputs[t].dims[1:] {
+				name, k := summed(t, t, mode, columns)
+				list = append(list, forecast{"modes", name, of(k), nil})
+			}
+		}
 	}
 	for _, c := range contractions {
 		list = append(list, forecast{"dense", c.name, func(threads int) (*spmd.Job, error) { return b.contraction(c, b.square(), threads) }, nil})

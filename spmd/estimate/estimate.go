@@ -23,6 +23,7 @@ type Tensor struct {
 	Entries   float64
 
 	levels []float64   // positions of each level of the whole tensor; nil where unknown
+	stored *tcs.Tensor // which tells of levels
 	whole  *plan.Size  // of the whole tensor in one block, where it is stored so
 	source *tcs.Tensor // of which blocks are views between keys
 	known  []plan.Size // by block, once it was estimated: entry k of found says so of block k
@@ -51,6 +52,7 @@ func (t *Tensor) Shown(x *tcs.Tensor) { t.source = x }
 
 // Stored takes over what x, the tensor itself in its format, tells of its levels.
 func (t *Tensor) Stored(x *tcs.Tensor) {
+	t.stored = x
 	for l := range x.Levels {
 		t.levels = append(t.levels, float64(x.Positions(l)))
 	}
@@ -106,6 +108,18 @@ func (t *Tensor) Positions() []int64 {
 		list[l] = Round(parents)
 	}
 	return list
+}
+
+// Segments is what is known of each level's, of its parents without children and of the most children of one; nil where nothing is.
+func (t *Tensor) Segments() []tcs.LevelStats {
+	if t.stored == nil {
+		return nil
+	}
+	st, ok := t.stored.FileStats()
+	if !ok {
+		st = t.stored.Statistics()
+	}
+	return st.Levels
 }
 
 // Bytes is about what the whole tensor takes.

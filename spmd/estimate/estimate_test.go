@@ -105,3 +105,25 @@ func TestPositions(t *testing.T) {
 		}
 	}
 }
+
+// Of segments a tensor in its own format tells, and a copy in another one does not.
+func TestSegments(t *testing.T) {
+	x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{4, 10}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{4, 6}}, nil, "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	copy(tcs.Slice[int32](x.Levels[1].Pos), []int32{0, 1, 1, 6, 6})
+	copy(tcs.Slice[int32](x.Levels[1].Crd), []int32{3, 0, 1, 2, 3, 4})
+	s := &Tensor{Partition: cutInRows(0, 4), Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 6}
+	if got := s.Segments(); got != nil {
+		t.Errorf("of a tensor of which nothing is known: got %+v", got)
+	}
+	s.Stored(x)
+	if got, want := s.Segments()[1], (tcs.LevelStats{Positions: 6, Empty: 2, Most: 5}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := s.As("sd", []int{1, 0}).Segments(); got != nil {
+		t.Errorf("of another format: got %+v", got)
+	}
+}

@@ -92,7 +92,7 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 
 // leaf is what a unit does, on whole tensors.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
-	at := codegen.Extents{Counts: make([][]int64, len(u.Args)), Size: func(v string) int64 { return x.k.Sizes.Vars[v] }}
+	at := codegen.Extents{Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args)), Size: func(v string) int64 { return x.k.Sizes.Vars[v] }}
 	args := make([]*estimate.Tensor, len(u.Args))
 	values := make([]int64, len(u.Args))
 	for n, a := range u.Args {
@@ -109,6 +109,9 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 			args[n] = x.as(operand, f)
 		}
 		at.Counts[n] = args[n].Positions()
+		for _, level := range args[n].Segments() {
+			at.Segments[n] = append(at.Segments[n], codegen.Segments{Empty: level.Empty, Longest: level.Most})
+		}
 		values[n] = last(at.Counts[n])
 	}
 	if shares := u.Result.Shares; shares > 0 && args[shares] != nil {
@@ -137,19 +140,26 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	}
 	value := float64(u.Compute.Size())
 	l.Loads, l.Enters, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Enters, done.Moves.Ends, done.Moves.Steps
+	l.Searches, l.Atomics, l.Taken = done.Moves.Searches, done.Moves.Atomics, done.Moves.Taken
 	for _, p := range done.Moves.Picks {
 		t := args[p.Arg]
 		width := float64(t.Type.Size())
 		if t.Sparse() {
 			width += 4 // of coordinates
 		}
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(float64(values[p.Arg]) * width), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Twice: p.Arg == 0 && p.Run*width > tune.Line})
+		bytes := float64(values[p.Arg]) * width
+		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0})
 	}
 	for _, i := range done.Moves.Inserts {
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(i.Places * value), Count: i.Count, Run: value, Passes: i.Passes, Twice: true})
+		row, places := i.Row*value, i.Places
+		if i.Listed {
+			places = i.Found() / max(i.Passes, 1)
+		}
+		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(places * row), Count: i.Count, Run: row, Passes: i.Passes, Reach: places * row, Written: true, Marked: true})
 		if !u.Result.FixedPattern {
 			l.Found += i.Found()
 		}
+		l.Ends, l.Searches = l.Ends+i.Compared()/2, l.Searches+i.Compared() // half of the comparisons end otherwise than was foretold
 	}
 	return l
 }
