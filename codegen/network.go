@@ -22,8 +22,8 @@ type contracted struct {
 }
 
 // Contractions are made by default where they cost so much less than one nest of loops: an
-// estimate may be wrong by as much. Scalars need no memory, and cost what they are said to.
-const gain, scalarGain = 0.8, 0.95
+// estimate may be wrong by as much, and by less of numbers and of arrays, of which every place is filled.
+const gain, filledGain = 0.8, 0.9
 
 // serialLoss is how much more it costs to make an intermediate outside of all loops on one thread, which the others wait for.
 const serialLoss = 16
@@ -239,7 +239,7 @@ func (x *contracted) pays(plan *network.Plan) bool {
 	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {
 		return false
 	}
-	return cost <= gain*x.direct.Cost || plan.Order() == 0 && cost <= scalarGain*x.direct.Cost
+	return cost <= gain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
 }
 
 // prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it

@@ -8,15 +8,23 @@ import (
 
 // Costs are in multiply-adds of a scalar loop.
 const (
-	laneCost  = 0.25    // of one in the lanes of a loop along contiguous memory
-	rowFactor = 0.06    // of one more factor in the lanes of such a loop
-	byteCost  = 1. / 64 // of a byte that is read
-	mergeCost = 1.5     // of a step in a list, where several are walked together
+	// laneCost is that of loading a value in the lanes of a loop along contiguous memory, which takes as long as all that is done with
+	// it, and shortRow of such a loop at least, in which one sum waits for another.
+	laneCost, shortRow = 1. / 8, 2
+	madeLane           = laneCost / 2 // of a value of an intermediate, which is near or in registers
+	storeCost          = 0.2          // of bringing a place of a row that is summed into to the registers, and back
+	byteCost           = 1. / 64      // of a byte that is read
+	mergeCost          = 1.5          // of a step in a list, where several are walked together
 	// A coordinate and a value that is read take about so many bytes.
 	crdBytes, valueBytes = 4, 8
+	// astray is that of an addition to an intermediate along another variable than the result's last, along which what reads it goes
+	// where it can, and by which it is stored then.
+	astray = 0.05
 	// apartCost is that of an addition to a place which has to be computed from more than the coordinate of the innermost loop: measured,
 	// 0.65 ns for 0.5, from places 16 bytes apart on and in the nearest cache.
-	apartCost = 0.3
+	apartCost = 0.6
+	// beginCost is that of loops of a producer that begin.
+	beginCost = 8
 	// clearCost is that of setting a place of an array to 0.
 	clearCost = 0.05
 	// rowCost is that of saying where a row of an intermediate begins.
@@ -27,6 +35,8 @@ const (
 	// serialCost is the share of their own cost that a producer's loops cost on top where it stands
 	// outside of all loops and other threads wait for one that runs them.
 	serialCost = 0.5
+	// partsCost is that of loops that all threads run, each for a part of the result.
+	partsCost = 0.02
 )
 
 // Kind is the kind of an intermediate.
@@ -67,7 +77,7 @@ func missCost(bytes float64) float64 {
 	return 12
 }
 
-const cacheBytes, manyBytes = 1 << 20, 1 << 25
+const nearBytes, cacheBytes, manyBytes = 1 << 15, 1 << 20, 1 << 25
 
 // item is a factor, or an intermediate that stands for several, or for one that was summed.
 type item struct {
@@ -141,10 +151,10 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 }
 
 // loop is what a loop does in all: steps, of which some are in lanes or through several lists, and what it takes to bring
-// near what they read, both in multiply-adds, and the bytes that they read, of which those that lanes read together cost half.
+// near what they read, both in multiply-adds, and the bytes that they read, with those of lanes, which their steps count.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
-func (l loop) cost() float64 { return l.steps + l.moved + (l.bytes-l.lanes/2)*byteCost }
+func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
 
 // loopOver is the loop over v inside of loops over bound, of items that with the result have
 // vars: the innermost where these are then all bound.
@@ -152,7 +162,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
 	walked, steps, bytes, rows := 0, 0.0, 0.0, 0.0 // rows: the bytes of what is read along v
-	lanes, inner, outer := true, 0, 0
+	lanes, inner, outer, row := true, 0, 0, 0.0
 	for _, it := range items {
 		has := m.holds(it)
 		if m.walks(it, v) {
@@ -164,15 +174,21 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		switch {
 		case has.has(v):
 			inner++
-			lanes = lanes && (it.made || m.last[it.factors.first()].has(v))
-			if has.within(inside) && !it.made {
+			lanes = lanes && m.inLanes(it, v)
+			switch {
+			case it.made:
+				row += madeLane
+			case has.within(inside):
 				rows += n * valueBytes
+				fallthrough
+			default:
+				row += laneCost
 			}
 		case has != 0:
 			outer = 1
 		}
 	}
-	moved := m.moved(items, bound, v, n)
+	moved, stored := m.moved(items, bound, v, n), m.stored(items, inside, v)
 	if m.isAll(items) {
 		moved += m.written(items, bound, v, n)
 	}
@@ -183,21 +199,55 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		n = max(n, steps) * mergeCost
 	}
 	if inside != vars {
-		return loop{n, moved, bytes + rows, 0}
+		return loop{n + stored, moved, bytes + rows, 0}
 	}
 	if !m.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
 	}
-	apart := m.isAll(items) && m.result.has(v) && m.number(m.Left[len(m.Left)-1]) != v // neighbours, in the result
-	factors := float64(max(inner+outer, 2))
-	if walked == 0 && lanes && !apart {
-		return loop{n * (laneCost + rowFactor*(factors-2)), moved, bytes + rows, rows}
+	apart := m.isAll(items) && m.result.has(v) && m.lastLeft() != v // places are, in the result
+	if lanes && !apart {
+		if m.Exact {
+			row += laneCost * float64(outer)
+		}
+		if last := m.lastLeft(); last >= 0 && v != last && m.open(state{items: items}.factors()).has(last) {
+			row += astray
+		}
+		return loop{max(n*row, before*shortRow) + stored, moved, bytes + rows, rows}
 	}
-	steps = n * factors / 2
+	steps = n * float64(max(inner+outer, 2)) / 2
 	if apart && len(m.ordered) == 0 {
 		steps += n * apartCost
 	}
-	return loop{steps, moved, bytes + rows, 0}
+	return loop{steps + stored, moved, bytes + rows, 0}
+}
+
+// inLanes tells whether a loop over v along what an item has can go in lanes.
+func (m *model) inLanes(it item, v int) bool {
+	return !m.holds(it).has(v) || !m.walks(it, v) && (it.made || m.last[it.factors.first()].has(v))
+}
+
+// stored is what it costs that sums go to rows of what items are contracted to, where the loop over v, with what is then bound, leaves
+// one of its variables, along which lanes can go: loops further in over others keep the row in registers.
+func (m *model) stored(items []item, inside set, v int) float64 {
+	target := m.open(state{items: items}.factors())
+	if m.isAll(items) {
+		target = m.result
+	}
+	left := target &^ inside
+	if !target.has(v) || left.len() != 1 || slices.ContainsFunc(items, func(it item) bool { return !m.inLanes(it, left.first()) }) {
+		return 0
+	}
+	return storeCost * m.iterations(items, inside|target)
+}
+
+// lastLeft is the variable along which the result's values are neighbours, -1 of one value.
+func (m *model) lastLeft() int {
+	for _, v := range slices.Backward(m.left()) {
+		if m.size[v] > 1 {
+			return v
+		}
+	}
+	return -1
 }
 
 // keeps tells whether what items are contracted to has the variable.
@@ -276,6 +326,15 @@ func (m *model) entriesOf(factors, bound set) float64 {
 	open := m.open(factors)
 	times := m.places(bound) * m.filled(factors, bound)
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
+}
+
+// begun is what it takes to begin the loops of a producer of some items inside of loops over bound: a core guesses wrong when those
+// before end, while it goes on to load. Those of a number begin and end as often without it.
+func (m *model) begun(items []item, bound set) spent {
+	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
+		return spent{}
+	}
+	return spent{loaded: beginCost * m.iterations(items, bound)}
 }
 
 // makeCost is what the intermediate costs that is made of some items, inside of loops over bound,

@@ -33,6 +33,7 @@
 //	moved.go    what it costs to bring near what loops read
 //	gemm.go     the innermost loops of a contraction as a product of dense matrices
 //	search.go   the search
+//	spent.go    what ways to do the same take, and which of them are kept
 //	beam.go     trees of products that are too large for it
 //	plan.go     what is found: contractions, their loops and producers
 //	tree.go     the text of a tree, both ways

@@ -101,16 +101,12 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.iterations(x.items, x.bound) * each
 }
 
-// What a place of a matrix costs in a cache; on top, of one that is packed before it is multiplied, and of one that has no
-// neighbour in memory.
-const (
-	nearPlace              = 0.25
-	packedPlace, lonePlace = 2, 6
-)
+// What a place of a matrix costs on top that is packed before it is multiplied, and of one that has no neighbour in memory.
+const packedPlace, lonePlace = 2, 6
 
 // placeCost is what each place of a matrix costs, of a tensor with so stored variables, of which it is over some.
 func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
-	cost := nearPlace + bring(m.places(over)*valueBytes, 0, valueBytes)
+	cost := bring(m.places(over)*valueBytes, 0, valueBytes)
 	if stored == nil {
 		return cost
 	}

@@ -7,7 +7,7 @@ package network
 
 // caches are by how many bytes fit, and what a byte costs that is brought there from the next, the last from memory: in
 // multiply-adds of a scalar loop.
-var caches = [...]struct{ bytes, cost float64 }{{cacheBytes, 1. / 8}, {manyBytes, 1. / 3}}
+var caches = [...]struct{ bytes, cost float64 }{{nearBytes, 1. / 32}, {cacheBytes, 1. / 20}, {manyBytes, 1. / 3}}
 
 // lineBytes are brought at least for a value that has no neighbour which is used.
 const lineBytes = 64
@@ -45,7 +45,7 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 		brought := after
 		if !listed { // it may have more than what is read
 			visits := max(n, 1e-300)
-			brought = min(after, valueBytes*max(m.iterations(items, m.varsIn(items))/visits, 1))
+			brought = min(after, valueBytes*max(m.iterations(items, bound|1<<v|m.holds(it))/visits, 1))
 			outside := max(m.iterations(items, bound), 1e-300)
 			if read := brought * visits / outside; read < before { // it stays until loops further out come back
 				before = read + whole*(1-read/before)
@@ -60,33 +60,37 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 }
 
 // written is moved of a result that is written at random, beside what items have: lines that are come back to stay only where all
-// of that has room.
+// of that has room. Loops do not wait for what the nearest cache gives to the next.
 func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0
 	}
 	before, after := m.resultBytes(bound), m.resultBytes(bound|1<<v)
-	bytes := max(n*after-m.resultBytes(0), 0) // every way brings all of it once
+	lines := lineBytes * m.iterations(items, bound|1<<v|m.result) // that are written, at most
+	bytes := max(min(n*after, lines)-m.resultBytes(0), 0)         // every way brings all of it once
 	for _, it := range items {
 		outside, _ := m.footprint(it, bound)
 		inside, _ := m.footprint(it, bound|1<<v)
 		before, after = before+outside, after+inside
 	}
-	return bring(before, after, bytes)
+	return bringTo(1, before, after, bytes)
 }
 
 // resultBytes is how many bytes the result has inside of loops over bound: lines, where values there are no neighbours.
 func (m *model) resultBytes(bound set) float64 {
 	each := float64(valueBytes)
-	if bound.has(m.number(m.Left[len(m.Left)-1])) {
+	if v := m.lastLeft(); v >= 0 && bound.has(v) {
 		each = lineBytes
 	}
 	return m.places(m.result&^bound) * each
 }
 
 // bring is what it costs to bring so many bytes in all near, of what takes before bytes outside of a loop and after inside.
-func bring(before, after, bytes float64) (cost float64) {
-	for _, c := range caches {
+func bring(before, after, bytes float64) (cost float64) { return bringTo(0, before, after, bytes) }
+
+// bringTo is bring of what is brought no nearer than to the cache of that number.
+func bringTo(nearest int, before, after, bytes float64) (cost float64) {
+	for _, c := range caches[nearest:] {
 		if before > c.bytes && after <= c.bytes {
 			cost += bytes * c.cost * (1 - c.bytes/before)
 		}

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"math"
 	"slices"
 	"strconv"
 
@@ -69,6 +68,13 @@ func (p *Plan) Order() int {
 	return most
 }
 
+// Filled tells whether all intermediates are numbers and arrays.
+func (p *Plan) Filled() bool {
+	filled := true
+	p.Root.Each(func(c *Contraction) { filled = filled && (c == p.Root || c.Kind <= Array) })
+	return filled
+}
+
 // Each calls fn for a contraction and its parts, in the order in which they are computed.
 func (c *Contraction) Each(fn func(*Contraction)) {
 	for _, s := range c.Steps {
@@ -83,8 +89,9 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 func (s *search) plan(c conversion) *Plan {
 	b := &builder{search: s, plan: &Plan{}, made: map[set]*Contraction{}, named: map[string]int{}}
 	x := s.whole()
-	b.plan.Cost = s.best(x) + c.cost
-	b.plan.Root = b.contraction(x, nil, 1)
+	cost, way := cheapestOf(s.ways(x))
+	b.plan.Cost = cost + c.cost
+	b.plan.Root = b.contraction(x, nil, 1, way)
 	b.plan.Root.ungemm()
 	b.plan.Serial = b.plan.Root.serial()
 	for f := range s.Factors {
@@ -106,19 +113,21 @@ type builder struct {
 }
 
 // contraction is the plan of a state, inside of loops, which are run for a share of the points that
-// its items alone would have.
-func (b *builder) contraction(x state, loops []string, share float64) *Contraction {
+// its items alone would have, by one of its ways.
+func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.loopsOf(x)
 	for {
-		f, ok := b.memo[b.key(x)]
-		if !ok || math.IsInf(f.cost, 1) {
+		ways := b.memo[b.key(x)]
+		if way >= len(ways) {
 			panic("BUG: network: a plan comes to what cannot be computed")
 		}
+		f := ways[way]
 		first := f.first
+		way = f.next
 		switch {
 		case first.made != 0:
-			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share)})
+			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share, f.inside)})
 			_, rest := x.parted(first.made, make([]item, 2*MaxFactors))
 			x = state{rest, x.bound}
 			vars = b.loopsOf(x)
@@ -128,7 +137,7 @@ func (b *builder) contraction(x state, loops []string, share float64) *Contracti
 		case x.bound != vars:
 			v := b.vars[first.v]
 			if x.bound == 0 {
-				c.loops = f.cost
+				c.loops = f.cost()
 			}
 			b.plan.Bytes += share * b.loopOver(x.items, vars, x.bound, first.v).bytes
 			c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
@@ -179,10 +188,10 @@ func (c *Contraction) alone() float64 {
 }
 
 // part is the producer of some items of a state.
-func (b *builder) part(x state, made set, loops []string, share float64) *Contraction {
+func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.share(x, made)
-	c := b.contraction(state{own, x.bound}, loops, share*alone)
+	c := b.contraction(state{own, x.bound}, loops, share*alone, way)
 	open := b.open(c.set)
 	for s := open &^ x.bound; s != 0; s &= s - 1 {
 		c.Vars = append(c.Vars, b.vars[s.first()])

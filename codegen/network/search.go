@@ -46,17 +46,19 @@ type move struct {
 	gemm bool // what is left is one product of matrices
 }
 
-// found is the least cost of a state, and the move that it begins with.
+// found is a way to do what is left of a state: what it takes, the move that it begins with and which of the ways of the states that
+// it leads to it goes on with: behind the move, and inside of the producer.
 type found struct {
-	cost  float64
-	first move
+	spent
+	first        move
+	next, inside int
 }
 
 // search is one for all sets of conversions: what is left of factors that two of them store alike costs
 // the same.
 type search struct {
 	*model
-	memo map[key]found
+	memo map[key][]found
 	// budget is the number of states that may still be looked at; below 0 the search is given up.
 	budget int
 }
@@ -69,57 +71,95 @@ const (
 	exactVars    = 8
 )
 
-// best is the least cost of what is left to do.
-func (s *search) best(x state) float64 {
+// cheapestOf is the least cost of some ways, and which it is; infinite where there are none.
+func cheapestOf(ways []found) (cost float64, number int) {
+	cost = math.Inf(1)
+	for k, f := range ways {
+		if c := f.cost(); c < nearly*cost {
+			cost, number = c, k
+		}
+	}
+	return cost, number
+}
+
+// ways are those of doing what is left to do of which no other both loads and brings near less: which of them is the best hangs on
+// what the loops around have spent of the two.
+func (s *search) ways(x state) []found {
 	key := s.key(x)
-	if f, ok := s.memo[key]; ok {
-		return f.cost
+	if ways, ok := s.memo[key]; ok {
+		return ways
 	}
 	if s.budget--; s.budget < 0 {
-		return math.Inf(1)
+		return nil
 	}
-	f := found{cost: math.Inf(1)}
+	var f front
 	vars := s.loopsOf(x)
 	if x.bound == vars && s.complete(x) {
-		f.cost = 0
+		f.add(found{})
 	}
 	for v := range s.vars {
 		if !vars.has(v) || x.bound.has(v) || !s.mayLoop(x, v) {
 			continue
 		}
-		if cost := s.waiting(x, v) * (s.loop(x, vars, v) + s.best(state{x.items, x.bound | 1<<v})); cost < f.cost*(1-1e-9) {
-			f = found{cost, move{v: v}}
+		own, often := s.loop(x, vars, v), s.waiting(x, v)
+		for k, rest := range s.ways(state{x.items, x.bound | 1<<v}) {
+			f.add(found{own.and(rest.spent).times(often), move{v: v}, k, 0})
 		}
 	}
-	if cost := s.gemmCost(x, vars); cost < f.cost*(1-1e-9) {
-		f = found{cost, move{gemm: true}}
+	if cost := s.gemmCost(x, vars); !math.IsInf(cost, 1) {
+		f.add(found{both(cost), move{gemm: true}, 0, 0})
 	}
 	s.producers(x, func(made set, own, rest []item) {
 		share := s.share(x, made)
-		cost := s.makeCost(own, share, x.bound)
-		if cost >= f.cost {
+		cost := both(s.makeCost(own, share, x.bound))
+		if f.covers(cost) {
 			return
 		}
-		inside := s.best(state{own, x.bound})
-		if math.IsInf(inside, 1) {
-			return // a share of it may be 0, and no number
+		var parts front // of own, with what makes them an intermediate
+		for _, way := range s.producer(state{own, x.bound}, share) {
+			if spent := cost.and(way.spent); !f.covers(spent) {
+				parts = append(parts, found{spent: spent, inside: way.inside})
+			}
 		}
-		if cost += share * inside; cost >= f.cost {
+		if len(parts) == 0 {
 			return
 		}
-		if cost += s.best(state{rest, x.bound}); cost < f.cost*(1-1e-9) {
-			f = found{cost, move{made: made}}
+		for k, way := range s.ways(state{rest, x.bound}) {
+			for _, part := range parts {
+				f.add(found{part.and(way.spent), move{made: made}, k, part.inside})
+			}
 		}
 	})
 	s.memo[key] = f
-	return f.cost
+	return f
+}
+
+// producer are the ways of a producer, which is run for a share of the points of the loops around it. Outside of all loops nothing of what
+// reads the intermediate goes on beside it.
+func (s *search) producer(x state, share float64) []found {
+	ways := s.ways(x)
+	if x.bound == 0 {
+		cost, k := cheapestOf(ways)
+		if math.IsInf(cost, 1) {
+			return nil
+		}
+		return []found{{spent: both(share * cost), inside: k}}
+	}
+	out := make([]found, len(ways))
+	for k, way := range ways {
+		out[k] = found{spent: way.and(s.begun(x.items, x.bound)).times(share), inside: k}
+	}
+	return out
 }
 
 // waiting is how many times what it takes a loop over v costs that begins a state: more where it makes an intermediate outside of all loops
-// on one thread, or is inside of an outermost loop that sums into the result on one.
+// on one thread, or is inside of an outermost loop that sums into the result on one, and where that sums into it on all.
 func (s *search) waiting(x state, v int) float64 {
-	if s.isRoot(x) && s.sumsAlone(x, v) || !s.isRoot(x) && x.bound == 0 && !s.onThreads(x.items, v) {
+	switch root := s.isRoot(x); {
+	case root && s.sumsAlone(x, v), !root && x.bound == 0 && !s.onThreads(x.items, v):
 		return 1 + serialCost
+	case root && x.bound == 0 && s.result != 0 && (!s.result.has(v) || s.size[v] == 1):
+		return 1 + partsCost
 	}
 	return 1
 }
@@ -140,10 +180,10 @@ func (s *search) isRoot(x state) bool { return s.isAll(x.items) }
 func (m *model) isAll(items []item) bool { return state{items: items}.factors() == m.all() }
 
 // loop is what a loop costs in a state.
-func (s *search) loop(x state, vars set, v int) float64 {
-	cost := s.loopOver(x.items, vars, x.bound, v).cost()
+func (s *search) loop(x state, vars set, v int) spent {
+	cost := s.loopOver(x.items, vars, x.bound, v).spent()
 	if s.isRoot(x) {
-		cost += s.appendCost(x.items, x.bound, v)
+		cost = cost.and(both(s.appendCost(x.items, x.bound, v)))
 	}
 	return cost
 }
@@ -287,7 +327,7 @@ func Search(p *Problem) *Plan {
 }
 
 // sameCost is how much more a plan may cost for intermediates of lower order.
-const sameCost = 1.02
+const sameCost = 1.05
 
 // cheapest is the plan of least cost, or one that a beam finds.
 func (m *model) cheapest() *Plan {
@@ -310,13 +350,14 @@ func (m *model) states() int {
 // within is the plan of least cost over all sets of accesses that may be converted; all says that
 // so many states were enough to be sure of that.
 func (m *model) within(states int) (best *Plan, all bool) {
-	s := &search{model: m, memo: map[key]found{}, budget: states}
+	s := &search{model: m, memo: map[key][]found{}, budget: states}
 	for _, c := range m.conversions() {
 		if best != nil && c.cost >= best.Cost {
 			break
 		}
 		m.convert(c.accesses)
-		cost := s.best(m.whole()) + c.cost
+		cost, _ := cheapestOf(s.ways(m.whole()))
+		cost += c.cost
 		if s.budget < 0 {
 			return best, false
 		}

@@ -58,40 +58,56 @@ func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	return p
 }
 
-// exhaustive finds the least cost of all sequences of loops and producers: every order of loops, and every item
+// exhaustive finds what all sequences of loops and producers take: every order of loops, and every item
 // contracted at every place. What is left to do is looked at once for each way in which its items came about:
 // shared tells these apart by the trees of the items, with the variables bound where each was made.
 type exhaustive struct {
 	*search
-	shared map[string]float64 // nil: each sequence is followed by itself
+	shared map[string]totals // nil: each sequence is followed by itself
+}
+
+// totals are what sequences take, each as it is: none is left out for another.
+type totals map[spent]bool
+
+func (list totals) least() float64 {
+	least := math.Inf(1)
+	for s := range list {
+		least = min(least, s.cost())
+	}
+	return least
 }
 
 // names are the histories of a state's items.
 type names map[item]string
 
-func (e *exhaustive) best(x state, history names) float64 {
+func (e *exhaustive) best(x state, history names) totals {
 	if e.shared == nil {
-		return e.least(x, history)
+		return e.all(x, history)
 	}
 	key := fmt.Sprint(x.bound, slices.Sorted(maps.Values(history)))
-	cost, ok := e.shared[key]
+	list, ok := e.shared[key]
 	if !ok {
-		cost = e.least(x, history)
-		e.shared[key] = cost
+		list = e.all(x, history)
+		e.shared[key] = list
 	}
-	return cost
+	return list
 }
 
-func (e *exhaustive) least(x state, history names) float64 {
-	least := math.Inf(1)
+func (e *exhaustive) all(x state, history names) totals {
+	list := totals{}
 	vars := e.loopsOf(x)
 	if x.bound == vars {
-		least = 0
+		list[spent{}] = true
 	}
-	least = min(least, e.gemmCost(x, vars))
+	if cost := e.gemmCost(x, vars); !math.IsInf(cost, 1) {
+		list[spent{cost, cost}] = true
+	}
 	for v := range e.vars {
 		if vars.has(v) && !x.bound.has(v) && e.allowed(x.items, x.bound, v) {
-			least = min(least, e.waiting(x, v)*(e.loop(x, vars, v)+e.best(state{x.items, x.bound | 1<<v}, history)))
+			own, often := e.loop(x, vars, v), e.waiting(x, v)
+			for rest := range e.best(state{x.items, x.bound | 1<<v}, history) {
+				list[spent{often * (own.loaded + rest.loaded), often * (own.moved + rest.moved)}] = true
+			}
 		}
 	}
 	e.producers(x, func(made set, own, rest []item) {
@@ -107,12 +123,17 @@ func (e *exhaustive) least(x state, history names) float64 {
 			}
 		}
 		inside := e.best(state{slices.Clone(own), x.bound}, parts)
-		if math.IsInf(inside, 1) {
-			return
+		if least := inside.least(); x.bound == 0 && !math.IsInf(least, 1) {
+			inside = totals{both(least): true}
 		}
-		least = min(least, cost+share*inside+e.best(state{slices.Clone(rest), x.bound}, left))
+		begun := e.begun(own, x.bound)
+		for behind := range e.best(state{slices.Clone(rest), x.bound}, left) {
+			for in := range inside {
+				list[spent{cost + share*(in.loaded+begun.loaded) + behind.loaded, cost + share*in.moved + behind.moved}] = true
+			}
+		}
 	})
-	return least
+	return list
 }
 
 // leastOf is the least cost of a product over all conversions.
@@ -123,13 +144,13 @@ func leastOf(p *Problem, share bool) float64 {
 		m.convert(c.accesses)
 		e := &exhaustive{search: &search{model: m}}
 		if share {
-			e.shared = map[string]float64{}
+			e.shared = map[string]totals{}
 		}
 		x, history := m.whole(), names{}
 		for _, it := range x.items {
 			history[it] = fmt.Sprint("factor", it.factors.first())
 		}
-		least = min(least, c.cost+e.best(x, history))
+		least = min(least, c.cost+e.best(x, history).least())
 	}
 	return least
 }

@@ -45,13 +45,13 @@ func (s *Sum) building(piece Piece, list []share, z plan.Size, size func(r Regio
 		part := size(h.region)
 		switch {
 		case !dense:
-			bytes += part.Memory() + position*(part.Entries+1)
+			bytes += part.Memory() + position*(part.Most()+1)
 		case s.Parts[h.part].Rank != piece.Rank:
 			bytes = max(bytes, part.Memory())
 		}
 	}
 	if !dense {
-		bytes += 2 * (z.Memory() - z.Entries*int64(s.Like.Type.Size()))
+		bytes += 2 * (z.Memory() - z.Most()*int64(s.Like.Type.Size()))
 	}
 	return bytes
 }

@@ -316,7 +316,7 @@ func CompleteCost(b *store.Blocks, ranks int, size plan.Sizes) []int64 {
 	for _, g := range beside(b) {
 		for _, k := range g {
 			z := size(plan.Block(k))
-			paths := z.Memory() - z.Entries*int64(b.Type.Size())
+			paths := z.Memory() - z.Most()*int64(b.Type.Size())
 			rank := b.Owners[k]
 			most[rank] = max(most[rank], z.Memory()+7*paths)
 		}

@@ -21,6 +21,7 @@ type Tensor struct {
 	Modes     []int // of the levels
 	Type      tcs.Type
 	Entries   float64
+	Counted   bool // Entries is no estimate
 
 	levels []float64   // positions of each level of the whole tensor; nil where unknown
 	stored *tcs.Tensor // which tells of levels
@@ -78,7 +79,7 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 
 // As is the same tensor, stored in another format.
 func (t *Tensor) As(kinds string, modes []int) *Tensor {
-	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries}
+	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries, Counted: t.Counted}
 }
 
 // LevelSizes are the sizes of the levels' modes.
@@ -101,7 +102,7 @@ func (t *Tensor) Positions() []int64 {
 		case kind.Form == tcs.Segmented && kind.Repeats:
 			parents = t.Entries
 		case kind.Form == tcs.Segmented:
-			parents = t.distinct(l, 1, 1, t.Entries)
+			parents = t.distinct(l, 1, 1, t.Entries).about
 		case kind.Form != tcs.Single:
 			parents *= float64(t.Dims[m])
 		}
@@ -166,7 +167,7 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
 // estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries evenly.
-func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) (z plan.Size) {
+func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
 	part := func(m int) float64 { // of the coordinates of a mode
 		d := float64(t.Dims[m])
@@ -182,7 +183,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) (z plan.Size) 
 	for m := range t.Dims {
 		share *= part(m)
 	}
-	entries := t.Entries * share
+	entries := count(t.Entries*share, share, t.most())
 	paths := share // of the coordinates whose entries make paths down to the last compressed level
 	if !tcs.KeepsRepeats(t.Kinds) {
 		// Where dense levels below are cut, each block has the paths of those beside it too.
@@ -191,58 +192,62 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) (z plan.Size) 
 			paths *= part(m)
 		}
 	}
-	parents := 1.0
+	below := count(t.Entries*paths, paths, t.most()).most // entries whose paths the block has
+	var z sizer
+	parents := counted{1, 1}
 	outer := 1.0 // the share in the modes of the levels so far
 	for l, m := range t.Modes {
-		d := float64(t.Dims[m])
 		outer *= part(m)
-		n := parents * extent(m)
+		n := parents.times(extent(m))
 		kind := tcs.KindOf(t.Kinds[l])
 		switch kind.Form {
 		case tcs.Segmented:
-			n = entries
-			if !kind.Repeats {
+			places := n.most
+			if n = entries; !kind.Repeats {
 				n = t.distinct(l, outer, paths, t.Entries*paths)
+				n.most = max(n.about, min(n.most, places, below))
 			}
-			z.Add(Round(parents)+1, Width(t.Entries))
+			z.add(counted{parents.about + 1, parents.most + 1}, Width(t.Entries))
 		case tcs.Single:
 			n = parents
 		}
 		if kind.HasCrd() {
-			z.Add(Round(n), Width(d))
+			z.add(n, Width(float64(t.Dims[m])))
 		}
 		parents = n
 	}
-	z.Add(Round(parents), int64(t.Type.Size()))
-	z.Entries = Round(parents)
-	return z
+	z.add(parents, int64(t.Type.Size()))
+	z.Entries = Round(parents.about)
+	z.MoreEntries = max(ceil(parents.most)-z.Entries, 0)
+	return z.Size
 }
 
-// distinct is about how many positions level l has in a block with that many
+// distinct is how many positions level l has in a block with about that many
 // entries: prefixes of coordinates with an entry below.
-func (t *Tensor) distinct(l int, outer, share, entries float64) float64 {
+func (t *Tensor) distinct(l int, outer, share, entries float64) counted {
 	if l == len(t.Kinds)-1 && t.levels == nil {
-		return entries
+		return count(entries, share, t.most())
 	}
 	if t.levels != nil {
 		n := t.levels[l]
 		if n == 0 {
-			return 0
+			return counted{}
 		}
 		if share == outer {
-			return n * outer
+			return count(n*outer, outer, n)
 		}
 		// Of a prefix's entries each is in the block with probability share/outer.
-		return n * outer * -math.Expm1(t.Entries/n*math.Log1p(-min(share/outer, 1-1e-12)))
+		about := n * outer * -math.Expm1(t.Entries/n*math.Log1p(-min(share/outer, 1-1e-12)))
+		return count(about, about/n, n)
 	}
 	prefixes := outer
 	for _, m := range t.Modes[:l+1] {
 		prefixes *= float64(t.Dims[m])
 	}
 	if prefixes == 0 {
-		return 0
+		return counted{}
 	}
-	return prefixes * -math.Expm1(-entries/prefixes)
+	return count(prefixes*-math.Expm1(-entries/prefixes), 0, prefixes)
 }
 
 // Fixed is what block b takes whatever its entries are: the values of an all-dense one,

@@ -82,7 +82,7 @@ type partialCost struct {
 	partial plan.Partial
 	steps   int64
 	size    plan.Size
-	sources int64 // entries of the largest block that each step reads: at least those whose pattern it follows
+	sources int64 // at most, entries of the largest block that each step reads: at least those whose pattern it follows
 }
 
 // Cost follows all ranks through their steps and sums.
@@ -252,7 +252,7 @@ func (p *partialCost) add(steps, sources int64) {
 // largest is the entries of the largest block that a step reads.
 func (f *Forecast) largest(needs []plan.Need) (most int64) {
 	for _, n := range needs {
-		most = max(most, f.Operands[n.Operand](n.Block).Entries)
+		most = max(most, f.Operands[n.Operand](n.Block).Most())
 	}
 	return most
 }

@@ -1,6 +1,9 @@
 package exec
 
-import "distaff/spmd/plan"
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+)
 
 // Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
@@ -9,7 +12,7 @@ func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {
-		n := p.size.Bytes
+		n := p.size.Memory()
 		if !made || n > most || n == most && p.partial.Result < largest {
 			largest, most, made = p.partial.Result, n, true
 		}
@@ -36,6 +39,7 @@ type Making struct {
 	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
 	InPlace bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
 	Value   int64
+	Union   int64 // what the arrays of a union of patterns take at least
 }
 
 // position is the bytes of a position in a map that Sparse adds by.
@@ -45,7 +49,7 @@ const position = 8
 // Arrays of unknown length grow to twice what they need; while the union of patterns
 // grows, its old arrays are there as well.
 func (m *Making) bytes(p *partialCost) int64 {
-	values, all := p.size.Entries*m.Value, p.size.Memory()
+	values, all := p.size.Most()*m.Value, p.size.Memory()
 	levels := all - values
 	grown := 2 * all
 	if m.Shared {
@@ -57,10 +61,10 @@ func (m *Making) bytes(p *partialCost) int64 {
 	case p.steps == 1:
 		return grown
 	case m.InPlace:
-		return 3*levels + values + position*p.sources
+		return m.Union + 3*levels + values + position*p.sources + p.steps*tcs.Align
 	}
 	// The blocks of all steps, where memory allows, beside their union and a map for each.
-	return p.steps*(grown+position*p.size.Entries) + 3*levels + values
+	return p.steps*(grown+position*p.size.Most()+tcs.Align) + m.Union + 3*levels + values
 }
 
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it
@@ -85,7 +89,7 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 		n := m.bytes(p)
 		kept, largest = kept+n, max(largest, n)
 		if m.Copied { // the levels are there already
-			shared = p.size.Memory() - p.size.Entries*m.Value
+			shared = p.size.Memory() - p.size.Most()*m.Value
 		}
 	}
 	return most + copies + max(making+kept-largest, kept-shared), kept

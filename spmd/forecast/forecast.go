@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/io/coo"
+	"distaff/io/tcs"
 	"distaff/kernels/tune"
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
@@ -18,6 +19,7 @@ import (
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
+	"distaff/spmd/reduce"
 	"distaff/spmd/stats"
 	"distaff/spmd/store"
 	"distaff/spmd/transfer"
@@ -175,8 +177,8 @@ func (x *Forecast) density(name string) float64 {
 func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Formats[name], x.k.Sources[name]
 	s := &estimate.Tensor{Partition: part, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
-	if s.Entries = src.EntryCount(s.Dims); !s.Sparse() {
-		s.Entries = estimate.Space(s.Dims)
+	if s.Entries, s.Counted = src.EntryCount(s.Dims), src.CountKnown(); !s.Sparse() {
+		s.Entries, s.Counted = estimate.Space(s.Dims), true
 	}
 	if t := src.Tensor; t != nil && x.k.AsStored(src) {
 		s.Stored(t)
@@ -221,10 +223,14 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	}
 	storing := make([]int64, x.p.Ranks)
 	if x.p.Ranks > 1 {
-		storing = x.storing(kept)
-		if x.want.Whole { // the whole result
+		f := x.store()
+		storing = x.storing(f, kept)
+		if x.want.Whole { // the whole result, beside what brings it
+			for rank, bytes := range f.GatherCost() {
+				storing[rank] = max(storing[rank], bytes)
+			}
 			for b := range plan.Block(x.resting().Partition.Pieces()) {
-				storing[0] += x.resting().Block(b).Bytes
+				storing[0] += x.resting().Block(b).Memory()
 			}
 		}
 	}
@@ -272,6 +278,15 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	if m.InPlace = inPlace; err != nil || m.Dense {
 		return m
 	}
+	for l, mode := range s.Modes {
+		kind := tcs.KindOf(s.Kinds[l])
+		if kind.Form == tcs.Segmented {
+			m.Union += reduce.LeastColumn * estimate.Width(s.Entries)
+		}
+		if kind.HasCrd() {
+			m.Union += reduce.LeastColumn * estimate.Width(float64(s.Dims[mode]))
+		}
+	}
 	m.Shared = true
 	for _, u := range units {
 		shares := u.Result.Shares
@@ -316,7 +331,7 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			s := x.as(n, a.Format)
 			z := s.Block(needs[n])
 			sum += z.Memory()
-			most = max(most, coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Entries, z.Memory(), x.want.MemoryLimit))
+			most = max(most, coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Most(), z.Memory(), x.want.MemoryLimit))
 		}
 		held, beside = max(held, sum), max(beside, most)
 	}
@@ -332,9 +347,8 @@ func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
 	return x.copies[key]
 }
 
-// storing asks store what each rank takes beside its blocks, of which it holds used, while
-// the result is written.
-func (x *Forecast) storing(used []int64) []int64 {
+// store is the result as store is asked about it.
+func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
 		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit}
@@ -345,6 +359,12 @@ func (x *Forecast) storing(used []int64) []int64 {
 	for b := range plan.Block(s.Partition.Pieces()) {
 		f.Owners, f.Boxes = append(f.Owners, s.Partition.OwnerOf(b)), append(f.Boxes, s.Box(b))
 	}
+	return f
+}
+
+// storing asks store what each rank takes beside its blocks, of which it holds used, while
+// the result is written.
+func (x *Forecast) storing(f *store.Forecast, used []int64) []int64 {
 	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {
 		if o.Tensor != x.k.Problem.Norm.LHS.Name {

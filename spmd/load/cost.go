@@ -46,10 +46,10 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 		}
 		c.Kept[rank] += bytes
 		if way == spreading && in.Tensor == nil {
-			marks[rank] += z.Entries / 8 // a bit for each place that is taken: coo.Once
+			marks[rank] += z.Most() / 8 // a bit for each place that is taken: coo.Once
 		}
-		collected[rank] += record * z.Entries
-		sorted[rank] += max(bytes, record*z.Entries) // a block's entries go as it is filled
+		collected[rank] += record * z.Most()
+		sorted[rank] += max(bytes, record*z.Most()) // a block's entries go as it is filled
 	}
 	for rank := range ranks {
 		c.Peak[rank] = c.Kept[rank] + marks[rank]
@@ -89,8 +89,8 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	}
 	modes, typ := g.Partition.Order, g.Spec.Type
 	bytes = buffers(ranks, g.Partition.Pieces(), modes, typ, free)
-	if ranks > 1 { // a small tensor does not fill what is sent, and comes
-		bytes += min((1+inboxRooms)*sendRoom(free), 4*recordBytes(modes, typ)*max(in.Entries, 1))
+	if ranks > 1 { // a small tensor does not fill what is sent, and what comes: each entry is a group at most, and nothing takes a line
+		bytes += min((1+inboxRooms)*sendRoom(free), 2*max((groupBytes+recordBytes(modes, typ))*in.Entries, tcs.Align))
 	}
 	var entries coo.Stream
 	if in.Tensor != nil {

@@ -15,6 +15,8 @@ const (
 	// inboxRooms is about how much a rank receives at a time, in what a rank sends
 	// in a round. Where a round brings more to some rank, the senders take turns.
 	inboxRooms = 4
+	// groupBytes is what a group of one entry takes at most beside it: the block, the number, and what pads the value.
+	groupBytes = 8 + 8 + 8
 )
 
 // sink takes entries of the blocks that a rank owns. A lane is a sender's: those

@@ -181,20 +181,22 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.remove(c)) }()
-	most := int64(-1) // bytes that are predicted of a run in one block: those of others are estimates
-	if e.Networks && c == nil && job.Ranks == 1 && len(job.Splits) == 0 {
+	var most []int64 // bytes that are predicted of each rank
+	if e.Networks && c == nil {
 		plan, err := job.Plan(context.Background(), 0)
 		if err != nil {
 			return nil, fmt.Errorf("plan: %w\n(%s)", err, e.Flags(p))
 		}
-		most = slices.Max(plan.Memory)
+		most = plan.Memory
 	}
 	report, err := run(job)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n(%s)", err, e.Flags(p))
 	}
-	if most >= 0 && slices.Max(report.Allocated) > most {
-		return nil, fmt.Errorf("a rank took %d bytes, predicted were %d\n(%s)", slices.Max(report.Allocated), most, e.Flags(p))
+	for k, bytes := range most {
+		if report.Allocated[k] > bytes {
+			return nil, fmt.Errorf("rank %d took %d bytes, predicted were %d\n(%s)", k, report.Allocated[k], bytes, e.Flags(p))
+		}
 	}
 	if report == nil || report.Result == nil {
 		return nil, errNoResult

@@ -64,6 +64,9 @@ func (e *ErrWidth) Error() string {
 	return fmt.Sprintf("the partial results of %s together have more than 2^31 entries, and positions of 32 bits", e.Name)
 }
 
+// LeastColumn is how many elements an array of a pattern has room for at least.
+const LeastColumn = 1024
+
 // column is a growing pos or crd array.
 type column struct {
 	mem   *tcs.Memory
@@ -77,7 +80,7 @@ type column struct {
 // push appends v.
 func (c *column) push(v int64) error {
 	if c.n == c.arr.Len {
-		if err := c.grow(max(2*c.n, 1024)); err != nil {
+		if err := c.grow(max(2*c.n, LeastColumn)); err != nil {
 			return err
 		}
 	}

@@ -32,8 +32,8 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	for b, owner := range f.Owners {
 		z := f.Sizes(plan.Block(b))
 		share[owner] += z.Memory()
-		entries[owner] += z.Entries
-		largest[owner] = max(largest[owner], z.Entries)
+		entries[owner] += z.Most()
+		largest[owner] = max(largest[owner], z.Most())
 	}
 	modes, text := f.Modes, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
@@ -56,6 +56,21 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 			}
 			*n += entries[rank]*each + coo.AssemblyBytes(sizes, f.Type, largest[rank], largest[rank]*each, f.Limit)
 		}
+	}
+	return cost
+}
+
+// GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to rank 0: two messages, and there two
+// from each of the others.
+func (f *Forecast) GatherCost() []int64 {
+	cost := make([]int64, f.Ranks)
+	entries := make([]int64, f.Ranks)
+	for b, owner := range f.Owners {
+		entries[owner] += f.Sizes(plan.Block(b)).Most()
+	}
+	for rank := 1; rank < f.Ranks; rank++ {
+		cost[rank] = 2 * min((max(entries[rank], 1)+15)&^15, batchMost) * int64(8*len(f.Dims)+f.Type.Size())
+		cost[0] += cost[rank]
 	}
 	return cost
 }

@@ -1,0 +1,47 @@
+package estimate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"distaff/io/tcs"
+	"distaff/spmd/plan"
+)
+
+// TestMost: of entries thrown at random no block has more, nor more positions of a level, than are reckoned with, and these are not many
+// more than are expected.
+func TestMost(t *testing.T) {
+	const rows, columns = 400, 300
+	for k := range uint64(400) {
+		r := rand.New(rand.NewPCG(17, k))
+		entries := 1 + r.IntN([]int{10, 300, 20000}[k%3])
+		seen := map[[2]int]bool{}
+		for len(seen) < entries {
+			seen[[2]int{r.IntN(rows), r.IntN(columns)}] = true
+		}
+		part := cutInRows(0, 7, 100, rows)
+		if k%2 == 0 {
+			part.Axes[0].Modes, part.Axes[0].Cuts = []int{1}, []int64{0, 5, 150, columns}
+		}
+		x := &Tensor{Partition: part, Dims: []int64{rows, columns}, Kinds: "ss", Modes: []int{0, 1}, Type: tcs.Float64, Entries: float64(entries), Counted: true}
+		for b := range plan.Block(3) {
+			box := x.Box(b)
+			n, first := int64(0), map[int]bool{}
+			for at := range seen {
+				if i, j := int64(at[0]), int64(at[1]); box[0][0] <= i && i < box[0][1] && box[1][0] <= j && j < box[1][1] {
+					n++
+					first[at[0]] = true
+				}
+			}
+			z := x.Block(b)
+			bytes := 4*2 + 4*int64(len(first)) + 4*int64(len(first)+1) + 12*n
+			if n > z.Most() || bytes > z.Bytes+z.MoreBytes {
+				t.Errorf("case %d, block %d: %d entries, %d bytes; reckoned with %d and %d", k, b, n, bytes, z.Most(), z.Bytes+z.MoreBytes)
+			}
+			if most := float64(z.Entries) + 20 + 7*math.Sqrt(float64(z.Entries)); float64(z.Most()) > most {
+				t.Errorf("case %d, block %d: reckoned with %d entries where %d are expected", k, b, z.Most(), z.Entries)
+			}
+		}
+	}
+}
