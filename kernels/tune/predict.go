@@ -52,7 +52,7 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	reads, writes := float64(l.Read)/holds.Read.At(threads), float64(l.Written)/holds.Write.At(threads)
 	picks, loads := 0.0, l.Loads
 	for _, p := range l.Picks {
-		picks += m.picked(p, threads)
+		picks += m.gathering(p, threads)
 		loads -= p.Count * p.Run * p.times() // gathering is loading
 	}
 	rate := m.MultiplyAdds64
@@ -70,9 +70,9 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	return math.Max(math.Max(reads, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// picked is what rows take: as many gathers from an array of that size. Where rows lie close to each
+// gathering is what rows take: as many gathers from an array of that size. Where rows lie close to each
 // other, that is no more than going through the whole array.
-func (m *Model) picked(p Pick, threads int) float64 {
+func (m *Model) gathering(p Pick, threads int) float64 {
 	l := m.Holds(p.Bytes, 1)
 	seconds := math.Min(p.Count*m.row(p, threads), p.Passes*float64(p.Bytes)/l.Read.At(threads))
 	return seconds * p.times()

@@ -157,12 +157,12 @@ func (w windows) part(rank int) (lo, hi int64) {
 // exchange writes blocks that share rows: every rank assembles the windows of
 // its part of the array from what all ranks send.
 func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
-	room, err := room(d.c, d.limit)
+	bytes, err := bufferBytes(d.c, d.limit)
 	if err != nil {
 		return nil, err
 	}
 	ranks := d.c.Size()
-	w := windows{total: d.f.total, step: max(window(room, ranks+3)/d.size, 1), ranks: ranks}
+	w := windows{total: d.f.total, step: max(window(bytes, ranks+3)/d.size, 1), ranks: ranks}
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
