@@ -16,6 +16,7 @@ import (
 // these, by default and where a schedule asks for a hash table; what is filled otherwise has a key for each entry. Both give the
 // same entries and sums, also with rows found by position and on several ranks.
 func TestHashRows(t *testing.T) {
+	t.Parallel()
 	type operands map[string]string // as FORMAT GENERATOR
 	sizes := map[string]int64{"i": 30, "j": 400, "k": 300, "l": 5, "m": 3}
 	for _, c := range []struct {
