@@ -72,7 +72,7 @@ func TestDefaultSchedules(t *testing.T) {
 		"A(i,l)=B(i,j,k,m)*C(j,l)*D(k,l)*E(m,l)\nB:dsss\nl=32\nj=4200\nk=4200\nm=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)",
 			"vectorize(l)", "prefetch(C,j,5)", "prefetch(D,k,5)", "prefetch(E,m,5)"},
 		"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:dss\nl=16\nm=16\nj=4200\nk=4200": {"temporaries(A) sums are taken in w(m)", "bound(l,l,16,MaxExact)", "bound(m,m,16,MaxExact)", "workspace(w,Dense)",
-			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(m)"},
+			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(m)", "prefetch(C,j,8)", "prefetch(D,k,8)"},
 		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)", "vectorize(l)",
 			"prefetch(D,k,8)", "prefetch(A,j,8,64) rows of A(j,l) lie in 4.883 MiB"},
 		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,8,64)", "prefetch(A,k,8) rows of A(k,l) lie in 500 KiB, and all that are picked in 244.6 MiB"},

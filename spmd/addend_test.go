@@ -56,6 +56,7 @@ func addendJob(n, ranks int, typ string) *spmd.Job {
 
 // TestAddsByEntries: what is added to is added once, whatever its form, and wherever it and the result lie.
 func TestAddsByEntries(t *testing.T) {
+	t.Parallel()
 	for n, x := range addends {
 		for _, ranks := range []int{1, 2, 3, 8} {
 			for _, typ := range []string{"", "int32"} {

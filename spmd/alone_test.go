@@ -20,6 +20,7 @@ import (
 // A .tcs that is compressed as a whole, or comes through a pipe, is read by rank 0
 // alone, and is the same at every number of ranks.
 func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := filepath.Join(dir, "a.tns")
 	var b bytes.Buffer

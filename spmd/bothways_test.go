@@ -86,6 +86,7 @@ func ranWith(t *testing.T, statement string, sizes map[string][]int64, formats m
 // TestBlockSchedulesRunAsCommands: a block schedule and the commands that say the same write the same file, run as many steps over
 // the same entries at each rank, and receive the same bytes; where points of the machine share ranks, which then pass nothing on, they send the same as well.
 func TestBlockSchedulesRunAsCommands(t *testing.T) {
+	t.Parallel()
 	for _, c := range blocksAndCommands {
 		for ranks := 1; ranks <= 8; ranks++ {
 			o := c.blocks

@@ -61,6 +61,7 @@ func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 
 // A plan tells about as many entries of a text file whose sizes are given, compressed or not.
 func TestEstimatesOfTextFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
 	const lines = 150000

@@ -64,6 +64,7 @@ func TestEmptySpacesScheduled(t *testing.T) {
 
 // A statement over an empty index space ends at once, however large its other sizes are.
 func TestEmptySpaces(t *testing.T) {
+	t.Parallel()
 	const huge = 1 << 56
 	for _, c := range []struct {
 		stmt    string

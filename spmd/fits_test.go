@@ -45,6 +45,7 @@ var fitting = []struct {
 // gives as the least memory of a rank; a run with one byte less is refused with that figure. No
 // run that was let take more has taken less.
 func TestRefusedIsPlanned(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f.tcs")
 	made := spmd.Job{Statement: "F(i,j) = G(i,j)", Formats: map[string]string{"F": "ds", "G": "ds"}, Sizes: map[string][]int64{"G": {400, 300}},
 		Inputs: map[string]spmd.Input{"G": spmd.Generated("uniform:2000")}, Outputs: []spmd.Output{{Tensor: "F", File: file}}}

@@ -11,6 +11,7 @@ import (
 // TestGatheredRowsSuffice: the rows of a gathered operand that are in memory are all that a leaf looks at, also where its
 // loops come to coordinates of other operands. The interpreter checks every index.
 func TestGatheredRowsSuffice(t *testing.T) {
+	t.Parallel()
 	const rows = "divide(i,io,ii,M.x),distribute(io)"
 	const entries = "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"
 	for _, c := range []struct{ statement, schedule string }{

@@ -20,6 +20,7 @@ import (
 // Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether these are a range, several,
 // or single ones, at every run; all of them where they read three quarters. Where they have the rows in one array, they count the same.
 func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
+	t.Parallel()
 	t.Run("apart", ranksGather)
 	defer exec.CommonLeast.Store(exec.CommonLeast.Swap(0))
 	t.Run("in common", ranksGather)

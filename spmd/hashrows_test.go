@@ -17,6 +17,7 @@ import (
 // same entries and sums, also with rows found by position and on several ranks. A table for which each entry of one operand brings a
 // key has room for them.
 func TestHashRows(t *testing.T) {
+	t.Parallel()
 	type operands map[string]string // as FORMAT GENERATOR
 	sizes := map[string]int64{"i": 30, "j": 400, "k": 300, "l": 5, "m": 3}
 	for _, c := range []struct {

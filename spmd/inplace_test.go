@@ -95,6 +95,7 @@ func storedIn(t *tcs.Tensor) map[string]int64 {
 // Blocks of a reduction variable give the whole result, whichever way they are
 // added, on any ranks, in a repeat too.
 func TestStepsAddToBlocks(t *testing.T) {
+	t.Parallel()
 	for _, c := range summed {
 		s := &summedCase{c.stmt, c.formats}
 		whole, err := s.job().Run(context.Background())

@@ -33,6 +33,7 @@ func ints(t *testing.T, format string, dims []int64, entries map[[2]int64]int64)
 // named: whatever parts of sums are, in every kind of result, on ranks and in blocks, in
 // compiled and interpreted leaves.
 func TestNarrowResult(t *testing.T) {
+	t.Parallel()
 	const g = 1_000_000_000
 	// Row 1 of A sums to 3e9, row 4 to -2^31; the parts of row 2 pass int32 both ways.
 	a := map[[2]int64]int64{{0, 0}: 7, {1, 1}: g, {1, 3}: g, {1, 5}: g, {2, 0}: 2 * g, {2, 1}: 2 * g, {2, 4}: -2 * g, {2, 5}: -g, {4, 2}: -g, {4, 3}: -g, {4, 5}: 2*g - 1<<31}

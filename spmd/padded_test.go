@@ -18,6 +18,7 @@ import (
 // A dense level below a compressed one makes room for all its coordinates, and a
 // sparse result has an entry for each, however the work is cut.
 func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, j := range []struct {
 		statement, entries string
@@ -76,6 +77,7 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 // dense levels are filled out to the whole size, when its type changes, and when
 // the levels above are stored in another order.
 func TestStoredZerosStay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		dims              []int64

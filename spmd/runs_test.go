@@ -191,6 +191,7 @@ func TestRuns(t *testing.T) {
 // TestRunsSanitized is TestRuns in a process with the address sanitizer's allocator, its leaves
 // compiled under that sanitizer.
 func TestRunsSanitized(t *testing.T) {
+	t.Parallel()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("no gcc in PATH, whose sanitizers this test uses")

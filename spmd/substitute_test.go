@@ -13,6 +13,7 @@ import (
 // TestProductsOverRanks: products that a BLAS runs at the ranks of a machine, whose pieces are brought
 // in steps (SUMMA and Cannon's algorithm) or by a block schedule, agree with the reference.
 func TestProductsOverRanks(t *testing.T) {
+	t.Parallel()
 	const summa = "distribute({i,j},{io,jo},{ii,ji},M),divide(k,ko,ki,M.x),reorder(io,jo,ko,ii,ji,ki),communicate({A,B},ko),substitute({ii,ji,ki},gemm)"
 	const cannon = "distribute({i,j},{io,jo},{ii,ji},M),divide(k,ko,ki,M.x),reorder(io,jo,ko,ii,ji,ki),rotate(ko,{io,jo},kr),communicate({A,B},kr),substitute({ii,ji,ki},gemm)"
 	for _, x := range []struct {

@@ -29,6 +29,7 @@ func spoil[T int32 | int64](r *rand.Rand, s []T) []T {
 // Whatever the arguments are, a constructor refuses them or makes a tensor that a job runs on:
 // the interpreter finds every access outside an array.
 func TestRandomSlices(t *testing.T) {
+	t.Parallel()
 	const n = 600
 	r := rand.New(rand.NewPCG(1, 2))
 	made, ran := 0, 0

@@ -122,17 +122,7 @@ func (c *compiler) arithmetic(x *ir.Binary) intFn {
 func (c *compiler) compare(x *ir.Binary) intFn {
 	switch t := x.X.Type(); {
 	case t.IsFloat():
-		a, b := c.float(x.X), c.float(x.Y)
-		switch x.Op {
-		case ir.Eq:
-			return func(fr *frame) int64 { return truth(a(fr) == b(fr)) }
-		case ir.Ne:
-			return func(fr *frame) int64 { return truth(a(fr) != b(fr)) }
-		case ir.Lt:
-			return func(fr *frame) int64 { return truth(a(fr) < b(fr)) }
-		default:
-			return func(fr *frame) int64 { return truth(a(fr) <= b(fr)) }
-		}
+		return comparison(x.Op, c.float(x.X), c.float(x.Y))
 	case t.IsComplex():
 		a, b := c.complex(x.X), c.complex(x.Y)
 		if x.Op == ir.Eq {
@@ -140,8 +130,11 @@ func (c *compiler) compare(x *ir.Binary) intFn {
 		}
 		return func(fr *frame) int64 { return truth(a(fr) != b(fr)) }
 	}
-	a, b := c.int(x.X), c.int(x.Y)
-	switch x.Op {
+	return comparison(x.Op, c.int(x.X), c.int(x.Y))
+}
+
+func comparison[T int64 | float64](op ir.Op, a, b func(*frame) T) intFn {
+	switch op {
 	case ir.Eq:
 		return func(fr *frame) int64 { return truth(a(fr) == b(fr)) }
 	case ir.Ne:

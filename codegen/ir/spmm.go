@@ -80,25 +80,17 @@ func (p *parser) spmm() Stmt {
 	s := &SpMM{}
 	p.expect("(")
 	s.M = p.expr()
-	p.expect(",")
-	s.N = p.expr()
-	p.expect(",")
-	s.K = p.expr()
-	p.expect(",")
-	s.Entries = p.expr()
+	for _, x := range []*Expr{&s.N, &s.K, &s.Entries} {
+		p.expect(",")
+		*x = p.expr()
+	}
 	p.expect(")")
 	s.C = p.matrix()
 	p.expect("+=")
 	p.expect("(")
-	s.Pos = p.oldArray()
-	p.expect("[")
-	s.At = p.expr()
-	p.expect("]")
+	s.Pos, s.At = p.element()
 	p.expect(",")
-	s.Crd = p.oldArray()
-	p.expect("[")
-	s.From = p.expr()
-	p.expect("]")
+	s.Crd, s.From = p.element()
 	p.expect(",")
 	s.Vals = p.oldArray()
 	p.expect(")")
@@ -107,6 +99,15 @@ func (p *parser) spmm() Stmt {
 	p.expect("*")
 	s.Alpha = p.unary()
 	return s
+}
+
+// element is a place in an array.
+func (p *parser) element() (a *Array, at Expr) {
+	a = p.oldArray()
+	p.expect("[")
+	at = p.expr()
+	p.expect("]")
+	return a, at
 }
 
 func (v *verifier) spmm(s *SpMM) error {

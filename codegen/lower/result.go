@@ -119,22 +119,13 @@ func (l *lowerer) zero(e *env) {
 			}
 			lo, hi = row(s.lo), row(s.hi)
 		} else if k == 0 && l.threads != nil {
-			l.zeroAll(lo, size)
+			l.shares(l.named("values", size), func(from, to ir.Expr) {
+				l.emit(&ir.Fill{A: r.vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to), X: ir.Zero(r.vals().Elem)})
+			})
 			return
 		}
 	}
 	l.emit(&ir.Fill{A: r.vals(), Lo: lo, Hi: hi, X: ir.Zero(r.vals().Elem)})
-}
-
-// zeroAll sets the whole of a dense result to 0, by pieces on threads.
-func (l *lowerer) zeroAll(lo, size ir.Expr) {
-	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
-	n := l.named("values", size)
-	c := l.newVar("piece")
-	at := func(c ir.Expr) ir.Expr { return ir.Plus(lo, ir.Over(ir.Times(n, c), pieces)) }
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: l.within(func() {
-		l.emit(&ir.Fill{A: l.out.vals(), Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))), X: ir.Zero(l.out.vals().Elem)})
-	})})
 }
 
 // visited is the part of v's range that the loops around leave to visit, where

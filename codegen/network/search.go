@@ -230,9 +230,9 @@ func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	if s.Way == Direct || s.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
 		return
 	}
-	room := make([]item, 2*MaxFactors)
+	buffer := make([]item, 2*MaxFactors)
 	for made := set(1); made < 1<<len(x.items); made++ {
-		if own, rest := x.parted(made, room); s.mayMake(x, own) {
+		if own, rest := x.parted(made, buffer); s.mayMake(x, own) {
 			fn(made, own, rest)
 		}
 	}
@@ -259,10 +259,10 @@ func (s *search) mayMake(x state, own []item) bool {
 }
 
 // parted are the items of a set, and what is left where their contraction takes their place: by
-// their first factors, so that a state's moves are those of all ways to it. Both lie in room, of
+// their first factors, so that a state's moves are those of all ways to it. Both lie in buffer, of
 // 2*MaxFactors items.
-func (x state) parted(made set, room []item) (own, rest []item) {
-	own, rest = room[:0:MaxFactors], room[MaxFactors:MaxFactors]
+func (x state) parted(made set, buffer []item) (own, rest []item) {
+	own, rest = buffer[:0:MaxFactors], buffer[MaxFactors:MaxFactors]
 	all := item{made: true}
 	for k, it := range x.items {
 		if made.has(k) {

@@ -15,10 +15,10 @@ const idleMost = 3
 // distributed over i, j and k, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling
 // Revisited", 2019): of the grids of at most so many ranks with about the least work a rank, that of which a rank
 // receives the fewest elements in the mean, where the operands lie on faces of the grid. A
-// rank takes the k of its block in Steps parts, as few as its memory allows: room is how many elements
+// rank takes the k of its block in Steps parts, as few as its memory allows: memory is how many elements
 // that holds, 0 for any number.
-func Cosma(m, n, k int64, ranks int64, room int64) (*Machine, error) {
-	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), room: room}
+func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
+	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0
 	p.grids(ranks, func(g grid3) {
 		if w := p.work(g); p.steps(g) > 0 && (least < 0 || w < least) {
@@ -26,7 +26,7 @@ func Cosma(m, n, k int64, ranks int64, room int64) (*Machine, error) {
 		}
 	})
 	if least < 0 {
-		return nil, diag.Errorf("machine", "a product of %d by %d and %d by %d elements does not fit %d ranks with memory for %d elements each: want more ranks, or more memory", m, k, k, n, ranks, room)
+		return nil, diag.Errorf("machine", "a product of %d by %d and %d by %d elements does not fit %d ranks with memory for %d elements each: want more ranks, or more memory", m, k, k, n, ranks, memory)
 	}
 	var best grid3
 	words := -1.0
@@ -44,7 +44,7 @@ func Cosma(m, n, k int64, ranks int64, room int64) (*Machine, error) {
 }
 
 // product is a product of matrices for which a grid is wanted.
-type product struct{ m, n, k, room int64 }
+type product struct{ m, n, k, memory int64 }
 
 // grid3 is the extents over m, n and k.
 type grid3 [3]int64
@@ -82,7 +82,7 @@ func (p *product) words(g grid3) float64 {
 // its own blocks, its partial result with another that is added to it, and of each operand the
 // part in use and the one that arrives.
 func (p *product) steps(g grid3) int64 {
-	if p.room == 0 {
+	if p.memory == 0 {
 		return 1
 	}
 	m, n, k := p.block(g)
@@ -95,7 +95,7 @@ func (p *product) steps(g grid3) int64 {
 	if g[2] > 1 {
 		result *= 2
 	}
-	free := p.room - result - left - right
+	free := p.memory - result - left - right
 	if free <= 0 {
 		return 0
 	}

@@ -157,7 +157,7 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 				at[i] = at[i]*lev.size + x - lev.offset
 			}
 		case tcs.Segmented:
-			if lev.crd.room() < n && lev.crd.file != nil {
+			if lev.crd.left() < n && lev.crd.file != nil {
 				lev.crd.flush()
 			}
 			if lev.crd.width == 4 {

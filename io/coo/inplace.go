@@ -78,7 +78,7 @@ func sortInPlace[R record](s *store, lo, threads int) error {
 	}
 	b.distribute()
 	b.move()
-	err := b.room()
+	err := b.allocateScratch()
 	if err == nil {
 		b.sortBuckets(lo)
 	}
@@ -117,11 +117,11 @@ func (b *blockSort[R]) allocate() error {
 	size := b.s.stride() * 8
 	for _, c := range b.s.chunks {
 		have := len(c.recs) / b.s.stride()
-		room := cap(c.recs) / b.s.stride()
-		if room%b.block != 0 {
+		capacity := cap(c.recs) / b.s.stride()
+		if capacity%b.block != 0 {
 			panic("BUG: coo: a chunk that is not whole blocks")
 		}
-		b.addSlots(c.mem, room, have)
+		b.addSlots(c.mem, capacity, have)
 	}
 	spare, err := tcs.Alloc(b.s.limit, int64(b.split.buckets()*b.threads*b.block*size), "sorting entries")
 	if err != nil {
@@ -132,8 +132,8 @@ func (b *blockSort[R]) allocate() error {
 	return nil
 }
 
-// room takes what the buckets are sorted in.
-func (b *blockSort[R]) room() error {
+// allocateScratch takes what the buckets are sorted in.
+func (b *blockSort[R]) allocateScratch() error {
 	for k, runs := range b.runs {
 		n := 0
 		for _, m := range runs {
@@ -153,9 +153,9 @@ func (b *blockSort[R]) room() error {
 	return nil
 }
 
-func (b *blockSort[R]) addSlots(m *tcs.Memory, room, have int) {
-	recs := unsafe.Slice((*R)(m.Ptr), room)
-	for at := 0; at < room; at += b.block {
+func (b *blockSort[R]) addSlots(m *tcs.Memory, capacity, have int) {
+	recs := unsafe.Slice((*R)(m.Ptr), capacity)
+	for at := 0; at < capacity; at += b.block {
 		b.slots = append(b.slots, slot[R]{m, recs[at : at+b.block]})
 		b.used = append(b.used, max(min(have-at, b.block), 0))
 	}

@@ -33,8 +33,8 @@ type Densed interface{ Dense() bool }
 type Progressed interface{ Progress() (done, total int64) }
 
 // Watch calls tell with the progress of s, each time that every has passed, from a goroutine
-// of its own, until stop is called. It does nothing for a stream that is not Progressed.
-func Watch(s Stream, every time.Duration, tell func(done, total int64)) (stop func()) {
+// of its own, until stop is called. It does nothing for what is not Progressed.
+func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func()) {
 	p, ok := s.(Progressed)
 	if !ok {
 		return func() {}

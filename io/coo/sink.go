@@ -57,7 +57,7 @@ func (s *sink) view(p unsafe.Pointer, n int64) {
 // next is the index of the next element.
 func (s *sink) next() int64 { return s.base + int64(s.n) }
 
-func (s *sink) room() int {
+func (s *sink) left() int {
 	switch s.width {
 	case 4:
 		return len(s.i32) - s.n
@@ -121,10 +121,10 @@ func (s *sink) fill(v, upto int64) {
 		return
 	}
 	for k > 0 {
-		if s.room() == 0 {
+		if s.left() == 0 {
 			s.flush()
 		}
-		n := int(min(k, int64(s.room())))
+		n := int(min(k, int64(s.left())))
 		switch s.width {
 		case 4:
 			w := s.i32[s.n : s.n+n]
@@ -146,7 +146,7 @@ func (s *sink) fill(v, upto int64) {
 
 // putValue appends the value at p.
 func (s *sink) putValue(p unsafe.Pointer) {
-	if s.room() == 0 {
+	if s.left() == 0 {
 		s.flush()
 	}
 	switch s.width {
@@ -163,10 +163,10 @@ func (s *sink) putValue(p unsafe.Pointer) {
 // putValues appends n values.
 func (s *sink) putValues(vals []byte, n int) {
 	for n > 0 {
-		if s.room() == 0 {
+		if s.left() == 0 {
 			s.flush()
 		}
-		k := min(n, s.room())
+		k := min(n, s.left())
 		p := unsafe.Pointer(&vals[0])
 		switch s.width {
 		case 4:

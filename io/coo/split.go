@@ -73,24 +73,24 @@ func countBins[R record](s *splitter, sample []R, first int) {
 // number gives the bins of table k buckets.
 func (s *splitter) number(k int) {
 	t := &s.tables[k]
-	room := -1 // of the last bucket
+	left := -1 // that the last bucket may still take
 	for bin, n := range t.counts {
 		if t.to[bin] >= deeper {
 			s.number(int(t.to[bin] &^ deeper))
-			room = -1
+			left = -1
 			continue
 		}
-		if n > room || room < 0 {
+		if n > left || left < 0 {
 			top := t.hi
-			room = s.most
+			left = s.most
 			if n > s.most && t.from <= s.lo {
-				top, room = s.lo, n // all are alike
+				top, left = s.lo, n // all are alike
 			}
 			s.tops = append(s.tops, top)
 		}
-		room -= n
+		left -= n
 		if s.tops[len(s.tops)-1] == s.lo {
-			room = -1
+			left = -1
 		}
 		t.to[bin] = uint32(len(s.tops) - 1)
 	}

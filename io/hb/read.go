@@ -69,13 +69,13 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 
 // reserve makes the memory of batches.
 func (s *stream) reserve() {
-	room := batch
+	capacity := batch
 	if s.h.triangle() {
-		room *= 2
+		capacity *= 2
 	}
-	s.cols[0], s.cols[1] = make([]int64, room), make([]int64, room)
-	s.words = make([]uint64, 2*room)
-	s.vals = unsafe.Slice((*byte)(unsafe.Pointer(&s.words[0])), 16*room)
+	s.cols[0], s.cols[1] = make([]int64, capacity), make([]int64, capacity)
+	s.words = make([]uint64, 2*capacity)
+	s.vals = unsafe.Slice((*byte)(unsafe.Pointer(&s.words[0])), 16*capacity)
 }
 
 func (s *stream) Dims() ([]int64, bool)         { return []int64{s.h.rows, s.h.cols}, true }

@@ -31,21 +31,21 @@ func (a *array) place(b *text.Block) (int, error) {
 func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (int, error) {
 	var z T
 	src := valuesOf[T](b.Vals)
-	room := len(src)
+	capacity := len(src)
 	if a.h.sym != general {
-		room *= 2
+		capacity *= 2
 	}
-	a.vals.ReserveVals(room * int(unsafe.Sizeof(z)))
+	a.vals.ReserveVals(capacity * int(unsafe.Sizeof(z)))
 	dst := valuesOf[T](a.vals.Vals)
 	dims := a.h.dims
 	if a.cols == nil {
 		a.cols = make([][]int64, len(dims))
 	}
 	for m := range a.cols {
-		if cap(a.cols[m]) < room {
-			a.cols[m] = make([]int64, room)
+		if cap(a.cols[m]) < capacity {
+			a.cols[m] = make([]int64, capacity)
 		}
-		a.cols[m] = a.cols[m][:room]
+		a.cols[m] = a.cols[m][:capacity]
 	}
 	if a.next == nil {
 		a.next = a.h.valueAt(a.first)

@@ -95,8 +95,8 @@ func (e *elements) only(pass, n int64) error {
 	return err
 }
 
-func (w *points) next(at [][]int64, vals []byte, room int) (int, error) {
-	n := int(min(int64(room), w.left))
+func (w *points) next(at [][]int64, vals []byte, most int) (int, error) {
+	n := int(min(int64(most), w.left))
 	for k := range n {
 		for m, size := range w.s.full {
 			x := w.mixed

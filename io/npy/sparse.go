@@ -57,8 +57,8 @@ func (w *compressed) segments() int64 {
 	return w.s.rows
 }
 
-func (w *compressed) next(at [][]int64, vals []byte, room int) (int, error) {
-	rows, cols := at[0][:room], at[1][:room]
+func (w *compressed) next(at [][]int64, vals []byte, most int) (int, error) {
+	rows, cols := at[0][:most], at[1][:most]
 	if w.byColumn {
 		rows, cols = cols, rows
 	}
@@ -145,8 +145,8 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 	return w, nil
 }
 
-func (w *coordinates) next(at [][]int64, vals []byte, room int) (int, error) {
-	rows, cols := at[0][:room], at[1][:room]
+func (w *coordinates) next(at [][]int64, vals []byte, most int) (int, error) {
+	rows, cols := at[0][:most], at[1][:most]
 	n := 0
 	for ; n < len(rows) && w.row.at < w.row.e.count; n++ {
 		var err error
@@ -210,8 +210,8 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 }
 
 // next spreads blocks out and leaves zeros out.
-func (w *blocks) next(at [][]int64, vals []byte, room int) (int, error) {
-	rows, cols := at[0][:room], at[1][:room]
+func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
+	rows, cols := at[0][:most], at[1][:most]
 	for {
 		n := 0
 		for n < len(rows) {
@@ -284,8 +284,8 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 }
 
 // next leaves zeros out, and what lies outside the matrix.
-func (w *diagonals) next(at [][]int64, vals []byte, room int) (int, error) {
-	rows, cols := at[0][:room], at[1][:room]
+func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
+	rows, cols := at[0][:most], at[1][:most]
 	size := w.vals.dtype.typ().Size()
 	for {
 		n, err := w.vals.values(vals, len(rows))

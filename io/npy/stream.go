@@ -15,7 +15,7 @@ import (
 type walker interface {
 	// next fills at, a slice for each mode, and vals (of the file's type) with up to
 	// room entries, and returns how many; 0 is the end.
-	next(at [][]int64, vals []byte, room int) (int, error)
+	next(at [][]int64, vals []byte, most int) (int, error)
 	data() *elements
 	close()
 }

@@ -127,14 +127,18 @@ func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
 	if t.Dense() { // and it has values
 		return t.Vals.Len / t.Levels[0].Size, hi - lo
 	}
+	kinds := make([]LevelKind, len(t.Levels)) // looked up once, not at each position
+	for l := range kinds {
+		kinds[l] = KindOf(t.Levels[l].Kind)
+	}
 	end := t.Positions(0)
 	coordinate := func(p int64) int64 {
-		if t.Levels[0].Form() == Full {
+		if kinds[0].Form == Full {
 			return p
 		}
 		return t.Levels[0].Crd.Int(p)
 	}
-	if t.Levels[0].Form() != Full {
+	if kinds[0].Form != Full {
 		for lo > 0 && lo < hi && coordinate(lo) == coordinate(lo-1) {
 			lo++
 		}
@@ -149,15 +153,15 @@ func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
 		if x < 0 {
 			continue
 		}
-		for l := 1; l < len(t.Levels); l++ {
+		for l := 1; l < len(kinds); l++ {
 			lev := &t.Levels[l]
-			switch lev.Form() {
+			switch kinds[l].Form {
 			case Full:
 				a, b = a*lev.Size, b*lev.Size
 			case Segmented:
 				a, b = lev.Pos.Int(a), lev.Pos.Int(b)
 			case Single:
-				if b == a+1 && KindOf(lev.Kind).Padded && lev.Crd.Int(a) < 0 {
+				if b == a+1 && kinds[l].Padded && lev.Crd.Int(a) < 0 {
 					b = a
 				}
 			}

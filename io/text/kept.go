@@ -17,7 +17,7 @@ type kept struct {
 	mem  []byte   // the first bytes, up to spoolMemory
 	file *os.File // those after them, in a file without a name; nil until there are any
 	size int64
-	room int64 // bytes that the file may take
+	most int64 // bytes that the file may take
 	off  bool  // nothing is kept any more
 	all  bool  // the whole content is there
 }
@@ -56,10 +56,10 @@ func (k *kept) put(p []byte) {
 			k.drop()
 			return
 		}
-		k.file, k.room = f, fileRoom(f)
+		k.file, k.most = f, fileMost(f)
 	}
 	at := k.size - int64(len(k.mem))
-	if at+int64(len(p)) > k.room {
+	if at+int64(len(p)) > k.most {
 		k.drop()
 		return
 	}
@@ -92,9 +92,9 @@ func (k *kept) drop() {
 	}
 }
 
-// fileRoom is what a file may take of the disk that it is on: a quarter of what is free, and
+// fileMost is what a file may take of the disk that it is on: a quarter of what is free, and
 // nothing of one that is memory.
-func fileRoom(f *os.File) int64 {
+func fileMost(f *os.File) int64 {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &st) != nil || st.Type == unix.TMPFS_MAGIC || st.Type == unix.RAMFS_MAGIC {
 		return 0

@@ -68,5 +68,5 @@ func room(t *testing.T, s *Source) bool {
 		return false
 	}
 	defer f.Close()
-	return fileRoom(f) > spoolMemory
+	return fileMost(f) > spoolMemory
 }

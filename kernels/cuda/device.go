@@ -47,8 +47,8 @@ type device interface {
 	sync(what string) error
 	// onFull has f called where memory is short, until it returns false: it frees what could be had again.
 	onFull(f func() bool)
-	// room is the memory that is free, and all that the device has.
-	room() (free, total int64)
+	// memInfo is the memory that is free, and all that the device has.
+	memInfo() (free, total int64)
 	// watch starts to measure, and lap gives the milliseconds of what was launched since.
 	watch() error
 	lap() (float64, error)

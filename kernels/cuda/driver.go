@@ -245,7 +245,7 @@ func (d *driver) sync(what string) error {
 	return err
 }
 
-func (d *driver) room() (free, total int64) {
+func (d *driver) memInfo() (free, total int64) {
 	var f, t C.size_t
 	if C.cu_mem_info(d.lib.fn, &f, &t) != 0 {
 		return 0, 0

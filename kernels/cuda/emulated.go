@@ -248,7 +248,7 @@ func (d *emulated) launch(l launch) error {
 
 func (d *emulated) sync(string) error { return d.check() }
 
-func (d *emulated) room() (free, total int64) { return d.memory - d.used, d.memory }
+func (d *emulated) memInfo() (free, total int64) { return d.memory - d.used, d.memory }
 
 func (d *emulated) watch() error {
 	d.start = time.Now()

@@ -138,7 +138,7 @@ func (d *driver) library(name string) error {
 func (d *driver) refused(name string, rc C.int, what string) error {
 	m := mathLibraries[name]
 	if int(rc) == m.memory {
-		free, total := d.room()
+		free, total := d.memInfo()
 		return &MemoryError{What: m.title + "'s own memory for " + what, Free: free, Total: total, Device: d.desc.name}
 	}
 	why := m.statuses[int(rc)]
@@ -208,15 +208,15 @@ func (d *driver) spmm(p sparseProduct) error {
 		g.ldb = C.int64_t(along)
 	}
 	defer C.dst_cusparse_done(fn, &g)
-	var room C.size_t
+	var bytes C.size_t
 	what := "the product with a sparse matrix in " + p.what
-	if rc := C.dst_cusparse_room(fn, h.handle, &g, &room); rc != 0 {
+	if rc := C.dst_cusparse_scratch(fn, h.handle, &g, &bytes); rc != 0 {
 		return d.refused(strategy.CuSPARSE, rc, what)
 	}
 	var scratch pointer
-	if room > 0 {
+	if bytes > 0 {
 		var err error
-		if scratch, err = d.alloc(int64(room), "cuSPARSE's scratch memory for "+p.what); err != nil {
+		if scratch, err = d.alloc(int64(bytes), "cuSPARSE's scratch memory for "+p.what); err != nil {
 			return err
 		}
 		defer d.free(scratch)

@@ -65,7 +65,7 @@ func (d *driver) alloc(bytes int64, what string) (pointer, error) {
 		p.sizes = map[pointer]int64{}
 	}
 	if bytes < 0 || bytes > 1<<48 {
-		free, total := d.room()
+		free, total := d.memInfo()
 		return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total, Device: d.desc.name}
 	}
 	size := blockSize(bytes)
@@ -88,7 +88,7 @@ func (d *driver) alloc(bytes int64, what string) (pointer, error) {
 				return 0, err
 			}
 		} else if !slices.ContainsFunc(p.evict, func(f func() bool) bool { return f() }) {
-			free, total := d.room()
+			free, total := d.memInfo()
 			return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total, Device: d.desc.name}
 		}
 	}

@@ -72,7 +72,7 @@ int dst_cublas_product(const dst_cublas *lib, dst_cu_handle h, const dst_product
     return f(h, p->op_a, p->op_b, p->m, p->n, p->k, p->alpha, (void *)p->a, p->lda, (void *)p->b, p->ldb, one(p->type), (void *)p->c, p->ldc);
 }
 
-int dst_cusparse_room(const dst_cusparse *lib, dst_cu_handle h, dst_sparse_product *p, size_t *bytes) {
+int dst_cusparse_scratch(const dst_cusparse *lib, dst_cu_handle h, dst_sparse_product *p, size_t *bytes) {
     const int type = data_type(p->type), index = p->width == 4 ? INDEX_32 : INDEX_64, order = p->by_rows ? BY_ROWS : BY_COLUMNS;
     dst_cu_handle *d = p->descriptors;
     d[0] = d[1] = d[2] = 0;

@@ -80,9 +80,9 @@ typedef struct {
     dst_cu_handle descriptors[3];
 } dst_sparse_product;
 
-// dst_cusparse_room describes a product to the library, and tells how many bytes of scratch memory it wants;
+// dst_cusparse_scratch describes a product to the library, and tells how many bytes of scratch memory it wants;
 // dst_cusparse_product starts it, and dst_cusparse_done ends what room began.
-int dst_cusparse_room(const dst_cusparse *lib, dst_cu_handle h, dst_sparse_product *p, size_t *bytes);
+int dst_cusparse_scratch(const dst_cusparse *lib, dst_cu_handle h, dst_sparse_product *p, size_t *bytes);
 int dst_cusparse_product(const dst_cusparse *lib, dst_cu_handle h, const dst_sparse_product *p, dst_cu_ptr scratch);
 void dst_cusparse_done(const dst_cusparse *lib, dst_sparse_product *p);
 

@@ -58,7 +58,7 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	reads, writes := float64(l.Read)/holds.Read.At(threads), float64(l.Written)/holds.Write.At(threads)
 	picks, loads := 0.0, l.Loads
 	for _, p := range l.Picks {
-		picks += m.picked(p, threads)
+		picks += m.gathering(p, threads)
 		loads -= p.Count * p.Run * p.times() // gathering is loading
 	}
 	rate := m.MultiplyAdds64
@@ -86,9 +86,9 @@ func (m *Model) shared() *Level {
 	return &m.Levels[len(m.Levels)-1]
 }
 
-// picked is what rows take: as many gathers from an array of that size. Where rows lie close to each
+// gathering is what rows take: as many gathers from an array of that size. Where rows lie close to each
 // other, that is no more than going through all that they lie in, and gathering what is near then.
-func (m *Model) picked(p Pick, threads int) float64 {
+func (m *Model) gathering(p Pick, threads int) float64 {
 	near := p
 	near.Bytes = 0
 	gathers, each := p.Count*m.row(p, threads), p.Count*m.row(near, threads)

@@ -60,13 +60,13 @@ const leastRandom, mostRandom = 1 << 20, 1 << 23
 
 // leaves are the probes as leaves, with the data that they work on.
 type leaves struct {
-	ctx    context.Context
-	begun  time.Time
-	arena  *kernels.Arena
-	runner *kernels.Runner
-	sets   []set
-	picked []Gather  // of the model, without figures
-	found  []float64 // a probe's seconds, units, and check
+	ctx     context.Context
+	begun   time.Time
+	arena   *kernels.Arena
+	runner  *kernels.Runner
+	sets    []set
+	gathers []Gather  // of the model, without figures
+	found   []float64 // a probe's seconds, units, and check
 
 	library             *kernels.Library
 	leaf                map[string]kernels.Leaf
@@ -160,7 +160,7 @@ func (m *Model) lastCache() int64 {
 
 // makeData makes and fills the data of all levels; that of memory has so many bytes.
 func (l *leaves) makeData(m *Model, bytes int64) error {
-	l.sets, l.picked = makeSets(m, bytes/8), m.Gathers
+	l.sets, l.gathers = makeSets(m, bytes/8), m.Gathers
 	linked := l.sets[len(l.sets)-1].upTo
 	random := min(max(powerOfTwo(m.lastCache()/32), leastRandom), mostRandom)
 	var err error
@@ -257,7 +257,7 @@ func (l *leaves) run(p probe, reps int64) (sample, error) {
 	case call:
 		return l.runCall(reps)
 	case gather, rows:
-		err = l.calls(string(p.kind), p.threads, l.data, l.random, [2]int64{0, l.picked[p.level].Bytes / 8}, reps)
+		err = l.calls(string(p.kind), p.threads, l.data, l.random, [2]int64{0, l.gathers[p.level].Bytes / 8}, reps)
 	case dependent:
 		s := l.sets[p.level]
 		err = l.calls(string(p.kind), 1, l.links, nil, [2]int64{s.from, s.upTo}, reps)

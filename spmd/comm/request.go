@@ -209,38 +209,6 @@ func WaitAll(rs ...*Request) error {
 	}
 }
 
-// WaitAny blocks until one of the requests is done and returns its index and
-// error. Nil requests are skipped; -1 says that all are nil. The caller sets to nil those it has dealt with.
-func WaitAny(rs ...*Request) (int, error) {
-	var p *parking
-	for {
-		var pending []*Request
-		for i, r := range rs {
-			if r == nil {
-				continue
-			}
-			if p == nil {
-				p = newParking(rs)
-			}
-			if r.poll(p.wake) {
-				return i, r.err
-			}
-			pending = append(pending, r)
-		}
-		if len(pending) == 0 {
-			return -1, nil
-		}
-		if err := p.park(pending); err != nil {
-			for i, r := range rs {
-				if r != nil {
-					r.release(err)
-					return i, r.err
-				}
-			}
-		}
-	}
-}
-
 // parking blocks a goroutine on requests, in sight of the watchdog.
 type parking struct {
 	g    *group

@@ -40,7 +40,7 @@ type gather struct {
 	spans    [][2]int64  // of the rows that steps read, as Rows has them
 	leaving  []*comm.Request
 	carrying sync.WaitGroup // of what comes to this rank for others too
-	room     []*tcs.Memory
+	memory   []*tcs.Memory
 }
 
 // parcel is rows that go from one rank to another, in one message.
@@ -258,7 +258,7 @@ func (g *gather) reserve(p *parcel) error {
 	if err != nil {
 		return err
 	}
-	g.room = append(g.room, mem)
+	g.memory = append(g.memory, mem)
 	p.packed = comm.Mem(mem.Array(0, bytes, 1).Ptr, bytes, comm.Byte)
 	return nil
 }
@@ -491,7 +491,7 @@ func (g *gather) place(lo, hi int64) []byte {
 
 func (g *gather) close() {
 	tcs.CloseList(g.read)
-	for _, m := range g.room {
+	for _, m := range g.memory {
 		m.Release()
 	}
 }

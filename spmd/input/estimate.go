@@ -90,8 +90,8 @@ func (s *Source) CountKnown() bool {
 }
 
 // Plan is what a plan of the statement is made of, for a number of ranks.
-// room is the bytes that a rank may take as the user said it, 0 where nothing was said.
-func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, room int64) plan.Given {
+// limit is the bytes that a rank may take as the user said it, 0 where nothing was said.
+func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Given {
 	var read []string
 	for _, name := range r.p.Names {
 		if r.Sources[name] != nil {
@@ -104,6 +104,6 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, room int64) plan.Given
 	}
 	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
 		Machine: machine, Placements: r.p.Placements, Device: r.Code() == codegen.CUDA, Schedule: r.p.Schedule,
-		Room: room, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
+		Limit: limit, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
 		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}
 }

@@ -85,8 +85,8 @@ type known struct {
 }
 
 // products computes the grids of machines that have those of products, where placements lie over them.
-// room is the bytes that a rank may take, 0 for any number.
-func (r *names) products(k known, ranks int, room int64) error {
+// limit is the bytes that a rank may take, 0 for any number.
+func (r *names) products(k known, ranks int, limit int64) error {
 	for p := range r.f.Placements() {
 		m := r.f.MachineOf(p.Placement)
 		if !m.OfProduct() || r.grids[m] != nil {
@@ -97,7 +97,7 @@ func (r *names) products(k known, ranks int, room int64) error {
 			if s.Machine() != m {
 				continue
 			}
-			grid, err := r.product(s, k, ranks, room)
+			grid, err := r.product(s, k, ranks, limit)
 			switch had := r.grids[m]; {
 			case err != nil:
 				return s.Locate(err)
@@ -113,7 +113,7 @@ func (r *names) products(k known, ranks int, room int64) error {
 }
 
 // product is the grid for a statement.
-func (r *names) product(s *jobfile.Statement, k known, ranks int, room int64) (*place.Machine, error) {
+func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine, error) {
 	m, err := s.Machine().Resolve(int64(ranks), r.lookup)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (r *names) product(s *jobfile.Statement, k known, ranks int, room int64) (*
 	if err != nil {
 		return nil, err
 	}
-	g := plan.Given{Norm: norm, Sizes: found.Vars, Ranks: ranks, Machine: m, Room: room, ValueBytes: int64(bridge.TCS(types[s.Stmt.LHS.Name]).Size()),
+	g := plan.Given{Norm: norm, Sizes: found.Vars, Ranks: ranks, Machine: m, Limit: limit, ValueBytes: int64(bridge.TCS(types[s.Stmt.LHS.Name]).Size()),
 		Format: func(name string) format.Format { return formats[name] }}
 	return g.Grid()
 }

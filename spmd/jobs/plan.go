@@ -67,8 +67,8 @@ const routed, Others = 64, -1
 type Planner func(g *input.Given, how program.How, use func(x *forecast.Forecast, p *forecast.Planned) error) error
 
 // Plan plans a file that was bound and checked, and follows its items over so many ranks: where
-// each leaves its tensors, and what the next ones move. room is the bytes that a rank may take, 0 for any number.
-func Plan(f *jobfile.File, given map[string]input.Input, ranks int, room int64, by Planner) (*Planned, error) {
+// each leaves its tensors, and what the next ones move. limit is the bytes that a rank may take, 0 for any number.
+func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64, by Planner) (*Planned, error) {
 	parts, err := Statements(f, given, ranks)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, room int64, 
 		return nil, err
 	}
 	maps.Copy(x.sizes, found.Names)
-	if err := x.products(found, ranks, room); err != nil {
+	if err := x.products(found, ranks, limit); err != nil {
 		return nil, err
 	}
 	for _, p := range parts {

@@ -88,8 +88,8 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		return nil, err
 	}
 	defer g.Cfg.Limit.Release(held)
-	room := newSlots(g, s.router.split)
-	way, err := comm.AllreduceValue(s.c.Uncounted(), g.way(in, room), comm.Min)
+	slots := newSlots(g, s.router.split)
+	way, err := comm.AllreduceValue(s.c.Uncounted(), g.way(in, slots), comm.Min)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 			return nil, err
 		}
 	}
-	if room != nil && g.Spec.Duplicates == coo.Refuse {
+	if slots != nil && g.Spec.Duplicates == coo.Refuse {
 		// The zeros that make room would be taken for repeated coordinates: those
 		// are looked for without them.
 		own, err := s.collect()
@@ -126,7 +126,7 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		summed.Spec.Duplicates = coo.Sum
 		s.g = &summed
 	}
-	s.router.slots = room
+	s.router.slots = slots
 	return s.collect()
 }
 
@@ -137,14 +137,14 @@ const (
 	joining                 // counted first, then filled in place
 )
 
-// way is how blocks are made of a stream, as far as a rank's piece tells; room is what
+// way is how blocks are made of a stream, as far as a rank's piece tells; s is what
 // newSlots tells.
-func (g *Target) way(in coo.Stream, room *slots) int64 {
+func (g *Target) way(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
 	case tcs.AllDense(g.Spec.Kinds):
 		return spreading
-	case stored && coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || room == nil):
+	case stored && coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || s == nil):
 		return joining
 	}
 	return collecting

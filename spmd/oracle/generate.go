@@ -228,13 +228,13 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 			weights[k] = 20
 		}
 	}
-	room := order > 1 && strings.Trim(kinds, "d") != "" && g.o.Zeros > 0 && g.chance(g.o.Zeros)
+	zeros := order > 1 && strings.Trim(kinds, "d") != "" && g.o.Zeros > 0 && g.chance(g.o.Zeros)
 	for {
 		b := make([]byte, order)
 		for l := range b {
 			b[l] = kinds[g.pick(weights...)]
 		}
-		if room {
+		if zeros {
 			b[order-1] = 'd'
 		}
 		text := string(b)
@@ -246,7 +246,7 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 			text += ":" + strings.Join(modes, ",")
 		}
 		f, err := format.Parse(text)
-		if err == nil && room && f.AllDense() {
+		if err == nil && zeros && f.AllDense() {
 			continue
 		}
 		if err == nil && !(result && (len(f.Bound()) > 0 || slices.ContainsFunc(f.Levels, func(k format.Kind) bool { return k.Caps().Padded }))) {

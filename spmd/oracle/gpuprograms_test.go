@@ -38,9 +38,9 @@ func (c *programCase) without(n int) bool {
 }
 
 // TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is emulated,
-// from statement to statement. Statements that a GPU does not run are left out.
+// from statement to statement. Statements that a GPU does not run are left out. It is over before parallel tests
+// go on: one test alone may have a stand-in for GPUs.
 func TestOracleGPUPrograms(t *testing.T) {
-	t.Parallel()
 	onEmulatedGPUs(t)
 	gpuPrograms(t, 6)
 }
@@ -54,7 +54,7 @@ func TestOracleGPUJobs(t *testing.T) {
 	}
 }
 
-// onEmulatedGPUs has jobs and programs of the target cuda run on emulated GPUs.
+// onEmulatedGPUs has jobs and programs of the target cuda run on emulated GPUs, in the whole process.
 func onEmulatedGPUs(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("g++"); err != nil {

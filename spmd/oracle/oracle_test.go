@@ -116,7 +116,7 @@ func TestOracleC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.level == "-O1" || l.level == "-O3" && *nFlag > 0 { // at length, as leaves are, too
+			if l.level == "-O0" || *nFlag > 0 { // at length, at every level
 				caseFiles(t, e)
 			}
 			sweep(t, e, Options{}, l.n)

@@ -25,9 +25,9 @@ type Given struct {
 	Placements map[string]place.Placement
 	Device     bool // leaves run on devices, whose memory placements may name
 	Schedule   []string
-	// Room is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of a
+	// Limit is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of a
 	// value of the result: for a machine that is computed for a product.
-	Room       int64
+	Limit      int64
 	ValueBytes int64
 	Format     func(tensor string) format.Format
 	Entries    func(tensor string) float64 // about how many it has

@@ -17,11 +17,11 @@ func (g *Given) Grid() (*place.Machine, error) {
 	if why != "" {
 		return nil, diag.Errorf("machine", "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
 	}
-	room := int64(0)
-	if g.Room > 0 {
-		room = max(g.Room/max(g.ValueBytes, 1), 1)
+	memory := int64(0)
+	if g.Limit > 0 {
+		memory = max(g.Limit/max(g.ValueBytes, 1), 1)
 	}
-	m, err := place.Cosma(g.Sizes[x.i], g.Sizes[x.j], g.Sizes[x.k], int64(g.Ranks), room)
+	m, err := place.Cosma(g.Sizes[x.i], g.Sizes[x.j], g.Sizes[x.k], int64(g.Ranks), memory)
 	if err == nil {
 		m.Name = g.Machine.Name
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // productGiven is a statement of dense tensors on a machine of COSMA, over variables of 64.
-func productGiven(t *testing.T, statement string, ranks int, room int64, commands ...string) *Given {
+func productGiven(t *testing.T, statement string, ranks int, limit int64, commands ...string) *Given {
 	s, err := notation.Parse(statement)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func productGiven(t *testing.T, statement string, ranks int, room int64, command
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Given{Norm: notation.Normalize(s), Sizes: map[string]int64{}, Ranks: ranks, Machine: m, Schedule: commands, Room: room, ValueBytes: 8,
+	g := &Given{Norm: notation.Normalize(s), Sizes: map[string]int64{}, Ranks: ranks, Machine: m, Schedule: commands, Limit: limit, ValueBytes: 8,
 		Format: func(name string) format.Format {
 			if name == "S" {
 				return format.Format{Levels: []format.Kind{format.Dense, format.Compressed}, Order: []int{0, 1}}
@@ -42,7 +42,7 @@ func TestComputedMachine(t *testing.T) {
 	for _, c := range []struct {
 		statement string
 		ranks     int
-		room      int64
+		limit     int64
 		commands  []string
 		want      []string
 	}{
@@ -51,7 +51,7 @@ func TestComputedMachine(t *testing.T) {
 		{"io(i,j) = B(k,i) * C(k,j)", 4, 0, nil, []string{"distribute({i,j,k},{io_,jo,ko},{ii,ji,ki},M)", "communicate({B,C},ko)", "communicate(io,ko)"}},
 		{product, 8, 0, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)"}, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)"}},
 	} {
-		g := productGiven(t, c.statement, c.ranks, c.room, c.commands...)
+		g := productGiven(t, c.statement, c.ranks, c.limit, c.commands...)
 		p, err := New(*g)
 		if err != nil {
 			t.Errorf("%s: %v", c.statement, err)
@@ -69,7 +69,7 @@ func TestComputedMachine(t *testing.T) {
 func TestComputedMachineRefused(t *testing.T) {
 	for _, c := range []struct {
 		statement string
-		room      int64
+		limit     int64
 		commands  []string
 		want      string
 	}{
@@ -81,7 +81,7 @@ func TestComputedMachineRefused(t *testing.T) {
 		{"A(i,j) = B(i,k) * C(k,j)", 800, nil, "does not fit 4 ranks with memory for 100 elements each"},
 		{"A(i,j) = B(i,k) * C(k,j)", 0, []string{"split(i,i0,i1,4)"}, "the grid of COSMA has a schedule that distributes the statement; want distribute({i,j,k},...,M)"},
 	} {
-		_, err := New(*productGiven(t, c.statement, 4, c.room, c.commands...))
+		_, err := New(*productGiven(t, c.statement, 4, c.limit, c.commands...))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.statement, err, c.want)
 		}

@@ -15,9 +15,9 @@ import (
 // openRanks is the most ranks whose table is open when the page is.
 const openRanks = 64
 
-// room is how much a page draws in all; each of its statements has an equal share, but for the least of
+// budget is how much a page draws in all; each of its statements has an equal share, but for the least of
 // each, without which a picture says nothing.
-type room struct {
+type budget struct {
 	blocks int // of tensors
 	arrows int // and lines of what ranks do
 	cells  int // of ranks
@@ -25,10 +25,10 @@ type room struct {
 	bars   int // of the profile of a quantity
 }
 
-// share is the room of one of so many statements.
-func share(statements int) room {
+// share is the budget of one of so many statements.
+func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
-	return room{blocks: part(12<<10, 256), arrows: part(6<<10, 128), cells: part(4<<10, 256), rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
+	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), cells: part(4<<10, 256), rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
 }
 
 // page is what the template is given.
@@ -158,7 +158,7 @@ func sentence(lines []Line) string {
 }
 
 // newStatementPlan draws a plan.
-func newStatementPlan(p *forecast.Planned, r room) *statementPlan {
+func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 	x := newFlow(p, r.arrows)
 	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)), Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
 		Machine: newMachine(p, r.cells), Stage: newStage(x), Sums: x.drawsSums()}
@@ -182,7 +182,7 @@ func newStatementPlan(p *forecast.Planned, r room) *statementPlan {
 }
 
 // table fills the tables of totals and of ranks.
-func (d *statementPlan) table(p *forecast.Planned, r room) {
+func (d *statementPlan) table(p *forecast.Planned, r budget) {
 	colors := newRankColors(p.Ranks)
 	quantities := Quantities(p)
 	for _, q := range quantities {

@@ -142,7 +142,7 @@ func InRows(b *store.Blocks, ranks int) bool {
 
 // gatherNew is the whole of a dense tensor of which each rank has rows. Collective.
 func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error) {
-	t, err := k.room(name)
+	t, err := k.newDense(name)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 	var err error
 	if k.Comm.Rank() == owner {
 		t = t.Alias()
-	} else if t, err = k.room(name); err != nil {
+	} else if t, err = k.newDense(name); err != nil {
 		return nil, err
 	}
 	if err := k.Comm.Bcast(transfer.Values(t), owner); err != nil {
@@ -194,8 +194,8 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 	return t, nil
 }
 
-// room is a dense tensor of any values.
-func (k *Statement) room(name string) (*tcs.Tensor, error) {
+// newDense is a dense tensor of any values.
+func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
 	like := k.likeOf(name, k.Formats[name])
 	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
 	return tcs.NewIn(shape, name, k.Arena.Alloc)

@@ -119,20 +119,20 @@ func (x *fibers) pack(q bundle, w int) {
 	}
 }
 
-// part is own block k's rows in window w, whose keys are in room. Its ends, and
-// coordinates that have another width in the file, are in room's memory; the rest is the
+// part is own block k's rows in window w, whose keys are in buf. Its ends, and
+// coordinates that have another width in the file, are in buf's memory; the rest is the
 // block's.
-func (x *fibers) part(k, w int, room rowList) (p rowList) {
+func (x *fibers) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {
 		return p
 	}
 	b, size := x.t.Own[k], int64(x.t.Type.Size())
 	lev := &b.Levels[x.row+1]
-	p.keys, p.ends = room.keys[:hi-lo], room.ends[:hi-lo]
+	p.keys, p.ends = buf.keys[:hi-lo], buf.ends[:hi-lo]
 	rowEnds(p.ends, lev.Pos.Sub(lo, hi+1))
 	from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
-	p.crd = inWidth(lev.Crd.Sub(from, to), x.crdWidth(), room.crd)
+	p.crd = inWidth(lev.Crd.Sub(from, to), x.crdWidth(), buf.crd)
 	p.vals = b.Vals.Bytes()[from*size : to*size]
 	return p
 }
@@ -152,16 +152,16 @@ func rowEnds(dst []int32, pos tcs.Array) {
 	}
 }
 
-// inWidth is coordinates as bytes of that width: as they are, or in room.
-func inWidth(crd tcs.Array, width int64, room []byte) []byte {
+// inWidth is coordinates as bytes of that width: as they are, or in buf.
+func inWidth(crd tcs.Array, width int64, buf []byte) []byte {
 	if int64(crd.Width) == width {
 		return crd.Bytes()
 	}
-	room = room[:crd.Len*width]
+	buf = buf[:crd.Len*width]
 	if width == 4 {
-		narrow(words[int32](room), crd)
+		narrow(words[int32](buf), crd)
 	} else {
-		narrow(words[int64](room), crd)
+		narrow(words[int64](buf), crd)
 	}
-	return room
+	return buf
 }

@@ -96,7 +96,7 @@ func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) b
 // part of a share.
 func (f *Forecast) buffers(share, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
-	n := max(roomOf(f.Limit > 0, free), windows*windowLeast)
+	n := max(buffersOf(f.Limit > 0, free), windows*windowLeast)
 	return min(n, windows*windowMost, 8*share+1<<20)
 }
 

@@ -155,19 +155,27 @@ func (w windows) part(rank int) (lo, hi int64) {
 }
 
 // exchange writes blocks that share rows: every rank assembles the windows of
-// its part of the array from what all ranks send.
+// its part of the array from what all ranks send, or from their blocks themselves where ranks have one memory.
 func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
-	room, err := room(d.c, d.limit)
+	near, err := d.t.nearby(d.c)
+	if err != nil {
+		return nil, err
+	}
+	if near != nil {
+		defer near.close(d.t)
+		d.t, d.own = near, near.numbers()
+	}
+	bytes, err := bufferBytes(d.c, d.limit)
 	if err != nil {
 		return nil, err
 	}
 	ranks := d.c.Size()
-	w := windows{total: d.f.total, step: max(window(room, ranks+3)/d.size, 1), ranks: ranks}
+	w := windows{total: d.f.total, step: max(window(bytes, ranks+3)/d.size, 1), ranks: ranks}
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
 	for to := range ranks {
-		if to == d.c.Rank() {
+		if to == d.c.Rank() || near != nil {
 			continue
 		}
 		senders.Go(func() {

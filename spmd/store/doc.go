@@ -61,7 +61,7 @@
 //	exchange.go  runs' parts to the ranks of their pieces
 //	union.go     sorted lists of keys, merged
 //	column.go    a column of a file, through a buffer
-//	room.go      how much memory windows take
+//	buffers.go   how much memory windows take
 //	site.go      the file as one rank writes it
 //	spool.go     text that waits for its place
 //	unsign.go    zeros of sums, which have no sign

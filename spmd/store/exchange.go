@@ -52,12 +52,12 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
 	entry := int64(8*len(t.Dims) + t.Type.Size())
 	pairs := int64(4 * max(c.Size()-1, 1))
-	room, err := room(c, limit)
+	bytes, err := bufferBytes(c, limit)
 	if err != nil {
 		return nil, err
 	}
-	x.batch = int(min(max(room/2/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
-	x.small = int(min(max(room/2/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast), coo.BatchSize))
+	x.batch = int(min(max(bytes/2/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
+	x.small = int(min(max(bytes/2/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast), coo.BatchSize))
 	out := make([]int64, c.Size())
 	for _, b := range bounds {
 		for k := range out {

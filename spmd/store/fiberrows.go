@@ -217,7 +217,7 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 		sizes = append(sizes, wide(rows, 8), wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, int64(x.t.Type.Size())))
 	}
 	for range 2*(x.row-x.dense) + 1 { // columns
-		sizes = append(sizes, min(columnMost, max(x.room/64, columnLeast))&^15)
+		sizes = append(sizes, min(columnMost, max(x.bytes/64, columnLeast))&^15)
 	}
 	bufs, mem, err := rooms(x.limit, sizes)
 	if err != nil {
@@ -322,10 +322,10 @@ func (x *fibers) halves() int { return min(max(bits.Len(uint(len(x.order)-1))-1,
 func (a *fiberRows) merge(parts []rowList) rowList {
 	width, size := a.x.crdWidth(), int64(a.x.t.Type.Size())
 	for round := 0; len(parts) > 2; round++ {
-		room := a.half[round%2]
+		buf := a.half[round%2]
 		for i := 0; i+1 < len(parts); i += 2 {
-			l := mergeRows(room, parts[i], parts[i+1], width, size)
-			room.drop(rowList{room.keys[:len(parts[i].keys)+len(parts[i+1].keys)], room.ends[:len(parts[i].ends)+len(parts[i+1].ends)], l.crd, l.vals})
+			l := mergeRows(buf, parts[i], parts[i+1], width, size)
+			buf.drop(rowList{buf.keys[:len(parts[i].keys)+len(parts[i+1].keys)], buf.ends[:len(parts[i].ends)+len(parts[i+1].ends)], l.crd, l.vals})
 			parts[i/2] = l
 		}
 		if n := len(parts); n%2 == 1 {

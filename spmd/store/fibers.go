@@ -25,7 +25,7 @@ type fibers struct {
 	own   []int
 	order []int // all blocks, as their boxes follow in the last mode
 	limit *tcs.Limit
-	room  int64 // of all buffers
+	bytes int64 // of all buffers
 	near  bool  // all blocks are this rank's
 
 	rowWindows
@@ -125,10 +125,10 @@ func (x *fibers) cut() (ok bool, err error) {
 	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
 		return false, err
 	}
-	if x.room, err = room(x.c, x.limit); err != nil {
+	if x.bytes, err = bufferBytes(x.c, x.limit); err != nil {
 		return false, err
 	}
-	bytes := window(x.room, 2*ranks+4+x.halves())
+	bytes := window(x.bytes, 2*ranks+4+x.halves())
 	most := max(bytes/x.entry()/smaller, 1)
 	want := max(wanted(bytes, sum[0]*x.entry(), ranks)/x.entry()/smaller, 1)
 	parts := sum[0]/want + 1

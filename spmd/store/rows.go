@@ -142,7 +142,7 @@ func (a *assembly) parts(w int, in [][]byte) []*parcel {
 	for rank, mem := range in {
 		parcels[rank] = x.parcel(mem, w, rank)
 	}
-	room := parcels[me]
+	buf := parcels[me]
 	for _, k := range x.order {
 		owner := x.t.Owners[k]
 		parts[k] = &parcels[owner]
@@ -151,9 +151,9 @@ func (a *assembly) parts(w int, in [][]byte) []*parcel {
 		}
 		parts[k] = &parcel{}
 		if x.t.Own[k] != nil {
-			q := x.part(k, w, room)
+			q := x.part(k, w, buf)
 			parts[k] = &q
-			room.drop(len(q.counts), len(q.crd), 0)
+			buf.drop(len(q.counts), len(q.crd), 0)
 		}
 	}
 	return parts

@@ -92,11 +92,11 @@ func (x *segments) cut() (ok bool, err error) {
 	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
 		return false, err
 	}
-	room, err := room(x.c, x.limit)
+	bytes, err := bufferBytes(x.c, x.limit)
 	if err != nil {
 		return false, err
 	}
-	bytes := window(room, 2*ranks+4)
+	bytes = window(bytes, 2*ranks+4)
 	good := wanted(bytes, sum[0]*entry+x.f.total*x.perRow(), ranks)
 	parts, step := sum[0]/(good/entry)+1, good/x.perRow()
 	if x.f.total == 0 || (parts+x.f.total/step+1)*int64(ranks) > windowsMost {
@@ -208,21 +208,21 @@ func (p *parcel) drop(rows, crd, vals int) {
 }
 
 // part is own block k's rows in window w. Its counts, and coordinates that have
-// another width in the file, are in room's memory; the rest is the block's.
-func (x *segments) part(k, w int, room parcel) (q parcel) {
+// another width in the file, are in buf's memory; the rest is the block's.
+func (x *segments) part(k, w int, buf parcel) (q parcel) {
 	b, width, size := x.t.Own[k], int64(x.lay.Sections()[x.crd].Width), int64(x.t.Type.Size())
 	lo, hi := x.rows(k, w)
 	if lo >= hi {
 		return q
 	}
 	lev := &b.Levels[len(b.Levels)-1]
-	q.counts = room.counts[:hi-lo]
+	q.counts = buf.counts[:hi-lo]
 	rowCounts(q.counts, lev.Pos.Sub(lo, hi+1))
 	from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
 	if from == to {
 		return q
 	}
-	q.crd = inWidth(lev.Crd.Sub(from, to), width, room.crd)
+	q.crd = inWidth(lev.Crd.Sub(from, to), width, buf.crd)
 	q.vals = b.Vals.Bytes()[from*size : to*size]
 	return q
 }

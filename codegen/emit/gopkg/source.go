@@ -126,7 +126,7 @@ func (s *source) functions() {
 		s.printf("\tvar out %[1]s\n\tif err := RunInto(&out, n, in, threads); err != nil {\n\t\treturn %[1]s{}, err\n\t}\n\treturn out, nil\n}\n\n", s.result)
 	} else {
 		s.printf("\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\tbindLevels(c, result(n))\n\tc.run(0)\n\tout := published[%s](c, result(n))\n\treturn out, c.err\n}\n\n",
-			s.room(), goTypes[left.Type])
+			s.positions(), goTypes[left.Type])
 	}
 	how := ""
 	switch {
@@ -153,16 +153,16 @@ func (s *source) functions() {
 	s.printf(" After\n// an error out's values are undefined.\nfunc RunInto(out *%s, n Sizes, in Operands, threads int) error {\n%s\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\treturn c.err\n}\n\n", s.result, old, how)
 }
 
-// room checks the positions of a result whose level arrays the leaf makes, where they have
+// positions checks the positions of a result whose level arrays the leaf makes, where they have
 // 32 bits.
-func (s *source) room() string {
+func (s *source) positions() string {
 	var b strings.Builder
 	size := func(v int) string { return "float64(n." + s.sizes[v] + ")" }
 	var dims []string
 	for l, lev := range s.sig.Args[0].Levels {
 		dims = append(dims, size(lev.Var))
 		if lev.Pos == 4 {
-			fmt.Fprintf(&b, "\tc.room(%d, min(%s, %s))\n", l, strings.Join(dims, "*"), s.entries())
+			fmt.Fprintf(&b, "\tc.fits32(%d, min(%s, %s))\n", l, strings.Join(dims, "*"), s.entries())
 		}
 	}
 	return b.String()

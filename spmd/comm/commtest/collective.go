@@ -75,15 +75,8 @@ func ibcast(c comm.Comm) error {
 		}
 		rs[i] = nil
 	}
-	for {
-		i, err := comm.WaitAny(rs...)
-		if err != nil {
-			return err
-		}
-		if i < 0 {
-			break
-		}
-		rs[i] = nil
+	if err := comm.WaitAll(rs...); err != nil {
+		return err
 	}
 	for i, b := range bufs {
 		if err := wantPattern(b, i); err != nil {

@@ -317,20 +317,15 @@ func storm(c comm.Comm) error {
 				rs = append(rs, r)
 			}
 		}
-		for {
-			i, err := comm.WaitAny(rs...)
-			if err != nil {
+		for i, r := range rs {
+			if err := r.Wait(); err != nil {
 				return err
-			}
-			if i < 0 {
-				break
 			}
 			if f := check[i]; f != nil {
 				if err := f(); err != nil {
 					return err
 				}
 			}
-			rs[i] = nil
 		}
 	}
 	return nil

@@ -64,13 +64,13 @@ func (t *transport) Groups() int { return (t.e.tagLimit + 1) / comm.TagLimit }
 type op struct {
 	t     *transport
 	r     int64
-	room  int64 // bytes, of a receive what there is room for
+	bytes int64 // bytes, of a receive what there is room for
 	stage unsafe.Pointer
 	user  comm.Buf // where a staged receive belongs
 }
 
 func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
-	o := &op{t: l.t, room: b.Bytes()}
+	o := &op{t: l.t, bytes: b.Bytes()}
 	n := b.Bytes()
 	p := b.Ptr
 	if b.Heap && n > 0 {
@@ -88,7 +88,7 @@ func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
 }
 
 func (l *link) Irecv(b comm.Buf, from, tag int) (comm.Pending, error) {
-	o := &op{t: l.t, room: b.Bytes()}
+	o := &op{t: l.t, bytes: b.Bytes()}
 	n := b.Bytes()
 	p := b.Ptr
 	if b.Heap && n > 0 {
@@ -111,7 +111,7 @@ func (o *op) started(r int64, err error) (comm.Pending, error) {
 		return nil, err
 	}
 	o.r = r
-	o.t.bytes.Add(o.room)
+	o.t.bytes.Add(o.bytes)
 	if o.t.pending.Add(1) == 1 {
 		select {
 		case o.t.kick <- struct{}{}:
@@ -127,7 +127,7 @@ func (o *op) Test() (bool, int64, error) {
 		return false, 0, nil
 	}
 	if err == comm.ErrTruncated {
-		err = fmt.Errorf("%w, which has room for %d bytes", err, o.room)
+		err = fmt.Errorf("%w, which has room for %d bytes", err, o.bytes)
 	}
 	o.t.ended(o)
 	if o.stage != nil {
@@ -158,7 +158,7 @@ func (o *op) Release() {
 }
 
 func (t *transport) ended(o *op) {
-	t.bytes.Add(-o.room)
+	t.bytes.Add(-o.bytes)
 	t.pending.Add(-1)
 }
 

@@ -15,23 +15,23 @@ const (
 	bufferMemory = 48 << 20
 )
 
-// room is what the buffers of each rank may take: bufferMemory, or where some rank's
+// bufferBytes is what the buffers of each rank may take: bufferMemory, or where some rank's
 // memory limit leaves less than twice that, half of what it leaves. Collective.
-func room(c comm.Comm, limit *tcs.Limit) (int64, error) {
-	return comm.AllreduceValue(c, roomOf(limit.Max() > 0, limit.Free()), comm.Min)
+func bufferBytes(c comm.Comm, limit *tcs.Limit) (int64, error) {
+	return comm.AllreduceValue(c, buffersOf(limit.Max() > 0, limit.Free()), comm.Min)
 }
 
-// roomOf is room of one rank, whose limit, if there is one, leaves free bytes.
-func roomOf(limited bool, free int64) int64 {
+// buffersOf is bufferBytes of one rank, whose limit, if there is one, leaves free bytes.
+func buffersOf(limited bool, free int64) int64 {
 	if !limited {
 		return bufferMemory
 	}
 	return min(bufferMemory, free/2)
 }
 
-// window is the bytes of each of n windows that take room together.
-func window(room int64, n int) int64 {
-	return min(max(room/int64(n), windowLeast), windowMost)
+// window is the bytes of each of n windows that take so many bytes together.
+func window(total int64, n int) int64 {
+	return min(max(total/int64(n), windowLeast), windowMost)
 }
 
 // wanted is the bytes of a window of a result of total bytes that most allow: windowGood,
