@@ -151,11 +151,11 @@ func TestCompiledLeavesAdd(t *testing.T) {
 	}
 }
 
-// Which leaves add in place is known.
+// Which leaves add in place, of one nest of loops, is known.
 func TestLeavesAddInPlace(t *testing.T) {
 	for _, c := range summed {
 		j := (&summedCase{c.stmt, c.formats}).job()
-		j.Splits, j.Ranks = []string{"i:2", "l:4"}, 2
+		j.Splits, j.Ranks, j.Network = []string{"i:2", "l:4"}, 2, "direct"
 		err := local.Run(context.Background(), 2, func(comm comm.Comm) error {
 			p, err := j.faults(2)
 			if err != nil {
