@@ -225,6 +225,11 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	if x.p.Ranks > 1 {
 		f := x.store()
 		storing = x.storing(f, kept)
+		if !x.written() {
+			for rank, bytes := range f.SummaryCost() {
+				storing[rank] = max(storing[rank], bytes)
+			}
+		}
 		if x.want.Whole { // the whole result, beside what brings it
 			for rank, bytes := range f.GatherCost() {
 				storing[rank] = max(storing[rank], bytes)
@@ -360,6 +365,11 @@ func (x *Forecast) store() *store.Forecast {
 		f.Owners, f.Boxes = append(f.Owners, s.Partition.OwnerOf(b)), append(f.Boxes, s.Box(b))
 	}
 	return f
+}
+
+// written tells whether the result goes to a file.
+func (x *Forecast) written() bool {
+	return slices.ContainsFunc(x.want.Outputs, func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
 }
 
 // storing asks store what each rank takes beside its blocks, of which it holds used, while

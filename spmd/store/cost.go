@@ -60,6 +60,29 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	return cost
 }
 
+// SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries of a sparse tensor whose blocks are no
+// parts of its arrays: two messages to each other rank that gets some of its entries, and two from each that sends some, of which
+// there are as many as buffers allow.
+func (f *Forecast) SummaryCost() []int64 {
+	cost := make([]int64, f.Ranks)
+	if f.dense() {
+		return cost
+	}
+	entries, total := make([]int64, f.Ranks), int64(0)
+	for b, owner := range f.Owners {
+		n := f.Sizes(plan.Block(b)).Most()
+		entries[owner] += n
+		total += n
+	}
+	entry, others := int64(8*len(f.Dims)+f.Type.Size()), int64(f.Ranks-1)
+	most := max(bufferMemory/2, 4*others*batchLeast*entry)
+	for rank := range cost {
+		rounded := 15 * (min(entries[rank], others) + min(total, others)) // a message has whole multiples of 16
+		cost[rank] = min(most, 2*entry*(entries[rank]+total+rounded))
+	}
+	return cost
+}
+
 // GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to rank 0: two messages, and there two
 // from each of the others.
 func (f *Forecast) GatherCost() []int64 {
