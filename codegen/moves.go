@@ -352,6 +352,9 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 	f := w.unit.Args[arg].Format
 	level, loop := -1, -1
 	for l, m := range f.Order {
+		if arg == 0 && f.Levels[l] != format.Dense {
+			break // from here on it is appended, or lies as an operand does
+		}
 		n := slices.Index(vars, a.Vars[m])
 		if n >= 0 && skips[n] && f.Levels[l] == format.Dense {
 			level, loop = l, max(loop, n)
