@@ -92,7 +92,7 @@ func (f *Forecast) GatherCost() []int64 {
 		entries[owner] += f.Sizes(plan.Block(b)).Most()
 	}
 	for rank := 1; rank < f.Ranks; rank++ {
-		cost[rank] = 2 * min((max(entries[rank], 1)+15)&^15, batchMost) * int64(8*len(f.Dims)+f.Type.Size())
+		cost[rank] = 2 * messageEntries(max(entries[rank], 1), batchMost) * int64(8*len(f.Dims)+f.Type.Size())
 		cost[0] += cost[rank]
 	}
 	return cost

@@ -200,7 +200,10 @@ func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
 }
 
 // most is the entries of a message where two ranks exchange that many in all.
-func (x *exchange) most(entries int64) int64 { return min(int64(x.batch), (entries+15)&^15) }
+func (x *exchange) most(entries int64) int64 { return messageEntries(entries, int64(x.batch)) }
+
+// messageEntries is how many of some entries a message has room for, at most batch: whole multiples of 16, which are aligned.
+func messageEntries(entries, batch int64) int64 { return min(batch, (entries+15)&^15) }
 
 func (m message) column(k, n int) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(&m.mem[8*k*n])), n)
