@@ -34,13 +34,11 @@ func (b *Board) Finish() {
 	b.finished.Store(&now)
 }
 
-// waiting is one goroutine's wait. Background waits, of a broadcast that moves
-// on beside the rank's own work, do not make the rank a waiting one.
+// waiting is one goroutine's wait.
 type waiting struct {
-	call       *call // nil for point to point
-	reqs       []*Request
-	since      time.Time
-	background bool
+	call  *call // nil for point to point
+	reqs  []*Request
+	since time.Time
 }
 
 func (b *Board) enter(w *waiting) {
@@ -80,16 +78,14 @@ func (b *Board) Report() Report {
 	defer b.mu.Unlock()
 	var texts []string
 	for w := range b.waits {
-		if !w.background {
-			r.Waiting = true
-		}
+		r.Waiting = true
 		r.For = max(r.For, time.Since(w.since))
 		for _, q := range w.reqs {
 			if !q.finished.Load() {
 				r.Bytes += q.size
 			}
 		}
-		if w.call != nil && !w.background {
+		if w.call != nil {
 			r.Collective = w.call.String()
 		}
 		texts = append(texts, w.String())

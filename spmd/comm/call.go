@@ -28,14 +28,13 @@ const TagLimit = 2 * internalTag
 
 // call is one collective at one rank. What most have of messages and memory, it has room for.
 type call struct {
-	g          *group
-	name       string
-	detail     detail
-	seq        uint32
-	tag        int
-	background bool
-	reqs       []*Request
-	temps      []Buf
+	g      *group
+	name   string
+	detail detail
+	seq    uint32
+	tag    int
+	reqs   []*Request
+	temps  []Buf
 
 	started  int // messages, of which the first are in messages
 	messages [2]Request

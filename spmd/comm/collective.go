@@ -48,28 +48,6 @@ func (g *group) Bcast(b Buf, root int) error {
 	return nil
 }
 
-// Ibcast: see Comm.
-func (g *group) Ibcast(b Buf, root int) (*Request, error) {
-	c := g.begin("Ibcast", kindBcast, rootOf(root))
-	if err := c.checkRoot(root); err != nil {
-		return nil, err
-	}
-	if err := c.checkBuf(b); err != nil {
-		return nil, err
-	}
-	c.background = true
-	r := &Request{g: g, kind: "broadcast", peer: root, buf: b, size: b.Bytes(), bg: &background{}}
-	bg := r.bg
-	go func() {
-		err := c.end(c.bcast(b, root))
-		if err == nil {
-			g.countBcast(b.Bytes(), root)
-		}
-		bg.finish(err)
-	}()
-	return r, nil
-}
-
 func (g *group) countBcast(n int64, root int) {
 	switch {
 	case len(g.members) == 1:

@@ -84,8 +84,6 @@ type Comm interface {
 	Barrier() error
 	// Bcast copies b of rank root to b of every other rank. Sizes must agree.
 	Bcast(b Buf, root int) error
-	// Ibcast is Bcast as a request; it moves on while the caller computes.
-	Ibcast(b Buf, root int) (*Request, error)
 	// Reduce combines b elementwise over the ranks into b of rank root; the
 	// other ranks' b stays. The order is that of a binomial tree over rank
 	// numbers, ((0+1)+(2+3))+((4+5)+...), whatever the root.

@@ -26,7 +26,7 @@ func (e *Error) Error() string {
 		switch {
 		case e.Op == "Isend", strings.HasSuffix(e.Op, ": send"):
 			prep = "to"
-		case e.Op == "Irecv", e.Op == "Ibcast", strings.HasSuffix(e.Op, ": receive"):
+		case e.Op == "Irecv", strings.HasSuffix(e.Op, ": receive"):
 			prep = "from"
 		}
 		fmt.Fprintf(&s, " %s rank %d", prep, e.Peer)

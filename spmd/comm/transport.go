@@ -11,9 +11,9 @@ type Transport interface {
 	Open(id int, members []int) Link
 	// Groups is how many groups may be open at once, the first included.
 	Groups() int
-	// Park blocks until an operation of ops may have moved, or wake is readable,
-	// or the job is cancelled, when it returns the cause. ops may be empty.
-	Park(ops []Pending, wake <-chan struct{}) error
+	// Park blocks until one of some operations may have moved, or the job is cancelled, when
+	// it returns the cause.
+	Park(ops []Pending) error
 	// Alloc returns n bytes, aligned to 64, fit to be sent and received without
 	// staging; Free takes them back.
 	Alloc(n int64) (Buf, error)

@@ -50,42 +50,6 @@ func bcast(c comm.Comm) error {
 	return nil
 }
 
-// ibcast runs several at once and waits for them in another order.
-func ibcast(c comm.Comm) error {
-	p := c.Size()
-	var rs []*comm.Request
-	var bufs [][]byte
-	for i := range 2*p + 1 {
-		b := make([]byte, 1000*i*i)
-		if c.Rank() == i%p {
-			pattern(b, i)
-		}
-		r, err := c.Ibcast(comm.Of(b), i%p)
-		if err != nil {
-			return err
-		}
-		rs, bufs = append(rs, r), append(bufs, b)
-	}
-	if err := c.Barrier(); err != nil { // collectives beside them
-		return err
-	}
-	for i := len(rs) - 1; i > len(rs)/2; i-- {
-		if err := rs[i].Wait(); err != nil {
-			return err
-		}
-		rs[i] = nil
-	}
-	if err := comm.WaitAll(rs...); err != nil {
-		return err
-	}
-	for i, b := range bufs {
-		if err := wantPattern(b, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // fold is the definition of a reduction: ranks lo to lo+n-1 are the left
 // block, of the largest power of two below n, and the rest, each folded so.
 func fold[T any](lo, n int, at func(rank int) T, op func(a, b T) T) T {

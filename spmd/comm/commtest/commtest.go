@@ -40,7 +40,6 @@ func Cases() []Case {
 		{"goroutines", goroutines},
 		{"barrier", barrier},
 		{"bcast", bcast},
-		{"ibcast", ibcast},
 		{"reduce", reduce},
 		{"reduce bits", reduceBits},
 		{"scan", scan},

@@ -17,17 +17,17 @@ func TestSpinsBesideOthers(t *testing.T) {
 		}
 		done.Store(true)
 	}()
-	if !spun(done.Load, true, time.Hour) {
+	if !spun(done.Load, time.Hour) {
 		t.Error("got false, want true as the other goroutine is done")
 	}
 }
 
 // A wait in vain ends, and one for what is there already does not begin to count.
 func TestSpinsEnd(t *testing.T) {
-	if spun(func() bool { return false }, false, time.Millisecond) {
+	if spun(func() bool { return false }, time.Millisecond) {
 		t.Error("nothing was ready: got true")
 	}
-	if !spun(func() bool { return true }, false, 0) {
+	if !spun(func() bool { return true }, 0) {
 		t.Error("all was ready: got false")
 	}
 }

@@ -109,9 +109,8 @@ const (
 	spinMost  = 2 * time.Millisecond
 )
 
-// spun spins until ready, for most at the longest: false where that was in vain. goroutines says that what it waits
-// for may need another goroutine to run.
-func spun(ready func() bool, goroutines bool, most time.Duration) bool {
+// spun spins until ready, for most at the longest: false where that was in vain.
+func spun(ready func() bool, most time.Duration) bool {
 	begin := time.Now()
 	for {
 		for range 32 {
@@ -123,7 +122,7 @@ func spun(ready func() bool, goroutines bool, most time.Duration) bool {
 		if since >= most {
 			return false
 		}
-		if since >= spinAlone || goroutines {
+		if since >= spinAlone {
 			runtime.Gosched()
 		}
 		if since >= spinBusy {
@@ -133,16 +132,16 @@ func spun(ready func() bool, goroutines bool, most time.Duration) bool {
 }
 
 // Park sleeps until an operation is done or can be moved by its owner.
-func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
+func (p *rank) Park(ops []comm.Pending) error {
 	ready := func() bool {
 		for _, o := range ops {
 			if o.(*op).ready() {
 				return true
 			}
 		}
-		return len(wake) > 0
+		return false
 	}
-	if p.w.spins && spun(ready, wake != nil, spinMost) {
+	if p.w.spins && spun(ready, spinMost) {
 		return nil
 	}
 	w := make(waiter, 1)
@@ -154,8 +153,6 @@ func (p *rank) Park(ops []comm.Pending, wake <-chan struct{}) error {
 	}
 	select {
 	case <-w:
-		return nil
-	case <-wake:
 		return nil
 	case <-p.w.ctx.Done():
 		return context.Cause(p.w.ctx)

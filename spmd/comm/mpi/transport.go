@@ -191,15 +191,7 @@ func (t *transport) progress(quit <-chan struct{}) {
 
 // Park polls, at first without pause, then with growing ones; while a large message
 // comes to a core of its own, without.
-func (t *transport) Park(ops []comm.Pending, wake <-chan struct{}) error {
-	if len(ops) == 0 {
-		select {
-		case <-wake:
-			return nil
-		case <-t.ctx.Done():
-			return context.Cause(t.ctx)
-		}
-	}
+func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {
 		rs[i] = o.(*op).r
@@ -217,11 +209,6 @@ func (t *transport) Park(ops []comm.Pending, wake <-chan struct{}) error {
 		}
 		if t.e.poll(rs, burst) > 0 {
 			return nil
-		}
-		select {
-		case <-wake:
-			return nil
-		default:
 		}
 		if waited >= t.spin && (t.spin == 0 || burst == 0) {
 			time.Sleep(pause)
