@@ -32,7 +32,7 @@ func TestFibers(t *testing.T) {
 			}
 			same(t, what, got, oneRank(t, whole, "t.tcs"))
 			err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
-				b, done, err := x.own(whole, c.Rank())
+				b, done, err := x.own(whole, c)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -116,17 +117,15 @@ type apart struct{ comm.Comm }
 func (a apart) OneProcess() bool     { return false }
 func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
 
-// own are the blocks of a rank.
-func (x *cut) own(t *tcs.Tensor, rank int) (*store.Blocks, func(), error) {
+// own are the blocks of a rank. Collective.
+func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
 	g := &load.Target{Partition: x.part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T", Wide: x.wide}}
-	var own map[plan.Block]*tcs.Tensor
-	var err error
-	if x.way == 1 && g.Viewable(t) {
-		own, err = g.Views(rank, t)
-	} else {
-		own, err = g.Filter(rank, coo.FromTensor(t, coo.DropFill))
+	way := x.way
+	if !g.Viewable(t) {
+		way = 0
 	}
+	own, err := blocks(c, g, t, way)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +152,7 @@ func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limi
 		if x.far {
 			c = apart{c}
 		}
-		b, done, err := x.own(t, c.Rank())
+		b, done, err := x.own(t, c)
 		if err != nil {
 			return err
 		}
@@ -189,7 +188,7 @@ func contents(file *outfile.File) ([]byte, error) {
 // taken is how the ranks write a file of that name.
 func (x *cut) taken(t *tcs.Tensor, ranks int, name string) (way string, err error) {
 	err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
-		b, done, err := x.own(t, c.Rank())
+		b, done, err := x.own(t, c)
 		if err != nil {
 			return err
 		}
@@ -208,18 +207,25 @@ func (x *cut) forecast(t *testing.T, whole *tcs.Tensor, ranks int, name string) 
 	t.Helper()
 	f := &store.Forecast{Ranks: ranks}
 	sizes := map[plan.Block]plan.Size{}
-	for rank := range ranks {
-		b, done, err := x.own(whole, rank)
+	var mu sync.Mutex
+	err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
+		b, done, err := x.own(whole, c)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
+		defer done()
+		mu.Lock()
+		defer mu.Unlock()
 		f.Blocks = *b
 		f.Own = nil
 		for k, own := range b.Own {
 			f.BlockKinds, f.BlockModes = own.Format()
 			sizes[plan.Block(k)] = plan.Size{Entries: own.Vals.Len, Bytes: own.Bytes(), Arrays: 1}
 		}
-		done()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	f.Sizes = func(b plan.Block) plan.Size { return sizes[b] }
 	for _, n := range f.Cost(name, make([]int64, ranks)) {
