@@ -20,7 +20,7 @@ func TestLevelKindsAgree(t *testing.T) {
 	for _, letter := range []byte(tcs.LevelLetters) {
 		c, k := format.Kind(letter).Caps(), tcs.KindOf(letter)
 		if c.HasPos != k.HasPos() || c.HasCrd != k.HasCrd() || c.Unique == k.Repeats || c.Padded != k.Padded ||
-			c.Full != (k.Form == tcs.Full) || c.Branchless != (k.Form == tcs.Single) {
+			c.Locate != (k.Form == tcs.Full) || c.Branchless != (k.Form == tcs.Single) {
 			t.Errorf("%c: the compiler has %+v, files have %+v", letter, c, k)
 		}
 	}

@@ -136,10 +136,7 @@ func TestSharing(t *testing.T) {
 func TestCaps(t *testing.T) {
 	for _, k := range Kinds {
 		c := k.Caps()
-		if c.CoordIter == c.PosIter {
-			t.Errorf("%v: exactly one way to iterate", k)
-		}
-		if c.HasPos && !c.HasCrd || c.Branchless && c.HasPos || c.Full && c.HasCrd {
+		if c.HasPos && !c.HasCrd || c.Branchless && c.HasPos || c.Locate == c.HasCrd {
 			t.Errorf("%v: arrays do not fit its properties: %+v", k, c)
 		}
 		if k.Word() == "" {

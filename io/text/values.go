@@ -7,13 +7,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Slack is how many bytes must be readable after a number given to StoreNumber.
-const Slack = slack
-
 // StoreNumber parses the number buf[i:end] and stores it as value n of vals,
 // which holds values of type typ; for complex types as its k-th part, the real
 // one being 0, which also clears the imaginary one. integer tells that the file
-// wants integers. What is at buf[end] must be no part of a number, and Slack bytes must be
+// wants integers. What is at buf[end] must be no part of a number, and eight bytes must be
 // there. NumberError turns the error into words.
 func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, i, end int) error {
 	tok := buf[i:end]
