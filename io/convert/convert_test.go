@@ -13,20 +13,12 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/mtx"
+	"distaff/io/readertest"
 	"distaff/io/tcs"
 )
 
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestToTCS(t *testing.T) {
-	in := write(t, "a.tns", "# sizes are larger\n2 3 1.5\n1 1 2\n2 3 0.5\n")
+	in := readertest.Write(t, "a.tns", "# sizes are larger\n2 3 1.5\n1 1 2\n2 3 0.5\n")
 	out := filepath.Join(t.TempDir(), "a.tcs")
 	for _, c := range []struct {
 		kinds  string
@@ -63,7 +55,7 @@ func TestToTCS(t *testing.T) {
 }
 
 func TestPackedTCS(t *testing.T) {
-	in := write(t, "a.tns", "1 1 2\n2 3 0.5\n")
+	in := readertest.Write(t, "a.tns", "1 1 2\n2 3 0.5\n")
 	dir := t.TempDir()
 	out, again := filepath.Join(dir, "a.tcs.zst"), filepath.Join(dir, "b.tcs")
 	if err := File(in, out, Options{}); err != nil {
@@ -87,7 +79,7 @@ func TestPackedTCS(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	in := write(t, "a.tns", "1 1 1 2\n2 3 1 0.5\n")
+	in := readertest.Write(t, "a.tns", "1 1 1 2\n2 3 1 0.5\n")
 	dir := t.TempDir()
 	for _, c := range []struct {
 		in, out string
@@ -98,7 +90,7 @@ func TestRefused(t *testing.T) {
 		{in, dir + "/b.xyz", Options{}, 2, `files of ending ".xyz" are not known: want one of .tcs`},
 		{in, dir + "/b", Options{}, 2, "no ending"},
 		{in, dir + "/b.mtx", Options{}, 2, "holds at most 2 modes, and the tensor has 3"},
-		{write(t, "huge.tns", "1000000000 1000000000 1\n"), dir + "/b.npy", Options{}, 1, "with every coordinate listed it takes more than 4 EiB"},
+		{readertest.Write(t, "huge.tns", "1000000000 1000000000 1\n"), dir + "/b.npy", Options{}, 1, "with every coordinate listed it takes more than 4 EiB"},
 		{in, dir + "/b.rua", Options{}, 2, "only read"},
 		{in, dir + "/b.tcs", Options{Kinds: "ds", HasFormat: true}, 2, `format "ds" has 2 levels for a tensor of 3 modes`},
 		{dir + "/none.tns", dir + "/b.tcs", Options{}, 1, "no such file"},
@@ -137,7 +129,7 @@ func TestWriters(t *testing.T) {
 	formats = append(formats, f)
 	defer func() { formats = formats[:len(formats)-1] }()
 	out := filepath.Join(t.TempDir(), "b.test")
-	in := write(t, "a.tns", "2 1 5\n1 2 3\n1 1 2\n")
+	in := readertest.Write(t, "a.tns", "2 1 5\n1 2 3\n1 1 2\n")
 	for _, c := range []struct{ kinds, want string }{{"ds", "aa ab ba"}, {"dd", "aa ba ab"}} {
 		got = nil
 		if err := File(in, out, Options{Kinds: c.kinds, HasFormat: true}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"distaff/io/coo"
+	"distaff/io/readertest"
 )
 
 const rb = `title                                                                   KEY
@@ -26,7 +27,7 @@ rua                        2             2             2             0
 // then, is refused as bad data, also where the damage lies past the last entry.
 func TestDamagedPacking(t *testing.T) {
 	dir := t.TempDir()
-	src := write(t, "a.rb", rb)
+	src := readertest.Write(t, "a.rb", rb)
 	for _, name := range []string{"a.tns", "a.mtx", "a.npy", "a.npz", "a.tcs", "a.rb"} {
 		plain := src
 		if name != "a.rb" {

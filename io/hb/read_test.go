@@ -1,11 +1,8 @@
 package hb
 
 import (
-	"errors"
 	"fmt"
 	"math/cmplx"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,53 +13,18 @@ import (
 )
 
 func TestReal(t *testing.T) {
-	files := []struct {
-		name string
-		dims []int64
-		n    int // entries, both triangles
-		typ  tcs.Type
-	}{
-		{"matrices/arc130.rua", []int64{130, 130}, 1282, tcs.Float64},
-		{"matrices/bcsstk01.rsa", []int64{48, 48}, 400, tcs.Float64},
-		{"matrices/big.rua.gz", []int64{4960, 4960}, 23884, tcs.Float64},
-		{"matrices/dwg961a.rb", []int64{961, 961}, 3405, tcs.Complex128},
-		{"matrices/lp_afiro.rra", []int64{27, 51}, 102, tcs.Float64},
-		{"matrices/plskz362.rb", []int64{362, 362}, 1760, tcs.Float64},
-		{"matrices/qc324.cua.gz", []int64{324, 324}, 26730, tcs.Complex128},
-		{"matrices/west0479.rb", []int64{479, 479}, 1910, tcs.Float64},
-		{"quirks/taco_rua_32.rb", []int64{32, 32}, 126, tcs.Float64},
-	}
-	names := make([]string, len(files))
-	for k, f := range files {
-		names[k] = f.name
-	}
-	paths := readertest.Known(t, names)
-	for _, f := range files {
-		path, ok := paths[f.name]
-		if !ok {
-			continue
-		}
-		t.Run(f.name, func(t *testing.T) {
-			s, err := Open(path, coo.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			for range 2 {
-				es, err := readertest.Collect(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				dims, exact := s.Dims()
-				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || !exact || len(es) != f.n || s.Type() != f.typ {
-					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v, %d, %d", dims, exact, len(es), s.Type(), f.dims, f.n, f.typ)
-				}
-				if err := s.Rewind(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	f := readertest.File
+	readertest.ReadReal(t, Open, []readertest.Real{
+		f("matrices/arc130.rua", []int64{130, 130}, true, 1282, tcs.Float64),
+		f("matrices/bcsstk01.rsa", []int64{48, 48}, true, 400, tcs.Float64),
+		f("matrices/big.rua.gz", []int64{4960, 4960}, true, 23884, tcs.Float64),
+		f("matrices/dwg961a.rb", []int64{961, 961}, true, 3405, tcs.Complex128),
+		f("matrices/lp_afiro.rra", []int64{27, 51}, true, 102, tcs.Float64),
+		f("matrices/plskz362.rb", []int64{362, 362}, true, 1760, tcs.Float64),
+		f("matrices/qc324.cua.gz", []int64{324, 324}, true, 26730, tcs.Complex128),
+		f("matrices/west0479.rb", []int64{479, 479}, true, 1910, tcs.Float64),
+		f("quirks/taco_rua_32.rb", []int64{32, 32}, true, 126, tcs.Float64),
+	})
 }
 
 // The same matrix is there in both formats.
@@ -105,11 +67,7 @@ func counts(rows, cols, nnz int) string { return fmt.Sprintf("%14d%14d%14d%14d",
 
 func write(t *testing.T, content string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.rb")
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return readertest.Write(t, "x.rb", content)
 }
 
 func TestRead(t *testing.T) {
@@ -204,15 +162,7 @@ func TestMalformed(t *testing.T) {
 		{"sizes", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Dims: []int64{3, -1}}, 2, "x.rb:3:1: mode 0 has size 2, -d says 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := Open(write(t, c.in), c.opt)
-			if err == nil {
-				defer s.Close()
-				_, err = readertest.Collect(s)
-			}
-			var coded interface{ ExitCode() int }
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) || coded.ExitCode() != c.exit {
-				t.Errorf("got %v, want an error with %q and exit code %d", err, c.want, c.exit)
-			}
+			readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want)
 		})
 	}
 }

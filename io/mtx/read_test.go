@@ -1,11 +1,8 @@
 package mtx
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,92 +12,57 @@ import (
 )
 
 func TestReal(t *testing.T) {
-	files := []struct {
-		name string
-		dims []int64
-		n    int // entries, both triangles of a symmetric file
-		typ  tcs.Type
-	}{
-		{"matrices/4elt.mtx.gz", []int64{15606, 15606}, 91756, tcs.Float64},
-		{"matrices/LFAT5.mtx", []int64{14, 14}, 46, tcs.Float64},
-		{"matrices/LFAT5_hypersparse.mtx", []int64{2000, 2000}, 46, tcs.Float64},
-		{"matrices/ParU_temp.mtx", []int64{180, 180}, 2659, tcs.Float64},
-		{"matrices/Trec4.mtx", []int64{2, 3}, 3, tcs.Float64},
-		{"matrices/ani4.mtx.gz", []int64{3081, 3081}, 20971, tcs.Float64},
-		{"matrices/as20graph.mtx.gz", []int64{6474, 6474}, 26467, tcs.Float64},
-		{"matrices/ash219.mtx", []int64{219, 85}, 438, tcs.Float64},
-		{"matrices/bcsstk13.mtx.gz", []int64{2003, 2003}, 83883, tcs.Float64},
-		{"matrices/bips98_606.mtx.gz", []int64{7135, 7135}, 34738, tcs.Float64},
-		{"matrices/cage5.mtx", []int64{37, 37}, 233, tcs.Float64},
-		{"matrices/chesapeake.mtx", []int64{39, 39}, 340, tcs.Float64},
-		{"matrices/etopo20_land.mtx.gz", []int64{540, 1080}, 194202, tcs.Float64},
-		{"matrices/flights_od_dups.mtx.gz", []int64{224, 224}, 20000, tcs.Float64},
-		{"matrices/hypre_tucker21935.mtx.gz", []int64{21936, 21936}, 51178, tcs.Float64},
-		{"matrices/jagmesh7.mtx", []int64{1138, 1138}, 7450, tcs.Float64},
-		{"matrices/karate.mtx", []int64{34, 34}, 156, tcs.Float64},
-		{"matrices/laplace_7pt_10x10x10.mtx", []int64{1000, 1000}, 6400, tcs.Float64},
-		{"matrices/lp_25fv47.mtx.gz", []int64{821, 1571}, 10400, tcs.Float64},
-		{"matrices/lp_afiro.mtx", []int64{27, 51}, 102, tcs.Float64},
-		{"matrices/lp_e226.mtx", []int64{223, 472}, 2768, tcs.Float64},
-		{"matrices/mhd1280b.mtx.gz", []int64{1280, 1280}, 22778, tcs.Complex128},
-		{"matrices/olm1000.mtx", []int64{1000, 1000}, 3996, tcs.Float64},
-		{"matrices/pde900.mtx.gz", []int64{900, 900}, 4380, tcs.Float64},
-		{"matrices/pyamg_airfoil.mtx.gz", []int64{260, 260}, 1682, tcs.Float64},
-		{"matrices/pyamg_local_disc_galerkin_diffusion.mtx.gz", []int64{966, 966}, 35338, tcs.Float64},
-		{"matrices/pyamg_unit_cube.mtx.gz", []int64{125, 125}, 1473, tcs.Float64},
-		{"matrices/rajat01.mtx.gz", []int64{6833, 6833}, 43250, tcs.Float64},
-		{"matrices/west0067.mtx", []int64{67, 67}, 294, tcs.Float64},
-		{"quirks/comments_full.mtx", []int64{3, 3}, 9, tcs.Float64},
-		{"quirks/comments_west0067.mtx", []int64{67, 67}, 295, tcs.Float64},
-		{"quirks/cover_structure.mtx", []int64{7, 7}, 12, tcs.Float64},
-		{"quirks/empty.mtx", []int64{3, 4}, 0, tcs.Float64},
-		{"quirks/full.mtx", []int64{3, 3}, 9, tcs.Float64},
-		{"quirks/julia_test.mtx.gz", []int64{11, 12}, 5, tcs.Float64},
-		{"quirks/lp_afiro_structure.mtx", []int64{27, 51}, 102, tcs.Float64},
-		{"quirks/mangled_bool.mtx", []int64{7, 7}, 12, tcs.Float64},
-		{"quirks/matrix_bool.mtx", []int64{7, 7}, 12, tcs.Float64},
-		{"quirks/qcd_theta.ttx", []int64{25, 25}, 600, tcs.Float64}, // the diagonal is zero
-		{"quirks/skew_fp64.mtx", []int64{6, 6}, 20, tcs.Float64},
-		{"quirks/structure.mtx", []int64{7, 7}, 12, tcs.Float64},
-		{"quirks/taco_2tensor.mtx", []int64{32, 32}, 3, tcs.Float64},
-		{"quirks/taco_d33.ttx", []int64{3, 3}, 3, tcs.Float64},
-		{"quirks/taco_d567.ttx", []int64{5, 6, 7}, 4, tcs.Float64},
-		{"quirks/taco_ds33.mtx", []int64{3, 3}, 5, tcs.Float64},
-		{"quirks/taco_rua_32.mtx", []int64{32, 32}, 126, tcs.Float64},
-		{"quirks/west0067_jumbled.mtx", []int64{67, 67}, 294, tcs.Float64},
-		{"quirks/west0067_noheader.mtx", []int64{67, 67}, 294, tcs.Float64},
-	}
-	names := make([]string, len(files))
-	for k, f := range files {
-		names[k] = f.name
-	}
-	paths := readertest.Known(t, names)
-	for _, f := range files {
-		path, ok := paths[f.name]
-		if !ok {
-			continue
-		}
-		t.Run(f.name, func(t *testing.T) {
-			s, err := Open(path, coo.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			for range 2 {
-				es, err := readertest.Collect(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				dims, exact := s.Dims()
-				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || !exact || len(es) != f.n || s.Type() != f.typ {
-					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v, %d, %d", dims, exact, len(es), s.Type(), f.dims, f.n, f.typ)
-				}
-				if err := s.Rewind(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	f := readertest.File
+	readertest.ReadReal(t, Open, []readertest.Real{
+		f("matrices/4elt.mtx.gz", []int64{15606, 15606}, true, 91756, tcs.Float64),
+		f("matrices/LFAT5.mtx", []int64{14, 14}, true, 46, tcs.Float64),
+		f("matrices/LFAT5_hypersparse.mtx", []int64{2000, 2000}, true, 46, tcs.Float64),
+		f("matrices/ParU_temp.mtx", []int64{180, 180}, true, 2659, tcs.Float64),
+		f("matrices/Trec4.mtx", []int64{2, 3}, true, 3, tcs.Float64),
+		f("matrices/ani4.mtx.gz", []int64{3081, 3081}, true, 20971, tcs.Float64),
+		f("matrices/as20graph.mtx.gz", []int64{6474, 6474}, true, 26467, tcs.Float64),
+		f("matrices/ash219.mtx", []int64{219, 85}, true, 438, tcs.Float64),
+		f("matrices/bcsstk13.mtx.gz", []int64{2003, 2003}, true, 83883, tcs.Float64),
+		f("matrices/bips98_606.mtx.gz", []int64{7135, 7135}, true, 34738, tcs.Float64),
+		f("matrices/cage5.mtx", []int64{37, 37}, true, 233, tcs.Float64),
+		f("matrices/chesapeake.mtx", []int64{39, 39}, true, 340, tcs.Float64),
+		f("matrices/etopo20_land.mtx.gz", []int64{540, 1080}, true, 194202, tcs.Float64),
+		f("matrices/flights_od_dups.mtx.gz", []int64{224, 224}, true, 20000, tcs.Float64),
+		f("matrices/hypre_tucker21935.mtx.gz", []int64{21936, 21936}, true, 51178, tcs.Float64),
+		f("matrices/jagmesh7.mtx", []int64{1138, 1138}, true, 7450, tcs.Float64),
+		f("matrices/karate.mtx", []int64{34, 34}, true, 156, tcs.Float64),
+		f("matrices/laplace_7pt_10x10x10.mtx", []int64{1000, 1000}, true, 6400, tcs.Float64),
+		f("matrices/lp_25fv47.mtx.gz", []int64{821, 1571}, true, 10400, tcs.Float64),
+		f("matrices/lp_afiro.mtx", []int64{27, 51}, true, 102, tcs.Float64),
+		f("matrices/lp_e226.mtx", []int64{223, 472}, true, 2768, tcs.Float64),
+		f("matrices/mhd1280b.mtx.gz", []int64{1280, 1280}, true, 22778, tcs.Complex128),
+		f("matrices/olm1000.mtx", []int64{1000, 1000}, true, 3996, tcs.Float64),
+		f("matrices/pde900.mtx.gz", []int64{900, 900}, true, 4380, tcs.Float64),
+		f("matrices/pyamg_airfoil.mtx.gz", []int64{260, 260}, true, 1682, tcs.Float64),
+		f("matrices/pyamg_local_disc_galerkin_diffusion.mtx.gz", []int64{966, 966}, true, 35338, tcs.Float64),
+		f("matrices/pyamg_unit_cube.mtx.gz", []int64{125, 125}, true, 1473, tcs.Float64),
+		f("matrices/rajat01.mtx.gz", []int64{6833, 6833}, true, 43250, tcs.Float64),
+		f("matrices/west0067.mtx", []int64{67, 67}, true, 294, tcs.Float64),
+		f("quirks/comments_full.mtx", []int64{3, 3}, true, 9, tcs.Float64),
+		f("quirks/comments_west0067.mtx", []int64{67, 67}, true, 295, tcs.Float64),
+		f("quirks/cover_structure.mtx", []int64{7, 7}, true, 12, tcs.Float64),
+		f("quirks/empty.mtx", []int64{3, 4}, true, 0, tcs.Float64),
+		f("quirks/full.mtx", []int64{3, 3}, true, 9, tcs.Float64),
+		f("quirks/julia_test.mtx.gz", []int64{11, 12}, true, 5, tcs.Float64),
+		f("quirks/lp_afiro_structure.mtx", []int64{27, 51}, true, 102, tcs.Float64),
+		f("quirks/mangled_bool.mtx", []int64{7, 7}, true, 12, tcs.Float64),
+		f("quirks/matrix_bool.mtx", []int64{7, 7}, true, 12, tcs.Float64),
+		f("quirks/qcd_theta.ttx", []int64{25, 25}, true, 600, tcs.Float64), // the diagonal is zero
+		f("quirks/skew_fp64.mtx", []int64{6, 6}, true, 20, tcs.Float64),
+		f("quirks/structure.mtx", []int64{7, 7}, true, 12, tcs.Float64),
+		f("quirks/taco_2tensor.mtx", []int64{32, 32}, true, 3, tcs.Float64),
+		f("quirks/taco_d33.ttx", []int64{3, 3}, true, 3, tcs.Float64),
+		f("quirks/taco_d567.ttx", []int64{5, 6, 7}, true, 4, tcs.Float64),
+		f("quirks/taco_ds33.mtx", []int64{3, 3}, true, 5, tcs.Float64),
+		f("quirks/taco_rua_32.mtx", []int64{32, 32}, true, 126, tcs.Float64),
+		f("quirks/west0067_jumbled.mtx", []int64{67, 67}, true, 294, tcs.Float64),
+		f("quirks/west0067_noheader.mtx", []int64{67, 67}, true, 294, tcs.Float64),
+	})
 }
 
 func TestRealRefused(t *testing.T) {
@@ -113,32 +75,14 @@ func TestRealRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := readertest.Data(t, "quirks/"+name)
-			checkError(t, path, coo.Options{}, 3, name+want)
+			readertest.Refused(t, Open, path, coo.Options{}, 3, name+want)
 		})
-	}
-}
-
-// checkError reads path to its end and wants an error.
-func checkError(t *testing.T, path string, opt coo.Options, exit int, want string) {
-	t.Helper()
-	s, err := Open(path, opt)
-	if err == nil {
-		defer s.Close()
-		_, err = readertest.Collect(s)
-	}
-	var coded interface{ ExitCode() int }
-	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) || coded.ExitCode() != exit {
-		t.Errorf("got %v, want an error with %q and exit code %d", err, want, exit)
 	}
 }
 
 func write(t *testing.T, content string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.mtx")
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return readertest.Write(t, "x.mtx", content)
 }
 
 func TestRead(t *testing.T) {
@@ -274,13 +218,13 @@ func TestMalformed(t *testing.T) {
 		{"no vector", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 1}, 2, "x.mtx:2:1: the file has order 2 (sizes 2x2), want 1"},
 		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{-1, 5}}, 2, "x.mtx:2:1: mode 1 has size 2, -d says 5"},
 	} {
-		t.Run(c.name, func(t *testing.T) { checkError(t, write(t, c.in), c.opt, c.exit, c.want) })
+		t.Run(c.name, func(t *testing.T) { readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want) })
 	}
 }
 
 func TestMissing(t *testing.T) {
-	checkError(t, "/nowhere/x.mtx", coo.Options{}, 1, "/nowhere/x.mtx: no such file or directory")
-	checkError(t, t.TempDir(), coo.Options{}, 1, "a folder, want a file")
+	readertest.Refused(t, Open, "/nowhere/x.mtx", coo.Options{}, 1, "/nowhere/x.mtx: no such file or directory")
+	readertest.Refused(t, Open, t.TempDir(), coo.Options{}, 1, "a folder, want a file")
 }
 
 // The check for both triangles takes little memory, and finds a pair that is far apart
@@ -312,5 +256,5 @@ func TestManyInBothTriangles(t *testing.T) {
 		}
 		s.Rewind()
 	}
-	checkError(t, write(t, text("1 2\n")), opt, 3, fmt.Sprintf("x.mtx:%d:1: got (1,2) where line 3 has (2,1), want entries of one triangle", n+2))
+	readertest.Refused(t, Open, write(t, text("1 2\n")), opt, 3, fmt.Sprintf("x.mtx:%d:1: got (1,2) where line 3 has (2,1), want entries of one triangle", n+2))
 }

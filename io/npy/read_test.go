@@ -271,15 +271,7 @@ func TestMalformed(t *testing.T) {
 			if !strings.HasPrefix(path, "testdata/") {
 				path = filepath.Join(dir, path)
 			}
-			s, err := open(path, c.opt)
-			if err == nil {
-				defer s.Close()
-				_, err = readertest.Collect(s)
-			}
-			var coded interface{ ExitCode() int }
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) || coded.ExitCode() != c.exit {
-				t.Errorf("got %v, want an error with %q and exit code %d", err, c.want, c.exit)
-			}
+			readertest.Refused(t, open, path, c.opt, c.exit, c.want)
 		})
 	}
 }

@@ -1,5 +1,5 @@
 // Package readertest has what the tests of all readers share: where the real
-// inputs are, and a stream's entries as a sorted list.
+// inputs are, what is read of them and of files that are refused, and a stream's entries as a sorted list.
 package readertest
 
 import (
@@ -26,9 +26,9 @@ func Data(t testing.TB, name string) string {
 	return path
 }
 
-// Known are the paths of those real inputs that are there, by name. A subtest is
+// known are the paths of those real inputs that are there, by name. A subtest is
 // skipped for all others together.
-func Known(t *testing.T, names []string) map[string]string {
+func known(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
 	var none []string

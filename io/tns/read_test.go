@@ -2,7 +2,6 @@ package tns
 
 import (
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,67 +17,28 @@ import (
 )
 
 func TestReal(t *testing.T) {
-	files := []struct {
-		name  string
-		dims  []int64 // the largest coordinates, or the sizes where exact
-		exact bool
-		n     int
-	}{
-		{"tensors/asv_book_chapter_word_3d.tns.gz", []int64{66, 150, 12307}, false, 260300},
-		{"tensors/birdstrikes_5d.tns.gz", []int64{29, 46, 37, 7, 151}, false, 8884},
-		{"tensors/coads_sst_3d.tns.gz", []int64{12, 86, 180}, false, 104778},
-		{"tensors/codex_s.tns.gz", []int64{2034, 42, 2032}, false, 36543},
-		{"tensors/eri_co2_p321_4d.tns.gz", []int64{27, 27, 27, 27}, false, 11263},
-		{"tensors/flights20k_odth.tns.gz", []int64{223, 224, 90, 24}, false, 19956},
-		{"tensors/flights20k_raw_dups_3d.tns.gz", []int64{223, 224, 24}, false, 20000},
-		{"tensors/hiparti_3D_12031.tns.gz", []int64{100, 80, 60}, true, 12031},
-		{"tensors/matmul_2-2-2.tns", []int64{4, 4, 4}, false, 8},
-		{"tensors/matmul_4-4-4.tns", []int64{16, 16, 16}, false, 64},
-		{"quirks/hiparti_4d_3_16.tns", []int64{3, 3, 3, 3}, false, 16},
-		{"quirks/splatt_small.tns", []int64{2, 3, 2}, false, 6},
-		{"quirks/splatt_small4.tns", []int64{2, 2, 3, 3}, false, 8},
-		{"quirks/taco_3tensor.tns", []int64{1073, 1, 7}, false, 3},
-	}
-	names := make([]string, len(files))
-	for k, f := range files {
-		names[k] = f.name
-	}
-	paths := readertest.Known(t, names)
-	for _, f := range files {
-		path, ok := paths[f.name]
-		if !ok {
-			continue
-		}
-		t.Run(f.name, func(t *testing.T) {
-			s, err := Open(path, coo.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			for range 2 {
-				es, err := readertest.Collect(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				dims, exact := s.Dims()
-				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || exact != f.exact || len(es) != f.n || s.Type() != tcs.Float64 {
-					t.Errorf("got sizes %v (exact: %v), %d entries; want %v (%v), %d", dims, exact, len(es), f.dims, f.exact, f.n)
-				}
-				if err := s.Rewind(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	f := readertest.File
+	readertest.ReadReal(t, Open, []readertest.Real{
+		f("tensors/asv_book_chapter_word_3d.tns.gz", []int64{66, 150, 12307}, false, 260300, tcs.Float64),
+		f("tensors/birdstrikes_5d.tns.gz", []int64{29, 46, 37, 7, 151}, false, 8884, tcs.Float64),
+		f("tensors/coads_sst_3d.tns.gz", []int64{12, 86, 180}, false, 104778, tcs.Float64),
+		f("tensors/codex_s.tns.gz", []int64{2034, 42, 2032}, false, 36543, tcs.Float64),
+		f("tensors/eri_co2_p321_4d.tns.gz", []int64{27, 27, 27, 27}, false, 11263, tcs.Float64),
+		f("tensors/flights20k_odth.tns.gz", []int64{223, 224, 90, 24}, false, 19956, tcs.Float64),
+		f("tensors/flights20k_raw_dups_3d.tns.gz", []int64{223, 224, 24}, false, 20000, tcs.Float64),
+		f("tensors/hiparti_3D_12031.tns.gz", []int64{100, 80, 60}, true, 12031, tcs.Float64),
+		f("tensors/matmul_2-2-2.tns", []int64{4, 4, 4}, false, 8, tcs.Float64),
+		f("tensors/matmul_4-4-4.tns", []int64{16, 16, 16}, false, 64, tcs.Float64),
+		f("quirks/hiparti_4d_3_16.tns", []int64{3, 3, 3, 3}, false, 16, tcs.Float64),
+		f("quirks/splatt_small.tns", []int64{2, 3, 2}, false, 6, tcs.Float64),
+		f("quirks/splatt_small4.tns", []int64{2, 2, 3, 3}, false, 8, tcs.Float64),
+		f("quirks/taco_3tensor.tns", []int64{1073, 1, 7}, false, 3, tcs.Float64),
+	})
 }
 
 func write(t *testing.T, content string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.tns")
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return readertest.Write(t, "x.tns", content)
 }
 
 func TestRead(t *testing.T) {
@@ -149,7 +109,7 @@ func TestEmptyCompressed(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		checkError(t, path, coo.Options{Dims: []int64{2}}, 3, "x.tns"+ending+": got an empty file, want compressed data")
+		readertest.Refused(t, Open, path, coo.Options{Dims: []int64{2}}, 3, "x.tns"+ending+": got an empty file, want compressed data")
 	}
 }
 
@@ -197,20 +157,7 @@ func TestMalformed(t *testing.T) {
 		{"zstd cut", "\x28\xb5\x2f\xfd\x24", coo.Options{}, 3, "x.tns: zstd: the compressed data end early"},
 		{"zstd junk", "\x28\xb5\x2f\xfdjunkjunk", coo.Options{}, 3, "x.tns: zstd: "},
 	} {
-		t.Run(c.name, func(t *testing.T) { checkError(t, write(t, c.in), c.opt, c.exit, c.want) })
-	}
-}
-
-func checkError(t *testing.T, path string, opt coo.Options, exit int, want string) {
-	t.Helper()
-	s, err := Open(path, opt)
-	if err == nil {
-		defer s.Close()
-		_, err = readertest.Collect(s)
-	}
-	var coded interface{ ExitCode() int }
-	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) || coded.ExitCode() != exit {
-		t.Errorf("got %v, want an error with %q and exit code %d", err, want, exit)
+		t.Run(c.name, func(t *testing.T) { readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want) })
 	}
 }
 
@@ -244,7 +191,7 @@ func TestParallel(t *testing.T) {
 	lines[n-2] = "y\n"
 	bad := write(t, strings.Join(lines, ""))
 	for range 5 {
-		checkError(t, bad, coo.Options{Threads: 4, Limit: 1 << 20}, 3, fmt.Sprintf("x.tns:%d:3: got \"x\"", n/2+1))
+		readertest.Refused(t, Open, bad, coo.Options{Threads: 4, Limit: 1 << 20}, 3, fmt.Sprintf("x.tns:%d:3: got \"x\"", n/2+1))
 	}
 }
 

@@ -1,0 +1,90 @@
+package readertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/io/coo"
+	"distaff/io/tcs"
+)
+
+// Open is a reader.
+type Open func(path string, opt coo.Options) (coo.Stream, error)
+
+// Real is a real input, and what its reader says of it.
+type Real struct {
+	name  string
+	dims  []int64
+	exact bool
+	n     int
+	typ   tcs.Type
+}
+
+// File is a real input: dims are the sizes, or the largest coordinates where they are not exact, and n counts
+// the entries, both triangles of a symmetric file.
+func File(name string, dims []int64, exact bool, n int, typ tcs.Type) Real {
+	return Real{name, dims, exact, n, typ}
+}
+
+// ReadReal reads those of some real inputs that are there, twice.
+func ReadReal(t *testing.T, open Open, files []Real) {
+	names := make([]string, len(files))
+	for k, f := range files {
+		names[k] = f.name
+	}
+	paths := known(t, names)
+	for _, f := range files {
+		path, ok := paths[f.name]
+		if !ok {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			s, err := open(path, coo.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for range 2 {
+				es, err := Collect(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dims, exact := s.Dims()
+				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || exact != f.exact || len(es) != f.n || s.Type() != f.typ {
+					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v (%v), %d, %d", dims, exact, len(es), s.Type(), f.dims, f.exact, f.n, f.typ)
+				}
+				if err := s.Rewind(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Refused reads a file to its end, and wants an error.
+func Refused(t *testing.T, open Open, path string, opt coo.Options, exit int, want string) {
+	t.Helper()
+	s, err := open(path, opt)
+	if err == nil {
+		defer s.Close()
+		_, err = Collect(s)
+	}
+	var coded interface{ ExitCode() int }
+	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) || coded.ExitCode() != exit {
+		t.Errorf("got %v, want an error with %q and exit code %d", err, want, exit)
+	}
+}
+
+// Write makes a file.
+func Write(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
