@@ -191,47 +191,30 @@ func (c *compiler) store(s *ir.Store) stmtFn {
 	place, add := c.place(s), s.Accumulate
 	switch s.A.Elem {
 	case ir.Float64:
-		x := c.float(s.X)
-		return func(fr *frame) {
-			v := x(fr)
-			m, i := place(fr)
-			if add {
-				v = m.f64[i] + v
-			}
-			m.f64[i] = v
-		}
+		return stored(c.float(s.X), place, add, func(m *memory) []float64 { return m.f64 })
 	case ir.Float32:
 		x := c.float(s.X)
-		return func(fr *frame) {
-			v := float32(x(fr))
-			m, i := place(fr)
-			if add {
-				v = m.f32[i] + v
-			}
-			m.f32[i] = v
-		}
+		return stored(func(fr *frame) float32 { return float32(x(fr)) }, place, add, func(m *memory) []float32 { return m.f32 })
 	case ir.Complex128:
-		x := c.complex(s.X)
-		return func(fr *frame) {
-			v := x(fr)
-			m, i := place(fr)
-			if add {
-				v = m.c128[i] + v
-			}
-			m.c128[i] = v
-		}
+		return stored(c.complex(s.X), place, add, func(m *memory) []complex128 { return m.c128 })
 	case ir.Complex64:
 		x := c.complex(s.X)
-		return func(fr *frame) {
-			v := complex64(x(fr))
-			m, i := place(fr)
-			if add {
-				v = m.c64[i] + v
-			}
-			m.c64[i] = v
-		}
+		return stored(func(fr *frame) complex64 { return complex64(x(fr)) }, place, add, func(m *memory) []complex64 { return m.c64 })
 	}
 	return c.storeInt(s, place)
+}
+
+// stored stores values in elements, or adds them.
+func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T, place func(*frame) (*memory, int64), add bool, elements func(*memory) []T) stmtFn {
+	return func(fr *frame) {
+		v := x(fr)
+		m, i := place(fr)
+		e := elements(m)
+		if add {
+			v = e[i] + v
+		}
+		e[i] = v
+	}
 }
 
 func (c *compiler) storeInt(s *ir.Store, place func(*frame) (*memory, int64)) stmtFn {

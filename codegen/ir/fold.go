@@ -266,6 +266,15 @@ func foldInts(op Op, t Type, x, y int64) *Lit {
 		r = min(x, y)
 	case Max:
 		r = max(x, y)
+	default:
+		return foldOrder(op, x, y)
+	}
+	return &Lit{Typ: t, I: wrap(t, r)}
+}
+
+// foldOrder compares numbers; nil where op is no comparison.
+func foldOrder[T int64 | float64](op Op, x, y T) *Lit {
+	switch op {
 	case Eq:
 		return Truth(x == y)
 	case Ne:
@@ -274,10 +283,8 @@ func foldInts(op Op, t Type, x, y int64) *Lit {
 		return Truth(x < y)
 	case Le:
 		return Truth(x <= y)
-	default:
-		return nil
 	}
-	return &Lit{Typ: t, I: wrap(t, r)}
+	return nil
 }
 
 func foldFloats(op Op, t Type, x, y float64) *Lit {
@@ -301,16 +308,8 @@ func foldFloats(op Op, t Type, x, y float64) *Lit {
 		if x < y {
 			r = y
 		}
-	case Eq:
-		return Truth(x == y)
-	case Ne:
-		return Truth(x != y)
-	case Lt:
-		return Truth(x < y)
-	case Le:
-		return Truth(x <= y)
 	default:
-		return nil
+		return foldOrder(op, x, y)
 	}
 	// A float32 operation in float64 rounds twice to the same bits.
 	return &Lit{Typ: t, C: rounded(t, complex(r, 0))}

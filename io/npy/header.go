@@ -32,33 +32,22 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// typ is the type that elements become.
+// becomes has, by kind, the types that elements become: the first where they have fewer bytes than size.
+var becomes = map[byte]struct {
+	size         int
+	narrow, wide tcs.Type
+}{
+	'b': {8, tcs.Int32, tcs.Int64}, 'i': {8, tcs.Int32, tcs.Int64}, 'u': {4, tcs.Int32, tcs.Int64},
+	'f': {8, tcs.Float32, tcs.Float64}, 'c': {16, tcs.Complex64, tcs.Complex128},
+}
+
+// typ is the type that elements become, tcs.Invalid of others than numbers.
 func (d dtype) typ() tcs.Type {
-	switch d.kind {
-	case 'b':
-		return tcs.Int32
-	case 'i':
-		if d.size < 8 {
-			return tcs.Int32
-		}
-		return tcs.Int64
-	case 'u':
-		if d.size < 4 {
-			return tcs.Int32
-		}
-		return tcs.Int64
-	case 'f':
-		if d.size < 8 {
-			return tcs.Float32
-		}
-		return tcs.Float64
-	case 'c':
-		if d.size < 16 {
-			return tcs.Complex64
-		}
-		return tcs.Complex128
+	t := becomes[d.kind]
+	if d.size < t.size {
+		return t.narrow
 	}
-	return tcs.Invalid
+	return t.wide
 }
 
 // parseDtype reads a descr such as "<f8".
