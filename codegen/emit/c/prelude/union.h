@@ -38,7 +38,8 @@ __attribute__((noinline)) static int64_t dst_union_$S(int32_t *crd, $T *vals, in
         at = n;
         for (int k = 0; k < b_n; k++) {
             const int32_t c = b_crd[b + k];
-            const $T v = b_factor * b_vals[b + k];
+            $T v = b_factor * b_vals[b + k];
+            __asm__("" : "+x"(v)); /* no fused multiply-add, which would round otherwise than where loops step */
             const int64_t to = at + k + __builtin_popcount((unsigned short)__builtin_ia32_cmpd512_mask(as, c - none, 1, a_in));
             const _Bool same = both >> k & 1;
             crd[to] = c;
