@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -28,7 +30,7 @@ func (a *growing) count(p *loop, k int) bool {
 		return false
 	}
 	terms, ok := l.scaledSegments(p, s.RHS)
-	if !ok {
+	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool { return t.it.crd.Elem != ir.Int32 || t.it.cur.op.Type != l.spec.Compute }) {
 		return false
 	}
 	var segments []ir.Segment
