@@ -24,6 +24,8 @@ type PlannedTime struct {
 	Messages *float64 `json:"messages,omitempty"`
 	Between  string   `json:"messages_between,omitempty"` // which ranks Messages counts for
 	Store    *float64 `json:"store,omitempty"`            // of .tcs files, to the folder of temporary ones
+	// OtherWork is how many CPUs other work kept busy while the machine was measured, where that made it look slower than it is.
+	OtherWork float64 `json:"measured_beside_cpus,omitempty"`
 }
 
 // slowest are the kinds of messages, the slowest first.
@@ -35,6 +37,9 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 		return nil
 	}
 	t := &PlannedTime{Load: x.loadTime(m), Store: x.storeTime(m)}
+	if m.Disturbed() {
+		t.OtherWork = m.OtherWork
+	}
 	apart := 1.0 // machines
 	if x.p.Ranks > 1 {
 		for _, between := range slowest {
