@@ -15,7 +15,7 @@ import (
 // an entry has a row of values instead (hashrows.go).
 type hashSpace struct {
 	spaceArrays
-	row    hashRow
+	row    spaceRow
 	rows   *rowList // nil where it is read as a list
 	keys   []*ir.Array
 	vals   *ir.Array
@@ -34,7 +34,7 @@ const firstSlots = 127
 func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
 	w := &hashSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
-	w.row = l.newHashRow(t.Name, along)
+	w.row = l.newSpaceRow(t.Name, along)
 	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
 	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
 	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
