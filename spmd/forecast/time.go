@@ -123,6 +123,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		values[0] = sharedValues(u, at.Counts[shares], args[0])
 	}
 	done := u.Operations(at)
+	l.Serial = done.Serial
 	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, x.k.ComputeType)
 	multiplication, addition := 1.0, 1.0
 	if x.k.ComputeType.IsComplex() { // of real numbers
@@ -156,15 +157,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0})
 	}
 	for _, i := range done.Moves.Inserts {
-		row, places := i.Row*value, i.Places
-		if i.Listed {
-			places = i.Found() / max(i.Passes, 1)
-		}
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(places * row), Count: i.Count, Run: row, Passes: i.Passes, Reach: places * row, Written: true, Marked: true})
-		if !u.Result.FixedPattern {
-			l.Found += i.Found()
-		}
-		l.Ends, l.Searches = l.Ends+i.Compared()/2, l.Searches+i.Compared() // half of the comparisons end otherwise than was foretold
+		insert(&l, i, value, u.Result.FixedPattern)
 	}
 	return l
 }
