@@ -35,7 +35,7 @@ type keptPart struct {
 func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
 	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows), row: l.newSpaceRow(t.Name, along)}
-	w.sortedTerms = l.newSortedTerms(newSpaceArrays(t.Name), len(keys))
+	w.sortedTerms = l.newSortedTerms(l.roomFor(t.Name, form.Of), len(keys))
 	w.from = w.array(l, "from", ir.Int64)
 	w.vals = l.newArray(t.Name+"_row", l.spec.Compute)
 	l.pre.Append(&ir.Alloc{A: w.vals, Len: w.row.width})

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // termSpace is a workspace with a list of all values that are added to it, which is sorted by coordinates
@@ -64,8 +65,8 @@ func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr)
 	return made
 }
 
-func (l *lowerer) newTermSpace(t *cin.Access, rows bool) *termSpace {
-	w := &termSpace{sortedTerms: l.newSortedTerms(newSpaceArrays(t.Name), len(t.Vars)), rows: l.rowsIf(t, rows)}
+func (l *lowerer) newTermSpace(t *cin.Access, form strategy.Form) *termSpace {
+	w := &termSpace{sortedTerms: l.newSortedTerms(l.roomFor(t.Name, form.Of), len(t.Vars)), rows: l.rowsIf(t, form.Rows)}
 	w.vals, w.sums = w.array(l, "term", l.spec.Compute), w.array(l, "vals", l.spec.Compute)
 	return w
 }

@@ -47,7 +47,7 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 		if s.Dense > 0 {
 			w = l.newTermRows(t, s)
 		} else {
-			w = l.newTermSpace(t, s.Rows)
+			w = l.newTermSpace(t, s)
 		}
 	default:
 		panic("BUG: lower: no workspace of kind " + s.Kind.String())

@@ -29,7 +29,7 @@ func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access
 			ok = ok && op != nil && (!along || op.Format.AllDense())
 		})
 	})
-	form.Rows = f.keysByRows(t, keys)
+	form.Rows, form.Of = f.keysByRows(t, keys), of.Name
 	return form, of, ok && assignments == 1
 }
 

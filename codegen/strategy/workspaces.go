@@ -139,7 +139,7 @@ func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 	row := t.Vars[len(t.Vars)-table.Dense:]
 	if !FitsPlaces(len(t.Vars), places, f.entries(), own) || table.Dense > 0 && f.places(row) >= tableRow {
 		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) && f.places(row) < termsEach {
-			form.Kind, why = Terms, fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
+			form.Kind, form.Of, why = Terms, f.allTermsOf(producer, t), fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
 			return Space{Form: form, Why: why}
 		}
 		if form, of, ok := f.termRows(w, t); ok && f.mostlyApart(of, t.Vars[:len(t.Vars)-form.Dense]) && f.places(row) >= termsEach {
@@ -207,6 +207,14 @@ func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 		}
 	})
 	return n, ok && some
+}
+
+// allTermsOf is the operand of which each entry adds one value to workspace t, each time that producer runs; else "".
+func (f *facts) allTermsOf(producer cin.Stmt, t *cin.Access) string {
+	if of := f.keysFrom(producer, t, t.Vars); of != nil {
+		return of.Name
+	}
+	return ""
 }
 
 // underived are variables, or what a schedule derives them from.
