@@ -57,17 +57,6 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 	return s, l.spec.Strategy.Jam.Width
 }
 
-// hasThreads tells whether loops in s run on threads: they are around tiles, not
-// in them.
-func hasThreads(s cin.Stmt) bool {
-	found := false
-	cin.Walk(s, func(s cin.Stmt) {
-		f, ok := s.(*cin.Forall)
-		found = found || ok && f.Unit == cin.CPUThread
-	})
-	return found
-}
-
 // lastOfAll tells whether v's level, in each access that has it, is dense and
 // the last.
 func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {

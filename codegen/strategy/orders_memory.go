@@ -291,7 +291,11 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		case Positions:
 			s.Form, err = f.positional(w, t)
 		case Terms:
-			if _, ok := f.terms(producer, t); !ok {
+			if form, _, ok := f.termRows(w, t); ok {
+				s.Form = form
+			} else if _, ok := f.terms(producer, t); ok {
+				s.Of = f.allTermsOf(producer, t)
+			} else {
 				err = fmt.Errorf("all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
 			}
 		}

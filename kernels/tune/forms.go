@@ -19,31 +19,50 @@ import (
 	"distaff/kernels/cc"
 )
 
-// formRounds is how often each form is timed, in turn with the others.
-const formRounds = 11
+// formRounds is how often each form is timed, in turn with the others, and leastRounds how often where there is no time.
+const formRounds, leastRounds = 11, 5
 
 // gain is how many times as fast as the default a form is at least that takes its place.
 const gain = 1.05
 
-// fastest times the forms of each choice in turn, and returns those that take the place of the default: they are faster
-// in the best of their times, and in most rounds, so that one lucky time of a form, or one of the default that was slowed
-// down, decides nothing.
-func fastest(choices []strategy.Choice, seconds func(choice string, form int64) (float64, error)) (strategy.Forms, error) {
-	out := strategy.Forms{}
+// A former times forms.
+type former interface {
+	// form is the seconds that a form takes.
+	form(choice string, form int64) (float64, error)
+	// elapsed is the seconds since measuring began.
+	elapsed() float64
+}
+
+// fastest times the forms of each choice in turn, in rounds while Time lasts, and returns those that take the place of the default: they
+// are faster in the best of their times, and in most rounds, so that one lucky time of a form, or one of the default that was
+// slowed down, decides nothing.
+func fastest(ctx context.Context, choices []strategy.Choice, by former) (strategy.Forms, error) {
+	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
-		times := map[int64][]float64{}
-		for range formRounds {
+		times[c.Name] = map[int64][]float64{}
+	}
+	begun, last := by.elapsed(), 0.0
+	for round := 0; round < formRounds && (round < leastRounds || begun+last < Time); round++ {
+		for _, c := range choices {
 			for _, form := range c.Forms {
-				s, err := seconds(c.Name, form)
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				s, err := by.form(c.Name, form)
 				if err != nil {
 					return nil, err
 				}
-				times[form] = append(times[form], s)
+				times[c.Name][form] = append(times[c.Name][form], s)
 			}
 		}
-		chosen := c.Default
+		now := by.elapsed()
+		begun, last = now, now-begun
+	}
+	out := strategy.Forms{}
+	for _, c := range choices {
+		of, chosen := times[c.Name], c.Default
 		for _, form := range c.Forms { // of equals the plainer one
-			if slices.Min(times[form]) < slices.Min(times[chosen]) && gains(times[c.Default], times[form]) {
+			if slices.Min(of[form]) < slices.Min(of[chosen]) && gains(of[c.Default], of[form]) {
 				chosen = form
 			}
 		}
@@ -91,10 +110,11 @@ func (c formCase) order() int {
 	return 2
 }
 
-// formed are leaves of one statement that differ in a form alone.
+// formed are leaves of each choice that differ in a form alone, with their data.
 type formed struct {
 	library *kernels.Library
 	units   map[string]*codegen.Unit // by formKey
+	data    map[string][]*tcs.Tensor // by choice: y, A and x, and what holds them
 }
 
 func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", choice, form) }
@@ -106,58 +126,58 @@ func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, e
 	return u, leaf, err
 }
 
-// compileForms makes a leaf for each form of each choice.
-func (l *leaves) compileForms(cfg cc.Config) (*formed, error) {
-	units, funcs := map[string]*codegen.Unit{}, []*ir.Func{}
+// makeForms makes a leaf for each form of each choice, and their data.
+func (l *leaves) makeForms(cfg cc.Config) error {
+	l.formed = &formed{units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
+	var funcs []*ir.Func
 	for _, x := range strategy.Choices {
 		for _, form := range x.Forms {
 			u, err := l.formUnit(x.Name, form)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			units[formKey(x.Name, form)] = u
+			l.formed.units[formKey(x.Name, form)] = u
 			funcs = append(funcs, u.Func)
 		}
 	}
 	cfg.Ours, cfg.Cache = true, ""
 	b, err := cc.New(cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o, err := b.Build(l.ctx, cc.Source{Text: c.File(funcs...), Label: "times forms of leaves"})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	library, err := kernels.Open(o)
-	return &formed{library, units}, err
+	if l.formed.library, err = kernels.Open(o); err != nil {
+		return err
+	}
+	for _, c := range strategy.Choices {
+		if l.formed.data[c.Name], err = l.formData(c.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// forms are the fastest forms of this processor.
-func (l *leaves) forms(cfg cc.Config) (strategy.Forms, error) {
-	x, err := l.compileForms(cfg)
+func (x *formed) close() error {
+	for _, args := range x.data {
+		closeAll(args)
+	}
+	if x.library != nil {
+		return x.library.Close()
+	}
+	return nil
+}
+
+// form is the seconds that a form takes.
+func (l *leaves) form(choice string, form int64) (float64, error) {
+	u, leaf, err := l.formed.leaf(choice, form)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer x.library.Close()
-	data := map[string][]*tcs.Tensor{}
-	defer func() {
-		for _, args := range data {
-			closeAll(args)
-		}
-	}()
-	for _, c := range strategy.Choices {
-		if data[c.Name], err = l.formData(c.Name); err != nil {
-			return nil, err
-		}
-	}
-	return fastest(strategy.Choices, func(choice string, form int64) (float64, error) {
-		u, leaf, err := x.leaf(choice, form)
-		if err != nil {
-			return 0, err
-		}
-		defer leaf.Close()
-		return l.timeForm(leaf, u, data[choice])
-	})
+	defer leaf.Close()
+	return l.timeForm(leaf, u, l.formed.data[choice])
 }
 
 // formUnit is the leaf of a form.
@@ -253,13 +273,4 @@ func (l *leaves) processorTime() (seconds float64) {
 		seconds = float64(t.Nano()) / 1e9
 	})
 	return seconds
-}
-
-// measureForms adds the fastest forms to a model.
-func measureForms(ctx context.Context, l *leaves, cfg cc.Config, m *Model) (err error) {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	m.Forms, err = l.forms(cfg)
-	return err
 }
