@@ -137,7 +137,7 @@ func TestForms(t *testing.T) {
 			text := *u.Func
 			text.Name = "f"
 			texts[c.File(&text)] = true
-			if s, err := l.timeForm(leaf, u, args); err != nil || !(s > 0) {
+			if s, err := l.timeForm(leaf, u, l.formCase(x.Name), args); err != nil || !(s > 0) {
 				t.Fatalf("got %v seconds, %v", s, err)
 			}
 			leaf.Close()
