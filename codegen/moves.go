@@ -49,16 +49,39 @@ type Insert struct {
 	Row    float64 // values
 	Places float64 // of the workspace, for a value or a row each
 	Passes float64 // how often it is filled, and read
-	Listed bool    // it has a place for each entry alone
-	Sorted bool    // its entries are put in order by comparing
+	// Listed says that it has a place for each entry alone, which Keys coordinates tell, and Kept that it keeps all that is put to
+	// it, one behind the other, until it is sorted.
+	Listed, Kept bool
+	Keys         int
+	Sorted       bool // its entries are put in order
 }
+
+// shortSort is how many entries are put in order by comparing at most, and digit the bits by which others are in turn.
+const shortSort, digit = 32, 8
 
 // Compared is how many comparisons put its entries in order.
 func (x Insert) Compared() float64 {
-	if each := x.Found() / max(x.Passes, 1); x.Sorted && each > 1 {
+	if each := x.Each(); x.Sorted && each > 1 && (each <= shortSort || !x.Listed) {
 		return x.Found() * math.Log2(each)
 	}
 	return 0
+}
+
+// Digits is by how many digits its entries are put in order; 0 where they are by comparing.
+func (x Insert) Digits() float64 {
+	if !x.Sorted || !x.Listed || x.Each() <= shortSort {
+		return 0
+	}
+	return math.Ceil(math.Log2(max(x.Places, 2)) / digit)
+}
+
+// Each is how many entries it has each time that it is read: values that it keeps, or their sums.
+func (x Insert) Each() float64 {
+	n := x.Found()
+	if x.Kept {
+		n = x.Count
+	}
+	return n / max(x.Passes, 1)
 }
 
 // Found is how many entries the workspace has in all passes together.
@@ -336,7 +359,7 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	if slices.ContainsFunc(a.LHS.Vars, func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
 		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
-		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms}
+		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms, Kept: s.Kind == strategy.Terms, Keys: n - s.Dense}
 		put.Sorted = put.Listed || s.Kind == strategy.MarkedList
 		put.Count /= max(put.Row, 1)
 		w.moves.Inserts = append(w.moves.Inserts, put)

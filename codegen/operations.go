@@ -24,7 +24,9 @@ type Operations struct {
 	// Exact says that the counts are sure. Else patterns that meet were taken to be spread evenly, and
 	// independent of each other.
 	Exact bool
-	Moves Moves
+	// Serial says that the whole call runs on one thread.
+	Serial bool
+	Moves  Moves
 }
 
 // Operations counts what a call does, by the loops of its concrete index notation: each assignment runs
@@ -42,7 +44,7 @@ func (u *Unit) Operations(x Extents) Operations {
 		w.producers(body)
 	}
 	w.stmt(body, nil, always)
-	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Moves: w.moves}
+	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Serial: len(u.matrices) == 0 && !cin.Threaded(body), Moves: w.moves}
 	for _, n := range w.args {
 		out.Reads[n] = w.reads[u.Args[n].Name]
 	}

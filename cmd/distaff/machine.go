@@ -24,6 +24,9 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	}
 	tell.machine = m
 	tell.line("ok", "machine", "%s, at %s", m.CPU, figuresOf(m.Threads))
+	if m.Disturbed() {
+		tell.line("note", "machine", "%s; what is timed then looks slower than it is: distaff doctor --tune measures it again", besideText(m.OtherWork))
+	}
 	for _, l := range m.Levels {
 		size := ""
 		if l.Bytes > 0 {
@@ -50,6 +53,11 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 		tell.line("", "", "form of leaves: %s=%d", name, m.Forms[name])
 	}
 	tellMessages(tell, m)
+}
+
+// besideText says that a machine was measured beside other work.
+func besideText(cpus float64) string {
+	return fmt.Sprintf("other work kept %.2g CPUs busy while this machine was measured", cpus)
 }
 
 // tellMessages tells of the messages in a machine model.

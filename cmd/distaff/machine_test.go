@@ -66,6 +66,18 @@ func TestDoctorTune(t *testing.T) {
 	if m := model("doctor", "--json"); !reflect.DeepEqual(m, measured) {
 		t.Errorf("doctor tells of %+v, and measured %+v", m, measured)
 	}
+	for _, cpus := range []float64{0, 1.5} {
+		measured.OtherWork = cpus
+		if err := tune.Keep(cache, measured); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"doctor"}, {"plan", "y(i) = A(i,j)*x(j)", "-g=A:uniform:10", "-g=x:dense", "-d=A:8,8"}} {
+			out, err := run(args...)
+			if says := strings.Contains(out, "other work kept 1.5 CPUs busy while this machine was measured"); err != nil || says != (cpus > 0) {
+				t.Errorf("%s, of a machine that was measured beside %v CPUs of other work: %v\n%s", args[0], cpus, err, out)
+			}
+		}
+	}
 	for _, l := range mpiLaunchers(t) {
 		launched := func(cache string) (code int, stdout, stderr string) {
 			r := launchIn(t, dir, l.Argv(2, distaff, "doctor", "--tune"), []string{"DISTAFF_CACHE=" + cache}, nil)

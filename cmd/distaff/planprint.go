@@ -81,6 +81,9 @@ func printTimes(w io.Writer, p *spmd.Planned) {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", l[0], l[1], l[2])
 	}
 	t.Flush()
+	if p.Time.OtherWork > 0 {
+		fmt.Fprintf(w, "times are likely shorter: %s\n", besideText(p.Time.OtherWork))
+	}
 }
 
 // tensorNotes say where a tensor comes from, and where it lies.

@@ -109,3 +109,13 @@ func children(s Stmt, fn func(Stmt) Stmt) Stmt {
 	}
 	return s
 }
+
+// Threaded tells whether some loop of s runs on threads.
+func Threaded(s Stmt) bool {
+	found := false
+	Walk(s, func(s Stmt) {
+		f, ok := s.(*Forall)
+		found = found || ok && f.Unit == CPUThread
+	})
+	return found
+}

@@ -39,6 +39,7 @@
 //	memory.go     arrays, with bounds and what was written
 //	tables.go     tables of arrays
 //	bits.go       bitmaps
+//	union.go      sums of two sparse segments
 //	race.go       races between iterations
 //	launch.go     launches as code that stops where threads meet
 //	threads.go    the threads of a block

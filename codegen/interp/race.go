@@ -125,6 +125,8 @@ func written(b *ir.Block) map[*ir.Array]bool {
 			set[s.Bits], set[s.Words] = true, true
 		case *ir.Collect:
 			set[s.Bits], set[s.Words], set[s.Flags], set[s.List] = true, true, true, true
+		case *ir.Union:
+			set[s.Crd], set[s.Vals] = true, true
 		case *ir.Alloc:
 			own[s.A] = true
 		case *ir.Local:

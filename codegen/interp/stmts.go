@@ -97,6 +97,8 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.mark(s)
 	case *ir.Collect:
 		return c.collect(s)
+	case *ir.Union:
+		return c.union(s)
 	case *ir.SortBy:
 		return c.sortBy(s)
 	case *ir.AllocTable:

@@ -188,6 +188,8 @@ func (c *inPlace) handles(t Stmt) bool {
 		return is(t.Arrays()...)
 	case *Call:
 		return is(t.arrays()...)
+	case *Union:
+		return is(t.Arrays()...)
 	case *Sort:
 		return is(t.A)
 	case *SortBy:

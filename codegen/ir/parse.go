@@ -393,6 +393,8 @@ func (p *parser) bits() Stmt {
 		p.expect(",")
 		s.N = p.oldVar()
 		return s
+	case p.accept("union"):
+		return p.union()
 	}
 	return p.table()
 }

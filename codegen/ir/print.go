@@ -232,6 +232,8 @@ func (p *printer) stmt(s Stmt) {
 		p.line("mark %s[%s], %s, %s", name(s.Bits.Name), expr(s.At, 0), name(s.Words.Name), name(s.N.Name))
 	case *Collect:
 		p.line("collect %s[%s] = %s[%s], %s, %s, %s", name(s.List.Name), expr(s.Base, 0), name(s.Bits.Name), expr(s.Len, 0), name(s.Words.Name), name(s.Flags.Name), name(s.N.Name))
+	case *Union:
+		p.line("%s", s)
 	case *AllocTable:
 		p.line("alloctable %s %s[%s]", name(s.T.Name), s.T.Elem, expr(s.Len, 0))
 	case *Keep:

@@ -53,6 +53,8 @@ func (s *simplifier) survey() {
 			assigned[t.N] = true
 		case *Collect:
 			assigned[t.N] = true
+		case *Union:
+			assigned[t.N] = true
 		case *Shuffle:
 			assigned[t.V] = true
 		case *Launch:
@@ -115,6 +117,8 @@ func Reads(b *Block) map[*Var]bool {
 			case *Mark:
 				note(t.N)
 			case *Collect:
+				note(t.N)
+			case *Union:
 				note(t.N)
 			case *For:
 				note(t.V)
@@ -246,6 +250,8 @@ func (s *simplifier) memory(t Stmt) Stmt {
 		return &Mark{Bits: t.Bits, Words: t.Words, N: t.N, At: s.expr(t.At)}
 	case *Collect:
 		return &Collect{Bits: t.Bits, Words: t.Words, Flags: t.Flags, List: t.List, N: t.N, Len: s.expr(t.Len), Base: s.expr(t.Base)}
+	case *Union:
+		return t.mapped(s.expr)
 	case *AllocTable:
 		return &AllocTable{T: t.T, Len: s.expr(t.Len)}
 	case *Keep:

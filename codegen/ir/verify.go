@@ -282,6 +282,8 @@ func (v *verifier) stmt(s Stmt) error {
 		return firstError(want(Int64, s.At, "place"), v.marks(s.Bits, s.Words, s.N))
 	case *Collect:
 		return v.collect(s)
+	case *Union:
+		return v.union(s)
 	case *SortBy:
 		return v.sortBy(s)
 	case *AllocTable, *Keep, *Take, *FreeTable:

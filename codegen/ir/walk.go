@@ -69,6 +69,8 @@ func Exprs(s Stmt) []Expr {
 		return []Expr{s.At}
 	case *Collect:
 		return []Expr{s.Base, s.Len}
+	case *Union:
+		return s.exprs()
 	case *AllocTable:
 		return []Expr{s.Len}
 	case *Keep:

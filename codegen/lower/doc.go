@@ -28,7 +28,8 @@
 //	forall.go    which kind of loop a forall becomes; loops over a whole range
 //	iter.go      a loop over the segment of one sparse level
 //	coiterate.go loops over several segments together, a case for each set of
-//	predicated.go  those that are present, or one body with predicates
+//	predicated.go  those that are present, or one body with predicates;
+//	counted.go     sums of segments that a result appends, merged by counting
 //	gallop.go    intersections by searching
 //	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
 //	locate.go    a coordinate that is bound already, in a dense or sparse level

@@ -16,7 +16,9 @@ type env struct {
 	// ranges are those of variables whose range is cut to a chunk or tile.
 	ranges map[string]coordRange
 	rows   map[string]row // workspaces of tiles
-	// lanes are the places in their tile of variables whose range is one.
+	// tiles are those of variables whose range is one, or what loops around leave of one; lanes
+	// are the places in them of such variables.
+	tiles map[string]tile
 	lanes map[string]ir.Expr
 
 	// Of a scheduled statement: open and counts are the components that the
@@ -86,7 +88,8 @@ func (l *lowerer) rangeOf(e *env, v string) coordRange {
 func (e *env) clone() *env {
 	c := *e
 	c.coord, c.cur, c.temps = maps.Clone(e.coord), maps.Clone(e.cur), maps.Clone(e.temps)
-	c.ranges, c.lanes, c.rows = maps.Clone(e.ranges), maps.Clone(e.lanes), maps.Clone(e.rows)
+	c.ranges, c.rows = maps.Clone(e.ranges), maps.Clone(e.rows)
+	c.tiles, c.lanes = maps.Clone(e.tiles), maps.Clone(e.lanes)
 	c.open, c.counts, c.parts = maps.Clone(e.open), maps.Clone(e.counts), maps.Clone(e.parts)
 	return &c
 }
@@ -146,7 +149,7 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv is the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}, ranges: map[string]coordRange{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}, ranges: map[string]coordRange{}, tiles: map[string]tile{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
 		open: map[string]*opened{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {

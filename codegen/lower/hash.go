@@ -15,7 +15,7 @@ import (
 // an entry has a row of values instead (hashrows.go).
 type hashSpace struct {
 	spaceArrays
-	row    hashRow
+	row    spaceRow
 	rows   *rowList // nil where it is read as a list
 	keys   []*ir.Array
 	vals   *ir.Array
@@ -33,13 +33,15 @@ const firstSlots = 127
 
 func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
-	w := &hashSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
-	w.row = l.newHashRow(t.Name, along)
+	w := &hashSpace{spaceArrays: l.roomFor(t.Name, form.Of), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
+	w.row = l.newSpaceRow(t.Name, along)
 	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
 	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
 	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
-	if form.Of != "" {
-		w.room(l, l.ops[form.Of])
+	if w.first != nil { // slots for all
+		more := &ir.Block{}
+		more.Append(&ir.Assign{V: w.slots, X: ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1))})
+		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.first, ir.Int(2))), Body: more})
 	}
 	array := func(part string, t ir.Type) *ir.Array { return w.array(l, part, t) }
 	for m := range keys {
@@ -59,17 +61,6 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	l.pre.Append(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
 	l.post.Append(&ir.Free{A: w.table})
 	return w
-}
-
-// room has the arrays have room for as many keys as an operand has entries, and the table slots for them: nothing is moved
-// then as keys come, and a leaf that runs again finds memory of the size that it had.
-func (w *hashSpace) room(l *lowerer, op *operand) {
-	first := l.newVar(w.name + "_first")
-	l.pre.Append(&ir.Declare{V: first, Init: ir.Plus(op.nnz(), ir.Int(1))})
-	w.first = first
-	body := &ir.Block{}
-	body.Append(&ir.Assign{V: w.slots, X: ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1))})
-	l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.first, ir.Int(2))), Body: body})
 }
 
 func (w *hashSpace) begin(l *lowerer) {}

@@ -21,10 +21,10 @@ func (l *lowerer) denseBase(c *cursor) ir.Expr {
 	switch {
 	case c.op.rowAt == nil || c.level != c.op.rowLevel || never(c.pres):
 	case always(c.pres):
-		row = l.named(name, ir.At(c.op.rowAt, c.pos))
+		row = l.named(name, c.op.rowAt(c.pos))
 	default:
 		at := l.declare(name, ir.Int(0))
-		l.when(c.pres, func() { l.set(at, ir.At(c.op.rowAt, c.pos)) })
+		l.when(c.pres, func() { l.set(at, c.op.rowAt(c.pos)) })
 		row = at
 	}
 	return ir.Minus(ir.Times(row, c.op.size(c.level)), c.op.offset(c.level))

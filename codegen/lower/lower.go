@@ -142,7 +142,7 @@ func lower(s Spec) *Lowered {
 			f, ok := s.(*cin.Forall)
 			inChunks = inChunks || ok && f.Unit == cin.CPUThread && l.assigns(f)
 		})
-		if hasThreads(s.Stmt) || l.hasGemm() && !s.GPU {
+		if cin.Threaded(s.Stmt) || l.hasGemm() && !s.GPU {
 			l.threads = l.newVar("threads")
 			f.Threads = l.threads
 		}

@@ -22,9 +22,9 @@ type operand struct {
 	// valueAt, in a workspace, is the position of the value of an entry at
 	// position p with the coordinate c in the last level; nil for p.
 	valueAt func(p, c ir.Expr) ir.Expr
-	// rowAt, in a workspace whose rows lie in another order than their keys, has the row of each position above
+	// rowAt, in a workspace whose rows lie in another order than their keys, is the row of a position above
 	// level rowLevel, along which they are.
-	rowAt    *ir.Array
+	rowAt    func(p ir.Expr) ir.Expr
 	rowLevel int
 	// pattern, in a workspace by position, is the operand whose level arrays it has, and
 	// places the workspace.

@@ -63,10 +63,10 @@ func (l *lowerer) copyRowsAlong(p *loop, f *cin.Forall, s coordRange, in *env) {
 		})})
 		d := *c
 		d.row = &rowCopy{row, func(e *env) ir.Expr {
-			if _, cut := e.ranges[f.Var]; cut {
-				return e.lane(f.Var)
+			if x, ok := e.lanes[f.Var]; ok {
+				return x
 			}
-			return e.coord[f.Var]
+			return ir.Minus(e.coord[f.Var], s.lo)
 		}}
 		in.cur[a.Key()] = &d
 	})

@@ -18,6 +18,18 @@ func newSpaceArrays(name string) spaceArrays {
 	return spaceArrays{name: name, caps: map[*ir.Array]*ir.Var{}}
 }
 
+// roomFor are arrays that have room for as many entries as an operand has, if there is one: nothing is moved then as entries come, and a leaf
+// that runs again finds memory of the size that it had.
+func (l *lowerer) roomFor(name, of string) spaceArrays {
+	s := newSpaceArrays(name)
+	if of != "" {
+		first := l.newVar(name + "_first")
+		l.pre.Append(&ir.Declare{V: first, Init: ir.Plus(l.ops[of].nnz(), ir.Int(1))})
+		s.first = first
+	}
+	return s
+}
+
 // array makes one, of the enclosing scope.
 func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
 	first := s.first

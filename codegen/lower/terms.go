@@ -5,29 +5,69 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
 )
 
 // termSpace is a workspace with a list of all values that are added to it, which is sorted by coordinates
 // in the end. The values of a coordinate are then summed in the order in which they came.
 type termSpace struct {
-	spaceArrays
-	rows   *rowList    // nil where it is read as a list
-	keys   []*ir.Array // of each variable, by term
-	vals   *ir.Array
-	n      *ir.Var // terms
-	perm   *ir.Array
-	sorted []*ir.Array
-	sums   *ir.Array
+	sortedTerms
+	rows *rowList // nil where it is read as a list
+	vals *ir.Array
+	n    *ir.Var // terms
+	sums *ir.Array
 }
 
-func (l *lowerer) newTermSpace(t *cin.Access, rows bool) *termSpace {
-	w := &termSpace{spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(t, rows)}
-	for m := range t.Vars {
-		w.keys = append(w.keys, w.array(l, fmt.Sprintf("key%d", m), ir.Int64))
-		w.sorted = append(w.sorted, w.array(l, fmt.Sprintf("crd%d", m), ir.Int64))
+// sortedTerms are terms that are sorted by their coordinates.
+type sortedTerms struct {
+	spaceArrays
+	keys   []*ir.Array // of each variable, by term
+	perm   *ir.Array   // terms, in order
+	sorted []*ir.Array // coordinates that terms have, in order, each once
+}
+
+func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
+	t := sortedTerms{spaceArrays: s}
+	for m := range keys {
+		t.keys = append(t.keys, s.array(l, fmt.Sprintf("key%d", m), ir.Int64))
+		t.sorted = append(t.sorted, s.array(l, fmt.Sprintf("crd%d", m), ir.Int64))
 	}
+	t.perm = s.array(l, "perm", ir.Int64)
+	return t
+}
+
+// sort sorts n terms and returns how many coordinates they have. again is emitted for a term that has the coordinates of the
+// one before it, which is the last of those so far, other for one that begins the next: at its place in the order.
+func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr), other func(from, made, at ir.Expr)) *ir.Var {
+	for _, a := range append([]*ir.Array{t.perm}, t.sorted...) {
+		t.reserve(l, a, n)
+	}
+	s := l.newVar(t.name + "_s")
+	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() { l.store(t.perm, s, s) })})
+	l.emit(&ir.SortBy{Perm: t.perm, Keys: t.keys, Lo: ir.Int(0), Hi: n})
+	made := l.declare(t.name+"_made", ir.Int(0))
+	p := l.newVar(t.name + "_s")
+	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() {
+		from := l.declare(t.name+"_from", ir.At(t.perm, p))
+		last := ir.Minus(made, ir.Int(1))
+		same := []ir.Expr{ir.Less(ir.Int(0), made)}
+		for m, k := range t.keys {
+			same = append(same, ir.Equal(ir.At(t.sorted[m], last), ir.At(k, from)))
+		}
+		l.emit(&ir.If{Cond: ir.Both(same...), Then: l.within(func() { again(from, last) }), Else: l.within(func() {
+			for m, k := range t.keys {
+				l.store(t.sorted[m], made, ir.At(k, from))
+			}
+			other(from, made, p)
+			l.incr(made, ir.Int(1))
+		})})
+	})})
+	return made
+}
+
+func (l *lowerer) newTermSpace(t *cin.Access, form strategy.Form) *termSpace {
+	w := &termSpace{sortedTerms: l.newSortedTerms(l.roomFor(t.Name, form.Of), len(t.Vars)), rows: l.rowsIf(t, form.Rows)}
 	w.vals, w.sums = w.array(l, "term", l.spec.Compute), w.array(l, "vals", l.spec.Compute)
-	w.perm = w.array(l, "perm", ir.Int64)
 	return w
 }
 
@@ -47,36 +87,13 @@ func (w *termSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 }
 
 func (w *termSpace) finish(l *lowerer) *operand {
-	for _, a := range append([]*ir.Array{w.perm, w.sums}, w.sorted...) {
-		w.reserve(l, a, w.n)
-	}
-	s := l.newVar(w.name + "_s")
-	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() { l.store(w.perm, s, s) })})
-	l.emit(&ir.SortBy{Perm: w.perm, Keys: w.keys, Lo: ir.Int(0), Hi: w.n})
-	made := l.declare(w.name+"_made", ir.Int(0))
-	p := l.newVar(w.name + "_s")
-	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() { w.sum(l, p, made) })})
-	return l.sortedOperand(w.name, w.rows, w.sorted, w.sums, made)
-}
-
-// sum adds the term at place p of the order to that of the coordinate before it, if it is the same, or
-// begins another.
-func (w *termSpace) sum(l *lowerer, p, made *ir.Var) {
-	from := l.declare(w.name+"_from", ir.At(w.perm, p))
-	last := ir.Minus(made, ir.Int(1))
-	same := []ir.Expr{ir.Less(ir.Int(0), made)}
-	for m, k := range w.keys {
-		same = append(same, ir.Equal(ir.At(w.sorted[m], last), ir.At(k, from)))
-	}
-	again := l.within(func() { l.emit(&ir.Store{A: w.sums, Index: last, Accumulate: true, X: ir.At(w.vals, from)}) })
-	other := l.within(func() {
-		for m, k := range w.keys {
-			l.store(w.sorted[m], made, ir.At(k, from))
-		}
+	w.reserve(l, w.sums, w.n)
+	made := w.sort(l, w.n, func(from, last ir.Expr) {
+		l.emit(&ir.Store{A: w.sums, Index: last, Accumulate: true, X: ir.At(w.vals, from)})
+	}, func(from, made, _ ir.Expr) {
 		l.store(w.sums, made, ir.At(w.vals, from))
-		l.incr(made, ir.Int(1))
 	})
-	l.emit(&ir.If{Cond: ir.Both(same...), Then: again, Else: other})
+	return l.sortedOperand(w.name, w.rows, w.sorted, w.sums, made)
 }
 
 func (w *termSpace) end(*lowerer) {}

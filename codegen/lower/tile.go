@@ -57,17 +57,6 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 	return s, l.spec.Strategy.Jam.Width
 }
 
-// hasThreads tells whether loops in s run on threads: they are around tiles, not
-// in them.
-func hasThreads(s cin.Stmt) bool {
-	found := false
-	cin.Walk(s, func(s cin.Stmt) {
-		f, ok := s.(*cin.Forall)
-		found = found || ok && f.Unit == cin.CPUThread
-	})
-	return found
-}
-
 // lastOfAll tells whether v's level, in each access that has it, is dense and
 // the last.
 func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
@@ -117,7 +106,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		sums := l.newArray(op.prefix()+"_row", l.spec.Compute)
 		l.emit(&ir.Local{A: sums, Len: width})
 		in := e.clone()
-		in.ranges[v] = coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width}
+		in.inTile(v, coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width})
 		in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
 		part(in)
 		k := l.newVar(v + "_lane")
@@ -129,7 +118,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	rest := l.named(v+"_rest", ir.Plus(all.lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
 	l.when(ir.Less(rest, all.hi), func() {
 		in := e.clone()
-		in.ranges[v] = coordRange{lo: rest, hi: all.hi, width: -width}
+		in.inTile(v, coordRange{lo: rest, hi: all.hi, width: -width})
 		in.res.zeroed = true
 		if !e.res.zeroed {
 			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(l.out.vals().Elem)})
@@ -145,12 +134,24 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	return ir.Truth(true)
 }
 
+// tile is where a tile of a row begins, and the number of its places.
+type tile struct {
+	lo    ir.Expr
+	width int64
+}
+
+// inTile has v's range be a tile, or the rest of a row, which has fewer places than one.
+func (e *env) inTile(v string, s coordRange) {
+	e.ranges[v] = s
+	e.tiles[v] = tile{lo: s.lo, width: max(s.width, -s.width)}
+}
+
 // lane is the place of v's coordinate in its tile.
 func (e *env) lane(v string) ir.Expr {
 	if x, ok := e.lanes[v]; ok {
 		return x
 	}
-	return ir.Minus(e.coord[v], e.ranges[v].lo)
+	return ir.Minus(e.coord[v], e.tiles[v].lo)
 }
 
 // rowSpace is a workspace over a variable whose range is a tile: a local array,
@@ -158,9 +159,8 @@ func (e *env) lane(v string) ir.Expr {
 type rowSpace struct{ sums *ir.Array }
 
 func (l *lowerer) newRowSpace(t *cin.Access, e *env) *rowSpace {
-	width := e.ranges[t.Vars[0]].width
 	w := &rowSpace{l.newArray(t.Name+"_row", l.spec.Compute)}
-	l.emit(&ir.Local{A: w.sums, Len: max(width, -width)})
+	l.emit(&ir.Local{A: w.sums, Len: e.tiles[t.Vars[0]].width})
 	return w
 }
 

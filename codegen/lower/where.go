@@ -98,7 +98,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = outer
 	if never(some) {
 		w.end(l)
-		if !l.readsOnly(s.Consumer, t.Name) || hasThreads(s.Consumer) { // whose chunks make an empty result, too
+		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) { // whose chunks make an empty result, too
 			in := e.clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {
 				if a.Name == t.Name {

@@ -44,7 +44,11 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	case strategy.HashTable:
 		w = l.newHashSpace(t, s)
 	case strategy.Terms:
-		w = l.newTermSpace(t, s.Rows)
+		if s.Dense > 0 {
+			w = l.newTermRows(t, s)
+		} else {
+			w = l.newTermSpace(t, s)
+		}
 	default:
 		panic("BUG: lower: no workspace of kind " + s.Kind.String())
 	}

@@ -70,6 +70,8 @@ func assigned(s ir.Stmt) []*ir.Var {
 		return []*ir.Var{s.N}
 	case *ir.Collect:
 		return []*ir.Var{s.N}
+	case *ir.Union:
+		return []*ir.Var{s.N}
 	}
 	return nil
 }

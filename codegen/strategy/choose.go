@@ -33,7 +33,7 @@ func Choose(p *Problem) *Value {
 	v.Prefetch = append(f.prefetch(), f.stream()...)
 	v.Gathers = f.gathers()
 	v.Lanes = f.lanes()
-	v.Predicated = f.predicated()
+	v.Predicated, v.Counted = f.predicated(), f.counted()
 	return v
 }
 

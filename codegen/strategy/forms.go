@@ -22,6 +22,10 @@ const FarRows = "far_rows_ahead"
 // fourth of that (Prefetch.Ahead); 0 leaves that to the processor.
 const Streams = "entries_ahead"
 
+// Merges is 1 where sums of sparse segments are made in windows, whose coordinates are placed by counting (Value.Counted), and
+// 0 where they are stepped through.
+const Merges = "counted_merges"
+
 // Choices are all that there are. What else has several forms of the same meaning and the same order of sums is no choice,
 // since one form was the best by far, or none by 5%, as measured on a Zen 4:
 //
@@ -40,6 +44,7 @@ const Streams = "entries_ahead"
 var Choices = []Choice{
 	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead},
 	{Streams, []int64{0, streamAhead}, 0, fetchedAhead},
+	{Merges, []int64{0, 1}, 0, func(n int64) string { return map[int64]string{0: "stepped through", 1: "merged by counting"}[n] }},
 }
 
 func fetchedAhead(n int64) string {

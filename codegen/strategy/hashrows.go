@@ -22,8 +22,22 @@ func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
 // keysOf is the one sparse operand, in all of whose entries producer finds the keys of a hash table, at most one in each, where
 // most of these are expected to differ; else "".
 func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
-	if threaded(producer) {
-		return ""
+	if of := f.keysFrom(producer, t, keys); of != nil && f.mostlyApart(of, keys) {
+		return of.Name
+	}
+	return ""
+}
+
+// mostlyApart tells whether most of the keys that a sparse operand's entries have are expected to differ.
+func (f *facts) mostlyApart(of *cin.Access, keys []string) bool {
+	n := float64(f.tensor(of.Name).NNZ)
+	return n >= 0 && 2*expected(n, f.places(keys)) >= n
+}
+
+// keysFrom is the one sparse operand in all of whose entries producer finds the keys of workspace t, at most one in each; else nil.
+func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
+	if cin.Threaded(producer) {
+		return nil
 	}
 	var of *cin.Access
 	one := true
@@ -52,21 +66,17 @@ func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
 			}
 		}
 	})
-	if !one || of == nil {
-		return ""
+	if !one {
+		return nil
 	}
-	n := float64(f.tensor(of.Name).NNZ)
-	if n < 0 || 2*expected(n, f.places(keys)) < n {
-		return ""
-	}
-	return of.Name
+	return of
 }
 
 // rowVars is along how many of its last variables workspace t is filled everywhere or nowhere, for each coordinate of
 // the others, in loops over these variables alone, which are inside all others: the most of which a row has few places. It is
 // 0 where threads fill t, since these hand over single values.
 func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
-	if threaded(producer) {
+	if cin.Threaded(producer) {
 		return 0
 	}
 	for n := len(t.Vars) - 1; n > 0; n-- {

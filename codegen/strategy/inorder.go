@@ -16,7 +16,7 @@ func (f *facts) workspaces() {
 	made := f.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
-		s := f.workspace(t, producer)
+		s := f.workspace(t, w)
 		if f.g != nil {
 			s.Piece = s.Form
 			if s.Kind == Bitmap {
@@ -66,7 +66,7 @@ func (f *facts) piecesInOrder(producer cin.Stmt, t *cin.Access) (ok, once bool) 
 // variables, in their order, and none of its loops runs on threads.
 func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
-	if threaded(s) {
+	if cin.Threaded(s) {
 		return false, false
 	}
 	for w, is := s.(*cin.Where); is; w, is = s.(*cin.Where) {

@@ -25,6 +25,10 @@ func List(p *Problem) []Listed {
 		add(Count{x, v.Trips[x].N}, v.Trips[x].Why, true)
 	}
 	for _, x := range sortedKeys(v.Predicated) {
+		if why := v.Counted[x]; why != "" {
+			add(CountPlaces{x}, why, true)
+			continue
+		}
 		add(Predicate{x}, v.Predicated[x], true)
 	}
 	for _, l := range kept(v) {

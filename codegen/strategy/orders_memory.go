@@ -175,14 +175,41 @@ type Predicate struct{ Var string }
 func (o Predicate) String() string { return fmt.Sprintf("mergeby(%s,Predicated)", o.Var) }
 
 func (o Predicate) follow(f *facts, v *Value) error {
-	x := f.standing(o.Var)
-	if _, ok := f.predicated()[x]; !ok {
-		return fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", o.Var)
+	x, err := f.summed(o.Var)
+	if err != nil {
+		return err
 	}
 	if v.Predicated == nil {
 		v.Predicated = map[string]string{}
 	}
 	v.Predicated[x] = soOrdered
+	delete(v.Counted, x)
+	return nil
+}
+
+// summed is the variable of merge loops that can be predicated.
+func (f *facts) summed(v string) (string, error) {
+	x := f.standing(v)
+	if _, ok := f.predicated()[x]; !ok {
+		return "", fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", v)
+	}
+	return x, nil
+}
+
+// CountPlaces has merge loops that append a sum of segments find the places of coordinates by counting, and others
+// be predicated: mergeby(i,Counting).
+type CountPlaces struct{ Var string }
+
+func (o CountPlaces) String() string { return fmt.Sprintf("mergeby(%s,Counting)", o.Var) }
+
+func (o CountPlaces) follow(f *facts, v *Value) error {
+	if err := (Predicate{o.Var}).follow(f, v); err != nil {
+		return err
+	}
+	if v.Counted == nil {
+		v.Counted = map[string]string{}
+	}
+	v.Counted[f.standing(o.Var)] = soOrdered
 	return nil
 }
 
@@ -264,7 +291,11 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		case Positions:
 			s.Form, err = f.positional(w, t)
 		case Terms:
-			if _, ok := f.terms(producer, t); !ok {
+			if form, _, ok := f.termRows(w, t); ok {
+				s.Form = form
+			} else if _, ok := f.terms(producer, t); ok {
+				s.Of = f.allTermsOf(producer, t)
+			} else {
 				err = fmt.Errorf("all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
 			}
 		}

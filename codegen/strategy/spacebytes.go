@@ -95,15 +95,21 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := f.mostEntries(t, producer)
+	if s.Kind == Terms && s.Dense > 0 {
+		if n = float64(f.tensor(f.keysFrom(producer, t, t.Vars[:len(t.Vars)-s.Dense]).Name).NNZ); n < 0 {
+			n = math.Inf(1)
+		}
+		return f.termRowsBytes(t, s.Form, n)
+	}
 	if s.Kind == Terms {
 		n, _ = f.terms(producer, t)
 	}
 	bytes := f.formBytes(t, s.Form, n)
-	if threaded(producer) && !s.shared() {
+	if cin.Threaded(producer) && !s.shared() {
 		entry := float64(f.Compute.Size() + 8*int64(len(t.Vars)))
 		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
-	if threaded(producer) && s.Kind == Marks { // each chunk's entries are counted
+	if cin.Threaded(producer) && s.Kind == Marks { // each chunk's entries are counted
 		bytes += rounded(threads * chunksPerThread * posBytes)
 	}
 	return bytes

@@ -27,6 +27,9 @@ type Value struct {
 	// Predicated are the variables whose merge loops compute all terms of a sum of
 	// floats, and choose by predicates what is added.
 	Predicated map[string]string
+	// Counted are those of them whose loops append the result in windows: the place of a coordinate
+	// is found by counting.
+	Counted map[string]string
 	// OneBody are the variables whose merge loops have one body for all cases of what is
 	// present.
 	OneBody map[string]string
@@ -166,9 +169,9 @@ var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitm
 func (k Kind) String() string { return kindNames[k] }
 
 // Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over several
-// variables is read with a place for each coordinate of all but the last, which has a list. Dense: a HashTable has
+// variables is read with a place for each coordinate of all but the last, which has a list. Dense: a HashTable, or Terms, has
 // keys of all variables but so many of the last, and behind each key a row of places along these, which is filled
-// everywhere or nowhere; Rows is then said of the keys. Of, of a HashTable, is the operand for whose entries it has room from
+// everywhere or nowhere; Rows is then said of the keys. Of, of these, is the operand for whose entries they have room from
 // the beginning, "" for none. Of
 // Positions, Key is the access whose positions have the places, and Len how many of them a
 // tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over

@@ -103,11 +103,11 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	}
 	switch s := s.(type) {
 	case *cin.Forall:
-		if s.Var == t.v || !serial && s.Unit == cin.CPUThread || threaded(s.Body) {
+		if s.Var == t.v || !serial && s.Unit == cin.CPUThread || cin.Threaded(s.Body) {
 			return false
 		}
 	case *cin.Seq:
-		if threaded(s) {
+		if cin.Threaded(s) {
 			return false
 		}
 	default:
@@ -196,17 +196,6 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 		t.find(s.Body, false)
 		t.bound = t.bound[:len(t.bound)-1]
 	}
-}
-
-// threaded tells whether loops in s run on threads: they are around tiles, not
-// in them.
-func threaded(s cin.Stmt) bool {
-	found := false
-	cin.Walk(s, func(s cin.Stmt) {
-		f, ok := s.(*cin.Forall)
-		found = found || ok && f.Unit == cin.CPUThread
-	})
-	return found
 }
 
 // row chooses the width of tiles.

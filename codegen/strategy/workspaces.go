@@ -127,9 +127,9 @@ func SharedSpaces(p *Problem) map[string]bool {
 // shared tells whether what adds to different places of a workspace shares nothing.
 func (s Space) shared() bool { return s.Kind == Array || s.Kind == Marks }
 
-// workspace is the form of workspace t, which producer fills.
-func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
-	places := f.places(t.Vars)
+// workspace is the form of workspace t, which w makes.
+func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
+	places, producer := f.places(t.Vars), w.Producer
 	form, why := Form{Rows: f.byRows(t)}, f.coordinates(t)
 	n, own := f.additions(producer, t), 0.0
 	if x, ok := f.Intermediates[t.Name]; ok {
@@ -139,7 +139,11 @@ func (f *facts) workspace(t *cin.Access, producer cin.Stmt) Space {
 	row := t.Vars[len(t.Vars)-table.Dense:]
 	if !FitsPlaces(len(t.Vars), places, f.entries(), own) || table.Dense > 0 && f.places(row) >= tableRow {
 		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) && f.places(row) < termsEach {
-			form.Kind, why = Terms, fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
+			form.Kind, form.Of, why = Terms, f.allTermsOf(producer, t), fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
+			return Space{Form: form, Why: why}
+		}
+		if form, of, ok := f.termRows(w, t); ok && f.mostlyApart(of, t.Vars[:len(t.Vars)-form.Dense]) && f.places(row) >= termsEach {
+			why = fmt.Sprintf("each entry of %s adds a row along %s, and most of these are of coordinates of their own", of.Key(), strings.Join(row, ", "))
 			return Space{Form: form, Why: why}
 		}
 		if table.Dense > 0 {
@@ -203,6 +207,14 @@ func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 		}
 	})
 	return n, ok && some
+}
+
+// allTermsOf is the operand of which each entry adds one value to workspace t, each time that producer runs; else "".
+func (f *facts) allTermsOf(producer cin.Stmt, t *cin.Access) string {
+	if of := f.keysFrom(producer, t, t.Vars); of != nil {
+		return of.Name
+	}
+	return ""
 }
 
 // underived are variables, or what a schedule derives them from.

@@ -19,31 +19,50 @@ import (
 	"distaff/kernels/cc"
 )
 
-// formRounds is how often each form is timed, in turn with the others.
-const formRounds = 11
+// formRounds is how often each form is timed, in turn with the others, and leastRounds how often where there is no time.
+const formRounds, leastRounds = 11, 5
 
 // gain is how many times as fast as the default a form is at least that takes its place.
 const gain = 1.05
 
-// fastest times the forms of each choice in turn, and returns those that take the place of the default: they are faster
-// in the best of their times, and in most rounds, so that one lucky time of a form, or one of the default that was slowed
-// down, decides nothing.
-func fastest(choices []strategy.Choice, seconds func(choice string, form int64) (float64, error)) (strategy.Forms, error) {
-	out := strategy.Forms{}
+// A former times forms.
+type former interface {
+	// form is the seconds that a form takes.
+	form(choice string, form int64) (float64, error)
+	// elapsed is the seconds since measuring began.
+	elapsed() float64
+}
+
+// fastest times the forms of each choice in turn, in rounds while Time lasts, and returns those that take the place of the default: they
+// are faster in the best of their times, and in most rounds, so that one lucky time of a form, or one of the default that was
+// slowed down, decides nothing.
+func fastest(ctx context.Context, choices []strategy.Choice, by former) (strategy.Forms, error) {
+	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
-		times := map[int64][]float64{}
-		for range formRounds {
+		times[c.Name] = map[int64][]float64{}
+	}
+	begun, last := by.elapsed(), 0.0
+	for round := 0; round < formRounds && (round < leastRounds || begun+last < Time); round++ {
+		for _, c := range choices {
 			for _, form := range c.Forms {
-				s, err := seconds(c.Name, form)
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				s, err := by.form(c.Name, form)
 				if err != nil {
 					return nil, err
 				}
-				times[form] = append(times[form], s)
+				times[c.Name][form] = append(times[c.Name][form], s)
 			}
 		}
-		chosen := c.Default
+		now := by.elapsed()
+		begun, last = now, now-begun
+	}
+	out := strategy.Forms{}
+	for _, c := range choices {
+		of, chosen := times[c.Name], c.Default
 		for _, form := range c.Forms { // of equals the plainer one
-			if slices.Min(times[form]) < slices.Min(times[chosen]) && gains(times[c.Default], times[form]) {
+			if slices.Min(of[form]) < slices.Min(of[chosen]) && gains(of[c.Default], of[form]) {
 				chosen = form
 			}
 		}
@@ -64,12 +83,13 @@ func gains(standard, form []float64) bool {
 }
 
 // A formCase is what the forms of a choice are timed on: a product of a sparse matrix, of so many rows of formEntries entries, and
-// a dense one with rows of so many values, or a vector.
+// a dense one with rows of so many values, or a vector; or the sum of two such matrices.
 type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
 	streamed       bool // the values of the sparse matrix are the data of memory, else those of the dense one
+	sum            bool
 }
 
 // The rows that are picked are as many as the data of memory have room for; entries that are gone through are those, streamedEntries at
@@ -77,10 +97,13 @@ type formCase struct {
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {
-	if choice == strategy.Streams {
-		return formCase{"y(i) = A(i,j)*x(j)", min(l.data.Vals.Len, streamedEntries) / formEntries, 1 << 18, 1, true}
+	switch choice {
+	case strategy.Streams:
+		return formCase{"y(i) = A(i,j)*x(j)", min(l.data.Vals.Len, streamedEntries) / formEntries, 1 << 18, 1, true, false}
+	case strategy.Merges:
+		return formCase{"y(i,j) = A(i,j) + x(i,j)", 16384, 1 << 18, 1, false, true}
 	}
-	return formCase{"y(i,k) = A(i,j)*x(j,k)", 16384, l.data.Vals.Len / 32, 32, false}
+	return formCase{"y(i,k) = A(i,j)*x(j,k)", 16384, l.data.Vals.Len / 32, 32, false, false}
 }
 
 // order is that of the dense tensors.
@@ -91,10 +114,11 @@ func (c formCase) order() int {
 	return 2
 }
 
-// formed are leaves of one statement that differ in a form alone.
+// formed are leaves of each choice that differ in a form alone, with their data.
 type formed struct {
 	library *kernels.Library
 	units   map[string]*codegen.Unit // by formKey
+	data    map[string][]*tcs.Tensor // by choice: y, A and x, and what holds them
 }
 
 func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", choice, form) }
@@ -106,58 +130,58 @@ func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, e
 	return u, leaf, err
 }
 
-// compileForms makes a leaf for each form of each choice.
-func (l *leaves) compileForms(cfg cc.Config) (*formed, error) {
-	units, funcs := map[string]*codegen.Unit{}, []*ir.Func{}
+// makeForms makes a leaf for each form of each choice, and their data.
+func (l *leaves) makeForms(cfg cc.Config) error {
+	l.formed = &formed{units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
+	var funcs []*ir.Func
 	for _, x := range strategy.Choices {
 		for _, form := range x.Forms {
 			u, err := l.formUnit(x.Name, form)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			units[formKey(x.Name, form)] = u
+			l.formed.units[formKey(x.Name, form)] = u
 			funcs = append(funcs, u.Func)
 		}
 	}
 	cfg.Ours, cfg.Cache = true, ""
 	b, err := cc.New(cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o, err := b.Build(l.ctx, cc.Source{Text: c.File(funcs...), Label: "times forms of leaves"})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	library, err := kernels.Open(o)
-	return &formed{library, units}, err
+	if l.formed.library, err = kernels.Open(o); err != nil {
+		return err
+	}
+	for _, c := range strategy.Choices {
+		if l.formed.data[c.Name], err = l.formData(c.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// forms are the fastest forms of this processor.
-func (l *leaves) forms(cfg cc.Config) (strategy.Forms, error) {
-	x, err := l.compileForms(cfg)
+func (x *formed) close() error {
+	for _, args := range x.data {
+		closeAll(args)
+	}
+	if x.library != nil {
+		return x.library.Close()
+	}
+	return nil
+}
+
+// form is the seconds that a form takes.
+func (l *leaves) form(choice string, form int64) (float64, error) {
+	u, leaf, err := l.formed.leaf(choice, form)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer x.library.Close()
-	data := map[string][]*tcs.Tensor{}
-	defer func() {
-		for _, args := range data {
-			closeAll(args)
-		}
-	}()
-	for _, c := range strategy.Choices {
-		if data[c.Name], err = l.formData(c.Name); err != nil {
-			return nil, err
-		}
-	}
-	return fastest(strategy.Choices, func(choice string, form int64) (float64, error) {
-		u, leaf, err := x.leaf(choice, form)
-		if err != nil {
-			return 0, err
-		}
-		defer leaf.Close()
-		return l.timeForm(leaf, u, data[choice])
-	})
+	defer leaf.Close()
+	return l.timeForm(leaf, u, l.formCase(choice), l.formed.data[choice])
 }
 
 // formUnit is the leaf of a form.
@@ -177,23 +201,26 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		return nil, err
 	}
 	entries := x.rows * formEntries
-	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s, ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1, Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values},
-		Tensors: map[string]codegen.Tensor{"y": dense(x.rows), "x": dense(x.picked),
-			"A": {Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{x.rows, entries}}}})
+	sparse := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{x.rows, entries}}
+	tensors := map[string]codegen.Tensor{"y": dense(x.rows), "A": sparse, "x": dense(x.picked)}
+	if x.sum {
+		tensors["x"] = sparse
+		sparse.NNZ, sparse.Counts = -1, nil
+		tensors["y"] = sparse
+	}
+	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s, ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1,
+		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
 }
 
-// formData are y, A and x of a choice. The caller closes them.
+// formData are y, A and x of a choice, and what holds their values. The caller closes them.
 func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 	x := l.formCase(choice)
-	dense := func(rows int64, vals tcs.Array) *tcs.Tensor {
-		t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, x.values}[:x.order()]}, Vals: vals}
-		for m, n := range t.Dims {
-			t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
-		}
-		return t
+	lengths := []int64{x.rows * x.values, x.rows * formEntries} // of the result, and of what are not the data of memory
+	if x.streamed {
+		lengths[1] = x.picked
 	}
-	held := make([]*tcs.Tensor, 2) // the result, and what are not the data of memory
-	for n, length := range []int64{x.rows * x.values, map[bool]int64{true: x.picked, false: x.rows * formEntries}[x.streamed]} {
+	held := make([]*tcs.Tensor, 2)
+	for n, length := range lengths {
 		if held[n], err = l.array(length, tcs.Float64, 8); err != nil {
 			closeAll(held[:n])
 			return nil, err
@@ -202,22 +229,51 @@ func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 			*(*float64)(unsafe.Add(held[n].Vals.Ptr, 8*k)) = 1
 		}
 	}
-	y, a, b := dense(x.rows, held[0].Vals), &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{x.rows, x.picked}}}, dense(x.picked, l.data.Vals)
-	if a.Vals = held[1].Vals; x.streamed {
-		a.Vals, b.Vals = l.data.Vals, held[1].Vals
+	switch {
+	case x.sum:
+		args = []*tcs.Tensor{x.appended(), l.sparse(x, held[1].Vals, 0), l.sparse(x, l.data.Vals, 1)}
+	case x.streamed:
+		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, l.data.Vals, 0), x.dense(x.picked, held[1].Vals)}
+	default:
+		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, held[1].Vals, 0), x.dense(x.picked, l.data.Vals)}
 	}
+	return append(args, held...), nil
+}
+
+// dense is a dense tensor with so many rows of values.
+func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
+	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, c.values}[:c.order()]}, Vals: vals}
+	for m, n := range t.Dims {
+		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
+	}
+	t.Vals.Len = rows * c.values
+	return t
+}
+
+// appended is a sparse matrix whose entries a leaf makes.
+func (c formCase) appended() *tcs.Tensor {
+	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{c.rows, c.picked}}, Levels: []tcs.Level{
+		{Kind: 'd', Mode: 0, Size: c.rows},
+		{Kind: 's', Mode: 1, Size: c.picked, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}},
+	}, Vals: tcs.Array{Width: 8}}
+}
+
+// sparse is a sparse matrix, whose coordinates the random numbers from shift on give: one for each part of a row.
+func (l *leaves) sparse(x formCase, vals tcs.Array, shift int) *tcs.Tensor {
+	t := x.appended()
 	entries := x.rows * formEntries
-	a.Vals.Len, b.Vals.Len = entries, x.picked*x.values
+	t.Vals = vals
+	t.Vals.Len = entries
 	pos, crd, random := make([]int32, x.rows+1), make([]int32, entries), tcs.Slice[uint32](l.random.Vals)
 	for n := range pos {
 		pos[n] = int32(n * formEntries)
 	}
 	for n := range crd { // in order within a row
 		part := x.picked / formEntries
-		crd[n] = int32(int64(n%formEntries)*part + int64(random[n%len(random)])%part)
+		crd[n] = int32(int64(n%formEntries)*part + int64(random[(n+shift)%len(random)])%part)
 	}
-	a.Levels = []tcs.Level{{Kind: 'd', Mode: 0, Size: x.rows}, {Kind: 's', Mode: 1, Size: x.picked, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}
-	return []*tcs.Tensor{y, a, b, held[0], held[1]}, nil
+	t.Levels[1].Pos, t.Levels[1].Crd = tcs.Of(pos), tcs.Of(crd)
+	return t
 }
 
 func closeAll(list []*tcs.Tensor) {
@@ -227,13 +283,22 @@ func closeAll(list []*tcs.Tensor) {
 }
 
 // timeForm is the seconds that a leaf takes.
-func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, args []*tcs.Tensor) (float64, error) {
+// A result that it makes is the first of args then, and the one there before is closed.
+func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase, args []*tcs.Tensor) (float64, error) {
 	var bounds [][2]int64
 	for _, v := range u.Vars {
 		bounds = append(bounds, [2]int64{0, u.Request.Sizes[v]})
 	}
+	l.arena.Reuse(true) // as repeats do
+	defer l.arena.Reuse(false)
 	took := 0.0
-	for range 2 { // the first run of a form finds other data in the caches
+	for range 2 { // the first run of a form finds other data in the caches, and fresh memory
+		if x.sum {
+			if err := args[0].Close(); err != nil {
+				return 0, err
+			}
+			args[0] = x.appended()
+		}
 		begun := l.processorTime()
 		if err := leaf.Call(l.ctx, args[:3], bounds, kernels.Env{Threads: 1, Arena: l.arena, What: "a measurement of the machine", Runner: l.runner}); err != nil {
 			return 0, fmt.Errorf("measuring the machine (forms): %w", err)
@@ -253,13 +318,4 @@ func (l *leaves) processorTime() (seconds float64) {
 		seconds = float64(t.Nano()) / 1e9
 	})
 	return seconds
-}
-
-// measureForms adds the fastest forms to a model.
-func measureForms(ctx context.Context, l *leaves, cfg cc.Config, m *Model) (err error) {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	m.Forms, err = l.forms(cfg)
-	return err
 }

@@ -19,6 +19,12 @@ import (
 	"distaff/kernels/cc"
 )
 
+// formerFunc times forms on a machine whose clock stands still.
+type formerFunc func(choice string, form int64) (float64, error)
+
+func (f formerFunc) form(choice string, form int64) (float64, error) { return f(choice, form) }
+func (f formerFunc) elapsed() float64                                { return 0 }
+
 // TestFastest: of planted times, slowed down at random, the fastest form is found; one that gains less than a
 // twentieth does not take the default's place.
 func TestFastest(t *testing.T) {
@@ -35,7 +41,7 @@ func TestFastest(t *testing.T) {
 			{[3]float64{1, 1.06, 1}, [2]float64{1, 2}, strategy.Forms{"a": 0, "b": 0}},
 		} {
 			runs, of := 0, map[string]int{}
-			got, err := fastest(choices, func(choice string, form int64) (float64, error) {
+			got, err := fastest(t.Context(), choices, formerFunc(func(choice string, form int64) (float64, error) {
 				runs++
 				key := formKey(choice, form)
 				slow := 1 + 0.005*random.Float64()
@@ -49,7 +55,7 @@ func TestFastest(t *testing.T) {
 					return slow * x.a[form/4], nil
 				}
 				return slow * x.b[form], nil
-			})
+			}))
 			if err != nil || !reflect.DeepEqual(got, x.want) {
 				t.Errorf("seed %d: got %v, %v, want %v", seed, got, err, x.want)
 			}
@@ -59,7 +65,7 @@ func TestFastest(t *testing.T) {
 		}
 	}
 	fails := errors.New("a leaf fails")
-	if _, err := fastest(choices, func(string, int64) (float64, error) { return 0, fails }); err != fails {
+	if _, err := fastest(t.Context(), choices, formerFunc(func(string, int64) (float64, error) { return 0, fails })); err != fails {
 		t.Errorf("got %v, want %v", err, fails)
 	}
 }
@@ -107,37 +113,31 @@ func TestForms(t *testing.T) {
 	for n := range tcs.Slice[float64](l.data.Vals) {
 		tcs.Slice[float64](l.data.Vals)[n] = 1 / float64(n+3)
 	}
-	got, err := l.forms(cfg)
+	if err := l.makeForms(cfg); err != nil {
+		t.Fatal(err)
+	}
+	got, err := fastest(t.Context(), strategy.Choices, l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != len(strategy.Choices) || !reflect.DeepEqual(got.Known(), got) {
 		t.Errorf("got the forms %v", got)
 	}
-	made, err := l.compileForms(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer made.library.Close()
 	for _, x := range strategy.Choices {
 		if !slices.Contains(x.Forms, x.Default) {
 			t.Errorf("%s: its default %d is none of its forms", x.Name, x.Default)
 		}
-		args, err := l.formData(x.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer closeAll(args)
+		args := l.formed.data[x.Name]
 		texts, results := map[string]bool{}, map[uint64]bool{}
 		for _, form := range x.Forms {
-			u, leaf, err := made.leaf(x.Name, form)
+			u, leaf, err := l.formed.leaf(x.Name, form)
 			if err != nil {
 				t.Fatal(err)
 			}
 			text := *u.Func
 			text.Name = "f"
 			texts[c.File(&text)] = true
-			if s, err := l.timeForm(leaf, u, args); err != nil || !(s > 0) {
+			if s, err := l.timeForm(leaf, u, l.formCase(x.Name), args); err != nil || !(s > 0) {
 				t.Fatalf("got %v seconds, %v", s, err)
 			}
 			leaf.Close()

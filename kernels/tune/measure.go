@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"distaff/codegen/strategy"
 	"distaff/kernels/cc"
 )
 
@@ -14,9 +15,9 @@ type Options struct {
 	Memory  int64     // bytes that measuring may take; 0 for no limit
 }
 
-// Time is the seconds within which Measure begins its last measurements: compiling and making the data are
-// among them. Compiling and timing forms, and what runs then, take about half a second more.
-const Time = 1.8
+// Time is the seconds within which Measure ends, but for the last measurements that it began and for what each needs at least: compiling and making the
+// data are among them.
+const Time = 1.7
 
 // shortest is the seconds for which a loop runs at least where there is time.
 const shortest = 0.5e-3
@@ -37,10 +38,15 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 	}
 	defer l.close()
 	m.Touched, m.Compile = l.touched, l.compiling
+	if err := l.makeForms(o.Config); err != nil {
+		return nil, err
+	}
+	before := used(root)
 	if err := measure(ctx, l, m); err != nil {
 		return nil, err
 	}
-	return m, measureForms(ctx, l, o.Config, m)
+	m.OtherWork = used(root).others(before)
+	return m, nil
 }
 
 // probes are those that a model wants.
@@ -71,8 +77,8 @@ func probes(m *Model) []probe {
 	return append(list, probe{call, 0, 1})
 }
 
-// measure fills a model in by what runs its probes: each until its loop takes long enough to be timed,
-// then all of them again and again while there is time. The best of each counts.
+// measure fills a model in by what runs its probes and forms: each probe until its loop takes long enough to be timed, then the forms,
+// then all probes again and again while there is time. The best of each counts.
 func measure(ctx context.Context, by prober, m *Model) error {
 	list := probes(m)
 	reps, best := make([]int64, len(list)), map[probe]float64{} // seconds a unit
@@ -81,6 +87,9 @@ func measure(ctx context.Context, by prober, m *Model) error {
 		if reps[n], err = settle(ctx, by, p, best); err != nil {
 			return err
 		}
+	}
+	if m.Forms, err = fastest(ctx, strategy.Choices, by); err != nil {
+		return err
 	}
 	last := 0.0
 	for begun := by.elapsed(); begun+last < Time; {

@@ -30,6 +30,8 @@ type Model struct {
 	Files   Files   `json:"files"`
 	// Forms are those of code that are fastest: see strategy.Choices.
 	Forms strategy.Forms `json:"forms"`
+	// OtherWork is how many CPUs of the machine other work kept busy on average while this was measured.
+	OtherWork float64 `json:"other_work_cpus"`
 	// Messages are those of ranks, as far as they were measured.
 	Messages []Message `json:"messages"`
 }

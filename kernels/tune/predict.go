@@ -18,6 +18,7 @@ type Leaf struct {
 	// Searches is the steps of binary searches, Atomics the atomic additions to places of any threads, and Taken how often a thread takes
 	// its next iterations from what all of them share.
 	Searches, Atomics, Taken float64
+	Serial                   bool // one thread does all of it
 }
 
 // Pick is rows of an array of so many bytes that are read in an order which data decide.
@@ -54,6 +55,9 @@ const Line = 64
 // through several operands, which begins with a coordinate that the step before it decides. Entering and leaving loops
 // takes instructions, not memory: where these take longer than all of it, they decide.
 func (m *Model) Seconds(l Leaf, threads int) float64 {
+	if l.Serial {
+		threads = 1
+	}
 	holds := m.Holds(l.Read+l.Written, threads)
 	reads, writes := float64(l.Read)/holds.Read.At(threads), float64(l.Written)/holds.Write.At(threads)
 	picks, loads := 0.0, l.Loads

@@ -47,12 +47,11 @@ type probe struct {
 // sample is what a probe took for how much.
 type sample struct{ seconds, units float64 }
 
-// prober runs probes.
+// prober runs probes, and forms.
 type prober interface {
 	// run does a probe's loop reps times.
 	run(p probe, reps int64) (sample, error)
-	// elapsed is the seconds since measuring began.
-	elapsed() float64
+	former
 }
 
 // random is how many random numbers a gather goes over at least, and at most.
@@ -73,6 +72,7 @@ type leaves struct {
 	data, links, random *tcs.Tensor
 	touched             Pair    // bytes a second
 	compiling           float64 // seconds
+	formed              *formed // nil until they are made
 }
 
 // set is the data of a level: the first elements of data, and a part of the links.
@@ -294,6 +294,9 @@ func (l *leaves) close() error {
 	}
 	if l.library != nil {
 		errs = append(errs, l.library.Close())
+	}
+	if l.formed != nil {
+		errs = append(errs, l.formed.close())
 	}
 	for _, t := range []*tcs.Tensor{l.data, l.links, l.random} {
 		if t != nil {

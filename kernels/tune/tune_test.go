@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"unsafe"
 
+	"distaff/codegen/strategy"
 	"distaff/kernels/cc"
 )
 
@@ -24,14 +25,16 @@ type machine struct {
 	unit         map[probe]float64 // seconds
 	perRep       float64           // units
 	start, noise float64
+	forms        float64 // seconds of each form's run
 	random       *rand.Rand
 	clock        float64
 	runs         map[probe]int
+	formed       map[string]int // runs of each form
 	fail         error
 }
 
 func newMachine(m *Model, seed uint64) *machine {
-	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)), runs: map[probe]int{}}
+	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)), runs: map[probe]int{}, formed: map[string]int{}}
 	for _, p := range probes(m) {
 		x.unit[p] = math.Exp(x.random.Float64()*12 - 25)
 	}
@@ -54,6 +57,12 @@ func (x *machine) run(p probe, reps int64) (sample, error) {
 	s.seconds += x.start
 	x.clock += s.seconds
 	return s, nil
+}
+
+func (x *machine) form(choice string, form int64) (float64, error) {
+	x.formed[formKey(choice, form)]++
+	x.clock += x.forms
+	return 1, x.fail
 }
 
 func blank(threads int) *Model {
@@ -89,6 +98,10 @@ func TestMeasure(t *testing.T) {
 // wanted is the model of a machine with these times of a unit, each figure by itself.
 func wanted(like *Model, unit map[probe]float64) *Model {
 	m := blank(like.Threads)
+	m.Forms = strategy.Forms{}
+	for _, c := range strategy.Choices { // all take as long
+		m.Forms[c.Name] = c.Default
+	}
 	all := m.Threads
 	pair := func(k kind, level int) Pair { return Pair{unit[probe{k, level, 1}], unit[probe{k, level, all}]} }
 	rate := func(k kind, level int) Pair {
@@ -130,6 +143,35 @@ func nearValue(a, b reflect.Value) {
 	case reflect.Slice:
 		for n := range min(a.Len(), b.Len()) {
 			nearValue(a.Index(n), b.Index(n))
+		}
+	}
+}
+
+// TestMeasureEnds: whatever loops and forms take, measuring ends with its time, but for what each of them needs at least and for the last
+// round of them.
+func TestMeasureEnds(t *testing.T) {
+	forms := 0
+	for _, c := range strategy.Choices {
+		forms += len(c.Forms)
+	}
+	for _, seconds := range []float64{0, 1e-3, 1e-2, 0.03, 0.1, 1} {
+		m := blank(4)
+		x := newMachine(m, 5)
+		x.forms = seconds
+		if err := measure(t.Context(), x, m); err != nil {
+			t.Fatal(err)
+		}
+		round := 0.0 // of the loops, which are repeated until they take a little
+		for range x.unit {
+			round += 2 * shortest
+		}
+		if most := max(Time, leastRounds*float64(forms)*seconds+3*round) + max(round, float64(forms)*seconds); x.clock > most {
+			t.Errorf("forms of %v s: measuring took %.3f s, want %.3f at most", seconds, x.clock, most)
+		}
+		for key, n := range x.formed {
+			if n < leastRounds || n > formRounds || seconds == 0 && n != formRounds || seconds == 1 && n != leastRounds {
+				t.Errorf("forms of %v s: %s ran %d times", seconds, key, n)
+			}
 		}
 	}
 }

@@ -1,15 +1,15 @@
 package estimate
 
 import (
-	"math"
+	"slices"
 
 	"distaff/codegen/notation"
 )
 
 // Densities estimates the densities of expressions: the share of coordinates at which
-// they have an entry.
+// they have an entry. Patterns of different factors are taken to be independent.
 type Densities struct {
-	Of   func(tensor string) float64 // of a tensor, by its name in the normal form
+	Of   func(tensor string) *Tensor // by its name in the normal form; nil of one that has an entry everywhere
 	Size map[string]int64            // of a variable
 }
 
@@ -18,13 +18,112 @@ type Densities struct {
 func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	absent := 1.0
 	for _, t := range terms {
-		d := 1.0
-		for _, f := range t.Factors {
-			d *= x.factor(f)
-		}
-		absent *= 1 - x.summed(d, append(vars, t.Sum...))
+		absent *= 1 - x.product(t.Factors, slices.Concat(vars, t.Sum))
 	}
 	return 1 - absent
+}
+
+// Filled tells whether a sum of terms is filled along v everywhere or nowhere: no tensor decides that at each coordinate of v.
+func (x *Densities) Filled(terms []*notation.Term, v string) bool {
+	for _, t := range terms {
+		if slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return slices.Contains(x.decides(f), v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Pattern is that of a sum of terms at some variables, one for each mode.
+func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
+	p := &Pattern{Filled: make([]bool, len(vars))}
+	for m, v := range vars {
+		p.Filled[m] = x.Filled(terms, v)
+	}
+	p.Share = func(modes []int) float64 {
+		var summed []string
+		for m, v := range vars {
+			if !slices.Contains(modes, m) {
+				summed = append(summed, v)
+			}
+		}
+		return x.Sum(terms, summed)
+	}
+	return p
+}
+
+// decides are the variables along which a factor may have an entry at some coordinates and none at others.
+func (x *Densities) decides(f notation.Factor) (vars []string) {
+	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok {
+			if t := x.Of(a.Name); t != nil {
+				for _, m := range t.Modes[:t.lastCrd()+1] {
+					vars = append(vars, a.Vars[m])
+				}
+			}
+		}
+		return true
+	})
+	return vars
+}
+
+// product is the density of a product after a sum over vars: of each group of factors that vars join for itself.
+func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
+	type group struct {
+		factors []notation.Factor
+		vars    []string // over which it is summed
+	}
+	var groups []group
+	for _, f := range factors {
+		g := group{factors: []notation.Factor{f}}
+		for _, v := range x.decides(f) {
+			if slices.Contains(vars, v) {
+				g.vars = append(g.vars, v)
+			}
+		}
+		var apart []group
+		for _, h := range groups {
+			if slices.ContainsFunc(h.vars, func(v string) bool { return slices.Contains(g.vars, v) }) {
+				g = group{append(h.factors, g.factors...), append(h.vars, g.vars...)}
+			} else {
+				apart = append(apart, h)
+			}
+		}
+		groups = append(apart, g)
+	}
+	d := 1.0
+	for _, g := range groups {
+		d *= x.joined(g.factors, g.vars)
+	}
+	return d
+}
+
+// joined is the density of a product of factors that share some of vars, after a sum over these: at most that at which each of the factors
+// has an entry somewhere.
+func (x *Densities) joined(factors []notation.Factor, vars []string) float64 {
+	if len(factors) == 1 {
+		return x.factor(factors[0], vars)
+	}
+	uses := map[string]int{}
+	for _, f := range factors {
+		vars := slices.Sorted(slices.Values(x.decides(f)))
+		for _, v := range slices.Compact(vars) {
+			uses[v]++
+		}
+	}
+	var own, shared []string
+	for _, v := range vars {
+		if uses[v] < 2 {
+			own = append(own, v)
+		} else if !slices.Contains(shared, v) {
+			shared = append(shared, v)
+		}
+	}
+	products, most := 1.0, 1.0
+	for _, f := range factors {
+		products *= x.factor(f, own)
+		most *= x.factor(f, vars)
+	}
+	return min(x.summed(products, shared), most)
 }
 
 // summed is the density after a sum over vars.
@@ -33,43 +132,64 @@ func (x *Densities) summed(d float64, vars []string) float64 {
 	for _, v := range vars {
 		n *= float64(x.Size[v])
 	}
-	if d >= 1 {
-		return 1
-	}
-	return -math.Expm1(n * math.Log1p(-d))
+	return atSome(d, n)
 }
 
-func (x *Densities) factor(f notation.Factor) float64 {
+// factor is the density of a factor after a sum over vars.
+func (x *Densities) factor(f notation.Factor, vars []string) float64 {
 	switch f := f.(type) {
 	case *notation.Access:
-		return x.expr(f)
+		return x.expr(f, vars)
 	case *notation.Group:
-		return x.expr(f.X)
+		return x.expr(f.X, vars)
 	case *notation.Quotient:
-		return x.expr(f.Num)
+		return x.expr(f.Num, vars)
 	case *notation.Reduction:
-		return x.Sum(f.Body, f.Vars)
+		return x.Sum(f.Body, slices.Concat(vars, f.Vars))
 	}
 	return 1
 }
 
-func (x *Densities) expr(e notation.Expr) float64 {
+func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	switch e := e.(type) {
 	case *notation.Access:
-		return x.Of(e.Name)
+		return x.access(e, vars)
 	case *notation.Neg:
-		return x.expr(e.X)
+		return x.expr(e.X, vars)
 	case *notation.Binary:
-		a, b := x.expr(e.X), x.expr(e.Y)
 		switch e.Op {
 		case '*':
-			return a * b
+			return x.product([]notation.Factor{&notation.Group{X: e.X}, &notation.Group{X: e.Y}}, vars)
 		case '/':
-			return a
+			return x.expr(e.X, vars)
 		}
-		return 1 - (1-a)*(1-b)
+		return 1 - (1-x.expr(e.X, vars))*(1-x.expr(e.Y, vars))
 	case *notation.ReductionExpr:
-		return x.Sum(e.Body, e.Vars)
+		return x.Sum(e.Body, slices.Concat(vars, e.Vars))
 	}
 	return 1
+}
+
+// access is the density of an access after a sum over vars. Of a variable that it has twice it is that of the diagonal.
+func (x *Densities) access(a *notation.Access, vars []string) float64 {
+	t := x.Of(a.Name)
+	if t == nil {
+		return 1
+	}
+	var left, all []int // modes
+	var summed []string
+	twice := false
+	for m, v := range a.Vars {
+		all = append(all, m)
+		twice = twice || slices.Index(a.Vars, v) < m
+		if !slices.Contains(vars, v) {
+			left = append(left, m)
+		} else if !slices.Contains(summed, v) && slices.Contains(x.decides(a), v) {
+			summed = append(summed, v)
+		}
+	}
+	if twice {
+		return x.summed(t.Share(all), summed)
+	}
+	return t.Share(left)
 }

@@ -21,7 +21,8 @@ type Tensor struct {
 	Modes     []int // of the levels
 	Type      tcs.Type
 	Entries   float64
-	Counted   bool // Entries is no estimate
+	Counted   bool     // Entries is no estimate
+	Pattern   *Pattern // nil of what is there already
 
 	levels []float64   // positions of each level of the whole tensor; nil where unknown
 	stored *tcs.Tensor // which tells of levels
@@ -79,7 +80,7 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 
 // As is the same tensor, stored in another format.
 func (t *Tensor) As(kinds string, modes []int) *Tensor {
-	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries, Counted: t.Counted}
+	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
 }
 
 // LevelSizes are the sizes of the levels' modes.
@@ -102,7 +103,7 @@ func (t *Tensor) Positions() []int64 {
 		case kind.Form == tcs.Segmented && kind.Repeats:
 			parents = t.Entries
 		case kind.Form == tcs.Segmented:
-			parents = t.distinct(l, 1, 1, t.Entries).about
+			parents = t.distinct(l, t.uncut(l), t.Entries).about
 		case kind.Form != tcs.Single:
 			parents *= float64(t.Dims[m])
 		}
@@ -183,7 +184,13 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	for m := range t.Dims {
 		share *= part(m)
 	}
-	entries := count(t.Entries*share, share, t.most())
+	together := 1.0 // coordinates that have entries all or none
+	for m := range t.Dims {
+		if t.filled(m) {
+			together *= max(extent(m), 1)
+		}
+	}
+	entries := count(t.Entries*share/together, share, t.most()).times(together)
 	paths := share // of the coordinates whose entries make paths down to the last compressed level
 	if !tcs.KeepsRepeats(t.Kinds) {
 		// Where dense levels below are cut, each block has the paths of those beside it too.
@@ -192,19 +199,23 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 			paths *= part(m)
 		}
 	}
-	below := count(t.Entries*paths, paths, t.most()).most // entries whose paths the block has
+	below := math.Inf(1) // entries whose paths the block has
+	if t.Pattern == nil {
+		below = count(t.Entries*paths, paths, t.most()).most
+	}
 	var z sizer
 	parents := counted{1, 1}
-	outer := 1.0 // the share in the modes of the levels so far
+	c := cut{part: part, outer: 1, share: paths, places: 1}
 	for l, m := range t.Modes {
-		outer *= part(m)
+		c.outer *= part(m)
+		c.places *= extent(m)
 		n := parents.times(extent(m))
 		kind := tcs.KindOf(t.Kinds[l])
 		switch kind.Form {
 		case tcs.Segmented:
 			places := n.most
 			if n = entries; !kind.Repeats {
-				n = t.distinct(l, outer, paths, t.Entries*paths)
+				n = t.distinct(l, c, t.Entries*paths)
 				n.most = max(n.about, min(n.most, places, below))
 			}
 			z.add(counted{parents.about + 1, parents.most + 1}, Width(t.Entries))
@@ -222,25 +233,28 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	return z.Size
 }
 
-// distinct is how many positions level l has in a block with about that many
+// distinct is how many positions level l has in a block with paths to about that many
 // entries: prefixes of coordinates with an entry below.
-func (t *Tensor) distinct(l int, outer, share, entries float64) counted {
+func (t *Tensor) distinct(l int, c cut, entries float64) counted {
+	if t.Pattern != nil {
+		return t.foreseen(l, c)
+	}
 	if l == len(t.Kinds)-1 && t.levels == nil {
-		return count(entries, share, t.most())
+		return count(entries, c.share, t.most())
 	}
 	if t.levels != nil {
 		n := t.levels[l]
 		if n == 0 {
 			return counted{}
 		}
-		if share == outer {
-			return count(n*outer, outer, n)
+		if c.share == c.outer {
+			return count(n*c.outer, c.outer, n)
 		}
 		// Of a prefix's entries each is in the block with probability share/outer.
-		about := n * outer * -math.Expm1(t.Entries/n*math.Log1p(-min(share/outer, 1-1e-12)))
+		about := n * c.outer * -math.Expm1(t.Entries/n*math.Log1p(-min(c.share/c.outer, 1-1e-12)))
 		return count(about, about/n, n)
 	}
-	prefixes := outer
+	prefixes := c.outer
 	for _, m := range t.Modes[:l+1] {
 		prefixes *= float64(t.Dims[m])
 	}

@@ -71,16 +71,26 @@ func TestBlocksOfDenseRows(t *testing.T) {
 
 // Densities of products and sums are those of independent entries.
 func TestDensities(t *testing.T) {
-	of := map[string]float64{"A": 0.1, "B": 0.5, "x": 1}
-	d := Densities{Of: func(name string) float64 { return of[name] }, Size: map[string]int64{"i": 10, "j": 3, "k": 1000}}
+	tensor := func(kinds string, share float64, dims ...int64) *Tensor {
+		return &Tensor{Dims: dims, Kinds: kinds, Modes: []int{0, 1}[:len(dims)], Entries: share * Space(dims)}
+	}
+	size := map[string]int64{"i": 10, "j": 3, "k": 1000}
+	of := map[string]*Tensor{"A": tensor("ss", 0.1, 10, 3), "B": tensor("ss", 0.5, 10, 3), "D": tensor("ss", 0.1, 10, 1000), "E": tensor("ss", 0.5, 1000, 3)}
+	d := Densities{Of: func(name string) *Tensor { return of[name] }, Size: size}
 	for src, want := range map[string]float64{
 		"C(i,j) = A(i,j) * B(i,j)": 0.05,
 		"C(i,j) = A(i,j) + B(i,j)": 1 - 0.9*0.5,
 		"C(i,j) = A(i,j) * x(j)":   0.1,
 		"y(i) = A(i,j) * x(j)":     1 - math.Pow(0.9, 3),
-		"C(i,j) = A(i,k) * B(k,j)": 1 - math.Pow(0.95, 1000),
-		"C(i,j) = A(i,j) / B(i,j)": 0.1,
-		"C(i,j) = A(i,j) + 2":      1,
+		"C(i,j) = D(i,k) * E(k,j)": 1 - math.Pow(0.95, 1000),
+		// Over what dense tensors alone have nothing is summed that a pattern decides.
+		"y(i) = A(i,j) * x(k)":                1 - math.Pow(0.9, 3),
+		"y(i) = A(i,j) * B(i,k)":              (1 - math.Pow(0.9, 3)) * (1 - math.Pow(0.5, 3)),
+		"y(i) = A(i,j) * B(i,j)":              1 - math.Pow(0.95, 3),
+		"y(i) = D(i,k) * E(k,j)":              1 - math.Pow(1-0.1*(1-math.Pow(0.5, 3)), 1000),
+		"C(i,j) = (A(i,j) + 0*B(i,j)) * x(j)": 1 - 0.9*0.5,
+		"C(i,j) = A(i,j) / B(i,j)":            0.1,
+		"C(i,j) = A(i,j) + 2":                 1,
 	} {
 		s, err := notation.Parse(src)
 		if err != nil {

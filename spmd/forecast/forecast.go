@@ -68,7 +68,8 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	f := k.Formats[name]
 	s.Kinds, s.Modes = f.Letters(), f.Order
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
-		d := estimate.Densities{Of: x.density, Size: k.Sizes.Vars}
+		d := estimate.Densities{Of: x.sparse, Size: k.Sizes.Vars}
+		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, k.Problem.Summed().Terms)
 		s.Entries *= d.Sum(k.Problem.Summed().Terms, nil)
 	}
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
@@ -160,17 +161,13 @@ func (x *Forecast) Left(name string) *input.Held {
 	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Sources[name].Generated(), File: x.k.Lasting(name)}
 }
 
-// density is the share of coordinates at which an operand has an entry.
-func (x *Forecast) density(name string) float64 {
+// sparse is an operand that may have entries at some coordinates alone, by its name in the normal form; nil of another.
+func (x *Forecast) sparse(name string) *estimate.Tensor {
 	n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
-	if n < 0 {
-		return 1
+	if n < 0 || !x.tensors[n].Sparse() {
+		return nil
 	}
-	s := x.tensors[n]
-	if all := estimate.Space(s.Dims); s.Sparse() && all > 0 {
-		return min(1, s.Entries/all)
-	}
-	return 1
+	return x.tensors[n]
 }
 
 // estimated sizes an operand from what its input's head says.

@@ -24,6 +24,8 @@ type PlannedTime struct {
 	Messages *float64 `json:"messages,omitempty"`
 	Between  string   `json:"messages_between,omitempty"` // which ranks Messages counts for
 	Store    *float64 `json:"store,omitempty"`            // of .tcs files, to the folder of temporary ones
+	// OtherWork is how many CPUs other work kept busy while the machine was measured, where that made it look slower than it is.
+	OtherWork float64 `json:"measured_beside_cpus,omitempty"`
 }
 
 // slowest are the kinds of messages, the slowest first.
@@ -35,6 +37,9 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 		return nil
 	}
 	t := &PlannedTime{Load: x.loadTime(m), Store: x.storeTime(m)}
+	if m.Disturbed() {
+		t.OtherWork = m.OtherWork
+	}
 	apart := 1.0 // machines
 	if x.p.Ranks > 1 {
 		for _, between := range slowest {
@@ -118,6 +123,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		values[0] = sharedValues(u, at.Counts[shares], args[0])
 	}
 	done := u.Operations(at)
+	l.Serial = done.Serial
 	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, x.k.ComputeType)
 	multiplication, addition := 1.0, 1.0
 	if x.k.ComputeType.IsComplex() { // of real numbers
@@ -151,15 +157,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0})
 	}
 	for _, i := range done.Moves.Inserts {
-		row, places := i.Row*value, i.Places
-		if i.Listed {
-			places = i.Found() / max(i.Passes, 1)
-		}
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(places * row), Count: i.Count, Run: row, Passes: i.Passes, Reach: places * row, Written: true, Marked: true})
-		if !u.Result.FixedPattern {
-			l.Found += i.Found()
-		}
-		l.Ends, l.Searches = l.Ends+i.Compared()/2, l.Searches+i.Compared() // half of the comparisons end otherwise than was foretold
+		insert(&l, i, value, u.Result.FixedPattern)
 	}
 	return l
 }

@@ -87,6 +87,20 @@ func TestTime(t *testing.T) {
 	if len(told) != 5 || told[1][1] != "500 ms" || told[0][0] != "load" {
 		t.Errorf("got %v", told)
 	}
+	if p.Time.OtherWork != 0 {
+		t.Errorf("a machine that was measured alone: got %v CPUs of other work", p.Time.OtherWork)
+	}
+	beside := known()
+	beside.OtherWork = 0.75
+	if err := tune.Keep(cache, beside); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(1, 1, stored, "y.tcs"); p.Time.OtherWork != 0.75 {
+		t.Errorf("a machine that was measured beside other work: got %v CPUs", p.Time.OtherWork)
+	}
+	if err := tune.Keep(cache, known()); err != nil {
+		t.Fatal(err)
+	}
 	// Nothing was measured of .npy files, nor of messages.
 	p = plan(2, 1, spmd.Input{File: dense}, "y.npy")
 	if p.Time.Load != nil || p.Time.Store != nil || p.Time.Messages != nil {

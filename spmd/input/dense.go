@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/format"
+	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
@@ -32,13 +33,13 @@ func (r *Reader) DenseResult() string {
 	if bytes < worthBytes {
 		return ""
 	}
-	d := estimate.Densities{Of: r.density, Size: r.Sizes.Vars}
-	share := d.Sum(r.p.Norm.Terms, nil)
+	d := estimate.Densities{Of: r.sparse, Size: r.Sizes.Vars}
+	terms := r.p.Norm.Terms
 	if r.Sources[name] != nil { // of +=
-		share = 1 - (1-share)*(1-r.density(name))
+		terms = append([]*notation.Term{{Factors: []notation.Factor{r.p.Norm.LHS}}}, terms...)
 	}
 	g := format.SparseOf(f.NumModes())
-	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: typ, Entries: share * all}
+	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: typ, Entries: d.Sum(terms, nil) * all, Pattern: d.Pattern(r.p.Norm.LHS.Vars, terms)}
 	z := t.Block(0)
 	if float64(z.Bytes)*worthTimes > bytes {
 		return ""
@@ -47,12 +48,11 @@ func (r *Reader) DenseResult() string {
 		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"), name, g, tcs.Size(z.Bytes))
 }
 
-// density is the share of a tensor's coordinates that are entries, 1 where that is not known.
-func (r *Reader) density(name string) float64 {
-	dims := r.Sizes.Dims[name]
-	all := estimate.Space(dims)
-	if r.Formats[name].AllDense() || r.Sources[name] == nil || all == 0 {
-		return 1
+// sparse is a tensor that may have entries at some coordinates alone; nil of another, and of one of which that is not known.
+func (r *Reader) sparse(name string) *estimate.Tensor {
+	f, src := r.Formats[name], r.Sources[name]
+	if f.AllDense() || src == nil {
+		return nil
 	}
-	return min(1, r.Sources[name].EntryCount(dims)/all)
+	return &estimate.Tensor{Dims: r.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Entries: src.EntryCount(r.Sizes.Dims[name])}
 }

@@ -16,6 +16,7 @@ import (
 var longStatements = []struct{ stmt, tensors string }{
 	{"A(i,j) = B(i,j) + C(i,j)", "A:ds B:ds C:ds"},
 	{"A(i,j) = B(i,j) - C(i,j) + 2*D(i,j)", "A:ds B:ds C:ds D:ds"},
+	{"A(i,j) = B(i,j)*2 - (-C(i,j)) - 3*D(i,j)", "A:ds B:ds C:ds D:ds"},
 	{"A(i,j) = B(i,j) + C(i,j)*D(i,j)", "A:ds B:ds C:ss D:ds"},
 	{"A(i,j) = B(i,j) + C(i,j) + B(i,j)", "A:ds B:ds C:du"},
 	{"A(i,j,k) = B(i,j,k) - C(i,j,k)", "A:dss B:dss C:dsd"},
@@ -40,10 +41,10 @@ func longCase(r *rand.Rand) (*Case, error) {
 	if strings.Contains(s.stmt, "A(i,j,k)") {
 		sizes['j'], sizes['k'] = 1+r.IntN(40), 1+r.IntN(4)
 	}
-	typ := []string{"float64", "int64", "complex128"}[r.IntN(3)]
+	typ := []string{"float64", "float32", "int64", "complex128"}[r.IntN(4)]
 	var text strings.Builder
-	// Threads, counts that are not known, and every row long.
-	fmt.Fprintf(&text, "%s\nvariant %d\n", s.stmt, 512*r.IntN(3)+r.IntN(3))
+	// Threads, counts that are not known or very large, and every row long.
+	fmt.Fprintf(&text, "%s\nvariant %d\n", s.stmt, 512*r.IntN(3)+8*r.IntN(2)+r.IntN(3))
 	for k, tensor := range strings.Fields(s.tensors) {
 		name, levels, _ := strings.Cut(tensor, ":")
 		_, vars, _ := strings.Cut(s.stmt, name+"(")

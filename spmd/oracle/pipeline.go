@@ -50,7 +50,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 		req.LongRow = 1 // rows as long as this are cut over the threads
 	}
 	if p.Variant/256%2 == 0 {
-		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1, strategy.Forms{strategy.Streams: 128} // sizes compiled in; rows and entries prefetched
+		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1, strategy.Forms{strategy.Streams: 128, strategy.Merges: 1} // sizes compiled in; rows and entries prefetched
 	}
 	if p.Variant/512%2 == 0 {
 		req.GemmWork = 1 // products of dense operands are ones of matrices

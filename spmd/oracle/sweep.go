@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"distaff/codegen/diag"
 )
@@ -181,11 +182,18 @@ type fixer interface {
 	fixed(ctx context.Context, p *Prepared) []*Case
 }
 
+// mostShrinking is for how long a case that fails is made smaller at most.
+const mostShrinking = 2 * time.Minute
+
 // shrunk makes a case small that fails by err. One that is wrong stays wrong: smaller cases that
 // are only refused, as commands may be that name what is no longer there, do not take its place.
 func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
 	asked := refused(err)
+	begun := time.Now()
 	fails := func(s *Case) bool {
+		if time.Since(begun) > mostShrinking {
+			return false
+		}
 		err := Check(ctx, e, s)
 		return err != nil && refused(err) == asked && ctx.Err() == nil
 	}

@@ -231,6 +231,11 @@ func (u *usage) stmt(s ir.Stmt) {
 			u.array(a)
 		}
 		u.variable(s.N)
+	case *ir.Union:
+		for _, a := range s.Arrays() {
+			u.array(a)
+		}
+		u.variable(s.N)
 	case *ir.AllocTable:
 		u.table(s.T)
 		if !u.isMade[s.T] {

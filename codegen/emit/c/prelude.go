@@ -37,6 +37,7 @@ var helpers = []clike.Helper{
 	{Name: "stream", Uses: []string{"copy"}},
 	{Name: "sort", Types: []ir.Type{ir.Int32, ir.Int64}},
 	{Name: "bitmap", Uses: []string{"sort:int32"}},
+	{Name: "union", Types: []ir.Type{ir.Float32, ir.Float64}, Uses: []string{"select_one"}},
 	{Name: "alloc", Uses: []string{"bytes"}},
 	{Name: "release"},
 	{Name: "grow", Uses: []string{"bytes"}},

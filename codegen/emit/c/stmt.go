@@ -83,6 +83,8 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.need("bitmap")
 		n := f.Variable(s.N)
 		f.Line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.Array(s.List), f.Array(s.Words), n, f.Array(s.Bits), f.Array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
+	case *ir.Union:
+		f.union(s)
 	case *ir.SortBy:
 		f.sortBy(s)
 	case *ir.Alloc:
@@ -207,6 +209,14 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 	f.Line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
 	f.Line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.Array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
 	f.noMemory()
+}
+
+func (f *cfunc) union(s *ir.Union) {
+	n, of := f.Variable(s.N), ""
+	for _, g := range s.Of {
+		of += fmt.Sprintf(", %s, %s, %s, %s, %s", f.Array(g.Crd), f.Array(g.Vals), f.expr(g.Lo, 0), f.expr(g.Hi, 0), f.expr(g.Factor, 0))
+	}
+	f.Line("%s = %s(%s, %s, %s%s);", n, f.helper("union", s.Vals.Elem), f.Array(s.Crd), f.Array(s.Vals), n, of)
 }
 
 // noMemory is the rest of an if over a failed allocation.

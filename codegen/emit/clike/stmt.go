@@ -56,6 +56,8 @@ func Assigned(s ir.Stmt) map[*ir.Var]bool {
 			assigned[s.N] = true
 		case *ir.Collect:
 			assigned[s.N] = true
+		case *ir.Union:
+			assigned[s.N] = true
 		}
 	})
 	return assigned

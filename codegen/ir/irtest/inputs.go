@@ -2,6 +2,7 @@ package irtest
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
@@ -26,6 +27,18 @@ var inputs = map[string]input{
 			{Levels: []interp.Level{level([]int32{0, int32(len(c))}, ccrd)}, Vals: data(c)},
 		}
 	}},
+	"segments": {args: func() []interp.Arg {
+		apos, acrd, a := rowsOf(60, 200, 6)
+		bpos, bcrd, b := rowsOf(60, 200, 7)
+		_, fcrd, f := rowsOf(2, 60, 8)
+		return []interp.Arg{
+			result(2),
+			{Levels: []interp.Level{dense(60, 0), level(apos, acrd)}, Vals: data(a)},
+			{Levels: []interp.Level{dense(60, 0), level(bpos, bcrd)}, Vals: data(b)},
+			{Levels: []interp.Level{level([]int32{0, int32(len(f))}, fcrd)}, Vals: data(halves(f))},
+			{Levels: []interp.Level{{Crd: data(make([]int32, len(f)))}}, Vals: data(make([]float32, len(f)))},
+		}
+	}, bounds: [][2]int64{{0, 60}}},
 	"spgemm": {args: func() []interp.Arg {
 		bpos, bcrd, b := sparse[int32](31, 40, 5, 5)
 		cpos, ccrd, c := sparse[int32](40, 50, 6, 6)
@@ -152,6 +165,31 @@ var inputs = map[string]input{
 	"nested": {args: func() []interp.Arg {
 		return []interp.Arg{{Vals: fresh(make([]float64, 200))}, vals(integers[float64](10, 70))}
 	}, bounds: [][2]int64{{0, 20}}},
+}
+
+// rowsOf are n rows of a matrix of m columns, some empty, some with nearly all coordinates, and most with few: windows of
+// 16 end everywhere in them. Values are of either sign, zeros among them.
+func rowsOf(n, m int, seed uint64) (pos, crd []int32, vals []float64) {
+	r := rand.New(rand.NewPCG(seed, 13))
+	pos = []int32{0}
+	for range n {
+		share := []float64{0, 0.01, 0.05, 0.08, 0.1, 0.4, 0.97}[r.IntN(7)]
+		for j := range m {
+			if r.Float64() < share {
+				crd, vals = append(crd, int32(j)), append(vals, float64(r.IntN(9)-4))
+			}
+		}
+		pos = append(pos, int32(len(crd)))
+	}
+	return pos, crd, vals
+}
+
+func halves(list []float64) []float32 {
+	out := make([]float32, len(list))
+	for k, x := range list {
+		out[k] = float32(x) / 2
+	}
+	return out
 }
 
 func spmvArgs() []interp.Arg {

@@ -1,6 +1,8 @@
 /* Orders perm[lo : hi] by the tuples of keys, stably: radix sort, least key
  * first. As many keys at a time as fit are packed into one of 64 bits, by the
- * ranges of their values. Returns 0, or 1 without memory. */
+ * ranges of their values. A few are sorted on the stack. Returns 0, or 1 without
+ * memory. */
+#define DST_SORT_FEW 128
 typedef struct {
     unsigned long long key;
     int64_t at;
@@ -42,7 +44,8 @@ static int dst_sort_by(dst_env *env, int64_t *perm, int64_t lo, int64_t hi, cons
     if (n < 2)
         return 0;
     perm += lo;
-    dst_tuple *const buffer = dst_alloc(env, 2 * n, sizeof(dst_tuple), 0);
+    dst_tuple few[2 * DST_SORT_FEW];
+    dst_tuple *const buffer = n <= DST_SORT_FEW ? few : dst_alloc(env, 2 * n, sizeof(dst_tuple), 0);
     if (!buffer)
         return 1;
     for (int last = nkeys - 1; last >= 0;) {
@@ -73,6 +76,7 @@ static int dst_sort_by(dst_env *env, int64_t *perm, int64_t lo, int64_t hi, cons
         for (int64_t i = 0; i < n; i++)
             perm[i] = from[i].at;
     }
-    dst_release(env, buffer, 2 * n, sizeof(dst_tuple));
+    if (buffer != few)
+        dst_release(env, buffer, 2 * n, sizeof(dst_tuple));
     return 0;
 }

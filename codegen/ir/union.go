@@ -1,0 +1,108 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Union appends to Crd and Vals, at N and behind, the coordinates that one of two segments holds, ascending, each
+// with the sum of its values there; N becomes the place behind the last. The coordinates of a segment ascend
+// strictly; those of both, and Crd, are Int32, and all values have one type, a float. There is capacity for the coordinates
+// of both segments. The first segment may be in Crd and Vals itself, where it begins at N plus the length
+// of the second or behind; else no array is both written and read.
+type Union struct {
+	Crd, Vals *Array
+	N         *Var
+	Of        [2]Segment
+}
+
+// Segment has the coordinates Crd[Lo:Hi], and the values Vals[Lo:Hi], times Factor.
+type Segment struct {
+	Crd, Vals      *Array
+	Lo, Hi, Factor Expr
+}
+
+func (*Union) stmt() {}
+
+// String is the text of the statement.
+func (s *Union) String() string {
+	return fmt.Sprintf("union %s, %s, %s = %s, %s", name(s.Crd.Name), name(s.Vals.Name), name(s.N.Name), s.Of[0], s.Of[1])
+}
+
+func (g Segment) String() string {
+	return fmt.Sprintf("(%s[%s : %s], %s, %s)", name(g.Crd.Name), expr(g.Lo, 0), expr(g.Hi, 0), name(g.Vals.Name), expr(g.Factor, 0))
+}
+
+// exprs are all expressions of the statement.
+func (s *Union) exprs() (list []Expr) {
+	for _, g := range s.Of {
+		list = append(list, g.Lo, g.Hi, g.Factor)
+	}
+	return list
+}
+
+// Arrays are those that the statement uses, those that it writes first.
+func (s *Union) Arrays() []*Array {
+	return []*Array{s.Crd, s.Vals, s.Of[0].Crd, s.Of[0].Vals, s.Of[1].Crd, s.Of[1].Vals}
+}
+
+// mapped is s with fn of each of its expressions.
+func (s *Union) mapped(fn func(Expr) Expr) *Union {
+	t := *s
+	for k, g := range s.Of {
+		t.Of[k] = Segment{Crd: g.Crd, Vals: g.Vals, Lo: fn(g.Lo), Hi: fn(g.Hi), Factor: fn(g.Factor)}
+	}
+	return &t
+}
+
+// union is a union, behind its first word.
+func (p *parser) union() Stmt {
+	s := &Union{Crd: p.oldArray()}
+	p.expect(",")
+	s.Vals = p.oldArray()
+	p.expect(",")
+	s.N = p.oldVar()
+	for k, before := range []string{"=", ","} {
+		p.expect(before)
+		s.Of[k] = p.segment()
+	}
+	return s
+}
+
+func (p *parser) segment() (g Segment) {
+	p.expect("(")
+	g.Crd = p.oldArray()
+	g.Lo, g.Hi = p.span()
+	p.expect(",")
+	g.Vals = p.oldArray()
+	p.expect(",")
+	g.Factor = p.expr()
+	p.expect(")")
+	return g
+}
+
+func (v *verifier) union(s *Union) error {
+	if s.N == nil {
+		return errors.New("a nil variable")
+	}
+	if s.Vals == nil || !s.Vals.Elem.IsFloat() {
+		return errors.New("a union of values that are no floats")
+	}
+	t := s.Vals.Elem
+	err := firstError(v.holds(s.Crd, Int32), v.holds(s.Vals, t), v.assign(&Assign{V: s.N, X: Int(0)}))
+	for k, g := range s.Of {
+		if g.Crd == nil || g.Vals == nil {
+			return errors.New("a nil array")
+		}
+		err = firstError(err, v.known(g.Crd), v.known(g.Vals), want(Int64, g.Lo, "start"), want(Int64, g.Hi, "end"), want(t, g.Factor, "factor"))
+		switch own := g.Crd == s.Crd && g.Vals == s.Vals; {
+		case err != nil:
+			return err
+		case g.Crd.Elem != Int32 || g.Vals.Elem != t:
+			return fmt.Errorf("a union of %s and %s with segments of %s and %s", s.Crd.Elem, t, g.Crd.Elem, g.Vals.Elem)
+		case !(own && k == 0) && (g.Crd == s.Crd || g.Vals == s.Vals):
+			return fmt.Errorf("a union reads what it writes to: %s", s)
+		}
+	}
+	return err
+}

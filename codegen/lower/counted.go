@@ -1,0 +1,116 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// Counted merges. A sum of segments, each times a factor, that a result appends is made by ir.Union: the place of a coordinate is
+// its number in its own segment and how many of the other segment are less, which are counted by comparisons of
+// many at once, so that no branch but those of the segments' ends hangs on the data. Of several segments the first
+// two come first, then what they give and the third, and so on, in the order in which the sum adds. What is not yet whole lies in
+// the result's own arrays, behind capacity for the segments that are left.
+
+// A scaledSegment is a term of such a sum; the factor is 1 where it is nil.
+type scaledSegment struct {
+	it     *iter
+	factor cin.Expr
+	minus  bool
+}
+
+// count appends what the loops over p's iterators append to level k as unions, and returns false where the strategy
+// does not say so, or they are of another form.
+func (a *growing) count(p *loop, k int) bool {
+	l, lev := a.l, &a.levels[k]
+	s, ok := p.f.Body.(*cin.Assign)
+	if !ok || l.spec.Strategy.Counted[p.v()] == "" || l.spec.GPU || s.Accumulate || k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != ir.Int32 || a.vals().Elem != l.spec.Compute ||
+		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool { return c.level == c.op.order() }) {
+		return false
+	}
+	terms, ok := l.scaledSegments(p, s.RHS)
+	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool { return t.it.crd.Elem != ir.Int32 || t.it.cur.op.Type != l.spec.Compute }) {
+		return false
+	}
+	var segments []ir.Segment
+	for _, t := range terms {
+		segments = append(segments, ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi, Factor: l.factorOf(t, p.e)})
+	}
+	sum := segments[0]
+	for n, next := range segments[1:] {
+		end := lev.count
+		var from ir.Expr
+		if rest := segments[n+2:]; len(rest) > 0 {
+			from = lev.count
+			for _, g := range rest {
+				from = ir.Plus(from, ir.Minus(g.Hi, g.Lo))
+			}
+			from = l.named(lev.count.Name+"_sum", from)
+			end = l.declare(lev.count.Name+"_sum_end", from)
+		}
+		l.emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: end, Of: [2]ir.Segment{sum, next}})
+		sum = ir.Segment{Crd: lev.crd, Vals: a.vals(), Lo: from, Hi: end, Factor: ir.One(a.vals().Elem)}
+	}
+	return true
+}
+
+// scaledSegments are the terms of a sum in the order in which they are added, one for each of p's iterators;
+// false where they are of another form.
+func (l *lowerer) scaledSegments(p *loop, x cin.Expr) ([]scaledSegment, bool) {
+	var terms []scaledSegment
+	minus := false
+	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
+		if terms, ok = l.scaledSegments(p, b.X); !ok {
+			return nil, false
+		}
+		x, minus = b.Y, b.Op == '-'
+	}
+	t, ok := scaled(p, x)
+	t.minus = t.minus != minus
+	return append(terms, t), ok
+}
+
+// scaled is a term: an access of an iterator, or its product with a factor that has none.
+func scaled(p *loop, x cin.Expr) (t scaledSegment, ok bool) {
+	switch x := x.(type) {
+	case *cin.Neg:
+		t, ok = scaled(p, x.X)
+		t.minus = !t.minus
+	case *cin.Access:
+		t.it = p.iterOf(x)
+		return t, t.it != nil
+	case *cin.Binary:
+		if x.Op != '*' {
+			return t, false
+		}
+		for _, q := range [][2]cin.Expr{{x.X, x.Y}, {x.Y, x.X}} {
+			if a, is := q[0].(*cin.Access); is && p.iterOf(a) != nil {
+				return scaledSegment{it: p.iterOf(a), factor: q[1]}, product(q[1])
+			}
+		}
+	}
+	return t, ok
+}
+
+// iterOf is the iterator of an access; nil where it has none.
+func (p *loop) iterOf(a *cin.Access) *iter {
+	for _, it := range p.iters {
+		if it.key == a.Key() {
+			return it
+		}
+	}
+	return nil
+}
+
+// factorOf is a term's factor outside of the loop.
+func (l *lowerer) factorOf(t scaledSegment, e *env) ir.Expr {
+	x := ir.Expr(ir.One(l.spec.Compute))
+	if t.factor != nil {
+		x = l.expr(t.factor, e, ir.Truth(true)).v
+	}
+	if t.minus {
+		x = ir.Negated(x)
+	}
+	return l.named("factor", x)
+}

@@ -1,0 +1,172 @@
+package lower
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/strategy"
+)
+
+// termRows is a list of terms of a workspace that is filled everywhere or nowhere along its last variables: each adds a row, of which it
+// keeps what the row is made of, the values of accesses that have no variable along it and the coordinates by which others are read.
+// They are sorted by their keys, and a row is summed as the consumer comes to its key, in places that all rows share, of terms in the order in
+// which they came: no row is kept, and none is read from elsewhere.
+type termRows struct {
+	sortedTerms
+	row  spaceRow
+	rows *rowList // nil where it is read as a list
+	n    *ir.Var  // terms
+	vals *ir.Array
+	from *ir.Array // the place in the order at which those of a key begin
+
+	kept []keptPart
+	fill *cin.Forall // the loops over a row, of what is kept
+	env  *env        // where terms are kept
+}
+
+// keptPart is a value, or a coordinate of a variable, that each term keeps.
+type keptPart struct {
+	name  string      // of the variable, or of the value
+	value *cin.Access // nil of a coordinate
+	a     *ir.Array   // by term
+}
+
+func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
+	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
+	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows), row: l.newSpaceRow(t.Name, along)}
+	w.sortedTerms = l.newSortedTerms(l.roomFor(t.Name, form.Of), len(keys))
+	w.from = w.array(l, "from", ir.Int64)
+	w.vals = l.newArray(t.Name+"_row", l.spec.Compute)
+	l.pre.Append(&ir.Alloc{A: w.vals, Len: w.row.width})
+	l.post.Append(&ir.Free{A: w.vals})
+	return w
+}
+
+func (w *termRows) rowOf() *spaceRow { return &w.row }
+
+func (w *termRows) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+
+// inRow keeps what the row is made of.
+func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr {
+	if w.fill == nil {
+		w.keep(l, f, a)
+	}
+	w.env = e
+	some := w.row.adds(l, a, e)
+	l.when(some, func() {
+		for _, k := range w.keys {
+			w.reserve(l, k, ir.Plus(w.n, ir.Int(1)))
+		}
+		for _, k := range w.kept {
+			w.reserve(l, k.a, ir.Plus(w.n, ir.Int(1)))
+		}
+		for m, k := range w.keys {
+			l.store(k, w.n, e.coord[a.LHS.Vars[m]])
+		}
+		for _, k := range w.kept {
+			if k.value != nil {
+				l.store(k.a, w.n, l.masked(l.access(k.value, e)))
+			} else {
+				l.store(k.a, w.n, e.coord[k.name])
+			}
+		}
+		l.incr(w.n, ir.Int(1))
+	})
+	return some
+}
+
+// keep finds what a row is made of.
+func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
+	along := func(v string) bool { return slices.Contains(w.row.along, v) }
+	kept := func(name string) bool {
+		return slices.ContainsFunc(w.kept, func(k keptPart) bool { return k.name == name })
+	}
+	assign := *a
+	assign.RHS = withAccesses(a.RHS, func(x *cin.Access) cin.Expr {
+		if slices.ContainsFunc(x.Vars, along) {
+			for _, v := range x.Vars {
+				if !along(v) && !kept(v) && !slices.Contains(a.LHS.Vars, v) {
+					w.kept = append(w.kept, keptPart{v, nil, w.array(l, "at_"+v, l.crdType(v))})
+				}
+			}
+			return x
+		}
+		part := "of_" + x.Key()
+		if !kept(part) {
+			w.kept = append(w.kept, keptPart{part, x, w.array(l, "of_"+l.operandOf(x).prefix(), l.spec.Compute)})
+		}
+		return &cin.Access{Name: part}
+	})
+	w.fill = l.refilled(f, &assign)
+}
+
+// refilled are the loops f and those inside of it around another assignment.
+func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
+	g := l.serialCopy(f)
+	g.Body = a
+	if in, ok := f.Body.(*cin.Forall); ok {
+		g.Body = l.refilled(in, a)
+	}
+	return g
+}
+
+// withAccesses is an expression with other accesses.
+func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
+	switch x := x.(type) {
+	case *cin.Access:
+		return other(x)
+	case *cin.Neg:
+		return &cin.Neg{X: withAccesses(x.X, other)}
+	case *cin.Binary:
+		return &cin.Binary{Op: x.Op, X: withAccesses(x.X, other), Y: withAccesses(x.Y, other)}
+	}
+	return x
+}
+
+func (w *termRows) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) { w.row.add(l, w.vals, a, x, e) }
+
+func (w *termRows) finish(l *lowerer) *operand {
+	w.reserve(l, w.from, ir.Plus(w.n, ir.Int(1)))
+	made := w.sort(l, w.n, func(_, _ ir.Expr) {}, func(_, made, at ir.Expr) { l.store(w.from, made, at) })
+	l.store(w.from, made, w.n)
+	op := l.sortedOperand(w.name, w.rows, w.sorted, w.vals, made)
+	return w.row.under(l, op, len(w.keys), func(p ir.Expr) ir.Expr {
+		w.sumRow(l, p)
+		return ir.Int(0)
+	})
+}
+
+// sumRow sums the row of the key at a position.
+func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
+	w.row.clear(l, w.vals, ir.Int(0))
+	s := l.newVar(w.name + "_s")
+	l.emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1, Body: l.within(func() {
+		from := l.declare(w.name+"_at", ir.At(w.perm, s))
+		in := w.env.clone()
+		in.coord, in.cur, in.predicates = map[string]ir.Expr{}, map[string]*cursor{}, nil
+		target := cin.Target(w.fill)
+		for m, k := range w.keys {
+			in.coord[target.Vars[m]] = l.named(target.Vars[m], ir.At(k, from))
+		}
+		for _, k := range w.kept {
+			if x := ir.Coord(k.a, from); k.value == nil {
+				in.coord[k.name] = l.named(k.name, x)
+			} else {
+				in.temps[k.name] = value{pres: ir.Truth(true), v: l.named(l.operandOf(k.value).prefix()+"_v", ir.At(k.a, from)), zeroed: true}
+			}
+		}
+		cin.Accesses(w.fill, func(a *cin.Access) {
+			if l.ops[a.Name] != nil {
+				l.openCursor(a, in)
+			}
+		})
+		l.enterAll(w.fill, in)
+		outer := l.spaces[w.name]
+		l.spaces[w.name], w.row.at = w, ir.Int(0)
+		l.loop(w.fill, in, false)
+		l.spaces[w.name], w.row.at = outer, nil
+	})})
+}
+
+func (w *termRows) end(*lowerer) {}

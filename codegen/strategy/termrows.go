@@ -1,0 +1,65 @@
+package strategy
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// termRows is the form of workspace t of w as a list of terms that each add a row, of which they keep what it is made of, and of is the operand
+// in whose entries it finds them. It is for a product of one operand that is not dense and of dense ones, and for a consumer that comes to each row
+// once, in order: it copies them.
+func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
+	form = Form{Kind: Terms, Dense: f.rowVars(w.Producer, t)}
+	keys := t.Vars[:len(t.Vars)-form.Dense]
+	if form.Dense == 0 || f.g != nil && len(f.g.Relations()) > 0 || !f.copiedInOrder(w.Consumer, t) {
+		return form, nil, false
+	}
+	if of = f.keysFrom(w.Producer, t, keys); of == nil {
+		return form, nil, false
+	}
+	assignments := 0
+	cin.Paths(w.Producer, func(_ []*cin.Forall, a *cin.Assign) {
+		assignments++
+		ok = product(a.RHS)
+		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+			op := f.tensor(x.Name)
+			along := slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(t.Vars[len(keys):], v) })
+			ok = ok && op != nil && (!along || op.Format.AllDense())
+		})
+	})
+	form.Rows, form.Of = f.keysByRows(t, keys), of.Name
+	return form, of, ok && assignments == 1
+}
+
+// copiedInOrder tells whether a consumer does nothing but copy workspace t, in the order of its variables.
+func (f *facts) copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
+	for _, v := range t.Vars {
+		l, ok := consumer.(*cin.Forall)
+		if !ok || l.Var != v || l.Unit != cin.Serial {
+			return false
+		}
+		consumer = l.Body
+	}
+	a, ok := consumer.(*cin.Assign)
+	if !ok {
+		return false
+	}
+	x, ok := a.RHS.(*cin.Access)
+	return ok && x.Name == t.Name && slices.Equal(x.Vars, t.Vars)
+}
+
+// termRowsBytes is what such a list takes.
+func (f *facts) termRowsBytes(t *cin.Access, form Form, n float64) float64 {
+	keys, rows := t.Vars[:len(t.Vars)-form.Dense], 0.0
+	if form.Rows {
+		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)
+	}
+	kept := 0.0 // a value or a coordinate of each operand
+	for _, x := range f.Tensors[1:] {
+		kept += math.Max(float64(f.Compute.Size()), posBytes*float64(x.order()))
+	}
+	each := f.places(t.Vars[len(keys):]) * float64(f.Compute.Size())
+	return grown(n+1, float64(16*len(keys))+2*posBytes+kept) + rounded(each) + rounded(2*n*tupleBytes) + rows
+}

@@ -1,0 +1,48 @@
+package forecast
+
+import (
+	"distaff/codegen"
+	"distaff/kernels/tune"
+)
+
+// Bytes of a workspace's key and of a place of its hash table, which has slots of these for each entry, and of the pairs by which entries
+// are put in order.
+const keyBytes, slots, pairBytes = 8, 3, 16
+
+// insert adds what a workspace of values of so many bytes takes to what a leaf does. fixed says that its entries go to a pattern that is
+// there already.
+func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
+	row, places := i.Row*value, i.Places
+	if i.Listed {
+		places = i.Each()
+	}
+	// picks adds accesses to an array: in order in each pass, or, without passes, in any order.
+	picks := func(bytes, count, run, passes float64, written, marked bool) {
+		p := tune.Pick{Bytes: int64(bytes), Count: count, Run: run, Passes: passes, Reach: bytes, Written: written, Marked: marked}
+		if passes == 0 {
+			p.Passes = count
+		}
+		l.Picks = append(l.Picks, p)
+	}
+	keys := float64(i.Keys)
+	if i.Kept { // one behind the other, with their keys
+		entry := row + keys*keyBytes
+		picks(places*entry, i.Count*(keys+1), entry/(keys+1), i.Passes, true, false)
+	} else {
+		picks(places*row, i.Count, row, i.Passes, true, true)
+	}
+	sorted := i.Each() * max(i.Passes, 1)
+	if digits := i.Digits(); digits > 0 {
+		if !i.Kept {
+			picks(slots*keyBytes*places, i.Count, keyBytes, 0, false, false)
+		}
+		// Pairs go from one array to another for each digit, and are counted before; then keys and values are read in their order.
+		picks(2*pairBytes*places, sorted*(digits+keys), pairBytes, (digits+keys)*max(i.Passes, 1), true, false)
+		picks(keyBytes*keys*places, sorted*keys, keyBytes, 0, false, false)
+		picks(row*places, sorted, row, 0, false, false)
+	}
+	if !fixed {
+		l.Found += i.Found()
+	}
+	l.Ends, l.Searches = l.Ends+i.Compared()/2, l.Searches+i.Compared() // half of the comparisons end otherwise than was foretold
+}
