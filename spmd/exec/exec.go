@@ -1,5 +1,5 @@
 // Package exec runs a plan on one rank: it fetches operand blocks (those of the
-// next step while the current one computes), runs a leaf a step, accumulates
+// next step while the current one computes, where they travel), runs a leaf a step, accumulates
 // partial blocks of the result, and takes part in the tree sums.
 //
 // # Files

@@ -165,36 +165,40 @@ func (in *incoming) send(t int64) error {
 	return nil
 }
 
-// start begins to receive the blocks of the next scope, one after another: ranks that have
-// several in common receive them in the same order.
+// start begins to receive the blocks of the next scope. Between ranks of one process nothing travels: these blocks are
+// taken when they are read (see arrive), and no goroutine wakes beside the leaf for each step.
 func (in *incoming) start() {
-	if in.coming != nil || len(in.arrivals) == 0 {
+	if in.coming != nil || len(in.arrivals) == 0 || in.r.Comm.OneProcess() {
 		return
 	}
-	var fetches []plan.Fetch
-	for _, x := range in.arrivals[0].Fetches {
-		if x.List != nil {
-			fetches = append(fetches, x)
-		}
-	}
-	if len(fetches) == 0 {
+	fetches := in.arrivals[0].Fetches
+	if !slices.ContainsFunc(fetches, travels) {
 		return
 	}
 	ch := make(chan arrived, 1)
 	in.coming = ch
-	r := in.r
-	go func() {
-		a := arrived{blocks: map[plan.Block]*held{}}
-		for _, x := range fetches {
-			t, sending, err := transfer.RecvMulticast(r.Comm, r.Like[in.operand], x.List, tagOf(in.operand), r.Alloc)
-			if err != nil {
-				a.err = err
-				break
-			}
-			a.blocks[x.Block] = &held{t, true, []*transfer.Sending{sending}}
+	go func() { ch <- in.receive(fetches) }()
+}
+
+// travels tells whether a block comes from another rank.
+func travels(x plan.Fetch) bool { return x.List != nil }
+
+// receive receives those of some blocks that come from other ranks, one after another: ranks that have several in
+// common receive them in the same order.
+func (in *incoming) receive(fetches []plan.Fetch) arrived {
+	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
+	for _, x := range fetches {
+		if !travels(x) {
+			continue
 		}
-		ch <- a
-	}()
+		t, sending, err := transfer.RecvMulticast(r.Comm, r.Like[in.operand], x.List, tagOf(in.operand), r.Alloc)
+		if err != nil {
+			a.err = err
+			break
+		}
+		a.blocks[x.Block] = &held{t, true, []*transfer.Sending{sending}}
+	}
+	return a
 }
 
 // to goes on to scope t: its blocks are held when it returns, and others are under way.
@@ -231,20 +235,8 @@ func (in *incoming) arrive(a plan.Arrival) error {
 			t.Close()
 		}
 	}
-	if in.coming != nil {
-		came := <-in.coming
-		in.coming = nil
-		for b, h := range came.blocks {
-			if old := in.held[b]; old != nil { // of a scope before the last
-				if err := old.drop(); err != nil {
-					return err
-				}
-			}
-			in.held[b] = h
-		}
-		if came.err != nil {
-			return came.err
-		}
+	if err := in.take(in.came(a)); err != nil {
+		return err
 	}
 	for _, x := range a.Fetches {
 		if x.List == nil {
@@ -252,6 +244,29 @@ func (in *incoming) arrive(a plan.Arrival) error {
 		}
 	}
 	return nil
+}
+
+// came waits for the blocks of a scope that come from other ranks.
+func (in *incoming) came(a plan.Arrival) arrived {
+	if in.coming == nil {
+		return in.receive(a.Fetches)
+	}
+	came := <-in.coming
+	in.coming = nil
+	return came
+}
+
+// take holds blocks that came from other ranks.
+func (in *incoming) take(came arrived) error {
+	for b, h := range came.blocks {
+		if old := in.held[b]; old != nil { // of a scope before the last
+			if err := old.drop(); err != nil {
+				return err
+			}
+		}
+		in.held[b] = h
+	}
+	return came.err
 }
 
 // parts lists the parts of a block of an operand that lies in parts; nil for none.

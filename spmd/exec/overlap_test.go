@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,6 +172,51 @@ func TestRowsTravelWhileOthersCompute(t *testing.T) {
 		tcs.CloseAll(blocks)
 		if step != len(spans) {
 			t.Errorf("rank %d ran %d steps, want %d", me, step, len(spans))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receives is a group that counts the receives of this rank.
+type receives struct {
+	comm.Comm
+	n *atomic.Int64
+}
+
+func (r receives) Uncounted() comm.Comm { return receives{r.Comm.Uncounted(), r.n} }
+
+func (r receives) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
+	r.n.Add(1)
+	return r.Comm.Irecv(b, from, tag)
+}
+
+// TestBlocksOfOneProcess: between ranks of one process a block is taken when it is read. Nothing receives the next one while the
+// leaf runs: it would take the processor from one of them, and travels no sooner.
+func TestBlocksOfOneProcess(t *testing.T) {
+	const steps = cols
+	p := problem(2, 2, steps, false, []int{0})
+	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
+		var n atomic.Int64
+		r := rank(t, receives{c, &n}, p)
+		leaf := r.Leaf
+		step := int64(0)
+		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+			if s.Group == 1 && c.Rank() == 1 {
+				step++
+				time.Sleep(time.Millisecond) // for what would receive the next one
+				if got := n.Load(); got != step {
+					t.Errorf("step %d: %d blocks were received, want one for each step", step, got)
+				}
+			}
+			return leaf(s, ops)
+		}
+		blocks, err := r.Compute()
+		tcs.CloseAll(blocks)
+		if c.Rank() == 1 && step != steps {
+			t.Errorf("%d steps, want %d", step, steps)
 		}
 		return err
 	})

@@ -194,9 +194,30 @@ func (f *cfunc) fill(s *ir.Fill) {
 	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
 		x = "(int32_t)" + x
 	}
+	if n, ok := filled(s); ok {
+		from := f.Temps.Fresh("from")
+		f.Line("const int64_t %s = %s;", from, f.expr(s.Lo, 0))
+		f.Line("for (int64_t %s = 0; %s < %d; %s++)", k, k, n, k)
+		f.Line("    %s[%s + %s] = %s;", f.Array(s.A), from, k, x)
+		return
+	}
 	end := f.end(s.Hi, k, &ir.Block{List: []ir.Stmt{s}})
 	f.Line("for (int64_t %s = %s; %s < %s; %s++)", k, f.expr(s.Lo, 0), k, end, k)
 	f.Line("    %s[%s] = %s;", f.Array(s.A), k, x)
+}
+
+// filled is how many elements a fill sets where that is a constant, and more than one. The compiler then makes stores of
+// it, and no call of memset, before which all that is in registers is saved: it may not find the number by itself, as where
+// what the bounds are made of was negated.
+func filled(s *ir.Fill) (n int64, ok bool) {
+	b, ok := s.Hi.(*ir.Binary)
+	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {
+		return 0, false
+	}
+	if l, lit := b.Y.(*ir.Lit); lit && l.I > 1 {
+		return l.I, true
+	}
+	return 0, false
 }
 
 func (f *cfunc) sortBy(s *ir.SortBy) {
