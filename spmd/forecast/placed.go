@@ -100,7 +100,8 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
-	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
+	pos, crd := x.resting().Widths()
+	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}
@@ -120,5 +121,6 @@ func (x *Forecast) completing() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)
 	}
-	return x.k.Completing(x.resting().Block)
+	pos, crd := x.resting().Widths()
+	return x.k.Completing(pos, crd, x.resting().Block)
 }

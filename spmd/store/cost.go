@@ -42,8 +42,14 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	buffered, copied := !f.inPlace(form, modes, entries), !f.dense() && !slices.Equal(f.BlockModes, modes)
 	for rank := range cost {
 		n := &cost[rank]
-		if buffered {
-			*n = f.buffers(share[rank], max(f.Limit-used[rank], 1))
+		free := max(f.Limit-used[rank], 1)
+		switch {
+		case !buffered:
+		case f.dense() && (form.Name == "tcs" || form.Filled): // dense.exchange: two windows that come and one put together, and one to each other rank
+			size := int64(f.Type.Size())
+			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Dims, modes).total, size, f.Ranks, buffersOf(f.Limit > 0, free)).step
+		default:
+			*n = f.buffers(share[rank], free)
 		}
 		if text {
 			*n += min(entries[rank]*int64(textMost*(len(f.Dims)+1)), spoolMemory+spoolChunk)
