@@ -275,9 +275,17 @@ func (x *Forecast) loading() (own, peak []int64) {
 	for n, o := range x.k.Problem.Operands {
 		s := x.homes[n]
 		cost := x.k.Target(s.Partition, o.Tensor).Cost(x.k.Foretold(o.Tensor, estimate.Round(s.Entries)), s.Block, x.p.Ranks, x.want.MemoryLimit)
-		kept := x.moved(n, cost.Kept)
+		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
-			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank], own[rank]+cost.Kept[rank]+kept[rank])
+			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
+		}
+		if moving, moved := x.moving(n); moved {
+			kept = moving.Kept
+			for rank := range own {
+				peak[rank] = max(peak[rank], own[rank]+there[rank]+moving.Peak[rank])
+			}
+		}
+		for rank := range own {
 			own[rank] += kept[rank]
 		}
 	}

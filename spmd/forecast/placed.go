@@ -3,6 +3,7 @@ package forecast
 import (
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
+	"distaff/spmd/load"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
@@ -81,17 +82,15 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes}, From: from, To: to}
 }
 
-// moved is what a rank has of an operand in the blocks that its steps go by; kept is what it has as the operand lies.
-func (x *Forecast) moved(operand int, kept []int64) []int64 {
-	o := &x.p.Operands[operand]
-	if x.k.Lies(o.Home) == nil {
-		return kept
+// moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go by; false where these are the same.
+func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
+	o, s := &x.p.Operands[operand], x.tensors[operand]
+	lies := x.k.Lies(o.Home)
+	if lies == nil {
+		return c, false
 	}
-	out := make([]int64, len(kept))
-	for b := range plan.Block(o.Partition.Pieces()) {
-		out[o.Partition.OwnerOf(b)] += x.tensors[operand].Block(b).Memory()
-	}
-	return out
+	from := x.k.Target(lies, o.Tensor).Blocks()
+	return x.k.Target(o.Before(), o.Tensor).HeldCost(from, true, estimate.Round(s.Entries), s.Block, x.p.Ranks, x.want.MemoryLimit)
 }
 
 // placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and

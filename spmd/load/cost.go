@@ -6,6 +6,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 )
 
 // Input is what is known of a tensor's entries before they are read.
@@ -63,6 +64,27 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 		c.Peak[rank] += c.Buffers
 	}
 	return c
+}
+
+// HeldCost is what Held takes over so many ranks beside the blocks that there are, for blocks of those sizes; moved is false where it
+// shows what there is.
+func (g *Target) HeldCost(from *store.Blocks, asIs bool, entries int64, sizes plan.Sizes, ranks int, limit int64) (c Cost, moved bool) {
+	switch {
+	case asIs && g.Same(from):
+		return Cost{}, false
+	case !asIs || !tcs.AllDense(from.Kinds):
+		return g.Cost(Input{Entries: entries}, sizes, ranks, limit), true
+	}
+	c = g.Cost(Input{InPlace: true}, sizes, ranks, limit)
+	sent, largest, came := make([]int64, ranks), make([]int64, ranks), make([]int64, ranks)
+	g.parts(from, func(z plan.Size, from, to int) {
+		n := z.Memory()
+		sent[from], largest[from], came[to] = sent[from]+n, max(largest[from], n), max(came[to], n)
+	})
+	for rank := range ranks {
+		c.Peak[rank] += min(sent[rank], aheadBytes+largest[rank]) + came[rank]
+	}
+	return c, true
 }
 
 // Least is what the blocks of each of so many ranks take at least, of what each takes whatever its entries
