@@ -273,8 +273,7 @@ func (x *Forecast) workspaces() (most int64) {
 func (x *Forecast) loading() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		s := x.homes[n]
-		cost := x.k.Target(s.Partition, o.Tensor).Cost(x.k.Foretold(o.Tensor, estimate.Round(s.Entries)), s.Block, x.p.Ranks, x.want.MemoryLimit)
+		cost := x.loaded(n, x.k.Foretold(o.Tensor, estimate.Round(x.homes[n].Entries)))
 		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
 			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])

@@ -1,11 +1,14 @@
 package forecast
 
 import (
+	"distaff/io/coo"
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
+	"distaff/spmd/input"
 	"distaff/spmd/load"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
 )
 
 // moves counts what brings operands from their placements, and the result to its own, where the steps go by
@@ -80,6 +83,38 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 	x.out.Comm.MessagesSent[from] += z.Arrays
 	x.out.Comm.BytesReceived[to] += z.Bytes
 	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes}, From: from, To: to}
+}
+
+// loaded is what it takes to make an operand's blocks as it lies: of one that is cut along its storage order and cannot be shown so, in even
+// ranges first (input.Stored).
+func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
+	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
+	g := x.k.Target(s.Partition, o.Tensor)
+	if operand != x.p.Stored() || x.k.Sources[o.Tensor].Held() || g.Shown(in, ranks) {
+		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
+	}
+	plain := input.Even(g, ranks)
+	even := s.As(plain.Spec.Kinds, s.Modes)
+	even.Partition, in.AsIs = plain.Partition, in.AsIs && plain.Spec.Kinds == s.Kinds
+	even.Widen(s.Widths())
+	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
+	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type, Kinds: even.Kinds, Modes: s.Modes},
+		Parts: assemble.PiecesOf(plain.Partition, s.Dims), Pieces: assemble.PiecesOf(s.Partition, s.Dims)}
+	pos, crd := even.Widths()
+	pieces := sum.Cost(ranks, pos, crd, func(r assemble.Region) plan.Size { return even.In(r.Box) })
+	own, copying := make([]int64, ranks), make([]int64, ranks)
+	for b := range plan.Block(s.Partition.Pieces()) {
+		rank, z := s.Partition.OwnerOf(b), s.Block(b)
+		own[rank] += z.Memory()
+		if even.Kinds != s.Kinds {
+			copying[rank] = max(copying[rank], coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Most(), z.Memory(), x.want.MemoryLimit))
+		}
+	}
+	for rank := range ranks {
+		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank], pieces.Kept[rank]+own[rank]+copying[rank])
+	}
+	c.Kept = own
+	return c
 }
 
 // moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go by; false where these are the same.

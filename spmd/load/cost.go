@@ -87,6 +87,9 @@ func (g *Target) HeldCost(from *store.Blocks, asIs bool, entries int64, sizes pl
 	return c, true
 }
 
+// Shown tells whether blocks are views of a tensor, over so many ranks.
+func (g *Target) Shown(in Input, ranks int) bool { return in.InPlace || g.shown(in, ranks) }
+
 // Least is what the blocks of each of so many ranks take at least, of what each takes whatever its entries
 // are: nothing where they show the tensor.
 func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
