@@ -233,7 +233,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 		kept[rank] += own[rank]
 	}
 	storing := make([]int64, x.p.Ranks)
-	if x.p.Ranks > 1 {
+	if !x.p.Whole {
 		f := x.store()
 		storing = x.storing(f, kept)
 		if !x.written() {

@@ -90,7 +90,7 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Target(s.Partition, o.Tensor)
-	if operand != x.p.Stored() || x.k.Sources[o.Tensor].Held() || g.Shown(in, ranks) {
+	if operand != x.p.Stored() || x.k.Sources[o.Tensor].Held() || g.Betweens(in, ranks) {
 		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
 	plain := input.Even(g, ranks)

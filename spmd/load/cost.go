@@ -87,8 +87,10 @@ func (g *Target) HeldCost(from *store.Blocks, asIs bool, entries int64, sizes pl
 	return c, true
 }
 
-// Shown tells whether blocks are views of a tensor, over so many ranks.
-func (g *Target) Shown(in Input, ranks int) bool { return in.InPlace || g.shown(in, ranks) }
+// Betweens tells whether Between makes the blocks, over so many ranks.
+func (g *Target) Betweens(in Input, ranks int) bool {
+	return in.Tensor != nil && g.between(in.Tensor, in.AsIs, in.Alone, ranks)
+}
 
 // Least is what the blocks of each of so many ranks take at least, of what each takes whatever its entries
 // are: nothing where they show the tensor.
@@ -121,7 +123,11 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.Tensor != nil {
 		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
 	}
-	if way = g.way(entries, newSlots(g, g.split())); way != spreading || in.Distinct {
+	way = g.way(entries, newSlots(g, g.split()))
+	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) && tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) { // where a coordinate does come twice
+		return collecting, bytes
+	}
+	if way != spreading || in.Distinct {
 		return way, bytes
 	}
 	if g.placing(entries) == coo.Once { // where a coordinate does come twice, all are collected

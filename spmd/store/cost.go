@@ -52,7 +52,7 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 			*n = f.buffers(share[rank], free)
 		}
 		if text {
-			*n += min(entries[rank]*int64(textMost*(len(f.Dims)+1)), spoolMemory+spoolChunk)
+			*n += spooled(entries[rank] * int64(textMost*(len(f.Dims)+1)))
 		}
 		if copied { // sortedCopy
 			each, sizes := int64(f.Type.Size()), make([]int64, len(modes))
@@ -127,6 +127,15 @@ func (f *Forecast) buffers(share, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
 	n := max(buffersOf(f.Limit > 0, free), windows*windowLeast)
 	return min(n, windows*windowMost, 8*share+1<<20)
+}
+
+// spooled is what a spool holds in memory of so many bytes of text at most.
+func spooled(text int64) int64 {
+	if text == 0 {
+		return 0
+	}
+	chunks := (max(text-spoolFirst, 0) + spoolChunk - 1) / spoolChunk
+	return spoolFirst + spoolChunk*min(chunks, spoolMemory/spoolChunk)
 }
 
 // width is the bytes of a coordinate below n.
