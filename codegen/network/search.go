@@ -2,7 +2,9 @@ package network
 
 import (
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // state is what is left to do in a nest: items to be multiplied, inside of loops over bound.
@@ -351,21 +353,60 @@ func (m *model) states() int {
 // so many states were enough to be sure of that.
 func (m *model) within(states int) (best *Plan, all bool) {
 	s := &search{model: m, memo: map[key][]found{}, budget: states}
-	for _, c := range m.conversions() {
+	list := m.conversions()
+	if states == math.MaxInt && len(list) > 1 {
+		return m.sideBySide(list), true
+	}
+	for _, c := range list {
 		if best != nil && c.cost >= best.Cost {
 			break
 		}
-		m.convert(c.accesses)
-		cost, _ := cheapestOf(s.ways(m.whole()))
-		cost += c.cost
+		plan := s.converting(c)
 		if s.budget < 0 {
 			return best, false
 		}
-		if !math.IsInf(cost, 1) && (best == nil || cost < best.Cost) {
-			best = s.plan(c)
+		if plan != nil && (best == nil || plan.Cost < best.Cost) {
+			best = plan
 		}
 	}
 	return best, true
+}
+
+// converting is the plan of least cost with those accesses converted, nil where there is none.
+func (s *search) converting(c conversion) *Plan {
+	s.convert(c.accesses)
+	if cost, _ := cheapestOf(s.ways(s.whole())); s.budget < 0 || math.IsInf(cost, 1) {
+		return nil
+	}
+	return s.plan(c)
+}
+
+// sideBySide is the plan of least cost over some conversions, the first of them in the list. They have little in common, so that several threads
+// search, each for itself.
+func (m *model) sideBySide(list []conversion) (best *Plan) {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	next, number := 0, 0 // of the list; best's
+	take := func(plan *Plan, k int) (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if plan != nil && (best == nil || plan.Cost < best.Cost || plan.Cost == best.Cost && k < number) {
+			best, number = plan, k
+		}
+		k = next
+		next++
+		return k, k < len(list) && (best == nil || list[k].cost < best.Cost)
+	}
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		wait.Go(func() {
+			s := &search{model: newModel(m.Problem), memo: map[key][]found{}, budget: math.MaxInt}
+			for k, more := take(nil, 0); more; {
+				k, more = take(s.converting(list[k]), k)
+			}
+		})
+	}
+	wait.Wait()
+	return best
 }
 
 // conversion is a set of accesses that are stored in other orders first, by factor.

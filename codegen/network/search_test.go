@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +225,24 @@ func TestExact(t *testing.T) {
 		if q := Search(exactProblem(k)); q == nil && k%2 == 1 || q != nil && q.Bound > 0 {
 			t.Errorf("case %d: got %+v, want a plan that no other is below", k, q)
 		}
+	}
+}
+
+// TestSideBySide: threads that search conversions side by side find the plan that one finds, which takes them in order.
+func TestSideBySide(t *testing.T) {
+	converted := 0
+	for k := uint64(1); k < 30; k += 2 {
+		want, all := newModel(exactProblem(k)).within(math.MaxInt - 1)
+		got, _ := newModel(exactProblem(k)).within(math.MaxInt)
+		if !all || !reflect.DeepEqual(got, want) {
+			t.Errorf("case %d: got %+v, want %+v", k, got, want)
+		}
+		if want != nil && slices.ContainsFunc(want.Converted, func(list []bool) bool { return slices.Contains(list, true) }) {
+			converted++
+		}
+	}
+	if converted < 3 {
+		t.Errorf("%d plans convert something, want 3", converted)
 	}
 }
 

@@ -54,7 +54,21 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 		}
 	}
 	walk(f.stmt, 1)
+	if p.Assembly == Append && threads > 1 {
+		total += float64(int64(threads)*v.PerThread) * f.leastPiece()
+	}
 	return int64(min(total, 1<<62))
+}
+
+// leastPiece is what the arrays of a chunk's piece of the result take to begin with.
+func (f *facts) leastPiece() float64 {
+	bytes := rounded(firstEntries * float64(f.result.Type.Size()))
+	for _, kind := range f.result.Format.Levels {
+		if !kind.Caps().Locate {
+			bytes += 2 * rounded(firstEntries*posBytes)
+		}
+	}
+	return bytes
 }
 
 // partialBytes is what the partial results, or sums, of a loop's chunks take.

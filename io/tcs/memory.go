@@ -212,6 +212,22 @@ func (m *Memory) cut(off int64) *Memory {
 	return rest
 }
 
+// Trim gives back what lies behind the first bytes of memory of Alloc, which nothing uses: all of it to the limit, and whole
+// pages to the system.
+func (m *Memory) Trim(bytes int64) {
+	kept := max(bytes, 64)
+	if m.base == nil || kept >= m.counted {
+		return
+	}
+	page := uintptr(unix.Getpagesize())
+	end := (uintptr(m.Ptr) - uintptr(m.base) + uintptr(kept) + page - 1) &^ (page - 1)
+	if end < m.size && unix.MunmapPtr(unsafe.Add(m.base, end), m.size-end) == nil {
+		m.size = end
+	}
+	m.limit.Release(m.counted - kept)
+	m.Bytes, m.counted = kept, kept
+}
+
 // Foreign is memory that another allocator made; free is called when the last
 // reference goes. The caller holds the one reference.
 func Foreign(ptr unsafe.Pointer, bytes int64, free func() error) *Memory {

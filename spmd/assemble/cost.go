@@ -3,6 +3,7 @@ package assemble
 import (
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
 )
 
 // Cost is what Run takes at each rank.
@@ -14,8 +15,8 @@ type Cost struct {
 // position is the bytes of a position in a map into a union (reduce.Union).
 const position = 8
 
-// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have.
-func (s *Sum) Cost(ranks int, size func(r Region) plan.Size) Cost {
+// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have, and level arrays of those widths.
+func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
 	sent, building := make([]int64, ranks), make([]int64, ranks)
 	x := s.overlaps()
@@ -23,7 +24,7 @@ func (s *Sum) Cost(ranks int, size func(r Region) plan.Size) Cost {
 		list := x.of(k)
 		z := size(piece.Region)
 		c.Kept[piece.Rank] += z.Memory()
-		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, size))
+		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, pos, crd, size))
 		for _, h := range list {
 			if from := s.Parts[h.part].Rank; from != piece.Rank {
 				sent[from] += size(h.region).Memory()
@@ -37,9 +38,8 @@ func (s *Sum) Cost(ranks int, size func(r Region) plan.Size) Cost {
 }
 
 // building is what making a piece of size z takes beside it: of a dense tensor what comes of one part, and of
-// others what all parts have of it, the maps of these, and level arrays that grow to twice what they hold while
-// the old ones are there as well.
-func (s *Sum) building(piece Piece, list []share, z plan.Size, size func(r Region) plan.Size) (bytes int64) {
+// others what all parts have of it, the maps of these, and level arrays on their way.
+func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8, size func(r Region) plan.Size) (bytes int64) {
 	dense := tcs.AllDense(s.Like.Kinds)
 	for _, h := range list {
 		part := size(h.region)
@@ -51,7 +51,7 @@ func (s *Sum) building(piece Piece, list []share, z plan.Size, size func(r Regio
 		}
 	}
 	if !dense {
-		bytes += 2 * (z.Memory() - z.Most()*int64(s.Like.Type.Size()))
+		bytes += reduce.Building(z.Memory()-z.Most()*int64(s.Like.Type.Size()), pos, crd)
 	}
 	return bytes
 }

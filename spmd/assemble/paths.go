@@ -310,15 +310,15 @@ func closeList(list []*tcs.Tensor) {
 
 // CompleteCost is what Complete takes at most at each of so many ranks beside the pieces as it leaves them, of the sizes
 // that these are taken to have: the piece that is replaced, the paths that come and those so far, their union, whose arrays
-// grow to twice what they hold while the old ones are there as well, and a map of each into it.
-func CompleteCost(b *store.Blocks, ranks int, size plan.Sizes) []int64 {
+// of those widths are on their way, and a map of each into it.
+func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes) []int64 {
 	most := make([]int64, ranks)
 	for _, g := range beside(b) {
 		for _, k := range g {
 			z := size(plan.Block(k))
 			paths := z.Memory() - z.Most()*int64(b.Type.Size())
 			rank := b.Owners[k]
-			most[rank] = max(most[rank], z.Memory()+7*paths)
+			most[rank] = max(most[rank], z.Memory()+5*paths+reduce.Building(paths, pos, crd))
 		}
 	}
 	return most

@@ -234,7 +234,7 @@ func TestPathsTakeWhatIsForetold(t *testing.T) {
 			t.Errorf("rank %d has %d values, want %d", c.Rank(), own.Vals.Len, 2*rows)
 		}
 		z := plan.Size{Entries: own.Vals.Len, Bytes: own.Bytes(), Arrays: 3}
-		most := z.Memory() + CompleteCost(b, 2, func(plan.Block) plan.Size { return z })[c.Rank()]
+		most := z.Memory() + CompleteCost(b, 2, []uint8{4, 4}, []uint8{4, 4}, func(plan.Block) plan.Size { return z })[c.Rank()]
 		if peak := limit[c.Rank()].Peak(); peak > most || c.Rank() == 1 && peak < most/3 {
 			t.Errorf("rank %d has taken %d bytes at most, and %d are foretold", c.Rank(), peak, most)
 		}

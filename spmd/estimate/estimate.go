@@ -25,6 +25,7 @@ type Tensor struct {
 	Pattern   *Pattern // nil of what is there already
 
 	levels []float64   // positions of each level of the whole tensor; nil where unknown
+	wide   [2][]uint8  // the least bytes of positions and of coordinates, by level; nil where nothing asks for more than they need
 	stored *tcs.Tensor // which tells of levels
 	whole  *plan.Size  // of the whole tensor in one block, where it is stored so
 	source *tcs.Tensor // of which blocks are views between keys
@@ -55,9 +56,42 @@ func (t *Tensor) Shown(x *tcs.Tensor) { t.source = x }
 // Stored takes over what x, the tensor itself in its format, tells of its levels.
 func (t *Tensor) Stored(x *tcs.Tensor) {
 	t.stored = x
-	for l := range x.Levels {
+	var pos, crd []uint8
+	for l, lev := range x.Levels {
 		t.levels = append(t.levels, float64(x.Positions(l)))
+		pos, crd = append(pos, lev.Pos.Width), append(crd, lev.Crd.Width)
 	}
+	t.Widen(pos, crd)
+}
+
+// Widen says that positions and coordinates of levels have so many bytes at least.
+func (t *Tensor) Widen(pos, crd []uint8) { t.wide = [2][]uint8{pos, crd} }
+
+// Wide tells whether some array has wider elements than its numbers need.
+func (t *Tensor) Wide() bool {
+	plain := *t
+	plain.wide = [2][]uint8{}
+	pos, crd := t.Widths()
+	least, leastCrd := plain.Widths()
+	return !slices.Equal(pos, least) || !slices.Equal(crd, leastCrd)
+}
+
+// Widths are the bytes of the elements of each level's arrays, 0 of one that it lacks.
+func (t *Tensor) Widths() (pos, crd []uint8) {
+	pos, crd = make([]uint8, len(t.Modes)), make([]uint8, len(t.Modes))
+	for l, m := range t.Modes {
+		kind := tcs.KindOf(t.Kinds[l])
+		if kind.Form == tcs.Segmented {
+			pos[l] = width(t.Entries)
+		}
+		if kind.HasCrd() {
+			crd[l] = width(float64(t.Dims[m]))
+		}
+		if t.wide[0] != nil {
+			pos[l], crd[l] = max(pos[l], t.wide[0][l]), max(crd[l], t.wide[1][l])
+		}
+	}
+	return pos, crd
 }
 
 // Uncut says that the one block is x itself.
@@ -204,6 +238,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 		below = count(t.Entries*paths, paths, t.most()).most
 	}
 	var z sizer
+	pos, crd := t.Widths()
 	parents := counted{1, 1}
 	c := cut{part: part, outer: 1, share: paths, places: 1}
 	for l, m := range t.Modes {
@@ -218,12 +253,12 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 				n = t.distinct(l, c, t.Entries*paths)
 				n.most = max(n.about, min(n.most, places, below))
 			}
-			z.add(counted{parents.about + 1, parents.most + 1}, Width(t.Entries))
+			z.add(counted{parents.about + 1, parents.most + 1}, int64(pos[l]))
 		case tcs.Single:
 			n = parents
 		}
 		if kind.HasCrd() {
-			z.add(n, Width(float64(t.Dims[m])))
+			z.add(n, int64(crd[l]))
 		}
 		parents = n
 	}
@@ -277,8 +312,8 @@ func (t *Tensor) Fixed(b plan.Block) float64 {
 	return p * float64(t.Type.Size())
 }
 
-// Width is the bytes of a position or coordinate up to n.
-func Width(n float64) int64 {
+// width is the bytes of a position or coordinate up to n.
+func width(n float64) uint8 {
 	if n <= math.MaxInt32 {
 		return 4
 	}

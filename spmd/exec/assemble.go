@@ -83,7 +83,6 @@ func (f *Forecast) assembled(c *Cost) {
 	part := f.Plan.Assembled
 	for b := range plan.Block(part.Pieces()) {
 		ranks := part.Ranks(b)
-		c.ranks[ranks[0]].added += f.Resting(b).Memory()
 		for _, to := range f.copies(c, f.Resting(b), ranks[0], ranks[1:]) {
 			if f.Watch != nil {
 				f.Watch.Part(part.Box(b, f.Like.Dims), f.Resting(b), ranks[0], to)
@@ -102,6 +101,9 @@ func (f *Forecast) assembled(c *Cost) {
 		return f.Part(box)
 	}
 	s, _ := assembly(f.Plan, f.Like)
+	for rank, bytes := range s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, func(r assemble.Region) plan.Size { return f.Part(r.Box) }).Peak {
+		c.ranks[rank].added += bytes
+	}
 	s.Moves(size, func(z plan.Size, from, to int) {
 		c.travel(z, from, to)
 		if f.Watch != nil {

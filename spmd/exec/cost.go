@@ -15,7 +15,9 @@ type Forecast struct {
 	Parts    []plan.Sizes  // the same, of the parts of an operand that lies in parts, and else nil
 	Result   plan.Sizes    // of the blocks that steps make
 	Like     transfer.Like // of the result
-	Resting  plan.Sizes    // of the result as it lies in the end, where that is put together of blocks that overlap
+	// PosWidth and CrdWidth are those of the result's levels.
+	PosWidth, CrdWidth []uint8
+	Resting            plan.Sizes // of the result as it lies in the end, where that is put together of blocks that overlap
 	// Part is the size of what a block of the result has in a box.
 	Part   func(box [][2]int64) plan.Size
 	Sparse bool    // the result is, so that Making asks what steps add

@@ -3,6 +3,7 @@ package exec
 import (
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
 )
 
 // Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
@@ -39,37 +40,38 @@ type Making struct {
 	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
 	InPlace bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
 	Value   int64
-	Union   int64 // what the arrays of a union of patterns take at least
+	// PosWidth and CrdWidth are those of the blocks' levels.
+	PosWidth, CrdWidth []uint8
 }
 
 // position is the bytes of a position in a map that Sparse adds by.
 const position = 8
 
-// bytes is what one block of partial results takes while its steps add to it.
-// Arrays of unknown length grow to twice what they need; while the union of patterns
-// grows, its old arrays are there as well.
-func (m *Making) bytes(p *partialCost) int64 {
-	values, all := p.size.Most()*m.Value, p.size.Memory()
-	levels := all - values
+// bytes is what one block of partial results takes while its steps add to it, and what making the union of their patterns
+// takes beside that. Arrays of unknown length grow to twice what they need.
+func (m *Making) bytes(p *partialCost) (held, building int64) {
+	all := p.size.Memory()
 	grown := 2 * all
 	if m.Shared {
 		grown = all
 	}
 	switch {
 	case m.Dense:
-		return all
+		return all, 0
 	case p.steps == 1:
-		return grown
-	case m.InPlace:
-		return m.Union + 3*levels + values + position*p.sources + p.steps*tcs.Align
+		return grown, 0
+	}
+	building = reduce.Building(all-p.size.Most()*m.Value, m.PosWidth, m.CrdWidth)
+	if m.InPlace {
+		return all + position*p.sources + p.steps*tcs.Align, building
 	}
 	// The blocks of all steps, where memory allows, beside their union and a map for each.
-	return p.steps*(grown+position*p.size.Most()+tcs.Align) + m.Union + 3*levels + values
+	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it
 // computes, kept what its blocks of the result take afterwards. While it computes it has
-// two blocks of each operand at most, its partial results with what adding to them takes, and the
+// two blocks of each operand at most, its partial results with what adding to them takes, one union of patterns on its way, and the
 // largest block that comes to be added; copies are those of operands that leaves read in
 // another order, and making is what the making of one takes more.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
@@ -83,14 +85,14 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 	for _, in := range k.incoming {
 		most += in.most * min(in.count, heldScopes)
 	}
-	largest, shared := int64(0), int64(0)
+	largest, shared, building := int64(0), int64(0), int64(0)
 	for i := range k.partials {
 		p := &k.partials[i]
-		n := m.bytes(p)
-		kept, largest = kept+n, max(largest, n)
+		n, more := m.bytes(p)
+		kept, largest, building = kept+n, max(largest, n), max(building, more)
 		if m.Copied { // the levels are there already
 			shared = p.size.Memory() - p.size.Most()*m.Value
 		}
 	}
-	return most + copies + max(making+kept-largest, kept-shared), kept
+	return most + copies + max(making+kept-largest, kept+building-shared), kept
 }

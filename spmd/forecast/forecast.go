@@ -8,7 +8,6 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/io/coo"
-	"distaff/io/tcs"
 	"distaff/kernels/tune"
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
@@ -19,7 +18,6 @@ import (
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/prepared"
-	"distaff/spmd/reduce"
 	"distaff/spmd/stats"
 	"distaff/spmd/store"
 	"distaff/spmd/transfer"
@@ -72,6 +70,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, k.Problem.Summed().Terms)
 		s.Entries *= d.Sum(k.Problem.Summed().Terms, nil)
 	}
+	x.widen(s)
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
 	if rests := k.ResultPartition(); rests != s.Partition {
 		resting := *s
@@ -82,6 +81,17 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		x.homes[len(x.homes)-1] = &resting
 	}
 	return x
+}
+
+// widen gives the result the widths that leaves make it with, which are those of an operand's arrays at times.
+func (x *Forecast) widen(result *estimate.Tensor) {
+	if !result.Sparse() || !slices.ContainsFunc(x.tensors, (*estimate.Tensor).Wide) {
+		return
+	}
+	units, _, err := x.k.Units(x.like(), false)
+	if err == nil && !units[0].Result.Repack {
+		result.Widen(units[0].Result.PosWidth, units[0].Result.CrdWidth)
+	}
 }
 
 // result is the result in the blocks that steps make, and resting as it lies in the end.
@@ -191,7 +201,8 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 
 // exec is what exec is asked of computing.
 func (x *Forecast) exec() *exec.Forecast {
-	f := &exec.Forecast{Plan: x.p, Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
+	pos, crd := x.result().Widths()
+	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Plan: x.p, Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
 		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type, Kinds: x.result().Kinds, Modes: x.result().Modes}, Resting: x.assembled().Block, Part: x.result().In}
 	for n, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands, f.Parts = append(f.Operands, s.Block), append(f.Parts, x.homes[n].Block)
@@ -219,7 +230,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 		kept[rank] += own[rank]
 	}
 	storing := make([]int64, x.p.Ranks)
-	if x.p.Ranks > 1 {
+	if !x.p.Whole {
 		f := x.store()
 		storing = x.storing(f, kept)
 		if !x.written() {
@@ -259,11 +270,18 @@ func (x *Forecast) workspaces() (most int64) {
 func (x *Forecast) loading() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		s := x.homes[n]
-		cost := x.k.Target(s.Partition, o.Tensor).Cost(x.k.Foretold(o.Tensor, estimate.Round(s.Entries)), s.Block, x.p.Ranks, x.want.MemoryLimit)
-		kept := x.moved(n, cost.Kept)
+		cost := x.loaded(n, x.k.Foretold(o.Tensor, estimate.Round(x.homes[n].Entries)))
+		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
-			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank], own[rank]+cost.Kept[rank]+kept[rank])
+			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
+		}
+		if moving, moved := x.moving(n); moved {
+			kept = moving.Kept
+			for rank := range own {
+				peak[rank] = max(peak[rank], own[rank]+there[rank]+moving.Peak[rank])
+			}
+		}
+		for rank := range own {
 			own[rank] += kept[rank]
 		}
 	}
@@ -280,15 +298,7 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	if m.InPlace = inPlace; err != nil || m.Dense {
 		return m
 	}
-	for l, mode := range s.Modes {
-		kind := tcs.KindOf(s.Kinds[l])
-		if kind.Form == tcs.Segmented {
-			m.Union += reduce.LeastColumn * estimate.Width(s.Entries)
-		}
-		if kind.HasCrd() {
-			m.Union += reduce.LeastColumn * estimate.Width(float64(s.Dims[mode]))
-		}
-	}
+	m.PosWidth, m.CrdWidth = units[0].Result.PosWidth, units[0].Result.CrdWidth
 	m.Shared = true
 	for _, u := range units {
 		shares := u.Result.Shares
@@ -304,16 +314,7 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	for n, o := range x.k.Problem.Operands {
 		s, f := x.tensors[n], x.k.Formats[o.Tensor]
 		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
-		for l, kind := range f.Levels {
-			var pos, crd uint8
-			if kind.Caps().HasPos {
-				pos = uint8(estimate.Width(s.Entries))
-			}
-			if kind.Caps().HasCrd {
-				crd = uint8(estimate.Width(float64(s.Dims[s.Modes[l]])))
-			}
-			spec.PosWidth, spec.CrdWidth = append(spec.PosWidth, pos), append(spec.CrdWidth, crd)
-		}
+		spec.PosWidth, spec.CrdWidth = s.Widths()
 		out[o.Name] = spec
 	}
 	return out

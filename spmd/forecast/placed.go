@@ -1,10 +1,14 @@
 package forecast
 
 import (
+	"distaff/io/coo"
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
+	"distaff/spmd/input"
+	"distaff/spmd/load"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
+	"distaff/spmd/transfer"
 )
 
 // moves counts what brings operands from their placements, and the result to its own, where the steps go by
@@ -81,17 +85,47 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes}, From: from, To: to}
 }
 
-// moved is what a rank has of an operand in the blocks that its steps go by; kept is what it has as the operand lies.
-func (x *Forecast) moved(operand int, kept []int64) []int64 {
-	o := &x.p.Operands[operand]
-	if x.k.Lies(o.Home) == nil {
-		return kept
+// loaded is what it takes to make an operand's blocks as it lies: of one that is cut along its storage order and cannot be shown so, in even
+// ranges first (input.Stored).
+func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
+	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
+	g := x.k.Target(s.Partition, o.Tensor)
+	if operand != x.p.Stored() || x.k.Sources[o.Tensor].Held() || g.Betweens(in, ranks) {
+		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
-	out := make([]int64, len(kept))
-	for b := range plan.Block(o.Partition.Pieces()) {
-		out[o.Partition.OwnerOf(b)] += x.tensors[operand].Block(b).Memory()
+	plain := input.Even(g, ranks)
+	even := s.As(plain.Spec.Kinds, s.Modes)
+	even.Partition, in.AsIs = plain.Partition, in.AsIs && plain.Spec.Kinds == s.Kinds
+	even.Widen(s.Widths())
+	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
+	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type, Kinds: even.Kinds, Modes: s.Modes},
+		Parts: assemble.PiecesOf(plain.Partition, s.Dims), Pieces: assemble.PiecesOf(s.Partition, s.Dims)}
+	pos, crd := even.Widths()
+	pieces := sum.Cost(ranks, pos, crd, func(r assemble.Region) plan.Size { return even.In(r.Box) })
+	own, copying := make([]int64, ranks), make([]int64, ranks)
+	for b := range plan.Block(s.Partition.Pieces()) {
+		rank, z := s.Partition.OwnerOf(b), s.Block(b)
+		own[rank] += z.Memory()
+		if even.Kinds != s.Kinds {
+			copying[rank] = max(copying[rank], coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Most(), z.Memory(), x.want.MemoryLimit))
+		}
 	}
-	return out
+	for rank := range ranks {
+		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank], pieces.Kept[rank]+own[rank]+copying[rank])
+	}
+	c.Kept = own
+	return c
+}
+
+// moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go by; false where these are the same.
+func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
+	o, s := &x.p.Operands[operand], x.tensors[operand]
+	lies := x.k.Lies(o.Home)
+	if lies == nil {
+		return c, false
+	}
+	from := x.k.Target(lies, o.Tensor).Blocks()
+	return x.k.Target(o.Before(), o.Tensor).HeldCost(from, true, estimate.Round(s.Entries), s.Block, x.p.Ranks, x.want.MemoryLimit)
 }
 
 // placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and
@@ -100,7 +134,8 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
-	c := x.k.ToPlacement().Cost(x.p.Ranks, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
+	pos, crd := x.resting().Widths()
+	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}
@@ -120,5 +155,6 @@ func (x *Forecast) completing() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)
 	}
-	return x.k.Completing(x.resting().Block)
+	pos, crd := x.resting().Widths()
+	return x.k.Completing(pos, crd, x.resting().Block)
 }

@@ -41,15 +41,8 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition, name strin
 // partition of g is then located. The entries go from there to where their pieces live. Collective. The
 // caller closes the blocks.
 func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (map[plan.Block]*tcs.Tensor, error)) (map[plan.Block]*tcs.Tensor, error) {
-	plain := *g
-	plain.Spec.Kinds = strings.Map(func(k rune) rune { // of levels that can be cut and put together
-		if k != rune(format.Dense) {
-			return rune(format.Compressed)
-		}
-		return k
-	}, g.Spec.Kinds)
-	plain.Partition = partition.Evenly(g.Spec.Dims, g.Spec.Modes[0], c.Size())
-	parts, err := even(&plain)
+	plain := Even(g, c.Size())
+	parts, err := even(plain)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +51,7 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 		tcs.CloseAll(parts)
 		return nil, err
 	}
-	own, err := assembled(e, c, &plain, g.Partition, parts)
+	own, err := assembled(e, c, plain, g.Partition, parts)
 	if err != nil || plain.Spec.Kinds == g.Spec.Kinds {
 		return own, err
 	}
@@ -74,6 +67,20 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 		return nil, err
 	}
 	return own, nil
+}
+
+// Even is a tensor in even ranges of its outermost stored mode, one for each of so many ranks, of levels that can be cut and put
+// together.
+func Even(g *load.Target, ranks int) *load.Target {
+	even := *g
+	even.Spec.Kinds = strings.Map(func(k rune) rune {
+		if k != rune(format.Dense) {
+			return rune(format.Compressed)
+		}
+		return k
+	}, g.Spec.Kinds)
+	even.Partition = partition.Evenly(g.Spec.Dims, g.Spec.Modes[0], ranks)
+	return &even
 }
 
 // Everywhere is a tensor that every rank has as a mapped file, stored as it is to be; nil for any other.

@@ -6,6 +6,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
+	"distaff/spmd/store"
 )
 
 // Input is what is known of a tensor's entries before they are read.
@@ -65,6 +66,32 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	return c
 }
 
+// HeldCost is what Held takes over so many ranks beside the blocks that there are, for blocks of those sizes; moved is false where it
+// shows what there is.
+func (g *Target) HeldCost(from *store.Blocks, asIs bool, entries int64, sizes plan.Sizes, ranks int, limit int64) (c Cost, moved bool) {
+	switch {
+	case asIs && g.Same(from):
+		return Cost{}, false
+	case !asIs || !tcs.AllDense(from.Kinds):
+		return g.Cost(Input{Entries: entries}, sizes, ranks, limit), true
+	}
+	c = g.Cost(Input{InPlace: true}, sizes, ranks, limit)
+	sent, largest, came := make([]int64, ranks), make([]int64, ranks), make([]int64, ranks)
+	g.parts(from, func(z plan.Size, from, to int) {
+		n := z.Memory()
+		sent[from], largest[from], came[to] = sent[from]+n, max(largest[from], n), max(came[to], n)
+	})
+	for rank := range ranks {
+		c.Peak[rank] += min(sent[rank], aheadBytes+largest[rank]) + came[rank]
+	}
+	return c, true
+}
+
+// Betweens tells whether Between makes the blocks, over so many ranks.
+func (g *Target) Betweens(in Input, ranks int) bool {
+	return in.Tensor != nil && g.between(in.Tensor, in.AsIs, in.Alone, ranks)
+}
+
 // Least is what the blocks of each of so many ranks take at least, of what each takes whatever its entries
 // are: nothing where they show the tensor.
 func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
@@ -96,7 +123,11 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.Tensor != nil {
 		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
 	}
-	if way = g.way(entries, newSlots(g, g.split())); way != spreading || in.Distinct {
+	way = g.way(entries, newSlots(g, g.split()))
+	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) && tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) { // where a coordinate does come twice
+		return collecting, bytes
+	}
+	if way != spreading || in.Distinct {
 		return way, bytes
 	}
 	if g.placing(entries) == coo.Once { // where a coordinate does come twice, all are collected

@@ -289,18 +289,13 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func
 	if asIs && g.Same(from) {
 		return
 	}
+	if asIs && tcs.AllDense(from.Kinds) {
+		g.parts(from, travel)
+		return
+	}
 	x := g.overlaps(from)
-	dense := asIs && tcs.AllDense(from.Kinds)
 	for n, owner := range from.Owners {
 		for rank, blocks := range x.receivers(n) {
-			if dense {
-				for _, w := range blocks {
-					var z plan.Size
-					z.Add(int64(coordinates(common(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))), int64(from.Type.Size()))
-					travel(z, owner, rank)
-				}
-				continue
-			}
 			var z plan.Size
 			for _, w := range blocks {
 				box := g.Partition.Box(w.b, from.Dims)
@@ -310,6 +305,20 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func
 			}
 			z.Bytes, z.Arrays = g.messageBytes(z.Entries), 1
 			if z.Entries > 0 {
+				travel(z, owner, rank)
+			}
+		}
+	}
+}
+
+// parts tells travel what moveDense sends from rank to rank.
+func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int)) {
+	x := g.overlaps(from)
+	for n, owner := range from.Owners {
+		for rank, blocks := range x.receivers(n) {
+			for _, w := range blocks {
+				var z plan.Size
+				z.Add(int64(coordinates(common(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))), int64(from.Type.Size()))
 				travel(z, owner, rank)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // alone and can be views between keys. These are found first: the partition is located then. False where blocks are to
 // be made otherwise. Collective. The caller closes the blocks, which hold the memory of the tensor.
 func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool, err error) {
-	if g.whole(c) || s.Alone && c.Size() > 1 || !s.AsIs || !g.ViewableBetween(s.Tensor) {
+	if !g.between(s.Tensor, s.AsIs, s.Alone, c.Size()) {
 		return nil, false, nil
 	}
 	if err := Agree(c, s.Tensor.LoadLazily(s.Limit)); err != nil {
@@ -28,6 +28,11 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	g.Partition.Ordered().Keys = keys
 	own, err = g.views(c, s)
 	return own, true, err
+}
+
+// between tells whether blocks can be views of a tensor between keys, over so many ranks.
+func (g *Target) between(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
+	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) && g.ViewableBetween(t)
 }
 
 // ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage order is cut, and of the

@@ -329,7 +329,7 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 	t := report.Result
 	defer t.Close()
 	out.Entries = output(t).Entries
-	if err := e.moved(report, plan); err != nil {
+	if err := errors.Join(e.moved(report, plan), within(report, plan)); err != nil {
 		return out, asRefused(d, err)
 	}
 	return out, checkResult(t, p)

@@ -102,7 +102,7 @@ func (e Jobs) Flags(p *Prepared) string {
 // Run runs the case as a job.
 func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
-		first, err := j.Run(ctx)
+		first, err := planned(ctx, j)
 		r := rand.New(rand.NewPCG(p.Variant, 8))
 		if err != nil || !e.Limits || r.IntN(3) > 0 {
 			return first, err
@@ -113,7 +113,7 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 			if j.MemoryLimit == 0 {
 				break
 			}
-			next, err := j.Run(ctx)
+			next, err := planned(ctx, j)
 			if err != nil && exitCode(err) == 5 {
 				break
 			}
@@ -129,6 +129,34 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	})
 }
 
+// planned runs a job, and holds what its ranks take to the memory that its plan says.
+func planned(ctx context.Context, j *spmd.Job) (*spmd.Report, error) {
+	quiet := *j
+	quiet.Note = nil
+	plan, err := quiet.Plan(ctx, 0)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	report, err := j.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := within(report, plan); err != nil {
+		return nil, errors.Join(err, report.Result.Close())
+	}
+	return report, nil
+}
+
+// within holds the memory of a run to that of its plan, rank by rank.
+func within(r *spmd.Report, plan *spmd.Planned) error {
+	for rank, took := range r.Allocated {
+		if most := plan.Memory[rank]; took > most {
+			return fmt.Errorf("rank %d took %d bytes, and the plan says %d", rank, took, most)
+		}
+	}
+	return nil
+}
+
 // RunOn runs the case as one rank of c, by a block schedule that the case's variant
 // fixes. Collective. The output is rank 0's, and nil elsewhere.
 func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
@@ -139,10 +167,6 @@ func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 	}
 	return out, err
 }
-
-// spare is how many bytes a rank may take beyond what is predicted, a page: a union's arrays, which have room for 1,024 elements each
-// to begin with, may be there twice for a moment.
-const spare = 4096
 
 var errNoResult = errors.New("a job without an error gave no result")
 
@@ -185,22 +209,9 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.remove(c)) }()
-	var most []int64 // bytes that are predicted of each rank
-	if e.Networks && c == nil {
-		plan, err := job.Plan(context.Background(), 0)
-		if err != nil {
-			return nil, fmt.Errorf("plan: %w\n(%s)", err, e.Flags(p))
-		}
-		most = plan.Memory
-	}
 	report, err := run(job)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n(%s)", err, e.Flags(p))
-	}
-	for k, bytes := range most {
-		if report.Allocated[k] > bytes+spare {
-			return nil, fmt.Errorf("rank %d took %d bytes, predicted were %d\n(%s)", k, report.Allocated[k], bytes, e.Flags(p))
-		}
 	}
 	if report == nil || report.Result == nil {
 		return nil, errNoResult

@@ -85,11 +85,11 @@ func (k *Statement) Complete(b *store.Blocks) error {
 	return assemble.Complete(k.Comm, b, k.pieces())
 }
 
-// Completing is what Complete takes at most at each rank beside the blocks, of the sizes that these are taken to have.
+// Completing is what Complete takes at most at each rank beside the blocks, of the sizes and widths that these are taken to have.
 // It is nothing outside of a program, where nothing but files is made of the result.
-func (k *Statement) Completing(size plan.Sizes) []int64 {
+func (k *Statement) Completing(pos, crd []uint8, size plan.Sizes) []int64 {
 	if k.o.Places {
 		return make([]int64, k.Problem.Ranks)
 	}
-	return assemble.CompleteCost(k.ResultBlocks(nil), k.Problem.Ranks, size)
+	return assemble.CompleteCost(k.ResultBlocks(nil), k.Problem.Ranks, pos, crd, size)
 }

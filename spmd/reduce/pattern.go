@@ -64,8 +64,18 @@ func (e *ErrWidth) Error() string {
 	return fmt.Sprintf("the partial results of %s together have more than 2^31 entries, and positions of 32 bits", e.Name)
 }
 
-// LeastColumn is how many elements an array of a pattern has room for at least.
-const LeastColumn = 1024
+// leastColumn is how many elements an array of a pattern has room for to begin with.
+const leastColumn = 1024
+
+// Building is the bytes that Union takes beside its sources, maps and level arrays, of so many bytes, while it makes these,
+// level arrays of a format with so wide elements: each grows to twice what it holds while the old one is there as well.
+func Building(levels int64, pos, crd []uint8) int64 {
+	bytes := 2 * levels
+	for l := range pos {
+		bytes += leastColumn * int64(pos[l]+crd[l])
+	}
+	return bytes
+}
 
 // column is a growing pos or crd array.
 type column struct {
@@ -80,7 +90,7 @@ type column struct {
 // push appends v.
 func (c *column) push(v int64) error {
 	if c.n == c.arr.Len {
-		if err := c.grow(max(2*c.n, LeastColumn)); err != nil {
+		if err := c.grow(max(2*c.n, leastColumn)); err != nil {
 			return err
 		}
 	}
@@ -115,6 +125,7 @@ func (c *column) array(t *tcs.Tensor) tcs.Array {
 	if c.mem == nil {
 		return tcs.Array{Width: c.arr.Width}
 	}
+	c.mem.Trim(c.n * int64(c.arr.Width))
 	t.Hold(c.mem)
 	c.close()
 	return c.arr.Sub(0, c.n)

@@ -42,11 +42,17 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	buffered, copied := !f.inPlace(form, modes, entries), !f.dense() && !slices.Equal(f.BlockModes, modes)
 	for rank := range cost {
 		n := &cost[rank]
-		if buffered {
-			*n = f.buffers(share[rank], max(f.Limit-used[rank], 1))
+		free := max(f.Limit-used[rank], 1)
+		switch {
+		case !buffered:
+		case f.dense() && (form.Name == "tcs" || form.Filled): // dense.exchange: two windows that come and one put together, and one to each other rank
+			size := int64(f.Type.Size())
+			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Dims, modes).total, size, f.Ranks, buffersOf(f.Limit > 0, free)).step
+		default:
+			*n = f.buffers(share[rank], free)
 		}
 		if text {
-			*n += min(entries[rank]*int64(textMost*(len(f.Dims)+1)), spoolMemory+spoolChunk)
+			*n += spooled(entries[rank] * int64(textMost*(len(f.Dims)+1)))
 		}
 		if copied { // sortedCopy
 			each, sizes := int64(f.Type.Size()), make([]int64, len(modes))
@@ -121,6 +127,15 @@ func (f *Forecast) buffers(share, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
 	n := max(buffersOf(f.Limit > 0, free), windows*windowLeast)
 	return min(n, windows*windowMost, 8*share+1<<20)
+}
+
+// spooled is what a spool holds in memory of so many bytes of text at most.
+func spooled(text int64) int64 {
+	if text == 0 {
+		return 0
+	}
+	chunks := (max(text-spoolFirst, 0) + spoolChunk - 1) / spoolChunk
+	return spoolFirst + spoolChunk*min(chunks, spoolMemory/spoolChunk)
 }
 
 // width is the bytes of a coordinate below n.

@@ -146,6 +146,12 @@ type windows struct {
 	ranks       int
 }
 
+// newWindows are those of an array of so many values, of size bytes each, whose buffers may take so many bytes at a rank.
+func newWindows(total, size int64, ranks int, bytes int64) windows {
+	part := total/int64(ranks) + 1
+	return windows{total: total, step: min(max(window(bytes, ranks+3)/size, 1), part), ranks: ranks}
+}
+
 func (w windows) part(rank int) (lo, hi int64) {
 	at := func(k int64) int64 {
 		n := int64(w.ranks)
@@ -170,7 +176,7 @@ func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
 		return nil, err
 	}
 	ranks := d.c.Size()
-	w := windows{total: d.f.total, step: max(window(bytes, ranks+3)/d.size, 1), ranks: ranks}
+	w := newWindows(d.f.total, d.size, ranks, bytes)
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
