@@ -90,6 +90,7 @@ func (c *compilation) lower() error {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
 		u.matrices, u.kept, u.spaces = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN), c.strategy.Spaces
+		u.joined = c.assemblyOf(u.CIN, c.share != nil) == strategy.Append && c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == format.Dense && cin.Threaded(u.CIN)
 		return nil
 	case !errors.As(err, &no):
 		return err

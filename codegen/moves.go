@@ -50,7 +50,7 @@ type Insert struct {
 	Places float64 // of the workspace, for a value or a row each
 	Passes float64 // how often it is filled, and read
 	// Listed says that it has a place for each entry alone, which Keys coordinates tell, and Kept that it keeps all that is put to
-	// it, one behind the other, until it is sorted.
+	// it, one behind the other, until it is sorted: of a row what it is made of.
 	Listed, Kept bool
 	Keys         int
 	Sorted       bool // its entries are put in order
@@ -333,7 +333,7 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 		skips[n] = w.sparse(a.RHS, vars[:n+1])
 	}
 	seen := map[string]bool{}
-	runs := w.runs(a.RHS, vars)
+	runs, picks := w.runs(a.RHS, vars), len(w.moves.Picks)
 	inner := func(x *cin.Access) bool {
 		return w.blocked == 0 && len(vars) > 0 && slices.Contains(x.Vars, vars[len(vars)-1])
 	}
@@ -362,6 +362,15 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms, Kept: s.Kind == strategy.Terms, Keys: n - s.Dense}
 		put.Sorted = put.Listed || s.Kind == strategy.MarkedList
 		put.Count /= max(put.Row, 1)
+		if put.Kept && put.Row > 1 { // rows are read as they are summed, in the order of their keys
+			w.moves.Picks = w.moves.Picks[:picks]
+			cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+				if !w.own(x, vars[len(vars)-1:]) { // a value of the term, which is kept
+					return
+				}
+				w.moves.Picks = append(w.moves.Picks, Pick{Arg: w.arg(x.Name), Count: put.Count, Run: put.Row, Passes: put.Count, Reach: 1, Within: 1})
+			})
+		}
 		w.moves.Inserts = append(w.moves.Inserts, put)
 		if put.Places > 0 {
 			w.fill[a.LHS.Name] = put.Found() / put.Passes / put.Places

@@ -46,6 +46,9 @@ func TestMoves(t *testing.T) {
 		// Each of 25 tiles of entries searches for its row, and cuts it.
 		{"y(i)=A(i,j)*x(j) A:ds -s=fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", map[string][]int64{"A": matrix}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 3*25, Searches: 25 * math.Log2(100), Atomics: 50, Taken: 25}},
+		// Rows that entries add are summed in the order of their keys, and are of rows of X that lie anywhere.
+		{"Y(j,k,l)=A(i,j,k)*X(i,l) l=8 Y:ssd A:sss", map[string][]int64{"A": tensor}, codegen.Moves{
+			Picks: []codegen.Pick{{Arg: 2, Count: 2000, Run: 8, Passes: 2000, Reach: 1, Within: 1}}, Inserts: []codegen.Insert{{Count: 2000, Row: 8, Places: 1e4, Passes: 1, Keys: 2, Listed: true, Kept: true, Sorted: true}}, Loads: 3*8*2000 + 2*8*filled, Enters: 80 + 500, Ends: 80 + 500}},
 		// Rows of B are picked, and what they have is put to places of a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}}, Inserts: []codegen.Insert{{Count: 2000, Row: 1, Places: 100, Passes: 100}}, Loads: 3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},

@@ -26,6 +26,9 @@ type Operations struct {
 	Exact bool
 	// Serial says that the whole call runs on one thread.
 	Serial bool
+	// Joined says that the result is in pieces where several threads make it, which are copied when all of them are there: rows of places
+	// behind each coordinate have more than the room that is given to coordinates.
+	Joined bool
 	Moves  Moves
 }
 
@@ -44,7 +47,7 @@ func (u *Unit) Operations(x Extents) Operations {
 		w.producers(body)
 	}
 	w.stmt(body, nil, always)
-	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Serial: len(u.matrices) == 0 && !cin.Threaded(body), Moves: w.moves}
+	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Serial: len(u.matrices) == 0 && !cin.Threaded(body), Joined: u.joined, Moves: w.moves}
 	for _, n := range w.args {
 		out.Reads[n] = w.reads[u.Args[n].Name]
 	}

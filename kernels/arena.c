@@ -23,9 +23,9 @@
 #define HUGE_AT ((int64_t)4 << 20)
 // No request is larger: sums of sizes then cannot overflow.
 #define MOST ((int64_t)1 << 56)
-// The pool's length, and the size from which a zeroed block is better taken
+// The pool's length, of which a result of five levels in 16 pieces takes 128, and the size from which a zeroed block is better taken
 // fresh, to be zeroed page by page by the threads that use it.
-#define POOL_BLOCKS 64
+#define POOL_BLOCKS 512
 #define FRESH_ZERO ((int64_t)64 << 20)
 
 struct dst_block {

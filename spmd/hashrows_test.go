@@ -15,11 +15,12 @@ import (
 // TestHashRows: a hash table whose workspace is filled everywhere or nowhere along its last variables has a key for each row of
 // these, by default and where a schedule asks for a hash table; what is filled otherwise has a key for each entry. Both give the
 // same entries and sums, also with rows found by position and on several ranks. A table for which each entry of one operand brings a
-// key has room for them.
+// key has room for them. Where most keys differ, and rows are copied to a result, terms are kept in place of rows.
 func TestHashRows(t *testing.T) {
 	t.Parallel()
 	type operands map[string]string // as FORMAT GENERATOR
 	sizes := map[string]int64{"i": 30, "j": 400, "k": 300, "l": 5, "m": 3}
+	kept := 0
 	for _, c := range []struct {
 		name, stmt, result string
 		operands           operands
@@ -88,6 +89,14 @@ func TestHashRows(t *testing.T) {
 				t.Errorf("%s\nmakes\n%s\nwant\n%s", printed, got, want)
 			}
 			sameResults(t, job(1, spmd.Interpreter, c.commands...), job(1, "", printed), job(2, spmd.Interpreter), job(3, ""))
+			// Where rows of terms are kept by default, a hash table makes the same sums.
+			if strings.Contains(printed, "workspace(w,Terms)") {
+				sameResults(t, job(1, "", strings.Replace(printed, "workspace(w,Terms)", "workspace(w,Hash)", 1)), job(1, "", printed))
+				kept++
+			}
 		})
+	}
+	if kept == 0 {
+		t.Error("no statement keeps rows of terms")
 	}
 }

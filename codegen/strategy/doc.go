@@ -21,6 +21,7 @@
 //	loops.go          which variables the loops of a schedule are over
 //	workspaces.go     kinds of workspaces, the capacity of a result
 //	hashrows.go       hash tables with a row of values behind each key
+//	termrows.go       lists of terms that each add a row
 //	spacebytes.go     what workspaces take
 //	inorder.go        workspaces that a schedule makes
 //	positional.go     those with a place for each position of a tile

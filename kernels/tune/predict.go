@@ -19,6 +19,7 @@ type Leaf struct {
 	// its next iterations from what all of them share.
 	Searches, Atomics, Taken float64
 	Serial                   bool // one thread does all of it
+	Joined                   bool // what several threads write is in pieces, which are copied in the end
 }
 
 // Pick is rows of an array of so many bytes that are read in an order which data decide.
@@ -60,6 +61,9 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	}
 	holds := m.Holds(l.Read+l.Written, threads)
 	reads, writes := float64(l.Read)/holds.Read.At(threads), float64(l.Written)/holds.Write.At(threads)
+	if l.Joined && threads > 1 {
+		writes += writes + float64(l.Written)/holds.Read.At(threads)
+	}
 	picks, loads := 0.0, l.Loads
 	for _, p := range l.Picks {
 		picks += m.gathering(p, threads)

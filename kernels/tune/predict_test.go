@@ -43,6 +43,8 @@ func TestSeconds(t *testing.T) {
 		{"searches", Leaf{Searches: 10}, 2, 20./2 + 0.75},
 		{"atomic additions, and iterations that threads share", Leaf{Atomics: 10, Taken: 3}, 2, 20 + 18 + 0.75},
 		{"one thread shares none", Leaf{Atomics: 10, Taken: 3}, 1, 40 + 0.5},
+		{"pieces that are joined", Leaf{Work: Work{Read: 3000, Written: 1600}, Joined: true}, 2, 200 + 400 + 1600./15 + 0.75},
+		{"one piece", Leaf{Work: Work{Read: 4000, Written: 1000}, Joined: true}, 1, 400 + 200 + 0.5},
 		{"what one thread does", Leaf{Steps: 10, Serial: true}, 2, 20 + 0.5},
 		{"short loops", Leaf{Work: Work{Read: 500}, Enters: 100, Ends: 2}, 1, 50 + 6 + 0.5},
 		{"short loops beside what takes longer", Leaf{Work: Work{Read: 4000}, Enters: 100}, 1, 400 + 0.5},

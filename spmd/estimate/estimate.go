@@ -1,6 +1,11 @@
 // Package estimate tells sizes of blocks before there are any: from what the heads of
 // inputs say, and where nothing else is known as if entries were spread evenly over the
 // coordinates, and independent of one another.
+//
+//	estimate.go  a tensor that is to be cut, and the size of a block of it
+//	share.go     at which coordinates of some modes it has an entry, also of one that is not there yet
+//	density.go   where expressions have entries
+//	most.go      how many more there may be than are expected
 package estimate
 
 import (

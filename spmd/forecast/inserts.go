@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"math"
+
 	"distaff/codegen"
 	"distaff/kernels/tune"
 )
@@ -8,6 +10,10 @@ import (
 // Bytes of a workspace's key and of a place of its hash table, which has slots of these for each entry, and of the pairs by which entries
 // are put in order.
 const keyBytes, slots, pairBytes = 8, 3, 16
+
+// buckets are those of a digit, each of which is cleared and summed for each time that entries are put in order by it, and aPass the steps
+// that it takes to fill, sort, read and empty a workspace once, of a few entries, of which each waits for the one before.
+const buckets, aPass = 256, 12
 
 // insert adds what a workspace of values of so many bytes takes to what a leaf does. fixed says that its entries go to a pattern that is
 // there already.
@@ -25,21 +31,27 @@ func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 		l.Picks = append(l.Picks, p)
 	}
 	keys := float64(i.Keys)
-	if i.Kept { // one behind the other, with their keys
+	if i.Kept { // one behind the other, with their keys; of a row a value and a coordinate
+		row = math.Min(row, 2*keyBytes)
 		entry := row + keys*keyBytes
 		picks(places*entry, i.Count*(keys+1), entry/(keys+1), i.Passes, true, false)
 	} else {
 		picks(places*row, i.Count, row, i.Passes, true, true)
 	}
-	sorted := i.Each() * max(i.Passes, 1)
+	passes := max(i.Passes, 1)
+	sorted := i.Each() * passes
 	if digits := i.Digits(); digits > 0 {
 		if !i.Kept {
 			picks(slots*keyBytes*places, i.Count, keyBytes, 0, false, false)
 		}
-		// Pairs go from one array to another for each digit, and are counted before; then keys and values are read in their order.
-		picks(2*pairBytes*places, sorted*(digits+keys), pairBytes, (digits+keys)*max(i.Passes, 1), true, false)
-		picks(keyBytes*keys*places, sorted*keys, keyBytes, 0, false, false)
-		picks(row*places, sorted, row, 0, false, false)
+		// Pairs are counted for each digit, and go from one array to another by it; then keys and values are read in their order.
+		picks(2*pairBytes*places, 2*sorted*(digits+keys), pairBytes, (digits+keys)*passes, true, false)
+		l.Searches += 2 * buckets * digits * passes
+		all := places * (keyBytes*keys + row)
+		picks(all, sorted*keys, keyBytes, 0, false, false)
+		picks(all, sorted, row, 0, false, false)
+	} else if i.Listed {
+		l.Searches += aPass * passes
 	}
 	if !fixed {
 		l.Found += i.Found()

@@ -123,7 +123,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		values[0] = sharedValues(u, at.Counts[shares], args[0])
 	}
 	done := u.Operations(at)
-	l.Serial = done.Serial
+	l.Serial, l.Joined = done.Serial, done.Joined
 	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, x.k.ComputeType)
 	multiplication, addition := 1.0, 1.0
 	if x.k.ComputeType.IsComplex() { // of real numbers

@@ -1,0 +1,55 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+
+	"distaff/codegen"
+	"distaff/kernels/tune"
+)
+
+// TestInserts: many entries of a list are put in order by digits, which no branch decides, few by comparing; a list that keeps rows keeps what
+// they are made of.
+func TestInserts(t *testing.T) {
+	total := func(l tune.Leaf, written bool) (count, most float64) {
+		for _, p := range l.Picks {
+			if p.Written == written {
+				count += p.Count
+				most = math.Max(most, float64(p.Bytes))
+			}
+		}
+		return count, most
+	}
+	for _, c := range []struct {
+		name          string
+		insert        codegen.Insert
+		digits        float64
+		ends, sorted  bool
+		picked, bytes float64 // in any order, and the most that any is of
+	}{
+		{"terms", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1, Listed: true, Kept: true, Keys: 2, Sorted: true}, 4, false, true, 3e5, 24e5},
+		{"terms of rows", codegen.Insert{Count: 1e5, Row: 32, Places: 1e9, Passes: 1, Listed: true, Kept: true, Keys: 2, Sorted: true}, 4, false, true, 3e5, 32e5},
+		{"few terms at a time", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1e4, Listed: true, Kept: true, Keys: 2, Sorted: true}, 0, true, false, 0, 0},
+		{"a list of marked places", codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3, Sorted: true}, 0, true, false, 0, 0},
+		{"a bitmap", codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3}, 0, false, false, 0, 0},
+	} {
+		var l tune.Leaf
+		insert(&l, c.insert, 8, false)
+		if got := c.insert.Digits(); got != c.digits {
+			t.Errorf("%s: got %v digits, want %v", c.name, got, c.digits)
+		}
+		if (l.Ends > 0) != c.ends {
+			t.Errorf("%s: %v ends are not foretold", c.name, l.Ends)
+		}
+		count, most := total(l, false)
+		if math.Abs(count-c.picked) > 1 || math.Abs(most-c.bytes) > 1 {
+			t.Errorf("%s: %v are picked in any order, of %v bytes; want %v of %v", c.name, count, most, c.picked, c.bytes)
+		}
+		if writes, _ := total(l, true); writes < c.insert.Count || (writes > 4*c.insert.Count) != c.sorted {
+			t.Errorf("%s: %v are written in places", c.name, writes)
+		}
+		if math.Abs(l.Found-c.insert.Found()) > 1e-6 {
+			t.Errorf("%s: got %v found, want %v", c.name, l.Found, c.insert.Found())
+		}
+	}
+}
