@@ -254,6 +254,7 @@ func scalar(t dtype.Type, v reference.Value) any {
 // and some of these ordered, extended and mapped.
 func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 	var names, reductions []string
+	blocks := int64(1)
 	for _, v := range p.Normal.Vars {
 		name := v
 		if s, ok := p.Normal.Source[v]; ok {
@@ -262,8 +263,13 @@ func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 		if slices.Contains(names, name) || !splittable(p, name) || r.IntN(2) == 0 {
 			continue
 		}
+		cuts, n := randomCuts(r, p.Sizes.Vars[v])
+		if blocks*n > mostBlocks {
+			continue
+		}
+		blocks *= n
 		names = append(names, name)
-		o.Splits = append(o.Splits, name+":"+randomCuts(r, p.Sizes.Vars[v]))
+		o.Splits = append(o.Splits, name+":"+cuts)
 		if !slices.Contains(p.Normal.LHS.Vars, v) {
 			reductions = append(reductions, name)
 		}
@@ -282,23 +288,28 @@ func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 	o.Map = strings.Join(some(names), ",")
 }
 
-func randomCuts(r *rand.Rand, size int64) string {
+// mostBlocks is how many blocks a drawn schedule has at most.
+const mostBlocks = 1 << 14
+
+// randomCuts cuts a range, into n ranges.
+func randomCuts(r *rand.Rand, size int64) (text string, n int64) {
 	switch kind := r.IntN(8); {
 	case kind == 0 || kind < 4 && size > 5: // blocks that are merged before all are there
-		return fmt.Sprint(5 + r.IntN(20))
+		n = int64(5 + r.IntN(20))
+		return fmt.Sprint(n), n
 	case kind < 5:
-		return fmt.Sprint(1 + r.IntN(4))
+		n = int64(1 + r.IntN(4))
+		return fmt.Sprint(n), n
 	}
 	points := make([]int64, 1+r.IntN(3))
 	for k := range points {
 		points[k] = r.Int64N(size + 1)
 	}
 	slices.Sort(points)
-	text := ""
 	for _, x := range points {
 		text += fmt.Sprint(x, ",")
 	}
-	return text
+	return text, int64(len(points)) + 1
 }
 
 // splittable tells whether all variables that the user wrote as name can be split.
