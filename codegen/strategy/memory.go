@@ -201,6 +201,10 @@ const (
 
 // stream is the prefetch of the entries of a sparse operand that stays in no cache.
 func (f *facts) stream() (out []Prefetch) {
+	ahead, why := f.Target.Forms.form(Streams)
+	if ahead == 0 {
+		return nil
+	}
 	f.streams(func(a *cin.Access, t *Tensor, v string) {
 		k, above := t.order()-1, int64(1)
 		if k > 0 && t.Counts != nil {
@@ -208,8 +212,7 @@ func (f *facts) stream() (out []Prefetch) {
 		}
 		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		ahead, why := f.Target.Forms.form(Streams)
-		if ahead > 0 && !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= least {
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(above, 1) && bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
 				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s", a.Key(), size(bytes), size(least), why)})
 		}
