@@ -41,7 +41,7 @@ func TestLargeFactors(t *testing.T) {
 // is counted beside; one that notes what it holds is not.
 func TestLanesFillWorkspaces(t *testing.T) {
 	const mttkrp = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nA:dd\nB:dss\nC:dd\nD:"
-	schedule := []string{"precompute(B(i,k,l)*D(l,j),j,j,W),parallelize(j,CPUVector,NoRaces)"}
+	schedule := []string{"precompute(B(i,k,l)*D(l,j),j,j,W),prefetch(C,k,0),prefetch(D,l,0),parallelize(j,CPUVector,NoRaces)"}
 	r := goldenRequest(t, mttkrp+"dd")
 	r.Schedule = schedule
 	u, err := codegen.Compile(r)

@@ -83,7 +83,7 @@ func (g *gpuChoice) lines() []ScheduleLine {
 	for _, l := range g.form {
 		why[l.Command] = l.Why
 	}
-	out := g.made.given()
+	out := texts(g.made.given())
 	for k, l := range out {
 		if l.Why == "" {
 			out[k].Why = why[l.Command]

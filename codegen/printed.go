@@ -47,18 +47,19 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 	if err := c.run(); err != nil {
 		return nil, err
 	}
+	lines := c.printed()
 	if r.Schedule != nil {
-		return c.given(), nil
+		lines = c.given()
 	}
-	return c.needed(c.printed(), ir.Print(c.unit.Func))
+	return c.needed(lines, ir.Print(c.unit.Func))
 }
 
 // given are the commands of a schedule, with what it does not say of assembly, workspaces
 // and the loops that are not plain without it.
-func (c *compilation) given() (out []ScheduleLine) {
+func (c *compilation) given() (out []line) {
 	said := map[string]bool{}
 	for _, x := range c.commands {
-		out = append(out, ScheduleLine{Command: x.String()})
+		out = append(out, line{ScheduleLine: ScheduleLine{Command: x.String()}})
 		said[x.Name] = true
 		if x.Name == "workspace" {
 			said[x.Args[0].Text] = true
@@ -74,45 +75,52 @@ func (c *compilation) given() (out []ScheduleLine) {
 		}
 		t := cin.Target(w.Producer)
 		if space := c.strategy.Spaces[t.Name]; len(t.Vars) > 0 && !said[t.Name] {
-			out = append(out, ScheduleLine{strategy.Workspace{Name: t.Name, Kind: space.Kind}.String(), space.Why})
+			out = append(out, lineOf(strategy.Listed{Order: strategy.Workspace{Name: t.Name, Kind: space.Kind}, Why: space.Why}))
 		}
 	})
 	at := len(out) // commands come before the first parallelize
-	if k := slices.IndexFunc(out, func(l ScheduleLine) bool { return strings.HasPrefix(l.Command, "parallelize(") }); k >= 0 {
+	if k := slices.IndexFunc(out, func(l line) bool { return strings.HasPrefix(l.Command, "parallelize(") }); k >= 0 {
 		at = k
 	}
 	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
-		out = slices.Insert(out, at, ScheduleLine{o.String(), o.Why})
+		out = slices.Insert(out, at, lineOf(o))
 		at++
 	}
 	return out
 }
 
 // assembleLine says how a result is made that is appended to.
-func (c *compilation) assembleLine() []ScheduleLine {
+func (c *compilation) assembleLine() []line {
 	if c.assemblyOf(c.unit.CIN, c.share != nil) != strategy.Append {
 		return nil
 	}
-	return []ScheduleLine{{"assemble(" + c.resultName() + ",Append)", "one pass: its arrays grow, and chunks of it are joined"}}
+	return []line{{ScheduleLine: ScheduleLine{"assemble(" + c.resultName() + ",Append)", "one pass: its arrays grow, and chunks of it are joined"}}}
 }
 
 // resultName is the name that the user gave the result.
 func (c *compilation) resultName() string { return cmp.Or(c.Names[c.Stmt.LHS.Name], c.Stmt.LHS.Name) }
 
-// line is one of the default schedule. A minor one may change nothing.
+// line is one of a schedule. A minor one may change nothing: where it does, a schedule without it, or with
+// the command off in its place, makes another leaf.
 type line struct {
 	ScheduleLine
 	minor bool
+	off   string
+}
+
+func lineOf(o strategy.Listed) line {
+	l := line{ScheduleLine: ScheduleLine{o.String(), o.Why}, minor: o.Minor}
+	if x, ok := o.Order.(strategy.Fetch); ok { // is done without being asked for
+		l.off = strategy.Fetch{Tensor: x.Tensor, Var: x.Var}.String()
+	}
+	return l
 }
 
 // printed is the default schedule.
 func (c *compilation) printed() []line {
-	out := []line{{ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, true}}
-	for _, l := range c.assembleLine() {
-		out = append(out, line{l, false})
-	}
+	out := append([]line{{ScheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, minor: true}}, c.assembleLine()...)
 	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
-		out = append(out, line{ScheduleLine{o.String(), o.Why}, o.Minor})
+		out = append(out, lineOf(o))
 	}
 	return out
 }
@@ -142,7 +150,7 @@ func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) 
 		u, err := Compile(q)
 		return err == nil && ir.Print(u.Func) == want
 	}
-	if !same(lines) {
+	if c.Request.Schedule == nil && !same(lines) {
 		return nil, fmt.Errorf("the default schedule of this statement has no text: the leaf that its commands make is another one")
 	}
 	for k := len(lines) - 1; k >= 0; k-- {
@@ -150,13 +158,22 @@ func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) 
 			continue
 		}
 		rest := append(append([]line{}, lines[:k]...), lines[k+1:]...)
-		if same(rest) {
+		without := rest
+		if lines[k].off != "" {
+			without = slices.Clone(lines)
+			without[k].Command = lines[k].off
+		}
+		if same(without) {
 			lines = rest
 		}
 	}
+	return texts(lines), nil
+}
+
+func texts(lines []line) []ScheduleLine {
 	out := make([]ScheduleLine, len(lines))
 	for k, l := range lines {
 		out[k] = l.ScheduleLine
 	}
-	return out, nil
+	return out
 }

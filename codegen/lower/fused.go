@@ -210,6 +210,9 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 			next.end = run
 		}
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}
+		if !op.caps(k).Locate {
+			l.prefetch(&loop{f: g, e: e}, &iter{key: o.iv.key, cur: cur, crd: op.crd(k), p: q, padded: op.caps(k).Padded})
+		}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
 		inside := func(f *cin.Forall) ir.Expr {

@@ -4,13 +4,13 @@ import "distaff/codegen/strategy"
 
 // prefetch has the rows of T, a tensor whose last two levels are dense, that loops over the
 // entries of another pick by i fetched into the nearest cache N entries before they are read, or added to, and
-// into that of the second level FAR entries before.
+// into that of the second level FAR entries before; where N is 0, not at all.
 func prefetch(s *state) error {
 	v, err := s.indexed(1)
 	if err != nil {
 		return err
 	}
-	n, err := s.factor(2)
+	n, err := s.number(2, 0)
 	if err != nil {
 		return err
 	}

@@ -369,13 +369,16 @@ func (s *state) fresh(k int) (string, error) {
 }
 
 // factor is argument k as a positive number.
-func (s *state) factor(k int) (int64, error) {
+func (s *state) factor(k int) (int64, error) { return s.number(k, 1) }
+
+// number is argument k as a number that is at least so large.
+func (s *state) number(k int, least int64) (int64, error) {
 	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
 	if err != nil {
 		return 0, s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a whole number", s.cmd.Name, s.cmd.Args[k].Text)
 	}
-	if n < 1 || n > 1<<40 {
-		return 0, s.refuse(k, "got %d, want at least 1 and at most 2^40", n)
+	if n < least || n > 1<<40 {
+		return 0, s.refuse(k, "got %d, want at least %d and at most 2^40", n, least)
 	}
 	return n, nil
 }

@@ -117,7 +117,7 @@ func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *strategy.Pr
 		for k, f := range strings.Fields(p.formats) {
 			name, _, _ := strings.Cut(f, ":")
 			form := in.Formats[name]
-			out.Tensors = append(out.Tensors, strategy.Tensor{Name: name, Format: form, Type: in.Compute, NNZ: 1000})
+			out.Tensors = append(out.Tensors, strategy.Tensor{Name: name, Format: form, Type: in.Compute, NNZ: 1000, CrdWidth: slices.Repeat([]uint8{4}, len(form.Levels))})
 			if k == 0 {
 				out.Assembly = strategy.AssemblyOf(form, strategy.Pattern{Shared: shared}, s.(*cin.SuchThat).Insert)
 			}

@@ -30,7 +30,6 @@ func Choose(p *Problem) *Value {
 		}
 	}
 	v.Trips = f.trips()
-	v.Prefetch = append(f.prefetch(), f.stream()...)
 	v.Gathers = f.gathers()
 	v.Lanes = f.lanes()
 	v.Predicated, v.Counted = f.predicated(), f.counted()
@@ -38,8 +37,8 @@ func Choose(p *Problem) *Value {
 }
 
 // Plain is the strategy of a statement whose schedule says nothing of it: assembly and
-// workspaces, one body for many cases and the tiles of jammed loops are as by default, and
-// everything else is the plainest.
+// workspaces, one body for many cases, the tiles of jammed loops and what is fetched ahead are
+// as by default, and everything else is the plainest.
 func Plain(p *Problem) *Value {
 	f := newFacts(p)
 	v := f.plain()
@@ -58,6 +57,7 @@ func (f *facts) plain() *Value {
 	v.OneBody, v.Unrolled = f.oneBody(), f.unrolled()
 	if !f.Target.GPU {
 		v.Jam = f.jam()
+		v.Prefetch = append(f.prefetch(), f.stream()...)
 	}
 	return v
 }

@@ -52,13 +52,18 @@ func List(p *Problem) []Listed {
 	for _, g := range v.Gathers {
 		add(Vectorize{g.Var, f.short(g.Key)}, g.Why, true)
 	}
+	return append(out, f.fetches(v)...)
+}
+
+// fetches are the orders of what is fetched ahead.
+func (f *facts) fetches(v *Value) (out []Listed) {
 	for _, x := range v.Prefetch {
-		add(Fetch{f.short(x.Key), x.Var, x.Ahead, x.Far}, x.Why, true)
+		out = append(out, Listed{Fetch{f.short(x.Key), x.Var, x.Ahead, x.Far}, x.Why, true})
 	}
 	return out
 }
 
-// kept are the orders that a schedule need not give: what they say is so without them.
+// kept are the orders of loops that a schedule need not give: what they say is so without them.
 func kept(v *Value) (out []Listed) {
 	for _, x := range sortedKeys(v.OneBody) {
 		out = append(out, Listed{Unite{x}, v.OneBody[x], false})
@@ -77,7 +82,10 @@ func Unsaid(p *Problem, given []Order) []Listed {
 		panic(fmt.Sprintf("BUG: strategy: order %d, which was followed: %v", n, err))
 	}
 	f := newFacts(p)
-	return slices.DeleteFunc(kept(v), func(l Listed) bool {
+	return slices.DeleteFunc(append(kept(v), f.fetches(v)...), func(l Listed) bool {
+		if _, fetches := l.Order.(Fetch); fetches {
+			return l.Why == soOrdered
+		}
 		return slices.ContainsFunc(given, func(o Order) bool {
 			switch o := o.(type) {
 			case Jam:

@@ -201,12 +201,15 @@ const (
 
 // stream is the prefetch of the entries of a sparse operand that stays in no cache.
 func (f *facts) stream() (out []Prefetch) {
+	ahead, why := f.Target.Forms.form(Streams)
+	if ahead == 0 {
+		return nil
+	}
 	f.streams(func(a *cin.Access, t *Tensor, v string) {
 		k := t.order() - 1
 		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		ahead, why := f.Target.Forms.form(Streams)
-		if ahead > 0 && !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.above(), 1) && bytes >= least {
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.above(), 1) && bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
 				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s", a.Key(), size(bytes), size(least), why)})
 		}

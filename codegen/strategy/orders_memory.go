@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 
 	"distaff/codegen/cin"
 )
@@ -81,7 +82,7 @@ func (o Count) follow(f *facts, v *Value) error {
 
 // Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched ahead, or the entries of the one sparse
 // operand that are summed along v: prefetch(T,i,N), and rows FAR entries ahead into the cache of the second
-// level too: prefetch(T,i,N,FAR).
+// level too: prefetch(T,i,N,FAR). prefetch(T,i,0) leaves them to the processor.
 type Fetch struct {
 	Tensor, Var string
 	Ahead, Far  int64
@@ -102,33 +103,34 @@ func (o Fetch) follow(f *facts, v *Value) error {
 			return err
 		}
 	}
-	if n := max(o.Ahead, o.Far); o.Ahead < 1 || n > 1<<16 {
-		return fmt.Errorf("got %d entries ahead, want at least 1 and at most %d", n, 1<<16)
+	if n := max(o.Ahead, o.Far); n > 1<<16 {
+		return fmt.Errorf("got %d entries ahead, want at most %d", n, 1<<16)
 	}
-	if o.Far > 0 && o.Far <= o.Ahead {
-		return fmt.Errorf("got %d entries ahead for the cache of the second level, want more than the %d for the nearest", o.Far, o.Ahead)
+	if o.Far > 0 && (o.Ahead == 0 || o.Far <= o.Ahead) {
+		return fmt.Errorf("got %d entries ahead for the cache of the second level, want more than the %d for the nearest, which are 1 at least", o.Far, o.Ahead)
 	}
-	done := false
+	how := Prefetch{Key: a.Key(), Var: o.Var, Ahead: o.Ahead, Far: o.Far, Lines: -1, Why: soOrdered}
 	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
-		if b.Key() == a.Key() && u == o.Var && !done {
-			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far, Lines: lines(row, t.Type)})
-			done = true
+		if b.Key() == a.Key() && u == o.Var {
+			how.Lines = lines(row, t.Type)
 		}
 	})
 	f.streams(func(b *cin.Access, _ *Tensor, u string) {
 		if b.Key() == a.Key() && u == o.Var && o.Far == 0 {
-			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead})
-			done = true
+			how.Lines = 0
 		}
 	})
 	f.segments(func(b *cin.Access, u string, _ float64) {
 		if b.Key() == a.Key() && u == o.Var {
-			v.Prefetch = append(v.Prefetch, Prefetch{Key: a.Key(), Var: u, Ahead: o.Ahead, Far: o.Far, Lines: 1})
-			done = true
+			how.Lines = 1
 		}
 	})
-	if !done {
+	if how.Lines < 0 {
 		return fmt.Errorf("%s picks no rows of %s: its last two levels are to be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
+	}
+	v.Prefetch = slices.DeleteFunc(v.Prefetch, func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
+	if how.Ahead > 0 {
+		v.Prefetch = append(v.Prefetch, how)
 	}
 	return nil
 }

@@ -357,7 +357,7 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 		if small%2 == 0 {
 			return fmt.Sprintf("prefetch(%s,%s,%d,%d)", t, v, small, 2*small+1)
 		}
-		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small)
+		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small%5)
 	}
 	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}
 	return fmt.Sprintf("parallelize(%s,CPUThread,%s)", v, how[rng.IntN(len(how))])

@@ -264,10 +264,16 @@ func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 			continue
 		}
 		cuts, n := randomCuts(r, p.Sizes.Vars[v])
-		if blocks*n > mostBlocks {
+		cut := blocks
+		for _, u := range p.Normal.Vars { // all that the user wrote so
+			if u == name || p.Normal.Source[u] == name {
+				cut = min(cut*n, mostBlocks+1)
+			}
+		}
+		if cut > mostBlocks {
 			continue
 		}
-		blocks *= n
+		blocks = cut
 		names = append(names, name)
 		o.Splits = append(o.Splits, name+":"+cuts)
 		if !slices.Contains(p.Normal.LHS.Vars, v) {

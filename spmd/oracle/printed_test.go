@@ -49,7 +49,8 @@ func grow(r *rand.Rand, q *codegen.Request) {
 }
 
 // roundTrip holds the printed schedule of a case's leaf to what it is for: the commands make
-// the same C, and each can be left out by itself, but for those that decide which loops there are. It returns the commands.
+// the same C, and each can be left out by itself, but for those that decide which loops there are; what is left, printed with the
+// defaults that it then has, makes what it makes. It returns the commands.
 func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	t.Helper()
 	made, err := compileAs(p, "leaf", func(q *codegen.Request) error {
@@ -77,8 +78,12 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 		for k, l := range list {
 			again.Schedule = slices.Delete(slices.Clone(list), k, k+1)
 			// These two decide which loops there are, of which other commands speak.
-			if _, err := codegen.Compile(again); err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") {
+			u, err := codegen.Compile(again)
+			if err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") {
 				t.Errorf("%s\n-s=%s\nwithout %s: %v", p.Text(), strings.Join(list, ","), l, err)
+			}
+			if err == nil {
+				unsaid(t, p, again, c.File(u.Func))
 			}
 		}
 		return nil
@@ -88,6 +93,21 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 		t.Errorf("%s: %v", p.Text(), err)
 	}
 	return list
+}
+
+// unsaid holds a schedule that leaves defaults out, printed with these, to the C that it makes without them.
+func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
+	t.Helper()
+	lines, err := codegen.Schedule(q)
+	if err != nil {
+		t.Errorf("%s\n-s=%s: %v", p.Text(), strings.Join(q.Schedule, ","), err)
+		return
+	}
+	again := q
+	again.Schedule = []string{codegen.ScheduleText(lines)}
+	if v, err := codegen.Compile(again); err != nil || c.File(v.Func) != want {
+		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Text(), strings.Join(q.Schedule, ","), again.Schedule[0], err)
+	}
 }
 
 // TestPrintedSchedules: the default schedule of a statement, printed and given back, makes
