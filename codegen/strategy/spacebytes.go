@@ -57,7 +57,40 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	if p.Assembly == Append && threads > 1 {
 		total += float64(int64(threads)*v.PerThread) * f.leastPiece()
 	}
+	for _, l := range v.Loops {
+		if p.Assembly == Append && l.Cut.How == Ordered {
+			total += f.joinBytes(f.chunks(v, threads))
+		}
+	}
 	return int64(min(total, 1<<62))
+}
+
+// chunks is the most chunks of equal work that a loop on threads has, by the entries of all operands and the rows of the result.
+func (f *facts) chunks(v *Value, threads int) float64 {
+	if threads <= 1 {
+		return 1
+	}
+	work := f.places(f.vars[:1])
+	for _, t := range f.Tensors[1:] {
+		work += float64(max(t.NNZ, 0))
+	}
+	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.Target.ChunkWork, 1)))
+}
+
+// joinBytes is what joining the pieces of so many chunks takes beside them: for each chunk its bounds, and for each compressed level counts and
+// where the arrays are, and the first memory of the joined arrays.
+func (f *facts) joinBytes(chunks float64) float64 {
+	const tableEntry = 24
+	bytes := 2*rounded(chunks*posBytes) + rounded(chunks*tableEntry) + rounded(float64(f.result.Type.Size()))
+	for k, kind := range f.result.Format.Levels {
+		if kind.Caps().HasPos {
+			bytes += 2*rounded((chunks+1)*posBytes) + 2*rounded(chunks*tableEntry) + 2*rounded(2*posBytes)
+		}
+		if k == 0 && kind.Caps().HasPos { // positions of each chunk, which come to nothing
+			bytes += chunks * rounded(2*posBytes)
+		}
+	}
+	return bytes
 }
 
 // leastPiece is what the arrays of a chunk's piece of the result take to begin with.

@@ -158,9 +158,7 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	if bytes < 0 {
 		panic("BUG: tcs: allocation of a negative size")
 	}
-	if bytes == 0 {
-		bytes = 64
-	}
+	bytes = max(bytes, 1) // a mapping is not empty
 	if l.Max() == 0 && bytes >= 1<<30 {
 		if all := MachineMemory(); bytes > all {
 			return nil, &MemoryError{What: what, Want: bytes, Max: all, Machine: true}
@@ -215,7 +213,7 @@ func (m *Memory) cut(off int64) *Memory {
 // Trim gives back what lies behind the first bytes of memory of Alloc, which nothing uses: all of it to the limit, and whole
 // pages to the system.
 func (m *Memory) Trim(bytes int64) {
-	kept := max(bytes, 64)
+	kept := max(bytes, 1)
 	if m.base == nil || kept >= m.counted {
 		return
 	}

@@ -89,14 +89,14 @@ static inline int64_t dst_bytes(int64_t n, int64_t size) {
 
 static inline int64_t dst_min_i64(int64_t x, int64_t y) { return y < x ? y : x; }
 
-typedef long dst_bits_f64 __attribute__((vector_size(16)));
-typedef double dst_lanes_f64 __attribute__((vector_size(16)));
+typedef long dst_one_bits_f64 __attribute__((vector_size(16)));
+typedef double dst_one_f64 __attribute__((vector_size(16)));
 
 /* c ? x : y without a branch, in a vector's first lane: of fewer instructions than
  * dst_select_f64, for loops that run one iteration at a time. */
 static inline double dst_select_one_f64(_Bool c, double x, double y) {
-    const dst_bits_f64 keep = {-(long)c};
-    union { dst_lanes_f64 x; dst_bits_f64 u; } a = {{x}}, b = {{y}};
+    const dst_one_bits_f64 keep = {-(long)c};
+    union { dst_one_f64 x; dst_one_bits_f64 u; } a = {{x}}, b = {{y}};
     a.u = (a.u & keep) | (b.u & ~keep);
     return a.x[0];
 }

@@ -284,6 +284,13 @@ func (x *Forecast) loading() (own, peak []int64) {
 		for rank := range own {
 			own[rank] += kept[rank]
 		}
+		part := o.Before()
+		for b := range plan.Block(part.Pieces()) {
+			for _, rank := range part.Ranks(b)[1:] {
+				own[rank] += x.tensors[n].Block(b).Memory()
+				peak[rank] = max(peak[rank], own[rank])
+			}
+		}
 	}
 	return own, peak
 }
