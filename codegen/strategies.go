@@ -12,6 +12,7 @@ import (
 // choose decides how the statement is lowered: as by default, or as its schedule says.
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.share != nil)
+	c.unit.Capacity = func(entries int64) int64 { return strategy.Capacity(p, c.strategy, entries) }
 	c.unit.Workspaces = func(threads int) int64 { return strategy.SpaceBytes(p, c.strategy, threads) }
 	if c.Schedule == nil && c.Target == CPU {
 		c.strategy = strategy.Choose(p)

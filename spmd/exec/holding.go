@@ -40,6 +40,8 @@ type Making struct {
 	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
 	InPlace bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
 	Value   int64
+	// First is the most entries that the arrays of a block which grows have room for at first, at the rank at hand. They keep it.
+	First int64
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
 }
@@ -47,11 +49,25 @@ type Making struct {
 // position is the bytes of a position in a map that Sparse adds by.
 const position = 8
 
+// begun is the bytes of the arrays of a block that grows before the first entry is there.
+func (m *Making) begun() (bytes int64) {
+	if m.First == 0 {
+		return 0
+	}
+	bytes = m.First*m.Value + tcs.Align
+	for l, width := range m.CrdWidth {
+		if width > 0 {
+			bytes += m.First*int64(width+m.PosWidth[l]) + 2*tcs.Align
+		}
+	}
+	return bytes
+}
+
 // bytes is what one block of partial results takes while its steps add to it, and what making the union of their patterns
 // takes beside that. Arrays of unknown length grow to twice what they need.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := p.size.Memory()
-	grown := 2 * all
+	grown := 2*all + m.begun()
 	if m.Shared {
 		grown = all
 	}

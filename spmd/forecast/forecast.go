@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/format"
 	"distaff/io/coo"
+	"distaff/io/tcs"
 	"distaff/kernels/tune"
 	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
@@ -218,6 +219,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	most, blocks := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
+		making.First = x.capacity(cost.Needs(rank))
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
 		if _, runs := cost.LargestMade(rank); runs {
 			most[rank] += spaces
@@ -313,6 +315,20 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 		m.Copied = m.Shared && u.Args[shares].Convert
 	}
 	return m
+}
+
+// capacity is the most entries for which a leaf makes room before there are any, where it reads such blocks.
+func (x *Forecast) capacity(needs []plan.Block) (most int64) {
+	entries := int64(0)
+	for n, b := range needs {
+		if b >= 0 && !tcs.AllDense(x.tensors[n].Kinds) {
+			entries += x.tensors[n].Block(b).Most()
+		}
+	}
+	for _, u := range x.units {
+		most = max(most, u.Capacity(entries))
+	}
+	return most
 }
 
 // like is prepared.like before there are blocks.
