@@ -44,6 +44,14 @@ func RecordBytes(sizes []int64, typ tcs.Type) int64 {
 	return 8 * int64(newPacker(width).words+(typ.Size()+7)/8)
 }
 
+// Collected is the most that so many entries take while they are collected, of so many bytes each: their last chunk may be nearly empty.
+func Collected(record, entries int64) int64 {
+	if entries == 0 {
+		return 0
+	}
+	return record * (entries + entries/8 + firstChunk)
+}
+
 // SortBytes is about what the collecting and the sort of entries that take that many bytes
 // takes beside.
 func SortBytes(packed int64) int64 { return packed/3 + 1<<20 }

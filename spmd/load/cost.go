@@ -49,7 +49,7 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 		if way == spreading && in.Tensor == nil {
 			marks[rank] += z.Most() / 8 // a bit for each place that is taken: coo.Once
 		}
-		collected[rank] += record * z.Most()
+		collected[rank] += coo.Collected(record, z.Most())
 		sorted[rank] += max(bytes, record*z.Most()) // a block's entries go as it is filled
 	}
 	for rank := range ranks {
