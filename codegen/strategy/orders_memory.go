@@ -205,7 +205,7 @@ type CountPlaces struct{ Var string }
 func (o CountPlaces) String() string { return fmt.Sprintf("mergeby(%s,Counting)", o.Var) }
 
 func (o CountPlaces) follow(f *facts, v *Value) error {
-	if err := (Predicate{o.Var}).follow(f, v); err != nil {
+	if err := Predicate(o).follow(f, v); err != nil {
 		return err
 	}
 	if v.Counted == nil {
