@@ -286,10 +286,13 @@ func (x *Forecast) loading() (own, peak []int64) {
 		for rank := range own {
 			own[rank] += kept[rank]
 		}
-		part := o.Before()
+		part, pieces := o.Before(), x.tensors[n]
+		if part != o.Partition {
+			pieces = x.homes[n]
+		}
 		for b := range plan.Block(part.Pieces()) {
 			for _, rank := range part.Ranks(b)[1:] {
-				own[rank] += x.tensors[n].Block(b).Memory()
+				own[rank] += pieces.Block(b).Memory()
 				peak[rank] = max(peak[rank], own[rank])
 			}
 		}
