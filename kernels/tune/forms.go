@@ -2,8 +2,10 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -116,9 +118,9 @@ func (c formCase) order() int {
 
 // formed are leaves of each choice that differ in a form alone, with their data.
 type formed struct {
-	library *kernels.Library
-	units   map[string]*codegen.Unit // by formKey
-	data    map[string][]*tcs.Tensor // by choice: y, A and x, and what holds them
+	libraries map[string]*kernels.Library // by choice
+	units     map[string]*codegen.Unit    // by formKey
+	data      map[string][]*tcs.Tensor    // by choice: y, A and x, and what holds them
 }
 
 func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", choice, form) }
@@ -126,52 +128,64 @@ func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", cho
 // leaf is that of a form. The caller closes it.
 func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, error) {
 	u := x.units[formKey(choice, form)]
-	leaf, err := x.library.Leaf(c.Symbol(u.Func.Name))
+	leaf, err := x.libraries[choice].Leaf(c.Symbol(u.Func.Name))
 	return u, leaf, err
 }
 
-// makeForms makes a leaf for each form of each choice, and their data.
+// makeForms makes a leaf for each form of each choice, and their data. The leaves of all choices are compiled at once.
 func (l *leaves) makeForms(cfg cc.Config) error {
-	l.formed = &formed{units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
-	var funcs []*ir.Func
-	for _, x := range strategy.Choices {
+	l.formed = &formed{libraries: map[string]*kernels.Library{}, units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
+	cfg.Ours, cfg.Cache = true, ""
+	b, err := cc.New(cfg)
+	if err != nil {
+		return err
+	}
+	funcs := make([][]*ir.Func, len(strategy.Choices))
+	for n, x := range strategy.Choices {
 		for _, form := range x.Forms {
 			u, err := l.formUnit(x.Name, form)
 			if err != nil {
 				return err
 			}
 			l.formed.units[formKey(x.Name, form)] = u
-			funcs = append(funcs, u.Func)
+			funcs[n] = append(funcs[n], u.Func)
 		}
 	}
-	cfg.Ours, cfg.Cache = true, ""
-	b, err := cc.New(cfg)
-	if err != nil {
-		return err
+	var running sync.WaitGroup
+	libraries, errs := make([]*kernels.Library, len(funcs)), make([]error, len(funcs))
+	for n := range funcs {
+		running.Go(func() {
+			o, err := b.Build(l.ctx, cc.Source{Text: c.File(funcs[n]...), Label: "times forms of leaves"})
+			if err == nil {
+				libraries[n], err = kernels.Open(o)
+			}
+			errs[n] = err
+		})
 	}
-	o, err := b.Build(l.ctx, cc.Source{Text: c.File(funcs...), Label: "times forms of leaves"})
-	if err != nil {
-		return err
-	}
-	if l.formed.library, err = kernels.Open(o); err != nil {
-		return err
-	}
-	for _, c := range strategy.Choices {
-		if l.formed.data[c.Name], err = l.formData(c.Name); err != nil {
-			return err
+	running.Wait()
+	for n, x := range strategy.Choices {
+		if libraries[n] != nil {
+			l.formed.libraries[x.Name] = libraries[n]
 		}
 	}
-	return nil
+	err = errors.Join(errs...)
+	for _, x := range strategy.Choices {
+		if err == nil {
+			l.formed.data[x.Name], err = l.formData(x.Name)
+		}
+	}
+	return err
 }
 
 func (x *formed) close() error {
 	for _, args := range x.data {
 		closeAll(args)
 	}
-	if x.library != nil {
-		return x.library.Close()
+	var err error
+	for _, library := range x.libraries {
+		err = errors.Join(err, library.Close())
 	}
-	return nil
+	return err
 }
 
 // form is the seconds that a form takes.

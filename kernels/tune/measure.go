@@ -17,7 +17,7 @@ type Options struct {
 
 // Time is the seconds within which Measure ends, but for the last measurements that it began and for what each needs at least: compiling and making the
 // data are among them.
-const Time = 1.7
+const Time = 2.3
 
 // shortest is the seconds for which a loop runs at least where there is time.
 const shortest = 0.5e-3
