@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// sums calls fn with the merge loops whose bodies are sums of floats, and their variables.
-func (f *facts) sums(fn func(v string, s *cin.Assign)) {
+// floatSums calls fn with the merge loops whose bodies are sums of floats, and their variables.
+func (f *facts) floatSums(fn func(v string, s *cin.Assign)) {
 	if !f.Compute.IsFloat() {
 		return
 	}
@@ -28,7 +28,7 @@ func (f *facts) sums(fn func(v string, s *cin.Assign)) {
 // is replaced by a number that changes no sum.
 func (f *facts) predicated() map[string]string {
 	out := map[string]string{}
-	f.sums(func(v string, s *cin.Assign) {
+	f.floatSums(func(v string, s *cin.Assign) {
 		out[v] = "which of the terms of " + cin.ExprString(s.RHS) + " are present depends on the data"
 	})
 	return out
@@ -46,7 +46,7 @@ func (f *facts) counted() map[string]string {
 	if by == 0 || f.Target.GPU {
 		return out
 	}
-	f.sums(func(v string, s *cin.Assign) {
+	f.floatSums(func(v string, s *cin.Assign) {
 		n, long := 0, true
 		cin.ExprAccesses(s.RHS, func(a *cin.Access) {
 			t := f.tensor(a.Name)

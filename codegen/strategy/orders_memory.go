@@ -177,9 +177,9 @@ type Predicate struct{ Var string }
 func (o Predicate) String() string { return fmt.Sprintf("mergeby(%s,Predicated)", o.Var) }
 
 func (o Predicate) follow(f *facts, v *Value) error {
-	x, err := f.summed(o.Var)
-	if err != nil {
-		return err
+	x := f.standing(o.Var)
+	if _, ok := f.predicated()[x]; !ok {
+		return fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", o.Var)
 	}
 	if v.Predicated == nil {
 		v.Predicated = map[string]string{}
@@ -187,15 +187,6 @@ func (o Predicate) follow(f *facts, v *Value) error {
 	v.Predicated[x] = soOrdered
 	delete(v.Counted, x)
 	return nil
-}
-
-// summed is the variable of merge loops that can be predicated.
-func (f *facts) summed(v string) (string, error) {
-	x := f.standing(v)
-	if _, ok := f.predicated()[x]; !ok {
-		return "", fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", v)
-	}
-	return x, nil
 }
 
 // CountPlaces has merge loops that append a sum of segments find the places of coordinates by counting, and others
