@@ -122,15 +122,22 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// Of segments a tensor in its own format tells, and a copy in another one does not.
-func TestSegments(t *testing.T) {
+// fewRows is a matrix of four rows, of which two are empty and one has five of six entries.
+func fewRows(t *testing.T) *tcs.Tensor {
+	t.Helper()
 	x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{4, 10}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{4, 6}}, nil, "A")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
+	t.Cleanup(func() { x.Close() })
 	copy(tcs.Slice[int32](x.Levels[1].Pos), []int32{0, 1, 1, 6, 6})
 	copy(tcs.Slice[int32](x.Levels[1].Crd), []int32{3, 0, 1, 2, 3, 4})
+	return x
+}
+
+// Of segments a tensor in its own format tells, and a copy in another one does not.
+func TestSegments(t *testing.T) {
+	x := fewRows(t)
 	s := &Tensor{Partition: cutInRows(0, 4), Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 6}
 	if got := s.Segments(); got != nil {
 		t.Errorf("of a tensor of which nothing is known: got %+v", got)

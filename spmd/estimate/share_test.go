@@ -268,13 +268,7 @@ func together(y *Tensor, l int) int64 {
 
 // TestShare: levels tell of prefixes, also of those behind dense levels whose empty segments are known; of others entries are spread evenly.
 func TestShare(t *testing.T) {
-	x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{4, 10}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{4, 6}}, nil, "A")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	copy(tcs.Slice[int32](x.Levels[1].Pos), []int32{0, 1, 1, 6, 6})
-	copy(tcs.Slice[int32](x.Levels[1].Crd), []int32{3, 0, 1, 2, 3, 4})
+	x := fewRows(t)
 	s := &Tensor{Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1}, Entries: 6}
 	even := 1 - math.Pow(1-6./40, 10)
 	near := func(what string, got, want float64) {
