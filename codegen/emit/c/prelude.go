@@ -49,6 +49,7 @@ var helpers = []clike.Helper{
 	{Name: "address"},
 	{Name: "alone"},
 	{Name: "fetch"},
+	{Name: "line"},
 	{Name: "chunk"},
 	{Name: "fault"},
 	{Name: "ordered", Uses: []string{"fault"}},
