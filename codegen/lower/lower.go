@@ -225,8 +225,10 @@ type lowerer struct {
 	called map[string]bool
 	// promotions are the scalars that stand for one value of the result.
 	promotions map[string]bool
-	// writtenOnce are the stores to the caller's memory of values that are written once.
+	// writtenOnce are the stores to the caller's memory of values that are written once, unless addsAfter says that statements
+	// which follow add to what the first one stored.
 	writtenOnce map[*ir.Store]bool
+	addsAfter   bool
 	// hooks lower loops that lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 
@@ -351,6 +353,7 @@ func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
 	switch {
 	case !l.assigns(s):
 	case l.derives() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
+		l.addsAfter = true
 		some, list = l.stmt(list[0], e.clone(), want), list[1:]
 		e.res.zeroed = true
 	default:

@@ -17,7 +17,7 @@ func (l *lowerer) vectorize(b *ir.Block) {
 			asked := !made || l.spec.Strategy.Lanes[over] != ""
 			if v.fits() && (asked && v.contiguous() || l.segments[f] && !v.contiguous() && v.gathers()) {
 				f.Kind, f.Reduce = ir.Vector, v.reduce
-				f.Nontemporal = l.spec.Strategy.Nontemporal != "" && v.storesOnce(l.writtenOnce)
+				f.Nontemporal = l.spec.Strategy.Nontemporal != "" && !l.addsAfter && v.storesOnce(l.writtenOnce)
 			}
 		}
 	})

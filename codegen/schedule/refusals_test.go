@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		{problem{stmt: "forall(i, forall(j, y(j) += B(i,j) * x(i)))", formats: "y:d B:ss x:d"}, "precompute(B(i,j),j,l,W),tile(j,3)", "j is not along rows of the result that are summed", "tile(j,3)"},
 		{spmm, "nontemporal(B)", "got B, want the result, C", "B"},
 		{add, "nontemporal(C)", "C(i,j) is put together in memory that grows, or added to", "nontemporal(C)"},
-		{pieces, "nontemporal(y)", "y(i) is written by several terms", "nontemporal(y)"},
+		{sddmm, "nontemporal(Y)", "the last level of Y(i,j) is not dense: its values are written one by one", "nontemporal(Y)"},
 		{spmm, "jam(k,8)", "no loop over k can be moved into those inside it", "jam(k,8)"},
 		{spmm, "reorder(i,k,j),jam(j,8)", "no loop over j can be moved into those inside it", "jam(j,8)"},
 		{spmm, "reorder(i,k,j),jam(k,65)", "got tiles of 65 values, want at most 64; 1 leaves the loop where it is", "jam(k,65)"},
