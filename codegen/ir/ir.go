@@ -208,6 +208,9 @@ type (
 		// Reduce lists scalars summed over the iterations of a Vector loop
 		// (and, where the schedule says ParallelReduction, a Parallel one).
 		Reduce []*Var
+		// Nontemporal is advice, of a Vector loop that reduces nothing: what it stores is written once, is too large to stay in a cache
+		// until it is read, and goes past the caches.
+		Nontemporal bool
 		// Width is the number of warps or threads that a loop of Warps or Lanes is spread over.
 		Width int64
 		Body  *Block

@@ -546,6 +546,7 @@ func (p *parser) loop() Stmt {
 		}
 	case p.accept("vector"):
 		s.Kind = Vector
+		s.Nontemporal = p.accept("nontemporal")
 	case p.accept("unrolled"):
 		s.Kind = Unrolled
 		if p.accept("(") {

@@ -301,6 +301,9 @@ func loopClauses(s *For) string {
 		}
 	case Vector:
 		b.WriteString(" vector")
+		if s.Nontemporal {
+			b.WriteString(" nontemporal")
+		}
 	case Blocks:
 		b.WriteString(" blocks")
 	case Warps:

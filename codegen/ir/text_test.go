@@ -121,6 +121,7 @@ func TestVerify(t *testing.T) {
 		{"var a int64 = 0\n for i in 0 : 2 vector {\n a += i\n }", "neither its own nor in reduce"},
 		{"var a int64 = 0\n for i in 0 : 2 parallel reduce(a) {\n a = i\n }", "neither its own nor in reduce"},
 		{"var a int64 = 0\n for i in 0 : 2 parallel reduce(a) {\n a += a\n }", "a is read in the parallel loop that reduces it"},
+		{"var a int64 = 0\n for i in 0 : 2 vector nontemporal reduce(a) {\n a += i\n }", "want a vector loop that reduces nothing"},
 		{"for i in 0 : 2 parallel reduce(n) {\n }", "n cannot be reduced"},
 		{"for i in 0 : 2 vector {\n for j in 0 : 2 parallel {\n }\n }", "a parallel loop in a vector loop"},
 		{"alloc w int64[1]\n for i in 0 : 2 parallel {\n free w\n }", "w is from outside the parallel loop"},

@@ -54,6 +54,9 @@ func (v *verifier) loop(s *For) error {
 	if s.Factor != 0 && s.Kind != Unrolled {
 		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
 	}
+	if s.Nontemporal && (s.Kind != Vector || len(s.Reduce) > 0) {
+		return fmt.Errorf("nontemporal: want a vector loop that reduces nothing, got a %s loop", s.Kind)
+	}
 	l := &verifyLoop{kind: s.Kind, reduce: s.Reduce}
 	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {
 		l.ordered = OrderedOf(s)

@@ -109,7 +109,7 @@ func Lower(s Spec) (x *Lowered, err error) {
 }
 
 func lower(s Spec) *Lowered {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{}, called: map[string]bool{}, promotions: map[string]bool{}, used: newUsed()}
+	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{}, called: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed()}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	l.numbers = strategy.Numbers(s.Stmt)
@@ -225,6 +225,10 @@ type lowerer struct {
 	called map[string]bool
 	// promotions are the scalars that stand for one value of the result.
 	promotions map[string]bool
+	// writtenOnce are the stores to the caller's memory of values that are written once, unless addsAfter says that statements
+	// which follow add to what the first one stored.
+	writtenOnce map[*ir.Store]bool
+	addsAfter   bool
 	// hooks lower loops that lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 
@@ -349,6 +353,7 @@ func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
 	switch {
 	case !l.assigns(s):
 	case l.derives() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
+		l.addsAfter = true
 		some, list = l.stmt(list[0], e.clone(), want), list[1:]
 		e.res.zeroed = true
 	default:

@@ -25,7 +25,9 @@ func (randomAccess) chunks(ir.Expr, func(open func(c, lo ir.Expr), closeAt func(
 }
 
 func (a randomAccess) store(x value, e *env) {
-	a.l.store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, a.l.masked(x)))
+	s := &ir.Store{A: a.vals(), Index: e.res.pos, X: ir.Convert(a.vals().Elem, a.l.masked(x))}
+	a.l.writtenOnce[s] = a.vals() == a.op.vals()
+	a.l.emit(s)
 }
 
 func (randomAccess) sumsInPlace(cin.Stmt, *cin.Access, int) bool { return false }

@@ -111,7 +111,9 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		part(in)
 		k := l.newVar(v + "_lane")
 		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
-			l.emit(&ir.Store{A: l.out.vals(), Index: ir.Plus(ir.Plus(base, x), k), Accumulate: e.res.zeroed, X: ir.Convert(l.out.vals().Elem, ir.At(sums, k))})
+			s := &ir.Store{A: l.out.vals(), Index: ir.Plus(ir.Plus(base, x), k), Accumulate: e.res.zeroed, X: ir.Convert(l.out.vals().Elem, ir.At(sums, k))}
+			l.writtenOnce[s] = !e.res.zeroed && l.out.vals() == op.vals()
+			l.emit(s)
 		})})
 	})})
 	n := ir.Minus(all.hi, all.lo)

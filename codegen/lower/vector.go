@@ -7,7 +7,8 @@ import "distaff/codegen/ir"
 // then reduced) and store to places one apart, and every load is of one place
 // or of places one apart too. Of the statement's loops these are those over variables that
 // the strategy has run in lanes. Those over a sparse level's segments that do
-// nothing but sum what they gather are Vector where the strategy says so.
+// nothing but sum what they gather are Vector where the strategy says so. Those that store values
+// of the result which are written once do so past the caches where the strategy says that.
 func (l *lowerer) vectorize(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
@@ -16,6 +17,7 @@ func (l *lowerer) vectorize(b *ir.Block) {
 			asked := !made || l.spec.Strategy.Lanes[over] != ""
 			if v.fits() && (asked && v.contiguous() || l.segments[f] && !v.contiguous() && v.gathers()) {
 				f.Kind, f.Reduce = ir.Vector, v.reduce
+				f.Nontemporal = l.spec.Strategy.Nontemporal != "" && !l.addsAfter && v.storesOnce(l.writtenOnce)
 			}
 		}
 	})
@@ -65,6 +67,17 @@ func (v *vectorLoop) fits() bool {
 		}
 	}
 	return useful
+}
+
+// storesOnce tells whether all that the body does is to store one of the values that are written once.
+func (v *vectorLoop) storesOnce(once map[*ir.Store]bool) bool {
+	n := 0
+	for _, s := range v.f.Body.List {
+		if s, ok := s.(*ir.Store); ok && once[s] {
+			n++
+		}
+	}
+	return n == 1 && len(v.stored) == 1 && len(v.sums) == 0
 }
 
 // gathers tells whether the body only sums, and what it reads can be read in any order.

@@ -13,12 +13,13 @@ import (
 
 // onCPUOnly are the commands that only a CPU's schedule has, with what they are about.
 var onCPUOnly = map[string]string{
-	"flatten":   "the loop over positions is cut for the threads of a CPU",
-	"longrows":  "long rows are cut for the threads of a CPU",
-	"tile":      "rows are summed in the registers of a CPU",
-	"jam":       "rows are summed in the registers of a CPU",
-	"vectorize": "the loop would run in the lanes of a CPU",
-	"prefetch":  "rows are fetched into the caches of a CPU",
+	"flatten":     "the loop over positions is cut for the threads of a CPU",
+	"longrows":    "long rows are cut for the threads of a CPU",
+	"tile":        "rows are summed in the registers of a CPU",
+	"jam":         "rows are summed in the registers of a CPU",
+	"vectorize":   "the loop would run in the lanes of a CPU",
+	"nontemporal": "values are stored past the caches of a CPU",
+	"prefetch":    "rows are fetched into the caches of a CPU",
 }
 
 // countedRace checks a loop on a unit of a GPU that writes a result which is counted and

@@ -39,6 +39,7 @@
 //	jam.go          jam
 //	vectorize.go    vectorize
 //	prefetch.go     prefetch
+//	nontemporal.go  nontemporal
 //	substitute.go   substitute
 package schedule
 
@@ -110,6 +111,7 @@ var commands = map[string]command{
 	"jam":         {"jam(i, N)", 2, 2, jam, true},
 	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
 	"prefetch":    {"prefetch(T, i, N [, FAR])", 3, 4, prefetch, true},
+	"nontemporal": {"nontemporal(T)", 1, 1, nontemporal, true},
 	"substitute":  {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2, substitute, true},
 }
 

@@ -29,6 +29,7 @@ func Choose(p *Problem) *Value {
 			}
 		}
 	}
+	v.Nontemporal = f.nontemporal()
 	v.Trips = f.trips()
 	v.Gathers = f.gathers()
 	v.Lanes = f.lanes()

@@ -15,6 +15,7 @@
 //	trips.go          constant trip counts
 //	forms.go          forms of code of which the fastest is measured
 //	memory.go         prefetching, and lanes of loops that gather
+//	nontemporal.go    results that are stored past the caches
 //	merges.go         predicated merges
 //	cases.go          one body for all cases of a merge
 //	jam.go            unroll-and-jam

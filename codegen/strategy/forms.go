@@ -37,6 +37,7 @@ const Merges = "counted_merges"
 //   - predicated merges: they are 1.8 times as fast as branches, which nothing foretells;
 //   - workspaces with a place and a bit for each coordinate, where many values are added: they are 2.4 times as fast as lists
 //     of what is marked, and 3 times as fast as hash tables;
+//   - stores past the caches of rows that are written once, where the result is larger than the caches: 1.05 to 1.5 times as fast;
 //   - copies past the caches, of results that are larger than the caches of a core, which hold nothing of them when they are read;
 //   - unrolling of loops over segments, which is left to the compiler.
 //

@@ -52,6 +52,9 @@ func List(p *Problem) []Listed {
 	for _, g := range v.Gathers {
 		add(Vectorize{g.Var, f.short(g.Key)}, g.Why, true)
 	}
+	if v.Nontemporal != "" {
+		add(Nontemporal{cin.Target(f.stmt).Name}, v.Nontemporal, true)
+	}
 	return append(out, f.fetches(v)...)
 }
 

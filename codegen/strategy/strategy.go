@@ -18,6 +18,8 @@ type Value struct {
 	Trips map[string]Trip
 	// Prefetch has the rows, and the entries, that are fetched ahead.
 	Prefetch []Prefetch
+	// Nontemporal, where it is not "", is the reason for which values of the result that loops in lanes write once are stored past the caches.
+	Nontemporal string
 	// Gathers has the loops over segments that run in lanes though what they read is
 	// gathered.
 	Gathers []Gather

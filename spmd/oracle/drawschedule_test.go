@@ -114,12 +114,12 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 
 // drawnCommands has each command as often as it is drawn.
 var drawnCommands = strings.Fields("split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
-	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam")
+	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal")
 
 // insideParallel are those that are drawn once a loop is parallel, and formCommands those that drawForm draws.
 var (
-	insideParallel = strings.Fields("parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch")
-	formCommands   = strings.Fields("workspace flatten longrows tile vectorize prefetch jam")
+	insideParallel = strings.Fields("parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch nontemporal")
+	formCommands   = strings.Fields("workspace flatten longrows tile vectorize prefetch jam nontemporal")
 )
 
 // drawCommand is a command that may be legal. A statement may have no loop: v is then a name that nothing has.
@@ -339,6 +339,8 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 			v = left[len(left)-1]
 		}
 		return fmt.Sprintf("%s(%s,%d)", name, v, 1+small)
+	case "nontemporal":
+		return fmt.Sprintf("nontemporal(%s)", cin.Target(s).Name)
 	case "vectorize":
 		if rng.IntN(2) == 0 {
 			return fmt.Sprintf("vectorize(%s)", v)

@@ -21,6 +21,7 @@ type cfunc struct {
 	fails  bool
 	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars
 	owns   bool                  // there is something to release at the end
+	lines  bool                  // it stores lines past the caches
 	// orderedOf is the loop whose iterations have an ordered section, nil for none; changing is what
 	// iterations before have changed.
 	orderedOf *ir.For
@@ -138,6 +139,7 @@ func (l *leaf) main(bodyName string) string {
 	inner.own(u, made, tables)
 	inner.declareLate()
 	inner.stmts(l.fn.Body.List)
+	inner.endLines()
 	inner.finish(made, tables, bodyName == "")
 
 	entry := inner

@@ -54,6 +54,7 @@
 //	call.go     calls of the user's functions, and their text
 //	expr.go     expressions
 //	loop.go     loops: serial, unrolled, of lanes, parallel
+//	line.go     loops of lanes that store past the caches
 //	piece.go    the function that runs a part of a parallel loop's range
 //	prelude.go  the helpers, one file each in prelude/
 //	flags.go    compiler flags, and the header

@@ -20,6 +20,10 @@ func (f *cfunc) loop(s *ir.For) {
 		return
 	}
 	if s.Kind == ir.Vector && f.vectorizable(s) {
+		if l := f.lineLoop(s); l != nil {
+			l.write()
+			return
+		}
 		f.vector(s)
 		return
 	}

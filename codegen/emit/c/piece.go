@@ -93,6 +93,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	f.head(s, begin, end)
 	f.nested(s.Body)
 	f.Line("}")
+	f.endLines()
 	for i, r := range p.reduce {
 		f.Line("*%s = %s;", outs[i], f.Variable(r))
 	}

@@ -92,6 +92,11 @@ var inputs = map[string]input{
 			vals(make([]float64, 90)), vals(integers[float64](20, 41)), {Vals: fresh(make([]int32, 3))}, result(0), result(0),
 		}
 	}},
+	"nontemporal": {args: func() []interp.Arg {
+		return []interp.Arg{
+			vals(make([]float64, 600)), vals(integers[float64](60, 42)), vals(make([]float32, 1200)), vals(make([]complex128, 160)),
+		}
+	}},
 	"scan": {args: func() []interp.Arg {
 		return []interp.Arg{result(0), vals(integers[int64](90, 93))}
 	}, bounds: [][2]int64{{90, 0}}},
