@@ -204,7 +204,8 @@ type Unit struct {
 	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
 	kept     map[cin.Stmt]bool // of CIN, statements that sum a row of the result in registers
 	spaces   map[string]strategy.Space
-	joined   bool // see Operations
+	counted  map[string]bool // the variables whose loops are merged by counting
+	joined   bool            // see Operations
 }
 
 // PassTime is how long a pass took, with all of its runs.

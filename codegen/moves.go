@@ -22,7 +22,8 @@ type Moves struct {
 	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in another operand, where that
 	// cannot be foretold.
 	Ends float64
-	// Steps is those of loops that walk several operands together, once for each of these.
+	// Steps is those of loops that walk several operands together, once for each of these. Where a sum is merged by counting, they are the
+	// coordinates that each addition gives.
 	Steps float64
 	// Searches is the steps of binary searches, by which a tile of an operand's positions finds its coordinates.
 	Searches float64
@@ -260,11 +261,22 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	}
 	switch {
 	case len(list) < 2:
+	case w.unit.counted[vars[len(vars)-1]]:
+		w.moves.Steps += w.added(most, vars)
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
 		w.meet(list, most, vars, enters)
 	}
+}
+
+// added is how many values the additions of a sum give in some loops, all together.
+func (w *work) added(x cin.Expr, vars []string) float64 {
+	b, ok := x.(*cin.Binary)
+	if !ok || b.Op != '+' && b.Op != '-' {
+		return 0
+	}
+	return w.added(b.X, vars) + w.runs(b, vars)
 }
 
 // meet counts the steps of an intersection that begins so often, and how often it goes on in another operand than in

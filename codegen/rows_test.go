@@ -45,3 +45,19 @@ func TestRowsCut(t *testing.T) {
 		t.Errorf("fewer than 3 entries a column are cut:\n%s", text)
 	}
 }
+
+// TestKeptTermsFetched: what terms that each add a row keep is fetched ahead, since they are read in the order of their keys.
+func TestKeptTermsFetched(t *testing.T) {
+	r := goldenRequest(t, "Y(j,k,l)=A(i,j,k)*X(i,l)\nl=8\nY:ssd\nA:sss")
+	r.Schedule = []string{"workspace(w,Terms)"}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ir.Print(u.Func)
+	for _, want := range []string{"var w_next int64 = w_perm[", "prefetch w_of_A[w_next]", "prefetch w_at_i[w_next]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}

@@ -33,6 +33,7 @@ func (a *growing) count(p *loop, k int) bool {
 	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool { return t.it.crd.Elem != ir.Int32 || t.it.cur.op.Type != l.spec.Compute }) {
 		return false
 	}
+	l.counted[p.v()] = true
 	var segments []ir.Segment
 	for _, t := range terms {
 		segments = append(segments, ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi, Factor: l.factorOf(t, p.e)})

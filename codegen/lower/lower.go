@@ -76,7 +76,9 @@ func (r *Refusal) Error() string { return r.Why }
 // Lowered is a leaf, with what Vectorize knows of its loops.
 type Lowered struct {
 	Func *ir.Func
-	l    *lowerer
+	// Counted are the variables whose loops are merged by counting.
+	Counted map[string]bool
+	l       *lowerer
 }
 
 // Vectorize marks the innermost loops that run in lanes, in place.
@@ -109,7 +111,11 @@ func Lower(s Spec) (x *Lowered, err error) {
 }
 
 func lower(s Spec) *Lowered {
-	l := &lowerer{spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{}, spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{}, called: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed()}
+	l := &lowerer{
+		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{},
+		spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
+		called: map[string]bool{}, counted: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
+	}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
 	l.numbers = strategy.Numbers(s.Stmt)
@@ -161,7 +167,7 @@ func lower(s Spec) *Lowered {
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
-	return &Lowered{Func: f, l: l}
+	return &Lowered{Func: f, Counted: l.counted, l: l}
 }
 
 // compileIn notes which sizes of an access's levels are compiled in: those along variables whose trip count is. A row
@@ -223,6 +229,8 @@ type lowerer struct {
 	early map[string]bool
 	// called are the orders whose functions the code calls, by their text.
 	called map[string]bool
+	// counted are the variables whose loops are merged by counting.
+	counted map[string]bool
 	// promotions are the scalars that stand for one value of the result.
 	promotions map[string]bool
 	// writtenOnce are the stores to the caller's memory of values that are written once, unless addsAfter says that statements

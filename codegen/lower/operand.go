@@ -105,15 +105,15 @@ func (o *operand) vals() *ir.Array {
 	return o.array(0, part, o.prefix()+"_vals", o.Type)
 }
 
-// byRows tells whether the leaf is given the operand's values by rows that begin at coordinate 0: a row is then found by
-// its coordinate alone, without a register for the offset of what is stored.
+// byRows tells whether the leaf is given the operand's values by rows, or single values of a vector, that begin at coordinate 0: one is then
+// found by its coordinate alone, without a register for the offset of what is stored, and an addition of it.
 func (o *operand) byRows() bool {
 	for k := 1; k < o.order(); k++ {
 		if _, ok := o.trips[k]; !ok {
 			return false
 		}
 	}
-	return o.Rows && o.order() > 1
+	return o.Rows && o.order() > 0
 }
 
 func (o *operand) size(level int) ir.Expr {

@@ -142,6 +142,7 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 	w.row.clear(l, w.vals, ir.Int(0))
 	s := l.newVar(w.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1, Body: l.within(func() {
+		w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
 		from := l.declare(w.name+"_at", ir.At(w.perm, s))
 		in := w.env.clone()
 		in.coord, in.cur, in.predicates = map[string]ir.Expr{}, map[string]*cursor{}, nil
@@ -167,6 +168,19 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 		l.loop(w.fill, in, false)
 		l.spaces[w.name], w.row.at = outer, nil
 	})})
+}
+
+// termsAhead is how many terms ahead what a term keeps is fetched: they lie in the order in which they came, and are read in another one.
+const termsAhead = 32
+
+// fetch fetches what the term at a place in the order keeps, if there is one.
+func (w *termRows) fetch(l *lowerer, s ir.Expr) {
+	l.when(ir.Less(s, w.n), func() {
+		next := l.named(w.name+"_next", ir.At(w.perm, s))
+		for _, k := range w.kept {
+			l.emit(&ir.Prefetch{A: k.a, Index: next})
+		}
+	})
 }
 
 func (w *termRows) end(*lowerer) {}

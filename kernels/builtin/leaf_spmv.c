@@ -82,11 +82,18 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* The address of the row of values at coordinate 0 of a dense level, of which t holds a part. */
+static inline void *dst_rows(const dst_tensor *t, int64_t size) {
+    int64_t first = t->levels[0].offset;
+    for (int32_t k = 1; k < t->nlevels; k++)
+        first *= t->levels[k].size;
+    return (void *)((__UINTPTR_TYPE__)dst_base(&t->vals, size) - (__UINTPTR_TYPE__)(first * size));
+}
+
 static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
-        int64_t T0_off0, int64_t T1_off0, int64_t T2_off0, int64_t i0_lo, int64_t i0_hi) {
+        int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi) {
     const int64_t T1_b = 0 - T1_off0;
-    const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
         const int64_t T1_p = T1_b + i0;
@@ -97,7 +104,7 @@ static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *rest
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i1;
+            const int64_t T2_p = i1;
             const double T2_v = T2_vals[T2_p];
             t_2 += T1_v * T2_v;
         }
@@ -113,19 +120,17 @@ int builtin_spmv_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t T1_off0 = t[1]->levels[0].offset;
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
     const int64_t i0_lo = bounds[0][0];
     const int64_t i0_hi = bounds[0][1];
-    builtin_spmv_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, T2_off0, i0_lo, i0_hi);
+    builtin_spmv_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, i0_lo, i0_hi);
     return 0;
 }
 
 static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
-        int64_t T0_off0, int64_t T1_off0, int64_t T2_off0, int64_t i0_lo, int64_t i0_hi) {
+        int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi) {
     const int64_t T1_b = 0 - T1_off0;
-    const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
         const int64_t T1_p = T1_b + i0;
@@ -136,7 +141,7 @@ static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *rest
         for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i1;
+            const int64_t T2_p = i1;
             const double T2_v = T2_vals[T2_p];
             t_2 += T1_v * T2_v;
         }
@@ -152,19 +157,16 @@ int builtin_spmv_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t T1_off0 = t[1]->levels[0].offset;
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
     const int64_t i0_lo = bounds[0][0];
     const int64_t i0_hi = bounds[0][1];
-    builtin_spmv_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, T2_off0, i0_lo, i0_hi);
+    builtin_spmv_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, i0_lo, i0_hi);
     return 0;
 }
 
 static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
-        const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T2_off0) {
-    const int64_t T2_b = 0 - T2_off0;
+        const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0) {
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0; k++)
         T0_vals[k] = 0.0;
@@ -179,7 +181,7 @@ static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *res
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i1;
+            const int64_t T2_p = i1;
             const double T2_v = T2_vals[T2_p];
             t_2 += T1_v * T2_v;
         }
@@ -198,17 +200,14 @@ int builtin_spmv_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
-    builtin_spmv_ss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, T2_off0);
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    builtin_spmv_ss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0);
     return 0;
 }
 
 static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
-        const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
-        int64_t T2_off0) {
-    const int64_t T2_b = 0 - T2_off0;
+        const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0) {
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0; k++)
         T0_vals[k] = 0.0;
@@ -223,7 +222,7 @@ static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *res
         for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
             const int64_t i1 = T1_crd1[T1_p_1];
             const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i1;
+            const int64_t T2_p = i1;
             const double T2_v = T2_vals[T2_p];
             t_2 += T1_v * T2_v;
         }
@@ -242,8 +241,7 @@ int builtin_spmv_ss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
-    builtin_spmv_ss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, T2_off0);
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    builtin_spmv_ss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0);
     return 0;
 }

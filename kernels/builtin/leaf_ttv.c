@@ -82,12 +82,18 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* The address of the row of values at coordinate 0 of a dense level, of which t holds a part. */
+static inline void *dst_rows(const dst_tensor *t, int64_t size) {
+    int64_t first = t->levels[0].offset;
+    for (int32_t k = 1; k < t->nlevels; k++)
+        first *= t->levels[k].size;
+    return (void *)((__UINTPTR_TYPE__)dst_base(&t->vals, size) - (__UINTPTR_TYPE__)(first * size));
+}
+
 static void builtin_ttv_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
-        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
-        int64_t T2_off0) {
-    const int64_t T2_b = 0 - T2_off0;
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1) {
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
         T0_vals[k] = 0.0;
@@ -108,7 +114,7 @@ static void builtin_ttv_sss_32_body(double *restrict T0_vals, const int32_t *res
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i2 = T1_crd2[T1_p_2];
                 const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i2;
+                const int64_t T2_p = i2;
                 const double T2_v = T2_vals[T2_p];
                 t_2 += T1_v * T2_v;
             }
@@ -132,18 +138,15 @@ int builtin_ttv_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
-    builtin_ttv_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T2_off0);
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    builtin_ttv_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1);
     return 0;
 }
 
 static void builtin_ttv_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
-        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
-        int64_t T2_off0) {
-    const int64_t T2_b = 0 - T2_off0;
+        const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1) {
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1; k++)
         T0_vals[k] = 0.0;
@@ -164,7 +167,7 @@ static void builtin_ttv_sss_64_body(double *restrict T0_vals, const int64_t *res
             for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
                 const int64_t i2 = T1_crd2[T1_p_2];
                 const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = T2_b + i2;
+                const int64_t T2_p = i2;
                 const double T2_v = T2_vals[T2_p];
                 t_2 += T1_v * T2_v;
             }
@@ -188,16 +191,14 @@ int builtin_ttv_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
-    builtin_ttv_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T2_off0);
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    builtin_ttv_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1);
     return 0;
 }
 
 static void builtin_ttv_ss_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_pos2,
-        const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T2_off0) {
-    const int64_t T2_b = 0 - T2_off0;
+        const int32_t *restrict T1_crd2, const double *restrict T2_vals) {
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
     const int64_t T1_s_1 = T1_pos1[T1_s];
@@ -209,7 +210,7 @@ static void builtin_ttv_ss_sss_32_body(double *restrict T0_vals, const int32_t *
         for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
             const int64_t i2 = T1_crd2[T1_p_1];
             const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i2;
+            const int64_t T2_p = i2;
             const double T2_v = T2_vals[T2_p];
             t_2 += T1_v * T2_v;
         }
@@ -226,16 +227,14 @@ int builtin_ttv_ss_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *e
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
-    builtin_ttv_ss_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T2_off0);
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    builtin_ttv_ss_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals);
     return 0;
 }
 
 static void builtin_ttv_ss_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2,
-        const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T2_off0) {
-    const int64_t T2_b = 0 - T2_off0;
+        const int64_t *restrict T1_crd2, const double *restrict T2_vals) {
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
     const int64_t T1_s_1 = T1_pos1[T1_s];
@@ -247,7 +246,7 @@ static void builtin_ttv_ss_sss_64_body(double *restrict T0_vals, const int64_t *
         for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
             const int64_t i2 = T1_crd2[T1_p_1];
             const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = T2_b + i2;
+            const int64_t T2_p = i2;
             const double T2_v = T2_vals[T2_p];
             t_2 += T1_v * T2_v;
         }
@@ -264,8 +263,7 @@ int builtin_ttv_ss_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *e
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
-    const double *const T2_vals = dst_base(&t[2]->vals, sizeof(double));
-    const int64_t T2_off0 = t[2]->levels[0].offset;
-    builtin_ttv_ss_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T2_off0);
+    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    builtin_ttv_ss_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals);
     return 0;
 }

@@ -9,6 +9,7 @@ import (
 // Leaf is what a leaf does: what a prediction of its time rests on.
 type Leaf struct {
 	Work
+	Alone  float64 // of the operations, those that are not one half of a multiply-add
 	Loads  float64 // bytes of values that innermost loops load and store, each as often as they do
 	Picks  []Pick
 	Enters float64 // into loops over segments
@@ -31,11 +32,12 @@ type Pick struct {
 	Reach  float64 // bytes that a pass goes through at most
 	// Written says that rows are added to, Marked that these are values with a mark beside each, of another array.
 	Written, Marked bool
+	Phase           int // rows of one phase are picked in turn, and their arrays share the caches
 }
 
 // Scaled is a share of the work, on arrays as large.
 func (l Leaf) Scaled(share float64) Leaf {
-	l.Read, l.Written, l.Flops = int64(float64(l.Read)*share), int64(float64(l.Written)*share), l.Flops*share
+	l.Read, l.Written, l.Flops, l.Alone = int64(float64(l.Read)*share), int64(float64(l.Written)*share), l.Flops*share, l.Alone*share
 	l.Loads, l.Enters, l.Ends, l.Steps, l.Found = l.Loads*share, l.Enters*share, l.Ends*share, l.Steps*share, l.Found*share
 	l.Searches, l.Atomics, l.Taken = l.Searches*share, l.Atomics*share, l.Taken*share
 	l.Picks = append([]Pick(nil), l.Picks...)
@@ -65,15 +67,15 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 		writes += writes + float64(l.Written)/holds.Read.At(threads)
 	}
 	picks, loads := 0.0, l.Loads
-	for _, p := range l.Picks {
-		picks += m.gathering(p, threads)
+	for n, p := range l.Picks {
+		picks += m.gathering(p, l.between(n), threads)
 		loads -= p.Count * p.Run * p.times() // gathering is loading
 	}
 	rate := m.MultiplyAdds64
 	if l.Single {
 		rate = m.MultiplyAdds32
 	}
-	computes := math.Max(l.Flops/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
+	computes := math.Max((l.Flops+l.Alone)/2/rate.At(threads), loads/m.Levels[0].Read.At(threads))
 	each := float64(max(threads, 1))
 	waits := ((l.Ends+l.Found)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent + l.Atomics*m.Atomic.One) / each
 	enters := l.Enters * m.Segment / each
@@ -94,13 +96,29 @@ func (m *Model) shared() *Level {
 	return &m.Levels[len(m.Levels)-1]
 }
 
-// gathering is what rows take: as many gathers from an array of that size. Where rows lie close to each
-// other, that is no more than going through all that they lie in, and gathering what is near then.
-func (m *Model) gathering(p Pick, threads int) float64 {
-	near := p
-	near.Bytes = 0
-	gathers, each := p.Count*m.row(p, threads), p.Count*m.row(near, threads)
-	through := p.Passes*p.Reach/m.Holds(p.Bytes, 1).Read.At(threads) + each
+// between is the bytes that come near between two times that one row is picked: the array of these rows, and of the others of the same
+// phase as much as is picked meanwhile.
+func (l *Leaf) between(n int) int64 {
+	p := l.Picks[n]
+	bytes, moved := float64(p.Bytes), p.moved()
+	for k, q := range l.Picks {
+		if k != n && q.Phase == p.Phase && moved > 0 {
+			bytes += math.Min(float64(q.Bytes), float64(p.Bytes)*q.moved()/moved)
+		}
+	}
+	return int64(bytes)
+}
+
+// moved is the bytes of the lines that come near in all passes together.
+func (p *Pick) moved() float64 {
+	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
+}
+
+// gathering is what rows take between two picks of which so many bytes come near: as many gathers from an array of that size. Where rows lie
+// close to each other, that is no more than going through all that they lie in, and gathering what is near then.
+func (m *Model) gathering(p Pick, between int64, threads int) float64 {
+	gathers, each := p.Count*m.row(between, p.Run, threads), p.Count*m.row(0, p.Run, threads)
+	through := p.Passes*p.Reach/m.Holds(between, 1).Read.At(threads) + each
 	seconds := math.Min(gathers, through) * p.times()
 	if p.Written && p.times() == 1 {
 		seconds += each // to a line that has come by then
@@ -116,15 +134,16 @@ func (p *Pick) times() float64 {
 	return 1
 }
 
-// row is what one row takes, between a value and a row of RowBytes by its lines; those behind follow at the rate of the level.
-func (m *Model) row(p Pick, threads int) float64 {
-	value := m.gathered(p.Bytes, threads, func(g *Gather) Pair { return g.Values })
-	if p.Run <= Line {
+// row is what one row of so many bytes takes, of an array of that size, between a value and a row of RowBytes by its lines; those behind follow
+// at the rate of the level.
+func (m *Model) row(bytes int64, run float64, threads int) float64 {
+	value := m.gathered(bytes, threads, func(g *Gather) Pair { return g.Values })
+	if run <= Line {
 		return value
 	}
-	row := m.gathered(p.Bytes, threads, func(g *Gather) Pair { return g.Rows })
-	more := math.Max(p.Run-RowBytes, 0) / m.Holds(p.Bytes, 1).Read.At(threads)
-	return value + (row-value)*math.Min((p.Run-Line)/(RowBytes-Line), 1) + more
+	row := m.gathered(bytes, threads, func(g *Gather) Pair { return g.Rows })
+	more := math.Max(run-RowBytes, 0) / m.Holds(bytes, 1).Read.At(threads)
+	return value + (row-value)*math.Min((run-Line)/(RowBytes-Line), 1) + more
 }
 
 // gathered is the seconds of one gather from an array of some bytes: between two sizes that were measured it grows evenly

@@ -21,6 +21,7 @@ func TestSeconds(t *testing.T) {
 		{"nothing", Leaf{}, 1, 0.5},
 		{"arrays in a cache", Leaf{Work: Work{Read: 500}}, 1, 0.5 + 0.5},
 		{"multiply-adds", Leaf{Work: Work{Read: 500, Flops: 1600}}, 1, 100 + 0.5},
+		{"multiplications that no addition joins", Leaf{Work: Work{Read: 500, Flops: 1600}, Alone: 800}, 1, 150 + 0.5},
 		{"of float32", Leaf{Work: Work{Flops: 1600, Single: true}}, 1, 50 + 0.5},
 		{"steps on two threads", Leaf{Steps: 10}, 2, 10 + 0.75},
 		{"what is gone through is read before it is written", Leaf{Work: Work{Read: 4000, Written: 1000}}, 1, 400 + 200 + 0.5},
@@ -29,6 +30,9 @@ func TestSeconds(t *testing.T) {
 		{"values of a large array", Leaf{Picks: []Pick{{Bytes: 9000, Reach: 9000, Count: 70, Run: 8, Passes: 10}}}, 1, 70 + 0.5},
 		{"of a small one", Leaf{Picks: []Pick{{Bytes: 900, Reach: 900, Count: 7, Run: 8, Passes: 10}}}, 1, 0.7 + 0.5},
 		{"of one between two sizes", Leaf{Picks: []Pick{{Bytes: 2000, Reach: 2000, Count: 70, Run: 8, Passes: 10}}}, 1, 70*(0.1+0.9/2) + 0.5},
+		{"of two that share a cache", Leaf{Picks: []Pick{{Bytes: 1000, Reach: 1000, Count: 70, Run: 8, Passes: 10}, {Bytes: 1000, Reach: 1000, Count: 70, Run: 8, Passes: 10}}}, 1, 2*70*(0.1+0.9/2) + 0.5},
+		{"of two, one after the other", Leaf{Picks: []Pick{{Bytes: 1000, Reach: 1000, Count: 70, Run: 8, Passes: 10}, {Bytes: 1000, Reach: 1000, Count: 70, Run: 8, Passes: 10, Phase: 1}}}, 1, 2*7 + 0.5},
+		{"of a small one, whose values come back while little of a large one does", Leaf{Picks: []Pick{{Bytes: 500, Reach: 500, Count: 70, Run: 8, Passes: 10}, {Bytes: 9000, Reach: 9000, Count: 70, Run: 8, Passes: 10}}}, 1, 7 + 70 + 0.5},
 		{"by two threads", Leaf{Picks: []Pick{{Bytes: 4000, Reach: 4000, Count: 60, Run: 8, Passes: 10}}}, 2, 40 + 0.75},
 		{"rows", Leaf{Picks: []Pick{{Bytes: 4000, Reach: 4000, Count: 10, Run: 256, Passes: 10}}}, 1, 10*4 + 0.5},
 		{"rows of two lines", Leaf{Picks: []Pick{{Bytes: 4000, Reach: 4000, Count: 10, Run: 128, Passes: 10}}}, 1, 10*(1+3./3) + 0.5},
@@ -55,9 +59,9 @@ func TestSeconds(t *testing.T) {
 			t.Errorf("%s: got %v seconds, want %v", c.name, got, c.want)
 		}
 	}
-	whole := Leaf{Work: Work{Read: 100, Written: 40, Flops: 10}, Loads: 8, Picks: []Pick{{Bytes: 500, Reach: 500, Count: 6, Run: 8, Passes: 4}}, Enters: 10, Ends: 2, Steps: 4, Found: 6, Searches: 8, Atomics: 10, Taken: 12}
+	whole := Leaf{Work: Work{Read: 100, Written: 40, Flops: 10}, Alone: 6, Loads: 8, Picks: []Pick{{Bytes: 500, Reach: 500, Count: 6, Run: 8, Passes: 4}}, Enters: 10, Ends: 2, Steps: 4, Found: 6, Searches: 8, Atomics: 10, Taken: 12}
 	half := whole.Scaled(0.5)
-	if half.Read != 50 || half.Written != 20 || half.Flops != 5 || half.Loads != 4 || half.Enters != 5 || half.Ends != 1 || half.Steps != 2 || half.Found != 3 || half.Searches != 4 || half.Atomics != 5 || half.Taken != 6 ||
+	if half.Read != 50 || half.Written != 20 || half.Flops != 5 || half.Alone != 3 || half.Loads != 4 || half.Enters != 5 || half.Ends != 1 || half.Steps != 2 || half.Found != 3 || half.Searches != 4 || half.Atomics != 5 || half.Taken != 6 ||
 		half.Picks[0] != (Pick{Bytes: 500, Reach: 500, Count: 3, Run: 8, Passes: 2}) || whole.Picks[0].Count != 6 {
 		t.Errorf("half of %+v: got %+v", whole, half)
 	}

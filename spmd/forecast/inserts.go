@@ -23,8 +23,9 @@ func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 		places = i.Each()
 	}
 	// picks adds accesses to an array: in order in each pass, or, without passes, in any order.
+	phase := 0
 	picks := func(bytes, count, run, passes float64, written, marked bool) {
-		p := tune.Pick{Bytes: int64(bytes), Count: count, Run: run, Passes: passes, Reach: bytes, Written: written, Marked: marked}
+		p := tune.Pick{Bytes: int64(bytes), Count: count, Run: run, Passes: passes, Reach: bytes, Written: written, Marked: marked, Phase: phase}
 		if passes == 0 {
 			p.Passes = count
 		}
@@ -44,9 +45,13 @@ func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 		if !i.Kept {
 			picks(slots*keyBytes*places, i.Count, keyBytes, 0, false, false)
 		}
+		for _, p := range l.Picks {
+			phase = max(phase, p.Phase+1)
+		}
 		// Pairs are counted for each digit, and go from one array to another by it; then keys and values are read in their order.
 		picks(2*pairBytes*places, 2*sorted*(digits+keys), pairBytes, (digits+keys)*passes, true, false)
 		l.Searches += 2 * buckets * digits * passes
+		phase++
 		all := places * (keyBytes*keys + row)
 		picks(all, sorted*keys, keyBytes, 0, false, false)
 		picks(all, sorted, row, 0, false, false)

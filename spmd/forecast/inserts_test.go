@@ -48,6 +48,13 @@ func TestInserts(t *testing.T) {
 		if writes, _ := total(l, true); writes < c.insert.Count || (writes > 4*c.insert.Count) != c.sorted {
 			t.Errorf("%s: %v are written in places", c.name, writes)
 		}
+		phases := map[int]bool{}
+		for _, p := range l.Picks {
+			phases[p.Phase] = true
+		}
+		if filled, sorted := 1, 3; c.digits == 0 && len(phases) != filled || c.digits > 0 && len(phases) != sorted {
+			t.Errorf("%s: got %d phases", c.name, len(phases))
+		}
 		if math.Abs(l.Found-c.insert.Found()) > 1e-6 {
 			t.Errorf("%s: got %v found, want %v", c.name, l.Found, c.insert.Found())
 		}

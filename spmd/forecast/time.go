@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -130,6 +131,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		multiplication, addition = 6, 2
 	}
 	l.Flops = multiplication*done.Multiplications + addition*done.Additions
+	l.Alone = addition * math.Abs(done.Multiplications-done.Additions)
 	for n, t := range args {
 		if t == nil {
 			continue

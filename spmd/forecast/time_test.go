@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"distaff/codegen/strategy"
 	"distaff/kernels/tune"
 	"distaff/spmd"
 )
@@ -138,5 +139,31 @@ func TestTime(t *testing.T) {
 		if c := *p.Time.Compute; c > 0.75*compute+2e-3 || c < compute/3 {
 			t.Errorf("two ranks compute for %v s, one for %v", c, compute)
 		}
+	}
+}
+
+// TestForms: a plan predicts leaves of the forms that they run with.
+func TestForms(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("DISTAFF_CACHE", cache)
+	predicted := func(counted int64) float64 {
+		t.Helper()
+		m := known()
+		m.Levels[0].Dependent = 1
+		m.Forms = strategy.Forms{strategy.Merges: counted}
+		if err := tune.Keep(cache, m); err != nil {
+			t.Fatal(err)
+		}
+		job := spmd.Job{Statement: "Y(i,j) = A(i,j)+B(i,j)", Sizes: map[string][]int64{"A": {100, 1e6}}, Formats: map[string]string{"A": "ds", "B": "ds", "Y": "ds"},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:1000"), "B": spmd.Generated("uniform:1000")}}
+		p, err := job.Plan(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *p.Time.Compute
+	}
+	// Of two operands each step takes two loads that wait for the one before, and each place one.
+	if stepped, counted := predicted(0), predicted(1); math.Abs(stepped/counted-2) > 0.01 {
+		t.Errorf("steps take %v s, counting %v s", stepped, counted)
 	}
 }

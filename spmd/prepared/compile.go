@@ -23,10 +23,6 @@ func (k *Statement) Compile() error {
 			return err
 		}
 	}
-	var err error
-	if k.forms, err = k.Forms(); err != nil {
-		return err
-	}
 	inPlace, err := k.compileGroups()
 	if err != nil {
 		return err
@@ -86,7 +82,7 @@ func (k *Statement) compileGroups() (inPlace bool, err error) {
 }
 
 // Units is what the compiler makes of the statement's groups over operands that are like
-// those: of several steps that add to one block, where they can in place.
+// those: of several steps that add to one block, where they can in place. Collective.
 func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit, inPlace bool, err error) {
 	err = k.compileUnits(like, several)
 	for _, s := range k.leaves {
@@ -96,8 +92,11 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 }
 
 // compileUnits makes the units of all groups; into asks for leaves that add
-// to a result.
-func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) error {
+// to a result. Collective.
+func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err error) {
+	if k.forms, err = k.Forms(); err != nil {
+		return err
+	}
 	k.leaves = nil
 	for _, g := range k.Problem.Groups {
 		s := k.leafOf(like)
