@@ -33,7 +33,7 @@ func newMappedResult(r *result) *mappedResult {
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l := a.l
 	size := a.block(a.deep + 1)
-	a.prefetch(ir.Plus(p, ir.Int(strategy.MapAhead)), size)
+	a.prefetch(p, size)
 	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.positions, p))
 	l.when(ir.Less(q, ir.Int(0)), func() {
 		l.set(q, ir.Minus(ir.Int(-1), q))
@@ -58,15 +58,24 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch fetches as many lines as the strategy says of the result's block for position p of
-// the map.
+// prefetch fetches what the strategy says of the result's blocks ahead of position p of the map.
 func (a *mappedResult) prefetch(p, size ir.Expr) {
 	l := a.l
-	n := l.spec.Strategy.Result.Lines
-	if n == 0 {
+	how := l.spec.Strategy.Result.Fetched
+	if how.Lines == 0 {
 		return
 	}
-	q := l.named(a.op.prefix()+"_at_next", ir.Coord(a.positions, p))
-	first := l.named(a.op.prefix()+"_next", ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
-	l.emit(&ir.Prefetch{A: a.vals(), Index: first, Len: n * (strategy.CacheLine / a.vals().Elem.Size())})
+	for _, far := range []bool{true, false} {
+		n := how.Into(far)
+		if n == 0 {
+			continue
+		}
+		name := "_next"
+		if far {
+			name = "_far"
+		}
+		q := l.named(a.op.prefix()+"_at"+name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
+		first := l.named(a.op.prefix()+name, ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
+		l.emit(&ir.Prefetch{A: a.vals(), Index: first, Len: how.Lines * (strategy.CacheLine / a.vals().Elem.Size()), Far: far})
+	}
 }

@@ -38,8 +38,8 @@ const (
 )
 
 // MapAhead is how far behind the last position the map of a result that is added
-// to is read.
-const MapAhead = 16
+// to is read at most.
+const MapAhead = farAhead
 
 // lines is how many cache lines of a row of n values of a type are fetched ahead.
 func lines(n int64, t ir.Type) int64 {
@@ -47,17 +47,21 @@ func lines(n int64, t ir.Type) int64 {
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
 
-// mappedLines is how many lines of each block of a Mapped result are fetched ahead: none of
-// one shorter than a line, since they lie apart from one another.
-func (f *facts) mappedLines() int64 {
+// mappedFetch is how blocks of a Mapped result are fetched ahead, as rows are that do not stay in a core's caches: none
+// shorter than a line, since they lie apart from one another.
+func (f *facts) mappedFetch() (p Prefetch) {
 	n := int64(1)
 	for _, v := range f.vars[f.deep+1:] {
 		n = min(n*f.Sizes[v], prefetchLines*CacheLine)
 	}
 	if f.Assembly != Mapped || n < CacheLine/f.result.Type.Size() {
-		return 0
+		return Prefetch{}
 	}
-	return lines(n, f.result.Type)
+	p.Ahead, p.Lines = nearAhead, lines(n, f.result.Type)
+	if far, _ := f.Target.Forms.form(FarRows); far > nearAhead {
+		p.Far = far
+	}
+	return p
 }
 
 // picks calls fn for each dense row, along the last level, that a variable picks, with its

@@ -205,9 +205,9 @@ type Result struct {
 	// Factor is the capacity at first, as a multiple of the entries of all sparse operands
 	// together; Most bounds that number, 0 is no bound.
 	Factor, Most int64
-	// Lines is how many cache lines of each block of a Mapped result are fetched MapAhead
-	// positions before they are added to.
-	Lines int64
+	// Fetched is how blocks of a Mapped result are fetched positions of its map before they are added to, of which it
+	// may be none (Lines).
+	Fetched Prefetch
 	// Places are the variables for whose coordinates an array of places in a given
 	// row is worth its memory.
 	Places map[string]bool

@@ -374,7 +374,7 @@ func (f *facts) capacityFactor() int64 {
 
 // capacity is what is known of the capacity that the result needs.
 func (f *facts) capacity() Result {
-	r := Result{Factor: 1, Lines: f.mappedLines(), Places: map[string]bool{}}
+	r := Result{Factor: 1, Fetched: f.mappedFetch(), Places: map[string]bool{}}
 	if f.sparse() && !f.shared() {
 		r.Factor = f.capacityFactor()
 		r.Most = f.mostCapacity(r.Factor)

@@ -17,15 +17,42 @@ type Board struct {
 	Ranks    int // of the job
 	Progress atomic.Uint64
 
-	busy     atomic.Int32
 	finished atomic.Pointer[time.Time]
 	mu       sync.Mutex
+	busy     int           // goroutines that compute
+	idle     chan struct{} // closed when there is none any more; nil where there is none
 	waits    map[*waiting]struct{}
 }
 
 // NewBoard is the board of a job-wide rank of so many.
 func NewBoard(rank, ranks int) *Board {
 	return &Board{Rank: rank, Ranks: ranks, waits: map[*waiting]struct{}{}}
+}
+
+// compute says that the rank computes in one goroutine while others wait (Comm.Busy).
+func (b *Board) compute() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy++; b.busy == 1 {
+		b.idle = make(chan struct{})
+	}
+}
+
+// computed ends what compute has begun, each by one call.
+func (b *Board) computed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy--; b.busy == 0 {
+		close(b.idle)
+		b.idle = nil
+	}
+}
+
+// Computing is closed when the rank computes no more; nil where it does not.
+func (b *Board) Computing() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.idle
 }
 
 // Finish says that the rank's function has returned.
@@ -92,7 +119,7 @@ func (b *Board) Report() Report {
 	}
 	sort.Strings(texts)
 	r.Text = strings.Join(texts, "; ")
-	if b.busy.Load() > 0 {
+	if b.busy > 0 {
 		r.Waiting = false
 	}
 	if r.Text == "" {

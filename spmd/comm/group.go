@@ -89,11 +89,11 @@ func (g *group) countReceives(messages, bytes int64) {
 
 // Busy: see Comm.
 func (g *group) Busy() func() {
-	g.board.busy.Add(1)
+	g.board.compute()
 	var once atomic.Bool
 	return func() {
 		if once.CompareAndSwap(false, true) {
-			g.board.busy.Add(-1)
+			g.board.computed()
 			g.board.Progress.Add(1)
 		}
 	}

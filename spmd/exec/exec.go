@@ -152,38 +152,50 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 			return partials, err
 		}
 		n++
-		at = since(at, &r.spent.Fetch)
-		if sums != nil {
-			if err := sums.step(s, operands); err != nil {
-				return partials, err
-			}
-			since(at, &r.spent.Leaf)
-			continue
-		}
-		if r.Into != nil {
-			block, err := r.Into(s, operands, partials[s.Partial])
-			if err != nil {
-				return partials, err
-			}
-			partials[s.Partial] = block
-			since(at, &r.spent.Leaf)
-			continue
-		}
-		block, err := r.Leaf(s, operands)
+		since(at, &r.spent.Fetch)
+		done := r.Comm.Busy() // while blocks of the next step come
+		err = r.step(s, operands, partials, sums)
+		done()
 		if err != nil {
 			return partials, err
 		}
-		at = since(at, &r.spent.Leaf)
-		if s.First {
-			partials[s.Partial] = block
-			continue
-		}
-		if err := r.add(partials, s.Partial, block); err != nil {
-			return partials, err
-		}
-		since(at, &r.spent.Sum)
 	}
 	return partials, nil
+}
+
+// step runs one step, whose block it adds to a partial one.
+func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor, sums *sums) (err error) {
+	at := time.Now()
+	switch {
+	case sums != nil:
+		err = sums.step(s, operands)
+	case r.Into != nil:
+		var block *tcs.Tensor
+		if block, err = r.Into(s, operands, partials[s.Partial]); err == nil {
+			partials[s.Partial] = block
+		}
+	default:
+		return r.stepApart(s, operands, partials)
+	}
+	since(at, &r.spent.Leaf)
+	return err
+}
+
+// stepApart runs one step whose block is one of its own, and then added.
+func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor) error {
+	at := time.Now()
+	block, err := r.Leaf(s, operands)
+	if err != nil {
+		return err
+	}
+	at = since(at, &r.spent.Leaf)
+	if s.First {
+		partials[s.Partial] = block
+		return nil
+	}
+	err = r.add(partials, s.Partial, block)
+	since(at, &r.spent.Sum)
+	return err
 }
 
 // add adds block, which it takes over, to a partial.

@@ -44,6 +44,7 @@ type Making struct {
 	First int64
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
+	Ahead              int64 // reduce.Shape.Ahead
 }
 
 // position is the bytes of a position in a map that Sparse adds by.
@@ -79,10 +80,10 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	}
 	building = reduce.Building(all-p.size.Most()*m.Value, m.PosWidth, m.CrdWidth)
 	if m.InPlace {
-		return all + position*p.sources + p.steps*tcs.Align, building
+		return all + position*p.sources + p.steps*(position*m.Ahead+tcs.Align), building
 	}
 	// The blocks of all steps, where memory allows, beside their union and a map for each.
-	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
+	return p.steps*(grown+position*(p.size.Most()+m.Ahead)+tcs.Align) + all, building
 }
 
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it

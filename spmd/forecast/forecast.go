@@ -304,7 +304,7 @@ func (x *Forecast) loading() (own, peak []int64) {
 // they are taken to be.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	k, s := x.k, x.result()
-	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size())}
+	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size()), Ahead: codegen.MapAhead}
 	units, inPlace, err := k.Units(x.like(), cost.Several())
 	x.units, x.refused = units, err
 	if m.InPlace = inPlace; err != nil || m.Dense {

@@ -15,7 +15,7 @@
 // All calls into MPI go through the wrapper's one mutex and none of them blocks, so any thread
 // may communicate where MPI grants MPI_THREAD_SERIALIZED or more. Where it grants less, one thread,
 // the one that opened MPI, makes all the calls. While messages are under way a
-// goroutine makes progress every 200 µs, and longer while parts of a large message
+// goroutine makes progress every 200 µs to 2 ms, more seldom the longer nothing moves, and longer while parts of a large message
 // come, so that they travel while ranks compute.
 //
 // # Ending

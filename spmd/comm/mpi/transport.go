@@ -174,6 +174,14 @@ func (t *transport) patience() int64 {
 	return 0
 }
 
+// A look for what has moved takes the core from a leaf that computes there, for some 40 µs with waking up and what the leaf then lacks in
+// its caches. So the pauses between looks grow while nothing moves.
+const (
+	leastPause = 20 * time.Microsecond
+	pause      = 200 * time.Microsecond
+	mostPause  = 2 * time.Millisecond
+)
+
 // progress moves messages on while nobody waits for them.
 func (t *transport) progress(quit <-chan struct{}) {
 	for {
@@ -182,26 +190,39 @@ func (t *transport) progress(quit <-chan struct{}) {
 			return
 		case <-t.kick:
 		}
-		for t.pending.Load() > 0 && t.ctx.Err() == nil {
-			time.Sleep(200 * time.Microsecond)
-			t.e.poll(nil, t.patience())
+		last, next := int64(0), pause
+		for n := t.pending.Load(); n > 0 && t.ctx.Err() == nil; n = t.pending.Load() {
+			if n != last {
+				last, next = n, pause
+			}
+			time.Sleep(next)
+			begun, burst := time.Now(), t.patience()
+			t.e.poll(nil, burst)
+			if next = min(2*next, mostPause); burst > 0 && time.Since(begun) > 2*time.Duration(burst) { // parts of a message came
+				next = pause
+			}
 		}
 	}
 }
 
 // Park polls, at first without pause, then with growing ones; while a large message
-// comes to a core of its own, without.
+// comes to a core of its own, without. Where the rank computes meanwhile, the core is the leaf's: there are pauses from the beginning, which
+// end with the leaf.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {
 		rs[i] = o.(*op).r
 	}
 	start := time.Now()
-	pause := 20 * time.Microsecond
+	next := leastPause
 	for {
-		burst := t.patience()
+		burst, spin, most := t.patience(), t.spin, pause
+		computing := t.board.Computing()
+		if computing != nil {
+			spin, most = 0, mostPause
+		}
 		waited := time.Since(start)
-		if waited < t.spin {
+		if waited < spin {
 			burst = 20_000
 		}
 		if t.ctx.Err() != nil {
@@ -210,9 +231,13 @@ func (t *transport) Park(ops []comm.Pending) error {
 		if t.e.poll(rs, burst) > 0 {
 			return nil
 		}
-		if waited >= t.spin && (t.spin == 0 || burst == 0) {
-			time.Sleep(pause)
-			pause = min(pause*5/4, 200*time.Microsecond)
+		if waited >= spin && (spin == 0 || burst == 0) {
+			next = min(next, most)
+			select { // no case but the first where computing is nil
+			case <-time.After(next):
+			case <-computing:
+			}
+			next = next * 5 / 4
 		}
 	}
 }

@@ -1,0 +1,30 @@
+package comm
+
+import "testing"
+
+// TestComputing: what a wait sleeps on ends with the last of those that compute at once, and not before.
+func TestComputing(t *testing.T) {
+	g := &group{core: &core{board: NewBoard(0, 2)}}
+	ended := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	if c := g.board.Computing(); c != nil {
+		t.Error("a rank that has not said so computes")
+	}
+	one, two := g.Busy(), g.Busy()
+	c := g.board.Computing()
+	one()
+	one() // again, which is nothing
+	if c == nil || ended(c) || g.board.Report().Waiting {
+		t.Error("a rank computes no more, of which another goroutine does")
+	}
+	two()
+	if !ended(c) || g.board.Computing() != nil {
+		t.Error("a rank computes on, of which all has ended")
+	}
+}
