@@ -272,7 +272,7 @@ func (x *Forecast) workspaces() (most int64) {
 func (x *Forecast) loading() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		cost := x.loaded(n, x.k.Foretold(o.Tensor, estimate.Round(x.homes[n].Entries)))
+		cost := x.loaded(n, x.foretold(n))
 		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
 			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
@@ -298,6 +298,16 @@ func (x *Forecast) loading() (own, peak []int64) {
 		}
 	}
 	return own, peak
+}
+
+// foretold is what load is told of an operand.
+func (x *Forecast) foretold(operand int) load.Input {
+	name, s := x.k.Problem.Operands[operand].Tensor, x.homes[operand]
+	src := x.k.Sources[name]
+	listed := src.Listed(src.EntryCount(s.Dims))
+	in := x.k.Foretold(name, estimate.Round(listed))
+	in.Records = func(b plan.Block, roomed bool) int64 { return s.Records(b, listed, roomed) }
+	return in
 }
 
 // making asks the compiler how leaves make blocks of the result, of operands as large as
@@ -360,11 +370,19 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			s := x.as(n, a.Format)
 			z := s.Block(needs[n])
 			sum += z.Memory()
-			most = max(most, coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Most(), z.Memory(), x.want.MemoryLimit))
+			most = max(most, x.assembling(s, z))
 		}
 		held, beside = max(held, sum), max(beside, most)
 	}
 	return held, beside
+}
+
+// assembling is what it takes beside a block of such a size to assemble it of another, whose entries come in any order.
+func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
+	if !s.Sparse() { // each entry goes to its place
+		return 0
+	}
+	return coo.NewCollection(s.LevelSizes(), s.Type, x.k.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
 // as is an operand, or the result, in the format that a leaf has it in.
@@ -380,7 +398,7 @@ func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
 func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit}
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
 	if len(x.units) > 0 {
 		made := x.units[0].Result.Format
 		f.BlockKinds, f.BlockModes = made.Letters(), made.Order

@@ -16,6 +16,7 @@ type Forecast struct {
 	Sizes      plan.Sizes
 	Ranks      int
 	Limit      int64 // of a rank's memory; 0: none
+	Threads    int   // of a rank
 }
 
 // Cost is what each rank takes beside its blocks, at most but for very many ranks, while
@@ -60,7 +61,7 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 				sizes[l] = f.Dims[m]
 				each += width(f.Dims[m])
 			}
-			*n += entries[rank]*each + coo.AssemblyBytes(sizes, f.Type, largest[rank], largest[rank]*each, f.Limit)
+			*n += entries[rank]*each + coo.NewCollection(sizes, f.Type, f.Threads).Assembling(largest[rank], largest[rank]*each, f.Limit)
 		}
 	}
 	return cost
