@@ -231,10 +231,9 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 		most[rank] = own[rank] + max(most[rank], placing[rank], blocks[rank]+completing[rank])
 		kept[rank] += own[rank]
 	}
-	storing := make([]int64, x.p.Ranks)
+	f := x.store()
+	storing := x.storing(f, kept)
 	if !x.p.Whole {
-		f := x.store()
-		storing = x.storing(f, kept)
 		if !x.written() {
 			for rank, bytes := range f.SummaryCost() {
 				storing[rank] = max(storing[rank], bytes)
@@ -399,7 +398,7 @@ func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
 		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
-	if len(x.units) > 0 {
+	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
 		made := x.units[0].Result.Format
 		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
 	}
