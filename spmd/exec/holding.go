@@ -35,11 +35,15 @@ func (c *Cost) Several() bool {
 
 // Making is how leaves make blocks of the result, and how steps add to them.
 type Making struct {
-	Dense   bool
-	Shared  bool // blocks have the level arrays of an operand, and values of a known number
-	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
-	InPlace bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
-	Value   int64
+	Dense  bool
+	Shared bool // blocks have the level arrays of an operand, and values of a known number
+	Copied bool // that operand is a copy, which a leaf reads in place of one stored otherwise, and which stays as long as a block does
+	// CopiedBytes is what the largest such copy takes at the rank at hand. Widened says that it has other level arrays, which wider ones
+	// were made of.
+	CopiedBytes int64
+	Widened     bool
+	InPlace     bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
+	Value       int64
 	// First is the most entries that the arrays of a block which grows have room for at first, at the rank at hand. They keep it.
 	First int64
 	// PosWidth and CrdWidth are those of the blocks' levels.
@@ -71,10 +75,15 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	if m.Shared {
 		grown = all
 	}
+	if m.Copied { // as far as they lie in the pages of its levels
+		if grown += min(m.CopiedBytes, tcs.Uncut); m.Widened {
+			grown += all - p.size.Most()*m.Value
+		}
+	}
 	switch {
 	case m.Dense:
 		return all, 0
-	case p.steps == 1:
+	case p.steps == 1 && !m.InPlace: // else its block is made of a union too
 		return grown, 0
 	}
 	building = reduce.Building(all-p.size.Most()*m.Value, m.PosWidth, m.CrdWidth)
@@ -106,8 +115,8 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 		p := &k.partials[i]
 		n, more := m.bytes(p)
 		kept, largest, building = kept+n, max(largest, n), max(building, more)
-		if m.Copied { // the levels are there already
-			shared = p.size.Memory() - p.size.Most()*m.Value
+		if n := p.size.Memory() - p.size.Most()*m.Value; m.Copied && (i == 0 || n < shared) { // the levels are there already
+			shared = n
 		}
 	}
 	return most + copies + max(making+kept-largest, kept+building-shared), kept

@@ -220,6 +220,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
 		making.First = x.capacity(cost.Needs(rank))
+		making.CopiedBytes = copies
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
 		if _, runs := cost.LargestMade(rank); runs {
 			most[rank] += spaces
@@ -323,9 +324,15 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	m.Shared = true
 	for _, u := range units {
 		shares := u.Result.Shares
-		m.Shared = m.Shared && shares >= 0
-		m.Copied = m.Shared && u.Args[shares].Convert
+		if m.Shared = m.Shared && shares >= 0; m.Shared && u.Args[shares].Convert {
+			a := u.Args[shares]
+			m.Copied = true
+			if n := x.operand(a); n >= 0 {
+				m.Widened = m.Widened || widened(x.as(n, a.Format), a)
+			}
+		}
 	}
+	m.Copied = m.Copied && m.Shared
 	return m
 }
 
@@ -368,12 +375,27 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			}
 			s := x.as(n, a.Format)
 			z := s.Block(needs[n])
-			sum += z.Memory()
+			if sum += z.Memory(); widened(s, a) { // to arrays beside those that it has
+				w := *x.tensors[n].As(a.Format.Letters(), a.Format.Order)
+				w.Widen(a.PosWidth, a.CrdWidth)
+				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Modes))*tcs.Align
+			}
 			most = max(most, x.assembling(s, z))
 		}
 		held, beside = max(held, sum), max(beside, most)
 	}
 	return held, beside
+}
+
+// widened tells whether a copy is made with wider level arrays than a tensor has that is assembled.
+func widened(s *estimate.Tensor, a codegen.Arg) bool {
+	pos, crd := s.Widths()
+	for l := range pos {
+		if pos[l] > 0 && a.PosWidth[l] > pos[l] || crd[l] > 0 && a.CrdWidth[l] > crd[l] {
+			return true
+		}
+	}
+	return false
 }
 
 // assembling is what it takes beside a block of such a size to assemble it of another, whose entries come in any order.

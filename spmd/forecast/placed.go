@@ -118,6 +118,9 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	}
 	for rank := range ranks {
 		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank], pieces.Kept[rank]+own[rank]+copying[rank])
+		if even.Kinds == s.Kinds {
+			own[rank] += pieces.Left[rank]
+		}
 	}
 	c.Kept = own
 	return c
