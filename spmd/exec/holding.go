@@ -44,8 +44,8 @@ type Making struct {
 	Widened     bool
 	InPlace     bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
 	Value       int64
-	// First is the most entries that the arrays of a block which grows have room for at first, at the rank at hand. They keep it.
-	First int64
+	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank at hand. They keep it.
+	Begun int64
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
 }
@@ -53,25 +53,11 @@ type Making struct {
 // position is the bytes of a position in a map that Sparse adds by.
 const position = 8
 
-// begun is the bytes of the arrays of a block that grows before the first entry is there.
-func (m *Making) begun() (bytes int64) {
-	if m.First == 0 {
-		return 0
-	}
-	bytes = m.First*m.Value + tcs.Align
-	for l, width := range m.CrdWidth {
-		if width > 0 {
-			bytes += m.First*int64(width+m.PosWidth[l]) + 2*tcs.Align
-		}
-	}
-	return bytes
-}
-
 // bytes is what one block of partial results takes while its steps add to it, and what making the union of their patterns
 // takes beside that. Arrays of unknown length grow to twice what they need.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := p.size.Memory()
-	grown := 2*all + m.begun()
+	grown := 2*all + m.Begun
 	if m.Shared {
 		grown = all
 	}
@@ -84,7 +70,10 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	case m.Dense:
 		return all, 0
 	case p.steps == 1 && !m.InPlace: // else its block is made of a union too
-		return grown, 0
+		if !m.Shared {
+			building = all // pieces are joined, or an array copied as it grows
+		}
+		return grown, building
 	}
 	building = reduce.Building(all-p.size.Most()*m.Value, m.PosWidth, m.CrdWidth)
 	if m.InPlace {

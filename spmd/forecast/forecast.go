@@ -219,11 +219,12 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	most, blocks := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
-		making.First = x.capacity(cost.Needs(rank))
+		begun, pieces := x.begun(cost.Needs(rank))
+		making.Begun = begun
 		making.CopiedBytes = copies
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
 		if _, runs := cost.LargestMade(rank); runs {
-			most[rank] += spaces
+			most[rank] += spaces + pieces
 		}
 	}
 	placing, kept := x.placing(blocks)
@@ -336,8 +337,8 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	return m
 }
 
-// capacity is the most entries for which a leaf makes room before there are any, where it reads such blocks.
-func (x *Forecast) capacity(needs []plan.Block) (most int64) {
+// begun is what a leaf that reads such blocks takes at most for a result that grows before there is anything of it: what stays, and beside.
+func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
 		if b >= 0 && !tcs.AllDense(x.tensors[n].Kinds) {
@@ -345,9 +346,10 @@ func (x *Forecast) capacity(needs []plan.Block) (most int64) {
 		}
 	}
 	for _, u := range x.units {
-		most = max(most, u.Capacity(entries))
+		k, b := u.Begun(entries, x.k.Threads)
+		kept, beside = max(kept, k), max(beside, b)
 	}
-	return most
+	return kept, beside
 }
 
 // like is prepared.like before there are blocks.
