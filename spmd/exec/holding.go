@@ -46,6 +46,8 @@ type Making struct {
 	Value       int64
 	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank at hand. They keep it.
 	Begun int64
+	// Made is the sizes of blocks as leaves make them, where these are brought into another format; nil where they are not.
+	Made plan.Sizes
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
 }
@@ -57,6 +59,9 @@ const position = 8
 // takes beside that. Arrays of unknown length grow to twice what they need.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := p.size.Memory()
+	if m.Made != nil {
+		all = max(all, m.Made(p.partial.Result).Memory())
+	}
 	grown := 2*all + m.Begun
 	if m.Shared {
 		grown = all
@@ -83,6 +88,19 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
+// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity for the entries of both at first.
+func (m *Making) added(k *rankCost) (bytes int64) {
+	const beyond = 64 // entries
+	for i := range k.partials {
+		bytes = max(bytes, 2*k.partials[i].size.Memory())
+	}
+	bytes += beyond * m.Value
+	for l := range m.CrdWidth {
+		bytes += beyond * int64(m.CrdWidth[l]+m.PosWidth[l])
+	}
+	return max(bytes, 2*k.moved)
+}
+
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it
 // computes, kept what its blocks of the result take afterwards. While it computes it has
 // two blocks of each operand at most, its partial results with what adding to them takes, one union of patterns on its way, and the
@@ -98,6 +116,9 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 	}
 	for _, in := range k.incoming {
 		most += in.most * min(in.count, heldScopes)
+	}
+	if k.moved > 0 && !m.Dense {
+		most += m.added(k)
 	}
 	largest, shared, building := int64(0), int64(0), int64(0)
 	for i := range k.partials {

@@ -28,6 +28,7 @@ import (
 type Wanted struct {
 	Outputs     []output.Output
 	Whole       bool        // rank 0 wants the whole result
+	Check       bool        // and the whole of each operand, to compare it
 	Given       bool        // the result is computed into a tensor of the caller's
 	MemoryLimit int64       // that is given, 0 for none
 	Machine     *tune.Model // by which times are predicted; nil where there is none
@@ -227,6 +228,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 			most[rank] += spaces + pieces
 		}
 	}
+	x.finishing(most, blocks)
 	placing, kept := x.placing(blocks)
 	completing := x.completing()
 	for rank := range own {
@@ -250,10 +252,40 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 			}
 		}
 	}
+	storing[0] += x.wholes()
 	for rank := range peak {
 		peak[rank] = max(peak[rank], most[rank], kept[rank]+storing[rank])
 	}
 	return peak
+}
+
+// finishing counts what it takes to bring blocks that are computed, which take so much at each rank, into the result's format, on one rank,
+// or its type, where it is narrower: one block after another.
+func (x *Forecast) finishing(most, blocks []int64) {
+	s, name := x.result(), x.k.Problem.Norm.LHS.Name
+	narrow := int64(0)
+	if typ := bridge.TCS(x.k.Types[name]); typ != s.Type {
+		narrow = int64(typ.Size())
+	}
+	repacks := x.p.Whole && len(x.units) > 0 && x.units[0].Result.Repack
+	largest := make([]int64, len(most))
+	for b := range plan.Block(s.Partition.Pieces()) {
+		rank, z := s.Partition.OwnerOf(b), s.Block(b)
+		n := z.Most()*narrow + tcs.Align
+		if repacks {
+			n += z.Memory()
+		}
+		largest[rank] = max(largest[rank], n)
+	}
+	if narrow == 0 && !repacks {
+		return
+	}
+	for rank := range most {
+		most[rank] = max(most[rank], blocks[rank]+largest[rank])
+		if !repacks { // narrow ones may be there with wide ones
+			blocks[rank] += largest[rank]
+		}
+	}
 }
 
 // workspaces is what those of a leaf, and partial results of its chunks, take at most on the threads of a rank. A
@@ -273,7 +305,7 @@ func (x *Forecast) workspaces() (most int64) {
 func (x *Forecast) loading() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		cost := x.loaded(n, x.foretold(n))
+		cost := x.loaded(n, x.foretold(n, x.homes[n]))
 		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
 			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
@@ -301,9 +333,9 @@ func (x *Forecast) loading() (own, peak []int64) {
 	return own, peak
 }
 
-// foretold is what load is told of an operand.
-func (x *Forecast) foretold(operand int) load.Input {
-	name, s := x.k.Problem.Operands[operand].Tensor, x.homes[operand]
+// foretold is what load is told of an operand, of which s has the sizes.
+func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
+	name := x.k.Problem.Operands[operand].Tensor
 	src := x.k.Sources[name]
 	listed := src.Listed(src.EntryCount(s.Dims))
 	in := x.k.Foretold(name, estimate.Round(listed))
@@ -322,6 +354,9 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 		return m
 	}
 	m.PosWidth, m.CrdWidth = units[0].Result.PosWidth, units[0].Result.CrdWidth
+	if units[0].Result.Repack {
+		m.Made = x.as(len(x.tensors)-1, units[0].Result.Format).Block
+	}
 	m.Shared = true
 	for _, u := range units {
 		shares := u.Result.Shares
@@ -435,6 +470,40 @@ func (x *Forecast) store() *store.Forecast {
 // written tells whether the result goes to a file.
 func (x *Forecast) written() bool {
 	return slices.ContainsFunc(x.want.Outputs, func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
+}
+
+// wholes is what it takes at rank 0 to have the whole of each operand that is checked with, or written.
+func (x *Forecast) wholes() (bytes int64) {
+	seen, most := map[string]bool{}, int64(0)
+	for n, o := range x.k.Problem.Operands {
+		written := o.Tensor != x.Result() && slices.ContainsFunc(x.want.Outputs, func(out output.Output) bool { return out.Tensor == o.Tensor })
+		if seen[o.Tensor] || !x.want.Check && !written {
+			continue
+		}
+		seen[o.Tensor] = true
+		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Dims)))
+		if !x.p.Whole { // else it is there
+			c := x.k.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1, x.want.MemoryLimit)
+			most = max(most, bytes+c.Peak[0])
+			bytes += c.Kept[0]
+		}
+		if written {
+			most = max(most, bytes+x.writing(s, o.Tensor))
+		}
+	}
+	return most
+}
+
+// writing is what writing a tensor that rank 0 has whole takes.
+func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes, Owners: []int{0}},
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
+	for _, o := range x.want.Outputs {
+		if o.Tensor == name {
+			most = max(most, f.Cost(o.File, []int64{0})[0])
+		}
+	}
+	return most
 }
 
 // storing asks store what each rank takes beside its blocks, of which it holds used, while
