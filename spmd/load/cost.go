@@ -176,11 +176,11 @@ func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	entry := groupBytes + recordBytes(modes, typ)
 	blocks := g.Partition.Pieces()
 	round := sendRoom(free) + entry*(blocks*staged(blocks, recordBytes(modes, typ), free)+coo.BatchSize)
-	bytes := (1 + inboxRooms) * round
-	if !roomed { // of a small tensor each entry is a group at most, and nothing takes a line
-		bytes = min(bytes, 2*max(entry*entries, tcs.Align))
+	if roomed { // each may make room in each block
+		entries *= min(1+blocks, math.MaxInt64/(4*entry*max(entries, 1)))
 	}
-	return bytes
+	// Of a small tensor each entry is a group at most, and nothing takes a line.
+	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
 // Of blocks that take no memory but their own, and of the one block of one rank.
