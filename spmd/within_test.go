@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"distaff/io/tcs"
 	"distaff/spmd"
 )
 
@@ -43,6 +44,23 @@ func TestWithinPlan(t *testing.T) {
 		}
 		return in
 	}
+	// packed is the same in a compressed file.
+	packed := func(name string, from spmd.Input) spmd.Input {
+		x, err := tcs.Open(from.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		var b bytes.Buffer
+		if err := x.WriteTo(&b, tcs.WriteOptions{Compress: true}); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name+".tcs")
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return spmd.File(path)
+	}
 	rows, fewRows := stored("many", "T(i,j) = A(i,j)", "ds", many, n, n), stored("few", "T(i,j) = A(i,j)", "ds", few, n, n)
 	columns := stored("columns", "T(i,j) = A(i,j)", "ds:1,0", many, n, n)
 	order3 = stored("order3", "T(i,j,k) = A(i,j,k)", "sss", order3, 40, 50, 60)
@@ -56,6 +74,7 @@ func TestWithinPlan(t *testing.T) {
 		splits    []string
 		extend    []string
 		out       string
+		also      string // where A goes
 		check     bool
 	}{
 		{what: "text in blocks", statement: "y(i) = A(i,j)*x(j)", formats: map[string]string{"A": "ds"}, inputs: map[string]spmd.Input{"A": many, "x": dense}, sizes: map[string][]int64{"A": {n, n}}, splits: []string{"i:16", "j:8"}},
@@ -74,6 +93,9 @@ func TestWithinPlan(t *testing.T) {
 		{what: "steps that add to sparse blocks", statement: "C(i,k) = A(i,j)*B(j,k)", formats: map[string]string{"A": "ds", "B": "ds", "C": "ds"}, inputs: map[string]spmd.Input{"A": fewRows, "B": fewRows}, sizes: map[string][]int64{"A": {n, n}, "B": {n, n}}, splits: []string{"i:4", "j:5"}},
 		{what: "a converted operand", statement: "C(i,j) = A(i,j) + B(i,j)", formats: map[string]string{"A": "ds", "B": "ds:1,0", "C": "ds"}, inputs: map[string]spmd.Input{"A": rows, "B": columns}, sizes: map[string][]int64{"A": {n, n}, "B": {n, n}}},
 		{what: "a converted operand of order 3", statement: "C(i,j,k) = A(i,j,k) * B(k,j,i)", formats: map[string]string{"A": "sss", "B": "sss", "C": "sss"}, inputs: map[string]spmd.Input{"A": order3, "B": spmd.Generated("uniform:9000")}, sizes: map[string][]int64{"A": {40, 50, 60}}, splits: []string{"j:4"}},
+		{what: "a compressed file", statement: "y(i) = A(i,j)*x(j)", formats: map[string]string{"A": "ds"}, inputs: map[string]spmd.Input{"A": packed("packed", rows), "x": dense}, sizes: map[string][]int64{"A": {n, n}}},
+		{what: "a compressed file, assembled", statement: "y(i) = A(i,j)*x(j)", formats: map[string]string{"A": "ss:1,0"}, inputs: map[string]spmd.Input{"A": packed("packed2", rows), "x": dense}, sizes: map[string][]int64{"A": {n, n}}},
+		{what: "an operand that is written", statement: "C(i,j) = A(i,j)", formats: map[string]string{"A": "ss:1,0"}, inputs: map[string]spmd.Input{"A": many}, sizes: map[string][]int64{"A": {n, n}}, out: "C.tcs", also: "A.tns"},
 		{what: "operands that are checked", statement: "y(i) = A(i,j)*x(j)", formats: map[string]string{"A": "ds"}, inputs: map[string]spmd.Input{"A": rows, "x": dense}, sizes: map[string][]int64{"A": {n, n}}, check: true},
 	} {
 		for _, ranks := range []int{1, 3, 8} {
@@ -81,6 +103,9 @@ func TestWithinPlan(t *testing.T) {
 			job.Ranks, job.Threads, job.Splits, job.Extend, job.Check = ranks, 2, c.splits, c.extend, c.check
 			if c.out != "" {
 				job.Outputs = []spmd.Output{{Tensor: "C", File: filepath.Join(dir, c.out)}}
+			}
+			if c.also != "" {
+				job.Outputs = append(job.Outputs, spmd.Output{Tensor: "A", File: filepath.Join(dir, c.also)})
 			}
 			plan, err := job.Plan(t.Context(), 0)
 			if err != nil {

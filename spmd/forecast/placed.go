@@ -121,6 +121,9 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 		if even.Kinds == s.Kinds {
 			own[rank] += pieces.Left[rank]
 		}
+		if in.Tensor != nil && (rank == 0 || !in.Alone) {
+			own[rank] += in.Tensor.Decompressed() // for as long as it is open
+		}
 	}
 	c.Kept = own
 	return c

@@ -36,6 +36,10 @@ type Cost struct {
 // limit of memory (0: none).
 func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
+	inflated := int64(0)
+	if in.Tensor != nil {
+		inflated = in.Tensor.Decompressed()
+	}
 	var way int64
 	way, c.Buffers = g.forecast(in, ranks, limit)
 	marks := make([]int64, ranks)
@@ -44,7 +48,7 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	for b := range plan.Block(g.Partition.Pieces()) {
 		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
-		if in.Mapped && g.Partition.Ordered() == nil && g.shown(in, ranks) {
+		if (in.Mapped || inflated > 0) && g.Partition.Ordered() == nil && g.shown(in, ranks) {
 			bytes = 0 // of views between keys, ends of segments are copied
 		}
 		c.Kept[rank] += bytes
@@ -72,6 +76,9 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 			c.Peak[rank] = max(c.Peak[rank], entries.Building(builds[rank], lanes, limit))
 		}
 		c.Peak[rank] += c.Buffers
+		if rank == 0 || !in.Alone {
+			c.Kept[rank], c.Peak[rank] = c.Kept[rank]+inflated, c.Peak[rank]+inflated
+		}
 	}
 	return c
 }
