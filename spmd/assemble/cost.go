@@ -30,7 +30,7 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) C
 		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, pos, crd, size))
 		for _, h := range list {
 			if from := s.Parts[h.part].Rank; from != piece.Rank {
-				n := size(h.region).Memory()
+				n := s.copied(size(h.region))
 				if sent[from] += n; len(list) == 1 {
 					left[h.part] += n
 				}
@@ -47,6 +47,17 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) C
 		c.Kept[rank] += c.Left[rank]
 	}
 	return c
+}
+
+// copied is what a copy of a part takes, each of whose arrays takes some memory, also where it is empty.
+func (s *Sum) copied(z plan.Size) int64 {
+	n := z.Memory()
+	for _, k := range s.Like.Kinds {
+		if kind := tcs.KindOf(byte(k)); kind.HasCrd() {
+			n += 2 * tcs.Align
+		}
+	}
+	return n
 }
 
 // building is what making a piece of size z takes beside it: of a dense tensor what comes of one part, and of
