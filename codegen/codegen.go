@@ -191,9 +191,9 @@ type Unit struct {
 	// Workspaces is the most bytes that the workspaces of a call take on so many threads, with the partial results
 	// of chunks, where no operand has more entries, and no variable a larger range, than the request says.
 	Workspaces func(threads int) int64
-	// Capacity is the most entries that the arrays of a result which grows have room for before the first is there, where
-	// the sparse operands of a call have so many together; 0 where the result does not grow.
-	Capacity func(entries int64) int64
+	// Begun is what the arrays of a result that grows take before the first entry is there, where the sparse operands of a
+	// call have so many together: those that become the result's, and beside them pieces of chunks with what joins them.
+	Begun func(entries int64, threads int) (kept, beside int64)
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
 	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).

@@ -12,7 +12,9 @@ import (
 // choose decides how the statement is lowered: as by default, or as its schedule says.
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.share != nil)
-	c.unit.Capacity = func(entries int64) int64 { return strategy.Capacity(p, c.strategy, entries) }
+	c.unit.Begun = func(entries int64, threads int) (kept, beside int64) {
+		return strategy.Begun(p, c.strategy, entries, threads)
+	}
 	c.unit.Workspaces = func(threads int) int64 { return strategy.SpaceBytes(p, c.strategy, threads) }
 	if c.Schedule == nil && c.Target == CPU {
 		c.strategy = strategy.Choose(p)

@@ -68,7 +68,7 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	if err != nil {
 		r.Detail("no times are predicted: " + err.Error())
 	}
-	x := forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
+	x := forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
 	out, err := x.Plan(ctx, p.Stmt.String(), detail)
 	if err != nil {
 		return err

@@ -54,15 +54,55 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 		}
 	}
 	walk(f.stmt, 1)
-	if p.Assembly == Append && threads > 1 {
-		total += float64(int64(threads)*v.PerThread) * f.leastPiece()
-	}
-	for _, l := range v.Loops {
-		if p.Assembly == Append && l.Cut.How == Ordered {
-			total += f.joinBytes(f.chunks(v, threads))
-		}
-	}
 	return int64(min(total, 1<<62))
+}
+
+// Begun is what the arrays of a result that grows take before its first entry is there, where sparse operands have so many together and so
+// many threads run the leaf: kept by those that become the result's, and beside them by the pieces of chunks and what joins them.
+func Begun(p *Problem, v *Value, entries int64, threads int) (kept, beside int64) {
+	if p.Assembly != Append {
+		return 0, 0
+	}
+	f := newFacts(p)
+	first := (entries + leastCapacity) * v.Result.Factor
+	if v.Result.Most > 0 {
+		first = min(first, v.Result.Most)
+	}
+	pieces, ordered := 0.0, false
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		x, loop := s.(*cin.Forall)
+		switch {
+		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
+		case v.Loops[f.numbers[x]].Cut.How == Ordered:
+			pieces, ordered = f.chunks(v, threads), true
+		case !ordered: // each iteration makes one
+			pieces = max(pieces, float64(f.Sizes[x.Var]))
+		}
+	})
+	switch {
+	case pieces == 0:
+		return int64(f.arrays(float64(first))), 0
+	case threads <= 1 && ordered: // the one piece is the result
+		return int64(f.arrays(float64(first + leastCapacity))), int64(f.joinBytes(1) + f.arrays(1))
+	case ordered:
+		kept = int64(f.arrays(float64(first + 1)))
+	}
+	return kept, int64(min(f.joinBytes(pieces)+pieces*f.arrays(float64(first)/pieces+leastCapacity), 1<<62))
+}
+
+// arrays is what the arrays of a result take that have capacity for n entries, but for the positions of its outermost compressed level.
+func (f *facts) arrays(n float64) float64 {
+	bytes, outermost := rounded(n*float64(f.result.Type.Size())), true
+	for k, kind := range f.result.Format.Levels {
+		if !kind.Caps().HasPos {
+			continue
+		}
+		if bytes += rounded(n * float64(f.result.CrdWidth[k])); !outermost {
+			bytes += rounded((n + 1) * posBytes)
+		}
+		outermost = false
+	}
+	return bytes
 }
 
 // chunks is the most chunks of equal work that a loop on threads has, by the entries of all operands and the rows of the result.
@@ -88,17 +128,6 @@ func (f *facts) joinBytes(chunks float64) float64 {
 		}
 		if k == 0 && kind.Caps().HasPos { // positions of each chunk, which come to nothing
 			bytes += chunks * rounded(2*posBytes)
-		}
-	}
-	return bytes
-}
-
-// leastPiece is what the arrays of a chunk's piece of the result take to begin with.
-func (f *facts) leastPiece() float64 {
-	bytes := rounded(firstEntries * float64(f.result.Type.Size()))
-	for _, kind := range f.result.Format.Levels {
-		if !kind.Caps().Locate {
-			bytes += 2 * rounded(firstEntries*posBytes)
 		}
 	}
 	return bytes

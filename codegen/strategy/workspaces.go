@@ -392,19 +392,6 @@ func (f *facts) capacity() Result {
 	return r
 }
 
-// Capacity is the most entries that the arrays of a result which grows have room for at first, where sparse operands have so many together; 0
-// where it does not grow.
-func Capacity(p *Problem, v *Value, entries int64) int64 {
-	if p.Assembly != Append {
-		return 0
-	}
-	n := (entries + leastCapacity) * v.Result.Factor
-	if v.Result.Most > 0 {
-		n = min(n, v.Result.Most)
-	}
-	return n + leastCapacity + 1
-}
-
 // leastCapacity is the entries for which there is capacity beside those of the operands, and beside a chunk's part.
 const leastCapacity = 16
 

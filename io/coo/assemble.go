@@ -55,7 +55,12 @@ func (s *sorted) tensor() (*tcs.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if held -= t.Bytes(); held > 0 {
+	lay, err := shape.Layout()
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	if held -= lay.Bytes; held > 0 {
 		if err := limit.Reserve(held, "sorted entries"); err != nil {
 			t.Close()
 			return nil, err

@@ -17,6 +17,7 @@ type Builder struct {
 	cfg   Config
 	pack  *packer
 	lanes []*store // nil before the first entry
+	slab  slab     // of the lanes
 	n     int64    // entries so far
 	bytes int64    // of the stores' records
 	pool  *Pool
@@ -76,6 +77,7 @@ func (b *Builder) hold(bytes int64) {
 func (b *Builder) Add(lane int, cols [][]int64, vals []byte, n int) error {
 	if b.lanes[lane] == nil {
 		b.lanes[lane] = newStore(b.pack, b.spec.Type.Size(), b.cfg.Limit)
+		b.lanes[lane].slab = &b.slab
 	}
 	s := b.lanes[lane]
 	for from := 0; from < n; {
@@ -123,6 +125,7 @@ func (b *Builder) spillAll() error {
 			return err
 		}
 	}
+	b.slab.free()
 	b.hold(-b.bytes)
 	return nil
 }
@@ -193,6 +196,7 @@ func (b *Builder) collected() (*sorted, error) {
 		}
 		return c.sorted, nil
 	}
+	b.slab.free()
 	b.hold(-b.bytes) // they become the tensor's
 	all := newStore(b.pack, b.spec.Type.Size(), b.cfg.Limit)
 	for i, s := range b.lanes {
@@ -339,6 +343,7 @@ func (b *Builder) Close() {
 			b.lanes[i] = nil
 		}
 	}
+	b.slab.free()
 	b.hold(-b.bytes)
 	if b.runs != nil {
 		b.runs.close()

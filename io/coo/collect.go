@@ -58,6 +58,9 @@ type collector struct {
 	spills bool     // in place was tried and the input is not in order
 }
 
+// leastBudget is what a collector may take at least.
+const leastBudget = 64 << 10
+
 // errUnsorted ends an attempt to count in place.
 var errUnsorted = errors.New("not in order")
 
@@ -68,7 +71,7 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	if spec.Duplicates == Refuse {
 		c.keeps = false
 	}
-	c.budget = max(cfg.Limit.Free()/4, 64<<10)
+	c.budget = max(cfg.Limit.Free()/4, leastBudget)
 	if t, ok := in.(*tensorStream); ok {
 		c.fixed = t.t.File() == ""
 	}

@@ -46,6 +46,7 @@
 //	fill.go       the second fills the arrays
 //	sink.go       an array that is appended to, in memory or in a file
 //	builder.go    a tensor of entries from several lanes
+//	cost.go       what collecting and sorting take, before there are entries
 //	parts.go      the first pass over parts of a tensor, joined
 //	partfile.go   the second, into one file
 //	spread.go     entries at once into a dense block

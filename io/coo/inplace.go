@@ -26,8 +26,8 @@ const inPlaceFrom = 1 << 16
 // sampled is how many records of a sample each bucket has.
 const sampled = 128
 
-// mostBlock is the size of the largest block, in records.
-const mostBlock = 256
+// leastBlock and mostBlock are the sizes of the smallest and the largest block, in records.
+const leastBlock, mostBlock = 16, 256
 
 // slot is room for a block in some memory.
 type slot[R record] struct {
@@ -58,27 +58,39 @@ type blockSort[R record] struct {
 	runs    [][]int32     // by bucket, the records of each of its slots
 }
 
-// sortInPlace sorts the store by bits [lo, keyBits). Where memory for it is not
+// bucketsOf is about how many buckets so many records are cut into, where no key is frequent.
+func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
+
+// mostSmall is which share of the records at most is put together from small chunks.
+const mostSmall = 16
+
+// sortInPlace sorts the store by bits [lo, keyBits), unless many of its chunks are small, or its unfinished blocks would take more than
+// a copy of the records: done tells. Where memory for it is not
 // to be had all records are still there, those with one key in their order.
-func sortInPlace[R record](s *store, lo, threads int) error {
+func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {
-		return nil
+		return true, nil
+	}
+	if whole, err := s.whole(); !whole || err != nil {
+		return false, err
 	}
 	b := &blockSort[R]{s: s, threads: threads}
 	n := int(s.n)
-	buckets := min(max(n>>17, 128), 2048)
-	b.split = newSplitter(b.sample(sampled*buckets), s.pack.words, lo, hi, sampled)
-	b.block = 16
+	b.split = newSplitter(b.sample(sampled*int(bucketsOf(s.n))), s.pack.words, lo, hi, sampled)
+	b.block = leastBlock
 	for b.block < mostBlock && b.block*2*b.split.buckets()*threads*32 <= n {
 		b.block *= 2
 	}
+	if b.block*b.split.buckets()*threads > n {
+		return false, nil
+	}
 	if err := b.allocate(); err != nil {
-		return err
+		return true, err
 	}
 	b.distribute()
 	b.move()
-	err := b.allocateScratch()
+	err = b.allocateScratch()
 	if err == nil {
 		b.sortBuckets(lo)
 	}
@@ -86,8 +98,47 @@ func sortInPlace[R record](s *store, lo, threads int) error {
 	for _, m := range b.scratch {
 		m.Release()
 	}
-	return err
+	return true, err
 }
+
+// whole puts the chunks that were cut from slabs, which are no whole blocks, together to others; false where they have many records.
+func (s *store) whole() (bool, error) {
+	words := 0
+	for _, c := range s.chunks {
+		if s.small(c) {
+			words += len(c.recs)
+		}
+	}
+	if words == 0 || words/s.stride() > int(s.n)/mostSmall {
+		return words == 0, nil
+	}
+	old := s.chunks
+	s.chunks = nil
+	for k := 0; k < len(old); k++ {
+		if !s.small(old[k]) {
+			s.chunks = append(s.chunks, old[k])
+			continue
+		}
+		words, end := 0, k
+		for ; end < len(old) && s.small(old[end]); end++ {
+			words += len(old[end].recs)
+		}
+		if err := s.grow((words/s.stride() + firstChunk - 1) &^ (firstChunk - 1)); err != nil {
+			s.chunks = append(s.chunks, old[k:]...)
+			return false, err
+		}
+		c := &s.chunks[len(s.chunks)-1]
+		for ; k < end; k++ {
+			c.recs = append(c.recs, old[k].recs...)
+			old[k].mem.Release()
+		}
+		k--
+	}
+	return true, nil
+}
+
+// small tells whether a chunk was cut from a slab.
+func (s *store) small(c chunk) bool { return cap(c.recs) != int(c.mem.Bytes)/8 }
 
 // sample is that many records from all over the store, not at even distances, which may
 // be those of a pattern.

@@ -1,10 +1,6 @@
 package coo
 
-import (
-	"math/bits"
-
-	"distaff/io/tcs"
-)
+import "math/bits"
 
 // packer lays the coordinates of a tensor's levels side by side in words of 64
 // bits, outermost first in the highest bits of word 0, so that the order of
@@ -33,38 +29,6 @@ func newPacker(width []uint) *packer {
 		p.word[l] = p.words - max(p.word[l], 1)
 	}
 	return p
-}
-
-// RecordBytes is what an entry takes, packed, of levels with coordinates below those sizes.
-func RecordBytes(sizes []int64, typ tcs.Type) int64 {
-	width := make([]uint, len(sizes))
-	for l, n := range sizes {
-		width[l] = bitsFor(n)
-	}
-	return 8 * int64(newPacker(width).words+(typ.Size()+7)/8)
-}
-
-// Collected is the most that so many entries take while they are collected, of so many bytes each: their last chunk may be nearly empty.
-func Collected(record, entries int64) int64 {
-	if entries == 0 {
-		return 0
-	}
-	return record * (entries + entries/8 + firstChunk)
-}
-
-// SortBytes is about what the collecting and the sort of entries that take that many bytes
-// takes beside.
-func SortBytes(packed int64) int64 { return packed/3 + 1<<20 }
-
-// AssemblyBytes is about what Assemble takes beside a tensor of so many bytes, of so many
-// entries with coordinates below those sizes, where a limit of memory (0: none) lets it: what
-// passes a quarter of that goes to disk.
-func AssemblyBytes(sizes []int64, typ tcs.Type, entries, bytes, limit int64) int64 {
-	packed := RecordBytes(sizes, typ) * entries
-	if budget := limit / 4; budget > 0 && packed > budget {
-		return budget + SortBytes(budget)
-	}
-	return max(packed+SortBytes(packed)-bytes, 0)
 }
 
 // bitsFor is how many bits coordinates below n take.

@@ -15,7 +15,8 @@ type store struct {
 	valWords int
 	valSize  int
 	limit    *tcs.Limit
-	largest  int // records of a chunk, at most
+	largest  int   // records of a chunk, at most
+	slab     *slab // that the chunks of few records are cut from; nil: there are none
 
 	chunks []chunk
 	n      int64
@@ -31,11 +32,40 @@ type chunk struct {
 	recs []uint64 // the used part
 }
 
-// A chunk has room for a multiple of firstChunk records.
+// A chunk has room for a multiple of firstChunk records, or of a slab for a few: as many as its store has, and leastChunk at least.
 const (
+	leastChunk = 4
 	firstChunk = 1 << 10
 	lastChunk  = 1 << 18
+	// A slab has room for as many records as were cut from those before, or an eighth of them where that is more than firstChunk.
+	firstSlab = 1 << 8
 )
+
+// slab is memory of which the first chunks of several stores are cut, that have few records each.
+type slab struct {
+	mem  *tcs.Memory
+	rest []uint64
+	cut  int // records, of this and those before
+}
+
+// grow gives memory up that was not cut, for so many records or more.
+func (b *slab) grow(s *store, records int) error {
+	b.free()
+	n := max(min(max(b.cut, firstSlab), firstChunk), b.cut/8, records)
+	m, err := tcs.Alloc(s.limit, int64(n*s.stride()*8), "sorting entries")
+	if err != nil {
+		return err
+	}
+	b.mem, b.rest = m, unsafe.Slice((*uint64)(m.Ptr), n*s.stride())
+	return nil
+}
+
+func (b *slab) free() {
+	if b.mem != nil {
+		b.mem.Release() // chunks hold it
+	}
+	b.mem, b.rest = nil, nil
+}
 
 func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
 	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
@@ -79,14 +109,35 @@ func (s *store) drop() {
 	s.reset()
 }
 
-// grow adds an empty chunk.
+// grow adds an empty chunk, of a slab where it is small: with fewer records where that has no more.
 func (s *store) grow(records int) error {
+	if b := s.slab; b != nil && records < firstChunk {
+		if len(b.rest) == 0 {
+			if err := b.grow(s, records); err != nil {
+				return err
+			}
+		}
+		n := min(records*s.stride(), len(b.rest))
+		b.mem.Retain()
+		s.chunks = append(s.chunks, chunk{b.mem, b.rest[:0:n]})
+		b.rest, b.cut = b.rest[n:], b.cut+n/s.stride()
+		return nil
+	}
 	m, err := tcs.Alloc(s.limit, int64(records*s.stride()*8), "sorting entries")
 	if err != nil {
 		return err
 	}
 	s.chunks = append(s.chunks, chunk{m, unsafe.Slice((*uint64)(m.Ptr), records*s.stride())[:0]})
 	return nil
+}
+
+// next is how many records the next chunk is to have: an eighth of what there is, so that little is left over where many
+// lanes are collected.
+func (s *store) next() int {
+	if s.slab != nil && s.n < firstChunk {
+		return max(int(s.n), leastChunk)
+	}
+	return min(max(int(min(s.n, 8*lastChunk))/8, firstChunk), s.largest) &^ (firstChunk - 1)
 }
 
 // add packs entries [from, to) of the columns (one a level) and values. What a
@@ -96,10 +147,7 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 	for from < to {
 		k := len(s.chunks) - 1
 		if k < 0 || len(s.chunks[k].recs) == cap(s.chunks[k].recs) {
-			// An eighth of what there is, so that little is left over where many
-			// lanes are collected.
-			size := min(max(int(min(s.n, 8*lastChunk))/8, firstChunk), s.largest) &^ (firstChunk - 1)
-			if err := s.grow(size); err != nil {
+			if err := s.grow(s.next()); err != nil {
 				return added, err
 			}
 			k++
@@ -289,8 +337,7 @@ func (s *store) keyBits() int {
 }
 
 // sort sorts the records by bits from lo of the key up (the bits below are in
-// order already, among records that agree above). While it works it takes about an
-// eighth of their memory beside, or as much as theirs of a few.
+// order already, among records that agree above). What it takes beside them is Collection.Sorting.
 func (s *store) sort(lo, threads int) error {
 	if s.sorted {
 		return nil
@@ -317,9 +364,14 @@ func (s *store) sort(lo, threads int) error {
 	return err
 }
 
+// mostStride is the stride of the largest record.
+const mostStride = 6
+
 func sortAs[R record](s *store, lo, threads int) error {
 	if s.n >= inPlaceFrom {
-		return sortInPlace[R](s, lo, threads)
+		if done, err := sortInPlace[R](s, lo, threads); done || err != nil {
+			return err
+		}
 	}
 	out, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
 	if err != nil {

@@ -194,13 +194,19 @@ func pages(m *Memory) *Memory {
 	return m
 }
 
+// leastCut is the least pages that are cut off. Uncut is what stays at most of what lies behind.
+const (
+	leastCut = 16
+	Uncut    = (leastCut + 1) << 12
+)
+
 // cut divides memory of Alloc at the first page at or after byte off: m keeps what is
 // before it, and the rest is returned, to be released by itself. It is nil where
 // little would be. Only for memory that has just been made.
 func (m *Memory) cut(off int64) *Memory {
 	page := int64(unix.Getpagesize())
 	off = (off + page - 1) &^ (page - 1)
-	if m.base == nil || off == 0 || m.Bytes-off < 16*page {
+	if m.base == nil || off == 0 || m.Bytes-off < leastCut*page {
 		return nil
 	}
 	at := unsafe.Add(m.Ptr, off)

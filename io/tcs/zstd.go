@@ -127,6 +127,18 @@ func (t *Tensor) Load(limit *Limit) error {
 	return t.guarded(func() error { return t.decompress(limit) })
 }
 
+// Decompressed is what Load and LoadLazily take of memory at most, for as long as the tensor is open: nothing where its file is not compressed.
+func (t *Tensor) Decompressed() int64 {
+	if !t.Compressed() {
+		return 0
+	}
+	_, total, err := t.plainOffsets()
+	if err != nil { // Load says so too
+		return 0
+	}
+	return total
+}
+
 func (t *Tensor) loaded() bool {
 	if t.Vals.Ptr == nil {
 		return false

@@ -8,8 +8,10 @@ import (
 
 // Cost is what Run takes at each rank.
 type Cost struct {
-	Kept []int64 // by pieces
+	Kept []int64 // by pieces, and what is Left
 	Peak []int64 // by those and what is on its way to them, beside the parts
+	// Left is by pieces that other ranks of the process have in this one's memory: those that one part has all of.
+	Left []int64
 }
 
 // position is the bytes of a position in a map into a union (reduce.Union).
@@ -17,7 +19,8 @@ const position = 8
 
 // Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have, and level arrays of those widths.
 func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) Cost {
-	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
+	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks), Left: make([]int64, ranks)}
+	left := make([]int64, len(s.Parts)) // by part, which stays as a whole where a piece is a view of it
 	sent, building := make([]int64, ranks), make([]int64, ranks)
 	x := s.overlaps()
 	for k, piece := range s.Pieces {
@@ -27,14 +30,34 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) C
 		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, pos, crd, size))
 		for _, h := range list {
 			if from := s.Parts[h.part].Rank; from != piece.Rank {
-				sent[from] += size(h.region).Memory()
+				n := s.copied(size(h.region))
+				if sent[from] += n; len(list) == 1 {
+					left[h.part] += n
+				}
 			}
 		}
 	}
+	for k, n := range left {
+		if n > 0 {
+			c.Left[s.Parts[k].Rank] += max(n, size(s.Parts[k].Region).Memory())
+		}
+	}
 	for rank := range c.Peak {
-		c.Peak[rank] = c.Kept[rank] + building[rank] + sent[rank]
+		c.Peak[rank] = c.Kept[rank] + building[rank] + max(sent[rank], c.Left[rank])
+		c.Kept[rank] += c.Left[rank]
 	}
 	return c
+}
+
+// copied is what a copy of a part takes, each of whose arrays takes some memory, also where it is empty.
+func (s *Sum) copied(z plan.Size) int64 {
+	n := z.Memory()
+	for _, k := range s.Like.Kinds {
+		if kind := tcs.KindOf(byte(k)); kind.HasCrd() {
+			n += 2 * tcs.Align
+		}
+	}
+	return n
 }
 
 // building is what making a piece of size z takes beside it: of a dense tensor what comes of one part, and of

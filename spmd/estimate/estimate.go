@@ -11,7 +11,6 @@ package estimate
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"distaff/io/tcs"
 	"distaff/spmd/partition"
@@ -206,10 +205,10 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 // In is the size of what a block has in a box of coordinates, of entries that are spread evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries evenly.
-func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
-	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
-	part := func(m int) float64 { // of the coordinates of a mode
+// shares are the shares of the coordinates of a mode, and of all, that a block in a box has, and of those whose entries make paths down to
+// its last compressed level; stored, if it is not nil, cuts the entries evenly.
+func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share, paths float64) {
+	part = func(m int) float64 {
 		d := float64(t.Dims[m])
 		switch {
 		case stored != nil && m == stored.Modes[0]:
@@ -217,12 +216,41 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 		case d == 0 || stored != nil && slices.Contains(stored.Modes, m):
 			return 1
 		}
-		return extent(m) / d
+		return float64(box[m][1]-box[m][0]) / d
 	}
-	share := 1.0 // of the coordinates
+	share = 1
 	for m := range t.Dims {
 		share *= part(m)
 	}
+	if paths = share; !tcs.KeepsRepeats(t.Kinds) {
+		// Where dense levels below are cut, each block has the paths of those beside it too.
+		paths = 1
+		for _, m := range t.Modes[:t.lastCrd()+1] {
+			paths *= part(m)
+		}
+	}
+	return part, share, paths
+}
+
+// Records is the most entries, of an input that lists so many, that come to block b; roomed says that each entry also makes room, as a zero, in
+// the blocks beside its own that have its path.
+func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
+	_, share, paths := t.shares(t.Box(b), t.Partition.Ordered())
+	most := math.Inf(1)
+	if t.Counted || !t.Sparse() {
+		most = listed
+	}
+	n := count(listed*share, share, most).most
+	if roomed {
+		n += count(listed*paths, paths, most).most
+	}
+	return ceil(n)
+}
+
+// estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries evenly.
+func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
+	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
+	part, share, paths := t.shares(box, stored)
 	together := 1.0 // coordinates that have entries all or none
 	for m := range t.Dims {
 		if t.filled(m) {
@@ -230,14 +258,6 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 		}
 	}
 	entries := count(t.Entries*share/together, share, t.most()).times(together)
-	paths := share // of the coordinates whose entries make paths down to the last compressed level
-	if !tcs.KeepsRepeats(t.Kinds) {
-		// Where dense levels below are cut, each block has the paths of those beside it too.
-		paths = 1
-		for _, m := range t.Modes[:strings.LastIndexFunc(t.Kinds, func(k rune) bool { return tcs.KindOf(byte(k)).HasCrd() })+1] {
-			paths *= part(m)
-		}
-	}
 	below := math.Inf(1) // entries whose paths the block has
 	if t.Pattern == nil {
 		below = count(t.Entries*paths, paths, t.most()).most

@@ -20,6 +20,9 @@ const rarely = 1e-9
 // as many as Bernstein's inequality says of independent draws. It holds as well where one leaves less room for the others, as entries
 // at distinct coordinates do, and prefixes that several entries share.
 func count(about, share, all float64) counted {
+	if about == 0 { // of an empty box
+		return counted{}
+	}
 	if math.IsInf(all, 1) {
 		share = 0
 	}

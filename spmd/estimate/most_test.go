@@ -45,3 +45,16 @@ func TestMost(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyBox: a block in an empty box is reckoned with no entry.
+func TestEmptyBox(t *testing.T) {
+	for _, kinds := range []string{"ss", "ds", "sd", "uq"} {
+		x := &Tensor{Partition: cutInRows(0, 0, 5), Dims: []int64{5, 7}, Kinds: kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 3, Counted: true}
+		if z := x.Block(0); z.Most() != 0 {
+			t.Errorf("%s: got %+v", kinds, z)
+		}
+		if n := x.Records(0, 3, true); n != 0 {
+			t.Errorf("%s: got %d records", kinds, n)
+		}
+	}
+}

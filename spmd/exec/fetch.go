@@ -207,6 +207,12 @@ func (in *incoming) to(t int64) error {
 		return nil
 	}
 	in.t = t
+	for b, x := range in.joined {
+		if len(in.parts(b)) == 0 { // an empty block, for which nothing arrives
+			delete(in.joined, b)
+			x.Close()
+		}
+	}
 	if len(in.arrivals) > 0 && in.arrivals[0].T == t {
 		a := in.arrivals[0]
 		in.arrivals = in.arrivals[1:]
@@ -294,7 +300,7 @@ func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 		return list[0], nil
 	}
 	t, err := assemble.Join(like, o.Partition.Box(b, like.Dims), list, in.r.Alloc)
-	if err == nil && len(list) > 0 {
+	if err == nil {
 		in.joined[b] = t
 	}
 	return t, err

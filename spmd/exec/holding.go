@@ -35,13 +35,19 @@ func (c *Cost) Several() bool {
 
 // Making is how leaves make blocks of the result, and how steps add to them.
 type Making struct {
-	Dense   bool
-	Shared  bool // blocks have the level arrays of an operand, and values of a known number
-	Copied  bool // that operand is a copy, which a leaf reads in place of one stored otherwise
-	InPlace bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
-	Value   int64
-	// First is the most entries that the arrays of a block which grows have room for at first, at the rank at hand. They keep it.
-	First int64
+	Dense  bool
+	Shared bool // blocks have the level arrays of an operand, and values of a known number
+	Copied bool // that operand is a copy, which a leaf reads in place of one stored otherwise, and which stays as long as a block does
+	// CopiedBytes is what the largest such copy takes at the rank at hand. Widened says that it has other level arrays, which wider ones
+	// were made of.
+	CopiedBytes int64
+	Widened     bool
+	InPlace     bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
+	Value       int64
+	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank at hand. They keep it.
+	Begun int64
+	// Made is the sizes of blocks as leaves make them, where these are brought into another format; nil where they are not.
+	Made plan.Sizes
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
 	Ahead              int64 // reduce.Shape.Ahead
@@ -50,33 +56,30 @@ type Making struct {
 // position is the bytes of a position in a map that Sparse adds by.
 const position = 8
 
-// begun is the bytes of the arrays of a block that grows before the first entry is there.
-func (m *Making) begun() (bytes int64) {
-	if m.First == 0 {
-		return 0
-	}
-	bytes = m.First*m.Value + tcs.Align
-	for l, width := range m.CrdWidth {
-		if width > 0 {
-			bytes += m.First*int64(width+m.PosWidth[l]) + 2*tcs.Align
-		}
-	}
-	return bytes
-}
-
 // bytes is what one block of partial results takes while its steps add to it, and what making the union of their patterns
 // takes beside that. Arrays of unknown length grow to twice what they need.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := p.size.Memory()
-	grown := 2*all + m.begun()
+	if m.Made != nil {
+		all = max(all, m.Made(p.partial.Result).Memory())
+	}
+	grown := 2*all + m.Begun
 	if m.Shared {
 		grown = all
+	}
+	if m.Copied { // as far as they lie in the pages of its levels
+		if grown += min(m.CopiedBytes, tcs.Uncut); m.Widened {
+			grown += all - p.size.Most()*m.Value
+		}
 	}
 	switch {
 	case m.Dense:
 		return all, 0
-	case p.steps == 1:
-		return grown, 0
+	case p.steps == 1 && !m.InPlace: // else its block is made of a union too
+		if !m.Shared {
+			building = all // pieces are joined, or an array copied as it grows
+		}
+		return grown, building
 	}
 	building = reduce.Building(all-p.size.Most()*m.Value, m.PosWidth, m.CrdWidth)
 	if m.InPlace {
@@ -84,6 +87,19 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	}
 	// The blocks of all steps, where memory allows, beside their union and a map for each.
 	return p.steps*(grown+position*(p.size.Most()+m.Ahead)+tcs.Align) + all, building
+}
+
+// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity for the entries of both at first.
+func (m *Making) added(k *rankCost) (bytes int64) {
+	const beyond = 64 // entries
+	for i := range k.partials {
+		bytes = max(bytes, 2*k.partials[i].size.Memory())
+	}
+	bytes += beyond * m.Value
+	for l := range m.CrdWidth {
+		bytes += beyond * int64(m.CrdWidth[l]+m.PosWidth[l])
+	}
+	return max(bytes, 2*k.moved)
 }
 
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it
@@ -102,13 +118,16 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 	for _, in := range k.incoming {
 		most += in.most * min(in.count, heldScopes)
 	}
+	if k.moved > 0 && !m.Dense {
+		most += m.added(k)
+	}
 	largest, shared, building := int64(0), int64(0), int64(0)
 	for i := range k.partials {
 		p := &k.partials[i]
 		n, more := m.bytes(p)
 		kept, largest, building = kept+n, max(largest, n), max(building, more)
-		if m.Copied { // the levels are there already
-			shared = p.size.Memory() - p.size.Most()*m.Value
+		if n := p.size.Memory() - p.size.Most()*m.Value; m.Copied && (i == 0 || n < shared) { // the levels are there already
+			shared = n
 		}
 	}
 	return most + copies + max(making+kept-largest, kept+building-shared), kept

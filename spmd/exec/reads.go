@@ -84,8 +84,8 @@ func (x *reading) follow(ranks []int) {
 				x.readers[n.Piece] = x.classes
 				x.read += z.Entries
 			}
-			if x.largest < 0 || z.Entries > x.most {
-				x.largest, x.most = plan.Block(n.Piece), z.Entries
+			if x.largest < 0 || z.Most() > x.most {
+				x.largest, x.most = plan.Block(n.Piece), z.Most()
 			}
 			if n.Comes && x.travels {
 				x.brings(&s, ranks, n.Homes, z)

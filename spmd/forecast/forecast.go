@@ -28,6 +28,7 @@ import (
 type Wanted struct {
 	Outputs     []output.Output
 	Whole       bool        // rank 0 wants the whole result
+	Check       bool        // and the whole of each operand, to compare it
 	Given       bool        // the result is computed into a tensor of the caller's
 	MemoryLimit int64       // that is given, 0 for none
 	Machine     *tune.Model // by which times are predicted; nil where there is none
@@ -219,22 +220,24 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	most, blocks := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
-		making.First = x.capacity(cost.Needs(rank))
+		begun, pieces := x.begun(cost.Needs(rank))
+		making.Begun = begun
+		making.CopiedBytes = copies
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
 		if _, runs := cost.LargestMade(rank); runs {
-			most[rank] += spaces
+			most[rank] += spaces + pieces
 		}
 	}
+	x.finishing(most, blocks)
 	placing, kept := x.placing(blocks)
 	completing := x.completing()
 	for rank := range own {
 		most[rank] = own[rank] + max(most[rank], placing[rank], blocks[rank]+completing[rank])
 		kept[rank] += own[rank]
 	}
-	storing := make([]int64, x.p.Ranks)
+	f := x.store()
+	storing := x.storing(f, kept)
 	if !x.p.Whole {
-		f := x.store()
-		storing = x.storing(f, kept)
 		if !x.written() {
 			for rank, bytes := range f.SummaryCost() {
 				storing[rank] = max(storing[rank], bytes)
@@ -249,10 +252,40 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 			}
 		}
 	}
+	storing[0] += x.wholes()
 	for rank := range peak {
 		peak[rank] = max(peak[rank], most[rank], kept[rank]+storing[rank])
 	}
 	return peak
+}
+
+// finishing counts what it takes to bring blocks that are computed, which take so much at each rank, into the result's format, on one rank,
+// or its type, where it is narrower: one block after another.
+func (x *Forecast) finishing(most, blocks []int64) {
+	s, name := x.result(), x.k.Problem.Norm.LHS.Name
+	narrow := int64(0)
+	if typ := bridge.TCS(x.k.Types[name]); typ != s.Type {
+		narrow = int64(typ.Size())
+	}
+	repacks := x.p.Whole && len(x.units) > 0 && x.units[0].Result.Repack
+	largest := make([]int64, len(most))
+	for b := range plan.Block(s.Partition.Pieces()) {
+		rank, z := s.Partition.OwnerOf(b), s.Block(b)
+		n := z.Most()*narrow + tcs.Align
+		if repacks {
+			n += z.Memory()
+		}
+		largest[rank] = max(largest[rank], n)
+	}
+	if narrow == 0 && !repacks {
+		return
+	}
+	for rank := range most {
+		most[rank] = max(most[rank], blocks[rank]+largest[rank])
+		if !repacks { // narrow ones may be there with wide ones
+			blocks[rank] += largest[rank]
+		}
+	}
 }
 
 // workspaces is what those of a leaf, and partial results of its chunks, take at most on the threads of a rank. A
@@ -272,7 +305,7 @@ func (x *Forecast) workspaces() (most int64) {
 func (x *Forecast) loading() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		cost := x.loaded(n, x.k.Foretold(o.Tensor, estimate.Round(x.homes[n].Entries)))
+		cost := x.loaded(n, x.foretold(n, x.homes[n]))
 		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
 			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
@@ -300,6 +333,16 @@ func (x *Forecast) loading() (own, peak []int64) {
 	return own, peak
 }
 
+// foretold is what load is told of an operand, of which s has the sizes.
+func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
+	name := x.k.Problem.Operands[operand].Tensor
+	src := x.k.Sources[name]
+	listed := src.Listed(src.EntryCount(s.Dims))
+	in := x.k.Foretold(name, estimate.Round(listed))
+	in.Records = func(b plan.Block, roomed bool) int64 { return s.Records(b, listed, roomed) }
+	return in
+}
+
 // making asks the compiler how leaves make blocks of the result, of operands as large as
 // they are taken to be.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
@@ -311,17 +354,26 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 		return m
 	}
 	m.PosWidth, m.CrdWidth = units[0].Result.PosWidth, units[0].Result.CrdWidth
+	if units[0].Result.Repack {
+		m.Made = x.as(len(x.tensors)-1, units[0].Result.Format).Block
+	}
 	m.Shared = true
 	for _, u := range units {
 		shares := u.Result.Shares
-		m.Shared = m.Shared && shares >= 0
-		m.Copied = m.Shared && u.Args[shares].Convert
+		if m.Shared = m.Shared && shares >= 0; m.Shared && u.Args[shares].Convert {
+			a := u.Args[shares]
+			m.Copied = true
+			if n := x.operand(a); n >= 0 {
+				m.Widened = m.Widened || widened(x.as(n, a.Format), a)
+			}
+		}
 	}
+	m.Copied = m.Copied && m.Shared
 	return m
 }
 
-// capacity is the most entries for which a leaf makes room before there are any, where it reads such blocks.
-func (x *Forecast) capacity(needs []plan.Block) (most int64) {
+// begun is what a leaf that reads such blocks takes at most for a result that grows before there is anything of it: what stays, and beside.
+func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
 		if b >= 0 && !tcs.AllDense(x.tensors[n].Kinds) {
@@ -329,9 +381,10 @@ func (x *Forecast) capacity(needs []plan.Block) (most int64) {
 		}
 	}
 	for _, u := range x.units {
-		most = max(most, u.Capacity(entries))
+		k, b := u.Begun(entries, x.k.Threads)
+		kept, beside = max(kept, k), max(beside, b)
 	}
-	return most
+	return kept, beside
 }
 
 // like is prepared.like before there are blocks.
@@ -359,12 +412,35 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			}
 			s := x.as(n, a.Format)
 			z := s.Block(needs[n])
-			sum += z.Memory()
-			most = max(most, coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Most(), z.Memory(), x.want.MemoryLimit))
+			if sum += z.Memory(); widened(s, a) { // to arrays beside those that it has
+				w := *x.tensors[n].As(a.Format.Letters(), a.Format.Order)
+				w.Widen(a.PosWidth, a.CrdWidth)
+				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Modes))*tcs.Align
+			}
+			most = max(most, x.assembling(s, z))
 		}
 		held, beside = max(held, sum), max(beside, most)
 	}
 	return held, beside
+}
+
+// widened tells whether a copy is made with wider level arrays than a tensor has that is assembled.
+func widened(s *estimate.Tensor, a codegen.Arg) bool {
+	pos, crd := s.Widths()
+	for l := range pos {
+		if pos[l] > 0 && a.PosWidth[l] > pos[l] || crd[l] > 0 && a.CrdWidth[l] > crd[l] {
+			return true
+		}
+	}
+	return false
+}
+
+// assembling is what it takes beside a block of such a size to assemble it of another, whose entries come in any order.
+func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
+	if !s.Sparse() { // each entry goes to its place
+		return 0
+	}
+	return coo.NewCollection(s.LevelSizes(), s.Type, x.k.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
 // as is an operand, or the result, in the format that a leaf has it in.
@@ -380,8 +456,8 @@ func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
 func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit}
-	if len(x.units) > 0 {
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
+	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
 		made := x.units[0].Result.Format
 		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
 	}
@@ -394,6 +470,40 @@ func (x *Forecast) store() *store.Forecast {
 // written tells whether the result goes to a file.
 func (x *Forecast) written() bool {
 	return slices.ContainsFunc(x.want.Outputs, func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
+}
+
+// wholes is what it takes at rank 0 to have the whole of each operand that is checked with, or written.
+func (x *Forecast) wholes() (bytes int64) {
+	seen, most := map[string]bool{}, int64(0)
+	for n, o := range x.k.Problem.Operands {
+		written := o.Tensor != x.Result() && slices.ContainsFunc(x.want.Outputs, func(out output.Output) bool { return out.Tensor == o.Tensor })
+		if seen[o.Tensor] || !x.want.Check && !written {
+			continue
+		}
+		seen[o.Tensor] = true
+		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Dims)))
+		if !x.p.Whole { // else it is there
+			c := x.k.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1, x.want.MemoryLimit)
+			most = max(most, bytes+c.Peak[0])
+			bytes += c.Kept[0]
+		}
+		if written {
+			most = max(most, bytes+x.writing(s, o.Tensor))
+		}
+	}
+	return most
+}
+
+// writing is what writing a tensor that rank 0 has whole takes.
+func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes, Owners: []int{0}},
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
+	for _, o := range x.want.Outputs {
+		if o.Tensor == name {
+			most = max(most, f.Cost(o.File, []int64{0})[0])
+		}
+	}
+	return most
 }
 
 // storing asks store what each rank takes beside its blocks, of which it holds used, while

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"distaff/io/coo"
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
 	"distaff/spmd/input"
@@ -90,6 +89,13 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Target(s.Partition, o.Tensor)
+	if from, asIs := x.k.HeldIn(o.Tensor); from != nil && s.Partition.Located() {
+		c, moved := g.HeldCost(from, asIs, in, s.Block, ranks, x.want.MemoryLimit)
+		if moved {
+			return c
+		}
+		return load.Resting(s.Partition, s.Block, ranks)
+	}
 	if operand != x.p.Stored() || x.k.Sources[o.Tensor].Held() || g.Betweens(in, ranks) {
 		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
@@ -107,11 +113,17 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 		rank, z := s.Partition.OwnerOf(b), s.Block(b)
 		own[rank] += z.Memory()
 		if even.Kinds != s.Kinds {
-			copying[rank] = max(copying[rank], coo.AssemblyBytes(s.LevelSizes(), s.Type, z.Most(), z.Memory(), x.want.MemoryLimit))
+			copying[rank] = max(copying[rank], x.assembling(s, z))
 		}
 	}
 	for rank := range ranks {
 		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank], pieces.Kept[rank]+own[rank]+copying[rank])
+		if even.Kinds == s.Kinds {
+			own[rank] += pieces.Left[rank]
+		}
+		if in.Tensor != nil && (rank == 0 || !in.Alone) {
+			own[rank] += in.Tensor.Decompressed() // for as long as it is open
+		}
 	}
 	c.Kept = own
 	return c
@@ -125,7 +137,8 @@ func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
 		return c, false
 	}
 	from := x.k.Target(lies, o.Tensor).Blocks()
-	return x.k.Target(o.Before(), o.Tensor).HeldCost(from, true, estimate.Round(s.Entries), s.Block, x.p.Ranks, x.want.MemoryLimit)
+	in := load.Input{Entries: estimate.Round(s.Entries), Records: func(b plan.Block, roomed bool) int64 { return s.Records(b, s.Entries, roomed) }}
+	return x.k.Target(o.Before(), o.Tensor).HeldCost(from, true, in, s.Block, x.p.Ranks, x.want.MemoryLimit)
 }
 
 // placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and

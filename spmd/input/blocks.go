@@ -3,6 +3,7 @@ package input
 import (
 	"io"
 
+	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/gen"
 	"distaff/io/tcs"
@@ -102,6 +103,15 @@ func (r *Reader) HeldBlocks(name string) *store.Blocks {
 	return nil
 }
 
+// HeldIn are the blocks of an operand that a program holds, and whether they are stored as they are to be; nil for any other.
+func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
+	s := r.Sources[name]
+	if s.held == nil {
+		return nil, false
+	}
+	return s.held.Blocks, r.AsStored(s)
+}
+
 // Loose tells whether an operand is a program's, of which the memory is not the program's alone.
 func (r *Reader) Loose(name string) bool {
 	s := r.Sources[name]
@@ -120,7 +130,7 @@ func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 }
 
 // Foretold is what load is told of a tensor to say what making its blocks costs. entries
-// is about how many it has.
+// is about how many its source lists.
 func (r *Reader) Foretold(name string, entries int64) load.Input {
 	s := r.Sources[name]
 	in := load.Input{Entries: entries}
@@ -131,7 +141,7 @@ func (r *Reader) Foretold(name string, entries int64) load.Input {
 		in.Tensor, in.AsIs, in.Alone = s.Tensor, r.AsStored(s), s.alone
 		in.Mapped = s.In.File != "" && !s.Tensor.Compressed()
 	default:
-		in.Distinct = s.Dense || s.Gen != nil
+		in.Distinct, in.First = s.Dense || s.Gen != nil, s.stream != nil && convert.HeadOf(s.stream) == nil
 	}
 	return in
 }

@@ -54,6 +54,14 @@ func (s *Source) EntryCount(dims []int64) float64 {
 	return all
 }
 
+// Listed is how many entries a source lists, with those of one coordinate, of which the tensor has about so many.
+func (s *Source) Listed(entries float64) float64 {
+	if s != nil && s.about != nil && !s.Dense && s.Scalar == nil {
+		return max(entries, float64(*s.about), float64(s.counted))
+	}
+	return entries
+}
+
 // aboutEntries is about how many entries a stream has, from what its file says in its
 // beginning: the count of a header, or the length of its first lines; nil where that is not known.
 func aboutEntries(s coo.Stream, order int) *int64 {

@@ -5,6 +5,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
@@ -17,7 +18,11 @@ type Input struct {
 	Distinct bool        // no coordinate comes twice
 	Alone    bool        // Source's
 	Mapped   bool        // Tensor is a file whose pages take no memory of a rank's
+	First    bool        // entries in a stream come of rank 0 alone
 	Entries  int64
+	// Records is the most entries that come to a block, with zeros that make room in it where its tensor has such (roomed); nil: as many
+	// as the block has at most.
+	Records func(b plan.Block, roomed bool) int64
 }
 
 // Cost is what loading a tensor takes at each rank.
@@ -31,49 +36,79 @@ type Cost struct {
 // limit of memory (0: none).
 func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
+	inflated := int64(0)
+	if in.Tensor != nil {
+		inflated = in.Tensor.Decompressed()
+	}
 	var way int64
 	way, c.Buffers = g.forecast(in, ranks, limit)
-	sorted, marks := make([]int64, ranks), make([]int64, ranks)
-	record := int64(0)
-	if way == collecting {
-		record = coo.RecordBytes(g.levelSizes(), g.Spec.Type)
-	}
-	collected := make([]int64, ranks)
+	marks := make([]int64, ranks)
+	roomed := way == collecting && newSlots(g, g.split()) != nil
+	builds := make([][]coo.Foretold, ranks)
 	for b := range plan.Block(g.Partition.Pieces()) {
 		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
-		if in.Mapped && g.Partition.Ordered() == nil && g.shown(in, ranks) {
+		if (in.Mapped || inflated > 0) && g.Partition.Ordered() == nil && g.shown(in, ranks) {
 			bytes = 0 // of views between keys, ends of segments are copied
 		}
 		c.Kept[rank] += bytes
-		if way == spreading && in.Tensor == nil {
-			marks[rank] += z.Most() / 8 // a bit for each place that is taken: coo.Once
+		if in.Tensor == nil && tcs.AllDense(g.Spec.Kinds) {
+			marks[rank] += z.Most()/8 + 8 + tcs.Align // a bit for each place that is taken: coo.Once
 		}
-		collected[rank] += coo.Collected(record, z.Most())
-		sorted[rank] += max(bytes, record*z.Most()) // a block's entries go as it is filled
+		if way == collecting {
+			builds[rank] = append(builds[rank], coo.Foretold{Entries: records(in, roomed, sizes, b), Bytes: bytes, Dense: tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse})
+		}
 	}
+	lanes := int64(ranks)
+	if in.First || in.Alone {
+		lanes = 1
+	}
+	entries := coo.NewCollection(g.levelSizes(), g.Spec.Type, g.Cfg.Threads)
 	for rank := range ranks {
-		c.Peak[rank] = c.Kept[rank] + marks[rank]
-		if n := collected[rank]; n > 0 {
-			c.Peak[rank] = max(sorted[rank], n+coo.SortBytes(n))
-			if limit > 0 { // what passes the pool's budget goes to disk
-				budget := coo.PoolBudget(limit)
-				c.Peak[rank] = min(c.Peak[rank], c.Kept[rank]+budget+coo.SortBytes(budget))
-			}
+		c.Peak[rank] = c.Kept[rank]
+		if way != shared {
+			c.Peak[rank] += marks[rank]
+		}
+		if way == assembling {
+			c.Peak[0] += entries.Assembling(records(in, roomed, sizes, 0), c.Kept[0], limit)
+		}
+		if way == collecting {
+			c.Peak[rank] = max(c.Peak[rank], entries.Building(builds[rank], lanes, limit))
 		}
 		c.Peak[rank] += c.Buffers
+		if rank == 0 || !in.Alone {
+			c.Kept[rank], c.Peak[rank] = c.Kept[rank]+inflated, c.Peak[rank]+inflated
+		}
 	}
 	return c
 }
 
+// Resting is the cost of blocks that are there.
+func Resting(part *partition.Partition, sizes plan.Sizes, ranks int) Cost {
+	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
+	for b := range plan.Block(part.Pieces()) {
+		c.Kept[part.OwnerOf(b)] += sizes(b).Memory()
+	}
+	copy(c.Peak, c.Kept)
+	return c
+}
+
+// records is the most entries that come to a block.
+func records(in Input, roomed bool, sizes plan.Sizes, b plan.Block) int64 {
+	if in.Records == nil {
+		return sizes(b).Most()
+	}
+	return in.Records(b, roomed)
+}
+
 // HeldCost is what Held takes over so many ranks beside the blocks that there are, for blocks of those sizes; moved is false where it
-// shows what there is.
-func (g *Target) HeldCost(from *store.Blocks, asIs bool, entries int64, sizes plan.Sizes, ranks int, limit int64) (c Cost, moved bool) {
+// shows what there is. Of in Entries and Records are read.
+func (g *Target) HeldCost(from *store.Blocks, asIs bool, in Input, sizes plan.Sizes, ranks int, limit int64) (c Cost, moved bool) {
 	switch {
 	case asIs && g.Same(from):
 		return Cost{}, false
 	case !asIs || !tcs.AllDense(from.Kinds):
-		return g.Cost(Input{Entries: entries}, sizes, ranks, limit), true
+		return g.Cost(Input{Entries: in.Entries, Records: in.Records}, sizes, ranks, limit), true
 	}
 	c = g.Cost(Input{InPlace: true}, sizes, ranks, limit)
 	sent, largest, came := make([]int64, ranks), make([]int64, ranks), make([]int64, ranks)
@@ -110,20 +145,25 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.shown(in, ranks) {
 		return shared, 0
 	}
+	if one := ranks == 1 && g.Partition.Pieces() == 1; one && tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse {
+		return shared, 0
+	} else if one {
+		return assembling, 0
+	}
 	free := limit
 	if free <= 0 {
 		free = math.MaxInt64
 	}
-	modes, typ := g.Partition.Order, g.Spec.Type
-	bytes = buffers(ranks, g.Partition.Pieces(), modes, typ, free)
-	if ranks > 1 { // a small tensor does not fill what is sent, and what comes: each entry is a group at most, and nothing takes a line
-		bytes += min((1+inboxRooms)*sendRoom(free), 2*max((groupBytes+recordBytes(modes, typ))*in.Entries, tcs.Align))
+	bytes = buffers(ranks, g.Partition.Pieces(), g.Partition.Order, g.Spec.Type, free)
+	roomed := newSlots(g, g.split())
+	if ranks > 1 {
+		bytes += g.travelling(in.Entries, roomed != nil, free)
 	}
 	var entries coo.Stream
 	if in.Tensor != nil {
 		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
 	}
-	way = g.way(entries, newSlots(g, g.split()))
+	way = g.way(entries, roomed)
 	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) && tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) { // where a coordinate does come twice
 		return collecting, bytes
 	}
@@ -136,8 +176,22 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	return way, bytes
 }
 
-// shared is the way of blocks that take no memory but their own.
-const shared = -1
+// travelling is what a rank sends and receives at a time at most, of so many entries over all ranks: in a round no more than sendRoom, the last
+// batch and what it stages, and from as many ranks as there are inboxRooms.
+func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
+	modes, typ := g.Partition.Order, g.Spec.Type
+	entry := groupBytes + recordBytes(modes, typ)
+	blocks := g.Partition.Pieces()
+	round := sendRoom(free) + entry*(blocks*staged(blocks, recordBytes(modes, typ), free)+coo.BatchSize)
+	if roomed { // each may make room in each block
+		entries *= min(1+blocks, math.MaxInt64/(4*entry*max(entries, 1)))
+	}
+	// Of a small tensor each entry is a group at most, and nothing takes a line.
+	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
+}
+
+// Of blocks that take no memory but their own, and of the one block of one rank.
+const shared, assembling = -1, -2
 
 // levelSizes are the sizes of the levels' modes.
 func (g *Target) levelSizes() []int64 {

@@ -12,8 +12,8 @@ import (
 const (
 	// sendBytes is about how much a rank sends in a round of the exchange.
 	sendBytes = 8 << 20
-	// inboxRooms is about how much a rank receives at a time, in what a rank sends
-	// in a round. Where a round brings more to some rank, the senders take turns.
+	// inboxRooms is how much a rank receives at a time, in what a rank sends
+	// in a round. Where a round brings more to some rank, so many senders at most take turns.
 	inboxRooms = 4
 	// groupBytes is what a group of one entry takes at most beside it: the block, the number, and what pads the value.
 	groupBytes = 8 + 8 + 8
@@ -136,8 +136,11 @@ func (x *exchange) deliver() error {
 	for _, k := range got {
 		in += k
 	}
-	inbox := inboxRooms * sendRoom(x.limit.Free())
-	turns, err := comm.AllreduceValue(control, (in+inbox-1)/inbox, comm.Max)
+	turns := min(in, 1)
+	if in > inboxRooms*sendRoom(x.limit.Free()) { // of so many ranks at a time at most
+		turns = (int64(n) + inboxRooms - 1) / inboxRooms
+	}
+	turns, err := comm.AllreduceValue(control, turns, comm.Max)
 	if err != nil || turns == 0 {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/io/text"
 	"distaff/spmd/plan"
 )
 
@@ -16,6 +18,7 @@ type Forecast struct {
 	Sizes      plan.Sizes
 	Ranks      int
 	Limit      int64 // of a rank's memory; 0: none
+	Threads    int   // of a rank
 }
 
 // Cost is what each rank takes beside its blocks, at most but for very many ranks, while
@@ -28,42 +31,77 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	if err != nil {
 		return cost
 	}
-	share, entries, largest := make([]int64, f.Ranks), make([]int64, f.Ranks), make([]int64, f.Ranks)
+	share, entries := make([]int64, f.Ranks), make([]int64, f.Ranks)
 	for b, owner := range f.Owners {
 		z := f.Sizes(plan.Block(b))
 		share[owner] += z.Memory()
 		entries[owner] += z.Most()
-		largest[owner] = max(largest[owner], z.Most())
 	}
-	modes, text := f.Modes, form.Name != "tcs" && !form.Filled
+	modes, lists := f.Modes, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
 		modes = form.Order(len(f.Dims), form.Options(f.dense(), f.Modes, 1))
 	}
-	buffered, copied := !f.inPlace(form, modes, entries), !f.dense() && !slices.Equal(f.BlockModes, modes)
+	switch {
+	case f.Ranks == 1 && len(f.Owners) == 1 && f.BlockKinds == f.Kinds && slices.Equal(f.BlockModes, f.Modes): // the block is the tensor
+		if form.Name != "tcs" && !slices.Equal(f.Modes, modes) {
+			cost[0] = f.sorting(modes).Assembling(entries[0], 0, f.Limit)
+		}
+		return cost
+	case len(f.Dims) == 0 || form.Name != "tcs" && form.Head == nil || convert.Compressed(name) || text.Stdin(name): // all in one stream
+		return f.gathering(modes, form.Name != "tcs")
+	}
+	arrays := f.dense() && (form.Name == "tcs" || form.Filled)
+	buffered, copies := !f.inPlace(form, modes, entries), f.copies(modes, form.Name != "tcs")
 	for rank := range cost {
 		n := &cost[rank]
 		free := max(f.Limit-used[rank], 1)
 		switch {
 		case !buffered:
-		case f.dense() && (form.Name == "tcs" || form.Filled): // dense.exchange: two windows that come and one put together, and one to each other rank
+		case arrays: // dense.exchange: two windows that come and one put together, and one to each other rank
 			size := int64(f.Type.Size())
 			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Dims, modes).total, size, f.Ranks, buffersOf(f.Limit > 0, free)).step
 		default:
 			*n = f.buffers(share[rank], free)
 		}
-		if text {
+		if lists {
 			*n += spooled(entries[rank] * int64(textMost*(len(f.Dims)+1)))
 		}
-		if copied { // sortedCopy
-			each, sizes := int64(f.Type.Size()), make([]int64, len(modes))
-			for l, m := range modes {
-				sizes[l] = f.Dims[m]
-				each += width(f.Dims[m])
-			}
-			*n += entries[rank]*each + coo.AssemblyBytes(sizes, f.Type, largest[rank], largest[rank]*each, f.Limit)
+		if !arrays {
+			*n += copies[rank]
 		}
 	}
 	return cost
+}
+
+// copies is what each rank takes for copies of its blocks in the order of modes, where they do not have it, and for making one
+// (sortedCopy); sum says that entries of one coordinate become one.
+func (f *Forecast) copies(modes []int, sum bool) []int64 {
+	cost, largest := make([]int64, f.Ranks), make([]int64, f.Ranks)
+	if slices.Equal(f.BlockModes, modes) && !padded(f.BlockKinds) && !(sum && tcs.KeepsRepeats(f.BlockKinds)) {
+		return cost
+	}
+	each, sorting := int64(f.Type.Size()), f.sorting(modes)
+	for _, m := range modes {
+		each += width(f.Dims[m])
+	}
+	for b, owner := range f.Owners {
+		n := f.Sizes(plan.Block(b)).Most()
+		cost[owner] += n*each + int64(len(modes)+2)*tcs.Align
+		largest[owner] = max(largest[owner], n)
+	}
+	for rank := range cost {
+		cost[rank] += sorting.Assembling(largest[rank], largest[rank]*each, f.Limit)
+	}
+	return cost
+}
+
+// sorting is what sorts entries in the order of modes.
+func (f *Forecast) sorting(modes []int) coo.Collection {
+	sizes := make([]int64, len(modes))
+	for l, m := range modes {
+		sizes[l] = f.Dims[m]
+	}
+	return coo.NewCollection(sizes, f.Type, f.Threads)
 }
 
 // SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries of a sparse tensor whose blocks are no
@@ -82,24 +120,32 @@ func (f *Forecast) SummaryCost() []int64 {
 	}
 	entry, others := int64(8*len(f.Dims)+f.Type.Size()), int64(f.Ranks-1)
 	most := max(bufferMemory/2, 4*others*batchLeast*entry)
+	copies := f.copies(f.Modes, false)
 	for rank := range cost {
 		rounded := 15 * (min(entries[rank], others) + min(total, others)) // a message has whole multiples of 16
-		cost[rank] = min(most, 2*entry*(entries[rank]+total+rounded))
+		cost[rank] = copies[rank] + min(most, 2*entry*(entries[rank]+total+rounded))
 	}
 	return cost
 }
 
 // GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to rank 0: two messages, and there two
 // from each of the others.
-func (f *Forecast) GatherCost() []int64 {
+func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Modes, false) }
+
+// gathering is the same in an order of modes; sum says that entries of one coordinate become one.
+func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	cost := make([]int64, f.Ranks)
 	entries := make([]int64, f.Ranks)
 	for b, owner := range f.Owners {
 		entries[owner] += f.Sizes(plan.Block(b)).Most()
 	}
+	copies := f.copies(modes, sum)
 	for rank := 1; rank < f.Ranks; rank++ {
 		cost[rank] = 2 * messageEntries(max(entries[rank], 1), batchMost) * int64(8*len(f.Dims)+f.Type.Size())
 		cost[0] += cost[rank]
+	}
+	for rank := range cost {
+		cost[rank] += copies[rank]
 	}
 	return cost
 }
