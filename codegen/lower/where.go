@@ -39,7 +39,8 @@ func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
 		if to := a.LHS.Name; l.ops[to] == nil && to != t && uses(a.RHS, t) {
 			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to)
 		}
-		if l.spaces[a.LHS.Name] != nil && uses(a.RHS, t) || isFactor(a.RHS, t) {
+		kept := l.spaces[a.LHS.Name] != nil || a.LHS.Name == l.out.op.Name && l.assembly.inOrder()
+		if kept && uses(a.RHS, t) || isFactor(a.RHS, t) {
 			needs = true
 		}
 	})
