@@ -60,7 +60,8 @@ func TestDefaultSchedules(t *testing.T) {
 		"a=x(i)*y(i)\nx:s":                       {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i,x) segments of x(i) have 1000000.0 entries on average"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
 			"tile(k,32) rows of 32 values", "vectorize(k)", "nontemporal(C) C(i,k) takes 244.1 MiB, more than the 32 MiB that may stay in a cache, and is written once", "prefetch(B,j,16,64) rows of B(j,k) lie in 244.1 MiB, and all that are picked in 244.1 MiB, more than the 1 MiB"},
-		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16":       {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16,64)"},
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16": {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16,64)",
+			"prefetch(C,i,0,16) rows of C(i,k) are read in their order, for 10.0 entries each"},
 		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":              {"assemble(A,Append)", "mergeby(j,Predicated) which of the terms", "parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order", "longrows(i,B,8192)"},
 		"A(i,j)=B(i,j)+C(i,j)+D(i,j)\nA:ds\nB:ds\nC:ds\nD:ds": {"assemble(A,Append)", "mergeby(j,Predicated)", "parallelize(i,CPUThread,NoRaces,Ordered,24576)", "longrows(i,B,8192)"},
 		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)",
@@ -76,8 +77,8 @@ func TestDefaultSchedules(t *testing.T) {
 		"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:dss\nl=16\nm=16\nj=4200\nk=4200": {"temporaries(A) sums are taken in w(m)", "bound(l,l,16,MaxExact)", "bound(m,m,16,MaxExact)", "workspace(w,Dense)",
 			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(m)", "prefetch(C,j,8)", "prefetch(D,k,8)"},
 		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)", "vectorize(l)",
-			"prefetch(D,k,8)", "prefetch(A,j,8,64) rows of A(j,l) lie in 4.883 MiB"},
-		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,8,64)", "prefetch(A,k,8) rows of A(k,l) lie in 500 KiB, and all that are picked in 244.6 MiB"},
+			"prefetch(D,k,8)", "prefetch(A,j,8,64) rows of A(j,l) lie in 4.883 MiB", "prefetch(C,i,0,16)"},
+		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,8,64)", "prefetch(A,k,8) rows of A(k,l) lie in 500 KiB, and all that are picked in 244.6 MiB", "prefetch(C,i,0,16)"},
 	} {
 		r := large(t, text)
 		lines, err := codegen.Schedule(r)

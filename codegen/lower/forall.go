@@ -223,6 +223,7 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 	var some ir.Expr
 	l.inFlag(p, func() {
 		body := l.bodyOf(p.f, func() {
+			l.prefetchWalked(p, i, b.hi)
 			some = l.iteration(p, i, nil, nil)
 			l.noteAssigned(p, some)
 		})

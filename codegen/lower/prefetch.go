@@ -28,7 +28,33 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 	if r := l.rowAddedTo(p); r != nil {
 		list = append(list, *r)
 	}
+	l.fetchRows(p, list, func(n int64) (there, next ir.Expr) {
+		ahead := ir.Plus(it.p, ir.Int(n))
+		there = ir.Expr(ir.Truth(true))
+		if !l.early[place(it.key, p.v())] {
+			there = ir.Less(ahead, it.cur.op.end(it.cur.level))
+		}
+		return there, it.at(ahead)
+	})
+}
+
+// prefetchWalked emits, at the head of a loop over the coordinates i up to hi, the prefetching of the rows that a later
+// iteration reads.
+func (l *lowerer) prefetchWalked(p *loop, i, hi ir.Expr) {
+	l.fetchRows(p, l.rowsRead(p), func(n int64) (there, next ir.Expr) {
+		next = ir.Plus(i, ir.Int(n))
+		return ir.Less(next, hi), next
+	})
+}
+
+// fetchRows emits the prefetching of rows, those that are fetched into the cache of the second level first. Of the iteration
+// that is n ahead at tells whether there is one, and its coordinate.
+func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, next ir.Expr)) {
 	for _, far := range []bool{true, false} {
+		name := "_next"
+		if far {
+			name = "_far"
+		}
 		var order []int64
 		for _, r := range list {
 			if n := r.how.Into(far); n > 0 && !slices.Contains(order, n) {
@@ -36,33 +62,21 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 			}
 		}
 		for _, n := range order {
-			l.fetchRows(p, it, slices.DeleteFunc(slices.Clone(list), func(r fetched) bool { return r.how.Into(far) != n }), n, far)
+			there, next := at(n)
+			l.when(there, func() {
+				next := l.named(p.v()+name, next)
+				for _, r := range list {
+					switch {
+					case r.how.Into(far) != n:
+					case r.rows != nil:
+						l.fetchSegment(r.rows, next, r.name+name, far)
+					default:
+						l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+name, r.start(next)), Len: r.width, Far: far})
+					}
+				}
+			})
 		}
 	}
-}
-
-// fetchRows emits the prefetching of the rows that the entry n positions ahead picks, into the cache of the second level
-// where far.
-func (l *lowerer) fetchRows(p *loop, it *iter, list []fetched, n int64, far bool) {
-	name := "_next"
-	if far {
-		name = "_far"
-	}
-	ahead := ir.Plus(it.p, ir.Int(n))
-	there := ir.Expr(ir.Truth(true))
-	if !l.early[place(it.key, p.v())] {
-		there = ir.Less(ahead, it.cur.op.end(it.cur.level))
-	}
-	l.when(there, func() {
-		next := l.named(p.v()+name, it.at(ahead))
-		for _, r := range list {
-			if r.rows != nil {
-				l.fetchSegment(r.rows, next, r.name+name, far)
-				continue
-			}
-			l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+name, r.start(next)), Len: r.width, Far: far})
-		}
-	})
 }
 
 // fetchSegment emits the prefetching of the first line of a row's coordinates and values, where the operand has a row
@@ -231,7 +245,7 @@ func (l *lowerer) fetchedRow(p *loop, key string, op *operand, v string) (r fetc
 		return r, s, false
 	}
 	r = fetched{how: l.spec.Strategy.Fetched(key, p.v()), name: op.prefix()}
-	if r.how.Ahead == 0 {
+	if !r.how.Any() {
 		return r, s, false
 	}
 	s = l.rangeOf(p.e, v)

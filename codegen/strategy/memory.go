@@ -27,6 +27,14 @@ const (
 // before their turn: where they begin shows only then, and how many entries they have, which nothing foretells.
 const segmentAhead = 4
 
+// Rows that a loop over coordinates reads from first to last are fetched walkedAhead of them before their turn into the cache of the second level, where loops over
+// entries inside fetch others, among which a processor does not see that the former follow one another, and where they
+// have few entries: shortSegment on the average at most. Into the nearest cache they would come in the way of the others.
+const (
+	walkedAhead  = 16
+	shortSegment = 16
+)
+
 // far is whether most of so many bytes lie in no cache of a core.
 func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.Target.FarBytes) }
 
@@ -118,6 +126,7 @@ func (f *facts) prefetch() (out []Prefetch) {
 		p.Why = fmt.Sprintf("rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)
 		out = append(out, p)
 	})
+	out = append(out, f.walked(out)...)
 	f.segments(func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead, Lines: 1,
@@ -125,6 +134,40 @@ func (f *facts) prefetch() (out []Prefetch) {
 		}
 	})
 	return out
+}
+
+// walked are the rows of operands that are read in the order in which they lie, between those that are fetched ahead.
+func (f *facts) walked(between []Prefetch) (out []Prefetch) {
+	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+		n := f.perCoordinate(v)
+		if t == f.result || f.positions(v) > 0 || n == 0 || n > shortSegment || !f.far(bytes) || !f.inside(v, between) {
+			return
+		}
+		out = append(out, Prefetch{Key: a.Key(), Var: v, Far: walkedAhead, Lines: lines(row, t.Type),
+			Why: fmt.Sprintf("rows of %s are read in their order, for %.1f entries each, between others that are fetched ahead", a.Key(), n)})
+	})
+	return out
+}
+
+// inside tells whether the loop over v is the outermost, and such that fetch rows ahead lie inside of it.
+func (f *facts) inside(v string, fetched []Prefetch) (found bool) {
+	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
+		for _, l := range path {
+			found = found || path[0].Var == v && slices.ContainsFunc(fetched, func(p Prefetch) bool { return p.Var == l.Var })
+		}
+	})
+	return found
+}
+
+// perCoordinate is how many entries an operand whose outermost level stores every coordinate of v has for each on the average: of the
+// one with the most, 0 where there is none.
+func (f *facts) perCoordinate(v string) (n float64) {
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if t := f.tensor(a.Name); t != nil && !t.located() && t.caps(0).Locate && t.levels(a)[0] == v && t.NNZ > 0 {
+			n = max(n, float64(t.NNZ)/float64(max(f.Sizes[v], 1)))
+		}
+	})
+	return n
 }
 
 // segments calls fn for each matrix of sparse rows whose rows coordinates of another operand, along variable v, may pick, with

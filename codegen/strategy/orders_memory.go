@@ -82,7 +82,7 @@ func (o Count) follow(f *facts, v *Value) error {
 
 // Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched ahead, or the entries of the one sparse
 // operand that are summed along v: prefetch(T,i,N), and rows FAR entries ahead into the cache of the second
-// level too: prefetch(T,i,N,FAR). prefetch(T,i,0) leaves them to the processor.
+// level too: prefetch(T,i,N,FAR), or into that alone: prefetch(T,i,0,FAR). prefetch(T,i,0) leaves them to the processor.
 type Fetch struct {
 	Tensor, Var string
 	Ahead, Far  int64
@@ -106,8 +106,8 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	if n := max(o.Ahead, o.Far); n > 1<<16 {
 		return fmt.Errorf("got %d entries ahead, want at most %d", n, 1<<16)
 	}
-	if o.Far > 0 && (o.Ahead == 0 || o.Far <= o.Ahead) {
-		return fmt.Errorf("got %d entries ahead for the cache of the second level, want more than the %d for the nearest, which are 1 at least", o.Far, o.Ahead)
+	if o.Far > 0 && o.Far <= o.Ahead {
+		return fmt.Errorf("got %d entries ahead for the cache of the second level, want more than the %d for the nearest", o.Far, o.Ahead)
 	}
 	how := Prefetch{Key: a.Key(), Var: o.Var, Ahead: o.Ahead, Far: o.Far, Lines: -1, Why: soOrdered}
 	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
@@ -129,7 +129,7 @@ func (o Fetch) follow(f *facts, v *Value) error {
 		return fmt.Errorf("%s picks no rows of %s: its last two levels are to be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
 	}
 	v.Prefetch = slices.DeleteFunc(v.Prefetch, func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
-	if how.Ahead > 0 {
+	if how.Any() {
 		v.Prefetch = append(v.Prefetch, how)
 	}
 	return nil

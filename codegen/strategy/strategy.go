@@ -133,13 +133,16 @@ type Trip struct {
 }
 
 // Prefetch is that of the rows of the access called Key that variable Var picks, by
-// Ahead entries before they are read into the nearest cache, and by Far, if that is not 0, into the one of the second level: of so many
+// Ahead entries before they are read into the nearest cache, and by Far into the one of the second level, neither where that is 0: of so many
 // cache lines each. Where Key is that of a sparse operand it is that of its own entries along Var.
 type Prefetch struct {
 	Key, Var          string
 	Ahead, Far, Lines int64
 	Why               string
 }
+
+// Any tells whether it fetches anything.
+func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
 // Into is by how many entries it fetches into the cache of the second level, where far, or into the nearest one.
 func (p Prefetch) Into(far bool) int64 {

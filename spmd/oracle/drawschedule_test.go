@@ -357,7 +357,7 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 			t, v = a.Name, a.Vars[len(a.Vars)-2]
 		}
 		if small%2 == 0 {
-			return fmt.Sprintf("prefetch(%s,%s,%d,%d)", t, v, small, 2*small+1)
+			return fmt.Sprintf("prefetch(%s,%s,%d,%d)", t, v, small%5, 2*small+1)
 		}
 		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small%5)
 	}
