@@ -65,18 +65,27 @@ func TestKeptTermsFetched(t *testing.T) {
 // TestWalkedRowsFetched: rows that a loop over coordinates reads one behind the other are fetched ahead where each is read for few entries, which pick
 // others, up to the last one of the loop.
 func TestWalkedRowsFetched(t *testing.T) {
-	for text, want := range map[string]bool{
-		"Y(i,j)=A(i,j)*C(i,k)*D(j,k)\nk=32\nY:ds\nA:ds":         true,
-		"Y(i,j)=A(i,j)*C(i,k)*D(j,k)\nk=32\ni=1000\nY:ds\nA:ds": false, // 10,000 entries a row
-		"Y(i,k)=A(i,j)*D(j,k)\nk=32\nA:ds":                      false, // the result's rows are written
+	for _, c := range []struct {
+		text string
+		each int64 // entries a row
+		want bool
+	}{
+		{"Y(i,j)=A(i,j)*C(i,k)*D(j,k)\nk=32\nY:ds\nA:ds", 10, true},
+		{"Y(i,j)=A(i,j)*C(i,k)*D(j,k)\nk=32\nY:ds\nA:ds", 100, false},
+		{"Y(i,k)=A(i,j)*D(j,k)\nk=32\nA:ds", 10, false}, // the result's rows are written
 	} {
-		u, err := codegen.Compile(large(t, text))
+		r := large(t, c.text)
+		a := r.Tensors["A"]
+		rows := a.Dims[0]
+		a.NNZ, a.Counts = c.each*rows, []int64{rows, c.each * rows}
+		r.Tensors["A"] = a
+		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ir.Print(u.Func)
-		if fetched := strings.Contains(got, "if i + 16 < i_") && strings.Contains(got, "prefetch C_vals[C_far], 32 far"); fetched != want {
-			t.Errorf("%s: rows of C are fetched: %v, want %v, in\n%s", text, fetched, want, got)
+		if fetched := strings.Contains(got, "if i + 16 < i_") && strings.Contains(got, "prefetch C_vals[C_far], 32 far"); fetched != c.want {
+			t.Errorf("%s, %d entries a row: rows of C are fetched: %v, want %v, in\n%s", c.text, c.each, fetched, c.want, got)
 		}
 	}
 }

@@ -105,6 +105,11 @@ static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const dou
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
+        if (i0 + 16 < i0_hi) {
+            const int64_t i0_far = i0 + 16;
+            const int64_t T2_far = (T2_b + i0_far) * T2_size1 - T2_off1 + i2_lo;
+            dst_fetch_far(T2_vals + T2_far, 512);
+        }
         const int64_t T1_p = T1_b + i0;
         const int64_t T2_p = T2_b + i0;
         const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
