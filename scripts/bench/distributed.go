@@ -100,6 +100,7 @@ var placedTable = []placed{
 	{name: "SpAdd3 a", job: spadd3Rows, inputs: []string{"a", "a2", "a3"}, peer: "petsc", function: "spadd3", least: 10},
 	{name: "SpAdd3 b", job: spadd3Rows, inputs: []string{"b", "b2", "b3"}, peer: "petsc", function: "spadd3", least: 10},
 	{name: "SDDMM 32 b non-zeros", job: sddmmNonzeros, inputs: []string{"b", "mat:b:0", "mat:b:1"}, against: sddmmRows, least: 1.5},
+	{name: "SDDMM 32 z non-zeros", job: sddmmNonzeros, inputs: []string{"z", "mat:z:0", "mat:z:1"}, against: sddmmRows, least: 1.5},
 }
 
 // way is how the ranks of a line are started.
