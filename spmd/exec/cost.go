@@ -65,7 +65,7 @@ type rankCost struct {
 	needs    []plan.Block // the same: the largest block that a step reads, -1 for none
 	stepped  int64        // memory of the largest block to which several steps add
 	moved    int64        // memory of the largest block that comes from another rank to be added
-	added    int64        // memory of copies of the result, and of what is put together
+	added    int64        // memory of copies of the result, of its blocks that come complete, and of what is put together
 	packed   int64        // rows of gathered operands on their way
 	joined   int64        // the blocks of the scope that has most, by operand, that are put together of parts
 	partials []partialCost
@@ -298,6 +298,7 @@ func (f *Forecast) sums(c *Cost) {
 		}
 		if s.Root.Rank != s.Owner {
 			move(s.Result, s.Root.Rank, s.Owner, true)
+			c.ranks[s.Owner].added += f.Result(s.Result).Memory() // beside those that it makes
 		}
 		f.spread(c, s)
 	}
