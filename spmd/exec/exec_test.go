@@ -252,3 +252,34 @@ func TestAFailedLeafEndsEveryRank(t *testing.T) {
 		t.Errorf("got %v, want rank 2's message", err)
 	}
 }
+
+// TestBlocksThatComeComplete: a rank that owns blocks of the result which others make holds all of them at last, and what is foretold has room for that.
+func TestBlocksThatComeComplete(t *testing.T) {
+	p := problem(2, 4, 1, false, []int{0})
+	p.Result.Owner = func([]int64) int { return 1 }
+	size := func(b plan.Block) (z plan.Size) {
+		r := p.Result.Box(b, []int64{rows})[0]
+		z.Entries = r[1] - r[0]
+		z.Add(z.Entries, 8)
+		return z
+	}
+	f := &exec.Forecast{Plan: p, Result: size}
+	for range p.Operands {
+		f.Operands = append(f.Operands, func(plan.Block) plan.Size { return plan.Size{} })
+	}
+	cost, err := f.Cost(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, made := int64(0), 0
+	for b := range plan.Block(p.Result.Pieces()) {
+		all += size(b).Memory()
+	}
+	for range p.Made(0) {
+		made++
+	}
+	// The blocks of operands are empty, and take as little as a block does.
+	if most, _ := cost.Memory(1, exec.Making{Dense: true, InPlace: true, Value: 8}, 0, 0); made < 2 || most < all {
+		t.Errorf("rank 0 makes %d of 4 blocks, and rank 1, which holds %d bytes at last, is foretold %d", made, all, most)
+	}
+}
