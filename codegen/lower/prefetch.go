@@ -47,31 +47,33 @@ func (l *lowerer) prefetchWalked(p *loop, i, hi ir.Expr) {
 	})
 }
 
+// caches are those that rows are fetched into, that of the second level first, with what the names of what is fetched end in.
+var caches = []struct {
+	far  bool
+	name string
+}{{true, "_far"}, {false, "_next"}}
+
 // fetchRows emits the prefetching of rows, those that are fetched into the cache of the second level first. Of the iteration
 // that is n ahead at tells whether there is one, and its coordinate.
 func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, next ir.Expr)) {
-	for _, far := range []bool{true, false} {
-		name := "_next"
-		if far {
-			name = "_far"
-		}
+	for _, c := range caches {
 		var order []int64
 		for _, r := range list {
-			if n := r.how.Into(far); n > 0 && !slices.Contains(order, n) {
+			if n := r.how.Into(c.far); n > 0 && !slices.Contains(order, n) {
 				order = append(order, n)
 			}
 		}
 		for _, n := range order {
 			there, next := at(n)
 			l.when(there, func() {
-				next := l.named(p.v()+name, next)
+				next := l.named(p.v()+c.name, next)
 				for _, r := range list {
 					switch {
-					case r.how.Into(far) != n:
+					case r.how.Into(c.far) != n:
 					case r.rows != nil:
-						l.fetchSegment(r.rows, next, r.name+name, far)
+						l.fetchSegment(r.rows, next, r.name+c.name, c.far)
 					default:
-						l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+name, r.start(next)), Len: r.width, Far: far})
+						l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+c.name, r.start(next)), Len: r.width, Far: c.far})
 					}
 				}
 			})

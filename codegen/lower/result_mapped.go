@@ -65,17 +65,13 @@ func (a *mappedResult) prefetch(p, size ir.Expr) {
 	if how.Lines == 0 {
 		return
 	}
-	for _, far := range []bool{true, false} {
-		n := how.Into(far)
+	for _, c := range caches {
+		n := how.Into(c.far)
 		if n == 0 {
 			continue
 		}
-		name := "_next"
-		if far {
-			name = "_far"
-		}
-		q := l.named(a.op.prefix()+"_at"+name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
-		first := l.named(a.op.prefix()+name, ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
-		l.emit(&ir.Prefetch{A: a.vals(), Index: first, Len: how.Lines * (strategy.CacheLine / a.vals().Elem.Size()), Far: far})
+		q := l.named(a.op.prefix()+"_at"+c.name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
+		first := l.named(a.op.prefix()+c.name, ir.Times(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q), size))
+		l.emit(&ir.Prefetch{A: a.vals(), Index: first, Len: how.Lines * (strategy.CacheLine / a.vals().Elem.Size()), Far: c.far})
 	}
 }

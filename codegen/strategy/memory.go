@@ -149,12 +149,12 @@ func (f *facts) walked(between []Prefetch) (out []Prefetch) {
 	return out
 }
 
-// inside tells whether the loop over v is the outermost, and such that fetch rows ahead lie inside of it.
+// inside tells whether the loop over v is an outermost one, with loops inside that fetch those rows ahead.
 func (f *facts) inside(v string, fetched []Prefetch) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
-		for _, l := range path {
-			found = found || path[0].Var == v && slices.ContainsFunc(fetched, func(p Prefetch) bool { return p.Var == l.Var })
-		}
+		found = found || len(path) > 0 && path[0].Var == v && slices.ContainsFunc(path, func(l *cin.Forall) bool {
+			return slices.ContainsFunc(fetched, func(p Prefetch) bool { return p.Var == l.Var })
+		})
 	})
 	return found
 }
