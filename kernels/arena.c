@@ -23,8 +23,11 @@
 #define HUGE_AT ((int64_t)4 << 20)
 // No request is larger: sums of sizes then cannot overflow.
 #define MOST ((int64_t)1 << 56)
-// The pool's length, of which a result of five levels in 16 pieces takes 128, and the size from which a zeroed block is better taken
-// fresh, to be zeroed page by page by the threads that use it.
+// From POOLED bytes on a freed block may go into the pool. Smaller ones are left to the C library, which reuses them; larger
+// ones it would give back to the system and take again, at a fault a page, where they lie at the end of its heap.
+#define POOLED ((int64_t)16 << 10)
+// The pool's length, of which a result of five levels in 16 pieces takes 128 and blocks that are not large at most half, and the
+// size from which a zeroed block is better taken fresh, to be zeroed page by page by the threads that use it.
 #define POOL_BLOCKS 512
 #define FRESH_ZERO ((int64_t)64 << 20)
 
@@ -120,13 +123,14 @@ static void drain(dst_arena *a) {
     }
 }
 
-static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system) {
-    size = round_up(size, PAGE);
+// reused takes a block of the pool for size bytes, of at most so many times as many, and
+// counts it. Where there is none it returns 0, and what the pool keeps does not make the
+// rank larger than its limit with size bytes more.
+static dst_block *reused(dst_arena *a, int64_t size, int zero, int64_t times) {
     dst_block *b = 0;
     pthread_mutex_lock(&a->lock);
     if (a->pool && !(zero && size >= FRESH_ZERO))
-        b = from_pool(a, size, 2);
-    // What the pool keeps must not make the rank larger than its limit.
+        b = from_pool(a, size, times);
     if (!b && a->pool && a->max > 0 && size + a->pooled > a->max - __atomic_load_n(a->used, __ATOMIC_RELAXED))
         drain(a);
     pthread_mutex_unlock(&a->lock);
@@ -134,11 +138,16 @@ static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system
         destroy(b);
         b = 0;
     }
-    if (b) {
-        if (zero)
-            memset(data_of(b), 0, b->size);
+    if (b && zero)
+        memset(data_of(b), 0, b->size);
+    return b;
+}
+
+static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system) {
+    size = round_up(size, PAGE);
+    dst_block *b = reused(a, size, zero, 2);
+    if (b)
         return b;
-    }
     if (!reserve(a, size))
         return 0;
     b = map_large(size, PROT_READ | PROT_WRITE);
@@ -157,9 +166,12 @@ static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system
 
 static dst_block *new_small(dst_arena *a, int64_t size, int zero, int *by_system) {
     size = round_up(size, 64);
+    dst_block *b = size >= POOLED ? reused(a, size, zero, 1) : 0;
+    if (b)
+        return b;
     if (!reserve(a, size))
         return 0;
-    dst_block *b = aligned_alloc(64, sizeof *b + size);
+    b = aligned_alloc(64, sizeof *b + size);
     if (!b) {
         unreserve(a, size);
         *by_system = 1;
@@ -181,16 +193,18 @@ static dst_block *new_block(dst_arena *a, int64_t size, int zero, int *by_system
     return size >= LARGE ? new_large(a, size, zero, by_system) : new_small(a, size, zero, by_system);
 }
 
-// to_pool puts a large block into the pool, where it is for reuse or a leaf frees it
-// within its call, and there is a place.
+// to_pool puts a block of POOLED bytes or more into the pool, where it is for reuse or a leaf
+// frees it within its call, and there is a place.
 static int to_pool(dst_arena *a, dst_block *b, int within) {
     int kept = 0;
+    if (b->size < POOLED)
+        return 0;
     pthread_mutex_lock(&a->lock);
     if (a->reuse || within) {
         int n = 0;
         for (dst_block *p = a->pool; p; p = p->next)
             n++;
-        if (n < POOL_BLOCKS) {
+        if (n < (b->large ? POOL_BLOCKS : POOL_BLOCKS / 2)) {
             b->next = a->pool;
             a->pool = b;
             a->pooled += b->size;
@@ -206,7 +220,7 @@ static int to_pool(dst_arena *a, dst_block *b, int within) {
 static void free_block(dst_arena *a, dst_block *b, int within) {
     unreserve(a, b->size);
     __atomic_fetch_sub(&a->live, 1, __ATOMIC_ACQ_REL);
-    if (b->large && to_pool(a, b, within))
+    if (to_pool(a, b, within))
         return;
     destroy(b);
 }
@@ -290,7 +304,7 @@ static dst_block *grow_pooled(dst_arena *a, dst_block *b, int64_t bytes, int64_t
     }
     memcpy(data_of(n), data_of(b), bytes < b->size ? bytes : b->size);
     unreserve(a, b->size);
-    if (!b->large || !to_pool(a, b, 1))
+    if (!to_pool(a, b, 1))
         destroy(b);
     return n;
 }
@@ -363,7 +377,8 @@ static void *call_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_b
     memcpy(data_of(n), ptr, old_bytes < b->size ? old_bytes : b->size);
     unlink_block(c, b);
     unreserve(c->arena, b->size);
-    destroy(b);
+    if (!to_pool(c->arena, b, 1))
+        destroy(b);
     link_block(c, n);
     return data_of(n);
 }

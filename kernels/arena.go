@@ -89,7 +89,7 @@ func (a *Arena) refusal(what string, bytes, used int64, bySystem bool) error {
 	return &tcs.MemoryError{What: what, Want: bytes, Used: used, Max: a.limit.Max()}
 }
 
-// Reuse says whether large blocks that are freed are kept for later calls, as
+// Reuse says whether blocks of 16 KiB and more that are freed are kept for later calls, as
 // repeats of one statement want: fresh memory costs page faults. What is kept
 // stays within the limit but is not counted in it, until Reuse(false) gives it
 // back to the system.

@@ -16,7 +16,7 @@ typedef struct {
     int64_t max;          // the most that *used may be; 0: no limit
     int64_t live;         // blocks handed out and not freed
     pthread_mutex_t lock; // over what follows, and over every call's list
-    int reuse;            // freed large blocks go to the pool
+    int reuse;            // freed blocks go to the pool
     dst_block *pool;
     int64_t pooled;       // bytes in the pool, which *used does not count
 } dst_arena;
