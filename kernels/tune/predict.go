@@ -80,20 +80,10 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	waits := ((l.Ends+l.Found)*m.Branch + (l.Steps+l.Searches)*m.Levels[0].Dependent + l.Atomics*m.Atomic.One) / each
 	enters := l.Enters * m.Segment / each
 	regions := m.Call
-	if threads > 1 { // what threads share comes from another one's cache each time
-		regions += m.Region + l.Taken*m.shared().Dependent/each
+	if threads > 1 { // threads take their iterations by atomic additions to one place
+		regions += m.Region + l.Taken*m.Atomic.All
 	}
 	return math.Max(math.Max(reads, picks+computes+waits)+writes, waits+enters) + regions
-}
-
-// shared is the innermost level that several CPUs share.
-func (m *Model) shared() *Level {
-	for n := range m.Levels {
-		if l := &m.Levels[n]; l.Shared > 1 || l.Bytes == 0 {
-			return l
-		}
-	}
-	return &m.Levels[len(m.Levels)-1]
 }
 
 // between is the bytes that come near between two times that one row is picked: the array of these rows, and of the others of the same
