@@ -261,6 +261,11 @@ func Filled(in Stream, kinds string, modes []int) bool {
 // counted against cfg.Limit; the caller closes it, and t stays as it is. With
 // KeepAll the result means the same as an operand.
 func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
+	if t.Dense() && tcs.AllDense(kinds) && zeros == KeepAll {
+		if out, err := permuted(t, modes, cfg); out != nil || err != nil {
+			return out, err
+		}
+	}
 	spec := Spec{Kinds: kinds, Modes: modes, Box: t.Box, Splits: t.Splits}
 	if t.Whole() {
 		spec.Box = nil

@@ -148,7 +148,7 @@ func distributed(b *bench) error {
 
 // placedLines measures one job, in each way that ranks are started.
 func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir string) error {
-	files, dumps, err := b.placedFiles(k, dir)
+	files, dumps, err := b.placedFiles(k, dir, true)
 	if err != nil {
 		return err
 	}
@@ -230,20 +230,23 @@ func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	return j
 }
 
-// placedFiles writes the operands of a line, as .tcs files for Distaff and as dumps for a peer.
-func (b *bench) placedFiles(k placed, dir string) (files, dumps []string, err error) {
+// placedFiles writes the operands of a line, as .tcs files for Distaff and, where asked for, as dumps for a peer.
+func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []string, err error) {
 	for _, in := range k.inputs {
 		t, err := b.input(in)
 		if err != nil {
 			return nil, nil, err
 		}
 		path := filepath.Join(dir, strings.ReplaceAll(in, ":", "-"))
-		files, dumps = append(files, path+".tcs"), append(dumps, path)
+		files = append(files, path+".tcs")
 		if err := tcs.Write(path+".tcs", t, tcs.WriteOptions{}); err != nil {
 			return nil, nil, err
 		}
-		if err := dump(path, t); err != nil {
-			return nil, nil, err
+		if dumped {
+			dumps = append(dumps, path)
+			if err := dump(path, t); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return files, dumps, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ type forecast struct {
 }
 
 // forecasts are the jobs of all sections that time leaves.
-func (b *bench) forecasts() []forecast {
+func (b *bench) forecasts(dir string) []forecast {
 	var list []forecast
 	of := func(k kernel, schedule ...string) func(int) (*spmd.Job, error) {
 		return func(threads int) (*spmd.Job, error) {
@@ -77,6 +78,43 @@ func (b *bench) forecasts() []forecast {
 			}, nil})
 		}
 	}
+	return append(list, b.forecastsOfRanks(dir)...)
+}
+
+// forecastsOfRanks are the jobs of several ranks of a thread each, with their inputs in files of a folder.
+func (b *bench) forecastsOfRanks(dir string) []forecast {
+	var list []forecast
+	add := func(section, name string, threads int, job func() (*spmd.Job, error)) {
+		list = append(list, forecast{section, name, func(int) (*spmd.Job, error) { return job() }, []int{threads}})
+	}
+	for _, k := range ranksTable {
+		base, ranks := "1 rank", 1
+		if k.split != nil {
+			base, ranks = "unsplit, 2 ranks", 2
+		}
+		for _, side := range []struct {
+			name  string
+			ranks int
+			split []string
+		}{{base, ranks, nil}, {"2 ranks", 2, k.split}} {
+			add("ranks", k.name+", "+side.name, side.ranks, func() (*spmd.Job, error) {
+				file, err := b.rankFile(dir, k.input)
+				return k.job(file, side.ranks, side.split), err
+			})
+		}
+	}
+	for _, k := range placedTable {
+		add("distributed", k.name, distributedRanks, func() (*spmd.Job, error) {
+			files, _, err := b.placedFiles(k, dir, false)
+			return b.placedJob(k.job, files), err
+		})
+		if k.against.stmt != "" {
+			add("distributed", k.name+", by rows", distributedRanks, func() (*spmd.Job, error) {
+				files, _, err := b.placedFiles(k, dir, false)
+				return b.placedJob(k.against, files), err
+			})
+		}
+	}
 	return list
 }
 
@@ -91,8 +129,13 @@ func predictions(b *bench) error {
 		return nil
 	}
 	b.printf("%-10s %-42s %7s %12s %12s %7s %6s\n", "section", "line", "threads", "predicted ms", "measured ms", "off by", "limit")
+	dir, err := os.MkdirTemp("", "bench-predictions-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	var all []float64
-	for _, f := range b.forecasts() {
+	for _, f := range b.forecasts(dir) {
 		if !b.wants(f.section + " " + f.name) {
 			continue
 		}
@@ -141,7 +184,7 @@ func (b *bench) prediction(f forecast, threads int) (float64, error) {
 		took := slices.Min(report.Stats.Phases.Compute)
 		best = min(cmp.Or(best, took), took)
 	}
-	predicted := *p.Time.Compute
+	predicted := *p.Time.Compute + *p.Time.Messages
 	off := math.Max(predicted/best, best/predicted)
 	b.printf("%-10s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
 	return off, nil

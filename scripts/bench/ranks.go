@@ -124,12 +124,19 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 	return path, err
 }
 
+// job is a side of a line, over a file of the sparse operand.
+func (k *ranked) job(file string, ranks int, split []string) *spmd.Job {
+	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
+		Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
+	j.Ranks, j.Threads, j.Splits, j.TrustInput = ranks, 1, split, true
+	return j
+}
+
 // rankLine times one job and prints it.
 func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string, run func(*spmd.Job) (*outcome, error)) error {
 	job := func(ranks int, split []string) *spmd.Job {
-		j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
-			Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
-		j.Ranks, j.Threads, j.Warmup, j.Repeat, j.Splits, j.TrustInput = ranks, 1, 1, b.repeat, split, true
+		j := k.job(file, ranks, split)
+		j.Warmup, j.Repeat = 1, b.repeat
 		return j
 	}
 	base, rounds := 2, max(b.rounds, splitRounds)

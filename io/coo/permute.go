@@ -1,0 +1,157 @@
+package coo
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"distaff/io/tcs"
+)
+
+// Where one tensor has the values of one mode side by side and the other those of another mode, tiles of both modes are copied
+// together, so that each line of a cache is read and written once: as many along the copy's rows as a line has, since lines of
+// a power of two apart share the few places of a set, and more along the others.
+const alongRows, acrossRows = 8, 64
+
+// leastShare is how many values a thread copies at least.
+const leastShare = 1 << 16
+
+// permuted copies a tensor of dense levels alone with its levels in another order; nil where its
+// memory does not hold all of its box, as that of a view may not.
+func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
+	if len(t.Levels) == 0 {
+		return nil, nil
+	}
+	if modes == nil {
+		modes = tcs.Identity(len(t.Dims))
+	}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Splits: t.Splits, Type: t.Type}, Kinds: dense(len(modes)), Modes: modes}
+	if !t.Whole() {
+		shape.Box = t.Box
+	}
+	// strides are how far apart values of t lie that are neighbours in a mode; first and last are its corners.
+	strides, step := make([]int64, len(t.Dims)), int64(1)
+	first, last, values := int64(0), int64(0), int64(1)
+	for l := len(t.Levels) - 1; l >= 0; l-- {
+		lev := &t.Levels[l]
+		r := t.Range(lev.Mode)
+		strides[lev.Mode] = step
+		first, last = first+(r[0]-lev.Offset)*step, last+(r[1]-1-lev.Offset)*step
+		step, values = step*lev.Size, values*(r[1]-r[0])
+	}
+	if values > 0 && (first < t.Vals.First || last >= t.Vals.First+t.Vals.Len) {
+		return nil, nil
+	}
+	out, err := tcs.New(shape, cfg.Limit, "")
+	if err != nil || values == 0 {
+		return out, err
+	}
+	c := &copying{first: first - t.Vals.First, inner: len(modes) - 1, across: len(modes) - 1}
+	for l, m := range modes {
+		c.sizes, c.from = append(c.sizes, out.Levels[l].Size), append(c.from, strides[m])
+		if m == t.Levels[len(t.Levels)-1].Mode {
+			c.across = l
+		}
+	}
+	c.tiles = make([]int64, len(c.sizes))
+	for l, n := range c.sizes {
+		switch c.tiles[l] = n; {
+		case c.across == c.inner && l == c.inner:
+			c.tiles[l] = 1
+		case l == c.inner:
+			c.tiles[l] = (n + alongRows - 1) / alongRows
+		case l == c.across:
+			c.tiles[l] = (n + acrossRows - 1) / acrossRows
+		}
+	}
+	all := int64(1)
+	for _, n := range c.tiles {
+		all *= n
+	}
+	threads := min(max(values/leastShare, 1), int64(cfg.threads()), all)
+	var wg sync.WaitGroup
+	errs := make([]error, threads)
+	for k := range threads {
+		wg.Go(func() {
+			errs[k] = t.Guarded(func() error {
+				c.copy(out, t, all*k/threads, all*(k+1)/threads)
+				return nil
+			})
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		out.Close()
+		return nil, err
+	}
+	out.Trust()
+	return out, nil
+}
+
+// dense are so many dense levels.
+func dense(n int) string { return string(slices.Repeat([]byte("d"), n)) }
+
+// copying is how values are copied from one order of levels to another. Levels are those of the copy; the innermost one, and the one that is
+// innermost of what is copied, are cut into tiles, unless they are the same.
+type copying struct {
+	sizes, from   []int64 // of each level, and how far apart neighbours of it lie where they come from
+	tiles         []int64 // how many parts each level is cut into: its coordinates, or its tiles
+	first         int64   // where the first value lies
+	inner, across int
+}
+
+func (c *copying) copy(out, t *tcs.Tensor, lo, hi int64) {
+	to, from := out.Vals.Bytes(), t.Vals.Bytes()
+	switch t.Type.Size() {
+	case 4:
+		copyTiles(c, cells[uint32](to), cells[uint32](from), lo, hi)
+	case 8:
+		copyTiles(c, cells[uint64](to), cells[uint64](from), lo, hi)
+	default:
+		copyTiles(c, cells[[2]uint64](to), cells[[2]uint64](from), lo, hi)
+	}
+}
+
+// cells are values, whatever they are, by their size.
+func cells[T any](b []byte) []T {
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
+}
+
+// copyTiles copies the tiles lo to hi, in the order of the copy's levels.
+func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
+	at := make([]int64, len(c.sizes))
+	for n := lo; n < hi; n++ {
+		rest := n
+		for l := len(at) - 1; l >= 0; l-- {
+			at[l], rest = rest%c.tiles[l], rest/c.tiles[l]
+		}
+		x, y := int64(0), c.first // where the tile begins in both
+		for l, k := range at {
+			switch l {
+			case c.inner:
+				k *= alongRows
+			case c.across:
+				k *= acrossRows
+			}
+			x, y = x*c.sizes[l]+k, y+k*c.from[l]
+		}
+		if c.across == c.inner {
+			copy(to[x:x+c.sizes[c.inner]], from[y:])
+			continue
+		}
+		rows := min(c.sizes[c.across]-at[c.across]*acrossRows, acrossRows)
+		columns := min(c.sizes[c.inner]-at[c.inner]*alongRows, alongRows)
+		step, apart := c.from[c.inner], int64(1)
+		for _, s := range c.sizes[c.across+1:] {
+			apart *= s
+		}
+		for r := range rows {
+			row := to[x+r*apart:][:columns]
+			for k := range row {
+				row[k] = from[y+r+int64(k)*step]
+			}
+		}
+	}
+}
