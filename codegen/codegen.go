@@ -118,6 +118,8 @@ type Request struct {
 	Network string
 	// IntermediateOrder is the most variables that an intermediate of these has; 0 for any number.
 	IntermediateOrder int
+	// AsStored says that no dense operand is read from a copy in another order of its modes, but for those that a schedule names.
+	AsStored bool
 	// Names has the names that the user gave tensors, where Normal has others.
 	Names map[string]string
 	// Accumulate asks for a leaf that adds to a result which is there already, and
@@ -302,10 +304,11 @@ type compilation struct {
 	nest    *nest
 	// contractions are those of each term; nil where it has none.
 	contractions []*contracted
-	plain        cin.Stmt    // what the nest became, without a schedule
-	share        *cin.Access // whose level arrays the result has too; nil for none
-	own          bool        // the result must have level arrays of its own
-	loopsAlone   bool        // no loops are products of matrices by default
+	layoutLines  []ScheduleLine // the layouts that were chosen
+	plain        cin.Stmt       // what the nest became, without a schedule
+	share        *cin.Access    // whose level arrays the result has too; nil for none
+	own          bool           // the result must have level arrays of its own
+	loopsAlone   bool           // no loops are products of matrices by default
 	// commands are those of a schedule.
 	commands []*schedule.Command
 	orders   []schedule.Order // what they say of the strategy

@@ -18,7 +18,8 @@ func TestNontemporal(t *testing.T) {
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32\ni=2000":               0,
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds:1,0\nk=32":                   0, // rows come in the order of the columns of A
 		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16":           1,
-		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16\nC:dd:1,0": 0, // values are written one by one
+		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16\nC:dd:1,0": 1, // which is read from a copy by rows
+		"C(i,k)=A(i,k)+B(k,i)\nk=75":                             0, // values are written one by one
 		"C(i,k)=A(i,k)+B(i,k)\nk=75":                             1,
 		"y(i)=a(i)+b(i)\ni=10000000":                             1,
 		"C(i,k)=A(i,j)*B(j,k)+D(i,k)\nA:ds\nk=32":                1, // a term beside the sum, in one tile

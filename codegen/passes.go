@@ -32,6 +32,7 @@ const (
 	resultKinds fact = "the levels of the result"
 	tensorUses  fact = "the uses of tensors"
 	loopOrder   fact = "the order of loops, and what is converted for it"
+	copies      fact = "the dense operands that are read from copies"
 	operandList fact = "the leaf's operands"
 	products    fact = "the terms as products"
 	plans       fact = "the contractions of terms, and what is converted for them"
@@ -62,7 +63,8 @@ var passes = []pass{
 	{"uses", []fact{normalForm}, []fact{tensorUses}, (*compilation).collect, (*compilation).usesText, (*compilation).verifyUses},
 	{"order", []fact{normalForm, resultKinds, tensorUses}, []fact{loopOrder}, (*compilation).order, (*compilation).orderText, (*compilation).verifyOrder},
 	{"network", []fact{normalForm, computeType, resultKinds, tensorUses, loopOrder}, []fact{plans}, (*compilation).network, (*compilation).networkText, (*compilation).verifyNetwork},
-	{"operands", []fact{resultKinds, tensorUses, plans}, []fact{operandList}, (*compilation).operands, (*compilation).operandsText, (*compilation).verifyOperands},
+	{"layouts", []fact{tensorUses, loopOrder, plans}, []fact{copies}, (*compilation).layouts, (*compilation).orderText, (*compilation).verifyLayouts},
+	{"operands", []fact{resultKinds, tensorUses, plans, copies}, []fact{operandList}, (*compilation).operands, (*compilation).operandsText, (*compilation).verifyOperands},
 	{"terms", []fact{normalForm, computeType, loopOrder, operandList}, []fact{products}, (*compilation).terms, (*compilation).termsText, (*compilation).verifyTerms},
 	{"contract", []fact{products, plans}, []fact{withParts}, (*compilation).contract, (*compilation).termsText, (*compilation).verifyTerms},
 	{"nest", []fact{withParts}, []fact{plainNest}, (*compilation).loops, (*compilation).cinText, (*compilation).verifyCIN},

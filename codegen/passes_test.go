@@ -118,6 +118,7 @@ func TestVerifiers(t *testing.T) {
 		"result":   func(c *compilation) { c.unit.Result.PosWidth = []uint8{0, 0} },
 		"uses":     func(c *compilation) { delete(c.byKey, "C(i,k)") },
 		"order":    func(c *compilation) { slices.Reverse(c.unit.Order) },
+		"layouts":  func(c *compilation) { c.uses[2].format.Order = []int{0, 0} },
 		"operands": func(c *compilation) { c.ops[1].Name = c.ops[2].Name },
 		"terms":    func(c *compilation) { c.nest.terms[0].sums = nil },
 		"network":  func(c *compilation) { slices.Reverse(c.contractions[0].plan.Root.Loops) },

@@ -119,6 +119,9 @@ func lineOf(o strategy.Listed) line {
 // printed is the default schedule.
 func (c *compilation) printed() []line {
 	out := append([]line{{ScheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, minor: true}}, c.assembleLine()...)
+	for _, l := range c.layoutLines {
+		out = append(out, line{ScheduleLine: l})
+	}
 	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
 		out = append(out, lineOf(o))
 	}

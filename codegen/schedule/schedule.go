@@ -40,6 +40,7 @@
 //	vectorize.go    vectorize
 //	prefetch.go     prefetch
 //	nontemporal.go  nontemporal
+//	layout.go       layout
 //	substitute.go   substitute
 package schedule
 
@@ -112,6 +113,7 @@ var commands = map[string]command{
 	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
 	"prefetch":    {"prefetch(T, i, N [, FAR])", 3, 4, prefetch, true},
 	"nontemporal": {"nontemporal(T)", 1, 1, nontemporal, true},
+	"layout":      {"layout(T(i, j), M, N)", 3, 100, layout, true},
 	"substitute":  {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2, substitute, true},
 }
 

@@ -50,7 +50,7 @@
 //	parts.go      the first pass over parts of a tensor, joined
 //	partfile.go   the second, into one file
 //	spread.go     entries at once into a dense block
-//	tensor.go     a tensor as a stream
+//	tensor.go     a tensor as a stream; permute.go, dense ones in another order of their levels
 //	diff.go       where two tensors differ
 package coo
 

@@ -29,7 +29,7 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 		}
 	}
 	r := u.Request
-	r.Exact, r.InPlace = nil, "" // built-in leaves take any size, and write to memory of its own
+	r.Exact, r.InPlace, r.AsStored = nil, "", true // built-in leaves take any size and operands as they are stored, and write to memory of their own
 	ways := []string{r.Network}
 	if r.Network == "" || r.Network == "auto" { // which may be to contract a product that a built-in leaf has in one nest
 		ways = append(ways, "direct")

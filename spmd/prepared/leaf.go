@@ -140,23 +140,31 @@ func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, m
 			panic("BUG: prepared: no tensor for argument " + a.Tensor)
 		}
 		if a.Convert {
-			if err = s.k.Fetch(t); err != nil {
+			if t, err = s.converted(a, t); err != nil {
 				tcs.CloseList(made...)
 				return nil, nil, err
 			}
-			t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Config())
-			if err == nil {
-				made = append(made, t)
-				err = t.Widen(a.PosWidth, a.CrdWidth, s.k.Limit)
-			}
-			if err != nil {
-				tcs.CloseList(made...)
-				return nil, nil, err
-			}
+			made = append(made, t)
 		}
 		args = append(args, t)
 	}
 	return args, made, nil
+}
+
+// converted is an operand as the leaf reads it for an argument; the caller closes it.
+func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
+	if err := s.k.Fetch(t); err != nil {
+		return nil, err
+	}
+	c, err := coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Config())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Widen(a.PosWidth, a.CrdWidth, s.k.Limit); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // call runs the leaf on args (see arguments) over the ranges of the variables

@@ -30,16 +30,71 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *lea
 	if k.bound != nil && k.bound.ready {
 		args = k.bound.args
 	} else {
-		var made []*tcs.Tensor
 		var err error
-		if args, made, err = st.arguments(k.given(operands)); err != nil {
+		if args, err = k.conversions.arguments(st, k.given(operands)); err != nil {
 			return err
 		}
-		defer tcs.CloseList(made...)
 	}
 	ranges := k.ranges(s)
 	k.work.called(st, args, ranges)
 	return f(st, args, ranges)
+}
+
+// conversions are those of operands that the last step's leaf read. The next step reads those of the same blocks
+// again: where many steps read one block, it is converted once.
+type conversions struct {
+	leaf *leaf
+	of   []*tcs.Tensor // by argument, what was converted; nil where nothing was
+	made []*tcs.Tensor
+}
+
+// arguments are those of the leaf (see leaf.arguments), whose conversions belong to c.
+func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor, err error) {
+	if c.leaf != s {
+		c.close()
+		n := len(s.unit.Args) - 1
+		c.leaf, c.of, c.made = s, make([]*tcs.Tensor, n), make([]*tcs.Tensor, n)
+	}
+	for n, a := range s.unit.Args[1:] {
+		t := operands[a.Tensor]
+		if t == nil && !a.Map {
+			panic("BUG: prepared: no tensor for argument " + a.Tensor)
+		}
+		if a.Convert && c.of[n] != t {
+			c.drop(n)
+			if c.made[n], err = s.converted(a, t); err != nil {
+				return nil, err
+			}
+			c.of[n] = t
+		}
+	}
+	for n, a := range s.unit.Args[1:] {
+		switch {
+		case a.Map:
+		case a.Convert:
+			args = append(args, c.made[n])
+		default:
+			args = append(args, operands[a.Tensor])
+		}
+	}
+	return args, nil
+}
+
+// drop closes the conversion for argument n.
+func (c *conversions) drop(n int) {
+	if c.made[n] != nil {
+		c.leaf.k.Forget(c.made[n])
+		c.made[n].Close()
+	}
+	c.of[n], c.made[n] = nil, nil
+}
+
+// close closes all conversions: the blocks of the next run have other values.
+func (c *conversions) close() {
+	for n := range c.made {
+		c.drop(n)
+	}
+	*c = conversions{}
 }
 
 // ranges are those of the split variables in a step, and of those whose coordinates a chunk of

@@ -42,7 +42,8 @@ type Statement struct {
 	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
 	moved      comm.Counters   // by loading operands that lie elsewhere (see loaded)
 
-	work work
+	work        work
+	conversions conversions // that steps read
 
 	closers []func() error
 }
@@ -96,6 +97,7 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 		return nil, k.exec.Abort(err)
 	}
 	blocks, err := k.exec.Compute()
+	k.conversions.close()
 	if err == nil {
 		k.work.end(k, blocks)
 	}
