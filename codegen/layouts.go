@@ -93,7 +93,7 @@ func (c *compilation) reads(v string) float64 {
 // copyUse has a use read from a copy in another format.
 func (c *compilation) copyUse(u *use, f format.Format) {
 	u.format, u.convert = f, true
-	note := fmt.Sprintf("converting %s from %s to %s", u.tensor, u.given.Format, f)
+	note := fmt.Sprintf("copying %s from %s to %s", u.tensor, u.given.Format, f)
 	if !slices.Contains(c.unit.Notes, note) {
 		c.unit.Notes = append(c.unit.Notes, note)
 	}

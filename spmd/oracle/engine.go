@@ -28,7 +28,7 @@ type Output struct {
 	Dense bool
 	// Narrowed says that the engine refuses integers that the result's type does not hold.
 	Narrowed bool
-	// Converted names the operands that were stored anew in another order.
+	// Converted names the operands with sparse levels that were stored anew in another order.
 	Converted []string
 	// How says what ran, for the message of a failure.
 	How string

@@ -228,7 +228,7 @@ func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) erro
 	}
 	out := output(t)
 	for _, a := range c.unit.Args {
-		if a.Convert {
+		if a.Convert && !a.Format.AllDense() {
 			out.Converted = append(out.Converted, a.Tensor)
 		}
 	}
