@@ -57,7 +57,7 @@ func (o Options) start(ctx context.Context, told launch.Told, f func(p *Program)
 		return fault.Commandf("got %d ranks, want at most %d in one process", o.Ranks, mostEmbedded)
 	}
 	if o.Ranks > 1 {
-		return local.Run(ctx, o.Ranks, func(c comm.Comm) error { return o.program(c, c.Size(), c.Size(), f) })
+		return local.RunWith(ctx, o.Ranks, local.Options{Unlocked: o.Target == Interpreter}, func(c comm.Comm) error { return o.program(c, c.Size(), c.Size(), f) })
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

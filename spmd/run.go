@@ -48,7 +48,7 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	var report *Report
-	err := local.Run(ctx, j.Ranks, func(c comm.Comm) error {
+	err := local.RunWith(ctx, j.Ranks, local.Options{Unlocked: j.Target == Interpreter}, func(c comm.Comm) error {
 		rep, err := j.RunOn(c, c.Size(), c.Size())
 		if c.Rank() == 0 {
 			report = rep

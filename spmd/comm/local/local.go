@@ -1,6 +1,6 @@
 // Package local runs the ranks of a job as goroutines of one process, each on
 // an operating system thread of its own (the OpenMP pool of a leaf belongs to
-// the thread that calls it).
+// the thread that calls it), unless Options.Unlocked says that they need none.
 //
 // # Model
 //
@@ -32,6 +32,9 @@ type Options struct {
 	// Stuck is how long all ranks may wait with nothing moving before the
 	// watchdog ends the job. Default 2 s; negative turns it off.
 	Stuck time.Duration
+	// Unlocked says that ranks keep no thread of their own: for those that call no compiled leaf, whose
+	// messages then wake goroutines and not threads.
+	Unlocked bool
 }
 
 // Run runs f as ranks 0 to n-1 and waits for all of them. The first failure,
@@ -57,7 +60,9 @@ func RunWith(ctx context.Context, n int, o Options, f func(comm.Comm) error) err
 		ranks.Add(1)
 		go func() {
 			defer ranks.Done()
-			runtime.LockOSThread() // never unlocked: the thread, and its OpenMP pool, end with the rank
+			if !o.Unlocked {
+				runtime.LockOSThread() // never unlocked: the thread, and its OpenMP pool, end with the rank
+			}
 			w.run(r, f)
 		}()
 	}

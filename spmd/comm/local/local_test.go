@@ -32,6 +32,17 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestUnlocked: ranks without threads of their own exchange alike.
+func TestUnlocked(t *testing.T) {
+	for _, n := range []int{2, 5} {
+		if err := local.RunWith(t.Context(), n, local.Options{Unlocked: true}, func(c comm.Comm) error {
+			return commtest.RunAll(c, commtest.Cases(), nil)
+		}); err != nil {
+			t.Fatalf("%d ranks: %v", n, err)
+		}
+	}
+}
+
 // TestFailureAlone: a job of one rank names no rank, however it fails.
 func TestFailureAlone(t *testing.T) {
 	for _, c := range []struct {
