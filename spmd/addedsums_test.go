@@ -89,3 +89,25 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinedPositionsWithinPlan: chunks' pieces are joined in arrays that have room for all positions below a dense level inside of another.
+func TestJoinedPositionsWithinPlan(t *testing.T) {
+	for _, threads := range []int{1, 2, 6} {
+		job := spmd.Job{Statement: "A(l,i,m) = sum(l, B(l)) - C(l,i,m)", Formats: map[string]string{"A": "sds", "B": "d", "C": "dss"},
+			Inputs: map[string]spmd.Input{"B": spmd.Generated("dense"), "C": spmd.Generated("uniform:120")}, Sizes: map[string][]int64{"B": {1}, "C": {5, 900, 2}}}
+		job.Ranks, job.Threads = 1, threads
+		plan, err := job.Plan(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := job.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took, most := report.Allocated[0], plan.Memory[0]; took > most {
+			t.Errorf("%d threads: took %d bytes, and the plan says %d", threads, took, most)
+		} else {
+			t.Logf("%d threads: took %d bytes, and the plan says %d (%.2f times)", threads, took, most, float64(most)/float64(took))
+		}
+	}
+}

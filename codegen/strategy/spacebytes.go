@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/format"
 )
 
 // What lowering makes of workspaces takes so many bytes: positions and places of hash tables, places in
@@ -87,7 +88,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 	case threads <= 1 && ordered: // the one piece is the result
 		return int64(f.arrays(float64(first + leastCapacity))), int64(f.joinBytes(1) + f.arrays(1))
 	case ordered:
-		kept = int64(f.arrays(float64(first + 1)))
+		kept = int64(min(f.arrays(float64(first+1))+f.joinedPositions(float64(first+1)), 1<<62))
 	}
 	alive, filled := pieces, 0.0
 	if ordered && within {
@@ -107,6 +108,24 @@ func (f *facts) arrays(n float64) float64 {
 			bytes += rounded((n + 1) * posBytes)
 		}
 		outermost = false
+	}
+	return bytes
+}
+
+// joinedPositions is what the joined arrays of n entries take for positions beyond arrays: below dense levels that lie inside of others there
+// is room for all that they have for each entry of these.
+func (f *facts) joinedPositions(n float64) (bytes float64) {
+	dense, inside := 1.0, false
+	for k, kind := range f.result.Format.Levels {
+		switch {
+		case kind.Caps().HasPos:
+			if inside {
+				bytes += n * (dense - 1) * posBytes
+			}
+			dense, inside = 1, true
+		case kind == format.Dense && inside:
+			dense *= float64(max(f.Sizes[f.vars[k]], 1))
+		}
 	}
 	return bytes
 }
