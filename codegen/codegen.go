@@ -194,8 +194,9 @@ type Unit struct {
 	// of chunks, where no operand has more entries, and no variable a larger range, than the request says.
 	Workspaces func(threads int) int64
 	// Begun is what the arrays of a result that grows take before the first entry is there, where the sparse operands of a
-	// call have so many together: those that become the result's, and beside them pieces of chunks with what joins them.
-	Begun func(entries int64, threads int) (kept, beside int64)
+	// call have so many together: those that become the result's, and beside them pieces of chunks with what joins them. within
+	// says that the result has no more entries than the operands: beside is then what pieces take to the end.
+	Begun func(entries int64, threads int, within bool) (kept, beside int64)
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
 	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).

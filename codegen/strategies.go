@@ -12,8 +12,8 @@ import (
 // choose decides how the statement is lowered: as by default, or as its schedule says.
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.share != nil)
-	c.unit.Begun = func(entries int64, threads int) (kept, beside int64) {
-		return strategy.Begun(p, c.strategy, entries, threads)
+	c.unit.Begun = func(entries int64, threads int, within bool) (kept, beside int64) {
+		return strategy.Begun(p, c.strategy, entries, threads, within)
 	}
 	c.unit.Workspaces = func(threads int) int64 { return strategy.SpaceBytes(p, c.strategy, threads) }
 	if c.Schedule == nil && c.Target == CPU {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/format"
 )
 
 // What lowering makes of workspaces takes so many bytes: positions and places of hash tables, places in
@@ -58,8 +59,10 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 }
 
 // Begun is what the arrays of a result that grows take before its first entry is there, where sparse operands have so many together and so
-// many threads run the leaf: kept by those that become the result's, and beside them by the pieces of chunks and what joins them.
-func Begun(p *Problem, v *Value, entries int64, threads int) (kept, beside int64) {
+// many threads run the leaf: kept by those that become the result's, and beside them by the pieces of chunks and what joins them. within says
+// that the result has no more entries than its operands, as a sum has: then a thread gives up a piece before it begins the next one, and
+// beside is all that pieces take to the end, one of which may have most entries.
+func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept, beside int64) {
 	if p.Assembly != Append {
 		return 0, 0
 	}
@@ -74,7 +77,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int) (kept, beside int64
 		switch {
 		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
 		case v.Loops[f.numbers[x]].Cut.How == Ordered:
-			pieces, ordered = f.chunks(v, threads), true
+			pieces, ordered = f.chunks(v, threads, entries), true
 		case !ordered: // each iteration makes one
 			pieces = max(pieces, float64(f.Sizes[x.Var]))
 		}
@@ -85,9 +88,13 @@ func Begun(p *Problem, v *Value, entries int64, threads int) (kept, beside int64
 	case threads <= 1 && ordered: // the one piece is the result
 		return int64(f.arrays(float64(first + leastCapacity))), int64(f.joinBytes(1) + f.arrays(1))
 	case ordered:
-		kept = int64(f.arrays(float64(first + 1)))
+		kept = int64(min(f.arrays(float64(first+1))+f.joinedPositions(float64(first+1)), 1<<62))
 	}
-	return kept, int64(min(f.joinBytes(pieces)+pieces*f.arrays(float64(first)/pieces+leastCapacity), 1<<62))
+	alive, filled := pieces, 0.0
+	if ordered && within {
+		alive, filled = min(pieces, float64(threads)), f.arrays(float64(first))
+	}
+	return kept, int64(min(f.joinBytes(pieces)+alive*f.arrays(float64(first)/pieces+leastCapacity)+filled, 1<<62))
 }
 
 // arrays is what the arrays of a result take that have capacity for n entries, but for the positions of its outermost compressed level.
@@ -105,15 +112,35 @@ func (f *facts) arrays(n float64) float64 {
 	return bytes
 }
 
-// chunks is the most chunks of equal work that a loop on threads has, by the entries of all operands and the rows of the result.
-func (f *facts) chunks(v *Value, threads int) float64 {
+// joinedPositions is what the joined arrays of n entries take for positions beyond arrays: below dense levels that lie inside of others there
+// is room for all that they have for each entry of these.
+func (f *facts) joinedPositions(n float64) (bytes float64) {
+	dense, inside := 1.0, false
+	for k, kind := range f.result.Format.Levels {
+		switch {
+		case kind.Caps().HasPos:
+			if inside {
+				bytes += n * (dense - 1) * posBytes
+			}
+			dense, inside = 1, true
+		case kind == format.Dense && inside:
+			dense *= float64(max(f.Sizes[f.vars[k]], 1))
+		}
+	}
+	return bytes
+}
+
+// chunks is the most chunks of equal work that a loop on threads has, by the entries of all operands, of which sparse ones have so many where
+// that is not known of them, and the rows of the result.
+func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
 	}
-	work := f.places(f.vars[:1])
+	known := 0.0
 	for _, t := range f.Tensors[1:] {
-		work += float64(max(t.NNZ, 0))
+		known += float64(max(t.NNZ, 0))
 	}
+	work := f.places(f.vars[:1]) + max(known, float64(entries))
 	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.Target.ChunkWork, 1)))
 }
 

@@ -65,6 +65,7 @@ type rankCost struct {
 	needs    []plan.Block // the same: the largest block that a step reads, -1 for none
 	stepped  int64        // memory of the largest block to which several steps add
 	moved    int64        // memory of the largest block that comes from another rank to be added
+	adds     bool         // it adds blocks, of other ranks or its own
 	added    int64        // memory of copies of the result, of its blocks that come complete, and of what is put together
 	packed   int64        // rows of gathered operands on their way
 	joined   int64        // the blocks of the scope that has most, by operand, that are put together of parts
@@ -294,6 +295,7 @@ func (f *Forecast) sums(c *Cost) {
 	}
 	for s := range f.Plan.EachSum() {
 		for _, a := range s.Adds {
+			c.ranks[a.To.Rank].adds = true
 			move(s.Result, a.From.Rank, a.To.Rank, false)
 		}
 		if s.Root.Rank != s.Owner {

@@ -46,6 +46,8 @@ type Making struct {
 	Value       int64
 	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank at hand. They keep it.
 	Begun int64
+	// Adding is what the leaf that adds two blocks takes for pieces of their sum, and to join them, at the rank at hand.
+	Adding int64
 	// Made is the sizes of blocks as leaves make them, where these are brought into another format; nil where they are not.
 	Made plan.Sizes
 	// PosWidth and CrdWidth are those of the blocks' levels.
@@ -56,13 +58,18 @@ type Making struct {
 // position is the bytes of a position in a map that Sparse adds by.
 const position = 8
 
+// made is what a block takes as leaves make it, or in the format that it is brought into, whichever is more.
+func (m *Making) made(p *partialCost) int64 {
+	if m.Made == nil {
+		return p.size.Memory()
+	}
+	return max(p.size.Memory(), m.Made(p.partial.Result).Memory())
+}
+
 // bytes is what one block of partial results takes while its steps add to it, and what making the union of their patterns
 // takes beside that. Arrays of unknown length grow to twice what they need.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
-	all := p.size.Memory()
-	if m.Made != nil {
-		all = max(all, m.Made(p.partial.Result).Memory())
-	}
+	all := m.made(p)
 	grown := 2*all + m.Begun
 	if m.Shared {
 		grown = all
@@ -89,17 +96,18 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	return p.steps*(grown+position*(p.size.Most()+m.Ahead)+tcs.Align) + all, building
 }
 
-// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity for the entries of both at first.
+// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity for the entries of both at first, and threads
+// make pieces of it.
 func (m *Making) added(k *rankCost) (bytes int64) {
 	const beyond = 64 // entries
 	for i := range k.partials {
-		bytes = max(bytes, 2*k.partials[i].size.Memory())
+		bytes = max(bytes, 2*m.made(&k.partials[i]))
 	}
 	bytes += beyond * m.Value
 	for l := range m.CrdWidth {
 		bytes += beyond * int64(m.CrdWidth[l]+m.PosWidth[l])
 	}
-	return max(bytes, 2*k.moved)
+	return max(bytes, 2*k.moved) + m.Adding
 }
 
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it
@@ -118,7 +126,7 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 	for _, in := range k.incoming {
 		most += in.most * min(in.count, heldScopes)
 	}
-	if k.moved > 0 && !m.Dense {
+	if (k.adds || k.moved > 0) && !m.Dense {
 		most += m.added(k)
 	}
 	largest, shared, building := int64(0), int64(0), int64(0)

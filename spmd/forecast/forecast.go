@@ -41,6 +41,7 @@ type Forecast struct {
 	p       *plan.Problem
 	want    Wanted
 	units   []*codegen.Unit    // of the statement's groups, as far as is known
+	sum     *codegen.Unit      // that adds two blocks of the result, nil where none are added
 	refused error              // why there are no more: a run is refused with it too
 	tensors []*estimate.Tensor // operands, then the result
 	homes   []*estimate.Tensor // the same, as they lie before the steps
@@ -221,10 +222,11 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	for rank := range own {
 		copies, beside := x.converted(cost.Needs(rank))
 		begun, pieces := x.begun(cost.Needs(rank))
-		making.Begun = begun
+		largest, runs := cost.LargestMade(rank)
+		making.Begun, making.Adding = begun, x.adding(largest, runs)
 		making.CopiedBytes = copies
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
-		if _, runs := cost.LargestMade(rank); runs {
+		if runs {
 			most[rank] += spaces + pieces
 		}
 	}
@@ -353,6 +355,9 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	if m.InPlace = inPlace; err != nil || m.Dense {
 		return m
 	}
+	if x.sum, x.refused = k.SumUnit(); x.refused != nil {
+		return m
+	}
 	m.PosWidth, m.CrdWidth = units[0].Result.PosWidth, units[0].Result.CrdWidth
 	if units[0].Result.Repack {
 		m.Made = x.as(len(x.tensors)-1, units[0].Result.Format).Block
@@ -381,10 +386,20 @@ func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 		}
 	}
 	for _, u := range x.units {
-		k, b := u.Begun(entries, x.k.Threads)
+		k, b := u.Begun(entries, x.k.Threads, false)
 		kept, beside = max(kept, k), max(beside, b)
 	}
 	return kept, beside
+}
+
+// adding is what the leaf that adds two blocks of the result takes beside these and their sum, at a rank that runs some steps, of which that
+// is the largest.
+func (x *Forecast) adding(largest plan.Block, runs bool) int64 {
+	if x.sum == nil || !runs {
+		return 0
+	}
+	_, beside := x.sum.Begun(2*x.result().Block(largest).Most(), x.k.Threads, true)
+	return beside
 }
 
 // like is prepared.like before there are blocks.

@@ -182,17 +182,18 @@ func (b *loopNest) strides(array string, below bool) string {
 		_, name := b.next()
 		v := strings.TrimPrefix(name, array+"_")
 		if v == "p" && below && !scaled {
-			scaled = true
+			v, scaled = "_p", true
 		}
 		index += " + " + name + " * " + v
 	}
 	if below && !scaled {
-		index += " + p"
+		index += " + _p"
 	}
 	return index
 }
 
-// function is the text of the function with the parameters that are wanted.
+// function is the text of the function with the parameters that are wanted. Its own variables begin with an underscore, as no index
+// variable, no tensor and so no parameter does.
 func (b *loopNest) function(params string) string {
 	b.params = strings.Split(params, ", ")
 	b.out.Reset()
@@ -208,7 +209,7 @@ func (b *loopNest) function(params string) string {
 	have := map[string]string{}
 	cin.ExprAccesses(b.assign.RHS, func(a *cin.Access) {
 		if _, ok := have[a.Key()]; !ok {
-			have[a.Key()] = fmt.Sprintf("v%d", len(have))
+			have[a.Key()] = fmt.Sprintf("_v%d", len(have))
 			b.lookUp(a, have[a.Key()])
 		}
 	})
@@ -220,7 +221,7 @@ func (b *loopNest) function(params string) string {
 // lookUp finds the value of an access at the loops' coordinates, and whether it is there.
 func (b *loopNest) lookUp(a *cin.Access, value string) {
 	t := b.compute.C()
-	fmt.Fprintf(&b.out, "%[1]s %[2]s = 0; int has_%[2]s = 0;\n", t, value)
+	fmt.Fprintf(&b.out, "%[1]s %[2]s = 0; int _has%[2]s = 0;\n", t, value)
 	f, ok := b.formats[a.Name]
 	if !ok { // a workspace
 		f = format.DenseOf(len(a.Vars))
@@ -228,7 +229,7 @@ func (b *loopNest) lookUp(a *cin.Access, value string) {
 	first := slices.IndexFunc(f.Order, func(mode int) bool { return slices.Contains(b.vars, a.Vars[mode]) })
 	if first < 0 {
 		_, name := b.next()
-		fmt.Fprintf(&b.out, "%[1]s = %[2]s; has_%[1]s = 1;\n", value, name)
+		fmt.Fprintf(&b.out, "%[1]s = %[2]s; _has%[1]s = 1;\n", value, name)
 		return
 	}
 	closing := ""
@@ -240,19 +241,19 @@ func (b *loopNest) lookUp(a *cin.Access, value string) {
 		_, pos := b.next()
 		at := b.strides(pos, below)
 		_, crd := b.next()
-		fmt.Fprintf(&b.out, "{ const int64_t at = %[1]s;\nfor (int64_t p = %[2]s[at]; p < %[2]s[at + 1]; p++) if (%[3]s[p] == %[4]s) {\n", at, pos, crd, a.Vars[f.Order[l]])
+		fmt.Fprintf(&b.out, "{ const int64_t _at = %[1]s;\nfor (int64_t _p = %[2]s[_at]; _p < %[2]s[_at + 1]; _p++) if (%[3]s[_p] == %[4]s) {\n", at, pos, crd, a.Vars[f.Order[l]])
 		closing += "} }"
 		below = true
 	}
 	_, vals := b.next()
-	fmt.Fprintf(&b.out, "%[1]s = %[2]s[%[3]s]; has_%[1]s = 1;\n%[4]s\n", value, vals, b.strides(vals, below), closing)
+	fmt.Fprintf(&b.out, "%[1]s = %[2]s[%[3]s]; _has%[1]s = 1;\n%[4]s\n", value, vals, b.strides(vals, below), closing)
 }
 
 // expr is whether an expression is there, and its value then.
 func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) {
 	switch x := x.(type) {
 	case *cin.Access:
-		return "has_" + have[x.Key()], have[x.Key()]
+		return "_has" + have[x.Key()], have[x.Key()]
 	case *cin.Lit:
 		if c := x.Value.C; x.Value.Typ.IsComplex() {
 			return "1", fmt.Sprintf("(%s)(%v + %v*I)", b.compute.C(), real(c), imag(c))

@@ -61,7 +61,7 @@ func (k *Statement) Compile() error {
 	if err := k.compileAdded(); err != nil {
 		return err
 	}
-	return k.compileSum()
+	return k.loadSum()
 }
 
 // compileGroups makes the units of all groups: of leaves that add to a result, where that
@@ -220,9 +220,18 @@ func (k *Statement) userNote(note string) string {
 	return strings.Join(words, " ")
 }
 
-// compileSum compiles the addition of two blocks of the result, where the tree
-// sums have any.
+// SumUnit is what the compiler makes of the addition of two blocks of the result, where tree sums have any of blocks that are not dense, and
+// nil where they have none. It comes after Units.
+func (k *Statement) SumUnit() (*codegen.Unit, error) {
+	if err := k.compileSum(); err != nil || k.sum == nil {
+		return nil, err
+	}
+	return k.sum.unit, nil
+}
+
+// compileSum makes the unit of the addition of two blocks of the result, where the tree sums have any.
 func (k *Statement) compileSum() error {
+	k.sum = nil
 	result := k.leaves[0].unit.Result
 	adds := slices.ContainsFunc(k.Problem.Sums(), func(s plan.Sum) bool { return len(s.Adds) > 0 })
 	if !adds || result.Format.AllDense() { // dense blocks are added in place
@@ -238,10 +247,15 @@ func (k *Statement) compileSum() error {
 		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
 	k.sum = k.leafOf(map[string]codegen.Tensor{"P": like, "Q": like})
 	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
-	k.closers = append(k.closers, func() error { k.sum.close(); return nil })
-	if err := k.sum.compile(); err != nil {
+	return k.sum.compile()
+}
+
+// loadSum compiles the addition of two blocks, and loads it.
+func (k *Statement) loadSum() error {
+	if err := k.compileSum(); err != nil || k.sum == nil {
 		return err
 	}
+	k.closers = append(k.closers, func() error { k.sum.close(); return nil })
 	return k.sum.load()
 }
 
