@@ -16,14 +16,18 @@ type lineLoop struct {
 	v  string // the loop's variable
 }
 
-// lineLoop is s as such a loop, nil where it is none.
+// lineLoop is s as such a loop, nil where it is none, or is always shorter than a line.
 func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	if !s.Nontemporal {
 		return nil
 	}
 	for _, t := range s.Body.List {
 		if st, ok := t.(*ir.Store); ok && !st.Accumulate {
-			return &lineLoop{f, s, st, lineBytes / st.A.Elem.Size(), f.Variable(s.V)}
+			l := &lineLoop{f, s, st, lineBytes / st.A.Elem.Size(), f.Variable(s.V)}
+			if trips, ok := clike.Trips(s); ok && trips < l.n {
+				return nil
+			}
+			return l
 		}
 	}
 	return nil
