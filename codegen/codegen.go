@@ -24,6 +24,7 @@
 //	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
 //	convert.go     operands that another format serves better
+//	layouts.go     dense operands that are read from copies
 //	share.go       results that have an operand's level arrays
 //	width.go       widths of positions and coordinates
 //	strategies.go  the strategy: the default, or a schedule's
