@@ -119,6 +119,9 @@ type Request struct {
 	Network string
 	// IntermediateOrder is the most variables that an intermediate of these has; 0 for any number.
 	IntermediateOrder int
+	// Cuts are the ranges that are cut over all calls of the leaf, which so many ranks share; none where one call does all.
+	Cuts  []Cut
+	Ranks int
 	// AsStored says that no dense operand is read from a copy in another order of its modes, but for those that a schedule names.
 	AsStored bool
 	// Names has the names that the user gave tensors, where Normal has others.
@@ -177,6 +180,12 @@ type Tensor struct {
 	PosWidth, CrdWidth []uint8 // bytes of a pos or crd element, a level; 0 where there are none
 	NNZ                int64   // stored values; -1 unknown
 	Counts             []int64 // positions a level; nil unknown
+}
+
+// Cut is a range that is cut into N parts: that of a variable, or of the positions of levels over several, outermost first.
+type Cut struct {
+	Vars []string
+	N    int64
 }
 
 // Unit is a compiled statement.

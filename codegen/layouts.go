@@ -36,7 +36,7 @@ func (c *compilation) layouts() error {
 		for _, n := range u.given.Dims {
 			values *= float64(n)
 		}
-		if times := c.reads(v) / values; times >= layoutGain {
+		if times := c.reads(v) / values / c.readers(u); times >= layoutGain {
 			f := ordered(u.format, slices.Clone(u.format.Order))
 			slices.SortStableFunc(f.Order, func(a, b int) int {
 				return slices.Index(c.unit.Order, u.vars[a]) - slices.Index(c.unit.Order, u.vars[b])
@@ -88,6 +88,17 @@ func (c *compilation) reads(v string) float64 {
 		}
 	}
 	return float64(max(least, 0)) * float64(c.size(v))
+}
+
+// readers is how many ranks have a copy of each value of an operand: those of the parts of all other variables.
+func (c *compilation) readers(u *use) float64 {
+	n := 1.0
+	for _, cut := range c.Cuts {
+		if !slices.Contains(u.vars, cut.Vars[0]) {
+			n *= float64(cut.N)
+		}
+	}
+	return min(n, float64(max(c.Ranks, 1)))
 }
 
 // copyUse has a use read from a copy in another format.

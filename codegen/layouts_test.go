@@ -44,6 +44,28 @@ func TestLayouts(t *testing.T) {
 			t.Errorf("%s: with its printed schedule the leaf is another", text)
 		}
 	}
+	for _, c := range []struct {
+		cuts  []codegen.Cut
+		ranks int
+		want  bool
+	}{
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 2}}, 2, true},                                // each of two ranks reads each value of D five times
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 20}}, 2, true},                               // in ten steps each, which share a copy
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 20}}, 20, false},                             // each of 20 ranks would copy all of D
+		{[]codegen.Cut{{Vars: []string{"j"}, N: 20}}, 20, true},                              // a part of D
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 2}, {Vars: []string{"j"}, N: 20}}, 40, true}, // parts of D that two ranks have
+		{[]codegen.Cut{{Vars: []string{"i", "j"}, N: 20}}, 20, false},                        // chunks of entries, of any columns
+	} {
+		q := large(t, sddmm)
+		q.Cuts, q.Ranks = c.cuts, c.ranks
+		u, err := codegen.Compile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(u.Args, func(a codegen.Arg) bool { return a.Convert }); got != c.want {
+			t.Errorf("%v on %d ranks: a copy of D is made: %v, want %v", c.cuts, c.ranks, got, c.want)
+		}
+	}
 	q := large(t, sddmm)
 	q.Schedule = []string{"temporaries(A)"}
 	u, err := codegen.Compile(q)

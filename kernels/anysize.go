@@ -26,7 +26,7 @@ func AnySize(u *codegen.Unit) *codegen.Unit {
 		return t
 	}
 	r.Exact, r.Tensors, r.Sizes = nil, maps.Clone(r.Tensors), maps.Clone(r.Sizes)
-	r.Trace = nil
+	r.Trace, r.Cuts, r.AsStored = nil, nil, true
 	for v := range r.Sizes {
 		r.Sizes[v] = UnknownSize
 	}

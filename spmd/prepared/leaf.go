@@ -57,6 +57,18 @@ func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	return s
 }
 
+// cuts are the ranges that steps have parts of.
+func (k *Statement) cuts() (list []codegen.Cut) {
+	for _, v := range k.Problem.Vars {
+		vars := []string{v.Name}
+		if v.Positions != nil {
+			vars = v.Positions.Vars
+		}
+		list = append(list, codegen.Cut{Vars: vars, N: v.Ranges()})
+	}
+	return list
+}
+
 // request is what the compiler is asked for.
 func (s *leaf) request() codegen.Request {
 	k := s.k
@@ -71,6 +83,7 @@ func (s *leaf) request() codegen.Request {
 		ConvertBySize:     s.schedule != nil && !k.Problem.Whole, // a plan knows sizes, and estimates entries
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
+		req.Cuts, req.Ranks = k.cuts(), k.Problem.Ranks
 		req.Network = k.o.Network
 		if at := k.Problem.Stored(); at >= 0 {
 			req.Chunked = k.Problem.Operands[at].Name
