@@ -114,12 +114,12 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 
 // drawnCommands has each command as often as it is drawn.
 var drawnCommands = strings.Fields("split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
-	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal")
+	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout")
 
 // insideParallel are those that are drawn once a loop is parallel, and formCommands those that drawForm draws.
 var (
 	insideParallel = strings.Fields("parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch nontemporal")
-	formCommands   = strings.Fields("workspace flatten longrows tile vectorize prefetch jam nontemporal")
+	formCommands   = strings.Fields("workspace flatten longrows tile vectorize prefetch jam nontemporal layout")
 )
 
 // drawCommand is a command that may be legal. A statement may have no loop: v is then a name that nothing has.
@@ -339,6 +339,19 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 			v = left[len(left)-1]
 		}
 		return fmt.Sprintf("%s(%s,%d)", name, v, 1+small)
+	case "layout":
+		var reads []*cin.Access
+		cin.Accesses(s, func(a *cin.Access) {
+			if len(a.Vars) > 1 {
+				reads = append(reads, a)
+			}
+		})
+		if len(reads) == 0 {
+			return "layout(none(i,j),1,0)"
+		}
+		a := reads[rng.IntN(len(reads))]
+		order := strings.Trim(strings.ReplaceAll(fmt.Sprint(rng.Perm(len(a.Vars))), " ", ","), "[]")
+		return fmt.Sprintf("layout(%s(%s),%s)", strings.TrimRight(a.Name, "'"), strings.Join(a.Vars, ","), order)
 	case "nontemporal":
 		return fmt.Sprintf("nontemporal(%s)", cin.Target(s).Name)
 	case "vectorize":

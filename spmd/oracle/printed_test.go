@@ -152,7 +152,7 @@ func TestPrintedSchedules(t *testing.T) {
 		}
 	}
 	t.Logf("%d cases, with commands %v", n, commands)
-	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby", "parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch", "nontemporal"} {
+	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby", "parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch", "nontemporal", "layout"} {
 		if commands[x] == 0 {
 			t.Errorf("no schedule had a %s", x)
 		}

@@ -28,7 +28,7 @@ import (
 var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 
 var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble",
-	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam", "nontemporal"}
+	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam", "nontemporal", "layout"}
 
 // Every command is drawn: those of commandNames one after another, temporaries as the first, and
 // substitute, which products of dense matrices alone have, by TestProducts; those that distribute, by
