@@ -14,7 +14,7 @@ import (
 // Limits of how many times a prediction may be off: in the median, and at worst.
 const medianOff, worstOff = 1.3, 2
 
-// forecast is a line: a job of another section, whose inputs are in memory.
+// forecast is a line: a job of another section.
 type forecast struct {
 	section, name string
 	job           func(threads int) (*spmd.Job, error)
@@ -118,7 +118,8 @@ func (b *bench) forecastsOfRanks(dir string) []forecast {
 	return list
 }
 
-// predictions holds what plans predict of the leaves of other sections to what these take at best.
+// predictions holds what plans predict of the leaves of other sections, and of the messages between ranks of this process, to what
+// these take at best.
 func predictions(b *bench) error {
 	machine, err := spmd.MeasuredMachine()
 	if err != nil {
@@ -184,7 +185,10 @@ func (b *bench) prediction(f forecast, threads int) (float64, error) {
 		took := slices.Min(report.Stats.Phases.Compute)
 		best = min(cmp.Or(best, took), took)
 	}
-	predicted := *p.Time.Compute + *p.Time.Messages
+	predicted := *p.Time.Compute
+	if p.Time.Messages != nil {
+		predicted += *p.Time.Messages
+	}
 	off := math.Max(predicted/best, best/predicted)
 	b.printf("%-10s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
 	return off, nil
