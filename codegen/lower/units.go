@@ -146,10 +146,10 @@ type blockRows struct {
 
 // findBlockRows stores the rows in which the blocks of f begin, with a loop of its own, where warps or
 // threads of a block search for their rows each: they then search among the rows of
-// their block only. nil where that would not pay.
+// their block only. nil where that would not pay, or the positions are of a part of the variables, which others were fused to.
 func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) *blockRows {
 	base := positionsAmong(o.frames)
-	if f.Unit != cin.GPUBlock || len(c.Roots) < 2 || base == nil || !always(e.cur[base.key].pres) || !narrowsInBlock(f, c) {
+	if f.Unit != cin.GPUBlock || len(c.Roots) < 2 || base == nil || len(base.roots) != len(c.Roots) || !always(e.cur[base.key].pres) || !narrowsInBlock(f, c) {
 		return nil
 	}
 	cur := e.cur[base.key]
