@@ -129,7 +129,7 @@ func predictions(b *bench) error {
 		b.printf("this machine was not measured: distaff doctor --tune\n")
 		return nil
 	}
-	b.printf("%-10s %-42s %7s %12s %12s %7s %6s\n", "section", "line", "threads", "predicted ms", "measured ms", "off by", "limit")
+	b.printf("%-12s %-42s %7s %12s %12s %7s %6s\n", "section", "line", "threads", "predicted ms", "measured ms", "off by", "limit")
 	dir, err := os.MkdirTemp("", "bench-predictions-")
 	if err != nil {
 		return err
@@ -190,6 +190,6 @@ func (b *bench) prediction(f forecast, threads int) (float64, error) {
 		predicted += *p.Time.Messages
 	}
 	off := math.Max(predicted/best, best/predicted)
-	b.printf("%-10s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
+	b.printf("%-12s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
 	return off, nil
 }
