@@ -57,17 +57,9 @@ func (c *compilation) alongRows() string {
 			return ""
 		}
 	}
-	told := map[string]bool{}
-	for _, u := range c.uses {
-		sparse := false
-		for l := len(u.vars) - 1; l >= 0; l-- {
-			if sparse = sparse || !u.format.Levels[l].Caps().Locate; sparse {
-				told[u.vars[u.format.Order[l]]] = true
-			}
-		}
-	}
+	walked := walkedBy(c.uses)
 	order := c.unit.Order
-	if len(order) < 2 || len(told) != len(order)-1 || told[order[len(order)-1]] {
+	if len(order) < 2 || len(walked) != len(order)-1 || walked[order[len(order)-1]] {
 		return ""
 	}
 	return order[len(order)-1]

@@ -112,12 +112,26 @@ func (g *graph) sort(rank map[string]int) []string {
 	return order
 }
 
+// walkedBy are the variables that sparse storage walks: those of levels that list coordinates, and of all above one.
+func walkedBy(uses []*use) map[string]bool {
+	walked := map[string]bool{}
+	for _, u := range uses {
+		sparse := false
+		for l := len(u.format.Order) - 1; l >= 0; l-- {
+			if sparse = sparse || !u.format.Levels[l].Caps().Locate; sparse {
+				walked[u.vars[u.format.Order[l]]] = true
+			}
+		}
+	}
+	return walked
+}
+
 // ranks says which variables should rather be outer loops: those that sparse
 // storage walks come first, the result's in its storage order before summed
 // ones; then those that all operands merely locate, so that what is innermost
 // runs along contiguous memory.
 func ranks(n *notation.Normal, result format.Format, uses []*use) map[string]int {
-	walked := map[string]bool{}
+	walked := walkedBy(uses)
 	stride := map[string]int{}
 	count := func(vars []string, f format.Format) {
 		for l, mode := range f.Order {
@@ -129,13 +143,6 @@ func ranks(n *notation.Normal, result format.Format, uses []*use) map[string]int
 		}
 	}
 	for _, u := range uses {
-		sparse := false
-		for l := len(u.format.Order) - 1; l >= 0; l-- {
-			sparse = sparse || !u.format.Levels[l].Caps().Locate
-			if sparse {
-				walked[u.vars[u.format.Order[l]]] = true
-			}
-		}
 		count(u.vars, u.format)
 	}
 	count(n.LHS.Vars, result)
