@@ -266,11 +266,8 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 		case ir.Vals:
 			fr.arrays[q.index] = fr.wrap(p.arrays[q.index], arg.Vals)
 		case ir.Rows:
-			if len(arg.Levels) == 0 {
-				fr.errorf("slot %s: got an argument without levels", q.slot)
-			}
 			rows, first := arg.Vals, arg.Levels[0].Offset
-			for _, below := range arg.Levels[1:] {
+			for _, below := range arg.Levels[1 : q.slot.Level+1] {
 				first *= below.Size
 			}
 			rows.First += first

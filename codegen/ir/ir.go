@@ -431,7 +431,7 @@ const (
 	Pos    Field = iota // array
 	Crd                 // array
 	Vals                // array; Level is ignored
-	Rows                // array: Vals, moved so that the rows of level 0, which is dense, begin at coordinate 0
+	Rows                // array: Vals, moved so that the rows of level 0 begin at coordinate 0; Level is the last one, and all are dense
 	Size                // Int64, of a dense level
 	Offset              // Int64, of a dense level
 	NNZ                 // Int64, length of vals

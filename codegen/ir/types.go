@@ -116,7 +116,7 @@ func (p Field) String() string {
 func (p Field) IsArray() bool { return p <= Rows }
 
 // HasLevel reports whether the slot's Level is meaningful for the part.
-func (p Field) HasLevel() bool { return p != Vals && p != Rows && p != NNZ }
+func (p Field) HasLevel() bool { return p != Vals && p != NNZ }
 
 // String is the slot in the text form: t1.level0.pos, t0.vals.
 func (s Slot) String() string {

@@ -98,11 +98,10 @@ func (o *operand) crd(level int) *ir.Array {
 }
 
 func (o *operand) vals() *ir.Array {
-	part := ir.Vals
 	if o.byRows() {
-		part = ir.Rows
+		return o.array(o.order()-1, ir.Rows, o.prefix()+"_vals", o.Type)
 	}
-	return o.array(0, part, o.prefix()+"_vals", o.Type)
+	return o.array(0, ir.Vals, o.prefix()+"_vals", o.Type)
 }
 
 // byRows tells whether the leaf is given the operand's values by rows, or single values of a vector, that begin at coordinate 0: one is then

@@ -82,12 +82,9 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
-/* The address of the row of values at coordinate 0 of a dense level, of which t holds a part. */
-static inline void *dst_rows(const dst_tensor *t, int64_t size) {
-    int64_t first = t->levels[0].offset;
-    for (int32_t k = 1; k < t->nlevels; k++)
-        first *= t->levels[k].size;
-    return (void *)((__UINTPTR_TYPE__)dst_base(&t->vals, size) - (__UINTPTR_TYPE__)(first * size));
+/* The address of a dense tensor's value at coordinate 0, where first values precede those that a holds. */
+static inline void *dst_rows(const dst_array *a, int64_t first, int64_t size) {
+    return (void *)((__UINTPTR_TYPE__)dst_base(a, size) - (__UINTPTR_TYPE__)(first * size));
 }
 
 static void builtin_ttv_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
@@ -138,7 +135,7 @@ int builtin_ttv_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
-    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
     builtin_ttv_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1);
     return 0;
 }
@@ -191,7 +188,7 @@ int builtin_ttv_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
-    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
     builtin_ttv_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1);
     return 0;
 }
@@ -227,7 +224,7 @@ int builtin_ttv_ss_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *e
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int32_t));
     const int32_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int32_t));
-    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
     builtin_ttv_ss_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals);
     return 0;
 }
@@ -263,7 +260,7 @@ int builtin_ttv_ss_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *e
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_pos2 = dst_base(&t[1]->levels[2].pos, sizeof(int64_t));
     const int64_t *const T1_crd2 = dst_base(&t[1]->levels[2].crd, sizeof(int64_t));
-    const double *const T2_vals = dst_rows(t[2], sizeof(double));
+    const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
     builtin_ttv_ss_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals);
     return 0;
 }

@@ -242,7 +242,7 @@ func (f *cfunc) unpack(u *usage) string {
 			base := fmt.Sprintf("dst_base(&%s, ", slotExpr(q.Slot))
 			if q.Slot.Field == ir.Rows {
 				g.need("rows")
-				base = fmt.Sprintf("dst_rows(%s, ", slotExpr(q.Slot))
+				base = fmt.Sprintf("dst_rows(%s, ", rowsExpr(q.Slot))
 			}
 			g.Line("%s%s *const %s = %ssizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), base, ctype(q.A.Elem))
 			usesT = true

@@ -325,14 +325,24 @@ func slotExpr(s ir.Slot) string {
 	switch s.Field {
 	case ir.Vals:
 		return arg + "vals"
-	case ir.Rows:
-		return fmt.Sprintf("t[%d]", s.Arg)
 	case ir.NNZ:
 		return arg + "vals.len"
 	case ir.End:
 		return level + "crd.first + " + level + "crd.len"
 	}
 	return level + s.Field.String()
+}
+
+// rowsExpr is the values of a tensor whose levels are all dense, and how many precede
+// those that it holds. Their product is spelled out: of a loop over the levels compilers make
+// vector code, which takes them a tenth of the time that a small leaf takes in all.
+func rowsExpr(s ir.Slot) string {
+	t := fmt.Sprintf("t[%d]->", s.Arg)
+	first := t + "levels[0].offset"
+	for level := range s.Level {
+		first += fmt.Sprintf(" * %slevels[%d].size", t, level+1)
+	}
+	return fmt.Sprintf("&%svals, %s", t, first)
 }
 
 // reads tells whether the leaf loads from an array, or adds to its elements.
