@@ -79,7 +79,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// goldenUnit compiles what goldenRequest reads. The text is the leaf's before a GPU's loops become launches.
+// goldenUnit compiles what goldenRequest reads. The text is the leaf's before sums carry their positions on, and before a GPU's loops become launches.
 func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) {
 	t.Helper()
 	r := goldenRequest(t, text)

@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/format"
+	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
 	"distaff/codegen/simt"
@@ -115,6 +116,14 @@ func (c *compilation) vectorize() error {
 
 func (c *compilation) simplify() error {
 	c.lowered.Simplify()
+	return nil
+}
+
+// carry has loops of a CPU that sum over segments carry their position on.
+func (c *compilation) carry() error {
+	if c.Target == CPU {
+		ir.Carry(c.unit.Func)
+	}
 	return nil
 }
 

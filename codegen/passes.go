@@ -48,7 +48,8 @@ const (
 	laneLoops   fact = "the leaf, with its loops in lanes"
 	simplified  fact = "the leaf, simplified"
 	launched    fact = "the leaf, with launches for a GPU's loops"
-	finalCode   fact = "the leaf, which may read the result's memory"
+	oneMemory   fact = "the leaf, which may read the result's memory"
+	finalCode   fact = "the leaf, whose sums over segments carry their position on"
 )
 
 // passes are what Compile runs, in this order.
@@ -78,7 +79,8 @@ var passes = []pass{
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText, (*compilation).verifyIR},
 	{"simplify", []fact{laneLoops}, []fact{simplified}, (*compilation).simplify, (*compilation).irText, (*compilation).verifyIR},
 	{"simt", []fact{simplified}, []fact{launched}, (*compilation).launch, (*compilation).irText, (*compilation).verifyLaunches},
-	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{finalCode}, (*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
+	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{oneMemory}, (*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
+	{"carry", []fact{oneMemory}, []fact{finalCode}, (*compilation).carry, (*compilation).irText, (*compilation).verifyIR},
 }
 
 // passOrder are constraints on the order of passes, beyond that facts are given before they
@@ -93,6 +95,7 @@ var passOrder = []struct{ before, after, why string }{
 	{"arrays", "into", "only a result with an operand's level arrays has a map"},
 	{"schedule", "threads", "a schedule says itself what runs on threads"},
 	{"vectorize", "inplace", "loops in lanes read no memory that they write"},
+	{"inplace", "carry", "which elements are read before they are written follows from loops, whose bounds are known"},
 	{"vectorize", "simplify", "loops in lanes are found by the form that lowering gives them"},
 }
 

@@ -28,6 +28,7 @@
 //	spmm.go         products of a sparse matrix and a dense one
 //	union.go        sums of two sparse segments
 //	call.go         calls of C functions of the user's
+//	carry.go        positions that loops over segments carry on
 //	inplace.go      reads of an argument from the result's memory
 //	polynomial.go   indices that can be told to be the same
 //	walk.go         walks over statements and expressions

@@ -92,20 +92,23 @@ static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *rest
         int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T0_b = 0 - T0_off0;
-    for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
-        const int64_t T1_p = T1_b + i0;
-        const int64_t T0_p = T0_b + i0;
-        double t_2 = 0.0;
-        const int64_t T1_s = T1_pos1[T1_p];
-        const int64_t T1_e = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = i1;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+    {
+        int64_t T1_p_1 = (i0_lo < i0_hi ? T1_pos1[T1_b + i0_lo] : 0);
+        for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
+            const int64_t T1_p = T1_b + i0;
+            const int64_t T0_p = T0_b + i0;
+            double t_2 = 0.0;
+            const int64_t T1_e = T1_pos1[T1_p + 1];
+            while (T1_p_1 < T1_e) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+                T1_p_1 = T1_p_1 + 1;
+            }
+            T0_vals[T0_p] = t_2;
         }
-        T0_vals[T0_p] = t_2;
     }
 }
 
@@ -129,20 +132,23 @@ static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *rest
         int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T0_b = 0 - T0_off0;
-    for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
-        const int64_t T1_p = T1_b + i0;
-        const int64_t T0_p = T0_b + i0;
-        double t_2 = 0.0;
-        const int64_t T1_s = T1_pos1[T1_p];
-        const int64_t T1_e = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s; T1_p_1 < T1_e; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = i1;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+    {
+        int64_t T1_p_1 = (i0_lo < i0_hi ? T1_pos1[T1_b + i0_lo] : 0);
+        for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
+            const int64_t T1_p = T1_b + i0;
+            const int64_t T0_p = T0_b + i0;
+            double t_2 = 0.0;
+            const int64_t T1_e = T1_pos1[T1_p + 1];
+            while (T1_p_1 < T1_e) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+                T1_p_1 = T1_p_1 + 1;
+            }
+            T0_vals[T0_p] = t_2;
         }
-        T0_vals[T0_p] = t_2;
     }
 }
 
@@ -169,20 +175,23 @@ static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *res
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t i0 = T1_crd0[T1_p];
-        const int64_t T0_p = T0_b + i0;
-        double t_2 = 0.0;
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = i1;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+    {
+        int64_t T1_p_1 = (T1_s < T1_e ? T1_pos1[T1_s] : 0);
+        for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
+            const int64_t i0 = T1_crd0[T1_p];
+            const int64_t T0_p = T0_b + i0;
+            double t_2 = 0.0;
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            while (T1_p_1 < T1_e_1) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+                T1_p_1 = T1_p_1 + 1;
+            }
+            T0_vals[T0_p] = t_2;
         }
-        T0_vals[T0_p] = t_2;
     }
 }
 
@@ -210,20 +219,23 @@ static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *res
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t i0 = T1_crd0[T1_p];
-        const int64_t T0_p = T0_b + i0;
-        double t_2 = 0.0;
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = i1;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+    {
+        int64_t T1_p_1 = (T1_s < T1_e ? T1_pos1[T1_s] : 0);
+        for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
+            const int64_t i0 = T1_crd0[T1_p];
+            const int64_t T0_p = T0_b + i0;
+            double t_2 = 0.0;
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            while (T1_p_1 < T1_e_1) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = i1;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+                T1_p_1 = T1_p_1 + 1;
+            }
+            T0_vals[T0_p] = t_2;
         }
-        T0_vals[T0_p] = t_2;
     }
 }
 

@@ -102,20 +102,23 @@ static void builtin_ttv_sss_32_body(double *restrict T0_vals, const int32_t *res
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const int64_t T0_p_1 = T0_b_1 + i1;
-            double t_2 = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i2 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = i2;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
+        {
+            int64_t T1_p_2 = (T1_s_1 < T1_e_1 ? T1_pos2[T1_s_1] : 0);
+            for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const int64_t T0_p_1 = T0_b_1 + i1;
+                double t_2 = 0.0;
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                while (T1_p_2 < T1_e_2) {
+                    const int64_t i2 = T1_crd2[T1_p_2];
+                    const double T1_v = T1_vals[T1_p_2];
+                    const int64_t T2_p = i2;
+                    const double T2_v = T2_vals[T2_p];
+                    t_2 += T1_v * T2_v;
+                    T1_p_2 = T1_p_2 + 1;
+                }
+                T0_vals[T0_p_1] = t_2;
             }
-            T0_vals[T0_p_1] = t_2;
         }
     }
 }
@@ -155,20 +158,23 @@ static void builtin_ttv_sss_64_body(double *restrict T0_vals, const int64_t *res
         const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
         const int64_t T1_s_1 = T1_pos1[T1_p];
         const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const int64_t T0_p_1 = T0_b_1 + i1;
-            double t_2 = 0.0;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i2 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T2_p = i2;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
+        {
+            int64_t T1_p_2 = (T1_s_1 < T1_e_1 ? T1_pos2[T1_s_1] : 0);
+            for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const int64_t T0_p_1 = T0_b_1 + i1;
+                double t_2 = 0.0;
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                while (T1_p_2 < T1_e_2) {
+                    const int64_t i2 = T1_crd2[T1_p_2];
+                    const double T1_v = T1_vals[T1_p_2];
+                    const int64_t T2_p = i2;
+                    const double T2_v = T2_vals[T2_p];
+                    t_2 += T1_v * T2_v;
+                    T1_p_2 = T1_p_2 + 1;
+                }
+                T0_vals[T0_p_1] = t_2;
             }
-            T0_vals[T0_p_1] = t_2;
         }
     }
 }
@@ -200,18 +206,21 @@ static void builtin_ttv_ss_sss_32_body(double *restrict T0_vals, const int32_t *
     const int64_t T1_e = T1_pos0[1];
     const int64_t T1_s_1 = T1_pos1[T1_s];
     const int64_t T1_e_1 = T1_pos1[T1_e];
-    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
-        double t_2 = 0.0;
-        const int64_t T1_s_2 = T1_pos2[T1_p];
-        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
-            const int64_t i2 = T1_crd2[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = i2;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+    {
+        int64_t T1_p_1 = (T1_s_1 < T1_e_1 ? T1_pos2[T1_s_1] : 0);
+        for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+            double t_2 = 0.0;
+            const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+            while (T1_p_1 < T1_e_2) {
+                const int64_t i2 = T1_crd2[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = i2;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+                T1_p_1 = T1_p_1 + 1;
+            }
+            T0_vals[T1_p] = t_2;
         }
-        T0_vals[T1_p] = t_2;
     }
 }
 
@@ -236,18 +245,21 @@ static void builtin_ttv_ss_sss_64_body(double *restrict T0_vals, const int64_t *
     const int64_t T1_e = T1_pos0[1];
     const int64_t T1_s_1 = T1_pos1[T1_s];
     const int64_t T1_e_1 = T1_pos1[T1_e];
-    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
-        double t_2 = 0.0;
-        const int64_t T1_s_2 = T1_pos2[T1_p];
-        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
-            const int64_t i2 = T1_crd2[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            const int64_t T2_p = i2;
-            const double T2_v = T2_vals[T2_p];
-            t_2 += T1_v * T2_v;
+    {
+        int64_t T1_p_1 = (T1_s_1 < T1_e_1 ? T1_pos2[T1_s_1] : 0);
+        for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
+            double t_2 = 0.0;
+            const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+            while (T1_p_1 < T1_e_2) {
+                const int64_t i2 = T1_crd2[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                const int64_t T2_p = i2;
+                const double T2_v = T2_vals[T2_p];
+                t_2 += T1_v * T2_v;
+                T1_p_1 = T1_p_1 + 1;
+            }
+            T0_vals[T1_p] = t_2;
         }
-        T0_vals[T1_p] = t_2;
     }
 }
 

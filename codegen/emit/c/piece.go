@@ -116,9 +116,8 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	if p.atomic {
 		// A copy for each of its two calls, one without atomic instructions.
 		result = "inline __attribute__((always_inline)) " + result
-	}
-	if p.ordered {
-		// It is long, and one for both of its calls.
+	} else {
+		// One for both of its calls: a second copy takes as long to compile.
 		result = "__attribute__((noinline)) " + result
 	}
 	fmt.Fprintf(&l.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.Text())
