@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/provenance"
 )
 
 // What lowering makes of workspaces takes so many bytes: positions and places of hash tables, places in
@@ -79,7 +80,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		case v.Loops[f.numbers[x]].Cut.How == Ordered:
 			pieces, ordered = f.chunks(v, threads, entries), true
 		case !ordered: // each iteration makes one
-			pieces = max(pieces, float64(f.Sizes[x.Var]))
+			pieces = max(pieces, f.iterations(x.Var))
 		}
 	})
 	switch {
@@ -95,6 +96,21 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		alive, filled = min(pieces, float64(threads)), f.arrays(float64(first))
 	}
 	return kept, int64(min(f.joinBytes(pieces)+alive*f.arrays(float64(first)/pieces+leastCapacity)+filled, 1<<62))
+}
+
+// iterations is the most that a loop has: the coordinates of the variables that it goes through, or the ranges that these are divided into.
+func (f *facts) iterations(v string) float64 {
+	c, _ := f.component(v)
+	if c == nil {
+		return float64(f.Sizes[v])
+	}
+	n := f.places(c.Roots)
+	for r := f.g.MadeBy(v); r != nil; r = f.g.MadeBy(r.From[0]) {
+		if r.Kind == provenance.Divide {
+			n = max(n, float64(r.N))
+		}
+	}
+	return n
 }
 
 // arrays is what the arrays of a result take that have capacity for n entries, but for the positions of its outermost compressed level.

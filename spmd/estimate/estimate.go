@@ -269,7 +269,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	for l, m := range t.Modes {
 		c.outer *= part(m)
 		c.places *= extent(m)
-		n := parents.times(extent(m))
+		n := counted{parents.about * extent(m), parents.most * t.reach(m, extent(m))}
 		kind := tcs.KindOf(t.Kinds[l])
 		switch kind.Form {
 		case tcs.Segmented:
@@ -291,6 +291,19 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	z.Entries = Round(parents.about)
 	z.MoreEntries = max(ceil(parents.most)-z.Entries, 0)
 	return z.Size
+}
+
+// reach is the most coordinates of mode m that a block has, of about so many: more where they are those of a chunk of entries that is
+// located by a guess. Among that many there are as few entries as a chunk has, rarely, by Chernoff's bound.
+func (t *Tensor) reach(m int, about float64) float64 {
+	a := t.Partition.GuessedIn(m)
+	if a == nil {
+		return about
+	}
+	tail := -math.Log(rarely)
+	root := math.Sqrt(tail/2) + math.Sqrt(tail/2+a.Entries/float64(a.Ranges()))
+	share := root * root / max(a.Entries, 1)
+	return max(about, float64(t.Dims[m])*min(share, 1))
 }
 
 // distinct is how many positions level l has in a block with paths to about that many

@@ -522,7 +522,7 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 				return err
 			}
 		default:
-			a.Guess(h.Blocks.Dims)
+			a.Guess(h.Blocks.Dims, float64(h.Entries))
 		}
 		g = program.Placed(h.Blocks, part)
 	}

@@ -42,13 +42,31 @@ func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
 
-// Guess locates an ordered axis, of a tensor of these sizes, as if its entries were spread evenly.
-func (a *Axis) Guess(dims []int64) {
+// Guess locates an ordered axis, of a tensor of these sizes and about so many entries, as if these were spread evenly.
+func (a *Axis) Guess(dims []int64, entries float64) {
 	of := make([]int64, len(a.Modes))
 	for k, m := range a.Modes {
 		of[k] = dims[m]
 	}
-	a.Keys, a.Guessed = a.Ordered.Even(of), true
+	a.Keys, a.Guessed, a.Entries = a.Ordered.Even(of), true, entries
+}
+
+// GuessedIn is the axis, of p or of a partition whose parts those of p are images of, that cuts mode m and is located by a guess;
+// nil for none.
+func (p *Partition) GuessedIn(m int) *Axis {
+	for k := range p.Axes {
+		a := &p.Axes[k]
+		if !slices.Contains(a.Modes, m) {
+			continue
+		}
+		if a.Image != nil {
+			a = a.Image.Of
+		}
+		if a.Guessed {
+			return a
+		}
+	}
+	return nil
 }
 
 // Guessed tells whether some pieces are known by a guess alone.

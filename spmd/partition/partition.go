@@ -25,8 +25,10 @@ type Axis struct {
 	// is before all, and so is the last, which is behind all. Keys is nil until the axis is located.
 	Ordered *place.Ordered
 	Keys    [][]int64
-	// Guessed says that Keys are those of entries that are spread evenly, in a plan that has not read them.
+	// Guessed says that Keys are those of entries that are spread evenly, in a plan that has not read them; Entries is
+	// then about how many these are.
 	Guessed bool
+	Entries float64
 	// Wide says that pieces are to have boxes of all coordinates of the modes of an ordered axis.
 	Wide bool
 

@@ -206,17 +206,17 @@ func (p *Problem) Locate(keys [][]int64) {
 	}
 }
 
-// Guess locates the pieces of the operand whose entries have chunks as if these were spread evenly over its sizes. A
-// chunk that begins within a row shares it with the one before.
-func (p *Problem) Guess(sizes []int64) {
+// Guess locates the pieces of the operand whose entries, about so many, have chunks as if these were spread evenly over
+// its sizes. A chunk that begins within a row shares it with the one before.
+func (p *Problem) Guess(sizes []int64, entries float64) {
 	a := p.Operands[p.Stored()].Partition.Ordered()
-	a.Guess(sizes)
+	a.Guess(sizes, entries)
 	p.Locate(a.Keys)
 	if p.Assembled == nil {
 		return
 	}
 	if rests := p.Assembled.Ordered(); rests != nil {
-		rests.Guessed = true
+		rests.Guessed, rests.Entries = true, entries
 	}
 }
 

@@ -68,7 +68,8 @@ func (k *Statement) Foreknow() error {
 	case keys != nil:
 		k.Problem.Locate(keys)
 	default:
-		k.Problem.Guess(k.Sizes.Dims[o.Tensor])
+		dims := k.Sizes.Dims[o.Tensor]
+		k.Problem.Guess(dims, k.Sources[o.Tensor].EntryCount(dims))
 	}
 	return nil
 }
