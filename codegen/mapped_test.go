@@ -43,3 +43,47 @@ func TestMappedFetched(t *testing.T) {
 		}
 	}
 }
+
+// TestMappedPastCaches: rows of a large result that a leaf is the first to come to are stored past the caches, as they were
+// where they had been set to 0 before, and only others are fetched and added to. Rows of a small one, and those that are not
+// summed in registers, are set to 0.
+func TestMappedPastCaches(t *testing.T) {
+	for _, c := range []struct {
+		rows     int64
+		schedule string
+		once     bool
+	}{
+		{1 << 20, "", true},
+		{1000, "", false},
+		{1 << 20, "vectorize(k) nontemporal(Y)", false},
+		{1000, "tile(k,32) vectorize(k) nontemporal(Y)", true},
+	} {
+		r := smallRequest(t, "Y(i,j,k) = A(i,j,l)*C(l,k)")
+		r.Sizes["k"], r.ComputeType = 32, ir.Float64
+		for name, levels := range map[string]string{"A": "sss", "Y": "ssd", "C": "dd"} {
+			x := r.Tensors[name]
+			x.Type = ir.Float64
+			for l := range levels {
+				x.Format.Levels[l] = format.Kind(levels[l])
+			}
+			if name == "A" {
+				x.NNZ, x.Counts = 2*c.rows, []int64{100, c.rows, 2 * c.rows}
+			}
+			r.Tensors[name] = x
+		}
+		r.Accumulate, r.Exact, r.Forms = true, nil, strategy.Forms{strategy.FarRows: strategy.MapAhead}
+		if c.schedule != "" {
+			r.Schedule = strings.Fields(c.schedule)
+		}
+		u, err := Compile(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ir.Print(u.Func)
+		for part, want := range map[string]bool{"nontemporal": c.once, "= 0.0 + Y_row[": c.once, "if 0 <= Y_at_far": c.once, "if Y_q < 0": !c.once} {
+			if strings.Contains(text, part) != want {
+				t.Errorf("%d rows, %q: %q is there: %v, want %v\n%s", c.rows, c.schedule, part, !want, want, text)
+			}
+		}
+	}
+}

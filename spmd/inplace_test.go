@@ -151,6 +151,45 @@ func TestCompiledLeavesAdd(t *testing.T) {
 	}
 }
 
+// TestFirstRowsPastCaches: rows of a result that a step is the first to come to are stored past the caches, others of the same
+// step added to: whole lines and what is left of a row, below one dense level or two, interpreted and compiled.
+func TestFirstRowsPastCaches(t *testing.T) {
+	t.Parallel()
+	targets := []string{Interpreter}
+	if cfg, err := cc.FromEnv(os.Getenv); err != nil {
+		t.Fatal(err)
+	} else if b, err := cc.New(cfg); err == nil && b.Compiler() != nil {
+		targets = append(targets, "cpu")
+	}
+	for n, c := range []struct {
+		stmt, result string
+		sizes        map[string][]int64
+		schedule     []string
+	}{
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {8}}, []string{"tile(k,8)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {44}}, []string{"tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,m,k) = B(i,j,l)*C(m,l,k)", "ssdd", map[string][]int64{"C": {3, 17, 16}}, []string{"reorder(m,l)", "tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {16}}, []string{"vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {16}}, []string{"parallelize(i,CPUThread,NoRaces,Work)", "tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
+	} {
+		for k, target := range targets {
+			if k > 0 && n > 1 {
+				break // one of whole lines, and one that leaves something of a row, is enough to compile
+			}
+			j := &Job{Statement: c.stmt, Keep: true, Formats: map[string]string{"A": c.result, "B": "sss"}, Sizes: maps.Clone(c.sizes),
+				Inputs: map[string]Input{"B": Generated("uniform:900:int"), "C": Generated("dense:int")}}
+			j.Sizes["B"] = []int64{23, 19, 17}
+			j.Options = Options{Splits: []string{"i:2", "l:4"}, Ranks: 2, Threads: 3, Schedule: c.schedule, Target: target, Check: true, Repeat: 2}
+			report, err := j.Run(t.Context())
+			if err != nil {
+				t.Errorf("%s, %v, %v: %v", c.stmt, c.schedule, target, err)
+				continue
+			}
+			report.Result.Close()
+		}
+	}
+}
+
 // Which leaves add in place, of one nest of loops, is known.
 func TestLeavesAddInPlace(t *testing.T) {
 	for _, c := range summed {

@@ -139,6 +139,6 @@ func (l *lowerer) enterResult(e *env) {
 		if !bound {
 			return
 		}
-		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)), zeroed: c.zeroed, here: c.here}
+		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)), zeroed: c.zeroed, first: c.first, here: c.here}
 	}
 }

@@ -71,5 +71,12 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), s.Accumulate, e) })
 		return
 	}
-	l.assembly.store(x, e)
+	if e.res.first == nil {
+		l.assembly.store(x, e)
+		return
+	}
+	x.v = ir.Plus(ir.Zero(x.v.Type()), x.v)
+	l.emit(&ir.If{Cond: e.res.first, Then: l.within(func() { l.assembly.store(x, e) }), Else: l.within(func() {
+		l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), true, e) })
+	})})
 }

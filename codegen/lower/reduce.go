@@ -79,6 +79,9 @@ func (l *lowerer) incrBy(t *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: t, Accumul
 // and the others serve the next wave. A sum is the same however many waves there are.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	a, one := l.out, ir.Int(1)
+	if e.res.first != nil {
+		l.zero(e)
+	}
 	level := e.res.level
 	size := l.named("values", a.block(level))
 	first := l.named("first", ir.Times(e.res.pos, size))

@@ -22,6 +22,8 @@ type resultCursor struct {
 	// zeroed: the values below are 0 already, or those that the leaf adds to. Otherwise each is written once,
 	// or the whole block below is set to 0 where that is not so.
 	zeroed bool
+	// first, if not nil, tells of values that are not zeroed whether these are to be written as said. Otherwise the leaf adds to them.
+	first ir.Expr
 	// Of a result with a fixed pattern: here tells whether the pattern holds the
 	// coordinates at hand; it is nil where the pattern does in any case. row, if not nil, is
 	// the end of the row in which a value's position is found when the value is stored.
@@ -108,7 +110,25 @@ func (l *lowerer) zero(e *env) {
 	if e.res.zeroed || e.res.level <= r.deep {
 		return
 	}
+	unset := e.res.unset()
 	e.res.zeroed = true
+	l.when(unset, func() { l.fillBelow(e) })
+}
+
+// unset tells whether the values below are not 0 yet, and none that the leaf adds to.
+func (c *resultCursor) unset() ir.Expr {
+	switch {
+	case c.zeroed:
+		return ir.Truth(false)
+	case c.first != nil:
+		return c.first
+	}
+	return ir.Truth(true)
+}
+
+// fillBelow sets the values below the result's cursor to 0 that the loops around leave to visit.
+func (l *lowerer) fillBelow(e *env) {
+	r := l.out
 	size := r.block(e.res.level)
 	lo := ir.Times(e.res.pos, size)
 	hi := ir.Plus(lo, size)

@@ -109,22 +109,17 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		in.inTile(v, coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width})
 		in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
 		part(in)
-		k := l.newVar(v + "_lane")
-		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
-			s := &ir.Store{A: l.out.vals(), Index: ir.Plus(ir.Plus(base, x), k), Accumulate: e.res.zeroed, X: ir.Convert(l.out.vals().Elem, ir.At(sums, k))}
-			l.writtenOnce[s] = !e.res.zeroed && l.out.vals() == op.vals()
-			l.emit(s)
-		})})
+		l.storeTile(sums, ir.Plus(base, x), width, v, e)
 	})})
 	n := ir.Minus(all.hi, all.lo)
 	rest := l.named(v+"_rest", ir.Plus(all.lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
 	l.when(ir.Less(rest, all.hi), func() {
 		in := e.clone()
 		in.inTile(v, coordRange{lo: rest, hi: all.hi, width: -width})
-		in.res.zeroed = true
-		if !e.res.zeroed {
+		l.when(e.res.unset(), func() {
 			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(l.out.vals().Elem)})
-		}
+		})
+		in.res.zeroed = true
 		part(in)
 	})
 	switch {
@@ -134,6 +129,36 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		return flag
 	}
 	return ir.Truth(true)
+}
+
+// storeTile stores the sums of a tile of the row along v, width values from place first on, or adds them to what is there.
+func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *env) {
+	a, unset := l.out.vals(), e.res.unset()
+	lanes := func(store func(at, x ir.Expr)) func() {
+		return func() {
+			k := l.newVar(v + "_lane")
+			l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
+				store(ir.Plus(first, k), ir.Convert(a.Elem, ir.At(sums, k)))
+			})})
+		}
+	}
+	once := lanes(func(at, x ir.Expr) {
+		if !always(unset) { // a sum of -0 is stored as it is where the values were set to 0 before
+			x = ir.Plus(ir.Zero(a.Elem), x)
+		}
+		s := &ir.Store{A: a, Index: at, X: x}
+		l.writtenOnce[s] = a == l.out.op.vals()
+		l.emit(s)
+	})
+	add := lanes(func(at, x ir.Expr) { l.emit(&ir.Store{A: a, Index: at, Accumulate: true, X: x}) })
+	switch {
+	case always(unset):
+		once()
+	case never(unset):
+		add()
+	default:
+		l.emit(&ir.If{Cond: unset, Then: l.within(once), Else: l.within(add)})
+	}
 }
 
 // tile is where a tile of a row begins, and the number of its places.

@@ -29,7 +29,7 @@ func Choose(p *Problem) *Value {
 			}
 		}
 	}
-	v.Nontemporal = f.nontemporal()
+	v.Nontemporal = f.nontemporal(v)
 	v.Trips = f.trips()
 	v.Gathers = f.gathers()
 	v.Lanes = f.lanes()

@@ -12,17 +12,21 @@ const leastLines = 8
 
 // nontemporal is why values of the result that are written once are stored past the caches: all of them are more than these hold. A store to a
 // line that no cache has reads it first, though all of it is written, and takes the place of something that is read again.
-func (f *facts) nontemporal() string {
+func (f *facts) nontemporal(v *Value) string {
 	n := f.values()
 	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.Target.FarBytes)
-	if f.Target.GPU || f.storesRows() != nil || bytes < cached {
+	if f.Target.GPU || f.storesRows() != nil || bytes < cached || f.Assembly == Mapped && len(v.Tiles) == 0 {
 		return ""
 	}
 	row := f.Sizes[f.vars[len(f.vars)-1]] * f.result.Type.Size()
 	if row%CacheLine != 0 && row < leastLines*CacheLine {
 		return ""
 	}
-	return fmt.Sprintf("%s takes %s, more than the %s that may stay in a cache, and is written once", cin.Target(f.stmt).Key(), size(bytes), size(cached))
+	once := "is written once"
+	if f.Assembly == Mapped {
+		once = "rows that a step is the first to come to are stored out of registers"
+	}
+	return fmt.Sprintf("%s takes %s, more than the %s that may stay in a cache, and %s", cin.Target(f.stmt).Key(), size(bytes), size(cached), once)
 }
 
 // values is the number of the result's values, 0 where that is not known.
@@ -46,7 +50,7 @@ func (f *facts) values() float64 {
 func (f *facts) storesRows() error {
 	key := cin.Target(f.stmt).Key()
 	switch {
-	case f.Assembly != Dense && f.Assembly != SharedPattern:
+	case f.Assembly != Dense && !f.shared():
 		return fmt.Errorf("%s is put together in memory that grows, or added to", key)
 	case len(f.vars) == 0 || len(f.vars)-1 <= f.deep:
 		return fmt.Errorf("the last level of %s is not dense: its values are written one by one", key)

@@ -19,6 +19,7 @@ type Value struct {
 	// Prefetch has the rows, and the entries, that are fetched ahead.
 	Prefetch []Prefetch
 	// Nontemporal, where it is not "", is the reason for which values of the result that loops in lanes write once are stored past the caches.
+	// Of a Mapped result these are rows summed in tiles that the leaf is the first to come to.
 	Nontemporal string
 	// Gathers has the loops over segments that run in lanes though what they read is
 	// gathered.

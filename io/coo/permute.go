@@ -3,7 +3,6 @@ package coo
 import (
 	"errors"
 	"slices"
-	"sync"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -70,17 +69,14 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 		all *= n
 	}
 	threads := min(max(values/leastShare, 1), int64(cfg.threads()), all)
-	var wg sync.WaitGroup
 	errs := make([]error, threads)
-	for k := range threads {
-		wg.Go(func() {
-			errs[k] = t.Guarded(func() error {
-				c.copy(out, t, all*k/threads, all*(k+1)/threads)
-				return nil
-			})
+	each(int(threads), func(i int) {
+		k := int64(i)
+		errs[i] = t.Guarded(func() error {
+			c.copy(out, t, all*k/threads, all*(k+1)/threads)
+			return nil
 		})
-	}
-	wg.Wait()
+	})
 	if err := errors.Join(errs...); err != nil {
 		out.Close()
 		return nil, err
