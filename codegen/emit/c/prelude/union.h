@@ -83,7 +83,8 @@ DST_WINDOW int64_t dst_union_windows_$S(const int of, int32_t *crd, $T *vals, in
         for (int k = 0; k < of; k++) {
             c[k] = (dst_window)((dst_keys)key[k] >> 6);
             before = __builtin_shuffle(before, c[k], lane + 15);
-            again |= (unsigned long)(unsigned short)__builtin_ia32_cmpd512_mask(before, c[k], 0, 0xffff) << 16 * k;
+            const unsigned short same = (unsigned short)__builtin_ia32_cmpd512_mask(before, c[k], 0, 0xffff);
+            again |= same * (1ul << 16 * k); /* shifted, gcc 12 loses bits of it under -O1 -fsanitize=undefined */
             before = c[k];
         }
         const unsigned long there = (1ul << all) - 1;
