@@ -272,7 +272,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 }
 
 // windowStep is how many coordinates of a merge in windows take as long as a step.
-const windowStep = 4
+const windowStep = 2
 
 // windows is the steps of a sum that is merged in windows in some loops: its unions are of the first ir.MostSegments terms, and of what
 // these give and as many of the next ones as there is room for.
