@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
 )
 
@@ -22,8 +23,8 @@ type Moves struct {
 	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in another operand, where that
 	// cannot be foretold.
 	Ends float64
-	// Steps is those of loops that walk several operands together, once for each of these. Where a sum is merged by counting, they are the
-	// coordinates that each addition gives.
+	// Steps is those of loops that walk several operands together, once for each of these. Where a sum is merged in windows, several
+	// coordinates that a union gives are one.
 	Steps float64
 	// Searches is the steps of binary searches, by which a tile of an operand's positions finds its coordinates.
 	Searches float64
@@ -262,7 +263,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	switch {
 	case len(list) < 2:
 	case w.unit.counted[vars[len(vars)-1]]:
-		w.moves.Steps += w.added(most, vars)
+		w.moves.Steps += w.windows(most, vars)
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
@@ -270,13 +271,24 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	}
 }
 
-// added is how many values the additions of a sum give in some loops, all together.
-func (w *work) added(x cin.Expr, vars []string) float64 {
-	b, ok := x.(*cin.Binary)
-	if !ok || b.Op != '+' && b.Op != '-' {
-		return 0
+// windowStep is how many coordinates of a merge in windows take as long as a step.
+const windowStep = 2
+
+// windows is the steps of a sum that is merged in windows in some loops: its unions are of the first ir.MostSegments terms, and of what
+// these give and as many of the next ones as there is room for.
+func (w *work) windows(x cin.Expr, vars []string) float64 {
+	var sums []cin.Expr // of the first two terms, the first three, and so on
+	for b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-'); b, ok = b.X.(*cin.Binary) {
+		sums = append(sums, b)
 	}
-	return w.added(b.X, vars) + w.runs(b, vars)
+	slices.Reverse(sums)
+	steps := 0.0
+	for k, sum := range sums {
+		if added := k + 1; added%(ir.MostSegments-1) == 0 || added == len(sums) {
+			steps += w.runs(sum, vars) / windowStep
+		}
+	}
+	return steps
 }
 
 // meet counts the steps of an intersection that begins so often, and how often it goes on in another operand than in

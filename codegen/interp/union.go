@@ -13,46 +13,52 @@ type entry struct {
 }
 
 // union computes the union aside, and writes it behind N. What the leaf must see to is checked: that coordinates ascend, that
-// there is capacity for both segments, and that a segment in the arrays that are written begins far enough behind.
+// there is capacity for all segments, and that a segment in the arrays that are written begins far enough behind.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem
 	crdTracks, valTracks := c.tracks(s.Crd), c.tracks(s.Vals)
-	var lo, hi [2]intFn
-	var segments [2]func(fr *frame) []entry
-	for k, g := range s.Of {
-		lo[k], hi[k] = c.int(g.Lo), c.int(g.Hi)
-		segments[k] = c.segment(g, lo[k], hi[k])
+	first := c.int(s.Of[0].Lo)
+	var segments []func(fr *frame) []entry
+	for _, g := range s.Of {
+		segments = append(segments, c.segment(g))
 	}
-	own := s.Of[0].Crd == s.Crd
+	inPlace := s.Of[0].Crd == s.Crd
 	return func(fr *frame) {
 		at := fr.ints[n]
-		x, y := segments[0](fr), segments[1](fr)
-		if first := lo[0](fr); own && len(x) > 0 && first < at+int64(len(y)) {
-			fr.errorf("union at %s[%d]: its first segment begins at %d, before what is written", s.Crd.Name, at, first)
+		var all []entry
+		own := 0 // of the first segment
+		for k, segment := range segments {
+			all = append(all, segment(fr)...)
+			if k == 0 {
+				own = len(all)
+			}
 		}
-		fr.span(fr.arrays[crd], at, at+int64(len(x)+len(y)))
-		fr.span(fr.arrays[vals], at, at+int64(len(x)+len(y)))
-		out := merged(x, y, t)
+		if begin := first(fr); inPlace && own > 0 && begin < at+int64(len(all)-own) {
+			fr.errorf("union at %s[%d]: its first segment begins at %d, before what is written", s.Crd.Name, at, begin)
+		}
+		fr.span(fr.arrays[crd], at, at+int64(len(all)))
+		fr.span(fr.arrays[vals], at, at+int64(len(all)))
+		out := merged(all, t)
 		m, v := fr.arrays[crd], fr.arrays[vals]
 		from, end := fr.span(m, at, at+int64(len(out)))
-		first, last := fr.span(v, at, at+int64(len(out)))
+		start, last := fr.span(v, at, at+int64(len(out)))
 		for k, e := range out {
 			m.i32[from+int64(k)] = e.crd
 			if t == ir.Float32 {
-				v.f32[first+int64(k)] = float32(e.val)
+				v.f32[start+int64(k)] = float32(e.val)
 			} else {
-				v.f64[first+int64(k)] = e.val
+				v.f64[start+int64(k)] = e.val
 			}
 		}
 		fr.wrote(m, from, end, crdTracks)
-		fr.wrote(v, first, last, valTracks)
+		fr.wrote(v, start, last, valTracks)
 		fr.ints[n] = at + int64(len(out))
 	}
 }
 
 // segment reads a segment.
-func (c *compiler) segment(g ir.Segment, lo, hi intFn) func(fr *frame) []entry {
-	crd, vals, factor, t := c.array(g.Crd), c.array(g.Vals), c.float(g.Factor), g.Vals.Elem
+func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
+	crd, vals, lo, hi, factor, t := c.array(g.Crd), c.array(g.Vals), c.int(g.Lo), c.int(g.Hi), c.float(g.Factor), g.Vals.Elem
 	crdTracks, valTracks := c.tracks(g.Crd), c.tracks(g.Vals)
 	return func(fr *frame) (list []entry) {
 		m, v, f := fr.arrays[crd], fr.arrays[vals], factor(fr)
@@ -76,9 +82,9 @@ func (c *compiler) segment(g ir.Segment, lo, hi intFn) func(fr *frame) []entry {
 	}
 }
 
-// merged is the union of two segments.
-func merged(x, y []entry, t ir.Type) []entry {
-	out := slices.Concat(x, y) // those of x first, where both have a coordinate
+// merged is the union of segments, given one behind the other.
+func merged(out []entry, t ir.Type) []entry {
+	// Of the same coordinate, those of earlier segments first.
 	slices.SortStableFunc(out, func(a, b entry) int { return int(int64(a.crd) - int64(b.crd)) })
 	k := 0
 	for _, e := range out {

@@ -26,7 +26,7 @@
 //	simplify.go     clean code of the same meaning
 //	gemm.go         products of dense matrices
 //	spmm.go         products of a sparse matrix and a dense one
-//	union.go        sums of two sparse segments
+//	union.go        sums of sparse segments
 //	call.go         calls of C functions of the user's
 //	carry.go        positions that loops over segments carry on
 //	inplace.go      reads of an argument from the result's memory

@@ -5,16 +5,19 @@ import (
 	"fmt"
 )
 
-// Union appends to Crd and Vals, at N and behind, the coordinates that one of two segments holds, ascending, each
-// with the sum of its values there; N becomes the place behind the last. The coordinates of a segment ascend
-// strictly; those of both, and Crd, are Int32, and all values have one type, a float. There is capacity for the coordinates
-// of both segments. The first segment may be in Crd and Vals itself, where it begins at N plus the length
-// of the second or behind; else no array is both written and read.
+// Union appends to Crd and Vals, at N and behind, the coordinates that one of several segments holds, ascending, each
+// with the sum of its values there, added in the order of the segments; N becomes the place behind the last. The coordinates of a segment ascend
+// strictly; those of all, and Crd, are Int32, and all values have one type, a float. There is capacity for the coordinates
+// of all segments. The first segment may be in Crd and Vals itself, where it begins at N plus the lengths
+// of the others or behind; else no array is both written and read.
 type Union struct {
 	Crd, Vals *Array
 	N         *Var
-	Of        [2]Segment
+	Of        []Segment // from two to MostSegments
 }
+
+// MostSegments is how many segments a union has at most.
+const MostSegments = 3
 
 // Segment has the coordinates Crd[Lo:Hi], and the values Vals[Lo:Hi], times Factor.
 type Segment struct {
@@ -26,7 +29,12 @@ func (*Union) stmt() {}
 
 // String is the text of the statement.
 func (s *Union) String() string {
-	return fmt.Sprintf("union %s, %s, %s = %s, %s", name(s.Crd.Name), name(s.Vals.Name), name(s.N.Name), s.Of[0], s.Of[1])
+	text, before := fmt.Sprintf("union %s, %s, %s", name(s.Crd.Name), name(s.Vals.Name), name(s.N.Name)), " = "
+	for _, g := range s.Of {
+		text += before + g.String()
+		before = ", "
+	}
+	return text
 }
 
 func (g Segment) String() string {
@@ -43,14 +51,19 @@ func (s *Union) exprs() (list []Expr) {
 
 // Arrays are those that the statement uses, those that it writes first.
 func (s *Union) Arrays() []*Array {
-	return []*Array{s.Crd, s.Vals, s.Of[0].Crd, s.Of[0].Vals, s.Of[1].Crd, s.Of[1].Vals}
+	list := []*Array{s.Crd, s.Vals}
+	for _, g := range s.Of {
+		list = append(list, g.Crd, g.Vals)
+	}
+	return list
 }
 
 // mapped is s with fn of each of its expressions.
 func (s *Union) mapped(fn func(Expr) Expr) *Union {
 	t := *s
-	for k, g := range s.Of {
-		t.Of[k] = Segment{Crd: g.Crd, Vals: g.Vals, Lo: fn(g.Lo), Hi: fn(g.Hi), Factor: fn(g.Factor)}
+	t.Of = nil
+	for _, g := range s.Of {
+		t.Of = append(t.Of, Segment{Crd: g.Crd, Vals: g.Vals, Lo: fn(g.Lo), Hi: fn(g.Hi), Factor: fn(g.Factor)})
 	}
 	return &t
 }
@@ -62,9 +75,10 @@ func (p *parser) union() Stmt {
 	s.Vals = p.oldArray()
 	p.expect(",")
 	s.N = p.oldVar()
-	for k, before := range []string{"=", ","} {
-		p.expect(before)
-		s.Of[k] = p.segment()
+	p.expect("=")
+	s.Of = append(s.Of, p.segment())
+	for p.accept(",") {
+		s.Of = append(s.Of, p.segment())
 	}
 	return s
 }
@@ -87,6 +101,9 @@ func (v *verifier) union(s *Union) error {
 	}
 	if s.Vals == nil || !s.Vals.Elem.IsFloat() {
 		return errors.New("a union of values that are no floats")
+	}
+	if len(s.Of) < 2 || len(s.Of) > MostSegments {
+		return fmt.Errorf("a union of %d segments", len(s.Of))
 	}
 	t := s.Vals.Elem
 	err := firstError(v.holds(s.Crd, Int32), v.holds(s.Vals, t), v.assign(&Assign{V: s.N, X: Int(0)}))

@@ -7,10 +7,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Counted merges. A sum of segments, each times a factor, that a result appends is made by ir.Union: the place of a coordinate is
-// its number in its own segment and how many of the other segment are less, which are counted by comparisons of
-// many at once, so that no branch but those of the segments' ends hangs on the data. Of several segments the first
-// two come first, then what they give and the third, and so on, in the order in which the sum adds. What is not yet whole lies in
+// Merges in windows. A sum of segments, each times a factor, that a result appends is made by ir.Union, which sorts windows of
+// them, so that no branch but those of the segments' ends hangs on the data. Of more segments than a union takes the first
+// come first, then what they give and the next, and so on, in the order in which the sum adds. What is not yet whole lies in
 // the result's own arrays, behind capacity for the segments that are left.
 
 // A scaledSegment is a term of such a sum; the factor is 1 where it is nil.
@@ -38,21 +37,19 @@ func (a *growing) count(p *loop, k int) bool {
 	for _, t := range terms {
 		segments = append(segments, ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi, Factor: l.factorOf(t, p.e)})
 	}
-	sum := segments[0]
-	for n, next := range segments[1:] {
-		end := lev.count
-		var from ir.Expr
-		if rest := segments[n+2:]; len(rest) > 0 {
-			from = lev.count
-			for _, g := range rest {
-				from = ir.Plus(from, ir.Minus(g.Hi, g.Lo))
-			}
-			from = l.named(lev.count.Name+"_sum", from)
-			end = l.declare(lev.count.Name+"_sum_end", from)
+	for len(segments) > ir.MostSegments {
+		of, rest := segments[:ir.MostSegments], segments[ir.MostSegments:]
+		from := ir.Expr(lev.count)
+		for _, g := range rest {
+			from = ir.Plus(from, ir.Minus(g.Hi, g.Lo))
 		}
-		l.emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: end, Of: [2]ir.Segment{sum, next}})
-		sum = ir.Segment{Crd: lev.crd, Vals: a.vals(), Lo: from, Hi: end, Factor: ir.One(a.vals().Elem)}
+		from = l.named(lev.count.Name+"_sum", from)
+		end := l.declare(lev.count.Name+"_sum_end", from)
+		l.emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: end, Of: of})
+		sum := ir.Segment{Crd: lev.crd, Vals: a.vals(), Lo: from, Hi: end, Factor: ir.One(a.vals().Elem)}
+		segments = append([]ir.Segment{sum}, rest...)
 	}
+	l.emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: lev.count, Of: segments})
 	return true
 }
 

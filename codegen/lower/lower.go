@@ -76,7 +76,7 @@ func (r *Refusal) Error() string { return r.Why }
 // Lowered is a leaf, with what Vectorize knows of its loops.
 type Lowered struct {
 	Func *ir.Func
-	// Counted are the variables whose loops are merged by counting.
+	// Counted are the variables whose loops are merged in windows.
 	Counted map[string]bool
 	l       *lowerer
 }
@@ -229,7 +229,7 @@ type lowerer struct {
 	early map[string]bool
 	// called are the orders whose functions the code calls, by their text.
 	called map[string]bool
-	// counted are the variables whose loops are merged by counting.
+	// counted are the variables whose loops are merged in windows.
 	counted map[string]bool
 	// promotions are the scalars that stand for one value of the result.
 	promotions map[string]bool

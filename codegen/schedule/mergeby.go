@@ -10,7 +10,7 @@ import (
 // searches each for the largest coordinate that another stands at. mergeby(i, Predicated)
 // has a union's sum of floats computed without branches: all terms are, and predicates
 // choose which are added. mergeby(i, Counting) has those that a result appends made in windows, whose coordinates are
-// placed by counting. mergeby(i, OneBody) has one body for all cases of what is present.
+// sorted. mergeby(i, OneBody) has one body for all cases of what is present.
 func mergeby(s *state) error {
 	how := s.cmd.Args[1].Text
 	named := s.variable

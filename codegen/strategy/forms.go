@@ -22,7 +22,7 @@ const FarRows = "far_rows_ahead"
 // fourth of that (Prefetch.Ahead); 0 leaves that to the processor.
 const Streams = "entries_ahead"
 
-// Merges is 1 where sums of sparse segments are made in windows, whose coordinates are placed by counting (Value.Counted), and
+// Merges is 1 where sums of sparse segments are made in windows, whose coordinates are sorted (Value.Counted), and
 // 0 where they are stepped through.
 const Merges = "counted_merges"
 
@@ -45,7 +45,7 @@ const Merges = "counted_merges"
 var Choices = []Choice{
 	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead},
 	{Streams, []int64{0, streamAhead}, 0, fetchedAhead},
-	{Merges, []int64{0, 1}, 0, func(n int64) string { return map[int64]string{0: "stepped through", 1: "merged by counting"}[n] }},
+	{Merges, []int64{0, 1}, 0, func(n int64) string { return map[int64]string{0: "stepped through", 1: "merged in windows"}[n] }},
 }
 
 func fetchedAhead(n int64) string {

@@ -34,11 +34,11 @@ func (f *facts) predicated() map[string]string {
 	return out
 }
 
-// countedSegment is the mean number of entries from which on segments are merged by counting: the windows of shorter ones have
+// countedSegment is the mean number of entries from which on segments are merged in windows: the windows of shorter ones have
 // little in them, and take longer than single steps.
 const countedSegment = 4
 
-// counted are those of the predicated variables whose segments are merged by counting, where the processor is measured
+// counted are those of the predicated variables whose segments are merged in windows, where the processor is measured
 // to gain by it (Merges).
 func (f *facts) counted() map[string]string {
 	out := map[string]string{}

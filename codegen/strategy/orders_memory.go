@@ -189,7 +189,7 @@ func (o Predicate) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// CountPlaces has merge loops that append a sum of segments find the places of coordinates by counting, and others
+// CountPlaces has merge loops that append a sum of segments sort windows of them, and others
 // be predicated: mergeby(i,Counting).
 type CountPlaces struct{ Var string }
 

@@ -30,8 +30,8 @@ type Value struct {
 	// Predicated are the variables whose merge loops compute all terms of a sum of
 	// floats, and choose by predicates what is added.
 	Predicated map[string]string
-	// Counted are those of them whose loops append the result in windows: the place of a coordinate
-	// is found by counting.
+	// Counted are those of them whose loops append the result in windows, whose coordinates
+	// are sorted.
 	Counted map[string]string
 	// OneBody are the variables whose merge loops have one body for all cases of what is
 	// present.

@@ -44,7 +44,9 @@ func TestForms(t *testing.T) {
 		"nontemporal": {`if \(dst_before_line\(y_to, 32, sizeof\(\*y_to\)\) == 0\)`: 1, `dst_before_line\(`: 5, `dst_put_line\(`: 5, `dst_lines_put\(\);`: 2, `#pragma GCC unroll 4\n`: 1, `#pragma omp simd\n`: 14},
 		"nested":      {`dst_grown\(capacity, j \+ 1\)`: 1, `dst_grow\(`: 1, `rc = 3;`: 1, `fault->fail_ncoord = 0;`: 1, freed: 1},
 		"searches":    {`dst_search_i(32|64)\(`: 2, `dst_search_upper_i(32|64)\(`: 2},
-		"sorts":       {`dst_sort_i32\(a, lo, hi\)`: 1, `dst_sort_i64\(b, lo, hi\)`: 1},
+		// Unions of two and of three segments.
+		"segments": {`dst_union_f64\(2, `: 2, `dst_union_f64\(3, `: 2, `dst_union_f32\(3, `: 1},
+		"sorts":    {`dst_sort_i32\(a, lo, hi\)`: 1, `dst_sort_i64\(b, lo, hi\)`: 1},
 		// Sums of floats over threads have 256 parts, whatever the threads, added in order.
 		"sums": {`t_2_part\[256\]`: 1, `t_2 \+= t_2_part\[k_2 / i_size\]`: 1, `#pragma omp simd reduction\(\+ : `: 4, `reduction\(\+ : zz_re, zz_im\)`: 1, parallel: 1, atomic: 0},
 		// Arrays that iterations leave behind are freed with their table.

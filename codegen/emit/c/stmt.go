@@ -233,11 +233,13 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 }
 
 func (f *cfunc) union(s *ir.Union) {
-	n, of := f.Variable(s.N), ""
+	n, t := f.Variable(s.N), s.Vals.Elem
+	f.need("window")
+	var of []string
 	for _, g := range s.Of {
-		of += fmt.Sprintf(", %s, %s, %s, %s, %s", f.Array(g.Crd), f.Array(g.Vals), f.expr(g.Lo, 0), f.expr(g.Hi, 0), f.expr(g.Factor, 0))
+		of = append(of, fmt.Sprintf("{%s, %s, %s, %s, %s}", f.Array(g.Crd), f.Array(g.Vals), f.expr(g.Lo, 0), f.expr(g.Hi, 0), f.expr(g.Factor, 0)))
 	}
-	f.Line("%s = %s(%s, %s, %s%s);", n, f.helper("union", s.Vals.Elem), f.Array(s.Crd), f.Array(s.Vals), n, of)
+	f.Line("%s = %s(%d, %s, %s, %s, (dst_segment_%s[]){%s});", n, f.helper("union", t), len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
 }
 
 // noMemory is the rest of an if over a failed allocation.

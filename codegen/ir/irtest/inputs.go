@@ -31,6 +31,9 @@ var inputs = map[string]input{
 		apos, acrd, a := rowsOf(60, 200, 6)
 		bpos, bcrd, b := rowsOf(60, 200, 7)
 		_, fcrd, f := rowsOf(2, 60, 8)
+		for k := range fcrd { // some have more than the 26 bits that a key has room for
+			fcrd[k] <<= 22
+		}
 		return []interp.Arg{
 			result(2),
 			{Levels: []interp.Level{dense(60, 0), level(apos, acrd)}, Vals: data(a)},
@@ -173,7 +176,7 @@ var inputs = map[string]input{
 }
 
 // rowsOf are n rows of a matrix of m columns, some empty, some with nearly all coordinates, and most with few: windows of
-// 16 end everywhere in them. Values are of either sign, zeros among them.
+// 16 end everywhere in them. Values are of either sign, zeros among them, and their sums are rounded.
 func rowsOf(n, m int, seed uint64) (pos, crd []int32, vals []float64) {
 	r := rand.New(rand.NewPCG(seed, 13))
 	pos = []int32{0}
@@ -181,7 +184,7 @@ func rowsOf(n, m int, seed uint64) (pos, crd []int32, vals []float64) {
 		share := []float64{0, 0.01, 0.05, 0.08, 0.1, 0.4, 0.97}[r.IntN(7)]
 		for j := range m {
 			if r.Float64() < share {
-				crd, vals = append(crd, int32(j)), append(vals, float64(r.IntN(9)-4))
+				crd, vals = append(crd, int32(j)), append(vals, float64(r.IntN(9)-4)/3)
 			}
 		}
 		pos = append(pos, int32(len(crd)))
