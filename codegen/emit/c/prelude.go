@@ -39,7 +39,7 @@ var helpers = []clike.Helper{
 	{Name: "sort", Types: []ir.Type{ir.Int32, ir.Int64}},
 	{Name: "bitmap", Uses: []string{"sort:int32"}},
 	{Name: "window"},
-	{Name: "union", Types: []ir.Type{ir.Float32, ir.Float64}},
+	{Name: "union", Types: []ir.Type{ir.Float32, ir.Float64}, Uses: []string{"select_one"}},
 	{Name: "alloc", Uses: []string{"bytes"}},
 	{Name: "release"},
 	{Name: "grow", Uses: []string{"bytes"}},

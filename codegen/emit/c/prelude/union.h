@@ -115,6 +115,24 @@ DST_WINDOW int64_t dst_union_windows_$S(const int of, int32_t *crd, $T *vals, in
 }
 #endif
 
+/* Appends a coordinate after the other, as long as each of the segments has elements left, without a branch on what they are. */
+static inline __attribute__((always_inline)) int64_t dst_union_steps_$S(const int of, int32_t *crd, $T *vals, int64_t n, dst_segment_$S *s) {
+    for (; s[0].at < s[0].end && s[1].at < s[1].end && (of < 3 || s[2].at < s[2].end); n++) {
+        int32_t c = s[0].crd[s[0].at];
+        for (int k = 1; k < of; k++)
+            c = s[k].crd[s[k].at] < c ? s[k].crd[s[k].at] : c;
+        $T sum = ($T)-0.0;
+        for (int k = 0; k < of; k++) {
+            const _Bool there = s[k].crd[s[k].at] == c;
+            sum += dst_select_one_$S(there, s[k].factor * s[k].vals[s[k].at], ($T)-0.0);
+            s[k].at += there;
+        }
+        crd[n] = c;
+        vals[n] = sum;
+    }
+    return n;
+}
+
 /* Appends the coordinates of two or three ascending segments to crd from n on, ascending, with the sums of their values, times
  * a factor each, and returns the place behind the last. The first segment may lie in crd and vals, from n and the lengths of the others
  * on: what is written does not come to where it is yet to be read. */
@@ -122,20 +140,18 @@ static inline __attribute__((always_inline)) int64_t dst_union_$S(const int of, 
 #if defined __AVX512F__ && !defined __clang__
     n = dst_union_windows_$S(of, crd, vals, n, s);
 #endif
-    for (; dst_left_$S(of, s) > 1; n++) {
-        int32_t c = 2147483647;
-        for (int k = 0; k < of; k++)
-            if (s[k].at < s[k].end && s[k].crd[s[k].at] < c)
-                c = s[k].crd[s[k].at];
-        $T sum = ($T)-0.0;
-        for (int k = 0; k < of; k++)
-            if (s[k].at < s[k].end && s[k].crd[s[k].at] == c) {
-                volatile $T product = s[k].factor * s[k].vals[s[k].at++]; /* no fused multiply-add, which would round otherwise than where loops step */
-                sum += product;
-            }
-        crd[n] = c;
-        vals[n] = sum;
+    if (of == 3) {
+        n = dst_union_steps_$S(3, crd, vals, n, s);
+        if (s[0].at == s[0].end) { /* the other two go on, in their order */
+            s[0] = s[1];
+            s[1].at = s[1].end;
+        }
+        if (s[1].at == s[1].end) {
+            s[1] = s[2];
+            s[2].at = s[2].end;
+        }
     }
+    n = dst_union_steps_$S(2, crd, vals, n, s);
 #pragma GCC unroll 3
     for (int k = 0; k < of; k++)
         for (; s[k].at < s[k].end; s[k].at++, n++) {
