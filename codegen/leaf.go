@@ -111,6 +111,7 @@ func (c *compilation) vectorize() error {
 		return nil
 	}
 	c.lowered.Vectorize()
+	c.unit.gathered = c.lowered.Gathered
 	return nil
 }
 

@@ -43,6 +43,7 @@ type Pick struct {
 	// Within is the share of the array in which rows lie that loops come back to: what the outermost loops leave of
 	// it that are over variables of its own.
 	Within float64
+	Lanes  bool // values are picked in lanes, several by one instruction
 }
 
 // Insert is values, or rows of so many, that are put to places of a workspace, in any order.
@@ -433,7 +434,7 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 			run *= w.size(a.Vars[m])
 		}
 	}
-	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run, Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1}
+	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run, Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1, Lanes: w.unit.gathered[vars[len(vars)-1]]}
 	own := true // all loops so far are over variables of the array
 	for n, v := range vars[:loop] {
 		m := slices.Index(a.Vars, v)

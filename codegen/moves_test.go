@@ -25,6 +25,8 @@ func TestMoves(t *testing.T) {
 		{"Y(i,j)=A(i,k)*B(k,j)", nil, codegen.Moves{}},
 		// Each entry picks a value of x, and each row ends.
 		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2*400 + 100, Enters: 100, Ends: 100}},
+		// Long rows are summed in lanes, which gather several values at once.
+		{"y(i)=A(i,j)*x(j) A:ds -s=temporaries(y),vectorize(j,A)", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1, Lanes: true}}, Loads: 2*400 + 100, Enters: 100, Ends: 100}},
 		// Rows of 8 values, which are added up in registers.
 		{"Y(i,l)=A(i,j)*X(j,l) l=8 A:ds", map[string][]int64{"A": matrix}, codegen.Moves{Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 8, Passes: 100, Reach: 1, Within: 1}}, Loads: 8 * 400, Enters: 100, Ends: 100}},
 		// One entry a row at most: an end is as uncertain as the entry.
@@ -101,7 +103,7 @@ func TestMoves(t *testing.T) {
 		ok := same(got.Loads, c.want.Loads) && same(got.Enters, c.want.Enters) && same(got.Ends, c.want.Ends) && same(got.Steps, c.want.Steps) &&
 			same(got.Searches, c.want.Searches) && same(got.Atomics, c.want.Atomics) && same(got.Taken, c.want.Taken) && len(got.Picks) == len(c.want.Picks) && len(got.Inserts) == len(c.want.Inserts)
 		for n, p := range c.want.Picks {
-			ok = ok && got.Picks[n].Arg == p.Arg && same(got.Picks[n].Count, p.Count) && same(got.Picks[n].Run, p.Run) && same(got.Picks[n].Passes, p.Passes) && same(got.Picks[n].Reach, p.Reach) && same(got.Picks[n].Within, p.Within)
+			ok = ok && got.Picks[n].Arg == p.Arg && same(got.Picks[n].Count, p.Count) && same(got.Picks[n].Run, p.Run) && same(got.Picks[n].Passes, p.Passes) && same(got.Picks[n].Reach, p.Reach) && same(got.Picks[n].Within, p.Within) && got.Picks[n].Lanes == p.Lanes
 		}
 		for n, p := range c.want.Inserts {
 			ok = ok && same(got.Inserts[n].Count, p.Count) && same(got.Inserts[n].Row, p.Row) && got.Inserts[n].Listed == p.Listed && same(got.Inserts[n].Places, p.Places) && same(got.Inserts[n].Passes, p.Passes)

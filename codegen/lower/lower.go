@@ -78,7 +78,9 @@ type Lowered struct {
 	Func *ir.Func
 	// Counted are the variables whose loops are merged in windows.
 	Counted map[string]bool
-	l       *lowerer
+	// Gathered are those whose loops gather in lanes, once Vectorize has run.
+	Gathered map[string]bool
+	l        *lowerer
 }
 
 // Vectorize marks the innermost loops that run in lanes, in place.
@@ -113,8 +115,8 @@ func Lower(s Spec) (x *Lowered, err error) {
 func lower(s Spec) *Lowered {
 	l := &lowerer{
 		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{},
-		spaces: map[string]adder{}, segments: map[*ir.For]bool{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
-		called: map[string]bool{}, counted: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
+		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
+		called: map[string]bool{}, counted: map[string]bool{}, gathered: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
 	}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
@@ -167,7 +169,7 @@ func lower(s Spec) *Lowered {
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
-	return &Lowered{Func: f, Counted: l.counted, l: l}
+	return &Lowered{Func: f, Counted: l.counted, Gathered: l.gathered, l: l}
 }
 
 // compileIn notes which sizes of an access's levels are compiled in: those along variables whose trip count is. A row
@@ -219,10 +221,10 @@ type lowerer struct {
 	// those of the loops that lowering itself runs on threads.
 	numbers map[cin.Stmt]int
 	cuts    map[*cin.Forall]strategy.Cut
-	// over has the variable of each loop of the statement, segments the loops over segments
-	// that run in lanes though they gather.
+	// over has the variable of each loop of the statement, segments those of the loops over segments
+	// that are to run in lanes though they gather.
 	over     map[*ir.For]string
-	segments map[*ir.For]bool
+	segments map[*ir.For]string
 	sched    *schedule
 	// early has the places of loops inside of one that is split where fetching rows ahead begins to ask for entries past
 	// the operand's end: true before that.
@@ -231,6 +233,8 @@ type lowerer struct {
 	called map[string]bool
 	// counted are the variables whose loops are merged in windows.
 	counted map[string]bool
+	// gathered are those whose loops gather in lanes.
+	gathered map[string]bool
 	// promotions are the scalars that stand for one value of the result.
 	promotions map[string]bool
 	// writtenOnce are the stores to the caller's memory of values that are written once, unless addsAfter says that statements

@@ -15,8 +15,16 @@ func (l *lowerer) vectorize(b *ir.Block) {
 			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{}, stored: map[*ir.Array]bool{}}
 			over, made := l.over[f]
 			asked := !made || l.spec.Strategy.Lanes[over] != ""
-			if v.fits() && (asked && v.contiguous() || l.segments[f] && !v.contiguous() && v.gathers()) {
+			along := l.segments[f]
+			if !v.fits() {
+				return
+			}
+			gathers := along != "" && !v.contiguous() && v.gathers()
+			if asked && v.contiguous() || gathers {
 				f.Kind, f.Reduce = ir.Vector, v.reduce
+				if gathers {
+					l.gathered[along] = true
+				}
 				f.Nontemporal = l.spec.Strategy.Nontemporal != "" && !l.addsAfter && v.storesOnce(l.writtenOnce)
 			}
 		}
@@ -26,7 +34,9 @@ func (l *lowerer) vectorize(b *ir.Block) {
 // segmentLoop notes of a loop over variable v in a segment of the access called key whether
 // it is to run in lanes.
 func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
-	l.segments[f] = l.spec.Strategy.Gather(key, v)
+	if l.spec.Strategy.Gather(key, v) {
+		l.segments[f] = v
+	}
 	return f
 }
 

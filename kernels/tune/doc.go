@@ -4,8 +4,8 @@
 // # Model
 //
 // A Model is these figures as data, in bytes, seconds and rates, for one thread and for all that the
-// process may use. It says where data of a size lie that is read again and again (Model.Holds), and
-// what reading and writing them takes at least there. Messages between ranks, which package spmd/messages measures, stand in
+// process may use. It says which levels serve data of a size that is read again and again, by how much each (Level.misses), and
+// what reading and writing them takes at least. Messages between ranks, which package spmd/messages measures, stand in
 // it too. Everything that asks how fast the machine is asks a Model; nothing that decides
 // the bits of a result does.
 //

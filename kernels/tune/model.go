@@ -120,15 +120,34 @@ func (l *Level) caches(threads int) int64 {
 	return int64((max(threads, 1) + shared - 1) / shared)
 }
 
-// Holds is the innermost level that holds so many bytes, of which each of the threads has its share.
-func (m *Model) Holds(bytes int64, threads int) *Level {
-	for n := range m.Levels {
-		if l := &m.Levels[n]; l.Bytes == 0 || bytes <= l.Bytes*l.caches(threads) {
-			return l
-		}
-	}
-	return &m.Levels[len(m.Levels)-1]
+// A level serves all of data of kept times its size, as it did when it was measured (makeSets), and nothing of data of lost times. Between
+// these ever more is fetched from further away, as outer caches are looked up by addresses of memory: its pages lie where the system had
+// room, so that some sets have more lines than they hold before the cache is full, and others room for theirs when it is.
+const kept, lost = 0.5, 2.5
+
+// misses is the share of data of so many bytes that the level's caches do not serve, to threads that go through it again and again, and
+// of which each has its part.
+func (l *Level) misses(bytes int64, threads int) float64 {
+	full := float64(bytes) / float64(l.Bytes*l.caches(threads))
+	return min(max((full-kept)/(lost-kept), 0), 1)
 }
+
+// each is what a byte of data of so many bytes takes, at rates of levels for some threads; beside is how many threads have their part of it.
+func (m *Model) each(rate func(*Level) Pair, bytes int64, beside, threads int) (seconds float64) {
+	missed := 1.0
+	for n := range m.Levels {
+		l, on := &m.Levels[n], 0.0
+		if n+1 < len(m.Levels) {
+			on = min(missed, l.misses(bytes, beside))
+		}
+		seconds += (missed - on) / rate(l).At(threads)
+		missed = on
+	}
+	return seconds
+}
+
+func readOf(l *Level) Pair  { return l.Read }
+func writeOf(l *Level) Pair { return l.Write }
 
 // Work is what a computation has to do at least.
 type Work struct {
@@ -145,11 +164,11 @@ func (w *Work) Add(more Work) {
 }
 
 // Least is the least time that some threads together take for the work: for what moves between the
-// level that holds it and the cores, or for the operations, whichever is more. A level is taken that
-// holds all of the bytes, as they are when the work was done before.
+// levels that serve it and the cores, or for the operations, whichever is more. All of the bytes are taken to
+// have been gone through before.
 func (m *Model) Least(w Work, threads int) float64 {
-	l := m.Holds(w.Read+w.Written, threads)
-	moves := float64(w.Read)/l.Read.At(threads) + float64(w.Written)/l.Write.At(threads)
+	all := w.Read + w.Written
+	moves := float64(w.Read)*m.each(readOf, all, threads, threads) + float64(w.Written)*m.each(writeOf, all, threads, threads)
 	rate := m.MultiplyAdds64
 	if w.Single {
 		rate = m.MultiplyAdds32

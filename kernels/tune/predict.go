@@ -32,7 +32,8 @@ type Pick struct {
 	Reach  float64 // bytes that a pass goes through at most
 	// Written says that rows are added to, Marked that these are values with a mark beside each, of another array.
 	Written, Marked bool
-	Phase           int // rows of one phase are picked in turn, and their arrays share the caches
+	Lanes           bool // several values are picked by one instruction
+	Phase           int  // rows of one phase are picked in turn, and their arrays share the caches
 }
 
 // Scaled is a share of the work, on arrays as large.
@@ -53,7 +54,8 @@ const Line = 64
 
 // Seconds predicts what a leaf takes on some threads, where its data lie as they do when it ran before.
 //
-// What is gone through is fetched ahead, beside all else; what is written is not. Gathers, what is computed on what is there,
+// What is gone through is fetched ahead, beside all else but gathers in lanes, whose many operations fill the processor up to the end of
+// what it looks ahead; what is written is not. Gathers, what is computed on what is there,
 // and what cannot be foretold follow one another: branches that were not foretold let all else wait, and so does a step
 // through several operands, which begins with a coordinate that the step before it decides. Entering and leaving loops
 // takes instructions, not memory: where these take longer than all of it, they decide.
@@ -61,14 +63,18 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	if l.Serial {
 		threads = 1
 	}
-	holds := m.Holds(l.Read+l.Written, threads)
-	reads, writes := float64(l.Read)/holds.Read.At(threads), float64(l.Written)/holds.Write.At(threads)
+	all := l.Read + l.Written
+	read, write := m.each(readOf, all, threads, threads), m.each(writeOf, all, threads, threads)
+	reads, writes := float64(l.Read)*read, float64(l.Written)*write
 	if l.Joined && threads > 1 {
-		writes += writes + float64(l.Written)/holds.Read.At(threads)
+		writes += writes + float64(l.Written)*read
 	}
-	picks, loads := 0.0, l.Loads
+	picks, lanes, loads := 0.0, 0.0, l.Loads
 	for n, p := range l.Picks {
-		picks += m.gathering(p, l.between(n), threads)
+		takes := m.gathering(p, l.between(n), threads)
+		if picks += takes; p.Lanes {
+			lanes += takes
+		}
 		loads -= p.Count * p.Run * p.times() // gathering is loading
 	}
 	rate := m.MultiplyAdds64
@@ -83,7 +89,7 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	if threads > 1 { // threads take their iterations by atomic additions to one place
 		regions += m.Region + l.Taken*m.Atomic.All
 	}
-	return math.Max(math.Max(reads, picks+computes+waits)+writes, waits+enters) + regions
+	return math.Max(math.Max(reads+lanes, picks+computes+waits)+writes, waits+enters) + regions
 }
 
 // between is the bytes that come near between two times that one row is picked: the array of these rows, and of the others of the same
@@ -108,7 +114,7 @@ func (p *Pick) moved() float64 {
 // close to each other, that is no more than going through all that they lie in, and gathering what is near then.
 func (m *Model) gathering(p Pick, between int64, threads int) float64 {
 	gathers, each := p.Count*m.row(between, p.Run, threads), p.Count*m.row(0, p.Run, threads)
-	through := p.Passes*p.Reach/m.Holds(between, 1).Read.At(threads) + each
+	through := p.Passes*p.Reach*m.each(readOf, between, 1, threads) + each
 	seconds := math.Min(gathers, through) * p.times()
 	if p.Written && p.times() == 1 {
 		seconds += each // to a line that has come by then
@@ -132,7 +138,7 @@ func (m *Model) row(bytes int64, run float64, threads int) float64 {
 		return value
 	}
 	row := m.gathered(bytes, threads, func(g *Gather) Pair { return g.Rows })
-	more := math.Max(run-RowBytes, 0) / m.Holds(bytes, 1).Read.At(threads)
+	more := math.Max(run-RowBytes, 0) * m.each(readOf, bytes, 1, threads)
 	return value + (row-value)*math.Min((run-Line)/(RowBytes-Line), 1) + more
 }
 

@@ -375,11 +375,13 @@ func TestSets(t *testing.T) {
 		}
 		sets := makeSets(m, bytes/8)
 		for n, s := range sets {
-			if l := m.Holds(8*s.one, 1); l != &m.Levels[n] {
-				t.Errorf("%d threads, level %d: %d bytes of one thread lie in %s", threads, n, 8*s.one, l.Name)
-			}
-			if l := m.Holds(8*s.all, threads); l != &m.Levels[n] {
-				t.Errorf("%d threads, level %d: %d bytes lie in %s", threads, n, 8*s.all, l.Name)
+			for _, x := range []struct {
+				bytes   int64
+				threads int
+			}{{8 * s.one, 1}, {8 * s.all, threads}} {
+				if n+1 < len(sets) && m.Levels[n].misses(x.bytes, x.threads) > 0.125 || n > 0 && m.Levels[n-1].misses(x.bytes, x.threads) < 0.75 {
+					t.Errorf("%d threads, level %d: %d bytes of %d are not the level's alone", threads, n, x.bytes, x.threads)
+				}
 			}
 			if n > 0 && s.from != sets[n-1].upTo || s.upTo-s.from != s.one {
 				t.Errorf("links %d: %+v behind %+v", n, s, sets[max(n-1, 0)])
@@ -461,11 +463,15 @@ func TestLeast(t *testing.T) {
 		threads int
 		want    float64
 	}{
-		{Work{Read: 500, Written: 100}, 1, 5 + 2},
-		{Work{Read: 1000, Written: 1000}, 1, 25 + 50},             // L2
-		{Work{Read: 1000, Written: 1000}, 2, 5 + 10},              // two of L1
-		{Work{Read: 6000, Written: 2000}, 3, 6000./90 + 2000./60}, // two of L2; reading grows no further
-		{Work{Read: 6000, Written: 2000}, 1, 600 + 400},
+		{Work{Read: 400, Written: 100}, 1, 4 + 2},
+		{Work{Read: 500, Written: 500}, 2, 2.5 + 5},                                                               // two of L1
+		{Work{Read: 6000, Written: 2000}, 3, 6000*(0.75/90+0.25/15) + 2000*(0.75/60+0.25/5)},                      // as much as two of L2; reading grows no further
+		{Work{Read: 1000, Written: 1000}, 1, 1000*(0.25/100+0.75/40) + 1000*(0.25/50+0.75/20)},                    // twice L1
+		{Work{Read: 1000, Written: 1000}, 2, 1000*(0.75/200+0.25/80) + 1000*(0.75/100+0.25/40)},                   // as much as two of L1
+		{Work{Read: 2500, Written: 500}, 1, 2500*(0.875/40+0.125/10) + 500*(0.875/20+0.125/5)},                    // three quarters of L2, of which L1 serves nothing
+		{Work{Read: 1000, Written: 1000 + 400}, 1, 1000*(0.05/100+0.9/40+0.05/10) + 1400*(0.05/50+0.9/20+0.05/5)}, // three levels serve a part each
+		{Work{Read: 6000, Written: 2000}, 1, 6000*(0.25/40+0.75/10) + 2000*(0.25/20+0.75/5)},                      // twice L2
+		{Work{Read: 6000, Written: 4000}, 1, 600 + 800},
 		{Work{Read: 30000, Written: 5000}, 4, 2000 + 1000}, // writing by all is no slower than by one
 		{Work{Read: 500, Flops: 1600}, 1, 100},
 		{Work{Read: 500, Flops: 1600, Single: true}, 1, 50},

@@ -156,7 +156,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 			width += 4 // of coordinates
 		}
 		bytes := float64(values[p.Arg]) * width
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0})
+		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0, Lanes: p.Lanes})
 	}
 	for _, i := range done.Moves.Inserts {
 		insert(&l, i, value, u.Result.FixedPattern)
