@@ -294,16 +294,16 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 }
 
 // reach is the most coordinates of mode m that a block has, of about so many: more where they are those of a chunk of entries that is
-// located by a guess. Among that many there are as few entries as a chunk has, rarely, by Chernoff's bound.
+// located by a guess. Among the coordinates of a chunk that reaches so much further there are rarely as few entries as it has, by Chernoff's bound.
 func (t *Tensor) reach(m int, about float64) float64 {
 	a := t.Partition.GuessedIn(m)
 	if a == nil {
 		return about
 	}
-	tail := -math.Log(rarely)
-	root := math.Sqrt(tail/2) + math.Sqrt(tail/2+a.Entries/float64(a.Ranges()))
-	share := root * root / max(a.Entries, 1)
-	return max(about, float64(t.Dims[m])*min(share, 1))
+	chunk, tail := a.Entries/float64(a.Ranges()), -math.Log(rarely)
+	root := math.Sqrt(tail/2) + math.Sqrt(tail/2+chunk)
+	further := root * root / max(chunk, rarely)
+	return max(about, min(max(about, 1)*further, float64(t.Dims[m])))
 }
 
 // distinct is how many positions level l has in a block with paths to about that many

@@ -3,9 +3,12 @@ package estimate
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
 
@@ -55,6 +58,40 @@ func TestEmptyBox(t *testing.T) {
 		}
 		if n := x.Records(0, 3, true); n != 0 {
 			t.Errorf("%s: got %d records", kinds, n)
+		}
+	}
+}
+
+// TestGuessedChunks: rows that entries thrown at random lie in, so many in each chunk of these, are no more than a block of rows is reckoned
+// with that is located by a guess.
+func TestGuessedChunks(t *testing.T) {
+	const rows, chunks = 900, 3
+	for k := range uint64(600) {
+		r := rand.New(rand.NewPCG(19, k))
+		entries := 1 + r.IntN([]int{3, 40, 800}[k%3])
+		at := r.Perm(rows)[:entries]
+		slices.Sort(at)
+		axis := partition.Axis{Modes: []int{0}, Ordered: &place.Ordered{Modes: []int{0}, Cuts: []place.OrderedCut{{N: chunks, Level: 0}}}}
+		axis.Guess([]int64{rows}, float64(entries))
+		x := &Tensor{Partition: &partition.Partition{Order: 1, Axes: []partition.Axis{axis}, Owner: func([]int64) int { return 0 }}, Dims: []int64{rows}, Kinds: "d", Modes: []int{0}, Type: tcs.Float64, Entries: rows}
+		first := func(n int) int { // the row that chunk n begins with
+			switch place := entries * n / chunks; {
+			case n == 0:
+				return 0
+			case n == chunks || place == entries:
+				return rows
+			default:
+				return at[place]
+			}
+		}
+		for b := range chunks {
+			z, has := x.Block(plan.Block(b)), int64(first(b+1)-first(b))
+			if bytes := 8 * has; bytes > z.Bytes+z.MoreBytes {
+				t.Errorf("case %d, %d entries, block %d: %d bytes; reckoned with %d", k, entries, b, bytes, z.Bytes+z.MoreBytes)
+			}
+			if entries > 400 && z.MoreBytes > z.Bytes {
+				t.Errorf("case %d, %d entries, block %d: reckoned with %d bytes more than %d", k, entries, b, z.MoreBytes, z.Bytes)
+			}
 		}
 	}
 }
