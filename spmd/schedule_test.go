@@ -29,7 +29,7 @@ var published = []struct {
 	{"figure 2-1a", "a(i) = B(i,j) * c(j)", map[string]string{}, map[string][]int64{"B": {37, 29}}, "fuse(i,j,f)",
 		[]string{`for i in .*\n(.*\n)*? +for j in `}, nil},
 	{"figure 2-1b", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}}, "assemble(a,Insert)",
-		[]string{`for i in i_lo : i_hi`, `for B_p_1 in B_s : B_e`}, []string{"parallel", "vector"}},
+		[]string{`for i in i_lo : i_hi`, `while B_p_1 < B_e`}, []string{"parallel", "vector"}},
 	{"figure 2-1c", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}}, "split(i,i1,i2,4)",
 		[]string{`for i1 in 0 : `, `for i in i2_lo : i2_hi`}, []string{"if "}},
 	{"figure 2-1d", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}}, "fuse(i,j,f),pos(f,p,B(i,j))",
