@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"slices"
+
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
@@ -74,7 +76,15 @@ func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8,
 		}
 	}
 	if !dense {
-		bytes += reduce.Building(z.Memory()-z.Most()*int64(s.Like.Type.Size()), pos, crd)
+		levels := z.Memory() - z.Most()*int64(s.Like.Type.Size())
+		pos = slices.Clone(pos)
+		for l := range pos {
+			if crd[l] > 0 && pos[l] == 0 { // as a compressed level it has positions while it is made
+				pos[l] = crd[l]
+				levels += int64(pos[l]) * (z.Most() + 1)
+			}
+		}
+		bytes += reduce.Building(levels, pos, crd)
 	}
 	return bytes
 }
