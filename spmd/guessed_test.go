@@ -40,14 +40,14 @@ func TestScheduledJobsWithinPlan(t *testing.T) {
 		place     []string
 		input     spmd.Input
 		formats   map[string]string
-		size      int64
+		sizes     []int64 // of B
 	}{
 		{"chunks of entries", "A(i) = B(i)", 3, "pos(i,posn,B(i)), divide(posn,posno0,posni0,M.0), distribute(posno0)", []string{"A(u) -> M(*)"},
-			far, map[string]string{"A": "d", "B": "s"}, 846},
+			far, map[string]string{"A": "d", "B": "s"}, []int64{846}},
 		{"pieces of iterations", "A(j) = B(j)", 2, "distribute({j},{jo1},{ji1},M), bound(ji1,x0,1,MaxConstraint), bound(x0,x2,5001,MaxConstraint), parallelize(x2,CPUThread,NoRaces)", nil,
-			none, map[string]string{"A": "s", "B": "d"}, 1},
+			none, map[string]string{"A": "s", "B": "d"}, []int64{1}},
 	} {
-		job := spmd.Job{Statement: c.statement, Formats: c.formats, Inputs: map[string]spmd.Input{"B": c.input}, Sizes: map[string][]int64{"A": {c.size}, "B": {c.size}}}
+		job := spmd.Job{Statement: c.statement, Formats: c.formats, Inputs: map[string]spmd.Input{"B": c.input}, Sizes: map[string][]int64{"B": c.sizes}}
 		job.Ranks, job.Threads, job.Machine, job.Schedule, job.Placements = c.ranks, 1, "3", []string{c.schedule}, c.place
 		plan, err := job.Plan(t.Context(), 0)
 		if err != nil {
