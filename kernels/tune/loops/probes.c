@@ -334,7 +334,7 @@ int probe_branch(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* Segments of one value each are summed, whose ends are loaded. */
+/* Segments of one value each are summed, whose ends are loaded; each begins where the one before ends (ir.Carry). */
 #define SEGMENTS 1024
 
 int probe_segment(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
@@ -347,9 +347,10 @@ int probe_segment(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     double begin = now();
     for (int64_t r = 0; r < reps; r++) {
         __asm__ volatile("" : : "r"(ends), "r"(sums) : "memory");
+        int64_t p = ends[0];
         for (int k = 0; k < SEGMENTS; k++) {
             double s = 0;
-            for (int64_t p = ends[k], end = ends[k + 1]; p < end; p++)
+            for (int64_t end = ends[k + 1]; p < end; p++)
                 s += v[p];
             sums[k] = s;
         }
