@@ -217,7 +217,7 @@ type Unit struct {
 	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
 	kept     map[cin.Stmt]bool // of CIN, statements that sum a row of the result in registers
 	spaces   map[string]strategy.Space
-	counted  map[string]bool // the variables whose loops are merged in windows
+	windowed map[string]bool // the variables whose loops are merged in windows
 	gathered map[string]bool // those whose loops gather in lanes
 	joined   bool            // see Operations
 }

@@ -90,7 +90,7 @@ func (c *compilation) lower() error {
 	switch {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
-		u.matrices, u.kept, u.spaces, u.counted = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN), c.strategy.Spaces, c.lowered.Counted
+		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN), c.strategy.Spaces, c.lowered.Windowed
 		u.joined = c.assemblyOf(u.CIN, c.share != nil) == strategy.Append && c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == format.Dense && cin.Threaded(u.CIN)
 		return nil
 	case !errors.As(err, &no):

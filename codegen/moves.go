@@ -263,7 +263,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	}
 	switch {
 	case len(list) < 2:
-	case w.unit.counted[vars[len(vars)-1]]:
+	case w.unit.windowed[vars[len(vars)-1]]:
 		w.moves.Steps += w.windows(most, vars)
 	case sum:
 		w.moves.Steps += runs * float64(len(list))

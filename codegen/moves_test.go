@@ -37,8 +37,8 @@ func TestMoves(t *testing.T) {
 		// A sum steps through both operands of each row.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
 		// Merged in windows, a union of two or three operands takes a step for two coordinates that it gives; one more operand is added to what those give.
-		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds -s=mergeby(j,Counting)", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 6000 / 2}},
-		{"Y(i,j)=A(i,j)+B(i,j)-C(i,j) Y:ds A:ds B:ds C:ds -s=mergeby(j,Counting)", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}, "C": {100, 1000}}, codegen.Moves{Loads: 4 * 6400, Enters: 100, Ends: 100, Steps: 6400 / 2}},
+		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds -s=mergeby(j,Windows)", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 6000 / 2}},
+		{"Y(i,j)=A(i,j)+B(i,j)-C(i,j) Y:ds A:ds B:ds C:ds -s=mergeby(j,Windows)", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}, "C": {100, 1000}}, codegen.Moves{Loads: 4 * 6400, Enters: 100, Ends: 100, Steps: 6400 / 2}},
 		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}}, codegen.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100 + 2*5000*2000/7000., Steps: 5000 + 2000}},
 		// The loop over k begins for each entry of A, and each time goes through a row of B and one of C.
 		{"a=A(i,j)*B(j,k)*C(i,k) A:ds B:ds C:ds", map[string][]int64{"A": matrix, "B": {100, 500}, "C": {100, 300}}, codegen.Moves{

@@ -201,7 +201,7 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,w),split(w,a,b,2)", "w stands for i1"},
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,w),split(i1,a,b,2)", "w stands for i1"},
 		{spmv, fm, "precompute(A(i,j)*x(j),j,j,W),parallelize(i,CPUVector,NoRaces)", "which lanes would share"},
-		{spmv, fm, "mergeby(j,Binary)", "want TwoFinger, Gallop, Predicated, Counting or OneBody"},
+		{spmv, fm, "mergeby(j,Binary)", "want TwoFinger, Gallop, Predicated, Windows or OneBody"},
 		{spmv, fm, "assemble(A,Append)", "want the result, y"},
 		{spmv, fm, "distribute(k)", "distribute: got k, want a variable that the statement loops over: i, j"},
 		{spmv, fm, "rotate(i,{j},r),distribute(j)", "rotate"},

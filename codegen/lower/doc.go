@@ -29,7 +29,7 @@
 //	iter.go      a loop over the segment of one sparse level
 //	coiterate.go loops over several segments together, a case for each set of
 //	predicated.go  those that are present, or one body with predicates;
-//	counted.go     sums of segments that a result appends, merged in windows
+//	windows.go     sums of segments that a result appends, merged in windows
 //	gallop.go    intersections by searching
 //	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
 //	locate.go    a coordinate that is bound already, in a dense or sparse level

@@ -75,7 +75,7 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	}
 	some := l.loops(&loop{f: f, e: e, want: false,
 		reserve: func(n ir.Expr) { a.reserve(k, n) },
-		merge:   func(p *loop) bool { return a.count(p, k) },
+		merge:   func(p *loop) bool { return a.unions(p, k) },
 		body:    func(in *env) ir.Expr { return a.appendOne(f, in, k) }})
 	closed := ir.Expr(ir.Truth(true))
 	if open := e.ranges[f.Var].open; open != nil {

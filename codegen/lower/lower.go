@@ -76,8 +76,8 @@ func (r *Refusal) Error() string { return r.Why }
 // Lowered is a leaf, with what Vectorize knows of its loops.
 type Lowered struct {
 	Func *ir.Func
-	// Counted are the variables whose loops are merged in windows.
-	Counted map[string]bool
+	// Windowed are the variables whose loops are merged in windows.
+	Windowed map[string]bool
 	// Gathered are those whose loops gather in lanes, once Vectorize has run.
 	Gathered map[string]bool
 	l        *lowerer
@@ -116,7 +116,7 @@ func lower(s Spec) *Lowered {
 	l := &lowerer{
 		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{},
 		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
-		called: map[string]bool{}, counted: map[string]bool{}, gathered: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
+		called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
 	}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
@@ -169,7 +169,7 @@ func lower(s Spec) *Lowered {
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
-	return &Lowered{Func: f, Counted: l.counted, Gathered: l.gathered, l: l}
+	return &Lowered{Func: f, Windowed: l.windowed, Gathered: l.gathered, l: l}
 }
 
 // compileIn notes which sizes of an access's levels are compiled in: those along variables whose trip count is. A row
@@ -231,8 +231,8 @@ type lowerer struct {
 	early map[string]bool
 	// called are the orders whose functions the code calls, by their text.
 	called map[string]bool
-	// counted are the variables whose loops are merged in windows.
-	counted map[string]bool
+	// windowed are the variables whose loops are merged in windows.
+	windowed map[string]bool
 	// gathered are those whose loops gather in lanes.
 	gathered map[string]bool
 	// promotions are the scalars that stand for one value of the result.

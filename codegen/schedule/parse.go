@@ -85,7 +85,7 @@ var words = map[string]bool{
 	"NoRaces": true, "IgnoreRaces": true, "Atomics": true, "Temporary": true, "ParallelReduction": true,
 	"Work": true, "Ordered": true, "Rows": true, "Whole": true,
 	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
-	"TwoFinger": true, "Gallop": true, "Predicated": true, "Counting": true, "OneBody": true, "Append": true, "Insert": true,
+	"TwoFinger": true, "Gallop": true, "Predicated": true, "Windows": true, "OneBody": true, "Append": true, "Insert": true,
 	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "Terms": true,
 	strategy.BLAS: true, strategy.CuBLAS: true, strategy.CuSPARSE: true,
 }

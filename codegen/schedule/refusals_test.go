@@ -290,7 +290,7 @@ func TestRefusals(t *testing.T) {
 		// unroll and mergeby.
 		{spmv, "unroll(i,0)", "got 0, want at least 1", "0"},
 		{spmv, "unroll(k)", "got k, want a variable", "k"},
-		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop, Predicated, Counting or OneBody", "Binary"},
+		{spmv, "mergeby(j,Binary)", "got Binary, want TwoFinger, Gallop, Predicated, Windows or OneBody", "Binary"},
 
 		// assemble.
 		{spmv, "assemble(A,Append)", "got A, want the result, y", "A"},

@@ -102,7 +102,7 @@ var commands = map[string]command{
 	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
 	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
 	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|Counting|OneBody)", 2, 2, mergeby, false},
+	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|Windows|OneBody)", 2, 2, mergeby, false},
 	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
 	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
 	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions|Terms)", 2, 2, workspace, true},

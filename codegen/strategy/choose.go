@@ -33,7 +33,7 @@ func Choose(p *Problem) *Value {
 	v.Trips = f.trips()
 	v.Gathers = f.gathers()
 	v.Lanes = f.lanes()
-	v.Predicated, v.Counted = f.predicated(), f.counted()
+	v.Predicated, v.Windowed = f.predicated(), f.windowed()
 	return v
 }
 

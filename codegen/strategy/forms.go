@@ -22,9 +22,9 @@ const FarRows = "far_rows_ahead"
 // fourth of that (Prefetch.Ahead); 0 leaves that to the processor.
 const Streams = "entries_ahead"
 
-// Merges is 1 where sums of sparse segments are made in windows, whose coordinates are sorted (Value.Counted), and
+// Merges is 1 where sums of sparse segments are made in windows, whose coordinates are sorted (Value.Windowed), and
 // 0 where they are stepped through.
-const Merges = "counted_merges"
+const Merges = "window_merges"
 
 // Choices are all that there are. What else has several forms of the same meaning and the same order of sums is no choice,
 // since one form was the best by far, or none by 5%, as measured on a Zen 4:

@@ -25,8 +25,8 @@ func List(p *Problem) []Listed {
 		add(Count{x, v.Trips[x].N}, v.Trips[x].Why, true)
 	}
 	for _, x := range sortedKeys(v.Predicated) {
-		if why := v.Counted[x]; why != "" {
-			add(CountPlaces{x}, why, true)
+		if why := v.Windowed[x]; why != "" {
+			add(MergeWindows{x}, why, true)
 			continue
 		}
 		add(Predicate{x}, v.Predicated[x], true)

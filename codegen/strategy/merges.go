@@ -34,13 +34,13 @@ func (f *facts) predicated() map[string]string {
 	return out
 }
 
-// countedSegment is the mean number of entries from which on segments are merged in windows: the windows of shorter ones have
+// windowedSegment is the mean number of entries from which on segments are merged in windows: the windows of shorter ones have
 // little in them, and take longer than single steps.
-const countedSegment = 4
+const windowedSegment = 4
 
-// counted are those of the predicated variables whose segments are merged in windows, where the processor is measured
+// windowed are those of the predicated variables whose segments are merged in windows, where the processor is measured
 // to gain by it (Merges).
-func (f *facts) counted() map[string]string {
+func (f *facts) windowed() map[string]string {
 	out := map[string]string{}
 	by, why := f.Target.Forms.form(Merges)
 	if by == 0 || f.Target.GPU {
@@ -54,10 +54,10 @@ func (f *facts) counted() map[string]string {
 				return
 			}
 			n++
-			long = long && t.Counts != nil && t.NNZ >= countedSegment*max(t.above(), 1)
+			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.above(), 1)
 		})
 		if n > 1 && long {
-			out[v] = fmt.Sprintf("which of the terms of %s are present depends on the data, and segments have %d entries or more on the average%s", cin.ExprString(s.RHS), countedSegment, why)
+			out[v] = fmt.Sprintf("which of the terms of %s are present depends on the data, and segments have %d entries or more on the average%s", cin.ExprString(s.RHS), windowedSegment, why)
 		}
 	})
 	return out

@@ -185,24 +185,24 @@ func (o Predicate) follow(f *facts, v *Value) error {
 		v.Predicated = map[string]string{}
 	}
 	v.Predicated[x] = soOrdered
-	delete(v.Counted, x)
+	delete(v.Windowed, x)
 	return nil
 }
 
-// CountPlaces has merge loops that append a sum of segments sort windows of them, and others
-// be predicated: mergeby(i,Counting).
-type CountPlaces struct{ Var string }
+// MergeWindows has merge loops that append a sum of segments sort windows of them, and others
+// be predicated: mergeby(i,Windows).
+type MergeWindows struct{ Var string }
 
-func (o CountPlaces) String() string { return fmt.Sprintf("mergeby(%s,Counting)", o.Var) }
+func (o MergeWindows) String() string { return fmt.Sprintf("mergeby(%s,Windows)", o.Var) }
 
-func (o CountPlaces) follow(f *facts, v *Value) error {
+func (o MergeWindows) follow(f *facts, v *Value) error {
 	if err := Predicate(o).follow(f, v); err != nil {
 		return err
 	}
-	if v.Counted == nil {
-		v.Counted = map[string]string{}
+	if v.Windowed == nil {
+		v.Windowed = map[string]string{}
 	}
-	v.Counted[f.standing(o.Var)] = soOrdered
+	v.Windowed[f.standing(o.Var)] = soOrdered
 	return nil
 }
 

@@ -30,9 +30,9 @@ type Value struct {
 	// Predicated are the variables whose merge loops compute all terms of a sum of
 	// floats, and choose by predicates what is added.
 	Predicated map[string]string
-	// Counted are those of them whose loops append the result in windows, whose coordinates
+	// Windowed are those of them whose loops append the result in windows, whose coordinates
 	// are sorted.
-	Counted map[string]string
+	Windowed map[string]string
 	// OneBody are the variables whose merge loops have one body for all cases of what is
 	// present.
 	OneBody map[string]string

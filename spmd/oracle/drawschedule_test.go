@@ -232,7 +232,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "assemble":
 		return kind, fmt.Sprintf("assemble(%s,%s)", p.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
 	case "mergeby":
-		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated", "Counting", "OneBody"}[rng.IntN(5)])
+		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}[rng.IntN(5)])
 	case "precompute":
 		if rng.IntN(3) == 0 {
 			if c := drawSum(rng, s, n); c != "" {

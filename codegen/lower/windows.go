@@ -19,12 +19,12 @@ type scaledSegment struct {
 	minus  bool
 }
 
-// count appends what the loops over p's iterators append to level k as unions, and returns false where the strategy
+// unions appends what the loops over p's iterators append to level k as unions, and returns false where the strategy
 // does not say so, or they are of another form.
-func (a *growing) count(p *loop, k int) bool {
+func (a *growing) unions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)
-	if !ok || l.spec.Strategy.Counted[p.v()] == "" || l.spec.GPU || s.Accumulate || k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != ir.Int32 || a.vals().Elem != l.spec.Compute ||
+	if !ok || l.spec.Strategy.Windowed[p.v()] == "" || l.spec.GPU || s.Accumulate || k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != ir.Int32 || a.vals().Elem != l.spec.Compute ||
 		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool { return c.level == c.op.order() }) {
 		return false
 	}
@@ -32,7 +32,7 @@ func (a *growing) count(p *loop, k int) bool {
 	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool { return t.it.crd.Elem != ir.Int32 || t.it.cur.op.Type != l.spec.Compute }) {
 		return false
 	}
-	l.counted[p.v()] = true
+	l.windowed[p.v()] = true
 	var segments []ir.Segment
 	for _, t := range terms {
 		segments = append(segments, ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi, Factor: l.factorOf(t, p.e)})
