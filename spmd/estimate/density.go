@@ -66,6 +66,22 @@ func (x *Densities) decides(f notation.Factor) (vars []string) {
 	return vars
 }
 
+// sameAccess tells whether two factors are one access: their entries are at the same coordinates.
+func sameAccess(f, g notation.Factor) bool {
+	a, b := accessOf(f), accessOf(g)
+	return a != nil && b != nil && a.Name == b.Name && slices.Equal(a.Vars, b.Vars)
+}
+
+// accessOf is the access that a factor is; nil where it is none.
+func accessOf(f notation.Factor) *notation.Access {
+	if g, ok := f.(*notation.Group); ok {
+		a, _ := g.X.(*notation.Access)
+		return a
+	}
+	a, _ := f.(*notation.Access)
+	return a
+}
+
 // product is the density of a product after a sum over vars: of each group of factors that vars join for itself.
 func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	type group struct {
@@ -73,7 +89,10 @@ func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 		vars    []string // over which it is summed
 	}
 	var groups []group
-	for _, f := range factors {
+	for n, f := range factors {
+		if slices.ContainsFunc(factors[:n], func(before notation.Factor) bool { return sameAccess(before, f) }) {
+			continue
+		}
 		g := group{factors: []notation.Factor{f}}
 		for _, v := range x.decides(f) {
 			if slices.Contains(vars, v) {

@@ -91,6 +91,10 @@ func TestDensities(t *testing.T) {
 		"C(i,j) = (A(i,j) + 0*B(i,j)) * x(j)": 1 - 0.9*0.5,
 		"C(i,j) = A(i,j) / B(i,j)":            0.1,
 		"C(i,j) = A(i,j) + 2":                 1,
+		// Entries of one tensor at the same coordinates are the same.
+		"C(i,j) = A(i,j) * B(i,j) * A(i,j)": 0.05,
+		"y(i) = A(i,j) * A(i,j)":            1 - math.Pow(0.9, 3),
+		"C(i,j) = (A(i,j)*A(i,j)) / B(i,j)": 0.1,
 	} {
 		s, err := notation.Parse(src)
 		if err != nil {
