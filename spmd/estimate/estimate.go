@@ -268,7 +268,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	c := cut{part: part, outer: 1, share: paths, places: 1}
 	for l, m := range t.Modes {
 		c.outer *= part(m)
-		c.places *= extent(m)
+		c.places *= t.reach(m, extent(m))
 		n := counted{parents.about * extent(m), parents.most * t.reach(m, extent(m))}
 		kind := tcs.KindOf(t.Kinds[l])
 		switch kind.Form {
