@@ -70,21 +70,7 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 					job.Map = "i"
 				}
 				what := fmt.Sprintf("%s in %s at %s, %s, %d threads", c.statement, c.format, at, in.what, threads)
-				plan, err := job.Plan(t.Context(), 0)
-				if err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
-				report, err := job.Run(t.Context())
-				if err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
-				for rank, took := range report.Allocated {
-					if most := plan.Memory[rank]; took > most {
-						t.Errorf("%s, rank %d: took %d bytes, and the plan says %d", what, rank, took, most)
-					} else if rank == 0 {
-						t.Logf("%s: took %d bytes, and the plan says %d (%.2f times)", what, took, most, float64(most)/float64(took))
-					}
-				}
+				withinPlan(t, what, &job)
 			}
 		}
 	}
@@ -96,18 +82,6 @@ func TestJoinedPositionsWithinPlan(t *testing.T) {
 		job := spmd.Job{Statement: "A(l,i,m) = sum(l, B(l)) - C(l,i,m)", Formats: map[string]string{"A": "sds", "B": "d", "C": "dss"},
 			Inputs: map[string]spmd.Input{"B": spmd.Generated("dense"), "C": spmd.Generated("uniform:120")}, Sizes: map[string][]int64{"B": {1}, "C": {5, 900, 2}}}
 		job.Ranks, job.Threads = 1, threads
-		plan, err := job.Plan(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		report, err := job.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if took, most := report.Allocated[0], plan.Memory[0]; took > most {
-			t.Errorf("%d threads: took %d bytes, and the plan says %d", threads, took, most)
-		} else {
-			t.Logf("%d threads: took %d bytes, and the plan says %d (%.2f times)", threads, took, most, float64(most)/float64(took))
-		}
+		withinPlan(t, fmt.Sprintf("%d threads", threads), &job)
 	}
 }

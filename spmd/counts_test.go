@@ -42,14 +42,7 @@ func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 			}
 		}
 		job.Target, job.Threads, job.Ranks = spmd.Interpreter, 1, c.ranks
-		p, err := job.Plan(context.Background(), 0)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		report, err := job.Run(context.Background())
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		p, report := plannedRun(t, c.name, &job)
 		if got := report.Stats.Balance.Nonzeros; !slices.Equal(got, c.want) {
 			t.Errorf("%s: the run counts %v, want %v", c.name, got, c.want)
 		}

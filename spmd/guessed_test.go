@@ -49,18 +49,6 @@ func TestScheduledJobsWithinPlan(t *testing.T) {
 	} {
 		job := spmd.Job{Statement: c.statement, Formats: c.formats, Inputs: map[string]spmd.Input{"B": c.input}, Sizes: map[string][]int64{"B": c.sizes}}
 		job.Ranks, job.Threads, job.Machine, job.Schedule, job.Placements = c.ranks, 1, "3", []string{c.schedule}, c.place
-		plan, err := job.Plan(t.Context(), 0)
-		if err != nil {
-			t.Fatalf("%s: %v", c.what, err)
-		}
-		report, err := job.Run(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", c.what, err)
-		}
-		for rank, took := range report.Allocated {
-			if most := plan.Memory[rank]; took > most {
-				t.Errorf("%s, rank %d: took %d bytes, and the plan says %d", c.what, rank, took, most)
-			}
-		}
+		withinPlan(t, c.what, &job)
 	}
 }

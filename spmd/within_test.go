@@ -107,21 +107,34 @@ func TestWithinPlan(t *testing.T) {
 			if c.also != "" {
 				job.Outputs = append(job.Outputs, spmd.Output{Tensor: "A", File: filepath.Join(dir, c.also)})
 			}
-			plan, err := job.Plan(t.Context(), 0)
-			if err != nil {
-				t.Fatalf("%s: %v", c.what, err)
-			}
-			report, err := job.Run(t.Context())
-			if err != nil {
-				t.Fatalf("%s: %v", c.what, err)
-			}
-			for rank, took := range report.Allocated {
-				if most := plan.Memory[rank]; took > most {
-					t.Errorf("%s, rank %d of %d: took %d bytes, and the plan says %d", c.what, rank, ranks, took, most)
-				} else if rank == 0 {
-					t.Logf("%s, %d ranks: took %d bytes, and the plan says %d (%.2f times)", c.what, ranks, took, most, float64(most)/float64(took))
-				}
-			}
+			withinPlan(t, fmt.Sprintf("%s, %d ranks", c.what, ranks), &job)
+		}
+	}
+}
+
+// plannedRun is the plan of a job, and the report of its run.
+func plannedRun(t *testing.T, what string, job *spmd.Job) (*spmd.Planned, *spmd.Report) {
+	t.Helper()
+	plan, err := job.Plan(t.Context(), 0)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	report, err := job.Run(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	return plan, report
+}
+
+// withinPlan runs a job, and holds the memory that each rank takes to what its plan says.
+func withinPlan(t *testing.T, what string, job *spmd.Job) {
+	t.Helper()
+	plan, report := plannedRun(t, what, job)
+	for rank, took := range report.Allocated {
+		if most := plan.Memory[rank]; took > most {
+			t.Errorf("%s, rank %d: took %d bytes, and the plan says %d", what, rank, took, most)
+		} else if rank == 0 {
+			t.Logf("%s: took %d bytes, and the plan says %d (%.2f times)", what, took, most, float64(most)/float64(took))
 		}
 	}
 }
