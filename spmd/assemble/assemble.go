@@ -252,7 +252,7 @@ func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 		sources = nil
 		return t, nil
 	}
-	pattern, maps, err := reduce.Union(x.Shape, piece.Box, sources, x.Limit)
+	pattern, maps, err := reduce.Union(x.Shape, piece.Box, sources, 0, x.Limit)
 	if err != nil {
 		return nil, err
 	}

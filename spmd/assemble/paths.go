@@ -262,7 +262,7 @@ func (x *completing) take(k int) (*tcs.Tensor, error) {
 
 // union is the paths that one of two has.
 func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
-	pattern, maps, err := reduce.Union(&x.shape, p.Box, []*tcs.Tensor{p, q}, x.Limit)
+	pattern, maps, err := reduce.Union(&x.shape, p.Box, []*tcs.Tensor{p, q}, 0, x.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func (x *completing) fill(k int, all *tcs.Tensor) error {
 	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // which has all of the piece's
 		return nil
 	}
-	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, x.Limit)
+	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0, x.Limit)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type Making struct {
 	Made plan.Sizes
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
-	Ahead              int64 // reduce.Shape.Ahead
+	Ahead              int64 // Sparse.Ahead
 }
 
 // position is the bytes of a position in a map that Sparse adds by.
@@ -93,7 +93,7 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 		return all + position*p.sources + p.steps*(position*m.Ahead+tcs.Align), building
 	}
 	// The blocks of all steps, where memory allows, beside their union and a map for each.
-	return p.steps*(grown+position*(p.size.Most()+m.Ahead)+tcs.Align) + all, building
+	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
 // added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity for the entries of both at first, and threads

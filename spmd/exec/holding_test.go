@@ -20,7 +20,7 @@ func TestUnionOfOneStep(t *testing.T) {
 	copy(tcs.Slice[int32](x.Levels[0].Crd), []int32{3, 5})
 	limit := tcs.NewLimit(0)
 	shape := &reduce.Shape{Name: "A", Dims: []int64{9}, Type: tcs.Float64, Kinds: "s", Modes: []int{0}, PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
-	pattern, maps, err := reduce.Union(shape, [][2]int64{{0, 9}}, []*tcs.Tensor{x}, limit)
+	pattern, maps, err := reduce.Union(shape, [][2]int64{{0, 9}}, []*tcs.Tensor{x}, 16, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestUnionOfOneStep(t *testing.T) {
 	defer tcs.CloseList(maps...)
 	c := newCost(1, 1)
 	c.ranks[0].partials = []partialCost{{steps: 1, size: plan.Size{Entries: 2, Bytes: 2*4 + 2*4 + 2*8, Arrays: 3}, sources: 2}}
-	most, _ := c.Memory(0, Making{InPlace: true, Value: 8, PosWidth: shape.PosWidth, CrdWidth: shape.CrdWidth}, 0, 0)
+	most, _ := c.Memory(0, Making{InPlace: true, Value: 8, PosWidth: shape.PosWidth, CrdWidth: shape.CrdWidth, Ahead: 16}, 0, 0)
 	if took := limit.Peak(); took > most {
 		t.Errorf("took %d bytes, foretold %d", took, most)
 	}

@@ -24,6 +24,8 @@ type Sparse struct {
 	// Accumulate, if not nil, runs a step's leaf to add to sum, of a pattern that
 	// holds what the step stores, at the positions that the map at tells.
 	Accumulate func(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error
+	// Ahead is how many elements of a map such a leaf reads behind the last.
+	Ahead int64
 	// Source is, with Accumulate, the operand whose level arrays the blocks of a
 	// group's steps would have. This rank owns all blocks of it that its steps read.
 	Source func(group int) int
@@ -137,7 +139,7 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 		for _, s := range u.steps[p] {
 			sources = append(sources, u.r.Own[s.operand][s.block])
 		}
-		pattern, maps, err := reduce.Union(u.Shape, u.Box(p.Result), sources, u.r.Limit)
+		pattern, maps, err := reduce.Union(u.Shape, u.Box(p.Result), sources, u.Ahead, u.r.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +200,7 @@ func (u *sums) merge(p plan.Partial, x *sum) error {
 	if len(sources) == 1 {
 		return nil
 	}
-	pattern, maps, err := reduce.Union(u.Shape, u.Box(p.Result), sources, u.r.Limit)
+	pattern, maps, err := reduce.Union(u.Shape, u.Box(p.Result), sources, 0, u.r.Limit)
 	if err != nil {
 		return err
 	}

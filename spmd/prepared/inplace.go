@@ -85,14 +85,14 @@ func (k *Statement) accumulate(inPlace bool) {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
-		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, Ahead: codegen.MapAhead},
+		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
 		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Dims) },
 		Alloc:   k.Arena.Alloc,
 		Threads: k.Threads,
 		Keep:    k.o.Several,
 	}
 	if inPlace {
-		y.Accumulate, y.Source = k.leafAccumulate, k.source
+		y.Accumulate, y.Source, y.Ahead = k.leafAccumulate, k.source, codegen.MapAhead
 	}
 	k.exec.Sparse = y
 	k.closers = append(k.closers, y.Close)

@@ -15,7 +15,6 @@ type Shape struct {
 	Kinds              string
 	Modes              []int
 	PosWidth, CrdWidth []uint8
-	Ahead              int64 // elements of value 0 behind those of a map
 }
 
 // deep is the last compressed level, or -1.

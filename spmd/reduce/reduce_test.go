@@ -86,7 +86,7 @@ func TestUnion(t *testing.T) {
 		modes []int
 	}{{"s", []int{0}}, {"ds", []int{0, 1}}, {"ss", []int{1, 0}}, {"sd", []int{0, 1}}, {"ssd", []int{0, 1, 2}}, {"sds", []int{2, 0, 1}}, {"dsd", []int{0, 1, 2}}, {"dds", []int{0, 2, 1}}, {"sss", []int{0, 1, 2}}} {
 		for trial := range 24 {
-			s := &Shape{Name: "A", Type: tcs.Float64, Kinds: f.kinds, Modes: f.modes, Ahead: int64(trial % 3)}
+			s := &Shape{Name: "A", Type: tcs.Float64, Kinds: f.kinds, Modes: f.modes}
 			box := [][2]int64{}
 			for l := range f.kinds {
 				size := []int64{3, 12, 400}[r.IntN(3)]
@@ -105,13 +105,13 @@ func TestUnion(t *testing.T) {
 			for range 1 + r.IntN(7) {
 				sources = append(sources, random(t, r, s, box, r.IntN([]int{1, 4, 30, 300}[r.IntN(4)]+1), trial%4 == 3))
 			}
-			check(t, fmt.Sprintf("%s%v, trial %d", f.kinds, f.modes, trial), s, box, sources)
+			check(t, fmt.Sprintf("%s%v, trial %d", f.kinds, f.modes, trial), s, box, sources, int64(trial%3))
 		}
 	}
 }
 
 // check adds the sources over their union, a part of them first, and compares.
-func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.Tensor) {
+func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64) {
 	t.Helper()
 	want := map[string]float64{}
 	for _, b := range sources {
@@ -120,7 +120,7 @@ func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.T
 		}
 	}
 	sum := func(sources []*tcs.Tensor) (*tcs.Tensor, []*tcs.Tensor) {
-		p, maps, err := Union(s, box, sources, nil)
+		p, maps, err := Union(s, box, sources, ahead, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -172,7 +172,7 @@ func TestUnionCountsMemory(t *testing.T) {
 	box := [][2]int64{{0, 100000}}
 	sources := []*tcs.Tensor{random(t, r, s, box, 50000, false), random(t, r, s, box, 50000, false)}
 	limit := tcs.NewLimit(4 << 20)
-	p, maps, err := Union(s, box, sources, limit)
+	p, maps, err := Union(s, box, sources, 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestUnionCountsMemory(t *testing.T) {
 	}
 	var full *tcs.MemoryError
 	small := tcs.NewLimit(300000)
-	if _, _, err := Union(s, box, sources, small); !errors.As(err, &full) {
+	if _, _, err := Union(s, box, sources, 0, small); !errors.As(err, &full) {
 		t.Errorf("got %v, want a *tcs.MemoryError", err)
 	}
 	if small.Used() != 0 {
@@ -222,7 +222,7 @@ func TestPartsOfABox(t *testing.T) {
 			}
 			sources = append(sources, source)
 		}
-		p, maps, err := Union(s, box, sources, nil)
+		p, maps, err := Union(s, box, sources, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

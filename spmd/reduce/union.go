@@ -74,9 +74,9 @@ type scratch struct {
 // source's positions at the shape's last compressed level, or -1-q for the
 // first source that has q; the level's Size counts them. A source's levels down to that one are the shape's;
 // it may have others below. A source may hold more than the box only along dense
-// levels, and it may cover less of the box. limit counts the arrays, which the caller closes with the pattern and the maps. Errors:
+// levels, and it may cover less of the box. Behind the elements of each map lie ahead more, of value 0. limit counts the arrays, which the caller closes with the pattern and the maps. Errors:
 // *tcs.MemoryError, *ErrWidth.
-func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
+func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64, limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources, scratch: make([]scratch, len(s.Kinds)+1)}
 	if u.deep < 0 {
 		panic("BUG: reduce: a union of dense blocks")
@@ -103,7 +103,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 	}
 	var roots []head
 	for k, t := range sources {
-		m, err := s.newMap(t.Levels[u.deep].Crd, limit)
+		m, err := s.newMap(t.Levels[u.deep].Crd, ahead, limit)
 		if err != nil {
 			return fail(err)
 		}
@@ -124,8 +124,8 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, limit *tcs.Limit) (*
 
 // newMap is a map for a source's crd array: its level's Size is the number of
 // elements that count.
-func (s *Shape) newMap(crd tcs.Array, limit *tcs.Limit) (*tcs.Tensor, error) {
-	n, width := crd.Len+s.Ahead, s.PosWidth[s.deep()]
+func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tensor, error) {
+	n, width := crd.Len+ahead, s.PosWidth[s.deep()]
 	mem, err := tcs.Alloc(limit, n*int64(width), "where partial results of "+s.Name+" are added")
 	if err != nil {
 		return nil, err
