@@ -81,6 +81,10 @@ func (r *Rank) Copy(part *partition.Partition, like transfer.Like, own map[plan.
 // blocks that they are made of.
 func (f *Forecast) assembled(c *Cost) {
 	part := f.Plan.Assembled
+	c.assembled = true
+	for rank := range c.ranks {
+		c.ranks[rank].stays = 0
+	}
 	for b := range plan.Block(part.Pieces()) {
 		ranks := part.Ranks(b)
 		for _, to := range f.copies(c, f.Resting(b), ranks[0], ranks[1:]) {
@@ -101,8 +105,10 @@ func (f *Forecast) assembled(c *Cost) {
 		return f.Part(box)
 	}
 	s, _ := assembly(f.Plan, f.Like)
-	for rank, bytes := range s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, func(r assemble.Region) plan.Size { return f.Part(r.Box) }).Peak {
-		c.ranks[rank].added += bytes
+	pieces := s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, func(r assemble.Region) plan.Size { return f.Part(r.Box) })
+	for rank := range c.ranks {
+		c.ranks[rank].added += pieces.Peak[rank]
+		c.ranks[rank].stays += pieces.Kept[rank]
 	}
 	s.Moves(size, func(z plan.Size, from, to int) {
 		c.travel(z, from, to)

@@ -57,6 +57,7 @@ type Cost struct {
 	Messages       []int64   // sent
 	Read           [][]int64 // by operand: the entries of the blocks that each rank reads, each block once
 	ranks          []rankCost
+	assembled      bool // the result's blocks are put together, and do not stay
 }
 
 // rankCost is what a rank holds beside its own blocks.
@@ -67,6 +68,7 @@ type rankCost struct {
 	moved    int64        // memory of the largest block that comes from another rank to be added
 	adds     bool         // it adds blocks, of other ranks or its own
 	added    int64        // memory of copies of the result, of its blocks that come complete, and of what is put together
+	stays    int64        // of that, what is there afterwards
 	packed   int64        // rows of gathered operands on their way
 	joined   int64        // the blocks of the scope that has most, by operand, that are put together of parts
 	partials []partialCost
@@ -246,6 +248,12 @@ func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial, size plan
 	return &k.partials[n]
 }
 
+// come counts a block of the result that comes complete.
+func (k *rankCost) come(z plan.Size) {
+	k.added += z.Memory()
+	k.stays += z.Memory()
+}
+
 // add counts steps that follow patterns of so many entries.
 func (p *partialCost) add(steps, sources int64) {
 	p.steps += steps
@@ -300,7 +308,7 @@ func (f *Forecast) sums(c *Cost) {
 		}
 		if s.Root.Rank != s.Owner {
 			move(s.Result, s.Root.Rank, s.Owner, true)
-			c.ranks[s.Owner].added += f.Result(s.Result).Memory() // beside those that it makes
+			c.ranks[s.Owner].come(f.Result(s.Result)) // beside those that it makes
 		}
 		f.spread(c, s)
 	}
@@ -327,7 +335,7 @@ func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	c.Messages[from] += z.Arrays
 	for _, to := range list {
 		c.Received[to] += z.Bytes
-		c.ranks[to].added += z.Memory()
+		c.ranks[to].come(z)
 	}
 	return list
 }

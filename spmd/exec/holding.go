@@ -129,14 +129,17 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 	if (k.adds || k.moved > 0) && !m.Dense {
 		most += m.added(k)
 	}
-	largest, shared, building := int64(0), int64(0), int64(0)
+	made, largest, shared, building := int64(0), int64(0), int64(0), int64(0)
 	for i := range k.partials {
 		p := &k.partials[i]
 		n, more := m.bytes(p)
-		kept, largest, building = kept+n, max(largest, n), max(building, more)
+		made, largest, building = made+n, max(largest, n), max(building, more)
 		if n := p.size.Memory() - p.size.Most()*m.Value; m.Copied && (i == 0 || n < shared) { // the levels are there already
 			shared = n
 		}
 	}
-	return most + copies + max(making+kept-largest, kept+building-shared), kept
+	if kept = k.stays; !c.assembled { // else pieces are made of them
+		kept += made
+	}
+	return most + copies + max(making+made-largest, made+building-shared), kept
 }
