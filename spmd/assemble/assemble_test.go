@@ -388,7 +388,7 @@ func (x *trial) costs(c comm.Comm, peak int64) error {
 	if x.deep() >= 0 {
 		return nil
 	}
-	cost := x.sum.Cost(c.Size(), nil, nil, func(r Region) (z plan.Size) {
+	cost := x.sum.Cost(c.Size(), nil, nil, Drift{}, func(r Region) (z plan.Size) {
 		z.Add(r.coordinates(), int64(x.sum.Like.Type.Size()))
 		return z
 	})

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"math"
 	"slices"
 
 	"distaff/io/tcs"
@@ -16,11 +17,24 @@ type Cost struct {
 	Left []int64
 }
 
+// Drift is how far from where they are taken to begin regions may begin in storage order, whose keys are guessed: a region may have
+// that share more of what it is taken to have, and parts have something of that many more pieces, and pieces of so many more parts.
+type Drift struct {
+	Share   float64
+	Regions int64
+}
+
+// of is what a region of such a size may have more, in copies with empty arrays of so many bytes.
+func (d Drift) of(bytes, empty int64) int64 {
+	return int64(math.Ceil(d.Share*float64(bytes))) + d.Regions*empty
+}
+
 // position is the bytes of a position in a map into a union (reduce.Union).
 const position = 8
 
-// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have, and level arrays of those widths.
-func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) Cost {
+// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have, which may be off by drift, and level
+// arrays of those widths.
+func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region) plan.Size) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks), Left: make([]int64, ranks)}
 	left := make([]int64, len(s.Parts)) // by part, which stays as a whole where a piece is a view of it
 	sent, building := make([]int64, ranks), make([]int64, ranks)
@@ -29,7 +43,7 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) C
 		list := x.of(k)
 		z := size(piece.Region)
 		c.Kept[piece.Rank] += z.Memory()
-		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, pos, crd, size))
+		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, pos, crd, size)+drift.of(z.Memory()+position*z.Most(), s.copied(plan.Size{})+position))
 		for _, h := range list {
 			if from := s.Parts[h.part].Rank; from != piece.Rank {
 				n := s.copied(size(h.region))
@@ -40,9 +54,13 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, size func(r Region) plan.Size) C
 		}
 	}
 	for k, n := range left {
+		part := size(s.Parts[k].Region).Memory()
+		more := drift.of(part, s.copied(plan.Size{}))
+		sent[s.Parts[k].Rank] += more
 		if n > 0 {
-			c.Left[s.Parts[k].Rank] += max(n, size(s.Parts[k].Region).Memory())
+			n = max(n, part)
 		}
+		c.Left[s.Parts[k].Rank] += n + more
 	}
 	for rank := range c.Peak {
 		c.Peak[rank] = c.Kept[rank] + building[rank] + max(sent[rank], c.Left[rank])

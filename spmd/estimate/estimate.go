@@ -306,6 +306,25 @@ func (t *Tensor) reach(m int, about float64) float64 {
 	return max(about, min(max(about, 1)*further, float64(t.Dims[m])))
 }
 
+// Drift is how far from where they are guessed chunks may begin, where they do not lie at equal distances: by which share of a chunk's
+// entries at both ends together, of all entries at most, and by how many blocks.
+func (t *Tensor) Drift() (share float64, blocks int64) {
+	for m := range t.Dims {
+		a := t.Partition.GuessedIn(m)
+		if a == nil {
+			continue
+		}
+		n := float64(a.Ranges())
+		half := count(a.Entries/2, 0.5, a.Entries)
+		chunks := n
+		if a.Entries > 0 {
+			chunks = min(n, 2*(half.most-half.about)*n/a.Entries)
+		}
+		return min(chunks, 1), t.Partition.Pieces() / a.Ranges() * ceil(min(n, chunks+2))
+	}
+	return 0, 0
+}
+
 // distinct is how many positions level l has in a block with paths to about that many
 // entries: prefixes of coordinates with an entry below.
 func (t *Tensor) distinct(l int, c cut, entries float64) counted {

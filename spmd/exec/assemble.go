@@ -105,7 +105,7 @@ func (f *Forecast) assembled(c *Cost) {
 		return f.Part(box)
 	}
 	s, _ := assembly(f.Plan, f.Like)
-	pieces := s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, func(r assemble.Region) plan.Size { return f.Part(r.Box) })
+	pieces := s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, f.Drift, func(r assemble.Region) plan.Size { return f.Part(r.Box) })
 	for rank := range c.ranks {
 		c.ranks[rank].added += pieces.Peak[rank]
 		c.ranks[rank].stays += pieces.Kept[rank]

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 
+	"distaff/spmd/assemble"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
 )
@@ -17,7 +18,8 @@ type Forecast struct {
 	Like     transfer.Like // of the result
 	// PosWidth and CrdWidth are those of the result's levels.
 	PosWidth, CrdWidth []uint8
-	Resting            plan.Sizes // of the result as it lies in the end, where that is put together of blocks that overlap
+	Drift              assemble.Drift // of the blocks that the result is put together of, and of what it becomes
+	Resting            plan.Sizes     // of the result as it lies in the end, where that is put together of blocks that overlap
 	// Part is the size of what a block of the result has in a box.
 	Part   func(box [][2]int64) plan.Size
 	Sparse bool    // the result is, so that Making asks what steps add

@@ -107,7 +107,7 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type, Kinds: even.Kinds, Modes: s.Modes},
 		Parts: assemble.PiecesOf(plain.Partition, s.Dims), Pieces: assemble.PiecesOf(s.Partition, s.Dims)}
 	pos, crd := even.Widths()
-	pieces := sum.Cost(ranks, pos, crd, func(r assemble.Region) plan.Size { return even.In(r.Box) })
+	pieces := sum.Cost(ranks, pos, crd, drift(s), func(r assemble.Region) plan.Size { return even.In(r.Box) })
 	own, copying := make([]int64, ranks), make([]int64, ranks)
 	for b := range plan.Block(s.Partition.Pieces()) {
 		rank, z := s.Partition.OwnerOf(b), s.Block(b)
@@ -129,6 +129,12 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	return c
 }
 
+// drift is how far from where they are taken to begin a tensor's chunks may begin.
+func drift(s *estimate.Tensor) assemble.Drift {
+	share, chunks := s.Drift()
+	return assemble.Drift{Share: share, Regions: chunks}
+}
+
 // moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go by; false where these are the same.
 func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
 	o, s := &x.p.Operands[operand], x.tensors[operand]
@@ -148,7 +154,7 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 		return blocks, blocks
 	}
 	pos, crd := x.resting().Widths()
-	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
+	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, drift(x.result()), func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}
