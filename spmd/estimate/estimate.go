@@ -311,7 +311,7 @@ func (t *Tensor) reach(m int, about float64) float64 {
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Dims {
 		a := t.Partition.GuessedIn(m)
-		if a == nil {
+		if a == nil || a.Ranges() == 1 {
 			continue
 		}
 		n := float64(a.Ranges())
