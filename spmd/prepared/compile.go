@@ -275,11 +275,12 @@ func (k *Statement) compileAdded() error {
 	k.closers = append(k.closers, func() error { s.close(); return nil })
 	k.exec.Added = func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error) {
 		o := &k.Problem.Operands[k.Problem.Added.Operand]
-		args, made, err := s.arguments(map[string]*tcs.Tensor{o.Name: t})
+		var c conversions
+		defer c.close()
+		args, err := c.arguments(s, map[string]*tcs.Tensor{o.Name: t})
 		if err != nil {
 			return nil, err
 		}
-		defer tcs.CloseList(made...)
 		box, ranges := o.Partition.Box(b, s.dims), map[string][2]int64{}
 		for m, v := range o.Vars {
 			ranges[v] = box[m]

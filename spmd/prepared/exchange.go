@@ -69,7 +69,7 @@ func (k *Statement) gathers(operand int) bool {
 
 // Rewritten says that the values of an operand are others, in the same memory: conversions of operands are made anew.
 func (k *Statement) Rewritten() {
-	if k.bound != nil && len(k.bound.made) > 0 {
+	if k.bound != nil && k.bound.made.any() {
 		k.unbind()
 	}
 }

@@ -141,29 +141,6 @@ func (s *leaf) close() {
 	}
 }
 
-// arguments are the leaf's operands: those given, or conversions of them, which
-// belong to the caller (in made).
-func (s *leaf) arguments(operands map[string]*tcs.Tensor) (args []*tcs.Tensor, made []*tcs.Tensor, err error) {
-	for _, a := range s.unit.Args[1:] {
-		if a.Map {
-			continue
-		}
-		t := operands[a.Tensor]
-		if t == nil {
-			panic("BUG: prepared: no tensor for argument " + a.Tensor)
-		}
-		if a.Convert {
-			if t, err = s.converted(a, t); err != nil {
-				tcs.CloseList(made...)
-				return nil, nil, err
-			}
-			made = append(made, t)
-		}
-		args = append(args, t)
-	}
-	return args, made, nil
-}
-
 // converted is an operand as the leaf reads it for an argument; the caller closes it.
 func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 	if err := s.k.Fetch(t); err != nil {
@@ -180,7 +157,7 @@ func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 	return c, nil
 }
 
-// call runs the leaf on args (see arguments) over the ranges of the variables
+// call runs the leaf on args (see conversions.arguments) over the ranges of the variables
 // (all of a variable's where there is none), and returns the result's block of
 // that box, stored as unit.Result says: the old value's, where that is written over. One that rests is left where the leaf runs.
 func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64, rests bool) (*tcs.Tensor, error) {

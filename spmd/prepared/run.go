@@ -1,6 +1,8 @@
 package prepared
 
 import (
+	"slices"
+
 	"distaff/io/tcs"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
@@ -48,7 +50,7 @@ type conversions struct {
 	made []*tcs.Tensor
 }
 
-// arguments are those of the leaf (see leaf.arguments), whose conversions belong to c.
+// arguments are the leaf's operands: those given, or conversions of them, which belong to c, also where it fails.
 func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor, err error) {
 	if c.leaf != s {
 		c.close()
@@ -78,6 +80,11 @@ func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args 
 		}
 	}
 	return args, nil
+}
+
+// any tells whether there are conversions.
+func (c *conversions) any() bool {
+	return slices.ContainsFunc(c.made, func(t *tcs.Tensor) bool { return t != nil })
 }
 
 // drop closes the conversion for argument n.
@@ -130,7 +137,9 @@ func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 		reduce.AddDense(a, b, k.Threads)
 		return a, nil
 	}
-	args, _, err := k.sum.arguments(map[string]*tcs.Tensor{"P": a, "Q": b})
+	var c conversions
+	defer c.close()
+	args, err := c.arguments(k.sum, map[string]*tcs.Tensor{"P": a, "Q": b})
 	if err != nil {
 		return nil, err
 	}

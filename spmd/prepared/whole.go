@@ -12,7 +12,7 @@ import (
 type whole struct {
 	args   []*tcs.Tensor // but the result
 	all    []*tcs.Tensor // room for the result, and args
-	made   []*tcs.Tensor // conversions among args
+	made   conversions   // among args
 	at     []int         // by operand, where it is in args; -1 where a conversion is, or it is not read
 	ready  bool          // args are there
 	bounds [][2]int64
@@ -53,18 +53,22 @@ func (k *Statement) bind() error {
 // newCall is the call on these blocks.
 func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	s := k.leaves[0]
-	args, made, err := s.arguments(k.given(blocks))
-	if err != nil {
+	w := &whole{env: s.env(), at: make([]int, len(blocks))}
+	var err error
+	if w.args, err = w.made.arguments(s, k.given(blocks)); err != nil {
+		w.made.close()
 		return nil, err
 	}
-	for _, t := range made {
-		k.Keep(t)
+	w.all = append([]*tcs.Tensor{nil}, w.args...)
+	for _, t := range w.made.made {
+		if t != nil {
+			k.Keep(t)
+		}
 	}
-	w := &whole{args: args, all: append([]*tcs.Tensor{nil}, args...), made: made, env: s.env(), at: make([]int, len(blocks))}
 	for n, t := range blocks {
 		w.at[n] = -1
 		if t != nil {
-			w.at[n] = slices.Index(args, t)
+			w.at[n] = slices.Index(w.args, t)
 		}
 	}
 	if k.near == nil {
@@ -119,15 +123,12 @@ func (k *Statement) unbind() {
 	if w == nil {
 		return
 	}
-	if w.ready = false; len(w.made) == 0 {
+	if w.ready = false; !w.made.any() {
 		clear(w.args)
 		clear(w.all)
 		return
 	}
-	for _, t := range w.made {
-		k.Forget(t)
-		t.Close()
-	}
+	w.made.close()
 	k.bound = nil
 }
 
