@@ -72,6 +72,7 @@ oracle "programs with steps that fail" 1000 '^TestOracleProgramErrors$'
 stage "programs as job files" 1000 go test ./spmd/oracle -count=1 -timeout 60m -v -run '^TestOracleFilePrograms$' -oracle.n=%N -oracle.seed=%S -oracle.distaff="$logs/distaff"
 stage "runs of prepared statements, under -race" 100000 DISTAFF_RUNS=%N go test ./spmd -race -count=1 -timeout 60m -v -run '^TestRuns$'
 stage "runs, under the address sanitizer" 100000 DISTAFF_RUNS=%N go test ./spmd -count=1 -timeout 60m -v -run '^TestRunsSanitized$'
+oracle "ranks of one process that share no memory" 1000 '^TestOracleApart$'
 oracle "files of 1 to 8 ranks, byte for byte" 300 '^TestOracleSameBytes$'
 oracle "ranks under each MPI, at 2, 3 and 4" 300 '^TestOracleMPI$'
 oracle "distributed schedules under each MPI" 100 '^TestOracleDistributedMPI$'

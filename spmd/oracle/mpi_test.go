@@ -14,6 +14,7 @@ import (
 	"distaff/kernels"
 	"distaff/spmd"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/local"
 	"distaff/spmd/comm/mpi"
 	"distaff/spmd/comm/mpi/mpitest"
 	"distaff/spmd/exec"
@@ -68,7 +69,13 @@ func oracleRank(what string) int {
 		if err != nil {
 			return err
 		}
-		return j.Run(context.Background(), func(c comm.Comm, _ mpi.Info) error { return mpiCases(c, mpiKinds[kind], seed, first, n) })
+		return j.Run(context.Background(), func(c comm.Comm, _ mpi.Info) error {
+			seen, err := mpiCases(c, mpiKinds[kind], fmt.Sprintf("%s/.*/%d", mpiKinds[kind].test, c.Size()), seed, first, n)
+			if err == nil && c.Rank() == 0 {
+				fmt.Println(seen)
+			}
+			return err
+		})
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -113,16 +120,16 @@ var mpiKinds = map[string]mpiKind{
 	}, "distribute("},
 }
 
-// mpiCases runs n cases as jobs of c, and compares at rank 0. The next takes the place of
-// one that is not launchable.
-func mpiCases(c comm.Comm, kind mpiKind, seed, first, n uint64) error {
+// mpiCases runs n cases as jobs of c, and compares at rank 0, for a test of that name. The next takes the place of
+// one that is not launchable. It returns what rank 0 has seen, in words.
+func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (seen string, err error) {
 	e := kind.engine(c.Size())
 	cut, stored := 0, 0
 	k := first
 	for done := uint64(0); done < n; k++ {
 		p, w, err := launchable(c.Context(), Generate(Rand(seed, k), kind.options))
 		if err != nil {
-			return err
+			return "", err
 		}
 		if p == nil {
 			continue
@@ -135,17 +142,14 @@ func mpiCases(c comm.Comm, kind mpiKind, seed, first, n uint64) error {
 			stored += len(out.Entries)
 		}
 		if err != nil {
-			return fmt.Errorf("%w\nreproduce with\n    go test ./spmd/oracle -run '%s/.*/%d' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
-				err, kind.test, c.Size(), seed, k, indent(p.Text()), c.Size(), indent(strings.TrimSuffix(p.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
+			return "", fmt.Errorf("%w\nreproduce with\n    go test ./spmd/oracle -run '%s' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
+				err, test, seed, k, indent(p.Text()), c.Size(), indent(strings.TrimSuffix(p.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
 		}
 		if strings.Contains(flags, kind.cut) {
 			cut++
 		}
 	}
-	if c.Rank() == 0 {
-		fmt.Printf("seed %d, cases %d to %d: %d right, %d by such schedules, %d entries\n", seed, first, k-1, n, cut, stored)
-	}
-	return nil
+	return fmt.Sprintf("seed %d, cases %d to %d: %d right, %d by such schedules, %d entries", seed, first, k-1, n, cut, stored), nil
 }
 
 // TestLaunchable: a launch is given no case whose job is refused for its data, as any number of
@@ -206,6 +210,42 @@ func underMPI(t *testing.T, kind string, count uint64) {
 					t.Errorf("took %v, at most %v wanted", r.Took, budget)
 				}
 				t.Logf("%v: %s", r.Took.Round(time.Millisecond), r.Out)
+			})
+		}
+	}
+}
+
+// apart is a group whose ranks share no memory.
+type apart struct{ comm.Comm }
+
+func (apart) OneProcess() bool       { return false }
+func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
+
+// TestOracleApart runs random jobs by block schedules and by distributed ones on ranks of this process that share no
+// memory, as those of MPI share none.
+func TestOracleApart(t *testing.T) {
+	for kind, k := range mpiKinds {
+		for ranks := 2; ranks <= 6; ranks++ {
+			t.Run(fmt.Sprintf("%s/%d", kind, ranks), func(t *testing.T) {
+				t.Parallel()
+				n := uint64(30)
+				if *nFlag > 0 {
+					n = *nFlag
+				}
+				first := *firstFlag
+				if first == 0 {
+					first = uint64(10000 * ranks)
+				}
+				err := local.Run(t.Context(), ranks, func(c comm.Comm) error {
+					seen, err := mpiCases(apart{c}, k, strings.TrimPrefix(t.Name(), "Test"), *seedFlag, first, n)
+					if err == nil && c.Rank() == 0 {
+						t.Log(seen)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}
