@@ -14,6 +14,9 @@ import (
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64) {
 	mode := x.tensors[operand].Modes[0]
 	all := [2]int64{0, x.tensors[operand].Dims[mode]}
+	if len(x.units) == 0 && x.refused == nil {
+		x.units, _, x.refused = x.k.Units(x.like(), false)
+	}
 	by, bounding := x.k.Drivers(operand)
 	within = all
 	if r, _, banded := x.bands(t, rank, operand, bounding); banded && len(bounding) > 0 {

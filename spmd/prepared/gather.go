@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 
+	"distaff/codegen"
+	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/spmd/exec"
@@ -103,7 +105,8 @@ func (k *Statement) within(v string, all [2]int64) [2]int64 {
 }
 
 // bounding are the levels at whose coordinates alone loops over v come, where each term's loop goes over some. It is nil
-// where one may come to others: that of a term which no level bounds, or of a workspace, or one that counts.
+// where one may come to others: that of a term which no level bounds, or of a workspace, or one that counts, or one over a dense level of
+// an operand's copy.
 func (k *Statement) bounding(v string) (list []stored) {
 	if k.looksBeside() {
 		return nil
@@ -122,7 +125,26 @@ func (k *Statement) bounding(v string) (list []stored) {
 			return nil
 		}
 	}
+	if slices.ContainsFunc(list, func(s stored) bool { return k.copiedDense(s.operand, v) }) {
+		return nil
+	}
 	return list
+}
+
+// copiedDense tells whether a leaf reads an operand in a copy that stores no coordinates of v.
+func (k *Statement) copiedDense(operand int, v string) bool {
+	o := &k.Problem.Operands[operand]
+	stores := func(f format.Format) bool {
+		for l, m := range f.Order {
+			if o.Vars[m] == v && f.Levels[l].Caps().HasCrd {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(k.leaves, func(s *leaf) bool {
+		return slices.ContainsFunc(s.unit.Args[1:], func(a codegen.Arg) bool { return a.Convert && a.Tensor == o.Name && !stores(a.Format) })
+	})
 }
 
 // looksBeside tells whether the leaf's schedule may have loops that come to coordinates which no operand stores: over workspaces,
@@ -137,7 +159,7 @@ func (k *Statement) looksBeside() bool {
 }
 
 // Drivers are the operands whose coordinates say which rows of a gathered operand are read, nil where all
-// are read; and those whose coordinates bound the rows that are in memory, nil where all are.
+// are read; and those whose coordinates bound the rows that are in memory, nil where all are. It comes after Units.
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Formats[o.Tensor].Order[0]
