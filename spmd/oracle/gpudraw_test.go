@@ -60,10 +60,13 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 	if len(shaped) == 0 {
 		more = 3 + rng.IntN(7)
 	}
+	room := 2000 // iterations that splits may make of one together: those past the end of a loop run too
 	for try := range more {
 		kind, c := drawCommand(rng, p, s, try, false)
 		if kind >= slices.Index(commandNames[:], "workspace") && !strings.HasSuffix(c, ",Positions)") || commandNames[kind] == "parallelize" || commandNames[kind] == "assemble" {
-			c = fmt.Sprintf("split(%s,x%d,y%d,%d)", anyLoop(rng, s), try, try, 1+rng.IntN(40))
+			width := 1 + rng.IntN(min(40, room))
+			room = max(room/width, 1)
+			c = fmt.Sprintf("split(%s,x%d,y%d,%d)", anyLoop(rng, s), try, try, width)
 		}
 		if err := apply(c); err != nil {
 			return list, s, err
