@@ -101,7 +101,8 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	}
 	plain := input.Even(g, ranks)
 	even := s.As(plain.Spec.Kinds, s.Modes)
-	even.Partition, in.AsIs = plain.Partition, in.AsIs && plain.Spec.Kinds == s.Kinds
+	even.Partition = plain.Partition
+	in.AsIs, in.Records = in.AsIs && plain.Spec.Kinds == s.Kinds, x.foretold(operand, even).Records
 	even.Widen(s.Widths())
 	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
 	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type, Kinds: even.Kinds, Modes: s.Modes},
