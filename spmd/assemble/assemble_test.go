@@ -15,6 +15,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
@@ -49,12 +50,6 @@ func (s *list) Next(b *coo.Batch) error {
 	}
 	return nil
 }
-
-// apart is a group whose ranks share no memory.
-type apart struct{ comm.Comm }
-
-func (a apart) OneProcess() bool     { return false }
-func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
 
 // trial is a random Sum with its parts, and what their pieces are.
 type trial struct {
@@ -353,7 +348,7 @@ func poisoned(limit *tcs.Limit) transfer.Alloc {
 func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error) error {
 	return local.Run(context.Background(), ranks, func(c comm.Comm) error {
 		if !shared {
-			c = apart{c}
+			c = commtest.Apart(c)
 		}
 		limit := limits[c.Rank()]
 		parts := map[partition.Piece]*tcs.Tensor{}

@@ -10,6 +10,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
@@ -130,7 +131,7 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 		limit := limits(ranks, 0)
 		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			if !shared {
-				c = apart{c}
+				c = commtest.Apart(c)
 			}
 			l := limit[c.Rank()]
 			b, err := x.blocks(c.Rank(), l)
@@ -216,7 +217,7 @@ func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)
 		defer tcs.CloseAll(b.Own)
 		l.ResetPeak()
 		shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes, PosWidth: []uint8{4, 4}, CrdWidth: []uint8{4, 4}}
-		if err := Complete(apart{c}, b, Options{Alloc: transfer.Pages(l), Limit: l, Shape: shape, Threads: 1}); err != nil {
+		if err := Complete(commtest.Apart(c), b, Options{Alloc: transfer.Pages(l), Limit: l, Shape: shape, Threads: 1}); err != nil {
 			return err
 		}
 		f(c, b)

@@ -14,6 +14,7 @@ import (
 	"distaff/kernels"
 	"distaff/spmd"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/comm/mpi"
 	"distaff/spmd/comm/mpi/mpitest"
@@ -215,12 +216,6 @@ func underMPI(t *testing.T, kind string, count uint64) {
 	}
 }
 
-// apart is a group whose ranks share no memory.
-type apart struct{ comm.Comm }
-
-func (apart) OneProcess() bool       { return false }
-func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
-
 // TestOracleApart runs random jobs by block schedules and by distributed ones on ranks of this process that share no
 // memory, as those of MPI share none.
 func TestOracleApart(t *testing.T) {
@@ -237,7 +232,7 @@ func TestOracleApart(t *testing.T) {
 					first = uint64(10000 * ranks)
 				}
 				err := local.Run(t.Context(), ranks, func(c comm.Comm) error {
-					seen, err := mpiCases(apart{c}, k, strings.TrimPrefix(t.Name(), "Test"), *seedFlag, first, n)
+					seen, err := mpiCases(commtest.Apart(c), k, strings.TrimPrefix(t.Name(), "Test"), *seedFlag, first, n)
 					if err == nil && c.Rank() == 0 {
 						t.Log(seen)
 					}

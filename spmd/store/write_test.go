@@ -19,6 +19,7 @@ import (
 	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
 	"distaff/spmd/partition"
@@ -113,12 +114,6 @@ type cut struct {
 	taken string
 }
 
-// apart is a group whose ranks share no memory.
-type apart struct{ comm.Comm }
-
-func (a apart) OneProcess() bool     { return false }
-func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
-
 // own are the blocks of a rank. Collective.
 func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
@@ -152,7 +147,7 @@ func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limi
 	var file *outfile.File
 	err := local.Run(context.Background(), ranks, func(c comm.Comm) (err error) {
 		if x.far {
-			c = apart{c}
+			c = commtest.Apart(c)
 		}
 		b, done, err := x.own(t, c)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/comm/mpi"
 	"distaff/spmd/comm/mpi/mpitest"
@@ -183,7 +184,7 @@ func TestMulticast(t *testing.T) {
 		for _, ranks := range []int{1, 2, 3, 8} {
 			err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 				if !shared {
-					c = apart{c}
+					c = commtest.Apart(c)
 				}
 				return playAll(c)
 			})
@@ -287,7 +288,7 @@ func TestMulticastWithoutMemory(t *testing.T) {
 	err := local.Run(context.Background(), 4, func(c comm.Comm) error {
 		b := sample(1)
 		defer b.Close()
-		c = apart{c}
+		c = commtest.Apart(c)
 		if c.Rank() == 0 {
 			s, err := Multicast(c, b, list, 0)
 			if err != nil {
@@ -319,7 +320,7 @@ func TestMulticastMisused(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		err := local.Run(context.Background(), 1, func(c comm.Comm) error {
 			if !shared {
-				c = apart{c}
+				c = commtest.Apart(c)
 			}
 			b := sample(1)
 			defer b.Close()

@@ -10,14 +10,9 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
+	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
 )
-
-// apart is a group whose ranks share no memory.
-type apart struct{ comm.Comm }
-
-func (a apart) OneProcess() bool     { return false }
-func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
 
 // block is a matrix of compressed rows, of rows entries, in memory that counts closes.
 func block(closed *int) *tcs.Tensor {
@@ -47,7 +42,7 @@ func TestSendAndBcast(t *testing.T) {
 			closed := 0
 			err := local.Run(context.Background(), 3, func(c comm.Comm) error {
 				if !shared {
-					c = apart{c}
+					c = commtest.Apart(c)
 				}
 				var own, got *tcs.Tensor
 				if c.Rank() == 1 {

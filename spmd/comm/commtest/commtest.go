@@ -1,6 +1,7 @@
 // Package commtest is the suite that every communicator passes: Cases hold at
 // any number of ranks and leave the communicator as they found it, so that one
-// launch runs them all; Failures each end a job, and say how it must end.
+// launch runs them all; Failures each end a job, and say how it must end. Tests of what runs over
+// communicators have ranks that share no memory by Apart.
 //
 // # Files
 //
@@ -8,6 +9,7 @@
 //	collective.go  collectives
 //	group.go       groups
 //	failure.go     jobs that must fail
+//	apart.go       ranks of one process that share no memory
 package commtest
 
 import (

@@ -1,0 +1,11 @@
+package commtest
+
+import "distaff/spmd/comm"
+
+// Apart is the group c as one whose ranks share no memory.
+func Apart(c comm.Comm) comm.Comm { return apart{c} }
+
+type apart struct{ comm.Comm }
+
+func (apart) OneProcess() bool       { return false }
+func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
