@@ -95,6 +95,11 @@ func Run(t testing.TB, c Command) Result {
 	var out, errs Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second
+	left := "" // below a command that does not end, in which case a launcher alone is at fault where this is empty
+	cmd.Cancel = func() error {
+		left = below(cmd.Process.Pid)
+		return cmd.Process.Kill()
+	}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -107,7 +112,7 @@ func Run(t testing.TB, c Command) Result {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		t.Fatalf("%v hung\n%s\n%s", c.Argv, r.Out, r.Err)
+		t.Fatalf("%v hung, with these processes below it:\n%s\n%s\n%s", c.Argv, left, r.Out, r.Err)
 	case errors.As(err, &exit):
 		if r.Code = exit.ExitCode(); r.Code < 0 {
 			r.Code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
@@ -116,6 +121,12 @@ func Run(t testing.TB, c Command) Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// below lists the processes that a process has started and that have not ended, a line each: id, state and command line.
+func below(pid int) string {
+	list, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", fmt.Sprint(pid)).Output()
+	return string(list)
 }
 
 // Cache is the folder for compiled wrappers and leaves.
