@@ -37,7 +37,7 @@ func TestForms(t *testing.T) {
 		}
 		return codegen.ScheduleText(lines)
 	}
-	const near, far = 1<<20/256 - 1, 2 << 20 / 256 // rows that a core's caches hold, and those of which they hold half
+	const near, far = 1<<20/256 - 1, 16 << 20 / 256 // rows that a core's caches hold, and those that the cache of the last level may not hold
 	want := func(rows int64, way string, commands ...string) {
 		t.Helper()
 		text := schedule(rows, way)

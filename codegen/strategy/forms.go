@@ -12,11 +12,18 @@ type Choice struct {
 	Forms   []int64 // the plain one first
 	Default int64   // where nothing was measured
 	What    func(form int64) string
+	// Shipped says that package kernels/tune does not measure it: which form is fastest goes by what else comes through the caches, so that jobs
+	// alone tell, and forms other than the default are those shipped for models of CPU.
+	Shipped bool
 }
 
 // FarRows is how many stored values ahead rows are fetched that do not stay in a core's caches: those most of which do not so many into
 // the cache of the second level (Prefetch.Far), and all nearAhead into the nearest (Prefetch.Ahead); 0 leaves that to the processor.
 const FarRows = "far_rows_ahead"
+
+// LastLevelRows is how many stored values ahead those of these rows are fetched that lie in the cache of the last level, of which cores have
+// parts: lastLevelAhead into the nearest cache alone, or farAhead as those that lie in memory.
+const LastLevelRows = "last_level_rows_ahead"
 
 // Streams is how many entries ahead those of the one sparse operand are fetched where they come from memory, and what they pick of vectors a
 // fourth of that (Prefetch.Ahead); 0 leaves that to the processor.
@@ -31,7 +38,7 @@ const Merges = "window_merges"
 //
 //   - how far ahead rows are fetched, if they are: 8, 16 and 32 stored values for the nearest cache differ by 3%, and so do
 //     48, 64 and 80 for that of the second level;
-//   - rows that come into the nearest cache alone, which takes 1.2 to 2.2 times as long;
+//   - rows out of memory that come into the nearest cache alone, which takes 1.2 to 2.2 times as long;
 //   - where all rows that are picked lie in a core's caches: to fetch them ahead gains less than 5%;
 //   - the widths of tiles: 16 and 32 values take as long, 64 take 15% longer;
 //   - predicated merges: they are 1.8 times as fast as branches, which nothing foretells;
@@ -43,9 +50,10 @@ const Merges = "window_merges"
 //
 // Lanes within sums, numbers of chunks, and where rows that are too long are cut decide the order of sums.
 var Choices = []Choice{
-	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead},
-	{Streams, []int64{0, streamAhead}, 0, fetchedAhead},
-	{Merges, []int64{0, 1}, 0, func(n int64) string { return map[int64]string{0: "stepped through", 1: "merged in windows"}[n] }},
+	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead, false},
+	{LastLevelRows, []int64{lastLevelAhead, farAhead}, farAhead, fetchedAhead, true},
+	{Streams, []int64{0, streamAhead}, 0, fetchedAhead, false},
+	{Merges, []int64{0, 1}, 0, func(n int64) string { return map[int64]string{0: "stepped through", 1: "merged in windows"}[n] }, false},
 }
 
 func fetchedAhead(n int64) string {

@@ -13,14 +13,18 @@ import (
 // nearAhead of them before their turn, unless the processor is measured to do better alone (FarRows), where all that are
 // picked together are at least Target.FarBytes and do not stay in the caches of a core. Those of an array of up to nearBytes
 // stay in the nearest one. Those of an array most of which lies in no cache of a core are fetched farAhead stored values before into that of the second
-// level, too: a processor waits for fewer lines at once on their way to the nearest one than have to be under way from memory.
+// level, too: a processor waits for fewer lines at once on their way to the nearest one than have to be under way from memory. Those of an array of
+// fewer than lastLevelCaches times Target.FarBytes lie in the cache of the last level, and are fetched lastLevelAhead before into the nearest cache
+// alone where the processor is measured to gain by it (LastLevelRows).
 // Where each stored value picks several rows, it takes fewer values to be nearAhead of them ahead, and where
 // positions of a level have many values below them these are fewer positions, leastAhead at least.
 const (
-	nearAhead  = 16
-	farAhead   = 64
-	leastAhead = 2
-	nearBytes  = 1 << 15
+	nearAhead       = 16
+	lastLevelAhead  = 48
+	farAhead        = 64
+	leastAhead      = 2
+	nearBytes       = 1 << 15
+	lastLevelCaches = 16
 )
 
 // Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are fetched segmentAhead of these entries
@@ -97,7 +101,8 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 // prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order. Rows
 // that the outermost level's coordinates pick are read in order, and seldom.
 func (f *facts) prefetch() (out []Prefetch) {
-	values, why := f.Target.Forms.form(FarRows)
+	values, farWhy := f.Target.Forms.form(FarRows)
+	lastLevel, lastLevelWhy := f.Target.Forms.form(LastLevelRows)
 	all, each := 0.0, 0.0 // bytes of what is picked, and how many rows each stored value picks
 	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes, each float64)) {
 		f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
@@ -114,13 +119,19 @@ func (f *facts) prefetch() (out []Prefetch) {
 	if values == 0 {
 		return nil
 	}
-	near := nearAhead / max(math.Round(each), 1)
+	near := func(values int64, n float64) int64 {
+		return max(int64(math.Round(float64(values)/max(math.Round(each), 1)*n)), leastAhead)
+	}
 	picked(func(a *cin.Access, t *Tensor, v string, row int64, bytes, n float64) {
 		if all < far || bytes < min(far, nearBytes) {
 			return
 		}
-		p := Prefetch{Key: a.Key(), Var: v, Ahead: max(int64(math.Round(near*n)), leastAhead), Lines: lines(row, t.Type)}
-		if k := int64(math.Round(float64(values) * n)); k > p.Ahead && f.far(bytes) {
+		p, why := Prefetch{Key: a.Key(), Var: v, Ahead: near(nearAhead, n), Lines: lines(row, t.Type)}, farWhy
+		switch k := int64(math.Round(float64(values) * n)); {
+		case !f.far(bytes):
+		case lastLevel == lastLevelAhead && bytes < lastLevelCaches*far:
+			p.Ahead, why = near(lastLevelAhead, n), lastLevelWhy
+		case k > p.Ahead:
 			p.Far = k
 		}
 		p.Why = fmt.Sprintf("rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)

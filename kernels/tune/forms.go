@@ -27,6 +27,11 @@ const formRounds, leastRounds = 11, 5
 // gain is how many times as fast as the default a form is at least that takes its place.
 const gain = 1.05
 
+// measured are the choices that are measured.
+func measured() []strategy.Choice {
+	return slices.DeleteFunc(slices.Clone(strategy.Choices), func(c strategy.Choice) bool { return c.Shipped })
+}
+
 // A former times forms.
 type former interface {
 	// form is the seconds that a form takes.
@@ -136,7 +141,7 @@ func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, e
 	return u, leaf, err
 }
 
-// makeForms makes a leaf for each form of each choice, and their data. The leaves of all choices are compiled at once.
+// makeForms makes a leaf for each form of each choice that is measured, and their data. The leaves of all choices are compiled at once.
 func (l *leaves) makeForms(cfg cc.Config) error {
 	l.formed = &formed{libraries: map[string]*kernels.Library{}, units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
 	cfg.Ours, cfg.Cache = true, ""
@@ -144,8 +149,8 @@ func (l *leaves) makeForms(cfg cc.Config) error {
 	if err != nil {
 		return err
 	}
-	funcs := make([][]*ir.Func, len(strategy.Choices))
-	for n, x := range strategy.Choices {
+	funcs := make([][]*ir.Func, len(measured()))
+	for n, x := range measured() {
 		for _, form := range x.Forms {
 			u, err := l.formUnit(x.Name, form)
 			if err != nil {
@@ -167,13 +172,13 @@ func (l *leaves) makeForms(cfg cc.Config) error {
 		})
 	}
 	running.Wait()
-	for n, x := range strategy.Choices {
+	for n, x := range measured() {
 		if libraries[n] != nil {
 			l.formed.libraries[x.Name] = libraries[n]
 		}
 	}
 	err = errors.Join(errs...)
-	for _, x := range strategy.Choices {
+	for _, x := range measured() {
 		if err == nil {
 			l.formed.data[x.Name], err = l.formData(x.Name)
 		}

@@ -116,14 +116,14 @@ func TestForms(t *testing.T) {
 	if err := l.makeForms(cfg); err != nil {
 		t.Fatal(err)
 	}
-	got, err := fastest(t.Context(), strategy.Choices, l)
+	got, err := fastest(t.Context(), measured(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != len(strategy.Choices) || !reflect.DeepEqual(got.Known(), got) {
+	if len(got) != len(measured()) || !reflect.DeepEqual(got.Known(), got) {
 		t.Errorf("got the forms %v", got)
 	}
-	for _, x := range strategy.Choices {
+	for _, x := range measured() {
 		if !slices.Contains(x.Forms, x.Default) {
 			t.Errorf("%s: its default %d is none of its forms", x.Name, x.Default)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 
-	"distaff/codegen/strategy"
 	"distaff/kernels/cc"
 )
 
@@ -88,7 +87,7 @@ func measure(ctx context.Context, by prober, m *Model) error {
 			return err
 		}
 	}
-	if m.Forms, err = fastest(ctx, strategy.Choices, by); err != nil {
+	if m.Forms, err = fastest(ctx, measured(), by); err != nil {
 		return err
 	}
 	last := 0.0

@@ -99,7 +99,7 @@ func TestMeasure(t *testing.T) {
 func wanted(like *Model, unit map[probe]float64) *Model {
 	m := blank(like.Threads)
 	m.Forms = strategy.Forms{}
-	for _, c := range strategy.Choices { // all take as long
+	for _, c := range measured() { // all take as long
 		m.Forms[c.Name] = c.Default
 	}
 	all := m.Threads
@@ -151,7 +151,7 @@ func nearValue(a, b reflect.Value) {
 // round of them.
 func TestMeasureEnds(t *testing.T) {
 	forms := 0
-	for _, c := range strategy.Choices {
+	for _, c := range measured() {
 		forms += len(c.Forms)
 	}
 	for _, seconds := range []float64{0, 1e-3, 1e-2, 0.03, 0.1, 1} {

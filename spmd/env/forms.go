@@ -2,6 +2,7 @@ package env
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 
 	"distaff/codegen/strategy"
@@ -33,7 +34,7 @@ func (e *Env) Forms() (strategy.Forms, error) {
 	return e.forms, nil
 }
 
-// measured are the forms that this rank's cache has, or those of the CPU's model.
+// measured are the forms that this rank's cache has; of choices for which it has none, those shipped for the CPU's model.
 func (e *Env) measured() strategy.Forms {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -43,8 +44,9 @@ func (e *Env) measured() strategy.Forms {
 	if err != nil {
 		e.Detail("leaves have the default forms: " + err.Error())
 	}
-	if m == nil {
-		return tune.Shipped()
+	forms := tune.Shipped()
+	if m != nil {
+		maps.Copy(forms, m.Forms.Known())
 	}
-	return m.Forms.Known()
+	return forms
 }
