@@ -52,9 +52,7 @@ func TestForms(t *testing.T) {
 	}
 	want(near, "")
 	want(far, "", "prefetch(X,j,16,64)")
-	rate := tune.Pair{One: 1e9, All: 1e9}
-	m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
-		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: strategy.Forms{strategy.FarRows: 0, "of another table": 7}}
+	m := modelOf(strategy.Forms{strategy.FarRows: 0, "of another table": 7})
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
@@ -93,4 +91,11 @@ func TestForms(t *testing.T) {
 	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// modelOf is a model of a machine that has these forms.
+func modelOf(forms strategy.Forms) *tune.Model {
+	rate := tune.Pair{One: 1e9, All: 1e9}
+	return &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
+		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: forms}
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen/strategy"
 	"distaff/kernels/builtin/spec"
 	"distaff/kernels/cc"
+	"distaff/kernels/tune"
 	"distaff/spmd"
 )
 
@@ -69,6 +71,34 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 				if !strings.Contains(strings.Join(notes, " "), "a built-in leaf runs the statement") {
 					t.Errorf("%s: notes %q, want one of a built-in leaf", name, notes)
 				}
+			}
+		}
+	}
+}
+
+// TestBuiltInLeavesTakeAnyForms: nor do forms that were measured on this machine keep one from it.
+func TestBuiltInLeavesTakeAnyForms(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("PATH", "")
+	t.Setenv("DISTAFF_CC", "")
+	t.Setenv("DISTAFF_CACHE", cache)
+	for _, forms := range []strategy.Forms{{strategy.FarRows: 0}, {strategy.FarRows: 64, strategy.LastLevelRows: 48, strategy.Streams: 128, strategy.Merges: 1}} {
+		if err := tune.Keep(cache, modelOf(forms)); err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range []string{"Y(i,k) = A(i,j) * X(j,k)", "Y(i,j) = A(i,j) + X(i,j)"} {
+			j := spmd.Job{Statement: statement, Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"i": {60}, "j": {60}},
+				Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "X": spmd.Generated("dense")}}
+			j.Check = true
+			if strings.Contains(statement, "+") {
+				j.Formats["X"], j.Formats["Y"], j.Inputs["X"] = "ds", "ds", spmd.Generated("uniform:300")
+			} else {
+				j.Sizes["k"] = []int64{32}
+			}
+			var notes []string
+			j.Note = func(n string) { notes = append(notes, n) }
+			if _, err := j.Run(t.Context()); err != nil || !strings.Contains(strings.Join(notes, " "), "a built-in leaf runs the statement") {
+				t.Errorf("%s, %v: got %v and the notes %q, want a built-in leaf", statement, forms, err, notes)
 			}
 		}
 	}

@@ -29,7 +29,8 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 		}
 	}
 	r := u.Request
-	r.Exact, r.InPlace, r.AsStored = nil, "", true // built-in leaves take any size and operands as they are stored, and write to memory of their own
+	// Built-in leaves take any size and operands as they are stored, write to memory of their own, and have the default forms.
+	r.Exact, r.InPlace, r.AsStored, r.Forms = nil, "", true, nil
 	ways := []string{r.Network}
 	if r.Network == "" || r.Network == "auto" { // which may be to contract a product that a built-in leaf has in one nest
 		ways = append(ways, "direct")
