@@ -37,7 +37,8 @@ func TestForms(t *testing.T) {
 		}
 		return codegen.ScheduleText(lines)
 	}
-	const near, far = 1<<20/256 - 1, 16 << 20 / 256 // rows that a core's caches hold, and those that the cache of the last level may not hold
+	// Rows that a core's caches hold, those of which they hold half, and those that the cache of the last level may not hold.
+	const near, far, memory = 1<<20/256 - 1, 2 << 20 / 256, 16 << 20 / 256
 	want := func(rows int64, way string, commands ...string) {
 		t.Helper()
 		text := schedule(rows, way)
@@ -51,7 +52,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	want(near, "")
-	want(far, "", "prefetch(X,j,16,64)")
+	want(memory, "", "prefetch(X,j,16,64)")
 	m := modelOf(strategy.Forms{strategy.FarRows: 0, "of another table": 7})
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
@@ -78,12 +79,19 @@ func TestForms(t *testing.T) {
 		}
 	}
 	want(1<<20/256, "off", "prefetch(X,j,16) ")
-	m.Forms = strategy.Forms{strategy.FarRows: 64}
+	m.Forms = strategy.Forms{strategy.FarRows: 64, strategy.LastLevelRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
 	want(far, "auto", "prefetch(X,j,16,64) ", "fetched 64 stored values ahead they were fastest on CPUs of this kind")
-	m.Forms = strategy.Forms{strategy.FarRows: 5} // no form
+	m.Forms = strategy.Forms{strategy.FarRows: 64, strategy.LastLevelRows: 48}
+	if err := tune.Keep(cache, m); err != nil {
+		t.Fatal(err)
+	}
+	want(far, "auto", "prefetch(X,j,48) ", "fetched 48 stored values ahead they were fastest on CPUs of this kind")
+	want(memory-1, "auto", "prefetch(X,j,48) ")
+	want(memory, "auto", "prefetch(X,j,16,64) ")
+	m.Forms = strategy.Forms{strategy.FarRows: 5, strategy.LastLevelRows: 64} // no form, and the default
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}

@@ -149,8 +149,9 @@ func (l *leaves) makeForms(cfg cc.Config) error {
 	if err != nil {
 		return err
 	}
-	funcs := make([][]*ir.Func, len(measured()))
-	for n, x := range measured() {
+	choices := measured()
+	funcs := make([][]*ir.Func, len(choices))
+	for n, x := range choices {
 		for _, form := range x.Forms {
 			u, err := l.formUnit(x.Name, form)
 			if err != nil {
@@ -172,13 +173,13 @@ func (l *leaves) makeForms(cfg cc.Config) error {
 		})
 	}
 	running.Wait()
-	for n, x := range measured() {
+	for n, x := range choices {
 		if libraries[n] != nil {
 			l.formed.libraries[x.Name] = libraries[n]
 		}
 	}
 	err = errors.Join(errs...)
-	for _, x := range measured() {
+	for _, x := range choices {
 		if err == nil {
 			l.formed.data[x.Name], err = l.formData(x.Name)
 		}
