@@ -1,7 +1,10 @@
 package mtx
 
 import (
+	"bytes"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"distaff/io/tcs"
@@ -31,6 +34,10 @@ type header struct {
 	start    int64 // the offset of the body
 	line     int   // lines before it
 	ones     bool  // the first entry of a pattern has a value
+
+	bannerLine int    // the banner's line; 0 if there is none
+	words      string // those of the banner after the first
+	note       string // what to say of a banner that is not as the format has it; else ""
 }
 
 const bannerWord = "%%MatrixMarket"
@@ -49,34 +56,31 @@ func readHeader(src *text.Source) (*header, error) {
 func headerFrom(r io.Reader, src *text.Source) (*header, error) {
 	in := text.NewHead(r, src.Name)
 	h := &header{object: "matrix", values: 1}
-	line, err := in.Next()
-	if err == io.EOF {
-		return nil, text.Dataf(src.Name, 1, 1, "got an empty file, want a banner: %s matrix coordinate real general", bannerWord)
-	} else if err != nil {
-		return nil, err
-	}
-	banner := false
-	if fs := text.Fields(line, 0); len(fs) > 0 && strings.EqualFold(string(fs[0].Text), bannerWord) {
-		banner = true
-		if err := h.banner(src.Name, fs, len(line)+1); err != nil {
+	for {
+		line, err := in.Next()
+		if err == io.EOF && in.Line == 0 {
+			return nil, text.Dataf(src.Name, 1, 1, "got an empty file, want a banner: %s matrix coordinate real general", bannerWord)
+		} else if err == io.EOF {
+			return nil, text.Dataf(src.Name, in.Line+1, 1, "got the end of the file, want the line of sizes")
+		} else if err != nil {
 			return nil, err
 		}
-		line = nil
-	}
-	for {
+		if h.bannerLine == 0 {
+			found, err := h.findBanner(src.Name, in.Line, line)
+			if err != nil {
+				return nil, err
+			}
+			if found {
+				continue
+			}
+		}
 		if fs := text.Fields(line, '%'); len(fs) > 0 {
 			h.start, h.line, h.sizeLine = in.Off, in.Line, in.Line
-			if err := h.sizes(src.Name, fs, len(line)+1, banner); err != nil {
+			if err := h.sizes(src.Name, fs, len(line)+1, h.bannerLine > 0); err != nil {
 				return nil, err
 			}
 			h.ones = h.values == 0 && h.valued(in)
 			return h, nil
-		}
-		line, err = in.Next()
-		if err == io.EOF {
-			return nil, text.Dataf(src.Name, in.Line+1, 1, "got the end of the file, want the line of sizes")
-		} else if err != nil {
-			return nil, err
 		}
 	}
 }
@@ -95,39 +99,135 @@ func (h *header) valued(in *text.Head) bool {
 	}
 }
 
-// banner reads the words of the first line; end is the column after them.
-func (h *header) banner(file string, fs []text.Field, end int) error {
-	words := []struct {
-		name string
-		want []string
-	}{
-		{"object", []string{"matrix", "vector", "tensor"}},
-		{"format", []string{"coordinate", "array"}},
-		{"field", []string{"real", "double", "integer", "complex", "pattern"}},
-		{"symmetry", []string{"general", "symmetric", "skew-symmetric", "hermitian"}},
-	}
-	var got [4]string
-	for k, w := range words {
-		if k+1 >= len(fs) {
-			return text.Dataf(file, 1, end, "got the end of the banner, want its %s: %s", w.name, oneOf(w.want))
+// bannerWords are the four words of a banner after %%MatrixMarket.
+var bannerWords = [4]struct {
+	name string
+	want []string
+}{
+	{"object", []string{"matrix", "vector", "tensor"}},
+	{"format", []string{"coordinate", "array"}},
+	{"field", []string{"real", "double", "integer", "unsigned-integer", "complex", "pattern"}},
+	{"symmetry", []string{"general", "symmetric", "skew-symmetric", "hermitian"}},
+}
+
+// bannerWordOf returns which of the words that may stand at place k of a banner word is, in
+// either case; "" if it is none.
+func bannerWordOf(k int, word []byte) string {
+	for _, s := range bannerWords[k].want {
+		if strings.EqualFold(s, string(word)) {
+			return s
 		}
-		f := fs[k+1]
-		for _, s := range w.want {
-			if strings.EqualFold(s, string(f.Text)) {
-				got[k] = s
+	}
+	return ""
+}
+
+// findBanner reads line, which has the number no, if it is a banner, and reports whether it is.
+// Line 1 should be one. A comment that is nearly one (a single %, a blank inside, another mark
+// between the words, a later line) is taken as a banner with a note if its last words are the
+// four of a banner: as a comment, half of a symmetric matrix would be lost. Of other comments
+// that begin as a banner does, nobody knows what they say: they are refused.
+func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
+	fs := text.Fields(line, 0)
+	if len(fs) == 0 || fs[0].Text[0] != '%' {
+		return false, nil
+	}
+	words := text.Fields(bytes.Map(func(r rune) rune {
+		if strings.ContainsRune("%#,;:\"'", r) {
+			return ' '
+		}
+		return r
+	}, line), 0)
+	exact := strings.EqualFold(string(fs[0].Text), bannerWord)
+	switch whole := wholeBanner(words); {
+	case exact:
+		words = fs[1:]
+	case whole:
+		words = words[len(words)-len(bannerWords):]
+	case !likeBanner(words):
+		return false, nil
+	case strings.EqualFold(string(words[0].Text), bannerWord[2:]):
+		words = words[1:]
+	default:
+		return false, text.Dataf(file, no, fs[0].Col, "got the comment %s, which looks like a banner, want one: %s matrix coordinate real general",
+			text.Quote(bytes.TrimRight(line, "\r")), bannerWord)
+	}
+	h.bannerLine = no
+	if err := h.banner(file, words, len(line)+1); err != nil {
+		return false, err
+	}
+	if !exact || no > 1 {
+		h.note = fmt.Sprintf("%s:%d: this line is taken as the banner, %s %s, which should be line 1", tcs.Printable(file), no, bannerWord, h.words)
+	}
+	return true, nil
+}
+
+// wholeBanner reports whether the last words are the four of a banner.
+func wholeBanner(words []text.Field) bool {
+	first := len(words) - len(bannerWords)
+	if first < 0 {
+		return false
+	}
+	for k := range bannerWords {
+		if bannerWordOf(k, words[first+k].Text) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// likeBanner reports whether the letters of the words begin with "matrixmarket", but for two
+// that are wrong, missing or too many.
+func likeBanner(words []text.Field) bool {
+	const want, most = "matrixmarket", 2
+	var got []byte
+	for _, w := range words {
+		if got = append(got, bytes.ToLower(w.Text)...); len(got) >= len(want)+most {
+			got = got[:len(want)+most]
+			break
+		}
+	}
+	row := make([]int, len(want)+1) // of the first letters of got, the distances to the beginnings of want
+	for k := range row {
+		row[k] = k
+	}
+	least := len(want)
+	for n, c := range got {
+		diagonal := row[0]
+		row[0] = n + 1
+		for k := range len(want) {
+			same := diagonal
+			if c != want[k] {
+				same++
 			}
+			diagonal = row[k+1]
+			row[k+1] = min(same, row[k]+1, row[k+1]+1)
 		}
-		if got[k] == "" {
-			return text.Dataf(file, 1, f.Col, "got %s as the banner's %s, want %s", text.Quote(f.Text), w.name, oneOf(w.want))
+		least = min(least, row[len(want)])
+	}
+	return least <= most
+}
+
+// banner reads the words of a banner after the first, in line h.bannerLine; end is the column
+// after them.
+func (h *header) banner(file string, fs []text.Field, end int) error {
+	line := h.bannerLine
+	var got [len(bannerWords)]string
+	for k, w := range bannerWords {
+		if k >= len(fs) {
+			return text.Dataf(file, line, end, "got the end of the banner, want its %s: %s", w.name, oneOf(w.want))
+		}
+		if got[k] = bannerWordOf(k, fs[k].Text); got[k] == "" {
+			return text.Dataf(file, line, fs[k].Col, "got %s as the banner's %s, want %s", text.Quote(fs[k].Text), w.name, oneOf(w.want))
 		}
 	}
-	if len(fs) > 5 {
-		return text.Dataf(file, 1, fs[5].Col, "got %s, want the end of the banner", text.Quote(fs[5].Text))
+	if n := len(bannerWords); len(fs) > n {
+		return text.Dataf(file, line, fs[n].Col, "got %s, want the end of the banner", text.Quote(fs[n].Text))
 	}
+	h.words = strings.Join(got[:], " ")
 	h.object = got[0]
 	h.array = got[1] == "array"
 	switch got[2] {
-	case "integer":
+	case "integer", "unsigned-integer":
 		h.integer = true
 	case "complex":
 		h.values = 2
@@ -145,13 +245,13 @@ func (h *header) banner(file string, fs []text.Field, end int) error {
 	}
 	switch {
 	case h.values == 0 && h.array:
-		return text.Dataf(file, 1, fs[3].Col, "got an array of field pattern, want an array that has values: real, integer or complex")
+		return text.Dataf(file, line, fs[2].Col, "got an array of field pattern, want an array that has values: real, integer or complex")
 	case h.values == 0 && (h.sym == skew || h.sym == hermitian):
-		return text.Dataf(file, 1, fs[4].Col, "got a pattern that is %s, want general or symmetric: a pattern has no values to negate or conjugate", got[3])
+		return text.Dataf(file, line, fs[3].Col, "got a pattern that is %s, want general or symmetric: a pattern has no values to negate or conjugate", got[3])
 	case h.values == 1 && h.sym == hermitian:
-		return text.Dataf(file, 1, fs[4].Col, "got a %s matrix that is hermitian, want the field complex or the symmetry symmetric", got[2])
+		return text.Dataf(file, line, fs[3].Col, "got a %s matrix that is hermitian, want the field complex or the symmetry symmetric", got[2])
 	case h.sym != general && h.object == "vector":
-		return text.Dataf(file, 1, fs[4].Col, "got a vector that is %s, want general", got[3])
+		return text.Dataf(file, line, fs[3].Col, "got a vector that is %s, want general", got[3])
 	}
 	return nil
 }
@@ -186,7 +286,7 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 			h.dims = append(h.dims, d)
 			continue
 		}
-		v, err := text.Int64(f.Text)
+		v, err := text.Integer(f.Text)
 		if err != nil || v < 0 {
 			hint := ""
 			if !banner {
@@ -214,6 +314,10 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 
 // arrayCount sets nnz to the number of values that an array lists.
 func (h *header) arrayCount(file string) error {
+	if slices.Contains(h.dims, 0) {
+		h.nnz = 0 // whatever the product of the other sizes
+		return nil
+	}
 	if err := tcs.CheckSpace(h.dims, tcs.Complex128.Size()); err != nil {
 		return text.Dataf(file, h.sizeLine, 1, "%v", err)
 	}

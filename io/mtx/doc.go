@@ -9,7 +9,8 @@
 //	FORMAT    coordinate: sizes and the number of entries, then an entry a
 //	          line, coordinates from 1 and a value; array: sizes, then every
 //	          value, first mode fastest, one a line
-//	FIELD     real, integer, complex (two numbers) or pattern (none, all are 1)
+//	FIELD     real, double, integer, unsigned-integer, complex (two numbers) or
+//	          pattern (none, all are 1)
 //	SYMMETRY  general, symmetric, skew-symmetric or hermitian
 //
 // Of a matrix with a symmetry, one triangle is stored; the stream has both. An
@@ -17,7 +18,8 @@
 // zero in a skew-symmetric and real in a Hermitian matrix. A file that has an entry and
 // its mirror image is refused. After the coordinates of a pattern a 1 is passed over, if
 // the first entry has one. Words of the banner
-// may be in either case. A file without a banner is read as a matrix, coordinate,
+// may be in either case. A comment before the sizes that is nearly a banner is taken as one,
+// with a note, or refused. A file without a banner is read as a matrix, coordinate,
 // real, general. Comments may stand anywhere, %%GraphBLAS ones too.
 //
 // # Files

@@ -21,6 +21,9 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	s, err := open(src, h, opt)
+	if err == nil && h.note != "" && opt.Note != nil {
+		opt.Note(h.note)
+	}
 	if err == nil && h.ones && opt.Note != nil {
 		opt.Note(tcs.Printable(src.Name) + ": the column of ones after the coordinates of a pattern is passed over")
 	}
@@ -37,7 +40,7 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 		}
 	}
 	if h.values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
-		return nil, text.Commandf(src.Name, 1, 1, "its field is complex, the type asked for is real")
+		return nil, text.Commandf(src.Name, h.bannerLine, 1, "its field is complex, the type asked for is real")
 	}
 	shape, err := h.shape(src.Name, opt)
 	if err != nil {
@@ -180,9 +183,11 @@ type array struct {
 
 func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dims), true }
 func (a *array) Type() tcs.Type                { return a.layout.Type }
-func (a *array) Dense() bool                   { return true }
 func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
 func (a *array) Close() error                  { return a.lines.Close() }
+
+// Dense reports whether the array is to be stored as one: not if dense levels can't count it.
+func (a *array) Dense() bool { return tcs.CheckSpace(a.shape.dims, tcs.Complex128.Size()) == nil }
 
 func (a *array) Rewind() error {
 	a.count.seen, a.next = a.first, nil

@@ -68,7 +68,7 @@ func TestReal(t *testing.T) {
 func TestRealRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"mangled1.mtx":       `:1:16: got "mangled" as the banner's object, want matrix, vector or tensor`,
-		"mangled3.mtx":       `:1:34: got "mangled" as the banner's field, want real, double, integer, complex or pattern`,
+		"mangled3.mtx":       `:1:34: got "mangled" as the banner's field, want real, double, integer, unsigned-integer, complex or pattern`,
 		"mangled5.mtx":       `:1:42: got a pattern that is hermitian, want general or symmetric`,
 		"mangled_format.mtx": `:1:29: got an array of field pattern, want an array that has values`,
 		"matrix_fp32.mtx":    `:7:5: got "-inf", want an integer`,
@@ -122,6 +122,8 @@ func TestRead(t *testing.T) {
 		{"column as vector", banner + "real general\n5 1 1\n4 1 2.5\n", coo.Options{Order: 1}, "[5]", "[[3]:(2.5+0i)]"},
 		{"row as vector", "%%MatrixMarket matrix array real general\n1 3\n4\n5\n6\n", coo.Options{Order: 1}, "[3]", "[[0]:(4+0i) [1]:(5+0i) [2]:(6+0i)]"},
 		{"huge", banner + "integer general\n2305843009213693952 1 1\n2305843009213693952 1 9007199254740993\n", coo.Options{Type: tcs.Int64}, "[2305843009213693952 1]", "[[2305843009213693951 0]:(9.007199254740992e+15+0i)]"},
+		{"whole numbers as MATLAB prints them", banner + "real general\n1e+06 3.0 2e0\n1e+06 1. 2\n+2e3 3 1\n", coo.Options{}, "[1000000 3]", "[[1999 2]:(1+0i) [999999 0]:(2+0i)]"},
+		{"unsigned", banner + "unsigned-integer general\n1 2 2\n1 1 3\n1 2 18446744073709551615\n", coo.Options{}, "[1 2]", "[[0 0]:(3+0i) [0 1]:(1.8446744073709552e+19+0i)]"},
 		{"whole reals", banner + "real general\n1 2 2\n1 1 3.0\n1 2 250e-1\n", coo.Options{Type: tcs.Int32}, "[1 2]", "[[0 0]:(3+0i) [0 1]:(25+0i)]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,6 +142,61 @@ func TestRead(t *testing.T) {
 				t.Errorf("got %v %v, want %v %v", dims, es, c.dims, c.want)
 			}
 		})
+	}
+}
+
+// A comment that is nearly a banner is one, with a note: half of a symmetric matrix is not in the file.
+func TestNearBanner(t *testing.T) {
+	const sizes, body = "2 2 2\n", "1 1 5\n2 1 3\n"
+	const half, all = "[[0 0]:(5+0i) [1 0]:(3+0i)]", "[[0 0]:(5+0i) [0 1]:(3+0i) [1 0]:(3+0i)]"
+	for _, c := range []struct {
+		head string
+		line int // of the note; 0 for none
+		want string
+	}{
+		{"%%MatrixMarket matrix coordinate real symmetric\n", 0, all},
+		{"\xef\xbb\xbf%%MatrixMarket matrix coordinate real symmetric\n", 0, all},
+		{" %%matrixmarket MATRIX coordinate real symmetric\r\n", 0, all},
+		{"%MatrixMarket matrix coordinate real symmetric\n", 1, all},
+		{"%MatrixMarket matrix coordinate real general\n", 1, half},
+		{"%%%MatrixMarket matrix coordinate real symmetric\n", 1, all},
+		{"%% MatrixMarket matrix coordinate real symmetric\n", 1, all},
+		{"%%Matrix Market matrix coordinate real symmetric\r\n", 1, all},
+		{"%%MatrixMarkt matrix coordinate real Symmetric\n", 1, all},
+		{"%%MatrixMarket,matrix,coordinate,real,symmetric\n", 1, all},
+		{"%matrix coordinate real symmetric\n", 1, all},
+		{"\n%%MatrixMarket matrix coordinate real symmetric\n", 2, all},
+		{"% made by a program\n\n%%MatrixMarket matrix coordinate real symmetric\n", 3, all},
+		{"% made by a program\n%MatrixMarket matrix coordinate real symmetric\n", 2, all},
+		{"%%MatrixMarket matrix coordinate real general\n%MatrixMarket matrix coordinate real symmetric\n", 0, half},
+		{"% a symmetric matrix, of coordinates\n% Matrices of a market\n", 0, half},
+	} {
+		var notes []string
+		s, err := Open(write(t, c.head+sizes+body), coo.Options{Note: func(s string) { notes = append(notes, s) }})
+		if err != nil {
+			t.Errorf("%q: %v", c.head, err)
+			continue
+		}
+		es, err := readertest.Collect(s)
+		s.Close()
+		readertest.Sort(es)
+		if fmt.Sprint(es) != c.want || err != nil {
+			t.Errorf("%q: got %v, %v; want %s", c.head, es, err, c.want)
+		}
+		place := fmt.Sprintf("x.mtx:%d: this line is taken as the banner, %%%%MatrixMarket matrix coordinate real", c.line)
+		if (c.line > 0) != (len(notes) == 1) || c.line > 0 && !strings.Contains(notes[0], place) {
+			t.Errorf("%q: got the notes %q, want one of line %d", c.head, notes, c.line)
+		}
+	}
+	for head, want := range map[string]string{
+		"%MatrixMarket matrix coordinate real symetric\n":      `x.mtx:1:38: got "symetric" as the banner's symmetry, want`,
+		"\n% MatrixMarket matrix coordinate\n":                 `x.mtx:2:33: got the end of the banner, want its field`,
+		"%%MatrixMarketmatrix coordinate real symmetric\n":     `x.mtx:1:1: got the comment "%%MatrixMarketmatrix coordinate real sym"..., which looks like a banner, want one`,
+		"%%MatricMarket matrix coordinates real symmetric\n":   `x.mtx:1:1: got the comment "%%MatricMarket`,
+		"%%MatrixMarket matrix, coordinate, real, symmetric\n": `x.mtx:1:16: got "matrix," as the banner's object, want`,
+		"MatrixMarket matrix coordinate real symmetric\n":      `x.mtx:1:1: got "MatrixMarket", want the sizes and the number of entries: integers from 0, or the banner %%MatrixMarket`,
+	} {
+		readertest.Refused(t, Open, write(t, head+sizes+body), coo.Options{}, 3, want)
 	}
 }
 
@@ -186,7 +243,7 @@ func TestMalformed(t *testing.T) {
 		{"row 0", banner + "real general\n2 3 1\n0 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 0 in mode 0, want at least 1"},
 		{"row past", banner + "real general\n2 3 1\n3 1 1\n", coo.Options{}, 3, "x.mtx:3:1: got coordinate 3 in mode 0, want at most 2: its size is 2"},
 		{"column past", banner + "real general\n2 3 2\n1 1 1\n  1 99999999999999999999 1\n", coo.Options{}, 3, "x.mtx:4:5: got coordinate 99999999999999999999 in mode 1, want at most 3"},
-		{"row real", banner + "real general\n2 3 1\n1.0 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "1.0", want coordinate 1 of 2, an integer from 1`},
+		{"row real", banner + "real general\n2 3 1\n1.5 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "1.5", want coordinate 1 of 2, an integer from 1`},
 		{"row word", banner + "real general\n2 3 1\nx\x1b[31m 1 1\n", coo.Options{}, 3, `x.mtx:3:1: got "x\x1b[31m", want coordinate 1 of 2`},
 		{"no value", banner + "real general\n2 3 1\n1 1\n", coo.Options{}, 3, "x.mtx:3:4: got the end of the line, want a value: 2 coordinates and a value"},
 		{"no column", banner + "real general\n2 3 1\n1\n", coo.Options{}, 3, "x.mtx:3:2: got the end of the line, want coordinate 2 of 2"},

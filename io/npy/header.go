@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -200,10 +201,15 @@ func parseHeader(s string) (*header, error) {
 // what is read can be converted to it.
 var widest = tcs.Complex128.Size()
 
-// measure counts the elements, and refuses shapes that no tensor has.
+// measure counts the elements, and refuses shapes that no tensor has. A size of 0 excuses a
+// product of the others that is past what counts hold: there is no element.
 func (h *header) measure() error {
 	if len(h.shape) > tcs.MaxOrder {
 		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape), tcs.MaxOrder)
+	}
+	if slices.Contains(h.shape, 0) {
+		h.count = 0
+		return nil // each size was checked as it was read
 	}
 	if err := tcs.CheckSpace(h.shape, max(h.dtype.size, widest)); err != nil {
 		return fmt.Errorf("the header's shape: %v", err)

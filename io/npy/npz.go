@@ -190,8 +190,9 @@ func (a *archive) format() (string, error) {
 	return strings.TrimRight(string(raw), "\x00"), nil
 }
 
-// sizes reads the sizes of a sparse array: 2, those of a matrix, or any number.
-func (a *archive) sizes(any bool) ([]int64, error) {
+// sizes reads the sizes of a sparse array: those of a matrix, if row those of a row too, or if any
+// any number.
+func (a *archive) sizes(any, row bool) ([]int64, error) {
 	e, err := a.elements("shape", 1)
 	if err != nil {
 		return nil, err
@@ -200,7 +201,7 @@ func (a *archive) sizes(any bool) ([]int64, error) {
 	switch {
 	case any && e.count == 0: // NumPy makes of Python's () an array of floats
 		return []int64{}, nil
-	case !any && e.count != 2:
+	case !any && e.count != 2 && !(row && e.count == 1):
 		return nil, text.Dataf(a.what("shape"), 0, 0, "got %s, want 2: numbers of rows and columns", text.Plural(e.count, "size", "sizes"))
 	case e.count > tcs.MaxOrder:
 		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.count, tcs.MaxOrder)
@@ -274,10 +275,15 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	default:
 		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want csr, csc, coo, bsr or dia", text.Quote([]byte(name)))
 	}
-	if s.full, err = a.sizes(points); err != nil {
+	dims, err := a.sizes(points, name == "coo" || name == "csr")
+	if err != nil {
 		return nil, err
 	}
+	s.full = dims
 	if !points {
+		if len(dims) == 1 { // SciPy's array of one dimension is a row to it
+			s.full = []int64{1, dims[0]}
+		}
 		s.rows, s.cols = s.full[0], s.full[1]
 	}
 	w, err := s.start()
@@ -289,6 +295,9 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	if s.nat == tcs.Invalid {
 		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
 	}
-	s.shape, err = fit(a.src.Name, s.full, s.nat, opt)
+	s.shape, err = fit(a.src.Name, dims, s.nat, opt)
+	if len(dims) < len(s.full) {
+		s.keep = []int{1}
+	}
 	return s, err
 }

@@ -129,8 +129,10 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 
 func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.dims), true }
 func (a *array) Type() tcs.Type                { return a.typ }
-func (a *array) Dense() bool                   { return true }
 func (a *array) Progress() (done, total int64) { return a.src.Progress() }
+
+// Dense reports whether the array is to be stored as one: not if dense levels can't count it.
+func (a *array) Dense() bool { return tcs.CheckSpace(a.dims, widest) == nil }
 
 func (a *array) Rewind() error {
 	a.e.close()

@@ -20,6 +20,7 @@
 //
 //	source.go   a file that is read from its start any number of times
 //	spool.go    a pipe as one
+//	gunzip.go   the members of a gzip file
 //	kept.go     what a compressed file holds, kept
 //	pipe.go     reading in blocks
 //	head.go     header lines

@@ -62,22 +62,19 @@ func (l *Layout) Parse(b *Block) {
 				}
 				i += k
 			}
-			if v -= uint64(base); v >= uint64(lims[m]) || i == first || i-first > 18 {
-				if c := text[first]; c == '+' {
-					for i++; text[i]-'0' <= 9; i++ {
-					}
-				}
-				if v, _ = l.longCoord(text[first:i]); v >= uint64(lims[m]) {
+			v -= uint64(base)
+			c := text[i]
+			if v >= uint64(lims[m]) || i == first || i-first > 18 || c != ' ' && !blank(c) && c != '\n' && c != comment {
+				tok := l.token(text[first:end])
+				if v = l.slowCoord(tok); v >= uint64(lims[m]) {
 					l.coordError(b, n, lines, start, first, m)
 					return
 				}
+				i = first + len(tok)
 			}
 			cols[m][n] = int64(v)
-			if c := text[i]; c == ' ' {
+			if text[i] == ' ' {
 				i++
-			} else if !blank(c) && c != '\n' && c != comment {
-				l.coordError(b, n, lines, start, first, m)
-				return
 			}
 			for text[i] <= ' ' && blank(text[i]) {
 				i++
@@ -230,14 +227,14 @@ func word(b []byte) []byte {
 	return b
 }
 
-// longCoord parses a coordinate that may have a plus, or too many digits, or be
-// below the base; then it returns a value above every limit.
-func (l *Layout) longCoord(tok []byte) (uint64, bool) {
-	v, err := Int64(tok)
+// slowCoord parses all of tok as a coordinate, counted from 0: one with a plus, many digits, a
+// point or an exponent. It returns math.MaxUint64 if tok is none, or is below the base.
+func (l *Layout) slowCoord(tok []byte) uint64 {
+	v, err := Integer(tok)
 	if err != nil || v < l.Base {
-		return math.MaxUint64, false
+		return math.MaxUint64
 	}
-	return uint64(v - l.Base), true
+	return uint64(v - l.Base)
 }
 
 // columns says what a line holds.
@@ -264,9 +261,9 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want coordinate %d of %d (want %s)", m+1, l.Order, l.columns())
 		return
 	}
-	v, err := Int64(tok)
+	v, err := Integer(tok)
 	switch {
-	case err == errSyntax:
+	case err == errSyntax || err == errWhole:
 		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d", Quote(tok), m+1, l.Order, l.Base)
 	case err == nil && v < l.Base:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m, l.Base, l.Hint)

@@ -13,6 +13,7 @@ const (
 	ExitRun     = 1 // a file that is missing or can't be read
 	ExitCommand = 2 // a size, an order or a type that was asked for does not suit the file
 	ExitData    = 3 // the file is malformed
+	ExitMemory  = 5 // reading it passes the memory limit
 )
 
 // Error is what is wrong with a file, and where. Line and Col count from 1;

@@ -11,8 +11,9 @@ const maxLine = 16 << 20
 
 // Head reads lines one by one, for the header of a file.
 type Head struct {
-	Line int   // the number of the line that Next returned last, from 1
-	Off  int64 // the offset in the content of the line after it
+	Line  int   // the number of the line that Next returned last, from 1
+	Begin int64 // the offset of that line in the content, a byte order mark left out
+	Off   int64 // the offset of the line after it
 
 	name string
 	r    io.Reader
@@ -58,10 +59,12 @@ func (h *Head) Next() ([]byte, error) {
 func (h *Head) take(n, skip int) []byte {
 	line := h.buf[h.pos : h.pos+n]
 	h.pos += skip
+	h.Begin = h.Off
 	h.Off += int64(skip)
 	h.Line++
-	if h.Line == 1 {
-		line = bytes.TrimPrefix(line, bom)
+	if h.Line == 1 && bytes.HasPrefix(line, bom) {
+		line = line[len(bom):]
+		h.Begin += int64(len(bom))
 	}
 	return line
 }

@@ -275,6 +275,9 @@ func slowFloat(tok []byte, size int) (float64, error) {
 		if errors.Is(err, strconv.ErrRange) {
 			return 0, errRange
 		}
+		if isNaN(tok) {
+			return math.NaN(), nil
+		}
 		if k := bytes.IndexAny(tok, "dD"); k > 0 && !bytes.ContainsAny(tok, "eExX") {
 			tok = bytes.Clone(tok)
 			tok[k] = 'e'
@@ -283,6 +286,18 @@ func slowFloat(tok []byte, size int) (float64, error) {
 		return 0, errSyntax
 	}
 	return f, nil
+}
+
+// isNaN reports whether tok is a NaN as C prints and reads it, which strconv takes without a sign
+// alone: -nan, nan(0x8000000000000).
+func isNaN(tok []byte) bool {
+	if tok[0] == '-' || tok[0] == '+' {
+		tok = tok[1:]
+	}
+	if n := len(tok); n > 4 && tok[3] == '(' && tok[n-1] == ')' {
+		tok = tok[:3]
+	}
+	return bytes.EqualFold(tok, []byte("nan"))
 }
 
 // IsNumber tells whether tok is a number, be it too large for every type.
@@ -312,19 +327,24 @@ func Int64(tok []byte) (int64, error) {
 	return v, nil
 }
 
-// Whole tells whether tok is a whole number from 0, of however many digits.
+// Whole reports whether tok is a whole number from 0, of however many digits, as Integer takes
+// them.
 func Whole(tok []byte) bool {
-	_, err := Int64(tok)
-	return err != errSyntax && tok[0] != '-'
+	_, err := Integer(tok)
+	return (err == nil || err == errRange) && tok[0] != '-'
 }
 
-// Size parses all of tok as the size of a mode: see tcs.ParseSize. Its error has no
-// place.
-func Size(tok []byte) (int64, error) { return tcs.ParseSize(string(tok)) }
+// Size parses all of tok as the size of a mode, as Integer does. Its error has no place.
+func Size(tok []byte) (int64, error) {
+	if v, err := Integer(tok); err == nil {
+		return v, tcs.CheckSize(v)
+	}
+	return tcs.ParseSize(string(tok))
+}
 
-// wholeInt64 parses a decimal number that may be written with a point or an
+// Integer parses a decimal number that may be written with a point or an
 // exponent, and must be an integer all the same: 3, 3.0, 30e-1.
-func wholeInt64(tok []byte) (int64, error) {
+func Integer(tok []byte) (int64, error) {
 	if v, err := Int64(tok); err != errSyntax {
 		return v, err
 	}

@@ -130,7 +130,7 @@ func TestWholeInt64(t *testing.T) {
 		{"inf", 0, errWhole}, {"nan", 0, errWhole}, {"x", 0, errSyntax}, {"1e", 0, errSyntax}, {"0x1p3", 0, errWhole}, {"", 0, errSyntax},
 		{"1" + strings.Repeat("0", 30) + "e-30", 1, nil},
 	} {
-		if got, err := wholeInt64([]byte(c.in)); got != c.want && c.err == nil || err != c.err {
+		if got, err := Integer([]byte(c.in)); got != c.want && c.err == nil || err != c.err {
 			t.Errorf("%s: got %d, %v; want %d, %v", c.in, got, err, c.want, c.err)
 		}
 	}

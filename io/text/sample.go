@@ -1,12 +1,10 @@
 package text
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -51,7 +49,7 @@ func (s *Source) sample(n int) (content []byte, share float64) {
 	switch s.pack {
 	case gzipped:
 		// What a buffer holds counts as read: it is a small one.
-		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<12))
+		z, err := newMembers(r, 1<<12)
 		if err != nil {
 			return nil, 0
 		}
@@ -59,7 +57,7 @@ func (s *Source) sample(n int) (content []byte, share float64) {
 		r = z
 	case zstandard:
 		// One decoder reads no further than it is asked to.
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(uint64(s.window())), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, 0
 		}

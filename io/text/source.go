@@ -1,24 +1,28 @@
 package text
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"distaff/io/coo"
+	"distaff/io/tcs"
 )
 
-// maxWindow caps what a zstd stream may make its decoder hold: the default of
-// the zstd command line.
-const maxWindow = 1 << 27
+// A zstd stream may make its decoder hold smallWindow bytes at most, which is the default of the
+// zstd command line, or half of the memory limit if that is more, up to largeWindow, which is the
+// longest that the command line makes.
+const (
+	smallWindow = 1 << 27
+	largeWindow = 1 << 31
+)
 
 type packing uint8
 
@@ -39,6 +43,7 @@ type Source struct {
 	pack  packing
 	done  atomic.Int64
 
+	limit   int64 // bytes of memory that reading may take; 0: a quarter of the machine's
 	tmp     string
 	content *spool // of a compressed file, where ReaderAt was asked for
 	kept    *kept  // the same, where Keep was asked for
@@ -57,6 +62,7 @@ func Open(path string, opt coo.Options, read func(*Source, coo.Options) (coo.Str
 	if err != nil {
 		return nil, err
 	}
+	src.limit = opt.Limit
 	s, err := read(src, opt)
 	if err != nil {
 		src.Close()
@@ -147,19 +153,28 @@ func (s *Source) undone() (*wrapped, error) {
 	raw := s.raw(&s.done)
 	switch s.pack {
 	case gzipped:
-		z, err := gzip.NewReader(bufio.NewReaderSize(raw, 1<<18))
+		z, err := newMembers(raw, 1<<18)
 		if err != nil {
 			return nil, s.wrap(err, "gzip")
 		}
 		return &wrapped{s: s, r: z, what: "gzip", close: z.Close}, nil
 	case zstandard:
-		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(uint64(s.window())), zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, s.wrap(err, "zstd")
 		}
 		return &wrapped{s: s, r: z, what: "zstd", close: func() error { z.Close(); return nil }}, nil
 	}
 	return &wrapped{s: s, r: raw, close: func() error { return nil }}, nil
+}
+
+// window returns the most bytes that a zstd stream may make its decoder hold.
+func (s *Source) window() int64 {
+	limit := s.limit
+	if limit <= 0 {
+		limit = tcs.MachineMemory() / 4
+	}
+	return min(max(limit/2, smallWindow), largeWindow)
 }
 
 // Plain returns the open file and its size where the content can be read at
@@ -201,6 +216,13 @@ func (s *Source) wrap(err error, what string) error {
 	var se *os.SyscallError
 	if errors.As(err, &pe) || errors.As(err, &se) {
 		return &Error{File: s.Name, Msg: err.Error(), Exit: ExitRun, Err: err}
+	}
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		e := &Error{File: s.Name, Msg: fmt.Sprintf("%s: its window, or what it refers back to, is larger than %s", what, tcs.Size(s.window())), Exit: ExitData, Err: err}
+		if s.window() < largeWindow {
+			e.Msg, e.Exit = e.Msg+", half of the memory that reading it may take (--memory-limit)", ExitMemory
+		}
+		return e
 	}
 	msg := err.Error()
 	if err == io.ErrUnexpectedEOF || err == io.EOF {

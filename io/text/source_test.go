@@ -1,6 +1,9 @@
 package text
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -80,6 +83,82 @@ func TestShrunkFile(t *testing.T) {
 	defer r.Close()
 	if b, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "became shorter") {
 		t.Errorf("got %d bytes and %v, want an error", len(b), err)
+	}
+}
+
+// compressed reads the bytes of a file with that name to its end.
+func compressed(t *testing.T, name string, content []byte, limit int64) (string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenSource(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.limit = limit
+	r, err := s.Reader()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	return string(b), err
+}
+
+// Zeros behind the members of a gzip file are no data, and nothing else may be there.
+func TestGzipPadding(t *testing.T) {
+	var one bytes.Buffer
+	z := gzip.NewWriter(&one)
+	io.WriteString(z, "1 2 3\n")
+	z.Close()
+	member, zeros := one.String(), strings.Repeat("\x00", 700)
+	for _, c := range []struct{ in, want, err string }{
+		{member, "1 2 3\n", ""},
+		{member + zeros, "1 2 3\n", ""},
+		{member + "\x00", "1 2 3\n", ""},
+		{member + member, "1 2 3\n1 2 3\n", ""},
+		{member + zeros + member + zeros, "1 2 3\n1 2 3\n", ""},
+		{member + "garbage", "", `a.gz: gzip: got "ga" after the compressed data, want their end`},
+		{member + zeros + "g", "", `a.gz: gzip: got "g" after the compressed data, want their end`},
+		{member + member[:15], "", "the compressed data end early"},
+		{member[:15], "", "the compressed data end early"},
+	} {
+		got, err := compressed(t, "a.gz", []byte(c.in), 0)
+		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%q: got %q, %v; want %q, %s", c.in, got, err, c.want, c.err)
+		}
+	}
+}
+
+// A zstd frame may have a window of half of the memory limit, and always the default one.
+func TestLongWindow(t *testing.T) {
+	frame := func(window byte) []byte { // one block of 3 bytes as they are, after a header without a size
+		return append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, window, 3<<3 | 1, 0, 0}, "1 2"...)
+	}
+	const mib = 1 << 20
+	for _, c := range []struct {
+		exponent byte // the window is 2^(10+exponent)
+		limit    int64
+		err      string
+		code     int
+	}{
+		{17, 1 * mib, "", 0},
+		{18, 512 * mib, "", 0},
+		{18, 511 * mib, "is larger than 255.5 MiB, half of the memory that reading it may take (--memory-limit)", ExitMemory},
+		{19, 512 * mib, "is larger than 256 MiB", ExitMemory},
+		{22, 1 << 40, "is larger than 2 GiB", ExitData},
+	} {
+		got, err := compressed(t, "a.zst", frame(c.exponent<<3), c.limit)
+		if c.err == "" && (err != nil || got != "1 2") {
+			t.Errorf("2^%d of %d: got %q, %v", 10+c.exponent, c.limit, got, err)
+		}
+		var e *Error
+		if c.err != "" && (!errors.As(err, &e) || !strings.Contains(e.Msg, c.err) || e.Exit != c.code) {
+			t.Errorf("2^%d of %d: got %v, want %s", 10+c.exponent, c.limit, err, c.err)
+		}
 	}
 }
 

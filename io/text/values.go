@@ -39,7 +39,7 @@ func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, 
 	}
 	switch typ {
 	case tcs.Int64, tcs.Int32:
-		v, err := wholeInt64(tok)
+		v, err := Integer(tok)
 		if err == nil && typ == tcs.Int32 && v != int64(int32(v)) {
 			err = errRange
 		}

@@ -180,8 +180,8 @@ func readHead(src *text.Source) (*head, error) {
 	}
 	var dims []int64
 	for _, f := range sizes {
-		if !text.Whole(f.Text) {
-			return h, nil
+		if _, err := text.Int64(f.Text); !text.Whole(f.Text) || n == 1 && err != nil {
+			return h, nil // of one size, a value such as 5.0 may be of order 0
 		}
 		d, err := text.Size(f.Text)
 		if err != nil {
@@ -205,7 +205,6 @@ const maxOrder = 1024
 // the start of the body there.
 func (h *head) line1(in *text.Head) ([]byte, error) {
 	for {
-		off, n := in.Off, in.Line
 		line, err := in.Next()
 		if err != nil {
 			return nil, err
@@ -215,7 +214,7 @@ func (h *head) line1(in *text.Head) ([]byte, error) {
 			h.Complex = true
 		}
 		if len(t) > 0 && t[0] != '#' {
-			h.Start, h.Line = off, n
+			h.Start, h.Line = in.Begin, in.Line-1
 			return line, nil
 		}
 	}
