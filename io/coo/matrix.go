@@ -134,11 +134,14 @@ func (c *mirror) add(x, y *side, stored bool) {
 		return
 	}
 	v, w := x.value(), y.value()
-	if !diagonal {
-		c.stored++
-		if v.Type.IsInt() && v.I == w.I || !v.Type.IsInt() && sameValue(v.C, w.C) {
-			c.equal++
-		}
+	if diagonal { // a NaN there is neither zero nor real
+		c.skew = c.skew && (v.Type.IsInt() && v.I == 0 || !v.Type.IsInt() && v.C == 0)
+		c.hermitian = c.hermitian && imag(v.C) == 0
+		return
+	}
+	c.stored++
+	if v.Type.IsInt() && v.I == w.I || !v.Type.IsInt() && sameValue(v.C, w.C) {
+		c.equal++
 	}
 	if c.skew {
 		c.skew = v.Type.IsInt() && v.I == -w.I || !v.Type.IsInt() && sameValue(v.C, -w.C)

@@ -33,6 +33,10 @@ func TestMatrix(t *testing.T) {
 		{"a complex diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}}, []complex128{1 + 2i, 1 - 2i, 4i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
 		{"complex symmetric", tcs.Complex64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{1 + 2i, 1 + 2i}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, false, false}},
 		{"NaN", tcs.Float32, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{nan, nan}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
+		{"NaN on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{nan, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
+		{"zero on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{0, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, true, false}},
+		{"NaN on a Hermitian diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{nan, 1i, -1i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
+		{"an imaginary NaN on the diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{complex(1, math.NaN()), 1i, -1i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
 		{"zeros are stored", tcs.Float64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{0, 0}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
 	} {
 		s := &memStream{dims: c.dims, exact: true, typ: c.typ, batch: 2, coords: c.at}

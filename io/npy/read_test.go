@@ -113,6 +113,7 @@ func TestReadSparse(t *testing.T) {
 		{"dia_fortran", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
 		{"coo3", tcs.Float64, "[2 3 4]", three}, {"coo_old", tcs.Float64, "[2 3 4]", three}, {"coo_fortran", tcs.Float64, "[2 3 4]", three}, {"sparse3", tcs.Float64, "[2 3 4]", three},
 		{"coo3_stored", tcs.Complex64, "[2 3 4]", three}, {"coo1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"coo1_row", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"}, {"csr1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
 		{"sparse2", tcs.Float64, "[2 3]", "[[0 2]:(1.5+0i) [1 0]:(2+0i) [1 1]:(-3+0i)]"},
 		{"sparse0", tcs.Float64, "[]", "[[]:(2.5+0i)]"}, {"sparse_empty", tcs.Float64, "[5]", "[]"},
 		{"format_string", tcs.Float64, "[2 3]", "[[1 2]:(5+0i)]"},

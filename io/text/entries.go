@@ -208,10 +208,15 @@ func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	return next, StoreNumber(b.Vals, l.Type, l.Integer, n, k, b.Text[:len(b.Text)+slack], i, next)
 }
 
-// token is the word at the start of b: up to white space or a comment.
+// token is the word at the start of b: up to white space or a comment. The '#' of an infinity as
+// old C libraries of Windows print it (1.#INF, -1.#IND, 1.#QNAN) begins no comment: without what
+// follows it would be 1.
 func (l *Layout) token(b []byte) []byte {
 	for i, c := range b {
-		if c == '\n' || blank(c) || c == l.Comment {
+		if c == '\n' || blank(c) {
+			return b[:i]
+		}
+		if c == l.Comment && (i == 0 || b[i-1] != '.' || b[i+1] != 'I' && b[i+1] != 'Q' && b[i+1] != 'S') {
 			return b[:i]
 		}
 	}

@@ -59,6 +59,8 @@ func TestRead(t *testing.T) {
 		{"ParTI's as MATLAB prints them", "2\n1e+06 3.0\n1e+06 2 5\n", coo.Options{}, "[1000000 3]", true, "[[999999 1]:(5+0i)]"},
 		{"order 0, an integer and a real", "3\n4.0\n", coo.Options{}, "[]", true, "[[]:(3+0i) []:(4+0i)]"},
 		{"no numbers", "1 -nan\n2 NaN\n3 +nan\n4 nan(0x8000000000000)\n5 -nan(ind)\n", coo.Options{}, "[5]", false, "[[0]:(NaN+0i) [1]:(NaN+0i) [2]:(NaN+0i) [3]:(NaN+0i) [4]:(NaN+0i)]"},
+		{"an infinity of Windows", "1 1.#INF\n", coo.Options{}, "", false, `x.tns:1:3: got "1.#INF", want a number`},
+		{"a comment behind a point", "1 3.#c\n", coo.Options{}, "[1]", false, "[[0]:(3+0i)]"},
 		{"no NaN", "1 nanx\n", coo.Options{}, "", false, `x.tns:1:3: got "nanx", want a number`},
 		{"no coordinate", "1.5 2\n", coo.Options{}, "", false, `x.tns:1:1: got "1.5", want coordinate 1 of 1, an integer from 1`},
 		{"a NaN for a coordinate", "1 2 3\nnan 2 1\n", coo.Options{}, "", false, `x.tns:2:1: got "nan", want coordinate 1 of 2, an integer from 1`},
