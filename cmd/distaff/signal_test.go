@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"distaff/spmd/comm"
 )
 
 // files lists a folder, hidden files too.
@@ -53,7 +55,8 @@ func TestSignals(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGKILL, -1}} {
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGUSR1, 138}, {syscall.SIGUSR2, 140}, {syscall.SIGXCPU, 152}, {syscall.SIGALRM, 142},
+		{syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -83,6 +86,9 @@ func TestSignals(t *testing.T) {
 			if code := exitStatus(cmd.Wait()); code != c.code {
 				t.Errorf("got exit code %d, want %d: %s", code, c.code, errs.String())
 			}
+			if want := "distaff: stopped by " + comm.SignalName(c.signal); c.code > 0 && !strings.Contains(errs.String(), want) {
+				t.Errorf("got %q, want %q", errs.String(), want)
+			}
 			if took := time.Since(begun); took > 10*time.Second {
 				t.Errorf("it took %v to stop", took)
 			}
@@ -93,6 +99,40 @@ func TestSignals(t *testing.T) {
 				t.Errorf("files left: %s", got)
 			}
 		})
+	}
+}
+
+// TestClosedStandard: what is written to standard output that is closed is lost, and what is read from
+// such input is not nothing.
+func TestClosedStandard(t *testing.T) {
+	path, err := exec.LookPath("distaff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{`run 'y(i) = x(i)' -i=x:x.tns -o=y:-.mtx >&-`, "standard output: can't write the file: bad file descriptor"},
+		{`run 'y(i) = x(i)' -i=x:x.tns -o=y:/dev/stdout >&-`, "standard output: can't write the file: bad file descriptor"},
+		{`convert x.tns -.npy >&-`, "standard output: can't write the file: bad file descriptor"},
+		{`convert - y.mtx <&-`, "standard input: bad file descriptor"},
+		{`convert - y.mtx <&- >&-`, "standard input: bad file descriptor"},
+		{`run 'y(i) = x(i)' -i=x:-.tns -d=i:3 -o=y:y.tns <&-`, "standard input: bad file descriptor"},
+		{`info x.tns >&-`, "bad file descriptor"},
+		{`version >&-`, "bad file descriptor"},
+	} {
+		cmd := exec.Command("sh", "-c", "exec "+path+" "+c.args)
+		cmd.Dir, cmd.Env = dir, cleanEnv(t)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if code := exitStatus(cmd.Run()); code != 1 || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s: got exit code %d and %q, want 1 and %q", c.args, code, errs.String(), c.want)
+		}
+		if got := files(t, dir); got != "x.tns" {
+			t.Errorf("%s: files left: %s", c.args, got)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,7 +29,7 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, stops()...)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGXFSZ) // a file past its limit is a failed write
 	done := make(chan error, 1)
@@ -50,10 +51,23 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 		}
 		// A launcher stops all ranks, and says so; so does one of them.
 		if _, ok, _ := mpi.Launched(os.Getenv); !ok {
-			fmt.Fprintf(stderr, "%s: stopped by %v\n", name, sig)
+			fmt.Fprintf(stderr, "%s: stopped by %s\n", name, comm.SignalName(sig))
 		}
 		return 128 + int(sig.(syscall.Signal))
 	}
+}
+
+// stops returns the signals that end a command. Besides those by which people stop one, these are
+// all that end a program which knows nothing of them, as limits of processor time (ulimit -t) and
+// batch systems rely on: Go's runtime would take them and go on. SIGPROF is the runtime's own, and
+// ranks under srun end each other by SIGUSR2.
+func stops() []os.Signal {
+	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGXCPU,
+		syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGIO, syscall.SIGPWR}
+	if l, ok, _ := mpi.Launched(os.Getenv); !ok || !strings.HasPrefix(l.Kind, "srun") {
+		s = append(s, syscall.SIGUSR2)
+	}
+	return s
 }
 
 // collectLater puts off the first collection of Go's heap from 4 MB to 32 MB: a short job ends before

@@ -84,9 +84,18 @@ static int begins(size_t less) {
     return status == 0;
 }
 
+// guard_closed gives standard input and output, where they are closed, a file by which nothing can be read or
+// written: each use fails. The runtime would give them /dev/null for both, in which results are lost in silence.
+static void guard_closed(void) {
+    for (int fd = 0; fd < 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); // takes the lowest descriptor that is free: fd
+}
+
 __attribute__((constructor)) static void probe(void) {
     char a[32], u[32];
     struct rlimit space;
+    guard_closed();
     if (!threads()) {
         const char *words[] = {program_invocation_short_name, ": there are too few threads to begin: the user's limit is ", limit(RLIMIT_NPROC, 1, u, sizeof u), " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"};
         say(words, 4);

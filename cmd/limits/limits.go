@@ -2,6 +2,8 @@
 // little address space (ulimit -v) or too few threads (ulimit -u, a cgroup's pids.max). The Go
 // runtime itself says so by a crash, whose code is 2, which means that a statement is wrong.
 //
+// Standard input or output that is closed fails where it is used.
+//
 // Before the runtime begins, a constructor looks whether what it needs can be had. Later, a crash of the
 // runtime, a panic that nothing recovers or an abort of the C library ends in SIGABRT, which is handled here.
 // Importing the package is enough.

@@ -101,7 +101,7 @@ func OpenSource(path, tmp string) (*Source, error) {
 	n, err := io.ReadFull(s.raw(nil), head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		s.Close()
-		return nil, openError(path, err)
+		return nil, openError(s.Name, err)
 	}
 	switch head = head[:n]; {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):

@@ -231,7 +231,7 @@ func TestSignals(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			t.Errorf("%v: exit code %d, want %d", sig, got, code)
 		}
-		if want := fmt.Sprintf("ready\ninterrupted by %v\ncleaned up\n", sig); text != want {
+		if want := fmt.Sprintf("ready\ninterrupted by %s\ncleaned up\n", SignalName(sig)); text != want {
 			t.Errorf("%v: said %q, want %q", sig, text, want)
 		}
 	}

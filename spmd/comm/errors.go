@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Error is a failure of one operation at one rank.
@@ -78,7 +80,15 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Valu
 // Interrupted is the cause of a job that a signal ends.
 type Interrupted struct{ Signal os.Signal }
 
-func (e *Interrupted) Error() string { return "interrupted by " + e.Signal.String() }
+func (e *Interrupted) Error() string { return "interrupted by " + SignalName(e.Signal) }
+
+// SignalName returns a signal's name, as SIGTERM.
+func SignalName(s os.Signal) string {
+	if n, ok := s.(syscall.Signal); ok && unix.SignalName(n) != "" {
+		return unix.SignalName(n)
+	}
+	return s.String()
+}
 
 // ExitCode is 128 plus the signal's number: 130 for SIGINT, 143 for SIGTERM.
 func (e *Interrupted) ExitCode() int {
