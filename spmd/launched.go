@@ -18,11 +18,12 @@ type OtherRank = launch.OtherRank
 // EndLaunched is for a program's main that mpirun or srun started as one of several
 // ranks, with the error that ends it: where that is from before MPI was opened, such as
 // of the command line, other ranks may wait for this one, and the launcher may
-// let them. It has say say the error, at one rank where all fail alike, and ends the
+// let them. So it is where MPI opens, and ranks do not meet. It has say say the error, at one rank where all fail alike, and ends the
 // job. It returns the error to exit with: *OtherRank where it was said.
 func EndLaunched(ctx context.Context, err error, say func(error)) error {
 	l, ok, _ := launch.Launched()
-	if err == nil || !ok || mpi.Opened() {
+	var unmet *launch.Unmet
+	if err == nil || !ok || mpi.Opened() && !errors.As(err, &unmet) {
 		return err
 	}
 	l.Refuse(ctx, err, os.Getenv, say)

@@ -23,6 +23,7 @@ type command struct {
 	flags    []cli.Flag
 	words    []string // what completion offers for the first argument
 	hidden   bool
+	ranks    func(words []string) bool // whether all ranks of a launcher take part in that command line; nil: rank 0 does all
 	action   func(*invocation) error
 }
 

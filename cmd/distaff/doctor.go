@@ -35,6 +35,7 @@ the cache, and shown by doctor without --tune; --json has it as the machine mode
 		flags: join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON"),
 			on("tune", nil, catRun, "measures the machine, and keeps the model in the cache")}),
 		action: doctor,
+		ranks:  func(words []string) bool { return flagIn(words, "tune") },
 	}
 }
 

@@ -318,3 +318,95 @@ func children(pid int, name string) []int {
 	slices.Sort(below)
 	return below
 }
+
+// TestOnce: of the ranks that a launcher starts, rank 0 alone does what is no job, whatever it is.
+func TestOnce(t *testing.T) {
+	dir := t.TempDir()
+	distaff := program(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"info", "x.tns"}, {"show", "x.tns"}, {"convert", "x.tns", "y.mtx"}, {"diff", "x.tns", "x.tns"}, {"version"}, {"--version"}, {"help"}, {"run", "--help"}, {"doctor"},
+		{"spy", "x.tns"}, {"cache"}, {"completion", "bash"}, {"plan", "s = x(i)", "-i=x:x.tns"}, {"compile", "s = x(i)"}, {"nothing"}, {"info", "--bogus"}, {}, {"-q"},
+	} {
+		for _, env := range [][]string{{"OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=2"}, {"PMI_SIZE=3", "PMI_RANK=1"}, {"SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"}} {
+			r := launchIn(t, dir, append([]string{distaff}, args...), env, nil)
+			if r.Code != 0 || r.Out != "" || r.Err != "" {
+				t.Errorf("%q as rank %s: got exit code %d, %q and %q, want 0 and nothing", args, env[1], r.Code, r.Out, r.Err)
+			}
+		}
+	}
+	if got := files(t, dir); got != "distaff x.tns" {
+		t.Errorf("files left: %s", got)
+	}
+	first := launchIn(t, dir, []string{distaff, "convert", "x.tns", "y.mtx"}, []string{"OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0"}, nil)
+	if got := files(t, dir); first.Code != 0 || got != "distaff x.tns y.mtx" {
+		t.Errorf("rank 0: got exit code %d and %q, and the files %s", first.Code, first.Err, got)
+	}
+	if first = launchIn(t, dir, []string{distaff, "info", "none.tns"}, []string{"PMI_SIZE=3", "PMI_RANK=0"}, nil); first.Code != 1 || !strings.Contains(first.Err, "none.tns") {
+		t.Errorf("rank 0 without a file: got exit code %d and %q", first.Code, first.Err)
+	}
+	for _, l := range mpiLaunchers(t) {
+		r := launchIn(t, dir, append(l.Argv(3, distaff), "info", "x.tns"), nil, nil)
+		if n := strings.Count(r.Out, "entries    1"); r.Code != 0 || n != 1 {
+			t.Errorf("%s: got exit code %d and the file %d times\n%s%s", l.Name, r.Code, n, r.Out, r.Err)
+		}
+		r = launchIn(t, dir, append(l.Argv(3, distaff), "info", "none.tns"), nil, nil)
+		if n := strings.Count(r.Err, "distaff: none.tns"); r.Code != 1 || n != 1 {
+			t.Errorf("%s without a file: got exit code %d, said %d times\n%s", l.Name, r.Code, n, r.Err)
+		}
+	}
+}
+
+// TestSharedMistake: a mistake in the command line, which every rank has, is no rank's own.
+func TestSharedMistake(t *testing.T) {
+	dir := t.TempDir()
+	distaff := program(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	starts := []mpitest.Launcher{{}}
+	if _, err := exec.LookPath("cc"); err == nil {
+		starts = append(starts, mpitest.Launchers(t)...)
+	}
+	for _, l := range starts {
+		for _, c := range [][]string{
+			{`got foo, want a scheduling command`, "s = x(i)", "-i=x:x.tns", "-s=foo(i)"},
+			{"x.tns:1:1: got 2 columns, want 3", "s = x(i,j)", "-i=x:x.tns"},
+			{"y: no input", "s = x(i)*y(i)", "-i=x:x.tns"},
+			{`there is no flag "--bogus"`, "s = x(i)", "-i=x:x.tns", "--bogus"},
+		} {
+			argv := append([]string{distaff, "run"}, c[1:]...)
+			if l.Name == "" {
+				argv = append(argv, "--ranks=2")
+			} else {
+				argv = append(l.Argv(2, distaff, "run"), c[1:]...)
+			}
+			r := launchIn(t, dir, argv, nil, nil)
+			if strings.Count(r.Err, c[0]) != 1 || !strings.Contains(r.Err, "distaff: ") || strings.Contains(r.Err, "[0] ") || strings.Contains(r.Err, "[1] ") {
+				t.Errorf("%s %q: got exit code %d and %q, want %q once, without a rank", l.Name, c[1:], r.Code, r.Err, c[0])
+			}
+		}
+	}
+}
+
+// TestRankWithoutLauncher: a process that the environment says is rank 1 says what is wrong if
+// there is no rank 0 to say it.
+func TestRankWithoutLauncher(t *testing.T) {
+	dir := t.TempDir()
+	distaff := program(t, dir)
+	for _, l := range mpiLaunchers(t) {
+		env := map[string][]string{
+			"openmpi": {"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1", "DISTAFF_MPICC=mpicc.openmpi"},
+			"mpich":   {"PMI_SIZE=2", "PMI_RANK=1", "DISTAFF_MPICC=mpicc.mpich"},
+		}[l.Name]
+		if env == nil {
+			continue
+		}
+		r := launchIn(t, dir, []string{distaff, "run", "s = x(i)", "-g=x:dense", "-d=i:3"}, env, nil)
+		if want := "started as rank 1 of 2 by mp"; r.Code != 1 || strings.Count(r.Err, want) != 1 || r.Out != "" {
+			t.Errorf("%s: got exit code %d, %q and %q, want 1 and %q", l.Name, r.Code, r.Out, r.Err, want)
+		}
+	}
+}

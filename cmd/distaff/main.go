@@ -86,6 +86,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	rest := args[1:]
 	at := argv.NewTable(all).Positional(rest)
+	if !takesPart(commands, rest, at) && front.Idle("distaff", stderr) {
+		return nil
+	}
 	if at < 0 {
 		return noCommand(rest, commands, stdout, stderr)
 	}
@@ -120,6 +123,30 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		},
 	}
 	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
+}
+
+// takesPart reports whether the command line, whose command is its word at, is a job of all ranks
+// that a launcher has started.
+func takesPart(commands []*command, words []string, at int) bool {
+	if at < 0 {
+		return false
+	}
+	c := find(commands, words[at])
+	return c != nil && c.ranks != nil && c.ranks(words) && !flagIn(words, "help", "h")
+}
+
+// flagIn reports whether one of the words before "--" is a flag of those names.
+func flagIn(words []string, names ...string) bool {
+	for _, w := range words {
+		if w == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
+		if strings.HasPrefix(w, "-") && slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // invocation is one command as it runs.

@@ -27,6 +27,7 @@ would be passed.`,
 		},
 		flags:  join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags()),
 		action: run,
+		ranks:  func([]string) bool { return true },
 	}
 }
 

@@ -70,6 +70,20 @@ func stops() []os.Signal {
 	return s
 }
 
+// Idle reports whether this process is a rank other than 0 of a launcher's job: what is no job
+// rank 0 does alone, once. On a terminal it says so, since a shell that a launcher started leaves
+// its environment to all that is started from it.
+func Idle(name string, stderr io.Writer) bool {
+	l, ok, _ := mpi.Launched(os.Getenv)
+	if !ok || l.Rank == 0 {
+		return false
+	}
+	if IsTerminal(stderr) {
+		fmt.Fprintf(stderr, "%s: rank 0 does this; the environment says that this is rank %d, started by %s\n", name, l.Rank, l.Kind)
+	}
+	return true
+}
+
 // collectLater puts off the first collection of Go's heap from 4 MB to 32 MB: a short job ends before
 // it, which takes a millisecond or two of its 20. From then on the heap is collected as usual.
 func collectLater() {

@@ -15,6 +15,9 @@ import (
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
+	if t, ok := w.(*Terminal); ok {
+		w = t.w
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -27,7 +27,12 @@ func mainExit(args []string, stdout, stderr io.Writer) int {
 	defer out.Flush()
 	defer words.Flush()
 	stdout, stderr = out, words
-	return front.Main("tns2tcs", stderr, func(ctx context.Context) error { return run(ctx, args, stdout, stderr) })
+	return front.Main("tns2tcs", stderr, func(ctx context.Context) error {
+		if front.Idle("tns2tcs", stderr) {
+			return nil
+		}
+		return run(ctx, args, stdout, stderr)
+	})
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

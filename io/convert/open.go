@@ -18,7 +18,15 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 	if f.Open == nil {
 		return nil, errorf(path, "%s files are only written", f.Name)
 	}
-	return f.Open(path, opt)
+	s, err := f.Open(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	if dims, _ := s.Dims(); len(dims) > tcs.MaxOrder { // no tensor has more, whatever the format can say
+		s.Close()
+		return nil, text.Dataf(path, 0, 0, "got %d modes, want at most %d", len(dims), tcs.MaxOrder)
+	}
+	return s, nil
 }
 
 // HeadOf is the head of the text file that Open made the stream of, by which

@@ -45,16 +45,24 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) ExitCode() int { return ExitCode(e.Err) }
 
 // RankError is a rank's failure, which ends the job. It prints as `[rank] message`, and
-// as the message where the job has one rank.
+// as the message alone if the job has one rank, or the failure is a mistake in the command line,
+// which all ranks share.
 type RankError struct {
 	Rank  int
 	Alone bool // the job has one rank
+	Own   bool // a mistake in the command line that this rank was given, and others were not
 	Code  int  // the exit code
 	Err   error
 }
 
+// exitCommand is the exit code of a mistake in the command line.
+const exitCommand = 2
+
+// Numbered reports whether e prints with the rank's number.
+func (e *RankError) Numbered() bool { return !e.Alone && (e.Code != exitCommand || e.Own) }
+
 func (e *RankError) Error() string {
-	if e.Alone {
+	if !e.Numbered() {
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("[%d] %v", e.Rank, e.Err)
@@ -68,6 +76,13 @@ func (e *RankError) ExitCode() int { return e.Code }
 // AgreedError is a failure that every rank knows, by Agree: the lowest failed
 // rank's. All ranks return it, so the job can end in order.
 type AgreedError struct{ RankError }
+
+// OwnMistake marks a mistake in the command line of one rank, which others were not given. Agree
+// keeps the mark.
+type OwnMistake struct{ Err error }
+
+func (e *OwnMistake) Error() string { return e.Err.Error() }
+func (e *OwnMistake) Unwrap() error { return e.Err }
 
 // PanicError is a panic of a rank's function, with its stack.
 type PanicError struct {

@@ -97,14 +97,16 @@ func Agree(c Comm, err error) error {
 	var f struct {
 		Code int
 		Text string
+		Own  bool
 	}
 	if mine == lowest {
-		f.Code, f.Text = ExitCode(err), err.Error()
+		var own *OwnMistake
+		f.Code, f.Text, f.Own = ExitCode(err), err.Error(), errors.As(err, &own)
 	}
 	if e := BcastValue(c, &f, int(lowest)); e != nil {
 		return e
 	}
-	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Alone: alone(c), Code: f.Code, Err: errors.New(f.Text)}}
+	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Alone: alone(c), Own: f.Own, Code: f.Code, Err: errors.New(f.Text)}}
 	if mine == lowest {
 		a.Err = err
 	}

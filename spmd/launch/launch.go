@@ -24,6 +24,13 @@ type OtherRank struct{ Err error }
 func (e *OtherRank) Error() string { return e.Err.Error() }
 func (e *OtherRank) Unwrap() error { return e.Err }
 
+// Unmet is the error of a process that opened or closed MPI in vain. What others have met with, or
+// whether there are others, it does not know.
+type Unmet struct{ Err error }
+
+func (e *Unmet) Error() string { return e.Err.Error() }
+func (e *Unmet) Unwrap() error { return e.Err }
+
 // Options are what was asked for.
 type Options struct {
 	Ranks        int          // in this process, which must not be asked for beside a launcher
@@ -82,8 +89,8 @@ func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r
 	if errors.As(err, &agreed) {
 		return &OtherRank{err}
 	}
-	if err != nil && l.Rank > 0 { // every rank's alike
-		err = &OtherRank{err}
+	if err != nil { // of MPI itself
+		err = &Unmet{err}
 	}
 	return err
 }

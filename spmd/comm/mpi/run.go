@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 		o.Note = func(string) {}
 	}
 	if o.OnFail == nil {
-		o.OnFail = func(err error) { fmt.Fprintln(os.Stderr, diag.Lines(err.Error())) }
+		o.OnFail = func(err error) { fmt.Fprintln(os.Stderr, diag.Lines(words(err))) }
 	}
 	if l.Bare {
 		return nil, l.singletons(1, "")
@@ -80,6 +81,19 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 		return nil, err
 	}
 	return &Job{Launcher: l, Wrapper: w, o: o, e: e}, nil
+}
+
+// words is what is printed of a failure: with the program's name where it is no rank's own.
+func words(err error) string {
+	var rank *comm.RankError
+	var agreed *comm.AgreedError
+	if errors.As(err, &agreed) {
+		rank = &agreed.RankError
+	}
+	if rank == nil && !errors.As(err, &rank) || rank.Numbered() {
+		return err.Error()
+	}
+	return filepath.Base(os.Args[0]) + ": " + err.Error()
 }
 
 // Run opens MPI and runs f as this process's rank. It returns when every

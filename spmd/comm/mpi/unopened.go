@@ -42,7 +42,7 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 	defer signal.Stop(stop)
 	claim := l.claim(getenv)
 	if l.Rank > 0 {
-		err = &comm.RankError{Rank: l.Rank, Code: comm.ExitCode(err), Err: err}
+		err = &comm.RankError{Rank: l.Rank, Own: true, Code: comm.ExitCode(err), Err: err}
 		said := false
 		for end := time.Now().Add(linger); time.Now().Before(end); {
 			select {
