@@ -230,7 +230,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := fileBlocks(t, page)
-	for _, name := range []string{"product/main.go", "multiply.c", "spmv.py", "sparse/main.go"} {
+	for _, name := range []string{"product/main.go", "multiply.c", "spmv.py", "times.py", "sparse/main.go"} {
 		text, ok := files[name]
 		if !ok {
 			t.Fatalf("%s has no %s", page, name)
@@ -242,13 +242,21 @@ func TestPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	python := exec.Command("python3", "-c", "import numpy").Run()
 	// -trimpath keeps what is compiled of Distaff in Go's cache, whatever the folder.
 	env := append(cleanEnv(t), "GOFLAGS=-trimpath", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	const libraries = "import numpy, scipy.sparse"
+	python := exec.Command("python3", "-c", libraries).Run()
+	if python != nil && exec.Command("/usr/bin/python3", "-c", libraries).Run() == nil {
+		// The first python3 of PATH need not be the one that the system's packages are for.
+		bin := t.TempDir()
+		if python = os.Symlink("/usr/bin/python3", filepath.Join(bin, "python3")); python == nil {
+			env = append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+		}
+	}
 	runExamples(t, page, dir, env, func(c string) string {
 		switch {
 		case strings.HasPrefix(c, "python3 ") && python != nil:
-			return "python3 with numpy: " + python.Error()
+			return "python3 with NumPy and SciPy: " + python.Error()
 		case strings.HasPrefix(c, "mkdir "):
 			return "the folder is there"
 		}

@@ -73,7 +73,11 @@ func level(s *signature.Signature, l int, lev signature.Level, given bool) strin
 		}
 		return text + fmt.Sprintf("crd int%d_t", 8*lev.Crd)
 	case lev.Pos != 0:
-		return text + fmt.Sprintf("pos int%d_t[%s + 1], crd int%d_t[the last of pos]", 8*lev.Pos, above, 8*lev.Crd)
+		order := "ascending in each segment"
+		if !lev.Kind.Caps().Unique {
+			order = "sorted in each segment, repeats allowed"
+		}
+		return text + fmt.Sprintf("pos int%d_t[%s + 1], crd int%d_t[the last of pos], %s", 8*lev.Pos, above, 8*lev.Crd, order)
 	}
-	return text + fmt.Sprintf("crd int%d_t[%s]", 8*lev.Crd, above)
+	return text + fmt.Sprintf("crd int%d_t[%s], ascending under equal coordinates of the level above", 8*lev.Crd, above)
 }

@@ -83,7 +83,7 @@ func (l Leaf) describe() string {
 			fmt.Fprintf(&b, "%s and %s have one size, as mode %d of %s.\n", s.Vars[same.A].Name, s.Vars[same.B].Name, same.Mode, same.Tensor)
 		}
 	}
-	b.WriteString("Nothing is checked: arrays are to be as this says, and none that is written may\noverlap another.\n")
+	b.WriteString("Nothing is checked: arrays are to be as this says, and none that is written may\noverlap another. Coordinates that are not sorted, or that repeat, give wrong values.\n")
 	for k := range s.Args {
 		b.WriteString("\n" + argument(s, k))
 	}

@@ -120,7 +120,8 @@ func TestHeader(t *testing.T) {
 		"bounds[k] is {0, size} of a variable: i is 0, j is 1, k is 2.",
 		"t[0] is C, the result, stored as ds; nlevels is 2:",
 		"compressed, j: made by the leaf, pos int32_t, crd int32_t",
-		"compressed, k: pos int64_t[positions of the level above + 1], crd int32_t[the last of pos]",
+		"compressed, k: pos int64_t[positions of the level above + 1], crd int32_t[the last of pos], ascending in each segment",
+		"Coordinates that are not sorted, or that repeat, give wrong values.",
 		"double, one for each position of the last level",
 		"\nint square(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env);\n",
 	} {
