@@ -83,7 +83,7 @@ func TestDenseTensorsOverRanks(t *testing.T) {
 		ranks int
 		want  string // of the message; "" where it fits
 	}{
-		{1, "A (1000x1000) stored as dd in float64 takes 7.629 MiB of 7.645 MiB for all tensors, and the memory limit is 4 MiB (--memory-limit): store it sparse"},
+		{1, "A (1000x1000) stored as dd in float64 takes 7.629 MiB of 7.645 MiB for all tensors, and the memory limit is 4 MiB (--memory-limit): raise --memory-limit"},
 		{2, ""}, {4, ""},
 	} {
 		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Sizes: map[string][]int64{"A": {1000, 1000}},
@@ -99,6 +99,44 @@ func TestDenseTensorsOverRanks(t *testing.T) {
 	j.Target, j.Ranks, j.MemoryLimit = spmd.Interpreter, 2, 4<<20
 	if _, err := j.Run(context.Background()); exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), "(--memory-limit) at each of 2 ranks") {
 		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// A refusal for memory names a way out only if following it helps: what it names is followed here.
+func TestWaysOutOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		statement, kind string
+		formats         map[string]string
+		sizes           int64
+		want            string // the message's end
+		followed        string // a tensor with the format that is named
+	}{
+		{"C(i,j) = A(i,j)", "uniform:1000", map[string]string{"A": "ds", "C": "dd"}, 1000, ": store it sparse (-f=C:ds), or raise --memory-limit", "C:ds"},
+		{"y(i) = A(i,j)", "uniform:1000", map[string]string{"A": "dd"}, 1000, ": store it sparse (-f=A:ds), or raise --memory-limit", "A:ds"},
+		{"y(i) = A(i,j)", "dense", map[string]string{"A": "dd"}, 1000, "(--memory-limit): raise --memory-limit", ""},
+		{"C(i,j) = b(i) * c(j)", "dense", nil, 1000, "(--memory-limit): raise --memory-limit", ""},
+		{"C(i,j) = A(i,j) + 1", "uniform:1000", map[string]string{"C": "dd"}, 1000, "(--memory-limit): raise --memory-limit", ""},
+		{"C(i,j) = b(i) * c(j)", "dense", nil, 4000000, "(--memory-limit)", ""}, // more than any machine has
+		{"y(i) = A(i,j)", "dense", map[string]string{"A": "ds"}, 4000000, "(--memory-limit): make it smaller", ""},
+	} {
+		j := &spmd.Job{Statement: c.statement, Formats: c.formats, Sizes: map[string][]int64{"i": {c.sizes}, "j": {c.sizes}}, Inputs: map[string]spmd.Input{}}
+		for _, name := range []string{"A", "b", "c"} {
+			if strings.Contains(c.statement, name+"(") {
+				j.Inputs[name] = spmd.Generated(c.kind)
+			}
+		}
+		j.Target, j.MemoryLimit = spmd.Interpreter, 4<<20
+		_, err := j.Run(context.Background())
+		if exitCode(err) != diag.ExitMemory || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s of %s, %v: got %v, want %q at the end", c.statement, c.kind, c.formats, err, c.want)
+			continue
+		}
+		if name, format, ok := strings.Cut(c.followed, ":"); ok {
+			j.Formats[name] = format
+			if _, err := j.Run(context.Background()); err != nil {
+				t.Errorf("%s of %s with -f=%s: %v", c.statement, c.kind, c.followed, err)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"distaff/codegen/format"
@@ -189,21 +190,52 @@ func (x *Least) refusal(rank int) error {
 	src := k.Sources[name]
 	switch {
 	case worst.entries > 0 && src != nil && src.Gen != nil:
-		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s: make it smaller, or raise --memory-limit",
-			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes)
+		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s%s",
+			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes, ways("make it smaller", raise(need)))
 	case worst.entries > 0:
-		return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s: raise --memory-limit, or leave out what makes them present",
-			name, sizes, fault.Format(f), typ, takes)
+		return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s%s",
+			name, sizes, fault.Format(f), typ, takes, ways(raise(need), "leave out what makes them present"))
 	}
-	return fault.Memoryf("%s (%s) stored as %s in %v takes %s: %s or raise --memory-limit", name, sizes, fault.Format(f), typ, takes, smaller(name, f))
+	return fault.Memoryf("%s (%s) stored as %s in %v takes %s%s", name, sizes, fault.Format(f), typ, takes, ways(x.smaller(name, float64(limit)-float64(need)+part), raise(need)))
 }
 
-// smaller names a flag that makes a tensor smaller.
-func smaller(name string, f format.Format) string {
-	if f.AllDense() {
-		return fmt.Sprintf("store it sparse (-f=%s:%v)", name, format.SparseOf(f.NumModes()))
+// raise names the flag of the memory limit if need bytes are there; else it is "".
+func raise(need int64) string {
+	if need > tcs.MachineMemory() {
+		return ""
 	}
-	return fmt.Sprintf("compress its outer levels (-f=%s:%s)", name, strings.Repeat("s", f.NumModes()))
+	return "raise --memory-limit"
+}
+
+// ways is the end of a refusal, which names those ways out that there are.
+func ways(all ...string) string {
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	if len(all) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(all, ", or ")
+}
+
+// smaller names a flag by which a tensor takes no more than room at a rank, as far as its entries
+// can be told; "" if there is none.
+func (x *Least) smaller(name string, room float64) string {
+	f := x.k.Formats[name]
+	g, what := format.SparseOf(f.NumModes()), "store it sparse"
+	if !f.AllDense() {
+		letters := strings.Repeat("s", f.NumModes())
+		if f.Letters() == letters {
+			return ""
+		}
+		var err error
+		if g, err = format.Parse(letters); err != nil {
+			panic("BUG: forecast: " + err.Error())
+		}
+		what = "compress its outer levels"
+	}
+	if float64(x.k.BytesAs(name, g))/float64(len(x.at)) > room {
+		return ""
+	}
+	return fmt.Sprintf("%s (-f=%s:%v)", what, name, g)
 }
 
 // count prints a number that may pass 64 bits: exactly where a float64 is exact.

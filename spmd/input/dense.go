@@ -10,6 +10,7 @@ import (
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
 	"distaff/spmd/partition"
+	"distaff/spmd/plan"
 )
 
 // A user is told of a dense result from worthBytes on, where it takes worthTimes what it
@@ -33,19 +34,35 @@ func (r *Reader) DenseResult() string {
 	if bytes < worthBytes {
 		return ""
 	}
-	d := estimate.Densities{Of: r.sparse, Size: r.Sizes.Vars}
-	terms := r.p.Norm.Terms
-	if r.Sources[name] != nil { // of +=
-		terms = append([]*notation.Term{{Factors: []notation.Factor{r.p.Norm.LHS}}}, terms...)
-	}
 	g := format.SparseOf(f.NumModes())
-	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: typ, Entries: d.Sum(terms, nil) * all, Pattern: d.Pattern(r.p.Norm.LHS.Vars, terms)}
-	z := t.Block(0)
+	z := r.storedAs(name, g)
 	if float64(z.Bytes)*worthTimes > bytes {
 		return ""
 	}
 	return fmt.Sprintf("%s (%s) is dense where -f does not say else, and takes %s; of operands whose entries are spread evenly it has about %s, for which -f=%s:%v takes %s",
 		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"), name, g, tcs.Size(z.Bytes))
+}
+
+// BytesAs returns about how many bytes the tensor takes in the format g, as estimated from what
+// inputs tell of their entries.
+func (r *Reader) BytesAs(name string, g format.Format) int64 { return r.storedAs(name, g).Bytes }
+
+// storedAs estimates the tensor in the format g. The result has the entries that its operands
+// have if these are spread evenly.
+func (r *Reader) storedAs(name string, g format.Format) plan.Size {
+	dims := r.Sizes.Dims[name]
+	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: bridge.TCS(r.Types[name])}
+	if name != r.p.Result {
+		t.Entries = r.Sources[name].EntryCount(dims)
+		return t.Block(0)
+	}
+	d := estimate.Densities{Of: r.sparse, Size: r.Sizes.Vars}
+	terms := r.p.Norm.Terms
+	if r.Sources[name] != nil { // of +=
+		terms = append([]*notation.Term{{Factors: []notation.Factor{r.p.Norm.LHS}}}, terms...)
+	}
+	t.Entries, t.Pattern = d.Sum(terms, nil)*estimate.Space(dims), d.Pattern(r.p.Norm.LHS.Vars, terms)
+	return t.Block(0)
 }
 
 // sparse is a tensor that may have entries at some coordinates alone; nil of another, and of one of which that is not known.
