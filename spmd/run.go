@@ -88,7 +88,7 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing
 		j.note(q.String())
 	}
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
-		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
+		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d", FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
 		Prepared: prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
 			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Detail != nil, Trace: j.Trace},
 		Warmup: j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,

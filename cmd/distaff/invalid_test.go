@@ -202,3 +202,40 @@ func brokenTCS() map[string][]byte {
 	list["ds: the checksum of the header"] = header
 	return list
 }
+
+// TestTwoPlacesOfASize: where two places disagree on a size, the message names both, whatever the
+// formats are and whichever of them is read first.
+func TestTwoPlacesOfASize(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "B.tns"), []byte("1 1 2\n5 2 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	three := filepath.Join(dir, "D.tns")
+	if err := os.WriteFile(three, []byte("1 1 1\n3 4 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"convert", "B.tns", "B.mtx"}, {"convert", "B.tns", "B.tcs"}, {"convert", "B.tns", "B.npz"}, {"convert", "D.tns", "D.mtx"}, {"convert", "D.tns", "D.tcs"}, {"convert", "D.tns", "D.npy"}} {
+		if out, err := distaffCommand(t, dir, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	check := func(first, second string, args ...string) {
+		t.Helper()
+		out, _ := distaffCommand(t, dir, append([]string{"run", "A(i,l) = B(i,k)*D(i,l)"}, args...)...).CombinedOutput()
+		if !strings.Contains(string(out), first) || !strings.Contains(string(out), second) {
+			t.Errorf("%q: got %s, want %q and %q", args, out, first, second)
+		}
+	}
+	for _, d := range []string{"D.mtx", "D.tcs", "D.npy"} {
+		for _, ranks := range []string{"--ranks=1", "--ranks=2"} {
+			check("B.tns:2:1: got coordinate 5", "its size is 3, by mode 0 of D ("+d+")", "-i=B:B.tns", "-i=D:"+d, ranks)
+			check("B.tns:2:1: got coordinate 5", "its size is 3, by mode 0 of D ("+d+")", "-i=B:B.tns", "-i=D:"+d, "-d=k:2", ranks)
+		}
+		for _, b := range []string{"B.mtx", "B.tcs", "B.npz"} {
+			check("mode 0 of B ("+b+")", "mode 0 of D ("+d+")", "-i=B:"+b, "-i=D:"+d)
+		}
+	}
+	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense", "-d=D:3,4")
+	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense", "-d=i:3", "-d=l:4")
+	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-i=D:D.tns", "-d=B:3,2")
+}

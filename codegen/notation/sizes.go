@@ -20,8 +20,9 @@ type Known struct {
 
 // Sizes is the sizes of a statement's variables and of its tensors' modes.
 type Sizes struct {
-	Vars map[string]int64   // of the variables of the normal form
-	Dims map[string][]int64 // of each tensor
+	Vars map[string]int64    // of the variables of the normal form
+	Dims map[string][]int64  // of each tensor
+	From map[string][]string // of each tensor's modes, what gives the size; "" for lower bounds alone
 	// Overruns are the lower bounds larger than the size: the file has a
 	// coordinate past it. Its reader knows the line, and raises the error.
 	Overruns []Overrun
@@ -230,7 +231,7 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 			exact[c] = f
 		}
 	}
-	out := &Sizes{Vars: map[string]int64{}, Dims: map[string][]int64{}}
+	out := &Sizes{Vars: map[string]int64{}, Dims: map[string][]int64{}, From: map[string][]string{}}
 	for _, v := range g.n.Vars {
 		c := g.find(v)
 		if f, ok := exact[c]; ok {
@@ -251,10 +252,11 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 			continue
 		}
 		dims := make([]int64, len(a.Vars))
+		from := make([]string, len(a.Vars))
 		for m, v := range a.Vars {
-			dims[m] = out.Vars[v]
+			dims[m], from[m] = out.Vars[v], exact[g.find(v)].From
 		}
-		out.Dims[a.Name] = dims
+		out.Dims[a.Name], out.From[a.Name] = dims, from
 	}
 	return out, nil
 }

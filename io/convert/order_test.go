@@ -16,7 +16,9 @@ func TestMostModes(t *testing.T) {
 	ones := func(n int) string { return strings.TrimSpace(strings.Repeat("1 ", n)) }
 	for name, text := range map[string]func(n int) string{
 		"a.tns": func(n int) string { return ones(n) + " 5\n" },
-		"b.tns": func(n int) string { return strings.ReplaceAll("N\n", "N", map[int]string{64: "64", 65: "65"}[n]) + ones(n) + "\n" },
+		"b.tns": func(n int) string {
+			return strings.ReplaceAll("N\n", "N", map[int]string{64: "64", 65: "65"}[n]) + ones(n) + "\n"
+		},
 		"c.ttx": func(n int) string { return "%%MatrixMarket tensor coordinate real general\n" + ones(n) + " 0\n" },
 		"d.ttx": func(n int) string { return "%%MatrixMarket tensor array real general\n" + ones(n) + "\n5\n" },
 	} {

@@ -11,6 +11,7 @@ import (
 type Options struct {
 	Order     int      // the number of modes wanted; 0 where unknown
 	Dims      []int64  // sizes from -d, one a mode, negative where not given; nil for none
+	DimsFrom  string   // what gave Dims, for messages; "" for what is not known
 	Type      tcs.Type // the value type wanted; Invalid for the file's own
 	ZeroBased bool     // --index-base=0, for the .tns format
 	Threads   int      // parsers of a text file; 0 for GOMAXPROCS
@@ -59,5 +60,7 @@ func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func(
 // A Sizable stream is one whose file may have no sizes. SetDims gives it the
 // sizes that were found elsewhere, before its first Next or between a Rewind and
 // the next one: it is exact from then on, and a coordinate past them is an error
-// with its place.
-type Sizable interface{ SetDims(dims []int64) }
+// with its place, and what from says gave the size: by mode, "" for nothing. from may be nil.
+type Sizable interface {
+	SetDims(dims []int64, from []string)
+}

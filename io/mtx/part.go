@@ -100,7 +100,7 @@ func (p *matrixPart) Suspect(marks uint8) bool { return suspect(marks) }
 func (p *matrixPart) Judge() error             { return p.count.judge() }
 
 // SetDims does nothing: the file has sizes.
-func (p *matrixPart) SetDims([]int64) {}
+func (p *matrixPart) SetDims([]int64, []string) {}
 
 // Settle: see text.Part. Where there are too many entries, the part is read
 // again for the place of the first.
@@ -135,8 +135,8 @@ type arrayPart struct {
 	last bool
 }
 
-func (p *arrayPart) Ordinals() bool  { return true }
-func (p *arrayPart) SetDims([]int64) {}
+func (p *arrayPart) Ordinals() bool            { return true }
+func (p *arrayPart) SetDims([]int64, []string) {}
 
 // Seen: what counts is settled while it is read.
 func (p *arrayPart) Seen() int64                          { return 0 }

@@ -17,6 +17,7 @@ type Layout struct {
 	Values  int      // 0 for a pattern, whose values are 1; 1; 2 for real and imaginary parts
 	Base    int64    // the smallest coordinate, 0 or 1
 	Lims    []int64  // the size of each mode; tcs.MaxSize where unknown
+	From    []string // what gave each of them, for messages: "" for nothing; nil
 	Comment byte     // '#' or '%'
 	Integer bool     // the file says that its numbers are integers
 	Type    tcs.Type // what the values become
@@ -275,7 +276,11 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 	case l.Lims[m] == tcs.MaxSize:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: sizes are at most 2^61", Quote(tok), m, l.Lims[m]-1+l.Base)
 	default:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d", tcs.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m])
+		from := ""
+		if m < len(l.From) && l.From[m] != "" {
+			from = ", by " + l.From[m]
+		}
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d%s", tcs.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m], from)
 	}
 }
 

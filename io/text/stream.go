@@ -32,7 +32,7 @@ type Entries struct {
 
 	// Bound makes Parse refuse coordinates past the sizes; nil where the file has
 	// sizes of its own.
-	Bound func(dims []int64)
+	Bound func(dims []int64, from []string)
 
 	part *lineRange // nil for the whole file
 
@@ -74,15 +74,15 @@ func (e *Entries) Dims() ([]int64, bool) {
 	return dims, false
 }
 
-// SetDims gives the sizes of a file that has none.
-func (e *Entries) SetDims(dims []int64) {
+// SetDims gives the sizes of a file that has none: see coo.Sizable.
+func (e *Entries) SetDims(dims []int64, from []string) {
 	if len(dims) != e.Order {
 		panic("BUG: text: sizes of another order than the file's")
 	}
 	e.stop()
 	e.err = nil
 	if e.Bound != nil {
-		e.Bound(dims)
+		e.Bound(dims, from)
 		e.Sizes = slices.Clone(dims)
 	}
 }

@@ -71,9 +71,9 @@ func (p *entriesPart) Rewind() error {
 
 // SetDims gives the sizes of a file that has none; of one that has, they must
 // be its own.
-func (p *entriesPart) SetDims(dims []int64) {
+func (p *entriesPart) SetDims(dims []int64, from []string) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")
 	}
-	p.stream.SetDims(dims)
+	p.stream.SetDims(dims, from)
 }

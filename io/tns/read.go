@@ -70,25 +70,25 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order, Value: typ, Opt: opt}
 	exact := true
 	for m := range order {
-		lim := int64(tcs.MaxSize)
+		lim, from := int64(tcs.MaxSize), ""
 		switch {
 		case m < len(opt.Dims) && opt.Dims[m] >= 0:
-			lim = opt.Dims[m]
+			lim, from = opt.Dims[m], opt.DimsFrom
 		case h.Sizes != nil:
-			lim = h.Sizes[m]
+			lim, from = h.Sizes[m], "the file's first lines"
 		default:
 			exact = false
 		}
-		l.Lims = append(l.Lims, lim)
+		l.Lims, l.From = append(l.Lims, lim), append(l.From, from)
 	}
 	e.Parse = l.Parse
 	if exact {
 		e.Sizes = slices.Clone(l.Lims)
 	} else {
 		e.Parse = func(b *text.Block) { l.Parse(b); b.SetMax() }
-		e.Bound = func(dims []int64) {
+		e.Bound = func(dims []int64, from []string) {
 			bounded := *l // a block of the last pass may still be parsed
-			bounded.Lims = slices.Clone(dims)
+			bounded.Lims, bounded.From = slices.Clone(dims), from
 			e.Parse = bounded.Parse
 		}
 	}

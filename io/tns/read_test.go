@@ -287,14 +287,14 @@ func TestSetDims(t *testing.T) {
 	if dims, exact := s.Dims(); exact || dims[0] != 2 || dims[1] != 5 {
 		t.Errorf("got sizes %v exact %v, want lower bounds 2 and 5", dims, exact)
 	}
-	s.(coo.Sizable).SetDims([]int64{3, 5})
+	s.(coo.Sizable).SetDims([]int64{3, 5}, nil)
 	if err := pass(); err != nil {
 		t.Errorf("sizes that fit: %v", err)
 	}
 	if dims, exact := s.Dims(); !exact || dims[0] != 3 {
 		t.Errorf("got sizes %v exact %v, want 3 and 5", dims, exact)
 	}
-	s.(coo.Sizable).SetDims([]int64{3, 4})
+	s.(coo.Sizable).SetDims([]int64{3, 4}, []string{"", "mode 0 of D (d.npy)"})
 	if err := pass(); err == nil || !strings.Contains(err.Error(), "a.tns:2:3") {
 		t.Errorf("got %v, want an error at a.tns:2:3", err)
 	}

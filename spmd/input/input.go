@@ -60,6 +60,7 @@ func Hold(h *Held) Input { return Input{held: h} }
 type Options struct {
 	Inputs       map[string]Input
 	Sizes        map[string][]int64 // those that are given
+	SizesFrom    string             // what gives them, for messages; "" for what is not known
 	FixedPattern *tcs.Tensor        // a result that is there already, whose format then is the result's; nil for none
 	Missing      Missing
 	Seed         int64

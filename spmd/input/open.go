@@ -216,7 +216,7 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 		}
 	}
 	return coo.Options{
-		Order: s.order, Dims: dims, Type: bridge.TCS(r.p.Types[s.name]), ZeroBased: s.In.ZeroBased,
+		Order: s.order, Dims: dims, DimsFrom: r.o.SizesFrom, Type: bridge.TCS(r.p.Types[s.name]), ZeroBased: s.In.ZeroBased,
 		Threads: r.Threads, Tmp: r.Tmp, Limit: r.Limit.Max(),
 	}
 }

@@ -198,7 +198,7 @@ func (r *Reader) settleStreams() error {
 			continue
 		}
 		if s.part != nil {
-			s.part.SetDims(r.Sizes.Dims[name])
+			s.part.SetDims(r.Sizes.Dims[name], r.Sizes.From[name])
 		}
 		if s.stream == nil {
 			if s.dims != nil { // of a stream that rank 0 has
@@ -210,7 +210,7 @@ func (r *Reader) settleStreams() error {
 		if !ok {
 			panic("BUG: spmd: a stream that neither has sizes nor takes them")
 		}
-		sizable.SetDims(r.Sizes.Dims[name])
+		sizable.SetDims(r.Sizes.Dims[name], r.Sizes.From[name])
 		s.dims, s.exact = s.stream.Dims()
 	}
 	return nil

@@ -78,7 +78,7 @@ func loaded(path string, opt coo.Options, dims []int64, kinds string, ranks int)
 				return err
 			}
 		}
-		part.SetDims(dims)
+		part.SetDims(dims, nil)
 		g := &load.Target{Partition: uneven(dims, c.Size()), Spec: coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Type: opt.Type, Name: path}}
 		own, err := g.Scatter(c, part)
 		if err != nil {
@@ -246,7 +246,7 @@ func whole(path string, opt coo.Options, kinds string) (out []string, dims []int
 		if err := s.Rewind(); err != nil {
 			return nil, nil, err
 		}
-		s.(coo.Sizable).SetDims(dims)
+		s.(coo.Sizable).SetDims(dims, nil)
 	}
 	t, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Name: path}, coo.Config{})
 	if err != nil {
