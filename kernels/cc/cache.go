@@ -31,7 +31,8 @@ func DefaultRoot(getenv func(string) string) (string, error) {
 // Cache is one kind of objects in the cache's root. Its methods may be called
 // from several goroutines and processes at once.
 type Cache struct {
-	dir string // ROOT/KIND, without links
+	dir  string // ROOT/KIND, without links
+	kind string // the folder's name
 }
 
 // OpenCache opens the folder of kind in root, and makes both where they are
@@ -49,7 +50,7 @@ func OpenCache(root, kind string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{real}, nil
+	return &Cache{real, kind}, nil
 }
 
 // Get reads the object called name, and marks it as used. The error is fs.ErrNotExist where there is
@@ -66,12 +67,26 @@ func (c *Cache) read(name string, used bool) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if o.Meta.Key != c.key(name) {
+		return nil, fmt.Errorf("%s: it is another object: it was stored as %q", path, o.Meta.Key)
+	}
 	o.Cached = true
 	return o, nil
 }
 
-// Put stores an object under name: whole, or not at all.
+// key returns what an object stored under name holds as its Meta.Key.
+func (c *Cache) key(name string) string { return c.kind + "/" + name }
+
+// Put stores an object under name: whole, or not at all. It sets o.Meta.Key, and o.Bytes with it,
+// so that Get refuses the object under any other name.
 func (c *Cache) Put(name string, o *Object) error {
+	m := o.Meta
+	m.Key = c.key(name)
+	keyed, err := Seal(o.Payload(), m)
+	if err != nil {
+		return err
+	}
+	o.Bytes, o.Meta = keyed.Bytes, keyed.Meta
 	f, err := os.CreateTemp(c.dir, tempPrefix)
 	if err != nil {
 		return err
@@ -159,7 +174,7 @@ func List(root string) ([]Entry, error) {
 		if !k.IsDir() {
 			continue
 		}
-		c := &Cache{filepath.Join(root, k.Name())}
+		c := &Cache{filepath.Join(root, k.Name()), k.Name()}
 		names, err := c.names("")
 		if err != nil {
 			return nil, err

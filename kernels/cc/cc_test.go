@@ -250,6 +250,22 @@ func TestDamagedEntryIsRebuilt(t *testing.T) {
 		"mode":   func() error { return os.Chmod(file, 0o666) },
 		"a link": func() error { os.Remove(file); return os.Symlink("/bin/true", file) },
 		"a pipe": func() error { os.Remove(file); return syscall.Mkfifo(file, 0o600) },
+		"another leaf": func() error {
+			other := Source{Text: "int add(int a, int b) { return a - b; }"}
+			if _, err := b.Build(context.Background(), other); err != nil {
+				return err
+			}
+			return os.Rename(filepath.Join(b.cache.dir, b.name(other)), file)
+		},
+		"a leaf of another kind": func() error {
+			cfg := cfg
+			cfg.Kind = "mpi"
+			other, _ := newBuilder(t, cfg)
+			if _, err := other.Build(context.Background(), src); err != nil {
+				return err
+			}
+			return os.Rename(filepath.Join(other.cache.dir, other.name(src)), file)
+		},
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
@@ -559,6 +575,48 @@ func TestDefaultRoot(t *testing.T) {
 		got, err := DefaultRoot(func(k string) string { return c.env[k] })
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%v: %q, %v, want %q", c.env, got, err, c.want)
+		}
+	}
+}
+
+// Whatever kind of thing a cache keeps, it is found under its own name alone.
+func TestObjectUnderAnotherName(t *testing.T) {
+	root := filepath.Join(privateDir(t), "cache")
+	for _, kind := range []string{"leaf", "mpi", "cuda", "machine"} {
+		c, err := OpenCache(root, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{Name("one", "m", nil, nil), Name("two", "m", nil, nil)}
+		for _, name := range names {
+			o, err := Seal([]byte(name), Meta{Label: name})
+			if err == nil {
+				err = c.Put(name, o)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.Get(name); err != nil || string(got.Payload()) != name || !bytes.Equal(got.Bytes, o.Bytes) {
+				t.Fatalf("%s: %v", kind, err)
+			}
+		}
+		if err := os.Rename(filepath.Join(c.dir, names[1]), filepath.Join(c.dir, names[0])); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := c.Get(names[0]); err == nil || !strings.Contains(err.Error(), "another object") {
+			t.Errorf("%s: got %+v, %v", kind, o, err)
+		}
+		if o := c.Find(names[0]); o != nil {
+			t.Errorf("%s: found %+v", kind, o)
+		}
+	}
+	list, err := List(root)
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, e := range list {
+		if e.Err == nil {
+			t.Errorf("listed as whole: %+v", e)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the C compiler %s said nothing and made nothing: %w", b.compiler.Path, err)
 	}
-	return encode(elfBytes, Meta{
+	return Seal(elfBytes, Meta{
 		Label: src.Label, Compiler: signature(elfBytes), Path: b.compiler.Real, Flags: flags,
 		CPU: CPUKind(b.cfg.CPU), Warning: warning, Made: time.Now().UTC().Truncate(time.Second), Tensors: src.Tensors,
 	})

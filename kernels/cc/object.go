@@ -23,6 +23,9 @@ type Meta struct {
 	Warning  string    `json:"warning,omitempty"` // what this object lacks, in words for the user
 	Made     time.Time `json:"made"`
 	Tensors  []Tensor  `json:"tensors,omitempty"` // Source.Tensors
+	// Key is the folder and name under which Cache.Put stored the object, such as "leaf/NAME";
+	// "" for an object that no cache holds.
+	Key string `json:"key,omitempty"`
 }
 
 // Tensor is how an object's code takes a tensor.
@@ -45,13 +48,9 @@ type Object struct {
 //
 //	length of meta uint32 LE, SHA-256 of all before it, magic
 const (
-	magic       = "DSTOBJ1\n"
+	magic       = "DSTOBJ2\n"
 	trailerSize = 4 + sha256.Size + len(magic)
 )
-
-// Seal makes an object of what was compiled: the bytes of an ELF file, or others that a
-// device's driver takes (see Payload).
-func Seal(payload []byte, m Meta) (*Object, error) { return encode(payload, m) }
 
 // Payload is what was compiled, without the trailer. It is a part of Bytes.
 func (o *Object) Payload() []byte {
@@ -60,14 +59,15 @@ func (o *Object) Payload() []byte {
 	return body[:len(body)-4-n]
 }
 
-// encode appends the trailer to the bytes of an ELF file.
-func encode(elfBytes []byte, m Meta) (*Object, error) {
+// Seal makes an object of what was compiled, by appending the trailer: the payload is an ELF file,
+// or what else a device's driver takes. It fails if m cannot be written as JSON.
+func Seal(payload []byte, m Meta) (*Object, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(elfBytes)+len(text)+trailerSize)
-	out = append(out, elfBytes...)
+	out := make([]byte, 0, len(payload)+len(text)+trailerSize)
+	out = append(out, payload...)
 	out = append(out, text...)
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(text)))
 	sum := sha256.Sum256(out)
