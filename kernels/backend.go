@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"context"
+	"sync"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
@@ -65,7 +66,10 @@ type Keeper interface {
 
 // C is the Backend of CPUs: emit/c prints the leaf, package cc compiles it or finds it in
 // its cache, and the object is loaded into this process.
-type C struct{ builder *cc.Builder }
+type C struct {
+	builder *cc.Builder
+	note    func(string) // told once at most that memory is too little for a BLAS
+}
 
 // NewC is the backend that compiles as cfg says. Its errors are those of cc.New: a CPU
 // that is none, a compiler that was named and is not there.
@@ -74,12 +78,25 @@ func NewC(cfg cc.Config) (*C, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &C{b}, nil
+	var once sync.Once
+	note := func(s string) {
+		if cfg.Note != nil {
+			once.Do(func() { cfg.Note(s) })
+		}
+	}
+	return &C{b, note}, nil
 }
 
 func (c *C) Build(ctx context.Context, u *codegen.Unit) (Leaf, error) {
 	o, err := c.builder.Build(ctx, source(u))
 	if err != nil {
+		return nil, err
+	}
+	return c.load(o, u)
+}
+
+func (c *C) load(o *cc.Object, u *codegen.Unit) (Leaf, error) {
+	if err := checkBLAS(u.Func, c.note); err != nil {
 		return nil, err
 	}
 	return Load(o, symbol(u))
@@ -110,7 +127,7 @@ func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 }
 
 func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
-	return Load(&cc.Object{Bytes: object}, symbol(u))
+	return c.load(&cc.Object{Bytes: object}, u)
 }
 
 // source is a unit's C, for the compiler and its cache.

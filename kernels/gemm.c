@@ -9,11 +9,16 @@
 #include "gemm.h"
 #include "_cgo_export.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
@@ -27,6 +32,9 @@ static struct {
     zgemm_fn *c, *z;
     const char *path, *config;
     int gonum;
+    int bounded;       // calls take a place of places first
+    sem_t places;
+    int state;         // DST_BLAS_...
     char why[512];
 } blas;
 
@@ -47,8 +55,93 @@ static const char *one_thread(void *lib) {
     return 0;
 }
 
+// Room in memory. OpenBLAS maps a buffer for each call that runs at once with others, and one for each thread that
+// it starts as it is loaded. It tries again without end where the system refuses one, so that under a limit
+// all of them are seen to be there before it is loaded, and are mapped before it is called.
+enum { MAX_CALLS = 1024, SPARE_BUFFERS = 2 }; // spare ones are for the library itself and for what is mapped meanwhile
+static const int64_t BUFFER_BYTES = (int64_t)128 << 20;
+
+// number reads the number behind a word of a file of /proc, such as "CommitLimit:", or the nth one (from 0) if the
+// word is "". -1 if there is none.
+static int64_t number(const char *path, const char *word, int nth) {
+    char line[256];
+    int64_t found = -1;
+    FILE *f = fopen(path, "re");
+    while (f && found < 0 && fgets(line, sizeof line, f)) {
+        char *at = line, *end;
+        if (strncmp(line, word, strlen(word)) != 0)
+            continue;
+        at += strlen(word);
+        for (int k = 0; k <= nth; k++, at = end) {
+            const long long x = strtoll(at, &end, 10);
+            found = end > at && k == nth ? x : -1;
+            if (end == at)
+                break;
+        }
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+// room is how many bytes can still be mapped, or INT64_MAX if no limit is set.
+static int64_t room(void) {
+    enum { SIZE = 0, DATA = 5 };
+    const struct { int what, nth; } limits[] = {{RLIMIT_AS, SIZE}, {RLIMIT_DATA, DATA}};
+    int64_t least = INT64_MAX;
+    for (int k = 0; k < 2; k++) {
+        struct rlimit l;
+        if (getrlimit(limits[k].what, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > INT64_MAX)
+            continue;
+        const int64_t used = number("/proc/self/statm", "", limits[k].nth) * sysconf(_SC_PAGESIZE);
+        least = (int64_t)l.rlim_cur - used < least ? (int64_t)l.rlim_cur - used : least;
+    }
+    if (number("/proc/sys/vm/overcommit_memory", "", 0) == 2) { // the system promises no more memory than it has
+        const int64_t promised = number("/proc/meminfo", "CommitLimit:", 0) - number("/proc/meminfo", "Committed_AS:", 0);
+        least = promised < INT64_MAX / 1024 && promised * 1024 < least ? promised * 1024 : least;
+    }
+    return least;
+}
+
+// cpus counts the CPUs that this process may run on.
+static int cpus(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// take_room finds room for the buffers of a library before it is loaded, and returns how many calls may run at
+// once: 0 for any number, -1 if there is no room.
+static int take_room(void) {
+    const int64_t left = room();
+    const int calls = cpus(), buffers = 2 * calls + SPARE_BUFFERS;
+    if (left == INT64_MAX)
+        return 0;
+    if (left / BUFFER_BYTES >= buffers)
+        return calls;
+    blas.state = DST_BLAS_NO_ROOM;
+    snprintf(blas.why, sizeof blas.why, "there is no room for the buffers of a BLAS, %d of 128 MiB on %d CPUs: address space is limited (ulimit -v, ulimit -d, or vm.overcommit_memory)", buffers, calls);
+    return -1;
+}
+
+// map_buffers has OpenBLAS map the buffers of so many calls, and bounds how many run at once.
+static void map_buffers(void *lib, int calls) {
+    void *(*take)(int) = (void *(*)(int))dlsym(lib, "blas_memory_alloc");
+    void (*give)(void *) = (void (*)(void *))dlsym(lib, "blas_memory_free");
+    void *at[MAX_CALLS];
+    int n = 0;
+    if (calls <= 0 || sem_init(&blas.places, 0, (unsigned)calls) != 0)
+        return;
+    blas.bounded = 1;
+    if (!take || !give)
+        return;
+    while (n < calls && n < MAX_CALLS && (at[n] = take(0)))
+        n++;
+    while (n > 0)
+        give(at[--n]);
+}
+
 // bind takes the functions of an open library, and tells whether it has them.
-static int bind(void *lib) {
+static int bind(void *lib, int calls) {
     sgemm_fn *s = (sgemm_fn *)dlsym(lib, "cblas_sgemm");
     dgemm_fn *d = (dgemm_fn *)dlsym(lib, "cblas_dgemm");
     zgemm_fn *c = (zgemm_fn *)dlsym(lib, "cblas_cgemm"), *z = (zgemm_fn *)dlsym(lib, "cblas_zgemm");
@@ -60,18 +153,19 @@ static int bind(void *lib) {
     blas.config = config ? config() : kind;
     blas.path = dladdr((void *)d, &info) && info.dli_fname ? strdup(info.dli_fname) : kind;
     blas.s = s, blas.d = d, blas.c = c, blas.z = z;
+    map_buffers(lib, calls);
     return 1;
 }
 
 // open_library opens one library, and notes why it is of no use.
-static int open_library(const char *name) {
+static int open_library(const char *name, int calls) {
     void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
         const char *said = dlerror();
         snprintf(blas.why, sizeof blas.why, "%s", said ? said : "dlopen failed");
         return 0;
     }
-    if (bind(lib))
+    if (bind(lib, calls))
         return 1;
     snprintf(blas.why, sizeof blas.why, "%s is no OpenBLAS, BLIS or MKL with the functions cblas_?gemm", name);
     dlclose(lib);
@@ -87,17 +181,24 @@ static void load(void) {
         snprintf(blas.why, sizeof blas.why, "DISTAFF_BLAS is none");
     else if (named && !strcmp(named, "gonum"))
         blas.gonum = 1, blas.path = "gonum", blas.config = "in Go";
-    else if (named && *named)
-        open_library(named);
-    else if (!bind(RTLD_DEFAULT))
-        for (size_t k = sizeof libraries / sizeof *libraries; k-- > 0 && !open_library(libraries[k]);)
-            ;
+    else {
+        const int calls = take_room();
+        if (calls < 0)
+            return;
+        if (named && *named) {
+            if (!open_library(named, calls))
+                blas.state = DST_BLAS_BAD_NAME;
+        } else if (!bind(RTLD_DEFAULT, calls))
+            for (size_t k = sizeof libraries / sizeof *libraries; k-- > 0 && !open_library(libraries[k], calls);)
+                ;
+    }
 }
 
-const char *dst_blas_found(const char **config, const char **why) {
+const char *dst_blas_found(const char **config, const char **why, int *state) {
     pthread_once(&once, load);
     *config = blas.config;
     *why = blas.why;
+    *state = blas.state;
     return blas.path;
 }
 
@@ -113,18 +214,8 @@ static int operand(int64_t rows, int64_t cols, int64_t row, int64_t col, int *tr
     return row == 1 && col >= rows && col <= INT32_MAX;
 }
 
-int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g) {
-    (void)env;
-    pthread_once(&once, load);
-    int ta, tb, tc, la, lb, lc;
-    if (!blas.path || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX ||
-        !operand(g->m, g->k, g->a_row, g->a_col, &ta, &la) || !operand(g->k, g->n, g->b_row, g->b_col, &tb, &lb) ||
-        !operand(g->m, g->n, g->c_row, g->c_col, &tc, &lc) || tc != NO_TRANS)
-        return 0;
-    if (blas.gonum) {
-        dstGonumGemm((dst_gemm *)g, ta == TRANS, tb == TRANS);
-        return 1;
-    }
+// call has the library compute g, whose matrices it takes in these ways, and returns 0 for a type that it has not.
+static int32_t call(const dst_gemm *g, int ta, int tb, int la, int lb, int lc) {
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     const float one[2] = {1, 0};
     const double one2[2] = {1, 0};
@@ -143,4 +234,24 @@ int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g) {
         return 1;
     }
     return 0;
+}
+
+int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g) {
+    (void)env;
+    pthread_once(&once, load);
+    int ta, tb, tc, la, lb, lc;
+    if (!blas.path || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX ||
+        !operand(g->m, g->k, g->a_row, g->a_col, &ta, &la) || !operand(g->k, g->n, g->b_row, g->b_col, &tb, &lb) ||
+        !operand(g->m, g->n, g->c_row, g->c_col, &tc, &lc) || tc != NO_TRANS)
+        return 0;
+    if (blas.gonum) {
+        dstGonumGemm((dst_gemm *)g, ta == TRANS, tb == TRANS);
+        return 1;
+    }
+    while (blas.bounded && sem_wait(&blas.places) != 0 && errno == EINTR)
+        ;
+    const int done = call(g, ta, tb, la, lb, lc);
+    if (blas.bounded)
+        sem_post(&blas.places);
+    return done;
 }

@@ -7,21 +7,63 @@ import (
 	"errors"
 	"unsafe"
 
+	"distaff/codegen/ir"
 	"distaff/kernels/blas"
 )
 
-// BLAS is the path of the library that leaves have products of matrices computed by, with what it says of
-// itself. The error says why there is none: leaves then compute products by loops of their own.
+// BLASError says why there is no BLAS. Leaves then compute products by loops of their own, unless BadName is set:
+// a leaf with products is then not made, which ends a run with code 1.
+type BLASError struct {
+	Why     string
+	BadName bool // DISTAFF_BLAS names a library that cannot be used
+	NoRoom  bool // limits of memory leave no room for a library's buffers
+}
+
+func (e *BLASError) Error() string {
+	if e.BadName {
+		return "DISTAFF_BLAS names no BLAS that can be used: " + e.Why
+	}
+	return e.Why
+}
+
+func (e *BLASError) ExitCode() int { return 1 }
+
+// BLAS returns the path of the library that computes products of matrices for leaves, with what it says of
+// itself. The first call loads it. The error is a *BLASError.
 func BLAS() (path, config string, err error) {
 	var about, why *C.char
-	found := C.dst_blas_found(&about, &why)
+	var state C.int
+	found := C.dst_blas_found(&about, &why, &state)
 	if found == nil {
-		return "", "", errors.New(C.GoString(why))
+		return "", "", &BLASError{C.GoString(why), state == C.DST_BLAS_BAD_NAME, state == C.DST_BLAS_NO_ROOM}
 	}
 	if about != nil {
 		config = C.GoString(about)
 	}
 	return C.GoString(found), config, nil
+}
+
+// checkBLAS comes before a leaf of f is loaded. If f has products of matrices, it loads the BLAS: a name that the
+// user gave and that is none is an error, and note is told, if memory is limited, what computes the products.
+func checkBLAS(f *ir.Func, note func(string)) error {
+	has := false
+	ir.Walk(f.Body, func(s ir.Stmt) {
+		_, is := s.(*ir.Gemm)
+		has = has || is
+	})
+	if !has {
+		return nil
+	}
+	_, _, err := BLAS()
+	var e *BLASError
+	switch {
+	case !errors.As(err, &e):
+	case e.BadName:
+		return e
+	case e.NoRoom:
+		note("products of matrices are computed by the leaf's own loops: " + e.Why)
+	}
+	return nil
 }
 
 // dstGonumGemm computes a product by package blas. The rows of a, or of b, are the columns of the

@@ -5,15 +5,20 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"distaff/codegen/emit/c"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
 	"distaff/kernels/blas"
 	"distaff/kernels/cc"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestBLAS computes products by every BLAS that there may be, each in a process of its own.
@@ -30,12 +35,40 @@ func TestBLAS(t *testing.T) {
 	}
 }
 
+// roomVar has TestProducts limit its process's address space to so many MiB more than it has.
+const roomVar = "TEST_ROOM"
+
+// TestBLASUnderLimit: a BLAS that may find no room for its buffers is not loaded, since OpenBLAS tries for ever to
+// map them; one that has room for each CPU's call and each thread's computes under a limit, too.
+func TestBLASUnderLimit(t *testing.T) {
+	if _, _, err := BLAS(); err != nil || os.Getenv(roomVar) != "" {
+		t.Skip(err)
+	}
+	for room, want := range map[int]string{400: "ulimit -v", 150 + 128*2*runtime.NumCPU(): "ulimit -v", 900 + 128*(2*runtime.NumCPU()+2): ".so"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestProducts$", "-test.v")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", roomVar, room), "DISTAFF_BLAS=")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%d MiB: %v\n%s", room, err, out)
+		}
+	}
+}
+
 // TestProducts holds products by this process's BLAS, of every layout and type, to plain sums.
 func TestProducts(t *testing.T) {
+	threads := []int{1, 3}
+	if room, err := strconv.Atoi(os.Getenv(roomVar)); err == nil {
+		limitSpace(t, room)
+		threads = threads[:1]
+	}
 	path, _, err := BLAS()
 	t.Log(path, err)
 	list := slices.Concat(productsOf[float32]("float32", "2.0f"), productsOf[float64]("float64", "2.0"),
 		productsOf[complex64]("complex64", "complex64(2.0, 0.0)"), productsOf[complex128]("complex128", "complex128(2.0, 0.0)"))
+	if len(threads) == 1 {
+		list = productsOf[float64]("float64", "2.0")[:20] // little memory
+	}
 	var funcs []*ir.Func
 	for k, x := range list {
 		f, err := ir.Parse(x.text)
@@ -67,10 +100,25 @@ func TestProducts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, threads := range []int{1, 3} {
+		for _, threads := range threads {
 			x.check(t, leaf, threads)
 		}
 		leaf.Close()
+	}
+}
+
+func limitSpace(t *testing.T, more int) {
+	var pages int
+	text, err := os.ReadFile("/proc/self/statm")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &pages)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := uint64(pages*os.Getpagesize() + more<<20)
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -170,7 +171,10 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 			line("note", "", "%d of them are damaged and will be compiled again", f.CacheBad)
 		}
 	}
-	if f.BLASErr != nil {
+	var blas *kernels.BLASError
+	if errors.As(f.BLASErr, &blas) && blas.BadName {
+		line("missing", "BLAS", "%v", blas)
+	} else if f.BLASErr != nil {
 		line("note", "BLAS", "%v", f.BLASErr)
 		line("", "", "products of dense operands are computed by the leaf's own loops")
 	} else {
