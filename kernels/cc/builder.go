@@ -47,6 +47,8 @@ type Config struct {
 	// compiler said, and an error where it did not end well. nil: as a child of this process.
 	Run  func(ctx context.Context, c Command) (string, error)
 	Note func(string) // told, in a line, what the user should know though nothing failed; nil: nobody
+	// Detail is told, in a line, what helps to find out why something happened; nil: nobody.
+	Detail func(string)
 }
 
 // FromEnv is the configuration that the environment gives: DISTAFF_CC,
@@ -92,6 +94,9 @@ func New(cfg Config) (*Builder, error) {
 	}
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
+	}
+	if cfg.Detail == nil {
+		cfg.Detail = func(string) {}
 	}
 	b := &Builder{cfg: cfg}
 	if b.compiler, b.missing = Find(cfg.Compiler, cfg.Path); b.missing != nil && b.missing != ErrNoCompiler {

@@ -66,6 +66,12 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 			err, flags, warning = nil, plain, fmt.Sprintf(noOpenMP, b.compiler.Path)
 		}
 	}
+	if err != nil && ctx.Err() == nil && hasCrashed(said, err) {
+		if fewer, how := b.compileWithLess(ctx, dir, flags, in, out); fewer != nil {
+			warning = fmt.Sprintf(compiledWithLess, b.compiler.Path, src.Label, crashWords(said, err), how)
+			err, flags = nil, fewer
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -85,6 +91,62 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 		Label: src.Label, Compiler: signature(elfBytes), Path: b.compiler.Real, Flags: flags,
 		CPU: CPUKind(b.cfg.CPU), Warning: warning, Made: time.Now().UTC().Truncate(time.Second), Tensors: src.Tensors,
 	})
+}
+
+// compiledWithLess is the warning that an object carries whose first compilation crashed.
+const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s): it is compiled %s"
+
+// lessOptimized are the flags that a leaf is compiled with, in turn, after the compiler has crashed on it.
+var lessOptimized = []struct {
+	flags []string
+	how   string
+}{
+	{[]string{"-fno-tree-vectorize"}, "without vectorization"},
+	{[]string{"-fno-tree-vectorize", "-O1"}, "with -O1, without vectorization"},
+}
+
+// compileWithLess compiles with less optimization than flags say, as soon as the compiler takes it, and returns the flags
+// that it took; nil if it took none.
+func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []string, in, out string) (fewer []string, how string) {
+	command := func(flags []string) string {
+		return b.compiler.Path + " " + strings.Join(b.args(flags, in, out), " ")
+	}
+	b.cfg.Detail("the C compiler crashed: " + command(flags))
+	for _, less := range lessOptimized {
+		if ctx.Err() != nil {
+			break
+		}
+		fewer := slices.Concat(flags, less.flags)
+		if _, err := b.run(ctx, dir, fewer, in, out); err == nil {
+			b.cfg.Detail("compiled " + less.how + ": " + command(fewer))
+			return fewer, less.how
+		}
+	}
+	return nil, ""
+}
+
+// bySignal is how os/exec begins to say that a process ended by a signal. The error may have come
+// from another process as text.
+const bySignal = "signal: "
+
+// crashMarks stand in what a compiler says of a fault of its own, or of a part of it that ended by a signal.
+var crashMarks = []string{"internal compiler error", "signal terminated program", "frontend command failed", "PLEASE submit a bug report"}
+
+// hasCrashed reports whether a compiler that failed has a fault of its own, and found none in the source.
+func hasCrashed(said string, err error) bool {
+	return strings.HasPrefix(err.Error(), bySignal) || slices.ContainsFunc(crashMarks, func(mark string) bool { return strings.Contains(said, mark) })
+}
+
+// crashWords returns the part of a line in which a compiler tells of its crash.
+func crashWords(said string, err error) string {
+	for _, mark := range crashMarks {
+		if at := strings.Index(said, mark); at >= 0 {
+			start := strings.LastIndexAny(said[:at], ":\n") + 1
+			line, _, _ := strings.Cut(said[start:], "\n")
+			return printable(line)
+		}
+	}
+	return err.Error()
 }
 
 func (b *Builder) args(flags []string, in, out string) []string {

@@ -273,7 +273,7 @@ func (s Settings) Backend() (kernels.Backend, error) {
 	if err != nil {
 		return nil, fault.Commandf("%v", err)
 	}
-	cfg.CPU, cfg.Note, cfg.Run = s.CPU, s.note, s.Compiler
+	cfg.CPU, cfg.Note, cfg.Detail, cfg.Run = s.CPU, s.note, s.Detail, s.Compiler
 	if cfg.Run == nil {
 		cfg.Run = build.Aside
 	}
