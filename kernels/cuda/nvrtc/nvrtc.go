@@ -10,8 +10,10 @@ package nvrtc
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -69,6 +71,8 @@ type Error struct {
 	Arch   string
 	Reason string // NVRTC's name of the error
 	Log    string // what the compiler said, with lines of the source; "" for nothing
+
+	internal bool // the fault is NVRTC's own
 }
 
 func (e *Error) Error() string {
@@ -82,8 +86,28 @@ func (e *Error) Error() string {
 // Compile compiles a file of CUDA C++. arch says for what, and what comes out: "sm_90" makes
 // machine code for one architecture (a cubin), "compute_90" PTX for it and all later ones, with a
 // zero byte at its end; both are what cuModuleLoadData takes. log holds the compiler's warnings.
-// Options go to the compiler after --gpu-architecture. The error is an *Error.
+// Options go to the compiler after --gpu-architecture. If NVRTC has an internal error, the file is compiled again with
+// less optimization, and log says so. The error is an *Error.
 func (c *Compiler) Compile(source, arch string, options ...string) (image []byte, log string, err error) {
+	image, log, err = c.compile(source, arch, options)
+	var failed *Error
+	if !errors.As(err, &failed) || !failed.internal {
+		return image, log, err
+	}
+	image, log, again := c.compile(source, arch, append(slices.Clone(options), lessOptimized))
+	if again != nil {
+		return nil, failed.Log, failed
+	}
+	return image, strings.TrimSpace(fmt.Sprintf("%s at full optimization: compiled with %s\n%s", failed.Reason, lessOptimized, log)), nil
+}
+
+// lessOptimized is the option that a file is compiled with after an internal error.
+const lessOptimized = "--ptxas-options=-O1"
+
+// internalError is NVRTC's code of an internal error.
+const internalError = 11
+
+func (c *Compiler) compile(source, arch string, options []string) (image []byte, log string, err error) {
 	cubin := strings.HasPrefix(arch, "sm_")
 	if !cubin && !strings.HasPrefix(arch, "compute_") {
 		return nil, "", &Error{Arch: arch, Reason: "want an architecture such as sm_90 or compute_90"}
@@ -111,7 +135,7 @@ func (c *Compiler) Compile(source, arch string, options ...string) (image []byte
 		log = C.GoString(said)
 	}
 	if rc != 0 {
-		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)), Log: log}
+		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)), Log: log, internal: rc == internalError}
 	}
 	return C.GoBytes(unsafe.Pointer(out), C.int(size)), log, nil
 }

@@ -2,8 +2,11 @@ package nvrtc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,5 +98,62 @@ func TestFind(t *testing.T) {
 	got = candidates(func(name string) string { return map[string]string{"XDG_CACHE_HOME": dir}[name] })
 	if !slices.Contains(got, own) {
 		t.Errorf("got %v, want %s, where the script installs it", got, own)
+	}
+}
+
+// crashing is a stand-in for NVRTC that has an internal error unless it gets the option LESS.
+const crashing = `#include <string.h>
+static int code;
+const char *nvrtcGetErrorString(int rc) { return rc == 11 ? "NVRTC_ERROR_INTERNAL_ERROR" : "NVRTC_ERROR_COMPILATION"; }
+int nvrtcVersion(int *a, int *b) { return *a = 12, *b = 4, 0; }
+int nvrtcCreateProgram(void **p, const char *s, const char *n, int k, void *h, void *i) { return *p = &code, 0; }
+int nvrtcCompileProgram(void *p, int n, const char **o) {
+    for (int k = 0; k < n; k++)
+        if (!strcmp(o[k], LESS))
+            return 0;
+    return FAILS;
+}
+int nvrtcDestroyProgram(void **p) { return 0; }
+int nvrtcGetProgramLogSize(void *p, size_t *n) { return *n = 5, 0; }
+int nvrtcGetProgramLog(void *p, char *s) { return strcpy(s, "said"), 0; }
+int nvrtcGetPTXSize(void *p, size_t *n) { return *n = 4, 0; }
+int nvrtcGetPTX(void *p, char *s) { return strcpy(s, "ptx"), 0; }
+int nvrtcGetCUBINSize(void *p, size_t *n) { return *n = 4, 0; }
+int nvrtcGetCUBIN(void *p, char *s) { return strcpy(s, "bin"), 0; }
+`
+
+// TestInternalError: what NVRTC cannot compile by a fault of its own is compiled with less optimization.
+func TestInternalError(t *testing.T) {
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("no gcc, which compiles the stand-in for NVRTC")
+	}
+	for n, x := range []struct {
+		fails, less string
+		log, err    string
+	}{
+		{"11", lessOptimized, "NVRTC_ERROR_INTERNAL_ERROR at full optimization: compiled with " + lessOptimized + "\nsaid", ""},
+		{"11", "never", "said", "NVRTC cannot compile for sm_80: NVRTC_ERROR_INTERNAL_ERROR\nsaid"},
+		{"6", lessOptimized, "said", "NVRTC cannot compile for sm_80: NVRTC_ERROR_COMPILATION\nsaid"},
+		{"0", lessOptimized, "said", ""},
+	} {
+		lib := filepath.Join(t.TempDir(), fmt.Sprintf("libnvrtc%d.so", n))
+		cmd := exec.Command(gcc, "-shared", "-fPIC", "-DFAILS="+x.fails, `-DLESS="`+x.less+`"`, "-o", lib, "-x", "c", "-")
+		cmd.Stdin = strings.NewReader(crashing)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		c, err := openPath(lib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, log, err := c.Compile("kernels", "sm_80")
+		if log != x.log || fmt.Sprint(err) != cmp.Or(x.err, "<nil>") || err == nil && string(image) != "bin\x00" {
+			t.Errorf("%+v: got %q, log %q, %v", x, image, log, err)
+		}
+	}
+	// The option is one that NVRTC knows.
+	if image, _, err := compiler(t).Compile(twice, "sm_90", lessOptimized); err != nil || !bytes.HasPrefix(image, []byte("\x7fELF")) {
+		t.Errorf("got %v", err)
 	}
 }
