@@ -19,6 +19,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"distaff/io/outfile"
 	"distaff/kernels/cc"
 
 	"golang.org/x/sys/unix"
@@ -108,7 +109,7 @@ func (l *Library) openMemory(b []byte) error {
 
 // openTemp loads from a file in a private folder.
 func (l *Library) openTemp(b []byte) error {
-	dir, err := os.MkdirTemp("", "distaff-load-")
+	dir, err := outfile.MkdirTemp("", "distaff-load-")
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,41 @@ func TestTooManyThreads(t *testing.T) {
 	}
 }
 
+// TestWordsOfLimits: under a limit the words name the resource that it limits.
+func TestWordsOfLimits(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler: ", err)
+	}
+	f := newFaults(t)
+	uid := f.user(t)
+	run := []string{"run", "y(i) = A(i,j)*x(j)", "-d=A:30,30", "-g=A:uniform:50", "-g=x:dense"}
+	for set, want := range map[string]string{
+		"ulimit -v 100000":    "too little address space to begin: the limit is 100000 KiB (ulimit -v)",
+		"ulimit -v 300000":    "too little address space to begin: the limit is 300000 KiB (ulimit -v)",
+		"ulimit -u 3":         "too few threads to begin: the user's limit is 3 processes and threads (ulimit -u)",
+		"ulimit -u 10":        "(ulimit -u)",
+		"ulimit -u 12":        "(ulimit -u)",
+		"export TMPDIR=/none": "TMPDIR=/none: no such file or directory",
+	} {
+		cmd := exec.Command("bash", append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, run...)...)
+		cmd.Dir = filepath.Join(f.dir, "user")
+		cmd.Env = append(cleanEnv(t), "DISTAFF_CACHE="+filepath.Join(cmd.Dir, "words"))
+		if strings.Contains(set, "-u") {
+			if uid == 0 {
+				continue // other processes of this user count
+			}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		}
+		out, err := cmd.CombinedOutput()
+		if exitStatus(err) != 1 || !strings.Contains(string(out), want) || strings.Contains(string(out), "EOF") {
+			t.Errorf("%s: got %v, %s\nwant %q", set, err, out, want)
+		}
+		if err := os.RemoveAll(filepath.Join(cmd.Dir, "words")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // limitKinds are the resources that TestLimits limits.
 var limitKinds = []string{"space", "processes", "file size", "disk"}
 

@@ -53,12 +53,16 @@ static void *wait_at_gate(void *unused) {
     return 0;
 }
 
-// threads tells whether as many threads as the runtime begins with can be had at once.
+// threads tells whether as many threads as the runtime begins with can be had at once. Their stacks are small: address
+// space is another matter.
 static int threads(void) {
     pthread_t t[LEAST_THREADS];
+    pthread_attr_t small;
     int n = 0;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 << 10);
     pthread_mutex_lock(&gate);
-    while (n < LEAST_THREADS && pthread_create(&t[n], 0, wait_at_gate, 0) == 0)
+    while (n < LEAST_THREADS && pthread_create(&t[n], &small, wait_at_gate, 0) == 0)
         n++;
     pthread_mutex_unlock(&gate);
     for (int i = 0; i < n; i++)

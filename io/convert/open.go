@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"distaff/io/coo"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/io/text"
 )
@@ -77,7 +78,7 @@ func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 		return nil, false, err
 	}
 	defer r.Close()
-	f, err := coo.TempFile(tmp)
+	f, err := outfile.TempFile(tmp)
 	if err != nil {
 		return nil, false, err
 	}
@@ -132,7 +133,7 @@ func Ready(t *tcs.Tensor, opt coo.Options) error {
 	err := t.Load(limit)
 	var full *tcs.MemoryError
 	if errors.As(err, &full) {
-		f, ferr := coo.TempFile(opt.Tmp)
+		f, ferr := outfile.TempFile(opt.Tmp)
 		if ferr != nil {
 			return ferr
 		}

@@ -96,7 +96,7 @@ func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.
 		spec.Kinds = ""
 		return f.write(w, name, in, spec, wo, opt.config())
 	}
-	dir, err := os.MkdirTemp(opt.Tmp, "distaff-store-")
+	dir, err := outfile.MkdirTemp(opt.Tmp, "distaff-store-")
 	if err != nil {
 		return err
 	}

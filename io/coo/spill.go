@@ -1,14 +1,12 @@
 package coo
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"distaff/io/outfile"
 )
 
 // spill is sorted runs of records in a file that has no name, so that nothing
@@ -28,44 +26,8 @@ type run struct {
 	pack   *packer
 }
 
-// TempFile opens a file without a name in dir ("" for os.TempDir), of which
-// nothing is left when it is closed, or the process ends.
-func TempFile(dir string) (*os.File, error) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	fail := func(err error) error {
-		return &tempError{dir, err}
-	}
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		return os.NewFile(uintptr(fd), filepath.Join(dir, "(sorted entries)")), nil
-	}
-	f, err := os.CreateTemp(dir, "distaff-*.tmp")
-	if err != nil {
-		return nil, fail(err)
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, fail(err)
-	}
-	return f, nil
-}
-
-// tempError is a failure of temporary files (exit 1).
-type tempError struct {
-	dir string
-	err error
-}
-
-func (e *tempError) Error() string {
-	return fmt.Sprintf("temporary file in %s (--tmp): %v", e.dir, e.err)
-}
-func (e *tempError) Unwrap() error { return e.err }
-func (e *tempError) ExitCode() int { return 1 }
-
 func newSpill(dir string, valSize int) (*spill, error) {
-	f, err := TempFile(dir)
+	f, err := outfile.TempFile(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +48,7 @@ func (s *spill) append(words []uint64) error {
 	}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
 	if _, err := s.f.WriteAt(b, s.size); err != nil {
-		return &tempError{s.dir, err}
+		return outfile.InTemp(s.dir, err)
 	}
 	s.size += int64(len(b))
 	return nil
@@ -189,7 +151,7 @@ func (c *cursor) advance() (bool, error) {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return false, &tempError{c.s.dir, err}
+			return false, outfile.InTemp(c.s.dir, err)
 		}
 		c.r.off += int64(len(b))
 		c.r.n -= int64(n)

@@ -10,6 +10,7 @@
 //	commit.go      flushing and naming
 //	shared.go      outputs that several processes write
 //	descriptor.go  standard output and other descriptors
+//	temp.go        temporary files and folders
 package outfile
 
 import (

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"distaff/io/outfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -51,7 +53,7 @@ func (k *kept) put(p []byte) {
 		return
 	}
 	if k.file == nil {
-		f, err := nameless(k.tmp, "distaff-text-")
+		f, err := outfile.TempFile(k.tmp)
 		if err != nil {
 			k.drop()
 			return

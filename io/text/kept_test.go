@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"distaff/io/outfile"
 )
 
 // TestKeep: a compressed file that was read to its end is not undone again, one of which a
@@ -63,7 +65,7 @@ func TestKeep(t *testing.T) {
 
 // room tells whether the source's folder is one where a file is kept: not in memory.
 func room(t *testing.T, s *Source) bool {
-	f, err := nameless(s.tmp, "distaff-test-")
+	f, err := outfile.TempFile(s.tmp)
 	if err != nil {
 		return false
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"distaff/io/outfile"
 )
 
 // spoolMemory is how much of a pipe is kept in memory before a file is used.
@@ -60,7 +62,7 @@ func (s *spool) keep(p []byte) error {
 		return nil
 	}
 	if s.file == nil {
-		f, err := nameless(s.tmp, "distaff-stdin-")
+		f, err := outfile.TempFile(s.tmp)
 		if err != nil {
 			return err
 		}
@@ -68,19 +70,6 @@ func (s *spool) keep(p []byte) error {
 	}
 	_, err := s.file.WriteAt(p, s.size-int64(len(s.mem)))
 	return err
-}
-
-// nameless makes a temporary file without a name, which goes when the process does.
-func nameless(tmp, prefix string) (*os.File, error) {
-	f, err := os.CreateTemp(tmp, prefix)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // close lets go of the file; it does not wait for a reader that is blocked in

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,12 +37,43 @@ func Run(ctx context.Context, c Command) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
-	err := cmd.Start()
-	if err == nil {
-		restrict(cmd.Process.Pid)
-		err = cmd.Wait()
+	if err := cmd.Start(); err != nil {
+		return "", &StartError{err.Error()}
 	}
+	restrict(cmd.Process.Pid)
+	err := cmd.Wait()
 	return said.String(), err
+}
+
+// StartError says that a compiler was not started, or that nobody knows how it ended: the source has no part in it.
+type StartError struct{ Why string }
+
+func (e *StartError) Error() string {
+	s := "the C compiler cannot be started: " + e.Why
+	if words := LimitWords(e.Why); words != "" {
+		s += "; " + words
+	}
+	return s
+}
+
+func (e *StartError) ExitCode() int { return 1 }
+
+// LimitWords returns which limits may be behind what the system or a compiler says; "" for none.
+func LimitWords(said string) string {
+	limit := func(resource int, unit uint64) string {
+		var l unix.Rlimit
+		if unix.Getrlimit(resource, &l) != nil || l.Cur == unix.RLIM_INFINITY {
+			return "unlimited"
+		}
+		return strconv.FormatUint(l.Cur/unit, 10)
+	}
+	switch said = strings.ToLower(said); {
+	case strings.Contains(said, "resource temporarily unavailable"):
+		return "the user's limit is " + limit(unix.RLIMIT_NPROC, 1) + " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"
+	case strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "out of memory"):
+		return "the limit of address space is " + limit(unix.RLIMIT_AS, 1024) + " KiB (ulimit -v), and a cgroup may set one of memory"
+	}
+	return ""
 }
 
 // mostSeconds is the CPU time that each process of a compiler may take.

@@ -3,6 +3,7 @@ package cc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,5 +75,52 @@ func wantGone(t *testing.T, file string) {
 			t.Fatalf("process %s, which the compiler started, still runs", pid)
 		}
 		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// TestCompilerThatDoesNotStart: where the system starts no compiler the source has no part in it, and is not kept.
+func TestCompilerThatDoesNotStart(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Compiler = script(t, "exit 0")
+	b, _ := newBuilder(t, cfg)
+	if err := os.Remove(cfg.Compiler); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Build(context.Background(), Source{Text: add})
+	var unstarted *StartError
+	if !errors.As(err, &unstarted) || unstarted.ExitCode() != 1 || !strings.Contains(err.Error(), "no such file") || strings.Contains(err.Error(), "ulimit") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(cfg.Tmp); len(left) != 0 {
+		t.Errorf("left in the temporary folder: %v", left)
+	}
+	for why, want := range map[string]string{
+		"fork/exec /usr/bin/cc: resource temporarily unavailable": "processes and threads (ulimit -u)",
+		"fork/exec /usr/bin/cc: cannot allocate memory":           "address space",
+	} {
+		if err := (&StartError{why}); !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if err := (&CompileError{Output: why, Err: unstarted}); !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestNoPlaceToCompile: the variable that names a folder which is not there is told.
+func TestNoPlaceToCompile(t *testing.T) {
+	cfg := testConfig(t)
+	none := filepath.Join(t.TempDir(), "none")
+	t.Setenv("TMPDIR", none)
+	for _, tmp := range []string{"", none + "/there"} {
+		cfg.Tmp = tmp
+		b, _ := newBuilder(t, cfg)
+		want := "no place to compile in: TMPDIR=" + none + ": no such file or directory; TMPDIR, --tmp and DISTAFF_TMP name another folder"
+		if tmp != "" {
+			want = "no place to compile in: temporary files in " + tmp + ": no such file or directory; --tmp and DISTAFF_TMP name another folder"
+		}
+		if _, err := b.Build(context.Background(), Source{Text: add}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package cc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"distaff/io/outfile"
 )
 
 // CompileError is a compiler's refusal. It ends a run with code 1.
@@ -25,6 +28,9 @@ func (e *CompileError) Error() string {
 	s := fmt.Sprintf("the C compiler failed (%v): %s %s", e.Err, e.Compiler, strings.Join(e.Args, " "))
 	if e.Output != "" {
 		s += "\n" + e.Output
+	}
+	if words := LimitWords(e.Output); words != "" {
+		s += "\n" + words
 	}
 	if e.Source != "" {
 		s += "\nthe C source is kept in " + e.Source
@@ -42,9 +48,9 @@ const noOpenMP = "the C compiler %s has no OpenMP: leaves run on one thread (gcc
 // compile runs the compiler on src in a folder of its own. The folder stays only
 // where the compiler refuses the source, for the user to look at it.
 func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
-	dir, err := os.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
+	dir, err := outfile.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
 	if err != nil {
-		return nil, fmt.Errorf("no place to compile in (--tmp names another): %w", err)
+		return nil, fmt.Errorf("no place to compile in: %w", err)
 	}
 	keep := false
 	defer func() {
@@ -54,7 +60,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}()
 	in, out := filepath.Join(dir, "leaf.c"), filepath.Join(dir, "leaf.so")
 	if err := os.WriteFile(in, []byte(src.Text), 0o600); err != nil {
-		return nil, fmt.Errorf("no place to compile in (--tmp names another): %w", err)
+		return nil, fmt.Errorf("no place to compile in: %w", outfile.InTemp(b.cfg.Tmp, err))
 	}
 	flags := slices.Concat(b.cfg.Flags, marchFlags(b.cfg.CPU), b.cfg.UserFlags, linkFlags)
 	warning := ""
@@ -74,6 +80,10 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	var unstarted *StartError
+	if errors.As(err, &unstarted) {
+		return nil, unstarted
 	}
 	if err != nil {
 		failed := &CompileError{Compiler: b.compiler.Path, Args: b.args(flags, in, out), Output: printable(said), Err: err}

@@ -1,13 +1,14 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -29,6 +30,7 @@ var serves bool
 type compileReply struct {
 	Said, Err string
 	Failed    bool
+	Unstarted bool // Err is a cc.StartError's Why
 }
 
 // Serve is for the beginning of main: see spmd.ServeCompiler.
@@ -65,7 +67,10 @@ func serveCompiles(in io.Reader, out io.Writer) {
 			os.RemoveAll(q.Dir)
 		}
 		a := compileReply{Said: said, Failed: err != nil}
-		if err != nil {
+		var unstarted *cc.StartError
+		if a.Unstarted = errors.As(err, &unstarted); a.Unstarted {
+			a.Err = unstarted.Why
+		} else if err != nil {
 			a.Err = err.Error()
 		}
 		if e.Encode(a) != nil {
@@ -78,6 +83,8 @@ func serveCompiles(in io.Reader, out io.Writer) {
 type Server struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
+	// said is what the child wrote to standard error, which is read once it has ended.
+	said *bytes.Buffer
 
 	mu  sync.Mutex // one request at a time
 	enc *gob.Encoder
@@ -93,7 +100,8 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, nil
 	}
-	s := &Server{cmd: exec.Command(self)}
+	s := &Server{cmd: exec.Command(self), said: &bytes.Buffer{}}
+	s.cmd.Stderr = s.said
 	s.cmd.Args[0] = os.Args[0]
 	s.cmd.Env = append(os.Environ(), serverVar+"=1")
 	// A signal to this process's group is not for the child, which has to outlive this process.
@@ -106,7 +114,7 @@ func Start() (*Server, error) {
 		return nil, err
 	}
 	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the process that compiles: %w", err)
+		return nil, &cc.StartError{Why: "starting the process that runs it: " + err.Error()}
 	}
 	s.enc, s.dec = gob.NewEncoder(s.in), gob.NewDecoder(out)
 	return s, nil
@@ -118,17 +126,36 @@ func (s *Server) Run(ctx context.Context, c cc.Command) (string, error) {
 	defer s.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { s.in.Close() }) // the child stops the compiler
 	defer stop()
-	if err := s.enc.Encode(c); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("the process that compiles is gone: %w", err))
-	}
+	err := s.enc.Encode(c)
 	var a compileReply
-	if err := s.dec.Decode(&a); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("the process that compiles is gone: %w", err))
+	if err == nil {
+		err = s.dec.Decode(&a)
+	}
+	if err != nil {
+		return "", errors.Join(ctx.Err(), s.gone(err))
+	}
+	if a.Unstarted {
+		return "", &cc.StartError{Why: a.Err}
 	}
 	if a.Failed {
 		return a.Said, errors.New(a.Err)
 	}
 	return a.Said, nil
+}
+
+// gone returns why the child does not answer: the first line of what it said as it ended, or else how its pipes failed.
+func (s *Server) gone(err error) error {
+	why := err.Error()
+	if s.cmd != nil {
+		s.in.Close()
+		if ended := s.cmd.Wait(); ended != nil {
+			why = ended.Error()
+		}
+		if line, _, _ := strings.Cut(strings.TrimSpace(s.said.String()), "\n"); line != "" {
+			why = line
+		}
+	}
+	return &cc.StartError{Why: "the process that runs it has ended: " + why}
 }
 
 // Close ends the child.

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -28,6 +29,35 @@ func served(t *testing.T) *Server {
 	return &Server{in: inW, enc: gob.NewEncoder(inW), dec: gob.NewDecoder(outR)}
 }
 
+// TestServerThatEnded: what a child that has ended said last is the error, and the source is not to blame.
+func TestServerThatEnded(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo 'distaff: too few threads' >&2; echo more >&2; exit 1": "the process that runs it has ended: distaff: too few threads",
+		"exit 3": "the process that runs it has ended: exit status 3",
+	} {
+		s := &Server{cmd: exec.Command("sh", "-c", script), said: &bytes.Buffer{}}
+		s.cmd.Stderr = s.said
+		var err error
+		if s.in, err = s.cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.cmd.StdoutPipe()
+		if err == nil {
+			err = s.cmd.Start()
+		}
+		if err != nil {
+			t.Skip(err)
+		}
+		s.enc, s.dec = gob.NewEncoder(s.in), gob.NewDecoder(out)
+		_, err = s.Run(context.Background(), cc.Command{Argv: []string{"/bin/true"}})
+		var unstarted *cc.StartError
+		if !errors.As(err, &unstarted) || unstarted.Why != want {
+			t.Errorf("%s: got %v, want %q", script, err, want)
+		}
+		s.Close()
+	}
+}
+
 func TestCompileServer(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -50,7 +80,8 @@ func TestCompileServer(t *testing.T) {
 			t.Errorf("%s: said %q, %v; want %q, %q", k.script, said, err, k.said, k.err)
 		}
 	}
-	if _, err := s.Run(context.Background(), cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); err == nil || !strings.Contains(err.Error(), "no such file") {
+	var unstarted *cc.StartError
+	if _, err := s.Run(context.Background(), cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); !errors.As(err, &unstarted) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(dir); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"distaff/io/coo"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
@@ -84,7 +85,7 @@ func (s *Source) ready() error {
 	err := t.Load(s.Limit)
 	var full *tcs.MemoryError
 	if errors.As(err, &full) {
-		f, ferr := coo.TempFile(s.Tmp)
+		f, ferr := outfile.TempFile(s.Tmp)
 		if ferr != nil {
 			return ferr
 		}

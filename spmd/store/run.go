@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"distaff/io/coo"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 )
 
@@ -64,7 +65,7 @@ func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool, cfg c
 	if !errors.As(err, &full) {
 		return t, err
 	}
-	dir, err := os.MkdirTemp(cfg.Tmp, "distaff-store-")
+	dir, err := outfile.MkdirTemp(cfg.Tmp, "distaff-store-")
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 )
 
@@ -52,11 +53,10 @@ func (s *spool) Write(b []byte) (int, error) {
 			s.chunks, s.held = append(s.chunks, make([]byte, 0, size)), s.held+int64(size)
 			continue
 		}
-		f, err := os.CreateTemp(s.tmp, "distaff-store-")
+		f, err := outfile.TempFile(s.tmp)
 		if err != nil {
 			return done, err
 		}
-		os.Remove(f.Name()) // without a name, it goes with the process
 		s.file = f
 	}
 	n, err := 0, error(nil)

@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/kernels/tune"
 )
@@ -21,7 +22,7 @@ const fileRounds = 2
 // measureFiles times a text file that becomes a tensor, its storing as a .tcs file, and that file's loading with its
 // checks, in a folder of its own in tmp.
 func measureFiles(tmp string) (f tune.Files, err error) {
-	dir, err := os.MkdirTemp(tmp, "distaff-files-")
+	dir, err := outfile.MkdirTemp(tmp, "distaff-files-")
 	if err != nil {
 		return f, err
 	}

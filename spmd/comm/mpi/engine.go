@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"distaff/io/outfile"
 	"distaff/spmd/comm"
 )
 
@@ -88,7 +89,7 @@ func (w *Wrapper) file() (path string, done func(), err error) {
 		}
 		f.Close()
 	}
-	dir, err := os.MkdirTemp("", "distaff-mpi-")
+	dir, err := outfile.MkdirTemp("", "distaff-mpi-")
 	if err != nil {
 		return "", nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
+	"distaff/io/outfile"
 )
 
 // probeVar holds the wrapper's path in the process that Probe starts.
@@ -17,7 +18,7 @@ const probeVar = "DISTAFF_MPI_PROBE"
 // Probe opens the wrapper's MPI in a process of its own, which is this program
 // again, and returns the library's version and the thread level that it grants.
 func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error) {
-	dir, err := os.MkdirTemp("", "distaff-probe-")
+	dir, err := outfile.MkdirTemp("", "distaff-probe-")
 	if err != nil {
 		return "", "", err
 	}
