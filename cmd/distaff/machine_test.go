@@ -45,7 +45,22 @@ func TestDoctorTune(t *testing.T) {
 	if out, err := run("doctor"); err != nil || !strings.Contains(out, "not measured: distaff doctor --tune does it") {
 		t.Errorf("got %v\n%s", err, out)
 	}
-	measured := model("doctor", "--tune", "--json")
+	for tries := 0; ; tries++ {
+		out, err := run("doctor", "--tune", "--json")
+		if err == nil {
+			break
+		}
+		if !strings.Contains(out, "cannot be measured beside its other work") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if m := model("doctor", "--json"); m != nil {
+			t.Fatalf("a model that was refused is kept: %+v", m)
+		}
+		if tries == 5 {
+			t.Skip("this machine is too busy: ", out)
+		}
+	}
+	measured := model("doctor", "--json")
 	if measured == nil || len(measured.Levels) == 0 || measured.Threads < 1 {
 		t.Fatalf("got %+v", measured)
 	}

@@ -25,6 +25,7 @@
 //	probes.go   the loops that are timed, compiled and called; loops/probes.c is their text
 //	predict.go  Leaf, and what one takes by a Model
 //	measure.go  Measure: which loops, how often, within which time
+//	possible.go figures that cannot be
 //	beside.go   whether other work ran beside
 //	forms.go    which forms of code are fastest (strategy.Choices)
 //	shipped.go  forms for CPUs that were measured

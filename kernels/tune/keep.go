@@ -100,5 +100,8 @@ func (m *Model) check() error {
 			}
 		}
 	}
+	if list := m.impossible(); len(list) > 0 {
+		return fmt.Errorf("the machine model in the cache cannot be: %s", list[0].why)
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"distaff/kernels/cc"
@@ -18,11 +19,15 @@ type Options struct {
 // data are among them.
 const Time = 2.3
 
+// settleTime and roundsTime are the seconds that finding how often loops are to be repeated, and repeating all of them, have
+// at least, however long compiling and timing forms took before.
+const settleTime, roundsTime = 1.0, 0.3
+
 // shortest is the seconds for which a loop runs at least where there is time.
 const shortest = 0.5e-3
 
 // Measure measures the machine. It is to run beside nothing else. Its errors are those of compiling
-// and running leaves, and of too little memory.
+// and running leaves, and of too little memory, and a *BusyError.
 func Measure(ctx context.Context, o Options) (*Model, error) {
 	root := os.DirFS("/")
 	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root), Messages: []Message{}}
@@ -41,10 +46,15 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 		return nil, err
 	}
 	before := used(root)
-	if err := measure(ctx, l, m); err != nil {
+	err = measure(ctx, l, m)
+	m.OtherWork = used(root).others(before)
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		busy.OtherWork = m.OtherWork
+	}
+	if err != nil {
 		return nil, err
 	}
-	m.OtherWork = used(root).others(before)
 	return m, nil
 }
 
@@ -77,23 +87,29 @@ func probes(m *Model) []probe {
 }
 
 // measure fills a model in by what runs its probes and forms: each probe until its loop takes long enough to be timed, then the forms,
-// then all probes again and again while there is time. The best of each counts.
+// then all probes again and again while there is time. The best of each counts. Probes whose figures cannot be run once more.
 func measure(ctx context.Context, by prober, m *Model) error {
 	list := probes(m)
-	reps, best := make([]int64, len(list)), map[probe]float64{} // seconds a unit
+	reps, best := map[probe]int64{}, map[probe]float64{} // seconds a unit
 	var err error
-	for n, p := range list {
-		if reps[n], err = settle(ctx, by, p, best); err != nil {
+	until := max(Time, by.elapsed()+settleTime)
+	for _, p := range list {
+		if reps[p], err = settle(ctx, by, p, until, best); err != nil {
 			return err
 		}
 	}
+	settled := by.elapsed() < until // else a round of all loops takes too long
 	if m.Forms, err = fastest(ctx, measured(), by); err != nil {
 		return err
 	}
 	last := 0.0
-	for begun := by.elapsed(); begun+last < Time; {
-		for n, p := range list {
-			if _, err := once(ctx, by, p, reps[n], best); err != nil {
+	until = Time
+	if settled {
+		until = max(until, by.elapsed()+roundsTime)
+	}
+	for begun := by.elapsed(); begun+last < until; {
+		for _, p := range list {
+			if err := again(ctx, by, p, reps, best); err != nil {
 				return err
 			}
 		}
@@ -101,7 +117,7 @@ func measure(ctx context.Context, by prober, m *Model) error {
 		begun, last = now, now-begun
 	}
 	m.fill(best)
-	return nil
+	return m.remeasure(ctx, by, reps, best)
 }
 
 // once runs a probe and keeps what it took, if that is the best.
@@ -123,24 +139,38 @@ func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]fl
 // mostGrowth is how much oftener a loop is repeated than in the try before, at most: short ones are timed badly.
 const mostGrowth = 64
 
-// settle finds how often a probe's loop is to be repeated.
-func settle(ctx context.Context, by prober, p probe, best map[probe]float64) (reps int64, err error) {
+// settle finds how often a probe's loop is to be repeated. From until on it tries no further.
+func settle(ctx context.Context, by prober, p probe, until float64, best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {
 		s, err := once(ctx, by, p, reps, best)
 		if err != nil {
 			return 0, err
 		}
-		if s.seconds >= shortest || s.seconds > 0 && by.elapsed() >= Time || reps >= 1<<40 {
+		if s.seconds >= shortest || s.seconds > 0 && by.elapsed() >= until || reps >= 1<<40 {
 			return reps, nil
 		}
 		// What the first runs of a loop took, with cold caches, is no measure of it.
 		delete(best, p)
-		growth := int64(mostGrowth)
-		if s.seconds > 0 {
-			growth = min(int64(1.2*shortest/s.seconds)+1, mostGrowth)
-		}
-		reps *= max(growth, 2)
+		reps *= growth(s)
 	}
+}
+
+// growth is how many times as often a loop is to be repeated that took s.
+func growth(s sample) int64 {
+	if s.seconds <= 0 {
+		return mostGrowth
+	}
+	return max(min(int64(1.2*shortest/s.seconds)+1, mostGrowth), 2)
+}
+
+// again runs a probe as often as it was found to need. If it takes less than half of shortest, other work
+// had stopped the run by which that was found: it is repeated more often from then on.
+func again(ctx context.Context, by prober, p probe, reps map[probe]int64, best map[probe]float64) error {
+	s, err := once(ctx, by, p, reps[p], best)
+	if err == nil && s.seconds < shortest/2 && reps[p] < 1<<40 {
+		reps[p] *= growth(s)
+	}
+	return err
 }
 
 // fill takes the figures from the seconds of each unit.

@@ -31,12 +31,28 @@ type machine struct {
 	runs         map[probe]int
 	formed       map[string]int // runs of each form
 	fail         error
+	// busy are loops that take 10 times as long until busyUntil; each loop's first run takes stopped seconds more.
+	busy      map[probe]bool
+	busyUntil float64
+	stopped   float64
 }
 
 func newMachine(m *Model, seed uint64) *machine {
 	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)), runs: map[probe]int{}, formed: map[string]int{}}
+	together := map[kind]float64{} // what all threads do, in rates of one
 	for _, p := range probes(m) {
 		x.unit[p] = math.Exp(x.random.Float64()*12 - 25)
+		inner, one := x.unit[probe{p.kind, p.level - 1, 1}], x.unit[probe{p.kind, p.level, 1}]
+		switch {
+		case p.kind == atomic:
+		case p.threads > 1 && one > 0:
+			if together[p.kind] == 0 {
+				together[p.kind] = 0.6 + 2*x.random.Float64()
+			}
+			x.unit[p] = one / together[p.kind]
+		case slices.Contains([]kind{read, write, dependent}, p.kind) && inner > 0:
+			x.unit[p] = inner * (1 + 3*x.random.Float64())
+		}
 	}
 	return x
 }
@@ -53,6 +69,12 @@ func (x *machine) run(p probe, reps int64) (sample, error) {
 	// One run in three is not slowed down.
 	if x.random.IntN(3) > 0 {
 		s.seconds *= 1 + x.noise*x.random.Float64()
+	}
+	if x.busy[p] && x.clock < x.busyUntil {
+		s.seconds *= 10
+	}
+	if x.runs[p] == 1 {
+		s.seconds += x.stopped
 	}
 	s.seconds += x.start
 	x.clock += s.seconds
@@ -204,6 +226,57 @@ func TestMeasureSlow(t *testing.T) {
 	p := probe{read, 0, 1}
 	if got, want := 1/m.Levels[0].Read.One, x.unit[p]; got < want || got > 1.01*want {
 		t.Errorf("got %v seconds a byte, want about %v", got, want)
+	}
+}
+
+// TestBusyMachine: loops whose figures cannot be are run again until the figures can be, and what still cannot be is refused.
+func TestBusyMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		slow  probe
+		until float64
+		want  string // "" if the figures are right in the end
+	}{
+		"a cache, for a while":           {probe{read, 0, 1}, Time + 1, ""},
+		"a cache's latency, for a while": {probe{dependent, 1, 1}, Time + 1, ""},
+		"all threads, for a while":       {probe{multiply64, 0, 4}, Time + 1, ""},
+		"a cache":                        {probe{read, 0, 1}, 1e9, "L1 is read at 0."},
+		"a cache of all threads":         {probe{write, 1, 4}, 1e9, "L2 is written by 4 threads at 0."},
+		"a cache's latency":              {probe{dependent, 0, 1}, 1e9, "a load of L1 that depends on another takes "},
+		"all threads":                    {probe{rows, 1, 4}, 1e9, "rows of an array of 32768 bytes are gathered by 4 threads at 0."},
+	} {
+		m := blank(4)
+		x := newMachine(m, 7)
+		x.busy, x.busyUntil = map[probe]bool{c.slow: true}, c.until
+		err := measure(t.Context(), x, m)
+		var busy *BusyError
+		if c.want == "" && (err != nil || !reflect.DeepEqual(wanted(m, x.unit), m)) {
+			t.Errorf("%s: %v, got %+v\nwant %+v", name, err, m, wanted(m, x.unit))
+		}
+		if c.want != "" && (!errors.As(err, &busy) || busy.ExitCode() != 1 || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		if x.clock > Time+moreTime+0.5 {
+			t.Errorf("%s: measuring took %.2f s", name, x.clock)
+		}
+	}
+	if got := (&BusyError{1.25, []string{"a", "b"}}).Error(); got != "the machine cannot be measured beside its other work, which kept 1.2 CPUs busy: a; b" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A loop that other work stopped as it was found how often to repeat it is not judged by runs that are too short.
+func TestStoppedLoop(t *testing.T) {
+	m := blank(2)
+	x := newMachine(m, 3)
+	x.start, x.stopped = 1e-6, 5e-3
+	x.clock = Time // compiling took all of it
+	if err := measure(t.Context(), x, m); err != nil {
+		t.Fatal(err)
+	}
+	for n := range m.Levels {
+		if got, want := m.Levels[n].Dependent, x.unit[probe{dependent, n, 1}]; got < want || got > 1.01*want {
+			t.Errorf("%s: got %v seconds a load, want about %v", m.Levels[n].Name, got, want)
+		}
 	}
 }
 
@@ -426,6 +499,14 @@ func TestKept(t *testing.T) {
 	}
 	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "not whole") {
 		t.Errorf("a model that does not tell of branches: got %v, %v", got, err)
+	}
+	part = *m
+	part.MultiplyAdds64.All = 0.4 * part.MultiplyAdds64.One
+	if err := Keep(root, &part); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "cannot be: values of float64 are multiplied by 2 threads at 0.4 of") {
+		t.Errorf("a model with a figure that cannot be: got %v, %v", got, err)
 	}
 	if err := Keep(root, &Model{Threads: 2}); err != nil {
 		t.Fatal(err)
