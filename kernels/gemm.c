@@ -55,14 +55,15 @@ static const char *one_thread(void *lib) {
     return 0;
 }
 
-// Room in memory. OpenBLAS maps a buffer for each call that runs at once with others, and one for each thread that
-// it starts as it is loaded. It tries again without end where the system refuses one, so that under a limit
-// all of them are seen to be there before it is loaded, and are mapped before it is called.
+// Room in memory. OpenBLAS maps a buffer for each call that runs at once with others, and one for
+// each thread that it starts as it is loaded. It tries again without end where the system refuses
+// one, so that under a limit all of them are seen to be there before it is loaded, and are mapped
+// before it is called.
 enum { MAX_CALLS = 1024, SPARE_BUFFERS = 2 }; // spare ones are for the library itself and for what is mapped meanwhile
 static const int64_t BUFFER_BYTES = (int64_t)128 << 20;
 
-// number reads the number behind a word of a file of /proc, such as "CommitLimit:", or the nth one (from 0) if the
-// word is "". -1 if there is none.
+// number reads the number behind a word of a file of /proc, such as "CommitLimit:", or the nth one
+// (from 0) if the word is "". -1 if there is none.
 static int64_t number(const char *path, const char *word, int nth) {
     char line[256];
     int64_t found = -1;
@@ -109,8 +110,8 @@ static int cpus(void) {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// take_room finds room for the buffers of a library before it is loaded, and returns how many calls may run at
-// once: 0 for any number, -1 if there is no room.
+// take_room finds room for the buffers of a library before it is loaded, and returns how many calls
+// may run at once: 0 for any number, -1 if there is no room.
 static int take_room(void) {
     const int64_t left = room();
     const int calls = cpus(), buffers = 2 * calls + SPARE_BUFFERS;
@@ -214,7 +215,8 @@ static int operand(int64_t rows, int64_t cols, int64_t row, int64_t col, int *tr
     return row == 1 && col >= rows && col <= INT32_MAX;
 }
 
-// call has the library compute g, whose matrices it takes in these ways, and returns 0 for a type that it has not.
+// call has the library compute g, whose matrices it takes in these ways, and returns 0 for a type
+// that it has not.
 static int32_t call(const dst_gemm *g, int ta, int tb, int la, int lb, int lc) {
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     const float one[2] = {1, 0};

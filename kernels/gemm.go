@@ -11,8 +11,8 @@ import (
 	"distaff/kernels/blas"
 )
 
-// BLASError says why there is no BLAS. Leaves then compute products by loops of their own, unless BadName is set:
-// a leaf with products is then not made, which ends a run with code 1.
+// BLASError says why there is no BLAS. Leaves then compute products by loops of their own, unless
+// BadName is set: a leaf with products is then not made, which ends a run with code 1.
 type BLASError struct {
 	Why     string
 	BadName bool // DISTAFF_BLAS names a library that cannot be used
@@ -28,8 +28,8 @@ func (e *BLASError) Error() string {
 
 func (e *BLASError) ExitCode() int { return 1 }
 
-// BLAS returns the path of the library that computes products of matrices for leaves, with what it says of
-// itself. The first call loads it. The error is a *BLASError.
+// BLAS returns the path of the library that computes products of matrices for leaves, with what it
+// says of itself. The first call loads it. The error is a *BLASError.
 func BLAS() (path, config string, err error) {
 	var about, why *C.char
 	var state C.int
@@ -43,8 +43,9 @@ func BLAS() (path, config string, err error) {
 	return C.GoString(found), config, nil
 }
 
-// checkBLAS comes before a leaf of f is loaded. If f has products of matrices, it loads the BLAS: a name that the
-// user gave and that is none is an error, and note is told, if memory is limited, what computes the products.
+// checkBLAS comes before a leaf of f is loaded. If f has products of matrices, it loads the BLAS: a
+// name that the user gave and that is none is an error, and note is told, if memory is limited,
+// what computes the products.
 func checkBLAS(f *ir.Func, note func(string)) error {
 	has := false
 	ir.Walk(f.Body, func(s ir.Stmt) {

@@ -11,8 +11,8 @@ int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g);
 // *state one of DST_BLAS_..., and *config what the library says of itself, or 0.
 const char *dst_blas_found(const char **config, const char **why, int *state);
 
-// Why there is none: there is none to be found, or DISTAFF_BLAS is "none"; DISTAFF_BLAS names what cannot be
-// used; memory is limited.
+// Why there is none: there is none to be found, or DISTAFF_BLAS is "none"; DISTAFF_BLAS names what
+// cannot be used; memory is limited.
 enum { DST_BLAS_NONE, DST_BLAS_BAD_NAME, DST_BLAS_NO_ROOM };
 
 #endif

@@ -38,8 +38,9 @@ func TestBLAS(t *testing.T) {
 // roomVar has TestProducts limit its process's address space to so many MiB more than it has.
 const roomVar = "TEST_ROOM"
 
-// TestBLASUnderLimit: a BLAS that may find no room for its buffers is not loaded, since OpenBLAS tries for ever to
-// map them; one that has room for each CPU's call and each thread's computes under a limit, too.
+// TestBLASUnderLimit: a BLAS that may find no room for its buffers is not loaded, since OpenBLAS
+// tries for ever to map them; one that has room for each CPU's call and each thread's computes
+// under a limit, too.
 func TestBLASUnderLimit(t *testing.T) {
 	if _, _, err := BLAS(); err != nil || os.Getenv(roomVar) != "" {
 		t.Skip(err)

@@ -53,8 +53,8 @@ static void *wait_at_gate(void *unused) {
     return 0;
 }
 
-// threads tells whether as many threads as the runtime begins with can be had at once. Their stacks are small: address
-// space is another matter.
+// threads tells whether as many threads as the runtime begins with can be had at once. Their stacks
+// are small: address space is another matter.
 static int threads(void) {
     pthread_t t[LEAST_THREADS];
     pthread_attr_t small;

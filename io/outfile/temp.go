@@ -16,7 +16,8 @@ type TempError struct {
 	err error
 }
 
-// InTemp returns an error that says why temporary files in dir, which is as for TempFile, cannot be made or written; nil if err is.
+// InTemp returns an error that says why temporary files in dir, which is as for TempFile, cannot be
+// made or written; nil if err is.
 func InTemp(dir string, err error) error {
 	if err == nil {
 		return nil
@@ -67,8 +68,8 @@ func TempFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// MkdirTemp makes a folder in dir ("" for os.TempDir), whose name begins with prefix and which the caller removes. The
-// error is a *TempError.
+// MkdirTemp makes a folder in dir ("" for os.TempDir), whose name begins with prefix and which the
+// caller removes. The error is a *TempError.
 func MkdirTemp(dir, prefix string) (string, error) {
 	made, err := os.MkdirTemp(dir, prefix)
 	return made, InTemp(dir, err)

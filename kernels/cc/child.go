@@ -45,7 +45,8 @@ func Run(ctx context.Context, c Command) (string, error) {
 	return said.String(), err
 }
 
-// StartError says that a compiler was not started, or that nobody knows how it ended: the source has no part in it.
+// StartError says that a compiler was not started, or that nobody knows how it ended: the source
+// has no part in it.
 type StartError struct{ Why string }
 
 func (e *StartError) Error() string {

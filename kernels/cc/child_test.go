@@ -78,7 +78,8 @@ func wantGone(t *testing.T, file string) {
 	}
 }
 
-// TestCompilerThatDoesNotStart: where the system starts no compiler the source has no part in it, and is not kept.
+// TestCompilerThatDoesNotStart: where the system starts no compiler the source has no part in it,
+// and is not kept.
 func TestCompilerThatDoesNotStart(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = script(t, "exit 0")

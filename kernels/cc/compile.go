@@ -106,7 +106,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 // compiledWithLess is the warning that an object carries whose first compilation crashed.
 const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s): it is compiled %s"
 
-// lessOptimized are the flags that a leaf is compiled with, in turn, after the compiler has crashed on it.
+// lessOptimized are the flags that a leaf is compiled with, in turn, after the compiler has crashed
+// on it.
 var lessOptimized = []struct {
 	flags []string
 	how   string
@@ -115,8 +116,8 @@ var lessOptimized = []struct {
 	{[]string{"-fno-tree-vectorize", "-O1"}, "with -O1, without vectorization"},
 }
 
-// compileWithLess compiles with less optimization than flags say, as soon as the compiler takes it, and returns the flags
-// that it took; nil if it took none.
+// compileWithLess compiles with less optimization than flags say, as soon as the compiler takes it,
+// and returns the flags that it took; nil if it took none.
 func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []string, in, out string) (fewer []string, how string) {
 	command := func(flags []string) string {
 		return b.compiler.Path + " " + strings.Join(b.args(flags, in, out), " ")
@@ -139,10 +140,12 @@ func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []strin
 // from another process as text.
 const bySignal = "signal: "
 
-// crashMarks stand in what a compiler says of a fault of its own, or of a part of it that ended by a signal.
+// crashMarks stand in what a compiler says of a fault of its own, or of a part of it that ended by
+// a signal.
 var crashMarks = []string{"internal compiler error", "signal terminated program", "frontend command failed", "PLEASE submit a bug report"}
 
-// hasCrashed reports whether a compiler that failed has a fault of its own, and found none in the source.
+// hasCrashed reports whether a compiler that failed has a fault of its own, and found none in the
+// source.
 func hasCrashed(said string, err error) bool {
 	return strings.HasPrefix(err.Error(), bySignal) || slices.ContainsFunc(crashMarks, func(mark string) bool { return strings.Contains(said, mark) })
 }

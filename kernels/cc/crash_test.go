@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestCompilerThatCrashes: a source on which the compiler has a fault of its own is compiled with less optimization.
+// TestCompilerThatCrashes: a source on which the compiler has a fault of its own is compiled with
+// less optimization.
 func TestCompilerThatCrashes(t *testing.T) {
 	base := testConfig(t)
 	real, err := Find("", base.Path)
@@ -51,7 +52,8 @@ func TestCompilerThatCrashes(t *testing.T) {
 		}
 	}
 
-	// One that crashes whatever the flags are is told as it crashed first; one that refuses the source is asked once.
+	// One that crashes whatever the flags are is told as it crashed first; one that refuses the
+	// source is asked once.
 	for crash, times := range map[string]int{ice: 3, `echo "leaf.c:1:5: error: expected ;" >&2; exit 1`: 1} {
 		cfg, count := base, t.TempDir()+"/count"
 		cfg.Compiler = script(t, "echo x >> "+count+"\n"+crash)

@@ -24,13 +24,12 @@
 //
 // A file's time of change is that of its last use, which Get sets.
 //
-// Entries are written under a temporary name and renamed, so correctness needs
-// no lock; a lock on a local file only keeps two processes from compiling the
-// same leaf at once. A damaged entry fails its hash and is rebuilt. An entry holds its folder and name,
-// and one that lies under another's is rebuilt too. The cache is
-// used only if its owner is the user, root or the owner of this program, and
-// nobody else may write to it (Trusted): what it holds is run as code. A cache
-// that cannot be used or written costs a note and a compilation, never the run.
+// Entries are written under a temporary name and renamed, so correctness needs no lock; a lock on a
+// local file only keeps two processes from compiling the same leaf at once. A damaged entry fails
+// its hash and is rebuilt. An entry holds its folder and name, and one that lies under another's is
+// rebuilt too. The cache is used only if its owner is the user, root or the owner of this program,
+// and nobody else may write to it (Trusted): what it holds is run as code. A cache that cannot be
+// used or written costs a note and a compilation, never the run.
 //
 // Compilers are started by absolute path with an argument vector, never through
 // a shell, in a process group of their own that dies with the context.

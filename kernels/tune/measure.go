@@ -19,8 +19,8 @@ type Options struct {
 // data are among them.
 const Time = 2.3
 
-// settleTime and roundsTime are the seconds that finding how often loops are to be repeated, and repeating all of them, have
-// at least, however long compiling and timing forms took before.
+// settleTime and roundsTime are the seconds that finding how often loops are to be repeated, and
+// repeating all of them, have at least, however long compiling and timing forms took before.
 const settleTime, roundsTime = 1.0, 0.3
 
 // shortest is the seconds for which a loop runs at least where there is time.
@@ -163,8 +163,8 @@ func growth(s sample) int64 {
 	return max(min(int64(1.2*shortest/s.seconds)+1, mostGrowth), 2)
 }
 
-// again runs a probe as often as it was found to need. If it takes less than half of shortest, other work
-// had stopped the run by which that was found: it is repeated more often from then on.
+// again runs a probe as often as it was found to need. If it takes less than half of shortest,
+// other work had stopped the run by which that was found: it is repeated more often from then on.
 func again(ctx context.Context, by prober, p probe, reps map[probe]int64, best map[probe]float64) error {
 	s, err := once(ctx, by, p, reps[p], best)
 	if err == nil && s.seconds < shortest/2 && reps[p] < 1<<40 {

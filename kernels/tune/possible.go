@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// A figure cannot be if what it is of was slowed down by other work whenever it ran: a cache is not slower than the
-// next one, and all threads together are not slower than half of one.
+// A figure cannot be if what it is of was slowed down by other work whenever it ran: a cache is not
+// slower than the next one, and all threads together are not slower than half of one.
 const (
 	// slowerLevel is the least share of the next level's speed that a level is measured with.
 	slowerLevel = 0.8
-	// slowerThreads is the least share of one thread's rate that all threads together are measured with.
+	// slowerThreads is the least share of one thread's rate that all threads together are measured
+	// with.
 	slowerThreads = 0.5
 )
 
@@ -84,8 +85,9 @@ func (e *BusyError) ExitCode() int { return 1 }
 // moreTime is the seconds for which loops are run again whose figures cannot be.
 const moreTime = 3.0
 
-// remeasure runs loops again whose figures in m cannot be, until all can be or moreTime is over: reps is how often each
-// probe's loop is repeated, best the seconds of each unit. The error is a *BusyError if some still cannot be.
+// remeasure runs loops again whose figures in m cannot be, until all can be or moreTime is over:
+// reps is how often each probe's loop is repeated, best the seconds of each unit. The error is a
+// *BusyError if some still cannot be.
 func (m *Model) remeasure(ctx context.Context, by prober, reps map[probe]int64, best map[probe]float64) error {
 	for until := by.elapsed() + moreTime; ; {
 		list := m.impossible()

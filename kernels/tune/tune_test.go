@@ -31,7 +31,8 @@ type machine struct {
 	runs         map[probe]int
 	formed       map[string]int // runs of each form
 	fail         error
-	// busy are loops that take 10 times as long until busyUntil; each loop's first run takes stopped seconds more.
+	// busy are loops that take 10 times as long until busyUntil; each loop's first run takes
+	// stopped seconds more.
 	busy      map[probe]bool
 	busyUntil float64
 	stopped   float64
@@ -229,7 +230,8 @@ func TestMeasureSlow(t *testing.T) {
 	}
 }
 
-// TestBusyMachine: loops whose figures cannot be are run again until the figures can be, and what still cannot be is refused.
+// TestBusyMachine: loops whose figures cannot be are run again until the figures can be, and what
+// still cannot be is refused.
 func TestBusyMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		slow  probe
@@ -264,7 +266,8 @@ func TestBusyMachine(t *testing.T) {
 	}
 }
 
-// A loop that other work stopped as it was found how often to repeat it is not judged by runs that are too short.
+// A loop that other work stopped as it was found how often to repeat it is not judged by runs that
+// are too short.
 func TestStoppedLoop(t *testing.T) {
 	m := blank(2)
 	x := newMachine(m, 3)

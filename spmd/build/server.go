@@ -143,7 +143,8 @@ func (s *Server) Run(ctx context.Context, c cc.Command) (string, error) {
 	return a.Said, nil
 }
 
-// gone returns why the child does not answer: the first line of what it said as it ended, or else how its pipes failed.
+// gone returns why the child does not answer: the first line of what it said as it ended, or else
+// how its pipes failed.
 func (s *Server) gone(err error) error {
 	why := err.Error()
 	if s.cmd != nil {

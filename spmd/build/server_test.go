@@ -29,7 +29,8 @@ func served(t *testing.T) *Server {
 	return &Server{in: inW, enc: gob.NewEncoder(inW), dec: gob.NewDecoder(outR)}
 }
 
-// TestServerThatEnded: what a child that has ended said last is the error, and the source is not to blame.
+// TestServerThatEnded: what a child that has ended said last is the error, and the source is not to
+// blame.
 func TestServerThatEnded(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo 'distaff: too few threads' >&2; echo more >&2; exit 1": "the process that runs it has ended: distaff: too few threads",

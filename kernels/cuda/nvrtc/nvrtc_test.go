@@ -122,7 +122,8 @@ int nvrtcGetCUBINSize(void *p, size_t *n) { return *n = 4, 0; }
 int nvrtcGetCUBIN(void *p, char *s) { return strcpy(s, "bin"), 0; }
 `
 
-// TestInternalError: what NVRTC cannot compile by a fault of its own is compiled with less optimization.
+// TestInternalError: what NVRTC cannot compile by a fault of its own is compiled with less
+// optimization.
 func TestInternalError(t *testing.T) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
