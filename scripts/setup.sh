@@ -8,7 +8,7 @@ if [ "${DISTAFF_NO_APT:-}" ]; then
     echo "setup: DISTAFF_NO_APT is set: nothing installed"
     exit 0
 fi
-for s in install-mpi.sh install-slurm.sh install-nvrtc.sh; do
+for s in install-mpi.sh install-slurm.sh install-python.sh install-nvrtc.sh; do
     if [ -x "$s" ]; then ./"$s" || echo "setup: $s failed; its tests will skip"; fi
 done
 exit 0

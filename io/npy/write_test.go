@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"distaff/io/coo"
+	"distaff/io/pythontest"
 	"distaff/io/readertest"
 	"distaff/io/tcs"
 )
@@ -141,19 +142,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// python is an interpreter ($PYTHON, or python3) that does what imports say.
-func python(t *testing.T, imports string) string {
-	t.Helper()
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	if err := exec.Command(python, "-c", imports).Run(); err != nil {
-		t.Skipf("%s -c '%s': %v", python, imports, err)
-	}
-	return python
-}
-
 // SciPy and pydata/sparse read tensors of every order that are written here, and what
 // they write of them again reads the same.
 func TestPythonReadsPoints(t *testing.T) {
@@ -162,7 +150,7 @@ func TestPythonReadsPoints(t *testing.T) {
 		{"sparse", "import numpy as np, sparse as lib", "x.coords", "x.fill_value == 0 and (np.diff(x.linear_loc()) > 0).all()"},
 	} {
 		t.Run(lib.name, func(t *testing.T) {
-			python := python(t, lib.imports)
+			python := pythontest.Find(t, lib.imports)
 			for k, dims := range [][]int64{{50}, {70, 50, 40}, {1 << 33, 1 << 20, 3}, {7, 3, 4, 2, 3}, {3, 0, 2}} {
 				typ := types[k]
 				n := 20
@@ -201,7 +189,7 @@ print(list(x.shape), x.dtype, len(x.data), int(sum(sum(int(c) for c in m) for m 
 
 // SciPy reads what is written here, where it is installed.
 func TestSciPyReads(t *testing.T) {
-	python := python(t, "import numpy, scipy.sparse")
+	python := pythontest.Find(t, "import numpy, scipy.sparse")
 	dir := t.TempDir()
 	in := readertest.Random([]int64{60, 70}, tcs.Float64, 200, 4)
 	for name, column := range map[string]bool{"csr.npz": false, "csc.npz": true} {

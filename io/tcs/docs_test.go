@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"distaff/io/pythontest"
 )
 
 // TestPythonReader runs the reader that docs/tcs.md prints.
@@ -22,10 +24,7 @@ func TestPythonReader(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("docs/tcs.md has no reader")
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on PATH")
-	}
+	python := pythontest.Find(t, "import struct, sys, zlib")
 	dir := t.TempDir()
 	script := filepath.Join(dir, "read.py")
 	if err := os.WriteFile(script, []byte(code), 0o666); err != nil {

@@ -1,0 +1,52 @@
+// Package pythontest finds a Python for tests: the one that PATH names may lack the modules that
+// the system's has (scripts/install-python.sh installs them there).
+package pythontest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Look returns the path of the first Python that runs the statements in imports without an error:
+// $PYTHON if that is set, else PATH's python3, else /usr/bin/python3. The error says of each Python
+// what it printed last.
+func Look(imports string) (string, error) {
+	tried := []string{"python3", "/usr/bin/python3"}
+	if p := os.Getenv("PYTHON"); p != "" {
+		tried = []string{p}
+	}
+	return look(tried, imports)
+}
+
+func look(tried []string, imports string) (string, error) {
+	var failed []string
+	for _, name := range tried {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			failed = append(failed, "no "+name)
+			continue
+		}
+		out, err := exec.Command(path, "-c", imports).CombinedOutput()
+		if err == nil {
+			return path, nil
+		}
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		failed = append(failed, fmt.Sprintf("%s: %v: %s", path, err, lines[len(lines)-1]))
+	}
+	return "", errors.New(strings.Join(slices.Compact(failed), "; "))
+}
+
+// Find is Look that skips the test where there is none.
+func Find(t testing.TB, imports string) string {
+	t.Helper()
+	path, err := Look(imports)
+	if err != nil {
+		t.Skipf("no Python for %q: %v", imports, err)
+	}
+	return path
+}
