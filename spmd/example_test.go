@@ -202,21 +202,24 @@ func bidiagonal(d, u float64) *tcs.Tensor {
 	return t
 }
 
-// power is power iteration: five statements, prepared once and run until the eigenvalue
-// stays. The tensors stay in memory between runs.
+// power is power iteration: six statements, prepared once and run until the eigenvalue
+// stays. No entry is below 0, so x is scaled to the sum 1. The tensors stay in memory between runs.
 func power(p *spmd.Program) error {
 	for range 20 {
-		for _, text := range []string{"y(i) = A(i,j) * x(j)", "xy = x(i) * y(i)", "xx = x(i) * x(i)", "norm = xy / xx", "x(i) = y(i) / norm"} {
+		for _, text := range []string{
+			"y(i) = A(i,j) * x(j)", "xy = x(i) * y(i)", "xx = x(i) * x(i)", "value = xy / xx",
+			"total = y(i)", "x(i) = y(i) / total",
+		} {
 			if err := p.Do(text); err != nil {
 				return err
 			}
 		}
 	}
-	norm, err := p.Value("norm")
+	value, err := p.Value("value")
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%.6f\n", real(norm.C))
+	fmt.Printf("%.6f\n", real(value.C))
 	return nil
 }
 

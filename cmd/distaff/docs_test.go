@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"distaff/cmd/argv"
+	"distaff/io/pythontest"
 )
 
 // example is a command of a console block, and what it printed.
@@ -86,9 +89,10 @@ func matches(want []string, got string) bool {
 
 var update = flag.Bool("update", false, "rewrite the outputs in docs/tutorial.md that have no ...")
 
-// runExamples runs a document's commands in dir, one after another. With
-// -update it writes what they print into the document.
-func runExamples(t *testing.T, path, dir string, env []string, skip func(string) string) {
+// runExamples runs a document's commands in dir, one after another, each after prepare was called
+// with it, which returns why the command cannot be run here, or "". What is not run is a skipped
+// test. With -update what the commands print is written into the document.
+func runExamples(t *testing.T, path, dir string, env []string, prepare func(string) string) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
 	}
@@ -100,8 +104,10 @@ func runExamples(t *testing.T, path, dir string, env []string, skip func(string)
 	// Each command begins in the folder where the one before it ended.
 	at := filepath.Join(t.TempDir(), "at")
 	for _, e := range all {
-		if why := skip(e.command); why != "" {
-			t.Logf("%s:%d: not run (%s): %s", path, e.line, why, e.command)
+		if why := prepare(e.command); why != "" {
+			t.Run(fmt.Sprint("line ", e.line), func(t *testing.T) {
+				t.Skipf("%s:%d is not run: %s", filepath.Base(path), e.line, why)
+			})
 			continue
 		}
 		cmd := exec.Command("bash", "-c", e.command+"\n"+`code=$?; pwd > "$AT"; exit $code`)
@@ -204,18 +210,71 @@ func TestTutorial(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runExamples(t, tutorial, dir, cleanEnv(t), func(c string) string {
-		for _, tool := range []string{"mpirun", "srun"} {
-			if strings.HasPrefix(c, tool+" ") {
-				return "needs " + tool
+	// Open MPI's mpirun as root wants to be told that this is meant.
+	env := append(cleanEnv(t), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	runExamples(t, tutorial, dir, env, func(c string) string {
+		if strings.HasPrefix(c, "mpirun ") {
+			out, err := exec.Command("mpirun", "--version").Output()
+			if err != nil {
+				return err.Error() + " (scripts/install-mpi.sh installs it)"
+			}
+			if !strings.Contains(string(out), "Open MPI") {
+				return "mpirun is not Open MPI's"
 			}
 		}
 		return ""
 	})
 }
 
-// TestPrograms builds and runs the programs of docs/programs.md, without a network. The C
-// example is also compiled with warnings as errors, as C99, and run under sanitizers.
+// fetched makes a module proxy of those modules alone that building this clone and its tests wants:
+// what else lies in the module cache of this machine does not count. It returns the environment of
+// the go command that makes it use the proxy, and a module cache of its own.
+func fetched(t *testing.T) []string {
+	t.Helper()
+	run := func(args ...string) []string {
+		cmd := exec.Command("go", args...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go %v: %v", args, err)
+		}
+		return strings.Fields(string(out))
+	}
+	cache := filepath.Join(run("env", "GOMODCACHE")[0], "cache", "download")
+	proxy := filepath.Join(t.TempDir(), "proxy")
+	link := func(file string) {
+		t.Helper()
+		name, err := filepath.Rel(cache, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(proxy, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(file, to); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	// The graph of modules wants the go.mod files of all.
+	list := run("list", "-m", "-f", "{{.GoMod}}", "all")
+	for _, mod := range list {
+		if strings.HasPrefix(mod, cache) {
+			link(mod)
+		}
+	}
+	module := "{{with .Module}}{{if not .Main}}{{.GoMod}}{{end}}{{end}}"
+	for _, mod := range run("list", "-deps", "-test", "-f", module, "distaff/...") {
+		link(mod)
+		link(strings.TrimSuffix(mod, ".mod") + ".zip")
+	}
+	// -modcacherw lets the cache be removed.
+	return []string{"GOFLAGS=-trimpath -modcacherw", "GOPROXY=file://" + proxy, "GOSUMDB=off", "GOMODCACHE=" + t.TempDir(),
+		"GOWORK=off", "GOTOOLCHAIN=local"}
+}
+
+// TestPrograms builds and runs the programs of docs/programs.md, with no more of other modules than
+// building Distaff has fetched. The C example is also compiled with warnings as errors, as C99, and
+// run under sanitizers.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the Go compiler")
@@ -231,34 +290,29 @@ func TestPrograms(t *testing.T) {
 	}
 	files := fileBlocks(t, page)
 	for _, name := range []string{"product/main.go", "multiply.c", "spmv.py", "times.py", "sparse/main.go"} {
-		text, ok := files[name]
-		if !ok {
+		if _, ok := files[name]; !ok {
 			t.Fatalf("%s has no %s", page, name)
-		}
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
 		}
 	}
 	// -trimpath keeps what is compiled of Distaff in Go's cache, whatever the folder.
-	env := append(cleanEnv(t), "GOFLAGS=-trimpath", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
-	const libraries = "import numpy, scipy.sparse"
-	python := exec.Command("python3", "-c", libraries).Run()
-	if python != nil && exec.Command("/usr/bin/python3", "-c", libraries).Run() == nil {
-		// The first python3 of PATH need not be the one that the system's packages are for.
-		bin := t.TempDir()
-		if python = os.Symlink("/usr/bin/python3", filepath.Join(bin, "python3")); python == nil {
-			env = append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-		}
+	env := append(cleanEnv(t), fetched(t)...)
+	python, noPython := pythontest.Look("import numpy")
+	if noPython == nil {
+		env = append(env, "PATH="+asPython3(t, python)+":"+os.Getenv("PATH"))
 	}
 	runExamples(t, page, dir, env, func(c string) string {
-		switch {
-		case strings.HasPrefix(c, "python3 ") && python != nil:
-			return "python3 with NumPy and SciPy: " + python.Error()
-		case strings.HasPrefix(c, "mkdir "):
-			return "the folder is there"
+		// A file is written once its folder is there, which the page's commands make.
+		for name, text := range files {
+			path := filepath.Join(dir, name)
+			if _, err := os.Stat(filepath.Dir(path)); err != nil {
+				continue
+			}
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.HasPrefix(c, "python3 ") && noPython != nil {
+			return noPython.Error()
 		}
 		return ""
 	})
@@ -277,6 +331,17 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}
+}
+
+// asPython3 makes a folder for PATH in which python3 is the Python of that path.
+func asPython3(t *testing.T, python string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\"\n", python)
+	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestMatches(t *testing.T) {
