@@ -4,14 +4,15 @@
 # (1gbit if not given) in each direction. Writes DIR/agent, an rsh agent that
 # enters a host, and DIR/run, which runs a command on the first; prints the
 # options that let Open MPI's mpirun, started by DIR/run, use both. netns-down.sh DIR undoes it.
+# Exit code 77: this machine cannot have them.
 #
 #   scripts/netns-up.sh /var/tmp/net; /var/tmp/net/run mpirun $(cat /var/tmp/net/options) -n 2 PROGRAM
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 for tool in ip tc unshare; do
-    command -v $tool > /dev/null || { echo "netns-up: no $tool; scripts/install-slurm.sh installs it" >&2; exit 1; }
+    command -v $tool > /dev/null || { echo "netns-up: no $tool; scripts/install-slurm.sh installs it" >&2; exit 77; }
 done
-[ "$(id -u)" -eq 0 ] || { echo "netns-up: wants root" >&2; exit 1; }
+[ "$(id -u)" -eq 0 ] || { echo "netns-up: wants root" >&2; exit 77; }
 dir=${1:?netns-up: which folder?}
 rate=${2:-1gbit}
 mkdir -p "$dir"
@@ -20,7 +21,7 @@ sub=$(($$ % 250 + 1))
 one=da$$a two=da$$b
 echo "$one $two" > "$dir/hosts"
 trap '[ $? -eq 0 ] || "$(dirname "$0")/netns-down.sh" "$dir" >&2' EXIT
-ip netns add "$one"
+ip netns add "$one" || { echo "netns-up: no network namespaces here" >&2; exit 77; }
 ip netns add "$two"
 ip link add eth0 netns "$one" type veth peer name eth0 netns "$two"
 i=1
